@@ -1,0 +1,163 @@
+"""The only place where numba is configured: kernels, callbacks and calls by address.
+
+numba's own cache looks at the file of a function, not at what that function calls: an edited callee would leave a stale caller
+behind. Everything here is therefore cached in a folder named after a hash of the whole package, numba's version and its flags.
+
+Kernels release the GIL, follow IEEE arithmetic (``error_model="numpy"``, no fastmath) and return status codes instead of raising.
+"""
+
+import hashlib
+import os
+import sys
+import time
+import types as python_types
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import numba
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+_UNUSED_DAYS = 30
+
+
+def _source_folders():
+    package = Path(__file__).resolve().parent
+    inside = [package / "solvers", package / "schemes"]
+    beside = [package.parent / "solvers", package.parent / "schemes"]
+    return [package, *(inside if inside[0].is_dir() else beside)]
+
+
+def source_hash():
+    """Hash of everything that a compiled kernel depends on."""
+    digest = hashlib.sha256(f"{numba.__version__} {sys.version_info[:2]} {numba.config.BOUNDSCHECK}".encode())
+    for folder in _source_folders():
+        for path in sorted(folder.rglob("*.py")):
+            digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _cache_folder():
+    base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    root = Path(base) / "nsds"
+    folder = root / source_hash()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:  # read-only home: numba falls back on a folder of its own choice
+        return None
+    os.utime(folder)
+    _drop_unused(root)
+    return folder
+
+
+def _drop_unused(root):
+    """Remove caches of package versions that nobody has imported for a month."""
+    limit = time.time() - 86400 * _UNUSED_DAYS
+    for old in root.iterdir():
+        if old.is_dir() and old.stat().st_mtime < limit:
+            for path in sorted(old.rglob("*"), reverse=True):
+                path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
+            old.rmdir()
+
+
+CACHE = _cache_folder()
+
+
+@contextmanager
+def _cached_here():
+    """numba reads its cache folder when a function is decorated, so the setting is lent for that moment only."""
+    saved = numba.config.CACHE_DIR
+    if CACHE is not None:
+        numba.config.CACHE_DIR = str(CACHE)
+    try:
+        yield
+    finally:
+        numba.config.CACHE_DIR = saved
+
+
+def kernel(function):
+    """Compile on first use; cached on disk; runs without the GIL; never raises."""
+    with _cached_here():
+        return numba.njit(function, cache=True, nogil=True, error_model="numpy")
+
+
+def callback(signature, *, cache=True):
+    """Compile at once to a C function that kernels reach by its ``address``."""
+
+    def compile_now(function):
+        with _cached_here():
+            return numba.cfunc(signature, cache=cache, error_model="numpy")(function)
+
+    return compile_now
+
+
+def specialised(function, suffix, **names):
+    """The same code under another name, with some of the global names it reads bound otherwise: one template, several kernels.
+
+    A closure would do the same but never be found in the cache again.
+    """
+    function = getattr(function, "py_func", function)
+    result = python_types.FunctionType(function.__code__, {**function.__globals__, **names}, f"{function.__name__}_{suffix}")
+    result.__qualname__, result.__module__, result.__doc__ = result.__name__, function.__module__, function.__doc__
+    return result
+
+
+@cache
+def address(signature, function):
+    """Address of a kernel's code compiled for one signature, for `caller`."""
+    _kept.append(callback(signature)(specialised(function, "at")))
+    return _kept[-1].address
+
+
+_kept = []
+
+
+def caller(signature):
+    """A function ``call(address, (arguments...))`` for kernels: calls the callback of this signature that lives at ``address``.
+
+    The address is data, so a kernel that calls a user's function or a solver is compiled once for all of them.
+    """
+
+    @intrinsic
+    def call(typing_context, address, arguments):
+        def generate(context, builder, _, values):
+            target = ir.FunctionType(
+                context.get_value_type(signature.return_type), [context.get_value_type(a) for a in signature.args]
+            )
+            pointer = builder.inttoptr(values[0], target.as_pointer())
+            unpacked = [builder.extract_value(values[1], i) for i in range(len(signature.args))]
+            result = builder.call(pointer, unpacked)
+            return context.get_dummy_value() if signature.return_type is types.void else result
+
+        return signature.return_type(address, arguments), generate
+
+    return call
+
+
+@intrinsic
+def view(typing_context, array, start, size):
+    """``array[start:start + size]`` for a 1-D array, without a bounds check and without counting references."""
+
+    def generate(context, builder, signature, values):
+        source = context.make_array(signature.args[0])(context, builder, values[0])
+        target = context.make_array(signature.return_type)(context, builder)
+        itemsize = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(array.dtype)))
+        context.populate_array(
+            target,
+            data=builder.gep(source.data, [values[1]]),
+            shape=cgutils.pack_array(builder, [values[2]]),
+            strides=cgutils.pack_array(builder, [itemsize]),
+            itemsize=itemsize,
+            meminfo=None,
+        )
+        return target._getvalue()
+
+    return types.Array(array.dtype, 1, "C")(array, start, size), generate
+
+
+def is_cold():
+    """True when nothing is cached yet for this version of the package: the first run will compile."""
+    return CACHE is None or not any(CACHE.iterdir())

@@ -1,0 +1,2 @@
+def energy(): pass
+def report(): pass

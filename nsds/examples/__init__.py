@@ -1,0 +1,1 @@
+from nsds.examples.bouncing_ball import bouncing_ball

@@ -1,0 +1,133 @@
+"""Interactions: a relation and a law on one or two parts, or on elements of array parts."""
+
+import re
+
+import numpy as np
+
+from nsds import _checks
+from nsds.laws import LAWS
+from nsds.records import pack
+
+_ELEMENTS = re.compile(r"(\w+)\[\s*(-?\d*)\s*(:?)\s*(-?\d*)\s*(:?)\s*(-?\d*)\s*\]")
+
+
+def interaction(relation, law, on):
+    """Join a relation and a law on the parts they act on.
+
+    Parameters
+    ----------
+    relation : dict
+        From `nsds.lagrangian_linear_relation`.
+    law : dict
+        From `nsds.newton_impact`, `nsds.complementarity` or `nsds.equality`.
+    on : str, (str, indices), or a pair of these
+        Name of a part, or of two parts. Elements of an array part are chosen as in NumPy, ``"beads[0]"``, ``"beads[:-1]"``, or by
+        an index array, ``("beads", [0, 2, 5])``; a bare name means all elements. Several elements make the interaction an array with
+        one entry for each, and two sides are paired element by element.
+
+    Returns
+    -------
+    dict
+        A part for `nsds.system`. In the record it has the fields y, ydot, lambda, active and those of the relation and the law.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Not a relation or law, or a choice of parts that cannot be read.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> floor = nsds.interaction(nsds.lagrangian_linear_relation(H=[[1.0]]), nsds.newton_impact(e=0.9), on="beads[0]")
+    >>> neighbours = nsds.interaction(
+    ...     nsds.lagrangian_linear_relation(H=[[-1.0, 1.0]]), nsds.newton_impact(e=0.9), on=("beads[:-1]", "beads[1:]"))
+    """
+    if not isinstance(relation, dict) or "relation" not in relation:
+        raise TypeError(f"interaction: relation must come from nsds.lagrangian_linear_relation, got {relation!r}")
+    if not isinstance(law, dict) or law.get("law") not in LAWS:
+        raise TypeError(f"interaction: law must come from one of {', '.join(f'nsds.{name}' for name in LAWS)}, got {law!r}")
+    return {"kind": "interaction", "relation": relation, "law": law, "sides": _sides(on)}
+
+
+def _sides(on):
+    is_pair = isinstance(on, (tuple, list)) and len(on) == 2 and (isinstance(on[1], str) or _has_indices(on[1]))
+    return [_side(each) for each in (on if is_pair else [on])]
+
+
+def _has_indices(on):
+    return isinstance(on, (tuple, list)) and len(on) == 2 and isinstance(on[0], str)
+
+
+def _side(on):
+    """(part, chooser): the chooser is an index array, a slice, or None for all elements."""
+    if isinstance(on, str) and on.isidentifier():
+        return on, None
+    match = _ELEMENTS.fullmatch(on) if isinstance(on, str) else None
+    if match:
+        name, first, colon, last, second_colon, stride = match.groups()
+        if not colon and first:
+            return name, np.array([int(first)])
+        if colon:
+            return name, slice(*(int(text) if text else None for text in (first, last, stride if second_colon else "")))
+    if _has_indices(on):
+        return on[0], np.atleast_1d(np.asarray(on[1]))
+    raise ValueError(f'interaction: on must name one or two parts, as "ball", "beads[0]", "beads[1:]" or ("beads", [0, 2]), got {on!r}')
+
+
+def interaction_record(name, part, counts, sizes):
+    """Record array of an interaction, once the parts it acts on are known (``counts`` and ``sizes`` by part name)."""
+    relation, law = part["relation"], part["law"]
+    m = relation["m"]
+    elements = [_elements(name, side, chooser, counts) for side, chooser in part["sides"]]
+    n_columns = sum(sizes[side] for side, _ in part["sides"])
+    if relation["n"] != n_columns:
+        on = " and ".join(f"'{side}' ({sizes[side]} coordinates)" for side, _ in part["sides"])
+        raise ValueError(f"interaction '{name}': H has {relation['n']} columns, expected {n_columns} for {on}")
+    lengths = {len(e) for e in elements} - {1}
+    if len(lengths) > 1:
+        raise ValueError(f"interaction '{name}': the two sides choose {len(elements[0])} and {len(elements[1])} elements")
+    single = all(counts[side] is None or isinstance(chooser, np.ndarray) and chooser.size == 1 for side, chooser in part["sides"])
+    count = None if single else max(len(e) for e in elements)
+    per_constraint = () if m == 1 else (m,)
+    stack = (lambda value: value) if count is None else (lambda value: np.broadcast_to(value, (count, *np.shape(value))))
+
+    fields = {key: stack(np.zeros(per_constraint)) for key in ("y", "ydot", "lambda")}
+    fields["active"] = stack(np.zeros(per_constraint, np.int64))
+    if any(counts[side] is not None for side, _ in part["sides"]):
+        n_elements = 1 if count is None else count
+        table = np.stack([np.broadcast_to(e, (n_elements,)) for e in elements], axis=-1).astype(np.int64)
+        fields["element"] = table[0] if count is None else table
+    jacobian = relation["H"]
+    fields["H"] = {key: stack(value) for key, value in jacobian.items()} if isinstance(jacobian, dict) else stack(jacobian)
+    if "b" in relation:
+        fields["b"] = stack(relation["b"].reshape(per_constraint))
+    if "D" in relation:
+        fields["D"] = stack(relation["D"])
+    for parameter in LAWS[law["law"]][1]:
+        value = law[parameter]
+        if value.ndim and value.shape != (m,):
+            raise ValueError(f"interaction '{name}': {parameter} must be a number or have shape {(m,)}, got {value.shape}")
+        fields[parameter] = stack(np.broadcast_to(value.reshape(()) if value.size == 1 else value, per_constraint))
+    return pack(fields, count)
+
+
+def _elements(name, side, chooser, counts):
+    if side not in counts:
+        known = ", ".join(counts) or "none"
+        raise ValueError(f"interaction '{name}': there is no part '{side}'; the systems are: {known}")
+    count = counts[side]
+    if count is None:
+        if chooser is not None:
+            raise ValueError(f"interaction '{name}': part '{side}' is not an array (count=), it has no elements to choose")
+        return np.zeros(1, np.int64)
+    if chooser is None:
+        return np.arange(count)
+    if isinstance(chooser, slice):
+        chosen = np.arange(count)[chooser]
+        if chosen.size == 0:
+            raise ValueError(f"interaction '{name}': the slice on '{side}' chooses none of its {count} elements")
+        return chosen
+    _checks.array(f"interaction '{name}'", f"indices on '{side}'", chooser, n_dims=1)
+    if chooser.size == 0 or chooser.dtype.kind not in "iu" or (chooser < -count).any() or (chooser >= count).any():
+        raise ValueError(f"interaction '{name}': indices on '{side}' must be whole numbers in [-{count}, {count}), got {chooser.tolist()}")
+    return chooser % count

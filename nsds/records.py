@@ -1,0 +1,64 @@
+"""Records: a system is one NumPy record whose dtype is nested and named, every leaf 8 bytes wide.
+
+The head of a record holds the clock and the outcome of the last step; ``model`` says in words what the parts are, one part a line.
+"""
+
+import numpy as np
+
+HEAD = [("t", "<f8"), ("t0", "<f8"), ("step", "<i8"), ("status", "<i8"), ("n_iter", "<i8"), ("residual", "<f8")]
+RESERVED = {name for name, _ in HEAD} | {"model"}
+
+
+def pack(fields, count):
+    """Structured array of the given fields: shape () or (count,); a dict of fields makes a nested record, a str a text leaf."""
+    record = np.zeros(() if count is None else (count,), _dtype(fields, 0 if count is None else 1))
+    _fill(record, fields)
+    return record
+
+
+def _dtype(fields, n_leading):
+    return np.dtype([(name, *leaf(value, n_leading)) for name, value in fields.items()])
+
+
+def leaf(value, n_leading):
+    if isinstance(value, dict):
+        return (_dtype(value, n_leading),)
+    if isinstance(value, str):
+        return (f"S{-8 * (-max(len(value.encode()), 1) // 8)}",)
+    kind = "<i8" if value.dtype.kind == "i" else "<f8"
+    return (kind, value.shape[n_leading:]) if value.ndim > n_leading else (kind,)
+
+
+def _fill(record, fields):
+    for name, value in fields.items():
+        if isinstance(value, dict):
+            _fill(record[name], value)
+        else:
+            record[name] = value.encode() if isinstance(value, str) else value
+
+
+def model_of(records):
+    """[(name, word, word, ...), ...]: what the parts of a record, or of an ensemble of equal models, are."""
+    if not isinstance(records, np.ndarray) or records.dtype.names is None or "model" not in records.dtype.names:
+        raise TypeError(f"expected a record made by nsds.system, got {type(records).__name__}")
+    flat = records.reshape(-1)
+    if flat.size == 0:
+        raise ValueError("an ensemble needs at least one record, got none")
+    different = np.flatnonzero(flat["model"] != flat["model"][0])
+    if different.size:
+        raise ValueError(f"all records of an ensemble must have the same model, member {different[0]} differs")
+    return [tuple(line.split()) for line in flat["model"][0].decode().split("\n")]
+
+
+def memory(records):
+    """The records as a float64 matrix (members, words) that shares their memory."""
+    return records.reshape(-1).view(np.float64).reshape(records.size, -1)
+
+
+def words(dtype, *path):
+    """(offset in 8-byte words, dtype) of a nested field; the dtype of an array field keeps its shape."""
+    offset = 0
+    for name in path:
+        dtype, start = (dtype.base if dtype.subdtype else dtype).fields[name][:2]
+        offset += start // 8
+    return offset, dtype

@@ -1,0 +1,116 @@
+"""Trajectories: their dtype, restart from a row, and what a run raises when it ends early."""
+
+import numpy as np
+
+from nsds.layout import state_fields
+from nsds.records import words
+from nsds.status import advice
+
+ROW_HEAD = [("t", "<f8"), ("step", "<i8"), ("status", "<i8"), ("n_iter", "<i8"), ("residual", "<f8")]
+
+# One row per contiguous piece of a record that is kept: `words` words, `count` times.
+COPY = np.dtype([(name, np.int64) for name in ("source", "target", "words", "count", "source_stride", "target_stride")])
+
+
+class SimulationError(RuntimeError):
+    """A step that failed under ``on_failure="raise"``.
+
+    Attributes
+    ----------
+    trajectory : numpy.ndarray
+        Rows up to and including the failed step (of an ensemble: rows that a member did not reach have status -1).
+    member, step, t, status, residual
+        Where and how it failed; member is None for a single system.
+    """
+
+    def __init__(self, trajectory, member, step, t, status, residual, cause=""):
+        who = "" if member is None else f"member {member}, "
+        super().__init__(f"{who}step {step} (t = {t:.9g}) failed: {cause or advice(status)}; residual {residual:.3g}")
+        self.trajectory, self.member, self.step, self.t = trajectory, member, step, t
+        self.status, self.residual = status, residual
+
+
+class SimulationInterrupted(KeyboardInterrupt):
+    """Ctrl-C during a run; ``trajectory`` holds the rows computed so far."""
+
+    def __init__(self, trajectory):
+        super().__init__(f"interrupted after {trajectory.shape[-1]} saved rows; see .trajectory")
+        self.trajectory = trajectory
+
+
+def recorded(records, fields=None):
+    """(dtype of a row, COPY table) for the chosen fields; None means the state of all parts."""
+    chosen = state_fields(records) if fields is None else _chosen_fields(records, fields)
+    dtype, copies = list(ROW_HEAD), []
+    offset = len(ROW_HEAD)
+    for part, names in chosen:
+        start, part_dtype = words(records.dtype, part)
+        base, count = part_dtype.base, part_dtype.shape[0] if part_dtype.shape else 1
+        kept = [(name, base[name]) for name in names]
+        row = np.dtype(kept)
+        dtype.append((part, row, part_dtype.shape) if part_dtype.shape else (part, row))
+        stride, target = base.itemsize // 8, offset
+        for name, field in kept:
+            source, size = start + base.fields[name][1] // 8, field.itemsize // 8
+            if copies and copies[-1][0] + copies[-1][2] == source and copies[-1][1] + copies[-1][2] == target:
+                copies[-1] = (*copies[-1][:2], copies[-1][2] + size, *copies[-1][3:])
+            else:
+                copies.append((source, target, size, count, stride, row.itemsize // 8))
+            target += size
+        offset += count * row.itemsize // 8
+    return np.dtype(dtype), np.array(copies, dtype=COPY)
+
+
+def _chosen_fields(records, fields):
+    state = dict(state_fields(records))
+    chosen = {}
+    for path in [fields] if isinstance(fields, str) else fields:
+        part, _, field = str(path).partition(".")
+        if part not in state:
+            raise ValueError(f"fields: there is no part '{part}'; the parts are: {', '.join(state)}")
+        dtype = records.dtype[part].base
+        numeric = [name for name in dtype.names if dtype[name].names is None and dtype[name].base.kind in "fi"]
+        if field and field not in numeric:
+            raise ValueError(f"fields: part '{part}' has no field '{field}' that can be recorded; it has: {', '.join(numeric)}")
+        names = chosen.setdefault(part, [])
+        names += [name for name in ([field] if field else state[part]) if name not in names]
+    return list(chosen.items())
+
+
+def restart(system, row):
+    """The record at a saved row of a trajectory: simulating on from it gives the bits of an uninterrupted run.
+
+    Parameters
+    ----------
+    system : numpy.ndarray
+        The record (or ensemble) that was simulated.
+    row : numpy.void or numpy.ndarray
+        One row of its trajectory (``trajectory[k]``; of an ensemble ``trajectories[:, k]``).
+
+    Raises
+    ------
+    ValueError
+        The row does not hold the whole state (see ``fields`` of `nsds.simulate`).
+
+    Examples
+    --------
+    >>> import nsds
+    >>> system = nsds.examples.bouncing_ball()
+    >>> whole = nsds.simulate(system, t_end=1.0, h=0.005)
+    >>> half = nsds.simulate(nsds.restart(system, whole[100]), t_end=1.0, h=0.005)
+    >>> bool((half["ball"]["q"] == whole["ball"]["q"][100:]).all())
+    True
+    """
+    result = np.array(system)
+    row = np.asarray(row)
+    if row.shape != result.shape:
+        raise ValueError(f"restart: expected one row for each record, shape {result.shape}, got {row.shape}")
+    for part, names in state_fields(result):
+        missing = [name for name in names if part not in row.dtype.names or name not in row.dtype[part].base.names]
+        if missing:
+            raise ValueError(f"restart: the row does not hold {', '.join(f'{part}.{name}' for name in missing)}")
+        for name in names:
+            result[part][name] = row[part][name]
+    for name, _ in ROW_HEAD:
+        result[name] = row[name]
+    return result

@@ -1,0 +1,30 @@
+"""Status codes shared by solvers and schemes: what happened, and what to do about it."""
+
+CONVERGED = 0
+MAX_ITER = 1
+STALLED = 2
+RAY = 3
+SINGULAR = 4
+NON_FINITE = 5
+UNSUITED = 6
+NOT_COMPUTED = -1
+
+ADVICE = {
+    NOT_COMPUTED: "not computed: an earlier step ended the run",
+    CONVERGED: "converged",
+    MAX_ITER: "iteration limit reached: raise max_iter, loosen tol or use a direct method",
+    STALLED: "the residual no longer falls: the problem may be degenerate or have no solution; try lcp_lemke",
+    RAY: "ray termination: for a positive semidefinite matrix the problem has no solution; look for contradictory constraints",
+    SINGULAR: "zero pivot: constraints are redundant or a diagonal entry vanishes; try lcp_lemke or lcp_pgs",
+    NON_FINITE: "NaN or infinity: look at the forces, the step size and the state before this step",
+    UNSUITED: "the method does not treat these bounds or this size: see nsds.solvers.methods()",
+}
+
+
+def advice(status):
+    """One sentence on a status code.
+
+    >>> advice(0)
+    'converged'
+    """
+    return ADVICE[int(status)]

@@ -1,0 +1,128 @@
+"""Dynamical systems: pure constructors of parts, which `nsds.system` joins to a record."""
+
+import sys
+
+import numpy as np
+
+from nsds import _checks
+from nsds.functions import function_name
+from nsds.records import pack
+
+
+def lagrangian_linear(M, K=None, C=None, fext=None, *, q, v, z=None, count=None):
+    """Linear time-invariant Lagrangian system ``M v' + C v + K q = fext(t, z) + p``, ``q' = v`` (seed 003, eq. 10.10).
+
+    Parameters
+    ----------
+    M, K, C : array_like (n, n) or (n,), or scipy.sparse, optional for K and C
+        Mass (symmetric), stiffness, damping. A 1-D array is the diagonal. With ``count`` they hold for every element; a 3-D array
+        ``(count, n, n)`` gives each element its own.
+    fext : array_like (n,) or function ``fext(t, z, out)``, optional
+        Constant external force, or a function that writes the force at time ``t`` into ``out`` (n,).
+    q, v : array_like (n,)
+        Coordinates and velocities at the start. With ``count`` also ``(count, n)``; for n = 1 also ``(count,)``.
+    z : array_like, optional
+        Parameters passed to ``fext``.
+    count : int, optional
+        Makes the part an array of that many systems that share one description.
+
+    Returns
+    -------
+    dict
+        A part for `nsds.system`. In the record it has the fields q, v, p (generalised impulse ``H^T lambda`` of the last step) and
+        those of M, K, C, fext, z that were given.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Wrong shape or type, NaN or infinity, M not symmetric, or a function that has the wrong arguments or does not compile.
+
+    Examples
+    --------
+    >>> import numpy as np, nsds
+    >>> ball = nsds.lagrangian_linear(M=np.diag([1.0, 1.0, 4e-3]), fext=[-9.81, 0, 0], q=[1, 0, 0], v=[0, 0, 0])
+    >>> nsds.system(ball=ball)["ball"]["q"]
+    array([1., 0., 0.])
+    """
+    owner = "lagrangian_linear"
+    if count is not None:
+        count = _checks.integer(owner, "count", count, low=1)
+    n = _order(owner, M)
+    fields = {name: _per_element(owner, name, value, n, count) for name, value in (("q", q), ("v", v))}
+    fields["p"] = np.zeros_like(fields["q"])
+    for name, matrix in (("M", M), ("K", K), ("C", C)):
+        if matrix is not None:
+            fields[name] = _matrix(owner, name, matrix, n, count)
+    if callable(fext):
+        fields["fext"] = function_name(fext, "fext")
+    elif fext is not None:
+        fields["fext"] = _per_element(owner, "fext", fext, n, count)
+    if z is not None:
+        z = _checks.array(owner, "z", z)
+        fields["z"] = _per_element(owner, "z", z, z.shape[-1] if z.ndim else 1, count)
+    return {"kind": owner, "record": pack(fields, count)}
+
+
+def _require_symmetric(owner, name, matrix, transpose):
+    """Only the mass must be symmetric: circulatory forces make K unsymmetric, gyroscopic ones C."""
+    if name == "M" and abs(matrix - transpose).max() > 1e-9 * abs(matrix).max():
+        raise ValueError(f"{owner}: M must be symmetric, got a difference of {abs(matrix - transpose).max():.3g} from its transpose")
+
+
+def _is_sparse(matrix):
+    """True for scipy.sparse, without importing scipy for users who have none of it."""
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and sparse.issparse(matrix)
+
+
+def _order(owner, M):
+    if not _is_sparse(M):
+        M = _checks.array(owner, "M", M)
+    return M.shape[-1] if M.ndim else 1
+
+
+def _per_element(owner, name, value, n, count):
+    """Vector (n,), or (count, n) where the part is an array."""
+    vector = _checks.array(owner, name, value)
+    if vector.ndim == 0 and n == 1:
+        vector = vector.reshape(1)
+    if count is not None and n == 1 and vector.shape == (count,):
+        vector = vector.reshape(count, 1)
+    if vector.shape == (n,) and count is not None:
+        vector = np.broadcast_to(vector, (count, n))
+    shape = (n,) if count is None else (count, n)
+    if vector.shape != shape:
+        raise ValueError(f"{owner}: {name} must have shape {shape}, got {vector.shape}")
+    return vector
+
+
+def _matrix(owner, name, matrix, n, count):
+    """Diagonal (n,), dense (n, n) or the arrays of compressed rows; stacked where the part is an array."""
+    if _is_sparse(matrix):
+        return _compressed_rows(owner, name, matrix, n, count)
+    dense = _checks.array(owner, name, matrix)
+    if dense.ndim == 0:
+        dense = dense.reshape(1, 1)
+    single = dense.shape[1:] if count is not None and dense.ndim == 3 else dense.shape
+    if single not in ((n,), (n, n)) or (dense.ndim == 3 and dense.shape[0] != count):
+        per_element = "" if count is None else f" or {(count, n, n)}"
+        raise ValueError(f"{owner}: {name} must have shape {(n, n)} or {(n,)}{per_element}, got {dense.shape}")
+    if single == (n, n):
+        _require_symmetric(owner, name, dense, np.swapaxes(dense, -1, -2))
+    return dense if count is None or dense.ndim == 3 else np.broadcast_to(dense, (count, *single))
+
+
+def _compressed_rows(owner, name, matrix, n, count):
+    if matrix.shape != (n, n):
+        raise ValueError(f"{owner}: {name} must have shape {(n, n)}, got {matrix.shape}")
+    _require_symmetric(owner, name, matrix, matrix.T)
+    rows = matrix.tocsr()
+    rows.sum_duplicates()
+    parts = {
+        "indptr": rows.indptr.astype(np.int64),
+        "indices": rows.indices.astype(np.int64),
+        "data": _checks.array(owner, name, rows.data),
+    }
+    if count is not None:
+        parts = {key: np.broadcast_to(value, (count, *value.shape)) for key, value in parts.items()}
+    return parts

@@ -1,0 +1,180 @@
+"""Products and solves with diagonal, dense and compressed-row matrices that lie in a record's memory or in a scheme's work memory."""
+
+import numpy as np
+
+from nsds._jit import kernel
+from nsds.layout import DENSE, DIAGONAL, SPARSE
+
+
+@kernel
+def subtract_product(kind, n, nnz, mem, imem, A, factor, work, x, out):
+    """``out -= factor A x``; A lies in mem, x and out in work.
+
+    In: kind, n, nnz (SPARSE only), mem with its integer view imem, offsets A, x, out. In/out: work.
+    """
+    if kind == DIAGONAL:
+        for i in range(n):
+            work[out + i] -= factor * mem[A + i] * work[x + i]
+    elif kind == DENSE:
+        for i in range(n):
+            row = 0.0
+            for j in range(n):
+                row += mem[A + i * n + j] * work[x + j]
+            work[out + i] -= factor * row
+    else:
+        columns, data = A + n + 1, A + n + 1 + nnz
+        for i in range(n):
+            row = 0.0
+            for k in range(imem[A + i], imem[A + i + 1]):
+                row += mem[data + k] * work[x + imem[columns + k]]
+            work[out + i] -= factor * row
+
+
+@kernel
+def apply_inverse(kind, n, n_lower, n_upper, data, index, work, iwork, b, x, scratch):
+    """``x = A^-1 b`` with what `invert` made of A: reciprocals, the inverse, or triangular factors; all in work and iwork.
+
+    In: offsets data, index, b. Out: work[x:x + n]. Work: work[scratch:scratch + n] (SPARSE only).
+    """
+    if kind == DIAGONAL:
+        for i in range(n):
+            work[x + i] = work[data + i] * work[b + i]
+    elif kind == DENSE:
+        for i in range(n):
+            row = 0.0
+            for j in range(n):
+                row += work[data + i * n + j] * work[b + j]
+            work[x + i] = row
+    else:
+        _solve_triangular(n, n_lower, n_upper, data, index, work, iwork, b, x, scratch)
+
+
+@kernel
+def _solve_triangular(n, n_lower, n_upper, data, index, work, iwork, b, x, y):
+    """``A x = b`` from ``P_r A P_c = L U``, both factors by rows, L with unit diagonal, U with reciprocals of its diagonal apart."""
+    lower, upper, reciprocal = data, data + n_lower, data + n_lower + n_upper
+    lower_row, upper_row = index, index + n + 1
+    lower_column = upper_row + n + 1
+    upper_column = lower_column + n_lower
+    row_place, column_place = upper_column + n_upper, upper_column + n_upper + n
+    for i in range(n):
+        work[y + iwork[row_place + i]] = work[b + i]
+    for i in range(n):
+        s = work[y + i]
+        for k in range(iwork[lower_row + i], iwork[lower_row + i + 1]):
+            s -= work[lower + k] * work[y + iwork[lower_column + k]]
+        work[y + i] = s
+    for i in range(n - 1, -1, -1):
+        s = work[y + i]
+        for k in range(iwork[upper_row + i], iwork[upper_row + i + 1]):
+            s -= work[upper + k] * work[y + iwork[upper_column + k]]
+        work[y + i] = s * work[reciprocal + i]
+    for i in range(n):
+        work[x + i] = work[y + iwork[column_place + i]]
+
+
+class SingularMatrix(ValueError):
+    """A matrix that cannot be inverted; ``where`` is the index (member, element)."""
+
+    def __init__(self, where):
+        super().__init__("singular matrix")
+        self.where = where
+
+
+def invert(kind, matrices):
+    """What `apply_inverse` needs of a batch of matrices.
+
+    Parameters
+    ----------
+    kind : int
+        DIAGONAL, DENSE or SPARSE.
+    matrices : ndarray (members, elements, n) or (members, elements, n, n), or nested lists of scipy.sparse
+        The matrices.
+
+    Returns
+    -------
+    data : ndarray (members, elements, k), index : ndarray (members, elements, j), n_lower : int, n_upper : int
+
+    Raises
+    ------
+    SingularMatrix
+        To working precision.
+    """
+    if kind == SPARSE:
+        return _factorise(matrices)
+    no_index = np.zeros((*matrices.shape[:2], 0), np.int64)
+    if kind == DIAGONAL:
+        zero = np.argwhere((matrices == 0).any(axis=-1))
+        if zero.size:
+            raise SingularMatrix(zero[0])
+        return 1.0 / matrices, no_index, 0, 0
+    inverse = np.empty_like(matrices)
+    for where in np.ndindex(matrices.shape[:2]) if matrices.shape[-1] > 64 else [()]:
+        inverse[where] = _dense_inverse(matrices[where])
+    return inverse.reshape(*matrices.shape[:2], -1), no_index, 0, 0
+
+
+def _dense_inverse(A):
+    try:
+        inverse = np.linalg.inv(A)
+    except np.linalg.LinAlgError:
+        where = next(i for i in np.ndindex(A.shape[:-2]) if np.linalg.matrix_rank(A[i]) < A.shape[-1])
+        raise SingularMatrix(where) from None
+    condition = abs(A).sum(axis=-1).max(axis=-1) * abs(inverse).sum(axis=-1).max(axis=-1)
+    bad = np.argwhere(~(condition < 1 / np.finfo(float).eps))
+    if bad.size:
+        raise SingularMatrix(tuple(bad[0]))
+    return inverse
+
+
+def _factorise(matrices):
+    shape = (len(matrices), len(matrices[0]))
+    factors = {where: _sparse_factors(matrices[where[0]][where[1]], where) for where in np.ndindex(shape)}
+    n = matrices[0][0].shape[0]
+    n_lower = max(f["lower"].nnz for f in factors.values())
+    n_upper = max(f["upper"].nnz for f in factors.values())
+    data = np.zeros((*shape, n_lower + n_upper + n))
+    index = np.zeros((*shape, 2 * (n + 1) + n_lower + n_upper + 2 * n), np.int64)
+    for where, f in factors.items():
+        lower, upper = f["lower"], f["upper"]
+        data[where][: lower.nnz] = lower.data
+        data[where][n_lower : n_lower + upper.nnz] = upper.data
+        data[where][n_lower + n_upper :] = f["reciprocal"]
+        at = 2 * (n + 1)
+        index[where][: n + 1], index[where][n + 1 : at] = lower.indptr, upper.indptr
+        index[where][at : at + lower.nnz] = lower.indices
+        index[where][at + n_lower : at + n_lower + upper.nnz] = upper.indices
+        index[where][at + n_lower + n_upper :] = np.concatenate([f["row_place"], f["column_place"]])
+    return data, index, n_lower, n_upper
+
+
+def _sparse_factors(A, where):
+    """Diagonal pivots keep the factors of a mass-like matrix sparse; where they lose accuracy, partial pivoting takes over."""
+    from scipy.sparse import tril, triu
+    from scipy.sparse.linalg import splu
+
+    A = A.tocsc()
+    b = A @ np.ones(A.shape[0])
+    for options in (
+        {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}},
+        {"permc_spec": "COLAMD"},
+    ):
+        try:
+            lu = splu(A, **options)
+        except RuntimeError:
+            continue
+        error = abs(A @ lu.solve(b) - b).max()
+        if error <= 1e-12 * abs(b).max():
+            break
+    else:
+        raise SingularMatrix(where)
+    diagonal = lu.U.diagonal()
+    if not abs(diagonal).min() > np.finfo(float).eps * abs(diagonal).max():
+        raise SingularMatrix(where)
+    return {
+        "lower": tril(lu.L.tocsr(), -1, "csr"),
+        "upper": triu(lu.U.tocsr(), 1, "csr"),
+        "reciprocal": 1.0 / diagonal,
+        "row_place": lu.perm_r,
+        "column_place": lu.perm_c,
+    }

@@ -1,0 +1,193 @@
+"""The one-step problem of several interactions, ``w = W z + q``, in sparse form over the linked constraints (seed 003, 1.37–1.42).
+
+Two constraints are linked when they act on one body (through a diagonal iteration matrix: on one coordinate), or through D.
+Inactive constraints cost nothing: the problem handed to a solver holds the active ones only.
+"""
+
+import numpy as np
+
+from nsds import _jit
+from nsds._jit import kernel, view
+from nsds.layout import ABSENT, DIAGONAL
+from nsds.schemes.linear_algebra import apply_inverse
+from nsds.solvers.signature import SOLVER
+
+call_solver = _jit.caller(SOLVER)
+
+
+def linked_pairs(layout, kinds):
+    """Pattern of W by rows: (row, column), sorted, symmetric, with the full diagonal.
+
+    ``kinds`` tells how the iteration matrix of each part is stored.
+    """
+    n = layout.constraints.size
+    entries = layout.entries
+    owner = np.repeat(np.arange(n), layout.constraints["entry_end"] - layout.constraints["entry"])
+    n_dofs = (layout.parts["count"] * layout.parts["n"]).sum()
+    node = np.where(np.asarray(kinds)[entries["part"]] == DIAGONAL, entries["dof"], n_dofs + entries["body"])
+    order = np.argsort(node, kind="stable")
+    owner, node = owner[order], node[order]
+    first = np.searchsorted(node, node, side="left")
+    size = np.searchsorted(node, node, side="right") - first
+    row = np.repeat(owner, size)
+    column = owner[np.repeat(first, size) + np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)]
+    coupled = np.repeat(np.arange(n), layout.constraints["coupling_end"] - layout.constraints["coupling"])
+    partner = layout.couplings["constraint"]
+    every = np.arange(n)
+    pairs = np.unique(np.concatenate([row * n + column, coupled * n + partner, partner * n + coupled, every * n + every]))
+    return np.divmod(pairs, n) if n else (pairs, pairs)
+
+
+def narrow_order(row, column, n):
+    """An order of the constraints that keeps W close to its diagonal: the given one where it does, else reverse Cuthill–McKee."""
+    if not row.size or (row - column).max() <= 2 * np.bincount(row).max():
+        return np.arange(n)
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+    pattern = csr_array((np.ones(row.size), (row, column)), shape=(n, n))
+    return reverse_cuthill_mckee(pattern, symmetric_mode=True).astype(np.int64)
+
+
+@kernel
+def assemble(plan, operators, parts, constraints, entries, couplings, W_row, W_column, W_transpose, mem, work, iwork):
+    """``W = H M_hat^-1 H^T + D`` on the pattern (W_row, W_column): eqs 1.39–1.42 with the iteration matrix of the scheme.
+
+    Column j: solve with row j of H, then multiply by the rows linked to j. W_transpose[k] is where the transposed entry of k lies.
+    In: tables, mem (H, D), work and iwork (inverses). Out: work[plan.W:]. Work: plan.rhs, plan.solution, plan.scratch, plan.dofs.
+    """
+    W, dofs = plan[0].W, plan[0].dofs
+    for j in range(constraints.size):
+        k = constraints[j].entry
+        while k < constraints[j].entry_end:
+            k = _solve_for_body(plan, operators, parts, entries, constraints[j].entry_end, k, mem, work, iwork)
+        for k in range(W_row[j], W_row[j + 1]):
+            c = constraints[W_column[k]]
+            s = 0.0
+            for a in range(c.entry, c.entry_end):
+                s += mem[entries[a].coefficient] * work[dofs + entries[a].dof]
+            for a in range(c.coupling, c.coupling_end):
+                if couplings[a].constraint == j:
+                    s += mem[couplings[a].coefficient]
+            work[W + W_transpose[k]] = s
+        for k in range(constraints[j].entry, constraints[j].entry_end):
+            if k == constraints[j].entry or entries[k].body != entries[k - 1].body:
+                p = parts[entries[k].part]
+                first = p.dof + (entries[k].body - p.body) * p.n
+                for i in range(p.n):
+                    work[dofs + first + i] = 0.0
+
+
+@kernel
+def _solve_for_body(plan, operators, parts, entries, end, k, mem, work, iwork):
+    """Solve with the entries of one constraint on one body, from entry k on; returns the first entry of another body."""
+    rhs, solution = plan[0].rhs, plan[0].solution
+    body, part = entries[k].body, entries[k].part
+    n, element, o = parts[part].n, body - parts[part].body, operators[part]
+    first = parts[part].dof + element * n
+    for i in range(n):
+        work[rhs + i] = 0.0
+    while k < end and entries[k].body == body:
+        work[rhs + entries[k].dof - first] += mem[entries[k].coefficient]
+        k += 1
+    data, index = o.data + element * o.data_stride, o.index + element * o.index_stride
+    apply_inverse(o.kind, n, o.n_lower, o.n_upper, data, index, work, iwork, rhs, solution, plan[0].scratch)
+    for i in range(n):
+        work[plan[0].dofs + first + i] += work[solution + i]
+    return k
+
+
+@kernel
+def choose_active(plan, constraints, horizon, mem, imem, iwork):
+    """Index set I_1 (seed 001): bilateral constraints, and those whose forecast ``y + horizon ydot <= 0``.
+
+    Writes the active flags, the list plan.active, and plan.local (place in the list); inactive multipliers are set to 0.
+    Returns the number of active constraints, negative (-1 - n) when the set differs from that of the last call.
+    """
+    n = 0
+    changed = False
+    for i in range(constraints.size):
+        c = constraints[i]
+        if c.bilateral or mem[c.y] + horizon * mem[c.ydot] <= 0.0:
+            changed |= iwork[plan[0].local + i] != n
+            iwork[plan[0].local + i] = n
+            iwork[plan[0].active + n] = i
+            imem[c.active] = 1
+            n += 1
+        else:
+            changed |= iwork[plan[0].local + i] != ABSENT
+            iwork[plan[0].local + i] = ABSENT
+            imem[c.active] = 0
+            mem[c.lam] = 0.0
+    return -1 - n if changed else n
+
+
+@kernel
+def extract_active(plan, n, W_row, W_column, work, iwork):
+    """Rows and columns of W that belong to the n active constraints."""
+    p = plan[0]
+    k = 0
+    for a in range(n):
+        i = iwork[p.active + a]
+        iwork[p.sub_row + a] = k
+        for j in range(W_row[i], W_row[i + 1]):
+            column = iwork[p.local + W_column[j]]
+            if column >= 0:
+                iwork[p.sub_column + k] = column
+                work[p.sub_W + k] = work[p.W + j]
+                k += 1
+    iwork[p.sub_row + n] = k
+
+
+@kernel
+def solve_active(plan, n, solver, constraints, entries, solver_options, mem, work, iwork):
+    """``0 <= H v + e ydot_k ⟂ lambda >= 0`` on the active constraints (bilateral: ``H v = 0``); v in mem is v_free.
+
+    The multipliers of the last step are the first guess. Out: lambda and the impulses ``p = H^T lambda`` in mem, touched bodies.
+    Returns (status, n_iter, residual).
+    """
+    p = plan[0]
+    for a in range(n):
+        c = constraints[iwork[p.active + a]]
+        s = 0.0
+        for k in range(c.entry, c.entry_end):
+            s += mem[entries[k].coefficient] * mem[entries[k].q + entries[k].n]
+        if c.e != ABSENT:
+            s += mem[c.e] * mem[c.ydot]
+        work[p.q + a] = s
+        work[p.z + a] = mem[c.lam]
+        work[p.lower + a] = -np.inf if c.bilateral else 0.0
+    nnz = iwork[p.sub_row + n]
+    status = call_solver(
+        solver,
+        (
+            view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, nnz), view(work, p.sub_W, nnz), view(work, p.q, n),
+            view(work, p.lower, n), view(work, p.upper, n), solver_options, view(work, p.z, n), view(work, p.w, n),
+            view(work, p.info, 2), view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver),
+        ),
+    )  # fmt: skip
+    for a in range(n):
+        c = constraints[iwork[p.active + a]]
+        lam = work[p.z + a]
+        mem[c.lam] = lam
+        for k in range(c.entry, c.entry_end):
+            mem[entries[k].q + 2 * entries[k].n] += mem[entries[k].coefficient] * lam
+            iwork[p.touched + entries[k].body] = 1
+    return status, int(work[p.info]), work[p.info + 1]
+
+
+@kernel
+def update_outputs(constraints, entries, couplings, mem):
+    """``y = H q + b`` and ``ydot = H v + D lambda`` from the state in mem."""
+    for i in range(constraints.size):
+        c = constraints[i]
+        y = 0.0 if c.b == ABSENT else mem[c.b]
+        ydot = 0.0
+        for k in range(c.entry, c.entry_end):
+            coefficient = mem[entries[k].coefficient]
+            y += coefficient * mem[entries[k].q]
+            ydot += coefficient * mem[entries[k].q + entries[k].n]
+        for k in range(c.coupling, c.coupling_end):
+            ydot += mem[couplings[k].coefficient] * mem[constraints[couplings[k].constraint].lam]
+        mem[c.y] = y
+        mem[c.ydot] = ydot

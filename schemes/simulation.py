@@ -1,0 +1,331 @@
+"""The time loop, recording, progress, interruption and failure policy: once, for all schemes."""
+
+import math
+import os
+import sys
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+
+from nsds import _checks, _jit
+from nsds.layout import layout as layout_of
+from nsds.records import memory, model_of
+from nsds.results import SimulationError, SimulationInterrupted, recorded
+from nsds.schemes import table as schemes
+from nsds.solvers import table as solvers
+from nsds.status import CONVERGED, NON_FINITE, NOT_COMPUTED, advice
+
+_CHUNK_SECONDS = 0.2
+# Words of the head of a record and of a row.
+_T, _T0, _STEP, _STATUS, _N_ITER, _RESIDUAL = range(6)
+_ROW_T, _ROW_STEP, _ROW_STATUS, _ROW_N_ITER, _ROW_RESIDUAL = range(5)
+# Columns of a member's progress.
+_ROW, _DONE, _STOPPED = range(3)
+
+
+class _Run(NamedTuple):
+    """Records being simulated in place, their memory, and what the scheme prepared."""
+
+    records: np.ndarray
+    mem: np.ndarray
+    prepared: NamedTuple
+    march: object
+    solver: int
+    solver_options: np.ndarray
+
+
+def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, fields=None, progress=None, on_failure="raise"):
+    """March a system, or every member of an ensemble, from its time to ``t_end``.
+
+    Parameters
+    ----------
+    system : numpy.ndarray
+        A record from `nsds.system`, or an array of such records; it is not changed.
+    t_end : float
+        The run takes the fewest steps of size h that reach t_end.
+    h : float
+        Step size.
+    scheme : numpy.ndarray, optional
+        For instance ``nsds.moreau_jean(theta=0.5)``, the default.
+    solver : str or numpy.ndarray, optional
+        Method for the one-step problems: a name from `nsds.solvers.methods`, or a record from `nsds.solvers.solver`.
+    save_every : int
+        Save every that many steps; the initial and the last state are always saved.
+    fields : sequence of str, optional
+        What to save, as ``"ball"`` (its state) or ``"ball.q"``; all state by default. Any numeric field of the record may be named.
+    progress : bool, optional
+        Progress bar; by default on a terminal when the run takes longer than half a second.
+    on_failure : "raise", "warn" or "continue"
+        What to do when a step is not solved or becomes NaN. The status of every step is in the trajectory.
+
+    Returns
+    -------
+    numpy.ndarray
+        Structured array (rows,), for an ensemble (members, rows), with t, step, status, n_iter, residual, and one field per part: q, v
+        of systems; y, ydot, lambda (impulse of the step that ends at t), active of interactions. Row 0 is the initial state. Where
+        steps between two rows are not saved, status is the last that was not 0, n_iter the sum, residual the maximum.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Arguments that do not fit; a singular iteration matrix.
+    SimulationError
+        A step failed and ``on_failure="raise"``; the trajectory so far is on the exception.
+    SimulationInterrupted
+        Ctrl-C; the trajectory so far is on the exception.
+
+    Examples
+    --------
+    >>> import numpy as np, nsds
+    >>> trajectory = nsds.simulate(nsds.examples.bouncing_ball(), t_end=10.0, h=5e-3)
+    >>> trajectory["ball"]["q"].shape
+    (2001, 3)
+    >>> trajectory["floor"]["lambda"].max().round(3)
+    np.float64(8.426)
+    """
+    save_every = _checks.integer("simulate", "save_every", save_every, low=1)
+    if on_failure not in ("raise", "warn", "continue"):
+        raise ValueError(f"simulate: on_failure must be 'raise', 'warn' or 'continue', got {on_failure!r}")
+    run = _prepare("simulate", system, h, scheme, solver)
+    n_steps = _number_of_steps(run.records, _checks.number("simulate", "t_end", t_end), h)
+    dtype, copies = recorded(run.records, fields)
+    n_rows = 1 + -(-n_steps // save_every)
+    trajectory = np.empty((run.records.size, n_rows), dtype)
+    reached = np.zeros((run.records.size, 3), np.int64)
+    _march(run, np.shape(system), n_steps, save_every, progress, on_failure == "raise", copies, trajectory, reached)
+    trajectory = _finish(run, np.shape(system), trajectory, reached, save_every, on_failure)
+    return trajectory.reshape(*np.shape(system), trajectory.shape[1])
+
+
+def step(system, h, *, scheme=None, solver=None, on_failure="raise"):
+    """One step: a new record (or ensemble) at ``t + h``. For many steps `simulate` saves the preparation that each call repeats.
+
+    Parameters
+    ----------
+    system, h, scheme, solver, on_failure
+        See `simulate`.
+
+    Returns
+    -------
+    numpy.ndarray
+        Record with the new state, and status, n_iter and residual of the step.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> ball = nsds.step(nsds.examples.bouncing_ball(), h=0.1)
+    >>> round(ball["t"].item(), 3), ball["ball"]["v"][0].round(3)
+    (0.1, np.float64(-0.981))
+    """
+    if on_failure not in ("raise", "warn", "continue"):
+        raise ValueError(f"step: on_failure must be 'raise', 'warn' or 'continue', got {on_failure!r}")
+    run = _prepare("step", system, h, scheme, solver)
+    dtype, copies = recorded(run.records)
+    trajectory = np.empty((run.records.size, 2), dtype)
+    reached = np.zeros((run.records.size, 3), np.int64)
+    _march(run, np.shape(system), 1, 1, False, False, copies, trajectory, reached)
+    _finish(run, np.shape(system), trajectory, reached, 1, on_failure)
+    return run.records.reshape(np.shape(system))
+
+
+def _prepare(owner, system, h, scheme, solver):
+    model_of(system)
+    _checks.number(owner, "h", h, above=0.0)
+    module, options = schemes.chosen(scheme)
+    name, solver_module, solver_options = solvers.chosen(solver)
+    if _jit.is_cold():
+        print("nsds: compiling kernels, once for this version of the package (about 20 s) ...", file=sys.stderr, flush=True)
+    records = np.ascontiguousarray(np.array(system).reshape(-1))
+    mem = memory(records)
+    _require_finite(owner, records)
+    anchored = records["t0"] + records["step"] * h == records["t"]
+    records["t0"] = np.where(anchored, records["t0"], records["t"])
+    records["step"] = np.where(anchored, records["step"], 0)
+    prepared = module.prepare(records, mem, layout_of(records), options, h, solver_module)
+    march = _march_of(options["scheme"].item().decode())
+    return _Run(records, mem, prepared, march, np.uintp(solvers.address(name)), solver_options)
+
+
+def _require_finite(owner, records):
+    """Fields can be assigned after construction, so what is about to be computed with is checked once more."""
+    for line in model_of(records):
+        name, dtype = line[0], records.dtype[line[0]].base
+        for field in dtype.names:
+            if dtype[field].base.kind == "f" and not np.isfinite(records[name][field]).all():
+                raise ValueError(f"{owner}: {name}.{field} must be finite")
+        if "e" in dtype.names and not ((records[name]["e"] >= 0) & (records[name]["e"] <= 1)).all():
+            raise ValueError(f"{owner}: {name}.e must be in [0, 1]")
+
+
+def _number_of_steps(records, t_end, h):
+    if (t_end <= records["t"]).any():
+        raise ValueError(f"simulate: t_end must be after the system's time {records['t'].max()}, got {t_end}")
+    counts = np.ceil((t_end - records["t"]) / h - 1e-6).astype(np.int64)
+    if (counts != counts[0]).any():
+        raise ValueError("simulate: all members of an ensemble must have the same time at the start")
+    return max(int(counts[0]), 1)
+
+
+def _march_template(first, last, n_steps, n_total, save_every, stop, copies, reached, parts, constraints, entries, couplings,
+                    functions, plan, operators, W_row, W_column, solver, solver_options, options, mems, imems, works, iworks,
+                    rows, irows):  # fmt: skip
+    """Up to n_steps further steps of members first..last, each recorded where it is due. Written once; each scheme gets its copy."""
+    h = options[0]
+    for m in range(first, last):
+        mem, imem, work, iwork, address = mems[m], imems[m], works[m], iworks[m], functions[m]
+        if reached[m, _ROW] == 0:
+            start(mem[_T], parts, constraints, entries, couplings, address, plan, operators, options, mem, work, iwork)  # noqa: F821
+            irows[m, 0, _ROW_STATUS], irows[m, 0, _ROW_N_ITER], rows[m, 0, _ROW_RESIDUAL] = 0, 0, 0.0
+            _save(m, 0, copies, reached, mem, imem, rows, irows)
+        for _ in range(min(n_steps, n_total - reached[m, _DONE])):
+            if reached[m, _STOPPED] != 0:
+                break
+            k = imem[_STEP] + 1
+            t = mem[_T0] + k * h
+            status, n_iter, residual = step_(t, parts, constraints, entries, couplings, address, plan, operators, W_row, W_column,  # noqa: F821
+                                             solver, solver_options, options, mem, imem, work, iwork)  # fmt: skip
+            mem[_T], imem[_STEP], imem[_STATUS], imem[_N_ITER], mem[_RESIDUAL] = t, k, status, n_iter, residual
+            row = reached[m, _ROW]
+            done = reached[m, _DONE] + 1
+            reached[m, _DONE] = done
+            irows[m, row, _ROW_N_ITER] += n_iter
+            rows[m, row, _ROW_RESIDUAL] = max(rows[m, row, _ROW_RESIDUAL], residual)
+            if status != 0:
+                irows[m, row, _ROW_STATUS] = status
+                reached[m, _STOPPED] = status if stop else 0
+            if done % save_every == 0 or done == n_total or reached[m, _STOPPED] != 0:
+                _save(m, row, copies, reached, mem, imem, rows, irows)
+
+
+@_jit.kernel
+def _save(m, row, copies, reached, mem, imem, rows, irows):
+    """Copy the recorded pieces of a record into a row, and clear the head of the next."""
+    rows[m, row, _ROW_T], irows[m, row, _ROW_STEP] = mem[_T], imem[_STEP]
+    for a in range(copies.size):
+        c = copies[a]
+        for e in range(c.count):
+            source, target = c.source + e * c.source_stride, c.target + e * c.target_stride
+            for i in range(c.words):
+                rows[m, row, target + i] = mem[source + i]
+    reached[m, _ROW] = row + 1
+    if row + 1 < rows.shape[1]:
+        irows[m, row + 1, _ROW_STATUS], irows[m, row + 1, _ROW_N_ITER], rows[m, row + 1, _ROW_RESIDUAL] = 0, 0, 0.0
+
+
+_marches = {}
+
+
+def _march_of(name):
+    """The compiled time loop of a scheme."""
+    if name not in _marches:
+        module = schemes.SCHEMES[name]
+        _marches[name] = _jit.kernel(_jit.specialised(_march_template, name, start=module.start, step_=module.step))
+    return _marches[name]
+
+
+def _march(run, shape, n_steps, save_every, progress, stop, copies, trajectory, reached):
+    """Run the compiled loop in chunks of a fifth of a second, so that a progress bar moves and Ctrl-C works."""
+    p, lay = run.prepared, run.prepared.layout
+    rows = trajectory.view(np.float64).reshape(*trajectory.shape, -1)
+    n_members = trajectory.shape[0]
+    workers = min(n_members, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    bounds = np.linspace(0, n_members, workers + 1).astype(int)
+
+    def chunk(first, last, n):
+        run.march(first, last, n, n_steps, save_every, stop, copies, reached, lay.parts, lay.constraints, lay.entries, lay.couplings,
+                  lay.functions, p.plan, p.operators, p.W_row, p.W_column, run.solver, run.solver_options, p.options, run.mem,
+                  run.mem.view(np.int64), p.work, p.iwork, rows, rows.view(np.int64))  # fmt: skip
+
+    bar = _progress_bar(progress, n_steps)
+    pool = ThreadPoolExecutor(workers) if workers > 1 else None
+    done, n = 0, min(n_steps, 64)
+    try:
+        while done < n_steps and not (stop and reached[:, _STOPPED].any()):
+            began = time.perf_counter()
+            if pool is None:
+                chunk(0, n_members, n)
+            else:
+                futures = [pool.submit(chunk, first, last, n) for first, last in zip(bounds[:-1], bounds[1:], strict=True)]
+                for future in futures:
+                    future.result()
+            elapsed = time.perf_counter() - began
+            done += n
+            bar.update(min(n, n_steps - done + n))
+            n = max(1, min(int(n * min(8.0, _CHUNK_SECONDS / max(elapsed, 1e-6))), n_steps - done))
+    except KeyboardInterrupt:
+        if pool is not None:
+            pool.shutdown(wait=True)
+        kept = _cut(trajectory, reached)
+        raise SimulationInterrupted(kept.reshape(*shape, kept.shape[1])) from None
+    finally:
+        bar.close()
+        if pool is not None:
+            pool.shutdown(wait=True)
+
+
+class _NoBar:
+    def update(self, n):
+        pass
+
+    def close(self):
+        pass
+
+
+def _progress_bar(progress, n_steps):
+    if progress is False or (progress is None and not sys.stderr.isatty()):
+        return _NoBar()
+    from tqdm.auto import tqdm
+
+    return tqdm(total=n_steps, unit=" steps", unit_scale=True, delay=0.0 if progress else 0.5)
+
+
+def _cut(trajectory, reached):
+    """Rows that some member reached; the rest of the others is marked as not computed."""
+    kept = trajectory[:, : reached[:, _ROW].max()]
+    for m in np.flatnonzero(reached[:, _ROW] < kept.shape[1]):
+        rest = kept[m, reached[m, _ROW] :]
+        rest.view(np.float64)[...] = math.nan
+        rest["status"], rest["step"], rest["n_iter"] = NOT_COMPUTED, NOT_COMPUTED, 0
+    return kept
+
+
+def _finish(run, shape, trajectory, reached, save_every, on_failure):
+    """Apply the failure policy to what was computed."""
+    failed = np.argwhere(trajectory["status"] != CONVERGED) if not reached[:, _STOPPED].any() else None
+    if failed is None:
+        trajectory = _cut(trajectory, reached)
+        member = int(np.flatnonzero(reached[:, _STOPPED])[0])
+        where = (member, reached[member, _ROW] - 1)
+    elif failed.size:
+        where = tuple(failed[0])
+    else:
+        return trajectory
+    row = trajectory[where]
+    member = None if shape == () else int(where[0])
+    cause = _cause(run, where[0], row) if row["status"] == NON_FINITE else ""
+    if on_failure == "raise":
+        kept = trajectory.reshape(*shape, trajectory.shape[1])
+        raise SimulationError(kept, member, int(row["step"]), row["t"].item(), int(row["status"]), row["residual"].item(), cause)
+    if on_failure == "warn":
+        at = f"step {row['step']}" if save_every == 1 else f"before step {row['step']}"
+        message = f"{len(failed)} of {trajectory['status'].size} saved rows have failed steps; the first: {at} (t = {row['t']:.9g}): "
+        warnings.warn(message + (cause or advice(row["status"])), RuntimeWarning, stacklevel=3)
+    return trajectory
+
+
+def _cause(run, m, row):
+    """Name the part, and the function if it is to blame, of a step that gave NaN or infinity."""
+    lay = run.prepared.layout
+    for name, part, operator in zip(lay.part_names, lay.parts, run.prepared.operators, strict=True):
+        size = part["count"] * part["n"]
+        force = run.prepared.work[m, operator["force"] : operator["force"] + size]
+        if part["function"] >= 0 and not np.isfinite(force).all():
+            function = run.records[name]["fext"].reshape(run.records.size, -1)[m, 0].decode()
+            return f"fext of part '{name}', {function.partition('#')[0]}, returned NaN or infinity"
+    for name in lay.part_names:
+        if not np.isfinite(run.records[name]["v"][m]).all() or not np.isfinite(run.records[name]["q"][m]).all():
+            return f"the state of part '{name}' became NaN or infinite"
+    return ""

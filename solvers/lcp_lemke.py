@@ -1,0 +1,181 @@
+"""Lemke's complementary pivoting with lexicographic ties: finite and exact where the theory promises it; dense, so for small problems."""
+
+import math
+
+from nsds._jit import kernel
+from nsds.status import CONVERGED, MAX_ITER, RAY, SINGULAR, UNSUITED
+from nsds.solvers.signature import conclude, diagonal, is_complementarity
+
+_EPS = 1e-13
+
+
+def work_size(n, row, column):
+    """The tableau ``[w | z | z0 | q]`` and its basis; scales."""
+    return n * (2 * n + 3), n
+
+
+@kernel
+def lcp_lemke(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+    """LCP (with equations) ``w = M z + q``, ``0 <= z ⟂ w >= 0``, by pivoting in the tableau ``w - M z - e z0 = q``.
+
+    Equations: their z is pivoted into the basis first and stays. Then z0 enters, and the complement of what leaves follows until
+    z0 leaves. Ties in the ratio test are broken lexicographically, so no degenerate problem can cycle.
+    Solves every problem with M positive semidefinite (copositive plus) or P; for these, RAY means that there is no solution.
+    SINGULAR: the equations have no unique solution. UNSUITED: finite upper bounds.
+    Reference: Cottle, Pang, Stone, section 4.4 and 4.9.
+    """
+    n = q.size
+    if not is_complementarity(lower, upper):
+        conclude(UNSUITED, 0, row, column, M, q, lower, upper, options, z, w, info)
+        return UNSUITED
+    width = 2 * n + 2
+    size = _fill(row, column, M, q, lower, work, iwork)
+    limit = int(options[1]) if options[1] > 0 else 100 + 20 * n
+    n_iter = 0
+    status = CONVERGED
+    if not _pivot_equations(n, lower, work, iwork):
+        status = SINGULAR
+    elif _leaving_first(n, lower, work) >= 0:
+        r = _leaving_first(n, lower, work)
+        entering = iwork[r] + n
+        _pivot(n, r, 2 * n, work, iwork)
+        status = MAX_ITER
+        while n_iter < limit:
+            n_iter += 1
+            r = _leaving(n, lower, entering, work, iwork)
+            if r < 0:
+                status = RAY
+                break
+            leaving = iwork[r]
+            _pivot(n, r, entering, work, iwork)
+            if leaving == 2 * n:
+                status = CONVERGED
+                break
+            entering = leaving + n if leaving < n else leaving - n
+    for i in range(n):
+        z[i] = 0.0
+    for i in range(n):
+        if n <= iwork[i] < 2 * n:
+            value = work[i * width + width - 1] * size * work[n * width + iwork[i] - n]
+            z[iwork[i] - n] = value if lower[iwork[i] - n] < 0.0 else max(value, 0.0)
+    return conclude(status, n_iter, row, column, M, q, lower, upper, options, z, w, info)
+
+
+@kernel
+def _fill(row, column, M, q, lower, T, basis):
+    """Tableau of the starting basis w for ``S M S`` and ``S q / max|S q|``, S_i = |M_ii|^-1/2, so that pivots are of order 1.
+
+    Leaves S behind the tableau and returns ``max|S q|``.
+    """
+    n = q.size
+    width = 2 * n + 2
+    S = n * width
+    size = 0.0
+    for i in range(n):
+        d = abs(diagonal(row, column, M, i))
+        T[S + i] = 1.0 / math.sqrt(d) if d > 0.0 else 1.0
+        size = max(size, abs(T[S + i] * q[i]))
+    size = size if size > 0.0 else 1.0
+    for i in range(n):
+        for j in range(width):
+            T[i * width + j] = 0.0
+        T[i * width + i] = 1.0
+        for k in range(row[i], row[i + 1]):
+            T[i * width + n + column[k]] = -M[k] * T[S + i] * T[S + column[k]]
+        T[i * width + 2 * n] = -1.0 if lower[i] == 0.0 else 0.0
+        T[i * width + 2 * n + 1] = q[i] * T[S + i] / size
+        basis[i] = i
+    return size
+
+
+@kernel
+def _pivot(n, r, c, T, basis):
+    """Column c enters the basis in row r."""
+    width = 2 * n + 2
+    d = 1.0 / T[r * width + c]
+    for j in range(width):
+        T[r * width + j] *= d
+    T[r * width + c] = 1.0
+    for i in range(n):
+        f = T[i * width + c]
+        if i != r and f != 0.0:
+            for j in range(width):
+                T[i * width + j] -= f * T[r * width + j]
+            T[i * width + c] = 0.0
+    basis[r] = c
+
+
+@kernel
+def _pivot_equations(n, lower, T, basis):
+    """Bring the free z into the basis, each in the row of an equation, largest pivot first. False: no pivot is left."""
+    width = 2 * n + 2
+    for i in range(n):
+        if lower[i] == 0.0:
+            continue
+        best, r, c = 0.0, -1, -1
+        for j in range(n):
+            for k in range(n):
+                free = basis[j] < n and lower[j] < 0.0 and lower[k] < 0.0
+                if free and abs(T[j * width + n + k]) > best and not _is_basic(n, n + k, basis):
+                    best, r, c = abs(T[j * width + n + k]), j, n + k
+        if r < 0 or best < _EPS:
+            return False
+        _pivot(n, r, c, T, basis)
+    return True
+
+
+@kernel
+def _is_basic(n, variable, basis):
+    for i in range(n):
+        if basis[i] == variable:
+            return True
+    return False
+
+
+@kernel
+def _leaving_first(n, lower, T):
+    """Row that leaves when z0 enters: the lexicographically smallest; -1 when the starting basis is feasible."""
+    width = 2 * n + 2
+    r = -1
+    for i in range(n):
+        if lower[i] == 0.0 and T[i * width + width - 1] < 0.0:
+            if r < 0 or _lexicographically_less(n, i, 1.0, r, 1.0, T):
+                r = i
+    return r
+
+
+@kernel
+def _leaving(n, lower, c, T, basis):
+    """Row of the smallest ratio of (q, B^-1) to column c among positive entries; z0 wins a tie in q; -1: a ray."""
+    width = 2 * n + 2
+    r = -1
+    for i in range(n):
+        if basis[i] >= n and basis[i] < 2 * n and lower[basis[i] - n] < 0.0:
+            continue
+        d = T[i * width + c]
+        if d > _EPS and (r < 0 or _lexicographically_less(n, i, d, r, T[r * width + c], T)):
+            r = i
+    if r >= 0:
+        ratio = T[r * width + width - 1] / T[r * width + c]
+        for i in range(n):
+            d = T[i * width + c]
+            if basis[i] == 2 * n and d > _EPS and T[i * width + width - 1] / d <= ratio + _EPS * (1.0 + abs(ratio)):
+                return i
+    return r
+
+
+@kernel
+def _lexicographically_less(n, i, d_i, j, d_j, T):
+    """Row i / d_i before row j / d_j, comparing q first and then the columns of w."""
+    width = 2 * n + 2
+    difference = T[i * width + width - 1] / d_i - T[j * width + width - 1] / d_j
+    scale = max(abs(T[i * width + width - 1] / d_i), abs(T[j * width + width - 1] / d_j))
+    if abs(difference) > _EPS * scale:
+        return difference < 0.0
+    for k in range(n):
+        difference = T[i * width + k] / d_i - T[j * width + k] / d_j
+        if not math.isfinite(difference):
+            return False
+        if abs(difference) > _EPS:
+            return difference < 0.0
+    return False

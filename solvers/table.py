@@ -1,0 +1,73 @@
+"""The table of methods: a new solver is one module and one line here."""
+
+import numpy as np
+
+from nsds import _checks, _jit
+from nsds.solvers import lcp_auto, lcp_enumerate, lcp_lemke, lcp_newton_min, lcp_pgs
+from nsds.solvers.signature import SOLVER
+
+_TABLE = (
+    ("lcp_auto", lcp_auto, "chooses: Newton-min, then Lemke (n <= 64) or projected Gauss-Seidel"),
+    ("lcp_newton_min", lcp_newton_min, "P-matrix, or positive semidefinite and consistent; linear in n for chains"),
+    ("lcp_lemke", lcp_lemke, "copositive plus or P; dense, 16 n^2 bytes"),
+    ("lcp_pgs", lcp_pgs, "symmetric positive semidefinite or diagonally dominant; any bounds"),
+    ("lcp_enumerate", lcp_enumerate, "any matrix; n <= 20, 2^n bases"),
+)
+METHODS = {name: module for name, module, _ in _TABLE}
+ASSUMPTIONS = {name: text for name, _, text in _TABLE}
+
+OPTIONS = np.dtype([("method", "S32"), ("tol", "<f8"), ("max_iter", "<i8")])
+
+
+def solver(method="lcp_auto", *, tol=1e-10, max_iter=0):
+    """Choice of a solver and its options, as a record that `nsds.simulate` and `nsds.solvers.solve_lcp` take.
+
+    Parameters
+    ----------
+    method : str
+        A name from `methods`.
+    tol : float
+        Largest residual (`nsds.solvers.signature.residual`) that counts as converged.
+    max_iter : int
+        Iteration limit; 0 for the method's own.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> nsds.solvers.solver("lcp_pgs", tol=1e-8)["method"].item()
+    b'lcp_pgs'
+    """
+    if method not in METHODS:
+        raise ValueError(f"solver: method must be one of {', '.join(METHODS)}, got {method!r}")
+    record = np.zeros((), OPTIONS)
+    record["method"] = method.encode()
+    record["tol"] = _checks.number("solver", "tol", tol, above=0.0)
+    record["max_iter"] = _checks.integer("solver", "max_iter", max_iter, low=0)
+    return record
+
+
+def chosen(options):
+    """(name, module, kernel options) of what a caller passed: None, a method's name, or a record from `solver`."""
+    if options is None or isinstance(options, str):
+        options = solver() if options is None else solver(options)
+    if not isinstance(options, (np.ndarray, np.void)) or options.dtype != OPTIONS:
+        raise TypeError(f"solver: expected a method's name or a record from nsds.solvers.solver, got {options!r}")
+    name = options["method"].item().decode()
+    return name, METHODS[name], np.array([options["tol"].item(), float(options["max_iter"].item())])
+
+
+def methods():
+    """Names of the methods, and what each assumes of the problem.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> nsds.solvers.methods()["lcp_enumerate"]
+    'any matrix; n <= 20, 2^n bases'
+    """
+    return dict(ASSUMPTIONS)
+
+
+def address(name):
+    """Address of a method's compiled code, for kernels that call it."""
+    return _jit.address(SOLVER, getattr(METHODS[name], name))
