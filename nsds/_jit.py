@@ -19,6 +19,10 @@ import numba
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core import ir as numba_ir
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.typed_passes import NopythonRewrites
 from numba.extending import intrinsic
 
 _UNUSED_DAYS = 30
@@ -78,20 +82,58 @@ def _cached_here():
         numba.config.CACHE_DIR = saved
 
 
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _UnsignedIndices(FunctionPass):
+    """Kernels never count from the end: read every index as unsigned, which spares the test for a negative one at each access."""
+
+    _name = "nsds_unsigned_indices"
+
+    def __init__(self):
+        FunctionPass.__init__(self)
+
+    def run_pass(self, state):
+        for block in state.func_ir.blocks.values():
+            for place in [*block.find_exprs("getitem"), *block.find_insts(numba_ir.SetItem)]:
+                array, index = state.calltypes[place].args[:2]
+                if isinstance(array, types.Array) and _is_signed_index(index):
+                    unsigned = types.UniTuple(types.uintp, len(index)) if isinstance(index, types.BaseTuple) else types.uintp
+                    signature = state.calltypes.pop(place)  # entries of this dict may be set only once
+                    state.calltypes[place] = signature.replace(args=(array, unsigned, *signature.args[2:]))
+        return False
+
+
+def _is_signed_index(index):
+    parts = tuple(index) if isinstance(index, types.BaseTuple) else (index,)
+    return len(parts) > 0 and all(isinstance(part, types.Integer) and part.signed for part in parts)
+
+
+class _KernelCompiler(CompilerBase):
+    def define_pipelines(self):
+        pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        pipeline.add_pass_after(_UnsignedIndices, NopythonRewrites)
+        pipeline.finalize()
+        return [pipeline]
+
+
+# No runtime (_nrt) means no allocation and no reference counting: a kernel that allocates does not compile.
+_OPTIONS = {"error_model": "numpy", "_nrt": False}
+
+
 def kernel(function):
     """Compile on first use; cached on disk; runs without the GIL; never raises."""
     with _cached_here():
-        return numba.njit(function, cache=True, nogil=True, error_model="numpy")
+        return numba.njit(function, cache=True, nogil=True, pipeline_class=_KernelCompiler, **_OPTIONS)
 
 
-def callback(signature, *, cache=True):
-    """Compile at once to a C function that kernels reach by its ``address``."""
+def inlined(function):
+    """A kernel pasted into its caller: for the pieces of a step, whose many arrays cost more to hand over than to use."""
+    with _cached_here():
+        return numba.njit(function, cache=True, nogil=True, inline="always", pipeline_class=_KernelCompiler, **_OPTIONS)
 
-    def compile_now(function):
-        with _cached_here():
-            return numba.cfunc(signature, cache=cache, error_model="numpy")(function)
 
-    return compile_now
+def callback(signature, function):
+    """A user's function compiled at once, with the ordinary meaning of indices, to C code with an ``address``."""
+    return numba.cfunc(signature, error_model="numpy")(function)
 
 
 def specialised(function, suffix, **names):
@@ -108,7 +150,9 @@ def specialised(function, suffix, **names):
 @cache
 def address(signature, function):
     """Address of a kernel's code compiled for one signature, for `caller`."""
-    _kept.append(callback(signature)(specialised(function, "at")))
+    with _cached_here():
+        compile_now = numba.cfunc(signature, cache=True, pipeline_class=_KernelCompiler, **_OPTIONS)
+        _kept.append(compile_now(specialised(function, "at")))
     return _kept[-1].address
 
 

@@ -75,7 +75,7 @@ def function_address(name, role):
 def _compile(function, role):
     wanted, signature = SIGNATURES[role]
     try:
-        return _jit.callback(signature, cache=False)(function)
+        return _jit.callback(signature, function)
     except (NumbaError, TypeError) as error:
         raise TypeError(
             f"{role}: the function {function.__qualname__} does not compile as {wanted} "

@@ -115,9 +115,9 @@ def _matrix(owner, name, matrix, n, count):
 def _compressed_rows(owner, name, matrix, n, count):
     if matrix.shape != (n, n):
         raise ValueError(f"{owner}: {name} must have shape {(n, n)}, got {matrix.shape}")
-    _require_symmetric(owner, name, matrix, matrix.T)
     rows = matrix.tocsr()
     rows.sum_duplicates()
+    _require_symmetric(owner, name, rows, rows.T)
     parts = {
         "indptr": rows.indptr.astype(np.int64),
         "indices": rows.indices.astype(np.int64),

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
-from nsds._jit import kernel, view
+from nsds._jit import inlined, kernel, view
 from nsds.functions import call_force
 from nsds.layout import ABSENT, DENSE, DIAGONAL, SPARSE, Layout
 from nsds.schemes import one_step_problem as osnsp
@@ -230,7 +230,7 @@ def start(t, parts, constraints, entries, couplings, functions, plan, operators,
     osnsp.update_outputs(constraints, entries, couplings, mem)
 
 
-@kernel
+@inlined
 def step(t_new, parts, constraints, entries, couplings, functions, plan, operators, W_row, W_column, solver, solver_options,
          options, mem, imem, work, iwork):  # fmt: skip
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
@@ -251,7 +251,7 @@ def step(t_new, parts, constraints, entries, couplings, functions, plan, operato
     return status, n_iter, residual
 
 
-@kernel
+@inlined
 def _free_motion(t_new, h, theta, parts, functions, plan, operators, mem, imem, work, iwork):
     """``v <- v_free`` (eq. 10.18), ``q <- q + h (1-theta) v_k``, ``p <- 0``."""
     rhs, x, solution = plan[0].rhs, plan[0].x, plan[0].solution
@@ -284,7 +284,7 @@ def _free_motion(t_new, h, theta, parts, functions, plan, operators, mem, imem, 
                 mem[v + n + i] = 0.0
 
 
-@kernel
+@inlined
 def _impulse_of_function(t_new, h, theta, part, o, e, functions, plan, mem, work):
     """``h (theta F(t_{k+1}) + (1-theta) F(t_k))``; F(t_{k+1}) is kept for the next step."""
     n, impulse, force = part.n, o.impulse + e * part.n, o.force + e * part.n
@@ -295,7 +295,7 @@ def _impulse_of_function(t_new, h, theta, part, o, e, functions, plan, mem, work
         work[impulse + i] += h * theta * work[force + i]
 
 
-@kernel
+@inlined
 def _end_motion(h, theta, parts, plan, operators, mem, work, iwork):
     """``v <- v_free + M_hat^-1 p`` (eq. 10.16) for the bodies in contact, ``q <- q + h theta v`` (10.14). False when not finite."""
     rhs, solution = plan[0].rhs, plan[0].solution

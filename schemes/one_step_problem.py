@@ -7,7 +7,7 @@ Inactive constraints cost nothing: the problem handed to a solver holds the acti
 import numpy as np
 
 from nsds import _jit
-from nsds._jit import kernel, view
+from nsds._jit import inlined, kernel, view
 from nsds.layout import ABSENT, DIAGONAL
 from nsds.schemes.linear_algebra import apply_inverse
 from nsds.solvers.signature import SOLVER
@@ -97,7 +97,7 @@ def _solve_for_body(plan, operators, parts, entries, end, k, mem, work, iwork):
     return k
 
 
-@kernel
+@inlined
 def choose_active(plan, constraints, horizon, mem, imem, iwork):
     """Index set I_1 (seed 001): bilateral constraints, and those whose forecast ``y + horizon ydot <= 0``.
 
@@ -139,7 +139,7 @@ def extract_active(plan, n, W_row, W_column, work, iwork):
     iwork[p.sub_row + n] = k
 
 
-@kernel
+@inlined
 def solve_active(plan, n, solver, constraints, entries, solver_options, mem, work, iwork):
     """``0 <= H v + e ydot_k ⟂ lambda >= 0`` on the active constraints (bilateral: ``H v = 0``); v in mem is v_free.
 
@@ -176,7 +176,7 @@ def solve_active(plan, n, solver, constraints, entries, solver_options, mem, wor
     return status, int(work[p.info]), work[p.info + 1]
 
 
-@kernel
+@inlined
 def update_outputs(constraints, entries, couplings, mem):
     """``y = H q + b`` and ``ydot = H v + D lambda`` from the state in mem."""
     for i in range(constraints.size):

@@ -200,7 +200,7 @@ def _march_template(first, last, n_steps, n_total, save_every, stop, copies, rea
                 _save(m, row, copies, reached, mem, imem, rows, irows)
 
 
-@_jit.kernel
+@_jit.inlined
 def _save(m, row, copies, reached, mem, imem, rows, irows):
     """Copy the recorded pieces of a record into a row, and clear the head of the next."""
     rows[m, row, _ROW_T], irows[m, row, _ROW_STEP] = mem[_T], imem[_STEP]
