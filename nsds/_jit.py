@@ -188,11 +188,12 @@ def view(typing_context, array, start, size):
     def generate(context, builder, signature, values):
         source = context.make_array(signature.args[0])(context, builder, values[0])
         target = context.make_array(signature.return_type)(context, builder)
+        begin, length = (context.cast(builder, values[i], signature.args[i], types.intp) for i in (1, 2))
         itemsize = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(array.dtype)))
         context.populate_array(
             target,
-            data=builder.gep(source.data, [values[1]]),
-            shape=cgutils.pack_array(builder, [values[2]]),
+            data=builder.gep(source.data, [begin]),
+            shape=cgutils.pack_array(builder, [length]),
             strides=cgutils.pack_array(builder, [itemsize]),
             itemsize=itemsize,
             meminfo=None,

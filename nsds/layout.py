@@ -16,7 +16,7 @@ DIAGONAL, DENSE, SPARSE = 0, 1, 2
 
 
 def _table(*names):
-    return np.dtype([(name, np.int64) for name in names])
+    return np.dtype([(name, np.int32) for name in names])
 
 
 # One row per dynamical system; element e of an array part lies stride * e words further; v = q + n, p = q + 2 n.

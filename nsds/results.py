@@ -8,9 +8,6 @@ from nsds.status import advice
 
 ROW_HEAD = [("t", "<f8"), ("step", "<i8"), ("status", "<i8"), ("n_iter", "<i8"), ("residual", "<f8")]
 
-# One row per contiguous piece of a record that is kept: `words` words, `count` times.
-COPY = np.dtype([(name, np.int64) for name in ("source", "target", "words", "count", "source_stride", "target_stride")])
-
 
 class SimulationError(RuntimeError):
     """A step that failed under ``on_failure="raise"``.
@@ -39,26 +36,17 @@ class SimulationInterrupted(KeyboardInterrupt):
 
 
 def recorded(records, fields=None):
-    """(dtype of a row, COPY table) for the chosen fields; None means the state of all parts."""
+    """(dtype of a row, offsets in a record of the words behind the row's head) for the chosen fields; None: the state of all parts."""
     chosen = state_fields(records) if fields is None else _chosen_fields(records, fields)
-    dtype, copies = list(ROW_HEAD), []
-    offset = len(ROW_HEAD)
+    dtype, sources = list(ROW_HEAD), [np.zeros(0, np.int64)]
     for part, names in chosen:
         start, part_dtype = words(records.dtype, part)
         base, count = part_dtype.base, part_dtype.shape[0] if part_dtype.shape else 1
-        kept = [(name, base[name]) for name in names]
-        row = np.dtype(kept)
+        row = np.dtype([(name, base[name]) for name in names])
         dtype.append((part, row, part_dtype.shape) if part_dtype.shape else (part, row))
-        stride, target = base.itemsize // 8, offset
-        for name, field in kept:
-            source, size = start + base.fields[name][1] // 8, field.itemsize // 8
-            if copies and copies[-1][0] + copies[-1][2] == source and copies[-1][1] + copies[-1][2] == target:
-                copies[-1] = (*copies[-1][:2], copies[-1][2] + size, *copies[-1][3:])
-            else:
-                copies.append((source, target, size, count, stride, row.itemsize // 8))
-            target += size
-        offset += count * row.itemsize // 8
-    return np.dtype(dtype), np.array(copies, dtype=COPY)
+        element = np.concatenate([base.fields[name][1] // 8 + np.arange(base[name].itemsize // 8) for name in names])
+        sources.append((start + base.itemsize // 8 * np.arange(count)[:, None] + element).reshape(-1))
+    return np.dtype(dtype), np.concatenate(sources).astype(np.int32)
 
 
 def _chosen_fields(records, fields):

@@ -23,11 +23,11 @@ from nsds.status import CONVERGED, NON_FINITE
 OPTIONS = np.dtype([("scheme", "S16"), ("theta", "<f8"), ("gamma", "<f8")])
 
 # Inverse iteration matrix, impulse of the forces and force at the last t of each part; a constant impulse is kept as M_hat^-1 h F.
-OPERATOR = np.dtype([(name, np.int64) for name in (
+OPERATOR = np.dtype([(name, np.int32) for name in (
     "kind", "data", "data_stride", "index", "index_stride", "n_lower", "n_upper", "impulse", "force", "constant",
 )])  # fmt: skip
 # Where things lie in a member's work memory (second line: in its integer work memory).
-PLAN = np.dtype([(name, np.int64) for name in (
+PLAN = np.dtype([(name, np.int32) for name in (
     "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "x", "solution", "scratch", "dofs",
     "active", "local", "sub_row", "sub_column", "touched", "isolver", "n_isolver",
 )])  # fmt: skip

@@ -12,6 +12,7 @@ from nsds.layout import ABSENT, DIAGONAL
 from nsds.schemes.linear_algebra import apply_inverse
 from nsds.solvers.signature import SOLVER
 
+_TOUCHING = 1e-300
 call_solver = _jit.caller(SOLVER)
 
 
@@ -101,7 +102,8 @@ def _solve_for_body(plan, operators, parts, entries, end, k, mem, work, iwork):
 def choose_active(plan, constraints, horizon, mem, imem, iwork):
     """Index set I_1 (seed 001): bilateral constraints, and those whose forecast ``y + horizon ydot <= 0``.
 
-    Writes the active flags, the list plan.active, and plan.local (place in the list); inactive multipliers are set to 0.
+    Writes the active flags, the list plan.active, and plan.local (place in the list). Inactive multipliers are set to 0, those of new
+    contacts to a guess that only says "pressing", by which a whole column that lands is solved at once.
     Returns the number of active constraints, negative (-1 - n) when the set differs from that of the last call.
     """
     n = 0
@@ -112,6 +114,8 @@ def choose_active(plan, constraints, horizon, mem, imem, iwork):
             changed |= iwork[plan[0].local + i] != n
             iwork[plan[0].local + i] = n
             iwork[plan[0].active + n] = i
+            if imem[c.active] == 0:
+                mem[c.lam] = _TOUCHING
             imem[c.active] = 1
             n += 1
         else:

@@ -91,11 +91,11 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, fields
         raise ValueError(f"simulate: on_failure must be 'raise', 'warn' or 'continue', got {on_failure!r}")
     run = _prepare("simulate", system, h, scheme, solver)
     n_steps = _number_of_steps(run.records, _checks.number("simulate", "t_end", t_end), h)
-    dtype, copies = recorded(run.records, fields)
+    dtype, sources = recorded(run.records, fields)
     n_rows = 1 + -(-n_steps // save_every)
     trajectory = np.empty((run.records.size, n_rows), dtype)
     reached = np.zeros((run.records.size, 3), np.int64)
-    _march(run, np.shape(system), n_steps, save_every, progress, on_failure == "raise", copies, trajectory, reached)
+    _march(run, np.shape(system), n_steps, save_every, progress, on_failure == "raise", sources, trajectory, reached)
     trajectory = _finish(run, np.shape(system), trajectory, reached, save_every, on_failure)
     return trajectory.reshape(*np.shape(system), trajectory.shape[1])
 
@@ -123,10 +123,10 @@ def step(system, h, *, scheme=None, solver=None, on_failure="raise"):
     if on_failure not in ("raise", "warn", "continue"):
         raise ValueError(f"step: on_failure must be 'raise', 'warn' or 'continue', got {on_failure!r}")
     run = _prepare("step", system, h, scheme, solver)
-    dtype, copies = recorded(run.records)
+    dtype, sources = recorded(run.records)
     trajectory = np.empty((run.records.size, 2), dtype)
     reached = np.zeros((run.records.size, 3), np.int64)
-    _march(run, np.shape(system), 1, 1, False, False, copies, trajectory, reached)
+    _march(run, np.shape(system), 1, 1, False, False, sources, trajectory, reached)
     _finish(run, np.shape(system), trajectory, reached, 1, on_failure)
     return run.records.reshape(np.shape(system))
 
@@ -169,50 +169,48 @@ def _number_of_steps(records, t_end, h):
     return max(int(counts[0]), 1)
 
 
-def _march_template(first, last, n_steps, n_total, save_every, stop, copies, reached, parts, constraints, entries, couplings,
+def _march_template(first, last, n_steps, n_total, save_every, stop, sources, reached, parts, constraints, entries, couplings,
                     functions, plan, operators, W_row, W_column, solver, solver_options, options, mems, imems, works, iworks,
-                    rows, irows):  # fmt: skip
+                    rows, irows, width):  # fmt: skip
     """Up to n_steps further steps of members first..last, each recorded where it is due. Written once; each scheme gets its copy."""
     h = options[0]
     for m in range(first, last):
-        mem, imem, work, iwork, address = mems[m], imems[m], works[m], iworks[m], functions[m]
-        if reached[m, _ROW] == 0:
+        mem, imem, work, iwork, address, row, irow = mems[m], imems[m], works[m], iworks[m], functions[m], rows[m], irows[m]
+        at, done, stopped = reached[m, _ROW] * width, reached[m, _DONE], reached[m, _STOPPED]
+        if at == 0:
             start(mem[_T], parts, constraints, entries, couplings, address, plan, operators, options, mem, work, iwork)  # noqa: F821
-            irows[m, 0, _ROW_STATUS], irows[m, 0, _ROW_N_ITER], rows[m, 0, _ROW_RESIDUAL] = 0, 0, 0.0
-            _save(m, 0, copies, reached, mem, imem, rows, irows)
-        for _ in range(min(n_steps, n_total - reached[m, _DONE])):
-            if reached[m, _STOPPED] != 0:
+            irow[_ROW_STATUS], irow[_ROW_N_ITER], row[_ROW_RESIDUAL] = 0, 0, 0.0
+            at = _save(at, width, sources, mem, imem, row, irow)
+        for _ in range(min(n_steps, n_total - done)):
+            if stopped != 0:
                 break
             k = imem[_STEP] + 1
             t = mem[_T0] + k * h
             status, n_iter, residual = step_(t, parts, constraints, entries, couplings, address, plan, operators, W_row, W_column,  # noqa: F821
                                              solver, solver_options, options, mem, imem, work, iwork)  # fmt: skip
             mem[_T], imem[_STEP], imem[_STATUS], imem[_N_ITER], mem[_RESIDUAL] = t, k, status, n_iter, residual
-            row = reached[m, _ROW]
-            done = reached[m, _DONE] + 1
-            reached[m, _DONE] = done
-            irows[m, row, _ROW_N_ITER] += n_iter
-            rows[m, row, _ROW_RESIDUAL] = max(rows[m, row, _ROW_RESIDUAL], residual)
+            done += 1
+            irow[at + _ROW_N_ITER] += n_iter
+            row[at + _ROW_RESIDUAL] = max(row[at + _ROW_RESIDUAL], residual)
             if status != 0:
-                irows[m, row, _ROW_STATUS] = status
-                reached[m, _STOPPED] = status if stop else 0
-            if done % save_every == 0 or done == n_total or reached[m, _STOPPED] != 0:
-                _save(m, row, copies, reached, mem, imem, rows, irows)
+                irow[at + _ROW_STATUS] = status
+                stopped = status if stop else 0
+            if done % save_every == 0 or done == n_total or stopped != 0:
+                at = _save(at, width, sources, mem, imem, row, irow)
+        reached[m, _ROW], reached[m, _DONE], reached[m, _STOPPED] = at // width, done, stopped
 
 
 @_jit.inlined
-def _save(m, row, copies, reached, mem, imem, rows, irows):
-    """Copy the recorded pieces of a record into a row, and clear the head of the next."""
-    rows[m, row, _ROW_T], irows[m, row, _ROW_STEP] = mem[_T], imem[_STEP]
-    for a in range(copies.size):
-        c = copies[a]
-        for e in range(c.count):
-            source, target = c.source + e * c.source_stride, c.target + e * c.target_stride
-            for i in range(c.words):
-                rows[m, row, target + i] = mem[source + i]
-    reached[m, _ROW] = row + 1
-    if row + 1 < rows.shape[1]:
-        irows[m, row + 1, _ROW_STATUS], irows[m, row + 1, _ROW_N_ITER], rows[m, row + 1, _ROW_RESIDUAL] = 0, 0, 0.0
+def _save(at, width, sources, mem, imem, row, irow):
+    """Fill the row that begins at word ``at`` with the recorded words, clear the head of the next, and return where that begins."""
+    row[at + _ROW_T], irow[at + _ROW_STEP] = mem[_T], imem[_STEP]
+    behind_head = at + _ROW_RESIDUAL + 1
+    for i in range(sources.size):
+        row[behind_head + i] = mem[sources[i]]
+    at += width
+    if at < row.size:
+        irow[at + _ROW_STATUS], irow[at + _ROW_N_ITER], row[at + _ROW_RESIDUAL] = 0, 0, 0.0
+    return at
 
 
 _marches = {}
@@ -226,18 +224,18 @@ def _march_of(name):
     return _marches[name]
 
 
-def _march(run, shape, n_steps, save_every, progress, stop, copies, trajectory, reached):
+def _march(run, shape, n_steps, save_every, progress, stop, sources, trajectory, reached):
     """Run the compiled loop in chunks of a fifth of a second, so that a progress bar moves and Ctrl-C works."""
     p, lay = run.prepared, run.prepared.layout
-    rows = trajectory.view(np.float64).reshape(*trajectory.shape, -1)
+    rows = trajectory.view(np.float64).reshape(trajectory.shape[0], -1)
     n_members = trajectory.shape[0]
     workers = min(n_members, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
     bounds = np.linspace(0, n_members, workers + 1).astype(int)
 
     def chunk(first, last, n):
-        run.march(first, last, n, n_steps, save_every, stop, copies, reached, lay.parts, lay.constraints, lay.entries, lay.couplings,
+        run.march(first, last, n, n_steps, save_every, stop, sources, reached, lay.parts, lay.constraints, lay.entries, lay.couplings,
                   lay.functions, p.plan, p.operators, p.W_row, p.W_column, run.solver, run.solver_options, p.options, run.mem,
-                  run.mem.view(np.int64), p.work, p.iwork, rows, rows.view(np.int64))  # fmt: skip
+                  run.mem.view(np.int64), p.work, p.iwork, rows, rows.view(np.int64), rows.shape[1] // trajectory.shape[1])  # fmt: skip
 
     bar = _progress_bar(progress, n_steps)
     pool = ThreadPoolExecutor(workers) if workers > 1 else None

@@ -8,8 +8,8 @@ Reference: Júdice, Pires, Computers and Operations Research 21 (1994) 587–596
 import numpy as np
 
 from nsds._jit import kernel
-from nsds.status import CONVERGED, MAX_ITER, UNSUITED
-from nsds.solvers.signature import conclude, diagonal, is_complementarity, multiply
+from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, STALLED, UNSUITED
+from nsds.solvers.signature import conclude, diagonal, is_complementarity
 
 _PATIENCE = 10  # block exchanges without progress before single ones
 _PIVOT = 1e-12  # smaller pivots, relative to the diagonal, mark a redundant constraint
@@ -29,9 +29,8 @@ def lcp_newton_min(row, column, M, q, lower, upper, options, z, w, info, work, i
     Exact for P-matrices. Redundant constraints of a positive semidefinite M get z = 0. UNSUITED: finite upper bounds.
     """
     n = q.size
-    if n == 1 and upper[0] > lower[0] == 0.0 and M[0] > 0.0:  # one contact: no sets to search
-        z[0] = max(-q[0] / M[0], 0.0)
-        return conclude(CONVERGED, 1, row, column, M, q, lower, upper, options, z, w, info)
+    if n == 1 and lower[0] == 0.0 and upper[0] == np.inf and M[0] > 0.0:
+        return _one_contact(M, q, options, z, w, info)
     if not is_complementarity(lower, upper):
         conclude(UNSUITED, 0, row, column, M, q, lower, upper, options, z, w, info)
         return UNSUITED
@@ -43,8 +42,7 @@ def lcp_newton_min(row, column, M, q, lower, upper, options, z, w, info, work, i
     fewest, patience = n + 1, _PATIENCE
     for n_iter in range(limit):
         _solve_basis(n, row, column, M, q, z, work, iwork)
-        multiply(row, column, M, q, z, w)
-        n_wrong, last = _wrong_signs(n, row, column, M, lower, z, w, largest, iwork)
+        n_wrong, last = _wrong_signs(n, row, column, M, q, lower, z, largest, iwork)
         if n_wrong == 0:
             for i in range(n):
                 z[i] = max(z[i], lower[i])
@@ -62,18 +60,32 @@ def lcp_newton_min(row, column, M, q, lower, upper, options, z, w, info, work, i
 
 
 @kernel
-def _wrong_signs(n, row, column, M, lower, z, w, largest, basic):
+def _one_contact(M, q, options, z, w, info):
+    """No sets to search, and the merit without its roots."""
+    z[0] = max(-q[0] / M[0], 0.0)
+    w[0] = M[0] * z[0] + q[0]
+    info[0] = 1.0
+    info[1] = abs(z[0] - max(z[0] - w[0], 0.0)) / (1.0 + abs(q[0]))
+    if not np.isfinite(info[1]):
+        return NON_FINITE
+    return CONVERGED if info[1] <= options[0] else STALLED
+
+
+@kernel
+def _wrong_signs(n, row, column, M, q, lower, z, largest, basic):
     """Count and last index of basic z < 0 (marked -2) and nonbasic w < 0 (marked -1)."""
     count, last = 0, -1
     for i in range(n):
         if basic[i] == 1:
-            wrong = lower[i] == 0.0 and z[i] < 0.0 and z[i] * diagonal(row, column, M, i) < -_ROUNDING * largest
-            mark = -2
+            if lower[i] == 0.0 and z[i] < 0.0 and z[i] * diagonal(row, column, M, i) < -_ROUNDING * largest:
+                basic[i] = -2
         else:
-            wrong = w[i] < -_ROUNDING * largest
-            mark = -1
-        if wrong:
-            basic[i] = mark
+            w_i = q[i]
+            for k in range(row[i], row[i + 1]):
+                w_i += M[k] * z[column[k]]
+            if w_i < -_ROUNDING * largest:
+                basic[i] = -1
+        if basic[i] < 0:
             count += 1
             last = i
     return count, last
