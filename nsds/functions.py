@@ -20,6 +20,13 @@ call_force = _jit.caller(SIGNATURES["fext"][1])
 _compiled = {}
 
 
+@_jit.kernel
+def forces_at(address, t, z, out):
+    """Rows ``out[k] = fext(t[k], z)`` of the function that lives at ``address``."""
+    for k in range(t.size):
+        call_force(address, (t[k], z, out[k]))
+
+
 def function_name(function, role):
     """Compile a user function for ``role`` and return the name under which records refer to it.
 

@@ -39,9 +39,9 @@ def _fill(record, fields):
 
 def model_of(records):
     """[(name, word, word, ...), ...]: what the parts of a record, or of an ensemble of equal models, are."""
-    if not isinstance(records, np.ndarray) or records.dtype.names is None or "model" not in records.dtype.names:
+    if not isinstance(records, (np.ndarray, np.void)) or "model" not in (records.dtype.names or ()):
         raise TypeError(f"expected a record made by nsds.system, got {type(records).__name__}")
-    flat = records.reshape(-1)
+    flat = np.asarray(records).reshape(-1)
     if flat.size == 0:
         raise ValueError("an ensemble needs at least one record, got none")
     different = np.flatnonzero(flat["model"] != flat["model"][0])

@@ -179,7 +179,7 @@ def _march_template(first, last, n_steps, n_total, save_every, stop, sources, re
         at, done, stopped = reached[m, _ROW] * width, reached[m, _DONE], reached[m, _STOPPED]
         if at == 0:
             start(mem[_T], parts, constraints, entries, couplings, address, plan, operators, options, mem, work, iwork)  # noqa: F821
-            irow[_ROW_STATUS], irow[_ROW_N_ITER], row[_ROW_RESIDUAL] = 0, 0, 0.0
+            irow[_ROW_STATUS], irow[_ROW_N_ITER], row[_ROW_RESIDUAL] = imem[_STATUS], imem[_N_ITER], mem[_RESIDUAL]
             at = _save(at, width, sources, mem, imem, row, irow)
         for _ in range(min(n_steps, n_total - done)):
             if stopped != 0:
