@@ -6,6 +6,7 @@ The head of a record holds the clock and the outcome of the last step; ``model``
 import numpy as np
 
 HEAD = [("t", "<f8"), ("t0", "<f8"), ("step", "<i8"), ("status", "<i8"), ("n_iter", "<i8"), ("residual", "<f8")]
+_TEXT = 128  # bytes: room for the name of another function, or of a longer model
 RESERVED = {name for name, _ in HEAD} | {"model"}
 
 
@@ -24,7 +25,7 @@ def leaf(value, n_leading):
     if isinstance(value, dict):
         return (_dtype(value, n_leading),)
     if isinstance(value, str):
-        return (f"S{-8 * (-max(len(value.encode()), 1) // 8)}",)
+        return (f"S{max(_TEXT, -8 * (-len(value.encode()) // 8))}",)
     kind = "<i8" if value.dtype.kind == "i" else "<f8"
     return (kind, value.shape[n_leading:]) if value.ndim > n_leading else (kind,)
 

@@ -1,0 +1,252 @@
+"""simulate, step, restart and report: what they save, what they refuse, and how they fail."""
+
+import contextlib
+import io
+import signal
+import threading
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import nsds
+from nsds import status
+
+ball = nsds.examples.bouncing_ball
+relation = nsds.lagrangian_linear_relation
+
+
+def test_rows_and_clock():
+    trajectory = nsds.simulate(ball(), t_end=1.0, h=0.01)
+    np.testing.assert_array_equal(trajectory["step"], np.arange(101))
+    np.testing.assert_array_equal(trajectory["t"], 0.01 * np.arange(101))
+    assert trajectory["ball"]["q"].shape == (101, 3)
+    assert trajectory["floor"]["lambda"].shape == (101,)
+    assert trajectory["floor"]["active"].dtype == np.int64
+
+
+@pytest.mark.parametrize(("t_end", "n_steps"), [(1.0, 10), (0.95, 10), (0.30000000000000004, 3), (0.05, 1)])
+def test_the_fewest_steps_that_reach_t_end(t_end, n_steps):
+    assert len(nsds.simulate(ball(), t_end=t_end, h=0.1)) == n_steps + 1
+
+
+def test_save_every_keeps_the_same_rows_and_the_last():
+    every = nsds.simulate(ball(), t_end=1.0, h=0.01)
+    some = nsds.simulate(ball(), t_end=1.0, h=0.01, save_every=7)
+    kept = [*range(0, 101, 7), 100]
+    for name in ("t", "step", "ball", "floor"):
+        np.testing.assert_array_equal(some[name], every[name][kept])
+    assert some["n_iter"].sum() == every["n_iter"].sum()
+
+
+def test_fields_choose_what_is_saved():
+    trajectory = nsds.simulate(ball(), t_end=1.0, h=0.01, fields=["floor.lambda", "ball.p", "ball.q"])
+    assert trajectory.dtype["ball"].names == ("p", "q")
+    assert trajectory.dtype["floor"].names == ("lambda",)
+    np.testing.assert_array_equal(trajectory["ball"]["p"][:, 0], trajectory["floor"]["lambda"])
+    with pytest.raises(ValueError, match=r"does not hold ball\.v"):
+        nsds.restart(ball(), nsds.simulate(ball(), t_end=0.1, h=0.01, fields=["ball.q", "floor.lambda"])[3])
+
+
+@pytest.mark.parametrize(
+    ("error", "words", "arguments"),
+    [
+        (ValueError, ["h", "above 0", "-0.1"], {"h": -0.1}),
+        (ValueError, ["h", "above 0"], {"h": 0.0}),
+        (ValueError, ["h", "finite"], {"h": np.nan}),
+        (ValueError, ["t_end", "after", "-1"], {"t_end": -1.0}),
+        (ValueError, ["save_every", "at least 1"], {"save_every": 0}),
+        (TypeError, ["save_every", "whole number"], {"save_every": 1.5}),
+        (ValueError, ["on_failure", "ignore"], {"on_failure": "ignore"}),
+        (ValueError, ["fields", "'bal'", "ball, floor"], {"fields": ["bal"]}),
+        (ValueError, ["fields", "'ball'", "'w'", "q, v"], {"fields": ["ball.w"]}),
+        (TypeError, ["scheme", "moreau_jean"], {"scheme": "euler"}),
+        (ValueError, ["solver", "lcp_lemke", "simplex"], {"solver": "simplex"}),
+        (TypeError, ["solver", "record"], {"solver": 3}),
+    ],
+)
+def test_bad_arguments_are_named(error, words, arguments):
+    with pytest.raises(error) as caught:
+        nsds.simulate(ball(), **{"t_end": 1.0, "h": 0.1, **arguments})
+    assert all(word in str(caught.value) for word in words), str(caught.value)
+
+
+@pytest.mark.parametrize(("name", "value"), [("theta", 1.5), ("theta", -0.1), ("gamma", -1.0), ("theta", np.inf)])
+def test_bad_options_of_the_scheme_are_named(name, value):
+    with pytest.raises(ValueError, match=f"moreau_jean: {name}"):
+        nsds.moreau_jean(**{name: value})
+
+
+def test_fields_assigned_later_are_checked_before_the_first_step():
+    system = ball()
+    system["ball"]["v"][1] = np.inf
+    with pytest.raises(ValueError, match=r"ball\.v must be finite"):
+        nsds.simulate(system, t_end=1.0, h=0.1)
+    systems = np.repeat(ball(), 3)
+    systems["floor"]["e"] = [0.5, 2.0, 0.1]
+    with pytest.raises(ValueError, match=r"floor\.e must be in \[0, 1\]"):
+        nsds.simulate(systems, t_end=1.0, h=0.1)
+
+
+@pytest.mark.parametrize("storage", [np.diag, np.asarray, sp.csr_array])
+def test_singular_iteration_matrix_names_the_part(storage):
+    parts = {"M": np.diag([1.0, 0.0]), "q": [0, 0], "v": [0, 0]}
+    system = nsds.system(cart=nsds.lagrangian_linear(**{**parts, "M": storage(parts["M"])}))
+    with pytest.raises(ValueError, match=r"part 'cart'.*M \+ h theta C \+ h\^2 theta\^2 K is singular"):
+        nsds.simulate(system, t_end=1.0, h=0.1)
+
+
+def test_singular_member_and_element_are_named():
+    systems = np.repeat(nsds.system(cart=nsds.lagrangian_linear(M=[[1.0]], q=[0], v=[0], count=3)), 4)
+    systems["cart"]["M"][2, 1] = 0.0
+    with pytest.raises(ValueError, match="part 'cart', element 1, member 2"):
+        nsds.simulate(systems, t_end=1.0, h=0.1)
+
+
+def unsolvable(after=3):
+    """A method that gives up: lcp_pgs on a problem that needs many sweeps, limited to one."""
+    system = nsds.system(
+        beads=nsds.lagrangian_linear(M=1.0, fext=-9.81, q=np.arange(3.0) + after * 0.01, v=-1.0, count=3),
+        floor=nsds.interaction(relation(H=[[1.0]]), nsds.newton_impact(0.0), on="beads[0]"),
+        gaps=nsds.interaction(relation(H=[[-1.0, 1.0]], b=[-1.0]), nsds.newton_impact(0.0), on=("beads[:-1]", "beads[1:]")),
+    )
+    return system, {"t_end": 0.1, "h": 0.01, "solver": nsds.solvers.solver("lcp_pgs", max_iter=1)}
+
+
+def test_an_unsolved_step_raises_with_everything_computed_so_far():
+    system, arguments = unsolvable()
+    with pytest.raises(nsds.SimulationError, match=r"step \d+ .*iteration limit.*residual") as caught:
+        nsds.simulate(system, **arguments)
+    error = caught.value
+    assert error.status == status.MAX_ITER
+    assert error.trajectory["status"].tolist() == [0] * error.step + [status.MAX_ITER]
+    assert error.residual == error.trajectory["residual"][-1] > 1e-10
+    assert error.member is None
+
+
+def test_an_unsolved_step_may_be_warned_of_or_left_in_the_statuses():
+    system, arguments = unsolvable()
+    with pytest.warns(RuntimeWarning, match="iteration limit"):
+        warned = nsds.simulate(system, on_failure="warn", **arguments)
+    quiet = nsds.simulate(system, on_failure="continue", **arguments)
+    np.testing.assert_array_equal(warned, quiet)
+    assert (quiet["status"] == status.MAX_ITER).any()
+    thinned = nsds.simulate(system, on_failure="continue", save_every=100, **arguments)
+    assert thinned["status"][-1] == status.MAX_ITER
+    assert thinned["residual"][-1] == quiet["residual"].max()
+    with pytest.raises(nsds.SimulationError):
+        nsds.step(nsds.restart(system, quiet[np.argmax(quiet["status"]) - 1]), h=0.01, solver=arguments["solver"])
+
+
+def test_a_failed_member_of_an_ensemble_is_named_and_the_others_are_kept():
+    systems = np.repeat(ball(), 3)
+    systems["ball"]["q"][1] = [1e308, 0, 0]
+    systems["ball"]["v"][1] = [1e308, 0, 0]
+    with pytest.raises(nsds.SimulationError, match=r"member 1, step \d+ .*state of part 'ball'") as caught:
+        nsds.simulate(systems, t_end=20.0, h=0.1)
+    trajectories = caught.value.trajectory
+    assert trajectories.shape[0] == 3
+    assert caught.value.member == 1
+    assert (trajectories["status"][1, caught.value.step + 1 :] == status.NOT_COMPUTED).all()
+    assert np.isfinite(trajectories["ball"]["q"][[0, 2]]).all()
+
+
+@pytest.mark.parametrize("solver", nsds.solvers.methods())
+def test_a_problem_without_solution_is_reported_by_every_method(solver):
+    """Between two touching walls of different restitution: ``w_1 + w_2 = (e_1 - e_2) v < 0``."""
+    system = nsds.system(
+        ball=nsds.lagrangian_linear(M=[1.0], q=[0.0], v=[1.0]),
+        walls=nsds.interaction(relation(H=[[1.0], [-1.0]]), nsds.newton_impact([0.0, 0.5]), on="ball"),
+    )
+    with pytest.raises(nsds.SimulationError) as caught:
+        nsds.simulate(system, t_end=0.1, h=0.01, solver=solver, scheme=nsds.moreau_jean(gamma=0.0))
+    assert caught.value.step == 1
+    assert caught.value.residual > 0.1
+
+
+def test_interrupt_keeps_what_was_computed():
+    timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
+    nsds.simulate(ball(), t_end=1.0, h=1e-2)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt) as caught:
+        nsds.simulate(ball(), t_end=1e9, h=1.0, save_every=1000)
+    assert isinstance(caught.value, nsds.SimulationInterrupted)
+    trajectory = caught.value.trajectory
+    assert 1 < len(trajectory) < 1e6
+    np.testing.assert_array_equal(trajectory["step"], 1000 * np.arange(len(trajectory)))
+
+
+def test_progress_bar_counts_the_steps():
+    shown = io.StringIO()
+    with contextlib.redirect_stderr(shown):
+        nsds.simulate(ball(), t_end=1.0, h=1e-3, progress=True)
+    assert "1.00k/1.00k" in shown.getvalue()
+
+
+def test_step_agrees_with_simulate_bit_for_bit():
+    system = ball(height=0.02)
+    trajectory = nsds.simulate(system, t_end=0.2, h=0.01)
+    for k in range(1, 21):
+        system = nsds.step(system, h=0.01)
+        for part, names in (("ball", ("q", "v")), ("floor", ("y", "ydot", "lambda", "active"))):
+            for name in names:
+                np.testing.assert_array_equal(system[part][name], trajectory[part][name][k])
+    assert system["t"] == trajectory["t"][-1]
+
+
+def test_a_new_step_size_starts_a_new_clock():
+    system = nsds.step(nsds.step(ball(), h=0.1), h=0.03)
+    assert system["t"] == 0.1 + 0.03
+    assert system["step"] == 1
+
+
+def test_ensemble_keeps_its_shape():
+    systems = np.tile(np.repeat(ball(), 3), 2)
+    assert nsds.simulate(systems, t_end=0.1, h=0.01).shape == (6, 11)
+    assert nsds.step(systems, h=0.01).shape == (6,)
+    one_row = nsds.simulate(systems, t_end=0.1, h=0.01)[:, 4]
+    assert nsds.restart(systems, one_row)["t"].tolist() == [0.04] * 6
+    systems["t"][2] = 0.5
+    with pytest.raises(ValueError, match="same time"):
+        nsds.simulate(systems, t_end=1.0, h=0.01)
+
+
+def test_restart_wants_one_row_for_each_record():
+    with pytest.raises(ValueError, match=r"shape \(\), got \(11,\)"):
+        nsds.restart(ball(), nsds.simulate(ball(), t_end=0.1, h=0.01))
+
+
+def test_report_tells_failures_penetration_and_balance():
+    shown = io.StringIO()
+    system, arguments = unsolvable()
+    trajectory = nsds.simulate(system, on_failure="continue", **arguments)
+    nsds.report(trajectory, system, file=shown)
+    text = shown.getvalue()
+    assert f"in {(trajectory['status'] != 0).sum()} rows" in text
+    assert "iteration limit" in text
+    assert "penetration" in text
+    assert "balance within" in text
+    shown = io.StringIO()
+    nsds.report(nsds.simulate(np.repeat(ball(), 2), t_end=1.0, h=0.01), file=shown)
+    assert shown.getvalue().startswith("2 members, 100 steps")
+
+
+def test_energy_wants_every_step():
+    with pytest.raises(ValueError, match="every step saved"):
+        nsds.energy(nsds.simulate(ball(), t_end=1.0, h=0.01, save_every=2), ball())
+    with pytest.raises(ValueError, match="state of part 'ball'"):
+        nsds.energy(nsds.simulate(ball(), t_end=1.0, h=0.01, fields=["floor"]), ball())
+
+
+def test_energy_of_a_damped_driven_oscillator_balances():
+    def drive(t, z, out):
+        out[0] = np.cos(3 * t)
+
+    for storage in (np.asarray, sp.csr_array):
+        part = nsds.lagrangian_linear(M=storage([[2.0]]), K=storage([[8.0]]), C=storage([[0.3]]), fext=drive, q=[1.0], v=[0.0])
+        wall = nsds.interaction(relation(H=[[1.0]], b=[0.2], D=[[0.01]]), nsds.newton_impact(0.5), on="mass")
+        system = nsds.system(mass=part, wall=wall)
+        ledger = nsds.energy(nsds.simulate(system, t_end=10.0, h=1e-2), system)
+        assert abs(ledger["numerical"]).max() < 1e-12
+        assert ledger["damping"].max() <= 0
+        assert ledger["contact"].min() < 0
