@@ -168,9 +168,7 @@ def caller(signature):
     @intrinsic
     def call(typing_context, address, arguments):
         def generate(context, builder, _, values):
-            target = ir.FunctionType(
-                context.get_value_type(signature.return_type), [context.get_value_type(a) for a in signature.args]
-            )
+            target = ir.FunctionType(context.get_value_type(signature.return_type), [context.get_value_type(a) for a in signature.args])
             pointer = builder.inttoptr(values[0], target.as_pointer())
             unpacked = [builder.extract_value(values[1], i) for i in range(len(signature.args))]
             result = builder.call(pointer, unpacked)

@@ -86,7 +86,7 @@ def interaction_record(name, part, counts, sizes):
     lengths = {len(e) for e in elements} - {1}
     if len(lengths) > 1:
         raise ValueError(f"interaction '{name}': the two sides choose {len(elements[0])} and {len(elements[1])} elements")
-    single = all(counts[side] is None or isinstance(chooser, np.ndarray) and chooser.size == 1 for side, chooser in part["sides"])
+    single = all(counts[side] is None or (isinstance(chooser, np.ndarray) and chooser.size == 1) for side, chooser in part["sides"])
     count = None if single else max(len(e) for e in elements)
     per_constraint = () if m == 1 else (m,)
     stack = (lambda value: value) if count is None else (lambda value: np.broadcast_to(value, (count, *np.shape(value))))

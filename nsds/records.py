@@ -22,6 +22,7 @@ def _dtype(fields, n_leading):
 
 
 def leaf(value, n_leading):
+    """(type,) or (type, shape) of a field of a dtype, for a value whose first ``n_leading`` axes count records."""
     if isinstance(value, dict):
         return (_dtype(value, n_leading),)
     if isinstance(value, str):

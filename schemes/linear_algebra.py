@@ -73,7 +73,7 @@ def _solve_triangular(n, n_lower, n_upper, data, index, work, iwork, b, x, y):
         work[x + i] = work[y + iwork[column_place + i]]
 
 
-class SingularMatrix(ValueError):
+class SingularMatrixError(ValueError):
     """A matrix that cannot be inverted; ``where`` is the index (member, element)."""
 
     def __init__(self, where):
@@ -97,7 +97,7 @@ def invert(kind, matrices):
 
     Raises
     ------
-    SingularMatrix
+    SingularMatrixError
         To working precision.
     """
     if kind == SPARSE:
@@ -106,7 +106,7 @@ def invert(kind, matrices):
     if kind == DIAGONAL:
         zero = np.argwhere((matrices == 0).any(axis=-1))
         if zero.size:
-            raise SingularMatrix(zero[0])
+            raise SingularMatrixError(zero[0])
         return 1.0 / matrices, no_index, 0, 0
     inverse = np.empty_like(matrices)
     for where in np.ndindex(matrices.shape[:2]) if matrices.shape[-1] > 64 else [()]:
@@ -119,11 +119,11 @@ def _dense_inverse(A):
         inverse = np.linalg.inv(A)
     except np.linalg.LinAlgError:
         where = next(i for i in np.ndindex(A.shape[:-2]) if np.linalg.matrix_rank(A[i]) < A.shape[-1])
-        raise SingularMatrix(where) from None
+        raise SingularMatrixError(where) from None
     condition = abs(A).sum(axis=-1).max(axis=-1) * abs(inverse).sum(axis=-1).max(axis=-1)
     bad = np.argwhere(~(condition < 1 / np.finfo(float).eps))
     if bad.size:
-        raise SingularMatrix(tuple(bad[0]))
+        raise SingularMatrixError(tuple(bad[0]))
     return inverse
 
 
@@ -167,10 +167,10 @@ def _sparse_factors(A, where):
         if error <= 1e-12 * abs(b).max():
             break
     else:
-        raise SingularMatrix(where)
+        raise SingularMatrixError(where)
     diagonal = lu.U.diagonal()
     if not abs(diagonal).min() > np.finfo(float).eps * abs(diagonal).max():
-        raise SingularMatrix(where)
+        raise SingularMatrixError(where)
     return {
         "lower": tril(lu.L.tocsr(), -1, "csr"),
         "upper": triu(lu.U.tocsr(), 1, "csr"),

@@ -17,7 +17,7 @@ from nsds._jit import inlined, kernel, view
 from nsds.functions import call_force
 from nsds.layout import ABSENT, DENSE, DIAGONAL, SPARSE, Layout
 from nsds.schemes import one_step_problem as osnsp
-from nsds.schemes.linear_algebra import SingularMatrix, apply_inverse, invert, subtract_product
+from nsds.schemes.linear_algebra import SingularMatrixError, apply_inverse, invert, subtract_product
 from nsds.status import CONVERGED, NON_FINITE
 
 OPTIONS = np.dtype([("scheme", "S16"), ("theta", "<f8"), ("gamma", "<f8")])
@@ -76,36 +76,38 @@ def moreau_jean(theta=0.5, gamma=0.5):
 
 def prepare(records, mem, layout, options, h, solver_module):
     """Factorise iteration matrices and assemble the Delassus matrices of all members; mem is their memory (members, words)."""
-    theta = options["theta"].item()
-    n_members = records.size
+    theta, gamma = options["theta"].item(), options["gamma"].item()
     operators = np.zeros(layout.parts.size, OPERATOR)
-    work, iwork = _Allocator(n_members), _Allocator(n_members)
+    work, iwork = _Allocator(records.size), _Allocator(records.size)
     for part, operator, name in zip(layout.parts, operators, layout.part_names, strict=True):
         _invert_iteration_matrix(records[name], part, operator, name, h, theta, work, iwork)
     row, column = osnsp.linked_pairs(layout, operators["kind"])
     layout, row, column = _reordered(layout, row, column)
     n = layout.constraints.size
     W_row = np.searchsorted(row, np.arange(n + 1))
-    n_solver, n_isolver = solver_module.work_size(n, W_row, column)
-    n_max = layout.parts["n"].max()
-    plan = np.zeros(1, PLAN)
-    sizes = {"W": row.size, "sub_W": row.size, "q": n, "z": n, "w": n, "lower": n, "upper": n, "info": 2, "solver": n_solver,
-             "rhs": n_max, "x": n_max, "solution": n_max, "scratch": n_max, "dofs": (layout.parts["count"] * layout.parts["n"]).sum()}  # fmt: skip
-    for name, size in sizes.items():
-        plan[name] = work.reserve(size)
-    for name, size in {"active": n, "local": n, "sub_row": n + 1, "sub_column": row.size,
-                       "touched": layout.parts["count"].sum(), "isolver": n_isolver}.items():  # fmt: skip
-        plan[name] = iwork.reserve(size)
-    plan["n_solver"], plan["n_isolver"] = n_solver, n_isolver
-    prepared = Prepared(layout, plan, operators, W_row, column, work.array(), iwork.array(), np.array([h, theta, options["gamma"].item()]))
-    p = plan[0]
-    prepared.work[:, p["upper"] : p["upper"] + n] = np.inf
-    prepared.iwork[:, p["local"] : p["local"] + n] = -2  # no set is known yet
+    plan = _plan(layout, n, row.size, solver_module.work_size(n, W_row, column), work, iwork)
+    prepared = Prepared(layout, plan, operators, W_row, column, work.array(), iwork.array(), np.array([h, theta, gamma]))
+    prepared.work[:, plan[0]["upper"] : plan[0]["upper"] + n] = np.inf
+    prepared.iwork[:, plan[0]["local"] : plan[0]["local"] + n] = -2  # no set is known yet
     transpose = np.lexsort((row, column))
-    for member in range(n_members):
+    for member in range(records.size):
         osnsp.assemble(plan, operators, layout.parts, layout.constraints, layout.entries, layout.couplings, W_row, column, transpose,
                        mem[member], prepared.work[member], prepared.iwork[member])  # fmt: skip
     return prepared
+
+
+def _plan(layout, n, nnz, solver_sizes, work, iwork):
+    """Reserve the arrays of the one-step problem (n constraints, nnz entries of W) and the scratch of one body."""
+    body, dofs = layout.parts["n"].max(), (layout.parts["count"] * layout.parts["n"]).sum()
+    plan = np.zeros(1, PLAN)
+    for name, size in {"W": nnz, "sub_W": nnz, "q": n, "z": n, "w": n, "lower": n, "upper": n, "info": 2, "solver": solver_sizes[0],
+                       "rhs": body, "x": body, "solution": body, "scratch": body, "dofs": dofs}.items():  # fmt: skip
+        plan[name] = work.reserve(size)
+    for name, size in {"active": n, "local": n, "sub_row": n + 1, "sub_column": nnz, "isolver": solver_sizes[1],
+                       "touched": layout.parts["count"].sum()}.items():  # fmt: skip
+        plan[name] = iwork.reserve(size)
+    plan["n_solver"], plan["n_isolver"] = solver_sizes
+    return plan
 
 
 class _Allocator:
@@ -142,7 +144,7 @@ def _invert_iteration_matrix(records, part, operator, name, h, theta, work, iwor
     M_hat = build(records, terms, part)
     try:
         data, index, operator["n_lower"], operator["n_upper"] = invert(operator["kind"], M_hat)
-    except SingularMatrix as error:
+    except SingularMatrixError as error:
         member, element = error.where[:2]
         where = (f", element {element}" if part["count"] > 1 else "") + (f", member {member}" if records.shape[0] > 1 else "")
         raise ValueError(f"part '{name}'{where}: the iteration matrix M + h theta C + h^2 theta^2 K is singular (h = {h:g})") from None

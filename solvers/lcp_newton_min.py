@@ -7,7 +7,7 @@ Reference: Júdice, Pires, Computers and Operations Research 21 (1994) 587–596
 
 import numpy as np
 
-from nsds._jit import kernel
+from nsds._jit import inlined, kernel
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, STALLED, UNSUITED
 from nsds.solvers.signature import conclude, diagonal, is_complementarity
 
@@ -22,7 +22,7 @@ def work_size(n, row, column):
     return 2 * int((np.arange(n) - first).sum()) + 2 * n, 5 * n + 1
 
 
-@kernel
+@inlined
 def lcp_newton_min(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     """LCP (with equations) ``w = M z + q``, ``0 <= z ⟂ w >= 0``; starts from the basis ``z > 0`` of the guess.
 
@@ -59,7 +59,7 @@ def lcp_newton_min(row, column, M, q, lower, upper, options, z, w, info, work, i
     return conclude(MAX_ITER, limit, row, column, M, q, lower, upper, options, z, w, info)
 
 
-@kernel
+@inlined
 def _one_contact(M, q, options, z, w, info):
     """No sets to search, and the merit without its roots."""
     z[0] = max(-q[0] / M[0], 0.0)

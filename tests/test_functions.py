@@ -85,7 +85,7 @@ def breaks_at_half(t, z, out):
 def test_nan_from_a_function_is_named_at_its_step(on_failure):
     system = ball(breaks_at_half)
     if on_failure == "raise":
-        with pytest.raises(nsds.SimulationError, match="fext of part 'ball'.*breaks_at_half.*returned NaN") as caught:
+        with pytest.raises(nsds.SimulationError, match=r"fext of part 'ball'.*breaks_at_half.*returned NaN") as caught:
             nsds.simulate(system, t_end=1.0, h=0.1)
         trajectory = caught.value.trajectory
         assert (caught.value.step, len(trajectory)) == (6, 7)

@@ -78,7 +78,7 @@ def test_offsets_are_those_of_numpy():
     assert tables.constraints["bilateral"].sum() == sum(name == "chain" for name, _, _ in owners)
 
 
-def test_zeros_of_H_cost_nothing():
+def test_zeros_of_the_jacobian_cost_nothing():
     ball = nsds.examples.bouncing_ball()
     assert layout(ball).entries.size == 1
     balls = np.repeat(ball, 2)

@@ -326,9 +326,7 @@ def test_force_function_is_weighted_over_the_step(theta):
     model["F"] = lambda t: np.array([50.0 * np.sin(7.0 * t)])
     part = nsds.lagrangian_linear(M=model["M"], K=model["K"], C=model["C"], fext=drive, z=[50.0, 7.0], q=model["q"], v=model["v"])
     contact = nsds.interaction(nsds.lagrangian_linear_relation(H=model["H"], b=model["b"]), nsds.newton_impact(model["e"]), on="body")
-    trajectory = nsds.simulate(
-        nsds.system(t=0.3, body=part, contact=contact), t_end=1.3, h=0.01, scheme=nsds.moreau_jean(theta=theta)
-    )
+    trajectory = nsds.simulate(nsds.system(t=0.3, body=part, contact=contact), t_end=1.3, h=0.01, scheme=nsds.moreau_jean(theta=theta))
     _, q, _, _, _, lam, _ = reference.moreau_jean(model, 0.3, 0.01, 100, theta)
     np.testing.assert_allclose(trajectory["body"]["q"], q, atol=1e-11)
     np.testing.assert_allclose(trajectory["contact"]["lambda"], lam[:, 0], atol=1e-11)

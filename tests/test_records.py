@@ -15,9 +15,7 @@ relation = nsds.lagrangian_linear_relation
 
 def small_system(**changes):
     ball = {"M": [[2.0]], "q": [1.0], "v": [0.0], **changes}
-    return nsds.system(
-        ball=nsds.lagrangian_linear(**ball), floor=nsds.interaction(relation(H=[[1.0]]), nsds.newton_impact(0.9), on="ball")
-    )
+    return nsds.system(ball=nsds.lagrangian_linear(**ball), floor=nsds.interaction(relation(H=[[1.0]]), nsds.newton_impact(0.9), on="ball"))
 
 
 def leaves(dtype):
