@@ -1,1 +1,264 @@
+"""Pictures of trajectories (extra ``plot``): functions that take and return matplotlib axes, and the points they draw."""
 
+import re
+
+import numpy as np
+
+_NAME = re.compile(r"(\w+)\.(\w+)(?:\[(\d+)\])?")
+_LABELS = {
+    "q": "coordinate (m)",
+    "v": "velocity (m/s)",
+    "p": "impulse (N s)",
+    "y": "gap (m)",
+    "ydot": "gap rate (m/s)",
+    "lambda": "impulse (N s)",
+}
+
+
+def figure(rows=1, *, sharex=False, height=2.6):
+    """New figure with axes below one another; returns (figure, axes), axes being one or an array.
+
+    Raises
+    ------
+    ImportError
+        matplotlib is not installed; the message names the extra.
+    """
+    plt = _pyplot()
+    return plt.subplots(rows, 1, sharex=sharex, figsize=(8.0, max(4.5, height * rows)), layout="constrained")
+
+
+def _pyplot():
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError("pictures need matplotlib: pip install 'nsds[plot]'") from error
+    return plt
+
+
+def _axes(ax):
+    return figure()[1] if ax is None else ax
+
+
+def values(trajectory, name):
+    """Columns (rows, k) of what a name such as ``"ball.q"``, ``"ball.q[0]"`` or ``"floor.lambda"`` means.
+
+    Raises
+    ------
+    ValueError
+        The trajectory does not hold it.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> trajectory = nsds.simulate(nsds.examples.bouncing_ball(), t_end=1.0, h=0.01)
+    >>> nsds.plotting.values(trajectory, "ball.q[0]").shape
+    (101, 1)
+    """
+    match = _NAME.fullmatch(name)
+    part, field, index = match.groups() if match else (None, None, None)
+    if part not in (trajectory.dtype.names or ()) or field not in (trajectory.dtype[part].base.names or ()):
+        held = [f"{p}.{f}" for p in trajectory.dtype.names for f in trajectory.dtype[p].base.names or ()]
+        raise ValueError(f"plotting: the trajectory has no {name!r}; it holds {', '.join(held)}")
+    columns = trajectory[part][field].reshape(trajectory.shape[0], -1)
+    if index is not None and int(index) >= columns.shape[1]:
+        raise ValueError(f"plotting: {name!r}: the index must be below {columns.shape[1]}")
+    return columns if index is None else columns[:, [int(index)]]
+
+
+def time_series(trajectory, *names, ax=None):
+    """Draw named columns of one trajectory against time.
+
+    Parameters
+    ----------
+    trajectory : numpy.ndarray (rows,)
+        From `nsds.simulate`.
+    *names : str
+        ``"ball.q"`` (all components), ``"ball.q[0]"``, ``"floor.lambda"``; impulses are drawn as needles where they act.
+    ax : matplotlib axes, optional
+        New ones by default.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> import nsds
+    >>> trajectory = nsds.simulate(nsds.examples.bouncing_ball(), t_end=1.0, h=0.01)
+    >>> nsds.plotting.time_series(trajectory, "ball.q[0]").get_xlabel()
+    't (s)'
+    """
+    ax = _axes(ax)
+    t = trajectory["t"]
+    for name in names:
+        columns = values(trajectory, name)
+        for i in range(columns.shape[1]):
+            label = name if columns.shape[1] == 1 else f"{name}[{i}]"
+            if name.partition(".")[2].startswith("lambda"):
+                acts = columns[:, i] != 0
+                ax.vlines(t[acts], 0, columns[acts, i], label=label, color=f"C{i}", linewidth=0.8)
+            else:
+                ax.plot(t, columns[:, i], label=label, linewidth=1.0)
+    ax.set_xlabel("t (s)")
+    kinds = {_NAME.fullmatch(name)[2] for name in names}
+    ax.set_ylabel(names[0] if len(names) == 1 else _LABELS.get(kinds.pop(), "") if len(kinds) == 1 else "")
+    if 1 < len(ax.get_legend_handles_labels()[0]) <= 6:
+        ax.legend(loc="upper right")
+    return ax
+
+
+def phase_plane(trajectory, part, coordinate=0, *, after=-np.inf, ax=None):
+    """Draw velocity against coordinate of one degree of freedom; jumps of the velocity (impacts) are not joined.
+
+    Parameters
+    ----------
+    trajectory : numpy.ndarray (rows,)
+        From `nsds.simulate`.
+    part : str
+        Name of a system.
+    coordinate : int
+        Which of its coordinates.
+    after : float
+        Draw only rows with t >= after, to leave out a transient.
+    ax : matplotlib axes, optional
+        New ones by default.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> import nsds
+    >>> trajectory = nsds.simulate(nsds.examples.bouncing_ball(), t_end=1.0, h=0.01)
+    >>> nsds.plotting.phase_plane(trajectory, "ball").get_ylabel()
+    'ball.v[0]'
+    """
+    ax = _axes(ax)
+    rows = trajectory[trajectory["t"] >= after]
+    q, v = (values(rows, f"{part}.{field}[{coordinate}]")[:, 0].copy() for field in ("q", "v"))
+    jumps = 1 + np.flatnonzero((v[1:] > 0) & (v[:-1] < 0) & (np.diff(v) > 20 * np.median(abs(np.diff(v)))))
+    ax.plot(np.insert(q, jumps, np.nan), np.insert(v, jumps, np.nan), linewidth=0.8)
+    ax.set(xlabel=f"{part}.q[{coordinate}]", ylabel=f"{part}.v[{coordinate}]")
+    return ax
+
+
+def stroboscopic_points(trajectory, part, *, period, after=-np.inf):
+    """State of a system once a period: the saved rows nearest to ``t = k period``, k whole.
+
+    Parameters
+    ----------
+    trajectory : numpy.ndarray (rows,)
+        From `nsds.simulate`.
+    part : str
+        Name of a system.
+    period : float
+        Time between points (s), at least the distance of saved rows.
+    after : float
+        Leave out points before this time.
+
+    Returns
+    -------
+    numpy.ndarray (points,)
+        Rows of ``trajectory[part]``.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> trajectory = nsds.simulate(nsds.examples.bouncing_ball(), t_end=1.0, h=0.01)
+    >>> len(nsds.plotting.stroboscopic_points(trajectory, "ball", period=0.25))
+    5
+    """
+    t = trajectory["t"]
+    strobes = period * np.arange(np.ceil(max(after, t[0]) / period - 1e-9), np.floor(t[-1] / period + 1e-9) + 1)
+    return trajectory[part][np.abs(np.searchsorted((t[1:] + t[:-1]) / 2, strobes))]
+
+
+def impact_points(trajectory, part, contact, *, after=-np.inf):
+    """State of a system just after each impact: rows in which the impulse of ``contact`` sets in.
+
+    Parameters
+    ----------
+    trajectory : numpy.ndarray (rows,)
+        From `nsds.simulate`, every step saved.
+    part, contact : str
+        Names of a system and of an interaction with one constraint.
+    after : float
+        Leave out impacts before this time.
+
+    Returns
+    -------
+    numpy.ndarray (impacts,)
+        Fields t, q and v.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> trajectory = nsds.simulate(nsds.examples.bouncing_ball(), t_end=1.0, h=0.01)
+    >>> nsds.plotting.impact_points(trajectory, "ball", "floor")["t"]
+    array([0.46])
+    """
+    pressing = trajectory[contact]["lambda"] > 0
+    rows = trajectory[1:][pressing[1:] & ~pressing[:-1] & (trajectory["t"][1:] >= after)]
+    state = rows[part]
+    result = np.zeros(rows.shape, [("t", "<f8"), ("q", state.dtype["q"]), ("v", state.dtype["v"])])
+    result["t"], result["q"], result["v"] = rows["t"], state["q"], state["v"]
+    return result
+
+
+def map_points(points, coordinate=0, *, ax=None):
+    """Draw points of a stroboscopic or impact map: velocity against coordinate.
+
+    Parameters
+    ----------
+    points : numpy.ndarray (points,)
+        From `stroboscopic_points` or `impact_points`.
+    coordinate : int
+        Which coordinate.
+    ax : matplotlib axes, optional
+        New ones by default.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> import nsds
+    >>> trajectory = nsds.simulate(nsds.examples.bouncing_ball(), t_end=1.0, h=0.01)
+    >>> points = nsds.plotting.stroboscopic_points(trajectory, "ball", period=0.1)
+    >>> nsds.plotting.map_points(points).get_xlabel()
+    'q[0]'
+    """
+    ax = _axes(ax)
+    ax.plot(points["q"][:, coordinate], points["v"][:, coordinate], ".", markersize=3)
+    ax.set(xlabel=f"q[{coordinate}]", ylabel=f"v[{coordinate}]")
+    return ax
+
+
+def bifurcation(parameter, points, *, ax=None):
+    """Draw a bifurcation diagram: for each value of a parameter all its points.
+
+    Parameters
+    ----------
+    parameter : array_like (members,)
+        Values of the parameter.
+    points : sequence of array_like, one for each member
+        For instance one coordinate of `stroboscopic_points`.
+    ax : matplotlib axes, optional
+        New ones by default.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> import nsds
+    >>> len(nsds.plotting.bifurcation([1.0, 2.0], [[0.1], [0.1, 0.3]]).lines[0].get_xdata())
+    3
+    """
+    ax = _axes(ax)
+    parameter = np.repeat(np.asarray(parameter, float), [len(p) for p in points])
+    ax.plot(parameter, np.concatenate([np.asarray(p, float) for p in points]), ".", markersize=1.5, color="black")
+    return ax

@@ -28,7 +28,7 @@ OPERATOR = np.dtype([(name, np.int32) for name in (
 )])  # fmt: skip
 # Where things lie in a member's work memory (second line: in its integer work memory).
 PLAN = np.dtype([(name, np.int32) for name in (
-    "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "x", "solution", "scratch", "dofs",
+    "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "x", "solution", "scratch", "v_old", "dofs",
     "active", "local", "sub_row", "sub_column", "touched", "isolver", "n_isolver",
 )])  # fmt: skip
 
@@ -101,7 +101,7 @@ def _plan(layout, n, nnz, solver_sizes, work, iwork):
     body, dofs = layout.parts["n"].max(), (layout.parts["count"] * layout.parts["n"]).sum()
     plan = np.zeros(1, PLAN)
     for name, size in {"W": nnz, "sub_W": nnz, "q": n, "z": n, "w": n, "lower": n, "upper": n, "info": 2, "solver": solver_sizes[0],
-                       "rhs": body, "x": body, "solution": body, "scratch": body, "dofs": dofs}.items():  # fmt: skip
+                       "rhs": body, "x": body, "solution": body, "scratch": body, "v_old": dofs, "dofs": dofs}.items():  # fmt: skip
         plan[name] = work.reserve(size)
     for name, size in {"active": n, "local": n, "sub_row": n + 1, "sub_column": nnz, "isolver": solver_sizes[1],
                        "touched": layout.parts["count"].sum()}.items():  # fmt: skip
@@ -255,7 +255,7 @@ def step(t_new, parts, constraints, entries, couplings, functions, plan, operato
 
 @inlined
 def _free_motion(t_new, h, theta, parts, functions, plan, operators, mem, imem, work, iwork):
-    """``v <- v_free`` (eq. 10.18), ``q <- q + h (1-theta) v_k``, ``p <- 0``."""
+    """``v <- v_free`` (eq. 10.18), ``p <- 0``; v_k is kept for the end of the step."""
     rhs, x, solution = plan[0].rhs, plan[0].x, plan[0].solution
     for a in range(parts.size):
         part, o = parts[a], operators[a]
@@ -280,8 +280,9 @@ def _free_motion(t_new, h, theta, parts, functions, plan, operators, mem, imem, 
                     subtract_product(part.K_kind, n, part.K_nnz, mem, imem, part.K + e * part.stride, h, work, x, rhs)
                 data, index = o.data + e * o.data_stride, o.index + e * o.index_stride
                 apply_inverse(o.kind, n, o.n_lower, o.n_upper, data, index, work, iwork, rhs, solution, plan[0].scratch)
+            v_old = plan[0].v_old + part.dof + e * n
             for i in range(n):
-                mem[q + i] += h * (1.0 - theta) * mem[v + i]
+                work[v_old + i] = mem[v + i]
                 mem[v + i] += work[increment + i]
                 mem[v + n + i] = 0.0
 
@@ -299,7 +300,10 @@ def _impulse_of_function(t_new, h, theta, part, o, e, functions, plan, mem, work
 
 @inlined
 def _end_motion(h, theta, parts, plan, operators, mem, work, iwork):
-    """``v <- v_free + M_hat^-1 p`` (eq. 10.16) for the bodies in contact, ``q <- q + h theta v`` (10.14). False when not finite."""
+    """``v <- v_free + M_hat^-1 p`` (eq. 10.16) for the bodies in contact; ``q <- q + h (theta v + (1-theta) v_k)`` (10.14).
+
+    Written as in the source to the last rounding: a body that reaches a wall exactly at a step is decided by it. False: not finite.
+    """
     rhs, solution = plan[0].rhs, plan[0].solution
     zero = 0.0
     for a in range(parts.size):
@@ -317,7 +321,8 @@ def _end_motion(h, theta, parts, plan, operators, mem, work, iwork):
                 apply_inverse(o.kind, n, o.n_lower, o.n_upper, data, index, work, iwork, rhs, solution, plan[0].scratch)
                 for i in range(n):
                     mem[v + i] += work[solution + i]
+            v_old = plan[0].v_old + part.dof + e * n
             for i in range(n):
-                mem[q + i] += h * theta * mem[v + i]
+                mem[q + i] += h * (theta * mem[v + i] + (1.0 - theta) * work[v_old + i])
                 zero += 0.0 * mem[q + i]
     return zero == 0.0

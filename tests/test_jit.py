@@ -28,19 +28,26 @@ models = [
                 c=nsds.interaction(rel(H=[[-1.0, 1.0]], b=[1.0], D=[[0.1]]), nsds.newton_impact(0.5), on=("b[:-1]", "b[1:]")),
                 j=nsds.interaction(rel(H=[[1.0]]), nsds.equality(), on="b[0]")),
 ]
-for model in models + [np.repeat(models[2], 3)]:
+
+def compiled():
+    # Compilations so far of every kernel of the package, for as many combinations of argument types.
+    modules = [module for name, module in sys.modules.items() if name.partition(".")[0] == "nsds"]
+    kernels = {x for module in modules for x in vars(module).values() if isinstance(x, Dispatcher)}
+    return {kernel.__name__: len(kernel.signatures) for kernel in kernels | set(simulation._marches.values())}
+
+def use(model):
     for solver in ("lcp_auto", "lcp_lemke"):
         nsds.simulate(model, t_end=0.1, h=0.01, solver=solver)
-        nsds.simulate(model, t_end=0.1, h=0.01, fields=[], save_every=3)
-from nsds.schemes.simulation import _marches
-kernels = {id(x): x for name, module in list(sys.modules.items()) if name.partition(".")[0] == "nsds"
-           for x in vars(module).values() if isinstance(x, Dispatcher)}
-kernels.update((id(x), x) for x in _marches.values())
-counts = {x.__name__: len(x.signatures) for x in kernels.values()}
-assert counts["_march_template_moreau_jean"] == 1, counts
-repeated = {name: n for name, n in counts.items() if n > 1}
-assert not repeated, repeated
-print("once", sum(counts.values()))
+        nsds.simulate(model, t_end=0.1, h=0.01, solver=solver, fields=[], save_every=3)
+
+from nsds.schemes import simulation
+use(models[0])
+first = compiled()
+assert first["_march_template_moreau_jean"] == 1, first
+for model in models[1:] + [np.repeat(models[2], 3)]:
+    use(model)
+    assert compiled() == first, (first, compiled())
+print("once")
 """
 
 

@@ -1,0 +1,127 @@
+"""The cam follower of the source documents: a mass on a spring, pressed against a turning cam (seed 003, chapter 14)."""
+
+import math
+
+import numpy as np
+
+from nsds._jit import kernel
+from nsds.assembly import system
+from nsds.interactions import interaction
+from nsds.laws import newton_impact
+from nsds.plotting import figure, phase_plane, time_series
+from nsds.relations import lagrangian_linear_relation
+from nsds.systems import lagrangian_linear
+
+RUN = {"t_end": 5.0, "h": 1e-4}
+
+_PI = 3.14159265  # the study truncates pi
+_OFFSET = 0.3
+
+
+@kernel
+def cam_profile(t, rpm):
+    """Cam position c(t), velocity c'(t) and acceleration c''(t) at the follower, in m, m/s, m/s².
+
+    A resting circle, a flank, a nose and a top; the falling side mirrors the rising one.
+    """
+    speed = 2.0 * _PI * rpm / 60.0
+    beta = (speed * t + 0.5 * _PI) % (2.0 * _PI)
+    if beta > _PI:
+        beta = 2.0 * _PI - beta
+        speed = -speed
+    if beta <= 0.5 * _PI:
+        return 0.40 - _OFFSET, 0.0, 0.0
+    if beta <= 0.5 * _PI + 1.050328174371336:
+        rise, slope, curvature = _arc(0.45, 0.85, beta)
+    elif beta <= 0.5 * _PI + 1.22173047639603:
+        rise, slope, _ = _arc(0.40393320723821, 0.15, beta + _PI / 9.0 + 0.5 * math.pi)
+        _, _, curvature = _arc(-0.40393320723821, 0.15, beta - 1.22173047639603)
+    else:
+        return 0.55393320723821 - _OFFSET, 0.0, 0.0
+    return rise - _OFFSET, speed * slope, speed * speed * curvature
+
+
+@kernel
+def _arc(k, rho, angle):
+    """Lift of a follower on an arc of radius rho whose centre is k from the shaft, and its two derivatives by the angle."""
+    s, c = math.sin(angle), math.cos(angle)
+    root = math.sqrt(1.0 - (k * c / rho) ** 2)
+    bend = c * c - s * s - (k * s * c / (rho * root)) ** 2
+    return -k * s + rho * root, -k * c + k * k * s * c / (rho * root), k * s + k * k * bend / (rho * root)
+
+
+def cam_force(t, z, out):
+    """Force in the frame of the cam, ``-(m c'' + zeta c' + k c)`` (eq. 14.3), z = (rpm, m, zeta, k)."""
+    position, velocity, acceleration = cam_profile(t, z[0])
+    out[0] = -(z[1] * acceleration + z[2] * velocity + z[3] * position)
+
+
+def cam_follower(rpm=358.0, e=0.8, q=0.1, v=0.0, damping=0.0):
+    """Follower driven by the cam; its coordinate is the distance from the cam surface (seed 003, eqs 14.3–14.9).
+
+    Parameters
+    ----------
+    rpm : float
+        Speed of the cam (revolutions per minute).
+    e : float
+        Restitution.
+    q, v : float
+        Distance (m) and its rate (m/s) at the start.
+    damping : float
+        Viscous damping of the follower (N s/m).
+
+    Returns
+    -------
+    numpy.ndarray, shape ()
+        Record with the parts ``follower`` (m = 1.221 kg, k = 1430.8 N/m) and ``contact``; ``follower.z[0]`` is the speed.
+
+    Examples
+    --------
+    >>> import numpy as np, nsds
+    >>> followers = np.repeat(nsds.examples.cam_follower(), 3)
+    >>> followers["follower"]["z"][:, 0] = [358, 660, 700]
+    >>> nsds.simulate(followers, t_end=0.1, h=1e-4).shape
+    (3, 1001)
+    """
+    mass, stiffness = 1.221, 1430.8
+    return system(
+        follower=lagrangian_linear(
+            M=[[mass]], K=[[stiffness]], C=[[damping]] if damping else None, fext=cam_force, q=[q], v=[v], z=[rpm, mass, damping, stiffness]
+        ),
+        contact=interaction(lagrangian_linear_relation(H=[[1.0]]), newton_impact(e), on="follower"),
+    )
+
+
+def cam_motion(t, rpm):
+    """Cam position, velocity and acceleration at an array of times; three arrays of the shape of t.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> [float(x[0].round(4)) for x in nsds.examples.cam_motion([0.05], rpm=358)]
+    [0.156, 2.5129, -57.1547]
+    """
+    t = np.asarray(t, float)
+    motion = np.array([cam_profile(time, float(rpm)) for time in t.reshape(-1)])
+    return tuple(motion[:, i].reshape(t.shape) for i in range(3))
+
+
+def draw(trajectory, system):
+    """The last half second: follower above the cam, and the phase plane of the distance."""
+    drawing, (above, below) = figure(2)
+    last = trajectory[trajectory["t"] >= trajectory["t"][-1] - 0.5]
+    cam = cam_motion(last["t"], system["follower"]["z"][0].item())[0]
+    above.plot(last["t"], cam + last["follower"]["q"][:, 0], label="follower")
+    above.plot(last["t"], cam, label="cam")
+    above.set(xlabel="t (s)", ylabel="position (m)")
+    above.legend(loc="upper right")
+    phase_plane(trajectory, "follower", ax=below)
+    return drawing
+
+
+def impacts(trajectory):
+    """Distance and impulse of the contact against time."""
+    drawing, axes = figure(2, sharex=True)
+    for ax, name in zip(axes, ("follower.q", "contact.lambda"), strict=True):
+        time_series(trajectory, name, ax=ax)
+    return drawing
