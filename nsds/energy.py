@@ -129,12 +129,12 @@ def report(trajectory, system=None, *, theta=0.5, file=None):
     --------
     >>> import nsds
     >>> system = nsds.examples.bouncing_ball()
-    >>> nsds.report(nsds.simulate(system, t_end=1.0, h=5e-3), system)
+    >>> nsds.report(nsds.simulate(system, t_end=1.0, h=5e-3), system)  # doctest: +ELLIPSIS
     200 steps, t = 0 to 1, 201 rows
     failed steps      none
     worst residual    0.0e+00
     floor             no penetration, 1 impact, in contact 0.5 % of the rows
-    energy            0.000 -> 0.943 J: forces 2.805, contact -1.862, balance within 2.8e-15
+    energy            0 -> 0.9431 J: forces 2.805, contact -1.862, balance within ...
     """
     out = sys.stdout if file is None else file
     rows = np.atleast_2d(trajectory)
@@ -178,6 +178,6 @@ def _balance(trajectory, system, theta):
     except ValueError as error:
         return f"not shown: {str(error).partition(': ')[2]}"
     total = ledger["kinetic"] + ledger["potential"]
-    works = [f"{name} {ledger[name].sum():.3f}" for name in ("forces", "damping", "contact") if ledger[name].any()]
+    works = [f"{name} {ledger[name].sum():.4g}" for name in ("forces", "damping", "contact") if ledger[name].any()]
     gap = abs(ledger["numerical"]).max()
-    return f"{total[0]:.3f} -> {total[-1]:.3f} J: {', '.join(works) or 'no work'}, balance within {gap:.1e}"
+    return f"{total[0]:.4g} -> {total[-1]:.4g} J: {', '.join(works) or 'no work'}, balance within {gap:.1e}"

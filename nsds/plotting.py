@@ -1,5 +1,6 @@
 """Pictures of trajectories (extra ``plot``): functions that take and return matplotlib axes, and the points they draw."""
 
+import importlib.util
 import re
 
 import numpy as np
@@ -23,16 +24,16 @@ def figure(rows=1, *, sharex=False, height=2.6):
     ImportError
         matplotlib is not installed; the message names the extra.
     """
-    plt = _pyplot()
+    require_matplotlib()
+    import matplotlib.pyplot as plt
+
     return plt.subplots(rows, 1, sharex=sharex, figsize=(8.0, max(4.5, height * rows)), layout="constrained")
 
 
-def _pyplot():
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError("pictures need matplotlib: pip install 'nsds[plot]'") from error
-    return plt
+def require_matplotlib():
+    """Raise an ImportError that names the extra ``nsds[plot]`` where matplotlib is not installed."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise ImportError("pictures need matplotlib: pip install 'nsds[plot]'")
 
 
 def _axes(ax):
@@ -103,7 +104,8 @@ def time_series(trajectory, *names, ax=None):
     kinds = {_NAME.fullmatch(name)[2] for name in names}
     ax.set_ylabel(names[0] if len(names) == 1 else _LABELS.get(kinds.pop(), "") if len(kinds) == 1 else "")
     if 1 < len(ax.get_legend_handles_labels()[0]) <= 6:
-        ax.legend(loc="upper right")
+        ax.legend()
+    ax.label_outer()
     return ax
 
 

@@ -28,7 +28,7 @@ OPERATOR = np.dtype([(name, np.int32) for name in (
 )])  # fmt: skip
 # Where things lie in a member's work memory (second line: in its integer work memory).
 PLAN = np.dtype([(name, np.int32) for name in (
-    "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "x", "solution", "scratch", "v_old", "dofs",
+    "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "x", "solution", "scratch", "v_old",
     "active", "local", "sub_row", "sub_column", "touched", "isolver", "n_isolver",
 )])  # fmt: skip
 
@@ -101,7 +101,7 @@ def _plan(layout, n, nnz, solver_sizes, work, iwork):
     body, dofs = layout.parts["n"].max(), (layout.parts["count"] * layout.parts["n"]).sum()
     plan = np.zeros(1, PLAN)
     for name, size in {"W": nnz, "sub_W": nnz, "q": n, "z": n, "w": n, "lower": n, "upper": n, "info": 2, "solver": solver_sizes[0],
-                       "rhs": body, "x": body, "solution": body, "scratch": body, "v_old": dofs, "dofs": dofs}.items():  # fmt: skip
+                       "rhs": body, "x": body, "solution": body, "scratch": body, "v_old": dofs}.items():  # fmt: skip
         plan[name] = work.reserve(size)
     for name, size in {"active": n, "local": n, "sub_row": n + 1, "sub_column": nnz, "isolver": solver_sizes[1],
                        "touched": layout.parts["count"].sum()}.items():  # fmt: skip
@@ -135,7 +135,7 @@ class _Allocator:
 
 
 def _invert_iteration_matrix(records, part, operator, name, h, theta, work, iwork):
-    terms = [(1.0, "M"), (h * theta, "C"), ((h * theta) ** 2, "K")]
+    terms = [(1.0, "M"), (h * theta, "C"), (h * theta * h * theta, "K")]
     terms = [(factor, matrix) for factor, matrix in terms if part[matrix] != ABSENT]
     kinds = {part[matrix + "_kind"].item() for _, matrix in terms}
     operator["kind"] = DENSE if DENSE in kinds else max(kinds)

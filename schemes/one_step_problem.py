@@ -55,9 +55,9 @@ def assemble(plan, operators, parts, constraints, entries, couplings, W_row, W_c
     """``W = H M_hat^-1 H^T + D`` on the pattern (W_row, W_column): eqs 1.39–1.42 with the iteration matrix of the scheme.
 
     Column j: solve with row j of H, then multiply by the rows linked to j. W_transpose[k] is where the transposed entry of k lies.
-    In: tables, mem (H, D), work and iwork (inverses). Out: work[plan.W:]. Work: plan.rhs, plan.solution, plan.scratch, plan.dofs.
+    In: tables, mem (H, D), work and iwork (inverses). Out: work[plan.W:]. Work: plan.rhs, plan.solution, plan.scratch, plan.v_old.
     """
-    W, dofs = plan[0].W, plan[0].dofs
+    W, dofs = plan[0].W, plan[0].v_old
     for j in range(constraints.size):
         k = constraints[j].entry
         while k < constraints[j].entry_end:
@@ -94,7 +94,7 @@ def _solve_for_body(plan, operators, parts, entries, end, k, mem, work, iwork):
     data, index = o.data + element * o.data_stride, o.index + element * o.index_stride
     apply_inverse(o.kind, n, o.n_lower, o.n_upper, data, index, work, iwork, rhs, solution, plan[0].scratch)
     for i in range(n):
-        work[plan[0].dofs + first + i] += work[solution + i]
+        work[plan[0].v_old + first + i] += work[solution + i]
     return k
 
 

@@ -8,7 +8,7 @@ from nsds._jit import kernel
 from nsds.assembly import system
 from nsds.interactions import interaction
 from nsds.laws import newton_impact
-from nsds.plotting import figure, phase_plane, time_series
+from nsds.plotting import figure, phase_plane
 from nsds.relations import lagrangian_linear_relation
 from nsds.systems import lagrangian_linear
 
@@ -98,8 +98,8 @@ def cam_motion(t, rpm):
     Examples
     --------
     >>> import nsds
-    >>> [float(x[0].round(4)) for x in nsds.examples.cam_motion([0.05], rpm=358)]
-    [0.156, 2.5129, -57.1547]
+    >>> [float(x[0].round(4)) for x in nsds.examples.cam_motion([0.03], rpm=358)]
+    [0.2468, 5.5407, -2233.5622]
     """
     t = np.asarray(t, float)
     motion = np.array([cam_profile(time, float(rpm)) for time in t.reshape(-1)])
@@ -116,12 +116,4 @@ def draw(trajectory, system):
     above.set(xlabel="t (s)", ylabel="position (m)")
     above.legend(loc="upper right")
     phase_plane(trajectory, "follower", ax=below)
-    return drawing
-
-
-def impacts(trajectory):
-    """Distance and impulse of the contact against time."""
-    drawing, axes = figure(2, sharex=True)
-    for ax, name in zip(axes, ("follower.q", "contact.lambda"), strict=True):
-        time_series(trajectory, name, ax=ax)
     return drawing

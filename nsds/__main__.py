@@ -1,0 +1,93 @@
+"""Command line: ``python -m nsds`` lists the examples, ``python -m nsds run NAME`` runs one."""
+
+import argparse
+import inspect
+import sys
+
+import numpy as np
+
+import nsds
+from nsds.examples import EXAMPLES
+
+
+def main(argv=None):
+    """Run the command line; returns the exit code: 0, 1 for a failed simulation, 2 for wrong arguments."""
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    if arguments.command is None:
+        print(_listing())
+        return 0
+    try:
+        return _run(arguments)
+    except (ValueError, TypeError, ImportError) as error:
+        print(f"nsds: {error}", file=sys.stderr)
+        return 2
+
+
+def _listing():
+    width = max(map(len, EXAMPLES))
+    lines = [f"  {name:<{width}}  {inspect.getdoc(example.build).splitlines()[0]}" for name, example in EXAMPLES.items()]
+    return "\n".join(
+        [f"nsds {nsds.__version__}: nonsmooth dynamical systems. Examples:", *lines, "", "Run one:",
+         "  python -m nsds run cam_follower --rpm 358 --plot cam.png --save cam.npz",
+         "  python -m nsds run cam_follower --help"]
+    )  # fmt: skip
+
+
+def _parser():
+    parser = argparse.ArgumentParser(prog="python -m nsds", description="Nonsmooth dynamical systems.", allow_abbrev=False)
+    commands = parser.add_subparsers(dest="command")
+    run = commands.add_parser("run", help="run a built-in example", allow_abbrev=False)
+    names = run.add_subparsers(dest="example", required=True, metavar="EXAMPLE")
+    for name, example in EXAMPLES.items():
+        summary = inspect.getdoc(example.build).splitlines()[0]
+        options = names.add_parser(name, help=summary, description=summary, allow_abbrev=False)
+        model = options.add_argument_group("model")
+        for parameter in inspect.signature(example.build).parameters.values():
+            model.add_argument(_flag(parameter.name), type=type(parameter.default), default=parameter.default, help="default: %(default)s")
+        how = options.add_argument_group("run")
+        for key, kind, default in (("h", float, None), ("t_end", float, None), ("save_every", int, 1), ("theta", float, 0.5),
+                                   ("gamma", float, 0.5), ("solver", str, "lcp_auto")):  # fmt: skip
+            how.add_argument(_flag(key), type=kind, default=example.run.get(key, default), help="default: %(default)s")
+        how.add_argument("--plot", metavar="FILE", help="picture of the run (needs the extra nsds[plot])")
+        how.add_argument("--save", metavar="FILE", help="trajectory and system as .npz")
+        how.add_argument("--no-progress", action="store_true", help="no progress bar")
+    return parser
+
+
+def _flag(name):
+    return "--" + name.replace("_", "-")
+
+
+def _run(arguments):
+    example = EXAMPLES[arguments.example]
+    if arguments.plot:
+        nsds.plotting.require_matplotlib()  # before the run, not after it
+    system = example.build(**{name: getattr(arguments, name) for name in inspect.signature(example.build).parameters})
+    code = 0
+    try:
+        trajectory = nsds.simulate(
+            system,
+            t_end=arguments.t_end,
+            h=arguments.h,
+            scheme=nsds.moreau_jean(theta=arguments.theta, gamma=arguments.gamma),
+            solver=arguments.solver,
+            save_every=arguments.save_every,
+            fields=example.run.get("fields"),
+            progress=not arguments.no_progress,
+        )
+    except (nsds.SimulationError, nsds.SimulationInterrupted) as error:
+        print(f"nsds: {error}", file=sys.stderr)
+        trajectory, code = error.trajectory, 1
+    nsds.report(trajectory, system, theta=arguments.theta)
+    if arguments.save:
+        np.savez_compressed(arguments.save, trajectory=trajectory, system=system)
+        print(f"saved             {arguments.save}")
+    if arguments.plot:
+        example.draw(trajectory, system).savefig(arguments.plot, dpi=120)
+        print(f"picture           {arguments.plot}")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,68 @@
+"""Pictures show the numbers of the trajectory."""
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+import nsds
+from nsds import plotting
+
+mpl.use("Agg")
+
+
+@pytest.fixture(scope="module")
+def trajectory():
+    return nsds.simulate(nsds.examples.bouncing_ball(), t_end=3.0, h=0.01)
+
+
+def test_time_series_draws_the_named_columns(trajectory):
+    ax = plotting.time_series(trajectory, "ball.q[0]", "ball.v[0]")
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), trajectory["ball"]["q"][:, 0])
+    np.testing.assert_array_equal(ax.lines[1].get_ydata(), trajectory["ball"]["v"][:, 0])
+    assert len(plotting.time_series(trajectory, "ball.q").lines) == 3
+
+
+def test_impulses_are_needles_where_they_act(trajectory):
+    ax = plotting.time_series(trajectory, "floor.lambda")
+    assert len(ax.collections[0].get_segments()) == (trajectory["floor"]["lambda"] != 0).sum()
+
+
+def test_phase_plane_does_not_join_impacts(trajectory):
+    line = plotting.phase_plane(trajectory, "ball").lines[0]
+    jumps = (trajectory["floor"]["lambda"] > 0).sum()
+    assert np.isnan(line.get_xdata()).sum() == jumps
+    assert plotting.phase_plane(trajectory, "ball", after=2.9).lines[0].get_xdata().size <= 12
+
+
+def test_given_axes_are_used_and_returned(trajectory):
+    _, ax = plotting.figure()
+    assert plotting.time_series(trajectory, "ball.q", ax=ax) is ax
+    assert plotting.phase_plane(trajectory, "ball", ax=ax) is ax
+    assert plotting.bifurcation([1.0], [[2.0]], ax=ax) is ax
+    assert plotting.map_points(plotting.stroboscopic_points(trajectory, "ball", period=0.1), ax=ax) is ax
+
+
+def test_stroboscopic_points_are_the_nearest_rows(trajectory):
+    points = plotting.stroboscopic_points(trajectory, "ball", period=0.123, after=1.0)
+    strobes = 0.123 * np.arange(9, 25)
+    nearest = np.abs(trajectory["t"][:, None] - strobes).argmin(axis=0)
+    np.testing.assert_array_equal(points["q"], trajectory["ball"]["q"][nearest])
+
+
+def test_impact_points_are_the_rows_in_which_an_impulse_sets_in(trajectory):
+    points = plotting.impact_points(trajectory, "ball", "floor", after=0.5)
+    rows = np.flatnonzero(trajectory["floor"]["lambda"] > 0)[1:]
+    np.testing.assert_array_equal(points["t"], trajectory["t"][rows])
+    assert (points["v"][:, 0] > 0).all()
+
+
+def test_bifurcation_repeats_the_parameter():
+    line = plotting.bifurcation([1.0, 2.0], [[0.1, 0.2], [0.3]]).lines[0]
+    assert line.get_xdata().tolist() == [1.0, 1.0, 2.0]
+    assert line.get_ydata().tolist() == [0.1, 0.2, 0.3]
+
+
+@pytest.mark.parametrize("name", ["ball", "ball.w", "bell.q", "ball.q[7]"])
+def test_unknown_names_are_refused_with_what_there_is(trajectory, name):
+    with pytest.raises(ValueError, match=r"ball\.q"):
+        plotting.time_series(trajectory, name)
