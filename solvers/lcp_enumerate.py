@@ -1,10 +1,11 @@
 """Enumeration of all complementary bases: the reference for small problems, exact for any matrix."""
 
 from nsds._jit import kernel
-from nsds.status import CONVERGED, NON_FINITE, STALLED, UNSUITED
 from nsds.solvers.signature import conclude, is_complementarity
+from nsds.status import CONVERGED, NON_FINITE, STALLED, UNSUITED
 
 MAX_UNKNOWNS = 20
+_PIVOT = 1e-13  # smaller pivots, relative to their column, are rounding
 
 
 def work_size(n, row, column):
@@ -60,12 +61,13 @@ def _solve_basis(basis, row, column, M, q, z, work, iwork):
             for j in range(b):
                 if iwork[j] == column[k]:
                     work[i * width + j] = M[k]
+                    z[iwork[j]] = max(z[iwork[j]], abs(M[k]))  # the size of the column, until it is solved for
     for j in range(b):
         pivot = j
         for i in range(j + 1, b):
             if abs(work[i * width + j]) > abs(work[pivot * width + j]):
                 pivot = i
-        if not abs(work[pivot * width + j]) > 0.0:
+        if not abs(work[pivot * width + j]) > _PIVOT * z[iwork[j]]:
             return False
         for k in range(width):
             work[j * width + k], work[pivot * width + k] = work[pivot * width + k], work[j * width + k]

@@ -3,8 +3,8 @@
 import math
 
 from nsds._jit import kernel
-from nsds.status import CONVERGED, MAX_ITER, RAY, SINGULAR, UNSUITED
 from nsds.solvers.signature import conclude, diagonal, is_complementarity
+from nsds.status import CONVERGED, MAX_ITER, RAY, SINGULAR, UNSUITED
 
 _EPS = 1e-13
 
@@ -126,10 +126,10 @@ def _pivot_equations(n, lower, T, basis):
 
 @kernel
 def _is_basic(n, variable, basis):
+    found = False
     for i in range(n):
-        if basis[i] == variable:
-            return True
-    return False
+        found |= basis[i] == variable
+    return found
 
 
 @kernel
@@ -138,9 +138,8 @@ def _leaving_first(n, lower, T):
     width = 2 * n + 2
     r = -1
     for i in range(n):
-        if lower[i] == 0.0 and T[i * width + width - 1] < 0.0:
-            if r < 0 or _lexicographically_less(n, i, 1.0, r, 1.0, T):
-                r = i
+        if lower[i] == 0.0 and T[i * width + width - 1] < 0.0 and (r < 0 or _lexicographically_less(n, i, 1.0, r, 1.0, T)):
+            r = i
     return r
 
 

@@ -8,8 +8,8 @@ Reference: Júdice, Pires, Computers and Operations Research 21 (1994) 587–596
 import numpy as np
 
 from nsds._jit import inlined, kernel
-from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, STALLED, UNSUITED
 from nsds.solvers.signature import conclude, diagonal, is_complementarity
+from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, STALLED, UNSUITED
 
 _PATIENCE = 10  # block exchanges without progress before single ones
 _PIVOT = 1e-12  # smaller pivots, relative to the diagonal, mark a redundant constraint
@@ -24,7 +24,7 @@ def work_size(n, row, column):
 
 @inlined
 def lcp_newton_min(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
-    """LCP (with equations) ``w = M z + q``, ``0 <= z ⟂ w >= 0``; starts from the basis ``z > 0`` of the guess.
+    """LCP (with equations) ``w = M z + q``, ``0 <= z ⟂ w >= 0``; starts from the basis ``z > 0`` of the guess; all, if there is none.
 
     Exact for P-matrices. Redundant constraints of a positive semidefinite M get z = 0. UNSUITED: finite upper bounds.
     """
@@ -35,10 +35,11 @@ def lcp_newton_min(row, column, M, q, lower, upper, options, z, w, info, work, i
         conclude(UNSUITED, 0, row, column, M, q, lower, upper, options, z, w, info)
         return UNSUITED
     limit = int(options[1]) if options[1] > 0 else 100 + 10 * n
-    largest = 0.0
+    largest = guess = 0.0
     for i in range(n):
-        largest = max(largest, abs(q[i]))
-        iwork[i] = 1 if lower[i] < 0.0 or z[i] > 0.0 else 0
+        largest, guess = max(largest, abs(q[i])), max(guess, z[i])
+    for i in range(n):
+        iwork[i] = 1 if lower[i] < 0.0 or z[i] > 0.0 or guess == 0.0 else 0
     fewest, patience = n + 1, _PATIENCE
     for n_iter in range(limit):
         _solve_basis(n, row, column, M, q, z, work, iwork)
@@ -65,7 +66,7 @@ def _one_contact(M, q, options, z, w, info):
     z[0] = max(-q[0] / M[0], 0.0)
     w[0] = M[0] * z[0] + q[0]
     info[0] = 1.0
-    info[1] = abs(z[0] - max(z[0] - w[0], 0.0)) / (1.0 + abs(q[0]))
+    info[1] = abs(min(z[0], w[0])) / (1.0 + abs(q[0]))
     if not np.isfinite(info[1]):
         return NON_FINITE
     return CONVERGED if info[1] <= options[0] else STALLED

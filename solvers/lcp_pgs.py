@@ -3,8 +3,8 @@
 import math
 
 from nsds._jit import kernel
-from nsds.status import CONVERGED, MAX_ITER, SINGULAR
 from nsds.solvers.signature import conclude, diagonal
+from nsds.status import MAX_ITER, SINGULAR
 
 MAX_SWEEPS = 10_000
 
@@ -40,8 +40,8 @@ def lcp_pgs(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
             change += ((z_new - z[i]) / work[i]) ** 2
             scale += q[i] ** 2
             z[i] = z_new
-        small = math.sqrt(change) <= tol * (1.0 + math.sqrt(scale))
-        if small or sweep % 50 == 49:  # the sweep's own change only suggests convergence
-            if conclude(CONVERGED, sweep + 1, row, column, M, q, lower, upper, options, z, w, info) == CONVERGED:
-                return CONVERGED
+        if math.sqrt(change) <= tol * (1.0 + math.sqrt(scale)) or sweep % 50 == 49:  # the change of a sweep only suggests convergence
+            status = conclude(MAX_ITER, sweep + 1, row, column, M, q, lower, upper, options, z, w, info)
+            if status != MAX_ITER:
+                return status
     return conclude(MAX_ITER, limit, row, column, M, q, lower, upper, options, z, w, info)

@@ -44,16 +44,14 @@ def multiply(row, column, M, q, z, w):
 
 @kernel
 def residual(row, column, M, q, lower, upper, z, w):
-    """Merit ``||z - P_[lower,upper](z - w)||_2 / (1 + ||q||_2)`` with w computed anew; NaN where anything is NaN. Out: w."""
+    """Merit ``||z - P_[lower,upper](z - w)||_2 / (1 + ||q||_2)`` with w computed anew; NaN where anything is NaN. Out: w.
+
+    Written as the median of w, z - lower and z - upper: a small w is not lost beside a large z.
+    """
     multiply(row, column, M, q, z, w)
     error = scale = 0.0
     for i in range(q.size):
-        x = z[i] - w[i]
-        if x < lower[i]:
-            x = lower[i]
-        if x > upper[i]:
-            x = upper[i]
-        error += (z[i] - x) ** 2
+        error += max(min(w[i], z[i] - lower[i]), z[i] - upper[i]) ** 2
         scale += q[i] ** 2
     return math.sqrt(error) / (1.0 + math.sqrt(scale))
 
@@ -74,10 +72,10 @@ def diagonal(row, column, M, i):
 @kernel
 def is_complementarity(lower, upper):
     """True when all bounds are 0 and infinity, or infinite on both sides (equations)."""
+    kept = True
     for i in range(lower.size):
-        if upper[i] != math.inf or (lower[i] != 0.0 and lower[i] != -math.inf):
-            return False
-    return True
+        kept &= upper[i] == math.inf and (lower[i] == 0.0 or lower[i] == -math.inf)
+    return kept
 
 
 @kernel

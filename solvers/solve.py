@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
-from nsds.status import CONVERGED, advice
 from nsds.solvers import table
+from nsds.status import CONVERGED, advice
 
 
 class Solution(NamedTuple):
