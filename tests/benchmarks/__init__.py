@@ -1,0 +1,1 @@
+"""Benchmarks: ``python -m tests.benchmarks``. Never collected as tests; figures are shown, not asserted."""

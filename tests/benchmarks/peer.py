@@ -1,0 +1,120 @@
+"""The same workloads in Siconos' Python interface: ``python3 peer.py NAME key=value ...`` prints µs per step, states recorded.
+
+Run by the python that has siconos installed; Debian's package is built with assertions on.
+"""
+
+import math
+import sys
+import time
+
+import numpy as np
+import siconos.kernel as sk
+
+
+def march(simulation, n_steps, state):
+    """µs per step of the usual loop, one row of state recorded a step."""
+    rows = np.empty((n_steps + 2, sum(len(x) for x in state)))
+    k = 0
+    began = time.perf_counter()
+    while simulation.hasNextEvent() and k < n_steps:
+        simulation.computeOneStep()
+        rows[k] = np.concatenate(state) if len(state) < 50 else 0.0
+        simulation.nextStep()
+        k += 1
+    return (time.perf_counter() - began) / k * 1e6
+
+
+def simulation_of(links, bodies, h, T, theta=0.5, gamma=None):
+    """Moreau-Jean with an LCP (Lemke)."""
+    model = sk.NonSmoothDynamicalSystem(0.0, T)
+    for body in bodies:
+        model.insertDynamicalSystem(body)
+    for interaction, *on in links:
+        model.link(interaction, *on)
+    return sk.TimeStepping(model, sk.TimeDiscretisation(0.0, h), sk.MoreauJeanOSI(theta), sk.LCP())
+
+
+def impact(e, H, b=None):
+    """Newton impact on a linear relation."""
+    return sk.Interaction(sk.NewtonImpactNSL(e), sk.LagrangianLinearTIR(H, b) if b else sk.LagrangianLinearTIR(H))
+
+
+def bouncing_ball(h, T):
+    """One ball of three coordinates."""
+    ball = sk.LagrangianLinearTIDS([1.0, 0, 0], [0.0, 0, 0], [[1.0, 0, 0], [0, 1, 0], [0, 0, 0.004]])
+    ball.setFExtPtr([-9.81, 0, 0])
+    contact = impact(0.9, [[1.0, 0, 0]])
+    s = simulation_of([(contact, ball)], [ball], h, T)
+    return march(s, round(T / h), [ball.q(), ball.velocity(), contact.lambda_(1)])
+
+
+def cam_force(t, rpm):
+    """Cam force of the study, in plain Python."""
+    w = 2 * math.pi * rpm / 60
+    b = (w * t + math.pi / 2) % (2 * math.pi)
+    if b > math.pi:
+        b, w = 2 * math.pi - b, -w
+    if b <= math.pi / 2:
+        return -1430.8 * 0.1
+    if b <= math.pi / 2 + 1.050328174371336:
+        k, rho = 0.45, 0.85
+    elif b <= math.pi / 2 + 1.22173047639603:
+        b, k, rho = b - 1.22173047639603, -0.40393320723821, 0.15
+    else:
+        return -1430.8 * 0.25393320723821
+    s, c = math.sin(b), math.cos(b)
+    root = math.sqrt(1 - (c * k / rho) ** 2)
+    acceleration = (k * s + k * k / (rho * root) * (c * c - s * s - (k * s * c / (rho * root)) ** 2)) * w * w
+    return -(1.221 * acceleration + 1430.8 * (-k * s + rho * root - 0.3))
+
+
+class Follower(sk.LagrangianLinearTIDS):
+    """The user's force is a Python method, as here it is a Python function."""
+
+    def computeFExt(self, t):  # noqa: N802
+        """Called twice a step."""
+        self.force[0] = cam_force(t, 358.0)
+
+
+def cam_follower(h, T):
+    """One coordinate, forcing written in Python."""
+    follower = Follower([0.1], [0.0], [[1.221]])
+    follower.setKPtr([[1430.8]])
+    follower.force = np.zeros(1)
+    follower.setFExtPtr(follower.force)
+    contact = impact(0.8, [[1.0]])
+    s = simulation_of([(contact, follower)], [follower], h, T)
+    return march(s, round(T / h), [follower.q(), follower.velocity(), contact.lambda_(1)])
+
+
+def beads(n, steps, rest=1, h=1e-3):
+    """A column of n beads."""
+    radius, gap = 0.1, (-1e-6 if rest else 0.05)
+    e = 0.0 if rest else 0.9
+    bodies = [sk.LagrangianLinearTIDS([radius + gap + i * (2 * radius + gap)], [0.0], [[1.0]]) for i in range(n)]
+    for body in bodies:
+        body.setFExtPtr([-9.81])
+    links = [(impact(e, [[1.0]], [-radius]), bodies[0])]
+    links += [(impact(e, [[-1.0, 1.0]], [-2 * radius]), bodies[i - 1], bodies[i]) for i in range(1, n)]
+    s = simulation_of(links, bodies, h, (steps + 5) * h)
+    return march(s, steps, [x for b in bodies for x in (b.q(), b.velocity())])
+
+
+def bar(n, steps, h=1e-6):
+    """Bar of n nodes, dense matrices (its fastest storage)."""
+    E, S, rho, element = 210e9, 0.000314, 7800.0, 1.0 / n
+    ends = np.full(n, 2.0)
+    ends[[0, -1]] = 1.0
+    neighbours = np.eye(n, k=1) + np.eye(n, k=-1)
+    M = rho * S * element / 6 * (np.diag(2 * ends) + neighbours)
+    body = sk.LagrangianLinearTIDS(np.full(n, 5e-5), np.full(n, -0.1), M)
+    body.setKPtr(E * S / element * (np.diag(ends) - neighbours))
+    body.setFExtPtr(np.zeros(n))
+    s = simulation_of([(impact(0.0, np.eye(1, n)), body)], [body], h, (steps + 5) * h)
+    return march(s, steps, [body.q(), body.velocity()])
+
+
+if __name__ == "__main__":
+    name, *pairs = sys.argv[1:]
+    values = {key: float(value) if any(c in value for c in ".e") else int(value) for key, value in (pair.split("=") for pair in pairs)}
+    print(globals()[name](**values))

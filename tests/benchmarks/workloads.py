@@ -1,0 +1,104 @@
+"""The workloads: a system, how to step it, the figure aimed at, and the peer's workload of the same name."""
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import nsds
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+class Workload(NamedTuple):
+    """One row of the table; ``per`` divides the time of a step (balls of an ensemble), ``cores`` 0 means all."""
+
+    name: str
+    build: object
+    n_steps: int
+    h: float
+    target_ns: float
+    floor: str = ""
+    peer: str = ""
+    options: dict = {}  # noqa: RUF012
+    per: int = 1
+    cores: int = 1
+
+
+def column(count, resting):
+    """Beads on a floor: closed contacts throughout (e = 0), or released with gaps (e = 0.9)."""
+    gap, radius = (-1e-6 if resting else 0.05), 0.1
+    law, relation = nsds.newton_impact(0.0 if resting else 0.9), nsds.lagrangian_linear_relation
+    return nsds.system(
+        beads=nsds.lagrangian_linear(M=1.0, fext=-9.81, q=radius + gap + (2 * radius + gap) * np.arange(count), v=0.0, count=count),
+        floor=nsds.interaction(relation(H=[[1.0]], b=[-radius]), law, on="beads[0]"),
+        gaps=nsds.interaction(relation(H=[[-1.0, 1.0]], b=[-2 * radius]), law, on=("beads[:-1]", "beads[1:]")),
+    )
+
+
+WORKLOADS = [
+    Workload("bouncing ball", nsds.examples.bouncing_ball, 2000, 5e-3, 100, "ball", "bouncing_ball h=5e-3 T=10"),
+    Workload("cam follower", nsds.examples.cam_follower, 10_000, 1e-4, 120, "cam", "cam_follower h=1e-4 T=1"),
+    *(Workload(f"resting column {n}", lambda n=n: column(n, True), 20_000 // n, 1e-3, 200 * n, f"column {n}", f"beads n={n} steps={steps}")
+      for n, steps in ((10, 200), (100, 100), (1000, 3))),
+    *(Workload(f"dropping column {n}", lambda n=n: column(n, False), 200, 1e-3, 0, "", f"beads n={n} rest=0 steps=200") for n in (10, 100)),
+    Workload("bar 100", lambda: nsds.examples.impacting_bar(100), 748, 2e-6, 0, "bar 100", "bar n=100 steps=300", {"gamma": 0.0}),
+    Workload("bar 1000", lambda: nsds.examples.impacting_bar(1000), 600, 1e-6, 50_000, "bar 1000", "bar n=1000 steps=20", {"gamma": 0.0}),
+    Workload("1000 balls", lambda: np.repeat(nsds.examples.bouncing_ball(), 1000), 2000, 5e-3, 40, "", "", {}, 1000, 0),
+]  # fmt: skip
+
+
+def measure(workload):
+    """(ns per step, set-up in ms): the time of all steps less that of one step, every step recorded."""
+    system = workload.build()
+    start = np.min(system["t"])
+
+    def seconds(n_steps):
+        began = time.perf_counter()
+        nsds.simulate(system, t_end=start + n_steps * workload.h, h=workload.h, scheme=nsds.moreau_jean(**workload.options), progress=False)
+        return time.perf_counter() - began
+
+    one, many = min(seconds(1) for _ in range(3)), seconds(workload.n_steps)
+    return (many - one) / (workload.n_steps - 1) / workload.per * 1e9, one * 1e3
+
+
+def peer_command(python, workload):
+    """Command line of the peer's workload."""
+    return [python, str(Path(__file__).with_name("peer.py")), *workload.peer.split()]
+
+
+FIRST_RESULT = """
+import time
+began = time.perf_counter()
+import nsds
+imported = time.perf_counter()
+def push(t, z, out):
+    out[0] = z[0] * t
+system = nsds.system(
+    mass=nsds.lagrangian_linear(M=[[2.0]], K=[[3.0]], fext=push, z=[1.0], q=[1.0], v=[0.0]),
+    wall=nsds.interaction(nsds.lagrangian_linear_relation(H=[[1.0]]), nsds.newton_impact(0.5), on="mass"))
+nsds.simulate(system, t_end=1.0, h=1e-3)
+print(imported - began, time.perf_counter() - imported)
+"""
+
+
+def first_result(repeats):
+    """Seconds in fresh processes: {import, first simulate with a new function} from a warm cache, and import + first from a cold one."""
+
+    def run(cache):
+        result = subprocess.run(
+            [sys.executable, "-c", FIRST_RESULT], env={**os.environ, "NUMBA_CACHE_DIR": cache}, capture_output=True, text=True, check=True, cwd=ROOT
+        )  # fmt: skip
+        return [float(x) for x in result.stdout.split()]
+
+    with tempfile.TemporaryDirectory() as cache:
+        cold = sum(run(cache))
+        warm = [run(cache) for _ in range(repeats)]
+    imports, firsts = (statistics.median(column) for column in zip(*warm, strict=True))
+    return {"import, warm (s)": (imports, 0.5), "first simulate, warm (s)": (firsts, 0.5), "first result, cold (s)": (cold, 30.0)}
