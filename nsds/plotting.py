@@ -233,7 +233,7 @@ def map_points(points, coordinate=0, *, ax=None):
     'q[0]'
     """
     ax = _axes(ax)
-    ax.plot(points["q"][:, coordinate], points["v"][:, coordinate], ".", markersize=3)
+    ax.plot(points["q"][:, coordinate], points["v"][:, coordinate], ".", markersize=2, color="black")
     ax.set(xlabel=f"q[{coordinate}]", ylabel=f"v[{coordinate}]")
     return ax
 

@@ -238,7 +238,7 @@ def step(t_new, parts, constraints, entries, couplings, functions, plan, operato
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
     h, theta, gamma = options[0], options[1], options[2]
     n = osnsp.choose_active(plan, constraints, gamma * h, mem, imem, iwork)
-    _free_motion(t_new, h, theta, parts, functions, plan, operators, mem, imem, work, iwork)
+    finite = _free_motion(t_new, h, theta, n == 0, parts, functions, plan, operators, mem, imem, work, iwork)
     status, n_iter, residual = CONVERGED, 0, 0.0
     if n != 0:
         if n < 0:
@@ -246,7 +246,7 @@ def step(t_new, parts, constraints, entries, couplings, functions, plan, operato
             osnsp.extract_active(plan, n, W_row, W_column, work, iwork)
         if n > 0:
             status, n_iter, residual = osnsp.solve_active(plan, n, solver, constraints, entries, solver_options, mem, work, iwork)
-    finite = _end_motion(h, theta, parts, plan, operators, mem, work, iwork)
+        finite = _end_motion(h, theta, parts, plan, operators, mem, work, iwork)
     osnsp.update_outputs(constraints, entries, couplings, mem)
     if not finite:
         status = NON_FINITE
@@ -254,9 +254,14 @@ def step(t_new, parts, constraints, entries, couplings, functions, plan, operato
 
 
 @inlined
-def _free_motion(t_new, h, theta, parts, functions, plan, operators, mem, imem, work, iwork):
-    """``v <- v_free`` (eq. 10.18), ``p <- 0``; v_k is kept for the end of the step."""
+def _free_motion(t_new, h, theta, is_free, parts, functions, plan, operators, mem, imem, work, iwork):
+    """``v <- v_free`` (eq. 10.18), ``p <- 0``; ``q <- q + h (theta v + (1-theta) v_k)`` (10.14) if nothing is in contact.
+
+    Otherwise v_k is kept for the end of the step. Written as in the source to the last rounding: a body that reaches a wall exactly
+    at a step is decided by it. Returns False when not finite.
+    """
     rhs, x, solution = plan[0].rhs, plan[0].x, plan[0].solution
+    zero = 0.0
     for a in range(parts.size):
         part, o = parts[a], operators[a]
         n = part.n
@@ -282,9 +287,16 @@ def _free_motion(t_new, h, theta, parts, functions, plan, operators, mem, imem, 
                 apply_inverse(o.kind, n, o.n_lower, o.n_upper, data, index, work, iwork, rhs, solution, plan[0].scratch)
             v_old = plan[0].v_old + part.dof + e * n
             for i in range(n):
-                work[v_old + i] = mem[v + i]
-                mem[v + i] += work[increment + i]
+                v_k = mem[v + i]
+                v_free = v_k + work[increment + i]
+                mem[v + i] = v_free
                 mem[v + n + i] = 0.0
+                if is_free:
+                    mem[q + i] += h * (theta * v_free + (1.0 - theta) * v_k)
+                    zero += 0.0 * mem[q + i]
+                else:
+                    work[v_old + i] = v_k
+    return zero == 0.0
 
 
 @inlined
@@ -300,10 +312,7 @@ def _impulse_of_function(t_new, h, theta, part, o, e, functions, plan, mem, work
 
 @inlined
 def _end_motion(h, theta, parts, plan, operators, mem, work, iwork):
-    """``v <- v_free + M_hat^-1 p`` (eq. 10.16) for the bodies in contact; ``q <- q + h (theta v + (1-theta) v_k)`` (10.14).
-
-    Written as in the source to the last rounding: a body that reaches a wall exactly at a step is decided by it. False: not finite.
-    """
+    """``v <- v_free + M_hat^-1 p`` (eq. 10.16) for the bodies in contact; the positions follow (10.14). False when not finite."""
     rhs, solution = plan[0].rhs, plan[0].solution
     zero = 0.0
     for a in range(parts.size):

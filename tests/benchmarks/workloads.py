@@ -92,9 +92,9 @@ def first_result(repeats):
     """Seconds in fresh processes: {import, first simulate with a new function} from a warm cache, and import + first from a cold one."""
 
     def run(cache):
-        result = subprocess.run(
-            [sys.executable, "-c", FIRST_RESULT], env={**os.environ, "NUMBA_CACHE_DIR": cache}, capture_output=True, text=True, check=True, cwd=ROOT
-        )  # fmt: skip
+        environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
+        command = [sys.executable, "-c", FIRST_RESULT]
+        result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=ROOT)
         return [float(x) for x in result.stdout.split()]
 
     with tempfile.TemporaryDirectory() as cache:
