@@ -136,6 +136,11 @@ def callback(signature, function):
     return numba.cfunc(signature, error_model="numpy")(function)
 
 
+def uncached(function):
+    """A user's function compiled on first use for calls from Python; it may come from a prompt, where nothing can be cached."""
+    return numba.njit(function, nogil=True, error_model="numpy")
+
+
 def specialised(function, suffix, **names):
     """The same code under another name, with some of the global names it reads bound otherwise: one template, several kernels.
 
@@ -203,4 +208,4 @@ def view(typing_context, array, start, size):
 
 def is_cold():
     """True when nothing is cached yet for this version of the package: the first run will compile."""
-    return CACHE is None or not any(CACHE.iterdir())
+    return CACHE is None or next(CACHE.rglob("*.nbi"), None) is None

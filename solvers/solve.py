@@ -28,7 +28,7 @@ class SolverError(RuntimeError):
         self.solution = solution
 
 
-def solve_lcp(M, q, method="lcp_auto", *, tol=1e-10, max_iter=0, z0=None, on_failure="raise"):
+def solve_lcp(M, q, method="lcp_auto", *, tol=1e-10, max_iter=0, work_size=(0, 0), z0=None, on_failure="raise"):
     """Linear complementarity problem: ``w = M z + q``, ``0 <= z ⟂ w >= 0``.
 
     Parameters
@@ -37,7 +37,7 @@ def solve_lcp(M, q, method="lcp_auto", *, tol=1e-10, max_iter=0, z0=None, on_fai
         Matrix.
     q : array_like (n,)
         Vector.
-    method, tol, max_iter
+    method, tol, max_iter, work_size
         See `nsds.solvers.solver` and `nsds.solvers.methods`.
     z0 : array_like (n,), optional
         First guess.
@@ -64,7 +64,7 @@ def solve_lcp(M, q, method="lcp_auto", *, tol=1e-10, max_iter=0, z0=None, on_fai
     """
     if on_failure not in ("raise", "return"):
         raise ValueError(f"solve_lcp: on_failure must be 'raise' or 'return', got {on_failure!r}")
-    name, module, options = table.chosen(table.solver(method, tol=tol, max_iter=max_iter))
+    name, module, options = table.chosen(table.solver(method, tol=tol, max_iter=max_iter, work_size=work_size))
     q = _checks.array("solve_lcp", "q", q, n_dims=1)
     n = q.size
     row, column, data = _compressed_rows(M, n)

@@ -70,6 +70,7 @@ def test_wrong_values_exit_with_two(arguments, words, capsys):
     assert words in capsys.readouterr().err
 
 
+@pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")  # the report adds up infinities
 def test_a_failed_run_saves_what_it_has(tmp_path, capsys):
     file = tmp_path / "ball.npz"
     code = main(["run", "bouncing_ball", "--height", "1e308", "--h", "1e155", "--t-end", "1e157", "--no-progress", "--save", str(file)])

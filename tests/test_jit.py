@@ -99,6 +99,13 @@ def test_the_second_process_finds_everything_compiled(copy_of_the_package):
     assert files == {path: path.stat().st_mtime_ns for path in (copy_of_the_package / "cache").rglob("*.nbc")}
 
 
+def test_the_first_compilation_is_announced_and_only_that(tmp_path):
+    ball = "import nsds; nsds.simulate(nsds.examples.bouncing_ball(), t_end=1.0, h=0.1)"
+    first, second = (run(ball, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
+    assert "compiling" in first.stderr
+    assert second.stderr == ""
+
+
 def test_import_does_not_compile_and_a_read_only_home_is_no_obstacle(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")

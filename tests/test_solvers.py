@@ -6,9 +6,10 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import nsds
 from nsds import solvers, status
 from nsds.solvers import lcp_newton_min, table
-from nsds.solvers.signature import diagonal, multiply, residual
+from nsds.solvers.signature import conclude, diagonal, multiply, residual
 from nsds.solvers.solve import _compressed_rows
 from tests import reference
 
@@ -339,3 +340,34 @@ def test_kernels_agree_with_numpy(seed):
     expected = np.linalg.norm(z - np.clip(z - (M @ z + q), lower, upper)) / (1 + np.linalg.norm(q))
     assert residual(row, column, data, q, lower, upper, z, w) == pytest.approx(expected)
     assert [diagonal(row, column, data, i) for i in range(n)] == np.diag(M).tolist()
+
+
+def gauss_seidel_of_a_user(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+    n = q.size
+    for i in range(n):
+        work[i] = 1.0 / diagonal(row, column, M, i)
+    for _ in range(500):
+        for i in range(n):
+            w_i = q[i]
+            for k in range(row[i], row[i + 1]):
+                w_i += M[k] * z[column[k]]
+            z[i] = max(z[i] - w_i * work[i], 0.0)
+    return conclude(status.CONVERGED, 500, row, column, M, q, lower, upper, options, z, w, info)
+
+
+def test_a_user_may_bring_a_solver():
+    M, q, _ = problem(4)
+    own = solvers.solver(gauss_seidel_of_a_user, work_size=(1, 0))
+    s = solvers.solve_lcp(M, q, gauss_seidel_of_a_user, work_size=(1, 0))
+    np.testing.assert_allclose(s.z, solvers.solve_lcp(M, q).z, atol=1e-9)
+    system = nsds.examples.column_of_beads(count=4)
+    mine = nsds.simulate(system, t_end=0.6, h=1e-3, solver=own)
+    usual = nsds.simulate(system, t_end=0.6, h=1e-3)
+    np.testing.assert_allclose(mine["beads"]["q"], usual["beads"]["q"], atol=1e-9)
+    assert (mine["n_iter"][mine["gaps"]["active"].any(axis=1)] == 500).all()
+
+
+@pytest.mark.parametrize("function", [lambda z: 0, lambda a, b, c, d, e, f, g, h, i, j, k, m: "solved"])
+def test_an_unsuitable_solver_is_refused(function):
+    with pytest.raises(TypeError, match=r"solver\(row, column, M, q"):
+        solvers.solver(function)
