@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from nsds._jit import kernel
+from nsds._jit import inlined, kernel
 from nsds.layout import DENSE, DIAGONAL, SPARSE
 
 
@@ -28,6 +28,13 @@ def subtract_product(kind, n, nnz, mem, imem, A, factor, work, x, out):
             for k in range(imem[A + i], imem[A + i + 1]):
                 row += mem[data + k] * work[x + imem[columns + k]]
             work[out + i] -= factor * row
+
+
+@inlined
+def solve_with(operator, element, n, b, x, scratch, work, iwork):
+    """``x = M_hat^-1 b`` for one body of a part, its operator prepared by `invert`; offsets b, x and scratch in work."""
+    data, index = operator.data + element * operator.data_stride, operator.index + element * operator.index_stride
+    apply_inverse(operator.kind, n, operator.n_lower, operator.n_upper, data, index, work, iwork, b, x, scratch)
 
 
 @kernel

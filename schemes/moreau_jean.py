@@ -17,7 +17,7 @@ from nsds._jit import inlined, kernel, view
 from nsds.functions import call_force
 from nsds.layout import ABSENT, DENSE, DIAGONAL, SPARSE, Layout
 from nsds.schemes import one_step_problem as osnsp
-from nsds.schemes.linear_algebra import SingularMatrixError, apply_inverse, invert, subtract_product
+from nsds.schemes.linear_algebra import SingularMatrixError, invert, solve_with, subtract_product
 from nsds.status import CONVERGED, NON_FINITE
 
 OPTIONS = np.dtype([("scheme", "S16"), ("theta", "<f8"), ("gamma", "<f8")])
@@ -225,8 +225,7 @@ def start(t, parts, constraints, entries, couplings, functions, plan, operators,
                 for i in range(part.n):
                     work[impulse + i] = h * mem[part.fext + e * part.stride + i]
             if o.constant:
-                data, index = o.data + e * o.data_stride, o.index + e * o.index_stride
-                apply_inverse(o.kind, part.n, o.n_lower, o.n_upper, data, index, work, iwork, impulse, plan[0].solution, plan[0].scratch)
+                solve_with(o, e, part.n, impulse, plan[0].solution, plan[0].scratch, work, iwork)
                 for i in range(part.n):
                     work[impulse + i] = work[plan[0].solution + i]
     osnsp.update_outputs(constraints, entries, couplings, mem)
@@ -283,8 +282,7 @@ def _free_motion(t_new, h, theta, is_free, parts, functions, plan, operators, me
                     for i in range(n):
                         work[x + i] = mem[q + i] + h * theta * mem[v + i]
                     subtract_product(part.K_kind, n, part.K_nnz, mem, imem, part.K + e * part.stride, h, work, x, rhs)
-                data, index = o.data + e * o.data_stride, o.index + e * o.index_stride
-                apply_inverse(o.kind, n, o.n_lower, o.n_upper, data, index, work, iwork, rhs, solution, plan[0].scratch)
+                solve_with(o, e, n, rhs, solution, plan[0].scratch, work, iwork)
             v_old = plan[0].v_old + part.dof + e * n
             for i in range(n):
                 v_k = mem[v + i]
@@ -326,8 +324,7 @@ def _end_motion(h, theta, parts, plan, operators, mem, work, iwork):
                 iwork[body] = 0
                 for i in range(n):
                     work[rhs + i] = mem[v + n + i]
-                data, index = o.data + e * o.data_stride, o.index + e * o.index_stride
-                apply_inverse(o.kind, n, o.n_lower, o.n_upper, data, index, work, iwork, rhs, solution, plan[0].scratch)
+                solve_with(o, e, n, rhs, solution, plan[0].scratch, work, iwork)
                 for i in range(n):
                     mem[v + i] += work[solution + i]
             v_old = plan[0].v_old + part.dof + e * n

@@ -9,7 +9,7 @@ import numpy as np
 from nsds import _jit
 from nsds._jit import inlined, kernel, view
 from nsds.layout import ABSENT, DIAGONAL
-from nsds.schemes.linear_algebra import apply_inverse
+from nsds.schemes.linear_algebra import solve_with
 from nsds.solvers.signature import SOLVER
 
 _TOUCHING = 1e-300
@@ -91,8 +91,7 @@ def _solve_for_body(plan, operators, parts, entries, end, k, mem, work, iwork):
     while k < end and entries[k].body == body:
         work[rhs + entries[k].dof - first] += mem[entries[k].coefficient]
         k += 1
-    data, index = o.data + element * o.data_stride, o.index + element * o.index_stride
-    apply_inverse(o.kind, n, o.n_lower, o.n_upper, data, index, work, iwork, rhs, solution, plan[0].scratch)
+    solve_with(o, element, n, rhs, solution, plan[0].scratch, work, iwork)
     for i in range(n):
         work[plan[0].v_old + first + i] += work[solution + i]
     return k
