@@ -40,6 +40,8 @@ def system(*, t=0.0, **parts):
     """
     t = _checks.number("system", "t", t)
     for name, part in parts.items():
+        if not name.isidentifier():
+            raise ValueError(f"system: the name of a part must be an identifier, got {name!r}")
         if name in RESERVED:
             raise ValueError(f"system: the name '{name}' is reserved, choose another for this part")
         if not isinstance(part, dict) or "kind" not in part:

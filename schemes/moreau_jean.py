@@ -117,7 +117,10 @@ class _Allocator:
         self.n_members, self.size, self.filled = n_members, 0, []
 
     def reserve(self, size):
+        """Offset of room for ``size`` words; tables hold offsets as 32-bit integers."""
         self.size += int(size)
+        if self.size > np.iinfo(np.int32).max:
+            raise ValueError(f"the one-step problem needs more than {self.size:.1e} words: too many constraints that all act on one body")
         return self.size - int(size)
 
     def store(self, data):

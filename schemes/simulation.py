@@ -152,13 +152,21 @@ def _prepare(owner, system, h, scheme, solver):
 
 def _require_finite(owner, records):
     """Fields can be assigned after construction, so what is about to be computed with is checked once more."""
-    for line in model_of(records):
-        name, dtype = line[0], records.dtype[line[0]].base
-        for field in dtype.names:
-            if dtype[field].base.kind == "f" and not np.isfinite(records[name][field]).all():
+    for name, *_ in model_of(records):
+        for field, values in _numbers(records[name]):
+            if not np.isfinite(values).all():
                 raise ValueError(f"{owner}: {name}.{field} must be finite")
-        if "e" in dtype.names and not ((records[name]["e"] >= 0) & (records[name]["e"] <= 1)).all():
-            raise ValueError(f"{owner}: {name}.e must be in [0, 1]")
+            if field == "e" and not ((values >= 0) & (values <= 1)).all():
+                raise ValueError(f"{owner}: {name}.e must be in [0, 1]")
+
+
+def _numbers(record):
+    """(name, values) of all float fields of a record, those of nested ones too."""
+    for field in record.dtype.names:
+        if record.dtype[field].names:
+            yield from ((f"{field}.{inner}", values) for inner, values in _numbers(record[field]))
+        elif record.dtype[field].base.kind == "f":
+            yield field, record[field]
 
 
 def _number_of_steps(records, t_end, h):

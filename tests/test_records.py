@@ -126,6 +126,7 @@ def test_matrices_of_an_array_part():
         (ValueError, ["on", "ball!"], lambda: nsds.interaction(relation(H=[[1.0]]), nsds.equality(), on="ball!")),
         (ValueError, ["at least one"], lambda: nsds.system()),
         (ValueError, ["'status'", "reserved"], lambda: nsds.system(status=nsds.lagrangian_linear(M=[1.0], q=[0], v=[0]))),
+        (ValueError, ["identifier", "'a ball'"], lambda: nsds.system(**{"a ball": nsds.lagrangian_linear(M=[1.0], q=[0], v=[0])})),
         (TypeError, ["'ball'", "constructor"], lambda: nsds.system(ball=np.zeros(3))),
     ],
 )

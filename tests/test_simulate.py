@@ -82,6 +82,10 @@ def test_fields_assigned_later_are_checked_before_the_first_step():
     system["ball"]["v"][1] = np.inf
     with pytest.raises(ValueError, match=r"ball\.v must be finite"):
         nsds.simulate(system, t_end=1.0, h=0.1)
+    bar = nsds.examples.impacting_bar()
+    bar["bar"]["K"]["data"][3] = np.nan
+    with pytest.raises(ValueError, match=r"bar\.K\.data must be finite"):
+        nsds.simulate(bar, t_end=1.0, h=0.1)
     systems = np.repeat(ball(), 3)
     systems["floor"]["e"] = [0.5, 2.0, 0.1]
     with pytest.raises(ValueError, match=r"floor\.e must be in \[0, 1\]"):
