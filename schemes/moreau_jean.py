@@ -98,6 +98,7 @@ def prepare(records, mem, layout, options, h, solver_module):
 
 def _plan(layout, n, nnz, solver_sizes, work, iwork):
     """Reserve the arrays of the one-step problem (n constraints, nnz entries of W) and the scratch of one body."""
+    solver_sizes = solver_sizes[0], max(solver_sizes[1], 1)
     body, dofs = layout.parts["n"].max(), (layout.parts["count"] * layout.parts["n"]).sum()
     plan = np.zeros(1, PLAN)
     for name, size in {"W": nnz, "sub_W": nnz, "q": n, "z": n, "w": n, "lower": n, "upper": n, "info": 2, "solver": solver_sizes[0],

@@ -140,6 +140,7 @@ def extract_active(plan, n, W_row, W_column, work, iwork):
                 work[p.sub_W + k] = work[p.W + j]
                 k += 1
     iwork[p.sub_row + n] = k
+    iwork[p.isolver] = 0  # tells the solver that the matrix is another one
 
 
 @inlined

@@ -29,4 +29,5 @@ def lcp_auto(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     else:
         status = lcp_pgs(row, column, M, q, lower, upper, options, z, w, info, work, iwork)
     info[0] += n_iter
+    iwork[0] = 0  # the others have written over the factors
     return status

@@ -7,7 +7,7 @@ Reference: Júdice, Pires, Computers and Operations Research 21 (1994) 587–596
 
 import numpy as np
 
-from nsds._jit import inlined, kernel
+from nsds._jit import inlined, kernel, view
 from nsds.solvers.signature import conclude, diagonal, is_complementarity
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, STALLED, UNSUITED
 
@@ -16,17 +16,22 @@ _PIVOT = 1e-12  # smaller pivots, relative to the diagonal, mark a redundant con
 _ROUNDING = 1e-14  # signs are read up to this, relative to the largest |q|
 
 
+# iwork: the remembered factorisation (0: none), then the vectors basic, first, start, member, place and factored.
+_KNOWN, _BASIC = 0, 1
+
+
 def work_size(n, row, column):
-    """Envelopes of both factors, pivots and right-hand side; first columns, starts, the basis and its inverse."""
+    """Envelopes of both factors, pivots and right-hand side; the sets and the shape of the envelope."""
     first = column[row[:-1]] if n else np.zeros(0, np.int64)
-    return 2 * int((np.arange(n) - first).sum()) + 2 * n, 5 * n + 1
+    return 2 * int((np.arange(n) - first).sum()) + 2 * n, 6 * n + 2
 
 
 @inlined
 def lcp_newton_min(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     """LCP (with equations) ``w = M z + q``, ``0 <= z ⟂ w >= 0``; starts from the basis ``z > 0`` of the guess; all, if there is none.
 
-    Exact for P-matrices. Redundant constraints of a positive semidefinite M get z = 0. UNSUITED: finite upper bounds.
+    Exact for P-matrices. Redundant constraints of a positive semidefinite M get z = 0. A basis that was factorised in the last call
+    is not factorised again. UNSUITED: finite upper bounds.
     """
     n = q.size
     if n == 1 and lower[0] == 0.0 and upper[0] == np.inf and M[0] > 0.0:
@@ -38,12 +43,15 @@ def lcp_newton_min(row, column, M, q, lower, upper, options, z, w, info, work, i
     largest = guess = 0.0
     for i in range(n):
         largest, guess = max(largest, abs(q[i])), max(guess, z[i])
+    basic = view(iwork, _BASIC, n)
     for i in range(n):
-        iwork[i] = 1 if lower[i] < 0.0 or z[i] > 0.0 or guess == 0.0 else 0
+        basic[i] = 1 if lower[i] < 0.0 or z[i] > 0.0 or guess == 0.0 else 0
     fewest, patience = n + 1, _PATIENCE
     for n_iter in range(limit):
-        _solve_basis(n, row, column, M, q, z, work, iwork)
-        n_wrong, last = _wrong_signs(n, row, column, M, q, lower, z, largest, iwork)
+        if not _is_known(n, basic, iwork):
+            _factorise(n, row, column, M, basic, work, iwork)
+        _substitute(n, q, z, work, iwork)
+        n_wrong, last = _wrong_signs(n, row, column, M, q, lower, z, largest, basic)
         if n_wrong == 0:
             for i in range(n):
                 z[i] = max(z[i], lower[i])
@@ -52,11 +60,7 @@ def lcp_newton_min(row, column, M, q, lower, upper, options, z, w, info, work, i
             fewest, patience = n_wrong, _PATIENCE
         else:
             patience -= 1
-        for i in range(n if patience >= 0 else 0):
-            if iwork[i] < 0:
-                iwork[i] = 0 if iwork[i] == -2 else 1
-        if patience < 0:
-            _exchange_last(n, last, iwork)
+        _exchange(n, last if patience < 0 else n, basic)
     return conclude(MAX_ITER, limit, row, column, M, q, lower, upper, options, z, w, info)
 
 
@@ -93,39 +97,49 @@ def _wrong_signs(n, row, column, M, q, lower, z, largest, basic):
 
 
 @kernel
-def _exchange_last(n, last, basic):
-    """Murty's rule: only the last wrong constraint changes sides."""
+def _exchange(n, only, basic):
+    """Change the side of all wrong constraints, or (Murty's rule) of one only; ``only = n`` means all."""
     for i in range(n):
         if basic[i] < 0:
             was_basic = basic[i] == -2
-            basic[i] = 1 if was_basic != (i == last) else 0
+            basic[i] = 1 if was_basic != (only in (i, n)) else 0
 
 
 @kernel
-def _solve_basis(n, row, column, M, q, z, work, iwork):
-    """``M_BB z_B = -q_B``, z = 0 elsewhere, by Crout elimination inside the envelope of M_BB.
+def _is_known(n, basic, iwork):
+    """True when the factors in work are those of this basis; iwork[0] is 0 where M has changed since the last call."""
+    factored = _BASIC + 5 * n + 1
+    known = iwork[_KNOWN] != 0
+    for i in range(n):
+        known &= iwork[factored + i] == basic[i]
+    return known
 
-    Row i of L and column i of U lie at start[i]..start[i + 1], for columns first[i]..i - 1. A vanishing pivot gives z_i = 0.
+
+@kernel
+def _factorise(n, row, column, M, basic, work, iwork):
+    """``M_BB = L D U`` by Crout elimination inside the envelope of M_BB; L and U with unit diagonal, U stored as D U.
+
+    Row i of L and column i of U lie at start[i]..start[i + 1], for columns first[i]..i - 1; then come 1 / D, 0 for a vanishing pivot.
     """
-    basic, first, start, member, place = 0, n, 2 * n, 3 * n + 1, 4 * n + 1
+    first, start = _BASIC + n, _BASIC + 2 * n
+    member, place, factored = start + n + 1, start + 2 * n + 1, start + 3 * n + 1
     b = 0
     for i in range(n):
-        z[i] = 0.0
-        iwork[place + i] = -1
-        if iwork[basic + i] == 1:
-            iwork[place + i] = b
-            iwork[member + b] = i
-            b += 1
+        iwork[factored + i] = basic[i]
+        iwork[place + i] = b if basic[i] == 1 else -1
+        iwork[member + b] = i
+        b += basic[i]
     size = 0
     for i in range(b):
         iwork[start + i] = size
-        for k in range(row[iwork[member + i]], row[iwork[member + i] + 1]):
-            if iwork[place + column[k]] >= 0:
-                iwork[first + i] = iwork[place + column[k]]
-                break
+        k = row[iwork[member + i]]
+        while iwork[place + column[k]] < 0:
+            k += 1
+        iwork[first + i] = iwork[place + column[k]]
         size += i - iwork[first + i]
     iwork[start + b] = size
-    lower, upper, pivot, x = 0, size, 2 * size, 2 * size + b
+    iwork[_KNOWN] = b + 1
+    lower, upper, pivot = 0, size, 2 * size
     for k in range(2 * size):
         work[k] = 0.0
     for i in range(b):
@@ -138,7 +152,6 @@ def _solve_basis(n, row, column, M, q, z, work, iwork):
             elif j > i:
                 work[upper + iwork[start + j] + i - iwork[first + j]] = M[k]
     for i in range(b):
-        x_i = -q[iwork[member + i]]
         d = work[pivot + i]
         tiny = _PIVOT * abs(d)
         f_i, row_i, column_i = iwork[first + i], lower + iwork[start + i], upper + iwork[start + i]
@@ -149,15 +162,32 @@ def _solve_basis(n, row, column, M, q, z, work, iwork):
             for k in range(max(f_i, f_j), j):
                 l_ij -= work[row_i + k - f_i] * work[column_j + k - f_j]
                 u_ji -= work[row_j + k - f_j] * work[column_i + k - f_i]
-            l_ij *= work[pivot + j]  # holds 1 / d_j, or 0 for a redundant constraint
+            l_ij *= work[pivot + j]
             work[row_i + j - f_i] = l_ij
             work[column_i + j - f_i] = u_ji
             d -= l_ij * u_ji
-            x_i -= l_ij * work[x + j]
         work[pivot + i] = 1.0 / d if abs(d) > tiny else 0.0
+
+
+@kernel
+def _substitute(n, q, z, work, iwork):
+    """``M_BB z_B = -q_B`` with the factors in work; z = 0 off the basis and for redundant constraints."""
+    first, start = _BASIC + n, _BASIC + 2 * n
+    member = start + n + 1
+    b = iwork[_KNOWN] - 1
+    size = iwork[start + b]
+    upper, pivot, x = size, 2 * size, 2 * size + b
+    for i in range(n):
+        z[i] = 0.0
+    for i in range(b):
+        x_i = -q[iwork[member + i]]
+        row_i, first_i = iwork[start + i], iwork[first + i]
+        for k in range(iwork[start + i + 1] - row_i):
+            x_i -= work[row_i + k] * work[x + first_i + k]
         work[x + i] = x_i
     for i in range(b - 1, -1, -1):
         x_i = work[x + i] * work[pivot + i]
         z[iwork[member + i]] = x_i
-        for k in range(iwork[first + i], i):
-            work[x + k] -= work[upper + iwork[start + i] + k - iwork[first + i]] * x_i
+        column_i, first_i = upper + iwork[start + i], iwork[first + i]
+        for k in range(i - first_i):
+            work[x + first_i + k] -= work[column_i + k] * x_i

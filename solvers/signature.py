@@ -12,7 +12,8 @@ options               (2,): tol, max_iter (0: the method's own)
 z                     in: first guess; out: solution
 w                     out: ``M z + q``
 info                  out (2,): n_iter, residual
-work, iwork           scratch of at least the method's ``work_size(n, row, column)``
+work, iwork           scratch of at least the method's ``work_size(n, row, column)``, and one integer: iwork[0] is 0 unless row, column
+                      and M are those of the last call with this scratch, so that a method may keep what it knows of them
 ====================  ==========================================================================================================
 
 A solver allocates nothing, never raises, and returns a code of `nsds.status`: CONVERGED only where `residual` is at most tol.

@@ -72,7 +72,7 @@ def solve_lcp(M, q, method="lcp_auto", *, tol=1e-10, max_iter=0, work_size=(0, 0
     w, info, lower, upper = np.zeros(n), np.zeros(2), np.zeros(n), np.full(n, np.inf)
     n_work, n_iwork = module.work_size(n, row, column)
     solve = getattr(module, name)
-    status = solve(row, column, data, q, lower, upper, options, z, w, info, np.zeros(n_work), np.zeros(n_iwork, np.int64))
+    status = solve(row, column, data, q, lower, upper, options, z, w, info, np.zeros(n_work), np.zeros(max(n_iwork, 1), np.int64))
     solution = Solution(z, w, int(status), int(info[0]), float(info[1]), name)
     if status != CONVERGED and on_failure == "raise":
         raise SolverError(solution)

@@ -371,3 +371,24 @@ def test_a_user_may_bring_a_solver():
 def test_an_unsuitable_solver_is_refused(function):
     with pytest.raises(TypeError, match=r"solver\(row, column, M, q"):
         solvers.solver(function)
+
+
+@settings(max_examples=40)
+@given(seeds, st.sampled_from(["lcp_auto", "lcp_newton_min"]))
+def test_a_remembered_factorisation_gives_the_same_bits(seed, method):
+    """Several q with one M: scratch that is kept, and scratch that is cleared before each call."""
+    M, q, rng = problem(seed)
+    n = len(q)
+    row, column, data = _compressed_rows(M, n)
+    n_work, n_iwork = table.METHODS[method].work_size(n, row, column)
+    solve = getattr(table.METHODS[method], method)
+    work, iwork = np.zeros(n_work), np.zeros(n_iwork, np.int64)
+
+    def solution(q, work, iwork):
+        z, w, info = np.zeros(n), np.zeros(n), np.zeros(2)
+        options = np.array([1e-10, 0.0])
+        assert solve(row, column, data, q, np.zeros(n), np.full(n, np.inf), options, z, w, info, work, iwork) == status.CONVERGED
+        return z.tobytes()
+
+    for right_hand_side in (q, q + 1e-3 * rng.normal(size=n), -abs(q), q):
+        assert solution(right_hand_side, work, iwork) == solution(right_hand_side, np.zeros(n_work), np.zeros(n_iwork, np.int64))
