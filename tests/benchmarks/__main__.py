@@ -1,7 +1,8 @@
 """Table of ns per step: ``python -m tests.benchmarks [--json FILE] [--only TEXT] [--repeats N] [--no-peer]``.
 
-Engines take turns within a workload; medians are shown. The peer is looked for in the python that NSDS_PEER_PYTHON names, else in
-/usr/bin/python3.
+Here, floor and peer take turns within a workload; medians are shown, and the ratio to the floor is one of minima. The peer is looked for
+in the python that NSDS_PEER_PYTHON names, else in /usr/bin/python3. Forces of users are Python functions on both sides: compiled here,
+called by the peer's interpreter.
 """
 
 import os
@@ -14,6 +15,7 @@ import json
 import platform
 import statistics
 import subprocess
+import time
 from pathlib import Path
 
 import numba
@@ -21,7 +23,13 @@ import numpy
 
 import nsds
 from tests.benchmarks import floors
-from tests.benchmarks.workloads import WORKLOADS, first_result, measure, peer_command
+from tests.benchmarks.workloads import WORKLOADS, cold_memory, first_result, keep_memory, measure, peer_command
+
+_PEER_SECONDS = 20.0  # per workload, after which the peer has no further turns
+COLUMNS = (
+    ("ns", "ns/step", 11, 1), ("min_ns", "min", 11, 1), ("target_ns", "target", 9, 0), ("floor_ns", "floor", 10, 1),
+    ("floor_ratio", "x floor", 9, 1), ("setup_ms", "set-up ms", 11, 2), ("peer_us", "peer µs", 11, 2), ("ratio", "ratio", 8, 0),
+)  # fmt: skip
 
 
 def find_peer():
@@ -33,28 +41,48 @@ def find_peer():
     return python if found.returncode == 0 else None
 
 
+def run_peer(python, workload, n_processes):
+    """µs per step of the peer; of one process on each core, divided by their number, where a workload uses them all."""
+    command = peer_command(python, workload)
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) for _ in range(n_processes)]
+    printed = [process.communicate()[0] for process in running]
+    if any(process.returncode for process in running):
+        raise RuntimeError(f"the peer failed: {workload.peer}")
+    return statistics.mean(float(text.split()[-1]) for text in printed) / n_processes
+
+
 def run(workload, peer, repeats):
-    """One row: ns per step and set-up here, µs per step of the peer, in turns."""
-    cores = os.sched_getaffinity(0)
-    if workload.cores:
-        os.sched_setaffinity(0, sorted(cores)[: workload.cores])
+    """One row: ns per step and set-up here, ns of the floor, µs per step of the peer, in turns."""
+    cores = sorted(os.sched_getaffinity(0))
+    used = cores[: workload.cores] if workload.cores else cores
+    os.sched_setaffinity(0, used)
     measure(workload)
-    own, setups, others = [], [], []
+    own, setups, floor, others = [], [], [], []
+    peer_seconds = 0.0
     try:
         for _ in range(repeats):
             ns, setup = measure(workload)
             own.append(ns)
             setups.append(setup)
-            if peer and workload.peer and len(others) < 3:
-                result = subprocess.run(peer_command(peer, workload), capture_output=True, text=True, check=True)
-                others.append(float(result.stdout.split()[-1]))
+            if workload.floor:
+                floor.append(floors.measure(workload.floor) / (1 if workload.cores else len(used)))
+            if peer and workload.peer and peer_seconds < _PEER_SECONDS:
+                began = time.perf_counter()
+                others.append(run_peer(peer, workload, 1 if workload.cores else len(used)))
+                peer_seconds += time.perf_counter() - began
     finally:
         os.sched_setaffinity(0, cores)
-    row = {"name": workload.name, "ns": statistics.median(own), "min_ns": min(own), "setup_ms": statistics.median(setups)}
-    row["target_ns"] = workload.target_ns or None
-    row["peer_us"] = statistics.median(others) if others else None
+    row = {"name": workload.name, "ns": statistics.median(own), "min_ns": min(own), "max_ns": max(own), "repeats": repeats}
+    row |= {"setup_ms": statistics.median(setups), "target_ns": workload.target_ns or None, "cores": len(used)}
+    row |= {"floor_ns": min(floor) if floor else None, "floor_ratio": min(own) / min(floor) if floor else None}
+    row |= {"peer_us": statistics.median(others), "peer_min_us": min(others), "peer_repeats": len(others)} if others else {"peer_us": None}
     row["ratio"] = row["peer_us"] * 1e3 / row["ns"] if others else None
     return row
+
+
+def cell(row, key, width, digits):
+    """A figure of the table, or a dash."""
+    return f"{'-':>{width}}" if row[key] is None else f"{row[key]:>{width}.{digits}f}"
 
 
 def main():
@@ -66,27 +94,27 @@ def main():
     parser.add_argument("--no-peer", action="store_true")
     arguments = parser.parse_args()
     peer = None if arguments.no_peer else find_peer()
-    floor = floors.measure(arguments.repeats)
+    warm = keep_memory()
     print(f"nsds {nsds.__version__}, numba {numba.__version__}, numpy {numpy.__version__}, {platform.machine()}, every step recorded")
     print(f"peer: {'Siconos of the system python (Debian builds it with assertions)' if peer else 'not found'}")
-    print(f"{'workload':<20}{'ns/step':>12}{'min':>12}{'target':>10}{'floor':>10}{'set-up ms':>11}{'peer µs':>11}{'ratio':>8}")
+    print(f"memory of the output: {'warm' if warm else 'as malloc gives it'}")
+    print(f"{'workload':<22}" + "".join(f"{title:>{width}}" for _, title, width, _ in COLUMNS))
     rows = []
     for workload in WORKLOADS:
         if arguments.only not in workload.name:
             continue
-        row = run(workload, peer, arguments.repeats)
-        row["floor_ns"] = floor.get(workload.floor)
-        rows.append(row)
-        cells = [f"{row[key]:.{digits}f}" if row[key] is not None else "-" for key, digits in (
-            ("ns", 1), ("min_ns", 1), ("target_ns", 0), ("floor_ns", 1), ("setup_ms", 2), ("peer_us", 2), ("ratio", 0))]  # fmt: skip
-        print(f"{row['name']:<20}" + "".join(f"{c:>{w}}" for c, w in zip(cells, (12, 12, 10, 10, 11, 11, 8), strict=True)), flush=True)
-    processes = {} if arguments.only else first_result(3)
-    for name, (seconds, target) in processes.items():
-        print(f"{name:<26}{seconds:8.3f}   target {target}")
+        rows.append(run(workload, peer, arguments.repeats))
+        print(f"{workload.name:<22}" + "".join(cell(rows[-1], key, width, digits) for key, _, width, digits in COLUMNS), flush=True)
+    processes = {}
+    if not arguments.only:
+        processes = first_result(3) | {"1000 balls, cold memory (ns)": (cold_memory(3), None)}
+    for name, (figure, target) in processes.items():
+        print(f"{name:<30}{figure:9.3f}" + (f"   target {target}" if target else ""))
     if arguments.json:
         versions = {"nsds": nsds.__version__, "numba": numba.__version__, "numpy": numpy.__version__, "python": platform.python_version()}
-        machine = {"machine": platform.machine(), "cores": os.cpu_count()}
-        Path(arguments.json).write_text(json.dumps({"versions": versions, **machine, "rows": rows, "processes": processes}, indent=1))
+        about = {"machine": platform.machine(), "cores": os.cpu_count(), "warm_memory": warm, "load": os.getloadavg()[0]}
+        about["peer"] = "siconos, Debian package with assertions" if peer else None
+        Path(arguments.json).write_text(json.dumps({"versions": versions, **about, "rows": rows, "processes": processes}, indent=1))
 
 
 if __name__ == "__main__":

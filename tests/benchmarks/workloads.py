@@ -1,19 +1,23 @@
 """The workloads: a system, how to step it, the figure aimed at, and the peer's workload of the same name."""
 
+import ctypes
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 import nsds
+from nsds.schemes import simulation
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+_GROUP_SECONDS = 0.1
 
 
 class Workload(NamedTuple):
@@ -42,20 +46,65 @@ def column(count, resting):
     )
 
 
+def balls(members):
+    """An ensemble of bouncing balls."""
+    return np.repeat(nsds.examples.bouncing_ball(), members)
+
+
 WORKLOADS = [
     Workload("bouncing ball", nsds.examples.bouncing_ball, 2000, 5e-3, 100, "ball", "bouncing_ball h=5e-3 T=10"),
     Workload("cam follower", nsds.examples.cam_follower, 10_000, 1e-4, 120, "cam", "cam_follower h=1e-4 T=1"),
     *(Workload(f"resting column {n}", lambda n=n: column(n, True), 20_000 // n, 1e-3, 200 * n, f"column {n}", f"beads n={n} steps={steps}")
-      for n, steps in ((10, 200), (100, 100), (1000, 3))),
-    *(Workload(f"dropping column {n}", lambda n=n: column(n, False), 200, 1e-3, 0, "", f"beads n={n} rest=0 steps=200") for n in (10, 100)),
-    Workload("bar 100", lambda: nsds.examples.impacting_bar(100), 748, 2e-6, 0, "bar 100", "bar n=100 steps=300", {"gamma": 0.0}),
-    Workload("bar 1000", lambda: nsds.examples.impacting_bar(1000), 600, 1e-6, 50_000, "bar 1000", "bar n=1000 steps=20", {"gamma": 0.0}),
-    Workload("1000 balls", lambda: np.repeat(nsds.examples.bouncing_ball(), 1000), 2000, 5e-3, 40, "", "", {}, 1000, 0),
+      for n, steps in ((10, 200), (100, 100), (1000, 4))),
+    *(Workload(f"dropping column {n}", lambda n=n: column(n, False), 2000, 1e-3, 0, "", f"beads n={n} rest=0 steps=2000")
+      for n in (10, 100, 1000)),
+    Workload("bar 100", lambda: nsds.examples.impacting_bar(100), 748, 2e-6, 0,
+             "bar 100", "bar n=100 steps=748 h=2e-6", {"gamma": 0.0}),
+    Workload("bar 1000", lambda: nsds.examples.impacting_bar(1000), 600, 1e-6, 50_000,
+             "bar 1000", "bar n=1000 steps=600 h=1e-6", {"gamma": 0.0}),
+    Workload("1000 balls", lambda: balls(1000), 2000, 5e-3, 40, "ball",
+             "bouncing_ball h=5e-3 T=10", {}, 1000, 0),
 ]  # fmt: skip
 
 
+def keep_memory():
+    """Ask malloc to keep freed memory, so that the output of a repeated run is warm; False where there is no such request."""
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError):
+        return False
+    mmap_max, trim_threshold = -4, -1
+    return bool(mallopt(mmap_max, 0) and mallopt(trim_threshold, 2**31 - 1))
+
+
+@contextmanager
+def loop_clock():
+    """A list that collects the seconds spent in each call of the compiled time loop."""
+    spent, march_of = [], simulation._march_of
+
+    def timed(name):
+        march = march_of(name)
+
+        def clocked(*arguments):
+            began = time.perf_counter()
+            march(*arguments)
+            spent.append(time.perf_counter() - began)
+
+        return clocked
+
+    simulation._march_of = timed
+    try:
+        yield spent
+    finally:
+        simulation._march_of = march_of
+
+
 def measure(workload):
-    """(ns per step, set-up in ms): the time of all steps less that of one step, every step recorded."""
+    """(ns per step, set-up in ms), every step recorded; both the least of some runs.
+
+    Set-up takes longer than 2000 steps of a ball, and its time depends on what the caches hold: a difference of two runs can be off by
+    half, so the loop is clocked inside. Where threads share it, its wall time is that of the run less that of a run of one step.
+    """
     system = workload.build()
     start = np.min(system["t"])
 
@@ -64,13 +113,41 @@ def measure(workload):
         nsds.simulate(system, t_end=start + n_steps * workload.h, h=workload.h, scheme=nsds.moreau_jean(**workload.options), progress=False)
         return time.perf_counter() - began
 
-    one, many = min(seconds(1) for _ in range(3)), seconds(workload.n_steps)
-    return (many - one) / (workload.n_steps - 1) / workload.per * 1e9, one * 1e3
+    def one_run():
+        with loop_clock() as spent:
+            total = seconds(workload.n_steps)
+        loop = sum(spent) if np.ndim(system) == 0 else total - seconds(1)
+        return loop, total - loop
+
+    n_runs = int(np.clip(_GROUP_SECONDS / sum(one_run()), 3, 40))
+    loop, setup = (min(column) for column in zip(*(one_run() for _ in range(n_runs)), strict=True))
+    return loop / workload.n_steps / workload.per * 1e9, setup * 1e3
 
 
 def peer_command(python, workload):
     """Command line of the peer's workload."""
     return [python, str(Path(__file__).with_name("peer.py")), *workload.peer.split()]
+
+
+COLD_MEMORY = """
+import time
+import numpy as np
+import nsds
+balls = np.repeat(nsds.examples.bouncing_ball(), 1000)
+def seconds(n_steps):
+    began = time.perf_counter()
+    nsds.simulate(balls, t_end=n_steps * 5e-3, h=5e-3, progress=False)
+    return time.perf_counter() - began
+one = min(seconds(1) for _ in range(3))
+print((seconds(2000) - one) / 1999e3 * 1e9)
+"""
+
+
+def cold_memory(repeats):
+    """ns per ball and step of 1000 balls where the output is memory that the process touches for the first time."""
+    command = [sys.executable, "-c", COLD_MEMORY]
+    runs = [subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT) for _ in range(repeats)]
+    return statistics.median(float(run.stdout) for run in runs)
 
 
 FIRST_RESULT = """
