@@ -267,12 +267,13 @@ def _free_motion(t_new, h, theta, is_free, parts, functions, plan, operators, me
     zero = 0.0
     for a in range(parts.size):
         part, o = parts[a], operators[a]
-        n = part.n
+        n, first_q, stride, first_old = part.n, part.q, part.stride, plan[0].v_old + part.dof
+        impulse, constant = o.impulse, o.constant
         for e in range(part.count):
-            q = part.q + e * part.stride
+            q = first_q + e * stride
             v = q + n
-            increment = o.impulse + e * n
-            if not o.constant:
+            increment = impulse + e * n
+            if not constant:
                 increment = solution
                 if part.function != ABSENT:
                     _impulse_of_function(t_new, h, theta, part, o, e, functions, plan, mem, work)
@@ -287,7 +288,7 @@ def _free_motion(t_new, h, theta, is_free, parts, functions, plan, operators, me
                         work[x + i] = mem[q + i] + h * theta * mem[v + i]
                     subtract_product(part.K_kind, n, part.K_nnz, mem, imem, part.K + e * part.stride, h, work, x, rhs)
                 solve_with(o, e, n, rhs, solution, plan[0].scratch, work, iwork)
-            v_old = plan[0].v_old + part.dof + e * n
+            v_old = first_old + e * n
             for i in range(n):
                 v_k = mem[v + i]
                 v_free = v_k + work[increment + i]
@@ -319,11 +320,11 @@ def _end_motion(h, theta, parts, plan, operators, mem, work, iwork):
     zero = 0.0
     for a in range(parts.size):
         part, o = parts[a], operators[a]
-        n = part.n
+        n, first_q, stride, first_old, first_body = part.n, part.q, part.stride, plan[0].v_old + part.dof, plan[0].touched + part.body
         for e in range(part.count):
-            q = part.q + e * part.stride
+            q = first_q + e * stride
             v = q + n
-            body = plan[0].touched + part.body + e
+            body = first_body + e
             if iwork[body] != 0:
                 iwork[body] = 0
                 for i in range(n):
@@ -331,7 +332,7 @@ def _end_motion(h, theta, parts, plan, operators, mem, work, iwork):
                 solve_with(o, e, n, rhs, solution, plan[0].scratch, work, iwork)
                 for i in range(n):
                     mem[v + i] += work[solution + i]
-            v_old = plan[0].v_old + part.dof + e * n
+            v_old = first_old + e * n
             for i in range(n):
                 mem[q + i] += h * (theta * mem[v + i] + (1.0 - theta) * work[v_old + i])
                 zero += 0.0 * mem[q + i]

@@ -107,19 +107,20 @@ def choose_active(plan, constraints, horizon, mem, imem, iwork):
     """
     n = 0
     changed = False
+    local, active = plan[0].local, plan[0].active
     for i in range(constraints.size):
         c = constraints[i]
         if c.bilateral or mem[c.y] + horizon * mem[c.ydot] <= 0.0:
-            changed |= iwork[plan[0].local + i] != n
-            iwork[plan[0].local + i] = n
-            iwork[plan[0].active + n] = i
+            changed |= iwork[local + i] != n
+            iwork[local + i] = n
+            iwork[active + n] = i
             if imem[c.active] == 0:
                 mem[c.lam] = _TOUCHING
             imem[c.active] = 1
             n += 1
         else:
-            changed |= iwork[plan[0].local + i] != ABSENT
-            iwork[plan[0].local + i] = ABSENT
+            changed |= iwork[local + i] != ABSENT
+            iwork[local + i] = ABSENT
             imem[c.active] = 0
             mem[c.lam] = 0.0
     return -1 - n if changed else n
@@ -151,16 +152,17 @@ def solve_active(plan, n, solver, constraints, entries, solver_options, mem, wor
     Returns (status, n_iter, residual).
     """
     p = plan[0]
+    active, q, z, lower, touched = p.active, p.q, p.z, p.lower, p.touched
     for a in range(n):
-        c = constraints[iwork[p.active + a]]
+        c = constraints[iwork[active + a]]
         s = 0.0
         for k in range(c.entry, c.entry_end):
             s += mem[entries[k].coefficient] * mem[entries[k].q + entries[k].n]
         if c.e != ABSENT:
             s += mem[c.e] * mem[c.ydot]
-        work[p.q + a] = s
-        work[p.z + a] = mem[c.lam]
-        work[p.lower + a] = -np.inf if c.bilateral else 0.0
+        work[q + a] = s
+        work[z + a] = mem[c.lam]
+        work[lower + a] = -np.inf if c.bilateral else 0.0
     nnz = iwork[p.sub_row + n]
     status = call_solver(
         solver,
@@ -171,12 +173,12 @@ def solve_active(plan, n, solver, constraints, entries, solver_options, mem, wor
         ),
     )  # fmt: skip
     for a in range(n):
-        c = constraints[iwork[p.active + a]]
-        lam = work[p.z + a]
+        c = constraints[iwork[active + a]]
+        lam = work[z + a]
         mem[c.lam] = lam
         for k in range(c.entry, c.entry_end):
             mem[entries[k].q + 2 * entries[k].n] += mem[entries[k].coefficient] * lam
-            iwork[p.touched + entries[k].body] = 1
+            iwork[touched + entries[k].body] = 1
     return status, int(work[p.info]), work[p.info + 1]
 
 
