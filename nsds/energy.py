@@ -149,8 +149,9 @@ def report(trajectory, system=None, *, theta=0.5, file=None):
         part = rows.dtype[name].base
         if part.names and {"y", "lambda"} <= set(part.names):
             print(f"{name:<17} {_contact(rows, name)}", file=out)
-    if system is not None and trajectory.ndim == 1:
-        print(f"energy            {_balance(trajectory, system, theta)}", file=out)
+    if trajectory.ndim == 1:
+        balance = "pass the system to see the balance" if system is None else _balance(trajectory, system, theta)
+        print(f"energy            {balance}", file=out)
 
 
 def _failures(rows):
