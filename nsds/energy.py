@@ -164,6 +164,9 @@ def _failures(rows):
 
 def _contact(rows, name):
     y, lam = (rows[name][key].reshape(*rows.shape, -1) for key in ("y", "lambda"))
+    if (lam < 0).any():  # only a bilateral constraint pulls
+        member, row, _ = np.unravel_index(np.nanargmax(abs(y)), y.shape)
+        return f"violated by at most {np.nanmax(abs(y)):.1e}, at t = {rows['t'][member, row]:g}"
     pressing = np.nan_to_num(lam) != 0
     impacts = int((pressing[:, 1:] & ~pressing[:, :-1]).sum())
     member, row, _ = np.unravel_index(np.nanargmin(y), y.shape)

@@ -235,6 +235,17 @@ def test_report_tells_failures_penetration_and_balance():
     assert shown.getvalue().startswith("2 members, 100 steps")
 
 
+def test_report_tells_joints_from_contacts():
+    system = nsds.system(
+        cart=nsds.lagrangian_linear(M=[1.0], fext=[1.0], q=[0.0], v=[0.0]),
+        brake=nsds.interaction(relation(H=[[1.0]], b=[0.25]), nsds.equality(), on="cart"),
+    )
+    shown = io.StringIO()
+    nsds.report(nsds.simulate(system, t_end=1.0, h=0.01), file=shown)
+    assert "brake             violated by at most 2.5e-01, at t = 0" in shown.getvalue()
+    assert "pass the system to see the balance" in shown.getvalue()
+
+
 def test_energy_wants_every_step():
     with pytest.raises(ValueError, match="every step saved"):
         nsds.energy(nsds.simulate(ball(), t_end=1.0, h=0.01, save_every=2), ball())
