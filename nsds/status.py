@@ -13,9 +13,9 @@ ADVICE = {
     NOT_COMPUTED: "not computed: an earlier step ended the run",
     CONVERGED: "converged",
     MAX_ITER: "iteration limit reached: raise max_iter, loosen tol or use a direct method",
-    STALLED: "the residual no longer falls: the problem may be degenerate or have no solution; try lcp_lemke",
+    STALLED: "the residual no longer falls: the problem may be degenerate or have no solution; try lcp_proximal or lcp_lemke",
     RAY: "ray termination: for a positive semidefinite matrix the problem has no solution; look for contradictory constraints",
-    SINGULAR: "zero pivot: constraints are redundant or a diagonal entry vanishes; try lcp_lemke or lcp_pgs",
+    SINGULAR: "zero pivot: constraints are redundant or a diagonal entry vanishes; try lcp_proximal or lcp_lemke",
     NON_FINITE: "NaN or infinity: look at the forces, the step size and the state before this step",
     UNSUITED: "the method does not treat these bounds or this size: see nsds.solvers.methods()",
 }

@@ -1,8 +1,10 @@
 """Enumeration of all complementary bases: the reference for small problems, exact for any matrix."""
 
+import math
+
 from nsds._jit import kernel
 from nsds.solvers.signature import conclude, is_complementarity
-from nsds.status import CONVERGED, NON_FINITE, STALLED, UNSUITED
+from nsds.status import CONVERGED, STALLED, UNSUITED
 
 MAX_UNKNOWNS = 20
 _PIVOT = 1e-13  # smaller pivots, relative to their column, are rounding
@@ -18,33 +20,33 @@ def work_size(n, row, column):
 def lcp_enumerate(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     """LCP (with equations): tries every set of basic z_i, solves ``M_BB z_B = -q_B`` and accepts the first with merit <= tol.
 
-    Equations are always basic. UNSUITED: more than 20 unknowns or finite upper bounds. STALLED: no basis solves the problem.
+    Equations are always basic. UNSUITED: more than 20 unknowns or finite upper bounds. STALLED: no basis solves the problem;
+    z is of the one with the least merit.
     """
     n = q.size
     if n > MAX_UNKNOWNS or not is_complementarity(lower, upper):
         conclude(UNSUITED, 0, row, column, M, q, lower, upper, options, z, w, info)
         return UNSUITED
-    status = STALLED
+    best, least = 0, math.inf
     for basis in range(1 << n):
         wanted = True
         for i in range(n):
             wanted &= lower[i] == 0.0 or (basis >> i) & 1 == 1
-        if wanted and _solve_basis(basis, row, column, M, q, z, work, iwork):
-            for i in range(n):
-                if lower[i] == 0.0 and z[i] < 0.0 and z[i] > -options[0]:
-                    z[i] = 0.0  # rounding of a degenerate zero
-            status = conclude(CONVERGED, basis + 1, row, column, M, q, lower, upper, options, z, w, info)
+        if wanted and _solve_basis(basis, row, column, M, q, lower, z, work, iwork):
+            status = conclude(STALLED, basis + 1, row, column, M, q, lower, upper, options, z, w, info)
             if status == CONVERGED:
                 return CONVERGED
-    for i in range(n):
-        z[i] = 0.0
-    status = conclude(STALLED, 1 << n, row, column, M, q, lower, upper, options, z, w, info)
-    return status if status == NON_FINITE else STALLED
+            if info[1] < least:
+                best, least = basis, info[1]
+    if not _solve_basis(best, row, column, M, q, lower, z, work, iwork):
+        for i in range(n):
+            z[i] = 0.0
+    return conclude(STALLED, 1 << n, row, column, M, q, lower, upper, options, z, w, info)
 
 
 @kernel
-def _solve_basis(basis, row, column, M, q, z, work, iwork):
-    """``M_BB z_B = -q_B`` by Gauss elimination with partial pivoting; z is 0 off the basis. False where it is singular."""
+def _solve_basis(basis, row, column, M, q, lower, z, work, iwork):
+    """``M_BB z_B = -q_B`` by Gauss elimination with partial pivoting, z = 0 off the basis; then ``z >= lower``. False: singular."""
     n = q.size
     b = 0
     for i in range(n):
@@ -80,4 +82,6 @@ def _solve_basis(basis, row, column, M, q, z, work, iwork):
         for k in range(i + 1, b):
             s -= work[i * width + k] * z[iwork[k]]
         z[iwork[i]] = s / work[i * width + i]
+    for i in range(n):
+        z[i] = max(z[i], lower[i])  # a degenerate zero may have been rounded; a wrong basis shows in the merit
     return True

@@ -3,10 +3,11 @@
 import math
 
 from nsds._jit import kernel
-from nsds.solvers.signature import conclude, diagonal, is_complementarity
+from nsds.solvers.signature import conclude, diagonal, is_complementarity, multiply
 from nsds.status import CONVERGED, MAX_ITER, RAY, SINGULAR, UNSUITED
 
-_EPS = 1e-13
+_EPS = 1e-12  # smaller entries of the scaled tableau, and smaller differences of ratios, are rounding
+_SCALINGS = 5
 
 
 def work_size(n, row, column):
@@ -54,26 +55,28 @@ def lcp_lemke(row, column, M, q, lower, upper, options, z, w, info, work, iwork)
             entering = leaving + n if leaving < n else leaving - n
     for i in range(n):
         z[i] = 0.0
+    for r in range(n):
+        if n <= iwork[r] < 2 * n:
+            z[iwork[r] - n] = work[r * width + width - 1] * size * work[n * width + iwork[r] - n]
+    if status == CONVERGED:
+        _refine(row, column, M, q, z, w, work, iwork)
     for i in range(n):
-        if n <= iwork[i] < 2 * n:
-            value = work[i * width + width - 1] * size * work[n * width + iwork[i] - n]
-            z[iwork[i] - n] = value if lower[iwork[i] - n] < 0.0 else max(value, 0.0)
+        z[i] = max(z[i], lower[i])
     return conclude(status, n_iter, row, column, M, q, lower, upper, options, z, w, info)
 
 
 @kernel
 def _fill(row, column, M, q, lower, T, basis):
-    """Tableau of the starting basis w for ``S M S`` and ``S q / max|S q|``, S_i = |M_ii|^-1/2, so that pivots are of order 1.
+    """Tableau of the starting basis w for ``S M S`` and ``S q / max|S q|``, S from `_equilibrate`.
 
     Leaves S behind the tableau and returns ``max|S q|``.
     """
     n = q.size
     width = 2 * n + 2
     S = n * width
+    _equilibrate(n, row, column, M, T, S)
     size = 0.0
     for i in range(n):
-        d = abs(diagonal(row, column, M, i))
-        T[S + i] = 1.0 / math.sqrt(d) if d > 0.0 else 1.0
         size = max(size, abs(T[S + i] * q[i]))
     size = size if size > 0.0 else 1.0
     for i in range(n):
@@ -86,6 +89,46 @@ def _fill(row, column, M, q, lower, T, basis):
         T[i * width + 2 * n + 1] = q[i] * T[S + i] / size
         basis[i] = i
     return size
+
+
+@kernel
+def _equilibrate(n, row, column, M, T, S):
+    """S such that the largest entry of each row and column of ``S M S`` is about 1: from S_i = |M_ii|^-1/2, five times S_i /= max^1/2.
+
+    Reference: Ruiz, A scaling algorithm to equilibrate both rows and columns norms, RAL-TR-2001-034. T[0:n] is scratch.
+    """
+    for i in range(n):
+        d = abs(diagonal(row, column, M, i))
+        T[S + i] = 1.0 / math.sqrt(d) if d > 0.0 else 1.0
+    for _ in range(_SCALINGS):
+        for i in range(n):
+            T[i] = 0.0
+        for i in range(n):
+            for k in range(row[i], row[i + 1]):
+                entry = T[S + i] * abs(M[k]) * T[S + column[k]]
+                T[i] = max(T[i], entry)
+                T[column[k]] = max(T[column[k]], entry)
+        for i in range(n):
+            if T[i] > 0.0:
+                T[S + i] /= math.sqrt(T[i])
+
+
+@kernel
+def _refine(row, column, M, q, z, w, T, basis):
+    """One step of iterative refinement: the columns of w in the tableau are the inverse of the basis."""
+    n = q.size
+    width = 2 * n + 2
+    S = n * width
+    multiply(row, column, M, q, z, w)
+    for r in range(n):
+        if basis[r] < n:
+            w[basis[r]] = 0.0  # basic: free to be what it is
+    for r in range(n):
+        if n <= basis[r] < 2 * n:
+            s = 0.0
+            for i in range(n):
+                s += T[r * width + i] * T[S + i] * w[i]
+            z[basis[r] - n] += T[S + basis[r] - n] * s
 
 
 @kernel

@@ -13,8 +13,7 @@ from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, STALLED, UNSUITED
 
 _PATIENCE = 10  # block exchanges without progress before single ones
 _PIVOT = 1e-12  # smaller pivots, relative to the diagonal, mark a redundant constraint
-_ROUNDING = 1e-14  # signs are read up to this, relative to the largest |q|
-
+_ROUNDING = 1e-14  # signs are read up to this, relative to the terms of their row
 
 # iwork: the remembered factorisation (0: none), then the vectors basic, first, start, member, place and factored.
 _KNOWN, _BASIC = 0, 1
@@ -30,8 +29,8 @@ def work_size(n, row, column):
 def lcp_newton_min(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     """LCP (with equations) ``w = M z + q``, ``0 <= z ⟂ w >= 0``; starts from the basis ``z > 0`` of the guess; all, if there is none.
 
-    Exact for P-matrices. Redundant constraints of a positive semidefinite M get z = 0. A basis that was factorised in the last call
-    is not factorised again. UNSUITED: finite upper bounds.
+    Exact for P-matrices. Redundant constraints of a positive semidefinite M get z = 0, which may leave no way on: STALLED. A basis that
+    was factorised in the last call is not factorised again. UNSUITED: finite upper bounds.
     """
     n = q.size
     if n == 1 and lower[0] == 0.0 and upper[0] == np.inf and M[0] > 0.0:
@@ -39,29 +38,32 @@ def lcp_newton_min(row, column, M, q, lower, upper, options, z, w, info, work, i
     if not is_complementarity(lower, upper):
         conclude(UNSUITED, 0, row, column, M, q, lower, upper, options, z, w, info)
         return UNSUITED
-    limit = int(options[1]) if options[1] > 0 else 100 + 10 * n
-    largest = guess = 0.0
+    limit = int(options[1]) if options[1] > 0 else 200 + 3 * n
+    guess = 0.0
     for i in range(n):
-        largest, guess = max(largest, abs(q[i])), max(guess, z[i])
+        guess = max(guess, z[i])
     basic = view(iwork, _BASIC, n)
     for i in range(n):
         basic[i] = 1 if lower[i] < 0.0 or z[i] > 0.0 or guess == 0.0 else 0
-    fewest, patience = n + 1, _PATIENCE
-    for n_iter in range(limit):
+    status, n_iter, fewest, patience = MAX_ITER, 0, n + 1, _PATIENCE
+    while n_iter < limit:
+        n_iter += 1
         if not _is_known(n, basic, iwork):
             _factorise(n, row, column, M, basic, work, iwork)
         _substitute(n, q, z, work, iwork)
-        n_wrong, last = _wrong_signs(n, row, column, M, q, lower, z, largest, basic)
+        n_wrong, last = _wrong_signs(n, row, column, M, q, lower, z, basic)
         if n_wrong == 0:
-            for i in range(n):
-                z[i] = max(z[i], lower[i])
-            return conclude(CONVERGED, n_iter + 1, row, column, M, q, lower, upper, options, z, w, info)
-        if n_wrong < fewest:
-            fewest, patience = n_wrong, _PATIENCE
-        else:
-            patience -= 1
+            status = CONVERGED
+            break
+        patience = _PATIENCE if n_wrong < fewest else patience - 1
+        fewest = min(fewest, n_wrong)
+        if patience < 0 and _is_redundant(n, work, iwork):
+            status = STALLED
+            break
         _exchange(n, last if patience < 0 else n, basic)
-    return conclude(MAX_ITER, limit, row, column, M, q, lower, upper, options, z, w, info)
+    for i in range(n):
+        z[i] = max(z[i], lower[i])
+    return conclude(status, n_iter, row, column, M, q, lower, upper, options, z, w, info)
 
 
 @inlined
@@ -71,29 +73,38 @@ def _one_contact(M, q, options, z, w, info):
     w[0] = M[0] * z[0] + q[0]
     info[0] = 1.0
     info[1] = abs(min(z[0], w[0])) / (1.0 + abs(q[0]))
-    if not np.isfinite(info[1]):
+    if not np.isfinite(w[0]):
         return NON_FINITE
     return CONVERGED if info[1] <= options[0] else STALLED
 
 
 @kernel
-def _wrong_signs(n, row, column, M, q, lower, z, largest, basic):
+def _wrong_signs(n, row, column, M, q, lower, z, basic):
     """Count and last index of basic z < 0 (marked -2) and nonbasic w < 0 (marked -1)."""
     count, last = 0, -1
     for i in range(n):
         if basic[i] == 1:
-            if lower[i] == 0.0 and z[i] < 0.0 and z[i] * diagonal(row, column, M, i) < -_ROUNDING * largest:
+            if lower[i] == 0.0 and z[i] < 0.0 and z[i] * diagonal(row, column, M, i) < -_rounding(i, row, column, M, q, z):
                 basic[i] = -2
         else:
             w_i = q[i]
             for k in range(row[i], row[i + 1]):
                 w_i += M[k] * z[column[k]]
-            if w_i < -_ROUNDING * largest:
+            if w_i < 0.0 and w_i < -_rounding(i, row, column, M, q, z):
                 basic[i] = -1
         if basic[i] < 0:
             count += 1
             last = i
     return count, last
+
+
+@kernel
+def _rounding(i, row, column, M, q, z):
+    """Up to which ``w_i`` may be rounding."""
+    terms = abs(q[i])
+    for k in range(row[i], row[i + 1]):
+        terms += abs(M[k] * z[column[k]])
+    return _ROUNDING * terms
 
 
 @kernel
@@ -113,6 +124,17 @@ def _is_known(n, basic, iwork):
     for i in range(n):
         known &= iwork[factored + i] == basic[i]
     return known
+
+
+@kernel
+def _is_redundant(n, work, iwork):
+    """True when a pivot of the factors in work vanished: the rule of single exchanges then promises nothing."""
+    b = iwork[_KNOWN] - 1
+    pivot = 2 * iwork[_BASIC + 2 * n + b]
+    found = False
+    for i in range(b):
+        found |= work[pivot + i] == 0.0
+    return found
 
 
 @kernel
@@ -162,10 +184,9 @@ def _factorise(n, row, column, M, basic, work, iwork):
             for k in range(max(f_i, f_j), j):
                 l_ij -= work[row_i + k - f_i] * work[column_j + k - f_j]
                 u_ji -= work[row_j + k - f_j] * work[column_i + k - f_i]
-            l_ij *= work[pivot + j]
-            work[row_i + j - f_i] = l_ij
+            d -= l_ij * u_ji * work[pivot + j]
+            work[row_i + j - f_i] = l_ij * work[pivot + j]
             work[column_i + j - f_i] = u_ji
-            d -= l_ij * u_ji
         work[pivot + i] = 1.0 / d if abs(d) > tiny else 0.0
 
 

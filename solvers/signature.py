@@ -45,16 +45,16 @@ def multiply(row, column, M, q, z, w):
 
 @kernel
 def residual(row, column, M, q, lower, upper, z, w):
-    """Merit ``||z - P_[lower,upper](z - w)||_2 / (1 + ||q||_2)`` with w computed anew; NaN where anything is NaN. Out: w.
+    """Merit ``||z - P_[lower,upper](z - w)||_2 / (1 + ||q||_2)`` with w computed anew; NaN where anything is NaN or infinite. Out: w.
 
-    Written as the median of w, z - lower and z - upper: a small w is not lost beside a large z.
+    Written as the median of w, z - lower and z - upper: a small w is not lost beside a large z. NaN too where ``||q||^2`` overflows.
     """
     multiply(row, column, M, q, z, w)
     error = scale = 0.0
     for i in range(q.size):
         error += max(min(w[i], z[i] - lower[i]), z[i] - upper[i]) ** 2
-        scale += q[i] ** 2
-    return math.sqrt(error) / (1.0 + math.sqrt(scale))
+        scale += q[i] ** 2 + 0.0 * w[i]  # NaN for an infinite w
+    return math.sqrt(error) / (1.0 + math.sqrt(scale)) if scale < math.inf else math.nan
 
 
 @kernel

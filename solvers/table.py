@@ -6,12 +6,13 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from nsds import _checks, _jit
-from nsds.solvers import lcp_auto, lcp_enumerate, lcp_lemke, lcp_newton_min, lcp_pgs
+from nsds.solvers import lcp_auto, lcp_enumerate, lcp_lemke, lcp_newton_min, lcp_pgs, lcp_proximal
 from nsds.solvers.signature import SOLVER
 
 _TABLE = (
-    ("lcp_auto", lcp_auto, "chooses: Newton-min, then Lemke (n <= 64) or projected Gauss-Seidel"),
+    ("lcp_auto", lcp_auto, "Newton-min; where it fails, proximal, Lemke, enumeration (n <= 10) or projected Gauss-Seidel"),
     ("lcp_newton_min", lcp_newton_min, "P-matrix, or positive semidefinite and consistent; linear in n for chains"),
+    ("lcp_proximal", lcp_proximal, "positive semidefinite and consistent; linear in n for chains"),
     ("lcp_lemke", lcp_lemke, "copositive plus or P; dense, 16 n^2 bytes"),
     ("lcp_pgs", lcp_pgs, "symmetric positive semidefinite or diagonally dominant; any bounds"),
     ("lcp_enumerate", lcp_enumerate, "any matrix; n <= 20, 2^n bases"),

@@ -1,0 +1,59 @@
+"""Proximal point iteration with exact steps: redundant constraints share their load, and chains stay linear in n."""
+
+import math
+
+from nsds._jit import kernel, view
+from nsds.solvers import lcp_newton_min as newton_min
+from nsds.solvers.lcp_newton_min import lcp_newton_min
+from nsds.solvers.signature import conclude
+from nsds.status import CONVERGED, MAX_ITER, STALLED
+
+MAX_STEPS = 50
+_SHIFT = 1e-7  # relative to the diagonal
+_FALL = 0.7  # the merit falls at least by this factor from step to step
+
+
+def work_size(n, row, column):
+    """The shifted matrix and vector and the shift; what Newton-min needs."""
+    n_work, n_iwork = newton_min.work_size(n, row, column)
+    return column.size + 2 * n + n_work, n_iwork
+
+
+@kernel
+def lcp_proximal(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+    """LCP (with equations) ``w = M z + q``, ``0 <= z ⟂ w >= 0``: ``z <- solution for M + S and q - S z``, with S diagonal and small.
+
+    Converges for every positive semidefinite M if there is a solution; from z = 0 to one with nearly the least ``z' S z``.
+    STALLED: the merit no longer falls, or a step failed. UNSUITED: finite upper bounds.
+    Reference: Rockafellar, SIAM Journal on Control and Optimization 14 (1976) 877–898.
+    """
+    n, nnz = q.size, column.size
+    M_hat, q_hat, S = view(work, 0, nnz), view(work, nnz, n), view(work, nnz + n, n)
+    rest = view(work, nnz + 2 * n, work.size - nnz - 2 * n)
+    limit = int(options[1]) if options[1] > 0 else MAX_STEPS
+    if iwork[0] == 0:  # else M, M_hat and its factors are those of the last call
+        _shift(n, row, column, M, M_hat, S)
+    status, n_iter, merit = MAX_ITER, 0, math.inf
+    while status == MAX_ITER and n_iter < limit:
+        n_iter += 1
+        for i in range(n):
+            q_hat[i] = q[i] - S[i] * z[i]
+        status = lcp_newton_min(row, column, M_hat, q_hat, lower, upper, options, z, w, info, rest, iwork)
+        status = conclude(MAX_ITER if status == CONVERGED else status, n_iter, row, column, M, q, lower, upper, options, z, w, info)
+        if status == MAX_ITER and not info[1] < _FALL * merit:
+            status = STALLED
+        merit = info[1]
+    return conclude(status, n_iter, row, column, M, q, lower, upper, options, z, w, info)
+
+
+@kernel
+def _shift(n, row, column, M, M_hat, S):
+    """``M_hat = M + S``, S_i a small multiple of M_ii, or of the largest entry of the row where that is zero."""
+    for i in range(n):
+        place, largest = row[i], 0.0
+        for k in range(row[i], row[i + 1]):
+            M_hat[k] = M[k]
+            largest = max(largest, abs(M[k]))
+            place = k if column[k] == i else place
+        S[i] = _SHIFT * (abs(M[place]) if M[place] != 0.0 else largest if largest > 0.0 else 1.0)
+        M_hat[place] += S[i]
