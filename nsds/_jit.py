@@ -206,6 +206,6 @@ def view(typing_context, array, start, size):
     return types.Array(array.dtype, 1, "C")(array, start, size), generate
 
 
-def is_cold():
-    """True when nothing is cached yet for this version of the package: the first run will compile."""
-    return CACHE is None or next(CACHE.rglob("*.nbi"), None) is None
+def is_cold(name):
+    """True when the kernel of this name is not cached yet for this version of the package: its first call will compile."""
+    return CACHE is None or next(CACHE.rglob(f"*{name}*.nbi"), None) is None

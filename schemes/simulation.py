@@ -137,7 +137,7 @@ def _prepare(owner, system, h, scheme, solver):
     _checks.number(owner, "h", h, above=0.0)
     module, options = schemes.chosen(scheme)
     name, solver_module, solver_options = solvers.chosen(solver)
-    if _jit.is_cold():
+    if _jit.is_cold(_march_template.__name__):
         print("nsds: compiling kernels, once for this version of the package (about 20 s) ...", file=sys.stderr, flush=True)
     records = np.ascontiguousarray(np.array(system).reshape(-1))
     mem = memory(records)
