@@ -1,27 +1,8 @@
 """Slow and obvious twins in plain NumPy: one dense matrix for everything, enumeration for the one-step problem. Imports no kernel."""
 
-import itertools
-
 import numpy as np
 
-
-def solve_box_by_enumeration(M, q, bilateral, tol=1e-9):
-    """``0 <= z ⟂ w = M z + q >= 0`` (bilateral rows: w = 0), by trying all sets of nonzero z; the first that fits."""
-    n = len(q)
-    free = [i for i in range(n) if not bilateral[i]]
-    scale = 1 + abs(q).max() if n else 1.0
-    for chosen in itertools.product([True, False], repeat=len(free)):
-        basis = np.array(bilateral, bool)
-        basis[free] = chosen
-        z = np.zeros(n)
-        if basis.any():
-            z[basis] = np.linalg.lstsq(M[np.ix_(basis, basis)], -q[basis], rcond=None)[0]
-        w = M @ z + q
-        fits_z = (z[free] >= -tol * scale).all()
-        fits_w = (w[free] >= -tol * scale).all() and (abs(w[basis]) <= tol * scale).all()
-        if fits_z and fits_w:
-            return z
-    raise ValueError("no solution")
+from tests.reference_lcp import solve_by_enumeration
 
 
 def moreau_jean(model, t0, h, n_steps, theta=0.5, gamma=0.5):
@@ -45,7 +26,7 @@ def moreau_jean(model, t0, h, n_steps, theta=0.5, gamma=0.5):
         a = np.flatnonzero(active)
         lam = np.zeros(m)
         if a.size:
-            lam[a] = solve_box_by_enumeration(W[np.ix_(a, a)], (H @ v_free + e * ydot)[a], bilateral[a])
+            lam[a] = solve_by_enumeration(W[np.ix_(a, a)], (H @ v_free + e * ydot)[a], bilateral[a], tol=1e-12)
         v_new = v_free + np.linalg.solve(M_hat, H.T @ lam)
         q = q + h * (theta * v_new + (1 - theta) * v)
         v = v_new
