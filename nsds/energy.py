@@ -7,7 +7,7 @@ import numpy as np
 from nsds import _checks
 from nsds.functions import forces_at, function_address
 from nsds.layout import state_fields
-from nsds.records import model_of
+from nsds.records import model_of, stored_sparse
 from nsds.status import CONVERGED, advice
 
 LEDGER = np.dtype([(name, "<f8") for name in ("t", "kinetic", "potential", "forces", "damping", "contact", "numerical")])
@@ -89,9 +89,7 @@ def _add_system(ledger, state, part, t, theta):
 def _times(matrix, x):
     """Rows ``matrix @ x[k]`` for a stored diagonal, dense or compressed-row matrix."""
     if matrix.dtype.names:
-        from scipy.sparse import csr_array
-
-        return (csr_array((matrix["data"], matrix["indices"], matrix["indptr"]), shape=(x.shape[1],) * 2) @ x.T).T
+        return (stored_sparse(matrix, x.shape[1]) @ x.T).T
     return x * matrix if matrix.ndim == 1 else x @ matrix.T
 
 

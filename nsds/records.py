@@ -57,6 +57,13 @@ def memory(records):
     return records.reshape(-1).view(np.float64).reshape(records.size, -1)
 
 
+def stored_sparse(stored, n):
+    """The scipy.sparse matrix (n, n) of a nested record with indptr, indices and data."""
+    from scipy.sparse import csr_array
+
+    return csr_array((stored["data"], stored["indices"], stored["indptr"]), shape=(n, n))
+
+
 def words(dtype, *path):
     """(offset in 8-byte words, dtype) of a nested field; the dtype of an array field keeps its shape."""
     offset = 0

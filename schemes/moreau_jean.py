@@ -16,6 +16,7 @@ from nsds import _checks
 from nsds._jit import inlined, kernel, view
 from nsds.functions import call_force
 from nsds.layout import ABSENT, DENSE, DIAGONAL, SPARSE, Layout
+from nsds.records import stored_sparse
 from nsds.schemes import one_step_problem as osnsp
 from nsds.schemes.linear_algebra import SingularMatrixError, invert, solve_with, subtract_product
 from nsds.status import CONVERGED, NON_FINITE
@@ -174,7 +175,7 @@ def _dense_sum(records, terms, part):
             total[..., np.arange(n), np.arange(n)] += factor * records[matrix]
         else:
             for where in np.ndindex(records.shape):
-                total[where] += factor * _stored_sparse(records[matrix][where], n).toarray()
+                total[where] += factor * stored_sparse(records[matrix][where], n).toarray()
     return total
 
 
@@ -185,16 +186,10 @@ def _sparse_sum(records, terms, part):
 
     def one(element):
         return sum(
-            factor * (diags_array(element[m]) if part[m + "_kind"] == DIAGONAL else _stored_sparse(element[m], n)) for factor, m in terms
+            factor * (diags_array(element[m]) if part[m + "_kind"] == DIAGONAL else stored_sparse(element[m], n)) for factor, m in terms
         )
 
     return [[one(element) for element in member] for member in records]
-
-
-def _stored_sparse(stored, n):
-    from scipy.sparse import csr_array
-
-    return csr_array((stored["data"], stored["indices"], stored["indptr"]), shape=(n, n))
 
 
 def _reordered(layout, row, column):

@@ -260,7 +260,7 @@ def _march(run, shape, n_steps, save_every, progress, stop, sources, trajectory,
                     future.result()
             elapsed = time.perf_counter() - began
             done += n
-            bar.update(min(n, n_steps - done + n))
+            bar.update(n)
             n = max(1, min(int(n * min(8.0, _CHUNK_SECONDS / max(elapsed, 1e-6))), n_steps - done))
     except KeyboardInterrupt:
         if pool is not None:

@@ -66,7 +66,7 @@ def _add_own(function, work_size):
     """Compile a user's solver and put it into the table under its name and identity."""
     wanted = "solver(row, column, M, q, lower, upper, options, z, w, info, work, iwork)"
     floats, integers = (_checks.integer("solver", "work_size", size, low=0) for size in work_size)
-    name = f"{function.__name__[:15]}#{id(function):x}"
+    name = f"{function.__name__[:8]}#{id(function):x}:{floats},{integers}"
     try:
         compiled = _jit.callback(SOLVER, function)
     except (NumbaError, TypeError) as error:
