@@ -47,7 +47,7 @@ def _parser():
             model.add_argument(_flag(parameter.name), type=type(parameter.default), default=parameter.default, help="default: %(default)s")
         how = options.add_argument_group("run")
         for key, kind, default in (("h", float, None), ("t_end", float, None), ("save_every", int, 1), ("theta", float, 0.5),
-                                   ("gamma", float, 0.5), ("solver", str, "lcp_auto")):  # fmt: skip
+                                   ("gamma", float, 0.5), ("solver", str, "auto")):  # fmt: skip
             how.add_argument(_flag(key), type=kind, default=example.run.get(key, default), help="default: %(default)s")
         how.add_argument("--plot", metavar="FILE", help="picture of the run (needs the extra nsds[plot])")
         how.add_argument("--save", metavar="FILE", help="trajectory and system as .npz")

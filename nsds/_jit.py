@@ -126,19 +126,20 @@ def kernel(function):
 
 
 def inlined(function):
-    """A kernel pasted into its caller: for the pieces of a step, whose many arrays cost more to hand over than to use."""
+    """A kernel that numba pastes into its one caller: pieces of a step, whose many arrays cost more to hand over than to use."""
     with _cached_here():
         return numba.njit(function, cache=True, nogil=True, inline="always", pipeline_class=_KernelCompiler, **_OPTIONS)
+
+
+def tiny(function):
+    """A kernel for many callers that is compiled once, and copied into each of them when they are optimised."""
+    with _cached_here():
+        return numba.njit(function, cache=True, nogil=True, forceinline=True, pipeline_class=_KernelCompiler, **_OPTIONS)
 
 
 def callback(signature, function):
     """A user's function compiled at once, with the ordinary meaning of indices, to C code with an ``address``."""
     return numba.cfunc(signature, error_model="numpy")(function)
-
-
-def uncached(function):
-    """A user's function compiled on first use for calls from Python; it may come from a prompt, where nothing can be cached."""
-    return numba.njit(function, nogil=True, error_model="numpy")
 
 
 def specialised(function, suffix, **names):

@@ -7,17 +7,19 @@ RAY = 3
 SINGULAR = 4
 NON_FINITE = 5
 UNSUITED = 6
+INFEASIBLE = 7
 NOT_COMPUTED = -1
 
 ADVICE = {
     NOT_COMPUTED: "not computed: an earlier step ended the run",
     CONVERGED: "converged",
     MAX_ITER: "iteration limit reached: raise max_iter, loosen tol or use a direct method",
-    STALLED: "the residual no longer falls: the problem may be degenerate or have no solution; try lcp_proximal or lcp_lemke",
-    RAY: "ray termination: for a positive semidefinite matrix the problem has no solution; look for contradictory constraints",
-    SINGULAR: "zero pivot: constraints are redundant or a diagonal entry vanishes; try lcp_proximal or lcp_lemke",
+    STALLED: "the residual no longer falls: the problem may be degenerate or have no solution; try proximal or lemke",
+    RAY: "ray termination: the method found no way on, though no proof that there is no solution; try enumerate or newton_fb",
+    SINGULAR: "zero pivot: constraints are redundant or a diagonal entry vanishes; try proximal or lemke",
     NON_FINITE: "NaN or infinity: look at the forces, the step size and the state before this step",
     UNSUITED: "the method does not treat these bounds or this size: see nsds.solvers.methods()",
+    INFEASIBLE: "no point satisfies the inequalities, which was proved up to rounding: look for contradictory constraints",
 }
 
 

@@ -19,6 +19,7 @@ from nsds.layout import ABSENT, DENSE, DIAGONAL, SPARSE, Layout
 from nsds.records import stored_sparse
 from nsds.schemes import one_step_problem as osnsp
 from nsds.schemes.linear_algebra import SingularMatrixError, invert, solve_with, subtract_product
+from nsds.solvers.forms import narrow_order
 from nsds.status import CONVERGED, NON_FINITE
 
 OPTIONS = np.dtype([("scheme", "S16"), ("theta", "<f8"), ("gamma", "<f8")])
@@ -75,7 +76,7 @@ def moreau_jean(theta=0.5, gamma=0.5):
     return record
 
 
-def prepare(records, mem, layout, options, h, solver_module):
+def prepare(records, mem, layout, options, h, method):
     """Factorise iteration matrices and assemble the Delassus matrices of all members; mem is their memory (members, words)."""
     theta, gamma = options["theta"].item(), options["gamma"].item()
     operators = np.zeros(layout.parts.size, OPERATOR)
@@ -86,7 +87,7 @@ def prepare(records, mem, layout, options, h, solver_module):
     layout, row, column = _reordered(layout, row, column)
     n = layout.constraints.size
     W_row = np.searchsorted(row, np.arange(n + 1))
-    plan = _plan(layout, n, row.size, solver_module.work_size(n, W_row, column), work, iwork)
+    plan = _plan(layout, n, row.size, method.work_size(n, W_row, column), work, iwork)
     prepared = Prepared(layout, plan, operators, W_row, column, work.array(), iwork.array(), np.array([h, theta, gamma]))
     prepared.work[:, plan[0]["upper"] : plan[0]["upper"] + n] = np.inf
     prepared.iwork[:, plan[0]["local"] : plan[0]["local"] + n] = -2  # no set is known yet
@@ -102,7 +103,7 @@ def _plan(layout, n, nnz, solver_sizes, work, iwork):
     solver_sizes = solver_sizes[0], max(solver_sizes[1], 1)
     body, dofs = layout.parts["n"].max(), (layout.parts["count"] * layout.parts["n"]).sum()
     plan = np.zeros(1, PLAN)
-    for name, size in {"W": nnz, "sub_W": nnz, "q": n, "z": n, "w": n, "lower": n, "upper": n, "info": 2, "solver": solver_sizes[0],
+    for name, size in {"W": nnz, "sub_W": nnz, "q": n, "z": n, "w": n, "lower": n, "upper": n, "info": 3, "solver": solver_sizes[0],
                        "rhs": body, "x": body, "solution": body, "scratch": body, "v_old": dofs}.items():  # fmt: skip
         plan[name] = work.reserve(size)
     for name, size in {"active": n, "local": n, "sub_row": n + 1, "sub_column": nnz, "isolver": solver_sizes[1],
@@ -195,7 +196,7 @@ def _sparse_sum(records, terms, part):
 def _reordered(layout, row, column):
     """Constraints in an order that keeps W narrow, and its pattern in that order."""
     n = layout.constraints.size
-    order = osnsp.narrow_order(row, column, n)
+    order = narrow_order(row, column, n)
     place = np.empty(n, np.int64)
     place[order] = np.arange(n)
     couplings = layout.couplings.copy()

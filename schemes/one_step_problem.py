@@ -6,14 +6,12 @@ Inactive constraints cost nothing: the problem handed to a solver holds the acti
 
 import numpy as np
 
-from nsds import _jit
 from nsds._jit import inlined, kernel, view
 from nsds.layout import ABSENT, DIAGONAL
 from nsds.schemes.linear_algebra import solve_with
-from nsds.solvers.signature import SOLVER
+from nsds.solvers.signature import call_solver
 
 _TOUCHING = 1e-300
-call_solver = _jit.caller(SOLVER)
 
 
 def linked_pairs(layout, kinds):
@@ -37,17 +35,6 @@ def linked_pairs(layout, kinds):
     every = np.arange(n)
     pairs = np.unique(np.concatenate([row * n + column, coupled * n + partner, partner * n + coupled, every * n + every]))
     return np.divmod(pairs, n) if n else (pairs, pairs)
-
-
-def narrow_order(row, column, n):
-    """An order of the constraints that keeps W close to its diagonal: the given one where it does, else reverse Cuthill–McKee."""
-    if not row.size or (row - column).max() <= 2 * np.bincount(row).max():
-        return np.arange(n)
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import reverse_cuthill_mckee
-
-    pattern = csr_array((np.ones(row.size), (row, column)), shape=(n, n))
-    return reverse_cuthill_mckee(pattern, symmetric_mode=True).astype(np.int64)
 
 
 @kernel
@@ -169,7 +156,7 @@ def solve_active(plan, n, solver, constraints, entries, solver_options, mem, wor
         (
             view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, nnz), view(work, p.sub_W, nnz), view(work, p.q, n),
             view(work, p.lower, n), view(work, p.upper, n), solver_options, view(work, p.z, n), view(work, p.w, n),
-            view(work, p.info, 2), view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver),
+            view(work, p.info, 3), view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver),
         ),
     )  # fmt: skip
     for a in range(n):

@@ -136,7 +136,7 @@ def _prepare(owner, system, h, scheme, solver):
     model_of(system)
     _checks.number(owner, "h", h, above=0.0)
     module, options = schemes.chosen(scheme)
-    name, solver_module, solver_options = solvers.chosen(solver)
+    _, method, solver_options = solvers.chosen(solver)
     if _jit.is_cold(_march_template.__name__):
         print("nsds: compiling kernels, once for this version of the package (about 20 s) ...", file=sys.stderr, flush=True)
     records = np.ascontiguousarray(np.array(system).reshape(-1))
@@ -145,9 +145,9 @@ def _prepare(owner, system, h, scheme, solver):
     anchored = records["t0"] + records["step"] * h == records["t"]
     records["t0"] = np.where(anchored, records["t0"], records["t"])
     records["step"] = np.where(anchored, records["step"], 0)
-    prepared = module.prepare(records, mem, layout_of(records), options, h, solver_module)
+    prepared = module.prepare(records, mem, layout_of(records), options, h, method)
     march = _march_of(options["scheme"].item().decode())
-    return _Run(records, mem, prepared, march, np.uintp(solvers.address(name)), solver_options)
+    return _Run(records, mem, prepared, march, solvers.address(method), solver_options)
 
 
 def _require_finite(owner, records):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.reference_lcp import solve_by_enumeration
+from tests.reference_solvers import solve_by_enumeration
 
 
 def moreau_jean(model, t0, h, n_steps, theta=0.5, gamma=0.5):
@@ -26,7 +26,8 @@ def moreau_jean(model, t0, h, n_steps, theta=0.5, gamma=0.5):
         a = np.flatnonzero(active)
         lam = np.zeros(m)
         if a.size:
-            lam[a] = solve_by_enumeration(W[np.ix_(a, a)], (H @ v_free + e * ydot)[a], bilateral[a], tol=1e-10)
+            lower = np.where(bilateral[a], -np.inf, 0.0)
+            lam[a] = solve_by_enumeration(W[np.ix_(a, a)], (H @ v_free + e * ydot)[a], lower, np.full(a.size, np.inf), tol=1e-10)
         v_new = v_free + np.linalg.solve(M_hat, H.T @ lam)
         q = q + h * (theta * v_new + (1 - theta) * v)
         v = v_new

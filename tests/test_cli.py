@@ -34,7 +34,7 @@ def test_runs_draws_and_saves_every_example(name, tmp_path, capsys):
 def test_options_reach_model_and_run(tmp_path, capsys):
     file = tmp_path / "cam.npz"
     assert main(["run", "cam_follower", "--rpm", "660", "--e", "0.5", "--h", "1e-3", "--t-end", "0.1", "--save-every", "10",
-                 "--theta", "0.75", "--solver", "lcp_lemke", "--save", str(file), "--no-progress"]) == 0  # fmt: skip
+                 "--theta", "0.75", "--solver", "lemke", "--save", str(file), "--no-progress"]) == 0  # fmt: skip
     with np.load(file) as data:
         assert data["system"]["follower"]["z"][0] == 660.0
         assert data["system"]["contact"]["e"] == 0.5

@@ -8,8 +8,9 @@ import nsds
 from nsds.layout import ABSENT, DENSE, DIAGONAL, layout
 from nsds.records import memory
 from nsds.schemes import moreau_jean
-from nsds.schemes.one_step_problem import linked_pairs, narrow_order
-from nsds.solvers import lcp_newton_min
+from nsds.schemes.one_step_problem import linked_pairs
+from nsds.solvers import table
+from nsds.solvers.forms import narrow_order
 
 relation = nsds.lagrangian_linear_relation
 
@@ -92,7 +93,7 @@ def test_delassus_matrix_is_the_dense_product(seed):
     """``W = H M^-1 H^T + D`` (seed 003, eqs 1.39-1.42) on the pattern, and zero off it."""
     records = random_system(seed).reshape(1)
     h = 0.01
-    prepared = moreau_jean.prepare(records, memory(records), layout(records), nsds.moreau_jean(), h, lcp_newton_min)
+    prepared = moreau_jean.prepare(records, memory(records), layout(records), nsds.moreau_jean(), h, table.METHODS["newton_min"])
     M, H, D = dense_operators(records[0])
     order = [layout(records).constraint_owners.index(owner) for owner in prepared.layout.constraint_owners]
     W = (H @ np.linalg.solve(M, H.T) + D)[np.ix_(order, order)]

@@ -61,7 +61,7 @@ def test_fields_choose_what_is_saved():
         (ValueError, ["fields", "'bal'", "ball, floor"], {"fields": ["bal"]}),
         (ValueError, ["fields", "'ball'", "'w'", "q, v"], {"fields": ["ball.w"]}),
         (TypeError, ["scheme", "moreau_jean"], {"scheme": "euler"}),
-        (ValueError, ["solver", "lcp_lemke", "simplex"], {"solver": "simplex"}),
+        (ValueError, ["solver", "lemke", "simplex"], {"solver": "simplex"}),
         (TypeError, ["solver", "record"], {"solver": 3}),
     ],
 )
@@ -108,13 +108,13 @@ def test_singular_member_and_element_are_named():
 
 
 def unsolvable(after=3):
-    """A method that gives up: lcp_pgs on a problem that needs many sweeps, limited to one."""
+    """A method that gives up: pgs on a problem that needs many sweeps, limited to one."""
     system = nsds.system(
         beads=nsds.lagrangian_linear(M=1.0, fext=-9.81, q=np.arange(3.0) + after * 0.01, v=-1.0, count=3),
         floor=nsds.interaction(relation(H=[[1.0]]), nsds.newton_impact(0.0), on="beads[0]"),
         gaps=nsds.interaction(relation(H=[[-1.0, 1.0]], b=[-1.0]), nsds.newton_impact(0.0), on=("beads[:-1]", "beads[1:]")),
     )
-    return system, {"t_end": 0.1, "h": 0.01, "solver": nsds.solvers.solver("lcp_pgs", max_iter=1)}
+    return system, {"t_end": 0.1, "h": 0.01, "solver": nsds.solvers.solver("pgs", max_iter=1)}
 
 
 def test_an_unsolved_step_raises_with_everything_computed_so_far():

@@ -2,9 +2,9 @@
 
 import math
 
-from nsds._jit import kernel, view
-from nsds.solvers import lcp_newton_min as newton_min
-from nsds.solvers.lcp_newton_min import lcp_newton_min
+from nsds._jit import inlined, kernel, view
+from nsds.solvers import newton_min as elimination
+from nsds.solvers.newton_min import newton_min
 from nsds.solvers.signature import conclude
 from nsds.status import CONVERGED, MAX_ITER, STALLED
 
@@ -14,22 +14,23 @@ _FALL = 0.7  # the merit falls at least by this factor from step to step
 
 
 def work_size(n, row, column):
-    """The shifted matrix and vector and the shift; what Newton-min needs."""
-    n_work, n_iwork = newton_min.work_size(n, row, column)
-    return column.size + 2 * n + n_work, n_iwork
+    """The shifted matrix and vector, the shift, options; what Newton-min needs."""
+    n_work, n_iwork = elimination.work_size(n, row, column)
+    return column.size + 2 * n + 4 + n_work, n_iwork
 
 
 @kernel
-def lcp_proximal(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
-    """LCP (with equations) ``w = M z + q``, ``0 <= z ⟂ w >= 0``: ``z <- solution for M + S and q - S z``, with S diagonal and small.
+def proximal(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+    """Box problem ``w = M z + q``: ``z <- solution for M + S and q - S z``, with S diagonal and small.
 
     Converges for every positive semidefinite M if there is a solution; from z = 0 to one with nearly the least ``z' S z``.
-    STALLED: the merit no longer falls, or a step failed. UNSUITED: finite upper bounds.
+    STALLED: the merit no longer falls, or a step failed.
     Reference: Rockafellar, SIAM Journal on Control and Optimization 14 (1976) 877–898.
     """
     n, nnz = q.size, column.size
-    M_hat, q_hat, S = view(work, 0, nnz), view(work, nnz, n), view(work, nnz + n, n)
-    rest = view(work, nnz + 2 * n, work.size - nnz - 2 * n)
+    M_hat, q_hat, S, own = view(work, 0, nnz), view(work, nnz, n), view(work, nnz + n, n), view(work, nnz + 2 * n, 4)
+    rest = view(work, nnz + 2 * n + 4, work.size - nnz - 2 * n - 4)
+    own[0], own[1] = options[0], 0.0
     limit = int(options[1]) if options[1] > 0 else MAX_STEPS
     if iwork[0] == 0:  # else M, M_hat and its factors are those of the last call
         _shift(n, row, column, M, M_hat, S)
@@ -38,7 +39,7 @@ def lcp_proximal(row, column, M, q, lower, upper, options, z, w, info, work, iwo
         n_iter += 1
         for i in range(n):
             q_hat[i] = q[i] - S[i] * z[i]
-        status = lcp_newton_min(row, column, M_hat, q_hat, lower, upper, options, z, w, info, rest, iwork)
+        status = newton_min(row, column, M_hat, q_hat, lower, upper, own, z, w, info, rest, iwork)
         status = conclude(MAX_ITER if status == CONVERGED else status, n_iter, row, column, M, q, lower, upper, options, z, w, info)
         if status == MAX_ITER and not info[1] < _FALL * merit:
             status = STALLED
@@ -46,7 +47,7 @@ def lcp_proximal(row, column, M, q, lower, upper, options, z, w, info, work, iwo
     return conclude(status, n_iter, row, column, M, q, lower, upper, options, z, w, info)
 
 
-@kernel
+@inlined
 def _shift(n, row, column, M, M_hat, S):
     """``M_hat = M + S``, S_i a small multiple of M_ii, or of the largest entry of the row where that is zero."""
     for i in range(n):

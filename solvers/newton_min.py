@@ -1,22 +1,25 @@
-"""Newton's method on ``min(z, w) = 0`` with elimination inside the envelope: exact, and linear in n for chains.
+"""Newton's method on ``z - P(z - w) = 0`` with elimination inside the envelope: exact, and linear in n for chains.
 
-Each iteration solves on the set of basic constraints and exchanges all that came out with the wrong sign (block principal pivoting);
-when that no longer helps, it falls back on one exchange at a time (Murty), which is finite for P-matrices.
-Reference: Júdice, Pires, Computers and Operations Research 21 (1994) 587–596; Murty, Linear Complementarity, section 4.2.
+Each iteration solves for the basic z, the others being at their bounds, and exchanges all that came out with the wrong sign (block
+principal pivoting); when that no longer helps, it falls back on one exchange at a time (Murty), which is finite for P-matrices.
+References: Júdice, Pires, Computers and Operations Research 21 (1994) 587–596 and, with two bounds, Journal of Optimization Theory and
+Applications 74 (1992) 391–411; Murty, Linear Complementarity, section 4.2.
 """
 
 import numpy as np
 
-from nsds._jit import inlined, kernel, view
-from nsds.solvers.signature import conclude, diagonal, is_complementarity
-from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, STALLED, UNSUITED
+from nsds._jit import inlined, kernel, tiny, view
+from nsds.solvers.signature import clip, conclude, diagonal
+from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, STALLED
 
 _PATIENCE = 10  # block exchanges without progress before single ones
 _PIVOT = 1e-12  # smaller pivots, relative to the diagonal, mark a redundant constraint
 _ROUNDING = 1e-14  # signs are read up to this, relative to the terms of their row
 
-# iwork: the remembered factorisation (0: none), then the vectors basic, first, start, member, place and factored.
-_KNOWN, _BASIC = 0, 1
+LOWER, BASIC, UPPER = 0, 1, 2  # where z_i is: at a bound or, basic, between them with w_i = 0
+
+# iwork: the remembered factorisation (0: none), then the vectors side, first, start, member, place and factored.
+_KNOWN, _SIDE = 0, 1
 
 
 def work_size(n, row, column):
@@ -25,33 +28,26 @@ def work_size(n, row, column):
     return 2 * int((np.arange(n) - first).sum()) + 2 * n, 6 * n + 2
 
 
-@inlined
-def lcp_newton_min(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
-    """LCP (with equations) ``w = M z + q``, ``0 <= z ⟂ w >= 0``; starts from the basis ``z > 0`` of the guess; all, if there is none.
+@kernel
+def newton_min(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+    """Box problem ``w = M z + q``; starts from the sides of the guess: z inside its bounds is basic; all, if none is inside.
 
     Exact for P-matrices. Redundant constraints of a positive semidefinite M get z = 0, which may leave no way on: STALLED. A basis that
-    was factorised in the last call is not factorised again. UNSUITED: finite upper bounds.
+    was factorised in the last call is not factorised again.
     """
     n = q.size
-    if n == 1 and lower[0] == 0.0 and upper[0] == np.inf and M[0] > 0.0:
-        return _one_contact(M, q, options, z, w, info)
-    if not is_complementarity(lower, upper):
-        conclude(UNSUITED, 0, row, column, M, q, lower, upper, options, z, w, info)
-        return UNSUITED
+    if n == 1 and M[0] > 0.0:
+        return one_unknown(M, q, lower, upper, options, z, w, info)
     limit = int(options[1]) if options[1] > 0 else 200 + 3 * n
-    guess = 0.0
-    for i in range(n):
-        guess = max(guess, z[i])
-    basic = view(iwork, _BASIC, n)
-    for i in range(n):
-        basic[i] = 1 if lower[i] < 0.0 or z[i] > 0.0 or guess == 0.0 else 0
+    side = view(iwork, _SIDE, n)
+    choose_sides(lower, upper, z, side, True)
     status, n_iter, fewest, patience = MAX_ITER, 0, n + 1, _PATIENCE
     while n_iter < limit:
         n_iter += 1
-        if not _is_known(n, basic, iwork):
-            _factorise(n, row, column, M, basic, work, iwork)
-        _substitute(n, q, z, work, iwork)
-        n_wrong, last = _wrong_signs(n, row, column, M, q, lower, z, basic)
+        if not _is_known(n, side, iwork):
+            _factorise(n, row, column, M, side, work, iwork)
+        _substitute(n, row, column, M, q, lower, upper, side, z, work, iwork)
+        n_wrong, last = _wrong_signs(n, row, column, M, q, lower, upper, z, side)
         if n_wrong == 0:
             status = CONVERGED
             break
@@ -60,39 +56,58 @@ def lcp_newton_min(row, column, M, q, lower, upper, options, z, w, info, work, i
         if patience < 0 and _is_redundant(n, work, iwork):
             status = STALLED
             break
-        _exchange(n, last if patience < 0 else n, basic)
-    for i in range(n):
-        z[i] = max(z[i], lower[i])
+        _exchange(n, last if patience < 0 else n, side)
+    clip(lower, upper, z)
     return conclude(status, n_iter, row, column, M, q, lower, upper, options, z, w, info)
 
 
-@inlined
-def _one_contact(M, q, options, z, w, info):
+@tiny
+def one_unknown(M, q, lower, upper, options, z, w, info):
     """No sets to search, and the merit without its roots."""
-    z[0] = max(-q[0] / M[0], 0.0)
+    z[0] = min(max(-q[0] / M[0], lower[0]), upper[0])
     w[0] = M[0] * z[0] + q[0]
     info[0] = 1.0
-    info[1] = abs(min(z[0], w[0])) / (1.0 + abs(q[0]))
+    info[1] = abs(max(min(w[0], z[0] - lower[0]), z[0] - upper[0])) / (1.0 + abs(q[0]))
     if not np.isfinite(w[0]):
         return NON_FINITE
     return CONVERGED if info[1] <= options[0] else STALLED
 
 
-@kernel
-def _wrong_signs(n, row, column, M, q, lower, z, basic):
-    """Count and last index of basic z < 0 (marked -2) and nonbasic w < 0 (marked -1)."""
+@tiny
+def choose_sides(lower, upper, z, side, all_if_none):
+    """Sides that a guess suggests: z strictly inside its bounds is basic. With ``all_if_none``, everything is where nothing is inside."""
+    inside = False
+    for i in range(z.size):
+        is_free = lower[i] == -np.inf and upper[i] == np.inf
+        inside |= lower[i] < z[i] < upper[i] and not is_free
+    for i in range(z.size):
+        if lower[i] == upper[i]:
+            side[i] = LOWER
+        elif lower[i] < z[i] < upper[i] or (all_if_none and not inside):
+            side[i] = BASIC
+        else:
+            side[i] = LOWER if z[i] <= lower[i] else UPPER
+
+
+@inlined
+def _wrong_signs(n, row, column, M, q, lower, upper, z, side):
+    """Count and last index of the i that belong on another side; they are marked -1 - (old side) - 3 (new side)."""
     count, last = 0, -1
     for i in range(n):
-        if basic[i] == 1:
-            if lower[i] == 0.0 and z[i] < 0.0 and z[i] * diagonal(row, column, M, i) < -_rounding(i, row, column, M, q, z):
-                basic[i] = -2
-        else:
+        old = new = side[i]
+        if old == BASIC:
+            if z[i] < lower[i] or z[i] > upper[i]:
+                beyond = max(lower[i] - z[i], z[i] - upper[i]) * diagonal(row, column, M, i)
+                if beyond > _rounding(i, row, column, M, q, z):
+                    new = LOWER if z[i] < lower[i] else UPPER
+        elif lower[i] < upper[i]:
             w_i = q[i]
             for k in range(row[i], row[i + 1]):
                 w_i += M[k] * z[column[k]]
-            if w_i < 0.0 and w_i < -_rounding(i, row, column, M, q, z):
-                basic[i] = -1
-        if basic[i] < 0:
+            if (w_i < 0.0 if old == LOWER else w_i > 0.0) and abs(w_i) > _rounding(i, row, column, M, q, z):
+                new = BASIC
+        if new != old:
+            side[i] = -1 - old - 3 * new
             count += 1
             last = i
     return count, last
@@ -107,50 +122,50 @@ def _rounding(i, row, column, M, q, z):
     return _ROUNDING * terms
 
 
-@kernel
-def _exchange(n, only, basic):
-    """Change the side of all wrong constraints, or (Murty's rule) of one only; ``only = n`` means all."""
+@inlined
+def _exchange(n, only, side):
+    """Change the side of all marked constraints, or (Murty's rule) of one only; ``only = n`` means all."""
     for i in range(n):
-        if basic[i] < 0:
-            was_basic = basic[i] == -2
-            basic[i] = 1 if was_basic != (only in (i, n)) else 0
+        if side[i] < 0:
+            mark = -1 - side[i]
+            side[i] = mark // 3 if only in (i, n) else mark % 3
 
 
-@kernel
-def _is_known(n, basic, iwork):
+@inlined
+def _is_known(n, side, iwork):
     """True when the factors in work are those of this basis; iwork[0] is 0 where M has changed since the last call."""
-    factored = _BASIC + 5 * n + 1
+    factored = _SIDE + 5 * n + 1
     known = iwork[_KNOWN] != 0
     for i in range(n):
-        known &= iwork[factored + i] == basic[i]
+        known &= (iwork[factored + i] == BASIC) == (side[i] == BASIC)
     return known
 
 
-@kernel
+@inlined
 def _is_redundant(n, work, iwork):
     """True when a pivot of the factors in work vanished: the rule of single exchanges then promises nothing."""
     b = iwork[_KNOWN] - 1
-    pivot = 2 * iwork[_BASIC + 2 * n + b]
+    pivot = 2 * iwork[_SIDE + 2 * n + b]
     found = False
     for i in range(b):
         found |= work[pivot + i] == 0.0
     return found
 
 
-@kernel
-def _factorise(n, row, column, M, basic, work, iwork):
+@inlined
+def _factorise(n, row, column, M, side, work, iwork):
     """``M_BB = L D U`` by Crout elimination inside the envelope of M_BB; L and U with unit diagonal, U stored as D U.
 
     Row i of L and column i of U lie at start[i]..start[i + 1], for columns first[i]..i - 1; then come 1 / D, 0 for a vanishing pivot.
     """
-    first, start = _BASIC + n, _BASIC + 2 * n
+    first, start = _SIDE + n, _SIDE + 2 * n
     member, place, factored = start + n + 1, start + 2 * n + 1, start + 3 * n + 1
     b = 0
     for i in range(n):
-        iwork[factored + i] = basic[i]
-        iwork[place + i] = b if basic[i] == 1 else -1
+        iwork[factored + i] = side[i]
+        iwork[place + i] = b if side[i] == BASIC else -1
         iwork[member + b] = i
-        b += basic[i]
+        b += side[i] == BASIC
     size = 0
     for i in range(b):
         iwork[start + i] = size
@@ -190,18 +205,26 @@ def _factorise(n, row, column, M, basic, work, iwork):
         work[pivot + i] = 1.0 / d if abs(d) > tiny else 0.0
 
 
-@kernel
-def _substitute(n, q, z, work, iwork):
-    """``M_BB z_B = -q_B`` with the factors in work; z = 0 off the basis and for redundant constraints."""
-    first, start = _BASIC + n, _BASIC + 2 * n
+@inlined
+def _substitute(n, row, column, M, q, lower, upper, side, z, work, iwork):
+    """``M_BB z_B = -q_B - M_BN z_N`` with the factors in work; z_N at its bounds, z = 0 for redundant constraints."""
+    first, start = _SIDE + n, _SIDE + 2 * n
     member = start + n + 1
     b = iwork[_KNOWN] - 1
     size = iwork[start + b]
-    upper, pivot, x = size, 2 * size, 2 * size + b
+    upper_factor, pivot, x = size, 2 * size, 2 * size + b
+    at_zero = True
     for i in range(n):
-        z[i] = 0.0
+        z[i] = 0.0 if side[i] == BASIC else lower[i] if side[i] == LOWER else upper[i]
+        at_zero &= z[i] == 0.0
     for i in range(b):
         x_i = -q[iwork[member + i]]
+        if not at_zero:
+            for k in range(row[iwork[member + i]], row[iwork[member + i] + 1]):
+                x_i -= M[k] * z[column[k]]
+        work[x + i] = x_i
+    for i in range(b):
+        x_i = work[x + i]
         row_i, first_i = iwork[start + i], iwork[first + i]
         for k in range(iwork[start + i + 1] - row_i):
             x_i -= work[row_i + k] * work[x + first_i + k]
@@ -209,6 +232,6 @@ def _substitute(n, q, z, work, iwork):
     for i in range(b - 1, -1, -1):
         x_i = work[x + i] * work[pivot + i]
         z[iwork[member + i]] = x_i
-        column_i, first_i = upper + iwork[start + i], iwork[first + i]
+        column_i, first_i = upper_factor + iwork[start + i], iwork[first + i]
         for k in range(i - first_i):
             work[x + first_i + k] -= work[column_i + k] * x_i

@@ -1,0 +1,140 @@
+"""The default: what the structure suggests first, then what also treats redundant and singular problems; the residual decides."""
+
+import math
+
+from nsds._jit import inlined, kernel, view
+from nsds.solvers import (
+    band,
+    direct,
+    enumeration,
+    gauss_seidel,
+    interior_point,
+    lemke,
+    newton_fb,
+    newton_min,
+    proximal,
+)
+from nsds.solvers.signature import clip, conclude, diagonal
+from nsds.status import CONVERGED, INFEASIBLE, MAX_ITER
+
+# Methods in the order of info[2].
+ORDER = ("newton_min", "direct", "proximal", "lemke", "enumerate", "interior_point", "newton_fb", "pgs")
+_NEWTON_MIN, _DIRECT, _PROXIMAL, _LEMKE, _ENUMERATE, _INTERIOR_POINT, _NEWTON_FB, _PGS = range(8)
+
+_DENSE_LIMIT = 256  # unknowns up to which dense scratch is kept at hand; more where M itself is dense
+_DENSITY = 0.2
+_BAND_LIMIT = 64  # half width up to which band scratch is kept at hand
+_CHOICES = 1024  # up to which all bases may be tried
+
+# iwork: 0 for a new matrix, else the sign of its diagonal; then the scratch of the methods.
+_POSITIVE, _OTHER = 1, 2
+
+
+def work_size(n, row, column):
+    """The most that one of the methods for which there is room needs, and the best point so far."""
+    dense = n <= _DENSE_LIMIT or column.size >= _DENSITY * n**2
+    banded = dense or band.half_width(n, row, column) <= _BAND_LIMIT
+    modules = [proximal, *[direct, interior_point, newton_fb] * banded, *[lemke] * dense]
+    sizes = [module.work_size(n, row, column) for module in modules]
+    sizes.append(enumeration.work_size(min(n, _CHOICES.bit_length()), row, column))
+    return n + max(s[0] for s in sizes), max(s[1] for s in sizes) + 1
+
+
+@kernel
+def auto(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+    """Box problem ``w = M z + q``: Newton-min where the diagonal is positive, else the sides of the guess, if there
+    is one (direct).
+
+    Where that fails, from the point of the box nearest to 0: proximal steps (with a positive diagonal, or where there is no room for a
+    dense method), Lemke, enumeration up to 1024 bases, interior point, Newton-Fischer-Burmeister, each if the scratch has room for it;
+    else projected Gauss–Seidel.
+    info[2] names the method whose z and status are returned by its place in `ORDER`; iterations of all attempts are counted.
+    """
+    n = q.size
+    info[2] = _NEWTON_MIN
+    if n == 1 and M[0] > 0.0:
+        return newton_min.one_unknown(M, q, lower, upper, options, z, w, info)
+    rest = view(iwork, 1, iwork.size - 1)
+    if iwork[0] == 0:
+        iwork[0] = _sign_of_diagonal(row, column, M)
+        rest[0] = 0
+    if iwork[0] == _POSITIVE:
+        status = newton_min.newton_min(row, column, M, q, lower, upper, options, z, w, info, work, rest)
+    elif not _is_blank(lower, upper, z) and band.room(n, band.measure(n, row, column)) + n <= work.size:
+        info[2] = _DIRECT
+        status = direct.direct(row, column, M, q, lower, upper, options, z, w, info, work, rest)
+    else:
+        info[0], status = 0.0, MAX_ITER
+    if status == CONVERGED:
+        return status
+    first = iwork[0]
+    iwork[0] = 0  # the others write over what is known of the matrix
+    return _fall_back(first == _POSITIVE, row, column, M, q, lower, upper, options, z, w, info, work, rest)
+
+
+@inlined
+def _is_blank(lower, upper, z):
+    """True for the point of the box nearest to 0, which says nothing."""
+    blank = True
+    for i in range(z.size):
+        blank &= z[i] == min(max(0.0, lower[i]), upper[i])
+    return blank
+
+
+@inlined
+def _sign_of_diagonal(row, column, M):
+    sign = _POSITIVE
+    for i in range(row.size - 1):
+        if not diagonal(row, column, M, i) > 0.0:
+            sign = _OTHER
+    return sign
+
+
+@inlined
+def _fall_back(positive, row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+    """One method after the other, each from the point of the box nearest to 0, so that the answer does not depend on the first guess.
+
+    Where none succeeds, the point with the least merit is returned, with the status and the name of its method.
+    """
+    n = q.size
+    best, rest = view(work, 0, n), view(work, n, work.size - n)
+    half = band.measure(n, row, column)
+    dense = n * (n + 1) + 8 * n + 3 <= rest.size
+    banded = column.size + band.room(n, newton_fb.wide(n, half)) + 8 * n <= rest.size
+    n_iter, least, outcome, winner = info[0], math.inf, MAX_ITER, info[2]
+    for method in range(_PROXIMAL, _PGS + 1):
+        for i in range(n):
+            z[i] = 0.0
+        clip(lower, upper, z)
+        info[0] = 0.0
+        iwork[0] = 0
+        if method == _PROXIMAL and (positive or not dense):
+            status = proximal.proximal(row, column, M, q, lower, upper, options, z, w, info, rest, iwork)
+        elif method == _LEMKE and dense:
+            status = lemke.lemke(row, column, M, q, lower, upper, options, z, w, info, rest, iwork)
+        elif method == _ENUMERATE and enumeration.count_choices(lower, upper) <= _CHOICES and dense:
+            status = enumeration.enumeration(row, column, M, q, lower, upper, options, z, w, info, rest, iwork)
+        elif method == _INTERIOR_POINT and banded:
+            status = interior_point.interior_point(row, column, M, q, lower, upper, options, z, w, info, rest, iwork)
+        elif method == _NEWTON_FB and banded:
+            status = newton_fb.newton_fb(row, column, M, q, lower, upper, options, z, w, info, rest, iwork)
+        elif method == _PGS and not banded:
+            status = gauss_seidel.pgs(row, column, M, q, lower, upper, options, z, w, info, rest, iwork)
+        else:
+            continue
+        n_iter += info[0]
+        if status == CONVERGED:
+            info[0], info[2] = n_iter, method
+            return status
+        if info[1] < least:
+            least, outcome, winner = info[1], status, method
+            for i in range(n):
+                best[i] = z[i]
+        if status == INFEASIBLE:
+            outcome, winner = status, method
+            break
+    info[2] = winner
+    if least < math.inf:
+        for i in range(n):
+            z[i] = best[i]
+    return conclude(outcome, int(n_iter), row, column, M, q, lower, upper, options, z, w, info)

@@ -1,0 +1,133 @@
+"""From what users have to what solvers take: compressed rows, orders that keep them narrow, equations and polyhedra as box problems."""
+
+from functools import lru_cache
+
+import numpy as np
+
+from nsds import _checks
+
+_SPARSE_FROM = 32  # unknowns from which a dense matrix is searched for zeros
+_DENSITY = 0.2
+
+
+def narrow_order(row, column, n):
+    """An order of n unknowns that keeps entries (row, column) near the diagonal: the given one, or reverse Cuthill–McKee."""
+    if not row.size or (row - column).max() <= 2 * np.bincount(row).max():
+        return np.arange(n)
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+    pattern = csr_array((np.ones(row.size), (row, column)), shape=(n, n))
+    return reverse_cuthill_mckee(pattern, symmetric_mode=True).astype(np.int64)
+
+
+@lru_cache(maxsize=64)
+def _dense_pattern(n):
+    return np.arange(n + 1) * n, np.tile(np.arange(n), n)
+
+
+def matrix(owner, field, value, shape=None):
+    """A checked matrix: a float array, or a scipy.sparse array in coordinate form."""
+    if hasattr(value, "tocoo"):
+        value = value.tocoo()
+        if shape is not None and value.shape != shape:
+            raise ValueError(f"{owner}: {field} must have shape {shape}, got {value.shape}")
+        value.data = _checks.array(owner, field, value.data)
+        return value
+    return _checks.array(owner, field, value, n_dims=2) if shape is None else _checks.array(owner, field, value, shape=shape)
+
+
+def box(owner, M, q, lower, upper, reorder):
+    """((row, column, M, q, lower, upper), order) for solvers, of a square M and checked vectors.
+
+    Sorted compressed rows with symmetric pattern and full diagonal; unknown k is the caller's unknown order[k].
+    """
+    row, column, data, order = compressed_rows(matrix(owner, "M", M, (q.size, q.size)), reorder)
+    if order is None:
+        return (row, column, data, q, lower, upper), slice(None)
+    return (row, column, data, q[order], lower[order], upper[order]), order
+
+
+def compressed_rows(M, reorder=False):
+    """(row, column, data, order) of a square matrix from `matrix`: sorted compressed rows, symmetric pattern, full diagonal.
+
+    order is None where the unknowns keep their places; else row k of the result is row order[k] of M.
+    """
+    n = M.shape[0]
+    if not hasattr(M, "tocsr"):
+        if n < _SPARSE_FROM or np.count_nonzero(M) > _DENSITY * n**2:
+            return *_dense_pattern(n), M.reshape(-1), None
+        i, j = np.nonzero(M)
+        x = M[i, j]
+    else:
+        i, j, x = M.row.astype(np.int64), M.col.astype(np.int64), M.data
+    order = None
+    if reorder and n:
+        order = narrow_order(np.concatenate([i, j]), np.concatenate([j, i]), n)
+        place = np.empty(n, np.int64)
+        place[order] = np.arange(n)
+        i, j = place[i], place[j]
+    from scipy.sparse import coo_array
+
+    every, zeros = np.arange(n), np.zeros(x.size + n)  # explicit zeros make the pattern symmetric
+    pattern = (np.concatenate([i, j, every]), np.concatenate([j, i, every]))
+    rows = coo_array((np.concatenate([x, zeros]), pattern), shape=(n, n)).tocsr()
+    rows.sum_duplicates()
+    return rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data, order
+
+
+def bounds(owner, n, lower, upper):
+    """(lower, upper) as vectors: numbers are repeated; infinities allowed, NaN and lower > upper not."""
+    sides = []
+    for field, value in (("lower", lower), ("upper", upper)):
+        try:
+            side = np.array(np.broadcast_to(np.asarray(value, dtype=float), (n,)))
+        except (TypeError, ValueError):
+            raise ValueError(f"{owner}: {field} must be a number or have shape {(n,)}, got {value!r}") from None
+        if np.isnan(side).any():
+            raise ValueError(f"{owner}: {field} must not be NaN, got {side}")
+        sides.append(side)
+    wrong = np.flatnonzero((sides[0] > sides[1]) | (sides[0] == np.inf) | (sides[1] == -np.inf))
+    if wrong.size:
+        i = wrong[0]
+        raise ValueError(
+            f"{owner}: lower must not exceed upper, and both must leave a finite point, got {sides[0][i]} and {sides[1][i]} at {i}"
+        )
+    return sides
+
+
+def squared(owner, M, q, lower, upper):
+    """(M, q, (lower, upper), rows, columns) of an MLCP with more equations than free unknowns or fewer, padded with zeros to square form.
+
+    rows and columns say where the rows of w and the unknowns are.
+    """
+    n_rows, n = M.shape
+    n_free = int(((lower == -np.inf) & (upper == np.inf)).sum())
+    m = n - n_free
+    n_equations = n_rows - m
+    if n_equations < 0 or (lower[:n_free] > -np.inf).any() or (upper[:n_free] < np.inf).any():
+        raise ValueError(
+            f"{owner}: of a matrix that is not square, {M.shape}, the free unknowns must come first, and there must be a row for each of "
+            f"the {m} bounded ones"
+        )
+    padded = max(n_free, n_equations)
+    rows = np.concatenate([np.arange(n_equations), padded + np.arange(m)])
+    columns = np.concatenate([np.arange(n_free), padded + np.arange(m)])
+    square, vector = np.zeros((padded + m,) * 2), np.zeros(padded + m)
+    edges = np.full(padded + m, -np.inf), np.full(padded + m, np.inf)
+    square[np.ix_(rows, columns)] = M.toarray() if hasattr(M, "toarray") else M
+    vector[rows], edges[0][columns], edges[1][columns] = q, lower, upper
+    return square, vector, edges, rows, columns
+
+
+def blocks(rows):
+    """One sparse matrix of a nested list of matrices; None for zero blocks."""
+    from scipy.sparse import block_array, coo_array
+
+    return block_array([[None if b is None else coo_array(b) for b in line] for line in rows], format="coo")
+
+
+def polyhedron(owner, n, G, g, names=("G", "g")):
+    """Checked (G, g) of m inequalities or equations in n unknowns."""
+    g = _checks.array(owner, names[1], g, n_dims=1)
+    return matrix(owner, names[0], G, (g.size, n)), g

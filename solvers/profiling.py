@@ -1,0 +1,134 @@
+"""Methods compared: every method on every problem of a folder or list, as one structured array."""
+
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from nsds import _checks
+from nsds.solvers import forms, table
+from nsds.solvers.signature import solve_repeatedly
+
+PROFILE = np.dtype(
+    [("problem", "U48"), ("method", "U16"), ("n", "<i8"), ("status", "<i8"), ("n_iter", "<i8"), ("residual", "<f8"), ("time", "<f8")]
+)
+
+
+class Problem(NamedTuple):
+    """Box problem ``w = M z + q``, ``lower <= z <= upper``, ``-w ∈ N_[lower,upper](z)`` with a name."""
+
+    name: str
+    M: object
+    q: np.ndarray
+    lower: object = 0.0
+    upper: object = np.inf
+
+
+def read_problem(file):
+    """Problem of an ``.npz`` file.
+
+    Parameters
+    ----------
+    file : str or Path
+        Arrays ``M`` (or ``M_data``, ``M_indices``, ``M_indptr``, ``M_shape``: compressed rows), ``q``, and ``cls``: "lcp"; "mlcp" with
+        ``n`` free unknowns, which come first, as the equations do, and ``m`` others; "relay" with ``lb`` and ``ub``.
+
+    Returns
+    -------
+    Problem
+        Named after the file; an MLCP whose equations are not as many as its free unknowns is padded with zeros to square form.
+
+    Raises
+    ------
+    ValueError
+        Another class, or an array is missing.
+    """
+    with np.load(file, allow_pickle=False) as stored:
+        field = dict(stored)
+    owner, kind = f"read_problem({Path(file).name})", str(field.get("cls"))
+    if kind not in ("lcp", "mlcp", "relay"):
+        raise ValueError(f"{owner}: cls must be 'lcp', 'mlcp' or 'relay', got {kind!r}")
+    wanted = {"q", *{"lcp": (), "mlcp": ("n", "m"), "relay": ("lb", "ub")}[kind]}
+    wanted |= {"M_data", "M_indices", "M_indptr", "M_shape"} if "M_data" in field else {"M"}
+    if wanted - set(field):
+        raise ValueError(f"{owner}: {', '.join(sorted(wanted - set(field)))} missing")
+    M, q = field.get("M"), field["q"]
+    if M is None:
+        from scipy.sparse import csr_array
+
+        M = csr_array((field["M_data"], field["M_indices"], field["M_indptr"]), shape=tuple(field["M_shape"]))
+    lower, upper = (field["lb"], field["ub"]) if kind == "relay" else (0.0, np.inf)
+    if kind == "mlcp":
+        n_free, m = int(field["n"]), int(field["m"])
+        lower, upper = np.r_[np.full(n_free, -np.inf), np.zeros(m)], np.full(n_free + m, np.inf)
+        if M.shape[0] != M.shape[1]:
+            M, q, (lower, upper), _, _ = forms.squared(owner, M, q, lower, upper)
+    return Problem(Path(file).stem, M, q, lower, upper)
+
+
+def profile(problems, methods=None, *, tol=1e-10, max_iter=None, seconds=0.02):
+    """Run methods over problems, each from the guess 0.
+
+    Parameters
+    ----------
+    problems : str, Path or sequence of Problem
+        A folder, searched with its subfolders for ``.npz`` files that `read_problem` reads, or problems.
+    methods : sequence of str, optional
+        Names from `nsds.solvers.methods` or records from `nsds.solvers.solver`; all methods, if not given.
+    tol, max_iter
+        Options of those that are names.
+    seconds : float
+        Time to spend on the repetitions of a problem and a method, of which the fastest counts; 0: no repetition.
+
+    Returns
+    -------
+    numpy.ndarray (problems, methods)
+        Structured: problem, method, n (unknowns), status, n_iter, residual, and time (s) of one solution in compiled code, conversions
+        and allocations not included.
+
+    Raises
+    ------
+    ValueError
+        No problems; a file that cannot be read; an unknown method.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> problem = nsds.solvers.Problem("small", [[2.0, 1.0], [1.0, 2.0]], [-5.0, -6.0])
+    >>> result = nsds.solvers.profile([problem], ["lemke", "pgs"], seconds=0)
+    >>> result.shape, result["method"][0].tolist(), result["status"][0].tolist()
+    ((1, 2), ['lemke', 'pgs'], [0, 0])
+    """
+    if isinstance(problems, (str, Path)):
+        folder, problems = problems, [read_problem(file) for file in sorted(Path(problems).rglob("*.npz"))]
+        if not problems:
+            raise ValueError(f"profile: no .npz files in {folder}")
+    if not len(problems):
+        raise ValueError("profile: expected at least one problem, got none")
+    _checks.number("profile", "seconds", seconds, low=0.0)
+    chosen = [table.solver(m, tol=tol, max_iter=max_iter) if isinstance(m, str) else m for m in methods or table.METHODS]
+    result = np.zeros((len(problems), len(chosen)), PROFILE)
+    for line, problem in zip(result, problems, strict=True):
+        for row, record in zip(line, chosen, strict=True):
+            _measure(row, problem, record, seconds)
+    return result
+
+
+def _measure(row, problem, record, seconds):
+    """Fill one row of a profile."""
+    owner = f"profile({problem.name})"
+    name, method, options = table.chosen(record)
+    q = _checks.array(owner, "q", problem.q, n_dims=1)
+    box, order = forms.box(owner, problem.M, q, *forms.bounds(owner, q.size, problem.lower, problem.upper), method.reorders)
+    z, w, info, scratch = np.zeros(q.size), np.zeros(q.size), np.zeros(3), table.scratch(method, *box[:2])
+    arguments = table.address(method), np.zeros(q.size), *box, options, z, w, info, *scratch
+    solve_repeatedly(0, False, *arguments)  # compiled before the clock starts
+    times, count, end = [], 1, time.perf_counter() + seconds
+    while not times or time.perf_counter() < end:
+        began = time.perf_counter()
+        status = solve_repeatedly(count, False, *arguments)
+        times.append((time.perf_counter() - began) / count)
+        count = max(1, min(100_000, int(0.05 * seconds / times[-1])))
+    for field, value in zip(PROFILE.names, (problem.name, name, q.size, status, info[0], info[1], min(times)), strict=True):
+        row[field] = value
