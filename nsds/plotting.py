@@ -1,9 +1,11 @@
-"""Pictures of trajectories (extra ``plot``): functions that take and return matplotlib axes, and the points they draw."""
+"""Pictures of trajectories and comparisons (extra ``plot``): functions that take and return matplotlib axes, and the points they draw."""
 
 import importlib.util
 import re
 
 import numpy as np
+
+from nsds.status import CONVERGED
 
 _NAME = re.compile(r"(\w+)\.(\w+)(?:\[(\d+)\])?")
 _LABELS = {
@@ -263,4 +265,74 @@ def bifurcation(parameter, points, *, ax=None):
     ax = _axes(ax)
     parameter = np.repeat(np.asarray(parameter, float), [len(p) for p in points])
     ax.plot(parameter, np.concatenate([np.asarray(p, float) for p in points]), ".", markersize=1.5, color="black")
+    return ax
+
+
+def performance_ratios(profile, measure="time"):
+    """How many times more than the best method each method needed, by problem.
+
+    Parameters
+    ----------
+    profile : numpy.ndarray (problems, methods)
+        From `nsds.solvers.profile`.
+    measure : "time", "n_iter" or "residual"
+        Of time and iterations, what is not solved counts as infinite; residuals (accuracy) count from 1e-16 to 1, whatever the status.
+
+    Returns
+    -------
+    numpy.ndarray (problems, methods)
+        NaN for problems that no method solved.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> result = nsds.solvers.profile([nsds.solvers.generate("chain", 20)], ["pgs", "newton_min"], seconds=0)
+    >>> nsds.plotting.performance_ratios(result, "n_iter").min()
+    np.float64(1.0)
+    """
+    if measure not in ("time", "n_iter", "residual"):
+        raise ValueError(f"performance_ratios: measure must be 'time', 'n_iter' or 'residual', got {measure!r}")
+    spent = np.maximum(profile[measure].astype(float), {"time": 0.0, "n_iter": 1.0, "residual": 1e-16}[measure])
+    failed = ~(spent <= 1.0) if measure == "residual" else profile["status"] != CONVERGED
+    spent = np.where(failed, np.inf, spent)
+    best = spent.min(axis=1, keepdims=True)
+    return spent / np.where(best < np.inf, best, np.nan)
+
+
+def performance_profile(profile, measure="time", *, ax=None):
+    """Draw for each method the share of problems that it solves within a factor of the best method (Dolan, Moré 2002).
+
+    Parameters
+    ----------
+    profile : numpy.ndarray (problems, methods)
+        From `nsds.solvers.profile`; problems that no method solved are left out.
+    measure : "time", "n_iter" or "residual"
+        See `performance_ratios`.
+    ax : matplotlib axes, optional
+        New ones by default.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> import nsds
+    >>> problems = [nsds.solvers.generate("positive_definite", 5, seed) for seed in range(4)]
+    >>> result = nsds.solvers.profile(problems, ["lemke", "pgs"], seconds=0)
+    >>> nsds.plotting.performance_profile(result).get_ylabel()
+    'share of problems'
+    """
+    ax = _axes(ax)
+    ratios = performance_ratios(profile, measure)
+    ratios = ratios[~np.isnan(ratios).any(axis=1)]
+    largest = 2 * ratios[ratios < np.inf].max(initial=1.0)
+    for k in range(profile.shape[1]):
+        reached = np.sort(ratios[ratios[:, k] < np.inf, k])
+        x = np.concatenate([[1.0], reached, [largest]])
+        shares = np.concatenate([[0], np.arange(1, reached.size + 1), [reached.size]]) / max(len(ratios), 1)
+        style = ("-", "--", ":", "-.")[k // 10 % 4]
+        ax.step(x, shares, where="post", label=str(profile["method"][0, k]), linestyle=style, linewidth=1.0)
+    ax.set(xscale="log", xlim=(1, largest), ylim=(0, 1.02), xlabel=f"{measure} / that of the best method", ylabel="share of problems")
+    ax.legend(fontsize="small", ncols=2)
     return ax

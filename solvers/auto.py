@@ -18,13 +18,13 @@ from nsds.solvers.signature import clip, conclude, diagonal
 from nsds.status import CONVERGED, INFEASIBLE, MAX_ITER
 
 # Methods in the order of info[2].
-ORDER = ("newton_min", "direct", "proximal", "lemke", "enumerate", "interior_point", "newton_fb", "pgs")
-_NEWTON_MIN, _DIRECT, _PROXIMAL, _LEMKE, _ENUMERATE, _INTERIOR_POINT, _NEWTON_FB, _PGS = range(8)
+ORDER = ("newton_min", "direct", "proximal", "lemke", "enumerate", "interior_point", "newton_fb", "enumerate", "pgs")
+_NEWTON_MIN, _DIRECT, _PROXIMAL, _LEMKE, _TRY_FEW, _INTERIOR_POINT, _NEWTON_FB, _TRY_MANY, _PGS = range(9)
 
 _DENSE_LIMIT = 256  # unknowns up to which dense scratch is kept at hand; more where M itself is dense
 _DENSITY = 0.2
 _BAND_LIMIT = 64  # half width up to which band scratch is kept at hand
-_CHOICES = 1024  # up to which all bases may be tried
+_FEW, _MANY = 1 << 10, 1 << 17  # bases that may all be tried: early, and when all else has failed
 
 # iwork: 0 for a new matrix, else the sign of its diagonal; then the scratch of the methods.
 _POSITIVE, _OTHER = 1, 2
@@ -36,7 +36,6 @@ def work_size(n, row, column):
     banded = dense or band.half_width(n, row, column) <= _BAND_LIMIT
     modules = [proximal, *[direct, interior_point, newton_fb] * banded, *[lemke] * dense]
     sizes = [module.work_size(n, row, column) for module in modules]
-    sizes.append(enumeration.work_size(min(n, _CHOICES.bit_length()), row, column))
     return n + max(s[0] for s in sizes), max(s[1] for s in sizes) + 1
 
 
@@ -46,8 +45,8 @@ def auto(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     is one (direct).
 
     Where that fails, from the point of the box nearest to 0: proximal steps (with a positive diagonal, or where there is no room for a
-    dense method), Lemke, enumeration up to 1024 bases, interior point, Newton-Fischer-Burmeister, each if the scratch has room for it;
-    else projected Gauss–Seidel.
+    dense method), Lemke, enumeration up to 2^10 bases, interior point, Newton-Fischer-Burmeister, enumeration up to 2^17 bases, each if
+    the scratch has room for it; else projected Gauss–Seidel.
     info[2] names the method whose z and status are returned by its place in `ORDER`; iterations of all attempts are counted.
     """
     n = q.size
@@ -90,7 +89,7 @@ def _sign_of_diagonal(row, column, M):
     return sign
 
 
-@inlined
+@kernel
 def _fall_back(positive, row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     """One method after the other, each from the point of the box nearest to 0, so that the answer does not depend on the first guess.
 
@@ -101,6 +100,7 @@ def _fall_back(positive, row, column, M, q, lower, upper, options, z, w, info, w
     half = band.measure(n, row, column)
     dense = n * (n + 1) + 8 * n + 3 <= rest.size
     banded = column.size + band.room(n, newton_fb.wide(n, half)) + 8 * n <= rest.size
+    n_choices = enumeration.count_choices(lower, upper)
     n_iter, least, outcome, winner = info[0], math.inf, MAX_ITER, info[2]
     for method in range(_PROXIMAL, _PGS + 1):
         for i in range(n):
@@ -112,7 +112,7 @@ def _fall_back(positive, row, column, M, q, lower, upper, options, z, w, info, w
             status = proximal.proximal(row, column, M, q, lower, upper, options, z, w, info, rest, iwork)
         elif method == _LEMKE and dense:
             status = lemke.lemke(row, column, M, q, lower, upper, options, z, w, info, rest, iwork)
-        elif method == _ENUMERATE and enumeration.count_choices(lower, upper) <= _CHOICES and dense:
+        elif dense and ((method == _TRY_FEW and n_choices <= _FEW) or (method == _TRY_MANY and _FEW < n_choices <= _MANY)):
             status = enumeration.enumeration(row, column, M, q, lower, upper, options, z, w, info, rest, iwork)
         elif method == _INTERIOR_POINT and banded:
             status = interior_point.interior_point(row, column, M, q, lower, upper, options, z, w, info, rest, iwork)

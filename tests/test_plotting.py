@@ -66,3 +66,31 @@ def test_bifurcation_repeats_the_parameter():
 def test_unknown_names_are_refused_with_what_there_is(trajectory, name):
     with pytest.raises(ValueError, match=r"ball\.q"):
         plotting.time_series(trajectory, name)
+
+
+def profile_of(rows):
+    """A profile (problems, 2 methods) from (status, time, residual) of each."""
+    result = np.zeros((len(rows), 2), nsds.solvers.profiling.PROFILE)
+    for problem, row in zip(result, rows, strict=True):
+        for method, (code, time, residual) in zip(problem, row, strict=True):
+            method["status"], method["time"], method["residual"] = code, time, residual
+    result["method"] = ["a", "b"]
+    return result
+
+
+def test_performance_profile_counts_problems_within_a_factor_of_the_best():
+    """a: 1, 3 times as long as b, failed; b: twice as long as a, 1, 1; a problem that nobody solves is left out."""
+    result = profile_of([[(0, 1.0, 0), (0, 2.0, 0)], [(0, 3.0, 0), (0, 1.0, 0)], [(1, 1.0, 1), (0, 1.0, 0)], [(1, 1, 1), (1, 1, 1)]])
+    np.testing.assert_array_equal(plotting.performance_ratios(result), [[1, 2], [3, 1], [np.inf, 1], [np.nan, np.nan]])
+    a, b = plotting.performance_profile(result).lines
+    assert a.get_label() == "a"
+    np.testing.assert_allclose(a.get_xdata(), [1, 1, 3, 6])
+    np.testing.assert_allclose(a.get_ydata(), [0, 1 / 3, 2 / 3, 2 / 3])
+    np.testing.assert_allclose(b.get_ydata(), [0, 1 / 3, 2 / 3, 1, 1])
+
+
+def test_accuracy_is_compared_from_rounding_on():
+    result = profile_of([[(0, 1, 0.0), (1, 1, 1e-6)], [(0, 1, 1e-17), (0, 1, 1e-12)], [(5, 1, np.nan), (0, 1, 1e-12)]])
+    np.testing.assert_allclose(plotting.performance_ratios(result, "residual"), [[1, 1e10], [1, 1e4], [np.inf, 1]])
+    with pytest.raises(ValueError, match="measure must be"):
+        plotting.performance_profile(result, "memory")
