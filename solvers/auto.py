@@ -8,18 +8,17 @@ from nsds.solvers import (
     direct,
     enumeration,
     gauss_seidel,
-    interior_point,
     lemke,
     newton_fb,
     newton_min,
     proximal,
 )
-from nsds.solvers.signature import clip, conclude, diagonal
+from nsds.solvers.signature import a_row_is_infeasible, clip, conclude, diagonal
 from nsds.status import CONVERGED, INFEASIBLE, MAX_ITER
 
 # Methods in the order of info[2].
-ORDER = ("newton_min", "direct", "proximal", "lemke", "enumerate", "interior_point", "newton_fb", "enumerate", "pgs")
-_NEWTON_MIN, _DIRECT, _PROXIMAL, _LEMKE, _TRY_FEW, _INTERIOR_POINT, _NEWTON_FB, _TRY_MANY, _PGS = range(9)
+ORDER = ("newton_min", "direct", "proximal", "lemke", "enumerate", "newton_fb", "enumerate", "pgs")
+_NEWTON_MIN, _DIRECT, _PROXIMAL, _LEMKE, _TRY_FEW, _NEWTON_FB, _TRY_MANY, _PGS = range(8)
 
 _DENSE_LIMIT = 256  # unknowns up to which dense scratch is kept at hand; more where M itself is dense
 _DENSITY = 0.2
@@ -34,7 +33,7 @@ def work_size(n, row, column):
     """The most that one of the methods for which there is room needs, and the best point so far."""
     dense = n <= _DENSE_LIMIT or column.size >= _DENSITY * n**2
     banded = dense or band.half_width(n, row, column) <= _BAND_LIMIT
-    modules = [proximal, *[direct, interior_point, newton_fb] * banded, *[lemke] * dense]
+    modules = [proximal, *[direct, newton_fb] * banded, *[lemke] * dense]
     sizes = [module.work_size(n, row, column) for module in modules]
     return n + max(s[0] for s in sizes), max(s[1] for s in sizes) + 1
 
@@ -45,8 +44,8 @@ def auto(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     is one (direct).
 
     Where that fails, from the point of the box nearest to 0: proximal steps (with a positive diagonal, or where there is no room for a
-    dense method), Lemke, enumeration up to 2^10 bases, interior point, Newton-Fischer-Burmeister, enumeration up to 2^17 bases, each if
-    the scratch has room for it; else projected Gauss–Seidel.
+    dense method), Lemke, enumeration up to 2^10 bases, Newton-Fischer-Burmeister, enumeration up to 2^17 bases, each if the scratch has
+    room for it; else projected Gauss–Seidel.
     info[2] names the method whose z and status are returned by its place in `ORDER`; iterations of all attempts are counted.
     """
     n = q.size
@@ -114,8 +113,6 @@ def _fall_back(positive, row, column, M, q, lower, upper, options, z, w, info, w
             status = lemke.lemke(row, column, M, q, lower, upper, options, z, w, info, rest, iwork)
         elif dense and ((method == _TRY_FEW and n_choices <= _FEW) or (method == _TRY_MANY and _FEW < n_choices <= _MANY)):
             status = enumeration.enumeration(row, column, M, q, lower, upper, options, z, w, info, rest, iwork)
-        elif method == _INTERIOR_POINT and banded:
-            status = interior_point.interior_point(row, column, M, q, lower, upper, options, z, w, info, rest, iwork)
         elif method == _NEWTON_FB and banded:
             status = newton_fb.newton_fb(row, column, M, q, lower, upper, options, z, w, info, rest, iwork)
         elif method == _PGS and not banded:
@@ -137,4 +134,5 @@ def _fall_back(positive, row, column, M, q, lower, upper, options, z, w, info, w
     if least < math.inf:
         for i in range(n):
             z[i] = best[i]
+    outcome = INFEASIBLE if a_row_is_infeasible(row, column, M, q, lower, upper) else outcome
     return conclude(outcome, int(n_iter), row, column, M, q, lower, upper, options, z, w, info)

@@ -5,7 +5,7 @@ import math
 from nsds._jit import kernel
 from nsds.solvers.lemke import cover, follow_path
 from nsds.solvers.signature import conclude
-from nsds.solvers.tableau import EPS, arrays, exchange, fill, is_basic, is_free, move, pivot_equations, read, work_size
+from nsds.solvers.tableau import EPS, arrays, exchange, fill, is_free, move, pivot_equations, pivot_largest, read, work_size
 from nsds.status import CONVERGED, INFEASIBLE, MAX_ITER, UNSUITED
 
 __all__ = ["cao_ferris", "work_size"]
@@ -27,10 +27,10 @@ def cao_ferris(row, column, M, q, lower, upper, options, z, w, info, work, iwork
         return UNSUITED
     size = fill(row, column, M, q, lower, upper, work, iwork)
     limit = int(options[1]) if options[1] > 0 else 100 + 20 * n
-    _pivot_free(n, work, iwork)
+    pivot_largest(n, True, False, work, iwork)  # x into the rows of slacks G x - g
     status, n_iter = _find_vertex(n, limit, work, iwork)
     if status == CONVERGED:
-        _pivot_multipliers(n, work, iwork)
+        pivot_largest(n, False, True, work, iwork)  # multipliers of the faces at the vertex into the rows of M x + q - G^T lam
         status = pivot_equations(n, work, iwork)
     if status == CONVERGED:
         cover(n, n, work, iwork)
@@ -49,23 +49,6 @@ def _is_variational(row, column, M, lower, upper):
         for k in range(row[i], row[i + 1]):
             fits &= free or lower[column[k]] == -math.inf or M[k] == 0.0
     return fits
-
-
-@kernel
-def _pivot_free(n, work, iwork):
-    """Free x into rows of slacks ``s = G x - g``, which then are 0: largest entries first."""
-    T, x, y, R, C, low, high, basic, nonbasic, place = arrays(n, work, iwork)
-    while True:
-        largest, r, c = EPS, n, n
-        for j in range(n + 1):
-            if n <= nonbasic[j] < 2 * n and is_free(n, nonbasic[j], work, iwork):
-                for i in range(n):
-                    if basic[i] < n and not is_free(n, n + basic[i], work, iwork) and abs(T[i * (n + 1) + j]) > largest:
-                        largest, r, c = abs(T[i * (n + 1) + j]), i, j
-        if r == n:
-            return
-        exchange(n, r, c, work, iwork)
-        move(n, c, -y[c], work, iwork)
 
 
 @kernel
@@ -103,21 +86,3 @@ def _find_vertex(n, limit, work, iwork):
         if nonbasic[c] == 2 * n:
             return CONVERGED, n_iter
     return MAX_ITER, limit
-
-
-@kernel
-def _pivot_multipliers(n, work, iwork):
-    """Multipliers of the slacks that are 0 at the vertex into the rows of ``M x + q - G^T lam = 0``: largest entries first."""
-    T, x, y, R, C, low, high, basic, nonbasic, place = arrays(n, work, iwork)
-    while True:
-        largest, r, c = EPS, n, n
-        for j in range(n + 1):
-            multiplier = n <= nonbasic[j] < 2 * n and not is_free(n, nonbasic[j], work, iwork)
-            if multiplier and not is_basic(n, nonbasic[j] - n, work, iwork):
-                for i in range(n):
-                    if basic[i] < n and is_free(n, n + basic[i], work, iwork) and abs(T[i * (n + 1) + j]) > largest:
-                        largest, r, c = abs(T[i * (n + 1) + j]), i, j
-        if r == n:
-            return
-        exchange(n, r, c, work, iwork)
-        move(n, c, -y[c], work, iwork)

@@ -3,13 +3,12 @@
 import math
 
 from nsds._jit import kernel, view
-from nsds.solvers.signature import clip, conclude, diagonal, multiply
+from nsds.solvers.signature import clip, conclude, diagonal, look, multiply
 from nsds.status import MAX_ITER, RAY, SINGULAR, STALLED
 
 _LIMIT = 100  # times the number of unknowns
 _CHECKED = 20  # iterations between two looks at the merit
 _PATIENCE = 50  # looks without progress before the method has stalled
-_PROGRESS = 0.999
 
 
 def work_size(n, row, column):
@@ -68,8 +67,7 @@ def cpg(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
             status = conclude(MAX_ITER, n_iter, row, column, M, q, lower, upper, options, z, w, info)
             if status != MAX_ITER:
                 return status
-            patience = _PATIENCE if info[1] < _PROGRESS * least else patience - 1
-            least = min(least, info[1])
+            least, patience = look(info[1], least, patience, _PATIENCE)
             if patience == 0:
                 return STALLED
             for i in range(n):

@@ -5,7 +5,7 @@ import math
 from nsds._jit import kernel, view
 from nsds.solvers import lemke as pivoting
 from nsds.solvers.lemke import lemke
-from nsds.solvers.signature import conclude, diagonal
+from nsds.solvers.signature import conclude, diagonal, look
 from nsds.status import CONVERGED, MAX_ITER, SINGULAR, STALLED, UNSUITED
 
 MAX_SWEEPS = 10_000
@@ -15,7 +15,6 @@ _RELAXATION = 1.3  # of psor
 _REGULARISATION = 0.1  # of rpgs, relative to the largest entry of a row
 _CHECKED = 50  # sweeps between two looks at the merit
 _PATIENCE = 20  # looks without progress before a method has stalled
-_PROGRESS = 0.999
 
 
 def work_size(n, row, column):
@@ -82,8 +81,7 @@ def _sweeps(omega, rho, row, column, M, q, lower, upper, options, z, w, info, di
             status = conclude(MAX_ITER, sweep + 1, row, column, M, q, lower, upper, options, z, w, info)
             if status != MAX_ITER:
                 return status
-            patience = _PATIENCE if info[1] < _PROGRESS * least else patience - 1
-            least = min(least, info[1])
+            least, patience = look(info[1], least, patience, _PATIENCE)
             if patience == 0:
                 return STALLED
     return conclude(MAX_ITER, limit, row, column, M, q, lower, upper, options, z, w, info)
@@ -118,8 +116,7 @@ def nsgs(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
         status = conclude(MAX_ITER, sweep + 1, row, column, M, q, lower, upper, options, z, w, info)
         if status != MAX_ITER:
             return status
-        patience = _CHECKED if info[1] < _PROGRESS * least else patience - 1
-        least = min(least, info[1])
+        least, patience = look(info[1], least, patience, _CHECKED)
         if patience == 0:
             return STALLED
     return conclude(MAX_ITER, limit, row, column, M, q, lower, upper, options, z, w, info)

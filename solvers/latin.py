@@ -4,13 +4,12 @@ import math
 
 from nsds._jit import kernel, view
 from nsds.solvers import band
-from nsds.solvers.signature import conclude, diagonal
+from nsds.solvers.signature import conclude, diagonal, look
 from nsds.status import MAX_ITER, SINGULAR, STALLED
 
 _LIMIT = 20_000
 _CHECKED = 20  # iterations between two looks at the merit
 _PATIENCE = 50  # looks without progress before the method has stalled
-_PROGRESS = 0.999
 _RELAXATION = 1.6  # of z between two linear stages
 
 
@@ -61,8 +60,7 @@ def latin(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
             status = conclude(MAX_ITER, n_iter, row, column, M, q, lower, upper, options, z, w, info)
             if status != MAX_ITER:
                 return status
-            patience = _PATIENCE if info[1] < _PROGRESS * least else patience - 1
-            least = min(least, info[1])
+            least, patience = look(info[1], least, patience, _PATIENCE)
             if patience == 0:
                 return STALLED
     return conclude(MAX_ITER, limit, row, column, M, q, lower, upper, options, z, w, info)

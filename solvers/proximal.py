@@ -5,7 +5,7 @@ import math
 from nsds._jit import inlined, kernel, view
 from nsds.solvers import newton_min as elimination
 from nsds.solvers.newton_min import newton_min
-from nsds.solvers.signature import conclude
+from nsds.solvers.signature import clip, conclude, multiply
 from nsds.status import CONVERGED, MAX_ITER, STALLED
 
 MAX_STEPS = 50
@@ -14,37 +14,42 @@ _FALL = 0.7  # the merit falls at least by this factor from step to step
 
 
 def work_size(n, row, column):
-    """The shifted matrix and vector, the shift, options; what Newton-min needs."""
+    """The shifted matrix, the shift; vector, bounds and solution of a step; options; what Newton-min needs."""
     n_work, n_iwork = elimination.work_size(n, row, column)
-    return column.size + 2 * n + 4 + n_work, n_iwork
+    return column.size + 5 * n + 4 + n_work, n_iwork
 
 
 @kernel
 def proximal(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
-    """Box problem ``w = M z + q``: ``z <- solution for M + S and q - S z``, with S diagonal and small.
+    """Box problem ``w = M z + q``: ``z <- z + d``, d the solution for ``M + S``, ``M z + q`` and the bounds minus z; S diagonal, small.
 
     Converges for every positive semidefinite M if there is a solution; from z = 0 to one with nearly the least ``z' S z``.
-    STALLED: the merit no longer falls, or a step failed.
+    STALLED: the merit no longer falls. Rounding in a step is made good by the next.
     Reference: Rockafellar, SIAM Journal on Control and Optimization 14 (1976) 877–898.
     """
     n, nnz = q.size, column.size
-    M_hat, q_hat, S, own = view(work, 0, nnz), view(work, nnz, n), view(work, nnz + n, n), view(work, nnz + 2 * n, 4)
-    rest = view(work, nnz + 2 * n + 4, work.size - nnz - 2 * n - 4)
+    M_hat, S, q_hat, d = view(work, 0, nnz), view(work, nnz, n), view(work, nnz + n, n), view(work, nnz + 2 * n, n)
+    lower_hat, upper_hat, own = view(work, nnz + 3 * n, n), view(work, nnz + 4 * n, n), view(work, nnz + 5 * n, 4)
+    rest = view(work, nnz + 5 * n + 4, work.size - nnz - 5 * n - 4)
     own[0], own[1] = options[0], 0.0
     limit = int(options[1]) if options[1] > 0 else MAX_STEPS
     if iwork[0] == 0:  # else M, M_hat and its factors are those of the last call
         _shift(n, row, column, M, M_hat, S)
+    clip(lower, upper, z)
+    multiply(row, column, M, q, z, w)
     status, n_iter, merit = MAX_ITER, 0, math.inf
     while status == MAX_ITER and n_iter < limit:
         n_iter += 1
         for i in range(n):
-            q_hat[i] = q[i] - S[i] * z[i]
-        status = newton_min(row, column, M_hat, q_hat, lower, upper, own, z, w, info, rest, iwork)
-        status = conclude(MAX_ITER if status == CONVERGED else status, n_iter, row, column, M, q, lower, upper, options, z, w, info)
+            q_hat[i], d[i], lower_hat[i], upper_hat[i] = w[i], 0.0, lower[i] - z[i], upper[i] - z[i]
+        step = newton_min(row, column, M_hat, q_hat, lower_hat, upper_hat, own, d, w, info, rest, iwork)
+        for i in range(n):
+            z[i] = lower[i] if d[i] <= lower_hat[i] else upper[i] if d[i] >= upper_hat[i] else z[i] + d[i]
+        status = conclude(MAX_ITER, n_iter, row, column, M, q, lower, upper, options, z, w, info)
         if status == MAX_ITER and not info[1] < _FALL * merit:
-            status = STALLED
+            status = STALLED if step == CONVERGED else step
         merit = info[1]
-    return conclude(status, n_iter, row, column, M, q, lower, upper, options, z, w, info)
+    return status
 
 
 @inlined

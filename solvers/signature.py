@@ -188,6 +188,12 @@ def proves_infeasible(row, column, M, q, lower, upper, y, g):
     return value < -_PROOF * terms
 
 
+@tiny
+def look(merit, least, patience, full):
+    """(least merit, patience) after a look at an iteration: full patience where the merit fell by a thousandth, else one less."""
+    return min(merit, least), full if merit < 0.999 * least else patience - 1
+
+
 @kernel
 def conclude(status, n_iter, row, column, M, q, lower, upper, options, z, w, info):
     """Status of a method that believes to have finished (CONVERGED) or has given up, checked against the merit function.

@@ -37,7 +37,7 @@ class Method(NamedTuple):
 
 METHODS = {
     "auto": Method(
-        auto.auto, auto.work_size, "nothing; newton_min or direct first, then up to six others; see the result's method", reorders=True
+        auto.auto, auto.work_size, "nothing; newton_min or direct first, then up to five others; see the result's method", reorders=True
     ),
     "direct": Method(direct.direct, direct.work_size, "a guess that says which z are at their bounds; one factorisation", reorders=True),
     "newton_min": Method(

@@ -143,17 +143,7 @@ def pivot_equations(n, work, iwork):
     hold (INFEASIBLE where they do not) and are given up; a left-over free z that moves none but free ones stays 0. SINGULAR: neither.
     """
     T, x, y, R, C, low, high, basic, nonbasic, place = arrays(n, work, iwork)
-    while True:
-        largest, r, c = EPS, n, n
-        for i in range(n):
-            if basic[i] < n and is_free(n, n + basic[i], work, iwork):
-                for j in range(n + 1):
-                    if abs(T[i * (n + 1) + j]) > largest and nonbasic[j] >= n and is_free(n, nonbasic[j], work, iwork):
-                        largest, r, c = abs(T[i * (n + 1) + j]), i, j
-        if r == n:
-            break
-        exchange(n, r, c, work, iwork)
-        move(n, c, -y[c], work, iwork)
+    pivot_largest(n, True, True, work, iwork)
     while _pivot_pair(n, work, iwork):
         pass
     status = CONVERGED
@@ -172,6 +162,28 @@ def pivot_equations(n, work, iwork):
                 rest = max(rest, 0.0 if basic[r] >= n and is_free(n, basic[r], work, iwork) else abs(T[r * (n + 1) + j]))
             status = SINGULAR if rest > EPS else status
     return status
+
+
+@kernel
+def pivot_largest(n, from_free, into_free, work, iwork):
+    """Bring z into rows of w, which become 0, the largest entry first, until none is left.
+
+    z: free ones, or bounded ones whose w is not basic; rows: of equations (``into_free``: their z is free), or of inequalities.
+    """
+    T, x, y, R, C, low, high, basic, nonbasic, place = arrays(n, work, iwork)
+    while True:
+        largest, r, c = EPS, n, n
+        for j in range(n + 1):
+            z = nonbasic[j]
+            if n <= z < 2 * n and is_free(n, z, work, iwork) == from_free and (from_free or not is_basic(n, z - n, work, iwork)):
+                for i in range(n):
+                    entry = abs(T[i * (n + 1) + j])
+                    if entry > largest and basic[i] < n and is_free(n, n + basic[i], work, iwork) == into_free:
+                        largest, r, c = entry, i, j
+        if r == n:
+            return
+        exchange(n, r, c, work, iwork)
+        move(n, c, -y[c], work, iwork)
 
 
 @inlined
