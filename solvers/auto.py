@@ -13,7 +13,7 @@ from nsds.solvers import (
     newton_min,
     proximal,
 )
-from nsds.solvers.signature import a_row_is_infeasible, clip, conclude, diagonal
+from nsds.solvers.signature import a_row_is_infeasible, conclude, diagonal
 from nsds.status import CONVERGED, INFEASIBLE, MAX_ITER
 
 # Methods in the order of info[2].
@@ -96,29 +96,36 @@ def _fall_back(positive, row, column, M, q, lower, upper, options, z, w, info, w
     """
     n = q.size
     best, rest = view(work, 0, n), view(work, n, work.size - n)
-    half = band.measure(n, row, column)
     dense = n * (n + 1) + 8 * n + 3 <= rest.size
-    banded = column.size + band.room(n, newton_fb.wide(n, half)) + 8 * n <= rest.size
+    banded = column.size + band.room(n, newton_fb.wide(n, band.measure(n, row, column))) + 8 * n <= rest.size
     n_choices = enumeration.count_choices(lower, upper)
     n_iter, least, outcome, winner = info[0], math.inf, MAX_ITER, info[2]
     for method in range(_PROXIMAL, _PGS + 1):
+        suits = banded if method == _NEWTON_FB else dense
+        if method == _PROXIMAL:
+            suits = positive or not dense
+        elif method == _TRY_FEW:
+            suits &= n_choices <= _FEW
+        elif method == _TRY_MANY:
+            suits &= _FEW < n_choices <= _MANY
+        elif method == _PGS:
+            suits = not banded
+        if not suits:
+            continue
         for i in range(n):
-            z[i] = 0.0
-        clip(lower, upper, z)
+            z[i] = min(max(0.0, lower[i]), upper[i])
         info[0] = 0.0
         iwork[0] = 0
-        if method == _PROXIMAL and (positive or not dense):
+        if method == _PROXIMAL:
             status = proximal.proximal(row, column, M, q, lower, upper, options, z, w, info, rest, iwork)
-        elif method == _LEMKE and dense:
+        elif method == _LEMKE:
             status = lemke.lemke(row, column, M, q, lower, upper, options, z, w, info, rest, iwork)
-        elif dense and ((method == _TRY_FEW and n_choices <= _FEW) or (method == _TRY_MANY and _FEW < n_choices <= _MANY)):
-            status = enumeration.enumeration(row, column, M, q, lower, upper, options, z, w, info, rest, iwork)
-        elif method == _NEWTON_FB and banded:
+        elif method == _NEWTON_FB:
             status = newton_fb.newton_fb(row, column, M, q, lower, upper, options, z, w, info, rest, iwork)
-        elif method == _PGS and not banded:
+        elif method == _PGS:
             status = gauss_seidel.pgs(row, column, M, q, lower, upper, options, z, w, info, rest, iwork)
         else:
-            continue
+            status = enumeration.enumeration(row, column, M, q, lower, upper, options, z, w, info, rest, iwork)
         n_iter += info[0]
         if status == CONVERGED:
             info[0], info[2] = n_iter, method

@@ -178,13 +178,17 @@ def proves_infeasible(row, column, M, q, lower, upper, y, g):
         for k in range(row[i], row[i + 1]):
             g[column[k]] += M[k] * y[i]
     for j in range(n):
-        size = 0.0
-        for k in range(row[j], row[j + 1]):  # the pattern is symmetric: row j names what column j holds
-            i = column[k]
-            size += abs(y[i] * entry(row, column, M, i, j))
-        if abs(g[j]) > _PROOF * size:
-            value += g[j] * (upper[j] if g[j] > 0.0 else lower[j])
-            terms += abs(g[j] * (upper[j] if g[j] > 0.0 else lower[j]))
+        if g[j] != 0.0:
+            size = 0.0
+            for k in range(row[j], row[j + 1]):  # the pattern is symmetric: row j names what column j holds
+                i = column[k]
+                size += abs(y[i] * entry(row, column, M, i, j))
+            if abs(g[j]) > _PROOF * size:
+                most = g[j] * (upper[j] if g[j] > 0.0 else lower[j])
+                if most == math.inf:
+                    return False
+                value += most
+                terms += abs(most)
     return value < -_PROOF * terms
 
 
