@@ -4,6 +4,8 @@ Entry (i, j) of a matrix of half width b lies at ``A[i * width + j - i + b]`` wi
 b more make room for what row exchanges fill in. A dense matrix is a band of half width n - 1.
 """
 
+import math
+
 import numpy as np
 
 from nsds._jit import kernel
@@ -45,8 +47,8 @@ def fill(b, half, row, column, M, member, place, A):
 
 @kernel
 def factorise(b, half, A, pivots):
-    """``P A = L U`` in place, partial pivoting. False: a column without a pivot."""
-    width = 3 * half + 1
+    """``P A = L U`` in place, partial pivoting. False: a column without a pivot, whose unknown `substitute` makes 0."""
+    width, regular = 3 * half + 1, True
     for k in range(b):
         last, end = min(b, k + half + 1), min(b, k + 2 * half + 1)
         row_k = k * width + half - k
@@ -57,7 +59,9 @@ def factorise(b, half, A, pivots):
                 p, largest = i, entry
         pivots[k] = p
         if not largest > 0.0:
-            return False
+            A[row_k + k] = math.inf
+            regular = False
+            continue
         if p != k:
             row_p = p * width + half - p
             for j in range(k, end):
@@ -69,7 +73,7 @@ def factorise(b, half, A, pivots):
                 A[row_i + k] = factor
                 for j in range(k + 1, end):
                     A[row_i + j] -= factor * A[row_k + j]
-    return True
+    return regular
 
 
 @kernel

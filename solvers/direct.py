@@ -3,10 +3,10 @@
 from nsds._jit import kernel, view
 from nsds.solvers import band
 from nsds.solvers.newton_min import BASIC, LOWER, choose_sides
-from nsds.solvers.signature import clip, conclude
+from nsds.solvers.signature import clip, conclude, multiply
 from nsds.status import CONVERGED, SINGULAR
 
-# iwork: 0 or 1 + the size of the factorised basis; then the vectors side, factored, member, place, pivots.
+# iwork: 0, or 1 + the size of the factorised basis, negative where that is singular; then side, factored, member, place, pivots.
 
 
 def work_size(n, row, column):
@@ -16,10 +16,11 @@ def work_size(n, row, column):
 
 @kernel
 def direct(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
-    """Box problem ``w = M z + q``: ``M_BB z_B = -q_B - M_BN z_N``, B where the guess lies inside its bounds, z_N at the bounds.
+    """Box problem ``w = M z + q``: ``z_B <- z_B - M_BB^-1 w_B``, B where the guess lies inside its bounds, the others being at them.
 
-    Solves any problem whose sides are those of the guess, equations with zeros on the diagonal included. A basis that was factorised in
-    the last call is not factorised again. STALLED: the sides are others. SINGULAR: so is the basis.
+    Solves any problem whose sides are those of the guess, equations with zeros on the diagonal included; a z_i that M_BB leaves open
+    keeps its value. A basis that was factorised in the last call is not factorised again. STALLED: the sides are others. SINGULAR: the
+    basis is singular, and the guess was no help.
     """
     n = q.size
     side, factored, member = view(iwork, 1, n), view(iwork, n + 1, n), view(iwork, 2 * n + 1, n)
@@ -27,10 +28,10 @@ def direct(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     half = band.measure(n, row, column)
     A, x = view(work, n, band.room(n, half)), view(work, 0, n)
     choose_sides(lower, upper, z, side, False)
-    known = iwork[0] > 0
+    known = iwork[0] != 0
     for i in range(n):
-        known &= iwork[0] > 0 and (factored[i] == BASIC) == (side[i] == BASIC)
-    b = iwork[0] - 1
+        known &= iwork[0] != 0 and (factored[i] == BASIC) == (side[i] == BASIC)
+    b = abs(iwork[0]) - 1
     if not known:
         b = 0
         for i in range(n):
@@ -39,20 +40,14 @@ def direct(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
             place[i] = b if side[i] == BASIC else -1
             b += side[i] == BASIC
         band.fill(b, half, row, column, M, member, place, A)
-        if not band.factorise(b, half, A, pivots):
-            iwork[0] = 0
-            clip(lower, upper, z)
-            return conclude(SINGULAR, 1, row, column, M, q, lower, upper, options, z, w, info)
-        iwork[0] = b + 1
+        iwork[0] = b + 1 if band.factorise(b, half, A, pivots) else -b - 1
     for i in range(n):
-        z[i] = 0.0 if side[i] == BASIC else lower[i] if side[i] == LOWER else upper[i]
+        z[i] = z[i] if side[i] == BASIC else lower[i] if side[i] == LOWER else upper[i]
+    multiply(row, column, M, q, z, w)
     for i in range(b):
-        s = -q[member[i]]
-        for k in range(row[member[i]], row[member[i] + 1]):
-            s -= M[k] * z[column[k]]
-        x[i] = s
+        x[i] = w[member[i]]
     band.substitute(b, half, A, pivots, x)
     for i in range(b):
-        z[member[i]] = x[i]
+        z[member[i]] -= x[i]
     clip(lower, upper, z)
-    return conclude(CONVERGED, 1, row, column, M, q, lower, upper, options, z, w, info)
+    return conclude(CONVERGED if iwork[0] > 0 else SINGULAR, 1, row, column, M, q, lower, upper, options, z, w, info)

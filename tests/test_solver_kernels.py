@@ -94,6 +94,19 @@ def test_a_column_without_a_pivot_is_noticed():
     A, pivots = np.zeros(band.room(2, 1)), np.zeros(2, np.int64)
     band.fill(2, 1, row, column, data, np.arange(2), np.arange(2), A)
     assert not band.factorise(2, 1, A, pivots)
+    x = np.array([3.0, 3.0])
+    band.substitute(2, 1, A, pivots, x)
+    assert x.tolist() == [0.0, 3.0]  # the unknown without a pivot is 0, the other solves its equation
+
+
+def test_a_direct_solution_leaves_what_its_basis_leaves_open():
+    """Twice the same equation ``z_1 + z_2 = -2``: one unknown keeps its value; twice the same contact likewise."""
+    s = solvers.solve_mlcp(np.ones((2, 2)), [2.0, 2.0], -np.inf, np.inf, "direct", z0=[-0.25, -0.75])
+    assert sorted(s.z) == [-1.25, -0.75]
+    s = solvers.solve_lcp(np.ones((2, 2)), [-2.0, -2.0], "direct", z0=[0.25, 0.75])
+    assert sorted(s.z) == [0.75, 1.25]
+    s = solvers.solve_mlcp(np.ones((2, 2)), [2.0, 3.0], -np.inf, np.inf, "direct", z0=[-0.25, -0.75], on_failure="return")
+    assert s.status == status.SINGULAR
 
 
 @examples(150)
