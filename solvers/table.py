@@ -1,5 +1,6 @@
 """The table of methods: a new solver is one module and one line here."""
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -160,7 +161,12 @@ def methods(kind="lcp"):
 
 def address(method):
     """Address of a method's compiled code, for kernels that call it."""
-    return np.uintp(getattr(method.kernel, "address", 0) or _jit.address(SOLVER, method.kernel))
+    return _address(method.kernel)
+
+
+@cache
+def _address(compiled):
+    return np.uintp(getattr(compiled, "address", 0) or _jit.address(SOLVER, compiled))
 
 
 def scratch(method, row, column):
