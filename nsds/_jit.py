@@ -119,22 +119,20 @@ class _KernelCompiler(CompilerBase):
 _OPTIONS = {"error_model": "numpy", "_nrt": False}
 
 
-def kernel(function):
+def kernel(function, **options):
     """Compile on first use; cached on disk; runs without the GIL; never raises."""
     with _cached_here():
-        return numba.njit(function, cache=True, nogil=True, pipeline_class=_KernelCompiler, **_OPTIONS)
+        return numba.njit(function, cache=True, nogil=True, pipeline_class=_KernelCompiler, **_OPTIONS, **options)
 
 
 def inlined(function):
     """A kernel that numba pastes into its one caller: pieces of a step, whose many arrays cost more to hand over than to use."""
-    with _cached_here():
-        return numba.njit(function, cache=True, nogil=True, inline="always", pipeline_class=_KernelCompiler, **_OPTIONS)
+    return kernel(function, inline="always")
 
 
 def tiny(function):
     """A kernel for many callers that is compiled once, and copied into each of them when they are optimised."""
-    with _cached_here():
-        return numba.njit(function, cache=True, nogil=True, forceinline=True, pipeline_class=_KernelCompiler, **_OPTIONS)
+    return kernel(function, forceinline=True)
 
 
 def callback(signature, function):

@@ -12,6 +12,7 @@ from nsds.solvers import (
     newton_fb,
     newton_min,
     proximal,
+    tableau,
 )
 from nsds.solvers.signature import a_row_is_infeasible, conclude, diagonal
 from nsds.status import CONVERGED, INFEASIBLE, MAX_ITER
@@ -40,8 +41,7 @@ def work_size(n, row, column):
 
 @kernel
 def auto(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
-    """Box problem ``w = M z + q``: Newton-min where the diagonal is positive, else the sides of the guess, if there
-    is one (direct).
+    """Box problem ``w = M z + q``: Newton-min where the diagonal is positive, else direct, if there is a guess.
 
     Where that fails, from the point of the box nearest to 0: proximal steps (with a positive diagonal, or where there is no room for a
     dense method), Lemke, enumeration up to 2^10 bases, Newton-Fischer-Burmeister, enumeration up to 2^17 bases, each if the scratch has
@@ -58,7 +58,7 @@ def auto(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
         rest[0] = 0
     if iwork[0] == _POSITIVE:
         status = newton_min.newton_min(row, column, M, q, lower, upper, options, z, w, info, work, rest)
-    elif not _is_blank(lower, upper, z) and band.room(n, band.measure(n, row, column)) + n <= work.size:
+    elif not _is_blank(lower, upper, z) and direct.room(n, band.measure(n, row, column)) <= work.size:
         info[2] = _DIRECT
         status = direct.direct(row, column, M, q, lower, upper, options, z, w, info, work, rest)
     else:
@@ -96,8 +96,8 @@ def _fall_back(positive, row, column, M, q, lower, upper, options, z, w, info, w
     """
     n = q.size
     best, rest = view(work, 0, n), view(work, n, work.size - n)
-    dense = n * (n + 1) + 8 * n + 3 <= rest.size
-    banded = column.size + band.room(n, newton_fb.wide(n, band.measure(n, row, column))) + 8 * n <= rest.size
+    dense = tableau.room(n) <= rest.size
+    banded = newton_fb.room(n, column.size, band.measure(n, row, column)) <= rest.size
     n_choices = enumeration.count_choices(lower, upper)
     n_iter, least, outcome, winner = info[0], math.inf, MAX_ITER, info[2]
     for method in range(_PROXIMAL, _PGS + 1):

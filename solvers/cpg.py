@@ -64,12 +64,9 @@ def cpg(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
         else:
             _conjugate(curvature, lower, upper, z, g, D, p, Mp)
         if n_iter % _CHECKED == 0 or along + across <= (options[0]) ** 2:
-            status = conclude(MAX_ITER, n_iter, row, column, M, q, lower, upper, options, z, w, info)
+            status, least, patience = look(n_iter, _PATIENCE, least, patience, row, column, M, q, lower, upper, options, z, w, info)
             if status != MAX_ITER:
                 return status
-            least, patience = look(info[1], least, patience, _PATIENCE)
-            if patience == 0:
-                return STALLED
             for i in range(n):
                 g[i] = w[i]
     return conclude(MAX_ITER, limit, row, column, M, q, lower, upper, options, z, w, info)

@@ -1,6 +1,6 @@
 """The sides of the guess, one factorisation, and the merit's verdict: what a warm start in a time loop needs."""
 
-from nsds._jit import kernel, view
+from nsds._jit import kernel, tiny, view
 from nsds.solvers import band
 from nsds.solvers.newton_min import BASIC, LOWER, choose_sides
 from nsds.solvers.signature import clip, conclude, multiply
@@ -11,7 +11,13 @@ from nsds.status import CONVERGED, SINGULAR
 
 def work_size(n, row, column):
     """The band of the basic part and a right-hand side."""
-    return band.room(n, band.half_width(n, row, column)) + n, 5 * n + 1
+    return room(n, band.half_width(n, row, column)), 5 * n + 1
+
+
+@kernel
+def room(n, half):
+    """Floats of the scratch."""
+    return band.room(n, half) + n
 
 
 @kernel
@@ -30,24 +36,37 @@ def direct(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     choose_sides(lower, upper, z, side, False)
     known = iwork[0] != 0
     for i in range(n):
-        known &= iwork[0] != 0 and (factored[i] == BASIC) == (side[i] == BASIC)
-    b = abs(iwork[0]) - 1
+        known &= (factored[i] == BASIC) == (side[i] == BASIC)
     if not known:
-        b = 0
+        b, regular = factorise_basis(n, half, row, column, M, side, member, place, A, pivots)
+        iwork[0] = b + 1 if regular else -b - 1
         for i in range(n):
             factored[i] = side[i]
-            member[b] = i
-            place[i] = b if side[i] == BASIC else -1
-            b += side[i] == BASIC
-        band.fill(b, half, row, column, M, member, place, A)
-        iwork[0] = b + 1 if band.factorise(b, half, A, pivots) else -b - 1
     for i in range(n):
         z[i] = z[i] if side[i] == BASIC else lower[i] if side[i] == LOWER else upper[i]
+    settle(abs(iwork[0]) - 1, half, row, column, M, q, z, A, pivots, member, x, w)
+    clip(lower, upper, z)
+    return conclude(CONVERGED if iwork[0] > 0 else SINGULAR, 1, row, column, M, q, lower, upper, options, z, w, info)
+
+
+@kernel
+def factorise_basis(n, half, row, column, M, side, member, place, A, pivots):
+    """Factors of M_BB; returns the size of the basis, and False where it is singular."""
+    b = 0
+    for i in range(n):
+        member[b] = i
+        place[i] = b if side[i] == BASIC else -1
+        b += side[i] == BASIC
+    band.fill(b, half, row, column, M, member, place, A)
+    return b, band.factorise(b, half, A, pivots)
+
+
+@tiny
+def settle(b, half, row, column, M, q, z, A, pivots, member, x, w):
+    """``z_B <- z_B - M_BB^-1 w_B``: basic z from ``w_B = 0``. Work: x, w."""
     multiply(row, column, M, q, z, w)
     for i in range(b):
         x[i] = w[member[i]]
     band.substitute(b, half, A, pivots, x)
     for i in range(b):
         z[member[i]] -= x[i]
-    clip(lower, upper, z)
-    return conclude(CONVERGED if iwork[0] > 0 else SINGULAR, 1, row, column, M, q, lower, upper, options, z, w, info)

@@ -72,14 +72,11 @@ def _solve_basis(choice, row, column, M, q, lower, upper, z, work, iwork):
     b = 0
     for i in range(n):
         n_sides = _count_sides(lower[i], upper[i])
+        digit, choice = choice % n_sides, choice // n_sides
         if n_sides == 1:
             side[i] = LOWER if lower[i] == upper[i] else BASIC
-        elif n_sides == 2:  # a division costs more than the rest
-            side[i] = BASIC if choice & 1 else LOWER if lower[i] > -math.inf else UPPER
-            choice >>= 1
         else:
-            digit, choice = choice % 3, choice // 3
-            side[i] = BASIC if digit == 1 else LOWER if digit == 0 else UPPER
+            side[i] = BASIC if digit == 1 else LOWER if digit == 0 and lower[i] > -math.inf else UPPER
         z[i] = 0.0 if side[i] == BASIC else lower[i] if side[i] == LOWER else upper[i]
         member[b] = i
         order[b] = b

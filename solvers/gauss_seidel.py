@@ -5,7 +5,7 @@ import math
 from nsds._jit import kernel, view
 from nsds.solvers import lemke as pivoting
 from nsds.solvers.lemke import lemke
-from nsds.solvers.signature import conclude, diagonal, look
+from nsds.solvers.signature import conclude, diagonal, largest_in_row, look
 from nsds.status import CONVERGED, MAX_ITER, SINGULAR, STALLED, UNSUITED
 
 MAX_SWEEPS = 10_000
@@ -14,7 +14,7 @@ LARGEST_BLOCK = 32
 _RELAXATION = 1.3  # of psor
 _REGULARISATION = 0.1  # of rpgs, relative to the largest entry of a row
 _CHECKED = 50  # sweeps between two looks at the merit
-_PATIENCE = 20  # looks without progress before a method has stalled
+_PATIENCE, _BLOCK_PATIENCE = 20, 50  # looks without progress before sweeps, and sweeps of blocks, have stalled
 
 
 def work_size(n, row, column):
@@ -57,10 +57,7 @@ def _sweeps(omega, rho, row, column, M, q, lower, upper, options, z, w, info, di
     n = q.size
     scale = 0.0
     for i in range(n):
-        largest = 0.0
-        for k in range(row[i], row[i + 1]):
-            largest = max(largest, abs(M[k]))
-        divisor[i] = diagonal(row, column, M, i) + rho * largest
+        divisor[i] = diagonal(row, column, M, i) + rho * largest_in_row(row, M, i)
         if not divisor[i] > 0.0:
             return conclude(SINGULAR, 0, row, column, M, q, lower, upper, options, z, w, info)
         z[i] = min(max(z[i], lower[i]), upper[i])
@@ -78,12 +75,9 @@ def _sweeps(omega, rho, row, column, M, q, lower, upper, options, z, w, info, di
             change += ((z_new - z[i]) * divisor[i]) ** 2
             z[i] = z_new
         if math.sqrt(change) <= small or sweep % _CHECKED == _CHECKED - 1:  # a small change only suggests convergence
-            status = conclude(MAX_ITER, sweep + 1, row, column, M, q, lower, upper, options, z, w, info)
+            status, least, patience = look(sweep + 1, _PATIENCE, least, patience, row, column, M, q, lower, upper, options, z, w, info)
             if status != MAX_ITER:
                 return status
-            least, patience = look(info[1], least, patience, _PATIENCE)
-            if patience == 0:
-                return STALLED
     return conclude(MAX_ITER, limit, row, column, M, q, lower, upper, options, z, w, info)
 
 
@@ -91,7 +85,7 @@ def nsgs_work_size(n, row, column):
     """The matrix, vectors and scratch of one block."""
     b = min(n, LARGEST_BLOCK)
     n_work, n_iwork = pivoting.work_size(b, row, column)
-    return b * b + b + 6 + n_work, b + 1 + b * b + n_iwork
+    return b * b + b + 7 + n_work, b + 1 + b * b + n_iwork
 
 
 @kernel
@@ -113,12 +107,9 @@ def nsgs(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
             b = min(size, n - first)
             if not _solve_block(first, b, row, column, M, q, lower, upper, z, w, work, iwork):
                 return conclude(SINGULAR, sweep, row, column, M, q, lower, upper, options, z, w, info)
-        status = conclude(MAX_ITER, sweep + 1, row, column, M, q, lower, upper, options, z, w, info)
+        status, least, patience = look(sweep + 1, _BLOCK_PATIENCE, least, patience, row, column, M, q, lower, upper, options, z, w, info)
         if status != MAX_ITER:
             return status
-        least, patience = look(info[1], least, patience, _CHECKED)
-        if patience == 0:
-            return STALLED
     return conclude(MAX_ITER, limit, row, column, M, q, lower, upper, options, z, w, info)
 
 
@@ -126,8 +117,8 @@ def nsgs(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
 def _solve_block(first, b, row, column, M, q, lower, upper, z, w, work, iwork):
     """``M_BB z_B + q_B + M_BN z_N`` within the bounds of B, for B = first..first + b - 1. False: no solution found."""
     M_b, q_b = view(work, 0, b * b), view(work, b * b, b)
-    options, info = view(work, b * b + b, 4), view(work, b * b + b + 4, 2)
-    rest = view(work, b * b + b + 6, work.size - b * b - b - 6)
+    options, info = view(work, b * b + b, 4), view(work, b * b + b + 4, 3)
+    rest = view(work, b * b + b + 7, work.size - b * b - b - 7)
     row_b, column_b = view(iwork, 0, b + 1), view(iwork, b + 1, b * b)
     for i in range(b):
         row_b[i] = i * b

@@ -4,7 +4,7 @@ import math
 
 from nsds._jit import inlined, kernel, tiny, view
 from nsds.solvers import band
-from nsds.solvers.signature import a_row_is_infeasible, conclude
+from nsds.solvers.signature import a_row_is_infeasible, conclude, largest_in_row
 from nsds.status import INFEASIBLE, MAX_ITER, SINGULAR, STALLED
 
 _LIMIT = 100
@@ -71,9 +71,7 @@ def _newton_matrix(shift, half, row, column, M, lower, upper, z, a, b, every, A)
     for i in range(z.size):
         D = _HELD if lower[i] == upper[i] else a[i] / (z[i] - lower[i]) + b[i] / (upper[i] - z[i])
         if lower[i] == -math.inf and upper[i] == math.inf:
-            largest = 0.0
-            for k in range(row[i], row[i + 1]):
-                largest = max(largest, abs(M[k]))
+            largest = largest_in_row(row, M, i)
             D = shift * (largest if largest > 0.0 else 1.0)
         A[i * (3 * half + 1) + half] += D
 
@@ -86,9 +84,7 @@ def _start(row, column, M, q, lower, upper, z, a, b, every):
         size = max(size, abs(q[i]))
     size = size if size > 0.0 else 1.0
     for i in range(q.size):
-        every[i], largest = i, 0.0
-        for k in range(row[i], row[i + 1]):
-            largest = max(largest, abs(M[k]))
+        every[i], largest = i, largest_in_row(row, M, i)
         distance = size / largest if largest > 0.0 else 1.0
         has_lower, has_upper = lower[i] > -math.inf, upper[i] < math.inf
         if has_lower and has_upper:

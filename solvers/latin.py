@@ -4,8 +4,8 @@ import math
 
 from nsds._jit import kernel, view
 from nsds.solvers import band
-from nsds.solvers.signature import conclude, diagonal, look
-from nsds.status import MAX_ITER, SINGULAR, STALLED
+from nsds.solvers.signature import conclude, diagonal, largest_in_row, look
+from nsds.status import MAX_ITER, SINGULAR
 
 _LIMIT = 20_000
 _CHECKED = 20  # iterations between two looks at the merit
@@ -33,10 +33,7 @@ def latin(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     every, pivots = view(iwork, 0, n), view(iwork, n, n)
     weight = options[2] if options[2] > 0.0 else 1.0
     for i in range(n):
-        every[i], largest = i, 0.0
-        for k in range(row[i], row[i + 1]):
-            largest = max(largest, abs(M[k]))
-        d = abs(diagonal(row, column, M, i))
+        every[i], largest, d = i, largest_in_row(row, M, i), abs(diagonal(row, column, M, i))
         K[i] = weight * (d if d > 0.0 else largest if largest > 0.0 else 1.0)
     band.fill(n, half, row, column, M, every, every, A)
     for i in range(n):
@@ -57,10 +54,7 @@ def latin(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
             change = max(change, K[i] * abs(b[i] - z[i]))
             a[i] += _RELAXATION * (b[i] - z[i])
         if n_iter % _CHECKED == 0 or change <= options[0]:
-            status = conclude(MAX_ITER, n_iter, row, column, M, q, lower, upper, options, z, w, info)
+            status, least, patience = look(n_iter, _PATIENCE, least, patience, row, column, M, q, lower, upper, options, z, w, info)
             if status != MAX_ITER:
                 return status
-            least, patience = look(info[1], least, patience, _PATIENCE)
-            if patience == 0:
-                return STALLED
     return conclude(MAX_ITER, limit, row, column, M, q, lower, upper, options, z, w, info)

@@ -4,7 +4,7 @@ import math
 
 from nsds._jit import inlined, kernel, view
 from nsds.solvers import band
-from nsds.solvers.signature import clip, conclude, multiply
+from nsds.solvers.signature import clip, conclude, largest_in_row, multiply
 from nsds.status import MAX_ITER, NON_FINITE, STALLED
 
 _LIMIT = 200
@@ -16,7 +16,13 @@ _PROGRESS = 1e-12
 
 def work_size(n, row, column):
     """The Jacobian by rows, the band of ``J^T J``; Phi, its two weights, direction, trial point and its w, scales."""
-    return column.size + band.room(n, wide(n, band.half_width(n, row, column))) + 8 * n, 2 * n
+    return room(n, column.size, band.half_width(n, row, column)), 2 * n
+
+
+@kernel
+def room(n, nnz, half):
+    """Floats of the scratch."""
+    return nnz + band.room(n, wide(n, half)) + 8 * n
 
 
 @kernel
@@ -36,9 +42,7 @@ def newton_fb(row, column, M, q, lower, upper, options, z, w, info, work, iwork)
     every, pivots = view(iwork, 0, n), view(iwork, n, n)
     half = band.measure(n, row, column)
     for i in range(n):
-        every[i], scale[i] = i, 0.0
-        for k in range(row[i], row[i + 1]):
-            scale[i] = max(scale[i], abs(M[k]))
+        every[i], scale[i] = i, largest_in_row(row, M, i)
         scale[i] = scale[i] if scale[i] > 0.0 else 1.0
     clip(lower, upper, z)
     value = _equations(row, column, M, q, lower, upper, scale, z, w, Phi, along, across)

@@ -98,13 +98,13 @@ def _wrong_signs(n, row, column, M, q, lower, upper, z, side):
         if old == BASIC:
             if z[i] < lower[i] or z[i] > upper[i]:
                 beyond = max(lower[i] - z[i], z[i] - upper[i]) * diagonal(row, column, M, i)
-                if beyond > _rounding(i, row, column, M, q, z):
+                if beyond > rounding(i, row, column, M, q, z):
                     new = LOWER if z[i] < lower[i] else UPPER
         elif lower[i] < upper[i]:
             w_i = q[i]
             for k in range(row[i], row[i + 1]):
                 w_i += M[k] * z[column[k]]
-            if (w_i < 0.0 if old == LOWER else w_i > 0.0) and abs(w_i) > _rounding(i, row, column, M, q, z):
+            if (w_i < 0.0 if old == LOWER else w_i > 0.0) and abs(w_i) > rounding(i, row, column, M, q, z):
                 new = BASIC
         if new != old:
             side[i] = -1 - old - 3 * new
@@ -114,7 +114,7 @@ def _wrong_signs(n, row, column, M, q, lower, upper, z, side):
 
 
 @kernel
-def _rounding(i, row, column, M, q, z):
+def rounding(i, row, column, M, q, z):
     """Up to which ``w_i`` may be rounding."""
     terms = abs(q[i])
     for k in range(row[i], row[i + 1]):

@@ -117,18 +117,29 @@ def profile(problems, methods=None, *, tol=1e-10, max_iter=None, seconds=0.02):
 
 def _measure(row, problem, record, seconds):
     """Fill one row of a profile."""
+    name, arguments = prepared(problem, record, np.zeros(np.size(problem.q)))
+    solve_repeatedly(0, False, *arguments)  # compiled before the clock starts
+    status, least = fastest(seconds, False, arguments)
+    info = arguments[-3]
+    for field, value in zip(PROFILE.names, (problem.name, name, np.size(problem.q), status, info[0], info[1], least), strict=True):
+        row[field] = value
+
+
+def prepared(problem, record, z0):
+    """(name of the method, arguments of `solve_repeatedly` from solver on) for a problem, a choice of solver and a guess."""
     owner = f"profile({problem.name})"
     name, method, options = table.chosen(record)
     q = _checks.array(owner, "q", problem.q, n_dims=1)
-    box, order = forms.box(owner, problem.M, q, *forms.bounds(owner, q.size, problem.lower, problem.upper), method.reorders)
-    z, w, info, scratch = np.zeros(q.size), np.zeros(q.size), np.zeros(3), table.scratch(method, *box[:2])
-    arguments = table.address(method), np.zeros(q.size), *box, options, z, w, info, *scratch
-    solve_repeatedly(0, False, *arguments)  # compiled before the clock starts
+    lower, upper = forms.bounds(owner, q.size, problem.lower, problem.upper)
+    return name, table.prepared(owner, method, options, problem.M, q, lower, upper, z0)[1]
+
+
+def fastest(seconds, keep, arguments):
+    """(status, seconds of one solution), the least of as many repetitions as fit; at least one."""
     times, count, end = [], 1, time.perf_counter() + seconds
     while not times or time.perf_counter() < end:
         began = time.perf_counter()
-        status = solve_repeatedly(count, False, *arguments)
+        status = solve_repeatedly(count, keep, *arguments)
         times.append((time.perf_counter() - began) / count)
         count = max(1, min(100_000, int(0.05 * seconds / times[-1])))
-    for field, value in zip(PROFILE.names, (problem.name, name, q.size, status, info[0], info[1], min(times)), strict=True):
-        row[field] = value
+    return status, min(times)

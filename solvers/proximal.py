@@ -5,7 +5,7 @@ import math
 from nsds._jit import inlined, kernel, view
 from nsds.solvers import newton_min as elimination
 from nsds.solvers.newton_min import newton_min
-from nsds.solvers.signature import clip, conclude, multiply
+from nsds.solvers.signature import clip, conclude, largest_in_row, multiply
 from nsds.status import CONVERGED, MAX_ITER, STALLED
 
 MAX_STEPS = 50
@@ -56,10 +56,9 @@ def proximal(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
 def _shift(n, row, column, M, M_hat, S):
     """``M_hat = M + S``, S_i a small multiple of M_ii, or of the largest entry of the row where that is zero."""
     for i in range(n):
-        place, largest = row[i], 0.0
+        place, largest = row[i], largest_in_row(row, M, i)
         for k in range(row[i], row[i + 1]):
             M_hat[k] = M[k]
-            largest = max(largest, abs(M[k]))
             place = k if column[k] == i else place
         S[i] = _SHIFT * (abs(M[place]) if M[place] != 0.0 else largest if largest > 0.0 else 1.0)
         M_hat[place] += S[i]

@@ -4,12 +4,12 @@ import math
 
 from nsds._jit import kernel, view
 from nsds.solvers import band
-from nsds.solvers.newton_min import BASIC, LOWER, UPPER
+from nsds.solvers.direct import factorise_basis, settle
+from nsds.solvers.newton_min import BASIC, LOWER, UPPER, rounding
 from nsds.solvers.signature import clip, conclude, diagonal, entry, multiply, proves_infeasible
 from nsds.status import CONVERGED, INFEASIBLE, MAX_ITER, RAY, SINGULAR
 
 _FLAT = 1e-12  # smaller curvatures, relative to the diagonal, are none
-_ROUNDING = 1e-14
 
 
 def work_size(n, row, column):
@@ -35,10 +35,10 @@ def qp(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
         has_lower, has_upper = lower[i] > -math.inf, upper[i] < math.inf
         side[i] = LOWER if has_lower else UPPER if has_upper else BASIC
         z[i] = lower[i] if has_lower else upper[i] if has_upper else 0.0
-    b = _factorise(n, half, row, column, M, side, member, place, A, pivots)
-    if b <= n:
-        _settle(b, half, row, column, M, q, z, A, pivots, member, x, w)
-    status, n_iter, moving = MAX_ITER if b <= n else SINGULAR, 0, n
+    b, regular = factorise_basis(n, half, row, column, M, side, member, place, A, pivots)
+    if regular:
+        settle(b, half, row, column, M, q, z, A, pivots, member, x, w)
+    status, n_iter, moving = MAX_ITER if regular else SINGULAR, 0, n
     while status == MAX_ITER and n_iter < limit:
         n_iter += 1
         multiply(row, column, M, q, z, w)
@@ -61,36 +61,13 @@ def qp(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
             side[blocking] = LOWER if d[blocking] < 0.0 else UPPER
             z[blocking] = lower[blocking] if d[blocking] < 0.0 else upper[blocking]
         moving = n if changed == moving else moving
-        b = _factorise(n, half, row, column, M, side, member, place, A, pivots)
-        if b > n:
+        b, regular = factorise_basis(n, half, row, column, M, side, member, place, A, pivots)
+        if not regular:
             status = SINGULAR
-        elif moving == n:
-            _settle(b, half, row, column, M, q, z, A, pivots, member, x, w)
+        elif moving == n:  # anew, so that rounding does not add up
+            settle(b, half, row, column, M, q, z, A, pivots, member, x, w)
     clip(lower, upper, z)
     return conclude(status, n_iter, row, column, M, q, lower, upper, options, z, w, info)
-
-
-@kernel
-def _factorise(n, half, row, column, M, side, member, place, A, pivots):
-    """Factors of M_BB; returns the size of the basis, n + 1 where it is singular."""
-    b = 0
-    for i in range(n):
-        member[b] = i
-        place[i] = b if side[i] == BASIC else -1
-        b += side[i] == BASIC
-    band.fill(b, half, row, column, M, member, place, A)
-    return b if band.factorise(b, half, A, pivots) else n + 1
-
-
-@kernel
-def _settle(b, half, row, column, M, q, z, A, pivots, member, x, w):
-    """Basic z anew from ``w_B = 0``, so that rounding does not add up."""
-    multiply(row, column, M, q, z, w)
-    for i in range(b):
-        x[i] = w[member[i]]
-    band.substitute(b, half, A, pivots, x)
-    for i in range(b):
-        z[member[i]] -= x[i]
 
 
 @kernel
@@ -101,11 +78,8 @@ def _steepest(row, column, M, q, lower, upper, side, z, w):
     for i in range(n):
         if side[i] == BASIC or lower[i] == upper[i] or not (w[i] < 0.0 if side[i] == LOWER else w[i] > 0.0):
             continue
-        terms = abs(q[i])
-        for k in range(row[i], row[i + 1]):
-            terms += abs(M[k] * z[column[k]])
         slope = abs(w[i]) / math.sqrt(max(abs(diagonal(row, column, M, i)), 1e-300))
-        if abs(w[i]) > _ROUNDING * terms and slope > steepest:
+        if abs(w[i]) > rounding(i, row, column, M, q, z) and slope > steepest:
             chosen, steepest = i, slope
     return chosen
 

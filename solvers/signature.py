@@ -24,7 +24,7 @@ import math
 from numba import float64, int64
 
 from nsds._jit import caller, inlined, kernel, tiny
-from nsds.status import CONVERGED, NON_FINITE, STALLED
+from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, STALLED
 
 _PROOF = 1e-10  # of a sum's terms: what is smaller is rounding
 _ROUNDING = 2.0**-52
@@ -136,6 +136,15 @@ def diagonal(row, column, M, i):
 
 
 @tiny
+def largest_in_row(row, M, i):
+    """``max_j |M_ij|``."""
+    largest = 0.0
+    for k in range(row[i], row[i + 1]):
+        largest = max(largest, abs(M[k]))
+    return largest
+
+
+@tiny
 def clip(lower, upper, z):
     """``z <- P_[lower,upper](z)``."""
     for i in range(z.size):
@@ -192,12 +201,6 @@ def proves_infeasible(row, column, M, q, lower, upper, y, g):
     return value < -_PROOF * terms
 
 
-@tiny
-def look(merit, least, patience, full):
-    """(least merit, patience) after a look at an iteration: full patience where the merit fell by a thousandth, else one less."""
-    return min(merit, least), full if merit < 0.999 * least else patience - 1
-
-
 @kernel
 def conclude(status, n_iter, row, column, M, q, lower, upper, options, z, w, info):
     """Status of a method that believes to have finished (CONVERGED) or has given up, checked against the merit function.
@@ -216,3 +219,16 @@ def conclude(status, n_iter, row, column, M, q, lower, upper, options, z, w, inf
     if merit <= options[0]:
         return CONVERGED
     return STALLED if status == CONVERGED else status
+
+
+@tiny
+def look(n_iter, full, least, patience, row, column, M, q, lower, upper, options, z, w, info):
+    """(status, least merit, patience) of an iteration that goes on while the status is MAX_ITER.
+
+    Patience is full where the merit fell by a thousandth, else one less; with none left the iteration has STALLED.
+    """
+    status = conclude(MAX_ITER, n_iter, row, column, M, q, lower, upper, options, z, w, info)
+    patience = full if info[1] < 0.999 * least else patience - 1
+    if status == MAX_ITER and patience == 0:
+        status = STALLED
+    return status, min(info[1], least), patience

@@ -228,7 +228,14 @@ def solve_avi(M, q, G, g, method="auto", tol=1e-10, max_iter=None, z0=None, on_f
     M = forms.matrix(owner, "M", M, (q.size, q.size))
     G, g = forms.polyhedron(owner, q.size, G, g)
     edges = np.concatenate([np.full(q.size, -np.inf), np.zeros(g.size)]), np.full(q.size + g.size, np.inf)
-    return _constrained(owner, M, q, [(G, g)], edges, method, tol, max_iter, z0, on_failure, options)
+    whole, vector, guess = _bordered(owner, M, q, [(G, g)], z0)
+    s = None
+    if method == "auto":
+        s = _box(owner, whole, vector, *edges, "cao_ferris", tol, max_iter, guess, "return", options)._replace(method="auto: cao_ferris")
+    if s is None or s.status not in (CONVERGED, INFEASIBLE):
+        s = _box(owner, whole, vector, *edges, method, tol, max_iter, guess, "return", options)
+    z, multipliers = np.split(s.z, [q.size])
+    return _judged(ConstrainedSolution(z, M @ z + q, *s[2:], multipliers), on_failure)
 
 
 def solve_qp(
@@ -280,7 +287,10 @@ def solve_qp(
             parts.append(forms.polyhedron(owner, c.size, matrix, vector, names))
             edges.append((np.full(parts[-1][1].size, low), np.full(parts[-1][1].size, np.inf)))
     edges = [np.concatenate(side) for side in zip(*edges, strict=True)]
-    return _constrained(owner, P, c, parts, edges, method, tol, max_iter, z0, on_failure, options)
+    whole, vector, guess = _bordered(owner, P, c, parts, z0)
+    s = _box(owner, whole, vector, *edges, method, tol, max_iter, guess, "return", options)
+    z, multipliers = np.split(s.z, [c.size])
+    return _judged(ConstrainedSolution(z, s.w[: c.size], *s[2:], multipliers), on_failure)
 
 
 def _check_convex(owner, P):
@@ -296,22 +306,12 @@ def _check_convex(owner, P):
             raise ValueError(f"{owner}: P must be positive semidefinite, its least eigenvalue is {least}")
 
 
-def _constrained(owner, M, q, parts, edges, method, tol, max_iter, z0, on_failure, options):
-    """``M z + q - sum G^T lambda`` and ``G z - g`` as one box problem of z and the lambda of all parts."""
-    n = q.size
+def _bordered(owner, M, q, parts, z0):
+    """Matrix, vector and guess of ``M z + q - sum G^T lambda`` and ``G z - g``, one box problem of z and the lambda of all parts."""
     rows = [[M, *[-G.T for G, _ in parts]], *[[G, *[None] * len(parts)] for G, _ in parts]]
     whole, vector = (forms.blocks(rows) if parts else M), np.concatenate([q, *[-g for _, g in parts]])
-    guess = None
-    if z0 is not None:
-        guess = np.concatenate([_checks.array(owner, "z0", z0, shape=(n,)), np.zeros(vector.size - n)])
-    s = None
-    if owner == "solve_avi" and method == "auto":
-        s = _box(owner, whole, vector, *edges, "cao_ferris", tol, max_iter, guess, "return", options)
-        s = s._replace(method="auto: cao_ferris")
-    if s is None or s.status not in (CONVERGED, INFEASIBLE):
-        s = _box(owner, whole, vector, *edges, method, tol, max_iter, guess, "return", options)
-    w = M @ s.z[:n] + q if owner == "solve_avi" else s.w[:n]
-    return _judged(ConstrainedSolution(s.z[:n], w, *s[2:], s.z[n:]), on_failure)
+    z0 = np.zeros(q.size) if z0 is None else _checks.array(owner, "z0", z0, shape=q.shape)
+    return whole, vector, np.concatenate([z0, np.zeros(vector.size - q.size)])
 
 
 def _box(owner, M, q, lower, upper, method, tol, max_iter, z0, on_failure, options):
@@ -320,9 +320,9 @@ def _box(owner, M, q, lower, upper, method, tol, max_iter, z0, on_failure, optio
     block = M.blocksize[0] if getattr(M, "format", "") == "bsr" and method == "nsgs" else None
     name, solver, kernel_options = table.chosen(table.solver(method, tol=tol, max_iter=max_iter, **{"block": block, **options}))
     z0 = np.zeros(n) if z0 is None else _checks.array(owner, "z0", z0, shape=(n,))
-    problem, order = forms.box(owner, M, q, lower, upper, solver.reorders)
-    z, w, info, work, iwork = np.zeros(n), np.zeros(n), np.zeros(3), *table.scratch(solver, *problem[:2])
-    status = solve_repeatedly(1, False, table.address(solver), z0[order], *problem, kernel_options, z, w, info, work, iwork)
+    order, arguments = table.prepared(owner, solver, kernel_options, M, q, lower, upper, z0)
+    status = solve_repeatedly(1, False, *arguments)
+    z, w, info = arguments[-5:-2]
     z[order], w[order] = z.copy(), w.copy()
     if name == "auto":
         name = f"auto: {auto.ORDER[int(info[2])]}"

@@ -13,6 +13,7 @@ from nsds.solvers import (
     cpg,
     direct,
     enumeration,
+    forms,
     gauss_seidel,
     interior_point,
     latin,
@@ -167,6 +168,13 @@ def address(method):
 @cache
 def _address(compiled):
     return np.uintp(getattr(compiled, "address", 0) or _jit.address(SOLVER, compiled))
+
+
+def prepared(owner, method, options, M, q, lower, upper, z0):
+    """(order, arguments of `nsds.solvers.signature.solve_repeatedly` from solver on) of a problem with checked vectors."""
+    problem, order = forms.box(owner, M, q, lower, upper, method.reorders)
+    z, w, info = np.zeros(q.size), np.zeros(q.size), np.zeros(3)
+    return order, (address(method), z0[order], *problem, options, z, w, info, *scratch(method, *problem[:2]))
 
 
 def scratch(method, row, column):

@@ -21,7 +21,13 @@ _LEAST, _MOST = 0.03, 30.0  # what counts as about 1
 
 def work_size(n, row, column):
     """T, x, y, R, C, low, high; basic, nonbasic, place."""
-    return n * (n + 1) + 8 * n + 3, 4 * n + 2
+    return room(n), 4 * n + 2
+
+
+@kernel
+def room(n):
+    """Floats of the scratch."""
+    return n * (n + 1) + 8 * n + 3
 
 
 @tiny

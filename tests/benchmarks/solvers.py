@@ -19,6 +19,7 @@ import numpy as np
 
 from nsds import solvers
 from nsds.solvers import forms, table
+from nsds.solvers.profiling import fastest, prepared
 from nsds.solvers.signature import solve_repeatedly
 from nsds.status import CONVERGED
 from tests.benchmarks.__main__ import find_peer
@@ -26,21 +27,11 @@ from tests.benchmarks.__main__ import find_peer
 
 def warm_time(problem, seconds=0.02):
     """Seconds of a solution by auto from the solution, with the scratch of the last call."""
-    _, method, options = table.chosen("auto")
-    lower, upper = forms.bounds("warm", len(problem.q), problem.lower, problem.upper)
-    box, order = forms.box("warm", problem.M, problem.q, lower, upper, method.reorders)
-    z0 = np.ascontiguousarray(solvers.solve_relay(problem.M, problem.q, lower, upper, on_failure="return").z[order])
-    z, w, info, scratch = np.zeros(len(z0)), np.zeros(len(z0)), np.zeros(3), table.scratch(method, *box[:2])
-    arguments = table.address(method), z0, *box, options, z, w, info, *scratch
-    if solve_repeatedly(2, True, *arguments) != CONVERGED:
-        return None
-    times, count, end = [], 1, time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        began = time.perf_counter()
-        solve_repeatedly(count, True, *arguments)
-        times.append((time.perf_counter() - began) / count)
-        count = max(1, int(0.05 * seconds / times[-1]))
-    return min(times)
+    z0 = solvers.solve_relay(*problem[1:], on_failure="return").z
+    _, arguments = prepared(problem, "auto", z0)
+    solve_repeatedly(2, True, *arguments)
+    status, least = fastest(seconds, True, arguments)
+    return least if status == CONVERGED else None
 
 
 def peer_times(python, folders):
