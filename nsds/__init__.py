@@ -8,7 +8,9 @@ Conventions, everywhere:
     Its rate, ``H v``, plus ``D lambda`` where there is compliance.
 ``lambda``
     Multiplier dual to y, never attractive for a contact. Under Moreau–Jean it is the impulse of the step that ends at t (N s), not a
-    force.
+    force. On first-order systems it is the current, voltage or control itself, of the step that ends at t.
+``r``
+    Input of first-order systems, ``M x' = f + r``, ``r = B lambda`` or ``g(t, x, lambda)``.
 ``H``
     ``ydot = H v`` and, with its transpose, the generalised impulse ``p = H^T lambda``; one row per scalar constraint. Between two parts:
     the columns of the first, then of the second.
@@ -20,13 +22,25 @@ local frames
 
 from nsds import examples, plotting, solvers
 from nsds.assembly import system
+from nsds.complementarity_system import linear_complementarity_system
+from nsds.control import sampled_control
 from nsds.energy import energy, report
+from nsds.first_order import first_order, first_order_linear
 from nsds.interactions import interaction
-from nsds.laws import complementarity, equality, newton_impact
-from nsds.relations import lagrangian_linear_relation
+from nsds.laws import complementarity, equality, mixed_complementarity, newton_impact, normal_cone, relay
+from nsds.relations import (
+    first_order_linear_relation,
+    first_order_relation,
+    lagrangian_linear_relation,
+    type1_relation,
+    type2_relation,
+)
 from nsds.results import SimulationError, SimulationInterrupted, restart
+from nsds.schemes.euler_moreau import euler_moreau
 from nsds.schemes.moreau_jean import moreau_jean
+from nsds.schemes.relative_degree import relative_degree
 from nsds.schemes.simulation import simulate, step
+from nsds.schemes.zero_order_hold import zero_order_hold
 from nsds.status import advice
 from nsds.systems import lagrangian_linear
 
@@ -39,17 +53,31 @@ __all__ = [
     "complementarity",
     "energy",
     "equality",
+    "euler_moreau",
     "examples",
+    "first_order",
+    "first_order_linear",
+    "first_order_linear_relation",
+    "first_order_relation",
     "interaction",
     "lagrangian_linear",
     "lagrangian_linear_relation",
+    "linear_complementarity_system",
+    "mixed_complementarity",
     "moreau_jean",
     "newton_impact",
+    "normal_cone",
     "plotting",
+    "relative_degree",
+    "relay",
     "report",
     "restart",
+    "sampled_control",
     "simulate",
     "solvers",
     "step",
     "system",
+    "type1_relation",
+    "type2_relation",
+    "zero_order_hold",
 ]

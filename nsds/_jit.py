@@ -135,8 +135,13 @@ def tiny(function):
     return kernel(function, forceinline=True)
 
 
-def callback(signature, function):
-    """A user's function compiled at once, with the ordinary meaning of indices, to C code with an ``address``."""
+def callback(signature, function, parameters=None, arguments=None):
+    """A user's function compiled at once, with the ordinary meaning of indices, to C code with an ``address``.
+
+    ``parameters`` and ``arguments``: the names of the signature's parameters, and how the function is called with them, as text.
+    """
+    if parameters is not None:
+        function = eval(f"lambda {parameters}: function({arguments})", {"function": numba.njit(function, error_model="numpy")})
     return numba.cfunc(signature, error_model="numpy")(function)
 
 

@@ -4,7 +4,9 @@ import numpy as np
 
 from nsds import _checks
 from nsds.interactions import interaction_record
+from nsds.kinds import CONTROL, SYSTEMS
 from nsds.records import HEAD, RESERVED, leaf
+from nsds.trials import try_functions
 
 
 def system(*, t=0.0, **parts):
@@ -15,7 +17,8 @@ def system(*, t=0.0, **parts):
     t : float
         Time at the start.
     **parts
-        Systems (`nsds.lagrangian_linear`) and interactions (`nsds.interaction`), under the names by which they refer to each other.
+        Systems (`nsds.lagrangian_linear`, `nsds.first_order_linear`, `nsds.first_order`), interactions (`nsds.interaction`) and controllers
+        (`nsds.sampled_control`), under the names by which they refer to each other.
 
     Returns
     -------
@@ -46,21 +49,27 @@ def system(*, t=0.0, **parts):
             raise ValueError(f"system: the name '{name}' is reserved, choose another for this part")
         if not isinstance(part, dict) or "kind" not in part:
             raise TypeError(f"system: part '{name}' must come from a constructor such as nsds.lagrangian_linear, got {part!r}")
-    bodies = {name: part["record"] for name, part in parts.items() if "record" in part}
-    if not bodies:
+    kinds = {name: part["kind"] for name, part in parts.items() if part["kind"] in SYSTEMS}
+    if not kinds:
         raise ValueError("system: at least one dynamical system is needed, got none")
-    counts = {name: record.shape[0] if record.ndim else None for name, record in bodies.items()}
-    sizes = {name: record["q"].shape[-1] for name, record in bodies.items()}
+    families = {SYSTEMS[kind][0]: name for name, kind in kinds.items()}
+    if len(families) > 1:
+        both = " and ".join(f"'{name}' is {family}" for family, name in families.items())
+        raise ValueError(f"system: one scheme steps all systems of a record, but {both}")
+    counts = {name: parts[name]["record"].shape[0] if parts[name]["record"].ndim else None for name in kinds}
+    sizes = {name: parts[name]["record"][SYSTEMS[kind][1]].shape[-1] for name, kind in kinds.items()}
 
     model, records = [], {}
     for name, part in parts.items():
-        if name in bodies:
-            records[name] = bodies[name]
-            model.append(f"{name} {part['kind']}")
+        if part["kind"] == "interaction":
+            records[name] = interaction_record(name, part, kinds, counts, sizes)
+            words = (part["relation"]["relation"], part["law"]["law"], *(side for side, _ in part["sides"]))
         else:
-            records[name] = interaction_record(name, part, counts, sizes)
-            sides = " ".join(side for side, _ in part["sides"])
-            model.append(f"{name} {part['relation']['relation']} {part['law']['law']} {sides}")
+            records[name] = part["record"]
+            words = (part["kind"],)
+            if part["kind"] == CONTROL:
+                words += _wiring(name, part, parts, kinds)
+        model.append(" ".join((name, *words)))
     model = "\n".join(model)
     dtype = HEAD + [("model", *leaf(model, 0))] + [(name, r.dtype, r.shape) if r.ndim else (name, r.dtype) for name, r in records.items()]
     result = np.zeros((), np.dtype(dtype))
@@ -68,4 +77,16 @@ def system(*, t=0.0, **parts):
     result["model"] = model.encode()
     for name, record in records.items():
         result[name] = record
+    try_functions(result)
     return result
+
+
+def _wiring(name, part, parts, kinds):
+    """The part that a controller writes, then those that it reads."""
+    for other in (part["writes"], *part["reads"]):
+        if other not in kinds:
+            raise ValueError(f"controller '{name}': there is no system '{other}'; the systems are: {', '.join(kinds)}")
+    written = parts[part["writes"]]["record"].dtype.base
+    if "u" not in written.names or written["u"].base.kind != "f":
+        raise ValueError(f"controller '{name}': '{part['writes']}' has no constant control u to write; give it u=numpy.zeros(n_u)")
+    return part["writes"], *part["reads"]

@@ -5,7 +5,8 @@ import sys
 import numpy as np
 
 from nsds import _checks
-from nsds.functions import forces_at, function_address
+from nsds.functions import evaluate_at, function_address
+from nsds.kinds import LAGRANGIAN, SYSTEMS, family
 from nsds.layout import state_fields
 from nsds.records import model_of, stored_sparse
 from nsds.status import CONVERGED, advice
@@ -48,6 +49,8 @@ def energy(trajectory, system, theta=0.5):
     >>> bool(abs(ledger["numerical"]).max() < 1e-12)
     True
     """
+    if family(model_of(system)) != LAGRANGIAN:
+        raise ValueError("energy: kinetic and potential energy are those of Lagrangian systems; this one is first-order")
     theta = _checks.number("energy", "theta", theta, 0.0, 1.0)
     if trajectory.ndim != 1 or (np.diff(trajectory["step"]) != 1).any():
         raise ValueError("energy: needs the trajectory of one system with every step saved (save_every=1)")
@@ -57,7 +60,7 @@ def energy(trajectory, system, theta=0.5):
     ledger = np.zeros(trajectory.shape, LEDGER)
     ledger["t"] = t = trajectory["t"]
     for line in model_of(system):
-        if len(line) == 2:
+        if line[1] in SYSTEMS:
             _add_system(ledger, trajectory[line[0]], system[line[0]], t, theta)
         else:
             lam, ydot = trajectory[line[0]]["lambda"], trajectory[line[0]]["ydot"]
@@ -97,7 +100,8 @@ def _force(part, t):
     F = np.empty((t.size, part["q"].size))
     if part["fext"].dtype.kind == "S":
         z = np.ascontiguousarray(part["z"]) if "z" in part.dtype.names else np.zeros(0)
-        forces_at(np.uintp(function_address(part["fext"].decode(), "fext")), np.ascontiguousarray(t), z, F)
+        address = np.uintp(function_address(part["fext"].decode(), "lagrangian_linear", "fext"))
+        evaluate_at(address, np.ascontiguousarray(t), np.zeros(0), np.zeros(0), z, F)
     else:
         F[:] = part["fext"]
     return F

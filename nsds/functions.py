@@ -1,4 +1,7 @@
-"""User functions: compiled once to callbacks, known to records by name, called by kernels at their address."""
+"""User functions: compiled once to callbacks, known to records by name, called by kernels at their address.
+
+All callbacks have one signature, ``(t, x, lam, z, out)``, whatever arguments the user's function takes: kernels call them in one way.
+"""
 
 import hashlib
 import importlib
@@ -12,23 +15,47 @@ from numba.core.errors import NumbaError
 from nsds import _jit
 
 _vector = float64[::1]
+_CALLBACK = types.void(float64, _vector, _vector, _vector, _vector)
 
-SIGNATURES = {"fext": ("fext(t, z, out)", types.void(float64, _vector, _vector))}
+call_function = _jit.caller(_CALLBACK)
 
-call_force = _jit.caller(SIGNATURES["fext"][1])
+_AT_T = "t, z, out"
+_RELATION = "t, x, lam, z, out"
+# kind of part -> its functions -> their arguments; the last one takes the result
+ARGUMENTS = {
+    "lagrangian_linear": {"fext": _AT_T},
+    "first_order_linear": dict.fromkeys(("A", "b", "T", "u"), _AT_T),
+    "first_order": dict.fromkeys(("f", "jac_f", "T", "u"), "t, x, z, out"),
+    "first_order_linear_relation": dict.fromkeys(("C", "B", "D", "e", "F"), _AT_T),
+    "type1_relation": dict.fromkeys(("h", "C"), "t, x, z, out") | dict.fromkeys(("g", "B"), "t, lam, z, out"),
+    "type2_relation": dict.fromkeys(("h", "C", "D"), _RELATION) | dict.fromkeys(("g", "B"), "t, lam, z, out"),
+    "first_order_relation": dict.fromkeys(("h", "g", "C", "D", "K", "B"), _RELATION),
+    "sampled_control": {"control": "t, x, state, z, u"},
+}
+_ALL = {"sampled_control": "t, x, state, z, u"}  # names of a callback's parameters, where they are not (t, x, lam, z, out)
+# shape of the results that are matrices
+_SHAPES = {
+    "A": "x.size, x.size", "jac_f": "x.size, x.size", "K": "x.size, x.size", "T": "x.size, out.size // x.size",
+    "C": "lam.size, x.size", "B": "x.size, lam.size", "D": "lam.size, lam.size", "F": "lam.size, out.size // lam.size",
+}  # fmt: skip
 
 _compiled = {}
 
 
 @_jit.kernel
-def forces_at(address, t, z, out):
-    """Rows ``out[k] = fext(t[k], z)`` of the function that lives at ``address``."""
+def evaluate_at(address, t, x, lam, z, out):
+    """Rows ``out[k]`` of what the function that lives at ``address`` gives at time ``t[k]``."""
     for k in range(t.size):
-        call_force(address, (t[k], z, out[k]))
+        call_function(address, (t[k], x, lam, z, out[k]))
 
 
-def function_name(function, role):
-    """Compile a user function for ``role`` and return the name under which records refer to it.
+def wanted(kind, field):
+    """How a function is to be written, as ``fext(t, z, out)``."""
+    return f"{field}({ARGUMENTS[kind][field]})"
+
+
+def function_name(function, kind, field):
+    """Compile a user function and return the name under which records refer to it.
 
     The name is ``module:qualified_name#fingerprint``. The fingerprint covers the code and the constants that it reads, so a function
     that was redefined in a notebook is a new function, and a record that was saved to disk never runs with another one.
@@ -36,34 +63,33 @@ def function_name(function, role):
     Parameters
     ----------
     function : callable
-        Plain Python function (or a numba dispatcher) with the role's arguments; it writes its result into the last one.
-    role : str
-        A key of ``SIGNATURES``.
+        Plain Python function (or a numba dispatcher) with the arguments of `wanted`; it writes its result into the last one.
+    kind, field : str
+        What it is used for, keys of ``ARGUMENTS``.
 
     Raises
     ------
     TypeError
         Not a function, wrong number of arguments, or numba cannot compile it; the message shows the signature wanted.
     """
-    wanted = SIGNATURES[role][0]
+    signature = wanted(kind, field)
     function = getattr(function, "py_func", function)
     if not isinstance(function, python_types.FunctionType):
-        raise TypeError(f"{role}: expected an array or a function {wanted}, got {function!r}")
-    n_wanted = wanted.count(",") + 1
+        raise TypeError(f"{kind}: {field}: expected an array or a function {signature}, got {function!r}")
     try:
-        inspect.signature(function).bind(*range(n_wanted))
+        inspect.signature(function).bind(*range(signature.count(",") + 1))
     except TypeError:
         given = f"{function.__name__}{inspect.signature(function)}"
-        raise TypeError(f"{role}: expected a function {wanted}, got {given}") from None
+        raise TypeError(f"{kind}: {field}: expected a function {signature}, got {given}") from None
     name = f"{function.__module__}:{function.__qualname__}#{_fingerprint(function)}"
-    if (name, role) not in _compiled:
-        _compiled[name, role] = _compile(function, role)
+    if (name, kind, field) not in _compiled:
+        _compiled[name, kind, field] = _compile(function, kind, field), function
     return name
 
 
-def function_address(name, role):
+def function_address(name, kind, field):
     """Address of the compiled function that a record names; looks it up in its module if this process has not seen it yet."""
-    if (name, role) not in _compiled:
+    if (name, kind, field) not in _compiled:
         module, _, qualified = name.partition("#")[0].partition(":")
         try:
             found = importlib.import_module(module)
@@ -71,23 +97,47 @@ def function_address(name, role):
                 found = getattr(found, attribute)
         except (ImportError, AttributeError):
             raise ValueError(
-                f"{role}: the record names the user function {name!r}, which this process does not know; "
+                f"{field}: the record names the user function {name!r}, which this process does not know; "
                 f"run the code that defines it, then build a system with it once"
             ) from None
-        if function_name(found, role) != name:
-            raise ValueError(f"{role}: the record names the user function {name!r}, but {module}.{qualified} has changed since")
-    return _compiled[name, role].address
+        if function_name(found, kind, field) != name:
+            raise ValueError(f"{field}: the record names the user function {name!r}, but {module}.{qualified} has changed since")
+    return _compiled[name, kind, field][0].address
 
 
-def _compile(function, role):
-    wanted, signature = SIGNATURES[role]
+def _compile(function, kind, field):
+    inner = ARGUMENTS[kind][field]
+    if field in _SHAPES:
+        inner = inner.replace("out", f"out.reshape({_SHAPES[field]})")
     try:
-        return _jit.callback(signature, function)
+        return _jit.callback(_CALLBACK, function, _ALL.get(kind, _RELATION), inner)
     except (NumbaError, TypeError) as error:
+        out = "a matrix" if field in _SHAPES else "a vector"
         raise TypeError(
-            f"{role}: the function {function.__qualname__} does not compile as {wanted} "
-            f"(t a float, z and out float64 vectors, nothing returned): {error}"
+            f"{kind}: {field}: the function {function.__qualname__} does not compile as {wanted(kind, field)} "
+            f"(t a float, the last argument {out}, the others float64 vectors, nothing returned): {error}"
         ) from error
+
+
+def try_once(part, name, kind, field, t, x, lam, z, n_out):
+    """Run a function in Python, where an index out of range is an error and not a wild write; refuse it where it fails or gives NaN."""
+    function = _compiled[name, kind, field][1]
+    out = np.zeros(n_out)
+    if field in _SHAPES:
+        out = out.reshape(eval(_SHAPES[field], {"x": x, "lam": lam, "out": out}))
+    names = ARGUMENTS[kind][field].split(", ")
+    values = {"t": t, "x": x.copy(), "lam": lam.copy(), "state": lam.copy(), "z": z.copy()}
+    arguments = [values.get(name, out) for name in names]
+    about = f"part '{part}': {wanted(kind, field)}, {function.__qualname__},"
+    try:
+        result = function(*arguments)
+    except (IndexError, ValueError) as error:
+        shapes = ", ".join(f"{name} {np.shape(argument)}" for name, argument in zip(names, arguments, strict=True))
+        raise ValueError(f"{about} fails at the start, with the shapes {shapes}: {error}") from None
+    if result is not None:
+        raise TypeError(f"{about} must write its result into its last argument and return nothing, got {result!r}")
+    if not np.isfinite(out).all():
+        raise ValueError(f"{about} gives NaN or infinity at the start")
 
 
 def _fingerprint(function):

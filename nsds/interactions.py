@@ -5,6 +5,7 @@ import re
 import numpy as np
 
 from nsds import _checks
+from nsds.kinds import FIRST_ORDER, LAGRANGIAN, RELATIONS, SYSTEMS
 from nsds.laws import LAWS
 from nsds.records import pack
 
@@ -17,9 +18,10 @@ def interaction(relation, law, on):
     Parameters
     ----------
     relation : dict
-        From `nsds.lagrangian_linear_relation`.
+        From `nsds.lagrangian_linear_relation`, `nsds.first_order_linear_relation`, or one of the nonlinear ones.
     law : dict
-        From `nsds.newton_impact`, `nsds.complementarity` or `nsds.equality`.
+        From `nsds.newton_impact`, `nsds.complementarity`, `nsds.equality`, `nsds.mixed_complementarity`, `nsds.relay` or
+        `nsds.normal_cone`.
     on : str, (str, indices), or a pair of these
         Name of a part, or of two parts. Elements of an array part are chosen as in NumPy, ``"beads[0]"``, ``"beads[:-1]"``, or by
         an index array, ``("beads", [0, 2, 5])``; a bare name means all elements. Several elements make the interaction an array with
@@ -28,7 +30,8 @@ def interaction(relation, law, on):
     Returns
     -------
     dict
-        A part for `nsds.system`. In the record it has the fields y, ydot, lambda, active and those of the relation and the law.
+        A part for `nsds.system`. In the record it has the fields y and lambda, those of the relation and the law, and more that change in
+        time: ydot and active on Lagrangian systems, the multipliers mu of a normal cone.
 
     Raises
     ------
@@ -43,7 +46,7 @@ def interaction(relation, law, on):
     ...     nsds.lagrangian_linear_relation(H=[[-1.0, 1.0]]), nsds.newton_impact(e=0.9), on=("beads[:-1]", "beads[1:]"))
     """
     if not isinstance(relation, dict) or "relation" not in relation:
-        raise TypeError(f"interaction: relation must come from nsds.lagrangian_linear_relation, got {relation!r}")
+        raise TypeError(f"interaction: relation must come from one of {', '.join(f'nsds.{name}' for name in RELATIONS)}, got {relation!r}")
     if not isinstance(law, dict) or law.get("law") not in LAWS:
         raise TypeError(f"interaction: law must come from one of {', '.join(f'nsds.{name}' for name in LAWS)}, got {law!r}")
     return {"kind": "interaction", "relation": relation, "law": law, "sides": _sides(on)}
@@ -74,41 +77,79 @@ def _side(on):
     raise ValueError(f'interaction: on must name one or two parts, as "ball", "beads[0]", "beads[1:]" or ("beads", [0, 2]), got {on!r}')
 
 
-def interaction_record(name, part, counts, sizes):
-    """Record array of an interaction, once the parts it acts on are known (``counts`` and ``sizes`` by part name)."""
+def interaction_record(name, part, kinds, counts, sizes):
+    """Record array of an interaction, once the parts it acts on are known (``kinds``, ``counts`` and ``sizes`` by part name)."""
     relation, law = part["relation"], part["law"]
     m = relation["m"]
     elements = [_elements(name, side, chooser, counts) for side, chooser in part["sides"]]
+    family = _family(name, relation, law, part["sides"], kinds)
     n_columns = sum(sizes[side] for side, _ in part["sides"])
-    if relation["n"] != n_columns:
+    if relation["n"] not in (None, n_columns):
         on = " and ".join(f"'{side}' ({sizes[side]} coordinates)" for side, _ in part["sides"])
-        raise ValueError(f"interaction '{name}': H has {relation['n']} columns, expected {n_columns} for {on}")
+        what = "H has" if "H" in relation else "the relation is for"
+        raise ValueError(f"interaction '{name}': {what} {relation['n']} columns, expected {n_columns} for {on}")
     lengths = {len(e) for e in elements} - {1}
     if len(lengths) > 1:
         raise ValueError(f"interaction '{name}': the two sides choose {len(elements[0])} and {len(elements[1])} elements")
     single = all(counts[side] is None or (isinstance(chooser, np.ndarray) and chooser.size == 1) for side, chooser in part["sides"])
     count = None if single else max(len(e) for e in elements)
-    per_constraint = () if m == 1 else (m,)
-    stack = (lambda value: value) if count is None else (lambda value: np.broadcast_to(value, (count, *np.shape(value))))
 
-    fields = {key: stack(np.zeros(per_constraint)) for key in ("y", "ydot", "lambda")}
-    fields["active"] = stack(np.zeros(per_constraint, np.int64))
+    fields = {key: np.zeros(() if m == 1 else (m,), np.int64 if key == "active" else np.float64) for key in _OF_CONSTRAINTS[family]}
+    fields |= {key: value.reshape(fields["y"].shape) if key in "be" else value for key, value in _fields(relation).items()}
+    fields |= _law_fields(name, law, m, fields["y"].shape)
+    if count is not None:
+        fields = {key: _stacked(value, count) for key, value in fields.items()}
     if any(counts[side] is not None for side, _ in part["sides"]):
         n_elements = 1 if count is None else count
         table = np.stack([np.broadcast_to(e, (n_elements,)) for e in elements], axis=-1).astype(np.int64)
         fields["element"] = table[0] if count is None else table
-    jacobian = relation["H"]
-    fields["H"] = {key: stack(value) for key, value in jacobian.items()} if isinstance(jacobian, dict) else stack(jacobian)
-    if "b" in relation:
-        fields["b"] = stack(relation["b"].reshape(per_constraint))
-    if "D" in relation:
-        fields["D"] = stack(relation["D"])
-    for parameter in LAWS[law["law"]][1]:
+    return pack(fields, count)
+
+
+_OF_CONSTRAINTS = {LAGRANGIAN: ("y", "ydot", "lambda", "active"), FIRST_ORDER: ("y", "lambda")}
+
+
+def _fields(relation):
+    return {key: value for key, value in relation.items() if key not in ("relation", "m", "n")}
+
+
+def _stacked(value, count):
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        return {key: _stacked(inner, count) for key, inner in value.items()}
+    return np.broadcast_to(value, (count, *np.shape(value)))
+
+
+def _family(name, relation, law, sides, kinds):
+    """Family of the systems, which relation and law must be for."""
+    family = RELATIONS[relation["relation"]]
+    for side, _ in sides:
+        if SYSTEMS[kinds[side]][0] != family:
+            raise ValueError(f"interaction '{name}': {relation['relation']} is for {family} systems, but '{side}' is a {kinds[side]}")
+    if family not in LAWS[law["law"]].families:
+        known = ", ".join(key for key, value in LAWS.items() if family in value.families)
+        raise ValueError(f"interaction '{name}': {law['law']} is not a law for {family} systems; these are: {known}")
+    return family
+
+
+def _law_fields(name, law, m, per_constraint):
+    """Parameters of the law, and the multipliers of a normal cone."""
+    fields = {}
+    for parameter in LAWS[law["law"]].parameters:
         value = law[parameter]
         if value.ndim and value.shape != (m,):
             raise ValueError(f"interaction '{name}': {parameter} must be a number or have shape {(m,)}, got {value.shape}")
-        fields[parameter] = stack(np.broadcast_to(value.reshape(()) if value.size == 1 else value, per_constraint))
-    return pack(fields, count)
+        fields[parameter] = np.broadcast_to(value.reshape(()) if value.size == 1 else value, per_constraint)
+    if law["law"] == "normal_cone":
+        if law["G"].shape[1] != m:
+            raise ValueError(f"interaction '{name}': G must have {m} columns, one for each constraint, got {law['G'].shape[1]}")
+        fields |= {"cone_G": law["G"], "cone_g": law["g"], "mu": np.zeros_like(law["g"])}
+    if law["law"] == "mixed_complementarity":
+        if law["n_equalities"] > m:
+            raise ValueError(f"interaction '{name}': n_equalities must be at most {m}, the number of constraints, got {law['n_equalities']}")
+        fields["n_equalities"] = law["n_equalities"]
+    return fields
 
 
 def _elements(name, side, chooser, counts):

@@ -3,13 +3,29 @@
 A law is a small dict: its name in the table below and its parameters.
 """
 
-from nsds import _checks
+from typing import NamedTuple
 
-# name -> (is the constraint bilateral, names of its parameters)
+import numpy as np
+
+from nsds import _checks
+from nsds.kinds import FIRST_ORDER, LAGRANGIAN
+
+
+class Law(NamedTuple):
+    """Families of systems it is for, whether lambda has either sign, parameters: one number each or one for each constraint."""
+
+    families: tuple
+    bilateral: bool = False
+    parameters: tuple = ()
+
+
 LAWS = {
-    "newton_impact": (False, ("e",)),
-    "complementarity": (False, ()),
-    "equality": (True, ()),
+    "newton_impact": Law((LAGRANGIAN,), parameters=("e",)),
+    "complementarity": Law((LAGRANGIAN, FIRST_ORDER)),
+    "equality": Law((LAGRANGIAN, FIRST_ORDER), bilateral=True),
+    "mixed_complementarity": Law((FIRST_ORDER,)),
+    "relay": Law((FIRST_ORDER,), parameters=("lower", "upper")),
+    "normal_cone": Law((FIRST_ORDER,), bilateral=True),
 }
 
 
@@ -60,3 +76,76 @@ def equality():
     {'law': 'equality'}
     """
     return {"law": "equality"}
+
+
+def mixed_complementarity(n_equalities):
+    """Equations first, then complementarity: ``y_i = 0`` for the first ``n_equalities``, ``0 <= y_i ⟂ lambda_i >= 0`` for the rest.
+
+    Parameters
+    ----------
+    n_equalities : int >= 0
+        Number of equations (seed 003, eq. 9.36).
+
+    Raises
+    ------
+    TypeError, ValueError
+        Not a whole number, or negative.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> nsds.mixed_complementarity(2)["n_equalities"].item()
+    2
+    """
+    return {"law": "mixed_complementarity", "n_equalities": np.array(_checks.integer("mixed_complementarity", "n_equalities", n_equalities, 0))}
+
+
+def relay(lower=-1.0, upper=1.0):
+    """Relay: ``-y ∈ N_[lower,upper](lambda)``: lambda = lower where y > 0, upper where y < 0, anything between where y = 0.
+
+    Parameters
+    ----------
+    lower, upper : float or array_like (m,)
+        Bounds of lambda, ``lower <= upper``; ``[0, 1]`` makes step functions of -y. Infinite bounds make the constraint one-sided.
+
+    Raises
+    ------
+    ValueError
+        NaN, or lower above upper.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> nsds.relay(0.0, 1.0)["upper"].item()
+    1.0
+    """
+    low, high = (np.asarray(bound, dtype=np.float64) for bound in (lower, upper))
+    if low.ndim > 1 or high.ndim > 1 or not (low <= high).all() or np.isposinf(low).any() or np.isneginf(high).any():
+        raise ValueError(f"relay: lower <= upper is wanted, numbers or vectors, got {lower!r} and {upper!r}")
+    return {"law": "relay", "lower": low, "upper": high}
+
+
+def normal_cone(G, g):
+    """Normal cone of a polyhedron: ``-y ∈ N_P(lambda)``, ``P = {lambda: G lambda >= g}``, that is ``y = G^T mu``, ``0 <= mu ⟂ G lambda - g >= 0``.
+
+    Parameters
+    ----------
+    G : array_like (k, m)
+        One row per half-space.
+    g : array_like (k,)
+        Right-hand side.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Wrong shape, NaN or infinity.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> triangle = nsds.normal_cone(G=[[1, 0], [0, 1], [-1, -1]], g=[0, 0, -1])
+    >>> triangle["G"].shape
+    (3, 2)
+    """
+    G = _checks.array("normal_cone", "G", G, n_dims=2)
+    return {"law": "normal_cone", "G": G, "g": _checks.array("normal_cone", "g", np.atleast_1d(g), shape=(G.shape[0],))}

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds.functions import function_address
+from nsds.kinds import split, state_of
 from nsds.laws import LAWS
 from nsds.records import memory, model_of, words
 
@@ -15,25 +16,23 @@ ABSENT = -1
 DIAGONAL, DENSE, SPARSE = 0, 1, 2
 
 
-def _table(*names):
+def table(*names):
+    """dtype of a table of 32-bit integers."""
     return np.dtype([(name, np.int32) for name in names])
 
 
-# One row per dynamical system; element e of an array part lies stride * e words further; v = q + n, p = q + 2 n.
-PART = _table(
+# One row per Lagrangian system; element e of an array part lies stride * e words further; v = q + n, p = q + 2 n.
+PART = table(
     "count", "stride", "n", "dof", "body", "q", "z", "n_z", "fext", "function",
     "M", "M_kind", "M_nnz", "K", "K_kind", "K_nnz", "C", "C_kind", "C_nnz",
 )  # fmt: skip
-# One row per scalar constraint; its entries, and the couplings through D, are [entry, entry_end) and [coupling, coupling_end).
-CONSTRAINT = _table(
-    "y", "ydot", "lam", "active", "b", "e", "bilateral", "entry", "entry_end", "coupling", "coupling_end",
-)  # fmt: skip
+# One row per scalar constraint; its entries of H, of H^T, and of D, are [entry, entry_end), [input, input_end), [coupling, coupling_end).
+RANGES = ("entry", "entry_end", "input", "input_end", "coupling", "coupling_end")
+CONSTRAINT = table("y", "ydot", "lam", "active", "b", "e", "bilateral", *RANGES)
 # One row per nonzero of H: y += mem[coefficient] * mem[q]; the velocity is n words behind q, the impulse 2 n.
-ENTRY = _table("coefficient", "q", "n", "dof", "body", "part")
+ENTRY = table("coefficient", "q", "n", "dof", "body", "part")
 # One row per entry of D: ydot += mem[coefficient] * lambda[constraint].
-COUPLING = _table("coefficient", "constraint")
-
-_STATE = {"system": ("q", "v"), "interaction": ("y", "ydot", "lambda", "active")}
+COUPLING = table("coefficient", "constraint", "sign")
 
 
 class Layout(NamedTuple):
@@ -49,19 +48,17 @@ class Layout(NamedTuple):
 
 
 def layout(records):
-    """Layout of a record, or of an ensemble of records of one model.
+    """Layout of a record of Lagrangian systems, or of an ensemble of such records of one model.
 
     Raises
     ------
     ValueError
         The members of an ensemble differ in their model, or in which elements their interactions act on.
     """
-    model = model_of(records)
+    systems, interactions, _ = split(model_of(records))
     records = records.reshape(-1)
     mem = memory(records)
-    systems = [line for line in model if len(line) == 2]
-    interactions = [line for line in model if len(line) > 2]
-    parts, functions = _parts(records, [name for name, _ in systems])
+    parts, functions = _parts(records, systems)
     index = {name: i for i, (name, _) in enumerate(systems)}
     constraints, entries, couplings, owners = _constraints(records, mem, parts, index, interactions)
     return Layout(parts, constraints, entries, couplings, functions, tuple(index), tuple(owners))
@@ -69,21 +66,27 @@ def layout(records):
 
 def state_fields(records):
     """[(part, (fields...)), ...]: what changes in time, in the order of the record."""
-    return [(line[0], _STATE["system" if len(line) == 2 else "interaction"]) for line in model_of(records)]
+    return [(name, changing(records.dtype[name].base, state_of(kind))) for name, kind, *_ in model_of(records)]
 
 
-def _count_and_stride(dtype):
+def changing(dtype, names):
+    """Those of the fields that a part has, as numbers."""
+    return tuple(name for name in names if name in dtype.names and dtype[name].base.kind in "fi")
+
+
+def count_and_stride(dtype):
+    """Elements of a part, and words from one to the next."""
     return (dtype.shape[0] if dtype.shape else 1), dtype.base.itemsize // 8
 
 
-def _parts(records, names):
-    parts = np.zeros(len(names), PART)
+def _parts(records, systems):
+    parts = np.zeros(len(systems), PART)
     functions = np.zeros((records.size, 0), np.uintp)
     dof = body = 0
-    for part, name in zip(parts, names, strict=True):
+    for part, (name, kind) in zip(parts, systems, strict=True):
         start, dtype = words(records.dtype, name)
         fields = dtype.base.fields
-        part["count"], part["stride"] = _count_and_stride(dtype)
+        part["count"], part["stride"] = count_and_stride(dtype)
         part["n"] = fields["q"][0].shape[0]
         part["dof"], part["body"] = dof, body
         dof, body = dof + part["count"] * part["n"], body + part["count"]
@@ -93,28 +96,29 @@ def _parts(records, names):
         part["fext"] = part["function"] = ABSENT
         if "fext" in fields and fields["fext"][0].kind == "S":
             part["function"] = functions.shape[1]
-            functions = np.hstack([functions, _addresses(records[name]["fext"], "fext", name)])
+            functions = np.hstack([functions, addresses(records[name]["fext"], name, kind, "fext")])
         elif "fext" in fields:
             part["fext"] = start + fields["fext"][1] // 8
         for matrix in "MKC":
             part[matrix] = start + fields[matrix][1] // 8 if matrix in fields else ABSENT
             if matrix in fields:
-                part[matrix + "_kind"], part[matrix + "_nnz"] = _storage(fields[matrix][0])
+                part[matrix + "_kind"], part[matrix + "_nnz"] = storage(fields[matrix][0])
     return parts, functions
 
 
-def _storage(dtype):
+def storage(dtype):
+    """(how a matrix is stored, number of its entries if it is sparse)."""
     if dtype.names:
         return SPARSE, dtype["data"].shape[0]
     return (DIAGONAL, 0) if len(dtype.shape) == 1 else (DENSE, 0)
 
 
-def _addresses(names, role, part):
+def addresses(names, part, kind, field):
     """Addresses (members, elements) of the functions that a text field names."""
     flat = names.reshape(names.shape[0], -1)
     found, which = np.unique(flat, return_inverse=True)
     try:
-        addresses = np.array([function_address(name.decode(), role) for name in found], np.uintp)
+        addresses = np.array([function_address(name.decode(), kind, field) for name in found], np.uintp)
     except ValueError as error:
         raise ValueError(f"part '{part}', {error}") from None
     return addresses[which.reshape(flat.shape)]
@@ -126,31 +130,33 @@ def _constraints(records, mem, parts, index, interactions):
     for name, _, law, *sides in interactions:
         start, dtype = words(records.dtype, name)
         fields = dtype.base.fields
-        count, stride = _count_and_stride(dtype)
+        count, stride = count_and_stride(dtype)
         base = start + stride * np.arange(count)[:, None]
         at = {key: base + fields[key][1] // 8 for key in fields}
         m = fields["y"][0].shape[0] if fields["y"][0].shape else 1
         number = n_constraints + np.arange(count * m).reshape(count, m)
-        table = np.zeros((count, m), CONSTRAINT)
+        rows = np.zeros((count, m), CONSTRAINT)
         for column, key in (("y", "y"), ("ydot", "ydot"), ("lam", "lambda"), ("active", "active"), ("b", "b"), ("e", "e")):
-            table[column] = at[key] + np.arange(m) if key in at else ABSENT
-        table["bilateral"] = LAWS[law][0]
+            rows[column] = at[key] + np.arange(m) if key in at else ABSENT
+        rows["bilateral"] = LAWS[law].bilateral
         entry_tables.append(_entries(records, mem, parts, index, name, sides, at, m, number))
         if "D" in at:
             coupling = np.zeros((count, m, m), COUPLING)
             coupling["coefficient"] = at["D"][:, :, None] + np.arange(m * m).reshape(m, m)
             coupling["constraint"] = number[:, None, :]
+            coupling["sign"] = 1
             coupling_tables.append((coupling.reshape(-1), np.repeat(number.reshape(-1), m)))
-        tables.append(table.reshape(-1))
+        tables.append(rows.reshape(-1))
         owners += [(name, e, i) for e in range(count) for i in range(m)]
         n_constraints += count * m
     constraints = np.concatenate([np.zeros(0, CONSTRAINT), *tables])
-    entries = _attach(constraints, "entry", entry_tables, ENTRY)
-    couplings = _attach(constraints, "coupling", coupling_tables, COUPLING)
+    entries = attach(constraints, "entry", entry_tables, ENTRY)
+    constraints["input"], constraints["input_end"] = constraints["entry"], constraints["entry_end"]
+    couplings = attach(constraints, "coupling", coupling_tables, COUPLING)
     return constraints, entries, couplings, owners
 
 
-def _attach(constraints, column, tables, dtype):
+def attach(constraints, column, tables, dtype):
     """Join tables of (rows, owner of each row), sorted by owner, and note each owner's range."""
     rows = np.concatenate([np.zeros(0, dtype)] + [rows for rows, _ in tables])
     owner = np.concatenate([np.zeros(0, np.int64)] + [owner for _, owner in tables])
@@ -160,31 +166,45 @@ def _attach(constraints, column, tables, dtype):
     return rows[order]
 
 
-def _entries(records, mem, parts, index, name, sides, at, m, number):
-    """Nonzeros of H, and the constraint that each belongs to; a coefficient that is 0 in every member is left out."""
-    count = number.shape[0]
-    elements = np.zeros((count, len(sides)), np.int64)
-    if "element" in at:
-        elements = records[name]["element"].reshape(records.size, count, len(sides))
-        if (elements != elements[0]).any():
-            raise ValueError(f"interaction '{name}': all members of an ensemble must act on the same elements")
-        elements = elements[0]
-    row, column, coefficient = _nonzeros(records, name, parts, index, sides, at, m)
-    first = np.cumsum([0] + [parts["n"][index[side]] for side in sides])
+def elements_of(records, name, n_sides):
+    """Elements (count, sides) that an interaction acts on, the same in all members."""
+    dtype = words(records.dtype, name)[1]
+    count = count_and_stride(dtype)[0]
+    if "element" not in dtype.base.names:
+        return np.zeros((count, n_sides), np.int64)
+    elements = records[name]["element"].reshape(records.size, count, n_sides)
+    if (elements != elements[0]).any():
+        raise ValueError(f"interaction '{name}': all members of an ensemble must act on the same elements")
+    return elements[0]
+
+
+def entries_at(parts, sides, elements, row, column, coefficient, number):
+    """Table of the entries (row, column) of a matrix (m, n) for each element, and the constraint that each belongs to.
+
+    sides: indices of the parts; coefficient: offsets (elements, entries); number: constraints (elements, m).
+    """
+    first = np.cumsum([0] + [parts["n"][side] for side in sides])
     side_of = np.searchsorted(first, column, side="right") - 1
-    side_part = np.array([index[side] for side in sides])[side_of]
+    side_part = np.array(sides)[side_of]
     chosen = elements[:, side_of]
     part = parts[side_part]
     local = column - first[side_of]
-    table = np.zeros(coefficient.shape, ENTRY)
-    table["coefficient"] = coefficient
-    table["n"], table["part"] = part["n"], side_part
-    table["q"] = part["q"] + part["stride"] * chosen + local
-    table["dof"] = part["dof"] + part["n"] * chosen + local
-    table["body"] = part["body"] + chosen
-    owner = np.broadcast_to(number[:, row], table.shape)
-    kept = (mem[:, table["coefficient"]] != 0).any(axis=0)
-    return table[kept], owner[kept]
+    rows = np.zeros(coefficient.shape, ENTRY)
+    rows["coefficient"] = coefficient
+    rows["n"], rows["part"] = part["n"], side_part
+    rows["q"] = part["q"] + part["stride"] * chosen + local
+    rows["dof"] = part["dof"] + part["n"] * chosen + local
+    rows["body"] = part["body"] + chosen
+    return rows, np.broadcast_to(number[:, row], rows.shape)
+
+
+def _entries(records, mem, parts, index, name, sides, at, m, number):
+    """Nonzeros of H, and the constraint that each belongs to; a coefficient that is 0 in every member is left out."""
+    row, column, coefficient = _nonzeros(records, name, parts, index, sides, at, m)
+    elements = elements_of(records, name, len(sides))
+    rows, owner = entries_at(parts, [index[side] for side in sides], elements, row, column, coefficient, number)
+    kept = (mem[:, rows["coefficient"]] != 0).any(axis=0)
+    return rows[kept], owner[kept]
 
 
 def _nonzeros(records, name, parts, index, sides, at, m):

@@ -6,6 +6,7 @@ The head of a record holds the clock and the outcome of the last step; ``model``
 import numpy as np
 
 HEAD = [("t", "<f8"), ("t0", "<f8"), ("step", "<i8"), ("status", "<i8"), ("n_iter", "<i8"), ("residual", "<f8")]
+T, T0, STEP, STATUS, N_ITER, RESIDUAL = range(6)  # words of the head
 _TEXT = 128  # bytes: room for the name of another function, or of a longer model
 RESERVED = {name for name, _ in HEAD} | {"model"}
 

@@ -8,6 +8,8 @@ SINGULAR = 4
 NON_FINITE = 5
 UNSUITED = 6
 INFEASIBLE = 7
+NEWTON = 8
+SINGULAR_STEP = 9
 NOT_COMPUTED = -1
 
 ADVICE = {
@@ -19,6 +21,8 @@ ADVICE = {
     SINGULAR: "zero pivot: constraints are redundant or a diagonal entry vanishes; try proximal or lemke",
     NON_FINITE: "NaN or infinity: look at the forces, the step size and the state before this step",
     UNSUITED: "the method does not treat these bounds or this size: see nsds.solvers.methods()",
+    NEWTON: "Newton's iteration of the step did not converge: take a smaller step, look at the Jacobians, or raise newton_max_iter",
+    SINGULAR_STEP: "the iteration matrix M - h theta A - h gamma K is singular at this state: take another step size or theta",
     INFEASIBLE: "no point satisfies the inequalities, which was proved up to rounding: look for contradictory constraints",
 }
 

@@ -48,40 +48,40 @@ def lagrangian_linear(M, K=None, C=None, fext=None, *, q, v, z=None, count=None)
     if count is not None:
         count = _checks.integer(owner, "count", count, low=1)
     n = _order(owner, M)
-    fields = {name: _per_element(owner, name, value, n, count) for name, value in (("q", q), ("v", v))}
+    fields = {name: per_element(owner, name, value, n, count) for name, value in (("q", q), ("v", v))}
     fields["p"] = np.zeros_like(fields["q"])
     for name, matrix in (("M", M), ("K", K), ("C", C)):
         if matrix is not None:
-            fields[name] = _matrix(owner, name, matrix, n, count)
+            fields[name] = matrix_field(owner, name, matrix, n, count, symmetric=name == "M")
     if callable(fext):
-        fields["fext"] = function_name(fext, "fext")
+        fields["fext"] = function_name(fext, owner, "fext")
     elif fext is not None:
-        fields["fext"] = _per_element(owner, "fext", fext, n, count)
+        fields["fext"] = per_element(owner, "fext", fext, n, count)
     if z is not None:
         z = _checks.array(owner, "z", z)
-        fields["z"] = _per_element(owner, "z", z, z.shape[-1] if z.ndim else 1, count)
+        fields["z"] = per_element(owner, "z", z, z.shape[-1] if z.ndim else 1, count)
     return {"kind": owner, "record": pack(fields, count)}
 
 
 def _require_symmetric(owner, name, matrix, transpose):
-    """Only the mass must be symmetric: circulatory forces make K unsymmetric, gyroscopic ones C."""
-    if name == "M" and abs(matrix - transpose).max() > 1e-9 * abs(matrix).max():
-        raise ValueError(f"{owner}: M must be symmetric, got a difference of {abs(matrix - transpose).max():.3g} from its transpose")
+    """Only a mass must be symmetric: circulatory forces make K unsymmetric, gyroscopic ones C."""
+    if abs(matrix - transpose).max() > 1e-9 * abs(matrix).max():
+        raise ValueError(f"{owner}: {name} must be symmetric, got a difference of {abs(matrix - transpose).max():.3g} from its transpose")
 
 
-def _is_sparse(matrix):
+def is_sparse(matrix):
     """True for scipy.sparse, without importing scipy for users who have none of it."""
     sparse = sys.modules.get("scipy.sparse")
     return sparse is not None and sparse.issparse(matrix)
 
 
 def _order(owner, M):
-    if not _is_sparse(M):
+    if not is_sparse(M):
         M = _checks.array(owner, "M", M)
     return M.shape[-1] if M.ndim else 1
 
 
-def _per_element(owner, name, value, n, count):
+def per_element(owner, name, value, n, count):
     """Vector (n,), or (count, n) where the part is an array."""
     vector = _checks.array(owner, name, value)
     if vector.ndim == 0 and n == 1:
@@ -96,28 +96,29 @@ def _per_element(owner, name, value, n, count):
     return vector
 
 
-def _matrix(owner, name, matrix, n, count):
+def matrix_field(owner, name, matrix, n, count, symmetric=False):
     """Diagonal (n,), dense (n, n) or the arrays of compressed rows; stacked where the part is an array."""
-    if _is_sparse(matrix):
-        return _compressed_rows(owner, name, matrix, n, count)
+    if is_sparse(matrix):
+        return _compressed_rows(owner, name, matrix, n, count, symmetric)
     dense = _checks.array(owner, name, matrix)
     if dense.ndim == 0:
         dense = dense.reshape(1, 1)
     single = dense.shape[1:] if count is not None and dense.ndim == 3 else dense.shape
     if single not in ((n,), (n, n)) or (dense.ndim == 3 and dense.shape[0] != count):
-        per_element = "" if count is None else f" or {(count, n, n)}"
-        raise ValueError(f"{owner}: {name} must have shape {(n, n)} or {(n,)}{per_element}, got {dense.shape}")
-    if single == (n, n):
+        stacked = "" if count is None else f" or {(count, n, n)}"
+        raise ValueError(f"{owner}: {name} must have shape {(n, n)} or {(n,)}{stacked}, got {dense.shape}")
+    if symmetric and single == (n, n):
         _require_symmetric(owner, name, dense, np.swapaxes(dense, -1, -2))
     return dense if count is None or dense.ndim == 3 else np.broadcast_to(dense, (count, *single))
 
 
-def _compressed_rows(owner, name, matrix, n, count):
+def _compressed_rows(owner, name, matrix, n, count, symmetric):
     if matrix.shape != (n, n):
         raise ValueError(f"{owner}: {name} must have shape {(n, n)}, got {matrix.shape}")
     rows = matrix.tocsr()
     rows.sum_duplicates()
-    _require_symmetric(owner, name, rows, rows.T)
+    if symmetric:
+        _require_symmetric(owner, name, rows, rows.T)
     parts = {
         "indptr": rows.indptr.astype(np.int64),
         "indices": rows.indices.astype(np.int64),

@@ -3,7 +3,8 @@
 import numpy as np
 
 from nsds._jit import inlined, kernel
-from nsds.layout import DENSE, DIAGONAL, SPARSE
+from nsds.layout import ABSENT, DENSE, DIAGONAL, SPARSE
+from nsds.records import stored_sparse
 
 
 @kernel
@@ -78,6 +79,78 @@ def _solve_triangular(n, n_lower, n_upper, data, index, work, iwork, b, x, y):
         work[y + i] = s * work[reciprocal + i]
     for i in range(n):
         work[x + i] = work[y + iwork[column_place + i]]
+
+
+@kernel
+def invert_in_place(n, A, size, work, iwork, pivots):
+    """``A <- A^-1`` (Gauss–Jordan, row pivoting); False where a pivot is rounding against ``size``, the sum of absolute terms of its row.
+
+    In/out: work[A:A + n^2], work[size:size + n]. Work: iwork[pivots:pivots + n].
+    """
+    for k in range(n):
+        best = k
+        for i in range(k + 1, n):
+            if abs(work[A + i * n + k]) * work[size + best] > abs(work[A + best * n + k]) * work[size + i]:
+                best = i
+        if not abs(work[A + best * n + k]) > 4e-16 * work[size + best]:
+            return False
+        iwork[pivots + k] = best
+        work[size + k], work[size + best] = work[size + best], work[size + k]
+        for j in range(n):
+            work[A + k * n + j], work[A + best * n + j] = work[A + best * n + j], work[A + k * n + j]
+        reciprocal = 1.0 / work[A + k * n + k]
+        work[A + k * n + k] = 1.0
+        for j in range(n):
+            work[A + k * n + j] *= reciprocal
+        for i in range(n):
+            if i != k:
+                factor = work[A + i * n + k]
+                work[A + i * n + k] = 0.0
+                for j in range(n):
+                    work[A + i * n + j] -= factor * work[A + k * n + j]
+    for k in range(n - 1, -1, -1):
+        swap = iwork[pivots + k]
+        if swap != k:
+            for i in range(n):
+                work[A + i * n + k], work[A + i * n + swap] = work[A + i * n + swap], work[A + i * n + k]
+    return True
+
+
+def weighted_sum(records, part, terms):
+    """(kind, matrices) of ``sum factor * field`` for the elements (members, elements) of a part, in a form that `invert` takes.
+
+    A field that is missing counts as zero, but a missing M as the identity.
+    """
+    kinds = {name: part[name + "_kind"].item() for _, name in terms if part[name] != ABSENT}
+    kind = DENSE if DENSE in kinds.values() else max(kinds.values(), default=DIAGONAL)
+    n = part["n"].item()
+    terms = [(factor, name) for factor, name in terms if name in kinds or name == "M"]
+    if kind == DIAGONAL:
+        return kind, sum(factor * (records[name] if name in kinds else np.ones((*records.shape, n))) for factor, name in terms)
+    if kind == DENSE:
+        return kind, sum(factor * dense(records, part, name) for factor, name in terms)
+    from scipy.sparse import diags_array, eye_array
+
+    def matrix(element, name):
+        if name not in kinds:
+            return eye_array(n)
+        return diags_array(element[name]) if kinds[name] == DIAGONAL else stored_sparse(element[name], n)
+
+    return kind, [[sum(factor * matrix(element, name) for factor, name in terms) for element in member] for member in records]
+
+
+def dense(records, part, name):
+    """A matrix field of the elements (members, elements) of a part as dense matrices; the identity for an M that is missing."""
+    n = part["n"].item()
+    if part[name] == ABSENT:
+        return np.broadcast_to(np.eye(n), (*records.shape, n, n))
+    if part[name + "_kind"] == DENSE:
+        return records[name]
+    result = np.zeros((*records.shape, n, n))
+    for where in np.ndindex(records.shape):
+        field = records[name][where]
+        result[where] = np.diag(field) if part[name + "_kind"] == DIAGONAL else stored_sparse(field, n).toarray()
+    return result
 
 
 class SingularMatrixError(ValueError):

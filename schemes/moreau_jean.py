@@ -8,18 +8,20 @@ One step, with the iteration matrix ``M_hat = M + h theta C + h^2 theta^2 K`` (e
     0 <= H v_{k+1} + D lambda + e ydot_k  ⟂  lambda >= 0      where the forecast  y_k + gamma h ydot_k <= 0
 """
 
-from typing import NamedTuple
+import sys
 
 import numpy as np
 
 from nsds import _checks
 from nsds._jit import inlined, kernel, view
-from nsds.functions import call_force
-from nsds.layout import ABSENT, DENSE, DIAGONAL, SPARSE, Layout
-from nsds.records import stored_sparse
+from nsds.functions import call_function
+from nsds.kinds import LAGRANGIAN, family
+from nsds.layout import ABSENT
+from nsds.layout import layout as layout_of
+from nsds.records import model_of
 from nsds.schemes import one_step_problem as osnsp
-from nsds.schemes.linear_algebra import SingularMatrixError, invert, solve_with, subtract_product
-from nsds.solvers.forms import narrow_order
+from nsds.schemes.linear_algebra import SingularMatrixError, invert, solve_with, subtract_product, weighted_sum
+from nsds.schemes.memory import Allocator, Prepared
 from nsds.status import CONVERGED, NON_FINITE
 
 OPTIONS = np.dtype([("scheme", "S16"), ("theta", "<f8"), ("gamma", "<f8")])
@@ -30,22 +32,9 @@ OPERATOR = np.dtype([(name, np.int32) for name in (
 )])  # fmt: skip
 # Where things lie in a member's work memory (second line: in its integer work memory).
 PLAN = np.dtype([(name, np.int32) for name in (
-    "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "x", "solution", "scratch", "v_old",
+    "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "x", "solution", "scratch", "v_old", "dofs",
     "active", "local", "sub_row", "sub_column", "touched", "isolver", "n_isolver",
 )])  # fmt: skip
-
-
-class Prepared(NamedTuple):
-    """What does not change in time: tables for all members, and work memory (members, words)."""
-
-    layout: Layout
-    plan: np.ndarray
-    operators: np.ndarray
-    W_row: np.ndarray
-    W_column: np.ndarray
-    work: np.ndarray
-    iwork: np.ndarray
-    options: np.ndarray
 
 
 def moreau_jean(theta=0.5, gamma=0.5):
@@ -76,78 +65,67 @@ def moreau_jean(theta=0.5, gamma=0.5):
     return record
 
 
-def prepare(records, mem, layout, options, h, method):
+def prepare(records, mem, options, h, method):
     """Factorise iteration matrices and assemble the Delassus matrices of all members; mem is their memory (members, words)."""
+    if family(model_of(records)) != LAGRANGIAN:
+        raise ValueError("moreau_jean: this scheme is for Lagrangian systems; first-order systems want nsds.euler_moreau")
+    layout = layout_of(records)
     theta, gamma = options["theta"].item(), options["gamma"].item()
-    operators = np.zeros(layout.parts.size, OPERATOR)
-    work, iwork = _Allocator(records.size), _Allocator(records.size)
-    for part, operator, name in zip(layout.parts, operators, layout.part_names, strict=True):
+    parts = layout.parts
+    operators = np.zeros(parts.size, OPERATOR)
+    work, iwork = Allocator(records.size), Allocator(records.size)
+    for part, operator, name in zip(parts, operators, layout.part_names, strict=True):
         _invert_iteration_matrix(records[name], part, operator, name, h, theta, work, iwork)
-    row, column = osnsp.linked_pairs(layout, operators["kind"])
-    layout, row, column = _reordered(layout, row, column)
-    n = layout.constraints.size
+    bodies = _bodies(parts, operators)
+    constraints, couplings, entries = layout.constraints, layout.couplings, layout.entries
+    row, column = osnsp.linked_pairs(constraints, entries, entries, couplings, bodies["kind"])
+    constraints, couplings, row, column, order = osnsp.reordered(constraints, couplings, row, column)
+    n = constraints.size
     W_row = np.searchsorted(row, np.arange(n + 1))
-    plan = _plan(layout, n, row.size, method.work_size(n, W_row, column), work, iwork)
-    prepared = Prepared(layout, plan, operators, W_row, column, work.array(), iwork.array(), np.array([h, theta, gamma]))
-    prepared.work[:, plan[0]["upper"] : plan[0]["upper"] + n] = np.inf
-    prepared.iwork[:, plan[0]["local"] : plan[0]["local"] + n] = -2  # no set is known yet
+    plan = _plan(parts, n, row.size, method.work_size(n, W_row, column), work, iwork)
+    work, iwork = work.array(), iwork.array(np.int64)
+    work[:, plan[0]["upper"] : plan[0]["upper"] + n] = np.inf
+    iwork[:, plan[0]["local"] : plan[0]["local"] + n] = -2  # no set is known yet
     transpose = np.lexsort((row, column))
     for member in range(records.size):
-        osnsp.assemble(plan, operators, layout.parts, layout.constraints, layout.entries, layout.couplings, W_row, column, transpose,
-                       mem[member], prepared.work[member], prepared.iwork[member])  # fmt: skip
-    return prepared
+        osnsp.assemble(plan, bodies, constraints, entries, entries, couplings, W_row, column, transpose, 1.0, mem[member], work[member],
+                       iwork[member])  # fmt: skip
+    tables = parts, constraints, entries, couplings, plan, operators, W_row, column
+    layout = layout._replace(constraints=constraints, constraint_owners=tuple(layout.constraint_owners[i] for i in order))
+    return Prepared(tables, layout.functions, np.array([h, theta, gamma]), work, iwork, sys.modules[__name__], layout)
 
 
-def _plan(layout, n, nnz, solver_sizes, work, iwork):
+def _bodies(parts, operators):
+    """One row for each element of each part."""
+    bodies = np.zeros(parts["count"].sum(), osnsp.BODY)
+    for part, operator in zip(parts, operators, strict=True):
+        rows = bodies[part["body"] : part["body"] + part["count"]]
+        element = np.arange(part["count"])
+        for column in ("kind", "n_lower", "n_upper"):
+            rows[column] = operator[column]
+        rows["n"], rows["dof"] = part["n"], part["dof"] + part["n"] * element
+        rows["data"], rows["index"] = (operator[at] + operator[at + "_stride"] * element for at in ("data", "index"))
+    return bodies
+
+
+def _plan(parts, n, nnz, solver_sizes, work, iwork):
     """Reserve the arrays of the one-step problem (n constraints, nnz entries of W) and the scratch of one body."""
     solver_sizes = solver_sizes[0], max(solver_sizes[1], 1)
-    body, dofs = layout.parts["n"].max(), (layout.parts["count"] * layout.parts["n"]).sum()
+    body, dofs = parts["n"].max(), (parts["count"] * parts["n"]).sum()
     plan = np.zeros(1, PLAN)
     for name, size in {"W": nnz, "sub_W": nnz, "q": n, "z": n, "w": n, "lower": n, "upper": n, "info": 3, "solver": solver_sizes[0],
-                       "rhs": body, "x": body, "solution": body, "scratch": body, "v_old": dofs}.items():  # fmt: skip
+                       "rhs": body, "x": body, "solution": body, "scratch": body, "v_old": dofs, "dofs": dofs}.items():  # fmt: skip
         plan[name] = work.reserve(size)
     for name, size in {"active": n, "local": n, "sub_row": n + 1, "sub_column": nnz, "isolver": solver_sizes[1],
-                       "touched": layout.parts["count"].sum()}.items():  # fmt: skip
+                       "touched": parts["count"].sum()}.items():  # fmt: skip
         plan[name] = iwork.reserve(size)
     plan["n_solver"], plan["n_isolver"] = solver_sizes
     return plan
 
 
-class _Allocator:
-    """Lays arrays behind one another in a memory of equal length for every member."""
-
-    def __init__(self, n_members):
-        self.n_members, self.size, self.filled = n_members, 0, []
-
-    def reserve(self, size):
-        """Offset of room for ``size`` words; tables hold offsets as 32-bit integers."""
-        self.size += int(size)
-        if self.size > np.iinfo(np.int32).max:
-            raise ValueError(f"the one-step problem needs more than {self.size:.1e} words: too many constraints that all act on one body")
-        return self.size - int(size)
-
-    def store(self, data):
-        """Reserve room for ``data`` (members, ...), to be filled by `array`."""
-        start = self.reserve(data[0].size)
-        self.filled.append((start, data.reshape(self.n_members, -1)))
-        return start
-
-    def array(self):
-        dtype = self.filled[0][1].dtype
-        result = np.zeros((self.n_members, self.size), dtype)
-        for start, data in self.filled:
-            result[:, start : start + data.shape[1]] = data
-        return result
-
-
 def _invert_iteration_matrix(records, part, operator, name, h, theta, work, iwork):
-    terms = [(1.0, "M"), (h * theta, "C"), (h * theta * h * theta, "K")]
-    terms = [(factor, matrix) for factor, matrix in terms if part[matrix] != ABSENT]
-    kinds = {part[matrix + "_kind"].item() for _, matrix in terms}
-    operator["kind"] = DENSE if DENSE in kinds else max(kinds)
-    build = {DIAGONAL: _diagonal_sum, DENSE: _dense_sum, SPARSE: _sparse_sum}[operator["kind"].item()]
     records = records.reshape(records.shape[0], -1)
-    M_hat = build(records, terms, part)
+    operator["kind"], M_hat = weighted_sum(records, part, [(1.0, "M"), (h * theta, "C"), (h * theta * h * theta, "K")])
     try:
         data, index, operator["n_lower"], operator["n_upper"] = invert(operator["kind"], M_hat)
     except SingularMatrixError as error:
@@ -161,58 +139,10 @@ def _invert_iteration_matrix(records, part, operator, name, h, theta, work, iwor
     operator["constant"] = part["function"] == ABSENT and part["C"] == ABSENT and part["K"] == ABSENT
 
 
-def _diagonal_sum(records, terms, part):
-    return sum(factor * records[matrix] for factor, matrix in terms)
-
-
-def _dense_sum(records, terms, part):
-    n = part["n"]
-    total = np.zeros((*records.shape, n, n))
-    for factor, matrix in terms:
-        kind = part[matrix + "_kind"]
-        if kind == DENSE:
-            total += factor * records[matrix]
-        elif kind == DIAGONAL:
-            total[..., np.arange(n), np.arange(n)] += factor * records[matrix]
-        else:
-            for where in np.ndindex(records.shape):
-                total[where] += factor * stored_sparse(records[matrix][where], n).toarray()
-    return total
-
-
-def _sparse_sum(records, terms, part):
-    from scipy.sparse import diags_array
-
-    n = part["n"]
-
-    def one(element):
-        return sum(
-            factor * (diags_array(element[m]) if part[m + "_kind"] == DIAGONAL else stored_sparse(element[m], n)) for factor, m in terms
-        )
-
-    return [[one(element) for element in member] for member in records]
-
-
-def _reordered(layout, row, column):
-    """Constraints in an order that keeps W narrow, and its pattern in that order."""
-    n = layout.constraints.size
-    order = narrow_order(row, column, n)
-    place = np.empty(n, np.int64)
-    place[order] = np.arange(n)
-    couplings = layout.couplings.copy()
-    couplings["constraint"] = place[couplings["constraint"]]
-    layout = layout._replace(
-        constraints=layout.constraints[order],
-        couplings=couplings,
-        constraint_owners=tuple(layout.constraint_owners[i] for i in order),
-    )
-    pairs = np.sort(place[row] * n + place[column])
-    return (layout, *np.divmod(pairs, n)) if n else (layout, row, column)
-
-
 @kernel
-def start(t, parts, constraints, entries, couplings, functions, plan, operators, options, mem, work, iwork):
+def start(t, tables, functions, options, mem, imem, work, iwork):
     """Before the first step: force at t, impulse of constant forces, outputs of the state."""
+    parts, constraints, entries, couplings, plan, operators, _, _ = tables
     h = options[0]
     for a in range(parts.size):
         part, o = parts[a], operators[a]
@@ -220,7 +150,8 @@ def start(t, parts, constraints, entries, couplings, functions, plan, operators,
             impulse, force = o.impulse + e * part.n, o.force + e * part.n
             if part.function != ABSENT:
                 z = view(mem, part.z + e * part.stride, part.n_z)
-                call_force(functions[part.function + e], (t, z, view(work, force, part.n)))
+                nothing = view(mem, 0, 0)
+                call_function(functions[part.function + e], (t, nothing, nothing, z, view(work, force, part.n)))
             elif part.fext != ABSENT:
                 for i in range(part.n):
                     work[impulse + i] = h * mem[part.fext + e * part.stride + i]
@@ -232,9 +163,9 @@ def start(t, parts, constraints, entries, couplings, functions, plan, operators,
 
 
 @inlined
-def step(t_new, parts, constraints, entries, couplings, functions, plan, operators, W_row, W_column, solver, solver_options,
-         options, mem, imem, work, iwork):  # fmt: skip
+def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
+    parts, constraints, entries, couplings, plan, operators, W_row, W_column = tables
     h, theta, gamma = options[0], options[1], options[2]
     n = osnsp.choose_active(plan, constraints, gamma * h, mem, imem, iwork)
     finite = _free_motion(t_new, h, theta, n == 0, parts, functions, plan, operators, mem, imem, work, iwork)
@@ -304,7 +235,8 @@ def _impulse_of_function(t_new, h, theta, part, o, e, functions, plan, mem, work
     n, impulse, force = part.n, o.impulse + e * part.n, o.force + e * part.n
     for i in range(n):
         work[impulse + i] = h * (1.0 - theta) * work[force + i]
-    call_force(functions[part.function + e], (t_new, view(mem, part.z + e * part.stride, part.n_z), view(work, force, n)))
+    nothing, z = view(mem, 0, 0), view(mem, part.z + e * part.stride, part.n_z)
+    call_function(functions[part.function + e], (t_new, nothing, nothing, z, view(work, force, n)))
     for i in range(n):
         work[impulse + i] += h * theta * work[force + i]
 
@@ -333,3 +265,15 @@ def _end_motion(h, theta, parts, plan, operators, mem, work, iwork):
                 mem[q + i] += h * (theta * mem[v + i] + (1.0 - theta) * work[v_old + i])
                 zero += 0.0 * mem[q + i]
     return zero == 0.0
+
+
+def blame(records, prepared, m):
+    """Which function of member m gave NaN or infinity, in words; nothing if none did."""
+    parts, operators = prepared.tables[0], prepared.tables[5]
+    for name, part, operator in zip(prepared.layout.part_names, parts, operators, strict=True):
+        size = part["count"] * part["n"]
+        force = prepared.work[m, operator["force"] : operator["force"] + size]
+        if part["function"] != ABSENT and not np.isfinite(force).all():
+            function = records[name]["fext"].reshape(records.size, -1)[m, 0].decode()
+            return f"fext of part '{name}', {function.partition('#')[0]}, returned NaN or infinity"
+    return ""

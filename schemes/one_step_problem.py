@@ -7,80 +7,99 @@ Inactive constraints cost nothing: the problem handed to a solver holds the acti
 import numpy as np
 
 from nsds._jit import inlined, kernel, view
-from nsds.layout import ABSENT, DIAGONAL
-from nsds.schemes.linear_algebra import solve_with
+from nsds.layout import ABSENT, DIAGONAL, table
+from nsds.schemes.linear_algebra import apply_inverse
+from nsds.solvers.forms import narrow_order
 from nsds.solvers.signature import call_solver
 
 _TOUCHING = 1e-300
 
 
-def linked_pairs(layout, kinds):
+# One row per matrix that `solve_with` inverts, that is per body: where its inverse lies.
+BODY = table("kind", "n", "dof", "n_lower", "n_upper", "data", "index")
+
+
+def linked_pairs(constraints, entries, inputs, couplings, kinds):
     """Pattern of W by rows: (row, column), sorted, symmetric, with the full diagonal.
 
-    ``kinds`` tells how the iteration matrix of each part is stored.
+    ``kinds`` tells how the iteration matrix of each body is stored.
     """
-    n = layout.constraints.size
-    entries = layout.entries
-    owner = np.repeat(np.arange(n), layout.constraints["entry_end"] - layout.constraints["entry"])
-    n_dofs = (layout.parts["count"] * layout.parts["n"]).sum()
-    node = np.where(np.asarray(kinds)[entries["part"]] == DIAGONAL, entries["dof"], n_dofs + entries["body"])
+    n = constraints.size
+    size = [constraints[column + "_end"] - constraints[column] for column in ("entry", "input", "coupling")]
+    owner = np.concatenate([np.repeat(np.arange(n), size[0]), np.repeat(np.arange(n), size[1])])
+    dof, body = (np.concatenate([entries[column], inputs[column]]).astype(np.int64) for column in ("dof", "body"))
+    node = np.where(np.asarray(kinds)[body] == DIAGONAL, dof, dof.max(initial=0) + 1 + body)
+    owner, node = np.divmod(np.unique(owner * (node.max(initial=0) + 1) + node), node.max(initial=0) + 1)
     order = np.argsort(node, kind="stable")
     owner, node = owner[order], node[order]
     first = np.searchsorted(node, node, side="left")
-    size = np.searchsorted(node, node, side="right") - first
-    row = np.repeat(owner, size)
-    column = owner[np.repeat(first, size) + np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)]
-    coupled = np.repeat(np.arange(n), layout.constraints["coupling_end"] - layout.constraints["coupling"])
-    partner = layout.couplings["constraint"]
+    shared = np.searchsorted(node, node, side="right") - first
+    row = np.repeat(owner, shared)
+    column = owner[np.repeat(first, shared) + np.arange(shared.sum()) - np.repeat(np.cumsum(shared) - shared, shared)]
+    coupled = np.repeat(np.arange(n), size[2])
+    partner = couplings["constraint"]
     every = np.arange(n)
     pairs = np.unique(np.concatenate([row * n + column, coupled * n + partner, partner * n + coupled, every * n + every]))
     return np.divmod(pairs, n) if n else (pairs, pairs)
 
 
-@kernel
-def assemble(plan, operators, parts, constraints, entries, couplings, W_row, W_column, W_transpose, mem, work, iwork):
-    """``W = H M_hat^-1 H^T + D`` on the pattern (W_row, W_column): eqs 1.39–1.42 with the iteration matrix of the scheme.
+def reordered(constraints, couplings, row, column):
+    """Constraints in an order that keeps W close to its diagonal, with the couplings, the pattern in that order, and the order."""
+    n = constraints.size
+    order = narrow_order(row, column, n)
+    place = np.empty(n, np.int64)
+    place[order] = np.arange(n)
+    couplings = couplings.copy()
+    couplings["constraint"] = place[couplings["constraint"]]
+    if n > 0:
+        row, column = np.divmod(np.sort(place[row] * n + place[column]), n)
+    return constraints[order], couplings, row, column, order
 
-    Column j: solve with row j of H, then multiply by the rows linked to j. W_transpose[k] is where the transposed entry of k lies.
-    In: tables, mem (H, D), work and iwork (inverses). Out: work[plan.W:]. Work: plan.rhs, plan.solution, plan.scratch, plan.v_old.
+
+@kernel
+def assemble(plan, bodies, constraints, entries, inputs, couplings, W_row, W_column, W_transpose, scale, values, work, iwork):
+    """``W = scale C M_hat^-1 B + D`` on the pattern (W_row, W_column): eqs 1.39–1.42 and 9.35 with the iteration matrix of the scheme.
+
+    On Lagrangian systems C is H, and B its transpose. Column j: solve with column j of B, then multiply by the rows linked to j.
+    W_transpose[k] is where the transposed entry of k lies. In: tables, values (C, B, D), work and iwork (inverses).
+    Out: work[plan.W:]. Work: plan.rhs, plan.solution, plan.scratch, plan.dofs (zero before and after).
     """
-    W, dofs = plan[0].W, plan[0].v_old
+    W, dofs = plan[0].W, plan[0].dofs
     for j in range(constraints.size):
-        k = constraints[j].entry
-        while k < constraints[j].entry_end:
-            k = _solve_for_body(plan, operators, parts, entries, constraints[j].entry_end, k, mem, work, iwork)
+        k = constraints[j].input
+        while k < constraints[j].input_end:
+            k = _solve_for_body(plan, bodies, inputs, constraints[j].input_end, k, values, work, iwork)
         for k in range(W_row[j], W_row[j + 1]):
             c = constraints[W_column[k]]
             s = 0.0
             for a in range(c.entry, c.entry_end):
-                s += mem[entries[a].coefficient] * work[dofs + entries[a].dof]
+                s += values[entries[a].coefficient] * work[dofs + entries[a].dof]
+            s *= scale
             for a in range(c.coupling, c.coupling_end):
                 if couplings[a].constraint == j:
-                    s += mem[couplings[a].coefficient]
+                    s += couplings[a].sign * values[couplings[a].coefficient]
             work[W + W_transpose[k]] = s
-        for k in range(constraints[j].entry, constraints[j].entry_end):
-            if k == constraints[j].entry or entries[k].body != entries[k - 1].body:
-                p = parts[entries[k].part]
-                first = p.dof + (entries[k].body - p.body) * p.n
-                for i in range(p.n):
-                    work[dofs + first + i] = 0.0
+        for k in range(constraints[j].input, constraints[j].input_end):
+            if k == constraints[j].input or inputs[k].body != inputs[k - 1].body:
+                body = bodies[inputs[k].body]
+                for i in range(body.n):
+                    work[dofs + body.dof + i] = 0.0
 
 
 @kernel
-def _solve_for_body(plan, operators, parts, entries, end, k, mem, work, iwork):
+def _solve_for_body(plan, bodies, inputs, end, k, values, work, iwork):
     """Solve with the entries of one constraint on one body, from entry k on; returns the first entry of another body."""
     rhs, solution = plan[0].rhs, plan[0].solution
-    body, part = entries[k].body, entries[k].part
-    n, element, o = parts[part].n, body - parts[part].body, operators[part]
-    first = parts[part].dof + element * n
-    for i in range(n):
+    number = inputs[k].body
+    body = bodies[number]
+    for i in range(body.n):
         work[rhs + i] = 0.0
-    while k < end and entries[k].body == body:
-        work[rhs + entries[k].dof - first] += mem[entries[k].coefficient]
+    while k < end and inputs[k].body == number:
+        work[rhs + inputs[k].dof - body.dof] += values[inputs[k].coefficient]
         k += 1
-    solve_with(o, element, n, rhs, solution, plan[0].scratch, work, iwork)
-    for i in range(n):
-        work[plan[0].v_old + first + i] += work[solution + i]
+    apply_inverse(body.kind, body.n, body.n_lower, body.n_upper, body.data, body.index, work, iwork, rhs, solution, plan[0].scratch)
+    for i in range(body.n):
+        work[plan[0].dofs + body.dof + i] += work[solution + i]
     return k
 
 
@@ -184,3 +203,12 @@ def update_outputs(constraints, entries, couplings, mem):
             ydot += mem[couplings[k].coefficient] * mem[constraints[couplings[k].constraint].lam]
         mem[c.y] = y
         mem[c.ydot] = ydot
+
+
+@kernel
+def outputs_of_cones(constraints, couplings, z, w, work):
+    """``y = w + G^T mu`` where w is ``y - G^T mu``."""
+    for i in range(constraints.size):
+        for k in range(constraints[i].coupling, constraints[i].coupling_end):
+            if couplings[k].sign < 0:
+                work[w + i] += work[couplings[k].coefficient] * work[z + couplings[k].constraint]

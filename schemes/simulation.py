@@ -12,16 +12,17 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks, _jit
-from nsds.layout import layout as layout_of
-from nsds.records import memory, model_of
+from nsds.layout import state_fields
+from nsds.records import N_ITER, RESIDUAL, STATUS, STEP, T0, T, memory, model_of
 from nsds.results import SimulationError, SimulationInterrupted, recorded
+from nsds.schemes import sampled_control
 from nsds.schemes import table as schemes
+from nsds.schemes.sampled_control import act
 from nsds.solvers import table as solvers
 from nsds.status import CONVERGED, NON_FINITE, NOT_COMPUTED, advice
 
 _CHUNK_SECONDS = 0.2
-# Words of the head of a record and of a row.
-_T, _T0, _STEP, _STATUS, _N_ITER, _RESIDUAL = range(6)
+# Words of the head of a row.
 _ROW_T, _ROW_STEP, _ROW_STATUS, _ROW_N_ITER, _ROW_RESIDUAL = range(5)
 # Columns of a member's progress.
 _ROW, _DONE, _STOPPED = range(3)
@@ -33,7 +34,7 @@ class _Run(NamedTuple):
     records: np.ndarray
     mem: np.ndarray
     prepared: NamedTuple
-    march: object
+    controls: NamedTuple
     solver: int
     solver_options: np.ndarray
 
@@ -50,7 +51,7 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, fields
     h : float
         Step size.
     scheme : numpy.ndarray, optional
-        For instance ``nsds.moreau_jean(theta=0.5)``, the default.
+        For instance ``nsds.moreau_jean(theta=0.5)``; Moreau–Jean by default, `nsds.euler_moreau` for first-order systems.
     solver : str or numpy.ndarray, optional
         Method for the one-step problems: a name from `nsds.solvers.methods`, or a record from `nsds.solvers.solver`.
     save_every : int
@@ -66,7 +67,7 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, fields
     -------
     numpy.ndarray
         Structured array (rows,), for an ensemble (members, rows), with t, step, status, n_iter, residual, and one field per part: q, v
-        of systems; y, ydot, lambda (impulse of the step that ends at t), active of interactions. Row 0 is the initial state. Where
+        of Lagrangian systems, x, r and u of first-order ones; y, ydot, lambda (impulse of the step that ends at t), active of interactions. Row 0 is the initial state. Where
         steps between two rows are not saved, status is the last that was not 0, n_iter the sum, residual the maximum.
 
     Raises
@@ -135,29 +136,31 @@ def step(system, h, *, scheme=None, solver=None, on_failure="raise"):
 def _prepare(owner, system, h, scheme, solver):
     model_of(system)
     _checks.number(owner, "h", h, above=0.0)
-    module, options = schemes.chosen(scheme)
+    module, options = schemes.chosen(scheme, system)
     _, method, solver_options = solvers.chosen(solver)
-    if _jit.is_cold(_march_template.__name__):
-        print("nsds: compiling kernels, once for this version of the package (about 20 s) ...", file=sys.stderr, flush=True)
     records = np.ascontiguousarray(np.array(system).reshape(-1))
     mem = memory(records)
     _require_finite(owner, records)
     anchored = records["t0"] + records["step"] * h == records["t"]
     records["t0"] = np.where(anchored, records["t0"], records["t"])
     records["step"] = np.where(anchored, records["step"], 0)
-    prepared = module.prepare(records, mem, layout_of(records), options, h, method)
-    march = _march_of(options["scheme"].item().decode())
-    return _Run(records, mem, prepared, march, solvers.address(method), solver_options)
+    prepared = module.prepare(records, mem, options, h, method)
+    return _Run(records, mem, prepared, sampled_control.prepare(owner, records, h), solvers.address(method), solver_options)
 
 
 def _require_finite(owner, records):
     """Fields can be assigned after construction, so what is about to be computed with is checked once more."""
-    for name, *_ in model_of(records):
+    for name, _, *law in model_of(records):
+        is_relay = law[:1] == ["relay"]
         for field, values in _numbers(records[name]):
+            if is_relay and field in ("lower", "upper"):  # may be infinite
+                values = np.where(np.isinf(values), 0.0, values)
             if not np.isfinite(values).all():
                 raise ValueError(f"{owner}: {name}.{field} must be finite")
-            if field == "e" and not ((values >= 0) & (values <= 1)).all():
-                raise ValueError(f"{owner}: {name}.e must be in [0, 1]")
+        if law[:1] == ["newton_impact"] and not ((records[name]["e"] >= 0) & (records[name]["e"] <= 1)).all():
+            raise ValueError(f"{owner}: {name}.e must be in [0, 1]")
+        if is_relay and not (records[name]["lower"] <= records[name]["upper"]).all():
+            raise ValueError(f"{owner}: {name}.lower must be at most {name}.upper")
 
 
 def _numbers(record):
@@ -178,26 +181,29 @@ def _number_of_steps(records, t_end, h):
     return max(int(counts[0]), 1)
 
 
-def _march_template(first, last, n_steps, n_total, save_every, stop, sources, reached, parts, constraints, entries, couplings,
-                    functions, plan, operators, W_row, W_column, solver, solver_options, options, mems, imems, works, iworks,
-                    rows, irows, width):  # fmt: skip
+def _march_template(first, last, n_steps, n_total, save_every, stop, sources, reached, tables, functions, controls, solver,
+                    solver_options, options, mems, imems, works, iworks, rows, irows, width):  # fmt: skip
     """Up to n_steps further steps of members first..last, each recorded where it is due. Written once; each scheme gets its copy."""
     h = options[0]
+    controllers, where, control_functions, scratch = controls
     for m in range(first, last):
         mem, imem, work, iwork, address, row, irow = mems[m], imems[m], works[m], iworks[m], functions[m], rows[m], irows[m]
         at, done, stopped = reached[m, _ROW] * width, reached[m, _DONE], reached[m, _STOPPED]
         if at == 0:
-            start(mem[_T], parts, constraints, entries, couplings, address, plan, operators, options, mem, work, iwork)  # noqa: F821
-            irow[_ROW_STATUS], irow[_ROW_N_ITER], row[_ROW_RESIDUAL] = imem[_STATUS], imem[_N_ITER], mem[_RESIDUAL]
+            start(mem[T], tables, address, options, mem, imem, work, iwork)  # noqa: F821
+            if controllers.size > 0:
+                act(mem[T], h, controllers, where, control_functions[m], mem, scratch[m])
+            irow[_ROW_STATUS], irow[_ROW_N_ITER], row[_ROW_RESIDUAL] = imem[STATUS], imem[N_ITER], mem[RESIDUAL]
             at = _save(at, width, sources, mem, imem, row, irow)
         for _ in range(min(n_steps, n_total - done)):
             if stopped != 0:
                 break
-            k = imem[_STEP] + 1
-            t = mem[_T0] + k * h
-            status, n_iter, residual = step_(t, parts, constraints, entries, couplings, address, plan, operators, W_row, W_column,  # noqa: F821
-                                             solver, solver_options, options, mem, imem, work, iwork)  # fmt: skip
-            mem[_T], imem[_STEP], imem[_STATUS], imem[_N_ITER], mem[_RESIDUAL] = t, k, status, n_iter, residual
+            k = imem[STEP] + 1
+            t = mem[T0] + k * h
+            status, n_iter, residual = step_(t, tables, address, solver, solver_options, options, mem, imem, work, iwork)  # noqa: F821
+            mem[T], imem[STEP], imem[STATUS], imem[N_ITER], mem[RESIDUAL] = t, k, status, n_iter, residual
+            if controllers.size > 0:
+                act(t, h, controllers, where, control_functions[m], mem, scratch[m])
             done += 1
             irow[at + _ROW_N_ITER] += n_iter
             row[at + _ROW_RESIDUAL] = max(row[at + _ROW_RESIDUAL], residual)
@@ -212,7 +218,7 @@ def _march_template(first, last, n_steps, n_total, save_every, stop, sources, re
 @_jit.inlined
 def _save(at, width, sources, mem, imem, row, irow):
     """Fill the row that begins at word ``at`` with the recorded words, clear the head of the next, and return where that begins."""
-    row[at + _ROW_T], irow[at + _ROW_STEP] = mem[_T], imem[_STEP]
+    row[at + _ROW_T], irow[at + _ROW_STEP] = mem[T], imem[STEP]
     behind_head = at + _ROW_RESIDUAL + 1
     for i in range(sources.size):
         row[behind_head + i] = mem[sources[i]]
@@ -225,26 +231,29 @@ def _save(at, width, sources, mem, imem, row, irow):
 _marches = {}
 
 
-def _march_of(name):
+def _march_of(stepper):
     """The compiled time loop of a scheme."""
+    name = stepper.__name__.rpartition(".")[2]
     if name not in _marches:
-        module = schemes.SCHEMES[name]
-        _marches[name] = _jit.kernel(_jit.specialised(_march_template, name, start=module.start, step_=module.step))
+        march = _jit.specialised(_march_template, name, start=stepper.start, step_=stepper.step)
+        if _jit.is_cold(march.__name__):
+            print("nsds: compiling kernels, once for this version of the package (about 20 s) ...", file=sys.stderr, flush=True)
+        _marches[name] = _jit.kernel(march)
     return _marches[name]
 
 
 def _march(run, shape, n_steps, save_every, progress, stop, sources, trajectory, reached):
     """Run the compiled loop in chunks of a fifth of a second, so that a progress bar moves and Ctrl-C works."""
-    p, lay = run.prepared, run.prepared.layout
+    p, march = run.prepared, _march_of(run.prepared.stepper)
     rows = trajectory.view(np.float64).reshape(trajectory.shape[0], -1)
     n_members = trajectory.shape[0]
     workers = min(n_members, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
     bounds = np.linspace(0, n_members, workers + 1).astype(int)
 
     def chunk(first, last, n):
-        run.march(first, last, n, n_steps, save_every, stop, sources, reached, lay.parts, lay.constraints, lay.entries, lay.couplings,
-                  lay.functions, p.plan, p.operators, p.W_row, p.W_column, run.solver, run.solver_options, p.options, run.mem,
-                  run.mem.view(np.int64), p.work, p.iwork, rows, rows.view(np.int64), rows.shape[1] // trajectory.shape[1])  # fmt: skip
+        march(first, last, n, n_steps, save_every, stop, sources, reached, p.tables, p.functions, tuple(run.controls), run.solver,
+              run.solver_options, p.options, run.mem, run.mem.view(np.int64), p.work, p.iwork, rows, rows.view(np.int64),
+              rows.shape[1] // trajectory.shape[1])  # fmt: skip
 
     bar = _progress_bar(progress, n_steps)
     pool = ThreadPoolExecutor(workers) if workers > 1 else None
@@ -325,14 +334,10 @@ def _finish(run, shape, trajectory, reached, save_every, on_failure):
 
 def _cause(run, m, row):
     """Name the part, and the function if it is to blame, of a step that gave NaN or infinity."""
-    lay = run.prepared.layout
-    for name, part, operator in zip(lay.part_names, lay.parts, run.prepared.operators, strict=True):
-        size = part["count"] * part["n"]
-        force = run.prepared.work[m, operator["force"] : operator["force"] + size]
-        if part["function"] >= 0 and not np.isfinite(force).all():
-            function = run.records[name]["fext"].reshape(run.records.size, -1)[m, 0].decode()
-            return f"fext of part '{name}', {function.partition('#')[0]}, returned NaN or infinity"
-    for name in lay.part_names:
-        if not np.isfinite(run.records[name]["v"][m]).all() or not np.isfinite(run.records[name]["q"][m]).all():
+    function = run.prepared.stepper.blame(run.records, run.prepared, m)
+    if function:
+        return function
+    for name, fields in state_fields(run.records):
+        if not all(np.isfinite(run.records[name][field][m]).all() for field in fields):
             return f"the state of part '{name}' became NaN or infinite"
     return ""

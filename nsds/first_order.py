@@ -1,0 +1,162 @@
+"""First-order systems ``M x' = f(t, x) + T u + r``: circuits, relays, sliding modes, gene networks."""
+
+import numpy as np
+
+from nsds import _checks
+from nsds.functions import function_name
+from nsds.records import pack
+from nsds.systems import matrix_field, per_element
+
+
+def first_order_linear(A, b=None, M=None, *, x, z=None, T=None, u=None, n_u=None, count=None):
+    """Linear first-order system ``M x' = A x + b + T u + r`` (seed 003, eq. 9.4; seed 004, eq. 3).
+
+    Parameters
+    ----------
+    A : array_like (n, n) or (n,), scipy.sparse, or function ``A(t, z, out)``
+        Matrix; a 1-D array is the diagonal. A function writes the matrix at time ``t`` into ``out`` (n, n), which may hold anything.
+    b : array_like (n,) or function ``b(t, z, out)``, optional
+        Source.
+    M : array_like (n, n) or (n,), or scipy.sparse, optional
+        Coefficient of the rate; the identity if not given. It may be singular (a differential-algebraic system).
+    x : array_like (n,)
+        State at the start. With ``count`` also ``(count, n)``; for n = 1 also ``(count,)``.
+    z : array_like, optional
+        Parameters passed to the functions.
+    T : array_like (n, n_u) or function ``T(t, z, out)``, optional
+        Weight of the control; the identity if not given.
+    u : array_like (n_u,) or function ``u(t, z, out)``, optional
+        Control. A constant one is what `nsds.sampled_control` overwrites.
+    n_u : int, optional
+        Length of u, needed where T and u are both functions.
+    count : int, optional
+        Makes the part an array of that many systems that share one description.
+
+    Returns
+    -------
+    dict
+        A part for `nsds.system`. In the record it has the fields x, r (input of the interactions at the end of the last step) and those
+        of M, A, b, T, u, z that were given.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Wrong shape or type, NaN or infinity, or a function that has the wrong arguments or does not compile.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> tank = nsds.first_order_linear(A=[[0, -1e6], [1e2, 0]], x=[10, 0])  # voltage and current of an LC circuit
+    >>> nsds.system(tank=tank)["tank"]["x"]
+    array([10.,  0.])
+    """
+    owner = "first_order_linear"
+    count = None if count is None else _checks.integer(owner, "count", count, low=1)
+    n = _size_of_state(owner, x, A, count)
+    fields = _state(owner, x, n, M, count)
+    fields["A"] = function_name(A, owner, "A") if callable(A) else matrix_field(owner, "A", A, n, count)
+    if b is not None:
+        fields["b"] = function_name(b, owner, "b") if callable(b) else per_element(owner, "b", b, n, count)
+    return {"kind": owner, "record": pack(fields | _control(owner, n, T, u, n_u, z, count), count)}
+
+
+def first_order(f, jac_f=None, M=None, *, x, z=None, T=None, u=None, n_u=None, count=None):
+    """Nonlinear first-order system ``M x' = f(t, x) + T(t, x) u(t, x) + r`` (seed 003, eq. 9.1; seed 004, eq. 1).
+
+    Parameters
+    ----------
+    f : function ``f(t, x, z, out)``
+        Writes the right-hand side into ``out`` (n,).
+    jac_f : function ``jac_f(t, x, z, out)``, optional
+        Writes ``df_i/dx_j`` into ``out`` (n, n), which may hold anything. By finite differences if not given, which is slower. What T and
+        u contribute is always added by finite differences where they are functions.
+    M, x, z, n_u, count
+        See `nsds.first_order_linear`.
+    T : array_like (n, n_u) or function ``T(t, x, z, out)``, optional
+        Weight of the control; the identity if not given.
+    u : array_like (n_u,) or function ``u(t, x, z, out)``, optional
+        Control. A constant one is what `nsds.sampled_control` overwrites.
+
+    Returns
+    -------
+    dict
+        A part for `nsds.system`, with the fields x, r, f and those that were given.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Wrong shape or type, NaN or infinity, or a function that has the wrong arguments or does not compile.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> def logistic(t, x, z, out):
+    ...     out[0] = z[0] * x[0] * (1 - x[0])
+    >>> population = nsds.first_order(logistic, x=[0.1], z=[2.0])
+    >>> rows = nsds.simulate(nsds.system(population=population), t_end=5.0, h=0.01, scheme=nsds.euler_moreau(theta=0.5))
+    >>> float(rows["population"]["x"][-1, 0].round(4))
+    0.9996
+    """
+    owner = "first_order"
+    count = None if count is None else _checks.integer(owner, "count", count, low=1)
+    n = _size_of_state(owner, x, None, count)
+    fields = _state(owner, x, n, M, count)
+    fields["f"] = function_name(f, owner, "f")
+    if jac_f is not None:
+        fields["jac_f"] = function_name(jac_f, owner, "jac_f")
+    return {"kind": owner, "record": pack(fields | _control(owner, n, T, u, n_u, z, count), count)}
+
+
+def _size_of_state(owner, x, A, count):
+    """A matrix says how long x is; without one x does, and with ``count`` a 1-D x of that length is one number for each element."""
+    if A is not None and not callable(A) and np.shape(A):
+        return np.shape(A)[-1]
+    shape = np.shape(x)
+    return 1 if not shape or (count is not None and shape == (count,)) else shape[-1]
+
+
+def _state(owner, x, n, M, count):
+    x = per_element(owner, "x", x, n, count)
+    fields = {"x": x, "r": np.zeros_like(x)}
+    if M is not None:
+        fields["M"] = matrix_field(owner, "M", M, n, count, symmetric=False)
+    return fields
+
+
+def _control(owner, n, T, u, n_u, z, count):
+    """Fields T, u, z, and n_u where nothing else tells it."""
+    fields = {}
+    if T is not None and u is None:
+        raise ValueError(f"{owner}: T is the weight of u, which is missing; give u=numpy.zeros(n_u) for one that is set later")
+    known = {}
+    if T is not None and not callable(T):
+        fields["T"] = _weight(owner, T, n, count)
+        known["T"] = fields["T"].shape[-1]
+    elif T is None:
+        known["T (the identity)"] = n
+    if u is not None and not callable(u):
+        known["u"] = np.shape(u)[-1] if np.shape(u) and np.shape(u) != (count,) else 1
+    if n_u is not None:
+        known["n_u"] = _checks.integer(owner, "n_u", n_u, low=1)
+    if u is not None:
+        if not known:
+            raise ValueError(f"{owner}: T and u are both functions: n_u, the length of u, must be given")
+        if len(set(known.values())) > 1:
+            raise ValueError(f"{owner}: the length of u is not clear: " + ", ".join(f"{value} from {name}" for name, value in known.items()))
+        n_u = next(iter(known.values()))
+        if callable(T):
+            fields["T"] = function_name(T, owner, "T")
+        fields["u"] = function_name(u, owner, "u") if callable(u) else per_element(owner, "u", u, n_u, count)
+        if callable(T) and callable(u):
+            fields["n_u"] = np.full(() if count is None else (count,), n_u)
+    if z is not None:
+        z = _checks.array(owner, "z", z)
+        fields["z"] = per_element(owner, "z", z, z.shape[-1] if z.ndim else 1, count)
+    return fields
+
+
+def _weight(owner, T, n, count):
+    weight = np.atleast_2d(_checks.array(owner, "T", T))
+    if weight.shape[-2] != n or weight.ndim > 2 + (count is not None) or (weight.ndim == 3 and weight.shape[0] != count):
+        raise ValueError(f"{owner}: T must have shape ({n}, n_u), got {weight.shape}")
+    return weight if count is None or weight.ndim == 3 else np.broadcast_to(weight, (count, *weight.shape))

@@ -1,0 +1,40 @@
+"""What kinds of parts there are, and which go together: a new kind of system or relation is one line here."""
+
+LAGRANGIAN, FIRST_ORDER = "Lagrangian", "first-order"
+
+# kind of system -> (family, its state, what of it changes in time)
+SYSTEMS = {
+    "lagrangian_linear": (LAGRANGIAN, "q", ("q", "v")),
+    "first_order_linear": (FIRST_ORDER, "x", ("x", "r", "u")),
+    "first_order": (FIRST_ORDER, "x", ("x", "r", "u")),
+}
+# kind of relation -> family of the systems that it joins
+RELATIONS = {
+    "lagrangian_linear_relation": LAGRANGIAN,
+    "first_order_linear_relation": FIRST_ORDER,
+    "type1_relation": FIRST_ORDER,
+    "type2_relation": FIRST_ORDER,
+    "first_order_relation": FIRST_ORDER,
+}
+# what changes in time of an interaction, by family
+INTERACTION_STATE = {LAGRANGIAN: ("y", "ydot", "lambda", "active"), FIRST_ORDER: ("y", "lambda", "mu")}
+CONTROL, CONTROL_STATE = "sampled_control", ("state", "t_last")
+
+
+def split(model):
+    """(systems, interactions, controls): the lines of a model by what they are."""
+    systems = [line for line in model if line[1] in SYSTEMS]
+    interactions = [line for line in model if line[1] in RELATIONS]
+    return systems, interactions, [line for line in model if line[1] == CONTROL]
+
+
+def family(model):
+    """Family of the systems of a model; `nsds.system` lets no two families into one."""
+    return SYSTEMS[split(model)[0][0][1]][0]
+
+
+def state_of(kind):
+    """Fields of a part of this kind that change in time, where it has them."""
+    if kind in SYSTEMS:
+        return SYSTEMS[kind][2]
+    return CONTROL_STATE if kind == CONTROL else INTERACTION_STATE[RELATIONS[kind]]

@@ -1,0 +1,94 @@
+"""Euler–Moreau time stepping of first-order systems (seed 003, chapter 9): options, and which form of the step a system gets.
+
+    M x_{k+1} = M x_k + h theta f_{k+1} + h (1-theta) f_k + h gamma r_{k+1} + h (1-gamma) r_k      theta–gamma scheme         (9.5)
+    M x_{k+1} = M x_k + h theta f_{k+1} + h (1-theta) f_k + h r_{k+gamma}                          full theta–gamma scheme    (9.6)
+    M x_{k+1} = M x_k + h f(t_{k+theta}, x_{k+theta})     + h r_{k+gamma}                          mid-point scheme           (9.7)
+
+with ``y = h(t, x, lambda)``, ``r = g(t, x, lambda)`` and the law at t_{k+1} in (9.5), at ``t_{k+gamma}``, ``x_{k+gamma} = gamma x_{k+1} +
+(1-gamma) x_k`` in the others. Linear systems with constant operators take one step of Newton's method with everything prepared
+(`euler_moreau_linear`), all others iterate (`euler_moreau_newton`).
+"""
+
+import numpy as np
+
+from nsds import _checks
+from nsds.kinds import FIRST_ORDER, family
+from nsds.records import model_of
+from nsds.schemes import euler_moreau_linear, euler_moreau_newton
+from nsds.schemes.first_order_tables import is_constant, tables
+from nsds.schemes.memory import Allocator
+from nsds.schemes.relative_degree import require_low_degree
+
+OPTIONS = np.dtype(
+    [("scheme", "S16"), ("theta", "<f8"), ("gamma", "<f8"), ("gamma_for_relation", "<i8"), ("midpoint", "<i8"), ("newton_tol", "<f8"),
+     ("newton_max_iter", "<i8")]
+)  # fmt: skip
+
+
+def euler_moreau(theta=1.0, gamma=1.0, gamma_for_relation=False, midpoint=False, newton_tol=1e-10, newton_max_iter=50):
+    """Options of the Euler–Moreau scheme for first-order systems (seed 003, eqs 9.5–9.7).
+
+    Parameters
+    ----------
+    theta : float in [0, 1]
+        Weight of the end of the step in f: 1 implicit, 1/2 second order on smooth phases, 0 explicit.
+    gamma : float in [0, 1]
+        Weight of the end of the step in r; see the next.
+    gamma_for_relation : bool
+        False: r and y at both ends of the step, ``gamma r_{k+1} + (1-gamma) r_k`` (9.5). True: one r, and y, of the point
+        ``x_{k+gamma}`` (9.6); with theta = gamma = 1/2 a passive circuit then neither gains nor loses energy by the discretisation.
+        y and lambda of a row are those of this point.
+    midpoint : bool
+        f of the point ``x_{k+theta}`` instead of the mean of f (9.7); y and r are those of ``x_{k+gamma}``.
+    newton_tol : float
+        Nonlinear systems: largest residual of the equations of x, y and r, relative to 1 plus their largest term.
+    newton_max_iter : int
+        Newton's iterations of a step; then the step has failed.
+
+    Returns
+    -------
+    numpy.ndarray, shape ()
+        Record for `nsds.simulate`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        A weight outside [0, 1], a tolerance that is not positive, an iteration limit below 1.
+
+    Notes
+    -----
+    The order of theta = 1/2 is lost at switches; gamma < 1 in (9.5) needs r at the start, which is g(t, x, lambda) with the record's lambda.
+    In the trajectory of a nonlinear system n_iter counts Newton's iterations, and residual is theirs.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> nsds.euler_moreau(theta=0.5)["gamma"].item()
+    1.0
+    """
+    record = np.zeros((), OPTIONS)
+    record["scheme"] = b"euler_moreau"
+    record["theta"] = _checks.number("euler_moreau", "theta", theta, 0.0, 1.0)
+    record["gamma"] = _checks.number("euler_moreau", "gamma", gamma, 0.0, 1.0)
+    record["gamma_for_relation"], record["midpoint"] = bool(gamma_for_relation) or bool(midpoint), bool(midpoint)
+    record["newton_tol"] = _checks.number("euler_moreau", "newton_tol", newton_tol, above=0.0)
+    record["newton_max_iter"] = _checks.integer("euler_moreau", "newton_max_iter", newton_max_iter, low=1)
+    return record
+
+
+def prepare(records, mem, options, h, method):
+    """Tables, inverse iteration matrices and, where they are constant, the matrices of the one-step problem of all members."""
+    if family(model_of(records)) != FIRST_ORDER:
+        raise ValueError("euler_moreau: this scheme is for first-order systems; Lagrangian systems want nsds.moreau_jean")
+    work, iwork = Allocator(records.size), Allocator(records.size)
+    lists = tables(records, work)
+    require_low_degree("euler_moreau", records, lists, work.first())
+    theta, gamma, full, midpoint = (options[name].item() for name in ("theta", "gamma", "gamma_for_relation", "midpoint"))
+    weights = (1.0, gamma) if full else (gamma, 1.0)  # of r in the equation of x, of x in the relation
+    if not is_constant(lists.parts, lists.relations):
+        newton = options["newton_tol"].item(), options["newton_max_iter"].item()
+        return euler_moreau_newton.prepare(records, lists, (h, theta, *weights, float(midpoint), *newton), method, work, iwork)
+    inverses = [euler_moreau_linear.inverse_of(records[name], part, name, h, theta) for name, part in zip(lists.part_names, lists.parts, strict=True)]
+    source = (1.0, h * (1.0 - theta)) if midpoint else (theta, 0.0)  # weight of the newer source, how far before t_{k+1} it acts
+    return euler_moreau_linear.prepare(records, mem, lists, inverses, (h, *source, *weights), method, work, iwork)
+

@@ -1,0 +1,304 @@
+"""One step of a linear first-order system whose operators are constant (seed 003, 9.3.3; eqs 9.46–9.49).
+
+With ``G = h (M - h theta A)^-1``, prepared once, and the weights of the scheme (see `nsds.schemes.euler_moreau`)
+
+    x_free = x_k + G [ A x_k + theta s_{k+1} + (1-theta) s_k + (1 - input) r_k ],      s = b + T u
+    w = (input output C G B + D) lambda + C (output x_free + (1-output) x_k) + e,      w and lambda by the law
+    x_{k+1} = x_free + input G r,  r = B lambda
+
+The zero-order hold is the same with another G, the integral of ``exp(A s)`` over the step.
+"""
+
+import sys
+
+import numpy as np
+
+from nsds._jit import inlined, kernel, view
+from nsds.functions import call_function
+from nsds.layout import ABSENT, DENSE, DIAGONAL, SPARSE, table
+from nsds.records import STEP
+from nsds.schemes import one_step_problem as osnsp
+from nsds.schemes.first_order_source import blame, source  # noqa: F401
+from nsds.schemes.linear_algebra import SingularMatrixError, apply_inverse, invert, subtract_product, weighted_sum
+from nsds.schemes.memory import Prepared
+from nsds.solvers.signature import call_solver
+from nsds.status import CONVERGED, NON_FINITE
+
+# Of each part: G, the product G A where it is kept, source at t_k, and ``G s`` where the source is constant.
+OPERATOR = table("kind", "data", "data_stride", "index", "index_stride", "n_lower", "n_upper", "product", "source", "increment", "constant")
+PLAN = table(
+    "W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "solution", "scratch", "x_old", "dofs", "isolver", "n_isolver",
+    "timed", "controlled", "n_cone",
+)  # fmt: skip
+_LARGEST_PRODUCT = 64
+
+
+def prepare(records, mem, lists, inverses, weights, method, work, iwork):
+    """Store G and G A, order the unknowns, and assemble the matrix of the one-step problem of all members.
+
+    inverses: of each part, (kind, what `invert` returns) of G. weights: h, weight of the newer source, how far before t_{k+1} it acts,
+    weight of r in the equation of x, weight of x_{k+1} in the relation.
+    """
+    parts = lists.parts
+    operators = np.zeros(parts.size, OPERATOR)
+    bodies = np.zeros(parts["count"].sum(), osnsp.BODY)
+    for part, operator, name, (kind, data, index, n_lower, n_upper) in zip(parts, operators, lists.part_names, inverses, strict=True):
+        operator["kind"], operator["n_lower"], operator["n_upper"] = kind, n_lower, n_upper
+        operator["data"], operator["index"] = work.store(data), iwork.store(index)
+        operator["data_stride"], operator["index_stride"] = data.shape[-1], index.shape[-1]
+        operator["product"] = _product(records[name], part, kind, data, work)
+        operator["source"], operator["increment"] = (work.reserve(part["count"] * part["n"]) for _ in range(2))
+        rows = bodies[part["body"] : part["body"] + part["count"]]
+        element = np.arange(part["count"])
+        rows["kind"], rows["n"], rows["n_lower"], rows["n_upper"] = kind, part["n"], n_lower, n_upper
+        rows["dof"] = part["dof"] + part["n"] * element
+        rows["data"], rows["index"] = (operator[at] + operator[at + "_stride"] * element for at in ("data", "index"))
+    constraints, couplings, entries, inputs = lists.constraints, lists.couplings, lists.entries, lists.inputs
+    row, column = osnsp.linked_pairs(constraints, entries, inputs, couplings, bodies["kind"])
+    constraints, couplings, row, column, order = osnsp.reordered(constraints, couplings, row, column)
+    n = constraints.size
+    W_row = np.searchsorted(row, np.arange(n + 1))
+    plan = _plan(parts, n, row.size, method.work_size(n, W_row, column), work, iwork)
+    controlled = "sampled_control" in records["model"][0].decode()
+    operators["constant"] = (parts["b_function"] == ABSENT) & (parts["T_function"] == ABSENT) & (parts["u_function"] == ABSENT)
+    operators["constant"] &= ~controlled | (parts["u"] == ABSENT)
+    plan["controlled"], plan["timed"] = controlled, (lists.relations["e_function"] != ABSENT).any()
+    plan["n_cone"] = (constraints["y"] == ABSENT).sum()
+    work, iwork = work.array(), iwork.array(np.int64)
+    work[:, plan[0]["lower"] : plan[0]["lower"] + n] = lists.lower[:, order]
+    work[:, plan[0]["upper"] : plan[0]["upper"] + n] = lists.upper[:, order]
+    transpose = np.lexsort((row, column))
+    for member in range(records.size):
+        osnsp.assemble(plan, bodies, constraints, entries, inputs, couplings, W_row, column, transpose, weights[3] * weights[4],
+                       work[member], work[member], iwork[member])  # fmt: skip
+    tables = parts, operators, constraints, entries, inputs, couplings, lists.relations, plan, W_row, column
+    return Prepared(tables, lists.functions, np.array(weights), work, iwork, sys.modules[__name__], lists)
+
+
+def inverse_of(records, part, name, h, theta):
+    """(kind, what `invert` returns) of ``(M/h - theta A)^-1`` for the elements of a linear part."""
+    records = records.reshape(records.shape[0], -1)
+    kind, M_hat = weighted_sum(records, part, [(1.0 / h, "M"), (-theta, "A")])
+    try:
+        return kind, *invert(kind, M_hat)
+    except SingularMatrixError as error:
+        member, element = error.where[:2]
+        where = (f", element {element}" if part["count"] > 1 else "") + (f", member {member}" if records.shape[0] > 1 else "")
+        raise ValueError(f"part '{name}'{where}: the iteration matrix M - h theta A is singular (h = {h:g}, theta = {theta:g})") from None
+
+
+def _product(records, part, kind, data, work):
+    """Where ``G A`` is stored; ABSENT for sparse and large matrices, which are multiplied one after the other."""
+    n, shape = part["n"].item(), (*data.shape[:2],)
+    fields = records.reshape(records.shape[0], -1)
+    if kind == DIAGONAL:
+        return work.store(data * fields["A"])
+    if kind == SPARSE or n > _LARGEST_PRODUCT or part["A_kind"] == SPARSE:
+        return ABSENT
+    A = fields["A"]
+    G = data.reshape(*shape, n, n)
+    return work.store(G @ A if part["A_kind"] == DENSE else G * A[..., None, :])
+
+
+def _plan(parts, n, nnz, solver_sizes, work, iwork):
+    """Reserve the arrays of the one-step problem (n unknowns, nnz entries of W) and the scratch of one body."""
+    solver_sizes = solver_sizes[0], max(solver_sizes[1], 1)
+    body, dofs = parts["n"].max(), (parts["count"] * parts["n"]).sum()
+    plan = np.zeros(1, PLAN)
+    for name, size in {"W": nnz, "q": n, "z": n, "w": n, "lower": n, "upper": n, "info": 3, "solver": solver_sizes[0], "rhs": body,
+                       "solution": body, "scratch": body, "x_old": dofs, "dofs": dofs}.items():  # fmt: skip
+        plan[name] = work.reserve(size)
+    plan["isolver"] = iwork.reserve(solver_sizes[1])
+    plan["n_solver"], plan["n_isolver"] = solver_sizes
+    return plan
+
+
+@kernel
+def start(t, tables, functions, options, mem, imem, work, iwork):
+    """Before the first step: sources at t, increments of constant ones, outputs of the state."""
+    parts, operators, constraints, entries, inputs, couplings, relations, plan, _, _ = tables
+    p = plan[0]
+    for a in range(parts.size):
+        part, o = parts[a], operators[a]
+        for e in range(part.count):
+            s_k = o.source + e * part.n
+            source(t, part, e, view(mem, part.q + e * part.stride, part.n), functions, mem, work, s_k)
+            data, index = o.data + e * o.data_stride, o.index + e * o.index_stride
+            apply_inverse(o.kind, part.n, o.n_lower, o.n_upper, data, index, work, iwork, s_k, o.increment + e * part.n, p.scratch)
+    _evaluate_outputs(t, relations, functions, mem, work)
+    for i in range(constraints.size):
+        c = constraints[i]
+        s = work[c.base] + (work[c.h] if p.timed and c.h != ABSENT else 0.0)
+        for k in range(c.entry, c.entry_end):
+            s += work[entries[k].coefficient] * mem[entries[k].q]
+        for k in range(c.coupling, c.coupling_end):
+            if couplings[k].sign > 0:
+                s += work[couplings[k].coefficient] * mem[constraints[couplings[k].constraint].lam]
+        if c.y != ABSENT and imem[STEP] == 0:
+            mem[c.y] = s
+    if imem[STEP] == 0:  # a restarted record holds y and r of its last step
+        _set_input(parts, constraints, inputs, mem, work)
+
+
+@inlined
+def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
+    parts, operators, constraints, entries, inputs, couplings, relations, plan, W_row, W_column = tables
+    p = plan[0]
+    h, input_weight, output_weight = options[0], options[3], options[4]
+    _free_motion(t_new, parts, operators, p, functions, options, mem, imem, work, iwork)
+    status, n_iter, residual = CONVERGED, 0, 0.0
+    n = constraints.size
+    if n > 0:
+        if p.timed != 0:
+            _evaluate_outputs(t_new - (1.0 - output_weight) * h, relations, functions, mem, work)
+        q, z, w = p.q, p.z, p.w
+        for i in range(n):
+            c = constraints[i]
+            s = work[c.base]
+            if p.timed != 0 and c.h != ABSENT:
+                s += work[c.h]
+            for k in range(c.entry, c.entry_end):
+                entry = entries[k]
+                x = mem[entry.q]
+                if output_weight != 1.0:
+                    x = output_weight * x + (1.0 - output_weight) * work[p.x_old + entry.dof]
+                s += work[entry.coefficient] * x
+            work[q + i] = s
+            work[z + i] = mem[c.lam]
+        status = call_solver(
+            solver,
+            (
+                W_row, W_column, view(work, p.W, W_column.size), view(work, q, n), view(work, p.lower, n), view(work, p.upper, n),
+                solver_options, view(work, z, n), view(work, w, n), view(work, p.info, 3), view(work, p.solver, p.n_solver),
+                view(iwork, p.isolver, p.n_isolver),
+            ),
+        )  # fmt: skip
+        n_iter, residual = int(work[p.info]), work[p.info + 1]
+        if p.n_cone > 0:
+            osnsp.outputs_of_cones(constraints, couplings, z, w, work)
+        for i in range(n):
+            c = constraints[i]
+            lam = work[z + i]
+            mem[c.lam] = lam
+            if c.y != ABSENT:
+                mem[c.y] = work[w + i]
+            for k in range(c.input, c.input_end):
+                mem[inputs[k].q + inputs[k].n] += work[inputs[k].coefficient] * lam
+    if not _end_motion(input_weight, n > 0, parts, operators, p, mem, work, iwork):
+        status = NON_FINITE
+    return status, n_iter, residual
+
+
+@inlined
+def _free_motion(t_new, parts, operators, p, functions, options, mem, imem, work, iwork):
+    """``x <- x_free``, ``r <- 0``; x_k is kept where the relation needs it."""
+    h, theta, lag, input_weight, output_weight = options[0], options[1], options[2], options[3], options[4]
+    rhs, solution = p.rhs, p.solution
+    for a in range(parts.size):
+        part, o = parts[a], operators[a]
+        n = part.n
+        for e in range(part.count):
+            q = part.q + e * part.stride
+            data, index = o.data + e * o.data_stride, o.index + e * o.index_stride
+            if output_weight != 1.0:
+                for i in range(n):
+                    work[p.x_old + part.dof + e * n + i] = mem[q + i]
+            for i in range(n):
+                work[rhs + i] = 0.0
+            is_plain = o.constant != 0 and input_weight == 1.0
+            if not is_plain:
+                _weighted_source(t_new - lag, t_new - h, theta, p.controlled, part, o, e, functions, mem, work, rhs)
+                for i in range(n):
+                    work[rhs + i] += (1.0 - input_weight) * mem[q + n + i]
+            if o.product == ABSENT:
+                for i in range(n):
+                    work[solution + i] = mem[q + i]
+                subtract_product(part.A_kind, n, part.A_nnz, mem, imem, part.A + e * part.stride, -1.0, work, solution, rhs)
+            if o.product == ABSENT or not is_plain:
+                apply_inverse(o.kind, n, o.n_lower, o.n_upper, data, index, work, iwork, rhs, solution, p.scratch)
+            else:
+                for i in range(n):
+                    work[solution + i] = 0.0
+            if is_plain:
+                for i in range(n):
+                    work[solution + i] += work[o.increment + e * n + i]
+            if o.product != ABSENT:
+                _add_product(o.kind, n, o.product + e * o.data_stride, q, solution, mem, work)
+            for i in range(n):
+                mem[q + i] += work[solution + i]
+                mem[q + n + i] = 0.0
+
+
+@inlined
+def _add_product(kind, n, product, q, out, mem, work):
+    """``out += G A x`` with the stored product."""
+    if kind == DENSE:
+        for i in range(n):
+            s = 0.0
+            for j in range(n):
+                s += work[product + i * n + j] * mem[q + j]
+            work[out + i] += s
+    else:
+        for i in range(n):
+            work[out + i] += work[product + i] * mem[q + i]
+
+
+@kernel
+def _weighted_source(t, t_old, theta, controlled, part, o, e, functions, mem, work, out):
+    """``theta s(t) + (1-theta) s_k``; s is kept for the next step, unless a controller may change it in between."""
+    s, n = o.source + e * part.n, part.n
+    x = view(mem, part.q + e * part.stride, n)
+    if controlled != 0:
+        source(t_old, part, e, x, functions, mem, work, s)
+    for i in range(n):
+        work[out + i] += (1.0 - theta) * work[s + i]
+    if o.constant == 0:
+        source(t, part, e, x, functions, mem, work, s)
+    for i in range(n):
+        work[out + i] += theta * work[s + i]
+
+
+@inlined
+def _end_motion(weight, has_input, parts, operators, p, mem, work, iwork):
+    """``x <- x_free + weight G r``. Returns False when x is not finite."""
+    zero = 0.0
+    for a in range(parts.size):
+        part, o = parts[a], operators[a]
+        n = part.n
+        for e in range(part.count):
+            q = part.q + e * part.stride
+            if has_input:
+                for i in range(n):
+                    work[p.rhs + i] = weight * mem[q + n + i]
+                data, index = o.data + e * o.data_stride, o.index + e * o.index_stride
+                apply_inverse(o.kind, n, o.n_lower, o.n_upper, data, index, work, iwork, p.rhs, p.solution, p.scratch)
+                for i in range(n):
+                    mem[q + i] += work[p.solution + i]
+            for i in range(n):
+                zero += 0.0 * mem[q + i]
+    return zero == 0.0
+
+
+@kernel
+def _evaluate_outputs(t, relations, functions, mem, work):
+    """e(t) of the relations that have a function for it, into their h."""
+    nothing = view(mem, 0, 0)
+    for a in range(relations.size):
+        r = relations[a]
+        if r.e_function != ABSENT:
+            call_function(functions[r.e_function], (t, nothing, nothing, view(mem, r.z, r.n_z), view(work, r.h, r.m)))
+
+
+@kernel
+def _set_input(parts, constraints, inputs, mem, work):
+    """``r = B lambda`` with the multipliers in mem."""
+    for a in range(parts.size):
+        part = parts[a]
+        for e in range(part.count):
+            for i in range(part.n):
+                mem[part.q + e * part.stride + part.n + i] = 0.0
+    for i in range(constraints.size):
+        for k in range(constraints[i].input, constraints[i].input_end):
+            mem[inputs[k].q + inputs[k].n] += work[inputs[k].coefficient] * mem[constraints[i].lam]
+

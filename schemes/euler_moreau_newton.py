@@ -1,0 +1,478 @@
+"""One step of a first-order system by Newton's method (seed 003, 9.3 and 9.4): nonlinear systems and relations, operators of time.
+
+Each iteration solves the system linearised at ``(x^a, lambda^a)``, with ``A = df/dx``, ``C = dh/dx``, ``D = dh/dlambda``, ``K = dg/dx``,
+``B = dg/dlambda`` and the weights ``input`` of r in the equation of x and ``output`` of x_{k+1} in the relation:
+
+    G = (M/h - theta A - input output K)^-1                                                              (9.27)
+    R = theta f(x^a) + (1-theta) f_k - M (x^a - x_k) / h + input g + (1-input) r_k                       (9.26)
+    x_p - x^a = G (R - input B lambda^a)                                                                 (9.29)
+    w = (input output C G B + D) lambda + h(x^a, lambda^a) + output C (x_p - x^a) - D lambda^a           (9.35)
+    x^{a+1} = x_p + input G B lambda^{a+1}                                                               (9.30)
+
+until R and ``y - h(x, lambda)`` vanish. Bodies that a relation with K joins are solved for together.
+"""
+
+import math
+import sys
+
+import numpy as np
+
+from nsds._jit import inlined, kernel, view
+from nsds.layout import ABSENT, DENSE, table
+from nsds.records import STEP
+from nsds.schemes import one_step_problem as osnsp
+from nsds.schemes.euler_moreau_linear import inverse_of
+from nsds.schemes.first_order_functions import rate, rate_jacobian, relation_jacobians, relation_values
+from nsds.schemes.first_order_source import blame  # noqa: F401
+from nsds.schemes.first_order_tables import FULL
+from nsds.schemes.linear_algebra import apply_inverse, dense, invert_in_place, subtract_product
+from nsds.schemes.memory import Prepared
+from nsds.solvers.signature import call_solver
+from nsds.status import CONVERGED, NEWTON, NON_FINITE, SINGULAR_STEP
+
+# One row per element of a part.
+ELEMENT = table("part", "e", "dof", "body")
+# One row per group of bodies that are solved for together: where M/h lies if its matrix changes, else ABSENT.
+GROUP = table("mass")
+PLAN = table(
+    "W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "solution", "scratch", "dofs", "isolver", "n_isolver",
+    "x", "x_old", "r_old", "f", "f_old", "residual", "dx", "n_dofs", "spare", "pivots", "controlled", "n_cone",
+)  # fmt: skip
+
+
+def prepare(records, lists, weights, method, work, iwork):
+    """Number the degrees of freedom by groups, invert what is constant, and lay out the work memory.
+
+    weights: h, theta, weight of r in the equation of x, weight of x_{k+1} in the relation, mid-point or not, tolerance, iteration limit.
+    """
+    parts, relations = lists.parts, lists.relations
+    elements, bodies, groups = _groups(records, lists, weights[0], weights[1], work, iwork)
+    constraints, couplings = lists.constraints, lists.couplings
+    entries, inputs = (_renumbered(rows, parts, elements) for rows in (lists.entries, lists.inputs))
+    for side in ("first", "second"):
+        relations[f"dof_{side}"] += _shift(parts, elements, relations[f"dof_{side}"])
+    row, column = osnsp.linked_pairs(constraints, entries, inputs, couplings, bodies["kind"])
+    constraints, couplings, row, column, order = osnsp.reordered(constraints, couplings, row, column)
+    n = constraints.size
+    W_row = np.searchsorted(row, np.arange(n + 1))
+    plan = _plan(lists, bodies, n, row.size, method.work_size(n, W_row, column), work, iwork)
+    plan["controlled"] = "sampled_control" in records["model"][0].decode()
+    plan["n_cone"] = (constraints["y"] == ABSENT).sum()
+    work, iwork = work.array(), iwork.array(np.int64)
+    work[:, plan[0]["lower"] : plan[0]["lower"] + n] = lists.lower[:, order]
+    work[:, plan[0]["upper"] : plan[0]["upper"] + n] = lists.upper[:, order]
+    transpose = np.lexsort((row, column))
+    tables = (parts, elements, bodies, groups, relations, constraints, entries, inputs, couplings, plan, W_row, column, transpose)
+    return Prepared(tables, lists.functions, np.array(weights), work, iwork, sys.modules[__name__], lists)
+
+
+def _groups(records, lists, h, theta, work, iwork):
+    """Tables of elements, and of groups of bodies with one matrix each: (elements, bodies, groups)."""
+    parts, relations = lists.parts, lists.relations
+    elements = np.zeros(parts["count"].sum(), ELEMENT)
+    elements["part"] = np.repeat(np.arange(parts.size), parts["count"])
+    elements["e"] = np.arange(elements.size) - parts["body"][elements["part"]]
+    n = parts["n"][elements["part"]]
+    first = parts["dof"][elements["part"]] + n * elements["e"]
+    joining = relations[relations["kind"] == FULL]
+    ends = [np.searchsorted(first, joining[f"dof_{side}"], side="right") - 1 for side in ("first", "second")]
+    label = _components(elements.size, *ends)
+    changes = (parts["f_function"] != ABSENT) | (parts["A_function"] != ABSENT)
+    varying = np.zeros(elements.size, bool)
+    varying[label[changes[elements["part"]]]] = True
+    varying[label[ends[0]]] = True
+    order = np.argsort(label, kind="stable")
+    elements["body"] = label
+    elements["dof"][order] = np.cumsum(n[order]) - n[order]
+    bodies, groups = np.zeros(label.max() + 1, osnsp.BODY), np.zeros(label.max() + 1, GROUP)
+    bodies["n"] = np.bincount(label, n)
+    bodies["dof"] = np.cumsum(bodies["n"]) - bodies["n"]
+    groups["mass"] = ABSENT
+    sizes = bodies["n"].astype(np.int64) ** 2
+    for a, (name, part) in enumerate(zip(lists.part_names, parts, strict=True)):
+        mine = elements[elements["part"] == a]
+        fields = records[name].reshape(records.size, -1)
+        fixed = mine[~varying[mine["body"]]]
+        if fixed.size:
+            _invert_constant(records[name], part, name, h, theta, bodies, fixed, work, iwork)
+        if varying[mine["body"]].any():
+            size = int(part["count"]) * int(part["n"]) ** 2
+            part["A_work"] = work.store(dense(fields, part, "A").reshape(records.size, -1)) if part["A"] != ABSENT else work.reserve(size)
+    for body in np.flatnonzero(varying[: bodies.size]):
+        bodies[body]["kind"], bodies[body]["data"] = DENSE, work.reserve(sizes[body])
+        groups[body]["mass"] = work.store(_mass(records, lists, elements[elements["body"] == body], bodies[body], h))
+    return elements, bodies, groups
+
+
+def _components(n, first, second):
+    """Labels of the groups that joined pairs make, counted in the order of their first element."""
+    if (first == second).all():
+        return np.arange(n)
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    label = connected_components(coo_array((np.ones(first.size), (first, second)), shape=(n, n)), directed=False)[1]
+    return np.unique(np.unique(label, return_index=True)[1][label], return_inverse=True)[1]
+
+
+def _invert_constant(records, part, name, h, theta, bodies, mine, work, iwork):
+    """Inverses of a part whose matrices do not change, for the bodies that its elements are."""
+    kind, data, index, n_lower, n_upper = inverse_of(records, part, name, h, theta)
+    data_at, index_at = work.store(data), iwork.store(index)
+    rows = np.zeros(mine.size, osnsp.BODY)
+    rows["kind"], rows["n"], rows["n_lower"], rows["n_upper"] = kind, part["n"], n_lower, n_upper
+    rows["data"], rows["index"] = data_at + data.shape[-1] * mine["e"], index_at + index.shape[-1] * mine["e"]
+    rows["dof"] = mine["dof"]
+    bodies[mine["body"]] = rows
+
+
+def _mass(records, lists, mine, body, h):
+    """``M / h`` of a group as a dense matrix (members, n, n)."""
+    n = body["n"]
+    mass = np.zeros((records.size, n, n))
+    for element in mine:
+        part = lists.parts[element["part"]]
+        fields = records[lists.part_names[element["part"]]].reshape(records.size, -1)[:, element["e"] : element["e"] + 1]
+        here = slice(element["dof"] - body["dof"], element["dof"] - body["dof"] + part["n"])
+        mass[:, here, here] = dense(fields, part, "M")[:, 0] / h
+    return mass
+
+
+def _shift(parts, elements, dofs):
+    """What to add to a part-wise number of a degree of freedom to get the group-wise one."""
+    first = parts["dof"][elements["part"]] + parts["n"][elements["part"]] * elements["e"]
+    return (elements["dof"] - first)[np.searchsorted(first, dofs, side="right") - 1]
+
+
+def _renumbered(rows, parts, elements):
+    rows = rows.copy()
+    rows["dof"] += _shift(parts, elements, rows["dof"])
+    rows["body"] = elements["body"][rows["body"]]
+    return rows
+
+
+def _plan(lists, bodies, n, nnz, solver_sizes, work, iwork):
+    """Reserve the arrays of the one-step problem (n unknowns, nnz entries of W), of the iteration, and scratch."""
+    solver_sizes = solver_sizes[0], max(solver_sizes[1], 1)
+    body, dofs = bodies["n"].max(), bodies["n"].sum()
+    spare = 2 * max(lists.parts["n"].max(), lists.relations["m"].max(initial=0), lists.relations["n"].max(initial=0))
+    plan = np.zeros(1, PLAN)
+    sizes = {"W": nnz, "q": n, "z": n, "w": n, "lower": n, "upper": n, "info": 3, "solver": solver_sizes[0], "rhs": body, "solution": body,
+             "scratch": body, "spare": spare, "x": body}  # fmt: skip
+    sizes |= dict.fromkeys(("dofs", "x_old", "r_old", "f", "f_old", "residual", "dx"), dofs)
+    for name, size in sizes.items():
+        plan[name] = work.reserve(size)
+    plan["isolver"], plan["pivots"] = iwork.reserve(solver_sizes[1]), iwork.reserve(body)
+    plan["n_solver"], plan["n_isolver"] = solver_sizes
+    plan["n_dofs"] = dofs
+    return plan
+
+
+@kernel
+def start(t, tables, functions, options, mem, imem, work, iwork):
+    """Before the first step: f at t; for a new record also y and r of its multipliers."""
+    parts, elements, _, _, relations, constraints, _, _, _, plan, _, _, _ = tables
+    p = plan[0]
+    _keep_state(parts, elements, p, mem, work)
+    _evaluate(t, t, 1.0, 1.0, parts, elements, relations, constraints, p, functions, mem, imem, work)
+    for i in range(p.n_dofs):
+        work[p.f_old + i] = work[p.f + i]
+    if imem[STEP] == 0:  # a restarted record holds y and r of its last step
+        for i in range(constraints.size):
+            if constraints[i].y != ABSENT:
+                mem[constraints[i].y] = work[constraints[i].h]
+        _collect_input(parts, elements, relations, p, mem, work)
+
+
+@kernel
+def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
+    parts, elements, bodies, groups, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, transpose = tables
+    p = plan[0]
+    h, theta, input_weight, output_weight, tol, limit = options[0], options[1], options[2], options[3], options[5], int(options[6])
+    is_midpoint = options[4] != 0.0
+    t_f = t_new - (1.0 - theta) * h if is_midpoint else t_new
+    t_y = t_new - (1.0 - output_weight) * h
+    _keep_state(parts, elements, p, mem, work)
+    if p.controlled != 0 and theta < 1.0 and not is_midpoint:
+        _evaluate_rates(t_new - h, 1.0, parts, elements, p, p.f_old, functions, mem, imem, work)
+    status, n_iter, residual = NEWTON, 0, math.inf
+    f_at, f_weight = (theta, 1.0) if is_midpoint else (1.0, theta)
+    for n_iter in range(limit + 1):
+        _evaluate(t_f, t_y, f_at, output_weight, parts, elements, relations, constraints, p, functions, mem, imem, work)
+        residual = _residual(h, f_weight, input_weight, n_iter > 0, parts, elements, relations, constraints, p, mem, imem, work)
+        if not residual < math.inf:
+            status = NON_FINITE
+            break
+        if n_iter > 0 and residual <= tol:
+            status = CONVERGED
+            break
+        if n_iter == limit:
+            break
+        _linearise(t_f, t_y, f_at, parts, elements, relations, p, functions, mem, imem, work)
+        if not _invert_groups(theta, input_weight * output_weight, parts, elements, bodies, groups, relations, p, work, iwork):
+            status = SINGULAR_STEP
+            break
+        osnsp.assemble(plan, bodies, constraints, entries, inputs, couplings, W_row, W_column, transpose, input_weight * output_weight,
+                       work, work, iwork)  # fmt: skip
+        _predict(input_weight, output_weight, bodies, constraints, entries, inputs, couplings, p, mem, work, iwork)
+        solved = _solve(constraints, couplings, p, W_row, W_column, solver, solver_options, mem, work, iwork)
+        _correct(input_weight, parts, elements, bodies, constraints, inputs, p, mem, work, iwork)
+        if solved != CONVERGED:
+            status, residual = solved, work[p.info + 1]
+            break
+    if status != CONVERGED:
+        _evaluate(t_f, t_y, f_at, output_weight, parts, elements, relations, constraints, p, functions, mem, imem, work)
+    _collect_input(parts, elements, relations, p, mem, work)
+    if not is_midpoint:
+        for i in range(p.n_dofs):
+            work[p.f_old + i] = work[p.f + i]
+    return status, n_iter, residual
+
+
+@kernel
+def _keep_state(parts, elements, p, mem, work):
+    """x_k and r_k into x_old and r_old."""
+    for k in range(elements.size):
+        el = elements[k]
+        part = parts[el.part]
+        q = part.q + el.e * part.stride
+        for i in range(part.n):
+            work[p.x_old + el.dof + i] = mem[q + i]
+            work[p.r_old + el.dof + i] = mem[q + part.n + i]
+
+
+@inlined
+def _evaluate(t_f, t_y, f_at, y_at, parts, elements, relations, constraints, p, functions, mem, imem, work):
+    """f at ``f_at x + (1-f_at) x_k``, h and g at ``y_at x + (1-y_at) x_k`` and lambda."""
+    _evaluate_rates(t_f, f_at, parts, elements, p, p.f, functions, mem, imem, work)
+    for i in range(constraints.size):
+        if constraints[i].y != ABSENT:
+            work[constraints[i].argument] = mem[constraints[i].lam]
+    for k in range(relations.size):
+        r = relations[k]
+        for j in range(r.n):
+            is_first = j < r.n_first
+            q = r.q_first + j if is_first else r.q_second + j - r.n_first
+            dof = r.dof_first + j if is_first else r.dof_second + j - r.n_first
+            work[r.x + j] = y_at * mem[q] + (1.0 - y_at) * work[p.x_old + dof]
+        relation_values(t_y, r, functions, mem, work)
+
+
+@kernel
+def _evaluate_rates(t, at, parts, elements, p, out, functions, mem, imem, work):
+    """f of all elements at ``at x + (1-at) x_k``."""
+    for k in range(elements.size):
+        el = elements[k]
+        part = parts[el.part]
+        _argument(at, part, el, p, mem, work)
+        rate(t, part, el.e, p.x, p.spare, functions, mem, imem, work, out + el.dof)
+
+
+@inlined
+def _argument(at, part, el, p, mem, work):
+    q = part.q + el.e * part.stride
+    for i in range(part.n):
+        work[p.x + i] = at * mem[q + i] + (1.0 - at) * work[p.x_old + el.dof + i]
+
+
+@kernel
+def _residual(h, f_weight, input_weight, check_y, parts, elements, relations, constraints, p, mem, imem, work):
+    """R, and the largest residual relative to 1 plus the largest term: of x, times h, and of y if ``check_y``."""
+    error = largest = 0.0
+    for k in range(elements.size):
+        el = elements[k]
+        part = parts[el.part]
+        q, R = part.q + el.e * part.stride, p.residual + el.dof
+        for i in range(part.n):
+            work[R + i] = 0.0
+            work[p.x + i] = mem[q + i] - work[p.x_old + el.dof + i]
+        if part.M != ABSENT:
+            subtract_product(part.M_kind, part.n, part.M_nnz, mem, imem, part.M + el.e * part.stride, 1.0 / h, work, p.x, R)
+        else:
+            for i in range(part.n):
+                work[R + i] = -work[p.x + i] / h
+        for i in range(part.n):
+            dof = el.dof + i
+            slope = f_weight * work[p.f + dof] + (1.0 - f_weight) * work[p.f_old + dof] + (1.0 - input_weight) * work[p.r_old + dof]
+            largest = max(largest, abs(work[R + i]), abs(slope))
+            work[R + i] += slope
+    for k in range(relations.size):
+        r = relations[k]
+        for j in range(r.n):
+            dof = r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first
+            largest = max(largest, abs(input_weight * work[r.g + j]))
+            work[p.residual + dof] += input_weight * work[r.g + j]
+    for i in range(p.n_dofs):
+        error = max(error, abs(work[p.residual + i])) + 0.0 * work[p.residual + i]
+    error = h * error / (1.0 + h * largest)
+    if check_y:
+        for i in range(constraints.size):
+            c = constraints[i]
+            if c.y != ABSENT:
+                error = max(error, abs(mem[c.y] - work[c.h]) / (1.0 + abs(work[c.h]))) + 0.0 * work[c.h]
+    return error
+
+
+@inlined
+def _linearise(t_f, t_y, f_at, parts, elements, relations, p, functions, mem, imem, work):
+    """A, and C, D, K, B, at the arguments of the last evaluation."""
+    for k in range(elements.size):
+        el = elements[k]
+        part = parts[el.part]
+        if part.f_function != ABSENT:
+            _argument(f_at, part, el, p, mem, work)
+            for i in range(part.n):
+                work[p.solution + i] = work[p.f + el.dof + i]
+            rate_jacobian(t_f, part, el.e, p.x, p.solution, p.spare, functions, mem, imem, work)
+    for k in range(relations.size):
+        relation_jacobians(t_y, relations[k], p.spare, functions, mem, work)
+
+
+@kernel
+def _invert_groups(theta, gamma, parts, elements, bodies, groups, relations, p, work, iwork):
+    """``G = (M/h - theta A - gamma K)^-1`` of the groups whose matrix changes; False where it is singular."""
+    sizes = p.dofs  # by degree of freedom: the sum of the absolute terms of a row
+    for b in range(bodies.size):
+        if groups[b].mass != ABSENT:
+            n = bodies[b].n
+            for i in range(n):
+                s = 0.0
+                for j in range(n):
+                    work[bodies[b].data + i * n + j] = work[groups[b].mass + i * n + j]
+                    s += abs(work[groups[b].mass + i * n + j])
+                work[sizes + bodies[b].dof + i] = s
+    for k in range(elements.size):
+        el = elements[k]
+        if groups[el.body].mass != ABSENT:
+            n = parts[el.part].n
+            _subtract_block(theta, parts[el.part].A_work + el.e * n * n, n, 0, n, 0, n, el.dof, el.dof, bodies[el.body], sizes, work)
+    for k in range(relations.size):
+        r = relations[k]
+        if r.kind == FULL:
+            body = bodies[_body_of(r.dof_first, bodies)]
+            n1, n = r.n_first, r.n
+            _subtract_block(gamma, r.K, n, 0, n1, 0, n1, r.dof_first, r.dof_first, body, sizes, work)
+            _subtract_block(gamma, r.K, n, 0, n1, n1, n, r.dof_first, r.dof_second, body, sizes, work)
+            _subtract_block(gamma, r.K, n, n1, n, 0, n1, r.dof_second, r.dof_first, body, sizes, work)
+            _subtract_block(gamma, r.K, n, n1, n, n1, n, r.dof_second, r.dof_second, body, sizes, work)
+    regular = True
+    for b in range(bodies.size):
+        if groups[b].mass != ABSENT:
+            regular &= invert_in_place(bodies[b].n, bodies[b].data, sizes + bodies[b].dof, work, iwork, p.pivots)
+    for i in range(p.n_dofs):
+        work[sizes + i] = 0.0
+    return regular
+
+
+@kernel
+def _subtract_block(factor, block, width, row, row_end, column, column_end, dof_row, dof_column, body, sizes, work):
+    """``matrix of the body -= factor * block[row:row_end, column:column_end]``, whose first entry belongs at (dof_row, dof_column)."""
+    for i in range(row, row_end):
+        for j in range(column, column_end):
+            value = factor * work[block + i * width + j]
+            at_row = dof_row + i - row
+            work[body.data + (at_row - body.dof) * body.n + dof_column + j - column - body.dof] -= value
+            work[sizes + at_row] += abs(value)
+
+
+@kernel
+def _body_of(dof, bodies):
+    """The group that a degree of freedom belongs to."""
+    low, high = 0, bodies.size - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        if bodies[middle].dof <= dof:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+@kernel
+def _predict(input_weight, output_weight, bodies, constraints, entries, inputs, couplings, p, mem, work, iwork):
+    """``dx = x_p - x^a`` and the vector q of the one-step problem; the multipliers in mem are the first guess."""
+    for i in range(constraints.size):
+        c = constraints[i]
+        lam = mem[c.lam]
+        work[p.z + i] = lam
+        for k in range(c.input, c.input_end):
+            work[p.residual + inputs[k].dof] -= input_weight * work[inputs[k].coefficient] * lam
+    _apply_groups(p.residual, p.dx, bodies, p, work, iwork)
+    for i in range(constraints.size):
+        c = constraints[i]
+        s = work[c.base] if c.y == ABSENT else work[c.h]
+        for k in range(c.entry, c.entry_end):
+            s += output_weight * work[entries[k].coefficient] * work[p.dx + entries[k].dof]
+        if c.y != ABSENT:
+            for k in range(c.coupling, c.coupling_end):
+                if couplings[k].sign > 0:
+                    s -= work[couplings[k].coefficient] * work[p.z + couplings[k].constraint]
+        work[p.q + i] = s
+
+
+@kernel
+def _apply_groups(rhs, out, bodies, p, work, iwork):
+    """``out = G rhs``, both by degree of freedom."""
+    for b in range(bodies.size):
+        g = bodies[b]
+        apply_inverse(g.kind, g.n, g.n_lower, g.n_upper, g.data, g.index, work, iwork, rhs + g.dof, out + g.dof, p.scratch)
+
+
+@inlined
+def _solve(constraints, couplings, p, W_row, W_column, solver, solver_options, mem, work, iwork):
+    """Solve the one-step problem; y and lambda into mem. Returns the solver's status."""
+    n = constraints.size
+    status = CONVERGED
+    if n > 0:
+        iwork[p.isolver] = 0  # another matrix
+        status = call_solver(
+            solver,
+            (
+                W_row, W_column, view(work, p.W, W_column.size), view(work, p.q, n), view(work, p.lower, n), view(work, p.upper, n),
+                solver_options, view(work, p.z, n), view(work, p.w, n), view(work, p.info, 3), view(work, p.solver, p.n_solver),
+                view(iwork, p.isolver, p.n_isolver),
+            ),
+        )  # fmt: skip
+        if p.n_cone > 0:
+            osnsp.outputs_of_cones(constraints, couplings, p.z, p.w, work)
+        for i in range(n):
+            c = constraints[i]
+            mem[c.lam] = work[p.z + i]
+            if c.y != ABSENT:
+                mem[c.y] = work[p.w + i]
+    return status
+
+
+@kernel
+def _correct(input_weight, parts, elements, bodies, constraints, inputs, p, mem, work, iwork):
+    """``x <- x_p + input G B lambda``."""
+    for i in range(p.n_dofs):
+        work[p.residual + i] = 0.0
+    for i in range(constraints.size):
+        c = constraints[i]
+        for k in range(c.input, c.input_end):
+            work[p.residual + inputs[k].dof] += input_weight * work[inputs[k].coefficient] * work[p.z + i]
+    _apply_groups(p.residual, p.f, bodies, p, work, iwork)
+    for k in range(elements.size):
+        el = elements[k]
+        part = parts[el.part]
+        q = part.q + el.e * part.stride
+        for i in range(part.n):
+            mem[q + i] += work[p.dx + el.dof + i] + work[p.f + el.dof + i]
+
+
+@kernel
+def _collect_input(parts, elements, relations, p, mem, work):
+    """r of the parts: the sum of g of their relations."""
+    for k in range(elements.size):
+        el = elements[k]
+        part = parts[el.part]
+        for i in range(part.n):
+            mem[part.q + el.e * part.stride + part.n + i] = 0.0
+    for k in range(relations.size):
+        r = relations[k]
+        for j in range(r.n):
+            q = r.q_first + j if j < r.n_first else r.q_second + j - r.n_first
+            n = r.n_first if j < r.n_first else r.n - r.n_first
+            mem[q + n] += work[r.g + j]
