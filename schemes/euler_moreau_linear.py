@@ -19,16 +19,18 @@ from nsds.layout import ABSENT, DENSE, DIAGONAL, SPARSE, table
 from nsds.records import STEP
 from nsds.schemes import one_step_problem as osnsp
 from nsds.schemes.first_order_source import blame, source  # noqa: F401
+from nsds.schemes.last_basis import LARGEST, NO_BASIS, keep_basis, try_last_basis
 from nsds.schemes.linear_algebra import SingularMatrixError, apply_inverse, invert, subtract_product, weighted_sum
 from nsds.schemes.memory import Prepared
 from nsds.solvers.signature import call_solver
+from nsds.solvers.table import METHODS
 from nsds.status import CONVERGED, NON_FINITE
 
 # Of each part: G, the product G A where it is kept, source at t_k, and ``G s`` where the source is constant.
 OPERATOR = table("kind", "data", "data_stride", "index", "index_stride", "n_lower", "n_upper", "product", "source", "increment", "constant")
 PLAN = table(
     "W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "solution", "scratch", "x_old", "dofs", "isolver", "n_isolver",
-    "timed", "controlled", "n_cone",
+    "timed", "controlled", "n_cone", "S", "s", "inverse", "side", "member", "pivots", "keeps_basis",
 )  # fmt: skip
 _LARGEST_PRODUCT = 64
 
@@ -59,6 +61,8 @@ def prepare(records, mem, lists, inverses, weights, method, work, iwork):
     n = constraints.size
     W_row = np.searchsorted(row, np.arange(n + 1))
     plan = _plan(parts, n, row.size, method.work_size(n, W_row, column), work, iwork)
+    if method is METHODS["auto"] and 0 < n <= LARGEST:
+        _add_basis(plan, n, work, iwork)
     controlled = "sampled_control" in records["model"][0].decode()
     operators["constant"] = (parts["b_function"] == ABSENT) & (parts["T_function"] == ABSENT) & (parts["u_function"] == ABSENT)
     operators["constant"] &= ~controlled | (parts["u"] == ABSENT)
@@ -113,10 +117,19 @@ def _plan(parts, n, nnz, solver_sizes, work, iwork):
     return plan
 
 
+def _add_basis(plan, n, work, iwork):
+    """Room for the set of the last step, where a solver need not be called if it stays."""
+    plan["keeps_basis"] = 1
+    for name, size in {"S": n * n, "s": n, "inverse": n * n}.items():
+        plan[name] = work.reserve(size)
+    for name in ("side", "member", "pivots"):
+        plan[name] = iwork.reserve(n)
+
+
 @kernel
 def start(t, tables, functions, options, mem, imem, work, iwork):
     """Before the first step: sources at t, increments of constant ones, outputs of the state."""
-    parts, operators, constraints, entries, inputs, couplings, relations, plan, _, _ = tables
+    parts, operators, constraints, entries, inputs, couplings, relations, plan, W_row, W_column = tables
     p = plan[0]
     for a in range(parts.size):
         part, o = parts[a], operators[a]
@@ -136,6 +149,11 @@ def start(t, tables, functions, options, mem, imem, work, iwork):
                 s += work[couplings[k].coefficient] * mem[constraints[couplings[k].constraint].lam]
         if c.y != ABSENT and imem[STEP] == 0:
             mem[c.y] = s
+    if p.keeps_basis != 0:
+        for i in range(constraints.size):
+            work[p.z + i] = mem[constraints[i].lam]
+        iwork[p.side] = NO_BASIS
+        keep_basis(constraints.size, plan, W_row, W_column, work, iwork)
     if imem[STEP] == 0:  # a restarted record holds y and r of its last step
         _set_input(parts, constraints, inputs, mem, work)
 
@@ -165,16 +183,22 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
                     x = output_weight * x + (1.0 - output_weight) * work[p.x_old + entry.dof]
                 s += work[entry.coefficient] * x
             work[q + i] = s
-            work[z + i] = mem[c.lam]
-        status = call_solver(
-            solver,
-            (
-                W_row, W_column, view(work, p.W, W_column.size), view(work, q, n), view(work, p.lower, n), view(work, p.upper, n),
-                solver_options, view(work, z, n), view(work, w, n), view(work, p.info, 3), view(work, p.solver, p.n_solver),
-                view(iwork, p.isolver, p.n_isolver),
-            ),
-        )  # fmt: skip
-        n_iter, residual = int(work[p.info]), work[p.info + 1]
+        found = False
+        if p.keeps_basis != 0:
+            found, residual = try_last_basis(n, p, W_row, W_column, work, iwork)
+            found &= residual <= solver_options[0]
+        if not found:
+            for i in range(n):
+                work[z + i] = mem[constraints[i].lam]
+            status = call_solver(
+                solver,
+                (
+                    W_row, W_column, view(work, p.W, W_column.size), view(work, q, n), view(work, p.lower, n), view(work, p.upper, n),
+                    solver_options, view(work, z, n), view(work, w, n), view(work, p.info, 3), view(work, p.solver, p.n_solver),
+                    view(iwork, p.isolver, p.n_isolver),
+                ),
+            )  # fmt: skip
+            n_iter, residual = int(work[p.info]), work[p.info + 1]
         if p.n_cone > 0:
             osnsp.outputs_of_cones(constraints, couplings, z, w, work)
         for i in range(n):
@@ -185,6 +209,8 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
                 mem[c.y] = work[w + i]
             for k in range(c.input, c.input_end):
                 mem[inputs[k].q + inputs[k].n] += work[inputs[k].coefficient] * lam
+        if not found and p.keeps_basis != 0:
+            keep_basis(n, plan, W_row, W_column, work, iwork)
     if not _end_motion(input_weight, n > 0, parts, operators, p, mem, work, iwork):
         status = NON_FINITE
     return status, n_iter, residual

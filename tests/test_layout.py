@@ -93,14 +93,15 @@ def test_delassus_matrix_is_the_dense_product(seed):
     """``W = H M^-1 H^T + D`` (seed 003, eqs 1.39-1.42) on the pattern, and zero off it."""
     records = random_system(seed).reshape(1)
     h = 0.01
-    prepared = moreau_jean.prepare(records, memory(records), layout(records), nsds.moreau_jean(), h, table.METHODS["newton_min"])
+    prepared = moreau_jean.prepare(records, memory(records), nsds.moreau_jean(), h, table.METHODS["newton_min"])
+    *_, plan, _, W_row, W_column = prepared.tables
     M, H, D = dense_operators(records[0])
     order = [layout(records).constraint_owners.index(owner) for owner in prepared.layout.constraint_owners]
     W = (H @ np.linalg.solve(M, H.T) + D)[np.ix_(order, order)]
     stored = np.zeros_like(W)
     for i in range(len(W)):
-        for k in range(prepared.W_row[i], prepared.W_row[i + 1]):
-            stored[i, prepared.W_column[k]] = prepared.work[0, prepared.plan[0]["W"] + k]
+        for k in range(W_row[i], W_row[i + 1]):
+            stored[i, W_column[k]] = prepared.work[0, plan[0]["W"] + k]
     np.testing.assert_allclose(stored, W, atol=1e-11)
 
 
@@ -114,7 +115,7 @@ def test_pattern_of_a_chain_is_narrow_and_linear_whatever_the_numbering():
         shuffle = np.random.default_rng(1).permutation(n - 1)
         system["gaps"]["element"] = system["gaps"]["element"][shuffle]
         tables = layout(system)
-        row, column = linked_pairs(tables, [DIAGONAL])
+        row, column = linked_pairs(tables.constraints, tables.entries, tables.entries, tables.couplings, np.full(n, DIAGONAL))
         assert row.size == 3 * (n - 1) - 2
         back = np.argsort(narrow_order(row, column, n - 1))
         assert abs(back[row] - back[column]).max() == 1
