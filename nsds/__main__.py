@@ -46,13 +46,22 @@ def _parser():
         for parameter in inspect.signature(example.build).parameters.values():
             model.add_argument(_flag(parameter.name), type=type(parameter.default), default=parameter.default, help="default: %(default)s")
         how = options.add_argument_group("run")
-        for key, kind, default in (("h", float, None), ("t_end", float, None), ("save_every", int, 1), ("theta", float, 0.5),
-                                   ("gamma", float, 0.5), ("solver", str, "auto")):  # fmt: skip
+        for key, kind, default in (("h", float, None), ("t_end", float, None), ("save_every", int, 1), ("solver", str, "auto")):
             how.add_argument(_flag(key), type=kind, default=example.run.get(key, default), help="default: %(default)s")
+        scheme, defaults = _scheme(example)
+        for key, default in defaults.items():
+            how.add_argument(_flag(key), type=type(default), default=default, help=f"of nsds.{scheme.__name__}; default: %(default)s")
         how.add_argument("--plot", metavar="FILE", help="picture of the run (needs the extra nsds[plot])")
         how.add_argument("--save", metavar="FILE", help="trajectory and system as .npz")
         how.add_argument("--no-progress", action="store_true", help="no progress bar")
     return parser
+
+
+def _scheme(example):
+    """Constructor of the example's scheme, and the values of its options."""
+    record = example.run.get("scheme", nsds.moreau_jean())
+    scheme = getattr(nsds, record["scheme"].item().decode())
+    return scheme, {name: record[name].item() for name in inspect.signature(scheme).parameters}
 
 
 def _flag(name):
@@ -64,13 +73,15 @@ def _run(arguments):
     if arguments.plot:
         nsds.plotting.require_matplotlib()  # before the run, not after it
     system = example.build(**{name: getattr(arguments, name) for name in inspect.signature(example.build).parameters})
+    scheme, options = _scheme(example)
+    options = {name: getattr(arguments, name) for name in options}
     code = 0
     try:
         trajectory = nsds.simulate(
             system,
             t_end=arguments.t_end,
             h=arguments.h,
-            scheme=nsds.moreau_jean(theta=arguments.theta, gamma=arguments.gamma),
+            scheme=scheme(**options),
             solver=arguments.solver,
             save_every=arguments.save_every,
             fields=example.run.get("fields"),
@@ -79,7 +90,7 @@ def _run(arguments):
     except (nsds.SimulationError, nsds.SimulationInterrupted) as error:
         print(f"nsds: {error}", file=sys.stderr)
         trajectory, code = error.trajectory, 1
-    nsds.report(trajectory, system, theta=arguments.theta)
+    nsds.report(trajectory, system, theta=options.get("theta", 0.5))
     if arguments.save:
         np.savez_compressed(arguments.save, trajectory=trajectory, system=system)
         print(f"saved             {arguments.save}")

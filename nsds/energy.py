@@ -9,6 +9,7 @@ from nsds.functions import evaluate_at, function_address
 from nsds.kinds import LAGRANGIAN, SYSTEMS, family
 from nsds.layout import state_fields
 from nsds.records import model_of, stored_sparse
+from nsds.results import is_mechanical
 from nsds.status import CONVERGED, advice
 
 LEDGER = np.dtype([(name, "<f8") for name in ("t", "kinetic", "potential", "forces", "damping", "contact", "numerical")])
@@ -116,12 +117,14 @@ def _compliant_part(D, lam):
 def report(trajectory, system=None, *, theta=0.5, file=None):
     """Print what a careful user asks first: failed steps, worst residual, penetration, impacts, energy balance.
 
+    Of first-order systems, instead of the last three, the ranges of y and lambda, and by how much the law is violated at worst.
+
     Parameters
     ----------
     trajectory : numpy.ndarray (rows,) or (members, rows)
         From `nsds.simulate`.
     system : numpy.ndarray, optional
-        The record that was simulated; with it the energy balance is shown (one system, every step saved).
+        The record that was simulated; with it the energy balance is shown (one system, every step saved), and the violation of laws.
     theta : float
         The one of the run, for the energy balance.
     file : text stream, optional
@@ -147,11 +150,12 @@ def report(trajectory, system=None, *, theta=0.5, file=None):
     worst = np.unravel_index(np.nanargmax(rows["residual"]), rows.shape)
     at = f" at t = {rows['t'][worst]:g}" if rows["residual"][worst] > 0 else ""
     print(f"worst residual    {rows['residual'][worst]:.1e}{at}", file=out)
+    mechanical = is_mechanical(trajectory)
     for name in rows.dtype.names:
         part = rows.dtype[name].base
         if part.names and {"y", "lambda"} <= set(part.names):
-            print(f"{name:<17} {_contact(rows, name)}", file=out)
-    if trajectory.ndim == 1:
+            print(f"{name:<17} {_contact(rows, name) if mechanical else _output(rows, name, system)}", file=out)
+    if mechanical and trajectory.ndim == 1:
         balance = "pass the system to see the balance" if system is None else _balance(trajectory, system, theta)
         print(f"energy            {balance}", file=out)
 
@@ -176,6 +180,38 @@ def _contact(rows, name):
     where = f" of member {member}" if rows.shape[0] > 1 else ""
     gap = f"penetration {depth:.1e} at t = {rows['t'][member, row]:g}{where}" if depth > 0 else "no penetration"
     return f"{gap}, {impacts} impact{'s' * (impacts != 1)}, in contact {100 * pressing.mean():.1f} % of the rows"
+
+
+def _output(rows, name, system):
+    y, lam = (rows[name][key].reshape(*rows.shape, -1)[:, 1:] for key in ("y", "lambda"))  # row 0 need not be consistent
+    ranges = ", ".join(f"{key} in [{np.nanmin(v):.4g}, {np.nanmax(v):.4g}]" for key, v in (("y", y), ("lambda", lam)))
+    if system is None:
+        return f"{ranges}; pass the system to see how well its law holds"
+    law = next(line[2] for line in model_of(system) if line[0] == name)
+    violation = _violation(rows[name][:, 1:], np.atleast_1d(system)[name], law)
+    member, row = np.unravel_index(np.nanargmax(violation), violation.shape)
+    at = f", at t = {rows['t'][member, row + 1]:g}" if violation[member, row] > 0 else ""
+    return f"{ranges}, {law} violated by at most {violation[member, row]:.1e}{at}"
+
+
+def _violation(state, part, law):
+    """How far rows are from ``-y ∈ N_[lower,upper](lambda)``, or from the equations of a cone: ``|lambda - P(lambda - y)|``."""
+    n_members, n_rows = state.shape[:2]
+    part = part.reshape(n_members, 1, -1)  # elements last, then their constraints
+    y, lam = (state[key].reshape(n_members, n_rows, part.shape[2], -1) for key in ("y", "lambda"))
+    if law == "normal_cone":
+        mu = state["mu"].reshape(n_members, n_rows, part.shape[2], -1)
+        slack = np.einsum("...ki,...i->...k", part["cone_G"], lam) - part["cone_g"]
+        gap = y - np.einsum("...ki,...k->...i", part["cone_G"], mu)
+        return np.concatenate([abs(gap), abs(np.minimum(mu, slack))], axis=-1).max(axis=(2, 3))
+    lower, upper = 0.0, np.inf
+    if law == "relay":
+        lower, upper = (part[key].reshape(*part.shape, -1) for key in ("lower", "upper"))
+    elif law == "equality":
+        lower = -np.inf
+    elif law == "mixed_complementarity":
+        lower = np.where(np.arange(y.shape[3]) < part["n_equalities"][..., None], -np.inf, 0.0)
+    return abs(lam - np.clip(lam - y, lower, upper)).max(axis=(2, 3))
 
 
 def _balance(trajectory, system, theta):

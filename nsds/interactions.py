@@ -95,7 +95,8 @@ def interaction_record(name, part, kinds, counts, sizes):
     count = None if single else max(len(e) for e in elements)
 
     fields = {key: np.zeros(() if m == 1 else (m,), np.int64 if key == "active" else np.float64) for key in _OF_CONSTRAINTS[family]}
-    fields |= {key: value.reshape(fields["y"].shape) if key in "be" else value for key, value in _fields(relation).items()}
+    fields |= _fields(relation)
+    fields |= {key: fields[key].reshape(fields["y"].shape) for key in "be" if isinstance(fields.get(key), np.ndarray)}
     fields |= _law_fields(name, law, m, fields["y"].shape)
     if count is not None:
         fields = {key: _stacked(value, count) for key, value in fields.items()}
@@ -147,7 +148,9 @@ def _law_fields(name, law, m, per_constraint):
         fields |= {"cone_G": law["G"], "cone_g": law["g"], "mu": np.zeros_like(law["g"])}
     if law["law"] == "mixed_complementarity":
         if law["n_equalities"] > m:
-            raise ValueError(f"interaction '{name}': n_equalities must be at most {m}, the number of constraints, got {law['n_equalities']}")
+            raise ValueError(
+                f"interaction '{name}': n_equalities must be at most {m}, the number of constraints, got {law['n_equalities']}"
+            )
         fields["n_equalities"] = law["n_equalities"]
     return fields
 

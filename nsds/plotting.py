@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 
+from nsds.results import is_mechanical
 from nsds.status import CONVERGED
 
 _NAME = re.compile(r"(\w+)\.(\w+)(?:\[(\d+)\])?")
@@ -15,7 +16,11 @@ _LABELS = {
     "y": "gap (m)",
     "ydot": "gap rate (m/s)",
     "lambda": "impulse (N s)",
+    "x": "state",
+    "r": "input",
+    "u": "control",
 }
+_FIRST_ORDER_LABELS = _LABELS | {"y": "output", "lambda": "multiplier"}
 
 
 def figure(rows=1, *, sharex=False, height=2.6):
@@ -76,7 +81,8 @@ def time_series(trajectory, *names, ax=None):
     trajectory : numpy.ndarray (rows,)
         From `nsds.simulate`.
     *names : str
-        ``"ball.q"`` (all components), ``"ball.q[0]"``, ``"floor.lambda"``; impulses are drawn as needles where they act.
+        ``"ball.q"`` (all components), ``"ball.q[0]"``, ``"floor.lambda"``; impulses are drawn as needles where they act, multipliers of
+        first-order systems as lines.
     ax : matplotlib axes, optional
         New ones by default.
 
@@ -93,18 +99,20 @@ def time_series(trajectory, *names, ax=None):
     """
     ax = _axes(ax)
     t = trajectory["t"]
+    mechanical = is_mechanical(trajectory)
     for name in names:
         columns = values(trajectory, name)
         for i in range(columns.shape[1]):
             label = name if columns.shape[1] == 1 else f"{name}[{i}]"
-            if name.partition(".")[2].startswith("lambda"):
+            if mechanical and name.partition(".")[2].startswith("lambda"):
                 acts = columns[:, i] != 0
                 ax.vlines(t[acts], 0, columns[acts, i], label=label, color=f"C{i}", linewidth=0.8)
             else:
                 ax.plot(t, columns[:, i], label=label, linewidth=1.0)
     ax.set_xlabel("t (s)")
     kinds = {_NAME.fullmatch(name)[2] for name in names}
-    ax.set_ylabel(names[0] if len(names) == 1 else _LABELS.get(kinds.pop(), "") if len(kinds) == 1 else "")
+    labels = _LABELS if mechanical else _FIRST_ORDER_LABELS
+    ax.set_ylabel(names[0] if len(names) == 1 else labels.get(kinds.pop(), "") if len(kinds) == 1 else "")
     if 1 < len(ax.get_legend_handles_labels()[0]) <= 6:
         ax.legend()
     ax.label_outer()

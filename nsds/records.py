@@ -53,6 +53,13 @@ def model_of(records):
     return [tuple(line.split()) for line in flat["model"][0].decode().split("\n")]
 
 
+def copied(records):
+    """A copy with memory of its own, also of one member of an ensemble: ``numpy.array(ensemble[0])`` shares its memory."""
+    result = np.empty(np.shape(records), records.dtype)
+    result[...] = records
+    return result
+
+
 def memory(records):
     """The records as a float64 matrix (members, words) that shares their memory."""
     return records.reshape(-1).view(np.float64).reshape(records.size, -1)

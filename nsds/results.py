@@ -3,7 +3,7 @@
 import numpy as np
 
 from nsds.layout import state_fields
-from nsds.records import words
+from nsds.records import copied, words
 from nsds.status import advice
 
 ROW_HEAD = [("t", "<f8"), ("step", "<i8"), ("status", "<i8"), ("n_iter", "<i8"), ("residual", "<f8")]
@@ -65,6 +65,12 @@ def _chosen_fields(records, fields):
     return list(chosen.items())
 
 
+def is_mechanical(trajectory):
+    """Whether anything in a trajectory says that its systems are Lagrangian, so that lambda is an impulse and y a gap."""
+    held = {field for part in trajectory.dtype.names for field in trajectory.dtype[part].base.names or ()}
+    return not held.isdisjoint(("q", "v", "p", "ydot", "active"))
+
+
 def restart(system, row):
     """The record at a saved row of a trajectory: simulating on from it gives the bits of an uninterrupted run.
 
@@ -89,7 +95,7 @@ def restart(system, row):
     >>> bool((half["ball"]["q"] == whole["ball"]["q"][100:]).all())
     True
     """
-    result = np.array(system)
+    result = copied(system)
     row = np.asarray(row)
     if row.shape != result.shape:
         raise ValueError(f"restart: expected one row for each record, shape {result.shape}, got {row.shape}")

@@ -17,14 +17,14 @@ import sys
 
 import numpy as np
 
-from nsds._jit import inlined, kernel, view
+from nsds._jit import inlined, kernel, tiny, view
 from nsds.layout import ABSENT, DENSE, table
 from nsds.records import STEP
 from nsds.schemes import one_step_problem as osnsp
 from nsds.schemes.euler_moreau_linear import inverse_of
 from nsds.schemes.first_order_functions import rate, rate_jacobian, relation_jacobians, relation_values
 from nsds.schemes.first_order_source import blame  # noqa: F401
-from nsds.schemes.first_order_tables import FULL
+from nsds.schemes.first_order_tables import FULL, LINEAR
 from nsds.schemes.linear_algebra import apply_inverse, dense, invert_in_place, subtract_product
 from nsds.schemes.memory import Prepared
 from nsds.solvers.signature import call_solver
@@ -230,7 +230,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     return status, n_iter, residual
 
 
-@kernel
+@tiny
 def _keep_state(parts, elements, p, mem, work):
     """x_k and r_k into x_old and r_old."""
     for k in range(elements.size):
@@ -259,7 +259,7 @@ def _evaluate(t_f, t_y, f_at, y_at, parts, elements, relations, constraints, p, 
         relation_values(t_y, r, functions, mem, work)
 
 
-@kernel
+@tiny
 def _evaluate_rates(t, at, parts, elements, p, out, functions, mem, imem, work):
     """f of all elements at ``at x + (1-at) x_k``."""
     for k in range(elements.size):
@@ -276,7 +276,7 @@ def _argument(at, part, el, p, mem, work):
         work[p.x + i] = at * mem[q + i] + (1.0 - at) * work[p.x_old + el.dof + i]
 
 
-@kernel
+@inlined
 def _residual(h, f_weight, input_weight, check_y, parts, elements, relations, constraints, p, mem, imem, work):
     """R, and the largest residual relative to 1 plus the largest term: of x, times h, and of y if ``check_y``."""
     error = largest = 0.0
@@ -326,10 +326,11 @@ def _linearise(t_f, t_y, f_at, parts, elements, relations, p, functions, mem, im
                 work[p.solution + i] = work[p.f + el.dof + i]
             rate_jacobian(t_f, part, el.e, p.x, p.solution, p.spare, functions, mem, imem, work)
     for k in range(relations.size):
-        relation_jacobians(t_y, relations[k], p.spare, functions, mem, work)
+        if relations[k].kind != LINEAR:
+            relation_jacobians(t_y, relations[k], p.spare, functions, mem, work)
 
 
-@kernel
+@inlined
 def _invert_groups(theta, gamma, parts, elements, bodies, groups, relations, p, work, iwork):
     """``G = (M/h - theta A - gamma K)^-1`` of the groups whose matrix changes; False where it is singular."""
     sizes = p.dofs  # by degree of freedom: the sum of the absolute terms of a row
@@ -389,7 +390,7 @@ def _body_of(dof, bodies):
     return low
 
 
-@kernel
+@inlined
 def _predict(input_weight, output_weight, bodies, constraints, entries, inputs, couplings, p, mem, work, iwork):
     """``dx = x_p - x^a`` and the vector q of the one-step problem; the multipliers in mem are the first guess."""
     for i in range(constraints.size):
@@ -411,7 +412,7 @@ def _predict(input_weight, output_weight, bodies, constraints, entries, inputs, 
         work[p.q + i] = s
 
 
-@kernel
+@tiny
 def _apply_groups(rhs, out, bodies, p, work, iwork):
     """``out = G rhs``, both by degree of freedom."""
     for b in range(bodies.size):
@@ -444,7 +445,7 @@ def _solve(constraints, couplings, p, W_row, W_column, solver, solver_options, m
     return status
 
 
-@kernel
+@inlined
 def _correct(input_weight, parts, elements, bodies, constraints, inputs, p, mem, work, iwork):
     """``x <- x_p + input G B lambda``."""
     for i in range(p.n_dofs):
@@ -462,7 +463,7 @@ def _correct(input_weight, parts, elements, bodies, constraints, inputs, p, mem,
             mem[q + i] += work[p.dx + el.dof + i] + work[p.f + el.dof + i]
 
 
-@kernel
+@tiny
 def _collect_input(parts, elements, relations, p, mem, work):
     """r of the parts: the sum of g of their relations."""
     for k in range(elements.size):

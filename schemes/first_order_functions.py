@@ -2,7 +2,7 @@
 
 import math
 
-from nsds._jit import kernel, view
+from nsds._jit import inlined, kernel, tiny, view
 from nsds.functions import call_function
 from nsds.layout import ABSENT
 from nsds.schemes.first_order_source import source
@@ -12,7 +12,7 @@ from nsds.schemes.linear_algebra import subtract_product
 _STEP = 2.0**-26  # of a forward difference, relative to 1 or the variable
 
 
-@kernel
+@tiny
 def rate(t, part, e, x, spare, functions, mem, imem, work, out):
     """``f(t, x) + T u`` of element e of a part, f being ``A x + b`` for a linear one; x, out and spare (n each) are offsets in work."""
     n = part.n
@@ -34,21 +34,19 @@ def rate(t, part, e, x, spare, functions, mem, imem, work, out):
         subtract_product(part.A_kind, n, part.A_nnz, mem, imem, part.A + e * part.stride, -1.0, work, x, out)
 
 
-@kernel
+@inlined
 def rate_jacobian(t, part, e, x, at_x, spare, functions, mem, imem, work):
-    """Derivative of `rate` by x into work[part.A_work + e n^2:]; at_x is what `rate` gave at x. Work: spare (2 n)."""
+    """Derivative of `rate` by x, of a nonlinear part, into work[part.A_work + e n^2:]; at_x is what `rate` gave at x. Work: spare (2 n)."""
     n = part.n
     A = part.A_work + e * n * n
-    if part.f_function == ABSENT:
-        return  # stored by the preparation, or by `rate`
     is_given = part.jac_f_function != ABSENT
+    is_whole = is_given and part.u_function == ABSENT and part.T_function == ABSENT
     if is_given:
         z, nothing = view(mem, part.z + e * part.stride, part.n_z), view(mem, 0, 0)
         call_function(functions[part.jac_f_function + e], (t, view(work, x, n), nothing, z, view(work, A, n * n)))
-        if part.u_function == ABSENT and part.T_function == ABSENT:
-            return
+    if is_given and not is_whole:
         source(t, part, e, view(work, x, n), functions, mem, work, at_x)
-    for j in range(n):
+    for j in range(0 if is_whole else n):
         x_j = work[x + j]
         work[x + j] = x_j + _STEP * max(1.0, abs(x_j))
         step = work[x + j] - x_j
@@ -62,7 +60,7 @@ def rate_jacobian(t, part, e, x, at_x, spare, functions, mem, imem, work):
             work[A + i * n + j] = slope + (work[A + i * n + j] if is_given else 0.0)
 
 
-@kernel
+@tiny
 def relation_values(t, r, functions, mem, work):
     """h and g of a relation at its arguments x and lam; of a linear one also its operators that are functions of time."""
     x, lam, z = view(work, r.x, r.n), view(work, r.lam, r.m), view(mem, r.z, r.n_z)
@@ -98,11 +96,9 @@ def relation_values(t, r, functions, mem, work):
         work[r.g + i] = s
 
 
-@kernel
+@inlined
 def relation_jacobians(t, r, spare, functions, mem, work):
     """C, D, K, B of a nonlinear relation at its arguments, where h and g are known. Work: spare (max(m, n))."""
-    if r.kind == LINEAR:
-        return
     _derivative(t, r, r.h_function, r.C_function, r.h, r.m, r.x, r.n, r.C, spare, functions, mem, work)
     _derivative(t, r, r.g_function, r.B_function, r.g, r.n, r.lam, r.m, r.B, spare, functions, mem, work)
     if r.kind >= TYPE2:

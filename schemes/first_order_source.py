@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from nsds._jit import kernel, view
+from nsds._jit import tiny, view
 from nsds.functions import call_function, evaluate_at
 from nsds.layout import ABSENT
 
 
-@kernel
+@tiny
 def source(t, part, e, x, functions, mem, work, out):
     """``s = b + T u`` of element e of a part at the state x. Out: work[out:out + n]. Work: part.u_work, part.T of a function."""
     n, n_u, shift = part.n, part.n_u, e * part.stride

@@ -6,7 +6,7 @@ Inactive constraints cost nothing: the problem handed to a solver holds the acti
 
 import numpy as np
 
-from nsds._jit import inlined, kernel, view
+from nsds._jit import inlined, kernel, tiny, view
 from nsds.layout import ABSENT, DIAGONAL, table
 from nsds.schemes.linear_algebra import apply_inverse
 from nsds.solvers.forms import narrow_order
@@ -56,7 +56,7 @@ def reordered(constraints, couplings, row, column):
     return constraints[order], couplings, row, column, order
 
 
-@kernel
+@tiny
 def assemble(plan, bodies, constraints, entries, inputs, couplings, W_row, W_column, W_transpose, scale, values, work, iwork):
     """``W = scale C M_hat^-1 B + D`` on the pattern (W_row, W_column): eqs 1.39–1.42 and 9.35 with the iteration matrix of the scheme.
 
@@ -86,7 +86,7 @@ def assemble(plan, bodies, constraints, entries, inputs, couplings, W_row, W_col
                     work[dofs + body.dof + i] = 0.0
 
 
-@kernel
+@tiny
 def _solve_for_body(plan, bodies, inputs, end, k, values, work, iwork):
     """Solve with the entries of one constraint on one body, from entry k on; returns the first entry of another body."""
     rhs, solution = plan[0].rhs, plan[0].solution

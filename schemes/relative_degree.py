@@ -6,7 +6,7 @@ import numpy as np
 
 from nsds.kinds import FIRST_ORDER, family
 from nsds.layout import ABSENT, SPARSE
-from nsds.records import model_of, stored_sparse
+from nsds.records import copied, model_of, stored_sparse
 from nsds.schemes.first_order_tables import is_constant, tables
 from nsds.schemes.linear_algebra import dense
 from nsds.schemes.memory import Allocator
@@ -49,7 +49,7 @@ def relative_degree(system):
     >>> nsds.relative_degree(nsds.examples.relay_oscillator())
     RelativeDegree(uniform=3, of_outputs=array([3]))
     """
-    records = np.array(system).reshape(-1)[:1]
+    records = copied(system).reshape(-1)[:1]
     if family(model_of(records)) != FIRST_ORDER:
         raise ValueError("relative_degree: expected a record of first-order systems")
     work = Allocator(1)

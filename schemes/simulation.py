@@ -13,7 +13,7 @@ import numpy as np
 
 from nsds import _checks, _jit
 from nsds.layout import state_fields
-from nsds.records import N_ITER, RESIDUAL, STATUS, STEP, T0, T, memory, model_of
+from nsds.records import N_ITER, RESIDUAL, STATUS, STEP, T0, T, copied, memory, model_of
 from nsds.results import SimulationError, SimulationInterrupted, recorded
 from nsds.schemes import sampled_control
 from nsds.schemes import table as schemes
@@ -138,7 +138,7 @@ def _prepare(owner, system, h, scheme, solver):
     _checks.number(owner, "h", h, above=0.0)
     module, options = schemes.chosen(scheme, system)
     _, method, solver_options = solvers.chosen(solver)
-    records = np.ascontiguousarray(np.array(system).reshape(-1))
+    records = copied(system).reshape(-1)
     mem = memory(records)
     _require_finite(owner, records)
     anchored = records["t0"] + records["step"] * h == records["t"]

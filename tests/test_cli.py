@@ -28,7 +28,7 @@ def test_runs_draws_and_saves_every_example(name, tmp_path, capsys):
     assert (tmp_path / "picture.png").read_bytes()[:4] == b"\x89PNG"
     with np.load(files[1], allow_pickle=False) as data:
         np.testing.assert_allclose(data["trajectory"]["t"][..., -1], t_end, atol=1.1 * run["h"])
-        assert nsds.step(data["system"], h=run["h"]).dtype == EXAMPLES[name].build().dtype
+        assert nsds.step(data["system"], h=run["h"], scheme=run.get("scheme")).dtype == EXAMPLES[name].build().dtype
 
 
 def test_options_reach_model_and_run(tmp_path, capsys):
@@ -39,6 +39,21 @@ def test_options_reach_model_and_run(tmp_path, capsys):
         assert data["system"]["follower"]["z"][0] == 660.0
         assert data["system"]["contact"]["e"] == 0.5
         assert data["trajectory"].shape == (11,)
+
+
+def test_options_are_those_of_the_scheme_of_the_example(tmp_path, capsys):
+    final = []
+    for theta in ("0.5", "1.0"):
+        file = tmp_path / f"{theta}.npz"
+        assert main(["run", "diode_bridge", "--theta", theta, "--gamma-for-relation", "1", "--save", str(file), "--no-progress"]) == 0
+        with np.load(file) as data:
+            final.append(data["trajectory"]["plant"]["x"][-1])
+    assert abs(final[0] - final[1]).max() > 1e-3
+    out = capsys.readouterr().out
+    assert "complementarity violated by at most" in out
+    assert not any(word in out for word in ("energy", "penetration", "impact"))
+    with pytest.raises(SystemExit):
+        main(["run", "twisting_controller", "--theta", "0.5"])
 
 
 @pytest.mark.parametrize(

@@ -155,11 +155,7 @@ def test_full_reference_of_the_cam_profile():
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_every_example_runs_without_a_failed_step(name):
     example = EXAMPLES[name]
-    options = {key: example.run[key] for key in ("theta", "gamma") if key in example.run}
-    steps = 300 * example.run["h"]
     system = example.build()
-    t_end = np.max(system["t"]) + steps
-    trajectory = nsds.simulate(
-        system, t_end=t_end, h=example.run["h"], scheme=nsds.moreau_jean(**options), fields=example.run.get("fields")
-    )
+    t_end = np.max(system["t"]) + 300 * example.run["h"]
+    trajectory = nsds.simulate(system, **example.run | {"t_end": t_end})
     assert (trajectory["status"] == 0).all()

@@ -27,6 +27,15 @@ def test_impulses_are_needles_where_they_act(trajectory):
     assert len(ax.collections[0].get_segments()) == (trajectory["floor"]["lambda"] != 0).sum()
 
 
+def test_multipliers_of_first_order_systems_are_lines_without_mechanical_units():
+    rows = nsds.simulate(nsds.examples.diode_bridge(), t_end=1e-4, h=1e-6)
+    ax = plotting.time_series(rows, "switches.lambda[0]", "switches.lambda[1]")
+    np.testing.assert_array_equal(ax.lines[1].get_ydata(), rows["switches"]["lambda"][:, 1])
+    assert ax.get_ylabel() == "multiplier"
+    assert plotting.time_series(rows, "switches.y[0]", "switches.y[1]").get_ylabel() == "output"
+    assert plotting.time_series(rows, "plant.x[0]", "plant.x[1]").get_ylabel() == "state"
+
+
 def test_phase_plane_does_not_join_impacts(trajectory):
     line = plotting.phase_plane(trajectory, "ball").lines[0]
     jumps = (trajectory["floor"]["lambda"] > 0).sum()

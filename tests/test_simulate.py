@@ -265,3 +265,13 @@ def test_energy_of_a_damped_driven_oscillator_balances():
         assert abs(ledger["numerical"]).max() < 1e-12
         assert ledger["damping"].max() <= 0
         assert ledger["contact"].min() < 0
+
+
+def test_a_member_of_an_ensemble_is_not_changed_by_its_own_run():
+    """`numpy.array(ensemble[0])` shares memory with the ensemble."""
+    ensemble = np.repeat(nsds.examples.bouncing_ball(), 2)
+    before = ensemble.tobytes()
+    rows = nsds.simulate(ensemble[0], t_end=0.5, h=0.01)
+    nsds.step(ensemble[1], 0.01)
+    nsds.restart(ensemble[1], rows[10])
+    assert ensemble.tobytes() == before

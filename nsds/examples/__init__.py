@@ -3,21 +3,57 @@
 from typing import NamedTuple
 
 from nsds.examples import bouncing_ball as _ball
+from nsds.examples import buck_converter as _buck
 from nsds.examples import cam_bifurcation as _bifurcation
 from nsds.examples import cam_follower as _cam
+from nsds.examples import circuit_rlcd as _rlcd
 from nsds.examples import column_of_beads as _column
+from nsds.examples import diode_bridge as _bridge
+from nsds.examples import filippov_spiral as _spiral
+from nsds.examples import filtered_bridge as _filtered
+from nsds.examples import gene_network as _genes
+from nsds.examples import ideal_switch as _switch
 from nsds.examples import impacting_bar as _bar
+from nsds.examples import relay_oscillator as _oscillator
+from nsds.examples import twisting_controller as _twisting
 from nsds.examples.bouncing_ball import bouncing_ball
+from nsds.examples.buck_converter import buck_converter
 from nsds.examples.cam_bifurcation import cam_bifurcation
 from nsds.examples.cam_follower import cam_follower, cam_motion
+from nsds.examples.circuit_rlcd import circuit_rlcd, circuit_rlcd_energies
 from nsds.examples.column_of_beads import column_of_beads
+from nsds.examples.diode_bridge import diode_bridge
+from nsds.examples.filippov_spiral import filippov_spiral
+from nsds.examples.filtered_bridge import filtered_bridge
+from nsds.examples.gene_network import gene_network
+from nsds.examples.ideal_switch import ideal_switch
 from nsds.examples.impacting_bar import impacting_bar
+from nsds.examples.relay_oscillator import relay_oscillator
+from nsds.examples.twisting_controller import twisting_controller
 
-__all__ = ["EXAMPLES", "bouncing_ball", "cam_bifurcation", "cam_follower", "cam_motion", "column_of_beads", "impacting_bar"]
+__all__ = [
+    "EXAMPLES",
+    "bouncing_ball",
+    "buck_converter",
+    "cam_bifurcation",
+    "cam_follower",
+    "cam_motion",
+    "circuit_rlcd",
+    "circuit_rlcd_energies",
+    "column_of_beads",
+    "diode_bridge",
+    "filippov_spiral",
+    "filtered_bridge",
+    "gene_network",
+    "ideal_switch",
+    "impacting_bar",
+    "relay_oscillator",
+    "twisting_controller",
+]
 
 
 class Example(NamedTuple):
-    """An example: ``build(**parameters)`` gives the record, ``run`` how to simulate it, ``draw(trajectory, system)`` its figure."""
+    """An example: ``build(**parameters)`` gives the record, ``simulate(record, **run)`` a run, ``draw(trajectory, record)`` its figure."""
 
     build: object
     run: dict
@@ -31,4 +67,13 @@ EXAMPLES = {
     "cam_bifurcation": Example(cam_bifurcation, _bifurcation.RUN, _bifurcation.draw),
     "column_of_beads": Example(column_of_beads, _column.RUN, _column.draw),
     "impacting_bar": Example(impacting_bar, _bar.RUN, _bar.draw),
+    "diode_bridge": Example(diode_bridge, _bridge.RUN, _bridge.draw),
+    "filtered_bridge": Example(filtered_bridge, _filtered.RUN, _filtered.draw),
+    "circuit_rlcd": Example(circuit_rlcd, _rlcd.RUN, _rlcd.draw),
+    "ideal_switch": Example(ideal_switch, _switch.RUN, _switch.draw),
+    "buck_converter": Example(buck_converter, _buck.RUN, _buck.draw),
+    "relay_oscillator": Example(relay_oscillator, _oscillator.RUN, _oscillator.draw),
+    "filippov_spiral": Example(filippov_spiral, _spiral.RUN, _spiral.draw),
+    "twisting_controller": Example(twisting_controller, _twisting.RUN, _twisting.draw),
+    "gene_network": Example(gene_network, _genes.RUN, _genes.draw),
 }

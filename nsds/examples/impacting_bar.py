@@ -7,9 +7,10 @@ from nsds.interactions import interaction
 from nsds.laws import newton_impact
 from nsds.plotting import figure, time_series
 from nsds.relations import lagrangian_linear_relation
+from nsds.schemes.moreau_jean import moreau_jean
 from nsds.systems import lagrangian_linear
 
-RUN = {"t_end": 1.49601e-3, "h": 2e-6, "gamma": 0.0}
+RUN = {"t_end": 1.49601e-3, "h": 2e-6, "scheme": moreau_jean(gamma=0.0)}
 
 
 def impacting_bar(n_nodes=100, e=0.0):
