@@ -1,5 +1,6 @@
 """Hand-written kernels for single models: how fast the same arithmetic goes when nothing is general."""
 
+import itertools
 import time
 from functools import cache
 
@@ -9,7 +10,9 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import spsolve
 
 from nsds.examples.cam_follower import cam_profile
+from nsds.examples.diode_bridge import diode_bridge
 from nsds.examples.impacting_bar import impacting_bar
+from tests.benchmarks.workloads import relay
 
 
 @numba.njit
@@ -131,6 +134,70 @@ def _bar_of(n, n_steps, h):
     return call
 
 
+@numba.njit
+def _switched(n, h, Phi, G, C, M, S, shift, lower, upper, x, x_free, q, z, w, rows):
+    """Any small switched circuit: z = shift + S q for each set of sides, the last one tried first."""
+    last, m = 0, len(q)
+    for k in range(n):
+        for i in range(len(x)):
+            x_free[i] = 0.0
+            for j in range(len(x)):
+                x_free[i] += Phi[i, j] * x[j]
+        for i in range(m):
+            q[i] = 0.0
+            for j in range(len(x)):
+                q[i] += C[i, j] * x_free[j]
+        for trial in range(len(S)):
+            right = True
+            for i in range(m):
+                z[i] = shift[last, i]
+                for j in range(m):
+                    z[i] += S[last, i, j] * q[j]
+                right &= lower[i] <= z[i] <= upper[i]
+            for i in range(m):
+                w[i] = q[i]
+                for j in range(m):
+                    w[i] += M[i, j] * z[j]
+                right &= abs(max(min(w[i], z[i] - lower[i]), z[i] - upper[i])) <= 1e-12
+            if right:
+                break
+            last = trial
+        rows[k, 0] = (k + 1) * h
+        for i in range(len(x)):
+            x[i] = x_free[i]
+            for j in range(m):
+                x[i] += G[i, j] * z[j]
+            rows[k, 1 + i] = x[i]
+        for i in range(m):
+            rows[k, 1 + len(x) + i], rows[k, 1 + len(x) + m + i] = w[i], z[i]
+
+
+def _switched_of(n_steps, system, h, lower, upper):
+    """The floor of a record made by `nsds.linear_complementarity_system` (theta = 1/2), all sets prepared."""
+    plant, switches = (system[name] for name in system.dtype.names[-2:])
+    A, B, C, m = plant["A"], switches["B"], switches["C"], switches["y"].size
+    D = switches["D"] if "D" in switches.dtype.names else np.zeros((m, m))
+    W = np.eye(len(A)) - h / 2 * A
+    Phi, G = np.linalg.solve(W, np.eye(len(A)) + h / 2 * A), np.linalg.solve(W, h * B)
+    M = D + C @ G
+    sets = list(itertools.product(*([None, *(b for b in bounds if np.isfinite(b))] for bounds in zip(lower, upper, strict=True))))
+    S, shift = np.zeros((len(sets), m, m)), np.zeros((len(sets), m))
+    for k, sides in enumerate(sets):
+        basis = [i for i in range(m) if sides[i] is None]
+        shift[k] = [0.0 if side is None else side for side in sides]
+        inverse = -np.linalg.pinv(M[np.ix_(basis, basis)])
+        S[k][np.ix_(basis, basis)] = inverse
+        shift[k][basis] = inverse @ (M @ shift[k])[basis]
+    lower, upper = np.array(lower), np.array(upper)
+    x_free, q, z, w, rows = np.empty(len(A)), np.empty(m), np.empty(m), np.empty(m), np.empty((n_steps, 1 + len(A) + 2 * m))
+
+    def call():
+        _switched(n_steps, h, Phi, G, C, M, S, shift, lower, upper, plant["x"].copy(), x_free, q, z, w, rows)
+        return rows
+
+    return call
+
+
 def _ball_of(n_steps):
     M_inv, f, H = np.diag([1, 1, 250.0]), np.array([-9.81, 0, 0]), np.array([1.0, 0, 0])
     v_free, rows = np.empty(3), np.empty((n_steps, 10))
@@ -163,6 +230,10 @@ def _column_of(n, n_steps):
 
 
 FLOORS = {"ball": (_ball_of, 2000), "cam": (_cam_of, 10_000)}
+FLOORS |= {
+    "bridge": (lambda n_steps: _switched_of(n_steps, diode_bridge(), 1e-6, [0.0] * 4, [np.inf] * 4), 5000),
+    "relay": (lambda n_steps: _switched_of(n_steps, relay(), 1e-3, [-1.0] * 2, [1.0] * 2), 10_000),
+}
 FLOORS |= {f"column {n}": (lambda n_steps, n=n: _column_of(n, n_steps), 20_000 // n) for n in (10, 100, 1000)}
 FLOORS |= {
     f"bar {n}": (lambda n_steps, n=n, h=h: _bar_of(n, n_steps, h), n_steps) for n, n_steps, h in ((100, 748, 2e-6), (1000, 600, 1e-6))

@@ -123,6 +123,34 @@ def bar(n, steps, h=1e-6):
     return march(s, steps, [body.q(), body.velocity()])
 
 
+def first_order(model, law, problem, h, T):
+    """Euler-Moreau with theta = 1/2; model: A, B, C, D, x."""
+    A, B, C, D, x = model
+    plant = sk.FirstOrderLinearDS(x, A)
+    relation = sk.FirstOrderLinearTIR(C, B)
+    if D is not None:
+        relation.setDPtr(D)
+    switches = sk.Interaction(law, relation)
+    system = sk.NonSmoothDynamicalSystem(0.0, T)
+    system.insertDynamicalSystem(plant)
+    system.link(switches, plant)
+    s = sk.TimeStepping(system, sk.TimeDiscretisation(0.0, h), sk.EulerMoreauOSI(0.5), problem)
+    return march(s, round(T / h), [plant.x(), switches.y(0), switches.lambda_(0)])
+
+
+def diode_bridge(h, T):
+    """LC tank, four diodes, resistor."""
+    L, C0, R = 1e-2, 1e-6, 1e3
+    A, B = [[0, -1 / C0], [1 / L, 0]], [[0, 0, -1 / C0, 1 / C0], [0, 0, 0, 0]]
+    C, D = [[0.0, 0], [0, 0], [-1, 0], [1, 0]], [[1 / R, 1 / R, -1, 0], [1 / R, 1 / R, 0, -1], [1, 0, 0, 0], [0, 1, 0, 0]]
+    return first_order((A, B, C, D, [10.0, 0.0]), sk.ComplementarityConditionNSL(4), sk.LCP(), h, T)
+
+
+def relay(h, T):
+    """Two states, two relays."""
+    return first_order((np.zeros((2, 2)), 2 * np.eye(2), np.eye(2), None, [1.0, -1.0]), sk.RelayNSL(2, -1, 1), sk.Relay(), h, T)
+
+
 if __name__ == "__main__":
     name, *pairs = sys.argv[1:]
     values = {key: float(value) if any(c in value for c in ".e") else int(value) for key, value in (pair.split("=") for pair in pairs)}

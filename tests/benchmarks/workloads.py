@@ -30,7 +30,7 @@ class Workload(NamedTuple):
     target_ns: float
     floor: str = ""
     peer: str = ""
-    options: dict = {}  # noqa: RUF012
+    scheme: np.ndarray | None = None
     per: int = 1
     cores: int = 1
 
@@ -51,6 +51,31 @@ def balls(members):
     return np.repeat(nsds.examples.bouncing_ball(), members)
 
 
+def relay():
+    """Two states, two relays, sliding in the end."""
+    return nsds.linear_complementarity_system(np.zeros((2, 2)), 2 * np.eye(2), np.eye(2), x=[1.0, -1.0], law=nsds.relay())
+
+
+def van_der_pol():
+    """Two states with f and its Jacobian as Python functions, and a relay."""
+
+    def f(t, x, z, out):
+        out[0] = x[1]
+        out[1] = z[0] * (1 - x[0] * x[0]) * x[1] - x[0]
+
+    def jac_f(t, x, z, out):
+        out[0, 0] = 0.0
+        out[0, 1] = 1.0
+        out[1, 0] = -2 * z[0] * x[0] * x[1] - 1
+        out[1, 1] = z[0] * (1 - x[0] * x[0])
+
+    return nsds.system(
+        oscillator=nsds.first_order(f, jac_f, x=[1.0, 0.0], z=[1.0]),
+        relay=nsds.interaction(nsds.first_order_linear_relation([[1.0, 0.0]], [[0.0], [1.0]], e=[1.5]), nsds.relay(), on="oscillator"),
+    )
+
+
+TRAPEZOIDAL = nsds.euler_moreau(theta=0.5)
 WORKLOADS = [
     Workload("bouncing ball", nsds.examples.bouncing_ball, 2000, 5e-3, 100, "ball", "bouncing_ball h=5e-3 T=10"),
     Workload("cam follower", nsds.examples.cam_follower, 10_000, 1e-4, 120, "cam", "cam_follower h=1e-4 T=1"),
@@ -59,11 +84,16 @@ WORKLOADS = [
     *(Workload(f"dropping column {n}", lambda n=n: column(n, False), 2000, 1e-3, 0, "", f"beads n={n} rest=0 steps=2000")
       for n in (10, 100, 1000)),
     Workload("bar 100", lambda: nsds.examples.impacting_bar(100), 748, 2e-6, 0,
-             "bar 100", "bar n=100 steps=748 h=2e-6", {"gamma": 0.0}),
+             "bar 100", "bar n=100 steps=748 h=2e-6", nsds.moreau_jean(gamma=0.0)),
     Workload("bar 1000", lambda: nsds.examples.impacting_bar(1000), 600, 1e-6, 50_000,
-             "bar 1000", "bar n=1000 steps=600 h=1e-6", {"gamma": 0.0}),
+             "bar 1000", "bar n=1000 steps=600 h=1e-6", nsds.moreau_jean(gamma=0.0)),
     Workload("1000 balls", lambda: balls(1000), 2000, 5e-3, 40, "ball",
-             "bouncing_ball h=5e-3 T=10", {}, 1000, 0),
+             "bouncing_ball h=5e-3 T=10", None, 1000, 0),
+    Workload("diode bridge", nsds.examples.diode_bridge, 5000, 1e-6, 150, "bridge", "diode_bridge h=1e-6 T=5e-3", TRAPEZOIDAL),
+    Workload("relay", relay, 10_000, 1e-3, 120, "relay", "relay h=1e-3 T=10", TRAPEZOIDAL),
+    Workload("nonlinear circuit", van_der_pol, 10_000, 1e-3, 1000, "", "", TRAPEZOIDAL),
+    Workload("1000 diode bridges", lambda: np.repeat(nsds.examples.diode_bridge(), 1000), 1000, 1e-6, 80, "bridge",
+             "diode_bridge h=1e-6 T=5e-3", TRAPEZOIDAL, 1000, 0),
 ]  # fmt: skip
 
 
@@ -110,7 +140,7 @@ def measure(workload):
 
     def seconds(n_steps):
         began = time.perf_counter()
-        nsds.simulate(system, t_end=start + n_steps * workload.h, h=workload.h, scheme=nsds.moreau_jean(**workload.options), progress=False)
+        nsds.simulate(system, t_end=start + n_steps * workload.h, h=workload.h, scheme=workload.scheme, progress=False)
         return time.perf_counter() - began
 
     def one_run():
