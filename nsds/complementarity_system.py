@@ -10,7 +10,7 @@ from nsds.relations import first_order_linear_relation
 
 
 def linear_complementarity_system(A, B, C, D=None, *, x, b=None, e=None, M=None, law=None, t=0.0):
-    """Record of ``M x' = A x + b + B lambda``, ``y = C x + D lambda + e`` with ``0 <= y ⟂ lambda >= 0``, or another law (seed 003, eq. 8.1).
+    """Record of ``M x' = A x + b + B lambda``, ``y = C x + D lambda + e`` with ``0 <= y ⟂ lambda >= 0`` or another law (003, 8.1).
 
     Parameters
     ----------

@@ -142,7 +142,9 @@ def _control(owner, n, T, u, n_u, z, count):
         if not known:
             raise ValueError(f"{owner}: T and u are both functions: n_u, the length of u, must be given")
         if len(set(known.values())) > 1:
-            raise ValueError(f"{owner}: the length of u is not clear: " + ", ".join(f"{value} from {name}" for name, value in known.items()))
+            raise ValueError(
+                f"{owner}: the length of u is not clear: " + ", ".join(f"{value} from {name}" for name, value in known.items())
+            )
         n_u = next(iter(known.values()))
         if callable(T):
             fields["T"] = function_name(T, owner, "T")

@@ -97,7 +97,10 @@ def mixed_complementarity(n_equalities):
     >>> nsds.mixed_complementarity(2)["n_equalities"].item()
     2
     """
-    return {"law": "mixed_complementarity", "n_equalities": np.array(_checks.integer("mixed_complementarity", "n_equalities", n_equalities, 0))}
+    return {
+        "law": "mixed_complementarity",
+        "n_equalities": np.array(_checks.integer("mixed_complementarity", "n_equalities", n_equalities, 0)),
+    }
 
 
 def relay(lower=-1.0, upper=1.0):
@@ -126,7 +129,9 @@ def relay(lower=-1.0, upper=1.0):
 
 
 def normal_cone(G, g):
-    """Normal cone of a polyhedron: ``-y ∈ N_P(lambda)``, ``P = {lambda: G lambda >= g}``, that is ``y = G^T mu``, ``0 <= mu ⟂ G lambda - g >= 0``.
+    """Normal cone of a polyhedron: ``-y ∈ N_P(lambda)``, ``P = {lambda: G lambda >= g}``.
+
+    That is ``y = G^T mu``, ``0 <= mu ⟂ G lambda - g >= 0``; mu is a field of the interaction.
 
     Parameters
     ----------

@@ -23,7 +23,9 @@ def try_functions(system):
     for name, kind in systems:
         x = states[name][0]
         part = system[name].reshape(-1)[0]
-        _try_part(name, kind, part, t, x, _NOTHING, dict.fromkeys(("A", "jac_f"), x.size**2) | {"u": n_u(part), "T": x.size * n_u(part)}, x.size)
+        _try_part(
+            name, kind, part, t, x, _NOTHING, dict.fromkeys(("A", "jac_f"), x.size**2) | {"u": n_u(part), "T": x.size * n_u(part)}, x.size
+        )
     for name, kind, _, *sides in interactions:
         part = system[name].reshape(-1)[0]
         elements = part["element"] if "element" in part.dtype.names else np.zeros(len(sides), np.int64)

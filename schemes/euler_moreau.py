@@ -57,8 +57,12 @@ def euler_moreau(theta=1.0, gamma=1.0, gamma_for_relation=False, midpoint=False,
 
     Notes
     -----
-    The order of theta = 1/2 is lost at switches; gamma < 1 in (9.5) needs r at the start, which is g(t, x, lambda) with the record's lambda.
-    In the trajectory of a nonlinear system n_iter counts Newton's iterations, and residual is theirs.
+    The order of theta = 1/2 is lost at switches. gamma < 1 in (9.5) needs r at the start: g(t, x, lambda) with the record's lambda. In the
+    trajectory of a nonlinear system n_iter counts Newton's iterations, and residual is theirs; of a linear one they are the solver's, and
+    n_iter is 0 where the set of the last step served again.
+
+    For a passive circuit, storage ``x^T P x / 2``, the full scheme with theta = gamma >= 1/2 never lets the storage grow; with other
+    weights it may, by at most ``|gamma - theta| h |lambda^T C (x_{k+1} - x_k)|`` in a step.
 
     Examples
     --------
@@ -88,7 +92,9 @@ def prepare(records, mem, options, h, method):
     if not is_constant(lists.parts, lists.relations):
         newton = options["newton_tol"].item(), options["newton_max_iter"].item()
         return euler_moreau_newton.prepare(records, lists, (h, theta, *weights, float(midpoint), *newton), method, work, iwork)
-    inverses = [euler_moreau_linear.inverse_of(records[name], part, name, h, theta) for name, part in zip(lists.part_names, lists.parts, strict=True)]
+    inverses = [
+        euler_moreau_linear.inverse_of(records[name], part, name, h, theta)
+        for name, part in zip(lists.part_names, lists.parts, strict=True)
+    ]
     source = (1.0, h * (1.0 - theta)) if midpoint else (theta, 0.0)  # weight of the newer source, how far before t_{k+1} it acts
     return euler_moreau_linear.prepare(records, mem, lists, inverses, (h, *source, *weights), method, work, iwork)
-

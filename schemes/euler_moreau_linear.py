@@ -29,8 +29,8 @@ from nsds.status import CONVERGED, NON_FINITE
 # Of each part: G, the product G A where it is kept, source at t_k, and ``G s`` where the source is constant.
 OPERATOR = table("kind", "data", "data_stride", "index", "index_stride", "n_lower", "n_upper", "product", "source", "increment", "constant")
 PLAN = table(
-    "W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "solution", "scratch", "x_old", "dofs", "isolver", "n_isolver",
-    "timed", "controlled", "n_cone", "S", "s", "inverse", "side", "member", "pivots", "keeps_basis",
+    "W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "isolver", "n_isolver", "rhs", "solution", "scratch", "x_old",
+    "dofs", "timed", "controlled", "n_cone", "S", "s", "inverse", "side", "member", "pivots", "keeps_basis",
 )  # fmt: skip
 _LARGEST_PRODUCT = 64
 
@@ -327,4 +327,3 @@ def _set_input(parts, constraints, inputs, mem, work):
     for i in range(constraints.size):
         for k in range(constraints[i].input, constraints[i].input_end):
             mem[inputs[k].q + inputs[k].n] += work[inputs[k].coefficient] * mem[constraints[i].lam]
-

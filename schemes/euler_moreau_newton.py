@@ -88,19 +88,24 @@ def _groups(records, lists, h, theta, work, iwork):
     bodies["n"] = np.bincount(label, n)
     bodies["dof"] = np.cumsum(bodies["n"]) - bodies["n"]
     groups["mass"] = ABSENT
-    sizes = bodies["n"].astype(np.int64) ** 2
+    alone = np.bincount(label) == 1
     for a, (name, part) in enumerate(zip(lists.part_names, parts, strict=True)):
         mine = elements[elements["part"] == a]
-        fields = records[name].reshape(records.size, -1)
-        fixed = mine[~varying[mine["body"]]]
-        if fixed.size:
-            _invert_constant(records[name], part, name, h, theta, bodies, fixed, work, iwork)
-        if varying[mine["body"]].any():
-            size = int(part["count"]) * int(part["n"]) ** 2
-            part["A_work"] = work.store(dense(fields, part, "A").reshape(records.size, -1)) if part["A"] != ABSENT else work.reserve(size)
-    for body in np.flatnonzero(varying[: bodies.size]):
-        bodies[body]["kind"], bodies[body]["data"] = DENSE, work.reserve(sizes[body])
-        groups[body]["mass"] = work.store(_mass(records, lists, elements[elements["body"] == body], bodies[body], h))
+        fields, size = records[name].reshape(records.size, -1), int(part["n"]) ** 2
+        changing = varying[mine["body"]]
+        if not changing.all():
+            _invert_constant(records[name], part, name, h, theta, bodies, mine[~changing], work, iwork)
+        if changing.any():
+            room = int(part["count"]) * size
+            part["A_work"] = work.store(dense(fields, part, "A").reshape(records.size, -1)) if part["A"] != ABSENT else work.reserve(room)
+        mine = mine[changing & alone[mine["body"]]]
+        if mine.size:
+            each = size * np.arange(mine.size)
+            bodies["kind"][mine["body"]], bodies["data"][mine["body"]] = DENSE, work.reserve(size * mine.size) + each
+            groups["mass"][mine["body"]] = work.store(dense(fields, part, "M")[:, mine["e"]] / h) + each
+    for body in np.flatnonzero(~alone):
+        bodies[body]["kind"], bodies[body]["data"] = DENSE, work.reserve(int(bodies[body]["n"]) ** 2)
+        groups[body]["mass"] = work.store(_mass(records, lists, elements[label == body], bodies[body], h))
     return elements, bodies, groups
 
 
@@ -127,7 +132,7 @@ def _invert_constant(records, part, name, h, theta, bodies, mine, work, iwork):
 
 
 def _mass(records, lists, mine, body, h):
-    """``M / h`` of a group as a dense matrix (members, n, n)."""
+    """``M / h`` of bodies that are solved for together, as a dense matrix (members, n, n)."""
     n = body["n"]
     mass = np.zeros((records.size, n, n))
     for element in mine:

@@ -5,6 +5,7 @@ import numpy as np
 from nsds._jit import tiny, view
 from nsds.functions import call_function, evaluate_at
 from nsds.layout import ABSENT
+from nsds.records import memory
 
 
 @tiny
@@ -32,17 +33,35 @@ def source(t, part, e, x, functions, mem, work, out):
 
 def blame(records, prepared, m):
     """Which function gave NaN or infinity at the state of member m, in words; nothing if none does."""
-    lists, mem = prepared.layout, records.view(np.float64).reshape(records.size, -1)[m]
-    nothing = np.zeros(0)
-    t = records["t"][m].item()
+    lists, mem, work = prepared.layout, memory(records)[m], prepared.work[m]
+    nothing, t = np.zeros(0), records["t"][m : m + 1].copy()
+
+    def is_broken(slot, *arguments, size):
+        out = np.zeros((1, size))
+        if slot != ABSENT and all(np.isfinite(argument).all() for argument in arguments):
+            evaluate_at(prepared.functions[m, slot], t, *arguments, out)
+        return not np.isfinite(out).all()
+
+    def words(name, field):
+        function = records[name][field].reshape(records.size, -1)[m, 0].decode()
+        return f"{field} of part '{name}', {function.partition('#')[0]}, returned NaN or infinity"
+
     for name, part in zip(lists.part_names, lists.parts, strict=True):
         x, z = mem[part["q"] : part["q"] + part["n"]], mem[part["z"] : part["z"] + part["n_z"]]
-        sizes = {"f": part["n"], "jac_f": part["n"] ** 2, "A": part["n"] ** 2, "b": part["n"], "T": part["n"] * part["n_u"], "u": part["n_u"]}
+        sizes = {
+            "f": part["n"],
+            "jac_f": part["n"] ** 2,
+            "A": part["n"] ** 2,
+            "b": part["n"],
+            "T": part["n"] * part["n_u"],
+            "u": part["n_u"],
+        }
         for field, size in sizes.items():
-            if part[field + "_function"] != ABSENT and np.isfinite(x).all():
-                out = np.zeros((1, size))
-                evaluate_at(prepared.functions[m, part[field + "_function"]], np.array([t]), x, nothing, z, out)
-                if not np.isfinite(out).all():
-                    function = np.asarray(records[name][field]).reshape(records.size, -1)[m, 0].decode()
-                    return f"{field} of part '{name}', {function.partition('#')[0]}, returned NaN or infinity"
+            if is_broken(part[field + "_function"], x, nothing, z, size=size):
+                return words(name, field)
+    for name, r in zip(lists.relation_names, lists.relations, strict=True):
+        x, lam, z = work[r["x"] : r["x"] + r["n"]], work[r["lam"] : r["lam"] + r["m"]], mem[r["z"] : r["z"] + r["n_z"]]
+        for field, size in (("h", r["m"]), ("g", r["n"]), ("e", r["m"])):
+            if is_broken(r[field + "_function"], x, lam, z, size=size):
+                return words(name, field)
     return ""

@@ -22,8 +22,8 @@ PART = table(
 # One row per scalar unknown of the one-step problem: where y (ABSENT for a multiplier mu of a cone) and lambda lie, and in the work memory
 # the constant part of h, h and the relation's copy of lambda.
 CONSTRAINT = table("y", "lam", "base", "h", "argument", *RANGES)
-# One row per element of an interaction. In the work memory: arguments x and lam, values h and g, constant part of h, operators.
-# kind is one of LINEAR to FULL. Its states are n_first behind q_first, then the rest behind q_second; the same for the numbers of the degrees of freedom.
+# One row per element of an interaction; kind is one of LINEAR to FULL. In the work memory: arguments x and lam, values h and g, constant
+# part of h, operators. Its states are n_first behind q_first, then the rest behind q_second; dof_first and dof_second are their numbers.
 RELATION = table(
     "m", "n", "n_first", "q_first", "q_second", "dof_first", "dof_second", "z", "n_z", "kind", "x", "lam", "h", "g", "base",
     "C", "B", "D", "K", "F",
@@ -231,7 +231,9 @@ def _couplings(values, rows, number, m, k, work):
         add(where, number[:, :m, None], number[:, None, :m], 1, kept)
     if k:
         G = np.broadcast_to(values["cone_G"], (*values.shape, k, m))
-        where = work.store(G.reshape(values.shape[0], -1)) + k * m * np.arange(values.shape[1])[:, None, None] + np.arange(k * m).reshape(k, m)
+        where = (
+            work.store(G.reshape(values.shape[0], -1)) + k * m * np.arange(values.shape[1])[:, None, None] + np.arange(k * m).reshape(k, m)
+        )
         kept = (G != 0).any(axis=0)
         add(where, number[:, m:, None], number[:, None, :m], 1, kept)
         add(where.swapaxes(1, 2), number[:, :m, None], number[:, None, m:], -1, kept.swapaxes(1, 2))

@@ -77,8 +77,8 @@ def require_low_degree(owner, records, lists, values):
     for i in np.flatnonzero(suspects & (degrees >= 2)):
         name = np.repeat(lists.relation_names, lists.relations["m"])[i]
         raise ValueError(
-            f"{owner}: interaction '{name}' has a one-sided constraint of relative degree {degrees[i]} from lambda to y: the state jumps when "
-            f"y reaches 0, and nothing here says how far; degrees 0 and 1 are treated. Give it a feedthrough D, or for mechanics use "
+            f"{owner}: interaction '{name}' has a one-sided constraint of relative degree {degrees[i]} from lambda to y: the state jumps "
+            f"when y reaches 0, and nothing here says how far; degrees 0 and 1 are treated. Give it a feedthrough D, or for mechanics use "
             f"nsds.lagrangian_linear with an impact law"
         )
 

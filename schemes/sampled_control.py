@@ -6,7 +6,7 @@ import numpy as np
 
 from nsds._jit import kernel, view
 from nsds.functions import call_function
-from nsds.kinds import CONTROL, SYSTEMS, split
+from nsds.kinds import SYSTEMS, split
 from nsds.layout import addresses, count_and_stride, table
 from nsds.records import model_of, words
 

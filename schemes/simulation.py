@@ -66,9 +66,10 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, fields
     Returns
     -------
     numpy.ndarray
-        Structured array (rows,), for an ensemble (members, rows), with t, step, status, n_iter, residual, and one field per part: q, v
-        of Lagrangian systems, x, r and u of first-order ones; y, ydot, lambda (impulse of the step that ends at t), active of interactions. Row 0 is the initial state. Where
-        steps between two rows are not saved, status is the last that was not 0, n_iter the sum, residual the maximum.
+        Structured array (rows,), for an ensemble (members, rows), with t, step, status, n_iter, residual, and one field per part: q, v of
+        Lagrangian systems; x, r and a constant u of first-order ones; y, lambda (of the step that ends at t) of interactions, on
+        Lagrangian systems also ydot, active; state of controllers. Row 0 is the initial state. Where steps between two rows are not
+        saved, status is the last that was not 0, n_iter the sum, residual the maximum.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The table of schemes: a new scheme is one module with `prepare`, and with `start`, `step` and `blame` or the name of one that has them."""
+"""The table of schemes: a new scheme is one module with `prepare`, whose result names the module with `start`, `step` and `blame`."""
 
 from nsds.kinds import FIRST_ORDER, LAGRANGIAN, family
 from nsds.records import model_of

@@ -211,7 +211,7 @@ def test_a_nonlinear_relation_between_two_parts_couples_their_iteration_matrices
         "f": lambda t, x: np.append(SWING(t, x[:2], None), -2 * x[2] + 1),
         "h": lambda t, x, lam: in_python(joined, 1)(t, x, lam, None), "g": lambda t, x, lam: in_python(coupling, 3)(t, x, lam, None),
     }  # fmt: skip
-    _, x, _, y, lam = euler_moreau(model, 0.0, 0.05, 40, **VARIANTS[variant])
+    _, x, _, _, lam = euler_moreau(model, 0.0, 0.05, 40, **VARIANTS[variant])
     np.testing.assert_allclose(np.hstack([rows["swing"]["x"], rows["lag"]["x"]]), x, atol=1e-8)
     np.testing.assert_allclose(rows["law"]["lambda"], lam[:, 0], atol=1e-7)
     assert lam.max() > 0.05
@@ -277,7 +277,12 @@ def test_operators_that_depend_on_time_follow_the_twin(variant):
         law=nsds.interaction(nsds.first_order_linear_relation(C_of_t, B, D_of_t, [-0.2]), nsds.complementarity(), on="plant"),
     )
     rows = nsds.simulate(record, t_end=2.0, h=0.05, scheme=scheme(variant))
-    a, c, d, T = in_python_matrix(A_of_t, 2, 2), in_python_matrix(C_of_t, 1, 2), in_python_matrix(D_of_t, 1, 1), in_python_matrix(T_of_t, 2, 1)
+    a, c, d, T = (
+        in_python_matrix(A_of_t, 2, 2),
+        in_python_matrix(C_of_t, 1, 2),
+        in_python_matrix(D_of_t, 1, 1),
+        in_python_matrix(T_of_t, 2, 1),
+    )
     model = {
         "M": np.eye(2), "x": [1.0, -1.0], "lower": np.zeros(1), "upper": np.full(1, np.inf),
         "f": lambda t, x: a(t) @ x + wave_at(t, 2) + T(t)[:, 0] * 0.3, "h": lambda t, x, lam: c(t) @ x + d(t) @ lam - 0.2,
@@ -325,7 +330,6 @@ def test_the_control_term_of_a_nonlinear_system_may_depend_on_the_state():
 
 def test_the_newton_form_and_the_prepared_form_agree():
     """The same linear system, once with numbers, once with functions that return them."""
-    record, _ = random_linear(3)
     A, B, C = np.array([[-1.0, 2.0], [-2.0, -1.0]]), np.array([[1.0], [0.0]]), np.array([[1.0, 0.5]])
 
     def constant_A(t, z, out):
@@ -493,7 +497,7 @@ def test_the_storage_of_a_passive_circuit_never_grows(theta, gamma, seed):
 
     With d = x_{k+1} - x_k the storage changes by ``x_{1/2}^T P d`` and ``d = h (A x_theta + B lambda)``. For theta = gamma that is
     ``h x_theta^T P A x_theta + h lambda^T y - h lambda^T D lambda - (theta - 1/2) d^T P d <= 0``, exactly; for gamma > theta write
-    ``B lambda`` with ``C x_theta = y - D lambda - (gamma - theta) C d``, which adds at most ``(gamma - theta) h |lambda^T C d|``: the bound below.
+    ``B lambda`` with ``C x_theta = y - D lambda - (gamma - theta) C d``, which adds at most ``|gamma - theta| h |lambda^T C d|``.
     """
     A, B, C, D, P, x = passive_system(seed)
     h = 0.1
@@ -510,7 +514,7 @@ def test_the_storage_of_a_passive_circuit_never_grows(theta, gamma, seed):
 @examples(25)
 @given(seed=st.integers(0, 2**32 - 1), theta=st.floats(0.5, 1.0))
 def test_the_storage_never_grows_for_equal_weights(seed, theta):
-    """Without any excess for theta = gamma, and with gamma = 1 whatever theta >= 1/2 is, where A is skew in P (no loss) or theta = 1."""
+    """The bound above has no excess for theta = gamma."""
     A, B, C, D, P, x = passive_system(seed)
     system = nsds.linear_complementarity_system(A, B, C, D, x=x)
     rows = nsds.simulate(system, t_end=3.0, h=0.1, scheme=nsds.euler_moreau(theta=theta, gamma=theta, gamma_for_relation=True))
@@ -552,6 +556,32 @@ def test_a_nonlinear_restart_has_the_bits_of_a_single_run():
         whole = nsds.simulate(record, t_end=1.0, h=0.02, scheme=scheme(variant))
         again = nsds.simulate(nsds.restart(record, whole[17]), t_end=1.0, h=0.02, scheme=scheme(variant))
         assert again.tobytes() == whole[17:].tobytes()
+
+
+def test_an_array_of_nonlinear_systems_is_each_of_them():
+    """Elements with their own parameters and starts, an interaction on some of them, and an ensemble of it all."""
+    x, z = np.array([[0.5, 0.0], [-0.2, 0.3], [1.0, -1.0], [0.4, 0.1]]), np.array([0.3, 0.1, 0.2, 0.4])
+
+    def system(x, z, count, on):
+        relation = nsds.first_order_relation(cubic, push, m=1, z=[0.3], **JACOBIANS)
+        part = nsds.first_order(damped, x=x, z=z, count=count)
+        return nsds.system(plants=part, law=nsds.interaction(relation, nsds.complementarity(), on=on))
+
+    options = {"t_end": 2.0, "h": 0.05, "scheme": nsds.euler_moreau(theta=0.5)}
+    whole = system(x, z[:, None], 4, "plants[1:]")
+    rows = nsds.simulate(np.repeat(whole, 2), **options)[1]
+    free = nsds.simulate(nsds.system(p=nsds.first_order(damped, x=x[0], z=[z[0]])), **options)
+    np.testing.assert_allclose(rows["plants"]["x"][:, 0], free["p"]["x"], atol=1e-8)
+    for k in (1, 2, 3):
+        alone = nsds.simulate(system(x[k], [z[k]], None, "plants"), **options)
+        np.testing.assert_allclose(rows["plants"]["x"][:, k], alone["plants"]["x"], atol=1e-8)
+        np.testing.assert_allclose(rows["law"]["lambda"][:, k - 1], alone["law"]["lambda"], atol=1e-8)
+    assert (rows["law"]["lambda"] > 0).any()
+
+
+def damped(t, x, z, out):
+    out[0] = x[1]
+    out[1] = -np.sin(x[0]) - z[0] * x[1] + np.cos(2 * t)
 
 
 def test_a_ladder_of_cells_is_solved_in_sparse_form():
@@ -625,6 +655,21 @@ def test_nan_of_a_function_is_named():
         nsds.simulate(nsds.system(p=nsds.first_order(breaks, x=[1.0])), t_end=1.0, h=0.1)
     assert caught.value.status == NON_FINITE
     assert caught.value.step == 5
+
+
+def breaks_too(t, x, lam, z, out):
+    out[0] = np.log(x[0] - 0.5)
+
+
+def lift(t, x, lam, z, out):
+    out[0] = lam[0]
+
+
+def test_nan_of_a_relation_is_named():
+    relation = nsds.first_order_relation(breaks_too, lift, m=1)
+    system = nsds.system(p=nsds.first_order_linear([[-1.0]], x=[1.0]), law=nsds.interaction(relation, nsds.relay(-1.0, 0.0), on="p"))
+    with pytest.raises(nsds.SimulationError, match="h of part 'law', .*breaks_too, returned NaN"):
+        nsds.simulate(system, t_end=2.0, h=0.1, scheme=nsds.euler_moreau(theta=0.0))
 
 
 def good(t, x, z, out):

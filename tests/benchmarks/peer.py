@@ -80,7 +80,7 @@ def cam_force(t, rpm):
 class Follower(sk.LagrangianLinearTIDS):
     """The user's force is a Python method, as here it is a Python function."""
 
-    def computeFExt(self, t):  # noqa: N802
+    def computeFExt(self, t):
         """Called twice a step."""
         self.force[0] = cam_force(t, 358.0)
 
