@@ -24,7 +24,7 @@ from nsds import examples, plotting, solvers
 from nsds.assembly import system
 from nsds.complementarity_system import linear_complementarity_system
 from nsds.control import sampled_control
-from nsds.energy import energy, report
+from nsds.energy import energy
 from nsds.first_order import first_order, first_order_linear
 from nsds.interactions import interaction
 from nsds.laws import complementarity, equality, mixed_complementarity, newton_impact, normal_cone, relay
@@ -35,6 +35,7 @@ from nsds.relations import (
     type1_relation,
     type2_relation,
 )
+from nsds.report import report
 from nsds.results import SimulationError, SimulationInterrupted, restart
 from nsds.schemes.euler_moreau import euler_moreau
 from nsds.schemes.moreau_jean import moreau_jean

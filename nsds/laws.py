@@ -29,6 +29,19 @@ LAWS = {
 }
 
 
+def bounds(parts, law, m):
+    """Bounds (lower, upper), each (..., m), that a law puts on lambda in an array of interactions with m constraints each."""
+    shape = (*parts.shape, m)
+    lower, upper = np.zeros(shape), np.full(shape, np.inf)
+    if LAWS[law].bilateral:
+        lower[...] = -np.inf
+    elif law == "mixed_complementarity":
+        lower[...] = np.where(np.arange(m) < parts["n_equalities"][..., None], -np.inf, 0.0)
+    elif law == "relay":
+        lower[...], upper[...] = parts["lower"].reshape(shape), parts["upper"].reshape(shape)
+    return lower, upper
+
+
 def newton_impact(e):
     """Unilateral contact with Newton's restitution: ``0 <= ydot+ + e ydot-  ⟂  lambda >= 0`` while ``y <= 0`` (seed 001).
 

@@ -31,7 +31,8 @@ def euler_moreau(theta=1.0, gamma=1.0, gamma_for_relation=False, midpoint=False,
     Parameters
     ----------
     theta : float in [0, 1]
-        Weight of the end of the step in f: 1 implicit, 1/2 second order on smooth phases, 0 explicit.
+        Weight of the end of the step in f: 1 implicit, 0 explicit; 1/2 with gamma = 1/2 is second order on smooth phases, but with
+        gamma = 1 of first order as soon as a multiplier varies.
     gamma : float in [0, 1]
         Weight of the end of the step in r; see the next.
     gamma_for_relation : bool
@@ -57,12 +58,15 @@ def euler_moreau(theta=1.0, gamma=1.0, gamma_for_relation=False, midpoint=False,
 
     Notes
     -----
-    The order of theta = 1/2 is lost at switches. gamma < 1 in (9.5) needs r at the start: g(t, x, lambda) with the record's lambda. In the
-    trajectory of a nonlinear system n_iter counts Newton's iterations, and residual is theirs; of a linear one they are the solver's, and
-    n_iter is 0 where the set of the last step served again.
+    All are of first order across the switches of a relay. gamma = 1 alone slides without chattering: with gamma < 1 lambda alternates about
+    its mean in a sliding mode, and in (9.6) and (9.7) y does so too, within O(h). gamma < 1 in (9.5) needs r at the start: g(t, x, lambda)
+    with the record's lambda.
 
     For a passive circuit, storage ``x^T P x / 2``, the full scheme with theta = gamma >= 1/2 never lets the storage grow; with other
     weights it may, by at most ``|gamma - theta| h |lambda^T C (x_{k+1} - x_k)|`` in a step.
+
+    In the trajectory of a nonlinear system n_iter counts Newton's iterations, and residual is theirs; of a linear one they are the
+    solver's, and n_iter is 0 where the set of the last step served again.
 
     Examples
     --------

@@ -201,13 +201,16 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     _keep_state(parts, elements, p, mem, work)
     if p.controlled != 0 and theta < 1.0 and not is_midpoint:
         _evaluate_rates(t_new - h, 1.0, parts, elements, p, p.f_old, functions, mem, imem, work)
-    status, n_iter, residual = NEWTON, 0, math.inf
+    status, n_iter, residual, solved = NEWTON, 0, math.inf, CONVERGED
     f_at, f_weight = (theta, 1.0) if is_midpoint else (1.0, theta)
     for n_iter in range(limit + 1):
         _evaluate(t_f, t_y, f_at, output_weight, parts, elements, relations, constraints, p, functions, mem, imem, work)
         residual = _residual(h, f_weight, input_weight, n_iter > 0, parts, elements, relations, constraints, p, mem, imem, work)
         if not residual < math.inf:
             status = NON_FINITE
+            break
+        if solved != CONVERGED:
+            status, residual = solved, work[p.info + 1]
             break
         if n_iter > 0 and residual <= tol:
             status = CONVERGED
@@ -223,11 +226,6 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
         _predict(input_weight, output_weight, bodies, constraints, entries, inputs, couplings, p, mem, work, iwork)
         solved = _solve(constraints, couplings, p, W_row, W_column, solver, solver_options, mem, work, iwork)
         _correct(input_weight, parts, elements, bodies, constraints, inputs, p, mem, work, iwork)
-        if solved != CONVERGED:
-            status, residual = solved, work[p.info + 1]
-            break
-    if status != CONVERGED:
-        _evaluate(t_f, t_y, f_at, output_weight, parts, elements, relations, constraints, p, functions, mem, imem, work)
     _collect_input(parts, elements, relations, p, mem, work)
     if not is_midpoint:
         for i in range(p.n_dofs):
@@ -264,7 +262,7 @@ def _evaluate(t_f, t_y, f_at, y_at, parts, elements, relations, constraints, p, 
         relation_values(t_y, r, functions, mem, work)
 
 
-@tiny
+@kernel
 def _evaluate_rates(t, at, parts, elements, p, out, functions, mem, imem, work):
     """f of all elements at ``at x + (1-at) x_k``."""
     for k in range(elements.size):

@@ -2,7 +2,7 @@
 
 import math
 
-from nsds._jit import inlined, kernel, tiny, view
+from nsds._jit import kernel, view
 from nsds.functions import call_function
 from nsds.layout import ABSENT
 from nsds.schemes.first_order_source import source
@@ -12,7 +12,7 @@ from nsds.schemes.linear_algebra import subtract_product
 _STEP = 2.0**-26  # of a forward difference, relative to 1 or the variable
 
 
-@tiny
+@kernel
 def rate(t, part, e, x, spare, functions, mem, imem, work, out):
     """``f(t, x) + T u`` of element e of a part, f being ``A x + b`` for a linear one; x, out and spare (n each) are offsets in work."""
     n = part.n
@@ -34,7 +34,7 @@ def rate(t, part, e, x, spare, functions, mem, imem, work, out):
         subtract_product(part.A_kind, n, part.A_nnz, mem, imem, part.A + e * part.stride, -1.0, work, x, out)
 
 
-@inlined
+@kernel
 def rate_jacobian(t, part, e, x, at_x, spare, functions, mem, imem, work):
     """Derivative of `rate` by x, of a nonlinear part, into work[part.A_work + e n^2:]; at_x is what `rate` gave at x. Work: spare (2 n)."""
     n = part.n
@@ -60,7 +60,7 @@ def rate_jacobian(t, part, e, x, at_x, spare, functions, mem, imem, work):
             work[A + i * n + j] = slope + (work[A + i * n + j] if is_given else 0.0)
 
 
-@tiny
+@kernel
 def relation_values(t, r, functions, mem, work):
     """h and g of a relation at its arguments x and lam; of a linear one also its operators that are functions of time."""
     x, lam, z = view(work, r.x, r.n), view(work, r.lam, r.m), view(mem, r.z, r.n_z)
@@ -96,7 +96,7 @@ def relation_values(t, r, functions, mem, work):
         work[r.g + i] = s
 
 
-@inlined
+@kernel
 def relation_jacobians(t, r, spare, functions, mem, work):
     """C, D, K, B of a nonlinear relation at its arguments, where h and g are known. Work: spare (max(m, n))."""
     _derivative(t, r, r.h_function, r.C_function, r.h, r.m, r.x, r.n, r.C, spare, functions, mem, work)

@@ -9,6 +9,7 @@ import numpy as np
 
 from nsds.functions import ARGUMENTS
 from nsds.kinds import split
+from nsds.laws import bounds
 from nsds.layout import ABSENT, COUPLING, ENTRY, RANGES, addresses, attach, count_and_stride, elements_of, entries_at, storage, table
 from nsds.records import model_of, words
 from nsds.trials import n_u
@@ -140,7 +141,8 @@ def _interaction(records, parts, index, line, functions, work):
     constraints["h"][:, :m] = rows["h"][:, None] + np.arange(m)
     constraints["argument"][:, :m] = rows["lam"][:, None] + np.arange(m)
     number = np.arange(count * (m + k)).reshape(count, m + k)
-    lower, upper = _bounds(values, law, m, k)
+    lower, upper = np.zeros((*values.shape, m + k)), np.full((*values.shape, m + k), np.inf)
+    lower[..., :m], upper[..., :m] = bounds(values, law, m)
     base = np.zeros((records.size, count, m + k))
     base[..., :m] = _constant_output(values, fields, m)
     if k:
@@ -189,19 +191,6 @@ def _constant_output(values, fields, m):
     if "F" in fields and fields["F"][0].base.kind == "f":
         result += np.einsum("...ij,...j->...i", values["F"], values["z"])
     return result
-
-
-def _bounds(values, law, m, k):
-    """Bounds of the unknowns, lambda and then mu: (members, elements, m + k)."""
-    lower, upper = np.zeros((*values.shape, m + k)), np.full((*values.shape, m + k), np.inf)
-    if law in ("equality", "normal_cone"):
-        lower[..., :m] = -np.inf
-    elif law == "mixed_complementarity":
-        lower[..., :m] = np.where(np.arange(m) < values["n_equalities"][..., None], -np.inf, 0.0)
-    elif law == "relay":
-        shape = (*values.shape, m)
-        lower[..., :m], upper[..., :m] = values["lower"].reshape(shape), values["upper"].reshape(shape)
-    return lower, upper
 
 
 def _kept(values, field, entries):

@@ -668,7 +668,7 @@ def lift(t, x, lam, z, out):
 def test_nan_of_a_relation_is_named():
     relation = nsds.first_order_relation(breaks_too, lift, m=1)
     system = nsds.system(p=nsds.first_order_linear([[-1.0]], x=[1.0]), law=nsds.interaction(relation, nsds.relay(-1.0, 0.0), on="p"))
-    with pytest.raises(nsds.SimulationError, match="h of part 'law', .*breaks_too, returned NaN"):
+    with pytest.raises(nsds.SimulationError, match=r"h of part 'law', .*breaks_too, returned NaN"):
         nsds.simulate(system, t_end=2.0, h=0.1, scheme=nsds.euler_moreau(theta=0.0))
 
 
