@@ -101,4 +101,4 @@ def prepare(records, mem, options, h, method):
         for name, part in zip(lists.part_names, lists.parts, strict=True)
     ]
     source = (1.0, h * (1.0 - theta)) if midpoint else (theta, 0.0)  # weight of the newer source, how far before t_{k+1} it acts
-    return euler_moreau_linear.prepare(records, mem, lists, inverses, (h, *source, *weights), method, work, iwork)
+    return euler_moreau_linear.prepare(records, lists, inverses, (h, *source, *weights), method, work, iwork)

@@ -22,7 +22,7 @@ from nsds.schemes.first_order_source import blame, source  # noqa: F401
 from nsds.schemes.last_basis import LARGEST, NO_BASIS, keep_basis, try_last_basis
 from nsds.schemes.linear_algebra import SingularMatrixError, apply_inverse, invert, subtract_product, weighted_sum
 from nsds.schemes.memory import Prepared
-from nsds.solvers.signature import call_solver
+from nsds.schemes.sampled_control import has_controls
 from nsds.solvers.table import METHODS
 from nsds.status import CONVERGED, NON_FINITE
 
@@ -35,7 +35,7 @@ PLAN = table(
 _LARGEST_PRODUCT = 64
 
 
-def prepare(records, mem, lists, inverses, weights, method, work, iwork):
+def prepare(records, lists, inverses, weights, method, work, iwork):
     """Store G and G A, order the unknowns, and assemble the matrix of the one-step problem of all members.
 
     inverses: of each part, (kind, what `invert` returns) of G. weights: h, weight of the newer source, how far before t_{k+1} it acts,
@@ -55,27 +55,21 @@ def prepare(records, mem, lists, inverses, weights, method, work, iwork):
         rows["kind"], rows["n"], rows["n_lower"], rows["n_upper"] = kind, part["n"], n_lower, n_upper
         rows["dof"] = part["dof"] + part["n"] * element
         rows["data"], rows["index"] = (operator[at] + operator[at + "_stride"] * element for at in ("data", "index"))
-    constraints, couplings, entries, inputs = lists.constraints, lists.couplings, lists.entries, lists.inputs
-    row, column = osnsp.linked_pairs(constraints, entries, inputs, couplings, bodies["kind"])
-    constraints, couplings, row, column, order = osnsp.reordered(constraints, couplings, row, column)
-    n = constraints.size
-    W_row = np.searchsorted(row, np.arange(n + 1))
-    plan = _plan(parts, n, row.size, method.work_size(n, W_row, column), work, iwork)
-    if method is METHODS["auto"] and 0 < n <= LARGEST:
-        _add_basis(plan, n, work, iwork)
-    controlled = "sampled_control" in records["model"][0].decode()
+    entries, inputs = lists.entries, lists.inputs
+    unknowns = osnsp.ordered(lists.constraints, entries, inputs, lists.couplings, bodies["kind"])
+    order, constraints, couplings, row, column, transpose = unknowns
+    plan = _plan(parts, unknowns, method, work, iwork)
+    controlled = has_controls(records)
     operators["constant"] = (parts["b_function"] == ABSENT) & (parts["T_function"] == ABSENT) & (parts["u_function"] == ABSENT)
     operators["constant"] &= ~controlled | (parts["u"] == ABSENT)
     plan["controlled"], plan["timed"] = controlled, (lists.relations["e_function"] != ABSENT).any()
     plan["n_cone"] = (constraints["y"] == ABSENT).sum()
-    work, iwork = work.array(), iwork.array(np.int64)
-    work[:, plan[0]["lower"] : plan[0]["lower"] + n] = lists.lower[:, order]
-    work[:, plan[0]["upper"] : plan[0]["upper"] + n] = lists.upper[:, order]
-    transpose = np.lexsort((row, column))
+    n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
+    work[:, p["lower"] : p["lower"] + n], work[:, p["upper"] : p["upper"] + n] = lists.lower[:, order], lists.upper[:, order]
     for member in range(records.size):
-        osnsp.assemble(plan, bodies, constraints, entries, inputs, couplings, W_row, column, transpose, weights[3] * weights[4],
+        osnsp.assemble(plan, bodies, constraints, entries, inputs, couplings, row, column, transpose, weights[3] * weights[4],
                        work[member], work[member], iwork[member])  # fmt: skip
-    tables = parts, operators, constraints, entries, inputs, couplings, lists.relations, plan, W_row, column
+    tables = parts, operators, constraints, entries, inputs, couplings, lists.relations, plan, row, column
     return Prepared(tables, lists.functions, np.array(weights), work, iwork, sys.modules[__name__], lists)
 
 
@@ -104,26 +98,18 @@ def _product(records, part, kind, data, work):
     return work.store(G @ A if part["A_kind"] == DENSE else G * A[..., None, :])
 
 
-def _plan(parts, n, nnz, solver_sizes, work, iwork):
-    """Reserve the arrays of the one-step problem (n unknowns, nnz entries of W) and the scratch of one body."""
-    solver_sizes = solver_sizes[0], max(solver_sizes[1], 1)
+def _plan(parts, unknowns, method, work, iwork):
+    """Reserve the arrays of the one-step problem, the scratch of one body, and room for the set of the last step where it is kept."""
+    n = unknowns.constraints.size
     body, dofs = parts["n"].max(), (parts["count"] * parts["n"]).sum()
     plan = np.zeros(1, PLAN)
-    for name, size in {"W": nnz, "q": n, "z": n, "w": n, "lower": n, "upper": n, "info": 3, "solver": solver_sizes[0], "rhs": body,
-                       "solution": body, "scratch": body, "x_old": dofs, "dofs": dofs}.items():  # fmt: skip
-        plan[name] = work.reserve(size)
-    plan["isolver"] = iwork.reserve(solver_sizes[1])
-    plan["n_solver"], plan["n_isolver"] = solver_sizes
+    osnsp.place_problem(plan, unknowns, method, work, iwork)
+    work.place(plan, rhs=body, solution=body, scratch=body, x_old=dofs, dofs=dofs)
+    if method is METHODS["auto"] and 0 < n <= LARGEST:
+        plan["keeps_basis"] = 1
+        work.place(plan, S=n * n, s=n, inverse=n * n)
+        iwork.place(plan, side=n, member=n, pivots=n)
     return plan
-
-
-def _add_basis(plan, n, work, iwork):
-    """Room for the set of the last step, where a solver need not be called if it stays."""
-    plan["keeps_basis"] = 1
-    for name, size in {"S": n * n, "s": n, "inverse": n * n}.items():
-        plan[name] = work.reserve(size)
-    for name in ("side", "member", "pivots"):
-        plan[name] = iwork.reserve(n)
 
 
 @kernel
@@ -190,14 +176,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
         if not found:
             for i in range(n):
                 work[z + i] = mem[constraints[i].lam]
-            status = call_solver(
-                solver,
-                (
-                    W_row, W_column, view(work, p.W, W_column.size), view(work, q, n), view(work, p.lower, n), view(work, p.upper, n),
-                    solver_options, view(work, z, n), view(work, w, n), view(work, p.info, 3), view(work, p.solver, p.n_solver),
-                    view(iwork, p.isolver, p.n_isolver),
-                ),
-            )  # fmt: skip
+            status = osnsp.solve(n, W_row, W_column, p.W, p, solver, solver_options, work, iwork)
             n_iter, residual = int(work[p.info]), work[p.info + 1]
         if p.n_cone > 0:
             osnsp.outputs_of_cones(constraints, couplings, z, w, work)

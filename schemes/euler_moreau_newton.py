@@ -17,7 +17,7 @@ import sys
 
 import numpy as np
 
-from nsds._jit import inlined, kernel, tiny, view
+from nsds._jit import inlined, kernel, tiny
 from nsds.layout import ABSENT, DENSE, table
 from nsds.records import STEP
 from nsds.schemes import one_step_problem as osnsp
@@ -27,7 +27,7 @@ from nsds.schemes.first_order_source import blame  # noqa: F401
 from nsds.schemes.first_order_tables import FULL, LINEAR
 from nsds.schemes.linear_algebra import apply_inverse, dense, invert_in_place, subtract_product
 from nsds.schemes.memory import Prepared
-from nsds.solvers.signature import call_solver
+from nsds.schemes.sampled_control import has_controls
 from nsds.status import CONVERGED, NEWTON, NON_FINITE, SINGULAR_STEP
 
 # One row per element of a part.
@@ -47,22 +47,16 @@ def prepare(records, lists, weights, method, work, iwork):
     """
     parts, relations = lists.parts, lists.relations
     elements, bodies, groups = _groups(records, lists, weights[0], weights[1], work, iwork)
-    constraints, couplings = lists.constraints, lists.couplings
     entries, inputs = (_renumbered(rows, parts, elements) for rows in (lists.entries, lists.inputs))
     for side in ("first", "second"):
         relations[f"dof_{side}"] += _shift(parts, elements, relations[f"dof_{side}"])
-    row, column = osnsp.linked_pairs(constraints, entries, inputs, couplings, bodies["kind"])
-    constraints, couplings, row, column, order = osnsp.reordered(constraints, couplings, row, column)
-    n = constraints.size
-    W_row = np.searchsorted(row, np.arange(n + 1))
-    plan = _plan(lists, bodies, n, row.size, method.work_size(n, W_row, column), work, iwork)
-    plan["controlled"] = "sampled_control" in records["model"][0].decode()
-    plan["n_cone"] = (constraints["y"] == ABSENT).sum()
-    work, iwork = work.array(), iwork.array(np.int64)
-    work[:, plan[0]["lower"] : plan[0]["lower"] + n] = lists.lower[:, order]
-    work[:, plan[0]["upper"] : plan[0]["upper"] + n] = lists.upper[:, order]
-    transpose = np.lexsort((row, column))
-    tables = (parts, elements, bodies, groups, relations, constraints, entries, inputs, couplings, plan, W_row, column, transpose)
+    unknowns = osnsp.ordered(lists.constraints, entries, inputs, lists.couplings, bodies["kind"])
+    order, constraints, couplings, row, column, transpose = unknowns
+    plan = _plan(lists, bodies, unknowns, method, work, iwork)
+    plan["controlled"], plan["n_cone"] = has_controls(records), (constraints["y"] == ABSENT).sum()
+    n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
+    work[:, p["lower"] : p["lower"] + n], work[:, p["upper"] : p["upper"] + n] = lists.lower[:, order], lists.upper[:, order]
+    tables = (parts, elements, bodies, groups, relations, constraints, entries, inputs, couplings, plan, row, column, transpose)
     return Prepared(tables, lists.functions, np.array(weights), work, iwork, sys.modules[__name__], lists)
 
 
@@ -156,19 +150,15 @@ def _renumbered(rows, parts, elements):
     return rows
 
 
-def _plan(lists, bodies, n, nnz, solver_sizes, work, iwork):
-    """Reserve the arrays of the one-step problem (n unknowns, nnz entries of W), of the iteration, and scratch."""
-    solver_sizes = solver_sizes[0], max(solver_sizes[1], 1)
+def _plan(lists, bodies, unknowns, method, work, iwork):
+    """Reserve the arrays of the one-step problem, of the iteration, and scratch."""
     body, dofs = bodies["n"].max(), bodies["n"].sum()
     spare = 2 * max(lists.parts["n"].max(), lists.relations["m"].max(initial=0), lists.relations["n"].max(initial=0))
     plan = np.zeros(1, PLAN)
-    sizes = {"W": nnz, "q": n, "z": n, "w": n, "lower": n, "upper": n, "info": 3, "solver": solver_sizes[0], "rhs": body, "solution": body,
-             "scratch": body, "spare": spare, "x": body}  # fmt: skip
-    sizes |= dict.fromkeys(("dofs", "x_old", "r_old", "f", "f_old", "residual", "dx"), dofs)
-    for name, size in sizes.items():
-        plan[name] = work.reserve(size)
-    plan["isolver"], plan["pivots"] = iwork.reserve(solver_sizes[1]), iwork.reserve(body)
-    plan["n_solver"], plan["n_isolver"] = solver_sizes
+    osnsp.place_problem(plan, unknowns, method, work, iwork)
+    work.place(plan, rhs=body, solution=body, scratch=body, x=body, spare=spare)
+    work.place(plan, **dict.fromkeys(("dofs", "x_old", "r_old", "f", "f_old", "residual", "dx"), dofs))
+    iwork.place(plan, pivots=body)
     plan["n_dofs"] = dofs
     return plan
 
@@ -430,14 +420,7 @@ def _solve(constraints, couplings, p, W_row, W_column, solver, solver_options, m
     status = CONVERGED
     if n > 0:
         iwork[p.isolver] = 0  # another matrix
-        status = call_solver(
-            solver,
-            (
-                W_row, W_column, view(work, p.W, W_column.size), view(work, p.q, n), view(work, p.lower, n), view(work, p.upper, n),
-                solver_options, view(work, p.z, n), view(work, p.w, n), view(work, p.info, 3), view(work, p.solver, p.n_solver),
-                view(iwork, p.isolver, p.n_isolver),
-            ),
-        )  # fmt: skip
+        status = osnsp.solve(n, W_row, W_column, p.W, p, solver, solver_options, work, iwork)
         if p.n_cone > 0:
             osnsp.outputs_of_cones(constraints, couplings, p.z, p.w, work)
         for i in range(n):

@@ -92,7 +92,7 @@ def invert_in_place(n, A, size, work, iwork, pivots):
         for i in range(k + 1, n):
             if abs(work[A + i * n + k]) * work[size + best] > abs(work[A + best * n + k]) * work[size + i]:
                 best = i
-        if not abs(work[A + best * n + k]) > 4e-16 * work[size + best]:
+        if not abs(work[A + best * n + k]) > 1e-15 * work[size + best]:
             return False
         iwork[pivots + k] = best
         work[size + k], work[size + best] = work[size + best], work[size + k]

@@ -31,6 +31,11 @@ class Allocator:
             raise ValueError(f"the one-step problem needs more than {self.size:.1e} words: too many constraints that all act on one body")
         return self.size - int(size)
 
+    def place(self, plan, **sizes):
+        """Reserve room for several arrays and note their offsets in a plan."""
+        for name, size in sizes.items():
+            plan[name] = self.reserve(size)
+
     def store(self, data):
         """Reserve room for ``data`` (members, ...), to be filled by `array`."""
         start = self.reserve(data[0].size)

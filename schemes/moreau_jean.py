@@ -77,20 +77,17 @@ def prepare(records, mem, options, h, method):
     for part, operator, name in zip(parts, operators, layout.part_names, strict=True):
         _invert_iteration_matrix(records[name], part, operator, name, h, theta, work, iwork)
     bodies = _bodies(parts, operators)
-    constraints, couplings, entries = layout.constraints, layout.couplings, layout.entries
-    row, column = osnsp.linked_pairs(constraints, entries, entries, couplings, bodies["kind"])
-    constraints, couplings, row, column, order = osnsp.reordered(constraints, couplings, row, column)
-    n = constraints.size
-    W_row = np.searchsorted(row, np.arange(n + 1))
-    plan = _plan(parts, n, row.size, method.work_size(n, W_row, column), work, iwork)
-    work, iwork = work.array(), iwork.array(np.int64)
-    work[:, plan[0]["upper"] : plan[0]["upper"] + n] = np.inf
-    iwork[:, plan[0]["local"] : plan[0]["local"] + n] = -2  # no set is known yet
-    transpose = np.lexsort((row, column))
+    entries = layout.entries
+    unknowns = osnsp.ordered(layout.constraints, entries, entries, layout.couplings, bodies["kind"])
+    order, constraints, couplings, row, column, transpose = unknowns
+    plan = _plan(parts, unknowns, method, work, iwork)
+    n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
+    work[:, p["upper"] : p["upper"] + n] = np.inf
+    iwork[:, p["local"] : p["local"] + n] = -2  # no set is known yet
     for member in range(records.size):
-        osnsp.assemble(plan, bodies, constraints, entries, entries, couplings, W_row, column, transpose, 1.0, mem[member], work[member],
+        osnsp.assemble(plan, bodies, constraints, entries, entries, couplings, row, column, transpose, 1.0, mem[member], work[member],
                        iwork[member])  # fmt: skip
-    tables = parts, constraints, entries, couplings, plan, operators, W_row, column
+    tables = parts, constraints, entries, couplings, plan, operators, row, column
     layout = layout._replace(constraints=constraints, constraint_owners=tuple(layout.constraint_owners[i] for i in order))
     return Prepared(tables, layout.functions, np.array([h, theta, gamma]), work, iwork, sys.modules[__name__], layout)
 
@@ -108,18 +105,14 @@ def _bodies(parts, operators):
     return bodies
 
 
-def _plan(parts, n, nnz, solver_sizes, work, iwork):
-    """Reserve the arrays of the one-step problem (n constraints, nnz entries of W) and the scratch of one body."""
-    solver_sizes = solver_sizes[0], max(solver_sizes[1], 1)
+def _plan(parts, unknowns, method, work, iwork):
+    """Reserve the arrays of the one-step problem, those of its active constraints, and the scratch of one body."""
+    n, nnz = unknowns.constraints.size, unknowns.column.size
     body, dofs = parts["n"].max(), (parts["count"] * parts["n"]).sum()
     plan = np.zeros(1, PLAN)
-    for name, size in {"W": nnz, "sub_W": nnz, "q": n, "z": n, "w": n, "lower": n, "upper": n, "info": 3, "solver": solver_sizes[0],
-                       "rhs": body, "x": body, "solution": body, "scratch": body, "v_old": dofs, "dofs": dofs}.items():  # fmt: skip
-        plan[name] = work.reserve(size)
-    for name, size in {"active": n, "local": n, "sub_row": n + 1, "sub_column": nnz, "isolver": solver_sizes[1],
-                       "touched": parts["count"].sum()}.items():  # fmt: skip
-        plan[name] = iwork.reserve(size)
-    plan["n_solver"], plan["n_isolver"] = solver_sizes
+    osnsp.place_problem(plan, unknowns, method, work, iwork)
+    work.place(plan, sub_W=nnz, rhs=body, x=body, solution=body, scratch=body, v_old=dofs, dofs=dofs)
+    iwork.place(plan, active=n, local=n, sub_row=n + 1, sub_column=nnz, touched=parts["count"].sum())
     return plan
 
 

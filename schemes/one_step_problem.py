@@ -4,6 +4,8 @@ Two constraints are linked when they act on one body (through a diagonal iterati
 Inactive constraints cost nothing: the problem handed to a solver holds the active ones only.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from nsds._jit import inlined, kernel, tiny, view
@@ -43,8 +45,20 @@ def linked_pairs(constraints, entries, inputs, couplings, kinds):
     return np.divmod(pairs, n) if n else (pairs, pairs)
 
 
-def reordered(constraints, couplings, row, column):
-    """Constraints in an order that keeps W close to its diagonal, with the couplings, the pattern in that order, and the order."""
+class Unknowns(NamedTuple):
+    """Constraints in an order that keeps W close to its diagonal, and the pattern of W by rows; transpose: where w_ji lies."""
+
+    order: np.ndarray
+    constraints: np.ndarray
+    couplings: np.ndarray
+    row: np.ndarray
+    column: np.ndarray
+    transpose: np.ndarray
+
+
+def ordered(constraints, entries, inputs, couplings, kinds):
+    """`Unknowns` of the one-step problem; for the arguments see `linked_pairs`."""
+    row, column = linked_pairs(constraints, entries, inputs, couplings, kinds)
     n = constraints.size
     order = narrow_order(row, column, n)
     place = np.empty(n, np.int64)
@@ -53,7 +67,29 @@ def reordered(constraints, couplings, row, column):
     couplings["constraint"] = place[couplings["constraint"]]
     if n > 0:
         row, column = np.divmod(np.sort(place[row] * n + place[column]), n)
-    return constraints[order], couplings, row, column, order
+    return Unknowns(order, constraints[order], couplings, np.searchsorted(row, np.arange(n + 1)), column, np.lexsort((row, column)))
+
+
+def place_problem(plan, unknowns, method, work, iwork):
+    """Reserve the arrays of the one-step problem and the scratch of its solver."""
+    n = unknowns.constraints.size
+    n_work, n_iwork = method.work_size(n, unknowns.row, unknowns.column)
+    work.place(plan, W=unknowns.column.size, q=n, z=n, w=n, lower=n, upper=n, info=3, solver=n_work)
+    iwork.place(plan, isolver=max(n_iwork, 1))
+    plan["n_solver"], plan["n_isolver"] = n_work, max(n_iwork, 1)
+
+
+@inlined
+def solve(n, row, column, W, p, solver, solver_options, work, iwork):
+    """Hand the problem of n unknowns, W on the pattern (row, column) and the rest where the plan says, to a solver; returns its status."""
+    return call_solver(
+        solver,
+        (
+            row, column, view(work, W, column.size), view(work, p.q, n), view(work, p.lower, n), view(work, p.upper, n), solver_options,
+            view(work, p.z, n), view(work, p.w, n), view(work, p.info, 3), view(work, p.solver, p.n_solver),
+            view(iwork, p.isolver, p.n_isolver),
+        ),
+    )  # fmt: skip
 
 
 @tiny
@@ -169,15 +205,8 @@ def solve_active(plan, n, solver, constraints, entries, solver_options, mem, wor
         work[q + a] = s
         work[z + a] = mem[c.lam]
         work[lower + a] = -np.inf if c.bilateral else 0.0
-    nnz = iwork[p.sub_row + n]
-    status = call_solver(
-        solver,
-        (
-            view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, nnz), view(work, p.sub_W, nnz), view(work, p.q, n),
-            view(work, p.lower, n), view(work, p.upper, n), solver_options, view(work, p.z, n), view(work, p.w, n),
-            view(work, p.info, 3), view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver),
-        ),
-    )  # fmt: skip
+    row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
+    status = solve(n, row, column, p.sub_W, p, solver, solver_options, work, iwork)
     for a in range(n):
         c = constraints[iwork[active + a]]
         lam = work[z + a]

@@ -95,6 +95,17 @@ def test_linear_systems_follow_the_twin(variant, seed):
     np.testing.assert_allclose(rows["law"]["y"].reshape(len(rows), -1)[1:], y[1:], atol=1e-7)
 
 
+@examples(20)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_trying_the_set_of_the_last_step_changes_nothing(seed):
+    """auto keeps the set of the last step, other solvers are called at each."""
+    record, _ = random_linear(seed)
+    rows, expected = (nsds.simulate(record, t_end=3.0, h=0.05, scheme=scheme("theta"), solver=name) for name in ("auto", "lemke"))
+    np.testing.assert_allclose(state(rows), state(expected), atol=1e-9)
+    np.testing.assert_allclose(rows["law"]["lambda"], expected["law"]["lambda"], atol=1e-8)
+    assert (rows["n_iter"][1:] == 0).any()
+
+
 # --- nonlinear systems and relations -------------------------------------------------------------------------------------------------
 def swing(t, x, z, out):
     out[0] = x[1]
@@ -216,6 +227,40 @@ def test_a_nonlinear_relation_between_two_parts_couples_their_iteration_matrices
     np.testing.assert_allclose(rows["law"]["lambda"], lam[:, 0], atol=1e-7)
     assert lam.max() > 0.05
     assert (lam[1:] == 0).any()
+
+
+def difference(t, x, lam, z, out):
+    out[0] = x[1] - x[0] + 0.1 * lam[0]
+
+
+def exchange(t, x, lam, z, out):
+    out[0] = -(1 + x[1] ** 2) * lam[0]
+    out[1] = (1 + x[1] ** 2) * lam[0]
+
+
+@pytest.mark.parametrize("variant", ["implicit", "full"])
+def test_elements_of_one_array_part_may_be_joined_and_others_not(variant):
+    x = np.array([2.0, 0.0, 1.0, -1.0])
+    record = nsds.system(
+        cells=nsds.first_order_linear([[-1.0]], x=x, count=4),
+        law=nsds.interaction(nsds.first_order_relation(difference, exchange, m=1), nsds.complementarity(), on=("cells[3]", "cells[0]")),
+        twin=nsds.interaction(nsds.first_order_relation(difference, exchange, m=1), nsds.complementarity(), on=("cells[1]", "cells[3]")),
+    )
+    rows = nsds.simulate(record, t_end=1.0, h=0.05, scheme=scheme(variant, newton_tol=1e-12))
+    h, g = in_python(difference, 1), in_python(exchange, 2)
+
+    def push(t, x, lam):
+        out = np.zeros(4)
+        out[[3, 0]] += g(t, x[[3, 0]], lam[:1], None)
+        out[[1, 3]] += g(t, x[[1, 3]], lam[1:], None)
+        return out
+
+    model = {"M": np.eye(4), "x": x, "lower": np.zeros(2), "upper": np.full(2, np.inf), "f": lambda t, x: -x, "g": push}
+    model["h"] = lambda t, x, lam: np.append(h(t, x[[3, 0]], lam[:1], None), h(t, x[[1, 3]], lam[1:], None))
+    _, expected, _, _, lam = euler_moreau(model, 0.0, 0.05, 20, **VARIANTS[variant])
+    np.testing.assert_allclose(rows["cells"]["x"][..., 0], expected, atol=1e-8)
+    np.testing.assert_allclose(np.column_stack([rows["law"]["lambda"], rows["twin"]["lambda"]]), lam, atol=1e-7)
+    assert (lam > 0).any()
 
 
 def output_1(t, x, z, out):

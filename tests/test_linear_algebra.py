@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nsds.layout import DENSE, DIAGONAL, SPARSE
-from nsds.schemes.linear_algebra import SingularMatrixError, apply_inverse, invert, subtract_product
+from nsds.schemes.linear_algebra import SingularMatrixError, apply_inverse, invert, invert_in_place, subtract_product
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -113,3 +113,20 @@ def test_singular_matrices_are_located(kind):
 def test_nearly_singular_matrices_are_refused():
     with pytest.raises(SingularMatrixError):
         invert(DENSE, np.array([[[[1.0, 1.0], [1.0, 1.0 + 1e-16]]]]))
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 8))
+def test_inverse_in_place_is_that_of_numpy(seed, n):
+    """Rows of very different sizes, zeros on the diagonal; a matrix that is singular up to rounding is refused."""
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(n, n)) * 10.0 ** rng.integers(-9, 9, (n, 1))
+    A[np.diag_indices(n)] *= rng.uniform(size=n) < 0.5
+    if np.linalg.cond(A / abs(A).max(axis=1, keepdims=True).clip(1e-300)) > 1e8:
+        return
+    work = np.concatenate([A.ravel(), abs(A).sum(axis=1)])
+    assert invert_in_place(n, 0, n * n, work, np.zeros(n, np.int64), 0)
+    np.testing.assert_allclose(work[: n * n].reshape(n, n) @ A, np.eye(n), atol=1e-6)
+    A[-1] = -0.5 * A[0] if n > 1 else 0.0
+    work = np.concatenate([A.ravel(), abs(A).sum(axis=1)])
+    assert not invert_in_place(n, 0, n * n, work, np.zeros(n, np.int64), 0)
