@@ -17,6 +17,8 @@ VARIANTS = {
     "full": {"theta": 0.5, "gamma": 0.5, "full": True},
     "full_implicit": {"theta": 0.7, "gamma": 1.0, "full": True},
     "midpoint": {"theta": 0.5, "gamma": 0.5, "midpoint": True},
+    "explicit": {"theta": 0.0},
+    "lagged": {"theta": 1.0, "gamma": 0.0},
 }
 
 
