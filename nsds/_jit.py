@@ -6,6 +6,7 @@ behind. Everything here is therefore cached in a folder named after a hash of th
 Kernels release the GIL, follow IEEE arithmetic (``error_model="numpy"``, no fastmath) and return status codes instead of raising.
 """
 
+import ctypes
 import hashlib
 import os
 import sys
@@ -15,6 +16,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
+import llvmlite.binding
 import numba
 from llvmlite import ir
 from numba import types
@@ -166,6 +168,33 @@ def address(signature, function):
 
 
 _kept = []
+
+
+def on_demand(signature, function):
+    """A function ``address()`` for kernels: where another kernel's code lives, which is compiled or loaded when it is first asked for.
+
+    For what is long to compile and rarely needed. The compiled caller knows only a symbol, so that it can be cached; 0 after a failure.
+    """
+    symbol = f"nsds_address_of_{function.__name__}"
+
+    @ctypes.CFUNCTYPE(ctypes.c_size_t)
+    def find():
+        if is_cold(f"{function.__name__}_at"):
+            print(f"nsds: compiling {function.__name__}, once for this version of the package ...", file=sys.stderr, flush=True)
+        return int(address(signature, function))
+
+    _kept.append(find)
+    llvmlite.binding.add_symbol(symbol, ctypes.cast(find, ctypes.c_void_p).value)
+
+    @intrinsic
+    def ask(typing_context):
+        def generate(context, builder, _, __):
+            target = ir.FunctionType(context.get_value_type(types.uintp), [])
+            return builder.call(cgutils.get_or_insert_function(builder.module, target, symbol), [])
+
+        return types.uintp(), generate
+
+    return ask
 
 
 def caller(signature):

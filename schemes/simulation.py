@@ -238,7 +238,7 @@ def _march_of(stepper):
     if name not in _marches:
         march = _jit.specialised(_march_template, name, start=stepper.start, step_=stepper.step)
         if _jit.is_cold(march.__name__):
-            print("nsds: compiling kernels, once for this version of the package (about half a minute) ...", file=sys.stderr, flush=True)
+            print("nsds: compiling kernels, once for this version of the package (about 20 s) ...", file=sys.stderr, flush=True)
         _marches[name] = _jit.kernel(march)
     return _marches[name]
 

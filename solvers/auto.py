@@ -2,7 +2,7 @@
 
 import math
 
-from nsds._jit import inlined, kernel, view
+from nsds._jit import inlined, kernel, on_demand, view
 from nsds.solvers import (
     band,
     direct,
@@ -14,7 +14,7 @@ from nsds.solvers import (
     proximal,
     tableau,
 )
-from nsds.solvers.signature import a_row_is_infeasible, conclude, diagonal
+from nsds.solvers.signature import SOLVER, a_row_is_infeasible, call_solver, conclude, diagonal
 from nsds.status import CONVERGED, INFEASIBLE, MAX_ITER
 
 # Methods in the order of info[2].
@@ -39,46 +39,6 @@ def work_size(n, row, column):
     return n + max(s[0] for s in sizes), max(s[1] for s in sizes) + 1
 
 
-@kernel
-def auto(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
-    """Box problem ``w = M z + q``: Newton-min where the diagonal is positive, else direct, if there is a guess.
-
-    Where that fails, from the point of the box nearest to 0: proximal steps (with a positive diagonal, or where there is no room for a
-    dense method), Lemke, enumeration up to 2^10 bases, Newton-Fischer-Burmeister, enumeration up to 2^17 bases, each if the scratch has
-    room for it; else projected Gauss–Seidel.
-    info[2] names the method whose z and status are returned by its place in `ORDER`; iterations of all attempts are counted.
-    """
-    n = q.size
-    info[2] = _NEWTON_MIN
-    if n == 1 and M[0] > 0.0:
-        return newton_min.one_unknown(M, q, lower, upper, options, z, w, info)
-    rest = view(iwork, 1, iwork.size - 1)
-    if iwork[0] == 0:
-        iwork[0] = _sign_of_diagonal(row, column, M)
-        rest[0] = 0
-    if iwork[0] == _POSITIVE:
-        status = newton_min.newton_min(row, column, M, q, lower, upper, options, z, w, info, work, rest)
-    elif not _is_blank(lower, upper, z) and direct.room(n, band.measure(n, row, column)) <= work.size:
-        info[2] = _DIRECT
-        status = direct.direct(row, column, M, q, lower, upper, options, z, w, info, work, rest)
-    else:
-        info[0], status = 0.0, MAX_ITER
-    if status == CONVERGED:
-        return status
-    first = iwork[0]
-    iwork[0] = 0  # the others write over what is known of the matrix
-    return _fall_back(first == _POSITIVE, row, column, M, q, lower, upper, options, z, w, info, work, rest)
-
-
-@inlined
-def _is_blank(lower, upper, z):
-    """True for the point of the box nearest to 0, which says nothing."""
-    blank = True
-    for i in range(z.size):
-        blank &= z[i] == min(max(0.0, lower[i]), upper[i])
-    return blank
-
-
 @inlined
 def _sign_of_diagonal(row, column, M):
     sign = _POSITIVE
@@ -89,12 +49,12 @@ def _sign_of_diagonal(row, column, M):
 
 
 @kernel
-def _fall_back(positive, row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+def fall_back(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     """One method after the other, each from the point of the box nearest to 0, so that the answer does not depend on the first guess.
 
     Where none succeeds, the point with the least merit is returned, with the status and the name of its method.
     """
-    n = q.size
+    n, positive = q.size, _sign_of_diagonal(row, column, M) == _POSITIVE
     best, rest = view(work, 0, n), view(work, n, work.size - n)
     dense = tableau.room(n) <= rest.size
     banded = newton_fb.room(n, column.size, band.measure(n, row, column)) <= rest.size
@@ -143,3 +103,46 @@ def _fall_back(positive, row, column, M, q, lower, upper, options, z, w, info, w
             z[i] = best[i]
     outcome = INFEASIBLE if a_row_is_infeasible(row, column, M, q, lower, upper) else outcome
     return conclude(outcome, int(n_iter), row, column, M, q, lower, upper, options, z, w, info)
+
+
+address_of_fall_back = on_demand(SOLVER, fall_back)
+
+
+@inlined
+def _is_blank(lower, upper, z):
+    """True for the point of the box nearest to 0, which says nothing."""
+    blank = True
+    for i in range(z.size):
+        blank &= z[i] == min(max(0.0, lower[i]), upper[i])
+    return blank
+
+
+@kernel
+def auto(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+    """Box problem ``w = M z + q``: Newton-min where the diagonal is positive, else direct, if there is a guess.
+
+    Where that fails, from the point of the box nearest to 0: proximal steps (with a positive diagonal, or where there is no room for a
+    dense method), Lemke, enumeration up to 2^10 bases, Newton-Fischer-Burmeister, enumeration up to 2^17 bases, each if the scratch has
+    room for it; else projected Gauss–Seidel.
+    info[2] names the method whose z and status are returned by its place in `ORDER`; iterations of all attempts are counted.
+    """
+    n = q.size
+    info[2] = _NEWTON_MIN
+    if n == 1 and M[0] > 0.0:
+        return newton_min.one_unknown(M, q, lower, upper, options, z, w, info)
+    rest = view(iwork, 1, iwork.size - 1)
+    if iwork[0] == 0:
+        iwork[0] = _sign_of_diagonal(row, column, M)
+        rest[0] = 0
+    if iwork[0] == _POSITIVE:
+        status = newton_min.newton_min(row, column, M, q, lower, upper, options, z, w, info, work, rest)
+    elif not _is_blank(lower, upper, z) and direct.room(n, band.measure(n, row, column)) <= work.size:
+        info[2] = _DIRECT
+        status = direct.direct(row, column, M, q, lower, upper, options, z, w, info, work, rest)
+    else:
+        info[0], status = 0.0, MAX_ITER
+    if status == CONVERGED:
+        return status
+    iwork[0] = 0  # the others write over what is known of the matrix
+    others = address_of_fall_back()
+    return call_solver(others, (row, column, M, q, lower, upper, options, z, w, info, work, rest)) if others != 0 else status

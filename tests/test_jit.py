@@ -47,6 +47,35 @@ assert first["_march_template_moreau_jean"] == 1, first
 for model in models[1:] + [np.repeat(models[2], 3)]:
     use(model)
     assert compiled() == first, (first, compiled())
+
+def f(t, x, z, out):
+    out[0] = -x[0] ** 3
+
+def g(t, x, lam, z, out):
+    out[0] = lam[0] * x[0]
+
+def h(t, x, lam, z, out):
+    out[0] = x[0] + lam[0]
+
+lcs = nsds.linear_complementarity_system
+linear = [
+    lcs([[-1.0]], [[1.0]], [[1.0]], [[1.0]], x=[-1.0]),
+    lcs(-np.ones(3), np.eye(3), np.eye(3), x=np.ones(3), law=nsds.relay()),
+    lcs(sp.csr_array(-np.eye(4)), np.eye(4)[:, :1], np.eye(4)[:1], x=np.ones(4), e=pull),
+]
+newton = [
+    nsds.system(p=nsds.first_order(f, x=[1.0])),
+    nsds.system(p=nsds.first_order(f, x=np.ones((3, 1)), count=3),
+                r=nsds.interaction(nsds.first_order_relation(h, g, m=1), nsds.relay(), on="p")),
+]
+for models in (linear, newton):
+    use(models[0])
+    use(models[-1])  # with functions
+    first = compiled()
+    for model in [*models, np.repeat(models[-1], 3)]:
+        use(model)
+        assert compiled() == first, (first, compiled())
+assert first["_march_template_euler_moreau_linear"] == first["_march_template_euler_moreau_newton"] == 1, first
 print("once")
 """
 
@@ -102,7 +131,13 @@ def test_the_second_process_finds_everything_compiled(copy_of_the_package):
 def test_the_first_compilation_is_announced_and_only_that(tmp_path):
     follower = "import nsds; nsds.simulate(nsds.examples.cam_follower(), t_end=0.1, h=0.01)"  # its force calls a kernel of its own
     first, second = (run(follower, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
-    assert "compiling" in first.stderr
+    assert "compiling kernels" in first.stderr
+    assert "fall_back" not in first.stderr
+    assert second.stderr == ""
+    hard = "import nsds; print(nsds.solvers.solve_lcp([[0.0, -1.0], [1.0, 0.0]], [1.0, -1.0]).method)"  # compiles what is rarely needed
+    first, second = (run(hard, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
+    assert (first.stdout, second.stdout) == ("auto: lemke\n",) * 2
+    assert "compiling fall_back" in first.stderr
     assert second.stderr == ""
 
 
