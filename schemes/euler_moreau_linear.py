@@ -43,26 +43,20 @@ def prepare(records, lists, inverses, weights, method, work, iwork):
     """
     parts = lists.parts
     operators = np.zeros(parts.size, OPERATOR)
-    bodies = np.zeros(parts["count"].sum(), osnsp.BODY)
     for part, operator, name, (kind, data, index, n_lower, n_upper) in zip(parts, operators, lists.part_names, inverses, strict=True):
         operator["kind"], operator["n_lower"], operator["n_upper"] = kind, n_lower, n_upper
         operator["data"], operator["index"] = work.store(data), iwork.store(index)
         operator["data_stride"], operator["index_stride"] = data.shape[-1], index.shape[-1]
         operator["product"] = _product(records[name], part, kind, data, work)
         operator["source"], operator["increment"] = (work.reserve(part["count"] * part["n"]) for _ in range(2))
-        rows = bodies[part["body"] : part["body"] + part["count"]]
-        element = np.arange(part["count"])
-        rows["kind"], rows["n"], rows["n_lower"], rows["n_upper"] = kind, part["n"], n_lower, n_upper
-        rows["dof"] = part["dof"] + part["n"] * element
-        rows["data"], rows["index"] = (operator[at] + operator[at + "_stride"] * element for at in ("data", "index"))
+    bodies = osnsp.bodies_of(parts, operators)
     entries, inputs = lists.entries, lists.inputs
     unknowns = osnsp.ordered(lists.constraints, entries, inputs, lists.couplings, bodies["kind"])
     order, constraints, couplings, row, column, transpose = unknowns
     plan = _plan(parts, unknowns, method, work, iwork)
-    controlled = has_controls(records)
-    operators["constant"] = (parts["b_function"] == ABSENT) & (parts["T_function"] == ABSENT) & (parts["u_function"] == ABSENT)
-    operators["constant"] &= ~controlled | (parts["u"] == ABSENT)
-    plan["controlled"], plan["timed"] = controlled, (lists.relations["e_function"] != ABSENT).any()
+    plan["controlled"], plan["timed"] = has_controls(records), (lists.relations["e_function"] != ABSENT).any()
+    changing = [parts[field + "_function"] != ABSENT for field in "bTu"] + [(parts["u"] != ABSENT) & has_controls(records)]
+    operators["constant"] = ~np.any(changing, axis=0)
     plan["n_cone"] = (constraints["y"] == ABSENT).sum()
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
     work[:, p["lower"] : p["lower"] + n], work[:, p["upper"] : p["upper"] + n] = lists.lower[:, order], lists.upper[:, order]

@@ -76,7 +76,7 @@ def prepare(records, mem, options, h, method):
     work, iwork = Allocator(records.size), Allocator(records.size)
     for part, operator, name in zip(parts, operators, layout.part_names, strict=True):
         _invert_iteration_matrix(records[name], part, operator, name, h, theta, work, iwork)
-    bodies = _bodies(parts, operators)
+    bodies = osnsp.bodies_of(parts, operators)
     entries = layout.entries
     unknowns = osnsp.ordered(layout.constraints, entries, entries, layout.couplings, bodies["kind"])
     order, constraints, couplings, row, column, transpose = unknowns
@@ -90,19 +90,6 @@ def prepare(records, mem, options, h, method):
     tables = parts, constraints, entries, couplings, plan, operators, row, column
     layout = layout._replace(constraints=constraints, constraint_owners=tuple(layout.constraint_owners[i] for i in order))
     return Prepared(tables, layout.functions, np.array([h, theta, gamma]), work, iwork, sys.modules[__name__], layout)
-
-
-def _bodies(parts, operators):
-    """One row for each element of each part."""
-    bodies = np.zeros(parts["count"].sum(), osnsp.BODY)
-    for part, operator in zip(parts, operators, strict=True):
-        rows = bodies[part["body"] : part["body"] + part["count"]]
-        element = np.arange(part["count"])
-        for column in ("kind", "n_lower", "n_upper"):
-            rows[column] = operator[column]
-        rows["n"], rows["dof"] = part["n"], part["dof"] + part["n"] * element
-        rows["data"], rows["index"] = (operator[at] + operator[at + "_stride"] * element for at in ("data", "index"))
-    return bodies
 
 
 def _plan(parts, unknowns, method, work, iwork):

@@ -16,9 +16,21 @@ from nsds.solvers.signature import call_solver
 
 _TOUCHING = 1e-300
 
-
 # One row per matrix that `solve_with` inverts, that is per body: where its inverse lies.
 BODY = table("kind", "n", "dof", "n_lower", "n_upper", "data", "index")
+
+
+def bodies_of(parts, operators):
+    """One row for each element of each part, whose inverse iteration matrices lie one stride apart."""
+    bodies = np.zeros(parts["count"].sum(), BODY)
+    for part, operator in zip(parts, operators, strict=True):
+        rows = bodies[part["body"] : part["body"] + part["count"]]
+        element = np.arange(part["count"])
+        for column in ("kind", "n_lower", "n_upper"):
+            rows[column] = operator[column]
+        rows["n"], rows["dof"] = part["n"], part["dof"] + part["n"] * element
+        rows["data"], rows["index"] = (operator[at] + operator[at + "_stride"] * element for at in ("data", "index"))
+    return bodies
 
 
 def linked_pairs(constraints, entries, inputs, couplings, kinds):
