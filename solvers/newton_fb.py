@@ -145,7 +145,7 @@ def _dampings(J):
     largest = 0.0
     for k in range(J.size):
         largest = max(largest, J[k] ** 2)
-    largest = largest if 0.0 < largest < math.inf else 1.0
+    largest = largest if 0.0 < _LEAST * largest < math.inf else 1.0  # a square of small entries may vanish, and 10 times 0 is 0
     return _LEAST * largest, _MOST * largest
 
 

@@ -295,3 +295,12 @@ def test_a_direct_solution_keeps_its_factors():
     method.kernel(row, column, data, np.array([1.0, 2.0]), lower, upper, options, z, w, info, work, iwork)
     np.testing.assert_allclose(z, [-1.0, -0.5])
     assert (iwork == kept).all()
+
+
+@pytest.mark.parametrize("method", [name for name, method in table.METHODS.items() if "relay" in method.kinds])
+@pytest.mark.parametrize("size", [1e-155, 1e-170, 1e155])
+@pytest.mark.parametrize("bounds", [(0.0, np.inf), (-np.inf, np.inf), (-1.0, 1.0)], ids=["lcp", "equations", "relay"])
+def test_every_method_ends_on_singular_matrices_of_extreme_size(method, size, bounds):
+    """Squares of the entries vanish or overflow; whatever a method makes of it, it ends and says truthfully how."""
+    s = solvers.solve_relay(np.full((2, 2), size), [1.0, -1.0], *bounds, method, on_failure="return")
+    assert s.status != status.CONVERGED or s.residual <= 1e-10
