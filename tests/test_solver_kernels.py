@@ -304,3 +304,10 @@ def test_every_method_ends_on_singular_matrices_of_extreme_size(method, size, bo
     """Squares of the entries vanish or overflow; whatever a method makes of it, it ends and says truthfully how."""
     s = solvers.solve_relay(np.full((2, 2), size), [1.0, -1.0], *bounds, method, on_failure="return")
     assert s.status != status.CONVERGED or s.residual <= 1e-10
+
+
+@pytest.mark.parametrize("entry", [0.0, 1e-320, 1e-200, 1e-155, 1.0, 1e155, 1e200, np.nan])
+def test_the_dampings_of_newton_fb_can_be_multiplied(entry):
+    """From the least to the largest by factors of 10: a least one of 0 would never get there."""
+    least, most = newton_fb._dampings(np.array([entry]))
+    assert 0.0 < least < most < np.inf
