@@ -1,4 +1,4 @@
-"""After the run: where the energy went, and whether the run can be trusted."""
+"""After the run: where the energy went."""
 
 import numpy as np
 

@@ -30,7 +30,7 @@ PART = table(
 RANGES = ("entry", "entry_end", "input", "input_end", "coupling", "coupling_end")
 CONSTRAINT = table("y", "ydot", "lam", "active", "b", "e", "bilateral", *RANGES)
 # One row per nonzero of H: y += mem[coefficient] * mem[q]; the velocity is n words behind q, the impulse 2 n.
-ENTRY = table("coefficient", "q", "n", "dof", "body", "part")
+ENTRY = table("coefficient", "q", "n", "dof", "body")
 # One row per entry of D: ydot += mem[coefficient] * lambda[constraint].
 COUPLING = table("coefficient", "constraint", "sign")
 
@@ -66,12 +66,11 @@ def layout(records):
 
 def state_fields(records):
     """[(part, (fields...)), ...]: what changes in time, in the order of the record."""
-    return [(name, changing(records.dtype[name].base, state_of(kind))) for name, kind, *_ in model_of(records)]
-
-
-def changing(dtype, names):
-    """Those of the fields that a part has, as numbers."""
-    return tuple(name for name in names if name in dtype.names and dtype[name].base.kind in "fi")
+    result = []
+    for name, kind, *_ in model_of(records):
+        dtype = records.dtype[name].base
+        result.append((name, tuple(field for field in state_of(kind) if field in dtype.names and dtype[field].base.kind in "fi")))
+    return result
 
 
 def count_and_stride(dtype):
@@ -185,13 +184,11 @@ def entries_at(parts, sides, elements, row, column, coefficient, number):
     """
     first = np.cumsum([0] + [parts["n"][side] for side in sides])
     side_of = np.searchsorted(first, column, side="right") - 1
-    side_part = np.array(sides)[side_of]
-    chosen = elements[:, side_of]
-    part = parts[side_part]
+    chosen, part = elements[:, side_of], parts[np.array(sides)[side_of]]
     local = column - first[side_of]
     rows = np.zeros(coefficient.shape, ENTRY)
     rows["coefficient"] = coefficient
-    rows["n"], rows["part"] = part["n"], side_part
+    rows["n"] = part["n"]
     rows["q"] = part["q"] + part["stride"] * chosen + local
     rows["dof"] = part["dof"] + part["n"] * chosen + local
     rows["body"] = part["body"] + chosen

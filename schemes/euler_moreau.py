@@ -12,8 +12,6 @@ with ``y = h(t, x, lambda)``, ``r = g(t, x, lambda)`` and the law at t_{k+1} in 
 import numpy as np
 
 from nsds import _checks
-from nsds.kinds import FIRST_ORDER, family
-from nsds.records import model_of
 from nsds.schemes import euler_moreau_linear, euler_moreau_newton
 from nsds.schemes.first_order_tables import is_constant, tables
 from nsds.schemes.memory import Allocator
@@ -86,19 +84,15 @@ def euler_moreau(theta=1.0, gamma=1.0, gamma_for_relation=False, midpoint=False,
 
 def prepare(records, mem, options, h, method):
     """Tables, inverse iteration matrices and, where they are constant, the matrices of the one-step problem of all members."""
-    if family(model_of(records)) != FIRST_ORDER:
-        raise ValueError("euler_moreau: this scheme is for first-order systems; Lagrangian systems want nsds.moreau_jean")
     work, iwork = Allocator(records.size), Allocator(records.size)
     lists = tables(records, work)
-    require_low_degree("euler_moreau", records, lists, work.first())
+    require_low_degree("euler_moreau", records, lists, work)
     theta, gamma, full, midpoint = (options[name].item() for name in ("theta", "gamma", "gamma_for_relation", "midpoint"))
     weights = (1.0, gamma) if full else (gamma, 1.0)  # of r in the equation of x, of x in the relation
     if not is_constant(lists.parts, lists.relations):
         newton = options["newton_tol"].item(), options["newton_max_iter"].item()
         return euler_moreau_newton.prepare(records, lists, (h, theta, *weights, float(midpoint), *newton), method, work, iwork)
-    inverses = [
-        euler_moreau_linear.inverse_of(records[name], part, name, h, theta)
-        for name, part in zip(lists.part_names, lists.parts, strict=True)
-    ]
+    named = zip(lists.part_names, lists.parts, strict=True)
+    inverses = [euler_moreau_linear.inverse_of_part(records[name], part, name, h, theta) for name, part in named]
     source = (1.0, h * (1.0 - theta)) if midpoint else (theta, 0.0)  # weight of the newer source, how far before t_{k+1} it acts
     return euler_moreau_linear.prepare(records, lists, inverses, (h, *source, *weights), method, work, iwork)

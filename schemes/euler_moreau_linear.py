@@ -20,7 +20,7 @@ from nsds.records import STEP
 from nsds.schemes import one_step_problem as osnsp
 from nsds.schemes.first_order_source import blame, source  # noqa: F401
 from nsds.schemes.last_basis import LARGEST, NO_BASIS, keep_basis, try_last_basis
-from nsds.schemes.linear_algebra import SingularMatrixError, apply_inverse, invert, subtract_product, weighted_sum
+from nsds.schemes.linear_algebra import apply_inverse, inverse_of, subtract_product
 from nsds.schemes.memory import Prepared
 from nsds.schemes.sampled_control import has_controls
 from nsds.solvers.table import METHODS
@@ -43,11 +43,9 @@ def prepare(records, lists, inverses, weights, method, work, iwork):
     """
     parts = lists.parts
     operators = np.zeros(parts.size, OPERATOR)
-    for part, operator, name, (kind, data, index, n_lower, n_upper) in zip(parts, operators, lists.part_names, inverses, strict=True):
-        operator["kind"], operator["n_lower"], operator["n_upper"] = kind, n_lower, n_upper
-        operator["data"], operator["index"] = work.store(data), iwork.store(index)
-        operator["data_stride"], operator["index_stride"] = data.shape[-1], index.shape[-1]
-        operator["product"] = _product(records[name], part, kind, data, work)
+    for part, operator, name, inverse in zip(parts, operators, lists.part_names, inverses, strict=True):
+        osnsp.store_inverse(operator, inverse, work, iwork)
+        operator["product"] = _product(records[name], part, *inverse[:2], work)
         operator["source"], operator["increment"] = (work.reserve(part["count"] * part["n"]) for _ in range(2))
     bodies = osnsp.bodies_of(parts, operators)
     entries, inputs = lists.entries, lists.inputs
@@ -67,16 +65,10 @@ def prepare(records, lists, inverses, weights, method, work, iwork):
     return Prepared(tables, lists.functions, np.array(weights), work, iwork, sys.modules[__name__], lists)
 
 
-def inverse_of(records, part, name, h, theta):
+def inverse_of_part(records, part, name, h, theta):
     """(kind, what `invert` returns) of ``(M/h - theta A)^-1`` for the elements of a linear part."""
-    records = records.reshape(records.shape[0], -1)
-    kind, M_hat = weighted_sum(records, part, [(1.0 / h, "M"), (-theta, "A")])
-    try:
-        return kind, *invert(kind, M_hat)
-    except SingularMatrixError as error:
-        member, element = error.where[:2]
-        where = (f", element {element}" if part["count"] > 1 else "") + (f", member {member}" if records.shape[0] > 1 else "")
-        raise ValueError(f"part '{name}'{where}: the iteration matrix M - h theta A is singular (h = {h:g}, theta = {theta:g})") from None
+    terms = [(1.0 / h, "M"), (-theta, "A")]
+    return inverse_of(records, part, name, terms, f"M - h theta A is singular (h = {h:g}, theta = {theta:g})")
 
 
 def _product(records, part, kind, data, work):

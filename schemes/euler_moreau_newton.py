@@ -21,7 +21,7 @@ from nsds._jit import inlined, kernel, tiny
 from nsds.layout import ABSENT, DENSE, table
 from nsds.records import STEP
 from nsds.schemes import one_step_problem as osnsp
-from nsds.schemes.euler_moreau_linear import inverse_of
+from nsds.schemes.euler_moreau_linear import inverse_of_part
 from nsds.schemes.first_order_functions import rate, rate_jacobian, relation_jacobians, relation_values
 from nsds.schemes.first_order_source import blame  # noqa: F401
 from nsds.schemes.first_order_tables import FULL, LINEAR
@@ -116,7 +116,7 @@ def _components(n, first, second):
 
 def _invert_constant(records, part, name, h, theta, bodies, mine, work, iwork):
     """Inverses of a part whose matrices do not change, for the bodies that its elements are."""
-    kind, data, index, n_lower, n_upper = inverse_of(records, part, name, h, theta)
+    kind, data, index, n_lower, n_upper = inverse_of_part(records, part, name, h, theta)
     data_at, index_at = work.store(data), iwork.store(index)
     rows = np.zeros(mine.size, osnsp.BODY)
     rows["kind"], rows["n"], rows["n_lower"], rows["n_upper"] = kind, part["n"], n_lower, n_upper

@@ -173,7 +173,8 @@ def _relation_rows(values, kind, name, parts, sides, elements, m, at, functions,
     rows["z"], rows["n_z"] = at["z"][:, 0] if "z" in at else 0, values.dtype["z"].shape[0] if "z" in at else 0
     rows["kind"] = RELATION_KINDS.index(kind)
     each = np.arange(count)
-    sizes = {"x": n, "lam": m, "h": m, "g": n, "C": m * n, "B": n * m, "D": m * m, "K": n * n, "F": m * rows["n_z"][0]}
+    full = n * n if rows["kind"][0] == FULL else 0  # only this kind has K
+    sizes = {"x": n, "lam": m, "h": m, "g": n, "C": m * n, "B": n * m, "D": m * m, "K": full, "F": m * rows["n_z"][0]}
     for field, size in sizes.items():
         numeric = field in at and values.dtype[field].base.kind == "f"
         data = np.broadcast_to(values[field], values.shape + values.dtype[field].shape) if numeric else None

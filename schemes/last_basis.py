@@ -6,11 +6,12 @@ only if every sign is right; S depends on nothing but the multipliers of the las
 
 import math
 
-from nsds._jit import inlined, kernel
+from nsds._jit import inlined, kernel, view
 from nsds.schemes.linear_algebra import invert_in_place
+from nsds.solvers.newton_min import BASIC, LOWER, choose_sides
 
 LARGEST = 16  # unknowns; beyond, preparing S at each switch costs more than it saves
-LOWER, BASIC, UPPER, NO_BASIS = 0, 1, 2, -1
+NO_BASIS = -1  # in place of the first side
 
 
 @inlined
@@ -44,13 +45,12 @@ def try_last_basis(n, p, W_row, W_column, work, iwork):
 def keep_basis(n, plan, W_row, W_column, work, iwork):
     """Prepare S and s for the sides of z, unless they are prepared already; without a regular basis there are none."""
     p = plan[0]
-    z, lower, upper, side = p.z, p.lower, p.upper, p.side
+    lower, upper, side, now = p.lower, p.upper, p.side, p.member
+    choose_sides(view(work, lower, n), view(work, upper, n), view(work, p.z, n), view(iwork, now, n), False)
     changed = iwork[side] == NO_BASIS
     for i in range(n):
-        z_i = work[z + i]
-        now = BASIC if work[lower + i] < z_i < work[upper + i] else LOWER if z_i <= work[lower + i] else UPPER
-        changed |= now != iwork[side + i]
-        iwork[side + i] = now
+        changed |= iwork[now + i] != iwork[side + i]
+        iwork[side + i] = iwork[now + i]
     if not changed:
         return
     n_basic = 0

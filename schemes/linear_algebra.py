@@ -194,6 +194,18 @@ def invert(kind, matrices):
     return inverse.reshape(*matrices.shape[:2], -1), no_index, 0, 0
 
 
+def inverse_of(records, part, name, terms, formula):
+    """(kind, what `invert` returns) of the `weighted_sum` for all elements of a part; ``formula`` says in an error what is singular."""
+    records = records.reshape(records.shape[0], -1)
+    kind, matrices = weighted_sum(records, part, terms)
+    try:
+        return kind, *invert(kind, matrices)
+    except SingularMatrixError as error:
+        member, element = error.where[:2]
+        where = (f", element {element}" if part["count"] > 1 else "") + (f", member {member}" if records.shape[0] > 1 else "")
+        raise ValueError(f"part '{name}'{where}: the iteration matrix {formula}") from None
+
+
 def _dense_inverse(A):
     try:
         inverse = np.linalg.inv(A)

@@ -15,12 +15,10 @@ import numpy as np
 from nsds import _checks
 from nsds._jit import inlined, kernel, view
 from nsds.functions import call_function
-from nsds.kinds import LAGRANGIAN, family
 from nsds.layout import ABSENT
 from nsds.layout import layout as layout_of
-from nsds.records import model_of
 from nsds.schemes import one_step_problem as osnsp
-from nsds.schemes.linear_algebra import SingularMatrixError, invert, solve_with, subtract_product, weighted_sum
+from nsds.schemes.linear_algebra import inverse_of, solve_with, subtract_product
 from nsds.schemes.memory import Allocator, Prepared
 from nsds.status import CONVERGED, NON_FINITE
 
@@ -67,8 +65,6 @@ def moreau_jean(theta=0.5, gamma=0.5):
 
 def prepare(records, mem, options, h, method):
     """Factorise iteration matrices and assemble the Delassus matrices of all members; mem is their memory (members, words)."""
-    if family(model_of(records)) != LAGRANGIAN:
-        raise ValueError("moreau_jean: this scheme is for Lagrangian systems; first-order systems want nsds.euler_moreau")
     layout = layout_of(records)
     theta, gamma = options["theta"].item(), options["gamma"].item()
     parts = layout.parts
@@ -104,16 +100,9 @@ def _plan(parts, unknowns, method, work, iwork):
 
 
 def _invert_iteration_matrix(records, part, operator, name, h, theta, work, iwork):
-    records = records.reshape(records.shape[0], -1)
-    operator["kind"], M_hat = weighted_sum(records, part, [(1.0, "M"), (h * theta, "C"), (h * theta * h * theta, "K")])
-    try:
-        data, index, operator["n_lower"], operator["n_upper"] = invert(operator["kind"], M_hat)
-    except SingularMatrixError as error:
-        member, element = error.where[:2]
-        where = (f", element {element}" if part["count"] > 1 else "") + (f", member {member}" if records.shape[0] > 1 else "")
-        raise ValueError(f"part '{name}'{where}: the iteration matrix M + h theta C + h^2 theta^2 K is singular (h = {h:g})") from None
-    operator["data"], operator["index"] = work.store(data), iwork.store(index)
-    operator["data_stride"], operator["index_stride"] = data.shape[-1], index.shape[-1]
+    terms = [(1.0, "M"), (h * theta, "C"), (h * theta * h * theta, "K")]
+    inverse = inverse_of(records, part, name, terms, f"M + h theta C + h^2 theta^2 K is singular (h = {h:g})")
+    osnsp.store_inverse(operator, inverse, work, iwork)
     operator["impulse"] = work.reserve(part["count"] * part["n"])
     operator["force"] = work.reserve(part["count"] * part["n"])
     operator["constant"] = part["function"] == ABSENT and part["C"] == ABSENT and part["K"] == ABSENT

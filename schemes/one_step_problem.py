@@ -20,6 +20,13 @@ _TOUCHING = 1e-300
 BODY = table("kind", "n", "dof", "n_lower", "n_upper", "data", "index")
 
 
+def store_inverse(operator, inverse, work, iwork):
+    """Store what `nsds.schemes.linear_algebra.inverse_of` gives for a part, and note where."""
+    operator["kind"], data, index, operator["n_lower"], operator["n_upper"] = inverse
+    operator["data"], operator["index"] = work.store(data), iwork.store(index)
+    operator["data_stride"], operator["index_stride"] = data.shape[-1], index.shape[-1]
+
+
 def bodies_of(parts, operators):
     """One row for each element of each part, whose inverse iteration matrices lie one stride apart."""
     bodies = np.zeros(parts["count"].sum(), BODY)

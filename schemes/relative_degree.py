@@ -56,19 +56,16 @@ def relative_degree(system):
     lists = tables(records, work)
     if not is_constant(lists.parts, lists.relations) or lists.constraints.size == 0:
         raise ValueError("relative_degree: expected linear systems with constant operators and at least one interaction")
-    return _degrees(*_operators(records, lists, work.array()[0]))
+    return _degrees(*_operators(records, lists, work.first()))
 
 
-def require_low_degree(owner, records, lists, values):
-    """Refuse unilateral constraints of relative degree 2 and more: their state jumps, which the scheme does not know how.
-
-    values: work memory of the first member, which is looked at.
-    """
+def require_low_degree(owner, records, lists, work):
+    """Refuse unilateral constraints of relative degree 2 and more of the first member: nothing says how far their state jumps."""
     c = lists.constraints
     unilateral = (np.isfinite(lists.lower[0]) != np.isfinite(lists.upper[0])) & (c["y"] != ABSENT)
     if not (unilateral & (c["coupling"] == c["coupling_end"])).any() or not is_constant(lists.parts, lists.relations):
         return
-    C, A, B, D = _operators(records, lists, values)
+    C, A, B, D = _operators(records, lists, work.first())
     rows = c["y"] != ABSENT
     suspects = unilateral[rows] & (abs(D).sum(axis=1) == 0) & (abs(C @ B).sum(axis=1) <= _ZERO * (abs(C) @ abs(B)).sum(axis=1))
     if not suspects.any():

@@ -4,15 +4,24 @@ from nsds.kinds import FIRST_ORDER, LAGRANGIAN, family
 from nsds.records import model_of
 from nsds.schemes import euler_moreau, moreau_jean, zero_order_hold
 
-SCHEMES = {"moreau_jean": moreau_jean, "euler_moreau": euler_moreau, "zero_order_hold": zero_order_hold}
-DEFAULTS = {LAGRANGIAN: moreau_jean.moreau_jean, FIRST_ORDER: euler_moreau.euler_moreau}
+# name -> (family of systems it is for, module); the first of a family is its default
+SCHEMES = {
+    "moreau_jean": (LAGRANGIAN, moreau_jean),
+    "euler_moreau": (FIRST_ORDER, euler_moreau),
+    "zero_order_hold": (FIRST_ORDER, zero_order_hold),
+}
 
 
 def chosen(options, system):
-    """Module and options of what a caller passed as scheme; None means the default of the family of systems."""
+    """Module and options of what a caller passed as scheme for a system; None means the default of the family of systems."""
+    systems = family(model_of(system))
+    default, module = next((name, module) for name, (treated, module) in SCHEMES.items() if treated == systems)
     if options is None:
-        options = DEFAULTS[family(model_of(system))]()
+        return module, getattr(module, default)()
     name = options["scheme"].item().decode() if getattr(options, "dtype", None) and "scheme" in (options.dtype.names or ()) else None
     if name not in SCHEMES:
         raise TypeError(f"scheme: expected the result of one of {', '.join(f'nsds.{s}' for s in SCHEMES)}, got {options!r}")
-    return SCHEMES[name], options
+    treated, module = SCHEMES[name]
+    if treated != systems:
+        raise ValueError(f"{name}: this scheme is for {treated} systems; {systems} systems want nsds.{default}")
+    return module, options

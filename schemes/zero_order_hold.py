@@ -7,9 +7,7 @@ It is the step of `nsds.schemes.euler_moreau_linear` with Psi in place of ``h (M
 
 import numpy as np
 
-from nsds.kinds import FIRST_ORDER, family
 from nsds.layout import ABSENT, DENSE, DIAGONAL
-from nsds.records import model_of
 from nsds.schemes import euler_moreau_linear
 from nsds.schemes.first_order_tables import is_constant, tables
 from nsds.schemes.linear_algebra import dense
@@ -44,8 +42,6 @@ def zero_order_hold():
 
 def prepare(records, mem, options, h, method):
     """Exponentials, tables, and the matrices of the one-step problem of all members."""
-    if family(model_of(records)) != FIRST_ORDER:
-        raise ValueError("zero_order_hold: this scheme is for first-order systems; Lagrangian systems want nsds.moreau_jean")
     work, iwork = Allocator(records.size), Allocator(records.size)
     lists = tables(records, work)
     if not is_constant(lists.parts, lists.relations):
