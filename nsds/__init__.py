@@ -27,14 +27,26 @@ from nsds.control import sampled_control
 from nsds.energy import energy
 from nsds.first_order import first_order, first_order_linear
 from nsds.interactions import interaction
-from nsds.laws import complementarity, equality, mixed_complementarity, newton_impact, normal_cone, relay
-from nsds.relations import (
-    first_order_linear_relation,
-    first_order_relation,
+from nsds.lagrangian import lagrangian, lagrangian_modal
+from nsds.lagrangian_relations import (
+    compliant,
     lagrangian_linear_relation,
-    type1_relation,
-    type2_relation,
+    lagrangian_relation,
+    prescribed_velocity,
+    rheonomous,
+    scleronomous,
 )
+from nsds.laws import (
+    complementarity,
+    equality,
+    fremond_impact,
+    mixed_complementarity,
+    newton_impact,
+    newton_impact_friction,
+    normal_cone,
+    relay,
+)
+from nsds.relations import first_order_linear_relation, first_order_relation, type1_relation, type2_relation
 from nsds.report import report
 from nsds.results import SimulationError, SimulationInterrupted, restart
 from nsds.schemes.euler_moreau import euler_moreau
@@ -52,6 +64,7 @@ __all__ = [
     "SimulationInterrupted",
     "advice",
     "complementarity",
+    "compliant",
     "energy",
     "equality",
     "euler_moreau",
@@ -60,20 +73,28 @@ __all__ = [
     "first_order_linear",
     "first_order_linear_relation",
     "first_order_relation",
+    "fremond_impact",
     "interaction",
+    "lagrangian",
     "lagrangian_linear",
     "lagrangian_linear_relation",
+    "lagrangian_modal",
+    "lagrangian_relation",
     "linear_complementarity_system",
     "mixed_complementarity",
     "moreau_jean",
     "newton_impact",
+    "newton_impact_friction",
     "normal_cone",
     "plotting",
+    "prescribed_velocity",
     "relative_degree",
     "relay",
     "report",
     "restart",
+    "rheonomous",
     "sampled_control",
+    "scleronomous",
     "simulate",
     "solvers",
     "step",

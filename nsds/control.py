@@ -16,12 +16,12 @@ def sampled_control(control, *, reads, writes, period=None, state=None, z=None):
     Parameters
     ----------
     control : function ``control(t, x, state, z, u)``
-        Reads the time, the states x of the parts it reads, one behind the other, and its own ``state``, which it may change; writes
-        ``u``, which holds the last one.
+        Reads the time, the states x of the parts it reads, one behind the other (of a Lagrangian system q, then v), and its own
+        ``state``, which it may change; writes ``u``, which holds the last one.
     reads : str or sequence of str
         Names of systems (all elements of an array part).
     writes : str
-        Name of a first-order system with a constant ``u``.
+        Name of a system with a constant ``u``.
     period : float, optional
         Time between two calls, a multiple of the step; every step if not given. The first call is at the start, and a row of the trajectory
         holds the control that was computed at its time and acts after it.

@@ -21,22 +21,37 @@ call_function = _jit.caller(_CALLBACK)
 
 _AT_T = "t, z, out"
 _RELATION = "t, x, lam, z, out"
+_MECHANICAL = "t, q, v, z, out"
+_AT_Q = "t, q, lam, z, out"
 # kind of part -> its functions -> their arguments; the last one takes the result
 ARGUMENTS = {
     "lagrangian_linear": {"fext": _AT_T},
+    "lagrangian": {"mass": "q, z, out", "fgyr": "q, v, z, out", "fext": _AT_T, "T": "q, z, out"}
+    | dict.fromkeys(("fint", "jac_q", "jac_v", "u"), _MECHANICAL),
     "first_order_linear": dict.fromkeys(("A", "b", "T", "u"), _AT_T),
     "first_order": dict.fromkeys(("f", "jac_f", "T", "u"), "t, x, z, out"),
     "first_order_linear_relation": dict.fromkeys(("C", "B", "D", "e", "F"), _AT_T),
     "type1_relation": dict.fromkeys(("h", "C"), "t, x, z, out") | dict.fromkeys(("g", "B"), "t, lam, z, out"),
     "type2_relation": dict.fromkeys(("h", "C", "D"), _RELATION) | dict.fromkeys(("g", "B"), "t, lam, z, out"),
     "first_order_relation": dict.fromkeys(("h", "g", "C", "D", "K", "B"), _RELATION),
+    "scleronomous": dict.fromkeys(("h", "H"), "q, z, out"),
+    "rheonomous": dict.fromkeys(("h", "H", "h_t"), "t, q, z, out"),
+    "compliant": dict.fromkeys(("h", "H", "D"), "q, lam, z, out"),
+    "lagrangian_relation": dict.fromkeys(("h", "g", "H", "D", "B"), _AT_Q),
+    "prescribed_velocity": {"velocity": _AT_T},
     "sampled_control": {"control": "t, x, state, z, u"},
 }
-_ALL = {"sampled_control": "t, x, state, z, u"}  # names of a callback's parameters, where they are not (t, x, lam, z, out)
+# names of a callback's parameters, where they are not (t, x, lam, z, out)
+_ALL = {
+    "sampled_control": "t, x, state, z, u",
+    "lagrangian": _MECHANICAL,
+    **dict.fromkeys(("scleronomous", "rheonomous", "compliant", "lagrangian_relation"), _AT_Q),
+}
 # shape of the results that are matrices
 _SHAPES = {
     "A": "x.size, x.size", "jac_f": "x.size, x.size", "K": "x.size, x.size", "T": "x.size, out.size // x.size",
     "C": "lam.size, x.size", "B": "x.size, lam.size", "D": "lam.size, lam.size", "F": "lam.size, out.size // lam.size",
+    "mass": "x.size, x.size", "jac_q": "x.size, x.size", "jac_v": "x.size, x.size", "H": "lam.size, x.size",
 }  # fmt: skip
 
 _compiled = {}
@@ -106,11 +121,12 @@ def function_address(name, kind, field):
 
 
 def _compile(function, kind, field):
-    inner = ARGUMENTS[kind][field]
+    inner, parameters = ARGUMENTS[kind][field], _ALL.get(kind, _RELATION)
     if field in _SHAPES:
-        inner = inner.replace("out", f"out.reshape({_SHAPES[field]})")
+        _, x, lam, *_ = parameters.split(", ")
+        inner = inner.replace("out", f"out.reshape({_SHAPES[field].replace('x.', f'{x}.').replace('lam.', f'{lam}.')})")
     try:
-        return _jit.callback(_CALLBACK, function, _ALL.get(kind, _RELATION), inner)
+        return _jit.callback(_CALLBACK, function, parameters, inner)
     except (NumbaError, TypeError) as error:
         out = "a matrix" if field in _SHAPES else "a vector"
         raise TypeError(
@@ -126,7 +142,8 @@ def try_once(part, name, kind, field, t, x, lam, z, n_out):
     if field in _SHAPES:
         out = out.reshape(eval(_SHAPES[field], {"x": x, "lam": lam, "out": out}))
     names = ARGUMENTS[kind][field].split(", ")
-    values = {"t": t, "x": x.copy(), "lam": lam.copy(), "state": lam.copy(), "z": z.copy()}
+    first, second = x.copy(), lam.copy()
+    values = {"t": t, "x": first, "q": first, "lam": second, "v": second, "state": second, "z": z.copy()}
     arguments = [values.get(name, out) for name in names]
     about = f"part '{part}': {wanted(kind, field)}, {function.__qualname__},"
     try:

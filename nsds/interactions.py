@@ -96,7 +96,7 @@ def interaction_record(name, part, kinds, counts, sizes):
 
     fields = {key: np.zeros(() if m == 1 else (m,), np.int64 if key == "active" else np.float64) for key in _OF_CONSTRAINTS[family]}
     fields |= _fields(relation)
-    fields |= {key: fields[key].reshape(fields["y"].shape) for key in "be" if isinstance(fields.get(key), np.ndarray)}
+    fields |= {key: fields[key].reshape(fields["y"].shape) for key in ("b", "e", "velocity") if isinstance(fields.get(key), np.ndarray)}
     fields |= _law_fields(name, law, m, fields["y"].shape)
     if count is not None:
         fields = {key: _stacked(value, count) for key, value in fields.items()}
@@ -137,11 +137,15 @@ def _family(name, relation, law, sides, kinds):
 def _law_fields(name, law, m, per_constraint):
     """Parameters of the law, and the multipliers of a normal cone."""
     fields = {}
+    block = LAWS[law["law"]].block
+    if m % block:
+        raise ValueError(f"interaction '{name}': {law['law']} wants {block} constraints for each contact, the normal first, got {m} in all")
+    per_contact = per_constraint if block == 1 else (m // block,) if m > block else ()
     for parameter in LAWS[law["law"]].parameters:
         value = law[parameter]
-        if value.ndim and value.shape != (m,):
-            raise ValueError(f"interaction '{name}': {parameter} must be a number or have shape {(m,)}, got {value.shape}")
-        fields[parameter] = np.broadcast_to(value.reshape(()) if value.size == 1 else value, per_constraint)
+        if value.ndim and value.shape != (m // block,):
+            raise ValueError(f"interaction '{name}': {parameter} must be a number or have shape {(m // block,)}, got {value.shape}")
+        fields[parameter] = np.broadcast_to(value.reshape(()) if value.size == 1 else value, per_contact)
     if law["law"] == "normal_cone":
         if law["G"].shape[1] != m:
             raise ValueError(f"interaction '{name}': G must have {m} columns, one for each constraint, got {law['G'].shape[1]}")

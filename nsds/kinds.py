@@ -5,12 +5,18 @@ LAGRANGIAN, FIRST_ORDER = "Lagrangian", "first-order"
 # kind of system -> (family, its state, what of it changes in time)
 SYSTEMS = {
     "lagrangian_linear": (LAGRANGIAN, "q", ("q", "v")),
+    "lagrangian": (LAGRANGIAN, "q", ("q", "v", "u")),
     "first_order_linear": (FIRST_ORDER, "x", ("x", "r", "u")),
     "first_order": (FIRST_ORDER, "x", ("x", "r", "u")),
 }
 # kind of relation -> family of the systems that it joins
 RELATIONS = {
     "lagrangian_linear_relation": LAGRANGIAN,
+    "scleronomous": LAGRANGIAN,
+    "rheonomous": LAGRANGIAN,
+    "compliant": LAGRANGIAN,
+    "lagrangian_relation": LAGRANGIAN,
+    "prescribed_velocity": LAGRANGIAN,
     "first_order_linear_relation": FIRST_ORDER,
     "type1_relation": FIRST_ORDER,
     "type2_relation": FIRST_ORDER,
@@ -38,3 +44,8 @@ def state_of(kind):
     if kind in SYSTEMS:
         return SYSTEMS[kind][2]
     return CONTROL_STATE if kind == CONTROL else INTERACTION_STATE[RELATIONS[kind]]
+
+
+def read_by_controllers(kind):
+    """Fields of a system that a controller reads, one behind the other."""
+    return ("q", "v") if SYSTEMS[kind][0] == LAGRANGIAN else ("x",)

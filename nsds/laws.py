@@ -3,6 +3,7 @@
 A law is a small dict: its name in the table below and its parameters.
 """
 
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -12,19 +13,26 @@ from nsds.kinds import FIRST_ORDER, LAGRANGIAN
 
 
 class Law(NamedTuple):
-    """Families of systems it is for, whether lambda has either sign, parameters: one number each or one for each constraint."""
+    """Families of systems it is for, whether lambda has either sign, the range of each parameter, constraints of one contact.
+
+    A parameter is one number, or one for each contact.
+    """
 
     families: tuple
     bilateral: bool = False
-    parameters: tuple = ()
+    parameters: MappingProxyType = MappingProxyType({})
+    block: int = 1
 
 
+_FRICTION = {"e_n": (0.0, 1.0), "e_t": (-1.0, 1.0), "mu": (0.0, np.inf)}
 LAWS = {
-    "newton_impact": Law((LAGRANGIAN,), parameters=("e",)),
+    "newton_impact": Law((LAGRANGIAN,), parameters={"e": (0.0, 1.0)}),
+    "newton_impact_friction": Law((LAGRANGIAN,), parameters=_FRICTION, block=2),
+    "fremond_impact": Law((LAGRANGIAN,), parameters=_FRICTION, block=2),
     "complementarity": Law((LAGRANGIAN, FIRST_ORDER)),
     "equality": Law((LAGRANGIAN, FIRST_ORDER), bilateral=True),
     "mixed_complementarity": Law((FIRST_ORDER,)),
-    "relay": Law((FIRST_ORDER,), parameters=("lower", "upper")),
+    "relay": Law((FIRST_ORDER,), parameters={"lower": (-np.inf, np.inf), "upper": (-np.inf, np.inf)}),
     "normal_cone": Law((FIRST_ORDER,), bilateral=True),
 }
 
@@ -61,10 +69,80 @@ def newton_impact(e):
     >>> nsds.newton_impact(0.9)["law"]
     'newton_impact'
     """
-    e = _checks.array("newton_impact", "e", e)
-    if e.ndim > 1 or (e < 0).any() or (e > 1).any():
-        raise ValueError(f"newton_impact: e must be a number or a vector in [0, 1], got {e.tolist()}")
-    return {"law": "newton_impact", "e": e}
+    return _with_parameters("newton_impact", e=e)
+
+
+def newton_impact_friction(e_n, mu, e_t=0.0):
+    """Unilateral contact with Newton's restitution and Coulomb's friction in the plane (Moreau 1988; seed 003, 10.2).
+
+    With ``u'_n = u_n+ + e_n u_n-`` and ``u'_t = u_t+ + e_t u_t-``, while ``y_n <= 0``: ``0 <= u'_n  ⟂  lambda_n >= 0``,
+    ``|lambda_t| <= mu lambda_n``, and ``lambda_t = -mu lambda_n sign(u'_t)`` where the contact slides.
+
+    The interaction has two constraints for each contact: the normal one, then the tangent. Of y only the normal component counts.
+
+    Parameters
+    ----------
+    e_n : float or array_like (m / 2,)
+        Restitution in [0, 1]; one value for all contacts of the interaction, or one each.
+    mu : float or array_like (m / 2,)
+        Coefficient of friction, not negative.
+    e_t : float or array_like (m / 2,)
+        Restitution of the tangential velocity in [-1, 1].
+
+    Raises
+    ------
+    ValueError
+        A parameter out of its range.
+
+    Notes
+    -----
+    Newton's restitution together with friction may gain energy in an oblique impact of a body that is not a ball (Kane and Levinson
+    1985); `nsds.fremond_impact` never does.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> nsds.newton_impact_friction(e_n=0.9, mu=0.3)["mu"].item()
+    0.3
+    """
+    return _with_parameters("newton_impact_friction", e_n=e_n, e_t=e_t, mu=mu)
+
+
+def fremond_impact(e, mu):
+    """Frémond's impact law: friction acts on the mean of the tangential velocities before and after the impact, ``(u_t+ + u_t-) / 2``.
+
+    The work of an impact is the impulse times the mean velocity (Frémond, Non-smooth thermomechanics, 2002, chapter 3), so that
+    ``lambda_n (u_n+ + u_n-) / 2 + lambda_t (u_t+ + u_t-) / 2 <= 0`` holds for every e and mu: no impact gains energy. It is
+    `nsds.newton_impact_friction` with ``e_t = 1``.
+
+    Parameters
+    ----------
+    e, mu : float or array_like (m / 2,)
+        Restitution of the normal velocity in [0, 1], and coefficient of friction.
+
+    Raises
+    ------
+    ValueError
+        A parameter out of its range.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> nsds.fremond_impact(e=0.5, mu=0.3)["e_t"].item()
+    1.0
+    """
+    return _with_parameters("fremond_impact", e_n=e, e_t=1.0, mu=mu)
+
+
+def _with_parameters(law, **parameters):
+    """A law whose parameters, numbers or vectors, lie in their ranges."""
+    result = {"law": law}
+    for name, value in parameters.items():
+        low, high = LAWS[law].parameters[name]
+        result[name] = value = _checks.array(law, name, value)
+        if value.ndim > 1 or (value < low).any() or (value > high).any():
+            raise ValueError(f"{law}: {name} must be a number or a vector in [{low:g}, {high:g}], got {value.tolist()}")
+    return result
 
 
 def complementarity():

@@ -10,6 +10,7 @@ UNSUITED = 6
 INFEASIBLE = 7
 NEWTON = 8
 SINGULAR_STEP = 9
+NOT_DEFINITE = 10
 NOT_COMPUTED = -1
 
 ADVICE = {
@@ -22,7 +23,8 @@ ADVICE = {
     NON_FINITE: "NaN or infinity: look at the forces, the step size and the state before this step",
     UNSUITED: "the method does not treat these bounds or this size: see nsds.solvers.methods()",
     NEWTON: "Newton's iteration of the step did not converge: take a smaller step, look at the Jacobians, or raise newton_max_iter",
-    SINGULAR_STEP: "the iteration matrix M - h theta A - h gamma K is singular at this state: take another step size or theta",
+    SINGULAR_STEP: "the iteration matrix of the step is singular at this state: take another step size or theta",
+    NOT_DEFINITE: "the mass matrix is not positive definite at this state: look at mass(q) and at the coordinates",
     INFEASIBLE: "no point satisfies the inequalities, which was proved up to rounding: look for contradictory constraints",
 }
 

@@ -127,3 +127,44 @@ def _compressed_rows(owner, name, matrix, n, count, symmetric):
     if count is not None:
         parts = {key: np.broadcast_to(value, (count, *value.shape)) for key, value in parts.items()}
     return parts
+
+
+def control_fields(owner, n, T, u, n_u, z, count):
+    """Fields T, u, z of a controlled part, and n_u where nothing else tells it."""
+    fields = {}
+    if T is not None and u is None:
+        raise ValueError(f"{owner}: T is the weight of u, which is missing; give u=numpy.zeros(n_u) for one that is set later")
+    known = {}
+    if T is not None and not callable(T):
+        fields["T"] = _weight(owner, T, n, count)
+        known["T"] = fields["T"].shape[-1]
+    elif T is None:
+        known["T (the identity)"] = n
+    if u is not None and not callable(u):
+        known["u"] = np.shape(u)[-1] if np.shape(u) and np.shape(u) != (count,) else 1
+    if n_u is not None:
+        known["n_u"] = _checks.integer(owner, "n_u", n_u, low=1)
+    if u is not None:
+        if not known:
+            raise ValueError(f"{owner}: T and u are both functions: n_u, the length of u, must be given")
+        if len(set(known.values())) > 1:
+            raise ValueError(
+                f"{owner}: the length of u is not clear: " + ", ".join(f"{value} from {name}" for name, value in known.items())
+            )
+        n_u = next(iter(known.values()))
+        if callable(T):
+            fields["T"] = function_name(T, owner, "T")
+        fields["u"] = function_name(u, owner, "u") if callable(u) else per_element(owner, "u", u, n_u, count)
+        if callable(T) and callable(u):
+            fields["n_u"] = np.full(() if count is None else (count,), n_u)
+    if z is not None:
+        z = _checks.array(owner, "z", z)
+        fields["z"] = per_element(owner, "z", z, z.shape[-1] if z.ndim else 1, count)
+    return fields
+
+
+def _weight(owner, T, n, count):
+    weight = np.atleast_2d(_checks.array(owner, "T", T))
+    if weight.shape[-2] != n or weight.ndim > 2 + (count is not None) or (weight.ndim == 3 and weight.shape[0] != count):
+        raise ValueError(f"{owner}: T must have shape ({n}, n_u), got {weight.shape}")
+    return weight if count is None or weight.ndim == 3 else np.broadcast_to(weight, (count, *weight.shape))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from nsds.functions import ARGUMENTS, try_once
-from nsds.kinds import CONTROL, SYSTEMS, split
+from nsds.kinds import CONTROL, SYSTEMS, read_by_controllers, split
 from nsds.records import model_of
 
 _NOTHING = np.zeros(0)
@@ -23,32 +23,34 @@ def try_functions(system):
     for name, kind in systems:
         x = states[name][0]
         part = system[name].reshape(-1)[0]
-        _try_part(
-            name, kind, part, t, x, _NOTHING, dict.fromkeys(("A", "jac_f"), x.size**2) | {"u": n_u(part), "T": x.size * n_u(part)}, x.size
-        )
+        sizes = dict.fromkeys(("A", "jac_f", "mass", "jac_q", "jac_v"), x.size**2) | {"u": n_u(part), "T": x.size * n_u(part)}
+        _try_part(name, kind, part, t, x, part["v"] if "v" in part.dtype.names else _NOTHING, sizes, x.size)
     for name, kind, _, *sides in interactions:
         part = system[name].reshape(-1)[0]
         elements = part["element"] if "element" in part.dtype.names else np.zeros(len(sides), np.int64)
         x = np.concatenate([states[side][element] for side, element in zip(sides, elements, strict=True)])
         lam = np.atleast_1d(part["lambda"])
         n, m, n_z = x.size, lam.size, part["z"].size if "z" in part.dtype.names else 0
-        sizes = {"h": m, "e": m, "g": n, "C": m * n, "B": n * m, "D": m * m, "K": n * n, "F": m * n_z}
+        sizes = {"g": n, "C": m * n, "H": m * n, "B": n * m, "D": m * m, "K": n * n, "F": m * n_z}
         _try_part(name, kind, part, t, x, lam, sizes, m)
+    kinds = dict(systems)
     for name, _, written, *read in controls:
-        x = np.concatenate([states[part].reshape(-1) for part in read])
+        x = np.concatenate(
+            [np.concatenate([system[part][field] for field in read_by_controllers(kinds[part])], axis=-1).reshape(-1) for part in read]
+        )
         state = system[name]["state"] if "state" in system[name].dtype.names else _NOTHING
         _try_part(name, CONTROL, system[name], t, x, state, {}, system[written].reshape(-1)["u"].size)
 
 
 def n_u(part):
-    """Length of the control of one element of a first-order part; 0 without one."""
+    """Length of the control of one element of a part; 0 without one."""
     names = part.dtype.names
     if "u" not in names:
         return 0
     if part.dtype["u"].base.kind == "f":
         return part.dtype["u"].shape[0]
     if "T" not in names:
-        return part.dtype["x"].shape[0]
+        return part.dtype["x" if "x" in names else "q"].shape[0]
     return int(part["n_u"]) if "n_u" in names else part.dtype["T"].shape[1]
 
 

@@ -50,7 +50,7 @@ def prepare(records, lists, inverses, weights, method, work, iwork):
     bodies = osnsp.bodies_of(parts, operators)
     entries, inputs = lists.entries, lists.inputs
     unknowns = osnsp.ordered(lists.constraints, entries, inputs, lists.couplings, bodies["kind"])
-    order, constraints, couplings, row, column, transpose = unknowns
+    order, every, constraints, couplings, row, column, transpose = unknowns
     plan = _plan(parts, unknowns, method, work, iwork)
     plan["controlled"], plan["timed"] = has_controls(records), (lists.relations["e_function"] != ABSENT).any()
     changing = [parts[field + "_function"] != ABSENT for field in "bTu"] + [(parts["u"] != ABSENT) & has_controls(records)]
@@ -59,8 +59,8 @@ def prepare(records, lists, inverses, weights, method, work, iwork):
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
     work[:, p["lower"] : p["lower"] + n], work[:, p["upper"] : p["upper"] + n] = lists.lower[:, order], lists.upper[:, order]
     for member in range(records.size):
-        osnsp.assemble(plan, bodies, constraints, entries, inputs, couplings, row, column, transpose, weights[3] * weights[4],
-                       work[member], work[member], iwork[member])  # fmt: skip
+        osnsp.assemble(plan, bodies, constraints, entries, inputs, couplings, every, row, column, transpose, weights[3] * weights[4],
+                       work[member], iwork[member])  # fmt: skip
     tables = parts, operators, constraints, entries, inputs, couplings, lists.relations, plan, row, column
     return Prepared(tables, lists.functions, np.array(weights), work, iwork, sys.modules[__name__], lists)
 

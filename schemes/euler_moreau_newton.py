@@ -51,12 +51,12 @@ def prepare(records, lists, weights, method, work, iwork):
     for side in ("first", "second"):
         relations[f"dof_{side}"] += _shift(parts, elements, relations[f"dof_{side}"])
     unknowns = osnsp.ordered(lists.constraints, entries, inputs, lists.couplings, bodies["kind"])
-    order, constraints, couplings, row, column, transpose = unknowns
+    order, every, constraints, couplings, row, column, transpose = unknowns
     plan = _plan(lists, bodies, unknowns, method, work, iwork)
     plan["controlled"], plan["n_cone"] = has_controls(records), (constraints["y"] == ABSENT).sum()
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
     work[:, p["lower"] : p["lower"] + n], work[:, p["upper"] : p["upper"] + n] = lists.lower[:, order], lists.upper[:, order]
-    tables = (parts, elements, bodies, groups, relations, constraints, entries, inputs, couplings, plan, row, column, transpose)
+    tables = (parts, elements, bodies, groups, relations, constraints, entries, inputs, couplings, plan, every, row, column, transpose)
     return Prepared(tables, lists.functions, np.array(weights), work, iwork, sys.modules[__name__], lists)
 
 
@@ -166,7 +166,7 @@ def _plan(lists, bodies, unknowns, method, work, iwork):
 @kernel
 def start(t, tables, functions, options, mem, imem, work, iwork):
     """Before the first step: f at t; for a new record also y and r of its multipliers."""
-    parts, elements, _, _, relations, constraints, _, _, _, plan, _, _, _ = tables
+    parts, elements, _, _, relations, constraints, _, _, _, plan, _, _, _, _ = tables
     p = plan[0]
     _keep_state(parts, elements, p, mem, work)
     _evaluate(t, t, 1.0, 1.0, parts, elements, relations, constraints, p, functions, mem, imem, work)
@@ -182,7 +182,7 @@ def start(t, tables, functions, options, mem, imem, work, iwork):
 @kernel
 def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
-    parts, elements, bodies, groups, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, transpose = tables
+    parts, elements, bodies, groups, relations, constraints, entries, inputs, couplings, plan, every, W_row, W_column, transpose = tables
     p = plan[0]
     h, theta, input_weight, output_weight, tol, limit = options[0], options[1], options[2], options[3], options[5], int(options[6])
     is_midpoint = options[4] != 0.0
@@ -211,8 +211,8 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
         if not _invert_groups(theta, input_weight * output_weight, parts, elements, bodies, groups, relations, p, work, iwork):
             status = SINGULAR_STEP
             break
-        osnsp.assemble(plan, bodies, constraints, entries, inputs, couplings, W_row, W_column, transpose, input_weight * output_weight,
-                       work, work, iwork)  # fmt: skip
+        osnsp.assemble(plan, bodies, constraints, entries, inputs, couplings, every, W_row, W_column, transpose,
+                       input_weight * output_weight, work, iwork)  # fmt: skip
         _predict(input_weight, output_weight, bodies, constraints, entries, inputs, couplings, p, mem, work, iwork)
         solved = _solve(constraints, couplings, p, W_row, W_column, solver, solver_options, mem, work, iwork)
         _correct(input_weight, parts, elements, bodies, constraints, inputs, p, mem, work, iwork)

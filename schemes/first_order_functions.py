@@ -1,15 +1,12 @@
 """Right-hand sides, relations and their Jacobians at a state: user functions, stored numbers, or finite differences."""
 
-import math
-
 from nsds._jit import kernel, view
 from nsds.functions import call_function
 from nsds.layout import ABSENT
+from nsds.schemes.derivatives import STEP, derivative
 from nsds.schemes.first_order_source import source
 from nsds.schemes.first_order_tables import FULL, LINEAR, TYPE2
 from nsds.schemes.linear_algebra import subtract_product
-
-_STEP = 2.0**-26  # of a forward difference, relative to 1 or the variable
 
 
 @kernel
@@ -48,7 +45,7 @@ def rate_jacobian(t, part, e, x, at_x, spare, functions, mem, imem, work):
         source(t, part, e, view(work, x, n), functions, mem, work, at_x)
     for j in range(0 if is_whole else n):
         x_j = work[x + j]
-        work[x + j] = x_j + _STEP * max(1.0, abs(x_j))
+        work[x + j] = x_j + STEP * max(1.0, abs(x_j))
         step = work[x + j] - x_j
         if is_given:
             source(t, part, e, view(work, x, n), functions, mem, work, spare)
@@ -99,26 +96,9 @@ def relation_values(t, r, functions, mem, work):
 @kernel
 def relation_jacobians(t, r, spare, functions, mem, work):
     """C, D, K, B of a nonlinear relation at its arguments, where h and g are known. Work: spare (max(m, n))."""
-    _derivative(t, r, r.h_function, r.C_function, r.h, r.m, r.x, r.n, r.C, spare, functions, mem, work)
-    _derivative(t, r, r.g_function, r.B_function, r.g, r.n, r.lam, r.m, r.B, spare, functions, mem, work)
+    derivative(t, r, r.h_function, r.C_function, r.h, r.m, r.x, r.n, r.C, spare, functions, mem, work)
+    derivative(t, r, r.g_function, r.B_function, r.g, r.n, r.lam, r.m, r.B, spare, functions, mem, work)
     if r.kind >= TYPE2:
-        _derivative(t, r, r.h_function, r.D_function, r.h, r.m, r.lam, r.m, r.D, spare, functions, mem, work)
+        derivative(t, r, r.h_function, r.D_function, r.h, r.m, r.lam, r.m, r.D, spare, functions, mem, work)
     if r.kind == FULL:
-        _derivative(t, r, r.g_function, r.K_function, r.g, r.n, r.x, r.n, r.K, spare, functions, mem, work)
-
-
-@kernel
-def _derivative(t, r, function, jacobian, value, rows, variable, columns, out, spare, functions, mem, work):
-    """Jacobian (rows, columns) of a function with the value at hand, by the user's function or by forward differences."""
-    x, lam, z = view(work, r.x, r.n), view(work, r.lam, r.m), view(mem, r.z, r.n_z)
-    if jacobian != ABSENT:
-        call_function(functions[jacobian], (t, x, lam, z, view(work, out, rows * columns)))
-        return
-    for j in range(columns):
-        x_j = work[variable + j]
-        work[variable + j] = x_j + math.copysign(_STEP * max(1.0, abs(x_j)), x_j)
-        step = work[variable + j] - x_j
-        call_function(functions[function], (t, x, lam, z, view(work, spare, rows)))
-        work[variable + j] = x_j
-        for i in range(rows):
-            work[out + i * columns + j] = (work[spare + i] - work[value + i]) / step
+        derivative(t, r, r.g_function, r.K_function, r.g, r.n, r.x, r.n, r.K, spare, functions, mem, work)

@@ -10,7 +10,7 @@ import numpy as np
 from nsds.functions import ARGUMENTS
 from nsds.kinds import split
 from nsds.laws import bounds
-from nsds.layout import ABSENT, COUPLING, ENTRY, RANGES, addresses, attach, count_and_stride, elements_of, entries_at, storage, table
+from nsds.layout import ABSENT, COUPLING, ENTRY, RANGES, FunctionSlots, attach, count_and_stride, elements_of, entries_at, storage, table
 from nsds.records import model_of, words
 from nsds.trials import n_u
 
@@ -54,7 +54,7 @@ class Tables(NamedTuple):
 def tables(records, work):
     """Tables of a record or ensemble; constants are stored in the work memory by its allocator."""
     systems, interactions, _ = split(model_of(records))
-    functions = _Functions(records)
+    functions = FunctionSlots(records)
     parts = _parts(records, systems, functions, work)
     index = {name: i for i, (name, _) in enumerate(systems)}
     pieces = [_interaction(records, parts, index, line, functions, work) for line in interactions]
@@ -72,23 +72,6 @@ def tables(records, work):
     relations = np.concatenate([np.zeros(0, RELATION), *(piece["relations"] for piece in pieces)])
     names = tuple(name for (name, *_), piece in zip(interactions, pieces, strict=True) for _ in piece["relations"])
     return Tables(parts, relations, constraints, entries, inputs, couplings, functions.addresses, lower, upper, tuple(index), names)
-
-
-class _Functions:
-    """Collects the addresses (members, slots) of user functions."""
-
-    def __init__(self, records):
-        self.records, self.addresses = records, np.zeros((records.size, 0), np.uintp)
-
-    def slots(self, name, kind, field, count):
-        """Slots of a field's functions for each element; ABSENT where the field is missing or numeric."""
-        dtype = words(self.records.dtype, name)[1].base
-        if field not in dtype.names or dtype[field].kind != "S":
-            return np.full(count, ABSENT)
-        found = addresses(self.records[name][field], name, kind, field)
-        first = self.addresses.shape[1]
-        self.addresses = np.hstack([self.addresses, np.broadcast_to(found, (self.records.size, count))])
-        return first + np.arange(count)
 
 
 def _parts(records, systems, functions, work):
@@ -112,12 +95,7 @@ def _parts(records, systems, functions, work):
             if numeric and field in "MA":
                 part[field + "_kind"], part[field + "_nnz"] = storage(fields[field][0])
         part["n_u"] = n_u(records[name].reshape(-1)[0])
-        part["T"], part["u_work"] = ABSENT, work.reserve(part["n_u"])
-        if part["n_u"] and part["T_function"] == ABSENT:
-            T = records[name]["T"] if "T" in fields else np.broadcast_to(np.eye(n), (records.size, count, n, n))
-            part["T"] = work.store(T.reshape(records.size, -1))
-        elif part["n_u"]:
-            part["T"] = work.reserve(count * n * part["n_u"])
+        part["T"], part["u_work"] = work.place_control(records[name], part)
     return parts
 
 

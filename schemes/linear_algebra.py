@@ -1,5 +1,7 @@
 """Products and solves with diagonal, dense and compressed-row matrices that lie in a record's memory or in a scheme's work memory."""
 
+import math
+
 import numpy as np
 
 from nsds._jit import inlined, kernel
@@ -92,7 +94,7 @@ def invert_in_place(n, A, size, work, iwork, pivots):
         for i in range(k + 1, n):
             if abs(work[A + i * n + k]) * work[size + best] > abs(work[A + best * n + k]) * work[size + i]:
                 best = i
-        if not abs(work[A + best * n + k]) > 1e-15 * work[size + best]:
+        if not abs(work[A + best * n + k]) > 1e-14 * work[size + best]:
             return False
         iwork[pivots + k] = best
         work[size + k], work[size + best] = work[size + best], work[size + k]
@@ -113,6 +115,23 @@ def invert_in_place(n, A, size, work, iwork, pivots):
         if swap != k:
             for i in range(n):
                 work[A + i * n + k], work[A + i * n + swap] = work[A + i * n + swap], work[A + i * n + k]
+    return True
+
+
+@kernel
+def is_positive_definite(n, A, L, work):
+    """Whether a symmetric matrix in work[A:] has a Cholesky factor; work: work[L:L + n^2]."""
+    for i in range(n):
+        for j in range(i + 1):
+            s = work[A + i * n + j]
+            for k in range(j):
+                s -= work[L + i * n + k] * work[L + j * n + k]
+            if i == j:
+                if not s > 1e-15 * work[A + i * n + i]:
+                    return False
+                work[L + i * n + i] = math.sqrt(s)
+            else:
+                work[L + i * n + j] = s / work[L + j * n + j]
     return True
 
 

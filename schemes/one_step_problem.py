@@ -10,11 +10,13 @@ import numpy as np
 
 from nsds._jit import inlined, kernel, tiny, view
 from nsds.layout import ABSENT, DIAGONAL, table
+from nsds.schemes.lagrangian_tables import PLAIN, POSITION, SLIP, TANGENT
 from nsds.schemes.linear_algebra import apply_inverse
 from nsds.solvers.forms import narrow_order
 from nsds.solvers.signature import call_solver
 
 _TOUCHING = 1e-300
+_SLIDING = 1.0 - 1e-9  # lambda_t, relative to mu lambda_n, from which on it was at its bound
 
 # One row per matrix that `solve_with` inverts, that is per body: where its inverse lies.
 BODY = table("kind", "n", "dof", "n_lower", "n_upper", "data", "index")
@@ -38,6 +40,14 @@ def bodies_of(parts, operators):
         rows["n"], rows["dof"] = part["n"], part["dof"] + part["n"] * element
         rows["data"], rows["index"] = (operator[at] + operator[at + "_stride"] * element for at in ("data", "index"))
     return bodies
+
+
+def store_inverses(bodies, inverse, work, iwork):
+    """Store what `nsds.schemes.linear_algebra.inverse_of` gives for a part, and note where in the rows of its elements."""
+    kind, data, index, n_lower, n_upper = inverse
+    bodies["kind"], bodies["n_lower"], bodies["n_upper"] = kind, n_lower, n_upper
+    element = np.arange(bodies.size)
+    bodies["data"], bodies["index"] = work.store(data) + data.shape[-1] * element, iwork.store(index) + index.shape[-1] * element
 
 
 def linked_pairs(constraints, entries, inputs, couplings, kinds):
@@ -68,6 +78,7 @@ class Unknowns(NamedTuple):
     """Constraints in an order that keeps W close to its diagonal, and the pattern of W by rows; transpose: where w_ji lies."""
 
     order: np.ndarray
+    every: np.ndarray  # 0, 1, ...: the list of all
     constraints: np.ndarray
     couplings: np.ndarray
     row: np.ndarray
@@ -86,7 +97,9 @@ def ordered(constraints, entries, inputs, couplings, kinds):
     couplings["constraint"] = place[couplings["constraint"]]
     if n > 0:
         row, column = np.divmod(np.sort(place[row] * n + place[column]), n)
-    return Unknowns(order, constraints[order], couplings, np.searchsorted(row, np.arange(n + 1)), column, np.lexsort((row, column)))
+    return Unknowns(
+        order, np.arange(n), constraints[order], couplings, np.searchsorted(row, np.arange(n + 1)), column, np.lexsort((row, column))
+    )
 
 
 def place_problem(plan, unknowns, method, work, iwork):
@@ -96,6 +109,14 @@ def place_problem(plan, unknowns, method, work, iwork):
     work.place(plan, W=unknowns.column.size, q=n, z=n, w=n, lower=n, upper=n, info=3, solver=n_work)
     iwork.place(plan, isolver=max(n_iwork, 1))
     plan["n_solver"], plan["n_isolver"] = n_work, max(n_iwork, 1)
+
+
+def place_active(plan, unknowns, work, iwork):
+    """Reserve the lists of active constraints and the pattern of their problem."""
+    n, nnz = unknowns.constraints.size, unknowns.column.size
+    work.place(plan, sigma=1)
+    iwork.place(plan, active=n, local=n, sub_row=n + 1, sub_column=nnz, sub_place=nnz)
+    plan["has_friction"] = (unknowns.constraints["role"] == SLIP).any()
 
 
 @inlined
@@ -112,27 +133,28 @@ def solve(n, row, column, W, p, solver, solver_options, work, iwork):
 
 
 @tiny
-def assemble(plan, bodies, constraints, entries, inputs, couplings, W_row, W_column, W_transpose, scale, values, work, iwork):
-    """``W = scale C M_hat^-1 B + D`` on the pattern (W_row, W_column): eqs 1.39–1.42 and 9.35 with the iteration matrix of the scheme.
+def assemble(plan, bodies, constraints, entries, inputs, couplings, chosen, W_row, W_column, W_transpose, scale, work, iwork):
+    """``W = scale C M_hat^-1 B + D`` of the chosen constraints on the pattern (W_row, W_column): eqs 1.39–1.42 and 9.35.
 
     On Lagrangian systems C is H, and B its transpose. Column j: solve with column j of B, then multiply by the rows linked to j.
-    W_transpose[k] is where the transposed entry of k lies. In: tables, values (C, B, D), work and iwork (inverses).
+    W_transpose[k] is where the transposed entry of k lies. In: tables, work (C, B, D, inverses), iwork.
     Out: work[plan.W:]. Work: plan.rhs, plan.solution, plan.scratch, plan.dofs (zero before and after).
     """
     W, dofs = plan[0].W, plan[0].dofs
-    for j in range(constraints.size):
+    for column in range(chosen.size):
+        j = chosen[column]
         k = constraints[j].input
         while k < constraints[j].input_end:
-            k = _solve_for_body(plan, bodies, inputs, constraints[j].input_end, k, values, work, iwork)
-        for k in range(W_row[j], W_row[j + 1]):
-            c = constraints[W_column[k]]
+            k = _solve_for_body(plan, bodies, inputs, constraints[j].input_end, k, work, iwork)
+        for k in range(W_row[column], W_row[column + 1]):
+            c = constraints[chosen[W_column[k]]]
             s = 0.0
             for a in range(c.entry, c.entry_end):
-                s += values[entries[a].coefficient] * work[dofs + entries[a].dof]
+                s += work[entries[a].coefficient] * work[dofs + entries[a].dof]
             s *= scale
             for a in range(c.coupling, c.coupling_end):
                 if couplings[a].constraint == j:
-                    s += couplings[a].sign * values[couplings[a].coefficient]
+                    s += couplings[a].sign * work[couplings[a].coefficient]
             work[W + W_transpose[k]] = s
         for k in range(constraints[j].input, constraints[j].input_end):
             if k == constraints[j].input or inputs[k].body != inputs[k - 1].body:
@@ -142,7 +164,7 @@ def assemble(plan, bodies, constraints, entries, inputs, couplings, W_row, W_col
 
 
 @tiny
-def _solve_for_body(plan, bodies, inputs, end, k, values, work, iwork):
+def _solve_for_body(plan, bodies, inputs, end, k, work, iwork):
     """Solve with the entries of one constraint on one body, from entry k on; returns the first entry of another body."""
     rhs, solution = plan[0].rhs, plan[0].solution
     number = inputs[k].body
@@ -150,7 +172,7 @@ def _solve_for_body(plan, bodies, inputs, end, k, values, work, iwork):
     for i in range(body.n):
         work[rhs + i] = 0.0
     while k < end and inputs[k].body == number:
-        work[rhs + inputs[k].dof - body.dof] += values[inputs[k].coefficient]
+        work[rhs + inputs[k].dof - body.dof] += work[inputs[k].coefficient]
         k += 1
     apply_inverse(body.kind, body.n, body.n_lower, body.n_upper, body.data, body.index, work, iwork, rhs, solution, plan[0].scratch)
     for i in range(body.n):
@@ -159,38 +181,39 @@ def _solve_for_body(plan, bodies, inputs, end, k, values, work, iwork):
 
 
 @inlined
-def choose_active(plan, constraints, horizon, mem, imem, iwork):
-    """Index set I_1 (seed 001): bilateral constraints, and those whose forecast ``y + horizon ydot <= 0``.
+def choose_active(p, constraints, horizon, mem, imem, iwork):
+    """Index set I_1 (seed 001): constraints that are always active, and those of contacts whose forecast ``y + horizon ydot <= 0``.
 
-    Writes the active flags, the list plan.active, and plan.local (place in the list). Inactive multipliers are set to 0, those of new
+    Writes the active flags, the list p.active, and p.local (place in the list). Inactive multipliers are set to 0, those of new
     contacts to a guess that only says "pressing", by which a whole column that lands is solved at once.
     Returns the number of active constraints, negative (-1 - n) when the set differs from that of the last call.
     """
     n = 0
     changed = False
-    local, active = plan[0].local, plan[0].active
+    local, active = p.local, p.active
     for i in range(constraints.size):
         c = constraints[i]
-        if c.bilateral or mem[c.y] + horizon * mem[c.ydot] <= 0.0:
+        if c.always or mem[c.gap] + horizon * mem[c.gap_rate] <= 0.0:
             changed |= iwork[local + i] != n
             iwork[local + i] = n
             iwork[active + n] = i
-            if imem[c.active] == 0:
-                mem[c.lam] = _TOUCHING
-            imem[c.active] = 1
             n += 1
+            if c.role != SLIP:
+                if imem[c.active] == 0 and c.role == PLAIN:
+                    mem[c.lam] = _TOUCHING
+                imem[c.active] = 1
         else:
             changed |= iwork[local + i] != ABSENT
             iwork[local + i] = ABSENT
-            imem[c.active] = 0
-            mem[c.lam] = 0.0
+            if c.role != SLIP:
+                imem[c.active] = 0
+                mem[c.lam] = 0.0
     return -1 - n if changed else n
 
 
 @kernel
-def extract_active(plan, n, W_row, W_column, work, iwork):
-    """Rows and columns of W that belong to the n active constraints."""
-    p = plan[0]
+def extract_pattern(p, n, W_row, W_column, iwork):
+    """Pattern of the rows and columns of W that belong to the n active constraints, by rows; sub_place: where an entry lies in W."""
     k = 0
     for a in range(n):
         i = iwork[p.active + a]
@@ -199,57 +222,115 @@ def extract_active(plan, n, W_row, W_column, work, iwork):
             column = iwork[p.local + W_column[j]]
             if column >= 0:
                 iwork[p.sub_column + k] = column
-                work[p.sub_W + k] = work[p.W + j]
+                iwork[p.sub_place + k] = j
                 k += 1
     iwork[p.sub_row + n] = k
     iwork[p.isolver] = 0  # tells the solver that the matrix is another one
 
 
-@inlined
-def solve_active(plan, n, solver, constraints, entries, solver_options, mem, work, iwork):
-    """``0 <= H v + e ydot_k ⟂ lambda >= 0`` on the active constraints (bilateral: ``H v = 0``); v in mem is v_free.
+@kernel
+def extract_active(p, n, W_row, W_column, work, iwork):
+    """Rows and columns of W that belong to the n active constraints."""
+    extract_pattern(p, n, W_row, W_column, iwork)
+    for k in range(iwork[p.sub_row + n]):
+        work[p.sub_W + k] = work[p.W + iwork[p.sub_place + k]]
 
-    The multipliers of the last step are the first guess. Out: lambda and the impulses ``p = H^T lambda`` in mem, touched bodies.
-    Returns (status, n_iter, residual).
+
+@kernel
+def transpose_pattern(p, n, iwork):
+    """Make of sub_place, for each entry of the active constraints' problem, where the transposed one lies; work: sub_next."""
+    for a in range(n):
+        iwork[p.sub_next + a] = iwork[p.sub_row + a]
+    for a in range(n):
+        for k in range(iwork[p.sub_row + a], iwork[p.sub_row + a + 1]):
+            b = iwork[p.sub_column + k]
+            iwork[p.sub_place + k] = iwork[p.sub_next + b]
+            iwork[p.sub_next + b] += 1
+
+
+@inlined
+def solve_active(p, n, h, solver, constraints, inputs, solver_options, mem, work, iwork):
+    """Solve the problem of the n active constraints, its matrix sub_W and vector q prepared; the multipliers in mem are the first guess.
+
+    Out: lambda and the impulses ``p = B z`` in mem, touched bodies. Returns (status, n_iter, residual).
     """
-    p = plan[0]
-    active, q, z, lower, touched = p.active, p.q, p.z, p.lower, p.touched
+    active, z, lower, touched = p.active, p.z, p.lower, p.touched
+    sigma = work[p.sigma] if p.has_friction else 1.0
     for a in range(n):
         c = constraints[iwork[active + a]]
-        s = 0.0
-        for k in range(c.entry, c.entry_end):
-            s += mem[entries[k].coefficient] * mem[entries[k].q + entries[k].n]
-        if c.e != ABSENT:
-            s += mem[c.e] * mem[c.ydot]
-        work[q + a] = s
-        work[z + a] = mem[c.lam]
+        if c.role == PLAIN:
+            work[z + a] = sigma * mem[c.lam] * (h if c.level == POSITION else 1.0)
+        else:
+            work[z + a] = _guess_of_friction(sigma, c, mem, work)
         work[lower + a] = -np.inf if c.bilateral else 0.0
     row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
     status = solve(n, row, column, p.sub_W, p, solver, solver_options, work, iwork)
     for a in range(n):
         c = constraints[iwork[active + a]]
-        lam = work[z + a]
-        mem[c.lam] = lam
-        for k in range(c.entry, c.entry_end):
-            mem[entries[k].q + 2 * entries[k].n] += mem[entries[k].coefficient] * lam
-            iwork[touched + entries[k].body] = 1
+        if c.role != SLIP:
+            work[z + a] /= sigma
+            mem[c.lam] = work[z + a] / h if c.level == POSITION else work[z + a]
+        for k in range(c.input, c.input_end):
+            mem[inputs[k].q + 2 * inputs[k].n] += work[inputs[k].coefficient] * work[z + a]
+            iwork[touched + inputs[k].body] = 1
+    if p.has_friction:
+        for a in range(n):
+            c = constraints[iwork[active + a]]
+            if c.role == TANGENT:
+                mem[c.lam] -= work[c.mu] * mem[c.normal]
     return status, int(work[p.info]), work[p.info + 1]
 
 
+@tiny
+def _guess_of_friction(sigma, c, mem, work):
+    """z of a tangent, or of its slip: by the side of the last step, read off lambda without its rounding."""
+    most, lam_t, u_t = work[c.mu] * mem[c.normal], mem[c.tangent], mem[c.ydot]
+    if lam_t <= -most * _SLIDING and u_t >= 0.0:
+        return 0.0
+    if c.role == TANGENT:
+        return sigma * (lam_t + most)
+    return max(-u_t, _TOUCHING) if lam_t >= most * _SLIDING else 0.0
+
+
+@kernel
+def scale_friction(p, n, constraints, work, iwork):
+    """``sigma``, the largest diagonal entry, divides sub_W, and multiplies z: all unknowns are velocities, which the tolerance is for."""
+    sigma = 0.0
+    for a in range(n):
+        for k in range(iwork[p.sub_row + a], iwork[p.sub_row + a + 1]):
+            if iwork[p.sub_column + k] == a:
+                sigma = max(sigma, work[p.sub_W + k])
+    sigma = sigma if sigma > 0.0 else 1.0
+    for a in range(n):
+        for k in range(iwork[p.sub_row + a], iwork[p.sub_row + a + 1]):
+            b = iwork[p.sub_column + k]
+            if constraints[iwork[p.active + a]].role != SLIP and constraints[iwork[p.active + b]].role != SLIP:
+                work[p.sub_W + k] /= sigma
+    work[p.sigma] = sigma
+
+
 @inlined
-def update_outputs(constraints, entries, couplings, mem):
-    """``y = H q + b`` and ``ydot = H v + D lambda`` from the state in mem."""
+def update_outputs(h, theta, constraints, entries, couplings, mem, work):
+    """``y = H q + b`` and ``ydot = H v + D lambda`` (at position level: y has the D) of linear relations, from the state in mem."""
     for i in range(constraints.size):
         c = constraints[i]
-        y = 0.0 if c.b == ABSENT else mem[c.b]
-        ydot = 0.0
+        if c.role == SLIP:
+            continue
+        y = 0.0 if c.base == ABSENT else work[c.base]
+        ydot = 0.0 if c.rate == ABSENT else work[c.rate]
         for k in range(c.entry, c.entry_end):
-            coefficient = mem[entries[k].coefficient]
+            coefficient = work[entries[k].coefficient]
             y += coefficient * mem[entries[k].q]
             ydot += coefficient * mem[entries[k].q + entries[k].n]
         for k in range(c.coupling, c.coupling_end):
-            ydot += mem[couplings[k].coefficient] * mem[constraints[couplings[k].constraint].lam]
-        mem[c.y] = y
+            other = constraints[couplings[k].constraint]
+            if other.role != SLIP:
+                push = work[couplings[k].coefficient] * mem[other.lam]
+                if c.level == POSITION:
+                    y += h * theta * h * push
+                else:
+                    ydot += push
+        mem[c.y] = y if c.h == ABSENT else work[c.h]
         mem[c.ydot] = ydot
 
 

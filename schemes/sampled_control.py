@@ -6,7 +6,7 @@ import numpy as np
 
 from nsds._jit import kernel, view
 from nsds.functions import call_function
-from nsds.kinds import SYSTEMS, split
+from nsds.kinds import read_by_controllers, split
 from nsds.layout import addresses, count_and_stride, table
 from nsds.records import model_of, words
 
@@ -37,7 +37,7 @@ def prepare(owner, records, h):
         A period that is not a multiple of the step h.
     """
     systems, _, controls = split(model_of(records))
-    state = {name: SYSTEMS[kind][1] for name, kind in systems}
+    kinds = dict(systems)
     rows, lists, functions, size = np.zeros(len(controls), CONTROLLER), [np.zeros(0, np.int64)], np.zeros((records.size, 0), np.uintp), 0
     for row, (name, kind, written, *read) in zip(rows, controls, strict=True):
         start, dtype = words(records.dtype, name)
@@ -45,7 +45,7 @@ def prepare(owner, records, h):
         for field in ("t_last", "period", "state", "z"):
             row[field] = start + dtype.fields[field][1] // 8 if field in dtype.names else start
         row["n_state"], row["n_z"] = (dtype[field].shape[0] if field in dtype.names else 0 for field in ("state", "z"))
-        x = np.concatenate([_words_of(records.dtype, part, state[part]) for part in read])
+        x = np.concatenate([_words_of(records.dtype, part, *read_by_controllers(kinds[part])) for part in read])
         u = _words_of(records.dtype, written, "u")
         row["read"] = sum(each.size for each in lists)
         row["read_end"], row["write_end"] = row["read"] + x.size, row["read"] + x.size + u.size
@@ -62,12 +62,12 @@ def _require_multiple(owner, name, periods, h):
         raise ValueError(f"{owner}: the period of controller '{name}', {periods.max():g}, must be a multiple of the step h = {h:g}")
 
 
-def _words_of(record, part, field):
-    """Offsets of a field in all elements of a part."""
+def _words_of(record, part, *fields):
+    """Offsets of fields in all elements of a part, element by element."""
     start, dtype = words(record, part)
     count, stride = count_and_stride(dtype)
-    inner, offset = dtype.base.fields[field][:2]
-    return (start + offset // 8 + stride * np.arange(count)[:, None] + np.arange(inner.itemsize // 8)).reshape(-1)
+    inner = [offset // 8 + np.arange(field.itemsize // 8) for field, offset, *_ in (dtype.base.fields[name] for name in fields)]
+    return (start + stride * np.arange(count)[:, None] + np.concatenate(inner)).reshape(-1)
 
 
 @kernel

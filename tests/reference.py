@@ -10,13 +10,16 @@ from tests.reference_solvers import sides, solve_by_enumeration
 def moreau_jean(model, t0, h, n_steps, theta=0.5, gamma=0.5):
     """Moreau–Jean for one dense system: seed 001, summary of the linear case, line by line.
 
-    model: dict with M, K, C, F (function of t), q, v, H, b, D, e, bilateral. Returns arrays t, q, v, y, ydot, lambda, active by rows.
+    model: dict with M, K, C, F (function of t), q, v, H, b, D, e, bilateral. With D, bilateral constraints are ``H q + b + D lambda = 0``
+    with lambda a force, the others have D in ydot. Returns arrays t, q, v, y, ydot, lambda, active by rows.
     """
     M, K, C, F, H, b, D, e, bilateral = (model[key] for key in ("M", "K", "C", "F", "H", "b", "D", "e", "bilateral"))
     q, v = model["q"].copy(), model["v"].copy()
     m = H.shape[0]
     M_hat = M + h * theta * C + h**2 * theta**2 * K
-    W = H @ np.linalg.solve(M_hat, H.T) + D
+    position = bilateral & D.any(axis=1)
+    scale = np.where(position, 1 / (h * h * theta), 1.0)  # the unknown is h lambda, the equation y / (h theta)
+    W = H @ np.linalg.solve(M_hat, H.T) + scale[:, None] * D
     lam, active = np.zeros(m), np.zeros(m, int)
     y, ydot = H @ q + b, H @ v
     rows = [(t0, q, v, y, ydot, lam, active)]
@@ -29,11 +32,13 @@ def moreau_jean(model, t0, h, n_steps, theta=0.5, gamma=0.5):
         lam = np.zeros(m)
         if a.size:
             lower = np.where(bilateral[a], -np.inf, 0.0)
-            lam[a] = solve_by_enumeration(W[np.ix_(a, a)], (H @ v_free + e * ydot)[a], lower, np.full(a.size, np.inf), tol=1e-10)
+            free = np.where(position, (H @ (q + h * (1 - theta) * v) + b) / (h * theta) + H @ v_free, H @ v_free + e * ydot)
+            lam[a] = solve_by_enumeration(W[np.ix_(a, a)], free[a], lower, np.full(a.size, np.inf), tol=1e-10)
         v_new = v_free + np.linalg.solve(M_hat, H.T @ lam)
         q = q + h * (theta * v_new + (1 - theta) * v)
         v = v_new
-        y, ydot = H @ q + b, H @ v + D @ lam
+        lam = np.where(position, lam / h, lam)
+        y, ydot = H @ q + b + position * (D @ lam), H @ v + ~position * (D @ lam)
         rows.append((t_new, q, v, y, ydot, lam, active))
     return [np.array(column) for column in zip(*rows, strict=True)]
 

@@ -43,7 +43,7 @@ def use(model):
 from nsds.schemes import simulation
 use(models[0])
 first = compiled()
-assert first["_march_template_moreau_jean"] == 1, first
+assert first["_march_template_moreau_jean_linear"] == 1, first
 for model in models[1:] + [np.repeat(models[2], 3)]:
     use(model)
     assert compiled() == first, (first, compiled())

@@ -5,9 +5,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nsds
-from nsds.layout import ABSENT, DENSE, DIAGONAL, layout
+from nsds.layout import ABSENT, DENSE, DIAGONAL
 from nsds.records import memory
 from nsds.schemes import moreau_jean
+from nsds.schemes.lagrangian_tables import tables
+from nsds.schemes.memory import Allocator
 from nsds.schemes.one_step_problem import linked_pairs
 from nsds.solvers import table
 from nsds.solvers.forms import narrow_order
@@ -39,6 +41,12 @@ def random_system(seed):
     )
 
 
+def layout(records):
+    """Tables of a record or ensemble."""
+    records = records.reshape(-1)
+    return tables(records, Allocator(records.size), "test", 0.01, 0.005)
+
+
 def dense_operators(system):
     """Dense block-diagonal M, and H, D with the rows in the order of the record."""
     single, grains = system["single"], system["grains"]
@@ -63,20 +71,20 @@ def dense_operators(system):
 
 def test_offsets_are_those_of_numpy():
     system = random_system(0)
-    tables = layout(system)
-    assert tables.part_names == ("single", "grains")
-    single, grains = tables.parts
+    lists = layout(system)
+    assert lists.part_names == ("single", "grains")
+    single, grains = lists.parts
     assert (single["M_kind"], grains["M_kind"]) == (DENSE, DIAGONAL)
     assert single["q"] == word(system, "single", "q")
     assert grains["q"] + 3 * grains["stride"] == word(system, "grains") + word(system["grains"], "q") + 3 * (
         system["grains"].strides[0] // 8
     )
     assert single["K"] == ABSENT
-    owners = tables.constraint_owners
-    last = tables.constraints[owners.index(("link", 0, 0))]
+    owners = lists.owners
+    last = lists.constraints[owners.index(("link", 0, 0))]
     assert last["lam"] == word(system, "link", "lambda")
     assert last["e"] == ABSENT
-    assert tables.constraints["bilateral"].sum() == sum(name == "chain" for name, _, _ in owners)
+    assert lists.constraints["bilateral"].sum() == sum(name == "chain" for name, _, _ in owners)
 
 
 def test_zeros_of_the_jacobian_cost_nothing():
@@ -96,7 +104,7 @@ def test_delassus_matrix_is_the_dense_product(seed):
     prepared = moreau_jean.prepare(records, memory(records), nsds.moreau_jean(), h, table.METHODS["newton_min"])
     *_, plan, _, W_row, W_column = prepared.tables
     M, H, D = dense_operators(records[0])
-    order = [layout(records).constraint_owners.index(owner) for owner in prepared.layout.constraint_owners]
+    order = [layout(records).owners.index(owner) for owner in prepared.layout.owners]
     W = (H @ np.linalg.solve(M, H.T) + D)[np.ix_(order, order)]
     stored = np.zeros_like(W)
     for i in range(len(W)):
@@ -114,8 +122,8 @@ def test_pattern_of_a_chain_is_narrow_and_linear_whatever_the_numbering():
         )
         shuffle = np.random.default_rng(1).permutation(n - 1)
         system["gaps"]["element"] = system["gaps"]["element"][shuffle]
-        tables = layout(system)
-        row, column = linked_pairs(tables.constraints, tables.entries, tables.entries, tables.couplings, np.full(n, DIAGONAL))
+        lists = layout(system)
+        row, column = linked_pairs(lists.constraints, lists.entries, lists.inputs, lists.couplings, np.full(n, DIAGONAL))
         assert row.size == 3 * (n - 1) - 2
         back = np.argsort(narrow_order(row, column, n - 1))
         assert abs(back[row] - back[column]).max() == 1

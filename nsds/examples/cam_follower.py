@@ -7,9 +7,9 @@ import numpy as np
 from nsds._jit import kernel
 from nsds.assembly import system
 from nsds.interactions import interaction
+from nsds.lagrangian_relations import lagrangian_linear_relation
 from nsds.laws import newton_impact
 from nsds.plotting import figure, phase_plane
-from nsds.relations import lagrangian_linear_relation
 from nsds.systems import lagrangian_linear
 
 RUN = {"t_end": 5.0, "h": 1e-4}

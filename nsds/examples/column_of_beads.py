@@ -4,9 +4,9 @@ import numpy as np
 
 from nsds.assembly import system
 from nsds.interactions import interaction
+from nsds.lagrangian_relations import lagrangian_linear_relation
 from nsds.laws import newton_impact
 from nsds.plotting import figure, time_series
-from nsds.relations import lagrangian_linear_relation
 from nsds.systems import lagrangian_linear
 
 RUN = {"t_end": 2.0, "h": 5e-4}

@@ -1,0 +1,476 @@
+"""One step of a Lagrangian system by Newton's method (seed 001; seed 003, 10.2.2 and 10.3): nonlinear systems and relations.
+
+Each iteration solves the system linearised at v^a, ``q^a = q_k + h (a v^a + (1-a) v_k)``, for dv = v^{a+1} - v^a and the impulses z:
+
+    M_hat = M(q*) + h weight (at_v C_t + h a at_q K_t)                                                     (10.44, 10.49)
+    M_hat dv = h F - M(q*) (v^a - v_k) + B z,      F = weight F(q_at, v_at) + (1 - weight) F_k             (10.43)
+    w = H (v^a + dv) + rate + e ydot_k + D z       at position level:  w = y^a / (h a) + H dv + D (z - z^a)
+
+with ``q_at = at_q q^a + (1-at_q) q_k`` and v_at likewise. Moreau–Jean has weight = a = theta, at_q = at_v = 1. Schatzman–Paoli has
+a = weight = 1, at_q = theta, at_v = theta / 2, M(q_k), and its law is one of positions, for ``y((q_{k+1} + e q_{k-1}) / (1+e))`` (10.45).
+"""
+
+import math
+import sys
+
+import numpy as np
+
+from nsds._jit import inlined, kernel, tiny, view
+from nsds.layout import ABSENT, DENSE, table
+from nsds.schemes import one_step_problem as osnsp
+from nsds.schemes.lagrangian_functions import add_tangents, blame, force, mass, relation_operators, relation_output  # noqa: F401
+from nsds.schemes.lagrangian_tables import FULL, POSITION, SLIP
+from nsds.schemes.linear_algebra import apply_inverse, dense, inverse_of, invert_in_place, is_positive_definite, subtract_product
+from nsds.schemes.memory import Prepared
+from nsds.schemes.sampled_control import has_controls
+from nsds.status import CONVERGED, NEWTON, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
+
+_ROUNDING = 1e-4  # velocities smaller than this, times |q| / h, times the tolerance, are lost in the rounding of q
+_EVERY, _ACTIVE, _INACTIVE = range(3)
+# One row per element of a part, which is a body. mass: where M lies, ABSENT if M_hat is constant; diagonal: where that of M lies.
+ELEMENT = table("part", "e", "dof", "mass", "diagonal", "diagonal_step")
+PLAN = table(
+    "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "solution", "scratch", "dofs", "spare", "at_q",
+    "at_v", "q_old", "v_old", "f", "f_old", "size", "momentum", "residual", "dv", "n_dofs", "has_friction", "sigma",
+    "active", "local", "sub_row", "sub_column", "sub_place", "sub_next", "touched", "pivots", "isolver", "n_isolver", "controlled",
+)  # fmt: skip
+# Words of the options: as named above, and whether the law is that of Schatzman and Paoli.
+H, GAMMA, Q_STAR, TOL, LIMIT, A, WEIGHT, AT_Q, AT_V, PAOLI = range(10)
+
+
+def options_of(h, options):
+    """Options of the step, as a list of numbers, from those of a Moreau–Jean scheme."""
+    theta, gamma, q_star, tol, limit = (options[name].item() for name in ("theta", "gamma", "q_star", "newton_tol", "newton_max_iter"))
+    return [h, gamma, q_star, tol, limit, theta, theta, 1.0, 1.0, 0.0]
+
+
+def prepare(records, lists, options, method, work, iwork):
+    """Tables, constant inverses and work memory of all members."""
+    elements, bodies = _elements(records, lists, options, work, iwork)
+    unknowns = osnsp.ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, bodies["kind"])
+    order, _, constraints, couplings, row, column, _ = unknowns
+    plan = _plan(records, lists, bodies, unknowns, method, work, iwork)
+    n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
+    work[:, p["upper"] : p["upper"] + n] = np.inf
+    iwork[:, p["local"] : p["local"] + n] = -2  # no set is known yet
+    tables = (lists.parts, elements, bodies, lists.relations, constraints, lists.entries, lists.inputs, couplings, plan, row, column)
+    lists = lists._replace(constraints=constraints, owners=tuple(lists.owners[i] for i in order))
+    return Prepared(tables, lists.functions, np.array(options, dtype=np.float64), work, iwork, sys.modules[__name__], lists)
+
+
+def _elements(records, lists, options, work, iwork):
+    """Table of elements, and of bodies with the inverses that do not change."""
+    parts, h = lists.parts, options[H]
+    terms = [(1.0, "M"), (h * options[WEIGHT] * options[AT_V], "C"), (h * options[WEIGHT] * options[AT_Q] * h * options[A], "K")]
+    elements, bodies = np.zeros(parts["count"].sum(), ELEMENT), np.zeros(parts["count"].sum(), osnsp.BODY)
+    elements["part"] = np.repeat(np.arange(parts.size), parts["count"])
+    elements["e"] = np.arange(elements.size) - parts["body"][elements["part"]]
+    for name, part in zip(lists.part_names, parts, strict=True):
+        mine = slice(part["body"], part["body"] + part["count"])
+        each, n = np.arange(part["count"]), int(part["n"])
+        elements["dof"][mine] = bodies["dof"][mine] = part["dof"] + n * each
+        bodies["n"][mine] = n
+        elements["mass"][mine] = ABSENT
+        functions = [part[f"{field}_function"] != ABSENT for field in ("mass", "fint", "fgyr", "T", "u")]
+        if any(functions):
+            bodies["kind"][mine] = DENSE
+            bodies["data"][mine] = work.reserve(part["count"] * n * n) + n * n * each
+            elements["mass"][mine] = elements["diagonal"][mine] = work.reserve(part["count"] * n * n) + n * n * each
+            elements["diagonal_step"][mine] = n + 1
+        else:
+            diagonal = np.diagonal(dense(records[name].reshape(records.size, -1), part, "M"), axis1=-2, axis2=-1)
+            elements["diagonal"][mine], elements["diagonal_step"][mine] = work.store(diagonal) + n * each, 1
+            inverse = inverse_of(records[name], part, name, terms, f"M + h theta C + h^2 theta^2 K is singular (h = {h:g})")
+            osnsp.store_inverses(bodies[mine], inverse, work, iwork)
+    return elements, bodies
+
+
+def _plan(records, lists, bodies, unknowns, method, work, iwork):
+    """Reserve the arrays of the one-step problem, of the iteration, and scratch."""
+    body, dofs = int(bodies["n"].max()), bodies["n"].sum()
+    varying = max((int(n) for n, kind in zip(bodies["n"], bodies["kind"], strict=True) if kind == DENSE), default=0)
+    spare = varying**2 + 4 * body + max(lists.relations["m"].max(initial=0), lists.relations["n"].max(initial=0))
+    plan = np.zeros(1, PLAN)
+    osnsp.place_problem(plan, unknowns, method, work, iwork)
+    osnsp.place_active(plan, unknowns, work, iwork)
+    plan["sub_W"] = plan["W"]
+    work.place(plan, rhs=body, solution=body, scratch=body, at_q=body, at_v=body, spare=spare)
+    work.place(plan, **dict.fromkeys(("dofs", "q_old", "v_old", "f", "f_old", "size", "momentum", "residual", "dv"), dofs))
+    iwork.place(plan, sub_next=unknowns.constraints.size, touched=bodies.size, pivots=body)
+    plan["n_dofs"], plan["controlled"] = dofs, has_controls(records)
+    return plan
+
+
+@kernel
+def start(t, tables, functions, options, mem, imem, work, iwork):
+    """Before the first step: force at t, outputs of the state."""
+    parts, elements, _, relations, constraints, entries, _, couplings, plan, _, _ = tables
+    p = plan[0]
+    keep_state(parts, elements, p, mem, work)
+    evaluate_forces(t, options, parts, elements, p, p.f_old, functions, mem, imem, work)
+    evaluate_relations(t, 1.0, 0.0, _EVERY, options, relations, p, functions, mem, imem, work)
+    osnsp.update_outputs(options[H], options[A], constraints, entries, couplings, mem, work)
+
+
+@kernel
+def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
+    parts, elements, _, relations, constraints, entries, _, couplings, plan, _, _ = tables
+    p = plan[0]
+    begin(t_new, options, parts, elements, p, functions, mem, imem, work)
+    n = osnsp.choose_active(p, constraints, options[GAMMA] * options[H], mem, imem, iwork)
+    status, n_iter, residual = iterate(t_new, n, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
+    finish(t_new, n == 0, options, relations, constraints, entries, couplings, p, functions, mem, imem, work)
+    return status, n_iter, residual
+
+
+@tiny
+def begin(t_new, options, parts, elements, p, functions, mem, imem, work):
+    """Keep q_k and v_k; the force at t_k where a controller has changed it since."""
+    keep_state(parts, elements, p, mem, work)
+    if p.controlled != 0 and options[WEIGHT] < 1.0:
+        evaluate_forces(t_new - options[H], options, parts, elements, p, p.f_old, functions, mem, imem, work)
+
+
+@tiny
+def finish(t_new, is_free, options, relations, constraints, entries, couplings, p, functions, mem, imem, work):
+    """Outputs of the new state; its force is kept for the next step."""
+    which = _EVERY if is_free or options[Q_STAR] != 1.0 or options[PAOLI] != 0.0 else _INACTIVE
+    evaluate_relations(t_new, 1.0, 0.0, which, options, relations, p, functions, mem, imem, work)
+    osnsp.update_outputs(options[H], options[A], constraints, entries, couplings, mem, work)
+    for i in range(p.n_dofs):
+        work[p.f_old + i] = work[p.f + i]
+
+
+@kernel
+def iterate(t_new, n, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """Newton's iteration from the state in q_old and v_old; n (or -1 - n for a new set) constraints are active.
+
+    Returns (status, iterations, residual).
+    """
+    parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column = tables
+    p = plan[0]
+    if n < 0:
+        n = -1 - n
+        osnsp.extract_pattern(p, n, W_row, W_column, iwork)
+        osnsp.transpose_pattern(p, n, iwork)
+    row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
+    chosen, transpose = view(iwork, p.active, n), view(iwork, p.sub_place, iwork[p.sub_row + n])
+    t = t_new - (1.0 - options[AT_Q]) * options[H]
+    _predict(options[H], parts, elements, p, mem, work)
+    status, n_iter, residual, solved = NEWTON, 0, math.inf, CONVERGED
+    for n_iter in range(int(options[LIMIT]) + 1):
+        evaluate_forces(t, options, parts, elements, p, p.f, functions, mem, imem, work)
+        definite = evaluate_masses(options[Q_STAR], parts, elements, p, functions, mem, imem, work)
+        if n > 0:
+            evaluate_relations(t_new, options[Q_STAR], options[PAOLI], _ACTIVE, options, relations, p, functions, mem, imem, work)
+        _residual(options, parts, elements, relations, n, p, mem, imem, work)
+        residual = _error(n, n_iter, options, constraints, entries, inputs, couplings, p, mem, work, iwork)
+        status = _verdict(residual, definite, solved, n_iter, options)
+        if status != NEWTON or n_iter == int(options[LIMIT]):
+            break
+        if not _invert(t, options, parts, elements, bodies, p, functions, mem, imem, work, iwork):
+            status = SINGULAR_STEP
+            break
+        apply_inverses(p.residual, p.dv, bodies, p, work, iwork)
+        if n > 0:
+            osnsp.assemble(plan, bodies, constraints, entries, inputs, couplings, chosen, row, column, transpose, 1.0, work, iwork)
+            if p.has_friction:
+                osnsp.scale_friction(p, n, constraints, work, iwork)
+            iwork[p.isolver] = 0  # another matrix
+            _state_problem(n, options, constraints, entries, inputs, couplings, p, mem, work, iwork)
+            solved, _, _ = osnsp.solve_active(p, n, options[H], solver, constraints, inputs, solver_options, mem, work, iwork)
+        _correct(options, parts, elements, bodies, p, mem, work, iwork)
+    if solved != CONVERGED:
+        residual = work[p.info + 1]
+    return status, n_iter, residual
+
+
+@inlined
+def _verdict(residual, definite, solved, n_iter, options):
+    """Status of an iterate; NEWTON: go on."""
+    if not definite:
+        return NOT_DEFINITE
+    if not residual < math.inf:
+        return NON_FINITE
+    if solved != CONVERGED:
+        return solved
+    return CONVERGED if n_iter > 0 and residual <= options[TOL] else NEWTON
+
+
+@tiny
+def keep_state(parts, elements, p, mem, work):
+    """q_k and v_k into q_old and v_old."""
+    for k in range(elements.size):
+        el = elements[k]
+        part = parts[el.part]
+        q = part.q + el.e * part.stride
+        for i in range(part.n):
+            work[p.q_old + el.dof + i] = mem[q + i]
+            work[p.v_old + el.dof + i] = mem[q + part.n + i]
+
+
+@inlined
+def _predict(h, parts, elements, p, mem, work):
+    """``v = v_k``, ``q = q_k + h v_k``, ``p = 0``: where the iteration starts."""
+    for k in range(elements.size):
+        el = elements[k]
+        part = parts[el.part]
+        q = part.q + el.e * part.stride
+        for i in range(part.n):
+            v_old = work[p.v_old + el.dof + i]
+            mem[q + i] = work[p.q_old + el.dof + i] + h * v_old
+            mem[q + part.n + i] = v_old
+            mem[q + 2 * part.n + i] = 0.0
+
+
+@kernel
+def evaluate_forces(t, options, parts, elements, p, out, functions, mem, imem, work):
+    """F of all elements at q_at and v_at."""
+    for k in range(elements.size):
+        _force_arguments(options, parts[elements[k].part], elements[k], p, mem, work)
+        force(t, parts[elements[k].part], elements[k].e, p.at_q, p.at_v, p.spare, functions, mem, imem, work, out + elements[k].dof,
+              p.size + elements[k].dof)  # fmt: skip
+
+
+@tiny
+def _force_arguments(options, part, el, p, mem, work):
+    """q_at and v_at of one element."""
+    at_q, at_v, q = options[AT_Q], options[AT_V], part.q + el.e * part.stride
+    for i in range(part.n):
+        work[p.at_q + i] = at_q * mem[q + i] + (1.0 - at_q) * work[p.q_old + el.dof + i]
+        work[p.at_v + i] = at_v * mem[q + part.n + i] + (1.0 - at_v) * work[p.v_old + el.dof + i]
+
+
+@kernel
+def evaluate_masses(q_star, parts, elements, p, functions, mem, imem, work):
+    """M(q*) of the elements whose matrices change; False where one is not positive definite."""
+    definite = True
+    for k in range(elements.size):
+        el = elements[k]
+        part = parts[el.part]
+        if el.mass != ABSENT:
+            q = part.q + el.e * part.stride
+            for i in range(part.n):
+                work[p.at_q + i] = q_star * mem[q + i] + (1.0 - q_star) * work[p.q_old + el.dof + i]
+            mass(part, el.e, p.at_q, functions, mem, imem, work, el.mass)
+            definite &= part.mass_function == ABSENT or is_positive_definite(part.n, el.mass, p.spare, work)
+    return definite
+
+
+@kernel
+def evaluate_relations(t, q_star, paoli, which, options, relations, p, functions, mem, imem, work):
+    """h, g, H, B, D and rate of relations, chosen by whether they have an active constraint, at q* (q_{k+1} at position level).
+
+    paoli: at the point of (10.45) instead, with ``q_{k-1} = q_k - h v_k``.
+    """
+    for k in range(relations.size):
+        r = relations[k]
+        if which == _EVERY or _is_active(r, imem) == (which == _ACTIVE):
+            e = 0.0 if r.e == ABSENT or paoli == 0.0 else work[r.e]
+            at = 1.0 / (1.0 + e) if paoli != 0.0 or r.level == POSITION else q_star
+            for j in range(r.n):
+                q = r.q_first + j if j < r.n_first else r.q_second + j - r.n_first
+                dof = r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first
+                before = work[p.q_old + dof] - (options[H] * work[p.v_old + dof] if paoli != 0.0 else 0.0)
+                work[r.x + j] = at * mem[q] + (1.0 - at) * before
+            for i in range(r.m):
+                work[r.lam + i] = mem[r.multiplier + i]
+            relation_output(t, r, functions, mem, work)
+            scale = 1.0 / (options[H] * options[H] * options[A]) if r.level == POSITION else 1.0
+            relation_operators(t, r, scale, p.spare, functions, mem, work)
+
+
+@tiny
+def _is_active(r, imem):
+    active = False
+    for i in range(r.m):
+        active |= imem[r.active + i] != 0
+    return active
+
+
+@inlined
+def _residual(options, parts, elements, relations, n, p, mem, imem, work):
+    """``R = h F - M (v - v_k)``, with ``h g - B z`` of fully nonlinear relations; p.momentum: what R is small against.
+
+    That is the momentum of the element's kinetic energy, all of it in one coordinate, and the impulses of forces.
+    """
+    h, weight = options[H], options[WEIGHT]
+    for k in range(elements.size):
+        el = elements[k]
+        part = parts[el.part]
+        q, v, dof = part.q + el.e * part.stride, part.q + el.e * part.stride + part.n, el.dof
+        energy = 0.0
+        for i in range(part.n):
+            rounding = _ROUNDING * mem[q + i] / h
+            size = mem[v + i] ** 2 + work[p.v_old + dof + i] ** 2 + rounding * rounding
+            energy += work[el.diagonal + i * el.diagonal_step] * size
+            work[p.at_v + i] = mem[v + i] - work[p.v_old + dof + i]
+            work[p.residual + dof + i] = 0.0
+        if el.mass == ABSENT:
+            subtract_product(part.M_kind, part.n, part.M_nnz, mem, imem, part.M + el.e * part.stride, 1.0, work, p.at_v, p.residual + dof)
+        else:
+            subtract_product(DENSE, part.n, 0, work, imem, el.mass, 1.0, work, p.at_v, p.residual + dof)
+        for i in range(part.n):
+            work[p.residual + dof + i] += h * (weight * work[p.f + dof + i] + (1.0 - weight) * work[p.f_old + dof + i])
+            momentum = math.sqrt(work[el.diagonal + i * el.diagonal_step] * energy)
+            work[p.momentum + dof + i] = momentum + h * work[p.size + dof + i]
+    for k in range(relations.size if n > 0 else 0):
+        if relations[k].kind == FULL:
+            _add_nonlinear_input(h, relations[k], p, work)
+
+
+@kernel
+def _add_nonlinear_input(h, r, p, work):
+    """``R += h g - B z`` of a fully nonlinear relation."""
+    for j in range(r.n):
+        s = h * work[r.g + j]
+        for i in range(r.m):
+            s -= work[r.B + j * r.m + i] * h * work[r.lam + i]
+        dof = r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first
+        work[p.residual + dof] += s
+        work[p.momentum + dof] += abs(h * work[r.g + j])
+
+
+@inlined
+def _error(n, n_iter, options, constraints, entries, inputs, couplings, p, mem, work, iwork):
+    """Largest of ``R + B z``, and of what ydot (or y) is off from the w of the solver, relative to what they are summed from.
+
+    Only what is not finite counts before the first iteration.
+    """
+    error = 0.0
+    for i in range(p.n_dofs):
+        work[p.dv + i] = work[p.residual + i]
+    for a in range(n if n_iter > 0 else 0):
+        c = constraints[iwork[p.active + a]]
+        for k in range(c.input, c.input_end):
+            push = work[inputs[k].coefficient] * work[p.z + a]
+            work[p.dv + inputs[k].dof] += push
+            work[p.momentum + inputs[k].dof] += abs(push)
+    for i in range(p.n_dofs):
+        if n_iter > 0 and work[p.dv + i] != 0.0:
+            error = max(error, abs(work[p.dv + i]) / work[p.momentum + i])
+        error += 0.0 * work[p.residual + i]
+    for a in range(n if n_iter > 0 else 0):
+        c = constraints[iwork[p.active + a]]
+        if c.role != SLIP:
+            error = max(error, _constraint_error(a, c, options, constraints, entries, couplings, p, mem, work, iwork))
+    return error
+
+
+@kernel
+def _constraint_error(a, c, options, constraints, entries, couplings, p, mem, work, iwork):
+    """How far the a-th active constraint's velocity (or position, as a velocity) is from w, relative to the terms of ``H v``."""
+    h = options[H]
+    reach = h * options[A]
+    at_position = c.level == POSITION
+    size = 0.0
+    s = _position(c, entries, mem, work) / reach if at_position else _velocity(c, entries, mem, work)
+    for k in range(c.entry, c.entry_end):
+        q = entries[k].q
+        v = abs(mem[q + entries[k].n]) + abs(work[p.v_old + entries[k].dof])
+        size += abs(work[entries[k].coefficient]) * (v + _ROUNDING * abs(mem[q]) / h)
+    for k in range(c.coupling, c.coupling_end):
+        if not at_position or c.h == ABSENT:
+            s += work[couplings[k].coefficient] * work[p.z + iwork[p.local + couplings[k].constraint]]
+    if c.e != ABSENT:
+        s += work[c.e] * mem[c.ydot]
+    error = abs(s - work[p.w + a])
+    return error / size if error > 0.0 else 0.0
+
+
+@tiny
+def _velocity(c, entries, mem, work):
+    """``H v + rate``."""
+    s = 0.0 if c.rate == ABSENT else work[c.rate]
+    for k in range(c.entry, c.entry_end):
+        s += work[entries[k].coefficient] * mem[entries[k].q + entries[k].n]
+    return s
+
+
+@tiny
+def _position(c, entries, mem, work):
+    """h of a nonlinear relation, ``H q + b`` of a linear one."""
+    if c.h != ABSENT:
+        return work[c.h]
+    s = 0.0 if c.base == ABSENT else work[c.base]
+    for k in range(c.entry, c.entry_end):
+        s += work[entries[k].coefficient] * mem[entries[k].q]
+    return s
+
+
+@inlined
+def _invert(t, options, parts, elements, bodies, p, functions, mem, imem, work, iwork):
+    """``M_hat^-1`` of the elements whose matrices change; False where one is singular."""
+    factor_v = options[H] * options[WEIGHT] * options[AT_V]
+    factor_q = options[H] * options[WEIGHT] * options[AT_Q] * options[H] * options[A]
+    regular = True
+    for k in range(elements.size):
+        el = elements[k]
+        part = parts[el.part]
+        if el.mass != ABSENT:
+            n, M_hat = part.n, bodies[k].data
+            for i in range(n * n):
+                work[M_hat + i] = work[el.mass + i]
+            if factor_q != 0.0 or factor_v != 0.0:
+                _force_arguments(options, part, el, p, mem, work)
+                add_tangents(t, part, el.e, p.at_q, p.at_v, p.spare, factor_q, factor_v, functions, mem, imem, work, M_hat)
+            for i in range(n):
+                s = 0.0
+                for j in range(n):
+                    s += abs(work[M_hat + i * n + j])
+                work[p.rhs + i] = s
+            regular &= invert_in_place(n, M_hat, p.rhs, work, iwork, p.pivots)
+    return regular
+
+
+@tiny
+def apply_inverses(rhs, out, bodies, p, work, iwork):
+    """``out = M_hat^-1 rhs``, both by degree of freedom."""
+    for b in range(bodies.size):
+        g = bodies[b]
+        apply_inverse(g.kind, g.n, g.n_lower, g.n_upper, g.data, g.index, work, iwork, rhs + g.dof, out + g.dof, p.scratch)
+
+
+@inlined
+def _state_problem(n, options, constraints, entries, inputs, couplings, p, mem, work, iwork):
+    """Vector q of the one-step problem."""
+    h = options[H]
+    for a in range(n):
+        c = constraints[iwork[p.active + a]]
+        s = 0.0
+        if c.level == POSITION:
+            s = _position(c, entries, mem, work) / (h * options[A])
+            for k in range(c.coupling, c.coupling_end):
+                if c.h != ABSENT:
+                    s -= work[couplings[k].coefficient] * h * mem[constraints[couplings[k].constraint].lam]
+        elif c.role != SLIP:
+            s = _velocity(c, entries, mem, work)
+            if c.e != ABSENT:
+                s += work[c.e] * mem[c.ydot]
+        for k in range(c.entry, c.entry_end):
+            s += work[entries[k].coefficient] * work[p.dv + entries[k].dof]
+        work[p.q + a] = s
+        for k in range(c.input, c.input_end):
+            mem[inputs[k].q + 2 * inputs[k].n] = 0.0
+
+
+@inlined
+def _correct(options, parts, elements, bodies, p, mem, work, iwork):
+    """``v <- v + dv + M_hat^-1 B z`` and ``q = q_k + h (a v + (1-a) v_k)``."""
+    h, at = options[H], options[A]
+    for k in range(elements.size):
+        el = elements[k]
+        part, g = parts[el.part], bodies[k]
+        q, v, n = part.q + el.e * part.stride, part.q + el.e * part.stride + part.n, part.n
+        if iwork[p.touched + k] != 0:
+            iwork[p.touched + k] = 0
+            for i in range(n):
+                work[p.rhs + i] = mem[v + n + i]
+            apply_inverse(g.kind, n, g.n_lower, g.n_upper, g.data, g.index, work, iwork, p.rhs, p.solution, p.scratch)
+            for i in range(n):
+                work[p.dv + el.dof + i] += work[p.solution + i]
+        for i in range(n):
+            v_old = work[p.v_old + el.dof + i]
+            mem[v + i] += work[p.dv + el.dof + i]
+            mem[q + i] = work[p.q_old + el.dof + i] + h * (at * mem[v + i] + (1.0 - at) * v_old)
