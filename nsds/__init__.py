@@ -51,7 +51,10 @@ from nsds.report import report
 from nsds.results import SimulationError, SimulationInterrupted, restart
 from nsds.schemes.euler_moreau import euler_moreau
 from nsds.schemes.moreau_jean import moreau_jean
+from nsds.schemes.moreau_jean_exact import moreau_jean_exact
+from nsds.schemes.projection import moreau_jean_combined_projection, moreau_jean_direct_projection
 from nsds.schemes.relative_degree import relative_degree
+from nsds.schemes.schatzman_paoli import schatzman_paoli
 from nsds.schemes.simulation import simulate, step
 from nsds.schemes.zero_order_hold import zero_order_hold
 from nsds.status import advice
@@ -83,6 +86,9 @@ __all__ = [
     "linear_complementarity_system",
     "mixed_complementarity",
     "moreau_jean",
+    "moreau_jean_combined_projection",
+    "moreau_jean_direct_projection",
+    "moreau_jean_exact",
     "newton_impact",
     "newton_impact_friction",
     "normal_cone",
@@ -94,6 +100,7 @@ __all__ = [
     "restart",
     "rheonomous",
     "sampled_control",
+    "schatzman_paoli",
     "scleronomous",
     "simulate",
     "solvers",

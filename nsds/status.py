@@ -11,6 +11,7 @@ INFEASIBLE = 7
 NEWTON = 8
 SINGULAR_STEP = 9
 NOT_DEFINITE = 10
+VIOLATED = 11
 NOT_COMPUTED = -1
 
 ADVICE = {
@@ -25,6 +26,7 @@ ADVICE = {
     NEWTON: "Newton's iteration of the step did not converge: take a smaller step, look at the Jacobians, or raise newton_max_iter",
     SINGULAR_STEP: "the iteration matrix of the step is singular at this state: take another step size or theta",
     NOT_DEFINITE: "the mass matrix is not positive definite at this state: look at mass(q) and at the coordinates",
+    VIOLATED: "constraints are still violated after the last projection: raise max_rounds or constraint_tol, or take a smaller step",
     INFEASIBLE: "no point satisfies the inequalities, which was proved up to rounding: look for contradictory constraints",
 }
 

@@ -11,9 +11,9 @@ from nsds.schemes import moreau_jean_linear, moreau_jean_newton
 from nsds.schemes.lagrangian_tables import is_linear, tables
 from nsds.schemes.memory import Allocator
 
-OPTIONS = np.dtype(
-    [("scheme", "S32"), ("theta", "<f8"), ("gamma", "<f8"), ("q_star", "<f8"), ("newton_tol", "<f8"), ("newton_max_iter", "<i8")]
-)
+# Options that all forms of the scheme have.
+FIELDS = [("theta", "<f8"), ("gamma", "<f8"), ("q_star", "<f8"), ("newton_tol", "<f8"), ("newton_max_iter", "<i8")]
+OPTIONS = np.dtype([("scheme", "S32"), *FIELDS])
 
 
 def moreau_jean(theta=0.5, gamma=0.5, q_star=1.0, newton_tol=1e-10, newton_max_iter=50):

@@ -26,7 +26,7 @@ from nsds.schemes.sampled_control import has_controls
 from nsds.status import CONVERGED, NEWTON, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
 
 _ROUNDING = 1e-4  # velocities smaller than this, times |q| / h, times the tolerance, are lost in the rounding of q
-_EVERY, _ACTIVE, _INACTIVE = range(3)
+EVERY, ACTIVE, INACTIVE = range(3)
 # One row per element of a part, which is a body. mass: where M lies, ABSENT if M_hat is constant; diagonal: where that of M lies.
 ELEMENT = table("part", "e", "dof", "mass", "diagonal", "diagonal_step")
 PLAN = table(
@@ -108,7 +108,7 @@ def start(t, tables, functions, options, mem, imem, work, iwork):
     p = plan[0]
     keep_state(parts, elements, p, mem, work)
     evaluate_forces(t, options, parts, elements, p, p.f_old, functions, mem, imem, work)
-    evaluate_relations(t, 1.0, 0.0, _EVERY, options, relations, p, functions, mem, imem, work)
+    evaluate_relations(t, 1.0, 0.0, EVERY, options, relations, p, functions, mem, imem, work)
     osnsp.update_outputs(options[H], options[A], constraints, entries, couplings, mem, work)
 
 
@@ -135,7 +135,7 @@ def begin(t_new, options, parts, elements, p, functions, mem, imem, work):
 @tiny
 def finish(t_new, is_free, options, relations, constraints, entries, couplings, p, functions, mem, imem, work):
     """Outputs of the new state; its force is kept for the next step."""
-    which = _EVERY if is_free or options[Q_STAR] != 1.0 or options[PAOLI] != 0.0 else _INACTIVE
+    which = EVERY if is_free or options[Q_STAR] != 1.0 or options[PAOLI] != 0.0 else INACTIVE
     evaluate_relations(t_new, 1.0, 0.0, which, options, relations, p, functions, mem, imem, work)
     osnsp.update_outputs(options[H], options[A], constraints, entries, couplings, mem, work)
     for i in range(p.n_dofs):
@@ -163,7 +163,7 @@ def iterate(t_new, n, tables, functions, solver, solver_options, options, mem, i
         evaluate_forces(t, options, parts, elements, p, p.f, functions, mem, imem, work)
         definite = evaluate_masses(options[Q_STAR], parts, elements, p, functions, mem, imem, work)
         if n > 0:
-            evaluate_relations(t_new, options[Q_STAR], options[PAOLI], _ACTIVE, options, relations, p, functions, mem, imem, work)
+            evaluate_relations(t_new, options[Q_STAR], options[PAOLI], ACTIVE, options, relations, p, functions, mem, imem, work)
         _residual(options, parts, elements, relations, n, p, mem, imem, work)
         residual = _error(n, n_iter, options, constraints, entries, inputs, couplings, p, mem, work, iwork)
         status = _verdict(residual, definite, solved, n_iter, options)
@@ -179,7 +179,8 @@ def iterate(t_new, n, tables, functions, solver, solver_options, options, mem, i
                 osnsp.scale_friction(p, n, constraints, work, iwork)
             iwork[p.isolver] = 0  # another matrix
             _state_problem(n, options, constraints, entries, inputs, couplings, p, mem, work, iwork)
-            solved, _, _ = osnsp.solve_active(p, n, options[H], solver, constraints, inputs, solver_options, mem, work, iwork)
+            unit = 1.0 if options[PAOLI] != 0.0 else options[H]  # lambda is an impulse, or a force
+            solved, _, _ = osnsp.solve_active(p, n, unit, solver, constraints, inputs, solver_options, mem, work, iwork)
         _correct(options, parts, elements, bodies, p, mem, work, iwork)
     if solved != CONVERGED:
         residual = work[p.info + 1]
@@ -266,7 +267,7 @@ def evaluate_relations(t, q_star, paoli, which, options, relations, p, functions
     """
     for k in range(relations.size):
         r = relations[k]
-        if which == _EVERY or _is_active(r, imem) == (which == _ACTIVE):
+        if which == EVERY or _is_active(r, imem) == (which == ACTIVE):
             e = 0.0 if r.e == ABSENT or paoli == 0.0 else work[r.e]
             at = 1.0 / (1.0 + e) if paoli != 0.0 or r.level == POSITION else q_star
             for j in range(r.n):
@@ -360,12 +361,11 @@ def _error(n, n_iter, options, constraints, entries, inputs, couplings, p, mem, 
 
 @kernel
 def _constraint_error(a, c, options, constraints, entries, couplings, p, mem, work, iwork):
-    """How far the a-th active constraint's velocity (or position, as a velocity) is from w, relative to the terms of ``H v``."""
+    """How far the a-th active constraint's velocity (or position, as a velocity) is from w, relative to it when free and to ``|H| |v|``."""
     h = options[H]
-    reach = h * options[A]
     at_position = c.level == POSITION
-    size = 0.0
-    s = _position(c, entries, mem, work) / reach if at_position else _velocity(c, entries, mem, work)
+    size = abs(work[p.q + a])
+    s = _position_rate(c, options, entries, p, mem, work) if at_position else _velocity(c, entries, mem, work)
     for k in range(c.entry, c.entry_end):
         q = entries[k].q
         v = abs(mem[q + entries[k].n]) + abs(work[p.v_old + entries[k].dof])
@@ -373,7 +373,7 @@ def _constraint_error(a, c, options, constraints, entries, couplings, p, mem, wo
     for k in range(c.coupling, c.coupling_end):
         if not at_position or c.h == ABSENT:
             s += work[couplings[k].coefficient] * work[p.z + iwork[p.local + couplings[k].constraint]]
-    if c.e != ABSENT:
+    if c.e != ABSENT and not at_position:
         s += work[c.e] * mem[c.ydot]
     error = abs(s - work[p.w + a])
     return error / size if error > 0.0 else 0.0
@@ -389,14 +389,18 @@ def _velocity(c, entries, mem, work):
 
 
 @tiny
-def _position(c, entries, mem, work):
-    """h of a nonlinear relation, ``H q + b`` of a linear one."""
+def _position_rate(c, options, entries, p, mem, work):
+    """What the law at position level holds for, as a velocity: ``y / (h a)``, or ``(1 + e) y / h`` at the point of (10.45)."""
+    e = 0.0 if c.e == ABSENT or options[PAOLI] == 0.0 else work[c.e]
+    y = 0.0 if c.base == ABSENT else work[c.base]
     if c.h != ABSENT:
-        return work[c.h]
-    s = 0.0 if c.base == ABSENT else work[c.base]
-    for k in range(c.entry, c.entry_end):
-        s += work[entries[k].coefficient] * mem[entries[k].q]
-    return s
+        y = work[c.h]
+    else:
+        for k in range(c.entry, c.entry_end):
+            dof = entries[k].dof
+            before = work[p.q_old + dof] - options[H] * work[p.v_old + dof]
+            y += work[entries[k].coefficient] * (mem[entries[k].q] + e * before) / (1.0 + e)
+    return (1.0 + e) * y / (options[H] * options[A])
 
 
 @inlined
@@ -440,7 +444,7 @@ def _state_problem(n, options, constraints, entries, inputs, couplings, p, mem, 
         c = constraints[iwork[p.active + a]]
         s = 0.0
         if c.level == POSITION:
-            s = _position(c, entries, mem, work) / (h * options[A])
+            s = _position_rate(c, options, entries, p, mem, work)
             for k in range(c.coupling, c.coupling_end):
                 if c.h != ABSENT:
                     s -= work[couplings[k].coefficient] * h * mem[constraints[couplings[k].constraint].lam]
