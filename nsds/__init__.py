@@ -49,6 +49,7 @@ from nsds.laws import (
 from nsds.relations import first_order_linear_relation, first_order_relation, type1_relation, type2_relation
 from nsds.report import report
 from nsds.results import SimulationError, SimulationInterrupted, restart
+from nsds.schemes.d1_minus_linear import d1_minus_linear
 from nsds.schemes.euler_moreau import euler_moreau
 from nsds.schemes.moreau_jean import moreau_jean
 from nsds.schemes.moreau_jean_exact import moreau_jean_exact
@@ -68,6 +69,7 @@ __all__ = [
     "advice",
     "complementarity",
     "compliant",
+    "d1_minus_linear",
     "energy",
     "equality",
     "euler_moreau",

@@ -39,10 +39,10 @@ PART = table(
 )  # fmt: skip
 # One row per scalar unknown of the one-step problem. In the record: y, ydot, lam, active; gap and gap_rate, the y and ydot of the contact
 # it belongs to; normal and tangent, the lambda of these directions. In the work memory: base, the constant part of y; h, the value of a
-# nonlinear y; rate, what ydot is besides H v; e and mu.
+# nonlinear y; rate, what ydot is besides H v; curvature, what its derivative is besides H a; e and mu.
 CONSTRAINT = table(
     "y", "ydot", "lam", "active", "gap", "gap_rate", "normal", "tangent", "role", "level", "bilateral", "always",
-    "base", "h", "rate", "e", "mu", *RANGES,
+    "base", "h", "rate", "curvature", "e", "mu", *RANGES,
 )  # fmt: skip
 PLAIN, TANGENT, SLIP = range(3)
 POSITION, VELOCITY, DRIVEN = range(3)
@@ -51,7 +51,7 @@ POSITION, VELOCITY, DRIVEN = range(3)
 # coordinates are n_first behind q_first, then the rest behind q_second; dof_first and dof_second are their numbers.
 RELATION = table(
     "m", "n", "n_first", "q_first", "q_second", "dof_first", "dof_second", "z", "n_z", "kind", "block", "level", "active",
-    "multiplier", "x", "lam", "h", "g", "rate", "H", "B", "D", "scaled", "mu", "e",
+    "multiplier", "x", "lam", "h", "g", "rate", "curvature", "H", "B", "D", "scaled", "mu", "e",
     "h_function", "g_function", "H_function", "h_t_function", "D_function", "B_function", "velocity_function",
 )  # fmt: skip
 LINEAR, PRESCRIBED, SCLERONOMOUS, RHEONOMOUS, COMPLIANT, FULL = range(6)
@@ -169,7 +169,7 @@ def _interaction(records, parts, index, line, functions, work, owner, h, reach):
     constraints["role"][:, m:] = SLIP
     constraints["level"], constraints["bilateral"] = row["level"], LAWS[law].bilateral
     constraints["always"] = LAWS[law].bilateral or row["level"] == POSITION
-    for column in ("base", "h", "rate", "e", "mu"):
+    for column in ("base", "h", "rate", "curvature", "e", "mu"):
         constraints[column] = ABSENT
     _store_parameters(constraints, values, law, m, block, work)
     if "b" in fields:
@@ -177,7 +177,8 @@ def _interaction(records, parts, index, line, functions, work, owner, h, reach):
     relations = _relation_rows(values, row, kind, name, parts, sides, elements, at, functions, work)
     pieces = {"number": number}
     if row["kind"] != LINEAR:
-        constraints["h"][:, :m] = relations["h"][:, None] + np.arange(m)
+        for column in ("h", "curvature"):
+            constraints[column][:, :m] = relations[column][:, None] + np.arange(m)
     if row["kind"] in (PRESCRIBED, RHEONOMOUS):
         constraints["rate"][:, :m] = relations["rate"][:, None] + np.arange(m)
     if block == 2:
@@ -235,7 +236,7 @@ def _relation_rows(values, row, kind, name, parts, sides, elements, at, function
         rows[field + "_function"] = functions.slots(name, kind, field, count) if field in ARGUMENTS.get(kind, ()) else ABSENT
     rows["mu"] = rows["e"] = ABSENT
     if row["kind"] != LINEAR:
-        for field, size in (("x", n), ("lam", m), ("h", m), ("g", n if row["kind"] == FULL else 0), ("rate", m)):
+        for field, size in (("x", n), ("lam", m), ("h", m), ("g", n if row["kind"] == FULL else 0), ("rate", m), ("curvature", m)):
             rows[field] = work.reserve(count * size) + size * each
     if row["kind"] == PRESCRIBED and values.dtype["velocity"].base.kind == "f":
         rows["rate"] = work.store(-values["velocity"].reshape(n_members, -1)) + m * each

@@ -31,7 +31,7 @@ EVERY, ACTIVE, INACTIVE = range(3)
 ELEMENT = table("part", "e", "dof", "mass", "diagonal", "diagonal_step")
 PLAN = table(
     "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "solution", "scratch", "dofs", "spare", "at_q",
-    "at_v", "q_old", "v_old", "f", "f_old", "size", "momentum", "residual", "dv", "n_dofs", "has_friction", "sigma",
+    "at_v", "q_old", "v_old", "f", "f_old", "size", "momentum", "residual", "dv", "a_old", "total", "n_dofs", "has_friction", "sigma",
     "active", "local", "sub_row", "sub_column", "sub_place", "sub_next", "touched", "pivots", "isolver", "n_isolver", "controlled",
 )  # fmt: skip
 # Words of the options: as named above, and whether the law is that of Schatzman and Paoli.
@@ -95,7 +95,11 @@ def _plan(records, lists, bodies, unknowns, method, work, iwork):
     osnsp.place_active(plan, unknowns, work, iwork)
     plan["sub_W"] = plan["W"]
     work.place(plan, rhs=body, solution=body, scratch=body, at_q=body, at_v=body, spare=spare)
-    work.place(plan, **dict.fromkeys(("dofs", "q_old", "v_old", "f", "f_old", "size", "momentum", "residual", "dv"), dofs))
+    work.place(
+        plan,
+        **dict.fromkeys(("dofs", "q_old", "v_old", "f", "f_old", "size", "momentum", "residual", "dv", "a_old"), dofs),
+        total=unknowns.constraints.size,
+    )
     iwork.place(plan, sub_next=unknowns.constraints.size, touched=bodies.size, pivots=body)
     plan["n_dofs"], plan["controlled"] = dofs, has_controls(records)
     return plan
@@ -169,7 +173,7 @@ def iterate(t_new, n, tables, functions, solver, solver_options, options, mem, i
         status = _verdict(residual, definite, solved, n_iter, options)
         if status != NEWTON or n_iter == int(options[LIMIT]):
             break
-        if not _invert(t, options, parts, elements, bodies, p, functions, mem, imem, work, iwork):
+        if not invert(t, options, parts, elements, bodies, p, functions, mem, imem, work, iwork):
             status = SINGULAR_STEP
             break
         apply_inverses(p.residual, p.dv, bodies, p, work, iwork)
@@ -365,7 +369,7 @@ def _constraint_error(a, c, options, constraints, entries, couplings, p, mem, wo
     h = options[H]
     at_position = c.level == POSITION
     size = abs(work[p.q + a])
-    s = _position_rate(c, options, entries, p, mem, work) if at_position else _velocity(c, entries, mem, work)
+    s = _position_rate(c, options, entries, p, mem, work) if at_position else velocity(c, entries, mem, work)
     for k in range(c.entry, c.entry_end):
         q = entries[k].q
         v = abs(mem[q + entries[k].n]) + abs(work[p.v_old + entries[k].dof])
@@ -380,12 +384,23 @@ def _constraint_error(a, c, options, constraints, entries, couplings, p, mem, wo
 
 
 @tiny
-def _velocity(c, entries, mem, work):
+def velocity(c, entries, mem, work):
     """``H v + rate``."""
     s = 0.0 if c.rate == ABSENT else work[c.rate]
     for k in range(c.entry, c.entry_end):
         s += work[entries[k].coefficient] * mem[entries[k].q + entries[k].n]
     return s
+
+
+@tiny
+def position(c, entries, mem, work):
+    """h of a nonlinear relation, ``H q + b`` of a linear one."""
+    if c.h != ABSENT:
+        return work[c.h]
+    y = 0.0 if c.base == ABSENT else work[c.base]
+    for k in range(c.entry, c.entry_end):
+        y += work[entries[k].coefficient] * mem[entries[k].q]
+    return y
 
 
 @tiny
@@ -403,8 +418,8 @@ def _position_rate(c, options, entries, p, mem, work):
     return (1.0 + e) * y / (options[H] * options[A])
 
 
-@inlined
-def _invert(t, options, parts, elements, bodies, p, functions, mem, imem, work, iwork):
+@kernel
+def invert(t, options, parts, elements, bodies, p, functions, mem, imem, work, iwork):
     """``M_hat^-1`` of the elements whose matrices change; False where one is singular."""
     factor_v = options[H] * options[WEIGHT] * options[AT_V]
     factor_q = options[H] * options[WEIGHT] * options[AT_Q] * options[H] * options[A]
@@ -449,7 +464,7 @@ def _state_problem(n, options, constraints, entries, inputs, couplings, p, mem, 
                 if c.h != ABSENT:
                     s -= work[couplings[k].coefficient] * h * mem[constraints[couplings[k].constraint].lam]
         elif c.role != SLIP:
-            s = _velocity(c, entries, mem, work)
+            s = velocity(c, entries, mem, work)
             if c.e != ABSENT:
                 s += work[c.e] * mem[c.ydot]
         for k in range(c.entry, c.entry_end):

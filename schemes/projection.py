@@ -10,7 +10,7 @@ import sys
 import numpy as np
 
 from nsds import _checks
-from nsds._jit import inlined, kernel, tiny, view
+from nsds._jit import inlined, kernel, view
 from nsds.layout import ABSENT, DENSE, DIAGONAL
 from nsds.schemes import moreau_jean_newton
 from nsds.schemes import one_step_problem as osnsp
@@ -19,7 +19,18 @@ from nsds.schemes.lagrangian_tables import PLAIN, VELOCITY, tables
 from nsds.schemes.linear_algebra import apply_inverse, inverse_of, invert_in_place
 from nsds.schemes.memory import Allocator
 from nsds.schemes.moreau_jean import FIELDS, fill
-from nsds.schemes.moreau_jean_newton import EVERY, GAMMA, H, begin, evaluate_forces, evaluate_masses, evaluate_relations, finish, iterate
+from nsds.schemes.moreau_jean_newton import (
+    EVERY,
+    GAMMA,
+    H,
+    begin,
+    evaluate_forces,
+    evaluate_masses,
+    evaluate_relations,
+    finish,
+    iterate,
+    position,
+)
 from nsds.status import CONVERGED, VIOLATED
 
 OPTIONS = np.dtype(
@@ -195,9 +206,7 @@ def start(t, tables, functions, options, mem, imem, work, iwork):
 @kernel
 def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
-    parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, metrics, rigid, leaders, places = (
-        tables
-    )
+    parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, _, _, leaders, _ = tables
     p, newton = plan[0], (parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column)
     begin(t_new, options, parts, elements, p, functions, mem, imem, work)
     n = osnsp.choose_active(p, constraints, options[GAMMA] * options[H], mem, imem, iwork)
@@ -219,24 +228,13 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     return status, total, residual
 
 
-@tiny
-def _position(c, entries, mem, work):
-    """h of a nonlinear relation, ``H q + b`` of a linear one."""
-    if c.h != ABSENT:
-        return work[c.h]
-    y = 0.0 if c.base == ABSENT else work[c.base]
-    for k in range(c.entry, c.entry_end):
-        y += work[entries[k].coefficient] * mem[entries[k].q]
-    return y
-
-
 @inlined
 def _join_violated(tol, constraints, entries, leaders, p, mem, imem, work, iwork):
     """Make the contacts active that the end of the step violates; returns -1 - (number of active constraints), 0 where none is new."""
     joined = False
     for i in range(constraints.size):
         c = constraints[leaders[i]]
-        if iwork[p.local + i] == ABSENT and c.level == VELOCITY and _position(c, entries, mem, work) < -tol:
+        if iwork[p.local + i] == ABSENT and c.level == VELOCITY and position(c, entries, mem, work) < -tol:
             joined = True
             iwork[p.local + i] = 0
             if constraints[i].active != ABSENT:
@@ -295,7 +293,7 @@ def _choose(options, rigid, entries, s, mem, imem, work, iwork):
         c = rigid[i]
         iwork[s.local + i] = ABSENT
         if c.role == PLAIN and c.level == VELOCITY and (options[EVERY_CONTACT] != 0.0 or imem[c.active] != 0):
-            y = _position(c, entries, mem, work)
+            y = position(c, entries, mem, work)
             is_pressing = c.bilateral or (options[COMBINED] != 0.0 and imem[c.active] != 0 and mem[c.lam] > 0.0)
             worst = max(worst, abs(y) if is_pressing else -y)
             iwork[s.local + i], iwork[s.active + n] = n, i
