@@ -51,6 +51,7 @@ from nsds.report import report
 from nsds.results import SimulationError, SimulationInterrupted, restart
 from nsds.schemes.d1_minus_linear import d1_minus_linear
 from nsds.schemes.euler_moreau import euler_moreau
+from nsds.schemes.generalised_alpha import generalised_alpha
 from nsds.schemes.moreau_jean import moreau_jean
 from nsds.schemes.moreau_jean_exact import moreau_jean_exact
 from nsds.schemes.projection import moreau_jean_combined_projection, moreau_jean_direct_projection
@@ -79,6 +80,7 @@ __all__ = [
     "first_order_linear_relation",
     "first_order_relation",
     "fremond_impact",
+    "generalised_alpha",
     "interaction",
     "lagrangian",
     "lagrangian_linear",

@@ -14,14 +14,13 @@ import sys
 
 import numpy as np
 
-from nsds._jit import inlined, kernel, tiny, view
-from nsds.functions import call_function
+from nsds._jit import inlined, kernel, tiny
 from nsds.layout import ABSENT
 from nsds.schemes import moreau_jean_newton
 from nsds.schemes import one_step_problem as osnsp
-from nsds.schemes.lagrangian_functions import blame, prescribe  # noqa: F401
-from nsds.schemes.lagrangian_tables import COMPLIANT, FULL, LINEAR, POSITION, PRESCRIBED, RHEONOMOUS, SLIP, tables
-from nsds.schemes.linear_algebra import apply_inverse
+from nsds.schemes.contact_forces import evaluate_curvature, push_apart, require_rigid
+from nsds.schemes.lagrangian_functions import blame  # noqa: F401
+from nsds.schemes.lagrangian_tables import tables
 from nsds.schemes.memory import Allocator
 from nsds.schemes.moreau_jean_newton import (
     EVERY,
@@ -35,7 +34,7 @@ from nsds.schemes.moreau_jean_newton import (
     position,
     velocity,
 )
-from nsds.status import CONVERGED, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
+from nsds.status import NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
 
 OPTIONS = np.dtype([("scheme", "S32"), ("velocity_level", "<i8")])
 VELOCITY_LEVEL = 10  # word of the options behind those of the Newton form
@@ -96,18 +95,6 @@ def prepare(records, mem, options, h, method):
     return prepared._replace(stepper=sys.modules[__name__])
 
 
-def require_rigid(owner, lists):
-    """Refuse friction, and y that depends on lambda."""
-    c = lists.constraints
-    if (c["role"] == SLIP).any():
-        name = lists.owners[int(np.argmax(c["role"] == SLIP))][0]
-        raise ValueError(f"{owner}: interaction '{name}': the scheme is stated without friction; use nsds.moreau_jean")
-    compliant = (c["level"] == POSITION) | (c["coupling"] != c["coupling_end"])
-    if compliant.any() or np.isin(lists.relations["kind"], (COMPLIANT, FULL)).any():
-        name = lists.owners[int(np.argmax(compliant))][0]
-        raise ValueError(f"{owner}: interaction '{name}': the scheme is stated for y that does not depend on lambda; use nsds.moreau_jean")
-
-
 @kernel
 def start(t, tables, functions, options, mem, imem, work, iwork):
     """Before the first step: operators at the state, and its outputs."""
@@ -130,7 +117,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
         work[p.total + i] = 0.0
     evaluate_forces(t, options, parts, elements, p, p.f, functions, mem, imem, work)
     apply_inverses(p.f, p.a_old, bodies, p, work, iwork)
-    _evaluate_curvature(t, h, relations, p, functions, mem, work)
+    evaluate_curvature(t, h, relations, p, functions, mem, work)
     status, n_iter, residual = _contact(_LEFT, p.a_old, tables, solver, solver_options, options, mem, imem, work, iwork)
     _move(h, parts, elements, p, mem, work)
     definite = evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
@@ -138,7 +125,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     evaluate_relations(t_new, 1.0, 0.0, EVERY, options, relations, p, functions, mem, imem, work)
     evaluate_forces(t_new, options, parts, elements, p, p.f, functions, mem, imem, work)
     apply_inverses(p.f, p.dv, bodies, p, work, iwork)
-    _evaluate_curvature(t_new, h, relations, p, functions, mem, work)
+    evaluate_curvature(t_new, h, relations, p, functions, mem, work)
     status_2, n_2, residual_2 = _contact(_RIGHT, p.dv, tables, solver, solver_options, options, mem, imem, work, iwork)
     finite = _end_smooth_motion(h, parts, elements, p, mem, work)
     status_3, n_3, residual_3 = _contact(_IMPACT, p.dv, tables, solver, solver_options, options, mem, imem, work, iwork)
@@ -195,31 +182,11 @@ def _add_jump(parts, elements, p, mem, work):
 @kernel
 def _contact(when, a, tables, solver, solver_options, options, mem, imem, work, iwork):
     """Forces or impulses of the closed contacts, added to the accelerations (the jump) in work[a:]. Returns the solver's result."""
-    parts, elements, bodies, _, constraints, entries, inputs, couplings, plan, W_row, W_column = tables
-    p, h = plan[0], options[H]
+    constraints, entries, p = tables[4], tables[5], tables[8][0]
     n = _choose(when, a, options, constraints, entries, p, mem, imem, work, iwork)
-    if n == 0:
-        return CONVERGED, 0, 0.0
-    osnsp.extract_pattern(p, n, W_row, W_column, iwork)
-    osnsp.transpose_pattern(p, n, iwork)
-    row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
-    chosen, transpose = view(iwork, p.active, n), view(iwork, p.sub_place, iwork[p.sub_row + n])
-    osnsp.assemble(plan, bodies, constraints, entries, inputs, couplings, chosen, row, column, transpose, 1.0, work, iwork)
     _state_problem(n, when, a, options, constraints, entries, p, mem, work, iwork)
-    status, n_iter, residual = osnsp.solve_active(p, n, h, solver, constraints, inputs, solver_options, mem, work, iwork)
-    for b in range(n):
-        work[p.total + iwork[p.active + b]] += (1.0 if when == _IMPACT else 0.5 * h) * work[p.z + b]
-    for k in range(elements.size):
-        if iwork[p.touched + k] != 0:
-            iwork[p.touched + k] = 0
-            g, push = bodies[k], parts[elements[k].part].q + elements[k].e * parts[elements[k].part].stride + 2 * bodies[k].n
-            for i in range(g.n):
-                work[p.rhs + i] = mem[push + i]
-                mem[push + i] = 0.0
-            apply_inverse(g.kind, g.n, g.n_lower, g.n_upper, g.data, g.index, work, iwork, p.rhs, p.solution, p.scratch)
-            for i in range(g.n):
-                work[a + g.dof + i] += work[p.solution + i]
-    return status, n_iter, residual
+    weight = 1.0 if when == _IMPACT else 0.5 * options[H]
+    return push_apart(n, a, weight, options[H], tables, solver, solver_options, mem, work, iwork)
 
 
 @inlined
@@ -285,7 +252,6 @@ def _state_problem(n, when, a, options, constraints, entries, p, mem, work, iwor
                 for k in range(c.entry, c.entry_end):
                     s += work[entries[k].coefficient] * work[p.a_old + entries[k].dof]
         work[p.q + b] = s
-        mem[c.lam] = work[p.total + iwork[p.active + b]]
 
 
 @tiny
@@ -295,42 +261,3 @@ def _old_velocity(c, entries, p, work):
     for k in range(c.entry, c.entry_end):
         s += work[entries[k].coefficient] * work[p.v_old + entries[k].dof]
     return s
-
-
-@kernel
-def _evaluate_curvature(t, h, relations, p, functions, mem, work):
-    """``d/dt (H v + rate)`` at constant v: a second difference of y along the motion, or a first one of a prescribed velocity."""
-    for k in range(relations.size):
-        r = relations[k]
-        if r.kind == PRESCRIBED:
-            for i in range(r.m):
-                work[r.curvature + i] = work[r.rate + i]
-            prescribe(t + 0.1 * h, r, functions, mem, work)
-            for i in range(r.m):
-                here = work[r.curvature + i]
-                work[r.curvature + i] = (work[r.rate + i] - here) / (0.1 * h)
-                work[r.rate + i] = here
-        elif r.kind != LINEAR:
-            _second_difference(t, h, r, p, functions, mem, work)
-
-
-@inlined
-def _second_difference(t, h, r, p, functions, mem, work):
-    """``(h(t + s, q + s v) - 2 h(t, q) + h(t - s, q - s v)) / s^2`` into r.curvature; s moves q by a ten-thousandth, or is h/10."""
-    fastest, size = 0.0, 1.0
-    for j in range(r.n):
-        q = r.q_first + j if j < r.n_first else r.q_second + j - r.n_first
-        n = r.n_first if j < r.n_first else r.n - r.n_first
-        fastest, size = max(fastest, abs(mem[q + n])), max(size, abs(mem[q]))
-    s = 0.1 * h if r.kind == RHEONOMOUS or fastest == 0.0 else 1e-4 * size / fastest
-    for i in range(r.m):
-        work[r.curvature + i] = -2.0 * work[r.h + i] / (s * s)
-    x, lam, z, out = view(work, r.x, r.n), view(work, r.lam, r.m), view(mem, r.z, r.n_z), view(work, p.spare, r.m)
-    for sign in (-1.0, 1.0):
-        for j in range(r.n):
-            q = r.q_first + j if j < r.n_first else r.q_second + j - r.n_first
-            n = r.n_first if j < r.n_first else r.n - r.n_first
-            work[r.x + j] = mem[q] + sign * s * mem[q + n]
-        call_function(functions[r.h_function], (t + sign * s, x, lam, z, out))
-        for i in range(r.m):
-            work[r.curvature + i] += work[p.spare + i] / (s * s)

@@ -170,7 +170,7 @@ def relation_operators(t, r, scale, spare, functions, mem, work):
     if r.kind == PRESCRIBED:
         prescribe(t, r, functions, mem, work)
         return
-    derivative(t, r, r.h_function, r.H_function, r.h, m, r.x, n, r.H, spare, functions, mem, work)
+    derivative(t, r, r.h_function, r.H_function, m, r.x, n, r.H, spare, functions, mem, work)
     if r.kind == RHEONOMOUS:
         x, lam, z = view(work, r.x, n), view(work, r.lam, m), view(mem, r.z, r.n_z)
         if r.h_t_function != ABSENT:
@@ -181,11 +181,11 @@ def relation_operators(t, r, scale, spare, functions, mem, work):
             for i in range(m):
                 work[r.rate + i] = (work[r.rate + i] - work[r.h + i]) / step
     if r.kind == COMPLIANT or r.kind == FULL:
-        derivative(t, r, r.h_function, r.D_function, r.h, m, r.lam, m, r.D, spare, functions, mem, work)
+        derivative(t, r, r.h_function, r.D_function, m, r.lam, m, r.D, spare, functions, mem, work)
         for i in range(m * m):
             work[r.scaled + i] = scale * work[r.D + i]
     if r.kind == FULL:
-        derivative(t, r, r.g_function, r.B_function, r.g, n, r.lam, m, r.B, spare, functions, mem, work)
+        derivative(t, r, r.g_function, r.B_function, n, r.lam, m, r.B, spare, functions, mem, work)
     elif r.block == 2:
         for i in range(0, m, 2):
             mu, normal, tangent = work[r.mu + i // 2], i * n, (i + 1) * n

@@ -31,8 +31,9 @@ EVERY, ACTIVE, INACTIVE = range(3)
 ELEMENT = table("part", "e", "dof", "mass", "diagonal", "diagonal_step")
 PLAN = table(
     "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "solution", "scratch", "dofs", "spare", "at_q",
-    "at_v", "q_old", "v_old", "f", "f_old", "size", "momentum", "residual", "dv", "a_old", "total", "n_dofs", "has_friction", "sigma",
-    "active", "local", "sub_row", "sub_column", "sub_place", "sub_next", "touched", "pivots", "isolver", "n_isolver", "controlled",
+    "at_v", "q_old", "v_old", "f", "f_old", "size", "momentum", "residual", "dv", "a_old", "acc", "total", "sigma", "n_dofs",
+    "active", "local", "sub_row", "sub_column", "sub_place", "sub_next", "touched", "pivots", "fresh", "isolver", "n_isolver",
+    "has_friction", "controlled",
 )  # fmt: skip
 # Words of the options: as named above, and whether the law is that of Schatzman and Paoli.
 H, GAMMA, Q_STAR, TOL, LIMIT, A, WEIGHT, AT_Q, AT_V, PAOLI = range(10)
@@ -97,10 +98,10 @@ def _plan(records, lists, bodies, unknowns, method, work, iwork):
     work.place(plan, rhs=body, solution=body, scratch=body, at_q=body, at_v=body, spare=spare)
     work.place(
         plan,
-        **dict.fromkeys(("dofs", "q_old", "v_old", "f", "f_old", "size", "momentum", "residual", "dv", "a_old"), dofs),
+        **dict.fromkeys(("dofs", "q_old", "v_old", "f", "f_old", "size", "momentum", "residual", "dv", "a_old", "acc"), dofs),
         total=unknowns.constraints.size,
     )
-    iwork.place(plan, sub_next=unknowns.constraints.size, touched=bodies.size, pivots=body)
+    iwork.place(plan, sub_next=unknowns.constraints.size, touched=bodies.size, pivots=body, fresh=1)
     plan["n_dofs"], plan["controlled"] = dofs, has_controls(records)
     return plan
 

@@ -151,33 +151,32 @@ def prepare(records, mem, options, h, method):
     owner = options["scheme"].item().decode()
     work, iwork = Allocator(records.size), Allocator(records.size)
     lists = tables(records, work, owner, h, h * options["theta"].item())
-    metrics = _metrics(records, lists, options["metric"].item().decode(), work, iwork)
-    places = np.zeros(1, moreau_jean_newton.PLAN)
-    rigid = lists.constraints.copy()
+    settings = [*moreau_jean_newton.options_of(h, options), owner.endswith("combined_projection")]
+    settings += [options[name].item() for name in ("constraint_tol", "max_rounds", "every_contact")]
+    metric = options["metric"].item().decode()
+    return prepare_with_positions(records, lists, settings, metric, method, work, iwork, sys.modules[__name__])
+
+
+def prepare_with_positions(records, lists, settings, metric, method, work, iwork, stepper):
+    """The Newton form with the tables of `project` behind its own."""
+    metrics, rigid = _metrics(records, lists, metric, work, iwork), lists.constraints.copy()
     for column in ("input", "input_end"):
-        rigid[column] = lists.constraints[column.replace("input", "entry")]
+        rigid[column] = rigid[column.replace("input", "entry")]
     rigid["coupling_end"] = rigid["coupling"]
+    places = np.zeros(1, moreau_jean_newton.PLAN)
     unknowns = osnsp.ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, np.full(metrics.size, DENSE))
     osnsp.place_problem(places, unknowns, method, work, iwork)
     osnsp.place_active(places, unknowns, work, iwork)
     body, dofs = metrics["n"].max(), metrics["n"].sum()
     work.place(places, rhs=body, solution=body, scratch=body, dofs=dofs, dv=dofs)
     iwork.place(places, sub_next=rigid.size, pivots=body, touched=rigid.size)
-    names = "constraint_tol", "max_rounds", "every_contact"
-    settings = [
-        *moreau_jean_newton.options_of(h, options),
-        owner.endswith("combined_projection"),
-        *(options[name].item() for name in names),
-    ]
     prepared = moreau_jean_newton.prepare(records, lists, settings, method, work, iwork)
-    constraints = prepared.tables[4]
     order = [lists.owners.index(each) for each in prepared.layout.owners]
-    rigid = rigid[order]
-    leaders = np.searchsorted(np.sort(constraints["y"]), constraints["gap"])
-    leaders = np.argsort(constraints["y"], kind="stable")[leaders]
-    n, p = rigid.size, places[0]
-    prepared.work[:, p["upper"] : p["upper"] + n] = np.inf
-    return prepared._replace(tables=(*prepared.tables, metrics, rigid, leaders, places), stepper=sys.modules[__name__])
+    gaps = prepared.tables[4]["y"]
+    leaders = np.argsort(gaps, kind="stable")[np.searchsorted(np.sort(gaps), prepared.tables[4]["gap"])]
+    upper = places[0]["upper"]
+    prepared.work[:, upper : upper + rigid.size] = np.inf
+    return prepared._replace(tables=(*prepared.tables, metrics, rigid[order], leaders, places), stepper=stepper)
 
 
 def _metrics(records, lists, metric, work, iwork):
@@ -222,7 +221,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
         if n == 0:
             break
     if status == CONVERGED:
-        status = _project(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
+        status = project(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
         evaluate_forces(t_new, options, parts, elements, p, p.f, functions, mem, imem, work)
     finish(t_new, True, options, relations, constraints, entries, couplings, p, functions, mem, imem, work)
     return status, total, residual
@@ -251,7 +250,7 @@ def _join_violated(tol, constraints, entries, leaders, p, mem, imem, work, iwork
 
 
 @kernel
-def _project(t, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+def project(t, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
     """Move the positions until no constraint is violated; the values and operators of all relations are those of the positions."""
     parts, elements, _, relations, _, entries, _, couplings, plan, W_row, W_column, metrics, rigid, _, places = tables
     p, s, tol = plan[0], places[0], options[CONSTRAINT_TOL]
@@ -264,7 +263,7 @@ def _project(t, tables, functions, solver, solver_options, options, mem, imem, w
         row, column = view(iwork, s.sub_row, n + 1), view(iwork, s.sub_column, iwork[s.sub_row + n])
         chosen, transpose = view(iwork, s.active, n), view(iwork, s.sub_place, iwork[s.sub_row + n])
         evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
-        _invert_metrics(elements, parts, metrics, s, work, iwork)
+        invert_metrics(elements, parts, metrics, s, work, iwork)
         osnsp.assemble(places, metrics, rigid, entries, entries, couplings, chosen, row, column, transpose, 1.0, work, iwork)
         for a in range(n):
             work[s.q + a] /= worst
@@ -303,8 +302,8 @@ def _choose(options, rigid, entries, s, mem, imem, work, iwork):
     return n, worst
 
 
-@inlined
-def _invert_metrics(elements, parts, metrics, s, work, iwork):
+@kernel
+def invert_metrics(elements, parts, metrics, s, work, iwork):
     """Inverse masses where these change; evaluate_masses has just put them into the elements' memory."""
     for k in range(elements.size):
         g = metrics[k]

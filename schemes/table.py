@@ -2,7 +2,16 @@
 
 from nsds.kinds import FIRST_ORDER, LAGRANGIAN, family
 from nsds.records import model_of
-from nsds.schemes import d1_minus_linear, euler_moreau, moreau_jean, moreau_jean_exact, projection, schatzman_paoli, zero_order_hold
+from nsds.schemes import (
+    d1_minus_linear,
+    euler_moreau,
+    generalised_alpha,
+    moreau_jean,
+    moreau_jean_exact,
+    projection,
+    schatzman_paoli,
+    zero_order_hold,
+)
 
 # name -> (family of systems it is for, module); the first of a family is its default
 SCHEMES = {
@@ -11,6 +20,7 @@ SCHEMES = {
     "moreau_jean_combined_projection": (LAGRANGIAN, projection),
     "moreau_jean_exact": (LAGRANGIAN, moreau_jean_exact),
     "d1_minus_linear": (LAGRANGIAN, d1_minus_linear),
+    "generalised_alpha": (LAGRANGIAN, generalised_alpha),
     "schatzman_paoli": (LAGRANGIAN, schatzman_paoli),
     "euler_moreau": (FIRST_ORDER, euler_moreau),
     "zero_order_hold": (FIRST_ORDER, zero_order_hold),

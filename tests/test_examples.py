@@ -152,6 +152,17 @@ def test_full_reference_of_the_cam_profile():
         np.testing.assert_allclose(velocity, file["cam_velocity"], rtol=0, atol=1e-8)
 
 
+def test_tip_of_the_arm_leaves_the_wall_when_the_controller_pulls():
+    """On the wall the tip is at rest across it: it is pressed as long as the acceleration that the controller wants points into it."""
+    run = EXAMPLES["two_link_manipulator"].run | {"t_end": 1.5}
+    rows = nsds.simulate(nsds.examples.two_link_manipulator(), **run)
+    t, pressed = rows["t"], rows["wall"]["lambda"] > 0
+    circle, speed = -0.4 * np.cos(np.pi * t), 0.4 * np.pi * np.sin(np.pi * t)
+    wanted = -(np.pi**2) * circle + 20 * speed + 100 * (1.1 + circle - 1.3)
+    assert pressed[(t > 0.8) & (wanted > 0)].all()
+    assert not pressed[1:][(wanted[1:] < 0) & (wanted[:-1] < 0)].any()
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_every_example_runs_without_a_failed_step(name):
     example = EXAMPLES[name]

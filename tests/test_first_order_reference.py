@@ -1,33 +1,23 @@
-"""First-order systems against checkpoints of the established code's trajectories, and in full where these are at hand.
-
-Case names are those of the reference collection, which states each problem; tolerances are the ones it states. Row k holds the multiplier
-of the step that ends at t_k; row 0 is not compared.
-"""
+"""First-order systems against trajectories of the established code, see `tests.reference_cases`."""
 
 import math
-from functools import cache
-from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 import nsds
-from nsds.examples import EXAMPLES
+from tests.reference_cases import (
+    REFERENCE,
+    Bound,
+    compare_at_checkpoints,
+    compare_in_full,
+    needs_collection,
+    numbered,
+    run_example,
+    trajectory_of,
+)
 
-REFERENCE = Path(__file__).resolve().parent.parent.parent / "shared" / "reference"
 TRAPEZOIDAL = nsds.euler_moreau(theta=0.5)
-
-
-def numbered(**arrays):
-    """Columns ``x0, x1, ...`` of arrays (rows, n), ``x0`` also where there is one only."""
-    return {f"{name}{i}": column for name, array in arrays.items() for i, column in enumerate(array.reshape(len(array), -1).T)}
-
-
-def run_example(name, **settings):
-    """Record and trajectory of an example as it runs by default."""
-    system = EXAMPLES[name].build()
-    return system, nsds.simulate(system, **EXAMPLES[name].run | settings)
 
 
 def buck_converter():
@@ -300,12 +290,10 @@ def zoh_twisting_implicit():
     return numbered(x=rows["plant"]["x"][:-1]) | {"s": s}
 
 
-class Bound(NamedTuple):
-    """Largest difference of some columns, for t up to a limit."""
-
-    tolerance: float
-    columns: str
-    until: float = math.inf
+def two_dof_friction_oscillator():
+    _, rows = run_example("friction_oscillator")
+    x1, v1, x2, v2 = rows["masses"]["x"].T
+    return {"x1": x1, "v1": v1, "x2": x2, "v2": v2, "lam": rows["ground"]["lambda"]}
 
 
 # Acceptance of each case as the collection states it.
@@ -318,7 +306,7 @@ CASES = {
     filippov_nonlinear: [Bound(1e-10, "x0 x1 lambda0")],
     luenberger_observer: [Bound(1e-8, "x0 x1 u xhat0 xhat1 err")],
     observer_lcs: [Bound(1e-7, "x0 x1 xhat0 xhat1 lam lam_hat y y_hat")],
-    optimal_control_bang_bang: [Bound(1e-6, "x0 x1 p0 p1 lambda0 lambda1 y0 y1"), Bound(1e-9, "x0 x1 p0 p1 lambda0 lambda1 y0 y1", 5.0)],
+    optimal_control_bang_bang: [Bound(1e-6, "x0 x1 p0 p1 lambda0 lambda1 y0 y1"), Bound(1e-9, "x0 x1 p0 p1 lambda0 lambda1 y0 y1", 2500)],
     parallel_inverter: [Bound(1e-6, "x1"), Bound(1e-9, "x0 x2 x3"), Bound(1e-8, "lambda0 lambda1 lambda2")],
     pid_double_integrator: [Bound(1e-9, "x0 x1 u")],
     power_converter: [Bound(1e-9, "x0 x1 x2 x3")],
@@ -327,6 +315,7 @@ CASES = {
     relay_simple: [Bound(1e-10, "x0 x1 lambda0 lambda1")],
     smc_implicit: [Bound(1e-9, "x0 x1 u")],
     step_system: [Bound(1e-9, "x0 x1 lambda0 lambda1 lambda2 lambda3 rhs0 rhs1")],
+    two_dof_friction_oscillator: [Bound(1e-9, "x1 v1 x2 v2 lam")],
     zoh_relay_two: [Bound(1e-12, "x0 x1 lam0 lam1")],
     zoh_twisting_implicit: [Bound(1e-7, "x0 x1 s")],
 }
@@ -468,6 +457,14 @@ CHECKPOINTS = {
             2999: (8.0, 8.0, 1.0, 0.10000000000035, 0.69999999999984),
         },
     ),
+    two_dof_friction_oscillator: (
+        "x1 v1 x2 v2 lam",
+        {
+            40: (0.13940728335732, -0.10412095950829, 0.31541121893382, 0.0, 0.17286351180436),
+            5002: (0.54274815771016, -0.017315714098854, -0.12440788993338, 0.23912844707091, -0.5),
+            10000: (0.23239525183944, 0.38064492849901, -0.26472025688633, 0.0, -0.48758900573002),
+        },
+    ),
     zoh_relay_two: (
         "x0 x1 lam0",
         {
@@ -486,35 +483,21 @@ CHECKPOINTS = {
     ),
 }
 
-trajectory_of = cache(lambda run: run())  # for both comparisons
-
 
 @pytest.mark.parametrize("run", CASES, ids=lambda run: run.__name__)
 def test_checkpoints(run):
-    names, rows = CHECKPOINTS[run]
-    columns = trajectory_of(run)
-    for i, name in enumerate(names.split()):
-        tolerance = min(bound.tolerance for bound in CASES[run] if name in bound.columns.split())
-        wanted = [values[i] for values in rows.values()]
-        np.testing.assert_allclose(columns[name][list(rows)], wanted, rtol=0, atol=tolerance, err_msg=name)
+    compare_at_checkpoints(trajectory_of(run), CASES[run], *CHECKPOINTS[run])
 
 
 @pytest.mark.reference
-@pytest.mark.skipif(not REFERENCE.is_dir(), reason="the reference trajectories are not part of the package")
+@needs_collection
 @pytest.mark.parametrize("run", CASES, ids=lambda run: run.__name__)
 def test_full_reference(run):
-    with np.load(REFERENCE / run.__name__ / "ref.npz") as file:
-        reference = dict(file)
-    columns = trajectory_of(run)
-    rows = reference["step" if "step" in reference else "row"].astype(int)
-    for tolerance, names, until in CASES[run]:
-        compared = (rows >= 1) & (reference["t"] <= until)
-        for name in names.split():
-            np.testing.assert_allclose(columns[name][rows[compared]], reference[name][compared], rtol=0, atol=tolerance, err_msg=name)
+    compare_in_full(run.__name__, trajectory_of(run), CASES[run])
 
 
 @pytest.mark.reference
-@pytest.mark.skipif(not REFERENCE.is_dir(), reason="the reference trajectories are not part of the package")
+@needs_collection
 def test_full_reference_of_the_bisimulated_controller():
     _, steps = relay_bisimulation()
     with np.load(REFERENCE / "relay_bisimulation_process" / "controller.npz") as reference:

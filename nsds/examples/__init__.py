@@ -9,13 +9,21 @@ from nsds.examples import cam_follower as _cam
 from nsds.examples import circuit_rlcd as _rlcd
 from nsds.examples import column_of_beads as _column
 from nsds.examples import diode_bridge as _bridge
+from nsds.examples import double_pendulum as _pendulum
 from nsds.examples import filippov_spiral as _spiral
 from nsds.examples import filtered_bridge as _filtered
+from nsds.examples import friction_oscillator as _friction
 from nsds.examples import gene_network as _genes
+from nsds.examples import guitar_string as _string
 from nsds.examples import ideal_switch as _switch
 from nsds.examples import impacting_bar as _bar
+from nsds.examples import impacting_stick as _stick
 from nsds.examples import relay_oscillator as _oscillator
+from nsds.examples import slider_crank as _crank
+from nsds.examples import spinning_disk as _disk
 from nsds.examples import twisting_controller as _twisting
+from nsds.examples import two_link_manipulator as _arm
+from nsds.examples import woodpecker as _woodpecker
 from nsds.examples.bouncing_ball import bouncing_ball
 from nsds.examples.buck_converter import buck_converter
 from nsds.examples.cam_bifurcation import cam_bifurcation
@@ -23,13 +31,21 @@ from nsds.examples.cam_follower import cam_follower, cam_motion
 from nsds.examples.circuit_rlcd import circuit_rlcd, circuit_rlcd_energies
 from nsds.examples.column_of_beads import column_of_beads
 from nsds.examples.diode_bridge import diode_bridge
+from nsds.examples.double_pendulum import double_pendulum
 from nsds.examples.filippov_spiral import filippov_spiral
 from nsds.examples.filtered_bridge import filtered_bridge
+from nsds.examples.friction_oscillator import friction_oscillator
 from nsds.examples.gene_network import gene_network
+from nsds.examples.guitar_string import guitar_string
 from nsds.examples.ideal_switch import ideal_switch
 from nsds.examples.impacting_bar import impacting_bar
+from nsds.examples.impacting_stick import impacting_stick
 from nsds.examples.relay_oscillator import relay_oscillator
+from nsds.examples.slider_crank import slider_crank
+from nsds.examples.spinning_disk import spinning_disk
 from nsds.examples.twisting_controller import twisting_controller
+from nsds.examples.two_link_manipulator import two_link_manipulator
+from nsds.examples.woodpecker import woodpecker
 
 __all__ = [
     "EXAMPLES",
@@ -42,13 +58,21 @@ __all__ = [
     "circuit_rlcd_energies",
     "column_of_beads",
     "diode_bridge",
+    "double_pendulum",
     "filippov_spiral",
     "filtered_bridge",
+    "friction_oscillator",
     "gene_network",
+    "guitar_string",
     "ideal_switch",
     "impacting_bar",
+    "impacting_stick",
     "relay_oscillator",
+    "slider_crank",
+    "spinning_disk",
     "twisting_controller",
+    "two_link_manipulator",
+    "woodpecker",
 ]
 
 
@@ -67,12 +91,20 @@ EXAMPLES = {
     "cam_bifurcation": Example(cam_bifurcation, _bifurcation.RUN, _bifurcation.draw),
     "column_of_beads": Example(column_of_beads, _column.RUN, _column.draw),
     "impacting_bar": Example(impacting_bar, _bar.RUN, _bar.draw),
+    "double_pendulum": Example(double_pendulum, _pendulum.RUN, _pendulum.draw),
+    "slider_crank": Example(slider_crank, _crank.RUN, _crank.draw),
+    "woodpecker": Example(woodpecker, _woodpecker.RUN, _woodpecker.draw),
+    "impacting_stick": Example(impacting_stick, _stick.RUN, _stick.draw),
+    "spinning_disk": Example(spinning_disk, _disk.RUN, _disk.draw),
+    "guitar_string": Example(guitar_string, _string.RUN, _string.draw),
+    "two_link_manipulator": Example(two_link_manipulator, _arm.RUN, _arm.draw),
     "diode_bridge": Example(diode_bridge, _bridge.RUN, _bridge.draw),
     "filtered_bridge": Example(filtered_bridge, _filtered.RUN, _filtered.draw),
     "circuit_rlcd": Example(circuit_rlcd, _rlcd.RUN, _rlcd.draw),
     "ideal_switch": Example(ideal_switch, _switch.RUN, _switch.draw),
     "buck_converter": Example(buck_converter, _buck.RUN, _buck.draw),
     "relay_oscillator": Example(relay_oscillator, _oscillator.RUN, _oscillator.draw),
+    "friction_oscillator": Example(friction_oscillator, _friction.RUN, _friction.draw),
     "filippov_spiral": Example(filippov_spiral, _spiral.RUN, _spiral.draw),
     "twisting_controller": Example(twisting_controller, _twisting.RUN, _twisting.draw),
     "gene_network": Example(gene_network, _genes.RUN, _genes.draw),
