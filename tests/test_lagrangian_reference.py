@@ -115,10 +115,46 @@ def bouncing_ball_global_form():
     return {"q0": rows["ball"]["q"][:, 0], "v0": rows["ball"]["v"][:, 0], "p0": rows["ball"]["p"][:, 0], "lam": rows["floor"]["lambda"]}
 
 
+def schatzman_paoli():
+    """The velocity of the case is the central difference, of the rows around the last; its lambda is h times an impulse."""
+    _, rows = run_example("bouncing_ball", scheme=nsds.schatzman_paoli())
+    v = rows["ball"]["v"][:, 0]
+    return {"q0": rows["ball"]["q"][:, 0], "v0": np.append(v[:1], (v[1:] + v[:-1]) / 2), "lambda": 5e-3 * rows["floor"]["lambda"]}
+
+
+def d1_minus_linear():
+    """The lambda of the case is the impulse of the impact, without that of the force lambda2 at the end of a step in contact."""
+    _, rows = run_example("bouncing_ball", h=5e-4, scheme=nsds.d1_minus_linear())
+    return {"q0": rows["ball"]["q"][:, 0], "v0": rows["ball"]["v"][:, 0], "lambda": rows["floor"]["lambda"]}
+
+
+def combined_projection():
+    _, rows = run_example("bouncing_ball", scheme=nsds.moreau_jean_combined_projection())
+    return {"q0": rows["ball"]["q"][:, 0], "v0": rows["ball"]["v"][:, 0], "lambda1": rows["floor"]["lambda"]}
+
+
+def direct_projection():
+    _, rows = run_example("bouncing_ball", scheme=nsds.moreau_jean_direct_projection())
+    return {"q0": rows["ball"]["q"][:, 0], "v0": rows["ball"]["v"][:, 0], "lam_vel": rows["floor"]["lambda"]}
+
+
+def slider_crank_projected():
+    scheme = nsds.moreau_jean_direct_projection(newton_tol=np.inf)
+    return slider_crank(run_example("slider_crank", {"rotation": 0.0}, h=1e-4, scheme=scheme)[1])
+
+
+def guitar_string():
+    _, rows = run_example("guitar_string")
+    named = {f"{name}{j + 1}": rows["string"][name][:, j] for name in "qv" for j in range(20)}
+    return named | {"impulse1": rows["frets"]["lambda"], "gap1": rows["frets"]["y"]}
+
+
 PENDULUM = "q0 q1 v0 v1 x1 y1 x2 y2 xdot1 xdot2"
 FLIGHT = "crank_rev q1 q2 v0 v1 v2 corner1 corner2 corner3 corner4 slider_x slider_y g1 g2 g3 g4 gdot1 gdot2 gdot3 gdot4"
 SPEEDS = "v0 v1 v2 un1 un2 un3 un4"
 STICK = "x y phi vx vy omega p_x gap u_n u_t lambda_n lambda_t kinetic_energy potential_energy"
+Q = " ".join(f"q{j}" for j in range(1, 21))
+V = Q.replace("q", "v")
 # name of the case, and its acceptance as the collection states it
 CASES = {
     double_pendulum: ("DoublePendulum", [Bound(1e-8, PENDULUM)]),
@@ -138,6 +174,15 @@ CASES = {
         [Bound(1e-8, STICK), Bound(1e-8, "normal_work tangential_work dissipation normal_work_sum tangential_work_sum")],
     ),
     bouncing_ball_global_form: ("bouncing_ball_global_form", [Bound(1e-9, "q0 v0 p0 lam")]),
+    schatzman_paoli: ("BouncingBallTS-SchatzmanPaoliOSI", [Bound(1e-8, "q0 lambda", 1200), Bound(1e-7, "v0", 1200)]),
+    d1_minus_linear: ("BouncingBallTS-D1MinusLinearOSI", [Bound(1e-8, "q0 v0"), Bound(1e-8, "lambda", 16000)]),
+    combined_projection: ("BouncingBallTS-MoreauJeanCombinedProjectionOSI", [Bound(1e-8, "q0 v0 lambda1")]),
+    direct_projection: ("bouncing_ball_direct_projection_all", [Bound(1e-9, "q0 v0 lam_vel")]),
+    slider_crank_projected: (
+        "SliderCrank-MoreauJeanDirectProjectionOSI",
+        [Bound(1e-8, "q1 q2 v0 v1 v2 g1 g2 g3 g4", 27), Bound(3e-2, "crank_rev")],
+    ),
+    guitar_string: ("modal_string_one_fret", [Bound(1e-10, Q), Bound(1e-7, V), Bound(1e-8, "impulse1")]),
 }
 # columns, and their values in some rows of the full series
 CHECKPOINTS = {
@@ -209,6 +254,53 @@ CHECKPOINTS = {
             500: (0.39568070124999, -1.6289505, 0.0, 0.0),
             1000: (0.15135368026251, -0.75225812575498, 0.0, 0.0),
             2000: (-2.2886180909074e-05, 0.0, 0.049050000000002, 0.049050000000002),
+        },
+    ),
+    schatzman_paoli: (
+        "q0 v0 lambda",
+        {
+            1: (0.99975475, -0.024524999999997, 0.0),
+            91: (-0.015996375000089, -3.3770125000189, 0.010620124999807),
+            92: (0.0038688749999089, 0.81676249998076, 0.031808125000189),
+            1000: (0.13945433051443, -0.82172715025496, 0.0),
+        },
+    ),
+    d1_minus_linear: (
+        "q0 v0 lambda",
+        {
+            902: (0.0023180950000073, -4.42431, 0.0),
+            903: (0.00010471375000735, -4.429215, 0.0),
+            904: (-0.0021111199999926, 3.990708, 8.4248279999999),
+            2761: (0.34635602124999, 2.4626043, 0.0),
+        },
+    ),
+    combined_projection: (
+        "q0 v0 lambda1",
+        {
+            91: (0.0, 3.97305, 8.4366),
+            92: (0.019742625, 3.924, 0.0),
+            400: (0.0, 3.1828545, 6.7684095),
+            1000: (0.0, 1.5992932753845, 3.4253358035895),
+            1999: (5.0393791101908e-11, 0.0, 0.049050000000008),
+        },
+    ),
+    direct_projection: (
+        "q0 v0 lam_vel",
+        {
+            90: (0.0067374999999975, -4.4145, 0.0),
+            91: (0.0056338749999975, 3.97305, 8.4366),
+            400: (0.0010599625000424, -3.5855549999999, 0.0),
+            1000: (0.15880033663751, -0.75225812575497, 0.0),
+            1999: (0.00064170154158, -0.030794897228018, 0.0),
+        },
+    ),
+    guitar_string: (
+        "q1 q7 v1 v7 impulse1",
+        {
+            137: (-0.00060985338019683, -7.2871024118758e-06, -0.28888419491827, -0.010762287629875, 0.0),
+            138: (-0.00062167991786548, -6.7955786351839e-06, -0.23653075337289, 0.0098304755338375, 0.043117148613129),
+            500: (-0.00074922140985356, 1.8947807958316e-05, -0.036561569070487, 0.01058615233561, 0.0),
+            1999: (0.00063022888394496, 2.6631874281079e-05, 0.13234775356259, -0.012736591772596, 0.0),
         },
     ),
 }
@@ -301,3 +393,18 @@ def test_compliant_floor_loses_energy_in_proportion_to_the_step():
     at_roof = np.flatnonzero(rows["roof"]["lambda"] > 0)
     np.testing.assert_allclose(GRAVITY - energy[at_roof[0]], loss, rtol=0.01)
     assert (np.diff(energy) < 1e-13).all()
+
+
+def test_projected_slider_agrees_in_statistics():
+    """Case SliderCrank-MoreauJeanDirectProjectionOSI: after the first impacts only ranges can be compared."""
+    columns = trajectory_of(slider_crank_projected)
+    gaps = np.array([columns[f"g{i}"] for i in range(1, 5)])
+    assert gaps.min() > -1e-8
+    assert gaps.max() < 4e-3
+
+
+def test_string_hits_the_fret_in_the_steps_of_the_case():
+    """Case modal_string_one_fret."""
+    steps = """138 148 158 167 176 184 190 199 473 482 490 497 504 511 516 520 524 815 827 837 847 854
+    862 1158 1167 1176 1183 1188 1193 1199 1209 1497 1510 1521 1530 1538 1546 1832 1851 1860 1868 1875 1882"""
+    assert np.flatnonzero(trajectory_of(guitar_string)["impulse1"]).tolist() == [int(step) for step in steps.split()]

@@ -8,8 +8,9 @@ from nsds.lagrangian import lagrangian_modal
 from nsds.lagrangian_relations import lagrangian_linear_relation
 from nsds.laws import newton_impact
 from nsds.plotting import figure, time_series
+from nsds.schemes.moreau_jean_exact import moreau_jean_exact
 
-RUN = {"t_end": 0.1, "h": 5e-5}
+RUN = {"t_end": 0.1, "h": 5e-5, "scheme": moreau_jean_exact()}
 
 
 def guitar_string(n_modes=20, frets=0.7, height=-5e-4, e=0.9, pluck=0.3, amplitude=2e-3):
