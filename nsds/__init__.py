@@ -49,6 +49,7 @@ from nsds.laws import (
 from nsds.relations import first_order_linear_relation, first_order_relation, type1_relation, type2_relation
 from nsds.report import report
 from nsds.results import SimulationError, SimulationInterrupted, restart
+from nsds.schemes.consistency import consistent
 from nsds.schemes.d1_minus_linear import d1_minus_linear
 from nsds.schemes.euler_moreau import euler_moreau
 from nsds.schemes.generalised_alpha import generalised_alpha
@@ -70,6 +71,7 @@ __all__ = [
     "advice",
     "complementarity",
     "compliant",
+    "consistent",
     "d1_minus_linear",
     "energy",
     "equality",

@@ -25,6 +25,7 @@ from nsds.schemes.memory import Allocator
 from nsds.schemes.moreau_jean_newton import (
     EVERY,
     H,
+    add_jump,
     apply_inverses,
     evaluate_forces,
     evaluate_masses,
@@ -129,7 +130,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     status_2, n_2, residual_2 = _contact(_RIGHT, p.dv, tables, solver, solver_options, options, mem, imem, work, iwork)
     finite = _end_smooth_motion(h, parts, elements, p, mem, work)
     status_3, n_3, residual_3 = _contact(_IMPACT, p.dv, tables, solver, solver_options, options, mem, imem, work, iwork)
-    _add_jump(parts, elements, p, mem, work)
+    add_jump(parts, elements, p, mem, work)
     for i in range(constraints.size):
         mem[constraints[i].lam] = work[p.total + i]
         imem[constraints[i].active] = work[p.total + i] != 0.0
@@ -168,15 +169,6 @@ def _end_smooth_motion(h, parts, elements, p, mem, work):
             work[p.dv + el.dof + i] = 0.0
             zero += 0.0 * mem[v + i]
     return zero == 0.0
-
-
-@inlined
-def _add_jump(parts, elements, p, mem, work):
-    for k in range(elements.size):
-        el = elements[k]
-        v = parts[el.part].q + el.e * parts[el.part].stride + parts[el.part].n
-        for i in range(parts[el.part].n):
-            mem[v + i] += work[p.dv + el.dof + i]
 
 
 @kernel

@@ -27,6 +27,7 @@ from nsds.schemes.moreau_jean_newton import (
     EVERY,
     WEIGHT,
     H,
+    add_jump,
     apply_inverses,
     evaluate_forces,
     evaluate_masses,
@@ -142,7 +143,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     evaluate_relations(t_new, 1.0, 0.0, EVERY, options, relations, p, functions, mem, imem, work)
     n = _list(True, constraints, entries, p, mem, imem, work, iwork)
     if status == CONVERGED:
-        status = project(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
+        status, _ = project(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
     if status == CONVERGED and n > 0:
         evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
         invert_metrics(elements, parts, metrics, places[0], work, iwork)
@@ -152,7 +153,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
             c = constraints[iwork[p.active + a]]
             work[p.q + a] = velocity(c, entries, mem, work) + (0.0 if c.e == ABSENT else work[c.e] * mem[c.ydot])
         status, _, _ = push_apart(n, p.dv, 1.0, 1.0, rigid, solver, solver_options, mem, work, iwork)
-        _jump(parts, elements, p, mem, work)
+        add_jump(parts, elements, p, mem, work)
     for i in range(constraints.size):
         mem[constraints[i].lam] = work[p.total + i]
     update_outputs(h, 1.0, constraints, entries, couplings, mem, work)
@@ -210,15 +211,6 @@ def _accelerations(options, parts, elements, p, mem, work):
             a = (mem[v + i] - work[p.v_old + el.dof + i]) / (options[H] * options[WEIGHT])
             work[p.acc + el.dof + i] = a
             work[p.a_old + el.dof + i] += ratio * a
-
-
-@inlined
-def _jump(parts, elements, p, mem, work):
-    for k in range(elements.size):
-        el = elements[k]
-        v = parts[el.part].q + el.e * parts[el.part].stride + parts[el.part].n
-        for i in range(parts[el.part].n):
-            mem[v + i] += work[p.dv + el.dof + i]
 
 
 @tiny

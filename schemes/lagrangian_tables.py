@@ -74,6 +74,7 @@ class Tables(NamedTuple):
     part_names: tuple
     relation_names: tuple
     owners: tuple  # (interaction, element, row) of each constraint
+    sizes: dict  # constraints in an element of each interaction
 
 
 def tables(records, work, owner, h, reach):
@@ -92,21 +93,22 @@ def tables(records, work, owner, h, reach):
     parts = _parts(records, systems, functions, work)
     index = {name: i for i, (name, _) in enumerate(systems)}
     pieces = [_interaction(records, parts, index, line, functions, work, owner, h, reach) for line in interactions]
-    sizes = [piece["number"].size for piece in pieces]
+    first = np.cumsum([0, *(piece["number"].size for piece in pieces)])
     constraints = np.concatenate([np.zeros(0, CONSTRAINT), *(piece["constraints"] for piece in pieces)])
-    for first, piece in zip(np.cumsum([0, *sizes]), pieces, strict=False):
-        piece["couplings"][0]["constraint"] += first
+    for start, piece in zip(first, pieces, strict=False):
+        piece["couplings"][0]["constraint"] += start
         for key in ("entries", "inputs", "couplings"):
-            piece[key] = piece[key][0], piece[key][1] + first
+            piece[key] = piece[key][0], piece[key][1] + start
     entries, inputs = (attach(constraints, column, [piece[key] for piece in pieces], ENTRY) for column, key in
                        (("entry", "entries"), ("input", "inputs")))  # fmt: skip
     couplings = attach(constraints, "coupling", [piece["couplings"] for piece in pieces], COUPLING)
     relations = np.concatenate([np.zeros(0, RELATION), *(piece["relations"] for piece in pieces)])
+    sizes = {line[0]: max(records.dtype[line[0]].base["y"].shape, default=1) for line in interactions}
     names = tuple(name for (name, *_), piece in zip(interactions, pieces, strict=True) for _ in piece["relations"])
     owners = tuple(
         (line[0], *where) for line, piece in zip(interactions, pieces, strict=True) for where in np.ndindex(piece["number"].shape)
     )
-    return Tables(parts, relations, constraints, entries, inputs, couplings, functions.addresses, tuple(index), names, owners)
+    return Tables(parts, relations, constraints, entries, inputs, couplings, functions.addresses, tuple(index), names, owners, sizes)
 
 
 def is_linear(lists):

@@ -137,11 +137,17 @@ def begin(t_new, options, parts, elements, p, functions, mem, imem, work):
         evaluate_forces(t_new - options[H], options, parts, elements, p, p.f_old, functions, mem, imem, work)
 
 
-@tiny
+@inlined
 def finish(t_new, is_free, options, relations, constraints, entries, couplings, p, functions, mem, imem, work):
     """Outputs of the new state; its force is kept for the next step."""
     which = EVERY if is_free or options[Q_STAR] != 1.0 or options[PAOLI] != 0.0 else INACTIVE
     evaluate_relations(t_new, 1.0, 0.0, which, options, relations, p, functions, mem, imem, work)
+    hand_over(options, constraints, entries, couplings, p, mem, work)
+
+
+@tiny
+def hand_over(options, constraints, entries, couplings, p, mem, work):
+    """y and ydot from the values of the relations; the force is kept for the next step."""
     osnsp.update_outputs(options[H], options[A], constraints, entries, couplings, mem, work)
     for i in range(p.n_dofs):
         work[p.f_old + i] = work[p.f + i]
@@ -442,6 +448,16 @@ def invert(t, options, parts, elements, bodies, p, functions, mem, imem, work, i
                 work[p.rhs + i] = s
             regular &= invert_in_place(n, M_hat, p.rhs, work, iwork, p.pivots)
     return regular
+
+
+@tiny
+def add_jump(parts, elements, p, mem, work):
+    """``v += dv``."""
+    for k in range(elements.size):
+        el = elements[k]
+        v = parts[el.part].q + el.e * parts[el.part].stride + parts[el.part].n
+        for i in range(parts[el.part].n):
+            mem[v + i] += work[p.dv + el.dof + i]
 
 
 @tiny

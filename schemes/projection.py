@@ -27,7 +27,7 @@ from nsds.schemes.moreau_jean_newton import (
     evaluate_forces,
     evaluate_masses,
     evaluate_relations,
-    finish,
+    hand_over,
     iterate,
     position,
 )
@@ -221,9 +221,10 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
         if n == 0:
             break
     if status == CONVERGED:
-        status = project(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
-        evaluate_forces(t_new, options, parts, elements, p, p.f, functions, mem, imem, work)
-    finish(t_new, True, options, relations, constraints, entries, couplings, p, functions, mem, imem, work)
+        status, moved = project(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
+        if moved:
+            evaluate_forces(t_new, options, parts, elements, p, p.f, functions, mem, imem, work)
+    hand_over(options, constraints, entries, couplings, p, mem, work)
     return status, total, residual
 
 
@@ -251,13 +252,16 @@ def _join_violated(tol, constraints, entries, leaders, p, mem, imem, work, iwork
 
 @kernel
 def project(t, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
-    """Move the positions until no constraint is violated; the values and operators of all relations are those of the positions."""
+    """Move the positions until no constraint is violated; values and operators of the relations are those of the positions.
+
+    Returns (status, whether anything moved).
+    """
     parts, elements, _, relations, _, entries, _, couplings, plan, W_row, W_column, metrics, rigid, _, places = tables
     p, s, tol = plan[0], places[0], options[CONSTRAINT_TOL]
-    for _ in range(int(options[MAX_ROUNDS]) + 1):
+    for done in range(int(options[MAX_ROUNDS]) + 1):
         n, worst = _choose(options, rigid, entries, s, mem, imem, work, iwork)
         if worst <= tol:
-            return CONVERGED
+            return CONVERGED, done > 0
         osnsp.extract_pattern(s, n, W_row, W_column, iwork)
         osnsp.transpose_pattern(s, n, iwork)
         row, column = view(iwork, s.sub_row, n + 1), view(iwork, s.sub_column, iwork[s.sub_row + n])
@@ -278,10 +282,10 @@ def project(t, tables, functions, solver, solver_options, options, mem, imem, wo
             iwork[s.isolver] = 0
             status = osnsp.solve(n, row, column, s.W, s, solver, solver_options, work, iwork)
         if status != CONVERGED:
-            return status
+            return status, done > 0
         _move(n, worst, parts, elements, metrics, rigid, entries, s, mem, work, iwork)
         evaluate_relations(t, 1.0, 0.0, EVERY, options, relations, p, functions, mem, imem, work)
-    return VIOLATED
+    return VIOLATED, True
 
 
 @inlined

@@ -15,8 +15,9 @@ from nsds import _checks, _jit
 from nsds.layout import state_fields
 from nsds.records import N_ITER, RESIDUAL, STATUS, STEP, T0, T, copied, memory, model_of
 from nsds.results import SimulationError, SimulationInterrupted, recorded
-from nsds.schemes import sampled_control
+from nsds.schemes import sampled_control, several
 from nsds.schemes import table as schemes
+from nsds.schemes.consistency import warn_of_violations
 from nsds.schemes.sampled_control import act
 from nsds.solvers import table as solvers
 from nsds.status import CONVERGED, NON_FINITE, NOT_COMPUTED, advice
@@ -50,8 +51,9 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, fields
         The run takes the fewest steps of size h that reach t_end.
     h : float
         Step size.
-    scheme : numpy.ndarray, optional
-        For instance ``nsds.moreau_jean(theta=0.5)``; Moreau–Jean by default, `nsds.euler_moreau` for first-order systems.
+    scheme : numpy.ndarray, or dict of str to numpy.ndarray, optional
+        For instance ``nsds.moreau_jean(theta=0.5)``; Moreau–Jean by default, `nsds.euler_moreau` for first-order systems. A dict gives
+        each system its own, which no interaction may link to one with another.
     solver : str or numpy.ndarray, optional
         Method for the one-step problems: a name from `nsds.solvers.methods`, or a record from `nsds.solvers.solver`.
     save_every : int
@@ -89,6 +91,14 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, fields
     >>> float(trajectory["floor"]["lambda"].max().round(3))
     8.437
     """
+    if isinstance(scheme, dict):
+        settings = {"t_end": t_end, "h": h, "solver": solver, "save_every": save_every, "progress": progress, "on_failure": on_failure}
+        groups = several.groups_of("simulate", system, scheme)
+        pieces = [
+            simulate(several.part_of(system, names), scheme=options, fields=several.fields_of(fields, names), **settings)
+            for options, names in groups
+        ]
+        return several.joined_rows(system, pieces)
     save_every = _checks.integer("simulate", "save_every", save_every, low=1)
     if on_failure not in ("raise", "warn", "continue"):
         raise ValueError(f"simulate: on_failure must be 'raise', 'warn' or 'continue', got {on_failure!r}")
@@ -99,6 +109,7 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, fields
     trajectory = np.empty((run.records.size, n_rows), dtype)
     reached = np.zeros((run.records.size, 3), np.int64)
     _march(run, np.shape(system), n_steps, save_every, progress, on_failure == "raise", sources, trajectory, reached)
+    warn_of_violations(run.prepared, trajectory)
     trajectory = _finish(run, np.shape(system), trajectory, reached, save_every, on_failure)
     return trajectory.reshape(*np.shape(system), trajectory.shape[1])
 
@@ -125,6 +136,12 @@ def step(system, h, *, scheme=None, solver=None, on_failure="raise"):
     """
     if on_failure not in ("raise", "warn", "continue"):
         raise ValueError(f"step: on_failure must be 'raise', 'warn' or 'continue', got {on_failure!r}")
+    if isinstance(scheme, dict):
+        groups = several.groups_of("step", system, scheme)
+        pieces = [
+            step(several.part_of(system, names), h, scheme=options, solver=solver, on_failure=on_failure) for options, names in groups
+        ]
+        return several.joined_records(system, pieces)
     run = _prepare("step", system, h, scheme, solver)
     dtype, sources = recorded(run.records)
     trajectory = np.empty((run.records.size, 2), dtype)

@@ -75,6 +75,11 @@ def van_der_pol():
     )
 
 
+def string(n_modes, n_frets):
+    """A string against frets near its middle."""
+    return nsds.examples.guitar_string(n_modes=n_modes, frets=np.linspace(0.5, 0.9, n_frets + 2)[1:-1])
+
+
 TRAPEZOIDAL = nsds.euler_moreau(theta=0.5)
 WORKLOADS = [
     Workload("bouncing ball", nsds.examples.bouncing_ball, 2000, 5e-3, 100, "ball", "bouncing_ball h=5e-3 T=10"),
@@ -92,6 +97,12 @@ WORKLOADS = [
     Workload("diode bridge", nsds.examples.diode_bridge, 5000, 1e-6, 150, "bridge", "diode_bridge h=1e-6 T=5e-3", TRAPEZOIDAL),
     Workload("relay", relay, 10_000, 1e-3, 120, "relay", "relay h=1e-3 T=10", TRAPEZOIDAL),
     Workload("nonlinear circuit", van_der_pol, 10_000, 1e-3, 1000, "", "", TRAPEZOIDAL),
+    Workload("double pendulum", nsds.examples.double_pendulum, 10_000, 5e-4, 1500, "", "", nsds.moreau_jean(theta=0.500001)),
+    Workload("slider-crank", nsds.examples.slider_crank, 20_000, 1e-5, 0),
+    Workload("slider-crank projected", nsds.examples.slider_crank, 20_000, 1e-5, 10_000, "", "", nsds.moreau_jean_combined_projection()),
+    Workload("woodpecker", nsds.examples.woodpecker, 15_000, 2e-5, 0),
+    Workload("string, 862 modes", lambda: string(862, 1), 2000, 5e-6, 5000, "", "", nsds.moreau_jean_exact()),
+    Workload("string, 20 frets", lambda: string(1000, 20), 2000, 5e-6, 40_000, "", "", nsds.moreau_jean_exact()),
     Workload("1000 diode bridges", lambda: np.repeat(nsds.examples.diode_bridge(), 1000), 1000, 1e-6, 80, "bridge",
              "diode_bridge h=1e-6 T=5e-3", TRAPEZOIDAL, 1000, 0),
 ]  # fmt: skip

@@ -1,0 +1,128 @@
+"""Consistent initial values: positions on the constraints, velocities tangent to the bilateral ones."""
+
+import warnings
+
+import numpy as np
+
+from nsds import _checks
+from nsds._jit import kernel
+from nsds.kinds import LAGRANGIAN, family
+from nsds.records import copied, memory, model_of
+from nsds.schemes import moreau_jean_newton, projection
+from nsds.schemes.contact_forces import push_apart
+from nsds.schemes.lagrangian_tables import POSITION, VELOCITY
+from nsds.schemes.moreau_jean_newton import velocity
+from nsds.schemes.one_step_problem import update_outputs
+from nsds.solvers import table as solvers
+from nsds.status import CONVERGED, advice
+
+_VIOLATION = 1e-6
+
+
+def consistent(system, tol=1e-10, max_rounds=50):
+    """The record, or ensemble, with positions moved onto its constraints, and velocities that keep the bilateral ones.
+
+    Positions move as little as possible in the norm of the mass: gaps to ``y >= -tol``, bilateral constraints to ``|y| <= tol``. Velocities
+    change as by an impulse that makes ``ydot = 0`` in the bilateral constraints. Constraints at position level (`nsds.compliant`, or linear
+    ones with D under `nsds.complementarity` and `nsds.equality`) are left alone.
+
+    Parameters
+    ----------
+    system : numpy.ndarray
+        A record of Lagrangian systems, or an ensemble; it is not changed.
+    tol : float
+        Largest violation that is left.
+    max_rounds : int
+        Projections, each linearised at the last.
+
+    Raises
+    ------
+    ValueError
+        Not a record of Lagrangian systems, or constraints that cannot be satisfied.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> def rod(q, z, out):
+    ...     out[0] = q[0] ** 2 + q[1] ** 2 - 1
+    >>> system = nsds.system(
+    ...     bob=nsds.lagrangian([1.0, 1.0], fext=[0, -9.81], q=[0.9, -0.6], v=[1, 1]),
+    ...     rod=nsds.interaction(nsds.scleronomous(rod, m=1), nsds.equality(), on="bob"),
+    ... )
+    >>> nsds.consistent(system)["bob"]["q"].round(4), nsds.consistent(system)["bob"]["v"].round(4)
+    (array([ 0.832 , -0.5547]), array([0.7692, 1.1538]))
+    """
+    owner = "consistent"
+    if family(model_of(system)) != LAGRANGIAN:
+        raise ValueError(f"{owner}: expected a record of Lagrangian systems")
+    tol = _checks.number(owner, "tol", tol, above=0.0)
+    max_rounds = _checks.integer(owner, "max_rounds", max_rounds, low=1)
+    records = copied(system).reshape(-1)
+    mem = memory(records)
+    options = projection.moreau_jean_direct_projection(theta=1.0, constraint_tol=tol, max_rounds=max_rounds)
+    _, method, solver_options = solvers.chosen(None)
+    prepared = projection.prepare(records, mem, options, 1.0, method)
+    for m in range(records.size):
+        status = _make_consistent(
+            records["t"][m], prepared.tables, prepared.functions[m], solvers.address(method), solver_options, prepared.options, mem[m],
+            mem[m].view(np.int64), prepared.work[m], prepared.iwork[m]
+        )  # fmt: skip
+        if status != CONVERGED:
+            raise ValueError(f"{owner}: {'' if np.shape(system) == () else f'member {m}: '}{advice(status)}")
+    return records.reshape(np.shape(system))
+
+
+@kernel
+def _make_consistent(t, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """Project positions, then velocities; returns a status."""
+    parts, elements, _, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, metrics, _, _, places = tables
+    p = plan[0]
+    projection.start(t, tables, functions, options, mem, imem, work, iwork)
+    status, _ = projection.project(t, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
+    moreau_jean_newton.evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
+    projection.invert_metrics(elements, parts, metrics, places[0], work, iwork)
+    n = 0
+    for i in range(constraints.size):
+        c = constraints[i]
+        chosen = c.bilateral != 0 and c.level != POSITION
+        iwork[p.local + i] = n if chosen else -1
+        if chosen:
+            iwork[p.active + n] = i
+            work[p.q + n] = velocity(c, entries, mem, work)
+            n += 1
+    for i in range(p.n_dofs):
+        work[p.dv + i] = 0.0
+    rigid = parts, elements, metrics, relations, constraints, entries, inputs, couplings, plan, W_row, W_column
+    pushed, _, _ = push_apart(n, p.dv, 0.0, 1.0, rigid, solver, solver_options, mem, work, iwork)
+    moreau_jean_newton.add_jump(parts, elements, p, mem, work)
+    for i in range(constraints.size):
+        if constraints[i].lam != -1:
+            mem[constraints[i].lam] = 0.0
+    update_outputs(options[0], 1.0, constraints, entries, couplings, mem, work)
+    return max(status, pushed)
+
+
+def warn_of_violations(prepared, trajectory):
+    """Warn of bilateral constraints that do not hold at the start: velocities are mended by the first step, positions never.
+
+    Only what the rows (members, rows) of a run hold is looked at.
+    """
+    if not hasattr(prepared.layout, "owners"):
+        return
+    c = prepared.layout.constraints
+    for i in np.flatnonzero((c["bilateral"] != 0) & (c["level"] == VELOCITY)):
+        name, element, row = prepared.layout.owners[i]
+        if name not in trajectory.dtype.names or "y" not in trajectory.dtype[name].base.names:
+            continue
+        m = prepared.layout.sizes[name]
+        y = trajectory[name]["y"][:, 0].reshape(trajectory.shape[0], -1)[:, element * m + row]
+        member = int(abs(y).argmax())
+        if abs(y[member]) > _VIOLATION:
+            where = f"{name}[{element}]" if trajectory.dtype[name].shape else name
+            who = f" of member {member}" if trajectory.shape[0] > 1 else ""
+            warnings.warn(
+                f"the bilateral constraint '{where}', row {row}{who}, is violated at the start, y = {y[member]:.3g}, and stays so; "
+                f"nsds.consistent(system) moves the system onto its constraints",
+                RuntimeWarning, stacklevel=3,
+            )  # fmt: skip
+            return
