@@ -7,16 +7,16 @@ Linear systems with linear relations take one step with everything prepared (`mo
 import numpy as np
 
 from nsds import _checks
-from nsds.schemes import moreau_jean_linear, moreau_jean_newton
+from nsds.schemes import moreau_jean_global, moreau_jean_linear, moreau_jean_newton
 from nsds.schemes.lagrangian_tables import is_linear, tables
 from nsds.schemes.memory import Allocator
 
 # Options that all forms of the scheme have.
 FIELDS = [("theta", "<f8"), ("gamma", "<f8"), ("q_star", "<f8"), ("newton_tol", "<f8"), ("newton_max_iter", "<i8")]
-OPTIONS = np.dtype([("scheme", "S32"), *FIELDS])
+OPTIONS = np.dtype([("scheme", "S32"), *FIELDS, ("form", "S8")])
 
 
-def moreau_jean(theta=0.5, gamma=0.5, q_star=1.0, newton_tol=1e-10, newton_max_iter=50):
+def moreau_jean(theta=0.5, gamma=0.5, q_star=1.0, newton_tol=1e-10, newton_max_iter=50, form="reduced"):
     """Options of the Moreau–Jean scheme.
 
     Parameters
@@ -32,6 +32,8 @@ def moreau_jean(theta=0.5, gamma=0.5, q_star=1.0, newton_tol=1e-10, newton_max_i
         of each coordinate. ``numpy.inf`` makes one iteration from the forecast ``q_k + h v_k``, ``v_k`` in each step.
     newton_max_iter : int
         Newton's iterations of a step; then the step has failed.
+    form : "reduced" or "global"
+        The one-step problem is one of impulses, with the Delassus matrix; or, of linear systems, one of velocities and impulses together.
 
     Returns
     -------
@@ -55,7 +57,9 @@ def moreau_jean(theta=0.5, gamma=0.5, q_star=1.0, newton_tol=1e-10, newton_max_i
     1.0
     """
     record = np.zeros((), OPTIONS)
-    record["scheme"] = b"moreau_jean"
+    if form not in ("reduced", "global"):
+        raise ValueError(f"moreau_jean: form must be 'reduced' or 'global', got {form!r}")
+    record["scheme"], record["form"] = b"moreau_jean", form.encode()
     fill(record, "moreau_jean", theta, gamma, q_star, newton_tol, newton_max_iter)
     return record
 
@@ -74,6 +78,10 @@ def prepare(records, mem, options, h, method):
     work, iwork = Allocator(records.size), Allocator(records.size)
     theta, gamma = options["theta"].item(), options["gamma"].item()
     lists = tables(records, work, "moreau_jean", h, h * theta)
+    if options["form"] == b"global":
+        if not is_linear(lists):
+            raise ValueError("moreau_jean: form='global' is for linear systems with linear relations")
+        return moreau_jean_global.prepare(records, lists, (h, theta, gamma), method, work, iwork)
     if is_linear(lists):
         return moreau_jean_linear.prepare(records, lists, (h, theta, gamma), method, work, iwork)
     return moreau_jean_newton.prepare(records, lists, moreau_jean_newton.options_of(h, options), method, work, iwork)

@@ -34,13 +34,11 @@ PLAN = table(
 def prepare(records, lists, weights, method, work, iwork):
     """Factorise iteration matrices and assemble the Delassus matrices of all members; weights: h, theta, gamma."""
     parts, (h, theta, _) = lists.parts, weights
-    operators = np.zeros(parts.size, OPERATOR)
-    for part, operator, name in zip(parts, operators, lists.part_names, strict=True):
-        _invert_iteration_matrix(records[name], part, operator, name, h, theta, work, iwork)
+    operators = inverse_operators(records, lists, h, theta, work, iwork)
     bodies = osnsp.bodies_of(parts, operators)
     unknowns = osnsp.ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, bodies["kind"])
     order, every, constraints, couplings, row, column, transpose = unknowns
-    plan = _plan(lists, unknowns, method, work, iwork)
+    plan = reserve(lists, unknowns, method, work, iwork)
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
     work[:, p["upper"] : p["upper"] + n] = np.inf
     iwork[:, p["local"] : p["local"] + n] = -2  # no set is known yet
@@ -52,7 +50,7 @@ def prepare(records, lists, weights, method, work, iwork):
     return Prepared(tables, lists.functions, np.array(weights), work, iwork, sys.modules[__name__], lists)
 
 
-def _plan(lists, unknowns, method, work, iwork):
+def reserve(lists, unknowns, method, work, iwork):
     """Reserve the arrays of the one-step problem, those of its active constraints, and the scratch of one body."""
     parts, nnz = lists.parts, unknowns.column.size
     body, dofs = parts["n"].max(), (parts["count"] * parts["n"]).sum()
@@ -64,13 +62,20 @@ def _plan(lists, unknowns, method, work, iwork):
     return plan
 
 
-def _invert_iteration_matrix(records, part, operator, name, h, theta, work, iwork):
-    terms = [(1.0, "M"), (h * theta, "C"), (h * theta * h * theta, "K")]
-    inverse = inverse_of(records, part, name, terms, f"M + h theta C + h^2 theta^2 K is singular (h = {h:g})")
-    osnsp.store_inverse(operator, inverse, work, iwork)
-    operator["impulse"] = work.reserve(part["count"] * part["n"])
-    operator["force"] = work.reserve(part["count"] * part["n"])
-    operator["constant"] = part["fext_function"] == ABSENT and part["C"] == ABSENT and part["K"] == ABSENT
+def terms_of(h, theta):
+    """Terms of M_hat (eq. 10.17)."""
+    return [(1.0, "M"), (h * theta, "C"), (h * theta * h * theta, "K")]
+
+
+def inverse_operators(records, lists, h, theta, work, iwork):
+    """Table of the parts' operators, their inverse iteration matrices stored."""
+    operators = np.zeros(lists.parts.size, OPERATOR)
+    for part, operator, name in zip(lists.parts, operators, lists.part_names, strict=True):
+        formula = f"M + h theta C + h^2 theta^2 K is singular (h = {h:g})"
+        osnsp.store_inverse(operator, inverse_of(records[name], part, name, terms_of(h, theta), formula), work, iwork)
+        operator["impulse"], operator["force"] = (work.reserve(part["count"] * part["n"]) for _ in range(2))
+        operator["constant"] = part["fext_function"] == ABSENT and part["C"] == ABSENT and part["K"] == ABSENT
+    return operators
 
 
 @kernel
@@ -105,7 +110,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     h, theta, gamma = options[0], options[1], options[2]
     p = plan[0]
     n = osnsp.choose_active(p, constraints, gamma * h, mem, imem, iwork)
-    finite = _free_motion(t_new, h, theta, n == 0, parts, functions, plan, operators, mem, imem, work, iwork)
+    finite = free_motion(t_new, h, theta, n == 0, parts, functions, plan, operators, mem, imem, work, iwork)
     for k in range(relations.size):
         prescribe(t_new, relations[k], functions, mem, work)
     status, n_iter, residual = CONVERGED, 0, 0.0
@@ -147,7 +152,7 @@ def _state_problem(n, h, theta, constraints, entries, p, mem, work, iwork):
 
 
 @inlined
-def _free_motion(t_new, h, theta, is_free, parts, functions, plan, operators, mem, imem, work, iwork):
+def free_motion(t_new, h, theta, is_free, parts, functions, plan, operators, mem, imem, work, iwork):
     """``v <- v_free`` (eq. 10.18), ``p <- 0``; ``q <- q + h (theta v + (1-theta) v_k)`` (10.14) if nothing is in contact.
 
     Otherwise v_k is kept for the end of the step. Written as in the source to the last rounding: a body that reaches a wall exactly

@@ -248,48 +248,59 @@ def transpose_pattern(p, n, iwork):
             iwork[p.sub_next + b] += 1
 
 
-@inlined
-def solve_active(p, n, h, solver, constraints, inputs, solver_options, mem, work, iwork):
-    """Solve the problem of the n active constraints, its matrix sub_W and vector q prepared; the multipliers in mem are the first guess.
-
-    Out: lambda and the impulses ``p = B z`` in mem, touched bodies. Returns (status, n_iter, residual).
-    """
-    active, z, lower, touched = p.active, p.z, p.lower, p.touched
-    sigma = work[p.sigma] if p.has_friction else 1.0
-    for a in range(n):
-        c = constraints[iwork[active + a]]
-        if c.role == PLAIN:
-            work[z + a] = sigma * mem[c.lam] * (h if c.level == POSITION else 1.0)
-        else:
-            work[z + a] = _guess_of_friction(sigma, c, mem, work)
-        work[lower + a] = -np.inf if c.bilateral else 0.0
-    row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
-    status = solve(n, row, column, p.sub_W, p, solver, solver_options, work, iwork)
-    for a in range(n):
-        c = constraints[iwork[active + a]]
-        if c.role != SLIP:
-            work[z + a] /= sigma
-            mem[c.lam] = work[z + a] / h if c.level == POSITION else work[z + a]
-        for k in range(c.input, c.input_end):
-            mem[inputs[k].q + 2 * inputs[k].n] += work[inputs[k].coefficient] * work[z + a]
-            iwork[touched + inputs[k].body] = 1
-    if p.has_friction:
-        for a in range(n):
-            c = constraints[iwork[active + a]]
-            if c.role == TANGENT:
-                mem[c.lam] -= work[c.mu] * mem[c.normal]
-    return status, int(work[p.info]), work[p.info + 1]
-
-
 @tiny
-def _guess_of_friction(sigma, c, mem, work):
-    """z of a tangent, or of its slip: by the side of the last step, read off lambda without its rounding."""
+def guess(sigma, h, c, mem, work):
+    """z of a constraint from the lambda of the last step; of friction by its side, read off lambda without its rounding."""
+    if c.role == PLAIN:
+        return sigma * mem[c.lam] * (h if c.level == POSITION else 1.0)
     most, lam_t, u_t = work[c.mu] * mem[c.normal], mem[c.tangent], mem[c.ydot]
     if lam_t <= -most * _SLIDING and u_t >= 0.0:
         return 0.0
     if c.role == TANGENT:
         return sigma * (lam_t + most)
     return max(-u_t, _TOUCHING) if lam_t >= most * _SLIDING else 0.0
+
+
+@tiny
+def accept(z, h, c, inputs, touched, mem, work, iwork):
+    """lambda of a constraint, and its impulses ``B z``, in mem; the bodies are marked. A tangent holds ``lambda_t + mu lambda_n`` yet."""
+    if c.role != SLIP:
+        mem[c.lam] = z / h if c.level == POSITION else z
+    for k in range(c.input, c.input_end):
+        mem[inputs[k].q + 2 * inputs[k].n] += work[inputs[k].coefficient] * z
+        iwork[touched + inputs[k].body] = 1
+
+
+@tiny
+def subtract_normal_part(c, mem, work):
+    """lambda_t of a tangent."""
+    if c.role == TANGENT:
+        mem[c.lam] -= work[c.mu] * mem[c.normal]
+
+
+@inlined
+def solve_active(p, n, h, solver, constraints, inputs, solver_options, mem, work, iwork):
+    """Solve the problem of the n active constraints, its matrix sub_W and vector q prepared; the multipliers in mem are the first guess.
+
+    Out: lambda and the impulses ``p = B z`` in mem, touched bodies. Returns (status, n_iter, residual).
+    """
+    active, z = p.active, p.z
+    sigma = work[p.sigma] if p.has_friction else 1.0
+    for a in range(n):
+        c = constraints[iwork[active + a]]
+        work[z + a] = guess(sigma, h, c, mem, work)
+        work[p.lower + a] = -np.inf if c.bilateral else 0.0
+    row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
+    status = solve(n, row, column, p.sub_W, p, solver, solver_options, work, iwork)
+    for a in range(n):
+        c = constraints[iwork[active + a]]
+        if c.role != SLIP:
+            work[z + a] /= sigma
+        accept(work[z + a], h, c, inputs, p.touched, mem, work, iwork)
+    if p.has_friction:
+        for a in range(n):
+            subtract_normal_part(constraints[iwork[active + a]], mem, work)
+    return status, int(work[p.info]), work[p.info + 1]
 
 
 @kernel

@@ -10,6 +10,7 @@ import nsds
 from tests import reference
 
 seeds = st.integers(0, 2**32 - 1)
+pytestmark = pytest.mark.filterwarnings("ignore:the bilateral constraint")  # random models start anywhere
 
 
 def random_model(seed, n=None, m=None, stiff=True, bilateral=False, compliant=False, uniform_e=False):
