@@ -7,8 +7,10 @@ Conventions, everywhere:
 ``ydot``
     Its rate, ``H v``, plus ``D lambda`` where there is compliance.
 ``lambda``
-    Multiplier dual to y, never attractive for a contact. Under Moreau–Jean it is the impulse of the step that ends at t (N s), not a
-    force. On first-order systems it is the current, voltage or control itself, of the step that ends at t.
+    Multiplier dual to y, never attractive for a contact. On Lagrangian systems it is the impulse of the step that ends at t (N s), not a
+    force, under every scheme; but a force (N) where the law holds between y and a lambda that y depends on (`nsds.compliant`,
+    `nsds.lagrangian_relation`, linear relations with D, under complementarity and equality). On first-order systems it is the current,
+    voltage or control itself, of the step that ends at t.
 ``r``
     Input of first-order systems, ``M x' = f + r``, ``r = B lambda`` or ``g(t, x, lambda)``.
 ``H``
@@ -17,7 +19,7 @@ Conventions, everywhere:
 ``W``
     Delassus matrix ``H M_hat^-1 H^T``; ``M_hat`` is the iteration matrix of the scheme.
 local frames
-    The normal component comes first.
+    The normal component comes first: constraints of a contact with friction are (normal, tangent), ``|lambda_t| <= mu lambda_n``.
 """
 
 from nsds import examples, plotting, solvers

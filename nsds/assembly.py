@@ -17,8 +17,8 @@ def system(*, t=0.0, **parts):
     t : float
         Time at the start.
     **parts
-        Systems (`nsds.lagrangian_linear`, `nsds.first_order_linear`, `nsds.first_order`), interactions (`nsds.interaction`) and controllers
-        (`nsds.sampled_control`), under the names by which they refer to each other.
+        Systems (`nsds.lagrangian`, `nsds.lagrangian_linear`, `nsds.lagrangian_modal`, `nsds.first_order_linear`, `nsds.first_order`),
+        interactions (`nsds.interaction`) and controllers (`nsds.sampled_control`), under the names by which they refer to each other.
 
     Returns
     -------
