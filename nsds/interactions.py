@@ -88,6 +88,10 @@ def interaction_record(name, part, kinds, counts, sizes):
         on = " and ".join(f"'{side}' ({sizes[side]} coordinates)" for side, _ in part["sides"])
         what = "H has" if "H" in relation else "the relation is for"
         raise ValueError(f"interaction '{name}': {what} {relation['n']} columns, expected {n_columns} for {on}")
+    if "dofs" in relation and relation["dofs"].max() >= n_columns:
+        raise ValueError(
+            f"interaction '{name}': dofs must be below {n_columns}, the number of coordinates, got {relation['dofs'].tolist()}"
+        )
     lengths = {len(e) for e in elements} - {1}
     if len(lengths) > 1:
         raise ValueError(f"interaction '{name}': the two sides choose {len(elements[0])} and {len(elements[1])} elements")

@@ -184,9 +184,11 @@ def relation_operators(t, r, scale, spare, functions, mem, work):
         derivative(t, r, r.h_function, r.D_function, m, r.lam, m, r.D, spare, functions, mem, work)
         for i in range(m * m):
             work[r.scaled + i] = scale * work[r.D + i]
+        for k in range(0, m * m if r.block == 2 else 0, 2):
+            work[r.scaled + k] -= work[r.mu + k % m // 2] * work[r.scaled + k + 1]
     if r.kind == FULL:
         derivative(t, r, r.g_function, r.B_function, n, r.lam, m, r.B, spare, functions, mem, work)
-    elif r.block == 2:
+    if r.block == 2:
         for i in range(0, m, 2):
             mu, normal, tangent = work[r.mu + i // 2], i * n, (i + 1) * n
             for j in range(n):
@@ -218,7 +220,8 @@ def blame(records, prepared, m):
                     return _words(f"{field} of part '{name}'", records[name][field].reshape(records.size, -1)[m, e])
     for name, r in zip(lists.relation_names, lists.relations, strict=True):
         x, lam, z = work[r["x"] : r["x"] + r["n"]], work[r["lam"] : r["lam"] + r["m"]], mem[r["z"] : r["z"] + r["n_z"]]
-        for field, size in (("h", r["m"]), ("g", r["n"]), ("H", r["m"] * r["n"]), ("velocity", r["m"])):
+        n, k = r["n"], r["m"]
+        for field, size in {"h": k, "g": n, "H": k * n, "D": k * k, "B": n * k, "h_t": k, "velocity": k}.items():
             if is_broken(r[f"{field}_function"], x, lam, z, size=size):
                 return _words(f"{field} of interaction '{name}'", records[name][field].reshape(records.size, -1)[m, 0])
     return ""

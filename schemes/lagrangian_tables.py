@@ -281,7 +281,7 @@ def _store_operators(pieces, name, values, relations, parts, sides, elements, nu
 
 
 def _friction_columns(H, mu):
-    """Columns of B for (lambda_n, lambda_t + mu lambda_n), as rows: ``H_n - mu H_t`` and ``H_t``."""
+    """Columns of B (or D) for (lambda_n, lambda_t + mu lambda_n), as rows: ``H_n - mu H_t`` and ``H_t``."""
     B = H.copy()
     B[..., 0::2, :] -= mu[..., None] * H[..., 1::2, :]
     return B
@@ -330,7 +330,10 @@ def _couplings(values, relations, number, fields, work, position_scale):
         is_number = "D" in fields and fields["D"][0].base.kind == "f"
         size = count * m * m
         relations["D"] = work.reserve(size) + m * m * np.arange(count)
-        scaled = work.store(scale * values["D"].reshape(n_members, -1)) if is_number else work.reserve(size)
+        D = values["D"].reshape(*values.shape, m, m) if is_number else None
+        if is_number and block == 2:
+            D = np.swapaxes(_friction_columns(np.swapaxes(D, -1, -2), values["mu"].reshape(*values.shape, m // 2)), -1, -2)
+        scaled = work.store(scale * D.reshape(n_members, -1)) if is_number else work.reserve(size)
         relations["scaled"] = scaled + m * m * np.arange(count)
         where = relations["scaled"][:, None, None] + np.arange(m * m).reshape(m, m)
         add(where, number[:, :m, None], number[:, None, :m])

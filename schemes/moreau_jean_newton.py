@@ -125,7 +125,8 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     begin(t_new, options, parts, elements, p, functions, mem, imem, work)
     n = osnsp.choose_active(p, constraints, options[GAMMA] * options[H], mem, imem, iwork)
     status, n_iter, residual = iterate(t_new, n, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
-    finish(t_new, n == 0, options, relations, constraints, entries, couplings, p, functions, mem, imem, work)
+    if not finish(t_new, n == 0, options, relations, constraints, entries, couplings, p, functions, mem, imem, work):
+        status = NON_FINITE
     return status, n_iter, residual
 
 
@@ -139,18 +140,23 @@ def begin(t_new, options, parts, elements, p, functions, mem, imem, work):
 
 @inlined
 def finish(t_new, is_free, options, relations, constraints, entries, couplings, p, functions, mem, imem, work):
-    """Outputs of the new state; its force is kept for the next step."""
+    """Outputs of the new state; its force is kept for the next step. False where an output is not finite."""
     which = EVERY if is_free or options[Q_STAR] != 1.0 or options[PAOLI] != 0.0 else INACTIVE
     evaluate_relations(t_new, 1.0, 0.0, which, options, relations, p, functions, mem, imem, work)
-    hand_over(options, constraints, entries, couplings, p, mem, work)
+    return hand_over(options, constraints, entries, couplings, p, mem, work)
 
 
 @tiny
 def hand_over(options, constraints, entries, couplings, p, mem, work):
-    """y and ydot from the values of the relations; the force is kept for the next step."""
+    """y and ydot from the values of the relations; the force is kept for the next step. False where an output is not finite."""
     osnsp.update_outputs(options[H], options[A], constraints, entries, couplings, mem, work)
     for i in range(p.n_dofs):
         work[p.f_old + i] = work[p.f + i]
+    zero = 0.0
+    for i in range(constraints.size):
+        if constraints[i].role != SLIP:
+            zero += 0.0 * mem[constraints[i].y] + 0.0 * mem[constraints[i].ydot]
+    return zero == 0.0
 
 
 @kernel
@@ -201,10 +207,10 @@ def iterate(t_new, n, tables, functions, solver, solver_options, options, mem, i
 @inlined
 def _verdict(residual, definite, solved, n_iter, options):
     """Status of an iterate; NEWTON: go on."""
-    if not definite:
-        return NOT_DEFINITE
     if not residual < math.inf:
         return NON_FINITE
+    if not definite:
+        return NOT_DEFINITE
     if solved != CONVERGED:
         return solved
     return CONVERGED if n_iter > 0 and residual <= options[TOL] else NEWTON
@@ -325,7 +331,7 @@ def _residual(options, parts, elements, relations, n, p, mem, imem, work):
             subtract_product(DENSE, part.n, 0, work, imem, el.mass, 1.0, work, p.at_v, p.residual + dof)
         for i in range(part.n):
             work[p.residual + dof + i] += h * (weight * work[p.f + dof + i] + (1.0 - weight) * work[p.f_old + dof + i])
-            momentum = math.sqrt(work[el.diagonal + i * el.diagonal_step] * energy)
+            momentum = math.sqrt(abs(work[el.diagonal + i * el.diagonal_step] * energy))  # the mass may not be definite
             work[p.momentum + dof + i] = momentum + h * work[p.size + dof + i]
     for k in range(relations.size if n > 0 else 0):
         if relations[k].kind == FULL:
@@ -350,7 +356,7 @@ def _error(n, n_iter, options, constraints, entries, inputs, couplings, p, mem, 
 
     Only what is not finite counts before the first iteration.
     """
-    error = 0.0
+    error = zero = 0.0
     for i in range(p.n_dofs):
         work[p.dv + i] = work[p.residual + i]
     for a in range(n if n_iter > 0 else 0):
@@ -362,12 +368,14 @@ def _error(n, n_iter, options, constraints, entries, inputs, couplings, p, mem, 
     for i in range(p.n_dofs):
         if n_iter > 0 and work[p.dv + i] != 0.0:
             error = max(error, abs(work[p.dv + i]) / work[p.momentum + i])
-        error += 0.0 * work[p.residual + i]
+        zero += 0.0 * work[p.dv + i]
     for a in range(n if n_iter > 0 else 0):
         c = constraints[iwork[p.active + a]]
         if c.role != SLIP:
-            error = max(error, _constraint_error(a, c, options, constraints, entries, couplings, p, mem, work, iwork))
-    return error
+            off = _constraint_error(a, c, options, constraints, entries, couplings, p, mem, work, iwork)
+            error = max(error, off)
+            zero += 0.0 * off
+    return error + zero
 
 
 @kernel
@@ -382,12 +390,13 @@ def _constraint_error(a, c, options, constraints, entries, couplings, p, mem, wo
         v = abs(mem[q + entries[k].n]) + abs(work[p.v_old + entries[k].dof])
         size += abs(work[entries[k].coefficient]) * (v + _ROUNDING * abs(mem[q]) / h)
     for k in range(c.coupling, c.coupling_end):
-        if not at_position or c.h == ABSENT:
-            s += work[couplings[k].coefficient] * work[p.z + iwork[p.local + couplings[k].constraint]]
+        partner = iwork[p.local + couplings[k].constraint]
+        if partner != ABSENT and (not at_position or c.h == ABSENT):
+            s += work[couplings[k].coefficient] * work[p.z + partner]
     if c.e != ABSENT and not at_position:
         s += work[c.e] * mem[c.ydot]
     error = abs(s - work[p.w + a])
-    return error / size if error > 0.0 else 0.0
+    return 0.0 if error == 0.0 else error / size
 
 
 @tiny

@@ -336,7 +336,8 @@ def update_outputs(h, theta, constraints, entries, couplings, mem, work):
         for k in range(c.coupling, c.coupling_end):
             other = constraints[couplings[k].constraint]
             if other.role != SLIP:
-                push = work[couplings[k].coefficient] * mem[other.lam]
+                z = mem[other.lam] + (work[other.mu] * mem[other.normal] if other.role == TANGENT else 0.0)
+                push = work[couplings[k].coefficient] * z
                 if c.level == POSITION:
                     y += h * theta * h * push
                 else:

@@ -31,7 +31,7 @@ from nsds.schemes.moreau_jean_newton import (
     iterate,
     position,
 )
-from nsds.status import CONVERGED, VIOLATED
+from nsds.status import CONVERGED, NON_FINITE, VIOLATED
 
 OPTIONS = np.dtype(
     [("scheme", "S32"), *FIELDS, ("constraint_tol", "<f8"), ("max_rounds", "<i8"), ("every_contact", "<i8"), ("metric", "S8")]
@@ -224,7 +224,8 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
         status, moved = project(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
         if moved:
             evaluate_forces(t_new, options, parts, elements, p, p.f, functions, mem, imem, work)
-    hand_over(options, constraints, entries, couplings, p, mem, work)
+    if not hand_over(options, constraints, entries, couplings, p, mem, work):
+        status = NON_FINITE
     return status, total, residual
 
 

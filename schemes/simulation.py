@@ -12,6 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks, _jit
+from nsds.kinds import RELATIONS
+from nsds.laws import LAWS
 from nsds.layout import state_fields
 from nsds.records import N_ITER, RESIDUAL, STATUS, STEP, T0, T, copied, memory, model_of
 from nsds.results import SimulationError, SimulationInterrupted, recorded
@@ -168,15 +170,17 @@ def _prepare(owner, system, h, scheme, solver):
 
 def _require_finite(owner, records):
     """Fields can be assigned after construction, so what is about to be computed with is checked once more."""
-    for name, _, *law in model_of(records):
+    for name, kind, *law in model_of(records):
         is_relay = law[:1] == ["relay"]
         for field, values in _numbers(records[name]):
             if is_relay and field in ("lower", "upper"):  # may be infinite
                 values = np.where(np.isinf(values), 0.0, values)
             if not np.isfinite(values).all():
                 raise ValueError(f"{owner}: {name}.{field} must be finite")
-        if law[:1] == ["newton_impact"] and not ((records[name]["e"] >= 0) & (records[name]["e"] <= 1)).all():
-            raise ValueError(f"{owner}: {name}.e must be in [0, 1]")
+        parameters = LAWS[law[0]].parameters if kind in RELATIONS and not is_relay else {}
+        for field, (low, high) in parameters.items():
+            if not ((records[name][field] >= low) & (records[name][field] <= high)).all():
+                raise ValueError(f"{owner}: {name}.{field} must be in [{low:g}, {high:g}]")
         if is_relay and not (records[name]["lower"] <= records[name]["upper"]).all():
             raise ValueError(f"{owner}: {name}.lower must be at most {name}.upper")
 
