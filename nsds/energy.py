@@ -1,42 +1,59 @@
 """After the run: where the energy went."""
 
+import math
+
 import numpy as np
 
 from nsds import _checks
-from nsds.functions import evaluate_at, function_address
-from nsds.kinds import LAGRANGIAN, SYSTEMS, family
-from nsds.layout import state_fields
+from nsds.functions import CENTRAL_STEP, evaluate_at, function_address
+from nsds.kinds import LAGRANGIAN, family, split
+from nsds.laws import is_force
+from nsds.layout import elements_of
 from nsds.records import model_of, stored_sparse
+from nsds.trials import n_u
 
-LEDGER = np.dtype([(name, "<f8") for name in ("t", "kinetic", "potential", "forces", "damping", "contact", "numerical")])
+WORKS = ("forces", "internal", "damping", "contact")
+LEDGER = np.dtype([(name, "<f8") for name in ("t", "kinetic", "potential", *WORKS, "numerical")])
 
 
 def energy(trajectory, system, theta=0.5):
     """Energy ledger of a trajectory: mechanical energy at each row, and the work done in each step.
 
-    The discrete equation of motion (seed 003, eq. 10.14) times ``v_theta = theta v_{k+1} + (1-theta) v_k`` gives, exactly,
-    ``d(kinetic + potential) = forces + damping + contact + numerical`` with forces ``h v_theta . F_theta``, damping
-    ``-h v_theta . C v_theta``, contact ``v_theta . H^T lambda`` and numerical ``-(theta - 1/2) (dv . M dv + dq . K dq)``: nothing for
-    theta = 1/2, dissipation for larger theta. ``numerical`` is computed as what the other terms leave over.
+    It is the discrete equation of motion (seed 003, eq. 10.14) times ``v_theta = theta v_{k+1} + (1-theta) v_k``, with
+    ``d(kinetic + potential) = forces + internal + damping + contact + numerical`` and
+
+    - kinetic ``v^T M(q) v / 2``, potential ``q^T K q / 2``, which of other forces is not known: their work is in the ledger;
+    - forces ``h v_theta . (F_ext + T u)_theta``;
+    - internal ``-h v_theta . (F_int + F_gyr)_theta + v_theta . dM v_theta / 2``: what forces that are functions take, and the change of
+      the mass gives, which are equal where F_gyr is all that M(q) gives rise to;
+    - damping ``-h v_theta . C v_theta``;
+    - contact ``v_theta . p``, p the generalised impulse of all interactions in the step, which is ``H^T lambda``, ``h H^T lambda`` where
+      lambda is a force, or ``h g``; negative where energy is lost, positive where a drive puts it in;
+    - numerical, what these leave over. For constant matrices and H it is ``-(theta - 1/2) (dv . M dv + dq . K dq)``: nothing for
+      theta = 1/2, dissipation for larger theta. It is O(h) of the power where the mass varies, as the error of the scheme.
+
+    H is that of the end of the step, as `nsds.moreau_jean` takes it: exact for constant H and for ``q_star=1``, and O(h) otherwise.
+    Where positions move without velocities (projections), the change of the potential energy is numerical.
 
     Parameters
     ----------
     trajectory : numpy.ndarray (rows,)
-        One system, every step saved, with the whole state.
+        One system, every step saved, with the states of its parts and lambda of the interactions, which are saved by default.
     system : numpy.ndarray, shape ()
         The record that was simulated.
     theta : float
-        The one of the run.
+        The one of the run; 1/2 for schemes without, and for `nsds.schatzman_paoli`, whose theta is another. Impacts lose
+        ``p . (v+ + v-) / 2``, which contact is for 1/2.
 
     Returns
     -------
     numpy.ndarray (rows,)
-        Fields t, kinetic, potential (``q^T K q / 2``), and work forces, damping, contact, numerical of the step that ends at t (J).
+        Fields t, kinetic, potential, and work forces, internal, damping, contact, numerical of the step that ends at t (J).
 
     Raises
     ------
     ValueError
-        Steps between rows are missing, or part of the state was not recorded.
+        A first-order system, steps between rows are missing, or part of the state was not recorded.
 
     Examples
     --------
@@ -46,65 +63,125 @@ def energy(trajectory, system, theta=0.5):
     >>> bool(abs(ledger["numerical"]).max() < 1e-12)
     True
     """
-    if family(model_of(system)) != LAGRANGIAN:
+    model = model_of(system)
+    if family(model) != LAGRANGIAN:
         raise ValueError("energy: kinetic and potential energy are those of Lagrangian systems; this one is first-order")
     theta = _checks.number("energy", "theta", theta, 0.0, 1.0)
-    if trajectory.ndim != 1 or (np.diff(trajectory["step"]) != 1).any():
+    system = np.asarray(system)
+    if system.size != 1 or trajectory.ndim != 1 or (np.diff(trajectory["step"]) != 1).any():
         raise ValueError("energy: needs the trajectory of one system with every step saved (save_every=1)")
-    for part, names in state_fields(system):
-        if part not in trajectory.dtype.names or not set(names) <= set(trajectory.dtype[part].base.names):
-            raise ValueError(f"energy: the trajectory must hold the state of part '{part}'")
-    ledger = np.zeros(trajectory.shape, LEDGER)
-    ledger["t"] = t = trajectory["t"]
-    for line in model_of(system):
-        if line[1] in SYSTEMS:
-            _add_system(ledger, trajectory[line[0]], system[line[0]], t, theta)
-        else:
-            lam, ydot = trajectory[line[0]]["lambda"], trajectory[line[0]]["ydot"]
-            if "D" in system.dtype[line[0]].base.names:
-                ydot = ydot - _compliant_part(system[line[0]]["D"], lam)
-            work = lam[1:] * (theta * ydot[1:] + (1 - theta) * ydot[:-1])
-            ledger["contact"][1:] += work.reshape(len(t) - 1, -1).sum(axis=1)
-    change = np.diff(ledger["kinetic"] + ledger["potential"])
-    ledger["numerical"][1:] = change - ledger["forces"][1:] - ledger["damping"][1:] - ledger["contact"][1:]
+    system, t = system.reshape(()), trajectory["t"].copy()
+    ledger = np.zeros(t.shape, LEDGER)
+    ledger["t"] = t
+    systems, interactions, _ = split(model)
+    state = {}
+    for name, kind in systems:
+        elements = system[name].reshape(-1)
+        q, v = state[name] = [_recorded(trajectory, name, field, elements.size) for field in "qv"]
+        controlled = "u" in elements.dtype.names and elements.dtype["u"].kind != "S"
+        u = _recorded(trajectory, name, "u", elements.size) if controlled else v[..., :0]
+        for e, part in enumerate(elements):
+            _add_system(ledger, part, kind, theta, t, q[:, e], v[:, e], u[:, e])
+    for name, relation, law, *sides in interactions:
+        parts = system[name].reshape(-1)
+        lam = _recorded(trajectory, name, "lambda", parts.size)
+        h = np.diff(t, prepend=t[0])[:, None] if is_force(law, relation, "D" in parts.dtype.names) else 1.0
+        for e, chosen in enumerate(elements_of(system, name, len(sides))):
+            q, v = (np.concatenate([state[side][i][:, element] for side, element in zip(sides, chosen, strict=True)], 1) for i in (0, 1))
+            impulse = h * _generalised(parts[e], relation, t, q, lam[:, e])
+            ledger["contact"][1:] += (_mean(theta, v) * impulse[1:]).sum(axis=1)
+    ledger["numerical"][1:] = np.diff(ledger["kinetic"] + ledger["potential"]) - sum(ledger[name][1:] for name in WORKS)
     return ledger
 
 
-def _add_system(ledger, state, part, t, theta):
-    q, v = (np.asarray(state[name]).reshape(len(t), -1, state[name].shape[-1]) for name in "qv")
-    part = part.reshape(-1)
-    h = np.diff(t)[:, None, None]
-    v_theta = theta * v[1:] + (1 - theta) * v[:-1]
-    for e in range(part.size):
-        ledger["kinetic"] += (v[:, e] * _times(part[e]["M"], v[:, e])).sum(axis=1) / 2
-        if "K" in part.dtype.names:
-            ledger["potential"] += (q[:, e] * _times(part[e]["K"], q[:, e])).sum(axis=1) / 2
-        if "C" in part.dtype.names:
-            ledger["damping"][1:] -= (h[:, 0] * v_theta[:, e] * _times(part[e]["C"], v_theta[:, e])).sum(axis=1)
-        if "fext" in part.dtype.names:
-            F = _force(part[e], t)
-            ledger["forces"][1:] += (h[:, 0] * v_theta[:, e] * (theta * F[1:] + (1 - theta) * F[:-1])).sum(axis=1)
+def _recorded(trajectory, part, field, count):
+    """A field (rows, elements, values) of a part, as a copy."""
+    if part not in trajectory.dtype.names or field not in trajectory.dtype[part].base.names:
+        raise ValueError(f"energy: the trajectory must hold the state of part '{part}', but {part}.{field} was not recorded")
+    return trajectory[part][field].reshape(trajectory.size, count, -1).copy()
 
 
-def _times(matrix, x):
-    """Rows ``matrix @ x[k]`` for a stored diagonal, dense or compressed-row matrix."""
-    if matrix.dtype.names:
-        return (stored_sparse(matrix, x.shape[1]) @ x.T).T
-    return x * matrix if matrix.ndim == 1 else x @ matrix.T
+def _mean(theta, start, end=None):
+    """``theta x_{k+1} + (1 - theta) x_k`` of each step, for values at all rows, or those at the start and at the end of each step."""
+    start, end = (start[:-1], start[1:]) if end is None else (start, end)
+    return theta * end + (1 - theta) * start
 
 
-def _force(part, t):
-    F = np.empty((t.size, part["q"].size))
-    if part["fext"].dtype.kind == "S":
-        z = np.ascontiguousarray(part["z"]) if "z" in part.dtype.names else np.zeros(0)
-        address = np.uintp(function_address(part["fext"].decode(), "lagrangian_linear", "fext"))
-        evaluate_at(address, np.ascontiguousarray(t), np.zeros(0), np.zeros(0), z, F)
+def _add_system(ledger, part, kind, theta, t, q, v, u):
+    """Energies of one element of a part, and the works of its forces; u: its control where that is a number."""
+    q, v, names, n = q.copy(), v.copy(), part.dtype.names, q.shape[1]
+    v_theta = _mean(theta, v)
+    power = np.diff(t)[:, None] * v_theta  # times a force and summed
+    if "M" in names:
+        momentum = _times(v, part["M"])
     else:
-        F[:] = part["fext"]
-    return F
+        M = _along(part, kind, "mass", (n, n), t, q, v)
+        momentum = np.einsum("kij,kj->ki", M, v)
+        ledger["internal"][1:] += np.einsum("ki,kij,kj->k", v_theta, np.diff(M, axis=0), v_theta) / 2
+    ledger["kinetic"] += (v * momentum).sum(axis=1) / 2
+    if "K" in names:
+        ledger["potential"] += (q * _times(q, part["K"])).sum(axis=1) / 2
+    if "C" in names:
+        ledger["damping"][1:] -= (power * _times(v_theta, part["C"])).sum(axis=1)
+    for work, sign, field in (("forces", 1, "fext"), ("internal", -1, "fint"), ("internal", -1, "fgyr")):
+        if field in names:
+            ledger[work][1:] += sign * (power * _mean(theta, _along(part, kind, field, (n,), t, q, v))).sum(axis=1)
+    if "u" in names:
+        size = n_u(part)
+        T = _along(part, kind, "T", (n, size), t, q, v) if "T" in names else np.broadcast_to(np.eye(n), (t.size, n, n))
+        if part.dtype["u"].kind == "S":
+            u = _along(part, kind, "u", (size,), t, q, v)
+            start, end = u[:-1], u[1:]
+        else:
+            start = end = u[:-1]  # a controller sets it at a row, for the step that follows
+        force = _mean(theta, np.einsum("kij,kj->ki", T[:-1], start), np.einsum("kij,kj->ki", T[1:], end))
+        ledger["forces"][1:] += (power * force).sum(axis=1)
 
 
-def _compliant_part(D, lam):
-    """``D lambda`` of every row: the part of ydot that does not move the bodies."""
-    product = np.einsum("...ij,k...j->k...i", D, lam.reshape(lam.shape[0], *D.shape[:-1]))
-    return product.reshape(lam.shape)
+def _generalised(part, relation, t, q, lam):
+    """``H^T lambda``, or g, of one element of an interaction at each row (rows, n)."""
+    (rows, m), n = lam.shape, q.shape[1]
+    lam = lam.copy()
+    if relation == "lagrangian_relation":
+        return _along(part, relation, "g", (n,), t, q, lam)
+    if relation == "prescribed_velocity":
+        result = np.zeros((rows, n))
+        result[:, part["dofs"]] = lam
+        return result
+    if relation == "lagrangian_linear_relation":
+        return _times(lam, part["H"], n)
+    if "H" in part.dtype.names:
+        H = _along(part, relation, "H", (m, n), t, q, lam)
+    else:
+        H = _difference(part, relation, t, q, lam)
+    return np.einsum("kij,ki->kj", H, lam)
+
+
+def _difference(part, relation, t, q, lam):
+    """dh/dq (rows, m, n) by the central differences that the schemes take."""
+    H = np.empty((*lam.shape, q.shape[1]))
+    for j in range(q.shape[1]):
+        step = CENTRAL_STEP * np.maximum(1.0, abs(q[:, j]))
+        before, after = q.copy(), q.copy()
+        before[:, j] -= step
+        after[:, j] += step
+        difference = [_along(part, relation, "h", lam.shape[1:], t, at, lam) for at in (before, after)]
+        H[:, :, j] = (difference[1] - difference[0]) / (2 * step)[:, None]
+    return H
+
+
+def _along(part, kind, field, shape, t, x, lam):
+    """Values (rows, ...) of a field of a part: what its function gives at each row, or the numbers that it holds."""
+    if part.dtype[field].kind != "S":
+        return np.broadcast_to(part[field], (t.size, *shape))
+    z = part["z"].reshape(-1).copy() if "z" in part.dtype.names else np.zeros(0)
+    out = np.zeros((t.size, math.prod(shape)))
+    evaluate_at(np.uintp(function_address(part[field].decode(), kind, field)), t, x, lam, z, out)
+    return out.reshape(t.size, *shape)
+
+
+def _times(x, matrix, n=None):
+    """Rows ``x[k] @ matrix`` for a stored diagonal, dense or compressed-row matrix, which has n columns, or is square."""
+    if matrix.dtype.names:
+        return x @ stored_sparse(matrix, x.shape[1] if n is None else n)
+    return x * matrix if matrix.ndim == 1 else x @ matrix

@@ -54,14 +54,16 @@ _SHAPES = {
     "mass": "x.size, x.size", "jac_q": "x.size, x.size", "jac_v": "x.size, x.size", "H": "lam.size, x.size",
 }  # fmt: skip
 
+CENTRAL_STEP = 2.0**-17  # of a central difference, relative to 1 or the variable
+
 _compiled = {}
 
 
 @_jit.kernel
 def evaluate_at(address, t, x, lam, z, out):
-    """Rows ``out[k]`` of what the function that lives at ``address`` gives at time ``t[k]``."""
+    """Rows ``out[k]`` of what the function that lives at ``address`` gives at ``t[k]``, ``x[k]`` and ``lam[k]``."""
     for k in range(t.size):
-        call_function(address, (t[k], x, lam, z, out[k]))
+        call_function(address, (t[k], x[k], lam[k], z, out[k]))
 
 
 def wanted(kind, field):

@@ -35,6 +35,13 @@ LAWS = {
     "relay": Law((FIRST_ORDER,), parameters={"lower": (-np.inf, np.inf), "upper": (-np.inf, np.inf)}),
     "normal_cone": Law((FIRST_ORDER,), bilateral=True),
 }
+# Laws that hold for y where y depends on lambda, which then is a force.
+OF_POSITION = ("complementarity", "equality")
+
+
+def is_force(law, relation, has_D):
+    """Whether lambda of an interaction of Lagrangian systems is a force and its law one for y; else it is an impulse."""
+    return law in OF_POSITION and (has_D or relation in ("compliant", "lagrangian_relation"))
 
 
 def bounds(parts, law, m):

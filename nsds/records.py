@@ -66,10 +66,10 @@ def memory(records):
 
 
 def stored_sparse(stored, n):
-    """The scipy.sparse matrix (n, n) of a nested record with indptr, indices and data."""
+    """The scipy.sparse matrix, of n columns, of a nested record with indptr, indices and data."""
     from scipy.sparse import csr_array
 
-    return csr_array((stored["data"], stored["indices"], stored["indptr"]), shape=(n, n))
+    return csr_array((stored["data"], stored["indices"], stored["indptr"]), shape=(stored["indptr"].size - 1, n))
 
 
 def words(dtype, *path):

@@ -4,8 +4,9 @@ import sys
 
 import numpy as np
 
-from nsds.energy import energy
-from nsds.laws import bounds
+from nsds.energy import WORKS, energy
+from nsds.kinds import LAGRANGIAN, family
+from nsds.laws import LAWS, bounds, is_force
 from nsds.records import model_of
 from nsds.results import is_mechanical
 from nsds.status import CONVERGED, advice
@@ -14,14 +15,16 @@ from nsds.status import CONVERGED, advice
 def report(trajectory, system=None, *, theta=0.5, file=None):
     """Print what a careful user asks first: failed steps, worst residual, penetration, impacts, energy balance.
 
-    Of first-order systems, instead of the last three, the ranges of y and lambda, and by how much the law is violated at worst.
+    Penetration and impacts are those of the normal constraints, and of bilateral ones it says by how much they are violated. Of
+    first-order systems, instead, the ranges of y and lambda, and by how much the law is violated at worst. Without the system, which
+    tells what the law is, nothing is assumed of it: only these ranges are shown.
 
     Parameters
     ----------
     trajectory : numpy.ndarray (rows,) or (members, rows)
         From `nsds.simulate`.
     system : numpy.ndarray, optional
-        The record that was simulated; with it the energy balance is shown (one system, every step saved), and the violation of laws.
+        The record that was simulated; with it the energy balance is shown (one system, every step saved), and how well laws hold.
     theta : float
         The one of the run, for the energy balance.
     file : text stream, optional
@@ -47,11 +50,11 @@ def report(trajectory, system=None, *, theta=0.5, file=None):
     worst = np.unravel_index(np.nanargmax(rows["residual"]), rows.shape)
     at = f" at t = {rows['t'][worst]:g}" if rows["residual"][worst] > 0 else ""
     print(f"worst residual    {rows['residual'][worst]:.1e}{at}", file=out)
-    mechanical = is_mechanical(trajectory)
+    mechanical = is_mechanical(trajectory) if system is None else family(model_of(system)) == LAGRANGIAN
     for name in rows.dtype.names:
         part = rows.dtype[name].base
         if part.names and {"y", "lambda"} <= set(part.names):
-            print(f"{name:<17} {_contact(rows, name) if mechanical else _output(rows, name, system)}", file=out)
+            print(f"{name:<17} {_interaction(rows, name, system, mechanical)}", file=out)
     if mechanical and trajectory.ndim == 1:
         balance = "pass the system to see the balance" if system is None else _balance(trajectory, system, theta)
         print(f"energy            {balance}", file=out)
@@ -65,30 +68,52 @@ def _failures(rows):
     return f"in {len(failed)} rows, first at t = {first['t']:g}: {advice(first['status'])}"
 
 
-def _contact(rows, name):
+def _interaction(rows, name, system, mechanical):
+    """What one line says of an interaction: how well its law holds, or ranges alone where the law is not known."""
     y, lam = (rows[name][key].reshape(*rows.shape, -1) for key in ("y", "lambda"))
-    if (lam < 0).any():  # only a bilateral constraint pulls
-        member, row, _ = np.unravel_index(np.nanargmax(abs(y)), y.shape)
-        return f"violated by at most {np.nanmax(abs(y)):.1e}, at t = {rows['t'][member, row]:g}"
-    pressing = np.nan_to_num(lam) != 0
-    impacts = int((pressing[:, 1:] & ~pressing[:, :-1]).sum())
-    member, row, _ = np.unravel_index(np.nanargmin(y), y.shape)
-    depth = -float(np.nanmin(y))
-    where = f" of member {member}" if rows.shape[0] > 1 else ""
-    gap = f"penetration {depth:.1e} at t = {rows['t'][member, row]:g}{where}" if depth > 0 else "no penetration"
-    return f"{gap}, {impacts} impact{'s' * (impacts != 1)}, in contact {100 * pressing.mean():.1f} % of the rows"
-
-
-def _output(rows, name, system):
-    y, lam = (rows[name][key].reshape(*rows.shape, -1)[:, 1:] for key in ("y", "lambda"))  # row 0 need not be consistent
-    ranges = ", ".join(f"{key} in [{np.nanmin(v):.4g}, {np.nanmax(v):.4g}]" for key, v in (("y", y), ("lambda", lam)))
+    start = 0 if mechanical else 1  # in first-order systems row 0 need not be consistent
+    ranges = ", ".join(f"{key} in {_range(value, start)}" for key, value in (("y", y), ("lambda", lam)))
     if system is None:
         return f"{ranges}; pass the system to see how well its law holds"
-    law = next(line[2] for line in model_of(system) if line[0] == name)
-    violation = _violation(rows[name][:, 1:], np.atleast_1d(system)[name], law)
-    member, row = np.unravel_index(np.nanargmax(violation), violation.shape)
-    at = f", at t = {rows['t'][member, row + 1]:g}" if violation[member, row] > 0 else ""
-    return f"{ranges}, {law} violated by at most {violation[member, row]:.1e}{at}"
+    _, relation, law, *_ = next(line for line in model_of(system) if line[0] == name)
+    part = np.atleast_1d(system)[name]
+    if not mechanical:
+        return f"{ranges}, {law} {_violated(rows, _violation(rows[name], part, law), start)}"
+    start = int(is_force(law, relation, "D" in part.dtype.names))  # row 0 holds y for lambda = 0
+    if relation == "prescribed_velocity":
+        if "ydot" not in rows[name].dtype.names:
+            return f"{ranges}; ydot, which tells how well the velocity is kept, was not recorded"
+        return f"velocity {_violated(rows, abs(rows[name]['ydot']), 1)}"
+    if LAWS[law].bilateral:
+        return _violated(rows, abs(y), start)
+    normal = slice(None, None, LAWS[law].block)
+    depth, where = _worst(rows, np.maximum(-y[..., normal], 0), start)
+    pressing = np.nan_to_num(lam[..., normal]) != 0
+    times = int((pressing[:, 1:] & ~pressing[:, :-1]).sum())
+    closed = f"closed {times} time{'s' * (times != 1)}" if start else f"{times} impact{'s' * (times != 1)}"
+    gap = f"penetration {depth:.1e}{where}" if depth > 0 else "no penetration"
+    return f"{gap}, {closed}, in contact {100 * pressing.mean():.1f} % of the rows"
+
+
+def _range(values, start):
+    """Smallest and largest, of rows from start on."""
+    values = values[:, min(start, values.shape[1] - 1) :]
+    values = values[~np.isnan(values)]
+    return f"[{values.min():.4g}, {values.max():.4g}]" if values.size else "[nan, nan]"
+
+
+def _worst(rows, size, start):
+    """(largest, where) of what is not negative, of rows from start on; where in words."""
+    start = min(start, rows.shape[1] - 1)
+    size = np.where(np.isnan(size), -1.0, size).reshape(*rows.shape, -1)[:, start:].max(axis=2)
+    member, row = np.unravel_index(size.argmax(), size.shape)
+    of_member = f" of member {member}" if rows.shape[0] > 1 else ""
+    return size.max() if size.max() >= 0 else np.nan, f" at t = {rows['t'][member, row + start]:g}{of_member}"
+
+
+def _violated(rows, size, start):
+    worst, where = _worst(rows, size, start)
+    return f"violated by at most {worst:.1e}" + (f",{where}" if worst > 0 else "")
 
 
 def _violation(state, part, law):
@@ -109,8 +134,8 @@ def _balance(trajectory, system, theta):
     try:
         ledger = energy(trajectory, system, theta)
     except ValueError as error:
-        return f"not shown: {str(error).partition(': ')[2]}"
+        return f"not shown: {str(error).removeprefix('energy: ')}"
     total = ledger["kinetic"] + ledger["potential"]
-    works = [f"{name} {ledger[name].sum():.4g}" for name in ("forces", "damping", "contact") if ledger[name].any()]
+    works = [f"{name} {ledger[name].sum():.4g}" for name in WORKS if ledger[name].any()]
     gap = abs(ledger["numerical"]).max()
     return f"{total[0]:.4g} -> {total[-1]:.4g} J: {', '.join(works) or 'no work'}, balance within {gap:.1e}"

@@ -50,7 +50,7 @@ def consistent(system, tol=1e-10, max_rounds=50):
     ...     rod=nsds.interaction(nsds.scleronomous(rod, m=1), nsds.equality(), on="bob"),
     ... )
     >>> nsds.consistent(system)["bob"]["q"].round(4), nsds.consistent(system)["bob"]["v"].round(4)
-    (array([ 0.832 , -0.5547]), array([0.7692, 1.1538]))
+    (array([ 0.8321, -0.5547]), array([0.7692, 1.1538]))
     """
     owner = "consistent"
     if family(model_of(system)) != LAGRANGIAN:

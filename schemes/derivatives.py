@@ -1,11 +1,10 @@
 """Derivatives of the functions of a relation, by the user's function or by differences."""
 
 from nsds._jit import kernel, view
-from nsds.functions import call_function
+from nsds.functions import CENTRAL_STEP, call_function
 from nsds.layout import ABSENT
 
 STEP = 2.0**-26  # of a forward difference, relative to 1 or the variable
-_CENTRAL_STEP = 2.0**-17  # of a central one
 
 
 @kernel
@@ -20,7 +19,7 @@ def derivative(t, r, function, jacobian, rows, variable, columns, out, spare, fu
         return
     for j in range(columns):
         x_j = work[variable + j]
-        step = _CENTRAL_STEP * max(1.0, abs(x_j))
+        step = CENTRAL_STEP * max(1.0, abs(x_j))
         work[variable + j] = x_j + step
         call_function(functions[function], (t, x, lam, z, view(work, spare, rows)))
         for i in range(rows):

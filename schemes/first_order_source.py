@@ -36,10 +36,10 @@ def blame(records, prepared, m):
     lists, mem, work = prepared.layout, memory(records)[m], prepared.work[m]
     nothing, t = np.zeros(0), records["t"][m : m + 1].copy()
 
-    def is_broken(slot, *arguments, size):
+    def is_broken(slot, x, lam, z, size):
         out = np.zeros((1, size))
-        if slot != ABSENT and all(np.isfinite(argument).all() for argument in arguments):
-            evaluate_at(prepared.functions[m, slot], t, *arguments, out)
+        if slot != ABSENT and all(np.isfinite(argument).all() for argument in (x, lam, z)):
+            evaluate_at(prepared.functions[m, slot], t, x[None], lam[None], z, out)
         return not np.isfinite(out).all()
 
     def words(name, field):

@@ -13,7 +13,7 @@ import numpy as np
 
 from nsds.functions import ARGUMENTS
 from nsds.kinds import split
-from nsds.laws import LAWS
+from nsds.laws import LAWS, OF_POSITION, is_force
 from nsds.layout import (
     ABSENT,
     COUPLING,
@@ -58,7 +58,6 @@ LINEAR, PRESCRIBED, SCLERONOMOUS, RHEONOMOUS, COMPLIANT, FULL = range(6)
 RELATION_KINDS = ("lagrangian_linear_relation", "prescribed_velocity", "scleronomous", "rheonomous", "compliant", "lagrangian_relation")
 _PART_FUNCTIONS = ("mass", "fint", "fgyr", "fext", "jac_q", "jac_v", "T", "u")
 _RELATION_FUNCTIONS = ("h", "g", "H", "h_t", "D", "B", "velocity")
-_OF_POSITION = ("complementarity", "equality")
 
 
 class Tables(NamedTuple):
@@ -197,13 +196,13 @@ def _interaction(records, parts, index, line, functions, work, owner, h, reach):
 
 def _level(owner, name, kind, law, has_D, reach):
     """Whether the law holds for y or for ydot: a complementarity between y and a lambda that y depends on is one of positions."""
-    if kind == FULL and law not in _OF_POSITION:
-        raise ValueError(f"interaction '{name}': lagrangian_relation wants one of the laws {', '.join(_OF_POSITION)}, got {law}")
+    if kind == FULL and law not in OF_POSITION:
+        raise ValueError(f"interaction '{name}': lagrangian_relation wants one of the laws {', '.join(OF_POSITION)}, got {law}")
     if kind == PRESCRIBED and law != "equality":
         raise ValueError(f"interaction '{name}': prescribed_velocity wants the law equality, got {law}")
     if kind == PRESCRIBED:
         return DRIVEN
-    if law not in _OF_POSITION or (kind not in (COMPLIANT, FULL) and not has_D):
+    if not is_force(law, RELATION_KINDS[kind], has_D):
         return VELOCITY
     if reach == 0:
         raise ValueError(f"{owner}: interaction '{name}' is a law between y and a force, which theta = 0 cannot treat; raise theta")

@@ -182,7 +182,7 @@ def iterate(t_new, n, tables, functions, solver, solver_options, options, mem, i
         if n > 0:
             evaluate_relations(t_new, options[Q_STAR], options[PAOLI], ACTIVE, options, relations, p, functions, mem, imem, work)
         _residual(options, parts, elements, relations, n, p, mem, imem, work)
-        residual = _error(n, n_iter, options, constraints, entries, inputs, couplings, p, mem, work, iwork)
+        residual = _error(n, n_iter, options, elements, constraints, entries, inputs, couplings, p, mem, work, iwork)
         status = _verdict(residual, definite, solved, n_iter, options)
         if status != NEWTON or n_iter == int(options[LIMIT]):
             break
@@ -351,7 +351,7 @@ def _add_nonlinear_input(h, r, p, work):
 
 
 @inlined
-def _error(n, n_iter, options, constraints, entries, inputs, couplings, p, mem, work, iwork):
+def _error(n, n_iter, options, elements, constraints, entries, inputs, couplings, p, mem, work, iwork):
     """Largest of ``R + B z``, and of what ydot (or y) is off from the w of the solver, relative to what they are summed from.
 
     Only what is not finite counts before the first iteration.
@@ -372,23 +372,21 @@ def _error(n, n_iter, options, constraints, entries, inputs, couplings, p, mem, 
     for a in range(n if n_iter > 0 else 0):
         c = constraints[iwork[p.active + a]]
         if c.role != SLIP:
-            off = _constraint_error(a, c, options, constraints, entries, couplings, p, mem, work, iwork)
+            off = _constraint_error(a, c, options, elements, constraints, entries, couplings, p, mem, work, iwork)
             error = max(error, off)
             zero += 0.0 * off
     return error + zero
 
 
 @kernel
-def _constraint_error(a, c, options, constraints, entries, couplings, p, mem, work, iwork):
-    """How far the a-th active constraint's velocity (or position, as a velocity) is from w, relative to it when free and to ``|H| |v|``."""
-    h = options[H]
+def _constraint_error(a, c, options, elements, constraints, entries, couplings, p, mem, work, iwork):
+    """How far the a-th active constraint's velocity (or position, as a velocity) is from w, relative to it when free and to the bodies'."""
     at_position = c.level == POSITION
     size = abs(work[p.q + a])
     s = _position_rate(c, options, entries, p, mem, work) if at_position else velocity(c, entries, mem, work)
     for k in range(c.entry, c.entry_end):
-        q = entries[k].q
-        v = abs(mem[q + entries[k].n]) + abs(work[p.v_old + entries[k].dof])
-        size += abs(work[entries[k].coefficient]) * (v + _ROUNDING * abs(mem[q]) / h)
+        el, dof = elements[entries[k].body], entries[k].dof
+        size += abs(work[entries[k].coefficient]) * work[p.momentum + dof] / work[el.diagonal + (dof - el.dof) * el.diagonal_step]
     for k in range(c.coupling, c.coupling_end):
         partner = iwork[p.local + couplings[k].constraint]
         if partner != ABSENT and (not at_position or c.h == ABSENT):

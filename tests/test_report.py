@@ -1,6 +1,8 @@
-"""The report of first-order systems says what a trajectory holds and how well each law does."""
+"""The report says what a trajectory holds, how well each law does, and where the energy went, for all systems and laws."""
 
 import io
+import math
+import re
 
 import numpy as np
 import pytest
@@ -63,3 +65,124 @@ def test_report_of_ensembles_and_array_parts():
     trajectories["relays"]["lambda"][1, 4, 2] = 2.5  # above the upper bound
     assert "violated by at most 5.0e-01, at t = 0.4" in printed(trajectories, members)
     assert "pass the system" in printed(trajectories)
+
+
+linear = nsds.lagrangian_linear_relation
+
+
+def test_friction_is_judged_by_its_normal_constraints():
+    system = nsds.examples.spinning_disk()
+    trajectory = nsds.simulate(system, t_end=2.0, h=5e-3)
+    y, lam = trajectory["floor"]["y"][:, 0], trajectory["floor"]["lambda"][:, 0]
+    assert trajectory["floor"]["lambda"][:, 1].min() < 0  # only a bilateral normal would pull
+    assert trajectory["floor"]["y"][:, 1].min() < -0.1
+    impacts = ((lam[1:] > 0) & (lam[:-1] == 0)).sum()
+    depth = f"penetration {-y.min():.1e} at t = {trajectory['t'][y.argmin()]:g}"
+    assert f"floor             {depth}, {impacts} impacts, in contact 1.0 %" in printed(trajectory, system)
+    trajectory["floor"]["y"][7, 0] = -0.5
+    assert "penetration 5.0e-01 at t = 0.035" in printed(trajectory, system)
+
+
+def test_friction_of_array_parts_and_ensembles():
+    system = nsds.system(
+        blocks=nsds.lagrangian_linear(M=[1.0, 1.0], fext=[0.0, -10.0], q=[0.0, 1e-3], v=[[1.0, 0.0], [-1.0, 0.0]], count=2),
+        floor=nsds.interaction(
+            linear(H=[[0, 1], [1, 0], [0, 1], [2, 0]]), nsds.newton_impact_friction(0.0, 0.3), on="blocks"
+        ),  # two contacts each
+    )
+    members = np.repeat(system, 2)
+    trajectories = nsds.simulate(members, t_end=0.1, h=1e-2)
+    assert trajectories["floor"]["y"].shape == (2, 11, 2, 4)
+    trajectories["floor"]["y"][1, 6, 1, 2] = -0.25
+    trajectories["floor"]["lambda"][..., 1::2] = 3.0  # tangents do not count
+    text = printed(trajectories, members)
+    pressing = trajectories["floor"]["lambda"][..., 0::2] != 0
+    assert "penetration 2.5e-01 at t = 0.06 of member 1" in text
+    assert f"{(pressing[:, 1:] & ~pressing[:, :-1]).sum()} impacts, in contact {100 * pressing.mean():.1f} %" in text
+
+
+def test_without_the_system_nothing_is_said_of_laws():
+    for trajectory in (
+        nsds.simulate(nsds.examples.spinning_disk(), t_end=1.0, h=5e-3),
+        nsds.simulate(nsds.examples.spinning_disk(), t_end=1.0, h=5e-3, fields=["floor.y", "floor.lambda"]),
+        nsds.simulate(shaken(), t_end=1.0, h=5e-3),
+    ):
+        text = printed(trajectory)
+        assert "; pass the system to see how well its law holds" in text
+        assert not any(word in text for word in ("penetration", "impact", "contact", "violated", "J:"))
+    assert "drive             y in [0, 0], lambda in [-0." in text
+
+
+def test_without_the_state_laws_are_told_but_no_energy():
+    system = nsds.examples.spinning_disk()
+    text = printed(nsds.simulate(system, t_end=1.0, h=5e-3, fields=["floor.y", "floor.lambda"]), system)
+    assert "impacts, in contact" in text
+    assert "energy            not shown: the trajectory must hold the state of part 'disk', but disk.q was not recorded" in text
+
+
+def shaken():
+    return nsds.system(
+        chain=nsds.lagrangian_linear(M=[1.0, 1.0], K=[[50, -50], [-50, 50]], q=[0, 0], v=[0.1, 0]),
+        drive=nsds.interaction(nsds.prescribed_velocity([0], amplitude=0.1, omega=20.0), nsds.equality(), on="chain"),
+    )
+
+
+def test_prescribed_velocities_are_judged_by_ydot():
+    trajectory = nsds.simulate(shaken(), t_end=1.0, h=1e-2)
+    assert re.search(r"drive +velocity violated by at most \d\.\de-1\d", printed(trajectory, shaken()))
+    trajectory["drive"]["ydot"][30] = -0.125
+    assert "velocity violated by at most 1.2e-01, at t = 0.3" in printed(trajectory, shaken())
+    kept = nsds.simulate(shaken(), t_end=1.0, h=1e-2, fields=["chain", "drive.y", "drive.lambda"])
+    assert "ydot, which tells how well the velocity is kept, was not recorded" in printed(kept, shaken())
+
+
+@pytest.mark.parametrize("law", [nsds.complementarity(), nsds.equality()], ids=lambda law: law["law"])
+def test_laws_of_forces_start_with_the_first_step(law):
+    """At the start lambda is zero, and y, which has D lambda in it, need not be right."""
+    system = nsds.system(
+        ball=nsds.lagrangian_linear(M=[1.0], fext=[-9.81], q=[-0.05], v=[0.0]),
+        floor=nsds.interaction(linear(H=[[1.0]], D=[[0.01]]), law, on="ball"),
+    )
+    trajectory = nsds.simulate(system, t_end=0.3, h=1e-3)
+    assert trajectory["floor"]["y"][0] == -0.05
+    text = printed(trajectory, system)
+    assert "5.0e-02" not in text
+    if law["law"] == "complementarity":
+        assert "closed 1 time, in contact" in text
+    trajectory["floor"]["y"][9] = -0.5
+    assert re.search(r"(penetration|violated by at most) 5.0e-01,? at t = 0.009", printed(trajectory, system))
+
+
+def weight(t, q, v, z, out):
+    out[0] = 9.81 * math.sin(q[0])
+
+
+def unit_mass(q, z, out):
+    out[0, 0] = 1.0
+
+
+def test_a_failed_first_step_is_reported():
+    trajectory = nsds.simulate(shaken(), t_end=1.0, h=1e-2)[:2]
+    trajectory["drive"]["ydot"][1] = trajectory["drive"]["y"][1] = trajectory["drive"]["lambda"][1] = np.nan
+    assert "velocity violated by at most nan" in printed(trajectory, shaken())
+    assert "balance within nan" in printed(trajectory, shaken())
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        (nsds.lagrangian([1.0], fint=weight, q=[1.0], v=[0.0]), "internal 4."),
+        (nsds.lagrangian(unit_mass, q=[1.0], v=[0.5]), "0.125 -> 0.125 J: no work"),
+        (nsds.lagrangian([1.0], q=[1.0], v=[0.0], u=[1.0]), "0 -> 0.125 J: forces 0.125"),
+        (nsds.lagrangian_linear([1.0], C=[0.5], q=[0.0], v=[1.0]), "damping -0."),
+    ],
+    ids=["fint", "mass", "control", "damping"],
+)
+def test_energy_of_all_kinds_of_systems_is_shown(part, words):
+    system = nsds.system(part=part)
+    trajectory = nsds.simulate(system, t_end=0.5, h=1e-2)
+    line = printed(trajectory, system).splitlines()[-1]
+    assert line.startswith("energy ")
+    assert words in line
+    assert float(line.rpartition(" ")[2]) < 1e-9
+    assert re.search(r"energy +not shown: \w", printed(trajectory[::2], system))

@@ -241,9 +241,9 @@ def test_report_tells_joints_from_contacts():
         brake=nsds.interaction(relation(H=[[1.0]], b=[0.25]), nsds.equality(), on="cart"),
     )
     shown = io.StringIO()
-    nsds.report(nsds.simulate(system, t_end=1.0, h=0.01), file=shown)
+    nsds.report(nsds.simulate(system, t_end=1.0, h=0.01), system, file=shown)
     assert "brake             violated by at most 2.5e-01, at t = 0" in shown.getvalue()
-    assert "pass the system to see the balance" in shown.getvalue()
+    assert "0 -> 0 J: no work" in shown.getvalue()  # the force on it does not move
 
 
 def test_energy_wants_every_step():
