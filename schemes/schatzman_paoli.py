@@ -22,14 +22,14 @@ from nsds.schemes.memory import Allocator
 OPTIONS = np.dtype([("scheme", "S32"), ("theta", "<f8"), ("gamma", "<f8"), ("newton_tol", "<f8"), ("newton_max_iter", "<i8")])
 
 
-def schatzman_paoli(theta=0.5, gamma=np.inf, newton_tol=1e-10, newton_max_iter=50):
+def schatzman_paoli(theta=0.0, gamma=np.inf, newton_tol=1e-10, newton_max_iter=50):
     """Options of the Schatzman–Paoli scheme (seed 003, 10.3): impacts by positions, without forecast or activation.
 
     Parameters
     ----------
     theta : float in [0, 1]
         Where in the step forces act. 0 is explicit: of order 2 without damping, and conserving energy, but stable only for
-        ``h omega < 2``; the others are of order 1 and dissipate.
+        ``h omega < 2``; the others are of order 1 and dissipate, 1/2 too.
     gamma : float >= 0
         Constraints with ``y + gamma h ydot > 0`` at the start of the step are left out of its problem; none is by default.
     newton_tol, newton_max_iter
@@ -47,7 +47,8 @@ def schatzman_paoli(theta=0.5, gamma=np.inf, newton_tol=1e-10, newton_max_iter=5
 
     Notes
     -----
-    v of a row is ``(q_{k+1} - q_k) / h``; the central difference of the source is the mean of the v of two successive rows. lambda is an
+    v of a row is ``(q_k - q_{k-1}) / h``, also at the start: for order 2 begin with ``v_0 - h/2 a_0``. The central difference of the source is
+    the mean of the v of two successive rows. lambda is an
     impulse; times h it is the multiplier of the source, which is one of positions. Penetration is up to ``h |v|`` in an impact. The
     scheme is for the laws newton_impact, complementarity and equality, and relations without D.
 
