@@ -73,7 +73,8 @@ def generalised_alpha(rho=0.8, newton_tol=1e-10, newton_max_iter=50, constraint_
     Notes
     -----
     lambda of a row is the impulse of the step. A restart begins with the accelerations of its state, as the first step of a run does: it is
-    as accurate, but not the same to the last bit. The scheme is for the laws newton_impact, complementarity and equality, and relations
+    as accurate, but not the same to the last bit. Unilateral contacts are impulses also where they persist: along a curve the scheme is of
+    order 1 then; bilateral constraints keep order 2. The scheme is for the laws newton_impact, complementarity and equality, and relations
     without D; initial positions and velocities must satisfy bilateral constraints.
 
     Examples

@@ -84,13 +84,13 @@ def modal_factors(omega, sigma, h):
     """
     s, x = sigma * h, omega * h
     over = s > x
-    w = np.sqrt(np.abs((x - s) * (x + s)))
+    w = np.sqrt(np.abs(x - s)) * np.sqrt(x + s)
     # overdamped: phi(s + w) phi(s - w), phi(x) = (1 - exp(-x)) / x, with s - w = x^2 / (s + w)
     sum_ = np.where(over, s + w, 1.0)
-    G_over = _phi(sum_) * _phi(np.where(over, x * x / sum_, 0.0))
+    G_over = _phi(sum_) * _phi(np.where(over, x, 0.0) * (x / sum_))
     # oscillating: |1 - exp(-s + i w)|^2 / (s^2 + w^2)
-    bottom = np.where(x > 0, x * x, 1.0)
-    G_under = np.where(x > 0, (np.expm1(-s) ** 2 + 4 * np.exp(-s) * np.sin(w / 2) ** 2) / bottom, 1.0)
+    bottom = np.where(x > 0, x, 1.0)
+    G_under = np.where(x > 0, (np.expm1(-s) / bottom) ** 2 + np.exp(-s) * (2 * np.sin(w / 2) / bottom) ** 2, 1.0)
     return np.exp(-2 * s), np.where(over, G_over, G_under)
 
 

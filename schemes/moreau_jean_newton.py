@@ -26,12 +26,14 @@ from nsds.schemes.sampled_control import has_controls
 from nsds.status import CONVERGED, NEWTON, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
 
 _ROUNDING = 1e-4  # velocities smaller than this, times |q| / h, times the tolerance, are lost in the rounding of q
+_LEAST_CHANGE = 2e-15  # of velocities by an iteration, relative to them and to q / h: it is all rounding
+_UNDERFLOW = 1e-290  # less than this is compared with this, so that motions die out without a division by 0
 EVERY, ACTIVE, INACTIVE = range(3)
 # One row per element of a part, which is a body. mass: where M lies, ABSENT if M_hat is constant; diagonal: where that of M lies.
 ELEMENT = table("part", "e", "dof", "mass", "diagonal", "diagonal_step")
 PLAN = table(
     "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "solution", "scratch", "dofs", "spare", "at_q",
-    "at_v", "q_old", "v_old", "f", "f_old", "size", "momentum", "residual", "dv", "a_old", "acc", "total", "sigma", "n_dofs",
+    "at_v", "q_old", "v_old", "f", "f_old", "size", "impulse", "kinetic", "residual", "dv", "a_old", "acc", "total", "sigma", "n_dofs",
     "active", "local", "sub_row", "sub_column", "sub_place", "sub_next", "touched", "pivots", "fresh", "isolver", "n_isolver",
     "has_friction", "controlled",
 )  # fmt: skip
@@ -98,7 +100,7 @@ def _plan(records, lists, bodies, unknowns, method, work, iwork):
     work.place(plan, rhs=body, solution=body, scratch=body, at_q=body, at_v=body, spare=spare)
     work.place(
         plan,
-        **dict.fromkeys(("dofs", "q_old", "v_old", "f", "f_old", "size", "momentum", "residual", "dv", "a_old", "acc"), dofs),
+        **dict.fromkeys(("dofs", "q_old", "v_old", "f", "f_old", "size", "impulse", "kinetic", "residual", "dv", "a_old", "acc"), dofs),
         total=unknowns.constraints.size,
     )
     iwork.place(plan, sub_next=unknowns.constraints.size, touched=bodies.size, pivots=body, fresh=1)
@@ -175,7 +177,7 @@ def iterate(t_new, n, tables, functions, solver, solver_options, options, mem, i
     chosen, transpose = view(iwork, p.active, n), view(iwork, p.sub_place, iwork[p.sub_row + n])
     t = t_new - (1.0 - options[AT_Q]) * options[H]
     _predict(options[H], parts, elements, p, mem, work)
-    status, n_iter, residual, solved = NEWTON, 0, math.inf, CONVERGED
+    status, n_iter, residual, solved, change = NEWTON, 0, math.inf, CONVERGED, math.inf
     for n_iter in range(int(options[LIMIT]) + 1):
         evaluate_forces(t, options, parts, elements, p, p.f, functions, mem, imem, work)
         definite = evaluate_masses(options[Q_STAR], parts, elements, p, functions, mem, imem, work)
@@ -183,7 +185,7 @@ def iterate(t_new, n, tables, functions, solver, solver_options, options, mem, i
             evaluate_relations(t_new, options[Q_STAR], options[PAOLI], ACTIVE, options, relations, p, functions, mem, imem, work)
         _residual(options, parts, elements, relations, n, p, mem, imem, work)
         residual = _error(n, n_iter, options, elements, constraints, entries, inputs, couplings, p, mem, work, iwork)
-        status = _verdict(residual, definite, solved, n_iter, options)
+        status = _verdict(residual, change, definite, solved, n_iter, options)
         if status != NEWTON or n_iter == int(options[LIMIT]):
             break
         if not invert(t, options, parts, elements, bodies, p, functions, mem, imem, work, iwork):
@@ -198,22 +200,25 @@ def iterate(t_new, n, tables, functions, solver, solver_options, options, mem, i
             _state_problem(n, options, constraints, entries, inputs, couplings, p, mem, work, iwork)
             unit = 1.0 if options[PAOLI] != 0.0 else options[H]  # lambda is an impulse, or a force
             solved, _, _ = osnsp.solve_active(p, n, unit, solver, constraints, inputs, solver_options, mem, work, iwork)
-        _correct(options, parts, elements, bodies, p, mem, work, iwork)
+        change = _correct(options, parts, elements, bodies, p, mem, work, iwork)
     if solved != CONVERGED:
         residual = work[p.info + 1]
     return status, n_iter, residual
 
 
 @inlined
-def _verdict(residual, definite, solved, n_iter, options):
-    """Status of an iterate; NEWTON: go on."""
+def _verdict(residual, change, definite, solved, n_iter, options):
+    """Status of an iterate; NEWTON: go on.
+
+    Where ``h^2 K`` is large against M, the rounding of q keeps the residual from falling to the tolerance, but moves v by rounding only.
+    """
     if not residual < math.inf:
         return NON_FINITE
     if not definite:
         return NOT_DEFINITE
     if solved != CONVERGED:
         return solved
-    return CONVERGED if n_iter > 0 and residual <= options[TOL] else NEWTON
+    return CONVERGED if n_iter > 0 and (residual <= options[TOL] or change <= _LEAST_CHANGE) else NEWTON
 
 
 @tiny
@@ -309,9 +314,9 @@ def _is_active(r, imem):
 
 @inlined
 def _residual(options, parts, elements, relations, n, p, mem, imem, work):
-    """``R = h F - M (v - v_k)``, with ``h g - B z`` of fully nonlinear relations; p.momentum: what R is small against.
+    """``R = h F - M (v - v_k)``, with ``h g - B z`` of fully nonlinear relations; what R is small against in p.kinetic and p.impulse.
 
-    That is the momentum of the element's kinetic energy, all of it in one coordinate, and the impulses of forces.
+    These are the momentum of the element's kinetic energy, all of it in one coordinate, and the impulses of forces.
     """
     h, weight = options[H], options[WEIGHT]
     for k in range(elements.size):
@@ -331,8 +336,8 @@ def _residual(options, parts, elements, relations, n, p, mem, imem, work):
             subtract_product(DENSE, part.n, 0, work, imem, el.mass, 1.0, work, p.at_v, p.residual + dof)
         for i in range(part.n):
             work[p.residual + dof + i] += h * (weight * work[p.f + dof + i] + (1.0 - weight) * work[p.f_old + dof + i])
-            momentum = math.sqrt(abs(work[el.diagonal + i * el.diagonal_step] * energy))  # the mass may not be definite
-            work[p.momentum + dof + i] = momentum + h * work[p.size + dof + i]
+            work[p.kinetic + dof + i] = math.sqrt(abs(work[el.diagonal + i * el.diagonal_step] * energy))  # M may not be definite
+            work[p.impulse + dof + i] = h * work[p.size + dof + i]
     for k in range(relations.size if n > 0 else 0):
         if relations[k].kind == FULL:
             _add_nonlinear_input(h, relations[k], p, work)
@@ -347,7 +352,7 @@ def _add_nonlinear_input(h, r, p, work):
             s -= work[r.B + j * r.m + i] * h * work[r.lam + i]
         dof = r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first
         work[p.residual + dof] += s
-        work[p.momentum + dof] += abs(h * work[r.g + j])
+        work[p.impulse + dof] += abs(h * work[r.g + j])
 
 
 @inlined
@@ -364,10 +369,10 @@ def _error(n, n_iter, options, elements, constraints, entries, inputs, couplings
         for k in range(c.input, c.input_end):
             push = work[inputs[k].coefficient] * work[p.z + a]
             work[p.dv + inputs[k].dof] += push
-            work[p.momentum + inputs[k].dof] += abs(push)
+            work[p.impulse + inputs[k].dof] += abs(push)
     for i in range(p.n_dofs):
         if n_iter > 0 and work[p.dv + i] != 0.0:
-            error = max(error, abs(work[p.dv + i]) / work[p.momentum + i])
+            error = max(error, abs(work[p.dv + i]) / max(work[p.kinetic + i] + work[p.impulse + i], _UNDERFLOW))
         zero += 0.0 * work[p.dv + i]
     for a in range(n if n_iter > 0 else 0):
         c = constraints[iwork[p.active + a]]
@@ -380,13 +385,15 @@ def _error(n, n_iter, options, elements, constraints, entries, inputs, couplings
 
 @kernel
 def _constraint_error(a, c, options, elements, constraints, entries, couplings, p, mem, work, iwork):
-    """How far the a-th active constraint's velocity (or position, as a velocity) is from w, relative to it when free and to the bodies'."""
+    """How far the a-th active constraint's velocity (or position, as a velocity) is from w, relative to what it sums."""
     at_position = c.level == POSITION
     size = abs(work[p.q + a])
     s = _position_rate(c, options, entries, p, mem, work) if at_position else velocity(c, entries, mem, work)
     for k in range(c.entry, c.entry_end):
         el, dof = elements[entries[k].body], entries[k].dof
-        size += abs(work[entries[k].coefficient]) * work[p.momentum + dof] / work[el.diagonal + (dof - el.dof) * el.diagonal_step]
+        v = abs(mem[entries[k].q + entries[k].n]) + abs(work[p.v_old + dof]) + _ROUNDING * abs(mem[entries[k].q]) / options[H]
+        v += work[p.impulse + dof] / work[el.diagonal + (dof - el.dof) * el.diagonal_step]
+        size += abs(work[entries[k].coefficient]) * v
     for k in range(c.coupling, c.coupling_end):
         partner = iwork[p.local + couplings[k].constraint]
         if partner != ABSENT and (not at_position or c.h == ABSENT):
@@ -394,7 +401,7 @@ def _constraint_error(a, c, options, elements, constraints, entries, couplings, 
     if c.e != ABSENT and not at_position:
         s += work[c.e] * mem[c.ydot]
     error = abs(s - work[p.w + a])
-    return 0.0 if error == 0.0 else error / size
+    return error / max(size, _UNDERFLOW)
 
 
 @tiny
@@ -500,8 +507,11 @@ def _state_problem(n, options, constraints, entries, inputs, couplings, p, mem, 
 
 @inlined
 def _correct(options, parts, elements, bodies, p, mem, work, iwork):
-    """``v <- v + dv + M_hat^-1 B z`` and ``q = q_k + h (a v + (1-a) v_k)``."""
-    h, at = options[H], options[A]
+    """``v <- v + dv + M_hat^-1 B z`` and ``q = q_k + h (a v + (1-a) v_k)``.
+
+    Returns the largest change of an element's v relative to v and q / h, each by the norm of its kinetic energy.
+    """
+    h, at, largest = options[H], options[A], 0.0
     for k in range(elements.size):
         el = elements[k]
         part, g = parts[el.part], bodies[k]
@@ -513,7 +523,14 @@ def _correct(options, parts, elements, bodies, p, mem, work, iwork):
             apply_inverse(g.kind, n, g.n_lower, g.n_upper, g.data, g.index, work, iwork, p.rhs, p.solution, p.scratch)
             for i in range(n):
                 work[p.dv + el.dof + i] += work[p.solution + i]
+        change, size = 0.0, 0.0
         for i in range(n):
-            v_old = work[p.v_old + el.dof + i]
-            mem[v + i] += work[p.dv + el.dof + i]
-            mem[q + i] = work[p.q_old + el.dof + i] + h * (at * mem[v + i] + (1.0 - at) * v_old)
+            q_old, v_old, dv = work[p.q_old + el.dof + i], work[p.v_old + el.dof + i], work[p.dv + el.dof + i]
+            mem[v + i] += dv
+            mem[q + i] = q_old + h * (at * mem[v + i] + (1.0 - at) * v_old)
+            diagonal = work[el.diagonal + i * el.diagonal_step]
+            change += diagonal * dv * dv
+            size += diagonal * (mem[v + i] ** 2 + v_old * v_old + (mem[q + i] ** 2 + q_old * q_old) / (h * h))
+        if change > 0.0:
+            largest = max(largest, math.sqrt(change / size))
+    return largest

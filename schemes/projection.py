@@ -211,7 +211,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     n = osnsp.choose_active(p, constraints, options[GAMMA] * options[H], mem, imem, iwork)
     total = 0
     status, n_iter, residual = CONVERGED, 0, 0.0
-    for _ in range(int(options[MAX_ROUNDS]) + 1):
+    for _ in range(constraints.size + 1):  # each solution but the last makes at least one more contact active
         status, n_iter, residual = iterate(t_new, n, newton, functions, solver, solver_options, options, mem, imem, work, iwork)
         total += n_iter
         evaluate_relations(t_new, 1.0, 0.0, EVERY, options, relations, p, functions, mem, imem, work)

@@ -47,10 +47,10 @@ def schatzman_paoli(theta=0.0, gamma=np.inf, newton_tol=1e-10, newton_max_iter=5
 
     Notes
     -----
-    v of a row is ``(q_k - q_{k-1}) / h``, also at the start: for order 2 begin with ``v_0 - h/2 a_0``. The central difference of the source is
-    the mean of the v of two successive rows. lambda is an
-    impulse; times h it is the multiplier of the source, which is one of positions. Penetration is up to ``h |v|`` in an impact. The
-    scheme is for the laws newton_impact, complementarity and equality, and relations without D.
+    v of a row is ``(q_k - q_{k-1}) / h``, also at the start: for order 2 begin with ``v_0 - h/2 a_0``. The central difference of the source
+    is the mean of the v of two successive rows. lambda is an impulse; times h it is the multiplier of the source, which is one of
+    positions. Penetration is up to ``h |v|`` in an impact. The scheme is for the laws newton_impact, complementarity and equality, and
+    relations without D.
 
     Examples
     --------
