@@ -105,7 +105,7 @@ def _make_consistent(t, tables, functions, solver, solver_options, options, mem,
 def warn_of_violations(prepared, trajectory):
     """Warn of bilateral constraints that do not hold at the start: velocities are mended by the first step, positions never.
 
-    Only what the rows (members, rows) of a run hold is looked at.
+    Only what the rows (members, rows) of a run hold is looked at, and nothing where they go on from an earlier run.
     """
     if not hasattr(prepared.layout, "owners"):
         return
@@ -115,7 +115,7 @@ def warn_of_violations(prepared, trajectory):
         if name not in trajectory.dtype.names or "y" not in trajectory.dtype[name].base.names:
             continue
         m = prepared.layout.sizes[name]
-        y = trajectory[name]["y"][:, 0].reshape(trajectory.shape[0], -1)[:, element * m + row]
+        y = trajectory[name]["y"][:, 0].reshape(trajectory.shape[0], -1)[:, element * m + row] * (trajectory["step"][:, 0] == 0)
         member = int(abs(y).argmax())
         if abs(y[member]) > _VIOLATION:
             where = f"{name}[{element}]" if trajectory.dtype[name].shape else name

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from nsds._jit import kernel, view
-from nsds.functions import call_function, evaluate_at
+from nsds.functions import CENTRAL_STEP, call_function, evaluate_at
 from nsds.layout import ABSENT, DENSE, DIAGONAL
 from nsds.records import memory
 from nsds.schemes.derivatives import STEP, derivative
@@ -164,29 +164,35 @@ def relation_output(t, r, functions, mem, work):
 
 
 @kernel
-def relation_operators(t, r, scale, spare, functions, mem, work):
-    """H, B, D (``scale`` times D for the one-step problem) and rate of a relation, where h and g are known. Work: spare (max(m, n))."""
+def relation_operators(t, r, is_new, scale, spare, functions, mem, work):
+    """H, B, D (``scale`` times D for the one-step problem) and rate of a relation at its arguments. Work: spare (max(m, n)).
+
+    is_new: False keeps those that are differences.
+    """
     m, n = r.m, r.n
     if r.kind == PRESCRIBED:
         prescribe(t, r, functions, mem, work)
         return
-    derivative(t, r, r.h_function, r.H_function, m, r.x, n, r.H, spare, functions, mem, work)
+    if is_new or r.H_function != ABSENT:
+        derivative(t, r, r.h_function, r.H_function, m, r.x, n, r.H, spare, functions, mem, work)
     if r.kind == RHEONOMOUS:
         x, lam, z = view(work, r.x, n), view(work, r.lam, m), view(mem, r.z, r.n_z)
         if r.h_t_function != ABSENT:
             call_function(functions[r.h_t_function], (t, x, lam, z, view(work, r.rate, m)))
-        else:
-            step = STEP * max(1.0, abs(t))
+        elif is_new:
+            step = CENTRAL_STEP * max(1.0, abs(t))
             call_function(functions[r.h_function], (t + step, x, lam, z, view(work, r.rate, m)))
+            call_function(functions[r.h_function], (t - step, x, lam, z, view(work, spare, m)))
             for i in range(m):
-                work[r.rate + i] = (work[r.rate + i] - work[r.h + i]) / step
+                work[r.rate + i] = (work[r.rate + i] - work[spare + i]) / (2.0 * step)
     if r.kind == COMPLIANT or r.kind == FULL:
-        derivative(t, r, r.h_function, r.D_function, m, r.lam, m, r.D, spare, functions, mem, work)
+        if is_new or r.D_function != ABSENT:
+            derivative(t, r, r.h_function, r.D_function, m, r.lam, m, r.D, spare, functions, mem, work)
         for i in range(m * m):
             work[r.scaled + i] = scale * work[r.D + i]
         for k in range(0, m * m if r.block == 2 else 0, 2):
             work[r.scaled + k] -= work[r.mu + k % m // 2] * work[r.scaled + k + 1]
-    if r.kind == FULL:
+    if r.kind == FULL and (is_new or r.B_function != ABSENT):
         derivative(t, r, r.g_function, r.B_function, n, r.lam, m, r.B, spare, functions, mem, work)
     if r.block == 2:
         for i in range(0, m, 2):

@@ -19,7 +19,7 @@ from nsds._jit import inlined, kernel, tiny, view
 from nsds.layout import ABSENT, DENSE, table
 from nsds.schemes import one_step_problem as osnsp
 from nsds.schemes.lagrangian_functions import add_tangents, blame, force, mass, relation_operators, relation_output  # noqa: F401
-from nsds.schemes.lagrangian_tables import FULL, POSITION, SLIP
+from nsds.schemes.lagrangian_tables import COMPLIANT, FULL, POSITION, RHEONOMOUS, SLIP
 from nsds.schemes.linear_algebra import apply_inverse, dense, inverse_of, invert_in_place, is_positive_definite, subtract_product
 from nsds.schemes.memory import Prepared
 from nsds.schemes.sampled_control import has_controls
@@ -28,7 +28,8 @@ from nsds.status import CONVERGED, NEWTON, NON_FINITE, NOT_DEFINITE, SINGULAR_ST
 _ROUNDING = 1e-4  # velocities smaller than this, times |q| / h, times the tolerance, are lost in the rounding of q
 _LEAST_CHANGE = 2e-15  # of velocities by an iteration, relative to them and to q / h: it is all rounding
 _UNDERFLOW = 1e-290  # less than this is compared with this, so that motions die out without a division by 0
-EVERY, ACTIVE, INACTIVE = range(3)
+EVERY, ACTIVE, INACTIVE, KEPT = range(4)
+_DIFFERENCES = 1e-6  # residual below which differences are kept: their rounding would be noise of ``H^T lambda``, and of the residual
 # One row per element of a part, which is a body. mass: where M lies, ABSENT if M_hat is constant; diagonal: where that of M lies.
 ELEMENT = table("part", "e", "dof", "mass", "diagonal", "diagonal_step")
 PLAN = table(
@@ -182,10 +183,11 @@ def iterate(t_new, n, tables, functions, solver, solver_options, options, mem, i
         evaluate_forces(t, options, parts, elements, p, p.f, functions, mem, imem, work)
         definite = evaluate_masses(options[Q_STAR], parts, elements, p, functions, mem, imem, work)
         if n > 0:
-            evaluate_relations(t_new, options[Q_STAR], options[PAOLI], ACTIVE, options, relations, p, functions, mem, imem, work)
+            which = ACTIVE if n_iter < 2 or residual > _DIFFERENCES else KEPT
+            evaluate_relations(t_new, options[Q_STAR], options[PAOLI], which, options, relations, p, functions, mem, imem, work)
         _residual(options, parts, elements, relations, n, p, mem, imem, work)
-        residual = _error(n, n_iter, options, elements, constraints, entries, inputs, couplings, p, mem, work, iwork)
-        status = _verdict(residual, change, definite, solved, n_iter, options)
+        residual = _error(n, n_iter, change, options, elements, constraints, entries, inputs, couplings, p, mem, work, iwork)
+        status = _verdict(residual, definite, solved, n_iter, options)
         if status != NEWTON or n_iter == int(options[LIMIT]):
             break
         if not invert(t, options, parts, elements, bodies, p, functions, mem, imem, work, iwork):
@@ -207,18 +209,15 @@ def iterate(t_new, n, tables, functions, solver, solver_options, options, mem, i
 
 
 @inlined
-def _verdict(residual, change, definite, solved, n_iter, options):
-    """Status of an iterate; NEWTON: go on.
-
-    Where ``h^2 K`` is large against M, the rounding of q keeps the residual from falling to the tolerance, but moves v by rounding only.
-    """
+def _verdict(residual, definite, solved, n_iter, options):
+    """Status of an iterate; NEWTON: go on."""
     if not residual < math.inf:
         return NON_FINITE
     if not definite:
         return NOT_DEFINITE
     if solved != CONVERGED:
         return solved
-    return CONVERGED if n_iter > 0 and (residual <= options[TOL] or change <= _LEAST_CHANGE) else NEWTON
+    return CONVERGED if n_iter > 0 and residual <= options[TOL] else NEWTON
 
 
 @tiny
@@ -285,11 +284,12 @@ def evaluate_masses(q_star, parts, elements, p, functions, mem, imem, work):
 def evaluate_relations(t, q_star, paoli, which, options, relations, p, functions, mem, imem, work):
     """h, g, H, B, D and rate of relations, chosen by whether they have an active constraint, at q* (q_{k+1} at position level).
 
-    paoli: at the point of (10.45) instead, with ``q_{k-1} = q_k - h v_k``.
+    paoli: at the point of (10.45) instead, with ``q_{k-1} = q_k - h v_k``. KEPT: of the active ones, but derivatives by differences stay
+    as they are. INACTIVE: also those of which this may be so.
     """
     for k in range(relations.size):
         r = relations[k]
-        if which == EVERY or _is_active(r, imem) == (which == ACTIVE):
+        if which == EVERY or _is_active(r, imem) == (which != INACTIVE) or (which == INACTIVE and _has_differences(r)):
             e = 0.0 if r.e == ABSENT or paoli == 0.0 else work[r.e]
             at = 1.0 / (1.0 + e) if paoli != 0.0 or r.level == POSITION else q_star
             for j in range(r.n):
@@ -301,7 +301,13 @@ def evaluate_relations(t, q_star, paoli, which, options, relations, p, functions
                 work[r.lam + i] = mem[r.multiplier + i]
             relation_output(t, r, functions, mem, work)
             scale = 1.0 / (options[H] * options[H] * options[A]) if r.level == POSITION else 1.0
-            relation_operators(t, r, scale, p.spare, functions, mem, work)
+            relation_operators(t, r, which != KEPT, scale, p.spare, functions, mem, work)
+
+
+@tiny
+def _has_differences(r):
+    """Whether ydot depends on derivatives by differences."""
+    return r.H_function == ABSENT or (r.kind == RHEONOMOUS and r.h_t_function == ABSENT) or (r.kind == COMPLIANT and r.D_function == ABSENT)
 
 
 @tiny
@@ -356,10 +362,11 @@ def _add_nonlinear_input(h, r, p, work):
 
 
 @inlined
-def _error(n, n_iter, options, elements, constraints, entries, inputs, couplings, p, mem, work, iwork):
+def _error(n, n_iter, change, options, elements, constraints, entries, inputs, couplings, p, mem, work, iwork):
     """Largest of ``R + B z``, and of what ydot (or y) is off from the w of the solver, relative to what they are summed from.
 
-    Only what is not finite counts before the first iteration.
+    Only what is not finite counts before the first iteration. Where ``h^2 K`` is large against M, the rounding of q keeps R from falling to
+    the tolerance: it does not count where the last iteration changed v by rounding only.
     """
     error = zero = 0.0
     for i in range(p.n_dofs):
@@ -371,9 +378,11 @@ def _error(n, n_iter, options, elements, constraints, entries, inputs, couplings
             work[p.dv + inputs[k].dof] += push
             work[p.impulse + inputs[k].dof] += abs(push)
     for i in range(p.n_dofs):
-        if n_iter > 0 and work[p.dv + i] != 0.0:
+        if n_iter > 0 and change > _LEAST_CHANGE and work[p.dv + i] != 0.0:
             error = max(error, abs(work[p.dv + i]) / max(work[p.kinetic + i] + work[p.impulse + i], _UNDERFLOW))
         zero += 0.0 * work[p.dv + i]
+    for a in range(n):
+        zero += _not_finite(constraints[iwork[p.active + a]], entries, inputs, couplings, work)
     for a in range(n if n_iter > 0 else 0):
         c = constraints[iwork[p.active + a]]
         if c.role != SLIP:
@@ -381,6 +390,20 @@ def _error(n, n_iter, options, elements, constraints, entries, inputs, couplings
             error = max(error, off)
             zero += 0.0 * off
     return error + zero
+
+
+@tiny
+def _not_finite(c, entries, inputs, couplings, work):
+    """0 where a constraint's value and operators are finite, NaN where not."""
+    zero = 0.0 if c.h == ABSENT else 0.0 * work[c.h]
+    zero += 0.0 if c.rate == ABSENT else 0.0 * work[c.rate]
+    for k in range(c.entry, c.entry_end):
+        zero += 0.0 * work[entries[k].coefficient]
+    for k in range(c.input, c.input_end):
+        zero += 0.0 * work[inputs[k].coefficient]
+    for k in range(c.coupling, c.coupling_end):
+        zero += 0.0 * work[couplings[k].coefficient]
+    return zero
 
 
 @kernel
