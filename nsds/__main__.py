@@ -61,7 +61,8 @@ def _scheme(example):
     """Constructor of the example's scheme, and the values of its options."""
     record = example.run.get("scheme", nsds.moreau_jean())
     scheme = getattr(nsds, record["scheme"].item().decode())
-    return scheme, {name: record[name].item() for name in inspect.signature(scheme).parameters}
+    values = {name: record[name].item() for name in inspect.signature(scheme).parameters if name in record.dtype.names}
+    return scheme, {name: value.decode() if isinstance(value, bytes) else value for name, value in values.items()}
 
 
 def _flag(name):

@@ -126,7 +126,7 @@ def compliant(h, H=None, D=None, *, m, z=None):
     """Relation ``y = h(q, lambda)``, ``p = H^T lambda`` with ``H = dh/dq`` and ``D = dh/dlambda`` (G0 and G1 of seed 001).
 
     With the laws `nsds.complementarity` and `nsds.equality` lambda is a force, and the law holds for y. With the impact laws lambda is an
-    impulse, and ``ydot = H v + D lambda``.
+    impulse, and ``ydot = H v + D lambda``, where Newton's iteration neglects the change of D with lambda.
 
     Parameters
     ----------

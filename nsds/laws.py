@@ -119,8 +119,8 @@ def fremond_impact(e, mu):
     """Frémond's impact law: friction acts on the mean of the tangential velocities before and after the impact, ``(u_t+ + u_t-) / 2``.
 
     The work of an impact is the impulse times the mean velocity (Frémond, Non-smooth thermomechanics, 2002, chapter 3), so that
-    ``lambda_n (u_n+ + u_n-) / 2 + lambda_t (u_t+ + u_t-) / 2 <= 0`` holds for every e and mu: no impact gains energy. It is
-    `nsds.newton_impact_friction` with ``e_t = 1``.
+    ``lambda_n (u_n+ + u_n-) / 2 + lambda_t (u_t+ + u_t-) / 2 <= 0`` holds for every e and mu where contacts close, ``u_n- <= 0``: no impact
+    gains energy. It is `nsds.newton_impact_friction` with ``e_t = 1``.
 
     Parameters
     ----------

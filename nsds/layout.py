@@ -86,6 +86,20 @@ def attach(constraints, column, tables, dtype):
     return rows[order]
 
 
+def join(pieces, dtype):
+    """Tables (constraints, entries, inputs, couplings) of all interactions, their constraints numbered one behind the other.
+
+    pieces: dicts with these of one interaction each, the last three with the owner of each row, numbered from 0; and number, its size.
+    """
+    constraints = np.concatenate([np.zeros(0, dtype), *(piece["constraints"] for piece in pieces)])
+    for start, piece in zip(np.cumsum([0, *(piece["number"].size for piece in pieces)]), pieces, strict=False):
+        piece["couplings"][0]["constraint"] += start
+        for key in ("entries", "inputs", "couplings"):
+            piece[key] = piece[key][0], piece[key][1] + start
+    kinds = (("entry", "entries", ENTRY), ("input", "inputs", ENTRY), ("coupling", "couplings", COUPLING))
+    return constraints, *(attach(constraints, column, [piece[key] for piece in pieces], rows) for column, key, rows in kinds)
+
+
 def elements_of(records, name, n_sides):
     """Elements (count, sides) that an interaction acts on, the same in all members."""
     dtype = words(records.dtype, name)[1]

@@ -10,7 +10,7 @@ import numpy as np
 from nsds.functions import ARGUMENTS
 from nsds.kinds import split
 from nsds.laws import bounds
-from nsds.layout import ABSENT, COUPLING, ENTRY, RANGES, FunctionSlots, attach, count_and_stride, elements_of, entries_at, storage, table
+from nsds.layout import ABSENT, COUPLING, RANGES, FunctionSlots, count_and_stride, elements_of, entries_at, join, storage, table
 from nsds.records import model_of, words
 from nsds.trials import n_u
 
@@ -58,15 +58,7 @@ def tables(records, work):
     parts = _parts(records, systems, functions, work)
     index = {name: i for i, (name, _) in enumerate(systems)}
     pieces = [_interaction(records, parts, index, line, functions, work) for line in interactions]
-    sizes = [piece["number"].size for piece in pieces]
-    constraints = np.concatenate([np.zeros(0, CONSTRAINT), *(piece["constraints"] for piece in pieces)])
-    for first, piece in zip(np.cumsum([0, *sizes]), pieces, strict=False):
-        piece["couplings"][0]["constraint"] += first
-        for key in ("entries", "inputs", "couplings"):
-            piece[key] = piece[key][0], piece[key][1] + first
-    entries, inputs = (attach(constraints, column, [piece[key] for piece in pieces], ENTRY) for column, key in
-                       (("entry", "entries"), ("input", "inputs")))  # fmt: skip
-    couplings = attach(constraints, "coupling", [piece["couplings"] for piece in pieces], COUPLING)
+    constraints, entries, inputs, couplings = join(pieces, CONSTRAINT)
     none = np.zeros((records.size, 0))
     lower, upper = (np.concatenate([none, *(piece[key] for piece in pieces)], axis=1) for key in ("lower", "upper"))
     relations = np.concatenate([np.zeros(0, RELATION), *(piece["relations"] for piece in pieces)])

@@ -17,13 +17,12 @@ from nsds.laws import LAWS, OF_POSITION, is_force
 from nsds.layout import (
     ABSENT,
     COUPLING,
-    ENTRY,
     RANGES,
     FunctionSlots,
-    attach,
     count_and_stride,
     elements_of,
     entries_at,
+    join,
     storage,
     table,
 )
@@ -92,15 +91,7 @@ def tables(records, work, owner, h, reach):
     parts = _parts(records, systems, functions, work)
     index = {name: i for i, (name, _) in enumerate(systems)}
     pieces = [_interaction(records, parts, index, line, functions, work, owner, h, reach) for line in interactions]
-    first = np.cumsum([0, *(piece["number"].size for piece in pieces)])
-    constraints = np.concatenate([np.zeros(0, CONSTRAINT), *(piece["constraints"] for piece in pieces)])
-    for start, piece in zip(first, pieces, strict=False):
-        piece["couplings"][0]["constraint"] += start
-        for key in ("entries", "inputs", "couplings"):
-            piece[key] = piece[key][0], piece[key][1] + start
-    entries, inputs = (attach(constraints, column, [piece[key] for piece in pieces], ENTRY) for column, key in
-                       (("entry", "entries"), ("input", "inputs")))  # fmt: skip
-    couplings = attach(constraints, "coupling", [piece["couplings"] for piece in pieces], COUPLING)
+    constraints, entries, inputs, couplings = join(pieces, CONSTRAINT)
     relations = np.concatenate([np.zeros(0, RELATION), *(piece["relations"] for piece in pieces)])
     sizes = {line[0]: max(records.dtype[line[0]].base["y"].shape, default=1) for line in interactions}
     names = tuple(name for (name, *_), piece in zip(interactions, pieces, strict=True) for _ in piece["relations"])
