@@ -66,6 +66,7 @@ def lagrangian(mass, fint=None, fgyr=None, fext=None, jac_q=None, jac_v=None, *,
         fields["mass"] = function_name(mass, owner, "mass")
     else:
         fields["M"] = matrix_field(owner, "mass", mass, n, count, symmetric=True)
+        _require_definite(owner, fields["M"], count)
     if callable(fext):
         fields["fext"] = function_name(fext, owner, "fext")
     elif fext is not None:
@@ -74,6 +75,15 @@ def lagrangian(mass, fint=None, fgyr=None, fext=None, jac_q=None, jac_v=None, *,
         if function is not None:
             fields[name] = function_name(function, owner, name)
     return {"kind": owner, "record": pack(fields | control_fields(owner, n, T, u, n_u, z, count), count)}
+
+
+def _require_definite(owner, M, count):
+    """Refuse a mass of numbers with an eigenvalue that is not positive; a sparse one is left to the factorisation of the step."""
+    if isinstance(M, dict):
+        return
+    least = (np.linalg.eigvalsh(M) if M.ndim == (2 if count is None else 3) else M).min()
+    if not least > 0:
+        raise ValueError(f"{owner}: mass must be positive definite, got an eigenvalue of {least:.3g}")
 
 
 def _n_coordinates(q, mass, count):

@@ -191,7 +191,7 @@ def iterate(t_new, n, tables, functions, solver, solver_options, options, mem, i
         if status != NEWTON or n_iter == int(options[LIMIT]):
             break
         if not invert(t, options, parts, elements, bodies, p, functions, mem, imem, work, iwork):
-            status = SINGULAR_STEP
+            status = SINGULAR_STEP if _are_finite(parts, elements, bodies, work) else NON_FINITE
             break
         apply_inverses(p.residual, p.dv, bodies, p, work, iwork)
         if n > 0:
@@ -485,6 +485,18 @@ def invert(t, options, parts, elements, bodies, p, functions, mem, imem, work, i
                 work[p.rhs + i] = s
             regular &= invert_in_place(n, M_hat, p.rhs, work, iwork, p.pivots)
     return regular
+
+
+@kernel
+def _are_finite(parts, elements, bodies, work):
+    """False where a Jacobian has put NaN or infinity into an iteration matrix."""
+    zero = 0.0
+    for k in range(elements.size):
+        if elements[k].mass != ABSENT:
+            n = parts[elements[k].part].n
+            for i in range(n * n):
+                zero += 0.0 * work[bodies[k].data + i]
+    return zero == 0.0
 
 
 @tiny

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 
 from nsds import _checks
-from nsds._jit import inlined, kernel, view
+from nsds._jit import inlined, kernel, tiny, view
 from nsds.layout import ABSENT, DENSE, DIAGONAL
 from nsds.schemes import moreau_jean_newton
 from nsds.schemes import one_step_problem as osnsp
@@ -101,8 +101,9 @@ def moreau_jean_combined_projection(
 ):
     """Options of Moreau–Jean with a projection that shares the choice of contacts with the velocity problem (seed 003, chapter 13).
 
-    A contact that the end of a step violates by more than constraint_tol joins the active ones and the step is solved again. Then
-    contacts with a positive impulse are put on ``y = 0``, also from above, and the others above ``-constraint_tol``.
+    A contact that the end of a step violates by more than constraint_tol joins the active ones and the step is solved again, unless no
+    velocity satisfies them all. Then contacts with a positive impulse are put on ``y = 0``, also from above, and the others above
+    ``-constraint_tol``.
 
     Parameters
     ----------
@@ -205,19 +206,24 @@ def start(t, tables, functions, options, mem, imem, work, iwork):
 @kernel
 def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
-    parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, _, _, leaders, _ = tables
+    parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, _, _, leaders, places = tables
     p, newton = plan[0], (parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column)
     begin(t_new, options, parts, elements, p, functions, mem, imem, work)
     n = osnsp.choose_active(p, constraints, options[GAMMA] * options[H], mem, imem, iwork)
     total = 0
     status, n_iter, residual = CONVERGED, 0, 0.0
-    for _ in range(constraints.size + 1):  # each solution but the last makes at least one more contact active
+    for attempt in range(constraints.size + 1):  # each solution but the last makes at least one more contact active
         status, n_iter, residual = iterate(t_new, n, newton, functions, solver, solver_options, options, mem, imem, work, iwork)
         total += n_iter
+        if status != CONVERGED and attempt > 0:  # the velocities cannot satisfy the contacts that have joined: positions will
+            n = _leave(constraints, p, places[0].local, mem, imem, iwork)
+            status, n_iter, residual = iterate(t_new, n, newton, functions, solver, solver_options, options, mem, imem, work, iwork)
+            total += n_iter
+            n = 0
         evaluate_relations(t_new, 1.0, 0.0, EVERY, options, relations, p, functions, mem, imem, work)
-        if status != CONVERGED or options[COMBINED] == 0.0:
+        if status != CONVERGED or options[COMBINED] == 0.0 or (attempt > 0 and n == 0):
             break
-        n = _join_violated(options[CONSTRAINT_TOL], constraints, entries, leaders, p, mem, imem, work, iwork)
+        n = _join_violated(options[CONSTRAINT_TOL], constraints, entries, leaders, p, places[0].local, mem, imem, work, iwork)
         if n == 0:
             break
     if status == CONVERGED:
@@ -230,9 +236,14 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
 
 
 @inlined
-def _join_violated(tol, constraints, entries, leaders, p, mem, imem, work, iwork):
-    """Make the contacts active that the end of the step violates; returns -1 - (number of active constraints), 0 where none is new."""
+def _join_violated(tol, constraints, entries, leaders, p, before, mem, imem, work, iwork):
+    """Make the contacts active that the end of the step violates; returns -1 - (number of active constraints), 0 where none is new.
+
+    The set so far is kept at iwork[before:], in the form of p.local.
+    """
     joined = False
+    for i in range(constraints.size):
+        iwork[before + i] = iwork[p.local + i]
     for i in range(constraints.size):
         c = constraints[leaders[i]]
         if iwork[p.local + i] == ABSENT and c.level == VELOCITY and position(c, entries, mem, work) < -tol:
@@ -240,8 +251,24 @@ def _join_violated(tol, constraints, entries, leaders, p, mem, imem, work, iwork
             iwork[p.local + i] = 0
             if constraints[i].active != ABSENT:
                 imem[constraints[i].active] = 1
-    if not joined:
-        return 0
+    return _number_active(constraints, p, iwork) if joined else 0
+
+
+@inlined
+def _leave(constraints, p, before, mem, imem, iwork):
+    """Back to the set at iwork[before:]; returns -1 - (number of active constraints)."""
+    for i in range(constraints.size):
+        c = constraints[i]
+        if iwork[before + i] == ABSENT and c.active != ABSENT:
+            imem[c.active] = 0
+            mem[c.lam] = 0.0
+        iwork[p.local + i] = iwork[before + i]
+    return _number_active(constraints, p, iwork)
+
+
+@tiny
+def _number_active(constraints, p, iwork):
+    """Number the active constraints anew, and list them; returns -1 - (how many)."""
     n = 0
     for i in range(constraints.size):
         if iwork[p.local + i] != ABSENT:

@@ -949,6 +949,23 @@ def test_a_function_that_gives_nan_is_named_with_its_part(field):
     assert function.__name__ in str(error)
 
 
+def slope_of_root(t, q, v, z, out):
+    out[0, 0] = np.sqrt(1 - q[0])
+
+
+@pytest.mark.parametrize("field", ["jac_q", "jac_v"])
+def test_a_jacobian_that_gives_nan_is_named(field):
+    error = failure(body=moving_to_one(fint=swing, v=[3.0], **{field: slope_of_root}))
+    assert error.status == NON_FINITE
+    assert f"{field} of part 'body'" in str(error)
+
+
+@pytest.mark.parametrize(("mass", "count"), [([-1.0], None), ([[1.0, 2.0], [2.0, 1.0]], None), ([[2.0, 0.0], [0.0, 0.0]], 3)])
+def test_a_mass_of_numbers_is_definite(mass, count):
+    with pytest.raises(ValueError, match="lagrangian: mass must be positive definite"):
+        nsds.lagrangian(mass, q=np.zeros(len(mass)), v=np.zeros(len(mass)), count=count)
+
+
 def test_what_does_not_fit_is_refused():
     part = nsds.lagrangian([1.0], q=[0.0], v=[0.0])
     one = nsds.scleronomous(linear, m=1, z=[1.0])
