@@ -66,6 +66,19 @@ def evaluate_at(address, t, x, lam, z, out):
         call_function(address, (t[k], x[k], lam[k], z, out[k]))
 
 
+def is_finite_at(address, t, x, lam, z, size):
+    """Whether a function gives numbers at arguments that are numbers; True at others, which are not its fault."""
+    out = np.zeros((1, size))
+    if all(np.isfinite(argument).all() for argument in (x, lam, z)):
+        evaluate_at(address, np.array([t]), x[None], lam[None], z, out)
+    return bool(np.isfinite(out).all())
+
+
+def nan_of(what, name):
+    """Words on a function that gave NaN, named as records do."""
+    return f"{what}, {name.decode().partition('#')[0]}, returned NaN or infinity"
+
+
 def wanted(kind, field):
     """How a function is to be written, as ``fext(t, z, out)``."""
     return f"{field}({ARGUMENTS[kind][field]})"

@@ -7,6 +7,7 @@ import numpy as np
 from nsds import _checks
 from nsds._jit import kernel
 from nsds.kinds import LAGRANGIAN, family
+from nsds.layout import ABSENT
 from nsds.records import copied, memory, model_of
 from nsds.schemes import moreau_jean_newton, projection
 from nsds.schemes.contact_forces import push_apart
@@ -85,7 +86,7 @@ def _make_consistent(t, tables, functions, solver, solver_options, options, mem,
     for i in range(constraints.size):
         c = constraints[i]
         chosen = c.bilateral != 0 and c.level != POSITION
-        iwork[p.local + i] = n if chosen else -1
+        iwork[p.local + i] = n if chosen else ABSENT
         if chosen:
             iwork[p.active + n] = i
             work[p.q + n] = velocity(c, entries, mem, work)
@@ -96,7 +97,7 @@ def _make_consistent(t, tables, functions, solver, solver_options, options, mem,
     pushed, _, _ = push_apart(n, p.dv, 0.0, 1.0, rigid, solver, solver_options, mem, work, iwork)
     moreau_jean_newton.add_jump(parts, elements, p, mem, work)
     for i in range(constraints.size):
-        if constraints[i].lam != -1:
+        if constraints[i].lam != ABSENT:
             mem[constraints[i].lam] = 0.0
     update_outputs(options[0], 1.0, constraints, entries, couplings, mem, work)
     return max(status, pushed)

@@ -7,7 +7,7 @@ from nsds.functions import call_function
 from nsds.schemes import one_step_problem as osnsp
 from nsds.schemes.lagrangian_functions import prescribe
 from nsds.schemes.lagrangian_tables import COMPLIANT, FULL, LINEAR, POSITION, PRESCRIBED, RHEONOMOUS, SLIP
-from nsds.schemes.linear_algebra import apply_inverse
+from nsds.schemes.moreau_jean_newton import add_pushed
 from nsds.status import CONVERGED
 
 
@@ -45,15 +45,7 @@ def push_apart(n, out, weight, h, tables, solver, solver_options, mem, work, iwo
     status, n_iter, residual = osnsp.solve_active(p, n, h, solver, constraints, inputs, solver_options, mem, work, iwork)
     for a in range(n):
         work[p.total + iwork[p.active + a]] += weight * work[p.z + a]
-    for k in range(elements.size):
-        if iwork[p.touched + k] != 0:
-            iwork[p.touched + k] = 0
-            g, push = bodies[k], parts[elements[k].part].q + elements[k].e * parts[elements[k].part].stride + 2 * bodies[k].n
-            for i in range(g.n):
-                work[p.rhs + i] = mem[push + i]
-            apply_inverse(g.kind, g.n, g.n_lower, g.n_upper, g.data, g.index, work, iwork, p.rhs, p.solution, p.scratch)
-            for i in range(g.n):
-                work[out + g.dof + i] += work[p.solution + i]
+    add_pushed(out, parts, elements, bodies, p, mem, work, iwork)
     return status, n_iter, residual
 
 

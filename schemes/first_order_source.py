@@ -3,7 +3,7 @@
 import numpy as np
 
 from nsds._jit import tiny, view
-from nsds.functions import call_function, evaluate_at
+from nsds.functions import call_function, is_finite_at, nan_of
 from nsds.layout import ABSENT
 from nsds.records import memory
 
@@ -34,17 +34,13 @@ def source(t, part, e, x, functions, mem, work, out):
 def blame(records, prepared, m):
     """Which function gave NaN or infinity at the state of member m, in words; nothing if none does."""
     lists, mem, work = prepared.layout, memory(records)[m], prepared.work[m]
-    nothing, t = np.zeros(0), records["t"][m : m + 1].copy()
+    nothing, t = np.zeros(0), records["t"][m].item()
 
     def is_broken(slot, x, lam, z, size):
-        out = np.zeros((1, size))
-        if slot != ABSENT and all(np.isfinite(argument).all() for argument in (x, lam, z)):
-            evaluate_at(prepared.functions[m, slot], t, x[None], lam[None], z, out)
-        return not np.isfinite(out).all()
+        return slot != ABSENT and not is_finite_at(prepared.functions[m, slot], t, x, lam, z, size)
 
     def words(name, field):
-        function = records[name][field].reshape(records.size, -1)[m, 0].decode()
-        return f"{field} of part '{name}', {function.partition('#')[0]}, returned NaN or infinity"
+        return nan_of(f"{field} of part '{name}'", records[name][field].reshape(records.size, -1)[m, 0])
 
     for name, part in zip(lists.part_names, lists.parts, strict=True):
         x, z = mem[part["q"] : part["q"] + part["n"]], mem[part["z"] : part["z"] + part["n_z"]]

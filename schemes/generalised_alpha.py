@@ -128,13 +128,11 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     p, h = plan[0], options[H]
     newton = parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column
     rigid = parts, elements, metrics, relations, constraints, entries, inputs, couplings, plan, W_row, W_column
-    for i in range(constraints.size):
-        work[p.total + i] = 0.0
     if iwork[p.fresh] != 0:
         iwork[p.fresh] = 0
         _start_accelerations(t_new - h, tables, rigid, functions, solver, solver_options, options, mem, imem, work, iwork)
-        for i in range(constraints.size):
-            work[p.total + i] = 0.0
+    for i in range(constraints.size):
+        work[p.total + i] = 0.0
     _known_motion(options, parts, elements, p, mem, work)
     n = _list(False, constraints, entries, p, mem, imem, work, iwork)
     status, n_iter, residual = iterate(t_new, -1 - n, newton, functions, solver, solver_options, options, mem, imem, work, iwork)
@@ -186,7 +184,7 @@ def _start_accelerations(t, tables, rigid, functions, solver, solver_options, op
 
 @inlined
 def _known_motion(options, parts, elements, p, mem, work):
-    """What is known of v, and of q less h times that, in v_old and q_old; what is known of A_{k+1} in a_old, A_k in dv."""
+    """What is known of v, and of q less h times that, in v_old and q_old; what is known of A_{k+1} in a_old."""
     h, beta, gamma, alpha_m, alpha_f = options[H], options[BETA], options[GAMMA_V], options[ALPHA_M], options[ALPHA_F]
     for k in range(elements.size):
         el = elements[k]

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from nsds._jit import kernel, view
-from nsds.functions import CENTRAL_STEP, call_function, evaluate_at
+from nsds.functions import CENTRAL_STEP, call_function, is_finite_at, nan_of
 from nsds.layout import ABSENT, DENSE, DIAGONAL
 from nsds.records import memory
 from nsds.schemes.derivatives import STEP, derivative
@@ -205,13 +205,10 @@ def relation_operators(t, r, is_new, scale, spare, functions, mem, work):
 def blame(records, prepared, m):
     """Which function gave NaN or infinity at the state of member m, in words; nothing if none does."""
     lists, mem, work = prepared.layout, memory(records)[m], prepared.work[m]
-    nothing, t = np.zeros(0), records["t"][m : m + 1].copy()
+    nothing, t = np.zeros(0), records["t"][m].item()
 
     def is_broken(slot, x, lam, z, size):
-        out = np.zeros((1, size))
-        if slot != ABSENT and all(np.isfinite(argument).all() for argument in (x, lam, z)):
-            evaluate_at(prepared.functions[m, slot], t, x[None], lam[None], z, out)
-        return not np.isfinite(out).all()
+        return slot != ABSENT and not is_finite_at(prepared.functions[m, slot], t, x, lam, z, size)
 
     for name, part in zip(lists.part_names, lists.parts, strict=True):
         n = part["n"]
@@ -223,15 +220,11 @@ def blame(records, prepared, m):
                 slot = part[f"{field}_function"]
                 state = (nothing, nothing) if field == "fext" else (mem[first : first + n], mem[first + n : first + 2 * n])
                 if is_broken(slot if slot == ABSENT else slot + e, *state, z, size=size):
-                    return _words(f"{field} of part '{name}'", records[name][field].reshape(records.size, -1)[m, e])
+                    return nan_of(f"{field} of part '{name}'", records[name][field].reshape(records.size, -1)[m, e])
     for name, r in zip(lists.relation_names, lists.relations, strict=True):
         x, lam, z = work[r["x"] : r["x"] + r["n"]], work[r["lam"] : r["lam"] + r["m"]], mem[r["z"] : r["z"] + r["n_z"]]
         n, k = r["n"], r["m"]
         for field, size in {"h": k, "g": n, "H": k * n, "D": k * k, "B": n * k, "h_t": k, "velocity": k}.items():
             if is_broken(r[f"{field}_function"], x, lam, z, size=size):
-                return _words(f"{field} of interaction '{name}'", records[name][field].reshape(records.size, -1)[m, 0])
+                return nan_of(f"{field} of interaction '{name}'", records[name][field].reshape(records.size, -1)[m, 0])
     return ""
-
-
-def _words(what, function):
-    return f"{what}, {function.decode().partition('#')[0]}, returned NaN or infinity"

@@ -279,11 +279,8 @@ def _update_outputs(constraints, couplings, rows, stretches, mem, work):
             s = stretches[k]
             y += _dot(s.size, work, s.coefficient, mem, s.q)
             ydot += _dot(s.size, work, s.coefficient, mem, s.q + s.n)
-        for k in range(c.coupling, c.coupling_end):
-            other = constraints[couplings[k].constraint]
-            if other.role != SLIP:
-                ydot += work[couplings[k].coefficient] * mem[other.lam]
-        mem[c.y], mem[c.ydot] = y if c.h == ABSENT else work[c.h], ydot
+        mem[c.y] = y if c.h == ABSENT else work[c.h]
+        mem[c.ydot] = ydot + osnsp.compliance(c, constraints, couplings, mem, work)
 
 
 @kernel

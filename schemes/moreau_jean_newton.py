@@ -510,6 +510,20 @@ def add_jump(parts, elements, p, mem, work):
 
 
 @tiny
+def add_pushed(out, parts, elements, bodies, p, mem, work, iwork):
+    """``out += M_hat^-1 p`` for the bodies that contacts have touched, by degree of freedom."""
+    for k in range(elements.size):
+        if iwork[p.touched + k] != 0:
+            iwork[p.touched + k] = 0
+            g, push = bodies[k], parts[elements[k].part].q + elements[k].e * parts[elements[k].part].stride + 2 * bodies[k].n
+            for i in range(g.n):
+                work[p.rhs + i] = mem[push + i]
+            apply_inverse(g.kind, g.n, g.n_lower, g.n_upper, g.data, g.index, work, iwork, p.rhs, p.solution, p.scratch)
+            for i in range(g.n):
+                work[out + g.dof + i] += work[p.solution + i]
+
+
+@tiny
 def apply_inverses(rhs, out, bodies, p, work, iwork):
     """``out = M_hat^-1 rhs``, both by degree of freedom."""
     for b in range(bodies.size):
@@ -547,17 +561,11 @@ def _correct(options, parts, elements, bodies, p, mem, work, iwork):
     Returns the largest change of an element's v relative to v and q / h, each by the norm of its kinetic energy.
     """
     h, at, largest = options[H], options[A], 0.0
+    add_pushed(p.dv, parts, elements, bodies, p, mem, work, iwork)
     for k in range(elements.size):
         el = elements[k]
-        part, g = parts[el.part], bodies[k]
+        part = parts[el.part]
         q, v, n = part.q + el.e * part.stride, part.q + el.e * part.stride + part.n, part.n
-        if iwork[p.touched + k] != 0:
-            iwork[p.touched + k] = 0
-            for i in range(n):
-                work[p.rhs + i] = mem[v + n + i]
-            apply_inverse(g.kind, n, g.n_lower, g.n_upper, g.data, g.index, work, iwork, p.rhs, p.solution, p.scratch)
-            for i in range(n):
-                work[p.dv + el.dof + i] += work[p.solution + i]
         change, size = 0.0, 0.0
         for i in range(n):
             q_old, v_old, dv = work[p.q_old + el.dof + i], work[p.v_old + el.dof + i], work[p.dv + el.dof + i]

@@ -320,6 +320,18 @@ def scale_friction(p, n, constraints, work, iwork):
     work[p.sigma] = sigma
 
 
+@tiny
+def compliance(c, constraints, couplings, mem, work):
+    """``D z`` of a constraint from the multipliers in mem; z of a tangent is ``lambda_t + mu lambda_n``."""
+    s = 0.0
+    for k in range(c.coupling, c.coupling_end):
+        other = constraints[couplings[k].constraint]
+        if other.role != SLIP:
+            z = mem[other.lam] + (work[other.mu] * mem[other.normal] if other.role == TANGENT else 0.0)
+            s += work[couplings[k].coefficient] * z
+    return s
+
+
 @inlined
 def update_outputs(h, theta, constraints, entries, couplings, mem, work):
     """``y = H q + b`` and ``ydot = H v + D lambda`` (at position level: y has the D) of linear relations, from the state in mem."""
@@ -333,15 +345,10 @@ def update_outputs(h, theta, constraints, entries, couplings, mem, work):
             coefficient = work[entries[k].coefficient]
             y += coefficient * mem[entries[k].q]
             ydot += coefficient * mem[entries[k].q + entries[k].n]
-        for k in range(c.coupling, c.coupling_end):
-            other = constraints[couplings[k].constraint]
-            if other.role != SLIP:
-                z = mem[other.lam] + (work[other.mu] * mem[other.normal] if other.role == TANGENT else 0.0)
-                push = work[couplings[k].coefficient] * z
-                if c.level == POSITION:
-                    y += h * theta * h * push
-                else:
-                    ydot += push
+        if c.level == POSITION:
+            y += h * theta * h * compliance(c, constraints, couplings, mem, work)
+        else:
+            ydot += compliance(c, constraints, couplings, mem, work)
         mem[c.y] = y if c.h == ABSENT else work[c.h]
         mem[c.ydot] = ydot
 

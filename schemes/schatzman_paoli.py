@@ -12,11 +12,10 @@ reverses v exactly, whereas the central difference mixes the velocities before a
 import numpy as np
 
 from nsds import _checks
-from nsds.laws import LAWS
 from nsds.layout import ABSENT
-from nsds.records import model_of
 from nsds.schemes import moreau_jean_newton
-from nsds.schemes.lagrangian_tables import COMPLIANT, DRIVEN, FULL, POSITION, tables
+from nsds.schemes.contact_forces import require_rigid
+from nsds.schemes.lagrangian_tables import DRIVEN, POSITION, tables
 from nsds.schemes.memory import Allocator
 
 OPTIONS = np.dtype([("scheme", "S32"), ("theta", "<f8"), ("gamma", "<f8"), ("newton_tol", "<f8"), ("newton_max_iter", "<i8")])
@@ -74,7 +73,8 @@ def prepare(records, mem, options, h, method):
     owner = "schatzman_paoli"
     work, iwork = Allocator(records.size), Allocator(records.size)
     lists = tables(records, work, owner, h, h)
-    _require_rigid(owner, records, lists)
+    require_rigid(owner, lists)
+    _require_one_restitution(owner, records, lists)
     for rows in (lists.constraints, lists.relations):
         rows["level"][rows["level"] != DRIVEN] = POSITION
     gamma = options["gamma"].item()
@@ -85,16 +85,8 @@ def prepare(records, mem, options, h, method):
     return moreau_jean_newton.prepare(records, lists, weights, method, work, iwork)
 
 
-def _require_rigid(owner, records, lists):
-    """The source states the scheme for rigid constraints without friction."""
-    for line in model_of(records):
-        law = line[2] if len(line) > 2 else ""
-        if law in LAWS and LAWS[law].block > 1:
-            raise ValueError(f"{owner}: interaction '{line[0]}': the scheme is stated without friction; use nsds.moreau_jean")
-    compliant = (lists.constraints["level"] == POSITION) | (lists.constraints["coupling"] != lists.constraints["coupling_end"])
-    if compliant.any() or np.isin(lists.relations["kind"], (COMPLIANT, FULL)).any():
-        name = lists.owners[int(np.argmax(compliant))][0]
-        raise ValueError(f"{owner}: interaction '{name}': the scheme is stated for y that does not depend on lambda; use nsds.moreau_jean")
+def _require_one_restitution(owner, records, lists):
+    """A nonlinear y is evaluated at one point for all constraints of an interaction, which e decides."""
     for name, r in zip(lists.relation_names, lists.relations, strict=True):
         if r["e"] != ABSENT and r["m"] > 1 and _has_different_values(records, name):
             raise ValueError(f"{owner}: interaction '{name}': a nonlinear relation wants one e for all its constraints")

@@ -740,3 +740,17 @@ def test_paoli_wants_one_e_for_a_nonlinear_relation():
         else:
             with pytest.raises(ValueError, match="wants one e"):
                 nsds.simulate(system, t_end=0.01, h=0.01, scheme=SCHEMES["paoli"])
+
+
+@pytest.mark.parametrize("scheme", [nsds.moreau_jean(), nsds.moreau_jean_exact()], ids=["moreau_jean", "exact"])
+def test_outputs_of_a_compliant_contact_with_friction(scheme):
+    """ydot is ``H v + D lambda`` with the physical lambda, whatever unknown the friction problem has in its place."""
+    H, D = np.array([[1.0, 0.2], [0.1, 1.0]]), np.array([[0.3, 0.1], [0.2, 0.4]])
+    system = nsds.system(
+        modes=nsds.lagrangian_modal(omega=[3.0, 5.0], q=[-0.01, 0.0], v=[-1.0, 0.3]),
+        wall=nsds.interaction(nsds.lagrangian_linear_relation(H, D=D), nsds.newton_impact_friction(0.2, mu=0.4), on="modes"),
+    )
+    rows = nsds.simulate(system, t_end=0.05, h=0.01, scheme=scheme)[1:]
+    lam = rows["wall"]["lambda"]
+    assert (abs(lam) > 1e-3).any(axis=0).all()
+    np.testing.assert_allclose(rows["wall"]["ydot"], rows["modes"]["v"] @ H.T + lam @ D.T, atol=1e-12)
