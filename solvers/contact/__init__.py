@@ -1,0 +1,1 @@
+"""Solvers of contact problems with Coulomb friction."""
