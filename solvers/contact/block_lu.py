@@ -5,7 +5,7 @@ each other. Neighbours are kept as bits, n^2 / 8 bytes in all, so that an elimin
 pattern of the factors.
 """
 
-import math
+import numpy as np
 
 from nsds._jit import kernel, specialised, tiny, view
 
@@ -77,6 +77,14 @@ def least_degree_order(row, column, bits, order, degree):
                     count += _count_bits(merged)
                 degree[j] = count
     return total
+
+
+def count(row, column):
+    """(blocks above the diagonal in the factors, integers of scratch) of a pattern."""
+    n = row.size - 1
+    scratch = np.zeros(n * words(n) + 2 * n, np.int64)
+    n_upper = least_degree_order(row, column, scratch[2 * n :], scratch[:n], scratch[n : 2 * n])
+    return n_upper, integer_room(n, n_upper)
 
 
 @kernel

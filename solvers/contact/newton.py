@@ -24,9 +24,7 @@ def work_size(d, row, column):
     n = row.size - 1
     if n > block_lu.LARGEST:
         return 5, 0
-    import numpy as np
-    symbols = np.zeros(block_lu.integer_room(n, n*(n-1)//2),np.int64)
-    n_upper = block_lu.pattern(row, column, symbols)
+    n_upper, _ = block_lu.count(row, column)
     return room(d, n, n_upper)
 
 
