@@ -1,5 +1,18 @@
 """Solvers of one-step nonsmooth problems: one signature, one table of methods, one merit function."""
 
+from nsds.solvers.contact.solve import (
+    ContactSolution,
+    GlobalContactSolution,
+    solve_fc2d,
+    solve_fc3d,
+    solve_generic,
+    solve_gfc2d,
+    solve_gfc3d,
+    solve_grfc3d,
+    solve_rfc2d,
+    solve_rfc3d,
+)
+from nsds.solvers.contact.table import contact_methods
 from nsds.solvers.families import FAMILIES, generate
 from nsds.solvers.profiling import Problem, profile, read_problem
 from nsds.solvers.solve import (
@@ -18,18 +31,29 @@ from nsds.solvers.table import methods, solver
 __all__ = [
     "FAMILIES",
     "ConstrainedSolution",
+    "ContactSolution",
+    "GlobalContactSolution",
     "Problem",
     "Solution",
     "SolverError",
     "all_solutions",
+    "contact_methods",
     "generate",
     "methods",
     "profile",
     "read_problem",
     "solve_avi",
+    "solve_fc2d",
+    "solve_fc3d",
+    "solve_generic",
+    "solve_gfc2d",
+    "solve_gfc3d",
+    "solve_grfc3d",
     "solve_lcp",
     "solve_mlcp",
     "solve_qp",
     "solve_relay",
+    "solve_rfc2d",
+    "solve_rfc3d",
     "solver",
 ]

@@ -172,7 +172,7 @@ def solve_mlcp(
     guess = np.zeros(vector.size)
     guess[columns] = 0.0 if z0 is None else _checks.array(owner, "z0", z0, shape=(n,))
     s = _box(owner, square, vector, *edges, method, tol, max_iter, guess, "return", options)
-    return _judged(s._replace(z=s.z[columns], w=s.w[rows]), on_failure)
+    return judged(s._replace(z=s.z[columns], w=s.w[rows]), on_failure)
 
 
 def _joined(owner, A, B, C, D, a, b):
@@ -235,7 +235,7 @@ def solve_avi(M, q, G, g, method="auto", tol=1e-10, max_iter=None, z0=None, on_f
     if s is None or s.status not in (CONVERGED, INFEASIBLE):
         s = _box(owner, whole, vector, *edges, method, tol, max_iter, guess, "return", options)
     z, multipliers = np.split(s.z, [q.size])
-    return _judged(ConstrainedSolution(z, M @ z + q, *s[2:], multipliers), on_failure)
+    return judged(ConstrainedSolution(z, M @ z + q, *s[2:], multipliers), on_failure)
 
 
 def solve_qp(
@@ -290,7 +290,7 @@ def solve_qp(
     whole, vector, guess = _bordered(owner, P, c, parts, z0)
     s = _box(owner, whole, vector, *edges, method, tol, max_iter, guess, "return", options)
     z, multipliers = np.split(s.z, [c.size])
-    return _judged(ConstrainedSolution(z, s.w[: c.size], *s[2:], multipliers), on_failure)
+    return judged(ConstrainedSolution(z, s.w[: c.size], *s[2:], multipliers), on_failure)
 
 
 def _check_convex(owner, P):
@@ -326,10 +326,11 @@ def _box(owner, M, q, lower, upper, method, tol, max_iter, z0, on_failure, optio
     z[order], w[order] = z.copy(), w.copy()
     if name == "auto":
         name = f"auto: {auto.ORDER[int(info[2])]}"
-    return _judged(Solution(z, w, int(status), int(info[0]), float(info[1]), name), on_failure)
+    return judged(Solution(z, w, int(status), int(info[0]), float(info[1]), name), on_failure)
 
 
-def _judged(solution, on_failure):
+def judged(solution, on_failure):
+    """The solution, or its SolverError."""
     if on_failure not in ("raise", "return"):
         raise ValueError(f"on_failure must be 'raise' or 'return', got {on_failure!r}")
     if solution.status != CONVERGED and on_failure == "raise":

@@ -30,6 +30,7 @@ def float_room(d, n, n_upper):
     """Floats of scratch: diagonal blocks, a row, and the blocks of both factors."""
     return d * d * (2 * n + 2 * n_upper)
 
+
 @tiny
 def _count_bits(x):
     x = x - ((x >> 1) & 0x5555555555555555)
@@ -199,7 +200,12 @@ def _factorise(row, column, W, eta, A, B, n_upper, symbols, factors):
     """Factors of the matrix with blocks ``A_i (W_ij + δ_ij eta_i I) + δ_ij B_i``; False: a diagonal block became singular."""
     n, m = row.size - 1, _D * _D
     order, place, upper, lower, columns = parts(n, n_upper, symbols)
-    inverse, line, U, L = view(factors, 0, n * m), view(factors, n * m, n * m), view(factors, 2 * n * m, n_upper * m), view(factors, (2 * n + n_upper) * m, n_upper * m)
+    inverse, line, U, L = (
+        view(factors, 0, n * m),
+        view(factors, n * m, n * m),
+        view(factors, 2 * n * m, n_upper * m),
+        view(factors, (2 * n + n_upper) * m, n_upper * m),
+    )
     for step in range(n):
         i = order[step]
         for e in range(upper[step], upper[step + 1]):
@@ -240,7 +246,12 @@ def _substitute(row, n_upper, symbols, factors, x):
     """``x <- (matrix)^-1 x`` with the factors of `factorise`."""
     n, m = row.size - 1, _D * _D
     order, place, upper, lower, columns = parts(n, n_upper, symbols)
-    inverse, line, U, L = view(factors, 0, n * m), view(factors, n * m, n * m), view(factors, 2 * n * m, n_upper * m), view(factors, (2 * n + n_upper) * m, n_upper * m)
+    inverse, line, U, L = (
+        view(factors, 0, n * m),
+        view(factors, n * m, n * m),
+        view(factors, 2 * n * m, n_upper * m),
+        view(factors, (2 * n + n_upper) * m, n_upper * m),
+    )
     for step in range(n):
         i = order[step] * _D
         for e in range(lower[step], lower[step + 1]):

@@ -1,11 +1,10 @@
 """Semismooth Newton on the contact laws written as equations, all contacts at once."""
 
-import math
 
 from nsds._jit import kernel, tiny, view
 from nsds.solvers.contact import alart_curnier, block_lu
 from nsds.solvers.contact.signature import conclude, diagonal_block, mean_diagonal, multiply
-from nsds.status import CONVERGED, MAX_ITER, SINGULAR, STALLED, UNSUITED
+from nsds.status import MAX_ITER, SINGULAR, UNSUITED
 
 MAX_ITERATIONS = 100
 _HALVINGS = 12
@@ -34,7 +33,18 @@ def _merit(form, disk, mu, rho, d, r, u, F, A, B):
     for c in range(disk.size):
         at = c * d
         alart_curnier.evaluate(
-            form, disk[c], mu[2 * c], mu[2 * c + 1], view(rho, 3 * c, 3), d, at, r, u, view(F, at, d), view(A, at * d, d * d), view(B, at * d, d * d)
+            form,
+            disk[c],
+            mu[2 * c],
+            mu[2 * c + 1],
+            view(rho, 3 * c, 3),
+            d,
+            at,
+            r,
+            u,
+            view(F, at, d),
+            view(A, at * d, d * d),
+            view(B, at * d, d * d),
         )
         for i in range(at, at + d):
             s += F[i] ** 2

@@ -5,7 +5,7 @@ import math
 from nsds._jit import kernel, specialised, tiny, view
 from nsds.solvers.contact import local as one
 from nsds.solvers.contact.signature import conclude, diagonal_block
-from nsds.status import CONVERGED, MAX_ITER, STALLED
+from nsds.status import MAX_ITER, STALLED
 
 MAX_SWEEPS = 10_000
 _CHECKED = 25  # sweeps between two looks at the residual while the changes are not small

@@ -200,3 +200,19 @@ def conclude(status, n_iter, disk, mu, row, column, W, q, options, r, u, info, x
     if plain <= options[0]:
         return CONVERGED
     return STALLED if status == CONVERGED else status
+
+
+@kernel
+def classify(disk, mu, row, column, W, r, u, state):
+    """Out: state (2 nc,) of the disks of T and R: 0 open, 1 sticking, 2 sliding; by ``x = r - rho u``, as Alart and Curnier's equations do."""
+    d = r.size // max(disk.size, 1)
+    for c in range(disk.size):
+        diagonal = mean_diagonal(d, diagonal_block(row, column, c), W)
+        rho, split = 1.0 / diagonal if diagonal > 0.0 else 1.0, 1 + max(disk[c], 0)
+        x = r[c * d] - rho * u[c * d]
+        for i in range(2):
+            first, last = (1, split) if i == 0 else (split, d)
+            size = 0.0
+            for a in range(c * d + first, c * d + last):
+                size += (r[a] - rho * u[a]) ** 2
+            state[2 * c + i] = 0 if x <= 0.0 else (1 if math.sqrt(size) < mu[2 * c + i] * x else 2)

@@ -1,0 +1,144 @@
+"""From what users have to what contact solvers take: rows of blocks, and the reduced form of global problems."""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from nsds import _checks
+from nsds.solvers import forms
+
+_FULL = 10  # contacts up to which a dense matrix is not searched for zeros
+_SMALL_BODY = 12  # unknowns of M that belong together, up to which they are inverted
+_CHUNK = 256  # columns that a factorised M is applied to at a time
+
+
+class Contacts(NamedTuple):
+    """A contact problem as kernels take it: see `nsds.solvers.contact.signature`."""
+
+    disk: np.ndarray
+    mu: np.ndarray
+    row: np.ndarray
+    column: np.ndarray
+    W: np.ndarray
+    q: np.ndarray
+
+    @property
+    def d(self):
+        """Components of a contact."""
+        return self.q.size // max(self.disk.size, 1)
+
+
+@lru_cache
+def _full_pattern(n):
+    return np.arange(n + 1) * n, np.tile(np.arange(n), n)
+
+
+def block_rows(W, d):
+    """(row, column, data) of a square matrix from `nsds.solvers.forms.matrix`: rows of d × d blocks, as solvers want them.
+
+    Columns ascend, the pattern is symmetric, and the blocks of the diagonal are stored.
+    """
+    n = W.shape[0] // d
+    if not hasattr(W, "tocsr"):
+        if n <= _FULL:
+            return *_full_pattern(n), W.reshape(n, d, n, d).transpose(0, 2, 1, 3).reshape(-1)
+        blocks = W.reshape(n, d, n, d).transpose(0, 2, 1, 3)
+        stored = (blocks != 0.0).any(axis=(2, 3))
+        stored |= stored.T
+        np.fill_diagonal(stored, True)
+        i, j = np.nonzero(stored)
+        return np.concatenate([[0], np.cumsum(np.bincount(i, minlength=n))]), np.ascontiguousarray(j), blocks[i, j].reshape(-1)
+    i, j, every = W.row.astype(np.int64), W.col.astype(np.int64), np.arange(n)
+    key = (i // d) * n + j // d
+    mirrored = (j // d) * n + i // d
+    places, inverse = np.unique(np.concatenate([key, mirrored, every * (n + 1)]), return_inverse=True)
+    data = np.zeros(places.size * d * d)
+    np.add.at(data, inverse[: key.size] * d * d + (i % d) * d + j % d, W.data)
+    row, column = np.divmod(places, n) if n else (places, places)
+    return np.concatenate([[0], np.cumsum(np.bincount(row, minlength=n))]), column, data
+
+
+def coefficients(owner, field, value, n_contacts):
+    """Friction coefficients: a number, or one for each contact, at least 0."""
+    value = _checks.array(owner, field, value)
+    if value.shape not in ((), (n_contacts,)):
+        raise ValueError(f"{owner}: {field} must be a number or have shape {(n_contacts,)}, got {value.shape}")
+    if (value < 0.0).any():
+        raise ValueError(f"{owner}: {field} must not be negative, got {value.min()}")
+    return np.broadcast_to(value, (n_contacts,))
+
+
+def check_diagonal(owner, field, W):
+    """W_ii >= 0: what a mass can give."""
+    diagonal = W.diagonal()
+    wrong = np.flatnonzero(diagonal < 0.0)
+    if wrong.size:
+        raise ValueError(f"{owner}: {field} must not have negative entries on its diagonal, got {diagonal[wrong[0]]} at {wrong[0]}")
+
+
+def inverse_times(owner, M, H):
+    """Function ``x -> M^-1 x`` for vectors, and ``M^-1 H``, sparse where M falls apart into small blocks.
+
+    Raises ValueError where M is singular.
+    """
+    import scipy.sparse as sp
+
+    n = M.shape[0]
+    if not hasattr(M, "tocsr"):
+        try:
+            inverse_H = np.linalg.solve(M, H.toarray())
+        except np.linalg.LinAlgError:
+            raise ValueError(f"{owner}: M must be regular, it is singular") from None
+        return lambda x: np.linalg.solve(M, x), inverse_H
+    M = M.tocsc()
+    n_bodies, body = sp.csgraph.connected_components(M, directed=False) if n else (0, np.zeros(0, int))
+    if n and np.bincount(body).max() <= _SMALL_BODY:
+        inverse = _inverse_of_blocks(owner, M, n_bodies, body)
+        return lambda x: inverse @ x, inverse @ H
+    try:
+        factors = sp.linalg.splu(M)
+    except RuntimeError:
+        raise ValueError(f"{owner}: M must be regular, it is singular") from None
+    chunks = [sp.csr_array(factors.solve(H[:, k : k + _CHUNK].toarray())) for k in range(0, H.shape[1], _CHUNK)]
+    return factors.solve, sp.hstack(chunks, format="csr") if chunks else H
+
+
+def _inverse_of_blocks(owner, M, n_bodies, body):
+    """Sparse inverse of a matrix that is block diagonal up to the order of its unknowns."""
+    import scipy.sparse as sp
+
+    n = M.shape[0]
+    order = np.argsort(body, kind="stable")
+    size = np.bincount(body, minlength=n_bodies)
+    begin = np.concatenate([[0], np.cumsum(size)])
+    place = np.empty(n, np.int64)  # of an unknown within its body
+    place[order] = np.arange(n) - begin[body[order]]
+    M = M.tocoo()
+    rows, columns, data = [], [], []
+    for m in np.unique(size):
+        chosen = np.flatnonzero(size == m)
+        number = np.full(n_bodies, -1)
+        number[chosen] = np.arange(chosen.size)
+        entry = number[body[M.row]] >= 0
+        blocks = np.zeros((chosen.size, m, m))
+        np.add.at(blocks, (number[body[M.row[entry]]], place[M.row[entry]], place[M.col[entry]]), M.data[entry])
+        try:
+            blocks = np.linalg.inv(blocks)
+        except np.linalg.LinAlgError:
+            raise ValueError(f"{owner}: M must be regular, a block of {m} unknowns is singular") from None
+        unknowns = order[begin[chosen][:, None] + np.arange(m)]
+        rows.append(np.repeat(unknowns, m, axis=1).reshape(-1))
+        columns.append(np.tile(unknowns, (1, m)).reshape(-1))
+        data.append(blocks.reshape(-1))
+    return sp.csr_array((np.concatenate(data), (np.concatenate(rows), np.concatenate(columns))), shape=(n, n))
+
+
+def global_matrices(owner, M, H, q, b):
+    """Checked (M, H, q, b) of ``M v = q + H r``, ``u = H^T v + b``; H sparse by columns."""
+    import scipy.sparse as sp
+
+    q, b = _checks.array(owner, "q", q, n_dims=1), _checks.array(owner, "b", b, n_dims=1)
+    M = forms.matrix(owner, "M", M, (q.size, q.size))
+    H = sp.csc_array(forms.matrix(owner, "H", H, (q.size, b.size)))
+    return M, H, q, b

@@ -1,0 +1,334 @@
+"""Contact problems from Python: checks, conversion to the solvers' form, and a result that says what happened."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nsds import _checks
+from nsds.solvers import forms as box_forms
+from nsds.solvers import solve as box
+from nsds.solvers.contact import auto, forms, generic, table
+from nsds.solvers.contact.forms import Contacts
+from nsds.solvers.contact.signature import N_INFO, classify, solve_repeatedly
+from nsds.status import CONVERGED
+
+_STATES = np.array(["open", "sticking", "sliding"])
+
+
+class ContactSolution(NamedTuple):
+    """Result of a contact solver: ``u = W r + q`` (d nc,), a status of `nsds.status`, both residuals, the method, and what contacts do.
+
+    state (nc,): "open", "sticking" or "sliding"; of rolling contacts (nc, 2), the second for the rolling (where "sticking" means that
+    the contact does not roll).
+    """
+
+    r: np.ndarray
+    u: np.ndarray
+    status: int
+    n_iter: int
+    res_q: float
+    res_rho: float
+    method: str
+    state: np.ndarray
+
+    @property
+    def residual(self):
+        """res_q, by which convergence is judged."""
+        return self.res_q
+
+
+class GlobalContactSolution(NamedTuple):
+    """Result of a global contact problem: as `ContactSolution`, and the velocities v of ``M v = q + H r``."""
+
+    v: np.ndarray
+    r: np.ndarray
+    u: np.ndarray
+    status: int
+    n_iter: int
+    res_q: float
+    res_rho: float
+    method: str
+    state: np.ndarray
+
+    @property
+    def residual(self):
+        """res_q, by which convergence is judged."""
+        return self.res_q
+
+
+def solve_fc2d(W, q, mu, method="auto", tol=1e-8, max_iter=None, r0=None, on_failure="raise", **options):
+    """Contacts with friction in the plane: `solve_fc3d` with two components, (normal, tangential), for each contact.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> s = nsds.solvers.solve_fc2d([[2.0, 0.0], [0.0, 1.0]], [-4.0, 3.0], mu=0.5)  # pressed with 2, sliding
+    >>> s.r.tolist(), s.u.tolist(), s.state.tolist()
+    ([2.0, -1.0], [0.0, 2.0], ['sliding'])
+    """
+    return _local("solve_fc2d", 2, 1, W, q, mu, 0.0, method, tol, max_iter, r0, on_failure, options)
+
+
+def solve_fc3d(W, q, mu, method="auto", tol=1e-8, max_iter=None, r0=None, on_failure="raise", **options):
+    """Contacts with Coulomb friction: ``u = W r + q``, ``K* ∋ u + mu ||u_T|| e_N ⟂ r ∈ K = {||r_T|| <= mu r_N}`` for each contact.
+
+    So ``0 <= u_N ⟂ r_N >= 0``, and ``r_T = -mu r_N u_T / ||u_T||`` where a contact slides. Restitution is inside q already.
+
+    Parameters
+    ----------
+    W : array_like or scipy.sparse (3 nc, 3 nc)
+        Delassus matrix; need not be symmetric. Three rows for each contact: normal, two tangents.
+    q : array_like (3 nc,)
+        Velocities without contact forces.
+    mu : float or array_like (nc,)
+        Coefficients of friction.
+    method : str
+        A name from `nsds.solvers.contact_methods`.
+    tol : float
+        Largest res_q that counts as converged.
+    max_iter : int, optional
+        Iteration limit; the method's own, if not given.
+    r0 : array_like (3 nc,), optional
+        First guess.
+    on_failure : "raise" or "return"
+        What to do with a problem that was not solved.
+    **options
+        local, rho and seed of `nsds.solvers.contact.table.options`.
+
+    Returns
+    -------
+    ContactSolution
+        NamedTuple (r, u, status, n_iter, res_q, res_rho, method, state). ``res_q = ||r - P_K(r - uhat)|| / ||q||`` mixes units;
+        ``res_rho = ||(r - P_K(r - rho uhat)) / rho|| / ||q||``, ``1 / rho`` the mean diagonal of the contact's block of W, does not.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Wrong shapes, NaN or infinity, negative mu, negative diagonal of W, unknown method.
+    SolverError
+        Not solved and ``on_failure="raise"``.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> s = nsds.solvers.solve_fc3d([[2, 0, 0], [0, 1, 0], [0, 0, 1]], [-4, 3, 4], mu=0.5)
+    >>> s.r.round(12).tolist(), s.u.round(12).tolist(), s.state.tolist()
+    ([2.0, -0.6, -0.8], [0.0, 2.4, 3.2], ['sliding'])
+    """
+    return _local("solve_fc3d", 3, 2, W, q, mu, 0.0, method, tol, max_iter, r0, on_failure, options)
+
+
+def solve_rfc2d(W, q, mu, mu_r, method="auto", tol=1e-8, max_iter=None, r0=None, on_failure="raise", **options):
+    """Contacts with rolling friction in the plane: `solve_rfc3d` with three components, (normal, tangential, rolling), for each contact.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> s = nsds.solvers.solve_rfc2d([[2.0, 0, 0], [0, 1, 0], [0, 0, 1]], [-4, 3, 0.1], mu=0.5, mu_r=0.2)
+    >>> s.r.tolist(), s.state.tolist()
+    ([2.0, -1.0, -0.1], [['sliding', 'sticking']])
+    """
+    return _local("solve_rfc2d", 3, 1, W, q, mu, mu_r, method, tol, max_iter, r0, on_failure, options)
+
+
+def solve_rfc3d(W, q, mu, mu_r, method="auto", tol=1e-8, max_iter=None, r0=None, on_failure="raise", **options):
+    """Contacts with friction and rolling friction: as `solve_fc3d`, with five components (N, T1, T2, R1, R2) for each contact.
+
+    ``u = W r + q``, ``K* ∋ u + (mu ||u_T|| + mu_r ||u_R||) e_N ⟂ r ∈ K = {||r_T|| <= mu r_N, ||r_R|| <= mu_r r_N}``.
+
+    Parameters
+    ----------
+    W, q, mu, method, tol, max_iter, r0, on_failure, **options
+        As in `solve_fc3d`, with five rows for each contact.
+    mu_r : float or array_like (nc,)
+        Coefficients of rolling friction: moment over normal force.
+
+    Returns
+    -------
+    ContactSolution
+        As `solve_fc3d`; state has a second column for the rolling.
+
+    Raises
+    ------
+    ValueError, TypeError, SolverError
+        As `solve_fc3d`.
+
+    Examples
+    --------
+    >>> import nsds, numpy as np
+    >>> s = nsds.solvers.solve_rfc3d(np.eye(5), [-2, 0.1, 0, 3, 4], mu=0.5, mu_r=0.25)
+    >>> s.r.round(12).tolist(), s.state.tolist()
+    ([2.0, -0.1, 0.0, -0.3, -0.4], [['sticking', 'sliding']])
+    """
+    return _local("solve_rfc3d", 5, 2, W, q, mu, mu_r, method, tol, max_iter, r0, on_failure, options)
+
+
+def solve_gfc2d(M, H, q, b, mu, method="auto", tol=1e-8, max_iter=None, r0=None, on_failure="raise", **options):
+    """Global contact problem in the plane: `solve_gfc3d` with two components for each contact.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> s = nsds.solvers.solve_gfc2d([[2, 0], [0, 2]], [[1, 0], [0, 1]], q=[-4, 3], b=[0, 0], mu=0.5)
+    >>> s.v.tolist(), s.r.tolist()
+    ([0.0, 0.5], [4.0, -2.0])
+    """
+    return _global("solve_gfc2d", 2, 1, M, H, q, b, mu, 0.0, method, tol, max_iter, r0, on_failure, options)
+
+
+def solve_gfc3d(M, H, q, b, mu, method="auto", tol=1e-8, max_iter=None, r0=None, on_failure="raise", **options):
+    """Global contact problem: ``M v = q + H r``, ``u = H^T v + b``, and Coulomb's law between u and r as in `solve_fc3d`.
+
+    It is reduced to ``W = H^T M^-1 H``, ``q_local = H^T M^-1 q + b``: sparse where M falls apart into bodies.
+
+    Parameters
+    ----------
+    M : array_like or scipy.sparse (n, n)
+        Mass, or iteration matrix; regular, need not be symmetric.
+    H : array_like or scipy.sparse (n, 3 nc)
+        Directions of the contact forces.
+    q : array_like (n,)
+        Generalised impulse without contact.
+    b : array_like (3 nc,)
+        Velocities given at the contacts, restitution included.
+    mu, method, tol, max_iter, r0, on_failure, **options
+        As in `solve_fc3d`.
+
+    Returns
+    -------
+    GlobalContactSolution
+        NamedTuple (v, r, u, status, n_iter, res_q, res_rho, method, state); residuals relative to ``||q_local||``.
+
+    Raises
+    ------
+    ValueError, TypeError, SolverError
+        As `solve_fc3d`; M is singular.
+
+    Examples
+    --------
+    >>> import nsds, numpy as np
+    >>> s = nsds.solvers.solve_gfc3d(2 * np.eye(3), np.eye(3), q=[-4, 3, 0], b=[0, 0, 0], mu=0.5)
+    >>> s.v.tolist(), s.r.tolist()
+    ([0.0, 0.5, 0.0], [4.0, -2.0, 0.0])
+    """
+    return _global("solve_gfc3d", 3, 2, M, H, q, b, mu, 0.0, method, tol, max_iter, r0, on_failure, options)
+
+
+def solve_grfc3d(M, H, q, b, mu, mu_r, method="auto", tol=1e-8, max_iter=None, r0=None, on_failure="raise", **options):
+    """Global contact problem with rolling friction: `solve_gfc3d` with the law of `solve_rfc3d`.
+
+    Examples
+    --------
+    >>> import nsds, numpy as np
+    >>> s = nsds.solvers.solve_grfc3d(np.eye(5), np.eye(5), q=[-2, 0.1, 0, 3, 4], b=np.zeros(5), mu=0.5, mu_r=0.25)
+    >>> s.v.round(12).tolist()
+    [0.0, 0.0, 0.0, 2.7, 3.6]
+    """
+    return _global("solve_grfc3d", 5, 2, M, H, q, b, mu, mu_r, method, tol, max_iter, r0, on_failure, options)
+
+
+def solve_generic(M, q, blocks, method="auto", tol=1e-8, max_iter=None, z0=None, on_failure="raise", **options):
+    """Equations, complementarity and friction in one system: ``w = M z + q``, cut into blocks with a law each.
+
+    Parameters
+    ----------
+    M : array_like or scipy.sparse (n, n)
+        Matrix.
+    q : array_like (n,)
+        Vector.
+    blocks : sequence of tuples
+        In the order of the unknowns: ``("equality", size)``, w = 0 with z free; ``("lcp", size)``, 0 <= z ⟂ w >= 0; ``("friction", d,
+        mu)``, one contact with d = 2 or 3, z its reaction and w its velocity as in `solve_fc3d`; ``("rolling", d, mu, mu_r)``, one contact
+        with d = 3 (in the plane) or 5.
+    method, tol, max_iter, on_failure, **options
+        As in `solve_fc3d`; without friction blocks those of `solve_mlcp`.
+    z0 : array_like (n,), optional
+        First guess.
+
+    Returns
+    -------
+    Solution
+        NamedTuple (z, w, status, n_iter, residual, method); residual is res_q over all blocks, the parts of equations and complementarity
+        being w and min(z, w).
+
+    Raises
+    ------
+    ValueError, TypeError, SolverError
+        As `solve_fc3d`; unknown law, sizes that do not add up to n.
+
+    Examples
+    --------
+    >>> import nsds, numpy as np
+    >>> M = np.diag([2.0, 2, 1, 1, 4])
+    >>> s = nsds.solvers.solve_generic(M, [-4, 3, 1, -1, 8], [("friction", 2, 0.5), ("lcp", 2), ("equality", 1)])
+    >>> s.z.tolist(), s.w.tolist()
+    ([2.0, -1.0, 0.0, 1.0, -2.0], [0.0, 1.0, 1.0, 0.0, 0.0])
+    """
+    owner = "solve_generic"
+    q = _checks.array(owner, "q", q, n_dims=1)
+    M = box_forms.matrix(owner, "M", M, (q.size, q.size))
+    blocks = generic.checked_blocks(owner, q.size, blocks)
+    z0 = np.zeros(q.size) if z0 is None else _checks.array(owner, "z0", z0, shape=q.shape)
+    if not any(block.law in ("friction", "rolling") for block in blocks):
+        lower = np.concatenate([np.full(block.size, -np.inf if block.law == "equality" else 0.0) for block in blocks] or [q])
+        return box.solve_mlcp(M, q, lower, np.inf, method, tol, max_iter, z0, on_failure, **options)
+    problem, place = generic.embedded(M, q, blocks)
+    r0 = np.zeros(problem.q.size)
+    r0[place] = z0
+    r, u, status, n_iter, res_q, _, name = solve_contacts(problem, method, table.options(tol, max_iter, **options), r0)
+    return box.judged(box.Solution(r[place], u[place], status, n_iter, res_q, name), on_failure)
+
+
+def contacts(owner, d, disk, W, q, mu, mu_r):
+    """Checked `Contacts`."""
+    q = _checks.array(owner, "q", q, n_dims=1)
+    if q.size % d:
+        raise ValueError(f"{owner}: q must have {d} components for each contact, got {q.size}")
+    n = q.size // d
+    W = box_forms.matrix(owner, "W", W, (q.size, q.size))
+    forms.check_diagonal(owner, "W", W)
+    both = np.stack([forms.coefficients(owner, field, value, n) for field, value in (("mu", mu), ("mu_r", mu_r))], axis=1)
+    return Contacts(np.full(n, disk), both.reshape(-1), *forms.block_rows(W, d), q)
+
+
+def prepared(problem, method, options, r0):
+    """Arguments of `nsds.solvers.contact.signature.solve_repeatedly` from solver on."""
+    floats, integers = method.work_size(problem.d, problem.row, problem.column)
+    r, u, info = np.zeros(problem.q.size), np.zeros(problem.q.size), np.zeros(N_INFO)
+    return table.address(method), r0, *problem, options, r, u, info, np.zeros(floats), np.zeros(max(integers, 1), np.int64)
+
+
+def solve_contacts(problem, method, options, r0):
+    """(r, u, status, n_iter, res_q, res_rho, method) of a checked problem."""
+    if not problem.q.size:
+        return r0, r0, CONVERGED, 0, 0.0, 0.0, method
+    arguments = prepared(problem, table.find(method, problem.d), options, r0)
+    status = solve_repeatedly(1, *arguments)
+    r, u, info = arguments[-5:-2]
+    name = f"auto: {auto.ORDER[int(info[3])]}" if method == "auto" else method
+    return r, u, int(status), int(info[0]), float(info[1]), float(info[2]), name
+
+
+def states(problem, r, u):
+    """ "open", "sticking" or "sliding", (nc,); with rolling (nc, 2)."""
+    codes = np.zeros(2 * problem.disk.size, np.int64)
+    classify(*problem[:-1], r, u, codes)
+    codes = _STATES[codes.reshape(-1, 2)]
+    return codes if (problem.disk < problem.d - 1).any() else codes[:, 0]
+
+
+def _local(owner, d, disk, W, q, mu, mu_r, method, tol, max_iter, r0, on_failure, options):
+    problem = contacts(owner, d, disk, W, q, mu, mu_r)
+    r0 = np.zeros(problem.q.size) if r0 is None else _checks.array(owner, "r0", r0, shape=problem.q.shape)
+    r, u, *rest = solve_contacts(problem, method, table.options(tol, max_iter, **options), r0)
+    return box.judged(ContactSolution(r, u, *rest, states(problem, r, u)), on_failure)
+
+
+def _global(owner, d, disk, M, H, q, b, mu, mu_r, method, tol, max_iter, r0, on_failure, options):
+    M, H, q, b = forms.global_matrices(owner, M, H, q, b)
+    solve_M, inverse_H = forms.inverse_times(owner, M, H)
+    v_free = solve_M(q)
+    problem = contacts(owner, d, disk, H.T @ inverse_H, H.T @ v_free + b, mu, mu_r)
+    r0 = np.zeros(b.size) if r0 is None else _checks.array(owner, "r0", r0, shape=b.shape)
+    r, u, *rest = solve_contacts(problem, method, table.options(tol, max_iter, **options), r0)
+    return box.judged(GlobalContactSolution(v_free + inverse_H @ r, r, u, *rest, states(problem, r, u)), on_failure)

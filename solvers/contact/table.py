@@ -1,0 +1,93 @@
+"""The table of methods for contact problems: a new solver is one module and one line here."""
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from nsds import _checks, _jit
+from nsds.solvers.contact import auto, lemke, newton, nsgs
+from nsds.solvers.contact.local import LOCALS
+from nsds.solvers.contact.signature import SOLVER
+
+
+class Method(NamedTuple):
+    """A solver: its kernel, the scratch it needs, what it assumes of the problem, the numbers of components of a contact it treats."""
+
+    kernel: object
+    work_size: object
+    assumes: str
+    components: tuple = (2, 3, 5)
+
+
+METHODS = {
+    "auto": Method(auto.auto, auto.work_size, "nothing; sweeps, then Newton island by island; see the result's method"),
+    "nsgs": Method(nsgs.nsgs, nsgs.work_size, "positive semidefinite, and bodies of comparable mass; linear in the blocks"),
+    "newton_ac": Method(newton.newton_ac, newton.work_size, "a good guess; up to 8192 contacts"),
+    "newton_jm": Method(newton.newton_jm, newton.work_size, "a good guess; up to 8192 contacts"),
+    "lemke": Method(lemke.lemke, lemke.work_size, "in the plane; copositive plus; up to 8192 contacts", (2,)),
+}
+
+
+def options(tol=1e-8, max_iter=None, local="auto", rho=None, seed=None):
+    """Options of contact solvers as their kernels take them.
+
+    Parameters
+    ----------
+    tol : float
+        Largest res_q that counts as converged.
+    max_iter : int, optional
+        Iteration limit; the method's own, if not given.
+    local : str
+        How one contact is solved while the others are held: a name from `nsds.solvers.contact.local.LOCALS`.
+    rho : float, optional
+        Step or penalty of the methods that have one.
+    seed : int, optional
+        Of methods that go through the contacts in random order.
+    """
+    if local not in LOCALS:
+        raise ValueError(f"solver: local must be one of {', '.join(LOCALS)}, got {local!r}")
+    return np.array(
+        [
+            _checks.number("solver", "tol", tol, above=0.0),
+            0 if max_iter is None else _checks.integer("solver", "max_iter", max_iter, low=1),
+            LOCALS.index(local),
+            0.0 if rho is None else _checks.number("solver", "rho", rho, above=0.0),
+            0 if seed is None else _checks.integer("solver", "seed", seed, low=1),
+            0.0,
+        ]
+    )
+
+
+def contact_methods(d=3):
+    """Names of the methods that treat contacts of d components, and what each assumes of the problem.
+
+    Parameters
+    ----------
+    d : 2, 3 or 5
+        In the plane; in space, or in the plane with rolling friction; in space with rolling friction.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> nsds.solvers.contact_methods(2)["lemke"]
+    'in the plane; copositive plus; up to 8192 contacts'
+    """
+    return {name: method.assumes for name, method in METHODS.items() if d in method.components}
+
+
+def find(name, d):
+    """The `Method` of a name, if it treats contacts of d components."""
+    if name not in contact_methods(d):
+        raise ValueError(f"solver: method must be one of {', '.join(contact_methods(d))}, got {name!r}")
+    return METHODS[name]
+
+
+def address(method):
+    """Address of a method's compiled code, for kernels that call it."""
+    return _address(method.kernel)
+
+
+@cache
+def _address(compiled):
+    return np.uintp(_jit.address(SOLVER, compiled))
