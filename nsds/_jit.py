@@ -137,6 +137,14 @@ def tiny(function):
     return kernel(function, forceinline=True)
 
 
+def parallel(function):
+    """A kernel whose loops over `each` run on all cores; only over independent outputs, so that the bits do not depend on their number."""
+    return kernel(function, parallel=True)
+
+
+each = numba.prange
+
+
 def callback(signature, function, parameters=None, arguments=None):
     """A user's function compiled at once, with the ordinary meaning of indices, to C code with an ``address``.
 

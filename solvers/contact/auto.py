@@ -1,6 +1,5 @@
 """The default: sweeps for what they solve, Newton island by island for the rest, and slower methods where that fails; res_q decides."""
 
-
 from nsds._jit import kernel, view
 from nsds.solvers.contact import islands, lemke, newton, nsgs
 from nsds.solvers.contact.signature import N_OPTIONS, conclude
@@ -31,7 +30,7 @@ def solve_island(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
 
     Jean–Moreau and Alart–Curnier take turns; in the plane, Lemke after two attempts. Out of r: the best point met.
     """
-
+    d = q.size // disk.size
     best, own, rest = view(work, 0, q.size), view(work, q.size, N_OPTIONS), view(work, q.size + N_OPTIONS, work.size - q.size - N_OPTIONS)
     for i in range(N_OPTIONS):
         own[i] = options[i]

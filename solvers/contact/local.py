@@ -2,7 +2,7 @@
 
 import math
 
-from nsds._jit import kernel, tiny
+from nsds._jit import kernel, tiny, view
 from nsds.solvers.contact import alart_curnier, quartic
 from nsds.solvers.contact.signature import EQUATION
 
@@ -91,7 +91,15 @@ def slide_on(mu, W, k, q, r, r_new):
 @kernel
 def newton(form, d, disk, mu, mu_r, W, k, q, r, scratch):
     """One contact by Newton's method on F of `alart_curnier`, from the guess r; False: no solution found. Out: r (d,)."""
-    x, F, u, rho, A, B, J = (scratch[0:5], scratch[5:10], scratch[10:15], scratch[15:18], scratch[18:43], scratch[43:68], scratch[68:93])
+    x, F, u, rho, A, B, J = (
+        view(scratch, 0, 5),
+        view(scratch, 5, 5),
+        view(scratch, 10, 5),
+        view(scratch, 15, 3),
+        view(scratch, 18, 25),
+        view(scratch, 43, 25),
+        view(scratch, 68, 25),
+    )
     alart_curnier.split_rho(disk, d, W, k, rho)
     product(d, W, k, r, q, u)
     alart_curnier.evaluate(form, disk, mu, mu_r, rho, d, 0, r, u, F, A, B)
@@ -137,7 +145,7 @@ def _square(d, x):
 @kernel
 def iterate_projection(limit, d, disk, mu, mu_r, W, k, q, r, scratch):
     """One contact by ``r_N <- (r_N - rho_N u_N)_+``, ``r_T <- P_D(r_T - rho_T u_T)``, at most limit times, from the guess r. Out: r (d,)."""
-    u, rho = scratch[10:15], scratch[15:18]
+    u, rho = view(scratch, 10, 5), view(scratch, 15, 3)
     alart_curnier.split_rho(disk, d, W, k, rho)
     for _ in range(limit):
         change = size = 0.0
@@ -166,7 +174,7 @@ def _onto_disk(radius, rho, first, last, r, u):
     return change
 
 
-@tiny
+@kernel
 def solve_contact(local, d, disk, mu, mu_r, W, k, q, r, scratch):
     """``u = W_c r + q`` and the law of the contact, for the d × d block at W[k]; r (d,) in: guess, out: solution.
 
@@ -180,7 +188,7 @@ def solve_contact(local, d, disk, mu, mu_r, W, k, q, r, scratch):
             r[i] = -q[i]
         gauss(d, scratch, r)
         return
-    guess, solved = scratch[93:98], False
+    guess, solved = view(scratch, 93, 5), False
     for i in range(d):
         guess[i] = r[i]
     if local == PROJECTION:

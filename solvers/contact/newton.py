@@ -1,6 +1,5 @@
 """Semismooth Newton on the contact laws written as equations, all contacts at once."""
 
-
 from nsds._jit import kernel, tiny, view
 from nsds.solvers.contact import alart_curnier, block_lu
 from nsds.solvers.contact.signature import conclude, diagonal_block, mean_diagonal, multiply

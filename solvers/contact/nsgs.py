@@ -2,7 +2,8 @@
 
 import math
 
-from nsds._jit import kernel, specialised, tiny, view
+from nsds._jit import each, kernel, parallel, specialised, tiny, view
+from nsds.solvers.contact import colours
 from nsds.solvers.contact import local as one
 from nsds.solvers.contact.signature import conclude, diagonal_block
 from nsds.status import MAX_ITER, STALLED
@@ -10,80 +11,198 @@ from nsds.status import MAX_ITER, STALLED
 MAX_SWEEPS = 10_000
 _CHECKED = 25  # sweeps between two looks at the residual while the changes are not small
 _PATIENCE = 40  # looks without progress after which sweeps have stalled
+_STILL = 1e-3  # change of a contact, relative to its share of what counts as small, at which it may be left out for a while
+_CHUNKS = 16  # parts that the contacts of one colour are handed out in
 
 
 def work_size(d, row, column):
-    """Places of the diagonal blocks and scratch of one contact."""
-    return one.SCRATCH + 10, row.size - 1
+    """Scratch of one contact, the changes; places of the diagonal blocks, the order, and how long contacts are left out."""
+    n = row.size - 1
+    return 10 + one.SCRATCH + n, 3 * n
 
 
-_D = 0
+def parallel_work_size(d, row, column):
+    """As `work_size`, scratch for each chunk, and the colours."""
+    n = row.size - 1
+    return _CHUNKS * (10 + one.SCRATCH) + n, 5 * n + 2
 
 
-def _sweep(local, disk, mu, row, column, W, q, r, place, work):
-    """One sweep in order; returns the squared sum of ``||W_cc|| ||change of r_c||``."""
-    r_new, q_c, scratch = view(work, 0, 5), view(work, 5, 5), view(work, 10, one.SCRATCH)
-    change = 0.0
-    for c in range(disk.size):
-        at, diagonal = c * _D, place[c] * _D * _D
-        for a in range(_D):
-            q_c[a] = q[at + a]
-        for k in range(row[c], row[c + 1]):
+_D = 0  # components of a contact; bound by `specialised`
+
+
+def _relax(c, local, d, disk, mu, row, column, W, q, r, diagonal, scratch):
+    """Solves contact c; returns the square of ``trace(W_cc) ||change of r_c||``. Work: scratch (10 + `local.SCRATCH`)."""
+    r_new, q_c = view(scratch, 0, 5), view(scratch, 5, 5)
+    at, k_c = c * _D, diagonal[c]
+    for a in range(_D):
+        r_new[a], q_c[a] = r[at + a], q[at + a]
+    for k in range(row[c], row[c + 1]):
+        if k != k_c:
             j = column[k] * _D
-            if k != place[c]:
-                for a in range(_D):
-                    s = 0.0
-                    for b in range(_D):
-                        s += W[(k * _D + a) * _D + b] * r[j + b]
-                    q_c[a] += s
-        for a in range(_D):
-            r_new[a] = r[at + a]
-        one.solve_contact(local, _D, disk[c], mu[2 * c], mu[2 * c + 1], W, diagonal, q_c, r_new, scratch)
-        moved = trace = 0.0
-        for a in range(_D):
-            moved += (r_new[a] - r[at + a]) ** 2
-            trace += W[diagonal + a * (_D + 1)]
-            r[at + a] = r_new[a]
-        change += moved * trace * trace
-    return change
+            for a in range(_D):
+                s = 0.0
+                for b in range(_D):
+                    s += W[(k * _D + a) * _D + b] * r[j + b]
+                q_c[a] += s
+    k_c *= _D * _D
+    one.solve_contact(local, d, disk[c], mu[2 * c], mu[2 * c + 1], W, k_c, q_c, r_new, view(scratch, 10, one.SCRATCH))
+    moved = trace = 0.0
+    for a in range(_D):
+        moved += (r_new[a] - r[at + a]) ** 2
+        trace += W[k_c + a * (_D + 1)]
+        r[at + a] = r_new[a]
+    return moved * trace * trace
 
 
-_sweep_2 = kernel(specialised(_sweep, "2", _D=2))
-_sweep_3 = kernel(specialised(_sweep, "3", _D=3))
-_sweep_5 = kernel(specialised(_sweep, "5", _D=5))
+def _sweep(local, d, disk, mu, row, column, W, q, r, diagonal, order, asleep, change, work):
+    """One sweep in order, without the contacts that are asleep. Out: change (n,)."""
+    for i in range(order.size):
+        c = order[i]
+        if asleep[c] > 0:
+            asleep[c] -= 1
+            change[c] = 0.0
+        else:
+            change[c] = _relax(c, local, d, disk, mu, row, column, W, q, r, diagonal, work)
+
+
+def _sweep_colours(n_colours, begin, local, d, disk, mu, row, column, W, q, r, diagonal, order, change, work):
+    """One sweep colour by colour, the contacts of one colour in any order or at the same time. Out: change (n,)."""
+    for colour in range(n_colours):
+        size = begin[colour + 1] - begin[colour]
+        for chunk in each(_CHUNKS):
+            scratch = view(work, chunk * (10 + one.SCRATCH), 10 + one.SCRATCH)
+            for i in range(begin[colour] + chunk * size // _CHUNKS, begin[colour] + (chunk + 1) * size // _CHUNKS):
+                change[order[i]] = _relax(order[i], local, d, disk, mu, row, column, W, q, r, diagonal, scratch)
+
+
+def _templates(d):
+    """(sweep, parallel sweep) for contacts of d components."""
+    relax = tiny(specialised(_relax, str(d), _D=d))
+    return kernel(specialised(_sweep, str(d), _relax=relax)), parallel(specialised(_sweep_colours, str(d), _relax=relax))
+
+
+_sweep_2, _sweep_colours_2 = _templates(2)
+_sweep_3, _sweep_colours_3 = _templates(3)
+_sweep_5, _sweep_colours_5 = _templates(5)
+
+
+@kernel
+def sweep(d, local, disk, mu, row, column, W, q, r, diagonal, order, asleep, change, work):
+    """One sweep over the contacts that are not asleep."""
+    if d == 2:
+        _sweep_2(local, d, disk, mu, row, column, W, q, r, diagonal, order, asleep, change, work)
+    elif d == 3:
+        _sweep_3(local, d, disk, mu, row, column, W, q, r, diagonal, order, asleep, change, work)
+    else:
+        _sweep_5(local, d, disk, mu, row, column, W, q, r, diagonal, order, asleep, change, work)
+
+
+@kernel
+def sweep_colours(d, n_colours, begin, local, disk, mu, row, column, W, q, r, diagonal, order, change, work):
+    """One sweep over all contacts, colour by colour, on all cores."""
+    if d == 2:
+        _sweep_colours_2(n_colours, begin, local, d, disk, mu, row, column, W, q, r, diagonal, order, change, work)
+    elif d == 3:
+        _sweep_colours_3(n_colours, begin, local, d, disk, mu, row, column, W, q, r, diagonal, order, change, work)
+    else:
+        _sweep_colours_5(n_colours, begin, local, d, disk, mu, row, column, W, q, r, diagonal, order, change, work)
 
 
 @tiny
-def sweep(d, local, disk, mu, row, column, W, q, r, place, work):
-    """One sweep over all contacts."""
-    if d == 2:
-        return _sweep_2(local, disk, mu, row, column, W, q, r, place, work)
-    if d == 3:
-        return _sweep_3(local, disk, mu, row, column, W, q, r, place, work)
-    return _sweep_5(local, disk, mu, row, column, W, q, r, place, work)
+def _shuffle(order, state):
+    """Another order, drawn by a linear congruential generator (Knuth's MMIX); returns its next state."""
+    for i in range(order.size - 1, 0, -1):
+        state = state * 6364136223846793005 + 1442695040888963407
+        j = ((state >> 33) & 0x7FFFFFFF) % (i + 1)
+        order[i], order[j] = order[j], order[i]
+    return state
+
+
+@tiny
+def _sum(x):
+    s = 0.0
+    for i in range(x.size):
+        s += x[i]
+    return s
+
+
+@tiny
+def _small_change(tol, q):
+    """Squared sum of changes that suggests convergence."""
+    s = 0.0
+    for i in range(q.size):
+        s += q[i] ** 2
+    return tol * tol * s
+
+
+@tiny
+def _look(k, limit, change, small, least, patience, disk, mu, row, column, W, q, options, r, u, info, work):
+    """(status, least residual, patience) after sweep k: a look at the residual where changes are small, and now and then."""
+    status = MAX_ITER
+    if change <= small or k % _CHECKED == _CHECKED - 1 or k == limit - 1:
+        status = conclude(MAX_ITER, k + 1, disk, mu, row, column, W, q, options, r, u, info, work)
+        patience = _PATIENCE if info[1] < 0.999 * least else patience - 1
+        least = min(least, info[1])
+        if patience == 0 and status == MAX_ITER:
+            status = STALLED
+    return status, least, patience
 
 
 @kernel
 def nsgs(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
-    """Contact problem ``u = W r + q``, contact by contact: ``W_cc r_c + (q_c + sum of W_cj r_j over the others)`` is solved for r_c."""
-    n_contacts = disk.size
-    d = q.size // max(n_contacts, 1)
-    scale = 0.0
-    for i in range(q.size):
-        scale += q[i] ** 2
-    small = options[0] * math.sqrt(scale)
-    for c in range(n_contacts):
-        iwork[c] = diagonal_block(row, column, c)
+    """Contact problem ``u = W r + q``, contact by contact: ``W_cc r_c + (q_c + sum of W_cj r_j over the others)`` is solved for r_c.
+
+    local: how (`solvers.contact.local.LOCALS`). seed: another order, drawn anew for every sweep. freeze: sweeps for which a contact that
+    has come to rest is left out; all are looked at before a result is returned.
+    Reference: Jourdan, Alart, Jean, Computer Methods in Applied Mechanics and Engineering 155 (1998) 31–47.
+    """
+    n, local, seed, freeze = disk.size, int(options[2]), int(options[4]), int(options[5])
+    d = q.size // max(n, 1)
+    scratch, change = view(work, 0, 10 + one.SCRATCH), view(work, 10 + one.SCRATCH, n)
+    diagonal, order, asleep = view(iwork, 0, n), view(iwork, n, n), view(iwork, 2 * n, n)
+    for c in range(n):
+        diagonal[c], order[c], asleep[c] = diagonal_block(row, column, c), c, 0
     limit = int(options[1]) if options[1] > 0 else MAX_SWEEPS
-    least, patience = math.inf, _PATIENCE
+    small, least, patience, state = _small_change(options[0], q), math.inf, _PATIENCE, seed
     for k in range(limit):
-        change = math.sqrt(sweep(d, int(options[2]), disk, mu, row, column, W, q, r, iwork, work))
-        if change <= small or k % _CHECKED == _CHECKED - 1:
-            status = conclude(MAX_ITER, k + 1, disk, mu, row, column, W, q, options, r, u, info, work)
-            if status != MAX_ITER:
-                return status
-            patience = _PATIENCE if info[1] < 0.999 * least else patience - 1
-            least = min(least, info[1])
-            if patience == 0:
-                return STALLED
-    return conclude(MAX_ITER, limit, disk, mu, row, column, W, q, options, r, u, info, work)
+        if seed > 0:
+            state = _shuffle(order, state)
+        sweep(d, local, disk, mu, row, column, W, q, r, diagonal, order, asleep, change, scratch)
+        status, least, patience = _look(
+            k, limit, _sum(change), small, least, patience, disk, mu, row, column, W, q, options, r, u, info, work
+        )
+        if status != MAX_ITER:
+            return status
+        if freeze > 0:
+            awake = k % _CHECKED == _CHECKED - 1
+            for c in range(n):
+                if awake:
+                    asleep[c] = 0
+                elif asleep[c] == 0 and change[c] <= _STILL * small / n:
+                    asleep[c] = freeze
+    return MAX_ITER
+
+
+@kernel
+def nsgs_parallel(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+    """Contact problem ``u = W r + q`` as by `nsgs`, colour by colour: contacts that do not touch the same body are solved at the same time.
+
+    The result does not depend on the number of cores. local: as for `nsgs`.
+    """
+    n, chunks = disk.size, _CHUNKS * (10 + one.SCRATCH)
+    d = q.size // max(n, 1)
+    scratch, change = view(work, 0, chunks), view(work, chunks, n)
+    diagonal, order, begin = view(iwork, 0, n), view(iwork, n, n), view(iwork, 2 * n, n + 1)
+    n_colours = colours.paint(row, column, order, begin, view(iwork, 3 * n + 1, n), view(iwork, 4 * n + 1, n + 1))
+    for c in range(n):
+        diagonal[c] = diagonal_block(row, column, c)
+    limit = int(options[1]) if options[1] > 0 else MAX_SWEEPS
+    small, least, patience = _small_change(options[0], q), math.inf, _PATIENCE
+    for k in range(limit):
+        sweep_colours(d, n_colours, begin, int(options[2]), disk, mu, row, column, W, q, r, diagonal, order, change, scratch)
+        status, least, patience = _look(
+            k, limit, _sum(change), small, least, patience, disk, mu, row, column, W, q, options, r, u, info, work
+        )
+        if status != MAX_ITER:
+            return status
+    return MAX_ITER

@@ -12,7 +12,7 @@ mu                    (2 nc,): mu and mu_r of each contact
 row, column, W        compressed rows of d × d blocks (row by row): columns ascending, pattern symmetric, diagonal blocks stored;
                       (nc+1,), (n_blocks,), (n_blocks d^2,)
 q                     (d nc,)
-options               (6,): tol, max_iter, local (`solvers.contact.nsgs.LOCAL`), rho, seed, of auto: unused
+options               (6,): tol; max_iter, local, rho, seed and freeze (0: the method's own; see `solvers.contact.table.options`)
 r                     in: first guess; out: solution
 u                     out: ``W r + q``
 info                  out (4,): n_iter, res_q, res_rho; of auto, the place in `solvers.contact.auto.ORDER` of the method it took
@@ -151,12 +151,13 @@ def natural_map(rho, disk, mu, mu_r, d, first, r, u, x):
         for a in range(d):
             s += (rho * u[first + a]) ** 2
         return s
+    hat = modify(disk, mu, mu_r, d, first, u)
     for a in range(d):
-        x[a] = r[first + a] - rho * u[first + a]
-    x[0] -= rho * modify(disk, mu, mu_r, d, first, u)
+        x[a] = r[first + a] - rho * (u[first + a] + (hat if a == 0 else 0.0))
     project(disk, mu, mu_r, d, 0, x)
-    for a in range(d):
-        s += (r[first + a] - x[a]) ** 2
+    for a in range(d):  # r - P(x) as (r - x) + (x - P(x)): a velocity is not lost beside a large r
+        v = rho * (u[first + a] + (hat if a == 0 else 0.0))
+        s += (v + ((r[first + a] - v) - x[a])) ** 2
     return s
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks, _jit
-from nsds.solvers.contact import auto, lemke, newton, nsgs
+from nsds.solvers.contact import accelerated, auto, fixed_points, lemke, newton, nsgs, projections
 from nsds.solvers.contact.local import LOCALS
 from nsds.solvers.contact.signature import SOLVER
 
@@ -23,13 +23,32 @@ class Method(NamedTuple):
 METHODS = {
     "auto": Method(auto.auto, auto.work_size, "nothing; sweeps, then Newton island by island; see the result's method"),
     "nsgs": Method(nsgs.nsgs, nsgs.work_size, "positive semidefinite, and bodies of comparable mass; linear in the blocks"),
+    "nsgs_parallel": Method(
+        nsgs.nsgs_parallel, nsgs.parallel_work_size, "as nsgs; contacts by colour, on all cores, with the same bits on any number of them"
+    ),
+    "accelerated": Method(
+        accelerated.accelerated,
+        accelerated.work_size,
+        "nearly symmetric positive semidefinite, redundant too; one product with W an iteration",
+    ),
+    "extragradient": Method(
+        projections.extragradient, projections.work_size, "positive semidefinite, unsymmetric too; two products with W an iteration"
+    ),
+    "fixed_point": Method(
+        projections.fixed_point, projections.work_size, "symmetric positive semidefinite; one product with W an iteration"
+    ),
+    "tresca": Method(fixed_points.tresca, fixed_points.work_size, "nearly symmetric positive semidefinite; proved for small mu"),
+    "aclm": Method(fixed_points.aclm, fixed_points.work_size, "nearly symmetric positive semidefinite; proved for small mu"),
+    "panagiotopoulos": Method(
+        fixed_points.panagiotopoulos, fixed_points.work_size, "as tresca; slow where normal and tangential parts are strongly coupled"
+    ),
     "newton_ac": Method(newton.newton_ac, newton.work_size, "a good guess; up to 8192 contacts"),
     "newton_jm": Method(newton.newton_jm, newton.work_size, "a good guess; up to 8192 contacts"),
     "lemke": Method(lemke.lemke, lemke.work_size, "in the plane; copositive plus; up to 8192 contacts", (2,)),
 }
 
 
-def options(tol=1e-8, max_iter=None, local="auto", rho=None, seed=None):
+def options(tol=1e-8, max_iter=None, local="auto", rho=None, seed=None, freeze=None):
     """Options of contact solvers as their kernels take them.
 
     Parameters
@@ -43,7 +62,9 @@ def options(tol=1e-8, max_iter=None, local="auto", rho=None, seed=None):
     rho : float, optional
         Step or penalty of the methods that have one.
     seed : int, optional
-        Of methods that go through the contacts in random order.
+        Of nsgs: go through the contacts in another order every time, which it determines.
+    freeze : int, optional
+        Of nsgs: sweeps for which a contact that has come to rest is left out.
     """
     if local not in LOCALS:
         raise ValueError(f"solver: local must be one of {', '.join(LOCALS)}, got {local!r}")
@@ -54,7 +75,7 @@ def options(tol=1e-8, max_iter=None, local="auto", rho=None, seed=None):
             LOCALS.index(local),
             0.0 if rho is None else _checks.number("solver", "rho", rho, above=0.0),
             0 if seed is None else _checks.integer("solver", "seed", seed, low=1),
-            0.0,
+            0 if freeze is None else _checks.integer("solver", "freeze", freeze, low=1),
         ]
     )
 

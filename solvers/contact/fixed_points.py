@@ -1,0 +1,86 @@
+"""Contact problems as sequences of convex ones, each of which accelerated projected gradients bring a little nearer to its solution.
+
+    aclm               min over K of ``r' W r / 2 + (q + s e_N)' r``,    then ``s <- mu ||u_T|| + mu_r ||u_R||``
+    tresca             ``0 <= u_N ⟂ r_N >= 0`` and ``-u_T ∈ N_D(r_T)``, D the disk of radius g (and so for R),    then ``g <- mu r_N``
+    panagiotopoulos    ``0 <= u_N ⟂ r_N >= 0`` with r_T held,    then ``-u_T ∈ N_D(r_T)`` with r_N held, D of radius ``mu r_N``
+
+A convex problem is left when its own residual is a tenth of the first, which is about that of the law, or after 500 steps: to solve it
+exactly would help no more, as the law asks for another. CONVERGED is said of the law alone. That the sequences converge is proved for
+small mu only. options[3] as in `nsds.solvers.contact.accelerated`; n_iter and max_iter count convex problems (of panagiotopoulos:
+pairs). STALLED: 400 of them without progress. All return the best r that they looked at.
+"""
+
+import math
+
+from nsds._jit import kernel
+from nsds.solvers.contact import scaled
+from nsds.solvers.contact.accelerated import advance, follow, rest
+from nsds.solvers.contact.scaled import CONE, CYLINDER, NORMAL, PATIENCE, TANGENT, give_up, layout, look, radii, start
+from nsds.status import CONVERGED, MAX_ITER
+
+MAX_PROBLEMS = 2000
+_ENOUGH = 0.1  # of a convex problem's first residual
+_MAX_STEPS = 500
+
+work_size = scaled.work_size
+
+
+@kernel
+def tresca(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+    """Contact problem ``u = W r + q`` as a sequence of problems with a given threshold of friction; see the module.
+
+    Reference: Haslinger, Mathematical Methods in the Applied Sciences 5 (1983) 422–437.
+    """
+    return _iterate(CYLINDER, disk, mu, row, column, W, q, options, r, u, info, work)
+
+
+@kernel
+def aclm(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+    """Contact problem ``u = W r + q`` as a sequence of second-order cone programs; see the module.
+
+    Reference: Acary, Cadoux, Lemaréchal, Malick, ZAMM 91 (2011) 155–175.
+    """
+    return _iterate(CONE, disk, mu, row, column, W, q, options, r, u, info, work)
+
+
+@kernel
+def panagiotopoulos(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+    """Contact problem ``u = W r + q``, its normal and its tangential part in turn; see the module.
+
+    Reference: Panagiotopoulos, Ingenieur-Archiv 44 (1975) 421–432.
+    """
+    return _iterate(NORMAL, disk, mu, row, column, W, q, options, r, u, info, work)
+
+
+@kernel
+def _iterate(shape, disk, mu, row, column, W, q, options, r, u, info, work):
+    """All three; the shape is that of the first convex problem."""
+    v = layout(q.size, disk.size, work)
+    start(disk, mu, row, column, W, q, options, r, work)
+    limit = int(options[1]) if options[1] > 0 else MAX_PROBLEMS
+    n_iter = 0
+    status, least, patience = look(0, math.inf, PATIENCE, disk, mu, row, column, W, q, options, r, u, info, v.best, v.x)
+    while status == MAX_ITER and n_iter < limit:
+        _approach(shape, disk, row, column, W, q, r, u, work)
+        if shape == NORMAL:
+            _approach(TANGENT, disk, row, column, W, q, r, u, work)
+        n_iter += 1
+        status, least, patience = look(n_iter, least, patience, disk, mu, row, column, W, q, options, r, u, info, v.best, v.x)
+    return status if status == CONVERGED else give_up(status, n_iter, disk, mu, row, column, W, q, options, r, u, info, v.best, v.x)
+
+
+@kernel
+def _approach(shape, disk, row, column, W, q, r, u, work):
+    """From y towards the solution of the convex problem that belongs to y."""
+    v = layout(q.size, disk.size, work)
+    rest(shape, disk, row, column, W, q, r, u, work)
+    if shape == CONE:
+        follow(disk, q.size, work)
+    else:
+        radii(disk, v.mu_y, v.y, v.radius)
+    residual, enough = math.inf, 0.0
+    for k in range(_MAX_STEPS):
+        if residual <= enough:
+            break
+        residual = advance(shape, disk, row, column, W, q, r, u, work)
+        enough = _ENOUGH * residual if k == 0 else enough
