@@ -1,0 +1,359 @@
+"""A predictor-corrector interior point method on products of Lorentz cones, for the law with ``mu ||u_T||`` and not its convex relative.
+
+With ``x = (mu r_N, r_T)`` and ``y`` in the Lorentz cone, ``K* ∋ uhat ⟂ r ∈ K`` is ``x ⟂ y`` and ``u = (mu (y_N - ||y_T||), y_T)``. Rolling
+friction has two such cones that share r_N, as K is the intersection of theirs, and K* the sum: ``u_N`` is then the sum of both
+``mu (y_N - ||y_T||)``. Without friction the cone is a half line, and r_T is held at 0; an equation has no cone.
+
+A cone's vectors lie in `_PLACES` places of X, Y and their changes, those of contact c at ``2 c`` and ``2 c + 1``.
+"""
+
+import math
+
+from nsds._jit import inlined, kernel, tiny, view
+from nsds.solvers.contact import alart_curnier, block_lu
+from nsds.solvers.contact.signature import EQUATION, LARGEST_BLOCK, conclude, diagonal_block, mean_diagonal, norm
+from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, SINGULAR, STALLED, UNSUITED
+
+_LIMIT = 100
+_PLACES = LARGEST_BLOCK
+_TO_THE_BORDER = 0.9
+_LEAST_TARGET = 0.1  # relative to the gap: the path of this law bends, and points too near the border lose it
+_SMALLEST_STEP = 1e-8
+_SMALLEST_GAP = 2e-16  # y_N - ||y_T|| relative to y_N: less is rounding
+_REGULARISED = 1e-10  # added to the diagonal, relative to its mean: for equations and contacts that say the same twice
+_CLOSE = 1e-2  # res_q from which Newton's steps are tried
+_FALLEN = 0.5  # factor by which res_q must have fallen for another try, and by which each of Newton's steps must make it fall
+_NEWTON_STEPS = 5
+
+
+@kernel
+def room(d, n, n_upper):
+    """Floats of scratch for n contacts and n_upper blocks above the diagonal in the factors."""
+    return 10 + 2 * _PLACES + n * (3 + 3 * d + 2 * d * d + 10 * _PLACES) + block_lu.float_room(d, n, n_upper)
+
+
+def work_size(d, row, column):
+    """Floats and integers of scratch; with too many contacts for `block_lu` only what it takes to say so."""
+    if row.size - 1 > block_lu.LARGEST:
+        return 5, 0
+    n_upper, n_integers = block_lu.count(row, column)
+    return room(d, row.size - 1, n_upper), n_integers
+
+
+@tiny
+def _cone(disk, mu, mu_r, d, j):
+    """(first, size, m) of a contact's cone j: ``x = (m r_N, r[first], ...)`` has size components; 0: there is none."""
+    if disk == EQUATION:
+        return 1, 0, 0.0
+    first, last, m = (1, 1 + disk, mu) if j == 0 else (1 + disk, d, mu_r)
+    if m > 0.0 and last > first:
+        return first, last - first + 1, m
+    no_other = not (mu_r > 0.0 and d > 1 + disk)
+    return first, 1 if j == 0 and no_other else 0, 1.0
+
+
+@tiny
+def _determinant(x, at, size):
+    """``x_N^2 - ||x_T||^2`` of a vector in the cone."""
+    x_t = norm(x, at + 1, at + size)
+    return max(x[at] - x_t, _SMALLEST_GAP * x[at]) * (x[at] + x_t)
+
+
+@tiny
+def _scale(sign, factor, size, w, at, z):
+    """``z <- factor S z`` where S is the root of the quadratic representation of w (sign 1) or of its inverse (-1)."""
+    s = 0.0
+    for i in range(1, size):
+        s += w[at + i] * z[i]
+    along = sign * z[0] + s / (1.0 + w[at])
+    z[0] = factor * (w[at] * z[0] + sign * s)
+    for i in range(1, size):
+        z[i] = factor * (z[i] + w[at + i] * along)
+
+
+@tiny
+def _scaling(at, size, X, Y, w):
+    """Nesterov and Todd's point w, ``det w = 1``, with ``Q(w) y = x / eta^2``; returns eta."""
+    det_x, det_y = _determinant(X, at, size), _determinant(Y, at, size)
+    a, b, product = 1.0 / math.sqrt(det_x), 1.0 / math.sqrt(det_y), 0.0
+    for i in range(at, at + size):
+        product += a * X[i] * b * Y[i]
+    f = 1.0 / math.sqrt(2.0 * (1.0 + product))
+    w[at] = f * (a * X[at] + b * Y[at])
+    for i in range(at + 1, at + size):
+        w[i] = f * (a * X[i] - b * Y[i])
+    return (det_x / det_y) ** 0.25
+
+
+@tiny
+def _curvature(i, j, eta, w, at):
+    """Entry of ``H = Q(w)^-1 / eta^2``, which takes x to y."""
+    sign = 1.0 if (i == 0) == (j == 0) else -1.0
+    diagonal = 0.0 if i != j else 1.0 if i == 0 else -1.0
+    return (2.0 * sign * w[at + i] * w[at + j] - diagonal) / eta**2
+
+
+@tiny
+def _velocity(m, size, along, y, at, z):
+    """Change of u_N with z, a change of y: ``m (z_N - n · z_T)`` with ``n = y_T / ||y_T||``."""
+    if size == 1:
+        return z[along]
+    y_t, s = norm(y, at + 1, at + size), 0.0
+    for i in range(1, size):
+        s += y[at + i] * z[along + i]
+    return m * (z[along] - (s / y_t if y_t > 0.0 else 0.0))
+
+
+@inlined
+def _start(disk, mu, row, column, W, q, d, r, Y, eta):
+    """r and y on the axes of the cones: y of the size of q, r_N of that size divided by W_NN."""
+    size = 0.0
+    for i in range(q.size):
+        size = max(size, abs(q[i]))
+        r[i] = 0.0
+    size = size if size > 0.0 else 1.0
+    for c in range(disk.size):
+        k = diagonal_block(row, column, c)
+        eta[c] = _REGULARISED * mean_diagonal(d, k, W)
+        if disk[c] != EQUATION:
+            r[c * d] = size / W[k * d * d] if W[k * d * d] > 0.0 else 1.0
+        for i in range(2 * c * _PLACES, 2 * (c + 1) * _PLACES):
+            Y[i] = 0.0
+        Y[2 * c * _PLACES] = Y[(2 * c + 1) * _PLACES] = size
+
+
+@kernel
+def _newton_matrix(disk, mu, d, r, u, X, Y, eta, w, F, A, B):
+    """x, w and eta of all cones; F, and the diagonal blocks B of ``∂F/∂r = A W + B`` once dy is eliminated by ``dy = g - H dx``."""
+    column = view(F, F.size - _PLACES, _PLACES)
+    for c in range(disk.size):
+        for i in range(d * d):
+            A[c * d * d + i] = B[c * d * d + i] = 0.0
+        for i in range(d):
+            held = disk[c] != EQUATION and i > 0 and not (mu[2 * c] if i <= disk[c] else mu[2 * c + 1]) > 0.0
+            A[c * d * d + i * (d + 1)], B[c * d * d + i * (d + 1)] = (0.0, 1.0) if held else (1.0, 0.0)
+            F[c * d + i] = 0.0 if held else u[c * d + i]
+        for j in range(2):
+            first, size, m = _cone(disk[c], mu[2 * c], mu[2 * c + 1], d, j)
+            at = (2 * c + j) * _PLACES
+            if size == 0:
+                continue
+            X[at] = m * r[c * d]
+            for i in range(1, size):
+                X[at + i] = r[c * d + first + i - 1]
+                F[c * d + first + i - 1] -= Y[at + i]
+            F[c * d] -= Y[at] if size == 1 else m * (Y[at] - norm(Y, at + 1, at + size))
+            eta[2 * c + j] = _scaling(at, size, X, Y, w)
+            for b in range(size):
+                for i in range(size):
+                    column[i] = _curvature(i, b, eta[2 * c + j], w, at) * (m if b == 0 else 1.0)
+                to = c * d * d + (0 if b == 0 else first + b - 1)
+                B[to] += _velocity(m, size, 0, Y, at, column)
+                for i in range(1, size):
+                    B[to + (first + i - 1) * d] += column[i]
+
+
+@kernel
+def _direction(target, disk, mu, row, d, n_upper, symbols, factors, X, Y, eta, w, F, dX, dY, dr):
+    """Changes that aim at ``x ∘ y = target e``, corrected by the dX and dY of the affine direction (0 for that one). Out: dX, dY, dr."""
+    lam, z = view(F, F.size - _PLACES, _PLACES), view(F, F.size - 2 * _PLACES, _PLACES)
+    for c in range(disk.size):
+        for i in range(c * d, (c + 1) * d):
+            dr[i] = -F[i]
+        for j in range(2):
+            first, size, m = _cone(disk[c], mu[2 * c], mu[2 * c + 1], d, j)
+            at = (2 * c + j) * _PLACES
+            if size > 0:
+                _lift(target, size, at, eta[2 * c + j], X, w, dX, dY, lam, z)
+                for i in range(size):
+                    dY[at + i] = z[i] - Y[at + i]
+                dr[c * d] += _velocity(m, size, at, Y, at, dY)
+                for i in range(1, size):
+                    dr[c * d + first + i - 1] += dY[at + i]
+    block_lu.substitute(d, row, n_upper, symbols, factors, dr)
+    for c in range(disk.size):
+        for j in range(2):
+            first, size, m = _cone(disk[c], mu[2 * c], mu[2 * c + 1], d, j)
+            at = (2 * c + j) * _PLACES
+            for i in range(size):
+                dX[at + i] = m * dr[c * d] if i == 0 else dr[c * d + first + i - 1]
+            for i in range(size):
+                for b in range(size):
+                    dY[at + i] -= _curvature(i, b, eta[2 * c + j], w, at) * dX[at + b]
+
+
+@tiny
+def _lift(target, size, at, eta, X, w, dX, dY, lam, z):
+    """``z = S (λ^-1 ∘ (target e - (S dx) ∘ (S^-1 dy)))`` with ``λ = S x = S^-1 y``. Work: lam; dX, dY are destroyed."""
+    dx, dy = view(dX, at, size), view(dY, at, size)
+    for i in range(size):
+        lam[i] = X[at + i]
+    _scale(-1.0, 1.0 / eta, size, w, at, lam)
+    _scale(-1.0, 1.0 / eta, size, w, at, dx)
+    _scale(1.0, eta, size, w, at, dy)
+    z[0] = target
+    for i in range(size):
+        z[0] -= dx[i] * dy[i]
+    product = lam[0] * z[0]
+    for i in range(1, size):
+        z[i] = -dx[0] * dy[i] - dy[0] * dx[i]
+        product -= lam[i] * z[i]
+    z[0] = product / _determinant(lam, 0, size)
+    for i in range(1, size):
+        z[i] = (z[i] - z[0] * lam[i]) / lam[0]
+    _scale(-1.0, 1.0 / eta, size, w, at, z)
+
+
+@tiny
+def _to_the_border(at, size, x, dx):
+    """Largest t with ``x + t dx`` in the cone: the first zero of ``det(x + t dx) = a t^2 + 2 b t + c``, double at the tip."""
+    dx_t, b = norm(dx, at + 1, at + size), x[at] * dx[at]
+    for i in range(at + 1, at + size):
+        b -= x[i] * dx[i]
+    a, c = (dx[at] - dx_t) * (dx[at] + dx_t), _determinant(x, at, size)
+    below = -b + math.sqrt(max(b * b - a * c, 0.0))
+    return c / below if below > 0.0 else math.inf
+
+
+@kernel
+def _largest_step(disk, mu, d, X, Y, dX, dY):
+    """Up to where all x and y stay in their cones; at most 1 / 0.9."""
+    step = 1.0 / _TO_THE_BORDER
+    for c in range(disk.size):
+        for j in range(2):
+            _, size, _ = _cone(disk[c], mu[2 * c], mu[2 * c + 1], d, j)
+            at = (2 * c + j) * _PLACES
+            if size > 0:
+                step = min(step, _to_the_border(at, size, X, dX), _to_the_border(at, size, Y, dY))
+    return step
+
+
+@kernel
+def _gap(step, disk, mu, d, X, Y, dX, dY):
+    """Mean of ``x · y`` over the cones after a step."""
+    total, count = 0.0, 0
+    for c in range(disk.size):
+        for j in range(2):
+            _, size, _ = _cone(disk[c], mu[2 * c], mu[2 * c + 1], d, j)
+            count += size > 0
+            for i in range((2 * c + j) * _PLACES, (2 * c + j) * _PLACES + size):
+                total += (X[i] + step * dX[i]) * (Y[i] + step * dY[i])
+    return total / count if count > 0 else 0.0
+
+
+@kernel
+def _finish(n_iter, disk, mu, row, column, W, q, options, r, u, info, x, rho, eta, before, F, A, B, n_upper, symbols, factors):
+    """Newton's steps on Alart and Curnier's equations as long as each halves res_q: CONVERGED, or MAX_ITER and r as before."""
+    d = q.size // disk.size
+    step = view(F, 0, q.size)
+    for i in range(q.size):
+        before[i] = r[i]
+    for _ in range(_NEWTON_STEPS):
+        for c in range(disk.size):
+            at, m = c * d, d * d
+            alart_curnier.split_rho(disk[c], d, W, diagonal_block(row, column, c) * m, rho)
+            F_c, A_c, B_c = view(F, at, d), view(A, at * d, m), view(B, at * d, m)
+            alart_curnier.evaluate(alart_curnier.ALART_CURNIER, disk[c], mu[2 * c], mu[2 * c + 1], rho, d, at, r, u, F_c, A_c, B_c)
+        if not block_lu.factorise(d, row, column, W, eta, A, B, n_upper, symbols, factors):
+            break
+        block_lu.substitute(d, row, n_upper, symbols, factors, step)
+        for i in range(q.size):
+            r[i] -= step[i]
+        last = info[1]
+        status = conclude(MAX_ITER, n_iter, disk, mu, row, column, W, q, options, r, u, info, x)
+        if status == CONVERGED:
+            return CONVERGED
+        if not info[1] <= _FALLEN * last:
+            break
+    for i in range(q.size):
+        r[i] = before[i]
+    return conclude(MAX_ITER, n_iter, disk, mu, row, column, W, q, options, r, u, info, x)
+
+
+@kernel
+def _follow(disk, mu, row, column, W, d, r, u, eta, dr, F, A, B, Y, cones, n_upper, symbols, factors):
+    """One step along the path. Returns MAX_ITER, or why there is none. Out: r, Y."""
+    size = Y.size
+    X, w, dX, dY = view(cones, 0, size), view(cones, size, size), view(cones, 2 * size, size), view(cones, 3 * size, size)
+    scales = view(cones, 4 * size, 2 * disk.size)
+    _newton_matrix(disk, mu, d, r, u, X, Y, scales, w, F, A, B)
+    if not block_lu.factorise(d, row, column, W, eta, A, B, n_upper, symbols, factors):
+        return SINGULAR
+    for i in range(size):
+        dX[i] = dY[i] = 0.0
+    _direction(0.0, disk, mu, row, d, n_upper, symbols, factors, X, Y, scales, w, F, dX, dY, dr)
+    gap = _gap(0.0, disk, mu, d, X, Y, dX, dY)
+    ahead = _gap(min(1.0, _largest_step(disk, mu, d, X, Y, dX, dY)), disk, mu, d, X, Y, dX, dY)
+    target = gap * max(_LEAST_TARGET, min(ahead / gap, 1.0) ** 2) if gap > 0.0 else 0.0
+    _direction(target, disk, mu, row, d, n_upper, symbols, factors, X, Y, scales, w, F, dX, dY, dr)
+    step = min(1.0, _TO_THE_BORDER * _largest_step(disk, mu, d, X, Y, dX, dY))
+    if not step > _SMALLEST_STEP:
+        return STALLED
+    for i in range(r.size):
+        r[i] += step * dr[i]
+    for i in range(size):
+        Y[i] += step * dY[i]
+    return MAX_ITER
+
+
+@tiny
+def _parts(n, d, work):
+    """Pieces of the scratch: rho (5,), eta (n,), dr, best, F with two cones' places more, A, B, Y, what `_follow` cuts, factors."""
+    size, m, cones, at = n * d, n * d * d, 2 * n * _PLACES, 10 + n
+    return (
+        view(work, 5, 5),
+        view(work, 10, n),
+        view(work, at, size),
+        view(work, at + size, size),
+        view(work, at + 2 * size, size + 2 * _PLACES),
+        view(work, at + 3 * size + 2 * _PLACES, m),
+        view(work, at + 3 * size + 2 * _PLACES + m, m),
+        view(work, at + 3 * size + 2 * (_PLACES + m), cones),
+        view(work, at + 3 * size + 2 * (_PLACES + m) + cones, 4 * cones + 2 * n),
+        view(work, room(d, n, 0) - block_lu.float_room(d, n, 0), work.size - room(d, n, 0) + block_lu.float_room(d, n, 0)),
+    )
+
+
+@kernel
+def interior_point(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+    """Contact problem as ``x ∘ y = t e`` with x and y inside their cones, t to 0: the path is followed by Newton's method for u = W r + q.
+
+        W dr + q_u = Q dy,   dy = g - H dx,   dx = P dr,    Q: u by y, true law with ``mu ||y_T||`` differentiated;  H: Nesterov–Todd
+
+    Each iteration factorises ``W + Q H P`` once, for Mehrotra's predictor and corrector. The guess is not used. Close to a solution
+    Newton's method for the equations of `alart_curnier` is tried from the iterate: it ends in a step or two where the path loses half
+    of the digits, at contacts with both x and y on the border. STALLED: steps vanish. SINGULAR: a pivot does. UNSUITED: more contacts
+    than `block_lu.LARGEST`.
+    Reference: Acary, Armand, Nguyen and Shpakovych, Second-order cone programming for frictional contact mechanics using interior point
+    algorithm, Optimization Methods and Software (2024); Vandenberghe, The CVXOPT linear and quadratic cone program solvers (2010).
+    """
+    n, size = disk.size, q.size
+    d = size // max(n, 1)
+    n_upper = block_lu.pattern(row, column, iwork)
+    x = view(work, 0, 5)
+    if n_upper < 0 or room(d, n, n_upper) > work.size:
+        conclude(UNSUITED, 0, disk, mu, row, column, W, q, options, r, u, info, x)
+        return UNSUITED
+    rho, eta, dr, best, F, A, B, Y, cones, factors = _parts(n, d, work)
+    _start(disk, mu, row, column, W, q, d, r, Y, eta)
+    limit = int(options[1]) if options[1] > 0 else _LIMIT
+    least, close = math.inf, _CLOSE
+    for n_iter in range(limit + 1):
+        status = conclude(MAX_ITER, n_iter, disk, mu, row, column, W, q, options, r, u, info, x)
+        if info[1] < least:
+            least = info[1]
+            for i in range(size):
+                best[i] = r[i]
+        if status == MAX_ITER and info[1] <= close:
+            close = _FALLEN * info[1]
+            status = _finish(n_iter, disk, mu, row, column, W, q, options, r, u, info, x, rho, eta, dr, F, A, B, n_upper, iwork, factors)
+        if status == CONVERGED:
+            return CONVERGED
+        if n_iter == limit or status == NON_FINITE:
+            break
+        status = _follow(disk, mu, row, column, W, d, r, u, eta, dr, F, A, B, Y, cones, n_upper, iwork, factors)
+        if status != MAX_ITER:
+            break
+    for i in range(size):
+        r[i] = best[i] if least < math.inf else r[i]
+    return conclude(status, n_iter, disk, mu, row, column, W, q, options, r, u, info, x)
