@@ -10,7 +10,7 @@ import math
 
 from nsds._jit import each, inlined, kernel, parallel, specialised, tiny, view
 from nsds.solvers.contact import local as one
-from nsds.solvers.contact.signature import natural_map
+from nsds.solvers.contact.signature import mean_diagonal, natural_map
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, STALLED
 
 MAX_SWEEPS = 10_000
@@ -101,3 +101,118 @@ def _sweep(n_colours, begin, order, local, d, disk, mu, panel, unknown, H, G, W,
             scratch = view(work, chunk * (10 + one.SCRATCH), 10 + one.SCRATCH)
             for i in range(first + chunk * size // chunks, first + (chunk + 1) * size // chunks):
                 change[order[i]] = _relax(order[i], local, d, disk, mu, panel, unknown, H, G, W, b, r, v, scratch)
+
+
+def _template(d):
+    return parallel(specialised(_sweep, str(d), _relax=tiny(specialised(_relax, str(d), _D=d))))
+
+
+_sweep_2, _sweep_3, _sweep_5 = _template(2), _template(3), _template(5)
+
+
+@kernel
+def sweep(n_colours, begin, order, local, d, disk, mu, panel, unknown, H, G, W, b, r, v, change, work):
+    """One sweep, colour by colour, on all cores. Out: change (n,). Work: ``sweep_room()``."""
+    if d == 2:
+        _sweep_2(n_colours, begin, order, local, d, disk, mu, panel, unknown, H, G, W, b, r, v, change, work)
+    elif d == 3:
+        _sweep_3(n_colours, begin, order, local, d, disk, mu, panel, unknown, H, G, W, b, r, v, change, work)
+    else:
+        _sweep_5(n_colours, begin, order, local, d, disk, mu, panel, unknown, H, G, W, b, r, v, change, work)
+
+
+@tiny
+def sweep_room():
+    """Floats of scratch of `sweep`."""
+    return _CHUNKS * (10 + one.SCRATCH)
+
+
+@inlined
+def velocities(d, panel, unknown, H, G, v_free, b, r, v, u):
+    """``v = v_free + M^-1 H r``, ``u = H^T v + b``. Out: v, u."""
+    for i in range(v.size):
+        v[i] = v_free[i]
+    for c in range(panel.size - 1):
+        m, at = panel[c + 1] - panel[c], panel[c] * d
+        for a in range(d):
+            for i in range(m):
+                v[unknown[panel[c] + i]] += G[at + a * m + i] * r[c * d + a]
+    for c in range(panel.size - 1):
+        m, at = panel[c + 1] - panel[c], panel[c] * d
+        for a in range(d):
+            s = b[c * d + a]
+            for i in range(m):
+                s += H[at + a * m + i] * v[unknown[panel[c] + i]]
+            u[c * d + a] = s
+
+
+@inlined
+def _norms(d, disk, mu, W, r, u, x):
+    """Norms of the natural maps with rho = 1 and with rho of each contact."""
+    largest = plain = scaled = 0.0
+    for c in range(disk.size):
+        largest = max(largest, abs(mean_diagonal(d, c, W)))
+    for c in range(disk.size):
+        diagonal = max(abs(mean_diagonal(d, c, W)), 1e-14 * largest) if largest > 0.0 else 1.0
+        plain += natural_map(1.0, disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, r, u, x)
+        scaled += natural_map(1.0 / diagonal, disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, r, u, x) * diagonal**2
+    return math.sqrt(plain), math.sqrt(scaled)
+
+
+def work_size(n, n_unknowns, d):
+    """(floats, integers) of scratch of `nsgs_bodies`."""
+    return sweep_room() + n + n * d * d + 5, 2 * n + MOST_COLOURS + 2 + n_unknowns
+
+
+@kernel
+def nsgs_bodies(disk, mu, panel, unknown, H, G, v_free, b, options, r, v, u, info, work, iwork):
+    """Contact problem ``v = v_free + M^-1 H r``, ``u = H^T v + b`` by sweeps over the contacts that act on v.
+
+    disk, mu, options, info, statuses: as for reduced problems (`nsds.solvers.contact.signature`), residuals relative to
+    ``||H^T v_free + b||``. panel (n+1,): contact c touches ``unknown[panel[c]:panel[c + 1]]`` of v, m of them, and H and G hold its d × m
+    entries of ``H^T`` and ``(M^-1 H)^T``, by rows, from ``panel[c] d`` on. In/out: r. Out: v, u. The result does not depend on the
+    number of cores.
+    """
+    n = disk.size
+    d = b.size // max(n, 1)
+    room = sweep_room()
+    scratch, change, W, x = view(work, 0, room), view(work, room, n), view(work, room + n, n * d * d), view(work, room + n + n * d * d, 5)
+    order, begin, taken = view(iwork, 0, n), view(iwork, n, MOST_COLOURS + 2), view(iwork, 2 * n + MOST_COLOURS + 2, v.size)
+    n_colours = paint(panel, unknown, v.size, view(iwork, n + MOST_COLOURS + 2, n), order, begin, taken)
+    blocks(d, panel, H, G, W)
+    scale = _size_without_reactions(d, panel, unknown, H, v_free, b)
+    velocities(d, panel, unknown, H, G, v_free, b, r, v, u)
+    limit = int(options[1]) if options[1] > 0 else MAX_SWEEPS
+    least, patience, squares = math.inf, _PATIENCE, 0.0
+    for k in range(limit):
+        sweep(n_colours, begin, order, int(options[2]), d, disk, mu, panel, unknown, H, G, W, b, r, v, change, scratch)
+        squares = 0.0
+        for c in range(n):
+            squares += change[c]
+        if math.sqrt(squares) <= options[0] * scale or k % _CHECKED == _CHECKED - 1 or k == limit - 1:
+            velocities(d, panel, unknown, H, G, v_free, b, r, v, u)
+            plain, scaled = _norms(d, disk, mu, W, r, u, x)
+            info[0], info[1], info[2] = k + 1, plain / scale, scaled / scale
+            if not math.isfinite(info[1]):
+                return NON_FINITE
+            if info[1] <= options[0]:
+                return CONVERGED
+            patience = _PATIENCE if info[1] < 0.999 * least else patience - 1
+            least = min(least, info[1])
+            if patience == 0:
+                return STALLED
+    return MAX_ITER
+
+
+@inlined
+def _size_without_reactions(d, panel, unknown, H, v_free, b):
+    """``||H^T v_free + b||``, 1 for 0."""
+    size = 0.0
+    for c in range(panel.size - 1):
+        m, at = panel[c + 1] - panel[c], panel[c] * d
+        for a in range(d):
+            s = b[c * d + a]
+            for i in range(m):
+                s += H[at + a * m + i] * v_free[unknown[panel[c] + i]]
+            size += s * s
+    return math.sqrt(size) if size > 0.0 else 1.0

@@ -59,14 +59,24 @@ def block_rows(W, d):
     return np.concatenate([[0], np.cumsum(np.bincount(row, minlength=n))]), column, data
 
 
-def coefficients(owner, field, value, n_contacts):
-    """Friction coefficients: a number, or one for each contact, at least 0."""
-    value = _checks.array(owner, field, value)
-    if value.shape not in ((), (n_contacts,)):
-        raise ValueError(f"{owner}: {field} must be a number or have shape {(n_contacts,)}, got {value.shape}")
-    if (value < 0.0).any():
-        raise ValueError(f"{owner}: {field} must not be negative, got {value.min()}")
-    return np.broadcast_to(value, (n_contacts,))
+def count(owner, d, field, vector):
+    """Number of contacts of a vector with d components for each."""
+    if vector.size % d:
+        raise ValueError(f"{owner}: {field} must have {d} components for each contact, got {vector.size}")
+    return vector.size // d
+
+
+def friction(owner, mu, mu_r, n_contacts):
+    """(2 nc,): coefficients of friction and of rolling friction, each a number or one for each contact, at least 0."""
+    result = np.empty((n_contacts, 2))
+    for i, (field, value) in enumerate((("mu", mu), ("mu_r", mu_r))):
+        value = _checks.array(owner, field, value)
+        if value.shape not in ((), (n_contacts,)):
+            raise ValueError(f"{owner}: {field} must be a number or have shape {(n_contacts,)}, got {value.shape}")
+        if (value < 0.0).any():
+            raise ValueError(f"{owner}: {field} must not be negative, got {value.min()}")
+        result[:, i] = value
+    return result.reshape(-1)
 
 
 def check_diagonal(owner, field, W):
@@ -134,11 +144,41 @@ def _inverse_of_blocks(owner, M, n_bodies, body):
     return sp.csr_array((np.concatenate(data), (np.concatenate(rows), np.concatenate(columns))), shape=(n, n))
 
 
-def global_matrices(owner, M, H, q, b):
+def global_matrices(owner, d, M, H, q, b):
     """Checked (M, H, q, b) of ``M v = q + H r``, ``u = H^T v + b``; H sparse by columns."""
     import scipy.sparse as sp
 
     q, b = _checks.array(owner, "q", q, n_dims=1), _checks.array(owner, "b", b, n_dims=1)
+    count(owner, d, "b", b)
     M = forms.matrix(owner, "M", M, (q.size, q.size))
     H = sp.csc_array(forms.matrix(owner, "H", H, (q.size, b.size)))
     return M, H, q, b
+
+
+class Panels(NamedTuple):
+    """What contacts touch of the velocities: see `nsds.solvers.contact.bodies`."""
+
+    panel: np.ndarray
+    unknown: np.ndarray
+    H: np.ndarray
+    G: np.ndarray
+
+
+def panels(d, H, G):
+    """`Panels` of sparse H and G = M^-1 H, (n, d nc)."""
+    import scipy.sparse as sp
+
+    H, G = sp.coo_array(H), sp.coo_array(G)
+    n, n_contacts = H.shape[0], H.shape[1] // d
+    keys = [matrix.col.astype(np.int64) // d * n + matrix.row for matrix in (H, G)]
+    places = np.unique(np.concatenate(keys))
+    contact, unknown = np.divmod(places, n) if n else (places, places)
+    size = np.bincount(contact, minlength=n_contacts)
+    panel = np.concatenate([[0], np.cumsum(size)])
+    entries = []
+    for matrix, key in zip((H, G), keys, strict=True):
+        i = np.searchsorted(places, key)
+        c = contact[i]
+        entries.append(np.zeros(d * unknown.size))
+        np.add.at(entries[-1], d * panel[c] + (matrix.col % d) * size[c] + i - panel[c], matrix.data)
+    return Panels(panel, np.ascontiguousarray(unknown), *entries)

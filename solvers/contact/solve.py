@@ -7,7 +7,7 @@ import numpy as np
 from nsds import _checks
 from nsds.solvers import forms as box_forms
 from nsds.solvers import solve as box
-from nsds.solvers.contact import auto, forms, generic, table
+from nsds.solvers.contact import auto, bodies, forms, generic, table
 from nsds.solvers.contact.forms import Contacts
 from nsds.solvers.contact.signature import N_INFO, classify, solve_repeatedly
 from nsds.status import CONVERGED
@@ -192,7 +192,8 @@ def solve_gfc3d(M, H, q, b, mu, method="auto", tol=1e-8, max_iter=None, r0=None,
     b : array_like (3 nc,)
         Velocities given at the contacts, restitution included.
     mu, method, tol, max_iter, r0, on_failure, **options
-        As in `solve_fc3d`.
+        As in `solve_fc3d`. Method "nsgs_bodies" sweeps over the contacts without forming W, in memory and time that grow with the number
+        of contacts, on all cores, and with the same bits on any number of them.
 
     Returns
     -------
@@ -282,13 +283,10 @@ def solve_generic(M, q, blocks, method="auto", tol=1e-8, max_iter=None, z0=None,
 def contacts(owner, d, disk, W, q, mu, mu_r):
     """Checked `Contacts`."""
     q = _checks.array(owner, "q", q, n_dims=1)
-    if q.size % d:
-        raise ValueError(f"{owner}: q must have {d} components for each contact, got {q.size}")
-    n = q.size // d
+    n = forms.count(owner, d, "q", q)
     W = box_forms.matrix(owner, "W", W, (q.size, q.size))
     forms.check_diagonal(owner, "W", W)
-    both = np.stack([forms.coefficients(owner, field, value, n) for field, value in (("mu", mu), ("mu_r", mu_r))], axis=1)
-    return Contacts(np.full(n, disk), both.reshape(-1), *forms.block_rows(W, d), q)
+    return Contacts(np.full(n, disk), forms.friction(owner, mu, mu_r, n), *forms.block_rows(W, d), q)
 
 
 def prepared(problem, method, options, r0):
@@ -325,10 +323,28 @@ def _local(owner, d, disk, W, q, mu, mu_r, method, tol, max_iter, r0, on_failure
 
 
 def _global(owner, d, disk, M, H, q, b, mu, mu_r, method, tol, max_iter, r0, on_failure, options):
-    M, H, q, b = forms.global_matrices(owner, M, H, q, b)
+    M, H, q, b = forms.global_matrices(owner, d, M, H, q, b)
     solve_M, inverse_H = forms.inverse_times(owner, M, H)
-    v_free = solve_M(q)
-    problem = contacts(owner, d, disk, H.T @ inverse_H, H.T @ v_free + b, mu, mu_r)
+    v_free, options = solve_M(q), table.options(tol, max_iter, **options)
     r0 = np.zeros(b.size) if r0 is None else _checks.array(owner, "r0", r0, shape=b.shape)
-    r, u, *rest = solve_contacts(problem, method, table.options(tol, max_iter, **options), r0)
-    return box.judged(GlobalContactSolution(v_free + inverse_H @ r, r, u, *rest, states(problem, r, u)), on_failure)
+    if method == "nsgs_bodies":
+        mu = forms.friction(owner, mu, mu_r, b.size // d)
+        v, r, u, *rest, problem = _without_delassus(disk, mu, forms.panels(d, H, inverse_H), v_free, b, options, r0)
+    else:
+        problem = contacts(owner, d, disk, H.T @ inverse_H, H.T @ v_free + b, mu, mu_r)
+        r, u, *rest = solve_contacts(problem, method, options, r0)
+        v = v_free + inverse_H @ r
+    return box.judged(GlobalContactSolution(v, r, u, *rest, states(problem, r, u)), on_failure)
+
+
+def _without_delassus(disk, mu, panels, v_free, b, options, r):
+    """(v, r, u, status, n_iter, res_q, res_rho, method, `Contacts` with the diagonal blocks of W) by `bodies.nsgs_bodies`."""
+    n = mu.size // 2
+    d = b.size // max(n, 1)
+    floats, integers = bodies.work_size(n, v_free.size, d)
+    v, u, info, W = np.zeros(v_free.size), np.zeros(b.size), np.zeros(N_INFO), np.zeros(n * d * d)
+    bodies.blocks(d, panels.panel, panels.H, panels.G, W)
+    problem = Contacts(np.full(n, disk), mu, np.arange(n + 1), np.arange(n), W, b)
+    work, iwork = np.zeros(floats), np.zeros(integers, np.int64)
+    status = bodies.nsgs_bodies(problem.disk, mu, *panels, v_free, b, options, r, v, u, info, work, iwork)
+    return v, r, u, int(status), int(info[0]), float(info[1]), float(info[2]), "nsgs_bodies", problem
