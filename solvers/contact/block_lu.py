@@ -3,6 +3,10 @@
 The order is that of least degree: contacts with the fewest neighbours are eliminated first, and their neighbours become neighbours of
 each other. Neighbours are kept as bits, n^2 / 8 bytes in all, so that an elimination is a few word operations and its result the
 pattern of the factors.
+
+Columns are numbered in the order of elimination, in which the blocks of a row of U lie side by side in a few runs. The d rows of such a
+row of blocks are stored as d rows of numbers, so that elimination is ``line += L_ik U_k`` along runs, with L_ik in registers.
+Rows of zeros (open contacts, where A = 0) are skipped.
 """
 
 import numpy as np
@@ -10,7 +14,6 @@ import numpy as np
 from nsds._jit import kernel, specialised, tiny, view
 
 LARGEST = 8192  # contacts for which the bits of all pairs are kept
-_SMALL = 1e-14  # pivot of a diagonal block that counts as zero, relative to the largest entry of its row of the matrix
 
 
 @tiny
@@ -22,13 +25,13 @@ def words(n):
 @kernel
 def integer_room(n, n_upper):
     """Integers of scratch for n contacts whose factors have n_upper blocks above the diagonal."""
-    return n * words(n) + 5 * n + 2 + 2 * n_upper
+    return n * words(n) + 5 * n + 2 + 3 * n_upper
 
 
 @kernel
 def float_room(d, n, n_upper):
-    """Floats of scratch: diagonal blocks, a row, and the blocks of both factors."""
-    return d * d * (2 * n + 2 * n_upper)
+    """Floats of scratch: diagonal blocks, a row, the size of each row of U, and the blocks of both factors."""
+    return d * d * (2 * n + 1 + 2 * n_upper) + n
 
 
 @tiny
@@ -52,12 +55,14 @@ def least_degree_order(row, column, bits, order, degree):
             if j != c:
                 bits[c * m + j // 64] |= 1 << (j % 64)
         degree[c] = row[c + 1] - row[c] - 1
-    total = 0
+    total = least = 0
     for step in range(n):
-        least, chosen = n, 0
+        bound, least, chosen = least - 1, n, 0  # an elimination lowers the least degree by one at most
         for c in range(n):
             if 0 <= degree[c] < least:
                 least, chosen = degree[c], c
+                if least <= bound:
+                    break
         order[step] = chosen
         total += degree[chosen]
         degree[chosen] = -1
@@ -90,7 +95,10 @@ def count(row, column):
 
 @kernel
 def pattern(row, column, symbols):
-    """Order of elimination and pattern of the factors; number of blocks above the diagonal, or -1 where symbols is too small. Out: symbols."""
+    """Order of elimination and pattern of the factors. Out: symbols.
+
+    Returns the number of blocks above the diagonal; -1 where symbols is too small.
+    """
     n = row.size - 1
     m = words(n)
     if symbols.size < integer_room(n, 0):
@@ -99,47 +107,79 @@ def pattern(row, column, symbols):
     total = least_degree_order(row, column, bits, order, work)
     if symbols.size < integer_room(n, total):
         return -1
-    _, _, upper, lower, columns = parts(n, total, symbols)
-    for i in range(n):
-        work[i] = 0
-    for step in range(n):  # how many blocks each row has to the left of the diagonal
-        for w in range(m):
-            rest = bits[order[step] * m + w]
-            while rest != 0:
-                bit = rest & -rest
-                rest ^= bit
-                work[64 * w + _count_bits(bit - 1)] += 1
+    _, place, upper, lower, columns, runs = parts(n, total, symbols)
+    cursor = view(symbols, 4 * n + 2, n)
     lower[0] = upper[0] = 0
     for step in range(n):
-        lower[step + 1] = lower[step] + work[order[step]]
-        work[order[step]] = total + lower[step]
-    n_upper = 0
+        place[order[step]] = step
+        lower[step + 1] = 0
     for step in range(n):
         for w in range(m):
             rest = bits[order[step] * m + w]
             while rest != 0:
-                bit = rest & -rest
-                rest ^= bit
-                j = 64 * w + _count_bits(bit - 1)
-                columns[n_upper] = j
-                n_upper += 1
-                columns[work[j]] = order[step]
-                work[j] += 1
-        upper[step + 1] = n_upper
+                lower[place[64 * w + _count_bits((rest & -rest) - 1)] + 1] += 1
+                rest &= rest - 1
     for step in range(n):
-        work[order[step]] = step
+        lower[step + 1] += lower[step]
+        cursor[step] = total + lower[step]
+    for step in range(n):
+        upper[step + 1] = upper[step]
+        for w in range(m):
+            rest = bits[order[step] * m + w]
+            while rest != 0:
+                i = place[64 * w + _count_bits((rest & -rest) - 1)]
+                rest &= rest - 1
+                columns[cursor[i]] = step
+                cursor[i] += 1
+                upper[step + 1] += 1
+    _transpose(n, total, upper, lower, columns, cursor)
+    for e in range(total):
+        runs[e] = 1
+    for step in range(n):
+        for e in range(upper[step + 1] - 2, upper[step] - 1, -1):
+            if columns[e + 1] == columns[e] + 1:
+                runs[e] = runs[e + 1] + 1
     return total
 
 
 @tiny
+def _transpose(n, total, upper, lower, columns, cursor):
+    """Columns of U from those of L."""
+    for step in range(n):
+        cursor[step] = upper[step]
+    for step in range(n):
+        for e in range(total + lower[step], total + lower[step + 1]):
+            k = columns[e]
+            columns[cursor[k]] = step
+            cursor[k] += 1
+
+
+@tiny
 def parts(n, n_upper, symbols):
-    """order (n,), its inverse (n,), and for each step: begin of its blocks in U, in L, and their columns (U's, then L's, which ascend)."""
+    """Contact of each step, its inverse (n,); for each step the begin of its blocks in U, in L; their columns; run of columns from each.
+
+    Columns are steps and ascend: first those of U, then those of L.
+    """
+    at = 5 * n + 2 + n * words(n)
     return (
         view(symbols, 0, n),
         view(symbols, n, n),
         view(symbols, 2 * n, n + 1),
         view(symbols, 3 * n + 1, n + 1),
-        view(symbols, 5 * n + 2 + n * words(n), 2 * n_upper),
+        view(symbols, at, 2 * n_upper),
+        view(symbols, at + 2 * n_upper, n_upper),
+    )
+
+
+@tiny
+def pieces(n, n_upper, m, factors):
+    """Inverse diagonal blocks, a row of blocks and one block, the size of each row of U; U by rows of numbers, L by blocks of m."""
+    return (
+        view(factors, 0, n * m),
+        view(factors, n * m, (n + 1) * m),
+        view(factors, (2 * n + 1) * m, n),
+        view(factors, (2 * n + 1) * m + n, n_upper * m),
+        view(factors, (2 * n + 1 + n_upper) * m + n, n_upper * m),
     )
 
 
@@ -176,68 +216,114 @@ def _invert(A, at, inverse, to):
     return True
 
 
-def _multiply_subtract(X, x, Y, y, Z, z):
-    """``Z -= X Y`` for blocks that begin at x, y and z."""
-    for a in range(_D):
-        for b in range(_D):
-            s = Z[z + a * _D + b]
-            for i in range(_D):
-                s -= X[x + a * _D + i] * Y[y + i * _D + b]
-            Z[z + a * _D + b] = s
+@tiny
+def _add_2(L, e, U, u, width, line, to, stride, size):
+    """``line += L_e U`` for size columns of two rows; rows of U and line are width and stride apart."""
+    a, b, c, d = L[e], L[e + 1], L[e + 2], L[e + 3]
+    for x in range(size):
+        U_0, U_1 = U[u + x], U[u + width + x]
+        line[to + x] += a * U_0 + b * U_1
+        line[to + stride + x] += c * U_0 + d * U_1
 
 
-def _multiply_add(X, x, Y, y, Z, z):
-    """``Z += X Y`` for blocks that begin at x, y and z."""
+@tiny
+def _add_3(L, e, U, u, width, line, to, stride, size):
+    """The same for three rows."""
+    a, b, c, d, f, g, h, i, j = L[e], L[e + 1], L[e + 2], L[e + 3], L[e + 4], L[e + 5], L[e + 6], L[e + 7], L[e + 8]
+    for x in range(size):
+        U_0, U_1, U_2 = U[u + x], U[u + width + x], U[u + 2 * width + x]
+        p, q, r = line[to + x], line[to + stride + x], line[to + 2 * stride + x]
+        line[to + x] = p + a * U_0 + b * U_1 + c * U_2
+        line[to + stride + x] = q + d * U_0 + f * U_1 + g * U_2
+        line[to + 2 * stride + x] = r + h * U_0 + i * U_1 + j * U_2
+
+
+@tiny
+def _add_5(L, e, U, u, width, line, to, stride, size):
+    """The same for five rows."""
+    for i in range(5):
+        a, b, c, d, f = L[e + 5 * i], L[e + 5 * i + 1], L[e + 5 * i + 2], L[e + 5 * i + 3], L[e + 5 * i + 4]
+        for x in range(u, u + size):
+            line[to + i * stride + x - u] += (
+                a * U[x] + b * U[width + x] + c * U[2 * width + x] + d * U[3 * width + x] + f * U[4 * width + x]
+            )
+
+
+_add = _add_3  # bound by `specialised`
+
+
+def _load(c, row, column, W, eta, A, B, place, line):
+    """The row of blocks of contact c: ``A (W_cj + δ_cj eta I) + δ_cj B``."""
+    n, m = row.size - 1, _D * _D
+    for k in range(row[c], row[c + 1]):
+        j = place[column[k]] * _D
+        for a in range(_D):
+            for b in range(_D):
+                s = 0.0
+                for i in range(_D):
+                    s += A[c * m + a * _D + i] * W[k * m + i * _D + b]
+                line[a * n * _D + j + b] = s
     for a in range(_D):
         for b in range(_D):
-            s = Z[z + a * _D + b]
+            line[(a * n + place[c]) * _D + b] += B[c * m + a * _D + b] + eta[c] * A[c * m + a * _D + b]
+
+
+def _multiplier(n, k, line, inverse, L, e):
+    """Block e of L: ``- line_k inverse_k``; returns the sum of sizes of the block of line."""
+    size = 0.0
+    for a in range(_D):
+        at = (a * n + k) * _D
+        for b in range(_D):
+            size += abs(line[at + b])
+            s = 0.0
             for i in range(_D):
-                s += X[x + a * _D + i] * Y[y + i * _D + b]
-            Z[z + a * _D + b] = s
+                s -= line[at + i] * inverse[(k * _D + i) * _D + b]
+            L[(e * _D + a) * _D + b] = s
+    return size
+
+
+def _add_row(n, k, e, upper, columns, runs, U, L, line):
+    """``line += L_e U_k``, run by run."""
+    first, f, width = upper[k], upper[k], (upper[k + 1] - upper[k]) * _D
+    while f < upper[k + 1]:
+        u, to = first * _D * _D + (f - first) * _D, columns[f] * _D
+        _add(L, e * _D * _D, U, u, width, line, to, n * _D, runs[f] * _D)
+        f += runs[f]
 
 
 def _factorise(row, column, W, eta, A, B, n_upper, symbols, factors):
     """Factors of the matrix with blocks ``A_i (W_ij + δ_ij eta_i I) + δ_ij B_i``; False: a diagonal block became singular."""
     n, m = row.size - 1, _D * _D
-    order, place, upper, lower, columns = parts(n, n_upper, symbols)
-    inverse, line, U, L = (
-        view(factors, 0, n * m),
-        view(factors, n * m, n * m),
-        view(factors, 2 * n * m, n_upper * m),
-        view(factors, (2 * n + n_upper) * m, n_upper * m),
-    )
+    order, place, upper, lower, columns, runs = parts(n, n_upper, symbols)
+    inverse, line, size, U, L = pieces(n, n_upper, m, factors)
+    for x in range(n * m):
+        line[x] = 0.0
     for step in range(n):
-        i = order[step]
-        for e in range(upper[step], upper[step + 1]):
-            for a in range(m):
-                line[columns[e] * m + a] = 0.0
-        for e in range(n_upper + lower[step], n_upper + lower[step + 1]):
-            for a in range(m):
-                line[columns[e] * m + a] = 0.0
-        for k in range(row[i], row[i + 1]):
-            j = column[k] * m
-            for a in range(_D):
-                for b in range(_D):
-                    s = 0.0
-                    for c in range(_D):
-                        s += A[i * m + a * _D + c] * W[k * m + c * _D + b]
-                    line[j + a * _D + b] = s
-        for a in range(m):
-            line[i * m + a] += B[i * m + a] + eta[i] * A[i * m + a]
+        _load(order[step], row, column, W, eta, A, B, place, line)
         for e in range(lower[step], lower[step + 1]):
             k = columns[n_upper + e]
-            some = 0.0
-            for a in range(m):
-                L[e * m + a] = 0.0
-                some = max(some, abs(line[k * m + a]))
-            if some > 0.0:
-                _multiply_subtract(line, k * m, inverse, k * m, L, e * m)  # minus the factor
-                for f in range(upper[place[k]], upper[place[k] + 1]):
-                    _multiply_add(L, e * m, U, f * m, line, columns[f] * m)
+            some = _multiplier(n, k, line, inverse, L, e)
+            if some > 0.0 and size[k] > 0.0:
+                _add_row(n, k, e, upper, columns, runs, U, L, line)
+            for a in range(_D):
+                for b in range(_D):
+                    line[(a * n + k) * _D + b] = 0.0
+        size[step] = 0.0
+        width = (upper[step + 1] - upper[step]) * _D
         for e in range(upper[step], upper[step + 1]):
-            for a in range(m):
-                U[e * m + a] = line[columns[e] * m + a]
-        if not _invert(line, i * m, inverse, i * m):
+            to, at = upper[step] * m + (e - upper[step]) * _D, columns[e] * _D
+            for a in range(_D):
+                for b in range(_D):
+                    x = line[a * n * _D + at + b]
+                    U[to + a * width + b] = x
+                    line[a * n * _D + at + b] = 0.0
+                    size[step] += abs(x)
+        for a in range(_D):
+            for b in range(_D):
+                at = (a * n + step) * _D + b
+                line[n * m + a * _D + b] = line[at]
+                line[at] = 0.0
+        if not _invert(line, n * m, inverse, step * m):
             return False
     return True
 
@@ -245,49 +331,44 @@ def _factorise(row, column, W, eta, A, B, n_upper, symbols, factors):
 def _substitute(row, n_upper, symbols, factors, x):
     """``x <- (matrix)^-1 x`` with the factors of `factorise`."""
     n, m = row.size - 1, _D * _D
-    order, place, upper, lower, columns = parts(n, n_upper, symbols)
-    inverse, line, U, L = (
-        view(factors, 0, n * m),
-        view(factors, n * m, n * m),
-        view(factors, 2 * n * m, n_upper * m),
-        view(factors, (2 * n + n_upper) * m, n_upper * m),
-    )
+    order, place, upper, lower, columns, _ = parts(n, n_upper, symbols)
+    inverse, y, _, U, L = pieces(n, n_upper, m, factors)
     for step in range(n):
-        i = order[step] * _D
+        i = step * _D
+        for a in range(_D):
+            y[i + a] = x[order[step] * _D + a]
         for e in range(lower[step], lower[step + 1]):
             j = columns[n_upper + e] * _D
             for a in range(_D):
                 for b in range(_D):
-                    x[i + a] += L[e * m + a * _D + b] * x[j + b]
+                    y[i + a] += L[e * m + a * _D + b] * y[j + b]
     for step in range(n - 1, -1, -1):
-        i = order[step] * _D
+        i, to = step * _D, order[step] * _D
+        width = (upper[step + 1] - upper[step]) * _D
         for e in range(upper[step], upper[step + 1]):
-            j = columns[e] * _D
+            j, at = columns[e] * _D, upper[step] * m + (e - upper[step]) * _D
             for a in range(_D):
                 for b in range(_D):
-                    x[i + a] -= U[e * m + a * _D + b] * x[j + b]
+                    y[i + a] -= U[at + a * width + b] * y[j + b]
         for a in range(_D):
-            line[a] = x[i + a]
-            x[i + a] = 0.0
-        for a in range(_D):
+            x[to + a] = 0.0
             for b in range(_D):
-                x[i + a] += inverse[order[step] * m + a * _D + b] * line[b]
+                x[to + a] += inverse[step * m + a * _D + b] * y[i + b]
+        for a in range(_D):
+            y[i + a] = x[to + a]
 
 
-def _templates(d):
+def _templates(d, add):
     """(factorise, substitute) for blocks of d rows."""
-    pieces = {
-        "_D": d,
-        "_invert": tiny(specialised(_invert, str(d), _D=d)),
-        "_multiply_add": tiny(specialised(_multiply_add, str(d), _D=d)),
-        "_multiply_subtract": tiny(specialised(_multiply_subtract, str(d), _D=d)),
-    }
-    return kernel(specialised(_factorise, str(d), **pieces)), kernel(specialised(_substitute, str(d), **pieces))
+    names = {"_D": d}
+    for function in (_invert, _load, _multiplier, _add_row):
+        names[function.__name__] = tiny(specialised(function, str(d), _D=d, _add=add))
+    return kernel(specialised(_factorise, str(d), **names)), kernel(specialised(_substitute, str(d), **names))
 
 
-_factorise_2, _substitute_2 = _templates(2)
-_factorise_3, _substitute_3 = _templates(3)
-_factorise_5, _substitute_5 = _templates(5)
+_factorise_2, _substitute_2 = _templates(2, _add_2)
+_factorise_3, _substitute_3 = _templates(3, _add_3)
+_factorise_5, _substitute_5 = _templates(5, _add_5)
 
 
 @kernel

@@ -1,115 +1,219 @@
-"""Semismooth Newton on the contact laws written as equations, all contacts at once."""
+"""Semismooth Newton on the law of contact written as equations ``F(u, r) = 0`` with ``u = W r + q``, all contacts at once.
+
+    (A (W + eta) + B) step = -F,    A = ∂F/∂u,  B = ∂F/∂r  in the generalised sense,    r <- r + t step
+
+with t = 1, 1/2, 1/4, ... until ``||F||^2`` falls below the largest one of the last steps (Armijo's condition, not monotone). eta is there
+because W is singular where there are more contacts than motions; it changes steps but not what they converge to. It falls after each
+full step and grows after each shortened one, between 1e-9 and 1 of the diagonal, which turns long useless steps into short useful ones.
+
+The equations are one of four forms: Alart–Curnier's, Jean–Moreau's (`alart_curnier`), the natural map and Fischer–Burmeister's function.
+References: Alart, Curnier, Computer Methods in Applied Mechanics and Engineering 92 (1991) 353–375; Acary, Brémond, Huber, "On solving
+contact problems with Coulomb friction: formulations and numerical comparisons", Advanced Topics in Nonsmooth Dynamics (2018).
+"""
+
+import math
 
 from nsds._jit import kernel, tiny, view
-from nsds.solvers.contact import alart_curnier, block_lu
+from nsds.solvers.contact import alart_curnier, block_lu, fischer_burmeister, natural_map
+from nsds.solvers.contact.alart_curnier import ALART_CURNIER, JEAN_MOREAU
 from nsds.solvers.contact.signature import conclude, diagonal_block, mean_diagonal, multiply
-from nsds.status import MAX_ITER, SINGULAR, UNSUITED
+from nsds.status import CONVERGED, MAX_ITER, SINGULAR, UNSUITED
 
-MAX_ITERATIONS = 100
+NATURAL_MAP, FISCHER_BURMEISTER = 2, 3  # forms, after those of `alart_curnier`
+
+MAX_ITERATIONS = 200
 _HALVINGS = 12
 _MEMORY = 5  # merits among which the largest is the one to fall below
-_REGULARISED = 1e-9  # eta relative to the mean diagonal of a block
+_DECREASE = 1e-4  # Armijo's condition
+_LEAST, _MOST = 1e-9, 1.0  # eta relative to the mean diagonal of a block,
+_RELAX, _STIFFEN = 10.0, 100.0  # divided and multiplied by these after full and shortened steps
 
 
 @kernel
 def room(d, n, n_upper):
-    """(floats, integers) of scratch for n contacts and n_upper blocks above the diagonal in the factors."""
-    return 5 + _MEMORY + n * (4 + 2 * d + 2 * d * d) + n * d * 2 + block_lu.float_room(d, n, n_upper), block_lu.integer_room(n, n_upper)
+    """Floats of scratch for n contacts and n_upper blocks above the diagonal in the factors; the first 5 whatever the problem."""
+    return 5 + _MEMORY + n * (5 + 4 * d + 2 * d * d) + block_lu.float_room(d, n, n_upper)
 
 
 def work_size(d, row, column):
-    """Scratch of the factors; for many contacts what the dense factors need is not asked for."""
+    """Scratch of the factors; next to nothing for more contacts than they are made for."""
     n = row.size - 1
     if n > block_lu.LARGEST:
         return 5, 0
-    n_upper, _ = block_lu.count(row, column)
-    return room(d, n, n_upper)
+    n_upper, n_integers = block_lu.count(row, column)
+    return room(d, n, n_upper), n_integers
 
 
 @tiny
-def _merit(form, disk, mu, rho, d, r, u, F, A, B):
-    s = 0.0
+def parts(d, n, work):
+    """x (5,), recent merits, rho (n, 3), D and eta (n,), F, step, centre, best (n, d), A, B (n, d, d), factors."""
+    at = 5 + _MEMORY + 5 * n
+    end = at + 4 * n * d + 2 * n * d * d
+    return (
+        (view(work, 0, 5), view(work, 5, _MEMORY)),
+        (view(work, 5 + _MEMORY, 3 * n), view(work, 5 + _MEMORY + 3 * n, n), view(work, 5 + _MEMORY + 4 * n, n)),
+        (view(work, at, n * d), view(work, at + n * d, n * d), view(work, at + 2 * n * d, n * d), view(work, at + 3 * n * d, n * d)),
+        (view(work, at + 4 * n * d, n * d * d), view(work, at + 4 * n * d + n * d * d, n * d * d), view(work, end, work.size - end)),
+    )
+
+
+@kernel
+def prepare(form, rho, disk, d, row, column, W, work, iwork):
+    """Pattern of the factors, rho (0: of the diagonal blocks) and D. Returns blocks above the diagonal; -1: unsuited."""
+    n = disk.size
+    if n > block_lu.LARGEST or (form == FISCHER_BURMEISTER and not fischer_burmeister.suits(disk, d)):
+        return -1
+    n_upper = block_lu.pattern(row, column, iwork)
+    if n_upper < 0 or room(d, n, n_upper) > work.size:
+        return -1
+    _, (rhos, D, _), _, _ = parts(d, n, work)
+    for c in range(n):
+        k = diagonal_block(row, column, c)
+        alart_curnier.split_rho(disk[c], d, W, k * d * d, view(rhos, 3 * c, 3))
+        for i in range(3):
+            rhos[3 * c + i] = rho if rho > 0.0 else rhos[3 * c + i]
+        D[c] = abs(mean_diagonal(d, k, W))
+        D[c] = D[c] if 0.0 < D[c] < math.inf else 1.0
+    return n_upper
+
+
+@kernel
+def evaluate(form, disk, mu, d, row, column, W, q, centre, r, u, work):
+    """``u = W r + q + eta (r - centre)``, F, A and B in work; returns ``||F||^2``. centre: r itself for the plain problem."""
+    _, (rhos, _, eta), (Fs, _, _, _), (As, Bs, _) = parts(d, disk.size, work)
+    multiply(row, column, W, q, r, u)
+    merit = 0.0
     for c in range(disk.size):
         at = c * d
-        alart_curnier.evaluate(
-            form,
-            disk[c],
-            mu[2 * c],
-            mu[2 * c + 1],
-            view(rho, 3 * c, 3),
-            d,
-            at,
-            r,
-            u,
-            view(F, at, d),
-            view(A, at * d, d * d),
-            view(B, at * d, d * d),
-        )
+        rho, F, A, B = view(rhos, 3 * c, 3), view(Fs, at, d), view(As, at * d, d * d), view(Bs, at * d, d * d)
         for i in range(at, at + d):
-            s += F[i] ** 2
-    return s
+            u[i] += eta[c] * (r[i] - centre[i])
+        if form == NATURAL_MAP:
+            natural_map.evaluate(disk[c], mu[2 * c], mu[2 * c + 1], rho, d, at, r, u, F, A, B)
+        elif form == FISCHER_BURMEISTER:
+            fischer_burmeister.evaluate(disk[c], mu[2 * c], rho, d, at, r, u, F, A, B)
+        else:
+            alart_curnier.evaluate(form, disk[c], mu[2 * c], mu[2 * c + 1], rho, d, at, r, u, F, A, B)
+        for i in range(d):
+            merit += F[i] ** 2
+    return merit
 
 
 @kernel
-def newton_ac(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
-    """Newton on Alart–Curnier's equations."""
-    return iterate(alart_curnier.ALART_CURNIER, disk, mu, row, column, W, q, options, r, u, info, work, iwork)
+def advance(form, bound, disk, mu, d, row, column, W, q, centre, n_upper, r, u, work, iwork):
+    """One step from where `evaluate` was called last, halved until ``||F||^2`` is below bound; (||F||^2, length), length 0: singular."""
+    _, (_, _, eta), (F, step, _, _), (A, B, factors) = parts(d, disk.size, work)
+    if not block_lu.factorise(d, row, column, W, eta, A, B, n_upper, iwork, factors):
+        return bound, 0.0
+    for i in range(q.size):
+        step[i] = F[i]
+    block_lu.substitute(d, row, n_upper, iwork, factors, step)
+    for i in range(q.size):
+        r[i] -= step[i]
+    t = 1.0
+    merit = evaluate(form, disk, mu, d, row, column, W, q, centre, r, u, work)
+    for _ in range(_HALVINGS):
+        if merit <= (1.0 - 2.0 * _DECREASE * t) * bound:
+            break
+        t *= 0.5
+        for i in range(q.size):
+            r[i] += t * step[i]
+        merit = evaluate(form, disk, mu, d, row, column, W, q, centre, r, u, work)
+    return merit, t
 
 
-@kernel
-def newton_jm(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
-    """Newton on Jean-Moreau's equations."""
-    return iterate(alart_curnier.JEAN_MOREAU, disk, mu, row, column, W, q, options, r, u, info, work, iwork)
+@tiny
+def largest(recent):
+    """The largest of recent merits: what the next one must fall below."""
+    bound = recent[0]
+    for i in range(1, recent.size):
+        bound = max(bound, recent[i])
+    return bound
+
+
+@tiny
+def set_eta(sigma, D, eta):
+    """``eta = sigma D``."""
+    for c in range(D.size):
+        eta[c] = sigma * D[c]
+
+
+@tiny
+def keep_better(residual, least, r, best):
+    """The lesser one of two residuals; r is kept if it is the one of r."""
+    if not residual < least:
+        return least
+    for i in range(r.size):
+        best[i] = r[i]
+    return residual
 
 
 @kernel
 def iterate(form, disk, mu, row, column, W, q, options, r, u, info, work, iwork):
-    """Newton."""
+    """Newton's method on one form, from the guess r. Out: r, the iterate of least residual where it did not converge."""
     n = disk.size
     d = q.size // max(n, 1)
-    n_upper = block_lu.pattern(row, column, iwork)
-    x = view(work, 0, 5)
-    if n_upper < 0 or room(d, n, n_upper)[0] > work.size:
+    (x, recent), (_, D, eta), (_, _, _, best), _ = parts(d, n, work)
+    n_upper = prepare(form, options[3], disk, d, row, column, W, work, iwork)
+    if n_upper < 0:
         conclude(UNSUITED, 0, disk, mu, row, column, W, q, options, r, u, info, x)
         return UNSUITED
-    at = 5 + _MEMORY
-    recent = view(work, 5, _MEMORY)
-    rho, eta, F, step = view(work, at, 3 * n), view(work, at + 3 * n, n), view(work, at + 4 * n, n * d), view(work, at + (4 + d) * n, n * d)
-    at += (4 + 2 * d) * n
-    A, B = view(work, at, n * d * d), view(work, at + n * d * d, n * d * d)
-    at += 2 * n * d * d
-    factors = view(work, at, work.size - at)
-    for c in range(n):
-        k = diagonal_block(row, column, c)
-        alart_curnier.split_rho(disk[c], d, W, k * d * d, view(rho, 3 * c, 3))
-        eta[c] = _REGULARISED * mean_diagonal(d, k, W)
-    multiply(row, column, W, q, r, u)
-    merit = _merit(form, disk, mu, rho, d, r, u, F, A, B)
+    sigma = _LEAST
+    set_eta(sigma, D, eta)
+    merit = evaluate(form, disk, mu, d, row, column, W, q, r, r, u, work)
     for i in range(_MEMORY):
         recent[i] = merit
     limit = int(options[1]) if options[1] > 0 else MAX_ITERATIONS
-    for iteration in range(limit):
-        status = conclude(MAX_ITER, iteration, disk, mu, row, column, W, q, options, r, u, info, x)
-        if status != MAX_ITER:
-            return status
-        if not block_lu.factorise(d, row, column, W, eta, A, B, n_upper, iwork, factors):
-            return SINGULAR
-        for i in range(q.size):
-            step[i] = F[i]
-        block_lu.substitute(d, row, n_upper, iwork, factors, step)
-        bound = 0.0
-        for i in range(_MEMORY):
-            bound = max(bound, recent[i])
-        t = 1.0
-        for i in range(q.size):
-            r[i] -= step[i]
-        for _ in range(_HALVINGS):
-            multiply(row, column, W, q, r, u)
-            merit = _merit(form, disk, mu, rho, d, r, u, F, A, B)
-            if merit <= (1.0 - 2e-4 * t) * bound:
-                break
-            t *= 0.5
-            for i in range(q.size):
-                r[i] += t * step[i]
-        recent[iteration % _MEMORY] = merit
-    return conclude(MAX_ITER, limit, disk, mu, row, column, W, q, options, r, u, info, x)
+    least, n_iter = math.inf, 0
+    while True:
+        status = conclude(MAX_ITER, n_iter, disk, mu, row, column, W, q, options, r, u, info, x)
+        least = keep_better(info[1], least, r, best)
+        if status != MAX_ITER or n_iter == limit:
+            break
+        merit, t = advance(form, largest(recent), disk, mu, d, row, column, W, q, r, n_upper, r, u, work, iwork)
+        if t == 0.0 and sigma == _MOST:
+            status = SINGULAR
+            break
+        sigma = max(sigma / _RELAX, _LEAST) if t == 1.0 else min(sigma * _STIFFEN, _MOST)
+        set_eta(sigma, D, eta)
+        n_iter += 1
+        recent[n_iter % _MEMORY] = merit
+    if status == CONVERGED or least == math.inf:
+        return status
+    for i in range(q.size):
+        r[i] = best[i]
+    return conclude(status, n_iter, disk, mu, row, column, W, q, options, r, u, info, x)
+
+
+@kernel
+def newton_ac(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+    """Contact problem as Alart–Curnier's equations, by Newton's method: quadratic near a regular solution, for unsymmetric W too.
+
+    SINGULAR: no direction although regularised; UNSUITED: more contacts than `block_lu.LARGEST`. rho: 0, of the diagonal blocks.
+    Reference: Alart, Curnier, Computer Methods in Applied Mechanics and Engineering 92 (1991) 353–375.
+    """
+    return iterate(ALART_CURNIER, disk, mu, row, column, W, q, options, r, u, info, work, iwork)
+
+
+@kernel
+def newton_jm(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+    """Contact problem as Jean–Moreau's equations (disks of radius ``mu (r_N)_+``), by Newton's method; else as `newton_ac`.
+
+    Reference: Jean, Moreau, "Unilaterality and dry friction in the dynamics of rigid body collections", Contact Mechanics (1992) 31–48.
+    """
+    return iterate(JEAN_MOREAU, disk, mu, row, column, W, q, options, r, u, info, work, iwork)
+
+
+@kernel
+def newton_natural(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+    """Contact problem as ``r = P_K(r - rho uhat)``, by Newton's method; else as `newton_ac`. Reference: see `natural_map`."""
+    return iterate(NATURAL_MAP, disk, mu, row, column, W, q, options, r, u, info, work, iwork)
+
+
+@kernel
+def newton_fb(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+    """Contact problem as Fischer–Burmeister's function of the cone, by Newton's method; else as `newton_ac`.
+
+    UNSUITED for rolling friction too, whose cone is no second-order cone. Reference: see `fischer_burmeister`.
+    """
+    return iterate(FISCHER_BURMEISTER, disk, mu, row, column, W, q, options, r, u, info, work, iwork)

@@ -114,7 +114,7 @@ def modify(disk, mu, mu_r, d, first, u):
 
 
 @tiny
-def _normal_of_projection(mu, mu_r, x_n, x_t, x_r):
+def normal_of_projection(mu, mu_r, x_n, x_t, x_r):
     """Normal component t of the projection: ``(t - x_n) - mu (x_t - mu t)_+ - mu_r (x_r - mu_r t)_+ = 0``, at least 0.
 
     The left side is increasing and piecewise linear in t, with a zero in one of four pieces.
@@ -133,7 +133,7 @@ def project(disk, mu, mu_r, d, first, x):
     x_t, x_r = norm(x, first + 1, first + 1 + disk), norm(x, first + 1 + disk, first + d)
     t = x[first]
     if x_t > mu * t or x_r > mu_r * t:
-        t = _normal_of_projection(mu, mu_r, t, x_t, x_r)
+        t = normal_of_projection(mu, mu_r, t, x_t, x_r)
     x[first] = t
     scale_t = mu * t / x_t if x_t > mu * t else 1.0
     scale_r = mu_r * t / x_r if x_r > mu_r * t else 1.0

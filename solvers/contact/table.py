@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks, _jit
-from nsds.solvers.contact import accelerated, auto, fixed_points, lemke, newton, nsgs, projections
+from nsds.solvers.contact import accelerated, admm, auto, fixed_points, interior_point, lemke, newton, nsgs, projections, proximal
 from nsds.solvers.contact.local import LOCALS
 from nsds.solvers.contact.signature import SOLVER
 
@@ -42,8 +42,17 @@ METHODS = {
     "panagiotopoulos": Method(
         fixed_points.panagiotopoulos, fixed_points.work_size, "as tresca; slow where normal and tangential parts are strongly coupled"
     ),
-    "newton_ac": Method(newton.newton_ac, newton.work_size, "a good guess; up to 8192 contacts"),
-    "newton_jm": Method(newton.newton_jm, newton.work_size, "a good guess; up to 8192 contacts"),
+    "newton_ac": Method(newton.newton_ac, newton.work_size, "a guess not too far off; unsymmetric and redundant too; up to 8192 contacts"),
+    "newton_jm": Method(newton.newton_jm, newton.work_size, "as newton_ac"),
+    "newton_natural": Method(newton.newton_natural, newton.work_size, "as newton_ac"),
+    "newton_fb": Method(newton.newton_fb, newton.work_size, "as newton_ac; no rolling friction", (2, 3)),
+    "proximal": Method(proximal.proximal, proximal.work_size, "redundant and unsymmetric too; robust; up to 8192 contacts"),
+    "interior_point": Method(
+        interior_point.interior_point,
+        interior_point.work_size,
+        "positive semidefinite, redundant too; no use for a guess; up to 8192 contacts",
+    ),
+    "admm": Method(admm.admm, admm.work_size, "positive semidefinite, redundant too; up to 8192 contacts"),
     "lemke": Method(lemke.lemke, lemke.work_size, "in the plane; copositive plus; up to 8192 contacts", (2,)),
 }
 

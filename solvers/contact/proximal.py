@@ -1,0 +1,87 @@
+"""Proximal points: a sequence of regularised contact problems, each solved by Newton's method as far as it is worth it."""
+
+import math
+
+from nsds._jit import kernel
+from nsds.solvers.contact import newton
+from nsds.solvers.contact.alart_curnier import ALART_CURNIER
+from nsds.solvers.contact.signature import conclude
+from nsds.status import CONVERGED, MAX_ITER, STALLED, UNSUITED
+
+MAX_ITERATIONS = 1000  # steps of Newton's method in all
+_FIRST, _LEAST, _MOST = 1e-2, 1e-12, 1e4  # eta relative to the mean diagonal of a block
+_INNER, _QUICK = 25, 6  # steps of Newton's method for one regularised problem: the most, and few enough to take a smaller eta
+_SMALLER, _GREATER = 0.1, 30.0  # factors of eta
+_INEXACT = 0.1  # ||F|| of a regularised problem, relative to ||eta (r - centre)||
+
+
+def work_size(d, row, column):
+    """Newton's."""
+    return newton.work_size(d, row, column)
+
+
+@kernel
+def _solve_regularised(limit, disk, mu, d, row, column, W, q, n_upper, r, u, work, iwork):
+    """From r = centre; (whether it was solved, number of steps)."""
+    (_, recent), (_, _, eta), (_, _, centre, _), _ = newton.parts(d, disk.size, work)
+    merit = newton.evaluate(ALART_CURNIER, disk, mu, d, row, column, W, q, centre, r, u, work)
+    for i in range(recent.size):
+        recent[i] = merit
+    for step in range(limit):
+        bound = newton.largest(recent)
+        merit, t = newton.advance(ALART_CURNIER, bound, disk, mu, d, row, column, W, q, centre, n_upper, r, u, work, iwork)
+        if t == 0.0:
+            return False, step + 1
+        moved = 0.0
+        for i in range(q.size):
+            moved += (eta[i // d] * (r[i] - centre[i])) ** 2
+        if merit <= _INEXACT**2 * moved:
+            return True, step + 1
+        recent[step % recent.size] = merit
+    return False, limit
+
+
+@kernel
+def proximal(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+    """Contact problem by proximal points: r_{k+1} solves ``u = W r + q + eta (r - r_k)`` with the law.
+
+    Each by Newton's method on Alart–Curnier's equations, up to ``||F|| <= 0.1 ||eta (r - r_k)||``; eta, a multiple of the diagonal, is
+    made smaller where that was quick and greater where it failed. For W that is singular (hyperstatic problems), unsymmetric too.
+    rho: the first eta over the diagonal; n_iter counts Newton's steps.
+    STALLED: regularised problems fail whatever eta; UNSUITED: more contacts than `block_lu.LARGEST`.
+    Reference: Acary, Brémond, Huber (2018), see `newton`, 4.4; Rockafellar, SIAM Journal on Control and Optimization 14 (1976) 877–898.
+    """
+    n = disk.size
+    d = q.size // max(n, 1)
+    (x, _), (_, D, eta), (_, _, centre, best), _ = newton.parts(d, n, work)
+    n_upper = newton.prepare(ALART_CURNIER, 0.0, disk, d, row, column, W, work, iwork)
+    if n_upper < 0:
+        conclude(UNSUITED, 0, disk, mu, row, column, W, q, options, r, u, info, x)
+        return UNSUITED
+    sigma = options[3] if options[3] > 0.0 else _FIRST
+    limit = int(options[1]) if options[1] > 0 else MAX_ITERATIONS
+    least, n_iter = math.inf, 0
+    while True:
+        status = conclude(MAX_ITER, n_iter, disk, mu, row, column, W, q, options, r, u, info, x)
+        least = newton.keep_better(info[1], least, r, best)
+        if status != MAX_ITER or n_iter == limit:
+            break
+        newton.set_eta(sigma, D, eta)
+        for i in range(q.size):
+            centre[i] = r[i]
+        solved, steps = _solve_regularised(min(_INNER, limit - n_iter), disk, mu, d, row, column, W, q, n_upper, r, u, work, iwork)
+        n_iter += steps
+        if solved:
+            sigma = max(sigma * _SMALLER, _LEAST) if steps <= _QUICK else sigma
+            continue
+        for i in range(q.size):
+            r[i] = centre[i]
+        if sigma == _MOST:
+            status = STALLED
+            break
+        sigma = min(sigma * _GREATER, _MOST)
+    if status == CONVERGED or least == math.inf:
+        return status
+    for i in range(q.size):
+        r[i] = best[i]
+    return conclude(status, n_iter, disk, mu, row, column, W, q, options, r, u, info, x)

@@ -1,0 +1,45 @@
+"""Sparse elimination by blocks against dense matrices."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nsds.solvers.contact import block_lu
+from tests.strategies import examples, generators
+
+
+@pytest.mark.parametrize("d", [2, 3, 5])
+def test_elimination_solves_the_matrix(d):
+    @examples(40)
+    @given(rng=generators, n=st.integers(1, 12), density=st.sampled_from([0.0, 0.2, 1.0]))
+    def check(rng, n, density):
+        joined = np.triu(rng.random((n, n)) < density, 1)
+        joined = joined + joined.T + np.eye(n, dtype=bool)
+        row, column = np.r_[0, joined.sum(1).cumsum()], np.nonzero(joined)[1]
+        W, eta = rng.normal(size=(len(column), d, d)), rng.random(n)
+        A, B = rng.normal(size=(n, d, d)), 5.0 * n * np.eye(d) + rng.normal(size=(n, d, d))
+        A[rng.random(n) < 0.3] = 0.0  # open contacts
+        dense = np.zeros((n, d, n, d))
+        for i in range(n):
+            for k in range(row[i], row[i + 1]):
+                dense[i, :, column[k]] = A[i] @ (W[k] + (column[k] == i) * eta[i] * np.eye(d)) + (column[k] == i) * B[i]
+        dense = dense.reshape(n * d, n * d)
+        n_upper, _ = block_lu.count(row, column)
+        symbols, factors = np.zeros(block_lu.integer_room(n, n_upper), np.int64), np.zeros(block_lu.float_room(d, n, n_upper))
+        assert block_lu.pattern(row, column, symbols) == n_upper
+        x = rng.normal(size=n * d)
+        expected = np.linalg.solve(dense, x)
+        assert block_lu.factorise(d, row, column, W.ravel(), eta, A.ravel(), B.ravel(), n_upper, symbols, factors)
+        block_lu.substitute(d, row, n_upper, symbols, factors, x)
+        np.testing.assert_allclose(x, expected, atol=1e-13 * np.linalg.cond(dense))
+
+    check()
+
+
+def test_scratch_that_is_too_small_and_singular_blocks():
+    row, column = np.array([0, 2, 4]), np.array([0, 1, 0, 1])
+    assert block_lu.pattern(row, column, np.zeros(3, np.int64)) == -1
+    symbols = np.zeros(block_lu.integer_room(2, 1), np.int64)
+    assert block_lu.pattern(row, column, symbols) == 1
+    assert not block_lu.factorise(2, row, column, np.ones(16), np.zeros(2), np.ones(8), np.zeros(8), 1, symbols, np.zeros(100))
