@@ -183,13 +183,15 @@ def on_demand(signature, function):
 
     For what is long to compile and rarely needed. The compiled caller knows only a symbol, so that it can be cached; 0 after a failure.
     """
-    symbol = f"nsds_address_of_{function.__name__}"
+    symbol = f"nsds_address_of_{function.__module__}_{function.__name__}".replace(".", "_")
 
-    @ctypes.CFUNCTYPE(ctypes.c_size_t)
-    def find():
+    @cache
+    def found():
         if is_cold(f"{function.__name__}_at"):
             print(f"nsds: compiling {function.__name__}, once for this version of the package ...", file=sys.stderr, flush=True)
         return int(address(signature, function))
+
+    find = ctypes.CFUNCTYPE(ctypes.c_size_t)(found)
 
     _kept.append(find)
     llvmlite.binding.add_symbol(symbol, ctypes.cast(find, ctypes.c_void_p).value)

@@ -1,112 +1,158 @@
-"""The default: sweeps for what they solve, Newton island by island for the rest, and slower methods where that fails; res_q decides."""
+"""The default: sweeps for what they solve; then, island by island, direct methods in turns, each from the best point so far."""
 
-from nsds._jit import kernel, view
-from nsds.solvers.contact import islands, lemke, newton, nsgs
-from nsds.solvers.contact.signature import N_OPTIONS, conclude
+from nsds._jit import kernel, on_demand, view
+from nsds.solvers.contact import accelerated, block_lu, interior_point, islands, lemke, newton, nsgs, proximal
+from nsds.solvers.contact.signature import N_INFO, N_OPTIONS, SOLVER, call_solver, conclude
 from nsds.status import CONVERGED, MAX_ITER
 
 # Methods in the order of info[3].
-ORDER = ("nsgs", "newton", "lemke")
-_NSGS, _NEWTON, _LEMKE = range(3)
+ORDER = ("nsgs", "newton_jm", "newton_ac", "interior_point", "lemke", "proximal", "accelerated")
+_NSGS, _NEWTON_JM, _NEWTON_AC, _INTERIOR, _LEMKE, _PROXIMAL, _ACCELERATED = range(7)
 
-_SWEEPS = 20  # before Newton's first attempt
-_GROWTH = 3  # of the number of sweeps, from one attempt to the next
-_ROUNDS = 6
-_ITERATIONS = 30  # of each attempt of Newton
+_SWEEPS = 20  # over all contacts, before islands are looked at
+
+# What is tried in turns on an island that sweeps have not solved, and how many iterations each may take (0: the method's own).
+_STAGES = (
+    (_NEWTON_JM, 30),
+    (_NEWTON_AC, 30),
+    (_INTERIOR, 60),
+    (_LEMKE, 0),
+    (_NSGS, 100),
+    (_NEWTON_JM, 60),
+    (_PROXIMAL, 200),
+    (_ACCELERATED, 10_000),
+    (_NSGS, 2_000),
+    (_NEWTON_AC, 100),
+    (_ACCELERATED, 0),
+)
+_METHODS = tuple(method for method, _ in _STAGES)
+_LIMITS = tuple(limit for _, limit in _STAGES)
+
+address_of_nsgs = on_demand(SOLVER, nsgs.nsgs)
+address_of_newton_jm = on_demand(SOLVER, newton.newton_jm)
+address_of_newton_ac = on_demand(SOLVER, newton.newton_ac)
+address_of_interior_point = on_demand(SOLVER, interior_point.interior_point)
+address_of_lemke = on_demand(SOLVER, lemke.lemke)
+address_of_proximal = on_demand(SOLVER, proximal.proximal)
+address_of_accelerated = on_demand(SOLVER, accelerated.accelerated)
+
+
+@kernel
+def _address(method):
+    if method == _NSGS:
+        return address_of_nsgs()
+    if method == _NEWTON_JM:
+        return address_of_newton_jm()
+    if method == _NEWTON_AC:
+        return address_of_newton_ac()
+    if method == _INTERIOR:
+        return address_of_interior_point()
+    if method == _LEMKE:
+        return address_of_lemke()
+    if method == _PROXIMAL:
+        return address_of_proximal()
+    return address_of_accelerated()
 
 
 def work_size(d, row, column):
-    """A copy of the largest island and the scratch of its methods."""
+    """A copy of the largest island, its best point, and the scratch of the methods."""
     n = row.size - 1
-    sizes = [module.work_size(d, row, column) for module in (nsgs, newton, lemke)]
-    floats = 2 * n + column.size * d * d + 4 * n * d + 2 * N_OPTIONS + 4
-    integers = 6 * n + 2 + column.size
-    return floats + max(s[0] for s in sizes), integers + max(s[1] for s in sizes)
+    m, n_blocks, n_upper = islands.sizes(row, column)
+    rooms = [module.room(d, m, n_upper) for module in (newton, interior_point, lemke) if n_upper <= block_lu.LARGEST_FILL]
+    own, on_island = nsgs.work_size(d, row, column), accelerated.work_size(d, row[: m + 1], column)
+    floats = 2 * N_OPTIONS + N_INFO + 2 * m + n_blocks * d * d + 4 * m * d + max(*rooms, own[0], on_island[0])
+    integers = 6 * n + 2 + n_blocks + max(own[1], m + block_lu.integer_room(m, n_upper if rooms else 0))
+    return floats, integers
 
 
 @kernel
 def solve_island(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
-    """Contact problem ``u = W r + q`` by Newton from the guess, with more and more sweeps before the next attempts.
-
-    Jean–Moreau and Alart–Curnier take turns; in the plane, Lemke after two attempts. Out of r: the best point met.
-    """
+    """Contact problem ``u = W r + q`` by the methods of `_STAGES` in turns, from the best point so far. Out of r: that point."""
     d = q.size // disk.size
     best, own, rest = view(work, 0, q.size), view(work, q.size, N_OPTIONS), view(work, q.size + N_OPTIONS, work.size - q.size - N_OPTIONS)
     for i in range(N_OPTIONS):
         own[i] = options[i]
     status = conclude(MAX_ITER, 0, disk, mu, row, column, W, q, options, r, u, info, rest)
-    least, n_iter, winner, sweeps = info[1], 0, _NSGS, _SWEEPS
+    least, n_iter, winner = info[1], 0.0, _NSGS
     for i in range(q.size):
         best[i] = r[i]
-    for attempt in range(2 * _ROUNDS):
+    for stage in range(len(_METHODS)):
+        method = _METHODS[stage]
         if status == CONVERGED:
             break
-        if attempt % 2 == 0:
-            own[1], winner = _ITERATIONS, _NEWTON
-            if attempt % 4 == 0:
-                status = newton.newton_jm(disk, mu, row, column, W, q, own, r, u, info, rest, iwork)
-            else:
-                status = newton.newton_ac(disk, mu, row, column, W, q, own, r, u, info, rest, iwork)
-        elif d == 2 and attempt == 3:
-            own[1], winner = 0, _LEMKE
-            status = lemke.lemke(disk, mu, row, column, W, q, own, r, u, info, rest, iwork)
-        else:
-            sweeps *= _GROWTH
-            own[1], winner = sweeps, _NSGS
-            status = nsgs.nsgs(disk, mu, row, column, W, q, own, r, u, info, rest, iwork)
+        if method == _LEMKE and d != 2:
+            continue
+        own[1] = min(options[1], _LIMITS[stage]) if options[1] > 0 and _LIMITS[stage] > 0 else max(options[1], _LIMITS[stage])
+        status = call_solver(_address(method), (disk, mu, row, column, W, q, own, r, u, info, rest, iwork))
         n_iter += info[0]
         if info[1] < least:
-            least = info[1]
+            least, winner = info[1], method
             for i in range(q.size):
                 best[i] = r[i]
-        elif status != CONVERGED:
-            for i in range(q.size):
-                r[i] = best[i]
+        for i in range(q.size):
+            r[i] = best[i]
     info[0], info[3] = n_iter, winner
-    for i in range(q.size):
-        r[i] = best[i]
     return status
 
 
 @kernel
-def auto(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
-    """Contact problem ``u = W r + q``: a few sweeps, then every island that these have not solved by `solve_island`.
-
-    info[3] names the last method that was needed by its place in `ORDER`; iterations of all attempts and islands are counted.
-    """
+def by_islands(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+    """Contact problem ``u = W r + q``, each island that the guess does not solve by `solve_island`; n_iter goes on from info[0]."""
     n = disk.size
-    d = q.size // max(n, 1)
-    own = view(work, 0, N_OPTIONS)
-    for i in range(N_OPTIONS):
-        own[i] = options[i]
-    own[1] = _SWEEPS
-    status = nsgs.nsgs(disk, mu, row, column, W, q, own, r, u, info, view(work, N_OPTIONS, work.size - N_OPTIONS), iwork)
-    info[3] = _NSGS
-    if status == CONVERGED:
-        return status
-    n_iter, winner = info[0], _NSGS
+    d = q.size // n
     begin, member, place, queue = view(iwork, 0, n + 1), view(iwork, n + 1, n), view(iwork, 2 * n + 1, n), view(iwork, 3 * n + 1, 2 * n)
     n_islands = islands.find(row, column, begin, member, queue)
-    disk_i, row_i, column_i = queue, view(iwork, 5 * n + 1, n + 1), view(iwork, 6 * n + 2, column.size)
-    scratch = view(iwork, 6 * n + 2 + column.size, iwork.size - 6 * n - 2 - column.size)
-    at = N_OPTIONS
-    info_i, mu_i, W_i = view(work, at, 4), view(work, at + 4, 2 * n), view(work, at + 4 + 2 * n, W.size)
-    at += 4 + 2 * n + W.size
-    q_i, r_i, u_i = view(work, at, q.size), view(work, at + q.size, q.size), view(work, at + 2 * q.size, q.size)
-    rest = view(work, at + 3 * q.size, work.size - at - 3 * q.size)
+    m = n_blocks = 0
+    for i in range(n_islands):
+        size, blocks = begin[i + 1] - begin[i], 0
+        for k in range(begin[i], begin[i + 1]):
+            blocks += row[member[k] + 1] - row[member[k]]
+        m, n_blocks = max(m, size), max(n_blocks, blocks)
+    disk_i, row_i, column_i = queue, view(iwork, 5 * n + 1, n + 1), view(iwork, 6 * n + 2, n_blocks)
+    scratch = view(iwork, 6 * n + 2 + n_blocks, iwork.size - 6 * n - 2 - n_blocks)
+    own, info_i, mu_i = view(work, 0, N_OPTIONS), view(work, N_OPTIONS, N_INFO), view(work, N_OPTIONS + N_INFO, 2 * m)
+    at = N_OPTIONS + N_INFO + 2 * m
+    W_i, at = view(work, at, n_blocks * d * d), at + n_blocks * d * d
+    q_i, r_i, u_i = view(work, at, m * d), view(work, at + m * d, m * d), view(work, at + 2 * m * d, m * d)
+    rest = view(work, at + 3 * m * d, work.size - at - 3 * m * d)
+    n_iter, winner = info[0], _NSGS
+    for i in range(N_OPTIONS):
+        own[i] = options[i]
     for i in range(n_islands):
         first, last = begin[i], begin[i + 1]
-        m = last - first
         islands.extract(first, last, member, place, d, disk, mu, row, column, W, q, r, disk_i, mu_i, row_i, column_i, W_i, q_i, r_i)
         own[0] = islands.share(options[0], first, last, d, member, q)
+        size, blocks = last - first, row_i[last - first]
         solve_island(
-            view(disk_i, 0, m), view(mu_i, 0, 2 * m), view(row_i, 0, m + 1), view(column_i, 0, row_i[m]), view(W_i, 0, row_i[m] * d * d),
-            view(q_i, 0, m * d), own, view(r_i, 0, m * d), view(u_i, 0, m * d), info_i, rest, scratch,
+            view(disk_i, 0, size), view(mu_i, 0, 2 * size), view(row_i, 0, size + 1), view(column_i, 0, blocks),
+            view(W_i, 0, blocks * d * d), view(q_i, 0, size * d), own, view(r_i, 0, size * d), view(u_i, 0, size * d), info_i, rest, scratch,
         )  # fmt: skip
         n_iter += info_i[0]
         winner = max(winner, int(info_i[3]))
-        for k in range(m):
+        for k in range(size):
             for a in range(d):
                 r[d * member[first + k] + a] = r_i[d * k + a]
     info[3] = winner
     return conclude(CONVERGED, int(n_iter), disk, mu, row, column, W, q, options, r, u, info, rest)
+
+
+address_of_by_islands = on_demand(SOLVER, by_islands)
+
+
+@kernel
+def auto(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+    """Contact problem ``u = W r + q``: 20 sweeps of nsgs, then `by_islands` where these were not enough.
+
+    info[3] names, by its place in `ORDER`, the last of the methods that an island needed; iterations of all methods and islands are
+    counted. STALLED: none of the methods solves some island; the best points are returned.
+    """
+    own = view(work, 0, N_OPTIONS)
+    for i in range(N_OPTIONS):
+        own[i] = options[i]
+    own[1] = min(options[1], _SWEEPS) if options[1] > 0 else _SWEEPS
+    status = nsgs.nsgs(disk, mu, row, column, W, q, own, r, u, info, view(work, N_OPTIONS, work.size - N_OPTIONS), iwork)
+    info[3] = _NSGS
+    if status == CONVERGED or disk.size == 0:
+        return status
+    others = address_of_by_islands()
+    return call_solver(others, (disk, mu, row, column, W, q, options, r, u, info, work, iwork)) if others != 0 else status

@@ -14,6 +14,7 @@ import numpy as np
 from nsds._jit import kernel, specialised, tiny, view
 
 LARGEST = 8192  # contacts for which the bits of all pairs are kept
+LARGEST_FILL = 1 << 22  # blocks above the diagonal of the factors for which scratch is asked for
 
 
 @tiny
@@ -85,12 +86,14 @@ def least_degree_order(row, column, bits, order, degree):
     return total
 
 
-def count(row, column):
-    """(blocks above the diagonal in the factors, integers of scratch) of a pattern."""
+def work_size(room, d, row, column):
+    """(floats, integers) of scratch of a method that needs ``room(d, n, n_upper)`` floats; where that is too much, what it takes to say so."""
     n = row.size - 1
+    if n > LARGEST:
+        return 5, 0
     scratch = np.zeros(n * words(n) + 2 * n, np.int64)
     n_upper = least_degree_order(row, column, scratch[2 * n :], scratch[:n], scratch[n : 2 * n])
-    return n_upper, integer_room(n, n_upper)
+    return (room(d, n, n_upper), integer_room(n, n_upper)) if n_upper <= LARGEST_FILL else (5, 0)
 
 
 @kernel
@@ -101,7 +104,7 @@ def pattern(row, column, symbols):
     """
     n = row.size - 1
     m = words(n)
-    if symbols.size < integer_room(n, 0):
+    if n > LARGEST or symbols.size < integer_room(n, 0):
         return -1
     bits, order, work = view(symbols, 5 * n + 2, n * m), view(symbols, 0, n), view(symbols, n, n)
     total = least_degree_order(row, column, bits, order, work)

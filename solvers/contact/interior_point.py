@@ -33,11 +33,8 @@ def room(d, n, n_upper):
 
 
 def work_size(d, row, column):
-    """Floats and integers of scratch; with too many contacts for `block_lu` only what it takes to say so."""
-    if row.size - 1 > block_lu.LARGEST:
-        return 5, 0
-    n_upper, n_integers = block_lu.count(row, column)
-    return room(d, row.size - 1, n_upper), n_integers
+    """Scratch of the factors."""
+    return block_lu.work_size(room, d, row, column)
 
 
 @tiny

@@ -2,12 +2,18 @@
 
 import math
 
-from nsds._jit import kernel, tiny
+import numpy as np
+
+from nsds._jit import kernel, tiny, view
+from nsds.solvers.contact import block_lu
 
 
 @kernel
 def find(row, column, begin, member, queue):
-    """Number of islands; island i has the contacts ``member[begin[i]:begin[i + 1]]``, ascending. Out: begin (n+1,), member (n,). Work: queue (2 n,)."""
+    """Number of islands; island i has the contacts ``member[begin[i]:begin[i + 1]]``, ascending.
+
+    Out: begin (n+1,), member (n,). Work: queue (2 n,).
+    """
     n, n_islands, n_marked = row.size - 1, 0, 0
     for c in range(n):
         queue[n + c] = -1
@@ -38,22 +44,58 @@ def find(row, column, begin, member, queue):
 
 
 @kernel
-def extract(first, last, member, place, d, disk, mu, row, column, W, q, r, disk_i, mu_i, row_i, column_i, W_i, q_i, r_i):
-    """The problem of the contacts ``member[first:last]`` and its guess. Out: all that end in _i. Work: place (n,)."""
+def extract_pattern(first, last, member, place, row, column, row_i, column_i):
+    """Rows and columns of the contacts ``member[first:last]`` among themselves. Out: row_i, column_i. Work: place (n,)."""
     for i in range(first, last):
         place[member[i]] = i - first
     row_i[0] = n_blocks = 0
+    for i in range(last - first):
+        for k in range(row[member[first + i]], row[member[first + i] + 1]):
+            column_i[n_blocks] = place[column[k]]
+            n_blocks += 1
+        row_i[i + 1] = n_blocks
+
+
+@kernel
+def largest(row, column, begin, member, place, row_i, column_i, bits, found):
+    """Out: found (3,): the most contacts and blocks of an island, and blocks above the diagonal in its factors, if there are that many bits.
+
+    Work: begin, member, place and row_i (n+1,), column_i like column, bits.
+    """
+    n_islands = find(row, column, begin, member, bits)
+    for i in range(n_islands):
+        n = begin[i + 1] - begin[i]
+        extract_pattern(begin[i], begin[i + 1], member, place, row, column, row_i, column_i)
+        found[0], found[1] = max(found[0], n), max(found[1], row_i[n])
+        if n <= block_lu.LARGEST:
+            rows, m = view(row_i, 0, n + 1), n * block_lu.words(n)
+            n_upper = block_lu.least_degree_order(rows, column_i, view(bits, 2 * n, m), view(bits, 0, n), view(bits, n, n))
+            found[2] = max(found[2], n_upper)
+
+
+def sizes(row, column):
+    """(contacts, blocks, blocks above the diagonal of the factors): the most of an island, the last one of those that fit `block_lu`."""
+    n = row.size - 1
+    bits = np.zeros(2 * n + min(n, block_lu.LARGEST) * block_lu.words(min(n, block_lu.LARGEST)), np.int64)
+    begin, member, place, row_i = (np.zeros(n + 1, np.int64) for _ in range(4))
+    found = np.zeros(3, np.int64)
+    largest(row, column, begin, member, place, row_i, np.zeros_like(column), bits, found)
+    return tuple(found.tolist())
+
+
+@kernel
+def extract(first, last, member, place, d, disk, mu, row, column, W, q, r, disk_i, mu_i, row_i, column_i, W_i, q_i, r_i):
+    """The problem of the contacts ``member[first:last]`` and its guess. Out: all that end in _i. Work: place (n,)."""
+    extract_pattern(first, last, member, place, row, column, row_i, column_i)
+    n_entries = 0
     for i in range(last - first):
         c = member[first + i]
         disk_i[i], mu_i[2 * i], mu_i[2 * i + 1] = disk[c], mu[2 * c], mu[2 * c + 1]
         for a in range(d):
             q_i[d * i + a], r_i[d * i + a] = q[d * c + a], r[d * c + a]
-        for k in range(row[c], row[c + 1]):
-            column_i[n_blocks] = place[column[k]]
-            for a in range(d * d):
-                W_i[n_blocks * d * d + a] = W[k * d * d + a]
-            n_blocks += 1
-        row_i[i + 1] = n_blocks
+        for k in range(row[c] * d * d, row[c + 1] * d * d):
+            W_i[n_entries] = W[k]
+            n_entries += 1
 
 
 @tiny

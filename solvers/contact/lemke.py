@@ -17,13 +17,16 @@ _PIVOTS = 50  # for each contact, after which the path is given up
 _FEW = 50  # pivots, and one for every fourth contact, that a path from a guess may take before it starts anew
 
 
+@kernel
+def room(d, n, n_upper):
+    """Floats of scratch: factors, the matrices of the pieces, and r and u as linear functions of t."""
+    return 5 + 21 * n + block_lu.float_room(d, n, n_upper)
+
+
 def work_size(d, row, column):
-    """Factors, the matrices of the pieces, and r and u as linear functions of t."""
-    n = row.size - 1
-    if d != 2 or n > block_lu.LARGEST:
-        return 5, 0
-    n_upper, integers = block_lu.count(row, column)
-    return 5 + n * (1 + 2 * 4 + 6 * 2) + block_lu.float_room(2, n, n_upper), n + integers
+    """Scratch of the factors, and the pieces."""
+    floats, integers = block_lu.work_size(room, d, row, column)
+    return floats, integers + row.size - 1
 
 
 @inlined
@@ -141,7 +144,7 @@ def lemke(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     n_upper = -1
     if q.size == 2 * n and iwork.size >= n:
         n_upper = block_lu.pattern(row, column, view(iwork, n, iwork.size - n))
-    if n_upper < 0 or 5 + 21 * n + block_lu.float_room(2, n, n_upper) > work.size:
+    if n_upper < 0 or room(2, n, n_upper) > work.size:
         conclude(UNSUITED, 0, disk, mu, row, column, W, q, options, r, u, info, x)
         return UNSUITED
     guessed = False

@@ -36,12 +36,8 @@ def room(d, n, n_upper):
 
 
 def work_size(d, row, column):
-    """Scratch of the factors; next to nothing for more contacts than they are made for."""
-    n = row.size - 1
-    if n > block_lu.LARGEST:
-        return 5, 0
-    n_upper, n_integers = block_lu.count(row, column)
-    return room(d, n, n_upper), n_integers
+    """Scratch of the factors."""
+    return block_lu.work_size(room, d, row, column)
 
 
 @tiny
@@ -61,7 +57,7 @@ def parts(d, n, work):
 def prepare(form, rho, disk, d, row, column, W, work, iwork):
     """Pattern of the factors, rho (0: of the diagonal blocks) and D. Returns blocks above the diagonal; -1: unsuited."""
     n = disk.size
-    if n > block_lu.LARGEST or (form == FISCHER_BURMEISTER and not fischer_burmeister.suits(disk, d)):
+    if form == FISCHER_BURMEISTER and not fischer_burmeister.suits(disk, d):
         return -1
     n_upper = block_lu.pattern(row, column, iwork)
     if n_upper < 0 or room(d, n, n_upper) > work.size:
