@@ -11,8 +11,9 @@ _NSGS, _NEWTON_JM, _NEWTON_AC, _INTERIOR, _LEMKE, _PROXIMAL, _ACCELERATED = rang
 
 _SWEEPS = 20  # over all contacts, before islands are looked at
 
-# What is tried in turns on an island that sweeps have not solved, and how many iterations each may take (0: the method's own).
-_STAGES = (
+# What is tried in turns on an island that sweeps have not solved, and how many iterations each may take (0: the method's own); where
+# factors are cheap, and where one factorisation takes the time of many sweeps.
+_CHEAP = (
     (_NEWTON_JM, 30),
     (_NEWTON_AC, 30),
     (_INTERIOR, 60),
@@ -25,8 +26,21 @@ _STAGES = (
     (_NEWTON_AC, 100),
     (_ACCELERATED, 0),
 )
-_METHODS = tuple(method for method, _ in _STAGES)
-_LIMITS = tuple(limit for _, limit in _STAGES)
+_COSTLY = (
+    (_ACCELERATED, 600),
+    (_NEWTON_JM, 15),
+    (_INTERIOR, 30),
+    (_NSGS, 300),
+    (_ACCELERATED, 3_000),
+    (_NEWTON_AC, 30),
+    (_PROXIMAL, 100),
+    (_LEMKE, 0),
+    (_ACCELERATED, 0),
+    (_NSGS, 0),
+)
+_METHODS = tuple(method for method, _ in _CHEAP + _COSTLY)
+_LIMITS = tuple(limit for _, limit in _CHEAP + _COSTLY)
+_MUCH = 15  # block products of a factorisation, over blocks of W, from which it is costly
 
 address_of_nsgs = on_demand(SOLVER, nsgs.nsgs)
 address_of_newton_jm = on_demand(SOLVER, newton.newton_jm)
@@ -67,7 +81,7 @@ def work_size(d, row, column):
 
 @kernel
 def solve_island(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
-    """Contact problem ``u = W r + q`` by the methods of `_STAGES` in turns, from the best point so far. Out of r: that point."""
+    """Contact problem ``u = W r + q`` by the methods of `_CHEAP` or `_COSTLY` in turns, from the best point so far. Out of r: that point."""
     d = q.size // disk.size
     best, own, rest = view(work, 0, q.size), view(work, q.size, N_OPTIONS), view(work, q.size + N_OPTIONS, work.size - q.size - N_OPTIONS)
     for i in range(N_OPTIONS):
@@ -76,7 +90,9 @@ def solve_island(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     least, n_iter, winner = info[1], 0.0, _NSGS
     for i in range(q.size):
         best[i] = r[i]
-    for stage in range(len(_METHODS)):
+    products = block_lu.cost(row, column, iwork)
+    cheap = 0 <= products <= _MUCH * column.size
+    for stage in range(0 if cheap else len(_CHEAP), len(_CHEAP) if cheap else len(_METHODS)):
         method = _METHODS[stage]
         if status == CONVERGED:
             break

@@ -145,6 +145,19 @@ def pattern(row, column, symbols):
     return total
 
 
+@kernel
+def cost(row, column, symbols):
+    """Products of two blocks that `factorise` may have to form; -1 where symbols is too small."""
+    n = row.size - 1
+    n_upper = pattern(row, column, symbols)
+    if n_upper < 0:
+        return -1
+    upper, total = parts(n, n_upper, symbols)[2], 0
+    for step in range(n):
+        total += (upper[step + 1] - upper[step]) ** 2
+    return total
+
+
 @tiny
 def _transpose(n, total, upper, lower, columns, cursor):
     """Columns of U from those of L."""
