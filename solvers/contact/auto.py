@@ -81,7 +81,10 @@ def work_size(d, row, column):
 
 @kernel
 def solve_island(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
-    """Contact problem ``u = W r + q`` by the methods of `_CHEAP` or `_COSTLY` in turns, from the best point so far. Out of r: that point."""
+    """Contact problem ``u = W r + q`` by the methods of `_CHEAP` or `_COSTLY` in turns, from the best point so far.
+
+    Out of r: that point.
+    """
     d = q.size // disk.size
     best, own, rest = view(work, 0, q.size), view(work, q.size, N_OPTIONS), view(work, q.size + N_OPTIONS, work.size - q.size - N_OPTIONS)
     for i in range(N_OPTIONS):
@@ -141,7 +144,8 @@ def by_islands(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
         size, blocks = last - first, row_i[last - first]
         solve_island(
             view(disk_i, 0, size), view(mu_i, 0, 2 * size), view(row_i, 0, size + 1), view(column_i, 0, blocks),
-            view(W_i, 0, blocks * d * d), view(q_i, 0, size * d), own, view(r_i, 0, size * d), view(u_i, 0, size * d), info_i, rest, scratch,
+            view(W_i, 0, blocks * d * d), view(q_i, 0, size * d), own, view(r_i, 0, size * d), view(u_i, 0, size * d), info_i,
+            rest, scratch,
         )  # fmt: skip
         n_iter += info_i[0]
         winner = max(winner, int(info_i[3]))

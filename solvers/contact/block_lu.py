@@ -87,7 +87,7 @@ def least_degree_order(row, column, bits, order, degree):
 
 
 def work_size(room, d, row, column):
-    """(floats, integers) of scratch of a method that needs ``room(d, n, n_upper)`` floats; where that is too much, what it takes to say so."""
+    """(floats, integers) of scratch for a method that needs ``room(d, n, n_upper)`` floats; if too much, what it takes to say so."""
     n = row.size - 1
     if n > LARGEST:
         return 5, 0

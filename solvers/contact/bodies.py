@@ -10,7 +10,7 @@ import math
 
 from nsds._jit import each, inlined, kernel, parallel, specialised, tiny, view
 from nsds.solvers.contact import local as one
-from nsds.solvers.contact.signature import mean_diagonal, natural_map
+from nsds.solvers.contact.signature import natural_maps
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, STALLED
 
 MAX_SWEEPS = 10_000
@@ -146,19 +146,6 @@ def velocities(d, panel, unknown, H, G, v_free, b, r, v, u):
             u[c * d + a] = s
 
 
-@inlined
-def _norms(d, disk, mu, W, r, u, x):
-    """Norms of the natural maps with rho = 1 and with rho of each contact."""
-    largest = plain = scaled = 0.0
-    for c in range(disk.size):
-        largest = max(largest, abs(mean_diagonal(d, c, W)))
-    for c in range(disk.size):
-        diagonal = max(abs(mean_diagonal(d, c, W)), 1e-14 * largest) if largest > 0.0 else 1.0
-        plain += natural_map(1.0, disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, r, u, x)
-        scaled += natural_map(1.0 / diagonal, disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, r, u, x) * diagonal**2
-    return math.sqrt(plain), math.sqrt(scaled)
-
-
 def work_size(n, n_unknowns, d):
     """(floats, integers) of scratch of `nsgs_bodies`."""
     return sweep_room() + n + n * d * d + 5, 2 * n + MOST_COLOURS + 2 + n_unknowns
@@ -191,7 +178,7 @@ def nsgs_bodies(disk, mu, panel, unknown, H, G, v_free, b, options, r, v, u, inf
             squares += change[c]
         if math.sqrt(squares) <= options[0] * scale or k % _CHECKED == _CHECKED - 1 or k == limit - 1:
             velocities(d, panel, unknown, H, G, v_free, b, r, v, u)
-            plain, scaled = _norms(d, disk, mu, W, r, u, x)
+            plain, scaled = natural_maps(d, disk, mu, W, r, u, x)
             info[0], info[1], info[2] = k + 1, plain / scale, scaled / scale
             if not math.isfinite(info[1]):
                 return NON_FINITE

@@ -1,5 +1,6 @@
 """From what users have to what contact solvers take: rows of blocks, and the reduced form of global problems."""
 
+import warnings
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ from nsds.solvers import forms
 
 _FULL = 10  # contacts up to which a dense matrix is not searched for zeros
 _SMALL_BODY = 12  # unknowns of M that belong together, up to which they are inverted
+_SINGULAR = 1e-15  # least over largest pivot
 _CHUNK = 256  # columns that a factorised M is applied to at a time
 
 
@@ -87,6 +89,28 @@ def check_diagonal(owner, field, W):
         raise ValueError(f"{owner}: {field} must not have negative entries on its diagonal, got {diagonal[wrong[0]]} at {wrong[0]}")
 
 
+def factorised(owner, M):
+    """Function ``x -> M^-1 x``. Raises ValueError where M is singular."""
+    if not hasattr(M, "tocsr"):
+        if not M.size:
+            return lambda x: x
+        from scipy.linalg import lu_factor, lu_solve
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a zero pivot, which is found here
+            factors = lu_factor(M)
+        pivots = abs(factors[0].diagonal())
+        if pivots.min() <= _SINGULAR * pivots.max():
+            raise ValueError(f"{owner}: M must be regular, it is singular")
+        return lambda x: lu_solve(factors, x)
+    import scipy.sparse as sp
+
+    try:
+        return sp.linalg.splu(sp.csc_array(M)).solve
+    except RuntimeError:
+        raise ValueError(f"{owner}: M must be regular, it is singular") from None
+
+
 def inverse_times(owner, M, H):
     """Function ``x -> M^-1 x`` for vectors, and ``M^-1 H``, sparse where M falls apart into small blocks.
 
@@ -94,24 +118,16 @@ def inverse_times(owner, M, H):
     """
     import scipy.sparse as sp
 
-    n = M.shape[0]
     if not hasattr(M, "tocsr"):
-        try:
-            inverse_H = np.linalg.solve(M, H.toarray())
-        except np.linalg.LinAlgError:
-            raise ValueError(f"{owner}: M must be regular, it is singular") from None
-        return lambda x: np.linalg.solve(M, x), inverse_H
-    M = M.tocsc()
-    n_bodies, body = sp.csgraph.connected_components(M, directed=False) if n else (0, np.zeros(0, int))
-    if n and np.bincount(body).max() <= _SMALL_BODY:
+        solve = factorised(owner, M)
+        return solve, solve(H.toarray())
+    n_bodies, body = sp.csgraph.connected_components(M, directed=False) if M.shape[0] else (0, np.zeros(0, int))
+    if np.bincount(body).max(initial=0) <= _SMALL_BODY:
         inverse = _inverse_of_blocks(owner, M, n_bodies, body)
         return lambda x: inverse @ x, inverse @ H
-    try:
-        factors = sp.linalg.splu(M)
-    except RuntimeError:
-        raise ValueError(f"{owner}: M must be regular, it is singular") from None
-    chunks = [sp.csr_array(factors.solve(H[:, k : k + _CHUNK].toarray())) for k in range(0, H.shape[1], _CHUNK)]
-    return factors.solve, sp.hstack(chunks, format="csr") if chunks else H
+    solve = factorised(owner, M)
+    chunks = [sp.csr_array(solve(H[:, k : k + _CHUNK].toarray())) for k in range(0, H.shape[1], _CHUNK)]
+    return solve, sp.hstack(chunks, format="csr") if chunks else H
 
 
 def _inverse_of_blocks(owner, M, n_bodies, body):

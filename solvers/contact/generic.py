@@ -28,7 +28,8 @@ def checked_blocks(owner, n, blocks):
         wanted = {"equality": 1, "lcp": 1, "friction": 2, "rolling": 3}
         if law not in wanted or len(rest) != wanted[law]:
             raise ValueError(
-                f"{owner}: block {k} must be ('equality', size), ('lcp', size), ('friction', d, mu) or ('rolling', d, mu, mu_r), got {block!r}"
+                f"{owner}: block {k} must be ('equality', size), ('lcp', size), ('friction', d, mu) or ('rolling', d, mu, mu_r), "
+                f"got {block!r}"
             )
         size = _checks.integer(owner, f"size of block {k}", rest[0], low=1)
         if size not in _SIZES.get(law, (size,)):

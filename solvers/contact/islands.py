@@ -58,7 +58,7 @@ def extract_pattern(first, last, member, place, row, column, row_i, column_i):
 
 @kernel
 def largest(row, column, begin, member, place, row_i, column_i, bits, found):
-    """Out: found (3,): the most contacts and blocks of an island, and blocks above the diagonal in its factors, if there are that many bits.
+    """Out: found (3,): the most contacts, blocks, and blocks above the diagonal of the factors (where they fit `block_lu`) of an island.
 
     Work: begin, member, place and row_i (n+1,), column_i like column, bits.
     """

@@ -144,7 +144,7 @@ def _square(d, x):
 
 @kernel
 def iterate_projection(limit, d, disk, mu, mu_r, W, k, q, r, scratch):
-    """One contact by ``r_N <- (r_N - rho_N u_N)_+``, ``r_T <- P_D(r_T - rho_T u_T)``, at most limit times, from the guess r. Out: r (d,)."""
+    """One contact by ``r_N <- (r_N - rho_N u_N)_+``, ``r_T <- P_D(r_T - rho_T u_T)``, at most limit times. In/out: r (d,)."""
     u, rho = view(scratch, 10, 5), view(scratch, 15, 3)
     alart_curnier.split_rho(disk, d, W, k, rho)
     for _ in range(limit):

@@ -22,17 +22,17 @@ from nsds.status import CONVERGED, MAX_ITER, SINGULAR, UNSUITED
 NATURAL_MAP, FISCHER_BURMEISTER = 2, 3  # forms, after those of `alart_curnier`
 
 MAX_ITERATIONS = 200
-_HALVINGS = 12
-_MEMORY = 5  # merits among which the largest is the one to fall below
-_DECREASE = 1e-4  # Armijo's condition
-_LEAST, _MOST = 1e-9, 1.0  # eta relative to the mean diagonal of a block,
-_RELAX, _STIFFEN = 10.0, 100.0  # divided and multiplied by these after full and shortened steps
+HALVINGS = 12
+MEMORY = 5  # merits among which the largest is the one to fall below
+DECREASE = 1e-4  # Armijo's condition
+LEAST, MOST = 1e-9, 1.0  # eta relative to the mean diagonal of a block,
+RELAX, STIFFEN = 10.0, 100.0  # divided and multiplied by these after full and shortened steps
 
 
 @kernel
 def room(d, n, n_upper):
     """Floats of scratch for n contacts and n_upper blocks above the diagonal in the factors; the first 5 whatever the problem."""
-    return 5 + _MEMORY + n * (5 + 4 * d + 2 * d * d) + block_lu.float_room(d, n, n_upper)
+    return 5 + MEMORY + n * (5 + 4 * d + 2 * d * d) + block_lu.float_room(d, n, n_upper)
 
 
 def work_size(d, row, column):
@@ -43,11 +43,11 @@ def work_size(d, row, column):
 @tiny
 def parts(d, n, work):
     """x (5,), recent merits, rho (n, 3), D and eta (n,), F, step, centre, best (n, d), A, B (n, d, d), factors."""
-    at = 5 + _MEMORY + 5 * n
+    at = 5 + MEMORY + 5 * n
     end = at + 4 * n * d + 2 * n * d * d
     return (
-        (view(work, 0, 5), view(work, 5, _MEMORY)),
-        (view(work, 5 + _MEMORY, 3 * n), view(work, 5 + _MEMORY + 3 * n, n), view(work, 5 + _MEMORY + 4 * n, n)),
+        (view(work, 0, 5), view(work, 5, MEMORY)),
+        (view(work, 5 + MEMORY, 3 * n), view(work, 5 + MEMORY + 3 * n, n), view(work, 5 + MEMORY + 4 * n, n)),
         (view(work, at, n * d), view(work, at + n * d, n * d), view(work, at + 2 * n * d, n * d), view(work, at + 3 * n * d, n * d)),
         (view(work, at + 4 * n * d, n * d * d), view(work, at + 4 * n * d + n * d * d, n * d * d), view(work, end, work.size - end)),
     )
@@ -108,8 +108,8 @@ def advance(form, bound, disk, mu, d, row, column, W, q, centre, n_upper, r, u, 
         r[i] -= step[i]
     t = 1.0
     merit = evaluate(form, disk, mu, d, row, column, W, q, centre, r, u, work)
-    for _ in range(_HALVINGS):
-        if merit <= (1.0 - 2.0 * _DECREASE * t) * bound:
+    for _ in range(HALVINGS):
+        if merit <= (1.0 - 2.0 * DECREASE * t) * bound:
             break
         t *= 0.5
         for i in range(q.size):
@@ -154,10 +154,10 @@ def iterate(form, disk, mu, row, column, W, q, options, r, u, info, work, iwork)
     if n_upper < 0:
         conclude(UNSUITED, 0, disk, mu, row, column, W, q, options, r, u, info, x)
         return UNSUITED
-    sigma = _LEAST
+    sigma = LEAST
     set_eta(sigma, D, eta)
     merit = evaluate(form, disk, mu, d, row, column, W, q, r, r, u, work)
-    for i in range(_MEMORY):
+    for i in range(MEMORY):
         recent[i] = merit
     limit = int(options[1]) if options[1] > 0 else MAX_ITERATIONS
     least, n_iter = math.inf, 0
@@ -167,13 +167,13 @@ def iterate(form, disk, mu, row, column, W, q, options, r, u, info, work, iwork)
         if status != MAX_ITER or n_iter == limit:
             break
         merit, t = advance(form, largest(recent), disk, mu, d, row, column, W, q, r, n_upper, r, u, work, iwork)
-        if t == 0.0 and sigma == _MOST:
+        if t == 0.0 and sigma == MOST:
             status = SINGULAR
             break
-        sigma = max(sigma / _RELAX, _LEAST) if t == 1.0 else min(sigma * _STIFFEN, _MOST)
+        sigma = max(sigma / RELAX, LEAST) if t == 1.0 else min(sigma * STIFFEN, MOST)
         set_eta(sigma, D, eta)
         n_iter += 1
-        recent[n_iter % _MEMORY] = merit
+        recent[n_iter % MEMORY] = merit
     if status == CONVERGED or least == math.inf:
         return status
     for i in range(q.size):

@@ -182,6 +182,19 @@ def residuals(disk, mu, row, column, W, q, r, u, x):
     return math.sqrt(plain) / scale, math.sqrt(scaled) / scale
 
 
+@kernel
+def natural_maps(d, disk, mu, W, r, u, x):
+    """Numerators of res_q and res_rho where only the diagonal blocks W (n, d, d) are at hand. Work: x (5,)."""
+    largest = plain = scaled = 0.0
+    for c in range(disk.size):
+        largest = max(largest, abs(mean_diagonal(d, c, W)))
+    for c in range(disk.size):
+        diagonal = max(abs(mean_diagonal(d, c, W)), 1e-14 * largest) if largest > 0.0 else 1.0
+        plain += natural_map(1.0, disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, r, u, x)
+        scaled += natural_map(1.0 / diagonal, disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, r, u, x) * diagonal**2
+    return math.sqrt(plain), math.sqrt(scaled)
+
+
 @tiny
 def mean_diagonal(d, k, W):
     """Mean of the diagonal of block k."""
@@ -205,7 +218,7 @@ def conclude(status, n_iter, disk, mu, row, column, W, q, options, r, u, info, x
 
 @kernel
 def classify(disk, mu, row, column, W, r, u, state):
-    """Out: state (2 nc,) of the disks of T and R: 0 open, 1 sticking, 2 sliding; by ``x = r - rho u``, as Alart and Curnier's equations do."""
+    """Out: state (2 nc,) of the disks of T and R: 0 open, 1 sticking, 2 sliding, by ``r - rho u``, as Alart and Curnier do."""
     d = r.size // max(disk.size, 1)
     for c in range(disk.size):
         diagonal = mean_diagonal(d, diagonal_block(row, column, c), W)

@@ -7,7 +7,7 @@ import numpy as np
 from nsds import _checks
 from nsds.solvers import forms as box_forms
 from nsds.solvers import solve as box
-from nsds.solvers.contact import auto, bodies, forms, generic, table
+from nsds.solvers.contact import auto, bodies, forms, generic, global_newton, table
 from nsds.solvers.contact.forms import Contacts
 from nsds.solvers.contact.signature import N_INFO, classify, solve_repeatedly
 from nsds.status import CONVERGED
@@ -192,8 +192,8 @@ def solve_gfc3d(M, H, q, b, mu, method="auto", tol=1e-8, max_iter=None, r0=None,
     b : array_like (3 nc,)
         Velocities given at the contacts, restitution included.
     mu, method, tol, max_iter, r0, on_failure, **options
-        As in `solve_fc3d`. Method "nsgs_bodies" sweeps over the contacts without forming W, in memory and time that grow with the number
-        of contacts, on all cores, and with the same bits on any number of them.
+        As in `solve_fc3d`. Two more methods do not form W: "nsgs_bodies" sweeps over the contacts, in memory and time that grow with
+        their number, on all cores, with the same bits on any number of them; "newton_global" takes v and r together (seed 003, 16.25).
 
     Returns
     -------
@@ -324,27 +324,48 @@ def _local(owner, d, disk, W, q, mu, mu_r, method, tol, max_iter, r0, on_failure
 
 def _global(owner, d, disk, M, H, q, b, mu, mu_r, method, tol, max_iter, r0, on_failure, options):
     M, H, q, b = forms.global_matrices(owner, d, M, H, q, b)
-    solve_M, inverse_H = forms.inverse_times(owner, M, H)
-    v_free, options = solve_M(q), table.options(tol, max_iter, **options)
     r0 = np.zeros(b.size) if r0 is None else _checks.array(owner, "r0", r0, shape=b.shape)
-    if method == "nsgs_bodies":
+    options = table.options(tol, max_iter, **options)
+    if method == "newton_global" and b.size:
         mu = forms.friction(owner, mu, mu_r, b.size // d)
-        v, r, u, *rest, problem = _without_delassus(disk, mu, forms.panels(d, H, inverse_H), v_free, b, options, r0)
+        v, r, u, *rest, problem = _by_newton(owner, disk, mu, M, H, q, b, options, r0)
     else:
-        problem = contacts(owner, d, disk, H.T @ inverse_H, H.T @ v_free + b, mu, mu_r)
-        r, u, *rest = solve_contacts(problem, method, options, r0)
-        v = v_free + inverse_H @ r
+        solve_M, inverse_H = forms.inverse_times(owner, M, H)
+        v = solve_M(q)
+        if method == "nsgs_bodies" and b.size:
+            mu = forms.friction(owner, mu, mu_r, b.size // d)
+            v, r, u, *rest, problem = _by_bodies(disk, mu, forms.panels(d, H, inverse_H), v, b, options, r0)
+        else:
+            problem = contacts(owner, d, disk, H.T @ inverse_H, H.T @ v + b, mu, mu_r)
+            r, u, *rest = solve_contacts(problem, method, options, r0)
+            v = v + inverse_H @ r
     return box.judged(GlobalContactSolution(v, r, u, *rest, states(problem, r, u)), on_failure)
 
 
-def _without_delassus(disk, mu, panels, v_free, b, options, r):
+def _of_diagonal(disk, mu, W, b):
+    """`Contacts` with diagonal blocks W (n, d, d) only, for `states`."""
+    n = W.shape[0]
+    return Contacts(np.full(n, disk), mu, np.arange(n + 1), np.arange(n), W.reshape(-1), b)
+
+
+def _by_bodies(disk, mu, panels, v_free, b, options, r):
     """(v, r, u, status, n_iter, res_q, res_rho, method, `Contacts` with the diagonal blocks of W) by `bodies.nsgs_bodies`."""
     n = mu.size // 2
-    d = b.size // max(n, 1)
+    d = b.size // n
     floats, integers = bodies.work_size(n, v_free.size, d)
-    v, u, info, W = np.zeros(v_free.size), np.zeros(b.size), np.zeros(N_INFO), np.zeros(n * d * d)
-    bodies.blocks(d, panels.panel, panels.H, panels.G, W)
-    problem = Contacts(np.full(n, disk), mu, np.arange(n + 1), np.arange(n), W, b)
+    v, u, info, W = np.zeros(v_free.size), np.zeros(b.size), np.zeros(N_INFO), np.zeros((n, d, d))
+    bodies.blocks(d, panels.panel, panels.H, panels.G, W.reshape(-1))
+    problem = _of_diagonal(disk, mu, W, b)
     work, iwork = np.zeros(floats), np.zeros(integers, np.int64)
     status = bodies.nsgs_bodies(problem.disk, mu, *panels, v_free, b, options, r, v, u, info, work, iwork)
     return v, r, u, int(status), int(info[0]), float(info[1]), float(info[2]), "nsgs_bodies", problem
+
+
+def _by_newton(owner, disk, mu, M, H, q, b, options, r):
+    """(v, r, u, status, n_iter, res_q, res_rho, method, `Contacts` with estimates of W_cc) by `global_newton.newton_global`."""
+    solve_M = forms.factorised(owner, M)
+    W = global_newton.diagonal_blocks(M, H, b.size // (mu.size // 2))
+    problem = _of_diagonal(disk, mu, W, b)
+    scale = np.linalg.norm(H.T @ solve_M(q) + b) or 1.0
+    found = global_newton.newton_global(problem.disk, mu, M, H, q, b, W, scale, options, solve_M(q + H @ r), r)
+    return *found, "newton_global", problem

@@ -89,13 +89,21 @@ def options(tol=1e-8, max_iter=None, local="auto", rho=None, seed=None, freeze=N
     )
 
 
-def contact_methods(d=3):
+GLOBAL_METHODS = {
+    "nsgs_bodies": "as nsgs, without forming W: time and memory grow with the contacts; on all cores",
+    "newton_global": "as newton_ac, for v and r together, without forming W; SuperLU",
+}
+
+
+def contact_methods(d=3, form="reduced"):
     """Names of the methods that treat contacts of d components, and what each assumes of the problem.
 
     Parameters
     ----------
     d : 2, 3 or 5
         In the plane; in space, or in the plane with rolling friction; in space with rolling friction.
+    form : "reduced" or "global"
+        Problems of `nsds.solvers.solve_fc3d` and its like, or those of `nsds.solvers.solve_gfc3d`, which have two methods more.
 
     Examples
     --------
@@ -103,7 +111,10 @@ def contact_methods(d=3):
     >>> nsds.solvers.contact_methods(2)["lemke"]
     'in the plane; copositive plus; up to 8192 contacts'
     """
-    return {name: method.assumes for name, method in METHODS.items() if d in method.components}
+    if form not in ("reduced", "global"):
+        raise ValueError(f"contact_methods: form must be 'reduced' or 'global', got {form!r}")
+    reduced = {name: method.assumes for name, method in METHODS.items() if d in method.components}
+    return reduced | (GLOBAL_METHODS if form == "global" else {})
 
 
 def find(name, d):
