@@ -12,7 +12,7 @@ from nsds.solvers.contact import alart_curnier, block_lu
 from nsds.solvers.contact.signature import EQUATION, conclude, diagonal_block, multiply
 from nsds.status import CONVERGED, MAX_ITER, RAY, SINGULAR, UNSUITED
 
-_OPEN, _STICK, _FORWARD, _BACKWARD = range(4)
+_OPEN, _STICK, _FORWARD, _BACKWARD = range(4)  # pieces of the law of a plane contact
 _PIVOTS = 50  # for each contact, after which the path is given up
 _FEW = 50  # pivots, and one for every fourth contact, that a path from a guess may take before it starts anew
 
@@ -29,8 +29,8 @@ def work_size(d, row, column):
     return floats, integers + row.size - 1
 
 
-@inlined
-def _pieces(disk, mu, state, A, B):
+@kernel
+def pieces(disk, mu, state, A, B):
     """Matrices of ``A u + B r = 0``, which hold within the pieces."""
     for c in range(disk.size):
         for i in range(4 * c, 4 * c + 4):
@@ -178,7 +178,7 @@ def _follow(warm, n_upper, disk, mu, row, column, W, q, options, r, u, info, wor
     limit = min(limit, _FEW + n // 4) if warm else limit
     while n_iter < limit:
         n_iter += 1
-        _pieces(disk, mu, state, A, B)
+        pieces(disk, mu, state, A, B)
         if not block_lu.factorise(2, row, column, W, eta, A, B, n_upper, symbols, factors):
             status = SINGULAR
             break

@@ -6,7 +6,20 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks, _jit
-from nsds.solvers.contact import accelerated, admm, auto, fixed_points, interior_point, lemke, newton, nsgs, projections, proximal
+from nsds.solvers.contact import (
+    accelerated,
+    admm,
+    auto,
+    cpg,
+    enumeration,
+    fixed_points,
+    interior_point,
+    lemke,
+    newton,
+    nsgs,
+    projections,
+    proximal,
+)
 from nsds.solvers.contact.local import LOCALS
 from nsds.solvers.contact.signature import SOLVER
 
@@ -53,6 +66,8 @@ METHODS = {
         "positive semidefinite, redundant too; no use for a guess; up to 8192 contacts",
     ),
     "admm": Method(admm.admm, admm.work_size, "positive semidefinite, redundant too; up to 8192 contacts"),
+    "cpg": Method(cpg.cpg, cpg.work_size, "in the plane; symmetric positive semidefinite; not proved to converge", (2,)),
+    "enumerate": Method(enumeration.enumeration, enumeration.work_size, "in the plane; any matrix; up to 10 contacts", (2,)),
     "lemke": Method(lemke.lemke, lemke.work_size, "in the plane; copositive plus; up to 8192 contacts", (2,)),
 }
 
