@@ -63,8 +63,9 @@ def cpg(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
         r <- P(r + alpha p),    alpha = w'p / p'Wp,    p <- w + beta z,    beta = -w'Wp / p'Wp
 
     with w and z the projections of -u and p onto the directions that stay within ``r_N >= 0`` and ``|r_T| <= mu r_N`` at the new r;
-    beta = 0 where P has cut the step, p = w where w'p <= 0. For symmetric positive semidefinite W; not proved to converge with friction. In space it
-    would not: a step along the rim of a disk whose curvature it does not see overshoots. STALLED: no progress; UNSUITED: not in the plane.
+    beta = 0 where P has cut the step, p = w where w'p <= 0. For symmetric positive semidefinite W; not proved to converge with friction.
+    In space it would not: a step along the rim of a disk whose curvature it does not see overshoots. STALLED: no progress; UNSUITED: not
+    in the plane.
     Reference: Renouf, Alart, Computer Methods in Applied Mechanics and Engineering 194 (2005) 2019–2041.
     """
     n = q.size
