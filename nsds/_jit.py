@@ -26,6 +26,7 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.typed_passes import NopythonRewrites
 from numba.extending import intrinsic
+from numba.np.ufunc.parallel import _launch_threads as launch_threads
 
 _UNUSED_DAYS = 30
 
@@ -139,6 +140,7 @@ def tiny(function):
 
 def parallel(function):
     """A kernel whose loops over `each` run on all cores; only over independent outputs, so that the bits do not depend on their number."""
+    _threaded.add(function.__module__)
     return kernel(function, parallel=True)
 
 
@@ -169,6 +171,8 @@ def specialised(function, suffix, **names):
 @cache
 def address(signature, function):
     """Address of a kernel's code compiled for one signature, for `caller`."""
+    if function.__module__ in _threaded:
+        launch_threads()  # code that comes from the cache finds numba's threads only where they run
     with _cached_here():
         compile_now = numba.cfunc(signature, cache=True, pipeline_class=_KernelCompiler, **_OPTIONS)
         _kept.append(compile_now(specialised(function, "at")))
@@ -176,6 +180,7 @@ def address(signature, function):
 
 
 _kept = []
+_threaded = set()  # modules with parallel kernels
 
 
 def on_demand(signature, function):

@@ -20,6 +20,7 @@ _LABELS = {
     "r": "input",
     "u": "control",
 }
+_LEAST = {"time": 1e-9, "n_iter": 1.0, "residual": 1e-16, "res_q": 1e-16, "res_rho": 1e-16}  # what counts as equally good in comparisons
 _FIRST_ORDER_LABELS = _LABELS | {"y": "output", "lambda": "multiplier"}
 
 
@@ -282,8 +283,8 @@ def performance_ratios(profile, measure="time"):
     Parameters
     ----------
     profile : numpy.ndarray (problems, methods)
-        From `nsds.solvers.profile`.
-    measure : "time", "n_iter" or "residual"
+        From `nsds.solvers.profile` or `nsds.solvers.profile_contacts`.
+    measure : "time", "n_iter" or "residual"; of contacts "res_q" or "res_rho" instead of "residual"
         Of time and iterations, what is not solved counts as infinite; residuals (accuracy) count from 1e-16 to 1, whatever the status.
 
     Returns
@@ -298,10 +299,11 @@ def performance_ratios(profile, measure="time"):
     >>> nsds.plotting.performance_ratios(result, "n_iter").min()
     np.float64(1.0)
     """
-    if measure not in ("time", "n_iter", "residual"):
-        raise ValueError(f"performance_ratios: measure must be 'time', 'n_iter' or 'residual', got {measure!r}")
-    spent = np.maximum(profile[measure].astype(float), {"time": 0.0, "n_iter": 1.0, "residual": 1e-16}[measure])
-    failed = ~(spent <= 1.0) if measure == "residual" else profile["status"] != CONVERGED
+    measures = [name for name in _LEAST if name in profile.dtype.names]
+    if measure not in measures:
+        raise ValueError(f"performance_ratios: measure must be one of {', '.join(measures)}, got {measure!r}")
+    spent = np.maximum(profile[measure].astype(float), _LEAST[measure])
+    failed = profile["status"] != CONVERGED if measure in ("time", "n_iter") else ~(spent <= 1.0)
     spent = np.where(failed, np.inf, spent)
     best = spent.min(axis=1, keepdims=True)
     return spent / np.where(best < np.inf, best, np.nan)
@@ -313,8 +315,8 @@ def performance_profile(profile, measure="time", *, ax=None):
     Parameters
     ----------
     profile : numpy.ndarray (problems, methods)
-        From `nsds.solvers.profile`; problems that no method solved are left out.
-    measure : "time", "n_iter" or "residual"
+        From `nsds.solvers.profile` or `nsds.solvers.profile_contacts`; problems that no method solved are left out.
+    measure : str
         See `performance_ratios`.
     ax : matplotlib axes, optional
         New ones by default.

@@ -1,5 +1,9 @@
 """Solvers of one-step nonsmooth problems: one signature, one table of methods, one merit function."""
 
+from nsds.solvers.contact.families import CONTACT_FAMILIES, generate_contacts
+from nsds.solvers.contact.fclib import FclibFile, FclibSolution, read_fclib, write_fclib
+from nsds.solvers.contact.problem import ContactProblem, read_contact_problem
+from nsds.solvers.contact.profiling import profile_contacts
 from nsds.solvers.contact.solve import (
     ContactSolution,
     GlobalContactSolution,
@@ -29,9 +33,13 @@ from nsds.solvers.solve import (
 from nsds.solvers.table import methods, solver
 
 __all__ = [
+    "CONTACT_FAMILIES",
     "FAMILIES",
     "ConstrainedSolution",
+    "ContactProblem",
     "ContactSolution",
+    "FclibFile",
+    "FclibSolution",
     "GlobalContactSolution",
     "Problem",
     "Solution",
@@ -39,8 +47,12 @@ __all__ = [
     "all_solutions",
     "contact_methods",
     "generate",
+    "generate_contacts",
     "methods",
     "profile",
+    "profile_contacts",
+    "read_contact_problem",
+    "read_fclib",
     "read_problem",
     "solve_avi",
     "solve_fc2d",
@@ -56,4 +68,5 @@ __all__ = [
     "solve_rfc2d",
     "solve_rfc3d",
     "solver",
+    "write_fclib",
 ]

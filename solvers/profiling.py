@@ -13,6 +13,7 @@ from nsds.solvers.signature import solve_repeatedly
 PROFILE = np.dtype(
     [("problem", "U48"), ("method", "U16"), ("n", "<i8"), ("status", "<i8"), ("n_iter", "<i8"), ("residual", "<f8"), ("time", "<f8")]
 )
+_ROWS = ("data", "indices", "indptr", "shape")  # a matrix by compressed rows
 
 
 class Problem(NamedTuple):
@@ -44,20 +45,9 @@ def read_problem(file):
     ValueError
         Another class, or an array is missing.
     """
-    with np.load(file, allow_pickle=False) as stored:
-        field = dict(stored)
-    owner, kind = f"read_problem({Path(file).name})", str(field.get("cls"))
-    if kind not in ("lcp", "mlcp", "relay"):
-        raise ValueError(f"{owner}: cls must be 'lcp', 'mlcp' or 'relay', got {kind!r}")
-    wanted = {"q", *{"lcp": (), "mlcp": ("n", "m"), "relay": ("lb", "ub")}[kind]}
-    wanted |= {"M_data", "M_indices", "M_indptr", "M_shape"} if "M_data" in field else {"M"}
-    if wanted - set(field):
-        raise ValueError(f"{owner}: {', '.join(sorted(wanted - set(field)))} missing")
-    M, q = field.get("M"), field["q"]
-    if M is None:
-        from scipy.sparse import csr_array
-
-        M = csr_array((field["M_data"], field["M_indices"], field["M_indptr"]), shape=tuple(field["M_shape"]))
+    owner = f"read_problem({Path(file).name})"
+    kind, field = read_arrays(owner, file, {"lcp": ("M", "q"), "mlcp": ("M", "q", "n", "m"), "relay": ("M", "q", "lb", "ub")})
+    M, q = field["M"], field["q"]
     lower, upper = (field["lb"], field["ub"]) if kind == "relay" else (0.0, np.inf)
     if kind == "mlcp":
         n_free, m = int(field["n"]), int(field["m"])
@@ -65,6 +55,30 @@ def read_problem(file):
         if M.shape[0] != M.shape[1]:
             M, q, (lower, upper), _, _ = forms.squared(owner, M, q, lower, upper)
     return Problem(Path(file).stem, M, q, lower, upper)
+
+
+def read_arrays(owner, file, wanted):
+    """(class, arrays) of an ``.npz`` file: those that its class needs by ``wanted``; a matrix X may be stored by rows: ``X_data``, ..."""
+    with np.load(file, allow_pickle=False) as stored:
+        field = dict(stored)
+    kind = str(field.get("cls"))
+    if kind not in wanted:
+        *names, last = map(repr, wanted)
+        raise ValueError(f"{owner}: cls must be {', '.join(names)} or {last}, got {kind!r}")
+    parts = {name: [f"{name}_{part}" for part in _ROWS] if f"{name}_data" in field else [name] for name in wanted[kind]}
+    missing = {part for names in parts.values() for part in names} - set(field)
+    if missing:
+        raise ValueError(f"{owner}: {', '.join(sorted(missing))} missing")
+    return kind, {name: _stored(*(field[part] for part in names)) for name, names in parts.items()}
+
+
+def _stored(first, *rest):
+    if not rest:
+        return first
+    from scipy.sparse import csr_array
+
+    indices, indptr, shape = rest
+    return csr_array((first, indices, indptr), shape=tuple(shape))
 
 
 def profile(problems, methods=None, *, tol=1e-10, max_iter=None, seconds=0.02):
@@ -100,29 +114,39 @@ def profile(problems, methods=None, *, tol=1e-10, max_iter=None, seconds=0.02):
     >>> result.shape, result["method"][0].tolist(), result["status"][0].tolist()
     ((1, 2), ['lemke', 'pgs'], [0, 0])
     """
-    if isinstance(problems, (str, Path)):
-        folder, problems = problems, [read_problem(file) for file in sorted(Path(problems).rglob("*.npz"))]
-        if not problems:
-            raise ValueError(f"profile: no .npz files in {folder}")
-    if not len(problems):
-        raise ValueError("profile: expected at least one problem, got none")
-    _checks.number("profile", "seconds", seconds, low=0.0)
+    problems = collected("profile", problems, {".npz": read_problem})
     chosen = [table.solver(m, tol=tol, max_iter=max_iter) if isinstance(m, str) else m for m in methods or table.METHODS]
-    result = np.zeros((len(problems), len(chosen)), PROFILE)
+    return compared("profile", problems, chosen, PROFILE, seconds, _measured)
+
+
+def collected(owner, problems, readers):
+    """The problems of a folder and its subfolders, read by the reader of their file's suffix, or those that are given."""
+    if isinstance(problems, (str, Path)):
+        files = sorted(file for file in Path(problems).rglob("*") if file.suffix in readers)
+        if not files:
+            raise ValueError(f"{owner}: no {' or '.join(readers)} files in {problems}")
+        return [readers[file.suffix](file) for file in files]
+    if not len(problems):
+        raise ValueError(f"{owner}: expected at least one problem, got none")
+    return problems
+
+
+def compared(owner, problems, methods, dtype, seconds, measured):
+    """Structured array (problems, methods) of the rows ``measured(problem, method, seconds)``."""
+    _checks.number(owner, "seconds", seconds, low=0.0)
+    result = np.zeros((len(problems), len(methods)), dtype)
     for line, problem in zip(result, problems, strict=True):
-        for row, record in zip(line, chosen, strict=True):
-            _measure(row, problem, record, seconds)
+        for k, method in enumerate(methods):
+            line[k] = measured(problem, method, seconds)
     return result
 
 
-def _measure(row, problem, record, seconds):
-    """Fill one row of a profile."""
+def _measured(problem, record, seconds):
+    """One row of a profile."""
     name, arguments = prepared(problem, record, np.zeros(np.size(problem.q)))
-    solve_repeatedly(0, False, *arguments)  # compiled before the clock starts
-    status, least = fastest(seconds, False, arguments)
+    status, least = fastest(seconds, solve_repeatedly, (False, *arguments))
     info = arguments[-3]
-    for field, value in zip(PROFILE.names, (problem.name, name, np.size(problem.q), status, info[0], info[1], least), strict=True):
-        row[field] = value
+    return problem.name, name, np.size(problem.q), status, info[0], info[1], least
 
 
 def prepared(problem, record, z0):
@@ -134,12 +158,13 @@ def prepared(problem, record, z0):
     return name, table.prepared(owner, method, options, problem.M, q, lower, upper, z0)[1]
 
 
-def fastest(seconds, keep, arguments):
-    """(status, seconds of one solution), the least of as many repetitions as fit; at least one."""
+def fastest(seconds, repeated, arguments):
+    """(status, seconds of one solution), the least of as many repetitions ``repeated(count, *arguments)`` as fit; at least one."""
+    repeated(1, *arguments)  # before the clock starts: it compiles on demand
     times, count, end = [], 1, time.perf_counter() + seconds
     while not times or time.perf_counter() < end:
         began = time.perf_counter()
-        status = solve_repeatedly(count, keep, *arguments)
+        status = repeated(count, *arguments)
         times.append((time.perf_counter() - began) / count)
         count = max(1, min(100_000, int(0.05 * seconds / times[-1])))
     return status, min(times)

@@ -132,7 +132,7 @@ def project(disk, mu, mu_r, d, first, x):
     """``x_c <- P_K(x_c)`` for the d components of x that begin at first."""
     x_t, x_r = norm(x, first + 1, first + 1 + disk), norm(x, first + 1 + disk, first + d)
     t = x[first]
-    if x_t > mu * t or x_r > mu_r * t:
+    if t < 0.0 or x_t > mu * t or x_r > mu_r * t:
         t = normal_of_projection(mu, mu_r, t, x_t, x_r)
     x[first] = t
     scale_t = mu * t / x_t if x_t > mu * t else 1.0
