@@ -1,13 +1,13 @@
 """The default: sweeps for what they solve; then, island by island, direct methods in turns, each from the best point so far."""
 
 from nsds._jit import kernel, on_demand, view
-from nsds.solvers.contact import accelerated, block_lu, interior_point, islands, lemke, newton, nsgs, proximal
+from nsds.solvers.contact import accelerated, block_lu, interior_point, islands, lemke, newton, nsgs, projections, proximal
 from nsds.solvers.contact.signature import N_INFO, N_OPTIONS, SOLVER, call_solver, conclude
 from nsds.status import CONVERGED, MAX_ITER
 
 # Methods in the order of info[3].
-ORDER = ("nsgs", "newton_jm", "newton_ac", "interior_point", "lemke", "proximal", "accelerated")
-_NSGS, _NEWTON_JM, _NEWTON_AC, _INTERIOR, _LEMKE, _PROXIMAL, _ACCELERATED = range(7)
+ORDER = ("nsgs", "newton_jm", "newton_ac", "interior_point", "lemke", "proximal", "accelerated", "extragradient")
+_NSGS, _NEWTON_JM, _NEWTON_AC, _INTERIOR, _LEMKE, _PROXIMAL, _ACCELERATED, _EXTRAGRADIENT = range(8)
 
 _SWEEPS = 20  # over all contacts, before islands are looked at
 
@@ -22,9 +22,10 @@ _CHEAP = (
     (_NEWTON_JM, 60),
     (_PROXIMAL, 200),
     (_ACCELERATED, 10_000),
+    (_EXTRAGRADIENT, 10_000),
     (_NSGS, 2_000),
-    (_NEWTON_AC, 100),
-    (_ACCELERATED, 0),
+    (_PROXIMAL, 0),
+    (_EXTRAGRADIENT, 0),
 )
 _COSTLY = (
     (_ACCELERATED, 600),
@@ -36,6 +37,7 @@ _COSTLY = (
     (_PROXIMAL, 100),
     (_LEMKE, 0),
     (_ACCELERATED, 0),
+    (_EXTRAGRADIENT, 0),
     (_NSGS, 0),
 )
 _METHODS = tuple(method for method, _ in _CHEAP + _COSTLY)
@@ -49,6 +51,7 @@ address_of_interior_point = on_demand(SOLVER, interior_point.interior_point)
 address_of_lemke = on_demand(SOLVER, lemke.lemke)
 address_of_proximal = on_demand(SOLVER, proximal.proximal)
 address_of_accelerated = on_demand(SOLVER, accelerated.accelerated)
+address_of_extragradient = on_demand(SOLVER, projections.extragradient)
 
 
 @kernel
@@ -65,7 +68,9 @@ def _address(method):
         return address_of_lemke()
     if method == _PROXIMAL:
         return address_of_proximal()
-    return address_of_accelerated()
+    if method == _ACCELERATED:
+        return address_of_accelerated()
+    return address_of_extragradient()
 
 
 def work_size(d, row, column):

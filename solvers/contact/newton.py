@@ -16,7 +16,7 @@ import math
 from nsds._jit import kernel, tiny, view
 from nsds.solvers.contact import alart_curnier, block_lu, fischer_burmeister, natural_map
 from nsds.solvers.contact.alart_curnier import ALART_CURNIER, JEAN_MOREAU
-from nsds.solvers.contact.signature import conclude, diagonal_block, mean_diagonal, multiply
+from nsds.solvers.contact.signature import conclude, diagonal_block, keep_better, mean_diagonal, multiply
 from nsds.status import CONVERGED, MAX_ITER, SINGULAR, UNSUITED
 
 NATURAL_MAP, FISCHER_BURMEISTER = 2, 3  # forms, after those of `alart_curnier`
@@ -132,16 +132,6 @@ def set_eta(sigma, D, eta):
     """``eta = sigma D``."""
     for c in range(D.size):
         eta[c] = sigma * D[c]
-
-
-@tiny
-def keep_better(residual, least, r, best):
-    """The lesser one of two residuals; r is kept if it is the one of r."""
-    if not residual < least:
-        return least
-    for i in range(r.size):
-        best[i] = r[i]
-    return residual
 
 
 @kernel

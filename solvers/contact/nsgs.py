@@ -5,8 +5,8 @@ import math
 from nsds._jit import each, kernel, parallel, specialised, tiny, view
 from nsds.solvers.contact import colours
 from nsds.solvers.contact import local as one
-from nsds.solvers.contact.signature import conclude, diagonal_block
-from nsds.status import MAX_ITER, STALLED
+from nsds.solvers.contact.signature import conclude, diagonal_block, keep_better
+from nsds.status import CONVERGED, MAX_ITER, STALLED
 
 MAX_SWEEPS = 10_000
 _CHECKED = 25  # sweeps between two looks at the residual while the changes are not small
@@ -16,15 +16,15 @@ _CHUNKS = 16  # parts that the contacts of one colour are handed out in
 
 
 def work_size(d, row, column):
-    """Scratch of one contact, the changes; places of the diagonal blocks, the order, and how long contacts are left out."""
+    """Scratch of one contact, the changes, the best r; places of the diagonal blocks, the order, and how long contacts are left out."""
     n = row.size - 1
-    return 10 + one.SCRATCH + n, 3 * n
+    return 10 + one.SCRATCH + n + n * d, 3 * n
 
 
 def parallel_work_size(d, row, column):
     """As `work_size`, scratch for each chunk, and the colours."""
     n = row.size - 1
-    return _CHUNKS * (10 + one.SCRATCH) + n, 5 * n + 2
+    return _CHUNKS * (10 + one.SCRATCH) + n + n * d, 5 * n + 2
 
 
 _D = 0  # components of a contact; bound by `specialised`
@@ -136,15 +136,23 @@ def _small_change(tol, q):
 
 
 @tiny
-def _look(k, limit, change, small, least, patience, disk, mu, row, column, W, q, options, r, u, info, work):
-    """(status, least residual, patience) after sweep k: a look at the residual where changes are small, and now and then."""
+def _look(k, limit, change, small, least, patience, disk, mu, row, column, W, q, options, r, u, info, best, work):
+    """(status, least residual, patience) after sweep k: a look at the residual where changes are small, and now and then.
+
+    At the end r is the best one that was looked at, or the guess.
+    """
     status = MAX_ITER
-    if change <= small or k % _CHECKED == _CHECKED - 1 or k == limit - 1:
+    if change <= small or k % _CHECKED == _CHECKED - 1 or k == limit - 1 or not change < math.inf:
         status = conclude(MAX_ITER, k + 1, disk, mu, row, column, W, q, options, r, u, info, work)
         patience = _PATIENCE if info[1] < 0.999 * least else patience - 1
-        least = min(least, info[1])
+        worse = not info[1] <= least
+        least = keep_better(info[1], least, r, best)
         if patience == 0 and status == MAX_ITER:
             status = STALLED
+        if worse and (status != MAX_ITER or k == limit - 1):
+            for i in range(r.size):
+                r[i] = best[i]
+            conclude(status, k + 1, disk, mu, row, column, W, q, options, r, u, info, work)
     return status, least, patience
 
 
@@ -158,18 +166,23 @@ def nsgs(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     """
     n, local, seed, freeze = disk.size, int(options[2]), int(options[4]), int(options[5])
     d = q.size // max(n, 1)
-    scratch, change = view(work, 0, 10 + one.SCRATCH), view(work, 10 + one.SCRATCH, n)
+    room = 10 + one.SCRATCH
+    scratch, change, best = view(work, 0, room), view(work, room, n), view(work, room + n, n * d)
     diagonal, order, asleep = view(iwork, 0, n), view(iwork, n, n), view(iwork, 2 * n, n)
     for c in range(n):
         diagonal[c], order[c], asleep[c] = diagonal_block(row, column, c), c, 0
+    if conclude(MAX_ITER, 0, disk, mu, row, column, W, q, options, r, u, info, scratch) == CONVERGED:
+        return CONVERGED
+    for i in range(q.size):
+        best[i] = r[i]
     limit = int(options[1]) if options[1] > 0 else MAX_SWEEPS
-    small, least, patience, state = _small_change(options[0], q), math.inf, _PATIENCE, seed
+    small, least, patience, state = _small_change(options[0], q), info[1], _PATIENCE, seed
     for k in range(limit):
         if seed > 0:
             state = _shuffle(order, state)
         sweep(d, local, disk, mu, row, column, W, q, r, diagonal, order, asleep, change, scratch)
         status, least, patience = _look(
-            k, limit, _sum(change), small, least, patience, disk, mu, row, column, W, q, options, r, u, info, work
+            k, limit, _sum(change), small, least, patience, disk, mu, row, column, W, q, options, r, u, info, best, work
         )
         if status != MAX_ITER:
             return status
@@ -191,17 +204,21 @@ def nsgs_parallel(disk, mu, row, column, W, q, options, r, u, info, work, iwork)
     """
     n, chunks = disk.size, _CHUNKS * (10 + one.SCRATCH)
     d = q.size // max(n, 1)
-    scratch, change = view(work, 0, chunks), view(work, chunks, n)
+    scratch, change, best = view(work, 0, chunks), view(work, chunks, n), view(work, chunks + n, n * d)
     diagonal, order, begin = view(iwork, 0, n), view(iwork, n, n), view(iwork, 2 * n, n + 1)
     n_colours = colours.paint(row, column, order, begin, view(iwork, 3 * n + 1, n), view(iwork, 4 * n + 1, n + 1))
     for c in range(n):
         diagonal[c] = diagonal_block(row, column, c)
+    if conclude(MAX_ITER, 0, disk, mu, row, column, W, q, options, r, u, info, scratch) == CONVERGED:
+        return CONVERGED
+    for i in range(q.size):
+        best[i] = r[i]
     limit = int(options[1]) if options[1] > 0 else MAX_SWEEPS
-    small, least, patience = _small_change(options[0], q), math.inf, _PATIENCE
+    small, least, patience = _small_change(options[0], q), info[1], _PATIENCE
     for k in range(limit):
         sweep_colours(d, n_colours, begin, int(options[2]), disk, mu, row, column, W, q, r, diagonal, order, change, scratch)
         status, least, patience = _look(
-            k, limit, _sum(change), small, least, patience, disk, mu, row, column, W, q, options, r, u, info, work
+            k, limit, _sum(change), small, least, patience, disk, mu, row, column, W, q, options, r, u, info, best, work
         )
         if status != MAX_ITER:
             return status

@@ -5,7 +5,7 @@ import math
 from nsds._jit import kernel
 from nsds.solvers.contact import newton
 from nsds.solvers.contact.alart_curnier import ALART_CURNIER
-from nsds.solvers.contact.signature import conclude
+from nsds.solvers.contact.signature import conclude, keep_better
 from nsds.status import CONVERGED, MAX_ITER, STALLED, UNSUITED
 
 MAX_ITERATIONS = 1000  # steps of Newton's method in all
@@ -63,7 +63,7 @@ def proximal(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     least, n_iter = math.inf, 0
     while True:
         status = conclude(MAX_ITER, n_iter, disk, mu, row, column, W, q, options, r, u, info, x)
-        least = newton.keep_better(info[1], least, r, best)
+        least = keep_better(info[1], least, r, best)
         if status != MAX_ITER or n_iter == limit:
             break
         newton.set_eta(sigma, D, eta)

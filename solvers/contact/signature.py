@@ -230,3 +230,13 @@ def classify(disk, mu, row, column, W, r, u, state):
             for a in range(c * d + first, c * d + last):
                 size += (r[a] - rho * u[a]) ** 2
             state[2 * c + i] = 0 if x <= 0.0 else (1 if math.sqrt(size) < mu[2 * c + i] * x else 2)
+
+
+@tiny
+def keep_better(residual, least, r, best):
+    """The lesser one of two residuals; r is kept if it is the one of r."""
+    if not residual < least:
+        return least
+    for i in range(r.size):
+        best[i] = r[i]
+    return residual
