@@ -1,6 +1,5 @@
 """From what users have to what contact solvers take: rows of blocks, and the reduced form of global problems."""
 
-import warnings
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -11,6 +10,7 @@ from nsds.solvers import forms
 
 _FULL = 10  # contacts up to which a dense matrix is not searched for zeros
 _SMALL_BODY = 12  # unknowns of M that belong together, up to which they are inverted
+_FEW_UNKNOWNS = 200  # of a global problem, up to which its matrices are dense
 _SINGULAR = 1e-15  # least over largest pivot
 _CHUNK = 256  # columns that a factorised M is applied to at a time
 
@@ -94,15 +94,13 @@ def factorised(owner, M):
     if not hasattr(M, "tocsr"):
         if not M.size:
             return lambda x: x
-        from scipy.linalg import lu_factor, lu_solve
+        from scipy.linalg.lapack import dgetrf, dgetrs
 
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of a zero pivot, which is found here
-            factors = lu_factor(M)
-        pivots = abs(factors[0].diagonal())
-        if pivots.min() <= _SINGULAR * pivots.max():
+        factors, pivots, _ = dgetrf(M)
+        diagonal = abs(factors.diagonal())
+        if diagonal.min() <= _SINGULAR * diagonal.max():
             raise ValueError(f"{owner}: M must be regular, it is singular")
-        return lambda x: lu_solve(factors, x)
+        return lambda x: dgetrs(factors, pivots, x)[0]
     import scipy.sparse as sp
 
     try:
@@ -114,13 +112,19 @@ def factorised(owner, M):
 def inverse_times(owner, M, H):
     """Function ``x -> M^-1 x`` for vectors, and ``M^-1 H``, sparse where M falls apart into small blocks.
 
-    Raises ValueError where M is singular.
+    H is dense where M is. Raises ValueError where M is singular.
     """
     import scipy.sparse as sp
 
     if not hasattr(M, "tocsr"):
         solve = factorised(owner, M)
-        return solve, solve(H.toarray())
+        return solve, solve(H)
+    M = M.tocoo()
+    if M.nnz == M.shape[0] and (M.row == M.col).all():
+        diagonal = M.diagonal()
+        if not (diagonal != 0.0).all():
+            raise ValueError(f"{owner}: M must be regular, it is singular")
+        return lambda x: x / diagonal, sp.csc_array((H.data / diagonal[H.indices], H.indices, H.indptr), shape=H.shape)
     n_bodies, body = sp.csgraph.connected_components(M, directed=False) if M.shape[0] else (0, np.zeros(0, int))
     if np.bincount(body).max(initial=0) <= _SMALL_BODY:
         inverse = _inverse_of_blocks(owner, M, n_bodies, body)
@@ -161,14 +165,16 @@ def _inverse_of_blocks(owner, M, n_bodies, body):
 
 
 def global_matrices(owner, d, M, H, q, b):
-    """Checked (M, H, q, b) of ``M v = q + H r``, ``u = H^T v + b``; H sparse by columns."""
-    import scipy.sparse as sp
-
+    """Checked (M, H, q, b) of ``M v = q + H r``, ``u = H^T v + b``: M and H dense for few unknowns, else H sparse by columns."""
     q, b = _checks.array(owner, "q", q, n_dims=1), _checks.array(owner, "b", b, n_dims=1)
     count(owner, d, "b", b)
     M = forms.matrix(owner, "M", M, (q.size, q.size))
-    H = sp.csc_array(forms.matrix(owner, "H", H, (q.size, b.size)))
-    return M, H, q, b
+    H = forms.matrix(owner, "H", H, (q.size, b.size))
+    if q.size <= _FEW_UNKNOWNS:
+        return *(X.toarray() if hasattr(X, "toarray") else X for X in (M, H)), q, b
+    import scipy.sparse as sp
+
+    return sp.coo_array(M), sp.csc_array(H), q, b
 
 
 class Panels(NamedTuple):
