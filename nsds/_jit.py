@@ -26,7 +26,6 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.typed_passes import NopythonRewrites
 from numba.extending import intrinsic
-from numba.np.ufunc.parallel import _launch_threads as launch_threads
 
 _UNUSED_DAYS = 30
 
@@ -110,12 +109,33 @@ def _is_signed_index(index):
     return len(parts) > 0 and all(isinstance(part, types.Integer) and part.signed for part in parts)
 
 
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _LoadThreads(FunctionPass):
+    """Have numba load what parallel code refers to before this comes out of the cache: it forgets that of what is called, and aborts."""
+
+    _name = "nsds_load_threads"
+
+    def __init__(self):
+        FunctionPass.__init__(self)
+
+    def run_pass(self, state):
+        state.reload_init.append(numba.get_num_threads)
+        return False
+
+
 class _KernelCompiler(CompilerBase):
+    passes = (_UnsignedIndices,)
+
     def define_pipelines(self):
         pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        pipeline.add_pass_after(_UnsignedIndices, NopythonRewrites)
+        for one in self.passes:
+            pipeline.add_pass_after(one, NopythonRewrites)
         pipeline.finalize()
         return [pipeline]
+
+
+class _ThreadedCompiler(_KernelCompiler):
+    passes = (_UnsignedIndices, _LoadThreads)
 
 
 # No runtime (_nrt) means no allocation and no reference counting: a kernel that allocates does not compile.
@@ -125,7 +145,7 @@ _OPTIONS = {"error_model": "numpy", "_nrt": False}
 def kernel(function, **options):
     """Compile on first use; cached on disk; runs without the GIL; never raises."""
     with _cached_here():
-        return numba.njit(function, cache=True, nogil=True, pipeline_class=_KernelCompiler, **_OPTIONS, **options)
+        return numba.njit(function, cache=True, nogil=True, **{"pipeline_class": _KernelCompiler} | _OPTIONS | options)
 
 
 def inlined(function):
@@ -140,8 +160,12 @@ def tiny(function):
 
 def parallel(function):
     """A kernel whose loops over `each` run on all cores; only over independent outputs, so that the bits do not depend on their number."""
-    _threaded.add(function.__module__)
     return kernel(function, parallel=True)
+
+
+def threaded(function):
+    """A kernel that calls parallel ones."""
+    return kernel(function, pipeline_class=_ThreadedCompiler)
 
 
 each = numba.prange
@@ -171,16 +195,13 @@ def specialised(function, suffix, **names):
 @cache
 def address(signature, function):
     """Address of a kernel's code compiled for one signature, for `caller`."""
-    if function.__module__ in _threaded:
-        launch_threads()  # code that comes from the cache finds numba's threads only where they run
     with _cached_here():
-        compile_now = numba.cfunc(signature, cache=True, pipeline_class=_KernelCompiler, **_OPTIONS)
+        compile_now = numba.cfunc(signature, cache=True, pipeline_class=function._compiler.pipeline_class, **_OPTIONS)
         _kept.append(compile_now(specialised(function, "at")))
     return _kept[-1].address
 
 
 _kept = []
-_threaded = set()  # modules with parallel kernels
 
 
 def on_demand(signature, function):
@@ -252,6 +273,30 @@ def view(typing_context, array, start, size):
         return target._getvalue()
 
     return types.Array(array.dtype, 1, "C")(array, start, size), generate
+
+
+@intrinsic
+def stack(typing_context, size):
+    """A few floats on the stack, (size,), not initialised: what is small, constant and does not leave a function stays in registers."""
+    if not isinstance(size, types.IntegerLiteral):
+        return None
+
+    def generate(context, builder, signature, values):
+        target = context.make_array(signature.return_type)(context, builder)
+        n = signature.args[0].literal_value
+        place = cgutils.alloca_once(builder, ir.DoubleType(), size=n)
+        itemsize, length = (context.get_constant(types.intp, k) for k in (8, n))
+        context.populate_array(
+            target,
+            data=place,
+            shape=cgutils.pack_array(builder, [length]),
+            strides=cgutils.pack_array(builder, [itemsize]),
+            itemsize=itemsize,
+            meminfo=None,
+        )
+        return target._getvalue()
+
+    return types.Array(types.float64, 1, "C")(size), generate
 
 
 def is_cold(name):

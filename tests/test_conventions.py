@@ -11,7 +11,7 @@ import nsds
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = [path for folder in ("nsds", "solvers", "schemes") for path in sorted((ROOT / folder).rglob("*.py"))]
-KERNEL_DECORATORS = {"kernel", "inlined", "tiny", "parallel"}
+KERNEL_DECORATORS = {"kernel", "inlined", "tiny", "parallel", "threaded"}
 ALLOCATORS = {"zeros", "empty", "ones", "full", "array", "arange", "copy", "concatenate", "zeros_like", "empty_like", "linspace"}
 
 

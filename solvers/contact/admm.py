@@ -166,7 +166,7 @@ def admm(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
             if status != MAX_ITER:
                 return status
         if not factorised and not damped_factors(rho + _PROXIMAL, d, row, column, W, D, A, B, eta, n_upper, iwork, factors):
-            return SINGULAR
+            return conclude(SINGULAR, iteration, disk, mu, row, column, W, q, options, r, u, info, scratch)
         factorised = True
         _right_hand_side(rho, disk, mu, d, D, q, x, r, z, x_new)
         block_lu.substitute(d, row, n_upper, iwork, factors, x_new)

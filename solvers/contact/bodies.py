@@ -8,9 +8,9 @@ needs memory in proportion to the contacts, whatever their number on a body.
 
 import math
 
-from nsds._jit import each, inlined, kernel, parallel, specialised, tiny, view
+from nsds._jit import each, inlined, kernel, parallel, specialised, threaded, tiny, view
 from nsds.solvers.contact import local as one
-from nsds.solvers.contact.signature import natural_maps
+from nsds.solvers.contact.signature import keep_better, natural_maps
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, STALLED
 
 MAX_SWEEPS = 10_000
@@ -110,7 +110,7 @@ def _template(d):
 _sweep_2, _sweep_3, _sweep_5 = _template(2), _template(3), _template(5)
 
 
-@kernel
+@threaded
 def sweep(n_colours, begin, order, local, d, disk, mu, panel, unknown, H, G, W, b, r, v, change, work):
     """One sweep, colour by colour, on all cores. Out: change (n,). Work: ``sweep_room()``."""
     if d == 2:
@@ -148,47 +148,58 @@ def velocities(d, panel, unknown, H, G, v_free, b, r, v, u):
 
 def work_size(n, n_unknowns, d):
     """(floats, integers) of scratch of `nsgs_bodies`."""
-    return sweep_room() + n + n * d * d + 5, 2 * n + MOST_COLOURS + 2 + n_unknowns
+    return sweep_room() + n + n * d * d + 5 + n * d, 2 * n + MOST_COLOURS + 2 + n_unknowns
 
 
-@kernel
+@threaded
 def nsgs_bodies(disk, mu, panel, unknown, H, G, v_free, b, options, r, v, u, info, work, iwork):
     """Contact problem ``v = v_free + M^-1 H r``, ``u = H^T v + b`` by sweeps over the contacts that act on v.
 
     disk, mu, options, info, statuses: as for reduced problems (`nsds.solvers.contact.signature`), residuals relative to
     ``||H^T v_free + b||``. panel (n+1,): contact c touches ``unknown[panel[c]:panel[c + 1]]`` of v, m of them, and H and G hold its d × m
-    entries of ``H^T`` and ``(M^-1 H)^T``, by rows, from ``panel[c] d`` on. In/out: r. Out: v, u. The result does not depend on the
-    number of cores.
+    entries of ``H^T`` and ``(M^-1 H)^T``, by rows, from ``panel[c] d`` on. In/out: r, the best looked at. Out: v, u. The result does
+    not depend on the number of cores.
     """
     n = disk.size
     d = b.size // max(n, 1)
     room = sweep_room()
     scratch, change, W, x = view(work, 0, room), view(work, room, n), view(work, room + n, n * d * d), view(work, room + n + n * d * d, 5)
+    best = view(work, room + n + n * d * d + 5, n * d)
     order, begin, taken = view(iwork, 0, n), view(iwork, n, MOST_COLOURS + 2), view(iwork, 2 * n + MOST_COLOURS + 2, v.size)
     n_colours = paint(panel, unknown, v.size, view(iwork, n + MOST_COLOURS + 2, n), order, begin, taken)
     blocks(d, panel, H, G, W)
     scale = _size_without_reactions(d, panel, unknown, H, v_free, b)
-    velocities(d, panel, unknown, H, G, v_free, b, r, v, u)
+    status = _judge(0, scale, d, disk, mu, panel, unknown, H, G, W, v_free, b, options, r, v, u, info, x)
     limit = int(options[1]) if options[1] > 0 else MAX_SWEEPS
-    least, patience, squares = math.inf, _PATIENCE, 0.0
-    for k in range(limit):
+    least, patience, k = keep_better(info[1], math.inf, r, best), _PATIENCE, 0
+    while status == MAX_ITER and k < limit:
         sweep(n_colours, begin, order, int(options[2]), d, disk, mu, panel, unknown, H, G, W, b, r, v, change, scratch)
+        k += 1
         squares = 0.0
         for c in range(n):
             squares += change[c]
-        if math.sqrt(squares) <= options[0] * scale or k % _CHECKED == _CHECKED - 1 or k == limit - 1:
-            velocities(d, panel, unknown, H, G, v_free, b, r, v, u)
-            plain, scaled = natural_maps(d, disk, mu, W, r, u, x)
-            info[0], info[1], info[2] = k + 1, plain / scale, scaled / scale
-            if not math.isfinite(info[1]):
-                return NON_FINITE
-            if info[1] <= options[0]:
-                return CONVERGED
+        if not math.sqrt(squares) > options[0] * scale or k % _CHECKED == 0 or k == limit:
+            status = _judge(k, scale, d, disk, mu, panel, unknown, H, G, W, v_free, b, options, r, v, u, info, x)
             patience = _PATIENCE if info[1] < 0.999 * least else patience - 1
-            least = min(least, info[1])
-            if patience == 0:
-                return STALLED
-    return MAX_ITER
+            least = keep_better(info[1], least, r, best)
+            if patience == 0 and status == MAX_ITER:
+                status = STALLED
+    if status != CONVERGED and least < math.inf:
+        for i in range(r.size):
+            r[i] = best[i]
+        _judge(k, scale, d, disk, mu, panel, unknown, H, G, W, v_free, b, options, r, v, u, info, x)
+    return status
+
+
+@kernel
+def _judge(k, scale, d, disk, mu, panel, unknown, H, G, W, v_free, b, options, r, v, u, info, x):
+    """Status after k sweeps: CONVERGED, NON_FINITE or MAX_ITER, by res_q. Out: v, u, info."""
+    velocities(d, panel, unknown, H, G, v_free, b, r, v, u)
+    plain, scaled = natural_maps(d, disk, mu, W, r, u, x)
+    info[0], info[1], info[2] = k, plain / scale, scaled / scale
+    if not math.isfinite(info[1]):
+        return NON_FINITE
+    return CONVERGED if info[1] <= options[0] else MAX_ITER
 
 
 @inlined

@@ -112,13 +112,13 @@ def factorised(owner, M):
 def inverse_times(owner, M, H):
     """Function ``x -> M^-1 x`` for vectors, and ``M^-1 H``, sparse where M falls apart into small blocks.
 
-    H is dense where M is. Raises ValueError where M is singular.
+    Raises ValueError where M is singular.
     """
     import scipy.sparse as sp
 
     if not hasattr(M, "tocsr"):
         solve = factorised(owner, M)
-        return solve, solve(H)
+        return solve, solve(H.toarray() if hasattr(H, "toarray") else H)
     M = M.tocoo()
     if M.nnz == M.shape[0] and (M.row == M.col).all():
         diagonal = M.diagonal()

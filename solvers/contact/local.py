@@ -11,7 +11,7 @@ LOCALS = ("auto", "exact", "alart_curnier", "jean_moreau", "projection")
 AUTO, EXACT, NEWTON_AC, NEWTON_JM, PROJECTION = range(5)
 
 SCRATCH = 100  # floats that `solve_contact` needs: x (5), F (5), rho (3), A, B, J (25 each), q (5) and spare
-_MAX_NEWTON, _MAX_HALVINGS, _MAX_PROJECTIONS = 25, 8, 200
+_MAX_NEWTON, _MAX_HALVINGS, _MAX_PROJECTIONS, _ROUNDS = 25, 8, 200, 8
 _EXACT = 1e-14  # residual of Newton's local iteration that is rounding, relative to q and u
 _WARM_STEPS = 3
 
@@ -57,17 +57,19 @@ def enumerate_plane(mu, W, k, q, r):
     r[0], r[1] = 0.0, 0.0
     if q[0] >= 0.0:
         return quartic.OPEN
+    if mu == 0.0:
+        r[0] = -q[0] / W[k]
+        return quartic.SLIDE if 0.0 < r[0] < math.inf else quartic.NONE
     determinant = W[k] * W[k + 3] - W[k + 1] * W[k + 2]
-    r[0] = (W[k + 1] * q[1] - W[k + 3] * q[0]) / determinant
-    r[1] = (W[k + 2] * q[0] - W[k] * q[1]) / determinant
-    if abs(r[1]) <= mu * r[0] < math.inf:
+    a, b = W[k + 1] * q[1] - W[k + 3] * q[0], W[k + 2] * q[0] - W[k] * q[1]  # determinant times r_N and r_T of sticking
+    if determinant != 0.0 and abs(b) <= math.copysign(mu, determinant) * a:
+        r[0], r[1] = a / determinant, b / determinant
         return quartic.STICK
     for side in (-1.0, 1.0):
-        r[0] = -q[0] / (W[k] + side * mu * W[k + 1])
-        r[1] = side * mu * r[0]
-        if 0.0 < r[0] < math.inf and (mu == 0.0 or side * (W[k + 2] * r[0] + W[k + 3] * r[1] + q[1]) <= 0.0):
+        r_n = -q[0] / (W[k] + side * mu * W[k + 1])
+        if 0.0 < r_n < math.inf and mu * a <= side * b:  # u_T, times that divisor, is side mu a - b
+            r[0], r[1] = r_n, side * mu * r_n
             return quartic.SLIDE
-    r[0], r[1] = 0.0, 0.0
     return quartic.NONE
 
 
@@ -178,8 +180,9 @@ def _onto_disk(radius, rho, first, last, r, u):
 def solve_contact(local, d, disk, mu, mu_r, W, k, q, r, scratch):
     """``u = W_c r + q`` and the law of the contact, for the d × d block at W[k]; r (d,) in: guess, out: solution.
 
-    auto: in space sliding on from the guess, else the quartic; in the plane enumeration; with rolling friction Newton. Where a method
-    fails (the block is not positive definite), projections go on from the guess.
+    auto: in space sliding on from the guess, else the quartic; in the plane enumeration; with rolling friction Newton. Where Newton
+    fails, the quartic or enumeration; where these do (the block is not positive definite) or there is none, projections from the guess
+    and Newton take turns.
     """
     if disk == EQUATION:
         for i in range(d * d):
@@ -188,22 +191,26 @@ def solve_contact(local, d, disk, mu, mu_r, W, k, q, r, scratch):
             r[i] = -q[i]
         gauss(d, scratch, r)
         return
-    guess, solved = view(scratch, 93, 5), False
+    guess, exact = view(scratch, 93, 5), disk == d - 1
     for i in range(d):
         guess[i] = r[i]
     if local == PROJECTION:
         iterate_projection(_MAX_PROJECTIONS, d, disk, mu, mu_r, W, k, q, r, scratch)
         return
-    if local <= EXACT and disk == d - 1:
-        if d == 3:
-            solved = local == AUTO and slide_on(mu, W, k, q, guess, r)
-            solved = solved or quartic.solve_quartic(mu, W, k, q, r, scratch) != quartic.NONE
-        else:
-            solved = enumerate_plane(mu, W, k, q, r) != quartic.NONE
-    else:
-        form = alart_curnier.JEAN_MOREAU if local == NEWTON_JM else alart_curnier.ALART_CURNIER
-        solved = newton(form, d, disk, mu, mu_r, W, k, q, r, scratch)
-    if not solved:
-        for i in range(d):
-            r[i] = guess[i]
-        iterate_projection(_MAX_PROJECTIONS, d, disk, mu, mu_r, W, k, q, r, scratch)
+    form, solved = alart_curnier.JEAN_MOREAU if local == NEWTON_JM else alart_curnier.ALART_CURNIER, False
+    for attempt in range(1 + _ROUNDS):
+        if attempt > 0:
+            iterate_projection(_MAX_PROJECTIONS // _ROUNDS, d, disk, mu, mu_r, W, k, q, guess, scratch)
+            for i in range(d):
+                r[i] = guess[i]
+        if attempt > 0 or local > EXACT or not exact:
+            solved = newton(form, d, disk, mu, mu_r, W, k, q, r, scratch)
+            form = alart_curnier.ALART_CURNIER + alart_curnier.JEAN_MOREAU - form
+        elif local == AUTO and d == 3:
+            solved = slide_on(mu, W, k, q, guess, r)
+        if attempt == 0 and exact and not solved:
+            solved = (quartic.solve_quartic(mu, W, k, q, r, scratch) if d == 3 else enumerate_plane(mu, W, k, q, r)) != quartic.NONE
+        if solved:
+            return
+    for i in range(d):
+        r[i] = guess[i]

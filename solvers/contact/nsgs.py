@@ -2,7 +2,7 @@
 
 import math
 
-from nsds._jit import each, kernel, parallel, specialised, tiny, view
+from nsds._jit import each, kernel, parallel, specialised, stack, threaded, tiny, view
 from nsds.solvers.contact import colours
 from nsds.solvers.contact import local as one
 from nsds.solvers.contact.signature import conclude, diagonal_block, keep_better
@@ -32,18 +32,20 @@ _D = 0  # components of a contact; bound by `specialised`
 
 def _relax(c, local, d, disk, mu, row, column, W, q, r, diagonal, scratch):
     """Solves contact c; returns the square of ``trace(W_cc) ||change of r_c||``. Work: scratch (10 + `local.SCRATCH`)."""
-    r_new, q_c = view(scratch, 0, 5), view(scratch, 5, 5)
+    r_new, q_c, total = view(scratch, 0, 5), view(scratch, 5, 5), stack(5)
     at, k_c = c * _D, diagonal[c]
     for a in range(_D):
-        r_new[a], q_c[a] = r[at + a], q[at + a]
-    for k in range(row[c], row[c + 1]):
-        if k != k_c:
+        r_new[a], total[a] = r[at + a], q[at + a]
+    for first, last in ((row[c], k_c), (k_c + 1, row[c + 1])):
+        for k in range(first, last):
             j = column[k] * _D
             for a in range(_D):
                 s = 0.0
                 for b in range(_D):
                     s += W[(k * _D + a) * _D + b] * r[j + b]
-                q_c[a] += s
+                total[a] += s
+    for a in range(_D):
+        q_c[a] = total[a]
     k_c *= _D * _D
     one.solve_contact(local, d, disk[c], mu[2 * c], mu[2 * c + 1], W, k_c, q_c, r_new, view(scratch, 10, one.SCRATCH))
     moved = trace = 0.0
@@ -97,7 +99,7 @@ def sweep(d, local, disk, mu, row, column, W, q, r, diagonal, order, asleep, cha
         _sweep_5(local, d, disk, mu, row, column, W, q, r, diagonal, order, asleep, change, work)
 
 
-@kernel
+@threaded
 def sweep_colours(d, n_colours, begin, local, disk, mu, row, column, W, q, r, diagonal, order, change, work):
     """One sweep over all contacts, colour by colour, on all cores."""
     if d == 2:
@@ -196,7 +198,7 @@ def nsgs(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     return MAX_ITER
 
 
-@kernel
+@threaded
 def nsgs_parallel(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     """Contact problem ``u = W r + q`` as by `nsgs`, colour by colour: contacts that do not touch the same body are solved at the same time.
 

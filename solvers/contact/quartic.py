@@ -74,7 +74,8 @@ def refine(A, B, C, D, E, c, s):
     if not abs(step) < 0.5:
         step = math.copysign(0.5, step)
     c_new, s_new = c - step * s, s + step * c
-    f = 1.0 / math.sqrt(c_new * c_new + s_new * s_new)
+    square = step * step
+    f = 1.0 - square * (0.5 - 0.375 * square) if square < 1e-6 else 1.0 / math.sqrt(1.0 + square)  # a series where rounding hides the rest
     return f * c_new, f * s_new, abs(value)
 
 

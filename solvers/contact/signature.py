@@ -32,6 +32,7 @@ from nsds.status import CONVERGED, NON_FINITE, STALLED
 EQUATION = -1
 LARGEST_BLOCK = 5
 N_OPTIONS, N_INFO = 6, 4
+_LOST = 1e13  # times q: rounding of W r is about a thousandth of q
 
 _floats, _integers = float64[::1], int64[::1]
 
@@ -204,15 +205,30 @@ def mean_diagonal(d, k, W):
     return s / d
 
 
+@tiny
+def _drowned(row, column, W, q, r):
+    """True where q is lost beside W r: what seems to solve a problem without solution, when r has grown enough."""
+    n_contacts, size, most = row.size - 1, 0.0, 0.0
+    d = q.size // max(n_contacts, 1)
+    for c in range(n_contacts):
+        diagonal = abs(mean_diagonal(d, diagonal_block(row, column, c), W))
+        for i in range(c * d, (c + 1) * d):
+            size, most = max(size, abs(q[i])), max(most, diagonal * abs(r[i]))
+    return 0.0 < _LOST * size < most
+
+
 @kernel
 def conclude(status, n_iter, disk, mu, row, column, W, q, options, r, u, info, x):
-    """Status of a method that believes to have finished (CONVERGED) or has given up, checked against res_q. Out: u, info. Work: x (5,)."""
+    """Status of a method that believes to have finished (CONVERGED) or has given up, checked against res_q. Out: u, info. Work: x (5,).
+
+    STALLED, where r has grown so large that res_q is nothing but rounding.
+    """
     plain, scaled = residuals(disk, mu, row, column, W, q, r, u, x)
     info[0], info[1], info[2] = n_iter, plain, scaled
     if not math.isfinite(plain):
         return NON_FINITE
     if plain <= options[0]:
-        return CONVERGED
+        return STALLED if _drowned(row, column, W, q, r) else CONVERGED
     return STALLED if status == CONVERGED else status
 
 

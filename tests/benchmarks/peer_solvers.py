@@ -99,32 +99,39 @@ def measure(problem, solver, budget):
     return best, float(worst)
 
 
-def child(problem, solver, budget, pipe):
+def child(function, arguments, pipe):
     """Body of the child process: the library's chatter goes nowhere."""
     for stream in (1, 2):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
     try:
-        pipe.send(("ok", *measure(problem, solver, budget)))
+        pipe.send(("ok", function(*arguments)))
     except Exception as error:
-        pipe.send((f"error: {error!r}", math.inf, math.inf))
+        pipe.send((f"error: {error!r}", None))
 
 
-def row(problem, solver, budget):
-    """One row of the table, from a child process that may crash or hang."""
+def in_child(function, arguments, limit):
+    """(status, what the function returns or None) from a child process that may crash or hang."""
     fork = multiprocessing.get_context("fork")
     receiver, sender = fork.Pipe(duplex=False)
-    process = fork.Process(target=child, args=(problem, solver, budget, sender))
+    process = fork.Process(target=child, args=(function, arguments, sender))
     process.start()
     sender.close()
-    status, best, worst = "timeout", math.inf, math.inf
-    if receiver.poll(TIME_LIMIT):
+    status, result = "timeout", None
+    if receiver.poll(limit):
         try:
-            status, best, worst = receiver.recv()
+            status, result = receiver.recv()
         except EOFError:
             process.join()
             status = "crashed" if process.exitcode < 0 else f"error: exit code {process.exitcode}"
     process.kill()
     process.join()
+    return status, result
+
+
+def row(problem, solver, budget):
+    """One row of the table."""
+    status, measured = in_child(measure, (problem, solver, budget), TIME_LIMIT)
+    best, worst = measured or (math.inf, math.inf)
     time_s, residual = (value if math.isfinite(value) else None for value in (best, worst))
     result = {"time_s": time_s, "residual": residual, "solved": worst <= SOLVED, "status": status}
     return {"problem": problem.name, "class": problem.kind, "solver": solver, **result}
