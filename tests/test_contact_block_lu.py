@@ -25,9 +25,10 @@ def test_elimination_solves_the_matrix(d):
             for k in range(row[i], row[i + 1]):
                 dense[i, :, column[k]] = A[i] @ (W[k] + (column[k] == i) * eta[i] * np.eye(d)) + (column[k] == i) * B[i]
         dense = dense.reshape(n * d, n * d)
-        n_upper, _ = block_lu.count(row, column)
-        symbols, factors = np.zeros(block_lu.integer_room(n, n_upper), np.int64), np.zeros(block_lu.float_room(d, n, n_upper))
-        assert block_lu.pattern(row, column, symbols) == n_upper
+        floats, integers = block_lu.work_size(block_lu.float_room, d, row, column)
+        symbols, factors = np.zeros(integers, np.int64), np.zeros(floats)
+        n_upper = block_lu.pattern(row, column, symbols)
+        assert (floats, integers) == (block_lu.float_room(d, n, n_upper), block_lu.integer_room(n, n_upper))
         x = rng.normal(size=n * d)
         expected = np.linalg.solve(dense, x)
         assert block_lu.factorise(d, row, column, W.ravel(), eta, A.ravel(), B.ravel(), n_upper, symbols, factors)
