@@ -176,6 +176,34 @@ def _onto_disk(radius, rho, first, last, r, u):
     return change
 
 
+@tiny
+def _solve_exactly(d, mu, W, k, q, r, scratch):
+    """The quartic in space, enumeration in the plane; False where nothing fits. Out: r."""
+    if d == 3:
+        return quartic.solve_quartic(mu, W, k, q, r, scratch) != quartic.NONE
+    return enumerate_plane(mu, W, k, q, r) != quartic.NONE
+
+
+@kernel
+def _iterate(local, d, disk, mu, mu_r, W, k, q, r, guess, scratch):
+    """Newton, and the exact solution where it fails; where there is none, projections from the guess and Newton in turns. Out: r."""
+    form, exact = alart_curnier.JEAN_MOREAU if local == NEWTON_JM else alart_curnier.ALART_CURNIER, disk == d - 1
+    if local > EXACT or not exact:
+        for i in range(d):
+            r[i] = guess[i]
+        if newton(form, d, disk, mu, mu_r, W, k, q, r, scratch) or (exact and _solve_exactly(d, mu, W, k, q, r, scratch)):
+            return
+    for _ in range(_ROUNDS):
+        iterate_projection(_MAX_PROJECTIONS // _ROUNDS, d, disk, mu, mu_r, W, k, q, guess, scratch)
+        for i in range(d):
+            r[i] = guess[i]
+        form = alart_curnier.ALART_CURNIER + alart_curnier.JEAN_MOREAU - form
+        if newton(form, d, disk, mu, mu_r, W, k, q, r, scratch):
+            return
+    for i in range(d):
+        r[i] = guess[i]
+
+
 @kernel
 def solve_contact(local, d, disk, mu, mu_r, W, k, q, r, scratch):
     """``u = W_c r + q`` and the law of the contact, for the d × d block at W[k]; r (d,) in: guess, out: solution.
@@ -191,26 +219,15 @@ def solve_contact(local, d, disk, mu, mu_r, W, k, q, r, scratch):
             r[i] = -q[i]
         gauss(d, scratch, r)
         return
-    guess, exact = view(scratch, 93, 5), disk == d - 1
-    for i in range(d):
-        guess[i] = r[i]
     if local == PROJECTION:
         iterate_projection(_MAX_PROJECTIONS, d, disk, mu, mu_r, W, k, q, r, scratch)
         return
-    form, solved = alart_curnier.JEAN_MOREAU if local == NEWTON_JM else alart_curnier.ALART_CURNIER, False
-    for attempt in range(1 + _ROUNDS):
-        if attempt > 0:
-            iterate_projection(_MAX_PROJECTIONS // _ROUNDS, d, disk, mu, mu_r, W, k, q, guess, scratch)
-            for i in range(d):
-                r[i] = guess[i]
-        if attempt > 0 or local > EXACT or not exact:
-            solved = newton(form, d, disk, mu, mu_r, W, k, q, r, scratch)
-            form = alart_curnier.ALART_CURNIER + alart_curnier.JEAN_MOREAU - form
-        elif local == AUTO and d == 3:
-            solved = slide_on(mu, W, k, q, guess, r)
-        if attempt == 0 and exact and not solved:
-            solved = (quartic.solve_quartic(mu, W, k, q, r, scratch) if d == 3 else enumerate_plane(mu, W, k, q, r)) != quartic.NONE
-        if solved:
-            return
+    guess = view(scratch, 93, 5)
     for i in range(d):
-        r[i] = guess[i]
+        guess[i] = r[i]
+    if local <= EXACT and disk == d - 1:
+        if d == 3 and local == AUTO and slide_on(mu, W, k, q, guess, r):
+            return
+        if _solve_exactly(d, mu, W, k, q, r, scratch):
+            return
+    _iterate(local, d, disk, mu, mu_r, W, k, q, r, guess, scratch)
