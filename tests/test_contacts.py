@@ -1,5 +1,6 @@
 """Every contact solver of the table: the definition of the law, invariances, problems that have another form, truth about failures."""
 
+import numba
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -19,14 +20,22 @@ TOL = 1e-9
 KINDS = {(2, 1): "solve_fc2d", (3, 2): "solve_fc3d", (3, 1): "solve_rfc2d", (5, 2): "solve_rfc3d"}
 _FRICTION, _ROLLING = {(2, 1), (3, 2)}, {(3, 1), (5, 2)}
 # Families of problems that a method solves from any guess. Others it may solve, or say that it did not: Newton's methods and lemke fail at
-# one redundant problem in a hundred, newton_fb also where a contact has no friction.
+# about one redundant problem in a hundred, newton_fb also at some where mu is small.
 _DEFINITE = {"unique", "definite", "unsymmetric"}
 PROMISED = {method: set(FAMILIES) for method in METHODS} | {
-    **dict.fromkeys(("newton_ac", "newton_jm", "newton_natural", "lemke", "enumerate"), _DEFINITE),
-    "cpg": set(),
+    **dict.fromkeys(("newton_ac", "newton_jm", "newton_natural", "lemke"), _DEFINITE),
     "newton_fb": {"definite", "unsymmetric"},
+    "cpg": set(),  # solves two in three
 }
 each_method = pytest.mark.parametrize("method", METHODS)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread():
+    """Problems are too small for more, which only wait for each other."""
+    numba.set_num_threads(1)
+    yield
+    numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
 
 
 def promised(method, p):
