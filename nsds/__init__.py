@@ -22,7 +22,7 @@ local frames
     The normal component comes first: constraints of a contact with friction are (normal, tangent), ``|lambda_t| <= mu lambda_n``.
 """
 
-from nsds import examples, plotting, solvers
+from nsds import examples, joints, plotting, rotations, solvers
 from nsds.assembly import system
 from nsds.complementarity_system import linear_complementarity_system
 from nsds.control import sampled_control
@@ -40,17 +40,21 @@ from nsds.lagrangian_relations import (
 )
 from nsds.laws import (
     complementarity,
+    dry_friction,
     equality,
     fremond_impact,
     mixed_complementarity,
     newton_impact,
     newton_impact_friction,
+    newton_impact_rolling_friction,
     normal_cone,
     relay,
 )
+from nsds.newton_euler_relations import contact_point, newton_euler_relation
 from nsds.relations import first_order_linear_relation, first_order_relation, type1_relation, type2_relation
 from nsds.report import report
 from nsds.results import SimulationError, SimulationInterrupted, restart
+from nsds.rigid_bodies import rigid_bodies
 from nsds.schemes.consistency import consistent
 from nsds.schemes.d1_minus_linear import d1_minus_linear
 from nsds.schemes.euler_moreau import euler_moreau
@@ -74,7 +78,9 @@ __all__ = [
     "complementarity",
     "compliant",
     "consistent",
+    "contact_point",
     "d1_minus_linear",
+    "dry_friction",
     "energy",
     "equality",
     "euler_moreau",
@@ -86,6 +92,7 @@ __all__ = [
     "fremond_impact",
     "generalised_alpha",
     "interaction",
+    "joints",
     "lagrangian",
     "lagrangian_linear",
     "lagrangian_linear_relation",
@@ -97,8 +104,10 @@ __all__ = [
     "moreau_jean_combined_projection",
     "moreau_jean_direct_projection",
     "moreau_jean_exact",
+    "newton_euler_relation",
     "newton_impact",
     "newton_impact_friction",
+    "newton_impact_rolling_friction",
     "normal_cone",
     "plotting",
     "prescribed_velocity",
@@ -107,6 +116,8 @@ __all__ = [
     "report",
     "restart",
     "rheonomous",
+    "rigid_bodies",
+    "rotations",
     "sampled_control",
     "schatzman_paoli",
     "scleronomous",

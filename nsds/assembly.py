@@ -3,8 +3,9 @@
 import numpy as np
 
 from nsds import _checks
+from nsds.collisions import collisions_record
 from nsds.interactions import interaction_record
-from nsds.kinds import CONTROL, SYSTEMS
+from nsds.kinds import COLLISIONS, CONTROL, SYSTEMS
 from nsds.records import HEAD, RESERVED, leaf
 from nsds.trials import try_functions
 
@@ -17,8 +18,8 @@ def system(*, t=0.0, **parts):
     t : float
         Time at the start.
     **parts
-        Systems (`nsds.lagrangian`, `nsds.lagrangian_linear`, `nsds.lagrangian_modal`, `nsds.first_order_linear`, `nsds.first_order`),
-        interactions (`nsds.interaction`) and controllers (`nsds.sampled_control`), under the names by which they refer to each other.
+        Systems (`nsds.lagrangian`, `nsds.lagrangian_linear`, `nsds.lagrangian_modal`, `nsds.first_order_linear`, `nsds.first_order`,
+        `nsds.rigid_bodies`), interactions (`nsds.interaction`), contacts to be detected (`nsds.collisions`) and controllers (`nsds.sampled_control`), under the names by which they refer to each other.
 
     Returns
     -------
@@ -56,14 +57,16 @@ def system(*, t=0.0, **parts):
     if len(families) > 1:
         both = " and ".join(f"'{name}' is {family}" for family, name in families.items())
         raise ValueError(f"system: one scheme steps all systems of a record, but {both}")
-    counts = {name: parts[name]["record"].shape[0] if parts[name]["record"].ndim else None for name in kinds}
-    sizes = {name: parts[name]["record"][SYSTEMS[kind][1]].shape[-1] for name, kind in kinds.items()}
+    systems = {name: parts[name] for name in kinds}
 
     model, records = [], {}
     for name, part in parts.items():
         if part["kind"] == "interaction":
-            records[name] = interaction_record(name, part, kinds, counts, sizes)
+            records[name] = interaction_record(name, part, systems)
             words = (part["relation"]["relation"], part["law"]["law"], *(side for side, _ in part["sides"]))
+        elif part["kind"] == COLLISIONS:
+            records[name] = collisions_record(name, part, systems)
+            words = (COLLISIONS, part["law"]["law"], *part["shapes"])
         else:
             records[name] = part["record"]
             words = (part["kind"],)

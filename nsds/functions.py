@@ -39,19 +39,23 @@ ARGUMENTS = {
     "compliant": dict.fromkeys(("h", "H", "D"), "q, lam, z, out"),
     "lagrangian_relation": dict.fromkeys(("h", "g", "H", "D", "B"), _AT_Q),
     "prescribed_velocity": {"velocity": _AT_T},
+    "rigid_bodies": dict.fromkeys(("fext", "mext"), _AT_T) | dict.fromkeys(("fint", "mint", "jac_q", "jac_v"), _MECHANICAL),
+    "newton_euler_relation": dict.fromkeys(("h", "jac", "h_t"), "t, q, z, out"),
+    "contact_point": {"gap": "t, q, z, out"},
     "sampled_control": {"control": "t, x, state, z, u"},
 }
 # names of a callback's parameters, where they are not (t, x, lam, z, out)
 _ALL = {
     "sampled_control": "t, x, state, z, u",
-    "lagrangian": _MECHANICAL,
-    **dict.fromkeys(("scleronomous", "rheonomous", "compliant", "lagrangian_relation"), _AT_Q),
+    **dict.fromkeys(("lagrangian", "rigid_bodies"), _MECHANICAL),
+    **dict.fromkeys(("scleronomous", "rheonomous", "compliant", "lagrangian_relation", "newton_euler_relation", "contact_point"), _AT_Q),
 }
 # shape of the results that are matrices
 _SHAPES = {
     "A": "x.size, x.size", "jac_f": "x.size, x.size", "K": "x.size, x.size", "T": "x.size, out.size // x.size",
     "C": "lam.size, x.size", "B": "x.size, lam.size", "D": "lam.size, lam.size", "F": "lam.size, out.size // lam.size",
-    "mass": "x.size, x.size", "jac_q": "x.size, x.size", "jac_v": "x.size, x.size", "H": "lam.size, x.size",
+    "mass": "x.size, x.size", "jac_q": "out.size // x.size, x.size", "jac_v": "lam.size, lam.size",
+    "jac": "lam.size, x.size", "H": "lam.size, x.size",
 }  # fmt: skip
 
 CENTRAL_STEP = 2.0**-17  # of a central difference, relative to 1 or the variable

@@ -4,8 +4,8 @@ import re
 
 import numpy as np
 
-from nsds import _checks
-from nsds.kinds import FIRST_ORDER, LAGRANGIAN, RELATIONS, SYSTEMS
+from nsds import _checks, joints
+from nsds.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, RELATIONS, SYSTEMS
 from nsds.laws import LAWS
 from nsds.records import pack
 
@@ -77,12 +77,15 @@ def _side(on):
     raise ValueError(f'interaction: on must name one or two parts, as "ball", "beads[0]", "beads[1:]" or ("beads", [0, 2]), got {on!r}')
 
 
-def interaction_record(name, part, kinds, counts, sizes):
-    """Record array of an interaction, once the parts it acts on are known (``kinds``, ``counts`` and ``sizes`` by part name)."""
+def interaction_record(name, part, systems):
+    """Record array of an interaction, once the systems of the model are known."""
+    kinds = {side: system["kind"] for side, system in systems.items()}
+    counts = {side: system["record"].shape[0] if system["record"].ndim else None for side, system in systems.items()}
+    sizes = {side: system["record"]["v" if "v" in system["record"].dtype.names else "x"].shape[-1] for side, system in systems.items()}
     relation, law = part["relation"], part["law"]
-    m = relation["m"]
     elements = [_elements(name, side, chooser, counts) for side, chooser in part["sides"]]
     family = _family(name, relation, law, part["sides"], kinds)
+    m = LAWS[law["law"]].block(family) if relation["m"] is None else relation["m"]
     n_columns = sum(sizes[side] for side, _ in part["sides"])
     if relation["n"] not in (None, n_columns):
         on = " and ".join(f"'{side}' ({sizes[side]} coordinates)" for side, _ in part["sides"])
@@ -99,11 +102,14 @@ def interaction_record(name, part, kinds, counts, sizes):
     count = None if single else max(len(e) for e in elements)
 
     fields = {key: np.zeros(() if m == 1 else (m,), np.int64 if key == "active" else np.float64) for key in _OF_CONSTRAINTS[family]}
-    fields |= _fields(relation)
+    is_joint = relation["relation"] == "joint"
+    fields |= {} if is_joint else _fields(relation)
     fields |= {key: fields[key].reshape(fields["y"].shape) for key in ("b", "e", "velocity") if isinstance(fields.get(key), np.ndarray)}
-    fields |= _law_fields(name, law, m, fields["y"].shape)
+    fields |= _law_fields(name, law, family, m, fields["y"].shape)
     if count is not None:
         fields = {key: _stacked(value, count) for key, value in fields.items()}
+    if is_joint:
+        fields |= _geometry(relation, part["sides"], elements, count, systems)
     if any(counts[side] is not None for side, _ in part["sides"]):
         n_elements = 1 if count is None else count
         table = np.stack([np.broadcast_to(e, (n_elements,)) for e in elements], axis=-1).astype(np.int64)
@@ -111,11 +117,19 @@ def interaction_record(name, part, kinds, counts, sizes):
     return pack(fields, count)
 
 
-_OF_CONSTRAINTS = {LAGRANGIAN: ("y", "ydot", "lambda", "active"), FIRST_ORDER: ("y", "lambda")}
+_OF_CONSTRAINTS = {family: ("y", "ydot", "lambda", "active") for family in (LAGRANGIAN, NEWTON_EULER)} | {FIRST_ORDER: ("y", "lambda")}
 
 
 def _fields(relation):
     return {key: value for key, value in relation.items() if key not in ("relation", "m", "n")}
+
+
+def _geometry(relation, sides, elements, count, systems):
+    """Rows of a joint between the bodies at their start, and the angles that change in time."""
+    q = [np.atleast_2d(systems[side]["record"]["q"])[chosen] for (side, _), chosen in zip(sides, elements, strict=True)]
+    rows = joints.resolve(relation, *(q if count is not None else (each[0] for each in q)))
+    angle = {"angle": rows.pop("angle")} if "angle" in rows else {}
+    return angle | {"geometry": rows}
 
 
 def _stacked(value, count):
@@ -128,20 +142,22 @@ def _stacked(value, count):
 
 def _family(name, relation, law, sides, kinds):
     """Family of the systems, which relation and law must be for."""
-    family = RELATIONS[relation["relation"]]
+    families = RELATIONS[relation["relation"]]
     for side, _ in sides:
-        if SYSTEMS[kinds[side]][0] != family:
-            raise ValueError(f"interaction '{name}': {relation['relation']} is for {family} systems, but '{side}' is a {kinds[side]}")
+        if SYSTEMS[kinds[side]][0] not in families:
+            wanted = " and ".join(families)
+            raise ValueError(f"interaction '{name}': {relation['relation']} is for {wanted} systems, but '{side}' is a {kinds[side]}")
+    family = SYSTEMS[kinds[sides[0][0]]][0]
     if family not in LAWS[law["law"]].families:
         known = ", ".join(key for key, value in LAWS.items() if family in value.families)
         raise ValueError(f"interaction '{name}': {law['law']} is not a law for {family} systems; these are: {known}")
     return family
 
 
-def _law_fields(name, law, m, per_constraint):
+def _law_fields(name, law, family, m, per_constraint):
     """Parameters of the law, and the multipliers of a normal cone."""
     fields = {}
-    block = LAWS[law["law"]].block
+    block = LAWS[law["law"]].block(family)
     if m % block:
         raise ValueError(f"interaction '{name}': {law['law']} wants {block} constraints for each contact, the normal first, got {m} in all")
     per_contact = per_constraint if block == 1 else (m // block,) if m > block else ()

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
-from nsds.kinds import FIRST_ORDER, LAGRANGIAN
+from nsds.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER
 
 
 class Law(NamedTuple):
-    """Families of systems it is for, whether lambda has either sign, the range of each parameter, constraints of one contact.
+    """Families of systems it is for, whether lambda has either sign, the range of each parameter, constraints of one contact by family.
 
     A parameter is one number, or one for each contact.
     """
@@ -21,16 +21,24 @@ class Law(NamedTuple):
     families: tuple
     bilateral: bool = False
     parameters: MappingProxyType = MappingProxyType({})
-    block: int = 1
+    blocks: MappingProxyType = MappingProxyType({})
+
+    def block(self, family):
+        """Constraints of one contact: in Lagrangian systems friction is one in the plane."""
+        return self.blocks.get(family, 1)
 
 
 _FRICTION = {"e_n": (0.0, 1.0), "e_t": (-1.0, 1.0), "mu": (0.0, np.inf)}
+_BLOCKS = {LAGRANGIAN: 2, NEWTON_EULER: 3}
+_MECHANICAL = (LAGRANGIAN, NEWTON_EULER)
 LAWS = {
-    "newton_impact": Law((LAGRANGIAN,), parameters={"e": (0.0, 1.0)}),
-    "newton_impact_friction": Law((LAGRANGIAN,), parameters=_FRICTION, block=2),
-    "fremond_impact": Law((LAGRANGIAN,), parameters=_FRICTION, block=2),
+    "newton_impact": Law(_MECHANICAL, parameters={"e": (0.0, 1.0)}),
+    "newton_impact_friction": Law(_MECHANICAL, parameters=_FRICTION, blocks=_BLOCKS),
+    "fremond_impact": Law(_MECHANICAL, parameters=_FRICTION, blocks=_BLOCKS),
+    "newton_impact_rolling_friction": Law((NEWTON_EULER,), parameters=_FRICTION | {"mu_r": (0.0, np.inf)}, blocks={NEWTON_EULER: 5}),
+    "dry_friction": Law((NEWTON_EULER,), bilateral=True, parameters={"limit": (0.0, np.inf)}),
     "complementarity": Law((LAGRANGIAN, FIRST_ORDER)),
-    "equality": Law((LAGRANGIAN, FIRST_ORDER), bilateral=True),
+    "equality": Law((LAGRANGIAN, FIRST_ORDER, NEWTON_EULER), bilateral=True),
     "mixed_complementarity": Law((FIRST_ORDER,)),
     "relay": Law((FIRST_ORDER,), parameters={"lower": (-np.inf, np.inf), "upper": (-np.inf, np.inf)}),
     "normal_cone": Law((FIRST_ORDER,), bilateral=True),
@@ -80,12 +88,13 @@ def newton_impact(e):
 
 
 def newton_impact_friction(e_n, mu, e_t=0.0):
-    """Unilateral contact with Newton's restitution and Coulomb's friction in the plane (Moreau 1988; seed 003, 10.2).
+    """Unilateral contact with Newton's restitution and Coulomb's friction (Moreau 1988; seed 003, 10.2 and 11.198).
 
     With ``u'_n = u_n+ + e_n u_n-`` and ``u'_t = u_t+ + e_t u_t-``, while ``y_n <= 0``: ``0 <= u'_n  ⟂  lambda_n >= 0``,
-    ``|lambda_t| <= mu lambda_n``, and ``lambda_t = -mu lambda_n sign(u'_t)`` where the contact slides.
+    ``||lambda_t|| <= mu lambda_n``, and ``lambda_t = -mu lambda_n u'_t / ||u'_t||`` where the contact slides.
 
-    The interaction has two constraints for each contact: the normal one, then the tangent. Of y only the normal component counts.
+    Contacts of Lagrangian systems are in the plane, with two constraints each: the normal one, then the tangent. Contacts of rigid bodies
+    are in space, with two tangents. Of y only the normal component counts.
 
     Parameters
     ----------
@@ -113,6 +122,56 @@ def newton_impact_friction(e_n, mu, e_t=0.0):
     0.3
     """
     return _with_parameters("newton_impact_friction", e_n=e_n, e_t=e_t, mu=mu)
+
+
+def newton_impact_rolling_friction(e_n, mu, mu_r, e_t=0.0):
+    """`newton_impact_friction` in space with a moment that resists rolling (Acary and Bourrier 2021; seed 003, chapter 12).
+
+    The moment of the contact in the tangent plane obeys ``||lambda_r|| <= mu_r lambda_n`` and, where the bodies roll,
+    ``lambda_r = -mu_r lambda_n omega_t / ||omega_t||``, with omega_t the relative angular velocity in that plane. Spinning about the normal
+    is free. The contact has five constraints: normal, two tangents, two of rolling.
+
+    Parameters
+    ----------
+    e_n, mu, e_t : float or array_like
+        See `newton_impact_friction`.
+    mu_r : float or array_like
+        Coefficient of rolling friction (m), not negative.
+
+    Raises
+    ------
+    ValueError
+        A parameter out of its range.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> nsds.newton_impact_rolling_friction(e_n=0.0, mu=0.5, mu_r=0.01)["mu_r"].item()
+    0.01
+    """
+    return _with_parameters("newton_impact_rolling_friction", e_n=e_n, e_t=e_t, mu=mu, mu_r=mu_r)
+
+
+def dry_friction(limit):
+    """Friction of a given strength, as in a joint: ``|lambda| <= h limit``, and ``lambda = -h limit sign(ydot)`` where it slides.
+
+    Parameters
+    ----------
+    limit : float or array_like (m,)
+        Largest force (N) or moment (N m), not negative.
+
+    Raises
+    ------
+    ValueError
+        A limit that is negative.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> nsds.dry_friction(2.5)["limit"].item()
+    2.5
+    """
+    return _with_parameters("dry_friction", limit=limit)
 
 
 def fremond_impact(e, mu):

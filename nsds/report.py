@@ -86,7 +86,7 @@ def _interaction(rows, name, system, mechanical):
         return f"velocity {_violated(rows, abs(rows[name]['ydot']), 1)}"
     if LAWS[law].bilateral:
         return _violated(rows, abs(y), start)
-    normal = slice(None, None, LAWS[law].block)
+    normal = slice(None, None, LAWS[law].block(family(model_of(system))))
     depth, where = _worst(rows, np.maximum(-y[..., normal], 0), start)
     pressing = np.nan_to_num(lam[..., normal]) != 0
     times = int((pressing[:, 1:] & ~pressing[:, :-1]).sum())

@@ -24,6 +24,8 @@ def try_functions(system):
         x = states[name][0]
         part = system[name].reshape(-1)[0]
         sizes = dict.fromkeys(("A", "jac_f", "mass", "jac_q", "jac_v"), x.size**2) | {"u": n_u(part), "T": x.size * n_u(part)}
+        if kind == "rigid_bodies":
+            sizes = dict.fromkeys(("fext", "mext", "fint", "mint"), 3) | {"jac_q": 42, "jac_v": 36}
         _try_part(name, kind, part, t, x, part["v"] if "v" in part.dtype.names else _NOTHING, sizes, x.size)
     for name, kind, _, *sides in interactions:
         part = system[name].reshape(-1)[0]
@@ -31,7 +33,7 @@ def try_functions(system):
         x = np.concatenate([states[side][element] for side, element in zip(sides, elements, strict=True)])
         lam = np.atleast_1d(part["lambda"])
         n, m, n_z = x.size, lam.size, part["z"].size if "z" in part.dtype.names else 0
-        sizes = {"g": n, "C": m * n, "H": m * n, "B": n * m, "D": m * m, "K": n * n, "F": m * n_z}
+        sizes = {"g": n, "C": m * n, "H": m * n, "B": n * m, "D": m * m, "K": n * n, "F": m * n_z, "jac": m * n, "gap": 7}
         _try_part(name, kind, part, t, x, lam, sizes, m)
     kinds = dict(systems)
     for name, _, written, *read in controls:

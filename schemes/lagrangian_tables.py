@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds.functions import ARGUMENTS
-from nsds.kinds import split
+from nsds.kinds import LAGRANGIAN, split
 from nsds.laws import LAWS, OF_POSITION, is_force
 from nsds.layout import (
     ABSENT,
@@ -140,7 +140,7 @@ def _interaction(records, parts, index, line, functions, work, owner, h, reach):
     fields = dtype.base.fields
     count, stride = count_and_stride(dtype)
     values = records[name].reshape(records.size, count)
-    block = LAWS[law].block
+    block = LAWS[law].block(LAGRANGIAN)
     m = fields["y"][0].shape[0] if fields["y"][0].shape else 1
     k = m // 2 if block == 2 else 0
     at = {field: start + stride * np.arange(count)[:, None] + fields[field][1] // 8 for field in fields}

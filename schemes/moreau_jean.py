@@ -7,17 +7,21 @@ Linear systems with linear relations take one step with everything prepared (`mo
 import numpy as np
 
 from nsds import _checks
-from nsds.schemes import moreau_jean_global, moreau_jean_linear, moreau_jean_newton
+from nsds.kinds import NEWTON_EULER, family
+from nsds.records import model_of
+from nsds.schemes import moreau_jean_global, moreau_jean_linear, moreau_jean_newton, moreau_jean_newton_euler
 from nsds.schemes.lagrangian_tables import is_linear, tables
 from nsds.schemes.memory import Allocator
 
 # Options that all forms of the scheme have.
 FIELDS = [("theta", "<f8"), ("gamma", "<f8"), ("q_star", "<f8"), ("newton_tol", "<f8"), ("newton_max_iter", "<i8")]
-OPTIONS = np.dtype([("scheme", "S32"), *FIELDS, ("form", "S8")])
+OPTIONS = np.dtype([("scheme", "S32"), *FIELDS, ("form", "S8"), ("update", "S16")])
+FORMS = ("reduced", "global", "explicit")
+UPDATES = ("exponential", "linear")
 
 
-def moreau_jean(theta=0.5, gamma=0.5, q_star=1.0, newton_tol=1e-10, newton_max_iter=50, form="reduced"):
-    """Options of the Moreau–Jean scheme.
+def moreau_jean(theta=0.5, gamma=0.5, q_star=1.0, newton_tol=1e-10, newton_max_iter=50, form="reduced", update="exponential"):
+    """Options of the Moreau–Jean scheme (seed 001; of rigid bodies seed 003, 11.6).
 
     Parameters
     ----------
@@ -32,8 +36,12 @@ def moreau_jean(theta=0.5, gamma=0.5, q_star=1.0, newton_tol=1e-10, newton_max_i
         of each coordinate. ``numpy.inf`` makes one iteration from the forecast ``q_k + h v_k``, ``v_k`` in each step.
     newton_max_iter : int
         Newton's iterations of a step; then the step has failed.
-    form : "reduced" or "global"
+    form : "reduced", "global" or "explicit"
         The one-step problem is one of impulses, with the Delassus matrix; or, of linear systems, one of velocities and impulses together.
+        Of rigid bodies "explicit" is the semi-explicit form (seed 003, eq. 11.204): forces and H of q_k, and one iteration.
+    update : "exponential" or "linear"
+        How rigid bodies turn: along the exponential map, which keeps quaternions unit and is exact for a constant Omega; or by
+        ``p + h T v`` (seed 003, eq. 11.208), then made unit.
 
     Returns
     -------
@@ -57,9 +65,10 @@ def moreau_jean(theta=0.5, gamma=0.5, q_star=1.0, newton_tol=1e-10, newton_max_i
     1.0
     """
     record = np.zeros((), OPTIONS)
-    if form not in ("reduced", "global"):
-        raise ValueError(f"moreau_jean: form must be 'reduced' or 'global', got {form!r}")
-    record["scheme"], record["form"] = b"moreau_jean", form.encode()
+    for field, value, known in (("form", form, FORMS), ("update", update, UPDATES)):
+        if value not in known:
+            raise ValueError(f"moreau_jean: {field} must be one of {', '.join(map(repr, known))}, got {value!r}")
+    record["scheme"], record["form"], record["update"] = b"moreau_jean", form.encode(), update.encode()
     fill(record, "moreau_jean", theta, gamma, q_star, newton_tol, newton_max_iter)
     return record
 
@@ -75,6 +84,12 @@ def fill(record, owner, theta, gamma, q_star, newton_tol, newton_max_iter):
 
 def prepare(records, mem, options, h, method):
     """Tables, iteration matrices and, where they are constant, the matrices of the one-step problem of all members."""
+    if family(model_of(records)) == NEWTON_EULER:
+        if options["form"] == b"global":
+            raise ValueError("moreau_jean: form='global' is for Lagrangian systems")
+        return moreau_jean_newton_euler.prepare(records, options, h, method)
+    if options["form"] == b"explicit":
+        raise ValueError("moreau_jean: form='explicit' is for rigid bodies; for others theta=0 is explicit")
     work, iwork = Allocator(records.size), Allocator(records.size)
     theta, gamma = options["theta"].item(), options["gamma"].item()
     lists = tables(records, work, "moreau_jean", h, h * theta)

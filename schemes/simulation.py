@@ -21,7 +21,6 @@ from nsds.schemes import sampled_control, several
 from nsds.schemes import table as schemes
 from nsds.schemes.consistency import warn_of_violations
 from nsds.schemes.sampled_control import act
-from nsds.solvers import table as solvers
 from nsds.status import CONVERGED, NON_FINITE, NOT_COMPUTED, advice
 
 _CHUNK_SECONDS = 0.2
@@ -157,7 +156,7 @@ def _prepare(owner, system, h, scheme, solver):
     model_of(system)
     _checks.number(owner, "h", h, above=0.0)
     module, options = schemes.chosen(scheme, system)
-    _, method, solver_options = solvers.chosen(solver)
+    method, solver_options, address = schemes.solver_of(solver, system)
     records = copied(system).reshape(-1)
     mem = memory(records)
     _require_finite(owner, records)
@@ -165,7 +164,7 @@ def _prepare(owner, system, h, scheme, solver):
     records["t0"] = np.where(anchored, records["t0"], records["t"])
     records["step"] = np.where(anchored, records["step"], 0)
     prepared = module.prepare(records, mem, options, h, method)
-    return _Run(records, mem, prepared, sampled_control.prepare(owner, records, h), solvers.address(method), solver_options)
+    return _Run(records, mem, prepared, sampled_control.prepare(owner, records, h), address, solver_options)
 
 
 def _require_finite(owner, records):
@@ -175,6 +174,8 @@ def _require_finite(owner, records):
         for field, values in _numbers(records[name]):
             if is_relay and field in ("lower", "upper"):  # may be infinite
                 values = np.where(np.isinf(values), 0.0, values)
+            if field == "mass":  # of rigid bodies, infinite where nothing stops them
+                values = np.where(np.isposinf(values), 0.0, values)
             if not np.isfinite(values).all():
                 raise ValueError(f"{owner}: {name}.{field} must be finite")
         parameters = LAWS[law[0]].parameters if kind in RELATIONS and not is_relay else {}

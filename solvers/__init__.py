@@ -16,7 +16,7 @@ from nsds.solvers.contact.solve import (
     solve_rfc2d,
     solve_rfc3d,
 )
-from nsds.solvers.contact.table import contact_methods
+from nsds.solvers.contact.table import contact_methods, contact_solver
 from nsds.solvers.families import FAMILIES, generate
 from nsds.solvers.profiling import Problem, profile, read_problem
 from nsds.solvers.solve import (
@@ -46,6 +46,7 @@ __all__ = [
     "SolverError",
     "all_solutions",
     "contact_methods",
+    "contact_solver",
     "generate",
     "generate_contacts",
     "methods",

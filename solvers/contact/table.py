@@ -72,6 +72,59 @@ METHODS = {
 }
 
 
+BODIES = "bodies"
+_TOL, _TOL_OF_BODIES = 1e-10, 1e-4
+OPTIONS = np.dtype([("method", "S32"), *((name, "<f8") for name in ("tol", "max_iter", "local", "rho", "seed", "freeze"))])
+
+
+def contact_solver(method="auto", *, tol=None, max_iter=None, local="auto", rho=None, seed=None, freeze=None):
+    """Choice of a solver of contact problems for `nsds.simulate`, as a record; of systems of rigid bodies.
+
+    Parameters
+    ----------
+    method : str
+        A name from `contact_methods`; "bodies": sweeps over the contacts that act on the velocities of the bodies, without a Delassus
+        matrix; or "auto": the former for a few blocks of constraints, the latter for many.
+    tol : float, optional
+        Largest residual that counts as converged, relative to the velocities without impulses; 1e-10, or 1e-4 for "bodies".
+    max_iter, local, rho, seed, freeze
+        See `nsds.solvers.solve_fc3d`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Unknown name, or an option out of its range.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> nsds.solvers.contact_solver("bodies", tol=1e-4, max_iter=1000)["method"].item()
+    b'bodies'
+    """
+    if method != BODIES and method not in METHODS:
+        raise ValueError(f"contact_solver: method must be one of {', '.join([BODIES, *METHODS])}, got {method!r}")
+    record = np.zeros((), OPTIONS)
+    record["method"] = method.encode()
+    for name, value in zip(OPTIONS.names[1:], options(1.0 if tol is None else tol, max_iter, local, rho, seed, freeze), strict=True):
+        record[name] = value
+    record["tol"] = 0.0 if tol is None else tol
+    return record
+
+
+def chosen(choice, d):
+    """(name, Method, kernel options) of what a caller passed: None, a method's name, or a record from `contact_solver`.
+
+    The last of the options, which methods do not read, is the tolerance of sweeps over bodies.
+    """
+    if choice is None or isinstance(choice, str):
+        choice = contact_solver() if choice is None else contact_solver(choice)
+    if not isinstance(choice, (np.ndarray, np.void)) or choice.dtype != OPTIONS:
+        raise TypeError(f"solver: rigid bodies want a method's name or a record from nsds.solvers.contact_solver, got {choice!r}")
+    name = choice["method"].item().decode()
+    tol, *others = (choice[field].item() for field in OPTIONS.names[1:])
+    return name, find("auto" if name == BODIES else name, d), np.array([tol or _TOL, *others, tol or _TOL_OF_BODIES])
+
+
 def options(tol=1e-8, max_iter=None, local="auto", rho=None, seed=None, freeze=None):
     """Options of contact solvers as their kernels take them.
 

@@ -1,0 +1,153 @@
+"""Contacts that are detected while a simulation runs: shapes on bodies and in the world, and the law of their contacts."""
+
+import numpy as np
+
+from nsds import _checks
+from nsds.collision import PLANE, SPHERE, WORLD, require_supported
+from nsds.collision.kinds import NAMES
+from nsds.kinds import COLLISIONS, NEWTON_EULER, SYSTEMS
+from nsds.laws import LAWS
+from nsds.records import pack
+
+_LAWS = ("newton_impact", "newton_impact_friction", "fremond_impact", "newton_impact_rolling_friction")
+_WORLD = "world"
+
+
+def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None):
+    """Contacts between shapes, found anew in every step: a part for `nsds.system`, of rigid bodies.
+
+    A contact takes part in a step when the forecast ``y + gamma h ydot <= 0`` says so (seed 003, eq. 11.203); its frame (normal, two
+    tangents, seed 003, 12.0.3) is that of the start of the step. The normal points from b to a; a contact point between two bodies lies
+    halfway between their surfaces, one with the world on the surface of the body.
+
+    Parameters
+    ----------
+    shapes : dict of str to shape
+        Shape of the bodies of each part, from `nsds.shapes`; a list of shapes for bodies of several; a list of lists, one for each body,
+        where they differ.
+    law : dict
+        From `nsds.newton_impact` (without friction), `nsds.newton_impact_friction`, `nsds.fremond_impact` or
+        `nsds.newton_impact_rolling_friction`, with one value of each parameter.
+    world : shape or sequence of shapes
+        Shapes that do not move.
+    pairs : sequence of pairs of str, optional
+        Which parts are looked at with which, as ``[("balls", "balls"), ("balls", "world")]``; all by default.
+    margin : float
+        Contacts are listed from this gap on (m), besides those which motion may close within a step.
+    capacity : int, optional
+        Contacts for which the record has room at first; it grows as needed.
+
+    Returns
+    -------
+    dict
+        A part for `nsds.system`. In the record it has the number of contacts n and, for each: a, b, numbers of the shapes, which are counted
+        through all parts, the world's last; feature; normal and point (3,) on the surface of a, inertial; gap y; impulses lambda, normal
+        first, of the step that ends at t. The rest of the arrays is 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Not a shape or law, a part named "world", shapes between which contacts cannot be found, a plane on a body.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> ball = nsds.shapes.sphere(0.1)
+    >>> system = nsds.system(
+    ...     ball=nsds.rigid_bodies(1.0, nsds.shapes.inertia(ball, 1.0), q=[0, 0, 0.5, 1, 0, 0, 0], v=[1, 0, 0, 0, 0, 0], fext=[0, 0, -9.81]),
+    ...     contacts=nsds.collisions({"ball": ball}, nsds.newton_impact_friction(e_n=0.5, mu=0.3), world=nsds.shapes.plane()),
+    ... )
+    >>> rows = nsds.simulate(system, t_end=2.0, h=1e-3)
+    >>> float(rows["ball"]["q"][-1, 2].round(3)), float(rows["ball"]["v"][-1, 0].round(3))
+    (0.1, 0.714)
+    """
+    owner = "collisions"
+    if not isinstance(shapes, dict) or not shapes:
+        raise TypeError(f"{owner}: shapes must be a dict from names of parts to shapes, got {shapes!r}")
+    if _WORLD in shapes:
+        raise ValueError(f"{owner}: the name 'world' is taken; shapes that do not move go into world=")
+    if not isinstance(law, dict) or law.get("law") not in _LAWS:
+        raise TypeError(f"{owner}: law must come from one of {', '.join(f'nsds.{name}' for name in _LAWS)}, got {law!r}")
+    for name, value in law.items():
+        if name != "law" and value.ndim:
+            raise ValueError(f"{owner}: {name} must be one number for all contacts, got {value.tolist()}")
+    result = {"kind": COLLISIONS, "law": law, "margin": _checks.number(owner, "margin", margin, low=0.0)}
+    result["shapes"] = {name: _listed(owner, name, value) for name, value in shapes.items()}
+    result["world"] = _listed(owner, "world", world)
+    names = [*shapes, _WORLD]
+    result["pairs"] = [(a, b) for a in names for b in names] if pairs is None else [tuple(pair) for pair in pairs]
+    for pair in result["pairs"]:
+        if len(pair) != 2 or not set(pair) <= set(names):
+            raise ValueError(f"{owner}: pairs must be pairs of {', '.join(names)}, got {pair!r}")
+    result["capacity"] = None if capacity is None else _checks.integer(owner, "capacity", capacity, low=1)
+    return result
+
+
+def _listed(owner, name, value):
+    """A list of shapes, or of such lists, one for each body."""
+    value = [value] if isinstance(value, dict) else list(value)
+    for each in value:
+        for shape in each if isinstance(each, (list, tuple)) else [each]:
+            if not isinstance(shape, dict) or "shape" not in shape:
+                raise TypeError(f"{owner}: the shapes of '{name}' must come from nsds.shapes, got {shape!r}")
+            if shape["shape"] == "plane" and name != _WORLD:
+                raise ValueError(f"{owner}: a plane cannot be on a body, only in the world; got one for '{name}'")
+    return value
+
+
+def collisions_record(name, part, systems):
+    """Record of collisions, once the systems of the model are known: shapes in flat arrays, and room for contacts."""
+    first, n_bodies = {}, 0
+    for side, system in systems.items():
+        first[side] = n_bodies
+        n_bodies += max(system["record"].size, 1)
+    tables, names = [], [*part["shapes"], _WORLD]
+    for index, side in enumerate(names):
+        partners = [b if a == side else a for a, b in part["pairs"] if side in (a, b)]
+        mask = sum(1 << names.index(partner) for partner in set(partners))
+        for shape, body in _on_bodies(name, part, side, systems, first):
+            tables.append((NAMES.index(shape["shape"]), shape["size"], shape["pose"], body, 1 << index, mask))
+    kind, size, pose, body, group, mask = (np.array(column) for column in zip(*tables, strict=True))
+    _require_known(name, part, names)
+    law = part["law"]
+    d = LAWS[law["law"]].block(NEWTON_EULER)
+    capacity = part["capacity"] or max(64, 4 * kind.size)
+    fields = {key: np.zeros((capacity,), np.int64) for key in ("a", "b", "feature")}
+    fields |= {"normal": np.zeros((capacity, 3)), "point": np.zeros((capacity, 3)), "y": np.zeros(capacity)}
+    fields["lambda"] = np.zeros((capacity, d))
+    fields |= {"shape_kind": kind, "shape_size": size, "shape_pose": pose, "shape_body": body, "group": group, "mask": mask}
+    fields |= {key: value for key, value in law.items() if key != "law"}
+    return pack({"n": np.array(0)} | fields | {"margin": np.array(part["margin"])}, None)
+
+
+def _on_bodies(name, part, side, systems, first):
+    """(shape, number of its body) for all shapes of a part, or of the world."""
+    if side == _WORLD:
+        return [(shape, WORLD) for shape in part["world"]]
+    if side not in systems:
+        raise ValueError(f"collisions '{name}': there is no part '{side}'; the systems are: {', '.join(systems)}")
+    if SYSTEMS[systems[side]["kind"]][0] != NEWTON_EULER:
+        raise ValueError(f"collisions '{name}': '{side}' is a {systems[side]['kind']}, expected rigid_bodies")
+    count, shapes = max(systems[side]["record"].size, 1), part["shapes"][side]
+    if shapes and isinstance(shapes[0], (list, tuple)):
+        if len(shapes) != count:
+            raise ValueError(f"collisions '{name}': '{side}' has {count} bodies, got shapes for {len(shapes)}")
+        return [(shape, first[side] + i) for i, own in enumerate(shapes) for shape in own]
+    return [(shape, first[side] + i) for i in range(count) for shape in shapes]
+
+
+def _require_known(name, part, names):
+    """Refuse pairs of shapes between which contacts cannot be found."""
+    kinds = {side: set() for side in names}
+    for side, shapes in (*part["shapes"].items(), (_WORLD, part["world"])):
+        for each in shapes:
+            kinds[side] |= {shape["shape"] for shape in (each if isinstance(each, (list, tuple)) else [each])}
+    for a, b in part["pairs"]:
+        if a == b == _WORLD:
+            continue
+        for kind_a in kinds[a]:
+            for kind_b in kinds[b]:
+                try:
+                    require_supported(kind_a, kind_b)
+                except ValueError as error:
+                    raise ValueError(f"collisions '{name}': {error}") from None

@@ -1,0 +1,149 @@
+"""Rigid bodies in space: ``m v' = f``, ``I Omega' + Omega × I Omega = M``, with unit quaternions (seed 003, 11.5)."""
+
+import numpy as np
+
+from nsds import _checks
+from nsds.functions import function_name
+from nsds.records import pack
+
+_UNIT = 1e-6  # how far from 1 the norm of a quaternion may be
+
+
+def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fint=None, mint=None, jac_q=None, jac_v=None, C=None, K=None,
+                 z=None, count=None):  # fmt: skip
+    """Rigid bodies ``m v' = f_ext - f_int + p_f``, ``I Omega' + Omega × I Omega = M_ext - M_int + p_M``, ``q' = T(q) v`` (seed 003, 11.198).
+
+    Coordinates are ``q = (x, p)``: centre of mass (m) and unit quaternion, scalar first, which turns body axes into inertial ones.
+    Velocities are ``v = (v_g, Omega)``: of the centre in inertial axes (m/s), and angular in *body* axes (rad/s). Forces are in inertial
+    axes, moments in body axes.
+
+    Parameters
+    ----------
+    mass : float or array_like (count,)
+        Masses (kg). An infinite one makes a body that nothing stops: it keeps its velocity, as the drum of a mixer.
+    inertia : float, array_like (3,), (3, 3) or (count, ...)
+        Inertia (kg m²) about the centre of mass in body axes: a number for a sphere, principal moments, or a matrix.
+    q : array_like (7,) or (count, 7)
+        Coordinates at the start. A matrix makes an array of bodies.
+    v : array_like (6,) or (count, 6)
+        Velocities at the start.
+    fext, mext : array_like (3,), (count, 3), or function ``fext(t, z, out)``, optional
+        External force in inertial axes (N), and moment (N m).
+    frame : "body" or "inertial"
+        Axes in which mext is given (seed 003, eq. 11.224).
+    fint, mint : function ``fint(t, q, v, z, out)``, optional
+        Write the internal force and moment into ``out`` (3,); on the left-hand side, so a spring is ``+k x``.
+    jac_q, jac_v : function ``jac_q(t, q, v, z, out)``, optional
+        Write the derivatives of (fint, mint) by q and by v into ``out``, (6, 7) and (6, 6). By finite differences if not given.
+    C, K : array_like (6, 6) and (6, 7), optional
+        Linear internal wrench ``C v + K q`` (seed 003, eq. 11.222), on the left-hand side.
+    z : array_like, optional
+        Parameters passed to the functions; with ``count``, of shape (count, n_z) for one set each.
+    count : int, optional
+        Number of bodies, where the shapes of q and v do not tell.
+
+    Returns
+    -------
+    dict
+        A part for `nsds.system`. In the record it has the fields q, v, p (generalised impulse of the last step, moments in body axes), mass,
+        inertia (3, 3), and those that were given.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Wrong shape or type, NaN or infinity, a mass that is not positive, an inertia that is not symmetric and positive definite, a
+        quaternion whose norm is not 1, or a function that has the wrong arguments or does not compile.
+
+    Examples
+    --------
+    A top far from any force turns about a fixed angular momentum:
+
+    >>> import numpy as np, nsds
+    >>> top = nsds.rigid_bodies(1.0, [0.7, 0.7, 1.3], q=[0, 0, 0, 1, 0, 0, 0], v=[0, 0, 0, 0.8, 0, 2.0])
+    >>> rows = nsds.simulate(nsds.system(top=top), t_end=1.0, h=1e-3)
+    >>> rows["top"]["v"][-1, 3:].round(4), float(np.linalg.norm(rows["top"]["q"][-1, 3:]).round(12))
+    (array([-0.1138,  0.7919,  2.    ]), 1.0)
+    """
+    owner = "rigid_bodies"
+    count = _count(owner, q, v, count)
+    fields = {"q": _per_body(owner, "q", q, (7,), count), "v": _per_body(owner, "v", v, (6,), count)}
+    fields["q"] = _unit_quaternions(owner, fields["q"])
+    fields["p"] = np.zeros_like(fields["v"])
+    fields["mass"], fixed = _masses(owner, mass, count)
+    fields["inertia"] = _inertias(owner, inertia, fixed, count)
+    if frame not in ("body", "inertial"):
+        raise ValueError(f"{owner}: frame must be 'body' or 'inertial', got {frame!r}")
+    for name, value in (("fext", fext), ("mext", mext)):
+        if callable(value):
+            fields[name] = function_name(value, owner, name)
+        elif value is not None:
+            fields[name] = _per_body(owner, name, value, (3,), count)
+    if mext is not None:
+        fields["mext_inertial"] = np.full(() if count is None else (count,), int(frame == "inertial"))
+    for name, function in (("fint", fint), ("mint", mint), ("jac_q", jac_q), ("jac_v", jac_v)):
+        if function is not None:
+            fields[name] = function_name(function, owner, name)
+    if fint is None and mint is None and (jac_q is not None or jac_v is not None):
+        raise ValueError(f"{owner}: jac_q and jac_v are derivatives of fint and mint, which are missing")
+    for name, matrix, shape in (("C", C, (6, 6)), ("K", K, (6, 7))):
+        if matrix is not None:
+            fields[name] = _per_body(owner, name, matrix, shape, count)
+    if z is not None:
+        z = np.atleast_1d(_checks.array(owner, "z", z))
+        fields["z"] = _per_body(owner, "z", z, z.shape[-1:], count)
+    return {"kind": owner, "record": pack(fields, count)}
+
+
+def _count(owner, q, v, count):
+    """Number of bodies, None for one that is not an array: told by count, else by the shapes of q and v."""
+    if count is not None:
+        return _checks.integer(owner, "count", count, low=1)
+    return next((len(value) for value in (q, v) if np.ndim(value) == 2), None)
+
+
+def _per_body(owner, name, value, shape, count):
+    value = _checks.array(owner, name, value)
+    whole = shape if count is None else (count, *shape)
+    if value.shape not in (shape, whole):
+        raise ValueError(f"{owner}: {name} must have shape {whole}, got {value.shape}")
+    return np.broadcast_to(value, whole)
+
+
+def _unit_quaternions(owner, q):
+    norm = np.linalg.norm(q[..., 3:], axis=-1, keepdims=True)
+    wrong = np.flatnonzero(abs(norm.reshape(-1) - 1.0) > _UNIT)
+    if wrong.size:
+        of_body = "" if q.ndim == 1 else f" of body {wrong[0]}"
+        raise ValueError(f"{owner}: q[3:] must be a unit quaternion, scalar first, got one{of_body} of norm {norm.reshape(-1)[wrong[0]]:.9g}")
+    return np.concatenate([q[..., :3], q[..., 3:] / norm], axis=-1)
+
+
+def _masses(owner, mass, count):
+    """Masses, and which are infinite."""
+    given = np.asarray(mass, dtype=np.float64)
+    infinite = np.isposinf(given)
+    mass = np.where(infinite, np.inf, _per_body(owner, "mass", np.where(infinite, 1.0, given), (), count))
+    if not (mass > 0.0).all():
+        raise ValueError(f"{owner}: mass must be positive, got {mass.min():g}")
+    return mass, np.isposinf(mass)
+
+
+def _inertias(owner, inertia, fixed, count):
+    """Inertia matrices; of a body of infinite mass, which has none, the identity."""
+    inertia = _checks.array(owner, "inertia", inertia)
+    single = inertia.shape[1:] if count is not None and inertia.ndim > 0 and inertia.shape[0] == count and inertia.ndim != 2 else inertia.shape
+    if inertia.ndim == 2 and inertia.shape != (3, 3):
+        single = inertia.shape[1:]
+    if inertia.ndim == 1 and count is not None and inertia.shape == (count,) and count != 3:
+        single = ()
+    if single not in ((), (3,), (3, 3)):
+        raise ValueError(f"{owner}: inertia must be a number or have shape (3,) or (3, 3), for each body, got {inertia.shape}")
+    matrices = inertia if single == (3, 3) else inertia[..., None, None] * np.eye(3) if single == () else inertia[..., None] * np.eye(3)
+    matrices = _per_body(owner, "inertia", matrices, (3, 3), count)
+    if abs(matrices - np.swapaxes(matrices, -1, -2)).max() > 1e-9 * abs(matrices).max():
+        raise ValueError(f"{owner}: inertia must be symmetric, got {matrices.tolist()}")
+    matrices = np.where(fixed[..., None, None], np.eye(3), matrices)
+    least = np.linalg.eigvalsh(matrices).min()
+    if not least > 0.0:
+        raise ValueError(f"{owner}: inertia must be positive definite, got an eigenvalue of {least:.3g}")
+    return matrices

@@ -1,0 +1,279 @@
+"""Moreau–Jean time stepping of rigid bodies (seed 003, 11.6).
+
+    M (v - v_k) = h (theta F(t_{k+1}, q(v), v) + (1-theta) F_k) + H(qbar)^T r,      q(v) = q_k moved by h (theta v + (1-theta) v_k)
+
+with the laws for ``u = H(qbar) v`` and its value at t_k (eq. 11.206). Newton's iteration (eqs 11.207–11.220):
+
+    M_hat = M - h theta D_v F - h^2 theta^2 D_q F T,     w_free = w - M_hat^-1 R_free(v),     w <- w_free + M_hat^-1 H^T r
+
+in velocities w = (v_g, R Omega) in inertial axes, R that of q_k. ``qbar`` is q_k moved by ``q_star h v_theta``: 0 and 1 are the two choices of
+the source. Contacts have H(q_k). The semi-explicit form (eq. 11.204) has F_k alone and H(q_k), and one iteration.
+"""
+
+import math
+import sys
+
+import numpy as np
+
+from nsds import rotations
+from nsds._jit import kernel, stack, tiny, view
+from nsds.layout import ABSENT, table
+from nsds.schemes import newton_euler_blocks as blocks
+from nsds.schemes import newton_euler_tables as ne
+from nsds.schemes.memory import Allocator, Prepared
+from nsds.schemes.newton_euler_bodies import force, inverse_matrix, move, norm, times, times_transposed
+from nsds.schemes.newton_euler_interactions import blame, evaluate  # noqa: F401
+from nsds.solvers.contact.signature import N_INFO, call_solver
+from nsds.status import CONVERGED, NEWTON, NON_FINITE, SINGULAR_STEP
+def prepare(records, options, h, method):
+    """Tables and work memory of all members."""
+    work, iwork = Allocator(records.size), Allocator(records.size)
+    lists = ne.tables(records, work)
+    words = _options(h, options)
+    plan = _plan(lists, words, method[1], work, iwork)
+    tables = lists.bodies, lists.interactions, plan
+    return Prepared(tables, lists.functions, words, work.array(), iwork.array(np.int64), sys.modules[__name__], lists)
+
+
+def _options(h, options):
+    explicit = options["form"] == b"explicit"
+    values = [options[name].item() for name in ("theta", "gamma", "q_star", "newton_tol", "newton_max_iter")]
+    if explicit:
+        values[2], values[3] = 0.0, np.inf
+    return np.array([h, *values, explicit, options["update"] == b"linear"], dtype=np.float64)
+
+
+@kernel
+def start(t, tables, functions, options, mem, imem, work, iwork):
+    """Before the first step: rotations and outputs of the state."""
+    bodies, interactions, plan = tables
+    p = plan[0]
+    q, v, R = view(work, p.q, 7 * p.n_bodies), view(work, p.v, 6 * p.n_bodies), view(work, p.R, 9 * p.n_bodies)
+    for i in range(p.n_bodies):
+        for k in range(7):
+            q[7 * i + k] = mem[bodies[i].q + k]
+        for k in range(6):
+            v[6 * i + k] = mem[bodies[i].q + ne.V + k]
+    outputs(t, bodies, interactions, p, q, v, R, functions, mem, imem, work)
+
+
+@kernel
+def outputs(t, bodies, interactions, p, q, v, R, functions, mem, imem, work):
+    """R and w of the state (q, v), and y and ydot of all interactions, whose H is that of q afterwards. False where some is not finite."""
+    w, zero = view(work, p.w, 6 * p.n_bodies), 0.0
+    for i in range(p.n_bodies):
+        rotations.rotation_matrix(view(q, 7 * i + 3, 4), view(R, 9 * i, 9))
+    to_inertial(p.n_bodies, R, v, w)
+    for k in range(interactions.size):
+        it = interactions[k]
+        evaluate(t, it, q, R, functions, mem, imem, work)
+        for i in range(it.m):
+            s = work[it.rate + i]
+            for l in range(6):
+                s += work[it.H + 12 * i + l] * w[6 * it.a + l]
+            if it.b != ABSENT:
+                for l in range(6):
+                    s += work[it.H + 12 * i + 6 + l] * w[6 * it.b + l]
+            mem[it.y + i], mem[it.ydot + i] = work[it.h + i], s
+            zero += 0.0 * work[it.h + i] + 0.0 * s
+    return zero == 0.0
+
+
+@tiny
+def to_inertial(n, R, v, w):
+    """``w = (v_g, R Omega)`` of n bodies."""
+    for i in range(n):
+        for k in range(3):
+            w[6 * i + k] = v[6 * i + k]
+        times(view(R, 9 * i, 9), view(v, 6 * i + 3, 3), view(w, 6 * i + 3, 3))
+
+
+@tiny
+def to_body(n, R, w, v):
+    """``v = (v_g, R^T omega)`` of n bodies."""
+    for i in range(n):
+        for k in range(3):
+            v[6 * i + k] = w[6 * i + k]
+        times_transposed(view(R, 9 * i, 9), view(w, 6 * i + 3, 3), view(v, 6 * i + 3, 3))
+
+
+@kernel
+def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
+    bodies, interactions, plan = tables
+    p = plan[0]
+    begin(t_new - options[STEP], options, bodies, p, functions, mem, work)
+    n = choose_active(options, interactions, p, mem, iwork)
+    status, n_iter, residual = iterate(t_new, n, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
+    if not commit(t_new, tables, functions, mem, imem, work, iwork):
+        status = NON_FINITE
+    return status, n_iter, residual
+
+
+@kernel
+def begin(t, options, bodies, p, functions, mem, work):
+    """Keep q_k and v_k, where the iteration begins, and F_k."""
+    for i in range(p.n_bodies):
+        q, v = view(work, p.q_old + 7 * i, 7), view(work, p.v_old + 6 * i, 6)
+        for k in range(7):
+            q[k] = mem[bodies[i].q + k]
+        for k in range(6):
+            v[k] = mem[bodies[i].q + ne.V + k]
+            work[p.v + 6 * i + k] = v[k]
+        if (options[THETA] < 1.0 or options[EXPLICIT] != 0.0) and not bodies[i].fixed:
+            force(t, bodies[i], q, v, functions, mem, view(work, p.f_old + 6 * i, 6), view(work, p.size + 2 * i, 2))
+
+
+@kernel
+def iterate(t_new, n, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """Newton's iteration from v_k, with n blocks. Returns (status, iterations, residual); velocities and impulses lie in work."""
+    bodies, interactions, plan = tables
+    p = plan[0]
+    m = p.n_bodies
+    q, v, R, inverse = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.inverse, p.stride * m)
+    w, R_free, impulse = view(work, p.w, 6 * m), view(work, p.R_free, 6 * m), view(work, p.p, 6 * m)
+    to_inertial(m, R, v, w)
+    for i in range(6 * m):
+        impulse[i] = 0.0
+    for i in range(2 * m):
+        work[p.impulses + i] = 0.0
+    status, solved, residual, n_iter = NEWTON, CONVERGED, math.inf, 0
+    for n_iter in range(int(options[LIMIT]) + 1):
+        move_all(options[STEP], options, p, q, work)
+        evaluate_forces(t_new, options, bodies, p, q, v, functions, mem, work)
+        state_blocks(t_new, n_iter == 0, options, interactions, p, functions, mem, imem, work, iwork)
+        residual = max(free_residual(options, bodies, p, v, R, impulse, R_free, mem, work), equation_residual(n, p, w, work, iwork))
+        if not math.isfinite(residual):
+            status = NON_FINITE
+        elif solved != CONVERGED:
+            status = solved
+        elif n_iter > 0 and (residual <= options[TOL] or p.linear != 0):
+            status = CONVERGED
+        if status != NEWTON or n_iter == int(options[LIMIT]):
+            break
+        if not invert(t_new, options, bodies, p, q, v, R, functions, mem, inverse, work):
+            status = SINGULAR_STEP
+            break
+        solved = solve(n, n_iter == 0, bodies, p, solver, solver_options, inverse, R_free, w, impulse, work, iwork)
+        change_velocities(p, R, R_free, impulse, inverse, w, v, work)
+    return status, n_iter, residual
+
+
+@tiny
+def move_all(h, options, p, q, work):
+    """``q = q_k`` moved by h v_theta, of all bodies."""
+    for i in range(p.n_bodies):
+        q_old, v_old = view(work, p.q_old + 7 * i, 7), view(work, p.v_old + 6 * i, 6)
+        move(int(options[HOW]), q_old, h, options[THETA], v_old, view(work, p.v + 6 * i, 6), view(q, 7 * i, 7))
+
+
+@tiny
+def evaluate_forces(t_new, options, bodies, p, q, v, functions, mem, work):
+    """F(t_{k+1}, q, v) of all bodies, and the sizes of its terms."""
+    for i in range(p.n_bodies):
+        if options[EXPLICIT] == 0.0 and not bodies[i].fixed:
+            out, size = view(work, p.f + 6 * i, 6), view(work, p.size + 2 * i, 2)
+            force(t_new, bodies[i], view(q, 7 * i, 7), view(v, 6 * i, 6), functions, mem, out, size)
+
+
+@kernel
+def free_residual(options, bodies, p, v, R, impulse, out, mem, work):
+    """``R_free = M (v - v_k) - h F`` in inertial axes (seed 003, eq. 11.215). Returns the largest ``|R_free - p|`` relative to its terms."""
+    h, theta, worst, term, momentum = options[STEP], options[THETA], 0.0, stack(3), stack(3)
+    at_end = 0.0 if options[EXPLICIT] != 0.0 else theta
+    at_start = 1.0 - at_end
+    for i in range(p.n_bodies):
+        q, f, f_old, v_old = bodies[i].q, p.f + 6 * i, p.f_old + 6 * i, p.v_old + 6 * i
+        for side in range(2):
+            R_side, size = view(out, 6 * i + 3 * side, 3), 0.0
+            if bodies[i].fixed:
+                for k in range(3):
+                    R_side[k] = 0.0
+                continue
+            for k in range(3):
+                term[k] = v[6 * i + 3 * side + k] - work[v_old + 3 * side + k]
+            if side == 0:
+                for k in range(3):
+                    term[k] *= mem[q + ne.MASS]
+                size = mem[q + ne.MASS] * (norm(view(v, 6 * i, 3)) + norm(view(work, v_old, 3)))
+            else:
+                I = view(mem, q + ne.INERTIA, 9)
+                times(I, view(v, 6 * i + 3, 3), momentum)
+                size = norm(momentum)
+                times(I, view(work, v_old + 3, 3), momentum)
+                size += norm(momentum)
+                times(I, term, term)
+            for k in range(3 * side, 3 * side + 3):
+                R_side[k - 3 * side] = term[k - 3 * side]
+                if at_end != 0.0:
+                    R_side[k - 3 * side] -= h * at_end * work[f + k]
+                if at_start != 0.0:
+                    R_side[k - 3 * side] -= h * at_start * work[f_old + k]
+            if side == 1:
+                times(view(R, 9 * i, 9), R_side, R_side)
+            size += h * work[p.size + 2 * i + side] + work[p.impulses + 2 * i + side]
+            for k in range(3):
+                term[k] = R_side[k] - impulse[6 * i + 3 * side + k]
+            if size > 0.0:
+                worst = max(worst, norm(term) / size)
+            worst += 0.0 * size
+    return worst
+
+
+@tiny
+def equation_residual(n, p, w, work, iwork):
+    """How far the equations of the n blocks are from holding."""
+    body, disk = view(iwork, p.body, 2 * n), view(iwork, p.disk, n)
+    return blocks.equation_residual(0, n, p.d, body, disk, view(work, p.H, 12 * p.d * n), view(work, p.b, p.d * n), w)
+
+
+@kernel
+def invert(t_new, options, bodies, p, q, v, R, functions, mem, inverse, work):
+    """Inverse iteration matrices of all bodies; False where one is singular."""
+    h, weight = options[STEP], 0.0 if options[EXPLICIT] != 0.0 else options[STEP] * options[THETA]
+    regular = True
+    for i in range(p.n_bodies):
+        regular = regular and inverse_matrix(
+            t_new, weight, weight * h * options[THETA] / h, bodies[i], view(q, 7 * i, 7), view(v, 6 * i, 6), view(R, 9 * i, 9), functions, mem,
+            view(inverse, p.stride * i, p.stride), view(work, p.spare, 150),
+        )  # fmt: skip
+    return regular
+
+
+@tiny
+def change_velocities(p, R, R_free, impulse, inverse, w, v, work):
+    """``w += M_hat^-1 (p - R_free)``, and v likewise: a body on which nothing acts keeps the bits of its velocity."""
+    m = p.n_bodies
+    change = view(work, p.w_free, 6 * m)
+    for i in range(6 * m):
+        R_free[i] = impulse[i] - R_free[i]
+    blocks.multiply_inverse(m, p.stride, inverse, R_free, change)
+    for i in range(6 * m):
+        w[i] += change[i]
+    to_body(m, R, change, R_free)
+    for i in range(6 * m):
+        v[i] += R_free[i]
+
+
+@kernel
+def commit(t_new, tables, functions, mem, imem, work, iwork):
+    """The new state, impulses and outputs in mem. False where something is not finite."""
+    bodies, interactions, plan = tables
+    p = plan[0]
+    m = p.n_bodies
+    q, v, R, zero = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m), 0.0
+    for i in range(m):
+        at = bodies[i].q
+        for k in range(7):
+            mem[at + k] = q[7 * i + k]
+            zero += 0.0 * q[7 * i + k]
+        for k in range(6):
+            mem[at + ne.V + k] = v[6 * i + k]
+            mem[at + ne.P + k] = work[p.p + 6 * i + k]
+        times_transposed(view(R, 9 * i, 9), view(mem, at + ne.P + 3, 3), view(mem, at + ne.P + 3, 3))
+    for k in range(interactions.size):
+        it, first = interactions[k], iwork[p.begin + k]
+        for i in range(it.m):
+            mem[it.lam + i] = work[p.r + p.d * first + blocks.place(it, p.d, i)] if first >= 0 else 0.0
+            imem[it.active + i] = first >= 0
+    return outputs(t_new, bodies, interactions, p, q, v, R, functions, mem, imem, work) and zero == 0.0

@@ -1,0 +1,302 @@
+"""The one-step problem of rigid bodies: what takes part in a step, its arrays, and how it is solved (seed 003, eqs 11.203 and 11.220).
+
+Detected contacts come first, then the blocks of interactions. Few blocks are solved with their Delassus matrix, by any method for contact
+problems; many by sweeps over the contacts that act on the velocities of the bodies (`nsds.solvers.contact.rigid`), on all cores.
+"""
+
+import numpy as np
+
+from nsds._jit import kernel, on_demand, stack, tiny, view
+from nsds.collision import WORLD
+from nsds.layout import ABSENT, table
+from nsds.schemes import newton_euler_blocks as blocks
+from nsds.schemes import newton_euler_collisions as collisions
+from nsds.schemes import newton_euler_tables as ne
+from nsds.schemes.newton_euler_bodies import cross, move, norm
+from nsds.schemes.newton_euler_interactions import evaluate
+from nsds.solvers.contact import rigid, slabs
+from nsds.solvers.contact.signature import N_INFO, call_solver
+from nsds.status import CONVERGED, UNSUITED
+
+# Where the arrays of a member's work memory lie (last lines: of its integer work memory), and sizes. Of bodies: rotation matrices, q and v
+# before the step, now, and at qbar; forces before and now; inverses; velocities and impulses in inertial axes; sizes of terms of the equation
+# of motion. Of contacts: frames, levers. Of the problem: as in newton_euler_blocks.
+PLAN = table(
+    "R", "q_old", "v_old", "q", "v", "q_bar", "f_old", "f", "size", "inverse", "w", "w_free", "R_free", "p", "impulses", "spare", "x",
+    "frame", "lever", "H", "G", "diagonal", "b", "mu", "r", "u", "rhs", "W", "info", "solver", "n_solver", "sweeper", "n_sweeper",
+    "body", "disk", "begin", "first", "linked", "row", "column", "isolver", "n_isolver", "isweeper", "n_isweeper",
+    "which", "pair", "place", "slab", "counts", "groups", "full",
+    "n_bodies", "stride", "d", "n_contacts", "n_blocks", "limit", "room", "linear", "parallel",
+)  # fmt: skip
+# Words of the options.
+STEP, THETA, GAMMA, Q_STAR, TOL, LIMIT, EXPLICIT, HOW = range(8)
+_FEW = 64  # blocks up to which the default solves with a matrix
+_DENSE = 512  # blocks up to which detected contacts are solved with one at all
+_PARALLEL = 1000  # contacts from which all cores sweep
+
+address_of_sweeps = on_demand(rigid.SIGNATURE, rigid.nsgs_rigid)
+address_of_parallel_sweeps = on_demand(rigid.SIGNATURE, rigid.nsgs_rigid_parallel)
+
+
+def reserve(lists, words, choice, work, iwork, n_members):
+    """Plan of the arrays of bodies, contacts and of the one-step problem; choice: (name of the solver, Method)."""
+    name, method = choice
+    n, d, bodies, interactions = lists.bodies.size, lists.d, lists.bodies, lists.interactions
+    plan = np.zeros(1, PLAN)
+    stride = 36 if bodies["coupled"].any() else 10
+    n_blocks, n_contacts = int(interactions["n_blocks"].sum()), int(lists.collisions["capacity"].sum())
+    work.place(plan, R=9 * n, q_old=7 * n, v_old=6 * n, q=7 * n, v=6 * n, q_bar=7 * n, f_old=6 * n, f=6 * n, size=2 * n, x=3 * n)
+    work.place(plan, inverse=stride * n, w=6 * n, w_free=6 * n, R_free=6 * n, p=6 * n, impulses=2 * n, spare=150, info=N_INFO)
+    limit = 0 if name == "bodies" else _FEW if name == "auto" and stride == 10 else _DENSE
+    limit = n_blocks + min(n_contacts, max(limit - n_blocks, 0)) if name != "bodies" and (n_contacts == 0 or limit > n_blocks) else limit
+    row, column = _pattern(lists, n_blocks, limit) if limit else (np.zeros(1, np.int64), np.zeros(0, np.int64))
+    n_rows = max(limit, n_blocks)
+    work.place(plan, frame=9 * n_contacts, lever=6 * n_contacts, mu=2 * (n_contacts + n_blocks))
+    work.place(plan, **dict.fromkeys(("H", "G"), 12 * d * n_rows), diagonal=d * n_rows)
+    work.place(plan, **dict.fromkeys(("b", "r", "u"), d * (n_contacts + n_blocks)), rhs=d * limit, W=d * d * column.size)
+    floats, integers = method.work_size(d, row, column) if limit else (0, 0)
+    work.place(plan, solver=floats)
+    iwork.place(plan, body=2 * (n_contacts + n_blocks), disk=n_contacts + n_blocks, begin=interactions.size, first=n + 1)
+    iwork.place(plan, linked=2 * limit, row=limit + 1, column=column.size, isolver=integers, full=1)
+    plan["n_solver"], plan["n_isolver"] = floats, integers
+    if limit < n_contacts + n_blocks:
+        floats, integers = rigid.work_size(d, n_contacts, n_blocks, n)
+        work.place(plan, sweeper=floats)
+        iwork.place(plan, isweeper=integers)
+        plan["n_sweeper"], plan["n_isweeper"] = floats, integers
+    iwork.place(plan, which=2 * n_contacts, pair=2 * n_contacts, place=n_contacts, slab=n, counts=slabs.COUNTS, groups=slabs.GROUPS)
+    plan["n_bodies"], plan["stride"], plan["d"], plan["n_blocks"], plan["n_contacts"] = n, stride, d, n_blocks, n_contacts
+    plan["limit"], plan["room"], plan["linear"] = limit, column.size, _is_linear(lists, words)
+    plan["parallel"] = n_members == 1
+    return plan
+
+
+def _is_linear(lists, words):
+    """Whether one iteration is exact: forces and matrices that do not change, and no equations to be repeated for."""
+    bodies, interactions = lists.bodies, lists.interactions
+    moving = np.isin(interactions["kind"], (ne.JOINT, ne.RELATION)).any() and words[Q_STAR] > 0
+    simple = (bodies["isotropic"] & (bodies["coupled"] == 0) & (bodies["mext_inertial"] == 0)) | bodies["fixed"]
+    return words[EXPLICIT] != 0 or (bool(simple.all()) and not moving and not (interactions["law"] == ne.EQUALITY).any())
+
+
+def _pattern(lists, n_blocks, limit):
+    """Compressed rows of the blocks of W: of all interactions at once; with detected contacts, which may touch anything, all pairs."""
+    if limit > n_blocks:
+        return np.arange(limit + 1) * limit, np.tile(np.arange(limit), limit)
+    owner = np.repeat(np.arange(lists.interactions.size), lists.interactions["n_blocks"])
+    body = np.stack([lists.interactions["a"][owner], lists.interactions["b"][owner]], axis=1).reshape(-1).astype(np.int64)
+    n = lists.bodies.size
+    first, linked = np.zeros(n + 1, np.int64), np.zeros(2 * n_blocks, np.int64)
+    blocks.link(n_blocks, body, n, lists.bodies, first, linked)
+    row, column = np.zeros(n_blocks + 1, np.int64), np.zeros(int((np.diff(first) ** 2).sum()) + n_blocks + 1, np.int64)
+    blocks.pattern(n_blocks, body, lists.bodies, first, linked, row, column, column.size)
+    return row, column[: row[-1]].copy()
+
+
+@kernel
+def choose_active(options, interactions, parts, p, mem, imem, work, iwork):
+    """(contacts, blocks of interactions) that take part: bilateral ones, and those whose forecast ``y + gamma h ydot`` is not positive.
+
+    Out: begin, the first block of each interaction, or -1; pair and which, the bodies of each contact, its part and number.
+    """
+    ahead, n_blocks, n_contacts = options[GAMMA] * options[STEP], 0, 0
+    for k in range(interactions.size):
+        it = interactions[k]
+        active = it.always != 0 or mem[it.y] + ahead * mem[it.ydot] <= 0.0
+        iwork[p.begin + k] = n_blocks if active else -1
+        if active:
+            n_blocks += it.n_blocks
+    q, w, pair = view(work, p.q_old, 7 * p.n_bodies), view(work, p.w, 6 * p.n_bodies), view(iwork, p.pair, 2 * p.n_contacts)
+    for k in range(parts.size):
+        first, number = n_contacts, view(iwork, p.which, p.n_contacts)
+        n_contacts = collisions.choose(parts[k], ahead, first, q, w, mem, imem, pair, number)
+        for i in range(first, n_contacts):
+            iwork[p.which + p.n_contacts + i] = k
+    return n_contacts, n_blocks
+
+
+@kernel
+def arrange(n, p, work, iwork):
+    """Order in which the n contacts are swept, and the groups of it that can be swept at the same time. Out: place, groups."""
+    pair, x = view(iwork, p.pair, 2 * n), view(work, p.x, 3 * p.n_bodies)
+    for i in range(p.n_bodies):
+        for k in range(3):
+            x[3 * i + k] = work[p.q_old + 7 * i + k]
+    n_slabs, slab = slabs.count(n), view(iwork, p.slab, p.n_bodies)
+    slabs.cut(n_slabs, pair, x, view(work, p.inverse, 10 * p.n_bodies), slab, view(iwork, p.counts, slabs.COUNTS))
+    slabs.order(n_slabs, pair, slab, view(iwork, p.place, n), view(iwork, p.groups, 2 * n_slabs + 1))
+
+
+@kernel
+def state_contacts(n, parts, p, mem, imem, work, iwork):
+    """The n contacts that take part, in the order of place. Out: the first n of disk, mu, body, frame, lever, b, r."""
+    q, w, d = view(work, p.q_old, 7 * p.n_bodies), view(work, p.w, 6 * p.n_bodies), p.d
+    for i in range(n):
+        c = iwork[p.place + i]
+        part = parts[iwork[p.which + p.n_contacts + c]]
+        collisions.state_contact(
+            part, iwork[p.which + c], d, q, w, mem, imem, view(iwork, p.disk + i, 1), view(work, p.mu + 2 * i, 2),
+            view(iwork, p.body + 2 * i, 2), view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6), view(work, p.b + d * i, d),
+            view(work, p.r + d * i, d),
+        )  # fmt: skip
+
+
+@tiny
+def has_matrix(n_contacts, n_blocks, p):
+    """Whether so many blocks are solved with a Delassus matrix."""
+    return n_contacts + n_blocks <= p.limit
+
+
+@tiny
+def panels(n_contacts, n_blocks, p, work, iwork):
+    """Views of the blocks of interactions, which lie behind the contacts: H, diagonal, body, disk, mu, b, r."""
+    d, shift = p.d, n_contacts if has_matrix(n_contacts, n_blocks, p) else 0
+    return (
+        view(work, p.H + 12 * d * shift, 12 * d * n_blocks), view(work, p.diagonal + d * shift, d * n_blocks),
+        view(iwork, p.body + 2 * n_contacts, 2 * n_blocks), view(iwork, p.disk + n_contacts, n_blocks),
+        view(work, p.mu + 2 * n_contacts, 2 * n_blocks), view(work, p.b + d * n_contacts, d * n_blocks),
+        view(work, p.r + d * n_contacts, d * n_blocks),
+    )  # fmt: skip
+
+
+@kernel
+def state_blocks(t_new, is_new, n_contacts, n_blocks, options, interactions, p, functions, mem, imem, work, iwork):
+    """The blocks of interactions that take part, with H at qbar; of contacts and where q_star is 0, H at q_k, in the first iteration only."""
+    m, moves = p.n_bodies, options[Q_STAR] > 0.0
+    q_bar = view(work, p.q_bar, 7 * m)
+    if moves:
+        move_all(options[Q_STAR] * options[STEP], options, p, q_bar, work)
+    elif is_new:
+        for i in range(7 * m):
+            q_bar[i] = work[p.q_old + i]
+    H, diagonal, body, disk, mu, b, r = panels(n_contacts, n_blocks, p, work, iwork)
+    for k in range(interactions.size):
+        if iwork[p.begin + k] >= 0:
+            if interactions[k].kind != ne.CONTACT and (moves or is_new):
+                evaluate(t_new, interactions[k], q_bar, view(work, p.R, 9 * m), functions, mem, imem, work)
+            blocks.state_block(options[STEP], is_new, interactions[k], iwork[p.begin + k], p.d, mem, work, H, body, disk, mu, b, diagonal, r)
+
+
+@tiny
+def move_all(h, options, p, q, work):
+    """``q = q_k`` moved by h v_theta, of all bodies."""
+    for i in range(p.n_bodies):
+        q_old, v_old = view(work, p.q_old + 7 * i, 7), view(work, p.v_old + 6 * i, 6)
+        move(int(options[HOW]), q_old, h, options[THETA], v_old, view(work, p.v + 6 * i, 6), view(q, 7 * i, 7))
+
+
+@kernel
+def solve(n_contacts, n_blocks, is_new, bodies, parts, p, solver, options, inverse, R_free, w, impulse, mem, imem, work, iwork):
+    """The one-step problem ``u = H (w_free + M_hat^-1 H^T r) + b``. Returns the solver's status. Out: impulse, the sizes of its terms."""
+    m, status, size = p.n_bodies, CONVERGED, view(work, p.impulses, 2 * p.n_bodies)
+    for i in range(6 * m):
+        impulse[i] = 0.0
+    for i in range(2 * m):
+        size[i] = 0.0
+    if n_contacts + n_blocks == 0:
+        return CONVERGED
+    w_free = view(work, p.w_free, 6 * m)
+    blocks.multiply_inverse(m, p.stride, inverse, R_free, w_free)
+    for i in range(6 * m):
+        w_free[i] = w[i] - w_free[i]
+    with_matrix = has_matrix(n_contacts, n_blocks, p)
+    if is_new:
+        for i in range(n_contacts):
+            iwork[p.place + i] = i
+        if not with_matrix and p.stride == 10:
+            arrange(n_contacts, p, work, iwork)
+        state_contacts(n_contacts, parts, p, mem, imem, work, iwork)
+    if with_matrix:
+        status = solve_with_matrix(n_contacts, n_blocks, is_new, bodies, parts, p, solver, options, inverse, w_free, impulse, work, iwork)
+    elif p.stride == 10:
+        status = solve_by_sweeps(n_contacts, n_blocks, p, options, inverse, w_free, impulse, work, iwork)
+    else:
+        status = UNSUITED
+    return status
+
+
+@kernel
+def solve_with_matrix(n_contacts, n_blocks, is_new, bodies, parts, p, solver, options, inverse, w_free, impulse, work, iwork):
+    """As `solve`, by a method for contact problems."""
+    n, d, m = n_contacts + n_blocks, p.d, p.n_bodies
+    H, G, diagonal = view(work, p.H, 12 * d * n), view(work, p.G, 12 * d * n), view(work, p.diagonal, d * n)
+    b, r, u, q = view(work, p.b, d * n), view(work, p.r, d * n), view(work, p.u, d * n), view(work, p.rhs, d * n)
+    body, disk, mu, row = view(iwork, p.body, 2 * n), view(iwork, p.disk, n), view(work, p.mu, 2 * n), view(iwork, p.row, n + 1)
+    if is_new:
+        blocks.link(n, body, m, bodies, view(iwork, p.first, m + 1), view(iwork, p.linked, 2 * n))
+        blocks.pattern(n, body, bodies, view(iwork, p.first, m + 1), view(iwork, p.linked, 2 * n), row, view(iwork, p.column, p.room), p.room)
+    for i in range(n_contacts):
+        each = parts[iwork[p.which + p.n_contacts + iwork[p.place + i]]].each
+        frame, lever = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6)
+        collisions.rows_of_contact(each, d, view(body, 2 * i, 2), frame, lever, view(H, 12 * d * i, 12 * d), view(diagonal, d * i, d))
+    column, W = view(iwork, p.column, row[n]), view(work, p.W, d * d * row[n])
+    blocks.complete_blocks(0, n, d, p.stride, inverse, body, H, G, diagonal, b, r, disk)
+    blocks.assemble(n, d, body, bodies, H, G, diagonal, row, column, W)
+    blocks.velocities(0, n, d, body, H, w_free, b, q)
+    info, spare, ispare = view(work, p.info, N_INFO), view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver)
+    status = call_solver(solver, (disk, mu, row, column, W, q, options, r, u, info, spare, ispare))
+    blocks.add_impulses(0, n, d, body, H, r, impulse, view(work, p.impulses, 2 * m))
+    return status
+
+
+@kernel
+def solve_by_sweeps(n_contacts, n_blocks, p, options, inverse, w_free, impulse, work, iwork):
+    """As `solve`, on the velocities of the bodies."""
+    n, d, m, own, size = n_contacts + n_blocks, p.d, p.n_bodies, stack(6), view(work, p.impulses, 2 * p.n_bodies)
+    H, diagonal, panel_body, panel_disk, _, panel_b, panel_r = panels(n_contacts, n_blocks, p, work, iwork)
+    G = view(work, p.G, 12 * d * n_blocks)
+    blocks.complete_blocks(0, n_blocks, d, 10, inverse, panel_body, H, G, diagonal, panel_b, panel_r, panel_disk)
+    for i in range(6):
+        own[i] = options[i]
+    own[0] = options[6]
+    frame, lever, body = view(work, p.frame, 9 * n_contacts), view(work, p.lever, 6 * n_contacts), view(iwork, p.body, 2 * n_contacts)
+    b, r, u, v = view(work, p.b, d * n), view(work, p.r, d * n), view(work, p.u, d * n), view(work, p.R_free, 0)
+    spare, ispare = view(work, p.sweeper, p.n_sweeper), view(iwork, p.isweeper, p.n_isweeper)
+    groups = view(iwork, p.groups, 2 * slabs.count(n_contacts) + 1)
+    address = address_of_parallel_sweeps() if p.parallel != 0 and n_contacts >= _PARALLEL else address_of_sweeps()
+    status = rigid.call_sweeps(address, (
+        d, groups, view(iwork, p.disk, n), view(work, p.mu, 2 * n), body, frame, lever, b, panel_body, H, diagonal, inverse, w_free, own, r, v,
+        u, view(work, p.info, N_INFO), spare, ispare,
+    ))  # fmt: skip
+    add_contact_impulses(n_contacts, d, body, frame, lever, r, impulse, size)
+    blocks.add_impulses(0, n_blocks, d, panel_body, H, panel_r, impulse, size)
+    return status
+
+
+@kernel
+def add_contact_impulses(n, d, body, frame, lever, r, p, size):
+    """``p += H^T r`` of n contacts, and the norms of what each adds to translation and rotation to size (2 each)."""
+    P, L, moment = stack(3), stack(3), stack(3)
+    for c in range(n):
+        for k in range(3):
+            P[k] = frame[9 * c + k] * r[d * c] + frame[9 * c + 3 + k] * r[d * c + 1] + frame[9 * c + 6 + k] * r[d * c + 2]
+            L[k] = frame[9 * c + 3 + k] * r[d * c + 3] + frame[9 * c + 6 + k] * r[d * c + 4] if d == 5 else 0.0
+        for side in range(2):
+            i, sign = body[2 * c + side], 1.0 - 2.0 * side
+            if i != WORLD:
+                cross(view(lever, 6 * c + 3 * side, 3), P, moment)
+                for k in range(3):
+                    p[6 * i + k] += sign * P[k]
+                    p[6 * i + 3 + k] += sign * (moment[k] + L[k])
+                size[2 * i] += norm(P)
+                size[2 * i + 1] += norm(moment) + norm(L)
+
+
+@kernel
+def keep_impulses(n_contacts, n_blocks, interactions, parts, p, mem, imem, work, iwork):
+    """lambda of everything into the record, 0 of what took no part."""
+    _, _, _, _, _, _, r = panels(n_contacts, n_blocks, p, work, iwork)
+    for k in range(interactions.size):
+        it, first = interactions[k], iwork[p.begin + k]
+        for i in range(it.m):
+            mem[it.lam + i] = r[p.d * first + blocks.place(it, p.d, i)] if first >= 0 else 0.0
+            imem[it.active + i] = first >= 0
+    for k in range(parts.size):
+        c = parts[k]
+        for i in range(c.each * imem[c.n]):
+            mem[c.lam + i] = 0.0
+    for i in range(n_contacts):
+        j = iwork[p.place + i]
+        c, number = parts[iwork[p.which + p.n_contacts + j]], iwork[p.which + j]
+        for k in range(c.each):
+            mem[c.lam + c.each * number + k] = work[p.r + p.d * i + k]
