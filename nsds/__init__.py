@@ -22,8 +22,9 @@ local frames
     The normal component comes first: constraints of a contact with friction are (normal, tangent), ``|lambda_t| <= mu lambda_n``.
 """
 
-from nsds import examples, joints, plotting, rotations, solvers
+from nsds import examples, joints, plotting, rotations, shapes, solvers
 from nsds.assembly import system
+from nsds.collisions import collisions
 from nsds.complementarity_system import linear_complementarity_system
 from nsds.control import sampled_control
 from nsds.energy import energy
@@ -65,8 +66,10 @@ from nsds.schemes.projection import moreau_jean_combined_projection, moreau_jean
 from nsds.schemes.relative_degree import relative_degree
 from nsds.schemes.schatzman_paoli import schatzman_paoli
 from nsds.schemes.simulation import simulate, step
+from nsds.schemes.streaming import resume, stream
 from nsds.schemes.zero_order_hold import zero_order_hold
 from nsds.status import advice
+from nsds.storage import read_system, read_trajectory
 from nsds.systems import lagrangian_linear
 
 __version__ = "0.1.0"
@@ -75,6 +78,7 @@ __all__ = [
     "SimulationError",
     "SimulationInterrupted",
     "advice",
+    "collisions",
     "complementarity",
     "compliant",
     "consistent",
@@ -111,19 +115,24 @@ __all__ = [
     "normal_cone",
     "plotting",
     "prescribed_velocity",
+    "read_system",
+    "read_trajectory",
     "relative_degree",
     "relay",
     "report",
     "restart",
+    "resume",
     "rheonomous",
     "rigid_bodies",
     "rotations",
     "sampled_control",
     "schatzman_paoli",
     "scleronomous",
+    "shapes",
     "simulate",
     "solvers",
     "step",
+    "stream",
     "system",
     "type1_relation",
     "type2_relation",

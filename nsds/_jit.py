@@ -241,10 +241,13 @@ def caller(signature):
 
     @intrinsic
     def call(typing_context, address, arguments):
-        def generate(context, builder, _, values):
+        def generate(context, builder, given, values):
             target = ir.FunctionType(context.get_value_type(signature.return_type), [context.get_value_type(a) for a in signature.args])
             pointer = builder.inttoptr(values[0], target.as_pointer())
-            unpacked = [builder.extract_value(values[1], i) for i in range(len(signature.args))]
+            unpacked = [
+                context.cast(builder, builder.extract_value(values[1], i), given.args[1][i], wanted)
+                for i, wanted in enumerate(signature.args)
+            ]
             result = builder.call(pointer, unpacked)
             return context.get_dummy_value() if signature.return_type is types.void else result
 

@@ -19,7 +19,8 @@ def system(*, t=0.0, **parts):
         Time at the start.
     **parts
         Systems (`nsds.lagrangian`, `nsds.lagrangian_linear`, `nsds.lagrangian_modal`, `nsds.first_order_linear`, `nsds.first_order`,
-        `nsds.rigid_bodies`), interactions (`nsds.interaction`), contacts to be detected (`nsds.collisions`) and controllers (`nsds.sampled_control`), under the names by which they refer to each other.
+        `nsds.rigid_bodies`), interactions (`nsds.interaction`), contacts to be detected (`nsds.collisions`) and controllers
+        (`nsds.sampled_control`), under the names by which they refer to each other.
 
     Returns
     -------

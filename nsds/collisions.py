@@ -3,7 +3,7 @@
 import numpy as np
 
 from nsds import _checks
-from nsds.collision import PLANE, SPHERE, WORLD, require_supported
+from nsds.collision import WORLD, require_supported
 from nsds.collision.kinds import NAMES
 from nsds.kinds import COLLISIONS, NEWTON_EULER, SYSTEMS
 from nsds.laws import LAWS
@@ -40,8 +40,8 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None):
     Returns
     -------
     dict
-        A part for `nsds.system`. In the record it has the number of contacts n and, for each: a, b, numbers of the shapes, which are counted
-        through all parts, the world's last; feature; normal and point (3,) on the surface of a, inertial; gap y; impulses lambda, normal
+        A part for `nsds.system`. In the record it has the number of contacts n and, for each: a, b, numbers of the shapes, counted through all
+        parts, the world's last; feature; normal and point (3,) on the surface of a, inertial; gap y; impulses lambda, normal
         first, of the step that ends at t. The rest of the arrays is 0.
 
     Raises
@@ -54,7 +54,8 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None):
     >>> import nsds
     >>> ball = nsds.shapes.sphere(0.1)
     >>> system = nsds.system(
-    ...     ball=nsds.rigid_bodies(1.0, nsds.shapes.inertia(ball, 1.0), q=[0, 0, 0.5, 1, 0, 0, 0], v=[1, 0, 0, 0, 0, 0], fext=[0, 0, -9.81]),
+    ...     ball=nsds.rigid_bodies(1.0, nsds.shapes.inertia(ball, 1.0), q=[0, 0, 0.5, 1, 0, 0, 0], v=[1, 0, 0, 0, 0, 0],
+    ...                            fext=[0, 0, -9.81]),
     ...     contacts=nsds.collisions({"ball": ball}, nsds.newton_impact_friction(e_n=0.5, mu=0.3), world=nsds.shapes.plane()),
     ... )
     >>> rows = nsds.simulate(system, t_end=2.0, h=1e-3)

@@ -117,7 +117,7 @@ def interaction_record(name, part, systems):
     return pack(fields, count)
 
 
-_OF_CONSTRAINTS = {family: ("y", "ydot", "lambda", "active") for family in (LAGRANGIAN, NEWTON_EULER)} | {FIRST_ORDER: ("y", "lambda")}
+_OF_CONSTRAINTS = dict.fromkeys((LAGRANGIAN, NEWTON_EULER), ("y", "ydot", "lambda", "active")) | {FIRST_ORDER: ("y", "lambda")}
 
 
 def _fields(relation):

@@ -58,14 +58,14 @@ def newton_euler_relation(h, jac=None, h_t=None, *, m, z=None):
 def contact_point(gap, z=None):
     """Contact whose gap, point and normal a function gives; the frame is made from the normal (seed 003, 12.0.3 and 12.0.4).
 
-    Velocities of the contact are ``ydot = frame (v_a + omega_a × (c - x_a) - v_b - omega_b × (c - x_b))``, normal first, c the contact point;
+    Velocities of the contact are ``ydot = frame (v_a + omega_a × (c - x_a) - v_b - omega_b × (c - x_b))``, normal first, c the point;
     with rolling friction, the relative angular velocities about the two tangents follow.
 
     Parameters
     ----------
     gap : function ``gap(t, q, z, out)``
-        Writes the gap (m), the contact point (3,) and the unit normal (3,) into ``out`` (7,), in inertial axes; the normal points to the first
-        body. q holds the 7 coordinates of the body, or of the two bodies one behind the other.
+        Writes the gap (m), the contact point (3,) and the unit normal (3,) into ``out`` (7,), in inertial axes; the normal points to the
+        first body. q holds the 7 coordinates of the body, or of the two bodies one behind the other.
     z : array_like, optional
         Parameters passed to the function.
 

@@ -65,6 +65,27 @@ def memory(records):
     return records.reshape(-1).view(np.float64).reshape(records.size, -1)
 
 
+def widened(array, dtype):
+    """A copy of a structured array in a dtype with the same fields in other, mostly larger, shapes; what is new is zero.
+
+    Fields are matched by name at every depth, and entries from the start of each axis.
+    """
+    result = np.zeros(np.shape(array), dtype)
+    _copy_overlap(np.asarray(array), result)
+    return result
+
+
+def _copy_overlap(source, target):
+    if source.dtype.names != target.dtype.names or source.ndim != target.ndim:
+        raise ValueError(f"widened: expected the same fields and axes, got {source.dtype} and {target.dtype}")
+    overlap = (*(slice(min(sizes)) for sizes in zip(source.shape, target.shape, strict=True)), ...)
+    source, target = source[overlap], target[overlap]
+    if source.dtype.names is None:
+        target[...] = source
+    for name in source.dtype.names or ():
+        _copy_overlap(source[name], target[name])
+
+
 def stored_sparse(stored, n):
     """The scipy.sparse matrix, of n columns, of a nested record with indptr, indices and data."""
     from scipy.sparse import csr_array

@@ -15,7 +15,8 @@ class SimulationError(RuntimeError):
     Attributes
     ----------
     trajectory : numpy.ndarray
-        Rows up to and including the failed step (of an ensemble: rows that a member did not reach have status -1).
+        Rows up to and including the failed step (of an ensemble: rows that a member did not reach have status -1); of a run into a file
+        the last block of them.
     member, step, t, status, residual
         Where and how it failed; member is None for a single system.
     """
@@ -28,41 +29,45 @@ class SimulationError(RuntimeError):
 
 
 class SimulationInterrupted(KeyboardInterrupt):
-    """Ctrl-C during a run; ``trajectory`` holds the rows computed so far."""
+    """Ctrl-C during a run; ``trajectory`` holds the rows computed so far, of a run into a file the last block of them."""
 
-    def __init__(self, trajectory):
-        super().__init__(f"interrupted after {trajectory.shape[-1]} saved rows; see .trajectory")
+    def __init__(self, trajectory, n_rows, place):
+        super().__init__(f"interrupted after {n_rows} saved rows; see {place}")
         self.trajectory = trajectory
 
 
 def recorded(records, fields=None):
     """(dtype of a row, offsets in a record of the words behind the row's head) for the chosen fields; None: the state of all parts."""
-    chosen = state_fields(records) if fields is None else _chosen_fields(records, fields)
-    dtype, sources = list(ROW_HEAD), [np.zeros(0, np.int64)]
-    for part, names in chosen:
+    state, bases = dict(state_fields(records)), {name: records.dtype[name].base for name in records.dtype.names}
+    numbers = {part: [name for name in bases[part].names if bases[part][name].base.kind in "fi"] for part in state}
+    chosen = state if fields is None else chosen_fields(fields, state, numbers)
+    sources = [np.zeros(0, np.int64)]
+    for part, names in chosen.items():
         start, part_dtype = words(records.dtype, part)
         base, count = part_dtype.base, part_dtype.shape[0] if part_dtype.shape else 1
-        row = np.dtype([(name, base[name]) for name in names])
-        dtype.append((part, row, part_dtype.shape) if part_dtype.shape else (part, row))
         element = np.concatenate([base.fields[name][1] // 8 + np.arange(base[name].itemsize // 8) for name in names])
         sources.append((start + base.itemsize // 8 * np.arange(count)[:, None] + element).reshape(-1))
-    return np.dtype(dtype), np.concatenate(sources).astype(np.int32)
+    return row_dtype(records.dtype, chosen), np.concatenate(sources).astype(np.int32)
 
 
-def _chosen_fields(records, fields):
-    state = dict(state_fields(records))
+def row_dtype(source, chosen):
+    """dtype of rows with the chosen fields {part: names}, which have the types they have in a record, or in other rows."""
+    parts = [(part, [(name, source[part].base[name]) for name in names], source[part].shape) for part, names in chosen.items()]
+    return np.dtype(ROW_HEAD + parts)
+
+
+def chosen_fields(fields, usual, available):
+    """{part: [names]} of paths like ``"ball"``, which stands for the usual fields of that part, and ``"ball.q"``."""
     chosen = {}
     for path in [fields] if isinstance(fields, str) else fields:
         part, _, field = str(path).partition(".")
-        if part not in state:
-            raise ValueError(f"fields: there is no part '{part}'; the parts are: {', '.join(state)}")
-        dtype = records.dtype[part].base
-        numeric = [name for name in dtype.names if dtype[name].names is None and dtype[name].base.kind in "fi"]
-        if field and field not in numeric:
-            raise ValueError(f"fields: part '{part}' has no field '{field}' that can be recorded; it has: {', '.join(numeric)}")
+        if part not in usual:
+            raise ValueError(f"fields: there is no part '{part}'; the parts are: {', '.join(usual)}")
+        if field and field not in available[part]:
+            raise ValueError(f"fields: part '{part}' has no field '{field}' of numbers; it has: {', '.join(available[part])}")
         names = chosen.setdefault(part, [])
-        names += [name for name in ([field] if field else state[part]) if name not in names]
-    return list(chosen.items())
+        names += [name for name in ([field] if field else usual[part]) if name not in names]
+    return chosen
 
 
 def is_mechanical(trajectory):
@@ -84,7 +89,7 @@ def restart(system, row):
     Raises
     ------
     ValueError
-        The row does not hold the whole state (see ``fields`` of `nsds.simulate`).
+        The row does not hold the whole state (see ``fields`` of `nsds.simulate`), or other shapes.
 
     Examples
     --------
@@ -104,6 +109,9 @@ def restart(system, row):
         if missing:
             raise ValueError(f"restart: the row does not hold {', '.join(f'{part}.{name}' for name in missing)}")
         for name in names:
+            if row[part][name].shape != result[part][name].shape:
+                expected, given = result[part][name].shape, row[part][name].shape
+                raise ValueError(f"restart: {part}.{name} must have shape {expected} as in the record, got {given} in the row")
             result[part][name] = row[part][name]
     for name, _ in ROW_HEAD:
         result[name] = row[name]

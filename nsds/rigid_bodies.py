@@ -11,9 +11,9 @@ _UNIT = 1e-6  # how far from 1 the norm of a quaternion may be
 
 def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fint=None, mint=None, jac_q=None, jac_v=None, C=None, K=None,
                  z=None, count=None):  # fmt: skip
-    """Rigid bodies ``m v' = f_ext - f_int + p_f``, ``I Omega' + Omega × I Omega = M_ext - M_int + p_M``, ``q' = T(q) v`` (seed 003, 11.198).
+    """Rigid bodies ``m v' = f_ext - f_int + p_f``, ``I Omega' + Omega × I Omega = M_ext - M_int + p_M`` (seed 003, 11.198).
 
-    Coordinates are ``q = (x, p)``: centre of mass (m) and unit quaternion, scalar first, which turns body axes into inertial ones.
+    With ``q' = T(q) v``. Coordinates are ``q = (x, p)``: centre of mass (m) and unit quaternion, scalar first, which turns body axes into inertial ones.
     Velocities are ``v = (v_g, Omega)``: of the centre in inertial axes (m/s), and angular in *body* axes (rad/s). Forces are in inertial
     axes, moments in body axes.
 
@@ -45,8 +45,8 @@ def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fin
     Returns
     -------
     dict
-        A part for `nsds.system`. In the record it has the fields q, v, p (generalised impulse of the last step, moments in body axes), mass,
-        inertia (3, 3), and those that were given.
+        A part for `nsds.system`. In the record it has the fields q, v, p (impulse of the last step, moments in body axes), mass, inertia (3, 3),
+        and those that were given.
 
     Raises
     ------
@@ -114,7 +114,9 @@ def _unit_quaternions(owner, q):
     wrong = np.flatnonzero(abs(norm.reshape(-1) - 1.0) > _UNIT)
     if wrong.size:
         of_body = "" if q.ndim == 1 else f" of body {wrong[0]}"
-        raise ValueError(f"{owner}: q[3:] must be a unit quaternion, scalar first, got one{of_body} of norm {norm.reshape(-1)[wrong[0]]:.9g}")
+        raise ValueError(
+            f"{owner}: q[3:] must be a unit quaternion, scalar first, got one{of_body} of norm {norm.reshape(-1)[wrong[0]]:.9g}"
+        )
     return np.concatenate([q[..., :3], q[..., 3:] / norm], axis=-1)
 
 
@@ -131,7 +133,9 @@ def _masses(owner, mass, count):
 def _inertias(owner, inertia, fixed, count):
     """Inertia matrices; of a body of infinite mass, which has none, the identity."""
     inertia = _checks.array(owner, "inertia", inertia)
-    single = inertia.shape[1:] if count is not None and inertia.ndim > 0 and inertia.shape[0] == count and inertia.ndim != 2 else inertia.shape
+    single = (
+        inertia.shape[1:] if count is not None and inertia.ndim > 0 and inertia.shape[0] == count and inertia.ndim != 2 else inertia.shape
+    )
     if inertia.ndim == 2 and inertia.shape != (3, 3):
         single = inertia.shape[1:]
     if inertia.ndim == 1 and count is not None and inertia.shape == (count,) and count != 3:

@@ -12,6 +12,7 @@ NEWTON = 8
 SINGULAR_STEP = 9
 NOT_DEFINITE = 10
 VIOLATED = 11
+CAPACITY = 12
 NOT_COMPUTED = -1
 
 ADVICE = {
@@ -27,6 +28,7 @@ ADVICE = {
     SINGULAR_STEP: "the iteration matrix of the step is singular at this state: take another step size or theta",
     NOT_DEFINITE: "the mass matrix is not positive definite at this state: look at mass(q) and at the coordinates",
     VIOLATED: "constraints are still violated after the last projection: raise max_rounds or constraint_tol, or take a smaller step",
+    CAPACITY: "more contacts than the record has room for: its arrays grow and the step is taken again",
     INFEASIBLE: "no point satisfies the inequalities, which was proved up to rounding: look for contradictory constraints",
 }
 

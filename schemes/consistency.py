@@ -124,6 +124,6 @@ def warn_of_violations(prepared, trajectory):
             warnings.warn(
                 f"the bilateral constraint '{where}', row {row}{who}, is violated at the start, y = {y[member]:.3g}, and stays so; "
                 f"nsds.consistent(system) moves the system onto its constraints",
-                RuntimeWarning, stacklevel=3,
+                RuntimeWarning, stacklevel=4,
             )  # fmt: skip
             return

@@ -6,8 +6,8 @@ with the laws for ``u = H(qbar) v`` and its value at t_k (eq. 11.206). Newton's 
 
     M_hat = M - h theta D_v F - h^2 theta^2 D_q F T,     w_free = w - M_hat^-1 R_free(v),     w <- w_free + M_hat^-1 H^T r
 
-in velocities w = (v_g, R Omega) in inertial axes, R that of q_k. ``qbar`` is q_k moved by ``q_star h v_theta``: 0 and 1 are the two choices of
-the source. Contacts have H(q_k). The semi-explicit form (eq. 11.204) has F_k alone and H(q_k), and one iteration.
+in velocities w = (v_g, R Omega) in inertial axes, R that of q_k. ``qbar`` is q_k moved by ``q_star h v_theta``: 0 and 1 are the two choices
+of the source. Contacts have H(q_k). The semi-explicit form (eq. 11.204) has F_k alone and H(q_k), and one iteration.
 """
 
 import math
@@ -17,21 +17,29 @@ import numpy as np
 
 from nsds import rotations
 from nsds._jit import kernel, stack, tiny, view
-from nsds.layout import ABSENT, table
+from nsds.kinds import collisions_of
+from nsds.layout import ABSENT
+from nsds.records import model_of, widened
 from nsds.schemes import newton_euler_blocks as blocks
+from nsds.schemes import newton_euler_collisions as collisions
+from nsds.schemes import newton_euler_problem as problem
 from nsds.schemes import newton_euler_tables as ne
 from nsds.schemes.memory import Allocator, Prepared
-from nsds.schemes.newton_euler_bodies import force, inverse_matrix, move, norm, times, times_transposed
+from nsds.schemes.newton_euler_bodies import force, inverse_matrix, norm, times, times_transposed
 from nsds.schemes.newton_euler_interactions import blame, evaluate  # noqa: F401
-from nsds.solvers.contact.signature import N_INFO, call_solver
-from nsds.status import CONVERGED, NEWTON, NON_FINITE, SINGULAR_STEP
+from nsds.schemes.newton_euler_problem import EXPLICIT, GAMMA, LIMIT, STEP, THETA, TOL
+from nsds.status import CAPACITY, CONVERGED, NEWTON, NON_FINITE, SINGULAR_STEP
+
+_GROWTH = 1.5
+
+
 def prepare(records, options, h, method):
     """Tables and work memory of all members."""
     work, iwork = Allocator(records.size), Allocator(records.size)
-    lists = ne.tables(records, work)
+    lists = ne.tables(records, work, iwork)
     words = _options(h, options)
-    plan = _plan(lists, words, method[1], work, iwork)
-    tables = lists.bodies, lists.interactions, plan
+    plan = problem.reserve(lists, words, method, work, iwork, records.size)
+    tables = lists.bodies, lists.interactions, lists.collisions, plan
     return Prepared(tables, lists.functions, words, work.array(), iwork.array(np.int64), sys.modules[__name__], lists)
 
 
@@ -43,10 +51,27 @@ def _options(h, options):
     return np.array([h, *values, explicit, options["update"] == b"linear"], dtype=np.float64)
 
 
+def grow(records):
+    """The records with room for half as many contacts more in all their collisions."""
+    parts = [line[0] for line in collisions_of(model_of(records))]
+    fields = []
+    for name in records.dtype.names:
+        dtype = records.dtype[name]
+        if name in parts:
+            capacity = dtype["a"].shape[0]
+            room = int(_GROWTH * capacity) + 1
+            of_contacts = ("a", "b", "feature", "normal", "point", "y", "lambda")
+            dtype = np.dtype(
+                [(key, dtype[key].base, (room, *dtype[key].shape[1:])) if key in of_contacts else (key, dtype[key]) for key in dtype.names]
+            )
+        fields.append((name, dtype))
+    return widened(records, np.dtype(fields))
+
+
 @kernel
 def start(t, tables, functions, options, mem, imem, work, iwork):
-    """Before the first step: rotations and outputs of the state."""
-    bodies, interactions, plan = tables
+    """Before the first step: rotations, contacts and outputs of the state."""
+    bodies, interactions, parts, plan = tables
     p = plan[0]
     q, v, R = view(work, p.q, 7 * p.n_bodies), view(work, p.v, 6 * p.n_bodies), view(work, p.R, 9 * p.n_bodies)
     for i in range(p.n_bodies):
@@ -54,7 +79,30 @@ def start(t, tables, functions, options, mem, imem, work, iwork):
             q[7 * i + k] = mem[bodies[i].q + k]
         for k in range(6):
             v[6 * i + k] = mem[bodies[i].q + ne.V + k]
+    iwork[p.full] = not find_contacts(options, p.parallel != 0, parts, q, v, mem, imem, work, iwork)
+    if iwork[p.full] == 0:
+        take_contacts(parts, mem, imem, work, iwork)
     outputs(t, bodies, interactions, p, q, v, R, functions, mem, imem, work)
+
+
+@kernel
+def find_contacts(options, parallel, parts, q, v, mem, imem, work, iwork):
+    """Contacts at the state (q, v), into the work memory; False where there are more than the record has room for."""
+    ahead = max(1.0, options[GAMMA]) * options[STEP]  # the forecast of the next step looks no farther
+    for k in range(parts.size):
+        iwork[parts[k].found] = collisions.find(parts[k], ahead, parallel, q, v, mem, imem, work, iwork)
+        if iwork[parts[k].found] > parts[k].capacity:
+            return False
+    return True
+
+
+@kernel
+def take_contacts(parts, mem, imem, work, iwork):
+    """The contacts found, with the impulses of those that were there before, into the record."""
+    for k in range(parts.size):
+        n = iwork[parts[k].found]
+        collisions.inherit(parts[k], n, mem, imem, work, iwork)
+        collisions.take_over(parts[k], n, mem, imem, work, iwork)
 
 
 @kernel
@@ -100,14 +148,18 @@ def to_body(n, R, w, v):
 @kernel
 def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
-    bodies, interactions, plan = tables
+    bodies, interactions, parts, plan = tables
     p = plan[0]
+    if iwork[p.full] != 0:
+        return CAPACITY, 0, 0.0
     begin(t_new - options[STEP], options, bodies, p, functions, mem, work)
-    n = choose_active(options, interactions, p, mem, iwork)
-    status, n_iter, residual = iterate(t_new, n, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
-    if not commit(t_new, tables, functions, mem, imem, work, iwork):
+    n_contacts, n_blocks = problem.choose_active(options, interactions, parts, p, mem, imem, work, iwork)
+    status, n_iter, residual = iterate(
+        t_new, n_contacts, n_blocks, tables, functions, solver, solver_options, options, mem, imem, work, iwork
+    )
+    if not commit(t_new, n_contacts, n_blocks, tables, functions, options, mem, imem, work, iwork):
         status = NON_FINITE
-    return status, n_iter, residual
+    return CAPACITY if iwork[p.full] != 0 else status, n_iter, residual
 
 
 @kernel
@@ -125,9 +177,9 @@ def begin(t, options, bodies, p, functions, mem, work):
 
 
 @kernel
-def iterate(t_new, n, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
-    """Newton's iteration from v_k, with n blocks. Returns (status, iterations, residual); velocities and impulses lie in work."""
-    bodies, interactions, plan = tables
+def iterate(t_new, n_contacts, n_blocks, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """Newton's iteration from v_k. Returns (status, iterations, residual); velocities and impulses lie in work."""
+    bodies, interactions, parts, plan = tables
     p = plan[0]
     m = p.n_bodies
     q, v, R, inverse = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.inverse, p.stride * m)
@@ -139,10 +191,11 @@ def iterate(t_new, n, tables, functions, solver, solver_options, options, mem, i
         work[p.impulses + i] = 0.0
     status, solved, residual, n_iter = NEWTON, CONVERGED, math.inf, 0
     for n_iter in range(int(options[LIMIT]) + 1):
-        move_all(options[STEP], options, p, q, work)
+        problem.move_all(options[STEP], options, p, q, work)
         evaluate_forces(t_new, options, bodies, p, q, v, functions, mem, work)
-        state_blocks(t_new, n_iter == 0, options, interactions, p, functions, mem, imem, work, iwork)
-        residual = max(free_residual(options, bodies, p, v, R, impulse, R_free, mem, work), equation_residual(n, p, w, work, iwork))
+        problem.state_blocks(t_new, n_iter == 0, n_contacts, n_blocks, options, interactions, p, functions, mem, imem, work, iwork)
+        residual = free_residual(options, bodies, p, v, R, impulse, R_free, mem, work)
+        residual = max(residual, equation_residual(n_contacts, n_blocks, p, w, work, iwork))
         if not math.isfinite(residual):
             status = NON_FINITE
         elif solved != CONVERGED:
@@ -154,17 +207,11 @@ def iterate(t_new, n, tables, functions, solver, solver_options, options, mem, i
         if not invert(t_new, options, bodies, p, q, v, R, functions, mem, inverse, work):
             status = SINGULAR_STEP
             break
-        solved = solve(n, n_iter == 0, bodies, p, solver, solver_options, inverse, R_free, w, impulse, work, iwork)
+        solved = problem.solve(
+            n_contacts, n_blocks, n_iter == 0, bodies, parts, p, solver, solver_options, inverse, R_free, w, impulse, mem, imem, work, iwork
+        )
         change_velocities(p, R, R_free, impulse, inverse, w, v, work)
     return status, n_iter, residual
-
-
-@tiny
-def move_all(h, options, p, q, work):
-    """``q = q_k`` moved by h v_theta, of all bodies."""
-    for i in range(p.n_bodies):
-        q_old, v_old = view(work, p.q_old + 7 * i, 7), view(work, p.v_old + 6 * i, 6)
-        move(int(options[HOW]), q_old, h, options[THETA], v_old, view(work, p.v + 6 * i, 6), view(q, 7 * i, 7))
 
 
 @tiny
@@ -178,7 +225,10 @@ def evaluate_forces(t_new, options, bodies, p, q, v, functions, mem, work):
 
 @kernel
 def free_residual(options, bodies, p, v, R, impulse, out, mem, work):
-    """``R_free = M (v - v_k) - h F`` in inertial axes (seed 003, eq. 11.215). Returns the largest ``|R_free - p|`` relative to its terms."""
+    """``R_free = M (v - v_k) - h F`` in inertial axes (seed 003, eq. 11.215). Returns the largest relative ``|R_free - p|``.
+
+    Out: R_free (6 each).
+    """
     h, theta, worst, term, momentum = options[STEP], options[THETA], 0.0, stack(3), stack(3)
     at_end = 0.0 if options[EXPLICIT] != 0.0 else theta
     at_start = 1.0 - at_end
@@ -221,10 +271,10 @@ def free_residual(options, bodies, p, v, R, impulse, out, mem, work):
 
 
 @tiny
-def equation_residual(n, p, w, work, iwork):
-    """How far the equations of the n blocks are from holding."""
-    body, disk = view(iwork, p.body, 2 * n), view(iwork, p.disk, n)
-    return blocks.equation_residual(0, n, p.d, body, disk, view(work, p.H, 12 * p.d * n), view(work, p.b, p.d * n), w)
+def equation_residual(n_contacts, n_blocks, p, w, work, iwork):
+    """How far the equations are from holding."""
+    H, _, body, disk, _, b, _ = problem.panels(n_contacts, n_blocks, p, work, iwork)
+    return blocks.equation_residual(0, n_blocks, p.d, body, disk, H, b, w)
 
 
 @kernel
@@ -234,7 +284,7 @@ def invert(t_new, options, bodies, p, q, v, R, functions, mem, inverse, work):
     regular = True
     for i in range(p.n_bodies):
         regular = regular and inverse_matrix(
-            t_new, weight, weight * h * options[THETA] / h, bodies[i], view(q, 7 * i, 7), view(v, 6 * i, 6), view(R, 9 * i, 9), functions, mem,
+            t_new, weight, weight * h * options[THETA], bodies[i], view(q, 7 * i, 7), view(v, 6 * i, 6), view(R, 9 * i, 9), functions, mem,
             view(inverse, p.stride * i, p.stride), view(work, p.spare, 150),
         )  # fmt: skip
     return regular
@@ -256,24 +306,25 @@ def change_velocities(p, R, R_free, impulse, inverse, w, v, work):
 
 
 @kernel
-def commit(t_new, tables, functions, mem, imem, work, iwork):
-    """The new state, impulses and outputs in mem. False where something is not finite."""
-    bodies, interactions, plan = tables
+def commit(t_new, n_contacts, n_blocks, tables, functions, options, mem, imem, work, iwork):
+    """The new state, impulses, contacts and outputs in mem; nothing where there is no room. False where something is not finite."""
+    bodies, interactions, parts, plan = tables
     p = plan[0]
     m = p.n_bodies
     q, v, R, zero = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m), 0.0
+    for i in range(7 * m):
+        zero += 0.0 * q[i]
+    if not find_contacts(options, p.parallel != 0, parts, q, v, mem, imem, work, iwork):
+        iwork[p.full] = 1
+        return True
+    problem.keep_impulses(n_contacts, n_blocks, interactions, parts, p, mem, imem, work, iwork)
+    take_contacts(parts, mem, imem, work, iwork)
     for i in range(m):
         at = bodies[i].q
         for k in range(7):
             mem[at + k] = q[7 * i + k]
-            zero += 0.0 * q[7 * i + k]
         for k in range(6):
             mem[at + ne.V + k] = v[6 * i + k]
             mem[at + ne.P + k] = work[p.p + 6 * i + k]
         times_transposed(view(R, 9 * i, 9), view(mem, at + ne.P + 3, 3), view(mem, at + ne.P + 3, 3))
-    for k in range(interactions.size):
-        it, first = interactions[k], iwork[p.begin + k]
-        for i in range(it.m):
-            mem[it.lam + i] = work[p.r + p.d * first + blocks.place(it, p.d, i)] if first >= 0 else 0.0
-            imem[it.active + i] = first >= 0
     return outputs(t_new, bodies, interactions, p, q, v, R, functions, mem, imem, work) and zero == 0.0

@@ -7,8 +7,8 @@ Each law fills components of a block; those that are left over have ``u = s r``,
 - equations fill blocks one after the other;
 - dry friction is the tangent of a contact whose normal component, ``s r_N = s h limit``, is the strength of it.
 
-Equations may be redundant, as those of joints in a loop: they have ``u = H w + epsilon s (r - r_last)``, the proximal point iteration, which
-Newton's iteration over a step repeats until r no longer moves.
+Equations may be redundant, as those of joints in a loop: they have ``u = H w + epsilon s (r - r_last)``, the proximal point iteration,
+which Newton's iteration over a step repeats until r no longer moves.
 """
 
 import math

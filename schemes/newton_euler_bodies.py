@@ -76,7 +76,7 @@ def move(how, q_from, h, weight, v_old, v, q):
 
 @kernel
 def force(t, body, q, v, functions, mem, out, size):
-    """Force and moment F of eq. 11.199 at (t, q, v), in inertial axes and in those of the body (6,), and the sums of the norms of terms (2,)."""
+    """Force, in inertial axes, and moment, in those of the body, of eq. 11.199 at (t, q, v) (6,), and the sums of norms of terms (2,)."""
     z, nothing, term, moment = view(mem, body.z, body.n_z), view(mem, 0, 0), stack(3), view(out, 3, 3)
     if body.fext_function != ABSENT:
         call_function(functions[body.fext_function], (t, nothing, nothing, z, view(out, 0, 3)))
@@ -238,13 +238,13 @@ def _turn_block(R, a, b, block, spare):
     """``block <- R block R^T``, each R only where rows (a) or columns (b) belong to the rotation."""
     for i in range(3):
         for j in range(3):
-            spare[3 * i + j] = block[3 * i + j] if a == 0 else R[3 * i] * block[j] + R[3 * i + 1] * block[3 + j] + R[3 * i + 2] * block[6 + j]
+            spare[3 * i + j] = (
+                block[3 * i + j] if a == 0 else R[3 * i] * block[j] + R[3 * i + 1] * block[3 + j] + R[3 * i + 2] * block[6 + j]
+            )
     for i in range(3):
         for j in range(3):
             s = spare[3 * i + j]
-            block[3 * i + j] = (
-                s if b == 0 else spare[3 * i] * R[3 * j] + spare[3 * i + 1] * R[3 * j + 1] + spare[3 * i + 2] * R[3 * j + 2]
-            )
+            block[3 * i + j] = s if b == 0 else spare[3 * i] * R[3 * j] + spare[3 * i + 1] * R[3 * j + 1] + spare[3 * i + 2] * R[3 * j + 2]
 
 
 @kernel

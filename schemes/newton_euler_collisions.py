@@ -1,55 +1,19 @@
-"""Contacts of rigid bodies that are detected: which there are, which take part in a step, and their frames and levers (seed 003, 12.0.4)."""
+"""Detected contacts of rigid bodies: which there are, which take part in a step, their frames and levers (seed 003, 12.0.4)."""
 
 import math
 
-import numpy as np
-
 from nsds._jit import kernel, stack, tiny, view
-from nsds.collision import WORLD, detect, place, work_size
+from nsds.collision import WORLD, address_of_detect, address_of_detect_parallel, call_detect, place
+from nsds.collision import inherit as match
 from nsds.collision.kinds import SPHERE, bound
-from nsds.kinds import NEWTON_EULER, collisions_of
-from nsds.laws import LAWS
-from nsds.layout import ABSENT, table
-from nsds.records import model_of, words
 from nsds.schemes.newton_euler_bodies import cross, norm
 from nsds.schemes.newton_euler_interactions import contact_rows, frame_of
 
-# One row per part. In the record: n, the contacts, the shapes, parameters of the law. In the work memory: poses and reaches of shapes, the
-# contacts found at the end of a step, in the order of (a, b, feature), and scratch; scratch_i in the integer one.
-COLLISIONS = table(
-    "capacity", "n_shapes", "each", "n", "a", "b", "feature", "normal", "point", "y", "lam", "e_n", "e_t", "mu", "mu_r", "margin",
-    "kind", "size", "local", "body", "group", "mask", "pose", "reach", "new_normal", "new_point", "new_gap", "new_lam", "scratch", "n_scratch",
-    "new_a", "new_b", "new_feature", "scratch_i", "n_scratch_i",
-)  # fmt: skip
-
-
-def table_of(records, work, iwork):
-    """Table of the collisions of a record or ensemble; the work memory is reserved."""
-    lines = collisions_of(model_of(records))
-    rows = np.zeros(len(lines), COLLISIONS)
-    for row, (name, _, law, *_) in zip(rows, lines, strict=True):
-        start, dtype = words(records.dtype, name)
-        at = {field: start + dtype.fields[field][1] // 8 for field in dtype.names}
-        row["capacity"], row["n_shapes"] = dtype["a"].shape[0], dtype["shape_kind"].shape[0]
-        row["each"] = LAWS[law].block(NEWTON_EULER)
-        for column, field in (("lam", "lambda"), ("e_n", "e" if "e" in at else "e_n"), ("kind", "shape_kind"), ("size", "shape_size"),
-                              ("local", "shape_pose"), ("body", "shape_body")):  # fmt: skip
-            row[column] = at[field]
-        for column in ("n", "a", "b", "feature", "normal", "point", "y", "e_t", "mu", "mu_r", "margin", "group", "mask"):
-            row[column] = at.get(column, ABSENT)
-        capacity, n_shapes = int(row["capacity"]), int(row["n_shapes"])
-        floats, integers = work_size(n_shapes)
-        sizes = {"pose": 7 * n_shapes, "reach": n_shapes, "new_normal": 3 * capacity, "new_point": 3 * capacity, "new_gap": capacity}
-        for column, size in (sizes | {"new_lam": int(row["each"]) * capacity, "scratch": floats}).items():
-            row[column] = work.reserve(size)
-        for column, size in (("new_a", capacity), ("new_b", capacity), ("new_feature", capacity), ("scratch_i", integers)):
-            row[column] = iwork.reserve(size)
-        row["n_scratch"], row["n_scratch_i"] = floats, integers
-    return rows
+_MANY = 2000  # shapes from which all cores look for contacts
 
 
 @kernel
-def find(c, ahead, q, v, mem, imem, work, iwork):
+def find(c, ahead, parallel, q, v, mem, imem, work, iwork):
     """Contacts of part c at the state (q, v) of all bodies; returns their number, which may exceed the capacity. Out: new_*.
 
     ahead: gaps are listed that motion may close in this time, from where v points.
@@ -66,37 +30,29 @@ def find(c, ahead, q, v, mem, imem, work, iwork):
                 r = bound(kind, size, s)
                 far += r if r < math.inf else size[3 * s]
             reach[s] += ahead * (norm(view(v, 6 * body[s], 3)) + norm(view(v, 6 * body[s] + 3, 3)) * far)
-    return detect(
+    address = address_of_detect_parallel() if parallel and n >= _MANY else address_of_detect()
+    return call_detect(address, (
         kind, size, pose, body, reach, view(imem, c.group, n), view(imem, c.mask, n), view(iwork, c.new_a, m), view(iwork, c.new_b, m),
         view(iwork, c.new_feature, m), view(work, c.new_normal, 3 * m), view(work, c.new_point, 3 * m), view(work, c.new_gap, m),
         view(work, c.scratch, c.n_scratch), view(iwork, c.scratch_i, c.n_scratch_i),
-    )  # fmt: skip
-
-
-@tiny
-def _is_before(imem, c, k, iwork, i):
-    """Whether the k-th contact of the record comes before the i-th of those found."""
-    a, b, feature = imem[c.a + k], imem[c.b + k], imem[c.feature + k]
-    new_a, new_b = iwork[c.new_a + i], iwork[c.new_b + i]
-    return a < new_a or (a == new_a and (b < new_b or (b == new_b and feature < iwork[c.new_feature + i])))
+    ))  # fmt: skip
 
 
 @kernel
 def inherit(c, n, mem, imem, work, iwork):
     """Impulses of the n contacts found: those of the same contacts in the record, turned with the frame; 0 of new ones. Out: new_lam."""
-    k, n_old, old, new = 0, imem[c.n], stack(9), stack(9)
-    for i in range(n):
-        while k < n_old and _is_before(imem, c, k, iwork, i):
-            k += 1
-        known = k < n_old and imem[c.a + k] == iwork[c.new_a + i] and imem[c.b + k] == iwork[c.new_b + i]
-        known = known and imem[c.feature + k] == iwork[c.new_feature + i]
-        for j in range(c.each):
-            work[c.new_lam + c.each * i + j] = mem[c.lam + c.each * k + j] if known else 0.0
-        if known and c.each > 1:
-            frame_of(view(mem, c.normal + 3 * k, 3), old)
-            frame_of(view(work, c.new_normal + 3 * i, 3), new)
+    m, frame, old = imem[c.n], stack(9), stack(9)
+    found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n), n
+    known = view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m), m
+    lam, normal = view(work, c.new_lam, c.each * n), view(work, c.old_normal, 3 * n)
+    match(*found, *known, c.each, view(mem, c.lam, c.each * m), lam)
+    match(*found, *known, 3, view(mem, c.normal, 3 * m), normal)
+    for i in range(n if c.each > 1 else 0):
+        if norm(view(normal, 3 * i, 3)) > 0.0:
+            frame_of(view(normal, 3 * i, 3), old)
+            frame_of(view(work, c.new_normal + 3 * i, 3), frame)
             for first in range(1, c.each, 2):
-                _turn(old, new, view(work, c.new_lam + c.each * i + first, 2))
+                _turn(old, frame, view(lam, c.each * i + first, 2))
 
 
 @tiny
@@ -130,7 +86,7 @@ def take_over(c, n, mem, imem, work, iwork):
 
 @kernel
 def locate(c, i, q, mem, imem, frame, lever):
-    """(a, b): bodies of contact i of part c, -1 for the world. Out: frame (9,), lever (6,): contact point minus the centres of the bodies."""
+    """(a, b): bodies of contact i of part c, -1 for the world. Out: frame (9,), lever (6,): contact point minus the bodies' centres."""
     a, b = imem[c.body + imem[c.a + i]], imem[c.body + imem[c.b + i]]
     frame_of(view(mem, c.normal + 3 * i, 3), frame)
     way = 0.0 if b == WORLD else 0.5 * mem[c.y + i]

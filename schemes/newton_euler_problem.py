@@ -8,7 +8,7 @@ import numpy as np
 
 from nsds._jit import kernel, on_demand, stack, tiny, view
 from nsds.collision import WORLD
-from nsds.layout import ABSENT, table
+from nsds.layout import table
 from nsds.schemes import newton_euler_blocks as blocks
 from nsds.schemes import newton_euler_collisions as collisions
 from nsds.schemes import newton_euler_tables as ne
@@ -19,8 +19,8 @@ from nsds.solvers.contact.signature import N_INFO, call_solver
 from nsds.status import CONVERGED, UNSUITED
 
 # Where the arrays of a member's work memory lie (last lines: of its integer work memory), and sizes. Of bodies: rotation matrices, q and v
-# before the step, now, and at qbar; forces before and now; inverses; velocities and impulses in inertial axes; sizes of terms of the equation
-# of motion. Of contacts: frames, levers. Of the problem: as in newton_euler_blocks.
+# before the step, now, and at qbar; forces before and now; inverses; velocities and impulses in inertial axes; sizes of terms of the
+# equation of motion. Of contacts: frames, levers. Of the problem: as in newton_euler_blocks.
 PLAN = table(
     "R", "q_old", "v_old", "q", "v", "q_bar", "f_old", "f", "size", "inverse", "w", "w_free", "R_free", "p", "impulses", "spare", "x",
     "frame", "lever", "H", "G", "diagonal", "b", "mu", "r", "u", "rhs", "W", "info", "solver", "n_solver", "sweeper", "n_sweeper",
@@ -161,7 +161,7 @@ def panels(n_contacts, n_blocks, p, work, iwork):
 
 @kernel
 def state_blocks(t_new, is_new, n_contacts, n_blocks, options, interactions, p, functions, mem, imem, work, iwork):
-    """The blocks of interactions that take part, with H at qbar; of contacts and where q_star is 0, H at q_k, in the first iteration only."""
+    """The blocks of interactions that take part, with H at qbar; of contacts, and where q_star is 0, H at q_k, in the first iteration."""
     m, moves = p.n_bodies, options[Q_STAR] > 0.0
     q_bar = view(work, p.q_bar, 7 * m)
     if moves:
@@ -174,7 +174,9 @@ def state_blocks(t_new, is_new, n_contacts, n_blocks, options, interactions, p, 
         if iwork[p.begin + k] >= 0:
             if interactions[k].kind != ne.CONTACT and (moves or is_new):
                 evaluate(t_new, interactions[k], q_bar, view(work, p.R, 9 * m), functions, mem, imem, work)
-            blocks.state_block(options[STEP], is_new, interactions[k], iwork[p.begin + k], p.d, mem, work, H, body, disk, mu, b, diagonal, r)
+            blocks.state_block(
+                options[STEP], is_new, interactions[k], iwork[p.begin + k], p.d, mem, work, H, body, disk, mu, b, diagonal, r
+            )
 
 
 @tiny
@@ -224,7 +226,9 @@ def solve_with_matrix(n_contacts, n_blocks, is_new, bodies, parts, p, solver, op
     body, disk, mu, row = view(iwork, p.body, 2 * n), view(iwork, p.disk, n), view(work, p.mu, 2 * n), view(iwork, p.row, n + 1)
     if is_new:
         blocks.link(n, body, m, bodies, view(iwork, p.first, m + 1), view(iwork, p.linked, 2 * n))
-        blocks.pattern(n, body, bodies, view(iwork, p.first, m + 1), view(iwork, p.linked, 2 * n), row, view(iwork, p.column, p.room), p.room)
+        blocks.pattern(
+            n, body, bodies, view(iwork, p.first, m + 1), view(iwork, p.linked, 2 * n), row, view(iwork, p.column, p.room), p.room
+        )
     for i in range(n_contacts):
         each = parts[iwork[p.which + p.n_contacts + iwork[p.place + i]]].each
         frame, lever = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6)
@@ -242,7 +246,7 @@ def solve_with_matrix(n_contacts, n_blocks, is_new, bodies, parts, p, solver, op
 @kernel
 def solve_by_sweeps(n_contacts, n_blocks, p, options, inverse, w_free, impulse, work, iwork):
     """As `solve`, on the velocities of the bodies."""
-    n, d, m, own, size = n_contacts + n_blocks, p.d, p.n_bodies, stack(6), view(work, p.impulses, 2 * p.n_bodies)
+    n, d, own, size = n_contacts + n_blocks, p.d, stack(6), view(work, p.impulses, 2 * p.n_bodies)
     H, diagonal, panel_body, panel_disk, _, panel_b, panel_r = panels(n_contacts, n_blocks, p, work, iwork)
     G = view(work, p.G, 12 * d * n_blocks)
     blocks.complete_blocks(0, n_blocks, d, 10, inverse, panel_body, H, G, diagonal, panel_b, panel_r, panel_disk)
@@ -250,13 +254,13 @@ def solve_by_sweeps(n_contacts, n_blocks, p, options, inverse, w_free, impulse, 
         own[i] = options[i]
     own[0] = options[6]
     frame, lever, body = view(work, p.frame, 9 * n_contacts), view(work, p.lever, 6 * n_contacts), view(iwork, p.body, 2 * n_contacts)
-    b, r, u, v = view(work, p.b, d * n), view(work, p.r, d * n), view(work, p.u, d * n), view(work, p.R_free, 0)
+    b, r, u, v = view(work, p.b, d * n), view(work, p.r, d * n), view(work, p.u, d * n), w_free
     spare, ispare = view(work, p.sweeper, p.n_sweeper), view(iwork, p.isweeper, p.n_isweeper)
     groups = view(iwork, p.groups, 2 * slabs.count(n_contacts) + 1)
     address = address_of_parallel_sweeps() if p.parallel != 0 and n_contacts >= _PARALLEL else address_of_sweeps()
     status = rigid.call_sweeps(address, (
-        d, groups, view(iwork, p.disk, n), view(work, p.mu, 2 * n), body, frame, lever, b, panel_body, H, diagonal, inverse, w_free, own, r, v,
-        u, view(work, p.info, N_INFO), spare, ispare,
+        d, groups, view(iwork, p.disk, n), view(work, p.mu, 2 * n), body, frame, lever, b, panel_body, H, diagonal, inverse, w_free, own, r,
+        v, u, view(work, p.info, N_INFO), spare, ispare,
     ))  # fmt: skip
     add_contact_impulses(n_contacts, d, body, frame, lever, r, impulse, size)
     blocks.add_impulses(0, n_blocks, d, panel_body, H, panel_r, impulse, size)

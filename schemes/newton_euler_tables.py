@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nsds.collision import work_size
 from nsds.functions import ARGUMENTS
-from nsds.kinds import NEWTON_EULER, split
+from nsds.kinds import NEWTON_EULER, collisions_of, split
 from nsds.laws import LAWS
 from nsds.layout import ABSENT, FunctionSlots, count_and_stride, elements_of, table
 from nsds.records import model_of, words
@@ -27,6 +28,13 @@ INTERACTION = table(
     "row", "row_a", "row_u", "row_b", "row_w", "row_offset", "angle", "dofs", "H", "h", "rate", "x", "spare",
     "h_function", "jac_function", "h_t_function", "gap_function", "velocity_function",
 )  # fmt: skip
+# One row per part. In the record: n, the contacts, the shapes, parameters of the law. In the work memory: poses and reaches of shapes, the
+# contacts found at the end of a step, in the order of (a, b, feature), and scratch; scratch_i in the integer one.
+COLLISIONS = table(
+    "capacity", "n_shapes", "each", "n", "a", "b", "feature", "normal", "point", "y", "lam", "e_n", "e_t", "mu", "mu_r", "margin",
+    "kind", "size", "local", "body", "group", "mask", "pose", "reach", "new_normal", "new_point", "new_gap", "new_lam", "old_normal", "scratch", "n_scratch",
+    "new_a", "new_b", "new_feature", "found", "scratch_i", "n_scratch_i",
+)  # fmt: skip
 KINDS = ("joint", "newton_euler_relation", "contact_point", "prescribed_velocity")
 JOINT, RELATION, CONTACT, PRESCRIBED = range(4)
 EQUALITY, IMPACT, FRICTION, ROLLING, DRY = range(5)
@@ -45,13 +53,14 @@ class Tables(NamedTuple):
 
     bodies: np.ndarray
     interactions: np.ndarray
+    collisions: np.ndarray
     functions: np.ndarray
     d: int
     part_names: tuple  # (part, number of its first body)
     interaction_names: tuple  # interaction of each row
 
 
-def tables(records, work):
+def tables(records, work, iwork):
     """Tables of a record or ensemble; the work memory of interactions is reserved.
 
     Raises
@@ -73,7 +82,8 @@ def tables(records, work):
         owners += [line[0]] * interactions[-1].size
     interactions = np.concatenate(interactions)
     interactions["block"] = np.cumsum(interactions["n_blocks"]) - interactions["n_blocks"]
-    return Tables(np.concatenate(pieces), interactions, functions.addresses, d, tuple(first.items()), tuple(owners))
+    parts = _collisions(records, work, iwork)
+    return Tables(np.concatenate(pieces), interactions, parts, functions.addresses, d, tuple(first.items()), tuple(owners))
 
 
 def components(records):
@@ -133,7 +143,15 @@ def _interaction(records, line, first, d, functions, work):
     def at(field):
         return start + fields[field][1] // 8 + shift if field in fields else ABSENT
 
-    for column, field in (("y", "y"), ("ydot", "ydot"), ("lam", "lambda"), ("active", "active"), ("z", "z"), ("dofs", "dofs"), ("angle", "angle")):
+    for column, field in (
+        ("y", "y"),
+        ("ydot", "ydot"),
+        ("lam", "lambda"),
+        ("active", "active"),
+        ("z", "z"),
+        ("dofs", "dofs"),
+        ("angle", "angle"),
+    ):
         rows[column] = at(field)
     rows["n_z"] = fields["z"][0].shape[0] if "z" in fields else 0
     for column, field in (("e_n", "e" if "e" in fields else "e_n"), ("e_t", "e_t"), ("mu", "limit" if "limit" in fields else "mu"),
@@ -161,3 +179,35 @@ def _require_fitting(name, kind, law):
     }[kind]
     if law not in allowed:
         raise ValueError(f"interaction '{name}': {kind} wants one of the laws {', '.join(allowed)}, got {law}")
+
+
+def _collisions(records, work, iwork):
+    """Table of the collisions of a record or ensemble; the work memory is reserved."""
+    lines = collisions_of(model_of(records))
+    rows = np.zeros(len(lines), COLLISIONS)
+    for row, (name, _, law, *_) in zip(rows, lines, strict=True):
+        start, dtype = words(records.dtype, name)
+        at = {field: start + dtype.fields[field][1] // 8 for field in dtype.names}
+        row["capacity"], row["n_shapes"] = dtype["a"].shape[0], dtype["shape_kind"].shape[0]
+        row["each"] = LAWS[law].block(NEWTON_EULER)
+        for column, field in (("lam", "lambda"), ("e_n", "e" if "e" in at else "e_n"), ("kind", "shape_kind"), ("size", "shape_size"),
+                              ("local", "shape_pose"), ("body", "shape_body")):  # fmt: skip
+            row[column] = at[field]
+        for column in ("n", "a", "b", "feature", "normal", "point", "y", "e_t", "mu", "mu_r", "margin", "group", "mask"):
+            row[column] = at.get(column, ABSENT)
+        capacity, n_shapes = int(row["capacity"]), int(row["n_shapes"])
+        floats, integers = work_size(n_shapes)
+        sizes = {
+            "pose": 7 * n_shapes,
+            "reach": n_shapes,
+            "new_normal": 3 * capacity,
+            "new_point": 3 * capacity,
+            "new_gap": capacity,
+            "old_normal": 3 * capacity,
+        }
+        for column, size in (sizes | {"new_lam": int(row["each"]) * capacity, "scratch": floats}).items():
+            row[column] = work.reserve(size)
+        for column, size in (("new_a", capacity), ("new_b", capacity), ("new_feature", capacity), ("found", 1), ("scratch_i", integers)):
+            row[column] = iwork.reserve(size)
+        row["n_scratch"], row["n_scratch_i"] = floats, integers
+    return rows

@@ -1,12 +1,12 @@
 """The time loop, recording, progress, interruption and failure policy: once, for all schemes."""
 
-import math
 import os
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -16,22 +16,21 @@ from nsds.kinds import RELATIONS
 from nsds.laws import LAWS
 from nsds.layout import state_fields
 from nsds.records import N_ITER, RESIDUAL, STATUS, STEP, T0, T, copied, memory, model_of
-from nsds.results import SimulationError, SimulationInterrupted, recorded
+from nsds.results import SimulationError, SimulationInterrupted
 from nsds.schemes import sampled_control, several
 from nsds.schemes import table as schemes
 from nsds.schemes.consistency import warn_of_violations
+from nsds.schemes.recording import DONE, ROW, STARTED, STOPPED, Recorder
 from nsds.schemes.sampled_control import act
-from nsds.status import CONVERGED, NON_FINITE, NOT_COMPUTED, advice
+from nsds.status import CAPACITY, NON_FINITE, advice
 
 _CHUNK_SECONDS = 0.2
 # Words of the head of a row.
 _ROW_T, _ROW_STEP, _ROW_STATUS, _ROW_N_ITER, _ROW_RESIDUAL = range(5)
-# Columns of a member's progress.
-_ROW, _DONE, _STOPPED = range(3)
 
 
 class _Run(NamedTuple):
-    """Records being simulated in place, their memory, and what the scheme prepared."""
+    """Records being simulated in place, their memory, what the scheme prepared, and how it prepares others in their place."""
 
     records: np.ndarray
     mem: np.ndarray
@@ -39,6 +38,7 @@ class _Run(NamedTuple):
     controls: NamedTuple
     solver: int
     solver_options: np.ndarray
+    prepare: Callable
 
 
 def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, fields=None, progress=None, on_failure="raise"):
@@ -56,7 +56,8 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, fields
         For instance ``nsds.moreau_jean(theta=0.5)``; Moreau–Jean by default, `nsds.euler_moreau` for first-order systems. A dict gives
         each system its own, which no interaction may link to one with another.
     solver : str or numpy.ndarray, optional
-        Method for the one-step problems: a name from `nsds.solvers.methods`, or a record from `nsds.solvers.solver`.
+        Method for the one-step problems: a name from `nsds.solvers.methods`, or a record from `nsds.solvers.solver`;
+        of rigid bodies from `nsds.solvers.contact_methods` and `nsds.solvers.contact_solver`.
     save_every : int
         Save every that many steps; the initial and the last state are always saved.
     fields : sequence of str, optional
@@ -100,19 +101,9 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, fields
             for options, names in groups
         ]
         return several.joined_rows(system, pieces)
-    save_every = _checks.integer("simulate", "save_every", save_every, low=1)
-    if on_failure not in ("raise", "warn", "continue"):
-        raise ValueError(f"simulate: on_failure must be 'raise', 'warn' or 'continue', got {on_failure!r}")
-    run = _prepare("simulate", system, h, scheme, solver)
-    n_steps = _number_of_steps(run.records, _checks.number("simulate", "t_end", t_end), h)
-    dtype, sources = recorded(run.records, fields)
-    n_rows = 1 + -(-n_steps // save_every)
-    trajectory = np.empty((run.records.size, n_rows), dtype)
-    reached = np.zeros((run.records.size, 3), np.int64)
-    _march(run, np.shape(system), n_steps, save_every, progress, on_failure == "raise", sources, trajectory, reached)
-    warn_of_violations(run.prepared, trajectory)
-    trajectory = _finish(run, np.shape(system), trajectory, reached, save_every, on_failure)
-    return trajectory.reshape(*np.shape(system), trajectory.shape[1])
+    t_end = _checks.number("simulate", "t_end", t_end)
+    _, recorder = run_through("simulate", system, h, scheme, solver, on_failure, t_end, save_every, fields, progress)
+    return _shaped(system, recorder.block())
 
 
 def step(system, h, *, scheme=None, solver=None, on_failure="raise"):
@@ -135,36 +126,61 @@ def step(system, h, *, scheme=None, solver=None, on_failure="raise"):
     >>> float(ball["t"]), float(ball["ball"]["v"][0].round(3))
     (0.1, -0.981)
     """
-    if on_failure not in ("raise", "warn", "continue"):
-        raise ValueError(f"step: on_failure must be 'raise', 'warn' or 'continue', got {on_failure!r}")
     if isinstance(scheme, dict):
         groups = several.groups_of("step", system, scheme)
         pieces = [
             step(several.part_of(system, names), h, scheme=options, solver=solver, on_failure=on_failure) for options, names in groups
         ]
         return several.joined_records(system, pieces)
-    run = _prepare("step", system, h, scheme, solver)
-    dtype, sources = recorded(run.records)
-    trajectory = np.empty((run.records.size, 2), dtype)
-    reached = np.zeros((run.records.size, 3), np.int64)
-    _march(run, np.shape(system), 1, 1, False, False, sources, trajectory, reached)
-    _finish(run, np.shape(system), trajectory, reached, 1, on_failure)
+    run, _ = run_through("step", system, h, scheme, solver, on_failure)
     return run.records.reshape(np.shape(system))
 
 
+def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_every=1, fields=None, progress=False, file=None):
+    """(the run at its end, the recorder with its rows): to t_end, or one step."""
+    save_every = _checks.integer(owner, "save_every", save_every, low=1)
+    if on_failure not in ("raise", "warn", "continue"):
+        raise ValueError(f"{owner}: on_failure must be 'raise', 'warn' or 'continue', got {on_failure!r}")
+    fields = fields if fields is None or isinstance(fields, str) else [str(path) for path in fields]
+    run, scheme = _prepare(owner, system, h, scheme, solver)
+    n_steps = 1 if t_end is None else _number_of_steps(owner, run.records, t_end, h)
+    recorder = Recorder(run.records, fields, n_steps, save_every, file)
+    if file is not None:
+        settings = {"t_end": t_end, "h": float(h), "scheme": scheme, "solver": solver, "save_every": save_every, "fields": fields}
+        file.open(copied(_shaped(system, run.records)), recorder.dtype, settings | {"on_failure": on_failure})
+    try:
+        run = _march(run, recorder, np.shape(system), n_steps, progress, on_failure == "raise")
+    finally:
+        recorder.close()
+    warn_of_violations(run.prepared, recorder.initial)
+    _report_failure(run, recorder, np.shape(system), on_failure)
+    return run, recorder
+
+
+def _shaped(system, rows):
+    """Rows (members, ...) with the shape of the system in place of the members."""
+    return rows.reshape((*np.shape(system), *rows.shape[1:]))
+
+
 def _prepare(owner, system, h, scheme, solver):
+    """(run from the state of a system, options of its scheme)."""
     model_of(system)
     _checks.number(owner, "h", h, above=0.0)
     module, options = schemes.chosen(scheme, system)
     method, solver_options, address = schemes.solver_of(solver, system)
     records = copied(system).reshape(-1)
-    mem = memory(records)
     _require_finite(owner, records)
     anchored = records["t0"] + records["step"] * h == records["t"]
     records["t0"] = np.where(anchored, records["t0"], records["t"])
     records["step"] = np.where(anchored, records["step"], 0)
-    prepared = module.prepare(records, mem, options, h, method)
-    return _Run(records, mem, prepared, sampled_control.prepare(owner, records, h), address, solver_options)
+
+    def prepare(records):
+        mem = memory(records)
+        prepared = module.prepare(records, mem, options, h, method)
+        controls = sampled_control.prepare(owner, records, h)
+        return _Run(records, mem, prepared, controls, address, solver_options, prepare)
+
+    return prepare(records), options
 
 
 def _require_finite(owner, records):
@@ -174,7 +190,7 @@ def _require_finite(owner, records):
         for field, values in _numbers(records[name]):
             if is_relay and field in ("lower", "upper"):  # may be infinite
                 values = np.where(np.isinf(values), 0.0, values)
-            if field == "mass":  # of rigid bodies, infinite where nothing stops them
+            if field in ("mass", "shape_size"):  # of rigid bodies that nothing stops, of tubes without end
                 values = np.where(np.isposinf(values), 0.0, values)
             if not np.isfinite(values).all():
                 raise ValueError(f"{owner}: {name}.{field} must be finite")
@@ -195,35 +211,40 @@ def _numbers(record):
             yield field, record[field]
 
 
-def _number_of_steps(records, t_end, h):
+def _number_of_steps(owner, records, t_end, h):
     if (t_end <= records["t"]).any():
-        raise ValueError(f"simulate: t_end must be after the system's time {records['t'].max()}, got {t_end}")
+        raise ValueError(f"{owner}: t_end must be after the system's time {records['t'].max()}, got {t_end}")
     counts = np.ceil((t_end - records["t"]) / h - 1e-6).astype(np.int64)
     if (counts != counts[0]).any():
-        raise ValueError("simulate: all members of an ensemble must have the same time at the start")
+        raise ValueError(f"{owner}: all members of an ensemble must have the same time at the start")
     return max(int(counts[0]), 1)
 
 
-def _march_template(first, last, n_steps, n_total, save_every, stop, sources, reached, tables, functions, controls, solver,
+def _march_template(first, last, until, n_total, save_every, stop, first_row, sources, reached, tables, functions, controls, solver,
                     solver_options, options, mems, imems, works, iworks, rows, irows, width):  # fmt: skip
-    """Up to n_steps further steps of members first..last, each recorded where it is due. Written once; each scheme gets its copy."""
+    """Steps up to number ``until`` of members first..last, each recorded where it is due. Written once; each scheme gets its copy."""
     h = options[0]
     controllers, where, control_functions, scratch = controls
     for m in range(first, last):
         mem, imem, work, iwork, address, row, irow = mems[m], imems[m], works[m], iworks[m], functions[m], rows[m], irows[m]
-        at, done, stopped = reached[m, _ROW] * width, reached[m, _DONE], reached[m, _STOPPED]
-        if at == 0:
+        at, done, stopped = (reached[m, ROW] - first_row) * width, reached[m, DONE], reached[m, STOPPED]
+        if reached[m, STARTED] == 0:
+            reached[m, STARTED] = 1
             start(mem[T], tables, address, options, mem, imem, work, iwork)  # noqa: F821
             if controllers.size > 0:
                 act(mem[T], h, controllers, where, control_functions[m], mem, scratch[m])
-            irow[_ROW_STATUS], irow[_ROW_N_ITER], row[_ROW_RESIDUAL] = imem[STATUS], imem[N_ITER], mem[RESIDUAL]
-            at = _save(at, width, sources, mem, imem, row, irow)
-        for _ in range(min(n_steps, n_total - done)):
+            if reached[m, ROW] == 0:
+                irow[_ROW_STATUS], irow[_ROW_N_ITER], row[_ROW_RESIDUAL] = imem[STATUS], imem[N_ITER], mem[RESIDUAL]
+                at = _save(at, width, sources, mem, imem, row, irow)
+        for _ in range(until - done):
             if stopped != 0:
                 break
             k = imem[STEP] + 1
             t = mem[T0] + k * h
             status, n_iter, residual = step_(t, tables, address, solver, solver_options, options, mem, imem, work, iwork)  # noqa: F821
+            if status == CAPACITY:  # nothing has changed: the step is taken again, with more room
+                stopped = status
+                break
             mem[T], imem[STEP], imem[STATUS], imem[N_ITER], mem[RESIDUAL] = t, k, status, n_iter, residual
             if controllers.size > 0:
                 act(t, h, controllers, where, control_functions[m], mem, scratch[m])
@@ -235,7 +256,7 @@ def _march_template(first, last, n_steps, n_total, save_every, stop, sources, re
                 stopped = status if stop else 0
             if done % save_every == 0 or done == n_total or stopped != 0:
                 at = _save(at, width, sources, mem, imem, row, irow)
-        reached[m, _ROW], reached[m, _DONE], reached[m, _STOPPED] = at // width, done, stopped
+        reached[m, ROW], reached[m, DONE], reached[m, STOPPED] = first_row + at // width, done, stopped
 
 
 @_jit.inlined
@@ -265,44 +286,59 @@ def _march_of(stepper):
     return _marches[name]
 
 
-def _march(run, shape, n_steps, save_every, progress, stop, sources, trajectory, reached):
-    """Run the compiled loop in chunks of a fifth of a second, so that a progress bar moves and Ctrl-C works."""
-    p, march = run.prepared, _march_of(run.prepared.stepper)
-    rows = trajectory.view(np.float64).reshape(trajectory.shape[0], -1)
-    n_members = trajectory.shape[0]
-    workers = min(n_members, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
-    bounds = np.linspace(0, n_members, workers + 1).astype(int)
-
-    def chunk(first, last, n):
-        march(first, last, n, n_steps, save_every, stop, sources, reached, p.tables, p.functions, tuple(run.controls), run.solver,
-              run.solver_options, p.options, run.mem, run.mem.view(np.int64), p.work, p.iwork, rows, rows.view(np.int64),
-              rows.shape[1] // trajectory.shape[1])  # fmt: skip
-
+def _march(run, recorder, shape, n_steps, progress, stop):
+    """Run the compiled loop in chunks of a fifth of a second, so that a progress bar moves and Ctrl-C works. Returns the run at its end."""
     bar = _progress_bar(progress, n_steps)
-    pool = ThreadPoolExecutor(workers) if workers > 1 else None
-    done, n = 0, min(n_steps, 64)
+    done, n = 0, 64
     try:
-        while done < n_steps and not (stop and reached[:, _STOPPED].any()):
-            began = time.perf_counter()
-            if pool is None:
-                chunk(0, n_members, n)
-            else:
-                futures = [pool.submit(chunk, first, last, n) for first, last in pairwise(bounds)]
-                for future in futures:
-                    future.result()
-            elapsed = time.perf_counter() - began
-            done += n
-            bar.update(n)
-            n = max(1, min(int(n * min(8.0, _CHUNK_SECONDS / max(elapsed, 1e-6))), n_steps - done))
+        with _shares(run.records.size) as in_shares:
+            while done < n_steps and not recorder.is_stopped:
+                began, until = time.perf_counter(), min(done + n, n_steps, recorder.last_step)
+                run = _advance(run, recorder, in_shares, until, n_steps, stop)
+                elapsed, n, done = time.perf_counter() - began, until - done, until
+                bar.update(n)
+                n = max(1, int(n * min(8.0, _CHUNK_SECONDS / max(elapsed, 1e-6))))
+                if done < n_steps and not recorder.is_stopped:
+                    recorder.spill()
     except KeyboardInterrupt:
-        if pool is not None:
-            pool.shutdown(wait=True)
-        kept = _cut(trajectory, reached)
-        raise SimulationInterrupted(kept.reshape(*shape, kept.shape[1])) from None
+        place = ".trajectory" if recorder.file is None else recorder.file.path
+        raise SimulationInterrupted(recorder.block().reshape(*shape, -1), recorder.n_reached, place) from None
     finally:
         bar.close()
-        if pool is not None:
-            pool.shutdown(wait=True)
+    return run
+
+
+@contextmanager
+def _shares(n_members):
+    """A function that calls another with ranges of members, one on each core; at the end none of them is running."""
+    workers = min(n_members, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    bounds = np.linspace(0, n_members, workers + 1).astype(int).tolist()
+    if workers == 1:
+        yield lambda chunk: chunk(0, n_members)
+    else:
+        with ThreadPoolExecutor(workers) as pool:
+            yield lambda chunk: list(pool.map(chunk, bounds[:-1], bounds[1:]))
+
+
+def _advance(run, recorder, in_shares, until, n_steps, stop):
+    """All members to the step of number ``until``; where one needs more room than its record has, all grow, and it repeats its step."""
+    while True:
+        p, march = run.prepared, _march_of(run.prepared.stepper)
+        rows = memory(recorder.rows).reshape(run.records.size, -1)
+
+        def chunk(first, last, run=run, p=p, march=march, rows=rows):
+            march(first, last, until, n_steps, recorder.save_every, stop, recorder.first, recorder.sources, recorder.reached, p.tables,
+                  p.functions, tuple(run.controls), run.solver, run.solver_options, p.options, run.mem, run.mem.view(np.int64), p.work,
+                  p.iwork, rows, rows.view(np.int64), recorder.dtype.itemsize // 8)  # fmt: skip
+
+        in_shares(chunk)
+        if not (recorder.reached[:, STOPPED] == CAPACITY).any():
+            return run
+        records = p.stepper.grow(run.records)
+        if records.dtype.itemsize <= run.records.dtype.itemsize:
+            raise ValueError(f"{p.stepper.__name__}: records of {run.records.dtype.itemsize} bytes were to grow and did not")
+        recorder.grow(records)
+        run = run.prepare(records)
 
 
 class _NoBar:
@@ -321,38 +357,21 @@ def _progress_bar(progress, n_steps):
     return tqdm(total=n_steps, unit=" steps", unit_scale=True, delay=0.0 if progress else 0.5)
 
 
-def _cut(trajectory, reached):
-    """Rows that some member reached; the rest of the others is marked as not computed."""
-    kept = trajectory[:, : reached[:, _ROW].max()]
-    for m in np.flatnonzero(reached[:, _ROW] < kept.shape[1]):
-        rest = kept[m, reached[m, _ROW] :]
-        rest.view(np.float64)[...] = math.nan
-        rest["status"], rest["step"], rest["n_iter"] = NOT_COMPUTED, NOT_COMPUTED, 0
-    return kept
-
-
-def _finish(run, shape, trajectory, reached, save_every, on_failure):
+def _report_failure(run, recorder, shape, on_failure):
     """Apply the failure policy to what was computed."""
-    failed = np.argwhere(trajectory["status"] != CONVERGED) if not reached[:, _STOPPED].any() else None
-    if failed is None:
-        trajectory = _cut(trajectory, reached)
-        member = int(np.flatnonzero(reached[:, _STOPPED])[0])
-        where = (member, reached[member, _ROW] - 1)
-    elif failed.size:
-        where = tuple(failed[0])
-    else:
-        return trajectory
-    row = trajectory[where]
-    member = None if shape == () else int(where[0])
-    cause = _cause(run, where[0], row) if row["status"] == NON_FINITE else ""
+    failure = recorder.failure()
+    if failure is None:
+        return
+    m, row = failure
+    cause = _cause(run, m, row) if row["status"] == NON_FINITE else ""
     if on_failure == "raise":
-        kept = trajectory.reshape(*shape, trajectory.shape[1])
+        member, kept = None if shape == () else int(m), recorder.block().reshape(*shape, -1)
         raise SimulationError(kept, member, int(row["step"]), row["t"].item(), int(row["status"]), row["residual"].item(), cause)
     if on_failure == "warn":
-        at = f"step {row['step']}" if save_every == 1 else f"before step {row['step']}"
-        message = f"{len(failed)} of {trajectory['status'].size} saved rows have failed steps; the first: {at} (t = {row['t']:.9g}): "
-        warnings.warn(message + (cause or advice(row["status"])), RuntimeWarning, stacklevel=3)
-    return trajectory
+        at = f"step {row['step']}" if recorder.save_every == 1 else f"before step {row['step']}"
+        n_saved = run.records.size * recorder.n_reached
+        message = f"{recorder.n_failed} of {n_saved} saved rows have failed steps; the first: {at} (t = {row['t']:.9g}): "
+        warnings.warn(message + (cause or advice(row["status"])), RuntimeWarning, stacklevel=4)
 
 
 def _cause(run, m, row):

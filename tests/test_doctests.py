@@ -7,9 +7,10 @@ import pkgutil
 import pytest
 
 import nsds
+import nsds.collision
 import nsds.schemes
 
-PACKAGES = (nsds, nsds.examples, nsds.schemes, nsds.solvers, nsds.solvers.contact)
+PACKAGES = (nsds, nsds.collision, nsds.examples, nsds.schemes, nsds.solvers, nsds.solvers.contact)
 MODULES = sorted({p.__name__ for p in PACKAGES} | {f"{p.__name__}.{m.name}" for p in PACKAGES for m in pkgutil.iter_modules(p.__path__)})
 
 

@@ -175,7 +175,8 @@ def auto(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     for i in range(N_OPTIONS):
         own[i] = options[i]
     own[1] = min(options[1], _SWEEPS) if options[1] > 0 else _SWEEPS
-    status = nsgs.nsgs(disk, mu, row, column, W, q, own, r, u, info, view(work, N_OPTIONS, work.size - N_OPTIONS), iwork)
+    rest = view(work, N_OPTIONS, work.size - N_OPTIONS)
+    status = call_solver(address_of_nsgs(), (disk, mu, row, column, W, q, own, r, u, info, rest, iwork))
     info[3] = _NSGS
     if status == CONVERGED or disk.size == 0:
         return status

@@ -2,7 +2,9 @@
 
 import math
 
-from nsds._jit import kernel, tiny, view
+from numba import float64, int64, void
+
+from nsds._jit import caller, kernel, on_demand, tiny, view
 from nsds.solvers.contact import alart_curnier, quartic
 from nsds.solvers.contact.signature import EQUATION
 
@@ -185,7 +187,7 @@ def _solve_exactly(d, mu, W, k, q, r, scratch):
 
 
 @kernel
-def _iterate(local, d, disk, mu, mu_r, W, k, q, r, guess, scratch):
+def iterate(local, d, disk, mu, mu_r, W, k, q, r, guess, scratch):
     """Newton, and the exact solution where it fails; where there is none, projections from the guess and Newton in turns. Out: r."""
     form, exact = alart_curnier.JEAN_MOREAU if local == NEWTON_JM else alart_curnier.ALART_CURNIER, disk == d - 1
     if local > EXACT or not exact:
@@ -202,6 +204,12 @@ def _iterate(local, d, disk, mu, mu_r, W, k, q, r, guess, scratch):
             return
     for i in range(d):
         r[i] = guess[i]
+
+
+_floats = float64[::1]
+_ITERATE = void(int64, int64, int64, float64, float64, _floats, int64, *(_floats,) * 4)
+_call_iterate = caller(_ITERATE)
+_address_of_iterate = on_demand(_ITERATE, iterate)  # long to compile and rarely needed
 
 
 @kernel
@@ -230,4 +238,4 @@ def solve_contact(local, d, disk, mu, mu_r, W, k, q, r, scratch):
             return
         if _solve_exactly(d, mu, W, k, q, r, scratch):
             return
-    _iterate(local, d, disk, mu, mu_r, W, k, q, r, guess, scratch)
+    _call_iterate(_address_of_iterate(), (local, d, disk, mu, mu_r, W, k, q, r, guess, scratch))

@@ -2,7 +2,9 @@
 
 import math
 
-from nsds._jit import each, kernel, parallel, specialised, stack, threaded, tiny, view
+from numba import float64, int64, void
+
+from nsds._jit import caller, each, kernel, on_demand, parallel, specialised, stack, threaded, tiny, view
 from nsds.solvers.contact import colours
 from nsds.solvers.contact import local as one
 from nsds.solvers.contact.signature import conclude, diagonal_block, keep_better
@@ -83,20 +85,21 @@ def _templates(d):
     return kernel(specialised(_sweep, str(d), _relax=relax)), parallel(specialised(_sweep_colours, str(d), _relax=relax))
 
 
+_floats, _integers = float64[::1], int64[::1]
+_SWEEP = void(int64, int64, _integers, _floats, _integers, _integers, *(_floats,) * 3, *(_integers,) * 3, _floats, _floats)
+_call_sweep = caller(_SWEEP)
 _sweep_2, _sweep_colours_2 = _templates(2)
 _sweep_3, _sweep_colours_3 = _templates(3)
 _sweep_5, _sweep_colours_5 = _templates(5)
+# Only the sweep for the contacts at hand is ever compiled.
+_address_2, _address_3, _address_5 = (on_demand(_SWEEP, one) for one in (_sweep_2, _sweep_3, _sweep_5))
 
 
 @kernel
 def sweep(d, local, disk, mu, row, column, W, q, r, diagonal, order, asleep, change, work):
     """One sweep over the contacts that are not asleep."""
-    if d == 2:
-        _sweep_2(local, d, disk, mu, row, column, W, q, r, diagonal, order, asleep, change, work)
-    elif d == 3:
-        _sweep_3(local, d, disk, mu, row, column, W, q, r, diagonal, order, asleep, change, work)
-    else:
-        _sweep_5(local, d, disk, mu, row, column, W, q, r, diagonal, order, asleep, change, work)
+    address = _address_2() if d == 2 else _address_3() if d == 3 else _address_5()
+    _call_sweep(address, (local, d, disk, mu, row, column, W, q, r, diagonal, order, asleep, change, work))
 
 
 @threaded

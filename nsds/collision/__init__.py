@@ -1,0 +1,29 @@
+"""Contact detection, compiled: shapes in flat arrays, cell lists, contacts of pairs, and what contacts inherit from the step before.
+
+Shapes are numbered. The normal of a contact points from shape b to shape a, ``gap < 0`` is penetration.
+"""
+
+from nsds.collision.detection import address_of_detect, address_of_detect_parallel, call_detect, detect, detect_parallel, inherit, work_size
+from nsds.collision.frames import WORLD, place
+from nsds.collision.kinds import BOX, CAPSULE, CYLINDER, NAMES, PLANE, SPHERE, SUPPORTED, TUBE, require_supported
+
+__all__ = [
+    "BOX",
+    "CAPSULE",
+    "CYLINDER",
+    "NAMES",
+    "PLANE",
+    "SPHERE",
+    "SUPPORTED",
+    "TUBE",
+    "WORLD",
+    "address_of_detect",
+    "address_of_detect_parallel",
+    "call_detect",
+    "detect",
+    "detect_parallel",
+    "inherit",
+    "place",
+    "require_supported",
+    "work_size",
+]

@@ -1,0 +1,187 @@
+"""Contacts of two boxes: the axis that separates them most among 15 (Gottschalk), then clipped faces or two edges.
+
+Features: vertices of a clipped face are told by the two faces and the two edges that meet there, below FACES; a pair of edges below EDGES;
+the closest vertices and edges where none of the 15 axes shows the distance.
+"""
+
+import math
+
+from nsds._jit import kernel, stack, tiny
+from nsds.collision.capsules import closest_on_segments
+from nsds.collision.closest import closest_features
+from nsds.collision.frames import FIELDS, axes, put, seen_from, turn
+from nsds.collision.polygons import MOST_VERTICES, VERTEX, clip
+
+FACES = 2 * 6 * 6 * 64
+EDGES = FACES + 9 * 16
+CORNERS = EDGES + 160
+_BIAS = 1e-2  # part of the smallest half length by which another axis must separate more than a face of the first box; edges, twice that
+_EXACT = 1e-9  # part of the smallest half length to which the distance must be shown by the contacts
+_PARALLEL = 1e-3  # sine between edges that give no axis
+
+
+@tiny
+def _most_separating(C, t, h, g, bias):
+    """(axis, separation): 0-2 faces of a, 3-5 faces of b, 6-14 cross products of edges; ``C = R_a^T R_b``, t = x_b - x_a, half sizes h, g."""
+    best, most, axis = -math.inf, -math.inf, 0
+    for i in range(3):
+        s = abs(t[i]) - h[i] - g[0] * abs(C[3 * i]) - g[1] * abs(C[3 * i + 1]) - g[2] * abs(C[3 * i + 2])
+        most = max(most, s)
+        if s > best:
+            best, axis = s, i
+    for j in range(3):
+        s = abs(t[0] * C[j] + t[1] * C[3 + j] + t[2] * C[6 + j]) - g[j]
+        s -= h[0] * abs(C[j]) + h[1] * abs(C[3 + j]) + h[2] * abs(C[6 + j])
+        most = max(most, s)
+        if s > best + bias:
+            best, axis = s - bias, 3 + j
+    for i in range(3):
+        i1, i2 = (i + 1) % 3, (i + 2) % 3
+        for j in range(3):
+            j1, j2 = (j + 1) % 3, (j + 2) % 3
+            sine = math.sqrt(max(1.0 - C[3 * i + j] ** 2, 0.0))
+            if sine > _PARALLEL:
+                s = abs(t[i2] * C[3 * i1 + j] - t[i1] * C[3 * i2 + j]) - h[i1] * abs(C[3 * i2 + j]) - h[i2] * abs(C[3 * i1 + j])
+                s = (s - g[j1] * abs(C[3 * i + j2]) - g[j2] * abs(C[3 * i + j1])) / sine
+                most = max(most, s)
+                if s > best + 2.0 * bias:
+                    best, axis = s - 2.0 * bias, 6 + 3 * i + j
+    return axis, most
+
+
+@tiny
+def _relative(size, pose, a, b, R, C, t, h, g):
+    """Rotation and position of b in the axes of a, and the half sizes of both. Out: R (9,) axes of a, C (9,), t, h, g (3,)."""
+    S = stack(9)
+    axes(pose, a, R)
+    axes(pose, b, S)
+    seen_from(R, pose, b, a, t)
+    for i in range(3):
+        h[i], g[i] = 0.5 * size[3 * a + i], 0.5 * size[3 * b + i]
+        for j in range(3):
+            C[3 * i + j] = R[i] * S[j] + R[3 + i] * S[3 + j] + R[6 + i] * S[6 + j]
+
+
+@kernel
+def _incident_face(C, t, g, i, side, height, polygon):
+    """The face of the other box that looks most against the face ``side e_i`` of this one, as a polygon; returns which face, 0 to 5."""
+    j, k = (i + 1) % 3, (i + 2) % 3
+    m = 0
+    for other in range(1, 3):
+        if abs(C[3 * i + other]) > abs(C[3 * i + m]) + 1e-9:
+            m = other
+    towards = -math.copysign(1.0, side * C[3 * i + m])
+    m1, m2 = (m + 1) % 3, (m + 2) % 3
+    for corner in range(4):
+        x, y = (g[m1] if corner == 0 or corner == 3 else -g[m1]), (g[m2] if corner < 2 else -g[m2])
+        at = VERTEX * corner
+        for row, axis in enumerate((j, k, i)):
+            polygon[at + row] = t[axis] + C[3 * axis + m] * towards * g[m] + C[3 * axis + m1] * x + C[3 * axis + m2] * y
+        polygon[at + 2] = side * polygon[at + 2] - height
+        polygon[at + 3] = corner
+    return 2 * m + (1 if towards > 0.0 else 0)
+
+
+@kernel
+def _face_contacts(size, pose, r, o, i, second, margin, found):
+    """Vertices of the other box's face o, clipped by the sides of the face across axis i of box r; r is the second box of the pair or not."""
+    R, C, t, h, g, n = stack(9), stack(9), stack(3), stack(3), stack(3), stack(3)
+    polygon, clipped = stack(32), stack(32)
+    _relative(size, pose, r, o, R, C, t, h, g)
+    side = math.copysign(1.0, t[i])
+    j, k = (i + 1) % 3, (i + 2) % 3
+    face = _incident_face(C, t, g, i, side, h[i], polygon)
+    size_now = clip(polygon, 4, 0, 1.0, h[j], 4, clipped)
+    size_now = clip(clipped, size_now, 0, -1.0, h[j], 5, polygon)
+    size_now = clip(polygon, size_now, 1, 1.0, h[k], 6, clipped)
+    size_now = clip(clipped, size_now, 1, -1.0, h[k], 7, polygon)
+    count, sense, pair = 0, 1.0 if second else -1.0, ((6 if second else 0) + 2 * i + (1 if side > 0.0 else 0)) * 6 + face
+    for d in range(3):
+        n[d] = sense * side * R[3 * d + i]
+    for vertex in range(min(size_now, MOST_VERTICES)):
+        at = VERTEX * vertex
+        before = VERTEX * (vertex - 1 if vertex > 0 else size_now - 1)
+        gap = polygon[at + 2]
+        level = side * (h[i] + (gap if second else 0.0))  # the point lies on the first box, be it this or the other
+        x = pose[7 * r] + R[i] * level + R[j] * polygon[at] + R[k] * polygon[at + 1]
+        y = pose[7 * r + 1] + R[3 + i] * level + R[3 + j] * polygon[at] + R[3 + k] * polygon[at + 1]
+        z = pose[7 * r + 2] + R[6 + i] * level + R[6 + j] * polygon[at] + R[6 + k] * polygon[at + 1]
+        feature = pair * 64 + 8 * polygon[before + 3] + polygon[at + 3]
+        count = put(found, count, margin, feature, gap, n, x, y, z)
+    return count
+
+
+@kernel
+def _vertex_contact(size, pose, r, o, i, second, margin, found):
+    """The vertex of box o that is deepest across axis i in box r, for boxes that overlap but not on the faces that look at each other."""
+    R, C, t, h, g, n = stack(9), stack(9), stack(3), stack(3), stack(3), stack(3)
+    _relative(size, pose, r, o, R, C, t, h, g)
+    side, vertex = math.copysign(1.0, t[i]), 0
+    for j in range(3):
+        reach = -math.copysign(g[j], side * C[3 * i + j])
+        vertex += (1 << j) if reach > 0.0 else 0
+        for d in range(3):
+            n[d] = side * R[3 * d + i]
+        t[0], t[1], t[2] = t[0] + C[j] * reach, t[1] + C[3 + j] * reach, t[2] + C[6 + j] * reach
+    gap = side * t[i] - h[i]
+    if not second:
+        t[i] = side * h[i]
+        n[0], n[1], n[2] = -n[0], -n[1], -n[2]
+    turn(R, t, g)
+    return put(found, 0, margin, CORNERS + vertex, gap, n, pose[7 * r] + g[0], pose[7 * r + 1] + g[1], pose[7 * r + 2] + g[2])
+
+
+@kernel
+def _edge_contact(size, pose, a, b, i, j, margin, found):
+    """Closest points of the edges along axis i of box a and axis j of box b that face each other."""
+    R, C, t, h, g = stack(9), stack(9), stack(3), stack(3), stack(3)
+    n, p, v, u, r, st = stack(3), stack(3), stack(3), stack(3), stack(3), stack(2)
+    _relative(size, pose, a, b, R, C, t, h, g)
+    i1, i2, j1, j2 = (i + 1) % 3, (i + 2) % 3, (j + 1) % 3, (j + 2) % 3
+    sine = math.hypot(C[3 * i1 + j], C[3 * i2 + j])
+    sense = 1.0 if t[i2] * C[3 * i1 + j] - t[i1] * C[3 * i2 + j] < 0.0 else -1.0
+    n[i], n[i1], n[i2] = 0.0, -sense * C[3 * i2 + j] / sine, sense * C[3 * i1 + j] / sine
+    u[i], u[i1], u[i2] = 1.0, 0.0, 0.0
+    p[i], p[i1], p[i2] = 0.0, -math.copysign(h[i1], n[i1]), -math.copysign(h[i2], n[i2])
+    along_1 = n[i1] * C[3 * i1 + j1] + n[i2] * C[3 * i2 + j1]
+    along_2 = n[i1] * C[3 * i1 + j2] + n[i2] * C[3 * i2 + j2]
+    x, y = math.copysign(g[j1], along_1), math.copysign(g[j2], along_2)
+    for d in range(3):
+        v[d] = C[3 * d + j]
+        r[d] = p[d] - t[d] - C[3 * d + j1] * x - C[3 * d + j2] * y
+    closest_on_segments(r, v[i], u, v, h[i], g[j], st)
+    p[i] = st[0]
+    gap = 0.0
+    for d in range(3):
+        gap += n[d] * (r[d] + st[0] * u[d] - st[1] * v[d])
+        v[d] = R[3 * d] * n[0] + R[3 * d + 1] * n[1] + R[3 * d + 2] * n[2]
+        u[d] = pose[7 * a + d] + R[3 * d] * p[0] + R[3 * d + 1] * p[1] + R[3 * d + 2] * p[2]
+    feature = FACES + ((3 * i + j) * 4 + (2 if n[i1] > 0.0 else 0) + (1 if n[i2] > 0.0 else 0)) * 4
+    feature += (2 if x > 0.0 else 0) + (1 if y > 0.0 else 0)
+    return put(found, 0, margin, feature, gap, v, u[0], u[1], u[2])
+
+
+@kernel
+def box_box(size, pose, a, b, margin, found):
+    """Contacts across the axis that separates two boxes most, faces first; their closest points too, if these are nearer than that shows."""
+    R, C, t, h, g = stack(9), stack(9), stack(3), stack(3), stack(3)
+    _relative(size, pose, a, b, R, C, t, h, g)
+    smallest = min(min(min(h[0], h[1]), h[2]), min(min(g[0], g[1]), g[2]))
+    axis, separation = _most_separating(C, t, h, g, _BIAS * smallest)
+    if separation > margin:
+        return 0
+    if axis < 3:
+        count = _face_contacts(size, pose, a, b, axis, False, margin, found)
+    elif axis < 6:
+        count = _face_contacts(size, pose, b, a, axis - 3, True, margin, found)
+    else:
+        count = _edge_contact(size, pose, a, b, (axis - 6) // 3, (axis - 6) % 3, margin, found)
+    lowest = math.inf
+    for k in range(count):
+        lowest = min(lowest, found[k * FIELDS + 1])
+    if separation > 0.0 and lowest > separation + _EXACT * smallest:
+        return closest_features(pose, a, R, C, t, h, g, EDGES, lowest, margin, found, count)
+    if separation <= 0.0 and count == 0 and axis < 6:
+        r, o = (a, b) if axis < 3 else (b, a)
+        return _vertex_contact(size, pose, r, o, axis % 3, axis >= 3, margin, found)
+    return count

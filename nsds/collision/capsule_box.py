@@ -1,0 +1,137 @@
+"""Contacts of a capsule with a box, found in the axes of the box, where the axis of the capsule is ``p(s) = c + s u``."""
+
+import math
+
+from nsds._jit import kernel, stack, tiny
+from nsds.collision.capsules import _SHORT, _drop_closest
+from nsds.collision.frames import axes, put, seen_from, third_axis, turn
+
+
+@tiny
+def _excess(c, u, size, b, s, e):
+    """What sticks out of the box at s, ``e = p - clamp(p)``; returns e . u, half the slope of |e|^2. Out: e (3,)."""
+    slope = 0.0
+    for i in range(3):
+        p, half = c[i] + s * u[i], 0.5 * size[3 * b + i]
+        e[i] = p - min(max(p, -half), half)
+        slope += e[i] * u[i]
+    return slope
+
+
+@tiny
+def _closest_to_box(c, u, half, size, b, e):
+    """The s in [-half, half] at which the axis is closest to the box: the zero of the slope, increasing and linear between kinks."""
+    low, high = -half, half
+    slope_low, slope_high = _excess(c, u, size, b, low, e), _excess(c, u, size, b, high, e)
+    if slope_low >= 0.0:
+        return low
+    if slope_high <= 0.0:
+        return high
+    for kink in range(6):
+        i = kink >> 1
+        if u[i] != 0.0:
+            s = ((kink & 1) - 0.5) * size[3 * b + i]
+            s = (s - c[i]) / u[i]
+            if low < s < high:
+                slope = _excess(c, u, size, b, s, e)
+                if slope <= 0.0:
+                    low, slope_low = s, slope
+                else:
+                    high, slope_high = s, slope
+    return low - slope_low * (high - low) / (slope_high - slope_low)
+
+
+@tiny
+def _ball_on_box(size, pose, a, b, R, c, u, s, feature, margin, found, count):
+    """Adds the contact of the ball at s on the capsule's axis with the box, its centre outside."""
+    e, n = stack(3), stack(3)
+    _excess(c, u, size, b, s, e)
+    distance = math.sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2])
+    for i in range(3):
+        e[i] /= distance
+    return _put_ball(size, pose, a, b, R, c, u, s, feature, distance, e, n, margin, found, count)
+
+
+@tiny
+def _put_ball(size, pose, a, b, R, c, u, s, feature, distance, e, n, margin, found, count):
+    """Adds the ball at s, its centre ``distance`` out along e, both in the axes of the box. Work: n (3,)."""
+    r, p = size[3 * a], stack(3)
+    turn(R, e, n)
+    for i in range(3):
+        p[i] = pose[7 * b + i] - r * n[i]
+        for j in range(3):
+            p[i] += R[3 * i + j] * (c[j] + s * u[j])
+    return put(found, count, margin, feature, distance - r, n, p[0], p[1], p[2])
+
+
+@tiny
+def _part_within(c, u, size, b, half, out, free):
+    """The part of the axis that lies within the box along the axes i where ``free[i] <= 0``. Out: out (2,), empty if out[0] > out[1]."""
+    out[0], out[1] = -half, half
+    for i in range(3):
+        if free[i] <= 0.0 and u[i] != 0.0:
+            s, t = (-0.5 * size[3 * b + i] - c[i]) / u[i], (0.5 * size[3 * b + i] - c[i]) / u[i]
+            out[0], out[1] = max(out[0], min(s, t)), min(out[1], max(s, t))
+
+
+@kernel
+def _axis_in_box(size, pose, a, b, R, c, u, half, margin, found):
+    """Contacts of a capsule whose axis cuts the box: out by the shortest way along a normal of a face, or across axis and edge."""
+    depth, best, n, e, part, free = math.inf, 0, stack(3), stack(3), stack(2), stack(3)
+    for axis in range(12):  # +x, -x, ..., then the cross products of x, -x, ... with u
+        i, side = (axis >> 1) % 3, 1.0 - 2.0 * (axis & 1)
+        j, k = (i + 1) % 3, (i + 2) % 3
+        if axis < 6:
+            d = 0.5 * size[3 * b + i] - side * c[i] + half * abs(u[i])
+        else:
+            length = math.hypot(u[j], u[k])
+            if length < 1e-3:
+                continue
+            support = 0.5 * (size[3 * b + j] * abs(u[k]) + size[3 * b + k] * abs(u[j]))
+            d = (support - side * (c[k] * u[j] - c[j] * u[k])) / length + _SHORT * size[3 * a]  # rather by a face
+        if d < depth:
+            depth, best = d, axis
+    i, side = (best >> 1) % 3, 1.0 - 2.0 * (best & 1)
+    j, k = (i + 1) % 3, (i + 2) % 3
+    e[i] = e[j] = e[k] = free[i] = free[j] = free[k] = 0.0
+    if best >= 6:
+        length = math.hypot(u[j], u[k])
+        e[j], e[k] = -side * u[k] / length, side * u[j] / length
+        _part_within(c, u, size, b, half, part, free)
+        s = 0.5 * (part[0] + part[1])
+        return _put_ball(size, pose, a, b, R, c, u, s, 0, _SHORT * size[3 * a] - depth, e, n, margin, found, 0)
+    e[i], free[i] = side, 1.0
+    _part_within(c, u, size, b, half, part, free)
+    count, h = 0, 0.5 * size[3 * b + i]
+    for end in range(2):
+        s = part[end]
+        count = _put_ball(size, pose, a, b, R, c, u, s, 1 + end, side * (c[i] + s * u[i]) - h, e, n, margin, found, count)
+    return count
+
+
+@kernel
+def capsule_box(size, pose, a, b, margin, found):
+    """The ball of the capsule closest to the box, and those at both ends of the part that faces the same face or edge."""
+    c, u, z, e, part, R = stack(3), stack(3), stack(3), stack(3), stack(2), stack(9)
+    axes(pose, b, R)
+    seen_from(R, pose, a, b, c)
+    third_axis(pose, a, z)
+    for i in range(3):
+        u[i] = R[i] * z[0] + R[3 + i] * z[1] + R[6 + i] * z[2]
+    half, r = 0.5 * size[3 * a + 1], size[3 * a]
+    s = _closest_to_box(c, u, half, size, b, e)
+    _excess(c, u, size, b, s, e)
+    distance = math.sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2])
+    if distance - r > margin:
+        return 0
+    if distance < 1e-9 * r:
+        return _axis_in_box(size, pose, a, b, R, c, u, half, margin, found)
+    count = _ball_on_box(size, pose, a, b, R, c, u, s, 0, margin, found, 0)
+    for i in range(3):
+        e[i] = abs(e[i]) - 1e-6 * distance  # rounding alone does not stick out
+    _part_within(c, u, size, b, half, part, e)
+    if part[1] - part[0] > _SHORT * r:
+        count = _ball_on_box(size, pose, a, b, R, c, u, part[0], 1, margin, found, count)
+        count = _ball_on_box(size, pose, a, b, R, c, u, part[1], 2, margin, found, count)
+        count = _drop_closest(found, count, _SHORT * _SHORT * r)
+    return count

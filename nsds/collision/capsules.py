@@ -1,0 +1,87 @@
+"""Contacts of capsules with capsules and boxes: balls along the axis of the first, each as far from the other as it truly is.
+
+Such a contact is a right constraint wherever the ball is; the ends of the part of the axis that faces the other shape make a capsule lie
+still. Features: 0 the closest ball, 1 and 2 those at the lower and the upper end of that part, where they are as close.
+"""
+
+import math
+
+from nsds._jit import kernel, stack, tiny
+from nsds.collision.frames import FIELDS, TINY, put, third_axis
+
+_PARALLEL = 0.9  # cosine between the axes of two capsules above which they may lie along each other
+_SHORT = 1e-3  # part of a radius: a facing part shorter than this has one contact
+
+
+@tiny
+def closest_on_segments(r, d, u, v, half_a, half_b, out):
+    """Parameters (s, t) of the closest points ``c_a + s u``, ``c_b + t v`` of two segments, |s| <= half_a, |t| <= half_b.
+
+    r = c_a - c_b, d = u . v (Ericson, Real-Time Collision Detection, 5.1.9). Out: out (2,).
+    """
+    ru = r[0] * u[0] + r[1] * u[1] + r[2] * u[2]
+    rv = r[0] * v[0] + r[1] * v[1] + r[2] * v[2]
+    across = 1.0 - d * d
+    s = (rv * d - ru) / across if across > 1e-12 else -ru
+    t = min(max(s, -half_a), half_a) * d + rv
+    t = min(max(t, -half_b), half_b)
+    out[0], out[1] = min(max(t * d - ru, -half_a), half_a), t
+
+
+@tiny
+def _drop_closest(found, count, tolerance):
+    """Drops the contact 0 that came first, unless it is nearer than the others; returns the number of contacts."""
+    lowest = math.inf
+    for k in range(1, count):
+        lowest = min(lowest, found[k * FIELDS + 1])
+    if found[1] < lowest - tolerance:
+        return count
+    for i in range((count - 1) * FIELDS):
+        found[i] = found[FIELDS + i]
+    return count - 1
+
+
+@tiny
+def _ball_on_capsule(size, pose, a, b, u, v, s, feature, margin, found, count):
+    """Adds the contact of the ball at s on the axis u of capsule a with capsule b of axis v."""
+    n, along = stack(3), 0.0
+    for i in range(3):
+        n[i] = pose[7 * a + i] + s * u[i] - pose[7 * b + i]
+        along += n[i] * v[i]
+    along = min(max(along, -0.5 * size[3 * b + 1]), 0.5 * size[3 * b + 1])
+    for i in range(3):
+        n[i] -= along * v[i]
+    distance = math.sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2])
+    if distance <= TINY:  # axes that cross part along their common normal, those in one line along any
+        n[0], n[1], n[2] = u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]
+        if abs(n[0]) + abs(n[1]) + abs(n[2]) < 1e-9:
+            i = 0 if abs(u[0]) < 0.6 else 1
+            n[i], n[1 - i], n[2] = 1.0 - u[i] * u[i], -u[i] * u[1 - i], -u[i] * u[2]
+    length = distance if distance > TINY else math.sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2])
+    for i in range(3):
+        n[i] /= length
+    r, x, y, z = size[3 * a], pose[7 * a] + s * u[0], pose[7 * a + 1] + s * u[1], pose[7 * a + 2] + s * u[2]
+    return put(found, count, margin, feature, distance - r - size[3 * b], n, x - r * n[0], y - r * n[1], z - r * n[2])
+
+
+@kernel
+def capsule_capsule(size, pose, a, b, margin, found):
+    """The closest balls of two capsules; those at both ends of the part that they have in common, if they are nearly parallel."""
+    u, v, r, st, d = stack(3), stack(3), stack(3), stack(2), 0.0
+    third_axis(pose, a, u)
+    third_axis(pose, b, v)
+    ru = 0.0
+    for i in range(3):
+        r[i] = pose[7 * a + i] - pose[7 * b + i]
+        d += u[i] * v[i]
+        ru += u[i] * r[i]
+    half_a, half_b, radii = 0.5 * size[3 * a + 1], 0.5 * size[3 * b + 1], size[3 * a] + size[3 * b]
+    closest_on_segments(r, d, u, v, half_a, half_b, st)
+    count = _ball_on_capsule(size, pose, a, b, u, v, st[0], 0, margin, found, 0)
+    if count == 1 and abs(d) > _PARALLEL:
+        low, high = max(-half_a, -ru - half_b * abs(d)), min(half_a, -ru + half_b * abs(d))
+        if high - low > _SHORT * radii:
+            count = _ball_on_capsule(size, pose, a, b, u, v, low, 1, margin, found, count)
+            count = _ball_on_capsule(size, pose, a, b, u, v, high, 2, margin, found, count)
+            count = _drop_closest(found, count, _SHORT * _SHORT * radii)
+    return count

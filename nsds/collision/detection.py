@@ -1,0 +1,165 @@
+"""All contacts of a set of shapes: neighbours from cell lists, contacts of each pair, one sorted list."""
+
+from numba import float64, int64
+
+from nsds._jit import caller, each, kernel, on_demand, parallel, tiny, view
+from nsds.collision.frames import FIELDS, MOST, WORLD
+from nsds.collision.grid import LEVELS, LIMIT, REALS, WORDS, build, gather, measure, meet, slots
+from nsds.collision.narrow import contacts_of_pair, other_pairs
+
+_CHUNKS = 16  # parts that shapes are handed out in
+_STORED = 8  # partners of a shape that are kept from counting to writing
+
+
+def work_size(ns):
+    """Lengths of the work arrays of `detect` and `detect_parallel`: (float64, int64).
+
+    Examples
+    --------
+    >>> from nsds.collision import work_size
+    >>> floats, ints = work_size(1000)
+    """
+    floats = 5 * ns + LEVELS * REALS + _CHUNKS * MOST * FIELDS
+    return floats, (4 + _STORED) * ns + LEVELS * WORDS + slots(ns) + 1 + _CHUNKS * LIMIT
+
+
+@tiny
+def _partition(ns, work, iwork):
+    """The parts of the work arrays: radius, packed, reals, found; words, key, unbounded, place, level or partners, near, begin."""
+    i, words, table = LEVELS * REALS, LEVELS * WORDS, LEVELS * WORDS + _CHUNKS * LIMIT
+    return (
+        view(work, 0, ns),
+        view(work, ns, 4 * ns),
+        view(work, 5 * ns, i),
+        view(work, 5 * ns + i, _CHUNKS * MOST * FIELDS),
+        view(iwork, 0, words),
+        view(iwork, table, ns),
+        view(iwork, table + ns, ns),
+        view(iwork, table + 2 * ns, ns + 1),
+        view(iwork, table + 3 * ns + 1, (1 + _STORED) * ns),
+        view(iwork, words, _CHUNKS * LIMIT),
+        view(iwork, table + (4 + _STORED) * ns + 1, iwork.size - table - (4 + _STORED) * ns - 1),
+    )
+
+
+@tiny
+def _write(shapes, others, s, t, at, found, out):
+    """Writes the contacts of shapes s and t from place ``at`` on, as far as there is room; returns their number."""
+    kind, size, pose, _, reach, _, _ = shapes
+    a, b, feature, normal, point, gap = out
+    n = contacts_of_pair(kind, size, pose, s, t, reach[s] + reach[t], others, found)
+    for k in range(min(n, a.size - min(at, a.size))):
+        c, f = at + k, FIELDS * k
+        a[c], b[c], feature[c], gap[c] = s, t, int(found[f]), found[f + 1]
+        for i in range(3):
+            normal[3 * c + i], point[3 * c + i] = found[f + 2 + i], found[f + 5 + i]
+    return n
+
+
+@kernel
+def _write_all(shapes, radius, others, s, at, found, out):
+    """Contacts of shape s with all others, where it has too many neighbours or no end; returns their number."""
+    kind, _, pose, body, _, group, mask = shapes
+    n = 0
+    for t in range(kind.size):
+        if (t > s or body[t] == WORLD) and radius[t] >= 0.0 and meet(body, group, mask, s, t):
+            dx, dy, dz = pose[7 * s] - pose[7 * t], pose[7 * s + 1] - pose[7 * t + 1], pose[7 * s + 2] - pose[7 * t + 2]
+            if dx * dx + dy * dy + dz * dz <= (radius[s] + radius[t]) ** 2:
+                n += _write(shapes, others, s, t, at + n, found, out)
+    return n
+
+
+@tiny
+def _write_near(shapes, radius, others, s, n, near, at, found, out):
+    """Contacts of shape s with the n shapes near it, or with all if n > LIMIT, written from place ``at`` on; returns their number."""
+    if n > LIMIT:
+        return _write_all(shapes, radius, others, s, at, found, out)
+    count = 0
+    for i in range(n):
+        count += _write(shapes, others, s, near[i], at + count, found, out)
+    return count
+
+
+@kernel
+def detect(kind, size, pose, body, reach, group, mask, a, b, feature, normal, point, gap, work, iwork):
+    """Contacts of shapes that are as near as they reach, ``gap <= reach_a + reach_b``; returns their number, which may exceed the capacity.
+
+    In: kind (ns,); size (3 ns); pose (7 ns) in the world; body (ns,), -1 for the world; reach (ns,) in m; group, mask (ns,): bits, two
+    shapes are looked at if ``group_a & mask_b`` and ``group_b & mask_a``. Out, up to the capacity ``a.size``, in the order of (a, b,
+    feature): a, b: shapes, a < b, or b on the world; feature: which vertex, edge or end; normal (3 per contact), from b to a; point (3 per
+    contact) on a, that on b is ``point - gap normal``; gap. Work: see `work_size`.
+    """
+    total, shapes, out = 0, (kind, size, pose, body, reach, group, mask), (a, b, feature, normal, point, gap)
+    radius, packed, reals, found, words, key, far, _, level, near, begin = _partition(kind.size, work, iwork)
+    n_far, largest = measure(kind, size, pose, reach, radius, far)
+    grids = build(pose, body, radius, largest, reals, words, level, key, begin, packed)
+    others = other_pairs(kind)
+    for s in range(kind.size):
+        n = gather(s, shapes, radius, largest, reals, words, grids, packed, key, begin, far, n_far, near)
+        total += _write_near(shapes, radius, others, s, n, near, total, found, out)
+    return total
+
+
+@parallel
+def detect_parallel(kind, size, pose, body, reach, group, mask, a, b, feature, normal, point, gap, work, iwork):
+    """As `detect`, with the same bits, on all cores: contacts are counted, then written into their places."""
+    ns, shapes = kind.size, (kind, size, pose, body, reach, group, mask)
+    radius, packed, reals, found, words, key, far, place, kept, near, begin = _partition(ns, work, iwork)
+    n_far, largest = measure(kind, size, pose, reach, radius, far)
+    grids = build(pose, body, radius, largest, reals, words, kept, key, begin, packed)
+    others = other_pairs(kind)
+    nowhere, none = view(iwork, 0, 0), view(work, 0, 0)
+    for chunk in each(_CHUNKS):
+        seen, hits = view(near, chunk * LIMIT, LIMIT), view(found, chunk * MOST * FIELDS, MOST * FIELDS)
+        for s in range(chunk * ns // _CHUNKS, (chunk + 1) * ns // _CHUNKS):
+            n = gather(s, shapes, radius, largest, reals, words, grids, packed, key, begin, far, n_far, seen)
+            kept[(1 + _STORED) * s] = n
+            for i in range(min(n, _STORED)):
+                kept[(1 + _STORED) * s + 1 + i] = seen[i]
+            place[s + 1] = _write_near(shapes, radius, others, s, n, seen, 0, hits, (nowhere, nowhere, nowhere, none, none, none))
+    place[0] = 0
+    for s in range(ns):
+        place[s + 1] += place[s]
+    for chunk in each(_CHUNKS):
+        seen, hits = view(near, chunk * LIMIT, LIMIT), view(found, chunk * MOST * FIELDS, MOST * FIELDS)
+        for s in range(chunk * ns // _CHUNKS, (chunk + 1) * ns // _CHUNKS):
+            if place[s + 1] > place[s]:
+                n = kept[(1 + _STORED) * s]
+                for i in range(min(n, _STORED)):
+                    seen[i] = kept[(1 + _STORED) * s + 1 + i]
+                if n > _STORED:
+                    n = gather(s, shapes, radius, largest, reals, words, grids, packed, key, begin, far, n_far, seen)
+                _write_near(shapes, radius, others, s, n, seen, place[s], hits, (a, b, feature, normal, point, gap))
+    return place[ns]
+
+
+_floats, _integers = float64[::1], int64[::1]
+SIGNATURE = int64(
+    *(_integers, _floats, _floats, _integers, _floats), *(_integers,) * 5, *(_floats,) * 3, _floats, _integers
+)  # of `detect`, by arguments
+call_detect = caller(SIGNATURE)
+address_of_detect = on_demand(SIGNATURE, detect)
+address_of_detect_parallel = on_demand(SIGNATURE, detect_parallel)
+
+
+@kernel
+def inherit(a, b, feature, n, old_a, old_b, old_feature, n_old, d, old, new):
+    """Values of the contacts that were there before, ``new_c = old_c'`` where (a, b, feature) are the same, else 0; both lists are sorted.
+
+    In: the keys of n new and n_old old contacts; old (d n_old). Out: new (d n). Returns the number of contacts that were there.
+    """
+    k, same = 0, 0
+    for c in range(n):
+        while k < n_old and _before(old_a[k], old_b[k], old_feature[k], a[c], b[c], feature[c]):
+            k += 1
+        known = k < n_old and old_a[k] == a[c] and old_b[k] == b[c] and old_feature[k] == feature[c]
+        for i in range(d):
+            new[d * c + i] = old[d * k + i] if known else 0.0
+        same += 1 if known else 0
+    return same
+
+
+@tiny
+def _before(a, b, feature, a_2, b_2, feature_2):
+    """Is one key before another?"""
+    return a < a_2 or (a == a_2 and (b < b_2 or (b == b_2 and feature < feature_2)))

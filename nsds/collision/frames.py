@@ -1,0 +1,77 @@
+"""Poses of shapes, and the places where narrow-phase kernels put the contacts that they find."""
+
+from nsds._jit import kernel, stack, tiny
+
+WORLD = -1  # number of the body that fixed shapes are on
+MOST = 16  # contacts that two shapes can have, and more
+TINY = 1e-100  # lengths below this have no direction: their squares lose digits
+FIELDS = 8  # of a contact that was found: feature, gap, normal (3), point (3)
+
+
+@tiny
+def put(found, n, margin, feature, gap, normal, x, y, z):
+    """Adds a contact at (x, y, z) on the first shape unless its gap exceeds the margin; returns the number of contacts."""
+    if not gap <= margin:
+        return n
+    at = n * FIELDS
+    found[at], found[at + 1] = feature, gap
+    found[at + 2], found[at + 3], found[at + 4] = normal[0], normal[1], normal[2]
+    found[at + 5], found[at + 6], found[at + 7] = x, y, z
+    return n + 1
+
+
+@tiny
+def axes(pose, s, R):
+    """Rotation matrix Phi(p) of shape s, row-major: its axes are the columns (seed 003, eq. 11.137). Out: R (9,)."""
+    p0, p1, p2, p3 = pose[7 * s + 3], pose[7 * s + 4], pose[7 * s + 5], pose[7 * s + 6]
+    R[0], R[1], R[2] = 1.0 - 2.0 * (p2 * p2 + p3 * p3), 2.0 * (p1 * p2 - p0 * p3), 2.0 * (p1 * p3 + p0 * p2)
+    R[3], R[4], R[5] = 2.0 * (p1 * p2 + p0 * p3), 1.0 - 2.0 * (p1 * p1 + p3 * p3), 2.0 * (p2 * p3 - p0 * p1)
+    R[6], R[7], R[8] = 2.0 * (p1 * p3 - p0 * p2), 2.0 * (p2 * p3 + p0 * p1), 1.0 - 2.0 * (p1 * p1 + p2 * p2)
+
+
+@tiny
+def third_axis(pose, s, z):
+    """The z axis of shape s. Out: z (3,)."""
+    p0, p1, p2, p3 = pose[7 * s + 3], pose[7 * s + 4], pose[7 * s + 5], pose[7 * s + 6]
+    z[0], z[1], z[2] = 2.0 * (p1 * p3 + p0 * p2), 2.0 * (p2 * p3 - p0 * p1), 1.0 - 2.0 * (p1 * p1 + p2 * p2)
+
+
+@tiny
+def turn(R, x, out):
+    """``out = R x``. Out: out (3,)."""
+    for i in range(3):
+        out[i] = R[3 * i] * x[0] + R[3 * i + 1] * x[1] + R[3 * i + 2] * x[2]
+
+
+@tiny
+def seen_from(R, pose, a, b, out):
+    """``R_b^T (x_a - x_b)``: position of shape a in the axes of shape b. Out: out (3,)."""
+    dx, dy, dz = pose[7 * a] - pose[7 * b], pose[7 * a + 1] - pose[7 * b + 1], pose[7 * a + 2] - pose[7 * b + 2]
+    for i in range(3):
+        out[i] = R[i] * dx + R[3 + i] * dy + R[6 + i] * dz
+
+
+@kernel
+def place(body, local, q, pose):
+    """World poses of shapes from their poses in their bodies: ``x = x_b + R_b x_s``, ``p = p_b . p_s`` (seed 003, eq. 11.126).
+
+    In: body (ns,), -1 for the world; local (7 ns,); q (7 per body): positions and unit quaternions. Out: pose (7 ns,).
+    """
+    R = stack(9)
+    for s in range(body.size):
+        at = 7 * s
+        if body[s] == WORLD:
+            for i in range(7):
+                pose[at + i] = local[at + i]
+        else:
+            b = body[s]
+            axes(q, b, R)
+            x, y, z = local[at], local[at + 1], local[at + 2]
+            for i in range(3):
+                pose[at + i] = q[7 * b + i] + R[3 * i] * x + R[3 * i + 1] * y + R[3 * i + 2] * z
+            p0, p1, p2, p3 = q[7 * b + 3], q[7 * b + 4], q[7 * b + 5], q[7 * b + 6]
+            s0, s1, s2, s3 = local[at + 3], local[at + 4], local[at + 5], local[at + 6]
+            pose[at + 3] = p0 * s0 - p1 * s1 - p2 * s2 - p3 * s3
+            pose[at + 4] = p0 * s1 + p1 * s0 + p2 * s3 - p3 * s2
+            pose[at + 5] = p0 * s2 - p1 * s3 + p2 * s0 + p3 * s1
+            pose[at + 6] = p0 * s3 + p1 * s2 - p2 * s1 + p3 * s0

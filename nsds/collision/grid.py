@@ -1,0 +1,237 @@
+"""Cell lists of balls of any sizes: one grid for each power of two of their diameters, the cells as large as the largest ball in it.
+
+Cells are listed by counting sort. A grid with fewer cells than there is memory for is stored as it is; the rows of a larger one are hashed,
+so that memory is linear in the number of balls wherever they are. A ball looks into the cells of each grid that it could touch balls of.
+"""
+
+import math
+
+from nsds._jit import kernel, tiny, view
+from nsds.collision.frames import TINY, WORLD
+from nsds.collision.kinds import bound
+
+LEVELS = 32
+REALS = 8  # per level: origin (3), 1 / cell, largest radius, -, -, -
+WORDS = 8  # per level: balls, first entry, first slot, slots, n_x, n_y, n_z, is hashed
+LIMIT = 256  # balls near one ball that are gathered; where there are more, all are looked at
+_FARTHEST = float(1 << 40)  # cells of one grid along one axis
+
+
+def slots(ns):
+    """Cells that the grids of ns balls are stored in, at most."""
+    return 4 * ns + 8 * LEVELS
+
+
+@kernel
+def measure(kind, size, pose, reach, radius, unbounded):
+    """Radii of the balls that hold the shapes and their reach, slightly too large: infinite without end, -1 at a position that is no number.
+
+    Returns (number of unbounded shapes, largest finite radius). Out: radius (ns,); unbounded (ns,), the numbers of the shapes without end.
+    """
+    count, largest = 0, 0.0
+    for s in range(kind.size):
+        far = abs(pose[7 * s]) + abs(pose[7 * s + 1]) + abs(pose[7 * s + 2])
+        r = (bound(kind, size, s) + reach[s]) * (1.0 + 1e-12) + 4e-15 * far
+        if not far < math.inf:
+            radius[s] = -1.0
+        elif r < math.inf:
+            radius[s] = r
+            largest = max(largest, r)
+        else:
+            radius[s], unbounded[count] = math.inf, s
+            count += 1
+    return count, largest
+
+
+@tiny
+def _level(r, top):
+    """Level of a radius, 0 for the largest: how many powers of two it is below the exponent ``top``."""
+    return min(max(top - math.frexp(r)[1], 0), LEVELS - 1)
+
+
+@kernel
+def _extents(pose, radius, top, level, reals, words):
+    """Levels of the balls, and for each its number of balls, lower corner, largest radius, and upper corner for now. Out: level (ns,)."""
+    for k in range(LEVELS):
+        words[WORDS * k] = 0
+        for i in range(3):
+            reals[REALS * k + i], reals[REALS * k + 5 + i] = math.inf, -math.inf
+        reals[REALS * k + 4] = 0.0
+    last, k = -1.0, 0
+    for s in range(radius.size):
+        r = radius[s]
+        if 0.0 <= r < math.inf:
+            if r != last:
+                k, last = _level(r, top), r
+            level[s] = k
+            words[WORDS * k] += 1
+            at = REALS * k
+            reals[at + 4] = max(reals[at + 4], r)
+            for i in range(3):
+                x = pose[7 * s + i]
+                reals[at + i], reals[at + 5 + i] = min(reals[at + i], x), max(reals[at + 5 + i], x)
+
+
+@kernel
+def _lay_out(reals, words, number):
+    """Cells of the levels that have balls, moved to the front; returns (number of levels, number of slots). Out: number (LEVELS,)."""
+    n_levels, n_slots, n_entries = 0, 0, 0
+    for k in range(LEVELS):
+        balls = words[WORDS * k]
+        if balls > 0:
+            number[k] = n_levels
+            source, at, to = REALS * k, REALS * n_levels, WORDS * n_levels
+            n_levels += 1
+            inverse, cells = 1.0 / max(2.0 * reals[source + 4], TINY), 1.0
+            size = 8
+            while size < 2 * balls:
+                size *= 2
+            words[to], words[to + 1], words[to + 2], words[to + 3] = balls, n_entries, n_slots, size
+            for i in range(3):
+                along = min(math.floor((reals[source + 5 + i] - reals[source + i]) * inverse) + 1.0, _FARTHEST)
+                words[to + 4 + i] = int(along)
+                cells *= along
+                reals[at + i] = reals[source + i]
+            reals[at + 3], reals[at + 4] = inverse, reals[source + 4]
+            words[to + 7] = 1 if cells > size else 0
+            n_slots, n_entries = n_slots + size, n_entries + balls
+    return n_levels, n_slots
+
+
+@tiny
+def cell(x, origin, inverse, number):
+    """Cell of a coordinate, from 0 to number - 1; what is farther belongs to the last."""
+    return int(min(max(math.floor((x - origin) * inverse), 0.0), float(number - 1)))
+
+
+@tiny
+def row_slot(words, at, j, k):
+    """Slot of the first cell of row (j, k) before it is reduced to the number of slots."""
+    if words[at + 7] == 0:
+        return (k * words[at + 5] + j) * words[at + 4]
+    mixed = (j * 6364136223846793005 + k * 1442695040888963407) ^ (k << 21)
+    return (mixed ^ (mixed >> 32)) & 0x7FFFFFFF
+
+
+@kernel
+def build(pose, body, radius, largest, reals, words, level, key, begin, packed):
+    """Lists the balls by their cells; returns the number of grids.
+
+    Out: reals (LEVELS * REALS), words (LEVELS * WORDS): the grids; key (ns,): numbers of the balls in the order of the cells, plus ns for those
+    of the world; begin (slots + 1): first entry of each cell; packed (4 ns): position and radius in the order of the cells. Work: level (ns,).
+    """
+    ns, number = radius.size, view(begin, 0, LEVELS)
+    _extents(pose, radius, math.frexp(largest)[1], level, reals, words)
+    n_levels, n_slots = _lay_out(reals, words, number)
+    for s in range(ns):
+        if 0.0 <= radius[s] < math.inf:
+            level[s] = number[level[s]]
+    for k in range(n_slots + 1):
+        begin[k] = 0
+    for s in range(ns):
+        if 0.0 <= radius[s] < math.inf:
+            at, to = REALS * level[s], WORDS * level[s]
+            i = cell(pose[7 * s], reals[at], reals[at + 3], words[to + 4])
+            j = cell(pose[7 * s + 1], reals[at + 1], reals[at + 3], words[to + 5])
+            k = cell(pose[7 * s + 2], reals[at + 2], reals[at + 3], words[to + 6])
+            level[s] = words[to + 2] + ((row_slot(words, to, j, k) + i) & (words[to + 3] - 1))
+            begin[level[s] + 1] += 1
+    for k in range(n_slots):
+        begin[k + 1] += begin[k]
+    for s in range(ns):
+        if 0.0 <= radius[s] < math.inf:
+            at = begin[level[s]]
+            begin[level[s]] = at + 1
+            key[at] = s + ns if body[s] == WORLD else s
+            packed[4 * at], packed[4 * at + 1], packed[4 * at + 2] = pose[7 * s], pose[7 * s + 1], pose[7 * s + 2]
+            packed[4 * at + 3] = radius[s]
+    for k in range(n_slots, 0, -1):
+        begin[k] = begin[k - 1]  # each had moved on to the end of its cell
+    begin[0] = 0
+    return n_levels
+
+
+@tiny
+def meet(body, group, mask, a, b):
+    """May shapes a and b touch: they are not of one body, and their groups are not hidden from each other?"""
+    return body[a] != body[b] and group[a] & mask[b] != 0 and group[b] & mask[a] != 0
+
+
+@tiny
+def _scan(a, x, y, z, r, first, last, only, j, k, grid, words, packed, key, body, group, mask, near, n):
+    """Adds the partners of a among the entries from first to last that are in row (j, k), if ``only`` that counts; returns their number."""
+    for e in range(first, last):
+        at = 4 * e
+        dx, dy, dz, reach = packed[at] - x, packed[at + 1] - y, packed[at + 2] - z, packed[at + 3] + r
+        if (dx * dx + dy * dy + dz * dz <= reach * reach) & (key[e] > a):
+            b = key[e] if key[e] < body.size else key[e] - body.size
+            if meet(body, group, mask, a, b) and (
+                not only
+                or (
+                    cell(packed[at + 1], grid[1], grid[3], words[5]) == j  # two rows may share cells
+                    and cell(packed[at + 2], grid[2], grid[3], words[6]) == k
+                )
+            ):
+                if n < LIMIT:
+                    near[n] = b
+                n += 1
+    return n
+
+
+@tiny
+def _look(a, x, y, z, r, grid, words, packed, key, begin, body, group, mask, near, n):
+    """Adds the partners of a in one grid; returns their number."""
+    balls, first, slot_0, size, hashed = words[0], words[1], words[2], words[3], words[7] != 0
+    wide = r + grid[4]
+    i0, i1 = cell(x - wide - _off(grid[0]), grid[0], grid[3], words[4]), cell(x + wide + _off(grid[0]), grid[0], grid[3], words[4])
+    j0, j1 = cell(y - wide - _off(grid[1]), grid[1], grid[3], words[5]), cell(y + wide + _off(grid[1]), grid[1], grid[3], words[5])
+    k0, k1 = cell(z - wide - _off(grid[2]), grid[2], grid[3], words[6]), cell(z + wide + _off(grid[2]), grid[2], grid[3], words[6])
+    rows = float(j1 - j0 + 1) * float(k1 - k0 + 1)
+    if rows > balls or rows * float(i1 - i0 + 1) > size:
+        return _scan(a, x, y, z, r, first, first + balls, False, 0, 0, grid, words, packed, key, body, group, mask, near, n)
+    for k in range(k0, k1 + 1):
+        for j in range(j0, j1 + 1):
+            start = (row_slot(words, 0, j, k) + i0) & (size - 1)
+            end = start + i1 - i0 + 1
+            low, high = begin[slot_0 + start], begin[slot_0 + min(end, size)]
+            n = _scan(a, x, y, z, r, low, high, hashed, j, k, grid, words, packed, key, body, group, mask, near, n)
+            if end > size:  # the row goes on at the first slot
+                low, high = begin[slot_0], begin[slot_0 + end - size]
+                n = _scan(a, x, y, z, r, low, high, hashed, j, k, grid, words, packed, key, body, group, mask, near, n)
+    return n
+
+
+@tiny
+def _off(origin):
+    """What rounding may move a coordinate by when the origin is subtracted."""
+    return 1e-15 * abs(origin)
+
+
+@kernel
+def gather(a, shapes, radius, largest, reals, words, grids, packed, key, begin, far, n_far, near):
+    """Shapes near shape a that are to meet it, larger in number or on the world, in the order of their numbers; returns how many.
+
+    More than LIMIT says that all are to be looked at. In: the shapes, and what `measure` and `build` say of them. Out: near (LIMIT,).
+    """
+    _, _, pose, body, _, group, mask = shapes
+    n, x, y, z, r = 0, pose[7 * a], pose[7 * a + 1], pose[7 * a + 2], radius[a]
+    if body[a] == WORLD or r < 0.0:
+        return 0
+    if r > largest:
+        return LIMIT + 1
+    for g in range(grids):
+        grid, table = view(reals, REALS * g, REALS), view(words, WORDS * g, WORDS)
+        n = _look(a, x, y, z, r, grid, table, packed, key, begin, body, group, mask, near, n)
+    for u in range(n_far):
+        b = far[u]
+        if (b > a or body[b] == WORLD) and meet(body, group, mask, a, b):
+            if n < LIMIT:
+                near[n] = b
+            n += 1
+    for i in range(1, min(n, LIMIT)):
+        b, at = near[i], i
+        while at > 0 and near[at - 1] > b:
+            near[at] = near[at - 1]
+            at -= 1
+        near[at] = b
+    return n

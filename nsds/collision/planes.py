@@ -1,0 +1,73 @@
+"""Contacts of bodies with edges and ends on a plane: its normal is that of every contact, the points are those of the first shape."""
+
+import math
+
+from nsds._jit import kernel, stack, tiny
+from nsds.collision.frames import axes, put, third_axis
+
+_FLAT = 0.7  # cosine between a cylinder's axis and the plane's normal above which it stands rather than rolls
+
+
+@tiny
+def _height(pose, b, n, x, y, z):
+    """Distance of a point to plane b of normal n."""
+    return n[0] * (x - pose[7 * b]) + n[1] * (y - pose[7 * b + 1]) + n[2] * (z - pose[7 * b + 2])
+
+
+@kernel
+def capsule_plane(size, pose, a, b, margin, found):
+    """The two end balls on the plane; feature 0 is the end at -z, 1 that at +z."""
+    n, u = stack(3), stack(3)
+    third_axis(pose, b, n)
+    third_axis(pose, a, u)
+    r, count = size[3 * a], 0
+    for end in range(2):
+        s = (end - 0.5) * size[3 * a + 1]
+        x, y, z = pose[7 * a] + s * u[0] - r * n[0], pose[7 * a + 1] + s * u[1] - r * n[1], pose[7 * a + 2] + s * u[2] - r * n[2]
+        count = put(found, count, margin, end, _height(pose, b, n, x, y, z), n, x, y, z)
+    return count
+
+
+@kernel
+def box_plane(size, pose, a, b, margin, found):
+    """The vertices near the plane; bits 0, 1, 2 of the feature: is the vertex on the positive side along x, y, z."""
+    n, R, count = stack(3), stack(9), 0
+    third_axis(pose, b, n)
+    axes(pose, a, R)
+    for vertex in range(8):
+        i = ((vertex & 1) - 0.5) * size[3 * a]
+        j = ((vertex >> 1 & 1) - 0.5) * size[3 * a + 1]
+        k = ((vertex >> 2) - 0.5) * size[3 * a + 2]
+        x = pose[7 * a] + R[0] * i + R[1] * j + R[2] * k
+        y = pose[7 * a + 1] + R[3] * i + R[4] * j + R[5] * k
+        z = pose[7 * a + 2] + R[6] * i + R[7] * j + R[8] * k
+        count = put(found, count, margin, vertex, _height(pose, b, n, x, y, z), n, x, y, z)
+    return count
+
+
+@kernel
+def cylinder_plane(size, pose, a, b, margin, found):
+    """The lowest point of each rim (features 0 and 5), and four points fixed on the rims (1-4, 6-9) of a cylinder that stands.
+
+    The lowest point of a rim lies along ``-n + (n . u) u`` from its centre, u the axis; a rim flat on the plane has none.
+    """
+    n, R, d, count = stack(3), stack(9), stack(3), 0
+    third_axis(pose, b, n)
+    axes(pose, a, R)
+    cosine = n[0] * R[2] + n[1] * R[5] + n[2] * R[8]
+    for i in range(3):
+        d[i] = cosine * R[3 * i + 2] - n[i]
+    sine = math.sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2])
+    r = size[3 * a]
+    for end in range(2):
+        s = (end - 0.5) * size[3 * a + 1]
+        cx, cy, cz = pose[7 * a] + s * R[2], pose[7 * a + 1] + s * R[5], pose[7 * a + 2] + s * R[8]
+        if sine > 1e-9:
+            x, y, z = cx + r * d[0] / sine, cy + r * d[1] / sine, cz + r * d[2] / sine
+            count = put(found, count, margin, 5 * end, _height(pose, b, n, x, y, z), n, x, y, z)
+        if abs(cosine) > _FLAT:
+            for k in range(4):
+                side, i = (1.0 - 2.0 * (k & 1)) * r, k >> 1
+                x, y, z = cx + side * R[i], cy + side * R[3 + i], cz + side * R[6 + i]
+                count = put(found, count, margin, 5 * end + 1 + k, _height(pose, b, n, x, y, z), n, x, y, z)
+    return count

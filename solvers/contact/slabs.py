@@ -1,0 +1,117 @@
+"""Slabs of bodies across the longest axis of a cloud of contacts, and an order of contacts in which slabs can be swept at the same time.
+
+Contacts within slab s are group s; those between slabs s and s + 1 are a group of their own; all others, which are few, are the last group.
+Groups within slabs do not touch each other's bodies (phase 0), nor do groups between slabs s and s + 1 for all even s (phase 1), nor those
+for all odd s (phase 2). The world, and bodies that cannot be moved, belong to no slab: they link nothing.
+"""
+
+import math
+
+from nsds._jit import kernel, tiny
+
+PHASES = 4
+NONE = -1
+_MOST, _SMALLEST = 16, 512  # slabs, and contacts of one
+_BUCKETS = 4096
+COUNTS = _BUCKETS + 1  # integers of scratch of `cut`
+GROUPS = 2 * _MOST + 1  # of begin, at most
+SCRATCH = _BUCKETS + 1  # integers that `cut` needs
+
+
+@tiny
+def count(n_contacts):
+    """Number of slabs for so many contacts; twice as many groups."""
+    return min(max(n_contacts // _SMALLEST, 1), _MOST)
+
+
+@tiny
+def phase(n_groups, p):
+    """First group of phase p, up to p = 4."""
+    n = n_groups // 2
+    return 0 if p == 0 else n if p == 1 else n + n // 2 if p == 2 else 2 * n - 1 if p == 3 else 2 * n
+
+
+@tiny
+def _movable(i, inverse):
+    size = 0.0
+    if i >= 0:
+        for k in range(10):
+            size += abs(inverse[10 * i + k])
+    return size > 0.0
+
+
+@kernel
+def _longest(body, x, inverse):
+    """(axis, least, greatest) coordinate of bodies in contact along the axis where they differ most."""
+    axis, least, greatest = 0, 0.0, -1.0
+    for k in range(3):
+        low, high = math.inf, -math.inf
+        for c in range(body.size):
+            if _movable(body[c], inverse):
+                low, high = min(low, x[3 * body[c] + k]), max(high, x[3 * body[c] + k])
+        if high - low > greatest - least or k == 0:
+            axis, least, greatest = k, low, high
+    return axis, least, greatest
+
+
+@kernel
+def cut(n_slabs, body, x, inverse, slab, counts):
+    """Slab of each body, NONE of those that cannot be moved or touch nothing: slabs of equally many ends of contacts.
+
+    body (2 n,), -1: the world; x (3 n_bodies,): where bodies are; inverse (10 n_bodies,). Out: slab (n_bodies,). Work: counts (SCRATCH,).
+    """
+    axis, least, greatest = _longest(body, x, inverse)
+    scale = _BUCKETS / (greatest - least) if greatest > least else 0.0
+    for i in range(slab.size):
+        slab[i] = NONE
+    for k in range(_BUCKETS + 1):
+        counts[k] = 0
+    for c in range(body.size):
+        i = body[c]
+        if _movable(i, inverse):
+            slab[i] = min(int((x[3 * i + axis] - least) * scale), _BUCKETS - 1)
+            counts[slab[i] + 1] += 1
+    for k in range(_BUCKETS):
+        counts[k + 1] += counts[k]
+    total = max(counts[_BUCKETS], 1)
+    for i in range(slab.size):
+        if slab[i] != NONE:
+            slab[i] = counts[slab[i]] * n_slabs // total
+
+
+@tiny
+def group(n_slabs, s, t):
+    """Group of a contact between slabs s and t."""
+    low, high = min(s, t), max(s, t)
+    if low in (NONE, high):
+        return max(high, 0)
+    if high > low + 1:
+        return 2 * n_slabs - 1
+    return n_slabs + low // 2 + (n_slabs // 2 if low & 1 else 0)
+
+
+@kernel
+def order(n_slabs, body, slab, place, begin):
+    """Out: place (n,): which contact is swept as the i-th; begin (2 n_slabs + 1,): group g is ``place[begin[g]:begin[g + 1]]``.
+
+    Contacts of a group stay in the order given.
+    """
+    for g in range(begin.size):
+        begin[g] = 0
+    n = body.size // 2
+    for c in range(n):
+        begin[_group_of(c, n_slabs, body, slab) + 1] += 1
+    for g in range(2 * n_slabs):
+        begin[g + 1] += begin[g]
+    for g in range(2 * n_slabs, 0, -1):
+        begin[g] = begin[g - 1]  # where the next contact of group g - 1 goes, for a moment
+    for c in range(n):
+        g = _group_of(c, n_slabs, body, slab)
+        place[begin[g + 1]] = c
+        begin[g + 1] += 1
+
+
+@tiny
+def _group_of(c, n_slabs, body, slab):
+    a, b = body[2 * c], body[2 * c + 1]
+    return group(n_slabs, slab[a] if a >= 0 else NONE, slab[b] if b >= 0 else NONE)

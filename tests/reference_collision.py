@@ -1,0 +1,116 @@
+"""Contact detection in plain NumPy and SciPy: distances by optimisation over the points of shapes, contacts by looking at all pairs."""
+
+import numpy as np
+from scipy.optimize import lsq_linear, minimize
+from scipy.spatial.transform import Rotation
+
+CORES = ("sphere", "capsule", "box")
+
+
+def axes(shape):
+    """Axes of a shape as columns."""
+    return Rotation.from_quat(np.roll(shape["pose"][3:], -1)).as_matrix()
+
+
+def moved(shape, rotation, translation):
+    """The shape after a rigid motion of the world."""
+    R = Rotation.from_matrix(rotation @ axes(shape))
+    return shape | {"pose": np.concatenate([rotation @ shape["pose"][:3] + translation, np.roll(R.as_quat(), 1)])}
+
+
+def core(shape):
+    """(directions as columns, bounds, radius): the shape is all ``x + directions s``, ``|s| <= bounds``, and what is within the radius."""
+    R, size = axes(shape), shape["size"]
+    if shape["shape"] == "box":
+        return R, size / 2, 0.0
+    if shape["shape"] == "capsule":
+        return R[:, 2:], size[1:2] / 2, size[0]
+    return R[:, :0], np.empty(0), size[0]
+
+
+def core_distance(a, b):
+    """Distance of the cores by bounded least squares, less the radii."""
+    (U, bound_a, radius_a), (V, bound_b, radius_b) = core(a), core(b)
+    r, bounds = a["pose"][:3] - b["pose"][:3], np.concatenate([bound_a, bound_b])
+    if bounds.size == 0:
+        return np.linalg.norm(r) - radius_a - radius_b
+    A = np.hstack([U, -V])
+    s = lsq_linear(A, -r, (-bounds, bounds), method="bvls", tol=1e-14).x
+    return np.linalg.norm(A @ s + r) - radius_a - radius_b
+
+
+def signed_distance(shape, x):
+    """Signed distance of a point to the surface of a shape."""
+    p = axes(shape).T @ (x - shape["pose"][:3])
+    kind, (radius, length, _) = shape["shape"], shape["size"]
+    if kind == "plane":
+        return p[2]
+    if kind == "tube":
+        return radius - np.hypot(p[0], p[1])
+    if kind == "sphere":
+        return np.linalg.norm(p) - radius
+    if kind == "capsule":
+        return np.linalg.norm(p - [0, 0, np.clip(p[2], -length / 2, length / 2)]) - radius
+    beyond = np.abs(p) - shape["size"] / 2 if kind == "box" else np.array([np.hypot(p[0], p[1]) - radius, abs(p[2]) - length / 2])
+    return np.linalg.norm(np.maximum(beyond, 0)) + min(beyond.max(), 0)
+
+
+def lowest_height(shape, n, x):
+    """Least distance of the points of a shape to a plane, by its support function."""
+    R, size = axes(shape), shape["size"]
+    c, u = n @ (shape["pose"][:3] - x), R.T @ n
+    if shape["shape"] == "cylinder":
+        return c - size[1] / 2 * abs(u[2]) - size[0] * np.hypot(u[0], u[1])
+    _, bounds, radius = core(shape)
+    return c - bounds @ np.abs(core(shape)[0].T @ n) - radius
+
+
+def distance(a, b):
+    """Signed distance of two shapes, where the cores do not overlap."""
+    kinds = {a["shape"], b["shape"]}
+    if kinds <= set(CORES):
+        return core_distance(a, b)
+    if b["shape"] not in ("plane", "tube", "cylinder"):
+        a, b = b, a
+    if b["shape"] == "plane":
+        return lowest_height(a, axes(b)[:, 2], b["pose"][:3])
+    return signed_distance(b, a["pose"][:3]) - a["size"][0]
+
+
+def distance_to_cylinder(shape, x):
+    """Distance of a point outside to a solid cylinder, by minimisation over its points."""
+    p, (radius, length, _) = axes(shape).T @ (x - shape["pose"][:3]), shape["size"]
+    disc = {"type": "ineq", "fun": lambda y: radius**2 - y[0] ** 2 - y[1] ** 2, "jac": lambda y: np.array([-2 * y[0], -2 * y[1], 0])}
+    bounds = [(-radius, radius), (-radius, radius), (-length / 2, length / 2)]
+    start = np.array([0.0, 0.0, 0.0])
+    found = minimize(
+        lambda y: ((y - p) ** 2).sum(), start, jac=lambda y: 2 * (y - p), bounds=bounds, constraints=disc, method="SLSQP", tol=1e-14
+    )
+    return np.sqrt(found.fun)
+
+
+def overlap(a, b, n):
+    """How far two boxes overlap along a direction n, from b to a."""
+    across = sum(s["size"] / 2 @ np.abs(axes(s).T @ n) for s in (a, b))
+    return across - n @ (a["pose"][:3] - b["pose"][:3])
+
+
+def least_overlap(a, b):
+    """The least overlap of two boxes along normals of faces and cross products of edges, in both senses."""
+    A, B = axes(a).T, axes(b).T
+    crossed = [np.cross(u, v) for u in A for v in B]
+    directions = [*A, *B, *(w / np.linalg.norm(w) for w in crossed if np.linalg.norm(w) > 1e-6)]
+    return min(overlap(a, b, sign * n) for n in directions for sign in (1, -1))
+
+
+def sphere_contacts(x, radius, body, reach, group, mask):
+    """(a, b, gap) of spheres that reach each other, all pairs looked at, in order; world shapes come second."""
+    found = []
+    for a in range(len(x)):
+        for b in range(len(x)):
+            ordered = body[a] != -1 and (body[b] == -1 or a < b)
+            if ordered and body[a] != body[b] and group[a] & mask[b] and group[b] & mask[a]:
+                gap = np.linalg.norm(x[a] - x[b]) - radius[a] - radius[b]
+                if gap <= reach[a] + reach[b]:
+                    found.append((a, b, gap))
+    return found
