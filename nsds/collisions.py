@@ -40,8 +40,8 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None):
     Returns
     -------
     dict
-        A part for `nsds.system`. In the record it has the number of contacts n and, for each: a, b, numbers of the shapes, counted through all
-        parts, the world's last; feature; normal and point (3,) on the surface of a, inertial; gap y; impulses lambda, normal
+        A part for `nsds.system`. In the record it has the number of contacts n and, for each: a, b, numbers of the shapes, counted through
+        all parts, the world's last; feature; normal and point (3,) on the surface of a, inertial; gap y; impulses lambda, normal
         first, of the step that ends at t. The rest of the arrays is 0.
 
     Raises

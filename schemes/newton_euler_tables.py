@@ -20,19 +20,20 @@ BODY = table(
     "fext_function", "mext_function", "fint_function", "mint_function", "jac_q_function", "jac_v_function",
 )  # fmt: skip
 _FUNCTIONS = ("fext", "mext", "fint", "mint", "jac_q", "jac_v")
-# One row per element of an interaction. a, b: its bodies, b ABSENT for the world. In the record: y, ydot, lam, active, parameters of the law
-# and of the relation. In the work memory: H (m, 12), on velocities in inertial axes; h and rate (m), what ydot is besides H v; x (14),
+# One row per element of an interaction. a, b: its bodies, b ABSENT for the world. In the record: y, ydot, lam, active, parameters of the
+# law and of the relation. In the work memory: H (m, 12), on velocities in inertial axes; h and rate (m), what ydot is besides H v; x (14),
 # arguments; spare. block: its first block of the one-step problem, of which it has n_blocks; each: components of a contact.
 INTERACTION = table(
-    "kind", "law", "m", "a", "b", "each", "block", "n_blocks", "always", "y", "ydot", "lam", "active", "z", "n_z", "e_n", "e_t", "mu", "mu_r",
-    "row", "row_a", "row_u", "row_b", "row_w", "row_offset", "angle", "dofs", "H", "h", "rate", "x", "spare",
+    "kind", "law", "m", "a", "b", "each", "block", "n_blocks", "always", "y", "ydot", "lam", "active", "z", "n_z", "e_n", "e_t", "mu",
+    "mu_r", "row", "row_a", "row_u", "row_b", "row_w", "row_offset", "angle", "dofs", "H", "h", "rate", "x", "spare",
     "h_function", "jac_function", "h_t_function", "gap_function", "velocity_function",
 )  # fmt: skip
 # One row per part. In the record: n, the contacts, the shapes, parameters of the law. In the work memory: poses and reaches of shapes, the
 # contacts found at the end of a step, in the order of (a, b, feature), and scratch; scratch_i in the integer one.
 COLLISIONS = table(
     "capacity", "n_shapes", "each", "n", "a", "b", "feature", "normal", "point", "y", "lam", "e_n", "e_t", "mu", "mu_r", "margin",
-    "kind", "size", "local", "body", "group", "mask", "pose", "reach", "new_normal", "new_point", "new_gap", "new_lam", "old_normal", "scratch", "n_scratch",
+    "kind", "size", "local", "body", "group", "mask", "pose", "reach", "new_normal", "new_point", "new_gap", "new_lam",
+    "old_normal", "scratch", "n_scratch",
     "new_a", "new_b", "new_feature", "found", "scratch_i", "n_scratch_i",
 )  # fmt: skip
 KINDS = ("joint", "newton_euler_relation", "contact_point", "prescribed_velocity")
