@@ -64,7 +64,7 @@ def chosen_fields(fields, usual, available):
         if part not in usual:
             raise ValueError(f"fields: there is no part '{part}'; the parts are: {', '.join(usual)}")
         if field and field not in available[part]:
-            raise ValueError(f"fields: part '{part}' has no field '{field}' of numbers; it has: {', '.join(available[part])}")
+            raise ValueError(f"fields: part '{part}' has no field '{field}' to choose; it has: {', '.join(available[part])}")
         names = chosen.setdefault(part, [])
         names += [name for name in ([field] if field else usual[part]) if name not in names]
     return chosen

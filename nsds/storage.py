@@ -2,9 +2,9 @@
 
 /system            bytes of a .npy file: the record or ensemble; after growth with the room of the last rows; attribute model: its parts
 /row               bytes of a .npy file without rows, of their dtype
-/scheme, /solver   bytes of .npy files: options
+/scheme, /solver   bytes of .npy files: options that are records
 /trajectory/t, step, status, n_iter, residual, PART/FIELD      (members..., rows, elements..., shape of the field...)
-attributes         n_rows: so many rows are valid; t_end, h, save_every, fields, on_failure as JSON; versions
+attributes         n_rows: so many rows are valid; the other arguments of the run as JSON; versions
 """
 
 import io
@@ -19,8 +19,7 @@ from nsds.records import model_of, widened
 from nsds.results import ROW_HEAD, chosen_fields, row_dtype
 
 _MAX_HEADER = 2**31 - 1  # of a .npy file: NumPy's own limit is meant for files that are not trusted, and a long model exceeds it
-_JSON = ("t_end", "h", "save_every", "fields", "on_failure")
-_RECORDS = ("scheme", "solver")
+_SETTINGS = ("t_end", "h", "scheme", "solver", "save_every", "fields", "on_failure")
 
 
 class RunFile:
@@ -35,7 +34,7 @@ class RunFile:
     overwrite : bool
         Whether a file that exists may be replaced.
     n_kept : int
-        Rows of the file that are kept; 0: it is a new file.
+        Rows of the file that are kept, the last of which is the first of the run that goes on; 0: it is a new file.
 
     Raises
     ------
@@ -46,23 +45,25 @@ class RunFile:
     """
 
     def __init__(self, owner, path, overwrite=False, n_kept=0):
-        self.path, self.first, self.h5py = os.fspath(path), n_kept, _h5py(owner)
+        self.path, self.n_kept, self.h5py = os.fspath(path), n_kept, _h5py(owner)
         if not overwrite and not n_kept and Path(path).exists():
             raise FileExistsError(f"{owner}: the file {self.path} exists; overwrite=True replaces it, nsds.resume goes on with it")
 
     def open(self, system, dtype, settings):
         """Make the file of a system, for rows of a dtype, or go on with the one that there is.
 
-        Settings: t_end, h, save_every, fields, on_failure, and the records scheme and solver.
+        Settings: t_end, h, scheme, solver, save_every, fields, on_failure; records, numbers and text.
         """
-        self.system, self.tree = system, self.h5py.File(self.path, "r+" if self.first else "w")
-        self.tree.attrs.update({name: json.dumps(settings[name]) for name in _JSON})
-        if self.first:
+        self.system, self.tree = system, self.h5py.File(self.path, "r+" if self.n_kept else "w")
+        for name in _SETTINGS:
+            if isinstance(settings[name], (np.ndarray, np.void)):
+                _write(self.tree, name, settings[name])
+            else:
+                self.tree.attrs[name] = json.dumps(settings[name])
+        if self.n_kept:
             return
         self.tree.attrs.update({f"version of {name}": version(name) for name in ("nsds", "numpy", "numba", "h5py")})
         self.tree.attrs["n_rows"] = 0
-        for name in _RECORDS:
-            _write(self.tree, name, settings[name])
         self._describe(system, dtype)
         for path, leaf in _leaves(dtype):
             shape = (*system.shape, 0, *leaf.shape)
@@ -75,8 +76,9 @@ class RunFile:
 
     def write(self, first, rows):
         """Put rows (members, rows) of the run where they belong; when this returns they are on the disk and count as valid."""
-        rows, axis = rows.reshape(*self.system.shape, rows.shape[1]), self.system.ndim
-        start, stop = self.first + first, self.first + first + rows.shape[axis]
+        first += max(0, self.n_kept - 1)
+        start, stop = max(first, self.n_kept), max(first + rows.shape[1], self.n_kept)
+        rows, axis = rows[:, start - first :].reshape(*self.system.shape, stop - start), self.system.ndim
         for path, leaf in _leaves(rows.dtype):
             data = self.tree[f"trajectory/{path}"]
             data.resize(stop, axis)
@@ -189,7 +191,7 @@ def read_system(file):
 def read_settings(owner, file):
     """(settings of a run as `RunFile.open` takes them, number of its rows)."""
     with _h5py(owner).File(file, "r") as tree:
-        settings = {name: json.loads(tree.attrs[name]) for name in _JSON} | {name: _read(tree, name) for name in _RECORDS}
+        settings = {name: _read(tree, name) if name in tree else json.loads(tree.attrs[name]) for name in _SETTINGS}
         return settings, int(tree.attrs["n_rows"])
 
 

@@ -48,11 +48,17 @@ def inherit(c, n, mem, imem, work, iwork):
     match(*found, *known, c.each, view(mem, c.lam, c.each * m), lam)
     match(*found, *known, 3, view(mem, c.normal, 3 * m), normal)
     for i in range(n if c.each > 1 else 0):
-        if norm(view(normal, 3 * i, 3)) > 0.0:
+        if norm(view(normal, 3 * i, 3)) > 0.0 and _has_turned(view(normal, 3 * i, 3), view(work, c.new_normal + 3 * i, 3)):
             frame_of(view(normal, 3 * i, 3), old)
             frame_of(view(work, c.new_normal + 3 * i, 3), frame)
             for first in range(1, c.each, 2):
                 _turn(old, frame, view(lam, c.each * i + first, 2))
+
+
+@tiny
+def _has_turned(old, new):
+    """Whether two normals differ at all: at a restart they do not, and impulses keep their bits."""
+    return old[0] != new[0] or old[1] != new[1] or old[2] != new[2]
 
 
 @tiny

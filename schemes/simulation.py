@@ -152,7 +152,8 @@ def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_e
         run = _march(run, recorder, np.shape(system), n_steps, progress, on_failure == "raise")
     finally:
         recorder.close()
-    warn_of_violations(run.prepared, recorder.initial)
+    if t_end is not None:
+        warn_of_violations(run.prepared, recorder.initial)
     _report_failure(run, recorder, np.shape(system), on_failure)
     return run, recorder
 

@@ -27,7 +27,7 @@ def stream(system, file, *, t_end, h, scheme=None, solver=None, save_every=1, fi
     scheme : numpy.ndarray, optional
         One for all systems.
     solver : str or numpy.ndarray, optional
-        Method for the one-step problems.
+        Method for the one-step problems; a run with a function of one's own is resumed by the process that made it alone.
     overwrite : bool
         Whether a file that exists may be replaced.
 
@@ -58,8 +58,7 @@ def stream(system, file, *, t_end, h, scheme=None, solver=None, save_every=1, fi
     if isinstance(scheme, dict):
         raise ValueError("stream: the rows of a dict of schemes are computed one scheme after the other; expected one scheme, got a dict")
     t_end = _checks.number("stream", "t_end", t_end)
-    if solver is None or isinstance(solver, str) or callable(solver):
-        solver = solvers.solver("auto" if solver is None else solver)
+    solver = solvers.solver(solver) if callable(solver) else solver  # a record goes into the file
     run_file = RunFile("stream", file, overwrite)
     run, _ = run_through("stream", system, h, scheme, solver, on_failure, t_end, save_every, fields, progress, run_file)
     return run.records.reshape(np.shape(system))
@@ -110,6 +109,5 @@ def resume(file, *, t_end=None, progress=None, on_failure=None):
     for name, value in (("t_end", t_end), ("on_failure", on_failure)):
         settings[name] = settings[name] if value is None else value
     system = restart(read_system(file), read_trajectory(file, rows=-1))
-    # the last row is written once more, with the same bits
-    run, _ = run_through("resume", system, progress=progress, file=RunFile("resume", file, n_kept=n_rows - 1), **settings)
+    run, _ = run_through("resume", system, progress=progress, file=RunFile("resume", file, n_kept=n_rows), **settings)
     return run.records.reshape(np.shape(system))
