@@ -37,18 +37,20 @@ def prepare(records, options, h, method):
     """Tables and work memory of all members."""
     work, iwork = Allocator(records.size), Allocator(records.size)
     lists = ne.tables(records, work, iwork)
-    words = _options(h, options)
+    words = options_of(h, options)
     plan = problem.reserve(lists, words, method, work, iwork, records.size)
     tables = lists.bodies, lists.interactions, lists.collisions, plan
     return Prepared(tables, lists.functions, words, work.array(), iwork.array(np.int64), sys.modules[__name__], lists)
 
 
-def _options(h, options):
-    explicit = options["form"] == b"explicit"
+def options_of(h, options):
+    """Options of the step, as numbers, from those of a scheme."""
+    explicit = "form" in options.dtype.names and options["form"] == b"explicit"
+    linear = "update" in options.dtype.names and options["update"] == b"linear"
     values = [options[name].item() for name in ("theta", "gamma", "q_star", "newton_tol", "newton_max_iter")]
     if explicit:
         values[2], values[3] = 0.0, np.inf
-    return np.array([h, *values, explicit, options["update"] == b"linear"], dtype=np.float64)
+    return np.array([h, *values, explicit, linear], dtype=np.float64)
 
 
 def grow(records):

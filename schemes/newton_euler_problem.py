@@ -116,14 +116,20 @@ def choose_active(options, interactions, parts, p, mem, imem, work, iwork):
 
 
 @kernel
-def arrange(n, p, work, iwork):
-    """Order in which the n contacts are swept, and the groups of it that can be swept at the same time. Out: place, groups."""
-    pair, x = view(iwork, p.pair, 2 * n), view(work, p.x, 3 * p.n_bodies)
+def arrange(n, in_order, inverse, p, work, iwork):
+    """Order in which the n contacts are swept, and the groups of it that can be swept at the same time. Out: place, groups.
+
+    in_order: as they are.
+    """
+    if in_order or p.stride != 10:
+        for i in range(n):
+            iwork[p.place + i] = i
+        return
+    pair, x, n_slabs, slab = view(iwork, p.pair, 2 * n), view(work, p.x, 3 * p.n_bodies), slabs.count(n), view(iwork, p.slab, p.n_bodies)
     for i in range(p.n_bodies):
         for k in range(3):
             x[3 * i + k] = work[p.q_old + 7 * i + k]
-    n_slabs, slab = slabs.count(n), view(iwork, p.slab, p.n_bodies)
-    slabs.cut(n_slabs, pair, x, view(work, p.inverse, 10 * p.n_bodies), slab, view(iwork, p.counts, slabs.COUNTS))
+    slabs.cut(n_slabs, pair, x, inverse, slab, view(iwork, p.counts, slabs.COUNTS))
     slabs.order(n_slabs, pair, slab, view(iwork, p.place, n), view(iwork, p.groups, 2 * n_slabs + 1))
 
 
@@ -190,31 +196,36 @@ def move_all(h, options, p, q, work):
 @kernel
 def solve(n_contacts, n_blocks, is_new, bodies, parts, p, solver, options, inverse, R_free, w, impulse, mem, imem, work, iwork):
     """The one-step problem ``u = H (w_free + M_hat^-1 H^T r) + b``. Returns the solver's status. Out: impulse, the sizes of its terms."""
-    m, status, size = p.n_bodies, CONVERGED, view(work, p.impulses, 2 * p.n_bodies)
-    for i in range(6 * m):
-        impulse[i] = 0.0
-    for i in range(2 * m):
-        size[i] = 0.0
+    m, w_free = p.n_bodies, view(work, p.w_free, 6 * p.n_bodies)
+    clear(p, impulse, work)
     if n_contacts + n_blocks == 0:
         return CONVERGED
-    w_free = view(work, p.w_free, 6 * m)
     blocks.multiply_inverse(m, p.stride, inverse, R_free, w_free)
     for i in range(6 * m):
         w_free[i] = w[i] - w_free[i]
-    with_matrix = has_matrix(n_contacts, n_blocks, p)
     if is_new:
-        for i in range(n_contacts):
-            iwork[p.place + i] = i
-        if not with_matrix and p.stride == 10:
-            arrange(n_contacts, p, work, iwork)
+        arrange(n_contacts, has_matrix(n_contacts, n_blocks, p), inverse, p, work, iwork)
         state_contacts(n_contacts, parts, p, mem, imem, work, iwork)
-    if with_matrix:
-        status = solve_with_matrix(n_contacts, n_blocks, is_new, bodies, parts, p, solver, options, inverse, w_free, impulse, work, iwork)
-    elif p.stride == 10:
-        status = solve_by_sweeps(n_contacts, n_blocks, p, options, inverse, w_free, impulse, work, iwork)
-    else:
-        status = UNSUITED
-    return status
+    return solve_blocks(n_contacts, n_blocks, is_new, bodies, parts, p, solver, options, inverse, w_free, impulse, work, iwork)
+
+
+@tiny
+def clear(p, impulse, work):
+    """No impulses."""
+    for i in range(6 * p.n_bodies):
+        impulse[i] = 0.0
+    for i in range(2 * p.n_bodies):
+        work[p.impulses + i] = 0.0
+
+
+@kernel
+def solve_blocks(n_contacts, n_blocks, is_new, bodies, parts, p, solver, options, inverse, w_free, impulse, work, iwork):
+    """As `solve`, once everything is stated."""
+    if has_matrix(n_contacts, n_blocks, p):
+        return solve_with_matrix(n_contacts, n_blocks, is_new, bodies, parts, p, solver, options, inverse, w_free, impulse, work, iwork)
+    if p.stride == 10:
+        return solve_by_sweeps(n_contacts, n_blocks, p, options, inverse, w_free, impulse, work, iwork)
+    return UNSUITED
 
 
 @kernel

@@ -11,8 +11,10 @@ import numpy as np
 
 from nsds import _checks
 from nsds._jit import inlined, kernel, tiny, view
+from nsds.kinds import NEWTON_EULER, family
 from nsds.layout import ABSENT, DENSE, DIAGONAL
-from nsds.schemes import moreau_jean_newton
+from nsds.records import model_of
+from nsds.schemes import moreau_jean_newton, newton_euler_projection
 from nsds.schemes import one_step_problem as osnsp
 from nsds.schemes.lagrangian_functions import blame  # noqa: F401
 from nsds.schemes.lagrangian_tables import PLAIN, VELOCITY, tables
@@ -65,7 +67,7 @@ def moreau_jean_direct_projection(
     contacts : "all" or "active"
         Which contacts are projected: all, or those of the velocity problem, which lets a body stay below 0 for one step before an impact.
     metric : "mass" or "identity"
-        Norm in which positions move least.
+        Norm in which positions move least; of rigid bodies "identity" is that of x and the unit quaternion (eqs 13.7 and 13.12).
 
     Returns
     -------
@@ -150,6 +152,8 @@ def _options(owner, settings, constraint_tol, max_rounds, metric):
 def prepare(records, mem, options, h, method):
     """Tables of the Newton form, and those of the problem of positions."""
     owner = options["scheme"].item().decode()
+    if family(model_of(records)) == NEWTON_EULER:
+        return newton_euler_projection.prepare(records, options, h, method)
     work, iwork = Allocator(records.size), Allocator(records.size)
     lists = tables(records, work, owner, h, h * options["theta"].item())
     settings = [*moreau_jean_newton.options_of(h, options), owner.endswith("combined_projection")]

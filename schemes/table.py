@@ -19,7 +19,7 @@ from nsds.solvers.contact import table as contact_solvers
 # name -> (families of systems it is for, module); the first of a family is its default
 SCHEMES = {
     "moreau_jean": ((LAGRANGIAN, NEWTON_EULER), moreau_jean),
-    "moreau_jean_direct_projection": ((LAGRANGIAN,), projection),
+    "moreau_jean_direct_projection": ((LAGRANGIAN, NEWTON_EULER), projection),
     "moreau_jean_combined_projection": ((LAGRANGIAN,), projection),
     "moreau_jean_exact": ((LAGRANGIAN,), moreau_jean_exact),
     "d1_minus_linear": ((LAGRANGIAN,), d1_minus_linear),
