@@ -6,10 +6,11 @@ import numpy as np
 
 from nsds import _checks
 from nsds.functions import CENTRAL_STEP, evaluate_at, function_address
-from nsds.kinds import LAGRANGIAN, family, split
+from nsds.kinds import FIRST_ORDER, NEWTON_EULER, family, split
 from nsds.laws import is_force
 from nsds.layout import elements_of
 from nsds.records import model_of, stored_sparse
+from nsds.rotations import rotate_back
 from nsds.trials import n_u
 
 WORKS = ("forces", "internal", "damping", "contact")
@@ -31,6 +32,8 @@ def energy(trajectory, system, theta=0.5):
       lambda is a force, or ``h g``; negative where energy is lost, positive where a drive puts it in;
     - numerical, what these leave over. For constant matrices and H it is ``-(theta - 1/2) (dv . M dv + dq . K dq)``: nothing for
       theta = 1/2, dissipation for larger theta. It is O(h) of the power where the mass varies, as the error of the scheme.
+
+    Of rigid bodies potential is 0, K belongs to internal, and the gyroscopic moment, which does no work, to numerical.
 
     H is that of the end of the step, as `nsds.moreau_jean` takes it: exact for constant H and for ``q_star=1``, and O(h) otherwise.
     Where positions move without velocities (projections), the change of the potential energy is numerical.
@@ -64,8 +67,8 @@ def energy(trajectory, system, theta=0.5):
     True
     """
     model = model_of(system)
-    if family(model) != LAGRANGIAN:
-        raise ValueError("energy: kinetic and potential energy are those of Lagrangian systems; this one is first-order")
+    if family(model) == FIRST_ORDER:
+        raise ValueError("energy: kinetic and potential energy are those of mechanical systems; this one is first-order")
     theta = _checks.number("energy", "theta", theta, 0.0, 1.0)
     system = np.asarray(system)
     if system.size != 1 or trajectory.ndim != 1 or (np.diff(trajectory["step"]) != 1).any():
@@ -74,6 +77,13 @@ def energy(trajectory, system, theta=0.5):
     ledger = np.zeros(t.shape, LEDGER)
     ledger["t"] = t
     systems, interactions, _ = split(model)
+    if family(model) == NEWTON_EULER:
+        for name, _ in systems:
+            elements = system[name].reshape(-1)
+            q, v, p = (_recorded(trajectory, name, field, elements.size) for field in "qvp")
+            for e in np.flatnonzero(np.isfinite(elements["mass"])):
+                _add_body(ledger, elements[e], theta, t, q[:, e], v[:, e], p[:, e])
+        return _closed(ledger)
     state = {}
     for name, kind in systems:
         elements = system[name].reshape(-1)
@@ -90,8 +100,38 @@ def energy(trajectory, system, theta=0.5):
             q, v = (np.concatenate([state[side][i][:, element] for side, element in zip(sides, chosen, strict=True)], 1) for i in (0, 1))
             impulse = h * _generalised(parts[e], relation, t, q, lam[:, e])
             ledger["contact"][1:] += (_mean(theta, v) * impulse[1:]).sum(axis=1)
+    return _closed(ledger)
+
+
+def _closed(ledger):
+    """The ledger with what its entries leave over."""
     ledger["numerical"][1:] = np.diff(ledger["kinetic"] + ledger["potential"]) - sum(ledger[name][1:] for name in WORKS)
     return ledger
+
+
+def _add_body(ledger, part, theta, t, q, v, p):
+    """Energy of one rigid body, and the works of its forces; p: its generalised impulses, moments in axes of the body."""
+    kind, names, v_theta = "rigid_bodies", part.dtype.names, _mean(theta, v)
+    q, v, power = q.copy(), v.copy(), np.diff(t)[:, None] * v_theta
+    ledger["kinetic"] += (part["mass"] * (v[:, :3] ** 2).sum(axis=1) + np.einsum("ki,ij,kj->k", v[:, 3:], part["inertia"], v[:, 3:])) / 2
+    for work, sign, fields in (("forces", 1, ("fext", "mext")), ("internal", -1, ("fint", "mint"))):
+        for field, chosen in zip(fields, (slice(0, 3), slice(3, 6)), strict=True):
+            if field in names:
+                force = _along(part, kind, field, (3,), t, q, v)
+                if field == "mext" and part["mext_inertial"]:
+                    force = np.array([_turned_back(at[3:], moment) for at, moment in zip(q, force, strict=True)])
+                ledger[work][1:] += sign * (power[:, chosen] * _mean(theta, force)).sum(axis=1)
+    for work, field, x in (("damping", "C", v), ("internal", "K", q)):
+        if field in names:
+            ledger[work][1:] -= (power * _mean(theta, x @ part[field].T)).sum(axis=1)
+    ledger["contact"][1:] += (v_theta * p[1:]).sum(axis=1)
+
+
+def _turned_back(quaternion, x):
+    """A vector in inertial axes, in those of the body."""
+    out = np.empty(3)
+    rotate_back(np.ascontiguousarray(quaternion), np.ascontiguousarray(x), out)
+    return out
 
 
 def _recorded(trajectory, part, field, count):

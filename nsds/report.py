@@ -5,7 +5,7 @@ import sys
 import numpy as np
 
 from nsds.energy import WORKS, energy
-from nsds.kinds import LAGRANGIAN, family
+from nsds.kinds import FIRST_ORDER, family
 from nsds.laws import LAWS, bounds, is_force
 from nsds.records import model_of
 from nsds.results import is_mechanical
@@ -50,10 +50,12 @@ def report(trajectory, system=None, *, theta=0.5, file=None):
     worst = np.unravel_index(np.nanargmax(rows["residual"]), rows.shape)
     at = f" at t = {rows['t'][worst]:g}" if rows["residual"][worst] > 0 else ""
     print(f"worst residual    {rows['residual'][worst]:.1e}{at}", file=out)
-    mechanical = is_mechanical(trajectory) if system is None else family(model_of(system)) == LAGRANGIAN
+    mechanical = is_mechanical(trajectory) if system is None else family(model_of(system)) != FIRST_ORDER
     for name in rows.dtype.names:
         part = rows.dtype[name].base
-        if part.names and {"y", "lambda"} <= set(part.names):
+        if part.names and {"n", "normal"} <= set(part.names):
+            print(f"{name:<17} {_collisions(rows, name)}", file=out)
+        elif part.names and {"y", "lambda"} <= set(part.names):
             print(f"{name:<17} {_interaction(rows, name, system, mechanical)}", file=out)
     if mechanical and trajectory.ndim == 1:
         balance = "pass the system to see the balance" if system is None else _balance(trajectory, system, theta)
@@ -66,6 +68,15 @@ def _failures(rows):
         return "none"
     first = rows[tuple(failed[0])]
     return f"in {len(failed)} rows, first at t = {first['t']:g}: {advice(first['status'])}"
+
+
+def _collisions(rows, name):
+    """What one line says of detected contacts: how many there are and press, and how deep the deepest is."""
+    n, y, lam = (rows[name][key] for key in ("n", "y", "lambda"))
+    depth, where = _worst(rows, np.maximum(-y, 0), 0)
+    pressing = (lam.reshape(*y.shape, -1)[..., 0] > 0).sum(axis=2)
+    gap = f"penetration {depth:.1e}{where}" if depth > 0 else "no penetration"
+    return f"{gap}, {n.max()} contacts at most, {pressing.max()} pressing, {pressing.mean():.1f} on average"
 
 
 def _interaction(rows, name, system, mechanical):
