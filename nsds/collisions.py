@@ -109,7 +109,7 @@ def collisions_record(name, part, systems):
         for shape, body in _on_bodies(name, part, side, systems, first):
             tables.append((NAMES.index(shape["shape"]), shape["size"], shape["pose"], body, 1 << index, mask))
     kind, size, pose, body, group, mask = (np.array(column) for column in zip(*tables, strict=True))
-    _require_known(name, part, names)
+    _require_known(name, part, names, {side for side, system in systems.items() if system["record"].size == 1})
     law = part["law"]
     d = LAWS[law["law"]].block(NEWTON_EULER)
     capacity = part["capacity"] or max(64, 4 * kind.size)
@@ -137,14 +137,14 @@ def _on_bodies(name, part, side, systems, first):
     return [(shape, first[side] + i) for i in range(count) for shape in shapes]
 
 
-def _require_known(name, part, names):
-    """Refuse pairs of shapes between which contacts cannot be found."""
+def _require_known(name, part, names, single):
+    """Refuse pairs of shapes between which contacts cannot be found; those of one body do not meet."""
     kinds = {side: set() for side in names}
     for side, shapes in (*part["shapes"].items(), (_WORLD, part["world"])):
         for each in shapes:
             kinds[side] |= {shape["shape"] for shape in (each if isinstance(each, (list, tuple)) else [each])}
     for a, b in part["pairs"]:
-        if a == b == _WORLD:
+        if a == b and (a == _WORLD or a in single):
             continue
         for kind_a in kinds[a]:
             for kind_b in kinds[b]:

@@ -13,9 +13,9 @@ def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fin
                  z=None, count=None):  # fmt: skip
     """Rigid bodies ``m v' = f_ext - f_int + p_f``, ``I Omega' + Omega × I Omega = M_ext - M_int + p_M`` (seed 003, 11.198).
 
-    With ``q' = T(q) v``. Coordinates are ``q = (x, p)``: centre of mass (m) and unit quaternion, scalar first, which turns body axes into inertial ones.
-    Velocities are ``v = (v_g, Omega)``: of the centre in inertial axes (m/s), and angular in *body* axes (rad/s). Forces are in inertial
-    axes, moments in body axes.
+    With ``q' = T(q) v``. Coordinates are ``q = (x, p)``: centre of mass (m) and unit quaternion, scalar first, which turns body axes into
+    inertial ones. Velocities are ``v = (v_g, Omega)``: of the centre in inertial axes (m/s), and angular in *body* axes (rad/s). Forces are in
+    inertial axes, moments in body axes.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fin
     Returns
     -------
     dict
-        A part for `nsds.system`. In the record it has the fields q, v, p (impulse of the last step, moments in body axes), mass, inertia (3, 3),
-        and those that were given.
+        A part for `nsds.system`. In the record it has the fields q, v, p (impulse of the last step, moments in body axes), mass,
+        inertia (3, 3), and those that were given.
 
     Raises
     ------

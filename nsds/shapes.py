@@ -1,7 +1,7 @@
 """Shapes of bodies for contact detection: balls, boxes, capsules, cylinders, planes and tubes, placed in the axes of a body.
 
-A shape is a small dict: ``"shape"``, the name of its kind; ``"size"`` (3,), lengths in m, see `nsds.collision.kinds`; ``"pose"`` (7,), position
-and unit quaternion, scalar first, in the axes of its body. A body may have several shapes, and several bodies may share one.
+A shape is a small dict: ``"shape"``, the name of its kind; ``"size"`` (3,), lengths in m, see `nsds.collision.kinds`; ``"pose"`` (7,),
+position and unit quaternion, scalar first, in the axes of its body. A body may have several shapes, and several bodies may share one.
 """
 
 import numpy as np

@@ -276,7 +276,7 @@ def free_residual(options, bodies, p, v, R, impulse, out, mem, work):
 def equation_residual(n_contacts, n_blocks, p, w, work, iwork):
     """How far the equations are from holding."""
     H, _, body, disk, _, b, _ = problem.panels(n_contacts, n_blocks, p, work, iwork)
-    return blocks.equation_residual(0, n_blocks, p.d, body, disk, H, b, w)
+    return blocks.equation_residual(n_blocks, p.d, body, disk, H, b, w)
 
 
 @kernel

@@ -99,19 +99,19 @@ def multiply_inverse(n, stride, inverse, x, y):
 
 
 @kernel
-def complete_blocks(first, last, d, stride, inverse, body, H, G, diagonal, b, r, disk):
-    """Blocks first..last - 1: ``G = H M_hat^-T`` and the diagonal in units of velocity. In/out: diagonal, b.
+def complete_blocks(n, d, stride, inverse, body, H, G, diagonal, b, r, disk):
+    """``G = H M_hat^-T`` of n blocks and the diagonal in units of velocity. In/out: diagonal, b.
 
     A component that is left over gets s, the largest ``H_i M_hat^-1 H_i^T`` of the block; an equation epsilon s, and ``b - epsilon s r``.
     """
-    for k in range(first, last):
+    for k in range(n):
         s = 0.0
         for a in range(d):
             i = (k * d + a) * 12
             for side in range(2):
                 if body[2 * k + side] >= 0:
                     A = view(inverse, stride * body[2 * k + side], stride)
-                    multiply_inverse(1, stride, A, view(H, i + 6 * side, 6), view(G, i + 6 * side, 6))
+                    multiply_inverse(A.size // stride, stride, A, view(H, i + 6 * side, 6), view(G, i + 6 * side, 6))
                 else:
                     for l in range(6):
                         G[i + 6 * side + l] = 0.0
@@ -164,13 +164,13 @@ def pattern(n, body, fixed, first, blocks, row, column, room):
             if body[2 * i + side] < 0 or fixed[body[2 * i + side]].fixed:
                 continue
             for k in range(first[body[2 * i + side]], first[body[2 * i + side] + 1]):
-                if end >= room:
-                    return False
                 j, at = blocks[k], end
                 while at > row[i] and column[at - 1] > j:
                     at -= 1
                 if at > row[i] and column[at - 1] == j:
                     continue
+                if end >= room:
+                    return False
                 for l in range(end, at, -1):
                     column[l] = column[l - 1]
                 column[at] = j
@@ -203,9 +203,9 @@ def assemble(n, d, body, fixed, H, G, diagonal, row, column, W):
 
 
 @kernel
-def velocities(first, last, d, body, H, w, b, q):
-    """``q = H w + b`` of blocks first..last - 1."""
-    for k in range(first, last):
+def velocities(n, d, body, H, w, b, q):
+    """``q = H w + b`` of n blocks."""
+    for k in range(n):
         for a in range(k * d, k * d + d):
             s = b[a]
             for side in range(2):
@@ -216,10 +216,10 @@ def velocities(first, last, d, body, H, w, b, q):
 
 
 @kernel
-def add_impulses(first, last, d, body, H, r, p, size):
-    """``p += H^T r`` of blocks first..last - 1, and the norms of what each block adds to translation and rotation to size (2 each)."""
+def add_impulses(n, d, body, H, r, p, size):
+    """``p += H^T r`` of n blocks, and the norms of what each block adds to translation and rotation to size (2 each)."""
     term = stack(6)
-    for k in range(first, last):
+    for k in range(n):
         for side in range(2):
             if body[2 * k + side] >= 0:
                 for l in range(6):
@@ -232,10 +232,10 @@ def add_impulses(first, last, d, body, H, r, p, size):
 
 
 @kernel
-def equation_residual(first, last, d, body, disk, H, b, w):
+def equation_residual(n, d, body, disk, H, b, w):
     """Largest ``|H w + rate|`` of the equations, relative to the sum of absolute terms of all of them, of translation or rotation."""
     worst, size = 0.0, 0.0
-    for k in range(first, last):
+    for k in range(n):
         if disk[k] != _EQUATION:
             continue
         for a in range(k * d, k * d + d):

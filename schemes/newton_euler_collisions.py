@@ -134,7 +134,7 @@ def choose(c, ahead, first, q, w, mem, imem, bodies_of, which):
     frame, lever, u, n = stack(9), stack(6), stack(5), first
     for i in range(imem[c.n]):
         a, b = locate(c, i, q, mem, imem, frame, lever)
-        relative_velocity(1, a, b, frame, lever, w, u)
+        relative_velocity(min(c.each, 1), a, b, frame, lever, w, u)
         if mem[c.y + i] + ahead * u[0] <= 0.0:
             bodies_of[2 * n], bodies_of[2 * n + 1], which[n] = a, b, i
             n += 1

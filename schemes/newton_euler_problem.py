@@ -16,22 +16,25 @@ from nsds.schemes.newton_euler_bodies import cross, move, norm
 from nsds.schemes.newton_euler_interactions import evaluate
 from nsds.solvers.contact import rigid, slabs
 from nsds.solvers.contact.signature import N_INFO, call_solver
-from nsds.status import CONVERGED, UNSUITED
+from nsds.status import CONVERGED, MAX_ITER, STALLED, UNSUITED
 
 # Where the arrays of a member's work memory lie (last lines: of its integer work memory), and sizes. Of bodies: rotation matrices, q and v
 # before the step, now, and at qbar; forces before and now; inverses; velocities and impulses in inertial axes; sizes of terms of the
 # equation of motion. Of contacts: frames, levers. Of the problem: as in newton_euler_blocks.
 PLAN = table(
-    "R", "q_old", "v_old", "q", "v", "q_bar", "f_old", "f", "size", "inverse", "w", "w_free", "R_free", "p", "impulses", "spare", "x",
+    "R", "q_old", "v_old", "q", "v", "q_bar", "f_old", "f", "size", "inverse", "w", "w_free", "w_end", "R_free", "p", "impulses",
+    "spare", "x",
     "frame", "lever", "H", "G", "diagonal", "b", "mu", "r", "u", "rhs", "W", "info", "solver", "n_solver", "sweeper", "n_sweeper",
     "body", "disk", "begin", "first", "linked", "row", "column", "isolver", "n_isolver", "isweeper", "n_isweeper",
     "which", "pair", "place", "slab", "counts", "groups", "full",
-    "n_bodies", "stride", "d", "n_contacts", "n_blocks", "limit", "room", "linear", "parallel",
+    "n_bodies", "stride", "d", "n_contacts", "n_blocks", "few", "limit", "room", "linear", "parallel",
 )  # fmt: skip
 # Words of the options.
 STEP, THETA, GAMMA, Q_STAR, TOL, LIMIT, EXPLICIT, HOW = range(8)
-_FEW = 64  # blocks up to which the default solves with a matrix
-_DENSE = 512  # blocks up to which detected contacts are solved with one at all
+_FEW = 64  # blocks up to which the default solves with a matrix at once
+_DENSE = 512  # blocks up to which detected contacts are solved with one at all,
+_WORDS = 1 << 27  # as long as the matrices of all members of an ensemble take no more than so many floats
+_TRIED = 300  # sweeps before the default takes a matrix
 _PARALLEL = 1000  # contacts from which all cores sweep
 
 address_of_sweeps = on_demand(rigid.SIGNATURE, rigid.nsgs_rigid)
@@ -46,9 +49,8 @@ def reserve(lists, words, choice, work, iwork, n_members):
     stride = 36 if bodies["coupled"].any() else 10
     n_blocks, n_contacts = int(interactions["n_blocks"].sum()), int(lists.collisions["capacity"].sum())
     work.place(plan, R=9 * n, q_old=7 * n, v_old=6 * n, q=7 * n, v=6 * n, q_bar=7 * n, f_old=6 * n, f=6 * n, size=2 * n, x=3 * n)
-    work.place(plan, inverse=stride * n, w=6 * n, w_free=6 * n, R_free=6 * n, p=6 * n, impulses=2 * n, spare=150, info=N_INFO)
-    limit = 0 if name == "bodies" else _FEW if name == "auto" and stride == 10 else _DENSE
-    limit = n_blocks + min(n_contacts, max(limit - n_blocks, 0)) if name != "bodies" and (n_contacts == 0 or limit > n_blocks) else limit
+    work.place(plan, inverse=stride * n, w=6 * n, w_free=6 * n, w_end=6 * n, R_free=6 * n, p=6 * n, impulses=2 * n, spare=150, info=N_INFO)
+    limit = _limit(name, n_blocks, n_contacts, d, n_members)
     row, column = _pattern(lists, n_blocks, limit) if limit else (np.zeros(1, np.int64), np.zeros(0, np.int64))
     n_rows = max(limit, n_blocks)
     work.place(plan, frame=9 * n_contacts, lever=6 * n_contacts, mu=2 * (n_contacts + n_blocks))
@@ -60,15 +62,24 @@ def reserve(lists, words, choice, work, iwork, n_members):
     iwork.place(plan, linked=2 * limit, row=limit + 1, column=column.size, isolver=integers, full=1)
     plan["n_solver"], plan["n_isolver"] = floats, integers
     if limit < n_contacts + n_blocks:
-        floats, integers = rigid.work_size(d, n_contacts, n_blocks, n)
+        floats, integers = rigid.work_size(d, n_contacts, n_blocks, n, 2 * slabs.count(n_contacts))
         work.place(plan, sweeper=floats)
         iwork.place(plan, isweeper=integers)
         plan["n_sweeper"], plan["n_isweeper"] = floats, integers
     iwork.place(plan, which=2 * n_contacts, pair=2 * n_contacts, place=n_contacts, slab=n, counts=slabs.COUNTS, groups=slabs.GROUPS)
     plan["n_bodies"], plan["stride"], plan["d"], plan["n_blocks"], plan["n_contacts"] = n, stride, d, n_blocks, n_contacts
+    plan["few"] = min(limit, _FEW) if name == "auto" and stride == 10 and n_contacts else limit
     plan["limit"], plan["room"], plan["linear"] = limit, column.size, _is_linear(lists, words)
     plan["parallel"] = n_members == 1
     return plan
+
+
+def _limit(name, n_blocks, n_contacts, d, n_members):
+    """Blocks up to which a problem may be solved with a matrix."""
+    if name == "bodies" or n_contacts == 0:
+        return 0 if name == "bodies" else n_blocks
+    dense = max(_FEW, min(_DENSE, int(np.sqrt(_WORDS / (4 * d * d * n_members)))))
+    return n_blocks + min(n_contacts, dense - n_blocks) if n_blocks < dense else 0
 
 
 def _is_linear(lists, words):
@@ -149,8 +160,8 @@ def state_contacts(n, parts, p, mem, imem, work, iwork):
 
 @tiny
 def has_matrix(n_contacts, n_blocks, p):
-    """Whether so many blocks are solved with a Delassus matrix."""
-    return n_contacts + n_blocks <= p.limit
+    """Whether so many blocks are solved with a Delassus matrix at once: few, and more than that where some are not contacts."""
+    return n_contacts + n_blocks <= (p.limit if n_blocks > 0 else p.few)
 
 
 @tiny
@@ -223,9 +234,19 @@ def solve_blocks(n_contacts, n_blocks, is_new, bodies, parts, p, solver, options
     """As `solve`, once everything is stated."""
     if has_matrix(n_contacts, n_blocks, p):
         return solve_with_matrix(n_contacts, n_blocks, is_new, bodies, parts, p, solver, options, inverse, w_free, impulse, work, iwork)
-    if p.stride == 10:
-        return solve_by_sweeps(n_contacts, n_blocks, p, options, inverse, w_free, impulse, work, iwork)
-    return UNSUITED
+    if p.stride != 10:
+        return UNSUITED
+    spared = n_blocks == 0 and n_contacts <= p.limit
+    limit = _TRIED if spared and not options[1] > 0 else int(options[1])
+    status = solve_by_sweeps(limit, n_contacts, n_blocks, p, options, inverse, w_free, impulse, work, iwork)
+    if spared and status in (MAX_ITER, STALLED):
+        own = stack(7)
+        for i in range(7):
+            own[i] = options[i]
+        own[0] = options[6]
+        clear(p, impulse, work)
+        return solve_with_matrix(n_contacts, n_blocks, True, bodies, parts, p, solver, own, inverse, w_free, impulse, work, iwork)
+    return status
 
 
 @kernel
@@ -245,27 +266,27 @@ def solve_with_matrix(n_contacts, n_blocks, is_new, bodies, parts, p, solver, op
         frame, lever = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6)
         collisions.rows_of_contact(each, d, view(body, 2 * i, 2), frame, lever, view(H, 12 * d * i, 12 * d), view(diagonal, d * i, d))
     column, W = view(iwork, p.column, row[n]), view(work, p.W, d * d * row[n])
-    blocks.complete_blocks(0, n, d, p.stride, inverse, body, H, G, diagonal, b, r, disk)
+    blocks.complete_blocks(n, d, p.stride, inverse, body, H, G, diagonal, b, r, disk)
     blocks.assemble(n, d, body, bodies, H, G, diagonal, row, column, W)
-    blocks.velocities(0, n, d, body, H, w_free, b, q)
+    blocks.velocities(n, d, body, H, w_free, b, q)
     info, spare, ispare = view(work, p.info, N_INFO), view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver)
     status = call_solver(solver, (disk, mu, row, column, W, q, options, r, u, info, spare, ispare))
-    blocks.add_impulses(0, n, d, body, H, r, impulse, view(work, p.impulses, 2 * m))
+    blocks.add_impulses(n, d, body, H, r, impulse, view(work, p.impulses, 2 * m))
     return status
 
 
 @kernel
-def solve_by_sweeps(n_contacts, n_blocks, p, options, inverse, w_free, impulse, work, iwork):
+def solve_by_sweeps(limit, n_contacts, n_blocks, p, options, inverse, w_free, impulse, work, iwork):
     """As `solve`, on the velocities of the bodies."""
     n, d, own, size = n_contacts + n_blocks, p.d, stack(6), view(work, p.impulses, 2 * p.n_bodies)
     H, diagonal, panel_body, panel_disk, _, panel_b, panel_r = panels(n_contacts, n_blocks, p, work, iwork)
     G = view(work, p.G, 12 * d * n_blocks)
-    blocks.complete_blocks(0, n_blocks, d, 10, inverse, panel_body, H, G, diagonal, panel_b, panel_r, panel_disk)
+    blocks.complete_blocks(n_blocks, d, p.stride, inverse, panel_body, H, G, diagonal, panel_b, panel_r, panel_disk)
     for i in range(6):
         own[i] = options[i]
-    own[0] = options[6]
+    own[0], own[1] = options[6], limit
     frame, lever, body = view(work, p.frame, 9 * n_contacts), view(work, p.lever, 6 * n_contacts), view(iwork, p.body, 2 * n_contacts)
-    b, r, u, v = view(work, p.b, d * n), view(work, p.r, d * n), view(work, p.u, d * n), w_free
+    b, r, u, v = view(work, p.b, d * n), view(work, p.r, d * n), view(work, p.u, d * n), view(work, p.w_end, 6 * p.n_bodies)
     spare, ispare = view(work, p.sweeper, p.n_sweeper), view(iwork, p.isweeper, p.n_isweeper)
     groups = view(iwork, p.groups, 2 * slabs.count(n_contacts) + 1)
     address = address_of_parallel_sweeps() if p.parallel != 0 and n_contacts >= _PARALLEL else address_of_sweeps()
@@ -274,7 +295,7 @@ def solve_by_sweeps(n_contacts, n_blocks, p, options, inverse, w_free, impulse, 
         v, u, view(work, p.info, N_INFO), spare, ispare,
     ))  # fmt: skip
     add_contact_impulses(n_contacts, d, body, frame, lever, r, impulse, size)
-    blocks.add_impulses(0, n_blocks, d, panel_body, H, panel_r, impulse, size)
+    blocks.add_impulses(n_blocks, d, panel_body, H, panel_r, impulse, size)
     return status
 
 

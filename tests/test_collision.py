@@ -164,7 +164,10 @@ def test_a_shape_deep_in_another_leaves_by_the_gap_along_the_normal(pair, rng):
     assert found.gap[k] < 0
     a = a | {"pose": a["pose"] + np.concatenate([(1e-6 - found.gap[k]) * found.normal[k], np.zeros(4)])}
     outside = twin.distance(a, b)
-    assert outside >= 0 if pair[0] == "sphere" or pair[1] == "box" else outside > found.gap[k]
+    if pair[0] == "sphere":
+        assert outside >= 0
+    else:  # an axis that cuts the other shape leaves by one way of several that are about as short
+        assert outside > 0.2 * found.gap[k]
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)

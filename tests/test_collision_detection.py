@@ -87,7 +87,7 @@ def test_large_clouds_use_the_grid_and_hashed_rows():
     n = 400
     for x in (places("crowded", n, rng), places("clusters", n, rng), places("diagonal", n, rng)):
         cloud = Cloud(x, rng.uniform(0.3, 1.0, size=n), 0.05)
-        assert cloud.check() > 100
+        assert cloud.check() > 30
 
 
 @pytest.mark.parametrize("first", [True, False])

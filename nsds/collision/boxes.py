@@ -22,7 +22,10 @@ _PARALLEL = 1e-3  # sine between edges that give no axis
 
 @tiny
 def _most_separating(C, t, h, g, bias):
-    """(axis, separation): 0-2 faces of a, 3-5 faces of b, 6-14 cross products of edges; ``C = R_a^T R_b``, t = x_b - x_a, half sizes h, g."""
+    """The axis along which two boxes are farthest apart, with the bias, and how far without it.
+
+    Axes 0-2 are normals of a, 3-5 normals of b, 6-14 cross products of edges. In: ``C = R_a^T R_b``, t = x_b - x_a, half sizes h and g.
+    """
     best, most, axis = -math.inf, -math.inf, 0
     for i in range(3):
         s = abs(t[i]) - h[i] - g[0] * abs(C[3 * i]) - g[1] * abs(C[3 * i + 1]) - g[2] * abs(C[3 * i + 2])
@@ -84,7 +87,7 @@ def _incident_face(C, t, g, i, side, height, polygon):
 
 @kernel
 def _face_contacts(size, pose, r, o, i, second, margin, found):
-    """Vertices of the other box's face o, clipped by the sides of the face across axis i of box r; r is the second box of the pair or not."""
+    """Vertices of the face of box o that looks at box r, clipped by the sides of the face of r across its axis i; is r the second box?"""
     R, C, t, h, g, n = stack(9), stack(9), stack(3), stack(3), stack(3), stack(3)
     polygon, clipped = stack(32), stack(32)
     _relative(size, pose, r, o, R, C, t, h, g)
@@ -156,6 +159,8 @@ def _edge_contact(size, pose, a, b, i, j, margin, found):
         gap += n[d] * (r[d] + st[0] * u[d] - st[1] * v[d])
         v[d] = R[3 * d] * n[0] + R[3 * d + 1] * n[1] + R[3 * d + 2] * n[2]
         u[d] = pose[7 * a + d] + R[3 * d] * p[0] + R[3 * d + 1] * p[1] + R[3 * d + 2] * p[2]
+    if gap > 0.0 and (abs(st[0]) >= h[i] or abs(st[1]) >= g[j]):
+        return 0  # the edges end before they meet: their distance is not the gap
     feature = FACES + ((3 * i + j) * 4 + (2 if n[i1] > 0.0 else 0) + (1 if n[i2] > 0.0 else 0)) * 4
     feature += (2 if x > 0.0 else 0) + (1 if y > 0.0 else 0)
     return put(found, 0, margin, feature, gap, v, u[0], u[1], u[2])
@@ -163,17 +168,17 @@ def _edge_contact(size, pose, a, b, i, j, margin, found):
 
 @kernel
 def box_box(size, pose, a, b, margin, found):
-    """Contacts across the axis that separates two boxes most, faces first; their closest points too, if these are nearer than that shows."""
+    """Contacts across the axis that separates two boxes most, faces first; their closest points too, if these are nearer."""
     R, C, t, h, g = stack(9), stack(9), stack(3), stack(3), stack(3)
     _relative(size, pose, a, b, R, C, t, h, g)
     smallest = min(min(min(h[0], h[1]), h[2]), min(min(g[0], g[1]), g[2]))
     axis, separation = _most_separating(C, t, h, g, _BIAS * smallest)
     if separation > margin:
         return 0
-    if axis < 3:
-        count = _face_contacts(size, pose, a, b, axis, False, margin, found)
-    elif axis < 6:
-        count = _face_contacts(size, pose, b, a, axis - 3, True, margin, found)
+    second = axis >= 3
+    r, o = (b, a) if second else (a, b)
+    if axis < 6:
+        count = _face_contacts(size, pose, r, o, axis % 3, second, margin, found)
     else:
         count = _edge_contact(size, pose, a, b, (axis - 6) // 3, (axis - 6) % 3, margin, found)
     lowest = math.inf
@@ -182,6 +187,5 @@ def box_box(size, pose, a, b, margin, found):
     if separation > 0.0 and lowest > separation + _EXACT * smallest:
         return closest_features(pose, a, R, C, t, h, g, EDGES, lowest, margin, found, count)
     if separation <= 0.0 and count == 0 and axis < 6:
-        r, o = (a, b) if axis < 3 else (b, a)
-        return _vertex_contact(size, pose, r, o, axis % 3, axis >= 3, margin, found)
+        return _vertex_contact(size, pose, r, o, axis % 3, second, margin, found)
     return count

@@ -2,9 +2,9 @@
 
 import math
 
-from nsds._jit import kernel, stack, tiny
-from nsds.collision.capsules import _SHORT, _drop_closest
-from nsds.collision.frames import axes, put, seen_from, third_axis, turn
+from nsds._jit import kernel, stack, tiny, view
+from nsds.collision.capsules import _SAME, _SHORT, _drop_closest
+from nsds.collision.frames import FIELDS, axes, put, seen_from, third_axis, turn
 
 
 @tiny
@@ -42,26 +42,26 @@ def _closest_to_box(c, u, half, size, b, e):
 
 
 @tiny
-def _ball_on_box(size, pose, a, b, R, c, u, s, feature, margin, found, count):
-    """Adds the contact of the ball at s on the capsule's axis with the box, its centre outside."""
+def _ball_on_box(size, pose, a, b, R, c, u, s, feature, margin, found):
+    """The contact of the ball at s on the capsule's axis with the box, its centre outside; returns how many, 0 or 1."""
     e, n = stack(3), stack(3)
     _excess(c, u, size, b, s, e)
     distance = math.sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2])
     for i in range(3):
         e[i] /= distance
-    return _put_ball(size, pose, a, b, R, c, u, s, feature, distance, e, n, margin, found, count)
+    return _put_ball(size, pose, a, b, R, c, u, s, feature, distance, e, n, margin, found)
 
 
 @tiny
-def _put_ball(size, pose, a, b, R, c, u, s, feature, distance, e, n, margin, found, count):
-    """Adds the ball at s, its centre ``distance`` out along e, both in the axes of the box. Work: n (3,)."""
+def _put_ball(size, pose, a, b, R, c, u, s, feature, distance, e, n, margin, found):
+    """The contact of the ball at s, its centre ``distance`` out along e, both in the axes of the box; returns 0 or 1. Work: n (3,)."""
     r, p = size[3 * a], stack(3)
     turn(R, e, n)
     for i in range(3):
         p[i] = pose[7 * b + i] - r * n[i]
         for j in range(3):
             p[i] += R[3 * i + j] * (c[j] + s * u[j])
-    return put(found, count, margin, feature, distance - r, n, p[0], p[1], p[2])
+    return put(found, 0, margin, feature, distance - r, n, p[0], p[1], p[2])
 
 
 @tiny
@@ -98,21 +98,22 @@ def _axis_in_box(size, pose, a, b, R, c, u, half, margin, found):
         length = math.hypot(u[j], u[k])
         e[j], e[k] = -side * u[k] / length, side * u[j] / length
         _part_within(c, u, size, b, half, part, free)
-        s = 0.5 * (part[0] + part[1])
-        return _put_ball(size, pose, a, b, R, c, u, s, 0, _SHORT * size[3 * a] - depth, e, n, margin, found, 0)
-    e[i], free[i] = side, 1.0
-    _part_within(c, u, size, b, half, part, free)
-    count, h = 0, 0.5 * size[3 * b + i]
-    for end in range(2):
-        s = part[end]
-        count = _put_ball(size, pose, a, b, R, c, u, s, 1 + end, side * (c[i] + s * u[i]) - h, e, n, margin, found, count)
+        part[0] = 0.5 * (part[0] + part[1])
+    else:
+        e[i], free[i] = side, 1.0
+        _part_within(c, u, size, b, half, part, free)
+    first, last, count, h = 1 if best < 6 else 0, 3 if best < 6 else 1, 0, 0.5 * size[3 * b + i]
+    for k in range(first, last):
+        s = part[k - first]
+        out = side * (c[i] + s * u[i]) - h if best < 6 else _SHORT * size[3 * a] - depth
+        count += _put_ball(size, pose, a, b, R, c, u, s, k, out, e, n, margin, view(found, FIELDS * count, FIELDS))
     return count
 
 
 @kernel
 def capsule_box(size, pose, a, b, margin, found):
     """The ball of the capsule closest to the box, and those at both ends of the part that faces the same face or edge."""
-    c, u, z, e, part, R = stack(3), stack(3), stack(3), stack(3), stack(2), stack(9)
+    c, u, z, e, part, balls, R = stack(3), stack(3), stack(3), stack(3), stack(2), stack(3), stack(9)
     axes(pose, b, R)
     seen_from(R, pose, a, b, c)
     third_axis(pose, a, z)
@@ -126,12 +127,11 @@ def capsule_box(size, pose, a, b, margin, found):
         return 0
     if distance < 1e-9 * r:
         return _axis_in_box(size, pose, a, b, R, c, u, half, margin, found)
-    count = _ball_on_box(size, pose, a, b, R, c, u, s, 0, margin, found, 0)
     for i in range(3):
         e[i] = abs(e[i]) - 1e-6 * distance  # rounding alone does not stick out
     _part_within(c, u, size, b, half, part, e)
-    if part[1] - part[0] > _SHORT * r:
-        count = _ball_on_box(size, pose, a, b, R, c, u, part[0], 1, margin, found, count)
-        count = _ball_on_box(size, pose, a, b, R, c, u, part[1], 2, margin, found, count)
-        count = _drop_closest(found, count, _SHORT * _SHORT * r)
-    return count
+    balls[0], balls[1], balls[2] = s, part[0], part[1]
+    n_balls, count = 3 if part[1] - part[0] > _SHORT * r else 1, 0
+    for k in range(n_balls):
+        count += _ball_on_box(size, pose, a, b, R, c, u, balls[k], k, margin, view(found, FIELDS * count, FIELDS))
+    return _drop_closest(found, count, _SAME * r) if n_balls > 1 and count > 1 else count

@@ -6,10 +6,11 @@ still. Features: 0 the closest ball, 1 and 2 those at the lower and the upper en
 
 import math
 
-from nsds._jit import kernel, stack, tiny
+from nsds._jit import kernel, stack, tiny, view
 from nsds.collision.frames import FIELDS, TINY, put, third_axis
 
 _PARALLEL = 0.9  # cosine between the axes of two capsules above which they may lie along each other
+_SAME = 1e-9  # part of a radius by which a closest ball is nearer, if it counts besides those at the ends
 _SHORT = 1e-3  # part of a radius: a facing part shorter than this has one contact
 
 
@@ -42,8 +43,8 @@ def _drop_closest(found, count, tolerance):
 
 
 @tiny
-def _ball_on_capsule(size, pose, a, b, u, v, s, feature, margin, found, count):
-    """Adds the contact of the ball at s on the axis u of capsule a with capsule b of axis v."""
+def _ball_on_capsule(size, pose, a, b, u, v, s, feature, margin, found):
+    """The contact of the ball at s on the axis u of capsule a with capsule b of axis v; returns how many, 0 or 1."""
     n, along = stack(3), 0.0
     for i in range(3):
         n[i] = pose[7 * a + i] + s * u[i] - pose[7 * b + i]
@@ -61,13 +62,13 @@ def _ball_on_capsule(size, pose, a, b, u, v, s, feature, margin, found, count):
     for i in range(3):
         n[i] /= length
     r, x, y, z = size[3 * a], pose[7 * a] + s * u[0], pose[7 * a + 1] + s * u[1], pose[7 * a + 2] + s * u[2]
-    return put(found, count, margin, feature, distance - r - size[3 * b], n, x - r * n[0], y - r * n[1], z - r * n[2])
+    return put(found, 0, margin, feature, distance - r - size[3 * b], n, x - r * n[0], y - r * n[1], z - r * n[2])
 
 
 @kernel
 def capsule_capsule(size, pose, a, b, margin, found):
     """The closest balls of two capsules; those at both ends of the part that they have in common, if they are nearly parallel."""
-    u, v, r, st, d = stack(3), stack(3), stack(3), stack(2), 0.0
+    u, v, r, balls, d = stack(3), stack(3), stack(3), stack(3), 0.0
     third_axis(pose, a, u)
     third_axis(pose, b, v)
     ru = 0.0
@@ -76,12 +77,10 @@ def capsule_capsule(size, pose, a, b, margin, found):
         d += u[i] * v[i]
         ru += u[i] * r[i]
     half_a, half_b, radii = 0.5 * size[3 * a + 1], 0.5 * size[3 * b + 1], size[3 * a] + size[3 * b]
-    closest_on_segments(r, d, u, v, half_a, half_b, st)
-    count = _ball_on_capsule(size, pose, a, b, u, v, st[0], 0, margin, found, 0)
-    if count == 1 and abs(d) > _PARALLEL:
-        low, high = max(-half_a, -ru - half_b * abs(d)), min(half_a, -ru + half_b * abs(d))
-        if high - low > _SHORT * radii:
-            count = _ball_on_capsule(size, pose, a, b, u, v, low, 1, margin, found, count)
-            count = _ball_on_capsule(size, pose, a, b, u, v, high, 2, margin, found, count)
-            count = _drop_closest(found, count, _SHORT * _SHORT * radii)
-    return count
+    closest_on_segments(r, d, u, v, half_a, half_b, balls)
+    low, high = max(-half_a, -ru - half_b * abs(d)), min(half_a, -ru + half_b * abs(d))
+    balls[1], balls[2] = low, high
+    n_balls, count = 3 if abs(d) > _PARALLEL and high - low > _SHORT * radii else 1, 0
+    for k in range(n_balls):
+        count += _ball_on_capsule(size, pose, a, b, u, v, balls[k], k, margin, view(found, FIELDS * count, FIELDS))
+    return _drop_closest(found, count, _SAME * radii) if n_balls > 1 and count > 1 else count

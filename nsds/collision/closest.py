@@ -6,12 +6,14 @@ from nsds._jit import kernel, stack, tiny
 from nsds.collision.capsules import closest_on_segments
 from nsds.collision.frames import TINY, put, turn
 
+_CLOSER = 1.0 - 1e-9
+
 
 @tiny
 def _nearer(x, y, distance, p, q):
     """Keeps the points x and y in p and q if they are closer than the distance; returns the lesser distance."""
     d = math.sqrt((x[0] - y[0]) ** 2 + (x[1] - y[1]) ** 2 + (x[2] - y[2]) ** 2)
-    if not d < distance:
+    if not d < distance * _CLOSER:  # rounding does not decide between a vertex and the edges that end there
         return distance
     for i in range(3):
         p[i], q[i] = x[i], y[i]

@@ -20,13 +20,13 @@ def work_size(ns):
     >>> floats, ints = work_size(1000)
     """
     floats = 5 * ns + LEVELS * REALS + _CHUNKS * MOST * FIELDS
-    return floats, (4 + _STORED) * ns + LEVELS * WORDS + slots(ns) + 1 + _CHUNKS * LIMIT
+    return floats, (4 + _STORED) * ns + LEVELS * WORDS + slots(ns) + 1 + _CHUNKS * (1 + LIMIT)
 
 
 @tiny
 def _partition(ns, work, iwork):
     """The parts of the work arrays: radius, packed, reals, found; words, key, unbounded, place, level or partners, near, begin."""
-    i, words, table = LEVELS * REALS, LEVELS * WORDS, LEVELS * WORDS + _CHUNKS * LIMIT
+    i, words, table = LEVELS * REALS, LEVELS * WORDS, LEVELS * WORDS + _CHUNKS * (1 + LIMIT)
     return (
         view(work, 0, ns),
         view(work, ns, 4 * ns),
@@ -37,7 +37,7 @@ def _partition(ns, work, iwork):
         view(iwork, table + ns, ns),
         view(iwork, table + 2 * ns, ns + 1),
         view(iwork, table + 3 * ns + 1, (1 + _STORED) * ns),
-        view(iwork, words, _CHUNKS * LIMIT),
+        view(iwork, words, _CHUNKS * (1 + LIMIT)),
         view(iwork, table + (4 + _STORED) * ns + 1, iwork.size - table - (4 + _STORED) * ns - 1),
     )
 
@@ -70,12 +70,12 @@ def _write_all(shapes, radius, others, s, at, found, out):
 
 
 @tiny
-def _write_near(shapes, radius, others, s, n, near, at, found, out):
-    """Contacts of shape s with the n shapes near it, or with all if n > LIMIT, written from place ``at`` on; returns their number."""
-    if n > LIMIT:
+def _write_near(shapes, radius, others, s, near, at, found, out):
+    """Contacts of shape s with the shapes near it, or with all where these are too many, written from place ``at`` on; returns how many."""
+    if near[0] > LIMIT:
         return _write_all(shapes, radius, others, s, at, found, out)
     count = 0
-    for i in range(n):
+    for i in range(1, near[0] + 1):
         count += _write(shapes, others, s, near[i], at + count, found, out)
     return count
 
@@ -95,8 +95,8 @@ def detect(kind, size, pose, body, reach, group, mask, a, b, feature, normal, po
     grids = build(pose, body, radius, largest, reals, words, level, key, begin, packed)
     others = other_pairs(kind)
     for s in range(kind.size):
-        n = gather(s, shapes, radius, largest, reals, words, grids, packed, key, begin, far, n_far, near)
-        total += _write_near(shapes, radius, others, s, n, near, total, found, out)
+        gather(s, shapes, radius, largest, reals, words, grids, packed, key, begin, far, n_far, near)
+        total += _write_near(shapes, radius, others, s, near, total, found, out)
     return total
 
 
@@ -108,28 +108,27 @@ def detect_parallel(kind, size, pose, body, reach, group, mask, a, b, feature, n
     n_far, largest = measure(kind, size, pose, reach, radius, far)
     grids = build(pose, body, radius, largest, reals, words, kept, key, begin, packed)
     others = other_pairs(kind)
-    nowhere, none = view(iwork, 0, 0), view(work, 0, 0)
-    for chunk in each(_CHUNKS):
-        seen, hits = view(near, chunk * LIMIT, LIMIT), view(found, chunk * MOST * FIELDS, MOST * FIELDS)
-        for s in range(chunk * ns // _CHUNKS, (chunk + 1) * ns // _CHUNKS):
-            n = gather(s, shapes, radius, largest, reals, words, grids, packed, key, begin, far, n_far, seen)
-            kept[(1 + _STORED) * s] = n
-            for i in range(min(n, _STORED)):
-                kept[(1 + _STORED) * s + 1 + i] = seen[i]
-            place[s + 1] = _write_near(shapes, radius, others, s, n, seen, 0, hits, (nowhere, nowhere, nowhere, none, none, none))
+    nowhere, none, out = view(iwork, 0, 0), view(work, 0, 0), (a, b, feature, normal, point, gap)
     place[0] = 0
+    for chunk in each(_CHUNKS):
+        seen, hits = view(near, chunk * (1 + LIMIT), 1 + LIMIT), view(found, chunk * MOST * FIELDS, MOST * FIELDS)
+        for s in range(chunk * ns // _CHUNKS, (chunk + 1) * ns // _CHUNKS):
+            gather(s, shapes, radius, largest, reals, words, grids, packed, key, begin, far, n_far, seen)
+            for i in range(min(seen[0], _STORED) + 1):
+                kept[(1 + _STORED) * s + i] = seen[i]
+            place[s + 1] = _write_near(shapes, radius, others, s, seen, place[0], hits, (nowhere, nowhere, nowhere, none, none, none))
     for s in range(ns):
         place[s + 1] += place[s]
     for chunk in each(_CHUNKS):
-        seen, hits = view(near, chunk * LIMIT, LIMIT), view(found, chunk * MOST * FIELDS, MOST * FIELDS)
+        seen, hits = view(near, chunk * (1 + LIMIT), 1 + LIMIT), view(found, chunk * MOST * FIELDS, MOST * FIELDS)
         for s in range(chunk * ns // _CHUNKS, (chunk + 1) * ns // _CHUNKS):
             if place[s + 1] > place[s]:
-                n = kept[(1 + _STORED) * s]
-                for i in range(min(n, _STORED)):
-                    seen[i] = kept[(1 + _STORED) * s + 1 + i]
-                if n > _STORED:
-                    n = gather(s, shapes, radius, largest, reals, words, grids, packed, key, begin, far, n_far, seen)
-                _write_near(shapes, radius, others, s, n, seen, place[s], hits, (a, b, feature, normal, point, gap))
+                if kept[(1 + _STORED) * s] > _STORED:
+                    gather(s, shapes, radius, largest, reals, words, grids, packed, key, begin, far, n_far, seen)
+                else:
+                    for i in range(kept[(1 + _STORED) * s] + 1):
+                        seen[i] = kept[(1 + _STORED) * s + i]
+                _write_near(shapes, radius, others, s, seen, place[s], hits, out)
     return place[ns]
 
 

@@ -24,9 +24,10 @@ def slots(ns):
 
 @kernel
 def measure(kind, size, pose, reach, radius, unbounded):
-    """Radii of the balls that hold the shapes and their reach, slightly too large: infinite without end, -1 at a position that is no number.
+    """Radii of the balls that hold the shapes and their reach, slightly too large.
 
-    Returns (number of unbounded shapes, largest finite radius). Out: radius (ns,); unbounded (ns,), the numbers of the shapes without end.
+    Infinite for a shape without end, -1 where the position is no number. Returns (number of unbounded shapes, largest finite radius).
+    Out: radius (ns,); unbounded (ns,), the numbers of the shapes without end.
     """
     count, largest = 0, 0.0
     for s in range(kind.size):
@@ -117,8 +118,8 @@ def row_slot(words, at, j, k):
 def build(pose, body, radius, largest, reals, words, level, key, begin, packed):
     """Lists the balls by their cells; returns the number of grids.
 
-    Out: reals (LEVELS * REALS), words (LEVELS * WORDS): the grids; key (ns,): numbers of the balls in the order of the cells, plus ns for those
-    of the world; begin (slots + 1): first entry of each cell; packed (4 ns): position and radius in the order of the cells. Work: level (ns,).
+    Out: reals (LEVELS * REALS), words (LEVELS * WORDS): the grids; begin (slots + 1): first entry of each cell; key (ns,): numbers of the
+    balls in the order of the cells, plus ns for those of the world; packed (4 ns): their positions and radii. Work: level (ns,).
     """
     ns, number = radius.size, view(begin, 0, LEVELS)
     _extents(pose, radius, math.frexp(largest)[1], level, reals, words)
@@ -158,8 +159,8 @@ def meet(body, group, mask, a, b):
 
 
 @tiny
-def _scan(a, x, y, z, r, first, last, only, j, k, grid, words, packed, key, body, group, mask, near, n):
-    """Adds the partners of a among the entries from first to last that are in row (j, k), if ``only`` that counts; returns their number."""
+def _scan(a, x, y, z, r, first, last, only, j, k, grid, words, packed, key, body, group, mask, near):
+    """Adds the partners of a among the entries from first to last, of those in row (j, k) if ``only`` they count. In/out: near."""
     for e in range(first, last):
         at = 4 * e
         dx, dy, dz, reach = packed[at] - x, packed[at + 1] - y, packed[at + 2] - z, packed[at + 3] + r
@@ -172,33 +173,38 @@ def _scan(a, x, y, z, r, first, last, only, j, k, grid, words, packed, key, body
                     and cell(packed[at + 2], grid[2], grid[3], words[6]) == k
                 )
             ):
-                if n < LIMIT:
-                    near[n] = b
-                n += 1
-    return n
+                _append(near, b)
 
 
 @tiny
-def _look(a, x, y, z, r, grid, words, packed, key, begin, body, group, mask, near, n):
-    """Adds the partners of a in one grid; returns their number."""
-    balls, first, slot_0, size, hashed = words[0], words[1], words[2], words[3], words[7] != 0
-    wide = r + grid[4]
+def _append(near, b):
+    near[0] += 1
+    if near[0] <= LIMIT:
+        near[near[0]] = b
+
+
+@tiny
+def _look(a, x, y, z, r, grid, words, packed, key, begin, body, group, mask, near):
+    """Adds the partners of a in one grid, row by row, or in all of it if that is less. In/out: near."""
+    size, wide = words[3], r + grid[4]
     i0, i1 = cell(x - wide - _off(grid[0]), grid[0], grid[3], words[4]), cell(x + wide + _off(grid[0]), grid[0], grid[3], words[4])
     j0, j1 = cell(y - wide - _off(grid[1]), grid[1], grid[3], words[5]), cell(y + wide + _off(grid[1]), grid[1], grid[3], words[5])
     k0, k1 = cell(z - wide - _off(grid[2]), grid[2], grid[3], words[6]), cell(z + wide + _off(grid[2]), grid[2], grid[3], words[6])
     rows = float(j1 - j0 + 1) * float(k1 - k0 + 1)
-    if rows > balls or rows * float(i1 - i0 + 1) > size:
-        return _scan(a, x, y, z, r, first, first + balls, False, 0, 0, grid, words, packed, key, body, group, mask, near, n)
+    whole = rows > words[0] or rows * float(i1 - i0 + 1) > size
+    if whole:
+        j1, k1 = j0, k0
+    hashed = words[7] != 0 and not whole
     for k in range(k0, k1 + 1):
         for j in range(j0, j1 + 1):
             start = (row_slot(words, 0, j, k) + i0) & (size - 1)
             end = start + i1 - i0 + 1
-            low, high = begin[slot_0 + start], begin[slot_0 + min(end, size)]
-            n = _scan(a, x, y, z, r, low, high, hashed, j, k, grid, words, packed, key, body, group, mask, near, n)
-            if end > size:  # the row goes on at the first slot
-                low, high = begin[slot_0], begin[slot_0 + end - size]
-                n = _scan(a, x, y, z, r, low, high, hashed, j, k, grid, words, packed, key, body, group, mask, near, n)
-    return n
+            for turn in range(2 if end > size and not whole else 1):  # a row that meets the last slot goes on at the first
+                low, high = words[1], words[1] + words[0]
+                if not whole:
+                    low = begin[words[2] + (start if turn == 0 else 0)]
+                    high = begin[words[2] + (min(end, size) if turn == 0 else end - size)]
+                _scan(a, x, y, z, r, low, high, hashed, j, k, grid, words, packed, key, body, group, mask, near)
 
 
 @tiny
@@ -209,29 +215,29 @@ def _off(origin):
 
 @kernel
 def gather(a, shapes, radius, largest, reals, words, grids, packed, key, begin, far, n_far, near):
-    """Shapes near shape a that are to meet it, larger in number or on the world, in the order of their numbers; returns how many.
+    """Shapes near shape a that are to meet it, larger in number or on the world, in the order of their numbers.
 
-    More than LIMIT says that all are to be looked at. In: the shapes, and what `measure` and `build` say of them. Out: near (LIMIT,).
+    In: the shapes, and what `measure` and `build` say of them. Out: near (1 + LIMIT): how many, and which; more than LIMIT says that
+    all are to be looked at.
     """
     _, _, pose, body, _, group, mask = shapes
-    n, x, y, z, r = 0, pose[7 * a], pose[7 * a + 1], pose[7 * a + 2], radius[a]
+    x, y, z, r = pose[7 * a], pose[7 * a + 1], pose[7 * a + 2], radius[a]
+    near[0] = 0
     if body[a] == WORLD or r < 0.0:
-        return 0
+        return
     if r > largest:
-        return LIMIT + 1
+        near[0] = LIMIT + 1
+        return
     for g in range(grids):
         grid, table = view(reals, REALS * g, REALS), view(words, WORDS * g, WORDS)
-        n = _look(a, x, y, z, r, grid, table, packed, key, begin, body, group, mask, near, n)
+        _look(a, x, y, z, r, grid, table, packed, key, begin, body, group, mask, near)
     for u in range(n_far):
         b = far[u]
         if (b > a or body[b] == WORLD) and meet(body, group, mask, a, b):
-            if n < LIMIT:
-                near[n] = b
-            n += 1
-    for i in range(1, min(n, LIMIT)):
+            _append(near, b)
+    for i in range(2, min(near[0], LIMIT) + 1):
         b, at = near[i], i
-        while at > 0 and near[at - 1] > b:
+        while at > 1 and near[at - 1] > b:
             near[at] = near[at - 1]
             at -= 1
         near[at] = b
-    return n

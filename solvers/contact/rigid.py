@@ -4,7 +4,7 @@
 
 With rolling friction, ``t_1 (omega_a - omega_b)`` and ``t_2 (omega_a - omega_b)`` follow in u_c, and moments about t_1 and t_2 in r_c.
 Momentum: a sweep begins at ``r + beta (r - r_before)`` with the velocities that belong to it. A settled pile of 1000
-spheres takes about an eighth of the sweeps with it.
+spheres takes a quarter to an eighth of the sweeps with it.
 
 All that a sweep reads of a contact lies in one record, in the order of the sweep, and all that it reads of a body in another one.
 """
@@ -32,13 +32,15 @@ BODY = 16  # a body's record: v and omega (6), 1/m, inverse of the angular itera
 _LEVER, _B = 9, 15
 _SCRATCH = 45 + one.SCRATCH  # of one contact: u, r, new r, q (5 each), a block of W (25)
 _CHUNKS = 16  # parts in which the loops over all contacts or bodies are handed out
-_MOMENTUM = 0.92
+_MOMENTUM = 0.9
 _GROWTH, _WAIT = 10.0, 100  # of the change of r beyond its least, and sweeps without a lesser one, after which the bound of beta is lowered
 _BACK = 0.01  # of the way that the bound takes back in each sweep
-_SPACING, _PATIENCE = 10, 25  # sweeps between looks at the residual (or a tenth of those done), and looks without progress
+_SPACING = 10  # sweeps between looks at the residual, or a tenth of those done; a twentieth where the changes promise a solution
+_PATIENCE = 1000  # sweeps without progress
 _STEPS = 4
 _STRAIGHT = 1e-3  # angle up to which the next step of Newton would change nothing that counts
 
+# int64(3) is a number for numba, 3 a type of its own, for which what is called would be compiled once more
 _D = 3  # components of a contact; bound by `specialised`, like the next ones
 _each = range
 
@@ -161,7 +163,7 @@ def _solve_slowly(d, disk, R, k, scratch):
         for a in range(d):
             new[a] = 0.0
     else:
-        one.solve_contact(one.AUTO, d, disk, R[k + _B + d], R[k + _B + d + 1], W, 0, q, new, view(scratch, 45, one.SCRATCH))
+        one.solve_contact(one.AUTO, d, disk, R[k + _B + d], R[k + _B + d + 1], W, int64(0), q, new, view(scratch, 45, one.SCRATCH))
 
 
 def _relax_3(c, beta, disk, R, ids, B, r, r_before, scratch):
@@ -193,7 +195,7 @@ def _relax_3(c, beta, disk, R, ids, B, r, r_before, scratch):
     if not solved:
         scratch[0], scratch[1], scratch[2] = u_0, u_1, u_2
         scratch[5], scratch[6], scratch[7] = r_0, r_1, r_2
-        _solve_slowly(3, disk[c], R, k, scratch)
+        _solve_slowly(int64(3), disk[c], R, k, scratch)
         n_0, n_1, n_2 = scratch[10], scratch[11], scratch[12]
     r[3 * c], r[3 * c + 1], r[3 * c + 2] = n_0, n_1, n_2
     n_0, n_1, n_2 = n_0 - r_0, n_1 - r_1, n_2 - r_2
@@ -211,7 +213,7 @@ def _relax_5(c, beta, disk, R, ids, B, r, r_before, scratch):
         r_a = r[5 * c + a]
         now[a] = r_a + beta * (r_a - r_before[5 * c + a])
         r_before[5 * c + a] = r_a
-    _solve_slowly(5, disk[c], R, k, scratch)
+    _solve_slowly(int64(5), disk[c], R, k, scratch)
     moved = 0.0
     for a in range(5):
         r[5 * c + a] = new[a]
@@ -433,9 +435,9 @@ _build_parallel, _extrapolate_parallel = (parallel(specialised(f, "parallel", _e
 # ------------------------------------------------------------------------------------------------------------------ the method
 
 
-def work_size(d, n_contacts, n_panels, n_bodies):
-    """(floats, integers) of scratch of `nsgs_rigid`; `slabs.count` says how many groups there are."""
-    n, n_groups = n_contacts + n_panels, 2 * slabs.count(n_contacts)
+def work_size(d, n_contacts, n_panels, n_bodies, n_groups):
+    """(floats, integers) of scratch of `nsgs_rigid`; n_groups: twice `slabs.count`."""
+    n = n_contacts + n_panels
     floats = record_size(d) * n_contacts + (BODY + 6) * (n_bodies + 1) + 2 * d * n + (12 * d + d * d) * n_panels
     return floats + 2 * _CHUNKS + (n_groups + 1) * (1 + _SCRATCH), 2 * n
 
@@ -527,7 +529,7 @@ def _velocities(d, begin, v_free, r, R, B, ids, G):
 
 @tiny
 def _faster(t, bound, most, moved, least, since):
-    """(beta, t, bound, least, since) for the next sweep, by Nesterov's rule up to a bound; it is lowered where changes become no smaller."""
+    """(beta, t, bound, least, since) for the next sweep, by Nesterov's rule up to a bound, which is lowered where changes do not shrink."""
     since += 1
     bound += _BACK * (most - bound)
     if moved < 0.95 * least:
@@ -544,7 +546,7 @@ def _nsgs(
     """Contact problem of rigid bodies, ``u = H v + b`` and ``v = v_free + M^-1 H^T r``, by sweeps with momentum over contacts in phases.
 
     The law of contacts, disk (n,), mu (2 n,), options, info and statuses: as for reduced problems (`nsds.solvers.contact.signature`), but
-    options[3] bounds beta (0: 0.92, negative: none), and residuals are relative to ``||H v_free + b||``. d: 3, with rolling friction 5.
+    options[3] bounds beta (0: 0.9, negative: none), and residuals are relative to ``||H v_free + b||``. d: 3, with rolling friction 5.
     The nc contacts come first: begin, `slabs.order`: groups of contacts in the order of the sweep; body (2 nc,): a and b, -1 the world;
     frame (9 nc,): n, t_1, t_2; lever (6 nc,): point of contact minus x_a and minus x_b. General blocks follow: panel_body (2 np,),
     panel_H (np, d, 12) on ``(v_a, omega_a, v_b, omega_b)``, panel_diagonal (np, d): what comes to the diagonal of W. b, r, u: (n d,).
@@ -573,7 +575,7 @@ def _nsgs(
     status = _judge(0, scale, *judged)
     most = max(options[3], 0.0) if options[3] != 0.0 else _MOMENTUM
     beta, t, bound, low, since = 0.0, 1.0, most, math.inf, 0
-    k, looked, ratio, least, patience = 0, 0, 1.0, keep_better(info[1], math.inf, r, best), _PATIENCE
+    k, looked, progress, ratio, least = 0, 0, 0, 1.0, keep_better(info[1], math.inf, r, best)
     while status == MAX_ITER and k < limit:
         _extrapolate_all(beta, B, v_before)
         if d == 3:
@@ -592,9 +594,9 @@ def _nsgs(
                 _velocities(d, begin, v_free, r, R, B, ids, G)
                 status = _judge(k, scale, *judged)
             ratio = info[1] * scale / moved if moved > 0.0 else 0.0
-            patience = _PATIENCE if info[1] < 0.999 * least else patience - 1
+            progress = k if info[1] < 0.999 * least else progress
             least = keep_better(info[1], least, r, best)
-            status = STALLED if patience == 0 and status == MAX_ITER else status
+            status = STALLED if k > progress + _PATIENCE and status == MAX_ITER else status
         beta, t, bound, low, since = _faster(t, bound, most, moved, low, since)
     if status != CONVERGED and least < math.inf:
         for i in range(r.size):
