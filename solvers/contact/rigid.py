@@ -563,6 +563,8 @@ def _nsgs(
         ids[2 * n_contacts + i] = panel_body[i] if panel_body[i] >= 0 else world
     _build_panels(d, panel_body, panel_H, panel_diagonal, inverse, G, W)
     _start(v_free, inverse, B)
+    for g in range(change.size):
+        change[g] = 0.0  # groups of a phase without contacts are not swept
     judged = (d, disk, mu, b, panel_H, panel_diagonal, options, r, u, info, R, B, ids, W, parts, x)
     for i in range(r.size):
         best[i], r[i] = r[i], 0.0
