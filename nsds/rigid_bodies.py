@@ -14,8 +14,8 @@ def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fin
     """Rigid bodies ``m v' = f_ext - f_int + p_f``, ``I Omega' + Omega × I Omega = M_ext - M_int + p_M`` (seed 003, 11.198).
 
     With ``q' = T(q) v``. Coordinates are ``q = (x, p)``: centre of mass (m) and unit quaternion, scalar first, which turns body axes
-    into inertial ones. Velocities are ``v = (v_g, Omega)``: of the centre in inertial axes (m/s), and angular in *body* axes (rad/s). Forces are in
-    inertial axes, moments in body axes.
+    into inertial ones. Velocities are ``v = (v_g, Omega)``: of the centre in inertial axes (m/s), and angular in *body* axes (rad/s).
+    Forces are in inertial axes, moments in body axes.
 
     Parameters
     ----------

@@ -33,8 +33,8 @@ _LEVER, _B = 9, 15
 _SCRATCH = 45 + one.SCRATCH  # of one contact: u, r, new r, q (5 each), a block of W (25)
 _CHUNKS = 16  # parts in which the loops over all contacts or bodies are handed out
 _MOMENTUM = 0.9
-_GROWTH, _WAIT = 10.0, 100  # of the change of r beyond its least, and sweeps without a lesser one, after which the bound of beta is lowered
-_BACK = 0.01  # of the way that the bound takes back in each sweep
+_GROWTH, _WAIT = 10.0, 50  # of the change of r beyond its least, and sweeps without a lesser one, after which the bound of beta is lowered
+_BACK = 0.004  # of the way that the bound takes back in each sweep
 _SPACING = 10  # sweeps between looks at the residual, or a tenth of those done; a twentieth where the changes promise a solution
 _PATIENCE = 1000  # sweeps without progress
 _STEPS = 4
@@ -167,7 +167,10 @@ def _solve_slowly(d, disk, R, k, scratch):
 
 
 def _relax_3(c, beta, disk, R, ids, B, r, r_before, scratch):
-    """Solves contact c from ``r + beta (r - r_before)``; the square of ``W_NN`` times its change. In/out: B, r, r_before."""
+    """Solves contact c from ``r + beta (r - r_before)``; (square of ``W_NN`` times its change, that change times the way from r).
+
+    In/out: B, r, r_before.
+    """
     k, i, j = c * 28, ids[2 * c] * BODY, ids[2 * c + 1] * BODY
     u_0, u_1, u_2, _, _ = _velocity_3(k, i, j, R, B)
     u_0, u_1, u_2 = u_0 + R[k + 15], u_1 + R[k + 16], u_2 + R[k + 17]
@@ -198,9 +201,10 @@ def _relax_3(c, beta, disk, R, ids, B, r, r_before, scratch):
         _solve_slowly(int64(3), disk[c], R, k, scratch)
         n_0, n_1, n_2 = scratch[10], scratch[11], scratch[12]
     r[3 * c], r[3 * c + 1], r[3 * c + 2] = n_0, n_1, n_2
+    b_0, b_1, b_2 = n_0 - r_before[3 * c], n_1 - r_before[3 * c + 1], n_2 - r_before[3 * c + 2]
     n_0, n_1, n_2 = n_0 - r_0, n_1 - r_1, n_2 - r_2
     _act_3(k, i, j, R, B, n_0, n_1, n_2, 0.0, 0.0)
-    return (n_0 * n_0 + n_1 * n_1 + n_2 * n_2) * (W_n * W_n)
+    return (n_0 * n_0 + n_1 * n_1 + n_2 * n_2) * (W_n * W_n), (n_0 * b_0 + n_1 * b_1 + n_2 * b_2) * W_n
 
 
 def _relax_5(c, beta, disk, R, ids, B, r, r_before, scratch):
@@ -214,13 +218,14 @@ def _relax_5(c, beta, disk, R, ids, B, r, r_before, scratch):
         now[a] = r_a + beta * (r_a - r_before[5 * c + a])
         r_before[5 * c + a] = r_a
     _solve_slowly(int64(5), disk[c], R, k, scratch)
-    moved = 0.0
+    moved = along = 0.0
     for a in range(5):
         r[5 * c + a] = new[a]
         change[a] = new[a] - now[a]
         moved += change[a] * change[a]
+        along += change[a] * (new[a] - r_before[5 * c + a])
     _act_5(k, i, j, R, B, change[0], change[1], change[2], change[3], change[4])
-    return moved * R[k + 22] ** 2
+    return moved * R[k + 22] ** 2, along * R[k + 22]
 
 
 # ------------------------------------------------------------------------------------------------------------------ general blocks
@@ -371,15 +376,20 @@ def _apply(begin, R, ids, r, B):
 
 
 def _sweep(begin, beta, disk, R, ids, B, r, r_before, change, work):
-    """One sweep over the contacts, phase by phase, the groups of one at the same time. In/out: B, r, r_before. Out: change (groups,)."""
+    """One sweep over the contacts, phase by phase, the groups of one at the same time. In/out: B, r, r_before.
+
+    Out: change (2 groups,): what `_relax_3` returns, summed over each group.
+    """
     for phase in range(slabs.PHASES):
         first, last = slabs.phase(begin.size - 1, phase), slabs.phase(begin.size - 1, phase + 1)
         if begin[last] > begin[first]:
             for g in _each(first, last):
-                s = 0.0
+                s = a = 0.0
                 for c in range(begin[g], begin[g + 1]):
-                    s += _relax(c, beta, disk, R, ids, B, r, r_before, view(work, g * _SCRATCH, _SCRATCH))
-                change[g] = s
+                    moved, along = _relax(c, beta, disk, R, ids, B, r, r_before, view(work, g * _SCRATCH, _SCRATCH))
+                    s += moved
+                    a += along
+                change[2 * g], change[2 * g + 1] = s, a
 
 
 def _extrapolate(beta, B, before):
@@ -439,7 +449,7 @@ def work_size(d, n_contacts, n_panels, n_bodies, n_groups):
     """(floats, integers) of scratch of `nsgs_rigid`; n_groups: twice `slabs.count`."""
     n = n_contacts + n_panels
     floats = record_size(d) * n_contacts + (BODY + 6) * (n_bodies + 1) + 2 * d * n + (12 * d + d * d) * n_panels
-    return floats + 2 * _CHUNKS + (n_groups + 1) * (1 + _SCRATCH), 2 * n
+    return floats + 2 * _CHUNKS + (n_groups + 1) * (2 + _SCRATCH), 2 * n
 
 
 @tiny
@@ -454,8 +464,8 @@ def _layout(d, n_contacts, n, n_bodies, n_groups, work):
     at += 2 * d * n
     G, W = view(work, at, 12 * d * m), view(work, at + 12 * d * m, d * d * m)
     at += (12 * d + d * d) * m
-    parts, change = view(work, at, 2 * _CHUNKS), view(work, at + 2 * _CHUNKS, n_groups + 1)
-    at += 2 * _CHUNKS + n_groups + 1
+    parts, change = view(work, at, 2 * _CHUNKS), view(work, at + 2 * _CHUNKS, 2 * n_groups + 2)
+    at += 2 * _CHUNKS + 2 * n_groups + 2
     return R, B, v_before, r_before, best, G, W, parts, change, view(work, at, (n_groups + 1) * _SCRATCH)
 
 
@@ -553,7 +563,8 @@ def _nsgs(
     inverse (10 n_bodies,): 1/m, inverse of the angular iteration matrix by rows, of which W_cc only knows the symmetric part, in a
     preconditioner's role; zeros: cannot be moved. v_free, v (6 n_bodies,): of the centre of mass, and omega, both in inertial axes.
     In/out: r, the best looked at. Out: v, u, info. The bits do not depend on the number of cores.
-    References: Jourdan, Alart, Jean, CMAME 155 (1998) 31–47; Nesterov, Soviet Mathematics Doklady 27 (1983) 372–376 (the rule for beta).
+    References: Jourdan, Alart, Jean, CMAME 155 (1998) 31–47; Nesterov, Soviet Mathematics Doklady 27 (1983) 372–376 (the rule for beta);
+    O'Donoghue, Candès, Foundations of Computational Mathematics 15 (2015) 715–732 (when it begins anew).
     """
     n_contacts, world, limit = body.size // 2, inverse.size // 10, int(options[1]) if options[1] > 0 else MAX_SWEEPS
     R, B, v_before, r_before, best, G, W, parts, change, scratch = _layout(d, n_contacts, disk.size, world, begin.size - 1, work)
@@ -586,8 +597,10 @@ def _nsgs(
             _sweep_5(begin, beta, disk, R, ids, B, r, r_before, change, scratch)
         k += 1
         moved = _relax_panels(d, n_contacts, beta, disk, mu, b, ids, panel_H, G, W, panel_diagonal, B, r, r_before, scratch)
+        along = 0.0
         for g in range(begin.size - 1):
-            moved += change[g]
+            moved += change[2 * g]
+            along += change[2 * g + 1]
         moved = math.sqrt(moved)
         promising = moved * ratio <= options[0] * scale and k > looked + k // 20
         if promising or k >= looked + max(_SPACING, k // 10) or k == limit or not moved < math.inf:
@@ -600,6 +613,8 @@ def _nsgs(
             least = keep_better(info[1], least, r, best)
             status = STALLED if k > progress + _PATIENCE and status == MAX_ITER else status
         beta, t, bound, low, since = _faster(t, bound, most, moved, low, since)
+        if along < 0.0:  # the sweep went back on the way that momentum took
+            beta, t = 0.0, 1.0
     if status != CONVERGED and least < math.inf:
         for i in range(r.size):
             r[i] = best[i]
