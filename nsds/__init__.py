@@ -71,6 +71,7 @@ from nsds.schemes.zero_order_hold import zero_order_hold
 from nsds.status import advice
 from nsds.storage import read_system, read_trajectory
 from nsds.systems import lagrangian_linear
+from nsds.viewing import view
 
 __version__ = "0.1.0"
 
@@ -136,5 +137,6 @@ __all__ = [
     "system",
     "type1_relation",
     "type2_relation",
+    "view",
     "zero_order_hold",
 ]

@@ -47,7 +47,9 @@ def _parser():
             model.add_argument(_flag(parameter.name), type=type(parameter.default), default=parameter.default, help="default: %(default)s")
         how = options.add_argument_group("run")
         for key, kind, default in (("h", float, None), ("t_end", float, None), ("save_every", int, 1), ("solver", str, "auto")):
-            how.add_argument(_flag(key), type=kind, default=example.run.get(key, default), help="default: %(default)s")
+            value = example.run.get(key, default)
+            shown = value["method"].item().decode() if isinstance(value, np.ndarray) else value
+            how.add_argument(_flag(key), type=kind, default=value, help=f"default: {shown}")
         scheme, defaults = _scheme(example)
         for key, default in defaults.items():
             how.add_argument(_flag(key), type=type(default), default=default, help=f"of nsds.{scheme.__name__}; default: %(default)s")

@@ -1,5 +1,7 @@
 """Checks of what users pass in: float64 copies or an error that names the function, the field, what it wants and what it got."""
 
+import importlib.util
+
 import numpy as np
 
 
@@ -38,3 +40,9 @@ def integer(owner, field, value, low):
     if value < low:
         raise ValueError(f"{owner}: {field} must be at least {low}, got {value}")
     return int(value)
+
+
+def require_extra(module, extra, need):
+    """Raise an ImportError that names the extra of the package with which a module comes, where it is not installed."""
+    if importlib.util.find_spec(module) is None:
+        raise ImportError(f"{need}: pip install 'nsds[{extra}]'")

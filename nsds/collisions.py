@@ -7,10 +7,11 @@ from nsds.collision import WORLD, require_supported
 from nsds.collision.kinds import NAMES
 from nsds.kinds import COLLISIONS, NEWTON_EULER, SYSTEMS
 from nsds.laws import LAWS
-from nsds.records import pack
+from nsds.records import pack, widened
 
 _LAWS = ("newton_impact", "newton_impact_friction", "fremond_impact", "newton_impact_rolling_friction")
 _WORLD = "world"
+_OF_CONTACTS = ("a", "b", "feature", "normal", "point", "y", "lambda")
 
 
 def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None):
@@ -152,3 +153,18 @@ def _require_known(name, part, names, single):
                     require_supported(kind_a, kind_b)
                 except ValueError as error:
                     raise ValueError(f"collisions '{name}': {error}") from None
+
+
+def with_room(records, capacities):
+    """Records whose collisions have room for so many contacts, by part."""
+    fields = []
+    for name in records.dtype.names:
+        dtype = records.dtype[name]
+        if name in capacities:
+            room = capacities[name]
+            fields_of_part = [
+                (key, dtype[key].base, (room, *dtype[key].shape[1:])) if key in _OF_CONTACTS else (key, dtype[key]) for key in dtype.names
+            ]
+            dtype = np.dtype(fields_of_part)
+        fields.append((name, dtype))
+    return widened(records, np.dtype(fields))

@@ -1,11 +1,14 @@
 """Pictures of trajectories and comparisons (extra ``plot``): functions that take and return matplotlib axes, and the points they draw."""
 
-import importlib.util
 import re
 
 import numpy as np
 
 from nsds.results import is_mechanical
+from nsds.scenes import animate as animate
+from nsds.scenes import require_matplotlib
+from nsds.scenes import scene as scene
+from nsds.scenes import snapshots as snapshots
 from nsds.status import CONVERGED
 
 _NAME = re.compile(r"(\w+)\.(\w+)(?:\[(\d+)\])?")
@@ -36,12 +39,6 @@ def figure(rows=1, *, sharex=False, height=2.6):
     import matplotlib.pyplot as plt
 
     return plt.subplots(rows, 1, sharex=sharex, figsize=(8.0, max(4.5, height * rows)), layout="constrained")
-
-
-def require_matplotlib():
-    """Raise an ImportError that names the extra ``nsds[plot]`` where matplotlib is not installed."""
-    if importlib.util.find_spec("matplotlib") is None:
-        raise ImportError("pictures need matplotlib: pip install 'nsds[plot]'")
 
 
 def _axes(ax):

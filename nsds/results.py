@@ -2,8 +2,10 @@
 
 import numpy as np
 
+from nsds.collisions import with_room
+from nsds.kinds import collisions_of
 from nsds.layout import state_fields
-from nsds.records import copied, words
+from nsds.records import copied, model_of, words
 from nsds.status import advice
 
 ROW_HEAD = [("t", "<f8"), ("step", "<i8"), ("status", "<i8"), ("n_iter", "<i8"), ("residual", "<f8")]
@@ -104,6 +106,8 @@ def restart(system, row):
     row = np.asarray(row)
     if row.shape != result.shape:
         raise ValueError(f"restart: expected one row for each record, shape {result.shape}, got {row.shape}")
+    grown = [name for name, *_ in collisions_of(model_of(result)) if name in row.dtype.names and "a" in row.dtype[name].names]
+    result = with_room(result, {name: max(dtype[name]["a"].shape[0] for dtype in (result.dtype, row.dtype)) for name in grown})
     for part, names in state_fields(result):
         missing = [name for name in names if part not in row.dtype.names or name not in row.dtype[part].base.names]
         if missing:

@@ -17,9 +17,10 @@ import numpy as np
 
 from nsds import rotations
 from nsds._jit import kernel, stack, tiny, view
+from nsds.collisions import with_room
 from nsds.kinds import collisions_of
 from nsds.layout import ABSENT
-from nsds.records import model_of, widened
+from nsds.records import model_of
 from nsds.schemes import newton_euler_blocks as blocks
 from nsds.schemes import newton_euler_collisions as collisions
 from nsds.schemes import newton_euler_problem as problem
@@ -31,6 +32,8 @@ from nsds.schemes.newton_euler_problem import EXPLICIT, GAMMA, LIMIT, STEP, THET
 from nsds.status import CAPACITY, CONVERGED, NEWTON, NON_FINITE, SINGULAR_STEP
 
 _GROWTH = 1.5
+_EQUATION = -1  # as in nsds.solvers.contact.signature
+_SLACK = 100.0  # what the residual of an equation may be, over the solver's tolerance, which is relative to the velocities of all contacts
 
 
 def prepare(records, options, h, method):
@@ -56,18 +59,7 @@ def options_of(h, options):
 def grow(records):
     """The records with room for half as many contacts more in all their collisions."""
     parts = [line[0] for line in collisions_of(model_of(records))]
-    fields = []
-    for name in records.dtype.names:
-        dtype = records.dtype[name]
-        if name in parts:
-            capacity = dtype["a"].shape[0]
-            room = int(_GROWTH * capacity) + 1
-            of_contacts = ("a", "b", "feature", "normal", "point", "y", "lambda")
-            dtype = np.dtype(
-                [(key, dtype[key].base, (room, *dtype[key].shape[1:])) if key in of_contacts else (key, dtype[key]) for key in dtype.names]
-            )
-        fields.append((name, dtype))
-    return widened(records, np.dtype(fields))
+    return with_room(records, {name: int(_GROWTH * records.dtype[name]["a"].shape[0]) + 1 for name in parts})
 
 
 @kernel
@@ -155,7 +147,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     if iwork[p.full] != 0:
         return CAPACITY, 0, 0.0
     begin(t_new - options[STEP], options, bodies, p, functions, mem, work)
-    n_contacts, n_blocks = problem.choose_active(options, interactions, parts, p, mem, imem, work, iwork)
+    n_contacts, n_blocks = problem.choose_active(options, bodies, interactions, parts, p, mem, imem, work, iwork)
     status, n_iter, residual = iterate(
         t_new, n_contacts, n_blocks, tables, functions, solver, solver_options, options, mem, imem, work, iwork
     )
@@ -197,7 +189,7 @@ def iterate(t_new, n_contacts, n_blocks, tables, functions, solver, solver_optio
         evaluate_forces(t_new, options, bodies, p, q, v, functions, mem, work)
         problem.state_blocks(t_new, n_iter == 0, n_contacts, n_blocks, options, interactions, p, functions, mem, imem, work, iwork)
         residual = free_residual(options, bodies, p, v, R, impulse, R_free, mem, work)
-        residual = max(residual, equation_residual(n_contacts, n_blocks, p, w, work, iwork))
+        residual = max(residual, equation_residual(n_contacts, n_blocks, options, solver_options, p, w, work, iwork))
         if not math.isfinite(residual):
             status = NON_FINITE
         elif solved != CONVERGED:
@@ -273,10 +265,17 @@ def free_residual(options, bodies, p, v, R, impulse, out, mem, work):
 
 
 @tiny
-def equation_residual(n_contacts, n_blocks, p, w, work, iwork):
-    """How far the equations are from holding."""
-    H, _, body, disk, _, b, _ = problem.panels(n_contacts, n_blocks, p, work, iwork)
-    return blocks.equation_residual(n_blocks, p.d, body, disk, H, b, w)
+def equation_residual(n_contacts, n_blocks, options, solver_options, p, w, work, iwork):
+    """How far the equations are from holding; together with contacts, in units of what the solver's tolerance lets one hope for."""
+    H, _, body, disk, _, b, r = problem.panels(n_contacts, n_blocks, p, work, iwork)
+    G = view(work, p.G + 12 * p.d * (n_contacts if problem.has_matrix(n_contacts, n_blocks, p) else 0), H.size)
+    residual, contacts = blocks.equation_residual(n_blocks, p.d, body, disk, H, G, b, r, w), n_contacts
+    for k in range(n_blocks):
+        contacts += disk[k] != _EQUATION
+    if contacts > 0:
+        tol = _SLACK * (solver_options[0] if problem.has_matrix(n_contacts, n_blocks, p) else solver_options[6])
+        residual *= min(1.0, options[TOL] / tol)
+    return residual
 
 
 @kernel

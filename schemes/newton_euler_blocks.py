@@ -232,8 +232,11 @@ def add_impulses(n, d, body, H, r, p, size):
 
 
 @kernel
-def equation_residual(n, d, body, disk, H, b, w):
-    """Largest ``|H w + rate|`` of the equations, relative to the sum of absolute terms of all of them, of translation or rotation."""
+def equation_residual(n, d, body, disk, H, G, b, r, w):
+    """Largest ``|H w + rate|`` of the equations, relative to the largest sum of absolute terms in one of them.
+
+    ``|W_aa r_a|`` is one of these: at rest, velocities are what is left of impulses that hold the balance.
+    """
     worst, size = 0.0, 0.0
     for k in range(n):
         if disk[k] != _EQUATION:
@@ -245,6 +248,6 @@ def equation_residual(n, d, body, disk, H, b, w):
                     for l in range(6):
                         term = H[12 * a + 6 * side + l] * w[6 * body[2 * k + side] + l]
                         s += term
-                        total += abs(term)
+                        total += abs(term) + abs(H[12 * a + 6 * side + l] * G[12 * a + 6 * side + l] * r[a])
             worst, size = max(worst, abs(s)), max(size, total)
     return worst / size if size > 0.0 and math.isfinite(size) else 0.0

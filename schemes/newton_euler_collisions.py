@@ -126,14 +126,16 @@ def relative_velocity(each, a, b, frame, lever, w, u):
 
 
 @kernel
-def choose(c, ahead, first, q, w, mem, imem, bodies_of, which):
+def choose(c, bodies, ahead, first, q, w, mem, imem, bodies_of, which):
     """Contacts of part c that take part, ``y + ahead u_N <= 0`` (seed 003, eq. 11.203); returns the number of those so far.
 
-    Out, from place ``first`` on: bodies_of (2 each), which: number of the contact.
+    Where neither side can move nothing is to be done. Out, from place ``first`` on: bodies_of (2 each), which: number of the contact.
     """
     frame, lever, u, n = stack(9), stack(6), stack(5), first
     for i in range(imem[c.n]):
         a, b = locate(c, i, q, mem, imem, frame, lever)
+        if bodies[a].fixed and (b == WORLD or bodies[b].fixed):
+            continue
         relative_velocity(min(c.each, 1), a, b, frame, lever, w, u)
         if mem[c.y + i] + ahead * u[0] <= 0.0:
             bodies_of[2 * n], bodies_of[2 * n + 1], which[n] = a, b, i

@@ -105,7 +105,7 @@ def _pattern(lists, n_blocks, limit):
 
 
 @kernel
-def choose_active(options, interactions, parts, p, mem, imem, work, iwork):
+def choose_active(options, bodies, interactions, parts, p, mem, imem, work, iwork):
     """(contacts, blocks of interactions) that take part: bilateral ones, and those whose forecast ``y + gamma h ydot`` is not positive.
 
     Out: begin, the first block of each interaction, or -1; pair and which, the bodies of each contact, its part and number.
@@ -120,7 +120,7 @@ def choose_active(options, interactions, parts, p, mem, imem, work, iwork):
     q, w, pair = view(work, p.q_old, 7 * p.n_bodies), view(work, p.w, 6 * p.n_bodies), view(iwork, p.pair, 2 * p.n_contacts)
     for k in range(parts.size):
         first, number = n_contacts, view(iwork, p.which, p.n_contacts)
-        n_contacts = collisions.choose(parts[k], ahead, first, q, w, mem, imem, pair, number)
+        n_contacts = collisions.choose(parts[k], bodies, ahead, first, q, w, mem, imem, pair, number)
         for i in range(first, n_contacts):
             iwork[p.which + p.n_contacts + i] = k
     return n_contacts, n_blocks

@@ -57,7 +57,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     if iwork[p.full] != 0:
         return CAPACITY, 0, 0.0
     plain.begin(t_new - options[STEP], options, bodies, p, functions, mem, work)
-    n_contacts, n_blocks = problem.choose_active(options, interactions, parts, p, mem, imem, work, iwork)
+    n_contacts, n_blocks = problem.choose_active(options, bodies, interactions, parts, p, mem, imem, work, iwork)
     status, n_iter, residual = plain.iterate(
         t_new, n_contacts, n_blocks, own, functions, solver, solver_options, options, mem, imem, work, iwork
     )

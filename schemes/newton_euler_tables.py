@@ -84,7 +84,9 @@ def tables(records, work, iwork):
     interactions = np.concatenate(interactions)
     interactions["block"] = np.cumsum(interactions["n_blocks"]) - interactions["n_blocks"]
     parts = _collisions(records, work, iwork)
-    return Tables(np.concatenate(pieces), interactions, parts, functions.addresses, d, tuple(first.items()), tuple(owners))
+    bodies = np.concatenate(pieces)
+    bodies["coupled"] = bodies["coupled"].any()  # inverse matrices of all bodies have one form
+    return Tables(bodies, interactions, parts, functions.addresses, d, tuple(first.items()), tuple(owners))
 
 
 def components(records):

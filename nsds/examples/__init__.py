@@ -3,13 +3,17 @@
 from typing import NamedTuple
 
 from nsds.examples import bouncing_ball as _ball
+from nsds.examples import box_stack as _stack
 from nsds.examples import buck_converter as _buck
 from nsds.examples import cam_bifurcation as _bifurcation
 from nsds.examples import cam_follower as _cam
 from nsds.examples import circuit_rlcd as _rlcd
 from nsds.examples import column_of_beads as _column
 from nsds.examples import diode_bridge as _bridge
+from nsds.examples import dominoes as _dominoes
 from nsds.examples import double_pendulum as _pendulum
+from nsds.examples import dzhanibekov as _nut
+from nsds.examples import euler_disk as _coin
 from nsds.examples import filippov_spiral as _spiral
 from nsds.examples import filtered_bridge as _filtered
 from nsds.examples import friction_oscillator as _friction
@@ -19,19 +23,26 @@ from nsds.examples import ideal_switch as _switch
 from nsds.examples import impacting_bar as _bar
 from nsds.examples import impacting_stick as _stick
 from nsds.examples import relay_oscillator as _oscillator
+from nsds.examples import rotating_drum as _drum
 from nsds.examples import slider_crank as _crank
+from nsds.examples import slider_crank_3d as _crank_3d
+from nsds.examples import sliding_ball as _sliding
 from nsds.examples import spinning_disk as _disk
 from nsds.examples import twisting_controller as _twisting
 from nsds.examples import two_link_manipulator as _arm
 from nsds.examples import woodpecker as _woodpecker
 from nsds.examples.bouncing_ball import bouncing_ball
+from nsds.examples.box_stack import box_stack
 from nsds.examples.buck_converter import buck_converter
 from nsds.examples.cam_bifurcation import cam_bifurcation
 from nsds.examples.cam_follower import cam_follower, cam_motion
 from nsds.examples.circuit_rlcd import circuit_rlcd, circuit_rlcd_energies
 from nsds.examples.column_of_beads import column_of_beads
 from nsds.examples.diode_bridge import diode_bridge
+from nsds.examples.dominoes import dominoes
 from nsds.examples.double_pendulum import double_pendulum
+from nsds.examples.dzhanibekov import dzhanibekov
+from nsds.examples.euler_disk import euler_disk
 from nsds.examples.filippov_spiral import filippov_spiral
 from nsds.examples.filtered_bridge import filtered_bridge
 from nsds.examples.friction_oscillator import friction_oscillator
@@ -41,7 +52,10 @@ from nsds.examples.ideal_switch import ideal_switch
 from nsds.examples.impacting_bar import impacting_bar
 from nsds.examples.impacting_stick import impacting_stick
 from nsds.examples.relay_oscillator import relay_oscillator
+from nsds.examples.rotating_drum import rotating_drum
 from nsds.examples.slider_crank import slider_crank
+from nsds.examples.slider_crank_3d import slider_crank_3d
+from nsds.examples.sliding_ball import sliding_ball
 from nsds.examples.spinning_disk import spinning_disk
 from nsds.examples.twisting_controller import twisting_controller
 from nsds.examples.two_link_manipulator import two_link_manipulator
@@ -50,6 +64,7 @@ from nsds.examples.woodpecker import woodpecker
 __all__ = [
     "EXAMPLES",
     "bouncing_ball",
+    "box_stack",
     "buck_converter",
     "cam_bifurcation",
     "cam_follower",
@@ -58,7 +73,10 @@ __all__ = [
     "circuit_rlcd_energies",
     "column_of_beads",
     "diode_bridge",
+    "dominoes",
     "double_pendulum",
+    "dzhanibekov",
+    "euler_disk",
     "filippov_spiral",
     "filtered_bridge",
     "friction_oscillator",
@@ -68,7 +86,10 @@ __all__ = [
     "impacting_bar",
     "impacting_stick",
     "relay_oscillator",
+    "rotating_drum",
     "slider_crank",
+    "slider_crank_3d",
+    "sliding_ball",
     "spinning_disk",
     "twisting_controller",
     "two_link_manipulator",
@@ -98,6 +119,13 @@ EXAMPLES = {
     "spinning_disk": Example(spinning_disk, _disk.RUN, _disk.draw),
     "guitar_string": Example(guitar_string, _string.RUN, _string.draw),
     "two_link_manipulator": Example(two_link_manipulator, _arm.RUN, _arm.draw),
+    "sliding_ball": Example(sliding_ball, _sliding.RUN, _sliding.draw),
+    "dzhanibekov": Example(dzhanibekov, _nut.RUN, _nut.draw),
+    "slider_crank_3d": Example(slider_crank_3d, _crank_3d.RUN, _crank_3d.draw),
+    "euler_disk": Example(euler_disk, _coin.RUN, _coin.draw),
+    "box_stack": Example(box_stack, _stack.RUN, _stack.draw),
+    "dominoes": Example(dominoes, _dominoes.RUN, _dominoes.draw),
+    "rotating_drum": Example(rotating_drum, _drum.RUN, _drum.draw),
     "diode_bridge": Example(diode_bridge, _bridge.RUN, _bridge.draw),
     "filtered_bridge": Example(filtered_bridge, _filtered.RUN, _filtered.draw),
     "circuit_rlcd": Example(circuit_rlcd, _rlcd.RUN, _rlcd.draw),

@@ -1,0 +1,173 @@
+"""One step of rigid bodies by the theta method, in plain NumPy: quaternions by their definition, derivatives by differences.
+
+It shares no code with the package but its solver of small contact problems, which has tests of its own. Forces, relations and contacts
+are Python functions of (t, q, v); the Jacobian of a relation is its difference quotient along motions with constant twists.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from nsds import solvers
+
+
+class Body(NamedTuple):
+    """Mass, inertia (3, 3) in axes of the body, and force and moment ``wrench(t, q, v)`` (6,), without the gyroscopic moment."""
+
+    mass: float
+    inertia: np.ndarray
+    wrench: object
+
+
+class Equations(NamedTuple):
+    """``y(t, q_a, q_b)`` (m,) whose rate is zero; b is None for the world."""
+
+    a: int
+    b: int
+    y: object
+
+
+class Contact(NamedTuple):
+    """``gap(q_a, q_b) = (y, point, normal)``, and its law."""
+
+    a: int
+    b: int
+    gap: object
+    e_n: float
+    mu: float
+    e_t: float = 0.0
+
+
+class Options(NamedTuple):
+    h: float
+    theta: float = 0.5
+    gamma: float = 0.5
+    q_star: float = 1.0
+    linear: bool = False
+    explicit: bool = False
+
+
+def product(p, q):
+    """Hamilton's product."""
+    return np.array([p[0] * q[0] - p[1:] @ q[1:], *(p[0] * q[1:] + q[0] * p[1:] + np.cross(p[1:], q[1:]))])
+
+
+def matrix(p):
+    """``x -> p x p*`` as a matrix: ``(p0^2 - u.u) 1 + 2 u u^T + 2 p0 u~``."""
+    (p0, a, b, c), u = p, p[1:]
+    return (p0 * p0 - u @ u) * np.eye(3) + 2 * np.outer(u, u) + 2 * p0 * np.array([[0, -c, b], [c, 0, -a], [-b, a, 0]])
+
+
+def moved(q, v, t, linear=False):
+    """The configuration after a time t with the constant twist v; or along the tangent, then normalised."""
+    half = t * v[3:] / 2
+    angle = np.linalg.norm(half)
+    if linear:
+        p = q[3:] + product(q[3:], np.array([0.0, *half]))
+        p = p / np.linalg.norm(p)
+    else:
+        p = product(q[3:], np.array([math.cos(angle), *(np.sinc(angle / math.pi) * half)]))
+    return np.concatenate([q[:3] + t * v[:3], p])
+
+
+def forces(bodies, t, q, v):
+    """Force and moment of all bodies, with ``I Omega × Omega``, (6 n,)."""
+    gyroscopic = [np.concatenate([np.zeros(3), np.cross(body.inertia @ w[3:], w[3:])]) for body, w in zip(bodies, v, strict=True)]
+    return np.concatenate([body.wrench(t, x, w) + g for body, x, w, g in zip(bodies, q, v, gyroscopic, strict=True)])
+
+
+def slope(function, x, step=1e-6):
+    """Central differences, one column for each variable."""
+    return np.column_stack([(function(x + step * e) - function(x - step * e)) / (2 * step) for e in np.eye(x.size)])
+
+
+def rows_of(relation, t, q):
+    """H (m, 6 n) of a relation: the rate of y while the bodies move with constant twists."""
+    bodies = [body for body in (relation.a, relation.b) if body is not None]
+
+    def y(w):
+        places = [moved(q[body], w[6 * i : 6 * i + 6], 1.0) for i, body in enumerate(bodies)]
+        return np.atleast_1d(relation.y(t, *places, *[None] * (2 - len(bodies))))
+
+    D = slope(y, np.zeros(6 * len(bodies)), 1e-5)
+    H = np.zeros((len(D), 6 * len(q)))
+    for i, body in enumerate(bodies):
+        H[:, 6 * body : 6 * body + 6] = D[:, 6 * i : 6 * i + 6]
+    return H
+
+
+def rate_of(relation, t, q, step=1e-6):
+    """What the rate of y is while the bodies rest."""
+    places = [q[relation.a], None if relation.b is None else q[relation.b]]
+    return np.atleast_1d((relation.y(t + step, *places) - relation.y(t - step, *places)) / (2 * step))
+
+
+def rows_of_contact(contact, q):
+    """(gap, H (3, 6 n)): velocity of a against b at the contact point, normal first, on some tangents."""
+    gap, point, normal = contact.gap(q[contact.a], None if contact.b is None else q[contact.b])
+    frame = np.linalg.svd(normal[None])[2]
+    frame[0] = normal
+    H = np.zeros((3, 6 * len(q)))
+    for body, sign in ((contact.a, 1.0), (contact.b, -1.0)):
+        if body is not None:
+            lever, R = point - q[body][:3], matrix(q[body][3:])
+            turning = np.column_stack([np.cross(R[:, k], lever) for k in range(3)])
+            H[:, 6 * body : 6 * body + 6] = sign * frame @ np.hstack([np.eye(3), turning])
+    return gap, H
+
+
+def step(bodies, equations, contacts, t, q, v, options, n_iter=60):
+    """(q, v, p) after a step from t: p (n, 6) the impulses of relations and contacts, moments in axes of the bodies.
+
+    ``M (v - v_k) - h theta F(t_{k+1}, q(v), v) - h (1 - theta) F_k = H(qbar)^T r`` with ``H(qbar) v = 0`` and the laws of the contacts that
+    are forecast, with H(q_k); repeated linearisation for velocities until nothing changes.
+    """
+    o, n = options, len(bodies)
+    theta_end, q_star = (0.0, 0.0) if o.explicit else (o.theta, o.q_star)
+    M = np.zeros((6 * n, 6 * n))
+    for i, body in enumerate(bodies):
+        M[6 * i : 6 * i + 6, 6 * i : 6 * i + 6] = np.diag([*[body.mass] * 3, 0, 0, 0])
+        M[6 * i + 3 : 6 * i + 6, 6 * i + 3 : 6 * i + 6] = body.inertia
+    v_old = np.concatenate(v)
+    F_old = forces(bodies, t, q, v)
+    active, q_bar = [], q
+    for contact in contacts:
+        y, G = rows_of_contact(contact, q)
+        if y + o.gamma * o.h * (G @ v_old)[0] <= 0:
+            active.append((contact, G))
+
+    def places(w, weight):
+        return [moved(x, o.theta * w[6 * i : 6 * i + 6] + (1 - o.theta) * v[i], weight * o.h, o.linear) for i, x in enumerate(q)]
+
+    def free_residual(w):
+        F_new = forces(bodies, t + o.h, places(w, 1.0), w.reshape(-1, 6)) if theta_end else 0.0
+        return M @ (w - v_old) - o.h * theta_end * F_new - o.h * (1 - theta_end) * F_old
+
+    w, p = v_old, np.zeros(6 * n)
+    for _ in range(n_iter):
+        q_bar = places(w, q_star) if q_star else q
+        H = np.vstack([rows_of(relation, t + o.h, q_bar) for relation in equations] or [np.zeros((0, 6 * n))])
+        rate = np.concatenate([rate_of(relation, t + o.h, q_bar) for relation in equations] or [np.zeros(0)])
+        inverse = np.linalg.inv(slope(free_residual, w))
+        free = w - inverse @ free_residual(w)
+        new, p = with_impulses(free, inverse, H, rate, active, v_old)
+        change, w = abs(new - w).max(), new
+        if change < 1e-10 * (1 + abs(w).max()):
+            break
+    return places(w, 1.0), list(w.reshape(-1, 6)), p.reshape(-1, 6)
+
+
+def with_impulses(free, inverse, H, rate, active, v_old):
+    """(velocities, impulses): ``w = free + M_hat^-1 p`` under the equations H w + rate = 0 and the laws of the contacts."""
+    pinv = np.linalg.pinv(H @ inverse @ H.T, rcond=1e-9) if len(H) else np.zeros((0, 0))
+    projected = inverse - inverse @ H.T @ pinv @ H @ inverse
+    held = free - inverse @ H.T @ pinv @ (H @ free + rate)
+    impulse = -H.T @ pinv @ (H @ free + rate)
+    if active:
+        G = np.vstack([rows for _, rows in active])
+        e = np.concatenate([[c.e_n, c.e_t, c.e_t] for c, _ in active])
+        W, b = G @ projected @ G.T, G @ held + e * (G @ v_old)
+        r = solvers.solve_fc3d(W, b, np.array([c.mu for c, _ in active]), tol=1e-11).r
+        impulse = impulse + G.T @ r - H.T @ pinv @ H @ inverse @ G.T @ r
+    return free + inverse @ impulse, impulse

@@ -1,0 +1,155 @@
+"""The examples of rigid bodies against what mechanics says of them."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import ellipkm1
+
+import nsds
+from nsds.examples import EXAMPLES
+from nsds.examples.dominoes import SIZE
+from nsds.examples.euler_disk import precession, tilts
+from nsds.examples.rotating_drum import GRAIN, drum_radius
+
+G = 9.81
+
+
+def run(name, parameters=None, **settings):
+    system = EXAMPLES[name].build(**parameters or {})
+    rows = nsds.simulate(system, **EXAMPLES[name].run | settings)
+    assert (rows["status"] == 0).all()
+    return system, rows
+
+
+def energy(system, rows, *parts):
+    """Kinetic energy and that of the weight of all bodies at each row, from the definition."""
+    total = np.zeros(rows.size)
+    for name in parts:
+        part = np.atleast_1d(system[name])
+        for i, body in enumerate(part):
+            state = rows[name].reshape(rows.size, -1)[:, i]
+            q, v = state["q"], state["v"]
+            total += body["mass"] * (v[:, :3] ** 2).sum(axis=1) / 2 + np.einsum("ki,ij,kj->k", v[:, 3:], body["inertia"], v[:, 3:]) / 2
+            if "fext" in part.dtype.names:
+                total -= q[:, :3] @ body["fext"]
+    return total
+
+
+@pytest.mark.parametrize(("speed", "mu"), [(2.0, 0.1), (1.0, 0.05)])
+def test_sliding_ball_rolls_after_the_time_of_coriolis_with_five_sevenths_of_its_speed(speed, mu):
+    _, rows = run("sliding_ball", {"speed": speed, "mu": mu})
+    v, radius = rows["ball"]["v"], 0.028575
+    slip = v[:, 0] - radius * v[:, 4]
+    rolls = 2 * speed / (7 * mu * G)
+    np.testing.assert_allclose(rows["t"][(abs(slip) < 1e-9).argmax()], rolls, atol=1e-3)
+    sliding = rows["t"] < rolls - 1e-3
+    np.testing.assert_allclose(v[sliding, 0], speed - mu * G * rows["t"][sliding], atol=1e-10)
+    np.testing.assert_allclose(v[-1, 0], 5 / 7 * speed, rtol=1e-9)
+    assert abs(rows["ball"]["q"][:, 2] - radius).max() < 1e-9
+
+
+def test_wing_nut_turns_over_at_the_times_of_the_elliptic_functions_and_keeps_energy_and_momentum():
+    system, rows = run("dzhanibekov")
+    moments, omega = np.diag(system["nut"]["inertia"]), rows["nut"]["v"][:, 3:]
+    energies, momentum = (omega**2 @ moments) / 2, np.linalg.norm(omega * moments, axis=1)
+    np.testing.assert_allclose(energies, energies[0], rtol=1e-5)
+    np.testing.assert_allclose(momentum, momentum[0], rtol=1e-5)
+    turned = rows["t"][1:][(omega[1:, 1] > 0) != (omega[:-1, 1] > 0)]
+    (j1, j2, j3), two_e, l2 = moments, moments @ omega[0] ** 2, ((moments * omega[0]) ** 2).sum()
+    rate = math.sqrt((j2 - j1) * (two_e * j3 - l2) / (j1 * j2 * j3))
+    complement = 1 - (j3 - j2) * (l2 - two_e * j1) / ((j2 - j1) * (two_e * j3 - l2))
+    quarter = ellipkm1(complement) / rate
+    np.testing.assert_allclose(turned, quarter * np.array([1, 3, 5]), rtol=1e-3)
+
+
+def test_spatial_slider_crank_keeps_its_joints_its_kinematics_and_up_to_order_h_its_energy():
+    losses = []
+    for h in (1e-3, 5e-4):
+        system, rows = run("slider_crank_3d", t_end=1.0, h=h)
+        total = energy(system, rows, "crank", "rod", "slider")
+        losses.append(abs(total - total[0]).max())
+        p = rows["crank"]["q"][:, 3:]
+        angle = 2 * np.arctan2(p[:, 1], p[:, 0])
+        y, z = 0.1 - 0.08 * np.sin(angle), 0.12 + 0.08 * np.cos(angle)
+        np.testing.assert_allclose(rows["slider"]["q"][:, 0], np.sqrt(0.3**2 - y**2 - z**2), atol=1e-4)
+        for joint in ("pivot", "pin", "fork", "guide"):
+            assert abs(rows[joint]["y"]).max() < 1e-3
+            assert abs(rows[joint]["ydot"][1:]).max() < 1e-6
+        assert abs(rows["slider"]["q"][:, 1:3]).max() < 1e-6
+    assert np.ptp(angle) > math.pi  # it turns round
+    assert losses[1] < 0.7 * losses[0]
+    assert losses[0] < 0.1  # of 0.8 J
+
+
+def test_coin_goes_round_at_the_rate_of_steady_motion_and_settles_where_rolling_costs():
+    tilt = 0.4
+    np.testing.assert_allclose(precession(0.01) ** 2 * np.sin(0.01), 4 * G / 0.0375, rtol=0.2)  # of a thin coin; this one is thick
+    _, rows = run("euler_disk", {"tilt": tilt, "mu_r": 0.0}, t_end=0.2)
+    p = rows["coin"]["q"][:, 3:]
+    axis = 2 * (p[:, 1] * p[:, 3] + p[:, 0] * p[:, 2]), 2 * (p[:, 2] * p[:, 3] - p[:, 0] * p[:, 1])
+    phase = np.unwrap(np.arctan2(axis[1], axis[0]))
+    np.testing.assert_allclose((phase[-1] - phase[0]) / rows["t"][-1], precession(tilt), rtol=5e-3)
+    np.testing.assert_allclose(tilts(rows), tilt, atol=0.02)
+    system, rows = run("euler_disk", t_end=1.0)
+    assert abs(rows["coin"]["q"][:, :2]).max() < 2e-3  # the centre stays
+    total = energy(system, rows, "coin")
+    assert (np.diff(total[::500]) < 0).all()
+    assert tilts(rows)[-1] < tilt - 0.05
+    assert rows["contacts"]["y"].min() > -5e-4
+
+
+def test_tower_stands_and_each_box_carries_the_weight_above():
+    n, h = 6, EXAMPLES["box_stack"].run["h"]
+    _, rows = run("box_stack", {"n": n})
+    q, contacts = rows["boxes"]["q"][-1], rows["contacts"][-1]
+    assert abs(rows["boxes"]["v"][-1]).max() < 1e-3
+    np.testing.assert_allclose(q[:, 2], 0.05 + 0.1 * np.arange(n), atol=1e-3 * n)
+    np.testing.assert_allclose(q[:, 0], 0.01 * (np.arange(n) % 2), atol=1e-4)
+    k = contacts["n"]
+    a, b, force = contacts["a"][:k], contacts["b"][:k], contacts["lambda"][:k, 0] / h
+    for below in range(n):
+        joined = np.isin(a, below) & np.isin(b, below - 1) | np.isin(b, below) & np.isin(a, below - 1) if below else b == n
+        np.testing.assert_allclose(force[joined].sum(), (n - below) * G, rtol=1e-3)
+
+
+def test_all_dominoes_fall_in_turn_and_the_wave_forgets_the_push():
+    speeds = []
+    for push in (3.0, 6.0):
+        system, rows = run("dominoes", {"push": push})
+        q = rows["dominoes"]["q"]
+        lean = 2 * np.arcsin(np.clip(q[:, :, 5], -1, 1))
+        assert (lean[-1] > 1.0).all()
+        began = rows["t"][(lean > 0.3).argmax(axis=0)]
+        assert (np.diff(began) > 0).all()
+        speeds.append(4 * (0.02 + SIZE[0]) / (began[10] - began[6]) / math.sqrt(G * SIZE[2]))
+        assert abs(q[:, :, 1]).max() < 2e-3  # they stay in their row
+        assert rows["contacts"]["y"].min() > -2e-3
+        total = energy(system, rows, "dominoes")
+        assert total[-1] < total[0]
+        assert (np.diff(total[::100]) < 1e-6).all()
+    np.testing.assert_allclose(speeds[0], speeds[1], rtol=0.05)
+    assert 0.8 < speeds[0] < 2.0
+
+
+def test_grains_stay_in_the_drum_which_carries_them_up_one_side():
+    n = 100
+    system, rows = run("rotating_drum", {"n": n}, t_end=1.0)
+    x, radius = rows["grains"]["q"][:, :, :3], drum_radius(n)
+    assert np.hypot(x[..., 0], x[..., 2]).max() < radius - 0.9 * GRAIN
+    assert abs(x[..., 1]).max() < 4.1 * GRAIN  # caps at 5 radii
+    last = x[-20:].reshape(-1, n, 3)
+    distance = np.linalg.norm(last[:, :, None] - last[:, None], axis=-1) + 1.0 * np.eye(n)
+    assert distance.min() > 1.8 * GRAIN
+    # the bottom of the drum moves towards -x: there the grains are carried up
+    assert last[..., 0].mean() < -0.05 * radius
+    np.testing.assert_array_equal(rows["drum"]["v"], np.broadcast_to(system["drum"]["v"], (rows.size, 6)))
+
+
+def test_a_step_depends_on_the_record_alone():
+    """Sweeps begin with work memory of steps before, which had other numbers of contacts."""
+    system, rows = run("rotating_drum", t_end=0.1, save_every=1, fields=None)
+    settings = {key: EXAMPLES["rotating_drum"].run[key] for key in ("h", "solver")}
+    for k in (20, 60, 100, 150, 199):
+        again = nsds.simulate(nsds.restart(system, rows[k]), t_end=rows["t"][k + 1], **settings)[-1]
+        np.testing.assert_array_equal(again["grains"]["v"], rows[k + 1]["grains"]["v"])
