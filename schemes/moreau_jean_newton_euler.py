@@ -32,8 +32,7 @@ from nsds.schemes.newton_euler_problem import EXPLICIT, GAMMA, LIMIT, STEP, THET
 from nsds.status import CAPACITY, CONVERGED, NEWTON, NON_FINITE, SINGULAR_STEP
 
 _GROWTH = 1.5
-_EQUATION = -1  # as in nsds.solvers.contact.signature
-_SLACK = 100.0  # what the residual of an equation may be, over the solver's tolerance, which is relative to the velocities of all contacts
+_SLACK = 100.0  # what the residual of an equation may be, over that of the solver, which is relative to the velocities of all contacts
 
 
 def prepare(records, options, h, method):
@@ -189,7 +188,7 @@ def iterate(t_new, n_contacts, n_blocks, tables, functions, solver, solver_optio
         evaluate_forces(t_new, options, bodies, p, q, v, functions, mem, work)
         problem.state_blocks(t_new, n_iter == 0, n_contacts, n_blocks, options, interactions, p, functions, mem, imem, work, iwork)
         residual = free_residual(options, bodies, p, v, R, impulse, R_free, mem, work)
-        residual = max(residual, equation_residual(n_contacts, n_blocks, options, solver_options, p, w, work, iwork))
+        residual = max(residual, equation_residual(n_contacts, n_blocks, options, p, w, work, iwork))
         if not math.isfinite(residual):
             status = NON_FINITE
         elif solved != CONVERGED:
@@ -265,17 +264,13 @@ def free_residual(options, bodies, p, v, R, impulse, out, mem, work):
 
 
 @tiny
-def equation_residual(n_contacts, n_blocks, options, solver_options, p, w, work, iwork):
-    """How far the equations are from holding; together with contacts, in units of what the solver's tolerance lets one hope for."""
-    H, _, body, disk, _, b, r = problem.panels(n_contacts, n_blocks, p, work, iwork)
-    G = view(work, p.G + 12 * p.d * (n_contacts if problem.has_matrix(n_contacts, n_blocks, p) else 0), H.size)
-    residual, contacts = blocks.equation_residual(n_blocks, p.d, body, disk, H, G, b, r, w), n_contacts
-    for k in range(n_blocks):
-        contacts += disk[k] != _EQUATION
-    if contacts > 0:
-        tol = _SLACK * (solver_options[0] if problem.has_matrix(n_contacts, n_blocks, p) else solver_options[6])
-        residual *= min(1.0, options[TOL] / tol)
-    return residual
+def equation_residual(n_contacts, n_blocks, options, p, w, work, iwork):
+    """How far the equations are from holding, relative to their terms now and before impulses; no closer than the solver came is wanted."""
+    H, _, body, disk, _, b, _ = problem.panels(n_contacts, n_blocks, p, work, iwork)
+    worst, size = blocks.equation_residual(n_blocks, p.d, body, disk, H, b, w)
+    if worst == 0.0:
+        return 0.0
+    return worst / max(size, work[p.terms]) * min(1.0, options[TOL] / (_SLACK * work[p.info + 1]))
 
 
 @kernel

@@ -11,15 +11,13 @@ Equations may be redundant, as those of joints in a loop: they have ``u = H w + 
 which Newton's iteration over a step repeats until r no longer moves.
 """
 
-import math
-
 from nsds._jit import kernel, stack, tiny, view
 from nsds.layout import ABSENT
 from nsds.schemes.newton_euler_bodies import norm
 from nsds.schemes.newton_euler_tables import DRY, EQUALITY, FRICTION, IMPACT
 
-_PROXIMAL = 1e-11  # epsilon: times s, the stiffness that is added to an equation
-_EQUATION = -1  # as in nsds.solvers.contact.signature
+_PROXIMAL = 1e-12  # epsilon: times s, the stiffness that is added to an equation
+EQUATION = -1  # as in nsds.solvers.contact.signature
 _TANGENTS = 2
 
 
@@ -44,7 +42,7 @@ def state_block(h, is_new, interaction, first, d, mem, work, H, body, disk, mu, 
     it = interaction
     for k in range(first, first + it.n_blocks):
         body[2 * k], body[2 * k + 1] = it.a, it.b
-        disk[k] = _EQUATION if it.law == EQUALITY else 0 if it.law == IMPACT else _TANGENTS
+        disk[k] = EQUATION if it.law == EQUALITY else 0 if it.law == IMPACT else _TANGENTS
         mu[2 * k], mu[2 * k + 1] = 1.0 if it.law == DRY else 0.0, 0.0
         c = k - first
         if it.law >= FRICTION and it.law != DRY:
@@ -124,7 +122,7 @@ def complete_blocks(n, d, stride, inverse, body, H, G, diagonal, b, r, disk):
         for a in range(k * d, k * d + d):
             if diagonal[a] > 0.0:
                 diagonal[a] = s
-                if disk[k] != _EQUATION:
+                if disk[k] != EQUATION:
                     b[a] *= s
             elif diagonal[a] < 0.0:
                 diagonal[a] = _PROXIMAL * s
@@ -232,14 +230,11 @@ def add_impulses(n, d, body, H, r, p, size):
 
 
 @kernel
-def equation_residual(n, d, body, disk, H, G, b, r, w):
-    """Largest ``|H w + rate|`` of the equations, relative to the largest sum of absolute terms in one of them.
-
-    ``|W_aa r_a|`` is one of these: at rest, velocities are what is left of impulses that hold the balance.
-    """
+def equation_residual(n, d, body, disk, H, b, w):
+    """(largest ``|H w + rate|`` of the equations, largest sum of absolute terms in one of them)."""
     worst, size = 0.0, 0.0
     for k in range(n):
-        if disk[k] != _EQUATION:
+        if disk[k] != EQUATION:
             continue
         for a in range(k * d, k * d + d):
             s, total = b[a], abs(b[a])
@@ -248,6 +243,6 @@ def equation_residual(n, d, body, disk, H, G, b, r, w):
                     for l in range(6):
                         term = H[12 * a + 6 * side + l] * w[6 * body[2 * k + side] + l]
                         s += term
-                        total += abs(term) + abs(H[12 * a + 6 * side + l] * G[12 * a + 6 * side + l] * r[a])
+                        total += abs(term)
             worst, size = max(worst, abs(s)), max(size, total)
-    return worst / size if size > 0.0 and math.isfinite(size) else 0.0
+    return worst, size

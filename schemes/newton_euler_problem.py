@@ -24,7 +24,7 @@ from nsds.status import CONVERGED, MAX_ITER, STALLED, UNSUITED
 PLAN = table(
     "R", "q_old", "v_old", "q", "v", "q_bar", "f_old", "f", "size", "inverse", "w", "w_free", "w_end", "R_free", "p", "impulses",
     "spare", "x",
-    "frame", "lever", "H", "G", "diagonal", "b", "mu", "r", "u", "rhs", "W", "info", "solver", "n_solver", "sweeper", "n_sweeper",
+    "frame", "lever", "H", "G", "diagonal", "b", "mu", "r", "u", "rhs", "W", "info", "terms", "solver", "n_solver", "sweeper", "n_sweeper",
     "body", "disk", "begin", "first", "linked", "row", "column", "isolver", "n_isolver", "isweeper", "n_isweeper",
     "which", "pair", "place", "slab", "counts", "groups", "full",
     "n_bodies", "stride", "d", "n_contacts", "n_blocks", "few", "limit", "room", "linear", "parallel",
@@ -35,6 +35,7 @@ _FEW = 64  # blocks up to which the default solves with a matrix at once
 _DENSE = 512  # blocks up to which detected contacts are solved with one at all,
 _WORDS = 1 << 27  # as long as the matrices of all members of an ensemble take no more than so many floats
 _TRIED = 300  # sweeps before the default takes a matrix
+_CLOSE = 1e-12  # tolerance of the solver where there are equations
 _PARALLEL = 1000  # contacts from which all cores sweep
 
 address_of_sweeps = on_demand(rigid.SIGNATURE, rigid.nsgs_rigid)
@@ -49,7 +50,9 @@ def reserve(lists, words, choice, work, iwork, n_members):
     stride = 36 if bodies["coupled"].any() else 10
     n_blocks, n_contacts = int(interactions["n_blocks"].sum()), int(lists.collisions["capacity"].sum())
     work.place(plan, R=9 * n, q_old=7 * n, v_old=6 * n, q=7 * n, v=6 * n, q_bar=7 * n, f_old=6 * n, f=6 * n, size=2 * n, x=3 * n)
-    work.place(plan, inverse=stride * n, w=6 * n, w_free=6 * n, w_end=6 * n, R_free=6 * n, p=6 * n, impulses=2 * n, spare=150, info=N_INFO)
+    work.place(
+        plan, inverse=stride * n, w=6 * n, w_free=6 * n, w_end=6 * n, R_free=6 * n, p=6 * n, impulses=2 * n, spare=150, info=N_INFO, terms=1
+    )
     limit = _limit(name, n_blocks, n_contacts, d, n_members)
     row, column = _pattern(lists, n_blocks, limit) if limit else (np.zeros(1, np.int64), np.zeros(0, np.int64))
     n_rows = max(limit, n_blocks)
@@ -214,6 +217,8 @@ def solve(n_contacts, n_blocks, is_new, bodies, parts, p, solver, options, inver
     blocks.multiply_inverse(m, p.stride, inverse, R_free, w_free)
     for i in range(6 * m):
         w_free[i] = w[i] - w_free[i]
+    H, _, body, disk, _, b, _ = panels(n_contacts, n_blocks, p, work, iwork)
+    _, work[p.terms] = blocks.equation_residual(n_blocks, p.d, body, disk, H, b, w_free)
     if is_new:
         arrange(n_contacts, has_matrix(n_contacts, n_blocks, p), inverse, p, work, iwork)
         state_contacts(n_contacts, parts, p, mem, imem, work, iwork)
@@ -269,8 +274,14 @@ def solve_with_matrix(n_contacts, n_blocks, is_new, bodies, parts, p, solver, op
     blocks.complete_blocks(n, d, p.stride, inverse, body, H, G, diagonal, b, r, disk)
     blocks.assemble(n, d, body, bodies, H, G, diagonal, row, column, W)
     blocks.velocities(n, d, body, H, w_free, b, q)
-    info, spare, ispare = view(work, p.info, N_INFO), view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver)
-    status = call_solver(solver, (disk, mu, row, column, W, q, options, r, u, info, spare, ispare))
+    info, spare, ispare, own = view(work, p.info, N_INFO), view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver), stack(7)
+    for i in range(7):
+        own[i] = options[i]
+    for k in range(n):
+        if disk[k] == blocks.EQUATION:  # Newton's iteration looks closer at these than solvers do by default
+            own[0] = min(options[0], _CLOSE)
+    status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
+    status = CONVERGED if info[1] <= options[0] else status
     blocks.add_impulses(n, d, body, H, r, impulse, view(work, p.impulses, 2 * m))
     return status
 

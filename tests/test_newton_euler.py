@@ -134,7 +134,7 @@ class Scene:
             q, v, p = twin.step(self.bodies, self.equations, self.contacts, k * h, q, v, options)
             for i, name in enumerate("ab"):
                 for field, wanted in (("q", q), ("v", v), ("p", p)):
-                    np.testing.assert_allclose(record[name][field], wanted[i], rtol=0, atol=2e-8, err_msg=f"{name}.{field}")
+                    np.testing.assert_allclose(record[name][field], wanted[i], rtol=0, atol=1e-7, err_msg=f"{name}.{field}")
 
 
 thetas, q_stars = st.sampled_from([0.5, 0.7, 1.0]), st.sampled_from([0.0, 0.5, 1.0])
@@ -142,9 +142,10 @@ updates, forms = st.sampled_from(["exponential", "linear"]), st.sampled_from(["r
 kinds = st.sampled_from(list(JOINTS))
 
 
-@settings(examples(40), phases=[Phase.explicit, Phase.generate])
-@given(rng=generators, theta=thetas, q_star=q_stars, update=updates, form=forms, first=kinds, second=kinds, bushing=st.booleans())
-def test_twin_with_joints(rng, theta, q_star, update, form, first, second, bushing):
+@pytest.mark.parametrize("second", JOINTS)
+@settings(examples(8), phases=[Phase.explicit, Phase.generate])
+@given(rng=generators, theta=thetas, q_star=q_stars, update=updates, form=forms, first=kinds, bushing=st.booleans())
+def test_twin_with_joints(second, rng, theta, q_star, update, form, first, bushing):
     scene = Scene(rng, bushing)
     scene.add_joint(first, "ab")
     scene.add_joint(second, "b")
@@ -153,9 +154,10 @@ def test_twin_with_joints(rng, theta, q_star, update, form, first, second, bushi
     scene.compare(2, theta, q_star, update, form)
 
 
-@settings(examples(40), phases=[Phase.explicit, Phase.generate])
-@given(rng=generators, theta=thetas, q_star=q_stars, update=updates, form=forms, kind=kinds)
-def test_twin_with_contacts(rng, theta, q_star, update, form, kind):
+@pytest.mark.parametrize("kind", JOINTS)
+@settings(examples(8), phases=[Phase.explicit, Phase.generate])
+@given(rng=generators, theta=thetas, q_star=q_stars, update=updates, form=forms)
+def test_twin_with_contacts(kind, rng, theta, q_star, update, form):
     scene = Scene(rng, False)
     scene.add_joint(kind, "b")
     scene.add_contacts()
