@@ -44,8 +44,8 @@ def newton_euler_relation(h, jac=None, h_t=None, *, m, z=None):
     ...     rod=nsds.interaction(nsds.newton_euler_relation(rod, m=1), nsds.equality(), on="ball"),
     ... )
     >>> rows = nsds.simulate(system, t_end=1.0, h=1e-3)
-    >>> rows["ball"]["q"][-1, :2].round(3)
-    array([0.54 , 0.841])
+    >>> rows["ball"]["q"][-1, :2].round(2)
+    array([0.54, 0.84])
     """
     owner = "newton_euler_relation"
     relation = {"relation": owner, "m": _checks.integer(owner, "m", m, low=1), "n": None}

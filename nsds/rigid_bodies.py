@@ -62,7 +62,7 @@ def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fin
     >>> top = nsds.rigid_bodies(1.0, [0.7, 0.7, 1.3], q=[0, 0, 0, 1, 0, 0, 0], v=[0, 0, 0, 0.8, 0, 2.0])
     >>> rows = nsds.simulate(nsds.system(top=top), t_end=1.0, h=1e-3)
     >>> rows["top"]["v"][-1, 3:].round(4), float(np.linalg.norm(rows["top"]["q"][-1, 3:]).round(12))
-    (array([-0.1138,  0.7919,  2.    ]), 1.0)
+    (array([-0.1144,  0.7918,  2.    ]), 1.0)
     """
     owner = "rigid_bodies"
     count = _count(owner, q, v, count)

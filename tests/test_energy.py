@@ -343,7 +343,7 @@ def test_joints_on_elements(jacobian):
 
 def test_what_the_ledger_cannot_do_is_refused():
     first_order = nsds.system(tank=nsds.first_order_linear(A=[[-1.0]], x=[1.0]))
-    with pytest.raises(ValueError, match="Lagrangian systems; this one is first-order"):
+    with pytest.raises(ValueError, match="mechanical systems; this one is first-order"):
         nsds.energy(nsds.simulate(first_order, t_end=1.0, h=0.1), first_order)
     system = nsds.system(
         arm=nsds.lagrangian([1.0], q=[0.0], v=[0.0], u=[1.0]), stop=nsds.interaction(WALLS["linear"], nsds.newton_impact(0.5), on="arm")
