@@ -76,7 +76,7 @@ def project(t, tables, functions, solver, solver_options, options, mem, imem, wo
     inverse, moved, impulse = view(work, p.inverse, p.stride * m), view(work, p.w, 6 * m), view(work, p.p, 6 * m)
     status = VIOLATED
     for k in range(int(options[MAX_ROUNDS]) + 1):
-        n_contacts, depth = penetrating(plan[0], parts, p, q, mem, imem, work, iwork)
+        n_contacts, depth = penetrating(options, plan[0], parts, p, q, mem, imem, work, iwork)
         n_blocks, violation = violated(t, interactions, p, q, functions, mem, imem, work, iwork)
         if max(depth, violation) <= options[CONSTRAINT_TOL]:
             status = CONVERGED
@@ -102,21 +102,25 @@ def project(t, tables, functions, solver, solver_options, options, mem, imem, wo
 
 
 @kernel
-def penetrating(own, parts, p, q, mem, imem, work, iwork):
-    """(number, depth): detected contacts whose gap is negative at q, and the deepest. Out: q_old, pair and which of the plan p."""
-    n, depth, still = 0, 0.0, view(work, p.v, 6 * p.n_bodies)
-    for i in range(6 * p.n_bodies):
-        still[i] = 0.0
+def penetrating(options, own, parts, p, q, mem, imem, work, iwork):
+    """(number, depth): detected contacts at q with gaps up to the depth of the deepest, none if that is 0. Out: q_old, pair, which of p.
+
+    Those that are open by less than the depth are listed too, as bodies that are pushed apart may be pushed into others.
+    """
+    n, depth, v = 0, 0.0, view(work, own.v, 6 * p.n_bodies)
     for i in range(7 * p.n_bodies):
         work[p.q_old + i] = q[i]
     for k in range(parts.size):
         c = parts[k]
-        found = min(collisions.find(c, 0.0, own.parallel != 0, q, still, mem, imem, work, iwork), c.capacity)
-        for i in range(found):
-            if work[c.new_gap + i] < 0.0:
+        iwork[c.found] = min(collisions.find(c, options[STEP], own.parallel != 0, q, v, mem, imem, work, iwork), c.capacity)
+        for i in range(iwork[c.found]):
+            depth = max(depth, -work[c.new_gap + i])
+    for k in range(parts.size if depth > 0.0 else 0):
+        c = parts[k]
+        for i in range(iwork[c.found]):
+            if work[c.new_gap + i] <= depth:
                 a, b = imem[c.body + iwork[c.new_a + i]], imem[c.body + iwork[c.new_b + i]]
                 iwork[p.pair + 2 * n], iwork[p.pair + 2 * n + 1], iwork[p.which + n], iwork[p.which + p.n_contacts + n] = a, b, i, k
-                depth = max(depth, -work[c.new_gap + i])
                 n += 1
     return n, depth
 
