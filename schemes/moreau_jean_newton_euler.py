@@ -313,7 +313,7 @@ def commit(t_new, n_contacts, n_blocks, tables, functions, options, mem, imem, w
     if not find_contacts(options, p.parallel != 0, parts, q, v, mem, imem, work, iwork):
         iwork[p.full] = 1
         return True
-    problem.keep_impulses(n_contacts, n_blocks, interactions, parts, p, mem, imem, work, iwork)
+    problem.keep_impulses(n_contacts, n_blocks, options, interactions, parts, p, mem, imem, work, iwork)
     take_contacts(parts, mem, imem, work, iwork)
     for i in range(m):
         at = bodies[i].q

@@ -33,11 +33,19 @@ def place(interaction, d, i):
     return i // interaction.each * d + i % interaction.each
 
 
+@tiny
+def takes_part(interaction, i, ahead, mem):
+    """Whether row i is in the one-step problem: if its law is bilateral, or by the forecast ``y + ahead ydot <= 0`` of its contact."""
+    first = i if interaction.law == IMPACT else i // interaction.each * interaction.each
+    return interaction.always != 0 or mem[interaction.y + first] + ahead * mem[interaction.ydot + first] <= 0.0
+
+
 @kernel
-def state_block(h, is_new, interaction, first, d, mem, work, H, body, disk, mu, b, diagonal, r):
+def state_block(h, ahead, is_new, interaction, first, d, mem, work, H, body, disk, mu, b, diagonal, r):
     """Blocks ``first ..`` of an interaction, from its H and rate in the work memory. Out: H, body, disk, mu, b, diagonal, r.
 
-    diagonal: 1 in components that are left over, 0 else, -1 in equations; r, where it is new: the last impulses.
+    Rows that take no part are left over. diagonal: 1 in components that are left over, 0 else, -1 in equations; r, where it is new: the
+    last impulses.
     """
     it = interaction
     for k in range(first, first + it.n_blocks):
@@ -59,6 +67,8 @@ def state_block(h, is_new, interaction, first, d, mem, work, H, body, disk, mu, 
             r[k * d] = h * mem[it.mu + c]
     for i in range(it.m):
         to = first * d + place(it, d, i)
+        if not takes_part(it, i, ahead, mem):
+            continue
         b[to], diagonal[to] = work[it.rate + i], -1.0 if it.law == EQUALITY else 0.0
         if is_new:
             r[to] = mem[it.lam + i]

@@ -115,8 +115,9 @@ def choose_active(options, bodies, interactions, parts, p, mem, imem, work, iwor
     """
     ahead, n_blocks, n_contacts = options[GAMMA] * options[STEP], 0, 0
     for k in range(interactions.size):
-        it = interactions[k]
-        active = it.always != 0 or mem[it.y] + ahead * mem[it.ydot] <= 0.0
+        it, active = interactions[k], False
+        for i in range(it.m):
+            active = active or blocks.takes_part(it, i, ahead, mem)
         iwork[p.begin + k] = n_blocks if active else -1
         if active:
             n_blocks += it.n_blocks
@@ -182,7 +183,7 @@ def panels(n_contacts, n_blocks, p, work, iwork):
 @kernel
 def state_blocks(t_new, is_new, n_contacts, n_blocks, options, interactions, p, functions, mem, imem, work, iwork):
     """The blocks of interactions that take part, with H at qbar; of contacts, and where q_star is 0, H at q_k, in the first iteration."""
-    m, moves = p.n_bodies, options[Q_STAR] > 0.0
+    h, ahead, m, moves = options[STEP], options[GAMMA] * options[STEP], p.n_bodies, options[Q_STAR] > 0.0
     q_bar = view(work, p.q_bar, 7 * m)
     if moves:
         move_all(options[Q_STAR] * options[STEP], options, p, q_bar, work)
@@ -194,9 +195,8 @@ def state_blocks(t_new, is_new, n_contacts, n_blocks, options, interactions, p, 
         if iwork[p.begin + k] >= 0:
             if interactions[k].kind != ne.CONTACT and (moves or is_new):
                 evaluate(t_new, interactions[k], q_bar, view(work, p.R, 9 * m), functions, mem, imem, work)
-            blocks.state_block(
-                options[STEP], is_new, interactions[k], iwork[p.begin + k], p.d, mem, work, H, body, disk, mu, b, diagonal, r
-            )
+            it, first = interactions[k], iwork[p.begin + k]
+            blocks.state_block(h, ahead, is_new, it, first, p.d, mem, work, H, body, disk, mu, b, diagonal, r)
 
 
 @tiny
@@ -330,14 +330,14 @@ def add_contact_impulses(n, d, body, frame, lever, r, p, size):
 
 
 @kernel
-def keep_impulses(n_contacts, n_blocks, interactions, parts, p, mem, imem, work, iwork):
+def keep_impulses(n_contacts, n_blocks, options, interactions, parts, p, mem, imem, work, iwork):
     """lambda of everything into the record, 0 of what took no part."""
     _, _, _, _, _, _, r = panels(n_contacts, n_blocks, p, work, iwork)
     for k in range(interactions.size):
         it, first = interactions[k], iwork[p.begin + k]
         for i in range(it.m):
             mem[it.lam + i] = r[p.d * first + blocks.place(it, p.d, i)] if first >= 0 else 0.0
-            imem[it.active + i] = first >= 0
+            imem[it.active + i] = blocks.takes_part(it, i, options[GAMMA] * options[STEP], mem)
     for k in range(parts.size):
         c = parts[k]
         for i in range(c.each * imem[c.n]):
