@@ -7,6 +7,7 @@ position and unit quaternion, scalar first, in the axes of its body. A body may 
 import numpy as np
 
 from nsds import _checks
+from nsds.rotations import rotation_matrix
 
 _SOLID = ("sphere", "capsule", "cylinder", "box")
 
@@ -303,11 +304,6 @@ def _solid(owner, shape):
 
 
 def _rotation(p):
-    w, x, y, z = p
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
+    R = np.empty(9)
+    rotation_matrix(p, R)
+    return R.reshape(3, 3)

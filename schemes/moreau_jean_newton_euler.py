@@ -171,17 +171,13 @@ def begin(t, options, bodies, p, functions, mem, work):
 
 @kernel
 def iterate(t_new, n_contacts, n_blocks, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
-    """Newton's iteration from v_k. Returns (status, iterations, residual); velocities and impulses lie in work."""
+    """Newton's iteration from v_k, whose w `outputs` left. Returns (status, iterations, residual); velocities and impulses lie in work."""
     bodies, interactions, parts, plan = tables
     p = plan[0]
     m = p.n_bodies
     q, v, R, inverse = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.inverse, p.stride * m)
     w, R_free, impulse = view(work, p.w, 6 * m), view(work, p.R_free, 6 * m), view(work, p.p, 6 * m)
-    to_inertial(m, R, v, w)
-    for i in range(6 * m):
-        impulse[i] = 0.0
-    for i in range(2 * m):
-        work[p.impulses + i] = 0.0
+    problem.clear(p, impulse, work)
     status, solved, residual, n_iter = NEWTON, CONVERGED, math.inf, 0
     for n_iter in range(int(options[LIMIT]) + 1):
         problem.move_all(options[STEP], options, p, q, work)

@@ -15,9 +15,9 @@ from nsds._jit import kernel, stack, tiny, view
 from nsds.layout import ABSENT
 from nsds.schemes.newton_euler_bodies import norm
 from nsds.schemes.newton_euler_tables import DRY, EQUALITY, FRICTION, IMPACT
+from nsds.solvers.contact.signature import EQUATION
 
 _PROXIMAL = 1e-12  # epsilon: times s, the stiffness that is added to an equation
-EQUATION = -1  # as in nsds.solvers.contact.signature
 _TANGENTS = 2
 
 

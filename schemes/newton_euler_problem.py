@@ -15,7 +15,7 @@ from nsds.schemes import newton_euler_tables as ne
 from nsds.schemes.newton_euler_bodies import cross, move, norm
 from nsds.schemes.newton_euler_interactions import evaluate
 from nsds.solvers.contact import rigid, slabs
-from nsds.solvers.contact.signature import N_INFO, call_solver
+from nsds.solvers.contact.signature import EQUATION, N_INFO, call_solver
 from nsds.status import CONVERGED, MAX_ITER, STALLED, UNSUITED
 
 # Where the arrays of a member's work memory lie (last lines: of its integer work memory), and sizes. Of bodies: rotation matrices, q and v
@@ -278,7 +278,7 @@ def solve_with_matrix(n_contacts, n_blocks, is_new, bodies, parts, p, solver, op
     for i in range(7):
         own[i] = options[i]
     for k in range(n):
-        if disk[k] == blocks.EQUATION:  # Newton's iteration looks closer at these than solvers do by default
+        if disk[k] == EQUATION:  # Newton's iteration looks closer at these than solvers do by default
             own[0] = min(options[0], _CLOSE)
     status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
     status = CONVERGED if info[1] <= options[0] else status

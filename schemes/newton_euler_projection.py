@@ -24,6 +24,7 @@ from nsds.schemes.moreau_jean_newton_euler import blame, grow  # noqa: F401
 from nsds.schemes.newton_euler_bodies import inverse_matrix, times_transposed
 from nsds.schemes.newton_euler_interactions import evaluate, frame_of
 from nsds.schemes.newton_euler_problem import HOW, STEP
+from nsds.solvers.contact.signature import EQUATION
 from nsds.status import CAPACITY, CONVERGED, NON_FINITE, VIOLATED
 
 # Words of the options behind those of the step.
@@ -180,7 +181,7 @@ def state_positions(n_contacts, n_blocks, interactions, p, work, iwork):
             continue
         is_equation = it.law == ne.EQUALITY
         for i in range(first, first + it.n_blocks):
-            body[2 * i], body[2 * i + 1], disk[i], mu[2 * i], mu[2 * i + 1] = it.a, it.b, -1 if is_equation else 0, 0.0, 0.0
+            body[2 * i], body[2 * i + 1], disk[i], mu[2 * i], mu[2 * i + 1] = it.a, it.b, EQUATION if is_equation else 0, 0.0, 0.0
         for i in range(0, it.m, 1 if is_equation or it.law == ne.IMPACT else it.each):
             to = first * d + blocks.place(it, d, i)
             diagonal[to], b[to] = -1.0 if is_equation else 0.0, work[it.h + i]

@@ -1,6 +1,7 @@
 """Poses of shapes, and the places where narrow-phase kernels put the contacts that they find."""
 
-from nsds._jit import kernel, stack, tiny
+from nsds._jit import kernel, stack, tiny, view
+from nsds.rotations import rotation_matrix
 
 WORLD = -1  # number of the body that fixed shapes are on
 MOST = 16  # contacts that two shapes can have, and more
@@ -23,10 +24,7 @@ def put(found, n, margin, feature, gap, normal, x, y, z):
 @tiny
 def axes(pose, s, R):
     """Rotation matrix Phi(p) of shape s, row-major: its axes are the columns (seed 003, eq. 11.137). Out: R (9,)."""
-    p0, p1, p2, p3 = pose[7 * s + 3], pose[7 * s + 4], pose[7 * s + 5], pose[7 * s + 6]
-    R[0], R[1], R[2] = 1.0 - 2.0 * (p2 * p2 + p3 * p3), 2.0 * (p1 * p2 - p0 * p3), 2.0 * (p1 * p3 + p0 * p2)
-    R[3], R[4], R[5] = 2.0 * (p1 * p2 + p0 * p3), 1.0 - 2.0 * (p1 * p1 + p3 * p3), 2.0 * (p2 * p3 - p0 * p1)
-    R[6], R[7], R[8] = 2.0 * (p1 * p3 - p0 * p2), 2.0 * (p2 * p3 + p0 * p1), 1.0 - 2.0 * (p1 * p1 + p2 * p2)
+    rotation_matrix(view(pose, 7 * s + 3, 4), R)
 
 
 @tiny
