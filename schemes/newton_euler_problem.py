@@ -27,7 +27,7 @@ PLAN = table(
     "frame", "lever", "H", "G", "diagonal", "b", "mu", "r", "u", "rhs", "W", "info", "terms", "solver", "n_solver", "sweeper", "n_sweeper",
     "body", "disk", "begin", "first", "linked", "row", "column", "isolver", "n_isolver", "isweeper", "n_isweeper",
     "which", "pair", "place", "slab", "counts", "groups", "full",
-    "n_bodies", "stride", "d", "n_contacts", "n_blocks", "few", "limit", "room", "linear", "parallel",
+    "n_bodies", "stride", "d", "n_contacts", "n_blocks", "few", "limit", "room", "linear", "parallel", "sweeps",
 )  # fmt: skip
 # Words of the options.
 STEP, THETA, GAMMA, Q_STAR, TOL, LIMIT, EXPLICIT, HOW = range(8)
@@ -64,7 +64,8 @@ def reserve(lists, words, choice, work, iwork, n_members):
     iwork.place(plan, body=2 * (n_contacts + n_blocks), disk=n_contacts + n_blocks, begin=interactions.size, first=n + 1)
     iwork.place(plan, linked=2 * limit, row=limit + 1, column=column.size, isolver=integers, full=1)
     plan["n_solver"], plan["n_isolver"] = floats, integers
-    if limit < n_contacts + n_blocks:
+    plan["sweeps"] = name in ("auto", "bodies")
+    if plan["sweeps"][0] and limit < n_contacts + n_blocks:
         floats, integers = rigid.work_size(d, n_contacts, n_blocks, n, 2 * slabs.count(n_contacts))
         work.place(plan, sweeper=floats)
         iwork.place(plan, isweeper=integers)
@@ -239,7 +240,7 @@ def solve_blocks(n_contacts, n_blocks, is_new, bodies, parts, p, solver, options
     """As `solve`, once everything is stated."""
     if has_matrix(n_contacts, n_blocks, p):
         return solve_with_matrix(n_contacts, n_blocks, is_new, bodies, parts, p, solver, options, inverse, w_free, impulse, work, iwork)
-    if p.stride != 10:
+    if p.stride != 10 or p.sweeps == 0:
         return UNSUITED
     spared = n_blocks == 0 and n_contacts <= p.limit
     limit = _TRIED if spared and not options[1] > 0 else int(options[1])

@@ -3,8 +3,6 @@
 import os
 import sys
 
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # threads of a kernel that wait leave the cores to the other tests
-
 import pytest
 from hypothesis import settings
 

@@ -184,3 +184,13 @@ def test_options_of_the_scheme():
 def test_values_of_joints_laws_and_shapes(make):
     with pytest.raises(ValueError, match=r"must (be|have|not be)"):
         make()
+
+
+def test_a_method_that_builds_matrices_refuses_what_is_too_large_for_it():
+    q = np.array([[x, y, 0.1, 1, 0, 0, 0] for x in range(23) for y in range(23)], dtype=float)
+    balls = nsds.rigid_bodies(1.0, 0.1, q=q, v=np.zeros((len(q), 6)), fext=[0, 0, -10.0])
+    contacts = nsds.collisions({"balls": BALL}, HIT, world=shapes.plane(), pairs=[("balls", "world")])
+    system = nsds.system(balls=balls, contacts=contacts)
+    with pytest.raises(nsds.SimulationError, match="does not treat these bounds or this size"):
+        nsds.step(system, h=1e-3, solver="nsgs")
+    assert nsds.step(system, h=1e-3)["status"] == 0

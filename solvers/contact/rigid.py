@@ -35,6 +35,7 @@ _CHUNKS = 16  # parts in which the loops over all contacts or bodies are handed 
 _MOMENTUM = 0.9
 _GROWTH, _WAIT = 10.0, 50  # of the change of r beyond its least, and sweeps without a lesser one, after which the bound of beta is lowered
 _BACK = 0.004  # of the way that the bound takes back in each sweep
+_MEMORY, _STRAIGHT_ON = 0.1, 0.5  # weight of the last change in their mean direction, and from which mean on it is kept
 _SPACING = 10  # sweeps between looks at the residual, or a tenth of those done; a twentieth where the changes promise a solution
 _PATIENCE = 1000  # sweeps without progress
 _STEPS = 4
@@ -167,7 +168,7 @@ def _solve_slowly(d, disk, R, k, scratch):
 
 
 def _relax_3(c, beta, disk, R, ids, B, r, r_before, scratch):
-    """Solves contact c from ``r + beta (r - r_before)``; (square of ``W_NN`` times its change, that change times the way from r).
+    """Solves contact c from ``r + beta (r - r_before)``; (square of its change, that change times the way from r), both times ``W_NN^2``.
 
     In/out: B, r, r_before.
     """
@@ -204,7 +205,7 @@ def _relax_3(c, beta, disk, R, ids, B, r, r_before, scratch):
     b_0, b_1, b_2 = n_0 - r_before[3 * c], n_1 - r_before[3 * c + 1], n_2 - r_before[3 * c + 2]
     n_0, n_1, n_2 = n_0 - r_0, n_1 - r_1, n_2 - r_2
     _act_3(k, i, j, R, B, n_0, n_1, n_2, 0.0, 0.0)
-    return (n_0 * n_0 + n_1 * n_1 + n_2 * n_2) * (W_n * W_n), (n_0 * b_0 + n_1 * b_1 + n_2 * b_2) * W_n
+    return (n_0 * n_0 + n_1 * n_1 + n_2 * n_2) * (W_n * W_n), (n_0 * b_0 + n_1 * b_1 + n_2 * b_2) * (W_n * W_n)
 
 
 def _relax_5(c, beta, disk, R, ids, B, r, r_before, scratch):
@@ -225,7 +226,7 @@ def _relax_5(c, beta, disk, R, ids, B, r, r_before, scratch):
         moved += change[a] * change[a]
         along += change[a] * (new[a] - r_before[5 * c + a])
     _act_5(k, i, j, R, B, change[0], change[1], change[2], change[3], change[4])
-    return moved * R[k + 22] ** 2, along * R[k + 22]
+    return moved * R[k + 22] ** 2, along * R[k + 22] ** 2
 
 
 # ------------------------------------------------------------------------------------------------------------------ general blocks
@@ -538,16 +539,24 @@ def _velocities(d, begin, v_free, r, R, B, ids, G):
 
 
 @tiny
-def _faster(t, bound, most, moved, least, since):
-    """(beta, t, bound, least, since) for the next sweep, by Nesterov's rule up to a bound, which is lowered where changes do not shrink."""
+def _faster(pace, most, moved, along):
+    """(beta, t, bound, least, since, straight) for the next sweep, from those of the last one, its ``moved`` and ``along``.
+
+    By Nesterov's rule up to a bound, which is lowered where changes neither shrink nor keep their direction; straight: how far they do.
+    """
+    beta, t, bound, least, since, straight = pace
+    cosine = along / (moved * moved) * (1.0 - beta) if moved > 0.0 else 0.0  # 1 where all changes are the same
+    straight += _MEMORY * (min(max(cosine, -1.0), 1.0) - straight)
     since += 1
     bound += _BACK * (most - bound)
     if moved < 0.95 * least:
         least, since = moved, 0
-    if moved > _GROWTH * least or since > _WAIT:
-        return 0.0, 1.0, max(1.0 - 1.5 * (1.0 - bound), 0.0), moved, 0
+    if moved > _GROWTH * least or (since > _WAIT and straight < _STRAIGHT_ON):
+        return 0.0, 1.0, max(1.0 - 1.5 * (1.0 - bound), 0.0), moved, 0, straight
+    if along < 0.0:  # the sweep went back on the way that momentum took
+        return 0.0, 1.0, bound, least, since, straight
     t_new = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * t * t))
-    return min((t - 1.0) / t_new, bound), t_new, bound, least, since
+    return min((t - 1.0) / t_new, bound), t_new, bound, least, since, straight
 
 
 def _nsgs(
@@ -587,9 +596,10 @@ def _nsgs(
     _velocities(d, begin, v_free, r, R, B, ids, G)
     status = _judge(0, scale, *judged)
     most = max(options[3], 0.0) if options[3] != 0.0 else _MOMENTUM
-    beta, t, bound, low, since = 0.0, 1.0, most, math.inf, 0
+    pace = (0.0, 1.0, most, math.inf, 0, 0.5)
     k, looked, progress, ratio, least = 0, 0, 0, 1.0, keep_better(info[1], math.inf, r, best)
     while status == MAX_ITER and k < limit:
+        beta = pace[0]
         _extrapolate_all(beta, B, v_before)
         if d == 3:
             _sweep_3(begin, beta, disk, R, ids, B, r, r_before, change, scratch)
@@ -612,9 +622,7 @@ def _nsgs(
             progress = k if info[1] < 0.999 * least else progress
             least = keep_better(info[1], least, r, best)
             status = STALLED if k > progress + _PATIENCE and status == MAX_ITER else status
-        beta, t, bound, low, since = _faster(t, bound, most, moved, low, since)
-        if along < 0.0:  # the sweep went back on the way that momentum took
-            beta, t = 0.0, 1.0
+        pace = _faster(pace, most, moved, along)
     if status != CONVERGED and least < math.inf:
         for i in range(r.size):
             r[i] = best[i]

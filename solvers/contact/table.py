@@ -84,7 +84,8 @@ def contact_solver(method="auto", *, tol=None, max_iter=None, local="auto", rho=
     ----------
     method : str
         A name from `contact_methods`; "bodies": sweeps over the contacts that act on the velocities of the bodies, without a Delassus
-        matrix; or "auto": the former for a few blocks of constraints, the latter for many.
+        matrix; or "auto": the former for a few blocks of constraints, the latter for many. Methods that are named build the matrix,
+        for up to 512 blocks where contacts are detected; beyond, the status says UNSUITED.
     tol : float, optional
         Largest residual that counts as converged, relative to the velocities without impulses; 1e-10, or 1e-4 for "bodies".
     max_iter, local, rho, seed, freeze
