@@ -177,11 +177,20 @@ each = numba.prange
 def callback(signature, function, parameters=None, arguments=None):
     """A user's function compiled at once, with the ordinary meaning of indices, to C code with an ``address``.
 
-    ``parameters`` and ``arguments``: the names of the signature's parameters, and how the function is called with them, as text.
+    ``parameters`` and ``arguments``: the names of the signature's parameters, and how the function is called with them, as text, where
+    ``cleared(out)`` is the vector out full of zeros.
     """
     if parameters is not None:
-        function = eval(f"lambda {parameters}: function({arguments})", {"function": numba.njit(function, error_model="numpy")})
+        names = {"function": numba.njit(function, error_model="numpy"), "cleared": _cleared}
+        function = eval(f"lambda {parameters}: function({arguments})", names)
     return numba.cfunc(signature, error_model="numpy")(function)
+
+
+@numba.njit
+def _cleared(out):
+    for i in range(out.size):
+        out[i] = 0.0
+    return out
 
 
 def specialised(function, suffix, **names):

@@ -10,7 +10,7 @@ from nsds.kinds import FIRST_ORDER, NEWTON_EULER, family, split
 from nsds.laws import is_force
 from nsds.layout import elements_of
 from nsds.records import model_of, stored_sparse
-from nsds.rotations import rotate_back
+from nsds.rotations import turned_back
 from nsds.trials import n_u
 
 WORKS = ("forces", "internal", "damping", "contact")
@@ -119,19 +119,12 @@ def _add_body(ledger, part, theta, t, q, v, p):
             if field in names:
                 force = _along(part, kind, field, (3,), t, q, v)
                 if field == "mext" and part["mext_inertial"]:
-                    force = np.array([_turned_back(at[3:], moment) for at, moment in zip(q, force, strict=True)])
+                    force = turned_back(q[:, 3:], force)
                 ledger[work][1:] += sign * (power[:, chosen] * _mean(theta, force)).sum(axis=1)
     for work, field, x in (("damping", "C", v), ("internal", "K", q)):
         if field in names:
             ledger[work][1:] -= (power * _mean(theta, x @ part[field].T)).sum(axis=1)
     ledger["contact"][1:] += (v_theta * p[1:]).sum(axis=1)
-
-
-def _turned_back(quaternion, x):
-    """A vector in inertial axes, in those of the body."""
-    out = np.empty(3)
-    rotate_back(np.ascontiguousarray(quaternion), np.ascontiguousarray(x), out)
-    return out
 
 
 def _recorded(trajectory, part, field, count):

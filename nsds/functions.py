@@ -89,7 +89,7 @@ def wanted(kind, field):
 
 
 def function_name(function, kind, field):
-    """Compile a user function and return the name under which records refer to it.
+    """Compile a user function and return the name under which records refer to it; what it leaves unwritten is 0.
 
     The name is ``module:qualified_name#fingerprint``. The fingerprint covers the code and the constants that it reads, so a function
     that was redefined in a notebook is a new function, and a record that was saved to disk never runs with another one.
@@ -140,10 +140,10 @@ def function_address(name, kind, field):
 
 
 def _compile(function, kind, field):
-    inner, parameters = ARGUMENTS[kind][field], _ALL.get(kind, _RELATION)
+    inner, parameters = ARGUMENTS[kind][field].replace("out", "cleared(out)"), _ALL.get(kind, _RELATION)
     if field in _SHAPES:
         _, x, lam, *_ = parameters.split(", ")
-        inner = inner.replace("out", f"out.reshape({_SHAPES[field].replace('x.', f'{x}.').replace('lam.', f'{lam}.')})")
+        inner = inner.replace("(out)", f"(out).reshape({_SHAPES[field].replace('x.', f'{x}.').replace('lam.', f'{lam}.')})")
     try:
         return _jit.callback(_CALLBACK, function, parameters, inner)
     except (NumbaError, TypeError) as error:

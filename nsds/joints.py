@@ -16,7 +16,7 @@ The multiplier of a row acts on A with its sign, and on B with the opposite one.
 import numpy as np
 
 from nsds import _checks
-from nsds.rotations import perpendicular
+from nsds.rotations import perpendicular, turned, turned_back
 
 POINT, ALIGN, ANGLE, COUPLER = range(4)
 _FRAMES = ("world", "body")
@@ -341,17 +341,17 @@ def _placed(relation, x_a, p_a, x_b, p_b):
     """Rows of what is given at the start, in axes of the bodies."""
     kinds, u, b, w, offset = (np.array(column) for column in zip(*_rows(relation), strict=True))
     given_in_body = relation["frame"] == "body"
-    u, b, w = (_turn(p_a, d) if given_in_body else d for d in (u, b, w))
+    u, b, w = (turned(p_a, d) if given_in_body else d for d in (u, b, w))
     point = relation.get("point", x_a)
     if given_in_body and "point" in relation:
-        point = x_a + _turn(p_a, point)
+        point = x_a + turned(p_a, point)
     is_point = (kinds == POINT)[:, None]
     return {
         "row": kinds.astype(np.int64),
-        "a": np.where(is_point, _turn_back(p_a, point - x_a), 0.0),
-        "u": _turn_back(p_a, u),
-        "b": _turn_back(p_b, np.where(is_point, point - x_b, b)),
-        "w": _turn_back(p_b, w),
+        "a": np.where(is_point, turned_back(p_a, point - x_a), 0.0),
+        "u": turned_back(p_a, u),
+        "b": turned_back(p_b, np.where(is_point, point - x_b, b)),
+        "w": turned_back(p_b, w),
         "offset": offset,
     }
 
@@ -385,8 +385,8 @@ def _coupled(relation, x_a, p_a, x_b, p_b):
     """The row of a coupler: ``a`` is A's axis times the ratio, ``w`` that of B; ``u`` and ``b`` mark what turns, zero for what slides."""
     (kind_a, axis_a), (kind_b, w) = relation["first"], relation["second"]
     a = relation["ratio"] * axis_a
-    u = _turn_back(p_a, _across(a)) if kind_a == "angle" else np.zeros(3)
-    b = _turn_back(p_b, _across(w)) if kind_b == "angle" else np.zeros(3)
+    u = turned_back(p_a, _across(a)) if kind_a == "angle" else np.zeros(3)
+    b = turned_back(p_b, _across(w)) if kind_b == "angle" else np.zeros(3)
     start_a, start_b = (x_a @ a if kind_a == "translation" else 0.0), (x_b @ w if kind_b == "translation" else 0.0)
     return {"row": np.array([COUPLER]), "a": a, "u": u, "b": b, "w": w, "offset": start_a - start_b}
 
@@ -400,13 +400,3 @@ def _across(axis):
 def _frame(axis):
     s = _across(axis)
     return axis, s, np.cross(axis, s)
-
-
-def _turn(p, x):
-    """``Phi(p) x`` for the last axis of arrays."""
-    twice = 2.0 * np.cross(p[..., 1:], x)
-    return x + p[..., :1] * twice + np.cross(p[..., 1:], twice)
-
-
-def _turn_back(p, x):
-    return _turn(p * [1.0, -1.0, -1.0, -1.0], x)

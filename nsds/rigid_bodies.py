@@ -7,6 +7,7 @@ from nsds.functions import function_name
 from nsds.records import pack
 
 _UNIT = 1e-6  # how far from 1 the norm of a quaternion may be
+_SYMMETRIC = 1e-9  # how far from symmetric an inertia may be, relative to its largest entry
 
 
 def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fint=None, mint=None, jac_q=None, jac_v=None, C=None, K=None,
@@ -22,7 +23,8 @@ def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fin
     mass : float or array_like (count,)
         Masses (kg). An infinite one makes a body that nothing stops: it keeps its velocity, as the drum of a mixer.
     inertia : float, array_like (3,), (3, 3) or (count, ...)
-        Inertia (kg m²) about the centre of mass in body axes: a number for a sphere, principal moments, or a matrix.
+        Inertia (kg m²) about the centre of mass in body axes: a number for a sphere, principal moments, or a matrix; or one
+        of these for each body, where the shape is not (3,) or (3, 3), which mean all bodies.
     q : array_like (7,) or (count, 7)
         Coordinates at the start. A matrix makes an array of bodies.
     v : array_like (6,) or (count, 6)
@@ -67,10 +69,9 @@ def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fin
     owner = "rigid_bodies"
     count = _count(owner, q, v, count)
     fields = {"q": _per_body(owner, "q", q, (7,), count), "v": _per_body(owner, "v", v, (6,), count)}
-    fields["q"] = _unit_quaternions(owner, fields["q"])
     fields["p"] = np.zeros_like(fields["v"])
-    fields["mass"], fixed = _masses(owner, mass, count)
-    fields["inertia"] = _inertias(owner, inertia, fixed, count)
+    fields["mass"] = _masses(owner, mass, count)
+    fields["inertia"] = _inertias(owner, inertia, count)
     if frame not in ("body", "inertial"):
         raise ValueError(f"{owner}: frame must be 'body' or 'inertial', got {frame!r}")
     for name, value in (("fext", fext), ("mext", mext)):
@@ -91,7 +92,11 @@ def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fin
     if z is not None:
         z = np.atleast_1d(_checks.array(owner, "z", z))
         fields["z"] = _per_body(owner, "z", z, z.shape[-1:], count)
-    return {"kind": owner, "record": pack(fields, count)}
+    record = pack(fields, count)
+    require_values(owner, "", record)
+    record["q"][..., 3:] /= _norm(record["q"])[..., None]
+    record["inertia"][np.isinf(record["mass"])] = np.eye(3)
+    return {"kind": owner, "record": record}
 
 
 def _count(owner, q, v, count):
@@ -109,45 +114,42 @@ def _per_body(owner, name, value, shape, count):
     return np.broadcast_to(value, whole)
 
 
-def _unit_quaternions(owner, q):
-    norm = np.linalg.norm(q[..., 3:], axis=-1, keepdims=True)
-    wrong = np.flatnonzero(abs(norm.reshape(-1) - 1.0) > _UNIT)
-    if wrong.size:
-        of_body = "" if q.ndim == 1 else f" of body {wrong[0]}"
-        raise ValueError(
-            f"{owner}: q[3:] must be a unit quaternion, scalar first, got one{of_body} of norm {norm.reshape(-1)[wrong[0]]:.9g}"
-        )
-    return np.concatenate([q[..., :3], q[..., 3:] / norm], axis=-1)
-
-
 def _masses(owner, mass, count):
-    """Masses, and which are infinite."""
     given = np.asarray(mass, dtype=np.float64)
     infinite = np.isposinf(given)
-    mass = np.where(infinite, np.inf, _per_body(owner, "mass", np.where(infinite, 1.0, given), (), count))
-    if not (mass > 0.0).all():
-        raise ValueError(f"{owner}: mass must be positive, got {mass.min():g}")
-    return mass, np.isposinf(mass)
+    return np.where(infinite, np.inf, _per_body(owner, "mass", np.where(infinite, 1.0, given), (), count))
 
 
-def _inertias(owner, inertia, fixed, count):
-    """Inertia matrices; of a body of infinite mass, which has none, the identity."""
+def _inertias(owner, inertia, count):
     inertia = _checks.array(owner, "inertia", inertia)
-    single = (
-        inertia.shape[1:] if count is not None and inertia.ndim > 0 and inertia.shape[0] == count and inertia.ndim != 2 else inertia.shape
-    )
-    if inertia.ndim == 2 and inertia.shape != (3, 3):
-        single = inertia.shape[1:]
-    if inertia.ndim == 1 and count is not None and inertia.shape == (count,) and count != 3:
-        single = ()
+    single = inertia.shape if inertia.shape in ((), (3,), (3, 3)) else inertia.shape[1:]
     if single not in ((), (3,), (3, 3)):
         raise ValueError(f"{owner}: inertia must be a number or have shape (3,) or (3, 3), for each body, got {inertia.shape}")
     matrices = inertia if single == (3, 3) else inertia[..., None, None] * np.eye(3) if single == () else inertia[..., None] * np.eye(3)
-    matrices = _per_body(owner, "inertia", matrices, (3, 3), count)
-    if abs(matrices - np.swapaxes(matrices, -1, -2)).max() > 1e-9 * abs(matrices).max():
-        raise ValueError(f"{owner}: inertia must be symmetric, got {matrices.tolist()}")
-    matrices = np.where(fixed[..., None, None], np.eye(3), matrices)
-    least = np.linalg.eigvalsh(matrices).min()
-    if not least > 0.0:
-        raise ValueError(f"{owner}: inertia must be positive definite, got an eigenvalue of {least:.3g}")
-    return matrices
+    return _per_body(owner, "inertia", matrices, (3, 3), count)
+
+
+def require_values(owner, part, bodies, n_members=1):
+    """Raise a ValueError unless quaternions are unit, masses positive, and inertias of finite masses symmetric and positive definite.
+
+    part: what stands before the names of fields. bodies: their records, of so many members of an ensemble.
+    """
+    q, mass, inertia = (bodies[name].reshape(n_members, -1, *shape) for name, shape in (("q", (7,)), ("mass", ()), ("inertia", (3, 3))))
+    inertia = np.where(np.isinf(mass)[..., None, None], np.eye(3), inertia)
+    norm, least = _norm(q), np.linalg.eigvalsh(inertia)[..., 0]
+    skew = abs(inertia - inertia.swapaxes(-1, -2)).max(axis=(-1, -2))
+    for holds, field, want, got, values in (
+        (abs(norm - 1.0) <= _UNIT, "q[3:]", "a unit quaternion, scalar first", "norm", norm),
+        (mass > 0.0, "mass", "positive", "value", mass),
+        (skew <= _SYMMETRIC * abs(inertia).max(axis=(-1, -2)), "inertia", "symmetric", "difference across the diagonal", skew),
+        (least > 0.0, "inertia", "positive definite", "least eigenvalue", least),
+    ):
+        if not holds.all():
+            member, body = np.argwhere(~holds)[0].tolist()
+            of_body = f" of body {body}" if mass.shape[1] > 1 else ""
+            of_member = f" of member {member}" if n_members > 1 else ""
+            raise ValueError(f"{owner}: {part}{field} must be {want}, got one{of_body}{of_member} of {got} {values[member, body]:.9g}")
+
+
+def _norm(q):
+    return np.linalg.norm(q[..., 3:], axis=-1)

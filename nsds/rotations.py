@@ -16,7 +16,10 @@ array([0., 1., 0.])
 
 import math
 
+import numpy as np
+
 from nsds._jit import stack, tiny
+from nsds.vectors import dot, norm
 
 
 @tiny
@@ -88,6 +91,17 @@ def rotate_back(p, x, out):
     _turn(p[0], -p[1], -p[2], -p[3], x, out)
 
 
+def turned(p, x):
+    """``Phi(p) x`` of arrays p (..., 4) and x (..., 3), outside kernels."""
+    twice = 2.0 * np.cross(p[..., 1:], x)
+    return x + p[..., :1] * twice + np.cross(p[..., 1:], twice)
+
+
+def turned_back(p, x):
+    """``Phi(p)^T x`` of arrays p (..., 4) and x (..., 3), outside kernels."""
+    return turned(p * [1.0, -1.0, -1.0, -1.0], x)
+
+
 @tiny
 def rate_matrix(p, out):
     """``out = Psi(p)`` by rows, so that ``pdot = Psi(p) Omega / 2`` (seed 003, eq. 11.150, 11.151: without the half); p (4,), out (12,)."""
@@ -142,11 +156,6 @@ def cotangent_remainder(x2):
 
 
 @tiny
-def _norm2(w):
-    return w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
-
-
-@tiny
 def _skew_polynomial(w, a, b, out):
     # out = 1 + a w~ + b w~^2
     w1, w2, w3 = w[0], w[1], w[2]
@@ -161,7 +170,7 @@ def exp_quaternion(w, out):
 
     Seed 003, eq. 11.177, where w is Omega and theta its norm.
     """
-    x2 = 0.25 * _norm2(w)
+    x2 = 0.25 * dot(w, w)
     s = 0.5 * sine_ratio(x2)
     out[1], out[2], out[3] = s * w[0], s * w[1], s * w[2]
     out[0] = math.cos(math.sqrt(x2))
@@ -173,7 +182,7 @@ def exp_rotation(w, out):
 
     Seed 003, eq. 11.102, which has the sign of the last term wrong.
     """
-    t2 = _norm2(w)
+    t2 = dot(w, w)
     s = sine_ratio(0.25 * t2)
     _skew_polynomial(w, sine_ratio(t2), 0.5 * s * s, out)
 
@@ -224,7 +233,7 @@ def dexp(w, out):
 
     The one in axes of the body is ``Omega = dexp(-w) wdot = dexp(w)^T wdot``.
     """
-    t2 = _norm2(w)
+    t2 = dot(w, w)
     s = sine_ratio(0.25 * t2)
     _skew_polynomial(w, 0.5 * s * s, sine_remainder(t2), out)
 
@@ -235,7 +244,7 @@ def dexp_inverse(w, out):
 
     ``1 - w~/2 + (1 - theta/2 cot(theta/2)) / theta^2 w~^2`` with theta = |w|, singular where theta is a multiple of 2 pi.
     """
-    _skew_polynomial(w, -0.5, cotangent_remainder(0.25 * _norm2(w)), out)
+    _skew_polynomial(w, -0.5, cotangent_remainder(0.25 * dot(w, w)), out)
 
 
 @tiny
@@ -261,7 +270,7 @@ def perpendicular(n, out):
         out[0], out[1], out[2] = -n3, 0.0, n1
     else:
         out[0], out[1], out[2] = n2, -n1, 0.0
-    length = math.sqrt(_norm2(out))
+    length = norm(out)
     out[0], out[1], out[2] = out[0] / length, out[1] / length, out[2] / length
 
 

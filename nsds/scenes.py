@@ -8,6 +8,7 @@ from nsds import _checks
 from nsds.collision.kinds import NAMES
 from nsds.kinds import NEWTON_EULER, SYSTEMS, collisions_of, split
 from nsds.records import model_of
+from nsds.rotations import turned
 
 _AROUND = 20  # corners of what is round
 _COLOURS = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#eeca3b", "#b279a2", "#ff9da6")
@@ -78,12 +79,6 @@ def poses(placed, q):
     base = np.where((body >= 0)[:, None], q[..., np.maximum(body, 0), :], [0, 0, 0, 1.0, 0, 0, 0])
     x, p = base[..., :3], base[..., 3:]
     return np.concatenate([x + turned(p, own[:, :3]), _product(p, own[:, 3:])], axis=-1)
-
-
-def turned(p, x):
-    """Vectors x (..., 3) turned by unit quaternions p (..., 4)."""
-    twice = 2.0 * np.cross(p[..., 1:], x)
-    return x + p[..., :1] * twice + np.cross(p[..., 1:], twice)
 
 
 def _product(p, q):

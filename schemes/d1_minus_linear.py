@@ -35,7 +35,7 @@ from nsds.schemes.moreau_jean_newton import (
     position,
     velocity,
 )
-from nsds.status import NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
+from nsds.status import CONVERGED, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
 
 OPTIONS = np.dtype([("scheme", "S32"), ("velocity_level", "<i8")])
 VELOCITY_LEVEL = 10  # word of the options behind those of the Newton form
@@ -106,6 +106,7 @@ def start(t, tables, functions, options, mem, imem, work, iwork):
     invert(t, options, parts, elements, bodies, p, functions, mem, imem, work, iwork)
     evaluate_relations(t, 1.0, 0.0, EVERY, options, relations, p, functions, mem, imem, work)
     osnsp.update_outputs(options[H], 1.0, constraints, entries, couplings, mem, work)
+    return CONVERGED
 
 
 @kernel

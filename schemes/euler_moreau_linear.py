@@ -128,6 +128,7 @@ def start(t, tables, functions, options, mem, imem, work, iwork):
         keep_basis(constraints.size, plan, W_row, W_column, work, iwork)
     if imem[STEP] == 0:  # a restarted record holds y and r of its last step
         _set_input(parts, constraints, inputs, mem, work)
+    return CONVERGED
 
 
 @inlined

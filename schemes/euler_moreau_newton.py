@@ -177,6 +177,7 @@ def start(t, tables, functions, options, mem, imem, work, iwork):
             if constraints[i].y != ABSENT:
                 mem[constraints[i].y] = work[constraints[i].h]
         _collect_input(parts, elements, relations, p, mem, work)
+    return CONVERGED
 
 
 @kernel

@@ -5,6 +5,7 @@ import math
 from nsds._jit import kernel, stack, tiny, view
 from nsds.joints import ALIGN, ANGLE, POINT
 from nsds.rotations import perpendicular, rotate, rotate_back
+from nsds.vectors import cross, dot, norm
 
 
 @kernel
@@ -37,16 +38,16 @@ def joint_row(kind, a, u, b, w, offset, q_a, q_b, has_b, angle, H):
         for i in range(3):
             H[i], H[6 + i] = n[i], -n[i]
         rotate_back(p_a, n, n)
-        _cross(a, n, view(H, 3, 3))
-        _cross(w, arm, view(H, 9, 3))
+        cross(a, n, view(H, 3, 3))
+        cross(w, arm, view(H, 9, 3))
     elif kind == ALIGN:
         rotate(p_a, u, arm)
         rotate_back(p_b, arm, arm)
-        y = _dot(arm, w)
+        y = dot(arm, w)
         rotate(p_b, w, n)
         rotate_back(p_a, n, n)
-        _cross(u, n, view(H, 3, 3))
-        _cross(w, arm, view(H, 9, 3))
+        cross(u, n, view(H, 3, 3))
+        cross(w, arm, view(H, 9, 3))
     elif kind == ANGLE:
         rotate(p_a, u, arm)
         rotate_back(p_b, arm, arm)
@@ -70,12 +71,12 @@ def joint_row(kind, a, u, b, w, offset, q_a, q_b, has_b, angle, H):
 @kernel
 def _coordinate(axis, marker, q, factor, angle, row):
     # factor times x.axis, or times |axis| times the angle from the perpendicular to the marker if that is not zero; its rate added to row
-    if _dot(marker, marker) == 0.0:
+    if dot(marker, marker) == 0.0:
         for i in range(3):
             row[i] += factor * axis[i]
-        return factor * _dot(q, axis)
+        return factor * dot(q, axis)
     e, start, direction, gradient, p = stack(3), stack(3), stack(3), stack(3), view(q, 3, 4)
-    length = math.sqrt(_dot(axis, axis))
+    length = norm(axis)
     for i in range(3):
         e[i] = axis[i] / length
     perpendicular(axis, start)
@@ -91,8 +92,8 @@ def _coordinate(axis, marker, q, factor, angle, row):
 def _angle(direction, axis, start, angle, gradient):
     # from start to direction about axis, start across axis; gradient by the angular velocity of direction: axis, where that is across
     t = stack(3)
-    _cross(axis, start, t)
-    sine, cosine, along = _dot(direction, t), _dot(direction, start), _dot(direction, axis)
+    cross(axis, start, t)
+    sine, cosine, along = dot(direction, t), dot(direction, start), dot(direction, axis)
     value = math.atan2(sine, cosine)
     value += 2.0 * math.pi * math.floor((angle[0] - value) / (2.0 * math.pi) + 0.5)
     angle[0] = value
@@ -100,14 +101,3 @@ def _angle(direction, axis, start, angle, gradient):
     for i in range(3):
         gradient[i] = axis[i] - tilt * (cosine * start[i] + sine * t[i])
     return value
-
-
-@tiny
-def _dot(x, y):
-    return x[0] * y[0] + x[1] * y[1] + x[2] * y[2]
-
-
-@tiny
-def _cross(x, y, out):
-    # out is neither x nor y
-    out[0], out[1], out[2] = x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2], x[0] * y[1] - x[1] * y[0]

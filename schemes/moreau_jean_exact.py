@@ -177,6 +177,7 @@ def start(t, tables, functions, options, mem, imem, work, iwork):
     for k in range(relations.size):
         prescribe(t, relations[k], functions, mem, work)
     _update_outputs(constraints, couplings, rows, stretches, mem, work)
+    return CONVERGED
 
 
 @inlined

@@ -101,7 +101,7 @@ def start(t, tables, functions, options, mem, imem, work, iwork):
     """Before the first step: force at t, impulse of constant forces, outputs of the state."""
     parts, constraints, entries, inputs, couplings, relations, plan, operators, _, _, W_row, W_column = tables
     linear = parts, constraints, entries, inputs, couplings, relations, plan, operators, W_row, W_column
-    moreau_jean_linear.start(t, linear, functions, options, mem, imem, work, iwork)
+    return moreau_jean_linear.start(t, linear, functions, options, mem, imem, work, iwork)
 
 
 @inlined

@@ -101,6 +101,7 @@ def start(t, tables, functions, options, mem, imem, work, iwork):
     for k in range(relations.size):
         prescribe(t, relations[k], functions, mem, work)
     osnsp.update_outputs(h, theta, constraints, entries, couplings, mem, work)
+    return CONVERGED
 
 
 @inlined

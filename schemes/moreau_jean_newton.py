@@ -118,6 +118,7 @@ def start(t, tables, functions, options, mem, imem, work, iwork):
     evaluate_forces(t, options, parts, elements, p, p.f_old, functions, mem, imem, work)
     evaluate_relations(t, 1.0, 0.0, EVERY, options, relations, p, functions, mem, imem, work)
     osnsp.update_outputs(options[H], options[A], constraints, entries, couplings, mem, work)
+    return CONVERGED
 
 
 @kernel

@@ -26,10 +26,11 @@ from nsds.schemes import newton_euler_collisions as collisions
 from nsds.schemes import newton_euler_problem as problem
 from nsds.schemes import newton_euler_tables as ne
 from nsds.schemes.memory import Allocator, Prepared
-from nsds.schemes.newton_euler_bodies import force, inverse_matrix, norm, times, times_transposed
+from nsds.schemes.newton_euler_bodies import force, inverse_matrix
 from nsds.schemes.newton_euler_interactions import blame, evaluate  # noqa: F401
 from nsds.schemes.newton_euler_problem import EXPLICIT, GAMMA, LIMIT, STEP, THETA, TOL
 from nsds.status import CAPACITY, CONVERGED, NEWTON, NON_FINITE, SINGULAR_STEP
+from nsds.vectors import norm, times, times_transposed
 
 _GROWTH = 1.5
 _SLACK = 100.0  # what the residual of an equation may be, over that of the solver, which is relative to the velocities of all contacts
@@ -63,8 +64,8 @@ def grow(records):
 
 @kernel
 def start(t, tables, functions, options, mem, imem, work, iwork):
-    """Before the first step: rotations, contacts and outputs of the state."""
-    bodies, interactions, parts, plan = tables
+    """Before the first step: rotations, contacts and outputs of the state. Returns CONVERGED, or CAPACITY where there is no room."""
+    bodies, interactions, parts, plan = tables[:4]
     p = plan[0]
     q, v, R = view(work, p.q, 7 * p.n_bodies), view(work, p.v, 6 * p.n_bodies), view(work, p.R, 9 * p.n_bodies)
     for i in range(p.n_bodies):
@@ -72,10 +73,11 @@ def start(t, tables, functions, options, mem, imem, work, iwork):
             q[7 * i + k] = mem[bodies[i].q + k]
         for k in range(6):
             v[6 * i + k] = mem[bodies[i].q + ne.V + k]
-    iwork[p.full] = not find_contacts(options, p.parallel != 0, parts, q, v, mem, imem, work, iwork)
-    if iwork[p.full] == 0:
-        take_contacts(parts, mem, imem, work, iwork)
+    if not find_contacts(options, p.parallel != 0, parts, q, v, mem, imem, work, iwork):
+        return CAPACITY
+    take_contacts(parts, mem, imem, work, iwork)
     outputs(t, bodies, interactions, p, q, v, R, functions, mem, imem, work)
+    return CONVERGED
 
 
 @kernel
@@ -141,18 +143,22 @@ def to_body(n, R, w, v):
 @kernel
 def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
-    bodies, interactions, parts, plan = tables
+    own = tables[:4]
+    bodies, interactions, parts, plan = own
     p = plan[0]
-    if iwork[p.full] != 0:
-        return CAPACITY, 0, 0.0
     begin(t_new - options[STEP], options, bodies, p, functions, mem, work)
     n_contacts, n_blocks = problem.choose_active(options, bodies, interactions, parts, p, mem, imem, work, iwork)
-    status, n_iter, residual = iterate(
-        t_new, n_contacts, n_blocks, tables, functions, solver, solver_options, options, mem, imem, work, iwork
-    )
-    if not commit(t_new, n_contacts, n_blocks, tables, functions, options, mem, imem, work, iwork):
-        status = NON_FINITE
-    return CAPACITY if iwork[p.full] != 0 else status, n_iter, residual
+    status, n_iter, residual = iterate(t_new, n_contacts, n_blocks, own, functions, solver, solver_options, options, mem, imem, work, iwork)
+    if status == CONVERGED:
+        status = correct(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
+    done = commit(t_new, n_contacts, n_blocks, own, functions, options, mem, imem, work, iwork)
+    return status if done == CONVERGED else done, n_iter, residual
+
+
+@tiny
+def correct(t, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """What is done to q of the end of a step before it is committed: here nothing; projections bind another. Returns a status."""
+    return CONVERGED
 
 
 @kernel
@@ -183,6 +189,8 @@ def iterate(t_new, n_contacts, n_blocks, tables, functions, solver, solver_optio
         problem.move_all(options[STEP], options, p, q, work)
         evaluate_forces(t_new, options, bodies, p, q, v, functions, mem, work)
         problem.state_blocks(t_new, n_iter == 0, n_contacts, n_blocks, options, interactions, p, functions, mem, imem, work, iwork)
+        if n_iter > 0 and n_blocks > 0 and options[problem.Q_STAR] > 0.0:  # H has moved
+            problem.total_impulse(n_contacts, n_blocks, p, impulse, work, iwork)
         residual = free_residual(options, bodies, p, v, R, impulse, R_free, mem, work)
         residual = max(residual, equation_residual(n_contacts, n_blocks, options, p, w, work, iwork))
         if not math.isfinite(residual):
@@ -299,7 +307,7 @@ def change_velocities(p, R, R_free, impulse, inverse, w, v, work):
 
 @kernel
 def commit(t_new, n_contacts, n_blocks, tables, functions, options, mem, imem, work, iwork):
-    """The new state, impulses, contacts and outputs in mem; nothing where there is no room. False where something is not finite."""
+    """The new state, impulses, contacts and outputs in mem. Returns CONVERGED, NON_FINITE, or CAPACITY, where nothing has changed."""
     bodies, interactions, parts, plan = tables
     p = plan[0]
     m = p.n_bodies
@@ -307,8 +315,7 @@ def commit(t_new, n_contacts, n_blocks, tables, functions, options, mem, imem, w
     for i in range(7 * m):
         zero += 0.0 * q[i]
     if not find_contacts(options, p.parallel != 0, parts, q, v, mem, imem, work, iwork):
-        iwork[p.full] = 1
-        return True
+        return CAPACITY
     problem.keep_impulses(n_contacts, n_blocks, options, interactions, parts, p, mem, imem, work, iwork)
     take_contacts(parts, mem, imem, work, iwork)
     for i in range(m):
@@ -319,4 +326,5 @@ def commit(t_new, n_contacts, n_blocks, tables, functions, options, mem, imem, w
             mem[at + ne.V + k] = v[6 * i + k]
             mem[at + ne.P + k] = work[p.p + 6 * i + k]
         times_transposed(view(R, 9 * i, 9), view(mem, at + ne.P + 3, 3), view(mem, at + ne.P + 3, 3))
-    return outputs(t_new, bodies, interactions, p, q, v, R, functions, mem, imem, work) and zero == 0.0
+    is_finite = outputs(t_new, bodies, interactions, p, q, v, R, functions, mem, imem, work) and zero == 0.0
+    return CONVERGED if is_finite else NON_FINITE

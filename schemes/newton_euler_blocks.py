@@ -13,9 +13,9 @@ which Newton's iteration over a step repeats until r no longer moves.
 
 from nsds._jit import kernel, stack, tiny, view
 from nsds.layout import ABSENT
-from nsds.schemes.newton_euler_bodies import norm
 from nsds.schemes.newton_euler_tables import DRY, EQUALITY, FRICTION, IMPACT
 from nsds.solvers.contact.signature import EQUATION
+from nsds.vectors import norm
 
 _PROXIMAL = 1e-12  # epsilon: times s, the stiffness that is added to an equation
 _TANGENTS = 2

@@ -12,40 +12,10 @@ from nsds.functions import call_function
 from nsds.layout import ABSENT
 from nsds.schemes.derivatives import STEP
 from nsds.schemes.newton_euler_tables import INERTIA, MASS
+from nsds.vectors import cross, norm, times
 
 # How a configuration is moved: along the exponential map, or along the tangent T(q) v and then back to unit quaternions.
 EXPONENTIAL, LINEAR = range(2)
-
-
-@tiny
-def times(A, x, out):
-    """``out = A x`` for a 3 × 3 matrix."""
-    x0, x1, x2 = x[0], x[1], x[2]
-    for i in range(3):
-        out[i] = A[3 * i] * x0 + A[3 * i + 1] * x1 + A[3 * i + 2] * x2
-
-
-@tiny
-def times_transposed(A, x, out):
-    """``out = A^T x`` for a 3 × 3 matrix."""
-    x0, x1, x2 = x[0], x[1], x[2]
-    for i in range(3):
-        out[i] = A[i] * x0 + A[3 + i] * x1 + A[6 + i] * x2
-
-
-@tiny
-def cross(a, b, out):
-    """``out = a × b``."""
-    a0, a1, a2, b0, b1, b2 = a[0], a[1], a[2], b[0], b[1], b[2]
-    out[0] = a1 * b2 - a2 * b1
-    out[1] = a2 * b0 - a0 * b2
-    out[2] = a0 * b1 - a1 * b0
-
-
-@tiny
-def norm(x):
-    """Length of a vector (3,)."""
-    return math.sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2])
 
 
 @kernel
@@ -146,7 +116,7 @@ def inverse_matrix(t, weight_v, weight_q, body, q, v, R, functions, mem, inverse
         return True
     if not _invert_3(J, A):
         return False
-    _turn_matrix(R, A, J)
+    _turn_block(R, 3, 3, A, J)
     return True
 
 
@@ -191,17 +161,6 @@ def _invert_3(J, A):
     for i in range(9):
         A[i] /= determinant
     return 0.0 < abs(determinant) < math.inf
-
-
-@tiny
-def _turn_matrix(R, A, spare):
-    """``A <- R A R^T``."""
-    for i in range(3):
-        for j in range(3):
-            spare[3 * i + j] = R[3 * i] * A[j] + R[3 * i + 1] * A[3 + j] + R[3 * i + 2] * A[6 + j]
-    for i in range(3):
-        for j in range(3):
-            A[3 * i + j] = spare[3 * i] * R[3 * j] + spare[3 * i + 1] * R[3 * j + 1] + spare[3 * i + 2] * R[3 * j + 2]
 
 
 @kernel

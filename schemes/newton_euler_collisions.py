@@ -6,8 +6,8 @@ from nsds._jit import kernel, stack, tiny, view
 from nsds.collision import WORLD, address_of_detect, address_of_detect_parallel, call_detect, place
 from nsds.collision import inherit as match
 from nsds.collision.kinds import SPHERE, bound
-from nsds.schemes.newton_euler_bodies import cross, norm
 from nsds.schemes.newton_euler_interactions import contact_rows, frame_of
+from nsds.vectors import cross, norm
 
 _MANY = 2000  # shapes from which all cores look for contacts
 

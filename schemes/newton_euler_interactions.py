@@ -10,8 +10,8 @@ from nsds.functions import CENTRAL_STEP, call_function, is_finite_at, nan_of
 from nsds.layout import ABSENT
 from nsds.records import memory
 from nsds.schemes.joint_rows import joint_row
-from nsds.schemes.newton_euler_bodies import cross, times
 from nsds.schemes.newton_euler_tables import CONTACT, JOINT, PRESCRIBED, V
+from nsds.vectors import cross, times
 
 
 @tiny

@@ -12,11 +12,12 @@ from nsds.layout import table
 from nsds.schemes import newton_euler_blocks as blocks
 from nsds.schemes import newton_euler_collisions as collisions
 from nsds.schemes import newton_euler_tables as ne
-from nsds.schemes.newton_euler_bodies import cross, move, norm
+from nsds.schemes.newton_euler_bodies import move
 from nsds.schemes.newton_euler_interactions import evaluate
 from nsds.solvers.contact import rigid, slabs
 from nsds.solvers.contact.signature import EQUATION, N_INFO, call_solver
 from nsds.status import CONVERGED, MAX_ITER, STALLED, UNSUITED
+from nsds.vectors import cross, norm
 
 # Where the arrays of a member's work memory lie (last lines: of its integer work memory), and sizes. Of bodies: rotation matrices, q and v
 # before the step, now, and at qbar; forces before and now; inverses; velocities and impulses in inertial axes; sizes of terms of the
@@ -26,7 +27,7 @@ PLAN = table(
     "spare", "x",
     "frame", "lever", "H", "G", "diagonal", "b", "mu", "r", "u", "rhs", "W", "info", "terms", "solver", "n_solver", "sweeper", "n_sweeper",
     "body", "disk", "begin", "first", "linked", "row", "column", "isolver", "n_isolver", "isweeper", "n_isweeper",
-    "which", "pair", "place", "slab", "counts", "groups", "full",
+    "which", "pair", "place", "slab", "counts", "groups",
     "n_bodies", "stride", "d", "n_contacts", "n_blocks", "few", "limit", "room", "linear", "parallel", "sweeps",
 )  # fmt: skip
 # Words of the options.
@@ -62,7 +63,7 @@ def reserve(lists, words, choice, work, iwork, n_members):
     floats, integers = method.work_size(d, row, column) if limit else (0, 0)
     work.place(plan, solver=floats)
     iwork.place(plan, body=2 * (n_contacts + n_blocks), disk=n_contacts + n_blocks, begin=interactions.size, first=n + 1)
-    iwork.place(plan, linked=2 * limit, row=limit + 1, column=column.size, isolver=integers, full=1)
+    iwork.place(plan, linked=2 * limit, row=limit + 1, column=column.size, isolver=integers)
     plan["n_solver"], plan["n_isolver"] = floats, integers
     plan["sweeps"] = name in ("auto", "bodies")
     if plan["sweeps"][0] and limit < n_contacts + n_blocks:
@@ -212,8 +213,8 @@ def move_all(h, options, p, q, work):
 def solve(n_contacts, n_blocks, is_new, bodies, parts, p, solver, options, inverse, R_free, w, impulse, mem, imem, work, iwork):
     """The one-step problem ``u = H (w_free + M_hat^-1 H^T r) + b``. Returns the solver's status. Out: impulse, the sizes of its terms."""
     m, w_free = p.n_bodies, view(work, p.w_free, 6 * p.n_bodies)
-    clear(p, impulse, work)
     if n_contacts + n_blocks == 0:
+        clear(p, impulse, work)
         return CONVERGED
     blocks.multiply_inverse(m, p.stride, inverse, R_free, w_free)
     for i in range(6 * m):
@@ -250,7 +251,6 @@ def solve_blocks(n_contacts, n_blocks, is_new, bodies, parts, p, solver, options
         for i in range(7):
             own[i] = options[i]
         own[0] = options[6]
-        clear(p, impulse, work)
         return solve_with_matrix(n_contacts, n_blocks, True, bodies, parts, p, solver, own, inverse, w_free, impulse, work, iwork)
     return status
 
@@ -283,14 +283,14 @@ def solve_with_matrix(n_contacts, n_blocks, is_new, bodies, parts, p, solver, op
             own[0] = min(options[0], _CLOSE)
     status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
     status = CONVERGED if info[1] <= options[0] else status
-    blocks.add_impulses(n, d, body, H, r, impulse, view(work, p.impulses, 2 * m))
+    total_impulse(n_contacts, n_blocks, p, impulse, work, iwork)
     return status
 
 
 @kernel
 def solve_by_sweeps(limit, n_contacts, n_blocks, p, options, inverse, w_free, impulse, work, iwork):
     """As `solve`, on the velocities of the bodies."""
-    n, d, own, size = n_contacts + n_blocks, p.d, stack(6), view(work, p.impulses, 2 * p.n_bodies)
+    n, d, own = n_contacts + n_blocks, p.d, stack(6)
     H, diagonal, panel_body, panel_disk, _, panel_b, panel_r = panels(n_contacts, n_blocks, p, work, iwork)
     G = view(work, p.G, 12 * d * n_blocks)
     blocks.complete_blocks(n_blocks, d, p.stride, inverse, panel_body, H, G, diagonal, panel_b, panel_r, panel_disk)
@@ -306,9 +306,19 @@ def solve_by_sweeps(limit, n_contacts, n_blocks, p, options, inverse, w_free, im
         d, groups, view(iwork, p.disk, n), view(work, p.mu, 2 * n), body, frame, lever, b, panel_body, H, diagonal, inverse, w_free, own, r,
         v, u, view(work, p.info, N_INFO), spare, ispare,
     ))  # fmt: skip
-    add_contact_impulses(n_contacts, d, body, frame, lever, r, impulse, size)
-    blocks.add_impulses(n_blocks, d, panel_body, H, panel_r, impulse, size)
+    total_impulse(n_contacts, n_blocks, p, impulse, work, iwork)
     return status
+
+
+@kernel
+def total_impulse(n_contacts, n_blocks, p, impulse, work, iwork):
+    """``H^T r`` with H and r as they are now. Out: impulse, and the sizes of its terms."""
+    d, size = p.d, view(work, p.impulses, 2 * p.n_bodies)
+    clear(p, impulse, work)
+    body, frame, lever = view(iwork, p.body, 2 * n_contacts), view(work, p.frame, 9 * n_contacts), view(work, p.lever, 6 * n_contacts)
+    add_contact_impulses(n_contacts, d, body, frame, lever, view(work, p.r, d * n_contacts), impulse, size)
+    H, _, body, _, _, _, r = panels(n_contacts, n_blocks, p, work, iwork)
+    blocks.add_impulses(n_blocks, d, body, H, r, impulse, size)
 
 
 @kernel

@@ -12,7 +12,7 @@ import sys
 import numpy as np
 
 from nsds import rotations
-from nsds._jit import kernel, stack, view
+from nsds._jit import kernel, specialised, stack, view
 from nsds.collision import WORLD
 from nsds.schemes import moreau_jean_newton_euler as plain
 from nsds.schemes import newton_euler_blocks as blocks
@@ -20,12 +20,13 @@ from nsds.schemes import newton_euler_collisions as collisions
 from nsds.schemes import newton_euler_problem as problem
 from nsds.schemes import newton_euler_tables as ne
 from nsds.schemes.memory import Allocator, Prepared
-from nsds.schemes.moreau_jean_newton_euler import blame, grow  # noqa: F401
-from nsds.schemes.newton_euler_bodies import inverse_matrix, times_transposed
+from nsds.schemes.moreau_jean_newton_euler import blame, grow, start  # noqa: F401
+from nsds.schemes.newton_euler_bodies import inverse_matrix
 from nsds.schemes.newton_euler_interactions import evaluate, frame_of
 from nsds.schemes.newton_euler_problem import HOW, STEP
 from nsds.solvers.contact.signature import EQUATION
-from nsds.status import CAPACITY, CONVERGED, NON_FINITE, VIOLATED
+from nsds.status import CONVERGED, VIOLATED
+from nsds.vectors import times_transposed
 
 # Words of the options behind those of the step.
 CONSTRAINT_TOL, MAX_ROUNDS, BY_MASS = range(HOW + 1, HOW + 4)
@@ -45,31 +46,6 @@ def prepare(records, options, h, method):
 
 
 @kernel
-def start(t, tables, functions, options, mem, imem, work, iwork):
-    """Before the first step: rotations, contacts and outputs of the state."""
-    plain.start(t, tables[:4], functions, options, mem, imem, work, iwork)
-
-
-@kernel
-def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
-    """One step and its projection. Returns (status, Newton's iterations, residual)."""
-    bodies, interactions, parts, plan, _ = tables
-    p, own = plan[0], tables[:4]
-    if iwork[p.full] != 0:
-        return CAPACITY, 0, 0.0
-    plain.begin(t_new - options[STEP], options, bodies, p, functions, mem, work)
-    n_contacts, n_blocks = problem.choose_active(options, bodies, interactions, parts, p, mem, imem, work, iwork)
-    status, n_iter, residual = plain.iterate(
-        t_new, n_contacts, n_blocks, own, functions, solver, solver_options, options, mem, imem, work, iwork
-    )
-    if status == CONVERGED:
-        status = project(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
-    if not plain.commit(t_new, n_contacts, n_blocks, own, functions, options, mem, imem, work, iwork):
-        status = NON_FINITE
-    return CAPACITY if iwork[p.full] != 0 else status, n_iter, residual
-
-
-@kernel
 def project(t, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
     """Moves q of the end of the step onto the constraints. Returns CONVERGED, VIOLATED, or the solver's status. In/out: q of the plan."""
     bodies, interactions, parts, plan, positions = tables
@@ -86,7 +62,6 @@ def project(t, tables, functions, solver, solver_options, options, mem, imem, wo
             break
         metric(t, options, bodies, p, q, functions, mem, inverse, work)
         state_positions(n_contacts, n_blocks, interactions, p, work, iwork)
-        problem.clear(p, impulse, work)
         for i in range(6 * m):
             moved[i] = 0.0
         problem.arrange(n_contacts, problem.has_matrix(n_contacts, n_blocks, p), inverse, p, work, iwork)
@@ -100,6 +75,9 @@ def project(t, tables, functions, solver, solver_options, options, mem, imem, wo
         blocks.multiply_inverse(m, p.stride, inverse, impulse, moved)
         turn_all(p, q, moved, work)
     return status
+
+
+step = kernel(specialised(plain.step, "projected", correct=project))
 
 
 @kernel

@@ -22,9 +22,9 @@ BODY = table(
 _FUNCTIONS = ("fext", "mext", "fint", "mint", "jac_q", "jac_v")
 # One row per element of an interaction. a, b: its bodies, b ABSENT for the world. In the record: y, ydot, lam, active, parameters of the
 # law and of the relation. In the work memory: H (m, 12), on velocities in inertial axes; h and rate (m), what ydot is besides H v; x (14),
-# arguments; spare. block: its first block of the one-step problem, of which it has n_blocks; each: components of a contact.
+# arguments; spare. n_blocks: its blocks of the one-step problem; each: components of a contact.
 INTERACTION = table(
-    "kind", "law", "m", "a", "b", "each", "block", "n_blocks", "always", "y", "ydot", "lam", "active", "z", "n_z", "e_n", "e_t", "mu",
+    "kind", "law", "m", "a", "b", "each", "n_blocks", "always", "y", "ydot", "lam", "active", "z", "n_z", "e_n", "e_t", "mu",
     "mu_r", "row", "row_a", "row_u", "row_b", "row_w", "row_offset", "angle", "dofs", "H", "h", "rate", "x", "spare",
     "h_function", "jac_function", "h_t_function", "gap_function", "velocity_function",
 )  # fmt: skip
@@ -82,7 +82,6 @@ def tables(records, work, iwork):
         interactions.append(_interaction(records, line, first, d, functions, work))
         owners += [line[0]] * interactions[-1].size
     interactions = np.concatenate(interactions)
-    interactions["block"] = np.cumsum(interactions["n_blocks"]) - interactions["n_blocks"]
     parts = _collisions(records, work, iwork)
     bodies = np.concatenate(pieces)
     bodies["coupled"] = bodies["coupled"].any()  # inverse matrices of all bodies have one form

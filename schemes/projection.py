@@ -204,7 +204,7 @@ def _metrics(records, lists, metric, work, iwork):
 @kernel
 def start(t, tables, functions, options, mem, imem, work, iwork):
     """Before the first step: force at t, outputs of the state."""
-    moreau_jean_newton.start(t, tables[:11], functions, options, mem, imem, work, iwork)
+    return moreau_jean_newton.start(t, tables[:11], functions, options, mem, imem, work, iwork)
 
 
 @kernel

@@ -17,6 +17,7 @@ from nsds.laws import LAWS
 from nsds.layout import state_fields
 from nsds.records import N_ITER, RESIDUAL, STATUS, STEP, T0, T, copied, memory, model_of
 from nsds.results import SimulationError, SimulationInterrupted
+from nsds.rigid_bodies import require_values
 from nsds.schemes import sampled_control, several
 from nsds.schemes import table as schemes
 from nsds.schemes.consistency import warn_of_violations
@@ -170,7 +171,7 @@ def _prepare(owner, system, h, scheme, solver):
     module, options = schemes.chosen(scheme, system)
     method, solver_options, address = schemes.solver_of(solver, system)
     records = copied(system).reshape(-1)
-    _require_finite(owner, records)
+    _require_valid(owner, records)
     anchored = records["t0"] + records["step"] * h == records["t"]
     records["t0"] = np.where(anchored, records["t0"], records["t"])
     records["step"] = np.where(anchored, records["step"], 0)
@@ -184,7 +185,7 @@ def _prepare(owner, system, h, scheme, solver):
     return prepare(records), options
 
 
-def _require_finite(owner, records):
+def _require_valid(owner, records):
     """Fields can be assigned after construction, so what is about to be computed with is checked once more."""
     for name, kind, *law in model_of(records):
         is_relay = law[:1] == ["relay"]
@@ -195,6 +196,8 @@ def _require_finite(owner, records):
                 values = np.where(np.isposinf(values), 0.0, values)
             if not np.isfinite(values).all():
                 raise ValueError(f"{owner}: {name}.{field} must be finite")
+        if kind == "rigid_bodies":
+            require_values(owner, f"{name}.", records[name], records.size)
         parameters = LAWS[law[0]].parameters if kind in RELATIONS and not is_relay else {}
         for field, (low, high) in parameters.items():
             if not ((records[name][field] >= low) & (records[name][field] <= high)).all():
@@ -229,12 +232,12 @@ def _march_template(first, last, until, n_total, save_every, stop, first_row, so
     for m in range(first, last):
         mem, imem, work, iwork, address, row, irow = mems[m], imems[m], works[m], iworks[m], functions[m], rows[m], irows[m]
         at, done, stopped = (reached[m, ROW] - first_row) * width, reached[m, DONE], reached[m, STOPPED]
-        if reached[m, STARTED] == 0:
+        if reached[m, STARTED] == 0 and stopped == 0:
             reached[m, STARTED] = 1
-            start(mem[T], tables, address, options, mem, imem, work, iwork)  # noqa: F821
-            if controllers.size > 0:
+            stopped = start(mem[T], tables, address, options, mem, imem, work, iwork)  # noqa: F821
+            if controllers.size > 0 and stopped == 0:
                 act(mem[T], h, controllers, where, control_functions[m], mem, scratch[m])
-            if reached[m, ROW] == 0:
+            if reached[m, ROW] == 0 and stopped == 0:
                 irow[_ROW_STATUS], irow[_ROW_N_ITER], row[_ROW_RESIDUAL] = imem[STATUS], imem[N_ITER], mem[RESIDUAL]
                 at = _save(at, width, sources, mem, imem, row, irow)
         for _ in range(until - done):

@@ -29,7 +29,7 @@ class Equations(NamedTuple):
 
 
 class Contact(NamedTuple):
-    """``gap(q_a, q_b) = (y, point, normal)``, and its law."""
+    """``gap(q_a, q_b) = (y, point, normal)``, and its law; mu_r: of rolling friction."""
 
     a: int
     b: int
@@ -37,6 +37,7 @@ class Contact(NamedTuple):
     e_n: float
     mu: float
     e_t: float = 0.0
+    mu_r: float = 0.0
 
 
 class Options(NamedTuple):
@@ -104,16 +105,17 @@ def rate_of(relation, t, q, step=1e-6):
 
 
 def rows_of_contact(contact, q):
-    """(gap, H (3, 6 n)): velocity of a against b at the contact point, normal first, on some tangents."""
+    """(gap, H (5, 6 n)): velocity of a against b at the contact point, normal first, on some tangents; angular one about these."""
     gap, point, normal = contact.gap(q[contact.a], None if contact.b is None else q[contact.b])
     frame = np.linalg.svd(normal[None])[2]
     frame[0] = normal
-    H = np.zeros((3, 6 * len(q)))
+    H = np.zeros((5, 6 * len(q)))
     for body, sign in ((contact.a, 1.0), (contact.b, -1.0)):
         if body is not None:
             lever, R = point - q[body][:3], matrix(q[body][3:])
             turning = np.column_stack([np.cross(R[:, k], lever) for k in range(3)])
-            H[:, 6 * body : 6 * body + 6] = sign * frame @ np.hstack([np.eye(3), turning])
+            H[:3, 6 * body : 6 * body + 6] = sign * frame @ np.hstack([np.eye(3), turning])
+            H[3:, 6 * body + 3 : 6 * body + 6] = sign * frame[1:] @ R
     return gap, H
 
 
@@ -166,8 +168,8 @@ def with_impulses(free, inverse, H, rate, active, v_old):
     impulse = -H.T @ pinv @ (H @ free + rate)
     if active:
         G = np.vstack([rows for _, rows in active])
-        e = np.concatenate([[c.e_n, c.e_t, c.e_t] for c, _ in active])
+        e = np.concatenate([[c.e_n, c.e_t, c.e_t, 0.0, 0.0] for c, _ in active])
         W, b = G @ projected @ G.T, G @ held + e * (G @ v_old)
-        r = solvers.solve_fc3d(W, b, np.array([c.mu for c, _ in active]), tol=1e-11).r
+        r = solvers.solve_rfc3d(W, b, *(np.array([getattr(c, name) for c, _ in active]) for name in ("mu", "mu_r")), tol=1e-11).r
         impulse = impulse + G.T @ r - H.T @ pinv @ H @ inverse @ G.T @ r
     return free + inverse @ impulse, impulse

@@ -56,6 +56,30 @@ def test_parameters_and_functions_may_differ_over_an_ensemble():
     assert nsds.simulate(systems, t_end=1.0, h=1.0)["ball"]["v"][:, -1, 0].tolist() == [-9.81, 2.0]
 
 
+def upwards(t, z, out):
+    out[2] = z[0]
+
+
+def about_z(t, q, v, z, out):
+    out[2] = 0.1 * v[5]
+
+
+def about_z_by_v(t, q, v, z, out):
+    out[2, 2], out[5, 5] = 0.0, 0.1
+
+
+def test_what_a_function_does_not_write_is_zero():
+    """Also where the scheme adds to what it wrote: internal and gyroscopic moments, C and K."""
+    free = {"mass": 1.0, "inertia": [0.7, 0.9, 1.3], "q": [0, 0, 0, 1, 0, 0, 0], "v": [1, 0, 0, 0.8, 0.1, 2.0], "C": 0.1 * np.eye(6)}
+    given = nsds.rigid_bodies(fext=[0, 0, 0.3], mext=[0, 0, 0.3], **free)
+    told = nsds.rigid_bodies(fext=upwards, mext=upwards, z=[0.3], **free)
+    damped = nsds.rigid_bodies(fext=upwards, mext=upwards, mint=about_z, jac_v=about_z_by_v, z=[0.3], **free)
+    stated = nsds.rigid_bodies(fext=[0, 0, 0.3], mext=[0, 0, 0.3], **free | {"C": np.diag([0.1] * 5 + [0.2])})
+    rows = nsds.simulate(nsds.system(given=given, told=told, stated=stated, damped=damped), t_end=1.0, h=0.01)
+    assert (rows["given"]["v"] == rows["told"]["v"]).all()
+    np.testing.assert_allclose(rows["damped"]["v"], rows["stated"]["v"], rtol=0, atol=1e-12)
+
+
 def test_each_element_of_an_array_part_has_its_own_parameters():
     part = nsds.lagrangian_linear(M=[1.0], fext=weight, z=[[1.0], [2.0], [3.0]], q=[0.0], v=[0.0], count=3)
     trajectory = nsds.simulate(nsds.system(balls=part), t_end=1.0, h=1.0)

@@ -68,6 +68,39 @@ def test_types_of_bodies(changes, words):
         body(**changes)
 
 
+@pytest.mark.parametrize("run", [
+    lambda system, file: nsds.simulate(system, t_end=0.1, h=0.1),
+    lambda system, file: nsds.step(system, 0.1),
+    lambda system, file: nsds.stream(system, file, t_end=0.1, h=0.1),
+], ids=["simulate", "step", "stream"])  # fmt: skip
+@pytest.mark.parametrize(("field", "value", "words"), [
+    ("q", [0, 0, 0, 0, 0, 0, 0], r"q\[3:\] must be a unit quaternion, scalar first, got one{} of norm 0"),
+    ("q", [0, 0, 0, 1, 0, 0, 1e-2], r"q\[3:\] must be a unit quaternion, scalar first, got one{} of norm 1.00005"),
+    ("mass", 0.0, "mass must be positive, got one{} of value 0"),
+    ("mass", -2.5, "mass must be positive, got one{} of value -2.5"),
+    ("inertia", np.diag([1, 1, -0.5]), "inertia must be positive definite, got one{} of least eigenvalue -0.5"),
+    ("inertia", np.zeros((3, 3)), "inertia must be positive definite, got one{} of least eigenvalue 0"),
+    ("inertia", np.eye(3) + np.eye(3, k=1) / 4, "inertia must be symmetric, got one{} of difference across the diagonal 0.25"),
+])  # fmt: skip
+def test_values_of_bodies_assigned_later(tmp_path, run, field, value, words):
+    one, many = nsds.system(one=body()), nsds.system(many=body(q=[ORIGIN] * 3, v=np.zeros((3, 6))))
+    for member, system in ((None, one), (None, many), (1, np.repeat(many, 2))):
+        system = system.copy()
+        part = system.dtype.names[-1]
+        at = (system if member is None else system[member])[part]
+        (at if part == "one" else at[2])[field] = value
+        of = (" of body 2" if part == "many" else "") + ("" if member is None else f" of member {member}")
+        with pytest.raises(ValueError, match=rf"^\w+: {part}\.{words.format(of)}$"):
+            run(system, tmp_path / "run.h5")
+        assert not (tmp_path / "run.h5").exists()
+
+
+def test_what_has_infinite_mass_needs_no_inertia():
+    system = nsds.system(a=body(), b=body(mass=np.inf))
+    system["b"]["inertia"] = 0.0
+    nsds.simulate(system, t_end=0.1, h=0.1)
+
+
 def joined(relation, law, on, **parts):
     return nsds.system(**(parts or {"a": body(), "b": body()}), joint=nsds.interaction(relation, law, on=on))
 

@@ -219,13 +219,30 @@ def test_restart_with_collisions():
             assert np.array_equal(half[part][name], whole[part][name][9:]), name
 
 
-def test_room_for_contacts_grows():
-    wide, narrow = (nsds.simulate(heap(capacity), t_end=0.2, h=0.01) for capacity in (200, 1))
-    for name in "qv":
+@pytest.mark.parametrize("scheme", [nsds.moreau_jean(), nsds.moreau_jean_direct_projection()], ids=["plain", "projected"])
+def test_room_for_contacts_grows_before_the_first_row(scheme, tmp_path):
+    wide, narrow = (nsds.simulate(heap(capacity), t_end=0.2, h=0.01, scheme=scheme) for capacity in (200, 1))
+    for name in "qvp":
         assert np.array_equal(wide["balls"][name], narrow["balls"][name])
-    n, room = narrow["contacts"]["lambda"].shape[1:][0], wide["contacts"]["n"].max()
-    assert room <= n < 200
-    assert np.array_equal(wide["contacts"]["lambda"][:, :room], narrow["contacts"]["lambda"][:, :room])
+    assert np.array_equal(wide["contacts"]["n"], narrow["contacts"]["n"])
+    room, most = narrow["contacts"]["lambda"].shape[1], wide["contacts"]["n"].max()
+    assert 1 < wide["contacts"]["n"][0] <= most <= room < 200
+    for name in ("y", "lambda"):
+        assert np.array_equal(wide["contacts"][name][:, :room], narrow["contacts"][name])
+    nsds.stream(heap(1), tmp_path / "run.h5", t_end=0.2, h=0.01, scheme=scheme)
+    assert nsds.read_trajectory(tmp_path / "run.h5").tobytes() == narrow.tobytes()
+
+
+def test_room_for_contacts_grows_with_the_member_that_wants_it():
+    """The first member has no contact at the start; that of the second makes room for both."""
+    systems = np.repeat(heap(1), 2)
+    systems["balls"]["q"][0] *= np.where(np.arange(7) < 3, 3.0, 1.0)
+    rows = nsds.simulate(systems, t_end=0.1, h=0.01)
+    for k in range(2):
+        alone = nsds.simulate(systems[k], t_end=0.1, h=0.01)
+        assert np.array_equal(alone["balls"], rows[k]["balls"])
+        assert np.array_equal(alone["contacts"]["n"], rows[k]["contacts"]["n"])
+    assert rows[0, 0]["contacts"]["n"] < rows[1, 0]["contacts"]["n"]
 
 
 def test_restart_after_the_room_has_grown():

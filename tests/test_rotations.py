@@ -90,6 +90,15 @@ def test_rotation_of_vectors(rng):
     assert turned == pytest.approx(x, abs=1e-14)
 
 
+@examples(20)
+@given(generators)
+def test_rotation_of_arrays_of_vectors(rng):
+    p, x = np.array([[direction(rng, 4)] for _ in range(2)]), rng.normal(size=(3, 3))
+    R = np.array([naive_rotation(each[0]) for each in p])
+    assert rot.turned(p, x) == pytest.approx(x @ R.swapaxes(1, 2), abs=1e-14)
+    assert rot.turned_back(p, x) == pytest.approx(x @ R, abs=1e-14)
+
+
 @examples(60)
 @given(generators, lengths)
 def test_exponentials(rng, length):

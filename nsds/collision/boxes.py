@@ -9,8 +9,9 @@ import math
 from nsds._jit import kernel, stack, tiny
 from nsds.collision.capsules import closest_on_segments
 from nsds.collision.closest import closest_features
-from nsds.collision.frames import FIELDS, axes, put, seen_from, turn
+from nsds.collision.frames import FIELDS, axes, put, seen_from
 from nsds.collision.polygons import MOST_VERTICES, VERTEX, clip
+from nsds.vectors import times
 
 FACES = 2 * 6 * 6 * 64
 EDGES = FACES + 9 * 16
@@ -130,7 +131,7 @@ def _vertex_contact(size, pose, r, o, i, second, margin, found):
     if not second:
         t[i] = side * h[i]
         n[0], n[1], n[2] = -n[0], -n[1], -n[2]
-    turn(R, t, g)
+    times(R, t, g)
     return put(found, 0, margin, CORNERS + vertex, gap, n, pose[7 * r] + g[0], pose[7 * r + 1] + g[1], pose[7 * r + 2] + g[2])
 
 
@@ -157,8 +158,8 @@ def _edge_contact(size, pose, a, b, i, j, margin, found):
     gap = 0.0
     for d in range(3):
         gap += n[d] * (r[d] + st[0] * u[d] - st[1] * v[d])
-        v[d] = R[3 * d] * n[0] + R[3 * d + 1] * n[1] + R[3 * d + 2] * n[2]
         u[d] = pose[7 * a + d] + R[3 * d] * p[0] + R[3 * d + 1] * p[1] + R[3 * d + 2] * p[2]
+    times(R, n, v)
     if gap > 0.0 and (abs(st[0]) >= h[i] or abs(st[1]) >= g[j]):
         return 0  # the edges end before they meet: their distance is not the gap
     feature = FACES + ((3 * i + j) * 4 + (2 if n[i1] > 0.0 else 0) + (1 if n[i2] > 0.0 else 0)) * 4

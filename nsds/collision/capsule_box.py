@@ -4,7 +4,8 @@ import math
 
 from nsds._jit import kernel, stack, tiny, view
 from nsds.collision.capsules import _SAME, _SHORT, _drop_closest
-from nsds.collision.frames import FIELDS, axes, put, seen_from, third_axis, turn
+from nsds.collision.frames import FIELDS, axes, put, seen_from, third_axis
+from nsds.vectors import norm, times, times_transposed
 
 
 @tiny
@@ -46,7 +47,7 @@ def _ball_on_box(size, pose, a, b, R, c, u, s, feature, margin, found):
     """The contact of the ball at s on the capsule's axis with the box, its centre outside; returns how many, 0 or 1."""
     e, n = stack(3), stack(3)
     _excess(c, u, size, b, s, e)
-    distance = math.sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2])
+    distance = norm(e)
     for i in range(3):
         e[i] /= distance
     return _put_ball(size, pose, a, b, R, c, u, s, feature, distance, e, n, margin, found)
@@ -56,7 +57,7 @@ def _ball_on_box(size, pose, a, b, R, c, u, s, feature, margin, found):
 def _put_ball(size, pose, a, b, R, c, u, s, feature, distance, e, n, margin, found):
     """The contact of the ball at s, its centre ``distance`` out along e, both in the axes of the box; returns 0 or 1. Work: n (3,)."""
     r, p = size[3 * a], stack(3)
-    turn(R, e, n)
+    times(R, e, n)
     for i in range(3):
         p[i] = pose[7 * b + i] - r * n[i]
         for j in range(3):
@@ -117,12 +118,11 @@ def capsule_box(size, pose, a, b, margin, found):
     axes(pose, b, R)
     seen_from(R, pose, a, b, c)
     third_axis(pose, a, z)
-    for i in range(3):
-        u[i] = R[i] * z[0] + R[3 + i] * z[1] + R[6 + i] * z[2]
+    times_transposed(R, z, u)
     half, r = 0.5 * size[3 * a + 1], size[3 * a]
     s = _closest_to_box(c, u, half, size, b, e)
     _excess(c, u, size, b, s, e)
-    distance = math.sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2])
+    distance = norm(e)
     if distance - r > margin:
         return 0
     if distance < 1e-9 * r:

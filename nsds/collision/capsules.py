@@ -8,6 +8,7 @@ import math
 
 from nsds._jit import kernel, stack, tiny, view
 from nsds.collision.frames import FIELDS, TINY, put, third_axis
+from nsds.vectors import cross, dot, norm
 
 _PARALLEL = 0.9  # cosine between the axes of two capsules above which they may lie along each other
 _SAME = 1e-9  # part of a radius by which a closest ball is nearer, if it counts besides those at the ends
@@ -20,8 +21,8 @@ def closest_on_segments(r, d, u, v, half_a, half_b, out):
 
     r = c_a - c_b, d = u . v (Ericson, Real-Time Collision Detection, 5.1.9). Out: out (2,).
     """
-    ru = r[0] * u[0] + r[1] * u[1] + r[2] * u[2]
-    rv = r[0] * v[0] + r[1] * v[1] + r[2] * v[2]
+    ru = dot(r, u)
+    rv = dot(r, v)
     across = 1.0 - d * d
     s = (rv * d - ru) / across if across > 1e-12 else -ru
     t = min(max(s, -half_a), half_a) * d + rv
@@ -52,13 +53,13 @@ def _ball_on_capsule(size, pose, a, b, u, v, s, feature, margin, found):
     along = min(max(along, -0.5 * size[3 * b + 1]), 0.5 * size[3 * b + 1])
     for i in range(3):
         n[i] -= along * v[i]
-    distance = math.sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2])
+    distance = norm(n)
     if distance <= TINY:  # axes that cross part along their common normal, those in one line along any
-        n[0], n[1], n[2] = u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]
+        cross(u, v, n)
         if abs(n[0]) + abs(n[1]) + abs(n[2]) < 1e-9:
             i = 0 if abs(u[0]) < 0.6 else 1
             n[i], n[1 - i], n[2] = 1.0 - u[i] * u[i], -u[i] * u[1 - i], -u[i] * u[2]
-    length = distance if distance > TINY else math.sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2])
+    length = distance if distance > TINY else norm(n)
     for i in range(3):
         n[i] /= length
     r, x, y, z = size[3 * a], pose[7 * a] + s * u[0], pose[7 * a + 1] + s * u[1], pose[7 * a + 2] + s * u[2]

@@ -4,7 +4,8 @@ import math
 
 from nsds._jit import kernel, stack, tiny
 from nsds.collision.capsules import closest_on_segments
-from nsds.collision.frames import TINY, put, turn
+from nsds.collision.frames import TINY, put
+from nsds.vectors import times, times_transposed
 
 _CLOSER = 1.0 - 1e-9
 
@@ -36,12 +37,13 @@ def _vertices(C, t, h, g, distance, p, q):
         _corner(h if first else g, vertex & 7, x)
         if first:
             for i in range(3):
-                y[i] = C[i] * (x[0] - t[0]) + C[3 + i] * (x[1] - t[1]) + C[6 + i] * (x[2] - t[2])
+                y[i] = x[i] - t[i]
+            times_transposed(C, y, y)
             for i in range(3):
                 y[i] = min(max(y[i], -g[i]), g[i])
-            turn(C, y, z)
+            times(C, y, z)
         else:
-            turn(C, x, z)
+            times(C, x, z)
             for i in range(3):
                 x[i] = min(max(z[i] + t[i], -h[i]), h[i])
         for i in range(3):
@@ -62,7 +64,7 @@ def _edges(C, t, h, g, distance, p, q):
         x[i], x[(i + 1) % 3], x[(i + 2) % 3] = 0.0, (2 * (k & 1) - 1) * h[(i + 1) % 3], (2 * (k >> 1) - 1) * h[(i + 2) % 3]
         k = pair % 12 // 3
         y[j], y[(j + 1) % 3], y[(j + 2) % 3] = 0.0, (2 * (k & 1) - 1) * g[(j + 1) % 3], (2 * (k >> 1) - 1) * g[(j + 2) % 3]
-        turn(C, y, z)
+        times(C, y, z)
         for d in range(3):
             z[d] += t[d]
             r[d], u[d], v[d] = x[d] - z[d], 0.0, C[3 * d + j]
@@ -87,7 +89,7 @@ def closest_features(pose, a, R, C, t, h, g, base, lowest, margin, found, count)
         return count
     for i in range(3):
         q[i] = (p[i] - q[i]) / distance
-    turn(R, q, n)
-    turn(R, p, x)
+    times(R, q, n)
+    times(R, p, x)
     feature = base + (16 + pair if pair >= 0 else vertex)
     return put(found, count, margin, feature, distance, n, pose[7 * a] + x[0], pose[7 * a + 1] + x[1], pose[7 * a + 2] + x[2])

@@ -2,6 +2,7 @@
 
 from nsds._jit import kernel, stack, tiny, view
 from nsds.rotations import rotation_matrix
+from nsds.vectors import times_transposed
 
 WORLD = -1  # number of the body that fixed shapes are on
 MOST = 16  # contacts that two shapes can have, and more
@@ -35,18 +36,11 @@ def third_axis(pose, s, z):
 
 
 @tiny
-def turn(R, x, out):
-    """``out = R x``. Out: out (3,)."""
-    for i in range(3):
-        out[i] = R[3 * i] * x[0] + R[3 * i + 1] * x[1] + R[3 * i + 2] * x[2]
-
-
-@tiny
 def seen_from(R, pose, a, b, out):
     """``R_b^T (x_a - x_b)``: position of shape a in the axes of shape b. Out: out (3,)."""
-    dx, dy, dz = pose[7 * a] - pose[7 * b], pose[7 * a + 1] - pose[7 * b + 1], pose[7 * a + 2] - pose[7 * b + 2]
     for i in range(3):
-        out[i] = R[i] * dx + R[3 + i] * dy + R[6 + i] * dz
+        out[i] = pose[7 * a + i] - pose[7 * b + i]
+    times_transposed(R, out, out)
 
 
 @kernel

@@ -1,9 +1,8 @@
 """Contacts of bodies with edges and ends on a plane: its normal is that of every contact, the points are those of the first shape."""
 
-import math
-
 from nsds._jit import kernel, stack, tiny
 from nsds.collision.frames import axes, put, third_axis
+from nsds.vectors import norm
 
 _FLAT = 0.7  # cosine between a cylinder's axis and the plane's normal above which it stands rather than rolls
 
@@ -57,7 +56,7 @@ def cylinder_plane(size, pose, a, b, margin, found):
     cosine = n[0] * R[2] + n[1] * R[5] + n[2] * R[8]
     for i in range(3):
         d[i] = cosine * R[3 * i + 2] - n[i]
-    sine = math.sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2])
+    sine = norm(d)
     r = size[3 * a]
     for end in range(2):
         s = (end - 0.5) * size[3 * a + 1]

@@ -3,7 +3,8 @@
 import math
 
 from nsds._jit import kernel, stack, tiny
-from nsds.collision.frames import TINY, axes, put, seen_from, third_axis, turn
+from nsds.collision.frames import TINY, axes, put, seen_from, third_axis
+from nsds.vectors import norm, times
 
 
 @tiny
@@ -28,7 +29,7 @@ def sphere_sphere(size, pose, a, b, margin, found):
     """``gap = |x_a - x_b| - r_a - r_b``; z is the normal of spheres with one centre."""
     n = stack(3)
     n[0], n[1], n[2] = pose[7 * a] - pose[7 * b], pose[7 * a + 1] - pose[7 * b + 1], pose[7 * a + 2] - pose[7 * b + 2]
-    distance = math.sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2])
+    distance = norm(n)
     if distance > TINY:
         for i in range(3):
             n[i] /= distance
@@ -56,14 +57,14 @@ def sphere_capsule(size, pose, a, b, margin, found):
     seen_from(R, pose, a, b, n)
     half = 0.5 * size[3 * b + 1]
     n[2] -= min(max(n[2], -half), half)
-    distance = math.sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2])
+    distance = norm(n)
     if distance > TINY:
         for i in range(3):
             n[i] /= distance
     else:  # a centre on the axis leaves sideways
         n[0], n[1], n[2] = 1.0, 0.0, 0.0
     normal = stack(3)
-    turn(R, n, normal)
+    times(R, n, normal)
     return _on_sphere(size, pose, a, margin, distance - size[3 * a] - size[3 * b], normal, found)
 
 
@@ -88,7 +89,7 @@ def sphere_box(size, pose, a, b, margin, found):
         n[0], n[1], n[2] = 0.0, 0.0, 0.0
         distance, n[face] = -depth, math.copysign(1.0, c[face])
     normal = stack(3)
-    turn(R, n, normal)
+    times(R, n, normal)
     return _on_sphere(size, pose, a, margin, distance - size[3 * a], normal, found)
 
 
@@ -110,7 +111,7 @@ def sphere_cylinder(size, pose, a, b, margin, found):
     cosine, sine = (n[0] / rho, n[1] / rho) if rho > TINY else (1.0, 0.0)
     n[0], n[1], n[2] = side * cosine, side * sine, math.copysign(end, z)
     normal = stack(3)
-    turn(R, n, normal)
+    times(R, n, normal)
     return _on_sphere(size, pose, a, margin, distance - size[3 * a], normal, found)
 
 
@@ -128,5 +129,5 @@ def sphere_tube(size, pose, a, b, margin, found):
         return 0
     n[0], n[1], n[2] = (-n[0] / rho, -n[1] / rho, 0.0) if rho > TINY else (-1.0, 0.0, 0.0)
     normal = stack(3)
-    turn(R, n, normal)
+    times(R, n, normal)
     return _on_sphere(size, pose, a, margin, size[3 * b] - rho - size[3 * a], normal, found)

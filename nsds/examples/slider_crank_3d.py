@@ -10,6 +10,7 @@ from nsds.interactions import interaction
 from nsds.laws import equality
 from nsds.plotting import figure, time_series
 from nsds.rigid_bodies import rigid_bodies
+from nsds.rotations import turned_back
 from nsds.shapes import box, capsule
 
 RUN = {"t_end": 2.0, "h": 5e-4}
@@ -64,7 +65,7 @@ def slider_crank_3d(speed=6.0):
     v_rod = np.array([s, 0, 0]) + np.cross(rod_twist, (top - slider) / 2)
     parts = {
         "crank": (0.12, [1e-5, 1e-4, 1e-4], (_CENTRE + top) / 2, [1, 0, 0, 0], v_top / 2, crank_twist),
-        "rod": (0.5, [4e-4, 4e-3, 4e-3], (top + slider) / 2, rod_quaternion, v_rod, _into_body(rod_quaternion, rod_twist)),
+        "rod": (0.5, [4e-4, 4e-3, 4e-3], (top + slider) / 2, rod_quaternion, v_rod, turned_back(rod_quaternion, rod_twist)),
         "slider": (2.0, [1e-4, 1e-4, 1e-4], slider, [1, 0, 0, 0], [s, 0, 0], [a, 0, 0]),
     }
     return system(
@@ -77,13 +78,6 @@ def slider_crank_3d(speed=6.0):
         fork=interaction(joints.hinge(slider, axis), equality(), on=("rod", "slider")),
         guide=interaction(joints.cylindrical(slider, [1, 0, 0]), equality(), on="slider"),
     )
-
-
-def _into_body(p, x):
-    """An inertial vector in axes of a body with the quaternion p."""
-    u = -p[1:]
-    twice = 2 * np.cross(u, x)
-    return x + p[0] * twice + np.cross(u, twice)
 
 
 def draw(trajectory, system):

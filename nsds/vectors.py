@@ -1,0 +1,40 @@
+"""Vectors (3,) and 3 × 3 matrices (9,) by rows, in kernels. The last argument is written, and may be one of the others."""
+
+import math
+
+from nsds._jit import tiny
+
+
+@tiny
+def dot(a, b):
+    """``a . b``."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@tiny
+def norm(x):
+    """``|x|``."""
+    return math.sqrt(dot(x, x))
+
+
+@tiny
+def cross(a, b, out):
+    """``out = a × b``."""
+    a0, a1, a2, b0, b1, b2 = a[0], a[1], a[2], b[0], b[1], b[2]
+    out[0], out[1], out[2] = a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0
+
+
+@tiny
+def times(A, x, out):
+    """``out = A x``."""
+    x0, x1, x2 = x[0], x[1], x[2]
+    for i in range(3):
+        out[i] = A[3 * i] * x0 + A[3 * i + 1] * x1 + A[3 * i + 2] * x2
+
+
+@tiny
+def times_transposed(A, x, out):
+    """``out = A^T x``."""
+    x0, x1, x2 = x[0], x[1], x[2]
+    for i in range(3):
+        out[i] = A[i] * x0 + A[3 + i] * x1 + A[6 + i] * x2
