@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nsds import status
-from nsds.solvers.contact import rigid, slabs, table
+from nsds.solvers.contact import rigid, rigid_contact, slabs, table
 from tests import reference_contact as ref
 from tests.strategies import examples, generators
 from tests.test_contact_sweeps import call as call_reduced
@@ -178,7 +178,7 @@ def test_a_sweep_is_its_definition(d):
         p = few(rng, d, n) if rng.uniform() < 0.5 or d == 5 else draw(rng, d, 2 * n + 2, n, fixed=0.0, mu=0.3)
         q, (H, M_inverse) = p.reduced(), p.dense()
         r, before = (np.abs(rng.normal(size=d * n)) for _ in range(2))
-        R, ids, world = np.zeros(rigid.record_size(d) * n), np.zeros(2 * n, np.int64), len(p.v_free)
+        R, ids, world = np.zeros(rigid_contact.record_size(d) * n), np.zeros(2 * n, np.int64), len(p.v_free)
         flat = [np.ascontiguousarray(x).ravel() for x in (p.disk, p.mu, p.body, p.frame, p.lever, p.b, p.inverse, p.v_free)]
         rigid._build_serial(d, *flat, R, ids)
         y = r + beta * (r - before)
