@@ -1,9 +1,11 @@
-"""Spheres that settle in a box: ``python -m tests.benchmarks.rigid [--spheres N ...] [--steps N] [--peer N] [--json FILE]``.
+"""Spheres that settle in a box: ``python -m tests.benchmarks.rigid [--spheres N ...] [--steps N] [--peer N] [--settle N] [--json FILE]``.
 
 Per step, on one thread and on all: ms, its share in detection, in sweeps and in the rest (assembly, states), contacts, sweeps, ns for each
 contact and sweep. A sweep's time is that of the step less that of the same step with one sweep. Bits are compared between numbers of
-threads. ``--peer N``: N spheres beside the other code in the same steps, where ``../shared/peer`` and the code itself are at hand; its
-package is built with assertions, which cost it 13 times (500 spheres) to 38 times (1000) the time (``../shared/peer/perf_baseline.md``).
+threads. ``--settle N`` does nothing of this, but N steps of the first number of spheres, in up to 300 sweeps each: penetration, speed,
+whether some sphere is outside. ``--peer N``: N spheres beside the other code in the same steps, where ``../shared/peer`` and the code
+itself are at hand; its package is built with assertions, which cost it 13 times (500 spheres) to 38 times (1000) the time
+(``../shared/peer/perf_baseline.md``).
 """
 
 import os
@@ -134,14 +136,33 @@ def peer_row(python, n, n_steps):
     return best | {"peer_ms": min(others), "ratio": min(others) / best["ms"]}
 
 
+def settle(n, n_steps):
+    """A long march of n spheres: a line for each tenth of it."""
+    system, solver = pile(n), nsds.solvers.contact_solver("bodies", tol=OPTIONS["tol"], max_iter=300)
+    half, began, tenth = 0.5 * (2.02 * max(2, round(n ** (1 / 3))) + 1.0) * RADIUS, time.perf_counter(), n_steps // 10
+    run = {"scheme": nsds.moreau_jean(theta=0.50001), "solver": solver, "on_failure": "continue", "save_every": tenth}
+    for k in range(10):
+        rows = nsds.simulate(system, t_end=(k + 1) * tenth * H, h=H, **run)
+        system = nsds.restart(system, rows[-1])
+        q, v, gap = rows["balls"]["q"][-1], rows["balls"]["v"][-1], rows["contacts"]["y"][-1].min()
+        outside = (abs(q[:, :2]).max(axis=1) > half).sum() + (q[:, 2] < 0.0).sum() + (~np.isfinite(q).all(axis=1)).sum()
+        head = f"{(k + 1) * tenth:6d} steps, {time.perf_counter() - began:6.1f} s: {rows['contacts']['n'][-1]} contacts, deepest"
+        speed = np.linalg.norm(v[:, :3], axis=1).max()
+        print(f"{head} {-gap / RADIUS:.4f} radii, fastest {speed:.2e} m/s, highest {q[:, 2].max():.3f} m, outside {outside}", flush=True)
+
+
 def main():
     """Measure and show."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--spheres", type=int, nargs="*", default=[1000, 10_000])
     parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--settle", type=int, metavar="STEPS")
     parser.add_argument("--peer", type=int, default=100, help="spheres beside the peer; 0: none")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
+    if arguments.settle:
+        settle(arguments.spheres[0], arguments.settle)
+        return
     compiled()
     rows, python = [], find_peer()
     for n in arguments.spheres:
