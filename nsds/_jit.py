@@ -29,8 +29,10 @@ from numba.extending import intrinsic
 
 _UNUSED_DAYS = 30
 
-# Threads that wait for others leave the cores to whom else there is: on a busy machine two that spin are five times slower than one.
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+# Threads wait awake for the next loop for some microseconds only: with OpenMP's own choice, two are five times slower than one where
+# other programs want the cores, too; with none at all, they wake up too late.
+if "OMP_WAIT_POLICY" not in os.environ:
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 
 def _source_folders():
@@ -288,6 +290,17 @@ def view(typing_context, array, start, size):
         return target._getvalue()
 
     return types.Array(array.dtype, 1, "C")(array, start, size), generate
+
+
+@intrinsic
+def pointer(typing_context, array):
+    """Where the numbers of an array lie in memory, for callbacks into Python."""
+
+    def generate(context, builder, signature, values):
+        source = context.make_array(signature.args[0])(context, builder, values[0])
+        return builder.ptrtoint(source.data, context.get_value_type(types.int64))
+
+    return types.int64(array), generate
 
 
 @intrinsic

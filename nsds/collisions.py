@@ -49,6 +49,8 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None):
     ------
     TypeError, ValueError
         Not a shape or law, a part named "world", shapes between which contacts cannot be found, a plane on a body.
+    ImportError
+        Shapes between which the library coal finds contacts, in `nsds.system`, where the extra ``collision`` is not installed.
 
     Examples
     --------
@@ -103,12 +105,12 @@ def collisions_record(name, part, systems):
     for side, system in systems.items():
         first[side] = n_bodies
         n_bodies += max(system["record"].size, 1)
-    tables, names = [], [*part["shapes"], _WORLD]
+    tables, names, known = [], [*part["shapes"], _WORLD], {}
     for index, side in enumerate(names):
         partners = [b if a == side else a for a, b in part["pairs"] if side in (a, b)]
         mask = sum(1 << names.index(partner) for partner in set(partners))
         for shape, body in _on_bodies(name, part, side, systems, first):
-            tables.append((NAMES.index(shape["shape"]), shape["size"], shape["pose"], body, 1 << index, mask))
+            tables.append((NAMES.index(shape["shape"]), _size_of(shape, known), shape["pose"], body, 1 << index, mask))
     kind, size, pose, body, group, mask = (np.array(column) for column in zip(*tables, strict=True))
     _require_known(name, part, names, {side for side, system in systems.items() if system["record"].size == 1})
     law = part["law"]
@@ -118,8 +120,21 @@ def collisions_record(name, part, systems):
     fields |= {"normal": np.zeros((capacity, 3)), "point": np.zeros((capacity, 3)), "y": np.zeros(capacity)}
     fields["lambda"] = np.zeros((capacity, d))
     fields |= {"shape_kind": kind, "shape_size": size, "shape_pose": pose, "shape_body": body, "group": group, "mask": mask}
+    if known:  # polyhedra: their triangles have the numbers of the vertices in the list of all
+        fields["vertices"] = np.concatenate([shape["vertices"] for shape, _ in known.values()])
+        fields["triangles"] = np.concatenate([shape["triangles"] + first for shape, first in known.values()])
     fields |= {key: value for key, value in law.items() if key != "law"}
     return pack({"n": np.array(0)} | fields | {"margin": np.array(part["margin"])}, None)
+
+
+def _size_of(shape, known):
+    """Size of a shape in the record; the geometry of a polyhedron is noted in ``known``, with its first vertex, unless it is there."""
+    if "vertices" not in shape:
+        return shape["size"]
+    key = shape["vertices"].tobytes(), shape["triangles"].tobytes()
+    if key not in known:
+        known[key] = shape, sum(len(other["vertices"]) for other, _ in known.values())
+    return np.array([shape["size"][0], known[key][1], shape["size"][2]])
 
 
 def _on_bodies(name, part, side, systems, first):
@@ -151,8 +166,8 @@ def _require_known(name, part, names, single):
             for kind_b in kinds[b]:
                 try:
                     require_supported(kind_a, kind_b)
-                except ValueError as error:
-                    raise ValueError(f"collisions '{name}': {error}") from None
+                except (ValueError, ImportError) as error:
+                    raise type(error)(f"collisions '{name}': {error}") from None
 
 
 def with_room(records, capacities):

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from nsds import _checks
-from nsds.collision.kinds import NAMES
+from nsds.collision.kinds import CONVEX, MESH, NAMES
 from nsds.kinds import NEWTON_EULER, SYSTEMS, collisions_of, split
 from nsds.records import model_of
 from nsds.rotations import turned
@@ -29,8 +29,9 @@ def placed_shapes(system, shapes=None):
 
     Returns
     -------
-    list of (kind, size, pose, body)
-        Name of the kind, size (3,), pose (7,) in the axes of its body, and number of the body, counted through all parts; -1: the world.
+    list of (kind, size, pose, surface, body)
+        Name of the kind, size (3,), pose (7,) in the axes of its body, vertices and triangles of a polyhedron, else None, and number of the
+        body, counted through all parts; -1: the world.
 
     Raises
     ------
@@ -49,7 +50,8 @@ def placed_shapes(system, shapes=None):
     for name, *_ in collisions_of(model):
         part = record[name]
         columns = (part[field].copy() for field in ("shape_kind", "shape_size", "shape_pose", "shape_body"))
-        result += [(NAMES[kind], size, pose, int(body)) for kind, size, pose, body in zip(*columns, strict=True)]
+        for kind, size, pose, body in zip(*columns, strict=True):
+            result.append((NAMES[kind], size, pose, _surface(part, kind, size), int(body)))
     first, n_bodies = {}, 0
     for name, kind, *_ in split(model)[0]:
         if SYSTEMS[kind][0] == NEWTON_EULER:
@@ -59,8 +61,18 @@ def placed_shapes(system, shapes=None):
         if name not in first:
             raise ValueError(f"shapes: there is no part '{name}' of rigid bodies; there are: {', '.join(first) or 'none'}")
         for shape, body in itertools.product([given] if isinstance(given, dict) else given, first[name]):
-            result.append((shape["shape"], shape["size"], shape["pose"], body))
+            surface = (shape["vertices"], shape["triangles"]) if "vertices" in shape else None
+            result.append((shape["shape"], shape["size"], shape["pose"], surface, body))
     return result
+
+
+def _surface(part, kind, size):
+    """(vertices, triangles) of a polyhedron of a part of collisions; None of other shapes."""
+    if kind not in (CONVEX, MESH):
+        return None
+    first, end = int(size[1]), int(size[1] + size[2])
+    own = (part["triangles"][:, 0] >= first) & (part["triangles"][:, 0] < end)
+    return part["vertices"][first:end].copy(), part["triangles"][own] - first
 
 
 def positions(rows, system):
@@ -74,7 +86,7 @@ def positions(rows, system):
 
 def poses(placed, q):
     """World poses (..., shapes, 7) of placed shapes, for coordinates (..., bodies, 7)."""
-    own = np.array([pose for _, _, pose, _ in placed])
+    own = np.array([pose for _, _, pose, *_ in placed])
     body = np.array([body for *_, body in placed])
     base = np.where((body >= 0)[:, None], q[..., np.maximum(body, 0), :], [0, 0, 0, 1.0, 0, 0, 0])
     x, p = base[..., :3], base[..., 3:]
@@ -86,7 +98,7 @@ def _product(p, q):
     return np.concatenate([scalar, p[..., :1] * q[..., 1:] + q[..., :1] * p[..., 1:] + np.cross(p[..., 1:], q[..., 1:])], axis=-1)
 
 
-def mesh(kind, size, extent):
+def mesh(kind, size, extent, surface=None):
     """Surface of a shape in its own axes.
 
     Parameters
@@ -97,12 +109,16 @@ def mesh(kind, size, extent):
         As there.
     extent : float
         Half the edge of the square that stands for a plane, half the length of a tube without end (m).
+    surface : (ndarray (n, 3), ndarray (k, 3)), optional
+        Vertices and triangles of a convex hull or mesh.
 
     Returns
     -------
     corners, faces : numpy.ndarray (n, 3) and (k, 4)
         Quadrilaterals by their corners, counterclockwise from outside (of a tube, from inside); triangles have one corner twice.
     """
+    if surface is not None:
+        return surface[0], surface[1][:, [0, 1, 2, 2]]
     radius, length = size[0], min(size[1], 2 * extent)
     if kind == "box":
         corners = np.array(list(itertools.product(*([-s / 2, s / 2] for s in size))))
@@ -132,7 +148,7 @@ def _turned_round(radii, heights):
 
 def radius_about(kind, size):
     """Radius of the smallest ball about its centre that holds a shape; 0 for what has no end."""
-    if kind == "sphere":
+    if kind in ("sphere", "convex", "mesh"):
         return size[0]
     if kind == "capsule":
         return size[0] + size[1] / 2
@@ -226,10 +242,10 @@ def _draw(ax, placed, at):
     balls = [i for i, (kind, *_) in enumerate(placed) if kind == "sphere"]
     as_disks = set(balls) if len(balls) > _MANY else set()
     polygons, shades, colour = [], [], np.array([_rgb(c) for c in colours(placed)])
-    for i, (kind, size, *_) in enumerate(placed):
+    for i, (kind, size, _, surface, _) in enumerate(placed):
         if i in as_disks:
             continue
-        corners, faces = mesh(kind, size, extent)
+        corners, faces = mesh(kind, size, extent, surface)
         corners = at[i, :3] + turned(at[i, 3:], corners)
         if kind == "plane":
             corners = _within(corners, ax)

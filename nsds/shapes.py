@@ -1,15 +1,17 @@
-"""Shapes of bodies for contact detection: balls, boxes, capsules, cylinders, planes and tubes, placed in the axes of a body.
+"""Shapes of bodies for contact detection: balls, boxes, capsules, cylinders, planes, tubes, convex hulls and meshes, placed in its axes.
 
 A shape is a small dict: ``"shape"``, the name of its kind; ``"size"`` (3,), lengths in m, see `nsds.collision.kinds`; ``"pose"`` (7,),
-position and unit quaternion, scalar first, in the axes of its body. A body may have several shapes, and several bodies may share one.
+position and unit quaternion, scalar first, in the axes of its body; hulls and meshes also have ``"vertices"`` (n, 3) and ``"triangles"``
+(k, 3), numbers of vertices, counterclockwise from outside. A body may have several shapes, and several bodies may share one.
 """
 
 import numpy as np
+from scipy.spatial import ConvexHull, QhullError
 
 from nsds import _checks
 from nsds.rotations import rotation_matrix
 
-_SOLID = ("sphere", "capsule", "cylinder", "box")
+_SOLID = ("sphere", "capsule", "cylinder", "box", "convex", "mesh")
 
 
 def sphere(radius, *, position=(0, 0, 0)):
@@ -105,7 +107,7 @@ def capsule(radius, length, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
 
 
 def cylinder(radius, length, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
-    """Solid cylinder along z; it meets spheres and planes only.
+    """Solid cylinder along z; it meets spheres and planes, and other solids with the extra ``collision``.
 
     Parameters
     ----------
@@ -208,13 +210,111 @@ def plane(normal=(0, 0, 1), offset=0.0, *, point=None):
     return _shape("plane", [0, 0, 0], point, turn)
 
 
+def convex(vertices, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
+    """Convex hull of points; it meets planes, and other solids with the extra ``collision``.
+
+    Parameters
+    ----------
+    vertices : array_like (n, 3)
+        At least four points that span a volume, in m; those within the hull are left out.
+    position, orientation : array_like (3,) and (4,)
+        Where the origin of the vertices is, and how their axes are turned, as for `box`. The body's own origin is its centre of mass:
+        see `centre_of_mass`.
+
+    Returns
+    -------
+    dict
+        ``shape``, ``size``, ``pose``, and ``vertices`` and ``triangles`` of the hull.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Points that do not span a volume, a pose that is not finite, a quaternion that is zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nsds import shapes
+    >>> stone = shapes.convex([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1], [0, 0, 0.2]])
+    >>> stone["vertices"].shape, round(shapes.volume(stone), 12)
+    ((6, 3), 1.333333333333)
+    """
+    vertices = _vertices("convex", vertices, 4)
+    try:
+        hull = ConvexHull(vertices)
+    except QhullError:
+        raise ValueError(f"convex: vertices must span a volume, got {len(vertices)} in a plane, on a line or in one point") from None
+    triangles = hull.simplices.copy()
+    corners = vertices[triangles]
+    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    inwards = (across * hull.equations[:, :3]).sum(axis=1) < 0
+    triangles[inwards] = triangles[inwards][:, ::-1]
+    return _polyhedron("convex", vertices, triangles, position, orientation)
+
+
+def mesh(vertices, triangles, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
+    """Surface of triangles, closed or open, as of terrain; it meets planes, and solids but meshes with the extra ``collision``.
+
+    What meets it is held off on the side from which the triangles are counterclockwise; there is nothing within the surface, so that what
+    is wholly inside does not touch it. A body of this shape touches planes with its vertices.
+
+    Parameters
+    ----------
+    vertices : array_like (n, 3)
+        In m; those without triangles are left out.
+    triangles : array_like of int (k, 3)
+        Numbers of vertices, counterclockwise from outside.
+    position, orientation : array_like (3,) and (4,)
+        As for `convex`.
+
+    Returns
+    -------
+    dict
+        ``shape``, ``size``, ``pose``, ``vertices`` and ``triangles``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Numbers that are not those of vertices, triangles without area, neighbours that are oriented against each other, more than two
+        triangles at an edge, a pose that is not finite, a quaternion that is zero.
+
+    Examples
+    --------
+    >>> from nsds import shapes
+    >>> ramp = shapes.mesh([[0, 0, 0], [2, 0, 1], [2, 2, 1], [0, 2, 0]], [[0, 1, 2], [0, 2, 3]])
+    >>> ramp["triangles"].shape
+    (2, 3)
+    """
+    vertices = _vertices("mesh", vertices, 3)
+    triangles = np.array(triangles)
+    if triangles.ndim != 2 or triangles.shape[1:] != (3,) or not len(triangles):
+        raise ValueError(f"mesh: triangles must have shape (k, 3), k at least 1, got {triangles.shape}")
+    if triangles.dtype.kind not in "iu":
+        raise TypeError(f"mesh: triangles must be whole numbers, got {triangles.dtype}")
+    if triangles.min() < 0 or triangles.max() >= len(vertices):
+        outside = triangles[(triangles < 0) | (triangles >= len(vertices))][0]
+        raise ValueError(f"mesh: triangles must be numbers of vertices, 0 to {len(vertices) - 1}, got {outside}")
+    corners = vertices[triangles]
+    area = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
+    longest = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1)
+    if (area <= 1e-12 * longest**2).any():
+        raise ValueError(f"mesh: triangles must have an area, number {int(np.argmax(area <= 1e-12 * longest**2))} has none")
+    edges, count = np.unique(_edges(triangles), axis=0, return_counts=True)
+    if (count > 1).any():
+        raise ValueError(
+            f"mesh: an edge belongs to at most two triangles that pass it in opposite senses; that from vertex "
+            f"{' to '.join(map(str, edges[count.argmax()]))} is passed {count.max()} times"
+        )
+    return _polyhedron("mesh", vertices, triangles, position, orientation)
+
+
 def volume(shape):
     """Volume of a solid shape in m^3.
 
     Parameters
     ----------
     shape : dict
-        A sphere, box, capsule or cylinder.
+        A sphere, box, capsule, cylinder, convex hull or closed mesh.
 
     Returns
     -------
@@ -223,7 +323,7 @@ def volume(shape):
     Raises
     ------
     ValueError
-        The shape is a plane or a tube.
+        The shape is a plane or a tube, or a mesh that is open or inside out.
 
     Examples
     --------
@@ -236,8 +336,42 @@ def volume(shape):
         return 4 / 3 * np.pi * radius**3
     if kind == "box":
         return float(np.prod(shape["size"]))
+    if "triangles" in shape:
+        return _moments("volume", shape)[0]
     cylinder = np.pi * radius**2 * length
     return cylinder + 4 / 3 * np.pi * radius**3 if kind == "capsule" else cylinder
+
+
+def centre_of_mass(shape):
+    """Centre of mass of a homogeneous solid shape in the axes of the body, where the body's own is the origin.
+
+    Parameters
+    ----------
+    shape : dict
+        As for `volume`.
+
+    Returns
+    -------
+    ndarray (3,)
+        In m. A hull or mesh at ``position=-centre_of_mass(shape)`` of one that was given no position has it at the origin.
+
+    Raises
+    ------
+    ValueError
+        As `volume`.
+
+    Examples
+    --------
+    >>> from nsds import shapes
+    >>> corner = [[0, 0, 0], [4, 0, 0], [0, 4, 0], [0, 0, 4]]
+    >>> shapes.centre_of_mass(shapes.convex(corner))
+    array([1., 1., 1.])
+    >>> bool((abs(shapes.centre_of_mass(shapes.convex(corner, position=[-1, -1, -1]))) < 1e-12).all())
+    True
+    """
+    _solid("centre_of_mass", shape)
+    centre = _moments("centre_of_mass", shape)[1] if "triangles" in shape else np.zeros(3)
+    return shape["pose"][:3] + _rotation(shape["pose"][3:]) @ centre
 
 
 def inertia(shape, mass):
@@ -246,7 +380,7 @@ def inertia(shape, mass):
     Parameters
     ----------
     shape : dict
-        A sphere, box, capsule or cylinder.
+        As for `volume`.
     mass : float
         In kg, positive.
 
@@ -258,7 +392,7 @@ def inertia(shape, mass):
     Raises
     ------
     TypeError, ValueError
-        The shape is a plane or a tube, the mass is not positive.
+        As `volume`; the mass is not positive.
 
     Examples
     --------
@@ -268,6 +402,10 @@ def inertia(shape, mass):
     """
     kind, (radius, length, _) = _solid("inertia", shape)
     mass = _positive("inertia", "mass", mass)
+    R = _rotation(shape["pose"][3:])
+    if "triangles" in shape:
+        whole, _, second = _moments("inertia", shape)
+        return mass / whole * (R @ (np.trace(second) * np.eye(3) - second) @ R.T)
     if kind == "sphere":
         moments = np.full(3, 0.4 * mass * radius**2)
     elif kind == "box":
@@ -279,7 +417,6 @@ def inertia(shape, mass):
         # Each half ball has its centre of mass 3/8 of the radius beyond the end of the cylinder.
         across = rod * (radius**2 / 4 + length**2 / 12) + ball * (0.4 * radius**2 + length**2 / 4 + 3 / 8 * radius * length)
         moments = np.array([across, across, rod * radius**2 / 2 + ball * 0.4 * radius**2])
-    R = _rotation(shape["pose"][3:])
     return R @ np.diag(moments) @ R.T
 
 
@@ -295,6 +432,46 @@ def _shape(kind, size, position, orientation):
         raise ValueError(f"{kind}: orientation must be a unit quaternion, scalar first, got {orientation.tolist()}")
     pose = np.concatenate([position, orientation / length]) + 0.0  # no -0
     return {"shape": kind, "size": np.array(size, dtype=np.float64), "pose": pose}
+
+
+def _vertices(owner, vertices, least):
+    vertices = _checks.array(owner, "vertices", vertices, n_dims=2)
+    if vertices.shape[1] != 3 or len(vertices) < least:
+        raise ValueError(f"{owner}: vertices must have shape (n, 3), n at least {least}, got {vertices.shape}")
+    return vertices
+
+
+def _polyhedron(kind, vertices, triangles, position, orientation):
+    """The shape without the vertices that no triangle has."""
+    used, triangles = np.unique(triangles, return_inverse=True)
+    vertices = vertices[used]
+    size = [np.linalg.norm(vertices, axis=1).max(), 0, len(vertices)]
+    shape = _shape(kind, size, position, orientation)
+    return shape | {"vertices": vertices, "triangles": triangles.reshape(-1, 3).astype(np.int64)}
+
+
+def _edges(triangles):
+    """(from, to) of the edges of triangles (3 k, 2)."""
+    return np.stack([triangles, np.roll(triangles, -1, axis=1)], axis=-1).reshape(-1, 2)
+
+
+def _moments(owner, shape):
+    """(volume, centre, second moments about it (3, 3)) of what triangles enclose: tetrahedra from one point, with signs."""
+    edges = _edges(shape["triangles"])
+    number = edges[:, 0] * len(shape["vertices"]) + edges[:, 1]
+    n_open = np.setdiff1d(edges[:, 1] * len(shape["vertices"]) + edges[:, 0], number).size
+    if n_open:
+        raise ValueError(f"{owner}: the mesh must be closed, got {n_open} edges of one triangle only")
+    middle = shape["vertices"].mean(axis=0)
+    corners = (shape["vertices"] - middle)[shape["triangles"]]
+    weight = np.linalg.det(corners) / 6
+    whole = weight.sum()
+    if whole <= 0:
+        raise ValueError(f"{owner}: the triangles of the mesh must be counterclockwise from outside, got the volume {whole:.6g}")
+    total = corners.sum(axis=1)
+    centre = weight @ total / (4 * whole)
+    second = (np.einsum("t,tci,tcj->ij", weight, corners, corners) + np.einsum("t,ti,tj->ij", weight, total, total)) / 20
+    return float(whole), middle + centre, second - whole * np.outer(centre, centre)
 
 
 def _solid(owner, shape):

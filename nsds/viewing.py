@@ -146,16 +146,17 @@ class Viewer:
 def _alike(placed):
     """Numbers of shapes of the same kind and size, which are sent as one."""
     groups = {}
-    for i, (kind, size, _, body) in enumerate(placed):
-        groups.setdefault((kind, *size, body < 0), []).append(i)
+    for i, (kind, size, _, surface, body) in enumerate(placed):
+        geometry = () if surface is None else tuple(array.tobytes() for array in surface)
+        groups.setdefault((kind, *size, *geometry, body < 0), []).append(i)
     return list(groups.values())
 
 
 def _batch(scene, placed, chosen, world_poses):
     """(numbers of the shapes, handle of their meshes)."""
-    kind, size, _, _ = placed[chosen[0]]
+    kind, size, _, surface, _ = placed[chosen[0]]
     box = limits(placed, world_poses)
-    corners, faces = mesh(kind, size, max(np.ptp(box, axis=0).max(), 1e-9))
+    corners, faces = mesh(kind, size, max(np.ptp(box, axis=0).max(), 1e-9), surface)
     triangles = np.concatenate([faces[:, [0, 1, 2]], faces[:, [0, 2, 3]]])
     every = colours(placed)
     handle = scene.add_batched_meshes_simple(

@@ -6,7 +6,9 @@ import numpy as np
 
 from nsds import _checks
 from nsds._jit import kernel
-from nsds.kinds import LAGRANGIAN, family
+from nsds.collision import WORLD
+from nsds.collision.kinds import BOX, CONVEX, CYLINDER, NAMES, PLANE
+from nsds.kinds import LAGRANGIAN, collisions_of, family
 from nsds.layout import ABSENT
 from nsds.records import copied, memory, model_of
 from nsds.schemes import moreau_jean_newton, projection
@@ -18,6 +20,7 @@ from nsds.solvers import table as solvers
 from nsds.status import CONVERGED, advice
 
 _VIOLATION = 1e-6
+_OVERLAP = 0.01  # of the least extent of the smaller shape
 
 
 def consistent(system, tol=1e-10, max_rounds=50):
@@ -127,3 +130,52 @@ def warn_of_violations(prepared, trajectory):
                 RuntimeWarning, stacklevel=4,
             )  # fmt: skip
             return
+
+
+def warn_of_overlaps(records, prepared):
+    """Warn of detected contacts of rigid bodies that overlap at the start by more than a part of the smaller shape.
+
+    Nothing is said of records that go on from an earlier run.
+    """
+    if not hasattr(prepared.layout, "general_pairs"):
+        return
+    for name, *_ in collisions_of(model_of(records)):
+        worst = None
+        for m in np.flatnonzero(records["step"] == 0):
+            part = records[name][m]
+            a, b, depth = part["a"][: part["n"]], part["b"][: part["n"]], -part["y"][: part["n"]]
+            deep = depth > _OVERLAP * np.minimum(*(_thickness(part)[side] for side in (a, b)))
+            if deep.any() and (worst is None or depth[deep].max() > worst[0]):
+                i = np.argmax(np.where(deep, depth, 0.0))
+                worst = depth[i], np.count_nonzero(deep), m, [_shape_named(part, s, prepared.layout) for s in (a[i], b[i])]
+        if worst is not None:
+            depth, count, m, (one, other) = worst
+            who = f" of member {m}" if records.size > 1 else ""
+            warnings.warn(
+                f"collisions '{name}'{who}: {count} contact{'s' if count > 1 else ''} overlap at the start by more than "
+                f"{_OVERLAP:.0%} of the smaller shape, the deepest by {depth:.3g} m: {one} and {other}; what overlaps stays so unless "
+                f"something pulls it apart",
+                UserWarning, stacklevel=5,
+            )  # fmt: skip
+
+
+def _thickness(part):
+    """Least extent of all shapes of a part of collisions; infinite for planes."""
+    kind, size = part["shape_kind"], part["shape_size"]
+    result = 2 * size[:, 0]
+    result[kind == CYLINDER] = np.minimum(result, size[:, 1])[kind == CYLINDER]
+    result[kind == BOX] = size[kind == BOX].min(axis=1)
+    result[kind == PLANE] = np.inf
+    for s in np.flatnonzero(kind == CONVEX):
+        first = int(size[s, 1])
+        result[s] = np.ptp(part["vertices"][first : first + int(size[s, 2])], axis=0).min()
+    return result
+
+
+def _shape_named(part, s, layout):
+    """In words: the kind, number and body of a shape."""
+    body, kind = part["shape_body"][s], NAMES[part["shape_kind"][s]]
+    if body == WORLD:
+        return f"{kind} {s} of the world"
+    owner, first = [(name, first) for name, first in layout.part_names if first <= body][-1]
+    return f"{kind} {s} of {owner}[{body - first}]"

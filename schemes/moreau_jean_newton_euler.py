@@ -318,6 +318,9 @@ def commit(t_new, n_contacts, n_blocks, tables, functions, options, mem, imem, w
         return CAPACITY
     problem.keep_impulses(n_contacts, n_blocks, options, interactions, parts, p, mem, imem, work, iwork)
     take_contacts(parts, mem, imem, work, iwork)
+    for k in range(parts.size):
+        for i in range(imem[parts[k].n]):
+            zero += 0.0 * mem[parts[k].y + i]
     for i in range(m):
         at = bodies[i].q
         for k in range(7):

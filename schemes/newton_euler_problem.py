@@ -37,7 +37,7 @@ _DENSE = 512  # blocks up to which detected contacts are solved with one at all,
 _WORDS = 1 << 27  # as long as the matrices of all members of an ensemble take no more than so many floats
 _TRIED = 300  # sweeps before the default takes a matrix
 _CLOSE = 1e-12  # tolerance of the solver where there are equations
-_PARALLEL = 1000  # contacts from which all cores sweep
+_PARALLEL = 4000  # contacts from which all cores sweep
 
 address_of_sweeps = on_demand(rigid.SIGNATURE, rigid.nsgs_rigid)
 address_of_parallel_sweeps = on_demand(rigid.SIGNATURE, rigid.nsgs_rigid_parallel)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds.collision import work_size
+from nsds.collision.general import general_pairs
 from nsds.functions import ARGUMENTS
 from nsds.kinds import NEWTON_EULER, collisions_of, split
 from nsds.laws import LAWS
@@ -29,12 +30,12 @@ INTERACTION = table(
     "h_function", "jac_function", "h_t_function", "gap_function", "velocity_function",
 )  # fmt: skip
 # One row per part. In the record: n, the contacts, the shapes, parameters of the law. In the work memory: poses and reaches of shapes, the
-# contacts found at the end of a step, in the order of (a, b, feature), and scratch; scratch_i in the integer one.
+# contacts found at the end of a step, in the order of (a, b, feature), and scratch; scratch_i in the integer one, and general, an address.
 COLLISIONS = table(
     "capacity", "n_shapes", "each", "n", "a", "b", "feature", "normal", "point", "y", "lam", "e_n", "e_t", "mu", "mu_r", "margin",
     "kind", "size", "local", "body", "group", "mask", "pose", "reach", "new_normal", "new_point", "new_gap", "new_lam",
     "old_normal", "scratch", "n_scratch",
-    "new_a", "new_b", "new_feature", "found", "scratch_i", "n_scratch_i",
+    "new_a", "new_b", "new_feature", "found", "scratch_i", "n_scratch_i", "vertices", "n_vertices", "general",
 )  # fmt: skip
 KINDS = ("joint", "newton_euler_relation", "contact_point", "prescribed_velocity")
 JOINT, RELATION, CONTACT, PRESCRIBED = range(4)
@@ -59,6 +60,7 @@ class Tables(NamedTuple):
     d: int
     part_names: tuple  # (part, number of its first body)
     interaction_names: tuple  # interaction of each row
+    general_pairs: tuple  # what answers for pairs of shapes without a kernel, for each part and member
 
 
 def tables(records, work, iwork):
@@ -82,10 +84,10 @@ def tables(records, work, iwork):
         interactions.append(_interaction(records, line, first, d, functions, work))
         owners += [line[0]] * interactions[-1].size
     interactions = np.concatenate(interactions)
-    parts = _collisions(records, work, iwork)
+    parts, general = _collisions(records, work, iwork)
     bodies = np.concatenate(pieces)
     bodies["coupled"] = bodies["coupled"].any()  # inverse matrices of all bodies have one form
-    return Tables(bodies, interactions, parts, functions.addresses, d, tuple(first.items()), tuple(owners))
+    return Tables(bodies, interactions, parts, functions.addresses, d, tuple(first.items()), tuple(owners), general)
 
 
 def components(records):
@@ -184,8 +186,8 @@ def _require_fitting(name, kind, law):
 
 
 def _collisions(records, work, iwork):
-    """Table of the collisions of a record or ensemble; the work memory is reserved."""
-    lines = collisions_of(model_of(records))
+    """(table of the collisions of a record or ensemble, their `GeneralPairs`); the work memory is reserved."""
+    lines, general = collisions_of(model_of(records)), []
     rows = np.zeros(len(lines), COLLISIONS)
     for row, (name, _, law, *_) in zip(rows, lines, strict=True):
         start, dtype = words(records.dtype, name)
@@ -212,4 +214,16 @@ def _collisions(records, work, iwork):
         for column, size in (("new_a", capacity), ("new_b", capacity), ("new_feature", capacity), ("found", 1), ("scratch_i", integers)):
             row[column] = iwork.reserve(size)
         row["n_scratch"], row["n_scratch_i"] = floats, integers
-    return rows
+        if "vertices" in at:
+            row["vertices"], row["n_vertices"] = at["vertices"], dtype["vertices"].shape[0]
+        asked = [_general_pairs(part) for part in records[name]]
+        row["general"] = iwork.store(np.array([[pairs.address] for pairs in asked]))
+        general += asked
+    return rows, tuple(general)
+
+
+def _general_pairs(part):
+    none = np.zeros((0, 3))
+    geometry = (part["vertices"], part["triangles"]) if "vertices" in part.dtype.names else (none, none)
+    shapes = (part[f"shape_{field}"].copy() for field in ("kind", "size", "body"))
+    return general_pairs(*shapes, part["group"], part["mask"], *geometry)

@@ -20,7 +20,7 @@ from nsds.results import SimulationError, SimulationInterrupted
 from nsds.rigid_bodies import require_values
 from nsds.schemes import sampled_control, several
 from nsds.schemes import table as schemes
-from nsds.schemes.consistency import warn_of_violations
+from nsds.schemes.consistency import warn_of_overlaps, warn_of_violations
 from nsds.schemes.recording import DONE, ROW, STARTED, STOPPED, Recorder
 from nsds.schemes.sampled_control import act
 from nsds.status import CAPACITY, NON_FINITE, advice
@@ -296,6 +296,8 @@ def _march(run, recorder, shape, n_steps, progress, stop):
     done, n = 0, 64
     try:
         with _shares(run.records.size) as in_shares:
+            run = _advance(run, recorder, in_shares, 0, n_steps, stop)
+            warn_of_overlaps(run.records, run.prepared)
             while done < n_steps and not recorder.is_stopped:
                 began, until = time.perf_counter(), min(done + n, n_steps, recorder.last_step)
                 run = _advance(run, recorder, in_shares, until, n_steps, stop)
@@ -325,7 +327,10 @@ def _shares(n_members):
 
 
 def _advance(run, recorder, in_shares, until, n_steps, stop):
-    """All members to the step of number ``until``; where one needs more room than its record has, all grow, and it repeats its step."""
+    """All members to the step of number ``until``; where one needs more room than its record has, all grow, and it repeats its step.
+
+    Until 0 the first row is made of the state at the start.
+    """
     while True:
         p, march = run.prepared, _march_of(run.prepared.stepper)
         rows = memory(recorder.rows).reshape(run.records.size, -1)
@@ -336,6 +341,8 @@ def _advance(run, recorder, in_shares, until, n_steps, stop):
                   p.iwork, rows, rows.view(np.int64), recorder.dtype.itemsize // 8)  # fmt: skip
 
         in_shares(chunk)
+        for pairs in getattr(p.layout, "general_pairs", ()):
+            pairs.raise_error()
         if not (recorder.reached[:, STOPPED] == CAPACITY).any():
             return run
         records = p.stepper.grow(run.records)

@@ -1,7 +1,8 @@
 """Contact detection in plain NumPy and SciPy: distances by optimisation over the points of shapes, contacts by looking at all pairs."""
 
 import numpy as np
-from scipy.optimize import lsq_linear, minimize
+from scipy.optimize import lsq_linear, minimize, nnls
+from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
 CORES = ("sphere", "capsule", "box")
@@ -49,6 +50,8 @@ def signed_distance(shape, x):
         return radius - np.hypot(p[0], p[1])
     if kind == "sphere":
         return np.linalg.norm(p) - radius
+    if kind in ("convex", "mesh"):  # of points on or within the hull
+        return (ConvexHull(shape["vertices"]).equations @ [*p, 1]).max()
     if kind == "capsule":
         return np.linalg.norm(p - [0, 0, np.clip(p[2], -length / 2, length / 2)]) - radius
     beyond = np.abs(p) - shape["size"] / 2 if kind == "box" else np.array([np.hypot(p[0], p[1]) - radius, abs(p[2]) - length / 2])
@@ -59,6 +62,8 @@ def lowest_height(shape, n, x):
     """Least distance of the points of a shape to a plane, by its support function."""
     R, size = axes(shape), shape["size"]
     c, u = n @ (shape["pose"][:3] - x), R.T @ n
+    if "vertices" in shape:
+        return c + (shape["vertices"] @ u).min()
     if shape["shape"] == "cylinder":
         return c - size[1] / 2 * abs(u[2]) - size[0] * np.hypot(u[0], u[1])
     _, bounds, radius = core(shape)
@@ -87,6 +92,46 @@ def distance_to_cylinder(shape, x):
         lambda y: ((y - p) ** 2).sum(), start, jac=lambda y: 2 * (y - p), bounds=bounds, constraints=disc, method="SLSQP", tol=1e-14
     )
     return np.sqrt(found.fun)
+
+
+def hull_distance(x, y):
+    """Signed distance of the hulls of points x (n, 3) and y (m, 3): of the hull of all differences to the origin.
+
+    Outside by the least distance problem of Lawson and Hanson (1974, 23.4), inside by the nearest face.
+    """
+    differences = (x[:, None] - y[None]).reshape(-1, 3)
+    depth = -ConvexHull(differences).equations[:, 3].max()
+    if depth >= 0:
+        return -depth
+    s = nnls(np.vstack([differences.T, np.ones(len(differences))]), np.array([0, 0, 0, 1.0]))[0]
+    return np.linalg.norm(s @ differences / s.sum())
+
+
+def farthest(shape, d):
+    """The point of a bounded shape that is farthest along a direction."""
+    R, (radius, length, _) = axes(shape), shape["size"]
+    if shape["shape"] in ("box", "convex", "mesh"):
+        x = corners(shape)
+        return x[np.argmax(x @ d)]
+    u = d @ R[:, 2]
+    if shape["shape"] == "sphere":
+        return shape["pose"][:3] + radius * d
+    across = d - u * R[:, 2] if shape["shape"] == "cylinder" else d
+    size = np.linalg.norm(across)
+    return shape["pose"][:3] + np.sign(u) * length / 2 * R[:, 2] + (radius / size * across if size > 1e-12 else 0)
+
+
+def separation(a, b, n):
+    """How far two shapes are apart along a direction n from b to a, negative where they overlap."""
+    x = np.zeros(3)
+    return lowest_height(a, n, x) + lowest_height(b, -n, x)
+
+
+def corners(shape):
+    """Vertices of a box, hull or mesh in the world."""
+    signs = np.stack(np.meshgrid(*[[-0.5, 0.5]] * 3), axis=-1).reshape(-1, 3)
+    own = signs * shape["size"] if shape["shape"] == "box" else shape["vertices"]
+    return shape["pose"][:3] + own @ axes(shape).T
 
 
 def overlap(a, b, n):

@@ -7,11 +7,12 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from nsds import collision, shapes
-from nsds.collision import NAMES, SUPPORTED
+from nsds.collision import COMPILED, NAMES, SUPPORTED
+from nsds.collision.general import GeneralPairs
 from tests import reference_collision as twin
 from tests.strategies import examples, generators
 
-PAIRS = sorted(tuple(NAMES[k] for k in pair) for pair in SUPPORTED)
+PAIRS = sorted(tuple(NAMES[k] for k in pair) for pair in COMPILED)
 BOUNDED = [pair for pair in PAIRS if set(pair) <= set(twin.CORES)]
 
 
@@ -21,13 +22,23 @@ class Found:
     def __init__(self, parts, reach, body=None, detect=collision.detect, capacity=64):
         ns = len(parts)
         kind = np.array([NAMES.index(s["shape"]) for s in parts])
-        size, pose = np.concatenate([s["size"] for s in parts]), np.concatenate([s["pose"] for s in parts])
+        size, pose = np.array([s["size"] for s in parts]), np.concatenate([s["pose"] for s in parts])
+        vertices, triangles = np.zeros((0, 3)), np.zeros((0, 3), dtype=np.int64)
+        for s, row in zip(parts, size, strict=True):
+            if "vertices" in s:
+                row[1] = len(vertices)
+                triangles = np.concatenate([triangles, s["triangles"] + len(vertices)])
+                vertices = np.concatenate([vertices, s["vertices"]])
+        general = GeneralPairs(kind, size, vertices, triangles, [(k, l) for k in set(kind.tolist()) for l in set(kind.tolist())])
         body = np.arange(ns) if body is None else np.array(body)
         reaches, bits = np.full(ns, reach / 2), np.ones(ns, dtype=np.int64)
         floats, ints = collision.work_size(ns)
         keys, reals = np.empty((3, capacity), dtype=np.int64), [np.empty(3 * capacity), np.empty(3 * capacity), np.empty(capacity)]
         work = np.full(floats, np.nan), np.full(ints, -7)
-        n = detect(kind, size, pose, body, reaches, bits, bits, *keys, *reals, *work)
+        n = detect(
+            kind, size.ravel(), pose, body, reaches, bits, bits, vertices.ravel(), general.address, *keys, *reals, *work
+        )  # fmt: skip
+        general.raise_error()
         assert n <= capacity
         self.a, self.b, self.feature = keys[:, :n]
         self.normal, self.point, self.gap = reals[0][: 3 * n].reshape(n, 3), reals[1][: 3 * n].reshape(n, 3), reals[2][:n]
@@ -49,6 +60,9 @@ def random_shape(kind, rng):
         return shapes.tube(rng.uniform(1.0, 2.0), 3.0 if rng.random() < 0.5 else None, **at)
     if kind == "box":
         return shapes.box(rng.uniform(0.3, 2.0, size=3), **at)
+    if kind in ("convex", "mesh"):
+        hull = shapes.convex(0.5 * rng.normal(size=(rng.integers(5, 20), 3)), **at)
+        return hull if kind == "convex" else shapes.mesh(hull["vertices"], hull["triangles"], **at)
     return getattr(shapes, kind)(radius, length, **at)
 
 
@@ -292,6 +306,8 @@ def test_only_pairs_in_the_table_have_contacts():
         for b in NAMES:
             rng = np.random.default_rng(1)
             parts = [random_shape(kind, rng) | {"pose": np.array([0, 0, 0, 1.0, 0, 0, 0])} for kind in (a, b)]
+            if "mesh" in (a, b):  # there is nothing within its surface
+                parts[0]["pose"][2] += 3.0
             known = tuple(sorted((NAMES.index(a), NAMES.index(b)))) in SUPPORTED
             assert (len(Found(parts, 10.0)) > 0) == known
             if known:

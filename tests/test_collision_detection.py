@@ -30,7 +30,7 @@ class Cloud:
         ns = len(self.x)
         keys, reals = np.full((3, capacity), -1), [np.full(3 * capacity, -1.0), np.full(3 * capacity, -1.0), np.full(capacity, -1.0)]
         floats, ints = collision.work_size(ns)
-        data = self.kind, self.size.ravel(), self.pose.ravel(), self.body, self.reach, self.group, self.mask
+        data = self.kind, self.size.ravel(), self.pose.ravel(), self.body, self.reach, self.group, self.mask, np.empty(0), 0
         n = detect(*data, *keys, *reals, np.full(floats, np.nan), np.full(ints, -7))
         return n, *keys, *reals
 
@@ -127,7 +127,8 @@ def test_what_is_nowhere_has_no_contacts_and_disturbs_no_others(detect):
 def test_shapes_of_all_kinds_have_the_contacts_of_each_pair(rng, n):
     """Mixed kinds among planes and tubes, some on the world: what two shapes alone give, put together."""
     cloud = Cloud(places("crowded", n, rng) / 2, 1.0, 0.1, rng.integers(-1, n, size=n))
-    cloud.kind, cloud.size = rng.integers(0, 6, size=n), rng.uniform(0.3, 1.5, size=(n, 3))
+    kinds = [collision.SPHERE, collision.CAPSULE, collision.CYLINDER, collision.BOX, collision.PLANE, collision.TUBE]
+    cloud.kind, cloud.size = rng.choice(kinds, size=n), rng.uniform(0.3, 1.5, size=(n, 3))
     cloud.size[(cloud.kind == collision.TUBE) & (rng.random(n) < 0.5), 1] = np.inf
     cloud.pose[:, 3:] = quaternions(n, rng)
     count, a, b, feature, normal, point, gap = whole = cloud.detect()

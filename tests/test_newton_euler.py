@@ -522,7 +522,7 @@ def test_defaults_solve_joints_with_contacts(kind, seed):
 
 def test_bodies_that_nothing_stops_pass_through_one_another():
     ball = nsds.shapes.sphere(0.5)
-    parts = {name: nsds.rigid_bodies(np.inf, 1.0, q=[x, 0, 0, 1, 0, 0, 0], v=[-x, 0, 0, 0, 0, 0]) for name, x in (("a", -0.4), ("b", 0.4))}
+    parts = {name: nsds.rigid_bodies(np.inf, 1.0, q=[x, 0, 0, 1, 0, 0, 0], v=[-x, *AT_REST[1:]]) for name, x in (("a", -0.52), ("b", 0.52))}
     contacts = nsds.collisions({"a": ball, "b": ball}, nsds.newton_impact(0.5))
     rows = nsds.simulate(nsds.system(**parts, contacts=contacts), t_end=0.1, h=0.01)
     assert (rows["a"]["v"] == rows["a"]["v"][0]).all()

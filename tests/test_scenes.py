@@ -78,6 +78,23 @@ def test_scene_draws_all_faces_of_solids_and_disks_for_many_balls():
     assert len(surfaces.get_facecolor()) == 20 + 2  # the drum and its two caps
 
 
+def test_scene_draws_the_triangles_of_hulls_and_meshes():
+    hull = shapes.convex([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]])
+    slope = shapes.mesh([[0, 0, 0], [2, 0, 1], [2, 2, 1], [0, 2, 0]], [[0, 1, 2], [0, 2, 3]], position=[0, 0, -2])
+    system = nsds.system(
+        stone=nsds.rigid_bodies(1.0, shapes.inertia(hull, 1.0), q=[0, 0, 2, 1, 0, 0, 0], v=np.zeros(6)),
+        contacts=nsds.collisions({"stone": hull}, nsds.newton_impact(0.0), world=[shapes.plane(offset=-3.0), slope]),
+    )
+    corners, faces = scenes.mesh("convex", hull["size"], 1.0, (hull["vertices"], hull["triangles"]))
+    sides = corners[faces[:, :3]]
+    assert np.linalg.det(sides).min() > 0  # outwards
+    (drawn,) = plotting.scene(system, shapes={"stone": slope}).collections
+    assert len(drawn.get_facecolor()) == 8 + 1 + 2 + 2
+    placed = scenes.placed_shapes(system)
+    np.testing.assert_array_equal(placed[2][3][0], slope["vertices"])
+    assert len(viewing._alike(placed)) == 3
+
+
 def test_scene_names_what_is_wrong():
     with pytest.raises(ValueError, match="no shapes to draw"):
         plotting.scene(nsds.examples.dzhanibekov())

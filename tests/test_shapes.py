@@ -54,6 +54,53 @@ def test_volume_and_inertia_are_those_of_the_points_within(kind, size, p):
     assert np.allclose(got, got.T)
 
 
+def corners(size):
+    return (np.stack(np.meshgrid(*[[0, 1]] * 3, indexing="ij"), axis=-1).reshape(-1, 3) - 0.5) * size
+
+
+@examples(25)
+@given(st.tuples(lengths, lengths, lengths), quaternions, st.tuples(*[st.floats(-2, 2)] * 3))
+def test_a_hull_or_closed_mesh_of_the_corners_of_a_box_has_its_volume_centre_and_inertia(size, p, shift):
+    box = shapes.box(size, orientation=p)
+    hull = shapes.convex(np.vstack([corners(size), 0.3 * corners(size)]) + shift, orientation=p)
+    for shape in (hull, shapes.mesh(hull["vertices"], hull["triangles"], orientation=p)):
+        assert shape["vertices"].shape == (8, 3)
+        assert np.isclose(shapes.volume(shape), shapes.volume(box), rtol=1e-12)
+        R = Rotation.from_quat(np.roll(box["pose"][3:], -1)).as_matrix()
+        assert np.allclose(shapes.centre_of_mass(shape), R @ shift, atol=1e-12)
+        moved = shape | {"pose": shape["pose"] - np.concatenate([shapes.centre_of_mass(shape), np.zeros(4)])}
+        for each in (shape, moved):
+            assert np.allclose(shapes.inertia(each, 3.0), shapes.inertia(box, 3.0), atol=1e-11)
+    assert np.array_equal(shapes.centre_of_mass(shapes.sphere(1.0, position=[1, 2, 3])), [1, 2, 3])
+
+
+TETRAHEDRON = np.array([[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]])
+UNIT = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: shapes.convex([[0, 0, 0]] * 3), ValueError, r"convex: vertices must have shape \(n, 3\), n at least 4, got \(3, 3\)"),
+        (lambda: shapes.convex(corners([1, 1, 0])), ValueError, "convex: vertices must span a volume, got 8 in a plane"),
+        (lambda: shapes.convex([[0, 0, 0]] * 3 + [[0, 0, np.nan]]), ValueError, "convex: vertices must be finite"),
+        (lambda: shapes.mesh(UNIT, [[0, 1, 4]]), ValueError, "mesh: triangles must be numbers of vertices, 0 to 3, got 4"),
+        (lambda: shapes.mesh(UNIT, [[0, 1, -1]]), ValueError, "got -1"),
+        (lambda: shapes.mesh(UNIT, [[0.0, 1.0, 2.0]]), TypeError, "mesh: triangles must be whole numbers, got float64"),
+        (lambda: shapes.mesh(UNIT, [0, 1, 2]), ValueError, r"mesh: triangles must have shape \(k, 3\), k at least 1, got \(3,\)"),
+        (lambda: shapes.mesh(UNIT, [[0, 1, 1]]), ValueError, "mesh: triangles must have an area, number 0 has none"),
+        (lambda: shapes.mesh(UNIT, [[0, 1, 2], [0, 1, 3]]), ValueError, "from vertex 0 to 1 is passed 2 times"),
+        (lambda: shapes.volume(shapes.mesh(UNIT, TETRAHEDRON[:3])), ValueError, "volume: the mesh must be closed, got 3 edges of one"),
+        (lambda: shapes.inertia(shapes.mesh(UNIT, TETRAHEDRON[:1]), 1.0), ValueError, "inertia: the mesh must be closed"),
+        (lambda: shapes.volume(shapes.mesh(UNIT, TETRAHEDRON[:, ::-1])), ValueError, "counterclockwise from outside, got the volume -0.1"),
+        (lambda: shapes.centre_of_mass(shapes.plane()), ValueError, "centre_of_mass: shape must be one of .*, got plane"),
+    ],
+)  # fmt: skip
+def test_refusals_of_polyhedra(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
 @examples(50)
 @given(st.tuples(*[st.floats(-1, 1)] * 3).filter(lambda n: np.linalg.norm(n) > 0.1), st.floats(-2, 2))
 def test_a_plane_has_its_normal_as_z_axis_and_its_offset(normal, offset):
@@ -83,7 +130,7 @@ def test_planes_along_z(sign):
         (lambda: shapes.plane([0, 0, 0]), "plane: normal must not be zero"),
         (lambda: shapes.plane([0, 0, 1], 1.0, point=[0, 0, 1]), "plane: give the offset or a point"),
         (lambda: shapes.box([1, 1, 1], orientation=[0, 0, 0, 0]), "box: orientation must be a unit quaternion"),
-        (lambda: shapes.volume(shapes.plane()), "volume: shape must be one of sphere, capsule, cylinder, box, got plane"),
+        (lambda: shapes.volume(shapes.plane()), "volume: shape must be one of sphere, capsule, cylinder, box, convex, mesh, got plane"),
         (lambda: shapes.inertia(shapes.tube(1), 1), "inertia: shape must be one of .*, got tube"),
         (lambda: shapes.inertia(shapes.sphere(1), 0), "inertia: mass must be above 0, got 0"),
     ],

@@ -1,16 +1,36 @@
-"""Contact detection, compiled: shapes in flat arrays, cell lists, contacts of pairs, and what contacts inherit from the step before.
+"""Contact detection: shapes in flat arrays, cell lists, contacts of pairs, and what contacts inherit from the step before.
+
+All is compiled but for the pairs in GENERAL, for which the library coal is asked.
 
 Shapes are numbered. The normal of a contact points from shape b to shape a, ``gap < 0`` is penetration.
 """
 
 from nsds.collision.detection import address_of_detect, address_of_detect_parallel, call_detect, detect, detect_parallel, inherit, work_size
 from nsds.collision.frames import WORLD, place
-from nsds.collision.kinds import BOX, CAPSULE, CYLINDER, NAMES, PLANE, SPHERE, SUPPORTED, TUBE, require_supported
+from nsds.collision.kinds import (
+    BOX,
+    CAPSULE,
+    COMPILED,
+    CONVEX,
+    CYLINDER,
+    GENERAL,
+    MESH,
+    NAMES,
+    PLANE,
+    SPHERE,
+    SUPPORTED,
+    TUBE,
+    require_supported,
+)
 
 __all__ = [
     "BOX",
     "CAPSULE",
+    "COMPILED",
+    "CONVEX",
     "CYLINDER",
+    "GENERAL",
+    "MESH",
     "NAMES",
     "PLANE",
     "SPHERE",

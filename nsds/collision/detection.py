@@ -81,11 +81,12 @@ def _write_near(shapes, radius, others, s, near, at, found, out):
 
 
 @kernel
-def detect(kind, size, pose, body, reach, group, mask, a, b, feature, normal, point, gap, work, iwork):
+def detect(kind, size, pose, body, reach, group, mask, vertices, general, a, b, feature, normal, point, gap, work, iwork):
     """Contacts of shapes that are as near as they reach, ``gap <= reach_a + reach_b``; returns their number, which may exceed the capacity.
 
     In: kind (ns,); size (3 ns); pose (7 ns) in the world; body (ns,), -1 for the world; reach (ns,) in m; group, mask (ns,): bits, two
-    shapes are looked at if ``group_a & mask_b`` and ``group_b & mask_a``. Out, up to the capacity ``a.size``, in the order of (a, b,
+    shapes are looked at if ``group_a & mask_b`` and ``group_b & mask_a``; vertices (3 nv) of polyhedra; general: address from
+    `nsds.collision.general`, 0 where no pair needs it. Out, up to the capacity ``a.size``, in the order of (a, b,
     feature): a, b: shapes, a < b, or b on the world; feature: which vertex, edge or end; normal (3 per contact), from b to a; point (3 per
     contact) on a, that on b is ``point - gap normal``; gap. Work: see `work_size`.
     """
@@ -93,7 +94,7 @@ def detect(kind, size, pose, body, reach, group, mask, a, b, feature, normal, po
     radius, packed, reals, found, words, key, far, _, level, near, begin = _partition(kind.size, work, iwork)
     n_far, largest = measure(kind, size, pose, reach, radius, far)
     grids = build(pose, body, radius, largest, reals, words, level, key, begin, packed)
-    others = other_pairs(kind)
+    others = (other_pairs(kind), vertices, general)
     for s in range(kind.size):
         gather(s, shapes, radius, largest, reals, words, grids, packed, key, begin, far, n_far, near)
         total += _write_near(shapes, radius, others, s, near, total, found, out)
@@ -101,13 +102,13 @@ def detect(kind, size, pose, body, reach, group, mask, a, b, feature, normal, po
 
 
 @parallel
-def detect_parallel(kind, size, pose, body, reach, group, mask, a, b, feature, normal, point, gap, work, iwork):
-    """As `detect`, with the same bits, on all cores: contacts are counted, then written into their places."""
+def detect_parallel(kind, size, pose, body, reach, group, mask, vertices, general, a, b, feature, normal, point, gap, work, iwork):
+    """As `detect`, with the same bits, on all cores: contacts are counted, then written into their places. Not for pairs of `general`."""
     ns, shapes = kind.size, (kind, size, pose, body, reach, group, mask)
     radius, packed, reals, found, words, key, far, place, kept, near, begin = _partition(ns, work, iwork)
     n_far, largest = measure(kind, size, pose, reach, radius, far)
     grids = build(pose, body, radius, largest, reals, words, kept, key, begin, packed)
-    others = other_pairs(kind)
+    others = (other_pairs(kind), vertices, general)
     nowhere, none, out = view(iwork, 0, 0), view(work, 0, 0), (a, b, feature, normal, point, gap)
     place[0] = 0
     for chunk in each(_CHUNKS):
@@ -134,7 +135,14 @@ def detect_parallel(kind, size, pose, body, reach, group, mask, a, b, feature, n
 
 _floats, _integers = float64[::1], int64[::1]
 SIGNATURE = int64(
-    *(_integers, _floats, _floats, _integers, _floats), *(_integers,) * 5, *(_floats,) * 3, _floats, _integers
+    *(_integers, _floats, _floats, _integers, _floats),
+    *(_integers,) * 2,
+    _floats,
+    int64,
+    *(_integers,) * 3,
+    *(_floats,) * 3,
+    _floats,
+    _integers,
 )  # of `detect`, by arguments
 call_detect = caller(SIGNATURE)
 address_of_detect = on_demand(SIGNATURE, detect)

@@ -7,6 +7,8 @@ kind         size                        in its own axes
 ``capsule``  radius, length, -           length of the cylinder along z, between half balls
 ``cylinder`` radius, length, -           along z
 ``box``      lengths                     edges along the axes
+``convex``   bound, vertex, vertices     convex hull of vertices; the largest distance of one, the first in the list of all, how many
+``mesh``     bound, vertex, vertices     surface of triangles of vertices, which are listed alike
 ``plane``    -                           the half space z <= 0 is solid
 ``tube``     radius, length, -           inner wall of a hollow cylinder along z, without caps
 ============ =========================== =============================================
@@ -14,12 +16,13 @@ kind         size                        in its own axes
 
 import math
 
+from nsds import _checks
 from nsds._jit import tiny
 
-SPHERE, CAPSULE, CYLINDER, BOX, PLANE, TUBE = range(6)
-NAMES = ("sphere", "capsule", "cylinder", "box", "plane", "tube")
+SPHERE, CAPSULE, CYLINDER, BOX, CONVEX, MESH, PLANE, TUBE = range(8)
+NAMES = ("sphere", "capsule", "cylinder", "box", "convex", "mesh", "plane", "tube")
 
-SUPPORTED = frozenset(
+COMPILED = frozenset(
     {
         (SPHERE, SPHERE),
         (SPHERE, CAPSULE),
@@ -33,8 +36,12 @@ SUPPORTED = frozenset(
         (CYLINDER, PLANE),
         (BOX, BOX),
         (BOX, PLANE),
+        (CONVEX, PLANE),
+        (MESH, PLANE),
     }
 )
+GENERAL = frozenset((a, b) for a in range(PLANE) for b in range(a, PLANE)) - COMPILED - {(MESH, MESH)}  # by the library coal
+SUPPORTED = COMPILED | GENERAL
 
 
 def require_supported(kind_a, kind_b):
@@ -48,22 +55,31 @@ def require_supported(kind_a, kind_b):
     Raises
     ------
     ValueError
-        There is no such kind, or no kernel for this pair.
+        There is no such kind, or nothing finds the contacts of this pair.
+    ImportError
+        The pair needs the extra ``collision``, which is not installed.
 
     Examples
     --------
     >>> from nsds.collision import require_supported
     >>> require_supported("plane", "box")
-    >>> require_supported("box", "cylinder")
+    >>> require_supported("tube", "box")
     Traceback (most recent call last):
     ...
-    ValueError: collision: contacts between a box and a cylinder cannot be found; a box meets: sphere, capsule, box, plane
+    ValueError: collision: contacts between a tube and a box cannot be found; a tube meets: sphere
     """
     pair = [_code(kind) for kind in (kind_a, kind_b)]
-    if tuple(sorted(pair)) not in SUPPORTED:
+    if tuple(sorted(pair)) in GENERAL:
+        require_coal(*(NAMES[k] for k in pair))
+    elif tuple(sorted(pair)) not in SUPPORTED:
         partners = [NAMES[k] for k in range(len(NAMES)) if tuple(sorted((pair[0], k))) in SUPPORTED]
         a, b = (NAMES[k] for k in pair)
         raise ValueError(f"collision: contacts between a {a} and a {b} cannot be found; a {a} meets: {', '.join(partners)}")
+
+
+def require_coal(a, b):
+    """Raise an ImportError that names the extra where the library that finds contacts of these kinds is not installed."""
+    _checks.require_extra("coal", "collision", f"contacts between a {a} and a {b} need coal")
 
 
 def _code(kind):
@@ -78,7 +94,7 @@ def _code(kind):
 def bound(kind, size, s):
     """Radius of the smallest ball about the position of shape s that holds it; infinite for what has no end."""
     radius, length = size[3 * s], size[3 * s + 1]
-    if kind[s] == SPHERE:
+    if kind[s] == SPHERE or kind[s] == CONVEX or kind[s] == MESH:
         return radius
     if kind[s] == CAPSULE:
         return radius + 0.5 * length

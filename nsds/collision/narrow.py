@@ -2,18 +2,20 @@
 
 from numba import types
 
-from nsds._jit import caller, kernel, on_demand, stack, tiny
+from nsds._jit import caller, kernel, on_demand, pointer, stack, tiny
 from nsds.collision.boxes import box_box
 from nsds.collision.capsule_box import capsule_box
 from nsds.collision.capsules import capsule_capsule
 from nsds.collision.frames import FIELDS
-from nsds.collision.kinds import BOX, CAPSULE, CYLINDER, PLANE, SPHERE, TUBE
-from nsds.collision.planes import box_plane, capsule_plane, cylinder_plane
+from nsds.collision.kinds import BOX, CAPSULE, CONVEX, CYLINDER, MESH, PLANE, SPHERE, TUBE
+from nsds.collision.planes import box_plane, capsule_plane, cylinder_plane, polyhedron_plane
 from nsds.collision.spheres import sphere_box, sphere_capsule, sphere_cylinder, sphere_plane, sphere_sphere, sphere_tube
+
+_call_general = caller(types.int64(types.int64, types.int64, types.float64, types.int64, types.int64))
 
 
 @kernel
-def _in_order(kind, size, pose, a, b, margin, found):
+def _in_order(kind, size, pose, vertices, general, a, b, margin, found):
     """Contacts of shapes a and b, the kind of a not after that of b; none between kinds that are not supported."""
     first, second = kind[a], kind[b]
     if first == SPHERE:
@@ -39,6 +41,10 @@ def _in_order(kind, size, pose, a, b, margin, found):
             return box_box(size, pose, a, b, margin, found)
         if second == PLANE:
             return box_plane(size, pose, a, b, margin, found)
+    if second == PLANE and (first == CONVEX or first == MESH):  # noqa: SIM109
+        return polyhedron_plane(size, pose, vertices, a, b, margin, found)
+    if second <= MESH and general != 0:
+        return _call_general(general, (a, b, margin, pointer(pose), pointer(found)))
     return 0
 
 
@@ -69,19 +75,19 @@ def _sort(found, n):
 
 
 @kernel
-def _any_pair(kind, size, pose, a, b, margin, found):
+def _any_pair(kind, size, pose, vertices, general, a, b, margin, found):
     """Contacts of shapes a and b with gaps up to a margin, in the order of their features; returns their number."""
     if kind[a] <= kind[b]:
-        n = _in_order(kind, size, pose, a, b, margin, found)
+        n = _in_order(kind, size, pose, vertices, general, a, b, margin, found)
     else:
-        n = _in_order(kind, size, pose, b, a, margin, found)
+        n = _in_order(kind, size, pose, vertices, general, b, a, margin, found)
         _flip(found, n)
     _sort(found, n)
     return n
 
 
 _INTS, _FLOATS = types.Array(types.int64, 1, "C"), types.Array(types.float64, 1, "C")
-_PAIR = types.int64(_INTS, _FLOATS, _FLOATS, types.int64, types.int64, types.float64, _FLOATS)
+_PAIR = types.int64(_INTS, _FLOATS, _FLOATS, _FLOATS, *(types.int64,) * 3, types.float64, _FLOATS)
 _call = caller(_PAIR)
 _address_of_any_pair = on_demand(_PAIR, _any_pair)
 
@@ -99,7 +105,8 @@ def other_pairs(kind):
 def contacts_of_pair(kind, size, pose, a, b, margin, others, found):
     """Contacts of shapes a and b with gaps up to a margin, in the order of their features; returns their number.
 
-    In: others, from `other_pairs`. Out: found (MOST * FIELDS): feature, gap, normal (3) from b to a, point (3) on a, for each contact.
+    In: others: address from `other_pairs`, vertices of polyhedra, address of `nsds.collision.general` or 0. Out: found (MOST * FIELDS):
+    feature, gap, normal (3) from b to a, point (3) on a, for each contact.
     """
     if kind[a] == SPHERE and kind[b] == SPHERE:
         return sphere_sphere(size, pose, a, b, margin, found)
@@ -109,4 +116,5 @@ def contacts_of_pair(kind, size, pose, a, b, margin, others, found):
         n = sphere_plane(size, pose, b, a, margin, found)
         _flip(found, n)
         return n
-    return 0 if others == 0 else _call(others, (kind, size, pose, a, b, margin, found))
+    address, vertices, general = others
+    return 0 if address == 0 else _call(address, (kind, size, pose, vertices, general, a, b, margin, found))

@@ -1,10 +1,13 @@
 """Contacts of bodies with edges and ends on a plane: its normal is that of every contact, the points are those of the first shape."""
 
+import math
+
 from nsds._jit import kernel, stack, tiny
-from nsds.collision.frames import axes, put, third_axis
+from nsds.collision.frames import FIELDS, MOST, axes, put, third_axis
 from nsds.vectors import norm
 
 _FLAT = 0.7  # cosine between a cylinder's axis and the plane's normal above which it stands rather than rolls
+STEEP = 10.0  # height that a vertex must be lower by, over how much farther out another is, to be taken before it
 
 
 @tiny
@@ -69,4 +72,74 @@ def cylinder_plane(size, pose, a, b, margin, found):
                 side, i = (1.0 - 2.0 * (k & 1)) * r, k >> 1
                 x, y, z = cx + side * R[i], cy + side * R[3 + i], cz + side * R[6 + i]
                 count = put(found, count, margin, 5 * end + 1 + k, _height(pose, b, n, x, y, z), n, x, y, z)
+    return count
+
+
+@tiny
+def _inwards(R, n, m):
+    """``m = R^T n``. Out: m (3,)."""
+    for i in range(3):
+        m[i] = R[i] * n[0] + R[3 + i] * n[1] + R[6 + i] * n[2]
+
+
+@kernel
+def polyhedron_plane(size, pose, vertices, a, b, margin, found):
+    """The vertices near the plane, by their numbers in the shape; of more than MOST the lowest, and those farthest out all round."""
+    n, m, R, count, offset = stack(3), stack(3), stack(9), 0, 0.0
+    third_axis(pose, b, n)
+    axes(pose, a, R)
+    _inwards(R, n, m)
+    for i in range(3):
+        offset += n[i] * (pose[7 * a + i] - pose[7 * b + i])
+    first, many = int(size[3 * a + 1]), int(size[3 * a + 2])
+    for vertex in range(many):
+        at = 3 * (first + vertex)
+        if offset + m[0] * vertices[at] + m[1] * vertices[at + 1] + m[2] * vertices[at + 2] <= margin:
+            count += 1
+    if count > MOST:
+        return _spread(vertices, first, many, offset, m, n, R, pose, a, margin, found)
+    count = 0
+    for vertex in range(many):
+        count = _put_vertex(vertices, first, vertex, offset, m, n, R, pose, a, margin, found, count)
+    return count
+
+
+@tiny
+def _put_vertex(vertices, first, vertex, offset, m, n, R, pose, a, margin, found, count):
+    """Adds a vertex if it is near; returns the number of contacts."""
+    at = 3 * (first + vertex)
+    x, y, z = vertices[at], vertices[at + 1], vertices[at + 2]
+    gap = offset + m[0] * x + m[1] * y + m[2] * z
+    x, y, z = R[0] * x + R[1] * y + R[2] * z, R[3] * x + R[4] * y + R[5] * z, R[6] * x + R[7] * y + R[8] * z
+    return put(found, count, margin, vertex, gap, n, pose[7 * a] + x, pose[7 * a + 1] + y, pose[7 * a + 2] + z)
+
+
+@kernel
+def _spread(vertices, first, many, offset, m, n, R, pose, a, margin, found):
+    """The lowest vertex, and those lowest in directions that lean out by turns, each once: what rests on many stands on all sides."""
+    t, least, count = stack(3), 0, 0
+    for i in range(1, 3):
+        if abs(m[i]) < abs(m[least]):
+            least = i
+    for i in range(3):
+        t[i] = (1.0 if i == least else 0.0) - m[least] * m[i]
+    length = norm(t)
+    u, v = (least + 1) % 3, (least + 2) % 3
+    for turn in range(MOST):
+        angle, lean = 2.0 * math.pi * turn / (MOST - 1), (0.0 if turn == 0 else 1.0) / length
+        cosine, sine = lean * math.cos(angle), lean * math.sin(angle)
+        best, chosen = -math.inf, 0
+        for vertex in range(many):
+            at = 3 * (first + vertex)
+            height = offset + m[0] * vertices[at] + m[1] * vertices[at + 1] + m[2] * vertices[at + 2]
+            along = t[0] * vertices[at] + t[1] * vertices[at + 1] + t[2] * vertices[at + 2]
+            across = m[u] * vertices[at + v] - m[v] * vertices[at + u]  # along m x e, as long as t
+            score = cosine * along + sine * across - STEEP * height
+            if height <= margin and score > best:
+                best, chosen = score, vertex
+        known = False
+        for k in range(count):
+            known = known or found[k * FIELDS] == chosen
+        if not known:
+            count = _put_vertex(vertices, first, chosen, offset, m, n, R, pose, a, margin, found, count)
     return count
