@@ -1,6 +1,7 @@
 """Rows of a run: all of them in memory, or block by block on their way into a file."""
 
 import math
+import os
 import time
 
 import numpy as np
@@ -26,9 +27,18 @@ class Recorder:
         self.n_rows = 1 + -(-n_steps // save_every)
         self.dtype, self.sources = recorded(records, fields)
         self.reached = np.zeros((records.size, 4), np.int64)
-        self.rows = np.empty((records.size, self._room()), self.dtype)
+        self.rows = self._allocated(records.size)
         self.first, self.written = 0, time.monotonic()
         self.n_failed, self.first_failed = 0, None
+
+    def _allocated(self, n_members):
+        shape, width = (n_members, self._room()), self.dtype.itemsize
+        if shape[0] * shape[1] * width > _memory():
+            raise MemoryError(
+                f"{shape[0] * shape[1]} rows of {width} bytes are more than the memory of this machine: "
+                "pass save_every or fields, or write them into a file with nsds.stream"
+            )
+        return np.empty(shape, self.dtype)
 
     def _room(self):
         if self.file is None:
@@ -70,7 +80,7 @@ class Recorder:
         pending = self.rows[:, count : count + 1].copy() if count < self.rows.shape[1] else np.zeros(1, self.dtype)
         self.first, self.written = self.first + count, time.monotonic()
         if self.rows.shape[1] != self._room():  # rows have become wider
-            self.rows = np.empty((len(self.reached), self._room()), self.dtype)
+            self.rows = self._allocated(len(self.reached))
         self.rows[:, :1] = pending
 
     def _put(self):
@@ -107,3 +117,11 @@ class Recorder:
         if stopped.size:
             return stopped[0], self.rows[stopped[0], self.reached[stopped[0], ROW] - self.first - 1]
         return self.first_failed
+
+
+def _memory():
+    """Bytes of memory of the machine; infinite where it does not tell."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return math.inf

@@ -84,6 +84,8 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, fields
         A step failed and ``on_failure="raise"``; the trajectory so far is on the exception.
     SimulationInterrupted
         Ctrl-C; the trajectory so far is on the exception.
+    MemoryError
+        More rows than the machine has memory for.
 
     Examples
     --------

@@ -279,3 +279,9 @@ def test_a_member_of_an_ensemble_is_not_changed_by_its_own_run():
     nsds.step(ensemble[1], 0.01)
     nsds.restart(ensemble[1], rows[10])
     assert ensemble.tobytes() == before
+
+
+def test_rows_that_no_memory_holds_are_refused_before_the_run():
+    with pytest.raises(MemoryError, match=r"rows of \d+ bytes are more than the memory .* save_every or fields, .* nsds.stream"):
+        nsds.simulate(ball(), t_end=1e12, h=1e-3)
+    assert len(nsds.simulate(ball(), t_end=1.0, h=1e-3, save_every=1000)) == 2
