@@ -6,7 +6,9 @@ from nsds.collisions import with_room
 from nsds.kinds import collisions_of
 from nsds.layout import state_fields
 from nsds.records import copied, model_of, words
-from nsds.status import advice
+from nsds.status import MAX_ITER, NEWTON, STALLED, advice
+
+_UNSOLVED = (MAX_ITER, STALLED, NEWTON)
 
 ROW_HEAD = [("t", "<f8"), ("step", "<i8"), ("status", "<i8"), ("n_iter", "<i8"), ("residual", "<f8")]
 
@@ -25,7 +27,8 @@ class SimulationError(RuntimeError):
 
     def __init__(self, trajectory, member, step, t, status, residual, cause=""):
         who = "" if member is None else f"member {member}, "
-        super().__init__(f"{who}step {step} (t = {t:.9g}) failed: {cause or advice(status)}; residual {residual:.3g}")
+        way = "; on_failure='warn' goes on with the best that was found" if status in _UNSOLVED else ""
+        super().__init__(f"{who}step {step} (t = {t:.9g}) failed: {cause or advice(status)}; residual {residual:.3g}{way}")
         self.trajectory, self.member, self.step, self.t = trajectory, member, step, t
         self.status, self.residual = status, residual
 

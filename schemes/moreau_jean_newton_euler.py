@@ -177,7 +177,10 @@ def begin(t, options, bodies, p, functions, mem, work):
 
 @kernel
 def iterate(t_new, n_contacts, n_blocks, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
-    """Newton's iteration from v_k, whose w `outputs` left. Returns (status, iterations, residual); velocities and impulses lie in work."""
+    """Newton's iteration from v_k, whose w `outputs` left. Velocities and impulses lie in work.
+
+    Returns (status, iterations, the larger one of the residuals of the step and of its last one-step problem).
+    """
     bodies, interactions, parts, plan = tables
     p = plan[0]
     m = p.n_bodies
@@ -208,6 +211,8 @@ def iterate(t_new, n_contacts, n_blocks, tables, functions, solver, solver_optio
             n_contacts, n_blocks, n_iter == 0, bodies, parts, p, solver, solver_options, inverse, R_free, w, impulse, mem, imem, work, iwork
         )
         change_velocities(p, R, R_free, impulse, inverse, w, v, work)
+    if n_iter > 0 and n_contacts + n_blocks > 0:
+        residual = max(residual, work[p.info + 1])
     return status, n_iter, residual
 
 

@@ -35,7 +35,6 @@ STEP, THETA, GAMMA, Q_STAR, TOL, LIMIT, EXPLICIT, HOW = range(8)
 _FEW = 64  # blocks up to which the default solves with a matrix at once
 _DENSE = 512  # blocks up to which detected contacts are solved with one at all,
 _WORDS = 1 << 27  # as long as the matrices of all members of an ensemble take no more than so many floats
-_TRIED = 300  # sweeps before the default takes a matrix
 _CLOSE = 1e-12  # tolerance of the solver where there are equations
 _PARALLEL = 4000  # contacts from which all cores sweep
 
@@ -243,14 +242,14 @@ def solve_blocks(n_contacts, n_blocks, is_new, bodies, parts, p, solver, options
         return solve_with_matrix(n_contacts, n_blocks, is_new, bodies, parts, p, solver, options, inverse, w_free, impulse, work, iwork)
     if p.stride != 10 or p.sweeps == 0:
         return UNSUITED
-    spared = n_blocks == 0 and n_contacts <= p.limit
-    limit = _TRIED if spared and not options[1] > 0 else int(options[1])
-    status = solve_by_sweeps(limit, n_contacts, n_blocks, p, options, inverse, w_free, impulse, work, iwork)
-    if spared and status in (MAX_ITER, STALLED):
+    status = solve_by_sweeps(n_contacts, n_blocks, p, options, inverse, w_free, impulse, work, iwork)
+    if status in (MAX_ITER, STALLED) and work[p.info + 1] <= options[7]:
+        return CONVERGED
+    if n_blocks == 0 and n_contacts <= p.limit and status in (MAX_ITER, STALLED):
         own = stack(7)
         for i in range(7):
             own[i] = options[i]
-        own[0] = options[6]
+        own[0] = options[7]
         return solve_with_matrix(n_contacts, n_blocks, True, bodies, parts, p, solver, own, inverse, w_free, impulse, work, iwork)
     return status
 
@@ -288,7 +287,7 @@ def solve_with_matrix(n_contacts, n_blocks, is_new, bodies, parts, p, solver, op
 
 
 @kernel
-def solve_by_sweeps(limit, n_contacts, n_blocks, p, options, inverse, w_free, impulse, work, iwork):
+def solve_by_sweeps(n_contacts, n_blocks, p, options, inverse, w_free, impulse, work, iwork):
     """As `solve`, on the velocities of the bodies."""
     n, d, own = n_contacts + n_blocks, p.d, stack(6)
     H, diagonal, panel_body, panel_disk, _, panel_b, panel_r = panels(n_contacts, n_blocks, p, work, iwork)
@@ -296,7 +295,7 @@ def solve_by_sweeps(limit, n_contacts, n_blocks, p, options, inverse, w_free, im
     blocks.complete_blocks(n_blocks, d, p.stride, inverse, panel_body, H, G, diagonal, panel_b, panel_r, panel_disk)
     for i in range(6):
         own[i] = options[i]
-    own[0], own[1] = options[6], limit
+    own[0] = options[6]
     frame, lever, body = view(work, p.frame, 9 * n_contacts), view(work, p.lever, 6 * n_contacts), view(iwork, p.body, 2 * n_contacts)
     b, r, u, v = view(work, p.b, d * n), view(work, p.r, d * n), view(work, p.u, d * n), view(work, p.w_end, 6 * p.n_bodies)
     spare, ispare = view(work, p.sweeper, p.n_sweeper), view(iwork, p.isweeper, p.n_isweeper)

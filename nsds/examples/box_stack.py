@@ -8,9 +8,8 @@ from nsds.laws import newton_impact_friction
 from nsds.plotting import snapshots
 from nsds.rigid_bodies import rigid_bodies
 from nsds.shapes import box, inertia, plane
-from nsds.solvers.contact.table import contact_solver
 
-RUN = {"t_end": 1.0, "h": 1e-3, "solver": contact_solver("bodies", tol=1e-4)}
+RUN = {"t_end": 1.0, "h": 1e-3, "solver": "bodies"}
 
 _GRAVITY, _MASS, _SIDE = 9.81, 1.0, 0.1
 

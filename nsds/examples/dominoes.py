@@ -8,9 +8,8 @@ from nsds.laws import newton_impact_friction
 from nsds.plotting import snapshots
 from nsds.rigid_bodies import rigid_bodies
 from nsds.shapes import box, inertia, plane
-from nsds.solvers.contact.table import contact_solver
 
-RUN = {"t_end": 1.2, "h": 5e-4, "solver": contact_solver("bodies", tol=1e-4)}
+RUN = {"t_end": 1.2, "h": 5e-4, "solver": "bodies"}
 
 _GRAVITY, _DENSITY = 9.81, 1150.0
 SIZE = (0.0075, 0.024, 0.048)  # thickness, width, height (m)

@@ -42,7 +42,7 @@ _GROWTH, _WAIT = 10.0, 50  # of the change of r beyond its least, and sweeps wit
 _BACK = 0.004  # of the way that the bound takes back in each sweep
 _MEMORY, _STRAIGHT_ON = 0.1, 0.5  # weight of the last change in their mean direction, and from which mean on it is kept
 _SPACING = 10  # sweeps between looks at the residual, or a tenth of those done; a twentieth where the changes promise a solution
-_PATIENCE = 1000  # sweeps without progress
+_PATIENCE = 500  # sweeps without progress
 
 # Components of a contact, what belongs to them, and the kind of loop: bound by `specialised`.
 _D, _velocity, _act, _relax, _each = 3, velocity_3, act_3, relax_3, range

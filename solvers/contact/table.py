@@ -73,7 +73,7 @@ METHODS = {
 
 
 BODIES = "bodies"
-_TOL, _TOL_OF_BODIES = 1e-10, 1e-4
+_TOL, _TOL_OF_BODIES, _TAKEN = 1e-10, 1e-4, 1e-3
 OPTIONS = np.dtype([("method", "S32"), *((name, "<f8") for name in ("tol", "max_iter", "local", "rho", "seed", "freeze"))])
 
 
@@ -87,7 +87,8 @@ def contact_solver(method="auto", *, tol=None, max_iter=None, local="auto", rho=
         matrix; or "auto": the former for a few blocks of constraints, the latter for many. Methods that are named build the matrix,
         for up to 512 blocks where contacts are detected; beyond, the status says UNSUITED.
     tol : float, optional
-        Largest residual that counts as converged, relative to the velocities without impulses; 1e-10, or 1e-4 for "bodies".
+        Largest residual that counts as converged, relative to the velocities without impulses. By default 1e-10; for "bodies" 1e-4, and
+        1e-3 where sweeps get no closer, as in a pile that collapses.
     max_iter, local, rho, seed, freeze
         See `nsds.solvers.solve_fc3d`.
 
@@ -115,7 +116,7 @@ def contact_solver(method="auto", *, tol=None, max_iter=None, local="auto", rho=
 def chosen(choice, d):
     """(name, Method, kernel options) of what a caller passed: None, a method's name, or a record from `contact_solver`.
 
-    The last of the options, which methods do not read, is the tolerance of sweeps over bodies.
+    The last two options, which methods do not read, are for sweeps over bodies: the tolerance, and what is taken where they get no closer.
     """
     if choice is None or isinstance(choice, str):
         choice = contact_solver() if choice is None else contact_solver(choice)
@@ -123,7 +124,7 @@ def chosen(choice, d):
         raise TypeError(f"solver: rigid bodies want a method's name or a record from nsds.solvers.contact_solver, got {choice!r}")
     name = choice["method"].item().decode()
     tol, *others = (choice[field].item() for field in OPTIONS.names[1:])
-    return name, find("auto" if name == BODIES else name, d), np.array([tol or _TOL, *others, tol or _TOL_OF_BODIES])
+    return name, find("auto" if name == BODIES else name, d), np.array([tol or _TOL, *others, tol or _TOL_OF_BODIES, tol or _TAKEN])
 
 
 def options(tol=1e-8, max_iter=None, local="auto", rho=None, seed=None, freeze=None):
