@@ -4,7 +4,7 @@ import math
 
 from nsds._jit import kernel, stack, tiny
 from nsds.collision.frames import FIELDS, MOST, axes, put, third_axis
-from nsds.vectors import norm
+from nsds.vectors import norm, times_transposed
 
 _FLAT = 0.7  # cosine between a cylinder's axis and the plane's normal above which it stands rather than rolls
 STEEP = 10.0  # height that a vertex must be lower by, over how much farther out another is, to be taken before it
@@ -75,20 +75,13 @@ def cylinder_plane(size, pose, a, b, margin, found):
     return count
 
 
-@tiny
-def _inwards(R, n, m):
-    """``m = R^T n``. Out: m (3,)."""
-    for i in range(3):
-        m[i] = R[i] * n[0] + R[3 + i] * n[1] + R[6 + i] * n[2]
-
-
 @kernel
 def polyhedron_plane(size, pose, vertices, a, b, margin, found):
     """The vertices near the plane, by their numbers in the shape; of more than MOST the lowest, and those farthest out all round."""
     n, m, R, count, offset = stack(3), stack(3), stack(9), 0, 0.0
     third_axis(pose, b, n)
     axes(pose, a, R)
-    _inwards(R, n, m)
+    times_transposed(R, n, m)
     for i in range(3):
         offset += n[i] * (pose[7 * a + i] - pose[7 * b + i])
     first, many = int(size[3 * a + 1]), int(size[3 * a + 2])
