@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 
 from nsds import _checks
-from nsds.collision.kinds import CONVEX, MESH, NAMES
+from nsds.collision.facing import BOX_CORNERS, BOX_SIDES, surface_of
+from nsds.collision.kinds import CONVEX, MESH, NAMES, bound
 from nsds.kinds import NEWTON_EULER, SYSTEMS, collisions_of, split
 from nsds.records import model_of
 from nsds.rotations import turned
@@ -51,7 +52,8 @@ def placed_shapes(system, shapes=None):
         part = record[name]
         columns = (part[field].copy() for field in ("shape_kind", "shape_size", "shape_pose", "shape_body"))
         for kind, size, pose, body in zip(*columns, strict=True):
-            result.append((NAMES[kind], size, pose, _surface(part, kind, size), int(body)))
+            surface = surface_of(size, part["vertices"], part["triangles"]) if kind in (CONVEX, MESH) else None
+            result.append((NAMES[kind], size, pose, surface, int(body)))
     first, n_bodies = {}, 0
     for name, kind, *_ in split(model)[0]:
         if SYSTEMS[kind][0] == NEWTON_EULER:
@@ -64,15 +66,6 @@ def placed_shapes(system, shapes=None):
             surface = (shape["vertices"], shape["triangles"]) if "vertices" in shape else None
             result.append((shape["shape"], shape["size"], shape["pose"], surface, body))
     return result
-
-
-def _surface(part, kind, size):
-    """(vertices, triangles) of a polyhedron of a part of collisions; None of other shapes."""
-    if kind not in (CONVEX, MESH):
-        return None
-    first, end = int(size[1]), int(size[1] + size[2])
-    own = (part["triangles"][:, 0] >= first) & (part["triangles"][:, 0] < end)
-    return part["vertices"][first:end].copy(), part["triangles"][own] - first
 
 
 def positions(rows, system):
@@ -121,8 +114,7 @@ def mesh(kind, size, extent, surface=None):
         return surface[0], surface[1][:, [0, 1, 2, 2]]
     radius, length = size[0], min(size[1], 2 * extent)
     if kind == "box":
-        corners = np.array(list(itertools.product(*([-s / 2, s / 2] for s in size))))
-        return corners, np.array([[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]])
+        return BOX_CORNERS * size, BOX_SIDES
     if kind == "plane":
         return extent * np.array([[-1.0, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]]), np.array([[0, 1, 2, 3]])
     half = length / 2
@@ -147,14 +139,9 @@ def _turned_round(radii, heights):
 
 
 def radius_about(kind, size):
-    """Radius of the smallest ball about its centre that holds a shape; 0 for what has no end."""
-    if kind in ("sphere", "convex", "mesh"):
-        return size[0]
-    if kind == "capsule":
-        return size[0] + size[1] / 2
-    if kind == "box":
-        return np.linalg.norm(size) / 2
-    return np.hypot(size[0], size[1] / 2 if np.isfinite(size[1]) else 0.0)
+    """Radius of the smallest ball about its position that holds a shape; that of a tube without end, and 0 for a plane."""
+    radius = bound(np.array([NAMES.index(kind)]), size, 0)
+    return radius if np.isfinite(radius) else size[0]
 
 
 def limits(placed, world_poses):

@@ -144,7 +144,8 @@ def warn_of_overlaps(records, prepared):
         for m in np.flatnonzero(records["step"] == 0):
             part = records[name][m]
             a, b, depth = part["a"][: part["n"]], part["b"][: part["n"]], -part["y"][: part["n"]]
-            deep = depth > _OVERLAP * np.minimum(*(_thickness(part)[side] for side in (a, b)))
+            thickness = _thickness(part)
+            deep = depth > _OVERLAP * np.minimum(thickness[a], thickness[b])
             if deep.any() and (worst is None or depth[deep].max() > worst[0]):
                 i = np.argmax(np.where(deep, depth, 0.0))
                 worst = depth[i], np.count_nonzero(deep), m, [_shape_named(part, s, prepared.layout) for s in (a[i], b[i])]

@@ -13,8 +13,9 @@ from nsds.collision.kinds import BOX, CAPSULE, CYLINDER, SPHERE
 _STANDS = 0.7  # cosine between a cylinder's axis and a direction above which its end looks there rather than its side
 _COPLANAR = 1e-9  # of the size of a polyhedron: how far the vertices of one face may be off a plane
 _LEVEL = 1e-4  # sine between an edge and what is across a direction, below which the whole edge looks there
-_BOX = np.array([[i, j, k] for i in (-0.5, 0.5) for j in (-0.5, 0.5) for k in (-0.5, 0.5)])
-_SIDES = np.array([[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]])
+# Corners and sides of a box with edges of length 1, counterclockwise from outside.
+BOX_CORNERS = np.array([[i, j, k] for i in (-0.5, 0.5) for j in (-0.5, 0.5) for k in (-0.5, 0.5)])
+BOX_SIDES = np.array([[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]])
 
 
 class Facing(NamedTuple):
@@ -151,13 +152,20 @@ class Surface:
         return Facing(pose.x + self.vertices[sorted(top)] @ pose.R.T, number)
 
 
+def surface_of(size, vertices, triangles):
+    """(vertices, triangles) of the polyhedron of a size, out of those of all in a record."""
+    first, end = int(size[1]), int(size[1] + size[2])
+    own = (triangles[:, 0] >= first) & (triangles[:, 0] < end)
+    return vertices[first:end], triangles[own] - first
+
+
 def solid(kind, size, vertices, triangles):
     """What answers for a convex shape; vertices and triangles of a hull."""
     if kind in (SPHERE, CAPSULE, CYLINDER):
         return Round(kind, size)
     if kind == BOX:
         normals = np.repeat(np.eye(3), 2, axis=0) * np.tile([-1.0, 1.0], 3)[:, None]
-        return Polyhedron(_BOX * size, list(_SIDES), normals)
+        return Polyhedron(BOX_CORNERS * size, list(BOX_SIDES), normals)
     return Polyhedron(vertices, *_faces(vertices, triangles))
 
 

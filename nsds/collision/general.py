@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.spatial import ConvexHull
 
-from nsds.collision.facing import Placed, Pose, Surface, solid
+from nsds.collision.facing import Placed, Pose, Surface, solid, surface_of
 from nsds.collision.frames import FIELDS
 from nsds.collision.kinds import BOX, CAPSULE, CONVEX, CYLINDER, GENERAL, MESH, NAMES, PLANE, SPHERE, require_coal
 from nsds.collision.patches import FLAT, patch, thinned
@@ -159,9 +159,8 @@ class GeneralPairs:
         kind, size = int(self._kind[s]), tuple(self._size[s].tolist())
         if (kind, size) not in self._known:
             if kind in (CONVEX, MESH):
-                first, end = int(size[1]), int(size[1] + size[2])
-                own = self._triangles[(self._triangles[:, 0] >= first) & (self._triangles[:, 0] < end)] - first
-                self._known[kind, size] = _polyhedron(kind, self._vertices[first:end].tobytes(), own.tobytes())
+                vertices, triangles = surface_of(size, self._vertices, self._triangles)
+                self._known[kind, size] = _polyhedron(kind, vertices.tobytes(), triangles.tobytes())
             else:
                 radius, length, _ = size
                 shape = solid(kind, np.array(size), None, None)
@@ -220,6 +219,9 @@ def _pose(address, s):
 
 def general_pairs(kind, size, body, group, mask, vertices, triangles):
     """`GeneralPairs` of the shapes of a record: which kinds meet is told by their groups; those of one body do not meet."""
+    present = set(np.flatnonzero(np.bincount(kind)).tolist())
+    if not any(present.issuperset(pair) for pair in GENERAL):  # many balls are not sorted for nothing
+        return GeneralPairs(kind, size, vertices, triangles, [])
     rows, where = np.unique(np.stack([kind, group, mask], axis=1), axis=0, return_inverse=True)
     bodies = [np.unique(body[where.reshape(-1) == i]) for i in range(len(rows))]
     pairs = set()
