@@ -13,6 +13,7 @@ SINGULAR_STEP = 9
 NOT_DEFINITE = 10
 VIOLATED = 11
 CAPACITY = 12
+INEXACT = 13
 NOT_COMPUTED = -1
 
 ADVICE = {
@@ -29,6 +30,7 @@ ADVICE = {
     NOT_DEFINITE: "the mass matrix is not positive definite at this state: look at mass(q) and at the coordinates",
     VIOLATED: "constraints are still violated after the last projection: raise max_rounds or constraint_tol, or take a smaller step",
     CAPACITY: "more contacts than the record has room for: its arrays grow and the step is taken again",
+    INEXACT: "solved less well than asked: residual tells the error; raise max_iter, or take a smaller step",
     INFEASIBLE: "no point satisfies the inequalities, which was proved up to rounding: look for contradictory constraints",
 }
 
