@@ -22,7 +22,7 @@ import shutil
 import time
 import warnings
 import zlib
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from importlib.metadata import version
 
 import llvmlite.binding
@@ -40,7 +40,7 @@ except ImportError:  # on Windows, where a file that is open is not replaced
 _MAX_HEADER = 2**31 - 1  # of a .npy file: NumPy's own limit is meant for files that are not trusted, and a long model exceeds it
 _SETTINGS = ("t_end", "h", "scheme", "solver", "save_every", "fields", "on_failure")
 _FORMAT = {"libver": ("v110", "v110")}  # with checksums of all that HDF5 itself notes
-_STRETCH_BYTES = 2**17, 2**22  # rows that are checked, and written, together: in short runs, in long ones
+_STRETCH_BYTES = 2**16, 2**20  # rows that are checked, and written, together: in short runs, in long ones
 _READ_BYTES = 2**25
 _TRIALS = 6  # of reading a file that changes meanwhile
 
@@ -101,7 +101,8 @@ class RunFile:
 
     def _lock(self, raw):
         if not _locked(raw, exclusive=True):
-            raise BlockingIOError(f"{self.owner}: the file {self.path} is in use: another run writes it, or it is being read")
+            reason = f"{self.owner}: the file is in use: another run writes it, or it is being read"
+            raise BlockingIOError(errno.EWOULDBLOCK, reason, self.path)
 
     def open(self, system, dtype, settings, n_rows, edition):
         """Make the file of a system, for about n_rows rows of a dtype, or go on with the one that there is.
@@ -159,14 +160,19 @@ class RunFile:
         tree.create_dataset(path, shape, dtype, maxshape=(None,) * len(shape), chunks=tuple(chunk))
 
     @contextmanager
-    def _changed(self):
-        """The tree of the file, to be changed: in memory, until `_commit`."""
+    def _changed(self, commit=False):
+        """The tree of the file, to be changed as a whole: in memory, and with ``commit`` on the disk."""
         before = self.transaction.changes()
         try:
             with self.h5py.File(self.transaction, "r+" if self.transaction.seek(0, os.SEEK_END) else "w", **_FORMAT) as tree:
                 yield tree
+            if commit:
+                self.transaction.commit()
+                if self.temporary is not None:
+                    self._publish()
         except BaseException:
-            self.transaction.go_back(before)
+            if not self.transaction.is_broken:
+                self.transaction.go_back(before)
             raise
 
     def _describe(self, tree, dtype):
@@ -188,13 +194,26 @@ class RunFile:
         start, stop = max(first, self.n_rows), first + rows.shape[1]
         if start >= stop:
             return
+        try:
+            self._store(rows[:, start - first :])
+        except OSError as error:
+            self.has_failed = True
+            reason = self._reason(error, stop)
+            if not isinstance(error, (FileExistsError, BlockingIOError)):
+                self._store_what_fits(rows[:, start - first :])
+            held = f"the file holds {self.n_rows} rows, from which nsds.resume goes on" if self.n_rows else "nothing was changed"
+            raise type(error)(error.errno, f"{self.owner}: {reason}; {held}", self.path) from error
+
+    def _store(self, rows):
+        """Put rows (members, rows) behind those that there are."""
         system, axis, n = self.system, self.system.ndim, self.n_stretch
-        rows = np.concatenate([self.rest, rows[:, start - first :].reshape(*system.shape, stop - start)], axis)
-        begin = stop - rows.shape[axis]
+        rows = np.concatenate([self.rest, rows.reshape(*system.shape, rows.shape[1])], axis)
+        begin = self.n_rows - self.rest.shape[axis]
+        stop = begin + rows.shape[axis]
         stretches = range(begin // n, -(-stop // n))
         sums = np.zeros((len(stretches), 1 + len(list(_leaves(rows.dtype)))), np.uint32)
         sums[:, 0] = self.n_dtypes - 1
-        with self._changed() as tree:
+        with self._changed(commit=True) as tree:
             for column, (path, leaf) in enumerate(_leaves(rows.dtype), 1):
                 data, values = tree[f"trajectory/{path}"], np.ascontiguousarray(_at(rows, path))
                 data.resize(stop, axis)
@@ -203,33 +222,25 @@ class RunFile:
             tree["checksums"].resize(stretches.stop, 0)
             tree["checksums"][stretches.start :] = sums
             tree.attrs.modify("n_rows", np.int64(stop))
-        self._commit(stop)
         self.n_rows, self.rest = stop, rows[_from(axis, stop // n * n - begin)].copy()
 
-    def _commit(self, n_rows):
-        try:
-            self.transaction.commit()
-            if self.temporary is not None:
-                self._publish()
-        except (FileExistsError, BlockingIOError):
-            self.has_failed = True
-            raise
-        except OSError as error:
-            self.has_failed = True
-            raise type(error)(error.errno, self._reason(error, n_rows), self.path) from error
+    def _store_what_fits(self, rows):
+        """Put the first of some rows into a file on a disk that is full, at least half of those that there is room for."""
+        while rows.shape[1] > 1 and not self.transaction.is_broken:
+            rows = rows[:, : rows.shape[1] // 2]
+            with suppress(OSError):
+                return self._store(rows)
+        return None
 
     def _reason(self, error, n_rows):
-        """Why rows up to a number could not be written, and what is to be done."""
-        needed, place = self.transaction.n_bytes, os.path.dirname(self.place)
+        """Why rows up to a number could not be written."""
+        if isinstance(error, (FileExistsError, BlockingIOError)):
+            return error.strerror
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            what = f"writing failed: {error.strerror}"
-        else:
-            free, more = shutil.disk_usage(place).free, max(0, self.n_to_come - n_rows) * self.rest.itemsize * self.system.size
-            sizes = f"{_size(free)} are free, the next rows need {_size(needed)}, all that are to come {_size(needed + more)}"
-            what = f"{error.strerror}: {sizes}"
-        if self.n_rows:
-            return f"{self.owner}: {what}; the file holds {self.n_rows} rows, from which nsds.resume goes on"
-        return f"{self.owner}: {what}; no file was made"
+            return f"writing failed: {error.strerror}"
+        free, needed = shutil.disk_usage(os.path.dirname(self.place)).free, self.transaction.n_needed
+        more = max(0, self.n_to_come - n_rows) * self.rest.itemsize * self.system.size
+        return f"{error.strerror}: {_size(free)} are free, the next rows need {_size(needed)}, all that are to come {_size(needed + more)}"
 
     def _publish(self):
         """Give the new file its name, that of another file only if nobody writes that one."""
@@ -237,7 +248,7 @@ class RunFile:
             self.raw.close()
         with _existing(self.place) as old:
             if old is not None and not self.overwrite:
-                raise FileExistsError(f"{self.owner}: the file {self.path} was made by another program meanwhile")
+                raise FileExistsError(errno.EEXIST, "another program has made the file meanwhile")
             if old is not None:
                 self._lock(old)
             os.replace(self.temporary, self.place)

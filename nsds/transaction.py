@@ -27,10 +27,16 @@ class Transaction:
     ----------
     raw : io.FileIO
         The file, without a buffer.
+
+    Attributes
+    ----------
+    n_needed : int
+        Bytes on the disk that the last change wanted.
     """
 
     def __init__(self, raw):
-        self._raw, self._place = raw, 0
+        self._raw, self._place, self.n_needed = raw, 0, 0
+        self.is_broken = False  # whether a change is in the log and could not be made: who opens the file next makes it
         self._base = self._size = os.fstat(raw.fileno()).st_size
         self._pages, self._gained = {}, bytearray()
         if self._base >= _FOOTER.size:
@@ -69,7 +75,9 @@ class Transaction:
         """
         if self._pages or self._gained or self._size != self._base:
             self._write_log()
+            self.is_broken = True
             self._apply()
+            self.is_broken = False
 
     def _write_log(self):
         numbers = sorted(self._pages)
@@ -81,8 +89,9 @@ class Transaction:
             checksum = zlib.crc32(piece, checksum)
         pieces.append(footer + struct.pack("<Q", checksum))
         try:
+            self.n_needed = sum(len(piece) for piece in pieces)
             if hasattr(os, "posix_fallocate"):  # a full disk shows before anything is written
-                os.posix_fallocate(self._raw.fileno(), self._base, sum(len(piece) for piece in pieces))
+                os.posix_fallocate(self._raw.fileno(), self._base, self.n_needed)
             self._raw.seek(self._base)
             for piece in pieces:
                 self._write(piece)
@@ -108,11 +117,6 @@ class Transaction:
         """Make a change that is still in the log, before others."""
         if os.fstat(self._raw.fileno()).st_size != self._size:
             self._apply()
-
-    @property
-    def n_bytes(self):
-        """Bytes that the next commit needs on the disk."""
-        return max(0, self._size - self._base) + len(self._pages) * (_PAGE + 8) + _FOOTER.size
 
     def _read(self, start, count):
         """Bytes of the file on the disk; fewer where it ends before."""
