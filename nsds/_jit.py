@@ -275,3 +275,7 @@ def stack(typing_context, size):
         return target._getvalue()
 
     return types.Array(types.float64, 1, "C")(size), generate
+
+
+if numba.config.DISABLE_JIT:
+    from nsds._plain import address, callback, caller, each, is_cold, kernel, on_demand, pointer, stack, view  # noqa: F811
