@@ -1,92 +1,35 @@
 """The only place where numba is configured: kernels, callbacks and calls by address.
 
 numba's own cache looks at the file of a function, not at what that function calls: an edited callee would leave a stale caller
-behind. Everything here is therefore cached in a folder named after a hash of the whole package, numba's version and its flags.
+behind. A kernel is therefore cached under a fingerprint of its own code and of all that it reads and calls (`nsds._cache`).
 
 Kernels release the GIL, follow IEEE arithmetic (``error_model="numpy"``, no fastmath) and return status codes instead of raising.
 """
 
 import ctypes
-import hashlib
 import os
 import sys
-import time
 import types as python_types
-from contextlib import contextmanager
 from functools import cache
-from pathlib import Path
 
 import llvmlite.binding
 import numba
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils, sigutils
 from numba.core import ir as numba_ir
+from numba.core.ccallback import CFunc
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.typed_passes import NopythonRewrites
 from numba.extending import intrinsic
 
-_UNUSED_DAYS = 30
+from nsds._cache import KernelCache, is_cold
 
 # Threads wait awake for the next loop for some microseconds only: with OpenMP's own choice, two are five times slower than one where
 # other programs want the cores, too; with none at all, they wake up too late.
 if "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
-
-
-def _source_folders():
-    package = Path(__file__).resolve().parent
-    inside = [package / "solvers", package / "schemes"]
-    beside = [package.parent / "solvers", package.parent / "schemes"]
-    return [package, *(inside if inside[0].is_dir() else beside)]
-
-
-def source_hash():
-    """Hash of everything that a compiled kernel depends on."""
-    digest = hashlib.sha256(f"{numba.__version__} {sys.version_info[:2]} {numba.config.BOUNDSCHECK}".encode())
-    for folder in _source_folders():
-        for path in sorted(folder.rglob("*.py")):
-            digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def _cache_folder():
-    base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    root = Path(base) / "nsds"
-    folder = root / source_hash()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:  # read-only home: numba falls back on a folder of its own choice
-        return None
-    os.utime(folder)
-    _drop_unused(root)
-    return folder
-
-
-def _drop_unused(root):
-    """Remove caches of package versions that nobody has imported for a month."""
-    limit = time.time() - 86400 * _UNUSED_DAYS
-    for old in root.iterdir():
-        if old.is_dir() and old.stat().st_mtime < limit:
-            for path in sorted(old.rglob("*"), reverse=True):
-                path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
-            old.rmdir()
-
-
-CACHE = _cache_folder()
-
-
-@contextmanager
-def _cached_here():
-    """numba reads its cache folder when a function is decorated, so the setting is lent for that moment only."""
-    saved = numba.config.CACHE_DIR
-    if CACHE is not None:
-        numba.config.CACHE_DIR = str(CACHE)
-    try:
-        yield
-    finally:
-        numba.config.CACHE_DIR = saved
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
@@ -149,8 +92,9 @@ _OPTIONS = {"error_model": "numpy", "_nrt": False}
 
 def kernel(function, **options):
     """Compile on first use; cached on disk; runs without the GIL; never raises."""
-    with _cached_here():
-        return numba.njit(function, cache=True, nogil=True, **{"pipeline_class": _KernelCompiler} | _OPTIONS | options)
+    result = numba.njit(function, nogil=True, **{"pipeline_class": _KernelCompiler} | _OPTIONS | options)
+    result._cache = KernelCache(result)
+    return result
 
 
 def inlined(function):
@@ -209,10 +153,16 @@ def specialised(function, suffix, **names):
 @cache
 def address(signature, function):
     """Address of a kernel's code compiled for one signature, for `caller`."""
-    with _cached_here():
-        compile_now = numba.cfunc(signature, cache=True, pipeline_class=function._compiler.pipeline_class, **_OPTIONS)
-        _kept.append(compile_now(specialised(function, "at")))
-    return _kept[-1].address
+    code = CFunc(_at(function), sigutils.normalize_signature(signature), {}, _OPTIONS, pipeline_class=function._compiler.pipeline_class)
+    code._cache = KernelCache(code)
+    code.compile()
+    _kept.append(code)
+    return code.address
+
+
+def _at(function):
+    """The function that is compiled to code with an address."""
+    return specialised(function, "at")
 
 
 _kept = []
@@ -227,7 +177,7 @@ def on_demand(signature, function):
 
     @cache
     def found():
-        if is_cold(f"{function.__name__}_at"):
+        if is_cold(_at(function)):
             print(f"nsds: compiling {function.__name__}, once for this version of the package ...", file=sys.stderr, flush=True)
         return int(address(signature, function))
 
@@ -325,8 +275,3 @@ def stack(typing_context, size):
         return target._getvalue()
 
     return types.Array(types.float64, 1, "C")(size), generate
-
-
-def is_cold(name):
-    """True when the kernel of this name is not cached yet for this version of the package: its first call will compile."""
-    return CACHE is None or next(CACHE.rglob(f"*{name}*.nbi"), None) is None

@@ -3,7 +3,6 @@
 All callbacks have one signature, ``(t, x, lam, z, out)``, whatever arguments the user's function takes: kernels call them in one way.
 """
 
-import hashlib
 import importlib
 import inspect
 import types as python_types
@@ -13,6 +12,7 @@ from numba import float64, types
 from numba.core.errors import NumbaError
 
 from nsds import _jit
+from nsds._cache import fingerprint
 
 _vector = float64[::1]
 _CALLBACK = types.void(float64, _vector, _vector, _vector, _vector)
@@ -91,8 +91,8 @@ def wanted(kind, field):
 def function_name(function, kind, field):
     """Compile a user function and return the name under which records refer to it; what it leaves unwritten is 0.
 
-    The name is ``module:qualified_name#fingerprint``. The fingerprint covers the code and the constants that it reads, so a function
-    that was redefined in a notebook is a new function, and a record that was saved to disk never runs with another one.
+    The name is ``module:qualified_name#fingerprint``. The fingerprint covers the code, the constants that it reads and the functions
+    that it calls, so one that was redefined in a notebook is a new function, and a saved record never runs with another one.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def function_name(function, kind, field):
     except TypeError:
         given = f"{function.__name__}{inspect.signature(function)}"
         raise TypeError(f"{kind}: {field}: expected a function {signature}, got {given}") from None
-    name = f"{function.__module__}:{function.__qualname__}#{_fingerprint(function)}"
+    name = f"{function.__module__}:{function.__qualname__}#{fingerprint(function, {})[:12]}"
     if (name, kind, field) not in _compiled:
         _compiled[name, kind, field] = _compile(function, kind, field), function
     return name
@@ -174,37 +174,3 @@ def try_once(part, name, kind, field, t, x, lam, z, n_out):
         raise TypeError(f"{about} must write its result into its last argument and return nothing, got {result!r}")
     if not np.isfinite(out).all():
         raise ValueError(f"{about} gives NaN or infinity at the start")
-
-
-def _fingerprint(function):
-    digest = hashlib.sha256()
-    _feed(digest, function, set())
-    return digest.hexdigest()[:12]
-
-
-def _feed(digest, value, seen):
-    """Hash what decides how a function computes: its code, its constants and, in turn, the functions it calls."""
-    value = getattr(value, "py_func", value)
-    if isinstance(value, python_types.FunctionType):
-        if value in seen:
-            return
-        seen.add(value)
-        outer = inspect.getclosurevars(value)
-        _feed(digest, value.__code__, seen)
-        _feed(digest, value.__defaults__, seen)
-        for name, item in sorted({**outer.globals, **outer.nonlocals}.items()):
-            digest.update(name.encode())
-            _feed(digest, item, seen)
-    elif isinstance(value, python_types.CodeType):
-        digest.update(value.co_code + repr(value.co_names + value.co_varnames).encode())
-        for constant in value.co_consts:
-            _feed(digest, constant, seen)
-    elif isinstance(value, np.ndarray):
-        digest.update(repr((value.dtype, value.shape)).encode() + value.tobytes())
-    elif isinstance(value, tuple):
-        for item in value:
-            _feed(digest, item, seen)
-    elif isinstance(value, python_types.ModuleType):
-        digest.update(value.__name__.encode())
-    else:
-        digest.update(repr(value).encode())

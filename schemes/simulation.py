@@ -285,10 +285,10 @@ def _march_of(stepper):
     """The compiled time loop of a scheme."""
     name = stepper.__name__.rpartition(".")[2]
     if name not in _marches:
-        march = _jit.specialised(_march_template, name, start=stepper.start, step_=stepper.step)
-        if _jit.is_cold(march.__name__):
-            print("nsds: compiling kernels, once for this version of the package (about 20 s) ...", file=sys.stderr, flush=True)
-        _marches[name] = _jit.kernel(march)
+        march = _jit.kernel(_jit.specialised(_march_template, name, start=stepper.start, step_=stepper.step))
+        if _jit.is_cold(march):
+            print("nsds: compiling kernels, once for this version of the package ...", file=sys.stderr, flush=True)
+        _marches[name] = march
     return _marches[name]
 
 

@@ -3,9 +3,12 @@
 import shutil
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
+
+from nsds._cache import fingerprint
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -122,10 +125,10 @@ def test_the_second_process_finds_everything_compiled(copy_of_the_package):
     cache = {"NUMBA_CACHE_DIR": str(copy_of_the_package / "cache")}
     first = run(USE_A_CALLEE, copy_of_the_package, **cache)
     assert first.returncode == 0, first.stderr
-    files = {path: path.stat().st_mtime_ns for path in (copy_of_the_package / "cache").rglob("*.nbc")}
+    files = {path: path.stat().st_ino for path in (copy_of_the_package / "cache").rglob("*.nbc")}
     assert files
     run(USE_A_CALLEE, copy_of_the_package, **cache)
-    assert files == {path: path.stat().st_mtime_ns for path in (copy_of_the_package / "cache").rglob("*.nbc")}
+    assert files == {path: path.stat().st_ino for path in (copy_of_the_package / "cache").rglob("*.nbc")}
 
 
 def test_the_first_compilation_is_announced_and_only_that(tmp_path):
@@ -139,6 +142,80 @@ def test_the_first_compilation_is_announced_and_only_that(tmp_path):
     assert (first.stdout, second.stdout) == ("auto: lemke\n",) * 2
     assert "compiling fall_back" in first.stderr
     assert second.stderr == ""
+
+
+FINGERPRINTS = """
+import sys, nsds, nsds._cache
+from numba.core.dispatcher import Dispatcher
+modules = [module for name, module in sorted(sys.modules.items()) if name.partition(".")[0] == "nsds"]
+kernels = {id(x): x for module in modules for x in vars(module).values() if isinstance(x, Dispatcher)}
+for kernel in kernels.values():
+    print(kernel.__module__, kernel.__name__, nsds._cache.fingerprint(kernel, nsds._cache._known))
+"""
+
+
+def fingerprints(cwd=ROOT):
+    result = run(FINGERPRINTS, cwd)
+    assert result.returncode == 0, result.stderr
+    return {tuple(line.split()[:2]): line.split()[2] for line in result.stdout.splitlines()}
+
+
+def test_fingerprints_follow_what_is_called_and_nothing_else(copy_of_the_package):
+    """An edited kernel changes its own and those of its callers, also through a module; documentation and lines that move change none."""
+    before = fingerprints(copy_of_the_package)
+    assert len(before) > 500
+    assert before == fingerprints()  # another process, another folder
+    vectors = copy_of_the_package / "nsds" / "vectors.py"
+    source = vectors.read_text()
+    vectors.write_text(source.replace('"""', '"""\n\nMore. ', 1).replace('    """', '    """In other words: '))
+    assert vectors.read_text() != source
+    assert fingerprints(copy_of_the_package) == before
+    blocks = copy_of_the_package / "nsds" / "schemes" / "newton_euler_blocks.py"
+    source = blocks.read_text()
+    assert source.count("_PROXIMAL = ") == 1
+    blocks.write_text(source.replace("_PROXIMAL = ", "_PROXIMAL = 2 * "))
+    changed = {name for name, value in fingerprints(copy_of_the_package).items() if value != before[name]}
+    assert {name for _, name in changed} >= {"complete_blocks", "solve_with_matrix", "solve", "step"}
+    assert {module for module, _ in changed} < {f"nsds.schemes.{m}" for m in (
+        "newton_euler_blocks", "newton_euler_problem", "moreau_jean_newton_euler", "newton_euler_projection", "consistency", "projection",
+    )}  # fmt: skip
+
+
+def test_users_fingerprints_follow_functions_called_through_a_module():
+    helper = types.ModuleType("helper")
+    exec("def f(x):\n    return 2 * x\ndef g(x):\n    return x", helper.__dict__)
+    scope = {"helper": helper}
+    exec("def force(t, z, out):\n    out[0] = helper.f(t)", scope)
+    first = fingerprint(scope["force"], {})
+    exec("def g(x):\n    return 3 * x", helper.__dict__)
+    assert fingerprint(scope["force"], {}) == first
+    exec("def f(x):\n    return 3 * x", helper.__dict__)
+    assert fingerprint(scope["force"], {}) != first
+
+
+def test_damaged_files_of_the_cache_are_made_anew(copy_of_the_package):
+    cache = {"NUMBA_CACHE_DIR": str(copy_of_the_package / "cache")}
+    run(USE_A_CALLEE, copy_of_the_package, **cache)
+    files = sorted((copy_of_the_package / "cache").rglob("*.nbc"))
+    whole = {path: path.read_bytes() for path in files}
+    for i, path in enumerate(files):
+        data = bytearray(whole[path])
+        data[len(data) // 2] ^= 1
+        path.write_bytes((b"", data[: len(data) // 2], bytes(data))[i % 3])
+    result = run(USE_A_CALLEE, copy_of_the_package, **cache)
+    assert result.stdout.strip() == "0.0", result.stderr
+    assert [path.stat().st_size for path in files] == [len(whole[path]) for path in files]
+
+
+def test_a_cache_that_cannot_be_written_is_read_and_told_of(tmp_path):
+    """A full or read-only disk: what is there is used, the rest is compiled for this process only."""
+    first = run(USE_A_CALLEE, NUMBA_CACHE_DIR=str(tmp_path))
+    assert first.returncode == 0, first.stderr
+    full = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)); {USE_A_CALLEE}"
+    warm, cold = (run(full, NUMBA_CACHE_DIR=str(folder)) for folder in (tmp_path, tmp_path / "other"))
+    assert (warm.stdout, cold.stdout) == ("0.0\n",) * 2, warm.stderr + cold.stderr
+    assert "cannot be kept" not in warm.stderr
+    assert cold.stderr.count("cannot be kept") == 1
 
 
 def test_import_does_not_compile_and_a_read_only_home_is_no_obstacle(tmp_path):
