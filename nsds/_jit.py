@@ -278,4 +278,6 @@ def stack(typing_context, size):
 
 
 if numba.config.DISABLE_JIT:
-    from nsds._plain import address, callback, caller, each, is_cold, kernel, on_demand, pointer, stack, view  # noqa: F811
+    from nsds import _plain
+
+    globals().update({name: item for name, item in vars(_plain).items() if not name.startswith("_")})

@@ -4,15 +4,15 @@ For debuggers, line coverage and checked runs: results have the same bits, some 
 array is an IndexError, where compiled code reads what lies there.
 """
 
-import ctypes
+import ctypes as _ctypes
 
-import numba
-import numpy as np
+import numpy as _np
+from numba import types as _types
 
-np.seterr(all="ignore")  # kernels follow IEEE arithmetic and test what comes of it
+_np.seterr(all="ignore")  # kernels follow IEEE arithmetic and test what comes of it
 
 _functions = {}  # by address
-_C_TYPES = {numba.types.int64: ctypes.c_int64, numba.types.float64: ctypes.c_double, numba.types.uintp: ctypes.c_size_t}
+_C_TYPES = {_types.int64: _ctypes.c_int64, _types.float64: _ctypes.c_double, _types.uintp: _ctypes.c_size_t}
 
 
 class _Callback:
@@ -53,7 +53,7 @@ def caller(signature):
     returned, *arguments = (_C_TYPES.get(kind) for kind in (signature.return_type, *signature.args))
 
     def call(address, values):
-        function = _functions.get(int(address)) or ctypes.CFUNCTYPE(returned, *arguments)(int(address))
+        function = _functions.get(int(address)) or _ctypes.CFUNCTYPE(returned, *arguments)(int(address))
         return function(*values)
 
     return call
@@ -75,7 +75,7 @@ def pointer(array):
 
 def stack(size):
     """A few floats, (size,), not initialised."""
-    return np.empty(size)
+    return _np.empty(size)
 
 
 def is_cold(function):
