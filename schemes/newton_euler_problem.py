@@ -6,6 +6,7 @@ problems; many by sweeps over the contacts that act on the velocities of the bod
 
 import numpy as np
 
+from nsds._checks import may_use_threads
 from nsds._jit import kernel, on_demand, stack, tiny, view
 from nsds.collision import WORLD
 from nsds.layout import table
@@ -74,7 +75,7 @@ def reserve(lists, words, choice, work, iwork, n_members):
     plan["n_bodies"], plan["stride"], plan["d"], plan["n_blocks"], plan["n_contacts"] = n, stride, d, n_blocks, n_contacts
     plan["few"] = min(limit, _FEW) if name == "auto" and stride == 10 and n_contacts else limit
     plan["limit"], plan["room"], plan["linear"] = limit, column.size, _is_linear(lists, words)
-    plan["parallel"] = n_members == 1
+    plan["parallel"] = n_members == 1 and may_use_threads()
     return plan
 
 

@@ -191,6 +191,8 @@ def find(name, d):
     """The `Method` of a name, if it treats contacts of d components."""
     if name not in contact_methods(d):
         raise ValueError(f"solver: method must be one of {', '.join(contact_methods(d))}, got {name!r}")
+    if name == "nsgs_parallel":
+        _checks.require_threads("solver", name)
     return METHODS[name]
 
 
