@@ -90,5 +90,5 @@ def _measured(options, prepared, method, seconds):
         return *row, CONVERGED, 0, 0.0, 0.0, 0.0
     arguments = solve.prepared(problem, table.find(method, d), options, np.zeros(problem.q.size))
     status, least = fastest(seconds, solve_repeatedly, arguments)
-    n_iter, res_q, res_rho = arguments[-3][:3]
-    return *row, status, n_iter, res_q, res_rho, least
+    n_iter, res_rho = arguments[-3][:2]
+    return *row, status, n_iter, solve.mixed_residual_of(problem, arguments[-5]), res_rho, least
