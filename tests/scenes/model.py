@@ -3,7 +3,7 @@
 import numpy as np
 
 import nsds
-from nsds import joints, shapes
+from nsds import shapes
 from tests.scenes.runs import Scene
 
 G = 9.81
@@ -83,10 +83,7 @@ class Model:
         """The system."""
         parts = dict(self.parts)
         if self.shapes:
-            options = dict(self.options)
-            if options["pairs"] is not None:
-                options["pairs"] = [pair for pair in options["pairs"]]
-            parts["contacts"] = nsds.collisions(self.shapes, self.law, world=self.world, **options)
+            parts["contacts"] = nsds.collisions(self.shapes, self.law, world=self.world, **self.options)
         return nsds.system(**parts)
 
 
@@ -124,7 +121,3 @@ def pressing(rows):
 def depth(rows):
     """Deepest penetration at each row."""
     return np.maximum(-rows["contacts"]["y"], 0).max(axis=-1)
-
-
-__all__ = [name for name in dir() if not name.startswith("_")]
-_ = joints

@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 import nsds
-from nsds import joints, shapes
-from tests.scenes.model import ALL, FINE, G, Model, close, depth, heights, pressing, scene, tilt, times, turn, turned_by, variant
+from nsds import shapes
+from tests.scenes.model import G, Model, close, depth, heights, scene, tilt, turn, turned_by, variant
 
 COARSE = (1e-2, 1e-3)
 
@@ -254,7 +254,11 @@ def tipping_books(n=6):
 
     def facts(rows, h):
         q = rows["books"]["q"]
-        return {"they stay on the shelf": q[..., 2].min() > 0.0, "none goes through the end": q[..., 0].max() < 0.5, "in plane": close(q[..., 1], 0, 0.02)}
+        return {
+            "they stay on the shelf": q[..., 2].min() > 0.0,
+            "none goes through the end": q[..., 0].max() < 0.5,
+            "in plane": close(q[..., 1], 0, 0.02),
+        }
 
     return model.record(), facts
 
@@ -364,11 +368,17 @@ def ladder_against_a_wall(mu=0.5, angle=0.6):
     length = 4.0
     model = Model(mu=mu, world=[shapes.plane([1, 0, 0])])
     s, c = math.sin(angle), math.cos(angle)
-    model.body("ladder", shapes.capsule(0.03, length), [length / 2 * s + 0.03, 0, length / 2 * c + 0.03], mass=12.0, turned=turn([0, 1, 0], -angle))
+    model.body(
+        "ladder", shapes.capsule(0.03, length), [length / 2 * s + 0.03, 0, length / 2 * c + 0.03], mass=12.0, turned=turn([0, 1, 0], -angle)
+    )
     sticks = math.tan(angle) < 2 * mu / (1 - mu**2)
 
     def facts(rows, h):
-        return standing(rows, "ladder", 20 * G * h**2 + 1e-6, 1e-4 + 20 * G * h**2) if sticks else {"it slips": tilt(rows, "ladder")[-1] > angle + 0.05}
+        return (
+            standing(rows, "ladder", 20 * G * h**2 + 1e-6, 1e-4 + 20 * G * h**2)
+            if sticks
+            else {"it slips": tilt(rows, "ladder")[-1] > angle + 0.05}
+        )
 
     return model.record(), facts
 
@@ -405,7 +415,9 @@ def four_legged_table(load=True):
     def facts(rows, h):
         result = standing(rows, "table", 8 * G * h**2 + 1e-9, 1e-5 + 20 * G * h**2)
         if load:
-            result |= {"the vase: " + fact: holds for fact, holds in standing(rows, "vase", 16 * G * h**2 + 1e-9, 1e-4 + 100 * G * h**2).items()}
+            result |= {
+                "the vase: " + fact: holds for fact, holds in standing(rows, "vase", 16 * G * h**2 + 1e-9, 1e-4 + 100 * G * h**2).items()
+            }
         return result
 
     return model.record(), facts
@@ -432,9 +444,9 @@ def ball_that_bounces_for_ever():
 
     def facts(rows, h):
         q = rows["ball"]["q"]
-        return {"it keeps its speed across": close(abs(rows["ball"]["v"][:, 0]), 3.0, 1e-9), "it stays between": abs(q[:, 0]).max() < 0.4 + 3 * h}
+        return {
+            "it keeps its speed across": close(abs(rows["ball"]["v"][:, 0]), 3.0, 1e-9),
+            "it stays between": abs(q[:, 0]).max() < 0.4 + 3 * h,
+        }
 
     return model.record(), facts
-
-
-_ = ALL, FINE, joints, pressing, times
