@@ -100,7 +100,9 @@ def tilt(rows, name):
 def turned_by(rows, name):
     """Angle by which a body has turned since the start, at each row (rad)."""
     p = rows[name]["q"][..., 3:]
-    return 2 * np.arccos(np.minimum(abs((p * p[0]).sum(axis=-1)), 1.0))
+    s, v = p[..., :1], p[..., 1:]
+    about = p[0, ..., :1] * v - s * p[0, ..., 1:] + np.cross(v, p[0, ..., 1:])  # vector part of p times the conjugate of that at the start
+    return 2 * np.arcsin(np.minimum(np.linalg.norm(about, axis=-1), 1.0))
 
 
 def close(value, wanted, tolerance):
