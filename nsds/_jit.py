@@ -275,3 +275,9 @@ def stack(typing_context, size):
         return target._getvalue()
 
     return types.Array(types.float64, 1, "C")(size), generate
+
+
+if numba.config.DISABLE_JIT:
+    from nsds import _plain
+
+    globals().update({name: item for name, item in vars(_plain).items() if not name.startswith("_")})
