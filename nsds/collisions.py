@@ -6,10 +6,9 @@ from nsds import _checks
 from nsds.collision import WORLD, require_supported
 from nsds.collision.kinds import NAMES
 from nsds.kinds import COLLISIONS, NEWTON_EULER, SYSTEMS
-from nsds.laws import LAWS
+from nsds.laws import LAWS, OF_COLLISIONS
 from nsds.records import pack, widened
 
-_LAWS = ("newton_impact", "newton_impact_friction", "fremond_impact", "newton_impact_rolling_friction")
 _WORLD = "world"
 _OF_CONTACTS = ("a", "b", "feature", "normal", "point", "y", "lambda")
 
@@ -70,8 +69,8 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None):
         raise TypeError(f"{owner}: shapes must be a dict from names of parts to shapes, got {shapes!r}")
     if _WORLD in shapes:
         raise ValueError(f"{owner}: the name 'world' is taken; shapes that do not move go into world=")
-    if not isinstance(law, dict) or law.get("law") not in _LAWS:
-        raise TypeError(f"{owner}: law must come from one of {', '.join(f'nsds.{name}' for name in _LAWS)}, got {law!r}")
+    if not isinstance(law, dict) or law.get("law") not in OF_COLLISIONS:
+        raise TypeError(f"{owner}: law must come from one of {', '.join(f'nsds.{name}' for name in OF_COLLISIONS)}, got {law!r}")
     for name, value in law.items():
         if name != "law" and value.ndim:
             raise ValueError(f"{owner}: {name} must be one number for all contacts, got {value.tolist()}")

@@ -119,5 +119,5 @@ def _state(owner, x, n, M, count):
     x = per_element(owner, "x", x, n, count)
     fields = {"x": x, "r": np.zeros_like(x)}
     if M is not None:
-        fields["M"] = matrix_field(owner, "M", M, n, count, symmetric=False)
+        fields["M"] = matrix_field(owner, "M", M, n, count)
     return fields

@@ -5,7 +5,7 @@ import numpy as np
 from nsds import _checks
 from nsds.functions import function_name
 from nsds.records import pack
-from nsds.systems import control_fields, lagrangian_linear, matrix_field, per_element
+from nsds.systems import control_fields, lagrangian_linear, mass_field, per_element
 
 
 def lagrangian(mass, fint=None, fgyr=None, fext=None, jac_q=None, jac_v=None, *, q, v, z=None, T=None, u=None, n_u=None, count=None):
@@ -65,8 +65,7 @@ def lagrangian(mass, fint=None, fgyr=None, fext=None, jac_q=None, jac_v=None, *,
     if callable(mass):
         fields["mass"] = function_name(mass, owner, "mass")
     else:
-        fields["M"] = matrix_field(owner, "mass", mass, n, count, symmetric=True)
-        _require_definite(owner, fields["M"], count)
+        fields["M"] = mass_field(owner, "mass", mass, n, count, regular=True)
     if callable(fext):
         fields["fext"] = function_name(fext, owner, "fext")
     elif fext is not None:
@@ -75,15 +74,6 @@ def lagrangian(mass, fint=None, fgyr=None, fext=None, jac_q=None, jac_v=None, *,
         if function is not None:
             fields[name] = function_name(function, owner, name)
     return {"kind": owner, "record": pack(fields | control_fields(owner, n, T, u, n_u, z, count), count)}
-
-
-def _require_definite(owner, M, count):
-    """Refuse a mass of numbers with an eigenvalue that is not positive; a sparse one is left to the factorisation of the step."""
-    if isinstance(M, dict):
-        return
-    least = (np.linalg.eigvalsh(M) if M.ndim == (2 if count is None else 3) else M).min()
-    if not least > 0:
-        raise ValueError(f"{owner}: mass must be positive definite, got an eigenvalue of {least:.3g}")
 
 
 def _n_coordinates(q, mass, count):

@@ -43,6 +43,8 @@ LAWS = {
     "relay": Law((FIRST_ORDER,), parameters={"lower": (-np.inf, np.inf), "upper": (-np.inf, np.inf)}),
     "normal_cone": Law((FIRST_ORDER,), bilateral=True),
 }
+# Laws of contacts that are detected.
+OF_COLLISIONS = ("newton_impact", "newton_impact_friction", "fremond_impact", "newton_impact_rolling_friction")
 # Laws that hold for y where y depends on lambda, which then is a force.
 OF_POSITION = ("complementarity", "equality")
 

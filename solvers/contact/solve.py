@@ -6,6 +6,7 @@ import numpy as np
 
 from nsds import _checks
 from nsds.solvers import forms as box_forms
+from nsds.solvers import results
 from nsds.solvers import solve as box
 from nsds.solvers.contact import auto, bodies, forms, generic, global_newton, infeasible, table
 from nsds.solvers.contact.forms import Contacts
@@ -18,6 +19,7 @@ _POLISHING_ROUNDS, _POLISHING_STEPS, _LEAST_TOL = 3, 10, 1e-15
 _STATES = np.array(["open", "sticking", "sliding"])
 
 
+@results.readable(lambda self: _advice(self))
 class ContactSolution(NamedTuple):
     """Result of a contact solver: ``u = W r + q`` (d nc,), a status of `nsds.status`, both residuals, the method, and what contacts do.
 
@@ -40,6 +42,7 @@ class ContactSolution(NamedTuple):
         return self.res_rho
 
 
+@results.readable(lambda self: _advice(self))
 class GlobalContactSolution(NamedTuple):
     """Result of a global contact problem: as `ContactSolution`, and the velocities v of ``M v = q + H r``."""
 
@@ -57,6 +60,24 @@ class GlobalContactSolution(NamedTuple):
     def residual(self):
         """res_rho, by which convergence is judged."""
         return self.res_rho
+
+
+@results.readable(lambda self: results.SPACE)  # which proposes what all sizes of contacts have
+class MixedSolution(NamedTuple):
+    """Result of a mixed system: ``w = M z + q``, a status of `nsds.status`, the merit over all blocks, and the method."""
+
+    z: np.ndarray
+    w: np.ndarray
+    status: int
+    n_iter: int
+    residual: float
+    method: str
+
+
+def _advice(solution):
+    """Advice for contacts in the plane, or in space: by the components of a contact, of which rolling has one or two more."""
+    d, rolls = solution.r.size // max(len(solution.state), 1), solution.state.ndim == 2
+    return results.PLANE if d - rolls == 2 else results.SPACE
 
 
 def solve_fc2d(W, q, mu, method="auto", tol=1e-8, max_iter=None, r0=None, on_failure="raise", **options):
@@ -93,7 +114,7 @@ def solve_fc3d(W, q, mu, method="auto", tol=1e-8, max_iter=None, r0=None, on_fai
         Iteration limit; the method's own, if not given. Of "auto": of all methods together.
     r0 : array_like (3 nc,), optional
         First guess.
-    on_failure : "raise" or "return"
+    on_failure : "raise", "warn" or "continue"
         What to do with a problem that was not solved.
     **options
         local, rho and seed of `nsds.solvers.contact.table.options`.
@@ -253,7 +274,7 @@ def solve_generic(M, q, blocks, method="auto", tol=1e-8, max_iter=None, z0=None,
 
     Returns
     -------
-    Solution
+    MixedSolution
         NamedTuple (z, w, status, n_iter, residual, method); residual is res_rho over all blocks, the parts of equations and
         complementarity being w and min(D z, w).
 
@@ -271,6 +292,7 @@ def solve_generic(M, q, blocks, method="auto", tol=1e-8, max_iter=None, z0=None,
     ([2.0, -1.0, 0.0, 1.0, -2.0], [0.0, 1.0, 1.0, 0.0, 0.0])
     """
     owner = "solve_generic"
+    results.check_policy(owner, on_failure)
     q = _checks.array(owner, "q", q, n_dims=1)
     M = box_forms.matrix(owner, "M", M, (q.size, q.size))
     blocks = generic.checked_blocks(owner, q.size, blocks)
@@ -278,11 +300,12 @@ def solve_generic(M, q, blocks, method="auto", tol=1e-8, max_iter=None, z0=None,
     if not any(block.law in ("friction", "rolling") for block in blocks):
         lower = np.concatenate([np.full(block.size, -np.inf if block.law == "equality" else 0.0) for block in blocks] or [q])
         return box.solve_mlcp(M, q, lower, np.inf, method, tol, max_iter, z0, on_failure, **options)
+    options = table.checked_options(owner, tol, max_iter, options)
     problem, place = generic.embedded(M, q, blocks)
     r0 = np.zeros(problem.q.size)
     r0[place] = z0
-    r, u, status, n_iter, _, residual, name = solve_contacts(problem, method, table.options(tol, max_iter, **options), r0)
-    return box.judged(box.Solution(r[place], u[place], status, n_iter, residual, name), on_failure)
+    r, u, status, n_iter, _, residual, name = solve_contacts(problem, method, options, r0)
+    return results.judged(MixedSolution(r[place], u[place], status, n_iter, residual, name), on_failure)
 
 
 def contacts(owner, d, disk, W, q, mu, mu_r):
@@ -383,16 +406,22 @@ def states(problem, r, u):
 
 
 def _local(owner, d, disk, W, q, mu, mu_r, method, tol, max_iter, r0, on_failure, options):
+    results.check_policy(owner, on_failure)
+    table.find(method, d, owner)
+    options = table.checked_options(owner, tol, max_iter, options)
     problem = contacts(owner, d, disk, W, q, mu, mu_r)
     r0 = np.zeros(problem.q.size) if r0 is None else _checks.array(owner, "r0", r0, shape=problem.q.shape)
-    r, u, *rest = solve_contacts(problem, method, table.options(tol, max_iter, **options), r0)
-    return box.judged(ContactSolution(r, u, *rest, states(problem, r, u)), on_failure)
+    r, u, *rest = solve_contacts(problem, method, options, r0)
+    return results.judged(ContactSolution(r, u, *rest, states(problem, r, u)), on_failure)
 
 
 def _global(owner, d, disk, M, H, q, b, mu, mu_r, method, tol, max_iter, r0, on_failure, options):
+    results.check_policy(owner, on_failure)
+    if not isinstance(method, str) or method not in table.GLOBAL_METHODS:
+        table.find(method, d, owner, "global")
+    options = table.checked_options(owner, tol, max_iter, options)
     M, H, q, b = forms.global_matrices(owner, d, M, H, q, b)
     r0 = np.zeros(b.size) if r0 is None else _checks.array(owner, "r0", r0, shape=b.shape)
-    options = table.options(tol, max_iter, **options)
     if method == "newton_global" and b.size:
         mu = forms.friction(owner, mu, mu_r, b.size // d)
         v, r, u, *rest, problem = _by_newton(owner, disk, mu, M, H, q, b, options, r0)
@@ -406,7 +435,7 @@ def _global(owner, d, disk, M, H, q, b, mu, mu_r, method, tol, max_iter, r0, on_
             problem = contacts(owner, d, disk, H.T @ inverse_H, H.T @ v + b, mu, mu_r)
             r, u, *rest = solve_contacts(problem, method, options, r0)
             v = v + inverse_H @ r
-    return box.judged(GlobalContactSolution(v, r, u, *rest, states(problem, r, u)), on_failure)
+    return results.judged(GlobalContactSolution(v, r, u, *rest, states(problem, r, u)), on_failure)
 
 
 def _of_diagonal(disk, mu, W, b):
