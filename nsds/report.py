@@ -8,7 +8,7 @@ from nsds.energy import WORKS, energy
 from nsds.kinds import FIRST_ORDER, family
 from nsds.laws import LAWS, bounds, is_force
 from nsds.records import model_of
-from nsds.results import is_mechanical
+from nsds.results import is_mechanical, of_system
 from nsds.status import CONVERGED, INEXACT, advice
 
 
@@ -42,6 +42,7 @@ def report(trajectory, system=None, *, theta=0.5, file=None):
     energy            0 -> 0.9431 J: forces 2.805, contact -1.862, balance within ...
     """
     out = sys.stdout if file is None else file
+    trajectory = of_system("report", trajectory, system)
     rows = np.atleast_2d(trajectory)
     members = "" if trajectory.ndim == 1 else f"{rows.shape[0]} members, "
     steps = int((rows["step"][:, -1] - rows["step"][:, 0]).max())

@@ -29,6 +29,7 @@ from nsds.status import CAPACITY, CONVERGED, INEXACT, NON_FINITE, advice
 from nsds.storage import computed_with
 
 _CHUNK_SECONDS = 0.2
+_MOST_STEPS = 2**53  # times are t0 + step h: whole numbers up to there are floats, too
 # Words of the head of a row.
 _ROW_T, _ROW_STEP, _ROW_STATUS, _ROW_N_ITER, _ROW_RESIDUAL = range(5)
 
@@ -151,7 +152,7 @@ def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_e
         raise ValueError(f"{owner}: on_failure must be 'raise', 'warn' or 'continue', got {on_failure!r}")
     fields = fields if fields is None or isinstance(fields, str) else [str(path) for path in fields]
     run, scheme = _prepare(owner, system, h, scheme, solver)
-    n_steps = 1 if t_end is None else _number_of_steps(owner, run.records, t_end, h)
+    n_steps = _number_of_steps(owner, run.records, t_end, h)
     recorder = Recorder(run.records, fields, n_steps, save_every, file)
     settings = {"t_end": t_end, "h": float(h), "scheme": scheme, "solver": solver, "save_every": save_every, "fields": fields}
     settings["on_failure"] = on_failure
@@ -230,11 +231,23 @@ def _numbers(record):
 
 
 def _number_of_steps(owner, records, t_end, h):
-    if (t_end <= records["t"]).any():
-        raise ValueError(f"{owner}: t_end must be after the system's time {records['t'].max()}, got {t_end}")
-    counts = np.ceil((t_end - records["t"]) / h - 1e-6).astype(np.int64)
+    """The fewest steps of size h to t_end; one where that is None."""
+    t, t0, step = records["t"], records["t0"], records["step"]
+    if not (np.isfinite(t).all() and np.isfinite(t0).all()):
+        raise ValueError(f"{owner}: the time t of the system must be finite, got {t[~np.isfinite(t)][:1]}")
+    if t_end is not None and (t_end <= t).any():
+        raise ValueError(f"{owner}: t_end must be after the system's time {t.max()}, got {t_end}")
+    latest = float(max(abs(t).max(), abs(t_end if t_end is not None else 0.0)))
+    if h < np.spacing(latest):
+        raise ValueError(
+            f"{owner}: a step of h = {h:g} is lost in the rounding of times like {latest:g}, which is {np.spacing(latest):.2g}: "
+            "take a larger h, or times closer to 0"
+        )
+    counts = np.ones(t.shape) if t_end is None else np.ceil((t_end - t) / h - 1e-6)
     if (counts != counts[0]).any():
         raise ValueError(f"{owner}: all members of an ensemble must have the same time at the start")
+    if (step < 0).any() or (step + counts > _MOST_STEPS).any():
+        raise ValueError(f"{owner}: steps are counted from 0 to 2^53, got {step.max()} before the run and {counts[0]:g} in it")
     return max(int(counts[0]), 1)
 
 

@@ -216,6 +216,8 @@ def find(name, d, owner="solver", form="reduced"):
         elsewhere = isinstance(name, str) and name in METHODS
         why = f", which is for contacts {METHODS[name].assumes.split(';')[0]}" if elsewhere else ""
         raise ValueError(f"{owner}: method must be one of {', '.join(contact_methods(d, form))}, got {name!r}{why}")
+    if name == "nsgs_parallel":
+        _checks.require_threads("solver", name)
     return METHODS[name]
 
 
