@@ -11,13 +11,14 @@ import collections
 import subprocess
 import sys
 import warnings
+from functools import cache
 
 import numpy as np
 import scipy.sparse as sp
 
 import nsds
 
-N_STEPS = 3
+N_STEPS, _BATCH = 3, 400
 _NUMBERS = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, 7.0, 1e9, -1e9, 1e300, -1e300, 5e-324]
 _WHOLE = [0, 1, -1, 2, 3, 7, -2, 63, 64, 65, 1000, 10**6, 2**31 - 1, 2**31, -(2**31), 2**32 + 1, 2**62, 2**63 - 1, -(2**63)]
 _TEXTS = [b"", b"os:system#000000000000", b"\xff\xfe", b"a:b", b"x" * 300, b"nsds.functions:wanted#0"]
@@ -166,7 +167,7 @@ def _of_another_type(record, rng):
         return record.astype(np.dtype(dtype.descr, align=True)) if not record.shape else np.repeat(record, 2)[::2], "other strides"
     if choice == 3:
         buffer = np.zeros(record.nbytes + 3, np.uint8)
-        moved = buffer[3:].view(dtype) if record.nbytes == dtype.itemsize else buffer[3:].view(dtype)
+        moved = buffer[3:].view(dtype)
         moved[...] = record.reshape(-1)
         return moved.reshape(record.shape), "misaligned"
     part = dtype.names[int(rng.integers(7, len(dtype.names)))]
@@ -229,9 +230,13 @@ def edit_of(seed, i):
     """(name of the model, edited record, arguments of its run, what was changed)."""
     rng = np.random.default_rng([seed, i])
     name = list(MODELS)[int(rng.integers(len(MODELS)))] if rng.random() < 0.6 else list(OWN)[int(rng.integers(len(OWN)))]
-    build, run = MODELS[name]
-    record, what = edited(build(), rng)
-    return name, record, run, what
+    record, what = edited(_built(name), rng)
+    return name, record, MODELS[name][1], what
+
+
+@cache
+def _built(name):
+    return MODELS[name][0]()
 
 
 def _work(seed, first, last):
@@ -250,6 +255,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--from", dest="first", type=int, default=0)
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds for one edit")
+    parser.add_argument("--verbose", action="store_true", help="what became of each edit")
     parser.add_argument("--worker", type=int, nargs=2)
     options = parser.parse_args()
     if options.worker:
@@ -257,10 +263,10 @@ def main():
         return
     found, i = collections.Counter(), options.first
     while i < options.first + options.count:
-        last = min(i + 100, options.first + options.count)
+        last = min(i + _BATCH, options.first + options.count)
         command = [sys.executable, "-m", "tests.benchmarks.edited_records", "--seed", str(options.seed), "--worker", str(i), str(last)]
         try:
-            ran = subprocess.run(command, capture_output=True, text=True, timeout=options.timeout * 10, check=False)
+            ran = subprocess.run(command, capture_output=True, text=True, timeout=options.timeout * 20, check=False)
             output, died = ran.stdout, f"died with {ran.returncode}" if ran.returncode else None
         except subprocess.TimeoutExpired as late:
             output, died = (late.stdout or b"").decode(), "hangs"
@@ -268,7 +274,8 @@ def main():
             number, model, what, result = line.split("\t")
             result = result or died or "died"
             found[result.partition(":")[0]] += 1
-            if result.partition(":")[0] not in ("refused", "failed", "computed"):
+            verbose = options.verbose or result.partition(":")[0] not in ("refused", "failed", "computed")
+            if verbose:
                 print(f"{number} {model}: {what}: {result}", flush=True)
             i = int(number) + 1
         if died and not output.strip():
