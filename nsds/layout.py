@@ -13,9 +13,17 @@ ABSENT = -1
 DIAGONAL, DENSE, SPARSE = 0, 1, 2
 
 
+class Row(np.record):
+    """A row of a table whose columns are its attributes in plain Python as in compiled code, ``data`` and ``size`` too."""
+
+    def __getattribute__(self, name):
+        names = object.__getattribute__(self, "dtype").names
+        return int(self[name]) if name in names else super().__getattribute__(name)
+
+
 def table(*names):
     """dtype of a table of 32-bit integers."""
-    return np.dtype([(name, np.int32) for name in names])
+    return np.dtype((Row, [(name, np.int32) for name in names]))
 
 
 # Columns of the tables of constraints: their entries of C (or H), of B, and of D, are [entry, entry_end), [input, input_end), [coupling,

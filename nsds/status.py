@@ -18,6 +18,7 @@ NOT_DEFINITE = 10
 VIOLATED = 11
 CAPACITY = 12
 INEXACT = 13
+UNBOUNDED = 14
 NOT_COMPUTED = -1
 
 ADVICE = {
@@ -35,6 +36,7 @@ ADVICE = {
     VIOLATED: "constraints are still violated after the last projection: raise max_rounds or constraint_tol, or take a smaller step",
     CAPACITY: "more contacts than the record has room for: its arrays grow and the step is taken again",
     INEXACT: "solved less well than asked: residual tells the error; raise max_iter, or take a smaller step",
+    UNBOUNDED: "the objective falls without end within the constraints, which was proved up to rounding",
     INFEASIBLE: "no point satisfies the inequalities, which was proved up to rounding: look for contradictory constraints",
 }
 

@@ -19,10 +19,10 @@ from nsds.solvers.contact.solve import (
 from nsds.solvers.contact.table import contact_methods, contact_solver
 from nsds.solvers.families import FAMILIES, generate
 from nsds.solvers.profiling import Problem, profile, read_problem
+from nsds.solvers.results import SolverError
 from nsds.solvers.solve import (
     ConstrainedSolution,
     Solution,
-    SolverError,
     all_solutions,
     solve_avi,
     solve_lcp,

@@ -127,6 +127,13 @@ def blocks(rows):
     return block_array([[None if b is None else coo_array(b) for b in line] for line in rows], format="coo")
 
 
+def identity(n):
+    """The identity, as a sparse matrix."""
+    from scipy.sparse import eye_array
+
+    return eye_array(n, format="coo")
+
+
 def polyhedron(owner, n, G, g, names=("G", "g")):
     """Checked (G, g) of m inequalities or equations in n unknowns."""
     g = _checks.array(owner, names[1], g, n_dims=1)

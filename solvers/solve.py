@@ -5,13 +5,18 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
-from nsds.solvers import auto, enumeration, forms, table
+from nsds.solvers import auto, enumeration, forms, results, table
+from nsds.solvers.results import judged
 from nsds.solvers.signature import solve_repeatedly
-from nsds.status import CONVERGED, INFEASIBLE, advice
+from nsds.status import CONVERGED, INFEASIBLE, UNBOUNDED
 
 
+@results.readable(lambda self: results.BOX)
 class Solution(NamedTuple):
-    """Result of a solver: ``w = M z + q``, a status of `nsds.status`, the merit at z, and the method that found it."""
+    """Result of a solver: ``w = M z + q``, a status of `nsds.status`, the merit at z, and the method that found it.
+
+    ``success`` says whether it was solved, ``message`` what the status means and what to do about it.
+    """
 
     z: np.ndarray
     w: np.ndarray
@@ -21,6 +26,7 @@ class Solution(NamedTuple):
     method: str
 
 
+@results.readable(lambda self: results.POLYHEDRON)
 class ConstrainedSolution(NamedTuple):
     """Result over a polyhedron: ``w = M z + q = G^T multipliers``, else as `Solution`; the residual is that of all conditions."""
 
@@ -33,12 +39,11 @@ class ConstrainedSolution(NamedTuple):
     multipliers: np.ndarray
 
 
-class SolverError(RuntimeError):
-    """A problem that was not solved; ``solution`` is what the method ended with."""
+@results.readable(lambda self: results.PROGRAM)
+class ProgramSolution(ConstrainedSolution):
+    """Result of a quadratic program: a `ConstrainedSolution` whose status may be UNBOUNDED."""
 
-    def __init__(self, solution):
-        super().__init__(f"{solution.method}: {advice(solution.status)} (residual {solution.residual:.3g}, {solution.n_iter} iterations)")
-        self.solution = solution
+    __slots__ = ()
 
 
 def solve_lcp(M, q, method="auto", tol=1e-10, max_iter=None, z0=None, on_failure="raise", **options):
@@ -54,7 +59,7 @@ def solve_lcp(M, q, method="auto", tol=1e-10, max_iter=None, z0=None, on_failure
         See `nsds.solvers.methods` and `nsds.solvers.solver`.
     z0 : array_like (n,), optional
         First guess.
-    on_failure : "raise" or "return"
+    on_failure : "raise", "warn" or "continue"
         What to do with a problem that was not solved.
     **options
         weight, block and work_size of `nsds.solvers.solver`.
@@ -62,7 +67,7 @@ def solve_lcp(M, q, method="auto", tol=1e-10, max_iter=None, z0=None, on_failure
     Returns
     -------
     Solution
-        NamedTuple (z, w, status, n_iter, residual, method).
+        NamedTuple (z, w, status, n_iter, residual, method) with ``success`` and ``message``.
 
     Raises
     ------
@@ -153,6 +158,7 @@ def solve_mlcp(
     (array([0., 3.]), array([0., 0.]))
     """
     owner = "solve_mlcp"
+    results.check_policy(owner, on_failure)
     given = {"A": A, "B": B, "C": C, "D": D, "a": a, "b": b}
     if any(part is not None for part in given.values()):
         if any(part is None for part in given.values()) or any(part is not None for part in (M, q, lower, upper)):
@@ -171,7 +177,7 @@ def solve_mlcp(
     square, vector, edges, rows, columns = forms.squared(owner, M, q, lower, upper)
     guess = np.zeros(vector.size)
     guess[columns] = 0.0 if z0 is None else _checks.array(owner, "z0", z0, shape=(n,))
-    s = _box(owner, square, vector, *edges, method, tol, max_iter, guess, "return", options)
+    s = _box(owner, square, vector, *edges, method, tol, max_iter, guess, "continue", options)
     return judged(s._replace(z=s.z[columns], w=s.w[rows]), on_failure)
 
 
@@ -224,6 +230,7 @@ def solve_avi(M, q, G, g, method="auto", tol=1e-10, max_iter=None, z0=None, on_f
     (array([2., 0.]), array([1.]))
     """
     owner = "solve_avi"
+    results.check_policy(owner, on_failure)
     q = _checks.array(owner, "q", q, n_dims=1)
     M = forms.matrix(owner, "M", M, (q.size, q.size))
     G, g = forms.polyhedron(owner, q.size, G, g)
@@ -231,9 +238,9 @@ def solve_avi(M, q, G, g, method="auto", tol=1e-10, max_iter=None, z0=None, on_f
     whole, vector, guess = _bordered(owner, M, q, [(G, g)], z0)
     s = None
     if method == "auto":
-        s = _box(owner, whole, vector, *edges, "cao_ferris", tol, max_iter, guess, "return", options)._replace(method="auto: cao_ferris")
+        s = _box(owner, whole, vector, *edges, "cao_ferris", tol, max_iter, guess, "continue", options)._replace(method="auto: cao_ferris")
     if s is None or s.status not in (CONVERGED, INFEASIBLE):
-        s = _box(owner, whole, vector, *edges, method, tol, max_iter, guess, "return", options)
+        s = _box(owner, whole, vector, *edges, method, tol, max_iter, guess, "continue", options)
     z, multipliers = np.split(s.z, [q.size])
     return judged(ConstrainedSolution(z, M @ z + q, *s[2:], multipliers), on_failure)
 
@@ -261,7 +268,7 @@ def solve_qp(
     -------
     ConstrainedSolution
         NamedTuple (z, w, status, n_iter, residual, method, multipliers): ``w = P z + c - G^T multipliers[:m] - A^T multipliers[m:]`` is
-        the multiplier of the bounds, positive at lower and negative at upper ones.
+        the multiplier of the bounds, positive at lower and negative at upper ones. Status UNBOUNDED: there are points, but no lowest one.
 
     Raises
     ------
@@ -276,6 +283,7 @@ def solve_qp(
     (array([0., 1.]), array([-3.]))
     """
     owner = "solve_qp"
+    results.check_policy(owner, on_failure)
     c = _checks.array(owner, "c", c, n_dims=1)
     P = forms.matrix(owner, "P", P, (c.size, c.size))
     _check_convex(owner, P)
@@ -288,9 +296,21 @@ def solve_qp(
             edges.append((np.full(parts[-1][1].size, low), np.full(parts[-1][1].size, np.inf)))
     edges = [np.concatenate(side) for side in zip(*edges, strict=True)]
     whole, vector, guess = _bordered(owner, P, c, parts, z0)
-    s = _box(owner, whole, vector, *edges, method, tol, max_iter, guess, "return", options)
+    s = _box(owner, whole, vector, *edges, method, tol, max_iter, guess, "continue", options)
+    if s.status == INFEASIBLE and _has_a_point(owner, c.size, parts, edges):
+        s = s._replace(status=UNBOUNDED)
     z, multipliers = np.split(s.z, [c.size])
-    return judged(ConstrainedSolution(z, s.w[: c.size], *s[2:], multipliers), on_failure)
+    return judged(ProgramSolution(z, s.w[: c.size], *s[2:], multipliers), on_failure)
+
+
+def _has_a_point(owner, n, parts, edges):
+    """True when the constraints of a quadratic program have a point in common, found as the one nearest to 0.
+
+    A convex quadratic objective that is bounded below on a polyhedron has its minimum there (Frank and Wolfe 1956), so that optimality
+    conditions without a solution mean: no point at all, or an objective without a lower bound.
+    """
+    whole, vector, guess = _bordered(owner, forms.identity(n), np.zeros(n), parts, None)
+    return _box(owner, whole, vector, *edges, "auto", 1e-10, None, guess, "continue", {}).status == CONVERGED
 
 
 def _check_convex(owner, P):
@@ -316,6 +336,7 @@ def _bordered(owner, M, q, parts, z0):
 
 def _box(owner, M, q, lower, upper, method, tol, max_iter, z0, on_failure, options):
     """Check, convert, solve."""
+    results.check_policy(owner, on_failure)
     n = q.size
     block = M.blocksize[0] if getattr(M, "format", "") == "bsr" and method == "nsgs" else None
     name, solver, kernel_options = table.chosen(table.solver(method, tol=tol, max_iter=max_iter, **{"block": block, **options}))
@@ -327,15 +348,6 @@ def _box(owner, M, q, lower, upper, method, tol, max_iter, z0, on_failure, optio
     if name == "auto":
         name = f"auto: {auto.ORDER[int(info[2])]}"
     return judged(Solution(z, w, int(status), int(info[0]), float(info[1]), name), on_failure)
-
-
-def judged(solution, on_failure):
-    """The solution, or its SolverError."""
-    if on_failure not in ("raise", "return"):
-        raise ValueError(f"on_failure must be 'raise' or 'return', got {on_failure!r}")
-    if solution.status != CONVERGED and on_failure == "raise":
-        raise SolverError(solution)
-    return solution
 
 
 def all_solutions(M, q, lower=0.0, upper=np.inf, tol=1e-10):

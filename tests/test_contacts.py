@@ -55,7 +55,7 @@ def problems(draw, method, families=FAMILIES, kinds=tuple(KINDS), largest=5, fri
     return ref.draw_contacts(draw(st.sampled_from(families)), d, disk, n, seed, frictionless)
 
 
-def solve(p, method, tol=TOL, on_failure="return", W=None, **options):
+def solve(p, method, tol=TOL, on_failure="continue", W=None, **options):
     kind = p.d, int(p.disk[0])
     rolling = (p.mu[:, 1],) if kind in _ROLLING else ()
     return getattr(solvers, KINDS[kind])(p.W if W is None else W, p.q, p.mu[:, 0], *rolling, method, tol, on_failure=on_failure, **options)

@@ -31,7 +31,7 @@ SMALL = {"M": [[1.0]], "q": [1]}
         (["max_iter", "at least 1"], {**SMALL, "max_iter": 0}),
         (["weight", "above 0"], {**SMALL, "weight": -1.0}),
         (["block", "at least 1"], {**SMALL, "block": 0}),
-        (["on_failure", "warn"], {**SMALL, "on_failure": "warn"}),
+        (["on_failure", "warn", "return"], {**SMALL, "on_failure": "return"}),
     ],
 )
 def test_bad_arguments_are_named(words, arguments):
@@ -72,8 +72,8 @@ def test_inputs_are_left_alone():
     M, q, z0 = np.array([[2.0, 1], [1, 2]]), np.array([-5.0, -6]), np.array([1.0, 1])
     copies = M.copy(), q.copy(), z0.copy()
     for method in solvers.methods("relay"):
-        solvers.solve_lcp(M, q, method, z0=z0, on_failure="return")
-        solvers.solve_lcp(sp.csr_array(M), q, method, z0=z0, on_failure="return")
+        solvers.solve_lcp(M, q, method, z0=z0, on_failure="continue")
+        solvers.solve_lcp(sp.csr_array(M), q, method, z0=z0, on_failure="continue")
     assert all((a == b).all() for a, b in zip((M, q, z0), copies, strict=True))
 
 
@@ -142,7 +142,7 @@ def test_variational_inequalities_over_bounded_polyhedra(rng, n, m, method, mono
     G, g = random_polyhedron(rng, n, m)
     M, q = rng.normal(size=(n, n)), 3 * rng.normal(size=n)
     M = M @ M.T + rng.normal() * (M - M.T) if monotone else M
-    s = solvers.solve_avi(M, q, G, g, method, on_failure="return")
+    s = solvers.solve_avi(M, q, G, g, method, on_failure="continue")
     assert s.status == status.CONVERGED or (method == "lemke" and not monotone)
     if s.status == status.CONVERGED:
         assert_optimal(M @ s.z + q, s.z, s.multipliers, G, g)
@@ -173,16 +173,16 @@ def test_degenerate_vertices(method):
 def test_polyhedra_with_lines_or_without_points(method):
     s = solvers.solve_avi(np.eye(2), [1.0, -3.0], [[0.0, 1.0]], [5.0], method)  # a half plane, which holds lines
     np.testing.assert_allclose(s.z, [-1.0, 5.0], atol=1e-10)
-    s = solvers.solve_avi(np.eye(1), [0.0], [[1.0], [-1.0]], [2.0, -1.0], method, on_failure="return")
+    s = solvers.solve_avi(np.eye(1), [0.0], [[1.0], [-1.0]], [2.0, -1.0], method, on_failure="continue")
     assert s.status == status.INFEASIBLE
-    s = solvers.solve_avi(np.zeros((1, 1)), [1.0], [[-1.0]], [0.0], method, on_failure="return")  # downhill for ever
+    s = solvers.solve_avi(np.zeros((1, 1)), [1.0], [[-1.0]], [0.0], method, on_failure="continue")  # downhill for ever
     assert s.status != status.CONVERGED
     s = solvers.solve_avi(np.eye(2), [1.0, -3.0], np.zeros((0, 2)), [], method)
     np.testing.assert_allclose(s.z, [-1.0, 3.0], atol=1e-10)
 
 
 def test_cao_ferris_refuses_other_problems():
-    assert solvers.solve_relay(np.eye(2), [1.0, 1.0], method="cao_ferris", on_failure="return").status == status.UNSUITED
+    assert solvers.solve_relay(np.eye(2), [1.0, 1.0], method="cao_ferris", on_failure="continue").status == status.UNSUITED
 
 
 @examples(100)

@@ -18,7 +18,7 @@ NEVER = 1e-300  # a tolerance that stops no iteration
 
 
 def solve(p, method, tol=1e-10, max_iter=None, **options):
-    return solvers.solve_relay(p.M, p.q, p.lower, p.upper, method, tol, max_iter, on_failure="return", **options)
+    return solvers.solve_relay(p.M, p.q, p.lower, p.upper, method, tol, max_iter, on_failure="continue", **options)
 
 
 def random_rows(rng, n, density=0.5):
@@ -105,7 +105,7 @@ def test_a_direct_solution_leaves_what_its_basis_leaves_open():
     assert sorted(s.z) == [-1.25, -0.75]
     s = solvers.solve_lcp(np.ones((2, 2)), [-2.0, -2.0], "direct", z0=[0.25, 0.75])
     assert sorted(s.z) == [0.75, 1.25]
-    s = solvers.solve_mlcp(np.ones((2, 2)), [2.0, 3.0], -np.inf, np.inf, "direct", z0=[-0.25, -0.75], on_failure="return")
+    s = solvers.solve_mlcp(np.ones((2, 2)), [2.0, 3.0], -np.inf, np.inf, "direct", z0=[-0.25, -0.75], on_failure="continue")
     assert s.status == status.SINGULAR
 
 
@@ -198,7 +198,7 @@ def test_blocks_of_a_block_sparse_matrix_are_those_of_the_sweeps():
     by_hand = solvers.solve_lcp(p.M, p.q, "nsgs", block=4)
     assert solvers.solve_lcp(sp.bsr_array(p.M, blocksize=(4, 4)), p.q, "nsgs").n_iter == by_hand.n_iter
     assert solvers.solve_lcp(sp.bsr_array(p.M, blocksize=(2, 2)), p.q, "nsgs").n_iter != by_hand.n_iter
-    assert solvers.solve_lcp(p.M, p.q, "nsgs", block=33, on_failure="return").status == status.UNSUITED
+    assert solvers.solve_lcp(p.M, p.q, "nsgs", block=33, on_failure="continue").status == status.UNSUITED
 
 
 @examples(100)
@@ -302,7 +302,7 @@ def test_a_direct_solution_keeps_its_factors():
 @pytest.mark.parametrize("bounds", [(0.0, np.inf), (-np.inf, np.inf), (-1.0, 1.0)], ids=["lcp", "equations", "relay"])
 def test_every_method_ends_on_singular_matrices_of_extreme_size(method, size, bounds):
     """Squares of the entries vanish or overflow; whatever a method makes of it, it ends and says truthfully how."""
-    s = solvers.solve_relay(np.full((2, 2), size), [1.0, -1.0], *bounds, method, on_failure="return")
+    s = solvers.solve_relay(np.full((2, 2), size), [1.0, -1.0], *bounds, method, on_failure="continue")
     assert s.status != status.CONVERGED or s.residual <= 1e-10
 
 

@@ -149,7 +149,7 @@ def test_murty_2_8():
 def test_murty_2_9():
     """Murty, example 2.9: M and q are negative: Lemke's method ends on a ray; the first row proves that there is no solution."""
     M = np.array([[-1.0, 0, -3], [1, -2, -5], [-2, -1, -2]])
-    assert solvers.solve_lcp(M, [-3, -2, -1], "lemke", on_failure="return").status == status.INFEASIBLE
+    assert solvers.solve_lcp(M, [-3, -2, -1], "lemke", on_failure="continue").status == status.INFEASIBLE
 
 
 def test_murty_2_11():
@@ -196,7 +196,7 @@ def test_matrix_that_pivoting_does_not_process(method):
     """A bimatrix game: Lemke's method with equal entries in the column of t ends on a ray, though there is a solution."""
     A, q = np.array([[10.0, 20], [30, 15]]), -np.ones(4)
     M = np.kron([[0, 1], [1, 0]], A)
-    assert solvers.solve_lcp(M, q, "lemke", on_failure="return").status == status.RAY
+    assert solvers.solve_lcp(M, q, "lemke", on_failure="continue").status == status.RAY
     assert lcp_merit(M, q, solvers.solve_lcp(M, q, method).z) <= 1e-10
 
 
@@ -238,7 +238,7 @@ def test_isolated_solution():
     """lcp_Pang_isolated_sol: z_1 = 1, z_2 = z_3 = 0 is all there is; a perturbation of q takes it away."""
     np.testing.assert_array_equal(solvers.all_solutions(PANG, [0.0, -1, 1]), [[1, 0, 0]])
     np.testing.assert_allclose(solvers.solve_lcp(PANG, [0.0, -1, 1]).z, [1, 0, 0], atol=1e-10)
-    s = solvers.solve_lcp(PANG, [-1e-4, -1, 1], on_failure="return")
+    s = solvers.solve_lcp(PANG, [-1e-4, -1, 1], on_failure="continue")
     assert (s.status, s.method) == (status.INFEASIBLE, "auto: lemke")
 
 
@@ -274,7 +274,7 @@ def test_collected_problems(path):
     for method in METHODS:
         if method == "enumerate" and n_bounds > 10:
             continue
-        s = solvers.solve_relay(p.M, p.q, lower, upper, method, on_failure="return")
+        s = solvers.solve_relay(p.M, p.q, lower, upper, method, on_failure="continue")
         if s.status == status.CONVERGED:
             noise = np.linalg.norm(twins.rounding(p.M, p.q, s.z))
             assert twins.merit(p.M, p.q, s.z, lower, upper) <= 1e-10 + noise

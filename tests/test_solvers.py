@@ -41,7 +41,7 @@ def promised(method, family):
     return family in PROMISED[method]
 
 
-def solve(p, method, *, tol=1e-10, z0=None, on_failure="return", max_iter=None, **options):
+def solve(p, method, *, tol=1e-10, z0=None, on_failure="continue", max_iter=None, **options):
     return solvers.solve_relay(p.M, p.q, p.lower, p.upper, method, tol, max_iter, z0, on_failure, **options)
 
 
@@ -169,13 +169,13 @@ def test_the_solution_as_guess_is_found_again(p, method):
 @examples(200)
 @given(problems(DEFINITE, kinds=("lcp",)), methods)
 def test_an_lcp_is_a_box_problem_with_bounds_0_and_infinity(p, method):
-    lcp = solvers.solve_lcp(p.M, p.q, method, on_failure="return")
-    mlcp = solvers.solve_mlcp(p.M, p.q, 0.0, np.inf, method, on_failure="return")
+    lcp = solvers.solve_lcp(p.M, p.q, method, on_failure="continue")
+    mlcp = solvers.solve_mlcp(p.M, p.q, 0.0, np.inf, method, on_failure="continue")
     assert lcp[2:] == mlcp[2:]
     np.testing.assert_array_equal(lcp.z, mlcp.z)
     n = len(p.q)
     blocks = {"A": np.zeros((0, 0)), "B": p.M, "C": np.zeros((0, n)), "D": np.zeros((n, 0)), "a": [], "b": p.q}
-    np.testing.assert_array_equal(solvers.solve_mlcp(**blocks, method=method, on_failure="return").z, lcp.z)
+    np.testing.assert_array_equal(solvers.solve_mlcp(**blocks, method=method, on_failure="continue").z, lcp.z)
 
 
 @examples(200)
@@ -274,7 +274,7 @@ def test_one_unknown(method, q, z, w):
     ],
 )
 def test_infeasible_problems_are_reported(method, M, q, proved):
-    s = solvers.solve_lcp(M, q, method, on_failure="return", max_iter=2000)
+    s = solvers.solve_lcp(M, q, method, on_failure="continue", max_iter=2000)
     assert s.status != status.CONVERGED
     assert s.residual > 0.1
     assert status.advice(s.status)
@@ -287,7 +287,7 @@ def test_infeasible_problems_are_reported(method, M, q, proved):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_contradictory_equations_are_reported(method):
-    s = solvers.solve_mlcp(np.ones((2, 2)), [1.0, 2.0], -np.inf, np.inf, method, on_failure="return", max_iter=2000)
+    s = solvers.solve_mlcp(np.ones((2, 2)), [1.0, 2.0], -np.inf, np.inf, method, on_failure="continue", max_iter=2000)
     assert s.status != status.CONVERGED
     assert s.residual > 0.1
     if method in ("auto", "lemke"):
@@ -303,7 +303,7 @@ def test_nothing_false_is_claimed_of_any_matrix(rng, n, method, bounded):
     M, q = S[:, None] * M * S, S * rng.normal(size=n) * scale
     lower = np.where(rng.uniform(size=n) < 0.2, -np.inf, 0.0)
     upper = np.where(bounded & (rng.uniform(size=n) < 0.5), scale / S, np.inf)
-    s = solvers.solve_relay(M, q, lower, upper, method, z0=abs(rng.normal(size=n)), max_iter=300, on_failure="return")
+    s = solvers.solve_relay(M, q, lower, upper, method, z0=abs(rng.normal(size=n)), max_iter=300, on_failure="continue")
     with np.errstate(over="ignore"):  # what diverged
         noise = np.linalg.norm(twins.rounding(M, q, s.z)) / (1 + np.linalg.norm(q))
         merit = twins.merit(M, q, s.z, lower, upper)
@@ -334,7 +334,7 @@ def test_infeasible_is_only_said_where_there_is_no_solution(p):
 def test_iteration_limit_is_kept(method):
     rng = np.random.default_rng(1)
     A = rng.normal(size=(30, 30))
-    s = solvers.solve_lcp(A @ A.T + np.eye(30), 10 * rng.normal(size=30), method, max_iter=1, tol=1e-14, on_failure="return")
+    s = solvers.solve_lcp(A @ A.T + np.eye(30), 10 * rng.normal(size=30), method, max_iter=1, tol=1e-14, on_failure="continue")
     assert s.n_iter == 1
     assert s.status == status.MAX_ITER
 
@@ -359,21 +359,21 @@ def test_what_is_not_finite_is_not_solved(method, n, bad):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_overflow_is_not_called_convergence(method):
-    s = solvers.solve_lcp([[1e-200]], [-1e200], method, on_failure="return", max_iter=10)
+    s = solvers.solve_lcp([[1e-200]], [-1e200], method, on_failure="continue", max_iter=10)
     assert s.status != status.CONVERGED
-    s = solvers.solve_lcp(np.eye(3), [1e160, -1e153, 1.0], method, z0=np.zeros(3), on_failure="return", max_iter=10)
+    s = solvers.solve_lcp(np.eye(3), [1e160, -1e153, 1.0], method, z0=np.zeros(3), on_failure="continue", max_iter=10)
     assert s.status != status.CONVERGED or abs(s.z[1] - 1e153) < 1e143
 
 
 def test_a_vanishing_diagonal_is_named():
     for method in ("pgs", "psor", "cpg"):
-        assert solvers.solve_lcp([[0.0]], [-1.0], method, on_failure="return").status == status.SINGULAR
+        assert solvers.solve_lcp([[0.0]], [-1.0], method, on_failure="continue").status == status.SINGULAR
 
 
 def test_enumeration_names_its_limit_and_returns_the_best_basis():
-    assert solvers.solve_lcp(np.eye(21), -np.ones(21), "enumerate", on_failure="return").status == status.UNSUITED
-    assert solvers.solve_relay(np.eye(13), -np.ones(13), method="enumerate", on_failure="return").status == status.UNSUITED
-    s = solvers.solve_lcp([[0.0, 0], [0, 1]], [-1.0, -1], "enumerate", on_failure="return")  # nothing solves the first row
+    assert solvers.solve_lcp(np.eye(21), -np.ones(21), "enumerate", on_failure="continue").status == status.UNSUITED
+    assert solvers.solve_relay(np.eye(13), -np.ones(13), method="enumerate", on_failure="continue").status == status.UNSUITED
+    s = solvers.solve_lcp([[0.0, 0], [0, 1]], [-1.0, -1], "enumerate", on_failure="continue")  # nothing solves the first row
     assert s.z.tolist() == [0.0, 1.0]
 
 
@@ -389,6 +389,6 @@ def test_lemke_tells_equations_that_leave_z_open_from_those_that_contradict():
     """Consistent and redundant: the rest of z is 0; coupled to an inequality it cannot reach: SINGULAR."""
     assert solvers.solve_mlcp(np.ones((3, 3)), [1.0, 1.0, 2.0], [-np.inf, -np.inf, 0], np.inf, "lemke").status == status.CONVERGED
     M = [[0.0, 0, 0], [0, 1, 0], [0, 0, 1]]
-    assert solvers.solve_mlcp(M, [1.0, 1.0, 1.0], [-np.inf, 0, 0], np.inf, "lemke", on_failure="return").status == status.INFEASIBLE
+    assert solvers.solve_mlcp(M, [1.0, 1.0, 1.0], [-np.inf, 0, 0], np.inf, "lemke", on_failure="continue").status == status.INFEASIBLE
     M = [[0.0, 1, 0], [0, 1, 0], [0, 0, 1]]
-    assert solvers.solve_mlcp(M, [-1.0, 1.0, 1.0], [-np.inf, 0, 0], np.inf, "lemke", on_failure="return").status == status.SINGULAR
+    assert solvers.solve_mlcp(M, [-1.0, 1.0, 1.0], [-np.inf, 0, 0], np.inf, "lemke", on_failure="continue").status == status.SINGULAR

@@ -6,6 +6,7 @@ import numpy as np
 
 from nsds import _checks
 from nsds.solvers import forms as box_forms
+from nsds.solvers import results
 from nsds.solvers import solve as box
 from nsds.solvers.contact import auto, bodies, forms, generic, global_newton, table
 from nsds.solvers.contact.forms import Contacts
@@ -15,6 +16,7 @@ from nsds.status import CONVERGED
 _STATES = np.array(["open", "sticking", "sliding"])
 
 
+@results.readable(lambda self: _advice(self))
 class ContactSolution(NamedTuple):
     """Result of a contact solver: ``u = W r + q`` (d nc,), a status of `nsds.status`, both residuals, the method, and what contacts do.
 
@@ -37,6 +39,7 @@ class ContactSolution(NamedTuple):
         return self.res_q
 
 
+@results.readable(lambda self: _advice(self))
 class GlobalContactSolution(NamedTuple):
     """Result of a global contact problem: as `ContactSolution`, and the velocities v of ``M v = q + H r``."""
 
@@ -54,6 +57,12 @@ class GlobalContactSolution(NamedTuple):
     def residual(self):
         """res_q, by which convergence is judged."""
         return self.res_q
+
+
+def _advice(solution):
+    """Advice for contacts in the plane, or in space: by the components of a contact, of which rolling has one or two more."""
+    d, rolls = solution.r.size // max(len(solution.state), 1), solution.state.ndim == 2
+    return results.PLANE if d - rolls == 2 else results.SPACE
 
 
 def solve_fc2d(W, q, mu, method="auto", tol=1e-8, max_iter=None, r0=None, on_failure="raise", **options):
@@ -90,7 +99,7 @@ def solve_fc3d(W, q, mu, method="auto", tol=1e-8, max_iter=None, r0=None, on_fai
         Iteration limit; the method's own, if not given.
     r0 : array_like (3 nc,), optional
         First guess.
-    on_failure : "raise" or "return"
+    on_failure : "raise", "warn" or "continue"
         What to do with a problem that was not solved.
     **options
         local, rho and seed of `nsds.solvers.contact.table.options`.
@@ -277,7 +286,7 @@ def solve_generic(M, q, blocks, method="auto", tol=1e-8, max_iter=None, z0=None,
     r0 = np.zeros(problem.q.size)
     r0[place] = z0
     r, u, status, n_iter, res_q, _, name = solve_contacts(problem, method, table.options(tol, max_iter, **options), r0)
-    return box.judged(box.Solution(r[place], u[place], status, n_iter, res_q, name), on_failure)
+    return results.judged(box.Solution(r[place], u[place], status, n_iter, res_q, name), on_failure)
 
 
 def contacts(owner, d, disk, W, q, mu, mu_r):
@@ -319,7 +328,7 @@ def _local(owner, d, disk, W, q, mu, mu_r, method, tol, max_iter, r0, on_failure
     problem = contacts(owner, d, disk, W, q, mu, mu_r)
     r0 = np.zeros(problem.q.size) if r0 is None else _checks.array(owner, "r0", r0, shape=problem.q.shape)
     r, u, *rest = solve_contacts(problem, method, table.options(tol, max_iter, **options), r0)
-    return box.judged(ContactSolution(r, u, *rest, states(problem, r, u)), on_failure)
+    return results.judged(ContactSolution(r, u, *rest, states(problem, r, u)), on_failure)
 
 
 def _global(owner, d, disk, M, H, q, b, mu, mu_r, method, tol, max_iter, r0, on_failure, options):
@@ -339,7 +348,7 @@ def _global(owner, d, disk, M, H, q, b, mu, mu_r, method, tol, max_iter, r0, on_
             problem = contacts(owner, d, disk, H.T @ inverse_H, H.T @ v + b, mu, mu_r)
             r, u, *rest = solve_contacts(problem, method, options, r0)
             v = v + inverse_H @ r
-    return box.judged(GlobalContactSolution(v, r, u, *rest, states(problem, r, u)), on_failure)
+    return results.judged(GlobalContactSolution(v, r, u, *rest, states(problem, r, u)), on_failure)
 
 
 def _of_diagonal(disk, mu, W, b):

@@ -106,7 +106,7 @@ def own(stored):
     problem = contacts(kind, d, 2 if d == 5 else d - 1, W, q, mu, coefficients.get("mu_r", 0.0))
 
     timed = solution(problem)
-    return Own(timed, reduce if kind[0] == "g" else None, lambda: function(*arguments, on_failure="return", **coefficients), problem)
+    return Own(timed, reduce if kind[0] == "g" else None, lambda: function(*arguments, on_failure="continue", **coefficients), problem)
 
 
 def own_generic(stored):
@@ -117,7 +117,7 @@ def own_generic(stored):
         blocks.append(("friction", size, float(stored["mu"][k])) if law == "fc3d" else (str(law), size))
 
     def public():
-        return solvers.solve_generic(stored["M"], stored["q"], blocks, on_failure="return")
+        return solvers.solve_generic(stored["M"], stored["q"], blocks, on_failure="continue")
 
     if any(block[0] == "friction" for block in blocks):
         problem, place = generic.embedded(stored["M"].toarray(), stored["q"], generic.checked_blocks("contacts", stored["q"].size, blocks))

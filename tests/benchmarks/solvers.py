@@ -27,7 +27,7 @@ from tests.benchmarks.__main__ import find_peer
 
 def warm_time(problem, seconds=0.02):
     """Seconds of a solution by auto from the solution, with the scratch of the last call."""
-    z0 = solvers.solve_relay(*problem[1:], on_failure="return").z
+    z0 = solvers.solve_relay(*problem[1:], on_failure="continue").z
     _, arguments = prepared(problem, "auto", z0)
     solve_repeatedly(2, True, *arguments)
     status, least = fastest(seconds, solve_repeatedly, (True, *arguments))
@@ -52,7 +52,7 @@ def collected(folders, peer):
         problem = solvers.read_problem(file)
         own = solvers.profile([problem], ["auto"], seconds=0.1)[0, 0]
         row = {"problem": problem.name, "n": int(own["n"]), "status": int(own["status"]), "auto_us": own["time"] * 1e6}
-        row["method"] = solvers.solve_relay(*problem[1:], on_failure="return").method
+        row["method"] = solvers.solve_relay(*problem[1:], on_failure="continue").method
         warm = warm_time(problem) if own["status"] == CONVERGED else None
         row["warm_us"] = None if warm is None else warm * 1e6
         if problem.name in best:
