@@ -40,7 +40,8 @@ def euler_moreau(theta=1.0, gamma=1.0, gamma_for_relation=False, midpoint=False,
     midpoint : bool
         f of the point ``x_{k+theta}`` instead of the mean of f (9.7); y and r are those of ``x_{k+gamma}``.
     newton_tol : float
-        Nonlinear systems: largest residual of the equations of x, y and r, relative to 1 plus their largest term.
+        Nonlinear systems: largest residual of an equation of x or y, relative to the magnitudes that cancel in it; 7e-15, rounding, at
+        least.
     newton_max_iter : int
         Newton's iterations of a step; then the step has failed.
 

@@ -25,7 +25,7 @@ from nsds.schemes.consistency import warn_of_overlaps, warn_of_violations
 from nsds.schemes.interrupts import Interrupts
 from nsds.schemes.recording import DONE, ROW, STARTED, STOPPED, Recorder
 from nsds.schemes.sampled_control import act
-from nsds.status import CAPACITY, NON_FINITE, advice
+from nsds.status import CAPACITY, CONVERGED, INEXACT, NON_FINITE, advice
 from nsds.storage import computed_with
 
 _CHUNK_SECONDS = 0.2
@@ -69,7 +69,9 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, fields
     progress : bool, optional
         Progress bar; by default on a terminal when the run takes longer than half a second.
     on_failure : "raise", "warn" or "continue"
-        What to do when a step is not solved or becomes NaN. The status of every step is in the trajectory.
+        What to do when a step is not solved or becomes NaN. The status of every step is in the trajectory. A step that is solved less
+        well than asked, but well enough to make sense, has not failed: its status is INEXACT, its residual says how well, and
+        `nsds.report` counts such rows.
 
     Returns
     -------
@@ -77,7 +79,7 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, fields
         Structured array (rows,), for an ensemble (members, rows), with t, step, status, n_iter, residual, and one field per part: q, v of
         Lagrangian systems; x, r and a constant u of first-order ones; y, lambda (of the step that ends at t) of interactions, on
         Lagrangian systems also ydot, active; state of controllers. Row 0 is the initial state. Where steps between two rows are not
-        saved, status is the last that was not 0, n_iter the sum, residual the maximum.
+        saved, status is that of the last step that failed, else INEXACT if a step was; n_iter the sum, residual the maximum.
 
     Raises
     ------
@@ -267,8 +269,9 @@ def _march_template(first, last, until, n_total, save_every, stop, first_row, so
             done += 1
             irow[at + _ROW_N_ITER] += n_iter
             row[at + _ROW_RESIDUAL] = max(row[at + _ROW_RESIDUAL], residual)
-            if status != 0:
+            if status != CONVERGED and (status != INEXACT or irow[at + _ROW_STATUS] == CONVERGED):
                 irow[at + _ROW_STATUS] = status
+            if status != CONVERGED and status != INEXACT:
                 stopped = status if stop else 0
             if done % save_every == 0 or done == n_total or stopped != 0:
                 at = _save(at, width, sources, mem, imem, row, irow)
