@@ -9,7 +9,7 @@ from nsds.kinds import FIRST_ORDER, family
 from nsds.laws import LAWS, bounds, is_force
 from nsds.records import model_of
 from nsds.results import is_mechanical
-from nsds.status import CONVERGED, advice
+from nsds.status import CONVERGED, INEXACT, advice
 
 
 def report(trajectory, system=None, *, theta=0.5, file=None):
@@ -47,6 +47,8 @@ def report(trajectory, system=None, *, theta=0.5, file=None):
     steps = int((rows["step"][:, -1] - rows["step"][:, 0]).max())
     print(f"{members}{steps} steps, t = {rows['t'][0, 0]:g} to {np.nanmax(rows['t']):g}, {rows.shape[1]} rows", file=out)
     print(f"failed steps      {_failures(rows)}", file=out)
+    if (rows["status"] == INEXACT).any():
+        print(f"inexact steps     {_inexact(rows)}", file=out)
     worst = np.unravel_index(np.nanargmax(rows["residual"]), rows.shape)
     at = f" at t = {rows['t'][worst]:g}" if rows["residual"][worst] > 0 else ""
     print(f"worst residual    {rows['residual'][worst]:.1e}{at}", file=out)
@@ -63,11 +65,19 @@ def report(trajectory, system=None, *, theta=0.5, file=None):
 
 
 def _failures(rows):
-    failed = np.argwhere(rows["status"] != CONVERGED)
+    failed = np.argwhere((rows["status"] != CONVERGED) & (rows["status"] != INEXACT))
     if not len(failed):
         return "none"
     first = rows[tuple(failed[0])]
     return f"in {len(failed)} rows, first at t = {first['t']:g}: {advice(first['status'])}"
+
+
+def _inexact(rows):
+    """What one line says of rows that were solved less well than asked."""
+    found = np.argwhere(rows["status"] == INEXACT)
+    first, residuals = rows[tuple(found[0])], rows["residual"][tuple(found.T)]
+    size = f"residual {np.median(residuals):.1e}, at most {residuals.max():.1e}"
+    return f"{len(found)} of {rows.size} rows, first at t = {first['t']:g}, {size}"
 
 
 def _collisions(rows, name):

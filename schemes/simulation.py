@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks, _jit
+from nsds._cache import fingerprint
 from nsds.kinds import RELATIONS
 from nsds.laws import LAWS
 from nsds.layout import state_fields
@@ -21,9 +22,11 @@ from nsds.rigid_bodies import require_values
 from nsds.schemes import sampled_control, several
 from nsds.schemes import table as schemes
 from nsds.schemes.consistency import warn_of_overlaps, warn_of_violations
+from nsds.schemes.interrupts import Interrupts
 from nsds.schemes.recording import DONE, ROW, STARTED, STOPPED, Recorder
 from nsds.schemes.sampled_control import act
-from nsds.status import CAPACITY, NON_FINITE, advice
+from nsds.status import CAPACITY, CONVERGED, INEXACT, NON_FINITE, advice
+from nsds.storage import computed_with
 
 _CHUNK_SECONDS = 0.2
 # Words of the head of a row.
@@ -66,7 +69,9 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, fields
     progress : bool, optional
         Progress bar; by default on a terminal when the run takes longer than half a second.
     on_failure : "raise", "warn" or "continue"
-        What to do when a step is not solved or becomes NaN. The status of every step is in the trajectory.
+        What to do when a step is not solved or becomes NaN. The status of every step is in the trajectory. A step that is solved less
+        well than asked, but well enough to make sense, has not failed: its status is INEXACT, its residual says how well, and
+        `nsds.report` counts such rows.
 
     Returns
     -------
@@ -74,7 +79,7 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, fields
         Structured array (rows,), for an ensemble (members, rows), with t, step, status, n_iter, residual, and one field per part: q, v of
         Lagrangian systems; x, r and a constant u of first-order ones; y, lambda (of the step that ends at t) of interactions, on
         Lagrangian systems also ydot, active; state of controllers. Row 0 is the initial state. Where steps between two rows are not
-        saved, status is the last that was not 0, n_iter the sum, residual the maximum.
+        saved, status is that of the last step that failed, else INEXACT if a step was; n_iter the sum, residual the maximum.
 
     Raises
     ------
@@ -148,13 +153,20 @@ def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_e
     run, scheme = _prepare(owner, system, h, scheme, solver)
     n_steps = 1 if t_end is None else _number_of_steps(owner, run.records, t_end, h)
     recorder = Recorder(run.records, fields, n_steps, save_every, file)
-    if file is not None:
-        settings = {"t_end": t_end, "h": float(h), "scheme": scheme, "solver": solver, "save_every": save_every, "fields": fields}
-        file.open(copied(_shaped(system, run.records)), recorder.dtype, settings | {"on_failure": on_failure})
+    settings = {"t_end": t_end, "h": float(h), "scheme": scheme, "solver": solver, "save_every": save_every, "fields": fields}
+    settings["on_failure"] = on_failure
     try:
-        run = _march(run, recorder, np.shape(system), n_steps, progress, on_failure == "raise")
-    finally:
-        recorder.close()
+        with Interrupts() as interrupts:
+            try:
+                if file is not None:
+                    records = copied(_shaped(system, run.records))
+                    file.open(records, recorder.dtype, settings, recorder.n_rows, computed_with(_edition(run)))
+                run = _march(run, recorder, n_steps, progress, on_failure == "raise", interrupts)
+            finally:
+                recorder.close()
+    except KeyboardInterrupt:
+        place = ".trajectory" if file is None else file.path
+        raise SimulationInterrupted(recorder.block().reshape(*np.shape(system), -1), recorder.n_reached, place) from None
     if t_end is not None:
         warn_of_violations(run.prepared, recorder.initial)
     _report_failure(run, recorder, np.shape(system), on_failure)
@@ -257,8 +269,9 @@ def _march_template(first, last, until, n_total, save_every, stop, first_row, so
             done += 1
             irow[at + _ROW_N_ITER] += n_iter
             row[at + _ROW_RESIDUAL] = max(row[at + _ROW_RESIDUAL], residual)
-            if status != 0:
+            if status != CONVERGED and (status != INEXACT or irow[at + _ROW_STATUS] == CONVERGED):
                 irow[at + _ROW_STATUS] = status
+            if status != CONVERGED and status != INEXACT:
                 stopped = status if stop else 0
             if done % save_every == 0 or done == n_total or stopped != 0:
                 at = _save(at, width, sources, mem, imem, row, irow)
@@ -292,25 +305,24 @@ def _march_of(stepper):
     return _marches[name]
 
 
-def _march(run, recorder, shape, n_steps, progress, stop):
+def _march(run, recorder, n_steps, progress, stop, interrupts):
     """Run the compiled loop in chunks of a fifth of a second, so that a progress bar moves and Ctrl-C works. Returns the run at its end."""
     bar = _progress_bar(progress, n_steps)
     done, n = 0, 64
     try:
         with _shares(run.records.size) as in_shares:
-            run = _advance(run, recorder, in_shares, 0, n_steps, stop)
+            run = _advance(run, recorder, in_shares, interrupts, 0, n_steps, stop)
+            recorder.spill()
             warn_of_overlaps(run.records, run.prepared)
             while done < n_steps and not recorder.is_stopped:
+                interrupts.raise_noted()
                 began, until = time.perf_counter(), min(done + n, n_steps, recorder.last_step)
-                run = _advance(run, recorder, in_shares, until, n_steps, stop)
+                run = _advance(run, recorder, in_shares, interrupts, until, n_steps, stop)
                 elapsed, n, done = time.perf_counter() - began, until - done, until
                 bar.update(n)
                 n = max(1, int(n * min(8.0, _CHUNK_SECONDS / max(elapsed, 1e-6))))
                 if done < n_steps and not recorder.is_stopped:
                     recorder.spill()
-    except KeyboardInterrupt:
-        place = ".trajectory" if recorder.file is None else recorder.file.path
-        raise SimulationInterrupted(recorder.block().reshape(*shape, -1), recorder.n_reached, place) from None
     finally:
         bar.close()
     return run
@@ -328,7 +340,7 @@ def _shares(n_members):
             yield lambda chunk: list(pool.map(chunk, bounds[:-1], bounds[1:]))
 
 
-def _advance(run, recorder, in_shares, until, n_steps, stop):
+def _advance(run, recorder, in_shares, interrupts, until, n_steps, stop):
     """All members to the step of number ``until``; where one needs more room than its record has, all grow, and it repeats its step.
 
     Until 0 the first row is made of the state at the start.
@@ -342,7 +354,8 @@ def _advance(run, recorder, in_shares, until, n_steps, stop):
                   p.functions, tuple(run.controls), run.solver, run.solver_options, p.options, run.mem, run.mem.view(np.int64), p.work,
                   p.iwork, rows, rows.view(np.int64), recorder.dtype.itemsize // 8)  # fmt: skip
 
-        in_shares(chunk)
+        with interrupts.at_once():
+            in_shares(chunk)
         for pairs in getattr(p.layout, "general_pairs", ()):
             pairs.raise_error()
         if not (recorder.reached[:, STOPPED] == CAPACITY).any():
@@ -352,6 +365,11 @@ def _advance(run, recorder, in_shares, until, n_steps, stop):
             raise ValueError(f"{p.stepper.__name__}: records of {run.records.dtype.itemsize} bytes were to grow and did not")
         recorder.grow(records)
         run = run.prepare(records)
+
+
+def _edition(run):
+    """Fingerprint of the compiled code that a run consists of, but the solver of its one-step problems."""
+    return fingerprint(_march_of(run.prepared.stepper), {})[:16]
 
 
 class _NoBar:
