@@ -2,11 +2,13 @@
 
 import numpy as np
 
+from nsds import _checks
 from nsds.collisions import with_room
 from nsds.kinds import collisions_of
 from nsds.layout import state_fields
 from nsds.records import copied, model_of, words
 from nsds.status import MAX_ITER, NEWTON, STALLED, advice
+from nsds.validation import valid
 
 _UNSOLVED = (MAX_ITER, STALLED, NEWTON)
 
@@ -73,10 +75,10 @@ def chosen_fields(fields, usual, available):
     """{part: [names]} of paths like ``"ball"``, which stands for the usual fields of that part, and ``"ball.q"``."""
     chosen = {}
     for path in [fields] if isinstance(fields, str) else fields:
-        part, _, field = str(path).partition(".")
+        part, dot, field = str(path).partition(".")
         if part not in usual:
             raise ValueError(f"fields: there is no part '{part}'; the parts are: {', '.join(usual)}")
-        if field and field not in available[part]:
+        if (dot or field) and field not in available[part]:
             raise ValueError(f"fields: part '{part}' has no field '{field}' to choose; it has: {', '.join(available[part])}")
         names = chosen.setdefault(part, [])
         names += [name for name in ([field] if field else usual[part]) if name not in names]
@@ -93,10 +95,7 @@ def of_system(owner, trajectory, system):
     ValueError
         Other parts or shapes than those of the system.
     """
-    dtype = getattr(trajectory, "dtype", np.dtype(float))
-    missing = [name for name, _ in ROW_HEAD if name not in (dtype.names or ())]
-    if missing:
-        raise TypeError(f"{owner}: expected a trajectory from nsds.simulate, got {type(trajectory).__name__} without {', '.join(missing)}")
+    dtype = require_rows(owner, trajectory, None).dtype
     if system is not None:
         detected = {name for name, *_ in collisions_of(model_of(system))}  # their arrays grow during a run
         for part in dtype.names[len(ROW_HEAD) :]:
@@ -117,6 +116,16 @@ def is_mechanical(trajectory):
     """Whether anything in a trajectory says that its systems are Lagrangian, so that lambda is an impulse and y a gap."""
     held = {field for part in trajectory.dtype.names for field in trajectory.dtype[part].base.names or ()}
     return not held.isdisjoint(("q", "v", "p", "ydot", "active"))
+
+
+def require_rows(owner, trajectory, n_dims, field="trajectory"):
+    """Rows of a run, as an array of one of so many dimensions; any with None."""
+    given = np.asarray(trajectory) if isinstance(trajectory, (np.ndarray, np.void)) else np.zeros(0)
+    if given.dtype.names is None or not {name for name, _ in ROW_HEAD} <= set(given.dtype.names):
+        raise TypeError(f"{owner}: {field} must be what nsds.simulate returns, got {_checks.shortened(trajectory)}")
+    if n_dims is not None and (given.ndim not in n_dims or not given.size):
+        raise ValueError(f"{owner}: {field} must have {' or '.join(map(str, n_dims))} dimensions and some rows, got shape {given.shape}")
+    return given
 
 
 def restart(system, row):
@@ -143,8 +152,7 @@ def restart(system, row):
     >>> bool((half["ball"]["q"] == whole["ball"]["q"][100:]).all())
     True
     """
-    result = copied(system)
-    row = np.asarray(row)
+    result, row = copied(valid("restart", system)), require_rows("restart", row, None, "row")
     if row.shape != result.shape:
         raise ValueError(f"restart: expected one row for each record, shape {result.shape}, got {row.shape}")
     grown = [name for name, *_ in collisions_of(model_of(result)) if name in row.dtype.names and "a" in row.dtype[name].names]

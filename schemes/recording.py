@@ -8,7 +8,7 @@ import numpy as np
 
 from nsds.records import widened
 from nsds.results import recorded
-from nsds.status import CAPACITY, CONVERGED, NOT_COMPUTED
+from nsds.status import CAPACITY, CONVERGED, INEXACT, NOT_COMPUTED
 
 BLOCK_BYTES = 2**25  # of rows on their way into a file
 _BLOCK_SECONDS = 5.0  # a block that is not full is written after that time; in the beginning sooner
@@ -89,7 +89,7 @@ class Recorder:
         block = self.block()
         if self.first == 0:
             self.initial = block[:, :1].copy()
-        failed = np.argwhere(block["status"] != CONVERGED)
+        failed = np.argwhere((block["status"] != CONVERGED) & (block["status"] != INEXACT))
         if len(failed) and self.first_failed is None:
             self.first_failed = failed[0, 0], block[tuple(failed[0])].copy()
         self.n_failed += len(failed)
