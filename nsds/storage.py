@@ -396,6 +396,8 @@ def read_trajectory(file, fields=None, rows=slice(None)):
 def read_system(file):
     """The record, or ensemble, whose run is in a file; user functions are known by name, as in one that `numpy.load` has read.
 
+    Nothing is imported for it: see ``functions`` of `nsds.simulate`.
+
     With a row it goes on where the run was: ``nsds.restart(nsds.read_system(file), nsds.read_trajectory(file, rows=-1))``.
 
     Parameters
