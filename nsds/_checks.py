@@ -1,7 +1,9 @@
 """Checks of what users pass in: float64 copies or an error that names the function, the field, what it wants and what it got."""
 
 import importlib.util
+import os
 import reprlib
+import sys
 
 import numpy as np
 
@@ -128,3 +130,29 @@ def require_extra(module, extra, need):
     """Raise an ImportError that names the extra of the package with which a module comes, where it is not installed."""
     if importlib.util.find_spec(module) is None:
         raise ImportError(f"{need}: pip install 'nsds[{extra}]'")
+
+
+def may_use_threads():
+    """Whether parallel kernels run here: not in a process forked from one whose threads had begun, which OpenMP would end."""
+    return not _forked_from_threads
+
+
+def require_threads(owner, method):
+    """Raise a RuntimeError where a method that needs parallel kernels is called in a process that cannot run them."""
+    if not may_use_threads():
+        raise RuntimeError(
+            f"{owner}: {method} runs on threads, which a process forked from one that used them does not have: take the start "
+            "method 'spawn' or 'forkserver' of multiprocessing, or a method without threads"
+        )
+
+
+_forked_from_threads = []
+
+
+def _note_fork():
+    if getattr(sys.modules.get("numba.np.ufunc.parallel"), "_is_initialized", False):
+        _forked_from_threads.append(os.getpid())
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)

@@ -10,7 +10,7 @@ from nsds.functions import offered
 from nsds.kinds import FIRST_ORDER, family
 from nsds.laws import LAWS, bounds, is_force
 from nsds.records import model_of
-from nsds.results import ROW_HEAD, is_mechanical, require_rows
+from nsds.results import is_mechanical, of_system, require_rows
 from nsds.status import CONVERGED, INEXACT, advice
 from nsds.validation import valid
 
@@ -59,7 +59,12 @@ def report(trajectory, system=None, *, theta=0.5, file=None, functions=None):
     trajectory = require_rows("report", trajectory, (1, 2))
     if system is not None:
         system = valid("report", system)
-        _require_alike(trajectory, system)
+        if np.shape(system) != trajectory.shape[:-1]:
+            raise ValueError(
+                f"report: system must be the record that was simulated: it has the shape {np.shape(system)}, "
+                f"the trajectory {trajectory.shape}"
+            )
+    trajectory = of_system("report", trajectory, system)
     rows = np.atleast_2d(trajectory)
     members = "" if trajectory.ndim == 1 else f"{rows.shape[0]} members, "
     steps = int((rows["step"][:, -1] - rows["step"][:, 0]).max())
@@ -80,23 +85,6 @@ def report(trajectory, system=None, *, theta=0.5, file=None, functions=None):
     if mechanical and trajectory.ndim == 1:
         balance = "pass the system to see the balance" if system is None else _balance(trajectory, system, theta)
         print(f"energy            {balance}", file=out)
-
-
-def _require_alike(trajectory, system):
-    """Refuse the trajectory of another system: other parts, or parts of other shapes."""
-    if np.shape(system) != trajectory.shape[:-1]:
-        raise ValueError(
-            f"report: system must be the record that was simulated: it has the shape {np.shape(system)}, the trajectory {trajectory.shape}"
-        )
-    for name in trajectory.dtype.names[len(ROW_HEAD) :]:
-        rows = trajectory.dtype[name]
-        held = system.dtype[name] if name in system.dtype.names else None
-        for field in rows.base.names or ():
-            in_record = held is not None and field in (held.base.names or ()) and (held.shape, held.base[field].shape)
-            # records of contacts grow during a run
-            is_contact = held is not None and "shape_kind" in (held.base.names or ())
-            if in_record != (rows.shape, rows.base[field].shape) and not (in_record and is_contact):
-                raise ValueError(f"report: system must be the record that was simulated: its {name}.{field} is not that of the trajectory")
 
 
 def _failures(rows):

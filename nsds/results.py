@@ -25,6 +25,8 @@ class SimulationError(RuntimeError):
         the last block of them.
     member, step, t, status, residual
         Where and how it failed; member is None for a single system.
+    cause : str
+        The part or function to blame, where it is known, else empty.
     """
 
     def __init__(self, trajectory, member, step, t, status, residual, cause=""):
@@ -32,7 +34,10 @@ class SimulationError(RuntimeError):
         way = "; on_failure='warn' goes on with the best that was found" if status in _UNSOLVED else ""
         super().__init__(f"{who}step {step} (t = {t:.9g}) failed: {cause or advice(status)}; residual {residual:.3g}{way}")
         self.trajectory, self.member, self.step, self.t = trajectory, member, step, t
-        self.status, self.residual = status, residual
+        self.status, self.residual, self.cause = status, residual, cause
+
+    def __reduce__(self):  # otherwise what a pool of processes sends back cannot be made again there, and the pool hangs
+        return SimulationError, (self.trajectory, self.member, self.step, self.t, self.status, self.residual, self.cause)
 
 
 class SimulationInterrupted(KeyboardInterrupt):
@@ -40,7 +45,10 @@ class SimulationInterrupted(KeyboardInterrupt):
 
     def __init__(self, trajectory, n_rows, place):
         super().__init__(f"interrupted after {n_rows} saved rows; see {place}")
-        self.trajectory = trajectory
+        self.trajectory, self.n_rows, self.place = trajectory, n_rows, place
+
+    def __reduce__(self):
+        return SimulationInterrupted, (self.trajectory, self.n_rows, self.place)
 
 
 def recorded(records, fields=None):
@@ -75,6 +83,33 @@ def chosen_fields(fields, usual, available):
         names = chosen.setdefault(part, [])
         names += [name for name in ([field] if field else usual[part]) if name not in names]
     return chosen
+
+
+def of_system(owner, trajectory, system):
+    """A trajectory in the byte order of the machine, where it may be one of the system.
+
+    Raises
+    ------
+    TypeError
+        Not a trajectory.
+    ValueError
+        Other parts or shapes than those of the system.
+    """
+    dtype = require_rows(owner, trajectory, None).dtype
+    if system is not None:
+        detected = {name for name, *_ in collisions_of(model_of(system))}  # their arrays grow during a run
+        for part in dtype.names[len(ROW_HEAD) :]:
+            if part not in system.dtype.names:
+                raise ValueError(f"{owner}: the trajectory is that of another system: this one has no part '{part}'")
+            for field in () if part in detected else dtype[part].base.names:
+                held, fields = (*dtype[part].shape, *dtype[part].base[field].shape), system.dtype[part].base
+                wanted = (*system.dtype[part].shape, *fields[field].shape) if field in fields.names else None
+                if held != wanted:
+                    expected = "no such field" if wanted is None else f"shape {wanted} as in the system"
+                    raise ValueError(
+                        f"{owner}: the trajectory is that of another system: expected of {part}.{field} {expected}, got shape {held}"
+                    )
+    return np.asarray(trajectory).astype(dtype.newbyteorder("="), copy=False)
 
 
 def is_mechanical(trajectory):

@@ -85,7 +85,7 @@ def consistent(system, tol=1e-10, max_rounds=50, *, functions=None):
 @kernel
 def _make_consistent(t, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
     """Project positions, then velocities; returns a status."""
-    parts, elements, _, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, metrics, _, _, places = tables
+    parts, elements, _, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, _, metrics, _, _, places = tables
     p = plan[0]
     projection.start(t, tables, functions, options, mem, imem, work, iwork)
     status, _ = projection.project(t, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
@@ -102,7 +102,7 @@ def _make_consistent(t, tables, functions, solver, solver_options, options, mem,
             n += 1
     for i in range(p.n_dofs):
         work[p.dv + i] = 0.0
-    rigid = parts, elements, metrics, relations, constraints, entries, inputs, couplings, plan, W_row, W_column
+    rigid = parts, elements, metrics, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, metrics
     pushed, _, _ = push_apart(n, p.dv, 0.0, 1.0, rigid, solver, solver_options, mem, work, iwork)
     moreau_jean_newton.add_jump(parts, elements, p, mem, work)
     for i in range(constraints.size):

@@ -28,7 +28,7 @@ from nsds.storage import computed_with
 from nsds.validation import runnable, valid
 
 _CHUNK_SECONDS = 0.2
-_MOST_STEPS = 2.0**53
+_MOST_STEPS = 2**53  # times are t0 + step h: whole numbers up to there are floats, too
 # Words of the head of a row.
 _ROW_T, _ROW_STEP, _ROW_STATUS, _ROW_N_ITER, _ROW_RESIDUAL = range(5)
 
@@ -166,7 +166,7 @@ def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_e
         progress = _checks.flag(owner, "progress", progress)
     fields = _paths(owner, fields)
     run, scheme = _prepare(owner, system, h, scheme, solver, _checks.flag(owner, "check", check))
-    n_steps = 1 if t_end is None else _number_of_steps(owner, run.records, t_end, h)
+    n_steps = _number_of_steps(owner, run.records, t_end, h)
     recorder = Recorder(run.records, fields, n_steps, save_every, file)
     settings = {"t_end": t_end, "h": float(h), "scheme": scheme, "solver": solver, "save_every": save_every, "fields": fields}
     settings["on_failure"] = on_failure
@@ -231,14 +231,23 @@ def _prepare(owner, system, h, scheme, solver, check):
 
 
 def _number_of_steps(owner, records, t_end, h):
-    if (t_end <= records["t"]).any():
-        raise ValueError(f"{owner}: t_end must be after the system's time {records['t'].max()}, got {t_end}")
-    counts = np.ceil((t_end - records["t"]) / h - 1e-6)
-    if not counts.max() <= _MOST_STEPS or t_end - h == t_end:
-        raise ValueError(f"{owner}: t_end = {t_end:g} is {counts.max():.3g} steps of h = {h:g} away, more than times can be told apart")
-    counts = counts.astype(np.int64)
+    """The fewest steps of size h to t_end; one where that is None."""
+    t, t0, step = records["t"], records["t0"], records["step"]
+    if not (np.isfinite(t).all() and np.isfinite(t0).all()):
+        raise ValueError(f"{owner}: the time t of the system must be finite, got {t[~np.isfinite(t)][:1]}")
+    if t_end is not None and (t_end <= t).any():
+        raise ValueError(f"{owner}: t_end must be after the system's time {t.max()}, got {t_end}")
+    latest = float(max(abs(t).max(), abs(t_end if t_end is not None else 0.0)))
+    if h < np.spacing(latest):
+        raise ValueError(
+            f"{owner}: a step of h = {h:g} is lost in the rounding of times like {latest:g}, which is {np.spacing(latest):.2g}: "
+            "take a larger h, or times closer to 0"
+        )
+    counts = np.ones(t.shape) if t_end is None else np.ceil((t_end - t) / h - 1e-6)
     if (counts != counts[0]).any():
         raise ValueError(f"{owner}: all members of an ensemble must have the same time at the start")
+    if (step < 0).any() or (step + counts > _MOST_STEPS).any():
+        raise ValueError(f"{owner}: steps are counted from 0 to 2^53, got {step.max()} before the run and {counts[0]:g} in it")
     return max(int(counts[0]), 1)
 
 
