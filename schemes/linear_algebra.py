@@ -33,6 +33,23 @@ def subtract_product(kind, n, nnz, mem, imem, A, factor, work, x, out):
             work[out + i] -= factor * row
 
 
+@kernel
+def add_absolute_product(kind, n, nnz, mem, imem, A, factor, work, x, out):
+    """``out += factor |A| x``; A lies in mem, x (not negative) and out in work; for the arguments see `subtract_product`."""
+    if kind == DIAGONAL:
+        for i in range(n):
+            work[out + i] += factor * abs(mem[A + i]) * work[x + i]
+    elif kind == DENSE:
+        for i in range(n):
+            for j in range(n):
+                work[out + i] += factor * abs(mem[A + i * n + j]) * work[x + j]
+    else:
+        columns, data = A + n + 1, A + n + 1 + nnz
+        for i in range(n):
+            for k in range(imem[A + i], imem[A + i + 1]):
+                work[out + i] += factor * abs(mem[data + k]) * work[x + imem[columns + k]]
+
+
 @inlined
 def solve_with(operator, element, n, b, x, scratch, work, iwork):
     """``x = M_hat^-1 b`` for one body of a part, its operator prepared by `invert`; offsets b, x and scratch in work."""
@@ -178,6 +195,9 @@ class SingularMatrixError(ValueError):
     def __init__(self, where):
         super().__init__("singular matrix")
         self.where = where
+
+    def __reduce__(self):
+        return SingularMatrixError, (self.where,)
 
 
 def invert(kind, matrices):

@@ -6,7 +6,7 @@ from nsds import _checks
 from nsds.results import restart
 from nsds.schemes.simulation import run_through
 from nsds.solvers import table as solvers
-from nsds.storage import RunFile, read_settings, read_system, read_trajectory
+from nsds.storage import RunFile
 
 
 def stream(system, file, *, t_end, h, scheme=None, solver=None, save_every=1, fields=None, progress=None, on_failure="raise",
@@ -60,7 +60,10 @@ def stream(system, file, *, t_end, h, scheme=None, solver=None, save_every=1, fi
     t_end = _checks.number("stream", "t_end", t_end)
     solver = solvers.solver(solver) if callable(solver) else solver  # a record goes into the file
     run_file = RunFile("stream", file, overwrite)
-    run, _ = run_through("stream", system, h, scheme, solver, on_failure, t_end, save_every, fields, progress, run_file)
+    try:
+        run, _ = run_through("stream", system, h, scheme, solver, on_failure, t_end, save_every, fields, progress, run_file)
+    finally:
+        run_file.close()
     return run.records.reshape(np.shape(system))
 
 
@@ -103,11 +106,14 @@ def resume(file, *, t_end=None, progress=None, on_failure=None):
     ...     bool((nsds.read_trajectory(file) == nsds.simulate(ball, t_end=10.0, h=5e-3)).all())
     True
     """
-    settings, n_rows = read_settings("resume", file)
-    if not n_rows:
-        raise ValueError(f"resume: the file {file} has no rows")
-    for name, value in (("t_end", t_end), ("on_failure", on_failure)):
-        settings[name] = settings[name] if value is None else value
-    system = restart(read_system(file), read_trajectory(file, rows=-1))
-    run, _ = run_through("resume", system, progress=progress, file=RunFile("resume", file, n_kept=n_rows), **settings)
+    run_file, system, settings, last = RunFile.resumed("resume", file)
+    try:
+        if last is None:
+            raise ValueError(f"resume: the file {file} has no rows")
+        for name, value in (("t_end", t_end), ("on_failure", on_failure)):
+            settings[name] = settings[name] if value is None else value
+        settings["t_end"] = _checks.number("resume", "t_end", settings["t_end"])
+        run, _ = run_through("resume", restart(system, last), progress=progress, file=run_file, **settings)
+    finally:
+        run_file.close()
     return run.records.reshape(np.shape(system))

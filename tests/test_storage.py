@@ -217,8 +217,9 @@ def test_an_interrupt_while_a_block_is_written(tmp_path, block, monkeypatch):
     def interrupted(file, first, rows):
         calls.append(first)
         if len(calls) == 2:
-            file.tree["trajectory/t"].resize(first + rows.shape[1], 0)
-            raise KeyboardInterrupt
+            with file._changed() as tree:
+                tree["trajectory/t"].resize(first + rows.shape[1], 0)
+                raise KeyboardInterrupt
         write(file, first, rows)
 
     monkeypatch.setattr(nsds.storage.RunFile, "write", interrupted)

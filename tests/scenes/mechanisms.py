@@ -6,7 +6,7 @@ import numpy as np
 
 import nsds
 from nsds import joints, shapes
-from tests.scenes.model import ALL, FINE, G, Model, close, depth, heights, pressing, scene, tilt, turned_by, variant, violation
+from tests.scenes.model import FINE, G, Model, close, depth, heights, scene, tilt, turned_by, variant, violation
 
 
 @scene(t_end=1.0, short=0.4, rest=0.5)
@@ -108,8 +108,15 @@ def four_bar_with_stops():
         length = np.linalg.norm(along)
         forces = {"mext": [0.0, 1.5, 0.0]} if name == "crank" else {}
         angle = math.atan2(along[0], along[2])
-        model.body(name, shapes.capsule(0.02, length), (start + end) / 2, mass=0.5, turned=[math.cos(angle / 2), 0, math.sin(angle / 2), 0],
-                   collides=False, **forces)  # fmt: skip
+        model.body(
+            name,
+            shapes.capsule(0.02, length),
+            (start + end) / 2,
+            mass=0.5,
+            turned=[math.cos(angle / 2), 0, math.sin(angle / 2), 0],
+            collides=False,
+            **forces,
+        )
     model.join("pivot", joints.hinge([0, 0, 0], axis), "crank")
     model.join("elbow", joints.hinge(a, axis), ("crank", "coupler"))
     model.join("knee", joints.hinge(b, axis), ("coupler", "rocker"))
@@ -165,11 +172,28 @@ def door_with_latch():
     angle = 0.5
     c, s = math.cos(angle), math.sin(angle)
     pose = [math.cos(angle / 2), 0, 0, math.sin(angle / 2)]
-    model.body("door", shapes.box([0.78, 0.03, 1.0]), [0.39 * c, 0.39 * s, 0], mass=10.0, turned=pose, v=[0.78 * s, -0.78 * c, 0, 0, 0, -2.0],
-               collides=False, fext=[0, -2.0, 0])  # fmt: skip
+    model.body(
+        "door",
+        shapes.box([0.78, 0.03, 1.0]),
+        [0.39 * c, 0.39 * s, 0],
+        mass=10.0,
+        turned=pose,
+        v=[0.78 * s, -0.78 * c, 0, 0, 0, -2.0],
+        collides=False,
+        fext=[0, -2.0, 0],
+    )
     reach = 0.80
-    model.body("bolt", shapes.sphere(0.015), [reach * c, reach * s, 0], mass=0.1, turned=pose, v=[2 * reach * s, -2 * reach * c, 0, 0, 0, -2.0],
-               fext=[0, 0, 0], fint=latch_spring, z=[2000.0, reach, 2.0])  # fmt: skip
+    model.body(
+        "bolt",
+        shapes.sphere(0.015),
+        [reach * c, reach * s, 0],
+        mass=0.1,
+        turned=pose,
+        v=[2 * reach * s, -2 * reach * c, 0, 0, 0, -2.0],
+        fext=[0, 0, 0],
+        fint=latch_spring,
+        z=[2000.0, reach, 2.0],
+    )
     model.join("hinge", joints.hinge([0, 0, 0], [0, 0, 1]), "door")
     model.join("closed", joints.hinge_angle([0, 0, 1], lower=-angle), "door", nsds.newton_impact(0.0))
     model.join("slot", joints.prismatic([c, s, 0]), ("bolt", "door"))
@@ -241,8 +265,15 @@ def belt_drive():
     """Two pulleys on a belt, one lifts a weight by a rack; the slip clutch of the other gives way."""
     model = Model(ground=False)
     for name, x, radius in (("driver", 0.0, 0.1), ("driven", 1.0, 0.2)):
-        model.body(name, shapes.cylinder(radius, 0.05), [x, 0, 0], mass=1.0, turned=[math.sqrt(0.5), math.sqrt(0.5), 0, 0], collides=False,
-                   mext=[0, 0, -2.0] if name == "driver" else None)  # fmt: skip
+        model.body(
+            name,
+            shapes.cylinder(radius, 0.05),
+            [x, 0, 0],
+            mass=1.0,
+            turned=[math.sqrt(0.5), math.sqrt(0.5), 0, 0],
+            collides=False,
+            mext=[0, 0, -2.0] if name == "driver" else None,
+        )
         model.join("axle_" + name, joints.hinge([x, 0, 0], [0, 1, 0]), name)
     model.body("load", shapes.box([0.1, 0.1, 0.1]), [1.2, 0, -0.5], mass=1.0, collides=False)
     model.join("guide", joints.prismatic([0, 0, 1]), "load")
@@ -360,8 +391,16 @@ def spring_to_the_origin(t, q, v, z, out):
 def stiff_spring_at_a_ball_joint():
     """A body on a ball joint, held by a spring of 10^4 N/m."""
     model = Model(ground=False)
-    model.body("body", shapes.box([0.2, 0.1, 0.1]), [0.3, 0, 0], mass=1.0, collides=False, v=[0, 0.3, 0, 0, 0, 1.0], fint=spring_to_the_origin,
-               z=[1e4, 0.3])  # fmt: skip
+    model.body(
+        "body",
+        shapes.box([0.2, 0.1, 0.1]),
+        [0.3, 0, 0],
+        mass=1.0,
+        collides=False,
+        v=[0, 0.3, 0, 0, 0, 1.0],
+        fint=spring_to_the_origin,
+        z=[1e4, 0.3],
+    )
     model.join("joint", joints.ball_joint([0, 0, 0]), "body")
 
     def facts(rows, h):

@@ -3,7 +3,7 @@
 import numpy as np
 
 import nsds
-from nsds import joints, shapes
+from nsds import shapes
 from tests.scenes.runs import Scene
 
 G = 9.81
@@ -83,10 +83,7 @@ class Model:
         """The system."""
         parts = dict(self.parts)
         if self.shapes:
-            options = dict(self.options)
-            if options["pairs"] is not None:
-                options["pairs"] = [pair for pair in options["pairs"]]
-            parts["contacts"] = nsds.collisions(self.shapes, self.law, world=self.world, **options)
+            parts["contacts"] = nsds.collisions(self.shapes, self.law, world=self.world, **self.options)
         return nsds.system(**parts)
 
 
@@ -103,7 +100,9 @@ def tilt(rows, name):
 def turned_by(rows, name):
     """Angle by which a body has turned since the start, at each row (rad)."""
     p = rows[name]["q"][..., 3:]
-    return 2 * np.arccos(np.minimum(abs((p * p[0]).sum(axis=-1)), 1.0))
+    s, v = p[..., :1], p[..., 1:]
+    about = p[0, ..., :1] * v - s * p[0, ..., 1:] + np.cross(v, p[0, ..., 1:])  # vector part of p times the conjugate of that at the start
+    return 2 * np.arcsin(np.minimum(np.linalg.norm(about, axis=-1), 1.0))
 
 
 def close(value, wanted, tolerance):
@@ -124,7 +123,3 @@ def pressing(rows):
 def depth(rows):
     """Deepest penetration at each row."""
     return np.maximum(-rows["contacts"]["y"], 0).max(axis=-1)
-
-
-__all__ = [name for name in dir() if not name.startswith("_")]
-_ = joints

@@ -1,0 +1,89 @@
+"""The scene table: ordinary models with defaults run without a failed step, keep energy and rest, and do what they are drawn to do.
+
+``python -m tests.scenes`` runs every scene to its end, at all its steps, and prints the figures; here runs are shorter.
+"""
+
+import numpy as np
+import pytest
+
+import nsds
+from nsds.examples import EXAMPLES
+from nsds.status import CONVERGED, INEXACT
+from tests.scenes import SCENES, run
+from tests.scenes.runs import judge, tolerances
+
+# Runs (scene, h) that something is wrong with, and what: what is left to mend.
+WRONG = {}
+MOST_STEPS = 1000  # of one run in this file
+
+
+def runs():
+    """(scene, h, t_end) of the two largest steps of each scene, and of the third where it is cheap."""
+    for name, scene in SCENES.items():
+        for h in scene.steps:
+            if scene.short / h <= MOST_STEPS and (name, h) not in WRONG:
+                yield pytest.param(name, h, id=f"{name}-{h:g}")
+
+
+@pytest.mark.parametrize(("name", "h"), list(runs()))
+def test_scene(name, h):
+    scene = SCENES[name]
+    outcome = run(scene, h, scene.short)
+    assert outcome.failed == 0, outcome.wrong
+    assert not outcome.wrong
+
+
+def test_the_table_is_long_enough_and_says_what_is_wrong():
+    assert len(SCENES) >= 40
+    assert all(name in SCENES and h in SCENES[name].steps and reason for (name, h), reason in WRONG.items())
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_rows_of_examples_that_say_solved_are_solved(name):
+    example = EXAMPLES[name]
+    system = example.build()
+    settings = {key: value for key, value in example.run.items() if key in ("scheme", "solver")}
+    rows = nsds.simulate(system, **example.run | {"t_end": np.max(system["t"]) + 300 * example.run["h"]})
+    if np.ndim(system):
+        system, rows = system.reshape(-1)[0], rows[0]
+    solved = rows["status"] == CONVERGED
+    assert (solved | (rows["status"] == INEXACT)).all()
+    assert (rows["residual"][solved] <= tolerances(system, rows, settings)[solved]).all()
+
+
+def outcome_of(change):
+    """The outcome of a box at rest whose rows were changed after the run."""
+    scene = SCENES["box_at_rest"]
+    system, facts = scene.build()
+    rows = nsds.simulate(system, t_end=0.5, h=1e-2)
+    assert judge(scene, system, facts, rows, 1e-2).wrong == []
+    change(rows)
+    return " ".join(judge(scene, system, facts, rows, 1e-2).wrong)
+
+
+def test_a_failed_step_is_seen():
+    def change(rows):
+        rows["status"][10] = 2
+
+    assert "1 steps failed" in outcome_of(change)
+
+
+def test_a_residual_above_its_tolerance_is_seen():
+    def change(rows):
+        rows["residual"][10] = 1e-7
+
+    assert "status 0 with residuals" in outcome_of(change)
+
+
+def test_energy_that_grows_is_seen():
+    def change(rows):
+        rows["box"]["v"][10:, 2] += 0.1
+
+    assert "energy gains" in outcome_of(change)
+
+
+def test_a_box_that_moves_is_seen():
+    def change(rows):
+        rows["box"]["q"][20:, 0] += 1e-6
+
+    assert "not so: it stays where it was" in outcome_of(change)
