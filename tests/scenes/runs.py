@@ -11,6 +11,7 @@ from nsds.energy import energy
 from nsds.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, family, split
 from nsds.records import model_of
 from nsds.schemes import table as schemes
+from nsds.schemes.newton_euler_problem import ENOUGH
 from nsds.status import CONVERGED, INEXACT
 
 ROUNDING = 1e-11  # what the ledger of energy may lose, relative to the energy and all works of the run
@@ -95,21 +96,21 @@ def judge(scene, system, facts, rows, h, seconds=0.0):
 
 
 def tolerances(system, rows, settings=None):
-    """Largest residual of each row that counts as solved: that of Newton's iteration and of the one-step problem, of piles of sweeps."""
+    """Largest residual of each row that counts as solved, of Newton's iteration and the one-step problem; of contacts, what is enough."""
     settings = settings or {}
-    solver = settings.get("solver")
-    _, options, _ = schemes.solver_of(solver, system)
+    _, options, _ = schemes.solver_of(settings.get("solver"), system)
     _, own = schemes.chosen(settings.get("scheme"), system)
     strict = max(float(options[0]), own["newton_tol"].item() if "newton_tol" in own.dtype.names else 0.0)
     result = np.full(len(rows), strict)
-    if family(model_of(system)) == NEWTON_EULER and solver in (None, "auto", "bodies"):
-        listed = sum((rows[name]["n"] for name in rows.dtype.names if _has(rows, name, "normal")), np.zeros(len(rows), int))
-        before = np.r_[0, listed[:-1]]
-        result[np.maximum(before, listed) > (0 if solver == "bodies" else SWEPT)] = max(strict, float(options[7]))
+    if family(model_of(system)) == NEWTON_EULER:
+        touching = np.zeros(len(rows), bool)
+        for name, _, *law in model_of(system):
+            if _has(rows, name, "normal"):
+                touching |= np.maximum(rows[name]["n"], np.r_[0, rows[name]["n"][:-1]]) > 0
+            elif law and law[0] != "equality" and _has(rows, name, "active"):
+                touching |= rows[name]["active"].reshape(len(rows), -1).any(axis=1)
+        result[touching] = max(strict, float(options[ENOUGH]))
     return result
-
-
-SWEPT = 24  # contacts from which sweeps over bodies may be used
 
 
 def growth_of_energy(system, rows, scene):
