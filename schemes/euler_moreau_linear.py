@@ -59,7 +59,7 @@ def prepare(records, lists, inverses, weights, method, work, iwork):
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
     work[:, p["lower"] : p["lower"] + n], work[:, p["upper"] : p["upper"] + n] = lists.lower[:, order], lists.upper[:, order]
     for member in range(records.size):
-        osnsp.assemble(plan, bodies, constraints, entries, inputs, couplings, every, row, column, transpose, weights[3] * weights[4],
+        osnsp.assemble(plan, bodies, constraints, entries, inputs, couplings, every, row, column, transpose, weights[3] * weights[4], 0,
                        work[member], iwork[member])  # fmt: skip
     tables = parts, operators, constraints, entries, inputs, couplings, lists.relations, plan, row, column
     return Prepared(tables, lists.functions, np.array(weights), work, iwork, sys.modules[__name__], lists)

@@ -165,7 +165,7 @@ def relation_output(t, r, functions, mem, work):
 
 @kernel
 def relation_operators(t, r, is_new, scale, spare, functions, mem, work):
-    """H, B, D (``scale`` times D for the one-step problem) and rate of a relation at its arguments. Work: spare (max(m, n)).
+    """H, B, D (``scale`` times D for the one-step problem) and rate of a relation at its arguments. Work: spare (3 max(m, n)).
 
     is_new: False keeps those that are differences.
     """

@@ -10,6 +10,7 @@ import numpy as np
 
 from nsds._jit import inlined, kernel, tiny, view
 from nsds.layout import ABSENT, DIAGONAL, table
+from nsds.schemes.activation import slack
 from nsds.schemes.lagrangian_tables import PLAIN, POSITION, SLIP, TANGENT
 from nsds.schemes.linear_algebra import apply_inverse
 from nsds.solvers.forms import narrow_order
@@ -97,9 +98,11 @@ def ordered(constraints, entries, inputs, couplings, kinds):
     couplings["constraint"] = place[couplings["constraint"]]
     if n > 0:
         row, column = np.divmod(np.sort(place[row] * n + place[column]), n)
-    return Unknowns(
-        order, np.arange(n), constraints[order], couplings, np.searchsorted(row, np.arange(n + 1)), column, np.lexsort((row, column))
-    )
+    constraints = constraints[order]
+    if "leader" in constraints.dtype.names:  # the constraint whose y is the gap of the contact
+        gaps = constraints["y"]
+        constraints["leader"] = np.argsort(gaps, kind="stable")[np.searchsorted(np.sort(gaps), constraints["gap"])]
+    return Unknowns(order, np.arange(n), constraints, couplings, np.searchsorted(row, np.arange(n + 1)), column, np.lexsort((row, column)))
 
 
 def place_problem(plan, unknowns, method, work, iwork):
@@ -133,11 +136,12 @@ def solve(n, row, column, W, p, solver, solver_options, work, iwork):
 
 
 @tiny
-def assemble(plan, bodies, constraints, entries, inputs, couplings, chosen, W_row, W_column, W_transpose, scale, work, iwork):
+def assemble(plan, bodies, constraints, entries, inputs, couplings, chosen, W_row, W_column, W_transpose, scale, shift, work, iwork):
     """``W = scale C M_hat^-1 B + D`` of the chosen constraints on the pattern (W_row, W_column): eqs 1.39–1.42 and 9.35.
 
     On Lagrangian systems C is H, and B its transpose. Column j: solve with column j of B, then multiply by the rows linked to j.
-    W_transpose[k] is where the transposed entry of k lies. In: tables, work (C, B, D, inverses), iwork.
+    W_transpose[k] is where the transposed entry of k lies; C lies ``shift`` behind the coefficients of the entries.
+    In: tables, work (C, B, D, inverses), iwork.
     Out: work[plan.W:]. Work: plan.rhs, plan.solution, plan.scratch, plan.dofs (zero before and after).
     """
     W, dofs = plan[0].W, plan[0].dofs
@@ -150,7 +154,7 @@ def assemble(plan, bodies, constraints, entries, inputs, couplings, chosen, W_ro
             c = constraints[chosen[W_column[k]]]
             s = 0.0
             for a in range(c.entry, c.entry_end):
-                s += work[entries[a].coefficient] * work[dofs + entries[a].dof]
+                s += work[entries[a].coefficient + shift] * work[dofs + entries[a].dof]
             s *= scale
             for a in range(c.coupling, c.coupling_end):
                 if couplings[a].constraint == j:
@@ -180,9 +184,21 @@ def _solve_for_body(plan, bodies, inputs, end, k, work, iwork):
     return k
 
 
+@tiny
+def gap_slack(c, h, pull, entries, mem, work):
+    """Up to which y of a constraint, or its forecast, counts as closed; work[pull:]: what forces add to the velocities in a step."""
+    length = 0.0 if c.base == ABSENT else abs(work[c.base])
+    speed = abs(mem[c.gap_rate])
+    for k in range(c.entry, c.entry_end):
+        coefficient = abs(work[entries[k].coefficient])
+        length += coefficient * abs(mem[entries[k].q])
+        speed += coefficient * (abs(mem[entries[k].q + entries[k].n]) + work[pull + entries[k].dof])
+    return slack(length, speed, h)
+
+
 @inlined
-def choose_active(p, constraints, horizon, mem, imem, iwork):
-    """Index set I_1 (seed 001): constraints that are always active, and those of contacts whose forecast ``y + horizon ydot <= 0``.
+def choose_active(p, constraints, entries, horizon, h, mem, imem, work, iwork):
+    """Index set I_1 (seed 001): constraints that are always active, and those of contacts whose forecast ``y + horizon ydot`` is closed.
 
     Writes the active flags, the list p.active, and p.local (place in the list). Inactive multipliers are set to 0, those of new
     contacts to a guess that only says "pressing", by which a whole column that lands is solved at once.
@@ -193,7 +209,8 @@ def choose_active(p, constraints, horizon, mem, imem, iwork):
     local, active = p.local, p.active
     for i in range(constraints.size):
         c = constraints[i]
-        if c.always or mem[c.gap] + horizon * mem[c.gap_rate] <= 0.0:
+        forecast = mem[c.gap] + horizon * mem[c.gap_rate]
+        if c.always or forecast <= 0.0 or forecast <= gap_slack(constraints[c.leader], h, p.pull, entries, mem, work):
             changed |= iwork[local + i] != n
             iwork[local + i] = n
             iwork[active + n] = i
