@@ -15,6 +15,7 @@ from nsds.schemes.newton_euler_problem import ENOUGH
 from nsds.status import CONVERGED, INEXACT
 
 ROUNDING = 1e-11  # what the ledger of energy may lose, relative to the energy and all works of the run
+SOLVED = 1e-9  # the same, where the equations of motion are solved to 1e-10
 
 
 class Scene(NamedTuple):
@@ -132,9 +133,9 @@ def growth_of_energy(system, rows, scene):
 
 def _rigid_growth(system, rows):
     ledger = energy(rows, system)
-    t, h = rows["t"], np.diff(rows["t"])
+    h = np.diff(rows["t"])
     gained = ledger["contact"] + ledger["numerical"]
-    allowed, moved, speed, load = (np.zeros(len(rows)) for _ in range(4))
+    allowed, speed, load = (np.zeros(len(rows)) for _ in range(3))
     for name, _ in split(model_of(system))[0]:
         parts = system[name].reshape(-1)
         v, p = (rows[name][key].reshape(len(rows), len(parts), 6) for key in ("v", "p"))
@@ -156,15 +157,11 @@ def _rigid_growth(system, rows):
             load[1:] += np.linalg.norm(p[1:, k, :3], axis=1) + np.linalg.norm(p[1:, k, 3:], axis=1) / weight
     load = np.maximum(load, _loads(system, rows))
     residual = np.where(np.isfinite(rows["residual"]), rows["residual"], 0.0)
-    restitution = max(
-        (float(np.max(system[name][e])) for name in system.dtype.names for e in ("e", "e_n") if _has(system, name, e)), default=0
-    )
-    allowed += (2 * residual + 2 * restitution) * load * speed
+    rubs = any(np.max(system[name]["mu"]) > 0 for name in system.dtype.names if _has(system, name, "mu"))
+    restitution = [float(np.max(system[name][e])) for name in system.dtype.names for e in ("e", "e_n") if _has(system, name, e)]
+    allowed += 2 * (residual + (max(restitution, default=0.0) if rubs else 0.0)) * load * speed
     moved = ledger["kinetic"] + sum(abs(ledger[name]) for name in ("forces", "internal", "damping", "contact")).cumsum()
-    excess = float(np.nanmax(gained - allowed - ROUNDING * moved, initial=0.0)) if np.isfinite(gained).all() else np.inf
-    total = gained.cumsum()
-    growth = float((total - np.minimum.accumulate(total)).max()) if len(t) else 0.0
-    return growth, excess
+    return _rise(gained), _most(gained - allowed - ROUNDING * moved)
 
 
 def _has(system, name, field):
@@ -184,19 +181,32 @@ def _loads(system, rows):
 def _lagrangian_growth(system, rows, scheme):
     theta = 0.5 if scheme is None else scheme["theta"].item()
     ledger = energy(rows, system, theta)
-    gained, allowed = ledger["contact"].copy(), np.zeros(len(rows))
+    gained, allowed, pressed, constant = ledger["contact"].copy(), np.zeros(len(rows)), np.zeros(len(rows)), True
     for name, _ in split(model_of(system))[0]:
-        v, p = (rows[name][field].reshape(len(rows), -1) for field in "vp")
-        allowed[1:] += np.maximum(-(p[1:] * np.diff(v, axis=0)).sum(axis=1) / 2, 0.0)
-    constant = all("mass" not in system[name].dtype.names for name, _ in split(model_of(system))[0])
+        parts = system[name].reshape(-1)
+        v, p = (rows[name][field].reshape(len(rows), len(parts), -1) for field in "vp")
+        allowed[1:] += np.maximum(-(p[1:] * np.diff(v, axis=0)).sum(axis=(1, 2)) / 2, 0.0)
+        if "M" not in parts.dtype.names:
+            constant = False
+        elif parts.dtype["M"].names is None:
+            for k, M in enumerate(parts["M"]):
+                pressed += (p[:, k] * (p[:, k] / M if M.ndim == 1 else np.linalg.solve(M, p[:, k].T).T)).sum(axis=1)
     if constant:  # else the ledger's numerical part is what mass and its gyroscopic terms differ by, of order h
         gained += ledger["numerical"]
-    moved = (
-        ledger["kinetic"] + abs(ledger["potential"]) + sum(abs(ledger[n]) for n in ("forces", "internal", "damping", "contact")).cumsum()
-    )
+    works = sum(abs(ledger[name]) for name in ("forces", "internal", "damping", "contact"))
+    moved = ledger["kinetic"] + abs(ledger["potential"]) + works.cumsum() + pressed
+    return _rise(gained), _most(gained - allowed - SOLVED * moved)
+
+
+def _rise(gained):
+    """Largest rise of the sum of what steps gain."""
     total = gained.cumsum()
-    growth = float((total - np.minimum.accumulate(total)).max())
-    return growth, float(np.nanmax(gained - allowed - 1e-9 * moved, initial=0.0)) if np.isfinite(gained).all() else np.inf
+    return float((total - np.minimum.accumulate(total)).max())
+
+
+def _most(excess):
+    """The largest, 0 if none is positive, infinite if one is not finite."""
+    return float(excess.max(initial=0.0)) if np.isfinite(excess).all() else np.inf
 
 
 def speed_at_rest(rows, system, since):
