@@ -387,7 +387,7 @@ def spinning_top(spin=100.0):
         turned = (h * spin) ** 2
         return {
             "the point holds": violation(rows, "point") < 0.1 * turned,
-            "it nods and does not fall": nod.min() > lean - 0.01 and nod.max() < lean + 1.2 * nods + 2 * turned,
+            "it nods and does not fall": nod.min() > lean - 0.01 and nod.max() < lean + 1.2 * nods + 4 * turned,
         }
 
     return model.record(), facts
