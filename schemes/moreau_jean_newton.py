@@ -358,7 +358,7 @@ def evaluate_relations(t, q_star, paoli, which, options, relations, p, functions
                 work[r.lam + i] = mem[r.multiplier + i]
             relation_output(t, r, functions, mem, work)
             scale = 1.0 / (options[H] * options[H] * options[A]) if r.level == POSITION else 1.0
-            relation_operators(t, r, which != KEPT, scale, p.spare, functions, mem, work)
+            relation_operators(t, options[H], r, which != KEPT, scale, p.spare, functions, mem, work)
 
 
 @tiny
