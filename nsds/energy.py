@@ -10,6 +10,7 @@ from nsds.kinds import FIRST_ORDER, NEWTON_EULER, family, split
 from nsds.laws import is_force
 from nsds.layout import elements_of
 from nsds.records import model_of, stored_sparse
+from nsds.results import of_system
 from nsds.rotations import turned_back
 from nsds.trials import n_u
 
@@ -56,7 +57,7 @@ def energy(trajectory, system, theta=0.5):
     Raises
     ------
     ValueError
-        A first-order system, steps between rows are missing, or part of the state was not recorded.
+        A first-order system, the trajectory of another system, steps between rows are missing, or part of the state was not recorded.
 
     Examples
     --------
@@ -67,6 +68,7 @@ def energy(trajectory, system, theta=0.5):
     True
     """
     model = model_of(system)
+    trajectory = of_system("energy", trajectory, system)
     if family(model) == FIRST_ORDER:
         raise ValueError("energy: kinetic and potential energy are those of mechanical systems; this one is first-order")
     theta = _checks.number("energy", "theta", theta, 0.0, 1.0)

@@ -1,5 +1,9 @@
 """Status codes shared by solvers and schemes: what happened, and what to do about it."""
 
+import numpy as np
+
+from nsds import _checks
+
 CONVERGED = 0
 MAX_ITER = 1
 STALLED = 2
@@ -43,4 +47,6 @@ def advice(status):
     >>> advice(0)
     'converged'
     """
+    if isinstance(status, (bool, np.bool_)) or not isinstance(status, (int, np.integer)) or int(status) not in ADVICE:
+        raise ValueError(f"advice: status must be a code from {min(ADVICE)} to {max(ADVICE)}, got {_checks.shortened(status)}")
     return ADVICE[int(status)]

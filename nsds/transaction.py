@@ -157,8 +157,10 @@ class Transaction:
             found = self._read(start, within - start)
             target[: len(found)] = found
             for number in self._pages.keys() & range(start // _PAGE, -(-within // _PAGE)) if self._pages else ():
-                first, last = max(start, number * _PAGE), min(within, (number + 1) * _PAGE)
-                target[first - start : last - start] = self._pages[number][first - number * _PAGE : last - number * _PAGE]
+                page = self._pages[number]  # the last one of the file as it was may be shorter
+                first, last = max(start, number * _PAGE), min(within, number * _PAGE + len(page))
+                if first < last:
+                    target[first - start : last - start] = page[first - number * _PAGE : last - number * _PAGE]
         if stop > self._base:
             first = max(start, self._base)
             target[first - start : stop - start] = self._gained[first - self._base : stop - self._base]

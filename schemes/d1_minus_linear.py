@@ -14,6 +14,7 @@ import sys
 
 import numpy as np
 
+from nsds import _checks
 from nsds._jit import inlined, kernel, tiny
 from nsds.layout import ABSENT
 from nsds.schemes import moreau_jean_newton
@@ -80,8 +81,7 @@ def d1_minus_linear(level="acceleration"):
     >>> float((rows["floor"]["lambda"][-1] / 1e-3).round(6)), bool(abs(rows["ball"]["v"][-1]).max() < 1e-12)  # rests on the floor
     (9.81, True)
     """
-    if level not in ("acceleration", "velocity"):
-        raise ValueError(f"d1_minus_linear: level must be 'acceleration' or 'velocity', got {level!r}")
+    _checks.choice("d1_minus_linear", "level", level, ("acceleration", "velocity"))
     record = np.zeros((), OPTIONS)
     record["scheme"], record["velocity_level"] = b"d1_minus_linear", level == "velocity"
     return record

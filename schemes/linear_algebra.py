@@ -196,6 +196,9 @@ class SingularMatrixError(ValueError):
         super().__init__("singular matrix")
         self.where = where
 
+    def __reduce__(self):
+        return SingularMatrixError, (self.where,)
+
 
 def invert(kind, matrices):
     """What `apply_inverse` needs of a batch of matrices.

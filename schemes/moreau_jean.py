@@ -70,8 +70,7 @@ def moreau_jean(theta=0.5, gamma=0.5, q_star=1.0, newton_tol=1e-10, newton_max_i
     """
     record = np.zeros((), OPTIONS)
     for field, value, known in (("form", form, FORMS), ("update", update, UPDATES)):
-        if value not in known:
-            raise ValueError(f"moreau_jean: {field} must be one of {', '.join(map(repr, known))}, got {value!r}")
+        _checks.choice("moreau_jean", field, value, known)
     record["scheme"], record["form"], record["update"] = b"moreau_jean", form.encode(), update.encode()
     fill(record, "moreau_jean", theta, gamma, q_star, newton_tol, newton_max_iter)
     return record
@@ -82,7 +81,7 @@ def fill(record, owner, theta, gamma, q_star, newton_tol, newton_max_iter):
     record["theta"] = _checks.number(owner, "theta", theta, 0.0, 1.0)
     record["gamma"] = _checks.number(owner, "gamma", gamma, 0.0)
     record["q_star"] = _checks.number(owner, "q_star", q_star, 0.0, 1.0)
-    record["newton_tol"] = np.inf if newton_tol == np.inf else _checks.number(owner, "newton_tol", newton_tol, above=0.0)
+    record["newton_tol"] = _checks.number_or_inf(owner, "newton_tol", newton_tol, above=0.0)
     record["newton_max_iter"] = _checks.integer(owner, "newton_max_iter", newton_max_iter, low=1)
 
 

@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 
+from nsds._checks import may_use_threads
 from nsds._jit import kernel, on_demand, stack, tiny, view
 from nsds.collision import WORLD
 from nsds.layout import table
@@ -83,7 +84,8 @@ def reserve(lists, words, choice, work, iwork, n_members):
     iwork.place(plan, which=2 * n_contacts, pair=2 * n_contacts, place=n_contacts, slab=n, counts=slabs.COUNTS, groups=slabs.GROUPS)
     plan["n_bodies"], plan["stride"], plan["d"], plan["n_blocks"], plan["n_contacts"] = n, stride, d, n_blocks, n_contacts
     plan["limit"], plan["room"], plan["linear"] = limit, column.size, _is_linear(lists, words)
-    plan["parallel"], plan["unilateral"] = n_members == 1, lists.collisions.size > 0 or (interactions["always"] == 0).any()
+    plan["parallel"] = n_members == 1 and may_use_threads()
+    plan["unilateral"] = lists.collisions.size > 0 or (interactions["always"] == 0).any()
     return plan
 
 

@@ -91,8 +91,7 @@ def moreau_jean_direct_projection(
     True
     """
     owner = "moreau_jean_direct_projection"
-    if contacts not in ("all", "active"):
-        raise ValueError(f"{owner}: contacts must be 'all' or 'active', got {contacts!r}")
+    _checks.choice(owner, "contacts", contacts, ("all", "active"))
     record = _options(owner, (theta, gamma, q_star, newton_tol, newton_max_iter), constraint_tol, max_rounds, metric)
     record["every_contact"] = contacts == "all"
     return record

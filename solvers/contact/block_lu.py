@@ -150,8 +150,12 @@ def cost(row, column, symbols):
     """Products of two blocks that `factorise` may have to form; -1 where symbols is too small."""
     n = row.size - 1
     n_upper = pattern(row, column, symbols)
-    if n_upper < 0:
-        return -1
+    return n_products(n, n_upper, symbols) if n_upper >= 0 else -1
+
+
+@tiny
+def n_products(n, n_upper, symbols):
+    """Products of two blocks that `factorise` has to form for a pattern."""
     upper, total = parts(n, n_upper, symbols)[2], 0
     for step in range(n):
         total += (upper[step + 1] - upper[step]) ** 2

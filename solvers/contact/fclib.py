@@ -17,7 +17,7 @@ import numpy as np
 from nsds import _checks
 from nsds.solvers import forms
 from nsds.solvers.contact.forms import inverse_times
-from nsds.solvers.contact.problem import ContactProblem
+from nsds.solvers.contact.problem import ContactProblem, checked_problem
 
 _COLUMNS, _ROWS = -1, -2  # nz of compressed matrices
 
@@ -72,7 +72,13 @@ def read_fclib(file):
     ('boxes', 'stack-8-0-fc3d', 0)
     """
     owner = f"read_fclib({Path(file).name})"
-    with _h5py().File(file, "r") as tree:
+    try:
+        opened = _h5py().File(file, "r")
+    except FileNotFoundError:
+        raise
+    except (OSError, TypeError) as error:
+        raise ValueError(f"{owner}: not an HDF5 file: {error}") from None
+    with opened as tree:
         groups = [tree[name] for name in ("fclib_local", "fclib_global") if name in tree]
         if not groups:
             raise ValueError(f"{owner}: neither fclib_local nor fclib_global in the file")
@@ -122,6 +128,7 @@ def write_fclib(file, problem, solution=None, guesses=()):
     (True, 1)
     """
     owner, h5py = "write_fclib", _h5py()
+    checked_problem(owner, problem)
     if problem.mu_r is not None or problem.d not in (2, 3) or not problem.n_contacts:
         raise ValueError(f"{owner}: FCLIB holds contacts of 2 or 3 components without rolling friction, got {problem.name!r}")
     size = problem.d * problem.n_contacts

@@ -73,6 +73,7 @@ METHODS = {
 
 
 BODIES = "bodies"
+_MOST = 2**53  # of whole numbers that are kept as floats
 _AIM, _TOL, _INEXACT = 1e-10, 1e-4, 0.1
 OPTIONS = np.dtype([("method", "S32"), *((name, "<f8") for name in ("tol", "max_iter", "local", "rho", "seed", "freeze", "inexact"))])
 
@@ -107,7 +108,7 @@ def contact_solver(method="auto", *, tol=None, max_iter=None, local="auto", rho=
     >>> nsds.solvers.contact_solver("bodies", tol=1e-4, max_iter=1000)["method"].item()
     b'bodies'
     """
-    if method != BODIES and method not in METHODS:
+    if not isinstance(method, str) or (method != BODIES and method not in METHODS):
         raise ValueError(f"contact_solver: method must be one of {', '.join([BODIES, *METHODS])}, got {method!r}")
     record = np.zeros((), OPTIONS)
     record["method"] = method.encode()
@@ -132,7 +133,7 @@ def chosen(choice, d):
     return name, find("auto" if name == BODIES else name, d), np.array([tol or _AIM, *others, tol or _TOL, tol or _TOL, inexact])
 
 
-def options(tol=1e-8, max_iter=None, local="auto", rho=None, seed=None, freeze=None):
+def options(tol=1e-8, max_iter=None, local="auto", rho=None, seed=None, freeze=None, owner="solver"):
     """Options of contact solvers as their kernels take them.
 
     Parameters
@@ -149,19 +150,34 @@ def options(tol=1e-8, max_iter=None, local="auto", rho=None, seed=None, freeze=N
         Of nsgs: go through the contacts in another order every time, which it determines.
     freeze : int, optional
         Of nsgs: sweeps for which a contact that has come to rest is left out.
+    owner : str
+        The function that errors name.
     """
-    if local not in LOCALS:
-        raise ValueError(f"solver: local must be one of {', '.join(LOCALS)}, got {local!r}")
+    if not isinstance(local, str) or local not in LOCALS:
+        raise ValueError(f"{owner}: local must be one of {', '.join(LOCALS)}, got {local!r}")
+    counts = [
+        0 if value is None else min(_checks.integer(owner, name, value, low=1), _MOST)
+        for name, value in (("max_iter", max_iter), ("seed", seed), ("freeze", freeze))
+    ]
     return np.array(
         [
-            _checks.number("solver", "tol", tol, above=0.0),
-            0 if max_iter is None else _checks.integer("solver", "max_iter", max_iter, low=1),
+            _checks.number(owner, "tol", tol, above=0.0),
+            counts[0],
             LOCALS.index(local),
-            0.0 if rho is None else _checks.number("solver", "rho", rho, above=0.0),
-            0 if seed is None else _checks.integer("solver", "seed", seed, low=1),
-            0 if freeze is None else _checks.integer("solver", "freeze", freeze, low=1),
-        ]
+            0.0 if rho is None else _checks.number(owner, "rho", rho, above=0.0),
+            *counts[1:],
+        ],
+        dtype=float,
     )
+
+
+def checked_options(owner, tol, max_iter, given):
+    """`options` of what a caller gave, by name."""
+    names = [name for name in OPTIONS.names[1:] if name not in ("tol", "max_iter", "inexact")]
+    unknown = [name for name in given if name not in names]
+    if unknown:
+        raise TypeError(f"{owner}: options must be {', '.join(names)}, got {unknown[0]!r}")
+    return options(tol, max_iter, **given, owner=owner)
 
 
 GLOBAL_METHODS = {
@@ -186,16 +202,22 @@ def contact_methods(d=3, form="reduced"):
     >>> nsds.solvers.contact_methods(2)["lemke"]
     'in the plane; copositive plus; up to 8192 contacts'
     """
-    if form not in ("reduced", "global"):
+    if not isinstance(form, str) or form not in ("reduced", "global"):
         raise ValueError(f"contact_methods: form must be 'reduced' or 'global', got {form!r}")
+    if isinstance(d, bool) or not isinstance(d, (int, np.integer)) or d not in (2, 3, 5):
+        raise ValueError(f"contact_methods: d must be 2, 3 or 5, got {d!r}")
     reduced = {name: method.assumes for name, method in METHODS.items() if d in method.components}
     return reduced | (GLOBAL_METHODS if form == "global" else {})
 
 
-def find(name, d):
+def find(name, d, owner="solver", form="reduced"):
     """The `Method` of a name, if it treats contacts of d components."""
-    if name not in contact_methods(d):
-        raise ValueError(f"solver: method must be one of {', '.join(contact_methods(d))}, got {name!r}")
+    if not isinstance(name, str) or name not in contact_methods(d):
+        elsewhere = isinstance(name, str) and name in METHODS
+        why = f", which is for contacts {METHODS[name].assumes.split(';')[0]}" if elsewhere else ""
+        raise ValueError(f"{owner}: method must be one of {', '.join(contact_methods(d, form))}, got {name!r}{why}")
+    if name == "nsgs_parallel":
+        _checks.require_threads("solver", name)
     return METHODS[name]
 
 

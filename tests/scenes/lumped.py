@@ -37,7 +37,7 @@ variant("bouncing_ball_of_a_micrometre", "bouncing_ball", length=1e-6, t_end=2e-
 variant("bouncing_ball_of_a_kilometre", "bouncing_ball", length=1e3, t_end=60.0, short=30.0, steps=(0.3, 3e-2, 3e-3))
 
 
-@scene(t_end=5.0, short=2.0)
+@scene(t_end=5.0, short=2.0, motors=True)
 def block_on_a_belt(mu=0.4, speed=0.5):
     """A block on a spring is carried along by a belt until it slips back."""
     record = nsds.system(

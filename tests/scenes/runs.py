@@ -8,7 +8,7 @@ import numpy as np
 
 import nsds
 from nsds.energy import energy
-from nsds.kinds import FIRST_ORDER, NEWTON_EULER, family, split
+from nsds.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, family, split
 from nsds.records import model_of
 from nsds.schemes import table as schemes
 from nsds.status import CONVERGED, INEXACT
@@ -51,7 +51,7 @@ def run(scene, h, t_end=None):
     """Run a scene with step h, to its end or to t_end, and judge what came out."""
     system, facts = scene.build()
     end = scene.t_end if t_end is None else t_end
-    settings = {"progress": False, "on_failure": "warn", **scene.settings}
+    settings = {"progress": False, "on_failure": "warn", "fields": recorded(system), **scene.settings}
     begin = time.process_time()
     try:
         with warnings.catch_warnings():
@@ -60,6 +60,14 @@ def run(scene, h, t_end=None):
     except Exception as error:  # the table says what it was and goes on
         return Outcome(0, 0, 0, np.nan, np.nan, np.nan, np.nan, time.process_time() - begin, [f"{type(error).__name__}: {error}"])
     return judge(scene, system, facts, rows, h, time.process_time() - begin)
+
+
+def recorded(system):
+    """What is saved: the state, and of Lagrangian systems their impulses, which the bound of energy is made of."""
+    model = model_of(system)
+    if family(model) != LAGRANGIAN:
+        return None
+    return [f"{name}.{field}" for name, _ in split(model)[0] for field in "qvp"] + [name for name, *_ in split(model)[1]]
 
 
 def judge(scene, system, facts, rows, h, seconds=0.0):
@@ -177,9 +185,7 @@ def _lagrangian_growth(system, rows, scheme):
     ledger = energy(rows, system, theta)
     gained, allowed = ledger["contact"].copy(), np.zeros(len(rows))
     for name, _ in split(model_of(system))[0]:
-        v, p = rows[name]["v"].reshape(len(rows), -1), rows[name]["p"].reshape(len(rows), -1) if _has(rows, name, "p") else None
-        if p is None:
-            continue
+        v, p = (rows[name][field].reshape(len(rows), -1) for field in "vp")
         allowed[1:] += np.maximum(-(p[1:] * np.diff(v, axis=0)).sum(axis=1) / 2, 0.0)
     constant = all("mass" not in system[name].dtype.names for name, _ in split(model_of(system))[0])
     if constant:  # else the ledger's numerical part is what mass and its gyroscopic terms differ by, of order h
