@@ -39,7 +39,8 @@ _FAR = 1e-3  # residual above which the second iteration has it, too
 _LARGEST_BENT = 128  # coordinates of an element up to which the matrix with that change is worth its inversion
 _SMALL = 2.0**-6  # of the motion in a step, for a one-sided difference of H along it
 _MOVE = 2.0**-20  # of the coordinates, for one-sided differences of a given H
-_DIFFERENCES = 1e-6  # residual below which differences are kept: their rounding would be noise of ``H^T lambda``, and of the residual
+_DIFFERENCES = 1e-6  # residual below which differences are kept once it falls slowly: their rounding is noise of ``H^T lambda`` then
+_FAST = 0.01  # of the last residual
 # One row per element of a part, which is a body. mass: where M lies, ABSENT if M_hat is constant; diagonal: where that of M lies; stiff:
 # where a constant M_hat of an element lies that curved relations act on, else ABSENT.
 ELEMENT = table("part", "e", "dof", "mass", "diagonal", "diagonal_step", "stiff")
@@ -226,14 +227,16 @@ def iterate(t_new, n, tables, functions, solver, solver_options, options, mem, i
     t = t_new - (1.0 - options[AT_Q]) * options[H]
     _predict(options[H], parts, elements, p, mem, work)
     status, n_iter, residual, solved, change = NEWTON, 0, math.inf, CONVERGED, math.inf
-    which, may_bend, least, waited = ACTIVE, p.bends != 0 and n > 0, math.inf, 0
+    which, may_bend, least, previous, waited = ACTIVE, p.bends != 0 and n > 0, math.inf, math.inf, 0
     for n_iter in range(int(options[LIMIT]) + 1):
         evaluate_forces(t, options, parts, elements, p, p.f, functions, mem, imem, work)
         definite = evaluate_masses(options[Q_STAR], parts, elements, p, functions, mem, imem, work)
         if n > 0:
-            which = ACTIVE if n_iter < 2 or residual > _DIFFERENCES else KEPT
+            is_slow = which == KEPT or residual > _FAST * previous
+            which = KEPT if n_iter >= 2 and residual <= _DIFFERENCES and is_slow else ACTIVE
             evaluate_relations(t_new, options[Q_STAR], options[PAOLI], which, options, relations, p, functions, mem, imem, work)
         _residual(options, parts, elements, relations, n, p, mem, imem, work)
+        previous = residual
         residual = _error(n, n_iter, change, options, elements, constraints, entries, inputs, couplings, p, mem, work, iwork)
         least, waited = (residual, 0) if residual < 0.5 * least else (least, waited + 1)
         status = _verdict(residual, definite, solved, n_iter, options)

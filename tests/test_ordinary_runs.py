@@ -191,7 +191,7 @@ def test_chains_swing_at_large_steps_in_few_iterations(n, given):
     for old, new, links_of in zip(rows["points"][:-1], rows["points"][1:], rows["links"][1:], strict=True):
         links_by_q(new["q"], None, H)
         momentum = 0.1 * (abs(new["v"]) + abs(old["v"])) + 1e-2 * abs(F) + abs(H.T) @ abs(links_of["lambda"])
-        slack = 10 * TOL if given else 1e-7  # differences keep the H of an iterate at 1e-6, whose velocities are that close
+        slack = 10 * TOL if given else 1e-8  # differences have the rounding of h, 1e-16, over their step
         assert (abs(0.1 * (new["v"] - old["v"]) - 1e-2 * F - H.T @ links_of["lambda"]) <= slack * momentum.max()).all()
         assert (abs(H @ new["v"]) <= slack * (1 + abs(H) @ abs(new["v"]))).all()
 
@@ -236,7 +236,8 @@ def test_screw_jack_with_steep_friction_and_stops(h):
     )
     rows = nsds.simulate(system, t_end=1000 * h, h=h)
     assert (rows["status"] == CONVERGED).all()
-    assert abs(rows["jack"]["q"][:, 1]).max() <= 0.01 + 2e-6
+    q, v = rows["jack"]["q"][:, 1], rows["jack"]["v"][:, 1]
+    assert abs(q).max() <= 0.01 + h * abs(v).max()  # a stop acts at the end of the step that reaches it
 
 
 # --- what touches takes part ----------------------------------------------------------------------------------------------------------
