@@ -28,6 +28,7 @@ from importlib.metadata import version
 import llvmlite.binding
 import numpy as np
 
+from nsds import _checks
 from nsds.records import model_of, widened
 from nsds.results import ROW_HEAD, chosen_fields, row_dtype
 from nsds.transaction import Transaction
@@ -68,7 +69,7 @@ class RunFile:
     """
 
     def __init__(self, owner, path, overwrite=False):
-        self.owner, self.path, self.overwrite, self.h5py = owner, os.fspath(path), overwrite, _h5py(owner)
+        self.owner, self.path, self.overwrite, self.h5py = owner, _path(owner, path), overwrite, _h5py(owner)
         self.place = os.path.realpath(self.path)  # links stay, what they lead to is replaced
         self.raw, self.temporary, self.n_rows, self.n_kept, self.has_failed, self.editions = None, None, 0, 0, False, []
         with _existing(self.place) as old:
@@ -404,12 +405,21 @@ def read_trajectory(file, fields=None, rows=slice(None)):
     ((21,), (21, 3))
     """
 
+    if not isinstance(rows, (slice, int, np.integer)) or isinstance(rows, bool):
+        raise TypeError(f"read_trajectory: rows must be a whole number or a slice, got {_checks.shortened(rows)}")
+    listed = [fields] if fields is None or isinstance(fields, str) else fields
+    if not isinstance(listed, (list, tuple)) or not all(path is None or isinstance(path, str) for path in listed):
+        raise TypeError(f'read_trajectory: fields must be texts such as "ball" or "ball.q", got {_checks.shortened(fields)}')
+
     def chosen_rows(stored):
         dtype = stored.dtype
         if fields is not None:
             held = {part: dtype[part].base.names for part in dtype.names[len(ROW_HEAD) :]}
             dtype = row_dtype(dtype, chosen_fields(fields, held, held))
-        chosen = range(stored.n_rows)[rows]
+        try:
+            chosen = range(stored.n_rows)[rows]
+        except (IndexError, TypeError, ValueError) as error:
+            raise type(error)(f"read_trajectory: rows: the file has {stored.n_rows}, got {rows}: {error}") from None
         if isinstance(chosen, int):
             return lambda: stored.read(dtype, range(chosen, chosen + 1))[..., 0]
         if chosen.step > 0:
@@ -460,7 +470,7 @@ def _of_file(owner, file, choose):
 
     While a run goes on the file may change under our eyes, which the checksums tell: then it is read once more.
     """
-    h5py = _h5py(owner)
+    h5py, file = _h5py(owner), _path(owner, file)
     for trial in range(_TRIALS):
         with open(file, "rb", buffering=0) as raw:
             is_changing = not _locked(raw, exclusive=False)
@@ -529,6 +539,13 @@ def _existing(path):
         return
     with raw:
         yield raw
+
+
+def _path(owner, file):
+    """A path as text."""
+    if not isinstance(file, (str, os.PathLike)) or not os.fspath(file):
+        raise TypeError(f"{owner}: file must be a path, got {_checks.shortened(file)}")
+    return os.fsdecode(file)
 
 
 def _size(n_bytes):

@@ -66,7 +66,7 @@ def stream(system, file, *, t_end, h, scheme=None, solver=None, save_every=1, fi
         raise ValueError("stream: the rows of a dict of schemes are computed one scheme after the other; expected one scheme, got a dict")
     t_end = _checks.number("stream", "t_end", t_end)
     solver = solvers.solver(solver) if callable(solver) else solver  # a record goes into the file
-    run_file = RunFile("stream", file, overwrite)
+    run_file = RunFile("stream", file, _checks.flag("stream", "overwrite", overwrite))
     try:
         run, _ = run_through("stream", system, h, scheme, solver, on_failure, t_end, save_every, fields, progress, run_file, check)
     finally:

@@ -452,6 +452,44 @@ def test_links_to_files_stay_and_what_they_lead_to_is_replaced(tmp_path):
     assert len(nsds.read_trajectory(tmp_path / "run.h5")) == 11
 
 
+@pytest.mark.parametrize(
+    ("error", "words", "arguments"),
+    [
+        (TypeError, "file must be a path, got 3", {"file": 3}),
+        (TypeError, "file must be a path, got ''", {"file": ""}),
+        (TypeError, "file must be a path, got None", {"file": None}),
+        (TypeError, "rows must be a whole number or a slice, got 'x'", {"rows": "x"}),
+        (TypeError, "rows must be a whole number or a slice, got 1.5", {"rows": 1.5}),
+        (TypeError, "rows must be a whole number or a slice, got True", {"rows": True}),
+        (TypeError, "rows: the file has 101, got slice", {"rows": slice("a", None)}),
+        (ValueError, "rows: the file has 101, got slice", {"rows": slice(None, None, 0)}),
+        (IndexError, "rows: the file has 101, got 101", {"rows": 101}),
+        (IndexError, "rows: the file has 101, got -102", {"rows": -102}),
+        (TypeError, "fields must be texts", {"fields": 3}),
+        (TypeError, "fields must be texts", {"fields": ["ball.q", 3]}),
+        (ValueError, "there is no part 'bell'", {"fields": "bell"}),
+    ],
+)
+def test_what_is_asked_of_a_file_is_checked(tmp_path, error, words, arguments):
+    nsds.stream(ball(), tmp_path / "run.h5", t_end=1.0, h=0.01)
+    with pytest.raises(error) as caught:
+        nsds.read_trajectory(**{"file": tmp_path / "run.h5"} | arguments)
+    assert words in str(caught.value)
+
+
+def test_where_a_file_goes_is_checked(tmp_path):
+    for file in (3, None, ""):
+        for call in (nsds.read_system, nsds.resume, lambda file: nsds.stream(ball(), file, t_end=1.0, h=0.1)):
+            with pytest.raises(TypeError, match="file must be a path"):
+                call(file)
+    with pytest.raises(TypeError, match="overwrite"):
+        nsds.stream(ball(), tmp_path / "run.h5", t_end=1.0, h=0.1, overwrite="no")
+    with pytest.raises(FileNotFoundError, match=r"no file can be made here.*run\.h5"):
+        nsds.stream(ball(), tmp_path / "none" / "run.h5", t_end=1.0, h=0.1)
+    with pytest.raises(IsADirectoryError):
+        nsds.read_trajectory(tmp_path)
+
+
 # Exceptions in pools of processes.
 
 
