@@ -302,6 +302,7 @@ def solve_generic(M, q, blocks, method="auto", tol=1e-8, max_iter=None, z0=None,
         return box.solve_mlcp(M, q, lower, np.inf, method, tol, max_iter, z0, on_failure, **options)
     options = table.checked_options(owner, tol, max_iter, options)
     problem, place = generic.embedded(M, q, blocks)
+    table.find(method, problem.d, owner)
     r0 = np.zeros(problem.q.size)
     r0[place] = z0
     r, u, status, n_iter, _, residual, name = solve_contacts(problem, method, options, r0)
@@ -329,9 +330,9 @@ def solve_contacts(problem, method, options, r0):
 
     Powers of 2 bring numbers of extreme size to a middle one; they change nothing else.
     """
-    chosen = table.find(method, problem.d)
     if not problem.q.size:
         return r0, r0, CONVERGED, 0, 0.0, 0.0, method
+    chosen = table.find(method, problem.d)
     e_q, e_W = _exponent(problem.q), _exponent(problem.W)
     middle = problem._replace(q=np.ldexp(problem.q, -e_q), W=np.ldexp(problem.W, -e_W)) if e_q or e_W else problem
     options = np.concatenate([options[:3], np.ldexp(options[3:4], e_W), options[4:]])
@@ -376,7 +377,8 @@ def _judged(problem, options, r):
 
 def mixed_residual_of(problem, r):
     """res_q."""
-    return float(mixed_residual(*problem, r, np.zeros(r.size), np.zeros(5)))
+    error = float(mixed_residual(*problem, r, np.zeros(r.size), np.zeros(5)))
+    return error if error >= 0.0 else np.inf  # where squares are too large
 
 
 def _polished(problem, options, r):
