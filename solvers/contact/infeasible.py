@@ -181,7 +181,7 @@ def _directions(size, mu):
     """Vectors a with ``max a g >= mu ||g||``."""
     if not mu > 0.0 or size == 0:
         return np.zeros((1, size))
-    if size == 1:
-        return mu * np.array([[1.0], [-1.0]])
+    if size != 2:
+        return mu * np.sqrt(size) * np.concatenate([np.eye(size), -np.eye(size)])
     angle = 2.0 * np.pi * np.arange(_FACETS) / _FACETS
     return mu / np.cos(np.pi / _FACETS) * np.column_stack([np.cos(angle), np.sin(angle)])
