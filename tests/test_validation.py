@@ -343,3 +343,13 @@ def test_a_function_is_another_when_what_it_calls_through_a_module_is(monkeypatc
 
 def calls_a_helper(t, z, out):
     out[0] = helper.f(t)  # noqa: F821
+
+
+def test_numbers_of_numpy_are_numbers():
+    three, half = np.int32(3), np.float32(0.5)
+    beads = nsds.lagrangian_linear(M=np.float64(1.0), q=np.arange(3), v=np.array(0), count=three)
+    contact = nsds.newton_impact(np.array(half))
+    system = nsds.system(t=np.int64(0), beads=beads, floor=nsds.interaction(nsds.lagrangian_linear_relation([[True]]), contact, on="beads"))
+    scheme = nsds.moreau_jean(theta=half, newton_max_iter=np.array(20))
+    rows = nsds.simulate(system, t_end=np.int64(1), h=half, scheme=scheme, save_every=np.int8(1), progress=np.False_)
+    assert rows.shape == (3,)
