@@ -80,7 +80,7 @@ class Transaction:
             self.is_broken = False
 
     def _write_log(self):
-        numbers = sorted(self._pages)
+        numbers = sorted(number for number in self._pages if number * _PAGE < self._size)
         gained = memoryview(self._gained)[: max(0, self._size - self._base)]
         pieces = [gained, *(self._pages[number].ljust(_PAGE, b"\0") for number in numbers), np.array(numbers, np.int64).tobytes()]
         footer = _FOOTER.pack(_MARK, self._base, self._size, len(numbers), 0)[:-8]
@@ -185,7 +185,12 @@ class Transaction:
 
     def truncate(self, size=None):
         """Note the size that the file is to have."""
-        self._size = self._place if size is None else size
+        size = self._place if size is None else size
+        cut = min(self._size, self._base) - size
+        if cut > 0:  # what a file that grows again holds there is zero
+            self.seek(size)
+            self.write(bytes(cut))
+        self._size = size
         gained = max(0, self._size - self._base)
         del self._gained[gained:]
         self._gained.extend(bytes(gained - len(self._gained)))

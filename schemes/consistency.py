@@ -16,7 +16,7 @@ from nsds.schemes import moreau_jean_newton, projection
 from nsds.schemes.contact_forces import push_apart
 from nsds.schemes.lagrangian_tables import POSITION, VELOCITY
 from nsds.schemes.moreau_jean_newton import velocity
-from nsds.schemes.one_step_problem import update_outputs
+from nsds.schemes.one_step_problem import update_outputs, worse
 from nsds.solvers import table as solvers
 from nsds.status import CONVERGED, advice
 from nsds.validation import runnable
@@ -109,7 +109,7 @@ def _make_consistent(t, tables, functions, solver, solver_options, options, mem,
         if constraints[i].lam != ABSENT:
             mem[constraints[i].lam] = 0.0
     update_outputs(options[0], 1.0, constraints, entries, couplings, mem, work)
-    return max(status, pushed)
+    return worse(status, pushed)
 
 
 def warn_of_violations(prepared, trajectory):

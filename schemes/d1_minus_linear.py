@@ -139,7 +139,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
         mem[constraints[i].lam] = work[p.total + i]
         imem[constraints[i].active] = work[p.total + i] != 0.0
     osnsp.update_outputs(h, 1.0, constraints, entries, couplings, mem, work)
-    status = max(status, status_2, status_3)
+    status = osnsp.worse(osnsp.worse(status, status_2), status_3)
     if not definite or not regular:
         status = SINGULAR_STEP if definite else NOT_DEFINITE
     elif not finite:

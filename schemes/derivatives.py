@@ -55,7 +55,7 @@ def _check_column(t, r, function, rows, columns, at, j, out, spare, functions, m
     shorter, shortest = spare + rows, spare + 2 * rows
     step = CENTRAL_STEP * _SHORTER
     _column(t, r, function, rows, at, step, shorter, 1, spare, functions, mem, work)
-    if _difference(rows, columns, out + j, columns, shorter, out, work) <= _AGREEMENT:
+    if _difference(rows, columns, j, shorter, out, work) <= _AGREEMENT:
         return
     _column(t, r, function, rows, at, step * _SHORTER, shortest, 1, spare, functions, mem, work)
     change, next_change = 0.0, 0.0
@@ -63,20 +63,19 @@ def _check_column(t, r, function, rows, columns, at, j, out, spare, functions, m
         change = max(change, abs(work[out + i * columns + j] - work[shorter + i]))
         next_change = max(next_change, abs(work[shorter + i] - work[shortest + i]))
     if next_change < change:
-        is_close = _difference(rows, columns, shortest, 1, shorter, out, work) <= _AGREEMENT
         for i in range(rows):
-            work[out + i * columns + j] = work[shorter + i] if is_close else work[shortest + i]
+            work[out + i * columns + j] = work[shortest + i]
 
 
 @tiny
-def _difference(rows, columns, first, stride, second, out, work):
-    """Largest difference of two columns relative to the larger of the second and the largest entry of the row of work[out:]."""
+def _difference(rows, columns, which, other, out, work):
+    """Largest difference of a column of work[out:] and another one, relative to the larger one of that and the row's largest entry."""
     worst = 0.0
     for i in range(rows):
-        size = abs(work[second + i])
+        size = abs(work[other + i])
         for j in range(columns):
             size = max(size, abs(work[out + i * columns + j]))
-        gap = abs(work[first + i * stride] - work[second + i])
+        gap = abs(work[out + i * columns + which] - work[other + i])
         if gap > 0.0:
             worst = max(worst, gap / size)
     return worst

@@ -43,7 +43,7 @@ def euler_moreau(theta=1.0, gamma=1.0, gamma_for_relation=False, midpoint=False,
         Nonlinear systems: largest residual of an equation of x or y, relative to the magnitudes that cancel in it; 7e-15, rounding, at
         least.
     newton_max_iter : int
-        Newton's iterations of a step; then the step has failed.
+        Newton's iterations of a step; then it is INEXACT where the residual is at most 1e-3, else it has failed.
 
     Returns
     -------

@@ -28,9 +28,10 @@ from nsds.schemes.first_order_tables import FULL, LINEAR
 from nsds.schemes.linear_algebra import add_absolute_product, apply_inverse, dense, invert_in_place, subtract_product
 from nsds.schemes.memory import Prepared
 from nsds.schemes.sampled_control import has_controls
-from nsds.status import CONVERGED, NEWTON, NON_FINITE, SINGULAR_STEP
+from nsds.status import CONVERGED, INEXACT, NEWTON, NON_FINITE, SINGULAR_STEP
 
 _LEAST_TOL = 2.0**-47  # of residuals relative to what cancels: less is rounding
+_NEARLY = 1e-3  # residual up to which a step that does not converge is INEXACT
 _UNDERFLOW = 1e-290  # less than this is compared with this, so that states die out without a division by 0
 # One row per element of a part.
 ELEMENT = table("part", "e", "dof", "body")
@@ -203,11 +204,11 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
         if not residual < math.inf:
             status = NON_FINITE
             break
-        if solved != CONVERGED:
+        if solved not in (CONVERGED, INEXACT):
             status, residual = solved, work[p.info + 1]
             break
         if n_iter > 0 and residual <= tol:
-            status = CONVERGED
+            status = solved
             break
         if n_iter == limit:
             break
@@ -224,7 +225,9 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     if not is_midpoint:
         for i in range(p.n_dofs):
             work[p.f_old + i] = work[p.f + i]
-    return status, n_iter, residual
+    if solved == INEXACT:
+        residual = max(residual, work[p.info + 1])
+    return INEXACT if status == NEWTON and n_iter > 0 and residual <= _NEARLY else status, n_iter, residual
 
 
 @tiny

@@ -24,19 +24,23 @@ from nsds.schemes.lagrangian_tables import COMPLIANT, FULL, POSITION, PRESCRIBED
 from nsds.schemes.linear_algebra import apply_inverse, dense, inverse_of, invert_in_place, is_positive_definite, subtract_product
 from nsds.schemes.memory import Prepared
 from nsds.schemes.sampled_control import has_controls
-from nsds.status import CONVERGED, NEWTON, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
+from nsds.status import CONVERGED, INEXACT, NEWTON, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
 
 _ROUNDING = 1e-4  # velocities smaller than this, times |q| / h, times the tolerance, are lost in the rounding of q
 _LEAST_CHANGE = 2e-15  # of velocities by an iteration, relative to them and to q / h: it is all rounding
 _UNDERFLOW = 1e-290  # less than this is compared with this, so that motions die out without a division by 0
 EVERY, ACTIVE, INACTIVE, KEPT = range(4)
 BENDING = SCLERONOMOUS, RHEONOMOUS, COMPLIANT  # relations whose H changes
+_LEAST_TOL = 2.0**-47  # of residuals relative to what cancels: less is rounding
+_NEARLY = 1e-3  # residual up to which a step that does not converge is INEXACT
+_PATIENCE = 5  # iterations in which the residual must halve; else every other one goes half the way
 _STRAIGHT = 2  # iterations that do without the change of H: most steps need no more
 _FAR = 1e-3  # residual above which the second iteration has it, too
 _LARGEST_BENT = 128  # coordinates of an element up to which the matrix with that change is worth its inversion
 _SMALL = 2.0**-6  # of the motion in a step, for a one-sided difference of H along it
 _MOVE = 2.0**-20  # of the coordinates, for one-sided differences of a given H
-_DIFFERENCES = 1e-6  # residual below which differences are kept: their rounding would be noise of ``H^T lambda``, and of the residual
+_DIFFERENCES = 1e-6  # residual below which differences are kept once it falls slowly: their rounding is noise of ``H^T lambda`` then
+_FAST = 0.01  # of the last residual
 # One row per element of a part, which is a body. mass: where M lies, ABSENT if M_hat is constant; diagonal: where that of M lies; stiff:
 # where a constant M_hat of an element lies that curved relations act on, else ABSENT.
 ELEMENT = table("part", "e", "dof", "mass", "diagonal", "diagonal_step", "stiff")
@@ -223,15 +227,18 @@ def iterate(t_new, n, tables, functions, solver, solver_options, options, mem, i
     t = t_new - (1.0 - options[AT_Q]) * options[H]
     _predict(options[H], parts, elements, p, mem, work)
     status, n_iter, residual, solved, change = NEWTON, 0, math.inf, CONVERGED, math.inf
-    which, may_bend = ACTIVE, p.bends != 0 and n > 0
+    which, may_bend, least, previous, waited = ACTIVE, p.bends != 0 and n > 0, math.inf, math.inf, 0
     for n_iter in range(int(options[LIMIT]) + 1):
         evaluate_forces(t, options, parts, elements, p, p.f, functions, mem, imem, work)
         definite = evaluate_masses(options[Q_STAR], parts, elements, p, functions, mem, imem, work)
         if n > 0:
-            which = ACTIVE if n_iter < 2 or residual > _DIFFERENCES else KEPT
+            is_slow = which == KEPT or residual > _FAST * previous
+            which = KEPT if n_iter >= 2 and residual <= _DIFFERENCES and is_slow else ACTIVE
             evaluate_relations(t_new, options[Q_STAR], options[PAOLI], which, options, relations, p, functions, mem, imem, work)
         _residual(options, parts, elements, relations, n, p, mem, imem, work)
+        previous = residual
         residual = _error(n, n_iter, change, options, elements, constraints, entries, inputs, couplings, p, mem, work, iwork)
+        least, waited = (residual, 0) if residual < 0.5 * least else (least, waited + 1)
         status = _verdict(residual, definite, solved, n_iter, options)
         if status != NEWTON or n_iter == int(options[LIMIT]):
             break
@@ -251,13 +258,14 @@ def iterate(t_new, n, tables, functions, solver, solver_options, options, mem, i
             _state_problem(n, shift, options, constraints, entries, inputs, couplings, p, mem, work, iwork)
             unit = 1.0 if options[PAOLI] != 0.0 else options[H]  # lambda is an impulse, or a force
             solved, _, _ = osnsp.solve_active(p, n, unit, solver, constraints, inputs, solver_options, mem, work, iwork)
-            if solved != CONVERGED and bends:  # curvature may leave the problem without a solution
+            if solved not in (CONVERGED, INEXACT) and bends:  # curvature may leave the problem without a solution
                 may_bend, solved = False, CONVERGED
                 continue
-        change = _correct(options, parts, elements, inverses, p, mem, work, iwork)
+        is_cycling = waited >= _PATIENCE and n_iter % 2 == 0
+        change = _correct(0.5 if is_cycling else 1.0, options, parts, elements, inverses, p, mem, work, iwork)
     if solved != CONVERGED:
-        residual = work[p.info + 1]
-    return status, n_iter, residual
+        residual = max(residual, work[p.info + 1])
+    return INEXACT if status == NEWTON and n_iter > 0 and residual <= _NEARLY else status, n_iter, residual
 
 
 @inlined
@@ -267,9 +275,9 @@ def _verdict(residual, definite, solved, n_iter, options):
         return NON_FINITE
     if not definite:
         return NOT_DEFINITE
-    if solved != CONVERGED:
+    if solved not in (CONVERGED, INEXACT):
         return solved
-    return CONVERGED if n_iter > 0 and residual <= options[TOL] else NEWTON
+    return solved if n_iter > 0 and residual <= max(options[TOL], _LEAST_TOL) else NEWTON
 
 
 @tiny
@@ -353,7 +361,7 @@ def evaluate_relations(t, q_star, paoli, which, options, relations, p, functions
                 work[r.lam + i] = mem[r.multiplier + i]
             relation_output(t, r, functions, mem, work)
             scale = 1.0 / (options[H] * options[H] * options[A]) if r.level == POSITION else 1.0
-            relation_operators(t, r, which != KEPT, scale, p.spare, functions, mem, work)
+            relation_operators(t, options[H], r, which != KEPT, scale, p.spare, functions, mem, work)
 
 
 @tiny
@@ -698,8 +706,8 @@ def _state_problem(n, shift, options, constraints, entries, inputs, couplings, p
 
 
 @inlined
-def _correct(options, parts, elements, bodies, p, mem, work, iwork):
-    """``v <- v + dv + M_hat^-1 B z`` and ``q = q_k + h (a v + (1-a) v_k)``.
+def _correct(share, options, parts, elements, bodies, p, mem, work, iwork):
+    """``v <- v + share (dv + M_hat^-1 B z)`` and ``q = q_k + h (a v + (1-a) v_k)``.
 
     Returns the largest change of an element's v relative to v and q / h, each by the norm of its kinetic energy.
     """
@@ -711,7 +719,7 @@ def _correct(options, parts, elements, bodies, p, mem, work, iwork):
         q, v, n = part.q + el.e * part.stride, part.q + el.e * part.stride + part.n, part.n
         change, size = 0.0, 0.0
         for i in range(n):
-            q_old, v_old, dv = work[p.q_old + el.dof + i], work[p.v_old + el.dof + i], work[p.dv + el.dof + i]
+            q_old, v_old, dv = work[p.q_old + el.dof + i], work[p.v_old + el.dof + i], share * work[p.dv + el.dof + i]
             mem[v + i] += dv
             mem[q + i] = q_old + h * (at * mem[v + i] + (1.0 - at) * v_old)
             diagonal = work[el.diagonal + i * el.diagonal_step]

@@ -9,14 +9,18 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds._jit import inlined, kernel, tiny, view
+from nsds.kinds import RELATIONS
 from nsds.layout import ABSENT, DIAGONAL, table
+from nsds.records import model_of, words
 from nsds.schemes.activation import slack
 from nsds.schemes.lagrangian_tables import PLAIN, POSITION, SLIP, TANGENT
 from nsds.schemes.linear_algebra import apply_inverse
 from nsds.solvers.forms import narrow_order
 from nsds.solvers.signature import call_solver
+from nsds.status import CONVERGED, INEXACT, INFEASIBLE, MAX_ITER, RAY, SINGULAR, STALLED
 
 _TOUCHING = 1e-300
+_BEARABLE = 0.1  # of the velocities before impulses: errors up to this leave a step with sense (that of `nsds.solvers.contact_solver`)
 _SLIDING = 1.0 - 1e-9  # lambda_t, relative to mu lambda_n, from which on it was at its bound
 
 # One row per matrix that `solve_with` inverts, that is per body: where its inverse lies.
@@ -124,8 +128,11 @@ def place_active(plan, unknowns, work, iwork):
 
 @inlined
 def solve(n, row, column, W, p, solver, solver_options, work, iwork):
-    """Hand the problem of n unknowns, W on the pattern (row, column) and the rest where the plan says, to a solver; returns its status."""
-    return call_solver(
+    """Hand the problem of n unknowns, W on the pattern (row, column) and the rest where the plan says, to a solver.
+
+    Returns its status, or INEXACT where it is solved less well than asked, but with sense; then the residual is in units of w.
+    """
+    status = call_solver(
         solver,
         (
             row, column, view(work, W, column.size), view(work, p.q, n), view(work, p.lower, n), view(work, p.upper, n), solver_options,
@@ -133,6 +140,39 @@ def solve(n, row, column, W, p, solver, solver_options, work, iwork):
             view(iwork, p.isolver, p.n_isolver),
         ),
     )  # fmt: skip
+    return status if status == CONVERGED else _judge(status, n, row, column, W, p, work)
+
+
+@kernel
+def _judge(status, n, row, column, W, p, work):
+    """INEXACT for an unsolved problem whose rows are off by at most _BEARABLE of the largest ``|q|``, in units of w; else the status.
+
+    A row is off by the median of w, ``W_ii (z - lower)`` and ``W_ii (z - upper)``: the velocity that is missing, or that z is worth.
+    """
+    if status not in (MAX_ITER, STALLED, RAY, SINGULAR, INFEASIBLE):
+        return status
+    error = scale = 0.0
+    for i in range(n):
+        w, unit, most = work[p.q + i], 0.0, 0.0
+        for k in range(row[i], row[i + 1]):
+            w += work[W + k] * work[p.z + column[k]]
+            most = max(most, abs(work[W + k]))
+            if column[k] == i:
+                unit = abs(work[W + k])
+        unit = unit if unit > 0.0 else most if most > 0.0 else 1.0
+        z, lower, upper = work[p.z + i], work[p.lower + i], work[p.upper + i]
+        error = max(error, abs(max(min(w, unit * (z - lower)), unit * (z - upper)))) + 0.0 * w
+        scale = max(scale, abs(work[p.q + i]))
+    if not error <= _BEARABLE * scale:
+        return status
+    work[p.info + 1] = error / scale
+    return INEXACT
+
+
+@tiny
+def worse(status, other):
+    """The worse one of two statuses: INEXACT is better than a failure."""
+    return other if status == CONVERGED or (status == INEXACT and other != CONVERGED) else status
 
 
 @tiny
@@ -368,6 +408,26 @@ def update_outputs(h, theta, constraints, entries, couplings, mem, work):
             ydot += compliance(c, constraints, couplings, mem, work)
         mem[c.y] = y if c.h == ABSENT else work[c.h]
         mem[c.ydot] = ydot
+
+
+def blame_row(records, prepared, m):
+    """Which interaction's row of the one-step problem of member m is NaN or infinite, in words; nothing if none is, or of rigid bodies."""
+    tables = [table for table in prepared.tables if table.dtype.names]
+    constraints = next((table for table in tables if {"lam", "entry"} <= set(table.dtype.names)), ())
+    plan = next((table[0] for table in tables if {"W", "q", "lower", "dofs"} <= set(table.dtype.names)), None)
+    if plan is None or len(constraints) == 0:
+        return ""
+    work, iwork = prepared.work[m], prepared.iwork[m]
+    n = constraints.size
+    if "sub_row" in plan.dtype.names:
+        constraints = constraints[np.clip(iwork[plan["active"] : plan["active"] + n], 0, n - 1)]
+    for row in np.flatnonzero(~np.isfinite(work[plan["q"] : plan["q"] + n])):
+        place = max(constraints[row]["gap"] if "gap" in constraints.dtype.names else constraints[row]["y"], constraints[row]["lam"])
+        for name, kind, *_ in model_of(records):
+            start, dtype = words(records.dtype, name)
+            if kind in RELATIONS and start <= place < start + dtype.itemsize // 8:
+                return f"the one-step problem became NaN or infinite in a row of interaction '{name}'"
+    return ""
 
 
 @kernel

@@ -33,7 +33,7 @@ from nsds.schemes.moreau_jean_newton import (
     iterate,
     position,
 )
-from nsds.status import CONVERGED, NON_FINITE, VIOLATED
+from nsds.status import CONVERGED, INEXACT, NON_FINITE, VIOLATED
 
 OPTIONS = np.dtype(
     [("scheme", "S32"), *FIELDS, ("constraint_tol", "<f8"), ("max_rounds", "<i8"), ("every_contact", "<i8"), ("metric", "S8")]
@@ -217,19 +217,22 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     for attempt in range(constraints.size + 1):  # each solution but the last makes at least one more contact active
         status, n_iter, residual = iterate(t_new, n, newton, functions, solver, solver_options, options, mem, imem, work, iwork)
         total += n_iter
-        if status != CONVERGED and attempt > 0:  # the velocities cannot satisfy the contacts that have joined: positions will
+        if (
+            status not in (CONVERGED, INEXACT) and attempt > 0
+        ):  # the velocities cannot satisfy the contacts that have joined: positions will
             n = _leave(constraints, p, places[0].local, mem, imem, iwork)
             status, n_iter, residual = iterate(t_new, n, newton, functions, solver, solver_options, options, mem, imem, work, iwork)
             total += n_iter
             n = 0
         evaluate_relations(t_new, 1.0, 0.0, EVERY, options, relations, p, functions, mem, imem, work)
-        if status != CONVERGED or options[COMBINED] == 0.0 or (attempt > 0 and n == 0):
+        if status not in (CONVERGED, INEXACT) or options[COMBINED] == 0.0 or (attempt > 0 and n == 0):
             break
         n = _join_violated(options[CONSTRAINT_TOL], constraints, entries, leaders, p, places[0].local, mem, imem, work, iwork)
         if n == 0:
             break
-    if status == CONVERGED:
-        status, moved = project(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
+    if status in (CONVERGED, INEXACT):
+        projected, moved = project(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
+        status = osnsp.worse(status, projected)
         if moved:
             evaluate_forces(t_new, options, parts, elements, p, p.f, functions, mem, imem, work)
     if not hand_over(options, constraints, entries, couplings, p, mem, work):
@@ -311,7 +314,7 @@ def project(t, tables, functions, solver, solver_options, options, mem, imem, wo
                 work[s.z + a] = 0.0
             iwork[s.isolver] = 0
             status = osnsp.solve(n, row, column, s.W, s, solver, solver_options, work, iwork)
-        if status != CONVERGED:
+        if status not in (CONVERGED, INEXACT):
             return status, done > 0
         _move(n, worst, parts, elements, metrics, rigid, entries, s, mem, work, iwork)
         evaluate_relations(t, 1.0, 0.0, EVERY, options, relations, p, functions, mem, imem, work)

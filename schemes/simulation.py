@@ -21,6 +21,7 @@ from nsds.schemes import sampled_control, several
 from nsds.schemes import table as schemes
 from nsds.schemes.consistency import warn_of_overlaps, warn_of_violations
 from nsds.schemes.interrupts import Interrupts
+from nsds.schemes.one_step_problem import blame_row
 from nsds.schemes.recording import DONE, ROW, STARTED, STOPPED, Recorder
 from nsds.schemes.sampled_control import act
 from nsds.status import CAPACITY, CONVERGED, INEXACT, NON_FINITE, advice
@@ -426,10 +427,10 @@ def _raise_watched(run, recorder, shape):
 
 
 def _cause(run, m, row):
-    """Name the part, and the function if it is to blame, of a step that gave NaN or infinity."""
-    function = run.prepared.stepper.blame(run.records, run.prepared, m)
-    if function:
-        return function
+    """Name the function, row of the one-step problem or part that gave NaN or infinity."""
+    cause = run.prepared.stepper.blame(run.records, run.prepared, m) or blame_row(run.records, run.prepared, m)
+    if cause:
+        return cause
     for name, fields in state_fields(run.records):
         if not all(np.isfinite(run.records[name][field][m]).all() for field in fields):
             return f"the state of part '{name}' became NaN or infinite"

@@ -3,6 +3,7 @@
 import numpy as np
 
 from nsds import _checks
+from nsds.functions import offered
 from nsds.results import restart
 from nsds.schemes.simulation import run_through
 from nsds.solvers import table as solvers
@@ -10,7 +11,7 @@ from nsds.storage import RunFile
 
 
 def stream(system, file, *, t_end, h, scheme=None, solver=None, save_every=1, fields=None, progress=None, on_failure="raise",
-           overwrite=False):  # fmt: skip
+           overwrite=False, functions=None):  # fmt: skip
     """March as `nsds.simulate` does, with the rows going to an HDF5 file: memory stays bounded, however long the run (extra ``io``).
 
     Rows are written in blocks of 32 MB, and at least every five seconds. The file is valid, with all rows so far, also after a failure and
@@ -22,7 +23,7 @@ def stream(system, file, *, t_end, h, scheme=None, solver=None, save_every=1, fi
         A record from `nsds.system`, or an array of such records; it is not changed.
     file : str or Path
         HDF5 file to make.
-    t_end, h, save_every, fields, progress, on_failure
+    t_end, h, save_every, fields, progress, on_failure, functions
         See `nsds.simulate`.
     scheme : numpy.ndarray, optional
         One for all systems.
@@ -55,6 +56,7 @@ def stream(system, file, *, t_end, h, scheme=None, solver=None, save_every=1, fi
     >>> trajectory["ball"]["q"].shape, bool((trajectory["ball"]["q"][-1] == final["ball"]["q"]).all())
     ((2001, 3), True)
     """
+    offered("stream", functions)
     if isinstance(scheme, dict):
         raise ValueError("stream: the rows of a dict of schemes are computed one scheme after the other; expected one scheme, got a dict")
     t_end = _checks.number("stream", "t_end", t_end)
@@ -67,7 +69,7 @@ def stream(system, file, *, t_end, h, scheme=None, solver=None, save_every=1, fi
     return run.records.reshape(np.shape(system))
 
 
-def resume(file, *, t_end=None, progress=None, on_failure=None):
+def resume(file, *, t_end=None, progress=None, on_failure=None, functions=None):
     """Go on with the run in a file from its last row: all else is as it was, and so are the bits of an uninterrupted run.
 
     Parameters
@@ -76,7 +78,7 @@ def resume(file, *, t_end=None, progress=None, on_failure=None):
         HDF5 file that `nsds.stream` wrote; further rows go there.
     t_end : float, optional
         Where the run ends; by default where it was to end when it was interrupted.
-    progress, on_failure
+    progress, on_failure, functions
         See `nsds.simulate`; on_failure is as it was by default.
 
     Returns
@@ -106,6 +108,7 @@ def resume(file, *, t_end=None, progress=None, on_failure=None):
     ...     bool((nsds.read_trajectory(file) == nsds.simulate(ball, t_end=10.0, h=5e-3)).all())
     True
     """
+    offered("resume", functions)
     run_file, system, settings, last = RunFile.resumed("resume", file)
     try:
         if last is None:
