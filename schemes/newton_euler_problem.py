@@ -411,7 +411,7 @@ def solve_with_matrix(
         r[i] *= unit
     own[0] = aim
     if wanted < math.inf:
-        conclude(MAX_ITER, 0, disk, mu, row, column, W, q, own, r, u, info, spare)
+        conclude(MAX_ITER, 0, disk, mu, row, column, W, q, own, r, u, info)
         own[0] = max(min(aim, wanted / size_of(q), share * info[1]), _CLOSEST)
     if p.brief != 0 and options[1] == 0.0:
         own[1] = _BRIEFLY
