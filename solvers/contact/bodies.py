@@ -58,7 +58,7 @@ def paint(panel, unknown, n_unknowns, colour, order, begin, taken):
         begin[first + 1] += 1
         if first < MOST_COLOURS:
             for i in range(panel[c], panel[c + 1]):
-                taken[unknown[i]] |= np.int64(1) << first
+                taken[unknown[i]] |= 1 << first
     for k in range(n_colours):
         begin[k + 1] += begin[k]
     for k in range(n_colours, 0, -1):
