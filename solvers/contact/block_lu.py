@@ -79,7 +79,7 @@ def least_degree_order(row, column, bits, order, degree):
                     if i == w:
                         merged &= ~bit
                     if i == chosen // 64:
-                        merged &= ~(1 << (chosen % 64))
+                        merged &= ~(np.int64(1) << (chosen % 64))
                     bits[j * m + i] = merged
                     count += _count_bits(merged)
                 degree[j] = count
