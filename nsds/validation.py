@@ -604,6 +604,8 @@ def _geometry_check(owner, name, values, n_members):
     """Directions of joints are unit vectors, where a kind of row has them; a coupler's u and b are zero for what slides."""
     geometry = values["geometry"]
     row = geometry["row"]
+    if ((row == joints.COUPLER) & (geometry["a"] == 0).all(axis=-1)).any():
+        raise ValueError(f"{owner}: {name}.geometry.a of a coupler must not be zero: it is an axis times the ratio")
     for field, kinds in (("w", None), ("u", (joints.ALIGN, joints.ANGLE)), ("b", (joints.ANGLE,))):
         squares = (np.clip(geometry[field], -2.0, 2.0) ** 2).sum(axis=-1)
         concerned = np.isin(row, kinds) if kinds else True

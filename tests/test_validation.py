@@ -113,11 +113,15 @@ def test_values_out_of_their_range_are_named(build, path, value, message):
         nsds.simulate(record, t_end=record["t"].item() + 0.1 if np.isfinite(record["t"]) else 1.0, h=0.01)
 
 
-@pytest.mark.parametrize("run", [nsds.step, nsds.consistent, nsds.relative_degree, nsds.report, nsds.plotting.scene, nsds.restart])
+@pytest.mark.parametrize(
+    "run", [nsds.step, nsds.consistent, nsds.relative_degree, nsds.report, nsds.energy, nsds.plotting.scene, nsds.restart]
+)
 def test_every_function_checks(run):
     record = plant() if run is nsds.relative_degree else mechanism() if run is nsds.plotting.scene else sparse()
     rows = np.zeros(1, [*((name, "f8") for name in ("t", "step", "status", "n_iter", "residual"))])
-    arguments = {nsds.step: (record, 0.01), nsds.report: (rows, record), nsds.restart: (record, rows[0])}.get(run, (record,))
+    arguments = {nsds.step: (record, 0.01), nsds.report: (rows, record), nsds.energy: (rows, record), nsds.restart: (record, rows[0])}.get(
+        run, (record,)
+    )
     record["status"] = 1000
     with pytest.raises(ValueError, match="status must be a whole number"):
         run(*arguments)
@@ -213,9 +217,8 @@ def test_solvers_that_were_edited_are_checked(record, field, value, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"t_end": 1e300, "h": 0.01}, "steps of h = 0.01 away"),
-        ({"t_end": 1.0, "h": 1e-20}, "steps of h = 1e-20 away"),
-        ({"t_end": 1e17, "h": 1e2 / 3**30}, "steps of h"),
+        ({"t_end": 1e300, "h": 0.01}, "lost in the rounding of times like 1e"),
+        ({"t_end": 1.0, "h": 1e-20}, "lost in the rounding of times like 1"),
     ],
 )
 def test_times_that_cannot_be_told_apart_are_refused(arguments, message):
@@ -223,13 +226,13 @@ def test_times_that_cannot_be_told_apart_are_refused(arguments, message):
         nsds.simulate(bouncing(), **arguments)
     record = bouncing()
     record["t"] = 1e9
-    with pytest.raises(ValueError, match="lost in the rounding of the time t = 1e"):
+    with pytest.raises(ValueError, match="lost in the rounding of times like 1e"):
         nsds.step(record, 1e-9)
 
 
 def test_a_report_is_one_of_the_system():
     rows = nsds.simulate(bouncing(), t_end=0.05, h=0.01)
-    with pytest.raises(ValueError, match="report: system must be the record that was simulated"):
+    with pytest.raises(ValueError, match="report: the trajectory is that of another system"):
         nsds.report(rows, beads())
     with pytest.raises(ValueError, match="it has the shape"):
         nsds.report(rows, np.repeat(bouncing(), 2))
@@ -306,3 +309,47 @@ def test_edited_records_are_refused_or_computed():
 def test_models_hold_each_kind():
     kinds = {line[1] for build, _ in SOME.values() for line in model_of(build())}
     assert kinds >= {"lagrangian_linear", "lagrangian", "first_order_linear", "rigid_bodies", "joint", "collisions", "sampled_control"}
+
+
+def test_advice_on_controllers_fits_the_kind_of_the_system():
+    def control(t, x, state, z, u):
+        u[0] = 0.0
+
+    loop = nsds.sampled_control(control, reads="part", writes="part")
+    body = nsds.rigid_bodies(1.0, 0.1, q=[0, 0, 0, 1, 0, 0, 0], v=[0] * 6)
+    with pytest.raises(ValueError, match="controls rigid bodies"):
+        nsds.system(part=body, loop=loop)
+    with pytest.raises(ValueError, match="give it u=numpy"):
+        nsds.system(part=nsds.lagrangian([1.0], q=[0.0], v=[0.0]), loop=loop)
+    with pytest.raises(ValueError, match=r"make it a nsds\.lagrangian"):
+        nsds.system(part=nsds.lagrangian_linear([1.0], q=[0.0], v=[0.0]), loop=loop)
+
+
+def helper_of(module_name, factor):
+    import types
+
+    module = types.ModuleType(module_name)
+    exec(f"import numba\n@numba.njit\ndef f(x):\n    return {factor} * x\n", vars(module))
+    return module
+
+
+def test_a_function_is_another_when_what_it_calls_through_a_module_is(monkeypatch):
+    names = []
+    for factor in (1.0, 2.0):
+        monkeypatch.setitem(globals(), "helper", helper_of("helper", factor))
+        names.append(nsds.functions.function_name(calls_a_helper, "lagrangian_linear", "fext"))
+    assert names[0] != names[1]
+
+
+def calls_a_helper(t, z, out):
+    out[0] = helper.f(t)  # noqa: F821
+
+
+def test_numbers_of_numpy_are_numbers():
+    three, half = np.int32(3), np.float32(0.5)
+    beads = nsds.lagrangian_linear(M=np.float64(1.0), q=np.arange(3), v=np.array(0), count=three)
+    contact = nsds.newton_impact(np.array(half))
+    system = nsds.system(t=np.int64(0), beads=beads, floor=nsds.interaction(nsds.lagrangian_linear_relation([[True]]), contact, on="beads"))
+    scheme = nsds.moreau_jean(theta=half, newton_max_iter=np.array(20))
+    rows = nsds.simulate(system, t_end=np.int64(1), h=half, scheme=scheme, save_every=np.int8(1), progress=np.False_)
+    assert rows.shape == (3,)
