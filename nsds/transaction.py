@@ -95,7 +95,7 @@ class Transaction:
             self._raw.seek(self._base)
             for piece in pieces:
                 self._write(piece)
-            os.fsync(self._raw.fileno())
+            _sync(self._raw)
         except OSError:
             gained.release()
             self._raw.truncate(self._base)
@@ -109,7 +109,7 @@ class Transaction:
             if start < self._size:
                 self._raw.seek(start)
                 self._write(memoryview(page)[: self._size - start])
-        os.fsync(self._raw.fileno())
+        _sync(self._raw)
         self._raw.truncate(self._size)
         self._base, self._pages, self._gained = self._size, {}, bytearray()
 
@@ -198,3 +198,8 @@ class Transaction:
 
     def flush(self):
         """Nothing: what was written stays in memory until `commit`."""
+
+
+def _sync(raw):
+    """Wait until all that was written is on the disk."""
+    os.fsync(raw.fileno())

@@ -8,6 +8,9 @@ with the laws for ``u = H(qbar) v`` and its value at t_k (eq. 11.206). Newton's 
 
 in velocities w = (v_g, R Omega) in inertial axes, R that of q_k. ``qbar`` is q_k moved by ``q_star h v_theta``: 0 and 1 are the two choices
 of the source. Contacts have H(q_k). The semi-explicit form (eq. 11.204) has F_k alone and H(q_k), and one iteration.
+
+To M_hat comes what rotation of a body does to the moments of its joints, ``-h theta q_star d(H^T r)/dq``, without what couples two
+bodies: heavy loads on joints are as stiff as springs. How ``H w`` changes with q is left out: convergence is linear, at a rate h omega.
 """
 
 import math
@@ -34,7 +37,7 @@ from nsds.vectors import norm, times, times_transposed
 
 _GROWTH = 1.5
 _ROUNDING = 16 * 2.0**-52  # of what cancels in an equation: no residual below it means anything
-_PATIENCE = 6  # Newton's iterations in which the residual must halve
+_PATIENCE = 10  # Newton's iterations in which the residual must halve
 _UNSOLVED = 3  # one-step problems in a row of one step that its solver may leave unsolved
 
 

@@ -15,14 +15,13 @@ import math
 
 from nsds._jit import kernel, stack, tiny, view
 from nsds.layout import ABSENT
+from nsds.schemes.activation import slack
 from nsds.schemes.newton_euler_tables import DRY, EQUALITY, FRICTION, IMPACT
-from nsds.solvers.contact.signature import EQUATION, diagonal_block, mean_diagonal
+from nsds.solvers.contact.signature import EQUATION
 from nsds.vectors import norm
 
 _PROXIMAL = 1e-12  # epsilon: times s, the stiffness that is added to an equation
 _TANGENTS = 2
-ROUNDING = 1e-9  # times a length of what touches: gaps up to it are those of bodies that touch
-ULPS = 64 * 2.0**-52  # times coordinates: what gaps that are computed from them are certain to
 
 
 @tiny
@@ -55,22 +54,22 @@ def is_closed(y, way, rounding, forces):
 
 
 @kernel
-def find_slack(interaction, q, moved, work):
+def find_slack(h, interaction, q, moved, work):
     """The forecasts up to which each row of an interaction takes part (see `is_closed`), from H at q. Out: slack.
 
-    For rounding, ``ROUNDING |H_omega|``, the length at which it turns, and ``ULPS |x|`` of the coordinates that y comes from; for forces
-    ``|H_v|`` times moved (n_bodies,), a fraction of the way that they are worth in a step (see `way_of_forces`).
+    For rounding that of the lengths ``|H_v| |x| + |H_omega|``; for forces ``|H_v|`` times moved (n_bodies,), a fraction of the way that
+    they are worth in a step (see `way_of_forces`).
     """
     it = interaction
     for i in range(it.m):
-        rounding = forces = 0.0
+        length = forces = 0.0
         for side in range(2):
             body, row = it.a if side == 0 else it.b, it.H + 12 * i + 6 * side
             if body != ABSENT:
                 size = norm(view(work, row, 3))
-                rounding += size * ULPS * norm(view(q, 7 * body, 3)) + norm(view(work, row + 3, 3)) * ROUNDING
+                length += size * norm(view(q, 7 * body, 3)) + norm(view(work, row + 3, 3))
                 forces += size * moved[body]
-        work[it.slack + 2 * i], work[it.slack + 2 * i + 1] = rounding, forces
+        work[it.slack + 2 * i], work[it.slack + 2 * i + 1] = slack(length, 0.0, h), forces
 
 
 @kernel
@@ -318,13 +317,3 @@ def least_size(n, d, body, disk, H, b, speed, share, ulps):
             if net > 0.0:
                 least = min(least, share * net + ulps * gross)
     return least
-
-
-@kernel
-def unit_of_impulses(d, disk, row, column, W):
-    """The power of two next to the largest mean diagonal of a contact's block of W: impulses times it are like velocities."""
-    largest = 0.0
-    for c in range(disk.size):
-        if disk[c] != EQUATION:
-            largest = max(largest, mean_diagonal(d, diagonal_block(row, column, c), W))
-    return 2.0 ** math.ceil(math.log2(largest)) if 0.0 < largest < math.inf else 1.0

@@ -6,7 +6,8 @@ from nsds._jit import kernel, stack, tiny, view
 from nsds.collision import WORLD, address_of_detect, address_of_detect_parallel, call_detect, place
 from nsds.collision import inherit as match
 from nsds.collision.kinds import SPHERE, bound
-from nsds.schemes.newton_euler_blocks import ROUNDING, ULPS, is_closed
+from nsds.schemes.activation import slack
+from nsds.schemes.newton_euler_blocks import is_closed
 from nsds.schemes.newton_euler_interactions import contact_rows, frame_of
 from nsds.vectors import cross, norm
 
@@ -30,7 +31,7 @@ def find(c, ahead, parallel, q, v, mem, imem, work, iwork):
         if body[s] != WORLD:
             far, r = norm(view(local, 7 * s, 3)), bound(kind, size, s)
             r = r if r < math.inf else size[3 * s]
-            rounding, forces = ROUNDING * r + ULPS * norm(view(q, 7 * body[s], 3)), _SIGHT * r
+            rounding, forces = slack(r + norm(view(q, 7 * body[s], 3)), 0.0, ahead), _SIGHT * r
             if kind[s] != SPHERE:
                 far += r
             reach[s] += rounding + forces + ahead * (norm(view(v, 6 * body[s], 3)) + norm(view(v, 6 * body[s] + 3, 3)) * far)

@@ -21,7 +21,7 @@ from nsds.schemes.joint_rows import turned_arm
 from nsds.schemes.newton_euler_bodies import move
 from nsds.schemes.newton_euler_interactions import evaluate
 from nsds.solvers.contact import rigid, slabs
-from nsds.solvers.contact.signature import N_INFO, N_OPTIONS, call_solver, conclude
+from nsds.solvers.contact.signature import N_INFO, N_OPTIONS, call_solver, merit
 from nsds.status import CONVERGED, INEXACT, INFEASIBLE, MAX_ITER, RAY, SINGULAR, STALLED, UNSUITED
 from nsds.vectors import cross, norm
 
@@ -48,7 +48,8 @@ _WAY = 0.1  # of the way that forces are worth in a step: contacts that are open
 _CLOSE = 1e-10  # tolerance of equations where Newton's iteration wants none
 _CLOSEST = 2e-15  # the least tolerance that solvers are asked for
 _SHARE, _ULPS = 0.1, 4 * 2.0**-52  # of the tolerance of an equation, and of the velocities that cancel in it: what the solver may leave
-_BRIEFLY = 60  # iterations of each method in the first attempt
+_BRIEFLY, _LONGER = 60, 1000  # iterations of each method in the first attempt, and in the second,
+_CLOSE_TO = 1e-8  # which is made above this residual: the lightest of bodies in a stack has velocities far below the largest
 _PARALLEL = 4000  # contacts from which all cores sweep
 
 address_of_sweeps = on_demand(rigid.SIGNATURE, rigid.nsgs_rigid)
@@ -135,7 +136,7 @@ def choose_active(options, bodies, interactions, parts, p, mem, imem, work, iwor
     for k in range(interactions.size):
         it, active = interactions[k], False
         if it.always == 0:
-            blocks.find_slack(it, q, moved, work)
+            blocks.find_slack(options[STEP], it, q, moved, work)
         for i in range(it.m):
             active = active or blocks.takes_part(it, i, ahead, mem, work)
         iwork[p.begin + k] = n_blocks if active else -1
@@ -380,7 +381,7 @@ def can_go_on(status):
 def solve_with_matrix(
     is_new, aim, n_contacts, n_blocks, bodies, parts, p, solver, options, wanted, share, inverse, w_free, impulse, work, iwork
 ):
-    """As `solve`, by a method for contact problems, in units in which a contact's velocity and impulse are alike.
+    """As `solve`, by a method for contact problems.
 
     aim: the tolerance that the method is asked for, unless equations want less.
     """
@@ -404,23 +405,18 @@ def solve_with_matrix(
     info, spare, ispare, own = view(work, p.info, N_INFO), view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver), stack(6)
     for i in range(N_OPTIONS):
         own[i] = options[i]
-    unit = blocks.unit_of_impulses(d, disk, row, column, W)
-    for i in range(W.size):
-        W[i] /= unit
-    for i in range(r.size):
-        r[i] *= unit
     own[0] = aim
     if wanted < math.inf:
-        conclude(MAX_ITER, 0, disk, mu, row, column, W, q, own, r, u, info)
-        own[0] = max(min(aim, wanted / size_of(q), share * info[1]), _CLOSEST)
-    if p.brief != 0 and options[1] == 0.0:
-        own[1] = _BRIEFLY
+        own[0] = max(min(aim, wanted / size_of(q), share * merit(False, disk, mu, row, column, W, q, r, u)), _CLOSEST)
+    in_turns = p.brief != 0 and options[1] == 0.0
+    own[1] = _BRIEFLY if in_turns else options[1]
     status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
-    if info[1] > options[ENOUGH] and own[1] != options[1]:  # in earnest
-        own[0], own[1] = max(own[0], options[ENOUGH] if wanted == math.inf else own[0]), options[1]
+    if in_turns and info[1] > max(own[0], _CLOSE_TO):
+        own[1] = _LONGER
         status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
-    for i in range(r.size):
-        r[i] /= unit
+        if info[1] > options[ENOUGH]:
+            own[0], own[1] = options[ENOUGH], 0.0
+            status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
     total_impulse(n_contacts, n_blocks, p, impulse, work, iwork)
     return CONVERGED if info[1] <= options[ENOUGH] else status
 

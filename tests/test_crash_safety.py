@@ -216,6 +216,23 @@ def test_nothing_is_replaced_where_the_first_rows_find_no_room(tmp_path, limit):
     assert list(tmp_path.iterdir()) == [file]
 
 
+def test_a_run_that_will_not_find_room_is_told_before(tmp_path, monkeypatch):
+    monkeypatch.setattr(storage.shutil, "disk_usage", lambda folder: types.SimpleNamespace(free=10_000))
+    with pytest.warns(RuntimeWarning, match=r"all rows of the run need 0\.0121 MB, 0\.01 MB are free for .*run\.h5: save_every") as caught:
+        nsds.stream(ball(), tmp_path / "run.h5", t_end=1.0, h=0.01)
+    assert caught[0].filename == __file__
+    nsds.resume(tmp_path / "run.h5", t_end=1.5)
+
+
+def test_new_files_of_killed_runs_are_removed_by_the_next_run(tmp_path, monkeypatch):
+    (tmp_path / ".run.h5.0123.part").write_bytes(b"")
+    (tmp_path / ".other.h5.0123.part").write_bytes(b"")
+    with open(tmp_path / ".run.h5.4567.part", "wb", buffering=0) as busy:
+        storage._locked(busy, exclusive=True)
+        nsds.stream(ball(), tmp_path / "run.h5", t_end=1.0, h=0.01)
+    assert {path.name for path in tmp_path.iterdir()} == {"run.h5", ".other.h5.0123.part", ".run.h5.4567.part"}
+
+
 # When rows are written.
 
 
@@ -399,7 +416,7 @@ def test_changed_files_are_refused_by_name(tmp_path, change):
     nsds.stream(ball(), file, t_end=1.0, h=0.01)
     with h5py.File(file, "r+") as tree:
         change(tree, file)
-    for call in (nsds.read_trajectory, nsds.resume):
+    for call in (nsds.read_trajectory, nsds.resume) if change not in (other_settings, CHANGES["no settings"]) else (nsds.resume,):
         with pytest.raises(OSError, match=r"run\.h5 is damaged, or is no file that nsds\.stream wrote: .") as caught:
             call(file)
         assert call.__name__ in str(caught.value)

@@ -29,7 +29,7 @@ from nsds.schemes import recording, simulation
 COUNTS = {"kills": 200, "full_disks": 20, "interrupts": 100, "damages": 2000}
 _FEW = {"kills": 6, "full_disks": 4, "interrupts": 6, "damages": 60}
 _FAILED = 77
-_SECONDS = 60  # before a child counts as hanging
+_SECONDS = 240  # before a child counts as hanging
 
 
 def ball():

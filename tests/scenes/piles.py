@@ -58,7 +58,7 @@ def card_house(mu=0.6, storeys=2):
     return model.record(), facts
 
 
-@scene(t_end=1.0, short=0.3, rest=0.5)
+@scene(t_end=1.0, short=0.1, rest=0.5)
 def masonry_arch(n=9, mu=0.7):
     """A half circle of voussoirs between two abutments, drawn exactly touching."""
     inner, outer, deep = 1.0, 1.4, 0.4
@@ -240,7 +240,7 @@ def spheres_in_a_box(capacity=None, mu=0.6):
 variant("spheres_in_a_box_with_room", "spheres_in_a_box", capacity=513)
 
 
-@scene(t_end=1.0, steps=COARSE, short=0.2)
+@scene(t_end=1.0, steps=COARSE, short=0.05)
 def stacked_cylinders(capacity=150):
     """Eighteen short cylinders, three by two by three, stand on each other."""
     model = Model(mu=0.5, capacity=capacity)
@@ -387,7 +387,7 @@ def ladder_against_a_wall(mu=0.5, angle=0.6):
         return (
             standing(rows, "ladder", 20 * G * h**2 + 1e-6, 1e-4 + 20 * G * h**2)
             if sticks
-            else {"it slips": tilt(rows, "ladder")[-1] > angle + 0.05}
+            else {"it slips": tilt(rows, "ladder")[-1] > angle + 0.05 * min(rows["t"][-1], 1.0) ** 2}
         )
 
     return model.record(), facts

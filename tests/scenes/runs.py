@@ -8,7 +8,7 @@ import numpy as np
 
 import nsds
 from nsds.energy import energy
-from nsds.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, family, split
+from nsds.kinds import COLLISIONS, FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, family, split
 from nsds.records import model_of
 from nsds.schemes import table as schemes
 from nsds.schemes.newton_euler_problem import ENOUGH
@@ -105,8 +105,10 @@ def tolerances(system, rows, settings=None):
     result = np.full(len(rows), strict)
     if family(model_of(system)) == NEWTON_EULER:
         touching = np.zeros(len(rows), bool)
-        for name, _, *law in model_of(system):
-            if _has(rows, name, "normal"):
+        for name, kind, *law in model_of(system):
+            if name not in rows.dtype.names:  # not saved
+                touching |= kind == COLLISIONS or (law and law[0] != "equality")
+            elif kind == COLLISIONS:
                 touching |= np.maximum(rows[name]["n"], np.r_[0, rows[name]["n"][:-1]]) > 0
             elif law and law[0] != "equality" and _has(rows, name, "active"):
                 touching |= rows[name]["active"].reshape(len(rows), -1).any(axis=1)

@@ -211,7 +211,7 @@ def rimless_wheel(slope=0.15, n=8):
         for w in 2 * math.pi * np.arange(n) / n + math.pi / n
     ]
     model = Model(mu=0.9, ground=False, world=[shapes.plane(up)])
-    height = length * math.cos(math.pi / n) + 0.0001
+    height = (length - 0.01) * math.cos(math.pi / n) + 0.01
     model.body(
         "wheel", spokes, height * up, mass=2.0, inertia=[0.05, 0.1, 0.05], turned=turn(ACROSS, -slope), v=[*(1.2 * down), 0, -4.0, 0]
     )
