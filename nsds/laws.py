@@ -211,7 +211,7 @@ def _with_parameters(law, **parameters):
     for name, value in parameters.items():
         low, high = LAWS[law].parameters[name]
         result[name] = value = _checks.array(law, name, value)
-        if value.ndim > 1 or value.size == 0 or (value < low).any() or (value > high).any():
+        if value.ndim > 1 or (value < low).any() or (value > high).any():
             raise ValueError(f"{law}: {name} must be a number or a vector in [{low:g}, {high:g}], got {value.tolist()}")
     return result
 

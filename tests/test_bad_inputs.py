@@ -384,7 +384,11 @@ CALLS = {
         "dpi": "positive"}),
     "consistent": (nsds.consistent, lambda: {"system": resting()}, {"system": "record", "functions": "functions"}),
 }  # fmt: skip
-_TWO_OR_MORE = [value for value in NUMBER if not (isinstance(value, list) and value == [1.0, 2.0]) and not isinstance(value, np.ndarray)]
+# laws take vectors, whose lengths interactions check; also one of no contacts
+_TWO_OR_MORE = [
+    value for value in NUMBER if value is not NONE_AT_ALL and not (isinstance(value, (list, tuple)) and list(value) in ([], [1.0, 2.0]))
+    and not isinstance(value, np.ndarray)
+]  # fmt: skip
 REFUSED |= {
     "linear": [None, *(value for value in NOT_NUMBERS if value is not LONG), [[np.inf]], []],
     "parameter within 0 and 1": [None, *_TWO_OR_MORE, -0.1, 1.1],

@@ -353,3 +353,10 @@ def test_numbers_of_numpy_are_numbers():
     scheme = nsds.moreau_jean(theta=half, newton_max_iter=np.array(20))
     rows = nsds.simulate(system, t_end=np.int64(1), h=half, scheme=scheme, save_every=np.int8(1), progress=np.False_)
     assert rows.shape == (3,)
+
+
+def test_a_law_of_no_contacts_fits_no_interaction():
+    ball = nsds.lagrangian_linear([1.0], q=[0.0], v=[0.0])
+    floor = nsds.interaction(nsds.lagrangian_linear_relation([[1.0]]), nsds.newton_impact([]), on="ball")
+    with pytest.raises(ValueError, match=r"e must be a number or have shape \(1,\), got \(0,\)"):
+        nsds.system(ball=ball, floor=floor)
