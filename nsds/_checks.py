@@ -107,8 +107,7 @@ def made(owner, field, value, key, known, makers):
 def choice(owner, field, value, known):
     """One of some words."""
     if not isinstance(value, str) or value not in known:
-        listed = " or ".join(map(repr, known)) if len(known) == 2 else f"one of {', '.join(map(repr, known))}"
-        raise ValueError(f"{owner}: {field} must be {listed}, got {shortened(value)}")
+        raise ValueError(f"{owner}: {field} must be one of {', '.join(map(repr, known))}, got {shortened(value)}")
     return value
 
 

@@ -24,7 +24,8 @@ def _checking(base):
     class CheckedDispatcher(base):
         __slots__ = ()
 
-        _reduce_class = base  # how it is pickled
+        def _reduce_class(self):  # what it is pickled as
+            return base
 
         def __call__(self, *arguments, **named):
             if len(arguments) > len(self.sizes):

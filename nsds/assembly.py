@@ -105,7 +105,10 @@ def _wiring(name, part, parts, kinds):
             raise ValueError(f"controller '{name}': there is no system '{other}'; the systems are: {', '.join(kinds)}")
     written = parts[part["writes"]]["record"].dtype.base
     if "u" not in written.names or written["u"].base.kind != "f":
-        is_rigid = kinds[part["writes"]] == "rigid_bodies"
-        way = "a force that is a function, fint(t, q, v, z, out), controls rigid bodies" if is_rigid else "give it u=numpy.zeros(n_u)"
+        ways = {
+            "rigid_bodies": "a force that is a function, fint(t, q, v, z, out), controls rigid bodies",
+            "lagrangian_linear": "lagrangian_linear has none, make it a nsds.lagrangian with u=numpy.zeros(n_u)",
+        }
+        way = ways.get(kinds[part["writes"]], "give it u=numpy.zeros(n_u)")
         raise ValueError(f"controller '{name}': '{part['writes']}' has no constant control u to write; {way}")
     return part["writes"], *part["reads"]

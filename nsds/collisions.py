@@ -17,9 +17,14 @@ _OF_CONTACTS = ("a", "b", "feature", "normal", "point", "y", "lambda")
 def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None):
     """Contacts between shapes, found anew in every step: a part for `nsds.system`, of rigid bodies.
 
-    A contact takes part in a step when the forecast ``y + gamma h ydot <= 0`` says so (seed 003, eq. 11.203); its frame (normal, two
+    A contact takes part in a step when the forecast ``y + gamma h ydot <= slack`` says so (seed 003, eq. 11.203); its frame (normal, two
     tangents, seed 003, 12.0.3) is that of the start of the step. The normal points from b to a; a contact point between two bodies lies
     halfway between their surfaces, one with the world on the surface of the body.
+
+    The slack is rounding, 1e-10 of the size of a shape and of its body's coordinates, added up for both: bodies that are drawn touching
+    touch. What is at rest, in that it neither comes nor goes by more within a step, takes part up to a tenth of ``h^2 F / m`` of its
+    bodies, and at most 1e-3 of a shape's size: forces would close such a gap within the step, and where something else holds the body, as
+    the other three legs of a table, the contact carries its share.
 
     Parameters
     ----------
@@ -34,7 +39,7 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None):
     pairs : sequence of pairs of str, optional
         Which parts are looked at with which, as ``[("balls", "balls"), ("balls", "world")]``; all by default.
     margin : float
-        Contacts are listed from this gap on (m), besides those which motion may close within a step.
+        Contacts are listed from this gap on (m), besides those which motion may close within a step, or that may take part as they are.
     capacity : int, optional
         Contacts for which the record has room at first; it grows as needed.
 

@@ -112,7 +112,7 @@ def function_name(function, kind, field):
     """
     function = getattr(function, "py_func", function)
     _require_signature(function, kind, field)
-    name = ":".join((function.__module__, "#".join(_identity(function))))
+    name = ":".join((str(function.__module__), "#".join(_identity(function))))
     _keep(name, function, kind, field)
     return name
 

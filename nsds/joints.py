@@ -193,9 +193,9 @@ def coupler(first, second, ratio):
     """
     owner, result = "coupler", {"relation": "joint", "m": 1, "n": None, "joint": "coupler"}
     for name, value in (("first", first), ("second", second)):
-        if not isinstance(value, (tuple, list)) or len(value) != 2 or not isinstance(value[0], str):
+        is_pair = isinstance(value, (tuple, list)) and len(value) == 2 and isinstance(value[0], str)
+        if not is_pair or value[0] not in ("angle", "translation"):
             raise TypeError(f'coupler: {name} must be ("angle", axis) or ("translation", axis), got {_checks.shortened(value)}')
-        _checks.choice(owner, f"the kind of {name}", value[0], ("angle", "translation"))
         result[name] = value[0], _direction(owner, f"the axis of {name}", value[1])
     result["ratio"] = _checks.number(owner, "ratio", ratio)
     if result["ratio"] == 0:

@@ -72,7 +72,8 @@ def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fin
     fields["p"] = np.zeros_like(fields["v"])
     fields["mass"] = _masses(owner, mass, count)
     fields["inertia"] = _inertias(owner, inertia, count)
-    _checks.choice(owner, "frame", frame, ("body", "inertial"))
+    if not isinstance(frame, str) or frame not in ("body", "inertial"):
+        raise ValueError(f"{owner}: frame must be 'body' or 'inertial', got {_checks.shortened(frame)}")
     for name, value in (("fext", fext), ("mext", mext)):
         if callable(value):
             fields[name] = function_name(value, owner, name)

@@ -97,7 +97,8 @@ def require_mass(where, M, is_dense, regular):
         least = np.where(M["indices"].reshape(len(indptr), -1) == rows, M["data"].reshape(len(indptr), -1), 0.0).min(initial=0.0)
         regular = False
     elif is_dense:
-        _require_symmetric(where, M, M.swapaxes(-1, -2))
+        if (M.swapaxes(-1, -2) != M).any():
+            _require_symmetric(where, M, M.swapaxes(-1, -2))
         try:
             np.linalg.cholesky(M)
             return

@@ -48,6 +48,11 @@ def _functions_of(dtype):
     return found + [(part, "n_u") for part, base in parts if found and "n_u" in base.names]
 
 
+def has_functions(records):
+    """Whether something in records names a function."""
+    return bool(_functions_of(records.dtype))
+
+
 def _try_all(system):
     t = system["t"].item()
     systems, interactions, controls = split(model_of(system))

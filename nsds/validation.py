@@ -26,7 +26,7 @@ _LARGEST = np.finfo(np.float64).max
 _WHOLE = np.iinfo(np.int64)
 _SMALL = 4096  # words: parts that are not larger are checked together
 _MOST_CONTROLS = 10000
-_UNIT = 1e-6  # how far from 1 the norm of the quaternion of a shape may be
+_UNIT = 1e-6  # how far from 1 the norm of a quaternion or of a direction may be
 
 
 class Leaf(NamedTuple):
@@ -458,7 +458,7 @@ def _fields_of_interaction(name, kind, law, sides, part, sizes):
     m, block = (y[0] if y else 1), LAWS[law].block(family)
     if len(y) > 1 or y in ((0,), (1,)) or m % block:
         raise ValueError(f"{name}.y must be a number or a vector, {block} for each contact, got shape {y}")
-    last_kind = joints.COUPLER if "angle" in part.base.names else joints.ALIGN
+    last_kind = joints.ALIGN if "angle" not in part.base.names else joints.COUPLER if m == 1 else joints.ANGLE
     lengths = {"m": m, "n": n, "last kind": last_kind, "per_row": y, "per_contact": y if block == 1 else (m // block,) if m > block else ()}
     fields = dict(ROWS[family])
     for field in ARGUMENTS.get(kind, ()):
@@ -474,6 +474,8 @@ def _fields_of_interaction(name, kind, law, sides, part, sizes):
     checks = [_relay_check] if law == "relay" else []
     if kind == "prescribed_velocity":
         checks.append(_dofs_check)
+    if kind == "joint":
+        checks.append(_geometry_check)
     if "H" in part.base.names and part.base["H"].names:
         checks.append(_sparse_check("H"))
     if any(sizes[side][2] is not None for side in sides):
@@ -596,6 +598,22 @@ def _relay_check(owner, name, values, n_members):
 def _dofs_check(owner, name, values, n_members):
     if (np.diff(np.sort(values["dofs"], axis=-1)) == 0).any():
         raise ValueError(f"{owner}: {name}.dofs must be different from each other")
+
+
+def _geometry_check(owner, name, values, n_members):
+    """Directions of joints are unit vectors, where a kind of row has them; a coupler's u and b are zero for what slides."""
+    geometry = values["geometry"]
+    row = geometry["row"]
+    if ((row == joints.COUPLER) & (geometry["a"] == 0).all(axis=-1)).any():
+        raise ValueError(f"{owner}: {name}.geometry.a of a coupler must not be zero: it is an axis times the ratio")
+    for field, kinds in (("w", None), ("u", (joints.ALIGN, joints.ANGLE)), ("b", (joints.ANGLE,))):
+        squares = (np.clip(geometry[field], -2.0, 2.0) ** 2).sum(axis=-1)
+        concerned = np.isin(row, kinds) if kinds else True
+        wrong = concerned & (abs(squares - 1) > 2 * _UNIT)
+        if kinds:
+            wrong |= (row == joints.COUPLER) & (abs(squares - 1) > 2 * _UNIT) & (squares != 0)
+        if wrong.any():
+            raise ValueError(f"{owner}: {name}.geometry.{field} must be unit vectors, got {geometry[field][wrong][0].tolist()}")
 
 
 # kind of shape -> how many of its sizes are lengths, which are positive

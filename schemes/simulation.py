@@ -26,6 +26,7 @@ from nsds.schemes.recording import DONE, ROW, STARTED, STOPPED, Recorder
 from nsds.schemes.sampled_control import act
 from nsds.status import CAPACITY, CONVERGED, INEXACT, NON_FINITE, advice
 from nsds.storage import computed_with
+from nsds.trials import has_functions
 from nsds.validation import runnable, valid
 
 _CHUNK_SECONDS = 0.2
@@ -213,10 +214,6 @@ def _prepare(owner, system, h, scheme, solver, check):
     anchored = records["t0"] + records["step"] * h == records["t"]
     records["t0"] = np.where(anchored, records["t0"], records["t"])
     records["step"] = np.where(anchored, records["step"], 0)
-    lost = records["t"] + h == records["t"]
-    if lost.any():
-        raise ValueError(f"{owner}: h = {h:g} is lost in the rounding of the time t = {records['t'][lost][0]:g}; take a larger step")
-
     watched = Watch() if check else None
 
     def prepare(records):
@@ -233,9 +230,7 @@ def _prepare(owner, system, h, scheme, solver, check):
 
 def _number_of_steps(owner, records, t_end, h):
     """The fewest steps of size h to t_end; one where that is None."""
-    t, t0, step = records["t"], records["t0"], records["step"]
-    if not (np.isfinite(t).all() and np.isfinite(t0).all()):
-        raise ValueError(f"{owner}: the time t of the system must be finite, got {t[~np.isfinite(t)][:1]}")
+    t, step = records["t"], records["step"]
     if t_end is not None and (t_end <= t).any():
         raise ValueError(f"{owner}: t_end must be after the system's time {t.max()}, got {t_end}")
     latest = float(max(abs(t).max(), abs(t_end if t_end is not None else 0.0)))
@@ -247,7 +242,7 @@ def _number_of_steps(owner, records, t_end, h):
     counts = np.ones(t.shape) if t_end is None else np.ceil((t_end - t) / h - 1e-6)
     if (counts != counts[0]).any():
         raise ValueError(f"{owner}: all members of an ensemble must have the same time at the start")
-    if (step < 0).any() or (step + counts > _MOST_STEPS).any():
+    if (step + counts > _MOST_STEPS).any():
         raise ValueError(f"{owner}: steps are counted from 0 to 2^53, got {step.max()} before the run and {counts[0]:g} in it")
     return max(int(counts[0]), 1)
 
@@ -433,5 +428,6 @@ def _cause(run, m, row):
         return cause
     for name, fields in state_fields(run.records):
         if not all(np.isfinite(run.records[name][field][m]).all() for field in fields):
-            return f"the state of part '{name}' became NaN or infinite"
+            more = "; check=True checks the user's functions" if has_functions(run.records) and run.watched is None else ""
+            return f"the state of part '{name}' became NaN or infinite{more}"
     return ""

@@ -118,9 +118,9 @@ def _require_valid_solver(choice, dtype, remade):
 @lru_cache(maxsize=64)
 def _remade(stored):
     options = np.frombuffer(stored, solvers.OPTIONS)[0]
-    method, tol, *others = (options[field].item() for field in solvers.OPTIONS.names)
-    names = solvers.OPTIONS.names[2:]
-    solvers.solver(method.decode(errors="replace"), tol=tol, **{name: value or None for name, value in zip(names, others, strict=True)})
+    taken = inspect.signature(solvers.solver).parameters
+    others = {name: options[name].item() or None for name in solvers.OPTIONS.names[1:] if name in taken}
+    solvers.solver(options["method"].item().decode(errors="replace"), **others | {"tol": options["tol"].item()})
 
 
 @lru_cache(maxsize=64)

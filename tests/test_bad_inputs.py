@@ -309,6 +309,8 @@ CALLS = {
     "relative_degree": (nsds.relative_degree, lambda: {"system": circuit()}, {"system": "record"}),
     "report": (nsds.report, lambda: {"trajectory": rows(), "system": bouncing(), "file": io.StringIO()}, {
         "trajectory": "trajectory", "system": "record or none", "theta": "within 0 and 1", "file": "file", "functions": "functions"}),
+    "energy": (nsds.energy, lambda: {"trajectory": rows(), "system": bouncing()}, {
+        "trajectory": "trajectory", "system": "record", "theta": "within 0 and 1", "functions": "functions"}),
     "advice": (nsds.advice, lambda: {"status": 0}, {"status": "status"}),
     "moreau_jean": (nsds.moreau_jean, dict, {
         "theta": "within 0 and 1", "gamma": "not negative", "q_star": "within 0 and 1", "form": "word", "update": "word"} | SCHEME_NUMBERS),

@@ -195,7 +195,7 @@ def test_shapes_for_each_body_are_as_many():
 
 
 def test_options_of_the_scheme():
-    with pytest.raises(ValueError, match="update must be 'exponential' or 'linear'"):
+    with pytest.raises(ValueError, match="update must be one of"):
         nsds.moreau_jean(update="cayley")
     with pytest.raises(ValueError, match="form='global' is for Lagrangian systems"):
         nsds.simulate(nsds.system(a=body()), t_end=0.1, h=0.1, scheme=nsds.moreau_jean(form="global"))

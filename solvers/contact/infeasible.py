@@ -17,6 +17,7 @@ import numpy as np
 
 BEYOND = 1e11
 LARGEST = 300  # contacts of problems of which a proof is sought
+_BY_MARGIN = 60  # contacts up to which linear programming is tried
 _SUPPORT = 1e-8  # parts of s, relative to the largest, that are rounding
 _RANK = 1e-11  # singular values, relative to the largest, that are 0
 _FACETS = 16  # directions that stand for ||g_T|| in space, where s is sought
@@ -92,6 +93,9 @@ def is_infeasible(problem, r):
     if problem.disk.size > LARGEST or not np.isfinite(problem.W).all() or not problem.q.any():
         return False
     relaxed = _Relaxed(problem)
+    wanting = problem.q[relaxed.rows]
+    if not ((wanting < 0.0) | (relaxed.free & (wanting != 0.0))).any():  # no impulses fulfil the relaxed conditions
+        return False
     return any(relaxed.proves(s) for s in _candidates(relaxed, r))
 
 
@@ -108,7 +112,7 @@ def _candidates(relaxed, r):
     if np.isfinite(grown).all():
         yield from _null_vectors(relaxed, W, q, grown)
     yield from _null_vectors(relaxed, W, q, _least_squares(relaxed, W, q))
-    s = _by_margin(relaxed, W, q)
+    s = _by_margin(relaxed, W, q) if relaxed.n <= _BY_MARGIN else None
     if s is not None:
         yield s
 
@@ -177,7 +181,7 @@ def _directions(size, mu):
     """Vectors a with ``max a g >= mu ||g||``."""
     if not mu > 0.0 or size == 0:
         return np.zeros((1, size))
-    if size == 1:
-        return mu * np.array([[1.0], [-1.0]])
+    if size != 2:
+        return mu * np.sqrt(size) * np.concatenate([np.eye(size), -np.eye(size)])
     angle = 2.0 * np.pi * np.arange(_FACETS) / _FACETS
     return mu / np.cos(np.pi / _FACETS) * np.column_stack([np.cos(angle), np.sin(angle)])

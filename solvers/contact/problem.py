@@ -97,7 +97,9 @@ def read_contact_problem(file):
     owner, name = f"read_contact_problem({Path(file).name})", Path(file).stem
     try:
         kind, field = read_arrays(owner, file, _STORED)
-    except (BadZipFile, EOFError, KeyError, AttributeError, TypeError) as error:
+    except (BadZipFile, EOFError, KeyError, AttributeError, TypeError, ValueError) as error:
+        if str(error).startswith(owner):
+            raise
         raise ValueError(f"{owner}: not an .npz file of a contact problem: {error}") from None
     mu, mu_r = field["mu"], field.get("mu_r")
     if kind[0] == "g":

@@ -302,6 +302,7 @@ def solve_generic(M, q, blocks, method="auto", tol=1e-8, max_iter=None, z0=None,
         return box.solve_mlcp(M, q, lower, np.inf, method, tol, max_iter, z0, on_failure, **options)
     options = table.checked_options(owner, tol, max_iter, options)
     problem, place = generic.embedded(M, q, blocks)
+    table.find(method, problem.d, owner)
     r0 = np.zeros(problem.q.size)
     r0[place] = z0
     r, u, status, n_iter, _, residual, name = solve_contacts(problem, method, options, r0)
@@ -329,9 +330,9 @@ def solve_contacts(problem, method, options, r0):
 
     Powers of 2 bring numbers of extreme size to a middle one; they change nothing else.
     """
-    chosen = table.find(method, problem.d)
     if not problem.q.size:
         return r0, r0, CONVERGED, 0, 0.0, 0.0, method
+    chosen = table.find(method, problem.d)
     e_q, e_W = _exponent(problem.q), _exponent(problem.W)
     middle = problem._replace(q=np.ldexp(problem.q, -e_q), W=np.ldexp(problem.W, -e_W)) if e_q or e_W else problem
     options = np.concatenate([options[:3], np.ldexp(options[3:4], e_W), options[4:]])
@@ -376,7 +377,8 @@ def _judged(problem, options, r):
 
 def mixed_residual_of(problem, r):
     """res_q."""
-    return float(mixed_residual(*problem, r, np.zeros(r.size), np.zeros(5)))
+    error = float(mixed_residual(*problem, r, np.zeros(r.size), np.zeros(5)))
+    return error if error >= 0.0 else np.inf  # where squares are too large
 
 
 def _polished(problem, options, r):
@@ -421,21 +423,48 @@ def _global(owner, d, disk, M, H, q, b, mu, mu_r, method, tol, max_iter, r0, on_
         table.find(method, d, owner, "global")
     options = table.checked_options(owner, tol, max_iter, options)
     M, H, q, b = forms.global_matrices(owner, d, M, H, q, b)
+    mu = forms.friction(owner, mu, mu_r, b.size // d)
     r0 = np.zeros(b.size) if r0 is None else _checks.array(owner, "r0", r0, shape=b.shape)
+    M, H, q, b, e_v, e_r, e_u, e_W = _of_middle_size(M, H, q, b)
+    options = np.concatenate([options[:3], np.ldexp(options[3:4], e_W), options[4:]])
+    r0 = np.ldexp(r0, -e_r)
     if method == "newton_global" and b.size:
-        mu = forms.friction(owner, mu, mu_r, b.size // d)
         v, r, u, *rest, problem = _by_newton(owner, disk, mu, M, H, q, b, options, r0)
     else:
         solve_M, inverse_H = forms.inverse_times(owner, M, H)
         v = solve_M(q)
         if method == "nsgs_bodies" and b.size:
-            mu = forms.friction(owner, mu, mu_r, b.size // d)
             v, r, u, *rest, problem = _by_bodies(disk, mu, forms.panels(d, H, inverse_H), v, b, options, r0)
         else:
-            problem = contacts(owner, d, disk, H.T @ inverse_H, H.T @ v + b, mu, mu_r)
+            problem = contacts(owner, d, disk, H.T @ inverse_H, H.T @ v + b, *mu.reshape(-1, 2).T)
             r, u, *rest = solve_contacts(problem, method, options, r0)
             v = v + inverse_H @ r
-    return results.judged(GlobalContactSolution(v, r, u, *rest, states(problem, r, u)), on_failure)
+    state = states(problem, r, u)
+    v, r, u = np.ldexp(v, e_v), np.ldexp(r, e_r), np.ldexp(u, e_u)
+    if not all(np.isfinite(x).all() for x in (v, r, u)):  # too large to be written down
+        (v, r, u), rest = (np.zeros_like(x) for x in (v, r, u)), [NON_FINITE, *rest[1:]]
+    return results.judged(GlobalContactSolution(v, r, u, *rest, state), on_failure)
+
+
+def _of_middle_size(M, H, q, b):
+    """(M, H, q, b, exponents of v, r, u and W) of a global problem, where numbers of extreme size are scaled by powers of 2."""
+    entries = [X.data if hasattr(X, "tocsr") else X for X in (M, H)]
+    m, h, e_q, e_b = (int(np.frexp(abs(x).max(initial=0.0))[1]) for x in (*entries, q, b))
+    if max(abs(m), abs(h), abs(e_q), abs(e_b)) <= _EXTREME:
+        return M, H, q, b, 0, 0, 0, 0
+    e_v = max(e_q - m if q.any() else -(10**6), e_b - h if b.any() else -(10**6))
+    e_v = e_v if e_v > -(10**6) else 0
+    M, H = _scaled(M, -m), _scaled(H, -h)
+    return M, H, np.ldexp(q, -m - e_v), np.ldexp(b, -h - e_v), e_v, m + e_v - h, h + e_v, 2 * h - m
+
+
+def _scaled(matrix, exponent):
+    """A dense or sparse matrix times a power of 2."""
+    if not hasattr(matrix, "tocsr"):
+        return np.ldexp(matrix, exponent)
+    matrix = matrix.copy()
+    matrix.data = np.ldexp(matrix.data, exponent)
+    return matrix
 
 
 def _of_diagonal(disk, mu, W, b):

@@ -211,7 +211,7 @@ def outcome(record, run):
         rows = nsds.simulate(record, t_end=t + N_STEPS * h, h=h, scheme=run.get("scheme"), solver=run.get("solver"), on_failure="continue",
                              progress=False)  # fmt: skip
     except (ValueError, TypeError) as error:
-        return "refused" if ": " in str(error) else f"obscure: {error!r}"
+        return "refused" if ": " in str(error) or "'" in str(error) else f"obscure: {error!r}"
     except nsds.SimulationError:
         return "failed"
     except MemoryError:
@@ -226,10 +226,10 @@ def outcome(record, run):
     return "failed" if (rows["status"] != 0).any() else "computed"
 
 
-def edit_of(seed, i):
+def edit_of(seed, i, models=MODELS):
     """(name of the model, edited record, arguments of its run, what was changed)."""
     rng = np.random.default_rng([seed, i])
-    name = list(MODELS)[int(rng.integers(len(MODELS)))] if rng.random() < 0.6 else list(OWN)[int(rng.integers(len(OWN)))]
+    name = list(models)[int(rng.integers(len(models)))] if rng.random() < 0.6 else list(OWN)[int(rng.integers(len(OWN)))]
     record, what = edited(_built(name), rng)
     return name, record, MODELS[name][1], what
 
