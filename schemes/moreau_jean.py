@@ -28,9 +28,9 @@ def moreau_jean(theta=0.5, gamma=0.5, q_star=1.0, newton_tol=1e-10, newton_max_i
     theta : float in [0, 1]
         Weight of the end of the step: 0 explicit, without tangent matrices; 1/2 second order where nothing is in contact; 1 implicit.
     gamma : float >= 0
-        Forecast of contact: a constraint is active when ``y + gamma h ydot <= slack`` at the start of the step, where the slack is rounding
-        in units of the scene: 1e-10 of the lengths that cancel in y, and 1e-6 of the way that velocities and forces make in a step; of
-        rigid bodies see `nsds.collisions`.
+        Forecast of contact: a constraint is active when ``y + gamma h ydot <= 0`` at the start of the step, and at rest also up to rounding
+        in units of the scene: 1e-10 of the lengths that cancel in y, and 1e-6 of the way that velocities and forces make in a step.
+        Rigid bodies have a slack of their own lengths and forces.
     q_star : float in [0, 1]
         Nonlinear systems: mass and H are those of ``q* = (1 - q_star) q_k + q_star q_{k+1}`` (seed 003, eq. 10.22).
     newton_tol : float

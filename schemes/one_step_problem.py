@@ -236,6 +236,13 @@ def gap_slack(c, h, pull, entries, mem, work):
     return slack(length, speed, h)
 
 
+@tiny
+def rests(forecast, c, h, pull, entries, mem, work):
+    """Whether a contact with a positive forecast is closed up to rounding, and neither opens nor closes: what moves is told by its sign."""
+    closed = gap_slack(c, h, pull, entries, mem, work)
+    return forecast <= closed and h * abs(mem[c.gap_rate]) <= closed
+
+
 @inlined
 def choose_active(p, constraints, entries, horizon, h, mem, imem, work, iwork):
     """Index set I_1 (seed 001): constraints that are always active, and those of contacts whose forecast ``y + horizon ydot`` is closed.
@@ -250,7 +257,7 @@ def choose_active(p, constraints, entries, horizon, h, mem, imem, work, iwork):
     for i in range(constraints.size):
         c = constraints[i]
         forecast = mem[c.gap] + horizon * mem[c.gap_rate]
-        if c.always or forecast <= 0.0 or forecast <= gap_slack(constraints[c.leader], h, p.pull, entries, mem, work):
+        if c.always or forecast <= 0.0 or rests(forecast, constraints[c.leader], h, p.pull, entries, mem, work):
             changed |= iwork[local + i] != n
             iwork[local + i] = n
             iwork[active + n] = i

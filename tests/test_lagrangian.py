@@ -1006,7 +1006,7 @@ def test_parameters_that_were_assigned_out_of_their_range_are_refused(field, val
     contact = nsds.interaction(nsds.scleronomous(linear, m=2, z=np.eye(2).ravel()), nsds.newton_impact_friction(0.5, 0.3, 0.1), on="body")
     system = nsds.system(body=nsds.lagrangian([1.0, 1.0], q=[0, 0], v=[0, 0]), contact=contact)
     system["contact"][field] = value
-    with pytest.raises(ValueError, match=rf"contact\.{field} must be in \["):
+    with pytest.raises(ValueError, match=rf"contact\.{field} must be (in \[|finite and at least)"):
         nsds.simulate(system, t_end=1.0, h=0.1)
 
 
