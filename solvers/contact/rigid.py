@@ -348,7 +348,7 @@ def _faster(pace, most, moved, along):
     cosine = along / (moved * moved) * (1.0 - beta) if moved > 0.0 else 0.0  # 1 where all changes are the same
     straight += _MEMORY * (min(max(cosine, -1.0), 1.0) - straight)
     since += 1
-    bound += _BACK * (most - bound)
+    bound = min(bound + _BACK * (most - bound), most)
     if moved < 0.95 * least:
         least, since = moved, 0
     if moved > _GROWTH * least or (since > _WAIT and straight < _STRAIGHT_ON):
