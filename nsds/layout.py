@@ -5,7 +5,7 @@ Kernels take ``(mem, tables..., work)``; the tables have the same types for ever
 
 import numpy as np
 
-from nsds.functions import function_address
+from nsds.functions import address_for
 from nsds.kinds import state_of
 from nsds.records import model_of, words
 
@@ -61,7 +61,7 @@ def addresses(names, part, kind, field):
     flat = names.reshape(names.shape[0], -1)
     found, which = np.unique(flat, return_inverse=True)
     try:
-        addresses = np.array([function_address(name.decode(), kind, field) for name in found], np.uintp)
+        addresses = np.array([address_for(part, name.decode(errors="replace"), kind, field) for name in found], np.uintp)
     except ValueError as error:
         raise ValueError(f"part '{part}', {error}") from None
     return addresses[which.reshape(flat.shape)]

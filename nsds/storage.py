@@ -28,6 +28,7 @@ from importlib.metadata import version
 import llvmlite.binding
 import numpy as np
 
+from nsds import _checks
 from nsds.records import model_of, widened
 from nsds.results import ROW_HEAD, chosen_fields, row_dtype
 from nsds.transaction import Transaction
@@ -68,7 +69,7 @@ class RunFile:
     """
 
     def __init__(self, owner, path, overwrite=False):
-        self.owner, self.path, self.overwrite, self.h5py = owner, os.fspath(path), overwrite, _h5py(owner)
+        self.owner, self.path, self.overwrite, self.h5py = owner, _path(owner, path), overwrite, _h5py(owner)
         self.place = os.path.realpath(self.path)  # links stay, what they lead to is replaced
         self.raw, self.temporary, self.n_rows, self.n_kept, self.has_failed, self.editions = None, None, 0, 0, False, []
         with _existing(self.place) as old:
@@ -92,7 +93,7 @@ class RunFile:
                 self.n_stretch, self.n_dtypes = stored.n_stretch, len(stored.dtypes)
                 self.rest = stored.read(stored.dtype, range(n - n % self.n_stretch, n))
                 last = stored.read(stored.dtype, range(n - 1, n))[..., 0] if n else None
-                settings, self.editions = {name: stored.settings[name] for name in _SETTINGS}, stored.settings["computed_with"]
+                settings, self.editions = stored.settings()
         except BaseException:
             self.close()
             raise
@@ -113,6 +114,7 @@ class RunFile:
         if self.raw is None:
             self._make(system, dtype)
         self._warn_of_another(edition)
+        self._warn_of_room()
         settings = settings | {"computed_with": self.editions}
         with self._changed() as tree:
             records = {name: value for name, value in settings.items() if isinstance(value, (np.ndarray, np.void))}
@@ -137,12 +139,31 @@ class RunFile:
         if self.editions[-1:] != [edition]:
             self.editions = [*self.editions, edition]
 
+    def _warn_of_room(self):
+        """Tell before a run that its rows will not all find room."""
+        free, needed = shutil.disk_usage(os.path.dirname(self.place)).free, (self.n_to_come - self.n_kept) * self._width
+        if needed > free:
+            message = f"{self.owner}: all rows of the run need {_size(needed)}, {_size(free)} are free for {self.path}"
+            warnings.warn(f"{message}: save_every and fields choose fewer", RuntimeWarning, stacklevel=5)
+
+    @property
+    def _width(self):
+        """Bytes of a row of all members."""
+        return self.rest.itemsize * self.system.size
+
+    def _remove_remains(self, folder, name):
+        """Remove new files of runs that were killed before their first rows."""
+        for one in os.listdir(folder) if fcntl else ():
+            if one.startswith(f".{name}.") and one.endswith(".part"):
+                with suppress(OSError), open(os.path.join(folder, one), "rb", buffering=0) as raw:
+                    if _locked(raw, exclusive=True):
+                        os.unlink(os.path.join(folder, one))
+
     def _make(self, system, dtype):
         """A new file beside the place where it will be: it takes that place with its first rows."""
         self.system, self.rest, self.n_dtypes = system, np.zeros((*system.shape, 0), dtype), 0
-        width = system.size * dtype.itemsize
         low, high = _STRETCH_BYTES
-        self.n_stretch = max(1, min(max(low, self.n_to_come * width // 16), high) // width)
+        self.n_stretch = max(1, min(max(low, self.n_to_come * self._width // 16), high) // self._width)
         folder, name = os.path.split(self.place)
         temporary = os.path.join(folder, f".{name}.{secrets.token_hex(8)}.part")
         try:
@@ -151,6 +172,7 @@ class RunFile:
             raise type(error)(error.errno, f"{self.owner}: no file can be made here: {error.strerror}", self.path) from None
         self.temporary = temporary
         _locked(self.raw, exclusive=True)
+        self._remove_remains(folder, name)
         self.transaction = Transaction(self.raw)
 
     @staticmethod
@@ -239,7 +261,7 @@ class RunFile:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             return f"writing failed: {error.strerror}"
         free, needed = shutil.disk_usage(os.path.dirname(self.place)).free, self.transaction.n_needed
-        more = max(0, self.n_to_come - n_rows) * self.rest.itemsize * self.system.size
+        more = max(0, self.n_to_come - n_rows) * self._width
         return f"{error.strerror}: {_size(free)} are free, the next rows need {_size(needed)}, all that are to come {_size(needed + more)}"
 
     def _publish(self):
@@ -283,16 +305,21 @@ class RunFile:
 
 
 class _Stored:
-    """A tree that was read: system, settings, dtypes of the rows from the first to the last, n_rows, n_stretch."""
+    """A tree that was read: system, dtypes of the rows from the first to the last, n_rows, n_stretch."""
 
     def __init__(self, tree):
         self.tree = tree
-        self.system, self.settings = _from_npy(_read(tree, "system")), json.loads(_read(tree, "settings"))
-        self.settings |= {name: _from_npy(_read(tree, name)) for name in ("scheme", "solver") if name not in self.settings}
+        self.system = _from_npy(_read(tree, "system"))
         self.dtypes = [_from_npy(_read(tree, f"row/{k}")).dtype for k in range(len(_member(tree, "row")))]
         self.dtype = self.dtypes[-1]
         self.n_rows, self.n_stretch = int(tree.attrs["n_rows"]), int(tree.attrs["n_stretch"])
         model_of(self.system)
+
+    def settings(self):
+        """(settings, editions) of the run."""
+        settings = json.loads(_read(self.tree, "settings"))
+        settings |= {name: _from_npy(_read(self.tree, name)) for name in ("scheme", "solver") if name not in settings}
+        return {name: settings[name] for name in _SETTINGS}, settings["computed_with"]
 
     def read(self, dtype, chosen):
         """Rows (members..., rows) with the fields of a dtype, of an ascending range of rows."""
@@ -378,12 +405,21 @@ def read_trajectory(file, fields=None, rows=slice(None)):
     ((21,), (21, 3))
     """
 
+    if not isinstance(rows, (slice, int, np.integer)) or isinstance(rows, bool):
+        raise TypeError(f"read_trajectory: rows must be a whole number or a slice, got {_checks.shortened(rows)}")
+    listed = [fields] if fields is None or isinstance(fields, str) else fields
+    if not isinstance(listed, (list, tuple)) or not all(path is None or isinstance(path, str) for path in listed):
+        raise TypeError(f'read_trajectory: fields must be texts such as "ball" or "ball.q", got {_checks.shortened(fields)}')
+
     def chosen_rows(stored):
         dtype = stored.dtype
         if fields is not None:
             held = {part: dtype[part].base.names for part in dtype.names[len(ROW_HEAD) :]}
             dtype = row_dtype(dtype, chosen_fields(fields, held, held))
-        chosen = range(stored.n_rows)[rows]
+        try:
+            chosen = range(stored.n_rows)[rows]
+        except (IndexError, TypeError, ValueError) as error:
+            raise type(error)(f"read_trajectory: rows: the file has {stored.n_rows}, got {rows}: {error}") from None
         if isinstance(chosen, int):
             return lambda: stored.read(dtype, range(chosen, chosen + 1))[..., 0]
         if chosen.step > 0:
@@ -395,6 +431,8 @@ def read_trajectory(file, fields=None, rows=slice(None)):
 
 def read_system(file):
     """The record, or ensemble, whose run is in a file; user functions are known by name, as in one that `numpy.load` has read.
+
+    Nothing is imported for it: see ``functions`` of `nsds.simulate`.
 
     With a row it goes on where the run was: ``nsds.restart(nsds.read_system(file), nsds.read_trajectory(file, rows=-1))``.
 
@@ -432,7 +470,7 @@ def _of_file(owner, file, choose):
 
     While a run goes on the file may change under our eyes, which the checksums tell: then it is read once more.
     """
-    h5py = _h5py(owner)
+    h5py, file = _h5py(owner), _path(owner, file)
     for trial in range(_TRIALS):
         with open(file, "rb", buffering=0) as raw:
             is_changing = not _locked(raw, exclusive=False)
@@ -501,6 +539,13 @@ def _existing(path):
         return
     with raw:
         yield raw
+
+
+def _path(owner, file):
+    """A path as text."""
+    if not isinstance(file, (str, os.PathLike)) or not os.fspath(file):
+        raise TypeError(f"{owner}: file must be a path, got {_checks.shortened(file)}")
+    return os.fsdecode(file)
 
 
 def _size(n_bytes):
@@ -589,7 +634,7 @@ def _member(tree, path):
     """What lies at a path in the file itself."""
     h5py = _h5py("nsds.storage")
     for name in path.split("/"):
-        if not isinstance(tree.get(name, getlink=True), h5py.HardLink):
+        if tree.id.links.get_info(name.encode()).type != h5py.h5l.TYPE_HARD:
             raise ValueError(f"{path} is a link to another place, which is not followed")
         tree = tree[name]
     return tree

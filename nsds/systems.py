@@ -35,7 +35,8 @@ def lagrangian_linear(M, K=None, C=None, fext=None, *, q, v, z=None, count=None)
     Raises
     ------
     TypeError, ValueError
-        Wrong shape or type, NaN or infinity, M not symmetric or with a negative eigenvalue, or a function that has the wrong arguments or does not compile.
+        Wrong shape or type, NaN or infinity, M not symmetric or with a negative eigenvalue, or a function that has the wrong
+        arguments or does not compile.
 
     Examples
     --------
@@ -90,11 +91,14 @@ def require_mass(where, M, is_dense, regular):
     """
     if M.dtype.names:
         indptr = M["indptr"].reshape(-1, M["indptr"].shape[-1])
-        rows = np.stack([np.repeat(np.arange(each.size - 1), np.diff(each)) for each in (indptr[:1] if (indptr == indptr[0]).all() else indptr)])
+        rows = np.stack(
+            [np.repeat(np.arange(each.size - 1), np.diff(each)) for each in (indptr[:1] if (indptr == indptr[0]).all() else indptr)]
+        )
         least = np.where(M["indices"].reshape(len(indptr), -1) == rows, M["data"].reshape(len(indptr), -1), 0.0).min(initial=0.0)
         regular = False
     elif is_dense:
-        _require_symmetric(where, M, M.swapaxes(-1, -2))
+        if (M.swapaxes(-1, -2) != M).any():
+            _require_symmetric(where, M, M.swapaxes(-1, -2))
         try:
             np.linalg.cholesky(M)
             return
@@ -104,7 +108,8 @@ def require_mass(where, M, is_dense, regular):
     else:
         least = M.min()
     if least < 0 or (regular and least == 0):
-        raise ValueError(f"{where} must be positive {'' if regular else 'semi'}definite, got {'an eigenvalue' if is_dense else 'an entry'} of {least:.3g}")
+        wanted, given = "definite" if regular else "semidefinite", "an eigenvalue" if is_dense else "an entry"
+        raise ValueError(f"{where} must be positive {wanted}, got {given} of {least:.3g}")
 
 
 def is_sparse(matrix):
@@ -116,7 +121,7 @@ def is_sparse(matrix):
 def _order(owner, M):
     if not is_sparse(M):
         M = _checks.array(owner, "M", M)
-    return M.shape[-1] if M.ndim else 1
+    return M.shape[-1] if is_sparse(M) else _checks.length(owner, "M", M)
 
 
 def per_element(owner, name, value, n, count):
@@ -201,7 +206,7 @@ def control_fields(owner, n, T, u, n_u, z, count):
     elif T is None:
         known["T (the identity)"] = n
     if u is not None and not callable(u):
-        known["u"] = np.shape(u)[-1] if np.shape(u) and np.shape(u) != (count,) else 1
+        known["u"] = 1 if _checks.shape_of(owner, "u", u) == (count,) else _checks.length(owner, "u", u)
     if n_u is not None:
         known["n_u"] = _checks.integer(owner, "n_u", n_u, low=1)
     if u is not None:
@@ -224,7 +229,7 @@ def control_fields(owner, n, T, u, n_u, z, count):
 
 
 def _weight(owner, T, n, count):
-    weight = np.atleast_2d(_checks.array(owner, "T", T))
+    weight = _checks.array(owner, "T", T, at_least=2)
     if weight.shape[-2] != n or weight.ndim > 2 + (count is not None) or (weight.ndim == 3 and weight.shape[0] != count):
         raise ValueError(f"{owner}: T must have shape ({n}, n_u), got {weight.shape}")
     return weight if count is None or weight.ndim == 3 else np.broadcast_to(weight, (count, *weight.shape))

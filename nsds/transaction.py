@@ -80,7 +80,7 @@ class Transaction:
             self.is_broken = False
 
     def _write_log(self):
-        numbers = sorted(self._pages)
+        numbers = sorted(number for number in self._pages if number * _PAGE < self._size)
         gained = memoryview(self._gained)[: max(0, self._size - self._base)]
         pieces = [gained, *(self._pages[number].ljust(_PAGE, b"\0") for number in numbers), np.array(numbers, np.int64).tobytes()]
         footer = _FOOTER.pack(_MARK, self._base, self._size, len(numbers), 0)[:-8]
@@ -95,7 +95,7 @@ class Transaction:
             self._raw.seek(self._base)
             for piece in pieces:
                 self._write(piece)
-            os.fsync(self._raw.fileno())
+            _sync(self._raw)
         except OSError:
             gained.release()
             self._raw.truncate(self._base)
@@ -109,7 +109,7 @@ class Transaction:
             if start < self._size:
                 self._raw.seek(start)
                 self._write(memoryview(page)[: self._size - start])
-        os.fsync(self._raw.fileno())
+        _sync(self._raw)
         self._raw.truncate(self._size)
         self._base, self._pages, self._gained = self._size, {}, bytearray()
 
@@ -157,8 +157,10 @@ class Transaction:
             found = self._read(start, within - start)
             target[: len(found)] = found
             for number in self._pages.keys() & range(start // _PAGE, -(-within // _PAGE)) if self._pages else ():
-                first, last = max(start, number * _PAGE), min(within, (number + 1) * _PAGE)
-                target[first - start : last - start] = self._pages[number][first - number * _PAGE : last - number * _PAGE]
+                page = self._pages[number]  # the last one of the file as it was may be shorter
+                first, last = max(start, number * _PAGE), min(within, number * _PAGE + len(page))
+                if first < last:
+                    target[first - start : last - start] = page[first - number * _PAGE : last - number * _PAGE]
         if stop > self._base:
             first = max(start, self._base)
             target[first - start : stop - start] = self._gained[first - self._base : stop - self._base]
@@ -183,7 +185,12 @@ class Transaction:
 
     def truncate(self, size=None):
         """Note the size that the file is to have."""
-        self._size = self._place if size is None else size
+        size = self._place if size is None else size
+        cut = min(self._size, self._base) - size
+        if cut > 0:  # what a file that grows again holds there is zero
+            self.seek(size)
+            self.write(bytes(cut))
+        self._size = size
         gained = max(0, self._size - self._base)
         del self._gained[gained:]
         self._gained.extend(bytes(gained - len(self._gained)))
@@ -191,3 +198,8 @@ class Transaction:
 
     def flush(self):
         """Nothing: what was written stays in memory until `commit`."""
+
+
+def _sync(raw):
+    """Wait until all that was written is on the disk."""
+    os.fsync(raw.fileno())

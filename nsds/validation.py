@@ -16,16 +16,17 @@ from nsds.collision.kinds import BOX, CAPSULE, CONVEX, CYLINDER, MESH, NAMES, PL
 from nsds.functions import ARGUMENTS
 from nsds.kinds import COLLISIONS, CONTROL, FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, RELATIONS, SYSTEMS
 from nsds.laws import LAWS, OF_COLLISIONS
-from nsds.records import HEAD, copied, memory, model_of
+from nsds.records import HEAD, copied, lines_of, memory, model_of
 from nsds.rigid_bodies import require_values
 from nsds.status import ADVICE
 from nsds.systems import require_mass
+from nsds.trials import try_functions
 
 _LARGEST = np.finfo(np.float64).max
 _WHOLE = np.iinfo(np.int64)
 _SMALL = 4096  # words: parts that are not larger are checked together
 _MOST_CONTROLS = 10000
-_UNIT = 1e-6  # how far from 1 the norm of the quaternion of a shape may be
+_UNIT = 1e-6  # how far from 1 the norm of a quaternion or of a direction may be
 
 
 class Leaf(NamedTuple):
@@ -90,7 +91,7 @@ SYSTEM_FIELDS = {
         "q": _floats(7, required=True),
         "v": _floats(6, required=True),
         "p": _floats(6, required=True),
-        "mass": _floats(low=0.0, high=np.inf, required=True),
+        "mass": _floats(high=np.inf, required=True),
         "inertia": _floats(3, 3, required=True),
         "fext": _FORCE,
         "mext": _FORCE,
@@ -107,7 +108,13 @@ _ROW = Leaf("f", "per_row", -_LARGEST, _LARGEST, True)
 _MECHANICAL_ROWS = {"y": _ROW, "ydot": _ROW, "lambda": _ROW, "active": Leaf("i", "per_row", 0, 1, True)}
 ROWS = {LAGRANGIAN: _MECHANICAL_ROWS, NEWTON_EULER: _MECHANICAL_ROWS, FIRST_ORDER: {"y": _ROW, "lambda": _ROW}}
 _PER_ROW = Leaf("f", "per_row", -_LARGEST, _LARGEST)
-_OPERATORS = {"C": _floats("m", "n", required=True), "B": _floats("n", "m", required=True), "D": _floats("m", "m"), "e": _PER_ROW, "F": _floats("m", "n_z")}
+_OPERATORS = {
+    "C": _floats("m", "n", required=True),
+    "B": _floats("n", "m", required=True),
+    "D": _floats("m", "m"),
+    "e": _PER_ROW,
+    "F": _floats("m", "n_z"),
+}
 # relation -> its fields besides functions (`nsds.functions.ARGUMENTS`) and their parameters z
 RELATION_FIELDS = {
     "lagrangian_linear_relation": {
@@ -184,6 +191,13 @@ class _Rules(NamedTuple):
     more: tuple  # (function, name), which look at values that have to fit one another
 
 
+def runnable(owner, system):
+    """`valid` records whose user functions are known and have been tried."""
+    records = valid(owner, system)
+    try_functions(owner, records)
+    return records
+
+
 def valid(owner, system):
     """The record, or ensemble, if it can be computed with; a copy where its memory is not laid out as that of `nsds.system`.
 
@@ -196,16 +210,14 @@ def valid(owner, system):
     ValueError
         A field that is unknown, missing or of the wrong shape, a value out of its range; the error names part, field, expected and given.
     """
-    model = _named(owner, model_of, system)
-    records = np.asarray(system)
-    dtype = _named(owner, _canonical, records.dtype)
-    if dtype is not records.dtype:
+    records, dtype = _named(owner, _record_array, system), _named(owner, _converted_dtype, system.dtype)
+    if dtype is not None:
         converted = np.empty(records.shape, dtype)
         _convert(records, converted)
         records = converted
-    elif not records.flags.c_contiguous or not records.flags.writeable or records.ctypes.data % 8:
+    elif not records.flags.c_contiguous or not records.flags.aligned:
         records = copied(records)
-    rules = _named(owner, _rules, dtype, tuple(model))
+    rules = _named(owner, _rules, records.dtype, records["model"].reshape(-1)[0])
     mem = memory(records)
     for group in rules.groups:
         if not _within(group, mem):
@@ -214,6 +226,11 @@ def valid(owner, system):
     for check, name in rules.more:
         check(owner, name, flat[name], flat.size)
     return records
+
+
+def _record_array(system):
+    model_of(system)
+    return np.asarray(system)
 
 
 def _named(owner, function, *arguments):
@@ -247,7 +264,9 @@ def _raise_range(owner, rules, mem):
                 where = f" at entry {entry}" if size > 1 else ""
                 where += f" of element {element}" if count > 1 else ""
                 where += f" of member {member}" if mem.shape[0] > 1 else ""
-                raise ValueError(f"{owner}: {name}{'.' if name else ''}{field} must be {_wanted_range(kind, low, high)}, got {given}{where}")
+                raise ValueError(
+                    f"{owner}: {name}{'.' if name else ''}{field} must be {_wanted_range(kind, low, high)}, got {given}{where}"
+                )
     raise AssertionError("a value out of its range was found and lost")
 
 
@@ -255,6 +274,8 @@ def _wanted_range(kind, low, high):
     if kind == "f":
         if (low, high) == (-_LARGEST, _LARGEST):
             return "finite"
+        if (low, high) == (-_LARGEST, np.inf):
+            return "finite, or infinite"
         if high == _LARGEST:
             return f"finite and at least {low:g}"
         return f"in [{low:g}, {high:g}]"
@@ -262,10 +283,10 @@ def _wanted_range(kind, low, high):
 
 
 @lru_cache(maxsize=256)
-def _canonical(dtype):
-    """The same dtype where it is laid out as `nsds.system` does it, else one that is: packed, little-endian, leaves of 8 bytes."""
+def _converted_dtype(dtype):
+    """A dtype laid out as `nsds.system` does it: packed, little-endian, leaves of 8 bytes; None where this one is."""
     made = _packed(dtype, "")
-    return dtype if _same_layout(dtype, made) else made
+    return None if _same_layout(dtype, made) else made
 
 
 def _packed(dtype, path):
@@ -310,6 +331,7 @@ def _rules(dtype, model):
     ValueError
         The model does not say how the record is made up, or not as its dtype does.
     """
+    model = lines_of(model)
     head = [name for name, _ in HEAD] + ["model"]
     names = [line[0] for line in model]
     if list(dtype.names) != head + names:
@@ -436,7 +458,7 @@ def _fields_of_interaction(name, kind, law, sides, part, sizes):
     m, block = (y[0] if y else 1), LAWS[law].block(family)
     if len(y) > 1 or y in ((0,), (1,)) or m % block:
         raise ValueError(f"{name}.y must be a number or a vector, {block} for each contact, got shape {y}")
-    last_kind = joints.COUPLER if "angle" in part.base.names else joints.ALIGN
+    last_kind = joints.ALIGN if "angle" not in part.base.names else joints.COUPLER if m == 1 else joints.ANGLE
     lengths = {"m": m, "n": n, "last kind": last_kind, "per_row": y, "per_contact": y if block == 1 else (m // block,) if m > block else ()}
     fields = dict(ROWS[family])
     for field in ARGUMENTS.get(kind, ()):
@@ -452,6 +474,8 @@ def _fields_of_interaction(name, kind, law, sides, part, sizes):
     checks = [_relay_check] if law == "relay" else []
     if kind == "prescribed_velocity":
         checks.append(_dofs_check)
+    if kind == "joint":
+        checks.append(_geometry_check)
     if "H" in part.base.names and part.base["H"].names:
         checks.append(_sparse_check("H"))
     if any(sizes[side][2] is not None for side in sides):
@@ -476,7 +500,9 @@ def _ranges_of_fields(name, dtype, fields, lengths, whole=None):
         alternatives = known if isinstance(known, tuple) and not isinstance(known, Leaf) else (known,)
         path = f"{name}.{field}" if name else field
         if field not in dtype.names:
-            if any(isinstance(each, Leaf) and each.required for each in alternatives) or all(isinstance(each, dict) for each in alternatives):
+            if any(isinstance(each, Leaf) and each.required for each in alternatives) or all(
+                isinstance(each, dict) for each in alternatives
+            ):
                 raise ValueError(f"{path} is missing")
             continue
         leaf, start = (whole or dtype).fields[field][:2]
@@ -572,6 +598,22 @@ def _relay_check(owner, name, values, n_members):
 def _dofs_check(owner, name, values, n_members):
     if (np.diff(np.sort(values["dofs"], axis=-1)) == 0).any():
         raise ValueError(f"{owner}: {name}.dofs must be different from each other")
+
+
+def _geometry_check(owner, name, values, n_members):
+    """Directions of joints are unit vectors, where a kind of row has them; a coupler's u and b are zero for what slides."""
+    geometry = values["geometry"]
+    row = geometry["row"]
+    if ((row == joints.COUPLER) & (geometry["a"] == 0).all(axis=-1)).any():
+        raise ValueError(f"{owner}: {name}.geometry.a of a coupler must not be zero: it is an axis times the ratio")
+    for field, kinds in (("w", None), ("u", (joints.ALIGN, joints.ANGLE)), ("b", (joints.ANGLE,))):
+        squares = (np.clip(geometry[field], -2.0, 2.0) ** 2).sum(axis=-1)
+        concerned = np.isin(row, kinds) if kinds else True
+        wrong = concerned & (abs(squares - 1) > 2 * _UNIT)
+        if kinds:
+            wrong |= (row == joints.COUPLER) & (abs(squares - 1) > 2 * _UNIT) & (squares != 0)
+        if wrong.any():
+            raise ValueError(f"{owner}: {name}.geometry.{field} must be unit vectors, got {geometry[field][wrong][0].tolist()}")
 
 
 # kind of shape -> how many of its sizes are lengths, which are positive

@@ -11,7 +11,7 @@ def slack(length, speed, h):
     """Up to which a gap, or the forecast ``y + gamma h ydot`` of one, counts as closed: ``1e-10 length + 1e-6 h speed``.
 
     length: sum of the magnitudes that cancel in y, as ``|b| + sum |H_j q_j|``. speed: sum of those that cancel in ydot, and what the forces
-    add to it in a step of size h. Both are of the scene, so that bodies drawn in contact are, whatever the units; a body that moves is
-    stopped a millionth of a step earlier at most.
+    add to it in a step of size h. Both are of the scene, so that bodies drawn in contact are, whatever the units. It is for contacts at
+    rest; of those that move, the sign of the forecast decides.
     """
     return _LENGTH * length + _SPEED * h * speed

@@ -28,9 +28,10 @@ from nsds.schemes.first_order_tables import FULL, LINEAR
 from nsds.schemes.linear_algebra import add_absolute_product, apply_inverse, dense, invert_in_place, subtract_product
 from nsds.schemes.memory import Prepared
 from nsds.schemes.sampled_control import has_controls
-from nsds.status import CONVERGED, NEWTON, NON_FINITE, SINGULAR_STEP
+from nsds.status import CONVERGED, INEXACT, NEWTON, NON_FINITE, SINGULAR_STEP
 
 _LEAST_TOL = 2.0**-47  # of residuals relative to what cancels: less is rounding
+_NEARLY = 1e-3  # residual up to which a step that does not converge is INEXACT
 _UNDERFLOW = 1e-290  # less than this is compared with this, so that states die out without a division by 0
 # One row per element of a part.
 ELEMENT = table("part", "e", "dof", "body")
@@ -155,7 +156,7 @@ def _renumbered(rows, parts, elements):
 def _plan(lists, bodies, unknowns, method, work, iwork):
     """Reserve the arrays of the one-step problem, of the iteration, and scratch."""
     body, dofs = bodies["n"].max(), bodies["n"].sum()
-    spare = 2 * max(lists.parts["n"].max(), lists.relations["m"].max(initial=0), lists.relations["n"].max(initial=0))
+    spare = 3 * max(lists.parts["n"].max(), lists.relations["m"].max(initial=0), lists.relations["n"].max(initial=0))
     plan = np.zeros(1, PLAN)
     osnsp.place_problem(plan, unknowns, method, work, iwork)
     work.place(plan, rhs=body, solution=body, scratch=body, x=body, spare=spare)
@@ -199,15 +200,15 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     for n_iter in range(limit + 1):
         _evaluate(t_f, t_y, f_at, output_weight, parts, elements, relations, constraints, p, functions, mem, imem, work)
         residual = _residual(h, f_weight, input_weight, n_iter > 0, tol, parts, elements, relations, constraints, entries, inputs,
-                             couplings, p, mem, imem, work)  # fmt: skip
+                             couplings, W_row, W_column, p, mem, imem, work)  # fmt: skip
         if not residual < math.inf:
             status = NON_FINITE
             break
-        if solved != CONVERGED:
+        if solved not in (CONVERGED, INEXACT):
             status, residual = solved, work[p.info + 1]
             break
         if n_iter > 0 and residual <= tol:
-            status = CONVERGED
+            status = solved
             break
         if n_iter == limit:
             break
@@ -216,7 +217,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
             status = SINGULAR_STEP
             break
         osnsp.assemble(plan, bodies, constraints, entries, inputs, couplings, every, W_row, W_column, transpose,
-                       input_weight * output_weight, work, iwork)  # fmt: skip
+                       input_weight * output_weight, 0, work, iwork)  # fmt: skip
         _predict(input_weight, output_weight, bodies, constraints, entries, inputs, couplings, p, mem, work, iwork)
         solved = _solve(constraints, couplings, p, W_row, W_column, solver, solver_options, mem, work, iwork)
         _correct(input_weight, parts, elements, bodies, constraints, inputs, p, mem, work, iwork)
@@ -224,7 +225,9 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     if not is_midpoint:
         for i in range(p.n_dofs):
             work[p.f_old + i] = work[p.f + i]
-    return status, n_iter, residual
+    if solved == INEXACT:
+        residual = max(residual, work[p.info + 1])
+    return INEXACT if status == NEWTON and n_iter > 0 and residual <= _NEARLY else status, n_iter, residual
 
 
 @tiny
@@ -274,9 +277,8 @@ def _argument(at, part, el, p, mem, work):
 
 
 @inlined
-def _residual(
-    h, f_weight, input_weight, check_y, tol, parts, elements, relations, constraints, entries, inputs, couplings, p, mem, imem, work
-):
+def _residual(h, f_weight, input_weight, check_y, tol, parts, elements, relations, constraints, entries, inputs, couplings, W_row, W_column,
+              p, mem, imem, work):  # fmt: skip
     """R, and the largest residual of a row of x, and of y if ``check_y``, relative to the magnitudes that cancel in it.
 
     Those at hand are tried first; the others, within A x, B lambda, C x and D lambda, are summed only where the first do not do.
@@ -312,7 +314,7 @@ def _residual(
     if check_y and tol < error < math.inf:
         _add_inner_terms(h, f_weight, input_weight, parts, elements, inputs, constraints, p, mem, imem, work)
         error = _largest_residual(False, constraints, p, mem, work)
-        error = max(error, _output_error(constraints, entries, couplings, p, mem, work))
+        error = max(error, _output_error(constraints, entries, couplings, W_row, W_column, p, mem, work))
     return error
 
 
@@ -352,8 +354,8 @@ def _add_inner_terms(h, f_weight, input_weight, parts, elements, inputs, constra
 
 
 @kernel
-def _output_error(constraints, entries, couplings, p, mem, work):
-    """Largest ``|y - h(x, lambda)|`` relative to ``|C| (|x| + |x_k|) + |D| |lambda| + |y| + |h|`` and the value before lambda."""
+def _output_error(constraints, entries, couplings, W_row, W_column, p, mem, work):
+    """Largest ``|y - h(x, lambda)|`` relative to ``|y| + |h| + |C| (|x| + |x_k|) + |D| |lambda|`` and the terms of ``W lambda + q``."""
     error = 0.0
     for i in range(constraints.size):
         c = constraints[i]
@@ -363,6 +365,8 @@ def _output_error(constraints, entries, couplings, p, mem, work):
                 size += abs(work[entries[k].coefficient]) * (abs(mem[entries[k].q]) + abs(work[p.x_old + entries[k].dof]))
             for k in range(c.coupling, c.coupling_end):
                 size += abs(work[couplings[k].coefficient] * work[p.z + couplings[k].constraint])
+            for k in range(W_row[i], W_row[i + 1]):
+                size += abs(work[p.W + k] * work[p.z + W_column[k]])
             error = max(error, abs(mem[c.y] - work[c.h]) / max(size, _UNDERFLOW))
     return error
 

@@ -196,6 +196,9 @@ class SingularMatrixError(ValueError):
         super().__init__("singular matrix")
         self.where = where
 
+    def __reduce__(self):
+        return SingularMatrixError, (self.where,)
+
 
 def invert(kind, matrices):
     """What `apply_inverse` needs of a batch of matrices.
@@ -248,7 +251,10 @@ def _dense_inverse(A):
     except np.linalg.LinAlgError:
         where = next(i for i in np.ndindex(A.shape[:-2]) if np.linalg.matrix_rank(A[i]) < A.shape[-1])
         raise SingularMatrixError(where) from None
-    condition = abs(A).sum(axis=-1).max(axis=-1) * abs(inverse).sum(axis=-1).max(axis=-1)
+    unit = np.sqrt(abs(np.diagonal(A, axis1=-2, axis2=-1)))  # coordinates may have units, as lengths and angles
+    unit = np.where(unit > 0, unit, 1.0)
+    scaled, back = A / (unit[..., :, None] * unit[..., None, :]), inverse * (unit[..., :, None] * unit[..., None, :])
+    condition = abs(scaled).sum(axis=-1).max(axis=-1) * abs(back).sum(axis=-1).max(axis=-1)
     bad = np.argwhere(~(condition < 1 / np.finfo(float).eps))
     if bad.size:
         raise SingularMatrixError(tuple(bad[0]))
@@ -291,8 +297,8 @@ def _sparse_factors(A, where):
             lu = splu(A, **options)
         except RuntimeError:
             continue
-        error = abs(A @ lu.solve(b) - b).max()
-        if error <= 1e-12 * abs(b).max():
+        x = lu.solve(b)
+        if abs(A @ x - b).max() <= 1e-12 * (abs(A) @ abs(x)).max():  # of what cancels: b itself may be small, as K 1 is
             break
     else:
         raise SingularMatrixError(where)

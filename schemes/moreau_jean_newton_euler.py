@@ -8,6 +8,9 @@ with the laws for ``u = H(qbar) v`` and its value at t_k (eq. 11.206). Newton's 
 
 in velocities w = (v_g, R Omega) in inertial axes, R that of q_k. ``qbar`` is q_k moved by ``q_star h v_theta``: 0 and 1 are the two choices
 of the source. Contacts have H(q_k). The semi-explicit form (eq. 11.204) has F_k alone and H(q_k), and one iteration.
+
+To M_hat comes what rotation of a body does to the moments of its joints, ``-h theta q_star d(H^T r)/dq``, without what couples two
+bodies: heavy loads on joints are as stiff as springs. How ``H w`` changes with q is left out: convergence is linear, at a rate h omega.
 """
 
 import math
@@ -34,7 +37,7 @@ from nsds.vectors import norm, times, times_transposed
 
 _GROWTH = 1.5
 _ROUNDING = 16 * 2.0**-52  # of what cancels in an equation: no residual below it means anything
-_PATIENCE = 6  # Newton's iterations in which the residual must halve
+_PATIENCE = 10  # Newton's iterations in which the residual must halve
 _UNSOLVED = 3  # one-step problems in a row of one step that its solver may leave unsolved
 
 
@@ -192,8 +195,11 @@ def iterate(t_new, n_contacts, n_blocks, tables, functions, solver, solver_optio
     q, v, R, inverse = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.inverse, p.stride * m)
     w, R_free, impulse = view(work, p.w, 6 * m), view(work, p.R_free, 6 * m), view(work, p.p, 6 * m)
     problem.clear(p, impulse, work)
+    for i in range(9 * m):
+        work[p.turning + i] = 0.0
     status, solved, residual, n_iter, unsolved, least, waited = NEWTON, CONVERGED, math.inf, 0, 0, math.inf, 0
     tol, enough = max(options[TOL], _ROUNDING), solver_options[problem.ENOUGH]
+    is_free = n_contacts == 0 and problem.are_equations(interactions, p, iwork)
     tol_of_equations = tol if problem.has_matrix(n_contacts, n_blocks, p) else max(tol, enough)
     for n_iter in range(int(options[LIMIT]) + 1):
         problem.move_all(options[STEP], options, p, q, work)
@@ -202,7 +208,9 @@ def iterate(t_new, n_contacts, n_blocks, tables, functions, solver, solver_optio
         if n_iter > 0 and n_blocks > 0 and options[problem.Q_STAR] > 0.0:  # H has moved
             problem.total_impulse(n_contacts, n_blocks, p, impulse, work, iwork)
         residual = free_residual(options, bodies, p, v, R, impulse, R_free, mem, work)
-        equations, judged = equation_residual(n_contacts, n_blocks, n_iter > 0, tol_of_equations, p, v, w, inverse, work, iwork)
+        equations, judged = equation_residual(
+            n_contacts, n_blocks, n_iter > 0, tol_of_equations, bodies, p, v, w, inverse, mem, work, iwork
+        )
         if not math.isfinite(residual + equations):
             status = NON_FINITE
         elif not (solved == CONVERGED or problem.can_go_on(solved)):
@@ -215,14 +223,16 @@ def iterate(t_new, n_contacts, n_blocks, tables, functions, solver, solver_optio
         is_stuck = waited >= _PATIENCE or unsolved >= _UNSOLVED or (n_iter > 0 and p.linear != 0)
         if status != NEWTON or is_stuck or n_iter == int(options[LIMIT]):
             break
-        if not invert(t_new, options, bodies, p, q, v, R, functions, mem, inverse, work):
+        if n_iter > 0:
+            problem.turn_joints(n_contacts, n_blocks, options, interactions, p, mem, imem, work, iwork)
+        if not invert(t_new, is_free, options, bodies, p, q, v, R, functions, mem, inverse, work):
             status = SINGULAR_STEP
             break
         if n_iter == 0:
-            equation_residual(n_contacts, n_blocks, True, tol, p, v, w, inverse, work, iwork)
+            equation_residual(n_contacts, n_blocks, True, tol, bodies, p, v, w, inverse, mem, work, iwork)
         solved = problem.solve(
-            n_contacts, n_blocks, n_iter == 0, bodies, parts, p, solver, solver_options, tol, inverse, R_free, w, impulse, mem, imem, work,
-            iwork,
+            n_contacts, n_blocks, n_iter == 0, bodies, parts, p, solver, solver_options, tol, residual, inverse, R_free, w, impulse, mem,
+            imem, work, iwork,
         )  # fmt: skip
         change_velocities(p, R, R_free, impulse, inverse, w, v, work)
     if n_iter > 0 and n_contacts + n_blocks > 0:
@@ -255,15 +265,16 @@ def evaluate_forces(t_new, options, bodies, p, q, v, functions, mem, work):
 def free_residual(options, bodies, p, v, R, impulse, out, mem, work):
     """``R_free = M (v - v_k) - h F`` in inertial axes (seed 003, eq. 11.215). Returns the largest relative ``|R_free - p|``.
 
-    Out: R_free (6 each).
+    Relative to the magnitudes that cancel on the body, of translation and rotation together, one as much as the other at the radius of
+    gyration: what a body does not do at all is not judged by its rounding. Out: R_free (6 each).
     """
     h, theta, worst, term, momentum = options[STEP], options[THETA], 0.0, stack(3), stack(3)
     at_end = 0.0 if options[EXPLICIT] != 0.0 else theta
     at_start = 1.0 - at_end
     for i in range(p.n_bodies):
-        q, f, f_old, v_old = bodies[i].q, p.f + 6 * i, p.f_old + 6 * i, p.v_old + 6 * i
+        q, f, f_old, v_old, total, left = bodies[i].q, p.f + 6 * i, p.f_old + 6 * i, p.v_old + 6 * i, 0.0, 0.0
         for side in range(2):
-            R_side, size = view(out, 6 * i + 3 * side, 3), 0.0
+            R_side, size, radius = view(out, 6 * i + 3 * side, 3), 0.0, 1.0
             if bodies[i].fixed:
                 for k in range(3):
                     R_side[k] = 0.0
@@ -281,6 +292,7 @@ def free_residual(options, bodies, p, v, R, impulse, out, mem, work):
                 times(I, view(work, v_old + 3, 3), momentum)
                 size += norm(momentum)
                 times(I, term, term)
+                radius = radius_of_gyration(bodies[i], mem)
             for k in range(3 * side, 3 * side + 3):
                 R_side[k - 3 * side] = term[k - 3 * side]
                 if at_end != 0.0:
@@ -293,14 +305,23 @@ def free_residual(options, bodies, p, v, R, impulse, out, mem, work):
             size += work[p.h_size + 2 * i + side] + work[p.impulses + 2 * i + side]
             for k in range(3):
                 term[k] = R_side[k] - impulse[6 * i + 3 * side + k]
-            if size > 0.0:
-                worst = max(worst, norm(term) / size)
-            worst += 0.0 * size
+            total += size / radius
+            left = max(left, norm(term) / radius)
+        if total > 0.0:
+            worst = max(worst, left / total)
+        worst += 0.0 * total + 0.0 * left
     return worst
 
 
 @tiny
-def equation_residual(n_contacts, n_blocks, is_known, tol, p, v, w, inverse, work, iwork):
+def radius_of_gyration(body, mem):
+    """``(trace I / 3 m)^(1/2)``."""
+    I = view(mem, body.q + ne.INERTIA, 9)
+    return math.sqrt((I[0] + I[4] + I[8]) / (3.0 * mem[body.q + ne.MASS]))
+
+
+@tiny
+def equation_residual(n_contacts, n_blocks, is_known, tol, bodies, p, v, w, inverse, mem, work, iwork):
     """How far the equations are from holding, relative to the velocities that cancel in them; and where rounding is not counted.
 
     is_known: whether the inverses are. Out: speed, the velocities that what acts on a body is worth.
@@ -309,15 +330,16 @@ def equation_residual(n_contacts, n_blocks, is_known, tol, p, v, w, inverse, wor
         return 0.0, 0.0
     H, _, body, disk, _, b, _ = problem.panels(n_contacts, n_blocks, p, work, iwork)
     speed = view(work, p.speed, 4 * p.n_bodies)
-    speeds(p, v, inverse, work, speed)
+    speeds(bodies, p, v, inverse, mem, work, speed)
     return blocks.equation_residual(n_blocks, p.d, body, disk, H, b, w, speed, _ROUNDING / tol)
 
 
 @kernel
-def speeds(p, v, inverse, work, speed):
+def speeds(bodies, p, v, inverse, mem, work, speed):
     """Sums of the velocities, of translation and rotation, that a body has and had, and that forces and its impulse are worth; of impulses.
 
-    Out: speed (4 each): the two sums, and what the impulses on the body are worth that cancel in part.
+    Each with the other one at the radius of gyration, as in `free_residual`. Out: speed (4 each): the two sums, and what the impulses on
+    the body are worth that cancel in part.
     """
     for i in range(p.n_bodies):
         v_old, p_i = p.v_old + 6 * i, p.p + 6 * i
@@ -329,6 +351,10 @@ def speeds(p, v, inverse, work, speed):
                 size = block_norm(p.stride, view(inverse, p.stride * i, p.stride), side, other)
                 speed[at] += size * (work[p.h_size + 2 * i + other] + norm(view(work, p_i + 3 * other, 3)))
                 speed[at + 2] += size * work[p.impulses + 2 * i + other]
+        for at in range(4 * i, 4 * i + 4 if not bodies[i].fixed else 4 * i, 2):
+            radius = radius_of_gyration(bodies[i], mem)
+            speed[at] += radius * speed[at + 1]
+            speed[at + 1] = speed[at] / radius
 
 
 @tiny
@@ -353,14 +379,14 @@ def dot_9(A):
 
 
 @kernel
-def invert(t_new, options, bodies, p, q, v, R, functions, mem, inverse, work):
-    """Inverse iteration matrices of all bodies; False where one is singular."""
+def invert(t_new, is_free, options, bodies, p, q, v, R, functions, mem, inverse, work):
+    """Inverse iteration matrices of all bodies; False where one is singular. is_free: with equations only, they may be indefinite."""
     h, weight = options[STEP], 0.0 if options[EXPLICIT] != 0.0 else options[STEP] * options[THETA]
     regular = True
     for i in range(p.n_bodies):
         regular = regular and inverse_matrix(
-            t_new, weight, weight * h * options[THETA], bodies[i], view(q, 7 * i, 7), view(v, 6 * i, 6), view(R, 9 * i, 9), functions, mem,
-            view(inverse, p.stride * i, p.stride), view(work, p.spare, 150),
+            t_new, weight, weight * h * options[THETA], bodies[i], view(q, 7 * i, 7), view(v, 6 * i, 6), view(R, 9 * i, 9),
+            view(work, p.turning + 9 * i, 9), is_free, functions, mem, view(inverse, p.stride * i, p.stride), view(work, p.spare, 150),
         )  # fmt: skip
     return regular
 

@@ -15,14 +15,13 @@ import math
 
 from nsds._jit import kernel, stack, tiny, view
 from nsds.layout import ABSENT
+from nsds.schemes.activation import slack
 from nsds.schemes.newton_euler_tables import DRY, EQUALITY, FRICTION, IMPACT
-from nsds.solvers.contact.signature import EQUATION, diagonal_block, mean_diagonal
+from nsds.solvers.contact.signature import EQUATION
 from nsds.vectors import norm
 
 _PROXIMAL = 1e-12  # epsilon: times s, the stiffness that is added to an equation
 _TANGENTS = 2
-ROUNDING = 1e-9  # times a length of what touches: gaps up to it are those of bodies that touch
-ULPS = 64 * 2.0**-52  # times coordinates: what gaps that are computed from them are certain to
 
 
 @tiny
@@ -39,27 +38,38 @@ def place(interaction, d, i):
 
 @tiny
 def takes_part(interaction, i, ahead, mem, work):
-    """Whether row i is in the one-step problem: if its law is bilateral, or by the forecast ``y + ahead ydot <= slack`` of its contact."""
+    """Whether row i is in the one-step problem: if its law is bilateral, or if its contact `is_closed`."""
     first = i if interaction.law == IMPACT else i // interaction.each * interaction.each
-    return interaction.always != 0 or mem[interaction.y + first] + ahead * mem[interaction.ydot + first] <= work[interaction.slack + first]
+    rounding, forces = work[interaction.slack + 2 * first], work[interaction.slack + 2 * first + 1]
+    return interaction.always != 0 or is_closed(mem[interaction.y + first], ahead * mem[interaction.ydot + first], rounding, forces)
+
+
+@tiny
+def is_closed(y, way, rounding, forces):
+    """Whether a contact takes part: by the forecast ``y + way <= rounding``; or if it is at rest and open by no more than forces close.
+
+    way: ``gamma h ydot``. At rest is what moves by no more than that; flight and impacts are those of the forecast alone.
+    """
+    return y + way <= rounding or (y + way <= forces and abs(way) <= forces)
 
 
 @kernel
-def find_slack(interaction, q, moved, work):
-    """The forecast up to which each row of an interaction takes part, from H at q. Out: slack.
+def find_slack(h, interaction, q, moved, work):
+    """The forecasts up to which each row of an interaction takes part (see `is_closed`), from H at q. Out: slack.
 
-    For rounding, ``ROUNDING |H_omega|``, the length at which it turns, and ``ULPS |x|`` of the coordinates that y comes from; and ``|H_v|``
-    times moved (n_bodies,), a fraction of the way that forces are worth in a step (see `way_of_forces`).
+    For rounding that of the lengths ``|H_v| |x| + |H_omega|``; for forces ``|H_v|`` times moved (n_bodies,), a fraction of the way that
+    they are worth in a step (see `way_of_forces`).
     """
     it = interaction
     for i in range(it.m):
-        s = 0.0
+        length = forces = 0.0
         for side in range(2):
             body, row = it.a if side == 0 else it.b, it.H + 12 * i + 6 * side
             if body != ABSENT:
-                s += norm(view(work, row, 3)) * (moved[body] + ULPS * norm(view(q, 7 * body, 3)))
-                s += norm(view(work, row + 3, 3)) * ROUNDING
-        work[it.slack + i] = s
+                size = norm(view(work, row, 3))
+                length += size * norm(view(q, 7 * body, 3)) + norm(view(work, row + 3, 3))
+                forces += size * moved[body]
+        work[it.slack + 2 * i], work[it.slack + 2 * i + 1] = slack(length, 0.0, h), forces
 
 
 @kernel
@@ -307,13 +317,3 @@ def least_size(n, d, body, disk, H, b, speed, share, ulps):
             if net > 0.0:
                 least = min(least, share * net + ulps * gross)
     return least
-
-
-@kernel
-def unit_of_impulses(d, disk, row, column, W):
-    """The power of two next to the largest mean diagonal of a contact's block of W: impulses times it are like velocities."""
-    largest = 0.0
-    for c in range(disk.size):
-        if disk[c] != EQUATION:
-            largest = max(largest, mean_diagonal(d, diagonal_block(row, column, c), W))
-    return 2.0 ** math.ceil(math.log2(largest)) if 0.0 < largest < math.inf else 1.0

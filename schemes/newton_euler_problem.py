@@ -8,16 +8,20 @@ import math
 
 import numpy as np
 
+from nsds._checks import may_use_threads
 from nsds._jit import kernel, on_demand, stack, tiny, view
 from nsds.collision import WORLD
-from nsds.layout import table
+from nsds.joints import ALIGN, POINT
+from nsds.layout import ABSENT, table
+from nsds.rotations import rotate, rotate_back
 from nsds.schemes import newton_euler_blocks as blocks
 from nsds.schemes import newton_euler_collisions as collisions
 from nsds.schemes import newton_euler_tables as ne
+from nsds.schemes.joint_rows import turned_arm
 from nsds.schemes.newton_euler_bodies import move
 from nsds.schemes.newton_euler_interactions import evaluate
 from nsds.solvers.contact import rigid, slabs
-from nsds.solvers.contact.signature import N_INFO, N_OPTIONS, call_solver
+from nsds.solvers.contact.signature import N_INFO, N_OPTIONS, call_solver, merit
 from nsds.status import CONVERGED, INEXACT, INFEASIBLE, MAX_ITER, RAY, SINGULAR, STALLED, UNSUITED
 from nsds.vectors import cross, norm
 
@@ -27,7 +31,7 @@ from nsds.vectors import cross, norm
 # with them); moved, see `way_of_forces`. Of contacts: frames, levers. Of the problem: as in newton_euler_blocks.
 PLAN = table(
     "R", "q_old", "v_old", "q", "v", "q_bar", "f_old", "f", "size", "inverse", "w", "w_free", "w_end", "R_free", "p", "impulses",
-    "spare", "x", "h_size", "speed", "moved",
+    "spare", "x", "h_size", "speed", "turning", "moved",
     "frame", "lever", "H", "G", "diagonal", "b", "mu", "r", "u", "rhs", "W", "info", "solver", "n_solver", "sweeper", "n_sweeper",
     "body", "disk", "begin", "first", "linked", "row", "column", "isolver", "n_isolver", "isweeper", "n_isweeper",
     "which", "pair", "place", "slab", "counts", "groups",
@@ -44,7 +48,8 @@ _WAY = 0.1  # of the way that forces are worth in a step: contacts that are open
 _CLOSE = 1e-10  # tolerance of equations where Newton's iteration wants none
 _CLOSEST = 2e-15  # the least tolerance that solvers are asked for
 _SHARE, _ULPS = 0.1, 4 * 2.0**-52  # of the tolerance of an equation, and of the velocities that cancel in it: what the solver may leave
-_BRIEFLY = 60  # iterations of each method in the first attempt
+_BRIEFLY, _LONGER = 60, 1000  # iterations of each method in the first attempt, and in the second,
+_CLOSE_TO = 1e-8  # which is made above this residual: the lightest of bodies in a stack has velocities far below the largest
 _PARALLEL = 4000  # contacts from which all cores sweep
 
 address_of_sweeps = on_demand(rigid.SIGNATURE, rigid.nsgs_rigid)
@@ -63,7 +68,7 @@ def reserve(lists, words, choice, work, iwork, n_members):
     limit = _limit(name, n_blocks, n_contacts, d, n_members)
     row, column = _pattern(lists, n_blocks, limit) if limit else (np.zeros(1, np.int64), np.zeros(0, np.int64))
     n_rows = max(limit, n_blocks)
-    work.place(plan, h_size=2 * n, speed=4 * n, moved=n)
+    work.place(plan, h_size=2 * n, speed=4 * n, turning=9 * n, moved=n)
     work.place(plan, frame=9 * n_contacts, lever=6 * n_contacts, mu=2 * (n_contacts + n_blocks))
     work.place(plan, **dict.fromkeys(("H", "G"), 12 * d * n_rows), diagonal=d * n_rows)
     work.place(plan, **dict.fromkeys(("b", "r", "u"), d * (n_contacts + n_blocks)), rhs=d * limit, W=d * d * column.size)
@@ -83,7 +88,8 @@ def reserve(lists, words, choice, work, iwork, n_members):
     iwork.place(plan, which=2 * n_contacts, pair=2 * n_contacts, place=n_contacts, slab=n, counts=slabs.COUNTS, groups=slabs.GROUPS)
     plan["n_bodies"], plan["stride"], plan["d"], plan["n_blocks"], plan["n_contacts"] = n, stride, d, n_blocks, n_contacts
     plan["limit"], plan["room"], plan["linear"] = limit, column.size, _is_linear(lists, words)
-    plan["parallel"], plan["unilateral"] = n_members == 1, lists.collisions.size > 0 or (interactions["always"] == 0).any()
+    plan["parallel"] = n_members == 1 and may_use_threads()
+    plan["unilateral"] = lists.collisions.size > 0 or (interactions["always"] == 0).any()
     return plan
 
 
@@ -119,7 +125,7 @@ def _pattern(lists, n_blocks, limit):
 
 @kernel
 def choose_active(options, bodies, interactions, parts, p, mem, imem, work, iwork):
-    """(contacts, blocks of interactions) that take part: bilateral ones, and those whose forecast is ``y + gamma h ydot <= slack``.
+    """(contacts, blocks of interactions) that take part: bilateral ones, and those whose forecast ``y + gamma h ydot`` says so.
 
     Out: begin, the first block of each interaction, or -1; pair and which, the bodies of each contact, its part and number.
     """
@@ -130,7 +136,7 @@ def choose_active(options, bodies, interactions, parts, p, mem, imem, work, iwor
     for k in range(interactions.size):
         it, active = interactions[k], False
         if it.always == 0:
-            blocks.find_slack(it, q, moved, work)
+            blocks.find_slack(options[STEP], it, q, moved, work)
         for i in range(it.m):
             active = active or blocks.takes_part(it, i, ahead, mem, work)
         iwork[p.begin + k] = n_blocks if active else -1
@@ -225,6 +231,49 @@ def state_blocks(t_new, is_new, n_contacts, n_blocks, options, interactions, p, 
 
 
 @tiny
+def are_equations(interactions, p, iwork):
+    """Whether all interactions that take part are equations."""
+    result = True
+    for k in range(interactions.size):
+        result = result and (iwork[p.begin + k] < 0 or interactions[k].law == ne.EQUALITY)
+    return result
+
+
+@kernel
+def turn_joints(n_contacts, n_blocks, options, interactions, p, mem, imem, work, iwork):
+    """What rotations of bodies do to the moments of their joints, by the impulses as they are. Out: turning.
+
+    Where the direction of a row does not turn with the body: for ``h theta q_star`` times the derivative of its moment. Of body B it counts
+    for three POINT together, whose force is free to keep its direction in the world. What is left out are changes that couple bodies.
+    """
+    _, _, _, _, _, _, r = panels(n_contacts, n_blocks, p, work, iwork)
+    weight = options[Q_STAR] * options[STEP] * options[THETA]
+    for i in range(9 * p.n_bodies):
+        work[p.turning + i] = 0.0
+    for k in range(interactions.size if weight > 0.0 else 0):
+        it, first = interactions[k], iwork[p.begin + k]
+        if it.kind != ne.JOINT or it.law != ne.EQUALITY or first < 0:
+            continue
+        has_b, n_points = it.b != ABSENT, 0
+        for i in range(it.m):
+            n_points += 1 if imem[it.row + i] == POINT else 0
+        for i in range(it.m):
+            lam, kind = weight * r[p.d * first + blocks.place(it, p.d, i)], imem[it.row + i]
+            if kind == POINT or (kind == ALIGN and not has_b):
+                at = it.row_a if kind == POINT else it.row_u
+                n, q_a = stack(3), view(work, p.q_bar + 7 * it.a, 7)
+                if has_b:
+                    rotate(view(work, p.q_bar + 7 * it.b + 3, 4), view(mem, it.row_w + 3 * i, 3), n)
+                else:
+                    for l in range(3):
+                        n[l] = mem[it.row_w + 3 * i + l]
+                rotate_back(view(q_a, 3, 4), n, n)
+                turned_arm(lam, view(mem, at + 3 * i, 3), n, view(work, p.turning + 9 * it.a, 9))
+                if kind == POINT and has_b and n_points == 3:
+                    turned_arm(-lam, view(mem, it.row_b + 3 * i, 3), view(mem, it.row_w + 3 * i, 3), view(work, p.turning + 9 * it.b, 9))
+
+
+@tiny
 def move_all(h, options, p, q, work):
     """``q = q_k`` moved by h v_theta, of all bodies."""
     for i in range(p.n_bodies):
@@ -233,10 +282,12 @@ def move_all(h, options, p, q, work):
 
 
 @kernel
-def solve(n_contacts, n_blocks, is_new, bodies, parts, p, solver, options, tol, inverse, R_free, w, impulse, mem, imem, work, iwork):
+def solve(
+    n_contacts, n_blocks, is_new, bodies, parts, p, solver, options, tol, reached, inverse, R_free, w, impulse, mem, imem, work, iwork
+):
     """The one-step problem ``u = H (w_free + M_hat^-1 H^T r) + b``. Returns the solver's status. Out: impulse, the sizes of its terms.
 
-    tol: of equations, relative to the velocities at hand.
+    tol: of equations, relative to the velocities at hand; reached: the residual of Newton's iteration that this is to bring there.
     """
     m, w_free = p.n_bodies, view(work, p.w_free, 6 * p.n_bodies)
     if n_contacts + n_blocks == 0:
@@ -248,8 +299,10 @@ def solve(n_contacts, n_blocks, is_new, bodies, parts, p, solver, options, tol, 
     if is_new:
         arrange(n_contacts, has_matrix(n_contacts, n_blocks, p), inverse, p, work, iwork)
         state_contacts(n_contacts, parts, p, mem, imem, work, iwork)
-    wanted = equation_accuracy(n_contacts, n_blocks, min(tol, _CLOSE), p, work, iwork)
-    return solve_blocks(n_contacts, n_blocks, is_new, bodies, parts, p, solver, options, wanted, inverse, w_free, impulse, work, iwork)
+    wanted, share = equation_accuracy(n_contacts, n_blocks, min(tol, _CLOSE), p, work, iwork), min(1.0, _SHARE * tol / reached)
+    return solve_blocks(
+        n_contacts, n_blocks, is_new, bodies, parts, p, solver, options, wanted, share, inverse, w_free, impulse, work, iwork
+    )
 
 
 @tiny
@@ -279,12 +332,30 @@ def clear(p, impulse, work):
 
 
 @kernel
-def solve_blocks(n_contacts, n_blocks, is_new, bodies, parts, p, solver, options, wanted, inverse, w_free, impulse, work, iwork):
-    """As `solve`, once everything is stated; methods with a matrix and sweeps take over where the others leave contacts unsolved."""
+def solve_blocks(n_contacts, n_blocks, is_new, bodies, parts, p, solver, options, wanted, share, inverse, w_free, impulse, work, iwork):
+    """As `solve`, once everything is stated; methods with a matrix and sweeps take over where the others leave contacts unsolved.
+
+    wanted: velocity that may be left in an equation, infinity without any; share: of what the guess leaves, likewise.
+    """
     groups, status = view(iwork, p.groups, 2 * slabs.count(n_contacts) + 1), UNSUITED
     if has_matrix(n_contacts, n_blocks, p):
         status = solve_with_matrix(
-            is_new, options[0], n_contacts, n_blocks, bodies, parts, p, solver, options, wanted, inverse, w_free, impulse, work, iwork
+            is_new,
+            options[0],
+            n_contacts,
+            n_blocks,
+            bodies,
+            parts,
+            p,
+            solver,
+            options,
+            wanted,
+            share,
+            inverse,
+            w_free,
+            impulse,
+            work,
+            iwork,
         )
         if can_go_on(status) and n_blocks == 0 and p.sweeps != 0:  # one group, as they are
             groups = view(iwork, p.groups, 3)
@@ -294,8 +365,8 @@ def solve_blocks(n_contacts, n_blocks, is_new, bodies, parts, p, solver, options
         status = solve_by_sweeps(n_contacts, n_blocks, groups, p, options, inverse, w_free, impulse, work, iwork)
         if can_go_on(status) and n_blocks == 0 and n_contacts <= p.limit:
             status = solve_with_matrix(
-                True, options[ENOUGH], n_contacts, n_blocks, bodies, parts, p, solver, options, wanted, inverse, w_free, impulse, work,
-                iwork,
+                True, options[ENOUGH], n_contacts, n_blocks, bodies, parts, p, solver, options, wanted, share, inverse, w_free, impulse,
+                work, iwork,
             )  # fmt: skip
     return status
 
@@ -307,8 +378,10 @@ def can_go_on(status):
 
 
 @kernel
-def solve_with_matrix(is_new, aim, n_contacts, n_blocks, bodies, parts, p, solver, options, wanted, inverse, w_free, impulse, work, iwork):
-    """As `solve`, by a method for contact problems, in units in which a contact's velocity and impulse are alike.
+def solve_with_matrix(
+    is_new, aim, n_contacts, n_blocks, bodies, parts, p, solver, options, wanted, share, inverse, w_free, impulse, work, iwork
+):
+    """As `solve`, by a method for contact problems.
 
     aim: the tolerance that the method is asked for, unless equations want less.
     """
@@ -332,20 +405,18 @@ def solve_with_matrix(is_new, aim, n_contacts, n_blocks, bodies, parts, p, solve
     info, spare, ispare, own = view(work, p.info, N_INFO), view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver), stack(6)
     for i in range(N_OPTIONS):
         own[i] = options[i]
-    own[0] = aim if wanted == math.inf else max(min(aim, wanted / size_of(q)), _CLOSEST)
-    unit = blocks.unit_of_impulses(d, disk, row, column, W)
-    for i in range(W.size):
-        W[i] /= unit
-    for i in range(r.size):
-        r[i] *= unit
-    if p.brief != 0 and options[1] == 0.0:
-        own[1] = _BRIEFLY
+    own[0] = aim
+    if wanted < math.inf:
+        own[0] = max(min(aim, wanted / size_of(q), share * merit(False, disk, mu, row, column, W, q, r, u)), _CLOSEST)
+    in_turns = p.brief != 0 and options[1] == 0.0
+    own[1] = _BRIEFLY if in_turns else options[1]
     status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
-    if info[1] > options[ENOUGH] and own[1] != options[1]:  # in earnest
-        own[0], own[1] = max(own[0], options[ENOUGH] if wanted == math.inf else own[0]), options[1]
+    if in_turns and info[1] > max(own[0], _CLOSE_TO):
+        own[1] = _LONGER
         status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
-    for i in range(r.size):
-        r[i] /= unit
+        if info[1] > options[ENOUGH]:
+            own[0], own[1] = options[ENOUGH], 0.0
+            status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
     total_impulse(n_contacts, n_blocks, p, impulse, work, iwork)
     return CONVERGED if info[1] <= options[ENOUGH] else status
 

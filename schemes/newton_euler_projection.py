@@ -68,7 +68,7 @@ def project(t, tables, functions, solver, solver_options, options, mem, imem, wo
         problem.arrange(n_contacts, problem.has_matrix(n_contacts, n_blocks, p), inverse, p, work, iwork)
         state_gaps(n_contacts, parts, p, q, mem, imem, work, iwork)
         solved = problem.solve_blocks(
-            n_contacts, n_blocks, True, bodies, parts, p, solver, solver_options, wanted, inverse, moved, impulse, work, iwork
+            n_contacts, n_blocks, True, bodies, parts, p, solver, solver_options, wanted, 1.0, inverse, moved, impulse, work, iwork
         )
         if solved != CONVERGED and not problem.can_go_on(solved):
             status = solved
@@ -171,15 +171,18 @@ def state_positions(n_contacts, n_blocks, interactions, p, work, iwork):
 @kernel
 def metric(t, options, bodies, p, q, functions, mem, inverse, work):
     """Inverse of the metric of all bodies, in inertial axes. Out: inverse."""
-    still = stack(6)
+    still, nothing = stack(6), stack(9)
+    for i in range(9):
+        nothing[i] = 0.0
     for i in range(6):
         still[i] = 0.0
     for i in range(p.n_bodies):
         own = view(inverse, p.stride * i, p.stride)
         if options[BY_MASS] != 0.0:
             inverse_matrix(
-                t, 0.0, 0.0, bodies[i], view(q, 7 * i, 7), still, view(work, p.R + 9 * i, 9), functions, mem, own, view(work, p.spare, 150)
-            )
+                t, 0.0, 0.0, bodies[i], view(q, 7 * i, 7), still, view(work, p.R + 9 * i, 9), nothing, False, functions, mem, own,
+                view(work, p.spare, 150),
+            )  # fmt: skip
         else:
             for k in range(p.stride):
                 own[k] = 0.0

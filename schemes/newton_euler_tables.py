@@ -23,8 +23,8 @@ BODY = table(
 _FUNCTIONS = ("fext", "mext", "fint", "mint", "jac_q", "jac_v")
 # One row per element of an interaction. a, b: its bodies, b ABSENT for the world. In the record: y, ydot, lam, active, parameters of the
 # law and of the relation. In the work memory: H (m, 12), on velocities in inertial axes; h and rate (m), what ydot is besides H v; slack
-# (m), the forecast up to which a row takes part; x (14), arguments; spare. n_blocks: its blocks of the one-step problem; each: components
-# of a contact.
+# (m, 2), the forecasts up to which a row takes part; x (14), arguments; spare. n_blocks: its blocks of the one-step problem; each:
+# components of a contact.
 INTERACTION = table(
     "kind", "law", "m", "a", "b", "each", "n_blocks", "always", "y", "ydot", "lam", "active", "z", "n_z", "e_n", "e_t", "mu",
     "mu_r", "row", "row_a", "row_u", "row_b", "row_w", "row_offset", "angle", "dofs", "H", "h", "rate", "slack", "x", "spare",
@@ -171,7 +171,7 @@ def _interaction(records, line, first, d, functions, work):
         rows[f"{field}_function"] = functions.slots(name, kind, field, count) if field in ARGUMENTS.get(kind, ()) else ABSENT
     if kind == "prescribed_velocity" and fields["velocity"][0].base.kind == "f":
         rows["z"] = at("velocity")
-    for column, size in (("H", 12 * m), ("h", m), ("rate", m), ("slack", m), ("x", 14), ("spare", 14 * m)):
+    for column, size in (("H", 12 * m), ("h", m), ("rate", m), ("slack", 2 * m), ("x", 14), ("spare", 14 * m)):
         rows[column] = work.reserve(count * size) + size * each
     return rows
 

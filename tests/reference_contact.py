@@ -248,3 +248,22 @@ def from_blocks(row, column, W):
         for k in range(row[i], row[i + 1]):
             dense[i, :, column[k]] = W[k]
     return dense.reshape(n * d, n * d)
+
+
+def solve_one_frozen(W, q, mu, mu_r, disk):
+    """r of one contact whose slip is in q_N: the minimum of ``r W r / 2 + q r`` over the cone, by projections until they rest."""
+    r, rho = np.zeros(len(q)), 1.0 / np.linalg.norm(W, 2)
+    for _ in range(20_000):
+        last, r = r, onto_cone(r - rho * (W @ r + q), mu, mu_r, disk)
+        if np.linalg.norm(r - last) <= 1e-16 * np.linalg.norm(r):
+            break
+    return r
+
+
+def natural_map_frozen(p, r, slip, rho=1.0):
+    """``r - P_K(r - rho (u + s e_N))``; ``rho u`` for equations."""
+    u, F = p.velocity(r), np.empty(len(r))
+    for (at, _, _, mu, mu_r, disk), s in zip(p.contacts(), slip, strict=True):
+        w = u[at] + s * np.eye(p.d)[0]
+        F[at] = rho * u[at] if disk == EQUATION else r[at] - onto_cone(r[at] - rho * w, mu, mu_r, disk)
+    return F

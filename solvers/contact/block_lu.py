@@ -54,7 +54,7 @@ def least_degree_order(row, column, bits, order, degree):
         for k in range(row[c], row[c + 1]):
             j = column[k]
             if j != c:
-                bits[c * m + j // 64] |= 1 << (j % 64)
+                bits[c * m + j // 64] |= np.int64(1) << (j % 64)
         degree[c] = row[c + 1] - row[c] - 1
     total = least = 0
     for step in range(n):
@@ -79,7 +79,7 @@ def least_degree_order(row, column, bits, order, degree):
                     if i == w:
                         merged &= ~bit
                     if i == chosen // 64:
-                        merged &= ~(1 << (chosen % 64))
+                        merged &= ~(np.int64(1) << (chosen % 64))
                     bits[j * m + i] = merged
                     count += _count_bits(merged)
                 degree[j] = count

@@ -483,6 +483,7 @@ def _by_bodies(disk, mu, panels, v_free, b, options, r):
     """(v, r, u, status, n_iter, res_q, res_rho, method, `Contacts` with the diagonal blocks of W) by `bodies.nsgs_bodies`."""
     n = mu.size // 2
     d = b.size // n
+    _checks.require_threads("solver", "nsgs_bodies")
     floats, integers = bodies.work_size(n, v_free.size, d)
     v, u, info, W = np.zeros(v_free.size), np.zeros(b.size), np.zeros(N_INFO), np.zeros((n, d, d))
     bodies.blocks(d, panels.panel, panels.H, panels.G, W.reshape(-1))

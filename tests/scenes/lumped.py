@@ -37,7 +37,7 @@ variant("bouncing_ball_of_a_micrometre", "bouncing_ball", length=1e-6, t_end=2e-
 variant("bouncing_ball_of_a_kilometre", "bouncing_ball", length=1e3, t_end=60.0, short=30.0, steps=(0.3, 3e-2, 3e-3))
 
 
-@scene(t_end=5.0, short=2.0)
+@scene(t_end=5.0, short=2.0, motors=True)
 def block_on_a_belt(mu=0.4, speed=0.5):
     """A block on a spring is carried along by a belt until it slips back."""
     record = nsds.system(
@@ -100,7 +100,7 @@ def column_of_beads_at_rest(n=10):
             nsds.lagrangian_linear_relation(H=[[-1.0, 1.0]], b=[-0.1]), nsds.newton_impact(0.5), on=("beads[:-1]", "beads[1:]")
         ),
     )
-    return record, lambda rows, h: {"nothing moves": close(rows["beads"]["q"][..., 0], 0.1 * np.arange(n), 4 * n * G * h**2)}
+    return record, lambda rows, h: {"nothing moves": close(rows["beads"]["q"][..., 0], 0.1 * np.arange(n), 1e-8)}
 
 
 def pendulum_weight(t, q, v, z, out):

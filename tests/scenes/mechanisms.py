@@ -404,7 +404,7 @@ def stiff_spring_at_a_ball_joint():
     model.join("joint", joints.ball_joint([0, 0, 0]), "body")
 
     def facts(rows, h):
-        return {"the joint holds": violation(rows, "joint") < 10 * h**2 + 1e-9, "it stays near": close(rows["body"]["q"][:, 1:3], 0, 0.1)}
+        return {"the joint holds": violation(rows, "joint") < 0.5 * 0.3 * h, "it stays near": close(rows["body"]["q"][:, 1:3], 0, 0.1)}
 
     return model.record(), facts
 
@@ -428,5 +428,55 @@ def clutch():
             "it slips at its limit": close(b, np.minimum(2.0 / I * t, 10.0), 2.0 / I * h + 1e-9),
             "both turn alike": close(a[-1], b[-1], 1e-9) or t[-1] < 0.21,
         }
+
+    return model.record(), facts
+
+
+@scene(t_end=2.0, short=0.4)
+def arm_at_a_wall():
+    """An arm of two links is driven against a wall by moments in its hinges, slides along it and holds."""
+    model = Model(mu=0.3, ground=False, world=[shapes.plane([-1, 0, 0], -0.7)], pairs=[("fore", "world")])
+    model.body(
+        "upper", shapes.capsule(0.03, 0.5), [0.25, 0, 0], mass=2.0, turned=[math.sqrt(0.5), 0, math.sqrt(0.5), 0], mext=[0, -12.0, 0]
+    )
+    model.body("fore", shapes.capsule(0.03, 0.5), [0.5, 0, 0.25], mass=1.0, mext=[0, 4.0, 0])
+    model.join("shoulder", joints.hinge([0, 0, 0], [0, 1, 0]), "upper")
+    model.join("elbow", joints.hinge([0.5, 0, 0], [0, 1, 0]), ("fore", "upper"))
+    model.join("brake", joints.hinge_angle([0, 1, 0]), "upper", nsds.dry_friction(1.0))
+    model.join("stops", joints.hinge_angle([0, 1, 0], lower=-1.0, upper=1.5), ("fore", "upper"), nsds.newton_impact(0.0))
+
+    def facts(rows, h):
+        return {
+            "it does not go through the wall": depth(rows).max() < 10 * h,
+            "its joints hold": max(violation(rows, name) for name in ("shoulder", "elbow")) < 200 * h**2 + 1e-9,
+            "its stops hold": rows["stops"]["y"].min() > -20 * h,
+        }
+
+    return model.record(), facts
+
+
+@scene(t_end=1.0, short=0.3, rest=0.5)
+def vise(mu=0.5):
+    """A screw presses a plate through its nut against a block that stands by a wall; the block is held above the ground."""
+    model = Model(mu=mu, ground=False, world=[shapes.plane([1, 0, 0], 0.0)])
+    model.body("block", shapes.box([0.1] * 3), [0.05, 0, 0], mass=1.0)
+    model.body("jaw", shapes.box([0.04, 0.1, 0.1]), [0.12, 0, 0], mass=2.0, fext=[0, 0, 0])
+    model.body(
+        "screw",
+        shapes.cylinder(0.01, 0.2),
+        [0.3, 0, 0],
+        mass=0.5,
+        turned=[math.sqrt(0.5), 0, math.sqrt(0.5), 0],
+        mext=[0, 0, -0.5],
+        collides=False,
+        fext=[0, 0, 0],
+    )
+    model.join("guide", joints.prismatic([1, 0, 0]), "jaw")
+    model.join("bearing", joints.hinge([0.3, 0, 0], [1, 0, 0]), "screw")
+    model.join("thread", joints.coupler(("angle", [1, 0, 0]), ("translation", [1, 0, 0]), ratio=5e-3), ("screw", "jaw"))
+
+    def facts(rows, h):
+        q = rows["block"]["q"]
+        return {"the block is held": close(q[:, :3], q[0, :3], 1e-8), "it does not turn": close(turned_by(rows, "block"), 0, 1e-7)}
 
     return model.record(), facts

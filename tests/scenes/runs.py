@@ -8,12 +8,14 @@ import numpy as np
 
 import nsds
 from nsds.energy import energy
-from nsds.kinds import FIRST_ORDER, NEWTON_EULER, family, split
+from nsds.kinds import COLLISIONS, FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, family, split
 from nsds.records import model_of
 from nsds.schemes import table as schemes
+from nsds.schemes.newton_euler_problem import ENOUGH
 from nsds.status import CONVERGED, INEXACT
 
 ROUNDING = 1e-11  # what the ledger of energy may lose, relative to the energy and all works of the run
+SOLVED = 1e-9  # the same, where the equations of motion are solved to 1e-10
 
 
 class Scene(NamedTuple):
@@ -51,7 +53,7 @@ def run(scene, h, t_end=None):
     """Run a scene with step h, to its end or to t_end, and judge what came out."""
     system, facts = scene.build()
     end = scene.t_end if t_end is None else t_end
-    settings = {"progress": False, "on_failure": "warn", **scene.settings}
+    settings = {"progress": False, "on_failure": "warn", "fields": recorded(system), **scene.settings}
     begin = time.process_time()
     try:
         with warnings.catch_warnings():
@@ -60,6 +62,14 @@ def run(scene, h, t_end=None):
     except Exception as error:  # the table says what it was and goes on
         return Outcome(0, 0, 0, np.nan, np.nan, np.nan, np.nan, time.process_time() - begin, [f"{type(error).__name__}: {error}"])
     return judge(scene, system, facts, rows, h, time.process_time() - begin)
+
+
+def recorded(system):
+    """What is saved: the state, and of Lagrangian systems their impulses, which the bound of energy is made of."""
+    model = model_of(system)
+    if family(model) != LAGRANGIAN:
+        return None
+    return [f"{name}.{field}" for name, _ in split(model)[0] for field in "qvp"] + [name for name, *_ in split(model)[1]]
 
 
 def judge(scene, system, facts, rows, h, seconds=0.0):
@@ -87,21 +97,23 @@ def judge(scene, system, facts, rows, h, seconds=0.0):
 
 
 def tolerances(system, rows, settings=None):
-    """Largest residual of each row that counts as solved: that of Newton's iteration and of the one-step problem, of piles of sweeps."""
+    """Largest residual of each row that counts as solved, of Newton's iteration and the one-step problem; of contacts, what is enough."""
     settings = settings or {}
-    solver = settings.get("solver")
-    _, options, _ = schemes.solver_of(solver, system)
+    _, options, _ = schemes.solver_of(settings.get("solver"), system)
     _, own = schemes.chosen(settings.get("scheme"), system)
     strict = max(float(options[0]), own["newton_tol"].item() if "newton_tol" in own.dtype.names else 0.0)
     result = np.full(len(rows), strict)
-    if family(model_of(system)) == NEWTON_EULER and solver in (None, "auto", "bodies"):
-        listed = sum((rows[name]["n"] for name in rows.dtype.names if _has(rows, name, "normal")), np.zeros(len(rows), int))
-        before = np.r_[0, listed[:-1]]
-        result[np.maximum(before, listed) > (0 if solver == "bodies" else SWEPT)] = max(strict, float(options[7]))
+    if family(model_of(system)) == NEWTON_EULER:
+        touching = np.zeros(len(rows), bool)
+        for name, kind, *law in model_of(system):
+            if name not in rows.dtype.names:  # not saved
+                touching |= kind == COLLISIONS or (law and law[0] != "equality")
+            elif kind == COLLISIONS:
+                touching |= np.maximum(rows[name]["n"], np.r_[0, rows[name]["n"][:-1]]) > 0
+            elif law and law[0] != "equality" and _has(rows, name, "active"):
+                touching |= rows[name]["active"].reshape(len(rows), -1).any(axis=1)
+        result[touching] = max(strict, float(options[ENOUGH]))
     return result
-
-
-SWEPT = 24  # contacts from which sweeps over bodies may be used
 
 
 def growth_of_energy(system, rows, scene):
@@ -123,9 +135,9 @@ def growth_of_energy(system, rows, scene):
 
 def _rigid_growth(system, rows):
     ledger = energy(rows, system)
-    t, h = rows["t"], np.diff(rows["t"])
+    h = np.diff(rows["t"])
     gained = ledger["contact"] + ledger["numerical"]
-    allowed, moved, speed, load = (np.zeros(len(rows)) for _ in range(4))
+    allowed, speed, load = (np.zeros(len(rows)) for _ in range(3))
     for name, _ in split(model_of(system))[0]:
         parts = system[name].reshape(-1)
         v, p = (rows[name][key].reshape(len(rows), len(parts), 6) for key in ("v", "p"))
@@ -147,15 +159,11 @@ def _rigid_growth(system, rows):
             load[1:] += np.linalg.norm(p[1:, k, :3], axis=1) + np.linalg.norm(p[1:, k, 3:], axis=1) / weight
     load = np.maximum(load, _loads(system, rows))
     residual = np.where(np.isfinite(rows["residual"]), rows["residual"], 0.0)
-    restitution = max(
-        (float(np.max(system[name][e])) for name in system.dtype.names for e in ("e", "e_n") if _has(system, name, e)), default=0
-    )
-    allowed += (2 * residual + 2 * restitution) * load * speed
+    rubs = any(np.max(system[name]["mu"]) > 0 for name in system.dtype.names if _has(system, name, "mu"))
+    restitution = [float(np.max(system[name][e])) for name in system.dtype.names for e in ("e", "e_n") if _has(system, name, e)]
+    allowed += 2 * (residual + (max(restitution, default=0.0) if rubs else 0.0)) * load * speed
     moved = ledger["kinetic"] + sum(abs(ledger[name]) for name in ("forces", "internal", "damping", "contact")).cumsum()
-    excess = float(np.nanmax(gained - allowed - ROUNDING * moved, initial=0.0)) if np.isfinite(gained).all() else np.inf
-    total = gained.cumsum()
-    growth = float((total - np.minimum.accumulate(total)).max()) if len(t) else 0.0
-    return growth, excess
+    return _rise(gained), _most(gained - allowed - ROUNDING * moved)
 
 
 def _has(system, name, field):
@@ -175,21 +183,32 @@ def _loads(system, rows):
 def _lagrangian_growth(system, rows, scheme):
     theta = 0.5 if scheme is None else scheme["theta"].item()
     ledger = energy(rows, system, theta)
-    gained, allowed = ledger["contact"].copy(), np.zeros(len(rows))
+    gained, allowed, pressed, constant = ledger["contact"].copy(), np.zeros(len(rows)), np.zeros(len(rows)), True
     for name, _ in split(model_of(system))[0]:
-        v, p = rows[name]["v"].reshape(len(rows), -1), rows[name]["p"].reshape(len(rows), -1) if _has(rows, name, "p") else None
-        if p is None:
-            continue
-        allowed[1:] += np.maximum(-(p[1:] * np.diff(v, axis=0)).sum(axis=1) / 2, 0.0)
-    constant = all("mass" not in system[name].dtype.names for name, _ in split(model_of(system))[0])
+        parts = system[name].reshape(-1)
+        v, p = (rows[name][field].reshape(len(rows), len(parts), -1) for field in "vp")
+        allowed[1:] += np.maximum(-(p[1:] * np.diff(v, axis=0)).sum(axis=(1, 2)) / 2, 0.0)
+        if "M" not in parts.dtype.names:
+            constant = False
+        elif parts.dtype["M"].names is None:
+            for k, M in enumerate(parts["M"]):
+                pressed += (p[:, k] * (p[:, k] / M if M.ndim == 1 else np.linalg.solve(M, p[:, k].T).T)).sum(axis=1)
     if constant:  # else the ledger's numerical part is what mass and its gyroscopic terms differ by, of order h
         gained += ledger["numerical"]
-    moved = (
-        ledger["kinetic"] + abs(ledger["potential"]) + sum(abs(ledger[n]) for n in ("forces", "internal", "damping", "contact")).cumsum()
-    )
+    works = sum(abs(ledger[name]) for name in ("forces", "internal", "damping", "contact"))
+    moved = ledger["kinetic"] + abs(ledger["potential"]) + works.cumsum() + pressed
+    return _rise(gained), _most(gained - allowed - SOLVED * moved)
+
+
+def _rise(gained):
+    """Largest rise of the sum of what steps gain."""
     total = gained.cumsum()
-    growth = float((total - np.minimum.accumulate(total)).max())
-    return growth, float(np.nanmax(gained - allowed - 1e-9 * moved, initial=0.0)) if np.isfinite(gained).all() else np.inf
+    return float((total - np.minimum.accumulate(total)).max())
+
+
+def _most(excess):
+    """The largest, 0 if none is positive, infinite if one is not finite."""
+    return float(excess.max(initial=0.0)) if np.isfinite(excess).all() else np.inf
 
 
 def speed_at_rest(rows, system, since):
