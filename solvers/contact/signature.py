@@ -333,9 +333,25 @@ def _norm_of_data(row, column, W, q, r):
     if not most > 0.0:
         most = largest(W) * largest(r)
         return (1.0 / most if most > 0.0 else 1.0), 1.0
+    factor = 1.0 / most
     for i in range(q.size):
-        s += (q[i] / most) ** 2
-    return 1.0 / most, math.sqrt(s)
+        s += (factor * q[i]) ** 2
+    return factor, math.sqrt(s)
+
+
+@tiny
+def _error(exactly, factor, disk, mu, row, column, W, q, r, u):
+    """``||factor F||`` of all contacts; see `merit`."""
+    d, error = q.size // max(disk.size, 1), 0.0
+    for c in range(disk.size):
+        scale_n, scale_t, scale_r = scales_of(c, disk[c], d, row, column, W, q, r)
+        if exactly:
+            error += law_error_exactly(disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, scale_n, scale_t, scale_r, r, u, factor)
+        else:
+            error += law_error(disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, scale_n, scale_t, scale_r, r, u, factor)
+        for i in range(c * d, (c + 1) * d):
+            error += 0.0 * u[i]  # NaN for an infinite u, which min and max do not pass on
+    return math.sqrt(error)
 
 
 @kernel
@@ -351,33 +367,19 @@ def merit(exactly, disk, mu, row, column, W, q, r, u):
 
     exactly: with twice the digits, where F is a difference of numbers so large that their rounding counts.
     """
-    n_contacts = disk.size
-    d = q.size // max(n_contacts, 1)
+    factor, size = _norm_of_data(row, column, W, q, r)
     if exactly:
         multiply_exactly(row, column, W, q, r, u)
-    else:
-        multiply(row, column, W, q, r, u)
-    factor, size = _norm_of_data(row, column, W, q, r)
-    error = 0.0
-    for c in range(n_contacts):
-        scale_n, scale_t, scale_r = scales_of(c, disk[c], d, row, column, W, q, r)
-        if exactly:
-            error += law_error_exactly(disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, scale_n, scale_t, scale_r, r, u, factor)
-        else:
-            error += law_error(disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, scale_n, scale_t, scale_r, r, u, factor)
-        for i in range(c * d, (c + 1) * d):
-            error += 0.0 * u[i]  # NaN for an infinite u, which min and max do not pass on
-    return math.sqrt(error) / size
+        return _error(True, factor, disk, mu, row, column, W, q, r, u) / size
+    multiply(row, column, W, q, r, u)
+    return _error(False, factor, disk, mu, row, column, W, q, r, u) / size
 
 
-@kernel
-def hidden_by_rounding(disk, mu, row, column, W, q, r):
-    """What rounding may hide in `merit`: of the sums in u, and of ``r_T`` and ``mu r_N``, which cancel where a contact slides."""
-    n_contacts = disk.size
-    d = q.size // max(n_contacts, 1)
-    factor, size = _norm_of_data(row, column, W, q, r)
-    noise = 0.0
-    for c in range(n_contacts):
+@tiny
+def _hidden(factor, disk, mu, row, column, W, q, r):
+    """What rounding may hide in ``||factor F||``: of the sums in u, and of ``r_T`` and ``mu r_N``, which cancel where a contact slides."""
+    d, noise = q.size // max(disk.size, 1), 0.0
+    for c in range(disk.size):
         count, split, at = d * (row[c + 1] - row[c]) + 1, 1 + disk[c], c * d
         for a in range(d):
             terms = abs(q[at + a])
@@ -385,11 +387,12 @@ def hidden_by_rounding(disk, mu, row, column, W, q, r):
                 for b in range(d):
                     terms += abs(W[(k * d + a) * d + b] * r[column[k] * d + b])
             noise += (factor * count * terms) ** 2
-        if disk[c] != EQUATION:
+        if disk[c] != EQUATION and r[at] != 0.0:
             _, scale_t, scale_r = scales_of(c, disk[c], d, row, column, W, q, r)
-            noise += (factor * scale_t * (mu[2 * c] * abs(r[at]) + norm(r, at + 1, at + split))) ** 2
-            noise += (factor * scale_r * (mu[2 * c + 1] * abs(r[at]) + norm(r, at + split, at + d))) ** 2
-    return 4.0 * _ROUNDING * math.sqrt(noise) / size
+            for a in range(1, d):
+                scale, slope = (scale_t, mu[2 * c]) if a < split else (scale_r, mu[2 * c + 1])
+                noise += (factor * scale * (slope * abs(r[at]) + abs(r[at + a]))) ** 2
+    return 4.0 * _ROUNDING * math.sqrt(noise)
 
 
 @kernel
@@ -448,9 +451,11 @@ def conclude(status, n_iter, disk, mu, row, column, W, q, options, r, u, info):
     Where rounding may hide an error above tol, the merit is computed exactly; where r has grown until it swallows q, the error is taken
     to be all that rounding may hide, whatever this r does by chance.
     """
-    error = merit(False, disk, mu, row, column, W, q, r, u)
+    multiply(row, column, W, q, r, u)
+    factor, size = _norm_of_data(row, column, W, q, r)
+    error = _error(False, factor, disk, mu, row, column, W, q, r, u) / size
     if error <= options[0]:
-        hidden = hidden_by_rounding(disk, mu, row, column, W, q, r)
+        hidden = _hidden(factor, disk, mu, row, column, W, q, r) / size
         if not hidden <= options[0]:
             error = merit(True, disk, mu, row, column, W, q, r, u)
         if not hidden <= max(_LOST, options[0]):

@@ -354,11 +354,17 @@ def solve_contacts(problem, method, options, r0):
         r = _polished(problem, options, r)
     if status in _MAY_BE_INFEASIBLE and infeasible.is_infeasible(middle, r):
         status = INFEASIBLE
-    r = np.ldexp(r, e_q - e_W)
+    r = _times_power(r, e_q - e_W)
     if not np.isfinite(r).all():  # too large to be written down
         r, status = np.zeros_like(r), NON_FINITE
     u, _, res_rho = _judged(middle, options, np.ldexp(r, e_W - e_q))
-    return r, np.ldexp(u, e_q), status, n_iter, mixed_residual_of(problem, r), res_rho, name
+    return r, _times_power(u, e_q), status, n_iter, mixed_residual_of(problem, r), res_rho, name
+
+
+def _times_power(x, exponent):
+    """``2^exponent x``; infinite where that is too large."""
+    with np.errstate(over="ignore"):
+        return np.ldexp(x, exponent)
 
 
 def _exponent(x):
@@ -440,7 +446,7 @@ def _global(owner, d, disk, M, H, q, b, mu, mu_r, method, tol, max_iter, r0, on_
             r, u, *rest = solve_contacts(problem, method, options, r0)
             v = v + inverse_H @ r
     state = states(problem, r, u)
-    v, r, u = np.ldexp(v, e_v), np.ldexp(r, e_r), np.ldexp(u, e_u)
+    v, r, u = _times_power(v, e_v), _times_power(r, e_r), _times_power(u, e_u)
     if not all(np.isfinite(x).all() for x in (v, r, u)):  # too large to be written down
         (v, r, u), rest = (np.zeros_like(x) for x in (v, r, u)), [NON_FINITE, *rest[1:]]
     return results.judged(GlobalContactSolution(v, r, u, *rest, state), on_failure)
