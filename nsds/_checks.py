@@ -1,26 +1,44 @@
 """Checks of what users pass in: float64 copies or an error that names the function, the field, what it wants and what it got."""
 
 import importlib.util
+import os
+import reprlib
+import sys
 
 import numpy as np
 
+_short = reprlib.Repr()
+_short.maxstring = _short.maxother = 80
+_short.maxlist = _short.maxtuple = 8
 
-def array(owner, field, value, n_dims=None, shape=None):
-    """Finite float64 array of the given shape or number of dimensions."""
+
+def shortened(value):
+    """The repr of a value, in a line of bounded length."""
+    try:
+        return " ".join(_short.repr(value).split())
+    except Exception:  # a repr of the user's own that fails is no reason to say nothing
+        return f"<{type(value).__name__}>"
+
+
+def array(owner, field, value, n_dims=None, shape=None, at_least=0):
+    """Finite float64 array of the given shape or number of dimensions, after axes of length 1 were put before those of short ones."""
     try:
         result = np.array(value)
-        if result.dtype.kind not in "biuf":
+        if result.dtype.kind not in "biuf" or isinstance(value, (bool, np.bool_)) or np.ma.is_masked(value):
             raise TypeError
         result = np.ascontiguousarray(result, dtype=np.float64).reshape(result.shape)
-    except (TypeError, ValueError):
-        raise TypeError(f"{owner}: {field} must be an array of real numbers, got {value!r}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"{owner}: {field} must be an array of real numbers, got {shortened(value)}") from None
+    result = result.reshape((1,) * (at_least - result.ndim) + result.shape)
     if n_dims is not None and result.ndim != n_dims:
-        raise ValueError(f"{owner}: {field} must have {n_dims} dimensions, got shape {result.shape}")
+        wanted = "a number" if n_dims == 0 else f"an array of {n_dims} dimensions"
+        raise ValueError(f"{owner}: {field} must be {wanted}, got shape {result.shape}")
     if shape is not None and result.shape != shape:
         raise ValueError(f"{owner}: {field} must have shape {shape}, got {result.shape}")
     if not np.isfinite(result).all():
         where = np.argwhere(~np.isfinite(result))[0].tolist()
-        raise ValueError(f"{owner}: {field} must be finite, got {result[tuple(where)]} at index {where}")
+        at = f" at index {where}" if result.ndim else ""
+        raise ValueError(f"{owner}: {field} must be finite, got {result[tuple(where)]}{at}")
     return result
 
 
@@ -33,16 +51,107 @@ def number(owner, field, value, low=-np.inf, high=np.inf, above=None):
     return result
 
 
-def integer(owner, field, value, low):
-    """Whole number >= low."""
+def integer(owner, field, value, low, high=2**31 - 1):
+    """Whole number in [low, high]."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{owner}: {field} must be a whole number, got {value!r}")
-    if value < low:
-        raise ValueError(f"{owner}: {field} must be at least {low}, got {value}")
+        raise TypeError(f"{owner}: {field} must be a whole number, got {shortened(value)}")
+    if not low <= value <= high:
+        bounds = f"at least {low}" if value < low else f"at most {high}"
+        raise ValueError(f"{owner}: {field} must be {bounds}, got {shortened(int(value))}")
     return int(value)
+
+
+def number_or_inf(owner, field, value, **limits):
+    """`number`, or infinity."""
+    return np.inf if isinstance(value, (float, np.floating)) and value == np.inf else number(owner, field, value, **limits)
+
+
+def whole_numbers(owner, field, value):
+    """int64 array of whole numbers."""
+    try:
+        result = np.array(value)
+    except ValueError:
+        result = np.array(None)
+    if result.dtype.kind not in "iu":
+        given = result.dtype if result.dtype.kind in "bf" else shortened(value)
+        raise TypeError(f"{owner}: {field} must be whole numbers, got {given}")
+    return result.astype(np.int64)
+
+
+def shape_of(owner, field, value):
+    """Shape of what is to become an array."""
+    try:
+        return np.shape(value)
+    except ValueError:
+        raise TypeError(f"{owner}: {field} must be an array of real numbers, got {shortened(value)}") from None
+
+
+def length(owner, field, value):
+    """Length of the last axis of what is to become an array, at least 1; 1 of a number."""
+    shape = shape_of(owner, field, value)
+    if shape and shape[-1] == 0:
+        raise ValueError(f"{owner}: {field} must have at least one entry, got shape {shape}")
+    return shape[-1] if shape else 1
+
+
+def made(owner, field, value, key, known, makers):
+    """A dict that one of our constructors made: its ``key`` is in a table of names and the fields that go with them."""
+    name = value.get(key) if isinstance(value, dict) else None
+    if not isinstance(name, str) or name not in known or not set(known[name]) <= set(value):
+        raise TypeError(f"{owner}: {field} must come from one of {', '.join(makers)}, got {shortened(value)}")
+    return value
+
+
+def choice(owner, field, value, known):
+    """One of some words."""
+    if not isinstance(value, str) or value not in known:
+        raise ValueError(f"{owner}: {field} must be one of {', '.join(map(repr, known))}, got {shortened(value)}")
+    return value
+
+
+def flag(owner, field, value):
+    """True or False, also of NumPy."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{owner}: {field} must be True or False, got {shortened(value)}")
+    return bool(value)
+
+
+def text(owner, field, value):
+    """A str."""
+    if not isinstance(value, str):
+        raise TypeError(f"{owner}: {field} must be a text, got {shortened(value)}")
+    return value
 
 
 def require_extra(module, extra, need):
     """Raise an ImportError that names the extra of the package with which a module comes, where it is not installed."""
     if importlib.util.find_spec(module) is None:
         raise ImportError(f"{need}: pip install 'nsds[{extra}]'")
+
+
+def may_use_threads():
+    """Whether parallel kernels run here: not in a process forked from one whose threads had begun, which OpenMP would end."""
+    return not _forked_from_threads
+
+
+def require_threads(owner, method):
+    """Raise a RuntimeError where a method that needs parallel kernels is called in a process that cannot run them."""
+    if not may_use_threads():
+        raise RuntimeError(
+            f"{owner}: {method} runs on threads, which a process forked from one that used them does not have: take the start "
+            "method 'spawn' or 'forkserver' of multiprocessing, or a method without threads"
+        )
+
+
+_forked_from_threads = []
+
+
+def _note_fork():
+    if getattr(sys.modules.get("numba.np.ufunc.parallel"), "_is_initialized", False):
+        _forked_from_threads.append(os.getpid())
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)

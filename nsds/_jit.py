@@ -220,14 +220,31 @@ def caller(signature):
     return call
 
 
+def _require_inside(context, builder, whole, begin, length):
+    """Code that raises IndexError where a view is not empty and not inside its array."""
+    nothing = context.get_constant(types.intp, 0)
+    starts_outside = builder.icmp_signed("<", begin, nothing)
+    ends_outside = builder.icmp_signed(">", builder.add(begin, length), whole)
+    is_negative, is_empty = (builder.icmp_signed(sign, length, nothing) for sign in ("<", "=="))
+    outside = builder.or_(builder.or_(starts_outside, ends_outside), is_negative)
+    with builder.if_then(builder.and_(builder.not_(is_empty), outside), likely=False):
+        context.call_conv.return_user_exc(builder, IndexError, ("a view of memory reaches beyond its array",))
+
+
 @intrinsic
 def view(typing_context, array, start, size):
-    """``array[start:start + size]`` for a 1-D array, without a bounds check and without counting references."""
+    """``array[start:start + size]`` for a 1-D array, without counting references; checked where NUMBA_BOUNDSCHECK says so.
+
+    Then a view that begins before its array or ends behind it raises IndexError, unless it is empty. Code that is called by its address
+    cannot raise: numba prints it as an exception that is ignored.
+    """
 
     def generate(context, builder, signature, values):
         source = context.make_array(signature.args[0])(context, builder, values[0])
         target = context.make_array(signature.return_type)(context, builder)
         begin, length = (context.cast(builder, values[i], signature.args[i], types.intp) for i in (1, 2))
+        if numba.config.BOUNDSCHECK:
+            _require_inside(context, builder, cgutils.unpack_tuple(builder, source.shape, 1)[0], begin, length)
         itemsize = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(array.dtype)))
         context.populate_array(
             target,
@@ -275,3 +292,9 @@ def stack(typing_context, size):
         return target._getvalue()
 
     return types.Array(types.float64, 1, "C")(size), generate
+
+
+if numba.config.DISABLE_JIT:
+    from nsds import _plain
+
+    globals().update({name: item for name, item in vars(_plain).items() if not name.startswith("_")})

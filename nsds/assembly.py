@@ -7,7 +7,7 @@ from nsds.collisions import collisions_record
 from nsds.interactions import interaction_record
 from nsds.kinds import COLLISIONS, CONTROL, SYSTEMS
 from nsds.records import HEAD, RESERVED, leaf
-from nsds.trials import try_functions
+from nsds.validation import runnable
 
 
 def system(*, t=0.0, **parts):
@@ -49,8 +49,10 @@ def system(*, t=0.0, **parts):
             raise ValueError(f"system: the name of a part must be an identifier, got {name!r}")
         if name in RESERVED:
             raise ValueError(f"system: the name '{name}' is reserved, choose another for this part")
-        if not isinstance(part, dict) or "kind" not in part:
-            raise TypeError(f"system: part '{name}' must come from a constructor such as nsds.lagrangian_linear, got {part!r}")
+        kind = part.get("kind") if isinstance(part, dict) else None
+        if not isinstance(kind, str) or kind not in _HELD or not set(_HELD[kind]) <= set(part) or not _is_record(part.get("record")):
+            given = _checks.shortened(part)
+            raise TypeError(f"system: part '{name}' must come from a constructor such as nsds.lagrangian_linear, got {given}")
     kinds = {name: part["kind"] for name, part in parts.items() if part["kind"] in SYSTEMS}
     if not kinds:
         raise ValueError("system: at least one dynamical system is needed, got none")
@@ -81,8 +83,19 @@ def system(*, t=0.0, **parts):
     result["model"] = model.encode()
     for name, record in records.items():
         result[name] = record
-    try_functions(result)
-    return result
+    return runnable("system", result)
+
+
+# What parts hold, by their kind.
+_HELD = dict.fromkeys(SYSTEMS, ("record",)) | {
+    "interaction": ("relation", "law", "sides"),
+    COLLISIONS: ("law", "margin", "shapes", "world", "pairs", "capacity"),
+    CONTROL: ("record", "reads", "writes"),
+}
+
+
+def _is_record(record):
+    return record is None or (isinstance(record, np.ndarray) and record.dtype.names is not None)
 
 
 def _wiring(name, part, parts, kinds):
@@ -92,5 +105,10 @@ def _wiring(name, part, parts, kinds):
             raise ValueError(f"controller '{name}': there is no system '{other}'; the systems are: {', '.join(kinds)}")
     written = parts[part["writes"]]["record"].dtype.base
     if "u" not in written.names or written["u"].base.kind != "f":
-        raise ValueError(f"controller '{name}': '{part['writes']}' has no constant control u to write; give it u=numpy.zeros(n_u)")
+        ways = {
+            "rigid_bodies": "a force that is a function, fint(t, q, v, z, out), controls rigid bodies",
+            "lagrangian_linear": "lagrangian_linear has none, make it a nsds.lagrangian with u=numpy.zeros(n_u)",
+        }
+        way = ways.get(kinds[part["writes"]], "give it u=numpy.zeros(n_u)")
+        raise ValueError(f"controller '{name}': '{part['writes']}' has no constant control u to write; {way}")
     return part["writes"], *part["reads"]

@@ -6,10 +6,10 @@ from nsds import _checks
 from nsds.collision import WORLD, require_supported
 from nsds.collision.kinds import NAMES
 from nsds.kinds import COLLISIONS, NEWTON_EULER, SYSTEMS
-from nsds.laws import LAWS
+from nsds.laws import HELD, LAWS, OF_COLLISIONS
 from nsds.records import pack, widened
+from nsds.shapes import require_shape
 
-_LAWS = ("newton_impact", "newton_impact_friction", "fremond_impact", "newton_impact_rolling_friction")
 _WORLD = "world"
 _OF_CONTACTS = ("a", "b", "feature", "normal", "point", "y", "lambda")
 
@@ -17,9 +17,14 @@ _OF_CONTACTS = ("a", "b", "feature", "normal", "point", "y", "lambda")
 def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None):
     """Contacts between shapes, found anew in every step: a part for `nsds.system`, of rigid bodies.
 
-    A contact takes part in a step when the forecast ``y + gamma h ydot <= 0`` says so (seed 003, eq. 11.203); its frame (normal, two
+    A contact takes part in a step when the forecast ``y + gamma h ydot <= slack`` says so (seed 003, eq. 11.203); its frame (normal, two
     tangents, seed 003, 12.0.3) is that of the start of the step. The normal points from b to a; a contact point between two bodies lies
     halfway between their surfaces, one with the world on the surface of the body.
+
+    The slack is rounding, 1e-10 of the size of a shape and of its body's coordinates, added up for both: bodies that are drawn touching
+    touch. What is at rest, in that it neither comes nor goes by more within a step, takes part up to a tenth of ``h^2 F / m`` of its
+    bodies, and at most 1e-3 of a shape's size: forces would close such a gap within the step, and where something else holds the body, as
+    the other three legs of a table, the contact carries its share.
 
     Parameters
     ----------
@@ -34,7 +39,7 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None):
     pairs : sequence of pairs of str, optional
         Which parts are looked at with which, as ``[("balls", "balls"), ("balls", "world")]``; all by default.
     margin : float
-        Contacts are listed from this gap on (m), besides those which motion may close within a step.
+        Contacts are listed from this gap on (m), besides those which motion may close within a step, or that may take part as they are.
     capacity : int, optional
         Contacts for which the record has room at first; it grows as needed.
 
@@ -66,12 +71,11 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None):
     (0.1, 0.714)
     """
     owner = "collisions"
-    if not isinstance(shapes, dict) or not shapes:
-        raise TypeError(f"{owner}: shapes must be a dict from names of parts to shapes, got {shapes!r}")
+    if not isinstance(shapes, dict) or not shapes or not all(isinstance(name, str) for name in shapes):
+        raise TypeError(f"{owner}: shapes must be a dict from names of parts to shapes, got {_checks.shortened(shapes)}")
     if _WORLD in shapes:
         raise ValueError(f"{owner}: the name 'world' is taken; shapes that do not move go into world=")
-    if not isinstance(law, dict) or law.get("law") not in _LAWS:
-        raise TypeError(f"{owner}: law must come from one of {', '.join(f'nsds.{name}' for name in _LAWS)}, got {law!r}")
+    _checks.made(owner, "law", law, "law", {name: HELD[name] for name in OF_COLLISIONS}, [f"nsds.{name}" for name in OF_COLLISIONS])
     for name, value in law.items():
         if name != "law" and value.ndim:
             raise ValueError(f"{owner}: {name} must be one number for all contacts, got {value.tolist()}")
@@ -79,23 +83,31 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None):
     result["shapes"] = {name: _listed(owner, name, value) for name, value in shapes.items()}
     result["world"] = _listed(owner, "world", world)
     names = [*shapes, _WORLD]
-    result["pairs"] = [(a, b) for a in names for b in names] if pairs is None else [tuple(pair) for pair in pairs]
-    for pair in result["pairs"]:
-        if len(pair) != 2 or not set(pair) <= set(names):
-            raise ValueError(f"{owner}: pairs must be pairs of {', '.join(names)}, got {pair!r}")
+    result["pairs"] = [(a, b) for a in names for b in names] if pairs is None else _pairs(owner, pairs, names)
     result["capacity"] = None if capacity is None else _checks.integer(owner, "capacity", capacity, low=1)
     return result
 
 
+def _pairs(owner, pairs, names):
+    result = list(pairs) if isinstance(pairs, (list, tuple, set, frozenset)) else [pairs]
+    for pair in result:
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not all(isinstance(side, str) and side in names for side in pair):
+            raise ValueError(f"{owner}: pairs must be pairs of {', '.join(names)}, got {_checks.shortened(pair)}")
+    return [tuple(pair) for pair in result]
+
+
 def _listed(owner, name, value):
     """A list of shapes, or of such lists, one for each body."""
+    if not isinstance(value, (dict, list, tuple)) or (name != _WORLD and not value):
+        raise TypeError(f"{owner}: the shapes of '{name}' must be one from nsds.shapes or a list of them, got {_checks.shortened(value)}")
     value = [value] if isinstance(value, dict) else list(value)
+    if name != _WORLD and len({isinstance(each, dict) for each in value}) > 1:
+        raise TypeError(f"{owner}: the shapes of '{name}' must be a list of shapes, or one of lists for each body, got both")
     for each in value:
-        for shape in each if isinstance(each, (list, tuple)) else [each]:
-            if not isinstance(shape, dict) or "shape" not in shape:
-                raise TypeError(f"{owner}: the shapes of '{name}' must come from nsds.shapes, got {shape!r}")
+        for shape in each if isinstance(each, (list, tuple)) and name != _WORLD else [each]:
+            require_shape(f"{owner}: the shapes of '{name}'", shape)
             if shape["shape"] == "plane" and name != _WORLD:
-                raise ValueError(f"{owner}: a plane cannot be on a body, only in the world; got one for '{name}'")
+                raise ValueError(f"{owner}: shapes: a plane cannot be on a body, only in the world; got one for '{name}'")
     return value
 
 
@@ -111,6 +123,8 @@ def collisions_record(name, part, systems):
         mask = sum(1 << names.index(partner) for partner in set(partners))
         for shape, body in _on_bodies(name, part, side, systems, first):
             tables.append((NAMES.index(shape["shape"]), _size_of(shape, known), shape["pose"], body, 1 << index, mask))
+    if not tables:
+        raise ValueError(f"collisions '{name}': at least one shape is needed, got none")
     kind, size, pose, body, group, mask = (np.array(column) for column in zip(*tables, strict=True))
     _require_known(name, part, names, {side for side, system in systems.items() if system["record"].size == 1})
     law = part["law"]
@@ -142,7 +156,7 @@ def _on_bodies(name, part, side, systems, first):
     if side == _WORLD:
         return [(shape, WORLD) for shape in part["world"]]
     if side not in systems:
-        raise ValueError(f"collisions '{name}': there is no part '{side}'; the systems are: {', '.join(systems)}")
+        raise ValueError(f"collisions '{name}': shapes: there is no part '{side}'; the systems are: {', '.join(systems)}")
     if SYSTEMS[systems[side]["kind"]][0] != NEWTON_EULER:
         raise ValueError(f"collisions '{name}': '{side}' is a {systems[side]['kind']}, expected rigid_bodies")
     count, shapes = max(systems[side]["record"].size, 1), part["shapes"][side]

@@ -1,7 +1,6 @@
 """Linear complementarity systems in one line."""
 
-import numpy as np
-
+from nsds import _checks
 from nsds.assembly import system
 from nsds.first_order import first_order_linear
 from nsds.interactions import interaction
@@ -45,7 +44,13 @@ def linear_complementarity_system(A, B, C, D=None, *, x, b=None, e=None, M=None,
     >>> float(rows["switches"]["lambda"][1].round(4))
     1.9608
     """
-    B = B if callable(B) else np.asarray(B, dtype=float).reshape(np.size(x), -1)
+    owner = "linear_complementarity_system"
+    x = _checks.array(owner, "x", x, at_least=1, n_dims=1)
+    if not callable(B) and x.size:
+        B = _checks.array(owner, "B", B)
+        if B.size == 0 or B.size % x.size or B.ndim > 2:
+            raise ValueError(f"{owner}: B must have shape ({x.size}, m), as x has {x.size} entries, got {B.shape}")
+        B = B.reshape(x.size, -1)
     return system(
         t=t,
         plant=first_order_linear(A, b, M, x=x),

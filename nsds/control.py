@@ -54,9 +54,10 @@ def sampled_control(control, *, reads, writes, period=None, state=None, z=None):
     array([-3.   , -3.   , -2.369, -2.369])
     """
     owner = CONTROL
-    names = (reads,) if isinstance(reads, str) else tuple(reads)
-    if not names or not all(isinstance(name, str) for name in (*names, writes)):
-        raise TypeError(f"{owner}: reads and writes must be names of parts, got {reads!r} and {writes!r}")
+    names = (reads,) if isinstance(reads, str) else tuple(reads) if isinstance(reads, (list, tuple)) else ()
+    if not names or not all(isinstance(name, str) for name in (*names, writes)) or len(set(names)) < len(names):
+        given = f"{_checks.shortened(reads)} and {_checks.shortened(writes)}"
+        raise TypeError(f"{owner}: reads and writes must be names of parts, each once, got {given}")
     fields = {
         "control": function_name(control, owner, "control"),
         "period": np.array(0.0 if period is None else _checks.number(owner, "period", period, above=0.0)),
@@ -64,5 +65,5 @@ def sampled_control(control, *, reads, writes, period=None, state=None, z=None):
     }
     for name, value in (("state", state), ("z", z)):
         if value is not None:
-            fields[name] = np.atleast_1d(_checks.array(owner, name, value))
+            fields[name] = _checks.array(owner, name, value, at_least=1, n_dims=1)
     return {"kind": owner, "record": pack(fields, None), "reads": names, "writes": writes}

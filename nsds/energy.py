@@ -5,19 +5,21 @@ import math
 import numpy as np
 
 from nsds import _checks
-from nsds.functions import CENTRAL_STEP, evaluate_at, function_address
+from nsds.functions import CENTRAL_STEP, evaluate_at, function_address, offered
 from nsds.kinds import FIRST_ORDER, NEWTON_EULER, family, split
 from nsds.laws import is_force
 from nsds.layout import elements_of
 from nsds.records import model_of, stored_sparse
+from nsds.results import of_system
 from nsds.rotations import turned_back
 from nsds.trials import n_u
+from nsds.validation import runnable
 
 WORKS = ("forces", "internal", "damping", "contact")
 LEDGER = np.dtype([(name, "<f8") for name in ("t", "kinetic", "potential", *WORKS, "numerical")])
 
 
-def energy(trajectory, system, theta=0.5):
+def energy(trajectory, system, theta=0.5, *, functions=None):
     """Energy ledger of a trajectory: mechanical energy at each row, and the work done in each step.
 
     It is the discrete equation of motion (seed 003, eq. 10.14) times ``v_theta = theta v_{k+1} + (1-theta) v_k``, with
@@ -47,6 +49,8 @@ def energy(trajectory, system, theta=0.5):
     theta : float
         The one of the run; 1/2 for schemes without, and for `nsds.schatzman_paoli`, whose theta is another. Impacts lose
         ``p . (v+ + v-) / 2``, which contact is for 1/2.
+    functions : sequence of functions, optional
+        See `nsds.simulate`.
 
     Returns
     -------
@@ -56,7 +60,7 @@ def energy(trajectory, system, theta=0.5):
     Raises
     ------
     ValueError
-        A first-order system, steps between rows are missing, or part of the state was not recorded.
+        A first-order system, the trajectory of another system, steps between rows are missing, or part of the state was not recorded.
 
     Examples
     --------
@@ -66,7 +70,10 @@ def energy(trajectory, system, theta=0.5):
     >>> bool(abs(ledger["numerical"]).max() < 1e-12)
     True
     """
+    offered("energy", functions)
+    system = runnable("energy", system)
     model = model_of(system)
+    trajectory = of_system("energy", trajectory, system)
     if family(model) == FIRST_ORDER:
         raise ValueError("energy: kinetic and potential energy are those of mechanical systems; this one is first-order")
     theta = _checks.number("energy", "theta", theta, 0.0, 1.0)

@@ -5,7 +5,7 @@ import numpy as np
 from nsds import _checks
 from nsds.functions import function_name
 from nsds.records import pack
-from nsds.systems import control_fields, matrix_field, per_element
+from nsds.systems import control_fields, is_sparse, matrix_field, per_element
 
 
 def first_order_linear(A, b=None, M=None, *, x, z=None, T=None, u=None, n_u=None, count=None):
@@ -109,15 +109,14 @@ def first_order(f, jac_f=None, M=None, *, x, z=None, T=None, u=None, n_u=None, c
 
 def _size_of_state(owner, x, A, count):
     """A matrix says how long x is; without one x does, and with ``count`` a 1-D x of that length is one number for each element."""
-    if A is not None and not callable(A) and np.shape(A):
-        return np.shape(A)[-1]
-    shape = np.shape(x)
-    return 1 if not shape or (count is not None and shape == (count,)) else shape[-1]
+    if A is not None and not callable(A) and _checks.shape_of(owner, "A", A):
+        return A.shape[-1] if is_sparse(A) else _checks.length(owner, "A", A)
+    return 1 if count is not None and _checks.shape_of(owner, "x", x) == (count,) else _checks.length(owner, "x", x)
 
 
 def _state(owner, x, n, M, count):
     x = per_element(owner, "x", x, n, count)
     fields = {"x": x, "r": np.zeros_like(x)}
     if M is not None:
-        fields["M"] = matrix_field(owner, "M", M, n, count, symmetric=False)
+        fields["M"] = matrix_field(owner, "M", M, n, count)
     return fields

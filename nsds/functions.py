@@ -3,15 +3,19 @@
 All callbacks have one signature, ``(t, x, lam, z, out)``, whatever arguments the user's function takes: kernels call them in one way.
 """
 
-import importlib
+import ctypes
 import inspect
+import sys
 import types as python_types
+from contextvars import ContextVar
+from functools import partial
 
 import numpy as np
 from numba import float64, types
+from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError
 
-from nsds import _jit
+from nsds import _checks, _jit
 from nsds._cache import fingerprint
 
 _vector = float64[::1]
@@ -60,7 +64,7 @@ _SHAPES = {
 
 CENTRAL_STEP = 2.0**-17  # of a central difference, relative to 1 or the variable
 
-_compiled = {}
+_compiled, _offered = {}, {}
 
 
 @_jit.kernel
@@ -106,37 +110,89 @@ def function_name(function, kind, field):
     TypeError
         Not a function, wrong number of arguments, or numba cannot compile it; the message shows the signature wanted.
     """
-    signature = wanted(kind, field)
     function = getattr(function, "py_func", function)
+    _require_signature(function, kind, field)
+    name = ":".join((str(function.__module__), "#".join(_identity(function))))
+    _keep(name, function, kind, field)
+    return name
+
+
+def _require_signature(function, kind, field):
+    signature = wanted(kind, field)
     if not isinstance(function, python_types.FunctionType):
-        raise TypeError(f"{kind}: {field}: expected an array or a function {signature}, got {function!r}")
+        raise TypeError(f"{kind}: {field}: expected an array or a function {signature}, got {_checks.shortened(function)}")
     try:
         inspect.signature(function).bind(*range(signature.count(",") + 1))
     except TypeError:
         given = f"{function.__name__}{inspect.signature(function)}"
         raise TypeError(f"{kind}: {field}: expected a function {signature}, got {given}") from None
-    name = f"{function.__module__}:{function.__qualname__}#{fingerprint(function, {})[:12]}"
+
+
+def _keep(name, function, kind, field):
+    """Compile a function for the field of a kind of part, unless that was done."""
     if (name, kind, field) not in _compiled:
         _compiled[name, kind, field] = _compile(function, kind, field), function
-    return name
 
 
 def function_address(name, kind, field):
-    """Address of the compiled function that a record names; looks it up in its module if this process has not seen it yet."""
+    """Address of the compiled function that a record names, as it was built here, passed by `offered`, or stands in a loaded module."""
     if (name, kind, field) not in _compiled:
-        module, _, qualified = name.partition("#")[0].partition(":")
-        try:
-            found = importlib.import_module(module)
-            for attribute in qualified.split("."):
-                found = getattr(found, attribute)
-        except (ImportError, AttributeError):
-            raise ValueError(
-                f"{field}: the record names the user function {name!r}, which this process does not know; "
-                f"run the code that defines it, then build a system with it once"
-            ) from None
-        if function_name(found, kind, field) != name:
-            raise ValueError(f"{field}: the record names the user function {name!r}, but {module}.{qualified} has changed since")
+        function = _found(name, field)
+        _require_signature(function, kind, field)
+        _keep(name, function, kind, field)
     return _compiled[name, kind, field][0].address
+
+
+def offered(owner, functions):
+    """Make functions known to this process, for records that name them.
+
+    Raises
+    ------
+    TypeError
+        Not a sequence of plain functions.
+    """
+    if functions is None:
+        return
+    if not callable(functions) and not isinstance(functions, (list, tuple, set, frozenset)):
+        raise TypeError(f"{owner}: functions must be a list of functions, got {_checks.shortened(functions)}")
+    for function in [functions] if callable(functions) else functions:
+        function = getattr(function, "py_func", function)
+        if not isinstance(function, python_types.FunctionType):
+            raise TypeError(f"{owner}: functions must be plain Python functions, got {_checks.shortened(function)}")
+        _offered[_identity(function)] = function
+
+
+def _identity(function):
+    """(qualified name, fingerprint), by which a record knows a function; where it is imported from may differ between processes."""
+    return function.__qualname__, fingerprint(function, {})[:12]
+
+
+def _found(name, field):
+    """The function of a name: one that was passed, or that stands in a module which is loaded; nothing is imported for a record.
+
+    Attributes are read from the dictionaries of modules and classes alone: a module may import when it is asked for an attribute.
+    """
+    place, _, wanted = name.partition("#")
+    module, _, qualified = place.partition(":")
+    if (qualified, wanted) in _offered:
+        return _offered[qualified, wanted]
+    if module not in sys.modules:
+        raise ValueError(
+            f"{field}: the record names the user function {name!r}, and no module {module!r} is loaded: a record does not decide what is "
+            f"imported; import the module first, or pass the function as functions=[...]"
+        )
+    found = sys.modules[module]
+    for attribute in qualified.split("."):
+        found = vars(found).get(attribute) if isinstance(found, (python_types.ModuleType, type)) else None
+    found = getattr(found, "py_func", found) if isinstance(found, (python_types.FunctionType, Dispatcher)) else None
+    if not isinstance(found, python_types.FunctionType):
+        raise ValueError(
+            f"{field}: the record names the user function {name!r}, which this process does not know; "
+            f"run the code that defines it, then build a system with it once, or pass the function as functions=[...]"
+        )
+    if _identity(found) != (qualified, wanted):
+        raise ValueError(f"{field}: the record names the user function {name!r}, but {module}.{qualified} has changed since")
+    return found
 
 
 def _compile(function, kind, field):
@@ -156,21 +212,105 @@ def _compile(function, kind, field):
 
 def try_once(part, name, kind, field, t, x, lam, z, n_out):
     """Run a function in Python, where an index out of range is an error and not a wild write; refuse it where it fails or gives NaN."""
+    function_address(name, kind, field)
     function = _compiled[name, kind, field][1]
-    out = np.zeros(n_out)
+    arguments = t, x.copy(), lam.copy(), z.copy(), np.zeros(n_out)
+    about = _about(part, function, kind, field)
+    try:
+        result = _run(function, kind, field, arguments)
+    except (ArithmeticError, IndexError, ValueError) as error:
+        raise ValueError(f"{about} fails at the start, with the shapes {_shapes(kind, field, arguments)}: {error}") from None
+    if result is not None:
+        raise TypeError(f"{about} must write its result into its last argument and return nothing, got {_checks.shortened(result)}")
+    if not np.isfinite(arguments[-1]).all():
+        raise ValueError(f"{about} gives NaN or infinity at the start")
+
+
+def _about(part, function, kind, field):
+    return f"part '{part}': {wanted(kind, field)}, {function.__qualname__},"
+
+
+def _run(function, kind, field, arguments):
+    """Call a function in Python with those of the arguments of callbacks, (t, x, lam, z, out), that it takes."""
+    return function(*_taken(kind, field, arguments))
+
+
+def _taken(kind, field, arguments):
+    t, x, lam, z, out = arguments
     if field in _SHAPES:
         out = out.reshape(eval(_SHAPES[field], {"x": x, "lam": lam, "out": out}))
-    names = ARGUMENTS[kind][field].split(", ")
-    first, second = x.copy(), lam.copy()
-    values = {"t": t, "x": first, "q": first, "lam": second, "v": second, "state": second, "z": z.copy()}
-    arguments = [values.get(name, out) for name in names]
-    about = f"part '{part}': {wanted(kind, field)}, {function.__qualname__},"
-    try:
-        result = function(*arguments)
-    except (IndexError, ValueError) as error:
-        shapes = ", ".join(f"{name} {np.shape(argument)}" for name, argument in zip(names, arguments, strict=True))
-        raise ValueError(f"{about} fails at the start, with the shapes {shapes}: {error}") from None
-    if result is not None:
-        raise TypeError(f"{about} must write its result into its last argument and return nothing, got {result!r}")
-    if not np.isfinite(out).all():
-        raise ValueError(f"{about} gives NaN or infinity at the start")
+    values = {"t": t, "x": x, "q": x, "lam": lam, "v": lam, "state": lam, "z": z}
+    return [values.get(name, out) for name in _names(kind, field)]
+
+
+def _names(kind, field):
+    return ARGUMENTS[kind][field].split(", ")
+
+
+def _shapes(kind, field, arguments):
+    pairs = zip(_names(kind, field), _taken(kind, field, arguments), strict=True)
+    return ", ".join(f"{name} {np.shape(argument)}" for name, argument in pairs)
+
+
+class Watch:
+    """Checked callbacks: user functions run in Python, on views that know their lengths, and the first thing that goes wrong is kept.
+
+    After that all functions give NaN, so that the step ends. ``error``: what went wrong, in words, None where nothing did.
+    """
+
+    # Arrays come as LLVM hands over their structures: two owners, entries, bytes of an entry, data, length, stride.
+    _WORDS, _DATA, _LENGTH = 7, 4, 5
+    _SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_size_t] * (4 * _WORDS))
+
+    def __init__(self):
+        self.error, self._callbacks = None, {}
+
+    def address(self, part, name, kind, field):
+        """Address of a checked callback of the function of a part, in place of `function_address`."""
+        key = part, name, kind, field
+        if key not in self._callbacks:
+            function_address(name, kind, field)
+            self._callbacks[key] = self._SIGNATURE(partial(self._call, part, _compiled[name, kind, field][1], kind, field))
+        return ctypes.cast(self._callbacks[key], ctypes.c_void_p).value
+
+    def _call(self, part, function, kind, field, t, *words):
+        *given, out = (_vector_at(words[i + self._DATA], words[i + self._LENGTH]) for i in range(0, len(words), self._WORDS))
+        arguments = t, *(vector.copy() for vector in given), out
+        if kind != "sampled_control":
+            out[:] = 0.0
+        try:
+            if self.error is None:
+                self._check(part, function, kind, field, given, arguments)
+        except Exception as error:
+            where = f"{_about(part, function, kind, field)} at t = {t:.9g}, with the shapes {_shapes(kind, field, arguments)}:"
+            self.error = self.error or f"{where} {error or type(error).__name__}"
+        if self.error is not None:
+            out[:] = np.nan
+
+    def _check(self, part, function, kind, field, given, arguments):
+        result = _run(function, kind, field, arguments)
+        if result is not None:
+            raise TypeError(f"it must return nothing, got {_checks.shortened(result)}")
+        for name, before, after in zip(("x", "lam", "z"), given, arguments[1:], strict=False):
+            if kind == "sampled_control" and name == "lam":
+                before[:] = after  # the memory of a controller is its own
+            elif (before.view(np.int64) != after.view(np.int64)).any():
+                at = int(np.flatnonzero(before.view(np.int64) != after.view(np.int64))[0])
+                own = next(own for own in _names(kind, field) if own in _SAME[name])
+                raise ValueError(f"it must write into its last argument alone, and wrote into {own}[{at}]")
+
+
+_SAME = {"x": ("x", "q"), "lam": ("lam", "v"), "z": ("z",)}
+
+
+def _vector_at(address, length):
+    return np.frombuffer((ctypes.c_double * length).from_address(address)) if length else np.zeros(0)
+
+
+watch = ContextVar("watch", default=None)
+
+
+def address_for(part, name, kind, field):
+    """Address of the compiled function of a part, or of what checks it where the context says so."""
+    watched = watch.get()
+    return function_address(name, kind, field) if watched is None else watched.address(part, name, kind, field)

@@ -6,9 +6,11 @@ import numpy as np
 
 from nsds import _checks, joints
 from nsds.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, RELATIONS, SYSTEMS
-from nsds.laws import LAWS
+from nsds.laws import HELD, LAWS, MAKERS
 from nsds.records import pack
 
+_RELATION_MAKERS = (*(f"nsds.{name}" for name in RELATIONS if name != "joint"), "nsds.joints")
+_RELATION_HELD = dict.fromkeys(RELATIONS, ("m", "n")) | {"joint": ("m", "n", "joint")}
 _ELEMENTS = re.compile(r"(\w+)\[\s*(-?\d*)\s*(:?)\s*(-?\d*)\s*(:?)\s*(-?\d*)\s*\]")
 
 
@@ -45,10 +47,8 @@ def interaction(relation, law, on):
     >>> neighbours = nsds.interaction(
     ...     nsds.lagrangian_linear_relation(H=[[-1.0, 1.0]]), nsds.newton_impact(e=0.9), on=("beads[:-1]", "beads[1:]"))
     """
-    if not isinstance(relation, dict) or "relation" not in relation:
-        raise TypeError(f"interaction: relation must come from one of {', '.join(f'nsds.{name}' for name in RELATIONS)}, got {relation!r}")
-    if not isinstance(law, dict) or law.get("law") not in LAWS:
-        raise TypeError(f"interaction: law must come from one of {', '.join(f'nsds.{name}' for name in LAWS)}, got {law!r}")
+    _checks.made("interaction", "relation", relation, "relation", _RELATION_HELD, _RELATION_MAKERS)
+    _checks.made("interaction", "law", law, "law", HELD, MAKERS)
     return {"kind": "interaction", "relation": relation, "law": law, "sides": _sides(on)}
 
 
@@ -73,8 +73,10 @@ def _side(on):
         if colon:
             return name, slice(*(int(text) if text else None for text in (first, last, stride if second_colon else "")))
     if _has_indices(on):
-        return on[0], np.atleast_1d(np.asarray(on[1]))
-    raise ValueError(f'interaction: on must name one or two parts, as "ball", "beads[0]", "beads[1:]" or ("beads", [0, 2]), got {on!r}')
+        return on[0], np.atleast_1d(_checks.whole_numbers("interaction", "on: the indices of elements", on[1]))
+    raise ValueError(
+        f'interaction: on must name one or two parts, as "ball", "beads[0]", "beads[1:]" or ("beads", [0, 2]), got {_checks.shortened(on)}'
+    )
 
 
 def interaction_record(name, part, systems):

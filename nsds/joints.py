@@ -193,8 +193,9 @@ def coupler(first, second, ratio):
     """
     owner, result = "coupler", {"relation": "joint", "m": 1, "n": None, "joint": "coupler"}
     for name, value in (("first", first), ("second", second)):
-        if not isinstance(value, (tuple, list)) or len(value) != 2 or value[0] not in ("angle", "translation"):
-            raise TypeError(f'coupler: {name} must be ("angle", axis) or ("translation", axis), got {value!r}')
+        is_pair = isinstance(value, (tuple, list)) and len(value) == 2 and isinstance(value[0], str)
+        if not is_pair or value[0] not in ("angle", "translation"):
+            raise TypeError(f'coupler: {name} must be ("angle", axis) or ("translation", axis), got {_checks.shortened(value)}')
         result[name] = value[0], _direction(owner, f"the axis of {name}", value[1])
     result["ratio"] = _checks.number(owner, "ratio", ratio)
     if result["ratio"] == 0:
@@ -270,8 +271,7 @@ def slide_along(axis, lower=None, upper=None, point=None, frame="world"):
 
 
 def _joint(name, m, frame, **geometry):
-    if frame not in _FRAMES:
-        raise ValueError(f"{name}: frame must be one of {', '.join(map(repr, _FRAMES))}, got {frame!r}")
+    _checks.choice(name, "frame", frame, _FRAMES)
     result = {"relation": "joint", "m": m, "n": None, "joint": name, "frame": frame}
     for key, value in geometry.items():
         result[key] = _direction(name, key, value) if key == "axis" else _checks.array(name, key, value, shape=(3,))
@@ -320,10 +320,14 @@ def resolve(relation, q_a, q_b=None):
     >>> rows["a"][0], rows["b"][0]
     (array([0. , 0. , 0.5]), array([0., 0., 1.]))
     """
+    if not isinstance(relation, dict) or not {"joint", "m"} <= set(relation):
+        raise TypeError(f"resolve: relation must come from a function of nsds.joints, got {_checks.shortened(relation)}")
     has_b = q_b is not None
-    q_a = np.asarray(q_a, dtype=np.float64)
-    q_b = np.asarray(q_b if has_b else [0, 0, 0, 1, 0, 0, 0], dtype=np.float64)
-    shape = np.broadcast_shapes(q_a.shape[:-1], q_b.shape[:-1])
+    q_a, q_b = _configurations("q_a", q_a), _configurations("q_b", q_b if has_b else [0, 0, 0, 1, 0, 0, 0])
+    try:
+        shape = np.broadcast_shapes(q_a.shape[:-1], q_b.shape[:-1])
+    except ValueError:
+        raise ValueError(f"resolve: q_a and q_b must be of as many bodies, got shapes {q_a.shape} and {q_b.shape}") from None
     bodies = q_a[..., None, :3], q_a[..., None, 3:], q_b[..., None, :3], q_b[..., None, 3:]
     if relation["joint"] == "coupler":
         rows = _coupled(relation, *(bodies if has_b else bodies[:2] * 2))
@@ -335,6 +339,13 @@ def resolve(relation, q_a, q_b=None):
     if np.isin(rows["row"], (ANGLE, COUPLER)).any():
         result["angle"] = np.zeros((*shape, m, 2))
     return result
+
+
+def _configurations(name, q):
+    q = _checks.array("resolve", name, q, at_least=1)
+    if q.shape[-1] != 7:
+        raise ValueError(f"resolve: {name} must have shape (..., 7), got {q.shape}")
+    return q
 
 
 def _placed(relation, x_a, p_a, x_b, p_b):

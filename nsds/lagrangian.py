@@ -5,7 +5,7 @@ import numpy as np
 from nsds import _checks
 from nsds.functions import function_name
 from nsds.records import pack
-from nsds.systems import control_fields, lagrangian_linear, matrix_field, per_element
+from nsds.systems import control_fields, is_sparse, lagrangian_linear, mass_field, per_element
 
 
 def lagrangian(mass, fint=None, fgyr=None, fext=None, jac_q=None, jac_v=None, *, q, v, z=None, T=None, u=None, n_u=None, count=None):
@@ -65,8 +65,7 @@ def lagrangian(mass, fint=None, fgyr=None, fext=None, jac_q=None, jac_v=None, *,
     if callable(mass):
         fields["mass"] = function_name(mass, owner, "mass")
     else:
-        fields["M"] = matrix_field(owner, "mass", mass, n, count, symmetric=True)
-        _require_definite(owner, fields["M"], count)
+        fields["M"] = mass_field(owner, "mass", mass, n, count, regular=True)
     if callable(fext):
         fields["fext"] = function_name(fext, owner, "fext")
     elif fext is not None:
@@ -77,21 +76,11 @@ def lagrangian(mass, fint=None, fgyr=None, fext=None, jac_q=None, jac_v=None, *,
     return {"kind": owner, "record": pack(fields | control_fields(owner, n, T, u, n_u, z, count), count)}
 
 
-def _require_definite(owner, M, count):
-    """Refuse a mass of numbers with an eigenvalue that is not positive; a sparse one is left to the factorisation of the step."""
-    if isinstance(M, dict):
-        return
-    least = (np.linalg.eigvalsh(M) if M.ndim == (2 if count is None else 3) else M).min()
-    if not least > 0:
-        raise ValueError(f"{owner}: mass must be positive definite, got an eigenvalue of {least:.3g}")
-
-
 def _n_coordinates(q, mass, count):
     """A mass says how many coordinates there are; without one q does, and with ``count`` a 1-D q of that length is one for each element."""
-    if mass is not None and np.ndim(mass):
-        return np.shape(mass)[-1]
-    shape = np.shape(q)
-    return 1 if not shape or (count is not None and shape == (count,)) else shape[-1]
+    if mass is not None and _checks.shape_of("lagrangian", "mass", mass):
+        return mass.shape[-1] if is_sparse(mass) else _checks.length("lagrangian", "mass", mass)
+    return 1 if count is not None and _checks.shape_of("lagrangian", "q", q) == (count,) else _checks.length("lagrangian", "q", q)
 
 
 def lagrangian_modal(omega, sigma=0.0, mass=1.0, fext=None, *, q, v, z=None, count=None):
@@ -123,9 +112,9 @@ def lagrangian_modal(omega, sigma=0.0, mass=1.0, fext=None, *, q, v, z=None, cou
     array([10000., 40000., 90000.])
     """
     owner = "lagrangian_modal"
-    omega = np.atleast_1d(_checks.array(owner, "omega", omega))
-    if omega.ndim != 1:
-        raise ValueError(f"{owner}: omega must have shape (n,), got {omega.shape}")
+    omega = _checks.array(owner, "omega", omega, at_least=1)
+    if omega.ndim != 1 or omega.size == 0:
+        raise ValueError(f"{owner}: omega must have shape (n,), n at least 1, got {omega.shape}")
     values = {"omega": omega}
     for name, value in (("sigma", sigma), ("mass", mass)):
         value = _checks.array(owner, name, value)

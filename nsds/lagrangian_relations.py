@@ -45,15 +45,15 @@ def lagrangian_linear_relation(H, b=None, D=None):
             "data": _checks.array(owner, "H", rows.data),
         }
     else:
-        jacobian = np.atleast_2d(_checks.array(owner, "H", H))
+        jacobian = _checks.array(owner, "H", H, at_least=2)
         if jacobian.ndim != 2 or jacobian.size == 0:
             raise ValueError(f"{owner}: H must have shape (m, n), got {jacobian.shape}")
         m = jacobian.shape[0]
     relation = {"relation": owner, "m": m, "n": H.shape[1] if is_sparse(H) else jacobian.shape[1], "H": jacobian}
     if b is not None:
-        relation["b"] = _checks.array(owner, "b", np.atleast_1d(b), shape=(m,))
+        relation["b"] = _checks.array(owner, "b", b, shape=(m,), at_least=1)
     if D is not None:
-        relation["D"] = _checks.array(owner, "D", np.atleast_2d(D), shape=(m, m))
+        relation["D"] = _checks.array(owner, "D", D, shape=(m, m), at_least=2)
     return relation
 
 
@@ -226,10 +226,10 @@ def prescribed_velocity(dofs, velocity=0.0, *, amplitude=None, omega=None, phase
     True
     """
     owner = "prescribed_velocity"
-    dofs = np.atleast_1d(np.asarray(dofs))
-    if dofs.ndim != 1 or dofs.size == 0 or dofs.dtype.kind not in "iu" or (dofs < 0).any() or np.unique(dofs).size < dofs.size:
+    dofs = np.atleast_1d(_checks.whole_numbers(owner, "dofs", dofs))
+    if dofs.ndim != 1 or dofs.size == 0 or (dofs < 0).any() or np.unique(dofs).size < dofs.size:
         raise ValueError(f"{owner}: dofs must be different whole numbers, not negative, got {dofs.tolist()}")
-    relation = {"relation": owner, "m": dofs.size, "n": None, "dofs": dofs.astype(np.int64)}
+    relation = {"relation": owner, "m": dofs.size, "n": None, "dofs": dofs}
     if (amplitude is None) != (omega is None):
         raise ValueError(f"{owner}: amplitude and omega go together")
     if callable(velocity) and amplitude is not None:
@@ -241,8 +241,10 @@ def prescribed_velocity(dofs, velocity=0.0, *, amplitude=None, omega=None, phase
     if callable(velocity):
         relation["velocity"] = function_name(velocity, owner, "velocity")
         if z is not None:
-            relation["z"] = np.atleast_1d(_checks.array(owner, "z", z))
+            relation["z"] = _checks.array(owner, "z", z, at_least=1, n_dims=1)
     else:
+        if z is not None:
+            raise ValueError(f"{owner}: z holds parameters of a velocity that is a function, got {_checks.shortened(z)} with a number")
         relation["velocity"] = _per_dof(owner, "velocity", velocity, dofs.size)
     return relation
 

@@ -43,6 +43,11 @@ LAWS = {
     "relay": Law((FIRST_ORDER,), parameters={"lower": (-np.inf, np.inf), "upper": (-np.inf, np.inf)}),
     "normal_cone": Law((FIRST_ORDER,), bilateral=True),
 }
+# Laws of contacts that are detected.
+OF_COLLISIONS = ("newton_impact", "newton_impact_friction", "fremond_impact", "newton_impact_rolling_friction")
+# Fields of a law by its name, and their constructors.
+HELD = {name: tuple(law.parameters) for name, law in LAWS.items()} | {"normal_cone": ("G", "g"), "mixed_complementarity": ("n_equalities",)}
+MAKERS = tuple(f"nsds.{name}" for name in LAWS)
 # Laws that hold for y where y depends on lambda, which then is a force.
 OF_POSITION = ("complementarity", "equality")
 
@@ -279,10 +284,29 @@ def relay(lower=-1.0, upper=1.0):
     >>> nsds.relay(0.0, 1.0)["upper"].item()
     1.0
     """
-    low, high = (np.asarray(bound, dtype=np.float64) for bound in (lower, upper))
+    low, high = (_bounds(name, bound) for name, bound in (("lower", lower), ("upper", upper)))
+    if low.ndim > 0 < high.ndim and low.shape != high.shape:
+        raise ValueError(f"relay: lower and upper must have one length, got shapes {low.shape} and {high.shape}")
     if low.ndim > 1 or high.ndim > 1 or not (low <= high).all() or np.isposinf(low).any() or np.isneginf(high).any():
-        raise ValueError(f"relay: lower <= upper is wanted, numbers or vectors, got {lower!r} and {upper!r}")
+        raise ValueError(
+            f"relay: lower <= upper is wanted, numbers or vectors, got {_checks.shortened(lower)} and {_checks.shortened(upper)}"
+        )
     return {"law": "relay", "lower": low, "upper": high}
+
+
+def _bounds(name, bound):
+    """A number or vector in which infinity is allowed."""
+    try:
+        infinite = np.isinf(np.asarray(bound))
+    except (TypeError, ValueError):  # not numbers at all
+        infinite = np.False_
+    if not infinite.any():
+        value = _checks.array("relay", name, bound)
+    else:
+        value = np.asarray(bound, dtype=np.float64)
+        _checks.array("relay", name, np.where(infinite, 0.0, value))
+    _checks.length("relay", name, value)
+    return value
 
 
 def normal_cone(G, g):
@@ -310,4 +334,6 @@ def normal_cone(G, g):
     (3, 2)
     """
     G = _checks.array("normal_cone", "G", G, n_dims=2)
-    return {"law": "normal_cone", "G": G, "g": _checks.array("normal_cone", "g", np.atleast_1d(g), shape=(G.shape[0],))}
+    if G.size == 0:
+        raise ValueError(f"normal_cone: G must have shape (k, m), both at least 1, got {G.shape}")
+    return {"law": "normal_cone", "G": G, "g": _checks.array("normal_cone", "g", g, shape=(G.shape[0],), at_least=1)}

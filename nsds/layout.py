@@ -5,7 +5,7 @@ Kernels take ``(mem, tables..., work)``; the tables have the same types for ever
 
 import numpy as np
 
-from nsds.functions import function_address
+from nsds.functions import address_for
 from nsds.kinds import state_of
 from nsds.records import model_of, words
 
@@ -13,9 +13,17 @@ ABSENT = -1
 DIAGONAL, DENSE, SPARSE = 0, 1, 2
 
 
+class Row(np.record):
+    """A row of a table whose columns are its attributes in plain Python as in compiled code, ``data`` and ``size`` too."""
+
+    def __getattribute__(self, name):
+        names = object.__getattribute__(self, "dtype").names
+        return int(self[name]) if name in names else super().__getattribute__(name)
+
+
 def table(*names):
     """dtype of a table of 32-bit integers."""
-    return np.dtype([(name, np.int32) for name in names])
+    return np.dtype((Row, [(name, np.int32) for name in names]))
 
 
 # Columns of the tables of constraints: their entries of C (or H), of B, and of D, are [entry, entry_end), [input, input_end), [coupling,
@@ -53,7 +61,7 @@ def addresses(names, part, kind, field):
     flat = names.reshape(names.shape[0], -1)
     found, which = np.unique(flat, return_inverse=True)
     try:
-        addresses = np.array([function_address(name.decode(), kind, field) for name in found], np.uintp)
+        addresses = np.array([address_for(part, name.decode(errors="replace"), kind, field) for name in found], np.uintp)
     except ValueError as error:
         raise ValueError(f"part '{part}', {error}") from None
     return addresses[which.reshape(flat.shape)]

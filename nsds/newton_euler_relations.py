@@ -1,7 +1,5 @@
 """Relations between rigid bodies that a user's functions state; joints are in `nsds.joints`, detected contacts in `nsds.collisions`."""
 
-import numpy as np
-
 from nsds import _checks
 from nsds.functions import function_name
 
@@ -50,7 +48,7 @@ def newton_euler_relation(h, jac=None, h_t=None, *, m, z=None):
     owner = "newton_euler_relation"
     relation = {"relation": owner, "m": _checks.integer(owner, "m", m, low=1), "n": None}
     for name, function in (("h", h), ("jac", jac), ("h_t", h_t)):
-        if function is not None:
+        if function is not None or name == "h":
             relation[name] = function_name(function, owner, name)
     return _with_parameters(owner, relation, z)
 
@@ -96,5 +94,5 @@ def contact_point(gap, z=None):
 
 def _with_parameters(owner, relation, z):
     if z is not None:
-        relation["z"] = np.atleast_1d(_checks.array(owner, "z", z))
+        relation["z"] = _checks.array(owner, "z", z, at_least=1, n_dims=1)
     return relation

@@ -4,7 +4,8 @@ import re
 
 import numpy as np
 
-from nsds.results import is_mechanical
+from nsds import _checks
+from nsds.results import is_mechanical, require_rows
 from nsds.scenes import animate as animate
 from nsds.scenes import require_matplotlib
 from nsds.scenes import scene as scene
@@ -23,6 +24,7 @@ _LABELS = {
     "r": "input",
     "u": "control",
 }
+_MOST_AXES, _MOST_POINTS = 1000, 1e8
 _LEAST = {"time": 1e-9, "n_iter": 1.0, "residual": 1e-16, "res_q": 1e-16, "res_rho": 1e-16}  # what counts as equally good in comparisons
 _FIRST_ORDER_LABELS = _LABELS | {"y": "output", "lambda": "multiplier"}
 
@@ -36,13 +38,30 @@ def figure(rows=1, *, sharex=False, height=2.6):
         matplotlib is not installed; the message names the extra.
     """
     require_matplotlib()
+    rows, sharex = _checks.integer("figure", "rows", rows, low=1, high=_MOST_AXES), _checks.flag("figure", "sharex", sharex)
+    height = _checks.number("figure", "height", height, above=0.0)
     import matplotlib.pyplot as plt
 
     return plt.subplots(rows, 1, sharex=sharex, figsize=(8.0, max(4.5, height * rows)), layout="constrained")
 
 
-def _axes(ax):
+def _axes(owner, ax):
+    if ax is not None and not hasattr(ax, "plot"):
+        raise TypeError(f"{owner}: ax must be matplotlib axes, got {_checks.shortened(ax)}")
     return figure()[1] if ax is None else ax
+
+
+def _part(owner, trajectory, what, name, *fields):
+    """Rows of a part that has some fields."""
+    held = [part for part in trajectory.dtype.names if set(fields) <= set(trajectory.dtype[part].base.names or ())]
+    if not isinstance(name, str) or name not in held:
+        wanted = f"recorded with {' and '.join(fields)}" if fields else "recorded"
+        raise ValueError(f"{owner}: {what} must be one of the parts {wanted}, {', '.join(held) or 'none'}, got {_checks.shortened(name)}")
+    return trajectory[name]
+
+
+def _time(owner, field, value):
+    return value if isinstance(value, float) and value == -np.inf else _checks.number(owner, field, value)
 
 
 def values(trajectory, name):
@@ -60,14 +79,15 @@ def values(trajectory, name):
     >>> nsds.plotting.values(trajectory, "ball.q[0]").shape
     (101, 1)
     """
-    match = _NAME.fullmatch(name)
+    trajectory = require_rows("plotting", trajectory, (1,))
+    match = _NAME.fullmatch(_checks.text("plotting", "name", name))
     part, field, index = match.groups() if match else (None, None, None)
     if part not in (trajectory.dtype.names or ()) or field not in (trajectory.dtype[part].base.names or ()):
         held = [f"{p}.{f}" for p in trajectory.dtype.names for f in trajectory.dtype[p].base.names or ()]
-        raise ValueError(f"plotting: the trajectory has no {name!r}; it holds {', '.join(held)}")
+        raise ValueError(f"plotting: name must be one that the trajectory has, got {name!r}; it holds {', '.join(held)}")
     columns = trajectory[part][field].reshape(trajectory.shape[0], -1)
     if index is not None and int(index) >= columns.shape[1]:
-        raise ValueError(f"plotting: {name!r}: the index must be below {columns.shape[1]}")
+        raise ValueError(f"plotting: name: the index must be below {columns.shape[1]}, got {name!r}")
     return columns if index is None else columns[:, [int(index)]]
 
 
@@ -95,11 +115,15 @@ def time_series(trajectory, *names, ax=None):
     >>> nsds.plotting.time_series(trajectory, "ball.q[0]").get_xlabel()
     't (s)'
     """
-    ax = _axes(ax)
+    trajectory = require_rows("time_series", trajectory, (1,))
+    if not names:
+        raise TypeError('time_series: names of columns are wanted, as "ball.q", got none')
+    columns_of = {name: values(trajectory, name) for name in names}
+    ax = _axes("time_series", ax)
     t = trajectory["t"]
     mechanical = is_mechanical(trajectory)
     for name in names:
-        columns = values(trajectory, name)
+        columns = columns_of[name]
         for i in range(columns.shape[1]):
             label = name if columns.shape[1] == 1 else f"{name}[{i}]"
             if mechanical and name.partition(".")[2].startswith("lambda"):
@@ -144,8 +168,12 @@ def phase_plane(trajectory, part, coordinate=0, *, after=-np.inf, ax=None):
     >>> nsds.plotting.phase_plane(trajectory, "ball").get_ylabel()
     'ball.v[0]'
     """
-    ax = _axes(ax)
-    rows = trajectory[trajectory["t"] >= after]
+    trajectory, owner = require_rows("phase_plane", trajectory, (1,)), "phase_plane"
+    _part(owner, trajectory, "part", part, "q", "v")
+    size = trajectory[part]["q"][0].size
+    coordinate = _checks.integer(owner, "coordinate", coordinate, low=0, high=size - 1)
+    rows = trajectory[trajectory["t"] >= _time(owner, "after", after)]
+    ax = _axes(owner, ax)
     q, v = (values(rows, f"{part}.{field}[{coordinate}]")[:, 0].copy() for field in ("q", "v"))
     jumps = 1 + np.flatnonzero((v[1:] > 0) & (v[:-1] < 0) & (np.diff(v) > 20 * np.median(abs(np.diff(v)))))
     ax.plot(np.insert(q, jumps, np.nan), np.insert(v, jumps, np.nan), linewidth=0.8)
@@ -179,9 +207,13 @@ def stroboscopic_points(trajectory, part, *, period, after=-np.inf):
     >>> len(nsds.plotting.stroboscopic_points(trajectory, "ball", period=0.25))
     5
     """
-    t = trajectory["t"]
+    owner = "stroboscopic_points"
+    trajectory, period = require_rows(owner, trajectory, (1,)), _checks.number(owner, "period", period, above=0.0)
+    t, after, rows = trajectory["t"], _time(owner, "after", after), _part(owner, trajectory, "part", part)
+    if (t[-1] - t[0]) / period > _MOST_POINTS:
+        raise ValueError(f"{owner}: period must be at least the distance of saved rows, got {period:g}")
     strobes = period * np.arange(np.ceil(max(after, t[0]) / period - 1e-9), np.floor(t[-1] / period + 1e-9) + 1)
-    return trajectory[part][np.abs(np.searchsorted((t[1:] + t[:-1]) / 2, strobes))]
+    return rows[np.abs(np.searchsorted((t[1:] + t[:-1]) / 2, strobes))]
 
 
 def impact_points(trajectory, part, contact, *, after=-np.inf):
@@ -208,7 +240,12 @@ def impact_points(trajectory, part, contact, *, after=-np.inf):
     >>> nsds.plotting.impact_points(trajectory, "ball", "floor")["t"]
     array([0.46])
     """
-    pressing = trajectory[contact]["lambda"] > 0
+    owner = "impact_points"
+    trajectory, after = require_rows(owner, trajectory, (1,)), _time(owner, "after", after)
+    _part(owner, trajectory, "part", part, "q", "v")
+    pressing = _part(owner, trajectory, "contact", contact, "lambda")["lambda"] > 0
+    if pressing.ndim > 1:
+        raise ValueError(f"{owner}: contact must have one constraint, '{contact}' has shape {pressing.shape[1:]}")
     rows = trajectory[1:][pressing[1:] & ~pressing[:-1] & (trajectory["t"][1:] >= after)]
     state = rows[part]
     result = np.zeros(rows.shape, [("t", "<f8"), ("q", state.dtype["q"]), ("v", state.dtype["v"])])
@@ -240,7 +277,11 @@ def map_points(points, coordinate=0, *, ax=None):
     >>> nsds.plotting.map_points(points).get_xlabel()
     'q[0]'
     """
-    ax = _axes(ax)
+    owner = "map_points"
+    if not isinstance(points, np.ndarray) or not {"q", "v"} <= set(points.dtype.names or ()) or points["q"].ndim != 2:
+        raise TypeError(f"{owner}: points must come from stroboscopic_points or impact_points, got {_checks.shortened(points)}")
+    coordinate = _checks.integer(owner, "coordinate", coordinate, low=0, high=points["q"].shape[1] - 1)
+    ax = _axes(owner, ax)
     ax.plot(points["q"][:, coordinate], points["v"][:, coordinate], ".", markersize=2, color="black")
     ax.set(xlabel=f"q[{coordinate}]", ylabel=f"v[{coordinate}]")
     return ax
@@ -268,9 +309,15 @@ def bifurcation(parameter, points, *, ax=None):
     >>> len(nsds.plotting.bifurcation([1.0, 2.0], [[0.1], [0.1, 0.3]]).lines[0].get_xdata())
     3
     """
-    ax = _axes(ax)
-    parameter = np.repeat(np.asarray(parameter, float), [len(p) for p in points])
-    ax.plot(parameter, np.concatenate([np.asarray(p, float) for p in points]), ".", markersize=1.5, color="black")
+    owner = "bifurcation"
+    parameter = _checks.array(owner, "parameter", parameter, at_least=1, n_dims=1)
+    if not isinstance(points, (list, tuple, np.ndarray)) or len(points) != parameter.size:
+        given = f"{len(points)} of them" if hasattr(points, "__len__") else _checks.shortened(points)
+        raise ValueError(f"{owner}: points must be a sequence of {parameter.size}, one for each value of the parameter, got {given}")
+    columns = [np.zeros(0), *(_checks.array(owner, f"points[{i}]", column, at_least=1, n_dims=1) for i, column in enumerate(points))]
+    ax = _axes(owner, ax)
+    repeated = np.repeat(parameter, [column.size for column in columns[1:]])
+    ax.plot(repeated, np.concatenate(columns), ".", markersize=1.5, color="black")
     return ax
 
 
@@ -296,9 +343,9 @@ def performance_ratios(profile, measure="time"):
     >>> nsds.plotting.performance_ratios(result, "n_iter").min()
     np.float64(1.0)
     """
-    measures = [name for name in _LEAST if name in profile.dtype.names]
-    if measure not in measures:
-        raise ValueError(f"performance_ratios: measure must be one of {', '.join(measures)}, got {measure!r}")
+    if not isinstance(profile, np.ndarray) or profile.ndim != 2 or not {"status", "time"} <= set(profile.dtype.names or ()):
+        raise TypeError(f"performance_ratios: profile must come from nsds.solvers.profile, got {_checks.shortened(profile)}")
+    _checks.choice("performance_ratios", "measure", measure, [name for name in _LEAST if name in profile.dtype.names])
     spent = np.maximum(profile[measure].astype(float), _LEAST[measure])
     failed = profile["status"] != CONVERGED if measure in ("time", "n_iter") else ~(spent <= 1.0)
     spent = np.where(failed, np.inf, spent)
@@ -330,7 +377,7 @@ def performance_profile(profile, measure="time", *, ax=None):
     >>> nsds.plotting.performance_profile(result).get_ylabel()
     'share of problems'
     """
-    ax = _axes(ax)
+    ax = _axes("performance_profile", ax)
     ratios = performance_ratios(profile, measure)
     ratios = ratios[~np.isnan(ratios).any(axis=1)]
     largest = 2 * ratios[ratios < np.inf].max(initial=1.0)

@@ -3,7 +3,11 @@
 The head of a record holds the clock and the outcome of the last step; ``model`` says in words what the parts are, one part a line.
 """
 
+from functools import lru_cache
+
 import numpy as np
+
+from nsds._checks import shortened
 
 HEAD = [("t", "<f8"), ("t0", "<f8"), ("step", "<i8"), ("status", "<i8"), ("n_iter", "<i8"), ("residual", "<f8")]
 T, T0, STEP, STATUS, N_ITER, RESIDUAL = range(6)  # words of the head
@@ -42,15 +46,27 @@ def _fill(record, fields):
 
 def model_of(records):
     """[(name, word, word, ...), ...]: what the parts of a record, or of an ensemble of equal models, are."""
-    if not isinstance(records, (np.ndarray, np.void)) or "model" not in (records.dtype.names or ()):
+    dtype = getattr(records, "dtype", None) if isinstance(records, (np.ndarray, np.void)) else None
+    if dtype is None or "model" not in (dtype.names or ()) or dtype["model"].kind != "S":
         raise TypeError(f"expected a record made by nsds.system, got {type(records).__name__}")
-    flat = np.asarray(records).reshape(-1)
-    if flat.size == 0:
+    models = np.asarray(records["model"]).reshape(-1)
+    if models.size == 0:
         raise ValueError("an ensemble needs at least one record, got none")
-    different = np.flatnonzero(flat["model"] != flat["model"][0])
-    if different.size:
-        raise ValueError(f"all records of an ensemble must have the same model, member {different[0]} differs")
-    return [tuple(line.split()) for line in flat["model"][0].decode().split("\n")]
+    if models.size > 1 and (models != models[0]).any():
+        raise ValueError(f"all records of an ensemble must have the same model, member {np.argmax(models != models[0])} differs")
+    return lines_of(models[0])
+
+
+@lru_cache(maxsize=64)
+def lines_of(model):
+    """The lines of a model, in words: names and kinds of parts."""
+    try:
+        lines = tuple(tuple(line.split()) for line in model.decode().split("\n"))
+    except UnicodeDecodeError:
+        lines = ((),)
+    if not all(len(line) > 1 and line[0].isidentifier() for line in lines) or len({line[0] for line in lines}) < len(lines):
+        raise ValueError(f"the record's model must have a line for each part, its name and what it is, got {shortened(model)}")
+    return lines
 
 
 def copied(records):

@@ -1,7 +1,5 @@
 """Relations of first-order systems: the output y of an interaction as a function of the state, and the input r it gives back."""
 
-import numpy as np
-
 from nsds import _checks
 from nsds.functions import function_name
 
@@ -44,9 +42,12 @@ def first_order_linear_relation(C, B, D=None, e=None, F=None, *, z=None, m=None)
         if callable(value):
             fields[name] = function_name(value, owner, name)
         elif value is not None:
-            value = _checks.array(owner, name, value)
-            fields[name] = np.atleast_1d(value) if name == "e" else np.atleast_2d(value)
-    z = None if z is None else np.atleast_1d(_checks.array(owner, "z", z))
+            _checks.length(owner, name, value)
+            fields[name] = _checks.array(owner, name, value, at_least=1 if name == "e" else 2, n_dims=1 if name == "e" else 2)
+        elif name in "CB":
+            raise TypeError(f"{owner}: {name} must be an array or a function, got None")
+    z = None if z is None else _checks.array(owner, "z", z, at_least=1, n_dims=1)
+    m = None if m is None else _checks.integer(owner, "m", m, low=1)
     sizes = {"C": (0, 1), "B": (1, 0), "D": (0, 0), "e": (0,), "F": (0, 2)}  # of (m, n, n_z)
     known = [m, None, None if z is None else z.size]
     for name, shape in sizes.items():
@@ -180,5 +181,5 @@ def nonlinear(owner, m, z, functions):
     """A relation of functions, of which only h and g must be given."""
     fields = {name: function_name(function, owner, name) for name, function in functions.items() if function is not None or name in "hg"}
     if z is not None:
-        fields["z"] = np.atleast_1d(_checks.array(owner, "z", z))
+        fields["z"] = _checks.array(owner, "z", z, at_least=1, n_dims=1)
     return {"relation": owner, "m": _checks.integer(owner, "m", m, low=1), "n": None, **fields}

@@ -4,15 +4,18 @@ import sys
 
 import numpy as np
 
+from nsds import _checks
 from nsds.energy import WORKS, energy
+from nsds.functions import offered
 from nsds.kinds import FIRST_ORDER, family
 from nsds.laws import LAWS, bounds, is_force
 from nsds.records import model_of
-from nsds.results import is_mechanical
-from nsds.status import CONVERGED, advice
+from nsds.results import is_mechanical, of_system, require_rows
+from nsds.status import CONVERGED, INEXACT, advice
+from nsds.validation import valid
 
 
-def report(trajectory, system=None, *, theta=0.5, file=None):
+def report(trajectory, system=None, *, theta=0.5, file=None, functions=None):
     """Print what a careful user asks first: failed steps, worst residual, penetration, impacts, energy balance.
 
     Penetration and impacts are those of the normal constraints, and of bilateral ones it says by how much they are violated. Of
@@ -29,6 +32,13 @@ def report(trajectory, system=None, *, theta=0.5, file=None):
         The one of the run, for the energy balance.
     file : text stream, optional
         Standard output by default.
+    functions : sequence of functions, optional
+        See `nsds.simulate`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Not a trajectory or record, or those of different systems.
 
     Examples
     --------
@@ -41,12 +51,27 @@ def report(trajectory, system=None, *, theta=0.5, file=None):
     floor             no penetration, 1 impact, in contact 0.5 % of the rows
     energy            0 -> 0.9431 J: forces 2.805, contact -1.862, balance within ...
     """
+    offered("report", functions)
     out = sys.stdout if file is None else file
+    if not callable(getattr(out, "write", None)):
+        raise TypeError(f"report: file must be a text stream, got {_checks.shortened(file)}")
+    theta = _checks.number("report", "theta", theta, 0.0, 1.0)
+    trajectory = require_rows("report", trajectory, (1, 2))
+    if system is not None:
+        system = valid("report", system)
+        if np.shape(system) != trajectory.shape[:-1]:
+            raise ValueError(
+                f"report: system must be the record that was simulated: it has the shape {np.shape(system)}, "
+                f"the trajectory {trajectory.shape}"
+            )
+    trajectory = of_system("report", trajectory, system)
     rows = np.atleast_2d(trajectory)
     members = "" if trajectory.ndim == 1 else f"{rows.shape[0]} members, "
     steps = int((rows["step"][:, -1] - rows["step"][:, 0]).max())
     print(f"{members}{steps} steps, t = {rows['t'][0, 0]:g} to {np.nanmax(rows['t']):g}, {rows.shape[1]} rows", file=out)
     print(f"failed steps      {_failures(rows)}", file=out)
+    if (rows["status"] == INEXACT).any():
+        print(f"inexact steps     {_inexact(rows)}", file=out)
     worst = np.unravel_index(np.nanargmax(rows["residual"]), rows.shape)
     at = f" at t = {rows['t'][worst]:g}" if rows["residual"][worst] > 0 else ""
     print(f"worst residual    {rows['residual'][worst]:.1e}{at}", file=out)
@@ -63,11 +88,19 @@ def report(trajectory, system=None, *, theta=0.5, file=None):
 
 
 def _failures(rows):
-    failed = np.argwhere(rows["status"] != CONVERGED)
+    failed = np.argwhere((rows["status"] != CONVERGED) & (rows["status"] != INEXACT))
     if not len(failed):
         return "none"
     first = rows[tuple(failed[0])]
     return f"in {len(failed)} rows, first at t = {first['t']:g}: {advice(first['status'])}"
+
+
+def _inexact(rows):
+    """What one line says of rows that were solved less well than asked."""
+    found = np.argwhere(rows["status"] == INEXACT)
+    first, residuals = rows[tuple(found[0])], rows["residual"][tuple(found.T)]
+    size = f"residual {np.median(residuals):.1e}, at most {residuals.max():.1e}"
+    return f"{len(found)} of {rows.size} rows, first at t = {first['t']:g}, {size}"
 
 
 def _collisions(rows, name):

@@ -2,11 +2,13 @@
 
 import numpy as np
 
+from nsds import _checks
 from nsds.collisions import with_room
 from nsds.kinds import collisions_of
 from nsds.layout import state_fields
 from nsds.records import copied, model_of, words
 from nsds.status import MAX_ITER, NEWTON, STALLED, advice
+from nsds.validation import valid
 
 _UNSOLVED = (MAX_ITER, STALLED, NEWTON)
 
@@ -23,6 +25,8 @@ class SimulationError(RuntimeError):
         the last block of them.
     member, step, t, status, residual
         Where and how it failed; member is None for a single system.
+    cause : str
+        The part or function to blame, where it is known, else empty.
     """
 
     def __init__(self, trajectory, member, step, t, status, residual, cause=""):
@@ -30,7 +34,10 @@ class SimulationError(RuntimeError):
         way = "; on_failure='warn' goes on with the best that was found" if status in _UNSOLVED else ""
         super().__init__(f"{who}step {step} (t = {t:.9g}) failed: {cause or advice(status)}; residual {residual:.3g}{way}")
         self.trajectory, self.member, self.step, self.t = trajectory, member, step, t
-        self.status, self.residual = status, residual
+        self.status, self.residual, self.cause = status, residual, cause
+
+    def __reduce__(self):  # otherwise what a pool of processes sends back cannot be made again there, and the pool hangs
+        return SimulationError, (self.trajectory, self.member, self.step, self.t, self.status, self.residual, self.cause)
 
 
 class SimulationInterrupted(KeyboardInterrupt):
@@ -38,7 +45,10 @@ class SimulationInterrupted(KeyboardInterrupt):
 
     def __init__(self, trajectory, n_rows, place):
         super().__init__(f"interrupted after {n_rows} saved rows; see {place}")
-        self.trajectory = trajectory
+        self.trajectory, self.n_rows, self.place = trajectory, n_rows, place
+
+    def __reduce__(self):
+        return SimulationInterrupted, (self.trajectory, self.n_rows, self.place)
 
 
 def recorded(records, fields=None):
@@ -65,20 +75,57 @@ def chosen_fields(fields, usual, available):
     """{part: [names]} of paths like ``"ball"``, which stands for the usual fields of that part, and ``"ball.q"``."""
     chosen = {}
     for path in [fields] if isinstance(fields, str) else fields:
-        part, _, field = str(path).partition(".")
+        part, dot, field = str(path).partition(".")
         if part not in usual:
             raise ValueError(f"fields: there is no part '{part}'; the parts are: {', '.join(usual)}")
-        if field and field not in available[part]:
+        if (dot or field) and field not in available[part]:
             raise ValueError(f"fields: part '{part}' has no field '{field}' to choose; it has: {', '.join(available[part])}")
         names = chosen.setdefault(part, [])
         names += [name for name in ([field] if field else usual[part]) if name not in names]
     return chosen
 
 
+def of_system(owner, trajectory, system):
+    """A trajectory in the byte order of the machine, where it may be one of the system.
+
+    Raises
+    ------
+    TypeError
+        Not a trajectory.
+    ValueError
+        Other parts or shapes than those of the system.
+    """
+    dtype = require_rows(owner, trajectory, None).dtype
+    if system is not None:
+        detected = {name for name, *_ in collisions_of(model_of(system))}  # their arrays grow during a run
+        for part in dtype.names[len(ROW_HEAD) :]:
+            if part not in system.dtype.names:
+                raise ValueError(f"{owner}: the trajectory is that of another system: this one has no part '{part}'")
+            for field in () if part in detected else dtype[part].base.names:
+                held, fields = (*dtype[part].shape, *dtype[part].base[field].shape), system.dtype[part].base
+                wanted = (*system.dtype[part].shape, *fields[field].shape) if field in fields.names else None
+                if held != wanted:
+                    expected = "no such field" if wanted is None else f"shape {wanted} as in the system"
+                    raise ValueError(
+                        f"{owner}: the trajectory is that of another system: expected of {part}.{field} {expected}, got shape {held}"
+                    )
+    return np.asarray(trajectory).astype(dtype.newbyteorder("="), copy=False)
+
+
 def is_mechanical(trajectory):
     """Whether anything in a trajectory says that its systems are Lagrangian, so that lambda is an impulse and y a gap."""
     held = {field for part in trajectory.dtype.names for field in trajectory.dtype[part].base.names or ()}
     return not held.isdisjoint(("q", "v", "p", "ydot", "active"))
+
+
+def require_rows(owner, trajectory, n_dims, field="trajectory"):
+    """Rows of a run, as an array of one of so many dimensions; any with None."""
+    given = np.asarray(trajectory) if isinstance(trajectory, (np.ndarray, np.void)) else np.zeros(0)
+    if given.dtype.names is None or not {name for name, _ in ROW_HEAD} <= set(given.dtype.names):
+        raise TypeError(f"{owner}: {field} must be what nsds.simulate returns, got {_checks.shortened(trajectory)}")
+    if n_dims is not None and (given.ndim not in n_dims or not given.size):
+        raise ValueError(f"{owner}: {field} must have {' or '.join(map(str, n_dims))} dimensions and some rows, got shape {given.shape}")
+    return given
 
 
 def restart(system, row):
@@ -105,8 +152,7 @@ def restart(system, row):
     >>> bool((half["ball"]["q"] == whole["ball"]["q"][100:]).all())
     True
     """
-    result = copied(system)
-    row = np.asarray(row)
+    result, row = copied(valid("restart", system)), require_rows("restart", row, None, "row")
     if row.shape != result.shape:
         raise ValueError(f"restart: expected one row for each record, shape {result.shape}, got {row.shape}")
     grown = [name for name, *_ in collisions_of(model_of(result)) if name in row.dtype.names and "a" in row.dtype[name].names]

@@ -72,8 +72,8 @@ def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fin
     fields["p"] = np.zeros_like(fields["v"])
     fields["mass"] = _masses(owner, mass, count)
     fields["inertia"] = _inertias(owner, inertia, count)
-    if frame not in ("body", "inertial"):
-        raise ValueError(f"{owner}: frame must be 'body' or 'inertial', got {frame!r}")
+    if not isinstance(frame, str) or frame not in ("body", "inertial"):
+        raise ValueError(f"{owner}: frame must be 'body' or 'inertial', got {_checks.shortened(frame)}")
     for name, value in (("fext", fext), ("mext", mext)):
         if callable(value):
             fields[name] = function_name(value, owner, name)
@@ -103,7 +103,8 @@ def _count(owner, q, v, count):
     """Number of bodies, None for one that is not an array: told by count, else by the shapes of q and v."""
     if count is not None:
         return _checks.integer(owner, "count", count, low=1)
-    return next((len(value) for value in (q, v) if np.ndim(value) == 2), None)
+    shapes = (_checks.shape_of(owner, name, value) for name, value in (("q", q), ("v", v)))
+    return next((shape[0] for shape in shapes if len(shape) == 2), None)
 
 
 def _per_body(owner, name, value, shape, count):
@@ -115,12 +116,18 @@ def _per_body(owner, name, value, shape, count):
 
 
 def _masses(owner, mass, count):
+    try:
+        infinite = np.isposinf(np.asarray(mass))
+    except (TypeError, ValueError):  # not numbers at all
+        infinite = np.False_
+    if not infinite.any():
+        return _per_body(owner, "mass", mass, (), count)
     given = np.asarray(mass, dtype=np.float64)
-    infinite = np.isposinf(given)
     return np.where(infinite, np.inf, _per_body(owner, "mass", np.where(infinite, 1.0, given), (), count))
 
 
 def _inertias(owner, inertia, count):
+    _checks.length(owner, "inertia", inertia)
     inertia = _checks.array(owner, "inertia", inertia)
     single = inertia.shape if inertia.shape in ((), (3,), (3, 3)) else inertia.shape[1:]
     if single not in ((), (3,), (3, 3)):

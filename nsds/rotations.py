@@ -19,9 +19,11 @@ import math
 import numpy as np
 
 from nsds._jit import stack, tiny
+from nsds._sized import of_sizes
 from nsds.vectors import dot, norm
 
 
+@of_sizes(4, 4, 4)
 @tiny
 def product(p, q, out):
     """``out = p . q`` (seed 003, eq. 11.126): first the rotation q, then p; all (4,)."""
@@ -33,6 +35,7 @@ def product(p, q, out):
     out[3] = p0 * q3 + p3 * q0 + p1 * q2 - p2 * q1
 
 
+@of_sizes(4, 16)
 @tiny
 def left_matrix(p, out):
     """``p . q = out q`` for every q (seed 003, eq. 11.130); p (4,), out (16,)."""
@@ -43,6 +46,7 @@ def left_matrix(p, out):
     out[12], out[13], out[14], out[15] = p3, -p2, p1, p0
 
 
+@of_sizes(4, 16)
 @tiny
 def right_matrix(q, out):
     """``p . q = out p`` for every p (seed 003, eq. 11.131); q (4,), out (16,)."""
@@ -53,6 +57,7 @@ def right_matrix(q, out):
     out[12], out[13], out[14], out[15] = q3, q2, -q1, q0
 
 
+@of_sizes(4)
 @tiny
 def normalise(p):
     """``p <- p / |p|`` (4,); returns the norm that p had."""
@@ -61,6 +66,7 @@ def normalise(p):
     return norm
 
 
+@of_sizes(4, 9)
 @tiny
 def rotation_matrix(p, out):
     """``out = Phi(p)``, the rotation matrix of a unit quaternion by rows (seed 003, eq. 11.137); p (4,), out (9,)."""
@@ -79,12 +85,14 @@ def _turn(p0, p1, p2, p3, x, out):
     out[2] = x3 + p0 * t3 + p1 * t2 - p2 * t1
 
 
+@of_sizes(4, 3, 3)
 @tiny
 def rotate(p, x, out):
     """``out = Phi(p) x``, from axes of the body to inertial ones (seed 003, eq. 11.136); p (4,) unit, x and out (3,)."""
     _turn(p[0], p[1], p[2], p[3], x, out)
 
 
+@of_sizes(4, 3, 3)
 @tiny
 def rotate_back(p, x, out):
     """``out = Phi(p)^T x``, from inertial axes to those of the body; p (4,) unit, x and out (3,)."""
@@ -102,6 +110,7 @@ def turned_back(p, x):
     return turned(p * [1.0, -1.0, -1.0, -1.0], x)
 
 
+@of_sizes(4, 12)
 @tiny
 def rate_matrix(p, out):
     """``out = Psi(p)`` by rows, so that ``pdot = Psi(p) Omega / 2`` (seed 003, eq. 11.150, 11.151: without the half); p (4,), out (12,)."""
@@ -112,6 +121,7 @@ def rate_matrix(p, out):
     out[9], out[10], out[11] = -p2, p1, p0
 
 
+@of_sizes(7, 42)
 @tiny
 def tangent_map(q, out):
     """``qdot = T(q) v`` with ``out = T(q)`` by rows (seed 003, eq. 11.191), the half of pdot included; q (7,), out (42,)."""
@@ -164,6 +174,7 @@ def _skew_polynomial(w, a, b, out):
     out[6], out[7], out[8] = b * w1 * w3 - a * w2, b * w2 * w3 + a * w1, 1.0 - b * (w1 * w1 + w2 * w2)
 
 
+@of_sizes(3, 4)
 @tiny
 def exp_quaternion(w, out):
     """The unit quaternion ``(cos(|w|/2), sin(|w|/2) w/|w|)`` of a rotation vector; w (3,), out (4,).
@@ -176,6 +187,7 @@ def exp_quaternion(w, out):
     out[0] = math.cos(math.sqrt(x2))
 
 
+@of_sizes(3, 9)
 @tiny
 def exp_rotation(w, out):
     """``out = exp(w~) = 1 + sin(theta)/theta w~ + (1 - cos(theta))/theta^2 w~^2`` with theta = |w|; w (3,), out (9,).
@@ -187,6 +199,7 @@ def exp_rotation(w, out):
     _skew_polynomial(w, sine_ratio(t2), 0.5 * s * s, out)
 
 
+@of_sizes(9, 4)
 @tiny
 def quaternion_of(R, out):
     """A unit quaternion with ``Phi(out) = R``, from the largest of its components; R (9,) a rotation matrix by rows, out (4,)."""
@@ -206,6 +219,7 @@ def quaternion_of(R, out):
     normalise(out)
 
 
+@of_sizes(4, 3)
 @tiny
 def log_quaternion(p, out):
     """The rotation vector, ``|out| <= pi``, of a unit quaternion; the same for p and -p; p (4,), out (3,)."""
@@ -219,6 +233,7 @@ def log_quaternion(p, out):
     out[0], out[1], out[2] = factor * p[1], factor * p[2], factor * p[3]
 
 
+@of_sizes(9, 3)
 @tiny
 def log_rotation(R, out):
     """The rotation vector, ``|out| <= pi``, of a rotation matrix by rows, ``exp(out~) = R``; R (9,), out (3,)."""
@@ -227,6 +242,7 @@ def log_rotation(R, out):
     log_quaternion(p, out)
 
 
+@of_sizes(3, 9)
 @tiny
 def dexp(w, out):
     """``omega = out wdot`` is the inertial angular velocity of ``R = exp(w~)`` (seed 003, eq. 11.108, 11.112); w (3,), out (9,).
@@ -238,6 +254,7 @@ def dexp(w, out):
     _skew_polynomial(w, 0.5 * s * s, sine_remainder(t2), out)
 
 
+@of_sizes(3, 9)
 @tiny
 def dexp_inverse(w, out):
     """``wdot = out omega`` for the inertial angular velocity omega of ``R = exp(w~)``, the inverse of `dexp`; w (3,), out (9,).
@@ -247,6 +264,7 @@ def dexp_inverse(w, out):
     _skew_polynomial(w, -0.5, cotangent_remainder(0.25 * dot(w, w)), out)
 
 
+@of_sizes(4, 3, 4)
 @tiny
 def advance(p, w, out):
     """``out = p . exp(w)``: what p becomes when the body turns by the rotation vector w, in axes of the body; p and out (4,), w (3,).
@@ -259,6 +277,7 @@ def advance(p, w, out):
     normalise(out)
 
 
+@of_sizes(3, 3)
 @tiny
 def perpendicular(n, out):
     """A unit vector orthogonal to n, always the same for the same n; n (3,) not zero, out (3,)."""
@@ -274,6 +293,7 @@ def perpendicular(n, out):
     out[0], out[1], out[2] = out[0] / length, out[1] / length, out[2] / length
 
 
+@of_sizes(4, 3, 12)
 @tiny
 def moment_gradient(p, m, out):
     """The derivative by p of ``Phi(p)^T m``, a given inertial moment in axes of the body; p (4,), m (3,), out (12,) by rows (3, 4).

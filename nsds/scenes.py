@@ -9,7 +9,10 @@ from nsds.collision.facing import BOX_CORNERS, BOX_SIDES, surface_of
 from nsds.collision.kinds import CONVEX, MESH, NAMES, bound
 from nsds.kinds import NEWTON_EULER, SYSTEMS, collisions_of, split
 from nsds.records import model_of
+from nsds.results import require_rows
 from nsds.rotations import turned
+from nsds.shapes import require_shape
+from nsds.validation import valid
 
 _AROUND = 20  # corners of what is round
 _COLOURS = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#eeca3b", "#b279a2", "#ff9da6")
@@ -46,8 +49,10 @@ def placed_shapes(system, shapes=None):
     >>> [kind for kind, *_ in placed_shapes(nsds.examples.sliding_ball())]
     ['sphere', 'plane']
     """
-    record, model = np.asarray(system).reshape(()), model_of(system)
-    result = []
+    record = valid("scene", system)
+    if record.size != 1:
+        raise ValueError(f"scene: system must be one record, got an ensemble of shape {record.shape}")
+    record, model, result = record.reshape(()), model_of(record), []
     for name, *_ in collisions_of(model):
         part = record[name]
         columns = (part[field].copy() for field in ("shape_kind", "shape_size", "shape_pose", "shape_body"))
@@ -59,7 +64,11 @@ def placed_shapes(system, shapes=None):
         if SYSTEMS[kind][0] == NEWTON_EULER:
             first[name] = range(n_bodies, n_bodies + record[name].size)
             n_bodies += record[name].size
+    if not isinstance(shapes, (dict, type(None))):
+        raise TypeError(f"scene: shapes must be a dict from names of parts to shapes, got {_checks.shortened(shapes)}")
     for name, given in (shapes or {}).items():
+        for shape in given if isinstance(given, (list, tuple)) else [given]:
+            require_shape(f"scene: the shapes of '{name}'", shape)
         if name not in first:
             raise ValueError(f"shapes: there is no part '{name}' of rigid bodies; there are: {', '.join(first) or 'none'}")
         for shape, body in itertools.product([given] if isinstance(given, dict) else given, first[name]):
@@ -200,14 +209,19 @@ def scene(system, row=None, *, ax=None, shapes=None, box=None, elev=20.0, azim=-
     placed = placed_shapes(system, shapes)
     if not placed:
         raise ValueError("scene: there are no shapes to draw: the system has no collisions; give shapes={part: shape}")
-    rows = np.asarray(system).reshape(()) if row is None else row
+    rows = np.asarray(system).reshape(()) if row is None else require_rows("scene", row, (0,), "row")
+    elev, azim = _checks.number("scene", "elev", elev), _checks.number("scene", "azim", azim)
+    box = None if box is None else _checks.array("scene", "box", box, shape=(2, 3))
+    if ax is not None and not hasattr(ax, "set_box_aspect"):
+        raise TypeError(f"scene: ax must be matplotlib axes in space, got {_checks.shortened(ax)}")
     at = poses(placed, positions(rows, system))
     if ax is None:
         ax = _figure(1)[1][0]
-    _look(ax, limits(placed, at) if box is None else np.asarray(box, float), elev, azim)
+    _look(ax, limits(placed, at) if box is None else box, elev, azim)
     return _draw(ax, placed, at)
 
 
+_MOST, _MOST_FRAMES = 100, 100000
 _MANY = 30  # balls, from which on they are drawn as disks
 
 
@@ -325,7 +339,10 @@ def snapshots(system, trajectory, count=3, *, shapes=None, elev=20.0, azim=-60.0
     >>> [ax.get_title() for ax in figure.axes]
     ['t = 0 s', 't = 0.1 s']
     """
+    trajectory, count = require_rows("snapshots", trajectory, (1,)), _checks.integer("snapshots", "count", count, low=1, high=_MOST)
     placed = placed_shapes(system, shapes)
+    if not placed:
+        raise ValueError("snapshots: there are no shapes to draw: the system has no collisions; give shapes={part: shape}")
     figure, axes = _figure(count, 3.6)
     rows = trajectory[np.linspace(0, trajectory.size - 1, count).round().astype(int)]
     seen = limits(placed, poses(placed, positions(trajectory, system)))
@@ -377,7 +394,14 @@ def animate(system, trajectory, path, *, fps=25, speed=1.0, shapes=None, box=Non
     require_matplotlib()
     if not str(path).endswith(".gif"):
         raise ValueError(f"animate: path must end in .gif, got {str(path)!r}")
-    fps, speed = _checks.number("animate", "fps", fps, above=0.0), _checks.number("animate", "speed", speed, above=0.0)
+    trajectory = require_rows("animate", trajectory, (1,))
+    fps, speed, inches, dpi = (
+        _checks.number("animate", name, value, above=0.0)
+        for name, value in (("fps", fps), ("speed", speed), ("inches", inches), ("dpi", dpi))
+    )
+    n_frames = (trajectory["t"][-1] - trajectory["t"][0]) * fps / speed
+    if not n_frames <= _MOST_FRAMES:
+        raise ValueError(f"animate: fps and speed must give at most {_MOST_FRAMES} frames, got {n_frames:.3g}")
     from matplotlib.animation import PillowWriter
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

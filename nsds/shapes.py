@@ -196,15 +196,17 @@ def plane(normal=(0, 0, 1), offset=0.0, *, point=None):
     array([ 0. ,  0. , -0.5,  1. ,  0. ,  0. ,  0. ])
     """
     normal = _checks.array("plane", "normal", normal, shape=(3,))
-    length = np.linalg.norm(normal)
-    if length == 0:
+    largest = abs(normal).max()
+    if largest == 0:
         raise ValueError("plane: normal must not be zero, got [0, 0, 0]")
-    normal = normal / length
-    offset = _checks.number("plane", "offset", offset)
+    normal = normal / largest  # whose square neither over- nor underflows
+    normal = normal / np.linalg.norm(normal)
+    offset, given = _checks.number("plane", "offset", offset), point is not None
     if point is None:
         point = offset * normal
-    elif offset != 0:
-        raise ValueError(f"plane: give the offset or a point, got offset {offset} and point {point!r}")
+    point = _checks.array("plane", "point", point, shape=(3,))
+    if given and offset != 0:
+        raise ValueError(f"plane: give the offset or a point, got offset {offset} and point {point.tolist()}")
     # The shortest turn from z to the normal; half a turn about x where they are opposite.
     turn = np.array([1 + normal[2], -normal[1], normal[0], 0.0]) if normal[2] > -1 + 1e-12 else [0.0, 1.0, 0.0, 0.0]
     return _shape("plane", [0, 0, 0], point, turn)
@@ -286,11 +288,9 @@ def mesh(vertices, triangles, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
     (2, 3)
     """
     vertices = _vertices("mesh", vertices, 3)
-    triangles = np.array(triangles)
+    triangles = _checks.whole_numbers("mesh", "triangles", triangles)
     if triangles.ndim != 2 or triangles.shape[1:] != (3,) or not len(triangles):
         raise ValueError(f"mesh: triangles must have shape (k, 3), k at least 1, got {triangles.shape}")
-    if triangles.dtype.kind not in "iu":
-        raise TypeError(f"mesh: triangles must be whole numbers, got {triangles.dtype}")
     if triangles.min() < 0 or triangles.max() >= len(vertices):
         outside = triangles[(triangles < 0) | (triangles >= len(vertices))][0]
         raise ValueError(f"mesh: triangles must be numbers of vertices, 0 to {len(vertices) - 1}, got {outside}")
@@ -420,6 +420,14 @@ def inertia(shape, mass):
     return R @ np.diag(moments) @ R.T
 
 
+def require_shape(where, shape):
+    """Raise a TypeError unless a shape is one that a constructor of this module makes."""
+    kind = shape.get("shape") if isinstance(shape, dict) else None
+    fields = ("size", "pose", "vertices", "triangles") if kind in ("convex", "mesh") else ("size", "pose")
+    if not isinstance(kind, str) or kind not in (*_SOLID, "plane", "tube") or not set(fields) <= set(shape):
+        raise TypeError(f"{where} must come from nsds.shapes, got {_checks.shortened(shape)}")
+
+
 def _positive(owner, field, value):
     return _checks.number(owner, field, value, above=0)
 
@@ -427,10 +435,11 @@ def _positive(owner, field, value):
 def _shape(kind, size, position, orientation):
     position = _checks.array(kind, "position", position, shape=(3,))
     orientation = _checks.array(kind, "orientation", orientation, shape=(4,))
-    length = np.linalg.norm(orientation)
-    if length == 0:
+    largest = abs(orientation).max()
+    if largest == 0:
         raise ValueError(f"{kind}: orientation must be a unit quaternion, scalar first, got {orientation.tolist()}")
-    pose = np.concatenate([position, orientation / length]) + 0.0  # no -0
+    orientation = orientation / largest
+    pose = np.concatenate([position, orientation / np.linalg.norm(orientation)]) + 0.0  # no -0
     return {"shape": kind, "size": np.array(size, dtype=np.float64), "pose": pose}
 
 
@@ -475,6 +484,7 @@ def _moments(owner, shape):
 
 
 def _solid(owner, shape):
+    require_shape(f"{owner}: shape", shape)
     if shape["shape"] not in _SOLID:
         raise ValueError(f"{owner}: shape must be one of {', '.join(_SOLID)}, got {shape['shape']}")
     return shape["shape"], shape["size"]

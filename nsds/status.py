@@ -1,5 +1,9 @@
 """Status codes shared by solvers and schemes: what happened, and what to do about it."""
 
+import numpy as np
+
+from nsds import _checks
+
 CONVERGED = 0
 MAX_ITER = 1
 STALLED = 2
@@ -24,7 +28,7 @@ ADVICE = {
     STALLED: "the residual no longer falls: the problem may be degenerate or have no solution; try proximal or lemke",
     RAY: "ray termination: the method found no way on, though no proof that there is no solution; try enumerate or newton_fb",
     SINGULAR: "zero pivot: constraints are redundant or a diagonal entry vanishes; try proximal or lemke",
-    NON_FINITE: "NaN or infinity: look at the forces, the step size and the state before this step",
+    NON_FINITE: "NaN or infinity in the problem: look at its data, in a simulation at state, step size and forces",
     UNSUITED: "the method does not treat these bounds or this size: see nsds.solvers.methods()",
     NEWTON: "Newton's iteration of the step did not converge: take a smaller step, look at the Jacobians, or raise newton_max_iter",
     SINGULAR_STEP: "the iteration matrix of the step is singular at this state: take another step size or theta",
@@ -43,4 +47,6 @@ def advice(status):
     >>> advice(0)
     'converged'
     """
+    if isinstance(status, (bool, np.bool_)) or not isinstance(status, (int, np.integer)) or int(status) not in ADVICE:
+        raise ValueError(f"advice: status must be a code from {min(ADVICE)} to {max(ADVICE)}, got {_checks.shortened(status)}")
     return ADVICE[int(status)]

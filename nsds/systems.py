@@ -35,7 +35,8 @@ def lagrangian_linear(M, K=None, C=None, fext=None, *, q, v, z=None, count=None)
     Raises
     ------
     TypeError, ValueError
-        Wrong shape or type, NaN or infinity, M not symmetric, or a function that has the wrong arguments or does not compile.
+        Wrong shape or type, NaN or infinity, M not symmetric or with a negative eigenvalue, or a function that has the wrong
+        arguments or does not compile.
 
     Examples
     --------
@@ -50,9 +51,10 @@ def lagrangian_linear(M, K=None, C=None, fext=None, *, q, v, z=None, count=None)
     n = _order(owner, M)
     fields = {name: per_element(owner, name, value, n, count) for name, value in (("q", q), ("v", v))}
     fields["p"] = np.zeros_like(fields["q"])
-    for name, matrix in (("M", M), ("K", K), ("C", C)):
+    fields["M"] = mass_field(owner, "M", M, n, count, regular=False)
+    for name, matrix in (("K", K), ("C", C)):
         if matrix is not None:
-            fields[name] = matrix_field(owner, name, matrix, n, count, symmetric=name == "M")
+            fields[name] = matrix_field(owner, name, matrix, n, count)
     if callable(fext):
         fields["fext"] = function_name(fext, owner, "fext")
     elif fext is not None:
@@ -63,10 +65,51 @@ def lagrangian_linear(M, K=None, C=None, fext=None, *, q, v, z=None, count=None)
     return {"kind": owner, "record": pack(fields, count)}
 
 
-def _require_symmetric(owner, name, matrix, transpose):
+def _require_symmetric(where, matrix, transpose):
     """Only a mass must be symmetric: circulatory forces make K unsymmetric, gyroscopic ones C."""
-    if abs(matrix - transpose).max() > 1e-9 * abs(matrix).max():
-        raise ValueError(f"{owner}: {name} must be symmetric, got a difference of {abs(matrix - transpose).max():.3g} from its transpose")
+    difference = abs(matrix - transpose).max()
+    if difference > _ROUNDING * abs(matrix).max():
+        raise ValueError(f"{where} must be symmetric, got a difference of {difference:.3g} from its transpose")
+
+
+_ROUNDING = 1e-9  # of the largest entry of a mass: what its symmetry and its least eigenvalue may be off by
+
+
+def require_mass(where, M, is_dense, regular):
+    """Raise a ValueError unless masses are symmetric and positive definite; semidefinite will do where they need not be regular.
+
+    Parameters
+    ----------
+    where : str
+        What the error names.
+    M : ndarray (..., n) or (..., n, n), or records of compressed rows
+        Masses. Of compressed rows only what the diagonal tells is looked at: the constructor has looked at the rest.
+    is_dense : bool
+        Whether these are matrices.
+    regular : bool
+        Whether no eigenvalue may be zero.
+    """
+    if M.dtype.names:
+        indptr = M["indptr"].reshape(-1, M["indptr"].shape[-1])
+        rows = np.stack(
+            [np.repeat(np.arange(each.size - 1), np.diff(each)) for each in (indptr[:1] if (indptr == indptr[0]).all() else indptr)]
+        )
+        least = np.where(M["indices"].reshape(len(indptr), -1) == rows, M["data"].reshape(len(indptr), -1), 0.0).min(initial=0.0)
+        regular = False
+    elif is_dense:
+        if (M.swapaxes(-1, -2) != M).any():
+            _require_symmetric(where, M, M.swapaxes(-1, -2))
+        try:
+            np.linalg.cholesky(M)
+            return
+        except np.linalg.LinAlgError:
+            least = np.linalg.eigvalsh(M).min()
+            least = 0.0 if abs(least) <= _ROUNDING * abs(M).max() else least
+    else:
+        least = M.min()
+    if least < 0 or (regular and least == 0):
+        wanted, given = "definite" if regular else "semidefinite", "an eigenvalue" if is_dense else "an entry"
+        raise ValueError(f"{where} must be positive {wanted}, got {given} of {least:.3g}")
 
 
 def is_sparse(matrix):
@@ -78,7 +121,7 @@ def is_sparse(matrix):
 def _order(owner, M):
     if not is_sparse(M):
         M = _checks.array(owner, "M", M)
-    return M.shape[-1] if M.ndim else 1
+    return M.shape[-1] if is_sparse(M) else _checks.length(owner, "M", M)
 
 
 def per_element(owner, name, value, n, count):
@@ -96,10 +139,36 @@ def per_element(owner, name, value, n, count):
     return vector
 
 
-def matrix_field(owner, name, matrix, n, count, symmetric=False):
+def mass_field(owner, name, matrix, n, count, regular):
+    """`matrix_field` of a mass, which is symmetric and positive definite, or semidefinite where it need not be regular."""
+    field = matrix_field(owner, name, matrix, n, count)
+    if isinstance(field, dict):
+        _require_sparse_mass(f"{owner}: {name}", matrix.tocsc())
+    else:
+        require_mass(f"{owner}: {name}", field, field.ndim == (2 if count is None else 3), regular)
+    return field
+
+
+def _require_sparse_mass(where, M):
+    """By Sylvester's law of inertia: pivots on the diagonal of a symmetric matrix have the signs of its eigenvalues."""
+    from scipy.sparse.linalg import splu
+
+    _require_symmetric(where, M, M.T)
+    least = M.diagonal().min()
+    if least >= 0:
+        try:
+            factors = splu(M, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+        except RuntimeError:  # exactly singular: the factorisation of the step decides
+            return
+        least = factors.U.diagonal().min() if (factors.perm_r == factors.perm_c).all() else 0.0
+    if least < -_ROUNDING * abs(M).max():
+        raise ValueError(f"{where} must be positive semidefinite, got a pivot of {least:.3g}")
+
+
+def matrix_field(owner, name, matrix, n, count):
     """Diagonal (n,), dense (n, n) or the arrays of compressed rows; stacked where the part is an array."""
     if is_sparse(matrix):
-        return _compressed_rows(owner, name, matrix, n, count, symmetric)
+        return _compressed_rows(owner, name, matrix, n, count)
     dense = _checks.array(owner, name, matrix)
     if dense.ndim == 0:
         dense = dense.reshape(1, 1)
@@ -107,18 +176,14 @@ def matrix_field(owner, name, matrix, n, count, symmetric=False):
     if single not in ((n,), (n, n)) or (dense.ndim == 3 and dense.shape[0] != count):
         stacked = "" if count is None else f" or {(count, n, n)}"
         raise ValueError(f"{owner}: {name} must have shape {(n, n)} or {(n,)}{stacked}, got {dense.shape}")
-    if symmetric and single == (n, n):
-        _require_symmetric(owner, name, dense, np.swapaxes(dense, -1, -2))
     return dense if count is None or dense.ndim == 3 else np.broadcast_to(dense, (count, *single))
 
 
-def _compressed_rows(owner, name, matrix, n, count, symmetric):
+def _compressed_rows(owner, name, matrix, n, count):
     if matrix.shape != (n, n):
         raise ValueError(f"{owner}: {name} must have shape {(n, n)}, got {matrix.shape}")
     rows = matrix.tocsr()
     rows.sum_duplicates()
-    if symmetric:
-        _require_symmetric(owner, name, rows, rows.T)
     parts = {
         "indptr": rows.indptr.astype(np.int64),
         "indices": rows.indices.astype(np.int64),
@@ -141,7 +206,7 @@ def control_fields(owner, n, T, u, n_u, z, count):
     elif T is None:
         known["T (the identity)"] = n
     if u is not None and not callable(u):
-        known["u"] = np.shape(u)[-1] if np.shape(u) and np.shape(u) != (count,) else 1
+        known["u"] = 1 if _checks.shape_of(owner, "u", u) == (count,) else _checks.length(owner, "u", u)
     if n_u is not None:
         known["n_u"] = _checks.integer(owner, "n_u", n_u, low=1)
     if u is not None:
@@ -164,7 +229,7 @@ def control_fields(owner, n, T, u, n_u, z, count):
 
 
 def _weight(owner, T, n, count):
-    weight = np.atleast_2d(_checks.array(owner, "T", T))
+    weight = _checks.array(owner, "T", T, at_least=2)
     if weight.shape[-2] != n or weight.ndim > 2 + (count is not None) or (weight.ndim == 3 and weight.shape[0] != count):
         raise ValueError(f"{owner}: T must have shape ({n}, n_u), got {weight.shape}")
     return weight if count is None or weight.ndim == 3 else np.broadcast_to(weight, (count, *weight.shape))

@@ -6,6 +6,7 @@ import time
 import numpy as np
 
 from nsds import _checks
+from nsds.results import require_rows
 from nsds.scenes import colours, limits, mesh, placed_shapes, poses, positions
 
 
@@ -47,8 +48,11 @@ def view(system, trajectory=None, *, port=8080, shapes=None, fps=30.0, host="127
     >>> viewer = nsds.view(system, trajectory)  # doctest: +SKIP
     >>> viewer.wait()  # doctest: +SKIP
     """
+    port, fps = _checks.integer("view", "port", port, low=0, high=65535), _checks.number("view", "fps", fps, above=0.0)
+    host = _checks.text("view", "host", host)
+    if trajectory is not None:
+        trajectory = require_rows("view", trajectory, (1,))
     _checks.require_extra("viser", "view", "the view in a browser needs viser")
-    port, fps = _checks.integer("view", "port", port, low=0), _checks.number("view", "fps", fps, above=0.0)
     placed = placed_shapes(system, shapes)
     if not placed:
         raise ValueError("view: there are no shapes to draw: the system has no collisions; give shapes={part: shape}")

@@ -8,6 +8,7 @@ from nsds import _checks
 from nsds._jit import kernel
 from nsds.collision import WORLD
 from nsds.collision.kinds import BOX, CONVEX, CYLINDER, NAMES, PLANE
+from nsds.functions import offered
 from nsds.kinds import LAGRANGIAN, collisions_of, family
 from nsds.layout import ABSENT
 from nsds.records import copied, memory, model_of
@@ -15,15 +16,16 @@ from nsds.schemes import moreau_jean_newton, projection
 from nsds.schemes.contact_forces import push_apart
 from nsds.schemes.lagrangian_tables import POSITION, VELOCITY
 from nsds.schemes.moreau_jean_newton import velocity
-from nsds.schemes.one_step_problem import update_outputs
+from nsds.schemes.one_step_problem import update_outputs, worse
 from nsds.solvers import table as solvers
 from nsds.status import CONVERGED, advice
+from nsds.validation import runnable
 
 _VIOLATION = 1e-6
 _OVERLAP = 0.01  # of the least extent of the smaller shape
 
 
-def consistent(system, tol=1e-10, max_rounds=50):
+def consistent(system, tol=1e-10, max_rounds=50, *, functions=None):
     """The record, or ensemble, with positions moved onto its constraints, and velocities that keep the bilateral ones.
 
     Positions move as little as possible in the norm of the mass: gaps to ``y >= -tol``, bilateral constraints to ``|y| <= tol``. Velocities
@@ -38,6 +40,8 @@ def consistent(system, tol=1e-10, max_rounds=50):
         Largest violation that is left.
     max_rounds : int
         Projections, each linearised at the last.
+    functions : sequence of functions, optional
+        See `nsds.simulate`.
 
     Raises
     ------
@@ -57,8 +61,10 @@ def consistent(system, tol=1e-10, max_rounds=50):
     (array([ 0.8321, -0.5547]), array([0.7692, 1.1538]))
     """
     owner = "consistent"
+    offered(owner, functions)
+    system = runnable(owner, system)
     if family(model_of(system)) != LAGRANGIAN:
-        raise ValueError(f"{owner}: expected a record of Lagrangian systems")
+        raise ValueError(f"{owner}: expected a record of Lagrangian systems, got {family(model_of(system))} ones")
     tol = _checks.number(owner, "tol", tol, above=0.0)
     max_rounds = _checks.integer(owner, "max_rounds", max_rounds, low=1)
     records = copied(system).reshape(-1)
@@ -79,7 +85,7 @@ def consistent(system, tol=1e-10, max_rounds=50):
 @kernel
 def _make_consistent(t, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
     """Project positions, then velocities; returns a status."""
-    parts, elements, _, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, metrics, _, _, places = tables
+    parts, elements, _, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, _, metrics, _, _, places = tables
     p = plan[0]
     projection.start(t, tables, functions, options, mem, imem, work, iwork)
     status, _ = projection.project(t, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
@@ -96,14 +102,14 @@ def _make_consistent(t, tables, functions, solver, solver_options, options, mem,
             n += 1
     for i in range(p.n_dofs):
         work[p.dv + i] = 0.0
-    rigid = parts, elements, metrics, relations, constraints, entries, inputs, couplings, plan, W_row, W_column
+    rigid = parts, elements, metrics, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, metrics
     pushed, _, _ = push_apart(n, p.dv, 0.0, 1.0, rigid, solver, solver_options, mem, work, iwork)
     moreau_jean_newton.add_jump(parts, elements, p, mem, work)
     for i in range(constraints.size):
         if constraints[i].lam != ABSENT:
             mem[constraints[i].lam] = 0.0
     update_outputs(options[0], 1.0, constraints, entries, couplings, mem, work)
-    return max(status, pushed)
+    return worse(status, pushed)
 
 
 def warn_of_violations(prepared, trajectory):

@@ -29,7 +29,7 @@ def push_apart(n, out, weight, h, tables, solver, solver_options, mem, work, iwo
 
     ``weight z`` is added to p.total. Returns (status, iterations, residual).
     """
-    parts, elements, bodies, _, constraints, entries, inputs, couplings, plan, W_row, W_column = tables
+    parts, elements, bodies, _, constraints, entries, inputs, couplings, plan, W_row, W_column, _ = tables
     p = plan[0]
     if n == 0:
         return CONVERGED, 0, 0.0
@@ -41,7 +41,7 @@ def push_apart(n, out, weight, h, tables, solver, solver_options, mem, work, iwo
     osnsp.transpose_pattern(p, n, iwork)
     row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
     chosen, transpose = view(iwork, p.active, n), view(iwork, p.sub_place, iwork[p.sub_row + n])
-    osnsp.assemble(plan, bodies, constraints, entries, inputs, couplings, chosen, row, column, transpose, 1.0, work, iwork)
+    osnsp.assemble(plan, bodies, constraints, entries, inputs, couplings, chosen, row, column, transpose, 1.0, 0, work, iwork)
     status, n_iter, residual = osnsp.solve_active(p, n, h, solver, constraints, inputs, solver_options, mem, work, iwork)
     for a in range(n):
         work[p.total + iwork[p.active + a]] += weight * work[p.z + a]

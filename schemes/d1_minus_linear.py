@@ -14,6 +14,7 @@ import sys
 
 import numpy as np
 
+from nsds import _checks
 from nsds._jit import inlined, kernel, tiny
 from nsds.layout import ABSENT
 from nsds.schemes import moreau_jean_newton
@@ -33,6 +34,7 @@ from nsds.schemes.moreau_jean_newton import (
     invert,
     keep_state,
     position,
+    state_pull,
     velocity,
 )
 from nsds.status import CONVERGED, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
@@ -79,8 +81,7 @@ def d1_minus_linear(level="acceleration"):
     >>> float((rows["floor"]["lambda"][-1] / 1e-3).round(6)), bool(abs(rows["ball"]["v"][-1]).max() < 1e-12)  # rests on the floor
     (9.81, True)
     """
-    if level not in ("acceleration", "velocity"):
-        raise ValueError(f"d1_minus_linear: level must be 'acceleration' or 'velocity', got {level!r}")
+    _checks.choice("d1_minus_linear", "level", level, ("acceleration", "velocity"))
     record = np.zeros((), OPTIONS)
     record["scheme"], record["velocity_level"] = b"d1_minus_linear", level == "velocity"
     return record
@@ -99,12 +100,14 @@ def prepare(records, mem, options, h, method):
 @kernel
 def start(t, tables, functions, options, mem, imem, work, iwork):
     """Before the first step: operators at the state, and its outputs."""
-    parts, elements, bodies, relations, constraints, entries, _, couplings, plan, _, _ = tables
+    parts, elements, bodies, relations, constraints, entries, _, couplings, plan, _, _, _ = tables
     p = plan[0]
     keep_state(parts, elements, p, mem, work)
     evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
     invert(t, options, parts, elements, bodies, p, functions, mem, imem, work, iwork)
     evaluate_relations(t, 1.0, 0.0, EVERY, options, relations, p, functions, mem, imem, work)
+    evaluate_forces(t, options, parts, elements, p, p.f, functions, mem, imem, work)
+    state_pull(options[H], p.f, elements, parts, p, work)
     osnsp.update_outputs(options[H], 1.0, constraints, entries, couplings, mem, work)
     return CONVERGED
 
@@ -112,7 +115,7 @@ def start(t, tables, functions, options, mem, imem, work, iwork):
 @kernel
 def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, solver's iterations, residual)."""
-    parts, elements, bodies, relations, constraints, entries, _, couplings, plan, _, _ = tables
+    parts, elements, bodies, relations, constraints, entries, _, couplings, plan, _, _, _ = tables
     p, h, t = plan[0], options[H], t_new - options[H]
     keep_state(parts, elements, p, mem, work)
     for i in range(constraints.size):
@@ -136,7 +139,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
         mem[constraints[i].lam] = work[p.total + i]
         imem[constraints[i].active] = work[p.total + i] != 0.0
     osnsp.update_outputs(h, 1.0, constraints, entries, couplings, mem, work)
-    status = max(status, status_2, status_3)
+    status = osnsp.worse(osnsp.worse(status, status_2), status_3)
     if not definite or not regular:
         status = SINGULAR_STEP if definite else NOT_DEFINITE
     elif not finite:
@@ -194,7 +197,9 @@ def _choose(when, a, options, constraints, entries, p, mem, imem, work, iwork):
         c = constraints[i]
         closed = c.always != 0
         if not closed:
-            slack = h * h * _REST * _size_of_acceleration(c, a, entries, work) if at_velocity and imem[c.active] != 0 else 0.0
+            slack = osnsp.gap_slack(c, h, p.pull, entries, mem, work)
+            if at_velocity and imem[c.active] != 0:
+                slack = max(slack, h * h * _REST * _size_of_acceleration(c, a, entries, work))
             closed = when == _LEFT or position(c, entries, mem, work) <= slack
             closed &= when == _IMPACT or mem[c.y] <= slack
             closed &= when == _IMPACT or at_velocity or velocity(c, entries, mem, work) <= _speed_rounding(c, h, a, entries, mem, work)

@@ -40,9 +40,10 @@ def euler_moreau(theta=1.0, gamma=1.0, gamma_for_relation=False, midpoint=False,
     midpoint : bool
         f of the point ``x_{k+theta}`` instead of the mean of f (9.7); y and r are those of ``x_{k+gamma}``.
     newton_tol : float
-        Nonlinear systems: largest residual of the equations of x, y and r, relative to 1 plus their largest term.
+        Nonlinear systems: largest residual of an equation of x or y, relative to the magnitudes that cancel in it; 7e-15, rounding, at
+        least.
     newton_max_iter : int
-        Newton's iterations of a step; then the step has failed.
+        Newton's iterations of a step; then it is INEXACT where the residual is at most 1e-3, else it has failed.
 
     Returns
     -------
@@ -76,7 +77,9 @@ def euler_moreau(theta=1.0, gamma=1.0, gamma_for_relation=False, midpoint=False,
     record["scheme"] = b"euler_moreau"
     record["theta"] = _checks.number("euler_moreau", "theta", theta, 0.0, 1.0)
     record["gamma"] = _checks.number("euler_moreau", "gamma", gamma, 0.0, 1.0)
-    record["gamma_for_relation"], record["midpoint"] = bool(gamma_for_relation) or bool(midpoint), bool(midpoint)
+    midpoint = _checks.flag("euler_moreau", "midpoint", midpoint)
+    record["gamma_for_relation"] = _checks.flag("euler_moreau", "gamma_for_relation", gamma_for_relation) or midpoint
+    record["midpoint"] = midpoint
     record["newton_tol"] = _checks.number("euler_moreau", "newton_tol", newton_tol, above=0.0)
     record["newton_max_iter"] = _checks.integer("euler_moreau", "newton_max_iter", newton_max_iter, low=1)
     return record

@@ -59,7 +59,7 @@ def prepare(records, lists, inverses, weights, method, work, iwork):
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
     work[:, p["lower"] : p["lower"] + n], work[:, p["upper"] : p["upper"] + n] = lists.lower[:, order], lists.upper[:, order]
     for member in range(records.size):
-        osnsp.assemble(plan, bodies, constraints, entries, inputs, couplings, every, row, column, transpose, weights[3] * weights[4],
+        osnsp.assemble(plan, bodies, constraints, entries, inputs, couplings, every, row, column, transpose, weights[3] * weights[4], 0,
                        work[member], iwork[member])  # fmt: skip
     tables = parts, operators, constraints, entries, inputs, couplings, lists.relations, plan, row, column
     return Prepared(tables, lists.functions, np.array(weights), work, iwork, sys.modules[__name__], lists)
@@ -138,7 +138,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     p = plan[0]
     h, input_weight, output_weight = options[0], options[3], options[4]
     _free_motion(t_new, parts, operators, p, functions, options, mem, imem, work, iwork)
-    status, n_iter, residual = CONVERGED, 0, 0.0
+    status, n_iter, residual, zero = CONVERGED, 0, 0.0, 0.0
     n = constraints.size
     if n > 0:
         if p.timed != 0:
@@ -156,6 +156,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
                     x = output_weight * x + (1.0 - output_weight) * work[p.x_old + entry.dof]
                 s += work[entry.coefficient] * x
             work[q + i] = s
+            zero += 0.0 * s
         found = False
         if p.keeps_basis != 0:
             found, residual = try_last_basis(n, p, W_row, W_column, work, iwork)
@@ -177,7 +178,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
                 mem[inputs[k].q + inputs[k].n] += work[inputs[k].coefficient] * lam
         if not found and p.keeps_basis != 0:
             keep_basis(n, plan, W_row, W_column, work, iwork)
-    if not _end_motion(input_weight, n > 0, parts, operators, p, mem, work, iwork):
+    if not _end_motion(input_weight, n > 0, parts, operators, p, mem, work, iwork) or zero != 0.0:
         status = NON_FINITE
     return status, n_iter, residual
 

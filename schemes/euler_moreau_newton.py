@@ -25,18 +25,21 @@ from nsds.schemes.euler_moreau_linear import inverse_of_part
 from nsds.schemes.first_order_functions import rate, rate_jacobian, relation_jacobians, relation_values
 from nsds.schemes.first_order_source import blame  # noqa: F401
 from nsds.schemes.first_order_tables import FULL, LINEAR
-from nsds.schemes.linear_algebra import apply_inverse, dense, invert_in_place, subtract_product
+from nsds.schemes.linear_algebra import add_absolute_product, apply_inverse, dense, invert_in_place, subtract_product
 from nsds.schemes.memory import Prepared
 from nsds.schemes.sampled_control import has_controls
-from nsds.status import CONVERGED, NEWTON, NON_FINITE, SINGULAR_STEP
+from nsds.status import CONVERGED, INEXACT, NEWTON, NON_FINITE, SINGULAR_STEP
 
+_LEAST_TOL = 2.0**-47  # of residuals relative to what cancels: less is rounding
+_NEARLY = 1e-3  # residual up to which a step that does not converge is INEXACT
+_UNDERFLOW = 1e-290  # less than this is compared with this, so that states die out without a division by 0
 # One row per element of a part.
 ELEMENT = table("part", "e", "dof", "body")
 # One row per group of bodies that are solved for together: where M/h lies if its matrix changes, else ABSENT.
 GROUP = table("mass")
 PLAN = table(
     "W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "solution", "scratch", "dofs", "isolver", "n_isolver",
-    "x", "x_old", "r_old", "f", "f_old", "residual", "dx", "n_dofs", "spare", "pivots", "controlled", "n_cone",
+    "x", "x_old", "r_old", "f", "f_old", "residual", "size", "dx", "n_dofs", "spare", "pivots", "controlled", "n_cone",
 )  # fmt: skip
 
 
@@ -153,11 +156,11 @@ def _renumbered(rows, parts, elements):
 def _plan(lists, bodies, unknowns, method, work, iwork):
     """Reserve the arrays of the one-step problem, of the iteration, and scratch."""
     body, dofs = bodies["n"].max(), bodies["n"].sum()
-    spare = 2 * max(lists.parts["n"].max(), lists.relations["m"].max(initial=0), lists.relations["n"].max(initial=0))
+    spare = 3 * max(lists.parts["n"].max(), lists.relations["m"].max(initial=0), lists.relations["n"].max(initial=0))
     plan = np.zeros(1, PLAN)
     osnsp.place_problem(plan, unknowns, method, work, iwork)
     work.place(plan, rhs=body, solution=body, scratch=body, x=body, spare=spare)
-    work.place(plan, **dict.fromkeys(("dofs", "x_old", "r_old", "f", "f_old", "residual", "dx"), dofs))
+    work.place(plan, **dict.fromkeys(("dofs", "x_old", "r_old", "f", "f_old", "residual", "size", "dx"), dofs))
     iwork.place(plan, pivots=body)
     plan["n_dofs"] = dofs
     return plan
@@ -185,8 +188,8 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
     parts, elements, bodies, groups, relations, constraints, entries, inputs, couplings, plan, every, W_row, W_column, transpose = tables
     p = plan[0]
-    h, theta, input_weight, output_weight, tol, limit = options[0], options[1], options[2], options[3], options[5], int(options[6])
-    is_midpoint = options[4] != 0.0
+    h, theta, input_weight, output_weight, limit = options[0], options[1], options[2], options[3], int(options[6])
+    is_midpoint, tol = options[4] != 0.0, max(options[5], _LEAST_TOL)
     t_f = t_new - (1.0 - theta) * h if is_midpoint else t_new
     t_y = t_new - (1.0 - output_weight) * h
     _keep_state(parts, elements, p, mem, work)
@@ -196,15 +199,16 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     f_at, f_weight = (theta, 1.0) if is_midpoint else (1.0, theta)
     for n_iter in range(limit + 1):
         _evaluate(t_f, t_y, f_at, output_weight, parts, elements, relations, constraints, p, functions, mem, imem, work)
-        residual = _residual(h, f_weight, input_weight, n_iter > 0, parts, elements, relations, constraints, p, mem, imem, work)
+        residual = _residual(h, f_weight, input_weight, n_iter > 0, tol, parts, elements, relations, constraints, entries, inputs,
+                             couplings, W_row, W_column, p, mem, imem, work)  # fmt: skip
         if not residual < math.inf:
             status = NON_FINITE
             break
-        if solved != CONVERGED:
+        if solved not in (CONVERGED, INEXACT):
             status, residual = solved, work[p.info + 1]
             break
         if n_iter > 0 and residual <= tol:
-            status = CONVERGED
+            status = solved
             break
         if n_iter == limit:
             break
@@ -213,7 +217,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
             status = SINGULAR_STEP
             break
         osnsp.assemble(plan, bodies, constraints, entries, inputs, couplings, every, W_row, W_column, transpose,
-                       input_weight * output_weight, work, iwork)  # fmt: skip
+                       input_weight * output_weight, 0, work, iwork)  # fmt: skip
         _predict(input_weight, output_weight, bodies, constraints, entries, inputs, couplings, p, mem, work, iwork)
         solved = _solve(constraints, couplings, p, W_row, W_column, solver, solver_options, mem, work, iwork)
         _correct(input_weight, parts, elements, bodies, constraints, inputs, p, mem, work, iwork)
@@ -221,7 +225,9 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     if not is_midpoint:
         for i in range(p.n_dofs):
             work[p.f_old + i] = work[p.f + i]
-    return status, n_iter, residual
+    if solved == INEXACT:
+        residual = max(residual, work[p.info + 1])
+    return INEXACT if status == NEWTON and n_iter > 0 and residual <= _NEARLY else status, n_iter, residual
 
 
 @tiny
@@ -271,9 +277,15 @@ def _argument(at, part, el, p, mem, work):
 
 
 @inlined
-def _residual(h, f_weight, input_weight, check_y, parts, elements, relations, constraints, p, mem, imem, work):
-    """R, and the largest residual relative to 1 plus the largest term: of x, times h, and of y if ``check_y``."""
-    error = largest = 0.0
+def _residual(h, f_weight, input_weight, check_y, tol, parts, elements, relations, constraints, entries, inputs, couplings, W_row, W_column,
+              p, mem, imem, work):  # fmt: skip
+    """R, and the largest residual of a row of x, and of y if ``check_y``, relative to the magnitudes that cancel in it.
+
+    Those at hand are tried first; the others, within A x, B lambda, C x and D lambda, are summed only where the first do not do.
+    """
+    size = p.size
+    for i in range(p.n_dofs):
+        work[size + i] = 0.0
     for k in range(elements.size):
         el = elements[k]
         part = parts[el.part]
@@ -286,25 +298,76 @@ def _residual(h, f_weight, input_weight, check_y, parts, elements, relations, co
         else:
             for i in range(part.n):
                 work[R + i] = -work[p.x + i] / h
+                work[size + el.dof + i] = abs(mem[q + i]) / h
         for i in range(part.n):
             dof = el.dof + i
             slope = f_weight * work[p.f + dof] + (1.0 - f_weight) * work[p.f_old + dof] + (1.0 - input_weight) * work[p.r_old + dof]
-            largest = max(largest, abs(work[R + i]), abs(slope))
+            work[size + dof] += abs(work[R + i]) + abs(slope)
             work[R + i] += slope
     for k in range(relations.size):
         r = relations[k]
         for j in range(r.n):
             dof = r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first
-            largest = max(largest, abs(input_weight * work[r.g + j]))
+            work[size + dof] += abs(input_weight * work[r.g + j])
             work[p.residual + dof] += input_weight * work[r.g + j]
+    error = _largest_residual(check_y, constraints, p, mem, work)
+    if check_y and tol < error < math.inf:
+        _add_inner_terms(h, f_weight, input_weight, parts, elements, inputs, constraints, p, mem, imem, work)
+        error = _largest_residual(False, constraints, p, mem, work)
+        error = max(error, _output_error(constraints, entries, couplings, W_row, W_column, p, mem, work))
+    return error
+
+
+@tiny
+def _largest_residual(check_y, constraints, p, mem, work):
+    """Largest residual of x relative to p.size, and of y to itself and its value before lambda; NaN where one is not finite."""
+    error = 0.0
     for i in range(p.n_dofs):
-        error = max(error, abs(work[p.residual + i])) + 0.0 * work[p.residual + i]
-    error = h * error / (1.0 + h * largest)
-    if check_y:
-        for i in range(constraints.size):
-            c = constraints[i]
-            if c.y != ABSENT:
-                error = max(error, abs(mem[c.y] - work[c.h]) / (1.0 + abs(work[c.h]))) + 0.0 * work[c.h]
+        error = max(error, abs(work[p.residual + i]) / max(work[p.size + i], _UNDERFLOW)) + 0.0 * work[p.residual + i]
+    for i in range(constraints.size if check_y else 0):
+        c = constraints[i]
+        if c.y != ABSENT:
+            size = abs(mem[c.y]) + abs(work[c.h]) + abs(work[p.q + i])
+            error = max(error, abs(mem[c.y] - work[c.h]) / max(size, _UNDERFLOW)) + 0.0 * work[c.h]
+    return error
+
+
+@kernel
+def _add_inner_terms(h, f_weight, input_weight, parts, elements, inputs, constraints, p, mem, imem, work):
+    """``p.size += |M| (|x| + |x_k|) / h + theta |A| |x| + |B| |lambda|``; A is that of the last linearisation."""
+    for k in range(elements.size):
+        el = elements[k]
+        part = parts[el.part]
+        n, q, shift = part.n, part.q + el.e * part.stride, el.e * part.stride
+        for i in range(n):
+            work[p.x + i] = abs(mem[q + i]) + abs(work[p.x_old + el.dof + i])
+        if part.M != ABSENT:
+            add_absolute_product(part.M_kind, n, part.M_nnz, mem, imem, part.M + shift, 1.0 / h, work, p.x, p.size + el.dof)
+        if part.f_function != ABSENT or part.A_function != ABSENT:
+            A = part.A_work + el.e * n * n
+            add_absolute_product(DENSE, n, 0, work, imem, A, f_weight, work, p.x, p.size + el.dof)
+        else:
+            add_absolute_product(part.A_kind, n, part.A_nnz, mem, imem, part.A + shift, f_weight, work, p.x, p.size + el.dof)
+    for i in range(constraints.size):
+        for k in range(constraints[i].input, constraints[i].input_end):
+            work[p.size + inputs[k].dof] += abs(input_weight * work[inputs[k].coefficient] * mem[constraints[i].lam])
+
+
+@kernel
+def _output_error(constraints, entries, couplings, W_row, W_column, p, mem, work):
+    """Largest ``|y - h(x, lambda)|`` relative to ``|y| + |h| + |C| (|x| + |x_k|) + |D| |lambda|`` and the terms of ``W lambda + q``."""
+    error = 0.0
+    for i in range(constraints.size):
+        c = constraints[i]
+        if c.y != ABSENT:
+            size = abs(mem[c.y]) + abs(work[c.h]) + abs(work[p.q + i])
+            for k in range(c.entry, c.entry_end):
+                size += abs(work[entries[k].coefficient]) * (abs(mem[entries[k].q]) + abs(work[p.x_old + entries[k].dof]))
+            for k in range(c.coupling, c.coupling_end):
+                size += abs(work[couplings[k].coefficient] * work[p.z + couplings[k].constraint])
+            for k in range(W_row[i], W_row[i + 1]):
+                size += abs(work[p.W + k] * work[p.z + W_column[k]])
+            error = max(error, abs(mem[c.y] - work[c.h]) / max(size, _UNDERFLOW))
     return error
 
 

@@ -95,7 +95,7 @@ def relation_values(t, r, functions, mem, work):
 
 @kernel
 def relation_jacobians(t, r, spare, functions, mem, work):
-    """C, D, K, B of a nonlinear relation at its arguments, where h and g are known. Work: spare (max(m, n))."""
+    """C, D, K, B of a nonlinear relation at its arguments, where h and g are known. Work: spare (3 max(m, n))."""
     derivative(t, r, r.h_function, r.C_function, r.m, r.x, r.n, r.C, spare, functions, mem, work)
     derivative(t, r, r.g_function, r.B_function, r.n, r.lam, r.m, r.B, spare, functions, mem, work)
     if r.kind >= TYPE2:

@@ -37,9 +37,9 @@ from nsds.schemes.moreau_jean_newton import (
     position,
     velocity,
 )
-from nsds.schemes.one_step_problem import update_outputs
+from nsds.schemes.one_step_problem import gap_slack, update_outputs, worse
 from nsds.schemes.projection import invert_metrics, prepare_with_positions, project
-from nsds.status import CONVERGED
+from nsds.status import CONVERGED, INEXACT
 
 OPTIONS = np.dtype(
     [("scheme", "S32"), ("rho", "<f8"), ("newton_tol", "<f8"), ("newton_max_iter", "<i8"), ("constraint_tol", "<f8"), ("max_rounds", "<i8")]
@@ -114,7 +114,7 @@ def prepare(records, mem, options, h, method):
 @kernel
 def start(t, tables, functions, options, mem, imem, work, iwork):
     """Before the first step: outputs of the state; accelerations are computed when the first step begins."""
-    moreau_jean_newton.start(t, tables[:11], functions, options, mem, imem, work, iwork)
+    moreau_jean_newton.start(t, tables[:12], functions, options, mem, imem, work, iwork)
     p = tables[8][0]
     iwork[p.fresh] = 1
     for i in range(p.n_dofs):
@@ -125,26 +125,29 @@ def start(t, tables, functions, options, mem, imem, work, iwork):
 @kernel
 def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
-    parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, metrics, _, _, places = tables
+    parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, bent, metrics, _, _, places = tables
     p, h = plan[0], options[H]
-    newton = parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column
-    rigid = parts, elements, metrics, relations, constraints, entries, inputs, couplings, plan, W_row, W_column
+    newton = parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, bent
+    rigid = parts, elements, metrics, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, metrics
+    started = CONVERGED
     if iwork[p.fresh] != 0:
         iwork[p.fresh] = 0
-        _start_accelerations(t_new - h, tables, rigid, functions, solver, solver_options, options, mem, imem, work, iwork)
+        started = _start_accelerations(t_new - h, tables, rigid, functions, solver, solver_options, options, mem, imem, work, iwork)
     for i in range(constraints.size):
         work[p.total + i] = 0.0
     _known_motion(options, parts, elements, p, mem, work)
-    n = _list(False, constraints, entries, p, mem, imem, work, iwork)
+    n = _list(False, h, constraints, entries, p, mem, imem, work, iwork)
     status, n_iter, residual = iterate(t_new, -1 - n, newton, functions, solver, solver_options, options, mem, imem, work, iwork)
     for a in range(n):
         work[p.total + iwork[p.active + a]] = work[p.z + a] / options[WEIGHT]
     _accelerations(options, parts, elements, p, mem, work)
     evaluate_relations(t_new, 1.0, 0.0, EVERY, options, relations, p, functions, mem, imem, work)
-    n = _list(True, constraints, entries, p, mem, imem, work, iwork)
-    if status == CONVERGED:
-        status, _ = project(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
-    if status == CONVERGED and n > 0:
+    n = _list(True, h, constraints, entries, p, mem, imem, work, iwork)
+    status = worse(status, started)
+    if status in (CONVERGED, INEXACT):
+        projected, _ = project(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
+        status = worse(status, projected)
+    if status in (CONVERGED, INEXACT) and n > 0:
         evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
         invert_metrics(elements, parts, metrics, places[0], work, iwork)
         for i in range(p.n_dofs):
@@ -152,7 +155,8 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
         for a in range(n):
             c = constraints[iwork[p.active + a]]
             work[p.q + a] = velocity(c, entries, mem, work) + (0.0 if c.e == ABSENT else work[c.e] * mem[c.ydot])
-        status, _, _ = push_apart(n, p.dv, 1.0, 1.0, rigid, solver, solver_options, mem, work, iwork)
+        pushed, _, error = push_apart(n, p.dv, 1.0, 1.0, rigid, solver, solver_options, mem, work, iwork)
+        status, residual = worse(status, pushed), max(residual, error)
         add_jump(parts, elements, p, mem, work)
     for i in range(constraints.size):
         mem[constraints[i].lam] = work[p.total + i]
@@ -162,25 +166,26 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
 
 @kernel
 def _start_accelerations(t, tables, rigid, functions, solver, solver_options, options, mem, imem, work, iwork):
-    """``a = A = M^-1 (F + G^T lambda)`` at the state, with ``G a + curvature = 0``."""
-    parts, elements, _, relations, constraints, entries, _, _, plan, _, _, metrics, _, _, places = tables
-    p = plan[0]
+    """``a = A = M^-1 (F + G^T lambda)`` at the state, with ``G a + curvature = 0``. Returns a status."""
+    parts, elements, _, relations, constraints, entries, _, _, plan, _, _, _, metrics, _, _, places = tables
+    p, h = plan[0], options[H]
     keep_state(parts, elements, p, mem, work)
     evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
     invert_metrics(elements, parts, metrics, places[0], work, iwork)
     evaluate_forces(t, options, parts, elements, p, p.f, functions, mem, imem, work)
     apply_inverses(p.f, p.acc, metrics, p, work, iwork)
-    evaluate_curvature(t, options[H], relations, p, functions, mem, work)
-    n = _list(False, constraints, entries, p, mem, imem, work, iwork)
+    evaluate_curvature(t, h, relations, p, functions, mem, work)
+    n = _list(False, h, constraints, entries, p, mem, imem, work, iwork)
     for a in range(n):
         c = constraints[iwork[p.active + a]]
         s = 0.0 if c.curvature == ABSENT else work[c.curvature]
         for k in range(c.entry, c.entry_end):
             s += work[entries[k].coefficient] * work[p.acc + entries[k].dof]
         work[p.q + a] = s
-    push_apart(n, p.acc, 1.0, 1.0, rigid, solver, solver_options, mem, work, iwork)
+    status, _, _ = push_apart(n, p.acc, 1.0, 1.0, rigid, solver, solver_options, mem, work, iwork)
     for i in range(p.n_dofs):
         work[p.a_old + i] = work[p.acc + i]
+    return status
 
 
 @inlined
@@ -214,14 +219,14 @@ def _accelerations(options, parts, elements, p, mem, work):
 
 
 @tiny
-def _list(with_contacts, constraints, entries, p, mem, imem, work, iwork):
+def _list(with_contacts, h, constraints, entries, p, mem, imem, work, iwork):
     """List the bilateral constraints and, if wanted, the contacts that the motion has closed, which become active."""
     n = 0
     for i in range(constraints.size):
         c = constraints[i]
         chosen = c.always != 0
         if with_contacts and not chosen:
-            chosen = position(c, entries, mem, work) <= 0.0
+            chosen = position(c, entries, mem, work) <= gap_slack(c, h, p.pull, entries, mem, work)
         imem[c.active] = chosen
         iwork[p.local + i] = n if chosen else ABSENT
         if chosen:

@@ -68,6 +68,20 @@ def joint_row(kind, a, u, b, w, offset, q_a, q_b, has_b, angle, H):
     return y - offset
 
 
+@tiny
+def turned_arm(factor, arm, n, D):
+    """Adds factor times the derivative of ``arm × R^T n`` by a rotation of the body, ``n arm^T - (arm.n) 1``, all in axes of the body.
+
+    That is what rotation of a body does to the moment ``lambda arm × n`` of a row whose direction n does not turn with it: of POINT, where
+    the arm is a, and of ALIGN, where it is u. In/out: D (9,).
+    """
+    along = dot(arm, n)
+    for i in range(3):
+        for j in range(3):
+            D[3 * i + j] += factor * n[i] * arm[j]
+        D[4 * i] -= factor * along
+
+
 @kernel
 def _coordinate(axis, marker, q, factor, angle, row):
     # factor times x.axis, or times |axis| times the angle from the perpendicular to the marker if that is not zero; its rate added to row

@@ -12,6 +12,8 @@ from nsds.schemes.derivatives import STEP, derivative
 from nsds.schemes.lagrangian_tables import COMPLIANT, FULL, PRESCRIBED, RHEONOMOUS
 from nsds.schemes.linear_algebra import subtract_product
 
+_OF_A_STEP = 0.25  # of a step: the longest difference by time
+
 
 @kernel
 def mass(part, e, q, functions, mem, imem, work, out):
@@ -164,10 +166,10 @@ def relation_output(t, r, functions, mem, work):
 
 
 @kernel
-def relation_operators(t, r, is_new, scale, spare, functions, mem, work):
-    """H, B, D (``scale`` times D for the one-step problem) and rate of a relation at its arguments. Work: spare (max(m, n)).
+def relation_operators(t, h, r, is_new, scale, spare, functions, mem, work):
+    """H, B, D (``scale`` times D for the one-step problem) and rate of a relation at its arguments. Work: spare (3 max(m, n)).
 
-    is_new: False keeps those that are differences.
+    is_new: False keeps those that are differences. h: the step, which those by time resolve.
     """
     m, n = r.m, r.n
     if r.kind == PRESCRIBED:
@@ -180,7 +182,7 @@ def relation_operators(t, r, is_new, scale, spare, functions, mem, work):
         if r.h_t_function != ABSENT:
             call_function(functions[r.h_t_function], (t, x, lam, z, view(work, r.rate, m)))
         elif is_new:
-            step = CENTRAL_STEP * max(1.0, abs(t))
+            step = min(CENTRAL_STEP * max(1.0, abs(t)), _OF_A_STEP * h)
             call_function(functions[r.h_function], (t + step, x, lam, z, view(work, r.rate, m)))
             call_function(functions[r.h_function], (t - step, x, lam, z, view(work, spare, m)))
             for i in range(m):

@@ -37,10 +37,11 @@ PART = table(
     "mass_function", "fint_function", "fgyr_function", "fext_function", "jac_q_function", "jac_v_function", "T_function", "u_function",
 )  # fmt: skip
 # One row per scalar unknown of the one-step problem. In the record: y, ydot, lam, active; gap and gap_rate, the y and ydot of the contact
-# it belongs to; normal and tangent, the lambda of these directions. In the work memory: base, the constant part of y; h, the value of a
-# nonlinear y; rate, what ydot is besides H v; curvature, what its derivative is besides H a; e and mu.
+# it belongs to; normal and tangent, the lambda of these directions. leader: the constraint whose y is the gap. In the work memory: base,
+# the constant part of y; h, the value of a nonlinear y; rate, what ydot is besides H v; curvature, what its derivative is besides H a; e
+# and mu.
 CONSTRAINT = table(
-    "y", "ydot", "lam", "active", "gap", "gap_rate", "normal", "tangent", "role", "level", "bilateral", "always",
+    "y", "ydot", "lam", "active", "gap", "gap_rate", "leader", "normal", "tangent", "role", "level", "bilateral", "always",
     "base", "h", "rate", "curvature", "e", "mu", *RANGES,
 )  # fmt: skip
 PLAIN, TANGENT, SLIP = range(3)
@@ -49,8 +50,8 @@ POSITION, VELOCITY, DRIVEN = range(3)
 # constraint lie. In the work memory: arguments x and lam, values h, g and rate, operators, scaled: D as the one-step problem has it. Its
 # coordinates are n_first behind q_first, then the rest behind q_second; dof_first and dof_second are their numbers.
 RELATION = table(
-    "m", "n", "n_first", "q_first", "q_second", "dof_first", "dof_second", "z", "n_z", "kind", "block", "level", "active",
-    "multiplier", "x", "lam", "h", "g", "rate", "curvature", "H", "B", "D", "scaled", "mu", "e",
+    "m", "n", "n_first", "q_first", "q_second", "dof_first", "dof_second", "body_first", "body_second", "z", "n_z", "kind", "block",
+    "level", "active", "multiplier", "x", "lam", "h", "g", "rate", "curvature", "H", "B", "D", "scaled", "mu", "e",
     "h_function", "g_function", "H_function", "h_t_function", "D_function", "B_function", "velocity_function",
 )  # fmt: skip
 LINEAR, PRESCRIBED, SCLERONOMOUS, RHEONOMOUS, COMPLIANT, FULL = range(6)
@@ -222,7 +223,7 @@ def _relation_rows(values, row, kind, name, parts, sides, elements, at, function
     rows["n_first"] = first["n"]
     for which, part, chosen in (("first", first, elements[:, 0]), ("second", second, elements[:, -1])):
         rows[f"q_{which}"] = part["q"] + part["stride"] * chosen
-        rows[f"dof_{which}"] = part["dof"] + part["n"] * chosen
+        rows[f"dof_{which}"], rows[f"body_{which}"] = part["dof"] + part["n"] * chosen, part["body"] + chosen
     rows["z"], rows["n_z"] = at["z"][:, 0] if "z" in at else 0, values.dtype["z"].shape[0] if "z" in at else 0
     for field in _RELATION_FUNCTIONS:
         rows[field + "_function"] = functions.slots(name, kind, field, count) if field in ARGUMENTS.get(kind, ()) else ABSENT

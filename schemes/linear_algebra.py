@@ -33,6 +33,23 @@ def subtract_product(kind, n, nnz, mem, imem, A, factor, work, x, out):
             work[out + i] -= factor * row
 
 
+@kernel
+def add_absolute_product(kind, n, nnz, mem, imem, A, factor, work, x, out):
+    """``out += factor |A| x``; A lies in mem, x (not negative) and out in work; for the arguments see `subtract_product`."""
+    if kind == DIAGONAL:
+        for i in range(n):
+            work[out + i] += factor * abs(mem[A + i]) * work[x + i]
+    elif kind == DENSE:
+        for i in range(n):
+            for j in range(n):
+                work[out + i] += factor * abs(mem[A + i * n + j]) * work[x + j]
+    else:
+        columns, data = A + n + 1, A + n + 1 + nnz
+        for i in range(n):
+            for k in range(imem[A + i], imem[A + i + 1]):
+                work[out + i] += factor * abs(mem[data + k]) * work[x + imem[columns + k]]
+
+
 @inlined
 def solve_with(operator, element, n, b, x, scratch, work, iwork):
     """``x = M_hat^-1 b`` for one body of a part, its operator prepared by `invert`; offsets b, x and scratch in work."""
@@ -179,6 +196,9 @@ class SingularMatrixError(ValueError):
         super().__init__("singular matrix")
         self.where = where
 
+    def __reduce__(self):
+        return SingularMatrixError, (self.where,)
+
 
 def invert(kind, matrices):
     """What `apply_inverse` needs of a batch of matrices.
@@ -231,7 +251,10 @@ def _dense_inverse(A):
     except np.linalg.LinAlgError:
         where = next(i for i in np.ndindex(A.shape[:-2]) if np.linalg.matrix_rank(A[i]) < A.shape[-1])
         raise SingularMatrixError(where) from None
-    condition = abs(A).sum(axis=-1).max(axis=-1) * abs(inverse).sum(axis=-1).max(axis=-1)
+    unit = np.sqrt(abs(np.diagonal(A, axis1=-2, axis2=-1)))  # coordinates may have units, as lengths and angles
+    unit = np.where(unit > 0, unit, 1.0)
+    scaled, back = A / (unit[..., :, None] * unit[..., None, :]), inverse * (unit[..., :, None] * unit[..., None, :])
+    condition = abs(scaled).sum(axis=-1).max(axis=-1) * abs(back).sum(axis=-1).max(axis=-1)
     bad = np.argwhere(~(condition < 1 / np.finfo(float).eps))
     if bad.size:
         raise SingularMatrixError(tuple(bad[0]))
@@ -274,8 +297,8 @@ def _sparse_factors(A, where):
             lu = splu(A, **options)
         except RuntimeError:
             continue
-        error = abs(A @ lu.solve(b) - b).max()
-        if error <= 1e-12 * abs(b).max():
+        x = lu.solve(b)
+        if abs(A @ x - b).max() <= 1e-12 * (abs(A) @ abs(x)).max():  # of what cancels: b itself may be small, as K 1 is
             break
     else:
         raise SingularMatrixError(where)

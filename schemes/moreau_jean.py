@@ -28,14 +28,17 @@ def moreau_jean(theta=0.5, gamma=0.5, q_star=1.0, newton_tol=1e-10, newton_max_i
     theta : float in [0, 1]
         Weight of the end of the step: 0 explicit, without tangent matrices; 1/2 second order where nothing is in contact; 1 implicit.
     gamma : float >= 0
-        Forecast of contact: a constraint is active when ``y + gamma h ydot <= 0`` at the start of the step.
+        Forecast of contact: a constraint is active when ``y + gamma h ydot <= 0`` at the start of the step, and at rest also up to rounding
+        in units of the scene: 1e-10 of the lengths that cancel in y, and 1e-6 of the way that velocities and forces make in a step.
+        Rigid bodies have a slack of their own lengths and forces.
     q_star : float in [0, 1]
         Nonlinear systems: mass and H are those of ``q* = (1 - q_star) q_k + q_star q_{k+1}`` (seed 003, eq. 10.22).
     newton_tol : float
         Nonlinear systems: largest residual of the equation of motion, relative to momentum, impulses of forces and impulses of contacts
-        of each coordinate. ``numpy.inf`` makes one iteration from the forecast ``q_k + h v_k``, ``v_k`` in each step.
+        of each coordinate; 7e-15, rounding, at least. ``numpy.inf`` makes one iteration from the forecast ``q_k + h v_k``, ``v_k`` in each
+        step.
     newton_max_iter : int
-        Newton's iterations of a step; then the step has failed.
+        Newton's iterations of a step; then it is INEXACT where the residual is at most 1e-3, else it has failed.
     form : "reduced", "global" or "explicit"
         The one-step problem is one of impulses, with the Delassus matrix; or, of linear systems, one of velocities and impulses together.
         Of rigid bodies "explicit" is the semi-explicit form (seed 003, eq. 11.204): forces and H of q_k, and one iteration.
@@ -56,7 +59,8 @@ def moreau_jean(theta=0.5, gamma=0.5, q_star=1.0, newton_tol=1e-10, newton_max_i
     Notes
     -----
     The velocities jump at an impact: the scheme is of order 1 across impacts whatever theta is. Newton's matrix neglects the change of
-    the mass and of H within a step, as in the source (eqs 10.33, 10.44), so that its iteration converges linearly, at a rate of order h.
+    the mass within a step, as in the source (eqs 10.33, 10.44). That of H it neglects in the first iterations, which are enough for small
+    steps; further ones have it, by finite differences of H, and converge quadratically but for what couples two bodies.
 
     Examples
     --------
@@ -66,8 +70,7 @@ def moreau_jean(theta=0.5, gamma=0.5, q_star=1.0, newton_tol=1e-10, newton_max_i
     """
     record = np.zeros((), OPTIONS)
     for field, value, known in (("form", form, FORMS), ("update", update, UPDATES)):
-        if value not in known:
-            raise ValueError(f"moreau_jean: {field} must be one of {', '.join(map(repr, known))}, got {value!r}")
+        _checks.choice("moreau_jean", field, value, known)
     record["scheme"], record["form"], record["update"] = b"moreau_jean", form.encode(), update.encode()
     fill(record, "moreau_jean", theta, gamma, q_star, newton_tol, newton_max_iter)
     return record
@@ -78,7 +81,7 @@ def fill(record, owner, theta, gamma, q_star, newton_tol, newton_max_iter):
     record["theta"] = _checks.number(owner, "theta", theta, 0.0, 1.0)
     record["gamma"] = _checks.number(owner, "gamma", gamma, 0.0)
     record["q_star"] = _checks.number(owner, "q_star", q_star, 0.0, 1.0)
-    record["newton_tol"] = np.inf if newton_tol == np.inf else _checks.number(owner, "newton_tol", newton_tol, above=0.0)
+    record["newton_tol"] = _checks.number_or_inf(owner, "newton_tol", newton_tol, above=0.0)
     record["newton_max_iter"] = _checks.integer(owner, "newton_max_iter", newton_max_iter, low=1)
 
 

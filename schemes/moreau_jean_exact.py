@@ -33,7 +33,7 @@ STRETCH = table("coefficient", "q", "n", "size")
 ROW = table("first", "end")
 PLAN = table(
     "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "solution", "scratch", "dofs", "sigma",
-    "active", "local", "sub_row", "sub_column", "sub_place", "touched", "isolver", "n_isolver", "has_friction",
+    "active", "local", "sub_row", "sub_column", "sub_place", "touched", "isolver", "n_isolver", "has_friction", "pull",
 )  # fmt: skip
 
 
@@ -127,10 +127,11 @@ def prepare(records, mem, options, h, method):
     work[:, p["upper"] : p["upper"] + n] = np.inf
     iwork[:, p["local"] : p["local"] + n] = -2  # no set is known yet
     for member in range(records.size):
-        osnsp.assemble(plan, bodies, constraints, lists.entries, lists.inputs, couplings, every, row, column, transpose, 1.0, work[member],
-                       iwork[member])  # fmt: skip
+        osnsp.assemble(plan, bodies, constraints, lists.entries, lists.inputs, couplings, every, row, column, transpose, 1.0, 0,
+                       work[member], iwork[member])  # fmt: skip
     rows, stretches = _stretches(constraints, lists.entries)
-    tables_ = parts, constraints, lists.inputs, couplings, lists.relations, plan, operators, rows, stretches, row, column
+    constraints["entry_end"] = constraints["entry"]  # rows have their stretches instead; what tells closed gaps takes b and ydot alone
+    tables_ = parts, constraints, lists.entries, lists.inputs, couplings, lists.relations, plan, operators, rows, stretches, row, column
     lists = lists._replace(constraints=constraints, owners=tuple(lists.owners[i] for i in order))
     return Prepared(tables_, lists.functions, np.array([h, options["gamma"].item()]), work, iwork, sys.modules[__name__], lists)
 
@@ -172,7 +173,7 @@ def _stretches(constraints, entries):
 @kernel
 def start(t, tables, functions, options, mem, imem, work, iwork):
     """Before the first step: force at t, outputs of the state."""
-    parts, constraints, _, couplings, relations, _, operators, rows, stretches, _, _ = tables
+    parts, constraints, _, _, couplings, relations, _, operators, rows, stretches, _, _ = tables
     _evaluate_forces(t, parts, operators, functions, mem, work)
     for k in range(relations.size):
         prescribe(t, relations[k], functions, mem, work)
@@ -183,10 +184,10 @@ def start(t, tables, functions, options, mem, imem, work, iwork):
 @inlined
 def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
-    parts, constraints, inputs, couplings, relations, plan, operators, rows, stretches, W_row, W_column = tables
+    parts, constraints, entries, inputs, couplings, relations, plan, operators, rows, stretches, W_row, W_column = tables
     h, gamma = options[0], options[1]
     p = plan[0]
-    n = osnsp.choose_active(p, constraints, gamma * h, mem, imem, iwork)
+    n = osnsp.choose_active(p, constraints, entries, gamma * h, h, mem, imem, work, iwork)
     _free_motion(parts, operators, mem, work)
     for k in range(relations.size):
         prescribe(t_new, relations[k], functions, mem, work)

@@ -110,7 +110,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     parts, constraints, entries, inputs, couplings, relations, plan, operators, nodes, bordered, W_row, W_column = tables
     h, theta, gamma = options[0], options[1], options[2]
     p, g = plan[0], bordered[0]
-    n = osnsp.choose_active(p, constraints, gamma * h, mem, imem, iwork)
+    n = osnsp.choose_active(p, constraints, entries, gamma * h, h, mem, imem, work, iwork)
     finite = moreau_jean_linear.free_motion(t_new, h, theta, n == 0, parts, functions, plan, operators, mem, imem, work, iwork)
     for k in range(relations.size):
         prescribe(t_new, relations[k], functions, mem, work)

@@ -27,7 +27,7 @@ OPERATOR = table("kind", "data", "data_stride", "index", "index_stride", "n_lowe
 # Where things lie in a member's work memory (second line: in its integer work memory).
 PLAN = table(
     "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "x", "solution", "scratch", "v_old", "dofs",
-    "active", "local", "sub_row", "sub_column", "sub_place", "touched", "isolver", "n_isolver", "has_friction", "sigma",
+    "active", "local", "sub_row", "sub_column", "sub_place", "touched", "isolver", "n_isolver", "has_friction", "sigma", "pull",
 )  # fmt: skip
 
 
@@ -43,8 +43,8 @@ def prepare(records, lists, weights, method, work, iwork):
     work[:, p["upper"] : p["upper"] + n] = np.inf
     iwork[:, p["local"] : p["local"] + n] = -2  # no set is known yet
     for member in range(records.size):
-        osnsp.assemble(plan, bodies, constraints, lists.entries, lists.inputs, couplings, every, row, column, transpose, 1.0, work[member],
-                       iwork[member])  # fmt: skip
+        osnsp.assemble(plan, bodies, constraints, lists.entries, lists.inputs, couplings, every, row, column, transpose, 1.0, 0,
+                       work[member], iwork[member])  # fmt: skip
     tables = parts, constraints, lists.entries, lists.inputs, couplings, lists.relations, plan, operators, row, column
     lists = lists._replace(constraints=constraints, owners=tuple(lists.owners[i] for i in order))
     return Prepared(tables, lists.functions, np.array(weights), work, iwork, sys.modules[__name__], lists)
@@ -57,7 +57,7 @@ def reserve(lists, unknowns, method, work, iwork):
     plan = np.zeros(1, PLAN)
     osnsp.place_problem(plan, unknowns, method, work, iwork)
     osnsp.place_active(plan, unknowns, work, iwork)
-    work.place(plan, sub_W=nnz, rhs=body, x=body, solution=body, scratch=body, v_old=dofs, dofs=dofs)
+    work.place(plan, sub_W=nnz, rhs=body, x=body, solution=body, scratch=body, v_old=dofs, dofs=dofs, pull=dofs)
     iwork.place(plan, touched=parts["count"].sum())
     return plan
 
@@ -94,9 +94,13 @@ def start(t, tables, functions, options, mem, imem, work, iwork):
             elif part.fext != ABSENT:
                 for i in range(part.n):
                     work[impulse + i] = h * mem[part.fext + e * part.stride + i]
-            if o.constant:
-                solve_with(o, e, part.n, impulse, plan[0].solution, plan[0].scratch, work, iwork)
-                for i in range(part.n):
+            has_force = part.fext_function != ABSENT or part.fext != ABSENT
+            for i in range(part.n):
+                work[plan[0].rhs + i] = (h * work[force + i] if part.fext_function != ABSENT else work[impulse + i]) if has_force else 0.0
+            solve_with(o, e, part.n, plan[0].rhs, plan[0].solution, plan[0].scratch, work, iwork)
+            for i in range(part.n):
+                work[plan[0].pull + part.dof + e * part.n + i] = abs(work[plan[0].solution + i])
+                if o.constant:
                     work[impulse + i] = work[plan[0].solution + i]
     for k in range(relations.size):
         prescribe(t, relations[k], functions, mem, work)
@@ -110,7 +114,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     parts, constraints, entries, inputs, couplings, relations, plan, operators, W_row, W_column = tables
     h, theta, gamma = options[0], options[1], options[2]
     p = plan[0]
-    n = osnsp.choose_active(p, constraints, gamma * h, mem, imem, iwork)
+    n = osnsp.choose_active(p, constraints, entries, gamma * h, h, mem, imem, work, iwork)
     finite = free_motion(t_new, h, theta, n == 0, parts, functions, plan, operators, mem, imem, work, iwork)
     for k in range(relations.size):
         prescribe(t_new, relations[k], functions, mem, work)

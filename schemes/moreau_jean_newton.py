@@ -18,25 +18,37 @@ import numpy as np
 from nsds._jit import inlined, kernel, tiny, view
 from nsds.layout import ABSENT, DENSE, table
 from nsds.schemes import one_step_problem as osnsp
+from nsds.schemes.derivatives import derivative
 from nsds.schemes.lagrangian_functions import add_tangents, blame, force, mass, relation_operators, relation_output  # noqa: F401
-from nsds.schemes.lagrangian_tables import COMPLIANT, FULL, POSITION, RHEONOMOUS, SLIP
+from nsds.schemes.lagrangian_tables import COMPLIANT, FULL, POSITION, PRESCRIBED, RHEONOMOUS, SCLERONOMOUS, SLIP
 from nsds.schemes.linear_algebra import apply_inverse, dense, inverse_of, invert_in_place, is_positive_definite, subtract_product
 from nsds.schemes.memory import Prepared
 from nsds.schemes.sampled_control import has_controls
-from nsds.status import CONVERGED, NEWTON, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
+from nsds.status import CONVERGED, INEXACT, NEWTON, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
 
 _ROUNDING = 1e-4  # velocities smaller than this, times |q| / h, times the tolerance, are lost in the rounding of q
 _LEAST_CHANGE = 2e-15  # of velocities by an iteration, relative to them and to q / h: it is all rounding
 _UNDERFLOW = 1e-290  # less than this is compared with this, so that motions die out without a division by 0
 EVERY, ACTIVE, INACTIVE, KEPT = range(4)
-_DIFFERENCES = 1e-6  # residual below which differences are kept: their rounding would be noise of ``H^T lambda``, and of the residual
-# One row per element of a part, which is a body. mass: where M lies, ABSENT if M_hat is constant; diagonal: where that of M lies.
-ELEMENT = table("part", "e", "dof", "mass", "diagonal", "diagonal_step")
+BENDING = SCLERONOMOUS, RHEONOMOUS, COMPLIANT  # relations whose H changes
+_LEAST_TOL = 2.0**-47  # of residuals relative to what cancels: less is rounding
+_NEARLY = 1e-3  # residual up to which a step that does not converge is INEXACT
+_PATIENCE = 5  # iterations in which the residual must halve; else every other one goes half the way
+_STRAIGHT = 2  # iterations that do without the change of H: most steps need no more
+_FAR = 1e-3  # residual above which the second iteration has it, too
+_LARGEST_BENT = 128  # coordinates of an element up to which the matrix with that change is worth its inversion
+_SMALL = 2.0**-6  # of the motion in a step, for a one-sided difference of H along it
+_MOVE = 2.0**-20  # of the coordinates, for one-sided differences of a given H
+_DIFFERENCES = 1e-6  # residual below which differences are kept once it falls slowly: their rounding is noise of ``H^T lambda`` then
+_FAST = 0.01  # of the last residual
+# One row per element of a part, which is a body. mass: where M lies, ABSENT if M_hat is constant; diagonal: where that of M lies; stiff:
+# where a constant M_hat of an element lies that curved relations act on, else ABSENT.
+ELEMENT = table("part", "e", "dof", "mass", "diagonal", "diagonal_step", "stiff")
 PLAN = table(
     "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "solution", "scratch", "dofs", "spare", "at_q",
     "at_v", "q_old", "v_old", "f", "f_old", "size", "impulse", "kinetic", "residual", "dv", "a_old", "acc", "total", "sigma", "n_dofs",
     "active", "local", "sub_row", "sub_column", "sub_place", "sub_next", "touched", "pivots", "fresh", "isolver", "n_isolver",
-    "has_friction", "controlled",
+    "has_friction", "controlled", "pull", "bends", "shift", "H_moved",
 )  # fmt: skip
 # Words of the options: as named above, and whether the law is that of Schatzman and Paoli.
 H, GAMMA, Q_STAR, TOL, LIMIT, A, WEIGHT, AT_Q, AT_V, PAOLI = range(10)
@@ -50,21 +62,30 @@ def options_of(h, options):
 
 def prepare(records, lists, options, method, work, iwork):
     """Tables, constant inverses and work memory of all members."""
-    elements, bodies = _elements(records, lists, options, work, iwork)
+    elements, bodies, bent = _elements(records, lists, options, work, iwork)
     unknowns = osnsp.ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, bodies["kind"])
     order, _, constraints, couplings, row, column, _ = unknowns
     plan = _plan(records, lists, bodies, unknowns, method, work, iwork)
+    first, end = lists.entries["coefficient"].min(initial=work.size), lists.entries["coefficient"].max(initial=-1) + 1
+    bends = (bent["kind"] == DENSE).any() and np.isin(lists.relations["kind"], BENDING).any() and first < end
+    if bends:
+        plan["bends"], plan["shift"] = 1, work.reserve(end - first) - first
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
     work[:, p["upper"] : p["upper"] + n] = np.inf
     iwork[:, p["local"] : p["local"] + n] = -2  # no set is known yet
-    tables = (lists.parts, elements, bodies, lists.relations, constraints, lists.entries, lists.inputs, couplings, plan, row, column)
+    if bends:
+        work[:, first + p["shift"] : end + p["shift"]] = work[:, first:end]
+    tables = (lists.parts, elements, bodies, lists.relations, constraints, lists.entries, lists.inputs, couplings, plan, row, column, bent)
     lists = lists._replace(constraints=constraints, owners=tuple(lists.owners[i] for i in order))
     return Prepared(tables, lists.functions, np.array(options, dtype=np.float64), work, iwork, sys.modules[__name__], lists)
 
 
 def _elements(records, lists, options, work, iwork):
-    """Table of elements, and of bodies with the inverses that do not change."""
+    """Tables of elements, of bodies with the inverses that do not change, and of bodies with the curvature of relations in them."""
     parts, h = lists.parts, options[H]
+    curved = np.zeros(parts["count"].sum(), bool)
+    for side in ("first", "second"):
+        curved[lists.relations[f"body_{side}"][np.isin(lists.relations["kind"], BENDING)]] = True
     terms = [(1.0, "M"), (h * options[WEIGHT] * options[AT_V], "C"), (h * options[WEIGHT] * options[AT_Q] * h * options[A], "K")]
     elements, bodies = np.zeros(parts["count"].sum(), ELEMENT), np.zeros(parts["count"].sum(), osnsp.BODY)
     elements["part"] = np.repeat(np.arange(parts.size), parts["count"])
@@ -86,14 +107,25 @@ def _elements(records, lists, options, work, iwork):
             elements["diagonal"][mine], elements["diagonal_step"][mine] = work.store(diagonal) + n * each, 1
             inverse = inverse_of(records[name], part, name, terms, f"M + h theta C + h^2 theta^2 K is singular (h = {h:g})")
             osnsp.store_inverses(bodies[mine], inverse, work, iwork)
-    return elements, bodies
+    bent = bodies.copy()
+    elements["stiff"] = ABSENT
+    for name, part in zip(lists.part_names, parts, strict=True):
+        mine = slice(part["body"], part["body"] + part["count"])
+        n, which = int(part["n"]), np.flatnonzero(curved[mine] & (elements["mass"][mine] == ABSENT))
+        if which.size and n <= _LARGEST_BENT:
+            fields = records[name].reshape(records.size, -1)[:, which]
+            matrices = sum(factor * dense(fields, part, field) for factor, field in terms if field == "M" or part[field] != ABSENT)
+            each = n * n * np.arange(which.size)
+            elements["stiff"][part["body"] + which] = work.store(matrices.reshape(records.size, -1)) + each
+            bent["kind"][part["body"] + which], bent["data"][part["body"] + which] = DENSE, work.reserve(each.size * n * n) + each
+    return elements, bodies, bent
 
 
 def _plan(records, lists, bodies, unknowns, method, work, iwork):
     """Reserve the arrays of the one-step problem, of the iteration, and scratch."""
     body, dofs = int(bodies["n"].max()), bodies["n"].sum()
     varying = max((int(n) for n, kind in zip(bodies["n"], bodies["kind"], strict=True) if kind == DENSE), default=0)
-    spare = varying**2 + 4 * body + max(lists.relations["m"].max(initial=0), lists.relations["n"].max(initial=0))
+    spare = varying**2 + 4 * body + 3 * max(lists.relations["m"].max(initial=0), lists.relations["n"].max(initial=0))
     plan = np.zeros(1, PLAN)
     osnsp.place_problem(plan, unknowns, method, work, iwork)
     osnsp.place_active(plan, unknowns, work, iwork)
@@ -101,8 +133,11 @@ def _plan(records, lists, bodies, unknowns, method, work, iwork):
     work.place(plan, rhs=body, solution=body, scratch=body, at_q=body, at_v=body, spare=spare)
     work.place(
         plan,
-        **dict.fromkeys(("dofs", "q_old", "v_old", "f", "f_old", "size", "impulse", "kinetic", "residual", "dv", "a_old", "acc"), dofs),
+        **dict.fromkeys(
+            ("dofs", "q_old", "v_old", "f", "f_old", "size", "impulse", "kinetic", "residual", "dv", "a_old", "acc", "pull"), dofs
+        ),
         total=unknowns.constraints.size,
+        H_moved=(lists.relations["m"] * lists.relations["n"]).max(initial=0),
     )
     iwork.place(plan, sub_next=unknowns.constraints.size, touched=bodies.size, pivots=body, fresh=1)
     plan["n_dofs"], plan["controlled"] = dofs, has_controls(records)
@@ -112,22 +147,34 @@ def _plan(records, lists, bodies, unknowns, method, work, iwork):
 @kernel
 def start(t, tables, functions, options, mem, imem, work, iwork):
     """Before the first step: force at t, outputs of the state."""
-    parts, elements, _, relations, constraints, entries, _, couplings, plan, _, _ = tables
+    parts, elements, _, relations, constraints, entries, _, couplings, plan, _, _, _ = tables
     p = plan[0]
     keep_state(parts, elements, p, mem, work)
     evaluate_forces(t, options, parts, elements, p, p.f_old, functions, mem, imem, work)
+    evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
+    state_pull(options[H], p.f_old, elements, parts, p, work)
     evaluate_relations(t, 1.0, 0.0, EVERY, options, relations, p, functions, mem, imem, work)
     osnsp.update_outputs(options[H], options[A], constraints, entries, couplings, mem, work)
     return CONVERGED
 
 
 @kernel
+def state_pull(h, f, elements, parts, p, work):
+    """What the force in work[f:] adds to each velocity in a step, in size: the speed that a gap is compared with."""
+    for k in range(elements.size):
+        el = elements[k]
+        for i in range(parts[el.part].n):
+            m = abs(work[el.diagonal + i * el.diagonal_step])
+            work[p.pull + el.dof + i] = h * abs(work[f + el.dof + i]) / m if m > 0.0 else 0.0
+
+
+@kernel
 def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
-    parts, elements, _, relations, constraints, entries, _, couplings, plan, _, _ = tables
+    parts, elements, _, relations, constraints, entries, _, couplings, plan, _, _, _ = tables
     p = plan[0]
     begin(t_new, options, parts, elements, p, functions, mem, imem, work)
-    n = osnsp.choose_active(p, constraints, options[GAMMA] * options[H], mem, imem, iwork)
+    n = osnsp.choose_active(p, constraints, entries, options[GAMMA] * options[H], options[H], mem, imem, work, iwork)
     status, n_iter, residual = iterate(t_new, n, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
     if not finish(t_new, n == 0, options, relations, constraints, entries, couplings, p, functions, mem, imem, work):
         status = NON_FINITE
@@ -169,7 +216,7 @@ def iterate(t_new, n, tables, functions, solver, solver_options, options, mem, i
 
     Returns (status, iterations, residual).
     """
-    parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column = tables
+    parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, bent = tables
     p = plan[0]
     if n < 0:
         n = -1 - n
@@ -180,33 +227,45 @@ def iterate(t_new, n, tables, functions, solver, solver_options, options, mem, i
     t = t_new - (1.0 - options[AT_Q]) * options[H]
     _predict(options[H], parts, elements, p, mem, work)
     status, n_iter, residual, solved, change = NEWTON, 0, math.inf, CONVERGED, math.inf
+    which, may_bend, least, previous, waited = ACTIVE, p.bends != 0 and n > 0, math.inf, math.inf, 0
     for n_iter in range(int(options[LIMIT]) + 1):
         evaluate_forces(t, options, parts, elements, p, p.f, functions, mem, imem, work)
         definite = evaluate_masses(options[Q_STAR], parts, elements, p, functions, mem, imem, work)
         if n > 0:
-            which = ACTIVE if n_iter < 2 or residual > _DIFFERENCES else KEPT
+            is_slow = which == KEPT or residual > _FAST * previous
+            which = KEPT if n_iter >= 2 and residual <= _DIFFERENCES and is_slow else ACTIVE
             evaluate_relations(t_new, options[Q_STAR], options[PAOLI], which, options, relations, p, functions, mem, imem, work)
         _residual(options, parts, elements, relations, n, p, mem, imem, work)
+        previous = residual
         residual = _error(n, n_iter, change, options, elements, constraints, entries, inputs, couplings, p, mem, work, iwork)
+        least, waited = (residual, 0) if residual < 0.5 * least else (least, waited + 1)
         status = _verdict(residual, definite, solved, n_iter, options)
         if status != NEWTON or n_iter == int(options[LIMIT]):
             break
-        if not invert(t, options, parts, elements, bodies, p, functions, mem, imem, work, iwork):
+        bends = may_bend and (n_iter >= _STRAIGHT or (n_iter > 0 and residual > _FAR))
+        if bends:  # a matrix that this makes singular is none to go on with
+            bends = may_bend = invert_bent(t, t_new, which, options, parts, elements, bent, relations, p, functions, mem, imem, work, iwork)
+        if not bends and not invert(t, options, parts, elements, bodies, p, functions, mem, imem, work, iwork):
             status = SINGULAR_STEP if _are_finite(parts, elements, bodies, work) else NON_FINITE
             break
-        apply_inverses(p.residual, p.dv, bodies, p, work, iwork)
+        inverses, shift = bent if bends else bodies, p.shift if bends else 0
+        apply_inverses(p.residual, p.dv, inverses, p, work, iwork)
         if n > 0:
-            osnsp.assemble(plan, bodies, constraints, entries, inputs, couplings, chosen, row, column, transpose, 1.0, work, iwork)
+            osnsp.assemble(plan, inverses, constraints, entries, inputs, couplings, chosen, row, column, transpose, 1.0, shift, work, iwork)
             if p.has_friction:
                 osnsp.scale_friction(p, n, constraints, work, iwork)
             iwork[p.isolver] = 0  # another matrix
-            _state_problem(n, options, constraints, entries, inputs, couplings, p, mem, work, iwork)
+            _state_problem(n, shift, options, constraints, entries, inputs, couplings, p, mem, work, iwork)
             unit = 1.0 if options[PAOLI] != 0.0 else options[H]  # lambda is an impulse, or a force
             solved, _, _ = osnsp.solve_active(p, n, unit, solver, constraints, inputs, solver_options, mem, work, iwork)
-        change = _correct(options, parts, elements, bodies, p, mem, work, iwork)
+            if solved not in (CONVERGED, INEXACT) and bends:  # curvature may leave the problem without a solution
+                may_bend, solved = False, CONVERGED
+                continue
+        is_cycling = waited >= _PATIENCE and n_iter % 2 == 0
+        change = _correct(0.5 if is_cycling else 1.0, options, parts, elements, inverses, p, mem, work, iwork)
     if solved != CONVERGED:
-        residual = work[p.info + 1]
-    return status, n_iter, residual
+        residual = max(residual, work[p.info + 1])
+    return INEXACT if status == NEWTON and n_iter > 0 and residual <= _NEARLY else status, n_iter, residual
 
 
 @inlined
@@ -216,9 +275,9 @@ def _verdict(residual, definite, solved, n_iter, options):
         return NON_FINITE
     if not definite:
         return NOT_DEFINITE
-    if solved != CONVERGED:
+    if solved not in (CONVERGED, INEXACT):
         return solved
-    return CONVERGED if n_iter > 0 and residual <= options[TOL] else NEWTON
+    return solved if n_iter > 0 and residual <= max(options[TOL], _LEAST_TOL) else NEWTON
 
 
 @tiny
@@ -302,7 +361,7 @@ def evaluate_relations(t, q_star, paoli, which, options, relations, p, functions
                 work[r.lam + i] = mem[r.multiplier + i]
             relation_output(t, r, functions, mem, work)
             scale = 1.0 / (options[H] * options[H] * options[A]) if r.level == POSITION else 1.0
-            relation_operators(t, r, which != KEPT, scale, p.spare, functions, mem, work)
+            relation_operators(t, options[H], r, which != KEPT, scale, p.spare, functions, mem, work)
 
 
 @tiny
@@ -463,6 +522,27 @@ def _position_rate(c, options, entries, p, mem, work):
     return (1.0 + e) * y / (options[H] * options[A])
 
 
+@inlined
+def _iteration_matrix(t, factor_q, factor_v, options, part, el, M_hat, p, functions, mem, imem, work):
+    """``M_hat`` of an element whose mass or forces change."""
+    for i in range(part.n * part.n):
+        work[M_hat + i] = work[el.mass + i]
+    if factor_q != 0.0 or factor_v != 0.0:
+        _force_arguments(options, part, el, p, mem, work)
+        add_tangents(t, part, el.e, p.at_q, p.at_v, p.spare, factor_q, factor_v, functions, mem, imem, work, M_hat)
+
+
+@tiny
+def _invert_dense(n, M_hat, p, work, iwork):
+    """Invert a matrix in place; False where it is singular."""
+    for i in range(n):
+        s = 0.0
+        for j in range(n):
+            s += abs(work[M_hat + i * n + j])
+        work[p.rhs + i] = s
+    return invert_in_place(n, M_hat, p.rhs, work, iwork, p.pivots)
+
+
 @kernel
 def invert(t, options, parts, elements, bodies, p, functions, mem, imem, work, iwork):
     """``M_hat^-1`` of the elements whose matrices change; False where one is singular."""
@@ -473,19 +553,89 @@ def invert(t, options, parts, elements, bodies, p, functions, mem, imem, work, i
         el = elements[k]
         part = parts[el.part]
         if el.mass != ABSENT:
-            n, M_hat = part.n, bodies[k].data
-            for i in range(n * n):
-                work[M_hat + i] = work[el.mass + i]
-            if factor_q != 0.0 or factor_v != 0.0:
-                _force_arguments(options, part, el, p, mem, work)
-                add_tangents(t, part, el.e, p.at_q, p.at_v, p.spare, factor_q, factor_v, functions, mem, imem, work, M_hat)
-            for i in range(n):
-                s = 0.0
-                for j in range(n):
-                    s += abs(work[M_hat + i * n + j])
-                work[p.rhs + i] = s
-            regular &= invert_in_place(n, M_hat, p.rhs, work, iwork, p.pivots)
+            _iteration_matrix(t, factor_q, factor_v, options, part, el, bodies[k].data, p, functions, mem, imem, work)
+            regular &= _invert_dense(part.n, bodies[k].data, p, work, iwork)
     return regular
+
+
+@kernel
+def invert_bent(t, t_new, which, options, parts, elements, bent, relations, p, functions, mem, imem, work, iwork):
+    """``(M_hat - d(H^T lambda)/dv)^-1`` of the elements that change, and the derivative of ydot by v; False where one is singular."""
+    factor_v = options[H] * options[WEIGHT] * options[AT_V]
+    factor_q = options[H] * options[WEIGHT] * options[AT_Q] * options[H] * options[A]
+    for k in range(elements.size):
+        el = elements[k]
+        part = parts[el.part]
+        if el.mass != ABSENT:
+            _iteration_matrix(t, factor_q, factor_v, options, part, el, bent[k].data, p, functions, mem, imem, work)
+        elif el.stiff != ABSENT:
+            for i in range(part.n * part.n):
+                work[bent[k].data + i] = work[el.stiff + i]
+    for k in range(relations.size):
+        bend(t_new, which, options, relations[k], elements, bent, p, functions, mem, imem, work)
+    regular = True
+    for k in range(elements.size):
+        if elements[k].mass != ABSENT or elements[k].stiff != ABSENT:
+            regular &= _invert_dense(parts[elements[k].part].n, bent[k].data, p, work, iwork)
+    return regular
+
+
+@kernel
+def bend(t, which, options, r, elements, bent, p, functions, mem, imem, work):
+    """What an iteration needs of how H of a relation changes, at the point where it was evaluated, ``q = q^a moved by reach dv``.
+
+    The derivative ``H + reach d/ds H(t + s, q + s v)`` of ydot, p.shift behind H; and ``reach d(H^T lambda)/dq`` subtracted from M_hat of
+    each of its bodies; what couples the two is left out. Differences are one-sided: they decide how fast the iteration converges, not
+    where to.
+    """
+    m, n, reach = r.m, r.n, _reach(r, options, work)
+    for i in range(m * n if r.kind != PRESCRIBED else 0):
+        work[r.H + p.shift + i] = work[r.H + i]
+    is_kept = which == KEPT and r.H_function == ABSENT  # then H does not change
+    if (r.kind != SCLERONOMOUS and r.kind != RHEONOMOUS and r.kind != COMPLIANT) or is_kept or reach == 0.0 or not _is_active(r, imem):
+        return
+    if r.level != POSITION:
+        s = reach * _SMALL
+        for j in range(n):
+            work[r.x + j] += s * mem[_velocity_of(r, j)]
+        derivative(t + s, r, r.h_function, r.H_function, m, r.x, n, p.H_moved, p.spare, functions, mem, work)
+        for j in range(n):
+            work[r.x + j] -= s * mem[_velocity_of(r, j)]
+        for i in range(m * n):
+            work[r.H + p.shift + i] += (work[p.H_moved + i] - work[r.H + i]) / _SMALL
+    unit = options[H] if r.level == POSITION and options[PAOLI] == 0.0 else 1.0
+    length = 0.0
+    for j in range(n):
+        length = max(length, abs(work[r.x + j]))
+    for j in range(n):
+        body = r.body_first if j < r.n_first else r.body_second
+        if elements[body].mass == ABSENT and elements[body].stiff == ABSENT:
+            continue
+        x_j = work[r.x + j]
+        work[r.x + j] = x_j + (length if length > 0.0 else 1.0) * _MOVE
+        scale = reach * unit / (work[r.x + j] - x_j)
+        derivative(t, r, r.h_function, r.H_function, m, r.x, n, p.H_moved, p.spare, functions, mem, work)
+        work[r.x + j] = x_j
+        first, end = (0, r.n_first) if j < r.n_first else (r.n_first, n)
+        for k in range(first, end):
+            s = 0.0
+            for i in range(m):
+                s += mem[r.multiplier + i] * (work[p.H_moved + i * n + k] - work[r.H + i * n + k])
+            work[bent[body].data + (k - first) * (end - first) + j - first] -= scale * s
+
+
+@tiny
+def _reach(r, options, work):
+    """How far a unit of v_{k+1} moves the point at which a relation is evaluated."""
+    if options[PAOLI] != 0.0:
+        return options[H] * options[A] / (1.0 + (0.0 if r.e == ABSENT else work[r.e]))
+    return options[H] * options[A] * (1.0 if r.level == POSITION else options[Q_STAR])
+
+
+@tiny
+def _velocity_of(r, j):
+    """Place of the velocity of coordinate j of a relation, whose parts may differ in size."""
+    return r.q_first + r.n_first + j if j < r.n_first else r.q_second + r.n + j - 2 * r.n_first
 
 
 @kernel
@@ -533,8 +683,8 @@ def apply_inverses(rhs, out, bodies, p, work, iwork):
 
 
 @inlined
-def _state_problem(n, options, constraints, entries, inputs, couplings, p, mem, work, iwork):
-    """Vector q of the one-step problem."""
+def _state_problem(n, shift, options, constraints, entries, inputs, couplings, p, mem, work, iwork):
+    """Vector q of the one-step problem; H, or the derivative of ydot by v, lies ``shift`` behind the coefficients."""
     h = options[H]
     for a in range(n):
         c = constraints[iwork[p.active + a]]
@@ -549,15 +699,15 @@ def _state_problem(n, options, constraints, entries, inputs, couplings, p, mem, 
             if c.e != ABSENT:
                 s += work[c.e] * mem[c.ydot]
         for k in range(c.entry, c.entry_end):
-            s += work[entries[k].coefficient] * work[p.dv + entries[k].dof]
+            s += work[entries[k].coefficient + shift] * work[p.dv + entries[k].dof]
         work[p.q + a] = s
         for k in range(c.input, c.input_end):
             mem[inputs[k].q + 2 * inputs[k].n] = 0.0
 
 
 @inlined
-def _correct(options, parts, elements, bodies, p, mem, work, iwork):
-    """``v <- v + dv + M_hat^-1 B z`` and ``q = q_k + h (a v + (1-a) v_k)``.
+def _correct(share, options, parts, elements, bodies, p, mem, work, iwork):
+    """``v <- v + share (dv + M_hat^-1 B z)`` and ``q = q_k + h (a v + (1-a) v_k)``.
 
     Returns the largest change of an element's v relative to v and q / h, each by the norm of its kinetic energy.
     """
@@ -569,7 +719,7 @@ def _correct(options, parts, elements, bodies, p, mem, work, iwork):
         q, v, n = part.q + el.e * part.stride, part.q + el.e * part.stride + part.n, part.n
         change, size = 0.0, 0.0
         for i in range(n):
-            q_old, v_old, dv = work[p.q_old + el.dof + i], work[p.v_old + el.dof + i], work[p.dv + el.dof + i]
+            q_old, v_old, dv = work[p.q_old + el.dof + i], work[p.v_old + el.dof + i], share * work[p.dv + el.dof + i]
             mem[v + i] += dv
             mem[q + i] = q_old + h * (at * mem[v + i] + (1.0 - at) * v_old)
             diagonal = work[el.diagonal + i * el.diagonal_step]

@@ -8,6 +8,9 @@ with the laws for ``u = H(qbar) v`` and its value at t_k (eq. 11.206). Newton's 
 
 in velocities w = (v_g, R Omega) in inertial axes, R that of q_k. ``qbar`` is q_k moved by ``q_star h v_theta``: 0 and 1 are the two choices
 of the source. Contacts have H(q_k). The semi-explicit form (eq. 11.204) has F_k alone and H(q_k), and one iteration.
+
+To M_hat comes what rotation of a body does to the moments of its joints, ``-h theta q_star d(H^T r)/dq``, without what couples two
+bodies: heavy loads on joints are as stiff as springs. How ``H w`` changes with q is left out: convergence is linear, at a rate h omega.
 """
 
 import math
@@ -29,11 +32,13 @@ from nsds.schemes.memory import Allocator, Prepared
 from nsds.schemes.newton_euler_bodies import force, inverse_matrix
 from nsds.schemes.newton_euler_interactions import blame, evaluate  # noqa: F401
 from nsds.schemes.newton_euler_problem import EXPLICIT, GAMMA, LIMIT, STEP, THETA, TOL
-from nsds.status import CAPACITY, CONVERGED, NEWTON, NON_FINITE, SINGULAR_STEP
+from nsds.status import CAPACITY, CONVERGED, INEXACT, NEWTON, NON_FINITE, SINGULAR_STEP, STALLED
 from nsds.vectors import norm, times, times_transposed
 
 _GROWTH = 1.5
-_SLACK = 100.0  # what the residual of an equation may be, over that of the solver, which is relative to the velocities of all contacts
+_ROUNDING = 16 * 2.0**-52  # of what cancels in an equation: no residual below it means anything
+_PATIENCE = 10  # Newton's iterations in which the residual must halve
+_UNSOLVED = 3  # one-step problems in a row of one step that its solver may leave unsolved
 
 
 def prepare(records, options, h, method):
@@ -149,8 +154,9 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     begin(t_new - options[STEP], options, bodies, p, functions, mem, work)
     n_contacts, n_blocks = problem.choose_active(options, bodies, interactions, parts, p, mem, imem, work, iwork)
     status, n_iter, residual = iterate(t_new, n_contacts, n_blocks, own, functions, solver, solver_options, options, mem, imem, work, iwork)
-    if status == CONVERGED:
-        status = correct(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
+    if status in (CONVERGED, INEXACT):
+        corrected = correct(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
+        status = status if corrected == CONVERGED else corrected
     done = commit(t_new, n_contacts, n_blocks, own, functions, options, mem, imem, work, iwork)
     return status if done == CONVERGED else done, n_iter, residual
 
@@ -171,7 +177,7 @@ def begin(t, options, bodies, p, functions, mem, work):
         for k in range(6):
             v[k] = mem[bodies[i].q + ne.V + k]
             work[p.v + 6 * i + k] = v[k]
-        if (options[THETA] < 1.0 or options[EXPLICIT] != 0.0) and not bodies[i].fixed:
+        if (options[THETA] < 1.0 or options[EXPLICIT] != 0.0 or p.unilateral != 0) and not bodies[i].fixed:
             force(t, bodies[i], q, v, functions, mem, view(work, p.f_old + 6 * i, 6), view(work, p.size + 2 * i, 2))
 
 
@@ -179,7 +185,9 @@ def begin(t, options, bodies, p, functions, mem, work):
 def iterate(t_new, n_contacts, n_blocks, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
     """Newton's iteration from v_k, whose w `outputs` left. Velocities and impulses lie in work.
 
-    Returns (status, iterations, the larger one of the residuals of the step and of its last one-step problem).
+    Returns (status, iterations, residual): CONVERGED where balances of momentum and equations hold to TOL, both relative to what cancels in
+    them, and contacts to what the solver's options say; many blocks, which sweeps solve, have equations like contacts. INEXACT where all
+    are at most the residual that these options bear; the residual is the largest of the three.
     """
     bodies, interactions, parts, plan = tables
     p = plan[0]
@@ -187,7 +195,12 @@ def iterate(t_new, n_contacts, n_blocks, tables, functions, solver, solver_optio
     q, v, R, inverse = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.inverse, p.stride * m)
     w, R_free, impulse = view(work, p.w, 6 * m), view(work, p.R_free, 6 * m), view(work, p.p, 6 * m)
     problem.clear(p, impulse, work)
-    status, solved, residual, n_iter = NEWTON, CONVERGED, math.inf, 0
+    for i in range(9 * m):
+        work[p.turning + i] = 0.0
+    status, solved, residual, n_iter, unsolved, least, waited = NEWTON, CONVERGED, math.inf, 0, 0, math.inf, 0
+    tol, enough = max(options[TOL], _ROUNDING), solver_options[problem.ENOUGH]
+    is_free = n_contacts == 0 and problem.are_equations(interactions, p, iwork)
+    tol_of_equations = tol if problem.has_matrix(n_contacts, n_blocks, p) else max(tol, enough)
     for n_iter in range(int(options[LIMIT]) + 1):
         problem.move_all(options[STEP], options, p, q, work)
         evaluate_forces(t_new, options, bodies, p, q, v, functions, mem, work)
@@ -195,25 +208,48 @@ def iterate(t_new, n_contacts, n_blocks, tables, functions, solver, solver_optio
         if n_iter > 0 and n_blocks > 0 and options[problem.Q_STAR] > 0.0:  # H has moved
             problem.total_impulse(n_contacts, n_blocks, p, impulse, work, iwork)
         residual = free_residual(options, bodies, p, v, R, impulse, R_free, mem, work)
-        residual = max(residual, equation_residual(n_contacts, n_blocks, options, p, w, work, iwork))
-        if not math.isfinite(residual):
+        equations, judged = equation_residual(
+            n_contacts, n_blocks, n_iter > 0, tol_of_equations, bodies, p, v, w, inverse, mem, work, iwork
+        )
+        if not math.isfinite(residual + equations):
             status = NON_FINITE
-        elif solved != CONVERGED:
+        elif not (solved == CONVERGED or problem.can_go_on(solved)):
             status = solved
-        elif n_iter > 0 and (residual <= options[TOL] or p.linear != 0):
-            status = CONVERGED
-        if status != NEWTON or n_iter == int(options[LIMIT]):
+        elif n_iter > 0 and residual <= tol and judged <= tol_of_equations:
+            status, equations = solved, judged
+        residual = max(residual, equations)
+        least, waited = (residual, 0) if residual < 0.5 * least else (least, waited + 1)
+        unsolved = 0 if solved == CONVERGED else unsolved + 1
+        is_stuck = waited >= _PATIENCE or unsolved >= _UNSOLVED or (n_iter > 0 and p.linear != 0)
+        if status != NEWTON or is_stuck or n_iter == int(options[LIMIT]):
             break
-        if not invert(t_new, options, bodies, p, q, v, R, functions, mem, inverse, work):
+        if n_iter > 0:
+            problem.turn_joints(n_contacts, n_blocks, options, interactions, p, mem, imem, work, iwork)
+        if not invert(t_new, is_free, options, bodies, p, q, v, R, functions, mem, inverse, work):
             status = SINGULAR_STEP
             break
+        if n_iter == 0:
+            equation_residual(n_contacts, n_blocks, True, tol, bodies, p, v, w, inverse, mem, work, iwork)
         solved = problem.solve(
-            n_contacts, n_blocks, n_iter == 0, bodies, parts, p, solver, solver_options, inverse, R_free, w, impulse, mem, imem, work, iwork
-        )
+            n_contacts, n_blocks, n_iter == 0, bodies, parts, p, solver, solver_options, tol, residual, inverse, R_free, w, impulse, mem,
+            imem, work, iwork,
+        )  # fmt: skip
         change_velocities(p, R, R_free, impulse, inverse, w, v, work)
     if n_iter > 0 and n_contacts + n_blocks > 0:
         residual = max(residual, work[p.info + 1])
-    return status, n_iter, residual
+    return verdict(status, solved, n_iter, residual, solver_options[problem.BEARABLE]), n_iter, residual
+
+
+@tiny
+def verdict(status, solved, n_iter, residual, bearable):
+    """Status of a step whose iteration ended with one, and its last one-step problem with another: INEXACT if its residual is bearable."""
+    if status != NEWTON and not problem.can_go_on(status):
+        return status
+    if n_iter > 0 and residual <= bearable:
+        return INEXACT
+    if status == NEWTON and problem.can_go_on(solved):
+        status = solved
+    return STALLED if status == INEXACT else status
 
 
 @tiny
@@ -229,15 +265,16 @@ def evaluate_forces(t_new, options, bodies, p, q, v, functions, mem, work):
 def free_residual(options, bodies, p, v, R, impulse, out, mem, work):
     """``R_free = M (v - v_k) - h F`` in inertial axes (seed 003, eq. 11.215). Returns the largest relative ``|R_free - p|``.
 
-    Out: R_free (6 each).
+    Relative to the magnitudes that cancel on the body, of translation and rotation together, one as much as the other at the radius of
+    gyration: what a body does not do at all is not judged by its rounding. Out: R_free (6 each).
     """
     h, theta, worst, term, momentum = options[STEP], options[THETA], 0.0, stack(3), stack(3)
     at_end = 0.0 if options[EXPLICIT] != 0.0 else theta
     at_start = 1.0 - at_end
     for i in range(p.n_bodies):
-        q, f, f_old, v_old = bodies[i].q, p.f + 6 * i, p.f_old + 6 * i, p.v_old + 6 * i
+        q, f, f_old, v_old, total, left = bodies[i].q, p.f + 6 * i, p.f_old + 6 * i, p.v_old + 6 * i, 0.0, 0.0
         for side in range(2):
-            R_side, size = view(out, 6 * i + 3 * side, 3), 0.0
+            R_side, size, radius = view(out, 6 * i + 3 * side, 3), 0.0, 1.0
             if bodies[i].fixed:
                 for k in range(3):
                     R_side[k] = 0.0
@@ -255,6 +292,7 @@ def free_residual(options, bodies, p, v, R, impulse, out, mem, work):
                 times(I, view(work, v_old + 3, 3), momentum)
                 size += norm(momentum)
                 times(I, term, term)
+                radius = radius_of_gyration(bodies[i], mem)
             for k in range(3 * side, 3 * side + 3):
                 R_side[k - 3 * side] = term[k - 3 * side]
                 if at_end != 0.0:
@@ -263,34 +301,92 @@ def free_residual(options, bodies, p, v, R, impulse, out, mem, work):
                     R_side[k - 3 * side] -= h * at_start * work[f_old + k]
             if side == 1:
                 times(view(R, 9 * i, 9), R_side, R_side)
-            size += h * work[p.size + 2 * i + side] + work[p.impulses + 2 * i + side]
+            work[p.h_size + 2 * i + side] = h * work[p.size + 2 * i + side]
+            size += work[p.h_size + 2 * i + side] + work[p.impulses + 2 * i + side]
             for k in range(3):
                 term[k] = R_side[k] - impulse[6 * i + 3 * side + k]
-            if size > 0.0:
-                worst = max(worst, norm(term) / size)
-            worst += 0.0 * size
+            total += size / radius
+            left = max(left, norm(term) / radius)
+        if total > 0.0:
+            worst = max(worst, left / total)
+        worst += 0.0 * total + 0.0 * left
     return worst
 
 
 @tiny
-def equation_residual(n_contacts, n_blocks, options, p, w, work, iwork):
-    """How far the equations are from holding, relative to their terms now and before impulses; no closer than the solver came is wanted."""
+def radius_of_gyration(body, mem):
+    """``(trace I / 3 m)^(1/2)``."""
+    I = view(mem, body.q + ne.INERTIA, 9)
+    return math.sqrt((I[0] + I[4] + I[8]) / (3.0 * mem[body.q + ne.MASS]))
+
+
+@tiny
+def equation_residual(n_contacts, n_blocks, is_known, tol, bodies, p, v, w, inverse, mem, work, iwork):
+    """How far the equations are from holding, relative to the velocities that cancel in them; and where rounding is not counted.
+
+    is_known: whether the inverses are. Out: speed, the velocities that what acts on a body is worth.
+    """
+    if n_blocks == 0 or not is_known:
+        return 0.0, 0.0
     H, _, body, disk, _, b, _ = problem.panels(n_contacts, n_blocks, p, work, iwork)
-    worst, size = blocks.equation_residual(n_blocks, p.d, body, disk, H, b, w)
-    if worst == 0.0:
-        return 0.0
-    return worst / max(size, work[p.terms]) * min(1.0, options[TOL] / (_SLACK * work[p.info + 1]))
+    speed = view(work, p.speed, 4 * p.n_bodies)
+    speeds(bodies, p, v, inverse, mem, work, speed)
+    return blocks.equation_residual(n_blocks, p.d, body, disk, H, b, w, speed, _ROUNDING / tol)
 
 
 @kernel
-def invert(t_new, options, bodies, p, q, v, R, functions, mem, inverse, work):
-    """Inverse iteration matrices of all bodies; False where one is singular."""
+def speeds(bodies, p, v, inverse, mem, work, speed):
+    """Sums of the velocities, of translation and rotation, that a body has and had, and that forces and its impulse are worth; of impulses.
+
+    Each with the other one at the radius of gyration, as in `free_residual`. Out: speed (4 each): the two sums, and what the impulses on
+    the body are worth that cancel in part.
+    """
+    for i in range(p.n_bodies):
+        v_old, p_i = p.v_old + 6 * i, p.p + 6 * i
+        for side in range(2):
+            at = 4 * i + side
+            speed[at] = norm(view(v, 6 * i + 3 * side, 3)) + norm(view(work, v_old + 3 * side, 3))
+            speed[at + 2] = 0.0
+            for other in range(2):
+                size = block_norm(p.stride, view(inverse, p.stride * i, p.stride), side, other)
+                speed[at] += size * (work[p.h_size + 2 * i + other] + norm(view(work, p_i + 3 * other, 3)))
+                speed[at + 2] += size * work[p.impulses + 2 * i + other]
+        for at in range(4 * i, 4 * i + 4 if not bodies[i].fixed else 4 * i, 2):
+            radius = radius_of_gyration(bodies[i], mem)
+            speed[at] += radius * speed[at + 1]
+            speed[at + 1] = speed[at] / radius
+
+
+@tiny
+def block_norm(stride, inverse, side, other):
+    """Norm of the 3 × 3 block of one inverse that gives velocities of a side, translation or rotation, by impulses of the other."""
+    if stride == 10:
+        return 0.0 if side != other else inverse[0] if side == 0 else math.sqrt(dot_9(view(inverse, 1, 9)))
+    s = 0.0
+    for i in range(3 * side, 3 * side + 3):
+        for j in range(3 * other, 3 * other + 3):
+            s += inverse[6 * i + j] ** 2
+    return math.sqrt(s)
+
+
+@tiny
+def dot_9(A):
+    """Sum of the squares of nine numbers."""
+    s = 0.0
+    for i in range(9):
+        s += A[i] ** 2
+    return s
+
+
+@kernel
+def invert(t_new, is_free, options, bodies, p, q, v, R, functions, mem, inverse, work):
+    """Inverse iteration matrices of all bodies; False where one is singular. is_free: with equations only, they may be indefinite."""
     h, weight = options[STEP], 0.0 if options[EXPLICIT] != 0.0 else options[STEP] * options[THETA]
     regular = True
     for i in range(p.n_bodies):
         regular = regular and inverse_matrix(
-            t_new, weight, weight * h * options[THETA], bodies[i], view(q, 7 * i, 7), view(v, 6 * i, 6), view(R, 9 * i, 9), functions, mem,
-            view(inverse, p.stride * i, p.stride), view(work, p.spare, 150),
+            t_new, weight, weight * h * options[THETA], bodies[i], view(q, 7 * i, 7), view(v, 6 * i, 6), view(R, 9 * i, 9),
+            view(work, p.turning + 9 * i, 9), is_free, functions, mem, view(inverse, p.stride * i, p.stride), view(work, p.spare, 150),
         )  # fmt: skip
     return regular
 

@@ -11,8 +11,11 @@ Equations may be redundant, as those of joints in a loop: they have ``u = H w + 
 which Newton's iteration over a step repeats until r no longer moves.
 """
 
+import math
+
 from nsds._jit import kernel, stack, tiny, view
 from nsds.layout import ABSENT
+from nsds.schemes.activation import slack
 from nsds.schemes.newton_euler_tables import DRY, EQUALITY, FRICTION, IMPACT
 from nsds.solvers.contact.signature import EQUATION
 from nsds.vectors import norm
@@ -34,10 +37,39 @@ def place(interaction, d, i):
 
 
 @tiny
-def takes_part(interaction, i, ahead, mem):
-    """Whether row i is in the one-step problem: if its law is bilateral, or by the forecast ``y + ahead ydot <= 0`` of its contact."""
+def takes_part(interaction, i, ahead, mem, work):
+    """Whether row i is in the one-step problem: if its law is bilateral, or if its contact `is_closed`."""
     first = i if interaction.law == IMPACT else i // interaction.each * interaction.each
-    return interaction.always != 0 or mem[interaction.y + first] + ahead * mem[interaction.ydot + first] <= 0.0
+    rounding, forces = work[interaction.slack + 2 * first], work[interaction.slack + 2 * first + 1]
+    return interaction.always != 0 or is_closed(mem[interaction.y + first], ahead * mem[interaction.ydot + first], rounding, forces)
+
+
+@tiny
+def is_closed(y, way, rounding, forces):
+    """Whether a contact takes part: by the forecast ``y + way <= rounding``; or if it is at rest and open by no more than forces close.
+
+    way: ``gamma h ydot``. At rest is what moves by no more than that; flight and impacts are those of the forecast alone.
+    """
+    return y + way <= rounding or (y + way <= forces and abs(way) <= forces)
+
+
+@kernel
+def find_slack(h, interaction, q, moved, work):
+    """The forecasts up to which each row of an interaction takes part (see `is_closed`), from H at q. Out: slack.
+
+    For rounding that of the lengths ``|H_v| |x| + |H_omega|``; for forces ``|H_v|`` times moved (n_bodies,), a fraction of the way that
+    they are worth in a step (see `way_of_forces`).
+    """
+    it = interaction
+    for i in range(it.m):
+        length = forces = 0.0
+        for side in range(2):
+            body, row = it.a if side == 0 else it.b, it.H + 12 * i + 6 * side
+            if body != ABSENT:
+                size = norm(view(work, row, 3))
+                length += size * norm(view(q, 7 * body, 3)) + norm(view(work, row + 3, 3))
+                forces += size * moved[body]
+        work[it.slack + 2 * i], work[it.slack + 2 * i + 1] = slack(length, 0.0, h), forces
 
 
 @kernel
@@ -67,7 +99,7 @@ def state_block(h, ahead, is_new, interaction, first, d, mem, work, H, body, dis
             r[k * d] = h * mem[it.mu + c]
     for i in range(it.m):
         to = first * d + place(it, d, i)
-        if not takes_part(it, i, ahead, mem):
+        if not takes_part(it, i, ahead, mem, work):
             continue
         b[to], diagonal[to] = work[it.rate + i], -1.0 if it.law == EQUALITY else 0.0
         if is_new:
@@ -239,20 +271,49 @@ def add_impulses(n, d, body, H, r, p, size):
                 size[2 * body[2 * k + side] + 1] += norm(view(term, 3, 3))
 
 
+@tiny
+def _sizes(row, body_a, body_b, H, rate, speed):
+    """Sizes of what cancels in ``H w + rate`` of one row: without impulses that cancel on a body, and of these."""
+    net, gross = abs(rate), 0.0
+    for side in range(2):
+        i = body_a if side == 0 else body_b
+        if i >= 0:
+            linear, angular = norm(view(H, 12 * row + 6 * side, 3)), norm(view(H, 12 * row + 6 * side + 3, 3))
+            net += linear * speed[4 * i] + angular * speed[4 * i + 1]
+            gross += linear * speed[4 * i + 2] + angular * speed[4 * i + 3]
+    return net, gross
+
+
 @kernel
-def equation_residual(n, d, body, disk, H, b, w):
-    """(largest ``|H w + rate|`` of the equations, largest sum of absolute terms in one of them)."""
-    worst, size = 0.0, 0.0
+def equation_residual(n, d, body, disk, H, b, w, speed, floor):
+    """Largest ``|H w + rate|`` of the equations, relative to the velocities that cancel, and the same where rounding is not counted.
+
+    speed (4 each): of bodies, translation and rotation, without impulses that cancel and of these. floor: rounding of the latter.
+    """
+    worst = judged = 0.0
     for k in range(n):
         if disk[k] != EQUATION:
             continue
         for a in range(k * d, k * d + d):
-            s, total = b[a], abs(b[a])
+            s = b[a]
             for side in range(2):
                 if body[2 * k + side] >= 0:
                     for l in range(6):
-                        term = H[12 * a + 6 * side + l] * w[6 * body[2 * k + side] + l]
-                        s += term
-                        total += abs(term)
-            worst, size = max(worst, abs(s)), max(size, total)
-    return worst, size
+                        s += H[12 * a + 6 * side + l] * w[6 * body[2 * k + side] + l]
+            if s != 0.0:
+                net, gross = _sizes(a, body[2 * k], body[2 * k + 1], H, b[a], speed)
+                worst, judged = max(worst, abs(s) / net), max(judged, abs(s) / (net + floor * gross))
+            worst += 0.0 * s
+    return worst, judged
+
+
+@kernel
+def least_size(n, d, body, disk, H, b, speed, share, ulps):
+    """Least ``share net + ulps gross`` of the equations, see `equation_residual`; infinity without any."""
+    least = math.inf
+    for k in range(n):
+        for a in range(k * d, k * d + d if disk[k] == EQUATION else k * d):
+            net, gross = _sizes(a, body[2 * k], body[2 * k + 1], H, b[a], speed)
+            if net > 0.0:
+                least = min(least, share * net + ulps * gross)
+    return least

@@ -16,6 +16,7 @@ from nsds.vectors import cross, norm, times
 
 # How a configuration is moved: along the exponential map, or along the tangent T(q) v and then back to unit quaternions.
 EXPONENTIAL, LINEAR = range(2)
+_LEFT = 0.1  # of the inertia: what the moments of joints must leave of it
 
 
 @kernel
@@ -95,10 +96,12 @@ def subtract_internal(t, body, q, v, functions, mem, out, size):
 
 
 @kernel
-def inverse_matrix(t, weight_v, weight_q, body, q, v, R, functions, mem, inverse, spare):
+def inverse_matrix(t, weight_v, weight_q, body, q, v, R, turning, is_free, functions, mem, inverse, spare):
     """Inverse of ``M - weight_v D_v F - weight_q D_q F T(q)`` (seed 003, eq. 11.213), in inertial axes; False where it is singular.
 
-    Out: inverse: of a body that is not coupled 1/m and the 3 × 3 of the rotation; of a coupled one 6 × 6. Work: spare (150,).
+    turning (9,): what rotation of the body does to the moments of its joints, by rows in axes of the body, which comes off the rotation's
+    3 × 3 as long as that stays positive definite, or, where is_free, far from singular. Out: inverse: of a body that is not coupled 1/m
+    and the 3 × 3 of the rotation; of a coupled one 6 × 6. Work: spare (150,).
     """
     if body.fixed:
         for i in range(36 if body.coupled else 10):
@@ -106,11 +109,12 @@ def inverse_matrix(t, weight_v, weight_q, body, q, v, R, functions, mem, inverse
         return True
     J = view(spare, 0, 9)
     _rotational_matrix(weight_v, weight_q, body, q, v, functions, t, mem, J)
+    turns = _subtract(turning, is_free, J)
     if body.coupled:
         return _invert_coupled(t, weight_v, weight_q, body, q, v, R, functions, mem, J, inverse, spare)
     inverse[0] = 1.0 / mem[body.q + MASS]
     A = view(inverse, 1, 9)
-    if body.isotropic and not body.mext_inertial:
+    if body.isotropic and not body.mext_inertial and not turns:
         for i in range(9):
             A[i] = 1.0 / J[0] if i % 4 == 0 else 0.0
         return True
@@ -118,6 +122,40 @@ def inverse_matrix(t, weight_v, weight_q, body, q, v, R, functions, mem, inverse
         return False
     _turn_block(R, 3, 3, A, J)
     return True
+
+
+@tiny
+def _subtract(turning, is_free, J):
+    """``J <- J - turning`` where leading minors of the symmetric part stay some part of what they are, or the last one's size if is_free.
+
+    Returns whether J has changed.
+    """
+    size = 0.0
+    for i in range(9):
+        size += abs(turning[i])
+    if size == 0.0:
+        return False
+    A = stack(9)
+    for i in range(9):
+        A[i] = J[i] - turning[i]
+    for i in range(1, 4):
+        minor, least = _leading_minor(i, A), _LEFT**i * _leading_minor(i, J)
+        if not (minor > least or (is_free and (i < 3 or minor < -least))):
+            return False
+    for i in range(9):
+        J[i] = A[i]
+    return True
+
+
+@tiny
+def _leading_minor(n, A):
+    """Determinant of the first n rows and columns of the symmetric part of A (3, 3)."""
+    xy, xz, yz = 0.5 * (A[1] + A[3]), 0.5 * (A[2] + A[6]), 0.5 * (A[5] + A[7])
+    if n == 1:
+        return A[0]
+    if n == 2:
+        return A[0] * A[4] - xy * xy
+    return A[0] * (A[4] * A[8] - yz * yz) - xy * (xy * A[8] - yz * xz) + xz * (xy * yz - A[4] * xz)
 
 
 @tiny

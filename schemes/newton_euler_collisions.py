@@ -6,30 +6,36 @@ from nsds._jit import kernel, stack, tiny, view
 from nsds.collision import WORLD, address_of_detect, address_of_detect_parallel, call_detect, place
 from nsds.collision import inherit as match
 from nsds.collision.kinds import SPHERE, bound
+from nsds.schemes.activation import slack
+from nsds.schemes.newton_euler_blocks import is_closed
 from nsds.schemes.newton_euler_interactions import contact_rows, frame_of
 from nsds.vectors import cross, norm
 
 _MANY = 2000  # shapes from which all cores look for contacts
+_SIGHT = 1e-3  # times the size of a shape: forces add no more to its slack
 
 
 @kernel
 def find(c, ahead, parallel, q, v, mem, imem, work, iwork):
-    """Contacts of part c at the state (q, v) of all bodies; returns their number, which may exceed the capacity. Out: new_*.
+    """Contacts of part c at the state (q, v) of all bodies; returns their number, which may exceed the capacity. Out: new_*, slack.
 
-    ahead: gaps are listed that motion may close in this time, from where v points.
+    ahead: gaps are listed that motion may close in this time, from where v points, and those that may take part as they are. slack: of
+    each shape, what it adds to the forecasts up to which contacts take part: for rounding, and the most for forces.
     """
     n, m = c.n_shapes, c.capacity
     kind, size, body = view(imem, c.kind, n), view(mem, c.size, 3 * n), view(imem, c.body, n)
     local, pose, reach = view(mem, c.local, 7 * n), view(work, c.pose, 7 * n), view(work, c.reach, n)
     place(body, local, q, pose)
     for s in range(n):
-        reach[s] = 0.5 * mem[c.margin]
+        reach[s], work[c.slack + 2 * s], work[c.slack + 2 * s + 1] = 0.5 * mem[c.margin], 0.0, 0.0
         if body[s] != WORLD:
-            far = norm(view(local, 7 * s, 3))
+            far, r = norm(view(local, 7 * s, 3)), bound(kind, size, s)
+            r = r if r < math.inf else size[3 * s]
+            rounding, forces = slack(r + norm(view(q, 7 * body[s], 3)), 0.0, ahead), _SIGHT * r
             if kind[s] != SPHERE:
-                r = bound(kind, size, s)
-                far += r if r < math.inf else size[3 * s]
-            reach[s] += ahead * (norm(view(v, 6 * body[s], 3)) + norm(view(v, 6 * body[s] + 3, 3)) * far)
+                far += r
+            reach[s] += rounding + forces + ahead * (norm(view(v, 6 * body[s], 3)) + norm(view(v, 6 * body[s] + 3, 3)) * far)
+            work[c.slack + 2 * s], work[c.slack + 2 * s + 1] = rounding, forces
     general = iwork[c.general]
     address = address_of_detect_parallel() if parallel and n >= _MANY and general == 0 else address_of_detect()
     return call_detect(address, (
@@ -128,8 +134,10 @@ def relative_velocity(each, a, b, frame, lever, w, u):
 
 
 @kernel
-def choose(c, bodies, ahead, first, q, w, mem, imem, bodies_of, which):
-    """Contacts of part c that take part, ``y + ahead u_N <= 0`` (seed 003, eq. 11.203); returns the number of those so far.
+def choose(c, bodies, ahead, moved, first, q, w, mem, imem, work, bodies_of, which):
+    """Contacts of part c that take part (seed 003, eq. 11.203, and `is_closed`); returns the number of those so far.
+
+    moved (n_bodies,): see `way_of_forces`. Slacks are those of both shapes.
 
     Where neither side can move nothing is to be done. Out, from place ``first`` on: bodies_of (2 each), which: number of the contact.
     """
@@ -139,10 +147,20 @@ def choose(c, bodies, ahead, first, q, w, mem, imem, bodies_of, which):
         if bodies[a].fixed and (b == WORLD or bodies[b].fixed):
             continue
         relative_velocity(min(c.each, 1), a, b, frame, lever, w, u)
-        if mem[c.y + i] + ahead * u[0] <= 0.0:
+        rounding, forces = _slack(c, imem[c.a + i], a, moved, work)
+        rounding_b, forces_b = _slack(c, imem[c.b + i], b, moved, work)
+        if is_closed(mem[c.y + i], ahead * u[0], rounding + rounding_b, forces + forces_b):
             bodies_of[2 * n], bodies_of[2 * n + 1], which[n] = a, b, i
             n += 1
     return n
+
+
+@tiny
+def _slack(c, shape, body, moved, work):
+    """What a shape adds to the forecasts up to which its contacts take part: for rounding, for forces."""
+    if body == WORLD:
+        return 0.0, 0.0
+    return work[c.slack + 2 * shape], min(moved[body], work[c.slack + 2 * shape + 1])
 
 
 @kernel

@@ -4,38 +4,52 @@ Detected contacts come first, then the blocks of interactions. Few blocks are so
 problems; many by sweeps over the contacts that act on the velocities of the bodies (`nsds.solvers.contact.rigid`), on all cores.
 """
 
+import math
+
 import numpy as np
 
+from nsds._checks import may_use_threads
 from nsds._jit import kernel, on_demand, stack, tiny, view
 from nsds.collision import WORLD
-from nsds.layout import table
+from nsds.joints import ALIGN, POINT
+from nsds.layout import ABSENT, table
+from nsds.rotations import rotate, rotate_back
 from nsds.schemes import newton_euler_blocks as blocks
 from nsds.schemes import newton_euler_collisions as collisions
 from nsds.schemes import newton_euler_tables as ne
+from nsds.schemes.joint_rows import turned_arm
 from nsds.schemes.newton_euler_bodies import move
 from nsds.schemes.newton_euler_interactions import evaluate
 from nsds.solvers.contact import rigid, slabs
-from nsds.solvers.contact.signature import EQUATION, N_INFO, call_solver
-from nsds.status import CONVERGED, MAX_ITER, STALLED, UNSUITED
+from nsds.solvers.contact.signature import N_INFO, N_OPTIONS, call_solver, merit
+from nsds.status import CONVERGED, INEXACT, INFEASIBLE, MAX_ITER, RAY, SINGULAR, STALLED, UNSUITED
 from nsds.vectors import cross, norm
 
 # Where the arrays of a member's work memory lie (last lines: of its integer work memory), and sizes. Of bodies: rotation matrices, q and v
 # before the step, now, and at qbar; forces before and now; inverses; velocities and impulses in inertial axes; sizes of terms of the
-# equation of motion. Of contacts: frames, levers. Of the problem: as in newton_euler_blocks.
+# equation of motion, of forces, of impulses, and of all as velocities (4: translation and rotation, without impulses that cancel and
+# with them); moved, see `way_of_forces`. Of contacts: frames, levers. Of the problem: as in newton_euler_blocks.
 PLAN = table(
     "R", "q_old", "v_old", "q", "v", "q_bar", "f_old", "f", "size", "inverse", "w", "w_free", "w_end", "R_free", "p", "impulses",
-    "spare", "x",
-    "frame", "lever", "H", "G", "diagonal", "b", "mu", "r", "u", "rhs", "W", "info", "terms", "solver", "n_solver", "sweeper", "n_sweeper",
+    "spare", "x", "h_size", "speed", "turning", "moved",
+    "frame", "lever", "H", "G", "diagonal", "b", "mu", "r", "u", "rhs", "W", "info", "solver", "n_solver", "sweeper", "n_sweeper",
     "body", "disk", "begin", "first", "linked", "row", "column", "isolver", "n_isolver", "isweeper", "n_isweeper",
     "which", "pair", "place", "slab", "counts", "groups",
-    "n_bodies", "stride", "d", "n_contacts", "n_blocks", "few", "limit", "room", "linear", "parallel", "sweeps",
+    "n_bodies", "stride", "d", "n_contacts", "n_blocks", "few", "limit", "room", "linear", "parallel", "sweeps", "brief", "unilateral",
 )  # fmt: skip
 # Words of the options.
 STEP, THETA, GAMMA, Q_STAR, TOL, LIMIT, EXPLICIT, HOW = range(8)
+# Words of the solver's options behind those of methods: tolerance of sweeps, what counts as converged, and as INEXACT.
+SWEEPS_TOL, ENOUGH, BEARABLE = range(N_OPTIONS, N_OPTIONS + 3)
 _FEW = 64  # blocks up to which the default solves with a matrix at once
 _DENSE = 512  # blocks up to which detected contacts are solved with one at all,
 _WORDS = 1 << 27  # as long as the matrices of all members of an ensemble take no more than so many floats
-_CLOSE = 1e-12  # tolerance of the solver where there are equations
+_WAY = 0.1  # of the way that forces are worth in a step: contacts that are open by less take part
+_CLOSE = 1e-10  # tolerance of equations where Newton's iteration wants none
+_CLOSEST = 2e-15  # the least tolerance that solvers are asked for
+_SHARE, _ULPS = 0.1, 4 * 2.0**-52  # of the tolerance of an equation, and of the velocities that cancel in it: what the solver may leave
+_BRIEFLY, _LONGER = 60, 1000  # iterations of each method in the first attempt, and in the second,
+_CLOSE_TO = 1e-8  # which is made above this residual: the lightest of bodies in a stack has velocities far below the largest
 _PARALLEL = 4000  # contacts from which all cores sweep
 
 address_of_sweeps = on_demand(rigid.SIGNATURE, rigid.nsgs_rigid)
@@ -50,12 +64,11 @@ def reserve(lists, words, choice, work, iwork, n_members):
     stride = 36 if bodies["coupled"].any() else 10
     n_blocks, n_contacts = int(interactions["n_blocks"].sum()), int(lists.collisions["capacity"].sum())
     work.place(plan, R=9 * n, q_old=7 * n, v_old=6 * n, q=7 * n, v=6 * n, q_bar=7 * n, f_old=6 * n, f=6 * n, size=2 * n, x=3 * n)
-    work.place(
-        plan, inverse=stride * n, w=6 * n, w_free=6 * n, w_end=6 * n, R_free=6 * n, p=6 * n, impulses=2 * n, spare=150, info=N_INFO, terms=1
-    )
+    work.place(plan, inverse=stride * n, w=6 * n, w_free=6 * n, w_end=6 * n, R_free=6 * n, p=6 * n, impulses=2 * n, spare=150, info=N_INFO)
     limit = _limit(name, n_blocks, n_contacts, d, n_members)
     row, column = _pattern(lists, n_blocks, limit) if limit else (np.zeros(1, np.int64), np.zeros(0, np.int64))
     n_rows = max(limit, n_blocks)
+    work.place(plan, h_size=2 * n, speed=4 * n, turning=9 * n, moved=n)
     work.place(plan, frame=9 * n_contacts, lever=6 * n_contacts, mu=2 * (n_contacts + n_blocks))
     work.place(plan, **dict.fromkeys(("H", "G"), 12 * d * n_rows), diagonal=d * n_rows)
     work.place(plan, **dict.fromkeys(("b", "r", "u"), d * (n_contacts + n_blocks)), rhs=d * limit, W=d * d * column.size)
@@ -64,17 +77,19 @@ def reserve(lists, words, choice, work, iwork, n_members):
     iwork.place(plan, body=2 * (n_contacts + n_blocks), disk=n_contacts + n_blocks, begin=interactions.size, first=n + 1)
     iwork.place(plan, linked=2 * limit, row=limit + 1, column=column.size, isolver=integers)
     plan["n_solver"], plan["n_isolver"] = floats, integers
-    plan["sweeps"] = name in ("auto", "bodies")
-    if plan["sweeps"][0] and limit < n_contacts + n_blocks:
+    plan["few"] = few = min(limit, _FEW) if name == "auto" and stride == 10 and n_contacts else limit
+    plan["brief"] = name == "auto"
+    plan["sweeps"] = name in ("auto", "bodies") and stride == 10
+    if plan["sweeps"][0] and (n_contacts or few < n_blocks):  # sweeps also take over where methods with a matrix give up
         floats, integers = rigid.work_size(d, n_contacts, n_blocks, n, 2 * slabs.count(n_contacts))
         work.place(plan, sweeper=floats)
         iwork.place(plan, isweeper=integers)
         plan["n_sweeper"], plan["n_isweeper"] = floats, integers
     iwork.place(plan, which=2 * n_contacts, pair=2 * n_contacts, place=n_contacts, slab=n, counts=slabs.COUNTS, groups=slabs.GROUPS)
     plan["n_bodies"], plan["stride"], plan["d"], plan["n_blocks"], plan["n_contacts"] = n, stride, d, n_blocks, n_contacts
-    plan["few"] = min(limit, _FEW) if name == "auto" and stride == 10 and n_contacts else limit
     plan["limit"], plan["room"], plan["linear"] = limit, column.size, _is_linear(lists, words)
-    plan["parallel"] = n_members == 1
+    plan["parallel"] = n_members == 1 and may_use_threads()
+    plan["unilateral"] = lists.collisions.size > 0 or (interactions["always"] == 0).any()
     return plan
 
 
@@ -110,25 +125,40 @@ def _pattern(lists, n_blocks, limit):
 
 @kernel
 def choose_active(options, bodies, interactions, parts, p, mem, imem, work, iwork):
-    """(contacts, blocks of interactions) that take part: bilateral ones, and those whose forecast ``y + gamma h ydot`` is not positive.
+    """(contacts, blocks of interactions) that take part: bilateral ones, and those whose forecast ``y + gamma h ydot`` says so.
 
     Out: begin, the first block of each interaction, or -1; pair and which, the bodies of each contact, its part and number.
     """
     ahead, n_blocks, n_contacts = options[GAMMA] * options[STEP], 0, 0
+    q, w, pair = view(work, p.q_old, 7 * p.n_bodies), view(work, p.w, 6 * p.n_bodies), view(iwork, p.pair, 2 * p.n_contacts)
+    moved = view(work, p.moved, p.n_bodies)
+    way_of_forces(options[STEP], bodies, p, mem, work)
     for k in range(interactions.size):
         it, active = interactions[k], False
+        if it.always == 0:
+            blocks.find_slack(options[STEP], it, q, moved, work)
         for i in range(it.m):
-            active = active or blocks.takes_part(it, i, ahead, mem)
+            active = active or blocks.takes_part(it, i, ahead, mem, work)
         iwork[p.begin + k] = n_blocks if active else -1
         if active:
             n_blocks += it.n_blocks
-    q, w, pair = view(work, p.q_old, 7 * p.n_bodies), view(work, p.w, 6 * p.n_bodies), view(iwork, p.pair, 2 * p.n_contacts)
     for k in range(parts.size):
         first, number = n_contacts, view(iwork, p.which, p.n_contacts)
-        n_contacts = collisions.choose(parts[k], bodies, ahead, first, q, w, mem, imem, pair, number)
+        n_contacts = collisions.choose(parts[k], bodies, ahead, moved, first, q, w, mem, imem, work, pair, number)
         for i in range(first, n_contacts):
             iwork[p.which + p.n_contacts + i] = k
     return n_contacts, n_blocks
+
+
+@tiny
+def way_of_forces(h, bodies, p, mem, work):
+    """A fraction of ``h^2 |F_k| / m`` of each body: what is open by less closes within a step if it carries nothing.
+
+    The forecast ``y + gamma h ydot`` leaves out what forces do to it, ``gamma h^2 F / m``; a gap at rest, which rounding or the tolerance
+    of solvers have opened, is closed by this. Out: moved (n_bodies,).
+    """
+    for i in range(p.n_bodies):
+        work[p.moved + i] = 0.0 if bodies[i].fixed else _WAY * h * h * norm(view(work, p.f_old + 6 * i, 3)) / mem[bodies[i].q + ne.MASS]
 
 
 @kernel
@@ -201,6 +231,49 @@ def state_blocks(t_new, is_new, n_contacts, n_blocks, options, interactions, p, 
 
 
 @tiny
+def are_equations(interactions, p, iwork):
+    """Whether all interactions that take part are equations."""
+    result = True
+    for k in range(interactions.size):
+        result = result and (iwork[p.begin + k] < 0 or interactions[k].law == ne.EQUALITY)
+    return result
+
+
+@kernel
+def turn_joints(n_contacts, n_blocks, options, interactions, p, mem, imem, work, iwork):
+    """What rotations of bodies do to the moments of their joints, by the impulses as they are. Out: turning.
+
+    Where the direction of a row does not turn with the body: for ``h theta q_star`` times the derivative of its moment. Of body B it counts
+    for three POINT together, whose force is free to keep its direction in the world. What is left out are changes that couple bodies.
+    """
+    _, _, _, _, _, _, r = panels(n_contacts, n_blocks, p, work, iwork)
+    weight = options[Q_STAR] * options[STEP] * options[THETA]
+    for i in range(9 * p.n_bodies):
+        work[p.turning + i] = 0.0
+    for k in range(interactions.size if weight > 0.0 else 0):
+        it, first = interactions[k], iwork[p.begin + k]
+        if it.kind != ne.JOINT or it.law != ne.EQUALITY or first < 0:
+            continue
+        has_b, n_points = it.b != ABSENT, 0
+        for i in range(it.m):
+            n_points += 1 if imem[it.row + i] == POINT else 0
+        for i in range(it.m):
+            lam, kind = weight * r[p.d * first + blocks.place(it, p.d, i)], imem[it.row + i]
+            if kind == POINT or (kind == ALIGN and not has_b):
+                at = it.row_a if kind == POINT else it.row_u
+                n, q_a = stack(3), view(work, p.q_bar + 7 * it.a, 7)
+                if has_b:
+                    rotate(view(work, p.q_bar + 7 * it.b + 3, 4), view(mem, it.row_w + 3 * i, 3), n)
+                else:
+                    for l in range(3):
+                        n[l] = mem[it.row_w + 3 * i + l]
+                rotate_back(view(q_a, 3, 4), n, n)
+                turned_arm(lam, view(mem, at + 3 * i, 3), n, view(work, p.turning + 9 * it.a, 9))
+                if kind == POINT and has_b and n_points == 3:
+                    turned_arm(-lam, view(mem, it.row_b + 3 * i, 3), view(mem, it.row_w + 3 * i, 3), view(work, p.turning + 9 * it.b, 9))
+
+
+@tiny
 def move_all(h, options, p, q, work):
     """``q = q_k`` moved by h v_theta, of all bodies."""
     for i in range(p.n_bodies):
@@ -209,8 +282,13 @@ def move_all(h, options, p, q, work):
 
 
 @kernel
-def solve(n_contacts, n_blocks, is_new, bodies, parts, p, solver, options, inverse, R_free, w, impulse, mem, imem, work, iwork):
-    """The one-step problem ``u = H (w_free + M_hat^-1 H^T r) + b``. Returns the solver's status. Out: impulse, the sizes of its terms."""
+def solve(
+    n_contacts, n_blocks, is_new, bodies, parts, p, solver, options, tol, reached, inverse, R_free, w, impulse, mem, imem, work, iwork
+):
+    """The one-step problem ``u = H (w_free + M_hat^-1 H^T r) + b``. Returns the solver's status. Out: impulse, the sizes of its terms.
+
+    tol: of equations, relative to the velocities at hand; reached: the residual of Newton's iteration that this is to bring there.
+    """
     m, w_free = p.n_bodies, view(work, p.w_free, 6 * p.n_bodies)
     if n_contacts + n_blocks == 0:
         clear(p, impulse, work)
@@ -218,12 +296,30 @@ def solve(n_contacts, n_blocks, is_new, bodies, parts, p, solver, options, inver
     blocks.multiply_inverse(m, p.stride, inverse, R_free, w_free)
     for i in range(6 * m):
         w_free[i] = w[i] - w_free[i]
-    H, _, body, disk, _, b, _ = panels(n_contacts, n_blocks, p, work, iwork)
-    _, work[p.terms] = blocks.equation_residual(n_blocks, p.d, body, disk, H, b, w_free)
     if is_new:
         arrange(n_contacts, has_matrix(n_contacts, n_blocks, p), inverse, p, work, iwork)
         state_contacts(n_contacts, parts, p, mem, imem, work, iwork)
-    return solve_blocks(n_contacts, n_blocks, is_new, bodies, parts, p, solver, options, inverse, w_free, impulse, work, iwork)
+    wanted, share = equation_accuracy(n_contacts, n_blocks, min(tol, _CLOSE), p, work, iwork), min(1.0, _SHARE * tol / reached)
+    return solve_blocks(
+        n_contacts, n_blocks, is_new, bodies, parts, p, solver, options, wanted, share, inverse, w_free, impulse, work, iwork
+    )
+
+
+@tiny
+def equation_accuracy(n_contacts, n_blocks, tol, p, work, iwork):
+    """Velocity that the solver may leave in an equation, so that what is left meets tol once all has converged; infinity without any."""
+    H, _, body, disk, _, b, _ = panels(n_contacts, n_blocks, p, work, iwork)
+    speed = view(work, p.speed, 4 * p.n_bodies)
+    return blocks.least_size(n_blocks, p.d, body, disk, H, b, speed, _SHARE * tol, _ULPS)
+
+
+@tiny
+def size_of(x):
+    """``||x||``, 1 for 0."""
+    s = 0.0
+    for i in range(x.size):
+        s += x[i] ** 2
+    return math.sqrt(s) if s > 0.0 else 1.0
 
 
 @tiny
@@ -236,27 +332,59 @@ def clear(p, impulse, work):
 
 
 @kernel
-def solve_blocks(n_contacts, n_blocks, is_new, bodies, parts, p, solver, options, inverse, w_free, impulse, work, iwork):
-    """As `solve`, once everything is stated."""
+def solve_blocks(n_contacts, n_blocks, is_new, bodies, parts, p, solver, options, wanted, share, inverse, w_free, impulse, work, iwork):
+    """As `solve`, once everything is stated; methods with a matrix and sweeps take over where the others leave contacts unsolved.
+
+    wanted: velocity that may be left in an equation, infinity without any; share: of what the guess leaves, likewise.
+    """
+    groups, status = view(iwork, p.groups, 2 * slabs.count(n_contacts) + 1), UNSUITED
     if has_matrix(n_contacts, n_blocks, p):
-        return solve_with_matrix(n_contacts, n_blocks, is_new, bodies, parts, p, solver, options, inverse, w_free, impulse, work, iwork)
-    if p.stride != 10 or p.sweeps == 0:
-        return UNSUITED
-    status = solve_by_sweeps(n_contacts, n_blocks, p, options, inverse, w_free, impulse, work, iwork)
-    if status in (MAX_ITER, STALLED) and work[p.info + 1] <= options[7]:
-        return CONVERGED
-    if n_blocks == 0 and n_contacts <= p.limit and status in (MAX_ITER, STALLED):
-        own = stack(7)
-        for i in range(7):
-            own[i] = options[i]
-        own[0] = options[7]
-        return solve_with_matrix(n_contacts, n_blocks, True, bodies, parts, p, solver, own, inverse, w_free, impulse, work, iwork)
+        status = solve_with_matrix(
+            is_new,
+            options[0],
+            n_contacts,
+            n_blocks,
+            bodies,
+            parts,
+            p,
+            solver,
+            options,
+            wanted,
+            share,
+            inverse,
+            w_free,
+            impulse,
+            work,
+            iwork,
+        )
+        if can_go_on(status) and n_blocks == 0 and p.sweeps != 0:  # one group, as they are
+            groups = view(iwork, p.groups, 3)
+            groups[0], groups[1], groups[2] = 0, n_contacts, n_contacts
+            status = solve_by_sweeps(n_contacts, n_blocks, groups, p, options, inverse, w_free, impulse, work, iwork)
+    elif p.sweeps != 0:
+        status = solve_by_sweeps(n_contacts, n_blocks, groups, p, options, inverse, w_free, impulse, work, iwork)
+        if can_go_on(status) and n_blocks == 0 and n_contacts <= p.limit:
+            status = solve_with_matrix(
+                True, options[ENOUGH], n_contacts, n_blocks, bodies, parts, p, solver, options, wanted, share, inverse, w_free, impulse,
+                work, iwork,
+            )  # fmt: skip
     return status
 
 
+@tiny
+def can_go_on(status):
+    """Whether the best point of a solver that has not converged is worth something."""
+    return status in (MAX_ITER, STALLED, RAY, SINGULAR, INEXACT, INFEASIBLE)
+
+
 @kernel
-def solve_with_matrix(n_contacts, n_blocks, is_new, bodies, parts, p, solver, options, inverse, w_free, impulse, work, iwork):
-    """As `solve`, by a method for contact problems."""
+def solve_with_matrix(
+    is_new, aim, n_contacts, n_blocks, bodies, parts, p, solver, options, wanted, share, inverse, w_free, impulse, work, iwork
+):
+    """As `solve`, by a method for contact problems.
+
+    aim: the tolerance that the method is asked for, unless equations want less.
+    """
     n, d, m = n_contacts + n_blocks, p.d, p.n_bodies
     H, G, diagonal = view(work, p.H, 12 * d * n), view(work, p.G, 12 * d * n), view(work, p.diagonal, d * n)
     b, r, u, q = view(work, p.b, d * n), view(work, p.r, d * n), view(work, p.u, d * n), view(work, p.rhs, d * n)
@@ -274,39 +402,45 @@ def solve_with_matrix(n_contacts, n_blocks, is_new, bodies, parts, p, solver, op
     blocks.complete_blocks(n, d, p.stride, inverse, body, H, G, diagonal, b, r, disk)
     blocks.assemble(n, d, body, bodies, H, G, diagonal, row, column, W)
     blocks.velocities(n, d, body, H, w_free, b, q)
-    info, spare, ispare, own = view(work, p.info, N_INFO), view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver), stack(7)
-    for i in range(7):
+    info, spare, ispare, own = view(work, p.info, N_INFO), view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver), stack(6)
+    for i in range(N_OPTIONS):
         own[i] = options[i]
-    for k in range(n):
-        if disk[k] == EQUATION:  # Newton's iteration looks closer at these than solvers do by default
-            own[0] = min(options[0], _CLOSE)
+    own[0] = aim
+    if wanted < math.inf:
+        own[0] = max(min(aim, wanted / size_of(q), share * merit(False, disk, mu, row, column, W, q, r, u)), _CLOSEST)
+    in_turns = p.brief != 0 and options[1] == 0.0
+    own[1] = _BRIEFLY if in_turns else options[1]
     status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
-    status = CONVERGED if info[1] <= options[0] else status
+    if in_turns and info[1] > max(own[0], _CLOSE_TO):
+        own[1] = _LONGER
+        status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
+        if info[1] > options[ENOUGH]:
+            own[0], own[1] = options[ENOUGH], 0.0
+            status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
     total_impulse(n_contacts, n_blocks, p, impulse, work, iwork)
-    return status
+    return CONVERGED if info[1] <= options[ENOUGH] else status
 
 
 @kernel
-def solve_by_sweeps(n_contacts, n_blocks, p, options, inverse, w_free, impulse, work, iwork):
-    """As `solve`, on the velocities of the bodies."""
+def solve_by_sweeps(n_contacts, n_blocks, groups, p, options, inverse, w_free, impulse, work, iwork):
+    """As `solve`, on the velocities of the bodies. groups: which contacts are swept at the same time, see `arrange`."""
     n, d, own = n_contacts + n_blocks, p.d, stack(6)
     H, diagonal, panel_body, panel_disk, _, panel_b, panel_r = panels(n_contacts, n_blocks, p, work, iwork)
     G = view(work, p.G, 12 * d * n_blocks)
     blocks.complete_blocks(n_blocks, d, p.stride, inverse, panel_body, H, G, diagonal, panel_b, panel_r, panel_disk)
     for i in range(6):
         own[i] = options[i]
-    own[0] = options[6]
+    own[0] = options[SWEEPS_TOL]
     frame, lever, body = view(work, p.frame, 9 * n_contacts), view(work, p.lever, 6 * n_contacts), view(iwork, p.body, 2 * n_contacts)
     b, r, u, v = view(work, p.b, d * n), view(work, p.r, d * n), view(work, p.u, d * n), view(work, p.w_end, 6 * p.n_bodies)
     spare, ispare = view(work, p.sweeper, p.n_sweeper), view(iwork, p.isweeper, p.n_isweeper)
-    groups = view(iwork, p.groups, 2 * slabs.count(n_contacts) + 1)
     address = address_of_parallel_sweeps() if p.parallel != 0 and n_contacts >= _PARALLEL else address_of_sweeps()
     status = rigid.call_sweeps(address, (
         d, groups, view(iwork, p.disk, n), view(work, p.mu, 2 * n), body, frame, lever, b, panel_body, H, diagonal, inverse, w_free, own, r,
         v, u, view(work, p.info, N_INFO), spare, ispare,
     ))  # fmt: skip
     total_impulse(n_contacts, n_blocks, p, impulse, work, iwork)
-    return status
+    return CONVERGED if work[p.info + 1] <= options[ENOUGH] else status
 
 
 @kernel
@@ -347,7 +481,7 @@ def keep_impulses(n_contacts, n_blocks, options, interactions, parts, p, mem, im
         it, first = interactions[k], iwork[p.begin + k]
         for i in range(it.m):
             mem[it.lam + i] = r[p.d * first + blocks.place(it, p.d, i)] if first >= 0 else 0.0
-            imem[it.active + i] = blocks.takes_part(it, i, options[GAMMA] * options[STEP], mem)
+            imem[it.active + i] = blocks.takes_part(it, i, options[GAMMA] * options[STEP], mem, work)
     for k in range(parts.size):
         c = parts[k]
         for i in range(c.each * imem[c.n]):

@@ -30,6 +30,7 @@ from nsds.vectors import times_transposed
 
 # Words of the options behind those of the step.
 CONSTRAINT_TOL, MAX_ROUNDS, BY_MASS = range(HOW + 1, HOW + 4)
+_SHARE = 0.1  # of the tolerance: what the solver may leave
 
 
 def prepare(records, options, h, method):
@@ -51,7 +52,7 @@ def project(t, tables, functions, solver, solver_options, options, mem, imem, wo
     bodies, interactions, parts, plan, positions = tables
     p, q, m = positions[0], view(work, plan[0].q, 7 * plan[0].n_bodies), plan[0].n_bodies
     inverse, moved, impulse = view(work, p.inverse, p.stride * m), view(work, p.w, 6 * m), view(work, p.p, 6 * m)
-    status = VIOLATED
+    status, wanted = VIOLATED, _SHARE * options[CONSTRAINT_TOL]
     for k in range(int(options[MAX_ROUNDS]) + 1):
         n_contacts, depth = penetrating(options, plan[0], parts, p, q, mem, imem, work, iwork)
         n_blocks, violation = violated(t, interactions, p, q, functions, mem, imem, work, iwork)
@@ -67,9 +68,9 @@ def project(t, tables, functions, solver, solver_options, options, mem, imem, wo
         problem.arrange(n_contacts, problem.has_matrix(n_contacts, n_blocks, p), inverse, p, work, iwork)
         state_gaps(n_contacts, parts, p, q, mem, imem, work, iwork)
         solved = problem.solve_blocks(
-            n_contacts, n_blocks, True, bodies, parts, p, solver, solver_options, inverse, moved, impulse, work, iwork
+            n_contacts, n_blocks, True, bodies, parts, p, solver, solver_options, wanted, 1.0, inverse, moved, impulse, work, iwork
         )
-        if solved != CONVERGED:
+        if solved != CONVERGED and not problem.can_go_on(solved):
             status = solved
             break
         blocks.multiply_inverse(m, p.stride, inverse, impulse, moved)
@@ -170,15 +171,18 @@ def state_positions(n_contacts, n_blocks, interactions, p, work, iwork):
 @kernel
 def metric(t, options, bodies, p, q, functions, mem, inverse, work):
     """Inverse of the metric of all bodies, in inertial axes. Out: inverse."""
-    still = stack(6)
+    still, nothing = stack(6), stack(9)
+    for i in range(9):
+        nothing[i] = 0.0
     for i in range(6):
         still[i] = 0.0
     for i in range(p.n_bodies):
         own = view(inverse, p.stride * i, p.stride)
         if options[BY_MASS] != 0.0:
             inverse_matrix(
-                t, 0.0, 0.0, bodies[i], view(q, 7 * i, 7), still, view(work, p.R + 9 * i, 9), functions, mem, own, view(work, p.spare, 150)
-            )
+                t, 0.0, 0.0, bodies[i], view(q, 7 * i, 7), still, view(work, p.R + 9 * i, 9), nothing, False, functions, mem, own,
+                view(work, p.spare, 150),
+            )  # fmt: skip
         else:
             for k in range(p.stride):
                 own[k] = 0.0

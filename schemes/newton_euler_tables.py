@@ -22,18 +22,20 @@ BODY = table(
 )  # fmt: skip
 _FUNCTIONS = ("fext", "mext", "fint", "mint", "jac_q", "jac_v")
 # One row per element of an interaction. a, b: its bodies, b ABSENT for the world. In the record: y, ydot, lam, active, parameters of the
-# law and of the relation. In the work memory: H (m, 12), on velocities in inertial axes; h and rate (m), what ydot is besides H v; x (14),
-# arguments; spare. n_blocks: its blocks of the one-step problem; each: components of a contact.
+# law and of the relation. In the work memory: H (m, 12), on velocities in inertial axes; h and rate (m), what ydot is besides H v; slack
+# (m, 2), the forecasts up to which a row takes part; x (14), arguments; spare. n_blocks: its blocks of the one-step problem; each:
+# components of a contact.
 INTERACTION = table(
     "kind", "law", "m", "a", "b", "each", "n_blocks", "always", "y", "ydot", "lam", "active", "z", "n_z", "e_n", "e_t", "mu",
-    "mu_r", "row", "row_a", "row_u", "row_b", "row_w", "row_offset", "angle", "dofs", "H", "h", "rate", "x", "spare",
+    "mu_r", "row", "row_a", "row_u", "row_b", "row_w", "row_offset", "angle", "dofs", "H", "h", "rate", "slack", "x", "spare",
     "h_function", "jac_function", "h_t_function", "gap_function", "velocity_function",
 )  # fmt: skip
-# One row per part. In the record: n, the contacts, the shapes, parameters of the law. In the work memory: poses and reaches of shapes, the
-# contacts found at the end of a step, in the order of (a, b, feature), and scratch; scratch_i in the integer one, and general, an address.
+# One row per part. In the record: n, the contacts, the shapes, parameters of the law. In the work memory: poses, reaches and slacks of
+# shapes, the contacts found at the end of a step, in the order of (a, b, feature), and scratch; scratch_i in the integer one, and general,
+# an address.
 COLLISIONS = table(
     "capacity", "n_shapes", "each", "n", "a", "b", "feature", "normal", "point", "y", "lam", "e_n", "e_t", "mu", "mu_r", "margin",
-    "kind", "size", "local", "body", "group", "mask", "pose", "reach", "new_normal", "new_point", "new_gap", "new_lam",
+    "kind", "size", "local", "body", "group", "mask", "pose", "reach", "slack", "new_normal", "new_point", "new_gap", "new_lam",
     "old_normal", "scratch", "n_scratch",
     "new_a", "new_b", "new_feature", "found", "scratch_i", "n_scratch_i", "vertices", "n_vertices", "general",
 )  # fmt: skip
@@ -169,7 +171,7 @@ def _interaction(records, line, first, d, functions, work):
         rows[f"{field}_function"] = functions.slots(name, kind, field, count) if field in ARGUMENTS.get(kind, ()) else ABSENT
     if kind == "prescribed_velocity" and fields["velocity"][0].base.kind == "f":
         rows["z"] = at("velocity")
-    for column, size in (("H", 12 * m), ("h", m), ("rate", m), ("x", 14), ("spare", 14 * m)):
+    for column, size in (("H", 12 * m), ("h", m), ("rate", m), ("slack", 2 * m), ("x", 14), ("spare", 14 * m)):
         rows[column] = work.reserve(count * size) + size * each
     return rows
 
@@ -204,6 +206,7 @@ def _collisions(records, work, iwork):
         sizes = {
             "pose": 7 * n_shapes,
             "reach": n_shapes,
+            "slack": 2 * n_shapes,
             "new_normal": 3 * capacity,
             "new_point": 3 * capacity,
             "new_gap": capacity,

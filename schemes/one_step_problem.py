@@ -9,13 +9,18 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds._jit import inlined, kernel, tiny, view
+from nsds.kinds import RELATIONS
 from nsds.layout import ABSENT, DIAGONAL, table
+from nsds.records import model_of, words
+from nsds.schemes.activation import slack
 from nsds.schemes.lagrangian_tables import PLAIN, POSITION, SLIP, TANGENT
 from nsds.schemes.linear_algebra import apply_inverse
 from nsds.solvers.forms import narrow_order
 from nsds.solvers.signature import call_solver
+from nsds.status import CONVERGED, INEXACT, INFEASIBLE, MAX_ITER, RAY, SINGULAR, STALLED
 
 _TOUCHING = 1e-300
+_BEARABLE = 0.1  # of the velocities before impulses: errors up to this leave a step with sense (that of `nsds.solvers.contact_solver`)
 _SLIDING = 1.0 - 1e-9  # lambda_t, relative to mu lambda_n, from which on it was at its bound
 
 # One row per matrix that `solve_with` inverts, that is per body: where its inverse lies.
@@ -97,9 +102,11 @@ def ordered(constraints, entries, inputs, couplings, kinds):
     couplings["constraint"] = place[couplings["constraint"]]
     if n > 0:
         row, column = np.divmod(np.sort(place[row] * n + place[column]), n)
-    return Unknowns(
-        order, np.arange(n), constraints[order], couplings, np.searchsorted(row, np.arange(n + 1)), column, np.lexsort((row, column))
-    )
+    constraints = constraints[order]
+    if "leader" in constraints.dtype.names:  # the constraint whose y is the gap of the contact
+        gaps = constraints["y"]
+        constraints["leader"] = np.argsort(gaps, kind="stable")[np.searchsorted(np.sort(gaps), constraints["gap"])]
+    return Unknowns(order, np.arange(n), constraints, couplings, np.searchsorted(row, np.arange(n + 1)), column, np.lexsort((row, column)))
 
 
 def place_problem(plan, unknowns, method, work, iwork):
@@ -121,8 +128,11 @@ def place_active(plan, unknowns, work, iwork):
 
 @inlined
 def solve(n, row, column, W, p, solver, solver_options, work, iwork):
-    """Hand the problem of n unknowns, W on the pattern (row, column) and the rest where the plan says, to a solver; returns its status."""
-    return call_solver(
+    """Hand the problem of n unknowns, W on the pattern (row, column) and the rest where the plan says, to a solver.
+
+    Returns its status, or INEXACT where it is solved less well than asked, but with sense; then the residual is in units of w.
+    """
+    status = call_solver(
         solver,
         (
             row, column, view(work, W, column.size), view(work, p.q, n), view(work, p.lower, n), view(work, p.upper, n), solver_options,
@@ -130,14 +140,48 @@ def solve(n, row, column, W, p, solver, solver_options, work, iwork):
             view(iwork, p.isolver, p.n_isolver),
         ),
     )  # fmt: skip
+    return status if status == CONVERGED else _judge(status, n, row, column, W, p, work)
+
+
+@kernel
+def _judge(status, n, row, column, W, p, work):
+    """INEXACT for an unsolved problem whose rows are off by at most _BEARABLE of the largest ``|q|``, in units of w; else the status.
+
+    A row is off by the median of w, ``W_ii (z - lower)`` and ``W_ii (z - upper)``: the velocity that is missing, or that z is worth.
+    """
+    if status not in (MAX_ITER, STALLED, RAY, SINGULAR, INFEASIBLE):
+        return status
+    error = scale = 0.0
+    for i in range(n):
+        w, unit, most = work[p.q + i], 0.0, 0.0
+        for k in range(row[i], row[i + 1]):
+            w += work[W + k] * work[p.z + column[k]]
+            most = max(most, abs(work[W + k]))
+            if column[k] == i:
+                unit = abs(work[W + k])
+        unit = unit if unit > 0.0 else most if most > 0.0 else 1.0
+        z, lower, upper = work[p.z + i], work[p.lower + i], work[p.upper + i]
+        error = max(error, abs(max(min(w, unit * (z - lower)), unit * (z - upper)))) + 0.0 * w
+        scale = max(scale, abs(work[p.q + i]))
+    if not error <= _BEARABLE * scale:
+        return status
+    work[p.info + 1] = error / scale
+    return INEXACT
 
 
 @tiny
-def assemble(plan, bodies, constraints, entries, inputs, couplings, chosen, W_row, W_column, W_transpose, scale, work, iwork):
+def worse(status, other):
+    """The worse one of two statuses: INEXACT is better than a failure."""
+    return other if status == CONVERGED or (status == INEXACT and other != CONVERGED) else status
+
+
+@tiny
+def assemble(plan, bodies, constraints, entries, inputs, couplings, chosen, W_row, W_column, W_transpose, scale, shift, work, iwork):
     """``W = scale C M_hat^-1 B + D`` of the chosen constraints on the pattern (W_row, W_column): eqs 1.39–1.42 and 9.35.
 
     On Lagrangian systems C is H, and B its transpose. Column j: solve with column j of B, then multiply by the rows linked to j.
-    W_transpose[k] is where the transposed entry of k lies. In: tables, work (C, B, D, inverses), iwork.
+    W_transpose[k] is where the transposed entry of k lies; C lies ``shift`` behind the coefficients of the entries.
+    In: tables, work (C, B, D, inverses), iwork.
     Out: work[plan.W:]. Work: plan.rhs, plan.solution, plan.scratch, plan.dofs (zero before and after).
     """
     W, dofs = plan[0].W, plan[0].dofs
@@ -150,7 +194,7 @@ def assemble(plan, bodies, constraints, entries, inputs, couplings, chosen, W_ro
             c = constraints[chosen[W_column[k]]]
             s = 0.0
             for a in range(c.entry, c.entry_end):
-                s += work[entries[a].coefficient] * work[dofs + entries[a].dof]
+                s += work[entries[a].coefficient + shift] * work[dofs + entries[a].dof]
             s *= scale
             for a in range(c.coupling, c.coupling_end):
                 if couplings[a].constraint == j:
@@ -180,9 +224,28 @@ def _solve_for_body(plan, bodies, inputs, end, k, work, iwork):
     return k
 
 
+@tiny
+def gap_slack(c, h, pull, entries, mem, work):
+    """Up to which y of a constraint, or its forecast, counts as closed; work[pull:]: what forces add to the velocities in a step."""
+    length = 0.0 if c.base == ABSENT else abs(work[c.base])
+    speed = abs(mem[c.gap_rate])
+    for k in range(c.entry, c.entry_end):
+        coefficient = abs(work[entries[k].coefficient])
+        length += coefficient * abs(mem[entries[k].q])
+        speed += coefficient * (abs(mem[entries[k].q + entries[k].n]) + work[pull + entries[k].dof])
+    return slack(length, speed, h)
+
+
+@tiny
+def rests(forecast, c, h, pull, entries, mem, work):
+    """Whether a contact with a positive forecast is closed up to rounding, and neither opens nor closes: what moves is told by its sign."""
+    closed = gap_slack(c, h, pull, entries, mem, work)
+    return forecast <= closed and h * abs(mem[c.gap_rate]) <= closed
+
+
 @inlined
-def choose_active(p, constraints, horizon, mem, imem, iwork):
-    """Index set I_1 (seed 001): constraints that are always active, and those of contacts whose forecast ``y + horizon ydot <= 0``.
+def choose_active(p, constraints, entries, horizon, h, mem, imem, work, iwork):
+    """Index set I_1 (seed 001): constraints that are always active, and those of contacts whose forecast ``y + horizon ydot`` is closed.
 
     Writes the active flags, the list p.active, and p.local (place in the list). Inactive multipliers are set to 0, those of new
     contacts to a guess that only says "pressing", by which a whole column that lands is solved at once.
@@ -193,7 +256,8 @@ def choose_active(p, constraints, horizon, mem, imem, iwork):
     local, active = p.local, p.active
     for i in range(constraints.size):
         c = constraints[i]
-        if c.always or mem[c.gap] + horizon * mem[c.gap_rate] <= 0.0:
+        forecast = mem[c.gap] + horizon * mem[c.gap_rate]
+        if c.always or forecast <= 0.0 or rests(forecast, constraints[c.leader], h, p.pull, entries, mem, work):
             changed |= iwork[local + i] != n
             iwork[local + i] = n
             iwork[active + n] = i
@@ -351,6 +415,26 @@ def update_outputs(h, theta, constraints, entries, couplings, mem, work):
             ydot += compliance(c, constraints, couplings, mem, work)
         mem[c.y] = y if c.h == ABSENT else work[c.h]
         mem[c.ydot] = ydot
+
+
+def blame_row(records, prepared, m):
+    """Which interaction's row of the one-step problem of member m is NaN or infinite, in words; nothing if none is, or of rigid bodies."""
+    tables = [table for table in prepared.tables if table.dtype.names]
+    constraints = next((table for table in tables if {"lam", "entry"} <= set(table.dtype.names)), ())
+    plan = next((table[0] for table in tables if {"W", "q", "lower", "dofs"} <= set(table.dtype.names)), None)
+    if plan is None or len(constraints) == 0:
+        return ""
+    work, iwork = prepared.work[m], prepared.iwork[m]
+    n = constraints.size
+    if "sub_row" in plan.dtype.names:
+        constraints = constraints[np.clip(iwork[plan["active"] : plan["active"] + n], 0, n - 1)]
+    for row in np.flatnonzero(~np.isfinite(work[plan["q"] : plan["q"] + n])):
+        place = max(constraints[row]["gap"] if "gap" in constraints.dtype.names else constraints[row]["y"], constraints[row]["lam"])
+        for name, kind, *_ in model_of(records):
+            start, dtype = words(records.dtype, name)
+            if kind in RELATIONS and start <= place < start + dtype.itemsize // 8:
+                return f"the one-step problem became NaN or infinite in a row of interaction '{name}'"
+    return ""
 
 
 @kernel

@@ -33,7 +33,7 @@ from nsds.schemes.moreau_jean_newton import (
     iterate,
     position,
 )
-from nsds.status import CONVERGED, NON_FINITE, VIOLATED
+from nsds.status import CONVERGED, INEXACT, NON_FINITE, VIOLATED
 
 OPTIONS = np.dtype(
     [("scheme", "S32"), *FIELDS, ("constraint_tol", "<f8"), ("max_rounds", "<i8"), ("every_contact", "<i8"), ("metric", "S8")]
@@ -91,8 +91,7 @@ def moreau_jean_direct_projection(
     True
     """
     owner = "moreau_jean_direct_projection"
-    if contacts not in ("all", "active"):
-        raise ValueError(f"{owner}: contacts must be 'all' or 'active', got {contacts!r}")
+    _checks.choice(owner, "contacts", contacts, ("all", "active"))
     record = _options(owner, (theta, gamma, q_star, newton_tol, newton_max_iter), constraint_tol, max_rounds, metric)
     record["every_contact"] = contacts == "all"
     return record
@@ -177,8 +176,7 @@ def prepare_with_positions(records, lists, settings, metric, method, work, iwork
     iwork.place(places, sub_next=rigid.size, pivots=body, touched=rigid.size)
     prepared = moreau_jean_newton.prepare(records, lists, settings, method, work, iwork)
     order = [lists.owners.index(each) for each in prepared.layout.owners]
-    gaps = prepared.tables[4]["y"]
-    leaders = np.argsort(gaps, kind="stable")[np.searchsorted(np.sort(gaps), prepared.tables[4]["gap"])]
+    leaders = prepared.tables[4]["leader"]
     upper = places[0]["upper"]
     prepared.work[:, upper : upper + rigid.size] = np.inf
     return prepared._replace(tables=(*prepared.tables, metrics, rigid[order], leaders, places), stepper=stepper)
@@ -204,34 +202,37 @@ def _metrics(records, lists, metric, work, iwork):
 @kernel
 def start(t, tables, functions, options, mem, imem, work, iwork):
     """Before the first step: force at t, outputs of the state."""
-    return moreau_jean_newton.start(t, tables[:11], functions, options, mem, imem, work, iwork)
+    return moreau_jean_newton.start(t, tables[:12], functions, options, mem, imem, work, iwork)
 
 
 @kernel
 def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
-    parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, _, _, leaders, places = tables
-    p, newton = plan[0], (parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column)
+    parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, bent, _, _, leaders, places = tables
+    p, newton = plan[0], (parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, bent)
     begin(t_new, options, parts, elements, p, functions, mem, imem, work)
-    n = osnsp.choose_active(p, constraints, options[GAMMA] * options[H], mem, imem, iwork)
+    n = osnsp.choose_active(p, constraints, entries, options[GAMMA] * options[H], options[H], mem, imem, work, iwork)
     total = 0
     status, n_iter, residual = CONVERGED, 0, 0.0
     for attempt in range(constraints.size + 1):  # each solution but the last makes at least one more contact active
         status, n_iter, residual = iterate(t_new, n, newton, functions, solver, solver_options, options, mem, imem, work, iwork)
         total += n_iter
-        if status != CONVERGED and attempt > 0:  # the velocities cannot satisfy the contacts that have joined: positions will
+        if (
+            status not in (CONVERGED, INEXACT) and attempt > 0
+        ):  # the velocities cannot satisfy the contacts that have joined: positions will
             n = _leave(constraints, p, places[0].local, mem, imem, iwork)
             status, n_iter, residual = iterate(t_new, n, newton, functions, solver, solver_options, options, mem, imem, work, iwork)
             total += n_iter
             n = 0
         evaluate_relations(t_new, 1.0, 0.0, EVERY, options, relations, p, functions, mem, imem, work)
-        if status != CONVERGED or options[COMBINED] == 0.0 or (attempt > 0 and n == 0):
+        if status not in (CONVERGED, INEXACT) or options[COMBINED] == 0.0 or (attempt > 0 and n == 0):
             break
         n = _join_violated(options[CONSTRAINT_TOL], constraints, entries, leaders, p, places[0].local, mem, imem, work, iwork)
         if n == 0:
             break
-    if status == CONVERGED:
-        status, moved = project(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
+    if status in (CONVERGED, INEXACT):
+        projected, moved = project(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
+        status = osnsp.worse(status, projected)
         if moved:
             evaluate_forces(t_new, options, parts, elements, p, p.f, functions, mem, imem, work)
     if not hand_over(options, constraints, entries, couplings, p, mem, work):
@@ -288,7 +289,7 @@ def project(t, tables, functions, solver, solver_options, options, mem, imem, wo
 
     Returns (status, whether anything moved).
     """
-    parts, elements, _, relations, _, entries, _, couplings, plan, W_row, W_column, metrics, rigid, _, places = tables
+    parts, elements, _, relations, _, entries, _, couplings, plan, W_row, W_column, _, metrics, rigid, _, places = tables
     p, s, tol = plan[0], places[0], options[CONSTRAINT_TOL]
     for done in range(int(options[MAX_ROUNDS]) + 1):
         n, worst = _choose(options, rigid, entries, s, mem, imem, work, iwork)
@@ -300,7 +301,7 @@ def project(t, tables, functions, solver, solver_options, options, mem, imem, wo
         chosen, transpose = view(iwork, s.active, n), view(iwork, s.sub_place, iwork[s.sub_row + n])
         evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
         invert_metrics(elements, parts, metrics, s, work, iwork)
-        osnsp.assemble(places, metrics, rigid, entries, entries, couplings, chosen, row, column, transpose, 1.0, work, iwork)
+        osnsp.assemble(places, metrics, rigid, entries, entries, couplings, chosen, row, column, transpose, 1.0, 0, work, iwork)
         for a in range(n):
             work[s.q + a] /= worst
             work[s.z + a] = 0.0
@@ -313,7 +314,7 @@ def project(t, tables, functions, solver, solver_options, options, mem, imem, wo
                 work[s.z + a] = 0.0
             iwork[s.isolver] = 0
             status = osnsp.solve(n, row, column, s.W, s, solver, solver_options, work, iwork)
-        if status != CONVERGED:
+        if status not in (CONVERGED, INEXACT):
             return status, done > 0
         _move(n, worst, parts, elements, metrics, rigid, entries, s, mem, work, iwork)
         evaluate_relations(t, 1.0, 0.0, EVERY, options, relations, p, functions, mem, imem, work)

@@ -8,10 +8,11 @@ import numpy as np
 
 from nsds.records import widened
 from nsds.results import recorded
-from nsds.status import CAPACITY, CONVERGED, NOT_COMPUTED
+from nsds.status import CAPACITY, CONVERGED, INEXACT, NOT_COMPUTED
 
 BLOCK_BYTES = 2**25  # of rows on their way into a file
-_BLOCK_SECONDS = 5.0  # a block that is not full is written after that time
+_BLOCK_SECONDS = 5.0  # a block that is not full is written after that time; in the beginning sooner
+_FIRST_SECONDS = 0.05
 # Columns of how far a member is: rows saved, steps done, the status that ended its run, whether the scheme has started on its memory.
 ROW, DONE, STOPPED, STARTED = range(4)
 
@@ -28,7 +29,7 @@ class Recorder:
         self.dtype, self.sources = recorded(records, fields)
         self.reached = np.zeros((records.size, 4), np.int64)
         self.rows = self._allocated(records.size)
-        self.first, self.written = 0, time.monotonic()
+        self.first, self.written, self.wait = 0, -math.inf, 0.0
         self.n_failed, self.first_failed = 0, None
 
     def _allocated(self, n_members):
@@ -71,23 +72,24 @@ class Recorder:
         return block
 
     def spill(self):
-        """Write the block into the file when it is full or old; the row that sums up the coming steps goes on as the first."""
-        is_due = self.n_reached - self.first == self.rows.shape[1] or time.monotonic() - self.written > _BLOCK_SECONDS
-        if self.file is None or not is_due:
+        """Write the block into the file when it is full, or when it is time to; of a full one the next row goes on as the first."""
+        if self.file is None:
             return
-        count = self.n_reached - self.first
-        self._put()
-        pending = self.rows[:, count : count + 1].copy() if count < self.rows.shape[1] else np.zeros(1, self.dtype)
-        self.first, self.written = self.first + count, time.monotonic()
-        if self.rows.shape[1] != self._room():  # rows have become wider
-            self.rows = self._allocated(len(self.reached))
-        self.rows[:, :1] = pending
+        if self.n_reached - self.first == self.rows.shape[1]:
+            self._put()
+            self.first, self.written = self.n_reached, time.monotonic()
+            if self.rows.shape[1] != self._room():  # rows have become wider
+                self.rows = self._allocated(len(self.reached))
+            self.rows[:, :1] = np.zeros(1, self.dtype)
+        elif time.monotonic() - self.written >= self.wait:
+            self.file.secure(self.first, self.block())
+            self.written, self.wait = time.monotonic(), min(_BLOCK_SECONDS, max(_FIRST_SECONDS, 2 * self.wait))
 
     def _put(self):
         block = self.block()
         if self.first == 0:
             self.initial = block[:, :1].copy()
-        failed = np.argwhere(block["status"] != CONVERGED)
+        failed = np.argwhere((block["status"] != CONVERGED) & (block["status"] != INEXACT))
         if len(failed) and self.first_failed is None:
             self.first_failed = failed[0, 0], block[tuple(failed[0])].copy()
         self.n_failed += len(failed)
@@ -106,7 +108,8 @@ class Recorder:
     def close(self):
         """Write what is left, and note what failed."""
         try:
-            self._put()
+            if self.file is None or not self.file.has_failed:
+                self._put()
         finally:
             if self.file is not None:
                 self.file.close()

@@ -10,6 +10,7 @@ from nsds.records import copied, model_of, stored_sparse
 from nsds.schemes.first_order_tables import is_constant, tables
 from nsds.schemes.linear_algebra import dense
 from nsds.schemes.memory import Allocator
+from nsds.validation import runnable
 
 _ZERO = 1e-12  # of the sum of the absolute terms of a product
 NONE = -1
@@ -49,7 +50,7 @@ def relative_degree(system):
     >>> nsds.relative_degree(nsds.examples.relay_oscillator())
     RelativeDegree(uniform=3, of_outputs=array([3]))
     """
-    records = copied(system).reshape(-1)[:1]
+    records = copied(runnable("relative_degree", system)).reshape(-1)[:1]
     if family(model_of(records)) != FIRST_ORDER:
         raise ValueError("relative_degree: expected a record of first-order systems")
     work = Allocator(1)

@@ -62,8 +62,8 @@ def schatzman_paoli(theta=0.0, gamma=np.inf, newton_tol=1e-10, newton_max_iter=5
     record = np.zeros((), OPTIONS)
     record["scheme"] = owner.encode()
     record["theta"] = _checks.number(owner, "theta", theta, 0.0, 1.0)
-    record["gamma"] = np.inf if gamma == np.inf else _checks.number(owner, "gamma", gamma, 0.0)
-    record["newton_tol"] = np.inf if newton_tol == np.inf else _checks.number(owner, "newton_tol", newton_tol, above=0.0)
+    record["gamma"] = _checks.number_or_inf(owner, "gamma", gamma, low=0.0)
+    record["newton_tol"] = _checks.number_or_inf(owner, "newton_tol", newton_tol, above=0.0)
     record["newton_max_iter"] = _checks.integer(owner, "newton_max_iter", newton_max_iter, low=1)
     return record
 

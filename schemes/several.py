@@ -18,6 +18,10 @@ def groups_of(owner, system, scheme):
         A name that is no system; an interaction or a controller between systems with different schemes.
     """
     systems, interactions, controls = split(model_of(system))
+    if not scheme:
+        raise ValueError(
+            f"{owner}: scheme: a dict must give at least one system its scheme, got {{}}; the systems are: {', '.join(dict(systems))}"
+        )
     for name in scheme:
         if name not in dict(systems):
             raise ValueError(f"{owner}: scheme: there is no system '{name}'; the systems are: {', '.join(dict(systems))}")

@@ -12,20 +12,25 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks, _jit
-from nsds.kinds import RELATIONS
-from nsds.laws import LAWS
+from nsds._cache import fingerprint
+from nsds.functions import Watch, offered, watch
 from nsds.layout import state_fields
-from nsds.records import N_ITER, RESIDUAL, STATUS, STEP, T0, T, copied, memory, model_of
+from nsds.records import N_ITER, RESIDUAL, STATUS, STEP, T0, T, copied, memory
 from nsds.results import SimulationError, SimulationInterrupted
-from nsds.rigid_bodies import require_values
 from nsds.schemes import sampled_control, several
 from nsds.schemes import table as schemes
 from nsds.schemes.consistency import warn_of_overlaps, warn_of_violations
+from nsds.schemes.interrupts import Interrupts
+from nsds.schemes.one_step_problem import blame_row
 from nsds.schemes.recording import DONE, ROW, STARTED, STOPPED, Recorder
 from nsds.schemes.sampled_control import act
-from nsds.status import CAPACITY, NON_FINITE, advice
+from nsds.status import CAPACITY, CONVERGED, INEXACT, NON_FINITE, advice
+from nsds.storage import computed_with
+from nsds.trials import has_functions
+from nsds.validation import runnable, valid
 
 _CHUNK_SECONDS = 0.2
+_MOST_STEPS = 2**53  # times are t0 + step h: whole numbers up to there are floats, too
 # Words of the head of a row.
 _ROW_T, _ROW_STEP, _ROW_STATUS, _ROW_N_ITER, _ROW_RESIDUAL = range(5)
 
@@ -40,9 +45,11 @@ class _Run(NamedTuple):
     solver: int
     solver_options: np.ndarray
     prepare: Callable
+    watched: Watch | None  # what checks the user's functions, if something does
 
 
-def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, fields=None, progress=None, on_failure="raise"):
+def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, fields=None, progress=None, on_failure="raise", check=False,
+             functions=None):  # fmt: skip
     """March a system, or every member of an ensemble, from its time to ``t_end``.
 
     Parameters
@@ -66,7 +73,16 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, fields
     progress : bool, optional
         Progress bar; by default on a terminal when the run takes longer than half a second.
     on_failure : "raise", "warn" or "continue"
-        What to do when a step is not solved or becomes NaN. The status of every step is in the trajectory.
+        What to do when a step is not solved or becomes NaN. The status of every step is in the trajectory. A step that is solved less
+        well than asked, but well enough to make sense, has not failed: its status is INEXACT, its residual says how well, and
+        `nsds.report` counts such rows.
+    check : bool
+        Run the user's functions in Python, and check them: one that reads or writes out of the range of its arguments, writes into another
+        than the last, or raises, ends the run with a SimulationError that names part, function, index and time. Slow: for a function that
+        one does not trust, or a run that ends in NaN.
+    functions : sequence of functions, optional
+        User functions that the record names and this process has not seen yet, as of one that was loaded from a file. Those of modules
+        that are imported are found without; a record never decides what is imported.
 
     Returns
     -------
@@ -74,7 +90,7 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, fields
         Structured array (rows,), for an ensemble (members, rows), with t, step, status, n_iter, residual, and one field per part: q, v of
         Lagrangian systems; x, r and a constant u of first-order ones; y, lambda (of the step that ends at t) of interactions, on
         Lagrangian systems also ydot, active; state of controllers. Row 0 is the initial state. Where steps between two rows are not
-        saved, status is the last that was not 0, n_iter the sum, residual the maximum.
+        saved, status is that of the last step that failed, else INEXACT if a step was; n_iter the sum, residual the maximum.
 
     Raises
     ------
@@ -96,8 +112,11 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, fields
     >>> float(trajectory["floor"]["lambda"].max().round(3))
     8.437
     """
+    offered("simulate", functions)
     if isinstance(scheme, dict):
-        settings = {"t_end": t_end, "h": h, "solver": solver, "save_every": save_every, "progress": progress, "on_failure": on_failure}
+        settings = {"t_end": t_end, "h": h, "solver": solver, "save_every": save_every, "progress": progress, "on_failure": on_failure,
+                    "check": check}  # fmt: skip
+        system = valid("simulate", system)
         groups = several.groups_of("simulate", system, scheme)
         pieces = [
             simulate(several.part_of(system, names), scheme=options, fields=several.fields_of(fields, names), **settings)
@@ -105,16 +124,16 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, fields
         ]
         return several.joined_rows(system, pieces)
     t_end = _checks.number("simulate", "t_end", t_end)
-    _, recorder = run_through("simulate", system, h, scheme, solver, on_failure, t_end, save_every, fields, progress)
+    _, recorder = run_through("simulate", system, h, scheme, solver, on_failure, t_end, save_every, fields, progress, check=check)
     return _shaped(system, recorder.block())
 
 
-def step(system, h, *, scheme=None, solver=None, on_failure="raise"):
+def step(system, h, *, scheme=None, solver=None, on_failure="raise", check=False, functions=None):
     """One step: a new record (or ensemble) at ``t + h``. For many steps `simulate` saves the preparation that each call repeats.
 
     Parameters
     ----------
-    system, h, scheme, solver, on_failure
+    system, h, scheme, solver, on_failure, check, functions
         See `simulate`.
 
     Returns
@@ -129,36 +148,56 @@ def step(system, h, *, scheme=None, solver=None, on_failure="raise"):
     >>> float(ball["t"]), float(ball["ball"]["v"][0].round(3))
     (0.1, -0.981)
     """
+    offered("step", functions)
     if isinstance(scheme, dict):
+        system = valid("step", system)
         groups = several.groups_of("step", system, scheme)
-        pieces = [
-            step(several.part_of(system, names), h, scheme=options, solver=solver, on_failure=on_failure) for options, names in groups
-        ]
+        settings = {"solver": solver, "on_failure": on_failure, "check": check}
+        pieces = [step(several.part_of(system, names), h, scheme=options, **settings) for options, names in groups]
         return several.joined_records(system, pieces)
-    run, _ = run_through("step", system, h, scheme, solver, on_failure)
+    run, _ = run_through("step", system, h, scheme, solver, on_failure, check=check)
     return run.records.reshape(np.shape(system))
 
 
-def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_every=1, fields=None, progress=False, file=None):
+def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_every=1, fields=None, progress=False, file=None,
+                check=False):  # fmt: skip
     """(the run at its end, the recorder with its rows): to t_end, or one step."""
     save_every = _checks.integer(owner, "save_every", save_every, low=1)
-    if on_failure not in ("raise", "warn", "continue"):
-        raise ValueError(f"{owner}: on_failure must be 'raise', 'warn' or 'continue', got {on_failure!r}")
-    fields = fields if fields is None or isinstance(fields, str) else [str(path) for path in fields]
-    run, scheme = _prepare(owner, system, h, scheme, solver)
-    n_steps = 1 if t_end is None else _number_of_steps(owner, run.records, t_end, h)
+    _checks.choice(owner, "on_failure", on_failure, ("raise", "warn", "continue"))
+    if progress is not None:
+        progress = _checks.flag(owner, "progress", progress)
+    fields = _paths(owner, fields)
+    run, scheme = _prepare(owner, system, h, scheme, solver, _checks.flag(owner, "check", check))
+    n_steps = _number_of_steps(owner, run.records, t_end, h)
     recorder = Recorder(run.records, fields, n_steps, save_every, file)
-    if file is not None:
-        settings = {"t_end": t_end, "h": float(h), "scheme": scheme, "solver": solver, "save_every": save_every, "fields": fields}
-        file.open(copied(_shaped(system, run.records)), recorder.dtype, settings | {"on_failure": on_failure})
+    settings = {"t_end": t_end, "h": float(h), "scheme": scheme, "solver": solver, "save_every": save_every, "fields": fields}
+    settings["on_failure"] = on_failure
     try:
-        run = _march(run, recorder, np.shape(system), n_steps, progress, on_failure == "raise")
-    finally:
-        recorder.close()
+        with Interrupts() as interrupts:
+            try:
+                if file is not None:
+                    records = copied(_shaped(system, run.records))
+                    file.open(records, recorder.dtype, settings, recorder.n_rows, computed_with(_edition(run)))
+                run = _march(run, recorder, n_steps, progress, on_failure == "raise", interrupts)
+            finally:
+                recorder.close()
+    except KeyboardInterrupt:
+        place = ".trajectory" if file is None else file.path
+        raise SimulationInterrupted(recorder.block().reshape(*np.shape(system), -1), recorder.n_reached, place) from None
+    if run.watched is not None and run.watched.error is not None:
+        _raise_watched(run, recorder, np.shape(system))
     if t_end is not None:
         warn_of_violations(run.prepared, recorder.initial)
     _report_failure(run, recorder, np.shape(system), on_failure)
     return run, recorder
+
+
+def _paths(owner, fields):
+    if fields is None or isinstance(fields, str):
+        return fields
+    if not isinstance(fields, (list, tuple, set, frozenset, np.ndarray)) or not all(isinstance(path, str) for path in fields):
+        raise TypeError(f'{owner}: fields must be texts such as "ball" or "ball.q", got {_checks.shortened(fields)}')
+    return [str(path) for path in fields]
 
 
 def _shaped(system, rows):
@@ -166,63 +205,45 @@ def _shaped(system, rows):
     return rows.reshape((*np.shape(system), *rows.shape[1:]))
 
 
-def _prepare(owner, system, h, scheme, solver):
+def _prepare(owner, system, h, scheme, solver, check):
     """(run from the state of a system, options of its scheme)."""
-    model_of(system)
-    _checks.number(owner, "h", h, above=0.0)
-    module, options = schemes.chosen(scheme, system)
-    method, solver_options, address = schemes.solver_of(solver, system)
-    records = copied(system).reshape(-1)
-    _require_valid(owner, records)
+    records = copied(runnable(owner, system)).reshape(-1)
+    h = _checks.number(owner, "h", h, above=0.0)
+    module, options = schemes.chosen(scheme, records)
+    method, solver_options, address = schemes.solver_of(solver, records)
     anchored = records["t0"] + records["step"] * h == records["t"]
     records["t0"] = np.where(anchored, records["t0"], records["t"])
     records["step"] = np.where(anchored, records["step"], 0)
+    watched = Watch() if check else None
 
     def prepare(records):
-        mem = memory(records)
-        prepared = module.prepare(records, mem, options, h, method)
-        controls = sampled_control.prepare(owner, records, h)
-        return _Run(records, mem, prepared, controls, address, solver_options, prepare)
+        mem, token = memory(records), watch.set(watched)
+        try:
+            prepared = module.prepare(records, mem, options, h, method)
+            controls = sampled_control.prepare(owner, records, h)
+        finally:
+            watch.reset(token)
+        return _Run(records, mem, prepared, controls, address, solver_options, prepare, watched)
 
     return prepare(records), options
 
 
-def _require_valid(owner, records):
-    """Fields can be assigned after construction, so what is about to be computed with is checked once more."""
-    for name, kind, *law in model_of(records):
-        is_relay = law[:1] == ["relay"]
-        for field, values in _numbers(records[name]):
-            if is_relay and field in ("lower", "upper"):  # may be infinite
-                values = np.where(np.isinf(values), 0.0, values)
-            if field in ("mass", "shape_size"):  # of rigid bodies that nothing stops, of tubes without end
-                values = np.where(np.isposinf(values), 0.0, values)
-            if not np.isfinite(values).all():
-                raise ValueError(f"{owner}: {name}.{field} must be finite")
-        if kind == "rigid_bodies":
-            require_values(owner, f"{name}.", records[name], records.size)
-        parameters = LAWS[law[0]].parameters if kind in RELATIONS and not is_relay else {}
-        for field, (low, high) in parameters.items():
-            if not ((records[name][field] >= low) & (records[name][field] <= high)).all():
-                raise ValueError(f"{owner}: {name}.{field} must be in [{low:g}, {high:g}]")
-        if is_relay and not (records[name]["lower"] <= records[name]["upper"]).all():
-            raise ValueError(f"{owner}: {name}.lower must be at most {name}.upper")
-
-
-def _numbers(record):
-    """(name, values) of all float fields of a record, those of nested ones too."""
-    for field in record.dtype.names:
-        if record.dtype[field].names:
-            yield from ((f"{field}.{inner}", values) for inner, values in _numbers(record[field]))
-        elif record.dtype[field].base.kind == "f":
-            yield field, record[field]
-
-
 def _number_of_steps(owner, records, t_end, h):
-    if (t_end <= records["t"]).any():
-        raise ValueError(f"{owner}: t_end must be after the system's time {records['t'].max()}, got {t_end}")
-    counts = np.ceil((t_end - records["t"]) / h - 1e-6).astype(np.int64)
+    """The fewest steps of size h to t_end; one where that is None."""
+    t, step = records["t"], records["step"]
+    if t_end is not None and (t_end <= t).any():
+        raise ValueError(f"{owner}: t_end must be after the system's time {t.max()}, got {t_end}")
+    latest = float(max(abs(t).max(), abs(t_end if t_end is not None else 0.0)))
+    if h < np.spacing(latest):
+        raise ValueError(
+            f"{owner}: a step of h = {h:g} is lost in the rounding of times like {latest:g}, which is {np.spacing(latest):.2g}: "
+            "take a larger h, or times closer to 0"
+        )
+    counts = np.ones(t.shape) if t_end is None else np.ceil((t_end - t) / h - 1e-6)
     if (counts != counts[0]).any():
         raise ValueError(f"{owner}: all members of an ensemble must have the same time at the start")
+    if (step + counts > _MOST_STEPS).any():
+        raise ValueError(f"{owner}: steps are counted from 0 to 2^53, got {step.max()} before the run and {counts[0]:g} in it")
     return max(int(counts[0]), 1)
 
 
@@ -257,8 +278,9 @@ def _march_template(first, last, until, n_total, save_every, stop, first_row, so
             done += 1
             irow[at + _ROW_N_ITER] += n_iter
             row[at + _ROW_RESIDUAL] = max(row[at + _ROW_RESIDUAL], residual)
-            if status != 0:
+            if status != CONVERGED and (status != INEXACT or irow[at + _ROW_STATUS] == CONVERGED):
                 irow[at + _ROW_STATUS] = status
+            if status != CONVERGED and status != INEXACT:
                 stopped = status if stop else 0
             if done % save_every == 0 or done == n_total or stopped != 0:
                 at = _save(at, width, sources, mem, imem, row, irow)
@@ -292,25 +314,24 @@ def _march_of(stepper):
     return _marches[name]
 
 
-def _march(run, recorder, shape, n_steps, progress, stop):
+def _march(run, recorder, n_steps, progress, stop, interrupts):
     """Run the compiled loop in chunks of a fifth of a second, so that a progress bar moves and Ctrl-C works. Returns the run at its end."""
     bar = _progress_bar(progress, n_steps)
     done, n = 0, 64
     try:
         with _shares(run.records.size) as in_shares:
-            run = _advance(run, recorder, in_shares, 0, n_steps, stop)
+            run = _advance(run, recorder, in_shares, interrupts, 0, n_steps, stop)
+            recorder.spill()
             warn_of_overlaps(run.records, run.prepared)
-            while done < n_steps and not recorder.is_stopped:
+            while done < n_steps and not recorder.is_stopped and not (run.watched and run.watched.error):
+                interrupts.raise_noted()
                 began, until = time.perf_counter(), min(done + n, n_steps, recorder.last_step)
-                run = _advance(run, recorder, in_shares, until, n_steps, stop)
+                run = _advance(run, recorder, in_shares, interrupts, until, n_steps, stop)
                 elapsed, n, done = time.perf_counter() - began, until - done, until
                 bar.update(n)
                 n = max(1, int(n * min(8.0, _CHUNK_SECONDS / max(elapsed, 1e-6))))
                 if done < n_steps and not recorder.is_stopped:
                     recorder.spill()
-    except KeyboardInterrupt:
-        place = ".trajectory" if recorder.file is None else recorder.file.path
-        raise SimulationInterrupted(recorder.block().reshape(*shape, -1), recorder.n_reached, place) from None
     finally:
         bar.close()
     return run
@@ -328,7 +349,7 @@ def _shares(n_members):
             yield lambda chunk: list(pool.map(chunk, bounds[:-1], bounds[1:]))
 
 
-def _advance(run, recorder, in_shares, until, n_steps, stop):
+def _advance(run, recorder, in_shares, interrupts, until, n_steps, stop):
     """All members to the step of number ``until``; where one needs more room than its record has, all grow, and it repeats its step.
 
     Until 0 the first row is made of the state at the start.
@@ -342,7 +363,8 @@ def _advance(run, recorder, in_shares, until, n_steps, stop):
                   p.functions, tuple(run.controls), run.solver, run.solver_options, p.options, run.mem, run.mem.view(np.int64), p.work,
                   p.iwork, rows, rows.view(np.int64), recorder.dtype.itemsize // 8)  # fmt: skip
 
-        in_shares(chunk)
+        with interrupts.at_once():
+            in_shares(chunk)
         for pairs in getattr(p.layout, "general_pairs", ()):
             pairs.raise_error()
         if not (recorder.reached[:, STOPPED] == CAPACITY).any():
@@ -352,6 +374,11 @@ def _advance(run, recorder, in_shares, until, n_steps, stop):
             raise ValueError(f"{p.stepper.__name__}: records of {run.records.dtype.itemsize} bytes were to grow and did not")
         recorder.grow(records)
         run = run.prepare(records)
+
+
+def _edition(run):
+    """Fingerprint of the compiled code that a run consists of, but the solver of its one-step problems."""
+    return fingerprint(_march_of(run.prepared.stepper), {})[:16]
 
 
 class _NoBar:
@@ -387,12 +414,20 @@ def _report_failure(run, recorder, shape, on_failure):
         warnings.warn(message + (cause or advice(row["status"])), RuntimeWarning, stacklevel=4)
 
 
+def _raise_watched(run, recorder, shape):
+    """What a checked function did wrong, with the rows so far."""
+    m, row = recorder.failure() or (0, run.records[0])
+    member, kept = None if shape == () else int(m), recorder.block().reshape(*shape, -1)
+    raise SimulationError(kept, member, int(row["step"]), row["t"].item(), NON_FINITE, row["residual"].item(), run.watched.error)
+
+
 def _cause(run, m, row):
-    """Name the part, and the function if it is to blame, of a step that gave NaN or infinity."""
-    function = run.prepared.stepper.blame(run.records, run.prepared, m)
-    if function:
-        return function
+    """Name the function, row of the one-step problem or part that gave NaN or infinity."""
+    cause = run.prepared.stepper.blame(run.records, run.prepared, m) or blame_row(run.records, run.prepared, m)
+    if cause:
+        return cause
     for name, fields in state_fields(run.records):
         if not all(np.isfinite(run.records[name][field][m]).all() for field in fields):
-            return f"the state of part '{name}' became NaN or infinite"
+            more = "; check=True checks the user's functions" if has_functions(run.records) and run.watched is None else ""
+            return f"the state of part '{name}' became NaN or infinite{more}"
     return ""

@@ -3,18 +3,20 @@
 import numpy as np
 
 from nsds import _checks
+from nsds.functions import offered
 from nsds.results import restart
 from nsds.schemes.simulation import run_through
 from nsds.solvers import table as solvers
-from nsds.storage import RunFile, read_settings, read_system, read_trajectory
+from nsds.storage import RunFile
 
 
 def stream(system, file, *, t_end, h, scheme=None, solver=None, save_every=1, fields=None, progress=None, on_failure="raise",
-           overwrite=False):  # fmt: skip
+           overwrite=False, check=False, functions=None):  # fmt: skip
     """March as `nsds.simulate` does, with the rows going to an HDF5 file: memory stays bounded, however long the run (extra ``io``).
 
-    Rows are written in blocks of 32 MB, and at least every five seconds. The file is valid, with all rows so far, also after a failure and
-    Ctrl-C. `nsds.read_trajectory` and `nsds.read_system` read it, `nsds.resume` goes on with it.
+    Rows are written in blocks of 32 MB and at least every five seconds, the first ones at once. The file is valid, with all rows so far,
+    also after a failure and Ctrl-C; after a kill, on a full disk or when the power fails it holds the rows up to the last block.
+    `nsds.read_trajectory` and `nsds.read_system` read it, also while the run goes on, and `nsds.resume` goes on with it.
 
     Parameters
     ----------
@@ -22,14 +24,14 @@ def stream(system, file, *, t_end, h, scheme=None, solver=None, save_every=1, fi
         A record from `nsds.system`, or an array of such records; it is not changed.
     file : str or Path
         HDF5 file to make.
-    t_end, h, save_every, fields, progress, on_failure
+    t_end, h, save_every, fields, progress, on_failure, check, functions
         See `nsds.simulate`.
     scheme : numpy.ndarray, optional
         One for all systems.
     solver : str or numpy.ndarray, optional
         Method for the one-step problems; a run with a function of one's own is resumed by the process that made it alone.
     overwrite : bool
-        Whether a file that exists may be replaced.
+        Whether a file that exists may be replaced: with the first rows of the run, not before.
 
     Returns
     -------
@@ -42,6 +44,10 @@ def stream(system, file, *, t_end, h, scheme=None, solver=None, save_every=1, fi
         h5py is not installed.
     FileExistsError
         The file exists.
+    BlockingIOError
+        Another run writes the file.
+    OSError
+        The disk is full: says how much room there is and how much the run wants; or it fails. The file holds the rows written before.
     ValueError, TypeError, SimulationError, SimulationInterrupted
         As `nsds.simulate`; the trajectory on the exception is the last block, the whole one is in the file.
 
@@ -55,16 +61,20 @@ def stream(system, file, *, t_end, h, scheme=None, solver=None, save_every=1, fi
     >>> trajectory["ball"]["q"].shape, bool((trajectory["ball"]["q"][-1] == final["ball"]["q"]).all())
     ((2001, 3), True)
     """
+    offered("stream", functions)
     if isinstance(scheme, dict):
         raise ValueError("stream: the rows of a dict of schemes are computed one scheme after the other; expected one scheme, got a dict")
     t_end = _checks.number("stream", "t_end", t_end)
     solver = solvers.solver(solver) if callable(solver) else solver  # a record goes into the file
-    run_file = RunFile("stream", file, overwrite)
-    run, _ = run_through("stream", system, h, scheme, solver, on_failure, t_end, save_every, fields, progress, run_file)
+    run_file = RunFile("stream", file, _checks.flag("stream", "overwrite", overwrite))
+    try:
+        run, _ = run_through("stream", system, h, scheme, solver, on_failure, t_end, save_every, fields, progress, run_file, check)
+    finally:
+        run_file.close()
     return run.records.reshape(np.shape(system))
 
 
-def resume(file, *, t_end=None, progress=None, on_failure=None):
+def resume(file, *, t_end=None, progress=None, on_failure=None, check=False, functions=None):
     """Go on with the run in a file from its last row: all else is as it was, and so are the bits of an uninterrupted run.
 
     Parameters
@@ -73,7 +83,7 @@ def resume(file, *, t_end=None, progress=None, on_failure=None):
         HDF5 file that `nsds.stream` wrote; further rows go there.
     t_end : float, optional
         Where the run ends; by default where it was to end when it was interrupted.
-    progress, on_failure
+    progress, on_failure, check, functions
         See `nsds.simulate`; on_failure is as it was by default.
 
     Returns
@@ -83,10 +93,17 @@ def resume(file, *, t_end=None, progress=None, on_failure=None):
 
     Raises
     ------
-    ImportError, OSError, KeyError
-        As `nsds.read_trajectory`.
+    ImportError, OSError
+        As `nsds.read_trajectory` and `nsds.stream`.
+    BlockingIOError
+        Another run writes the file.
     ValueError, TypeError, SimulationError, SimulationInterrupted
         As `nsds.stream`; the file has no rows, or not the whole state; t_end is not after the last row.
+
+    Warns
+    -----
+    RuntimeWarning
+        The rows in the file were computed with other versions, or on another processor: those that follow may differ in their last bits.
 
     Notes
     -----
@@ -103,11 +120,15 @@ def resume(file, *, t_end=None, progress=None, on_failure=None):
     ...     bool((nsds.read_trajectory(file) == nsds.simulate(ball, t_end=10.0, h=5e-3)).all())
     True
     """
-    settings, n_rows = read_settings("resume", file)
-    if not n_rows:
-        raise ValueError(f"resume: the file {file} has no rows")
-    for name, value in (("t_end", t_end), ("on_failure", on_failure)):
-        settings[name] = settings[name] if value is None else value
-    system = restart(read_system(file), read_trajectory(file, rows=-1))
-    run, _ = run_through("resume", system, progress=progress, file=RunFile("resume", file, n_kept=n_rows), **settings)
+    offered("resume", functions)
+    run_file, system, settings, last = RunFile.resumed("resume", file)
+    try:
+        if last is None:
+            raise ValueError(f"resume: the file {file} has no rows")
+        for name, value in (("t_end", t_end), ("on_failure", on_failure)):
+            settings[name] = settings[name] if value is None else value
+        settings["t_end"] = _checks.number("resume", "t_end", settings["t_end"])
+        run, _ = run_through("resume", restart(system, last), progress=progress, file=run_file, check=check, **settings)
+    finally:
+        run_file.close()
     return run.records.reshape(np.shape(system))

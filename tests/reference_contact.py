@@ -40,7 +40,7 @@ def hat(u, mu, mu_r, disk):
 
 
 def onto_disk(x, radius):
-    size = np.linalg.norm(x)
+    size = np.sqrt(np.sum(x * x))
     return x if size <= radius else x * (radius / size)
 
 
@@ -74,6 +74,48 @@ def natural_map(p, r, rho=1.0):
 def residual(p, r):
     """res_q."""
     return np.linalg.norm(natural_map(p, r)) / (np.linalg.norm(p.q) or 1.0)
+
+
+def scales(p, r, own=False):
+    """(nc d,) largest entries in rows of W, of N, T and R of each contact; own: of its diagonal block alone."""
+    W, n, d = abs(np.asarray(p.W, np.longdouble)), len(p.disk), p.d
+    near = np.kron(np.eye(n), np.ones((d, d))) if own else 1.0
+    rows, columns = (W * near).max(axis=1), (W * near).max(axis=0)
+    result = np.ones(len(p.q), np.longdouble)
+    for c, disk in enumerate(p.disk):
+        split = 1 + max(disk, 0)
+        for first, last in ((0, 1), (1, split), (split, d)):
+            part = slice(c * d + first, c * d + last)
+            if disk != EQUATION and last > first:
+                most = [rows[part].max(), columns[part].max() * (not own), W.max(), 0.0]
+                most[3] = abs(p.q).max() / abs(r).max() if p.q.any() and r.any() else 1.0
+                result[part] = next(x for x in most if x > 0)
+    return result
+
+
+def merit(p, r, own=False):
+    """Velocity by which contacts miss their laws, over ``||q||``, in extended precision."""
+    W, q, r = (np.asarray(x, np.longdouble) for x in (p.W, p.q, r))
+    u, D, F = W @ r + q, scales(p, r, own), []
+    for c, (disk, mu) in enumerate(zip(p.disk, np.asarray(p.mu, np.longdouble), strict=True)):
+        at, split = c * p.d, c * p.d + 1 + max(disk, 0)
+        if disk == EQUATION:
+            F += list(u[at : at + p.d])
+            continue
+        F.append(min(D[at] * r[at], u[at]))
+        for m, part in ((mu[0], slice(at + 1, split)), (mu[1], slice(split, at + p.d))):
+            y = D[part] * r[part] - u[part]
+            F += list(D[part] * r[part] - onto_disk(y, (m * D[part][:1].sum() * max(r[at], 0))))
+    size = np.sqrt(np.sum(q**2)) if q.any() else abs(W).max() * abs(r).max()
+    return float(np.sqrt(np.sum(np.array(F) ** 2)) / size) if size > 0 else 0.0
+
+
+def merit_rounding(p, r):
+    """What rounding may make of the merit: of the sums in u, and of the disks."""
+    size = np.linalg.norm(abs(p.W) @ abs(r) + abs(p.q)) * (len(r) + 4)
+    reach = 1.0 + p.mu.max(initial=0.0)
+    size += 8 * reach * np.linalg.norm(scales(p, r).astype(float) * np.repeat(np.linalg.norm(r.reshape(p.n, -1), axis=1), p.d))
+    return 4 * EPSILON * size / (np.linalg.norm(p.q) or 1.0)
 
 
 def rounding(p, r):
@@ -206,3 +248,22 @@ def from_blocks(row, column, W):
         for k in range(row[i], row[i + 1]):
             dense[i, :, column[k]] = W[k]
     return dense.reshape(n * d, n * d)
+
+
+def solve_one_frozen(W, q, mu, mu_r, disk):
+    """r of one contact whose slip is in q_N: the minimum of ``r W r / 2 + q r`` over the cone, by projections until they rest."""
+    r, rho = np.zeros(len(q)), 1.0 / np.linalg.norm(W, 2)
+    for _ in range(20_000):
+        last, r = r, onto_cone(r - rho * (W @ r + q), mu, mu_r, disk)
+        if np.linalg.norm(r - last) <= 1e-16 * np.linalg.norm(r):
+            break
+    return r
+
+
+def natural_map_frozen(p, r, slip, rho=1.0):
+    """``r - P_K(r - rho (u + s e_N))``; ``rho u`` for equations."""
+    u, F = p.velocity(r), np.empty(len(r))
+    for (at, _, _, mu, mu_r, disk), s in zip(p.contacts(), slip, strict=True):
+        w = u[at] + s * np.eye(p.d)[0]
+        F[at] = rho * u[at] if disk == EQUATION else r[at] - onto_cone(r[at] - rho * w, mu, mu_r, disk)
+    return F

@@ -11,6 +11,7 @@ from nsds.solvers.contact import alart_curnier, block_lu, fischer_burmeister, na
 from nsds.solvers.contact.alart_curnier import ALART_CURNIER, JEAN_MOREAU
 from nsds.solvers.contact.newton import FISCHER_BURMEISTER, NATURAL_MAP
 from nsds.status import CONVERGED, MAX_ITER, UNSUITED
+from tests import reference_contact as ref
 from tests.strategies import examples, generators
 
 FORMS = {ALART_CURNIER: newton.newton_ac, JEAN_MOREAU: newton.newton_jm, NATURAL_MAP: newton.newton_natural}
@@ -123,14 +124,9 @@ def newton_twin(form, problem, r, n_steps):
 
 
 def residual(problem, r):
-    """``||r - P_K(r - uhat)|| / ||q||``."""
+    """The shared merit."""
     disk, mu, W, q = problem
-    u = (W @ r + q).reshape(len(disk), -1)
-    r = r.reshape(u.shape)
-    parts = [
-        u[c] if disk[c] == EQUATION else r[c] - project(disk[c], mu[c], r[c] - modified(disk[c], mu[c], u[c])) for c in range(len(disk))
-    ]
-    return np.linalg.norm(parts) / np.linalg.norm(q)
+    return ref.merit(ref.Drawn(len(q) // len(disk), disk, mu, W, q), r)
 
 
 # Problems and calls.

@@ -62,40 +62,39 @@ def solve(p, method, tol=TOL, on_failure="continue", W=None, **options):
 
 
 def assert_truthful(p, s, tol=TOL):
-    """CONVERGED says what the residual says, and the residual is what a twin finds, up to rounding."""
+    """CONVERGED says what the merit says, and merit and res_q are what twins find, up to rounding."""
     with np.errstate(over="ignore", invalid="ignore"):
-        error, noise = ref.residual(p, s.r), ref.rounding(p, s.r)
-    drowned = abs(p.W).max() * abs(s.r).max() > 1e12 * abs(p.q).max()  # rounding is all that is left
-    assert (s.status == status.CONVERGED) == (s.res_q <= tol) or (s.status == status.STALLED and drowned)
-    assert abs(error - s.res_q) <= noise + 1e-9 * error or s.status == status.NON_FINITE
+        error, noise = ref.merit(p, s.r), ref.merit_rounding(p, s.r)
+        mixed, mixed_noise = ref.residual(p, s.r), ref.rounding(p, s.r)
+    assert np.isfinite(s.r).all()
+    assert (s.status == status.CONVERGED) == (s.residual <= tol)
+    assert error <= tol or s.status != status.CONVERGED or noise <= tol
+    assert abs(error - s.residual) <= noise + 1e-9 * error or s.residual > 1e-4
+    assert abs(mixed - s.res_q) <= mixed_noise + 1e-9 * mixed
     np.testing.assert_array_less(abs(s.u - p.velocity(s.r)), noise * (np.linalg.norm(p.q) or 1.0) + 1e-300)
 
 
 def assert_law(p, r, e):
-    """All that the law says of every contact, with what a natural map of norm e allows.
+    """All that the law says of every contact, with what a merit of the velocity e allows.
 
-    ``p = P_K(r - uhat)`` is in K, ``r - uhat - p`` in its polar and orthogonal to p, and ``||r - p|| <= e``: so r is within e of K, uhat
-    within e of K*, and ``|r uhat| <= e (||r|| + ||uhat|| + e)``.
+    ``min(D r_N, u_N)`` is at most e in size. With F, ``||F|| <= e``, what r_T misses its law by: ``s = r_T - F / D`` is in the disk of
+    radius g, and ``(F - u_T) (z - s) <= 0`` for every z of it, so that ``u_T (z - s) >= -2 g e``.
     """
-    u = p.velocity(r)
-    for at, T, R, mu, mu_r, disk in p.contacts():
-        x, v = r[at], u[at]
-        uhat = ref.hat(v, mu, mu_r, disk)
-        gap = e * (np.linalg.norm(x) + np.linalg.norm(uhat) + e)
-        assert x[0] >= -e
-        assert np.linalg.norm(x[T]) <= mu * x[0] + (1 + mu) * e
-        assert np.linalg.norm(x[R]) <= mu_r * x[0] + (1 + mu_r) * e
-        assert uhat[0] - mu * np.linalg.norm(uhat[T]) - mu_r * np.linalg.norm(uhat[R]) >= -(1 + mu + mu_r) * e
-        assert abs(x @ uhat) <= gap
-        # of x uhat = r_N u_N + (mu r_N ||u_T|| + r_T u_T) + (the same of R) no term is less than -room: none is greater than gap + 2 room
-        room = (2 + mu + mu_r) * gap
-        assert abs(x[0] * v[0]) <= gap + 2 * room
+    u, D = p.velocity(r), ref.scales(p, r).astype(float)
+    for at, T, R, mu, mu_r, _ in p.contacts():
+        x, v, d = r[at], u[at], D[at]
+        assert d[0] * x[0] >= -e
+        assert v[0] >= -e
+        assert min(d[0] * x[0], v[0]) <= e
         for part, m in ((T, mu), (R, mu_r)):
-            speed, radius = np.linalg.norm(v[part]), m * x[0]
-            assert abs(radius * speed + x[part] @ v[part]) <= gap + 2 * room  # dissipates most
+            if not x[part].size:
+                continue
+            g, speed, near = m * max(x[0], 0.0), np.linalg.norm(v[part]), e / d[part][0]
+            assert np.linalg.norm(x[part]) <= g + near
+            assert g * speed + x[part] @ v[part] <= 2 * g * e + near * speed  # dissipates most
             if speed > 0:  # so that r_T is near -mu r_N u_T / ||u_T||, in a disk that is flat there to second order
-                aside = np.sum((x[part] + radius * v[part] / speed) ** 2)
-                assert aside <= 2 * (abs(radius) + e) * (gap + 2 * room + (1 + m) * e * speed) / speed + ((1 + m) * e) ** 2 * 4
+                aside = np.linalg.norm(x[part] + g * v[part] / speed)
+                assert aside <= near + np.sqrt(2 * g * 2 * g * e / speed) * (1 + 1e-9)
 
 
 # ---------------------------------------------------------------------------------------------------------------------- the law
@@ -117,7 +116,7 @@ def test_solution_satisfies_the_law(method):
         assert s.status == status.CONVERGED or not promised(method, p)
         assert_truthful(p, s)
         if s.status == status.CONVERGED:
-            assert_law(p, s.r, (TOL + ref.rounding(p, s.r)) * np.linalg.norm(p.q))
+            assert_law(p, s.r, (TOL + ref.merit_rounding(p, s.r)) * np.linalg.norm(p.q))
 
     check()
 
@@ -128,7 +127,7 @@ def test_polar_decomposition(p, rng):
     """``r - rho uhat = P_K(.) + P_K°(.)`` is Moreau's decomposition: r and -rho uhat are its parts, whatever rho."""
     s = solve(p, "auto", on_failure="raise")
     rho = 10.0 ** rng.uniform(-1, 1)
-    e = max(1.0, rho) * (TOL + ref.rounding(p, s.r)) * np.linalg.norm(p.q)
+    e = max(1.0, rho) * (s.res_q + ref.rounding(p, s.r)) * np.linalg.norm(p.q)
     for at, _, _, mu, _, disk in p.contacts():
         uhat = ref.hat(p.velocity(s.r)[at], mu, 0.0, disk)
         x = s.r[at] - rho * uhat
@@ -144,7 +143,7 @@ def test_polar_decomposition(p, rng):
 def test_no_force_dissipates_more(p, rng):
     """``u_T (s - r_T) >= 0`` for every s of the disk."""
     s = solve(p, "auto", on_failure="raise")
-    e = (TOL + ref.rounding(p, s.r)) * np.linalg.norm(p.q)
+    e = (s.res_q + ref.rounding(p, s.r)) * np.linalg.norm(p.q)
     for at, T, R, mu, mu_r, disk in p.contacts():
         r, u = s.r[at], p.velocity(s.r)[at]
         gap = e * (np.linalg.norm(r) + np.linalg.norm(ref.hat(u, mu, mu_r, disk)) + e)
@@ -179,21 +178,22 @@ def test_states_are_what_forces_and_velocities_say(method):
 # ---------------------------------------------------------------------------------------------------------------------- invariances
 
 
-def assert_same(p, r, other, e=TOL, factor=1.0):
-    """Two approximate solutions of a problem with one solution; of other the natural map is at most factor e."""
-    errors = (1 + factor) * (e + ref.rounding(p, r)) * np.linalg.norm(p.q)
-    assert np.linalg.norm(r - other) <= ref.force_distance(p) * errors
+def assert_same(p, r, other):
+    """Two approximate solutions of a problem with one solution are as near as their natural maps say."""
+    errors = np.linalg.norm(ref.natural_map(p, r)) + np.linalg.norm(ref.natural_map(p, other))
+    noise = (ref.rounding(p, r) + ref.rounding(p, other)) * np.linalg.norm(p.q)
+    assert np.linalg.norm(r - other) <= ref.force_distance(p) * (errors + noise)
 
 
 def check_unique(method, transform, number=30):
-    """transform(p, rng) -> (another problem, function of its r that gives a solution of p, growth of the natural map)."""
+    """transform(p, rng) -> (another problem, function of its r that gives a solution of p)."""
 
     @examples(number)
     @given(problems(method, ("unique",)), generators)
     def check(p, rng):
         if promised(method, p):
-            other, back, factor = transform(p, rng)
-            assert_same(p, solve(p, method, on_failure="raise").r, back(solve(other, method, on_failure="raise").r), factor=factor)
+            other, back = transform(p, rng)
+            assert_same(p, solve(p, method, on_failure="raise").r, back(solve(other, method, on_failure="raise").r))
 
     check()
 
@@ -205,7 +205,7 @@ def turned(p, rng):
         for part in (T, R):
             size = part.stop - part.start
             Q[at, at][part, part] = np.linalg.qr(rng.normal(size=(size, size)))[0]
-    return p._replace(W=Q @ p.W @ Q.T, q=Q @ p.q), lambda r: Q.T @ r, 1.0
+    return p._replace(W=Q @ p.W @ Q.T, q=Q @ p.q), lambda r: Q.T @ r
 
 
 def permuted(p, rng):
@@ -213,19 +213,19 @@ def permuted(p, rng):
     order = rng.permutation(p.n)
     places = (order[:, None] * p.d + np.arange(p.d)).ravel()
     back = np.argsort(places)
-    return p._replace(W=p.W[np.ix_(places, places)], q=p.q[places], mu=p.mu[order]), lambda r: r[back], 1.0
+    return p._replace(W=p.W[np.ix_(places, places)], q=p.q[places], mu=p.mu[order]), lambda r: r[back]
 
 
 def faster(p, rng):
     """Velocities in another unit: r grows with q."""
     c = 10.0 ** rng.uniform(-6, 6)
-    return p._replace(q=c * p.q), lambda r: r / c, 1.0
+    return p._replace(q=c * p.q), lambda r: r / c
 
 
 def heavier(p, rng):
-    """Masses in another unit: ``c W`` has the solution r / c, whose natural map with rho = 1 / c is at most max(c, 1 / c) times larger."""
-    c = 10.0 ** rng.uniform(-2, 2)
-    return p._replace(W=c * p.W), lambda r: c * r, max(c, 1 / c) ** 2
+    """Masses in another unit: ``c W`` has the solution r / c."""
+    c = 10.0 ** rng.uniform(-6, 6)
+    return p._replace(W=c * p.W), lambda r: c * r
 
 
 @each_method
@@ -286,7 +286,7 @@ def test_without_friction_the_normal_forces_solve_an_lcp(method):
             z = solvers.solve_lcp(p.W[np.ix_(normal, normal)], p.q[normal], tol=1e-12).z
             r = np.where(normal, np.repeat(z, p.d), 0.0)
             smallest, size = np.linalg.eigvalsh(p.W)[[0, -1]]
-            errors = (TOL + ref.rounding(p, r) + 1e-12) * (2 + np.linalg.norm(p.q))
+            errors = sum(np.linalg.norm(ref.natural_map(p, x)) for x in (s.r, r)) + ref.rounding(p, r) * np.linalg.norm(p.q)
             assert np.linalg.norm(s.r - r) <= (1 + size) / smallest * errors  # force_distance for mu = 0
 
     check()
@@ -375,8 +375,8 @@ def test_reduced_and_global_problems_are_the_same(method):
         noise = 1e-13 * np.linalg.cond(M) * (np.linalg.norm(s.r) + np.linalg.norm(q) + np.linalg.norm(b))
         np.testing.assert_allclose(M @ s.v, q + H @ s.r, rtol=0, atol=noise * np.linalg.norm(M, 2))
         np.testing.assert_allclose(s.u, H.T @ s.v + b, rtol=0, atol=noise)
-        assert ref.residual(p, s.r) <= TOL + 10 * noise
-        assert_same(p, s.r, solve(p, "nsgs", on_failure="raise").r, factor=1 + 10 * noise / TOL)
+        assert ref.merit(p, s.r) <= 3 * TOL + 10 * noise  # scales of global problems are those of diagonal blocks
+        assert_same(p, s.r, solve(p, "nsgs", on_failure="raise").r)
 
     check()
 
@@ -410,8 +410,8 @@ def test_what_has_no_solution_is_reported(method, d, W, q, mu):
         return
     p = ref.Drawn(d, np.full(len(q) // d, d - 1), np.full((len(q) // d, 2), mu) * [1, 0], np.array(W), np.array(q))
     s = solve(p, method, max_iter=300)
-    assert s.status != status.CONVERGED
-    assert s.res_q > 1e-3 or s.status == status.STALLED
+    assert s.status == status.INFEASIBLE
+    assert s.residual > 1e-4
     assert status.advice(s.status)
     assert_truthful(p, s)
     with pytest.raises(solvers.SolverError, match=method) as caught:
@@ -472,7 +472,7 @@ def call(method, p, value, number):
 def test_nothing_to_solve_is_solved(method):
     for W in (np.zeros((0, 0)), sp.csr_array((0, 0))):
         s = solvers.solve_fc2d(W, [], 0.5, method)
-        assert (s.status, s.res_q, s.r.size, s.u.size, s.state.size) == (status.CONVERGED, 0.0, 0, 0, 0)
+        assert (s.status, s.residual, s.r.size, s.u.size, s.state.size) == (status.CONVERGED, 0.0, 0, 0, 0)
 
 
 @each_method

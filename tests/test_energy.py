@@ -341,6 +341,28 @@ def test_joints_on_elements(jacobian):
     assert work[0] / work[1] == pytest.approx(2.0, rel=0.1)
 
 
+@pytest.mark.parametrize("part", [{"q": [1.0], "M": [1.0], "v": [0.0]}, {"q": np.ones(6), "v": np.ones(6), "M": np.ones(6)}])
+def test_the_trajectory_of_another_system_is_refused(part):
+    """Also where numpy would make the shapes fit."""
+    trajectory, other = nsds.simulate(nsds.examples.bouncing_ball(), t_end=0.1, h=0.01), nsds.system(ball=nsds.lagrangian_linear(**part))
+    own = nsds.simulate(other, t_end=0.1, h=0.01)
+    for call, words in ((nsds.energy, "energy: the trajectory is that of another system"), (nsds.report, "report: the trajectory is that")):
+        with pytest.raises(ValueError, match=words):
+            call(trajectory, other)
+        with pytest.raises(ValueError, match=words):
+            call(own, nsds.examples.bouncing_ball())
+        with pytest.raises(TypeError, match="trajectory"):
+            call(own["t"], other)
+
+
+def test_trajectories_of_any_byte_order_give_the_same_ledger_and_restart():
+    system = nsds.examples.bouncing_ball()
+    rows = nsds.simulate(system, t_end=1.0, h=0.01)
+    swapped = rows.astype(rows.dtype.newbyteorder())
+    np.testing.assert_array_equal(nsds.energy(swapped, system), nsds.energy(rows, system))
+    assert nsds.restart(system, swapped[60]) == nsds.restart(system, rows[60])
+
+
 def test_what_the_ledger_cannot_do_is_refused():
     first_order = nsds.system(tank=nsds.first_order_linear(A=[[-1.0]], x=[1.0]))
     with pytest.raises(ValueError, match="mechanical systems; this one is first-order"):

@@ -10,6 +10,7 @@ import pytest
 
 import nsds
 from nsds.examples import EXAMPLES
+from tests.scenes.runs import tolerances
 
 REFERENCE = Path(__file__).resolve().parent.parent.parent / "shared" / "reference"
 
@@ -170,3 +171,6 @@ def test_every_example_runs_without_a_failed_step(name):
     t_end = np.max(system["t"]) + 300 * example.run["h"]
     trajectory = nsds.simulate(system, **example.run | {"t_end": t_end})
     assert (trajectory["status"] == 0).all()
+    settings = {key: value for key, value in example.run.items() if key in ("scheme", "solver")}
+    member, rows = (system, trajectory) if trajectory.ndim == 1 else (system.reshape(-1)[0], trajectory[0])
+    assert (rows["residual"] <= tolerances(member, rows, settings)).all()

@@ -27,6 +27,64 @@ def assert_same(a, b):
             assert (x != y).sum() == 0
 
 
+def linked(tree, file):
+    with h5py.File(file.with_name("other.hdf5"), "w") as other:
+        other["mu"] = tree["fclib_local/vectors/mu"][()]
+    del tree["fclib_local/vectors/mu"]
+    tree["fclib_local/vectors/mu"] = h5py.ExternalLink(str(file.with_name("other.hdf5")), "mu")
+
+
+def outside(tree, file):
+    mu = tree["fclib_local/vectors/mu"][()]
+    file.with_name("mu.bin").write_bytes(mu.tobytes())
+    del tree["fclib_local/vectors/mu"]
+    tree.create_dataset("fclib_local/vectors/mu", mu.shape, mu.dtype, external=[(str(file.with_name("mu.bin")), 0, mu.nbytes)])
+
+
+@pytest.mark.parametrize("change", [linked, outside])
+def test_what_lies_in_other_files_is_not_read(tmp_path, change):
+    file = tmp_path / "stack.hdf5"
+    solvers.write_fclib(file, solvers.generate_contacts("stack", 3))
+    with h5py.File(file, "r+") as tree:
+        change(tree, file)
+    with pytest.raises(ValueError, match=r"read_fclib\(stack\.hdf5\): .*mu lies elsewhere"):
+        solvers.read_fclib(file)
+
+
+def test_damaged_files_are_refused_by_name_or_read(tmp_path):
+    file, rng = tmp_path / "stack.hdf5", np.random.default_rng(0)
+    solvers.write_fclib(file, solvers.generate_contacts("stack", 3))
+    data, refusals = file.read_bytes(), []
+    for k in range(100):
+        if k % 2:
+            file.write_bytes(data[: rng.integers(len(data))])
+        else:
+            place, n = (int(i) for i in rng.integers(1, [len(data), 200]))
+            file.write_bytes(data[:place] + rng.bytes(n) + data[place + n :])
+        try:
+            solvers.read_fclib(file)
+        except ValueError as error:
+            refusals.append(str(error))
+    assert len(refusals) > 50
+    assert all("read_fclib(stack.hdf5)" in refusal for refusal in refusals)
+
+
+def test_a_file_is_replaced_as_a_whole(tmp_path, monkeypatch):
+    file = tmp_path / "stack.hdf5"
+    solvers.write_fclib(file, solvers.generate_contacts("stack", 3))
+    before = file.read_bytes()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match="No space"):
+        solvers.write_fclib(file, solvers.generate_contacts("stack", 4))
+    monkeypatch.undo()
+    assert file.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [file]
+
+
 @pytest.mark.parametrize("d", [2, 3])
 @pytest.mark.parametrize("family", ["stack", "pile", "flexible", "unsymmetric"])
 def test_what_is_written_is_read(tmp_path, family, d):

@@ -131,14 +131,42 @@ def test_another_process_finds_the_function_in_its_module(tmp_path):
     make = "import numpy as np, nsds, forces\n" + (
         "np.save('ball.npy', nsds.system(ball=nsds.lagrangian_linear(M=[1.0], fext=forces.push, q=[0.0], v=[0.0])))"
     )
-    use = "import numpy as np, nsds\nprint(nsds.simulate(np.load('ball.npy'), t_end=1.0, h=1.0)['ball']['v'][-1, 0])"
+    use = "import numpy as np, nsds\nprint(nsds.step(np.load('ball.npy'), 1.0, functions=given)['ball']['v'][0])"
 
     def run(code):
         return subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
 
     assert run(make).returncode == 0
-    assert run(use).stdout.strip() == "2.0"
-    (tmp_path / "forces.py").write_text("def push(t, z, out):\n    out[0] = 33.0\n")
-    assert "forces.push has changed" in run(use).stderr
-    (tmp_path / "forces.py").unlink()
-    assert "forces:push" in run(use).stderr
+    assert run(f"import forces\ngiven = None\n{use}").stdout.strip() == "2.0"
+    unknown = run(f"import sys\nsys.modules['forces'] = None\ndel sys.modules['forces']\ngiven = None\n{use}").stderr
+    assert "forces:push" in unknown
+    assert "functions=[...]" in unknown
+    copied = (tmp_path / "forces.py").rename(tmp_path / "copied.py")
+    assert run(f"import copied\ngiven = [copied.push]\n{use}").stdout.strip() == "2.0"
+    copied.write_text("def push(t, z, out):\n    out[0] = 33.0\n")
+    copied.rename(tmp_path / "forces.py")
+    assert "forces.push has changed" in run(f"import forces\ngiven = None\n{use}").stderr
+
+
+def test_a_record_imports_nothing(tmp_path):
+    """Also not by an attribute of a module that imports when it is asked for it."""
+    (tmp_path / "trap.py").write_text("raise SystemExit('imported')\n")
+    (tmp_path / "lazy.py").write_text("def __getattr__(name):\n    import trap\n")
+    code = """
+import numpy as np, nsds, lazy
+def push(t, z, out):
+    out[0] = 2.0
+system = nsds.system(ball=nsds.lagrangian_linear(M=[1.0], fext=push, q=[0.0], v=[0.0]))
+for name in (b"trap:push#0", b"lazy:push#0", b"os:system#0", b"os.path:sys.modules#0", b"#", b"\\xff:\\xff", b"trap", b"__main__:push#0"):
+    system["ball"]["fext"] = name
+    for run in (lambda: nsds.simulate(system, t_end=1.0, h=0.1), lambda: nsds.consistent(system)):
+        try:
+            run()
+        except ValueError as error:
+            assert "fext" in str(error), error
+        else:
+            raise AssertionError(name)
+print("none")
+"""
+    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.stdout.strip() == "none", ran.stderr

@@ -32,13 +32,18 @@ def random_model(seed, n=None, m=None, stiff=True, bilateral=False, compliant=Fa
     }  # fmt: skip
 
 
+def _restitution(model):
+    """Of the unilateral constraints; any where there are none."""
+    return 0.0 if model["bilateral"].all() else model["e"][~model["bilateral"]]
+
+
 def build(model, t=0.0, matrix=np.asarray, force=None):
     """The record of a model: unilateral constraints in one interaction, bilateral ones in another."""
     part = nsds.lagrangian_linear(
         M=matrix(model["M"]), K=matrix(model["K"]), C=matrix(model["C"]), fext=force or model["amplitude"], q=model["q"], v=model["v"]
     )
     parts = {"body": part}
-    for name, rows, law in (("contact", ~model["bilateral"], nsds.newton_impact(model["e"][~model["bilateral"]])),
+    for name, rows, law in (("contact", ~model["bilateral"], nsds.newton_impact(_restitution(model))),
                             ("joint", model["bilateral"], nsds.equality())):  # fmt: skip
         if rows.any():
             D = model["D"][np.ix_(rows, rows)]

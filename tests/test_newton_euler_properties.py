@@ -253,7 +253,7 @@ def test_restart_after_the_room_has_grown():
         assert np.array_equal(half["balls"][name], whole["balls"][name][5:])
 
 
-@pytest.mark.parametrize(("tol", "taken"), [(None, 1e-3), (1e-4, 1e-4), (1e-2, 1e-2)])
+@pytest.mark.parametrize(("tol", "taken"), [(None, 1e-4), (1e-4, 1e-4), (1e-2, 1e-2)])
 def test_sweeps_that_get_no_closer_are_taken_as_said(tol, taken):
     """In few sweeps each: rows tell how close they came, and a step is solved if that is close enough."""
     x = [[1.01 * i + 0.2 * (k % 2), 1.01 * j, 0.5 + 1.01 * k] for k in range(4) for j in range(4) for i in range(4)]
@@ -263,8 +263,5 @@ def test_sweeps_that_get_no_closer_are_taken_as_said(tol, taken):
     solver = nsds.solvers.contact_solver("bodies", tol=tol, max_iter=12)
     rows = nsds.simulate(system, t_end=0.5, h=5e-3, solver=solver, on_failure="continue")
     np.testing.assert_array_equal(rows["status"] == 0, rows["residual"] <= taken)
+    np.testing.assert_array_equal(rows["status"] == 13, (rows["residual"] > taken) & (rows["residual"] <= 0.1))
     assert (rows["residual"] > 1e-4).any()
-    if tol is None:
-        assert ((rows["residual"] > 1e-4) & (rows["status"] == 0)).any()
-        with pytest.raises(nsds.SimulationError, match=r"iteration limit .* on_failure='warn' goes on with the best that was found"):
-            nsds.simulate(system, t_end=0.5, h=5e-3, solver=nsds.solvers.contact_solver("bodies", max_iter=1))

@@ -30,6 +30,36 @@ def test_the_fewest_steps_that_reach_t_end(t_end, n_steps):
     assert len(nsds.simulate(ball(), t_end=t_end, h=0.1)) == n_steps + 1
 
 
+@pytest.mark.parametrize(
+    ("fields", "t_end", "h", "words"),
+    [
+        ({}, 1e300, 1e-3, "h = 0.001 is lost in the rounding of times like 1e\\+300"),
+        ({}, 1.0, 1e-20, "h = 1e-20 is lost in the rounding of times like 1, which is 2.2e-16"),
+        ({"t": 1e17}, None, 0.1, "h = 0.1 is lost"),
+        ({"t": -1e17}, 1.0, 0.1, "h = 0.1 is lost"),
+        ({"t": np.nan}, 1.0, 0.1, "t.*must be finite"),
+        ({"t": np.inf}, None, 0.1, "t.*must be finite"),
+        ({"step": 2**60, "t": 0.25 * 2**60, "t0": 0.0}, None, 64.0, "lost|step must be"),
+        ({"step": -5, "t0": 0.5}, None, 0.1, "step"),
+    ],
+)
+def test_times_that_steps_do_not_reach_are_refused(fields, t_end, h, words):
+    system = ball()
+    for name, value in fields.items():
+        system[name] = value
+    with pytest.raises(ValueError, match=words):
+        nsds.step(system, h) if t_end is None else nsds.simulate(system, t_end=t_end, h=h)
+
+
+def test_steps_are_allowed_down_to_the_rounding_of_times():
+    system = ball()
+    system["t"] = system["t0"] = 2.0**40
+    rows = nsds.simulate(system, t_end=2.0**40 + 2.0**-10, h=2.0**-12)
+    np.testing.assert_array_equal(np.diff(rows["t"]), 2.0**-12)
+    with pytest.raises(ValueError, match="lost in the rounding"):
+        nsds.simulate(system, t_end=2.0**40 + 2.0**-10, h=2.0**-13)
+
+
 def test_save_every_keeps_the_same_rows_and_the_last():
     every = nsds.simulate(ball(), t_end=1.0, h=0.01)
     some = nsds.simulate(ball(), t_end=1.0, h=0.01, save_every=7)

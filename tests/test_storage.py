@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nsds
-from nsds import _jit, status
+from nsds import _jit, status, transaction
 from nsds.records import widened
 from nsds.schemes import moreau_jean_linear, recording, simulation
 from nsds.schemes.recording import Recorder
@@ -37,6 +37,12 @@ def chain():
         floor=nsds.interaction(relation(H=[[1.0]]), nsds.newton_impact(0.0), on="beads[0]"),
         gaps=nsds.interaction(relation(H=[[-1.0, 1.0]], b=[-1.0]), nsds.newton_impact(0.0), on=("beads[:-1]", "beads[1:]")),
     )
+
+
+@pytest.fixture(autouse=True)
+def fast_disk(monkeypatch):
+    """Do not wait for the disk, which is for power failures: those are in test_crash_safety.py."""
+    monkeypatch.setattr(transaction, "_sync", lambda raw: None)
 
 
 SYSTEMS = {"ball": ball, "ensemble": ensemble, "chain": chain}
@@ -217,8 +223,9 @@ def test_an_interrupt_while_a_block_is_written(tmp_path, block, monkeypatch):
     def interrupted(file, first, rows):
         calls.append(first)
         if len(calls) == 2:
-            file.tree["trajectory/t"].resize(first + rows.shape[1], 0)
-            raise KeyboardInterrupt
+            with file._changed() as tree:
+                tree["trajectory/t"].resize(first + rows.shape[1], 0)
+                raise KeyboardInterrupt
         write(file, first, rows)
 
     monkeypatch.setattr(nsds.storage.RunFile, "write", interrupted)

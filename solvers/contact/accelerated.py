@@ -50,9 +50,9 @@ def accelerated(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
         follow(disk, q.size, work)
         n_iter += 1
         if not residual > small or n_iter % CHECKED == 0 or n_iter == limit:
-            status, least, patience = look(n_iter, least, patience, disk, mu, row, column, W, q, options, r, u, info, v.best, v.x)
+            status, least, patience = look(n_iter, least, patience, disk, mu, row, column, W, q, options, r, u, info, v.best)
             small = min(small, 0.5 * residual)
-    return status if status == CONVERGED else give_up(status, n_iter, disk, mu, row, column, W, q, options, r, u, info, v.best, v.x)
+    return status if status == CONVERGED else give_up(status, n_iter, disk, mu, row, column, W, q, options, r, u, info, v.best)
 
 
 @kernel

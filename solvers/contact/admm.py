@@ -4,8 +4,8 @@ import math
 
 from nsds._jit import kernel, view
 from nsds.solvers.contact import block_lu
-from nsds.solvers.contact.signature import EQUATION, conclude, diagonal_block, mean_diagonal, modify, multiply, norm, project
-from nsds.status import MAX_ITER, SINGULAR, UNSUITED
+from nsds.solvers.contact.signature import EQUATION, conclude, diagonal_block, keep_better, mean_diagonal, modify, multiply, norm, project
+from nsds.status import CONVERGED, MAX_ITER, SINGULAR, UNSUITED
 
 _LIMIT = 10_000
 _PROXIMAL = 1e-6  # eta
@@ -20,7 +20,7 @@ _AT_ONCE, _WAIT = 10, 50  # changes of rho that may follow each other; iteration
 @kernel
 def room(d, n, n_upper):
     """Floats of scratch for n contacts and n_upper blocks above the diagonal in the factors."""
-    return 5 + n * (2 + 3 * d + 2 * d * d) + block_lu.float_room(d, n, n_upper)
+    return 5 + n * (2 + 4 * d + 2 * d * d) + block_lu.float_room(d, n, n_upper)
 
 
 def work_size(d, row, column):
@@ -130,7 +130,8 @@ def admm(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     with D the mean diagonal of each contact's block and eta = 1e-6. The guess is y, and gives z. Where the residuals of ``x = y`` and of
     ``W x + q + s = z`` differ by more than a factor of 3, rho is multiplied or divided by ``κ^0.05``, and the matrix factorised anew;
     ``κ = ||D^-1/2 W D^-1/2|| / eta``, and rho begins with ``eta κ^0.7``. options[3]: a rho that stays as it is.
-    For positive semidefinite W, redundant contacts included. MAX_ITER; SINGULAR: a pivot vanished; UNSUITED: more than `block_lu.LARGEST`.
+    For positive semidefinite W, redundant contacts included. The best y looked at is returned.
+    MAX_ITER; SINGULAR: a pivot vanished; UNSUITED: more than `block_lu.LARGEST`.
     Reference: Carpentier, Le Lidec and Montaut, From compliant to rigid contact simulation, RSS 2024, whose rho follows every iteration
     and which does not relax.
     """
@@ -139,7 +140,7 @@ def admm(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     n_upper = block_lu.pattern(row, column, iwork)
     scratch = view(work, 0, 5)
     if n_upper < 0 or room(d, n, n_upper) > work.size:
-        conclude(UNSUITED, 0, disk, mu, row, column, W, q, options, r, u, info, scratch)
+        conclude(UNSUITED, 0, disk, mu, row, column, W, q, options, r, u, info)
         return UNSUITED
     D, eta, x, z, x_new = (
         view(work, 5, n),
@@ -148,7 +149,8 @@ def admm(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
         view(work, 5 + 2 * n + size, size),
         view(work, 5 + 2 * n + 2 * size, size),
     )
-    at = 5 + 2 * n + 3 * size
+    best = view(work, 5 + 2 * n + 3 * size, size)
+    at = 5 + 2 * n + 4 * size
     A, B, factors = (
         view(work, at, size * d),
         view(work, at + size * d, size * d),
@@ -160,13 +162,18 @@ def admm(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     _start(disk, mu, row, column, W, q, d, r, x, z, scratch)
     limit = int(options[1]) if options[1] > 0 else _LIMIT
     n_changes, wait, factorised = 0, 0, False
-    for iteration in range(limit):
-        if iteration % _CHECKED == 0:
-            status = conclude(MAX_ITER, iteration, disk, mu, row, column, W, q, options, r, u, info, scratch)
-            if status != MAX_ITER:
-                return status
+    status, least, iteration = MAX_ITER, math.inf, 0
+    for i in range(size):
+        best[i] = r[i]
+    while True:
+        if iteration % _CHECKED == 0 or iteration == limit:
+            status = conclude(MAX_ITER, iteration, disk, mu, row, column, W, q, options, r, u, info)
+            least = keep_better(info[1], least, r, best)
+            if status != MAX_ITER or iteration == limit:
+                break
         if not factorised and not damped_factors(rho + _PROXIMAL, d, row, column, W, D, A, B, eta, n_upper, iwork, factors):
-            return conclude(SINGULAR, iteration, disk, mu, row, column, W, q, options, r, u, info, scratch)
+            status = SINGULAR
+            break
         factorised = True
         _right_hand_side(rho, disk, mu, d, D, q, x, r, z, x_new)
         block_lu.substitute(d, row, n_upper, iwork, factors, x_new)
@@ -176,4 +183,9 @@ def admm(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
             rho *= condition**_CHANGE if primal > dual else condition**-_CHANGE
             n_changes, factorised = n_changes + 1, False
             wait = _WAIT if n_changes >= _AT_ONCE else 1
-    return conclude(MAX_ITER, limit, disk, mu, row, column, W, q, options, r, u, info, scratch)
+        iteration += 1
+    if status == CONVERGED:
+        return status
+    for i in range(size):
+        r[i] = best[i]
+    return conclude(status, iteration, disk, mu, row, column, W, q, options, r, u, info)

@@ -1,8 +1,10 @@
-"""The default: sweeps for what they solve; then, island by island, direct methods in turns, each from the best point so far."""
+"""The default: sweeps for what they solve; then, island by island, direct methods in turns, from the best point so far or from none."""
 
-from nsds._jit import kernel, on_demand, view
+import math
+
+from nsds._jit import kernel, on_demand, tiny, view
 from nsds.solvers.contact import accelerated, block_lu, interior_point, islands, lemke, newton, nsgs, projections, proximal
-from nsds.solvers.contact.signature import N_INFO, N_OPTIONS, SOLVER, call_solver, conclude
+from nsds.solvers.contact.signature import N_INFO, N_OPTIONS, SOLVER, call_solver, conclude, keep_better, largest
 from nsds.status import CONVERGED, MAX_ITER
 
 # Methods in the order of info[3].
@@ -11,37 +13,47 @@ _NSGS, _NEWTON_JM, _NEWTON_AC, _INTERIOR, _LEMKE, _PROXIMAL, _ACCELERATED, _EXTR
 
 _SWEEPS = 20  # over all contacts, before islands are looked at
 
-# What is tried in turns on an island that sweeps have not solved, and how many iterations each may take (0: the method's own); where
-# factors are cheap, and where one factorisation takes the time of many sweeps.
+# What is tried in turns on an island that sweeps have not solved, how many iterations each may take, and whether it begins with the best
+# point so far or without impulses: a point with a small residual may be a trap. Where factors are cheap, and where one factorisation takes
+# the time of many sweeps.
+_BEST, _ZERO = False, True
 _CHEAP = (
-    (_NEWTON_JM, 30),
-    (_NEWTON_AC, 30),
-    (_INTERIOR, 60),
-    (_LEMKE, 0),
-    (_NSGS, 100),
-    (_NEWTON_JM, 60),
-    (_PROXIMAL, 200),
-    (_ACCELERATED, 10_000),
-    (_EXTRAGRADIENT, 10_000),
-    (_NSGS, 2_000),
-    (_PROXIMAL, 0),
-    (_EXTRAGRADIENT, 0),
+    (_NEWTON_JM, 30, _BEST),
+    (_NEWTON_AC, 30, _BEST),
+    (_INTERIOR, 60, _BEST),
+    (_LEMKE, 20_000, _BEST),
+    (_NEWTON_JM, 60, _ZERO),
+    (_NEWTON_AC, 60, _ZERO),
+    (_NSGS, 100, _BEST),
+    (_NEWTON_JM, 60, _BEST),
+    (_PROXIMAL, 200, _BEST),
+    (_PROXIMAL, 200, _ZERO),
+    (_ACCELERATED, 10_000, _BEST),
+    (_EXTRAGRADIENT, 10_000, _BEST),
+    (_NSGS, 2_000, _ZERO),
+    (_PROXIMAL, 1_000, _BEST),
+    (_EXTRAGRADIENT, 100_000, _ZERO),
 )
 _COSTLY = (
-    (_ACCELERATED, 600),
-    (_NEWTON_JM, 15),
-    (_INTERIOR, 30),
-    (_NSGS, 300),
-    (_ACCELERATED, 3_000),
-    (_NEWTON_AC, 30),
-    (_PROXIMAL, 100),
-    (_LEMKE, 0),
-    (_ACCELERATED, 0),
-    (_EXTRAGRADIENT, 0),
-    (_NSGS, 0),
+    (_ACCELERATED, 600, _BEST),
+    (_NEWTON_JM, 15, _BEST),
+    (_INTERIOR, 30, _BEST),
+    (_NSGS, 300, _BEST),
+    (_ACCELERATED, 3_000, _BEST),
+    (_NEWTON_AC, 30, _BEST),
+    (_PROXIMAL, 100, _BEST),
+    (_NEWTON_JM, 30, _ZERO),
+    (_LEMKE, 20_000, _BEST),
+    (_ACCELERATED, 100_000, _BEST),
+    (_EXTRAGRADIENT, 100_000, _BEST),
+    (_NSGS, 10_000, _ZERO),
 )
-_METHODS = tuple(method for method, _ in _CHEAP + _COSTLY)
-_LIMITS = tuple(limit for _, limit in _CHEAP + _COSTLY)
+_METHODS = tuple(method for method, _, _ in _CHEAP + _COSTLY)
+_LIMITS = tuple(limit for _, limit, _ in _CHEAP + _COSTLY)
+_BEGINS = tuple(begin for _, _, begin in _CHEAP + _COSTLY)
+# Work of one turn: products of blocks in factorisations, or of blocks with vectors; some seconds. A few iterations are always taken.
+_PRODUCTS, _LEAST_STEPS = 3e8, 20
+_VECTOR_PRODUCTS, _LEAST_SWEEPS = 1e9, 300
 _MUCH = 15  # block products of a factorisation, over blocks of W, from which it is costly
 
 address_of_nsgs = on_demand(SOLVER, nsgs.nsgs)
@@ -86,37 +98,53 @@ def work_size(d, row, column):
 
 @kernel
 def solve_island(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
-    """Contact problem ``u = W r + q`` by the methods of `_CHEAP` or `_COSTLY` in turns, from the best point so far.
-
-    Out of r: that point.
-    """
+    """Contact problem ``u = W r + q`` by the methods of `_CHEAP` or `_COSTLY` in turns. Out of r: the best point."""
     d = q.size // disk.size
     best, own, rest = view(work, 0, q.size), view(work, q.size, N_OPTIONS), view(work, q.size + N_OPTIONS, work.size - q.size - N_OPTIONS)
     for i in range(N_OPTIONS):
         own[i] = options[i]
-    status = conclude(MAX_ITER, 0, disk, mu, row, column, W, q, options, r, u, info, rest)
-    least, n_iter, winner = info[1], 0.0, _NSGS
-    for i in range(q.size):
-        best[i] = r[i]
+    status = conclude(MAX_ITER, 0, disk, mu, row, column, W, q, options, r, u, info)
+    if status != CONVERGED and (not math.isfinite(info[1]) or largest(q) == 0.0):
+        clear(r)
+        status = conclude(MAX_ITER, 0, disk, mu, row, column, W, q, options, r, u, info)
+    least, n_iter, winner = keep_better(info[1], math.inf, r, best), 0.0, _NSGS
     products = block_lu.cost(row, column, iwork)
     cheap = 0 <= products <= _MUCH * column.size
     for stage in range(0 if cheap else len(_CHEAP), len(_CHEAP) if cheap else len(_METHODS)):
         method = _METHODS[stage]
-        if status == CONVERGED:
+        if status == CONVERGED or (options[1] > 0.0 and n_iter >= options[1]):
             break
         if method == _LEMKE and d != 2:
             continue
-        own[1] = min(options[1], _LIMITS[stage]) if options[1] > 0 and _LIMITS[stage] > 0 else max(options[1], _LIMITS[stage])
+        own[1] = _limit(method, _LIMITS[stage], products, column.size)
+        if options[1] > 0.0:
+            own[1] = min(own[1], options[1] - n_iter)
+        if _BEGINS[stage]:
+            clear(r)
         status = call_solver(_address(method), (disk, mu, row, column, W, q, own, r, u, info, rest, iwork))
         n_iter += info[0]
         if info[1] < least:
-            least, winner = info[1], method
-            for i in range(q.size):
-                best[i] = r[i]
+            winner = method
+        least = keep_better(info[1], least, r, best)
         for i in range(q.size):
             r[i] = best[i]
     info[0], info[3] = n_iter, winner
     return status
+
+
+@tiny
+def clear(x):
+    """``x = 0``."""
+    for i in range(x.size):
+        x[i] = 0.0
+
+
+@tiny
+def _limit(method, limit, products, n_blocks):
+    """Iterations of a method, limit or what takes some seconds."""
+    if method in (_NSGS, _ACCELERATED, _EXTRAGRADIENT):
+        return min(limit, max(_LEAST_SWEEPS, _VECTOR_PRODUCTS / (1.0 + n_blocks)))
+    return min(limit, max(_LEAST_STEPS, _PRODUCTS / (1.0 + products + n_blocks)))
 
 
 @kernel
@@ -142,6 +170,7 @@ def by_islands(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     n_iter, winner = info[0], _NSGS
     for i in range(N_OPTIONS):
         own[i] = options[i]
+    own[1] = max(1.0, options[1] - n_iter) if options[1] > 0.0 else 0.0
     for i in range(n_islands):
         first, last = begin[i], begin[i + 1]
         islands.extract(first, last, member, place, d, disk, mu, row, column, W, q, r, disk_i, mu_i, row_i, column_i, W_i, q_i, r_i)
@@ -153,12 +182,13 @@ def by_islands(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
             rest, scratch,
         )  # fmt: skip
         n_iter += info_i[0]
+        own[1] = max(1.0, options[1] - n_iter) if options[1] > 0.0 else 0.0
         winner = max(winner, int(info_i[3]))
         for k in range(size):
             for a in range(d):
                 r[d * member[first + k] + a] = r_i[d * k + a]
     info[3] = winner
-    return conclude(CONVERGED, int(n_iter), disk, mu, row, column, W, q, options, r, u, info, rest)
+    return conclude(CONVERGED, int(n_iter), disk, mu, row, column, W, q, options, r, u, info)
 
 
 address_of_by_islands = on_demand(SOLVER, by_islands)
@@ -169,7 +199,7 @@ def auto(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     """Contact problem ``u = W r + q``: 20 sweeps of nsgs, then `by_islands` where these were not enough.
 
     info[3] names, by its place in `ORDER`, the last of the methods that an island needed; iterations of all methods and islands are
-    counted. STALLED: none of the methods solves some island; the best points are returned.
+    counted, and limited together by max_iter. STALLED: none of the methods solves some island; the best points are returned.
     """
     own = view(work, 0, N_OPTIONS)
     for i in range(N_OPTIONS):

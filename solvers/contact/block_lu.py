@@ -54,7 +54,7 @@ def least_degree_order(row, column, bits, order, degree):
         for k in range(row[c], row[c + 1]):
             j = column[k]
             if j != c:
-                bits[c * m + j // 64] |= 1 << (j % 64)
+                bits[c * m + j // 64] |= np.int64(1) << (j % 64)
         degree[c] = row[c + 1] - row[c] - 1
     total = least = 0
     for step in range(n):
@@ -79,7 +79,7 @@ def least_degree_order(row, column, bits, order, degree):
                     if i == w:
                         merged &= ~bit
                     if i == chosen // 64:
-                        merged &= ~(1 << (chosen % 64))
+                        merged &= ~(np.int64(1) << (chosen % 64))
                     bits[j * m + i] = merged
                     count += _count_bits(merged)
                 degree[j] = count
@@ -150,8 +150,12 @@ def cost(row, column, symbols):
     """Products of two blocks that `factorise` may have to form; -1 where symbols is too small."""
     n = row.size - 1
     n_upper = pattern(row, column, symbols)
-    if n_upper < 0:
-        return -1
+    return n_products(n, n_upper, symbols) if n_upper >= 0 else -1
+
+
+@tiny
+def n_products(n, n_upper, symbols):
+    """Products of two blocks that `factorise` has to form for a pattern."""
     upper, total = parts(n, n_upper, symbols)[2], 0
     for step in range(n):
         total += (upper[step + 1] - upper[step]) ** 2

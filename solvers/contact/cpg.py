@@ -76,19 +76,20 @@ def cpg(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
         view(work, 5 + 3 * n, n),
         view(work, 5 + 4 * n, n),
     )
-    x = view(work, 0, 5)
     if n != 2 * disk.size:
-        conclude(UNSUITED, 0, disk, mu, row, column, W, q, options, r, u, info, x)
+        conclude(UNSUITED, 0, disk, mu, row, column, W, q, options, r, u, info)
         return UNSUITED
     for i in range(n):
         zeros[i], p[i] = 0.0, 0.0
     cut = _project(disk, mu, r)
+    for i in range(n):
+        best[i] = r[i]
     limit = int(options[1]) if options[1] > 0 else MAX_ITERATIONS
     status, least, patience = MAX_ITER, math.inf, _PATIENCE
     curvature = 0.0
     for k in range(limit + 1):
         if k % _CHECKED == 0 or k == limit:
-            status = conclude(MAX_ITER, k, disk, mu, row, column, W, q, options, r, u, info, x)
+            status = conclude(MAX_ITER, k, disk, mu, row, column, W, q, options, r, u, info)
             patience = _PATIENCE if info[1] < 0.999 * least else patience - 1
             if info[1] < least:
                 least = info[1]
@@ -117,4 +118,4 @@ def cpg(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
         cut = _project(disk, mu, r)
     for i in range(n):
         r[i] = best[i]
-    return conclude(STALLED if patience == 0 else MAX_ITER, info[0], disk, mu, row, column, W, q, options, r, u, info, x)
+    return conclude(STALLED if patience == 0 else MAX_ITER, info[0], disk, mu, row, column, W, q, options, r, u, info)

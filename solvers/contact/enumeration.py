@@ -6,7 +6,7 @@ from nsds._jit import kernel, view
 from nsds.solvers.contact.lemke import pieces
 from nsds.solvers.contact.local import gauss
 from nsds.solvers.contact.signature import EQUATION, conclude
-from nsds.status import CONVERGED, INFEASIBLE, MAX_ITER, UNSUITED
+from nsds.status import CONVERGED, MAX_ITER, STALLED, UNSUITED
 
 LARGEST = 10  # contacts: 4^10 combinations
 
@@ -21,12 +21,12 @@ def work_size(d, row, column):
 def enumeration(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     """Contact problem in the plane: the first combination of pieces, counted from all open, whose r has ``res_q <= tol``.
 
-    max_iter: combinations. UNSUITED: not in the plane, or more than 10 contacts. INFEASIBLE: no combination gives a solution, but those
-    that do not determine r were passed over.
+    max_iter: combinations. UNSUITED: not in the plane, or more than 10 contacts. STALLED: no combination gives a solution; those that do
+    not determine r were passed over, so that there may still be one.
     """
-    n, x = disk.size, view(work, 0, 5)
+    n = disk.size
     if q.size != 2 * n or n > LARGEST:
-        conclude(UNSUITED, 0, disk, mu, row, column, W, q, options, r, u, info, x)
+        conclude(UNSUITED, 0, disk, mu, row, column, W, q, options, r, u, info)
         return UNSUITED
     dense, J = view(work, 5, 4 * n * n), view(work, 5 + 4 * n * n, 4 * n * n)
     A, B, best = view(work, 5 + 8 * n * n, 4 * n), view(work, 5 + 8 * n * n + 4 * n, 4 * n), view(work, 5 + 8 * n * n + 8 * n, 2 * n)
@@ -46,7 +46,7 @@ def enumeration(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
         tried += 1
         _combine(n, dense, A, B, q, J, r)
         if gauss(2 * n, J, r):
-            status = conclude(CONVERGED, tried, disk, mu, row, column, W, q, options, r, u, info, x)
+            status = conclude(CONVERGED, tried, disk, mu, row, column, W, q, options, r, u, info)
             if status == CONVERGED:
                 return status
             if info[1] < least:
@@ -63,8 +63,8 @@ def enumeration(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
                 break
     for i in range(2 * n):
         r[i] = best[i] if least < math.inf else 0.0
-    status = MAX_ITER if going_on else INFEASIBLE
-    return conclude(status, tried, disk, mu, row, column, W, q, options, r, u, info, x)
+    status = MAX_ITER if going_on else STALLED
+    return conclude(status, tried, disk, mu, row, column, W, q, options, r, u, info)
 
 
 @kernel

@@ -229,10 +229,10 @@ def generate_contacts(family, n_contacts, seed=0, d=3, mu=0.5, mu_r=None):
     0
     """
     owner = "generate_contacts"
-    if family not in CONTACT_FAMILIES:
+    if not isinstance(family, str) or family not in CONTACT_FAMILIES:
         raise ValueError(f"{owner}: family must be one of {', '.join(CONTACT_FAMILIES)}, got {family!r}")
     rolling = mu_r is not None
-    if (d, rolling) not in _SPACES:
+    if isinstance(d, bool) or not isinstance(d, (int, np.integer)) or (d, rolling) not in _SPACES:
         raise ValueError(f"{owner}: d must be {'3 or 5 with mu_r' if rolling else '2 or 3 without mu_r'}, got {d!r}")
     n, seed = _checks.integer(owner, "n_contacts", n_contacts, low=1), _checks.integer(owner, "seed", seed, low=0)
     mu, rolls = friction(owner, mu, mu_r if rolling else 0.0, n).reshape(n, 2).T.copy()

@@ -9,6 +9,10 @@ A matrix is a group of m, n, nz, nzmax, p, i, x: for ``nz >= 0`` that many tripl
 compressed rows, p the pointers in both. Whole numbers are int32 in vectors of one entry, as FCLIB's own C code reads and writes them.
 """
 
+import io
+import os
+import secrets
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +21,7 @@ import numpy as np
 from nsds import _checks
 from nsds.solvers import forms
 from nsds.solvers.contact.forms import inverse_times
-from nsds.solvers.contact.problem import ContactProblem
+from nsds.solvers.contact.problem import ContactProblem, checked_problem
 
 _COLUMNS, _ROWS = -1, -2  # nz of compressed matrices
 
@@ -59,7 +63,8 @@ def read_fclib(file):
     ImportError
         h5py is not installed.
     ValueError
-        No problem in the file, something is missing, sizes do not match, or R is singular.
+        Not an HDF5 file, or a damaged one; no problem in it, something is missing or lies in another file, sizes do not match, R is
+        singular.
 
     Examples
     --------
@@ -72,8 +77,14 @@ def read_fclib(file):
     ('boxes', 'stack-8-0-fc3d', 0)
     """
     owner = f"read_fclib({Path(file).name})"
-    with _h5py().File(file, "r") as tree:
-        groups = [tree[name] for name in ("fclib_local", "fclib_global") if name in tree]
+    try:
+        opened = _h5py().File(file, "r")
+    except FileNotFoundError:
+        raise
+    except (OSError, TypeError) as error:
+        raise ValueError(f"{owner}: not an HDF5 file: {error}") from None
+    with opened as tree, _named(owner):
+        groups = [_member(owner, tree, name) for name in ("fclib_local", "fclib_global") if name in tree]
         if not groups:
             raise ValueError(f"{owner}: neither fclib_local nor fclib_global in the file")
         fields, info = {}, {}
@@ -81,16 +92,17 @@ def read_fclib(file):
             found = (_read_local if group.name == "/fclib_local" else _read_global)(owner, group)
             if "mu" in fields and not np.array_equal(fields["mu"], found["mu"]):
                 raise ValueError(f"{owner}: mu of fclib_local and fclib_global differ")
-            fields, info = fields | found, info | _read_info(group)
-        solution = _read_solution(owner, tree["solution"]) if "solution" in tree else None
-        count = _whole(owner, tree["guesses"], "number_of_guesses") if "guesses" in tree else 0
-        guesses = [_read_solution(owner, _member(owner, tree["guesses"], str(k + 1))) for k in range(count)]
+            fields, info = fields | found, info | _read_info(owner, group)
+        solution = _read_solution(owner, _member(owner, tree, "solution")) if "solution" in tree else None
+        listed = _member(owner, tree, "guesses") if "guesses" in tree else None
+        count = 0 if listed is None else _whole(owner, listed, "number_of_guesses")
+        guesses = [_read_solution(owner, _member(owner, listed, str(k + 1))) for k in range(count)]
     problem = ContactProblem(Path(file).stem, fields.pop("W", None), fields.pop("q", None), **fields)
     return FclibFile(problem, solution, guesses, info)
 
 
 def write_fclib(file, problem, solution=None, guesses=()):
-    """Write a contact problem as an FCLIB file, over what there is.
+    """Write a contact problem as an FCLIB file, over what there is, which is replaced once all has been written.
 
     Parameters
     ----------
@@ -122,6 +134,7 @@ def write_fclib(file, problem, solution=None, guesses=()):
     (True, 1)
     """
     owner, h5py = "write_fclib", _h5py()
+    checked_problem(owner, problem)
     if problem.mu_r is not None or problem.d not in (2, 3) or not problem.n_contacts:
         raise ValueError(f"{owner}: FCLIB holds contacts of 2 or 3 components without rolling friction, got {problem.name!r}")
     size = problem.d * problem.n_contacts
@@ -141,7 +154,8 @@ def write_fclib(file, problem, solution=None, guesses=()):
     }
     solutions = {f"guesses/{k + 1}": guess for k, guess in enumerate(guesses)} | ({} if solution is None else {"solution": solution})
     solutions = {place: _checked_solution(owner, place, value, sizes) for place, value in solutions.items()}
-    with h5py.File(file, "w") as tree:
+    stream = io.BytesIO()
+    with h5py.File(stream, "w") as tree:
         for name, parts in matrices.items():
             group = tree.create_group(name)
             group["spacedim"] = np.array([problem.d], np.int32)
@@ -155,6 +169,29 @@ def write_fclib(file, problem, solution=None, guesses=()):
         for place, value in solutions.items():
             for part, x in value.items():
                 tree[f"{place}/{part}"] = x
+    _replace(file, stream.getbuffer())
+
+
+def _replace(file, data):
+    """Have a file hold some bytes; on a full disk it stays as it was."""
+    place = Path(os.path.realpath(file))
+    new = place.with_name(f".{place.name}.{secrets.token_hex(8)}.part")
+    try:
+        new.write_bytes(data)
+        os.replace(new, place)
+    finally:
+        new.unlink(missing_ok=True)
+
+
+@contextmanager
+def _named(owner):
+    """Whatever HDF5 raises is a ValueError that names the file."""
+    try:
+        yield
+    except (ValueError, TypeError, OSError, KeyError, IndexError, RuntimeError) as error:
+        if str(error).startswith(owner):
+            raise
+        raise ValueError(f"{owner}: the file is damaged, or holds no contact problem: {error}") from error
 
 
 def _h5py():
@@ -168,7 +205,12 @@ def _h5py():
 def _member(owner, group, name):
     if name not in group:
         raise ValueError(f"{owner}: {group.name.rstrip('/')}/{name} is missing")
-    return group[name]
+    h5py, found = _h5py(), None
+    if isinstance(group.get(name, getlink=True), h5py.HardLink):
+        found = group[name]
+    if found is None or (isinstance(found, h5py.Dataset) and (found.is_virtual or found.external)):
+        raise ValueError(f"{owner}: {group.name.rstrip('/')}/{name} lies elsewhere, which is not read")
+    return found
 
 
 def _vector(owner, group, name, size):
@@ -248,13 +290,13 @@ def _read_global(owner, group):
 
 def _read_solution(owner, group):
     r = np.ravel(_member(owner, group, "r"))
-    v = np.concatenate([np.ravel(group[part]) for part in ("v", "l") if part in group]) if "v" in group else None
+    v = np.concatenate([np.ravel(_member(owner, group, part)) for part in ("v", "l") if part in group]) if "v" in group else None
     return FclibSolution(r, _vector(owner, group, "u", r.size), v)
 
 
-def _read_info(group):
-    info = group.get("info", {})
-    texts = {name: np.ravel(value)[0].decode(errors="replace") for name, value in info.items()}
+def _read_info(owner, group):
+    info = _member(owner, group, "info") if "info" in group else {}
+    texts = {name: np.ravel(_member(owner, info, name))[0].decode(errors="replace") for name in info}
     return texts | {name: int(np.ravel(value)[0]) for name, value in getattr(info, "attrs", {}).items()}
 
 

@@ -7,7 +7,7 @@
 A convex problem is left when its own residual is a tenth of the first, which is about that of the law, or after 500 steps: to solve it
 exactly would help no more, as the law asks for another. CONVERGED is said of the law alone. That the sequences converge is proved for
 small mu only. options[3] as in `nsds.solvers.contact.accelerated`; n_iter and max_iter count convex problems (of panagiotopoulos:
-pairs). STALLED: 400 of them without progress. All return the best r that they looked at.
+pairs), of which 100 000 steps are spent if it is not given. STALLED: 400 without progress. All return the best r that they looked at.
 """
 
 import math
@@ -21,6 +21,7 @@ from nsds.status import CONVERGED, MAX_ITER
 MAX_PROBLEMS = 2000
 _ENOUGH = 0.1  # of a convex problem's first residual
 _MAX_STEPS = 500
+_STEPS_IN_ALL = 100_000  # where max_iter is not given
 
 work_size = scaled.work_size
 
@@ -58,29 +59,29 @@ def _iterate(shape, disk, mu, row, column, W, q, options, r, u, info, work):
     v = layout(q.size, disk.size, work)
     start(disk, mu, row, column, W, q, options, r, work)
     limit = int(options[1]) if options[1] > 0 else MAX_PROBLEMS
-    n_iter = 0
-    status, least, patience = look(0, math.inf, PATIENCE, disk, mu, row, column, W, q, options, r, u, info, v.best, v.x)
-    while status == MAX_ITER and n_iter < limit:
-        _approach(shape, disk, row, column, W, q, r, u, work)
+    n_iter, left = 0, _MAX_STEPS * limit if options[1] > 0 else _STEPS_IN_ALL
+    status, least, patience = look(0, math.inf, PATIENCE, disk, mu, row, column, W, q, options, r, u, info, v.best)
+    while status == MAX_ITER and n_iter < limit and left > 0:
+        left -= _approach(shape, min(_MAX_STEPS, left), disk, row, column, W, q, r, u, work)
         if shape == NORMAL:
-            _approach(TANGENT, disk, row, column, W, q, r, u, work)
+            left -= _approach(TANGENT, _MAX_STEPS, disk, row, column, W, q, r, u, work)
         n_iter += 1
-        status, least, patience = look(n_iter, least, patience, disk, mu, row, column, W, q, options, r, u, info, v.best, v.x)
-    return status if status == CONVERGED else give_up(status, n_iter, disk, mu, row, column, W, q, options, r, u, info, v.best, v.x)
+        status, least, patience = look(n_iter, least, patience, disk, mu, row, column, W, q, options, r, u, info, v.best)
+    return status if status == CONVERGED else give_up(status, n_iter, disk, mu, row, column, W, q, options, r, u, info, v.best)
 
 
 @kernel
-def _approach(shape, disk, row, column, W, q, r, u, work):
-    """From y towards the solution of the convex problem that belongs to y."""
+def _approach(shape, limit, disk, row, column, W, q, r, u, work):
+    """From y towards the solution of the convex problem that belongs to y, in at most limit steps; returns their number."""
     v = layout(q.size, disk.size, work)
     rest(shape, disk, row, column, W, q, r, u, work)
     if shape == CONE:
         follow(disk, q.size, work)
     else:
         radii(disk, v.mu_y, v.y, v.radius)
-    residual, enough = math.inf, 0.0
-    for k in range(_MAX_STEPS):
-        if residual <= enough:
-            break
+    residual, enough, n_steps = math.inf, 0.0, 0
+    while n_steps < limit and not residual <= enough:
         residual = advance(shape, disk, row, column, W, q, r, u, work)
-        enough = _ENOUGH * residual if k == 0 else enough
+        enough = _ENOUGH * residual if n_steps == 0 else enough
+        n_steps += 1
+    return n_steps

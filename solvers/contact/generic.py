@@ -23,10 +23,12 @@ class Block(NamedTuple):
 def checked_blocks(owner, n, blocks):
     """The blocks as `Block`, with sizes that add up to n."""
     result = []
+    if isinstance(blocks, str) or not hasattr(blocks, "__iter__"):
+        raise TypeError(f"{owner}: blocks must be a sequence of tuples (law, size, ...), got {blocks!r}")
+    wanted = {"equality": 1, "lcp": 1, "friction": 2, "rolling": 3}
     for k, block in enumerate(blocks):
-        law, *rest = block
-        wanted = {"equality": 1, "lcp": 1, "friction": 2, "rolling": 3}
-        if law not in wanted or len(rest) != wanted[law]:
+        law, *rest = block if isinstance(block, (tuple, list)) and block else (None,)
+        if not isinstance(law, str) or len(rest) != wanted.get(law):
             raise ValueError(
                 f"{owner}: block {k} must be ('equality', size), ('lcp', size), ('friction', d, mu) or ('rolling', d, mu, mu_r), "
                 f"got {block!r}"

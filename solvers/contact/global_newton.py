@@ -70,8 +70,8 @@ def newton_global(disk, mu, M, H, q, b, W, scale, options, v, r):
     u = transposed @ v + b
     merit, sigma, recent = equations(disk, mu, rho, r, u, F, A, B), LEAST, []
     for n_iter in range(limit + 1):
-        plain, scaled = natural_maps(d, disk, mu, W.reshape(-1), r, u, x)
-        status = CONVERGED if plain <= tol * scale else MAX_ITER if math.isfinite(plain) else NON_FINITE
+        error, mixed = natural_maps(d, disk, mu, W.reshape(-1), r, u, x)
+        status = CONVERGED if error <= tol * scale else MAX_ITER if math.isfinite(error) else NON_FINITE
         if status != MAX_ITER or n_iter == limit:
             break
         recent = [*recent[1 - MEMORY :], merit]
@@ -96,4 +96,4 @@ def newton_global(disk, mu, M, H, q, b, W, scale, options, v, r):
             t *= 0.5
         v, r = v_new, r_new
         sigma = max(sigma / RELAX, LEAST) if t == 1.0 else min(sigma * STIFFEN, MOST)
-    return v, r, u, status, n_iter, plain / scale, scaled / scale
+    return v, r, u, status, n_iter, mixed / scale, error / scale

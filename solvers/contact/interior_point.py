@@ -257,14 +257,14 @@ def _finish(n_iter, disk, mu, row, column, W, q, options, r, u, info, x, rho, et
         for i in range(q.size):
             r[i] -= step[i]
         last = info[1]
-        status = conclude(MAX_ITER, n_iter, disk, mu, row, column, W, q, options, r, u, info, x)
+        status = conclude(MAX_ITER, n_iter, disk, mu, row, column, W, q, options, r, u, info)
         if status == CONVERGED:
             return CONVERGED
         if not info[1] <= _FALLEN * last:
             break
     for i in range(q.size):
         r[i] = before[i]
-    return conclude(MAX_ITER, n_iter, disk, mu, row, column, W, q, options, r, u, info, x)
+    return conclude(MAX_ITER, n_iter, disk, mu, row, column, W, q, options, r, u, info)
 
 
 @kernel
@@ -329,14 +329,14 @@ def interior_point(disk, mu, row, column, W, q, options, r, u, info, work, iwork
     n_upper = block_lu.pattern(row, column, iwork)
     x = view(work, 0, 5)
     if n_upper < 0 or room(d, n, n_upper) > work.size:
-        conclude(UNSUITED, 0, disk, mu, row, column, W, q, options, r, u, info, x)
+        conclude(UNSUITED, 0, disk, mu, row, column, W, q, options, r, u, info)
         return UNSUITED
     rho, eta, dr, best, F, A, B, Y, cones, factors = _parts(n, d, work)
     _start(disk, mu, row, column, W, q, d, r, Y, eta)
     limit = int(options[1]) if options[1] > 0 else _LIMIT
     least, close = math.inf, _CLOSE
     for n_iter in range(limit + 1):
-        status = conclude(MAX_ITER, n_iter, disk, mu, row, column, W, q, options, r, u, info, x)
+        status = conclude(MAX_ITER, n_iter, disk, mu, row, column, W, q, options, r, u, info)
         if info[1] < least:
             least = info[1]
             for i in range(size):
@@ -353,4 +353,4 @@ def interior_point(disk, mu, row, column, W, q, options, r, u, info, work, iwork
             break
     for i in range(size):
         r[i] = best[i] if least < math.inf else r[i]
-    return conclude(status, n_iter, disk, mu, row, column, W, q, options, r, u, info, x)
+    return conclude(status, n_iter, disk, mu, row, column, W, q, options, r, u, info)

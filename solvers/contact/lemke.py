@@ -9,11 +9,12 @@ import math
 
 from nsds._jit import inlined, kernel, tiny, view
 from nsds.solvers.contact import alart_curnier, block_lu
-from nsds.solvers.contact.signature import EQUATION, conclude, diagonal_block, multiply
+from nsds.solvers.contact.signature import EQUATION, conclude, diagonal_block, keep_better, multiply
 from nsds.status import CONVERGED, MAX_ITER, RAY, SINGULAR, UNSUITED
 
 _OPEN, _STICK, _FORWARD, _BACKWARD = range(4)  # pieces of the law of a plane contact
-_PIVOTS = 50  # for each contact, after which the path is given up
+_PIVOTS = 50  # for each contact, after which the path is given up,
+_PRODUCTS = 1e9  # or so many products of blocks, but not before two pivots for each contact
 _FEW = 50  # pivots, and one for every fourth contact, that a path from a guess may take before it starts anew
 
 
@@ -140,29 +141,35 @@ def lemke(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     Finite but for degenerate problems; finds a solution where W is copositive plus and there is one, and often else. RAY: the path leads
     to infinity. SINGULAR: the pieces met do not determine r. UNSUITED: not in the plane, or more than 8192 contacts.
     """
-    n, x = disk.size, view(work, 0, 5)
+    n = disk.size
     n_upper = -1
     if q.size == 2 * n and iwork.size >= n:
         n_upper = block_lu.pattern(row, column, view(iwork, n, iwork.size - n))
     if n_upper < 0 or room(2, n, n_upper) > work.size:
-        conclude(UNSUITED, 0, disk, mu, row, column, W, q, options, r, u, info, x)
+        conclude(UNSUITED, 0, disk, mu, row, column, W, q, options, r, u, info)
         return UNSUITED
-    guessed = False
+    guessed, best = False, view(work, 5 + 19 * n, 2 * n)
     for i in range(q.size):
         guessed |= r[i] != 0.0
-    status = MAX_ITER
-    if guessed:
-        status = _follow(True, n_upper, disk, mu, row, column, W, q, options, r, u, info, work, iwork)
+    conclude(MAX_ITER, 0, disk, mu, row, column, W, q, options, r, u, info)
+    least, n_iter, status = keep_better(info[1], math.inf, r, best), 0.0, MAX_ITER
+    for warm in (True, False):
+        if status == CONVERGED or (warm and not guessed):
+            continue
+        status = _follow(warm, n_upper, disk, mu, row, column, W, q, options, r, u, info, work, iwork)
+        n_iter += info[0]
+        least = keep_better(info[1], least, r, best)
     if status != CONVERGED:
-        n_iter = info[0] if guessed else 0.0
-        status = _follow(False, n_upper, disk, mu, row, column, W, q, options, r, u, info, work, iwork)
-        info[0] += n_iter
+        for i in range(q.size):
+            r[i] = best[i] if least < math.inf else 0.0
+        status = conclude(status, int(n_iter), disk, mu, row, column, W, q, options, r, u, info)
+    info[0] = n_iter
     return status
 
 
 @kernel
 def _follow(warm, n_upper, disk, mu, row, column, W, q, options, r, u, info, work, iwork):
-    n, x, state, symbols = disk.size, view(work, 0, 5), iwork, view(iwork, disk.size, iwork.size - disk.size)
+    n, state, symbols = disk.size, iwork, view(iwork, disk.size, iwork.size - disk.size)
     A, B, eta = view(work, 5, 4 * n), view(work, 5 + 4 * n, 4 * n), view(work, 5 + 8 * n, n)
     e, r_0, u_0 = view(work, 5 + 9 * n, 2 * n), view(work, 5 + 11 * n, 2 * n), view(work, 5 + 13 * n, 2 * n)
     r_1, u_1, factors = view(work, 5 + 15 * n, 2 * n), view(work, 5 + 17 * n, 2 * n), view(work, 5 + 21 * n, work.size - 5 - 21 * n)
@@ -174,7 +181,8 @@ def _follow(warm, n_upper, disk, mu, row, column, W, q, options, r, u, info, wor
     else:
         t = _start_cold(disk, q, state, e)
     status, n_iter = MAX_ITER, 0
-    limit = int(options[1]) if options[1] > 0 else _PIVOTS * n + 100
+    products = block_lu.n_products(n, n_upper, symbols)
+    limit = int(options[1]) if options[1] > 0 else min(_PIVOTS * n, max(2 * n, int(_PRODUCTS / (1.0 + products)))) + 100
     limit = min(limit, _FEW + n // 4) if warm else limit
     while n_iter < limit:
         n_iter += 1
@@ -199,4 +207,4 @@ def _follow(warm, n_upper, disk, mu, row, column, W, q, options, r, u, info, wor
         entered = 2 * contact + which
     for i in range(q.size):
         r[i] = r_0[i] if status == CONVERGED else r_0[i] + t * r_1[i]
-    return conclude(status, n_iter, disk, mu, row, column, W, q, options, r, u, info, x)
+    return conclude(status, n_iter, disk, mu, row, column, W, q, options, r, u, info)

@@ -142,7 +142,7 @@ def iterate(form, disk, mu, row, column, W, q, options, r, u, info, work, iwork)
     (x, recent), (_, D, eta), (_, _, _, best), _ = parts(d, n, work)
     n_upper = prepare(form, options[3], disk, d, row, column, W, work, iwork)
     if n_upper < 0:
-        conclude(UNSUITED, 0, disk, mu, row, column, W, q, options, r, u, info, x)
+        conclude(UNSUITED, 0, disk, mu, row, column, W, q, options, r, u, info)
         return UNSUITED
     sigma = LEAST
     set_eta(sigma, D, eta)
@@ -152,7 +152,7 @@ def iterate(form, disk, mu, row, column, W, q, options, r, u, info, work, iwork)
     limit = int(options[1]) if options[1] > 0 else MAX_ITERATIONS
     least, n_iter = math.inf, 0
     while True:
-        status = conclude(MAX_ITER, n_iter, disk, mu, row, column, W, q, options, r, u, info, x)
+        status = conclude(MAX_ITER, n_iter, disk, mu, row, column, W, q, options, r, u, info)
         least = keep_better(info[1], least, r, best)
         if status != MAX_ITER or n_iter == limit:
             break
@@ -168,7 +168,7 @@ def iterate(form, disk, mu, row, column, W, q, options, r, u, info, work, iwork)
         return status
     for i in range(q.size):
         r[i] = best[i]
-    return conclude(status, n_iter, disk, mu, row, column, W, q, options, r, u, info, x)
+    return conclude(status, n_iter, disk, mu, row, column, W, q, options, r, u, info)
 
 
 @kernel

@@ -141,14 +141,14 @@ def _small_change(tol, q):
 
 
 @tiny
-def _look(k, limit, change, small, least, patience, disk, mu, row, column, W, q, options, r, u, info, best, work):
+def _look(k, limit, change, small, least, patience, disk, mu, row, column, W, q, options, r, u, info, best):
     """(status, least residual, patience) after sweep k: a look at the residual where changes are small, and now and then.
 
     At the end r is the best one that was looked at, or the guess.
     """
     status = MAX_ITER
     if change <= small or k % _CHECKED == _CHECKED - 1 or k == limit - 1 or not change < math.inf:
-        status = conclude(MAX_ITER, k + 1, disk, mu, row, column, W, q, options, r, u, info, work)
+        status = conclude(MAX_ITER, k + 1, disk, mu, row, column, W, q, options, r, u, info)
         patience = _PATIENCE if info[1] < 0.999 * least else patience - 1
         worse = not info[1] <= least
         least = keep_better(info[1], least, r, best)
@@ -157,7 +157,7 @@ def _look(k, limit, change, small, least, patience, disk, mu, row, column, W, q,
         if worse and (status != MAX_ITER or k == limit - 1):
             for i in range(r.size):
                 r[i] = best[i]
-            conclude(status, k + 1, disk, mu, row, column, W, q, options, r, u, info, work)
+            conclude(status, k + 1, disk, mu, row, column, W, q, options, r, u, info)
     return status, least, patience
 
 
@@ -176,18 +176,19 @@ def nsgs(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     diagonal, order, asleep = view(iwork, 0, n), view(iwork, n, n), view(iwork, 2 * n, n)
     for c in range(n):
         diagonal[c], order[c], asleep[c] = diagonal_block(row, column, c), c, 0
-    if conclude(MAX_ITER, 0, disk, mu, row, column, W, q, options, r, u, info, scratch) == CONVERGED:
+    if conclude(MAX_ITER, 0, disk, mu, row, column, W, q, options, r, u, info) == CONVERGED:
         return CONVERGED
     for i in range(q.size):
         best[i] = r[i]
     limit = int(options[1]) if options[1] > 0 else MAX_SWEEPS
-    small, least, patience, state = _small_change(options[0], q), info[1], _PATIENCE, seed
+    least = info[1] if math.isfinite(info[1]) else math.inf
+    small, patience, state = _small_change(options[0], q), _PATIENCE, seed
     for k in range(limit):
         if seed > 0:
             state = _shuffle(order, state)
         sweep(d, local, disk, mu, row, column, W, q, r, diagonal, order, asleep, change, scratch)
         status, least, patience = _look(
-            k, limit, _sum(change), small, least, patience, disk, mu, row, column, W, q, options, r, u, info, best, work
+            k, limit, _sum(change), small, least, patience, disk, mu, row, column, W, q, options, r, u, info, best
         )
         if status != MAX_ITER:
             return status
@@ -214,16 +215,17 @@ def nsgs_parallel(disk, mu, row, column, W, q, options, r, u, info, work, iwork)
     n_colours = colours.paint(row, column, order, begin, view(iwork, 3 * n + 1, n), view(iwork, 4 * n + 1, n + 1))
     for c in range(n):
         diagonal[c] = diagonal_block(row, column, c)
-    if conclude(MAX_ITER, 0, disk, mu, row, column, W, q, options, r, u, info, scratch) == CONVERGED:
+    if conclude(MAX_ITER, 0, disk, mu, row, column, W, q, options, r, u, info) == CONVERGED:
         return CONVERGED
     for i in range(q.size):
         best[i] = r[i]
     limit = int(options[1]) if options[1] > 0 else MAX_SWEEPS
-    small, least, patience = _small_change(options[0], q), info[1], _PATIENCE
+    least = info[1] if math.isfinite(info[1]) else math.inf
+    small, patience = _small_change(options[0], q), _PATIENCE
     for k in range(limit):
         sweep_colours(d, n_colours, begin, int(options[2]), disk, mu, row, column, W, q, r, diagonal, order, change, scratch)
         status, least, patience = _look(
-            k, limit, _sum(change), small, least, patience, disk, mu, row, column, W, q, options, r, u, info, best, work
+            k, limit, _sum(change), small, least, patience, disk, mu, row, column, W, q, options, r, u, info, best
         )
         if status != MAX_ITER:
             return status

@@ -2,9 +2,11 @@
 
 from pathlib import Path
 from typing import NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 
+from nsds import _checks
 from nsds.solvers.profiling import read_arrays
 
 _LOCAL, _GLOBAL = ("M", "q", "mu"), ("M", "H", "q", "b", "mu")
@@ -46,6 +48,22 @@ class ContactProblem(NamedTuple):
         return self.d - 1 if self.mu_r is None else (self.d - 1) // 2
 
 
+def checked_problem(owner, problem):
+    """A `ContactProblem` with matrices of one form at least."""
+    if not isinstance(problem, ContactProblem):
+        raise TypeError(f"{owner}: a problem must be a ContactProblem, got {type(problem).__name__}")
+    if not isinstance(problem.name, str):
+        raise TypeError(f"{owner}: name must be a text, got {problem.name!r}")
+    for fields in (("W", "q"), ("M", "H", "f", "w")):
+        missing = [field for field in fields if getattr(problem, field) is None]
+        if 0 < len(missing) < len(fields):
+            raise ValueError(f"{owner}({problem.name}): {', '.join(fields)} must be given together, {', '.join(missing)} missing")
+    if problem.W is None and problem.M is None:
+        raise ValueError(f"{owner}({problem.name}): W and q, or M, H, f and w must be given")
+    _checks.array(f"{owner}({problem.name})", "mu", problem.mu, n_dims=1)
+    return problem
+
+
 def read_contact_problem(file):
     """Contact problem of an ``.npz`` file.
 
@@ -77,7 +95,12 @@ def read_contact_problem(file):
     ('pressed', [2.0, -1.0])
     """
     owner, name = f"read_contact_problem({Path(file).name})", Path(file).stem
-    kind, field = read_arrays(owner, file, _STORED)
+    try:
+        kind, field = read_arrays(owner, file, _STORED)
+    except (BadZipFile, EOFError, KeyError, AttributeError, TypeError, ValueError) as error:
+        if str(error).startswith(owner):
+            raise
+        raise ValueError(f"{owner}: not an .npz file of a contact problem: {error}") from None
     mu, mu_r = field["mu"], field.get("mu_r")
     if kind[0] == "g":
         problem = ContactProblem(name, None, None, mu, mu_r, field["M"], field["H"], field["q"], field["b"])

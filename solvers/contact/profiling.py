@@ -1,12 +1,14 @@
 """Methods for contact problems compared: every method on every problem of a folder or list, as one structured array."""
 
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
+from nsds import _checks
 from nsds.solvers.contact import forms, solve, table
 from nsds.solvers.contact.fclib import read_fclib
-from nsds.solvers.contact.problem import read_contact_problem
+from nsds.solvers.contact.problem import ContactProblem, checked_problem, read_contact_problem
 from nsds.solvers.contact.signature import solve_repeatedly
 from nsds.solvers.profiling import collected, compared, fastest
 from nsds.status import CONVERGED, UNSUITED
@@ -44,7 +46,7 @@ def profile_contacts(problems, methods=None, *, tol=1e-8, max_iter=None, seconds
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         No problems; a file that cannot be read or a problem that is not one; an unknown method.
 
     Examples
@@ -56,13 +58,21 @@ def profile_contacts(problems, methods=None, *, tol=1e-8, max_iter=None, seconds
     ([[6, 6], [6, 6]], [[0, 0], [0, 6]])
     """
     owner = "profile_contacts"
+    _checks.number(owner, "seconds", seconds, low=0.0)
+    options = table.options(tol, max_iter, owner=owner)
+    if isinstance(problems, ContactProblem) or not (isinstance(problems, (str, Path)) or hasattr(problems, "__len__")):
+        raise TypeError(f"{owner}: problems must be a folder or a sequence of ContactProblem, got {type(problems).__name__}")
     problems = collected(owner, problems, _READERS)
+    for problem in problems:
+        checked_problem(owner, problem)
+    if isinstance(methods, str) or not (methods is None or hasattr(methods, "__iter__")):
+        raise TypeError(f"{owner}: methods must be a sequence of names, got {methods!r}")
     chosen = list(methods or table.METHODS)
-    unknown = [name for name in chosen if name not in table.METHODS]
+    unknown = [name for name in chosen if not isinstance(name, str) or name not in table.METHODS]
     if unknown:
         raise ValueError(f"{owner}: method must be one of {', '.join(table.METHODS)}, got {unknown[0]!r}")
     prepared = [(problem.name, *_reduced(owner, problem)) for problem in problems]
-    return compared(owner, prepared, chosen, PROFILE, seconds, partial(_measured, table.options(tol, max_iter)))
+    return compared(owner, prepared, chosen, PROFILE, seconds, partial(_measured, options))
 
 
 def _reduced(owner, problem):
@@ -90,5 +100,5 @@ def _measured(options, prepared, method, seconds):
         return *row, CONVERGED, 0, 0.0, 0.0, 0.0
     arguments = solve.prepared(problem, table.find(method, d), options, np.zeros(problem.q.size))
     status, least = fastest(seconds, solve_repeatedly, arguments)
-    n_iter, res_q, res_rho = arguments[-3][:3]
-    return *row, status, n_iter, res_q, res_rho, least
+    n_iter, res_rho = arguments[-3][:2]
+    return *row, status, n_iter, solve.mixed_residual_of(problem, arguments[-5]), res_rho, least

@@ -68,9 +68,9 @@ def _iterate(twice, disk, mu, row, column, W, q, options, r, u, info, work):
         t *= _GROW if ratio < _LITTLE else 1.0
         n_iter += 1
         if not residual > small or n_iter % CHECKED == 0 or n_iter == limit:
-            status, least, patience = look(n_iter, least, patience, disk, mu, row, column, W, q, options, r, u, info, v.best, v.x)
+            status, least, patience = look(n_iter, least, patience, disk, mu, row, column, W, q, options, r, u, info, v.best)
             small = min(small, 0.5 * residual)
-    return status if status == CONVERGED else give_up(status, n_iter, disk, mu, row, column, W, q, options, r, u, info, v.best, v.x)
+    return status if status == CONVERGED else give_up(status, n_iter, disk, mu, row, column, W, q, options, r, u, info, v.best)
 
 
 @kernel

@@ -56,13 +56,13 @@ def proximal(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     (x, _), (_, D, eta), (_, _, centre, best), _ = newton.parts(d, n, work)
     n_upper = newton.prepare(ALART_CURNIER, 0.0, disk, d, row, column, W, work, iwork)
     if n_upper < 0:
-        conclude(UNSUITED, 0, disk, mu, row, column, W, q, options, r, u, info, x)
+        conclude(UNSUITED, 0, disk, mu, row, column, W, q, options, r, u, info)
         return UNSUITED
     sigma = options[3] if options[3] > 0.0 else _FIRST
     limit = int(options[1]) if options[1] > 0 else MAX_ITERATIONS
     least, n_iter = math.inf, 0
     while True:
-        status = conclude(MAX_ITER, n_iter, disk, mu, row, column, W, q, options, r, u, info, x)
+        status = conclude(MAX_ITER, n_iter, disk, mu, row, column, W, q, options, r, u, info)
         least = keep_better(info[1], least, r, best)
         if status != MAX_ITER or n_iter == limit:
             break
@@ -84,4 +84,4 @@ def proximal(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
         return status
     for i in range(q.size):
         r[i] = best[i]
-    return conclude(status, n_iter, disk, mu, row, column, W, q, options, r, u, info, x)
+    return conclude(status, n_iter, disk, mu, row, column, W, q, options, r, u, info)

@@ -5,6 +5,10 @@
 With rolling friction, ``t_1 (omega_a - omega_b)`` and ``t_2 (omega_a - omega_b)`` follow in u_c, and moments about t_1 and t_2 in r_c.
 Momentum: a sweep begins at ``r + beta (r - r_before)`` with the velocities that belong to it. A settled pile of 1000
 spheres takes a quarter to an eighth of the sweeps with it.
+
+Where sweeps do not settle, as in some steps of piles with much friction, the slip ``mu ||u_T|| + mu_r ||u_R||`` that Coulomb's law adds to
+u_N is frozen, after it has followed the velocities more and more slowly: ``u + s e_N ∈ K*`` and ``r ∈ K`` is a convex problem that sweeps
+do solve. Its solution obeys the balance of momentum and the law but for u_N of contacts that slide, which is off by what s is (INEXACT).
 """
 
 import math
@@ -21,14 +25,19 @@ from nsds.solvers.contact.rigid_contact import (
     act_3,
     act_5,
     build_record,
+    frozen_map,
+    mean_of_record,
     record_size,
     relax_3,
     relax_5,
+    relax_frozen_3,
+    relax_frozen_5,
+    solve_frozen,
     velocity_3,
     velocity_5,
 )  # fmt: skip
-from nsds.solvers.contact.signature import keep_better, natural_map, norm
-from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, STALLED
+from nsds.solvers.contact.signature import EQUATION, keep_better, mean_diagonal, modify, natural_map, norm
+from nsds.status import CONVERGED, INEXACT, MAX_ITER, NON_FINITE, STALLED
 
 _floats, _integers = float64[::1], int64[::1]
 # The arguments of `nsgs_rigid`, for those who call it by its address.
@@ -37,15 +46,17 @@ call_sweeps = caller(SIGNATURE)
 
 MAX_SWEEPS = 10_000
 _CHUNKS = 16  # parts in which the loops over all contacts or bodies are handed out
-_MOMENTUM = 0.9
+_MOMENTUM, _LESS, _MORE = 0.9, 0.5, 0.95  # bound of beta, when sweeps get no closer with it, and with the slip frozen
 _GROWTH, _WAIT = 10.0, 50  # of the change of r beyond its least, and sweeps without a lesser one, after which the bound of beta is lowered
 _BACK = 0.004  # of the way that the bound takes back in each sweep
 _MEMORY, _STRAIGHT_ON = 0.1, 0.5  # weight of the last change in their mean direction, and from which mean on it is kept
 _SPACING = 10  # sweeps between looks at the residual, or a tenth of those done; a twentieth where the changes promise a solution
 _PATIENCE = 500  # sweeps without progress
+_FOLLOWING, _FROZEN = 300, 1000  # sweeps in which the slip follows the velocities, and with it frozen
+_GAIN = 0.2  # of the way that the slip takes in the first sweep; it falls to 0
 
 # Components of a contact, what belongs to them, and the kind of loop: bound by `specialised`.
-_D, _velocity, _act, _relax, _each = 3, velocity_3, act_3, relax_3, range
+_D, _velocity, _act, _relax, _relax_frozen, _each = 3, velocity_3, act_3, relax_3, relax_frozen_3, range
 
 
 # ------------------------------------------------------------------------------------------------------------------ general blocks
@@ -91,9 +102,9 @@ def _panel_act(row, i, j, G, B, r_a):
 
 
 @kernel
-def _relax_panels(d, n_contacts, beta, disk, mu, b, ids, H, G, W, diagonal, B, r, r_before, scratch):
-    """Solves the general blocks one after the other, as `relax_3` does with a contact."""
-    now, new, q, moved = view(scratch, 5, 5), view(scratch, 10, 5), view(scratch, 15, 5), 0.0
+def _relax_panels(gain, d, n_contacts, beta, disk, mu, b, ids, H, G, W, diagonal, B, S, r, r_before, scratch):
+    """Solves the general blocks one after the other, as `relax_3` does with a contact, or as `relax_frozen_3` where gain is at least 0."""
+    u, now, new, q, moved = view(scratch, 0, 5), view(scratch, 5, 5), view(scratch, 10, 5), view(scratch, 15, 5), 0.0
     for c in range(n_contacts, disk.size):
         i, j, p, trace = ids[2 * c] * BODY, ids[2 * c + 1] * BODY, c - n_contacts, 0.0
         for a in range(d):
@@ -105,7 +116,14 @@ def _relax_panels(d, n_contacts, beta, disk, mu, b, ids, H, G, W, diagonal, B, r
             trace += W[(d * p + a) * d + a] / d
             for e in range(d):
                 q[a] -= W[(d * p + a) * d + e] * now[e]
-        one.solve_contact(one.AUTO, d, disk[c], mu[2 * c], mu[2 * c + 1], W, d * d * p, q, new, view(scratch, 45, one.SCRATCH))
+        if gain < 0.0 or disk[c] == EQUATION:
+            one.solve_contact(one.AUTO, d, disk[c], mu[2 * c], mu[2 * c + 1], W, d * d * p, q, new, view(scratch, 45, one.SCRATCH))
+        elif trace > 0.0:
+            q[0] += S[c]
+            solve_frozen(d, disk[c], mu[2 * c], mu[2 * c + 1], W, d * d * p, q, new, view(scratch, 45, one.SCRATCH))
+            q[0] -= S[c]
+            one.product(d, W, d * d * p, new, q, u)
+            S[c] += gain * (modify(disk[c], mu[2 * c], mu[2 * c + 1], d, 0, u) - S[c])
         for a in range(d):
             r[d * c + a] = new[a]
             _panel_act(d * p + a, i, j, G, B, new[a] - now[a])
@@ -153,6 +171,20 @@ def _sweep(begin, beta, disk, R, ids, B, r, r_before, change, work):
                 change[2 * g], change[2 * g + 1] = s, a
 
 
+def _frozen_sweep(begin, beta, gain, disk, R, ids, B, S, r, r_before, change, work):
+    """As `_sweep`, with the slip S of each contact held while it is solved. In/out: B, S, r, r_before."""
+    for phase in range(slabs.PHASES):
+        first, last = slabs.phase(begin.size - 1, phase), slabs.phase(begin.size - 1, phase + 1)
+        if begin[last] > begin[first]:
+            for g in _each(first, last):
+                s = a = 0.0
+                for c in range(begin[g], begin[g + 1]):
+                    moved, along = _relax_frozen(c, beta, gain, disk, R, ids, B, S, r, r_before, view(work, g * SCRATCH, SCRATCH))
+                    s += moved
+                    a += along
+                change[2 * g], change[2 * g + 1] = s, a
+
+
 def _extrapolate(beta, B, before):
     """``v + beta (v - v_before)`` for all bodies. In/out: B, before (6 each)."""
     n = B.size // BODY
@@ -165,7 +197,7 @@ def _extrapolate(beta, B, before):
                 before[6 * i + x] = v
 
 
-def _residuals(disk, mu, R, ids, B, r, u, parts):
+def _residuals(unit, disk, mu, R, ids, B, r, u, parts):
     """u of all contacts, and parts of the sums of squares of res_q and res_rho. Out: u, parts (2 _CHUNKS,)."""
     n, size = u.size // _D, record_size(_D)
     for chunk in _each(_CHUNKS):
@@ -176,11 +208,9 @@ def _residuals(disk, mu, R, ids, B, r, u, parts):
             u[_D * c], u[_D * c + 1], u[_D * c + 2] = u_0 + R[k + B_AT], u_1 + R[k + B_AT + 1], u_2 + R[k + B_AT + 2]
             if _D == 5:
                 u[_D * c + 3], u[_D * c + 4] = u_3 + R[k + B_AT + 3], u_4 + R[k + B_AT + 4]
-                mean = (R[k + 22] + R[k + 28] + R[k + 34] + R[k + 40] + R[k + 46]) / 5.0
-            else:
-                mean = (R[k + 20] * (1.0 + R[k + 22] ** 2 + R[k + 23] ** 2) + R[k + 24] + R[k + 26]) / 3.0
+            mean = mean_of_record(_D, k, R)
             mean = mean if mean > 0.0 else 1.0
-            plain += natural_map(1.0, disk[c], mu[2 * c], mu[2 * c + 1], _D, c * _D, r, u, x)
+            plain += natural_map(1.0 / unit, disk[c], mu[2 * c], mu[2 * c + 1], _D, c * _D, r, u, x) * unit**2
             scaled += natural_map(1.0 / mean, disk[c], mu[2 * c], mu[2 * c + 1], _D, c * _D, r, u, x) * mean**2
         parts[2 * chunk], parts[2 * chunk + 1] = plain, scaled
 
@@ -188,14 +218,14 @@ def _residuals(disk, mu, R, ids, B, r, u, parts):
 def _templates(d, suffix, decorate, loops):
     bound = {"_D": d, "_each": loops}
     bound["_velocity"], bound["_act"] = (velocity_3, act_3) if d == 3 else (velocity_5, act_5)
-    bound["_relax"] = relax_3 if d == 3 else relax_5
-    return [decorate(specialised(f, f"{d}_{suffix}", **bound)) for f in (_sweep, _apply, _residuals)]
+    bound["_relax"], bound["_relax_frozen"] = (relax_3, relax_frozen_3) if d == 3 else (relax_5, relax_frozen_5)
+    return [decorate(specialised(f, f"{d}_{suffix}", **bound)) for f in (_sweep, _frozen_sweep, _apply, _residuals)]
 
 
-_sweep_3, _apply_3, _residuals_3 = _templates(3, "serial", kernel, range)
-_sweep_5, _apply_5, _residuals_5 = _templates(5, "serial", kernel, range)
-_sweep_3_each, _apply_3_each, _residuals_3_each = _templates(3, "parallel", parallel, each)
-_sweep_5_each, _apply_5_each, _residuals_5_each = _templates(5, "parallel", parallel, each)
+_sweep_3, _frozen_sweep_3, _apply_3, _residuals_3 = _templates(3, "serial", kernel, range)
+_sweep_5, _frozen_sweep_5, _apply_5, _residuals_5 = _templates(5, "serial", kernel, range)
+_sweep_3_each, _frozen_sweep_3_each, _apply_3_each, _residuals_3_each = _templates(3, "parallel", parallel, each)
+_sweep_5_each, _frozen_sweep_5_each, _apply_5_each, _residuals_5_each = _templates(5, "parallel", parallel, each)
 _build_serial, _extrapolate_serial = (kernel(specialised(f, "serial", _each=range)) for f in (_build, _extrapolate))
 _build_all, _extrapolate_all = _build_serial, _extrapolate_serial
 _build_parallel, _extrapolate_parallel = (parallel(specialised(f, "parallel", _each=each)) for f in (_build, _extrapolate))
@@ -207,25 +237,26 @@ _build_parallel, _extrapolate_parallel = (parallel(specialised(f, "parallel", _e
 def work_size(d, n_contacts, n_panels, n_bodies, n_groups):
     """(floats, integers) of scratch of `nsgs_rigid`; n_groups: twice `slabs.count`."""
     n = n_contacts + n_panels
-    floats = record_size(d) * n_contacts + (BODY + 6) * (n_bodies + 1) + 2 * d * n + (12 * d + d * d) * n_panels
+    floats = record_size(d) * n_contacts + (BODY + 6) * (n_bodies + 1) + (2 * d + 1) * n + (12 * d + d * d) * n_panels
     return floats + 2 * _CHUNKS + (n_groups + 1) * (2 + SCRATCH), 2 * n
 
 
 @tiny
 def _layout(d, n_contacts, n, n_bodies, n_groups, work):
-    """Views of work: R, B, v and r before, best, G and W of panels, parts, change, scratch."""
+    """Views of work: R, B, v and r before, best, slip, G and W of panels, parts, change, scratch."""
     m, at = n - n_contacts, 0
     R = view(work, at, record_size(d) * n_contacts)
     at += R.size
     B, v_before = view(work, at, BODY * (n_bodies + 1)), view(work, at + BODY * (n_bodies + 1), 6 * (n_bodies + 1))
     at += (BODY + 6) * (n_bodies + 1)
     r_before, best = view(work, at, d * n), view(work, at + d * n, d * n)
-    at += 2 * d * n
+    S = view(work, at + 2 * d * n, n)
+    at += (2 * d + 1) * n
     G, W = view(work, at, 12 * d * m), view(work, at + 12 * d * m, d * d * m)
     at += (12 * d + d * d) * m
     parts, change = view(work, at, 2 * _CHUNKS), view(work, at + 2 * _CHUNKS, 2 * n_groups + 2)
     at += 2 * _CHUNKS + 2 * n_groups + 2
-    return R, B, v_before, r_before, best, G, W, parts, change, view(work, at, (n_groups + 1) * SCRATCH)
+    return R, B, v_before, r_before, best, S, G, W, parts, change, view(work, at, (n_groups + 1) * SCRATCH)
 
 
 @kernel
@@ -250,34 +281,45 @@ def _start_velocities(v_free, B):
 
 
 @kernel
-def _panel_residuals(d, n_contacts, disk, mu, b, ids, H, W, diagonal, B, r, u, x):
+def _unit_of_impulses(d, disk, R, W):
+    """The power of two next to the largest mean diagonal of a contact's block: impulses times it are like velocities."""
+    n_contacts, largest = R.size // record_size(d), 0.0
+    for c in range(disk.size):
+        if disk[c] != EQUATION:
+            p = c - n_contacts
+            largest = max(largest, mean_of_record(d, c * record_size(d), R) if p < 0 else mean_diagonal(d, p, W))
+    return 2.0 ** math.ceil(math.log2(largest)) if 0.0 < largest < math.inf else 1.0
+
+
+@kernel
+def _panel_residuals(unit, d, n_contacts, disk, mu, b, ids, H, W, diagonal, B, r, u, x):
     """Sums of squares of res_q and res_rho of the general blocks. Out: u."""
     plain = scaled = 0.0
     for c in range(n_contacts, disk.size):
-        p, mean = c - n_contacts, 0.0
+        p = c - n_contacts
         for a in range(d):
             row = d * p + a
             u[d * c + a] = (
                 b[d * c + a] + diagonal[row] * r[d * c + a] + _panel_velocity(row, ids[2 * c] * BODY, ids[2 * c + 1] * BODY, H, B)
             )
-            mean += W[row * d + a] / d
+        mean = mean_diagonal(d, p, W)
         mean = mean if mean > 0.0 else 1.0
-        plain += natural_map(1.0, disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, r, u, x)
+        plain += natural_map(1.0 / unit, disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, r, u, x) * unit**2
         scaled += natural_map(1.0 / mean, disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, r, u, x) * mean**2
     return plain, scaled
 
 
-def _judge(k, scale, d, disk, mu, b, panel_H, panel_diagonal, options, r, u, info, R, B, ids, W, parts, x):
+def _judge(k, scale, unit, d, disk, mu, b, panel_H, panel_diagonal, options, r, u, info, R, B, ids, W, parts, x):
     """Status after k sweeps: CONVERGED, NON_FINITE or MAX_ITER, by res_q at the velocities of B. Out: u, info."""
     n_contacts = R.size // record_size(d)
     if d == 3:
-        _residuals_3(disk, mu, R, ids, B, r, view(u, 0, d * n_contacts), parts)
+        _residuals_3(unit, disk, mu, R, ids, B, r, view(u, 0, d * n_contacts), parts)
     else:
-        _residuals_5(disk, mu, R, ids, B, r, view(u, 0, d * n_contacts), parts)
-    plain, scaled = _panel_residuals(d, n_contacts, disk, mu, b, ids, panel_H, W, panel_diagonal, B, r, u, x)
+        _residuals_5(unit, disk, mu, R, ids, B, r, view(u, 0, d * n_contacts), parts)
+    plain, scaled = _panel_residuals(unit, d, n_contacts, disk, mu, b, ids, panel_H, W, panel_diagonal, B, r, u, x)
     for chunk in range(_CHUNKS):
         plain, scaled = plain + parts[2 * chunk], scaled + parts[2 * chunk + 1]
-    info[0], info[1], info[2] = k, math.sqrt(plain) / scale, math.sqrt(scaled) / scale
+    info[0], info[1], info[2], info[3] = k, math.sqrt(plain) / scale, math.sqrt(scaled) / scale, 0.0
     if not math.isfinite(info[1]):
         return NON_FINITE
     return CONVERGED if info[1] <= options[0] else MAX_ITER
@@ -306,7 +348,7 @@ def _faster(pace, most, moved, along):
     cosine = along / (moved * moved) * (1.0 - beta) if moved > 0.0 else 0.0  # 1 where all changes are the same
     straight += _MEMORY * (min(max(cosine, -1.0), 1.0) - straight)
     since += 1
-    bound += _BACK * (most - bound)
+    bound = min(bound + _BACK * (most - bound), most)
     if moved < 0.95 * least:
         least, since = moved, 0
     if moved > _GROWTH * least or (since > _WAIT and straight < _STRAIGHT_ON):
@@ -334,7 +376,7 @@ def _nsgs(
     O'Donoghue, Candès, Foundations of Computational Mathematics 15 (2015) 715–732 (when it begins anew).
     """
     n_contacts, world, limit = body.size // 2, inverse.size // 10, int(options[1]) if options[1] > 0 else MAX_SWEEPS
-    R, B, v_before, r_before, best, G, W, parts, change, scratch = _layout(d, n_contacts, disk.size, world, begin.size - 1, work)
+    R, B, v_before, r_before, best, S, G, W, parts, change, scratch = _layout(d, n_contacts, disk.size, world, begin.size - 1, work)
     ids, x = iwork, stack(5)
     _build_all(d, disk, mu, body, frame, lever, b, inverse, v_free, R, ids)
     for i in range(panel_body.size):
@@ -346,13 +388,14 @@ def _nsgs(
     judged = (d, disk, mu, b, panel_H, panel_diagonal, options, r, u, info, R, B, ids, W, parts, x)
     for i in range(r.size):
         best[i], r[i] = r[i], 0.0
-    _judge(0, 1.0, *judged)
+    unit = _unit_of_impulses(d, disk, R, W)
+    _judge(0, 1.0, unit, *judged)
     scale = norm(u, 0, u.size)
     scale = scale if scale > 0.0 else 1.0
     for i in range(r.size):
         r[i] = r_before[i] = best[i]
     _velocities(d, begin, v_free, r, R, B, ids, G)
-    status = _judge(0, scale, *judged)
+    status = _judge(0, scale, unit, *judged)
     most = max(options[3], 0.0) if options[3] != 0.0 else _MOMENTUM
     pace = (0.0, 1.0, most, math.inf, 0, 0.5)
     k, looked, progress, ratio, least = 0, 0, 0, 1.0, keep_better(info[1], math.inf, r, best)
@@ -364,7 +407,7 @@ def _nsgs(
         else:
             _sweep_5(begin, beta, disk, R, ids, B, r, r_before, change, scratch)
         k += 1
-        moved = _relax_panels(d, n_contacts, beta, disk, mu, b, ids, panel_H, G, W, panel_diagonal, B, r, r_before, scratch)
+        moved = _relax_panels(-1.0, d, n_contacts, beta, disk, mu, b, ids, panel_H, G, W, panel_diagonal, B, S, r, r_before, scratch)
         along = 0.0
         for g in range(begin.size - 1):
             moved += change[2 * g]
@@ -372,33 +415,109 @@ def _nsgs(
         moved = math.sqrt(moved)
         promising = moved * ratio <= options[0] * scale and k > looked + k // 20
         if promising or k >= looked + max(_SPACING, k // 10) or k == limit or not moved < math.inf:
-            status, looked = _judge(k, scale, *judged), k
+            status, looked = _judge(k, scale, unit, *judged), k
             if status == CONVERGED:  # once more without the rounding of all sweeps
                 _velocities(d, begin, v_free, r, R, B, ids, G)
-                status = _judge(k, scale, *judged)
+                status = _judge(k, scale, unit, *judged)
             ratio = info[1] * scale / moved if moved > 0.0 else 0.0
             progress = k if info[1] < 0.999 * least else progress
             least = keep_better(info[1], least, r, best)
-            status = STALLED if k > progress + _PATIENCE and status == MAX_ITER else status
+            if k > progress + _PATIENCE and status == MAX_ITER:
+                status, most, progress = MAX_ITER if most > _LESS else STALLED, min(most, _LESS), k
         pace = _faster(pace, most, moved, along)
     if status != CONVERGED and least < math.inf:
         for i in range(r.size):
             r[i] = best[i]
         _velocities(d, begin, v_free, r, R, B, ids, G)
-        _judge(k, scale, *judged)
+        _judge(k, scale, unit, *judged)
+        if status in (MAX_ITER, STALLED):
+            most = _MORE if most > 0.0 else 0.0
+            status = _freeze(status, limit, most, scale, unit, begin, v_free, judged, (v_before, r_before, best, S, G, change, scratch))
     for i in range(v.size):
         v[i] = B[i // 6 * BODY + i % 6]
+    return status
+
+
+@kernel
+def _slips(d, disk, mu, u, S):
+    """``S = mu ||u_T|| + mu_r ||u_R||`` of all contacts. Out: S."""
+    for c in range(disk.size):
+        S[c] = modify(disk[c], mu[2 * c], mu[2 * c + 1], d, d * c, u) if disk[c] != EQUATION else 0.0
+
+
+@kernel
+def _frozen_residual(unit, d, disk, mu, r, u, S, x):
+    """(root of the sum of squares of the natural map with slip S, largest ``|S - mu ||u_T|| - mu_r ||u_R|||`` of contacts that press)."""
+    squares = off = 0.0
+    for c in range(disk.size):
+        if disk[c] == EQUATION:
+            squares += natural_map(1.0, EQUATION, 0.0, 0.0, d, d * c, r, u, x)
+        else:
+            mu_c, mu_r = mu[2 * c], mu[2 * c + 1]
+            squares += frozen_map(1.0 / unit, disk[c], mu_c, mu_r, d, d * c, r, u, S[c], x) * unit**2
+            if r[d * c] > 0.0:
+                off = max(off, abs(S[c] - modify(disk[c], mu_c, mu_r, d, d * c, u)))
+    return math.sqrt(squares), off
+
+
+def _freeze(status, limit, most, scale, unit, begin, v_free, judged, spare):
+    """From r and its velocities: the solution with frozen slip, whose slip has followed the velocities more and more slowly; INEXACT.
+
+    CONVERGED where the law itself was met on the way; the status given, with the best r of all, where the convex problem is not solved.
+    Out: info[3], the largest error of the normal velocity of contacts that press.
+    """
+    d, disk, mu, b, panel_H, panel_diagonal, options, r, u, info, R, B, ids, W, parts, x = judged
+    v_before, r_before, best, S, G, change, scratch = spare
+    n_contacts, start, least, k = R.size // record_size(d), int(info[0]), info[1], 0
+    _slips(d, disk, mu, u, S)
+    for i in range(r.size):
+        r_before[i] = best[i] = r[i]
+    pace, result, last = (0.0, 1.0, most, math.inf, 0, 0.5), MAX_ITER, min(limit, _FOLLOWING + _FROZEN)
+    while result == MAX_ITER and k < last:
+        beta, gain = pace[0], _GAIN * max(1.0 - k / _FOLLOWING, 0.0)
+        _extrapolate_all(beta, B, v_before)
+        if d == 3:
+            _frozen_sweep_3(begin, beta, gain, disk, R, ids, B, S, r, r_before, change, scratch)
+        else:
+            _frozen_sweep_5(begin, beta, gain, disk, R, ids, B, S, r, r_before, change, scratch)
+        k += 1
+        moved = _relax_panels(gain, d, n_contacts, beta, disk, mu, b, ids, panel_H, G, W, panel_diagonal, B, S, r, r_before, scratch)
+        along = 0.0
+        for g in range(begin.size - 1):
+            moved += change[2 * g]
+            along += change[2 * g + 1]
+        moved = math.sqrt(moved)
+        if k % _SPACING == 0 or k == last or not moved < math.inf:
+            for _ in range(2):  # once more without the rounding of all sweeps
+                result = _judge(start + k, scale, unit, *judged)
+                frozen, off = _frozen_residual(unit, d, disk, mu, r, u, S, x)
+                if result == MAX_ITER and gain == 0.0 and frozen <= options[0] * scale:
+                    result = INEXACT
+                if result == MAX_ITER:
+                    break
+                _velocities(d, begin, v_free, r, R, B, ids, G)
+            least = keep_better(info[1], least, r, best)
+            info[3] = off
+        pace = _faster(pace, most, moved, along)
+    if result in (CONVERGED, INEXACT):
+        return result
+    for i in range(r.size):
+        r[i] = best[i]
+    _velocities(d, begin, v_free, r, R, B, ids, G)
+    _judge(start + k, scale, unit, *judged)
     return status
 
 
 def _bind(suffix, decorate, names):
     """The method with other loops."""
     judge, velocities = (decorate(specialised(f, suffix, **names)) for f in (_judge, _velocities))
-    result = specialised(_nsgs, suffix, _judge=judge, _velocities=velocities, **names)
+    names = names | {"_judge": judge, "_velocities": velocities}
+    result = specialised(_nsgs, suffix, _freeze=decorate(specialised(_freeze, suffix, **names)), **names)
     return decorate(result)
 
 
 nsgs_rigid = _bind("serial", kernel, {})
 _names = {"_build_all": _build_parallel, "_extrapolate_all": _extrapolate_parallel, "_residuals_3": _residuals_3_each}
 _names |= {"_residuals_5": _residuals_5_each, "_apply_3": _apply_3_each, "_apply_5": _apply_5_each}
+_names |= {"_frozen_sweep_3": _frozen_sweep_3_each, "_frozen_sweep_5": _frozen_sweep_5_each}
 nsgs_rigid_parallel = _bind("parallel", threaded, _names | {"_sweep_3": _sweep_3_each, "_sweep_5": _sweep_5_each})

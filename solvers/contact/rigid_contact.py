@@ -9,7 +9,7 @@ from numba import int64
 
 from nsds._jit import kernel, specialised, stack, tiny, view
 from nsds.solvers.contact import local
-from nsds.solvers.contact.signature import EQUATION
+from nsds.solvers.contact.signature import EQUATION, modify, project
 
 BODY = 16  # a body's record: v and omega (6), 1/m, inverse of the angular iteration matrix (9)
 
@@ -19,6 +19,7 @@ LEVER, B_AT = 9, 15
 SCRATCH = 45 + local.SCRATCH  # of one contact: u, r, new r, q (5 each), a block of W (25)
 _STEPS = 4
 _STRAIGHT = 1e-3  # angle up to which the next step of Newton would change nothing that counts
+_PROJECTIONS, _AT_REST = 20, 1e-10  # of a contact whose slip is frozen, and the change of r, relative to r, after which there are no more
 
 # int64(3) is a number for numba, 3 a type of its own, for which what is called would be compiled once more
 _D = 3  # components of a contact; bound by `specialised`
@@ -28,6 +29,14 @@ _D = 3  # components of a contact; bound by `specialised`
 def record_size(d):
     """Floats of a contact's record."""
     return 28 if d == 3 else 48
+
+
+@tiny
+def mean_of_record(d, k, R):
+    """Mean of the diagonal of the block of the contact at R[k]."""
+    if d == 3:
+        return (R[k + 20] * (1.0 + R[k + 22] ** 2 + R[k + 23] ** 2) + R[k + 24] + R[k + 26]) / 3.0
+    return (R[k + 22] + R[k + 28] + R[k + 34] + R[k + 40] + R[k + 46]) / 5.0
 
 
 @tiny
@@ -262,3 +271,112 @@ def relax_5(c, beta, disk, R, ids, B, r, r_before, scratch):
         along += change[a] * (new[a] - r_before[5 * c + a])
     act_5(k, i, j, R, B, change[0], change[1], change[2], change[3], change[4])
     return moved * R[k + 22] ** 2, along * R[k + 22] ** 2
+
+
+# ---------------------------------------------------------------------------------------------------------------------- frozen slip
+
+
+@kernel
+def solve_frozen(d, disk, mu, mu_r, W, k, q, r, scratch):
+    """``min r W r / 2 + q r`` over the cone of a contact, for the d × d block at W[k]: the law of ``u = W r + q`` with the slip in q_N.
+
+    By projections ``y <- P(y - (W y + q) / L)`` in coordinates in which N, T and R have diagonals of 1; L: the largest sum of a row of W.
+    In/out: r (d,). Work: scratch (40,).
+    """
+    s, y, x, A, largest = view(scratch, 0, 5), view(scratch, 5, 5), view(scratch, 10, 5), view(scratch, 15, 25), 0.0
+    _diagonal_scales(d, disk, W, k, s)
+    for a in range(d):
+        y[a], size = r[a] * s[a], 0.0
+        for e in range(d):
+            A[a * d + e] = W[k + a * d + e] / (s[a] * s[e])
+            size += abs(A[a * d + e])
+        largest = max(largest, size)
+    for _ in range(_PROJECTIONS):
+        change = size = 0.0
+        for a in range(d):
+            x[a] = q[a] / s[a]
+            for e in range(d):
+                x[a] += A[a * d + e] * y[e]
+            x[a] = y[a] - x[a] / largest
+        project(disk, mu * s[1] / s[0], mu_r * s[d - 1] / s[0], d, 0, x)
+        for a in range(d):
+            change, size, y[a] = max(change, abs(x[a] - y[a])), max(size, abs(x[a])), x[a]
+        if change <= _AT_REST * size:
+            break
+    for a in range(d):
+        r[a] = y[a] / s[a]
+
+
+@tiny
+def _diagonal_scales(d, disk, W, k, s):
+    """Roots of the mean diagonals of N, T and R of the block at W[k]; those that vanish are 1."""
+    t = view(s, 1, d - 1)
+    mean_t = mean_r = 0.0
+    for a in range(1, d):
+        if a <= disk:
+            mean_t += W[k + a * (d + 1)] / disk
+        else:
+            mean_r += W[k + a * (d + 1)] / (d - 1 - disk)
+    for a in range(1, d):
+        mean = mean_t if a <= disk else mean_r
+        t[a - 1] = math.sqrt(mean) if mean > 0.0 else 1.0
+    s[0] = math.sqrt(W[k]) if W[k] > 0.0 else 1.0
+
+
+@tiny
+def frozen_map(rho, disk, mu, mu_r, d, first, r, u, slip, x):
+    """As `natural_map` with the slip given; x (5,): scratch that ends as the projection."""
+    s = 0.0
+    for a in range(d):
+        x[a] = r[first + a] - rho * (u[first + a] + (slip if a == 0 else 0.0))
+    project(disk, mu, mu_r, d, 0, x)
+    for a in range(d):
+        v = rho * (u[first + a] + (slip if a == 0 else 0.0))
+        s += (v + ((r[first + a] - v) - x[a])) ** 2
+    return s
+
+
+def _relax_frozen(c, beta, gain, disk, R, ids, B, S, r, r_before, scratch):
+    """As `relax_3` with the slip S of each contact held, and ``S <- S + gain (mu ||u_T|| + mu_r ||u_R|| - S)`` afterwards.
+
+    In/out: B, S, r, r_before.
+    """
+    k, i, j = c * record_size(_D), ids[2 * c] * BODY, ids[2 * c + 1] * BODY
+    u, now, new, q, W = view(scratch, 0, 5), view(scratch, 5, 5), view(scratch, 10, 5), view(scratch, 15, 5), view(scratch, 20, 25)
+    if _D == 3:
+        _unpack_block(R, k, W)
+    else:
+        for a in range(25):
+            W[a] = R[k + 22 + a]
+    u[0], u[1], u[2], u[3], u[4] = _velocity(k, i, j, R, B)
+    mu, mu_r, trace, moved, along = R[k + B_AT + _D], R[k + B_AT + _D + 1], 0.0, 0.0, 0.0
+    for a in range(_D):
+        r_a = r[_D * c + a]
+        now[a] = new[a] = r_a + beta * (r_a - r_before[_D * c + a])
+        r_before[_D * c + a] = r_a
+        trace += abs(W[a * (_D + 1)])
+        q[a] = u[a] = u[a] + R[k + B_AT + a]
+    for a in range(_D):
+        for e in range(_D):
+            q[a] -= W[a * _D + e] * now[e]
+    if disk[c] == EQUATION:
+        local.solve_contact(local.AUTO, int64(_D), disk[c], mu, mu_r, W, int64(0), q, new, view(scratch, 45, local.SCRATCH))
+    elif trace > 0.0:
+        q[0] += S[c]
+        solve_frozen(int64(_D), disk[c], mu, mu_r, W, int64(0), q, new, view(scratch, 45, local.SCRATCH))
+    for a in range(_D):
+        r[_D * c + a] = new[a]
+        now[a] = new[a] - now[a]
+        moved += now[a] * now[a]
+        along += now[a] * (new[a] - r_before[_D * c + a])
+    for a in range(_D):
+        for e in range(_D):
+            u[a] += W[a * _D + e] * now[e]
+    if disk[c] != EQUATION:
+        S[c] += gain * (modify(disk[c], mu, mu_r, _D, 0, u) - S[c])
+    _act(k, i, j, R, B, now[0], now[1], now[2], now[3], now[4])
+    return moved * W[0] ** 2, along * W[0] ** 2
+
+
+relax_frozen_3 = kernel(specialised(_relax_frozen, "3", _D=3, _velocity=velocity_3, _act=act_3))
+relax_frozen_5 = kernel(specialised(_relax_frozen, "5", _D=5, _velocity=velocity_5, _act=act_5))

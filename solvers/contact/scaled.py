@@ -153,12 +153,12 @@ def step(shape, t, disk, mu_y, radius, y, F, y_new):
 
 
 @kernel
-def look(n_iter, least, patience, disk, mu, row, column, W, q, options, r, u, info, best, x):
-    """(status, least res_q, patience) of an iteration that goes on while the status is MAX_ITER. In/out: best (n,). Work: x (5,).
+def look(n_iter, least, patience, disk, mu, row, column, W, q, options, r, u, info, best):
+    """(status, least res_q, patience) of an iteration that goes on while the status is MAX_ITER. In/out: best (n,).
 
     Patience is full where res_q fell by a thousandth, else one less; with none left the iteration has STALLED.
     """
-    status = conclude(MAX_ITER, n_iter, disk, mu, row, column, W, q, options, r, u, info, x)
+    status = conclude(MAX_ITER, n_iter, disk, mu, row, column, W, q, options, r, u, info)
     patience = PATIENCE if info[1] < 0.999 * least else patience - 1
     if info[1] < least:
         least = info[1]
@@ -168,8 +168,8 @@ def look(n_iter, least, patience, disk, mu, row, column, W, q, options, r, u, in
 
 
 @kernel
-def give_up(status, n_iter, disk, mu, row, column, W, q, options, r, u, info, best, x):
+def give_up(status, n_iter, disk, mu, row, column, W, q, options, r, u, info, best):
     """The best r seen, judged anew."""
     for i in range(r.size):
         r[i] = best[i]
-    return conclude(status, n_iter, disk, mu, row, column, W, q, options, r, u, info, x)
+    return conclude(status, n_iter, disk, mu, row, column, W, q, options, r, u, info)

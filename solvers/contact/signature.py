@@ -15,24 +15,26 @@ q                     (d nc,)
 options               (6,): tol; max_iter, local, rho, seed and freeze (0: the method's own; see `solvers.contact.table.options`)
 r                     in: first guess; out: solution
 u                     out: ``W r + q``
-info                  out (4,): n_iter, res_q, res_rho; of auto, the place in `solvers.contact.auto.ORDER` of the method it took
+info                  out (4,): n_iter, merit, nothing; of auto, the place in `solvers.contact.auto.ORDER` of the method it took
 work, iwork           scratch of at least the method's ``work_size(d, row, column)``
 ====================  ==========================================================================================================
 
-A solver allocates nothing, never raises, and returns a code of `nsds.status`: CONVERGED only where res_q is at most tol.
+A solver allocates nothing, never raises, and returns a code of `nsds.status`: CONVERGED only where `merit` is at most tol.
 """
 
 import math
 
 from numba import float64, int64
 
-from nsds._jit import caller, inlined, kernel, specialised, tiny
+from nsds._jit import caller, kernel, specialised, tiny
 from nsds.status import CONVERGED, NON_FINITE, STALLED
 
 EQUATION = -1
 LARGEST_BLOCK = 5
 N_OPTIONS, N_INFO = 6, 4
-_LOST = 1e13  # times q: rounding of W r is about a thousandth of q
+_ROUNDING = 2.0**-52
+_SPLITTER = 2.0**27 + 1.0
+_LOST = 1e-4  # of ``||q||``: where rounding may hide so much, nothing is a solution
 
 _floats, _integers = float64[::1], int64[::1]
 
@@ -162,38 +164,272 @@ def natural_map(rho, disk, mu, mu_r, d, first, r, u, x):
     return s
 
 
-@inlined
-def residuals(disk, mu, row, column, W, q, r, u, x):
-    """(res_q, res_rho) with u computed anew; see `nsds.solvers.solve_fc3d`. NaN where anything is. Out: u. Work: x (5,)."""
+# ---------------------------------------------------------------------------------------------------------------------- the merit
+
+
+@tiny
+def _disk_error(scale, radius, first, last, r, u, factor):
+    """``||factor F||^2`` with ``F = scale r - P(scale r - u)``, P the projection onto a disk; radius: scale times that of r's."""
+    if last == first:
+        return 0.0
+    if last - first == 1:
+        x = scale * r[first]
+        return (factor * max(min(u[first], x + radius), x - radius)) ** 2
+    size = s = 0.0
+    for i in range(first, last):
+        size += (factor * (scale * r[i] - u[i])) ** 2
+    size = math.sqrt(size)
+    beyond = max(size - factor * radius, 0.0) / size if size > 0.0 else 0.0
+    for i in range(first, last):
+        s += (factor * (u[i] + beyond * (scale * r[i] - u[i]))) ** 2
+    return s
+
+
+@tiny
+def law_error(disk, mu, mu_r, d, first, scale_n, scale_t, scale_r, r, u, factor):
+    """``||factor F||^2`` of one contact, F the velocity by which it misses its law; see `merit`."""
+    if disk == EQUATION:
+        s = 0.0
+        for i in range(first, first + d):
+            s += (factor * u[i]) ** 2
+        return s
+    split, r_n = first + 1 + disk, max(r[first], 0.0)
+    s = (factor * min(scale_n * r[first], u[first])) ** 2
+    s += _disk_error(scale_t, scale_t * (mu * r_n), first + 1, split, r, u, factor)
+    return s + _disk_error(scale_r, scale_r * (mu_r * r_n), split, first + d, r, u, factor)
+
+
+@tiny
+def _product_error(a, b, product):
+    """``a b - product`` of a rounded product, without rounding (Dekker)."""
+    a_high, b_high = _SPLITTER * a - (_SPLITTER * a - a), _SPLITTER * b - (_SPLITTER * b - b)
+    a_low, b_low = a - a_high, b - b_high
+    return a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
+
+
+@tiny
+def _excess(mu, r_n, first, last, r):
+    """``||r_T|| - mu r_N`` with a small relative error although both may be large."""
+    bound = mu * r_n
+    rest = _product_error(mu, r_n, bound)
+    if last - first == 1:
+        return (abs(r[first]) - bound) - rest
+    s, low = 0.0, 0.0
+    for i in range(first, last):
+        square = r[i] * r[i]
+        total = s + square
+        old = total - square
+        low += ((s - old) + (square - (total - old))) + _product_error(r[i], r[i], square)
+        s = total
+    square = bound * bound
+    low -= _product_error(bound, bound, square) + 2.0 * bound * rest
+    size = math.sqrt(s) + bound
+    return ((s - square) + low) / size if size > 0.0 else 0.0
+
+
+@tiny
+def _disk_error_exactly(scale, mu, r_n, first, last, r, u, factor):
+    """As `_disk_error`, by ``||D r - u|| - D mu r_N = D (||r|| - mu r_N) + (||u||^2 - 2 D r u) / (||D r - u|| + ||D r||)``; D: scale."""
+    size = own = square = product = s = 0.0
+    for i in range(first, last):
+        size += (factor * (scale * r[i] - u[i])) ** 2
+        own += (factor * scale * r[i]) ** 2
+        square += (factor * u[i]) ** 2
+        product += (factor * scale * r[i]) * (factor * u[i])
+    size, own = math.sqrt(size), math.sqrt(own)
+    beyond = 0.0
+    if size > 0.0:
+        beyond = factor * scale * _excess(mu, r_n, first, last, r) + (square - 2.0 * product) / (size + own)
+        beyond = min(max(beyond, 0.0) / size, 1.0)
+    for i in range(first, last):
+        s += (factor * (u[i] + beyond * (scale * r[i] - u[i]))) ** 2
+    return s
+
+
+@kernel
+def law_error_exactly(disk, mu, mu_r, d, first, scale_n, scale_t, scale_r, r, u, factor):
+    """`law_error` where r is so large that the rounding of ``mu r_N`` is a velocity that counts."""
+    if disk == EQUATION:
+        return law_error(disk, mu, mu_r, d, first, scale_n, scale_t, scale_r, r, u, factor)
+    split, r_n = first + 1 + disk, max(r[first], 0.0)
+    s = (factor * min(scale_n * r[first], u[first])) ** 2
+    s += _disk_error_exactly(scale_t, mu, r_n, first + 1, split, r, u, factor)
+    return s + _disk_error_exactly(scale_r, mu_r, r_n, split, first + d, r, u, factor)
+
+
+@kernel
+def multiply_exactly(row, column, W, q, r, u):
+    """``u = W r + q`` as if computed with twice the digits; reference: `nsds.solvers.signature.multiply_exactly`."""
+    n_contacts = row.size - 1
+    d = q.size // max(n_contacts, 1)
+    for c in range(n_contacts):
+        for a in range(d):
+            s, rest = q[c * d + a], 0.0
+            for k in range(row[c], row[c + 1]):
+                for b in range(d):
+                    x, y = W[(k * d + a) * d + b], r[column[k] * d + b]
+                    term = x * y
+                    total = s + term
+                    old = total - term
+                    rest += ((s - old) + (term - (total - old))) + _product_error(x, y, term)
+                    s = total
+            u[c * d + a] = s + rest
+
+
+@tiny
+def largest(x):
+    """``max |x_i|``."""
+    most = 0.0
+    for i in range(x.size):
+        most = max(most, abs(x[i]))
+    return most
+
+
+@kernel
+def _scale_without_rows(c, d, first, last, row, column, W, q, r):
+    """Scale of components whose rows of W are 0: the largest entry of their columns, or of W; with W = 0, ``max |q| / max |r|``."""
+    size = 0.0
+    for j in range(row.size - 1):
+        for k in range(row[j], row[j + 1]):
+            if column[k] == c:
+                for a in range(d):
+                    for b in range(first, last):
+                        size = max(size, abs(W[(k * d + a) * d + b]))
+    if not size > 0.0:
+        size = largest(W)
+    if not size > 0.0:
+        most_q, most_r = largest(q), largest(r)
+        size = most_q / most_r if most_q > 0.0 and most_r > 0.0 else 1.0
+    return size
+
+
+@tiny
+def part_scale(c, d, first, last, row, column, W, q, r):
+    """A velocity for an impulse: the largest ``|W_ij|`` in rows first..last - 1 of contact c."""
+    size = 0.0
+    for k in range(row[c], row[c + 1]):
+        for i in range((k * d + first) * d, (k * d + last) * d):
+            size = max(size, abs(W[i]))
+    return size if size > 0.0 or first == last else _scale_without_rows(c, d, first, last, row, column, W, q, r)
+
+
+@tiny
+def scales_of(c, disk, d, row, column, W, q, r):
+    """`part_scale` of N, T and R of contact c; 1 for equations, which need none."""
+    if disk == EQUATION:
+        return 1.0, 1.0, 1.0
+    split = 1 + disk
+    return (
+        part_scale(c, d, 0, 1, row, column, W, q, r),
+        part_scale(c, d, 1, split, row, column, W, q, r),
+        part_scale(c, d, split, d, row, column, W, q, r),
+    )
+
+
+@tiny
+def _norm_of_data(row, column, W, q, r):
+    """(factor, size): the inverse of the largest ``|q_i|``, and ``||factor q||``; where q = 0, of velocities that r makes, and 1."""
+    most, s = largest(q), 0.0
+    if not most > 0.0:
+        most = largest(W) * largest(r)
+        return (1.0 / most if most > 0.0 else 1.0), 1.0
+    for i in range(q.size):
+        s += (q[i] / most) ** 2
+    return 1.0 / most, math.sqrt(s)
+
+
+@kernel
+def merit(exactly, disk, mu, row, column, W, q, r, u):
+    """The velocity by which contacts miss their laws, relative to ``||q||``. Out: u.
+
+        ||(F_N, F_T, F_R)|| / ||q||,    F_N = min(D_N r_N, u_N),    F_T = D_T r_T - P(D_T r_T - u_T),    F = u of an equation
+
+    with P the projection onto the disk of radius ``mu D_T (r_N)_+``, and so for R. D is a velocity for an impulse, the largest entry in
+    rows of W of the component: units of W, q and r do not matter, nor how large mu is. r is no part of the scale: one that grows
+    without bound would solve a problem without solution. Only where q = 0, F is compared with the velocities that r makes. NaN where
+    anything is NaN or infinite.
+
+    exactly: with twice the digits, where F is a difference of numbers so large that their rounding counts.
+    """
     n_contacts = disk.size
     d = q.size // max(n_contacts, 1)
+    if exactly:
+        multiply_exactly(row, column, W, q, r, u)
+    else:
+        multiply(row, column, W, q, r, u)
+    factor, size = _norm_of_data(row, column, W, q, r)
+    error = 0.0
+    for c in range(n_contacts):
+        scale_n, scale_t, scale_r = scales_of(c, disk[c], d, row, column, W, q, r)
+        if exactly:
+            error += law_error_exactly(disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, scale_n, scale_t, scale_r, r, u, factor)
+        else:
+            error += law_error(disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, scale_n, scale_t, scale_r, r, u, factor)
+        for i in range(c * d, (c + 1) * d):
+            error += 0.0 * u[i]  # NaN for an infinite u, which min and max do not pass on
+    return math.sqrt(error) / size
+
+
+@kernel
+def hidden_by_rounding(disk, mu, row, column, W, q, r):
+    """What rounding may hide in `merit`: of the sums in u, and of ``r_T`` and ``mu r_N``, which cancel where a contact slides."""
+    n_contacts = disk.size
+    d = q.size // max(n_contacts, 1)
+    factor, size = _norm_of_data(row, column, W, q, r)
+    noise = 0.0
+    for c in range(n_contacts):
+        count, split, at = d * (row[c + 1] - row[c]) + 1, 1 + disk[c], c * d
+        for a in range(d):
+            terms = abs(q[at + a])
+            for k in range(row[c], row[c + 1]):
+                for b in range(d):
+                    terms += abs(W[(k * d + a) * d + b] * r[column[k] * d + b])
+            noise += (factor * count * terms) ** 2
+        if disk[c] != EQUATION:
+            _, scale_t, scale_r = scales_of(c, disk[c], d, row, column, W, q, r)
+            noise += (factor * scale_t * (mu[2 * c] * abs(r[at]) + norm(r, at + 1, at + split))) ** 2
+            noise += (factor * scale_r * (mu[2 * c + 1] * abs(r[at]) + norm(r, at + split, at + d))) ** 2
+    return 4.0 * _ROUNDING * math.sqrt(noise) / size
+
+
+@kernel
+def mixed_residual(disk, mu, row, column, W, q, r, u, x):
+    """``res_q = ||r - P_K(r - uhat)|| / ||q||``, which other codes judge by although it mixes units. Out: u. Work: x (5,)."""
+    d = q.size // max(disk.size, 1)
     multiply(row, column, W, q, r, u)
-    largest = 0.0
-    for c in range(n_contacts):
-        largest = max(largest, abs(mean_diagonal(d, diagonal_block(row, column, c), W)))
-    floor = 1e-14 * largest if largest > 0.0 else 1.0
-    plain = scaled = scale = 0.0
-    for c in range(n_contacts):
-        diagonal = max(abs(mean_diagonal(d, diagonal_block(row, column, c), W)), floor)
-        plain += natural_map(1.0, disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, r, u, x)
-        scaled += natural_map(1.0 / diagonal, disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, r, u, x) * diagonal**2
+    s = scale = 0.0
+    for c in range(disk.size):
+        s += natural_map(1.0, disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, r, u, x)
         for i in range(c * d, (c + 1) * d):
             scale += q[i] ** 2 + 0.0 * u[i]
-    scale = math.sqrt(scale) if scale != 0.0 else 1.0
-    return math.sqrt(plain) / scale, math.sqrt(scaled) / scale
+    return math.sqrt(s) / (math.sqrt(scale) if scale != 0.0 else 1.0)
 
 
 @kernel
 def natural_maps(d, disk, mu, W, r, u, x):
-    """Numerators of res_q and res_rho where only the diagonal blocks W (n, d, d) are at hand. Work: x (5,)."""
-    largest = plain = scaled = 0.0
+    """Numerators of `merit` and of `mixed_residual` where only the diagonal blocks W (n, d, d) are at hand. Work: x (5,)."""
+    mixed = error = 0.0
+    whole = largest(W)
     for c in range(disk.size):
-        largest = max(largest, abs(mean_diagonal(d, c, W)))
-    for c in range(disk.size):
-        diagonal = max(abs(mean_diagonal(d, c, W)), 1e-14 * largest) if largest > 0.0 else 1.0
-        plain += natural_map(1.0, disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, r, u, x)
-        scaled += natural_map(1.0 / diagonal, disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, r, u, x) * diagonal**2
-    return math.sqrt(plain), math.sqrt(scaled)
+        scale_n, scale_t, scale_r = 1.0, 1.0, 1.0
+        if disk[c] != EQUATION:
+            scale_n = _largest_of_rows(c, d, 0, 1, W, whole)
+            scale_t = _largest_of_rows(c, d, 1, 1 + disk[c], W, whole)
+            scale_r = _largest_of_rows(c, d, 1 + disk[c], d, W, whole)
+        error += law_error(disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, scale_n, scale_t, scale_r, r, u, 1.0)
+        mixed += natural_map(1.0, disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, r, u, x)
+        for i in range(c * d, (c + 1) * d):
+            error += 0.0 * u[i]
+    return math.sqrt(error), math.sqrt(mixed)
+
+
+@tiny
+def _largest_of_rows(k, d, first, last, W, instead):
+    """Largest entry in rows first..last - 1 of block k; if that is 0, the one given."""
+    size = 0.0
+    for i in range((k * d + first) * d, (k * d + last) * d):
+        size = max(size, abs(W[i]))
+    return size if size > 0.0 else instead
 
 
 @tiny
@@ -205,30 +441,25 @@ def mean_diagonal(d, k, W):
     return s / d
 
 
-@tiny
-def _drowned(row, column, W, q, r):
-    """True where q is lost beside W r: what seems to solve a problem without solution, when r has grown enough."""
-    n_contacts, size, most = row.size - 1, 0.0, 0.0
-    d = q.size // max(n_contacts, 1)
-    for c in range(n_contacts):
-        diagonal = abs(mean_diagonal(d, diagonal_block(row, column, c), W))
-        for i in range(c * d, (c + 1) * d):
-            size, most = max(size, abs(q[i])), max(most, diagonal * abs(r[i]))
-    return 0.0 < _LOST * size < most
-
-
 @kernel
-def conclude(status, n_iter, disk, mu, row, column, W, q, options, r, u, info, x):
-    """Status of a method that believes to have finished (CONVERGED) or has given up, checked against res_q. Out: u, info. Work: x (5,).
+def conclude(status, n_iter, disk, mu, row, column, W, q, options, r, u, info):
+    """Status of a method that believes to have finished (CONVERGED) or has given up, checked against `merit`. Out: u, info.
 
-    STALLED, where r has grown so large that res_q is nothing but rounding.
+    Where rounding may hide an error above tol, the merit is computed exactly; where r has grown until it swallows q, the error is taken
+    to be all that rounding may hide, whatever this r does by chance.
     """
-    plain, scaled = residuals(disk, mu, row, column, W, q, r, u, x)
-    info[0], info[1], info[2] = n_iter, plain, scaled
-    if not math.isfinite(plain):
+    error = merit(False, disk, mu, row, column, W, q, r, u)
+    if error <= options[0]:
+        hidden = hidden_by_rounding(disk, mu, row, column, W, q, r)
+        if not hidden <= options[0]:
+            error = merit(True, disk, mu, row, column, W, q, r, u)
+        if not hidden <= max(_LOST, options[0]):
+            error = max(error, hidden)
+    info[0], info[1] = n_iter, error
+    if not math.isfinite(error):
         return NON_FINITE
-    if plain <= options[0]:
-        return STALLED if _drowned(row, column, W, q, r) else CONVERGED
+    if error <= options[0]:
+        return CONVERGED
     return STALLED if status == CONVERGED else status
 
 

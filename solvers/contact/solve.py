@@ -8,11 +8,14 @@ from nsds import _checks
 from nsds.solvers import forms as box_forms
 from nsds.solvers import results
 from nsds.solvers import solve as box
-from nsds.solvers.contact import auto, bodies, forms, generic, global_newton, table
+from nsds.solvers.contact import auto, bodies, forms, generic, global_newton, infeasible, table
 from nsds.solvers.contact.forms import Contacts
-from nsds.solvers.contact.signature import N_INFO, classify, solve_repeatedly
-from nsds.status import CONVERGED
+from nsds.solvers.contact.signature import N_INFO, classify, conclude, mixed_residual, solve_repeatedly
+from nsds.status import CONVERGED, INFEASIBLE, MAX_ITER, NON_FINITE, RAY, SINGULAR, STALLED
 
+_MAY_BE_INFEASIBLE = (MAX_ITER, STALLED, RAY, SINGULAR, NON_FINITE)
+_EXTREME = 150  # binary exponent of the largest entry of W or q from which they are scaled
+_POLISHING_ROUNDS, _POLISHING_STEPS, _LEAST_TOL = 3, 10, 1e-15
 _STATES = np.array(["open", "sticking", "sliding"])
 
 
@@ -35,8 +38,8 @@ class ContactSolution(NamedTuple):
 
     @property
     def residual(self):
-        """res_q, by which convergence is judged."""
-        return self.res_q
+        """res_rho, by which convergence is judged."""
+        return self.res_rho
 
 
 @results.readable(lambda self: _advice(self))
@@ -55,8 +58,20 @@ class GlobalContactSolution(NamedTuple):
 
     @property
     def residual(self):
-        """res_q, by which convergence is judged."""
-        return self.res_q
+        """res_rho, by which convergence is judged."""
+        return self.res_rho
+
+
+@results.readable(lambda self: results.SPACE)  # which proposes what all sizes of contacts have
+class MixedSolution(NamedTuple):
+    """Result of a mixed system: ``w = M z + q``, a status of `nsds.status`, the merit over all blocks, and the method."""
+
+    z: np.ndarray
+    w: np.ndarray
+    status: int
+    n_iter: int
+    residual: float
+    method: str
 
 
 def _advice(solution):
@@ -94,9 +109,9 @@ def solve_fc3d(W, q, mu, method="auto", tol=1e-8, max_iter=None, r0=None, on_fai
     method : str
         A name from `nsds.solvers.contact_methods`.
     tol : float
-        Largest res_q that counts as converged.
+        Largest res_rho that counts as converged.
     max_iter : int, optional
-        Iteration limit; the method's own, if not given.
+        Iteration limit; the method's own, if not given. Of "auto": of all methods together.
     r0 : array_like (3 nc,), optional
         First guess.
     on_failure : "raise", "warn" or "continue"
@@ -107,8 +122,10 @@ def solve_fc3d(W, q, mu, method="auto", tol=1e-8, max_iter=None, r0=None, on_fai
     Returns
     -------
     ContactSolution
-        NamedTuple (r, u, status, n_iter, res_q, res_rho, method, state). ``res_q = ||r - P_K(r - uhat)|| / ||q||`` mixes units;
-        ``res_rho = ||(r - P_K(r - rho uhat)) / rho|| / ||q||``, ``1 / rho`` the mean diagonal of the contact's block of W, does not.
+        NamedTuple (r, u, status, n_iter, res_q, res_rho, method, state). ``res_rho = ||(F_N, F_T)|| / ||q||`` is the velocity by which
+        contacts miss their laws: ``F_N = min(D_N r_N, u_N)``, ``F_T = D_T r_T - P(D_T r_T - u_T)``, P the projection onto the disk of
+        radius ``mu D_T r_N``, D the largest entries in rows of W, so that units do not matter. ``res_q = ||r - P_K(r - uhat)|| / ||q||``,
+        which other codes judge by, mixes velocities and impulses; "auto" goes on for a few steps where it is above tol.
 
     Raises
     ------
@@ -257,9 +274,9 @@ def solve_generic(M, q, blocks, method="auto", tol=1e-8, max_iter=None, z0=None,
 
     Returns
     -------
-    Solution
-        NamedTuple (z, w, status, n_iter, residual, method); residual is res_q over all blocks, the parts of equations and complementarity
-        being w and min(z, w).
+    MixedSolution
+        NamedTuple (z, w, status, n_iter, residual, method); residual is res_rho over all blocks, the parts of equations and
+        complementarity being w and min(D z, w).
 
     Raises
     ------
@@ -275,6 +292,7 @@ def solve_generic(M, q, blocks, method="auto", tol=1e-8, max_iter=None, z0=None,
     ([2.0, -1.0, 0.0, 1.0, -2.0], [0.0, 1.0, 1.0, 0.0, 0.0])
     """
     owner = "solve_generic"
+    results.check_policy(owner, on_failure)
     q = _checks.array(owner, "q", q, n_dims=1)
     M = box_forms.matrix(owner, "M", M, (q.size, q.size))
     blocks = generic.checked_blocks(owner, q.size, blocks)
@@ -282,11 +300,13 @@ def solve_generic(M, q, blocks, method="auto", tol=1e-8, max_iter=None, z0=None,
     if not any(block.law in ("friction", "rolling") for block in blocks):
         lower = np.concatenate([np.full(block.size, -np.inf if block.law == "equality" else 0.0) for block in blocks] or [q])
         return box.solve_mlcp(M, q, lower, np.inf, method, tol, max_iter, z0, on_failure, **options)
+    options = table.checked_options(owner, tol, max_iter, options)
     problem, place = generic.embedded(M, q, blocks)
+    table.find(method, problem.d, owner)
     r0 = np.zeros(problem.q.size)
     r0[place] = z0
-    r, u, status, n_iter, res_q, _, name = solve_contacts(problem, method, table.options(tol, max_iter, **options), r0)
-    return results.judged(box.Solution(r[place], u[place], status, n_iter, res_q, name), on_failure)
+    r, u, status, n_iter, _, residual, name = solve_contacts(problem, method, options, r0)
+    return results.judged(MixedSolution(r[place], u[place], status, n_iter, residual, name), on_failure)
 
 
 def contacts(owner, d, disk, W, q, mu, mu_r):
@@ -306,14 +326,77 @@ def prepared(problem, method, options, r0):
 
 
 def solve_contacts(problem, method, options, r0):
-    """(r, u, status, n_iter, res_q, res_rho, method) of a checked problem."""
+    """(r, u, status, n_iter, res_q, res_rho, method) of a checked problem.
+
+    Powers of 2 bring numbers of extreme size to a middle one; they change nothing else.
+    """
     if not problem.q.size:
         return r0, r0, CONVERGED, 0, 0.0, 0.0, method
-    arguments = prepared(problem, table.find(method, problem.d), options, r0)
-    status = solve_repeatedly(1, *arguments)
-    r, u, info = arguments[-5:-2]
+    chosen = table.find(method, problem.d)
+    e_q, e_W = _exponent(problem.q), _exponent(problem.W)
+    middle = problem._replace(q=np.ldexp(problem.q, -e_q), W=np.ldexp(problem.W, -e_W)) if e_q or e_W else problem
+    options = np.concatenate([options[:3], np.ldexp(options[3:4], e_W), options[4:]])
+    r0 = np.ldexp(r0, e_W - e_q)
+    if problem.q.any():
+        arguments = prepared(middle, chosen, options, r0)
+        status = int(solve_repeatedly(1, *arguments))
+        r, info = arguments[-5], arguments[-3]
+    else:  # no impulses are a solution
+        status, info, r = MAX_ITER, np.zeros(N_INFO), np.zeros_like(r0)
     name = f"auto: {auto.ORDER[int(info[3])]}" if method == "auto" else method
-    return r, u, int(status), int(info[0]), float(info[1]), float(info[2]), name
+    n_iter = int(info[0])
+    if not problem.q.any():
+        judged = _judged(middle, options, r0)
+        r, status = (r0 if judged[1] == CONVERGED else r), CONVERGED
+    if not np.isfinite(r).all():
+        r = np.zeros_like(r)
+    if status == CONVERGED and method == "auto" and not (e_q or e_W):
+        r = _polished(problem, options, r)
+    if status in _MAY_BE_INFEASIBLE and infeasible.is_infeasible(middle, r):
+        status = INFEASIBLE
+    r = np.ldexp(r, e_q - e_W)
+    if not np.isfinite(r).all():  # too large to be written down
+        r, status = np.zeros_like(r), NON_FINITE
+    u, _, res_rho = _judged(middle, options, np.ldexp(r, e_W - e_q))
+    return r, np.ldexp(u, e_q), status, n_iter, mixed_residual_of(problem, r), res_rho, name
+
+
+def _exponent(x):
+    """Power of 2 of the largest entry, where that is of extreme size; else 0."""
+    largest = abs(x).max(initial=0.0)
+    exponent = int(np.frexp(largest)[1]) if np.isfinite(largest) else 0
+    return exponent if abs(exponent) > _EXTREME else 0
+
+
+def _judged(problem, options, r):
+    """(u, status, res_rho) of r."""
+    u, info = np.zeros(r.size), np.zeros(N_INFO)
+    status = conclude(MAX_ITER, 0, *problem, options, r, u, info)
+    return u, int(status), float(info[1])
+
+
+def mixed_residual_of(problem, r):
+    """res_q."""
+    error = float(mixed_residual(*problem, r, np.zeros(r.size), np.zeros(5)))
+    return error if error >= 0.0 else np.inf  # where squares are too large
+
+
+def _polished(problem, options, r):
+    """r after a few steps of Newton's method where res_q is above tol; that it falls is not promised."""
+    res_q = mixed_residual_of(problem, r)
+    for _ in range(_POLISHING_ROUNDS):
+        if not options[0] < res_q < np.inf:
+            break
+        _, _, res_rho = _judged(problem, options, r)
+        tighter = np.array([max(0.1 * res_rho * options[0] / res_q, _LEAST_TOL), _POLISHING_STEPS, *options[2:]])
+        arguments = prepared(problem, table.METHODS["newton_jm"], tighter, r.copy())
+        solve_repeatedly(1, *arguments)
+        new = arguments[-5]
+        better = mixed_residual_of(problem, new)
+        if not better < res_q or _judged(problem, options, new)[1] != CONVERGED:
+            break
+        r, res_q = new, better
+    return r
 
 
 def states(problem, r, u):
@@ -325,30 +408,63 @@ def states(problem, r, u):
 
 
 def _local(owner, d, disk, W, q, mu, mu_r, method, tol, max_iter, r0, on_failure, options):
+    results.check_policy(owner, on_failure)
+    table.find(method, d, owner)
+    options = table.checked_options(owner, tol, max_iter, options)
     problem = contacts(owner, d, disk, W, q, mu, mu_r)
     r0 = np.zeros(problem.q.size) if r0 is None else _checks.array(owner, "r0", r0, shape=problem.q.shape)
-    r, u, *rest = solve_contacts(problem, method, table.options(tol, max_iter, **options), r0)
+    r, u, *rest = solve_contacts(problem, method, options, r0)
     return results.judged(ContactSolution(r, u, *rest, states(problem, r, u)), on_failure)
 
 
 def _global(owner, d, disk, M, H, q, b, mu, mu_r, method, tol, max_iter, r0, on_failure, options):
+    results.check_policy(owner, on_failure)
+    if not isinstance(method, str) or method not in table.GLOBAL_METHODS:
+        table.find(method, d, owner, "global")
+    options = table.checked_options(owner, tol, max_iter, options)
     M, H, q, b = forms.global_matrices(owner, d, M, H, q, b)
+    mu = forms.friction(owner, mu, mu_r, b.size // d)
     r0 = np.zeros(b.size) if r0 is None else _checks.array(owner, "r0", r0, shape=b.shape)
-    options = table.options(tol, max_iter, **options)
+    M, H, q, b, e_v, e_r, e_u, e_W = _of_middle_size(M, H, q, b)
+    options = np.concatenate([options[:3], np.ldexp(options[3:4], e_W), options[4:]])
+    r0 = np.ldexp(r0, -e_r)
     if method == "newton_global" and b.size:
-        mu = forms.friction(owner, mu, mu_r, b.size // d)
         v, r, u, *rest, problem = _by_newton(owner, disk, mu, M, H, q, b, options, r0)
     else:
         solve_M, inverse_H = forms.inverse_times(owner, M, H)
         v = solve_M(q)
         if method == "nsgs_bodies" and b.size:
-            mu = forms.friction(owner, mu, mu_r, b.size // d)
             v, r, u, *rest, problem = _by_bodies(disk, mu, forms.panels(d, H, inverse_H), v, b, options, r0)
         else:
-            problem = contacts(owner, d, disk, H.T @ inverse_H, H.T @ v + b, mu, mu_r)
+            problem = contacts(owner, d, disk, H.T @ inverse_H, H.T @ v + b, *mu.reshape(-1, 2).T)
             r, u, *rest = solve_contacts(problem, method, options, r0)
             v = v + inverse_H @ r
-    return results.judged(GlobalContactSolution(v, r, u, *rest, states(problem, r, u)), on_failure)
+    state = states(problem, r, u)
+    v, r, u = np.ldexp(v, e_v), np.ldexp(r, e_r), np.ldexp(u, e_u)
+    if not all(np.isfinite(x).all() for x in (v, r, u)):  # too large to be written down
+        (v, r, u), rest = (np.zeros_like(x) for x in (v, r, u)), [NON_FINITE, *rest[1:]]
+    return results.judged(GlobalContactSolution(v, r, u, *rest, state), on_failure)
+
+
+def _of_middle_size(M, H, q, b):
+    """(M, H, q, b, exponents of v, r, u and W) of a global problem, where numbers of extreme size are scaled by powers of 2."""
+    entries = [X.data if hasattr(X, "tocsr") else X for X in (M, H)]
+    m, h, e_q, e_b = (int(np.frexp(abs(x).max(initial=0.0))[1]) for x in (*entries, q, b))
+    if max(abs(m), abs(h), abs(e_q), abs(e_b)) <= _EXTREME:
+        return M, H, q, b, 0, 0, 0, 0
+    e_v = max(e_q - m if q.any() else -(10**6), e_b - h if b.any() else -(10**6))
+    e_v = e_v if e_v > -(10**6) else 0
+    M, H = _scaled(M, -m), _scaled(H, -h)
+    return M, H, np.ldexp(q, -m - e_v), np.ldexp(b, -h - e_v), e_v, m + e_v - h, h + e_v, 2 * h - m
+
+
+def _scaled(matrix, exponent):
+    """A dense or sparse matrix times a power of 2."""
+    if not hasattr(matrix, "tocsr"):
+        return np.ldexp(matrix, exponent)
+    matrix = matrix.copy()
+    matrix.data = np.ldexp(matrix.data, exponent)
+    return matrix
 
 
 def _of_diagonal(disk, mu, W, b):
@@ -361,13 +477,14 @@ def _by_bodies(disk, mu, panels, v_free, b, options, r):
     """(v, r, u, status, n_iter, res_q, res_rho, method, `Contacts` with the diagonal blocks of W) by `bodies.nsgs_bodies`."""
     n = mu.size // 2
     d = b.size // n
+    _checks.require_threads("solver", "nsgs_bodies")
     floats, integers = bodies.work_size(n, v_free.size, d)
     v, u, info, W = np.zeros(v_free.size), np.zeros(b.size), np.zeros(N_INFO), np.zeros((n, d, d))
     bodies.blocks(d, panels.panel, panels.H, panels.G, W.reshape(-1))
     problem = _of_diagonal(disk, mu, W, b)
     work, iwork = np.zeros(floats), np.zeros(integers, np.int64)
     status = bodies.nsgs_bodies(problem.disk, mu, *panels, v_free, b, options, r, v, u, info, work, iwork)
-    return v, r, u, int(status), int(info[0]), float(info[1]), float(info[2]), "nsgs_bodies", problem
+    return v, r, u, int(status), int(info[0]), float(info[2]), float(info[1]), "nsgs_bodies", problem
 
 
 def _by_newton(owner, disk, mu, M, H, q, b, options, r):

@@ -1,0 +1,44 @@
+"""Ctrl-C during a run: noted at once, and raised where the run can be left with all its rows."""
+
+import signal
+import threading
+from contextlib import contextmanager
+
+
+class Interrupts:
+    """While this context lasts, the first Ctrl-C is kept for `raise_noted` or the end, so that none is lost in a callback or a library.
+
+    A second one is raised at once, though only within `at_once`. Other threads than the main one never see a Ctrl-C.
+    """
+
+    def __enter__(self):
+        self._noted, self._is_open, self._before = None, False, None
+        if threading.current_thread() is threading.main_thread() and callable(signal.getsignal(signal.SIGINT)):
+            self._before = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(self, kind, *_):
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+        if kind is None or not issubclass(kind, KeyboardInterrupt):
+            self.raise_noted()
+
+    def _note(self, *arguments):
+        is_second, self._noted = self._noted is not None, arguments
+        if is_second and self._is_open:
+            self.raise_noted()
+
+    def raise_noted(self):
+        """Do what Ctrl-C does without this context, if there was one: raise KeyboardInterrupt, as a rule."""
+        if self._noted is not None:
+            arguments, self._noted = self._noted, None
+            self._before(*arguments)
+
+    @contextmanager
+    def at_once(self):
+        """Where long work, as compiling, may be left in the middle."""
+        self._is_open = True
+        try:
+            yield
+        finally:
+            self._is_open = False
