@@ -151,9 +151,7 @@ def generate(family, n, seed=0, kind="lcp"):
         raise ValueError(f"generate: family must be one of {', '.join(FAMILIES)}, got {family!r}")
     if not isinstance(kind, str) or kind not in KINDS:
         raise ValueError(f"generate: kind must be one of {', '.join(KINDS)}, got {kind!r}")
-    n = _checks.integer("generate", "n", n, low=1)
-    if n > _MOST:
-        raise ValueError(f"generate: n must be at most {_MOST}, got {n}")
-    rng = np.random.default_rng(_checks.integer("generate", "seed", seed, low=0))
+    n = _checks.integer("generate", "n", n, low=1, high=_MOST)
+    rng = np.random.default_rng(_checks.integer("generate", "seed", seed, low=0, high=2**63 - 1))
     M, q = FAMILIES[family](rng, n)
     return Problem(f"{family}-{n}-{seed}-{kind}", M, q, *bounds(kind, rng, n))

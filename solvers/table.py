@@ -138,10 +138,7 @@ def tolerance(owner, tol):
 
 
 def _count(field, value):
-    value = _checks.integer("solver", field, value, low=1)
-    if value > _MOST:
-        raise ValueError(f"solver: {field} must be at most {_MOST}, got {value}")
-    return value
+    return _checks.integer("solver", field, value, low=1, high=_MOST)
 
 
 def _are_counts(pair):
