@@ -4,8 +4,6 @@ Where the same unknowns stay between their bounds, the solution is ``z = s + S q
 only if every sign is right; S depends on nothing but the multipliers of the last step, so that a restarted run has the same bits.
 """
 
-import math
-
 from nsds._jit import inlined, kernel, view
 from nsds.schemes.linear_algebra import invert_in_place
 from nsds.solvers.newton_min import BASIC, LOWER, choose_sides
@@ -16,7 +14,7 @@ NO_BASIS = -1  # in place of the first side
 
 @inlined
 def try_last_basis(n, p, W_row, W_column, work, iwork):
-    """(all signs are right, residual) of ``z = s + S q``; z and w are written."""
+    """(all signs are right, the merit of `nsds.solvers.signature.conclude`) of ``z = s + S q``; z and w are written."""
     q, z, w, lower, upper, S, s, side = p.q, p.z, p.w, p.lower, p.upper, p.S, p.s, p.side
     right = iwork[side] != NO_BASIS
     for i in range(n):
@@ -26,19 +24,21 @@ def try_last_basis(n, p, W_row, W_column, work, iwork):
                 z_i += work[S + i * n + j] * work[q + j]
             right &= work[lower + i] <= z_i <= work[upper + i]
         work[z + i] = z_i
-    error = scale = 0.0
+    merit = 0.0
     for i in range(n):
         w_i = work[q + i]
-        scale += w_i * w_i
+        terms = abs(w_i)
         for k in range(W_row[i], W_row[i + 1]):
-            w_i += work[p.W + k] * work[z + W_column[k]]
+            term = work[p.W + k] * work[z + W_column[k]]
+            w_i += term
+            terms += abs(term)
         work[w + i] = w_i
         side_i = iwork[side + i]
         if side_i == BASIC:
-            error += w_i * w_i
+            merit = max(merit, abs(w_i) / terms if w_i != 0.0 else 0.0)
         elif work[lower + i] < work[upper + i]:
             right &= w_i >= 0.0 if side_i == LOWER else w_i <= 0.0
-    return right, math.sqrt(error) / (1.0 + math.sqrt(scale))
+    return right, merit
 
 
 @kernel

@@ -22,6 +22,7 @@ from nsds.solvers.profiling import Problem, profile, read_problem
 from nsds.solvers.results import SolverError
 from nsds.solvers.solve import (
     ConstrainedSolution,
+    ProgramSolution,
     Solution,
     all_solutions,
     solve_avi,
@@ -42,6 +43,7 @@ __all__ = [
     "FclibSolution",
     "GlobalContactSolution",
     "Problem",
+    "ProgramSolution",
     "Solution",
     "SolverError",
     "all_solutions",

@@ -18,8 +18,8 @@ from nsds.solvers.signature import SOLVER, a_row_is_infeasible, call_solver, con
 from nsds.status import CONVERGED, INFEASIBLE, MAX_ITER
 
 # Methods in the order of info[2].
-ORDER = ("newton_min", "direct", "proximal", "lemke", "enumerate", "newton_fb", "enumerate", "pgs")
-_NEWTON_MIN, _DIRECT, _PROXIMAL, _LEMKE, _TRY_FEW, _NEWTON_FB, _TRY_MANY, _PGS = range(8)
+ORDER = ("newton_min", "direct", "proximal", "lemke", "enumerate", "newton_fb", "proximal", "enumerate", "pgs")
+_NEWTON_MIN, _DIRECT, _PROXIMAL, _LEMKE, _TRY_FEW, _NEWTON_FB, _PROXIMAL_LATE, _TRY_MANY, _PGS = range(9)
 
 _DENSE_LIMIT = 256  # unknowns up to which dense scratch is kept at hand; more where M itself is dense
 _DENSITY = 0.2
@@ -64,6 +64,8 @@ def fall_back(row, column, M, q, lower, upper, options, z, w, info, work, iwork)
         suits = banded if method == _NEWTON_FB else dense
         if method == _PROXIMAL:
             suits = positive or not dense
+        elif method == _PROXIMAL_LATE:
+            suits = not positive and dense
         elif method == _TRY_FEW:
             suits &= n_choices <= _FEW
         elif method == _TRY_MANY:
@@ -76,7 +78,7 @@ def fall_back(row, column, M, q, lower, upper, options, z, w, info, work, iwork)
             z[i] = min(max(0.0, lower[i]), upper[i])
         info[0] = 0.0
         iwork[0] = 0
-        if method == _PROXIMAL:
+        if method in (_PROXIMAL, _PROXIMAL_LATE):
             status = proximal.proximal(row, column, M, q, lower, upper, options, z, w, info, rest, iwork)
         elif method == _LEMKE:
             status = lemke.lemke(row, column, M, q, lower, upper, options, z, w, info, rest, iwork)
@@ -122,14 +124,14 @@ def auto(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     """Box problem ``w = M z + q``: Newton-min where the diagonal is positive, else direct, if there is a guess.
 
     Where that fails, from the point of the box nearest to 0: proximal steps (with a positive diagonal, or where there is no room for a
-    dense method), Lemke, enumeration up to 2^10 bases, Newton-Fischer-Burmeister, enumeration up to 2^17 bases, each if the scratch has
-    room for it; else projected Gauss–Seidel.
+    dense method), Lemke, enumeration up to 2^10 bases, Newton-Fischer-Burmeister, proximal steps if not yet tried, enumeration up to 2^17
+    bases, each if the scratch has room for it; else projected Gauss–Seidel.
     info[2] names the method whose z and status are returned by its place in `ORDER`; iterations of all attempts are counted.
     """
     n = q.size
     info[2] = _NEWTON_MIN
     if n == 1 and M[0] > 0.0:
-        return newton_min.one_unknown(M, q, lower, upper, options, z, w, info)
+        return newton_min.one_unknown(row, column, M, q, lower, upper, options, z, w, info)
     rest = view(iwork, 1, iwork.size - 1)
     if iwork[0] == 0:
         iwork[0] = _sign_of_diagonal(row, column, M)

@@ -4,9 +4,9 @@ import math
 
 from nsds._jit import kernel
 from nsds.solvers.lemke import cover, follow_path
-from nsds.solvers.signature import conclude
-from nsds.solvers.tableau import EPS, arrays, exchange, fill, is_free, move, pivot_equations, pivot_largest, read, work_size
-from nsds.status import CONVERGED, INFEASIBLE, MAX_ITER, UNSUITED
+from nsds.solvers.signature import affordable, conclude
+from nsds.solvers.tableau import EPS, arrays, exchange, fill, is_free, move, pivot_equations, pivot_largest, read, row_is_a_proof, work_size
+from nsds.status import CONVERGED, INFEASIBLE, MAX_ITER, RAY, UNSUITED
 
 __all__ = ["cao_ferris", "work_size"]
 
@@ -26,12 +26,14 @@ def cao_ferris(row, column, M, q, lower, upper, options, z, w, info, work, iwork
         conclude(UNSUITED, 0, row, column, M, q, lower, upper, options, z, w, info)
         return UNSUITED
     size = fill(row, column, M, q, lower, upper, work, iwork)
-    limit = int(options[1]) if options[1] > 0 else 100 + 20 * n
+    limit = int(options[1]) if options[1] > 0 else affordable(100 + 20 * n, float(n) * n)
     pivot_largest(n, True, False, work, iwork)  # x into the rows of slacks G x - g
     status, n_iter = _find_vertex(n, limit, work, iwork)
+    if status == INFEASIBLE and not row_is_a_proof(iwork[2 * n + 1 + 2 * n], row, column, M, q, lower, upper, work, iwork, z, w):
+        status = RAY
     if status == CONVERGED:
         pivot_largest(n, False, True, work, iwork)  # multipliers of the faces at the vertex into the rows of M x + q - G^T lam
-        status = pivot_equations(n, work, iwork)
+        status = pivot_equations(row, column, M, q, lower, upper, work, iwork, z, w)
     if status == CONVERGED:
         cover(n, n, work, iwork)
         status, n_path = follow_path(row, column, M, q, lower, upper, limit, work, iwork, z, w)

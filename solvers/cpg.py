@@ -3,7 +3,7 @@
 import math
 
 from nsds._jit import kernel, view
-from nsds.solvers.signature import clip, conclude, diagonal, look, multiply
+from nsds.solvers.signature import affordable, clip, conclude, diagonal, look, multiply
 from nsds.status import MAX_ITER, RAY, SINGULAR, STALLED
 
 _LIMIT = 100  # times the number of unknowns
@@ -41,10 +41,11 @@ def cpg(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     clip(lower, upper, z)
     multiply(row, column, M, q, z, g)
     _restart(lower, upper, z, g, D, p)
-    limit = int(options[1]) if options[1] > 0 else _LIMIT * n
-    least, patience = math.inf, _PATIENCE
+    limit = int(options[1]) if options[1] > 0 else affordable(_LIMIT * n, M.size + 10.0 * n)
+    least, patience, first = math.inf, _PATIENCE, 0.0
     for n_iter in range(1, limit + 1):
         along, across = _gradients(alpha, lower, upper, z, g, D)
+        first = max(first, along + across)
         if not along + across > 0.0:
             return conclude(STALLED, n_iter - 1, row, column, M, q, lower, upper, options, z, w, info)
         if across > along:
@@ -63,7 +64,7 @@ def cpg(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
             _restart(lower, upper, z, g, D, p)
         else:
             _conjugate(curvature, lower, upper, z, g, D, p, Mp)
-        if n_iter % _CHECKED == 0 or along + across <= (options[0]) ** 2:
+        if n_iter % _CHECKED == 0 or along + across <= options[0] ** 2 * first:
             status, least, patience = look(n_iter, _PATIENCE, least, patience, row, column, M, q, lower, upper, options, z, w, info)
             if status != MAX_ITER:
                 return status

@@ -4,26 +4,26 @@ import math
 
 from nsds._jit import inlined, kernel, tiny, view
 from nsds.solvers.newton_min import BASIC, LOWER, UPPER
-from nsds.solvers.signature import clip, conclude
-from nsds.status import CONVERGED, STALLED, UNSUITED
+from nsds.solvers.signature import affordable, clip, conclude
+from nsds.status import CONVERGED, MAX_ITER, STALLED, UNSUITED
 
 MAX_UNKNOWNS = 64
 MAX_BASES = 1 << 20
-_PIVOT = 1e-13  # smaller pivots, relative to the entries of the basis, are rounding
+_PIVOT = 1e-13  # smaller pivots, relative to the entries of the basis in common units, are rounding
 
 
 def work_size(n, row, column):
-    """A dense augmented matrix; sides, members and a permutation."""
+    """A dense augmented matrix, the units of its columns; sides, members and a permutation."""
     n = min(n, MAX_UNKNOWNS)
-    return n * (n + 1), 3 * n
+    return n * (n + 2), 3 * n
 
 
 @kernel
 def enumeration(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     """Box problem ``w = M z + q``: tries every choice of basic z_i, the others being at a bound, and accepts the first solution.
 
-    Free z_i are always basic. UNSUITED: more than 64 unknowns or 2^20 choices. STALLED: no basis solves the problem; z is of the one with
-    the least merit.
+    Free z_i are always basic; max_iter limits the number of choices. UNSUITED: more than 64 unknowns or 2^20 choices. STALLED: no basis
+    solves the problem; z is of the one with the least merit.
     """
     return next_solution(0, row, column, M, q, lower, upper, options, z, w, info, work, iwork)
 
@@ -36,8 +36,9 @@ def next_solution(first, row, column, M, q, lower, upper, options, z, w, info, w
     if n > MAX_UNKNOWNS or n_choices > MAX_BASES:
         conclude(UNSUITED, 0, row, column, M, q, lower, upper, options, z, w, info)
         return UNSUITED
-    best, least = first, math.inf
-    for choice in range(first, n_choices):
+    limit = int(options[1]) if options[1] > 0 else affordable(n_choices, _mean_cost(lower, upper))
+    best, least, end = first, math.inf, min(n_choices, first + limit)
+    for choice in range(first, end):
         _solve_basis(choice, row, column, M, q, lower, upper, z, work, iwork)
         status = conclude(STALLED, choice + 1, row, column, M, q, lower, upper, options, z, w, info)
         if status == CONVERGED:
@@ -45,7 +46,17 @@ def next_solution(first, row, column, M, q, lower, upper, options, z, w, info, w
         if info[1] < least:
             best, least = choice, info[1]
     _solve_basis(best, row, column, M, q, lower, upper, z, work, iwork)
-    return conclude(STALLED, n_choices, row, column, M, q, lower, upper, options, z, w, info)
+    status = STALLED if end == n_choices else MAX_ITER
+    return conclude(status, end - first, row, column, M, q, lower, upper, options, z, w, info)
+
+
+@tiny
+def _mean_cost(lower, upper):
+    """Multiplications for a basis of mean size."""
+    size = 1.0
+    for i in range(lower.size):
+        size += (lower[i] < upper[i]) / _count_sides(lower[i], upper[i])
+    return size**3
 
 
 @kernel
@@ -93,7 +104,7 @@ def _solve_basis(choice, row, column, M, q, lower, upper, z, work, iwork):
                 j += 1
             if j < b and member[j] == column[k]:
                 work[i * width + j] = M[k]
-    rank = _eliminate(b, width, work, order)
+    rank = _eliminate(b, width, work, view(work, b * width, b), order)
     for i in range(rank - 1, -1, -1):
         s = work[i * width + b]
         for k in range(i + 1, rank):
@@ -103,21 +114,28 @@ def _solve_basis(choice, row, column, M, q, lower, upper, z, work, iwork):
 
 
 @inlined
-def _eliminate(b, width, A, order):
-    """Rows and columns exchanged so that the largest entry is the pivot. Returns the rank."""
-    largest = 0.0
+def _eliminate(b, width, A, unit, order):
+    """Rows and columns exchanged so that the largest entry is the pivot, in units in which all of them are of size 1. Returns the rank."""
     for i in range(b):
+        largest = 0.0
         for j in range(b):
             largest = max(largest, abs(A[i * width + j]))
-    threshold = _PIVOT * largest
+        for j in range(width if largest > 0.0 else 0):
+            A[i * width + j] /= largest
+    for j in range(b):
+        largest = 0.0
+        for i in range(b):
+            largest = max(largest, abs(A[i * width + j]))
+        unit[j] = 1.0 / largest if largest > 0.0 else 1.0
     for k in range(b):
         p, c, pivot = k, k, 0.0
         for i in range(k, b):
             for j in range(k, b):
-                if abs(A[i * width + j]) > pivot:
-                    p, c, pivot = i, j, abs(A[i * width + j])
-        if not pivot > threshold:
+                if abs(A[i * width + j]) * unit[j] > pivot:
+                    p, c, pivot = i, j, abs(A[i * width + j]) * unit[j]
+        if not pivot > _PIVOT:
             return k
+        unit[k], unit[c] = unit[c], unit[k]
         for j in range(k, width):
             A[k * width + j], A[p * width + j] = A[p * width + j], A[k * width + j]
         for i in range(b):

@@ -96,6 +96,7 @@ FAMILIES = {
         positive_definite, unsymmetric, m_matrix, redundant, degenerate, optimality_conditions, indefinite, murty, fathi, chain, stack,
     )
 }  # fmt: skip
+_MOST = 10_000_000  # unknowns
 KINDS = ("lcp", "mlcp", "relay", "mixed")
 
 
@@ -146,11 +147,11 @@ def generate(family, n, seed=0, kind="lcp"):
     >>> problem.name, nsds.solvers.solve_lcp(problem.M, problem.q).z.tolist()
     ('fathi-3-0-lcp', [1.0, 0.0, 0.0])
     """
-    if family not in FAMILIES:
+    if not isinstance(family, str) or family not in FAMILIES:
         raise ValueError(f"generate: family must be one of {', '.join(FAMILIES)}, got {family!r}")
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise ValueError(f"generate: kind must be one of {', '.join(KINDS)}, got {kind!r}")
-    n = _checks.integer("generate", "n", n, low=1)
-    rng = np.random.default_rng(_checks.integer("generate", "seed", seed, low=0))
+    n = _checks.integer("generate", "n", n, low=1, high=_MOST)
+    rng = np.random.default_rng(_checks.integer("generate", "seed", seed, low=0, high=2**63 - 1))
     M, q = FAMILIES[family](rng, n)
     return Problem(f"{family}-{n}-{seed}-{kind}", M, q, *bounds(kind, rng, n))

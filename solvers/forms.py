@@ -1,11 +1,15 @@
 """From what users have to what solvers take: compressed rows, orders that keep them narrow, equations and polyhedra as box problems."""
 
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
 from nsds import _checks
 
+_LEAST, _MOST = 1e-50, 1e50  # sizes of numbers with which all methods get along
+_SCALINGS = 20
+_FAR = 160.0  # binary digits by which bounds may be larger than what q asks of z
 _SPARSE_FROM = 32  # unknowns from which a dense matrix is searched for zeros
 _DENSITY = 0.2
 
@@ -30,6 +34,8 @@ def matrix(owner, field, value, shape=None):
     """A checked matrix: a float array, or a scipy.sparse array in coordinate form."""
     if hasattr(value, "tocoo"):
         value = value.tocoo()
+        if len(value.shape) != 2:
+            raise ValueError(f"{owner}: {field} must have 2 dimensions, got shape {value.shape}")
         if shape is not None and value.shape != shape:
             raise ValueError(f"{owner}: {field} must have shape {shape}, got {value.shape}")
         value.data = _checks.array(owner, field, value.data)
@@ -76,12 +82,84 @@ def compressed_rows(M, reorder=False):
     return rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data, order
 
 
+class Units(NamedTuple):
+    """Powers of two by which a problem was multiplied: rows, unknowns, and both q and z."""
+
+    rows: np.ndarray
+    columns: np.ndarray
+    size: float
+
+
+def in_common_units(row, column, M, q, lower, upper):
+    """((row, column, M, q, lower, upper), Units) with numbers whose squares neither vanish nor overflow; Units None: they were so already.
+
+    ``R M C`` with largest entries of rows and columns about 1, ``R q / size`` and ``bounds / (C size)``. Powers of two, so that nothing is
+    rounded; a symmetric matrix stays symmetric.
+    """
+    numbers = [abs(part) for part in (M, q, lower, upper)]
+    if all(_is_moderate(part) for part in numbers):
+        return (row, column, M, q, lower, upper), None
+    n, i = q.size, np.repeat(np.arange(q.size), np.diff(row))
+    exponent = np.where(M == 0.0, -np.inf, np.frexp(np.where(M == 0.0, 1.0, M))[1])
+    R, C = np.zeros(n), np.zeros(n)
+    for _ in range(_SCALINGS):
+        largest = np.full((2, n), -np.inf)
+        np.maximum.at(largest[0], i, exponent + R[i] + C[column])
+        np.maximum.at(largest[1], column, exponent + R[i] + C[column])
+        step = np.where(largest > -np.inf, np.round(largest / 2), 0.0)
+        R, C = R - step[0], C - step[1]
+    empty = np.bincount(i, M != 0.0, n) == 0
+    R[empty] -= np.frexp(q[empty])[1]  # rows of zeros: q alone has a size
+    size = np.max(np.frexp(q)[1] + R, where=q != 0.0, initial=-np.inf)
+    for side in (lower, upper):
+        far = np.max(np.frexp(side)[1] - C, where=np.isfinite(side) & (side != 0.0), initial=-np.inf)
+        size = max(size, far - (_FAR if size > -np.inf else 0.0))
+    size = size if size > -np.inf else 0.0
+    units = Units(R, C, size)
+    scaled = _times(M, R[i] + C[column]), _times(q, R - size), *(_bound(side, -C - size) for side in (lower, upper))
+    return (row, column, *scaled), units
+
+
+def _is_moderate(numbers):
+    return not (((numbers > 0.0) & (numbers < _LEAST)) | ((numbers > _MOST) & (numbers < np.inf))).any()
+
+
+def _times(x, exponent):
+    """``x 2^exponent``, in two steps as the power alone may overflow."""
+    half = np.trunc(exponent / 2)
+    with np.errstate(over="ignore", under="ignore"):
+        return np.ldexp(np.ldexp(x, half.astype(int)), (exponent - half).astype(int))
+
+
+def _bound(side, exponent):
+    """A bound in other units; a finite one stays finite, and one that is not 0 stays so."""
+    scaled = _times(side, exponent)
+    scaled = np.where(np.isinf(scaled) & np.isfinite(side), np.copysign(np.finfo(float).max, side), scaled)
+    return np.where((scaled == 0.0) & (side != 0.0), np.copysign(np.finfo(float).tiny, side), scaled)
+
+
+def in_units_of(units, order, z):
+    """A z of the user's in the units of a scaled problem, whose unknown k is order[k]; the order stays the user's."""
+    exponent = np.empty(z.size)
+    exponent[order] = -units.columns - units.size
+    return _times(z, exponent)
+
+
+def in_users_units(units, lower, upper, z, w):
+    """(z, w) of a problem from `in_common_units`; z within the bounds that were given."""
+    z, w = _times(z, units.columns + units.size), _times(w, units.size - units.rows)
+    return np.clip(z, lower, upper), w
+
+
 def bounds(owner, n, lower, upper):
     """(lower, upper) as vectors: numbers are repeated; infinities allowed, NaN and lower > upper not."""
     sides = []
     for field, value in (("lower", lower), ("upper", upper)):
         try:
-            side = np.array(np.broadcast_to(np.asarray(value, dtype=float), (n,)))
+            given = np.asarray(value)
+            if given.dtype.kind not in "biuf" or given.shape not in ((), (n,)):
+                raise TypeError
+            side = np.array(np.broadcast_to(given.astype(float), (n,)))
         except (TypeError, ValueError):
             raise ValueError(f"{owner}: {field} must be a number or have shape {(n,)}, got {value!r}") from None
         if np.isnan(side).any():
@@ -107,7 +185,7 @@ def squared(owner, M, q, lower, upper):
     n_equations = n_rows - m
     if n_equations < 0 or (lower[:n_free] > -np.inf).any() or (upper[:n_free] < np.inf).any():
         raise ValueError(
-            f"{owner}: of a matrix that is not square, {M.shape}, the free unknowns must come first, and there must be a row for each of "
+            f"{owner}: of a matrix M that is not square, {M.shape}, the free unknowns must come first, and there must be a row for each of "
             f"the {m} bounded ones"
         )
     padded = max(n_free, n_equations)

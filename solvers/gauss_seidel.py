@@ -5,7 +5,7 @@ import math
 from nsds._jit import kernel, view
 from nsds.solvers import lemke as pivoting
 from nsds.solvers.lemke import lemke
-from nsds.solvers.signature import conclude, diagonal, largest_in_row, look
+from nsds.solvers.signature import affordable, conclude, diagonal, largest_in_row, look
 from nsds.status import CONVERGED, MAX_ITER, SINGULAR, STALLED, UNSUITED
 
 MAX_SWEEPS = 10_000
@@ -55,26 +55,23 @@ def rpgs(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
 @kernel
 def _sweeps(omega, rho, row, column, M, q, lower, upper, options, z, w, info, divisor):
     n = q.size
-    scale = 0.0
     for i in range(n):
         divisor[i] = diagonal(row, column, M, i) + rho * largest_in_row(row, M, i)
         if not divisor[i] > 0.0:
             return conclude(SINGULAR, 0, row, column, M, q, lower, upper, options, z, w, info)
         z[i] = min(max(z[i], lower[i]), upper[i])
-        scale += q[i] ** 2
-    small = options[0] * (1.0 + math.sqrt(scale))
-    limit = int(options[1]) if options[1] > 0 else MAX_SWEEPS
+    limit = int(options[1]) if options[1] > 0 else affordable(MAX_SWEEPS, float(M.size))
     least, patience = math.inf, _PATIENCE
     for sweep in range(limit):
-        change = 0.0
+        settled = True
         for i in range(n):
             w_i = q[i]
             for k in range(row[i], row[i + 1]):
                 w_i += M[k] * z[column[k]]
             z_new = min(max(z[i] - omega * w_i / divisor[i], lower[i]), upper[i])
-            change += ((z_new - z[i]) * divisor[i]) ** 2
+            settled &= abs(z_new - z[i]) <= options[0] * abs(z_new)
             z[i] = z_new
-        if math.sqrt(change) <= small or sweep % _CHECKED == _CHECKED - 1:  # a small change only suggests convergence
+        if settled or sweep % _CHECKED == _CHECKED - 1:  # small changes only suggest convergence
             status, least, patience = look(sweep + 1, _PATIENCE, least, patience, row, column, M, q, lower, upper, options, z, w, info)
             if status != MAX_ITER:
                 return status
@@ -100,7 +97,7 @@ def nsgs(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     if size > LARGEST_BLOCK:
         conclude(UNSUITED, 0, row, column, M, q, lower, upper, options, z, w, info)
         return UNSUITED
-    limit = int(options[1]) if options[1] > 0 else MAX_SWEEPS
+    limit = int(options[1]) if options[1] > 0 else affordable(MAX_SWEEPS, M.size + 4.0 * n * size**2)
     least, patience = math.inf, _PATIENCE
     for sweep in range(limit):
         for first in range(0, n, size):

@@ -4,7 +4,7 @@ import math
 
 from nsds._jit import kernel, view
 from nsds.solvers import band
-from nsds.solvers.signature import conclude, diagonal, largest_in_row, look
+from nsds.solvers.signature import affordable, conclude, diagonal, largest_in_row, look
 from nsds.status import MAX_ITER, SINGULAR
 
 _LIMIT = 20_000
@@ -42,18 +42,18 @@ def latin(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
         return conclude(SINGULAR, 0, row, column, M, q, lower, upper, options, z, w, info)
     for i in range(n):
         a[i] = z[i]
-    limit = int(options[1]) if options[1] > 0 else _LIMIT
+    limit = int(options[1]) if options[1] > 0 else affordable(_LIMIT, 4.0 * n * (half + 1))
     least, patience = math.inf, _PATIENCE
     for n_iter in range(1, limit + 1):
-        change = 0.0
+        settled = True
         for i in range(n):
             z[i] = min(max(a[i], lower[i]), upper[i])
             b[i] = K[i] * (2.0 * z[i] - a[i]) - q[i]
         band.substitute(n, half, A, pivots, b)
         for i in range(n):
-            change = max(change, K[i] * abs(b[i] - z[i]))
+            settled &= abs(b[i] - z[i]) <= options[0] * abs(b[i])
             a[i] += _RELAXATION * (b[i] - z[i])
-        if n_iter % _CHECKED == 0 or change <= options[0]:
+        if n_iter % _CHECKED == 0 or settled:
             status, least, patience = look(n_iter, _PATIENCE, least, patience, row, column, M, q, lower, upper, options, z, w, info)
             if status != MAX_ITER:
                 return status

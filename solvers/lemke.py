@@ -3,7 +3,7 @@
 import math
 
 from nsds._jit import inlined, kernel
-from nsds.solvers.signature import a_row_is_infeasible, conclude, proves_infeasible
+from nsds.solvers.signature import a_row_is_infeasible, affordable, conclude, proves_infeasible
 from nsds.solvers.tableau import EPS, arrays, exchange, fill, move, pivot_equations, read, work_size
 from nsds.status import CONVERGED, INFEASIBLE, MAX_ITER, RAY
 
@@ -25,8 +25,8 @@ def lemke(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     """
     n = q.size
     size = fill(row, column, M, q, lower, upper, work, iwork)
-    limit = int(options[1]) if options[1] > 0 else 100 + 20 * n
-    status, n_iter = pivot_equations(n, work, iwork), 0
+    limit = int(options[1]) if options[1] > 0 else affordable(100 + 20 * n, float(n) * n)
+    status, n_iter = pivot_equations(row, column, M, q, lower, upper, work, iwork, z, w), 0
     if status == CONVERGED:
         cover(n, 0, work, iwork)
         status, n_iter = follow_path(row, column, M, q, lower, upper, limit, work, iwork, z, w)

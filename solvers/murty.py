@@ -3,7 +3,7 @@
 import math
 
 from nsds._jit import kernel
-from nsds.solvers.signature import conclude
+from nsds.solvers.signature import affordable, conclude
 from nsds.solvers.tableau import EPS, arrays, exchange, fill, move, pivot_equations, read, work_size
 from nsds.status import CONVERGED, MAX_ITER, SINGULAR
 
@@ -20,7 +20,7 @@ def murty(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     References: Murty, Linear Complementarity, section 4.2; with two bounds Júdice, Pires, Journal of Optimization Theory and
     Applications 74 (1992) 391–411.
     """
-    limit = int(options[1]) if options[1] > 0 else 100 + 50 * q.size
+    limit = int(options[1]) if options[1] > 0 else affordable(100 + 50 * q.size, float(q.size) ** 2)
     return _principal_pivoting(limit, 0, row, column, M, q, lower, upper, options, z, w, info, work, iwork)
 
 
@@ -32,7 +32,7 @@ def bard(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     Reference: Bard, in: Nonlinear Programming and Control Theory, Academic Press 1972; Júdice, Pires, Computers and Operations
     Research 21 (1994) 587–596.
     """
-    limit = int(options[1]) if options[1] > 0 else 100 + 50 * q.size
+    limit = int(options[1]) if options[1] > 0 else affordable(100 + 50 * q.size, float(q.size) ** 2)
     return _principal_pivoting(limit, 2 * q.size + 10, row, column, M, q, lower, upper, options, z, w, info, work, iwork)
 
 
@@ -41,7 +41,7 @@ def _principal_pivoting(limit, n_largest, row, column, M, q, lower, upper, optio
     """At most ``limit`` exchanges, the first ``n_largest`` of them by the largest violation."""
     n = q.size
     size = fill(row, column, M, q, lower, upper, work, iwork)
-    status, n_iter = pivot_equations(n, work, iwork), 0
+    status, n_iter = pivot_equations(row, column, M, q, lower, upper, work, iwork, z, w), 0
     if status == CONVERGED:
         status = MAX_ITER
     while status == MAX_ITER and n_iter < limit:

@@ -4,8 +4,8 @@ import math
 
 from nsds._jit import inlined, kernel, view
 from nsds.solvers import band
-from nsds.solvers.signature import clip, conclude, largest_in_row, multiply
-from nsds.status import MAX_ITER, NON_FINITE, STALLED
+from nsds.solvers.signature import clip, conclude, goes_on, is_affordable, largest_in_row, multiply
+from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, STALLED
 
 _LIMIT = 200
 _SMALLEST_STEP = 2.0**-12
@@ -47,12 +47,15 @@ def newton_fb(row, column, M, q, lower, upper, options, z, w, info, work, iwork)
     clip(lower, upper, z)
     value = _equations(row, column, M, q, lower, upper, scale, z, w, Phi, along, across)
     limit = int(options[1]) if options[1] > 0 else _LIMIT
-    n_iter = 0
+    n_iter, work_done, cost, merit = 0, 0.0, n * (half + 1.0) ** 2, math.inf
     while True:
         for i in range(n):
             z_new[i] = min(max(z[i], lower[i]), upper[i])
         status = conclude(MAX_ITER, n_iter, row, column, M, q, lower, upper, options, z_new, w_new, info)
-        if status != MAX_ITER or n_iter == limit:
+        if status == CONVERGED and goes_on(merit, options, q, lower, upper, z_new, w_new, info):
+            status = MAX_ITER
+        merit = info[1]
+        if status != MAX_ITER or n_iter == limit or not is_affordable(work_done, options):
             break
         n_iter += 1
         for i in range(n):
@@ -60,6 +63,7 @@ def newton_fb(row, column, M, q, lower, upper, options, z, w, info, work, iwork)
                 J[k] = across[i] * M[k] + (along[i] if column[k] == i else 0.0)
         band.fill(n, half, row, column, J, every, every, A)
         advanced, step = False, 1.0
+        work_done += cost
         if band.factorise(n, half, A, pivots):
             for i in range(n):
                 d[i] = -Phi[i]
@@ -72,13 +76,15 @@ def newton_fb(row, column, M, q, lower, upper, options, z, w, info, work, iwork)
             _equations(row, column, M, q, lower, upper, scale, z, w, Phi, along, across)
             _slope(row, column, J, Phi, gradient)
             mu, most = _dampings(J)
-            while not advanced and mu < most:
+            while not advanced and mu < most and is_affordable(work_done, options):
+                work_done += 3.0 * cost
                 if _damped_step(n, wide(n, half), row, column, J, mu, gradient, A, pivots, d):
                     trial = _try(1.0, row, column, M, q, lower, upper, scale, z, d, z_new, w_new, Phi, along, across)
                     advanced = trial < value * (1.0 - _PROGRESS)
                 mu *= 10.0
         if not advanced:
             status = STALLED if math.isfinite(value) else NON_FINITE
+            status = status if is_affordable(work_done, options) else MAX_ITER
             break
         for i in range(n):
             z[i] = z_new[i]

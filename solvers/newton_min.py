@@ -9,7 +9,7 @@ Applications 74 (1992) 391–411; Murty, Linear Complementarity, section 4.2.
 import numpy as np
 
 from nsds._jit import inlined, kernel, tiny, view
-from nsds.solvers.signature import clip, conclude, diagonal
+from nsds.solvers.signature import clip, conclude, diagonal, excess, is_affordable
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, STALLED
 
 _PATIENCE = 10  # block exchanges without progress before single ones
@@ -37,15 +37,16 @@ def newton_min(row, column, M, q, lower, upper, options, z, w, info, work, iwork
     """
     n = q.size
     if n == 1 and M[0] > 0.0:
-        return one_unknown(M, q, lower, upper, options, z, w, info)
+        return one_unknown(row, column, M, q, lower, upper, options, z, w, info)
     limit = int(options[1]) if options[1] > 0 else 200 + 3 * n
     side = view(iwork, _SIDE, n)
     choose_sides(lower, upper, z, side, True)
-    status, n_iter, fewest, patience = MAX_ITER, 0, n + 1, _PATIENCE
-    while n_iter < limit:
+    status, n_iter, fewest, patience, work_done = MAX_ITER, 0, n + 1, _PATIENCE, 0.0
+    while n_iter < limit and is_affordable(work_done, options):
         n_iter += 1
         if not _is_known(n, side, iwork):
             _factorise(n, row, column, M, side, work, iwork)
+            work_done += _cost(n, iwork)
         _substitute(n, row, column, M, q, lower, upper, side, z, work, iwork)
         n_wrong, last = _wrong_signs(n, row, column, M, q, lower, upper, z, side)
         if n_wrong == 0:
@@ -62,14 +63,23 @@ def newton_min(row, column, M, q, lower, upper, options, z, w, info, work, iwork
 
 
 @tiny
-def one_unknown(M, q, lower, upper, options, z, w, info):
+def _cost(n, iwork):
+    """Multiplications of a factorisation, about: for each of b rows the square of the mean width of the envelope."""
+    b = iwork[_KNOWN] - 1
+    size = iwork[_SIDE + 2 * n + b]
+    return float(size) * size / max(b, 1)
+
+
+@tiny
+def one_unknown(row, column, M, q, lower, upper, options, z, w, info):
     """No sets to search, and the merit without its roots."""
     z[0] = min(max(-q[0] / M[0], lower[0]), upper[0])
     w[0] = M[0] * z[0] + q[0]
     info[0] = 1.0
-    info[1] = abs(max(min(w[0], z[0] - lower[0]), z[0] - upper[0])) / (1.0 + abs(q[0]))
+    error = excess(w[0], 0.0, lower[0], upper[0], z[0])
+    info[1] = error / (abs(q[0]) + abs(M[0] * z[0])) if error > 0.0 else 0.0
     if not np.isfinite(w[0]):
-        return NON_FINITE
+        return conclude(NON_FINITE, 1, row, column, M, q, lower, upper, options, z, w, info)
     return CONVERGED if info[1] <= options[0] else STALLED
 
 

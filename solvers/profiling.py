@@ -1,6 +1,8 @@
 """Methods compared: every method on every problem of a folder or list, as one structured array."""
 
 import time
+import zipfile
+import zlib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -50,7 +52,9 @@ def read_problem(file):
     M, q = field["M"], field["q"]
     lower, upper = (field["lb"], field["ub"]) if kind == "relay" else (0.0, np.inf)
     if kind == "mlcp":
-        n_free, m = int(field["n"]), int(field["m"])
+        n_free, m = (_whole(owner, name, field[name]) for name in "nm")
+        if np.shape(M)[1:] != (n_free + m,):
+            raise ValueError(f"{owner}: M must have n + m = {n_free + m} columns, got shape {np.shape(M)}")
         lower, upper = np.r_[np.full(n_free, -np.inf), np.zeros(m)], np.full(n_free + m, np.inf)
         if M.shape[0] != M.shape[1]:
             M, q, (lower, upper), _, _ = forms.squared(owner, M, q, lower, upper)
@@ -59,8 +63,11 @@ def read_problem(file):
 
 def read_arrays(owner, file, wanted):
     """(class, arrays) of an ``.npz`` file: those that its class needs by ``wanted``; a matrix X may be stored by rows: ``X_data``, ..."""
-    with np.load(file, allow_pickle=False) as stored:
-        field = dict(stored)
+    try:
+        with np.load(file, allow_pickle=False) as stored:
+            field = dict(stored)
+    except (ValueError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(f"{owner}: not a readable .npz file of plain arrays: {error}") from None
     kind = str(field.get("cls"))
     if kind not in wanted:
         *names, last = map(repr, wanted)
@@ -70,6 +77,12 @@ def read_arrays(owner, file, wanted):
     if missing:
         raise ValueError(f"{owner}: {', '.join(sorted(missing))} missing")
     return kind, {name: _stored(*(field[part] for part in names)) for name, names in parts.items()}
+
+
+def _whole(owner, name, value):
+    if np.ndim(value) != 0 or not np.issubdtype(np.asarray(value).dtype, np.integer) or value < 0:
+        raise ValueError(f"{owner}: {name} must be a whole number of at least 0, got {value!r}")
+    return int(value)
 
 
 def _stored(first, *rest):
@@ -115,6 +128,8 @@ def profile(problems, methods=None, *, tol=1e-10, max_iter=None, seconds=0.02):
     ((1, 2), ['lemke', 'pgs'], [0, 0])
     """
     problems = collected("profile", problems, {".npz": read_problem})
+    if methods is not None and (not isinstance(methods, (list, tuple)) or any(method is None for method in methods)):
+        raise TypeError(f"profile: methods must be a list of names or of records from nsds.solvers.solver, got {methods!r}")
     chosen = [table.solver(m, tol=tol, max_iter=max_iter) if isinstance(m, str) else m for m in methods or table.METHODS]
     return compared("profile", problems, chosen, PROFILE, seconds, _measured)
 
@@ -124,10 +139,12 @@ def collected(owner, problems, readers):
     if isinstance(problems, (str, Path)):
         files = sorted(file for file in Path(problems).rglob("*") if file.suffix in readers)
         if not files:
-            raise ValueError(f"{owner}: no {' or '.join(readers)} files in {problems}")
+            raise ValueError(f"{owner}: problems: no {' or '.join(readers)} files in {problems}")
         return [readers[file.suffix](file) for file in files]
-    if not len(problems):
-        raise ValueError(f"{owner}: expected at least one problem, got none")
+    if not isinstance(problems, (list, tuple)) or any(not hasattr(problem, "name") or not hasattr(problem, "q") for problem in problems):
+        raise TypeError(f"{owner}: problems must be a folder or a list of problems, got {problems!r}")
+    if not problems:
+        raise ValueError(f"{owner}: problems must hold at least one problem, got none")
     return problems
 
 

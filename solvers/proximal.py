@@ -3,12 +3,14 @@
 import math
 
 from nsds._jit import inlined, kernel, view
+from nsds.solvers import band
 from nsds.solvers import newton_min as elimination
 from nsds.solvers.newton_min import newton_min
-from nsds.solvers.signature import clip, conclude, largest_in_row, multiply
+from nsds.solvers.signature import affordable, clip, conclude, goes_on, largest_in_row, multiply
 from nsds.status import CONVERGED, MAX_ITER, STALLED
 
 MAX_STEPS = 50
+_INNER = 20  # factorisations that a step has at least
 _SHIFT = 1e-7  # relative to the diagonal
 _FALL = 0.7  # the merit falls at least by this factor from step to step
 
@@ -37,15 +39,20 @@ def proximal(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
         _shift(n, row, column, M, M_hat, S)
     clip(lower, upper, z)
     multiply(row, column, M, q, z, w)
-    status, n_iter, merit = MAX_ITER, 0, math.inf
-    while status == MAX_ITER and n_iter < limit:
+    status, n_iter, merit, n_inner = MAX_ITER, 0, math.inf, 0
+    most = affordable(limit * (200 + 3 * n), n * (band.measure(n, row, column) + 1.0) ** 2 / 3.0)
+    while status == MAX_ITER and n_iter < limit and (n_inner < most or options[1] > 0.0):
         n_iter += 1
+        own[1] = max(_INNER, most - n_inner) if most - n_inner < 200 + 3 * n else 0.0
         for i in range(n):
             q_hat[i], d[i], lower_hat[i], upper_hat[i] = w[i], 0.0, lower[i] - z[i], upper[i] - z[i]
         step = newton_min(row, column, M_hat, q_hat, lower_hat, upper_hat, own, d, w, info, rest, iwork)
+        n_inner += int(info[0])
         for i in range(n):
             z[i] = lower[i] if d[i] <= lower_hat[i] else upper[i] if d[i] >= upper_hat[i] else z[i] + d[i]
         status = conclude(MAX_ITER, n_iter, row, column, M, q, lower, upper, options, z, w, info)
+        if status == CONVERGED and goes_on(merit, options, q, lower, upper, z, w, info):
+            status = MAX_ITER
         if status == MAX_ITER and not info[1] < _FALL * merit:
             status = STALLED if step == CONVERGED else step
         merit = info[1]

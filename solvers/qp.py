@@ -6,7 +6,7 @@ from nsds._jit import kernel, view
 from nsds.solvers import band
 from nsds.solvers.direct import factorise_basis, settle
 from nsds.solvers.newton_min import BASIC, LOWER, UPPER, rounding
-from nsds.solvers.signature import clip, conclude, diagonal, entry, multiply, proves_infeasible
+from nsds.solvers.signature import clip, conclude, diagonal, entry, is_affordable, multiply, proves_infeasible
 from nsds.status import CONVERGED, INFEASIBLE, MAX_ITER, RAY, SINGULAR
 
 _FLAT = 1e-12  # smaller curvatures, relative to the diagonal, are none
@@ -38,9 +38,10 @@ def qp(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     b, regular = factorise_basis(n, half, row, column, M, side, member, place, A, pivots)
     if regular:
         settle(b, half, row, column, M, q, z, A, pivots, member, x, w)
-    status, n_iter, moving = MAX_ITER if regular else SINGULAR, 0, n
-    while status == MAX_ITER and n_iter < limit:
+    status, n_iter, moving, work_done = MAX_ITER if regular else SINGULAR, 0, n, 0.0
+    while status == MAX_ITER and n_iter < limit and is_affordable(work_done, options):
         n_iter += 1
+        work_done += b * (min(b, half) + 1.0) ** 2
         multiply(row, column, M, q, z, w)
         if moving == n:
             moving = _steepest(row, column, M, q, lower, upper, side, z, w)

@@ -16,7 +16,8 @@ work, iwork           scratch of at least the method's ``work_size(n, row, colum
                       and M are those of the last call with this scratch, so that a method may keep what it knows of them
 ====================  ==========================================================================================================
 
-A solver allocates nothing, never raises, and returns a code of `nsds.status`: CONVERGED only where `residual` is at most tol.
+A solver allocates nothing, never raises, and returns a code of `nsds.status`: CONVERGED only where the merit of `conclude`, which explains
+its units, is at most tol.
 """
 
 import math
@@ -27,7 +28,16 @@ from nsds._jit import caller, inlined, kernel, tiny
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, STALLED
 
 _PROOF = 1e-10  # of a sum's terms: what is smaller is rounding
+_WORK = 4e9  # multiplications that a method may spend where no max_iter is given: some seconds
+_CERTAIN = 1e-13  # of a sum's terms: what is larger is not rounding
+_CLEAR = 1e-6  # of a proof's terms: what is larger is not made good by z of natural size
 _ROUNDING = 2.0**-52
+_VISIBLE = 0.01  # of a row's terms: the part that data must have to be seen
+_FAILED = 1e100  # relative errors count up to this
+_NEAR = 1e-6  # of a row's terms: what a step to a bound may change
+_MET = 1e-6  # of a row's data: the error up to which it is met
+_TIGHT = 2e-14  # of a row's terms: an error that rounding of z explains
+_LARGE = 0.01  # of a row's terms: what counts as a large term
 _SPLITTER = 2.0**27 + 1.0
 
 _floats, _integers = float64[::1], int64[::1]
@@ -64,56 +74,196 @@ def multiply(row, column, M, q, z, w):
         w[i] = s
 
 
-@inlined
-def residual(row, column, M, q, lower, upper, z, w):
-    """Merit ``||z - P_[lower,upper](z - w)||_2 / (1 + ||q||_2)`` with w computed anew, and what rounding may hide in it. Out: w.
-
-    Written as the median of w, z - lower and z - upper: a small w is not lost beside a large z. NaN where anything is NaN or infinite,
-    and where ``||q||^2`` overflows.
-    """
-    noise = 0.0
-    for i in range(q.size):
-        s = q[i]
-        terms = abs(s)
-        for k in range(row[i], row[i + 1]):
-            term = M[k] * z[column[k]]
-            s += term
-            terms += abs(term)
-        w[i] = s
-        noise += terms * (row[i + 1] - row[i])
-    error, scale = _norms(q, lower, upper, z, w)
-    return error / scale, _ROUNDING * noise / scale
+@tiny
+def row_sum(i, row, column, M, q, z):
+    """``w_i`` and the sum of the magnitudes of its terms."""
+    s = q[i]
+    terms = abs(s)
+    for k in range(row[i], row[i + 1]):
+        term = M[k] * z[column[k]]
+        s += term
+        terms += abs(term)
+    return s, terms
 
 
 @tiny
-def _norms(q, lower, upper, z, w):
-    """Numerator and denominator of the merit."""
-    error = scale = 0.0
+def excess(w_i, noise, lower_i, upper_i, z_i):
+    """How far ``w_i``, known up to noise, may be from the sign that goes with z_i: any between equal bounds, 0 inside, else one of two."""
+    low = noise - w_i if z_i < upper_i else 0.0
+    high = noise + w_i if z_i > lower_i else 0.0
+    return max(low, high, 0.0)
+
+
+@tiny
+def scale_of_row(terms, data):
+    """In what ``w_i`` is judged: the terms that cancel, or what is given, where that is less than a hundredth of them (and not nothing)."""
+    return terms if data == 0.0 or data >= _VISIBLE * terms else data
+
+
+@kernel
+def _is_near_its_bound(i, w_i, terms, row, column, M, q, lower, upper, z):
+    """True when z_i is inside, and the bound that w_i names is so near that the step there hardly moves any w."""
+    slack = z[i] - lower[i] if w_i > 0.0 else upper[i] - z[i]
+    near = lower[i] < z[i] < upper[i] and slack < math.inf and slack * abs(diagonal(row, column, M, i)) <= _NEAR * terms
+    k = row[i]
+    while near and k < row[i + 1]:
+        a = abs(entry(row, column, M, column[k], i))
+        if a != 0.0:
+            _, others = row_sum(column[k], row, column, M, q, z)
+            near = slack * a <= _NEAR * others
+        k += 1
+    return near
+
+
+@tiny
+def _square(x):
+    """Square that does not overflow."""
+    return min(x, _FAILED) ** 2
+
+
+@inlined
+def residual(tol, row, column, M, q, lower, upper, z, w):
+    """(merit, largest that it may be, clear failures, failures that `_mend` may mend) at a z within its bounds. Out: w.
+
+    The merit is the one of `conclude` without the second look. NaN where anything is NaN or infinite.
+    """
+    merit = most = total = 0.0
+    n_clear = n_mendable = 0
     for i in range(q.size):
-        error += max(min(w[i], z[i] - lower[i]), z[i] - upper[i]) ** 2
-        scale += q[i] ** 2 + 0.0 * w[i]  # NaN for an infinite w
-    return math.sqrt(error), 1.0 + math.sqrt(scale) if scale < math.inf else math.nan
+        w_i, terms = row_sum(i, row, column, M, q, z)
+        w[i] = w_i
+        total += 0.0 * terms
+        error = excess(w_i, 0.0, lower[i], upper[i], z[i])
+        noise = excess(w_i, _ROUNDING * (row[i + 1] - row[i]) * terms, lower[i], upper[i], z[i])
+        if noise > 0.0:
+            merit += _square(error / terms)
+            most += _square(noise / scale_of_row(terms, abs(q[i])))
+            if error > tol * terms:
+                if q[i] == 0.0 or _is_near_its_bound(i, w_i, terms, row, column, M, q, lower, upper, z):
+                    n_mendable += 1
+                else:
+                    n_clear += 1
+    return math.sqrt(merit) + total, math.sqrt(most), n_clear, n_mendable
+
+
+@kernel
+def second_look(thorough, tol, row, column, M, q, lower, upper, z, w):
+    """The merit where q is lost in the terms of some rows, with w as if computed with twice the digits. Out: w.
+
+    A row whose data (q and the terms of z at a bound) is invisible beside its terms may be an honest one, to which others pass on their
+    data, or one where z has grown until it hides q, which solves nothing. It is honest if large terms of it are large terms of a row with
+    visible data, or of one that is honest by this rule. Rows that are met up to rounding of their terms are also backed by rows whose
+    data is met to 10^-6 (long chains). All others are judged by their data. Meanwhile w holds the scales of the honest rows, and those
+    of the others with a minus.
+    """
+    n_doubtful = 0
+    for i in range(q.size):
+        w_i, terms = row_sum(i, row, column, M, q, z)
+        data = _data(i, row, column, M, q, lower, upper, z)
+        w[i] = terms if data >= _VISIBLE * terms else -terms
+        if w[i] < 0.0 and data > 0.0:
+            n_doubtful += exact_error(i, row, column, M, q, lower, upper, z) > tol * data
+    if n_doubtful > 0:
+        while _spread(thorough, False, row, column, M, q, lower, upper, z, w):
+            pass
+        for i in range(q.size):
+            if w[i] < 0.0 and _is_tight(i, row, column, M, q, lower, upper, z, w):
+                data = _data(i, row, column, M, q, lower, upper, z)
+                if data > 0.0 and abs(exact_row(i, row, column, M, q, z)) <= _MET * data:  # an equation that holds
+                    w[i] = -w[i]
+        while _spread(thorough, True, row, column, M, q, lower, upper, z, w):
+            pass
+    merit = 0.0
+    for i in range(q.size):
+        error = exact_error(i, row, column, M, q, lower, upper, z)
+        data = _data(i, row, column, M, q, lower, upper, z) if w[i] < 0.0 else 0.0
+        if error > 0.0:
+            merit += _square(error / scale_of_row(abs(w[i]), data))
+    merit = math.sqrt(merit)
+    multiply_exactly(row, column, M, q, z, w)
+    return merit
+
+
+@tiny
+def exact_error(i, row, column, M, q, lower, upper, z):
+    """`excess` of w_i as if computed with twice the digits; infinite where that overflows."""
+    w_i = exact_row(i, row, column, M, q, z)
+    return excess(w_i, 0.0, lower[i], upper[i], z[i]) if math.isfinite(w_i) else math.inf
+
+
+@tiny
+def _is_tight(i, row, column, M, q, lower, upper, z, w):
+    """True when the error of w_i is rounding of its terms, |w[i]|."""
+    return exact_error(i, row, column, M, q, lower, upper, z) <= _TIGHT * abs(w[i])
+
+
+@tiny
+def _data(i, row, column, M, q, lower, upper, z):
+    """Magnitudes of what is given in row i: q_i and the terms of z at a bound."""
+    data = abs(q[i])
+    for k in range(row[i], row[i + 1]):
+        j = column[k]
+        if z[j] == lower[j] or z[j] == upper[j]:
+            data += abs(M[k] * z[j])
+    return data
+
+
+@kernel
+def _spread(thorough, only_tight, row, column, M, q, lower, upper, z, w):
+    """Rows with a large term in common with an honest row become honest; False: none did. All rows are asked only if ``thorough``."""
+    spread = False
+    for sweep in range(3 if thorough else 2):
+        for a in range(w.size):
+            i = w.size - 1 - a if sweep == 1 else a
+            backed = w[i] < 0.0 and _is_backed(i, sweep == 2 and not spread, row, column, M, z, w)
+            if backed and (not only_tight or _is_tight(i, row, column, M, q, lower, upper, z, w)):
+                w[i] = -w[i]
+                spread = True
+    return spread
+
+
+@kernel
+def _is_backed(i, by_all, row, column, M, z, w):
+    """True when a large term ``M_ij z_j`` of row i has a large counterpart in honest row j, or in an honest row without a large own one."""
+    for k in range(row[i], row[i + 1]):
+        j = column[k]
+        if abs(M[k] * z[j]) >= _LARGE * -w[i]:
+            for m in range(row[j], row[j + 1]) if by_all else range(1):
+                other = column[m] if by_all else j
+                large = _LARGE * w[other]
+                free = other == j or abs(diagonal(row, column, M, other) * z[other]) < large
+                if large > 0.0 and free and abs(entry(row, column, M, other, j) * z[j]) >= large:
+                    return True
+    return False
 
 
 @kernel
 def multiply_exactly(row, column, M, q, z, w):
-    """``w = M z + q`` as if computed with twice the digits.
+    """``w = M z + q`` as if computed with twice the digits, where that does not overflow."""
+    for i in range(q.size):
+        w[i] = exact_row(i, row, column, M, q, z)
+        if not math.isfinite(w[i]):
+            w[i], _ = row_sum(i, row, column, M, q, z)
+
+
+@tiny
+def exact_row(i, row, column, M, q, z):
+    """``w_i`` as if computed with twice the digits.
 
     Reference: Ogita, Rump, Oishi, SIAM Journal on Scientific Computing 26 (2005) 1955–1988, algorithm 5.3.
     """
-    for i in range(q.size):
-        s, rest = q[i], 0.0
-        for k in range(row[i], row[i + 1]):
-            a, b = M[k], z[column[k]]
-            term = a * b
-            a_high, b_high = _SPLITTER * a - (_SPLITTER * a - a), _SPLITTER * b - (_SPLITTER * b - b)
-            a_low, b_low = a - a_high, b - b_high
-            total = s + term
-            old = total - term
-            rest += (s - old) + (term - (total - old))
-            rest += a_low * b_low - (((term - a_high * b_high) - a_low * b_high) - a_high * b_low)
-            s = total
-        w[i] = s + rest
+    s, rest = q[i], 0.0
+    for k in range(row[i], row[i + 1]):
+        a, b = M[k], z[column[k]]
+        term = a * b
+        a_high, b_high = _SPLITTER * a - (_SPLITTER * a - a), _SPLITTER * b - (_SPLITTER * b - b)
+        a_low, b_low = a - a_high, b - b_high
+        total = s + term
+        old = total - term
+        rest += (s - old) + (term - (total - old))
+        rest += a_low * b_low - (((term - a_high * b_high) - a_low * b_high) - a_high * b_low)
+        s = total
+    return s + rest
 
 
 @kernel
@@ -173,7 +323,8 @@ def proves_infeasible(row, column, M, q, lower, upper, y, g):
     """True when y proves, up to rounding, that no z within the bounds gives w the signs that are asked for.
 
     The proof (Farkas): ``y_i >= 0`` where ``w_i >= 0`` is asked (upper_i infinite), ``<= 0`` where ``w_i <= 0`` is (lower_i infinite), and
-    ``max over z in [lower, upper] of y^T (M z + q) < 0``. Work: g (n,).
+    ``max over z in [lower, upper] of y^T (M z + q) < 0``. Where a sum ``(M^T y)_j`` is rounding and z_j has no bound, y^T q must be so
+    clear that z_j would have to be 10^7 times larger than what moves the data. Work: g (n,).
     """
     n = q.size
     for i in range(n):
@@ -186,39 +337,129 @@ def proves_infeasible(row, column, M, q, lower, upper, y, g):
         terms += abs(y[i] * q[i])
         for k in range(row[i], row[i + 1]):
             g[column[k]] += M[k] * y[i]
+    margin = _CERTAIN
     for j in range(n):
-        if g[j] != 0.0:
-            size = 0.0
-            for k in range(row[j], row[j + 1]):  # the pattern is symmetric: row j names what column j holds
-                i = column[k]
-                size += abs(y[i] * entry(row, column, M, i, j))
-            if abs(g[j]) > _PROOF * size:
-                most = g[j] * (upper[j] if g[j] > 0.0 else lower[j])
-                if most == math.inf:
-                    return False
-                value += most
-                terms += abs(most)
-    return value < -_PROOF * terms
+        size = 0.0
+        for k in range(row[j], row[j + 1]):  # the pattern is symmetric: row j names what column j holds
+            i = column[k]
+            size += abs(y[i] * entry(row, column, M, i, j)) if y[i] != 0.0 else 0.0
+        if size == 0.0:
+            continue
+        if abs(g[j]) > _CERTAIN * size:
+            most = g[j] * (upper[j] if g[j] > 0.0 else lower[j])
+            if most == math.inf:
+                return False
+            value += most
+            terms += abs(most)
+        elif max(abs(lower[j]), abs(upper[j])) < math.inf:
+            terms += size * max(abs(lower[j]), abs(upper[j]))
+        elif not _is_zero(j, row, column, M, y):
+            margin = _CLEAR
+    return value < -margin * terms
+
+
+@kernel
+def _is_zero(j, row, column, M, y):
+    """True when ``(M^T y)_j`` is nothing but one product after the other with what is an exact multiple of it: exact zero."""
+    s, exact = 0.0, True
+    for k in range(row[j], row[j + 1]):
+        product = y[column[k]] * entry(row, column, M, column[k], j)
+        total = s + product
+        old = total - product
+        exact &= (s - old) + (product - (total - old)) == 0.0 and abs(product) == math.floor(abs(product))
+        s = total
+    return exact and s == 0.0
 
 
 @kernel
 def conclude(status, n_iter, row, column, M, q, lower, upper, options, z, w, info):
     """Status of a method that believes to have finished (CONVERGED) or has given up, checked against the merit function.
 
-    Where rounding may hide an error above tol (the z of an infeasible problem grow until they swallow q), w is computed exactly.
+    The merit is the 2-norm of all ``error of w_i / scale_i``. The error is the part of w_i whose sign does not go with the place of z_i:
+    all of it inside the bounds, the part that pulls z_i inwards at a bound, none between equal bounds. The scale is the sum of magnitudes
+    ``|q_i| + sum_j |M_ij z_j|`` that cancel in w_i. So the merit has no unit, and it stays the same when rows or unknowns are counted in
+    other units. Where z has grown until it hides q, `second_look` decides. Where only rounding is in the way, as z that are inside but near
+    the bound that w_i names, `_mend` takes it out. Where anything is NaN or infinite, z becomes the
+    point of the box nearest to 0.
     """
-    merit, noise = residual(row, column, M, q, lower, upper, z, w)
-    if merit <= options[0] < noise:
-        multiply_exactly(row, column, M, q, z, w)
-        error, scale = _norms(q, lower, upper, z, w)
-        merit = error / scale
+    tol = options[0]
+    clip(lower, upper, z)
     info[0] = n_iter
-    info[1] = merit
+    merit, most, n_clear, n_mendable = residual(tol, row, column, M, q, lower, upper, z, w)
     if not math.isfinite(merit):
+        for i in range(q.size):
+            z[i] = min(max(0.0, lower[i]), upper[i])
+        merit, most, n_clear, n_mendable = residual(tol, row, column, M, q, lower, upper, z, w)
+        info[1] = merit if math.isfinite(merit) else math.inf
         return NON_FINITE
-    if merit <= options[0]:
+    if n_mendable > 0 and n_clear == 0:
+        merit, most = _mend(merit, most, tol, row, column, M, q, lower, upper, z, w)
+    if merit <= tol < most or tol < merit < _VISIBLE * most:
+        merit = second_look(merit <= tol, tol, row, column, M, q, lower, upper, z, w)
+    info[1] = merit
+    if merit <= tol:
         return CONVERGED
     return STALLED if status == CONVERGED else status
+
+
+@kernel
+def _mend(merit, most, tol, row, column, M, q, lower, upper, z, w):
+    """(merit, the most it may be) with what is left of rounding taken out of z, if that is a solution; else z stays. w keeps z meanwhile.
+
+    Failing z near the bound that w_i names go there. In failing rows with ``q_i = 0``, where everything may be rounding, z becomes 0.
+    """
+    for i in range(q.size):
+        w[i] = z[i]
+    for i in range(q.size):
+        w_i, terms = row_sum(i, row, column, M, q, z)
+        if excess(w_i, 0.0, lower[i], upper[i], z[i]) > tol * terms:
+            if _is_near_its_bound(i, w_i, terms, row, column, M, q, lower, upper, z):
+                w[i] = lower[i] if w_i > 0.0 else upper[i]
+            elif q[i] == 0.0:
+                for k in range(row[i], row[i + 1]):
+                    if M[k] != 0.0:
+                        w[column[k]] = min(max(0.0, lower[column[k]]), upper[column[k]])
+    new_merit = new_most = 0.0
+    for i in range(q.size):
+        w_i, terms = row_sum(i, row, column, M, q, w)
+        error = excess(w_i, 0.0, lower[i], upper[i], w[i])
+        noise = excess(w_i, _ROUNDING * (row[i + 1] - row[i]) * terms, lower[i], upper[i], w[i])
+        if noise > 0.0:
+            new_merit += _square(error / terms)
+            new_most += _square(noise / scale_of_row(terms, abs(q[i])))
+    new_merit, new_most = math.sqrt(new_merit), math.sqrt(new_most)
+    if new_merit <= tol:
+        for i in range(q.size):
+            z[i] = w[i]
+        merit, most = new_merit, new_most
+    multiply(row, column, M, q, z, w)
+    return merit, most
+
+
+@tiny
+def affordable(limit, cost):
+    """The iterations that a method makes by default: limit, or as many of the given cost (in multiplications) as a few seconds allow."""
+    return max(1, int(min(float(limit), _WORK / max(cost, 1.0))))
+
+
+@tiny
+def is_affordable(work, options):
+    """True while the multiplications done are what a method may spend, or max_iter limits the work instead."""
+    return work <= _WORK or options[1] > 0.0
+
+
+@tiny
+def goes_on(least, options, q, lower, upper, z, w, info):
+    """True when an iteration that has converged may as well go on: its merit still falls, and one measure is not yet met.
+
+    Where terms are much larger than q, the merit asks less than ``||natural map|| <= tol (1 + ||q||)``, which most problems are written
+    for; that one has units, and is not what decides in the end.
+    """
+    error = scale = 0.0
+    for i in range(q.size):
+        error += max(min(w[i], z[i] - lower[i]), z[i] - upper[i]) ** 2
+        scale += q[i] ** 2
+    return info[1] < 0.999 * least and math.sqrt(error) > options[0] * (1.0 + math.sqrt(scale))
 
 
 @tiny
@@ -228,7 +469,9 @@ def look(n_iter, full, least, patience, row, column, M, q, lower, upper, options
     Patience is full where the merit fell by a thousandth, else one less; with none left the iteration has STALLED.
     """
     status = conclude(MAX_ITER, n_iter, row, column, M, q, lower, upper, options, z, w, info)
+    if status == CONVERGED and goes_on(least, options, q, lower, upper, z, w, info):
+        status = MAX_ITER
     patience = full if info[1] < 0.999 * least else patience - 1
     if status == MAX_ITER and patience == 0:
-        status = STALLED
+        status = CONVERGED if info[1] <= options[0] else STALLED
     return status, min(info[1], least), patience

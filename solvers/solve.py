@@ -7,8 +7,8 @@ import numpy as np
 from nsds import _checks
 from nsds.solvers import auto, enumeration, forms, results, table
 from nsds.solvers.results import judged
-from nsds.solvers.signature import solve_repeatedly
-from nsds.status import CONVERGED, INFEASIBLE, UNBOUNDED
+from nsds.solvers.signature import conclude, multiply, solve_repeatedly
+from nsds.status import CONVERGED, INFEASIBLE, NON_FINITE, UNBOUNDED
 
 
 @results.readable(lambda self: results.BOX)
@@ -56,7 +56,7 @@ def solve_lcp(M, q, method="auto", tol=1e-10, max_iter=None, z0=None, on_failure
     q : array_like (n,)
         Vector.
     method, tol, max_iter
-        See `nsds.solvers.methods` and `nsds.solvers.solver`.
+        See `nsds.solvers.methods` and `nsds.solvers.solver`, a record of which may take the place of all three.
     z0 : array_like (n,), optional
         First guess.
     on_failure : "raise", "warn" or "continue"
@@ -237,7 +237,7 @@ def solve_avi(M, q, G, g, method="auto", tol=1e-10, max_iter=None, z0=None, on_f
     edges = np.concatenate([np.full(q.size, -np.inf), np.zeros(g.size)]), np.full(q.size + g.size, np.inf)
     whole, vector, guess = _bordered(owner, M, q, [(G, g)], z0)
     s = None
-    if method == "auto":
+    if isinstance(method, str) and method == "auto":
         s = _box(owner, whole, vector, *edges, "cao_ferris", tol, max_iter, guess, "continue", options)._replace(method="auto: cao_ferris")
     if s is None or s.status not in (CONVERGED, INFEASIBLE):
         s = _box(owner, whole, vector, *edges, method, tol, max_iter, guess, "continue", options)
@@ -317,13 +317,14 @@ def _check_convex(owner, P):
     n = P.shape[0]
     dense = P.toarray() if hasattr(P, "toarray") and n <= 1000 else P
     size = abs(dense).max() if n else 0.0
+    dense = dense / size if size > 0.0 else dense
     asymmetry = abs(dense - dense.T).max() if n else 0.0
-    if asymmetry > 1e-10 * size:
-        raise ValueError(f"{owner}: P must be symmetric, its entries differ from their mirror images by {asymmetry}")
+    if asymmetry > 1e-10:
+        raise ValueError(f"{owner}: P must be symmetric, its entries differ from their mirror images by {asymmetry * size}")
     if 0 < n <= 1000:
         least = np.linalg.eigvalsh(dense)[0]
-        if least < -1e-10 * n * size:
-            raise ValueError(f"{owner}: P must be positive semidefinite, its least eigenvalue is {least}")
+        if least < -1e-10 * n:
+            raise ValueError(f"{owner}: P must be positive semidefinite, its least eigenvalue is {least * size}")
 
 
 def _bordered(owner, M, q, parts, z0):
@@ -338,16 +339,37 @@ def _box(owner, M, q, lower, upper, method, tol, max_iter, z0, on_failure, optio
     """Check, convert, solve."""
     results.check_policy(owner, on_failure)
     n = q.size
-    block = M.blocksize[0] if getattr(M, "format", "") == "bsr" and method == "nsgs" else None
-    name, solver, kernel_options = table.chosen(table.solver(method, tol=tol, max_iter=max_iter, **{"block": block, **options}))
+    if not isinstance(method, (np.ndarray, np.void)):  # a record brings its own tol and max_iter
+        block = M.blocksize[0] if getattr(M, "format", "") == "bsr" and isinstance(method, str) and method == "nsgs" else None
+        method = table.solver(method, tol=tol, max_iter=max_iter, **{"block": block, **options})
+    name, solver, kernel_options = table.chosen(method)
     z0 = np.zeros(n) if z0 is None else _checks.array(owner, "z0", z0, shape=(n,))
-    order, arguments = table.prepared(owner, solver, kernel_options, M, q, lower, upper, z0)
+    given, order = forms.box(owner, M, q, lower, upper, solver.reorders)
+    problem, units = forms.in_common_units(*given)
+    guess = z0 if units is None else np.nan_to_num(forms.in_units_of(units, order, z0))
+    order, arguments = table.arguments_of(solver, kernel_options, problem, order, guess)
     status = solve_repeatedly(1, False, *arguments)
     z, w, info = arguments[-5:-2]
+    if units is not None:
+        z[:], w[:], status = _returned(units, given, arguments, status)
     z[order], w[order] = z.copy(), w.copy()
     if name == "auto":
         name = f"auto: {auto.ORDER[int(info[2])]}"
     return judged(Solution(z, w, int(status), int(info[0]), float(info[1]), name), on_failure)
+
+
+def _returned(units, given, arguments, status):
+    """(z, w, status) in the user's units, judged by what is left of z there: it may have vanished or overflowed."""
+    problem, options, z, w, info = arguments[2:8], arguments[8], *arguments[9:12]
+    user_z, _ = forms.in_users_units(units, *given[4:], z, w)
+    rounded = forms.in_units_of(units, slice(None), user_z)
+    if not np.isfinite(rounded).all():
+        status, rounded = NON_FINITE, forms.in_units_of(units, slice(None), np.clip(0.0, *given[4:]))
+    if status == CONVERGED:
+        status = conclude(CONVERGED, int(info[0]), *problem, options, rounded, w, info)
+    multiply(*problem[:4], rounded, w)
+    user_z, user_w = forms.in_users_units(units, *given[4:], rounded, w)
+    return user_z, np.nan_to_num(user_w), status
 
 
 def all_solutions(M, q, lower=0.0, upper=np.inf, tol=1e-10):
@@ -388,7 +410,7 @@ def all_solutions(M, q, lower=0.0, upper=np.inf, tol=1e-10):
     n_choices = enumeration.count_choices(lower, upper)
     if n > enumeration.MAX_UNKNOWNS or n_choices > enumeration.MAX_BASES:
         raise ValueError(f"{owner}: more than {enumeration.MAX_BASES} bases, or {n} > {enumeration.MAX_UNKNOWNS} unknowns")
-    kernel_options = np.array([_checks.number(owner, "tol", tol, above=0.0), 0.0, 0.0, 0.0])
+    kernel_options = np.array([table.tolerance(owner, tol), enumeration.MAX_BASES, 0.0, 0.0])
     z, w, info = np.zeros(n), np.zeros(n), np.zeros(3)
     found, choice = [], 0
     arguments = (*problem, kernel_options, z, w, info, *table.scratch(table.find("enumerate"), *problem[:2]))

@@ -11,11 +11,12 @@ The problem is scaled to ``R M C`` with largest entries about 1, see `equilibrat
 import math
 
 from nsds._jit import inlined, kernel, tiny, view
-from nsds.solvers.signature import clip, multiply
+from nsds.solvers.signature import clip, multiply, proves_infeasible
 from nsds.status import CONVERGED, INFEASIBLE, SINGULAR
 
 EPS = 1e-11  # smaller entries of the scaled tableau are rounding
-_SCALINGS = 5
+_SCALINGS = 12
+_NARROWEST = 1e-200  # q, relative to bounds; a smaller one is not taken as the unit
 _LEAST, _MOST = 0.03, 30.0  # what counts as about 1
 
 
@@ -50,6 +51,9 @@ def fill(row, column, M, q, lower, upper, work, iwork):
     largest = 0.0
     for i in range(n):
         largest = max(largest, abs(R[i] * q[i]))
+        for bound in (lower[i], upper[i]):
+            if abs(bound) < math.inf:  # which must not overflow in units of q
+                largest = max(largest, _NARROWEST * abs(bound / C[i]))
     size = largest if largest > 0.0 else 1.0
     for i in range(n):
         basic[i], nonbasic[i], place[i], place[n + i] = i, n + i, i, i
@@ -141,13 +145,15 @@ def is_free(n, variable, work, iwork):
 
 
 @kernel
-def pivot_equations(n, work, iwork):
+def pivot_equations(row, column, M, q, lower, upper, work, iwork, y, g):
     """Bring the free z into the basis and the w of equations out of it, at 0: what every start of a pivoting method needs.
 
     First free z against equations, the largest entry first. What is left of a singular block goes by pairs: a free z into the row of
     some w_i, and z_i into the row of the equation, so that the pair i starts with z_i basic. Left-over equations without entries must
-    hold (INFEASIBLE where they do not) and are given up; a left-over free z that moves none but free ones stays 0. SINGULAR: neither.
+    hold (INFEASIBLE where it is proved that they do not) and are given up; a left-over free z that moves none but free ones stays 0.
+    SINGULAR: neither. y and g are scratch.
     """
+    n = q.size
     T, x, y, R, C, low, high, basic, nonbasic, place = arrays(n, work, iwork)
     pivot_largest(n, True, True, work, iwork)
     while _pivot_pair(n, work, iwork):
@@ -160,7 +166,9 @@ def pivot_equations(n, work, iwork):
                 rest = max(rest, abs(T[i * (n + 1) + j]) if n <= nonbasic[j] < 2 * n else 0.0)
             status = SINGULAR if rest > EPS else status
             if rest <= EPS and abs(x[i]) > EPS:
-                return INFEASIBLE
+                if row_is_a_proof(i, row, column, M, q, lower, upper, work, iwork, y, g):
+                    return INFEASIBLE
+                status = SINGULAR
     for j in range(n + 1):
         if nonbasic[j] >= n and is_free(n, nonbasic[j], work, iwork):
             rest = 0.0
@@ -168,6 +176,24 @@ def pivot_equations(n, work, iwork):
                 rest = max(rest, 0.0 if basic[r] >= n and is_free(n, basic[r], work, iwork) else abs(T[r * (n + 1) + j]))
             status = SINGULAR if rest > EPS else status
     return status
+
+
+@kernel
+def row_is_a_proof(r, row, column, M, q, lower, upper, work, iwork, y, g):
+    """True when a row of the dictionary, as a combination of the rows of M z + q, proves that no z within its bounds gives w its signs."""
+    n = q.size
+    T, x, _y, R, C, low, high, basic, nonbasic, place = arrays(n, work, iwork)
+    for i in range(n):
+        y[i] = 0.0
+    if basic[r] < n:
+        y[basic[r]] = R[basic[r]]
+    for c in range(n + 1):
+        if nonbasic[c] < n and abs(T[r * (n + 1) + c]) > EPS:
+            y[nonbasic[c]] = -T[r * (n + 1) + c] * R[nonbasic[c]]
+    proved = proves_infeasible(row, column, M, q, lower, upper, y, g)
+    for i in range(n):
+        y[i] = -y[i]
+    return proved or proves_infeasible(row, column, M, q, lower, upper, y, g)
 
 
 @kernel

@@ -15,6 +15,23 @@ def merit(M, q, z, lower, upper):
     return np.linalg.norm(natural(M, q, z, lower, upper)) / (1 + np.linalg.norm(q))
 
 
+def terms(M, q, z):
+    """Sums of the magnitudes that cancel in w, by row."""
+    return abs(M) @ abs(z) + abs(q)
+
+
+def errors(M, q, z, lower, upper):
+    """How far each w is from the sign that goes with the place of z: 0 inside the bounds, >= 0 at a lower one, <= 0 at an upper one."""
+    w = M @ z + q
+    return np.maximum(np.maximum(np.where(z < upper, -w, 0.0), np.where(z > lower, w, 0.0)), 0.0)
+
+
+def relative_error(M, q, z, lower, upper):
+    """The solvers' merit, where no z hides q: the norm of all errors relative to the terms of their rows."""
+    wrong, size = errors(M, q, z, lower, upper), terms(M, q, z)
+    return np.linalg.norm(wrong / np.where(wrong > 0, size, 1.0))
+
+
 def rounding(M, q, z):
     """What recomputing w in another order may change, by row."""
     return (len(q) + 2) * np.finfo(float).eps * (abs(M) @ abs(z) + abs(q))

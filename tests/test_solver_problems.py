@@ -276,7 +276,8 @@ def test_collected_problems(path):
             continue
         s = solvers.solve_relay(p.M, p.q, lower, upper, method, on_failure="continue")
         if s.status == status.CONVERGED:
-            noise = np.linalg.norm(twins.rounding(p.M, p.q, s.z))
-            assert twins.merit(p.M, p.q, s.z, lower, upper) <= 1e-10 + noise
+            noise = twins.rounding(p.M, p.q, s.z)
+            assert (twins.errors(p.M, p.q, s.z, lower, upper) <= 1e-10 * twins.terms(p.M, p.q, s.z) + noise).all()
+            assert method != "auto" or twins.merit(p.M, p.q, s.z, lower, upper) <= 1e-10 + np.linalg.norm(noise)
         if method == "auto":
             assert s.status == (status.INFEASIBLE if path.stem == "lcp_Pang_isolated_sol_perturbed" else status.CONVERGED)

@@ -234,7 +234,7 @@ def generate_contacts(family, n_contacts, seed=0, d=3, mu=0.5, mu_r=None):
     rolling = mu_r is not None
     if isinstance(d, bool) or not isinstance(d, (int, np.integer)) or (d, rolling) not in _SPACES:
         raise ValueError(f"{owner}: d must be {'3 or 5 with mu_r' if rolling else '2 or 3 without mu_r'}, got {d!r}")
-    n, seed = _checks.integer(owner, "n_contacts", n_contacts, low=1), _checks.integer(owner, "seed", seed, low=0)
+    n, seed = _checks.integer(owner, "n_contacts", n_contacts, low=1), _checks.integer(owner, "seed", seed, low=0, high=2**63 - 1)
     mu, rolls = friction(owner, mu, mu_r if rolling else 0.0, n).reshape(n, 2).T.copy()
     dimension = _SPACES[d, rolling]
     W, q, *rest = CONTACT_FAMILIES[family](np.random.default_rng(seed), n, dimension, rolling)

@@ -1,74 +1,109 @@
-"""Every solver on random problems, most of them unkind: ``python -m tests.benchmarks.fuzz [--number 100000] [--seed 0]``.
+"""Every solver on random problems, most of them unkind: ``python -m tests.benchmarks.fuzz [--number 100000] [--seed 0] [--kinds lcp qp]``.
 
-Degenerate, rank-deficient, infeasible, badly scaled and indefinite problems with all kinds of bounds; each goes through the next method
-of the table. Counted: claims of convergence that NumPy does not confirm, claims of infeasibility of what a basis solves, crashes, and
-what took longest. Exit status 1 if there is anything of the first three.
+A table of kinds of problems, each with its own table of generators and a judge that shares no code with the solvers: `fuzz_boxes`. Problem
+k of a seed is drawn by ``default_rng([seed, k])`` and goes to the next kind and method in turn; ``--first k --number 1`` repeats it alone.
+Counted: claims of convergence, of infeasibility and of unboundedness that are false, numbers that are not finite, errors, calls that take
+too long. Exit status 1 if there is any. ``--jobs`` processes share the work.
 """
 
 import argparse
+import collections
+import concurrent.futures
+import multiprocessing
 import sys
 import time
+import warnings
+from typing import NamedTuple
 
 import numpy as np
 
-from nsds import solvers
-from nsds.status import CONVERGED, INFEASIBLE
-from tests import reference_solvers as twins
+from nsds.status import ADVICE
+from tests.benchmarks import fuzz_boxes
 
-SHAPES = ("scaled", "plain", "plain", "plain", "integers", "infeasible")
+KINDS = fuzz_boxes.KINDS  # name: Kind(generators, methods, solve, judge)
 
 
-def random_problem(rng, seed):
-    """A problem of a random family, kind, size and shape; dense."""
-    family, kind = rng.choice(list(solvers.FAMILIES)), rng.choice(["lcp", "mlcp", "relay", "mixed"])
-    n = int(rng.integers(1, 13))
-    problem = solvers.generate(str(family), n, seed, str(kind))
-    M, q, lower, upper = problem.M, problem.q, problem.lower, problem.upper
-    M = M.toarray() if hasattr(M, "toarray") else M
-    shape = rng.choice(SHAPES)
-    if shape == "scaled":
-        S = 10.0 ** rng.uniform(-5, 5, size=n)
-        M, q, lower, upper = S[:, None] * M * S, S * q, lower / S, upper / S
-    elif shape == "integers":
-        M, q, lower, upper = np.round(2 * M), np.round(2 * q), np.floor(lower), np.ceil(upper)
-    elif shape == "infeasible":
-        M[rng.integers(n)] = 0.0
-        q = np.where(rng.uniform(size=n) < 0.5, -abs(q), q)
-    return problem.name + f"-{shape}", M, q, lower, upper
+class Found(NamedTuple):
+    """What came of a range of problems."""
+
+    counts: collections.Counter
+    complaints: list
+    longest: tuple
+
+
+def examine(seed, k, names, limit):
+    """(name of the problem, method, status, seconds, complaint) of problem k."""
+    rng = np.random.default_rng([seed, k])
+    kind = KINDS[names[k % len(names)]]
+    method = kind.methods[(k // len(names)) % len(kind.methods)]
+    generator = list(kind.generators)[int(rng.integers(len(kind.generators)))]
+    problem = kind.generators[generator](rng)
+    name = f"{names[k % len(names)]} {generator} (seed {seed}, k {k})"
+    began = time.perf_counter()
+    try:
+        solution = kind.solve(problem, method, rng)
+    except Exception as error:
+        return name, method, None, 0.0, f"{type(error).__name__}: {error}"
+    seconds = time.perf_counter() - began
+    complaint = kind.judge(problem, solution)
+    if not complaint and seconds > limit:
+        complaint = f"took {seconds:.1f} s"
+    return name, method, int(solution.status), seconds, complaint
+
+
+def examine_range(seed, first, number, names, limit):
+    """`Found` of problems first, ..., first + number - 1."""
+    warnings.simplefilter("ignore")
+    counts, complaints, longest = collections.Counter(), [], (0.0, "")
+    with np.errstate(all="ignore"):
+        for k in range(first, first + number):
+            name, method, status, seconds, complaint = examine(seed, k, names, limit)
+            counts[name.split()[0], method, status] += 1
+            longest = max(longest, (seconds, f"{method} on {name}"))
+            if complaint:
+                complaints.append(f"{method} on {name}: {complaint}")
+    return Found(counts, complaints, longest)
 
 
 def main():
     """Run, print, and fail where something false was claimed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--number", type=int, default=100_000)
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--limit", type=float, default=30.0, help="seconds that a call may take")
+    parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=list(KINDS))
     arguments = parser.parse_args()
-    rng = np.random.default_rng(arguments.seed)
-    methods = list(solvers.methods("relay"))
-    statuses = {method: {} for method in methods}
-    false, longest, began = [], (0.0, ""), time.perf_counter()
-    for k in range(arguments.number):
-        method = methods[k % len(methods)]
-        name, M, q, lower, upper = random_problem(rng, arguments.seed + k)
-        start = time.perf_counter()
-        s = solvers.solve_relay(M, q, lower, upper, method, z0=rng.normal(size=len(q)), on_failure="continue", max_iter=2000)
-        longest = max(longest, (time.perf_counter() - start if k >= len(methods) else 0.0, f"{method} on {name}"))
-        statuses[method][s.status] = statuses[method].get(s.status, 0) + 1
-        if s.status == CONVERGED:
-            with np.errstate(over="ignore"):
-                noise = np.linalg.norm(twins.rounding(M, q, s.z)) / (1 + np.linalg.norm(q))
-            inside = ((s.z >= lower) & (s.z <= upper)).all()
-            if not (inside and twins.merit(M, q, s.z, lower, upper) <= 1e-10 + noise):
-                false.append(f"converged: {method} on {name}")
-        elif s.status == INFEASIBLE and len(solvers.all_solutions(M, q, lower, upper)):
-            false.append(f"infeasible: {method} on {name}")
-        if (k + 1) % 10_000 == 0:
-            print(f"{k + 1} problems, {time.perf_counter() - began:.0f} s, {len(false)} false claims", flush=True)
-    for method, counts in statuses.items():
-        print(f"{method:15s} " + ", ".join(f"status {code}: {count}" for code, count in sorted(counts.items())))
-    print(f"longest: {longest[0] * 1e3:.1f} ms, {longest[1]}")
-    print("\n".join(false) or "no false claim")
-    sys.exit(bool(false))
+    began, size = time.perf_counter(), 2000
+    end = arguments.first + arguments.number
+    parts = [(first, min(size, end - first)) for first in range(arguments.first, end, size)]
+    every = Found(collections.Counter(), [], (0.0, ""))
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(arguments.jobs, mp_context=context) as pool:
+        runs = [pool.submit(examine_range, arguments.seed, *part, arguments.kinds, arguments.limit) for part in parts]
+        for done, run in enumerate(runs):
+            found = run.result()
+            every.counts.update(found.counts)
+            every.complaints.extend(found.complaints)
+            every = every._replace(longest=max(every.longest, found.longest))
+            print(*found.complaints, sep="\n", end="\n" if found.complaints else "", flush=True)
+            if done % 10 == 9:
+                n = sum(every.counts.values())
+                print(f"{n} problems, {time.perf_counter() - began:.0f} s, {len(every.complaints)} complaints", flush=True)
+    report(every, arguments.seed)
+    sys.exit(bool(every.complaints))
+
+
+def report(found, seed):
+    """Counts by kind, method and status."""
+    lines = collections.defaultdict(list)
+    for (kind, method, status), count in sorted(found.counts.items(), key=str):
+        lines[kind, method].append(f"{'error' if status is None else ADVICE[status].split(':')[0][:24]} {count}")
+    for (kind, method), parts in lines.items():
+        print(f"{kind:5s} {method:15s} " + ", ".join(parts))
+    print(f"longest: {found.longest[0]:.2f} s, {found.longest[1]}")
+    print(f"{sum(found.counts.values())} problems of seed {seed}: {len(found.complaints)} complaints")
 
 
 if __name__ == "__main__":
