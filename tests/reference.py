@@ -307,11 +307,14 @@ def moreau_jean_projected(model, h, n_steps, theta, gamma, combined, every_conta
     M, K, C, F, H, b, e, bilateral = (model[key] for key in ("M", "K", "C", "F", "H", "b", "e", "bilateral"))
     inverse = np.linalg.inv(M + h * theta * C + h**2 * theta**2 * K)
     q, v, y = model["q"], model["v"], H @ model["q"] + b
+    pull = h * abs(F(0.0) - C @ v - K @ q) / np.diag(M)
     rows = [(q, v, np.zeros(len(b)))]
     for k in range(n_steps):
         force = theta * F((k + 1) * h) + (1 - theta) * F(k * h)
         v_free = v + inverse @ (h * force - h * C @ v - h * K @ q - h**2 * theta * K @ v)
-        active = bilateral | (y + gamma * h * (H @ v) <= 0)
+        slack = 1e-10 * (abs(b) + abs(H) @ abs(q)) + 1e-6 * h * (abs(H @ v) + abs(H) @ (abs(v) + pull))
+        forecast, rests = y + gamma * h * (H @ v), h * abs(H @ v) <= slack
+        active = bilateral | (forecast <= 0) | (rests & (forecast <= slack))
         while True:
             lam = np.zeros(len(b))
             lam[active] = _impulses(H[active], inverse, (H @ v_free + e * (H @ v))[active], bilateral[active])
