@@ -8,6 +8,7 @@ import numpy as np
 
 import nsds
 from nsds.examples import EXAMPLES
+from nsds.schemes.table import arguments_of
 
 
 def main(argv=None):
@@ -52,7 +53,8 @@ def _parser():
             how.add_argument(_flag(key), type=kind, default=value, help=f"default: {shown}")
         scheme, defaults = _scheme(example)
         for key, default in defaults.items():
-            how.add_argument(_flag(key), type=type(default), default=default, help=f"of nsds.{scheme.__name__}; default: %(default)s")
+            kind = _truth if isinstance(default, bool) else type(default)
+            how.add_argument(_flag(key), type=kind, default=default, help=f"of nsds.{scheme.__name__}; default: %(default)s")
         how.add_argument("--plot", metavar="FILE", help="picture of the run (needs the extra nsds[plot])")
         how.add_argument("--save", metavar="FILE", help="trajectory and system as .npz")
         how.add_argument("--no-progress", action="store_true", help="no progress bar")
@@ -62,9 +64,12 @@ def _parser():
 def _scheme(example):
     """Constructor of the example's scheme, and the values of its options."""
     record = example.run.get("scheme", nsds.moreau_jean())
-    scheme = getattr(nsds, record["scheme"].item().decode())
-    values = {name: record[name].item() for name in inspect.signature(scheme).parameters if name in record.dtype.names}
-    return scheme, {name: value.decode() if isinstance(value, bytes) else value for name, value in values.items()}
+    return getattr(nsds, record["scheme"].item().decode()), arguments_of(record)
+
+
+def _truth(text):
+    """True or False of 1 or 0."""
+    return bool(("0", "1").index(text))
 
 
 def _flag(name):

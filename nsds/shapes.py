@@ -196,11 +196,9 @@ def plane(normal=(0, 0, 1), offset=0.0, *, point=None):
     array([ 0. ,  0. , -0.5,  1. ,  0. ,  0. ,  0. ])
     """
     normal = _checks.array("plane", "normal", normal, shape=(3,))
-    largest = abs(normal).max()
-    if largest == 0:
+    if not normal.any():
         raise ValueError("plane: normal must not be zero, got [0, 0, 0]")
-    normal = normal / largest  # whose square neither over- nor underflows
-    normal = normal / np.linalg.norm(normal)
+    normal = _unit(normal)
     offset, given = _checks.number("plane", "offset", offset), point is not None
     if point is None:
         point = offset * normal
@@ -428,6 +426,12 @@ def require_shape(where, shape):
         raise TypeError(f"{where} must come from nsds.shapes, got {_checks.shortened(shape)}")
 
 
+def _unit(vector):
+    """A vector that is not 0 at length 1, also where its square over- or underflows."""
+    length = np.linalg.norm(vector)
+    return vector / length if 1e-150 < length < 1e150 else _unit(vector / abs(vector).max())
+
+
 def _positive(owner, field, value):
     return _checks.number(owner, field, value, above=0)
 
@@ -435,11 +439,9 @@ def _positive(owner, field, value):
 def _shape(kind, size, position, orientation):
     position = _checks.array(kind, "position", position, shape=(3,))
     orientation = _checks.array(kind, "orientation", orientation, shape=(4,))
-    largest = abs(orientation).max()
-    if largest == 0:
+    if not orientation.any():
         raise ValueError(f"{kind}: orientation must be a unit quaternion, scalar first, got {orientation.tolist()}")
-    orientation = orientation / largest
-    pose = np.concatenate([position, orientation / np.linalg.norm(orientation)]) + 0.0  # no -0
+    pose = np.concatenate([position, _unit(orientation)]) + 0.0  # no -0
     return {"shape": kind, "size": np.array(size, dtype=np.float64), "pose": pose}
 
 

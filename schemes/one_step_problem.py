@@ -20,6 +20,7 @@ from nsds.solvers.signature import call_solver
 from nsds.status import CONVERGED, INEXACT, INFEASIBLE, MAX_ITER, RAY, SINGULAR, STALLED
 
 _TOUCHING = 1e-300
+_ROUNDING = 2.0**-52  # of the terms of a row
 _BEARABLE = 0.1  # of the velocities before impulses: errors up to this leave a step with sense (that of `nsds.solvers.contact_solver`)
 _SLIDING = 1.0 - 1e-9  # lambda_t, relative to mu lambda_n, from which on it was at its bound
 
@@ -147,21 +148,23 @@ def solve(n, row, column, W, p, solver, solver_options, work, iwork):
 def _judge(status, n, row, column, W, p, work):
     """INEXACT for an unsolved problem whose rows are off by at most _BEARABLE of the largest ``|q|``, in units of w; else the status.
 
-    A row is off by the median of w, ``W_ii (z - lower)`` and ``W_ii (z - upper)``: the velocity that is missing, or that z is worth.
+    A row is off by the median of w, ``W_ii (z - lower)`` and ``W_ii (z - upper)``: the velocity that is missing, or that z is worth; and by
+    what rounding may hide in w, which is all where impulses have grown against each other.
     """
     if status not in (MAX_ITER, STALLED, RAY, SINGULAR, INFEASIBLE):
         return status
     error = scale = 0.0
     for i in range(n):
-        w, unit, most = work[p.q + i], 0.0, 0.0
+        w, terms, unit, most = work[p.q + i], abs(work[p.q + i]), 0.0, 0.0
         for k in range(row[i], row[i + 1]):
             w += work[W + k] * work[p.z + column[k]]
+            terms += abs(work[W + k] * work[p.z + column[k]])
             most = max(most, abs(work[W + k]))
             if column[k] == i:
                 unit = abs(work[W + k])
         unit = unit if unit > 0.0 else most if most > 0.0 else 1.0
         z, lower, upper = work[p.z + i], work[p.lower + i], work[p.upper + i]
-        error = max(error, abs(max(min(w, unit * (z - lower)), unit * (z - upper)))) + 0.0 * w
+        error = max(error, abs(max(min(w, unit * (z - lower)), unit * (z - upper))) + _ROUNDING * terms) + 0.0 * w
         scale = max(scale, abs(work[p.q + i]))
     if not error <= _BEARABLE * scale:
         return status

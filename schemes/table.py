@@ -77,9 +77,20 @@ def _require_valid(name, dtype, stored):
     constructor = getattr(SCHEMES[name][1], name)
     if dtype != constructor().dtype:
         raise TypeError(f"{name}: expected the options that nsds.{name} makes, got a record of type {dtype}")
-    options, arguments = np.frombuffer(stored, dtype)[0], {}
-    taken = inspect.signature(constructor).parameters
-    for field in dtype.names[1:]:
+    options = np.frombuffer(stored, dtype)[0]
+    made = constructor(**arguments_of(options))
+    for field in dtype.names:
+        if made[field] != options[field]:
+            raise ValueError(
+                f"{name}: {field} must be {made[field].item()!r} together with the other options, got {options[field].item()!r}"
+            )
+
+
+def arguments_of(options):
+    """Arguments by which the constructor of a scheme makes these options."""
+    name, arguments = _name_of(options), {}
+    taken = inspect.signature(getattr(SCHEMES[name][1], name)).parameters
+    for field in options.dtype.names[1:]:
         value, argument = options[field].item(), field
         if field in _FLAGS:
             if value not in (0, 1):
@@ -88,12 +99,7 @@ def _require_valid(name, dtype, stored):
             value = values[value]
         if argument in taken:
             arguments[argument] = value.decode(errors="replace") if isinstance(value, bytes) else value
-    made = constructor(**arguments)
-    for field in dtype.names:
-        if made[field] != options[field]:
-            raise ValueError(
-                f"{name}: {field} must be {made[field].item()!r} together with the other options, got {options[field].item()!r}"
-            )
+    return arguments
 
 
 def solver_of(choice, system):

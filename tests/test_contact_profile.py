@@ -65,7 +65,7 @@ def test_performance_is_compared_by_the_measures_of_contacts():
     result = rows_of(["a", "b"], [[(0, 2.0, 1e-9), (0, 1.0, 1e-10)], [(status.UNSUITED, np.nan, np.nan), (1, 1.0, 1e-3)]])
     np.testing.assert_array_equal(plotting.performance_ratios(result), [[2, 1], [np.nan, np.nan]])
     np.testing.assert_allclose(plotting.performance_ratios(result, "res_rho"), [[10, 1], [np.inf, 1]])
-    with pytest.raises(ValueError, match="one of time, n_iter, res_q, res_rho, got 'residual'"):
+    with pytest.raises(ValueError, match="one of 'time', 'n_iter', 'res_q', 'res_rho', got 'residual'"):
         plotting.performance_ratios(result, "residual")
 
 

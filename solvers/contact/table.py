@@ -166,7 +166,7 @@ def options(tol=1e-8, max_iter=None, local="auto", rho=None, seed=None, freeze=N
     if not isinstance(local, str) or local not in LOCALS:
         raise ValueError(f"{owner}: local must be one of {', '.join(LOCALS)}, got {local!r}")
     counts = [
-        0 if value is None else min(_checks.integer(owner, name, value, low=1), _MOST)
+        0 if value is None else _checks.integer(owner, name, value, low=1, high=_MOST)
         for name, value in (("max_iter", max_iter), ("seed", seed), ("freeze", freeze))
     ]
     return np.array(
