@@ -361,14 +361,14 @@ def _box(owner, M, q, lower, upper, method, tol, max_iter, z0, on_failure, optio
 def _returned(units, given, arguments, status):
     """(z, w, status) in the user's units, judged by what is left of z there: it may have vanished or overflowed."""
     problem, options, z, w, info = arguments[2:8], arguments[8], *arguments[9:12]
-    user_z, _ = forms.in_users_units(units, *given[4:], z, w)
+    user_z, _ = forms.in_users_units(units, *given[4:], *problem[4:], z, w)
     rounded = forms.in_units_of(units, slice(None), user_z)
     if not np.isfinite(rounded).all():
         status, rounded = NON_FINITE, forms.in_units_of(units, slice(None), np.clip(0.0, *given[4:]))
     if status == CONVERGED:
         status = conclude(CONVERGED, int(info[0]), *problem, options, rounded, w, info)
     multiply(*problem[:4], rounded, w)
-    user_z, user_w = forms.in_users_units(units, *given[4:], rounded, w)
+    user_z, user_w = forms.in_users_units(units, *given[4:], *problem[4:], rounded, w)
     return user_z, np.nan_to_num(user_w), status
 
 
