@@ -10,6 +10,8 @@ from nsds.solvers.results import judged
 from nsds.solvers.signature import conclude, multiply, solve_repeatedly
 from nsds.status import CONVERGED, INFEASIBLE, NON_FINITE, UNBOUNDED
 
+_SAFE = 1e-280  # numbers above, beside which products that vanish are nothing
+
 
 @results.readable(lambda self: results.BOX)
 class Solution(NamedTuple):
@@ -369,7 +371,8 @@ def _returned(units, given, arguments, status):
         status = conclude(CONVERGED, int(info[0]), *problem, options, rounded, w, info)
     multiply(*problem[:4], rounded, w)
     user_z, user_w = forms.in_users_units(units, *given[4:], *problem[4:], rounded, w)
-    return user_z, np.nan_to_num(user_w), status
+    multiply(*given[:4], user_z, w)  # bounds may have lost digits in common units
+    return user_z, np.nan_to_num(np.where(np.isfinite(w) & (abs(w) > _SAFE), w, user_w)), status
 
 
 def all_solutions(M, q, lower=0.0, upper=np.inf, tol=1e-10):

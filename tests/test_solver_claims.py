@@ -232,6 +232,14 @@ def test_z_at_a_bound_is_there_in_any_unit(size):
     assert twins.errors(np.diag([1.0, 1e-12, 0]), size * np.array([1.0, -1, -1]), s.z, lower, upper).max() <= 1e-9 * size
 
 
+def test_w_is_that_of_the_bounds_that_were_given():
+    """q of other rows is 10^300 times larger, so that bounds keep few digits in common units."""
+    M, lower, upper = np.array([[0.0, 1], [0, 1]]), np.full(2, -1 / 3), np.array([0.1, 0.7])
+    s = solvers.solve_relay(M, [0.0, -1e300], lower, upper)
+    np.testing.assert_array_equal(s.z, [-1 / 3, 0.7])
+    assert s.w[0] == 0.7
+
+
 def test_rows_of_zeros_take_no_digits_from_others():
     s = solvers.solve_lcp([[4.0, 0], [0, 0]], [2e-310, 2e-310])
     np.testing.assert_array_equal(s.w, [2e-310, 2e-310])
