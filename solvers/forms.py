@@ -109,12 +109,12 @@ def in_common_units(row, column, M, q, lower, upper):
         step = np.where(largest > -np.inf, np.round(largest / 2), 0.0)
         R, C = R - step[0], C - step[1]
     empty = np.bincount(i, M != 0.0, n) == 0
-    R[empty] -= np.frexp(q[empty])[1]  # rows of zeros: q alone has a size
-    size = np.max(np.frexp(q)[1] + R, where=q != 0.0, initial=-np.inf)
+    size = np.max(np.frexp(q)[1] + R, where=(q != 0.0) & ~empty, initial=-np.inf)
     for side in (lower, upper):
         far = np.max(np.frexp(side)[1] - C, where=np.isfinite(side) & (side != 0.0), initial=-np.inf)
         size = max(size, far - (_FAR if size > -np.inf else 0.0))
     size = size if size > -np.inf else 0.0
+    R[empty] = size - np.frexp(q[empty])[1]  # rows of zeros take the size of the others
     units = Units(R, C, size)
     scaled = _times(M, R[i] + C[column]), _times(q, R - size), *(_bound(side, -C - size) for side in (lower, upper))
     return (row, column, *scaled), units
@@ -145,10 +145,15 @@ def in_units_of(units, order, z):
     return _times(z, exponent)
 
 
-def in_users_units(units, lower, upper, z, w):
-    """(z, w) of a problem from `in_common_units`; z within the bounds that were given."""
+def in_users_units(units, lower, upper, scaled_lower, scaled_upper, z, w):
+    """(z, w) of a problem from `in_common_units`; z within the bounds that were given, and at them where it was at the scaled ones.
+
+    Scaled bounds may have lost digits, and may have become equal: there w tells which of the two is meant.
+    """
+    at_lower, at_upper = z <= scaled_lower, z >= scaled_upper
+    at_lower &= ~at_upper | (w >= 0.0)
     z, w = _times(z, units.columns + units.size), _times(w, units.size - units.rows)
-    return np.clip(z, lower, upper), w
+    return np.where(at_lower, lower, np.where(at_upper, upper, np.clip(z, lower, upper))), w
 
 
 def bounds(owner, n, lower, upper):

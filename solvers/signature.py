@@ -153,24 +153,24 @@ def second_look(thorough, tol, row, column, M, q, lower, upper, z, w):
     A row whose data (q and the terms of z at a bound) is invisible beside its terms may be an honest one, to which others pass on their
     data, or one where z has grown until it hides q, which solves nothing. It is honest if large terms of it are large terms of a row with
     visible data, or of one that is honest by this rule. Rows that are met up to rounding of their terms are also backed by rows whose
-    data is met to 10^-6 (long chains). All others are judged by their data. Meanwhile w holds the scales of the honest rows, and those
-    of the others with a minus.
+    data is met to 10^-6 and larger than what rounding of z might meet by chance (long chains). All others are judged by their data.
+    Meanwhile w holds the scales of the honest rows, and those of the others with a minus.
     """
-    n_doubtful = 0
+    doubt = 0.0
     for i in range(q.size):
         w_i, terms = row_sum(i, row, column, M, q, z)
         data = _data(i, row, column, M, q, lower, upper, z)
         w[i] = terms if data >= _VISIBLE * terms else -terms
         if w[i] < 0.0 and data > 0.0:
-            n_doubtful += exact_error(i, row, column, M, q, lower, upper, z) > tol * data
-    if n_doubtful > 0:
+            doubt += _square(exact_error(i, row, column, M, q, lower, upper, z) / data)
+    if math.sqrt(doubt) > tol:
         while _spread(thorough, False, row, column, M, q, lower, upper, z, w):
             pass
         for i in range(q.size):
             if w[i] < 0.0 and _is_tight(i, row, column, M, q, lower, upper, z, w):
                 data = _data(i, row, column, M, q, lower, upper, z)
-                if data > 0.0 and abs(exact_row(i, row, column, M, q, z)) <= _MET * data:  # an equation that holds
-                    w[i] = -w[i]
+                if data > 0.0 and abs(exact_row(i, row, column, M, q, z)) + _ROUNDING * abs(w[i]) <= _MET * data:
+                    w[i] = -w[i]  # an equation that holds, and not by chance: rounding of z leaves no room for that
         while _spread(thorough, True, row, column, M, q, lower, upper, z, w):
             pass
     merit = 0.0

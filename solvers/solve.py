@@ -10,6 +10,8 @@ from nsds.solvers.results import judged
 from nsds.solvers.signature import conclude, multiply, solve_repeatedly
 from nsds.status import CONVERGED, INFEASIBLE, NON_FINITE, UNBOUNDED
 
+_SAFE = 1e-280  # numbers above, beside which products that vanish are nothing
+
 
 @results.readable(lambda self: results.BOX)
 class Solution(NamedTuple):
@@ -361,15 +363,16 @@ def _box(owner, M, q, lower, upper, method, tol, max_iter, z0, on_failure, optio
 def _returned(units, given, arguments, status):
     """(z, w, status) in the user's units, judged by what is left of z there: it may have vanished or overflowed."""
     problem, options, z, w, info = arguments[2:8], arguments[8], *arguments[9:12]
-    user_z, _ = forms.in_users_units(units, *given[4:], z, w)
+    user_z, _ = forms.in_users_units(units, *given[4:], *problem[4:], z, w)
     rounded = forms.in_units_of(units, slice(None), user_z)
     if not np.isfinite(rounded).all():
         status, rounded = NON_FINITE, forms.in_units_of(units, slice(None), np.clip(0.0, *given[4:]))
     if status == CONVERGED:
         status = conclude(CONVERGED, int(info[0]), *problem, options, rounded, w, info)
     multiply(*problem[:4], rounded, w)
-    user_z, user_w = forms.in_users_units(units, *given[4:], rounded, w)
-    return user_z, np.nan_to_num(user_w), status
+    user_z, user_w = forms.in_users_units(units, *given[4:], *problem[4:], rounded, w)
+    multiply(*given[:4], user_z, w)  # bounds may have lost digits in common units
+    return user_z, np.nan_to_num(np.where(np.isfinite(w) & (abs(w) > _SAFE), w, user_w)), status
 
 
 def all_solutions(M, q, lower=0.0, upper=np.inf, tol=1e-10):

@@ -90,6 +90,26 @@ def test_grown_unknowns_that_hide_q_solve_nothing():
             assert info[1] > 0.1
 
 
+def test_an_equation_that_holds_by_chance_backs_no_other():
+    """Of grown z that are whole multiples of a power of two some rows hold exactly, and no z has the signs: y^T M <= 0 and y^T q < 0."""
+    A = np.triu([[0.0, -1, 2, 2, -1, -2], [0, 0, -2, 2, 2, 1], [0, 0, 0, -2, -1, 1], [0, 0, 0, 0, 2, 2], [0, 0, 0, 0, 0, -1], [0] * 6])
+    M, q, y = A - A.T, np.array([-1.0, 2, -1, -2, 1, -2]), np.array([1.0, 1, 2, 0, 1, 1])
+    assert (y @ M <= 0.0).all()
+    assert y @ q < 0.0
+    row, column, data, _ = forms.compressed_rows(M)
+    for t in 2.0 ** np.arange(30, 56):
+        z, w, info = t * y + np.r_[-1.0, 0, 0, 0, 0, 0], np.zeros(6), np.zeros(3)
+        arguments = (row, column, data, q, np.zeros(6), np.full(6, np.inf), np.array([1e-10, 0, 0, 0]), z, w, info)
+        assert signature.conclude(status.CONVERGED, 1, *arguments) != status.CONVERGED
+
+
+@pytest.mark.parametrize("n", [1000, 30_000])
+def test_rows_of_a_long_chain_hold_although_their_data_is_small(n):
+    """Loaded everywhere, z grows with n^2; each row is met to rounding of its terms."""
+    p = solvers.generate("chain", n)
+    assert solvers.solve_lcp(p.M, -np.ones(n)).status == status.CONVERGED
+
+
 @pytest.mark.parametrize("n", [3, 30, 300])
 def test_rows_whose_own_data_is_rounding_are_judged_by_their_terms(n):
     """A chain that is loaded at one end; the rest of q is what is left of a sum that cancels."""
@@ -200,6 +220,29 @@ def test_matrices_of_extreme_size_are_solved(method, rows, columns):
     exact = solvers.solve_lcp(p.M, p.q, "enumerate").z
     s = solvers.solve_lcp(rows * p.M * columns, rows * p.q, method)
     np.testing.assert_allclose(s.z * columns, exact, atol=1e-7)
+
+
+@pytest.mark.parametrize("size", [1e-310, 1e290, 1e300])
+def test_z_at_a_bound_is_there_in_any_unit(size):
+    """Bounds that vanish beside q lose digits in common units; what is returned is the bound that was given."""
+    lower, upper = np.array([-0.3, -0.7, 0.1]), np.array([1 / 3, 0.9, 0.2])
+    s = solvers.solve_relay(np.diag([1.0, 1e-12, 0]), size * np.array([1.0, -1, -1]), lower, upper)
+    if size > 1:
+        np.testing.assert_array_equal(s.z, [-0.3, 0.9, 0.2])
+    assert twins.errors(np.diag([1.0, 1e-12, 0]), size * np.array([1.0, -1, -1]), s.z, lower, upper).max() <= 1e-9 * size
+
+
+def test_w_is_that_of_the_bounds_that_were_given():
+    """q of other rows is 10^300 times larger, so that bounds keep few digits in common units."""
+    M, lower, upper = np.array([[0.0, 1], [0, 1]]), np.full(2, -1 / 3), np.array([0.1, 0.7])
+    s = solvers.solve_relay(M, [0.0, -1e300], lower, upper)
+    np.testing.assert_array_equal(s.z, [-1 / 3, 0.7])
+    assert s.w[0] == 0.7
+
+
+def test_rows_of_zeros_take_no_digits_from_others():
+    s = solvers.solve_lcp([[4.0, 0], [0, 0]], [2e-310, 2e-310])
+    np.testing.assert_array_equal(s.w, [2e-310, 2e-310])
 
 
 # Work.

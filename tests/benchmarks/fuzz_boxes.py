@@ -309,7 +309,7 @@ def _judge_solution(p, s):
     for error, size in zip(_errors(w, z, lower, upper), terms, strict=True):
         if error > (Fraction(TOL) + rounding) * size:
             return f"false converged: error {float(error / size):.3g} of the terms"
-    if _hides_its_data(p, s.z, w, z, lower, upper, terms) and p.M.shape[0] == p.M.shape[1] and not has_a_point(p):
+    if _hides_its_data(p, s.z, w, z, lower, upper) and p.M.shape[0] == p.M.shape[1] and not has_a_point(p, s.z):
         return "false converged: a problem without a point, z hides q"
     return ""
 
@@ -326,7 +326,7 @@ def _row_bounds(p):
     return np.r_[np.full(n_rows - m, -np.inf), p.lower[-m:]], np.r_[np.full(n_rows - m, np.inf), p.upper[-m:]]
 
 
-def _hides_its_data(p, z, w, z_rows, lower, upper, terms):
+def _hides_its_data(p, z, w, z_rows, lower, upper):
     """True where an error is not small beside what is given in its row."""
     at = [Fraction(x) if x in (l, u) else Fraction(0) for x, l, u in zip(z, p.lower, p.upper, strict=True)]
     for i, error in enumerate(_errors(w, z_rows, lower, upper)):
@@ -336,21 +336,29 @@ def _hides_its_data(p, z, w, z_rows, lower, upper, terms):
     return False
 
 
-def has_a_point(p):
+def has_a_point(p, claimed=None):
     """True when some z within the bounds gives w the signs that are asked for, and is not 10^6 times larger than the data asks for.
 
-    A linear programme in common units; what its tolerance leaves open is decided in rational numbers.
+    A linear programme in common units; what its tolerance leaves open is decided in rational numbers. With a claimed z, errors up to the
+    tolerance times the terms of natural size (|z| at most 10^3 times the data) are allowed: there a relative change of M and q by the
+    tolerance has z as its solution, and no answer in this precision is better. What counts as false are thus z that have grown until they
+    hide q. A point may then be as large as the claimed z: definite matrices of condition 10^13 have such solutions.
     """
     R, C, size = _units(p)
     lower, upper = _row_bounds(p)
     M, q = R[:, None] * p.M * C, R * p.q / size
-    low, high = np.maximum(p.lower / C / size, -1e6), np.minimum(p.upper / C / size, 1e6)
+    z = np.zeros(len(C)) if claimed is None else abs(claimed) / C / size
+    most = max(1e6, 2 * z.max(initial=0.0))
+    low, high = np.maximum(p.lower / C / size, -most), np.minimum(p.upper / C / size, most)
     at_least, at_most = np.isposinf(upper), np.isneginf(lower)
     rows, sides = np.vstack([-M[at_least], M[at_most]]), np.r_[q[at_least], -q[at_most]]
     if not len(rows):
         return True
     if (low > high).any():
         return False
+    if claimed is not None:
+        sides = sides + TOL * (abs(sides) + abs(rows) @ np.minimum(z, 1e3))
+        return exactly_feasible(rows, sides, low, high)
     scale = np.maximum(abs(rows).max(axis=1, initial=0), abs(sides))
     scale[scale == 0] = 1.0
     result = linprog(
