@@ -15,8 +15,8 @@ from nsds.records import copied, memory, model_of
 from nsds.schemes import moreau_jean_newton, projection
 from nsds.schemes.contact_forces import push_apart
 from nsds.schemes.lagrangian_tables import POSITION, VELOCITY
-from nsds.schemes.moreau_jean_newton import velocity
-from nsds.schemes.one_step_problem import update_outputs, worse
+from nsds.schemes.moreau_jean_newton import speeds, velocity
+from nsds.schemes.one_step_problem import ULPS, update_outputs, worse
 from nsds.solvers import table as solvers
 from nsds.status import CONVERGED, advice
 from nsds.validation import runnable
@@ -91,7 +91,7 @@ def _make_consistent(t, tables, functions, solver, solver_options, options, mem,
     status, _ = projection.project(t, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
     moreau_jean_newton.evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
     projection.invert_metrics(elements, parts, metrics, places[0], work, iwork)
-    n = 0
+    n, most = 0, 0.0
     for i in range(constraints.size):
         c = constraints[i]
         chosen = c.bilateral != 0 and c.level != POSITION
@@ -99,7 +99,9 @@ def _make_consistent(t, tables, functions, solver, solver_options, options, mem,
         if chosen:
             iwork[p.active + n] = i
             work[p.q + n] = velocity(c, entries, mem, work)
+            most = max(most, speeds(c, entries, mem, work))
             n += 1
+    work[p.rounding] = ULPS * most
     for i in range(p.n_dofs):
         work[p.dv + i] = 0.0
     rigid = parts, elements, metrics, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, metrics

@@ -34,6 +34,7 @@ from nsds.schemes.moreau_jean_newton import (
     invert,
     keep_state,
     position,
+    speeds,
     state_pull,
     velocity,
 )
@@ -231,16 +232,18 @@ def _speed_rounding(c, h, a, entries, mem, work):
 @inlined
 def _state_problem(n, when, a, options, constraints, entries, p, mem, work, iwork):
     """Vector q: ``H v- + e H v-``; or of forces, ``H a + curvature``, or the velocity that they keep, per half step or step."""
-    h = options[H]
+    h, most = options[H], 0.0
     for b in range(n):
         c = constraints[iwork[p.active + b]]
-        s = 0.0
+        s, size = 0.0, speeds(c, entries, mem, work)
         if when == _IMPACT:
             e = 0.0 if c.e == ABSENT else work[c.e]
             s = (1.0 + e) * velocity(c, entries, mem, work)
         else:
+            size *= 2.0 / h if options[VELOCITY_LEVEL] != 0.0 else 0.0
             for k in range(c.entry, c.entry_end):
                 s += work[entries[k].coefficient] * work[a + entries[k].dof]
+                size += abs(work[entries[k].coefficient] * work[a + entries[k].dof])
             if options[VELOCITY_LEVEL] == 0.0 or when == _LEFT:
                 s += 0.0 if c.curvature == ABSENT else work[c.curvature]
             if options[VELOCITY_LEVEL] != 0.0 and when == _LEFT:
@@ -250,6 +253,8 @@ def _state_problem(n, when, a, options, constraints, entries, p, mem, work, iwor
                 for k in range(c.entry, c.entry_end):
                     s += work[entries[k].coefficient] * work[p.a_old + entries[k].dof]
         work[p.q + b] = s
+        most = max(most, size)
+    work[p.rounding] = osnsp.ULPS * most
 
 
 @tiny

@@ -30,7 +30,7 @@ from nsds.status import CONVERGED, NON_FINITE
 OPERATOR = table("kind", "data", "data_stride", "index", "index_stride", "n_lower", "n_upper", "product", "source", "increment", "constant")
 PLAN = table(
     "W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "isolver", "n_isolver", "rhs", "solution", "scratch", "x_old",
-    "dofs", "timed", "controlled", "n_cone", "S", "s", "inverse", "side", "member", "pivots", "keeps_basis",
+    "rounding", "dofs", "timed", "controlled", "n_cone", "S", "s", "inverse", "side", "member", "pivots", "keeps_basis",
 )  # fmt: skip
 _LARGEST_PRODUCT = 64
 
@@ -138,7 +138,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     p = plan[0]
     h, input_weight, output_weight = options[0], options[3], options[4]
     _free_motion(t_new, parts, operators, p, functions, options, mem, imem, work, iwork)
-    status, n_iter, residual, zero = CONVERGED, 0, 0.0, 0.0
+    status, n_iter, residual, zero, most = CONVERGED, 0, 0.0, 0.0, 0.0
     n = constraints.size
     if n > 0:
         if p.timed != 0:
@@ -149,14 +149,18 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
             s = work[c.base]
             if p.timed != 0 and c.h != ABSENT:
                 s += work[c.h]
+            size = abs(s)
             for k in range(c.entry, c.entry_end):
                 entry = entries[k]
                 x = mem[entry.q]
                 if output_weight != 1.0:
                     x = output_weight * x + (1.0 - output_weight) * work[p.x_old + entry.dof]
                 s += work[entry.coefficient] * x
+                size += abs(work[entry.coefficient] * x)
             work[q + i] = s
             zero += 0.0 * s
+            most = max(most, size)
+        work[p.rounding] = osnsp.ULPS * most
         found = False
         if p.keeps_basis != 0:
             found, residual = try_last_basis(n, p, W_row, W_column, work, iwork)

@@ -39,7 +39,7 @@ ELEMENT = table("part", "e", "dof", "body")
 GROUP = table("mass")
 PLAN = table(
     "W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "solution", "scratch", "dofs", "isolver", "n_isolver",
-    "x", "x_old", "r_old", "f", "f_old", "residual", "size", "dx", "n_dofs", "spare", "pivots", "controlled", "n_cone",
+    "rounding", "x", "x_old", "r_old", "f", "f_old", "residual", "size", "dx", "n_dofs", "spare", "pivots", "controlled", "n_cone",
 )  # fmt: skip
 
 
@@ -450,6 +450,7 @@ def _body_of(dof, bodies):
 @inlined
 def _predict(input_weight, output_weight, bodies, constraints, entries, inputs, couplings, p, mem, work, iwork):
     """``dx = x_p - x^a`` and the vector q of the one-step problem; the multipliers in mem are the first guess."""
+    most = 0.0
     for i in range(constraints.size):
         c = constraints[i]
         lam = mem[c.lam]
@@ -460,13 +461,20 @@ def _predict(input_weight, output_weight, bodies, constraints, entries, inputs, 
     for i in range(constraints.size):
         c = constraints[i]
         s = work[c.base] if c.y == ABSENT else work[c.h]
+        size = abs(s)
         for k in range(c.entry, c.entry_end):
-            s += output_weight * work[entries[k].coefficient] * work[p.dx + entries[k].dof]
+            term = output_weight * work[entries[k].coefficient] * work[p.dx + entries[k].dof]
+            s += term
+            size += abs(term)
         if c.y != ABSENT:
             for k in range(c.coupling, c.coupling_end):
                 if couplings[k].sign > 0:
-                    s -= work[couplings[k].coefficient] * work[p.z + couplings[k].constraint]
+                    term = work[couplings[k].coefficient] * work[p.z + couplings[k].constraint]
+                    s -= term
+                    size += abs(term)
         work[p.q + i] = s
+        most = max(most, size)
+    work[p.rounding] = osnsp.ULPS * most
 
 
 @tiny

@@ -35,13 +35,12 @@ from nsds.schemes.moreau_jean_newton import (
     iterate,
     keep_state,
     position,
+    speeds,
     velocity,
 )
-from nsds.schemes.one_step_problem import gap_slack, update_outputs, worse
+from nsds.schemes.one_step_problem import ULPS, gap_slack, update_outputs, worse
 from nsds.schemes.projection import invert_metrics, prepare_with_positions, project
 from nsds.status import CONVERGED, INEXACT
-
-_ROUNDING = 64 * 2.0**-52  # of the velocities that cancel in a constraint
 
 OPTIONS = np.dtype(
     [("scheme", "S32"), ("rho", "<f8"), ("newton_tol", "<f8"), ("newton_max_iter", "<i8"), ("constraint_tol", "<f8"), ("max_rounds", "<i8")]
@@ -154,29 +153,19 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
         invert_metrics(elements, parts, metrics, places[0], work, iwork)
         for i in range(p.n_dofs):
             work[p.dv + i] = 0.0
-        speed = largest = 0.0
+        speed = 0.0
         for a in range(n):
             c = constraints[iwork[p.active + a]]
             work[p.q + a] = velocity(c, entries, mem, work) + (0.0 if c.e == ABSENT else work[c.e] * mem[c.ydot])
-            speed, largest = max(speed, speeds(c, entries, mem, work)), max(largest, abs(work[p.q + a]))
+            speed = max(speed, speeds(c, entries, mem, work))
+        work[p.rounding] = ULPS * speed
         pushed, _, error = push_apart(n, p.dv, 1.0, 1.0, rigid, solver, solver_options, mem, work, iwork)
-        if pushed == INEXACT and error * largest <= _ROUNDING * speed:  # redundant joints want the same, but for rounding
-            pushed, error = CONVERGED, 0.0
         status, residual = worse(status, pushed), max(residual, error)
         add_jump(parts, elements, p, mem, work)
     for i in range(constraints.size):
         mem[constraints[i].lam] = work[p.total + i]
     update_outputs(h, 1.0, constraints, entries, couplings, mem, work)
     return status, n_iter, residual
-
-
-@tiny
-def speeds(c, entries, mem, work):
-    """Sum of the magnitudes that cancel in ``H v + rate``."""
-    s = 0.0 if c.rate == ABSENT else abs(work[c.rate])
-    for k in range(c.entry, c.entry_end):
-        s += abs(work[entries[k].coefficient] * mem[entries[k].q + entries[k].n])
-    return s
 
 
 @kernel
@@ -191,12 +180,18 @@ def _start_accelerations(t, tables, rigid, functions, solver, solver_options, op
     apply_inverses(p.f, p.acc, metrics, p, work, iwork)
     evaluate_curvature(t, h, relations, p, functions, mem, work)
     n = _list(False, h, constraints, entries, p, mem, imem, work, iwork)
+    most = 0.0
     for a in range(n):
         c = constraints[iwork[p.active + a]]
         s = 0.0 if c.curvature == ABSENT else work[c.curvature]
+        size = abs(s)
         for k in range(c.entry, c.entry_end):
-            s += work[entries[k].coefficient] * work[p.acc + entries[k].dof]
+            term = work[entries[k].coefficient] * work[p.acc + entries[k].dof]
+            s += term
+            size += abs(term)
         work[p.q + a] = s
+        most = max(most, size)
+    work[p.rounding] = ULPS * most
     status, _, _ = push_apart(n, p.acc, 1.0, 1.0, rigid, solver, solver_options, mem, work, iwork)
     for i in range(p.n_dofs):
         work[p.a_old + i] = work[p.acc + i]

@@ -32,7 +32,7 @@ OPERATOR = table("decay", "stiffness", "push", "inverse", "force")
 STRETCH = table("coefficient", "q", "n", "size")
 ROW = table("first", "end")
 PLAN = table(
-    "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "solution", "scratch", "dofs", "sigma",
+    "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", "n_solver", "rhs", "solution", "scratch", "dofs", "sigma",
     "active", "local", "sub_row", "sub_column", "sub_place", "touched", "isolver", "n_isolver", "has_friction", "pull",
 )  # fmt: skip
 

@@ -25,7 +25,7 @@ from nsds.status import CONVERGED, NON_FINITE
 # One row per unknown: where its velocity lies in the record, or ABSENT and the constraint whose impulse it is.
 NODE = table("velocity", "constraint")
 # Where the arrays of the bordered problem lie in the work memory.
-BORDERED = table("W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "isolver", "n_isolver")
+BORDERED = table("W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", "n_solver", "isolver", "n_isolver")
 
 
 def prepare(records, lists, weights, method, work, iwork):

@@ -27,7 +27,7 @@ OPERATOR = table("kind", "data", "data_stride", "index", "index_stride", "n_lowe
 # Where things lie in a member's work memory (second line: in its integer work memory).
 PLAN = table(
     "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "x", "solution", "scratch", "v_old", "dofs",
-    "active", "local", "sub_row", "sub_column", "sub_place", "touched", "isolver", "n_isolver", "has_friction", "sigma", "pull",
+    "rounding", "active", "local", "sub_row", "sub_column", "sub_place", "touched", "isolver", "n_isolver", "has_friction", "sigma", "pull",
 )  # fmt: skip
 
 
@@ -141,19 +141,26 @@ def _state_problem(n, h, theta, constraints, entries, p, mem, work, iwork):
 
     v in mem is v_free, q is q_k.
     """
+    most = 0.0
     for a in range(n):
         c = constraints[iwork[p.active + a]]
         s = 0.0 if c.rate == ABSENT else work[c.rate]
+        size = abs(s)
         for k in range(c.entry, c.entry_end):
-            s += work[entries[k].coefficient] * mem[entries[k].q + entries[k].n]
+            term = work[entries[k].coefficient] * mem[entries[k].q + entries[k].n]
+            s += term
+            size += abs(term)
         if c.e != ABSENT:
             s += work[c.e] * mem[c.ydot]
         if c.level == POSITION:
             y = 0.0 if c.base == ABSENT else work[c.base]
+            size += abs(y) / (h * theta)
             for k in range(c.entry, c.entry_end):
                 y += work[entries[k].coefficient] * (mem[entries[k].q] + (1.0 - theta) * h * work[p.v_old + entries[k].dof])
             s += y / (h * theta)
         work[p.q + a] = s
+        most = max(most, size)
+    work[p.rounding] = osnsp.ULPS * most
 
 
 @inlined

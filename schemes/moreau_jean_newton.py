@@ -48,7 +48,7 @@ PLAN = table(
     "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "solution", "scratch", "dofs", "spare", "at_q",
     "at_v", "q_old", "v_old", "f", "f_old", "size", "impulse", "kinetic", "residual", "dv", "a_old", "acc", "total", "sigma", "n_dofs",
     "active", "local", "sub_row", "sub_column", "sub_place", "sub_next", "touched", "pivots", "fresh", "isolver", "n_isolver",
-    "has_friction", "controlled", "pull", "bends", "shift", "H_moved",
+    "has_friction", "rounding", "controlled", "pull", "bends", "shift", "H_moved",
 )  # fmt: skip
 # Words of the options: as named above, and whether the law is that of Schatzman and Paoli.
 H, GAMMA, Q_STAR, TOL, LIMIT, A, WEIGHT, AT_Q, AT_V, PAOLI = range(10)
@@ -497,6 +497,15 @@ def velocity(c, entries, mem, work):
 
 
 @tiny
+def speeds(c, entries, mem, work):
+    """Sum of the magnitudes that cancel in ``H v + rate``."""
+    s = 0.0 if c.rate == ABSENT else abs(work[c.rate])
+    for k in range(c.entry, c.entry_end):
+        s += abs(work[entries[k].coefficient] * mem[entries[k].q + entries[k].n])
+    return s
+
+
+@tiny
 def position(c, entries, mem, work):
     """h of a nonlinear relation, ``H q + b`` of a linear one."""
     if c.h != ABSENT:
@@ -685,11 +694,12 @@ def apply_inverses(rhs, out, bodies, p, work, iwork):
 @inlined
 def _state_problem(n, shift, options, constraints, entries, inputs, couplings, p, mem, work, iwork):
     """Vector q of the one-step problem; H, or the derivative of ydot by v, lies ``shift`` behind the coefficients."""
-    h = options[H]
+    h, most = options[H], 0.0
     for a in range(n):
         c = constraints[iwork[p.active + a]]
-        s = 0.0
+        s, size = 0.0, speeds(c, entries, mem, work)
         if c.level == POSITION:
+            size += osnsp.lengths(c, entries, mem, work) / h
             s = _position_rate(c, options, entries, p, mem, work)
             for k in range(c.coupling, c.coupling_end):
                 if c.h != ABSENT:
@@ -699,10 +709,14 @@ def _state_problem(n, shift, options, constraints, entries, inputs, couplings, p
             if c.e != ABSENT:
                 s += work[c.e] * mem[c.ydot]
         for k in range(c.entry, c.entry_end):
-            s += work[entries[k].coefficient + shift] * work[p.dv + entries[k].dof]
+            term = work[entries[k].coefficient + shift] * work[p.dv + entries[k].dof]
+            s += term
+            size += abs(term)
         work[p.q + a] = s
+        most = max(most, size)
         for k in range(c.input, c.input_end):
             mem[inputs[k].q + 2 * inputs[k].n] = 0.0
+    work[p.rounding] = osnsp.ULPS * most
 
 
 @inlined

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds._jit import inlined, kernel, tiny, view
+from nsds._jit import inlined, kernel, stack, tiny, view
 from nsds.kinds import RELATIONS
 from nsds.layout import ABSENT, DIAGONAL, table
 from nsds.records import model_of, words
@@ -21,6 +21,7 @@ from nsds.status import CONVERGED, INEXACT, INFEASIBLE, MAX_ITER, RAY, SINGULAR,
 
 _TOUCHING = 1e-300
 _ROUNDING = 2.0**-52  # of the terms of a row
+ULPS = 64 * _ROUNDING  # of the terms that cancel in q: what may be wrong in it
 _BEARABLE = 0.1  # of the velocities before impulses: errors up to this leave a step with sense (that of `nsds.solvers.contact_solver`)
 _SLIDING = 1.0 - 1e-9  # lambda_t, relative to mu lambda_n, from which on it was at its bound
 
@@ -114,7 +115,7 @@ def place_problem(plan, unknowns, method, work, iwork):
     """Reserve the arrays of the one-step problem and the scratch of its solver."""
     n = unknowns.constraints.size
     n_work, n_iwork = method.work_size(n, unknowns.row, unknowns.column)
-    work.place(plan, W=unknowns.column.size, q=n, z=n, w=n, lower=n, upper=n, info=3, solver=n_work)
+    work.place(plan, W=unknowns.column.size, q=n, z=n, w=n, lower=n, upper=n, info=3, rounding=1, solver=n_work)
     iwork.place(plan, isolver=max(n_iwork, 1))
     plan["n_solver"], plan["n_isolver"] = n_work, max(n_iwork, 1)
 
@@ -131,12 +132,17 @@ def place_active(plan, unknowns, work, iwork):
 def solve(n, row, column, W, p, solver, solver_options, work, iwork):
     """Hand the problem of n unknowns, W on the pattern (row, column) and the rest where the plan says, to a solver.
 
-    Returns its status, or INEXACT where it is solved less well than asked, but with sense; then the residual is in units of w.
+    What rounding may have done to q, which who states it leaves in p.rounding, is no error. Returns the solver's status, or INEXACT where
+    the problem is solved less well than asked, but with sense; then the residual is in units of w.
     """
+    own = stack(5)
+    for i in range(4):
+        own[i] = solver_options[i]
+    own[4] = work[p.rounding]
     status = call_solver(
         solver,
         (
-            row, column, view(work, W, column.size), view(work, p.q, n), view(work, p.lower, n), view(work, p.upper, n), solver_options,
+            row, column, view(work, W, column.size), view(work, p.q, n), view(work, p.lower, n), view(work, p.upper, n), own,
             view(work, p.z, n), view(work, p.w, n), view(work, p.info, 3), view(work, p.solver, p.n_solver),
             view(iwork, p.isolver, p.n_isolver),
         ),
@@ -166,9 +172,9 @@ def _judge(status, n, row, column, W, p, work):
         z, lower, upper = work[p.z + i], work[p.lower + i], work[p.upper + i]
         error = max(error, abs(max(min(w, unit * (z - lower)), unit * (z - upper))) + _ROUNDING * terms) + 0.0 * w
         scale = max(scale, abs(work[p.q + i]))
-    if not error <= _BEARABLE * scale:
+    if not error <= max(_BEARABLE * scale, work[p.rounding]):
         return status
-    work[p.info + 1] = error / scale
+    work[p.info + 1] = error / max(scale, work[p.rounding])
     return INEXACT
 
 
@@ -228,13 +234,20 @@ def _solve_for_body(plan, bodies, inputs, end, k, work, iwork):
 
 
 @tiny
+def lengths(c, entries, mem, work):
+    """Sum of the magnitudes that cancel in y, of nonlinear relations too: ``|b| + sum |H_j q_j|``."""
+    length = 0.0 if c.base == ABSENT else abs(work[c.base])
+    for k in range(c.entry, c.entry_end):
+        length += abs(work[entries[k].coefficient] * mem[entries[k].q])
+    return length
+
+
+@tiny
 def gap_slack(c, h, pull, entries, mem, work):
     """Up to which y of a constraint, or its forecast, counts as closed; work[pull:]: what forces add to the velocities in a step."""
-    length = 0.0 if c.base == ABSENT else abs(work[c.base])
-    speed = abs(mem[c.gap_rate])
+    length, speed = lengths(c, entries, mem, work), abs(mem[c.gap_rate])
     for k in range(c.entry, c.entry_end):
         coefficient = abs(work[entries[k].coefficient])
-        length += coefficient * abs(mem[entries[k].q])
         speed += coefficient * (abs(mem[entries[k].q + entries[k].n]) + work[pull + entries[k].dof])
     return slack(length, speed, h)
 

@@ -302,9 +302,12 @@ def project(t, tables, functions, solver, solver_options, options, mem, imem, wo
         evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
         invert_metrics(elements, parts, metrics, s, work, iwork)
         osnsp.assemble(places, metrics, rigid, entries, entries, couplings, chosen, row, column, transpose, 1.0, 0, work, iwork)
+        length = 0.0
         for a in range(n):
             work[s.q + a] /= worst
             work[s.z + a] = 0.0
+            length = max(length, osnsp.lengths(rigid[chosen[a]], entries, mem, work))
+        work[s.rounding] = osnsp.ULPS * length / worst
         iwork[s.isolver] = 0
         status = osnsp.solve(n, row, column, s.W, s, solver, solver_options, work, iwork)
         if status != CONVERGED:  # pressing contacts that no position closes all at once: none of them is to be violated at least

@@ -5,7 +5,7 @@ import math
 from nsds._jit import kernel, view
 from nsds.solvers import lemke as pivoting
 from nsds.solvers.lemke import lemke
-from nsds.solvers.signature import affordable, conclude, diagonal, largest_in_row, look
+from nsds.solvers.signature import N_OPTIONS, affordable, conclude, diagonal, largest_in_row, look
 from nsds.status import CONVERGED, MAX_ITER, SINGULAR, STALLED, UNSUITED
 
 MAX_SWEEPS = 10_000
@@ -82,7 +82,7 @@ def nsgs_work_size(n, row, column):
     """The matrix, vectors and scratch of one block."""
     b = min(n, LARGEST_BLOCK)
     n_work, n_iwork = pivoting.work_size(b, row, column)
-    return b * b + b + 7 + n_work, b + 1 + b * b + n_iwork
+    return b * b + b + N_OPTIONS + 3 + n_work, b + 1 + b * b + n_iwork
 
 
 @kernel
@@ -114,8 +114,8 @@ def nsgs(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
 def _solve_block(first, b, row, column, M, q, lower, upper, z, w, work, iwork):
     """``M_BB z_B + q_B + M_BN z_N`` within the bounds of B, for B = first..first + b - 1. False: no solution found."""
     M_b, q_b = view(work, 0, b * b), view(work, b * b, b)
-    options, info = view(work, b * b + b, 4), view(work, b * b + b + 4, 3)
-    rest = view(work, b * b + b + 7, work.size - b * b - b - 7)
+    options, info = view(work, b * b + b, N_OPTIONS), view(work, b * b + b + N_OPTIONS, 3)
+    rest = view(work, b * b + b + N_OPTIONS + 3, work.size - b * b - b - N_OPTIONS - 3)
     row_b, column_b = view(iwork, 0, b + 1), view(iwork, b + 1, b * b)
     for i in range(b):
         row_b[i] = i * b
@@ -129,7 +129,7 @@ def _solve_block(first, b, row, column, M, q, lower, upper, z, w, work, iwork):
             else:
                 q_b[i] += M[k] * z[column[k]]
     row_b[b] = b * b
-    options[0], options[1] = 1e-13, 0.0
+    options[0], options[1], options[4] = 1e-13, 0.0, 0.0
     z_b, w_b = view(z, first, b), view(w, first, b)
     scratch = view(iwork, b + 1 + b * b, iwork.size - b - 1 - b * b)
     status = lemke(row_b, column_b, M_b, q_b, view(lower, first, b), view(upper, first, b), options, z_b, w_b, info, rest, scratch)

@@ -6,7 +6,7 @@ from nsds._jit import inlined, kernel, view
 from nsds.solvers import band
 from nsds.solvers import newton_min as elimination
 from nsds.solvers.newton_min import newton_min
-from nsds.solvers.signature import affordable, clip, conclude, goes_on, largest_in_row, multiply
+from nsds.solvers.signature import N_OPTIONS, affordable, clip, conclude, goes_on, largest_in_row, multiply
 from nsds.status import CONVERGED, MAX_ITER, STALLED
 
 MAX_STEPS = 50
@@ -18,7 +18,7 @@ _FALL = 0.7  # the merit falls at least by this factor from step to step
 def work_size(n, row, column):
     """The shifted matrix, the shift; vector, bounds and solution of a step; options; what Newton-min needs."""
     n_work, n_iwork = elimination.work_size(n, row, column)
-    return column.size + 5 * n + 4 + n_work, n_iwork
+    return column.size + 5 * n + N_OPTIONS + n_work, n_iwork
 
 
 @kernel
@@ -31,9 +31,9 @@ def proximal(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     """
     n, nnz = q.size, column.size
     M_hat, S, q_hat, d = view(work, 0, nnz), view(work, nnz, n), view(work, nnz + n, n), view(work, nnz + 2 * n, n)
-    lower_hat, upper_hat, own = view(work, nnz + 3 * n, n), view(work, nnz + 4 * n, n), view(work, nnz + 5 * n, 4)
-    rest = view(work, nnz + 5 * n + 4, work.size - nnz - 5 * n - 4)
-    own[0], own[1] = options[0], 0.0
+    lower_hat, upper_hat, own = view(work, nnz + 3 * n, n), view(work, nnz + 4 * n, n), view(work, nnz + 5 * n, N_OPTIONS)
+    rest = view(work, nnz + 5 * n + N_OPTIONS, work.size - nnz - 5 * n - N_OPTIONS)
+    own[0], own[4] = options[0], options[4]
     limit = int(options[1]) if options[1] > 0 else MAX_STEPS
     if iwork[0] == 0:  # else M, M_hat and its factors are those of the last call
         _shift(n, row, column, M, M_hat, S)

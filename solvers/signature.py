@@ -8,7 +8,8 @@ give the LCP ``0 <= z ⟂ w >= 0``; minus and plus infinity an equation ``w_i = 
 ====================  ==========================================================================================================
 row, column, M        compressed rows: columns of a row ascending, pattern symmetric, every diagonal entry stored; (n+1,), (nnz,) × 2
 q, lower, upper       (n,)
-options               (4,): tol; max_iter, weight and block (0: the method's own; what they are is in `nsds.solvers.solver`)
+options               (5,): tol; max_iter, weight and block (0: the method's own; what they are is in `nsds.solvers.solver`); rounding, see
+                      `conclude`
 z                     in: first guess; out: solution
 w                     out: ``M z + q``
 info                  out (3,): n_iter, residual; of auto, the place in `solvers.auto.ORDER` of the method it took
@@ -27,6 +28,7 @@ from numba import float64, int64
 from nsds._jit import caller, inlined, kernel, tiny
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, STALLED
 
+N_OPTIONS = 5  # words of the options
 _PROOF = 1e-10  # of a sum's terms: what is smaller is rounding
 _WORK = 4e9  # multiplications that a method may spend where no max_iter is given: some seconds
 _CERTAIN = 1e-13  # of a sum's terms: what is larger is not rounding
@@ -122,7 +124,7 @@ def _square(x):
 
 
 @inlined
-def residual(tol, row, column, M, q, lower, upper, z, w):
+def residual(tol, rounding, row, column, M, q, lower, upper, z, w):
     """(merit, largest that it may be, clear failures, failures that `_mend` may mend) at a z within its bounds. Out: w.
 
     The merit is the one of `conclude` without the second look. NaN where anything is NaN or infinite.
@@ -133,8 +135,8 @@ def residual(tol, row, column, M, q, lower, upper, z, w):
         w_i, terms = row_sum(i, row, column, M, q, z)
         w[i] = w_i
         total += 0.0 * terms
-        error = excess(w_i, 0.0, lower[i], upper[i], z[i])
-        noise = excess(w_i, _ROUNDING * (row[i + 1] - row[i]) * terms, lower[i], upper[i], z[i])
+        error = excess(w_i, -rounding, lower[i], upper[i], z[i])
+        noise = excess(w_i, _ROUNDING * (row[i + 1] - row[i]) * terms - rounding, lower[i], upper[i], z[i])
         if noise > 0.0:
             merit += _square(error / terms)
             most += _square(noise / scale_of_row(terms, abs(q[i])))
@@ -147,7 +149,7 @@ def residual(tol, row, column, M, q, lower, upper, z, w):
 
 
 @kernel
-def second_look(thorough, tol, row, column, M, q, lower, upper, z, w):
+def second_look(thorough, tol, rounding, row, column, M, q, lower, upper, z, w):
     """The merit where q is lost in the terms of some rows, with w as if computed with twice the digits. Out: w.
 
     A row whose data (q and the terms of z at a bound) is invisible beside its terms may be an honest one, to which others pass on their
@@ -162,20 +164,20 @@ def second_look(thorough, tol, row, column, M, q, lower, upper, z, w):
         data = _data(i, row, column, M, q, lower, upper, z)
         w[i] = terms if data >= _VISIBLE * terms else -terms
         if w[i] < 0.0 and data > 0.0:
-            doubt += _square(exact_error(i, row, column, M, q, lower, upper, z) / data)
+            doubt += _square(exact_error(i, rounding, row, column, M, q, lower, upper, z) / data)
     if math.sqrt(doubt) > tol:
-        while _spread(thorough, False, row, column, M, q, lower, upper, z, w):
+        while _spread(thorough, False, rounding, row, column, M, q, lower, upper, z, w):
             pass
         for i in range(q.size):
-            if w[i] < 0.0 and _is_tight(i, row, column, M, q, lower, upper, z, w):
+            if w[i] < 0.0 and _is_tight(i, rounding, row, column, M, q, lower, upper, z, w):
                 data = _data(i, row, column, M, q, lower, upper, z)
                 if data > 0.0 and abs(exact_row(i, row, column, M, q, z)) + _ROUNDING * abs(w[i]) <= _MET * data:
                     w[i] = -w[i]  # an equation that holds, and not by chance: rounding of z leaves no room for that
-        while _spread(thorough, True, row, column, M, q, lower, upper, z, w):
+        while _spread(thorough, True, rounding, row, column, M, q, lower, upper, z, w):
             pass
     merit = 0.0
     for i in range(q.size):
-        error = exact_error(i, row, column, M, q, lower, upper, z)
+        error = exact_error(i, rounding, row, column, M, q, lower, upper, z)
         data = _data(i, row, column, M, q, lower, upper, z) if w[i] < 0.0 else 0.0
         if error > 0.0:
             merit += _square(error / scale_of_row(abs(w[i]), data))
@@ -185,16 +187,16 @@ def second_look(thorough, tol, row, column, M, q, lower, upper, z, w):
 
 
 @tiny
-def exact_error(i, row, column, M, q, lower, upper, z):
+def exact_error(i, rounding, row, column, M, q, lower, upper, z):
     """`excess` of w_i as if computed with twice the digits; infinite where that overflows."""
     w_i = exact_row(i, row, column, M, q, z)
-    return excess(w_i, 0.0, lower[i], upper[i], z[i]) if math.isfinite(w_i) else math.inf
+    return excess(w_i, -rounding, lower[i], upper[i], z[i]) if math.isfinite(w_i) else math.inf
 
 
 @tiny
-def _is_tight(i, row, column, M, q, lower, upper, z, w):
+def _is_tight(i, rounding, row, column, M, q, lower, upper, z, w):
     """True when the error of w_i is rounding of its terms, |w[i]|."""
-    return exact_error(i, row, column, M, q, lower, upper, z) <= _TIGHT * abs(w[i])
+    return exact_error(i, rounding, row, column, M, q, lower, upper, z) <= _TIGHT * abs(w[i])
 
 
 @tiny
@@ -209,14 +211,14 @@ def _data(i, row, column, M, q, lower, upper, z):
 
 
 @kernel
-def _spread(thorough, only_tight, row, column, M, q, lower, upper, z, w):
+def _spread(thorough, only_tight, rounding, row, column, M, q, lower, upper, z, w):
     """Rows with a large term in common with an honest row become honest; False: none did. All rows are asked only if ``thorough``."""
     spread = False
     for sweep in range(3 if thorough else 2):
         for a in range(w.size):
             i = w.size - 1 - a if sweep == 1 else a
             backed = w[i] < 0.0 and _is_backed(i, sweep == 2 and not spread, row, column, M, z, w)
-            if backed and (not only_tight or _is_tight(i, row, column, M, q, lower, upper, z, w)):
+            if backed and (not only_tight or _is_tight(i, rounding, row, column, M, q, lower, upper, z, w)):
                 w[i] = -w[i]
                 spread = True
     return spread
@@ -379,23 +381,25 @@ def conclude(status, n_iter, row, column, M, q, lower, upper, options, z, w, inf
     all of it inside the bounds, the part that pulls z_i inwards at a bound, none between equal bounds. The scale is the sum of magnitudes
     ``|q_i| + sum_j |M_ij z_j|`` that cancel in w_i. So the merit has no unit, and it stays the same when rows or unknowns are counted in
     other units. Where z has grown until it hides q, `second_look` decides. Where only rounding is in the way, as z that are inside but near
-    the bound that w_i names, `_mend` takes it out. Where anything is NaN or infinite, z becomes the
-    point of the box nearest to 0.
+    the bound that w_i names, `_mend` takes it out. Where anything is NaN or infinite, z becomes the point of the box nearest to 0.
+
+    Errors up to ``rounding``, in units of w, are none: 0 for a problem that is given, else what may be wrong in q, which schemes compute
+    as the difference of larger numbers. Rows that say the same contradict each other by that much.
     """
-    tol = options[0]
+    tol, rounding = options[0], options[4]
     clip(lower, upper, z)
     info[0] = n_iter
-    merit, most, n_clear, n_mendable = residual(tol, row, column, M, q, lower, upper, z, w)
+    merit, most, n_clear, n_mendable = residual(tol, rounding, row, column, M, q, lower, upper, z, w)
     if not math.isfinite(merit):
         for i in range(q.size):
             z[i] = min(max(0.0, lower[i]), upper[i])
-        merit, most, n_clear, n_mendable = residual(tol, row, column, M, q, lower, upper, z, w)
+        merit, most, n_clear, n_mendable = residual(tol, rounding, row, column, M, q, lower, upper, z, w)
         info[1] = merit if math.isfinite(merit) else math.inf
         return NON_FINITE
     if n_mendable > 0 and n_clear == 0:
-        merit, most = _mend(merit, most, tol, row, column, M, q, lower, upper, z, w)
+        merit, most = _mend(merit, most, tol, rounding, row, column, M, q, lower, upper, z, w)
     if merit <= tol < most or tol < merit < _VISIBLE * most:
-        merit = second_look(merit <= tol, tol, row, column, M, q, lower, upper, z, w)
+        merit = second_look(merit <= tol, tol, rounding, row, column, M, q, lower, upper, z, w)
     info[1] = merit
     if merit <= tol:
         return CONVERGED
@@ -403,7 +407,7 @@ def conclude(status, n_iter, row, column, M, q, lower, upper, options, z, w, inf
 
 
 @kernel
-def _mend(merit, most, tol, row, column, M, q, lower, upper, z, w):
+def _mend(merit, most, tol, rounding, row, column, M, q, lower, upper, z, w):
     """(merit, the most it may be) with what is left of rounding taken out of z, if that is a solution; else z stays. w keeps z meanwhile.
 
     Failing z near the bound that w_i names go there. In failing rows with ``q_i = 0``, where everything may be rounding, z becomes 0.
@@ -412,7 +416,7 @@ def _mend(merit, most, tol, row, column, M, q, lower, upper, z, w):
         w[i] = z[i]
     for i in range(q.size):
         w_i, terms = row_sum(i, row, column, M, q, z)
-        if excess(w_i, 0.0, lower[i], upper[i], z[i]) > tol * terms:
+        if excess(w_i, -rounding, lower[i], upper[i], z[i]) > tol * terms:
             if _is_near_its_bound(i, w_i, terms, row, column, M, q, lower, upper, z):
                 w[i] = lower[i] if w_i > 0.0 else upper[i]
             elif q[i] == 0.0:
@@ -422,8 +426,8 @@ def _mend(merit, most, tol, row, column, M, q, lower, upper, z, w):
     new_merit = new_most = 0.0
     for i in range(q.size):
         w_i, terms = row_sum(i, row, column, M, q, w)
-        error = excess(w_i, 0.0, lower[i], upper[i], w[i])
-        noise = excess(w_i, _ROUNDING * (row[i + 1] - row[i]) * terms, lower[i], upper[i], w[i])
+        error = excess(w_i, -rounding, lower[i], upper[i], w[i])
+        noise = excess(w_i, _ROUNDING * (row[i + 1] - row[i]) * terms - rounding, lower[i], upper[i], w[i])
         if noise > 0.0:
             new_merit += _square(error / terms)
             new_most += _square(noise / scale_of_row(terms, abs(q[i])))

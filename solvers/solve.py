@@ -413,7 +413,7 @@ def all_solutions(M, q, lower=0.0, upper=np.inf, tol=1e-10):
     n_choices = enumeration.count_choices(lower, upper)
     if n > enumeration.MAX_UNKNOWNS or n_choices > enumeration.MAX_BASES:
         raise ValueError(f"{owner}: more than {enumeration.MAX_BASES} bases, or {n} > {enumeration.MAX_UNKNOWNS} unknowns")
-    kernel_options = np.array([table.tolerance(owner, tol), enumeration.MAX_BASES, 0.0, 0.0])
+    kernel_options = np.array([table.tolerance(owner, tol), enumeration.MAX_BASES, 0.0, 0.0, 0.0])
     z, w, info = np.zeros(n), np.zeros(n), np.zeros(3)
     found, choice = [], 0
     arguments = (*problem, kernel_options, z, w, info, *table.scratch(table.find("enumerate"), *problem[:2]))

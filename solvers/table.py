@@ -179,7 +179,7 @@ def chosen(options):
     for field, most in (("tol", 1.0), ("max_iter", _MOST), ("weight", np.inf), ("block", _MOST)):
         if not 0 <= options[field].item() < most or (field == "tol" and options[field].item() == 0.0):
             raise ValueError(f"solver: {field} of the record is out of range, got {options[field].item()}")
-    return name, find(name), np.array([float(options[field].item()) for field in ("tol", "max_iter", "weight", "block")])
+    return name, find(name), np.array([*(float(options[field].item()) for field in ("tol", "max_iter", "weight", "block")), 0.0])
 
 
 def methods(kind="lcp"):

@@ -182,7 +182,7 @@ PROBLEM = solvers.generate_contacts("random", 2)
     ("problems", "options", "told"),
     [
         (None, {}, "problems must be"), (5, {}, "problems must be"), (PROBLEM, {}, "problems must be"), ([], {}, "at least one"),
-        ([1], {}, "problems must be a folder or a list of problems"), (["a"], {}, "problems must be a folder or a list of problems"), ([PROBLEM._replace(W=None)], {}, "W missing"),
+        ([1], {}, "a list of problems"), (["a"], {}, "a list of problems"), ([PROBLEM._replace(W=None)], {}, "W missing"),
         ([PROBLEM._replace(q=np.zeros(5))], {}, "must have"), ([PROBLEM._replace(mu=None)], {}, "mu"),
         ([PROBLEM._replace(mu=-PROBLEM.mu)], {}, "mu"), ([PROBLEM._replace(name=3)], {}, "name"),
         ([PROBLEM._replace(W=None, q=None)], {}, "must be given"), ([PROBLEM._replace(W=np.full((6, 6), np.nan))], {}, "W must be finite"),

@@ -116,8 +116,8 @@ def test_a_caller_follows_an_edited_callee_in_another_module(copy_of_the_package
     assert before.stdout.strip() == "0.0", before.stderr
     callee = copy_of_the_package / "nsds" / "solvers" / "signature.py"
     source = callee.read_text()
-    assert source.count("        w[i] = s\n        noise") == 1
-    callee.write_text(source.replace("        w[i] = s\n        noise", "        w[i] = s + 0.5\n        noise"))
+    assert source.count("        w[i] = w_i\n        total") == 1
+    callee.write_text(source.replace("        w[i] = w_i\n        total", "        w[i] = w_i + 0.5\n        total"))
     assert run(USE_A_CALLEE, copy_of_the_package, **cache).stdout.strip() == "0.5"
 
 

@@ -37,7 +37,7 @@ def test_products_entries_and_the_merit(rng, n):
     signature.multiply(row, column, data, q, z, w)
     np.testing.assert_allclose(w, M @ z + q)
     z = np.clip(z, lower, upper)
-    merit, most = signature.residual(1e-10, row, column, data, q, lower, upper, z, w)[:2]
+    merit, most = signature.residual(1e-10, 0.0, row, column, data, q, lower, upper, z, w)[:2]
     assert merit == pytest.approx(twins.relative_error(M, q, z, lower, upper))
     assert most >= merit
     assert [signature.diagonal(row, column, data, i) for i in range(n)] == np.diag(M).tolist()
@@ -63,9 +63,9 @@ def test_a_merit_that_rounding_makes_zero_is_not_believed():
     M, q, z = np.array([[1.0, -1], [-1, 1]]), np.array([-1.0, 0.5]), np.full(2, 1e17)
     row, column, data, _ = forms.compressed_rows(M)
     lower, upper, w, info = np.zeros(2), np.full(2, np.inf), np.zeros(2), np.zeros(3)
-    merit, most = signature.residual(1e-10, row, column, data, q, lower, upper, z, w)[:2]
+    merit, most = signature.residual(1e-10, 0.0, row, column, data, q, lower, upper, z, w)[:2]
     assert merit == 0.0 < 1e-10 < most
-    options = np.array([1e-10, 0, 0, 0])
+    options = np.array([1e-10, 0, 0, 0, 0])
     code = signature.conclude(status.CONVERGED, 1, row, column, data, q, lower, upper, options, z, w, info)
     assert (code, w.tolist()) == (status.STALLED, [-1.0, 0.5])
 
@@ -288,7 +288,7 @@ def test_a_direct_solution_keeps_its_factors():
     work, iwork = table.scratch(method, row, column)
     for q in ([1.0, 2.0], [-3.0, 5.0]):
         z, w, info = np.zeros(2), np.zeros(2), np.zeros(3)
-        options = np.array([1e-12, 0, 0, 0])
+        options = np.array([1e-12, 0, 0, 0, 0])
         assert method.kernel(row, column, data, np.array(q), lower, upper, options, z, w, info, work, iwork) == status.CONVERGED
         np.testing.assert_allclose(z, [-q[1], -q[0]])
         assert iwork[0] > 0

@@ -49,7 +49,7 @@ def solve_by_kernel(p, method, scratch, tol=1e-10, z0=None, max_iter=0):
     """Through the signature, with scratch that may have been used before."""
     row, column, data, q, lower, upper = forms.box("test", p.M, p.q, p.lower, p.upper, False)[0]
     z, w, info = np.zeros(len(q)) if z0 is None else z0.copy(), np.zeros(len(q)), np.zeros(3)
-    options = np.array([tol, float(max_iter), 0.0, 0.0])
+    options = np.array([tol, float(max_iter), 0.0, 0.0, 0.0])
     code = table.METHODS[method].kernel(row, column, data, q, lower, upper, options, z, w, info, *scratch)
     return solvers.Solution(z, w, code, int(info[0]), info[1], method)
 
@@ -344,7 +344,7 @@ def test_what_is_not_finite_is_not_solved(method, n, bad):
             row, column = np.arange(n + 1) * n, np.tile(np.arange(n), n)
             z, w, info = np.ones(n), np.zeros(n), np.zeros(3)
             scratch = table.scratch(table.METHODS[method], row, column)
-            options = np.array([1e-10, 50.0, 0.0, 0.0])
+            options = np.array([1e-10, 50.0, 0.0, 0.0, 0.0])
             arguments = (row, column, A.reshape(-1), b, np.zeros(n), np.full(n, np.inf), options, z, w, info, *scratch)
             assert table.METHODS[method].kernel(*arguments) != status.CONVERGED
 
