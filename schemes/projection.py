@@ -292,8 +292,8 @@ def project(t, tables, functions, solver, solver_options, options, mem, imem, wo
     parts, elements, _, relations, _, entries, _, couplings, plan, W_row, W_column, _, metrics, rigid, _, places = tables
     p, s, tol = plan[0], places[0], options[CONSTRAINT_TOL]
     for done in range(int(options[MAX_ROUNDS]) + 1):
-        n, worst = _choose(options, rigid, entries, s, mem, imem, work, iwork)
-        if worst <= tol:
+        n, worst, length = _choose(options, rigid, entries, s, mem, imem, work, iwork)
+        if worst <= max(tol, osnsp.ULPS * length):
             return CONVERGED, done > 0
         osnsp.extract_pattern(s, n, W_row, W_column, iwork)
         osnsp.transpose_pattern(s, n, iwork)
@@ -302,11 +302,9 @@ def project(t, tables, functions, solver, solver_options, options, mem, imem, wo
         evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
         invert_metrics(elements, parts, metrics, s, work, iwork)
         osnsp.assemble(places, metrics, rigid, entries, entries, couplings, chosen, row, column, transpose, 1.0, 0, work, iwork)
-        length = 0.0
         for a in range(n):
             work[s.q + a] /= worst
             work[s.z + a] = 0.0
-            length = max(length, osnsp.lengths(rigid[chosen[a]], entries, mem, work))
         work[s.rounding] = osnsp.ULPS * length / worst
         iwork[s.isolver] = 0
         status = osnsp.solve(n, row, column, s.W, s, solver, solver_options, work, iwork)
@@ -326,8 +324,8 @@ def project(t, tables, functions, solver, solver_options, options, mem, imem, wo
 
 @inlined
 def _choose(options, rigid, entries, s, mem, imem, work, iwork):
-    """The constraints of the projection, with lower bounds and y. Returns (how many, the largest violation)."""
-    n, worst = 0, 0.0
+    """The constraints of the projection, with lower bounds and y. Returns (how many, the largest violation, largest sum of terms of y)."""
+    n, worst, length = 0, 0.0, 0.0
     for i in range(rigid.size):
         c = rigid[i]
         iwork[s.local + i] = ABSENT
@@ -335,11 +333,12 @@ def _choose(options, rigid, entries, s, mem, imem, work, iwork):
             y = position(c, entries, mem, work)
             is_pressing = c.bilateral or (options[COMBINED] != 0.0 and imem[c.active] != 0 and mem[c.lam] > 0.0)
             worst = max(worst, abs(y) if is_pressing else -y)
+            length = max(length, osnsp.lengths(c, entries, mem, work))
             iwork[s.local + i], iwork[s.active + n] = n, i
             work[s.q + n] = y
             work[s.lower + n] = -np.inf if is_pressing else 0.0
             n += 1
-    return n, worst
+    return n, worst, length
 
 
 @kernel

@@ -412,3 +412,42 @@ def test_a_one_step_problem_that_overflows_is_named():
     )
     with pytest.raises(nsds.SimulationError, match=r"one-step problem.*'valve'"):
         nsds.simulate(system, t_end=2.0, h=1.0)
+
+
+SCHEMES = [
+    nsds.moreau_jean(), nsds.moreau_jean_direct_projection(), nsds.moreau_jean_combined_projection(), nsds.generalised_alpha(),
+    nsds.d1_minus_linear(), nsds.schatzman_paoli(),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("scheme", SCHEMES, ids=lambda scheme: scheme["scheme"].item().decode())
+@pytest.mark.parametrize("scale", [1.0, 1e-6, 1e6])
+def test_bodies_glide_along_redundant_guides(scheme, scale):
+    """Five equations that say what two say: what they want differs by rounding, which is no contradiction. Nothing pushes, v stays."""
+    rng = np.random.default_rng(3)
+    for _ in range(5):
+        H = rng.normal(size=(2, 4))
+        guides = np.vstack([H, rng.normal(size=(3, 2)) @ H])
+        q, v = (x - np.linalg.pinv(H) @ (H @ x) for x in scale * rng.normal(size=(2, 4)))
+        system = nsds.system(
+            body=nsds.lagrangian_linear(M=np.eye(4) + 0.1, q=q, v=v),
+            guides=nsds.interaction(nsds.lagrangian_linear_relation(H=guides), nsds.equality(), on="body"),
+        )
+        rows = nsds.simulate(system, t_end=0.1, h=0.01, scheme=scheme)
+        assert (rows["status"] == CONVERGED).all()
+        np.testing.assert_allclose(rows["body"]["v"][-1], v, rtol=0, atol=1e-11 * scale)
+
+
+def test_a_slider_without_clearance_glides_between_its_walls():
+    """Two gaps of 0 that oppose each other, seen under an angle: their rates cancel up to rounding."""
+    for angle in (0.3, 1.0, 2.5):
+        normal, along = np.array([-math.sin(angle), math.cos(angle)]), np.array([math.cos(angle), math.sin(angle)])
+        system = nsds.system(
+            slider=nsds.lagrangian_linear(M=np.ones(2), fext=0.1 * along, q=3.0 * along, v=2.0 * along),
+            walls=nsds.interaction(
+                nsds.lagrangian_linear_relation(H=np.stack([normal, -normal])), nsds.newton_impact([0.0, 0.0]), on="slider"
+            ),
+        )
+        rows = nsds.simulate(system, t_end=1.0, h=0.01)
+        assert (rows["status"] == CONVERGED).all()
+        np.testing.assert_allclose(rows["slider"]["v"][-1], 2.1 * along, rtol=1e-12)
