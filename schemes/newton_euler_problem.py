@@ -340,23 +340,9 @@ def solve_blocks(n_contacts, n_blocks, is_new, bodies, parts, p, solver, options
     groups, status = view(iwork, p.groups, 2 * slabs.count(n_contacts) + 1), UNSUITED
     if has_matrix(n_contacts, n_blocks, p):
         status = solve_with_matrix(
-            is_new,
-            options[0],
-            n_contacts,
-            n_blocks,
-            bodies,
-            parts,
-            p,
-            solver,
-            options,
-            wanted,
-            share,
-            inverse,
-            w_free,
-            impulse,
-            work,
+            is_new, options[0], n_contacts, n_blocks, bodies, parts, p, solver, options, wanted, share, inverse, w_free, impulse, work,
             iwork,
-        )
+        )  # fmt: skip
         if can_go_on(status) and n_blocks == 0 and p.sweeps != 0:  # one group, as they are
             groups = view(iwork, p.groups, 3)
             groups[0], groups[1], groups[2] = 0, n_contacts, n_contacts
