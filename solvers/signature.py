@@ -188,9 +188,11 @@ def second_look(thorough, tol, rounding, row, column, M, q, lower, upper, z, w):
 
 @tiny
 def exact_error(i, rounding, row, column, M, q, lower, upper, z):
-    """`excess` of w_i as if computed with twice the digits; infinite where that overflows."""
+    """The largest `excess` that w_i may have, computed with twice the digits; infinite where that overflows."""
     w_i = exact_row(i, row, column, M, q, z)
-    return excess(w_i, -rounding, lower[i], upper[i], z[i]) if math.isfinite(w_i) else math.inf
+    _, terms = row_sum(i, row, column, M, q, z)
+    noise = _ROUNDING**2 * (row[i + 1] - row[i]) * terms  # where q_i is smaller it is lost in twice the digits, too
+    return excess(w_i, noise - rounding, lower[i], upper[i], z[i]) if math.isfinite(w_i) else math.inf
 
 
 @tiny

@@ -340,13 +340,14 @@ def has_a_point(p, claimed=None):
     """True when some z within the bounds gives w the signs that are asked for, and is not 10^6 times larger than the data asks for.
 
     A linear programme in common units; what its tolerance leaves open is decided in rational numbers. With a claimed z, errors up to the
-    tolerance times the terms of natural size (|z| at most 10^3 times the data) are allowed: there a relative change of M and q by the
-    tolerance has z as its solution, and no answer in this precision is better. What counts as false are thus z that have grown until they
-    hide q. A point may then be as large as the claimed z: definite matrices of condition 10^13 have such solutions.
+    tolerance times the terms of natural size are allowed: there a relative change of M and q by the tolerance has z as its solution, and
+    no answer in this precision is better. Natural are |z| up to 10^3 times the data, or times what q of some row alone would make of it (a
+    weak link to data of that row). What counts as false are thus z that have grown until they hide q. A point may then be as large as the
+    claimed z: definite matrices of condition 10^13 have such solutions.
     """
     R, C, size = _units(p)
     lower, upper = _row_bounds(p)
-    M, q = R[:, None] * p.M * C, R * p.q / size
+    M, q = R[:, None] * p.M * C, R * (p.q / size)  # in this order, for q that nearly vanish
     z = np.zeros(len(C)) if claimed is None else abs(claimed) / C / size
     most = max(1e6, 2 * z.max(initial=0.0))
     low, high = np.maximum(p.lower / C / size, -most), np.minimum(p.upper / C / size, most)
@@ -357,7 +358,8 @@ def has_a_point(p, claimed=None):
     if (low > high).any():
         return False
     if claimed is not None:
-        sides = sides + TOL * (abs(sides) + abs(rows) @ np.minimum(z, 1e3))
+        asked = np.divide(abs(q)[:, None], abs(M), out=np.zeros(M.shape), where=M != 0.0).max(axis=0, initial=1.0)
+        sides = sides + TOL * (abs(sides) + abs(rows) @ np.minimum(z, 1e3 * asked))
         return exactly_feasible(rows, sides, low, high)
     scale = np.maximum(abs(rows).max(axis=1, initial=0), abs(sides))
     scale[scale == 0] = 1.0
