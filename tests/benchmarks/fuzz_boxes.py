@@ -381,8 +381,12 @@ def _units(p):
         C = C / 2.0 ** np.round(np.log2(np.where(columns > 0, columns, 1)) / 2)
     empty = (A == 0).all(axis=1) & (p.q != 0)
     R[empty] = 2.0 ** -np.clip(np.frexp(p.q[empty])[1], -1000, 1000)
-    finite = np.r_[abs(R * p.q), abs(p.lower / C)[np.isfinite(p.lower)], abs(p.upper / C)[np.isfinite(p.upper)]]
-    size = 2.0 ** np.frexp(finite.max(initial=0.0))[1] if finite.max(initial=0.0) > 0 else 1.0
+    sizes = [np.frexp(p.q)[1][p.q != 0] + np.frexp(R)[1][p.q != 0] - 1]  # exponents, as R q may vanish
+    for side in (p.lower, p.upper):
+        given = np.isfinite(side) & (side != 0)
+        sizes.append(np.frexp(side)[1][given] - np.frexp(C)[1][given] + 1)
+    sizes = np.concatenate(sizes)
+    size = 2.0 ** np.clip(sizes.max(), -1074, 1023) if sizes.size else 1.0
     return R, C, size
 
 
