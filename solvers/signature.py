@@ -139,7 +139,7 @@ def residual(tol, rounding, row, column, M, q, lower, upper, z, w):
         noise = excess(w_i, _ROUNDING * (row[i + 1] - row[i]) * terms - rounding, lower[i], upper[i], z[i])
         if noise > 0.0:
             merit += _square(error / terms)
-            most += _square(noise / scale_of_row(terms, abs(q[i])))
+            most += _square(noise / scale_of_row(terms, abs(q[i]) if abs(q[i]) > rounding else 0.0))
             if error > tol * terms:
                 if q[i] == 0.0 or _is_near_its_bound(i, w_i, terms, row, column, M, q, lower, upper, z):
                     n_mendable += 1
@@ -385,8 +385,8 @@ def conclude(status, n_iter, row, column, M, q, lower, upper, options, z, w, inf
     other units. Where z has grown until it hides q, `second_look` decides. Where only rounding is in the way, as z that are inside but near
     the bound that w_i names, `_mend` takes it out. Where anything is NaN or infinite, z becomes the point of the box nearest to 0.
 
-    Errors up to ``rounding``, in units of w, are none: 0 for a problem that is given, else what may be wrong in q, which schemes compute
-    as the difference of larger numbers. Rows that say the same contradict each other by that much.
+    Errors up to ``rounding``, in units of w, are none, and q up to that is no data: 0 for a problem that is given, else what may be wrong
+    in q, which schemes compute as the difference of larger numbers. Rows that say the same contradict each other by that much.
     """
     tol, rounding = options[0], options[4]
     clip(lower, upper, z)
