@@ -164,7 +164,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
         add_jump(parts, elements, p, mem, work)
     for i in range(constraints.size):
         mem[constraints[i].lam] = work[p.total + i]
-    update_outputs(h, 1.0, constraints, entries, couplings, mem, work)
+    update_outputs(h, 1.0, p.pull, constraints, entries, couplings, mem, work)
     return status, n_iter, residual
 
 

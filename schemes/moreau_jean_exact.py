@@ -20,7 +20,7 @@ from nsds.functions import call_function
 from nsds.layout import ABSENT, DIAGONAL, table
 from nsds.schemes import one_step_problem as osnsp
 from nsds.schemes.lagrangian_functions import blame, prescribe  # noqa: F401
-from nsds.schemes.lagrangian_tables import POSITION, SLIP, is_linear, tables
+from nsds.schemes.lagrangian_tables import PLAIN, POSITION, SLIP, is_linear, tables
 from nsds.schemes.memory import Allocator, Prepared
 from nsds.status import CONVERGED, NON_FINITE
 
@@ -187,7 +187,11 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     parts, constraints, entries, inputs, couplings, relations, plan, operators, rows, stretches, W_row, W_column = tables
     h, gamma = options[0], options[1]
     p = plan[0]
-    n = osnsp.choose_active(p, constraints, entries, gamma * h, h, mem, imem, work, iwork)
+    for i in range(constraints.size):
+        c = constraints[i]
+        if c.role == PLAIN and c.always == 0 and mem[c.gap] + gamma * h * mem[c.gap_rate] > 0.0:
+            work[c.closed] = osnsp.gap_slack(c, h, p.pull, entries, mem, work)
+    n = osnsp.choose_active(p, constraints, gamma * h, h, mem, imem, work, iwork)
     _free_motion(parts, operators, mem, work)
     for k in range(relations.size):
         prescribe(t_new, relations[k], functions, mem, work)

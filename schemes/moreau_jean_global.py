@@ -110,7 +110,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     parts, constraints, entries, inputs, couplings, relations, plan, operators, nodes, bordered, W_row, W_column = tables
     h, theta, gamma = options[0], options[1], options[2]
     p, g = plan[0], bordered[0]
-    n = osnsp.choose_active(p, constraints, entries, gamma * h, h, mem, imem, work, iwork)
+    n = osnsp.choose_active(p, constraints, gamma * h, h, mem, imem, work, iwork)
     finite = moreau_jean_linear.free_motion(t_new, h, theta, n == 0, parts, functions, plan, operators, mem, imem, work, iwork)
     for k in range(relations.size):
         prescribe(t_new, relations[k], functions, mem, work)
@@ -120,7 +120,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
         status = osnsp.solve(nodes.size, W_row, W_column, g.W, g, solver, solver_options, work, iwork)
         n_iter, residual = int(work[g.info]), work[g.info + 1]
         finite = _end_motion(h, theta, parts, constraints, inputs, nodes, p, g, mem, work, iwork)
-    osnsp.update_outputs(h, theta, constraints, entries, couplings, mem, work)
+    osnsp.update_outputs(h, theta, p.pull, constraints, entries, couplings, mem, work)
     if not finite:
         status = NON_FINITE
     return status, n_iter, residual

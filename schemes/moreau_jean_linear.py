@@ -104,7 +104,7 @@ def start(t, tables, functions, options, mem, imem, work, iwork):
                     work[impulse + i] = work[plan[0].solution + i]
     for k in range(relations.size):
         prescribe(t, relations[k], functions, mem, work)
-    osnsp.update_outputs(h, theta, constraints, entries, couplings, mem, work)
+    osnsp.update_outputs(h, theta, plan[0].pull, constraints, entries, couplings, mem, work)
     return CONVERGED
 
 
@@ -114,7 +114,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     parts, constraints, entries, inputs, couplings, relations, plan, operators, W_row, W_column = tables
     h, theta, gamma = options[0], options[1], options[2]
     p = plan[0]
-    n = osnsp.choose_active(p, constraints, entries, gamma * h, h, mem, imem, work, iwork)
+    n = osnsp.choose_active(p, constraints, gamma * h, h, mem, imem, work, iwork)
     finite = free_motion(t_new, h, theta, n == 0, parts, functions, plan, operators, mem, imem, work, iwork)
     for k in range(relations.size):
         prescribe(t_new, relations[k], functions, mem, work)
@@ -129,7 +129,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
             _state_problem(n, h, theta, constraints, entries, p, mem, work, iwork)
             status, n_iter, residual = osnsp.solve_active(p, n, h, solver, constraints, inputs, solver_options, mem, work, iwork)
         finite = _end_motion(h, theta, parts, plan, operators, mem, work, iwork)
-    osnsp.update_outputs(h, theta, constraints, entries, couplings, mem, work)
+    osnsp.update_outputs(h, theta, p.pull, constraints, entries, couplings, mem, work)
     if not finite:
         status = NON_FINITE
     return status, n_iter, residual

@@ -154,7 +154,7 @@ def start(t, tables, functions, options, mem, imem, work, iwork):
     evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
     state_pull(options[H], p.f_old, elements, parts, p, work)
     evaluate_relations(t, 1.0, 0.0, EVERY, options, relations, p, functions, mem, imem, work)
-    osnsp.update_outputs(options[H], options[A], constraints, entries, couplings, mem, work)
+    osnsp.update_outputs(options[H], options[A], p.pull, constraints, entries, couplings, mem, work)
     return CONVERGED
 
 
@@ -174,7 +174,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     parts, elements, _, relations, constraints, entries, _, couplings, plan, _, _, _ = tables
     p = plan[0]
     begin(t_new, options, parts, elements, p, functions, mem, imem, work)
-    n = osnsp.choose_active(p, constraints, entries, options[GAMMA] * options[H], options[H], mem, imem, work, iwork)
+    n = osnsp.choose_active(p, constraints, options[GAMMA] * options[H], options[H], mem, imem, work, iwork)
     status, n_iter, residual = iterate(t_new, n, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
     if not finish(t_new, n == 0, options, relations, constraints, entries, couplings, p, functions, mem, imem, work):
         status = NON_FINITE
@@ -200,7 +200,7 @@ def finish(t_new, is_free, options, relations, constraints, entries, couplings, 
 @tiny
 def hand_over(options, constraints, entries, couplings, p, mem, work):
     """y and ydot from the values of the relations; the force is kept for the next step. False where an output is not finite."""
-    osnsp.update_outputs(options[H], options[A], constraints, entries, couplings, mem, work)
+    osnsp.update_outputs(options[H], options[A], p.pull, constraints, entries, couplings, mem, work)
     for i in range(p.n_dofs):
         work[p.f_old + i] = work[p.f + i]
     zero = 0.0

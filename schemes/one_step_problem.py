@@ -245,24 +245,20 @@ def lengths(c, entries, mem, work):
 @tiny
 def gap_slack(c, h, pull, entries, mem, work):
     """Up to which y of a constraint, or its forecast, counts as closed; work[pull:]: what forces add to the velocities in a step."""
-    length, speed = lengths(c, entries, mem, work), abs(mem[c.gap_rate])
+    length, speed = 0.0 if c.base == ABSENT else abs(work[c.base]), abs(mem[c.gap_rate])
     for k in range(c.entry, c.entry_end):
-        coefficient = abs(work[entries[k].coefficient])
-        speed += coefficient * (abs(mem[entries[k].q + entries[k].n]) + work[pull + entries[k].dof])
+        coefficient, q = abs(work[entries[k].coefficient]), entries[k].q
+        length += coefficient * abs(mem[q])
+        speed += coefficient * (abs(mem[q + entries[k].n]) + work[pull + entries[k].dof])
     return slack(length, speed, h)
 
 
-@tiny
-def rests(forecast, c, h, pull, entries, mem, work):
-    """Whether a contact with a positive forecast is closed up to rounding, and neither opens nor closes: what moves is told by its sign."""
-    closed = gap_slack(c, h, pull, entries, mem, work)
-    return forecast <= closed and h * abs(mem[c.gap_rate]) <= closed
-
-
 @inlined
-def choose_active(p, constraints, entries, horizon, h, mem, imem, work, iwork):
+def choose_active(p, constraints, horizon, h, mem, imem, work, iwork):
     """Index set I_1 (seed 001): constraints that are always active, and those of contacts whose forecast ``y + horizon ydot`` is closed.
 
+    A positive forecast is closed where it is so up to rounding, `gap_slack`, and the contact neither opens nor closes: what moves is told
+    by its sign.
     Writes the active flags, the list p.active, and p.local (place in the list). Inactive multipliers are set to 0, those of new
     contacts to a guess that only says "pressing", by which a whole column that lands is solved at once.
     Returns the number of active constraints, negative (-1 - n) when the set differs from that of the last call.
@@ -273,7 +269,7 @@ def choose_active(p, constraints, entries, horizon, h, mem, imem, work, iwork):
     for i in range(constraints.size):
         c = constraints[i]
         forecast = mem[c.gap] + horizon * mem[c.gap_rate]
-        if c.always or forecast <= 0.0 or rests(forecast, constraints[c.leader], h, p.pull, entries, mem, work):
+        if c.always or forecast <= 0.0 or max(forecast, h * abs(mem[c.gap_rate])) <= work[c.closed]:
             changed |= iwork[local + i] != n
             iwork[local + i] = n
             iwork[active + n] = i
@@ -413,24 +409,33 @@ def compliance(c, constraints, couplings, mem, work):
 
 
 @inlined
-def update_outputs(h, theta, constraints, entries, couplings, mem, work):
-    """``y = H q + b`` and ``ydot = H v + D lambda`` (at position level: y has the D) of linear relations, from the state in mem."""
+def update_outputs(h, theta, pull, constraints, entries, couplings, mem, work):
+    """``y = H q + b`` and ``ydot = H v + D lambda`` (at position level: y has the D) of linear relations, from the state in mem.
+
+    Beside them `gap_slack` of contacts, for the next choice; work[pull:]: what forces add to the velocities in a step.
+    """
     for i in range(constraints.size):
         c = constraints[i]
         if c.role == SLIP:
             continue
         y = 0.0 if c.base == ABSENT else work[c.base]
         ydot = 0.0 if c.rate == ABSENT else work[c.rate]
+        length, speed = abs(y), 0.0
         for k in range(c.entry, c.entry_end):
             coefficient = work[entries[k].coefficient]
-            y += coefficient * mem[entries[k].q]
-            ydot += coefficient * mem[entries[k].q + entries[k].n]
+            y_k, ydot_k = coefficient * mem[entries[k].q], coefficient * mem[entries[k].q + entries[k].n]
+            y += y_k
+            ydot += ydot_k
+            length += abs(y_k)
+            speed += abs(ydot_k) + abs(coefficient) * work[pull + entries[k].dof]
         if c.level == POSITION:
             y += h * theta * h * compliance(c, constraints, couplings, mem, work)
         else:
             ydot += compliance(c, constraints, couplings, mem, work)
         mem[c.y] = y if c.h == ABSENT else work[c.h]
         mem[c.ydot] = ydot
+        if c.role == PLAIN:
+            work[c.closed] = slack(length, speed + abs(ydot), h)
 
 
 def blame_row(records, prepared, m):

@@ -211,7 +211,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, bent, _, _, leaders, places = tables
     p, newton = plan[0], (parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, bent)
     begin(t_new, options, parts, elements, p, functions, mem, imem, work)
-    n = osnsp.choose_active(p, constraints, entries, options[GAMMA] * options[H], options[H], mem, imem, work, iwork)
+    n = osnsp.choose_active(p, constraints, options[GAMMA] * options[H], options[H], mem, imem, work, iwork)
     total = 0
     status, n_iter, residual = CONVERGED, 0, 0.0
     for attempt in range(constraints.size + 1):  # each solution but the last makes at least one more contact active

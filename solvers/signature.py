@@ -40,6 +40,7 @@ _NEAR = 1e-6  # of a row's terms: what a step to a bound may change
 _MET = 1e-6  # of a row's data: the error up to which it is met
 _TIGHT = 2e-14  # of a row's terms: an error that rounding of z explains
 _LARGE = 0.01  # of a row's terms: what counts as a large term
+_GRAIN = 64 * _ROUNDING  # of a row's terms: what steps before may have left in q, where a scheme computes it
 _SPLITTER = 2.0**27 + 1.0
 
 _floats, _integers = float64[::1], int64[::1]
@@ -97,6 +98,18 @@ def excess(w_i, noise, lower_i, upper_i, z_i):
 
 
 @tiny
+def grain(terms, rounding):
+    """Up to which an error of a row is none, and q_i no data: 0 for a problem that is given."""
+    return rounding + _GRAIN * terms if rounding > 0.0 else 0.0
+
+
+@tiny
+def given(q_i, least):
+    """What q_i gives as data."""
+    return abs(q_i) if abs(q_i) > least else 0.0
+
+
+@tiny
 def scale_of_row(terms, data):
     """In what ``w_i`` is judged: the terms that cancel, or what is given, where that is less than a hundredth of them (and not nothing)."""
     return terms if data == 0.0 or data >= _VISIBLE * terms else data
@@ -123,6 +136,15 @@ def _square(x):
     return min(x, _FAILED) ** 2
 
 
+@tiny
+def _judged(i, rounding, row, column, M, q, lower, upper, z):
+    """(w_i, its terms, its error, the largest that this may be, the data of q): the last three up to what is no error, and no data."""
+    w_i, terms = row_sum(i, row, column, M, q, z)
+    least = grain(terms, rounding)
+    noise = excess(w_i, _ROUNDING * (row[i + 1] - row[i]) * terms - least, lower[i], upper[i], z[i])
+    return w_i, terms, excess(w_i, -least, lower[i], upper[i], z[i]), noise, given(q[i], least)
+
+
 @inlined
 def residual(tol, rounding, row, column, M, q, lower, upper, z, w):
     """(merit, largest that it may be, clear failures, failures that `_mend` may mend) at a z within its bounds. Out: w.
@@ -132,16 +154,14 @@ def residual(tol, rounding, row, column, M, q, lower, upper, z, w):
     merit = most = total = 0.0
     n_clear = n_mendable = 0
     for i in range(q.size):
-        w_i, terms = row_sum(i, row, column, M, q, z)
+        w_i, terms, error, noise, data = _judged(i, rounding, row, column, M, q, lower, upper, z)
         w[i] = w_i
         total += 0.0 * terms
-        error = excess(w_i, -rounding, lower[i], upper[i], z[i])
-        noise = excess(w_i, _ROUNDING * (row[i + 1] - row[i]) * terms - rounding, lower[i], upper[i], z[i])
         if noise > 0.0:
             merit += _square(error / terms)
-            most += _square(noise / scale_of_row(terms, abs(q[i]) if abs(q[i]) > rounding else 0.0))
+            most += _square(noise / scale_of_row(terms, data))
             if error > tol * terms:
-                if q[i] == 0.0 or _is_near_its_bound(i, w_i, terms, row, column, M, q, lower, upper, z):
+                if data == 0.0 or _is_near_its_bound(i, w_i, terms, row, column, M, q, lower, upper, z):
                     n_mendable += 1
                 else:
                     n_clear += 1
@@ -161,7 +181,7 @@ def second_look(thorough, tol, rounding, row, column, M, q, lower, upper, z, w):
     doubt = 0.0
     for i in range(q.size):
         w_i, terms = row_sum(i, row, column, M, q, z)
-        data = _data(i, row, column, M, q, lower, upper, z)
+        data = _data(i, rounding, row, column, M, q, lower, upper, z)
         w[i] = terms if data >= _VISIBLE * terms else -terms
         if w[i] < 0.0 and data > 0.0:
             doubt += _square(exact_error(i, rounding, row, column, M, q, lower, upper, z) / data)
@@ -170,7 +190,7 @@ def second_look(thorough, tol, rounding, row, column, M, q, lower, upper, z, w):
             pass
         for i in range(q.size):
             if w[i] < 0.0 and _is_tight(i, rounding, row, column, M, q, lower, upper, z, w):
-                data = _data(i, row, column, M, q, lower, upper, z)
+                data = _data(i, rounding, row, column, M, q, lower, upper, z)
                 if data > 0.0 and abs(exact_row(i, row, column, M, q, z)) + _ROUNDING * abs(w[i]) <= _MET * data:
                     w[i] = -w[i]  # an equation that holds, and not by chance: rounding of z leaves no room for that
         while _spread(thorough, True, rounding, row, column, M, q, lower, upper, z, w):
@@ -178,7 +198,7 @@ def second_look(thorough, tol, rounding, row, column, M, q, lower, upper, z, w):
     merit = 0.0
     for i in range(q.size):
         error = exact_error(i, rounding, row, column, M, q, lower, upper, z)
-        data = _data(i, row, column, M, q, lower, upper, z) if w[i] < 0.0 else 0.0
+        data = _data(i, rounding, row, column, M, q, lower, upper, z) if w[i] < 0.0 else 0.0
         if error > 0.0:
             merit += _square(error / scale_of_row(abs(w[i]), data))
     merit = math.sqrt(merit)
@@ -192,7 +212,7 @@ def exact_error(i, rounding, row, column, M, q, lower, upper, z):
     w_i = exact_row(i, row, column, M, q, z)
     _, terms = row_sum(i, row, column, M, q, z)
     noise = _ROUNDING**2 * (row[i + 1] - row[i]) * terms  # where q_i is smaller it is lost in twice the digits, too
-    return excess(w_i, noise - rounding, lower[i], upper[i], z[i]) if math.isfinite(w_i) else math.inf
+    return excess(w_i, noise - grain(terms, rounding), lower[i], upper[i], z[i]) if math.isfinite(w_i) else math.inf
 
 
 @tiny
@@ -202,9 +222,10 @@ def _is_tight(i, rounding, row, column, M, q, lower, upper, z, w):
 
 
 @tiny
-def _data(i, row, column, M, q, lower, upper, z):
+def _data(i, rounding, row, column, M, q, lower, upper, z):
     """Magnitudes of what is given in row i: q_i and the terms of z at a bound."""
-    data = abs(q[i])
+    _, terms = row_sum(i, row, column, M, q, z)
+    data = given(q[i], grain(terms, rounding))
     for k in range(row[i], row[i + 1]):
         j = column[k]
         if z[j] == lower[j] or z[j] == upper[j]:
@@ -385,8 +406,8 @@ def conclude(status, n_iter, row, column, M, q, lower, upper, options, z, w, inf
     other units. Where z has grown until it hides q, `second_look` decides. Where only rounding is in the way, as z that are inside but near
     the bound that w_i names, `_mend` takes it out. Where anything is NaN or infinite, z becomes the point of the box nearest to 0.
 
-    Errors up to ``rounding``, in units of w, are none, and q up to that is no data: 0 for a problem that is given, else what may be wrong
-    in q, which schemes compute as the difference of larger numbers. Rows that say the same contradict each other by that much.
+    Where ``rounding`` is not 0, errors up to it, in units of w, and up to the rounding of the terms are none, and q up to that is no data:
+    schemes compute q as the difference of larger numbers, to which the z of the steps before belong. A problem that is given has 0.
     """
     tol, rounding = options[0], options[4]
     clip(lower, upper, z)
@@ -412,27 +433,25 @@ def conclude(status, n_iter, row, column, M, q, lower, upper, options, z, w, inf
 def _mend(merit, most, tol, rounding, row, column, M, q, lower, upper, z, w):
     """(merit, the most it may be) with what is left of rounding taken out of z, if that is a solution; else z stays. w keeps z meanwhile.
 
-    Failing z near the bound that w_i names go there. In failing rows with ``q_i = 0``, where everything may be rounding, z becomes 0.
+    Failing z near the bound that w_i names go there. In failing rows without data, where everything may be rounding, z becomes 0.
     """
     for i in range(q.size):
         w[i] = z[i]
     for i in range(q.size):
-        w_i, terms = row_sum(i, row, column, M, q, z)
-        if excess(w_i, -rounding, lower[i], upper[i], z[i]) > tol * terms:
+        w_i, terms, error, _, data = _judged(i, rounding, row, column, M, q, lower, upper, z)
+        if error > tol * terms:
             if _is_near_its_bound(i, w_i, terms, row, column, M, q, lower, upper, z):
                 w[i] = lower[i] if w_i > 0.0 else upper[i]
-            elif q[i] == 0.0:
+            elif data == 0.0:
                 for k in range(row[i], row[i + 1]):
                     if M[k] != 0.0:
                         w[column[k]] = min(max(0.0, lower[column[k]]), upper[column[k]])
     new_merit = new_most = 0.0
     for i in range(q.size):
-        w_i, terms = row_sum(i, row, column, M, q, w)
-        error = excess(w_i, -rounding, lower[i], upper[i], w[i])
-        noise = excess(w_i, _ROUNDING * (row[i + 1] - row[i]) * terms - rounding, lower[i], upper[i], w[i])
+        _, terms, error, noise, data = _judged(i, rounding, row, column, M, q, lower, upper, w)
         if noise > 0.0:
             new_merit += _square(error / terms)
-            new_most += _square(noise / scale_of_row(terms, abs(q[i])))
+            new_most += _square(noise / scale_of_row(terms, data))
     new_merit, new_most = math.sqrt(new_merit), math.sqrt(new_most)
     if new_merit <= tol:
         for i in range(q.size):
