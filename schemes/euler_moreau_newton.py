@@ -32,6 +32,7 @@ from nsds.status import CONVERGED, INEXACT, NEWTON, NON_FINITE, SINGULAR_STEP
 
 _LEAST_TOL = 2.0**-47  # of residuals relative to what cancels: less is rounding
 _NEARLY = 1e-3  # residual up to which a step that does not converge is INEXACT
+_PROGRESS = 0.1  # by which an iteration of Newton's at least reduces a residual that is not rounding
 _UNDERFLOW = 1e-290  # less than this is compared with this, so that states die out without a division by 0
 # One row per element of a part.
 ELEMENT = table("part", "e", "dof", "body")
@@ -199,8 +200,11 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     f_at, f_weight = (theta, 1.0) if is_midpoint else (1.0, theta)
     for n_iter in range(limit + 1):
         _evaluate(t_f, t_y, f_at, output_weight, parts, elements, relations, constraints, p, functions, mem, imem, work)
-        residual = _residual(h, f_weight, input_weight, n_iter > 0, tol, parts, elements, relations, constraints, entries, inputs,
-                             couplings, W_row, W_column, p, mem, imem, work)  # fmt: skip
+        doubted = max(tol, _PROGRESS * residual) if n_iter < limit else tol  # what still falls is not yet rounding
+        residual = _residual(h, f_weight, input_weight, n_iter > 0, parts, elements, relations, constraints, p, mem, imem, work)
+        if n_iter > 0 and doubted < residual < math.inf:
+            residual = _residual_by_all_terms(h, f_weight, input_weight, parts, elements, constraints, entries, inputs, couplings, W_row,
+                                              W_column, p, mem, imem, work)  # fmt: skip
         if not residual < math.inf:
             status = NON_FINITE
             break
@@ -276,16 +280,10 @@ def _argument(at, part, el, p, mem, work):
         work[p.x + i] = at * mem[q + i] + (1.0 - at) * work[p.x_old + el.dof + i]
 
 
-@inlined
-def _residual(h, f_weight, input_weight, check_y, tol, parts, elements, relations, constraints, entries, inputs, couplings, W_row, W_column,
-              p, mem, imem, work):  # fmt: skip
-    """R, and the largest residual of a row of x, and of y if ``check_y``, relative to the magnitudes that cancel in it.
-
-    Those at hand are tried first; the others, within A x, B lambda, C x and D lambda, are summed only where the first do not do.
-    """
+@kernel
+def _residual(h, f_weight, input_weight, check_y, parts, elements, relations, constraints, p, mem, imem, work):
+    """R, and the largest residual of a row of x, and of y if ``check_y``, relative to the magnitudes at hand that cancel in it."""
     size = p.size
-    for i in range(p.n_dofs):
-        work[size + i] = 0.0
     for k in range(elements.size):
         el = elements[k]
         part = parts[el.part]
@@ -298,41 +296,53 @@ def _residual(h, f_weight, input_weight, check_y, tol, parts, elements, relation
         else:
             for i in range(part.n):
                 work[R + i] = -work[p.x + i] / h
-                work[size + el.dof + i] = abs(mem[q + i]) / h
         for i in range(part.n):
-            dof = el.dof + i
+            dof, inertia = el.dof + i, work[R + i]
             slope = f_weight * work[p.f + dof] + (1.0 - f_weight) * work[p.f_old + dof] + (1.0 - input_weight) * work[p.r_old + dof]
-            work[size + dof] += abs(work[R + i]) + abs(slope)
-            work[R + i] += slope
+            work[size + dof] = abs(inertia) + abs(slope) + (abs(mem[q + i]) / h if part.M == ABSENT else 0.0)
+            work[R + i] = inertia + slope
     for k in range(relations.size):
         r = relations[k]
         for j in range(r.n):
             dof = r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first
             work[size + dof] += abs(input_weight * work[r.g + j])
             work[p.residual + dof] += input_weight * work[r.g + j]
-    error = _largest_residual(check_y, constraints, p, mem, work)
-    if check_y and tol < error < math.inf:
-        _add_inner_terms(h, f_weight, input_weight, parts, elements, inputs, constraints, p, mem, imem, work)
-        error = _largest_residual(False, constraints, p, mem, work)
-        error = max(error, _output_error(constraints, entries, couplings, W_row, W_column, p, mem, work))
-    return error
+    return _largest_residual(check_y, constraints, p, mem, work)
+
+
+@kernel
+def _residual_by_all_terms(h, f_weight, input_weight, parts, elements, constraints, entries, inputs, couplings, W_row, W_column, p, mem,
+                           imem, work):  # fmt: skip
+    """The largest residual relative to what cancels within A x, B lambda, C x and D lambda, too."""
+    _add_inner_terms(h, f_weight, input_weight, parts, elements, inputs, constraints, p, mem, imem, work)
+    error = _largest_residual(False, constraints, p, mem, work)
+    return max(error, _output_error(constraints, entries, couplings, W_row, W_column, p, mem, work))
 
 
 @tiny
 def _largest_residual(check_y, constraints, p, mem, work):
     """Largest residual of x relative to p.size, and of y to itself and its value before lambda; NaN where one is not finite."""
-    error = 0.0
+    error = zero = 0.0
     for i in range(p.n_dofs):
-        error = max(error, abs(work[p.residual + i]) / max(work[p.size + i], _UNDERFLOW)) + 0.0 * work[p.residual + i]
+        error = _larger(error, work[p.residual + i], work[p.size + i])
+        zero += 0.0 * work[p.residual + i]
     for i in range(constraints.size if check_y else 0):
         c = constraints[i]
         if c.y != ABSENT:
-            size = abs(mem[c.y]) + abs(work[c.h]) + abs(work[p.q + i])
-            error = max(error, abs(mem[c.y] - work[c.h]) / max(size, _UNDERFLOW)) + 0.0 * work[c.h]
-    return error
+            y, h = mem[c.y], work[c.h]
+            error = _larger(error, y - h, abs(y) + abs(h) + abs(work[p.q + i]))
+            zero += 0.0 * h
+    return error + zero
 
 
-@kernel
+@tiny
+def _larger(error, difference, size):
+    """The larger of an error and ``|difference| / size``."""
+    size = max(size, _UNDERFLOW)
+    return abs(difference) / size if abs(difference) > error * size else error
+
+
+@tiny
 def _add_inner_terms(h, f_weight, input_weight, parts, elements, inputs, constraints, p, mem, imem, work):
     """``p.size += |M| (|x| + |x_k|) / h + theta |A| |x| + |B| |lambda|``; A is that of the last linearisation."""
     for k in range(elements.size):
@@ -353,7 +363,7 @@ def _add_inner_terms(h, f_weight, input_weight, parts, elements, inputs, constra
             work[p.size + inputs[k].dof] += abs(input_weight * work[inputs[k].coefficient] * mem[constraints[i].lam])
 
 
-@kernel
+@tiny
 def _output_error(constraints, entries, couplings, W_row, W_column, p, mem, work):
     """Largest ``|y - h(x, lambda)|`` relative to ``|y| + |h| + |C| (|x| + |x_k|) + |D| |lambda|`` and the terms of ``W lambda + q``."""
     error = 0.0
@@ -367,7 +377,7 @@ def _output_error(constraints, entries, couplings, W_row, W_column, p, mem, work
                 size += abs(work[couplings[k].coefficient] * work[p.z + couplings[k].constraint])
             for k in range(W_row[i], W_row[i + 1]):
                 size += abs(work[p.W + k] * work[p.z + W_column[k]])
-            error = max(error, abs(mem[c.y] - work[c.h]) / max(size, _UNDERFLOW))
+            error = _larger(error, mem[c.y] - work[c.h], size)
     return error
 
 
