@@ -138,7 +138,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     p = plan[0]
     h, input_weight, output_weight = options[0], options[3], options[4]
     _free_motion(t_new, parts, operators, p, functions, options, mem, imem, work, iwork)
-    status, n_iter, residual, zero, most = CONVERGED, 0, 0.0, 0.0, 0.0
+    status, n_iter, residual, zero = CONVERGED, 0, 0.0, 0.0
     n = constraints.size
     if n > 0:
         if p.timed != 0:
@@ -149,23 +149,20 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
             s = work[c.base]
             if p.timed != 0 and c.h != ABSENT:
                 s += work[c.h]
-            size = abs(s)
             for k in range(c.entry, c.entry_end):
                 entry = entries[k]
                 x = mem[entry.q]
                 if output_weight != 1.0:
                     x = output_weight * x + (1.0 - output_weight) * work[p.x_old + entry.dof]
                 s += work[entry.coefficient] * x
-                size += abs(work[entry.coefficient] * x)
             work[q + i] = s
             zero += 0.0 * s
-            most = max(most, size)
-        work[p.rounding] = osnsp.ULPS * most
         found = False
         if p.keeps_basis != 0:
             found, residual = try_last_basis(n, p, W_row, W_column, work, iwork)
             found &= residual <= solver_options[0]
         if not found:
+            work[p.rounding] = osnsp.ULPS * _largest_terms(output_weight, constraints, entries, p, mem, work)
             for i in range(n):
                 work[z + i] = mem[constraints[i].lam]
             status = osnsp.solve(n, W_row, W_column, p.W, p, solver, solver_options, work, iwork)
@@ -185,6 +182,20 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     if not _end_motion(input_weight, n > 0, parts, operators, p, mem, work, iwork) or zero != 0.0:
         status = NON_FINITE
     return status, n_iter, residual
+
+
+@kernel
+def _largest_terms(output_weight, constraints, entries, p, mem, work):
+    """The largest sum of magnitudes that cancel in a row of q, and q."""
+    most = 0.0
+    for i in range(constraints.size):
+        c = constraints[i]
+        terms = abs(work[c.base]) + abs(work[p.q + i])
+        for k in range(c.entry, c.entry_end):
+            x, x_old = mem[entries[k].q], work[p.x_old + entries[k].dof] if output_weight != 1.0 else 0.0
+            terms += abs(work[entries[k].coefficient]) * (output_weight * abs(x) + (1.0 - output_weight) * abs(x_old))
+        most = max(most, terms)
+    return most
 
 
 @inlined
