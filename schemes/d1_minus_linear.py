@@ -109,7 +109,8 @@ def start(t, tables, functions, options, mem, imem, work, iwork):
     evaluate_relations(t, 1.0, 0.0, EVERY, options, relations, p, functions, mem, imem, work)
     evaluate_forces(t, options, parts, elements, p, p.f, functions, mem, imem, work)
     state_pull(options[H], p.f, elements, parts, p, work)
-    osnsp.update_outputs(options[H], 1.0, p.pull, constraints, entries, couplings, mem, work)
+    osnsp.state_pulls(p.pull, constraints, entries, work)
+    osnsp.update_outputs(options[H], 1.0, constraints, entries, couplings, mem, work)
     return CONVERGED
 
 
@@ -139,7 +140,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     for i in range(constraints.size):
         mem[constraints[i].lam] = work[p.total + i]
         imem[constraints[i].active] = work[p.total + i] != 0.0
-    osnsp.update_outputs(h, 1.0, p.pull, constraints, entries, couplings, mem, work)
+    osnsp.update_outputs(h, 1.0, constraints, entries, couplings, mem, work)
     status = osnsp.worse(osnsp.worse(status, status_2), status_3)
     if not definite or not regular:
         status = SINGULAR_STEP if definite else NOT_DEFINITE
@@ -198,7 +199,7 @@ def _choose(when, a, options, constraints, entries, p, mem, imem, work, iwork):
         c = constraints[i]
         closed = c.always != 0
         if not closed:
-            slack = osnsp.gap_slack(c, h, p.pull, entries, mem, work)
+            slack = osnsp.gap_slack(c, h, entries, mem, work)
             if at_velocity and imem[c.active] != 0:
                 slack = max(slack, h * h * _REST * _size_of_acceleration(c, a, entries, work))
             closed = when == _LEFT or position(c, entries, mem, work) <= slack

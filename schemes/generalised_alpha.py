@@ -164,7 +164,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
         add_jump(parts, elements, p, mem, work)
     for i in range(constraints.size):
         mem[constraints[i].lam] = work[p.total + i]
-    update_outputs(h, 1.0, p.pull, constraints, entries, couplings, mem, work)
+    update_outputs(h, 1.0, constraints, entries, couplings, mem, work)
     return status, n_iter, residual
 
 
@@ -236,7 +236,7 @@ def _list(with_contacts, h, constraints, entries, p, mem, imem, work, iwork):
         c = constraints[i]
         chosen = c.always != 0
         if with_contacts and not chosen:
-            chosen = position(c, entries, mem, work) <= gap_slack(c, h, p.pull, entries, mem, work)
+            chosen = position(c, entries, mem, work) <= gap_slack(c, h, entries, mem, work)
         imem[c.active] = chosen
         iwork[p.local + i] = n if chosen else ABSENT
         if chosen:

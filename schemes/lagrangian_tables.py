@@ -39,9 +39,9 @@ PART = table(
 # One row per scalar unknown of the one-step problem. In the record: y, ydot, lam, active; gap and gap_rate, the y and ydot of the contact
 # it belongs to; normal and tangent, the lambda of these directions. leader: the constraint whose y is the gap. In the work memory: base,
 # the constant part of y; h, the value of a nonlinear y; rate, what ydot is besides H v; curvature, what its derivative is besides H a; e,
-# mu; closed, up to which the gap counts as closed.
+# mu; closed, up to which the gap counts as closed; pull, what the forces add to ydot in a step.
 CONSTRAINT = table(
-    "y", "ydot", "lam", "active", "gap", "gap_rate", "leader", "closed", "normal", "tangent", "role", "level", "bilateral", "always",
+    "y", "ydot", "lam", "active", "gap", "gap_rate", "leader", "closed", "pull", "normal", "tangent", "role", "level", "bilateral", "always",
     "base", "h", "rate", "curvature", "e", "mu", *RANGES,
 )  # fmt: skip
 PLAIN, TANGENT, SLIP = range(3)
@@ -157,8 +157,9 @@ def _interaction(records, parts, index, line, functions, work, owner, h, reach):
         constraints[column][:, :m] = at[key] + first
         constraints[column][:, m:] = at[key] + 2 * np.arange(k)
     constraints["tangent"] = constraints["normal"] + 1
-    closed = work.reserve(count * m) + number[:, :m]
-    constraints["closed"][:, :m], constraints["closed"][:, m:] = closed[:, first], closed[:, : 2 * k : 2]
+    for column in ("closed", "pull"):
+        place = work.reserve(count * m) + np.arange(count * m).reshape(count, m)
+        constraints[column][:, :m], constraints[column][:, m:] = place[:, first], place[:, : 2 * k : 2]
     constraints["ydot"][:, m:] = at["ydot"] + 2 * np.arange(k) + 1
     constraints["role"][:, :m] = np.where(np.arange(m) % block == 1, TANGENT, PLAIN)
     constraints["role"][:, m:] = SLIP

@@ -190,7 +190,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     for i in range(constraints.size):
         c = constraints[i]
         if c.role == PLAIN and c.always == 0 and mem[c.gap] + gamma * h * mem[c.gap_rate] > 0.0:
-            work[c.closed] = osnsp.gap_slack(c, h, p.pull, entries, mem, work)
+            work[c.closed] = osnsp.gap_slack(c, h, entries, mem, work)
     n = osnsp.choose_active(p, constraints, gamma * h, h, mem, imem, work, iwork)
     _free_motion(parts, operators, mem, work)
     for k in range(relations.size):

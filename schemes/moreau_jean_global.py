@@ -120,7 +120,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
         status = osnsp.solve(nodes.size, W_row, W_column, g.W, g, solver, solver_options, work, iwork)
         n_iter, residual = int(work[g.info]), work[g.info + 1]
         finite = _end_motion(h, theta, parts, constraints, inputs, nodes, p, g, mem, work, iwork)
-    osnsp.update_outputs(h, theta, p.pull, constraints, entries, couplings, mem, work)
+    osnsp.update_outputs(h, theta, constraints, entries, couplings, mem, work)
     if not finite:
         status = NON_FINITE
     return status, n_iter, residual

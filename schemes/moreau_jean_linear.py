@@ -104,7 +104,8 @@ def start(t, tables, functions, options, mem, imem, work, iwork):
                     work[impulse + i] = work[plan[0].solution + i]
     for k in range(relations.size):
         prescribe(t, relations[k], functions, mem, work)
-    osnsp.update_outputs(h, theta, plan[0].pull, constraints, entries, couplings, mem, work)
+    osnsp.state_pulls(plan[0].pull, constraints, entries, work)
+    osnsp.update_outputs(h, theta, constraints, entries, couplings, mem, work)
     return CONVERGED
 
 
@@ -129,7 +130,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
             _state_problem(n, h, theta, constraints, entries, p, mem, work, iwork)
             status, n_iter, residual = osnsp.solve_active(p, n, h, solver, constraints, inputs, solver_options, mem, work, iwork)
         finite = _end_motion(h, theta, parts, plan, operators, mem, work, iwork)
-    osnsp.update_outputs(h, theta, p.pull, constraints, entries, couplings, mem, work)
+    osnsp.update_outputs(h, theta, constraints, entries, couplings, mem, work)
     if not finite:
         status = NON_FINITE
     return status, n_iter, residual

@@ -154,7 +154,8 @@ def start(t, tables, functions, options, mem, imem, work, iwork):
     evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
     state_pull(options[H], p.f_old, elements, parts, p, work)
     evaluate_relations(t, 1.0, 0.0, EVERY, options, relations, p, functions, mem, imem, work)
-    osnsp.update_outputs(options[H], options[A], p.pull, constraints, entries, couplings, mem, work)
+    osnsp.state_pulls(p.pull, constraints, entries, work)
+    osnsp.update_outputs(options[H], options[A], constraints, entries, couplings, mem, work)
     return CONVERGED
 
 
@@ -200,7 +201,7 @@ def finish(t_new, is_free, options, relations, constraints, entries, couplings, 
 @tiny
 def hand_over(options, constraints, entries, couplings, p, mem, work):
     """y and ydot from the values of the relations; the force is kept for the next step. False where an output is not finite."""
-    osnsp.update_outputs(options[H], options[A], p.pull, constraints, entries, couplings, mem, work)
+    osnsp.update_outputs(options[H], options[A], constraints, entries, couplings, mem, work)
     for i in range(p.n_dofs):
         work[p.f_old + i] = work[p.f + i]
     zero = 0.0

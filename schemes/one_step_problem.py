@@ -243,14 +243,25 @@ def lengths(c, entries, mem, work):
 
 
 @tiny
-def gap_slack(c, h, pull, entries, mem, work):
-    """Up to which y of a constraint, or its forecast, counts as closed; work[pull:]: what forces add to the velocities in a step."""
-    length, speed = 0.0 if c.base == ABSENT else abs(work[c.base]), abs(mem[c.gap_rate])
+def gap_slack(c, h, entries, mem, work):
+    """Up to which y of a constraint, or its forecast, counts as closed."""
+    length, speed = 0.0 if c.base == ABSENT else abs(work[c.base]), work[c.pull] + (0.0 if c.rate == ABSENT else abs(work[c.rate]))
     for k in range(c.entry, c.entry_end):
-        coefficient, q = abs(work[entries[k].coefficient]), entries[k].q
-        length += coefficient * abs(mem[q])
-        speed += coefficient * (abs(mem[q + entries[k].n]) + work[pull + entries[k].dof])
+        coefficient, q = work[entries[k].coefficient], entries[k].q
+        length += abs(coefficient * mem[q])
+        speed += abs(coefficient * mem[q + entries[k].n])
     return slack(length, speed, h)
+
+
+@kernel
+def state_pulls(pull, constraints, entries, work):
+    """What the forces add to ydot of each constraint in a step, in size; work[pull:]: to each velocity."""
+    for i in range(constraints.size):
+        c = constraints[i]
+        if c.role == PLAIN:
+            work[c.pull] = 0.0
+            for k in range(c.entry, c.entry_end):
+                work[c.pull] += abs(work[entries[k].coefficient]) * work[pull + entries[k].dof]
 
 
 @inlined
@@ -409,10 +420,10 @@ def compliance(c, constraints, couplings, mem, work):
 
 
 @inlined
-def update_outputs(h, theta, pull, constraints, entries, couplings, mem, work):
+def update_outputs(h, theta, constraints, entries, couplings, mem, work):
     """``y = H q + b`` and ``ydot = H v + D lambda`` (at position level: y has the D) of linear relations, from the state in mem.
 
-    Beside them `gap_slack` of contacts, for the next choice; work[pull:]: what forces add to the velocities in a step.
+    Beside them `gap_slack` of contacts, for the next choice.
     """
     for i in range(constraints.size):
         c = constraints[i]
@@ -420,14 +431,14 @@ def update_outputs(h, theta, pull, constraints, entries, couplings, mem, work):
             continue
         y = 0.0 if c.base == ABSENT else work[c.base]
         ydot = 0.0 if c.rate == ABSENT else work[c.rate]
-        length, speed = abs(y), 0.0
+        length, speed = abs(y), abs(ydot)
         for k in range(c.entry, c.entry_end):
             coefficient = work[entries[k].coefficient]
             y_k, ydot_k = coefficient * mem[entries[k].q], coefficient * mem[entries[k].q + entries[k].n]
             y += y_k
             ydot += ydot_k
             length += abs(y_k)
-            speed += abs(ydot_k) + abs(coefficient) * work[pull + entries[k].dof]
+            speed += abs(ydot_k)
         if c.level == POSITION:
             y += h * theta * h * compliance(c, constraints, couplings, mem, work)
         else:
@@ -435,7 +446,7 @@ def update_outputs(h, theta, pull, constraints, entries, couplings, mem, work):
         mem[c.y] = y if c.h == ABSENT else work[c.h]
         mem[c.ydot] = ydot
         if c.role == PLAIN:
-            work[c.closed] = slack(length, speed + abs(ydot), h)
+            work[c.closed] = slack(length, speed + work[c.pull], h)
 
 
 def blame_row(records, prepared, m):

@@ -107,7 +107,7 @@ def test_q_that_is_lost_in_twice_the_digits_is_not_met():
     """``z = t (1, 1)`` of the test above, and q of 10^-80 of the terms."""
     row, column, data, _ = forms.compressed_rows(np.array([[1.0, -1], [-1, 1]]))
     z, w, info = np.ones(2), np.zeros(2), np.zeros(3)
-    arguments = (row, column, data, np.full(2, -1e-80), np.zeros(2), np.full(2, np.inf), np.array([1e-10, 0, 0, 0]), z, w, info)
+    arguments = (row, column, data, np.full(2, -1e-80), np.zeros(2), np.full(2, np.inf), np.array([1e-10, 0, 0, 0, 0]), z, w, info)
     assert signature.conclude(status.CONVERGED, 1, *arguments) != status.CONVERGED
 
 
