@@ -218,7 +218,8 @@ def outcome(record, run):
         return "refused"
     except Exception as error:
         return f"obscure: {error!r}"
-    solved = rows[(rows["status"] == 0) & np.isfinite(rows["residual"])]
+    steps = rows[..., 1:]  # row 0 is what was given
+    solved = steps[(steps["status"] == 0) & np.isfinite(steps["residual"])]
     for path in leaves(rows.dtype):
         values = _leaf(solved, path)
         if values.dtype.kind == "f" and not np.isfinite(values).all():

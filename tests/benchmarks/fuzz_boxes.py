@@ -355,7 +355,8 @@ def has_a_point(p, claimed=None):
     rows, sides = np.vstack([-M[at_least], M[at_most]]), np.r_[q[at_least], -q[at_most]]
     if not len(rows):
         return True
-    if (low > high).any():
+    empty = ~p.M.any(axis=1)  # there q alone decides, however small
+    if (low > high).any() or (at_least & empty & (p.q < 0)).any() or (at_most & empty & (p.q > 0)).any():
         return False
     if claimed is not None:
         asked = np.divide(abs(q)[:, None], abs(M), out=np.zeros(M.shape), where=M != 0.0).max(axis=0, initial=1.0)
