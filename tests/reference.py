@@ -261,7 +261,7 @@ def _impulses(H, inverse, free, bilateral):
 
 
 def modal_factors(omega, sigma, h, digits=120):
-    """[ExactScheme] with many digits: ``e = exp(-2 s)``, ``A = 2 exp(-s) cosh(sqrt(s^2 - x^2))`` by its series, ``G = (1 + e - A) / x^2``."""
+    """[ExactScheme], many digits: ``e = exp(-2 s)``, ``A = 2 exp(-s) cosh(sqrt(s^2 - x^2))`` by its series, ``G = (1 + e - A) / x^2``."""
     with localcontext() as context:
         context.prec = digits
         s, x = Decimal(sigma) * Decimal(h), Decimal(omega) * Decimal(h)

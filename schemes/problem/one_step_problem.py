@@ -266,7 +266,7 @@ def state_pulls(pull, constraints, entries, work):
 
 @inlined
 def choose_active(p, constraints, horizon, h, mem, imem, work, iwork):
-    """Index set I_1 ([EventCapturing]): constraints that are always active, and those of contacts whose forecast ``y + horizon ydot`` is closed.
+    """Index set I_1 ([EventCapturing]): what is always active, and constraints of contacts whose forecast ``y + horizon ydot`` is closed.
 
     A positive forecast is closed where it is so up to rounding, `gap_slack`, and the contact neither opens nor closes: what moves is told
     by its sign.
