@@ -22,24 +22,17 @@ local frames
     The normal component comes first: constraints of a contact with friction are (normal, tangent), ``|lambda_t| <= mu lambda_n``.
 """
 
-from nsds import examples, joints, plotting, rotations, shapes, solvers
-from nsds.assembly import system
-from nsds.collisions import collisions
-from nsds.complementarity_system import linear_complementarity_system
-from nsds.control import sampled_control
-from nsds.energy import energy
-from nsds.first_order import first_order, first_order_linear
-from nsds.interactions import interaction
-from nsds.lagrangian import lagrangian, lagrangian_modal
-from nsds.lagrangian_relations import (
-    compliant,
-    lagrangian_linear_relation,
-    lagrangian_relation,
-    prescribed_velocity,
-    rheonomous,
-    scleronomous,
-)
-from nsds.laws import (
+from nsds import examples, solvers
+from nsds.maths import rotations
+from nsds.model import joints, shapes
+from nsds.model.assembly import system
+from nsds.model.collisions import collisions
+from nsds.model.complementarity_system import linear_complementarity_system
+from nsds.model.control import sampled_control
+from nsds.model.first_order import first_order, first_order_linear
+from nsds.model.interactions import interaction
+from nsds.model.lagrangian import lagrangian, lagrangian_modal
+from nsds.model.laws import (
     complementarity,
     dry_friction,
     equality,
@@ -51,27 +44,37 @@ from nsds.laws import (
     normal_cone,
     relay,
 )
-from nsds.newton_euler_relations import contact_point, newton_euler_relation
-from nsds.relations import first_order_linear_relation, first_order_relation, type1_relation, type2_relation
-from nsds.report import report
-from nsds.results import SimulationError, SimulationInterrupted, restart
-from nsds.rigid_bodies import rigid_bodies
-from nsds.schemes.consistency import consistent
-from nsds.schemes.d1_minus_linear import d1_minus_linear
-from nsds.schemes.euler_moreau import euler_moreau
-from nsds.schemes.generalised_alpha import generalised_alpha
-from nsds.schemes.moreau_jean import moreau_jean
-from nsds.schemes.moreau_jean_exact import moreau_jean_exact
-from nsds.schemes.projection import moreau_jean_combined_projection, moreau_jean_direct_projection
-from nsds.schemes.relative_degree import relative_degree
-from nsds.schemes.schatzman_paoli import schatzman_paoli
-from nsds.schemes.simulation import simulate, step
-from nsds.schemes.streaming import resume, stream
-from nsds.schemes.zero_order_hold import zero_order_hold
+from nsds.model.relations_first_order import first_order_linear_relation, first_order_relation, type1_relation, type2_relation
+from nsds.model.relations_lagrangian import (
+    compliant,
+    lagrangian_linear_relation,
+    lagrangian_relation,
+    prescribed_velocity,
+    rheonomous,
+    scleronomous,
+)
+from nsds.model.relations_rigid import contact_point, newton_euler_relation
+from nsds.model.rigid_bodies import rigid_bodies
+from nsds.model.systems import lagrangian_linear
+from nsds.pictures import plotting
+from nsds.pictures.viewing import view
+from nsds.results.energy import energy
+from nsds.results.report import report
+from nsds.results.storage import read_system, read_trajectory
+from nsds.results.trajectories import SimulationError, SimulationInterrupted, restart
+from nsds.schemes.first_order.euler_moreau import euler_moreau
+from nsds.schemes.first_order.relative_degree import relative_degree
+from nsds.schemes.first_order.zero_order_hold import zero_order_hold
+from nsds.schemes.lagrangian.consistency import consistent
+from nsds.schemes.lagrangian.d1_minus_linear import d1_minus_linear
+from nsds.schemes.lagrangian.exact import moreau_jean_exact
+from nsds.schemes.lagrangian.generalised_alpha import generalised_alpha
+from nsds.schemes.lagrangian.moreau_jean import moreau_jean
+from nsds.schemes.lagrangian.projection import moreau_jean_combined_projection, moreau_jean_direct_projection
+from nsds.schemes.lagrangian.schatzman_paoli import schatzman_paoli
+from nsds.schemes.run.simulation import simulate, step
+from nsds.schemes.run.streaming import resume, stream
 from nsds.status import advice
-from nsds.storage import read_system, read_trajectory
-from nsds.systems import lagrangian_linear
-from nsds.viewing import view
 
 __version__ = "0.1.0"
 

@@ -1,8 +1,8 @@
 """Derivatives of the functions of a relation, by the user's function or by finite differences."""
 
 from nsds._jit import kernel, tiny, view
-from nsds.functions import CENTRAL_STEP, call_function
-from nsds.layout import ABSENT
+from nsds.model.functions import CENTRAL_STEP, call_function
+from nsds.model.layout import ABSENT
 
 STEP = 2.0**-26  # of a forward difference, relative to 1 or the variable
 _TINY = 2.0**-10  # variables below this may be small because the scene is: then the step is checked

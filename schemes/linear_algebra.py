@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from nsds._jit import inlined, kernel
-from nsds.layout import ABSENT, DENSE, DIAGONAL, SPARSE
-from nsds.records import stored_sparse
+from nsds.model.layout import ABSENT, DENSE, DIAGONAL, SPARSE
+from nsds.model.records import stored_sparse
 
 
 @kernel

@@ -6,20 +6,13 @@ from functools import lru_cache
 import numpy as np
 
 from nsds import _checks
-from nsds.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, family
-from nsds.records import model_of
-from nsds.schemes import (
-    d1_minus_linear,
-    euler_moreau,
-    generalised_alpha,
-    moreau_jean,
-    moreau_jean_exact,
-    newton_euler_tables,
-    projection,
-    schatzman_paoli,
-    zero_order_hold,
-)
-from nsds.solvers import table as solvers
+from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, family
+from nsds.model.records import model_of
+from nsds.schemes.first_order import euler_moreau, zero_order_hold
+from nsds.schemes.lagrangian import d1_minus_linear, generalised_alpha, moreau_jean, projection, schatzman_paoli
+from nsds.schemes.lagrangian import exact as moreau_jean_exact
+from nsds.schemes.rigid import tables as newton_euler_tables
+from nsds.solvers.box import table as solvers
 from nsds.solvers.contact import table as contact_solvers
 from nsds.solvers.contact.local import LOCALS
 

@@ -1,9 +1,17 @@
 """Solvers of one-step nonsmooth problems: one signature, one table of methods, one merit function."""
 
-from nsds.solvers.contact.families import CONTACT_FAMILIES, generate_contacts
-from nsds.solvers.contact.fclib import FclibFile, FclibSolution, read_fclib, write_fclib
-from nsds.solvers.contact.problem import ContactProblem, read_contact_problem
-from nsds.solvers.contact.profiling import profile_contacts
+from nsds.solvers.box.solve import (
+    ConstrainedSolution,
+    ProgramSolution,
+    Solution,
+    all_solutions,
+    solve_avi,
+    solve_lcp,
+    solve_mlcp,
+    solve_qp,
+    solve_relay,
+)
+from nsds.solvers.box.table import methods, solver
 from nsds.solvers.contact.solve import (
     ContactSolution,
     GlobalContactSolution,
@@ -17,21 +25,13 @@ from nsds.solvers.contact.solve import (
     solve_rfc3d,
 )
 from nsds.solvers.contact.table import contact_methods, contact_solver
-from nsds.solvers.families import FAMILIES, generate
-from nsds.solvers.profiling import Problem, profile, read_problem
+from nsds.solvers.problems.contact_families import CONTACT_FAMILIES, generate_contacts
+from nsds.solvers.problems.contact_problem import ContactProblem, read_contact_problem
+from nsds.solvers.problems.contact_profiling import profile_contacts
+from nsds.solvers.problems.families import FAMILIES, generate
+from nsds.solvers.problems.fclib import FclibFile, FclibSolution, read_fclib, write_fclib
+from nsds.solvers.problems.profiling import Problem, profile, read_problem
 from nsds.solvers.results import SolverError
-from nsds.solvers.solve import (
-    ConstrainedSolution,
-    ProgramSolution,
-    Solution,
-    all_solutions,
-    solve_avi,
-    solve_lcp,
-    solve_mlcp,
-    solve_qp,
-    solve_relay,
-)
-from nsds.solvers.table import methods, solver
 
 __all__ = [
     "CONTACT_FAMILIES",

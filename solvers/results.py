@@ -4,18 +4,7 @@ import warnings
 
 import numpy as np
 
-from nsds.status import (
-    ADVICE,
-    CONVERGED,
-    INFEASIBLE,
-    MAX_ITER,
-    NON_FINITE,
-    RAY,
-    SINGULAR,
-    STALLED,
-    UNBOUNDED,
-    UNSUITED,
-)
+from nsds.status import ADVICE, CONVERGED, INFEASIBLE, MAX_ITER, NON_FINITE, RAY, SINGULAR, STALLED, UNBOUNDED, UNSUITED
 
 POLICIES = ("raise", "warn", "continue")
 

@@ -9,7 +9,7 @@ from tests.reference_solvers import sides, solve_by_enumeration
 
 
 def moreau_jean(model, t0, h, n_steps, theta=0.5, gamma=0.5):
-    """Moreau–Jean for one dense system: seed 001, summary of the linear case, line by line.
+    """Moreau–Jean for one dense system: [EventCapturing], summary of the linear case, line by line.
 
     model: dict with M, K, C, F (function of t), q, v, H, b, D, e, bilateral. With D, bilateral constraints are ``H q + b + D lambda = 0``
     with lambda a force, the others have D in ydot. Returns arrays t, q, v, y, ydot, lambda, active by rows.
@@ -45,7 +45,7 @@ def moreau_jean(model, t0, h, n_steps, theta=0.5, gamma=0.5):
 
 
 def euler_moreau(model, t0, h, n_steps, theta=1.0, gamma=1.0, full=False, midpoint=False):
-    """Euler–Moreau (seed 003, eqs 9.5–9.7) by brute force: for each choice of sides of lambda, Newton on all equations at once.
+    """Euler–Moreau ([Notes], eqs 9.5–9.7) by brute force: for each choice of sides of lambda, Newton on all equations at once.
 
     model: dict with M, x, lower, upper and functions f(t, x), h(t, x, lam), g(t, x, lam). Returns arrays t, x, r, y, lambda by rows.
     """
@@ -96,7 +96,7 @@ SIDES = {"contact": ("open", "closed"), "joint": ("closed",), "friction": ("open
 
 
 def moreau_jean_nonlinear(model, t0, h, n_steps, theta=0.5, gamma=0.5, q_star=1.0):
-    """Moreau–Jean (seed 003, 10.2) by brute force: for each choice of sides of the contacts, Newton on all equations at once.
+    """Moreau–Jean ([Notes], 10.2) by brute force: for each choice of sides of the contacts, Newton on all equations at once.
 
     model: dict with q, v, functions mass(q), force(t, q, v), h(t, q, lam), which must also take complex numbers, push(t, q, lam) where a
     force is not ``H^T lam``, and contacts: dicts with law (a key of SIDES), rows, position (True: h and a force), e by rows, mu.
@@ -196,7 +196,7 @@ def _newton(function, v):
 
 
 def schatzman_paoli(model, h, n_steps, theta):
-    """Seed 003, eq. (10.51) in positions only, with ``v_{k+theta} = theta (q_{k+1} - q_{k-1}) / 2 h + (1 - theta) (q_k - q_{k-1}) / h``.
+    """[Notes], eq. (10.51) in positions only, with ``v_{k+theta} = theta (q_{k+1} - q_{k-1}) / 2 h + (1 - theta) (q_k - q_{k-1}) / h``.
 
     The law is one for ``H (q_{k+1} + e q_{k-1}) + (1 + e) b``, e by rows. Returns arrays q, lambda (times h: the source's) by rows.
     """
@@ -215,7 +215,7 @@ def schatzman_paoli(model, h, n_steps, theta):
 
 
 def schatzman_paoli_nonlinear(model, h, n_steps, theta):
-    """Seed 003, eq. (10.45): for each choice of closed contacts Newton on all equations. model: dict with q, v, e and functions of q.
+    """[Notes], eq. (10.45): for each choice of closed contacts Newton on all equations. model: dict with q, v, e and functions of q.
 
     These are M(q), y(q), H(q), and the force F(t, q, v). Returns arrays q, lambda by rows.
     """
@@ -261,7 +261,7 @@ def _impulses(H, inverse, free, bilateral):
 
 
 def modal_factors(omega, sigma, h, digits=120):
-    """Seed 002 with many digits: ``e = exp(-2 s)``, ``A = 2 exp(-s) cosh(sqrt(s^2 - x^2))`` by its series, ``G = (1 + e - A) / x^2``."""
+    """[ExactScheme], many digits: ``e = exp(-2 s)``, ``A = 2 exp(-s) cosh(sqrt(s^2 - x^2))`` by its series, ``G = (1 + e - A) / x^2``."""
     with localcontext() as context:
         context.prec = digits
         s, x = Decimal(sigma) * Decimal(h), Decimal(omega) * Decimal(h)
@@ -278,7 +278,7 @@ def modal_factors(omega, sigma, h, digits=120):
 
 
 def moreau_jean_exact(model, h, n_steps, gamma):
-    """Seed 002 line by line: modes with mu, omega, sigma, F constant. Returns arrays q, v, lambda by rows."""
+    """[ExactScheme] line by line: modes with mu, omega, sigma, F constant. Returns arrays q, v, lambda by rows."""
     mu, omega, sigma, F, H, b, e = (model[key] for key in ("mu", "omega", "sigma", "force", "H", "b", "e"))
     root = np.emath.sqrt(sigma**2 - omega**2)
     A = (np.exp(-sigma * h) * (np.exp(root * h) + np.exp(-root * h))).real
@@ -370,7 +370,7 @@ def d1_minus_linear(model, h, n_steps, velocity_level, rest=0.05):
 
 
 def generalised_alpha(model, h, n_steps, rho, tol=1e-10):
-    """Smooth, position and velocity problem one after the other, as `nsds.schemes.generalised_alpha` states them, of a dense system.
+    """Smooth, position and velocity problem in turn, as `nsds.schemes.lagrangian.generalised_alpha` states them, of a dense system.
 
     Returns arrays q, v, lambda by rows.
     """

@@ -6,7 +6,6 @@ of the step that ends at t_k; row 0 is not compared.
 
 import math
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -14,8 +13,9 @@ import pytest
 
 import nsds
 from nsds.examples import EXAMPLES
+from tests.paths import SHARED
 
-REFERENCE = Path(__file__).resolve().parent.parent.parent / "shared" / "reference"
+REFERENCE = SHARED / "reference"
 needs_collection = pytest.mark.skipif(not REFERENCE.is_dir(), reason="the reference trajectories are not part of the package")
 trajectory_of = cache(lambda run: run())  # for both comparisons
 

@@ -2,15 +2,16 @@
 
 import sys
 import time
-from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
 
+from tests.paths import ROOT
+
 
 def main():
     """Execute the notebooks in place, in memory only; the first error ends the run with its traceback."""
-    for path in sorted((Path(__file__).resolve().parent.parent / "notebooks").glob("*.ipynb")):
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         began = time.perf_counter()
         notebook = nbformat.read(path, as_version=4)
         if any(cell.get("outputs") for cell in notebook.cells):

@@ -3,13 +3,12 @@
 import ast
 import inspect
 import re
-from pathlib import Path
 
 import pytest
 
 import nsds
+from tests.paths import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 SOURCES = [path for folder in ("nsds", "solvers", "schemes") for path in sorted((ROOT / folder).rglob("*.py"))]
 KERNEL_DECORATORS = {"kernel", "inlined", "tiny", "parallel", "threaded"}
 ALLOCATORS = {"zeros", "empty", "ones", "full", "array", "arange", "copy", "concatenate", "zeros_like", "empty_like", "linspace"}
@@ -36,7 +35,7 @@ def kernels():
 
 @pytest.mark.parametrize("path", SOURCES, ids=names)
 def test_numba_is_configured_in_one_place(path):
-    if path.name != "_jit.py":
+    if path.parent.name != "_jit":
         found = re.findall(r"\b(njit|jit|cfunc|vectorize|guvectorize|stencil|intrinsic|prange)\b\(?", path.read_text())
         assert not [word for word in found if word not in ("jit",)]
 
@@ -75,7 +74,7 @@ def test_imports_run_one_way(path):
     if folder == "nsds" and "examples" not in path.parts:
         assert not inside & {"solvers", "schemes"}
     if folder == "solvers":
-        assert inside <= {"_jit", "_checks", "status", "solvers"}
+        assert inside <= {"_jit", "_checks", "maths", "status", "solvers"}
 
 
 @pytest.mark.parametrize("name", [n for n in nsds.__all__ if inspect.isfunction(getattr(nsds, n))])
@@ -91,3 +90,13 @@ def test_no_machine_paths():
     for path in ROOT.rglob("*"):
         if path.suffix in (".py", ".md", ".toml", ".yml", ".ipynb") and not {".git", ".venv"} & set(path.parts):
             assert not re.search(r"/(work|root|home)/\w", path.read_text()) or path.name == "test_conventions.py", path
+
+
+def test_sources_are_named():
+    """Every key that is cited is on the page of sources."""
+    known = set(re.findall(r"^\| \[(\w+)\] \|", (ROOT / "docs" / "sources.md").read_text(), re.MULTILINE))
+    texts = [path.read_text() for path in SOURCES]
+    cited = [key for text in texts for key in re.findall(r"\[([A-Z][A-Za-z]+[a-z])\](?=,? (?:eqs?\b|chapters?\b|\d))", text)]
+    assert len(cited) > 50
+    assert set(cited) <= known
+    assert not any(re.search(r"\bseeds? \d{3}\b", text) for text in texts)

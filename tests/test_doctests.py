@@ -7,14 +7,12 @@ import pkgutil
 import pytest
 
 import nsds
-import nsds.collision
-import nsds.schemes
+from nsds import schemes, solvers
 
-PACKAGES = (nsds, nsds.collision, nsds.examples, nsds.schemes, nsds.solvers, nsds.solvers.contact)
-MODULES = sorted({p.__name__ for p in PACKAGES} | {f"{p.__name__}.{m.name}" for p in PACKAGES for m in pkgutil.iter_modules(p.__path__)})
+MODULES = ["nsds", *(m.name for p in (nsds, schemes, solvers) for m in pkgutil.walk_packages(p.__path__, f"{p.__name__}."))]
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if not name.endswith("__main__")])
+@pytest.mark.parametrize("name", [name for name in sorted({*MODULES}) if not name.endswith("__main__")])
 def test_docstring_examples(name):
     result = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
     assert result.failed == 0

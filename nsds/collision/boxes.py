@@ -11,7 +11,7 @@ from nsds.collision.capsules import closest_on_segments
 from nsds.collision.closest import closest_features
 from nsds.collision.frames import FIELDS, axes, put, seen_from
 from nsds.collision.polygons import MOST_VERTICES, VERTEX, clip
-from nsds.vectors import times
+from nsds.maths.vectors import times
 
 FACES = 2 * 6 * 6 * 64
 EDGES = FACES + 9 * 16

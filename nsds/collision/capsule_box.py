@@ -5,7 +5,7 @@ import math
 from nsds._jit import kernel, stack, tiny, view
 from nsds.collision.capsules import _SAME, _SHORT, _drop_closest
 from nsds.collision.frames import FIELDS, axes, put, seen_from, third_axis
-from nsds.vectors import norm, times, times_transposed
+from nsds.maths.vectors import norm, times, times_transposed
 
 
 @tiny

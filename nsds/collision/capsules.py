@@ -8,7 +8,7 @@ import math
 
 from nsds._jit import kernel, stack, tiny, view
 from nsds.collision.frames import FIELDS, TINY, put, third_axis
-from nsds.vectors import cross, dot, norm
+from nsds.maths.vectors import cross, dot, norm
 
 _PARALLEL = 0.9  # cosine between the axes of two capsules above which they may lie along each other
 _SAME = 1e-9  # part of a radius by which a closest ball is nearer, if it counts besides those at the ends

@@ -5,7 +5,7 @@ import math
 from nsds._jit import kernel, stack, tiny
 from nsds.collision.capsules import closest_on_segments
 from nsds.collision.frames import TINY, put
-from nsds.vectors import times, times_transposed
+from nsds.maths.vectors import times, times_transposed
 
 _CLOSER = 1.0 - 1e-9
 

@@ -1,8 +1,8 @@
 """Poses of shapes, and the places where narrow-phase kernels put the contacts that they find."""
 
 from nsds._jit import kernel, stack, tiny, view
-from nsds.rotations import rotation_matrix
-from nsds.vectors import times_transposed
+from nsds.maths.rotations import rotation_matrix
+from nsds.maths.vectors import times_transposed
 
 WORLD = -1  # number of the body that fixed shapes are on
 MOST = 16  # contacts that two shapes can have, and more
@@ -24,7 +24,7 @@ def put(found, n, margin, feature, gap, normal, x, y, z):
 
 @tiny
 def axes(pose, s, R):
-    """Rotation matrix Phi(p) of shape s, row-major: its axes are the columns (seed 003, eq. 11.137). Out: R (9,)."""
+    """Rotation matrix Phi(p) of shape s, row-major: its axes are the columns ([Notes], eq. 11.137). Out: R (9,)."""
     rotation_matrix(view(pose, 7 * s + 3, 4), R)
 
 
@@ -45,7 +45,7 @@ def seen_from(R, pose, a, b, out):
 
 @kernel
 def place(body, local, q, pose):
-    """World poses of shapes from their poses in their bodies: ``x = x_b + R_b x_s``, ``p = p_b . p_s`` (seed 003, eq. 11.126).
+    """World poses of shapes from their poses in their bodies: ``x = x_b + R_b x_s``, ``p = p_b . p_s`` ([Notes], eq. 11.126).
 
     In: body (ns,), -1 for the world; local (7 ns,); q (7 per body): positions and unit quaternions. Out: pose (7 ns,).
     """

@@ -18,7 +18,7 @@ from nsds.collision.facing import Placed, Pose, Surface, solid, surface_of
 from nsds.collision.frames import FIELDS
 from nsds.collision.kinds import BOX, CAPSULE, CONVEX, CYLINDER, GENERAL, MESH, NAMES, PLANE, SPHERE, require_coal
 from nsds.collision.patches import FLAT, patch, thinned
-from nsds.rotations import rotation_matrix
+from nsds.maths.rotations import rotation_matrix
 
 _TOLERANCES, _ITERATIONS = (1e-12, 1e-9, 1e-6, 1e-4), 256  # of the search for the closest points, tried one after the other
 _ROOM = 0.02  # of the smaller shape: distance to which shapes that are nearer are moved apart

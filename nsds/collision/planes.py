@@ -4,7 +4,7 @@ import math
 
 from nsds._jit import kernel, stack, tiny
 from nsds.collision.frames import FIELDS, MOST, axes, put, third_axis
-from nsds.vectors import norm, times_transposed
+from nsds.maths.vectors import norm, times_transposed
 
 _FLAT = 0.7  # cosine between a cylinder's axis and the plane's normal above which it stands rather than rolls
 STEEP = 10.0  # height that a vertex must be lower by, over how much farther out another is, to be taken before it

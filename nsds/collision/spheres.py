@@ -4,7 +4,7 @@ import math
 
 from nsds._jit import kernel, stack, tiny
 from nsds.collision.frames import TINY, axes, put, seen_from, third_axis
-from nsds.vectors import norm, times
+from nsds.maths.vectors import norm, times
 
 
 @tiny

@@ -1,17 +1,17 @@
-"""A buck converter with its amplifier, comparator and two transistors, all of them piecewise linear (seed 003, 9.5)."""
+"""A buck converter with its amplifier, comparator and two transistors, all of them piecewise linear ([Notes], 9.5)."""
 
 import math
 
 import numpy as np
 
 from nsds._jit import kernel
-from nsds.assembly import system
-from nsds.first_order import first_order_linear
-from nsds.interactions import interaction
-from nsds.laws import complementarity
-from nsds.plotting import figure, time_series
-from nsds.relations import first_order_linear_relation
-from nsds.schemes.euler_moreau import euler_moreau
+from nsds.model.assembly import system
+from nsds.model.first_order import first_order_linear
+from nsds.model.interactions import interaction
+from nsds.model.laws import complementarity
+from nsds.model.relations_first_order import first_order_linear_relation
+from nsds.pictures.plotting import figure, time_series
+from nsds.schemes.first_order.euler_moreau import euler_moreau
 
 RUN = {"t_end": 2e-6, "h": 5e-11, "scheme": euler_moreau(theta=1.0)}
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from nsds.examples.cam_follower import cam_follower
-from nsds.plotting import bifurcation, figure, stroboscopic_points
+from nsds.pictures.plotting import bifurcation, figure, stroboscopic_points
 
 RUN = {"t_end": 8.0, "h": 1e-4, "save_every": 2, "fields": ["follower"]}
 

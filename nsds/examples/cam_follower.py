@@ -1,16 +1,16 @@
-"""The cam follower of the source documents: a mass on a spring, pressed against a turning cam (seed 003, chapter 14)."""
+"""The cam follower of the source documents: a mass on a spring, pressed against a turning cam ([Notes], chapter 14)."""
 
 import math
 
 import numpy as np
 
 from nsds._jit import kernel
-from nsds.assembly import system
-from nsds.interactions import interaction
-from nsds.lagrangian_relations import lagrangian_linear_relation
-from nsds.laws import newton_impact
-from nsds.plotting import figure, phase_plane
-from nsds.systems import lagrangian_linear
+from nsds.model.assembly import system
+from nsds.model.interactions import interaction
+from nsds.model.laws import newton_impact
+from nsds.model.relations_lagrangian import lagrangian_linear_relation
+from nsds.model.systems import lagrangian_linear
+from nsds.pictures.plotting import figure, phase_plane
 
 RUN = {"t_end": 5.0, "h": 1e-4}
 
@@ -57,7 +57,7 @@ def cam_force(t, z, out):
 
 
 def cam_follower(rpm=358.0, e=0.8, q=0.1, v=0.0, damping=0.0):
-    """Follower driven by the cam; its coordinate is the distance from the cam surface (seed 003, eqs 14.3–14.9).
+    """Follower driven by the cam; its coordinate is the distance from the cam surface ([Notes], eqs 14.3–14.9).
 
     Parameters
     ----------

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from nsds.complementarity_system import linear_complementarity_system
-from nsds.plotting import figure, time_series
-from nsds.schemes.euler_moreau import euler_moreau
+from nsds.model.complementarity_system import linear_complementarity_system
+from nsds.pictures.plotting import figure, time_series
+from nsds.schemes.first_order.euler_moreau import euler_moreau
 
 RUN = {"t_end": 5.0, "h": 5e-2, "scheme": euler_moreau(theta=0.5, gamma=0.5, gamma_for_relation=True)}
 

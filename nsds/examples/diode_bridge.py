@@ -1,8 +1,8 @@
-"""A full-wave rectifier: an LC tank behind four ideal diodes (seed 003, 9.5)."""
+"""A full-wave rectifier: an LC tank behind four ideal diodes ([Notes], 9.5)."""
 
-from nsds.complementarity_system import linear_complementarity_system
-from nsds.plotting import figure, time_series
-from nsds.schemes.euler_moreau import euler_moreau
+from nsds.model.complementarity_system import linear_complementarity_system
+from nsds.pictures.plotting import figure, time_series
+from nsds.schemes.first_order.euler_moreau import euler_moreau
 
 RUN = {"t_end": 5e-3, "h": 1e-6, "scheme": euler_moreau(theta=0.5)}
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from nsds.assembly import system
-from nsds.collisions import collisions
-from nsds.laws import newton_impact_friction
-from nsds.plotting import snapshots
-from nsds.rigid_bodies import rigid_bodies
-from nsds.shapes import box, inertia, plane
+from nsds.model.assembly import system
+from nsds.model.collisions import collisions
+from nsds.model.laws import newton_impact_friction
+from nsds.model.rigid_bodies import rigid_bodies
+from nsds.model.shapes import box, inertia, plane
+from nsds.pictures.plotting import snapshots
 
 RUN = {"t_end": 1.2, "h": 5e-4, "solver": "bodies"}
 

@@ -2,12 +2,12 @@
 
 import math
 
-from nsds.assembly import system
-from nsds.interactions import interaction
-from nsds.lagrangian import lagrangian
-from nsds.lagrangian_relations import scleronomous
-from nsds.laws import newton_impact
-from nsds.plotting import figure, time_series
+from nsds.model.assembly import system
+from nsds.model.interactions import interaction
+from nsds.model.lagrangian import lagrangian
+from nsds.model.laws import newton_impact
+from nsds.model.relations_lagrangian import scleronomous
+from nsds.pictures.plotting import figure, time_series
 
 RUN = {"t_end": 5.0, "h": 5e-4}
 

@@ -1,9 +1,9 @@
 """A wing nut that spins about its middle axis turns over again and again (Euler 1758; seen in orbit by Dzhanibekov 1985)."""
 
-from nsds.assembly import system
-from nsds.plotting import figure, time_series
-from nsds.rigid_bodies import rigid_bodies
-from nsds.shapes import box, cylinder
+from nsds.model.assembly import system
+from nsds.model.rigid_bodies import rigid_bodies
+from nsds.model.shapes import box, cylinder
+from nsds.pictures.plotting import figure, time_series
 
 RUN = {"t_end": 20.0, "h": 1e-3}
 

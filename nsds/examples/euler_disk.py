@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 
-from nsds.assembly import system
-from nsds.collisions import collisions
-from nsds.laws import newton_impact_rolling_friction
-from nsds.plotting import figure
-from nsds.rigid_bodies import rigid_bodies
-from nsds.shapes import cylinder, inertia, plane
+from nsds.model.assembly import system
+from nsds.model.collisions import collisions
+from nsds.model.laws import newton_impact_rolling_friction
+from nsds.model.rigid_bodies import rigid_bodies
+from nsds.model.shapes import cylinder, inertia, plane
+from nsds.pictures.plotting import figure
 from nsds.solvers.contact.table import contact_solver
 
 RUN = {"t_end": 2.0, "h": 1e-4, "solver": contact_solver("bodies", tol=1e-6)}

@@ -1,12 +1,12 @@
 """A full-wave rectifier with a capacitor behind it: two circuits and one interaction over both."""
 
-from nsds.assembly import system
-from nsds.first_order import first_order_linear
-from nsds.interactions import interaction
-from nsds.laws import complementarity
-from nsds.plotting import figure, time_series
-from nsds.relations import first_order_linear_relation
-from nsds.schemes.euler_moreau import euler_moreau
+from nsds.model.assembly import system
+from nsds.model.first_order import first_order_linear
+from nsds.model.interactions import interaction
+from nsds.model.laws import complementarity
+from nsds.model.relations_first_order import first_order_linear_relation
+from nsds.pictures.plotting import figure, time_series
+from nsds.schemes.first_order.euler_moreau import euler_moreau
 
 RUN = {"t_end": 5e-3, "h": 1e-6, "scheme": euler_moreau(theta=1.0)}
 

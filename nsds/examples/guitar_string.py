@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from nsds.assembly import system
-from nsds.interactions import interaction
-from nsds.lagrangian import lagrangian_modal
-from nsds.lagrangian_relations import lagrangian_linear_relation
-from nsds.laws import newton_impact
-from nsds.plotting import figure, time_series
-from nsds.schemes.moreau_jean_exact import moreau_jean_exact
+from nsds.model.assembly import system
+from nsds.model.interactions import interaction
+from nsds.model.lagrangian import lagrangian_modal
+from nsds.model.laws import newton_impact
+from nsds.model.relations_lagrangian import lagrangian_linear_relation
+from nsds.pictures.plotting import figure, time_series
+from nsds.schemes.lagrangian.exact import moreau_jean_exact
 
 RUN = {"t_end": 0.1, "h": 5e-5, "scheme": moreau_jean_exact()}
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from nsds.assembly import system
-from nsds.interactions import interaction
-from nsds.lagrangian_relations import lagrangian_linear_relation
-from nsds.laws import newton_impact
-from nsds.plotting import figure, time_series
-from nsds.schemes.moreau_jean import moreau_jean
-from nsds.systems import lagrangian_linear
+from nsds.model.assembly import system
+from nsds.model.interactions import interaction
+from nsds.model.laws import newton_impact
+from nsds.model.relations_lagrangian import lagrangian_linear_relation
+from nsds.model.systems import lagrangian_linear
+from nsds.pictures.plotting import figure, time_series
+from nsds.schemes.lagrangian.moreau_jean import moreau_jean
 
 RUN = {"t_end": 1.49601e-3, "h": 2e-6, "scheme": moreau_jean(gamma=0.0)}
 

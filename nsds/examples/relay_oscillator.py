@@ -1,11 +1,11 @@
-"""An oscillator that a relay keeps going (seed 003, 9.5)."""
+"""An oscillator that a relay keeps going ([Notes], 9.5)."""
 
 import math
 
-from nsds.complementarity_system import linear_complementarity_system
-from nsds.laws import relay
-from nsds.plotting import figure, time_series
-from nsds.schemes.euler_moreau import euler_moreau
+from nsds.model.complementarity_system import linear_complementarity_system
+from nsds.model.laws import relay
+from nsds.pictures.plotting import figure, time_series
+from nsds.schemes.first_order.euler_moreau import euler_moreau
 
 RUN = {"t_end": 100.0, "h": 1e-2, "scheme": euler_moreau(theta=0.5)}
 

@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 
-from nsds.assembly import system
-from nsds.collisions import collisions
-from nsds.laws import newton_impact_friction
-from nsds.plotting import snapshots
-from nsds.rigid_bodies import rigid_bodies
-from nsds.shapes import inertia, plane, sphere, tube
+from nsds.model.assembly import system
+from nsds.model.collisions import collisions
+from nsds.model.laws import newton_impact_friction
+from nsds.model.rigid_bodies import rigid_bodies
+from nsds.model.shapes import inertia, plane, sphere, tube
+from nsds.pictures.plotting import snapshots
 
 RUN = {"t_end": 1.5, "h": 5e-4, "solver": "bodies", "save_every": 20, "fields": ["grains", "drum"]}
 

@@ -4,14 +4,14 @@ import math
 
 import numpy as np
 
-from nsds import joints
-from nsds.assembly import system
-from nsds.interactions import interaction
-from nsds.laws import equality
-from nsds.plotting import figure, time_series
-from nsds.rigid_bodies import rigid_bodies
-from nsds.rotations import turned_back
-from nsds.shapes import box, capsule
+from nsds.maths.rotations import turned_back
+from nsds.model import joints
+from nsds.model.assembly import system
+from nsds.model.interactions import interaction
+from nsds.model.laws import equality
+from nsds.model.rigid_bodies import rigid_bodies
+from nsds.model.shapes import box, capsule
+from nsds.pictures.plotting import figure, time_series
 
 RUN = {"t_end": 2.0, "h": 5e-4}
 

@@ -1,11 +1,11 @@
 """A ball that slides at first and then rolls (Coriolis 1835)."""
 
-from nsds.assembly import system
-from nsds.collisions import collisions
-from nsds.laws import newton_impact_friction
-from nsds.plotting import figure, time_series
-from nsds.rigid_bodies import rigid_bodies
-from nsds.shapes import inertia, plane, sphere
+from nsds.model.assembly import system
+from nsds.model.collisions import collisions
+from nsds.model.laws import newton_impact_friction
+from nsds.model.rigid_bodies import rigid_bodies
+from nsds.model.shapes import inertia, plane, sphere
+from nsds.pictures.plotting import figure, time_series
 from nsds.solvers.contact.table import contact_solver
 
 RUN = {"t_end": 1.5, "h": 1e-3, "solver": contact_solver("bodies", tol=1e-8)}

@@ -1,12 +1,12 @@
 """A spinning disk that is dropped on the floor and rolls away."""
 
-from nsds.assembly import system
-from nsds.interactions import interaction
-from nsds.lagrangian_relations import lagrangian_linear_relation
-from nsds.laws import newton_impact_friction
-from nsds.plotting import figure, time_series
-from nsds.schemes.moreau_jean import moreau_jean
-from nsds.systems import lagrangian_linear
+from nsds.model.assembly import system
+from nsds.model.interactions import interaction
+from nsds.model.laws import newton_impact_friction
+from nsds.model.relations_lagrangian import lagrangian_linear_relation
+from nsds.model.systems import lagrangian_linear
+from nsds.pictures.plotting import figure, time_series
+from nsds.schemes.lagrangian.moreau_jean import moreau_jean
 
 RUN = {"t_end": 10.0, "h": 5e-3, "scheme": moreau_jean(gamma=1.0)}
 

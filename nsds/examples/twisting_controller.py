@@ -1,12 +1,12 @@
 """A twisting controller of an unstable plant, implicit in time: it does not chatter (Huber, Acary, Brogliato, Plestan 2016)."""
 
-from nsds.assembly import system
-from nsds.first_order import first_order_linear
-from nsds.interactions import interaction
-from nsds.laws import normal_cone
-from nsds.plotting import figure, time_series
-from nsds.relations import first_order_linear_relation
-from nsds.schemes.zero_order_hold import zero_order_hold
+from nsds.model.assembly import system
+from nsds.model.first_order import first_order_linear
+from nsds.model.interactions import interaction
+from nsds.model.laws import normal_cone
+from nsds.model.relations_first_order import first_order_linear_relation
+from nsds.pictures.plotting import figure, time_series
+from nsds.schemes.first_order.zero_order_hold import zero_order_hold
 
 RUN = {"t_end": 3.0, "h": 0.05, "scheme": zero_order_hold()}
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from nsds.assembly import system
-from nsds.interactions import interaction
-from nsds.lagrangian_relations import lagrangian_linear_relation
-from nsds.laws import newton_impact_friction
-from nsds.plotting import figure, time_series
-from nsds.systems import lagrangian_linear
+from nsds.model.assembly import system
+from nsds.model.interactions import interaction
+from nsds.model.laws import newton_impact_friction
+from nsds.model.relations_lagrangian import lagrangian_linear_relation
+from nsds.model.systems import lagrangian_linear
+from nsds.pictures.plotting import figure, time_series
 
 RUN = {"t_end": 0.3, "h": 2e-5}
 

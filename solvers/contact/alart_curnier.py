@@ -1,4 +1,4 @@
-"""Contact laws as equations without inequalities, with their generalised Jacobians (seed 003, chapter 16).
+"""Contact laws as equations without inequalities, with their generalised Jacobians ([Notes], chapter 16).
 
     F_N = (r_N - (r_N - rho_N u_N)_+) / rho_N                                                   (16.4)
     F_T = (r_T - P_D(r_T - rho_T u_T)) / rho_T,    D the disk of radius mu b                    (16.9)

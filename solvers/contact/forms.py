@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
-from nsds.solvers import forms
+from nsds.solvers.box import forms
 
 _FULL = 10  # contacts up to which a dense matrix is not searched for zeros
 _SMALL_BODY = 12  # unknowns of M that belong together, up to which they are inverted
@@ -37,7 +37,7 @@ def _full_pattern(n):
 
 
 def block_rows(W, d):
-    """(row, column, data) of a square matrix from `nsds.solvers.forms.matrix`: rows of d × d blocks, as solvers want them.
+    """(row, column, data) of a square matrix from `nsds.solvers.box.forms.matrix`: rows of d × d blocks, as solvers want them.
 
     Columns ascend, the pattern is symmetric, and the blocks of the diagonal are stored.
     """
@@ -178,7 +178,7 @@ def global_matrices(owner, d, M, H, q, b):
 
 
 class Panels(NamedTuple):
-    """What contacts touch of the velocities: see `nsds.solvers.contact.bodies`."""
+    """What contacts touch of the velocities: see `nsds.solvers.bodies.panels`."""
 
     panel: np.ndarray
     unknown: np.ndarray

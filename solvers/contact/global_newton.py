@@ -1,6 +1,6 @@
 """Newton's method on the global form: velocities and reactions together, without the Delassus matrix.
 
-    M v - H r - q = 0,    F(H^T v + b, r) = 0                                                   (seed 003, 16.17, 16.23)
+    M v - H r - q = 0,    F(H^T v + b, r) = 0                                                   ([Notes], 16.17, 16.23)
 
 with Alart–Curnier's F. The matrix of a step, by the chain rule (16.24, 16.25),
 

@@ -4,7 +4,7 @@ Sliding means ``r_T = mu r_N t`` and ``u_T = -alpha t`` with a unit vector ``t =
 
     r_N = -q_N / (W_NN + mu W_NT t),
 
-which is the conic of seed 003, eqs. 15.2–15.5, in polar form, and ``t⊥ u_T = 0`` becomes, multiplied by that divisor,
+which is the conic of [Notes], eqs. 15.2–15.5, in polar form, and ``t⊥ u_T = 0`` becomes, multiplied by that divisor,
 
     A cos² θ + B sin² θ + C sin θ cos θ + D sin θ + E cos θ = 0                                     (15.15)
 

@@ -259,7 +259,7 @@ def law_error_exactly(disk, mu, mu_r, d, first, scale_n, scale_t, scale_r, r, u,
 
 @kernel
 def multiply_exactly(row, column, W, q, r, u):
-    """``u = W r + q`` as if computed with twice the digits; reference: `nsds.solvers.signature.multiply_exactly`."""
+    """``u = W r + q`` as if computed with twice the digits; reference: `nsds.solvers.box.signature.multiply_exactly`."""
     n_contacts = row.size - 1
     d = q.size // max(n_contacts, 1)
     for c in range(n_contacts):

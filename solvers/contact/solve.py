@@ -5,10 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
-from nsds.solvers import forms as box_forms
 from nsds.solvers import results
-from nsds.solvers import solve as box
-from nsds.solvers.contact import auto, bodies, forms, generic, global_newton, infeasible, table
+from nsds.solvers.bodies import panels as bodies
+from nsds.solvers.box import forms as box_forms
+from nsds.solvers.box import solve as box
+from nsds.solvers.contact import auto, forms, generic, global_newton, infeasible, table
 from nsds.solvers.contact.forms import Contacts
 from nsds.solvers.contact.signature import N_INFO, classify, conclude, mixed_residual, solve_repeatedly
 from nsds.status import CONVERGED, INFEASIBLE, MAX_ITER, NON_FINITE, RAY, SINGULAR, STALLED
@@ -219,7 +220,7 @@ def solve_gfc3d(M, H, q, b, mu, method="auto", tol=1e-8, max_iter=None, r0=None,
         Velocities given at the contacts, restitution included.
     mu, method, tol, max_iter, r0, on_failure, **options
         As in `solve_fc3d`. Two more methods do not form W: "nsgs_bodies" sweeps over the contacts, in memory and time that grow with
-        their number, on all cores, with the same bits on any number of them; "newton_global" takes v and r together (seed 003, 16.25).
+        their number, on all cores, with the same bits on any number of them; "newton_global" takes v and r together ([Notes], 16.25).
 
     Returns
     -------

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import nsds
 from nsds import solvers
-from nsds.kinds import NEWTON_EULER, family
-from nsds.records import model_of
+from nsds.model.kinds import NEWTON_EULER, family
+from nsds.model.records import model_of
 from nsds.schemes.table import SCHEMES
 from tests.scenes import SCENES
 

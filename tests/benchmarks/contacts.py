@@ -28,12 +28,14 @@ from scipy.spatial import cKDTree
 
 from nsds import solvers
 from nsds._jit import kernel
-from nsds.solvers import profiling
-from nsds.solvers.contact import bodies, colours, forms, generic, nsgs, table
+from nsds.solvers.bodies import colours
+from nsds.solvers.bodies import panels as bodies
+from nsds.solvers.box.signature import solve_repeatedly as solve_box_repeatedly
+from nsds.solvers.contact import forms, generic, nsgs, table
 from nsds.solvers.contact import local as one
 from nsds.solvers.contact.signature import diagonal_block, solve_repeatedly
 from nsds.solvers.contact.solve import contacts, prepared
-from nsds.solvers.signature import solve_repeatedly as solve_box_repeatedly
+from nsds.solvers.problems import profiling
 from tests.benchmarks.__main__ import find_peer
 from tests.benchmarks.solvers import show
 

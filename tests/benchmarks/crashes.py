@@ -23,8 +23,8 @@ import h5py  # noqa: F401, before processes are forked
 import numpy as np
 
 import nsds
-from nsds import storage
-from nsds.schemes import recording, simulation
+from nsds.results import storage
+from nsds.schemes.run import recording, simulation
 
 COUNTS = {"kills": 200, "full_disks": 20, "interrupts": 100, "damages": 2000}
 _FEW = {"kills": 6, "full_disks": 4, "interrupts": 6, "damages": 60}

@@ -21,7 +21,7 @@ import nsds
 N_STEPS, _BATCH = 3, 400
 _NUMBERS = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, 7.0, 1e9, -1e9, 1e300, -1e300, 5e-324]
 _WHOLE = [0, 1, -1, 2, 3, 7, -2, 63, 64, 65, 1000, 10**6, 2**31 - 1, 2**31, -(2**31), 2**32 + 1, 2**62, 2**63 - 1, -(2**63)]
-_TEXTS = [b"", b"os:system#000000000000", b"\xff\xfe", b"a:b", b"x" * 300, b"nsds.functions:wanted#0"]
+_TEXTS = [b"", b"os:system#000000000000", b"\xff\xfe", b"a:b", b"x" * 300, b"nsds.model.functions:wanted#0"]
 
 
 def circle(q, z, out):

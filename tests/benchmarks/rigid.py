@@ -22,9 +22,9 @@ import numba
 import numpy as np
 
 import nsds
-from nsds.schemes import moreau_jean_newton_euler as scheme
-from nsds.schemes import newton_euler_problem as problem
-from nsds.schemes import simulation
+from nsds.schemes.rigid import moreau_jean as scheme
+from nsds.schemes.rigid import problem as problem
+from nsds.schemes.run import simulation
 from tests.benchmarks.__main__ import find_peer
 from tests.benchmarks.solvers import show
 

@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 
 from nsds import solvers
-from nsds.solvers import forms, table
-from nsds.solvers.profiling import fastest, prepared
-from nsds.solvers.signature import solve_repeatedly
+from nsds.solvers.box import forms, table
+from nsds.solvers.box.signature import solve_repeatedly
+from nsds.solvers.problems.profiling import fastest, prepared
 from nsds.status import CONVERGED
 from tests.benchmarks.__main__ import find_peer
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 import nsds
-from nsds.schemes import simulation
+from nsds.schemes.run import simulation
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 _GROUP_SECONDS = 0.1

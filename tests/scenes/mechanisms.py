@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 import nsds
-from nsds import joints, shapes
+from nsds.model import joints, shapes
 from tests.scenes.model import FINE, G, Model, close, depth, heights, scene, tilt, turned_by, variant, violation
 
 

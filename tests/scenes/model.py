@@ -3,7 +3,7 @@
 import numpy as np
 
 import nsds
-from nsds import shapes
+from nsds.model import shapes
 from tests.scenes.runs import Scene
 
 G = 9.81

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 import nsds
-from nsds import shapes
+from nsds.model import shapes
 from tests.scenes.model import G, Model, close, depth, heights, scene, tilt, turn, turned_by, variant
 
 COARSE = (1e-2, 1e-3)

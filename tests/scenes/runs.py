@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 import nsds
-from nsds.energy import energy
-from nsds.kinds import COLLISIONS, FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, family, split
-from nsds.records import model_of
+from nsds.model.kinds import COLLISIONS, FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, family, split
+from nsds.model.records import model_of
+from nsds.results.energy import energy
 from nsds.schemes import table as schemes
-from nsds.schemes.newton_euler_problem import ENOUGH
+from nsds.schemes.rigid.problem import ENOUGH
 from nsds.status import CONVERGED, INEXACT
 
 ROUNDING = 1e-11  # what the ledger of energy may lose, relative to the energy and all works of the run

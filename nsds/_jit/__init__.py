@@ -1,0 +1,37 @@
+"""The only place where numba is configured: kernels, callbacks and calls by address.
+
+numba's own cache looks at the file of a function, not at what that function calls: an edited callee would leave a stale caller
+behind. A kernel is therefore cached under a fingerprint of its own code and of all that it reads and calls (`nsds._jit.cache`).
+
+Kernels release the GIL, follow IEEE arithmetic (``error_model="numpy"``, no fastmath) and return status codes instead of raising. With
+``NUMBA_DISABLE_JIT=1`` they are plain Python (`nsds._jit.plain`).
+"""
+
+import numba
+
+from nsds._jit.cache import is_cold
+from nsds._jit.calls import address, caller, on_demand, pointer, stack, view
+from nsds._jit.compiler import callback, each, inlined, kernel, parallel, specialised, threaded, tiny
+
+if numba.config.DISABLE_JIT:
+    from nsds._jit import plain
+
+    globals().update({name: item for name, item in vars(plain).items() if not name.startswith("_")})
+
+__all__ = [
+    "address",
+    "callback",
+    "caller",
+    "each",
+    "inlined",
+    "is_cold",
+    "kernel",
+    "on_demand",
+    "parallel",
+    "pointer",
+    "specialised",
+    "stack",
+    "threaded",
+    "tiny",
+    "view",
+]

@@ -1,0 +1,136 @@
+"""How kernels are compiled: numba's pipeline with indices that never count from the end, without its runtime, cached by fingerprint."""
+
+import os
+import types as python_types
+
+import numba
+from numba import types
+from numba.core import ir as numba_ir
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.typed_passes import NopythonRewrites
+
+from nsds._jit.cache import KernelCache
+
+# Threads wait awake for the next loop for some microseconds only: with OpenMP's own choice, two are five times slower than one where
+# other programs want the cores, too; with none at all, they wake up too late.
+if "OMP_WAIT_POLICY" not in os.environ:
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _UnsignedIndices(FunctionPass):
+    """Kernels never count from the end: read every index as unsigned, which spares the test for a negative one at each access."""
+
+    _name = "nsds_unsigned_indices"
+
+    def __init__(self):
+        FunctionPass.__init__(self)
+
+    def run_pass(self, state):
+        for block in state.func_ir.blocks.values():
+            for place in [*block.find_exprs("getitem"), *block.find_insts(numba_ir.SetItem)]:
+                array, index = state.calltypes[place].args[:2]
+                if isinstance(array, types.Array) and _is_signed_index(index):
+                    unsigned = types.UniTuple(types.uintp, len(index)) if isinstance(index, types.BaseTuple) else types.uintp
+                    signature = state.calltypes.pop(place)  # entries of this dict may be set only once
+                    state.calltypes[place] = signature.replace(args=(array, unsigned, *signature.args[2:]))
+        return False
+
+
+def _is_signed_index(index):
+    parts = tuple(index) if isinstance(index, types.BaseTuple) else (index,)
+    return len(parts) > 0 and all(isinstance(part, types.Integer) and part.signed for part in parts)
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _LoadThreads(FunctionPass):
+    """Have numba load what parallel code refers to before this comes out of the cache: it forgets that of what is called, and aborts."""
+
+    _name = "nsds_load_threads"
+
+    def __init__(self):
+        FunctionPass.__init__(self)
+
+    def run_pass(self, state):
+        state.reload_init.append(numba.get_num_threads)
+        return False
+
+
+class _KernelCompiler(CompilerBase):
+    passes = (_UnsignedIndices,)
+
+    def define_pipelines(self):
+        pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        for one in self.passes:
+            pipeline.add_pass_after(one, NopythonRewrites)
+        pipeline.finalize()
+        return [pipeline]
+
+
+class _ThreadedCompiler(_KernelCompiler):
+    passes = (_UnsignedIndices, _LoadThreads)
+
+
+# No runtime (_nrt) means no allocation and no reference counting: a kernel that allocates does not compile.
+OPTIONS = {"error_model": "numpy", "_nrt": False}
+
+
+def kernel(function, **options):
+    """Compile on first use; cached on disk; runs without the GIL; never raises."""
+    result = numba.njit(function, nogil=True, **{"pipeline_class": _KernelCompiler} | OPTIONS | options)
+    result._cache = KernelCache(result)
+    return result
+
+
+def inlined(function):
+    """A kernel that numba pastes into its one caller: pieces of a step, whose many arrays cost more to hand over than to use."""
+    return kernel(function, inline="always")
+
+
+def tiny(function):
+    """A kernel for many callers that is compiled once, and copied into each of them when they are optimised."""
+    return kernel(function, forceinline=True)
+
+
+def parallel(function):
+    """A kernel whose loops over `each` run on all cores; only over independent outputs, so that the bits do not depend on their number."""
+    return kernel(function, parallel=True)
+
+
+def threaded(function):
+    """A kernel that calls parallel ones."""
+    return kernel(function, pipeline_class=_ThreadedCompiler)
+
+
+each = numba.prange
+
+
+def callback(signature, function, parameters=None, arguments=None):
+    """A user's function compiled at once, with the ordinary meaning of indices, to C code with an ``address``.
+
+    ``parameters`` and ``arguments``: the names of the signature's parameters, and how the function is called with them, as text, where
+    ``cleared(out)`` is the vector out full of zeros.
+    """
+    if parameters is not None:
+        names = {"function": numba.njit(function, error_model="numpy"), "cleared": _cleared}
+        function = eval(f"lambda {parameters}: function({arguments})", names)
+    return numba.cfunc(signature, error_model="numpy")(function)
+
+
+@numba.njit
+def _cleared(out):
+    for i in range(out.size):
+        out[i] = 0.0
+    return out
+
+
+def specialised(function, suffix, **names):
+    """The same code under another name, with some of the global names it reads bound otherwise: one template, several kernels.
+
+    A closure would do the same but never be found in the cache again.
+    """
+    function = getattr(function, "py_func", function)
+    result = python_types.FunctionType(function.__code__, {**function.__globals__, **names}, f"{function.__name__}_{suffix}")
+    result.__qualname__, result.__module__, result.__doc__ = result.__name__, function.__module__, function.__doc__
+    return result

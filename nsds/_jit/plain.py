@@ -1,0 +1,89 @@
+"""What `nsds._jit` offers, without a compiler: with ``NUMBA_DISABLE_JIT=1`` every kernel is an ordinary Python function.
+
+For debuggers, line coverage and checked runs: results have the same bits, some thousand times later, and an index or a view outside its
+array is an IndexError, where compiled code reads what lies there.
+"""
+
+import ctypes as _ctypes
+
+import numpy as _np
+from numba import types as _types
+
+_np.seterr(all="ignore")  # kernels follow IEEE arithmetic and test what comes of it
+
+_functions = {}  # by address
+_C_TYPES = {_types.int64: _ctypes.c_int64, _types.float64: _ctypes.c_double, _types.uintp: _ctypes.c_size_t}
+
+
+class _Callback:
+    def __init__(self, function):
+        self.function, self.address = function, len(_functions) + 1
+        _functions[self.address] = function
+
+
+def kernel(function, **options):
+    """The function as it is."""
+    return function
+
+
+inlined = tiny = parallel = threaded = kernel
+
+
+def callback(signature, function, parameters=None, arguments=None):
+    """A user's function with an ``address``, called as `nsds._jit.callback` says."""
+    if parameters is not None:
+        function = eval(f"lambda {parameters}: function({arguments})", {"function": function, "cleared": _cleared})
+    return _Callback(function)
+
+
+def _cleared(out):
+    out[:] = 0.0
+    return out
+
+
+def address(signature, function):
+    """A number under which `caller` finds a kernel."""
+    return next((number for number, known in _functions.items() if known is function), None) or _Callback(function).address
+
+
+def on_demand(signature, function):
+    """A function ``address()`` for kernels."""
+    return lambda: address(signature, function)
+
+
+def caller(signature):
+    """A function ``call(address, (arguments...))``; an address that is not of a kernel is that of a C function of numbers."""
+    returned, *arguments = (_C_TYPES.get(kind) for kind in (signature.return_type, *signature.args))
+
+    def call(address, values):
+        function = _functions.get(int(address)) or _ctypes.CFUNCTYPE(returned, *arguments)(int(address))
+        return function(*values)
+
+    return call
+
+
+def view(array, start, size):
+    """``array[start:start + size]``, which has to lie inside."""
+    if size == 0:
+        return array[:0]
+    if start < 0 or start + size > array.size:
+        raise IndexError(f"view of the words {start} to {start + size} of {array.size}")
+    return array[start : start + size]
+
+
+def pointer(array):
+    """Where the numbers of an array lie in memory."""
+    return array.ctypes.data
+
+
+def stack(size):
+    """A few floats, (size,), not initialised."""
+    return _np.empty(size)
+
+
+def is_cold(function):
+    """There is nothing to be compiled."""
+    return False
+
+
+each = range

@@ -1,0 +1,1 @@
+"""Constructors of systems, relations and laws, and the records they make."""

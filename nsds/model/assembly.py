@@ -1,0 +1,114 @@
+"""Assembly: named parts to one record."""
+
+import numpy as np
+
+from nsds import _checks
+from nsds.model.collisions import collisions_record
+from nsds.model.interactions import interaction_record
+from nsds.model.kinds import COLLISIONS, CONTROL, SYSTEMS
+from nsds.model.records import HEAD, RESERVED, leaf
+from nsds.model.validation import runnable
+
+
+def system(*, t=0.0, **parts):
+    """Join parts to one record: the whole state and description of a nonsmooth dynamical system.
+
+    Parameters
+    ----------
+    t : float
+        Time at the start.
+    **parts
+        Systems (`nsds.lagrangian`, `nsds.lagrangian_linear`, `nsds.lagrangian_modal`, `nsds.first_order_linear`, `nsds.first_order`,
+        `nsds.rigid_bodies`), interactions (`nsds.interaction`), contacts to be detected (`nsds.collisions`) and controllers
+        (`nsds.sampled_control`), under the names by which they refer to each other.
+
+    Returns
+    -------
+    numpy.ndarray, shape ()
+        A record with one field per part, ``system["ball"]["M"]``; ``np.repeat(system, 1000)`` makes an ensemble. It can be copied,
+        compared, saved and memory-mapped as any array.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A part that no constructor made, a reserved name, an interaction on a part that does not exist or does not fit.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> system = nsds.system(
+    ...     ball=nsds.lagrangian_linear(M=[1.0], fext=[-9.81], q=[1.0], v=[0.0]),
+    ...     floor=nsds.interaction(nsds.lagrangian_linear_relation(H=[[1.0]]), nsds.newton_impact(e=0.9), on="ball"),
+    ... )
+    >>> system["floor"]["e"].item()
+    0.9
+    """
+    t = _checks.number("system", "t", t)
+    for name, part in parts.items():
+        if not name.isidentifier():
+            raise ValueError(f"system: the name of a part must be an identifier, got {name!r}")
+        if name in RESERVED:
+            raise ValueError(f"system: the name '{name}' is reserved, choose another for this part")
+        kind = part.get("kind") if isinstance(part, dict) else None
+        if not isinstance(kind, str) or kind not in _HELD or not set(_HELD[kind]) <= set(part) or not _is_record(part.get("record")):
+            given = _checks.shortened(part)
+            raise TypeError(f"system: part '{name}' must come from a constructor such as nsds.lagrangian_linear, got {given}")
+    kinds = {name: part["kind"] for name, part in parts.items() if part["kind"] in SYSTEMS}
+    if not kinds:
+        raise ValueError("system: at least one dynamical system is needed, got none")
+    families = {SYSTEMS[kind][0]: name for name, kind in kinds.items()}
+    if len(families) > 1:
+        both = " and ".join(f"'{name}' is {family}" for family, name in families.items())
+        raise ValueError(f"system: one scheme steps all systems of a record, but {both}")
+    systems = {name: parts[name] for name in kinds}
+
+    model, records = [], {}
+    for name, part in parts.items():
+        if part["kind"] == "interaction":
+            records[name] = interaction_record(name, part, systems)
+            words = (part["relation"]["relation"], part["law"]["law"], *(side for side, _ in part["sides"]))
+        elif part["kind"] == COLLISIONS:
+            records[name] = collisions_record(name, part, systems)
+            words = (COLLISIONS, part["law"]["law"], *part["shapes"])
+        else:
+            records[name] = part["record"]
+            words = (part["kind"],)
+            if part["kind"] == CONTROL:
+                words += _wiring(name, part, parts, kinds)
+        model.append(" ".join((name, *words)))
+    model = "\n".join(model)
+    dtype = HEAD + [("model", *leaf(model, 0))] + [(name, r.dtype, r.shape) if r.ndim else (name, r.dtype) for name, r in records.items()]
+    result = np.zeros((), np.dtype(dtype))
+    result["t"] = result["t0"] = t
+    result["model"] = model.encode()
+    for name, record in records.items():
+        result[name] = record
+    return runnable("system", result)
+
+
+# What parts hold, by their kind.
+_HELD = dict.fromkeys(SYSTEMS, ("record",)) | {
+    "interaction": ("relation", "law", "sides"),
+    COLLISIONS: ("law", "margin", "shapes", "world", "pairs", "capacity"),
+    CONTROL: ("record", "reads", "writes"),
+}
+
+
+def _is_record(record):
+    return record is None or (isinstance(record, np.ndarray) and record.dtype.names is not None)
+
+
+def _wiring(name, part, parts, kinds):
+    """The part that a controller writes, then those that it reads."""
+    for other in (part["writes"], *part["reads"]):
+        if other not in kinds:
+            raise ValueError(f"controller '{name}': there is no system '{other}'; the systems are: {', '.join(kinds)}")
+    written = parts[part["writes"]]["record"].dtype.base
+    if "u" not in written.names or written["u"].base.kind != "f":
+        ways = {
+            "rigid_bodies": "a force that is a function, fint(t, q, v, z, out), controls rigid bodies",
+            "lagrangian_linear": "lagrangian_linear has none, make it a nsds.lagrangian with u=numpy.zeros(n_u)",
+        }
+        way = ways.get(kinds[part["writes"]], "give it u=numpy.zeros(n_u)")
+        raise ValueError(f"controller '{name}': '{part['writes']}' has no constant control u to write; {way}")
+    return part["writes"], *part["reads"]

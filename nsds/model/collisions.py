@@ -1,0 +1,199 @@
+"""Contacts that are detected while a simulation runs: shapes on bodies and in the world, and the law of their contacts."""
+
+import numpy as np
+
+from nsds import _checks
+from nsds.collision import WORLD, require_supported
+from nsds.collision.kinds import NAMES
+from nsds.model.kinds import COLLISIONS, NEWTON_EULER, SYSTEMS
+from nsds.model.laws import HELD, LAWS, OF_COLLISIONS
+from nsds.model.records import pack, widened
+from nsds.model.shapes import require_shape
+
+_WORLD = "world"
+_OF_CONTACTS = ("a", "b", "feature", "normal", "point", "y", "lambda")
+
+
+def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None):
+    """Contacts between shapes, found anew in every step: a part for `nsds.system`, of rigid bodies.
+
+    A contact takes part in a step when the forecast ``y + gamma h ydot <= slack`` says so ([Notes], eq. 11.203); its frame (normal, two
+    tangents, [Notes], 12.0.3) is that of the start of the step. The normal points from b to a; a contact point between two bodies lies
+    halfway between their surfaces, one with the world on the surface of the body.
+
+    The slack is rounding, 1e-10 of the size of a shape and of its body's coordinates, added up for both: bodies that are drawn touching
+    touch. What is at rest, in that it neither comes nor goes by more within a step, takes part up to a tenth of ``h^2 F / m`` of its
+    bodies, and at most 1e-3 of a shape's size: forces would close such a gap within the step, and where something else holds the body, as
+    the other three legs of a table, the contact carries its share.
+
+    Parameters
+    ----------
+    shapes : dict of str to shape
+        Shape of the bodies of each part, from `nsds.shapes`; a list of shapes for bodies of several; a list of lists, one for each body,
+        where they differ.
+    law : dict
+        From `nsds.newton_impact` (without friction), `nsds.newton_impact_friction`, `nsds.fremond_impact` or
+        `nsds.newton_impact_rolling_friction`, with one value of each parameter.
+    world : shape or sequence of shapes
+        Shapes that do not move.
+    pairs : sequence of pairs of str, optional
+        Which parts are looked at with which, as ``[("balls", "balls"), ("balls", "world")]``; all by default.
+    margin : float
+        Contacts are listed from this gap on (m), besides those which motion may close within a step, or that may take part as they are.
+    capacity : int, optional
+        Contacts for which the record has room at first; it grows as needed.
+
+    Returns
+    -------
+    dict
+        A part for `nsds.system`. In the record it has the number of contacts n and, for each: a, b, numbers of the shapes, counted through
+        all parts, the world's last; feature; normal and point (3,) on the surface of a, inertial; gap y; impulses lambda, normal
+        first, of the step that ends at t. The rest of the arrays is 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Not a shape or law, a part named "world", shapes between which contacts cannot be found, a plane on a body.
+    ImportError
+        Shapes between which the library coal finds contacts, in `nsds.system`, where the extra ``collision`` is not installed.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> ball = nsds.shapes.sphere(0.1)
+    >>> system = nsds.system(
+    ...     ball=nsds.rigid_bodies(1.0, nsds.shapes.inertia(ball, 1.0), q=[0, 0, 0.5, 1, 0, 0, 0], v=[1, 0, 0, 0, 0, 0],
+    ...                            fext=[0, 0, -9.81]),
+    ...     contacts=nsds.collisions({"ball": ball}, nsds.newton_impact_friction(e_n=0.5, mu=0.3), world=nsds.shapes.plane()),
+    ... )
+    >>> rows = nsds.simulate(system, t_end=2.0, h=1e-3)
+    >>> float(rows["ball"]["q"][-1, 2].round(3)), float(rows["ball"]["v"][-1, 0].round(3))
+    (0.1, 0.714)
+    """
+    owner = "collisions"
+    if not isinstance(shapes, dict) or not shapes or not all(isinstance(name, str) for name in shapes):
+        raise TypeError(f"{owner}: shapes must be a dict from names of parts to shapes, got {_checks.shortened(shapes)}")
+    if _WORLD in shapes:
+        raise ValueError(f"{owner}: the name 'world' is taken; shapes that do not move go into world=")
+    _checks.made(owner, "law", law, "law", {name: HELD[name] for name in OF_COLLISIONS}, [f"nsds.{name}" for name in OF_COLLISIONS])
+    for name, value in law.items():
+        if name != "law" and value.ndim:
+            raise ValueError(f"{owner}: {name} must be one number for all contacts, got {value.tolist()}")
+    result = {"kind": COLLISIONS, "law": law, "margin": _checks.number(owner, "margin", margin, low=0.0)}
+    result["shapes"] = {name: _listed(owner, name, value) for name, value in shapes.items()}
+    result["world"] = _listed(owner, "world", world)
+    names = [*shapes, _WORLD]
+    result["pairs"] = [(a, b) for a in names for b in names] if pairs is None else _pairs(owner, pairs, names)
+    result["capacity"] = None if capacity is None else _checks.integer(owner, "capacity", capacity, low=1)
+    return result
+
+
+def _pairs(owner, pairs, names):
+    result = list(pairs) if isinstance(pairs, (list, tuple, set, frozenset)) else [pairs]
+    for pair in result:
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not all(isinstance(side, str) and side in names for side in pair):
+            raise ValueError(f"{owner}: pairs must be pairs of {', '.join(names)}, got {_checks.shortened(pair)}")
+    return [tuple(pair) for pair in result]
+
+
+def _listed(owner, name, value):
+    """A list of shapes, or of such lists, one for each body."""
+    if not isinstance(value, (dict, list, tuple)) or (name != _WORLD and not value):
+        raise TypeError(f"{owner}: the shapes of '{name}' must be one from nsds.shapes or a list of them, got {_checks.shortened(value)}")
+    value = [value] if isinstance(value, dict) else list(value)
+    if name != _WORLD and len({isinstance(each, dict) for each in value}) > 1:
+        raise TypeError(f"{owner}: the shapes of '{name}' must be a list of shapes, or one of lists for each body, got both")
+    for each in value:
+        for shape in each if isinstance(each, (list, tuple)) and name != _WORLD else [each]:
+            require_shape(f"{owner}: the shapes of '{name}'", shape)
+            if shape["shape"] == "plane" and name != _WORLD:
+                raise ValueError(f"{owner}: shapes: a plane cannot be on a body, only in the world; got one for '{name}'")
+    return value
+
+
+def collisions_record(name, part, systems):
+    """Record of collisions, once the systems of the model are known: shapes in flat arrays, and room for contacts."""
+    first, n_bodies = {}, 0
+    for side, system in systems.items():
+        first[side] = n_bodies
+        n_bodies += max(system["record"].size, 1)
+    tables, names, known = [], [*part["shapes"], _WORLD], {}
+    for index, side in enumerate(names):
+        partners = [b if a == side else a for a, b in part["pairs"] if side in (a, b)]
+        mask = sum(1 << names.index(partner) for partner in set(partners))
+        for shape, body in _on_bodies(name, part, side, systems, first):
+            tables.append((NAMES.index(shape["shape"]), _size_of(shape, known), shape["pose"], body, 1 << index, mask))
+    if not tables:
+        raise ValueError(f"collisions '{name}': at least one shape is needed, got none")
+    kind, size, pose, body, group, mask = (np.array(column) for column in zip(*tables, strict=True))
+    _require_known(name, part, names, {side for side, system in systems.items() if system["record"].size == 1})
+    law = part["law"]
+    d = LAWS[law["law"]].block(NEWTON_EULER)
+    capacity = part["capacity"] or max(64, 4 * kind.size)
+    fields = {key: np.zeros((capacity,), np.int64) for key in ("a", "b", "feature")}
+    fields |= {"normal": np.zeros((capacity, 3)), "point": np.zeros((capacity, 3)), "y": np.zeros(capacity)}
+    fields["lambda"] = np.zeros((capacity, d))
+    fields |= {"shape_kind": kind, "shape_size": size, "shape_pose": pose, "shape_body": body, "group": group, "mask": mask}
+    if known:  # polyhedra: their triangles have the numbers of the vertices in the list of all
+        fields["vertices"] = np.concatenate([shape["vertices"] for shape, _ in known.values()])
+        fields["triangles"] = np.concatenate([shape["triangles"] + first for shape, first in known.values()])
+    fields |= {key: value for key, value in law.items() if key != "law"}
+    return pack({"n": np.array(0)} | fields | {"margin": np.array(part["margin"])}, None)
+
+
+def _size_of(shape, known):
+    """Size of a shape in the record; the geometry of a polyhedron is noted in ``known``, with its first vertex, unless it is there."""
+    if "vertices" not in shape:
+        return shape["size"]
+    key = shape["vertices"].tobytes(), shape["triangles"].tobytes()
+    if key not in known:
+        known[key] = shape, sum(len(other["vertices"]) for other, _ in known.values())
+    return np.array([shape["size"][0], known[key][1], shape["size"][2]])
+
+
+def _on_bodies(name, part, side, systems, first):
+    """(shape, number of its body) for all shapes of a part, or of the world."""
+    if side == _WORLD:
+        return [(shape, WORLD) for shape in part["world"]]
+    if side not in systems:
+        raise ValueError(f"collisions '{name}': shapes: there is no part '{side}'; the systems are: {', '.join(systems)}")
+    if SYSTEMS[systems[side]["kind"]][0] != NEWTON_EULER:
+        raise ValueError(f"collisions '{name}': '{side}' is a {systems[side]['kind']}, expected rigid_bodies")
+    count, shapes = max(systems[side]["record"].size, 1), part["shapes"][side]
+    if shapes and isinstance(shapes[0], (list, tuple)):
+        if len(shapes) != count:
+            raise ValueError(f"collisions '{name}': '{side}' has {count} bodies, got shapes for {len(shapes)}")
+        return [(shape, first[side] + i) for i, own in enumerate(shapes) for shape in own]
+    return [(shape, first[side] + i) for i in range(count) for shape in shapes]
+
+
+def _require_known(name, part, names, single):
+    """Refuse pairs of shapes between which contacts cannot be found; those of one body do not meet."""
+    kinds = {side: set() for side in names}
+    for side, shapes in (*part["shapes"].items(), (_WORLD, part["world"])):
+        for each in shapes:
+            kinds[side] |= {shape["shape"] for shape in (each if isinstance(each, (list, tuple)) else [each])}
+    for a, b in part["pairs"]:
+        if a == b and (a == _WORLD or a in single):
+            continue
+        for kind_a in kinds[a]:
+            for kind_b in kinds[b]:
+                try:
+                    require_supported(kind_a, kind_b)
+                except (ValueError, ImportError) as error:
+                    raise type(error)(f"collisions '{name}': {error}") from None
+
+
+def with_room(records, capacities):
+    """Records whose collisions have room for so many contacts, by part."""
+    fields = []
+    for name in records.dtype.names:
+        dtype = records.dtype[name]
+        if name in capacities:
+            room = capacities[name]
+            fields_of_part = [
+                (key, dtype[key].base, (room, *dtype[key].shape[1:])) if key in _OF_CONTACTS else (key, dtype[key]) for key in dtype.names
+            ]
+            dtype = np.dtype(fields_of_part)
+        fields.append((name, dtype))
+    return widened(records, np.dtype(fields))

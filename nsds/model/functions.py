@@ -1,0 +1,316 @@
+"""User functions: compiled once to callbacks, known to records by name, called by kernels at their address.
+
+All callbacks have one signature, ``(t, x, lam, z, out)``, whatever arguments the user's function takes: kernels call them in one way.
+"""
+
+import ctypes
+import inspect
+import sys
+import types as python_types
+from contextvars import ContextVar
+from functools import partial
+
+import numpy as np
+from numba import float64, types
+from numba.core.dispatcher import Dispatcher
+from numba.core.errors import NumbaError
+
+from nsds import _checks, _jit
+from nsds._jit.cache import fingerprint
+
+_vector = float64[::1]
+_CALLBACK = types.void(float64, _vector, _vector, _vector, _vector)
+
+call_function = _jit.caller(_CALLBACK)
+
+_AT_T = "t, z, out"
+_RELATION = "t, x, lam, z, out"
+_MECHANICAL = "t, q, v, z, out"
+_AT_Q = "t, q, lam, z, out"
+# kind of part -> its functions -> their arguments; the last one takes the result
+ARGUMENTS = {
+    "lagrangian_linear": {"fext": _AT_T},
+    "lagrangian": {"mass": "q, z, out", "fgyr": "q, v, z, out", "fext": _AT_T, "T": "q, z, out"}
+    | dict.fromkeys(("fint", "jac_q", "jac_v", "u"), _MECHANICAL),
+    "first_order_linear": dict.fromkeys(("A", "b", "T", "u"), _AT_T),
+    "first_order": dict.fromkeys(("f", "jac_f", "T", "u"), "t, x, z, out"),
+    "first_order_linear_relation": dict.fromkeys(("C", "B", "D", "e", "F"), _AT_T),
+    "type1_relation": dict.fromkeys(("h", "C"), "t, x, z, out") | dict.fromkeys(("g", "B"), "t, lam, z, out"),
+    "type2_relation": dict.fromkeys(("h", "C", "D"), _RELATION) | dict.fromkeys(("g", "B"), "t, lam, z, out"),
+    "first_order_relation": dict.fromkeys(("h", "g", "C", "D", "K", "B"), _RELATION),
+    "scleronomous": dict.fromkeys(("h", "H"), "q, z, out"),
+    "rheonomous": dict.fromkeys(("h", "H", "h_t"), "t, q, z, out"),
+    "compliant": dict.fromkeys(("h", "H", "D"), "q, lam, z, out"),
+    "lagrangian_relation": dict.fromkeys(("h", "g", "H", "D", "B"), _AT_Q),
+    "prescribed_velocity": {"velocity": _AT_T},
+    "rigid_bodies": dict.fromkeys(("fext", "mext"), _AT_T) | dict.fromkeys(("fint", "mint", "jac_q", "jac_v"), _MECHANICAL),
+    "newton_euler_relation": dict.fromkeys(("h", "jac", "h_t"), "t, q, z, out"),
+    "contact_point": {"gap": "t, q, z, out"},
+    "sampled_control": {"control": "t, x, state, z, u"},
+}
+# names of a callback's parameters, where they are not (t, x, lam, z, out)
+_ALL = {
+    "sampled_control": "t, x, state, z, u",
+    **dict.fromkeys(("lagrangian", "rigid_bodies"), _MECHANICAL),
+    **dict.fromkeys(("scleronomous", "rheonomous", "compliant", "lagrangian_relation", "newton_euler_relation", "contact_point"), _AT_Q),
+}
+# shape of the results that are matrices
+_SHAPES = {
+    "A": "x.size, x.size", "jac_f": "x.size, x.size", "K": "x.size, x.size", "T": "x.size, out.size // x.size",
+    "C": "lam.size, x.size", "B": "x.size, lam.size", "D": "lam.size, lam.size", "F": "lam.size, out.size // lam.size",
+    "mass": "x.size, x.size", "jac_q": "out.size // x.size, x.size", "jac_v": "lam.size, lam.size",
+    "jac": "lam.size, x.size", "H": "lam.size, x.size",
+}  # fmt: skip
+
+CENTRAL_STEP = 2.0**-17  # of a central difference, relative to 1 or the variable
+
+_compiled, _offered = {}, {}
+
+
+@_jit.kernel
+def evaluate_at(address, t, x, lam, z, out):
+    """Rows ``out[k]`` of what the function that lives at ``address`` gives at ``t[k]``, ``x[k]`` and ``lam[k]``."""
+    for k in range(t.size):
+        call_function(address, (t[k], x[k], lam[k], z, out[k]))
+
+
+def is_finite_at(address, t, x, lam, z, size):
+    """Whether a function gives numbers at arguments that are numbers; True at others, which are not its fault."""
+    out = np.zeros((1, size))
+    if all(np.isfinite(argument).all() for argument in (x, lam, z)):
+        evaluate_at(address, np.array([t]), x[None], lam[None], z, out)
+    return bool(np.isfinite(out).all())
+
+
+def nan_of(what, name):
+    """Words on a function that gave NaN, named as records do."""
+    return f"{what}, {name.decode().partition('#')[0]}, returned NaN or infinity"
+
+
+def wanted(kind, field):
+    """How a function is to be written, as ``fext(t, z, out)``."""
+    return f"{field}({ARGUMENTS[kind][field]})"
+
+
+def function_name(function, kind, field):
+    """Compile a user function and return the name under which records refer to it; what it leaves unwritten is 0.
+
+    The name is ``module:qualified_name#fingerprint``. The fingerprint covers the code, the constants that it reads and the functions
+    that it calls, so one that was redefined in a notebook is a new function, and a saved record never runs with another one.
+
+    Parameters
+    ----------
+    function : callable
+        Plain Python function (or a numba dispatcher) with the arguments of `wanted`; it writes its result into the last one.
+    kind, field : str
+        What it is used for, keys of ``ARGUMENTS``.
+
+    Raises
+    ------
+    TypeError
+        Not a function, wrong number of arguments, or numba cannot compile it; the message shows the signature wanted.
+    """
+    function = getattr(function, "py_func", function)
+    _require_signature(function, kind, field)
+    name = ":".join((str(function.__module__), "#".join(_identity(function))))
+    _keep(name, function, kind, field)
+    return name
+
+
+def _require_signature(function, kind, field):
+    signature = wanted(kind, field)
+    if not isinstance(function, python_types.FunctionType):
+        raise TypeError(f"{kind}: {field}: expected an array or a function {signature}, got {_checks.shortened(function)}")
+    try:
+        inspect.signature(function).bind(*range(signature.count(",") + 1))
+    except TypeError:
+        given = f"{function.__name__}{inspect.signature(function)}"
+        raise TypeError(f"{kind}: {field}: expected a function {signature}, got {given}") from None
+
+
+def _keep(name, function, kind, field):
+    """Compile a function for the field of a kind of part, unless that was done."""
+    if (name, kind, field) not in _compiled:
+        _compiled[name, kind, field] = _compile(function, kind, field), function
+
+
+def function_address(name, kind, field):
+    """Address of the compiled function that a record names, as it was built here, passed by `offered`, or stands in a loaded module."""
+    if (name, kind, field) not in _compiled:
+        function = _found(name, field)
+        _require_signature(function, kind, field)
+        _keep(name, function, kind, field)
+    return _compiled[name, kind, field][0].address
+
+
+def offered(owner, functions):
+    """Make functions known to this process, for records that name them.
+
+    Raises
+    ------
+    TypeError
+        Not a sequence of plain functions.
+    """
+    if functions is None:
+        return
+    if not callable(functions) and not isinstance(functions, (list, tuple, set, frozenset)):
+        raise TypeError(f"{owner}: functions must be a list of functions, got {_checks.shortened(functions)}")
+    for function in [functions] if callable(functions) else functions:
+        function = getattr(function, "py_func", function)
+        if not isinstance(function, python_types.FunctionType):
+            raise TypeError(f"{owner}: functions must be plain Python functions, got {_checks.shortened(function)}")
+        _offered[_identity(function)] = function
+
+
+def _identity(function):
+    """(qualified name, fingerprint), by which a record knows a function; where it is imported from may differ between processes."""
+    return function.__qualname__, fingerprint(function, {})[:12]
+
+
+def _found(name, field):
+    """The function of a name: one that was passed, or that stands in a module which is loaded; nothing is imported for a record.
+
+    Attributes are read from the dictionaries of modules and classes alone: a module may import when it is asked for an attribute.
+    """
+    place, _, wanted = name.partition("#")
+    module, _, qualified = place.partition(":")
+    if (qualified, wanted) in _offered:
+        return _offered[qualified, wanted]
+    if module not in sys.modules:
+        raise ValueError(
+            f"{field}: the record names the user function {name!r}, and no module {module!r} is loaded: a record does not decide what is "
+            f"imported; import the module first, or pass the function as functions=[...]"
+        )
+    found = sys.modules[module]
+    for attribute in qualified.split("."):
+        found = vars(found).get(attribute) if isinstance(found, (python_types.ModuleType, type)) else None
+    found = getattr(found, "py_func", found) if isinstance(found, (python_types.FunctionType, Dispatcher)) else None
+    if not isinstance(found, python_types.FunctionType):
+        raise ValueError(
+            f"{field}: the record names the user function {name!r}, which this process does not know; "
+            f"run the code that defines it, then build a system with it once, or pass the function as functions=[...]"
+        )
+    if _identity(found) != (qualified, wanted):
+        raise ValueError(f"{field}: the record names the user function {name!r}, but {module}.{qualified} has changed since")
+    return found
+
+
+def _compile(function, kind, field):
+    inner, parameters = ARGUMENTS[kind][field].replace("out", "cleared(out)"), _ALL.get(kind, _RELATION)
+    if field in _SHAPES:
+        _, x, lam, *_ = parameters.split(", ")
+        inner = inner.replace("(out)", f"(out).reshape({_SHAPES[field].replace('x.', f'{x}.').replace('lam.', f'{lam}.')})")
+    try:
+        return _jit.callback(_CALLBACK, function, parameters, inner)
+    except (NumbaError, TypeError) as error:
+        out = "a matrix" if field in _SHAPES else "a vector"
+        raise TypeError(
+            f"{kind}: {field}: the function {function.__qualname__} does not compile as {wanted(kind, field)} "
+            f"(t a float, the last argument {out}, the others float64 vectors, nothing returned): {error}"
+        ) from error
+
+
+def try_once(part, name, kind, field, t, x, lam, z, n_out):
+    """Run a function in Python, where an index out of range is an error and not a wild write; refuse it where it fails or gives NaN."""
+    function_address(name, kind, field)
+    function = _compiled[name, kind, field][1]
+    arguments = t, x.copy(), lam.copy(), z.copy(), np.zeros(n_out)
+    about = _about(part, function, kind, field)
+    try:
+        result = _run(function, kind, field, arguments)
+    except (ArithmeticError, IndexError, ValueError) as error:
+        raise ValueError(f"{about} fails at the start, with the shapes {_shapes(kind, field, arguments)}: {error}") from None
+    if result is not None:
+        raise TypeError(f"{about} must write its result into its last argument and return nothing, got {_checks.shortened(result)}")
+    if not np.isfinite(arguments[-1]).all():
+        raise ValueError(f"{about} gives NaN or infinity at the start")
+
+
+def _about(part, function, kind, field):
+    return f"part '{part}': {wanted(kind, field)}, {function.__qualname__},"
+
+
+def _run(function, kind, field, arguments):
+    """Call a function in Python with those of the arguments of callbacks, (t, x, lam, z, out), that it takes."""
+    return function(*_taken(kind, field, arguments))
+
+
+def _taken(kind, field, arguments):
+    t, x, lam, z, out = arguments
+    if field in _SHAPES:
+        out = out.reshape(eval(_SHAPES[field], {"x": x, "lam": lam, "out": out}))
+    values = {"t": t, "x": x, "q": x, "lam": lam, "v": lam, "state": lam, "z": z}
+    return [values.get(name, out) for name in _names(kind, field)]
+
+
+def _names(kind, field):
+    return ARGUMENTS[kind][field].split(", ")
+
+
+def _shapes(kind, field, arguments):
+    pairs = zip(_names(kind, field), _taken(kind, field, arguments), strict=True)
+    return ", ".join(f"{name} {np.shape(argument)}" for name, argument in pairs)
+
+
+class Watch:
+    """Checked callbacks: user functions run in Python, on views that know their lengths, and the first thing that goes wrong is kept.
+
+    After that all functions give NaN, so that the step ends. ``error``: what went wrong, in words, None where nothing did.
+    """
+
+    # Arrays come as LLVM hands over their structures: two owners, entries, bytes of an entry, data, length, stride.
+    _WORDS, _DATA, _LENGTH = 7, 4, 5
+    _SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_size_t] * (4 * _WORDS))
+
+    def __init__(self):
+        self.error, self._callbacks = None, {}
+
+    def address(self, part, name, kind, field):
+        """Address of a checked callback of the function of a part, in place of `function_address`."""
+        key = part, name, kind, field
+        if key not in self._callbacks:
+            function_address(name, kind, field)
+            self._callbacks[key] = self._SIGNATURE(partial(self._call, part, _compiled[name, kind, field][1], kind, field))
+        return ctypes.cast(self._callbacks[key], ctypes.c_void_p).value
+
+    def _call(self, part, function, kind, field, t, *words):
+        *given, out = (_vector_at(words[i + self._DATA], words[i + self._LENGTH]) for i in range(0, len(words), self._WORDS))
+        arguments = t, *(vector.copy() for vector in given), out
+        if kind != "sampled_control":
+            out[:] = 0.0
+        try:
+            if self.error is None:
+                self._check(part, function, kind, field, given, arguments)
+        except Exception as error:
+            where = f"{_about(part, function, kind, field)} at t = {t:.9g}, with the shapes {_shapes(kind, field, arguments)}:"
+            self.error = self.error or f"{where} {error or type(error).__name__}"
+        if self.error is not None:
+            out[:] = np.nan
+
+    def _check(self, part, function, kind, field, given, arguments):
+        result = _run(function, kind, field, arguments)
+        if result is not None:
+            raise TypeError(f"it must return nothing, got {_checks.shortened(result)}")
+        for name, before, after in zip(("x", "lam", "z"), given, arguments[1:], strict=False):
+            if kind == "sampled_control" and name == "lam":
+                before[:] = after  # the memory of a controller is its own
+            elif (before.view(np.int64) != after.view(np.int64)).any():
+                at = int(np.flatnonzero(before.view(np.int64) != after.view(np.int64))[0])
+                own = next(own for own in _names(kind, field) if own in _SAME[name])
+                raise ValueError(f"it must write into its last argument alone, and wrote into {own}[{at}]")
+
+
+_SAME = {"x": ("x", "q"), "lam": ("lam", "v"), "z": ("z",)}
+
+
+def _vector_at(address, length):
+    return np.frombuffer((ctypes.c_double * length).from_address(address)) if length else np.zeros(0)
+
+
+watch = ContextVar("watch", default=None)
+
+
+def address_for(part, name, kind, field):
+    """Address of the compiled function of a part, or of what checks it where the context says so."""
+    watched = watch.get()
+    return function_address(name, kind, field) if watched is None else watched.address(part, name, kind, field)

@@ -1,0 +1,413 @@
+"""Joints: rows of equations between two bodies, or between a body and the world, and the coordinates that are left free.
+
+The first part of an interaction is A, the second B; without a second part B is the world, at the origin with R_B = 1. With
+``r = x_A + R_A a - x_B`` each row is one of
+
+=======  ==================================================================================================
+POINT    ``y = (r - R_B b) . R_B w - offset``: a point of A along an axis of B
+ALIGN    ``y = R_A u . R_B w - offset``: an axis of A and one of B
+ANGLE    ``y = angle - offset``, by which A has turned against B about ``R_B w``, from ``R_B b`` to ``R_A u``
+COUPLER  ``y = ratio coordinate_A - coordinate_B - offset``, each a translation or an angle on an axis fixed in the world
+=======  ==================================================================================================
+
+The multiplier of a row acts on A with its sign, and on B with the opposite one.
+"""
+
+import numpy as np
+
+from nsds import _checks
+from nsds.maths.rotations import perpendicular, turned, turned_back
+
+POINT, ALIGN, ANGLE, COUPLER = range(4)
+_FRAMES = ("world", "body")
+
+
+def ball_joint(point, frame="world"):
+    """A point of A stays on a point of B: three equations, three free rotations (a spherical joint, or knee).
+
+    Parameters
+    ----------
+    point : array_like (3,)
+        The common point at the start.
+    frame : {"world", "body"}
+        Whether it is given in inertial coordinates or in those of body A, from its centre of mass.
+
+    Returns
+    -------
+    dict
+        A relation with m = 3: the distance of the two points along three axes that are fixed in B.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Wrong shape, NaN or infinity, or an unknown frame.
+
+    Examples
+    --------
+    >>> from nsds import joints
+    >>> joints.ball_joint([0.0, 0.0, 1.0])["m"]
+    3
+    """
+    return _joint("ball_joint", 3, frame, point=point)
+
+
+def hinge(point, axis, frame="world"):
+    """A turns against B about an axis: five equations, one free rotation (a revolute joint, or pivot).
+
+    Parameters
+    ----------
+    point : array_like (3,)
+        A point of the axis at the start.
+    axis : array_like (3,)
+        Direction of the axis at the start, of any length but zero.
+    frame : {"world", "body"}
+        Whether they are given in inertial coordinates or in those of body A.
+
+    Returns
+    -------
+    dict
+        A relation with m = 5: the distance of the points of A and B along the axis and across, and two cosines of axes.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Wrong shape, NaN or infinity, a zero axis, or an unknown frame.
+
+    Examples
+    --------
+    >>> from nsds import joints
+    >>> joints.hinge(point=[0, 0, 1], axis=[0, 1, 0])["m"]
+    5
+    """
+    return _joint("hinge", 5, frame, point=point, axis=axis)
+
+
+def prismatic(axis, frame="world"):
+    """A slides against B along an axis and does not turn: five equations, one free translation.
+
+    Parameters
+    ----------
+    axis : array_like (3,)
+        Direction at the start, of any length but zero.
+    frame : {"world", "body"}
+        Whether it is given in inertial coordinates or in those of body A.
+
+    Returns
+    -------
+    dict
+        A relation with m = 5: the way of A's centre of mass across the axis, and three cosines of axes. The relative orientation is that
+        of the start.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Wrong shape, NaN or infinity, a zero axis, or an unknown frame.
+
+    Examples
+    --------
+    >>> from nsds import joints
+    >>> joints.prismatic(axis=[1, 0, 0])["m"]
+    5
+    """
+    return _joint("prismatic", 5, frame, axis=axis)
+
+
+def cylindrical(point, axis, frame="world"):
+    """A slides along an axis and turns about it: four equations, one free translation and one free rotation.
+
+    Parameters
+    ----------
+    point : array_like (3,)
+        A point of the axis at the start.
+    axis : array_like (3,)
+        Direction of the axis at the start, of any length but zero.
+    frame : {"world", "body"}
+        Whether they are given in inertial coordinates or in those of body A.
+
+    Returns
+    -------
+    dict
+        A relation with m = 4: the way of A's point across the axis, and two cosines of axes.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Wrong shape, NaN or infinity, a zero axis, or an unknown frame.
+
+    Examples
+    --------
+    >>> from nsds import joints
+    >>> joints.cylindrical(point=[0, 0, 1], axis=[0, 1, 0])["m"]
+    4
+    """
+    return _joint("cylindrical", 4, frame, point=point, axis=axis)
+
+
+def fixed_joint():
+    """A and B keep their relative position and orientation of the start: six equations.
+
+    Returns
+    -------
+    dict
+        A relation with m = 6: the way of A's centre of mass along three axes of B, and three cosines of axes.
+
+    Examples
+    --------
+    >>> from nsds import joints
+    >>> joints.fixed_joint()["m"]
+    6
+    """
+    return _joint("fixed_joint", 6, "world")
+
+
+def coupler(first, second, ratio):
+    """A coordinate of B follows one of A, ``ratio first = second``: gears, racks and screws, one equation.
+
+    A coordinate is the angle by which a body has turned since the start about an axis that is fixed in the world, or the way of its centre
+    of mass along such an axis. The coupler does not hold the axes: a body that has an angle needs a hinge or a cylindrical joint with the
+    world. On one part only, both coordinates are its own, as of a screw.
+
+    Parameters
+    ----------
+    first, second : pair (kind, axis)
+        ``("angle", axis)`` or ``("translation", axis)`` with the axis (3,) in inertial coordinates, of any length but zero: of A, and of B.
+    ratio : float
+        Change of the second coordinate by change of the first, not zero. A pair of gears with r_A and r_B: ``-r_A / r_B``; a screw:
+        way per radian.
+
+    Returns
+    -------
+    dict
+        A relation with m = 1: ``y = ratio first - second``, zero at the start.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A coordinate that cannot be read, wrong shape, NaN or infinity, a zero axis, or a zero ratio.
+
+    Examples
+    --------
+    >>> from nsds import joints
+    >>> gears = joints.coupler(("angle", [0, 0, 1]), ("angle", [0, 0, 1]), ratio=-0.5)
+    >>> screw = joints.coupler(("angle", [0, 0, 1]), ("translation", [0, 0, 1]), ratio=1e-3)
+    """
+    owner, result = "coupler", {"relation": "joint", "m": 1, "n": None, "joint": "coupler"}
+    for name, value in (("first", first), ("second", second)):
+        is_pair = isinstance(value, (tuple, list)) and len(value) == 2 and isinstance(value[0], str)
+        if not is_pair or value[0] not in ("angle", "translation"):
+            raise TypeError(f'coupler: {name} must be ("angle", axis) or ("translation", axis), got {_checks.shortened(value)}')
+        result[name] = value[0], _direction(owner, f"the axis of {name}", value[1])
+    result["ratio"] = _checks.number(owner, "ratio", ratio)
+    if result["ratio"] == 0:
+        raise ValueError("coupler: ratio must not be zero, got 0.0")
+    return result
+
+
+def hinge_angle(axis, lower=None, upper=None, frame="world"):
+    """The angle by which A has turned against B since the start, about an axis of B: a coordinate, or its stops.
+
+    Parameters
+    ----------
+    axis : array_like (3,)
+        Direction at the start, of any length but zero; the angle is positive by the right hand.
+    lower, upper : float, optional
+        Stops in radians, beyond pi if need be: ``y = angle - lower``, ``y = upper - angle``. With both m = 2; with neither y is the angle.
+    frame : {"world", "body"}
+        Whether the axis is given in inertial coordinates or in those of body A.
+
+    Returns
+    -------
+    dict
+        A relation with m = 1 or 2, for a unilateral law where it has stops, for a law of ydot as friction in the joint where it has none.
+        The joint itself is another interaction.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Wrong shape, NaN or infinity, a zero axis, stops in the wrong order, or an unknown frame.
+
+    Examples
+    --------
+    >>> from nsds import joints
+    >>> joints.hinge_angle(axis=[0, 1, 0], lower=-0.5, upper=2.0)["m"]
+    2
+    """
+    return _coordinate("hinge_angle", lower, upper, frame, axis=axis)
+
+
+def slide_along(axis, lower=None, upper=None, point=None, frame="world"):
+    """The way of a point of A against B since the start, along an axis of B: a coordinate, or its stops.
+
+    Parameters
+    ----------
+    axis : array_like (3,)
+        Direction at the start, of any length but zero.
+    lower, upper : float, optional
+        Stops in metres: ``y = way - lower``, ``y = upper - way``. With both m = 2; with neither y is the way.
+    point : array_like (3,), optional
+        The point of A at the start where the multiplier acts; A's centre of mass if not given.
+    frame : {"world", "body"}
+        Whether axis and point are given in inertial coordinates or in those of body A.
+
+    Returns
+    -------
+    dict
+        A relation with m = 1 or 2, for a unilateral law where it has stops, for a law of ydot as friction in the joint where it has none.
+        The joint itself is another interaction.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Wrong shape, NaN or infinity, a zero axis, stops in the wrong order, or an unknown frame.
+
+    Examples
+    --------
+    >>> from nsds import joints
+    >>> joints.slide_along(axis=[1, 0, 0], lower=0.0)["m"]
+    1
+    """
+    geometry = {} if point is None else {"point": point}
+    return _coordinate("slide_along", lower, upper, frame, axis=axis, **geometry)
+
+
+def _joint(name, m, frame, **geometry):
+    _checks.choice(name, "frame", frame, _FRAMES)
+    result = {"relation": "joint", "m": m, "n": None, "joint": name, "frame": frame}
+    for key, value in geometry.items():
+        result[key] = _direction(name, key, value) if key == "axis" else _checks.array(name, key, value, shape=(3,))
+    return result
+
+
+def _coordinate(name, lower, upper, frame, **geometry):
+    stops = {key: _checks.number(name, key, value) for key, value in (("lower", lower), ("upper", upper)) if value is not None}
+    if len(stops) == 2 and not stops["lower"] < stops["upper"]:
+        raise ValueError(f"{name}: lower must be below upper, got {lower} and {upper}")
+    return _joint(name, max(len(stops), 1), frame, **geometry) | stops
+
+
+def _direction(owner, field, value):
+    """The unit vector along an axis."""
+    axis = _checks.array(owner, field, value, shape=(3,))
+    largest = abs(axis).max()
+    if largest == 0:
+        raise ValueError(f"{owner}: {field} must not be zero, got {axis.tolist()}")
+    axis = axis / largest
+    return axis / np.linalg.norm(axis)
+
+
+def resolve(relation, q_a, q_b=None):
+    """The rows of a joint for the configurations that the bodies start from.
+
+    Parameters
+    ----------
+    relation : dict
+        From one of the functions of this module.
+    q_a, q_b : array_like (..., 7)
+        Positions of the centres of mass and unit quaternions; q_b only where the joint has a second body.
+
+    Returns
+    -------
+    dict
+        With the leading shape of the configurations: ``row`` (..., m), the kinds of rows; ``a`` and ``u`` (..., m, 3) in axes of A, ``b``
+        and ``w`` (..., m, 3) in axes of B, of the world without B; ``offset`` (..., m). Only where there are angles also ``angle``
+        (..., m, 2), which changes in time: by what A and B have turned, many turns included.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nsds import joints
+    >>> rows = joints.resolve(joints.ball_joint([0.0, 0.0, 1.0]), np.array([0.0, 0.0, 0.5, 1.0, 0.0, 0.0, 0.0]))
+    >>> rows["a"][0], rows["b"][0]
+    (array([0. , 0. , 0.5]), array([0., 0., 1.]))
+    """
+    if not isinstance(relation, dict) or not {"joint", "m"} <= set(relation):
+        raise TypeError(f"resolve: relation must come from a function of nsds.joints, got {_checks.shortened(relation)}")
+    has_b = q_b is not None
+    q_a, q_b = _configurations("q_a", q_a), _configurations("q_b", q_b if has_b else [0, 0, 0, 1, 0, 0, 0])
+    try:
+        shape = np.broadcast_shapes(q_a.shape[:-1], q_b.shape[:-1])
+    except ValueError:
+        raise ValueError(f"resolve: q_a and q_b must be of as many bodies, got shapes {q_a.shape} and {q_b.shape}") from None
+    bodies = q_a[..., None, :3], q_a[..., None, 3:], q_b[..., None, :3], q_b[..., None, 3:]
+    if relation["joint"] == "coupler":
+        rows = _coupled(relation, *(bodies if has_b else bodies[:2] * 2))
+    else:
+        rows = _placed(relation, *bodies)
+    m = relation["m"]
+    sizes = {"row": (m,), "a": (m, 3), "u": (m, 3), "b": (m, 3), "w": (m, 3), "offset": (m,)}
+    result = {key: np.broadcast_to(rows[key], shape + size).copy() for key, size in sizes.items()}
+    if np.isin(rows["row"], (ANGLE, COUPLER)).any():
+        result["angle"] = np.zeros((*shape, m, 2))
+    return result
+
+
+def _configurations(name, q):
+    q = _checks.array("resolve", name, q, at_least=1)
+    if q.shape[-1] != 7:
+        raise ValueError(f"resolve: {name} must have shape (..., 7), got {q.shape}")
+    return q
+
+
+def _placed(relation, x_a, p_a, x_b, p_b):
+    """Rows of what is given at the start, in axes of the bodies."""
+    kinds, u, b, w, offset = (np.array(column) for column in zip(*_rows(relation), strict=True))
+    given_in_body = relation["frame"] == "body"
+    u, b, w = (turned(p_a, d) if given_in_body else d for d in (u, b, w))
+    point = relation.get("point", x_a)
+    if given_in_body and "point" in relation:
+        point = x_a + turned(p_a, point)
+    is_point = (kinds == POINT)[:, None]
+    return {
+        "row": kinds.astype(np.int64),
+        "a": np.where(is_point, turned_back(p_a, point - x_a), 0.0),
+        "u": turned_back(p_a, u),
+        "b": turned_back(p_b, np.where(is_point, point - x_b, b)),
+        "w": turned_back(p_b, w),
+        "offset": offset,
+    }
+
+
+def _rows(relation):
+    """Rows (kind, u, b, w, offset), in the frame of what is given."""
+    none, name = np.zeros(3), relation["joint"]
+    if "axis" in relation:
+        e, s, t = _frame(relation["axis"])
+    else:
+        e, s, t = np.eye(3)
+    if name == "hinge_angle":
+        return [(ANGLE, s, s, sign * e, offset) for sign, offset in _signs(relation)]
+    if name == "slide_along":
+        return [(POINT, none, none, sign * e, offset) for sign, offset in _signs(relation)]
+    along = {"ball_joint": (e, s, t), "hinge": (e, s, t), "fixed_joint": (e, s, t), "prismatic": (s, t), "cylindrical": (s, t)}[name]
+    # an axis of A across two of B, or three pairs whose gradients are orthogonal at the start
+    across, all_three = [(e, s), (e, t)], [(e, s), (s, t), (t, e)]
+    pairs = {"ball_joint": [], "hinge": across, "fixed_joint": all_three, "prismatic": all_three, "cylindrical": across}[name]
+    return [(POINT, none, none, w, 0.0) for w in along] + [(ALIGN, u, none, w, 0.0) for u, w in pairs]
+
+
+def _signs(relation):
+    """(sign of the coordinate, offset) of each row: the coordinate, or what is left to its stops."""
+    stops = [(1.0, relation["lower"])] if "lower" in relation else []
+    stops += [(-1.0, -relation["upper"])] if "upper" in relation else []
+    return stops or [(1.0, 0.0)]
+
+
+def _coupled(relation, x_a, p_a, x_b, p_b):
+    """The row of a coupler: ``a`` is A's axis times the ratio, ``w`` that of B; ``u`` and ``b`` mark what turns, zero for what slides."""
+    (kind_a, axis_a), (kind_b, w) = relation["first"], relation["second"]
+    a = relation["ratio"] * axis_a
+    u = turned_back(p_a, _across(a)) if kind_a == "angle" else np.zeros(3)
+    b = turned_back(p_b, _across(w)) if kind_b == "angle" else np.zeros(3)
+    start_a, start_b = (x_a @ a if kind_a == "translation" else 0.0), (x_b @ w if kind_b == "translation" else 0.0)
+    return {"row": np.array([COUPLER]), "a": a, "u": u, "b": b, "w": w, "offset": start_a - start_b}
+
+
+def _across(axis):
+    out = np.empty(3)
+    perpendicular(axis, out)
+    return out
+
+
+def _frame(axis):
+    s = _across(axis)
+    return axis, s, np.cross(axis, s)

@@ -1,0 +1,339 @@
+"""Nonsmooth laws: what holds between the output y and the multiplier lambda of an interaction.
+
+A law is a small dict: its name in the table below and its parameters.
+"""
+
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+from nsds import _checks
+from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER
+
+
+class Law(NamedTuple):
+    """Families of systems it is for, whether lambda has either sign, the range of each parameter, constraints of one contact by family.
+
+    A parameter is one number, or one for each contact.
+    """
+
+    families: tuple
+    bilateral: bool = False
+    parameters: MappingProxyType = MappingProxyType({})
+    blocks: MappingProxyType = MappingProxyType({})
+
+    def block(self, family):
+        """Constraints of one contact: in Lagrangian systems friction is one in the plane."""
+        return self.blocks.get(family, 1)
+
+
+_FRICTION = {"e_n": (0.0, 1.0), "e_t": (-1.0, 1.0), "mu": (0.0, np.inf)}
+_BLOCKS = {LAGRANGIAN: 2, NEWTON_EULER: 3}
+_MECHANICAL = (LAGRANGIAN, NEWTON_EULER)
+LAWS = {
+    "newton_impact": Law(_MECHANICAL, parameters={"e": (0.0, 1.0)}),
+    "newton_impact_friction": Law(_MECHANICAL, parameters=_FRICTION, blocks=_BLOCKS),
+    "fremond_impact": Law(_MECHANICAL, parameters=_FRICTION, blocks=_BLOCKS),
+    "newton_impact_rolling_friction": Law((NEWTON_EULER,), parameters=_FRICTION | {"mu_r": (0.0, np.inf)}, blocks={NEWTON_EULER: 5}),
+    "dry_friction": Law((NEWTON_EULER,), bilateral=True, parameters={"limit": (0.0, np.inf)}),
+    "complementarity": Law((LAGRANGIAN, FIRST_ORDER)),
+    "equality": Law((LAGRANGIAN, FIRST_ORDER, NEWTON_EULER), bilateral=True),
+    "mixed_complementarity": Law((FIRST_ORDER,)),
+    "relay": Law((FIRST_ORDER,), parameters={"lower": (-np.inf, np.inf), "upper": (-np.inf, np.inf)}),
+    "normal_cone": Law((FIRST_ORDER,), bilateral=True),
+}
+# Laws of contacts that are detected.
+OF_COLLISIONS = ("newton_impact", "newton_impact_friction", "fremond_impact", "newton_impact_rolling_friction")
+# Fields of a law by its name, and their constructors.
+HELD = {name: tuple(law.parameters) for name, law in LAWS.items()} | {"normal_cone": ("G", "g"), "mixed_complementarity": ("n_equalities",)}
+MAKERS = tuple(f"nsds.{name}" for name in LAWS)
+# Laws that hold for y where y depends on lambda, which then is a force.
+OF_POSITION = ("complementarity", "equality")
+
+
+def is_force(law, relation, has_D):
+    """Whether lambda of an interaction of Lagrangian systems is a force and its law one for y; else it is an impulse."""
+    return law in OF_POSITION and (has_D or relation in ("compliant", "lagrangian_relation"))
+
+
+def bounds(parts, law, m):
+    """Bounds (lower, upper), each (..., m), that a law puts on lambda in an array of interactions with m constraints each."""
+    shape = (*parts.shape, m)
+    lower, upper = np.zeros(shape), np.full(shape, np.inf)
+    if LAWS[law].bilateral:
+        lower[...] = -np.inf
+    elif law == "mixed_complementarity":
+        lower[...] = np.where(np.arange(m) < parts["n_equalities"][..., None], -np.inf, 0.0)
+    elif law == "relay":
+        lower[...], upper[...] = parts["lower"].reshape(shape), parts["upper"].reshape(shape)
+    return lower, upper
+
+
+def newton_impact(e):
+    """Unilateral contact with Newton's restitution: ``0 <= ydot+ + e ydot-  ⟂  lambda >= 0`` while ``y <= 0`` ([EventCapturing]).
+
+    Parameters
+    ----------
+    e : float or array_like (m,)
+        Restitution in [0, 1]; one value for all constraints of the interaction, or one each.
+
+    Raises
+    ------
+    ValueError
+        e outside [0, 1].
+
+    Examples
+    --------
+    >>> import nsds
+    >>> nsds.newton_impact(0.9)["law"]
+    'newton_impact'
+    """
+    return _with_parameters("newton_impact", e=e)
+
+
+def newton_impact_friction(e_n, mu, e_t=0.0):
+    """Unilateral contact with Newton's restitution and Coulomb's friction (Moreau 1988; [Notes], 10.2 and 11.198).
+
+    With ``u'_n = u_n+ + e_n u_n-`` and ``u'_t = u_t+ + e_t u_t-``, while ``y_n <= 0``: ``0 <= u'_n  ⟂  lambda_n >= 0``,
+    ``||lambda_t|| <= mu lambda_n``, and ``lambda_t = -mu lambda_n u'_t / ||u'_t||`` where the contact slides.
+
+    Contacts of Lagrangian systems are in the plane, with two constraints each: the normal one, then the tangent. Contacts of rigid bodies
+    are in space, with two tangents. Of y only the normal component counts.
+
+    Parameters
+    ----------
+    e_n : float or array_like (m / 2,)
+        Restitution in [0, 1]; one value for all contacts of the interaction, or one each.
+    mu : float or array_like (m / 2,)
+        Coefficient of friction, not negative.
+    e_t : float or array_like (m / 2,)
+        Restitution of the tangential velocity in [-1, 1].
+
+    Raises
+    ------
+    ValueError
+        A parameter out of its range.
+
+    Notes
+    -----
+    Newton's restitution together with friction may gain energy in an oblique impact of a body that is not a ball (Kane and Levinson
+    1985); `nsds.fremond_impact` never does.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> nsds.newton_impact_friction(e_n=0.9, mu=0.3)["mu"].item()
+    0.3
+    """
+    return _with_parameters("newton_impact_friction", e_n=e_n, e_t=e_t, mu=mu)
+
+
+def newton_impact_rolling_friction(e_n, mu, mu_r, e_t=0.0):
+    """`newton_impact_friction` in space with a moment that resists rolling (Acary and Bourrier 2021; [Notes], chapter 12).
+
+    The moment of the contact in the tangent plane obeys ``||lambda_r|| <= mu_r lambda_n`` and, where the bodies roll,
+    ``lambda_r = -mu_r lambda_n omega_t / ||omega_t||``, with omega_t the relative angular velocity in that plane. Spinning about the normal
+    is free. The contact has five constraints: normal, two tangents, two of rolling.
+
+    Parameters
+    ----------
+    e_n, mu, e_t : float or array_like
+        See `newton_impact_friction`.
+    mu_r : float or array_like
+        Coefficient of rolling friction (m), not negative.
+
+    Raises
+    ------
+    ValueError
+        A parameter out of its range.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> nsds.newton_impact_rolling_friction(e_n=0.0, mu=0.5, mu_r=0.01)["mu_r"].item()
+    0.01
+    """
+    return _with_parameters("newton_impact_rolling_friction", e_n=e_n, e_t=e_t, mu=mu, mu_r=mu_r)
+
+
+def dry_friction(limit):
+    """Friction of a given strength, as in a joint: ``|lambda| <= h limit``, and ``lambda = -h limit sign(ydot)`` where it slides.
+
+    Parameters
+    ----------
+    limit : float or array_like (m,)
+        Largest force (N) or moment (N m), not negative.
+
+    Raises
+    ------
+    ValueError
+        A limit that is negative.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> nsds.dry_friction(2.5)["limit"].item()
+    2.5
+    """
+    return _with_parameters("dry_friction", limit=limit)
+
+
+def fremond_impact(e, mu):
+    """Frémond's impact law: friction acts on the mean of the tangential velocities before and after the impact, ``(u_t+ + u_t-) / 2``.
+
+    The work of an impact is the impulse times the mean velocity (Frémond, Non-smooth thermomechanics, 2002, chapter 3), so that
+    ``lambda_n (u_n+ + u_n-) / 2 + lambda_t (u_t+ + u_t-) / 2 <= 0`` holds for every e and mu where contacts close, ``u_n- <= 0``: no impact
+    gains energy. It is `nsds.newton_impact_friction` with ``e_t = 1``.
+
+    Parameters
+    ----------
+    e, mu : float or array_like (m / 2,)
+        Restitution of the normal velocity in [0, 1], and coefficient of friction.
+
+    Raises
+    ------
+    ValueError
+        A parameter out of its range.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> nsds.fremond_impact(e=0.5, mu=0.3)["e_t"].item()
+    1.0
+    """
+    return _with_parameters("fremond_impact", e_n=e, e_t=1.0, mu=mu)
+
+
+def _with_parameters(law, **parameters):
+    """A law whose parameters, numbers or vectors, lie in their ranges."""
+    result = {"law": law}
+    for name, value in parameters.items():
+        low, high = LAWS[law].parameters[name]
+        result[name] = value = _checks.array(law, name, value)
+        if value.ndim > 1 or (value < low).any() or (value > high).any():
+            raise ValueError(f"{law}: {name} must be a number or a vector in [{low:g}, {high:g}], got {value.tolist()}")
+    return result
+
+
+def complementarity():
+    """Complementarity: ``0 <= y ⟂ lambda >= 0``; at velocity level under Moreau–Jean, an impact that dissipates all (e = 0).
+
+    Examples
+    --------
+    >>> import nsds
+    >>> nsds.complementarity()
+    {'law': 'complementarity'}
+    """
+    return {"law": "complementarity"}
+
+
+def equality():
+    """Bilateral constraint: ``y = 0`` with lambda of either sign; ``ydot = 0`` at every step under Moreau–Jean.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> nsds.equality()
+    {'law': 'equality'}
+    """
+    return {"law": "equality"}
+
+
+def mixed_complementarity(n_equalities):
+    """Equations first, then complementarity: ``y_i = 0`` for the first ``n_equalities``, ``0 <= y_i ⟂ lambda_i >= 0`` for the rest.
+
+    Parameters
+    ----------
+    n_equalities : int >= 0
+        Number of equations ([Notes], eq. 9.36).
+
+    Raises
+    ------
+    TypeError, ValueError
+        Not a whole number, or negative.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> nsds.mixed_complementarity(2)["n_equalities"].item()
+    2
+    """
+    return {
+        "law": "mixed_complementarity",
+        "n_equalities": np.array(_checks.integer("mixed_complementarity", "n_equalities", n_equalities, 0)),
+    }
+
+
+def relay(lower=-1.0, upper=1.0):
+    """Relay: ``-y ∈ N_[lower,upper](lambda)``: lambda = lower where y > 0, upper where y < 0, anything between where y = 0.
+
+    Parameters
+    ----------
+    lower, upper : float or array_like (m,)
+        Bounds of lambda, ``lower <= upper``; ``[0, 1]`` makes step functions of -y. Infinite bounds make the constraint one-sided.
+
+    Raises
+    ------
+    ValueError
+        NaN, or lower above upper.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> nsds.relay(0.0, 1.0)["upper"].item()
+    1.0
+    """
+    low, high = (_bounds(name, bound) for name, bound in (("lower", lower), ("upper", upper)))
+    if low.ndim > 0 < high.ndim and low.shape != high.shape:
+        raise ValueError(f"relay: lower and upper must have one length, got shapes {low.shape} and {high.shape}")
+    if low.ndim > 1 or high.ndim > 1 or not (low <= high).all() or np.isposinf(low).any() or np.isneginf(high).any():
+        raise ValueError(
+            f"relay: lower <= upper is wanted, numbers or vectors, got {_checks.shortened(lower)} and {_checks.shortened(upper)}"
+        )
+    return {"law": "relay", "lower": low, "upper": high}
+
+
+def _bounds(name, bound):
+    """A number or vector in which infinity is allowed."""
+    try:
+        infinite = np.isinf(np.asarray(bound))
+    except (TypeError, ValueError):  # not numbers at all
+        infinite = np.False_
+    if not infinite.any():
+        value = _checks.array("relay", name, bound)
+    else:
+        value = np.asarray(bound, dtype=np.float64)
+        _checks.array("relay", name, np.where(infinite, 0.0, value))
+    _checks.length("relay", name, value)
+    return value
+
+
+def normal_cone(G, g):
+    """Normal cone of a polyhedron: ``-y ∈ N_P(lambda)``, ``P = {lambda: G lambda >= g}``.
+
+    That is ``y = G^T mu``, ``0 <= mu ⟂ G lambda - g >= 0``; mu is a field of the interaction.
+
+    Parameters
+    ----------
+    G : array_like (k, m)
+        One row per half-space.
+    g : array_like (k,)
+        Right-hand side.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Wrong shape, NaN or infinity.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> triangle = nsds.normal_cone(G=[[1, 0], [0, 1], [-1, -1]], g=[0, 0, -1])
+    >>> triangle["G"].shape
+    (3, 2)
+    """
+    G = _checks.array("normal_cone", "G", G, n_dims=2)
+    if G.size == 0:
+        raise ValueError(f"normal_cone: G must have shape (k, m), both at least 1, got {G.shape}")
+    return {"law": "normal_cone", "G": G, "g": _checks.array("normal_cone", "g", g, shape=(G.shape[0],), at_least=1)}

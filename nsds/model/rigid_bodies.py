@@ -1,0 +1,162 @@
+"""Rigid bodies in space: ``m v' = f``, ``I Omega' + Omega × I Omega = M``, with unit quaternions ([Notes], 11.5)."""
+
+import numpy as np
+
+from nsds import _checks
+from nsds.model.functions import function_name
+from nsds.model.records import pack
+
+_UNIT = 1e-6  # how far from 1 the norm of a quaternion may be
+_SYMMETRIC = 1e-9  # how far from symmetric an inertia may be, relative to its largest entry
+
+
+def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fint=None, mint=None, jac_q=None, jac_v=None, C=None, K=None,
+                 z=None, count=None):  # fmt: skip
+    """Rigid bodies ``m v' = f_ext - f_int + p_f``, ``I Omega' + Omega × I Omega = M_ext - M_int + p_M`` ([Notes], 11.198).
+
+    With ``q' = T(q) v``. Coordinates are ``q = (x, p)``: centre of mass (m) and unit quaternion, scalar first, which turns body axes
+    into inertial ones. Velocities are ``v = (v_g, Omega)``: of the centre in inertial axes (m/s), and angular in *body* axes (rad/s).
+    Forces are in inertial axes, moments in body axes.
+
+    Parameters
+    ----------
+    mass : float or array_like (count,)
+        Masses (kg). An infinite one makes a body that nothing stops: it keeps its velocity, as the drum of a mixer.
+    inertia : float, array_like (3,), (3, 3) or (count, ...)
+        Inertia (kg m²) about the centre of mass in body axes: a number for a sphere, principal moments, or a matrix; or one
+        of these for each body, where the shape is not (3,) or (3, 3), which mean all bodies.
+    q : array_like (7,) or (count, 7)
+        Coordinates at the start. A matrix makes an array of bodies.
+    v : array_like (6,) or (count, 6)
+        Velocities at the start.
+    fext, mext : array_like (3,), (count, 3), or function ``fext(t, z, out)``, optional
+        External force in inertial axes (N), and moment (N m).
+    frame : "body" or "inertial"
+        Axes in which mext is given ([Notes], eq. 11.224).
+    fint, mint : function ``fint(t, q, v, z, out)``, optional
+        Write the internal force and moment into ``out`` (3,); on the left-hand side, so a spring is ``+k x``.
+    jac_q, jac_v : function ``jac_q(t, q, v, z, out)``, optional
+        Write the derivatives of (fint, mint) by q and by v into ``out``, (6, 7) and (6, 6). By finite differences if not given.
+    C, K : array_like (6, 6) and (6, 7), optional
+        Linear internal wrench ``C v + K q`` ([Notes], eq. 11.222), on the left-hand side.
+    z : array_like, optional
+        Parameters passed to the functions; with ``count``, of shape (count, n_z) for one set each.
+    count : int, optional
+        Number of bodies, where the shapes of q and v do not tell.
+
+    Returns
+    -------
+    dict
+        A part for `nsds.system`. In the record it has the fields q, v, p (impulse of the last step, moments in body axes), mass,
+        inertia (3, 3), and those that were given.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Wrong shape or type, NaN or infinity, a mass that is not positive, an inertia that is not symmetric and positive definite, a
+        quaternion whose norm is not 1, or a function that has the wrong arguments or does not compile.
+
+    Examples
+    --------
+    A top far from any force turns about a fixed angular momentum:
+
+    >>> import numpy as np, nsds
+    >>> top = nsds.rigid_bodies(1.0, [0.7, 0.7, 1.3], q=[0, 0, 0, 1, 0, 0, 0], v=[0, 0, 0, 0.8, 0, 2.0])
+    >>> rows = nsds.simulate(nsds.system(top=top), t_end=1.0, h=1e-3)
+    >>> rows["top"]["v"][-1, 3:].round(4), float(np.linalg.norm(rows["top"]["q"][-1, 3:]).round(12))
+    (array([-0.1144,  0.7918,  2.    ]), 1.0)
+    """
+    owner = "rigid_bodies"
+    count = _count(owner, q, v, count)
+    fields = {"q": _per_body(owner, "q", q, (7,), count), "v": _per_body(owner, "v", v, (6,), count)}
+    fields["p"] = np.zeros_like(fields["v"])
+    fields["mass"] = _masses(owner, mass, count)
+    fields["inertia"] = _inertias(owner, inertia, count)
+    if not isinstance(frame, str) or frame not in ("body", "inertial"):
+        raise ValueError(f"{owner}: frame must be 'body' or 'inertial', got {_checks.shortened(frame)}")
+    for name, value in (("fext", fext), ("mext", mext)):
+        if callable(value):
+            fields[name] = function_name(value, owner, name)
+        elif value is not None:
+            fields[name] = _per_body(owner, name, value, (3,), count)
+    if mext is not None:
+        fields["mext_inertial"] = np.full(() if count is None else (count,), int(frame == "inertial"))
+    for name, function in (("fint", fint), ("mint", mint), ("jac_q", jac_q), ("jac_v", jac_v)):
+        if function is not None:
+            fields[name] = function_name(function, owner, name)
+    if fint is None and mint is None and (jac_q is not None or jac_v is not None):
+        raise ValueError(f"{owner}: jac_q and jac_v are derivatives of fint and mint, which are missing")
+    for name, matrix, shape in (("C", C, (6, 6)), ("K", K, (6, 7))):
+        if matrix is not None:
+            fields[name] = _per_body(owner, name, matrix, shape, count)
+    if z is not None:
+        z = np.atleast_1d(_checks.array(owner, "z", z))
+        fields["z"] = _per_body(owner, "z", z, z.shape[-1:], count)
+    record = pack(fields, count)
+    require_values(owner, "", record)
+    record["q"][..., 3:] /= _norm(record["q"])[..., None]
+    record["inertia"][np.isinf(record["mass"])] = np.eye(3)
+    return {"kind": owner, "record": record}
+
+
+def _count(owner, q, v, count):
+    """Number of bodies, None for one that is not an array: told by count, else by the shapes of q and v."""
+    if count is not None:
+        return _checks.integer(owner, "count", count, low=1)
+    shapes = (_checks.shape_of(owner, name, value) for name, value in (("q", q), ("v", v)))
+    return next((shape[0] for shape in shapes if len(shape) == 2), None)
+
+
+def _per_body(owner, name, value, shape, count):
+    value = _checks.array(owner, name, value)
+    whole = shape if count is None else (count, *shape)
+    if value.shape not in (shape, whole):
+        raise ValueError(f"{owner}: {name} must have shape {whole}, got {value.shape}")
+    return np.broadcast_to(value, whole)
+
+
+def _masses(owner, mass, count):
+    try:
+        infinite = np.isposinf(np.asarray(mass))
+    except (TypeError, ValueError):  # not numbers at all
+        infinite = np.False_
+    if not infinite.any():
+        return _per_body(owner, "mass", mass, (), count)
+    given = np.asarray(mass, dtype=np.float64)
+    return np.where(infinite, np.inf, _per_body(owner, "mass", np.where(infinite, 1.0, given), (), count))
+
+
+def _inertias(owner, inertia, count):
+    _checks.length(owner, "inertia", inertia)
+    inertia = _checks.array(owner, "inertia", inertia)
+    single = inertia.shape if inertia.shape in ((), (3,), (3, 3)) else inertia.shape[1:]
+    if single not in ((), (3,), (3, 3)):
+        raise ValueError(f"{owner}: inertia must be a number or have shape (3,) or (3, 3), for each body, got {inertia.shape}")
+    matrices = inertia if single == (3, 3) else inertia[..., None, None] * np.eye(3) if single == () else inertia[..., None] * np.eye(3)
+    return _per_body(owner, "inertia", matrices, (3, 3), count)
+
+
+def require_values(owner, part, bodies, n_members=1):
+    """Raise a ValueError unless quaternions are unit, masses positive, and inertias of finite masses symmetric and positive definite.
+
+    part: what stands before the names of fields. bodies: their records, of so many members of an ensemble.
+    """
+    q, mass, inertia = (bodies[name].reshape(n_members, -1, *shape) for name, shape in (("q", (7,)), ("mass", ()), ("inertia", (3, 3))))
+    inertia = np.where(np.isinf(mass)[..., None, None], np.eye(3), inertia)
+    norm, least = _norm(q), np.linalg.eigvalsh(inertia)[..., 0]
+    skew = abs(inertia - inertia.swapaxes(-1, -2)).max(axis=(-1, -2))
+    for holds, field, want, got, values in (
+        (abs(norm - 1.0) <= _UNIT, "q[3:]", "a unit quaternion, scalar first", "norm", norm),
+        (mass > 0.0, "mass", "positive", "value", mass),
+        (skew <= _SYMMETRIC * abs(inertia).max(axis=(-1, -2)), "inertia", "symmetric", "difference across the diagonal", skew),
+        (least > 0.0, "inertia", "positive definite", "least eigenvalue", least),
+    ):
+        if not holds.all():
+            member, body = np.argwhere(~holds)[0].tolist()
+            of_body = f" of body {body}" if mass.shape[1] > 1 else ""
+            of_member = f" of member {member}" if n_members > 1 else ""
+            raise ValueError(f"{owner}: {part}{field} must be {want}, got one{of_body}{of_member} of {got} {values[member, body]:.9g}")
+
+
+def _norm(q):
+    return np.linalg.norm(q[..., 3:], axis=-1)

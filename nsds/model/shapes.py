@@ -1,0 +1,498 @@
+"""Shapes of bodies for contact detection: balls, boxes, capsules, cylinders, planes, tubes, convex hulls and meshes, placed in its axes.
+
+A shape is a small dict: ``"shape"``, the name of its kind; ``"size"`` (3,), lengths in m, see `nsds.collision.kinds`; ``"pose"`` (7,),
+position and unit quaternion, scalar first, in the axes of its body; hulls and meshes also have ``"vertices"`` (n, 3) and ``"triangles"``
+(k, 3), numbers of vertices, counterclockwise from outside. A body may have several shapes, and several bodies may share one.
+"""
+
+import numpy as np
+from scipy.spatial import ConvexHull, QhullError
+
+from nsds import _checks
+from nsds.maths.rotations import rotation_matrix
+
+_SOLID = ("sphere", "capsule", "cylinder", "box", "convex", "mesh")
+
+
+def sphere(radius, *, position=(0, 0, 0)):
+    """Ball of a radius.
+
+    Parameters
+    ----------
+    radius : float
+        In m, positive.
+    position : array_like (3,)
+        Centre in the axes of the body.
+
+    Returns
+    -------
+    dict
+        ``shape``, ``size`` and ``pose``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A radius that is not positive, a position that is not three finite numbers.
+
+    Examples
+    --------
+    >>> from nsds import shapes
+    >>> shapes.sphere(0.1)["size"]
+    array([0.1, 0. , 0. ])
+    """
+    return _shape("sphere", [_positive("sphere", "radius", radius), 0, 0], position, (1, 0, 0, 0))
+
+
+def box(lengths, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
+    """Box, its edges along its axes.
+
+    Parameters
+    ----------
+    lengths : array_like (3,)
+        Full lengths of the edges along x, y and z, in m.
+    position, orientation : array_like (3,) and (4,)
+        Centre, and unit quaternion, scalar first, that takes the axes of the box to those of the body.
+
+    Returns
+    -------
+    dict
+        ``shape``, ``size`` and ``pose``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Lengths that are not three positive numbers, a pose that is not finite, a quaternion that is zero.
+
+    Examples
+    --------
+    >>> from nsds import shapes
+    >>> shapes.box([1, 2, 3], position=[0, 0, 1.5])["pose"]
+    array([0. , 0. , 1.5, 1. , 0. , 0. , 0. ])
+    """
+    lengths = _checks.array("box", "lengths", lengths, shape=(3,))
+    if not (lengths > 0).all():
+        raise ValueError(f"box: lengths must be positive, got {lengths.tolist()}")
+    return _shape("box", lengths, position, orientation)
+
+
+def capsule(radius, length, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
+    """Cylinder along z between two half balls.
+
+    Parameters
+    ----------
+    radius : float
+        In m, positive.
+    length : float
+        Length of the cylinder between the centres of the half balls, in m, positive.
+    position, orientation : array_like (3,) and (4,)
+        As for `box`.
+
+    Returns
+    -------
+    dict
+        ``shape``, ``size`` and ``pose``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Lengths that are not positive, a pose that is not finite, a quaternion that is zero.
+
+    Examples
+    --------
+    >>> from nsds import shapes
+    >>> shapes.capsule(0.1, 1.0)["shape"]
+    'capsule'
+    """
+    return _shape("capsule", [_positive("capsule", "radius", radius), _positive("capsule", "length", length), 0], position, orientation)
+
+
+def cylinder(radius, length, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
+    """Solid cylinder along z; it meets spheres and planes, and other solids with the extra ``collision``.
+
+    Parameters
+    ----------
+    radius, length : float
+        In m, positive.
+    position, orientation : array_like (3,) and (4,)
+        As for `box`.
+
+    Returns
+    -------
+    dict
+        ``shape``, ``size`` and ``pose``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Lengths that are not positive, a pose that is not finite, a quaternion that is zero.
+
+    Examples
+    --------
+    >>> from nsds import shapes
+    >>> shapes.cylinder(0.5, 0.2)["size"]
+    array([0.5, 0.2, 0. ])
+    """
+    return _shape("cylinder", [_positive("cylinder", "radius", radius), _positive("cylinder", "length", length), 0], position, orientation)
+
+
+def tube(radius, length=None, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
+    """Inner wall of a hollow cylinder along z, without caps: a drum for the spheres in it.
+
+    Parameters
+    ----------
+    radius : float
+        In m, positive.
+    length : float, optional
+        In m, positive; without end if it is not given.
+    position, orientation : array_like (3,) and (4,)
+        As for `box`.
+
+    Returns
+    -------
+    dict
+        ``shape``, ``size`` and ``pose``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Lengths that are not positive, a pose that is not finite, a quaternion that is zero.
+
+    Examples
+    --------
+    >>> from nsds import shapes
+    >>> shapes.tube(2.0)["size"]
+    array([ 2., inf,  0.])
+    """
+    length = np.inf if length is None else _positive("tube", "length", length)
+    return _shape("tube", [_positive("tube", "radius", radius), length, 0], position, orientation)
+
+
+def plane(normal=(0, 0, 1), offset=0.0, *, point=None):
+    """Half space below a plane: what has ``n . x <= offset`` is solid, n the unit normal.
+
+    Parameters
+    ----------
+    normal : array_like (3,)
+        Points out of the solid; of any length but zero.
+    offset : float
+        Distance of the plane to the origin along the normal, in m.
+    point : array_like (3,), optional
+        A point of the plane, in place of the offset.
+
+    Returns
+    -------
+    dict
+        ``shape``, ``size`` and ``pose``: the plane's z axis is the normal.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A normal that is zero or not three finite numbers, an offset and a point at the same time.
+
+    Examples
+    --------
+    >>> from nsds import shapes
+    >>> shapes.plane([0, 0, 2], offset=-0.5)["pose"]
+    array([ 0. ,  0. , -0.5,  1. ,  0. ,  0. ,  0. ])
+    """
+    normal = _checks.array("plane", "normal", normal, shape=(3,))
+    if not normal.any():
+        raise ValueError("plane: normal must not be zero, got [0, 0, 0]")
+    normal = _unit(normal)
+    offset, given = _checks.number("plane", "offset", offset), point is not None
+    if point is None:
+        point = offset * normal
+    point = _checks.array("plane", "point", point, shape=(3,))
+    if given and offset != 0:
+        raise ValueError(f"plane: give the offset or a point, got offset {offset} and point {point.tolist()}")
+    # The shortest turn from z to the normal; half a turn about x where they are opposite.
+    turn = np.array([1 + normal[2], -normal[1], normal[0], 0.0]) if normal[2] > -1 + 1e-12 else [0.0, 1.0, 0.0, 0.0]
+    return _shape("plane", [0, 0, 0], point, turn)
+
+
+def convex(vertices, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
+    """Convex hull of points; it meets planes, and other solids with the extra ``collision``.
+
+    Parameters
+    ----------
+    vertices : array_like (n, 3)
+        At least four points that span a volume, in m; those within the hull are left out.
+    position, orientation : array_like (3,) and (4,)
+        Where the origin of the vertices is, and how their axes are turned, as for `box`. The body's own origin is its centre of mass:
+        see `centre_of_mass`.
+
+    Returns
+    -------
+    dict
+        ``shape``, ``size``, ``pose``, and ``vertices`` and ``triangles`` of the hull.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Points that do not span a volume, a pose that is not finite, a quaternion that is zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nsds import shapes
+    >>> stone = shapes.convex([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1], [0, 0, 0.2]])
+    >>> stone["vertices"].shape, round(shapes.volume(stone), 12)
+    ((6, 3), 1.333333333333)
+    """
+    vertices = _vertices("convex", vertices, 4)
+    try:
+        hull = ConvexHull(vertices)
+    except QhullError:
+        raise ValueError(f"convex: vertices must span a volume, got {len(vertices)} in a plane, on a line or in one point") from None
+    triangles = hull.simplices.copy()
+    corners = vertices[triangles]
+    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    inwards = (across * hull.equations[:, :3]).sum(axis=1) < 0
+    triangles[inwards] = triangles[inwards][:, ::-1]
+    return _polyhedron("convex", vertices, triangles, position, orientation)
+
+
+def mesh(vertices, triangles, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
+    """Surface of triangles, closed or open, as of terrain; it meets planes, and solids but meshes with the extra ``collision``.
+
+    What meets it is held off on the side from which the triangles are counterclockwise; there is nothing within the surface, so that what
+    is wholly inside does not touch it. A body of this shape touches planes with its vertices.
+
+    Parameters
+    ----------
+    vertices : array_like (n, 3)
+        In m; those without triangles are left out.
+    triangles : array_like of int (k, 3)
+        Numbers of vertices, counterclockwise from outside.
+    position, orientation : array_like (3,) and (4,)
+        As for `convex`.
+
+    Returns
+    -------
+    dict
+        ``shape``, ``size``, ``pose``, ``vertices`` and ``triangles``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Numbers that are not those of vertices, triangles without area, neighbours that are oriented against each other, more than two
+        triangles at an edge, a pose that is not finite, a quaternion that is zero.
+
+    Examples
+    --------
+    >>> from nsds import shapes
+    >>> ramp = shapes.mesh([[0, 0, 0], [2, 0, 1], [2, 2, 1], [0, 2, 0]], [[0, 1, 2], [0, 2, 3]])
+    >>> ramp["triangles"].shape
+    (2, 3)
+    """
+    vertices = _vertices("mesh", vertices, 3)
+    triangles = _checks.whole_numbers("mesh", "triangles", triangles)
+    if triangles.ndim != 2 or triangles.shape[1:] != (3,) or not len(triangles):
+        raise ValueError(f"mesh: triangles must have shape (k, 3), k at least 1, got {triangles.shape}")
+    if triangles.min() < 0 or triangles.max() >= len(vertices):
+        outside = triangles[(triangles < 0) | (triangles >= len(vertices))][0]
+        raise ValueError(f"mesh: triangles must be numbers of vertices, 0 to {len(vertices) - 1}, got {outside}")
+    corners = vertices[triangles]
+    area = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
+    longest = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1)
+    if (area <= 1e-12 * longest**2).any():
+        raise ValueError(f"mesh: triangles must have an area, number {int(np.argmax(area <= 1e-12 * longest**2))} has none")
+    edges, count = np.unique(_edges(triangles), axis=0, return_counts=True)
+    if (count > 1).any():
+        raise ValueError(
+            f"mesh: an edge belongs to at most two triangles that pass it in opposite senses; that from vertex "
+            f"{' to '.join(map(str, edges[count.argmax()]))} is passed {count.max()} times"
+        )
+    return _polyhedron("mesh", vertices, triangles, position, orientation)
+
+
+def volume(shape):
+    """Volume of a solid shape in m^3.
+
+    Parameters
+    ----------
+    shape : dict
+        A sphere, box, capsule, cylinder, convex hull or closed mesh.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        The shape is a plane or a tube, or a mesh that is open or inside out.
+
+    Examples
+    --------
+    >>> from nsds import shapes
+    >>> round(shapes.volume(shapes.box([1, 2, 3])), 12)
+    6.0
+    """
+    kind, (radius, length, _) = _solid("volume", shape)
+    if kind == "sphere":
+        return 4 / 3 * np.pi * radius**3
+    if kind == "box":
+        return float(np.prod(shape["size"]))
+    if "triangles" in shape:
+        return _moments("volume", shape)[0]
+    cylinder = np.pi * radius**2 * length
+    return cylinder + 4 / 3 * np.pi * radius**3 if kind == "capsule" else cylinder
+
+
+def centre_of_mass(shape):
+    """Centre of mass of a homogeneous solid shape in the axes of the body, where the body's own is the origin.
+
+    Parameters
+    ----------
+    shape : dict
+        As for `volume`.
+
+    Returns
+    -------
+    ndarray (3,)
+        In m. A hull or mesh at ``position=-centre_of_mass(shape)`` of one that was given no position has it at the origin.
+
+    Raises
+    ------
+    ValueError
+        As `volume`.
+
+    Examples
+    --------
+    >>> from nsds import shapes
+    >>> corner = [[0, 0, 0], [4, 0, 0], [0, 4, 0], [0, 0, 4]]
+    >>> shapes.centre_of_mass(shapes.convex(corner))
+    array([1., 1., 1.])
+    >>> bool((abs(shapes.centre_of_mass(shapes.convex(corner, position=[-1, -1, -1]))) < 1e-12).all())
+    True
+    """
+    _solid("centre_of_mass", shape)
+    centre = _moments("centre_of_mass", shape)[1] if "triangles" in shape else np.zeros(3)
+    return shape["pose"][:3] + _rotation(shape["pose"][3:]) @ centre
+
+
+def inertia(shape, mass):
+    """Inertia of a homogeneous solid shape about its centre of mass, in the axes of the body.
+
+    Parameters
+    ----------
+    shape : dict
+        As for `volume`.
+    mass : float
+        In kg, positive.
+
+    Returns
+    -------
+    ndarray (3, 3)
+        In kg m^2. The position of the shape plays no part: for a body of several shapes, add ``mass (|x|^2 1 - x x^T)`` of each.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `volume`; the mass is not positive.
+
+    Examples
+    --------
+    >>> from nsds import shapes
+    >>> shapes.inertia(shapes.box([1, 2, 3]), mass=12.0).diagonal()
+    array([13., 10.,  5.])
+    """
+    kind, (radius, length, _) = _solid("inertia", shape)
+    mass = _positive("inertia", "mass", mass)
+    R = _rotation(shape["pose"][3:])
+    if "triangles" in shape:
+        whole, _, second = _moments("inertia", shape)
+        return mass / whole * (R @ (np.trace(second) * np.eye(3) - second) @ R.T)
+    if kind == "sphere":
+        moments = np.full(3, 0.4 * mass * radius**2)
+    elif kind == "box":
+        x, y, z = shape["size"] ** 2
+        moments = mass / 12 * np.array([y + z, x + z, x + y])
+    else:
+        ball = mass * (4 / 3 * np.pi * radius**3) / volume(shape) if kind == "capsule" else 0.0
+        rod = mass - ball
+        # Each half ball has its centre of mass 3/8 of the radius beyond the end of the cylinder.
+        across = rod * (radius**2 / 4 + length**2 / 12) + ball * (0.4 * radius**2 + length**2 / 4 + 3 / 8 * radius * length)
+        moments = np.array([across, across, rod * radius**2 / 2 + ball * 0.4 * radius**2])
+    return R @ np.diag(moments) @ R.T
+
+
+def require_shape(where, shape):
+    """Raise a TypeError unless a shape is one that a constructor of this module makes."""
+    kind = shape.get("shape") if isinstance(shape, dict) else None
+    fields = ("size", "pose", "vertices", "triangles") if kind in ("convex", "mesh") else ("size", "pose")
+    if not isinstance(kind, str) or kind not in (*_SOLID, "plane", "tube") or not set(fields) <= set(shape):
+        raise TypeError(f"{where} must come from nsds.shapes, got {_checks.shortened(shape)}")
+
+
+def _unit(vector):
+    """A vector that is not 0 at length 1, also where its square over- or underflows."""
+    length = np.linalg.norm(vector)
+    return vector / length if 1e-150 < length < 1e150 else _unit(vector / abs(vector).max())
+
+
+def _positive(owner, field, value):
+    return _checks.number(owner, field, value, above=0)
+
+
+def _shape(kind, size, position, orientation):
+    position = _checks.array(kind, "position", position, shape=(3,))
+    orientation = _checks.array(kind, "orientation", orientation, shape=(4,))
+    if not orientation.any():
+        raise ValueError(f"{kind}: orientation must be a unit quaternion, scalar first, got {orientation.tolist()}")
+    pose = np.concatenate([position, _unit(orientation)]) + 0.0  # no -0
+    return {"shape": kind, "size": np.array(size, dtype=np.float64), "pose": pose}
+
+
+def _vertices(owner, vertices, least):
+    vertices = _checks.array(owner, "vertices", vertices, n_dims=2)
+    if vertices.shape[1] != 3 or len(vertices) < least:
+        raise ValueError(f"{owner}: vertices must have shape (n, 3), n at least {least}, got {vertices.shape}")
+    return vertices
+
+
+def _polyhedron(kind, vertices, triangles, position, orientation):
+    """The shape without the vertices that no triangle has."""
+    used, triangles = np.unique(triangles, return_inverse=True)
+    vertices = vertices[used]
+    size = [np.linalg.norm(vertices, axis=1).max(), 0, len(vertices)]
+    shape = _shape(kind, size, position, orientation)
+    return shape | {"vertices": vertices, "triangles": triangles.reshape(-1, 3).astype(np.int64)}
+
+
+def _edges(triangles):
+    """(from, to) of the edges of triangles (3 k, 2)."""
+    return np.stack([triangles, np.roll(triangles, -1, axis=1)], axis=-1).reshape(-1, 2)
+
+
+def _moments(owner, shape):
+    """(volume, centre, second moments about it (3, 3)) of what triangles enclose: tetrahedra from one point, with signs."""
+    edges = _edges(shape["triangles"])
+    number = edges[:, 0] * len(shape["vertices"]) + edges[:, 1]
+    n_open = np.setdiff1d(edges[:, 1] * len(shape["vertices"]) + edges[:, 0], number).size
+    if n_open:
+        raise ValueError(f"{owner}: the mesh must be closed, got {n_open} edges of one triangle only")
+    middle = shape["vertices"].mean(axis=0)
+    corners = (shape["vertices"] - middle)[shape["triangles"]]
+    weight = np.linalg.det(corners) / 6
+    whole = weight.sum()
+    if whole <= 0:
+        raise ValueError(f"{owner}: the triangles of the mesh must be counterclockwise from outside, got the volume {whole:.6g}")
+    total = corners.sum(axis=1)
+    centre = weight @ total / (4 * whole)
+    second = (np.einsum("t,tci,tcj->ij", weight, corners, corners) + np.einsum("t,ti,tj->ij", weight, total, total)) / 20
+    return float(whole), middle + centre, second - whole * np.outer(centre, centre)
+
+
+def _solid(owner, shape):
+    require_shape(f"{owner}: shape", shape)
+    if shape["shape"] not in _SOLID:
+        raise ValueError(f"{owner}: shape must be one of {', '.join(_SOLID)}, got {shape['shape']}")
+    return shape["shape"], shape["size"]
+
+
+def _rotation(p):
+    R = np.empty(9)
+    rotation_matrix(p, R)
+    return R.reshape(3, 3)

@@ -1,0 +1,663 @@
+"""What a record holds and what its values may be: the table by which every record is checked, once, before it is computed with.
+
+Records are arrays that anyone may edit, save and load, and kernels index memory by what they hold: nothing in them is trusted. The table
+below states each field of each kind of part: its type, its shape in lengths that have to agree, and the range of its values. A field
+without a row is an error, also for `nsds.system`, which checks what it makes. The structure is checked once for a dtype and a model; of the
+values of all members, ranges are compared in a few operations for the whole record.
+"""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from nsds.collision.kinds import BOX, CAPSULE, CONVEX, CYLINDER, MESH, NAMES, PLANE, SPHERE, SUPPORTED, TUBE, require_supported
+from nsds.model import joints
+from nsds.model.functions import ARGUMENTS
+from nsds.model.kinds import COLLISIONS, CONTROL, FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, RELATIONS, SYSTEMS
+from nsds.model.laws import LAWS, OF_COLLISIONS
+from nsds.model.records import HEAD, copied, lines_of, memory, model_of
+from nsds.model.rigid_bodies import require_values
+from nsds.model.systems import require_mass
+from nsds.model.trials import try_functions
+from nsds.status import ADVICE
+
+_LARGEST = np.finfo(np.float64).max
+_WHOLE = np.iinfo(np.int64)
+_SMALL = 4096  # words: parts that are not larger are checked together
+_MOST_CONTROLS = 10000
+_UNIT = 1e-6  # how far from 1 the norm of a quaternion or of a direction may be
+
+
+class Leaf(NamedTuple):
+    """A field of numbers (kind f), whole numbers (i) or the name of a function (S); of what shape, and in what range.
+
+    Lengths and bounds are numbers, or names of lengths of the part, ``"n"`` or ``"n-1"``; a shape that is a name is a whole shape.
+    """
+
+    kind: str
+    shape: object = ()
+    low: object = None
+    high: object = None
+    required: bool = False
+
+
+FUNCTION = Leaf("S")
+
+
+def _floats(*shape, low=-_LARGEST, high=_LARGEST, required=False):
+    return Leaf("f", shape, low, high, required)
+
+
+def _integers(*shape, low, high):
+    return Leaf("i", shape, low, high)
+
+
+def _sparse(rows, columns, entries):
+    return {
+        "data": _floats(entries),
+        "indptr": _integers(f"{rows}+1", low=0, high=entries),
+        "indices": _integers(entries, low=0, high=f"{columns}-1"),
+    }
+
+
+def _matrix(name, required=False):
+    return _floats("n", required=required), _floats("n", "n", required=required), _sparse("n", "n", f"nonzeros of {name}")
+
+
+def _control(*, T, u):
+    return {"T": (_floats("n", "n_u"), *T), "u": (_floats("n_u"), *u), "n_u": _integers(low=1, high=_MOST_CONTROLS), "z": _floats("n_z")}
+
+
+_Q = {"q": _floats("n", required=True), "v": _floats("n", required=True), "p": _floats("n", required=True)}
+_X = {"x": _floats("n", required=True), "r": _floats("n", required=True)}
+_TEXT = (FUNCTION,)
+_FORCE = (_floats(3), FUNCTION)
+# kind of system -> its fields, those that lie at its start, in this order, first
+SYSTEM_FIELDS = {
+    "lagrangian_linear": _Q
+    | {"M": _matrix("M", required=True), "K": _matrix("K"), "C": _matrix("C"), "fext": (_floats("n"), FUNCTION), "z": _floats("n_z")},
+    "lagrangian": _Q
+    | {"M": _matrix("M"), "mass": FUNCTION, "fext": (_floats("n"), FUNCTION)}
+    | dict.fromkeys(("fint", "fgyr", "jac_q", "jac_v"), FUNCTION)
+    | _control(T=_TEXT, u=_TEXT),
+    "first_order_linear": _X
+    | {"M": _matrix("M"), "A": (*_matrix("A", required=True), FUNCTION), "b": (_floats("n"), FUNCTION)}
+    | _control(T=_TEXT, u=_TEXT),
+    "first_order": _X
+    | {"M": _matrix("M"), "f": Leaf("S", required=True), "jac_f": FUNCTION}
+    | _control(T=_TEXT, u=_TEXT),
+    "rigid_bodies": {
+        "q": _floats(7, required=True),
+        "v": _floats(6, required=True),
+        "p": _floats(6, required=True),
+        "mass": _floats(high=np.inf, required=True),
+        "inertia": _floats(3, 3, required=True),
+        "fext": _FORCE,
+        "mext": _FORCE,
+        "mext_inertial": _integers(low=0, high=1),
+        "C": _floats(6, 6),
+        "K": _floats(6, 7),
+        "z": _floats("n_z"),
+    }
+    | dict.fromkeys(("fint", "mint", "jac_q", "jac_v"), FUNCTION),
+}  # fmt: skip
+_LEADING = {LAGRANGIAN: 3, FIRST_ORDER: 2, NEWTON_EULER: 5}  # fields at the start of a system, which kernels read behind one another
+# fields of interactions by the family of their systems; per_row and per_contact are whole shapes
+_ROW = Leaf("f", "per_row", -_LARGEST, _LARGEST, True)
+_MECHANICAL_ROWS = {"y": _ROW, "ydot": _ROW, "lambda": _ROW, "active": Leaf("i", "per_row", 0, 1, True)}
+ROWS = {LAGRANGIAN: _MECHANICAL_ROWS, NEWTON_EULER: _MECHANICAL_ROWS, FIRST_ORDER: {"y": _ROW, "lambda": _ROW}}
+_PER_ROW = Leaf("f", "per_row", -_LARGEST, _LARGEST)
+_OPERATORS = {
+    "C": _floats("m", "n", required=True),
+    "B": _floats("n", "m", required=True),
+    "D": _floats("m", "m"),
+    "e": _PER_ROW,
+    "F": _floats("m", "n_z"),
+}
+# relation -> its fields besides functions (`nsds.model.functions.ARGUMENTS`) and their parameters z
+RELATION_FIELDS = {
+    "lagrangian_linear_relation": {
+        "H": (_floats("m", "n", required=True), _sparse("m", "n", "nonzeros of H")), "b": _PER_ROW, "D": _floats("m", "m")
+    },
+    "prescribed_velocity": {"dofs": Leaf("i", ("m",), 0, "n-1", True), "velocity": Leaf("f", "per_row", -_LARGEST, _LARGEST, True)},
+    "first_order_linear_relation": _OPERATORS,
+    "joint": {
+        "angle": _floats("m", 2),
+        "geometry": {"row": _integers("m", low=0, high="last kind"), "offset": _floats("m")} | dict.fromkeys("aubw", _floats("m", 3)),
+    },
+}  # fmt: skip
+_REQUIRED_FUNCTIONS = ("h", "g", "gap")
+# what laws add to interactions, besides their parameters
+LAW_FIELDS = {
+    "normal_cone": {"cone_G": _floats("k", "m", required=True), "cone_g": _floats("k", required=True), "mu": _floats("k", required=True)},
+    "mixed_complementarity": {"n_equalities": Leaf("i", (), 0, "m", True)},
+}
+CONTROL_FIELDS = {
+    "control": Leaf("S", required=True),
+    "period": _floats(low=0.0, required=True),
+    "t_last": _floats(required=True),
+    "state": _floats("n_state"),
+    "z": _floats("n_z"),
+}
+COLLISION_FIELDS = {
+    "shape_kind": Leaf("i", ("n_shapes",), 0, len(NAMES) - 1, True),
+    "a": Leaf("i", ("capacity",), 0, "n_shapes-1", True),
+    "b": Leaf("i", ("capacity",), 0, "n_shapes-1", True),
+    "n": Leaf("i", (), 0, "capacity", True),
+    "feature": Leaf("i", ("capacity",), _WHOLE.min, _WHOLE.max, True),
+    "normal": _floats("capacity", 3, required=True),
+    "point": _floats("capacity", 3, required=True),
+    "y": _floats("capacity", required=True),
+    "lambda": _floats("capacity", "block", required=True),
+    "shape_size": _floats("n_shapes", 3, low=0.0, high=np.inf, required=True),
+    "shape_pose": _floats("n_shapes", 7, required=True),
+    "shape_body": Leaf("i", ("n_shapes",), -1, "n_bodies-1", True),
+    "group": Leaf("i", ("n_shapes",), _WHOLE.min, _WHOLE.max, True),
+    "mask": Leaf("i", ("n_shapes",), _WHOLE.min, _WHOLE.max, True),
+    "vertices": _floats("n_vertices", 3),
+    "triangles": _integers("n_triangles", 3, low=0, high="n_vertices-1"),
+    "margin": _floats(low=0.0, required=True),
+}
+_HEAD = {
+    "t": _floats(), "t0": _floats(), "step": _integers(low=0, high=2**53),
+    "status": _integers(low=min(ADVICE), high=max(ADVICE)), "n_iter": _integers(low=0, high=_WHOLE.max),
+}  # fmt: skip
+
+
+class _Range(NamedTuple):
+    """Words of a field of one element, and what they must lie between; of a field whose words all have the same range."""
+
+    field: str
+    kind: str
+    start: int
+    size: int
+    low: object
+    high: object
+
+
+class _Group(NamedTuple):
+    """Words that are checked together: of each of ``count`` elements of ``stride`` words, from word ``start`` on."""
+
+    start: int
+    count: int
+    stride: int
+    checks: tuple  # (kind, words of an element, least, largest)
+
+
+class _Rules(NamedTuple):
+    groups: tuple
+    parts: dict  # name -> (start, count, stride, ranges)
+    more: tuple  # (function, name), which look at values that have to fit one another
+
+
+def runnable(owner, system):
+    """`valid` records whose user functions are known and have been tried."""
+    records = valid(owner, system)
+    try_functions(owner, records)
+    return records
+
+
+def valid(owner, system):
+    """The record, or ensemble, if it can be computed with; a copy where its memory is not laid out as that of `nsds.system`.
+
+    Numbers of another byte order or precision are converted.
+
+    Raises
+    ------
+    TypeError
+        Not a record, or fields of another type.
+    ValueError
+        A field that is unknown, missing or of the wrong shape, a value out of its range; the error names part, field, expected and given.
+    """
+    records, dtype = _named(owner, _record_array, system), _named(owner, _converted_dtype, system.dtype)
+    if dtype is not None:
+        converted = np.empty(records.shape, dtype)
+        _convert(records, converted)
+        records = converted
+    elif not records.flags.c_contiguous or not records.flags.aligned:
+        records = copied(records)
+    rules = _named(owner, _rules, records.dtype, records["model"].reshape(-1)[0])
+    mem = memory(records)
+    for group in rules.groups:
+        if not _within(group, mem):
+            _raise_range(owner, rules, mem)
+    flat = records.reshape(-1)
+    for check, name in rules.more:
+        check(owner, name, flat[name], flat.size)
+    return records
+
+
+def _record_array(system):
+    model_of(system)
+    return np.asarray(system)
+
+
+def _named(owner, function, *arguments):
+    try:
+        return function(*arguments)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{owner}: {error}") from None
+
+
+def _within(group, mem):
+    values = mem[:, group.start : group.start + group.count * group.stride].reshape(mem.shape[0], group.count, group.stride)
+    for kind, words, low, high in group.checks:
+        chosen = values[..., words] if kind == "f" else values.view(np.int64)[..., words]
+        if not ((chosen >= low) & (chosen <= high)).all():
+            return False
+    return True
+
+
+def _raise_range(owner, rules, mem):
+    """Name the first value that is out of its range."""
+    for name, (start, count, stride, ranges) in rules.parts.items():
+        values = mem[:, start : start + count * stride].reshape(mem.shape[0], count, stride)
+        for field, kind, first, size, low, high in ranges:
+            chosen = values[..., first : first + size]
+            chosen = chosen if kind == "f" else chosen.view(np.int64)
+            wrong = np.argwhere(~((chosen >= low) & (chosen <= high)))
+            if len(wrong):
+                member, element, entry = wrong[0].tolist()
+                given = chosen[member, element, entry].item()
+                low, high = (np.broadcast_to(bound, (size,))[entry].item() for bound in (low, high))
+                where = f" at entry {entry}" if size > 1 else ""
+                where += f" of element {element}" if count > 1 else ""
+                where += f" of member {member}" if mem.shape[0] > 1 else ""
+                raise ValueError(
+                    f"{owner}: {name}{'.' if name else ''}{field} must be {_wanted_range(kind, low, high)}, got {given}{where}"
+                )
+    raise AssertionError("a value out of its range was found and lost")
+
+
+def _wanted_range(kind, low, high):
+    if kind == "f":
+        if (low, high) == (-_LARGEST, _LARGEST):
+            return "finite"
+        if (low, high) == (-_LARGEST, np.inf):
+            return "finite, or infinite"
+        if high == _LARGEST:
+            return f"finite and at least {low:g}"
+        return f"in [{low:g}, {high:g}]"
+    return f"a whole number in [{low}, {high}]" if high >= low else "of length 0"
+
+
+@lru_cache(maxsize=256)
+def _converted_dtype(dtype):
+    """A dtype laid out as `nsds.system` does it: packed, little-endian, leaves of 8 bytes; None where this one is."""
+    made = _packed(dtype, "")
+    return None if _same_layout(dtype, made) else made
+
+
+def _packed(dtype, path):
+    if dtype.subdtype:
+        base, shape = dtype.subdtype
+        return np.dtype((_packed(base, path), shape))
+    if dtype.names:
+        return np.dtype([(name, _packed(dtype[name], f"{path}.{name}" if path else name)) for name in dtype.names])
+    if dtype.kind in "fi" and dtype.itemsize <= 8:
+        return np.dtype("<f8" if dtype.kind == "f" else "<i8")
+    if dtype.kind == "S" and dtype.itemsize:
+        return np.dtype(f"S{-8 * (-dtype.itemsize // 8)}")
+    raise TypeError(f"{path} must hold float64, int64 or bytes, got {dtype}")
+
+
+def _same_layout(one, other):
+    if one.subdtype or other.subdtype:
+        return bool(one.subdtype and other.subdtype) and one.shape == other.shape and _same_layout(one.base, other.base)
+    if one.names != other.names or one.itemsize != other.itemsize:
+        return False
+    if one.names is None:
+        return one.str == other.str
+    return all(
+        one.fields[name][1] == other.fields[name][1] and _same_layout(one.fields[name][0], other.fields[name][0]) for name in one.names
+    )
+
+
+def _convert(source, target):
+    for name in source.dtype.names:
+        if source[name].dtype.names:
+            _convert(source[name], target[name])
+        else:
+            target[name] = source[name]
+
+
+@lru_cache(maxsize=256)
+def _rules(dtype, model):
+    """Ranges of all words of a record, and what else is to be checked, once its structure is known to be that of its model.
+
+    Raises
+    ------
+    ValueError
+        The model does not say how the record is made up, or not as its dtype does.
+    """
+    model = lines_of(model)
+    head = [name for name, _ in HEAD] + ["model"]
+    names = [line[0] for line in model]
+    if list(dtype.names) != head + names:
+        raise ValueError(f"the record's fields must be {', '.join(head + names)}, as its model says, got {', '.join(dtype.names)}")
+    for name, kind in HEAD:
+        if dtype[name] != np.dtype(kind):
+            raise ValueError(f"{name} must be one number of type {kind}, got {dtype[name]}")
+    parts = {"": (0, 1, dtype.itemsize // 8, _ranges_of_fields("", _head_dtype(dtype), _HEAD, {}, dtype))}
+    sizes = _sizes_of_systems(dtype, model)
+    more = []
+    for line in model:
+        name, kind = line[:2]
+        part, start = dtype.fields[name][0], dtype.fields[name][1] // 8
+        if len(part.shape) > 1 or part.base.names is None:
+            raise ValueError(f"{name} must be one element or an array of them, got {part}")
+        fields, lengths, checks = _fields_of(line, part, sizes)
+        ranges = _ranges_of_fields(name, part.base, fields, lengths)
+        parts[name] = start, part.shape[0] if part.shape else 1, part.base.itemsize // 8, ranges
+        more += [(check, name) for check in checks]
+    return _Rules(_groups(parts, dtype.itemsize // 8), parts, tuple(more))
+
+
+def _head_dtype(dtype):
+    return np.dtype([(name, dtype[name]) for name in _HEAD])
+
+
+def _groups(parts, n_words):
+    """Small parts in one group, larger ones each in one of its own."""
+    together, groups = {"f": [], "i": []}, []
+    for start, count, stride, ranges in parts.values():
+        own = {kind: [each for each in ranges if each.kind == kind] for kind in "fi"}
+        checks = tuple(_joined(kind, each) for kind, each in own.items() if each)
+        if count * stride > _SMALL and count > 1:
+            groups.append(_Group(start, count, stride, checks))
+            continue
+        for kind, words, low, high in checks:
+            for element in range(count):
+                together[kind].append((words + start + element * stride, low, high))
+    checks = tuple((kind, *(np.concatenate(column) for column in zip(*each, strict=True))) for kind, each in together.items() if each)
+    return (_Group(0, 1, n_words, checks), *groups)
+
+
+def _joined(kind, ranges):
+    number = np.float64 if kind == "f" else np.int64
+    words = np.concatenate([np.arange(each.start, each.start + each.size) for each in ranges])
+    low, high = (
+        np.concatenate([np.broadcast_to(np.asarray(getattr(each, bound), number), (each.size,)) for each in ranges])
+        for bound in ("low", "high")
+    )
+    return kind, words, low, high
+
+
+def _sizes_of_systems(dtype, model):
+    """{system: (family, coordinates, elements or None)}; refuses a model that names what is not there."""
+    sizes = {}
+    for line in model:
+        name, kind, *others = line if len(line) > 1 else (*line, "")
+        if kind not in SYSTEMS and kind not in RELATIONS and kind not in (COLLISIONS, CONTROL):
+            raise ValueError(f"the model says that part '{name}' is a {kind!r}, which is none of {', '.join((*SYSTEMS, *RELATIONS))}")
+        if kind in SYSTEMS:
+            if others:
+                raise ValueError(f"the model says of part '{name}' more than that it is a {kind}: {' '.join(others)}")
+            part, state = dtype[name], SYSTEMS[kind][1]
+            if part.base.names is None or state not in part.base.names or len(part.base[state].shape) != 1 or len(part.shape) > 1:
+                raise ValueError(f"{name} is a {kind} and must have a vector {state}, got {part}")
+            sizes[name] = SYSTEMS[kind][0], part.base[state].shape[0], part.shape[0] if part.shape else None
+    families = {family for family, _, _ in sizes.values()}
+    if len(families) != 1:
+        raise ValueError(f"the model must have systems of one family, got {', '.join(sorted(families)) or 'none'}")
+    for name, kind, *others in model:
+        if kind in SYSTEMS:
+            continue
+        sides = others if kind == CONTROL else others[1:]
+        limits = {CONTROL: (2, len(sizes) * 2 + 1), COLLISIONS: (1, len(sizes))}.get(kind, (1, 2))
+        if not limits[0] <= len(sides) <= limits[1] or not set(sides) <= set(sizes):
+            raise ValueError(f"the model says that {kind} '{name}' acts on {' '.join(sides) or 'nothing'}; systems are: {', '.join(sizes)}")
+        if kind == CONTROL and ("u" not in dtype[sides[0]].base.names or dtype[sides[0]].base["u"].base.kind != "f"):
+            raise ValueError(f"the model says that controller '{name}' writes {sides[0]}.u, which is not there or not of numbers")
+    return sizes
+
+
+def _fields_of(line, part, sizes):
+    """(fields, lengths, further checks) of a part."""
+    name, kind, *others = line
+    names = part.base.names
+    if kind in SYSTEMS:
+        family, n, _ = sizes[name]
+        leading = tuple(SYSTEM_FIELDS[kind])[: _LEADING[family]]
+        if names[: len(leading)] != leading:
+            raise ValueError(f"{name} must begin with the fields {', '.join(leading)}, got {', '.join(names)}")
+        if kind == "lagrangian" and ("M" in names) == ("mass" in names):
+            raise ValueError(f"{name} must have one of the fields M and mass, got {', '.join(names)}")
+        if kind == "rigid_bodies" and ("mext" in names) != ("mext_inertial" in names):
+            raise ValueError(f"{name} must have both of the fields mext and mext_inertial, or none, got {', '.join(names)}")
+        lengths = {"n": n} if family != NEWTON_EULER else {}
+        if "n_u" not in names and "u" in names and ("T" not in names or part.base["u"].base.kind == "f"):
+            lengths["n_u"] = n if "T" not in names else part.base["u"].shape[-1] if part.base["u"].shape else 0
+        elif "n_u" not in names and "u" in names and part.base["T"].base.kind == "S":
+            raise ValueError(f"{name} must have the field n_u, because T and u are functions")
+        return SYSTEM_FIELDS[kind], lengths, _system_checks(name, kind, part, family)
+    if kind == CONTROL:
+        return CONTROL_FIELDS, {}, []
+    law, *sides = others
+    family = sizes[sides[0]][0]
+    if kind == COLLISIONS:
+        if law not in OF_COLLISIONS or family != NEWTON_EULER:
+            raise ValueError(f"the model says that collisions '{name}' have the law {law} on {family} systems")
+        n_bodies = sum(count or 1 for _, _, count in sizes.values())
+        lengths = {"block": LAWS[law].block(NEWTON_EULER), "n_bodies": n_bodies}
+        parameters = {field: _floats(low=low, high=_finite(high), required=True) for field, (low, high) in LAWS[law].parameters.items()}
+        return COLLISION_FIELDS | parameters, lengths, [_shapes_check]
+    if law not in LAWS or family not in LAWS[law].families or family not in RELATIONS[kind]:
+        raise ValueError(f"the model says that interaction '{name}' is a {kind} with the law {law} on {family} systems")
+    return _fields_of_interaction(name, kind, law, sides, part, sizes)
+
+
+def _finite(bound):
+    return min(bound, _LARGEST)
+
+
+def _fields_of_interaction(name, kind, law, sides, part, sizes):
+    family, n = sizes[sides[0]][0], sum(sizes[side][1] for side in sides)
+    y = part.base["y"].shape if "y" in part.base.names else (0,)
+    m, block = (y[0] if y else 1), LAWS[law].block(family)
+    if len(y) > 1 or y in ((0,), (1,)) or m % block:
+        raise ValueError(f"{name}.y must be a number or a vector, {block} for each contact, got shape {y}")
+    last_kind = joints.ALIGN if "angle" not in part.base.names else joints.COUPLER if m == 1 else joints.ANGLE
+    lengths = {"m": m, "n": n, "last kind": last_kind, "per_row": y, "per_contact": y if block == 1 else (m // block,) if m > block else ()}
+    fields = dict(ROWS[family])
+    for field in ARGUMENTS.get(kind, ()):
+        fields[field] = Leaf("S", required=field in _REQUIRED_FUNCTIONS)
+    for field, known in RELATION_FIELDS.get(kind, {}).items():
+        fields[field] = (*(known if isinstance(known, tuple) and not isinstance(known, Leaf) else (known,)), *_function_too(kind, field))
+    if kind in ARGUMENTS:
+        fields["z"] = _floats("n_z")
+    for field, (low, high) in LAWS[law].parameters.items():
+        bounds = (low, high) if law == "relay" else (low, _finite(high))
+        fields[field] = Leaf("f", "per_contact", *bounds, True)
+    fields |= LAW_FIELDS.get(law, {})
+    checks = [_relay_check] if law == "relay" else []
+    if kind == "prescribed_velocity":
+        checks.append(_dofs_check)
+    if kind == "joint":
+        checks.append(_geometry_check)
+    if "H" in part.base.names and part.base["H"].names:
+        checks.append(_sparse_check("H"))
+    if any(sizes[side][2] is not None for side in sides):
+        last = np.array([(sizes[side][2] or 1) - 1 for side in sides])
+        fields["element"] = Leaf("i", (len(sides),), 0, last, True)
+    if "F" in part.base.names and "z" not in part.base.names:
+        raise ValueError(f"{name} must have the field z, because F is its weight")
+    return fields, lengths, checks
+
+
+def _function_too(kind, field):
+    return (FUNCTION,) if field in ARGUMENTS.get(kind, ()) else ()
+
+
+def _ranges_of_fields(name, dtype, fields, lengths, whole=None):
+    """Ranges of the words of one element; refuses fields that are unknown, missing, or have another type or shape."""
+    lengths, ranges = dict(lengths), []
+    unknown = [field for field in dtype.names if field not in fields]
+    if unknown:
+        raise ValueError(f"{name} has no field '{unknown[0]}'; its fields are: {', '.join(fields)}")
+    for field, known in fields.items():
+        alternatives = known if isinstance(known, tuple) and not isinstance(known, Leaf) else (known,)
+        path = f"{name}.{field}" if name else field
+        if field not in dtype.names:
+            if any(isinstance(each, Leaf) and each.required for each in alternatives) or all(
+                isinstance(each, dict) for each in alternatives
+            ):
+                raise ValueError(f"{path} is missing")
+            continue
+        leaf, start = (whole or dtype).fields[field][:2]
+        ranges += _ranges_of(path, field, leaf, start // 8, alternatives, lengths)
+    return tuple(ranges)
+
+
+def _ranges_of(path, field, leaf, start, alternatives, lengths):
+    """Ranges of a field, which is like one of the alternatives; lengths that become known are noted."""
+    for each in alternatives:
+        if isinstance(each, dict):
+            if leaf.names and set(leaf.names) == set(each):
+                ranges = []
+                for inner, known in each.items():
+                    at = leaf.fields[inner]
+                    ranges += _ranges_of(f"{path}.{inner}", f"{field}.{inner}", at[0], start + at[1] // 8, (known,), lengths)
+                return ranges
+        elif leaf.base.kind == each.kind and (found := _fitted(each.shape, leaf.shape, lengths)) is not None:
+            lengths.update(found)
+            if each.kind == "S":
+                return []
+            return [_Range(field, each.kind, start, leaf.itemsize // 8, *(_bound(bound, lengths) for bound in (each.low, each.high)))]
+    wanted = " or ".join("a sparse matrix or nested record" if isinstance(each, dict) else _wanted(each, lengths) for each in alternatives)
+    raise ValueError(f"{path} must be {wanted}, got {leaf.base if leaf.names is None else 'a nested record'} of shape {leaf.shape}")
+
+
+def _fitted(wanted, shape, lengths):
+    """Lengths that a shape makes known, or None where it does not fit."""
+    if isinstance(wanted, str):
+        return {} if shape == lengths[wanted] else None
+    if len(wanted) != len(shape):
+        return None
+    found = {}
+    for length, given in zip(wanted, shape, strict=True):
+        expected = _bound(length, lengths | found, None)
+        if expected is None:
+            found[length] = given
+        elif expected != given:
+            return None
+    return found
+
+
+def _bound(value, lengths, unknown=0):
+    """A number, or what a name such as ``"n"``, ``"n+1"`` or ``"n-1"`` stands for."""
+    if not isinstance(value, str):
+        return value
+    name, step = value.removesuffix("+1").removesuffix("-1"), value.endswith("+1") - value.endswith("-1")
+    return lengths[name] + step if name in lengths else unknown
+
+
+def _wanted(leaf, lengths):
+    if leaf.kind == "S":
+        return "the name of a function"
+    shape = lengths[leaf.shape] if isinstance(leaf.shape, str) else tuple(_bound(each, lengths, each) for each in leaf.shape)
+    return f"{'float64' if leaf.kind == 'f' else 'int64'} of shape ({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
+
+
+def _system_checks(name, kind, part, family):
+    checks = [_sparse_check(field) for field in "MKCA" if field in part.base.names and part.base[field].names]
+    if "n_u" in part.base.names:
+        checks.append(_same_check("n_u"))
+    if kind == "rigid_bodies":
+        checks.append(lambda owner, name, bodies, n: require_values(owner, f"{name}.", bodies, n))
+    if family == LAGRANGIAN and "M" in part.base.names:
+        is_dense = len(part.base["M"].shape) == 2
+        checks.append(lambda owner, name, values, n: require_mass(f"{owner}: {name}.M", values["M"], is_dense, kind == "lagrangian"))
+    return checks
+
+
+def _same_check(field):
+    def check(owner, name, values, n_members):
+        if (values[field] != values[field].reshape(-1)[0]).any():
+            raise ValueError(f"{owner}: {name}.{field} must be the same in all elements and members, got {np.unique(values[field])}")
+
+    return check
+
+
+def _sparse_check(field):
+    def check(owner, name, values, n_members):
+        indptr, nonzeros = values[field]["indptr"], values[field]["data"].shape[-1]
+        if (indptr[..., 0] != 0).any() or (indptr[..., -1] != nonzeros).any() or (np.diff(indptr) < 0).any():
+            raise ValueError(f"{owner}: {name}.{field}.indptr must rise from 0 to {nonzeros}, the number of entries")
+
+    return check
+
+
+def _relay_check(owner, name, values, n_members):
+    lower, upper = values["lower"], values["upper"]
+    if not (lower <= upper).all() or np.isposinf(lower).any() or np.isneginf(upper).any():
+        raise ValueError(f"{owner}: {name}.lower must be at most {name}.upper, and -inf and inf only be bounds that never act")
+
+
+def _dofs_check(owner, name, values, n_members):
+    if (np.diff(np.sort(values["dofs"], axis=-1)) == 0).any():
+        raise ValueError(f"{owner}: {name}.dofs must be different from each other")
+
+
+def _geometry_check(owner, name, values, n_members):
+    """Directions of joints are unit vectors, where a kind of row has them; a coupler's u and b are zero for what slides."""
+    geometry = values["geometry"]
+    row = geometry["row"]
+    if ((row == joints.COUPLER) & (geometry["a"] == 0).all(axis=-1)).any():
+        raise ValueError(f"{owner}: {name}.geometry.a of a coupler must not be zero: it is an axis times the ratio")
+    for field, kinds in (("w", None), ("u", (joints.ALIGN, joints.ANGLE)), ("b", (joints.ANGLE,))):
+        squares = (np.clip(geometry[field], -2.0, 2.0) ** 2).sum(axis=-1)
+        concerned = np.isin(row, kinds) if kinds else True
+        wrong = concerned & (abs(squares - 1) > 2 * _UNIT)
+        if kinds:
+            wrong |= (row == joints.COUPLER) & (abs(squares - 1) > 2 * _UNIT) & (squares != 0)
+        if wrong.any():
+            raise ValueError(f"{owner}: {name}.geometry.{field} must be unit vectors, got {geometry[field][wrong][0].tolist()}")
+
+
+# kind of shape -> how many of its sizes are lengths, which are positive
+_LENGTHS = {SPHERE: 1, CAPSULE: 2, CYLINDER: 2, BOX: 3, CONVEX: 1, MESH: 1, PLANE: 0, TUBE: 2}
+
+
+def _shapes_check(owner, name, part, n_members):
+    """Sizes of shapes are such as their kinds have, and polyhedra find their vertices."""
+    kind, size, pose, body = (part[f"shape_{field}"] for field in ("kind", "size", "pose", "body"))
+    n_lengths = np.array([_LENGTHS[code] for code in range(len(NAMES))])[kind]
+    for i in range(3):
+        wrong = (i < n_lengths) & ~((size[..., i] > 0) & (np.isfinite(size[..., i]) | ((kind == TUBE) & (i == 1))))
+        if wrong.any():
+            at = tuple(np.argwhere(wrong)[0])
+            raise ValueError(
+                f"{owner}: {name}.shape_size must be positive lengths of a {NAMES[kind[at]]}, got {size[at].tolist()} for shape {at[-1]}"
+            )
+    solid = (kind == CONVEX) | (kind == MESH)
+    if solid.any():
+        n_vertices = part.dtype["vertices"].shape[0] if "vertices" in part.dtype.names and "triangles" in part.dtype.names else 0
+        first, count = size[solid][:, 1], size[solid][:, 2]
+        if not ((first == np.floor(first)) & (count == np.floor(count)) & (count >= 1) & (first + count <= n_vertices)).all():
+            raise ValueError(f"{owner}: {name}.shape_size must hold first vertex and number of vertices, of {n_vertices}, of polyhedra")
+    if (abs(np.linalg.norm(pose[..., 3:], axis=-1) - 1) > _UNIT).any():
+        raise ValueError(f"{owner}: {name}.shape_pose[3:] must be unit quaternions, scalar first")
+    if ((kind == PLANE) & (body >= 0)).any():
+        raise ValueError(f"{owner}: {name}.shape_body must be -1, the world, for planes")
+    present = np.flatnonzero(np.bincount(kind.reshape(-1))).tolist()
+    doubtful = [(i, j) for i in present for j in present if i <= j and (i, j) not in SUPPORTED and (i, j) != (PLANE, PLANE)]
+    if doubtful:
+        columns = (part[field].reshape(-1).tobytes() for field in ("shape_kind", "shape_body", "group", "mask"))
+        for pair in _meeting(*columns) & set(doubtful):
+            require_supported(*pair)
+
+
+@lru_cache(maxsize=64)
+def _meeting(*columns):
+    """Pairs of kinds of shapes on different bodies that are looked at with each other."""
+    kind, body, group, mask = (np.frombuffer(column, np.int64) for column in columns)
+    rows, where = np.unique(np.stack([kind, group, mask]), axis=1, return_inverse=True)
+    bodies = [np.unique(body[where.reshape(-1) == i]) for i in range(rows.shape[1])]
+    pairs = set()
+    for i, (a, group_a, mask_a) in enumerate(rows.T.tolist()):
+        for j, (b, group_b, mask_b) in enumerate(rows.T.tolist()):
+            if group_a & mask_b and group_b & mask_a and np.union1d(bodies[i], bodies[j]).size > 1:
+                pairs.add((min(a, b), max(a, b)))
+    return pairs

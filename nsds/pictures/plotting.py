@@ -1,0 +1,392 @@
+"""Pictures of trajectories and comparisons (extra ``plot``): functions that take and return matplotlib axes, and the points they draw."""
+
+import re
+
+import numpy as np
+
+from nsds import _checks
+from nsds.pictures.scenes import animate as animate
+from nsds.pictures.scenes import require_matplotlib
+from nsds.pictures.scenes import scene as scene
+from nsds.pictures.scenes import snapshots as snapshots
+from nsds.results.trajectories import is_mechanical, require_rows
+from nsds.status import CONVERGED
+
+_NAME = re.compile(r"(\w+)\.(\w+)(?:\[(\d+)\])?")
+_LABELS = {
+    "q": "coordinate (m)",
+    "v": "velocity (m/s)",
+    "p": "impulse (N s)",
+    "y": "gap (m)",
+    "ydot": "gap rate (m/s)",
+    "lambda": "impulse (N s)",
+    "x": "state",
+    "r": "input",
+    "u": "control",
+}
+_MOST_AXES, _MOST_POINTS = 1000, 1e8
+_LEAST = {"time": 1e-9, "n_iter": 1.0, "residual": 1e-16, "res_q": 1e-16, "res_rho": 1e-16}  # what counts as equally good in comparisons
+_FIRST_ORDER_LABELS = _LABELS | {"y": "output", "lambda": "multiplier"}
+
+
+def figure(rows=1, *, sharex=False, height=2.6):
+    """New figure with axes below one another; returns (figure, axes), axes being one or an array.
+
+    Raises
+    ------
+    ImportError
+        matplotlib is not installed; the message names the extra.
+    """
+    require_matplotlib()
+    rows, sharex = _checks.integer("figure", "rows", rows, low=1, high=_MOST_AXES), _checks.flag("figure", "sharex", sharex)
+    height = _checks.number("figure", "height", height, above=0.0)
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(rows, 1, sharex=sharex, figsize=(8.0, max(4.5, height * rows)), layout="constrained")
+
+
+def _axes(owner, ax):
+    if ax is not None and not hasattr(ax, "plot"):
+        raise TypeError(f"{owner}: ax must be matplotlib axes, got {_checks.shortened(ax)}")
+    return figure()[1] if ax is None else ax
+
+
+def _part(owner, trajectory, what, name, *fields):
+    """Rows of a part that has some fields."""
+    held = [part for part in trajectory.dtype.names if set(fields) <= set(trajectory.dtype[part].base.names or ())]
+    if not isinstance(name, str) or name not in held:
+        wanted = f"recorded with {' and '.join(fields)}" if fields else "recorded"
+        raise ValueError(f"{owner}: {what} must be one of the parts {wanted}, {', '.join(held) or 'none'}, got {_checks.shortened(name)}")
+    return trajectory[name]
+
+
+def _time(owner, field, value):
+    return value if isinstance(value, float) and value == -np.inf else _checks.number(owner, field, value)
+
+
+def values(trajectory, name):
+    """Columns (rows, k) of what a name such as ``"ball.q"``, ``"ball.q[0]"`` or ``"floor.lambda"`` means.
+
+    Raises
+    ------
+    ValueError
+        The trajectory does not hold it.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> trajectory = nsds.simulate(nsds.examples.bouncing_ball(), t_end=1.0, h=0.01)
+    >>> nsds.plotting.values(trajectory, "ball.q[0]").shape
+    (101, 1)
+    """
+    trajectory = require_rows("plotting", trajectory, (1,))
+    match = _NAME.fullmatch(_checks.text("plotting", "name", name))
+    part, field, index = match.groups() if match else (None, None, None)
+    if part not in (trajectory.dtype.names or ()) or field not in (trajectory.dtype[part].base.names or ()):
+        held = [f"{p}.{f}" for p in trajectory.dtype.names for f in trajectory.dtype[p].base.names or ()]
+        raise ValueError(f"plotting: name must be one that the trajectory has, got {name!r}; it holds {', '.join(held)}")
+    columns = trajectory[part][field].reshape(trajectory.shape[0], -1)
+    if index is not None and int(index) >= columns.shape[1]:
+        raise ValueError(f"plotting: name: the index must be below {columns.shape[1]}, got {name!r}")
+    return columns if index is None else columns[:, [int(index)]]
+
+
+def time_series(trajectory, *names, ax=None):
+    """Draw named columns of one trajectory against time.
+
+    Parameters
+    ----------
+    trajectory : numpy.ndarray (rows,)
+        From `nsds.simulate`.
+    *names : str
+        ``"ball.q"`` (all components), ``"ball.q[0]"``, ``"floor.lambda"``; impulses are drawn as needles where they act, multipliers of
+        first-order systems as lines.
+    ax : matplotlib axes, optional
+        New ones by default.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> import nsds
+    >>> trajectory = nsds.simulate(nsds.examples.bouncing_ball(), t_end=1.0, h=0.01)
+    >>> nsds.plotting.time_series(trajectory, "ball.q[0]").get_xlabel()
+    't (s)'
+    """
+    trajectory = require_rows("time_series", trajectory, (1,))
+    if not names:
+        raise TypeError('time_series: names of columns are wanted, as "ball.q", got none')
+    columns_of = {name: values(trajectory, name) for name in names}
+    ax = _axes("time_series", ax)
+    t = trajectory["t"]
+    mechanical = is_mechanical(trajectory)
+    for name in names:
+        columns = columns_of[name]
+        for i in range(columns.shape[1]):
+            label = name if columns.shape[1] == 1 else f"{name}[{i}]"
+            if mechanical and name.partition(".")[2].startswith("lambda"):
+                acts = columns[:, i] != 0
+                ax.vlines(t[acts], 0, columns[acts, i], label=label, color=f"C{i}", linewidth=0.8)
+            else:
+                ax.plot(t, columns[:, i], label=label, linewidth=1.0)
+    ax.set_xlabel("t (s)")
+    kinds = {_NAME.fullmatch(name)[2] for name in names}
+    labels = _LABELS if mechanical else _FIRST_ORDER_LABELS
+    ax.set_ylabel(names[0] if len(names) == 1 else labels.get(kinds.pop(), "") if len(kinds) == 1 else "")
+    if 1 < len(ax.get_legend_handles_labels()[0]) <= 6:
+        ax.legend()
+    ax.label_outer()
+    return ax
+
+
+def phase_plane(trajectory, part, coordinate=0, *, after=-np.inf, ax=None):
+    """Draw velocity against coordinate of one degree of freedom; jumps of the velocity (impacts) are not joined.
+
+    Parameters
+    ----------
+    trajectory : numpy.ndarray (rows,)
+        From `nsds.simulate`.
+    part : str
+        Name of a system.
+    coordinate : int
+        Which of its coordinates.
+    after : float
+        Draw only rows with t >= after, to leave out a transient.
+    ax : matplotlib axes, optional
+        New ones by default.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> import nsds
+    >>> trajectory = nsds.simulate(nsds.examples.bouncing_ball(), t_end=1.0, h=0.01)
+    >>> nsds.plotting.phase_plane(trajectory, "ball").get_ylabel()
+    'ball.v[0]'
+    """
+    trajectory, owner = require_rows("phase_plane", trajectory, (1,)), "phase_plane"
+    _part(owner, trajectory, "part", part, "q", "v")
+    size = trajectory[part]["q"][0].size
+    coordinate = _checks.integer(owner, "coordinate", coordinate, low=0, high=size - 1)
+    rows = trajectory[trajectory["t"] >= _time(owner, "after", after)]
+    ax = _axes(owner, ax)
+    q, v = (values(rows, f"{part}.{field}[{coordinate}]")[:, 0].copy() for field in ("q", "v"))
+    jumps = 1 + np.flatnonzero((v[1:] > 0) & (v[:-1] < 0) & (np.diff(v) > 20 * np.median(abs(np.diff(v)))))
+    ax.plot(np.insert(q, jumps, np.nan), np.insert(v, jumps, np.nan), linewidth=0.8)
+    ax.set(xlabel=f"{part}.q[{coordinate}]", ylabel=f"{part}.v[{coordinate}]")
+    return ax
+
+
+def stroboscopic_points(trajectory, part, *, period, after=-np.inf):
+    """State of a system once a period: the saved rows nearest to ``t = k period``, k whole.
+
+    Parameters
+    ----------
+    trajectory : numpy.ndarray (rows,)
+        From `nsds.simulate`.
+    part : str
+        Name of a system.
+    period : float
+        Time between points (s), at least the distance of saved rows.
+    after : float
+        Leave out points before this time.
+
+    Returns
+    -------
+    numpy.ndarray (points,)
+        Rows of ``trajectory[part]``.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> trajectory = nsds.simulate(nsds.examples.bouncing_ball(), t_end=1.0, h=0.01)
+    >>> len(nsds.plotting.stroboscopic_points(trajectory, "ball", period=0.25))
+    5
+    """
+    owner = "stroboscopic_points"
+    trajectory, period = require_rows(owner, trajectory, (1,)), _checks.number(owner, "period", period, above=0.0)
+    t, after, rows = trajectory["t"], _time(owner, "after", after), _part(owner, trajectory, "part", part)
+    if (t[-1] - t[0]) / period > _MOST_POINTS:
+        raise ValueError(f"{owner}: period must be at least the distance of saved rows, got {period:g}")
+    strobes = period * np.arange(np.ceil(max(after, t[0]) / period - 1e-9), np.floor(t[-1] / period + 1e-9) + 1)
+    return rows[np.abs(np.searchsorted((t[1:] + t[:-1]) / 2, strobes))]
+
+
+def impact_points(trajectory, part, contact, *, after=-np.inf):
+    """State of a system just after each impact: rows in which the impulse of ``contact`` sets in.
+
+    Parameters
+    ----------
+    trajectory : numpy.ndarray (rows,)
+        From `nsds.simulate`, every step saved.
+    part, contact : str
+        Names of a system and of an interaction with one constraint.
+    after : float
+        Leave out impacts before this time.
+
+    Returns
+    -------
+    numpy.ndarray (impacts,)
+        Fields t, q and v.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> trajectory = nsds.simulate(nsds.examples.bouncing_ball(), t_end=1.0, h=0.01)
+    >>> nsds.plotting.impact_points(trajectory, "ball", "floor")["t"]
+    array([0.46])
+    """
+    owner = "impact_points"
+    trajectory, after = require_rows(owner, trajectory, (1,)), _time(owner, "after", after)
+    _part(owner, trajectory, "part", part, "q", "v")
+    pressing = _part(owner, trajectory, "contact", contact, "lambda")["lambda"] > 0
+    if pressing.ndim > 1:
+        raise ValueError(f"{owner}: contact must have one constraint, '{contact}' has shape {pressing.shape[1:]}")
+    rows = trajectory[1:][pressing[1:] & ~pressing[:-1] & (trajectory["t"][1:] >= after)]
+    state = rows[part]
+    result = np.zeros(rows.shape, [("t", "<f8"), ("q", state.dtype["q"]), ("v", state.dtype["v"])])
+    result["t"], result["q"], result["v"] = rows["t"], state["q"], state["v"]
+    return result
+
+
+def map_points(points, coordinate=0, *, ax=None):
+    """Draw points of a stroboscopic or impact map: velocity against coordinate.
+
+    Parameters
+    ----------
+    points : numpy.ndarray (points,)
+        From `stroboscopic_points` or `impact_points`.
+    coordinate : int
+        Which coordinate.
+    ax : matplotlib axes, optional
+        New ones by default.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> import nsds
+    >>> trajectory = nsds.simulate(nsds.examples.bouncing_ball(), t_end=1.0, h=0.01)
+    >>> points = nsds.plotting.stroboscopic_points(trajectory, "ball", period=0.1)
+    >>> nsds.plotting.map_points(points).get_xlabel()
+    'q[0]'
+    """
+    owner = "map_points"
+    if not isinstance(points, np.ndarray) or not {"q", "v"} <= set(points.dtype.names or ()) or points["q"].ndim != 2:
+        raise TypeError(f"{owner}: points must come from stroboscopic_points or impact_points, got {_checks.shortened(points)}")
+    coordinate = _checks.integer(owner, "coordinate", coordinate, low=0, high=points["q"].shape[1] - 1)
+    ax = _axes(owner, ax)
+    ax.plot(points["q"][:, coordinate], points["v"][:, coordinate], ".", markersize=2, color="black")
+    ax.set(xlabel=f"q[{coordinate}]", ylabel=f"v[{coordinate}]")
+    return ax
+
+
+def bifurcation(parameter, points, *, ax=None):
+    """Draw a bifurcation diagram: for each value of a parameter all its points.
+
+    Parameters
+    ----------
+    parameter : array_like (members,)
+        Values of the parameter.
+    points : sequence of array_like, one for each member
+        For instance one coordinate of `stroboscopic_points`.
+    ax : matplotlib axes, optional
+        New ones by default.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> import nsds
+    >>> len(nsds.plotting.bifurcation([1.0, 2.0], [[0.1], [0.1, 0.3]]).lines[0].get_xdata())
+    3
+    """
+    owner = "bifurcation"
+    parameter = _checks.array(owner, "parameter", parameter, at_least=1, n_dims=1)
+    if not isinstance(points, (list, tuple, np.ndarray)) or len(points) != parameter.size:
+        given = f"{len(points)} of them" if hasattr(points, "__len__") else _checks.shortened(points)
+        raise ValueError(f"{owner}: points must be a sequence of {parameter.size}, one for each value of the parameter, got {given}")
+    columns = [np.zeros(0), *(_checks.array(owner, f"points[{i}]", column, at_least=1, n_dims=1) for i, column in enumerate(points))]
+    ax = _axes(owner, ax)
+    repeated = np.repeat(parameter, [column.size for column in columns[1:]])
+    ax.plot(repeated, np.concatenate(columns), ".", markersize=1.5, color="black")
+    return ax
+
+
+def performance_ratios(profile, measure="time"):
+    """How many times more than the best method each method needed, by problem.
+
+    Parameters
+    ----------
+    profile : numpy.ndarray (problems, methods)
+        From `nsds.solvers.profile` or `nsds.solvers.profile_contacts`.
+    measure : "time", "n_iter" or "residual"; of contacts "res_q" or "res_rho" instead of "residual"
+        Of time and iterations, what is not solved counts as infinite; residuals (accuracy) count from 1e-16 to 1, whatever the status.
+
+    Returns
+    -------
+    numpy.ndarray (problems, methods)
+        NaN for problems that no method solved.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> result = nsds.solvers.profile([nsds.solvers.generate("chain", 20)], ["pgs", "newton_min"], seconds=0)
+    >>> nsds.plotting.performance_ratios(result, "n_iter").min()
+    np.float64(1.0)
+    """
+    if not isinstance(profile, np.ndarray) or profile.ndim != 2 or not {"status", "time"} <= set(profile.dtype.names or ()):
+        raise TypeError(f"performance_ratios: profile must come from nsds.solvers.profile, got {_checks.shortened(profile)}")
+    _checks.choice("performance_ratios", "measure", measure, [name for name in _LEAST if name in profile.dtype.names])
+    spent = np.maximum(profile[measure].astype(float), _LEAST[measure])
+    failed = profile["status"] != CONVERGED if measure in ("time", "n_iter") else ~(spent <= 1.0)
+    spent = np.where(failed, np.inf, spent)
+    best = spent.min(axis=1, keepdims=True)
+    return spent / np.where(best < np.inf, best, np.nan)
+
+
+def performance_profile(profile, measure="time", *, ax=None):
+    """Draw for each method the share of problems that it solves within a factor of the best method (Dolan, Moré 2002).
+
+    Parameters
+    ----------
+    profile : numpy.ndarray (problems, methods)
+        From `nsds.solvers.profile` or `nsds.solvers.profile_contacts`; problems that no method solved are left out.
+    measure : str
+        See `performance_ratios`.
+    ax : matplotlib axes, optional
+        New ones by default.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> import nsds
+    >>> problems = [nsds.solvers.generate("positive_definite", 5, seed) for seed in range(4)]
+    >>> result = nsds.solvers.profile(problems, ["lemke", "pgs"], seconds=0)
+    >>> nsds.plotting.performance_profile(result).get_ylabel()
+    'share of problems'
+    """
+    ax = _axes("performance_profile", ax)
+    ratios = performance_ratios(profile, measure)
+    ratios = ratios[~np.isnan(ratios).any(axis=1)]
+    largest = 2 * ratios[ratios < np.inf].max(initial=1.0)
+    for k in range(profile.shape[1]):
+        reached = np.sort(ratios[ratios[:, k] < np.inf, k])
+        x = np.concatenate([[1.0], reached, [largest]])
+        shares = np.concatenate([[0], np.arange(1, reached.size + 1), [reached.size]]) / max(len(ratios), 1)
+        style = ("-", "--", ":", "-.")[k // 10 % 4]
+        ax.step(x, shares, where="post", label=str(profile["method"][0, k]), linestyle=style, linewidth=1.0)
+    ax.set(xscale="log", xlim=(1, largest), ylim=(0, 1.02), xlabel=f"{measure} / that of the best method", ylabel="share of problems")
+    ax.legend(fontsize="small", ncols=2)
+    return ax

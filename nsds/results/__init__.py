@@ -1,0 +1,1 @@
+"""Trajectories, their files, and what is read off them."""

@@ -1,0 +1,227 @@
+"""After the run: where the energy went."""
+
+import math
+
+import numpy as np
+
+from nsds import _checks
+from nsds.maths.rotations import turned_back
+from nsds.model.functions import CENTRAL_STEP, evaluate_at, function_address, offered
+from nsds.model.kinds import FIRST_ORDER, NEWTON_EULER, family, split
+from nsds.model.laws import is_force
+from nsds.model.layout import elements_of
+from nsds.model.records import model_of, stored_sparse
+from nsds.model.trials import n_u
+from nsds.model.validation import runnable
+from nsds.results.trajectories import of_system
+
+WORKS = ("forces", "internal", "damping", "contact")
+LEDGER = np.dtype([(name, "<f8") for name in ("t", "kinetic", "potential", *WORKS, "numerical")])
+
+
+def energy(trajectory, system, theta=0.5, *, functions=None):
+    """Energy ledger of a trajectory: mechanical energy at each row, and the work done in each step.
+
+    It is the discrete equation of motion ([Notes], eq. 10.14) times ``v_theta = theta v_{k+1} + (1-theta) v_k``, with
+    ``d(kinetic + potential) = forces + internal + damping + contact + numerical`` and
+
+    - kinetic ``v^T M(q) v / 2``, potential ``q^T K q / 2``, which of other forces is not known: their work is in the ledger;
+    - forces ``h v_theta . (F_ext + T u)_theta``;
+    - internal ``-h v_theta . (F_int + F_gyr)_theta + v_theta . dM v_theta / 2``: what forces that are functions take, and the change of
+      the mass gives, which are equal where F_gyr is all that M(q) gives rise to;
+    - damping ``-h v_theta . C v_theta``;
+    - contact ``v_theta . p``, p the generalised impulse of all interactions in the step, which is ``H^T lambda``, ``h H^T lambda`` where
+      lambda is a force, or ``h g``; negative where energy is lost, positive where a drive puts it in;
+    - numerical, what these leave over. For constant matrices and H it is ``-(theta - 1/2) (dv . M dv + dq . K dq)``: nothing for
+      theta = 1/2, dissipation for larger theta. It is O(h) of the power where the mass varies, as the error of the scheme.
+
+    Of rigid bodies potential is 0, K belongs to internal, and the gyroscopic moment, which does no work, to numerical.
+
+    H is that of the end of the step, as `nsds.moreau_jean` takes it: exact for constant H and for ``q_star=1``, and O(h) otherwise.
+    Where positions move without velocities (projections), the change of the potential energy is numerical.
+
+    Parameters
+    ----------
+    trajectory : numpy.ndarray (rows,)
+        One system, every step saved, with the states of its parts and lambda of the interactions, which are saved by default.
+    system : numpy.ndarray, shape ()
+        The record that was simulated.
+    theta : float
+        The one of the run; 1/2 for schemes without, and for `nsds.schatzman_paoli`, whose theta is another. Impacts lose
+        ``p . (v+ + v-) / 2``, which contact is for 1/2.
+    functions : sequence of functions, optional
+        See `nsds.simulate`.
+
+    Returns
+    -------
+    numpy.ndarray (rows,)
+        Fields t, kinetic, potential, and work forces, internal, damping, contact, numerical of the step that ends at t (J).
+
+    Raises
+    ------
+    ValueError
+        A first-order system, the trajectory of another system, steps between rows are missing, or part of the state was not recorded.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> system = nsds.examples.bouncing_ball(e=1.0)
+    >>> ledger = nsds.energy(nsds.simulate(system, t_end=1.0, h=1e-3), system)
+    >>> bool(abs(ledger["numerical"]).max() < 1e-12)
+    True
+    """
+    offered("energy", functions)
+    system = runnable("energy", system)
+    model = model_of(system)
+    trajectory = of_system("energy", trajectory, system)
+    if family(model) == FIRST_ORDER:
+        raise ValueError("energy: kinetic and potential energy are those of mechanical systems; this one is first-order")
+    theta = _checks.number("energy", "theta", theta, 0.0, 1.0)
+    system = np.asarray(system)
+    if system.size != 1 or trajectory.ndim != 1 or (np.diff(trajectory["step"]) != 1).any():
+        raise ValueError("energy: needs the trajectory of one system with every step saved (save_every=1)")
+    system, t = system.reshape(()), trajectory["t"].copy()
+    ledger = np.zeros(t.shape, LEDGER)
+    ledger["t"] = t
+    systems, interactions, _ = split(model)
+    if family(model) == NEWTON_EULER:
+        for name, _ in systems:
+            elements = system[name].reshape(-1)
+            q, v, p = (_recorded(trajectory, name, field, elements.size) for field in "qvp")
+            for e in np.flatnonzero(np.isfinite(elements["mass"])):
+                _add_body(ledger, elements[e], theta, t, q[:, e], v[:, e], p[:, e])
+        return _closed(ledger)
+    state = {}
+    for name, kind in systems:
+        elements = system[name].reshape(-1)
+        q, v = state[name] = [_recorded(trajectory, name, field, elements.size) for field in "qv"]
+        controlled = "u" in elements.dtype.names and elements.dtype["u"].kind != "S"
+        u = _recorded(trajectory, name, "u", elements.size) if controlled else v[..., :0]
+        for e, part in enumerate(elements):
+            _add_system(ledger, part, kind, theta, t, q[:, e], v[:, e], u[:, e])
+    for name, relation, law, *sides in interactions:
+        parts = system[name].reshape(-1)
+        lam = _recorded(trajectory, name, "lambda", parts.size)
+        h = np.diff(t, prepend=t[0])[:, None] if is_force(law, relation, "D" in parts.dtype.names) else 1.0
+        for e, chosen in enumerate(elements_of(system, name, len(sides))):
+            q, v = (np.concatenate([state[side][i][:, element] for side, element in zip(sides, chosen, strict=True)], 1) for i in (0, 1))
+            impulse = h * _generalised(parts[e], relation, t, q, lam[:, e])
+            ledger["contact"][1:] += (_mean(theta, v) * impulse[1:]).sum(axis=1)
+    return _closed(ledger)
+
+
+def _closed(ledger):
+    """The ledger with what its entries leave over."""
+    ledger["numerical"][1:] = np.diff(ledger["kinetic"] + ledger["potential"]) - sum(ledger[name][1:] for name in WORKS)
+    return ledger
+
+
+def _add_body(ledger, part, theta, t, q, v, p):
+    """Energy of one rigid body, and the works of its forces; p: its generalised impulses, moments in axes of the body."""
+    kind, names, v_theta = "rigid_bodies", part.dtype.names, _mean(theta, v)
+    q, v, power = q.copy(), v.copy(), np.diff(t)[:, None] * v_theta
+    ledger["kinetic"] += (part["mass"] * (v[:, :3] ** 2).sum(axis=1) + np.einsum("ki,ij,kj->k", v[:, 3:], part["inertia"], v[:, 3:])) / 2
+    for work, sign, fields in (("forces", 1, ("fext", "mext")), ("internal", -1, ("fint", "mint"))):
+        for field, chosen in zip(fields, (slice(0, 3), slice(3, 6)), strict=True):
+            if field in names:
+                force = _along(part, kind, field, (3,), t, q, v)
+                if field == "mext" and part["mext_inertial"]:
+                    force = turned_back(q[:, 3:], force)
+                ledger[work][1:] += sign * (power[:, chosen] * _mean(theta, force)).sum(axis=1)
+    for work, field, x in (("damping", "C", v), ("internal", "K", q)):
+        if field in names:
+            ledger[work][1:] -= (power * _mean(theta, x @ part[field].T)).sum(axis=1)
+    ledger["contact"][1:] += (v_theta * p[1:]).sum(axis=1)
+
+
+def _recorded(trajectory, part, field, count):
+    """A field (rows, elements, values) of a part, as a copy."""
+    if part not in trajectory.dtype.names or field not in trajectory.dtype[part].base.names:
+        raise ValueError(f"energy: the trajectory must hold the state of part '{part}', but {part}.{field} was not recorded")
+    return trajectory[part][field].reshape(trajectory.size, count, -1).copy()
+
+
+def _mean(theta, start, end=None):
+    """``theta x_{k+1} + (1 - theta) x_k`` of each step, for values at all rows, or those at the start and at the end of each step."""
+    start, end = (start[:-1], start[1:]) if end is None else (start, end)
+    return theta * end + (1 - theta) * start
+
+
+def _add_system(ledger, part, kind, theta, t, q, v, u):
+    """Energies of one element of a part, and the works of its forces; u: its control where that is a number."""
+    q, v, names, n = q.copy(), v.copy(), part.dtype.names, q.shape[1]
+    v_theta = _mean(theta, v)
+    power = np.diff(t)[:, None] * v_theta  # times a force and summed
+    if "M" in names:
+        momentum = _times(v, part["M"])
+    else:
+        M = _along(part, kind, "mass", (n, n), t, q, v)
+        momentum = np.einsum("kij,kj->ki", M, v)
+        ledger["internal"][1:] += np.einsum("ki,kij,kj->k", v_theta, np.diff(M, axis=0), v_theta) / 2
+    ledger["kinetic"] += (v * momentum).sum(axis=1) / 2
+    if "K" in names:
+        ledger["potential"] += (q * _times(q, part["K"])).sum(axis=1) / 2
+    if "C" in names:
+        ledger["damping"][1:] -= (power * _times(v_theta, part["C"])).sum(axis=1)
+    for work, sign, field in (("forces", 1, "fext"), ("internal", -1, "fint"), ("internal", -1, "fgyr")):
+        if field in names:
+            ledger[work][1:] += sign * (power * _mean(theta, _along(part, kind, field, (n,), t, q, v))).sum(axis=1)
+    if "u" in names:
+        size = n_u(part)
+        T = _along(part, kind, "T", (n, size), t, q, v) if "T" in names else np.broadcast_to(np.eye(n), (t.size, n, n))
+        if part.dtype["u"].kind == "S":
+            u = _along(part, kind, "u", (size,), t, q, v)
+            start, end = u[:-1], u[1:]
+        else:
+            start = end = u[:-1]  # a controller sets it at a row, for the step that follows
+        force = _mean(theta, np.einsum("kij,kj->ki", T[:-1], start), np.einsum("kij,kj->ki", T[1:], end))
+        ledger["forces"][1:] += (power * force).sum(axis=1)
+
+
+def _generalised(part, relation, t, q, lam):
+    """``H^T lambda``, or g, of one element of an interaction at each row (rows, n)."""
+    (rows, m), n = lam.shape, q.shape[1]
+    lam = lam.copy()
+    if relation == "lagrangian_relation":
+        return _along(part, relation, "g", (n,), t, q, lam)
+    if relation == "prescribed_velocity":
+        result = np.zeros((rows, n))
+        result[:, part["dofs"]] = lam
+        return result
+    if relation == "lagrangian_linear_relation":
+        return _times(lam, part["H"], n)
+    if "H" in part.dtype.names:
+        H = _along(part, relation, "H", (m, n), t, q, lam)
+    else:
+        H = _difference(part, relation, t, q, lam)
+    return np.einsum("kij,ki->kj", H, lam)
+
+
+def _difference(part, relation, t, q, lam):
+    """dh/dq (rows, m, n) by the central differences that the schemes take."""
+    H = np.empty((*lam.shape, q.shape[1]))
+    for j in range(q.shape[1]):
+        step = CENTRAL_STEP * np.maximum(1.0, abs(q[:, j]))
+        before, after = q.copy(), q.copy()
+        before[:, j] -= step
+        after[:, j] += step
+        difference = [_along(part, relation, "h", lam.shape[1:], t, at, lam) for at in (before, after)]
+        H[:, :, j] = (difference[1] - difference[0]) / (2 * step)[:, None]
+    return H
+
+
+def _along(part, kind, field, shape, t, x, lam):
+    """Values (rows, ...) of a field of a part: what its function gives at each row, or the numbers that it holds."""
+    if part.dtype[field].kind != "S":
+        return np.broadcast_to(part[field], (t.size, *shape))
+    z = part["z"].reshape(-1).copy() if "z" in part.dtype.names else np.zeros(0)
+    out = np.zeros((t.size, math.prod(shape)))
+    evaluate_at(np.uintp(function_address(part[field].decode(), kind, field)), t, x, lam, z, out)
+    return out.reshape(t.size, *shape)
+
+
+def _times(x, matrix, n=None):
+    """Rows ``x[k] @ matrix`` for a stored diagonal, dense or compressed-row matrix, which has n columns, or is square."""
+    if matrix.dtype.names:
+        return x @ stored_sparse(matrix, x.shape[1] if n is None else n)
+    return x * matrix if matrix.ndim == 1 else x @ matrix

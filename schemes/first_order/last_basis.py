@@ -1,0 +1,99 @@
+"""The one-step problem with a constant matrix, tried with the sides of the last step before a solver is called.
+
+Where the same unknowns stay between their bounds, the solution is ``z = s + S q`` with S and s prepared when that set was new. It is taken
+only if every sign is right; S depends on nothing but the multipliers of the last step, so that a restarted run has the same bits.
+"""
+
+from nsds._jit import inlined, kernel, view
+from nsds.schemes.linear_algebra import invert_in_place
+from nsds.solvers.box.newton_min import BASIC, LOWER, choose_sides
+
+LARGEST = 16  # unknowns; beyond, preparing S at each switch costs more than it saves
+NO_BASIS = -1  # in place of the first side
+_UNDERFLOW = 1e-290  # less than this is compared with this
+
+
+@inlined
+def try_last_basis(n, p, W_row, W_column, work, iwork):
+    """(all signs are right, the merit of `nsds.solvers.box.signature.conclude`) of ``z = s + S q``; z and w are written."""
+    q, z, w, lower, upper, S, s, side = p.q, p.z, p.w, p.lower, p.upper, p.S, p.s, p.side
+    right = iwork[side] != NO_BASIS
+    for i in range(n):
+        z_i = work[s + i]
+        if iwork[side + i] == BASIC:
+            for j in range(n):
+                z_i += work[S + i * n + j] * work[q + j]
+            right &= work[lower + i] <= z_i <= work[upper + i]
+        work[z + i] = z_i
+    merit = 0.0
+    for i in range(n):
+        w_i = work[q + i]
+        terms = abs(w_i)
+        for k in range(W_row[i], W_row[i + 1]):
+            term = work[p.W + k] * work[z + W_column[k]]
+            w_i += term
+            terms += abs(term)
+        work[w + i] = w_i
+        side_i = iwork[side + i]
+        if side_i == BASIC:
+            merit = max(merit, abs(w_i) / max(terms, _UNDERFLOW))
+        elif work[lower + i] < work[upper + i]:
+            right &= w_i >= 0.0 if side_i == LOWER else w_i <= 0.0
+    return right, merit
+
+
+@kernel
+def keep_basis(n, plan, W_row, W_column, work, iwork):
+    """Prepare S and s for the sides of z, unless they are prepared already; without a regular basis there are none."""
+    p = plan[0]
+    lower, upper, side, now = p.lower, p.upper, p.side, p.member
+    choose_sides(view(work, lower, n), view(work, upper, n), view(work, p.z, n), view(iwork, now, n), False)
+    changed = iwork[side] == NO_BASIS
+    for i in range(n):
+        changed |= iwork[now + i] != iwork[side + i]
+        iwork[side + i] = iwork[now + i]
+    if not changed:
+        return
+    n_basic = 0
+    for i in range(n):
+        if iwork[side + i] == BASIC:
+            iwork[p.member + n_basic] = i
+            n_basic += 1
+    S, s, inverse, size = p.S, p.s, p.inverse, p.w
+    for i in range(n * n):
+        work[S + i] = 0.0
+    for i in range(n):
+        work[s + i] = 0.0 if iwork[side + i] == BASIC else work[lower + i] if iwork[side + i] == LOWER else work[upper + i]
+    for a in range(n_basic):
+        i = iwork[p.member + a]
+        terms = 0.0
+        for b in range(n_basic):
+            work[inverse + a * n_basic + b] = 0.0
+        for k in range(W_row[i], W_row[i + 1]):
+            j = W_column[k]
+            if iwork[side + j] == BASIC:
+                b = 0
+                while iwork[p.member + b] != j:
+                    b += 1
+                work[inverse + a * n_basic + b] = work[p.W + k]
+                terms += abs(work[p.W + k])
+        work[size + a] = terms
+    if not invert_in_place(n_basic, inverse, size, work, iwork, p.pivots):
+        iwork[side] = NO_BASIS
+        return
+    for a in range(n_basic):
+        i = iwork[p.member + a]
+        for b in range(n_basic):
+            j = iwork[p.member + b]
+            work[S + i * n + j] = -work[inverse + a * n_basic + b]
+    for a in range(n_basic):
+        i = iwork[p.member + a]
+        s_i = 0.0
+        for b in range(n_basic):
+            j = iwork[p.member + b]
+            for k in range(W_row[j], W_row[j + 1]):
+                if iwork[side + W_column[k]] != BASIC:
+                    s_i += work[S + i * n + j] * work[p.W + k] * work[s + W_column[k]]
+        work[p.inverse + a] = s_i
+    for a in range(n_basic):
+        work[s + iwork[p.member + a]] = work[p.inverse + a]

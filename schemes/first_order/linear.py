@@ -1,0 +1,311 @@
+"""One step of a linear first-order system whose operators are constant ([Notes], 9.3.3; eqs 9.46–9.49).
+
+With ``G = h (M - h theta A)^-1``, prepared once, and the weights of the scheme (see `nsds.schemes.first_order.euler_moreau`)
+
+    x_free = x_k + G [ A x_k + theta s_{k+1} + (1-theta) s_k + (1 - input) r_k ],      s = b + T u
+    w = (input output C G B + D) lambda + C (output x_free + (1-output) x_k) + e,      w and lambda by the law
+    x_{k+1} = x_free + input G r,  r = B lambda
+
+The zero-order hold is the same with another G, the integral of ``exp(A s)`` over the step.
+"""
+
+import sys
+
+import numpy as np
+
+from nsds._jit import inlined, kernel, view
+from nsds.model.functions import call_function
+from nsds.model.layout import ABSENT, DENSE, DIAGONAL, SPARSE, table
+from nsds.model.records import STEP
+from nsds.schemes.first_order.last_basis import LARGEST, NO_BASIS, keep_basis, try_last_basis
+from nsds.schemes.first_order.source import blame, source  # noqa: F401
+from nsds.schemes.linear_algebra import apply_inverse, inverse_of, subtract_product
+from nsds.schemes.problem import one_step_problem as osnsp
+from nsds.schemes.run.memory import Prepared
+from nsds.schemes.run.sampled_control import has_controls
+from nsds.solvers.box.table import METHODS
+from nsds.status import CONVERGED, NON_FINITE
+
+# Of each part: G, the product G A where it is kept, source at t_k, and ``G s`` where the source is constant.
+OPERATOR = table("kind", "data", "data_stride", "index", "index_stride", "n_lower", "n_upper", "product", "source", "increment", "constant")
+PLAN = table(
+    "W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "isolver", "n_isolver", "rhs", "solution", "scratch", "x_old",
+    "rounding", "dofs", "timed", "controlled", "n_cone", "S", "s", "inverse", "side", "member", "pivots", "keeps_basis",
+)  # fmt: skip
+_LARGEST_PRODUCT = 64
+
+
+def prepare(records, lists, inverses, weights, method, work, iwork):
+    """Store G and G A, order the unknowns, and assemble the matrix of the one-step problem of all members.
+
+    inverses: of each part, (kind, what `invert` returns) of G. weights: h, weight of the newer source, how far before t_{k+1} it acts,
+    weight of r in the equation of x, weight of x_{k+1} in the relation.
+    """
+    parts = lists.parts
+    operators = np.zeros(parts.size, OPERATOR)
+    for part, operator, name, inverse in zip(parts, operators, lists.part_names, inverses, strict=True):
+        osnsp.store_inverse(operator, inverse, work, iwork)
+        operator["product"] = _product(records[name], part, *inverse[:2], work)
+        operator["source"], operator["increment"] = (work.reserve(part["count"] * part["n"]) for _ in range(2))
+    bodies = osnsp.bodies_of(parts, operators)
+    entries, inputs = lists.entries, lists.inputs
+    unknowns = osnsp.ordered(lists.constraints, entries, inputs, lists.couplings, bodies["kind"])
+    order, every, constraints, couplings, row, column, transpose = unknowns
+    plan = _plan(parts, unknowns, method, work, iwork)
+    plan["controlled"], plan["timed"] = has_controls(records), (lists.relations["e_function"] != ABSENT).any()
+    changing = [parts[field + "_function"] != ABSENT for field in "bTu"] + [(parts["u"] != ABSENT) & has_controls(records)]
+    operators["constant"] = ~np.any(changing, axis=0)
+    plan["n_cone"] = (constraints["y"] == ABSENT).sum()
+    n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
+    work[:, p["lower"] : p["lower"] + n], work[:, p["upper"] : p["upper"] + n] = lists.lower[:, order], lists.upper[:, order]
+    for member in range(records.size):
+        osnsp.assemble(plan, bodies, constraints, entries, inputs, couplings, every, row, column, transpose, weights[3] * weights[4], 0,
+                       work[member], iwork[member])  # fmt: skip
+    tables = parts, operators, constraints, entries, inputs, couplings, lists.relations, plan, row, column
+    return Prepared(tables, lists.functions, np.array(weights), work, iwork, sys.modules[__name__], lists)
+
+
+def inverse_of_part(records, part, name, h, theta):
+    """(kind, what `invert` returns) of ``(M/h - theta A)^-1`` for the elements of a linear part."""
+    terms = [(1.0 / h, "M"), (-theta, "A")]
+    return inverse_of(records, part, name, terms, f"M - h theta A is singular (h = {h:g}, theta = {theta:g})")
+
+
+def _product(records, part, kind, data, work):
+    """Where ``G A`` is stored; ABSENT for sparse and large matrices, which are multiplied one after the other."""
+    n, shape = part["n"].item(), (*data.shape[:2],)
+    fields = records.reshape(records.shape[0], -1)
+    if kind == DIAGONAL:
+        return work.store(data * fields["A"])
+    if kind == SPARSE or n > _LARGEST_PRODUCT or part["A_kind"] == SPARSE:
+        return ABSENT
+    A = fields["A"]
+    G = data.reshape(*shape, n, n)
+    return work.store(G @ A if part["A_kind"] == DENSE else G * A[..., None, :])
+
+
+def _plan(parts, unknowns, method, work, iwork):
+    """Reserve the arrays of the one-step problem, the scratch of one body, and room for the set of the last step where it is kept."""
+    n = unknowns.constraints.size
+    body, dofs = parts["n"].max(), (parts["count"] * parts["n"]).sum()
+    plan = np.zeros(1, PLAN)
+    osnsp.place_problem(plan, unknowns, method, work, iwork)
+    work.place(plan, rhs=body, solution=body, scratch=body, x_old=dofs, dofs=dofs)
+    if method is METHODS["auto"] and 0 < n <= LARGEST:
+        plan["keeps_basis"] = 1
+        work.place(plan, S=n * n, s=n, inverse=n * n)
+        iwork.place(plan, side=n, member=n, pivots=n)
+    return plan
+
+
+@kernel
+def start(t, tables, functions, options, mem, imem, work, iwork):
+    """Before the first step: sources at t, increments of constant ones, outputs of the state."""
+    parts, operators, constraints, entries, inputs, couplings, relations, plan, W_row, W_column = tables
+    p = plan[0]
+    for a in range(parts.size):
+        part, o = parts[a], operators[a]
+        for e in range(part.count):
+            s_k = o.source + e * part.n
+            source(t, part, e, view(mem, part.q + e * part.stride, part.n), functions, mem, work, s_k)
+            data, index = o.data + e * o.data_stride, o.index + e * o.index_stride
+            apply_inverse(o.kind, part.n, o.n_lower, o.n_upper, data, index, work, iwork, s_k, o.increment + e * part.n, p.scratch)
+    _evaluate_outputs(t, relations, functions, mem, work)
+    for i in range(constraints.size):
+        c = constraints[i]
+        s = work[c.base] + (work[c.h] if p.timed and c.h != ABSENT else 0.0)
+        for k in range(c.entry, c.entry_end):
+            s += work[entries[k].coefficient] * mem[entries[k].q]
+        for k in range(c.coupling, c.coupling_end):
+            if couplings[k].sign > 0:
+                s += work[couplings[k].coefficient] * mem[constraints[couplings[k].constraint].lam]
+        if c.y != ABSENT and imem[STEP] == 0:
+            mem[c.y] = s
+    if p.keeps_basis != 0:
+        for i in range(constraints.size):
+            work[p.z + i] = mem[constraints[i].lam]
+        iwork[p.side] = NO_BASIS
+        keep_basis(constraints.size, plan, W_row, W_column, work, iwork)
+    if imem[STEP] == 0:  # a restarted record holds y and r of its last step
+        _set_input(parts, constraints, inputs, mem, work)
+    return CONVERGED
+
+
+@inlined
+def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
+    parts, operators, constraints, entries, inputs, couplings, relations, plan, W_row, W_column = tables
+    p = plan[0]
+    h, input_weight, output_weight = options[0], options[3], options[4]
+    _free_motion(t_new, parts, operators, p, functions, options, mem, imem, work, iwork)
+    status, n_iter, residual, zero = CONVERGED, 0, 0.0, 0.0
+    n = constraints.size
+    if n > 0:
+        if p.timed != 0:
+            _evaluate_outputs(t_new - (1.0 - output_weight) * h, relations, functions, mem, work)
+        q, z, w = p.q, p.z, p.w
+        for i in range(n):
+            c = constraints[i]
+            s = work[c.base]
+            if p.timed != 0 and c.h != ABSENT:
+                s += work[c.h]
+            for k in range(c.entry, c.entry_end):
+                entry = entries[k]
+                x = mem[entry.q]
+                if output_weight != 1.0:
+                    x = output_weight * x + (1.0 - output_weight) * work[p.x_old + entry.dof]
+                s += work[entry.coefficient] * x
+            work[q + i] = s
+            zero += 0.0 * s
+        found = False
+        if p.keeps_basis != 0:
+            found, residual = try_last_basis(n, p, W_row, W_column, work, iwork)
+            found &= residual <= solver_options[0]
+        if not found:
+            work[p.rounding] = osnsp.ULPS * _largest_terms(output_weight, constraints, entries, p, mem, work)
+            for i in range(n):
+                work[z + i] = mem[constraints[i].lam]
+            status = osnsp.solve(n, W_row, W_column, p.W, p, solver, solver_options, work, iwork)
+            n_iter, residual = int(work[p.info]), work[p.info + 1]
+        if p.n_cone > 0:
+            osnsp.outputs_of_cones(constraints, couplings, z, w, work)
+        for i in range(n):
+            c = constraints[i]
+            lam = work[z + i]
+            mem[c.lam] = lam
+            if c.y != ABSENT:
+                mem[c.y] = work[w + i]
+            for k in range(c.input, c.input_end):
+                mem[inputs[k].q + inputs[k].n] += work[inputs[k].coefficient] * lam
+        if not found and p.keeps_basis != 0:
+            keep_basis(n, plan, W_row, W_column, work, iwork)
+    if not _end_motion(input_weight, n > 0, parts, operators, p, mem, work, iwork) or zero != 0.0:
+        status = NON_FINITE
+    return status, n_iter, residual
+
+
+@kernel
+def _largest_terms(output_weight, constraints, entries, p, mem, work):
+    """The largest sum of magnitudes that cancel in a row of q, and q."""
+    most = 0.0
+    for i in range(constraints.size):
+        c = constraints[i]
+        terms = abs(work[c.base]) + abs(work[p.q + i])
+        for k in range(c.entry, c.entry_end):
+            x, x_old = mem[entries[k].q], work[p.x_old + entries[k].dof] if output_weight != 1.0 else 0.0
+            terms += abs(work[entries[k].coefficient]) * (output_weight * abs(x) + (1.0 - output_weight) * abs(x_old))
+        most = max(most, terms)
+    return most
+
+
+@inlined
+def _free_motion(t_new, parts, operators, p, functions, options, mem, imem, work, iwork):
+    """``x <- x_free``, ``r <- 0``; x_k is kept where the relation needs it."""
+    h, theta, lag, input_weight, output_weight = options[0], options[1], options[2], options[3], options[4]
+    rhs, solution = p.rhs, p.solution
+    for a in range(parts.size):
+        part, o = parts[a], operators[a]
+        n = part.n
+        for e in range(part.count):
+            q = part.q + e * part.stride
+            data, index = o.data + e * o.data_stride, o.index + e * o.index_stride
+            if output_weight != 1.0:
+                for i in range(n):
+                    work[p.x_old + part.dof + e * n + i] = mem[q + i]
+            for i in range(n):
+                work[rhs + i] = 0.0
+            is_plain = o.constant != 0 and input_weight == 1.0
+            if not is_plain:
+                _weighted_source(t_new - lag, t_new - h, theta, p.controlled, part, o, e, functions, mem, work, rhs)
+                for i in range(n):
+                    work[rhs + i] += (1.0 - input_weight) * mem[q + n + i]
+            if o.product == ABSENT:
+                for i in range(n):
+                    work[solution + i] = mem[q + i]
+                subtract_product(part.A_kind, n, part.A_nnz, mem, imem, part.A + e * part.stride, -1.0, work, solution, rhs)
+            if o.product == ABSENT or not is_plain:
+                apply_inverse(o.kind, n, o.n_lower, o.n_upper, data, index, work, iwork, rhs, solution, p.scratch)
+            else:
+                for i in range(n):
+                    work[solution + i] = 0.0
+            if is_plain:
+                for i in range(n):
+                    work[solution + i] += work[o.increment + e * n + i]
+            if o.product != ABSENT:
+                _add_product(o.kind, n, o.product + e * o.data_stride, q, solution, mem, work)
+            for i in range(n):
+                mem[q + i] += work[solution + i]
+                mem[q + n + i] = 0.0
+
+
+@inlined
+def _add_product(kind, n, product, q, out, mem, work):
+    """``out += G A x`` with the stored product."""
+    if kind == DENSE:
+        for i in range(n):
+            s = 0.0
+            for j in range(n):
+                s += work[product + i * n + j] * mem[q + j]
+            work[out + i] += s
+    else:
+        for i in range(n):
+            work[out + i] += work[product + i] * mem[q + i]
+
+
+@kernel
+def _weighted_source(t, t_old, theta, controlled, part, o, e, functions, mem, work, out):
+    """``theta s(t) + (1-theta) s_k``; s is kept for the next step, unless a controller may change it in between."""
+    s, n = o.source + e * part.n, part.n
+    x = view(mem, part.q + e * part.stride, n)
+    if controlled != 0:
+        source(t_old, part, e, x, functions, mem, work, s)
+    for i in range(n):
+        work[out + i] += (1.0 - theta) * work[s + i]
+    if o.constant == 0:
+        source(t, part, e, x, functions, mem, work, s)
+    for i in range(n):
+        work[out + i] += theta * work[s + i]
+
+
+@inlined
+def _end_motion(weight, has_input, parts, operators, p, mem, work, iwork):
+    """``x <- x_free + weight G r``. Returns False when x is not finite."""
+    zero = 0.0
+    for a in range(parts.size):
+        part, o = parts[a], operators[a]
+        n = part.n
+        for e in range(part.count):
+            q = part.q + e * part.stride
+            if has_input:
+                for i in range(n):
+                    work[p.rhs + i] = weight * mem[q + n + i]
+                data, index = o.data + e * o.data_stride, o.index + e * o.index_stride
+                apply_inverse(o.kind, n, o.n_lower, o.n_upper, data, index, work, iwork, p.rhs, p.solution, p.scratch)
+                for i in range(n):
+                    mem[q + i] += work[p.solution + i]
+            for i in range(n):
+                zero += 0.0 * mem[q + i]
+    return zero == 0.0
+
+
+@kernel
+def _evaluate_outputs(t, relations, functions, mem, work):
+    """e(t) of the relations that have a function for it, into their h."""
+    nothing = view(mem, 0, 0)
+    for a in range(relations.size):
+        r = relations[a]
+        if r.e_function != ABSENT:
+            call_function(functions[r.e_function], (t, nothing, nothing, view(mem, r.z, r.n_z), view(work, r.h, r.m)))
+
+
+@kernel
+def _set_input(parts, constraints, inputs, mem, work):
+    """``r = B lambda`` with the multipliers in mem."""
+    for a in range(parts.size):
+        part = parts[a]
+        for e in range(part.count):
+            for i in range(part.n):
+                mem[part.q + e * part.stride + part.n + i] = 0.0
+    for i in range(constraints.size):
+        for k in range(constraints[i].input, constraints[i].input_end):
+            mem[inputs[k].q + inputs[k].n] += work[inputs[k].coefficient] * mem[constraints[i].lam]

@@ -1,0 +1,547 @@
+"""One step of a first-order system by Newton's method ([Notes], 9.3 and 9.4): nonlinear systems and relations, operators of time.
+
+Each iteration solves the system linearised at ``(x^a, lambda^a)``, with ``A = df/dx``, ``C = dh/dx``, ``D = dh/dlambda``, ``K = dg/dx``,
+``B = dg/dlambda`` and the weights ``input`` of r in the equation of x and ``output`` of x_{k+1} in the relation:
+
+    G = (M/h - theta A - input output K)^-1                                                              (9.27)
+    R = theta f(x^a) + (1-theta) f_k - M (x^a - x_k) / h + input g + (1-input) r_k                       (9.26)
+    x_p - x^a = G (R - input B lambda^a)                                                                 (9.29)
+    w = (input output C G B + D) lambda + h(x^a, lambda^a) + output C (x_p - x^a) - D lambda^a           (9.35)
+    x^{a+1} = x_p + input G B lambda^{a+1}                                                               (9.30)
+
+until R and ``y - h(x, lambda)`` vanish. Bodies that a relation with K joins are solved for together.
+"""
+
+import math
+import sys
+
+import numpy as np
+
+from nsds._jit import inlined, kernel, tiny
+from nsds.model.layout import ABSENT, DENSE, table
+from nsds.model.records import STEP
+from nsds.schemes.first_order.functions import rate, rate_jacobian, relation_jacobians, relation_values
+from nsds.schemes.first_order.linear import inverse_of_part
+from nsds.schemes.first_order.source import blame  # noqa: F401
+from nsds.schemes.first_order.tables import FULL, LINEAR
+from nsds.schemes.linear_algebra import add_absolute_product, apply_inverse, dense, invert_in_place, subtract_product
+from nsds.schemes.problem import one_step_problem as osnsp
+from nsds.schemes.run.memory import Prepared
+from nsds.schemes.run.sampled_control import has_controls
+from nsds.status import CONVERGED, INEXACT, NEWTON, NON_FINITE, SINGULAR_STEP
+
+_LEAST_TOL = 2.0**-47  # of residuals relative to what cancels: less is rounding
+_NEARLY = 1e-3  # residual up to which a step that does not converge is INEXACT
+_PROGRESS = 0.1  # by which an iteration of Newton's at least reduces a residual that is not rounding
+_UNDERFLOW = 1e-290  # less than this is compared with this, so that states die out without a division by 0
+# One row per element of a part.
+ELEMENT = table("part", "e", "dof", "body")
+# One row per group of bodies that are solved for together: where M/h lies if its matrix changes, else ABSENT.
+GROUP = table("mass")
+PLAN = table(
+    "W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "solution", "scratch", "dofs", "isolver", "n_isolver",
+    "rounding", "x", "x_old", "r_old", "f", "f_old", "residual", "size", "dx", "n_dofs", "spare", "pivots", "controlled", "n_cone",
+)  # fmt: skip
+
+
+def prepare(records, lists, weights, method, work, iwork):
+    """Number the degrees of freedom by groups, invert what is constant, and lay out the work memory.
+
+    weights: h, theta, weight of r in the equation of x, weight of x_{k+1} in the relation, mid-point or not, tolerance, iteration limit.
+    """
+    parts, relations = lists.parts, lists.relations
+    elements, bodies, groups = _groups(records, lists, weights[0], weights[1], work, iwork)
+    entries, inputs = (_renumbered(rows, parts, elements) for rows in (lists.entries, lists.inputs))
+    for side in ("first", "second"):
+        relations[f"dof_{side}"] += _shift(parts, elements, relations[f"dof_{side}"])
+    unknowns = osnsp.ordered(lists.constraints, entries, inputs, lists.couplings, bodies["kind"])
+    order, every, constraints, couplings, row, column, transpose = unknowns
+    plan = _plan(lists, bodies, unknowns, method, work, iwork)
+    plan["controlled"], plan["n_cone"] = has_controls(records), (constraints["y"] == ABSENT).sum()
+    n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
+    work[:, p["lower"] : p["lower"] + n], work[:, p["upper"] : p["upper"] + n] = lists.lower[:, order], lists.upper[:, order]
+    tables = (parts, elements, bodies, groups, relations, constraints, entries, inputs, couplings, plan, every, row, column, transpose)
+    return Prepared(tables, lists.functions, np.array(weights), work, iwork, sys.modules[__name__], lists)
+
+
+def _groups(records, lists, h, theta, work, iwork):
+    """Tables of elements, and of groups of bodies with one matrix each: (elements, bodies, groups)."""
+    parts, relations = lists.parts, lists.relations
+    elements = np.zeros(parts["count"].sum(), ELEMENT)
+    elements["part"] = np.repeat(np.arange(parts.size), parts["count"])
+    elements["e"] = np.arange(elements.size) - parts["body"][elements["part"]]
+    n = parts["n"][elements["part"]]
+    first = parts["dof"][elements["part"]] + n * elements["e"]
+    joining = relations[relations["kind"] == FULL]
+    ends = [np.searchsorted(first, joining[f"dof_{side}"], side="right") - 1 for side in ("first", "second")]
+    label = _components(elements.size, *ends)
+    changes = (parts["f_function"] != ABSENT) | (parts["A_function"] != ABSENT)
+    varying = np.zeros(elements.size, bool)
+    varying[label[changes[elements["part"]]]] = True
+    varying[label[ends[0]]] = True
+    order = np.argsort(label, kind="stable")
+    elements["body"] = label
+    elements["dof"][order] = np.cumsum(n[order]) - n[order]
+    bodies, groups = np.zeros(label.max() + 1, osnsp.BODY), np.zeros(label.max() + 1, GROUP)
+    bodies["n"] = np.bincount(label, n)
+    bodies["dof"] = np.cumsum(bodies["n"]) - bodies["n"]
+    groups["mass"] = ABSENT
+    alone = np.bincount(label) == 1
+    for a, (name, part) in enumerate(zip(lists.part_names, parts, strict=True)):
+        mine = elements[elements["part"] == a]
+        fields, size = records[name].reshape(records.size, -1), int(part["n"]) ** 2
+        changing = varying[mine["body"]]
+        if not changing.all():
+            _invert_constant(records[name], part, name, h, theta, bodies, mine[~changing], work, iwork)
+        if changing.any():
+            room = int(part["count"]) * size
+            part["A_work"] = work.store(dense(fields, part, "A").reshape(records.size, -1)) if part["A"] != ABSENT else work.reserve(room)
+        mine = mine[changing & alone[mine["body"]]]
+        if mine.size:
+            each = size * np.arange(mine.size)
+            bodies["kind"][mine["body"]], bodies["data"][mine["body"]] = DENSE, work.reserve(size * mine.size) + each
+            groups["mass"][mine["body"]] = work.store(dense(fields, part, "M")[:, mine["e"]] / h) + each
+    for body in np.flatnonzero(~alone):
+        bodies[body]["kind"], bodies[body]["data"] = DENSE, work.reserve(int(bodies[body]["n"]) ** 2)
+        groups[body]["mass"] = work.store(_mass(records, lists, elements[label == body], bodies[body], h))
+    return elements, bodies, groups
+
+
+def _components(n, first, second):
+    """Labels of the groups that joined pairs make, counted in the order of their first element."""
+    if (first == second).all():
+        return np.arange(n)
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    label = connected_components(coo_array((np.ones(first.size), (first, second)), shape=(n, n)), directed=False)[1]
+    return np.unique(np.unique(label, return_index=True)[1][label], return_inverse=True)[1]
+
+
+def _invert_constant(records, part, name, h, theta, bodies, mine, work, iwork):
+    """Inverses of a part whose matrices do not change, for the bodies that its elements are."""
+    kind, data, index, n_lower, n_upper = inverse_of_part(records, part, name, h, theta)
+    data_at, index_at = work.store(data), iwork.store(index)
+    rows = np.zeros(mine.size, osnsp.BODY)
+    rows["kind"], rows["n"], rows["n_lower"], rows["n_upper"] = kind, part["n"], n_lower, n_upper
+    rows["data"], rows["index"] = data_at + data.shape[-1] * mine["e"], index_at + index.shape[-1] * mine["e"]
+    rows["dof"] = mine["dof"]
+    bodies[mine["body"]] = rows
+
+
+def _mass(records, lists, mine, body, h):
+    """``M / h`` of bodies that are solved for together, as a dense matrix (members, n, n)."""
+    n = body["n"]
+    mass = np.zeros((records.size, n, n))
+    for element in mine:
+        part = lists.parts[element["part"]]
+        fields = records[lists.part_names[element["part"]]].reshape(records.size, -1)[:, element["e"] : element["e"] + 1]
+        here = slice(element["dof"] - body["dof"], element["dof"] - body["dof"] + part["n"])
+        mass[:, here, here] = dense(fields, part, "M")[:, 0] / h
+    return mass
+
+
+def _shift(parts, elements, dofs):
+    """What to add to a part-wise number of a degree of freedom to get the group-wise one."""
+    first = parts["dof"][elements["part"]] + parts["n"][elements["part"]] * elements["e"]
+    return (elements["dof"] - first)[np.searchsorted(first, dofs, side="right") - 1]
+
+
+def _renumbered(rows, parts, elements):
+    rows = rows.copy()
+    rows["dof"] += _shift(parts, elements, rows["dof"])
+    rows["body"] = elements["body"][rows["body"]]
+    return rows
+
+
+def _plan(lists, bodies, unknowns, method, work, iwork):
+    """Reserve the arrays of the one-step problem, of the iteration, and scratch."""
+    body, dofs = bodies["n"].max(), bodies["n"].sum()
+    spare = 3 * max(lists.parts["n"].max(), lists.relations["m"].max(initial=0), lists.relations["n"].max(initial=0))
+    plan = np.zeros(1, PLAN)
+    osnsp.place_problem(plan, unknowns, method, work, iwork)
+    work.place(plan, rhs=body, solution=body, scratch=body, x=body, spare=spare)
+    work.place(plan, **dict.fromkeys(("dofs", "x_old", "r_old", "f", "f_old", "residual", "size", "dx"), dofs))
+    iwork.place(plan, pivots=body)
+    plan["n_dofs"] = dofs
+    return plan
+
+
+@kernel
+def start(t, tables, functions, options, mem, imem, work, iwork):
+    """Before the first step: f at t; for a new record also y and r of its multipliers."""
+    parts, elements, _, _, relations, constraints, _, _, _, plan, _, _, _, _ = tables
+    p = plan[0]
+    _keep_state(parts, elements, p, mem, work)
+    _evaluate(t, t, 1.0, 1.0, parts, elements, relations, constraints, p, functions, mem, imem, work)
+    for i in range(p.n_dofs):
+        work[p.f_old + i] = work[p.f + i]
+    if imem[STEP] == 0:  # a restarted record holds y and r of its last step
+        for i in range(constraints.size):
+            if constraints[i].y != ABSENT:
+                mem[constraints[i].y] = work[constraints[i].h]
+        _collect_input(parts, elements, relations, p, mem, work)
+    return CONVERGED
+
+
+@kernel
+def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
+    parts, elements, bodies, groups, relations, constraints, entries, inputs, couplings, plan, every, W_row, W_column, transpose = tables
+    p = plan[0]
+    h, theta, input_weight, output_weight, limit = options[0], options[1], options[2], options[3], int(options[6])
+    is_midpoint, tol = options[4] != 0.0, max(options[5], _LEAST_TOL)
+    t_f = t_new - (1.0 - theta) * h if is_midpoint else t_new
+    t_y = t_new - (1.0 - output_weight) * h
+    _keep_state(parts, elements, p, mem, work)
+    if p.controlled != 0 and theta < 1.0 and not is_midpoint:
+        _evaluate_rates(t_new - h, 1.0, parts, elements, p, p.f_old, functions, mem, imem, work)
+    status, n_iter, residual, solved = NEWTON, 0, math.inf, CONVERGED
+    f_at, f_weight = (theta, 1.0) if is_midpoint else (1.0, theta)
+    for n_iter in range(limit + 1):
+        _evaluate(t_f, t_y, f_at, output_weight, parts, elements, relations, constraints, p, functions, mem, imem, work)
+        doubted = max(tol, _PROGRESS * residual) if n_iter < limit else tol  # what still falls is not yet rounding
+        residual = _residual(h, f_weight, input_weight, n_iter > 0, parts, elements, relations, constraints, p, mem, imem, work)
+        if n_iter > 0 and doubted < residual < math.inf:
+            residual = _residual_by_all_terms(h, f_weight, input_weight, parts, elements, constraints, entries, inputs, couplings, W_row,
+                                              W_column, p, mem, imem, work)  # fmt: skip
+        if not residual < math.inf:
+            status = NON_FINITE
+            break
+        if solved not in (CONVERGED, INEXACT):
+            status, residual = solved, work[p.info + 1]
+            break
+        if n_iter > 0 and residual <= tol:
+            status = solved
+            break
+        if n_iter == limit:
+            break
+        _linearise(t_f, t_y, f_at, parts, elements, relations, p, functions, mem, imem, work)
+        if not _invert_groups(theta, input_weight * output_weight, parts, elements, bodies, groups, relations, p, work, iwork):
+            status = SINGULAR_STEP
+            break
+        osnsp.assemble(plan, bodies, constraints, entries, inputs, couplings, every, W_row, W_column, transpose,
+                       input_weight * output_weight, 0, work, iwork)  # fmt: skip
+        _predict(input_weight, output_weight, bodies, constraints, entries, inputs, couplings, p, mem, work, iwork)
+        solved = _solve(constraints, couplings, p, W_row, W_column, solver, solver_options, mem, work, iwork)
+        _correct(input_weight, parts, elements, bodies, constraints, inputs, p, mem, work, iwork)
+    _collect_input(parts, elements, relations, p, mem, work)
+    if not is_midpoint:
+        for i in range(p.n_dofs):
+            work[p.f_old + i] = work[p.f + i]
+    if solved == INEXACT:
+        residual = max(residual, work[p.info + 1])
+    return INEXACT if status == NEWTON and n_iter > 0 and residual <= _NEARLY else status, n_iter, residual
+
+
+@tiny
+def _keep_state(parts, elements, p, mem, work):
+    """x_k and r_k into x_old and r_old."""
+    for k in range(elements.size):
+        el = elements[k]
+        part = parts[el.part]
+        q = part.q + el.e * part.stride
+        for i in range(part.n):
+            work[p.x_old + el.dof + i] = mem[q + i]
+            work[p.r_old + el.dof + i] = mem[q + part.n + i]
+
+
+@inlined
+def _evaluate(t_f, t_y, f_at, y_at, parts, elements, relations, constraints, p, functions, mem, imem, work):
+    """f at ``f_at x + (1-f_at) x_k``, h and g at ``y_at x + (1-y_at) x_k`` and lambda."""
+    _evaluate_rates(t_f, f_at, parts, elements, p, p.f, functions, mem, imem, work)
+    for i in range(constraints.size):
+        if constraints[i].y != ABSENT:
+            work[constraints[i].argument] = mem[constraints[i].lam]
+    for k in range(relations.size):
+        r = relations[k]
+        for j in range(r.n):
+            is_first = j < r.n_first
+            q = r.q_first + j if is_first else r.q_second + j - r.n_first
+            dof = r.dof_first + j if is_first else r.dof_second + j - r.n_first
+            work[r.x + j] = y_at * mem[q] + (1.0 - y_at) * work[p.x_old + dof]
+        relation_values(t_y, r, functions, mem, work)
+
+
+@kernel
+def _evaluate_rates(t, at, parts, elements, p, out, functions, mem, imem, work):
+    """f of all elements at ``at x + (1-at) x_k``."""
+    for k in range(elements.size):
+        el = elements[k]
+        part = parts[el.part]
+        _argument(at, part, el, p, mem, work)
+        rate(t, part, el.e, p.x, p.spare, functions, mem, imem, work, out + el.dof)
+
+
+@inlined
+def _argument(at, part, el, p, mem, work):
+    q = part.q + el.e * part.stride
+    for i in range(part.n):
+        work[p.x + i] = at * mem[q + i] + (1.0 - at) * work[p.x_old + el.dof + i]
+
+
+@kernel
+def _residual(h, f_weight, input_weight, check_y, parts, elements, relations, constraints, p, mem, imem, work):
+    """R, and the largest residual of a row of x, and of y if ``check_y``, relative to the magnitudes at hand that cancel in it."""
+    size = p.size
+    for k in range(elements.size):
+        el = elements[k]
+        part = parts[el.part]
+        q, R = part.q + el.e * part.stride, p.residual + el.dof
+        for i in range(part.n):
+            work[R + i] = 0.0
+            work[p.x + i] = mem[q + i] - work[p.x_old + el.dof + i]
+        if part.M != ABSENT:
+            subtract_product(part.M_kind, part.n, part.M_nnz, mem, imem, part.M + el.e * part.stride, 1.0 / h, work, p.x, R)
+        else:
+            for i in range(part.n):
+                work[R + i] = -work[p.x + i] / h
+        for i in range(part.n):
+            dof, inertia = el.dof + i, work[R + i]
+            slope = f_weight * work[p.f + dof] + (1.0 - f_weight) * work[p.f_old + dof] + (1.0 - input_weight) * work[p.r_old + dof]
+            work[size + dof] = abs(inertia) + abs(slope) + (abs(mem[q + i]) / h if part.M == ABSENT else 0.0)
+            work[R + i] = inertia + slope
+    for k in range(relations.size):
+        r = relations[k]
+        for j in range(r.n):
+            dof = r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first
+            work[size + dof] += abs(input_weight * work[r.g + j])
+            work[p.residual + dof] += input_weight * work[r.g + j]
+    return _largest_residual(check_y, constraints, p, mem, work)
+
+
+@kernel
+def _residual_by_all_terms(h, f_weight, input_weight, parts, elements, constraints, entries, inputs, couplings, W_row, W_column, p, mem,
+                           imem, work):  # fmt: skip
+    """The largest residual relative to what cancels within A x, B lambda, C x and D lambda, too."""
+    _add_inner_terms(h, f_weight, input_weight, parts, elements, inputs, constraints, p, mem, imem, work)
+    error = _largest_residual(False, constraints, p, mem, work)
+    return max(error, _output_error(constraints, entries, couplings, W_row, W_column, p, mem, work))
+
+
+@tiny
+def _largest_residual(check_y, constraints, p, mem, work):
+    """Largest residual of x relative to p.size, and of y to itself and its value before lambda; NaN where one is not finite."""
+    error = zero = 0.0
+    for i in range(p.n_dofs):
+        error = _larger(error, work[p.residual + i], work[p.size + i])
+        zero += 0.0 * work[p.residual + i]
+    for i in range(constraints.size if check_y else 0):
+        c = constraints[i]
+        if c.y != ABSENT:
+            y, h = mem[c.y], work[c.h]
+            error = _larger(error, y - h, abs(y) + abs(h) + abs(work[p.q + i]))
+            zero += 0.0 * h
+    return error + zero
+
+
+@tiny
+def _larger(error, difference, size):
+    """The larger of an error and ``|difference| / size``."""
+    size = max(size, _UNDERFLOW)
+    return abs(difference) / size if abs(difference) > error * size else error
+
+
+@tiny
+def _add_inner_terms(h, f_weight, input_weight, parts, elements, inputs, constraints, p, mem, imem, work):
+    """``p.size += |M| (|x| + |x_k|) / h + theta |A| |x| + |B| |lambda|``; A is that of the last linearisation."""
+    for k in range(elements.size):
+        el = elements[k]
+        part = parts[el.part]
+        n, q, shift = part.n, part.q + el.e * part.stride, el.e * part.stride
+        for i in range(n):
+            work[p.x + i] = abs(mem[q + i]) + abs(work[p.x_old + el.dof + i])
+        if part.M != ABSENT:
+            add_absolute_product(part.M_kind, n, part.M_nnz, mem, imem, part.M + shift, 1.0 / h, work, p.x, p.size + el.dof)
+        if part.f_function != ABSENT or part.A_function != ABSENT:
+            A = part.A_work + el.e * n * n
+            add_absolute_product(DENSE, n, 0, work, imem, A, f_weight, work, p.x, p.size + el.dof)
+        else:
+            add_absolute_product(part.A_kind, n, part.A_nnz, mem, imem, part.A + shift, f_weight, work, p.x, p.size + el.dof)
+    for i in range(constraints.size):
+        for k in range(constraints[i].input, constraints[i].input_end):
+            work[p.size + inputs[k].dof] += abs(input_weight * work[inputs[k].coefficient] * mem[constraints[i].lam])
+
+
+@tiny
+def _output_error(constraints, entries, couplings, W_row, W_column, p, mem, work):
+    """Largest ``|y - h(x, lambda)|`` relative to ``|y| + |h| + |C| (|x| + |x_k|) + |D| |lambda|`` and the terms of ``W lambda + q``."""
+    error = 0.0
+    for i in range(constraints.size):
+        c = constraints[i]
+        if c.y != ABSENT:
+            size = abs(mem[c.y]) + abs(work[c.h]) + abs(work[p.q + i])
+            for k in range(c.entry, c.entry_end):
+                size += abs(work[entries[k].coefficient]) * (abs(mem[entries[k].q]) + abs(work[p.x_old + entries[k].dof]))
+            for k in range(c.coupling, c.coupling_end):
+                size += abs(work[couplings[k].coefficient] * work[p.z + couplings[k].constraint])
+            for k in range(W_row[i], W_row[i + 1]):
+                size += abs(work[p.W + k] * work[p.z + W_column[k]])
+            error = _larger(error, mem[c.y] - work[c.h], size)
+    return error
+
+
+@inlined
+def _linearise(t_f, t_y, f_at, parts, elements, relations, p, functions, mem, imem, work):
+    """A, and C, D, K, B, at the arguments of the last evaluation."""
+    for k in range(elements.size):
+        el = elements[k]
+        part = parts[el.part]
+        if part.f_function != ABSENT:
+            _argument(f_at, part, el, p, mem, work)
+            for i in range(part.n):
+                work[p.solution + i] = work[p.f + el.dof + i]
+            rate_jacobian(t_f, part, el.e, p.x, p.solution, p.spare, functions, mem, imem, work)
+    for k in range(relations.size):
+        if relations[k].kind != LINEAR:
+            relation_jacobians(t_y, relations[k], p.spare, functions, mem, work)
+
+
+@inlined
+def _invert_groups(theta, gamma, parts, elements, bodies, groups, relations, p, work, iwork):
+    """``G = (M/h - theta A - gamma K)^-1`` of the groups whose matrix changes; False where it is singular."""
+    sizes = p.dofs  # by degree of freedom: the sum of the absolute terms of a row
+    for b in range(bodies.size):
+        if groups[b].mass != ABSENT:
+            n = bodies[b].n
+            for i in range(n):
+                s = 0.0
+                for j in range(n):
+                    work[bodies[b].data + i * n + j] = work[groups[b].mass + i * n + j]
+                    s += abs(work[groups[b].mass + i * n + j])
+                work[sizes + bodies[b].dof + i] = s
+    for k in range(elements.size):
+        el = elements[k]
+        if groups[el.body].mass != ABSENT:
+            n = parts[el.part].n
+            _subtract_block(theta, parts[el.part].A_work + el.e * n * n, n, 0, n, 0, n, el.dof, el.dof, bodies[el.body], sizes, work)
+    for k in range(relations.size):
+        r = relations[k]
+        if r.kind == FULL:
+            body = bodies[_body_of(r.dof_first, bodies)]
+            n1, n = r.n_first, r.n
+            _subtract_block(gamma, r.K, n, 0, n1, 0, n1, r.dof_first, r.dof_first, body, sizes, work)
+            _subtract_block(gamma, r.K, n, 0, n1, n1, n, r.dof_first, r.dof_second, body, sizes, work)
+            _subtract_block(gamma, r.K, n, n1, n, 0, n1, r.dof_second, r.dof_first, body, sizes, work)
+            _subtract_block(gamma, r.K, n, n1, n, n1, n, r.dof_second, r.dof_second, body, sizes, work)
+    regular = True
+    for b in range(bodies.size):
+        if groups[b].mass != ABSENT:
+            regular &= invert_in_place(bodies[b].n, bodies[b].data, sizes + bodies[b].dof, work, iwork, p.pivots)
+    for i in range(p.n_dofs):
+        work[sizes + i] = 0.0
+    return regular
+
+
+@kernel
+def _subtract_block(factor, block, width, row, row_end, column, column_end, dof_row, dof_column, body, sizes, work):
+    """``matrix of the body -= factor * block[row:row_end, column:column_end]``, whose first entry belongs at (dof_row, dof_column)."""
+    for i in range(row, row_end):
+        for j in range(column, column_end):
+            value = factor * work[block + i * width + j]
+            at_row = dof_row + i - row
+            work[body.data + (at_row - body.dof) * body.n + dof_column + j - column - body.dof] -= value
+            work[sizes + at_row] += abs(value)
+
+
+@kernel
+def _body_of(dof, bodies):
+    """The group that a degree of freedom belongs to."""
+    low, high = 0, bodies.size - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        if bodies[middle].dof <= dof:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+@inlined
+def _predict(input_weight, output_weight, bodies, constraints, entries, inputs, couplings, p, mem, work, iwork):
+    """``dx = x_p - x^a`` and the vector q of the one-step problem; the multipliers in mem are the first guess."""
+    most = 0.0
+    for i in range(constraints.size):
+        c = constraints[i]
+        lam = mem[c.lam]
+        work[p.z + i] = lam
+        for k in range(c.input, c.input_end):
+            work[p.residual + inputs[k].dof] -= input_weight * work[inputs[k].coefficient] * lam
+    _apply_groups(p.residual, p.dx, bodies, p, work, iwork)
+    for i in range(constraints.size):
+        c = constraints[i]
+        s = work[c.base] if c.y == ABSENT else work[c.h]
+        size = abs(s)
+        for k in range(c.entry, c.entry_end):
+            term = output_weight * work[entries[k].coefficient] * work[p.dx + entries[k].dof]
+            s += term
+            size += abs(term)
+        if c.y != ABSENT:
+            for k in range(c.coupling, c.coupling_end):
+                if couplings[k].sign > 0:
+                    term = work[couplings[k].coefficient] * work[p.z + couplings[k].constraint]
+                    s -= term
+                    size += abs(term)
+        work[p.q + i] = s
+        most = max(most, size)
+    work[p.rounding] = osnsp.ULPS * most
+
+
+@tiny
+def _apply_groups(rhs, out, bodies, p, work, iwork):
+    """``out = G rhs``, both by degree of freedom."""
+    for b in range(bodies.size):
+        g = bodies[b]
+        apply_inverse(g.kind, g.n, g.n_lower, g.n_upper, g.data, g.index, work, iwork, rhs + g.dof, out + g.dof, p.scratch)
+
+
+@inlined
+def _solve(constraints, couplings, p, W_row, W_column, solver, solver_options, mem, work, iwork):
+    """Solve the one-step problem; y and lambda into mem. Returns the solver's status."""
+    n = constraints.size
+    status = CONVERGED
+    if n > 0:
+        iwork[p.isolver] = 0  # another matrix
+        status = osnsp.solve(n, W_row, W_column, p.W, p, solver, solver_options, work, iwork)
+        if p.n_cone > 0:
+            osnsp.outputs_of_cones(constraints, couplings, p.z, p.w, work)
+        for i in range(n):
+            c = constraints[i]
+            mem[c.lam] = work[p.z + i]
+            if c.y != ABSENT:
+                mem[c.y] = work[p.w + i]
+    return status
+
+
+@inlined
+def _correct(input_weight, parts, elements, bodies, constraints, inputs, p, mem, work, iwork):
+    """``x <- x_p + input G B lambda``."""
+    for i in range(p.n_dofs):
+        work[p.residual + i] = 0.0
+    for i in range(constraints.size):
+        c = constraints[i]
+        for k in range(c.input, c.input_end):
+            work[p.residual + inputs[k].dof] += input_weight * work[inputs[k].coefficient] * work[p.z + i]
+    _apply_groups(p.residual, p.f, bodies, p, work, iwork)
+    for k in range(elements.size):
+        el = elements[k]
+        part = parts[el.part]
+        q = part.q + el.e * part.stride
+        for i in range(part.n):
+            mem[q + i] += work[p.dx + el.dof + i] + work[p.f + el.dof + i]
+
+
+@tiny
+def _collect_input(parts, elements, relations, p, mem, work):
+    """r of the parts: the sum of g of their relations."""
+    for k in range(elements.size):
+        el = elements[k]
+        part = parts[el.part]
+        for i in range(part.n):
+            mem[part.q + el.e * part.stride + part.n + i] = 0.0
+    for k in range(relations.size):
+        r = relations[k]
+        for j in range(r.n):
+            q = r.q_first + j if j < r.n_first else r.q_second + j - r.n_first
+            n = r.n_first if j < r.n_first else r.n - r.n_first
+            mem[q + n] += work[r.g + j]

@@ -1,0 +1,135 @@
+"""Relative degree of linear complementarity systems ([Notes], 1.1.3 and 8.1), from the Markov parameters D, CB, CAB, ..."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nsds.model.kinds import FIRST_ORDER, family
+from nsds.model.layout import ABSENT, SPARSE
+from nsds.model.records import copied, model_of, stored_sparse
+from nsds.model.validation import runnable
+from nsds.schemes.first_order.tables import is_constant, tables
+from nsds.schemes.linear_algebra import dense
+from nsds.schemes.run.memory import Allocator
+
+_ZERO = 1e-12  # of the sum of the absolute terms of a product
+NONE = -1
+
+
+class RelativeDegree(NamedTuple):
+    """``uniform``: the degree, None where there is no uniform one; ``of_outputs`` (m,): of each y, -1 where no multiplier acts on it."""
+
+    uniform: int | None
+    of_outputs: np.ndarray
+
+
+def relative_degree(system):
+    """How often the outputs must be differentiated until the multipliers appear ([Notes], eqs 8.3–8.5).
+
+    The uniform relative degree is 0 if D is regular, else the first r with ``D = CB = ... = C A^(r-2) B = 0`` and ``C A^(r-1) B`` regular.
+    The degree of one output is the first of these matrices in which its row is not zero.
+
+    Parameters
+    ----------
+    system : numpy.ndarray, shape ()
+        A record of linear first-order systems with constant operators; all interactions are taken together, in the record's order.
+
+    Returns
+    -------
+    RelativeDegree
+        NamedTuple (uniform, of_outputs).
+
+    Raises
+    ------
+    ValueError
+        A system that is not linear, first-order and constant, or has no interaction; M singular.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> nsds.relative_degree(nsds.examples.relay_oscillator())
+    RelativeDegree(uniform=3, of_outputs=array([3]))
+    """
+    records = copied(runnable("relative_degree", system)).reshape(-1)[:1]
+    if family(model_of(records)) != FIRST_ORDER:
+        raise ValueError("relative_degree: expected a record of first-order systems")
+    work = Allocator(1)
+    lists = tables(records, work)
+    if not is_constant(lists.parts, lists.relations) or lists.constraints.size == 0:
+        raise ValueError("relative_degree: expected linear systems with constant operators and at least one interaction")
+    return _degrees(*_operators(records, lists, work.first()))
+
+
+def require_low_degree(owner, records, lists, work):
+    """Refuse unilateral constraints of relative degree 2 and more of the first member: nothing says how far their state jumps."""
+    c = lists.constraints
+    unilateral = (np.isfinite(lists.lower[0]) != np.isfinite(lists.upper[0])) & (c["y"] != ABSENT)
+    if not (unilateral & (c["coupling"] == c["coupling_end"])).any() or not is_constant(lists.parts, lists.relations):
+        return
+    C, A, B, D = _operators(records, lists, work.first())
+    rows = c["y"] != ABSENT
+    suspects = unilateral[rows] & (abs(D).sum(axis=1) == 0) & (abs(C @ B).sum(axis=1) <= _ZERO * (abs(C) @ abs(B)).sum(axis=1))
+    if not suspects.any():
+        return
+    degrees = _degrees(C, A, B, D).of_outputs
+    for i in np.flatnonzero(suspects & (degrees >= 2)):
+        name = np.repeat(lists.relation_names, lists.relations["m"])[i]
+        raise ValueError(
+            f"{owner}: interaction '{name}' has a one-sided constraint of relative degree {degrees[i]} from lambda to y: the state jumps "
+            f"when y reaches 0, and nothing here says how far; degrees 0 and 1 are treated. Give it a feedthrough D, or for mechanics use "
+            f"nsds.lagrangian_linear with an impact law"
+        )
+
+
+def _operators(records, lists, values):
+    """Sparse C, M^-1 A, M^-1 B, D of all interactions of the first member; the multipliers of cones are left out."""
+    from scipy.sparse import block_diag, csr_array
+
+    m, n = lists.constraints.size, (lists.parts["count"] * lists.parts["n"]).sum()
+    row = {column: np.repeat(np.arange(m), lists.constraints[column + "_end"] - lists.constraints[column])
+           for column in ("entry", "input", "coupling")}  # fmt: skip
+    kept = lists.couplings["sign"] > 0
+    C = csr_array((values[lists.entries["coefficient"]], (row["entry"], lists.entries["dof"])), shape=(m, n))
+    B = csr_array((values[lists.inputs["coefficient"]], (lists.inputs["dof"], row["input"])), shape=(n, m))
+    couplings = lists.couplings[kept]
+    D = csr_array((values[couplings["coefficient"]], (row["coupling"][kept], couplings["constraint"])), shape=(m, m))
+    fields = [records[name].reshape(records.size, -1)[:1] for name in lists.part_names]
+    A = block_diag([_matrix(field[0, e], part, "A") for field, part in zip(fields, lists.parts, strict=True) for e in range(part["count"])])
+    if (lists.parts["M"] != ABSENT).any():
+        inverse = []
+        for name, part, field in zip(lists.part_names, lists.parts, fields, strict=True):
+            try:
+                inverse += list(np.linalg.inv(dense(field, part, "M"))[0])
+            except np.linalg.LinAlgError:
+                raise ValueError(f"part '{name}': M is singular, and a one-sided constraint without feedthrough D acts on it") from None
+        inverse = block_diag(inverse)
+        A, B = inverse @ A, inverse @ B
+    rows = lists.constraints["y"] != ABSENT
+    return C[rows], A.tocsr(), B[:, rows], D[rows][:, rows]
+
+
+def _matrix(field, part, name):
+    if part[name + "_kind"] == SPARSE:
+        return stored_sparse(field[name], part["n"])
+    return dense(field.reshape(1, 1), part, name)[0, 0]
+
+
+def _degrees(C, A, B, D):
+    """Degrees from the Markov parameters; a row counts as zero where it is small against the terms it is summed from."""
+    m = D.shape[0]
+    of_outputs, uniform, undecided = np.full(m, NONE), None, True
+    markov, terms = D.toarray(), abs(D).toarray()
+    state, sizes = B, abs(B)
+    for degree in range(min(A.shape[0], 100) + 1):
+        not_zero = abs(markov) > _ZERO * terms
+        rows = not_zero.any(axis=1)
+        of_outputs[(of_outputs == NONE) & rows] = degree
+        if undecided and (np.linalg.matrix_rank(markov) == m):
+            uniform, undecided = degree, False
+        if rows.any() and degree > 0:
+            undecided = False  # a singular D may be followed by others, CB and its like may not (8.4)
+        if (of_outputs != NONE).all() and not undecided:
+            break
+        markov, terms = (C @ state).toarray(), (abs(C) @ sizes).toarray()
+        state, sizes = A @ state, abs(A) @ sizes
+    return RelativeDegree(uniform, of_outputs)

@@ -1,0 +1,209 @@
+"""Tables of first-order systems: parts, relations and constraints, with their operators gathered in the work memory.
+
+The linear and the Newton form of a step read C, B and D through the same tables; only the latter evaluates them anew.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nsds.model.functions import ARGUMENTS
+from nsds.model.kinds import split
+from nsds.model.laws import bounds
+from nsds.model.layout import ABSENT, COUPLING, RANGES, FunctionSlots, count_and_stride, elements_of, entries_at, join, storage, table
+from nsds.model.records import model_of, words
+from nsds.model.trials import n_u
+
+# One row per system; element e of an array part lies stride * e words further; the input r = q + n. T, u_work and A_work are places in the
+# work memory: of T, of u, and of the dense matrices A where they change.
+PART = table(
+    "count", "stride", "n", "dof", "body", "q", "z", "n_z", "M", "M_kind", "M_nnz", "A", "A_kind", "A_nnz", "b", "u", "n_u",
+    "T", "u_work", "A_work", "f_function", "jac_f_function", "A_function", "b_function", "T_function", "u_function",
+)  # fmt: skip
+# One row per scalar unknown of the one-step problem: where y (ABSENT for a multiplier mu of a cone) and lambda lie, and in the work memory
+# the constant part of h, h and the relation's copy of lambda.
+CONSTRAINT = table("y", "lam", "base", "h", "argument", *RANGES)
+# One row per element of an interaction; kind is one of LINEAR to FULL. In the work memory: arguments x and lam, values h and g, constant
+# part of h, operators. Its states are n_first behind q_first, then the rest behind q_second; dof_first and dof_second are their numbers.
+RELATION = table(
+    "m", "n", "n_first", "q_first", "q_second", "dof_first", "dof_second", "z", "n_z", "kind", "x", "lam", "h", "g", "base",
+    "C", "B", "D", "K", "F",
+    "h_function", "g_function", "e_function", "C_function", "B_function", "D_function", "K_function", "F_function",
+)  # fmt: skip
+LINEAR, TYPE1, TYPE2, FULL = range(4)
+RELATION_KINDS = ("first_order_linear_relation", "type1_relation", "type2_relation", "first_order_relation")
+_FUNCTIONS = ("h", "g", "e", "C", "B", "D", "K", "F")
+
+
+class Tables(NamedTuple):
+    """Tables of one model, before the constraints are ordered."""
+
+    parts: np.ndarray
+    relations: np.ndarray
+    constraints: np.ndarray
+    entries: np.ndarray
+    inputs: np.ndarray
+    couplings: np.ndarray
+    functions: np.ndarray
+    lower: np.ndarray  # (members, unknowns)
+    upper: np.ndarray
+    part_names: tuple
+    relation_names: tuple
+
+
+def tables(records, work):
+    """Tables of a record or ensemble; constants are stored in the work memory by its allocator."""
+    systems, interactions, _ = split(model_of(records))
+    functions = FunctionSlots(records)
+    parts = _parts(records, systems, functions, work)
+    index = {name: i for i, (name, _) in enumerate(systems)}
+    pieces = [_interaction(records, parts, index, line, functions, work) for line in interactions]
+    constraints, entries, inputs, couplings = join(pieces, CONSTRAINT)
+    none = np.zeros((records.size, 0))
+    lower, upper = (np.concatenate([none, *(piece[key] for piece in pieces)], axis=1) for key in ("lower", "upper"))
+    relations = np.concatenate([np.zeros(0, RELATION), *(piece["relations"] for piece in pieces)])
+    names = tuple(name for (name, *_), piece in zip(interactions, pieces, strict=True) for _ in piece["relations"])
+    return Tables(parts, relations, constraints, entries, inputs, couplings, functions.addresses, lower, upper, tuple(index), names)
+
+
+def _parts(records, systems, functions, work):
+    parts = np.zeros(len(systems), PART)
+    dof = body = 0
+    for part, (name, kind) in zip(parts, systems, strict=True):
+        start, dtype = words(records.dtype, name)
+        fields = dtype.base.fields
+        count, part["stride"] = count_and_stride(dtype)
+        n = fields["x"][0].shape[0]
+        part["count"], part["n"], part["dof"], part["body"] = count, n, dof, body
+        dof, body = dof + count * n, body + count
+        part["q"] = start + fields["x"][1] // 8
+        part["z"] = start + fields["z"][1] // 8 if "z" in fields else part["q"]
+        part["n_z"] = fields["z"][0].shape[0] if "z" in fields else 0
+        for field in ("f", "jac_f", "A", "b", "T", "u"):
+            part[field + "_function"] = functions.slots(name, kind, field, count)[0]
+        for field in ("b", "u", "M", "A"):
+            numeric = field in fields and fields[field][0].kind != "S"
+            part[field] = start + fields[field][1] // 8 if numeric else ABSENT
+            if numeric and field in "MA":
+                part[field + "_kind"], part[field + "_nnz"] = storage(fields[field][0])
+        part["n_u"] = n_u(records[name].reshape(-1)[0])
+        part["T"], part["u_work"] = work.place_control(records[name], part)
+    return parts
+
+
+def _interaction(records, parts, index, line, functions, work):
+    """Relations, constraints, entries of C, B and D, bounds and constants of one interaction; constraints are numbered from 0."""
+    name, kind, law, *sides = line
+    sides = [index[side] for side in sides]
+    start, dtype = words(records.dtype, name)
+    fields = dtype.base.fields
+    count, stride = count_and_stride(dtype)
+    values = records[name].reshape(records.size, count)
+    m = fields["y"][0].shape[0] if fields["y"][0].shape else 1
+    k = fields["mu"][0].shape[0] if "mu" in fields else 0
+    elements = elements_of(records, name, len(sides))
+    at = {field: start + stride * np.arange(count)[:, None] + fields[field][1] // 8 for field in fields}
+    rows = _relation_rows(values, kind, name, parts, sides, elements, m, at, functions, work)
+    constraints = np.zeros((count, m + k), CONSTRAINT)
+    constraints["y"][:, :m], constraints["y"][:, m:] = at["y"] + np.arange(m), ABSENT
+    constraints["lam"][:, :m] = at["lambda"] + np.arange(m)
+    constraints["h"], constraints["argument"] = ABSENT, ABSENT
+    constraints["h"][:, :m] = rows["h"][:, None] + np.arange(m)
+    constraints["argument"][:, :m] = rows["lam"][:, None] + np.arange(m)
+    number = np.arange(count * (m + k)).reshape(count, m + k)
+    lower, upper = np.zeros((*values.shape, m + k)), np.full((*values.shape, m + k), np.inf)
+    lower[..., :m], upper[..., :m] = bounds(values, law, m)
+    base = np.zeros((records.size, count, m + k))
+    base[..., :m] = _constant_output(values, fields, m)
+    if k:
+        constraints["lam"][:, m:] = at["mu"] + np.arange(k)
+        base[..., m:] = -values["cone_g"]
+    constraints["base"] = work.store(base) + number
+    rows["base"] = constraints["base"][:, 0]
+    result = {"relations": rows, "number": number, "constraints": constraints.reshape(-1)}
+    result |= {key: value.reshape(records.size, -1) for key, value in (("lower", lower), ("upper", upper))}
+    n = rows["n"][0]
+    row, column = np.divmod(np.arange(m * n), n)
+    result["entries"] = _kept(values, "C", entries_at(parts, sides, elements, row, column, rows["C"][:, None] + np.arange(m * n), number))
+    row, column = np.divmod(np.arange(n * m), m)
+    result["inputs"] = _kept(values, "B", entries_at(parts, sides, elements, column, row, rows["B"][:, None] + np.arange(n * m), number))
+    result["couplings"] = _couplings(values, rows, number, m, k, work)
+    return result
+
+
+def _relation_rows(values, kind, name, parts, sides, elements, m, at, functions, work):
+    n_members, count = values.shape
+    rows = np.zeros(count, RELATION)
+    first, second = parts[sides[0]], parts[sides[-1]]
+    n = sum(parts["n"][side] for side in sides)
+    rows["m"], rows["n"], rows["n_first"] = m, n, first["n"]
+    for which, part, chosen in (("first", first, elements[:, 0]), ("second", second, elements[:, -1])):
+        rows[f"q_{which}"] = part["q"] + part["stride"] * chosen
+        rows[f"dof_{which}"] = part["dof"] + part["n"] * chosen
+    rows["z"], rows["n_z"] = at["z"][:, 0] if "z" in at else 0, values.dtype["z"].shape[0] if "z" in at else 0
+    rows["kind"] = RELATION_KINDS.index(kind)
+    each = np.arange(count)
+    full = n * n if rows["kind"][0] == FULL else 0  # only this kind has K
+    sizes = {"x": n, "lam": m, "h": m, "g": n, "C": m * n, "B": n * m, "D": m * m, "K": full, "F": m * rows["n_z"][0]}
+    for field, size in sizes.items():
+        numeric = field in at and values.dtype[field].base.kind == "f"
+        data = np.broadcast_to(values[field], values.shape + values.dtype[field].shape) if numeric else None
+        rows[field] = (work.store(data.reshape(n_members, -1)) if numeric else work.reserve(count * size)) + size * each
+    for field in _FUNCTIONS:
+        rows[field + "_function"] = functions.slots(name, kind, field, count) if field in ARGUMENTS[kind] else ABSENT
+    return rows
+
+
+def _constant_output(values, fields, m):
+    """``e + F z`` of numbers, (members, elements, m)."""
+    result = np.zeros((*values.shape, m))
+    if "e" in fields and fields["e"][0].base.kind == "f":
+        result += values["e"].reshape(result.shape)
+    if "F" in fields and fields["F"][0].base.kind == "f":
+        result += np.einsum("...ij,...j->...i", values["F"], values["z"])
+    return result
+
+
+def _kept(values, field, entries):
+    """Without the entries whose coefficient is a number that is 0 in every member and element."""
+    rows, owner = entries
+    if field in values.dtype.names and values.dtype[field].base.kind == "f":
+        kept = (values[field].reshape(*values.shape, -1) != 0).any(axis=0)
+        return rows[kept], owner[kept]
+    return rows.reshape(-1), owner.reshape(-1)
+
+
+def _couplings(values, rows, number, m, k, work):
+    """Entries of D, and of the skew pair ``-G^T``, ``G`` of a cone: (table, owners)."""
+    names, pieces = values.dtype.names, [(np.zeros(0, COUPLING), np.zeros(0, np.int64))]
+
+    def add(coefficient, owner, partner, sign, kept):
+        shape = np.broadcast_shapes(coefficient.shape, owner.shape, partner.shape)
+        coupling = np.zeros(shape, COUPLING)
+        coupling["coefficient"], coupling["constraint"], coupling["sign"] = coefficient, partner, sign
+        kept = np.broadcast_to(kept, shape)
+        pieces.append((coupling[kept], np.broadcast_to(owner, shape)[kept]))
+
+    has_function = rows["D_function"][0] != ABSENT or rows["kind"][0] in (TYPE2, FULL)
+    if "D" in names or has_function:
+        where = rows["D"][:, None, None] + np.arange(m * m).reshape(m, m)
+        kept = np.True_ if has_function else (values["D"].reshape(*values.shape, m, m) != 0).any(axis=0)
+        add(where, number[:, :m, None], number[:, None, :m], 1, kept)
+    if k:
+        G = np.broadcast_to(values["cone_G"], (*values.shape, k, m))
+        where = (
+            work.store(G.reshape(values.shape[0], -1)) + k * m * np.arange(values.shape[1])[:, None, None] + np.arange(k * m).reshape(k, m)
+        )
+        kept = (G != 0).any(axis=0)
+        add(where, number[:, m:, None], number[:, None, :m], 1, kept)
+        add(where.swapaxes(1, 2), number[:, :m, None], number[:, None, m:], -1, kept.swapaxes(1, 2))
+    return tuple(np.concatenate(column) for column in zip(*pieces, strict=True))
+
+
+def is_constant(parts, relations):
+    """True when all is linear and only b, T, u and e depend on time: the form of a step that is prepared once."""
+    nothing = (parts["f_function"] == ABSENT) & (parts["A_function"] == ABSENT)
+    fixed = relations["kind"] == LINEAR
+    for field in ("C", "B", "D", "F"):
+        fixed &= relations[field + "_function"] == ABSENT
+    return bool(nothing.all() and fixed.all())

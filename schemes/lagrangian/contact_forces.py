@@ -1,0 +1,88 @@
+"""Forces and impulses of chosen contacts with the mass as matrix, and the curvature term of accelerations."""
+
+import numpy as np
+
+from nsds._jit import inlined, kernel, view
+from nsds.model.functions import call_function
+from nsds.schemes.lagrangian.functions import prescribe
+from nsds.schemes.lagrangian.newton import add_pushed
+from nsds.schemes.lagrangian.tables import COMPLIANT, FULL, LINEAR, POSITION, PRESCRIBED, RHEONOMOUS, SLIP
+from nsds.schemes.problem import one_step_problem as osnsp
+from nsds.status import CONVERGED
+
+
+def require_rigid(owner, lists):
+    """Refuse friction, and y that depends on lambda."""
+    c = lists.constraints
+    if (c["role"] == SLIP).any():
+        name = lists.owners[int(np.argmax(c["role"] == SLIP))][0]
+        raise ValueError(f"{owner}: interaction '{name}': the scheme is stated without friction; use nsds.moreau_jean")
+    compliant = (c["level"] == POSITION) | (c["coupling"] != c["coupling_end"])
+    if compliant.any() or np.isin(lists.relations["kind"], (COMPLIANT, FULL)).any():
+        name = lists.owners[int(np.argmax(compliant))][0]
+        raise ValueError(f"{owner}: interaction '{name}': the scheme is stated for y that does not depend on lambda; use nsds.moreau_jean")
+
+
+@kernel
+def push_apart(n, out, weight, h, tables, solver, solver_options, mem, work, iwork):
+    """Solve ``0 <= H M^-1 H^T z + q  ⟂  z >= 0`` for the n listed constraints, q prepared; add ``M^-1 H^T z`` to work[out:].
+
+    ``weight z`` is added to p.total. Returns (status, iterations, residual).
+    """
+    parts, elements, bodies, _, constraints, entries, inputs, couplings, plan, W_row, W_column, _ = tables
+    p = plan[0]
+    if n == 0:
+        return CONVERGED, 0, 0.0
+    for a in range(n):
+        c = constraints[iwork[p.active + a]]
+        for k in range(c.input, c.input_end):
+            mem[inputs[k].q + 2 * inputs[k].n] = 0.0
+    osnsp.extract_pattern(p, n, W_row, W_column, iwork)
+    osnsp.transpose_pattern(p, n, iwork)
+    row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
+    chosen, transpose = view(iwork, p.active, n), view(iwork, p.sub_place, iwork[p.sub_row + n])
+    osnsp.assemble(plan, bodies, constraints, entries, inputs, couplings, chosen, row, column, transpose, 1.0, 0, work, iwork)
+    status, n_iter, residual = osnsp.solve_active(p, n, h, solver, constraints, inputs, solver_options, mem, work, iwork)
+    for a in range(n):
+        work[p.total + iwork[p.active + a]] += weight * work[p.z + a]
+    add_pushed(out, parts, elements, bodies, p, mem, work, iwork)
+    return status, n_iter, residual
+
+
+@kernel
+def evaluate_curvature(t, h, relations, p, functions, mem, work):
+    """``d/dt (H v + rate)`` at constant v: a second difference of y along the motion, or a first one of a prescribed velocity."""
+    for k in range(relations.size):
+        r = relations[k]
+        if r.kind == PRESCRIBED:
+            for i in range(r.m):
+                work[r.curvature + i] = work[r.rate + i]
+            prescribe(t + 0.1 * h, r, functions, mem, work)
+            for i in range(r.m):
+                here = work[r.curvature + i]
+                work[r.curvature + i] = (work[r.rate + i] - here) / (0.1 * h)
+                work[r.rate + i] = here
+        elif r.kind != LINEAR:
+            _second_difference(t, h, r, p, functions, mem, work)
+
+
+@inlined
+def _second_difference(t, h, r, p, functions, mem, work):
+    """``(h(t + s, q + s v) - 2 h(t, q) + h(t - s, q - s v)) / s^2`` into r.curvature; s moves q by a ten-thousandth, or is h/10."""
+    fastest, size = 0.0, 1.0
+    for j in range(r.n):
+        q = r.q_first + j if j < r.n_first else r.q_second + j - r.n_first
+        n = r.n_first if j < r.n_first else r.n - r.n_first
+        fastest, size = max(fastest, abs(mem[q + n])), max(size, abs(mem[q]))
+    s = 0.1 * h if r.kind == RHEONOMOUS or fastest == 0.0 else 1e-4 * size / fastest
+    for i in range(r.m):
+        work[r.curvature + i] = -2.0 * work[r.h + i] / (s * s)
+    x, lam, z, out = view(work, r.x, r.n), view(work, r.lam, r.m), view(mem, r.z, r.n_z), view(work, p.spare, r.m)
+    for sign in (-1.0, 1.0):
+        for j in range(r.n):
+            q = r.q_first + j if j < r.n_first else r.q_second + j - r.n_first
+            n = r.n_first if j < r.n_first else r.n - r.n_first
+            work[r.x + j] = mem[q] + sign * s * mem[q + n]
+        call_function(functions[r.h_function], (t + sign * s, x, lam, z, out))
+        for i in range(r.m):
+            work[r.curvature + i] += work[p.spare + i] / (s * s)

@@ -1,0 +1,267 @@
+"""Half-explicit time-discontinuous Galerkin scheme D1-: velocities linear in each step, and discontinuous between, impulses at its end.
+
+    a_k     = M_k^-1 (F(t_k, q_k, v_k) + H_k^T lambda_k+)                            contacts closed at t_k, and not opening
+    q_{k+1} = q_k + h/2 (v_k + v*),   v* = v_k + h a_k
+    a*      = M_{k+1}^-1 (F(t_{k+1}, q_{k+1}, v*) + H_{k+1}^T lambda_{k+1}-)         closed at both ends, and v* not opening
+    v_{k+1} = v- + M_{k+1}^-1 H_{k+1}^T P,   v- = v_k + h/2 (a_k + a*),   0 <= H v_{k+1} + e H v-  ⟂  P >= 0       closed at t_{k+1}
+
+The forces keep the acceleration, ``0 <= H a + curvature  ⟂  lambda >= 0``, or the velocity at the end, ``0 <= H v  ⟂  lambda >= 0``
+(Schindler, Acary, Math. Comput. Simul. 95 (2014) 180–199; Schindler, Rezaei, Kursawe, Acary, Comput. Methods Appl.
+Mech. Engrg. 290 (2015) 250–276).
+"""
+
+import sys
+
+import numpy as np
+
+from nsds import _checks
+from nsds._jit import inlined, kernel, tiny
+from nsds.model.layout import ABSENT
+from nsds.schemes.lagrangian import newton as moreau_jean_newton
+from nsds.schemes.lagrangian.contact_forces import evaluate_curvature, push_apart, require_rigid
+from nsds.schemes.lagrangian.functions import blame  # noqa: F401
+from nsds.schemes.lagrangian.newton import (
+    EVERY,
+    H,
+    add_jump,
+    apply_inverses,
+    evaluate_forces,
+    evaluate_masses,
+    evaluate_relations,
+    invert,
+    keep_state,
+    position,
+    speeds,
+    state_pull,
+    velocity,
+)
+from nsds.schemes.lagrangian.tables import tables
+from nsds.schemes.problem import one_step_problem as osnsp
+from nsds.schemes.run.memory import Allocator
+from nsds.status import CONVERGED, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
+
+OPTIONS = np.dtype([("scheme", "S32"), ("velocity_level", "<i8")])
+VELOCITY_LEVEL = 10  # word of the options behind those of the Newton form
+_REST = 0.05  # y of a persistent contact, relative to the way that its acceleration makes in a step
+_LEFT, _RIGHT, _IMPACT = range(3)
+
+
+def d1_minus_linear(level="acceleration"):
+    """Options of the half-explicit D1- scheme: second order between impacts and in persistent contact (Schindler and Acary 2014).
+
+    Explicit in the forces: the step must resolve the fastest motion, ``h omega < 2``.
+
+    Parameters
+    ----------
+    level : "acceleration" or "velocity"
+        What contact forces inside a step keep from going below zero. At acceleration level, as the scheme was published, a contact takes
+        part only if it does not open, be it by an error of O(h^3): second order there is lost in persistent contact along curved
+        constraints, unless they are bilateral. The velocity level keeps it.
+
+    Returns
+    -------
+    numpy.ndarray, shape ()
+        Record for `nsds.simulate`.
+
+    Raises
+    ------
+    ValueError
+        Another level.
+
+    Notes
+    -----
+    Contacts are closed where ``y <= 0`` at a node, without a forecast; impacts act at the end of the step whose end they violate. lambda of
+    a row is the whole impulse of the step: that of the impact and of the forces at both ends, ``P + h/2 (lambda+ + lambda-)``. Positions
+    are not corrected: where accelerations are kept zero, a bilateral constraint drifts by O(h^2). The scheme is for the laws
+    newton_impact, complementarity and equality, and relations without D.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> rows = nsds.simulate(nsds.examples.bouncing_ball(e=0.0), t_end=2.0, h=1e-3, scheme=nsds.d1_minus_linear())
+    >>> float((rows["floor"]["lambda"][-1] / 1e-3).round(6)), bool(abs(rows["ball"]["v"][-1]).max() < 1e-12)  # rests on the floor
+    (9.81, True)
+    """
+    _checks.choice("d1_minus_linear", "level", level, ("acceleration", "velocity"))
+    record = np.zeros((), OPTIONS)
+    record["scheme"], record["velocity_level"] = b"d1_minus_linear", level == "velocity"
+    return record
+
+
+def prepare(records, mem, options, h, method):
+    """Tables and constant inverse masses of all members."""
+    work, iwork = Allocator(records.size), Allocator(records.size)
+    lists = tables(records, work, "d1_minus_linear", h, h)
+    require_rigid("d1_minus_linear", lists)
+    weights = [h, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, options["velocity_level"].item()]
+    prepared = moreau_jean_newton.prepare(records, lists, weights, method, work, iwork)
+    return prepared._replace(stepper=sys.modules[__name__])
+
+
+@kernel
+def start(t, tables, functions, options, mem, imem, work, iwork):
+    """Before the first step: operators at the state, and its outputs."""
+    parts, elements, bodies, relations, constraints, entries, _, couplings, plan, _, _, _ = tables
+    p = plan[0]
+    keep_state(parts, elements, p, mem, work)
+    evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
+    invert(t, options, parts, elements, bodies, p, functions, mem, imem, work, iwork)
+    evaluate_relations(t, 1.0, 0.0, EVERY, options, relations, p, functions, mem, imem, work)
+    evaluate_forces(t, options, parts, elements, p, p.f, functions, mem, imem, work)
+    state_pull(options[H], p.f, elements, parts, p, work)
+    osnsp.state_pulls(p.pull, constraints, entries, work)
+    osnsp.update_outputs(options[H], 1.0, constraints, entries, couplings, mem, work)
+    return CONVERGED
+
+
+@kernel
+def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """One step from the state in mem to the state at t_new, in mem. Returns (status, solver's iterations, residual)."""
+    parts, elements, bodies, relations, constraints, entries, _, couplings, plan, _, _, _ = tables
+    p, h, t = plan[0], options[H], t_new - options[H]
+    keep_state(parts, elements, p, mem, work)
+    for i in range(constraints.size):
+        work[p.total + i] = 0.0
+    evaluate_forces(t, options, parts, elements, p, p.f, functions, mem, imem, work)
+    apply_inverses(p.f, p.a_old, bodies, p, work, iwork)
+    evaluate_curvature(t, h, relations, p, functions, mem, work)
+    status, n_iter, residual = _contact(_LEFT, p.a_old, tables, solver, solver_options, options, mem, imem, work, iwork)
+    _move(h, parts, elements, p, mem, work)
+    definite = evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
+    regular = invert(t_new, options, parts, elements, bodies, p, functions, mem, imem, work, iwork)
+    evaluate_relations(t_new, 1.0, 0.0, EVERY, options, relations, p, functions, mem, imem, work)
+    evaluate_forces(t_new, options, parts, elements, p, p.f, functions, mem, imem, work)
+    apply_inverses(p.f, p.dv, bodies, p, work, iwork)
+    evaluate_curvature(t_new, h, relations, p, functions, mem, work)
+    status_2, n_2, residual_2 = _contact(_RIGHT, p.dv, tables, solver, solver_options, options, mem, imem, work, iwork)
+    finite = _end_smooth_motion(h, parts, elements, p, mem, work)
+    status_3, n_3, residual_3 = _contact(_IMPACT, p.dv, tables, solver, solver_options, options, mem, imem, work, iwork)
+    add_jump(parts, elements, p, mem, work)
+    for i in range(constraints.size):
+        mem[constraints[i].lam] = work[p.total + i]
+        imem[constraints[i].active] = work[p.total + i] != 0.0
+    osnsp.update_outputs(h, 1.0, constraints, entries, couplings, mem, work)
+    status = osnsp.worse(osnsp.worse(status, status_2), status_3)
+    if not definite or not regular:
+        status = SINGULAR_STEP if definite else NOT_DEFINITE
+    elif not finite:
+        status = NON_FINITE
+    return status, n_iter + n_2 + n_3, max(residual, residual_2, residual_3)
+
+
+@inlined
+def _move(h, parts, elements, p, mem, work):
+    """``v* = v_k + h a_k`` and ``q_{k+1} = q_k + h/2 (v_k + v*)``."""
+    for k in range(elements.size):
+        el = elements[k]
+        part = parts[el.part]
+        q = part.q + el.e * part.stride
+        for i in range(part.n):
+            v_old = work[p.v_old + el.dof + i]
+            mem[q + part.n + i] = v_old + h * work[p.a_old + el.dof + i]
+            mem[q + i] += 0.5 * h * (v_old + mem[q + part.n + i])
+
+
+@inlined
+def _end_smooth_motion(h, parts, elements, p, mem, work):
+    """v-, the left limit of the velocity; a in p.dv becomes 0, for the jump. False where it is not finite."""
+    zero = 0.0
+    for k in range(elements.size):
+        el = elements[k]
+        part = parts[el.part]
+        v = part.q + el.e * part.stride + part.n
+        for i in range(part.n):
+            mem[v + i] = work[p.v_old + el.dof + i] + 0.5 * h * (work[p.a_old + el.dof + i] + work[p.dv + el.dof + i])
+            work[p.dv + el.dof + i] = 0.0
+            zero += 0.0 * mem[v + i]
+    return zero == 0.0
+
+
+@kernel
+def _contact(when, a, tables, solver, solver_options, options, mem, imem, work, iwork):
+    """Forces or impulses of the closed contacts, added to the accelerations (the jump) in work[a:]. Returns the solver's result."""
+    constraints, entries, p = tables[4], tables[5], tables[8][0]
+    n = _choose(when, a, options, constraints, entries, p, mem, imem, work, iwork)
+    _state_problem(n, when, a, options, constraints, entries, p, mem, work, iwork)
+    weight = 1.0 if when == _IMPACT else 0.5 * options[H]
+    return push_apart(n, a, weight, options[H], tables, solver, solver_options, mem, work, iwork)
+
+
+@inlined
+def _choose(when, a, options, constraints, entries, p, mem, imem, work, iwork):
+    """List the contacts that are closed: at the start of the step, at both ends, or at the end.
+
+    Forces at acceleration level want a contact that does not open besides; at velocity level that comes out of the problem itself, and a
+    contact that persists, where y is zero up to O(h^3) only, remains closed.
+    """
+    n, h, at_velocity = 0, options[H], options[VELOCITY_LEVEL] != 0.0
+    for i in range(constraints.size):
+        c = constraints[i]
+        closed = c.always != 0
+        if not closed:
+            slack = osnsp.gap_slack(c, h, entries, mem, work)
+            if at_velocity and imem[c.active] != 0:
+                slack = max(slack, h * h * _REST * _size_of_acceleration(c, a, entries, work))
+            closed = when == _LEFT or position(c, entries, mem, work) <= slack
+            closed &= when == _IMPACT or mem[c.y] <= slack
+            closed &= when == _IMPACT or at_velocity or velocity(c, entries, mem, work) <= _speed_rounding(c, h, a, entries, mem, work)
+        iwork[p.local + i] = n if closed else ABSENT
+        if closed:
+            iwork[p.active + n] = i
+            n += 1
+    return n
+
+
+@tiny
+def _size_of_acceleration(c, a, entries, work):
+    """``|H| |a| + |curvature|``."""
+    s = 0.0 if c.curvature == ABSENT else abs(work[c.curvature])
+    for k in range(c.entry, c.entry_end):
+        s += abs(work[entries[k].coefficient] * work[a + entries[k].dof])
+    return s
+
+
+@tiny
+def _speed_rounding(c, h, a, entries, mem, work):
+    """Up to which H v may be rounding, of the velocities and of what a step adds."""
+    s = 0.0
+    for k in range(c.entry, c.entry_end):
+        s += abs(work[entries[k].coefficient]) * (abs(mem[entries[k].q + entries[k].n]) + h * abs(work[a + entries[k].dof]))
+    return 1e-12 * s
+
+
+@inlined
+def _state_problem(n, when, a, options, constraints, entries, p, mem, work, iwork):
+    """Vector q: ``H v- + e H v-``; or of forces, ``H a + curvature``, or the velocity that they keep, per half step or step."""
+    h, most = options[H], 0.0
+    for b in range(n):
+        c = constraints[iwork[p.active + b]]
+        s, size = 0.0, speeds(c, entries, mem, work)
+        if when == _IMPACT:
+            e = 0.0 if c.e == ABSENT else work[c.e]
+            s = (1.0 + e) * velocity(c, entries, mem, work)
+        else:
+            size *= 2.0 / h if options[VELOCITY_LEVEL] != 0.0 else 0.0
+            for k in range(c.entry, c.entry_end):
+                s += work[entries[k].coefficient] * work[a + entries[k].dof]
+                size += abs(work[entries[k].coefficient] * work[a + entries[k].dof])
+            if options[VELOCITY_LEVEL] == 0.0 or when == _LEFT:
+                s += 0.0 if c.curvature == ABSENT else work[c.curvature]
+            if options[VELOCITY_LEVEL] != 0.0 and when == _LEFT:
+                s += velocity(c, entries, mem, work) / h
+            elif options[VELOCITY_LEVEL] != 0.0:
+                s += 2.0 / h * _old_velocity(c, entries, p, work)
+                for k in range(c.entry, c.entry_end):
+                    s += work[entries[k].coefficient] * work[p.a_old + entries[k].dof]
+        work[p.q + b] = s
+        most = max(most, size)
+    work[p.rounding] = osnsp.ULPS * most
+
+
+@tiny
+def _old_velocity(c, entries, p, work):
+    """``H v_k + rate`` with the operators of t_{k+1}."""
+    s = 0.0 if c.rate == ABSENT else work[c.rate]
+    for k in range(c.entry, c.entry_end):
+        s += work[entries[k].coefficient] * work[p.v_old + entries[k].dof]
+    return s

@@ -1,0 +1,308 @@
+"""Exact time stepping of modal systems with impacts ([ExactScheme]; Bilbao, Torin, Chatziioannou, Acta Acustica 101 (2015) 155–173).
+
+Without contact a mode ``q'' + 2 sigma q' + omega^2 q = f`` obeys ``q_{k+1} = A q_k - e q_{k-1}`` exactly, with ``e = r_1 r_2`` and
+``A = r_1 + r_2``, r the decay of its two exponentials over a step. With ``v_k = (q_k - q_{k-1}) / h`` that is
+
+    v_free = e v_k - omega^2 h G q_k + h G f,    G = (1 + e - A) / (omega h)^2,    W = M / G
+    v_{k+1} = v_free + W^-1 H^T lambda,    q_{k+1} = q_k + h v_{k+1},    0 <= H v_{k+1} + e_n ydot_k  ⟂  lambda >= 0
+
+which are W and v_free of the source with ``h sigma* = (1 - e) / (2 G)``. G is written as ``(1 - r_1) (1 - r_2) / (omega h)^2`` in a form
+that loses no digits for any step, so that the Taylor expansions of the source are not needed; they are what its tests compare with.
+"""
+
+import sys
+
+import numpy as np
+
+from nsds import _checks
+from nsds._jit import inlined, kernel, tiny, view
+from nsds.model.functions import call_function
+from nsds.model.layout import ABSENT, DIAGONAL, table
+from nsds.schemes.lagrangian.functions import blame, prescribe  # noqa: F401
+from nsds.schemes.lagrangian.tables import PLAIN, POSITION, SLIP, is_linear, tables
+from nsds.schemes.problem import one_step_problem as osnsp
+from nsds.schemes.run.memory import Allocator, Prepared
+from nsds.status import CONVERGED, NON_FINITE
+
+OPTIONS = np.dtype([("scheme", "S32"), ("gamma", "<f8")])
+
+# One row per part, offsets in the work memory: e, omega^2 h G, h G / M (0 without a force), G / M, force at the last t.
+OPERATOR = table("decay", "stiffness", "push", "inverse", "force")
+# One row per stretch of consecutive entries of H on one body, and one per constraint: its stretches.
+STRETCH = table("coefficient", "q", "n", "size")
+ROW = table("first", "end")
+PLAN = table(
+    "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", "n_solver", "rhs", "solution", "scratch", "dofs", "sigma",
+    "active", "local", "sub_row", "sub_column", "sub_place", "touched", "isolver", "n_isolver", "has_friction", "pull",
+)  # fmt: skip
+
+
+def moreau_jean_exact(gamma=0.5):
+    """Options of the exact scheme for modal systems ([ExactScheme]): no error between contacts, whatever the step.
+
+    For `nsds.lagrangian_modal`, or `nsds.lagrangian_linear` with diagonal M, K and C, and linear relations.
+
+    Parameters
+    ----------
+    gamma : float >= 0
+        Forecast of contact: a constraint is active when ``y + gamma h ydot <= 0`` at the start of the step.
+
+    Returns
+    -------
+    numpy.ndarray, shape ()
+        Record for `nsds.simulate`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        gamma negative.
+
+    Notes
+    -----
+    v of a row is the backward difference ``(q_k - q_{k-1}) / h``, also at the start: for a mode that rests at t = 0 it is not 0, as the
+    example shows. Constant forces are treated exactly, others to second order, by ``fext(t_k)``.
+
+    Examples
+    --------
+    >>> import numpy as np, nsds
+    >>> mode = nsds.system(mode=nsds.lagrangian_modal(omega=[2 * np.pi], q=[1.0], v=[0.0]))
+    >>> mode["mode"]["v"] = (1 - np.cos(2 * np.pi * 0.7)) / 0.7  # the backward difference of a cosine
+    >>> rows = nsds.simulate(mode, t_end=7.0, h=0.7, scheme=nsds.moreau_jean_exact())
+    >>> float(rows["mode"]["q"][-1, 0].round(12)), float(rows["mode"]["q"][1, 0].round(12)) == float(np.cos(2 * np.pi * 0.7).round(12))
+    (1.0, True)
+    """
+    record = np.zeros((), OPTIONS)
+    record["scheme"] = b"moreau_jean_exact"
+    record["gamma"] = _checks.number("moreau_jean_exact", "gamma", gamma, 0.0)
+    return record
+
+
+def modal_factors(omega, sigma, h):
+    """(e, G) of modes: the decay of v over a step, and ``(1 + e - A) / (omega h)^2``, the inverse of W for a unit mass.
+
+    No digits are lost for small or large ``omega h`` and ``sigma h``, nor at critical damping.
+    """
+    s, x = sigma * h, omega * h
+    over = s > x
+    w = np.sqrt(np.abs(x - s)) * np.sqrt(x + s)
+    # overdamped: phi(s + w) phi(s - w), phi(x) = (1 - exp(-x)) / x, with s - w = x^2 / (s + w)
+    sum_ = np.where(over, s + w, 1.0)
+    G_over = _phi(sum_) * _phi(np.where(over, x, 0.0) * (x / sum_))
+    # oscillating: |1 - exp(-s + i w)|^2 / (s^2 + w^2)
+    bottom = np.where(x > 0, x, 1.0)
+    G_under = np.where(x > 0, (np.expm1(-s) / bottom) ** 2 + np.exp(-s) * (2 * np.sin(w / 2) / bottom) ** 2, 1.0)
+    return np.exp(-2 * s), np.where(over, G_over, G_under)
+
+
+def _phi(x):
+    return np.where(x == 0, 1.0, -np.expm1(-x) / np.where(x == 0, 1.0, x))
+
+
+def prepare(records, mem, options, h, method):
+    """Coefficients of the modes and the Delassus matrices of all members."""
+    owner = "moreau_jean_exact"
+    work, iwork = Allocator(records.size), Allocator(records.size)
+    lists = tables(records, work, owner, h, h)
+    parts = lists.parts
+    if not is_linear(lists):
+        raise ValueError(f"{owner}: systems and relations must be linear; use nsds.moreau_jean")
+    if (lists.constraints["level"] == POSITION).any():
+        name = lists.owners[int(np.argmax(lists.constraints["level"] == POSITION))][0]
+        raise ValueError(f"{owner}: interaction '{name}' is a law between y and a force; use nsds.moreau_jean")
+    operators, bodies = np.zeros(parts.size, OPERATOR), np.zeros(parts["count"].sum(), osnsp.BODY)
+    for part, operator, name in zip(parts, operators, lists.part_names, strict=True):
+        _store_modes(owner, records[name].reshape(records.size, -1), part, operator, name, h, work)
+        mine, each = slice(part["body"], part["body"] + part["count"]), part["n"] * np.arange(part["count"])
+        bodies["kind"][mine], bodies["n"][mine] = DIAGONAL, part["n"]
+        bodies["dof"][mine], bodies["data"][mine] = part["dof"] + each, operator["inverse"] + each
+    unknowns = osnsp.ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, bodies["kind"])
+    order, every, constraints, couplings, row, column, transpose = unknowns
+    plan = np.zeros(1, PLAN)
+    osnsp.place_problem(plan, unknowns, method, work, iwork)
+    osnsp.place_active(plan, unknowns, work, iwork)
+    body = parts["n"].max()
+    work.place(plan, sub_W=column.size, rhs=body, solution=body, scratch=body, dofs=(parts["count"] * parts["n"]).sum())
+    iwork.place(plan, touched=bodies.size)
+    n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
+    work[:, p["upper"] : p["upper"] + n] = np.inf
+    iwork[:, p["local"] : p["local"] + n] = -2  # no set is known yet
+    for member in range(records.size):
+        osnsp.assemble(plan, bodies, constraints, lists.entries, lists.inputs, couplings, every, row, column, transpose, 1.0, 0,
+                       work[member], iwork[member])  # fmt: skip
+    rows, stretches = _stretches(constraints, lists.entries)
+    constraints["entry_end"] = constraints["entry"]  # rows have their stretches instead; what tells closed gaps takes b and ydot alone
+    tables_ = parts, constraints, lists.entries, lists.inputs, couplings, lists.relations, plan, operators, rows, stretches, row, column
+    lists = lists._replace(constraints=constraints, owners=tuple(lists.owners[i] for i in order))
+    return Prepared(tables_, lists.functions, np.array([h, options["gamma"].item()]), work, iwork, sys.modules[__name__], lists)
+
+
+def _store_modes(owner, fields, part, operator, name, h, work):
+    """Coefficients of the modes of a part, (members, elements, n) each."""
+    for matrix in "MKC":
+        if part[matrix] != ABSENT and part[matrix + "_kind"] != DIAGONAL:
+            raise ValueError(f"{owner}: part '{name}': {matrix} must be diagonal, a 1-D array; use modal coordinates")
+    M = fields["M"]
+    zero = np.zeros_like(M)
+    squared, sigma = ((fields[key] / M if part[key] != ABSENT else zero) for key in "KC")
+    if (squared < 0).any() or (sigma < 0).any() or (M <= 0).any():
+        raise ValueError(f"{owner}: part '{name}': M must be positive, K and C must not be negative")
+    decay, G = modal_factors(np.sqrt(squared), sigma / 2, h)
+    operator["decay"], operator["stiffness"] = work.store(decay), work.store(squared * h * G)
+    operator["push"], operator["inverse"] = work.store(h * G / M), work.store(G / M)
+    has_force = part["fext"] != ABSENT or part["fext_function"] != ABSENT
+    operator["force"] = work.reserve(M[0].size) if has_force else ABSENT
+
+
+def _stretches(constraints, entries):
+    """Consecutive entries of H as stretches: long sums over neighbours in memory are what a modal system costs."""
+    begins = np.zeros(entries.size + 1, bool)
+    begins[constraints["entry"]] = begins[0] = True
+    begins[1:-1] |= np.diff(entries["body"]) != 0
+    for column in ("coefficient", "q"):
+        begins[1:-1] |= np.diff(entries[column]) != 1
+    first = np.flatnonzero(begins[:-1])
+    stretches = np.zeros(first.size, STRETCH)
+    for column in ("coefficient", "q", "n"):
+        stretches[column] = entries[column][first]
+    stretches["size"] = np.diff(np.append(first, entries.size))
+    rows = np.zeros(constraints.size, ROW)
+    rows["first"], rows["end"] = (np.searchsorted(first, constraints[column]) for column in ("entry", "entry_end"))
+    return rows, stretches
+
+
+@kernel
+def start(t, tables, functions, options, mem, imem, work, iwork):
+    """Before the first step: force at t, outputs of the state."""
+    parts, constraints, _, _, couplings, relations, _, operators, rows, stretches, _, _ = tables
+    _evaluate_forces(t, parts, operators, functions, mem, work)
+    for k in range(relations.size):
+        prescribe(t, relations[k], functions, mem, work)
+    _update_outputs(constraints, couplings, rows, stretches, mem, work)
+    return CONVERGED
+
+
+@inlined
+def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
+    parts, constraints, entries, inputs, couplings, relations, plan, operators, rows, stretches, W_row, W_column = tables
+    h, gamma = options[0], options[1]
+    p = plan[0]
+    for i in range(constraints.size):
+        c = constraints[i]
+        if c.role == PLAIN and c.always == 0 and mem[c.gap] + gamma * h * mem[c.gap_rate] > 0.0:
+            work[c.closed] = osnsp.gap_slack(c, h, entries, mem, work)
+    n = osnsp.choose_active(p, constraints, gamma * h, h, mem, imem, work, iwork)
+    _free_motion(parts, operators, mem, work)
+    for k in range(relations.size):
+        prescribe(t_new, relations[k], functions, mem, work)
+    status, n_iter, residual = CONVERGED, 0, 0.0
+    if n < 0:
+        n = -1 - n
+        osnsp.extract_active(p, n, W_row, W_column, work, iwork)
+        if p.has_friction:
+            osnsp.scale_friction(p, n, constraints, work, iwork)
+    if n > 0:
+        for a in range(n):
+            i = iwork[p.active + a]
+            c = constraints[i]
+            s = 0.0 if c.rate == ABSENT else work[c.rate]
+            for k in range(rows[i].first, rows[i].end):
+                s += _dot(stretches[k].size, work, stretches[k].coefficient, mem, stretches[k].q + stretches[k].n)
+            if c.e != ABSENT:
+                s += work[c.e] * mem[c.ydot]
+            work[p.q + a] = s
+        status, n_iter, residual = osnsp.solve_active(p, n, h, solver, constraints, inputs, solver_options, mem, work, iwork)
+    finite = _end_motion(h, parts, p, operators, mem, work, iwork)
+    _evaluate_forces(t_new, parts, operators, functions, mem, work)
+    _update_outputs(constraints, couplings, rows, stretches, mem, work)
+    if not finite:
+        status = NON_FINITE
+    return status, n_iter, residual
+
+
+@tiny
+def _evaluate_forces(t, parts, operators, functions, mem, work):
+    """F at t, for the step that begins there."""
+    for a in range(parts.size):
+        part, n = parts[a], parts[a].n
+        for e in range(part.count if operators[a].force != ABSENT else 0):
+            force, z, nothing = operators[a].force + e * n, view(mem, part.z + e * part.stride, part.n_z), view(mem, 0, 0)
+            if part.fext_function != ABSENT:
+                call_function(functions[part.fext_function + e], (t, nothing, nothing, z, view(work, force, n)))
+            else:
+                for i in range(n):
+                    work[force + i] = mem[part.fext + e * part.stride + i]
+
+
+@inlined
+def _free_motion(parts, operators, mem, work):
+    """``v <- v_free``, ``p <- 0``."""
+    for a in range(parts.size):
+        n = parts[a].n
+        for e in range(parts[a].count):
+            q = view(mem, parts[a].q + e * parts[a].stride, n)
+            v, p = view(mem, parts[a].q + e * parts[a].stride + n, n), view(mem, parts[a].q + e * parts[a].stride + 2 * n, n)
+            decay, stiffness = view(work, operators[a].decay + e * n, n), view(work, operators[a].stiffness + e * n, n)
+            for i in range(n):
+                v[i] = decay[i] * v[i] - stiffness[i] * q[i]
+                p[i] = 0.0
+            if operators[a].force != ABSENT:
+                push, force = view(work, operators[a].push + e * n, n), view(work, operators[a].force + e * n, n)
+                for i in range(n):
+                    v[i] += push[i] * force[i]
+
+
+@inlined
+def _end_motion(h, parts, plan, operators, mem, work, iwork):
+    """``v <- v_free + W^-1 p`` of bodies in contact, ``q <- q + h v``. False when not finite."""
+    zero = 0.0
+    for a in range(parts.size):
+        n = parts[a].n
+        for e in range(parts[a].count):
+            q = view(mem, parts[a].q + e * parts[a].stride, n)
+            v = view(mem, parts[a].q + e * parts[a].stride + n, n)
+            body = plan.touched + parts[a].body + e
+            if iwork[body] != 0:
+                iwork[body] = 0
+                p, inverse = view(mem, parts[a].q + e * parts[a].stride + 2 * n, n), view(work, operators[a].inverse + e * n, n)
+                for i in range(n):
+                    v[i] += inverse[i] * p[i]
+            for i in range(n):
+                q[i] += h * v[i]
+            zero += 0.0 * q[n - 1]
+    return zero == 0.0
+
+
+@inlined
+def _update_outputs(constraints, couplings, rows, stretches, mem, work):
+    """``y = H q + b`` and ``ydot = H v + D lambda``."""
+    for i in range(constraints.size):
+        c = constraints[i]
+        if c.role == SLIP:
+            continue
+        y, ydot = 0.0 if c.base == ABSENT else work[c.base], 0.0 if c.rate == ABSENT else work[c.rate]
+        for k in range(rows[i].first, rows[i].end):
+            s = stretches[k]
+            y += _dot(s.size, work, s.coefficient, mem, s.q)
+            ydot += _dot(s.size, work, s.coefficient, mem, s.q + s.n)
+        mem[c.y] = y if c.h == ABSENT else work[c.h]
+        mem[c.ydot] = ydot + osnsp.compliance(c, constraints, couplings, mem, work)
+
+
+@kernel
+def _dot(n, x, first_x, y, first_y):
+    """``sum x[first_x + i] y[first_y + i]``, in eight sums side by side, as the processor adds."""
+    a = b = c = d = e = f = g = h = 0.0
+    whole = n - n % 8
+    for i in range(0, whole, 8):
+        a += x[first_x + i] * y[first_y + i]
+        b += x[first_x + i + 1] * y[first_y + i + 1]
+        c += x[first_x + i + 2] * y[first_y + i + 2]
+        d += x[first_x + i + 3] * y[first_y + i + 3]
+        e += x[first_x + i + 4] * y[first_y + i + 4]
+        f += x[first_x + i + 5] * y[first_y + i + 5]
+        g += x[first_x + i + 6] * y[first_y + i + 6]
+        h += x[first_x + i + 7] * y[first_y + i + 7]
+    for i in range(whole, n):
+        a += x[first_x + i] * y[first_y + i]
+    return ((a + b) + (c + d)) + ((e + f) + (g + h))

@@ -1,0 +1,232 @@
+"""Masses, forces and relations of Lagrangian systems, and their derivatives: user functions, stored numbers, or finite differences."""
+
+import math
+
+import numpy as np
+
+from nsds._jit import kernel, view
+from nsds.model.functions import CENTRAL_STEP, call_function, is_finite_at, nan_of
+from nsds.model.layout import ABSENT, DENSE, DIAGONAL
+from nsds.model.records import memory
+from nsds.schemes.derivatives import STEP, derivative
+from nsds.schemes.lagrangian.tables import COMPLIANT, FULL, PRESCRIBED, RHEONOMOUS
+from nsds.schemes.linear_algebra import subtract_product
+
+_OF_A_STEP = 0.25  # of a step: the longest difference by time
+
+
+@kernel
+def mass(part, e, q, functions, mem, imem, work, out):
+    """M(q) of element e of a part, as a dense matrix in work[out:]; q is an offset in work."""
+    n = part.n
+    if part.mass_function != ABSENT:
+        nothing, z = view(mem, 0, 0), view(mem, part.z + e * part.stride, part.n_z)
+        call_function(functions[part.mass_function + e], (0.0, view(work, q, n), nothing, z, view(work, out, n * n)))
+        return
+    M = part.M + e * part.stride
+    for i in range(n * n):
+        work[out + i] = mem[M + i] if part.M_kind == DENSE else 0.0
+    if part.M_kind == DIAGONAL:
+        for i in range(n):
+            work[out + i * n + i] = mem[M + i]
+    elif part.M_kind != DENSE:
+        columns, data = M + n + 1, M + n + 1 + part.M_nnz
+        for i in range(n):
+            for k in range(imem[M + i], imem[M + i + 1]):
+                work[out + i * n + imem[columns + k]] = mem[data + k]
+
+
+@kernel
+def force(t, part, e, q, v, spare, functions, mem, imem, work, out, size):
+    """``F_ext - F_int - F_gyr - K q - C v + T u`` of element e, and the sum of the absolute terms; q, v, spare (n), out, size in work."""
+    n, shift = part.n, e * part.stride
+    z, nothing = view(mem, part.z + shift, part.n_z), view(mem, 0, 0)
+    if part.fext_function != ABSENT:
+        call_function(functions[part.fext_function + e], (t, nothing, nothing, z, view(work, out, n)))
+    else:
+        for i in range(n):
+            work[out + i] = 0.0 if part.fext == ABSENT else mem[part.fext + shift + i]
+    for i in range(n):
+        work[size + i] = abs(work[out + i])
+    internal_force(t, part, e, q, v, spare, functions, mem, imem, work, out, size)
+    control_force(t, part, e, q, v, functions, mem, work, out, size)
+
+
+@kernel
+def internal_force(t, part, e, q, v, spare, functions, mem, imem, work, out, size):
+    """Add ``-F_int - F_gyr - K q - C v`` of element e to work[out:], and the absolute terms to work[size:]."""
+    n = part.n
+    z, at_q, at_v, term = view(mem, part.z + e * part.stride, part.n_z), view(work, q, n), view(work, v, n), view(work, spare, n)
+    if part.fint_function != ABSENT:
+        call_function(functions[part.fint_function + e], (t, at_q, at_v, z, term))
+        for i in range(n):
+            work[out + i] -= work[spare + i]
+            work[size + i] += abs(work[spare + i])
+    if part.fgyr_function != ABSENT:
+        call_function(functions[part.fgyr_function + e], (t, at_q, at_v, z, term))
+        for i in range(n):
+            work[out + i] -= work[spare + i]
+            work[size + i] += abs(work[spare + i])
+    if part.K != ABSENT:
+        _subtract_stiffness(part.K_kind, part.K_nnz, part.K + e * part.stride, n, q, spare, mem, imem, work, out, size)
+    if part.C != ABSENT:
+        _subtract_stiffness(part.C_kind, part.C_nnz, part.C + e * part.stride, n, v, spare, mem, imem, work, out, size)
+
+
+@kernel
+def _subtract_stiffness(kind, nnz, K, n, q, spare, mem, imem, work, out, size):
+    for i in range(n):
+        work[spare + i] = 0.0
+    subtract_product(kind, n, nnz, mem, imem, K, 1.0, work, q, spare)
+    for i in range(n):
+        work[out + i] += work[spare + i]
+        work[size + i] += abs(work[spare + i])
+
+
+@kernel
+def control_force(t, part, e, q, v, functions, mem, work, out, size):
+    """Add ``T(q) u(t, q, v)`` of element e to work[out:], and the absolute terms to work[size:]."""
+    n, n_u, shift = part.n, part.n_u, e * part.stride
+    if n_u == 0:
+        return
+    z, at_q, at_v, T = view(mem, part.z + shift, part.n_z), view(work, q, n), view(work, v, n), part.T + e * n * n_u
+    if part.T_function != ABSENT:
+        call_function(functions[part.T_function + e], (t, at_q, at_v, z, view(work, T, n * n_u)))
+    if part.u_function != ABSENT:
+        call_function(functions[part.u_function + e], (t, at_q, at_v, z, view(work, part.u_work, n_u)))
+    else:
+        for j in range(n_u):
+            work[part.u_work + j] = mem[part.u + shift + j]
+    for i in range(n):
+        for j in range(n_u):
+            term = work[T + i * n_u + j] * work[part.u_work + j]
+            work[out + i] += term
+            work[size + i] += abs(term)
+
+
+@kernel
+def add_tangents(t, part, e, q, v, spare, factor_q, factor_v, functions, mem, imem, work, out):
+    """``out += factor_q K_t + factor_v C_t``, the derivatives of ``-force`` by q and v ([Notes], eq. 10.41). Work: spare (n^2 + 4 n)."""
+    _add_tangent(t, part, e, q, v, q, part.jac_q_function, factor_q, spare, functions, mem, imem, work, out)
+    _add_tangent(t, part, e, q, v, v, part.jac_v_function, factor_v, spare, functions, mem, imem, work, out)
+
+
+@kernel
+def _add_tangent(t, part, e, q, v, variable, jacobian, factor, spare, functions, mem, imem, work, out):
+    n = part.n
+    if factor == 0.0 or (variable == v and part.fint_function == part.fgyr_function == part.u_function == ABSENT):
+        return
+    if jacobian != ABSENT:
+        z = view(mem, part.z + e * part.stride, part.n_z)
+        call_function(functions[jacobian + e], (t, view(work, q, n), view(work, v, n), z, view(work, spare, n * n)))
+        for i in range(n * n):
+            work[out + i] += factor * work[spare + i]
+        if part.u_function == ABSENT and part.T_function == ABSENT:
+            return
+    at, base, size, moved = spare, spare + n, spare + 2 * n, spare + 3 * n
+    _part_of_force(t, part, e, q, v, jacobian, at, functions, mem, imem, work, base, size)
+    for j in range(n):
+        x_j = work[variable + j]
+        work[variable + j] = x_j + math.copysign(STEP * max(1.0, abs(x_j)), x_j)
+        step = work[variable + j] - x_j
+        _part_of_force(t, part, e, q, v, jacobian, at, functions, mem, imem, work, moved, size)
+        work[variable + j] = x_j
+        for i in range(n):
+            work[out + i * n + j] -= factor * (work[moved + i] - work[base + i]) / step
+
+
+@kernel
+def _part_of_force(t, part, e, q, v, jacobian, spare, functions, mem, imem, work, out, size):
+    """What of the force is differentiated numerically: all but F_ext, or the control only where a Jacobian is given."""
+    for i in range(part.n):
+        work[out + i] = 0.0
+    if jacobian == ABSENT:
+        internal_force(t, part, e, q, v, spare, functions, mem, imem, work, out, size)
+    control_force(t, part, e, q, v, functions, mem, work, out, size)
+
+
+@kernel
+def prescribe(t, r, functions, mem, work):
+    """Minus the prescribed velocity at t, where it is a function."""
+    if r.velocity_function != ABSENT:
+        nothing = view(mem, 0, 0)
+        call_function(functions[r.velocity_function], (t, nothing, nothing, view(mem, r.z, r.n_z), view(work, r.rate, r.m)))
+        for i in range(r.m):
+            work[r.rate + i] = -work[r.rate + i]
+
+
+@kernel
+def relation_output(t, r, functions, mem, work):
+    """h, and g of a relation that has one, at the relation's arguments x and lam."""
+    x, lam, z = view(work, r.x, r.n), view(work, r.lam, r.m), view(mem, r.z, r.n_z)
+    if r.h_function != ABSENT:
+        call_function(functions[r.h_function], (t, x, lam, z, view(work, r.h, r.m)))
+    if r.g_function != ABSENT:
+        call_function(functions[r.g_function], (t, x, lam, z, view(work, r.g, r.n)))
+
+
+@kernel
+def relation_operators(t, h, r, is_new, scale, spare, functions, mem, work):
+    """H, B, D (``scale`` times D for the one-step problem) and rate of a relation at its arguments. Work: spare (3 max(m, n)).
+
+    is_new: False keeps those that are differences. h: the step, which those by time resolve.
+    """
+    m, n = r.m, r.n
+    if r.kind == PRESCRIBED:
+        prescribe(t, r, functions, mem, work)
+        return
+    if is_new or r.H_function != ABSENT:
+        derivative(t, r, r.h_function, r.H_function, m, r.x, n, r.H, spare, functions, mem, work)
+    if r.kind == RHEONOMOUS:
+        x, lam, z = view(work, r.x, n), view(work, r.lam, m), view(mem, r.z, r.n_z)
+        if r.h_t_function != ABSENT:
+            call_function(functions[r.h_t_function], (t, x, lam, z, view(work, r.rate, m)))
+        elif is_new:
+            step = min(CENTRAL_STEP * max(1.0, abs(t)), _OF_A_STEP * h)
+            call_function(functions[r.h_function], (t + step, x, lam, z, view(work, r.rate, m)))
+            call_function(functions[r.h_function], (t - step, x, lam, z, view(work, spare, m)))
+            for i in range(m):
+                work[r.rate + i] = (work[r.rate + i] - work[spare + i]) / (2.0 * step)
+    if r.kind == COMPLIANT or r.kind == FULL:
+        if is_new or r.D_function != ABSENT:
+            derivative(t, r, r.h_function, r.D_function, m, r.lam, m, r.D, spare, functions, mem, work)
+        for i in range(m * m):
+            work[r.scaled + i] = scale * work[r.D + i]
+        for k in range(0, m * m if r.block == 2 else 0, 2):
+            work[r.scaled + k] -= work[r.mu + k % m // 2] * work[r.scaled + k + 1]
+    if r.kind == FULL and (is_new or r.B_function != ABSENT):
+        derivative(t, r, r.g_function, r.B_function, n, r.lam, m, r.B, spare, functions, mem, work)
+    if r.block == 2:
+        for i in range(0, m, 2):
+            mu, normal, tangent = work[r.mu + i // 2], i * n, (i + 1) * n
+            for j in range(n):
+                work[r.B + normal + j] = work[r.H + normal + j] - mu * work[r.H + tangent + j]
+                work[r.B + tangent + j] = work[r.H + tangent + j]
+
+
+def blame(records, prepared, m):
+    """Which function gave NaN or infinity at the state of member m, in words; nothing if none does."""
+    lists, mem, work = prepared.layout, memory(records)[m], prepared.work[m]
+    nothing, t = np.zeros(0), records["t"][m].item()
+
+    def is_broken(slot, x, lam, z, size):
+        return slot != ABSENT and not is_finite_at(prepared.functions[m, slot], t, x, lam, z, size)
+
+    for name, part in zip(lists.part_names, lists.parts, strict=True):
+        n = part["n"]
+        sizes = {"mass": n**2, "fint": n, "fgyr": n, "fext": n, "jac_q": n**2, "jac_v": n**2, "T": n * part["n_u"], "u": part["n_u"]}
+        for e in range(part["count"]):
+            first = part["q"] + e * part["stride"]
+            z = mem[part["z"] + e * part["stride"] :][: part["n_z"]]
+            for field, size in sizes.items():
+                slot = part[f"{field}_function"]
+                state = (nothing, nothing) if field == "fext" else (mem[first : first + n], mem[first + n : first + 2 * n])
+                if is_broken(slot if slot == ABSENT else slot + e, *state, z, size=size):
+                    return nan_of(f"{field} of part '{name}'", records[name][field].reshape(records.size, -1)[m, e])
+    for name, r in zip(lists.relation_names, lists.relations, strict=True):
+        x, lam, z = work[r["x"] : r["x"] + r["n"]], work[r["lam"] : r["lam"] + r["m"]], mem[r["z"] : r["z"] + r["n_z"]]
+        n, k = r["n"], r["m"]
+        for field, size in {"h": k, "g": n, "H": k * n, "D": k * k, "B": n * k, "h_t": k, "velocity": k}.items():
+            if is_broken(r[f"{field}_function"], x, lam, z, size=size):
+                return nan_of(f"{field} of interaction '{name}'", records[name][field].reshape(records.size, -1)[m, 0])
+    return ""

@@ -1,0 +1,245 @@
+"""Nonsmooth generalised-alpha scheme, with its three problems one after the other.
+
+    smooth      M a_{k+1} = F(t_{k+1}, q, v) + G^T lambda,   G v = 0,   G of the bilateral constraints
+                q = q_k + h v_k + h^2 ((1/2 - beta) A_k + beta A_{k+1}),   v = v_k + h ((1-gamma) A_k + gamma A_{k+1})
+                (1 - alpha_m) A_{k+1} + alpha_m A_k = (1 - alpha_f) a_{k+1} + alpha_f a_k
+    position    q_{k+1} = q + M^-1 H^T nu,       0 <= y(q_{k+1})  ⟂  nu >= 0,   g(q_{k+1}) = 0
+    velocity    v_{k+1} = v + M^-1 H^T Lambda,   0 <= H v_{k+1} + e ydot_k  ⟂  Lambda >= 0   of the contacts that q closes; G v_{k+1} = 0
+
+Brüls, Acary, Cardona, Comput. Methods Appl. Mech. Engrg. 281 (2014) 131–161; decoupled as in Cosimo, Galvez, Cavalieri, Cardona, Brüls,
+Multibody System Dynamics 48 (2020) 127–149. The smooth problem is one of `moreau_jean_newton` for v, what is known of v and q (with
+A_{k+1} but for its a_{k+1}) taking the place of v_k and ``q_k + h v_k``: ``M (v - v_p) = h gamma' F + G^T z``, ``q = q_p + h a (v - v_p)``.
+"""
+
+import sys
+
+import numpy as np
+
+from nsds import _checks
+from nsds._jit import inlined, kernel, tiny
+from nsds.model.layout import ABSENT
+from nsds.schemes.lagrangian import newton as moreau_jean_newton
+from nsds.schemes.lagrangian.contact_forces import evaluate_curvature, push_apart, require_rigid
+from nsds.schemes.lagrangian.functions import blame  # noqa: F401
+from nsds.schemes.lagrangian.newton import (
+    EVERY,
+    WEIGHT,
+    H,
+    add_jump,
+    apply_inverses,
+    evaluate_forces,
+    evaluate_masses,
+    evaluate_relations,
+    iterate,
+    keep_state,
+    position,
+    speeds,
+    velocity,
+)
+from nsds.schemes.lagrangian.projection import invert_metrics, prepare_with_positions, project
+from nsds.schemes.lagrangian.tables import tables
+from nsds.schemes.problem.one_step_problem import ULPS, gap_slack, update_outputs, worse
+from nsds.schemes.run.memory import Allocator
+from nsds.status import CONVERGED, INEXACT
+
+OPTIONS = np.dtype(
+    [("scheme", "S32"), ("rho", "<f8"), ("newton_tol", "<f8"), ("newton_max_iter", "<i8"), ("constraint_tol", "<f8"), ("max_rounds", "<i8")]
+)
+# Words of the options behind those of the projection.
+ALPHA_M, ALPHA_F, BETA, GAMMA_V = range(14, 18)
+
+
+def generalised_alpha(rho=0.8, newton_tol=1e-10, newton_max_iter=50, constraint_tol=1e-10, max_rounds=20):
+    """Options of the nonsmooth generalised-alpha scheme: second order between impacts, constraints exact for positions and velocities.
+
+    Parameters
+    ----------
+    rho : float in [0, 1]
+        Spectral radius at infinite frequency (Chung and Hulbert 1993): 1 damps nothing, 0 removes what a step does not resolve in one step.
+    newton_tol, newton_max_iter
+        See `nsds.moreau_jean`.
+    constraint_tol, max_rounds
+        See `nsds.moreau_jean_direct_projection`.
+
+    Returns
+    -------
+    numpy.ndarray, shape ()
+        Record for `nsds.simulate`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        An option out of its range.
+
+    Notes
+    -----
+    lambda of a row is the impulse of the step. A restart begins with the accelerations of its state, as the first step of a run does: it is
+    as accurate, but not the same to the last bit. Unilateral contacts are impulses also where they persist: along a curve the scheme is of
+    order 1 then; bilateral constraints keep order 2. The scheme is for the laws newton_impact, complementarity and equality, and relations
+    without D; initial positions and velocities must satisfy bilateral constraints.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> rows = nsds.simulate(nsds.examples.bouncing_ball(e=0.0), t_end=2.0, h=1e-3, scheme=nsds.generalised_alpha())
+    >>> bool(rows["floor"]["y"].min() >= -1e-10), float(rows["floor"]["lambda"][-1].round(6))  # rests: the impulse of its weight
+    (True, 0.00981)
+    """
+    owner = "generalised_alpha"
+    record = np.zeros((), OPTIONS)
+    record["scheme"] = owner.encode()
+    record["rho"] = _checks.number(owner, "rho", rho, 0.0, 1.0)
+    record["newton_tol"] = _checks.number(owner, "newton_tol", newton_tol, above=0.0)
+    record["newton_max_iter"] = _checks.integer(owner, "newton_max_iter", newton_max_iter, low=1)
+    record["constraint_tol"] = _checks.number(owner, "constraint_tol", constraint_tol, above=0.0)
+    record["max_rounds"] = _checks.integer(owner, "max_rounds", max_rounds, low=1)
+    return record
+
+
+def prepare(records, mem, options, h, method):
+    """Tables of the Newton form, and those of the problem of positions."""
+    owner = "generalised_alpha"
+    work, iwork = Allocator(records.size), Allocator(records.size)
+    lists = tables(records, work, owner, h, h)
+    require_rigid(owner, lists)
+    rho, tol, limit, constraint_tol, rounds = (options[name].item() for name in OPTIONS.names[1:])
+    alpha_m, alpha_f = (2 * rho - 1) / (rho + 1), rho / (rho + 1)
+    gamma = 0.5 + alpha_f - alpha_m
+    beta = 0.25 * (gamma + 0.5) ** 2
+    ratio = (1 - alpha_f) / (1 - alpha_m)
+    settings = [h, 0.0, 1.0, tol, limit, beta / gamma, gamma * ratio, 1.0, 1.0, 0.0, 0.0, constraint_tol, rounds, 1.0]
+    settings += [alpha_m, alpha_f, beta, gamma]
+    return prepare_with_positions(records, lists, settings, "mass", method, work, iwork, sys.modules[__name__])
+
+
+@kernel
+def start(t, tables, functions, options, mem, imem, work, iwork):
+    """Before the first step: outputs of the state; accelerations are computed when the first step begins."""
+    moreau_jean_newton.start(t, tables[:12], functions, options, mem, imem, work, iwork)
+    p = tables[8][0]
+    iwork[p.fresh] = 1
+    for i in range(p.n_dofs):
+        work[p.f_old + i] = 0.0  # the smooth problem knows one force
+    return CONVERGED
+
+
+@kernel
+def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
+    parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, bent, metrics, _, _, places = tables
+    p, h = plan[0], options[H]
+    newton = parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, bent
+    rigid = parts, elements, metrics, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, metrics
+    started = CONVERGED
+    if iwork[p.fresh] != 0:
+        iwork[p.fresh] = 0
+        started = _start_accelerations(t_new - h, tables, rigid, functions, solver, solver_options, options, mem, imem, work, iwork)
+    for i in range(constraints.size):
+        work[p.total + i] = 0.0
+    _known_motion(options, parts, elements, p, mem, work)
+    n = _list(False, h, constraints, entries, p, mem, imem, work, iwork)
+    status, n_iter, residual = iterate(t_new, -1 - n, newton, functions, solver, solver_options, options, mem, imem, work, iwork)
+    for a in range(n):
+        work[p.total + iwork[p.active + a]] = work[p.z + a] / options[WEIGHT]
+    _accelerations(options, parts, elements, p, mem, work)
+    evaluate_relations(t_new, 1.0, 0.0, EVERY, options, relations, p, functions, mem, imem, work)
+    n = _list(True, h, constraints, entries, p, mem, imem, work, iwork)
+    status = worse(status, started)
+    if status in (CONVERGED, INEXACT):
+        projected, _ = project(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
+        status = worse(status, projected)
+    if status in (CONVERGED, INEXACT) and n > 0:
+        evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
+        invert_metrics(elements, parts, metrics, places[0], work, iwork)
+        for i in range(p.n_dofs):
+            work[p.dv + i] = 0.0
+        speed = 0.0
+        for a in range(n):
+            c = constraints[iwork[p.active + a]]
+            work[p.q + a] = velocity(c, entries, mem, work) + (0.0 if c.e == ABSENT else work[c.e] * mem[c.ydot])
+            speed = max(speed, speeds(c, entries, mem, work))
+        work[p.rounding] = ULPS * speed
+        pushed, _, error = push_apart(n, p.dv, 1.0, 1.0, rigid, solver, solver_options, mem, work, iwork)
+        status, residual = worse(status, pushed), max(residual, error)
+        add_jump(parts, elements, p, mem, work)
+    for i in range(constraints.size):
+        mem[constraints[i].lam] = work[p.total + i]
+    update_outputs(h, 1.0, constraints, entries, couplings, mem, work)
+    return status, n_iter, residual
+
+
+@kernel
+def _start_accelerations(t, tables, rigid, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """``a = A = M^-1 (F + G^T lambda)`` at the state, with ``G a + curvature = 0``. Returns a status."""
+    parts, elements, _, relations, constraints, entries, _, _, plan, _, _, _, metrics, _, _, places = tables
+    p, h = plan[0], options[H]
+    keep_state(parts, elements, p, mem, work)
+    evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
+    invert_metrics(elements, parts, metrics, places[0], work, iwork)
+    evaluate_forces(t, options, parts, elements, p, p.f, functions, mem, imem, work)
+    apply_inverses(p.f, p.acc, metrics, p, work, iwork)
+    evaluate_curvature(t, h, relations, p, functions, mem, work)
+    n = _list(False, h, constraints, entries, p, mem, imem, work, iwork)
+    most = 0.0
+    for a in range(n):
+        c = constraints[iwork[p.active + a]]
+        s = 0.0 if c.curvature == ABSENT else work[c.curvature]
+        size = abs(s)
+        for k in range(c.entry, c.entry_end):
+            term = work[entries[k].coefficient] * work[p.acc + entries[k].dof]
+            s += term
+            size += abs(term)
+        work[p.q + a] = s
+        most = max(most, size)
+    work[p.rounding] = ULPS * most
+    status, _, _ = push_apart(n, p.acc, 1.0, 1.0, rigid, solver, solver_options, mem, work, iwork)
+    for i in range(p.n_dofs):
+        work[p.a_old + i] = work[p.acc + i]
+    return status
+
+
+@inlined
+def _known_motion(options, parts, elements, p, mem, work):
+    """What is known of v, and of q less h times that, in v_old and q_old; what is known of A_{k+1} in a_old."""
+    h, beta, gamma, alpha_m, alpha_f = options[H], options[BETA], options[GAMMA_V], options[ALPHA_M], options[ALPHA_F]
+    for k in range(elements.size):
+        el = elements[k]
+        q, n = parts[el.part].q + el.e * parts[el.part].stride, parts[el.part].n
+        for i in range(n):
+            dof = el.dof + i
+            A_k = work[p.a_old + dof]
+            known = (alpha_f * work[p.acc + dof] - alpha_m * A_k) / (1.0 - alpha_m)
+            v = mem[q + n + i] + h * ((1.0 - gamma) * A_k + gamma * known)
+            work[p.q_old + dof] = mem[q + i] + h * mem[q + n + i] + h * h * ((0.5 - beta) * A_k + beta * known) - h * v
+            work[p.v_old + dof] = v
+            work[p.a_old + dof] = known
+
+
+@inlined
+def _accelerations(options, parts, elements, p, mem, work):
+    """a_{k+1} of the smooth motion, and A_{k+1}."""
+    ratio = (1.0 - options[ALPHA_F]) / (1.0 - options[ALPHA_M])
+    for k in range(elements.size):
+        el = elements[k]
+        v = parts[el.part].q + el.e * parts[el.part].stride + parts[el.part].n
+        for i in range(parts[el.part].n):
+            a = (mem[v + i] - work[p.v_old + el.dof + i]) / (options[H] * options[WEIGHT])
+            work[p.acc + el.dof + i] = a
+            work[p.a_old + el.dof + i] += ratio * a
+
+
+@tiny
+def _list(with_contacts, h, constraints, entries, p, mem, imem, work, iwork):
+    """List the bilateral constraints and, if wanted, the contacts that the motion has closed, which become active."""
+    n = 0
+    for i in range(constraints.size):
+        c = constraints[i]
+        chosen = c.always != 0
+        if with_contacts and not chosen:
+            chosen = position(c, entries, mem, work) <= gap_slack(c, h, entries, mem, work)
+        imem[c.active] = chosen
+        iwork[p.local + i] = n if chosen else ABSENT
+        if chosen:
+            iwork[p.active + n] = i
+            n += 1
+    return n

@@ -1,0 +1,248 @@
+"""Moreau–Jean time stepping for linear time-invariant Lagrangian systems ([EventCapturing]; [Notes], 10.2.1).
+
+One step, with the iteration matrix ``M_hat = M + h theta C + h^2 theta^2 K`` (eq. 10.17):
+
+    v_free = v_k + M_hat^-1 [ h (theta F_{k+1} + (1-theta) F_k) - h C v_k - h K (q_k + h theta v_k) ]        (10.18)
+    v_{k+1} = v_free + M_hat^-1 H^T lambda                                                                  (10.16)
+    q_{k+1} = q_k + h (theta v_{k+1} + (1-theta) v_k)                                                       (10.14)
+    0 <= H v_{k+1} + D lambda + e ydot_k  ⟂  lambda >= 0      where the forecast  y_k + gamma h ydot_k <= 0
+"""
+
+import sys
+
+import numpy as np
+
+from nsds._jit import inlined, kernel, view
+from nsds.model.functions import call_function
+from nsds.model.layout import ABSENT, table
+from nsds.schemes.lagrangian.functions import blame, prescribe  # noqa: F401
+from nsds.schemes.lagrangian.tables import POSITION
+from nsds.schemes.linear_algebra import inverse_of, solve_with, subtract_product
+from nsds.schemes.problem import one_step_problem as osnsp
+from nsds.schemes.run.memory import Prepared
+from nsds.status import CONVERGED, NON_FINITE
+
+# Inverse iteration matrix, impulse of the forces and force at the last t of each part; a constant impulse is kept as M_hat^-1 h F.
+OPERATOR = table("kind", "data", "data_stride", "index", "index_stride", "n_lower", "n_upper", "impulse", "force", "constant")
+# Where things lie in a member's work memory (second line: in its integer work memory).
+PLAN = table(
+    "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "x", "solution", "scratch", "v_old", "dofs",
+    "rounding", "active", "local", "sub_row", "sub_column", "sub_place", "touched", "isolver", "n_isolver", "has_friction", "sigma", "pull",
+)  # fmt: skip
+
+
+def prepare(records, lists, weights, method, work, iwork):
+    """Factorise iteration matrices and assemble the Delassus matrices of all members; weights: h, theta, gamma."""
+    parts, (h, theta, _) = lists.parts, weights
+    operators = inverse_operators(records, lists, h, theta, work, iwork)
+    bodies = osnsp.bodies_of(parts, operators)
+    unknowns = osnsp.ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, bodies["kind"])
+    order, every, constraints, couplings, row, column, transpose = unknowns
+    plan = reserve(lists, unknowns, method, work, iwork)
+    n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
+    work[:, p["upper"] : p["upper"] + n] = np.inf
+    iwork[:, p["local"] : p["local"] + n] = -2  # no set is known yet
+    for member in range(records.size):
+        osnsp.assemble(plan, bodies, constraints, lists.entries, lists.inputs, couplings, every, row, column, transpose, 1.0, 0,
+                       work[member], iwork[member])  # fmt: skip
+    tables = parts, constraints, lists.entries, lists.inputs, couplings, lists.relations, plan, operators, row, column
+    lists = lists._replace(constraints=constraints, owners=tuple(lists.owners[i] for i in order))
+    return Prepared(tables, lists.functions, np.array(weights), work, iwork, sys.modules[__name__], lists)
+
+
+def reserve(lists, unknowns, method, work, iwork):
+    """Reserve the arrays of the one-step problem, those of its active constraints, and the scratch of one body."""
+    parts, nnz = lists.parts, unknowns.column.size
+    body, dofs = parts["n"].max(), (parts["count"] * parts["n"]).sum()
+    plan = np.zeros(1, PLAN)
+    osnsp.place_problem(plan, unknowns, method, work, iwork)
+    osnsp.place_active(plan, unknowns, work, iwork)
+    work.place(plan, sub_W=nnz, rhs=body, x=body, solution=body, scratch=body, v_old=dofs, dofs=dofs, pull=dofs)
+    iwork.place(plan, touched=parts["count"].sum())
+    return plan
+
+
+def terms_of(h, theta):
+    """Terms of M_hat (eq. 10.17)."""
+    return [(1.0, "M"), (h * theta, "C"), (h * theta * h * theta, "K")]
+
+
+def inverse_operators(records, lists, h, theta, work, iwork):
+    """Table of the parts' operators, their inverse iteration matrices stored."""
+    operators = np.zeros(lists.parts.size, OPERATOR)
+    for part, operator, name in zip(lists.parts, operators, lists.part_names, strict=True):
+        formula = f"M + h theta C + h^2 theta^2 K is singular (h = {h:g})"
+        osnsp.store_inverse(operator, inverse_of(records[name], part, name, terms_of(h, theta), formula), work, iwork)
+        operator["impulse"], operator["force"] = (work.reserve(part["count"] * part["n"]) for _ in range(2))
+        operator["constant"] = part["fext_function"] == ABSENT and part["C"] == ABSENT and part["K"] == ABSENT
+    return operators
+
+
+@kernel
+def start(t, tables, functions, options, mem, imem, work, iwork):
+    """Before the first step: force at t, impulse of constant forces, outputs of the state."""
+    parts, constraints, entries, _, couplings, relations, plan, operators, _, _ = tables
+    h, theta = options[0], options[1]
+    for a in range(parts.size):
+        part, o = parts[a], operators[a]
+        for e in range(part.count):
+            impulse, force = o.impulse + e * part.n, o.force + e * part.n
+            if part.fext_function != ABSENT:
+                z = view(mem, part.z + e * part.stride, part.n_z)
+                nothing = view(mem, 0, 0)
+                call_function(functions[part.fext_function + e], (t, nothing, nothing, z, view(work, force, part.n)))
+            elif part.fext != ABSENT:
+                for i in range(part.n):
+                    work[impulse + i] = h * mem[part.fext + e * part.stride + i]
+            has_force = part.fext_function != ABSENT or part.fext != ABSENT
+            for i in range(part.n):
+                work[plan[0].rhs + i] = (h * work[force + i] if part.fext_function != ABSENT else work[impulse + i]) if has_force else 0.0
+            solve_with(o, e, part.n, plan[0].rhs, plan[0].solution, plan[0].scratch, work, iwork)
+            for i in range(part.n):
+                work[plan[0].pull + part.dof + e * part.n + i] = abs(work[plan[0].solution + i])
+                if o.constant:
+                    work[impulse + i] = work[plan[0].solution + i]
+    for k in range(relations.size):
+        prescribe(t, relations[k], functions, mem, work)
+    osnsp.state_pulls(plan[0].pull, constraints, entries, work)
+    osnsp.update_outputs(h, theta, constraints, entries, couplings, mem, work)
+    return CONVERGED
+
+
+@inlined
+def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
+    parts, constraints, entries, inputs, couplings, relations, plan, operators, W_row, W_column = tables
+    h, theta, gamma = options[0], options[1], options[2]
+    p = plan[0]
+    n = osnsp.choose_active(p, constraints, gamma * h, h, mem, imem, work, iwork)
+    finite = free_motion(t_new, h, theta, n == 0, parts, functions, plan, operators, mem, imem, work, iwork)
+    for k in range(relations.size):
+        prescribe(t_new, relations[k], functions, mem, work)
+    status, n_iter, residual = CONVERGED, 0, 0.0
+    if n != 0:
+        if n < 0:
+            n = -1 - n
+            osnsp.extract_active(p, n, W_row, W_column, work, iwork)
+            if p.has_friction:
+                osnsp.scale_friction(p, n, constraints, work, iwork)
+        if n > 0:
+            _state_problem(n, h, theta, constraints, entries, p, mem, work, iwork)
+            status, n_iter, residual = osnsp.solve_active(p, n, h, solver, constraints, inputs, solver_options, mem, work, iwork)
+        finite = _end_motion(h, theta, parts, plan, operators, mem, work, iwork)
+    osnsp.update_outputs(h, theta, constraints, entries, couplings, mem, work)
+    if not finite:
+        status = NON_FINITE
+    return status, n_iter, residual
+
+
+@inlined
+def _state_problem(n, h, theta, constraints, entries, p, mem, work, iwork):
+    """Vector q of the one-step problem: ``H v_free + e ydot_k``, or ``y / (h theta)`` of the free motion at position level.
+
+    v in mem is v_free, q is q_k.
+    """
+    most = 0.0
+    for a in range(n):
+        c = constraints[iwork[p.active + a]]
+        s = 0.0 if c.rate == ABSENT else work[c.rate]
+        size = abs(s)
+        for k in range(c.entry, c.entry_end):
+            term = work[entries[k].coefficient] * mem[entries[k].q + entries[k].n]
+            s += term
+            size += abs(term)
+        if c.e != ABSENT:
+            s += work[c.e] * mem[c.ydot]
+        if c.level == POSITION:
+            y = 0.0 if c.base == ABSENT else work[c.base]
+            size += abs(y) / (h * theta)
+            for k in range(c.entry, c.entry_end):
+                y += work[entries[k].coefficient] * (mem[entries[k].q] + (1.0 - theta) * h * work[p.v_old + entries[k].dof])
+            s += y / (h * theta)
+        work[p.q + a] = s
+        most = max(most, size)
+    work[p.rounding] = osnsp.ULPS * most
+
+
+@inlined
+def free_motion(t_new, h, theta, is_free, parts, functions, plan, operators, mem, imem, work, iwork):
+    """``v <- v_free`` (eq. 10.18), ``p <- 0``; ``q <- q + h (theta v + (1-theta) v_k)`` (10.14) if nothing is in contact.
+
+    Otherwise v_k is kept for the end of the step. Written as in the source to the last rounding: a body that reaches a wall exactly
+    at a step is decided by it. Returns False when not finite.
+    """
+    rhs, x, solution = plan[0].rhs, plan[0].x, plan[0].solution
+    zero = 0.0
+    for a in range(parts.size):
+        part, o = parts[a], operators[a]
+        n, first_q, stride, first_old = part.n, part.q, part.stride, plan[0].v_old + part.dof
+        impulse, constant = o.impulse, o.constant
+        for e in range(part.count):
+            q = first_q + e * stride
+            v = q + n
+            increment = impulse + e * n
+            if not constant:
+                increment = solution
+                if part.fext_function != ABSENT:
+                    _impulse_of_function(t_new, h, theta, part, o, e, functions, plan, mem, work)
+                for i in range(n):
+                    work[rhs + i] = work[o.impulse + e * n + i]
+                if part.C != ABSENT:
+                    for i in range(n):
+                        work[x + i] = mem[v + i]
+                    subtract_product(part.C_kind, n, part.C_nnz, mem, imem, part.C + e * part.stride, h, work, x, rhs)
+                if part.K != ABSENT:
+                    for i in range(n):
+                        work[x + i] = mem[q + i] + h * theta * mem[v + i]
+                    subtract_product(part.K_kind, n, part.K_nnz, mem, imem, part.K + e * part.stride, h, work, x, rhs)
+                solve_with(o, e, n, rhs, solution, plan[0].scratch, work, iwork)
+            v_old = first_old + e * n
+            for i in range(n):
+                v_k = mem[v + i]
+                v_free = v_k + work[increment + i]
+                mem[v + i] = v_free
+                mem[v + n + i] = 0.0
+                if is_free:
+                    mem[q + i] += h * (theta * v_free + (1.0 - theta) * v_k)
+                    zero += 0.0 * mem[q + i]
+                else:
+                    work[v_old + i] = v_k
+    return zero == 0.0
+
+
+@inlined
+def _impulse_of_function(t_new, h, theta, part, o, e, functions, plan, mem, work):
+    """``h (theta F(t_{k+1}) + (1-theta) F(t_k))``; F(t_{k+1}) is kept for the next step."""
+    n, impulse, force = part.n, o.impulse + e * part.n, o.force + e * part.n
+    for i in range(n):
+        work[impulse + i] = h * (1.0 - theta) * work[force + i]
+    nothing, z = view(mem, 0, 0), view(mem, part.z + e * part.stride, part.n_z)
+    call_function(functions[part.fext_function + e], (t_new, nothing, nothing, z, view(work, force, n)))
+    for i in range(n):
+        work[impulse + i] += h * theta * work[force + i]
+
+
+@inlined
+def _end_motion(h, theta, parts, plan, operators, mem, work, iwork):
+    """``v <- v_free + M_hat^-1 p`` (eq. 10.16) for the bodies in contact; the positions follow (10.14). False when not finite."""
+    rhs, solution = plan[0].rhs, plan[0].solution
+    zero = 0.0
+    for a in range(parts.size):
+        part, o = parts[a], operators[a]
+        n, first_q, stride, first_old, first_body = part.n, part.q, part.stride, plan[0].v_old + part.dof, plan[0].touched + part.body
+        for e in range(part.count):
+            q = first_q + e * stride
+            v = q + n
+            body = first_body + e
+            if iwork[body] != 0:
+                iwork[body] = 0
+                for i in range(n):
+                    work[rhs + i] = mem[v + n + i]
+                solve_with(o, e, n, rhs, solution, plan[0].scratch, work, iwork)
+                for i in range(n):
+                    mem[v + i] += work[solution + i]
+            v_old = first_old + e * n
+            for i in range(n):
+                mem[q + i] += h * (theta * mem[v + i] + (1.0 - theta) * work[v_old + i])
+                zero += 0.0 * mem[q + i]
+    return zero == 0.0

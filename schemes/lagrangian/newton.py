@@ -1,0 +1,745 @@
+"""One step of a Lagrangian system by Newton's method ([EventCapturing]; [Notes], 10.2.2 and 10.3): nonlinear systems and relations.
+
+Each iteration solves the system linearised at v^a, ``q^a = q_k + h (a v^a + (1-a) v_k)``, for dv = v^{a+1} - v^a and the impulses z:
+
+    M_hat = M(q*) + h weight (at_v C_t + h a at_q K_t)                                                     (10.44, 10.49)
+    M_hat dv = h F - M(q*) (v^a - v_k) + B z,      F = weight F(q_at, v_at) + (1 - weight) F_k             (10.43)
+    w = H (v^a + dv) + rate + e ydot_k + D z       at position level:  w = y^a / (h a) + H dv + D (z - z^a)
+
+with ``q_at = at_q q^a + (1-at_q) q_k`` and v_at likewise. Moreau–Jean has weight = a = theta, at_q = at_v = 1. Schatzman–Paoli has
+a = weight = 1, at_q = theta, at_v = theta / 2, M(q_k), and its law is one of positions, for ``y((q_{k+1} + e q_{k-1}) / (1+e))`` (10.45).
+"""
+
+import math
+import sys
+
+import numpy as np
+
+from nsds._jit import inlined, kernel, tiny, view
+from nsds.model.layout import ABSENT, DENSE, table
+from nsds.schemes.derivatives import derivative
+from nsds.schemes.lagrangian.functions import add_tangents, blame, force, mass, relation_operators, relation_output  # noqa: F401
+from nsds.schemes.lagrangian.tables import COMPLIANT, FULL, POSITION, PRESCRIBED, RHEONOMOUS, SCLERONOMOUS, SLIP
+from nsds.schemes.linear_algebra import apply_inverse, dense, inverse_of, invert_in_place, is_positive_definite, subtract_product
+from nsds.schemes.problem import one_step_problem as osnsp
+from nsds.schemes.run.memory import Prepared
+from nsds.schemes.run.sampled_control import has_controls
+from nsds.status import CONVERGED, INEXACT, NEWTON, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
+
+_ROUNDING = 1e-4  # velocities smaller than this, times |q| / h, times the tolerance, are lost in the rounding of q
+_LEAST_CHANGE = 2e-15  # of velocities by an iteration, relative to them and to q / h: it is all rounding
+_UNDERFLOW = 1e-290  # less than this is compared with this, so that motions die out without a division by 0
+EVERY, ACTIVE, INACTIVE, KEPT = range(4)
+BENDING = SCLERONOMOUS, RHEONOMOUS, COMPLIANT  # relations whose H changes
+_LEAST_TOL = 2.0**-47  # of residuals relative to what cancels: less is rounding
+_NEARLY = 1e-3  # residual up to which a step that does not converge is INEXACT
+_PATIENCE = 5  # iterations in which the residual must halve; else every other one goes half the way
+_STRAIGHT = 2  # iterations that do without the change of H: most steps need no more
+_FAR = 1e-3  # residual above which the second iteration has it, too
+_LARGEST_BENT = 128  # coordinates of an element up to which the matrix with that change is worth its inversion
+_SMALL = 2.0**-6  # of the motion in a step, for a one-sided difference of H along it
+_MOVE = 2.0**-20  # of the coordinates, for one-sided differences of a given H
+_DIFFERENCES = 1e-6  # residual below which differences are kept once it falls slowly: their rounding is noise of ``H^T lambda`` then
+_FAST = 0.01  # of the last residual
+# One row per element of a part, which is a body. mass: where M lies, ABSENT if M_hat is constant; diagonal: where that of M lies; stiff:
+# where a constant M_hat of an element lies that curved relations act on, else ABSENT.
+ELEMENT = table("part", "e", "dof", "mass", "diagonal", "diagonal_step", "stiff")
+PLAN = table(
+    "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "solution", "scratch", "dofs", "spare", "at_q",
+    "at_v", "q_old", "v_old", "f", "f_old", "size", "impulse", "kinetic", "residual", "dv", "a_old", "acc", "total", "sigma", "n_dofs",
+    "active", "local", "sub_row", "sub_column", "sub_place", "sub_next", "touched", "pivots", "fresh", "isolver", "n_isolver",
+    "has_friction", "rounding", "controlled", "pull", "bends", "shift", "H_moved",
+)  # fmt: skip
+# Words of the options: as named above, and whether the law is that of Schatzman and Paoli.
+H, GAMMA, Q_STAR, TOL, LIMIT, A, WEIGHT, AT_Q, AT_V, PAOLI = range(10)
+
+
+def options_of(h, options):
+    """Options of the step, as a list of numbers, from those of a Moreau–Jean scheme."""
+    theta, gamma, q_star, tol, limit = (options[name].item() for name in ("theta", "gamma", "q_star", "newton_tol", "newton_max_iter"))
+    return [h, gamma, q_star, tol, limit, theta, theta, 1.0, 1.0, 0.0]
+
+
+def prepare(records, lists, options, method, work, iwork):
+    """Tables, constant inverses and work memory of all members."""
+    elements, bodies, bent = _elements(records, lists, options, work, iwork)
+    unknowns = osnsp.ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, bodies["kind"])
+    order, _, constraints, couplings, row, column, _ = unknowns
+    plan = _plan(records, lists, bodies, unknowns, method, work, iwork)
+    first, end = lists.entries["coefficient"].min(initial=work.size), lists.entries["coefficient"].max(initial=-1) + 1
+    bends = (bent["kind"] == DENSE).any() and np.isin(lists.relations["kind"], BENDING).any() and first < end
+    if bends:
+        plan["bends"], plan["shift"] = 1, work.reserve(end - first) - first
+    n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
+    work[:, p["upper"] : p["upper"] + n] = np.inf
+    iwork[:, p["local"] : p["local"] + n] = -2  # no set is known yet
+    if bends:
+        work[:, first + p["shift"] : end + p["shift"]] = work[:, first:end]
+    tables = (lists.parts, elements, bodies, lists.relations, constraints, lists.entries, lists.inputs, couplings, plan, row, column, bent)
+    lists = lists._replace(constraints=constraints, owners=tuple(lists.owners[i] for i in order))
+    return Prepared(tables, lists.functions, np.array(options, dtype=np.float64), work, iwork, sys.modules[__name__], lists)
+
+
+def _elements(records, lists, options, work, iwork):
+    """Tables of elements, of bodies with the inverses that do not change, and of bodies with the curvature of relations in them."""
+    parts, h = lists.parts, options[H]
+    curved = np.zeros(parts["count"].sum(), bool)
+    for side in ("first", "second"):
+        curved[lists.relations[f"body_{side}"][np.isin(lists.relations["kind"], BENDING)]] = True
+    terms = [(1.0, "M"), (h * options[WEIGHT] * options[AT_V], "C"), (h * options[WEIGHT] * options[AT_Q] * h * options[A], "K")]
+    elements, bodies = np.zeros(parts["count"].sum(), ELEMENT), np.zeros(parts["count"].sum(), osnsp.BODY)
+    elements["part"] = np.repeat(np.arange(parts.size), parts["count"])
+    elements["e"] = np.arange(elements.size) - parts["body"][elements["part"]]
+    for name, part in zip(lists.part_names, parts, strict=True):
+        mine = slice(part["body"], part["body"] + part["count"])
+        each, n = np.arange(part["count"]), int(part["n"])
+        elements["dof"][mine] = bodies["dof"][mine] = part["dof"] + n * each
+        bodies["n"][mine] = n
+        elements["mass"][mine] = ABSENT
+        functions = [part[f"{field}_function"] != ABSENT for field in ("mass", "fint", "fgyr", "T", "u")]
+        if any(functions):
+            bodies["kind"][mine] = DENSE
+            bodies["data"][mine] = work.reserve(part["count"] * n * n) + n * n * each
+            elements["mass"][mine] = elements["diagonal"][mine] = work.reserve(part["count"] * n * n) + n * n * each
+            elements["diagonal_step"][mine] = n + 1
+        else:
+            diagonal = np.diagonal(dense(records[name].reshape(records.size, -1), part, "M"), axis1=-2, axis2=-1)
+            elements["diagonal"][mine], elements["diagonal_step"][mine] = work.store(diagonal) + n * each, 1
+            inverse = inverse_of(records[name], part, name, terms, f"M + h theta C + h^2 theta^2 K is singular (h = {h:g})")
+            osnsp.store_inverses(bodies[mine], inverse, work, iwork)
+    bent = bodies.copy()
+    elements["stiff"] = ABSENT
+    for name, part in zip(lists.part_names, parts, strict=True):
+        mine = slice(part["body"], part["body"] + part["count"])
+        n, which = int(part["n"]), np.flatnonzero(curved[mine] & (elements["mass"][mine] == ABSENT))
+        if which.size and n <= _LARGEST_BENT:
+            fields = records[name].reshape(records.size, -1)[:, which]
+            matrices = sum(factor * dense(fields, part, field) for factor, field in terms if field == "M" or part[field] != ABSENT)
+            each = n * n * np.arange(which.size)
+            elements["stiff"][part["body"] + which] = work.store(matrices.reshape(records.size, -1)) + each
+            bent["kind"][part["body"] + which], bent["data"][part["body"] + which] = DENSE, work.reserve(each.size * n * n) + each
+    return elements, bodies, bent
+
+
+def _plan(records, lists, bodies, unknowns, method, work, iwork):
+    """Reserve the arrays of the one-step problem, of the iteration, and scratch."""
+    body, dofs = int(bodies["n"].max()), bodies["n"].sum()
+    varying = max((int(n) for n, kind in zip(bodies["n"], bodies["kind"], strict=True) if kind == DENSE), default=0)
+    spare = varying**2 + 4 * body + 3 * max(lists.relations["m"].max(initial=0), lists.relations["n"].max(initial=0))
+    plan = np.zeros(1, PLAN)
+    osnsp.place_problem(plan, unknowns, method, work, iwork)
+    osnsp.place_active(plan, unknowns, work, iwork)
+    plan["sub_W"] = plan["W"]
+    work.place(plan, rhs=body, solution=body, scratch=body, at_q=body, at_v=body, spare=spare)
+    work.place(
+        plan,
+        **dict.fromkeys(
+            ("dofs", "q_old", "v_old", "f", "f_old", "size", "impulse", "kinetic", "residual", "dv", "a_old", "acc", "pull"), dofs
+        ),
+        total=unknowns.constraints.size,
+        H_moved=(lists.relations["m"] * lists.relations["n"]).max(initial=0),
+    )
+    iwork.place(plan, sub_next=unknowns.constraints.size, touched=bodies.size, pivots=body, fresh=1)
+    plan["n_dofs"], plan["controlled"] = dofs, has_controls(records)
+    return plan
+
+
+@kernel
+def start(t, tables, functions, options, mem, imem, work, iwork):
+    """Before the first step: force at t, outputs of the state."""
+    parts, elements, _, relations, constraints, entries, _, couplings, plan, _, _, _ = tables
+    p = plan[0]
+    keep_state(parts, elements, p, mem, work)
+    evaluate_forces(t, options, parts, elements, p, p.f_old, functions, mem, imem, work)
+    evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
+    state_pull(options[H], p.f_old, elements, parts, p, work)
+    evaluate_relations(t, 1.0, 0.0, EVERY, options, relations, p, functions, mem, imem, work)
+    osnsp.state_pulls(p.pull, constraints, entries, work)
+    osnsp.update_outputs(options[H], options[A], constraints, entries, couplings, mem, work)
+    return CONVERGED
+
+
+@kernel
+def state_pull(h, f, elements, parts, p, work):
+    """What the force in work[f:] adds to each velocity in a step, in size: the speed that a gap is compared with."""
+    for k in range(elements.size):
+        el = elements[k]
+        for i in range(parts[el.part].n):
+            m = abs(work[el.diagonal + i * el.diagonal_step])
+            work[p.pull + el.dof + i] = h * abs(work[f + el.dof + i]) / m if m > 0.0 else 0.0
+
+
+@kernel
+def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
+    parts, elements, _, relations, constraints, entries, _, couplings, plan, _, _, _ = tables
+    p = plan[0]
+    begin(t_new, options, parts, elements, p, functions, mem, imem, work)
+    n = osnsp.choose_active(p, constraints, options[GAMMA] * options[H], options[H], mem, imem, work, iwork)
+    status, n_iter, residual = iterate(t_new, n, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
+    if not finish(t_new, n == 0, options, relations, constraints, entries, couplings, p, functions, mem, imem, work):
+        status = NON_FINITE
+    return status, n_iter, residual
+
+
+@tiny
+def begin(t_new, options, parts, elements, p, functions, mem, imem, work):
+    """Keep q_k and v_k; the force at t_k where a controller has changed it since."""
+    keep_state(parts, elements, p, mem, work)
+    if p.controlled != 0 and options[WEIGHT] < 1.0:
+        evaluate_forces(t_new - options[H], options, parts, elements, p, p.f_old, functions, mem, imem, work)
+
+
+@inlined
+def finish(t_new, is_free, options, relations, constraints, entries, couplings, p, functions, mem, imem, work):
+    """Outputs of the new state; its force is kept for the next step. False where an output is not finite."""
+    which = EVERY if is_free or options[Q_STAR] != 1.0 or options[PAOLI] != 0.0 else INACTIVE
+    evaluate_relations(t_new, 1.0, 0.0, which, options, relations, p, functions, mem, imem, work)
+    return hand_over(options, constraints, entries, couplings, p, mem, work)
+
+
+@tiny
+def hand_over(options, constraints, entries, couplings, p, mem, work):
+    """y and ydot from the values of the relations; the force is kept for the next step. False where an output is not finite."""
+    osnsp.update_outputs(options[H], options[A], constraints, entries, couplings, mem, work)
+    for i in range(p.n_dofs):
+        work[p.f_old + i] = work[p.f + i]
+    zero = 0.0
+    for i in range(constraints.size):
+        if constraints[i].role != SLIP:
+            zero += 0.0 * mem[constraints[i].y] + 0.0 * mem[constraints[i].ydot]
+    return zero == 0.0
+
+
+@kernel
+def iterate(t_new, n, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """Newton's iteration from the state in q_old and v_old; n (or -1 - n for a new set) constraints are active.
+
+    Returns (status, iterations, residual).
+    """
+    parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, bent = tables
+    p = plan[0]
+    if n < 0:
+        n = -1 - n
+        osnsp.extract_pattern(p, n, W_row, W_column, iwork)
+        osnsp.transpose_pattern(p, n, iwork)
+    row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
+    chosen, transpose = view(iwork, p.active, n), view(iwork, p.sub_place, iwork[p.sub_row + n])
+    t = t_new - (1.0 - options[AT_Q]) * options[H]
+    _predict(options[H], parts, elements, p, mem, work)
+    status, n_iter, residual, solved, change = NEWTON, 0, math.inf, CONVERGED, math.inf
+    which, may_bend, least, previous, waited = ACTIVE, p.bends != 0 and n > 0, math.inf, math.inf, 0
+    for n_iter in range(int(options[LIMIT]) + 1):
+        evaluate_forces(t, options, parts, elements, p, p.f, functions, mem, imem, work)
+        definite = evaluate_masses(options[Q_STAR], parts, elements, p, functions, mem, imem, work)
+        if n > 0:
+            is_slow = which == KEPT or residual > _FAST * previous
+            which = KEPT if n_iter >= 2 and residual <= _DIFFERENCES and is_slow else ACTIVE
+            evaluate_relations(t_new, options[Q_STAR], options[PAOLI], which, options, relations, p, functions, mem, imem, work)
+        _residual(options, parts, elements, relations, n, p, mem, imem, work)
+        previous = residual
+        residual = _error(n, n_iter, change, options, elements, constraints, entries, inputs, couplings, p, mem, work, iwork)
+        least, waited = (residual, 0) if residual < 0.5 * least else (least, waited + 1)
+        status = _verdict(residual, definite, solved, n_iter, options)
+        if status != NEWTON or n_iter == int(options[LIMIT]):
+            break
+        bends = may_bend and (n_iter >= _STRAIGHT or (n_iter > 0 and residual > _FAR))
+        if bends:  # a matrix that this makes singular is none to go on with
+            bends = may_bend = invert_bent(t, t_new, which, options, parts, elements, bent, relations, p, functions, mem, imem, work, iwork)
+        if not bends and not invert(t, options, parts, elements, bodies, p, functions, mem, imem, work, iwork):
+            status = SINGULAR_STEP if _are_finite(parts, elements, bodies, work) else NON_FINITE
+            break
+        inverses, shift = bent if bends else bodies, p.shift if bends else 0
+        apply_inverses(p.residual, p.dv, inverses, p, work, iwork)
+        if n > 0:
+            osnsp.assemble(plan, inverses, constraints, entries, inputs, couplings, chosen, row, column, transpose, 1.0, shift, work, iwork)
+            if p.has_friction:
+                osnsp.scale_friction(p, n, constraints, work, iwork)
+            iwork[p.isolver] = 0  # another matrix
+            _state_problem(n, shift, options, constraints, entries, inputs, couplings, p, mem, work, iwork)
+            unit = 1.0 if options[PAOLI] != 0.0 else options[H]  # lambda is an impulse, or a force
+            solved, _, _ = osnsp.solve_active(p, n, unit, solver, constraints, inputs, solver_options, mem, work, iwork)
+            if solved not in (CONVERGED, INEXACT) and bends:  # curvature may leave the problem without a solution
+                may_bend, solved = False, CONVERGED
+                continue
+        is_cycling = waited >= _PATIENCE and n_iter % 2 == 0
+        change = _correct(0.5 if is_cycling else 1.0, options, parts, elements, inverses, p, mem, work, iwork)
+    if solved != CONVERGED:
+        residual = max(residual, work[p.info + 1])
+    return INEXACT if status == NEWTON and n_iter > 0 and residual <= _NEARLY else status, n_iter, residual
+
+
+@inlined
+def _verdict(residual, definite, solved, n_iter, options):
+    """Status of an iterate; NEWTON: go on."""
+    if not residual < math.inf:
+        return NON_FINITE
+    if not definite:
+        return NOT_DEFINITE
+    if solved not in (CONVERGED, INEXACT):
+        return solved
+    return solved if n_iter > 0 and residual <= max(options[TOL], _LEAST_TOL) else NEWTON
+
+
+@tiny
+def keep_state(parts, elements, p, mem, work):
+    """q_k and v_k into q_old and v_old."""
+    for k in range(elements.size):
+        el = elements[k]
+        part = parts[el.part]
+        q = part.q + el.e * part.stride
+        for i in range(part.n):
+            work[p.q_old + el.dof + i] = mem[q + i]
+            work[p.v_old + el.dof + i] = mem[q + part.n + i]
+
+
+@inlined
+def _predict(h, parts, elements, p, mem, work):
+    """``v = v_k``, ``q = q_k + h v_k``, ``p = 0``: where the iteration starts."""
+    for k in range(elements.size):
+        el = elements[k]
+        part = parts[el.part]
+        q = part.q + el.e * part.stride
+        for i in range(part.n):
+            v_old = work[p.v_old + el.dof + i]
+            mem[q + i] = work[p.q_old + el.dof + i] + h * v_old
+            mem[q + part.n + i] = v_old
+            mem[q + 2 * part.n + i] = 0.0
+
+
+@kernel
+def evaluate_forces(t, options, parts, elements, p, out, functions, mem, imem, work):
+    """F of all elements at q_at and v_at."""
+    for k in range(elements.size):
+        _force_arguments(options, parts[elements[k].part], elements[k], p, mem, work)
+        force(t, parts[elements[k].part], elements[k].e, p.at_q, p.at_v, p.spare, functions, mem, imem, work, out + elements[k].dof,
+              p.size + elements[k].dof)  # fmt: skip
+
+
+@tiny
+def _force_arguments(options, part, el, p, mem, work):
+    """q_at and v_at of one element."""
+    at_q, at_v, q = options[AT_Q], options[AT_V], part.q + el.e * part.stride
+    for i in range(part.n):
+        work[p.at_q + i] = at_q * mem[q + i] + (1.0 - at_q) * work[p.q_old + el.dof + i]
+        work[p.at_v + i] = at_v * mem[q + part.n + i] + (1.0 - at_v) * work[p.v_old + el.dof + i]
+
+
+@kernel
+def evaluate_masses(q_star, parts, elements, p, functions, mem, imem, work):
+    """M(q*) of the elements whose matrices change; False where one is not positive definite."""
+    definite = True
+    for k in range(elements.size):
+        el = elements[k]
+        part = parts[el.part]
+        if el.mass != ABSENT:
+            q = part.q + el.e * part.stride
+            for i in range(part.n):
+                work[p.at_q + i] = q_star * mem[q + i] + (1.0 - q_star) * work[p.q_old + el.dof + i]
+            mass(part, el.e, p.at_q, functions, mem, imem, work, el.mass)
+            definite &= part.mass_function == ABSENT or is_positive_definite(part.n, el.mass, p.spare, work)
+    return definite
+
+
+@kernel
+def evaluate_relations(t, q_star, paoli, which, options, relations, p, functions, mem, imem, work):
+    """h, g, H, B, D and rate of relations, chosen by whether they have an active constraint, at q* (q_{k+1} at position level).
+
+    paoli: at the point of (10.45) instead, with ``q_{k-1} = q_k - h v_k``. KEPT: of the active ones, but derivatives by differences stay
+    as they are. INACTIVE: also those of which this may be so.
+    """
+    for k in range(relations.size):
+        r = relations[k]
+        if which == EVERY or _is_active(r, imem) == (which != INACTIVE) or (which == INACTIVE and _has_differences(r)):
+            e = 0.0 if r.e == ABSENT or paoli == 0.0 else work[r.e]
+            at = 1.0 / (1.0 + e) if paoli != 0.0 or r.level == POSITION else q_star
+            for j in range(r.n):
+                q = r.q_first + j if j < r.n_first else r.q_second + j - r.n_first
+                dof = r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first
+                before = work[p.q_old + dof] - (options[H] * work[p.v_old + dof] if paoli != 0.0 else 0.0)
+                work[r.x + j] = at * mem[q] + (1.0 - at) * before
+            for i in range(r.m):
+                work[r.lam + i] = mem[r.multiplier + i]
+            relation_output(t, r, functions, mem, work)
+            scale = 1.0 / (options[H] * options[H] * options[A]) if r.level == POSITION else 1.0
+            relation_operators(t, options[H], r, which != KEPT, scale, p.spare, functions, mem, work)
+
+
+@tiny
+def _has_differences(r):
+    """Whether ydot depends on derivatives by differences."""
+    return r.H_function == ABSENT or (r.kind == RHEONOMOUS and r.h_t_function == ABSENT) or (r.kind == COMPLIANT and r.D_function == ABSENT)
+
+
+@tiny
+def _is_active(r, imem):
+    active = False
+    for i in range(r.m):
+        active |= imem[r.active + i] != 0
+    return active
+
+
+@inlined
+def _residual(options, parts, elements, relations, n, p, mem, imem, work):
+    """``R = h F - M (v - v_k)``, with ``h g - B z`` of fully nonlinear relations; what R is small against in p.kinetic and p.impulse.
+
+    These are the momentum of the element's kinetic energy, all of it in one coordinate, and the impulses of forces.
+    """
+    h, weight = options[H], options[WEIGHT]
+    for k in range(elements.size):
+        el = elements[k]
+        part = parts[el.part]
+        q, v, dof = part.q + el.e * part.stride, part.q + el.e * part.stride + part.n, el.dof
+        energy = 0.0
+        for i in range(part.n):
+            rounding = _ROUNDING * mem[q + i] / h
+            size = mem[v + i] ** 2 + work[p.v_old + dof + i] ** 2 + rounding * rounding
+            energy += work[el.diagonal + i * el.diagonal_step] * size
+            work[p.at_v + i] = mem[v + i] - work[p.v_old + dof + i]
+            work[p.residual + dof + i] = 0.0
+        if el.mass == ABSENT:
+            subtract_product(part.M_kind, part.n, part.M_nnz, mem, imem, part.M + el.e * part.stride, 1.0, work, p.at_v, p.residual + dof)
+        else:
+            subtract_product(DENSE, part.n, 0, work, imem, el.mass, 1.0, work, p.at_v, p.residual + dof)
+        for i in range(part.n):
+            work[p.residual + dof + i] += h * (weight * work[p.f + dof + i] + (1.0 - weight) * work[p.f_old + dof + i])
+            work[p.kinetic + dof + i] = math.sqrt(abs(work[el.diagonal + i * el.diagonal_step] * energy))  # M may not be definite
+            work[p.impulse + dof + i] = h * work[p.size + dof + i]
+    for k in range(relations.size if n > 0 else 0):
+        if relations[k].kind == FULL:
+            _add_nonlinear_input(h, relations[k], p, work)
+
+
+@kernel
+def _add_nonlinear_input(h, r, p, work):
+    """``R += h g - B z`` of a fully nonlinear relation."""
+    for j in range(r.n):
+        s = h * work[r.g + j]
+        for i in range(r.m):
+            s -= work[r.B + j * r.m + i] * h * work[r.lam + i]
+        dof = r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first
+        work[p.residual + dof] += s
+        work[p.impulse + dof] += abs(h * work[r.g + j])
+
+
+@inlined
+def _error(n, n_iter, change, options, elements, constraints, entries, inputs, couplings, p, mem, work, iwork):
+    """Largest of ``R + B z``, and of what ydot (or y) is off from the w of the solver, relative to what they are summed from.
+
+    Only what is not finite counts before the first iteration. Where ``h^2 K`` is large against M, the rounding of q keeps R from falling to
+    the tolerance: it does not count where the last iteration changed v by rounding only.
+    """
+    error = zero = 0.0
+    for i in range(p.n_dofs):
+        work[p.dv + i] = work[p.residual + i]
+    for a in range(n if n_iter > 0 else 0):
+        c = constraints[iwork[p.active + a]]
+        for k in range(c.input, c.input_end):
+            push = work[inputs[k].coefficient] * work[p.z + a]
+            work[p.dv + inputs[k].dof] += push
+            work[p.impulse + inputs[k].dof] += abs(push)
+    for i in range(p.n_dofs):
+        if n_iter > 0 and change > _LEAST_CHANGE and work[p.dv + i] != 0.0:
+            error = max(error, abs(work[p.dv + i]) / max(work[p.kinetic + i] + work[p.impulse + i], _UNDERFLOW))
+        zero += 0.0 * work[p.dv + i]
+    for a in range(n):
+        zero += _not_finite(constraints[iwork[p.active + a]], entries, inputs, couplings, work)
+    for a in range(n if n_iter > 0 else 0):
+        c = constraints[iwork[p.active + a]]
+        if c.role != SLIP:
+            off = _constraint_error(a, c, options, elements, constraints, entries, couplings, p, mem, work, iwork)
+            error = max(error, off)
+            zero += 0.0 * off
+    return error + zero
+
+
+@tiny
+def _not_finite(c, entries, inputs, couplings, work):
+    """0 where a constraint's value and operators are finite, NaN where not."""
+    zero = 0.0 if c.h == ABSENT else 0.0 * work[c.h]
+    zero += 0.0 if c.rate == ABSENT else 0.0 * work[c.rate]
+    for k in range(c.entry, c.entry_end):
+        zero += 0.0 * work[entries[k].coefficient]
+    for k in range(c.input, c.input_end):
+        zero += 0.0 * work[inputs[k].coefficient]
+    for k in range(c.coupling, c.coupling_end):
+        zero += 0.0 * work[couplings[k].coefficient]
+    return zero
+
+
+@kernel
+def _constraint_error(a, c, options, elements, constraints, entries, couplings, p, mem, work, iwork):
+    """How far the a-th active constraint's velocity (or position, as a velocity) is from w, relative to what it sums."""
+    at_position = c.level == POSITION
+    size = abs(work[p.q + a])
+    s = _position_rate(c, options, entries, p, mem, work) if at_position else velocity(c, entries, mem, work)
+    for k in range(c.entry, c.entry_end):
+        el, dof = elements[entries[k].body], entries[k].dof
+        v = abs(mem[entries[k].q + entries[k].n]) + abs(work[p.v_old + dof]) + _ROUNDING * abs(mem[entries[k].q]) / options[H]
+        v += work[p.impulse + dof] / work[el.diagonal + (dof - el.dof) * el.diagonal_step]
+        size += abs(work[entries[k].coefficient]) * v
+    for k in range(c.coupling, c.coupling_end):
+        partner = iwork[p.local + couplings[k].constraint]
+        if partner != ABSENT and (not at_position or c.h == ABSENT):
+            s += work[couplings[k].coefficient] * work[p.z + partner]
+    if c.e != ABSENT and not at_position:
+        s += work[c.e] * mem[c.ydot]
+    error = abs(s - work[p.w + a])
+    return error / max(size, _UNDERFLOW)
+
+
+@tiny
+def velocity(c, entries, mem, work):
+    """``H v + rate``."""
+    s = 0.0 if c.rate == ABSENT else work[c.rate]
+    for k in range(c.entry, c.entry_end):
+        s += work[entries[k].coefficient] * mem[entries[k].q + entries[k].n]
+    return s
+
+
+@tiny
+def speeds(c, entries, mem, work):
+    """Sum of the magnitudes that cancel in ``H v + rate``."""
+    s = 0.0 if c.rate == ABSENT else abs(work[c.rate])
+    for k in range(c.entry, c.entry_end):
+        s += abs(work[entries[k].coefficient] * mem[entries[k].q + entries[k].n])
+    return s
+
+
+@tiny
+def position(c, entries, mem, work):
+    """h of a nonlinear relation, ``H q + b`` of a linear one."""
+    if c.h != ABSENT:
+        return work[c.h]
+    y = 0.0 if c.base == ABSENT else work[c.base]
+    for k in range(c.entry, c.entry_end):
+        y += work[entries[k].coefficient] * mem[entries[k].q]
+    return y
+
+
+@tiny
+def _position_rate(c, options, entries, p, mem, work):
+    """What the law at position level holds for, as a velocity: ``y / (h a)``, or ``(1 + e) y / h`` at the point of (10.45)."""
+    e = 0.0 if c.e == ABSENT or options[PAOLI] == 0.0 else work[c.e]
+    y = 0.0 if c.base == ABSENT else work[c.base]
+    if c.h != ABSENT:
+        y = work[c.h]
+    else:
+        for k in range(c.entry, c.entry_end):
+            dof = entries[k].dof
+            before = work[p.q_old + dof] - options[H] * work[p.v_old + dof]
+            y += work[entries[k].coefficient] * (mem[entries[k].q] + e * before) / (1.0 + e)
+    return (1.0 + e) * y / (options[H] * options[A])
+
+
+@inlined
+def _iteration_matrix(t, factor_q, factor_v, options, part, el, M_hat, p, functions, mem, imem, work):
+    """``M_hat`` of an element whose mass or forces change."""
+    for i in range(part.n * part.n):
+        work[M_hat + i] = work[el.mass + i]
+    if factor_q != 0.0 or factor_v != 0.0:
+        _force_arguments(options, part, el, p, mem, work)
+        add_tangents(t, part, el.e, p.at_q, p.at_v, p.spare, factor_q, factor_v, functions, mem, imem, work, M_hat)
+
+
+@tiny
+def _invert_dense(n, M_hat, p, work, iwork):
+    """Invert a matrix in place; False where it is singular."""
+    for i in range(n):
+        s = 0.0
+        for j in range(n):
+            s += abs(work[M_hat + i * n + j])
+        work[p.rhs + i] = s
+    return invert_in_place(n, M_hat, p.rhs, work, iwork, p.pivots)
+
+
+@kernel
+def invert(t, options, parts, elements, bodies, p, functions, mem, imem, work, iwork):
+    """``M_hat^-1`` of the elements whose matrices change; False where one is singular."""
+    factor_v = options[H] * options[WEIGHT] * options[AT_V]
+    factor_q = options[H] * options[WEIGHT] * options[AT_Q] * options[H] * options[A]
+    regular = True
+    for k in range(elements.size):
+        el = elements[k]
+        part = parts[el.part]
+        if el.mass != ABSENT:
+            _iteration_matrix(t, factor_q, factor_v, options, part, el, bodies[k].data, p, functions, mem, imem, work)
+            regular &= _invert_dense(part.n, bodies[k].data, p, work, iwork)
+    return regular
+
+
+@kernel
+def invert_bent(t, t_new, which, options, parts, elements, bent, relations, p, functions, mem, imem, work, iwork):
+    """``(M_hat - d(H^T lambda)/dv)^-1`` of the elements that change, and the derivative of ydot by v; False where one is singular."""
+    factor_v = options[H] * options[WEIGHT] * options[AT_V]
+    factor_q = options[H] * options[WEIGHT] * options[AT_Q] * options[H] * options[A]
+    for k in range(elements.size):
+        el = elements[k]
+        part = parts[el.part]
+        if el.mass != ABSENT:
+            _iteration_matrix(t, factor_q, factor_v, options, part, el, bent[k].data, p, functions, mem, imem, work)
+        elif el.stiff != ABSENT:
+            for i in range(part.n * part.n):
+                work[bent[k].data + i] = work[el.stiff + i]
+    for k in range(relations.size):
+        bend(t_new, which, options, relations[k], elements, bent, p, functions, mem, imem, work)
+    regular = True
+    for k in range(elements.size):
+        if elements[k].mass != ABSENT or elements[k].stiff != ABSENT:
+            regular &= _invert_dense(parts[elements[k].part].n, bent[k].data, p, work, iwork)
+    return regular
+
+
+@kernel
+def bend(t, which, options, r, elements, bent, p, functions, mem, imem, work):
+    """What an iteration needs of how H of a relation changes, at the point where it was evaluated, ``q = q^a moved by reach dv``.
+
+    The derivative ``H + reach d/ds H(t + s, q + s v)`` of ydot, p.shift behind H; and ``reach d(H^T lambda)/dq`` subtracted from M_hat of
+    each of its bodies; what couples the two is left out. Differences are one-sided: they decide how fast the iteration converges, not
+    where to.
+    """
+    m, n, reach = r.m, r.n, _reach(r, options, work)
+    for i in range(m * n if r.kind != PRESCRIBED else 0):
+        work[r.H + p.shift + i] = work[r.H + i]
+    is_kept = which == KEPT and r.H_function == ABSENT  # then H does not change
+    if (r.kind != SCLERONOMOUS and r.kind != RHEONOMOUS and r.kind != COMPLIANT) or is_kept or reach == 0.0 or not _is_active(r, imem):
+        return
+    if r.level != POSITION:
+        s = reach * _SMALL
+        for j in range(n):
+            work[r.x + j] += s * mem[_velocity_of(r, j)]
+        derivative(t + s, r, r.h_function, r.H_function, m, r.x, n, p.H_moved, p.spare, functions, mem, work)
+        for j in range(n):
+            work[r.x + j] -= s * mem[_velocity_of(r, j)]
+        for i in range(m * n):
+            work[r.H + p.shift + i] += (work[p.H_moved + i] - work[r.H + i]) / _SMALL
+    unit = options[H] if r.level == POSITION and options[PAOLI] == 0.0 else 1.0
+    length = 0.0
+    for j in range(n):
+        length = max(length, abs(work[r.x + j]))
+    for j in range(n):
+        body = r.body_first if j < r.n_first else r.body_second
+        if elements[body].mass == ABSENT and elements[body].stiff == ABSENT:
+            continue
+        x_j = work[r.x + j]
+        work[r.x + j] = x_j + (length if length > 0.0 else 1.0) * _MOVE
+        scale = reach * unit / (work[r.x + j] - x_j)
+        derivative(t, r, r.h_function, r.H_function, m, r.x, n, p.H_moved, p.spare, functions, mem, work)
+        work[r.x + j] = x_j
+        first, end = (0, r.n_first) if j < r.n_first else (r.n_first, n)
+        for k in range(first, end):
+            s = 0.0
+            for i in range(m):
+                s += mem[r.multiplier + i] * (work[p.H_moved + i * n + k] - work[r.H + i * n + k])
+            work[bent[body].data + (k - first) * (end - first) + j - first] -= scale * s
+
+
+@tiny
+def _reach(r, options, work):
+    """How far a unit of v_{k+1} moves the point at which a relation is evaluated."""
+    if options[PAOLI] != 0.0:
+        return options[H] * options[A] / (1.0 + (0.0 if r.e == ABSENT else work[r.e]))
+    return options[H] * options[A] * (1.0 if r.level == POSITION else options[Q_STAR])
+
+
+@tiny
+def _velocity_of(r, j):
+    """Place of the velocity of coordinate j of a relation, whose parts may differ in size."""
+    return r.q_first + r.n_first + j if j < r.n_first else r.q_second + r.n + j - 2 * r.n_first
+
+
+@kernel
+def _are_finite(parts, elements, bodies, work):
+    """False where a Jacobian has put NaN or infinity into an iteration matrix."""
+    zero = 0.0
+    for k in range(elements.size):
+        if elements[k].mass != ABSENT:
+            n = parts[elements[k].part].n
+            for i in range(n * n):
+                zero += 0.0 * work[bodies[k].data + i]
+    return zero == 0.0
+
+
+@tiny
+def add_jump(parts, elements, p, mem, work):
+    """``v += dv``."""
+    for k in range(elements.size):
+        el = elements[k]
+        v = parts[el.part].q + el.e * parts[el.part].stride + parts[el.part].n
+        for i in range(parts[el.part].n):
+            mem[v + i] += work[p.dv + el.dof + i]
+
+
+@tiny
+def add_pushed(out, parts, elements, bodies, p, mem, work, iwork):
+    """``out += M_hat^-1 p`` for the bodies that contacts have touched, by degree of freedom."""
+    for k in range(elements.size):
+        if iwork[p.touched + k] != 0:
+            iwork[p.touched + k] = 0
+            g, push = bodies[k], parts[elements[k].part].q + elements[k].e * parts[elements[k].part].stride + 2 * bodies[k].n
+            for i in range(g.n):
+                work[p.rhs + i] = mem[push + i]
+            apply_inverse(g.kind, g.n, g.n_lower, g.n_upper, g.data, g.index, work, iwork, p.rhs, p.solution, p.scratch)
+            for i in range(g.n):
+                work[out + g.dof + i] += work[p.solution + i]
+
+
+@tiny
+def apply_inverses(rhs, out, bodies, p, work, iwork):
+    """``out = M_hat^-1 rhs``, both by degree of freedom."""
+    for b in range(bodies.size):
+        g = bodies[b]
+        apply_inverse(g.kind, g.n, g.n_lower, g.n_upper, g.data, g.index, work, iwork, rhs + g.dof, out + g.dof, p.scratch)
+
+
+@inlined
+def _state_problem(n, shift, options, constraints, entries, inputs, couplings, p, mem, work, iwork):
+    """Vector q of the one-step problem; H, or the derivative of ydot by v, lies ``shift`` behind the coefficients."""
+    h, most = options[H], 0.0
+    for a in range(n):
+        c = constraints[iwork[p.active + a]]
+        s, size = 0.0, speeds(c, entries, mem, work)
+        if c.level == POSITION:
+            size += osnsp.lengths(c, entries, mem, work) / h
+            s = _position_rate(c, options, entries, p, mem, work)
+            for k in range(c.coupling, c.coupling_end):
+                if c.h != ABSENT:
+                    s -= work[couplings[k].coefficient] * h * mem[constraints[couplings[k].constraint].lam]
+        elif c.role != SLIP:
+            s = velocity(c, entries, mem, work)
+            if c.e != ABSENT:
+                s += work[c.e] * mem[c.ydot]
+        for k in range(c.entry, c.entry_end):
+            term = work[entries[k].coefficient + shift] * work[p.dv + entries[k].dof]
+            s += term
+            size += abs(term)
+        work[p.q + a] = s
+        most = max(most, size)
+        for k in range(c.input, c.input_end):
+            mem[inputs[k].q + 2 * inputs[k].n] = 0.0
+    work[p.rounding] = osnsp.ULPS * most
+
+
+@inlined
+def _correct(share, options, parts, elements, bodies, p, mem, work, iwork):
+    """``v <- v + share (dv + M_hat^-1 B z)`` and ``q = q_k + h (a v + (1-a) v_k)``.
+
+    Returns the largest change of an element's v relative to v and q / h, each by the norm of its kinetic energy.
+    """
+    h, at, largest = options[H], options[A], 0.0
+    add_pushed(p.dv, parts, elements, bodies, p, mem, work, iwork)
+    for k in range(elements.size):
+        el = elements[k]
+        part = parts[el.part]
+        q, v, n = part.q + el.e * part.stride, part.q + el.e * part.stride + part.n, part.n
+        change, size = 0.0, 0.0
+        for i in range(n):
+            q_old, v_old, dv = work[p.q_old + el.dof + i], work[p.v_old + el.dof + i], share * work[p.dv + el.dof + i]
+            mem[v + i] += dv
+            mem[q + i] = q_old + h * (at * mem[v + i] + (1.0 - at) * v_old)
+            diagonal = work[el.diagonal + i * el.diagonal_step]
+            change += diagonal * dv * dv
+            size += diagonal * (mem[v + i] ** 2 + v_old * v_old + (mem[q + i] ** 2 + q_old * q_old) / (h * h))
+        if change > 0.0:
+            largest = max(largest, math.sqrt(change / size))
+    return largest

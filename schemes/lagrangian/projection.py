@@ -1,0 +1,373 @@
+"""Projection of positions on the constraints ([Notes], chapter 13), after a step of Moreau–Jean or with the choice of its contacts.
+
+Direct: ``0 <= y + H M^-1 H^T lambda_0  ⟂  lambda_0 >= 0``, ``q <- q + M^-1 H^T lambda_0`` (13.6, with the mass as metric), until no gap is
+violated. Combined: a contact that the end of the step violates joins the step, which is solved again; then pressing contacts are put on
+``y = 0`` exactly. Velocities are not touched.
+"""
+
+import sys
+
+import numpy as np
+
+from nsds import _checks
+from nsds._jit import inlined, kernel, tiny, view
+from nsds.model.kinds import NEWTON_EULER, family
+from nsds.model.layout import ABSENT, DENSE, DIAGONAL
+from nsds.model.records import model_of
+from nsds.schemes.lagrangian import newton as moreau_jean_newton
+from nsds.schemes.lagrangian.functions import blame  # noqa: F401
+from nsds.schemes.lagrangian.moreau_jean import FIELDS, fill
+from nsds.schemes.lagrangian.newton import (
+    EVERY,
+    GAMMA,
+    H,
+    begin,
+    evaluate_forces,
+    evaluate_masses,
+    evaluate_relations,
+    hand_over,
+    iterate,
+    position,
+)
+from nsds.schemes.lagrangian.tables import PLAIN, VELOCITY, tables
+from nsds.schemes.linear_algebra import apply_inverse, inverse_of, invert_in_place
+from nsds.schemes.problem import one_step_problem as osnsp
+from nsds.schemes.rigid import projection as newton_euler_projection
+from nsds.schemes.run.memory import Allocator
+from nsds.status import CONVERGED, INEXACT, NON_FINITE, VIOLATED
+
+OPTIONS = np.dtype(
+    [("scheme", "S32"), *FIELDS, ("constraint_tol", "<f8"), ("max_rounds", "<i8"), ("every_contact", "<i8"), ("metric", "S8")]
+)
+# Words of the options behind those of the Newton form.
+COMBINED, CONSTRAINT_TOL, MAX_ROUNDS, EVERY_CONTACT = range(10, 14)
+_METRICS = "mass", "identity"
+
+
+def moreau_jean_direct_projection(
+    theta=0.5,
+    gamma=0.5,
+    q_star=1.0,
+    newton_tol=1e-10,
+    newton_max_iter=50,
+    constraint_tol=1e-8,
+    max_rounds=20,
+    contacts="all",
+    metric="mass",
+):
+    """Options of Moreau–Jean with a projection of the positions after each step ([Notes], 13.0.2.a).
+
+    Parameters
+    ----------
+    theta, gamma, q_star, newton_tol, newton_max_iter
+        See `nsds.moreau_jean`.
+    constraint_tol : float
+        Gaps are brought above minus this, bilateral y within it.
+    max_rounds : int
+        Projections of a step, each linearised at the last; the step fails if a constraint is still violated after them.
+    contacts : "all" or "active"
+        Which contacts are projected: all, or those of the velocity problem, which lets a body stay below 0 for one step before an impact.
+    metric : "mass" or "identity"
+        Norm in which positions move least; of rigid bodies "identity" is that of x and the unit quaternion (eqs 13.7 and 13.12).
+
+    Returns
+    -------
+    numpy.ndarray, shape ()
+        Record for `nsds.simulate`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        An option out of its range.
+
+    Notes
+    -----
+    Moving positions without velocities changes potential energy: by at most the weight times the penetration that a step leaves, O(h).
+
+    Examples
+    --------
+    >>> import nsds
+    >>> rows = nsds.simulate(nsds.examples.bouncing_ball(), t_end=5.0, h=5e-3, scheme=nsds.moreau_jean_direct_projection())
+    >>> bool(rows["floor"]["y"].min() >= -1e-8)
+    True
+    """
+    owner = "moreau_jean_direct_projection"
+    _checks.choice(owner, "contacts", contacts, ("all", "active"))
+    record = _options(owner, (theta, gamma, q_star, newton_tol, newton_max_iter), constraint_tol, max_rounds, metric)
+    record["every_contact"] = contacts == "all"
+    return record
+
+
+def moreau_jean_combined_projection(
+    theta=0.5, gamma=0.5, q_star=1.0, newton_tol=1e-10, newton_max_iter=50, constraint_tol=1e-10, max_rounds=20, metric="identity"
+):
+    """Options of Moreau–Jean with a projection that shares the choice of contacts with the velocity problem ([Notes], chapter 13).
+
+    A contact that the end of a step violates by more than constraint_tol joins the active ones and the step is solved again, unless no
+    velocity satisfies them all. Then contacts with a positive impulse are put on ``y = 0``, also from above, and the others above
+    ``-constraint_tol``.
+
+    Parameters
+    ----------
+    theta, gamma, q_star, newton_tol, newton_max_iter
+        See `nsds.moreau_jean`.
+    constraint_tol, max_rounds, metric
+        See `nsds.moreau_jean_direct_projection`.
+
+    Returns
+    -------
+    numpy.ndarray, shape ()
+        Record for `nsds.simulate`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        An option out of its range.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> rows = nsds.simulate(nsds.examples.bouncing_ball(), t_end=5.0, h=5e-3, scheme=nsds.moreau_jean_combined_projection())
+    >>> bool(rows["floor"]["y"].min() >= -1e-10)
+    True
+    """
+    owner = "moreau_jean_combined_projection"
+    record = _options(owner, (theta, gamma, q_star, newton_tol, newton_max_iter), constraint_tol, max_rounds, metric)
+    record["every_contact"] = True
+    return record
+
+
+def _options(owner, settings, constraint_tol, max_rounds, metric):
+    record = np.zeros((), OPTIONS)
+    record["scheme"] = owner.encode()
+    fill(record, owner, *settings)
+    record["constraint_tol"] = _checks.number(owner, "constraint_tol", constraint_tol, above=0.0)
+    record["max_rounds"] = _checks.integer(owner, "max_rounds", max_rounds, low=1)
+    if metric not in _METRICS:
+        raise ValueError(f"{owner}: metric must be one of {', '.join(map(repr, _METRICS))}, got {metric!r}")
+    record["metric"] = metric.encode()
+    return record
+
+
+def prepare(records, mem, options, h, method):
+    """Tables of the Newton form, and those of the problem of positions."""
+    owner = options["scheme"].item().decode()
+    if family(model_of(records)) == NEWTON_EULER:
+        return newton_euler_projection.prepare(records, options, h, method)
+    work, iwork = Allocator(records.size), Allocator(records.size)
+    lists = tables(records, work, owner, h, h * options["theta"].item())
+    settings = [*moreau_jean_newton.options_of(h, options), owner.endswith("combined_projection")]
+    settings += [options[name].item() for name in ("constraint_tol", "max_rounds", "every_contact")]
+    metric = options["metric"].item().decode()
+    return prepare_with_positions(records, lists, settings, metric, method, work, iwork, sys.modules[__name__])
+
+
+def prepare_with_positions(records, lists, settings, metric, method, work, iwork, stepper):
+    """The Newton form with the tables of `project` behind its own."""
+    metrics, rigid = _metrics(records, lists, metric, work, iwork), lists.constraints.copy()
+    for column in ("input", "input_end"):
+        rigid[column] = rigid[column.replace("input", "entry")]
+    rigid["coupling_end"] = rigid["coupling"]
+    places = np.zeros(1, moreau_jean_newton.PLAN)
+    unknowns = osnsp.ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, np.full(metrics.size, DENSE))
+    osnsp.place_problem(places, unknowns, method, work, iwork)
+    osnsp.place_active(places, unknowns, work, iwork)
+    body, dofs = metrics["n"].max(), metrics["n"].sum()
+    work.place(places, rhs=body, solution=body, scratch=body, dofs=dofs, dv=dofs)
+    iwork.place(places, sub_next=rigid.size, pivots=body, touched=rigid.size)
+    prepared = moreau_jean_newton.prepare(records, lists, settings, method, work, iwork)
+    order = [lists.owners.index(each) for each in prepared.layout.owners]
+    leaders = prepared.tables[4]["leader"]
+    upper = places[0]["upper"]
+    prepared.work[:, upper : upper + rigid.size] = np.inf
+    return prepared._replace(tables=(*prepared.tables, metrics, rigid[order], leaders, places), stepper=stepper)
+
+
+def _metrics(records, lists, metric, work, iwork):
+    """Rows like those of bodies, with the inverse of the metric: of M, evaluated anew where it changes, or the identity."""
+    parts = lists.parts
+    bodies = np.zeros(parts["count"].sum(), osnsp.BODY)
+    for name, part in zip(lists.part_names, parts, strict=True):
+        mine = bodies[part["body"] : part["body"] + part["count"]]
+        each, n, count = np.arange(part["count"]), int(part["n"]), int(part["count"])
+        mine["n"], mine["dof"] = n, part["dof"] + n * each
+        if metric == "identity":
+            mine["kind"], mine["data"] = DIAGONAL, work.store(np.ones((records.size, n)))
+        elif part["mass_function"] != ABSENT:
+            mine["kind"], mine["data"] = DENSE, work.reserve(count * n * n) + n * n * each
+        else:
+            osnsp.store_inverses(mine, inverse_of(records[name], part, name, [(1.0, "M")], "M is singular"), work, iwork)
+    return bodies
+
+
+@kernel
+def start(t, tables, functions, options, mem, imem, work, iwork):
+    """Before the first step: force at t, outputs of the state."""
+    return moreau_jean_newton.start(t, tables[:12], functions, options, mem, imem, work, iwork)
+
+
+@kernel
+def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
+    parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, bent, _, _, leaders, places = tables
+    p, newton = plan[0], (parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, bent)
+    begin(t_new, options, parts, elements, p, functions, mem, imem, work)
+    n = osnsp.choose_active(p, constraints, options[GAMMA] * options[H], options[H], mem, imem, work, iwork)
+    total = 0
+    status, n_iter, residual = CONVERGED, 0, 0.0
+    for attempt in range(constraints.size + 1):  # each solution but the last makes at least one more contact active
+        status, n_iter, residual = iterate(t_new, n, newton, functions, solver, solver_options, options, mem, imem, work, iwork)
+        total += n_iter
+        if (
+            status not in (CONVERGED, INEXACT) and attempt > 0
+        ):  # the velocities cannot satisfy the contacts that have joined: positions will
+            n = _leave(constraints, p, places[0].local, mem, imem, iwork)
+            status, n_iter, residual = iterate(t_new, n, newton, functions, solver, solver_options, options, mem, imem, work, iwork)
+            total += n_iter
+            n = 0
+        evaluate_relations(t_new, 1.0, 0.0, EVERY, options, relations, p, functions, mem, imem, work)
+        if status not in (CONVERGED, INEXACT) or options[COMBINED] == 0.0 or (attempt > 0 and n == 0):
+            break
+        n = _join_violated(options[CONSTRAINT_TOL], constraints, entries, leaders, p, places[0].local, mem, imem, work, iwork)
+        if n == 0:
+            break
+    if status in (CONVERGED, INEXACT):
+        projected, moved = project(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
+        status = osnsp.worse(status, projected)
+        if moved:
+            evaluate_forces(t_new, options, parts, elements, p, p.f, functions, mem, imem, work)
+    if not hand_over(options, constraints, entries, couplings, p, mem, work):
+        status = NON_FINITE
+    return status, total, residual
+
+
+@inlined
+def _join_violated(tol, constraints, entries, leaders, p, before, mem, imem, work, iwork):
+    """Make the contacts active that the end of the step violates; returns -1 - (number of active constraints), 0 where none is new.
+
+    The set so far is kept at iwork[before:], in the form of p.local.
+    """
+    joined = False
+    for i in range(constraints.size):
+        iwork[before + i] = iwork[p.local + i]
+    for i in range(constraints.size):
+        c = constraints[leaders[i]]
+        if iwork[p.local + i] == ABSENT and c.level == VELOCITY and position(c, entries, mem, work) < -tol:
+            joined = True
+            iwork[p.local + i] = 0
+            if constraints[i].active != ABSENT:
+                imem[constraints[i].active] = 1
+    return _number_active(constraints, p, iwork) if joined else 0
+
+
+@inlined
+def _leave(constraints, p, before, mem, imem, iwork):
+    """Back to the set at iwork[before:]; returns -1 - (number of active constraints)."""
+    for i in range(constraints.size):
+        c = constraints[i]
+        if iwork[before + i] == ABSENT and c.active != ABSENT:
+            imem[c.active] = 0
+            mem[c.lam] = 0.0
+        iwork[p.local + i] = iwork[before + i]
+    return _number_active(constraints, p, iwork)
+
+
+@tiny
+def _number_active(constraints, p, iwork):
+    """Number the active constraints anew, and list them; returns -1 - (how many)."""
+    n = 0
+    for i in range(constraints.size):
+        if iwork[p.local + i] != ABSENT:
+            iwork[p.local + i] = n
+            iwork[p.active + n] = i
+            n += 1
+    return -1 - n
+
+
+@kernel
+def project(t, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """Move the positions until no constraint is violated; values and operators of the relations are those of the positions.
+
+    Returns (status, whether anything moved).
+    """
+    parts, elements, _, relations, _, entries, _, couplings, plan, W_row, W_column, _, metrics, rigid, _, places = tables
+    p, s, tol = plan[0], places[0], options[CONSTRAINT_TOL]
+    for done in range(int(options[MAX_ROUNDS]) + 1):
+        n, worst, length = _choose(options, rigid, entries, s, mem, imem, work, iwork)
+        if worst <= max(tol, osnsp.ULPS * length):
+            return CONVERGED, done > 0
+        osnsp.extract_pattern(s, n, W_row, W_column, iwork)
+        osnsp.transpose_pattern(s, n, iwork)
+        row, column = view(iwork, s.sub_row, n + 1), view(iwork, s.sub_column, iwork[s.sub_row + n])
+        chosen, transpose = view(iwork, s.active, n), view(iwork, s.sub_place, iwork[s.sub_row + n])
+        evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
+        invert_metrics(elements, parts, metrics, s, work, iwork)
+        osnsp.assemble(places, metrics, rigid, entries, entries, couplings, chosen, row, column, transpose, 1.0, 0, work, iwork)
+        for a in range(n):
+            work[s.q + a] /= worst
+            work[s.z + a] = 0.0
+        work[s.rounding] = osnsp.ULPS * length / worst
+        iwork[s.isolver] = 0
+        status = osnsp.solve(n, row, column, s.W, s, solver, solver_options, work, iwork)
+        if status != CONVERGED:  # pressing contacts that no position closes all at once: none of them is to be violated at least
+            for a in range(n):
+                if not rigid[chosen[a]].bilateral:
+                    work[s.lower + a] = 0.0
+                work[s.z + a] = 0.0
+            iwork[s.isolver] = 0
+            status = osnsp.solve(n, row, column, s.W, s, solver, solver_options, work, iwork)
+        if status not in (CONVERGED, INEXACT):
+            return status, done > 0
+        _move(n, worst, parts, elements, metrics, rigid, entries, s, mem, work, iwork)
+        evaluate_relations(t, 1.0, 0.0, EVERY, options, relations, p, functions, mem, imem, work)
+    return VIOLATED, True
+
+
+@inlined
+def _choose(options, rigid, entries, s, mem, imem, work, iwork):
+    """The constraints of the projection, with lower bounds and y. Returns (how many, the largest violation, largest sum of terms of y)."""
+    n, worst, length = 0, 0.0, 0.0
+    for i in range(rigid.size):
+        c = rigid[i]
+        iwork[s.local + i] = ABSENT
+        if c.role == PLAIN and c.level == VELOCITY and (options[EVERY_CONTACT] != 0.0 or imem[c.active] != 0):
+            y = position(c, entries, mem, work)
+            is_pressing = c.bilateral or (options[COMBINED] != 0.0 and imem[c.active] != 0 and mem[c.lam] > 0.0)
+            worst = max(worst, abs(y) if is_pressing else -y)
+            length = max(length, osnsp.lengths(c, entries, mem, work))
+            iwork[s.local + i], iwork[s.active + n] = n, i
+            work[s.q + n] = y
+            work[s.lower + n] = -np.inf if is_pressing else 0.0
+            n += 1
+    return n, worst, length
+
+
+@kernel
+def invert_metrics(elements, parts, metrics, s, work, iwork):
+    """Inverse masses where these change; evaluate_masses has just put them into the elements' memory."""
+    for k in range(elements.size):
+        g = metrics[k]
+        if parts[elements[k].part].mass_function != ABSENT and g.kind == DENSE:
+            for i in range(g.n):
+                size = 0.0
+                for j in range(g.n):
+                    work[g.data + i * g.n + j] = work[elements[k].mass + i * g.n + j]
+                    size += abs(work[g.data + i * g.n + j])
+                work[s.rhs + i] = size
+            invert_in_place(g.n, g.data, s.rhs, work, iwork, s.pivots)
+
+
+@inlined
+def _move(n, worst, parts, elements, metrics, rigid, entries, s, mem, work, iwork):
+    """``q <- q + metric^-1 H^T lambda_0``."""
+    for a in range(n):
+        c = rigid[iwork[s.active + a]]
+        for k in range(c.entry, c.entry_end):
+            work[s.dofs + entries[k].dof] += worst * work[s.z + a] * work[entries[k].coefficient]
+    for k in range(elements.size):
+        g, part = metrics[k], parts[elements[k].part]
+        q = part.q + elements[k].e * part.stride
+        apply_inverse(g.kind, g.n, g.n_lower, g.n_upper, g.data, g.index, work, iwork, s.dofs + g.dof, s.dv + g.dof, s.scratch)
+        for i in range(g.n):
+            mem[q + i] += work[s.dv + g.dof + i]
+            work[s.dofs + g.dof + i] = 0.0

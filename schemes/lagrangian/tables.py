@@ -1,0 +1,330 @@
+"""Tables of Lagrangian systems: parts, relations and constraints, with H, B and D gathered in the work memory.
+
+The linear and the Newton form of a step read H, B and D through the same tables; only the latter evaluates them anew.
+
+Friction in the plane is a linear complementarity problem with three unknowns for each contact, ``(lambda_n, lambda_t + mu lambda_n, s)``,
+complementary to ``(u_n, u_t + s, mu lambda_n - lambda_t)``, where s is the negative part of u_t (Pfeiffer and Glocker 1996, chapter 6).
+The first two are the constraints of the interaction, with columns ``H_n - mu H_t`` and ``H_t`` of B; the third, of role SLIP, follows them.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nsds.model.functions import ARGUMENTS
+from nsds.model.kinds import LAGRANGIAN, split
+from nsds.model.laws import LAWS, OF_POSITION, is_force
+from nsds.model.layout import ABSENT, COUPLING, RANGES, FunctionSlots, count_and_stride, elements_of, entries_at, join, storage, table
+from nsds.model.records import model_of, words
+from nsds.model.trials import n_u
+
+# One row per system; element e of an array part lies stride * e words further; v = q + n, p = q + 2 n. T and u_work are places in the work
+# memory: of T, and of u.
+PART = table(
+    "count", "stride", "n", "dof", "body", "q", "z", "n_z", "M", "M_kind", "M_nnz", "K", "K_kind", "K_nnz", "C", "C_kind", "C_nnz",
+    "fext", "u", "n_u", "T", "u_work",
+    "mass_function", "fint_function", "fgyr_function", "fext_function", "jac_q_function", "jac_v_function", "T_function", "u_function",
+)  # fmt: skip
+# One row per scalar unknown of the one-step problem. In the record: y, ydot, lam, active; gap and gap_rate, the y and ydot of the contact
+# it belongs to; normal and tangent, the lambda of these directions. leader: the constraint whose y is the gap. In the work memory: base,
+# the constant part of y; h, the value of a nonlinear y; rate, what ydot is besides H v; curvature, what its derivative is besides H a; e,
+# mu; closed, up to which the gap counts as closed; pull, what the forces add to ydot in a step.
+CONSTRAINT = table(
+    "y", "ydot", "lam", "active", "gap", "gap_rate", "leader", "closed", "pull", "normal", "tangent", "role", "level", "bilateral",
+    "always", "base", "h", "rate", "curvature", "e", "mu", *RANGES,
+)  # fmt: skip
+PLAIN, TANGENT, SLIP = range(3)
+POSITION, VELOCITY, DRIVEN = range(3)
+# One row per element of an interaction whose operators change; kind is one of the kinds below; active, multiplier: where those of its first
+# constraint lie. In the work memory: arguments x and lam, values h, g and rate, operators, scaled: D as the one-step problem has it. Its
+# coordinates are n_first behind q_first, then the rest behind q_second; dof_first and dof_second are their numbers.
+RELATION = table(
+    "m", "n", "n_first", "q_first", "q_second", "dof_first", "dof_second", "body_first", "body_second", "z", "n_z", "kind", "block",
+    "level", "active", "multiplier", "x", "lam", "h", "g", "rate", "curvature", "H", "B", "D", "scaled", "mu", "e",
+    "h_function", "g_function", "H_function", "h_t_function", "D_function", "B_function", "velocity_function",
+)  # fmt: skip
+LINEAR, PRESCRIBED, SCLERONOMOUS, RHEONOMOUS, COMPLIANT, FULL = range(6)
+RELATION_KINDS = ("lagrangian_linear_relation", "prescribed_velocity", "scleronomous", "rheonomous", "compliant", "lagrangian_relation")
+_PART_FUNCTIONS = ("mass", "fint", "fgyr", "fext", "jac_q", "jac_v", "T", "u")
+_RELATION_FUNCTIONS = ("h", "g", "H", "h_t", "D", "B", "velocity")
+
+
+class Tables(NamedTuple):
+    """Tables of one model, before the constraints are ordered."""
+
+    parts: np.ndarray
+    relations: np.ndarray
+    constraints: np.ndarray
+    entries: np.ndarray
+    inputs: np.ndarray
+    couplings: np.ndarray
+    functions: np.ndarray
+    part_names: tuple
+    relation_names: tuple
+    owners: tuple  # (interaction, element, row) of each constraint
+    sizes: dict  # constraints in an element of each interaction
+
+
+def tables(records, work, owner, h, reach):
+    """Tables of a record or ensemble; constants are stored in the work memory by its allocator.
+
+    reach: how far a unit of v_{k+1} moves q_{k+1}. At position level the unknown is the impulse ``h lambda``, and the equation, that of
+    ``y / reach``, is like one of velocities.
+
+    Raises
+    ------
+    ValueError
+        A law that does not go with its relation; the members of an ensemble differ in which elements their interactions act on.
+    """
+    systems, interactions, _ = split(model_of(records))
+    functions = FunctionSlots(records)
+    parts = _parts(records, systems, functions, work)
+    index = {name: i for i, (name, _) in enumerate(systems)}
+    pieces = [_interaction(records, parts, index, line, functions, work, owner, h, reach) for line in interactions]
+    constraints, entries, inputs, couplings = join(pieces, CONSTRAINT)
+    relations = np.concatenate([np.zeros(0, RELATION), *(piece["relations"] for piece in pieces)])
+    sizes = {line[0]: max(records.dtype[line[0]].base["y"].shape, default=1) for line in interactions}
+    names = tuple(name for (name, *_), piece in zip(interactions, pieces, strict=True) for _ in piece["relations"])
+    owners = tuple(
+        (line[0], *where) for line, piece in zip(interactions, pieces, strict=True) for where in np.ndindex(piece["number"].shape)
+    )
+    return Tables(parts, relations, constraints, entries, inputs, couplings, functions.addresses, tuple(index), names, owners, sizes)
+
+
+def is_linear(lists):
+    """True when matrices and relations are constant: the form of a step that is prepared once."""
+    varies = [lists.parts[f"{field}_function"] != ABSENT for field in _PART_FUNCTIONS if field != "fext"]
+    return not np.any(varies) and bool((lists.parts["n_u"] == 0).all() and (lists.relations["kind"] <= PRESCRIBED).all())
+
+
+def _parts(records, systems, functions, work):
+    parts = np.zeros(len(systems), PART)
+    dof = body = 0
+    for part, (name, kind) in zip(parts, systems, strict=True):
+        start, dtype = words(records.dtype, name)
+        fields = dtype.base.fields
+        count, part["stride"] = count_and_stride(dtype)
+        n = fields["q"][0].shape[0]
+        part["count"], part["n"], part["dof"], part["body"] = count, n, dof, body
+        dof, body = dof + count * n, body + count
+        part["q"] = start + fields["q"][1] // 8
+        part["z"] = start + fields["z"][1] // 8 if "z" in fields else part["q"]
+        part["n_z"] = fields["z"][0].shape[0] if "z" in fields else 0
+        for field in _PART_FUNCTIONS:
+            part[field + "_function"] = functions.slots(name, kind, field, count)[0]
+        for field in ("fext", "u", "M", "K", "C"):
+            numeric = field in fields and fields[field][0].kind != "S"
+            part[field] = start + fields[field][1] // 8 if numeric else ABSENT
+            if numeric and field in "MKC":
+                part[field + "_kind"], part[field + "_nnz"] = storage(fields[field][0])
+        part["n_u"] = n_u(records[name].reshape(-1)[0])
+        part["T"], part["u_work"] = work.place_control(records[name], part)
+    return parts
+
+
+def _interaction(records, parts, index, line, functions, work, owner, h, reach):
+    """Relations, constraints, entries of H, B and D of one interaction; constraints are numbered from 0."""
+    name, kind, law, *sides = line
+    sides = [index[side] for side in sides]
+    start, dtype = words(records.dtype, name)
+    fields = dtype.base.fields
+    count, stride = count_and_stride(dtype)
+    values = records[name].reshape(records.size, count)
+    block = LAWS[law].block(LAGRANGIAN)
+    m = fields["y"][0].shape[0] if fields["y"][0].shape else 1
+    k = m // 2 if block == 2 else 0
+    at = {field: start + stride * np.arange(count)[:, None] + fields[field][1] // 8 for field in fields}
+    elements = elements_of(records, name, len(sides))
+    row = {"kind": RELATION_KINDS.index(kind), "block": block, "m": m, "n": sum(parts["n"][side] for side in sides)}
+    row["level"] = _level(owner, name, row["kind"], law, "D" in fields, reach)
+    constraints = np.zeros((count, m + k), CONSTRAINT)
+    number = np.arange(count * (m + k)).reshape(count, m + k)
+    for column, key in (("y", "y"), ("ydot", "ydot"), ("lam", "lambda"), ("active", "active")):
+        constraints[column][:, :m], constraints[column][:, m:] = at[key] + np.arange(m), ABSENT
+    first = block * (np.arange(m) // block)
+    for column, key in (("gap", "y"), ("gap_rate", "ydot"), ("normal", "lambda")):
+        constraints[column][:, :m] = at[key] + first
+        constraints[column][:, m:] = at[key] + 2 * np.arange(k)
+    constraints["tangent"] = constraints["normal"] + 1
+    for column in ("closed", "pull"):
+        place = work.reserve(count * m) + np.arange(count * m).reshape(count, m)
+        constraints[column][:, :m], constraints[column][:, m:] = place[:, first], place[:, : 2 * k : 2]
+    constraints["ydot"][:, m:] = at["ydot"] + 2 * np.arange(k) + 1
+    constraints["role"][:, :m] = np.where(np.arange(m) % block == 1, TANGENT, PLAIN)
+    constraints["role"][:, m:] = SLIP
+    constraints["level"], constraints["bilateral"] = row["level"], LAWS[law].bilateral
+    constraints["always"] = LAWS[law].bilateral or row["level"] == POSITION
+    for column in ("base", "h", "rate", "curvature", "e", "mu"):
+        constraints[column] = ABSENT
+    _store_parameters(constraints, values, law, m, block, work)
+    if "b" in fields:
+        constraints["base"][:, :m] = work.store(values["b"].reshape(records.size, -1)) + np.arange(count * m).reshape(count, m)
+    relations = _relation_rows(values, row, kind, name, parts, sides, elements, at, functions, work)
+    pieces = {"number": number}
+    if row["kind"] != LINEAR:
+        for column in ("h", "curvature"):
+            constraints[column][:, :m] = relations[column][:, None] + np.arange(m)
+    if row["kind"] in (PRESCRIBED, RHEONOMOUS):
+        constraints["rate"][:, :m] = relations["rate"][:, None] + np.arange(m)
+    if block == 2:
+        relations["mu"], relations["e"] = constraints["mu"][:, 1], constraints["e"][:, 0]
+    elif law == "newton_impact":
+        relations["e"] = constraints["e"][:, 0]
+    relations["active"], relations["multiplier"] = constraints["active"][:, 0], constraints["lam"][:, 0]
+    _store_operators(pieces, name, values, relations, parts, sides, elements, number, fields, work, 1.0 / (h * reach) if reach else 0.0)
+    changing = row["kind"] != LINEAR
+    pieces["relations"] = relations if changing else relations[:0]
+    pieces["constraints"] = constraints.reshape(-1)
+    return pieces
+
+
+def _level(owner, name, kind, law, has_D, reach):
+    """Whether the law holds for y or for ydot: a complementarity between y and a lambda that y depends on is one of positions."""
+    if kind == FULL and law not in OF_POSITION:
+        raise ValueError(f"interaction '{name}': lagrangian_relation wants one of the laws {', '.join(OF_POSITION)}, got {law}")
+    if kind == PRESCRIBED and law != "equality":
+        raise ValueError(f"interaction '{name}': prescribed_velocity wants the law equality, got {law}")
+    if kind == PRESCRIBED:
+        return DRIVEN
+    if not is_force(law, RELATION_KINDS[kind], has_D):
+        return VELOCITY
+    if reach == 0:
+        raise ValueError(f"{owner}: interaction '{name}' is a law between y and a force, which theta = 0 cannot treat; raise theta")
+    return POSITION
+
+
+def _store_parameters(constraints, values, law, m, block, work):
+    """Restitution of each constraint, and the coefficient of friction of tangents and slips."""
+    n_members, count = values.shape
+    contacts = np.arange(count * (m // block)).reshape(count, m // block)
+    if law == "newton_impact":
+        constraints["e"][:, :m] = work.store(values["e"].reshape(n_members, -1)) + contacts
+    if block == 2:
+        for first, field in ((0, "e_n"), (1, "e_t")):
+            constraints["e"][:, first:m:2] = work.store(values[field].reshape(n_members, -1)) + contacts
+        constraints["mu"][:, 1:m:2] = constraints["mu"][:, m:] = work.store(values["mu"].reshape(n_members, -1)) + contacts
+
+
+def _relation_rows(values, row, kind, name, parts, sides, elements, at, functions, work):
+    n_members, count = values.shape
+    rows = np.zeros(count, RELATION)
+    for column, value in row.items():
+        rows[column] = value
+    m, n, each = row["m"], row["n"], np.arange(count)
+    first, second = parts[sides[0]], parts[sides[-1]]
+    rows["n_first"] = first["n"]
+    for which, part, chosen in (("first", first, elements[:, 0]), ("second", second, elements[:, -1])):
+        rows[f"q_{which}"] = part["q"] + part["stride"] * chosen
+        rows[f"dof_{which}"], rows[f"body_{which}"] = part["dof"] + part["n"] * chosen, part["body"] + chosen
+    rows["z"], rows["n_z"] = at["z"][:, 0] if "z" in at else 0, values.dtype["z"].shape[0] if "z" in at else 0
+    for field in _RELATION_FUNCTIONS:
+        rows[field + "_function"] = functions.slots(name, kind, field, count) if field in ARGUMENTS.get(kind, ()) else ABSENT
+    rows["mu"] = rows["e"] = ABSENT
+    if row["kind"] != LINEAR:
+        for field, size in (("x", n), ("lam", m), ("h", m), ("g", n if row["kind"] == FULL else 0), ("rate", m), ("curvature", m)):
+            rows[field] = work.reserve(count * size) + size * each
+    if row["kind"] == PRESCRIBED and values.dtype["velocity"].base.kind == "f":
+        rows["rate"] = work.store(-values["velocity"].reshape(n_members, -1)) + m * each
+    return rows
+
+
+def _store_operators(pieces, name, values, relations, parts, sides, elements, number, fields, work, position_scale):
+    """H, B and D in the work memory, and the entries of each."""
+    n_members, count = values.shape
+    kind, m, n, block = (relations[column][0] for column in ("kind", "m", "n", "block"))
+    each = np.arange(count)[:, None]
+    if kind == PRESCRIBED:
+        H = np.zeros((*values.shape, m, n))
+        np.put_along_axis(H, values["dofs"].reshape(*values.shape, m, 1), 1.0, axis=-1)
+    elif kind == LINEAR and (block == 2 or values.dtype["H"].names is None):
+        H = _dense_rows(values["H"], m, n)
+    else:
+        H = None
+    if kind == LINEAR and H is None:
+        row, column, data = _pattern(values, m, name)
+        coefficient = work.store(data.reshape(n_members, -1)) + row.size * each + np.arange(row.size)
+        kept = (data != 0).any(axis=0)
+    else:
+        row, column = np.divmod(np.arange(m * n), n)
+        relations["H"] = (work.reserve(count * m * n) if H is None else work.store(H.reshape(n_members, -1))) + m * n * each[:, 0]
+        coefficient = relations["H"][:, None] + np.arange(m * n)
+        kept = np.ones((count, m * n), bool) if H is None else (H.reshape(n_members, count, -1) != 0).any(axis=0)
+    pieces["entries"] = _chosen(entries_at(parts, sides, elements, row, column, coefficient, number), kept)
+    relations["B"] = relations["H"]
+    if block == 2:
+        B = None if H is None else _friction_columns(H, values["mu"].reshape(*values.shape, m // 2))
+        relations["B"] = (work.reserve(count * m * n) if B is None else work.store(B.reshape(n_members, -1))) + m * n * each[:, 0]
+        kept = np.ones((count, m * n), bool) if B is None else (B.reshape(n_members, count, -1) != 0).any(axis=0)
+        coefficient = relations["B"][:, None] + np.arange(m * n)
+    elif kind == FULL:
+        relations["B"] = work.reserve(count * n * m) + n * m * each[:, 0]
+        coefficient = relations["B"][:, None] + column * m + row
+    pieces["inputs"] = _chosen(entries_at(parts, sides, elements, row, column, coefficient, number), kept)
+    pieces["couplings"] = _couplings(values, relations, number, fields, work, position_scale)
+
+
+def _friction_columns(H, mu):
+    """Columns of B (or D) for (lambda_n, lambda_t + mu lambda_n), as rows: ``H_n - mu H_t`` and ``H_t``."""
+    B = H.copy()
+    B[..., 0::2, :] -= mu[..., None] * H[..., 1::2, :]
+    return B
+
+
+def _chosen(entries, kept):
+    rows, owner = entries
+    return rows[kept], owner[kept]
+
+
+def _dense_rows(H, m, n):
+    """H of each member and element as dense matrices."""
+    if H.dtype.names is None:
+        return H
+    from scipy.sparse import csr_array
+
+    result = np.zeros((*H.shape, m, n))
+    for where in np.ndindex(H.shape):
+        result[where] = csr_array((H[where]["data"], H[where]["indices"], H[where]["indptr"]), shape=(m, n)).toarray()
+    return result
+
+
+def _pattern(values, m, name):
+    """(row, column, data) of a sparse H, whose pattern is that of the first member and element."""
+    pattern = values["H"]
+    indptr, indices = (pattern[key].reshape(-1, pattern[key].shape[-1]) for key in ("indptr", "indices"))
+    if (indptr != indptr[0]).any() or (indices != indices[0]).any():
+        raise ValueError(f"interaction '{name}': a sparse H must have the same pattern in all members and elements")
+    return np.repeat(np.arange(m), np.diff(indptr[0])), indices[0], pattern["data"]
+
+
+def _couplings(values, relations, number, fields, work, position_scale):
+    """Entries of D, and of the friction problem's third unknown: (table, owners)."""
+    n_members, count = values.shape
+    kind, m, block, level = (relations[column][0] for column in ("kind", "m", "block", "level"))
+    pieces = [(np.zeros(0, COUPLING), np.zeros(0, np.int64))]
+
+    def add(coefficient, owner, partner):
+        shape = np.broadcast_shapes(coefficient.shape, owner.shape, partner.shape)
+        coupling = np.zeros(shape, COUPLING)
+        coupling["coefficient"], coupling["constraint"], coupling["sign"] = coefficient, partner, 1
+        pieces.append((coupling.reshape(-1), np.broadcast_to(owner, shape).reshape(-1)))
+
+    if "D" in fields or kind in (COMPLIANT, FULL):
+        scale = position_scale if level == POSITION else 1.0
+        is_number = "D" in fields and fields["D"][0].base.kind == "f"
+        size = count * m * m
+        relations["D"] = work.reserve(size) + m * m * np.arange(count)
+        D = values["D"].reshape(*values.shape, m, m) if is_number else None
+        if is_number and block == 2:
+            D = np.swapaxes(_friction_columns(np.swapaxes(D, -1, -2), values["mu"].reshape(*values.shape, m // 2)), -1, -2)
+        scaled = work.store(scale * D.reshape(n_members, -1)) if is_number else work.reserve(size)
+        relations["scaled"] = scaled + m * m * np.arange(count)
+        where = relations["scaled"][:, None, None] + np.arange(m * m).reshape(m, m)
+        add(where, number[:, :m, None], number[:, None, :m])
+    if block == 2:
+        normal, tangent, slip = number[:, 0:m:2], number[:, 1:m:2], number[:, m:]
+        signs = work.store(np.broadcast_to([1.0, -1.0], (n_members, 2)))
+        twice_mu = work.store(2 * values["mu"].reshape(n_members, -1)) + np.arange(normal.size).reshape(normal.shape)
+        add(np.broadcast_to(signs, normal.shape), tangent, slip)
+        add(twice_mu, slip, normal)
+        add(np.broadcast_to(signs + 1, normal.shape), slip, tangent)
+    return tuple(np.concatenate(column) for column in zip(*pieces, strict=True))

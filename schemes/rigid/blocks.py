@@ -1,0 +1,319 @@
+"""The one-step problem of rigid bodies, ``u = W r + q`` in blocks of d components ([Notes], eq. 11.220).
+
+A block acts on two bodies, or on one and the world: ``u = H w + b``, ``w = w_free + M_hat^-1 H^T r``, with velocities w in inertial axes.
+Each law fills components of a block; those that are left over have ``u = s r``, with s a diagonal entry of W, so that they are 0:
+
+- a contact with friction is one block, with or without rolling; a row of complementarity the normal component of one;
+- equations fill blocks one after the other;
+- dry friction is the tangent of a contact whose normal component, ``s r_N = s h limit``, is the strength of it.
+
+Equations may be redundant, as those of joints in a loop: they have ``u = H w + epsilon s (r - r_last)``, the proximal point iteration,
+which Newton's iteration over a step repeats until r no longer moves.
+"""
+
+import math
+
+from nsds._jit import kernel, stack, tiny, view
+from nsds.maths.vectors import norm
+from nsds.model.layout import ABSENT
+from nsds.schemes.problem.activation import slack
+from nsds.schemes.rigid.tables import DRY, EQUALITY, FRICTION, IMPACT
+from nsds.solvers.contact.signature import EQUATION
+
+_PROXIMAL = 1e-12  # epsilon: times s, the stiffness that is added to an equation
+_TANGENTS = 2
+
+
+@tiny
+def place(interaction, d, i):
+    """Component of the one-step problem that row i of an interaction is, counted from the interaction's first."""
+    if interaction.law == EQUALITY:
+        return i
+    if interaction.law == IMPACT:
+        return i * d
+    if interaction.law == DRY:
+        return i * d + 1
+    return i // interaction.each * d + i % interaction.each
+
+
+@tiny
+def takes_part(interaction, i, ahead, mem, work):
+    """Whether row i is in the one-step problem: if its law is bilateral, or if its contact `is_closed`."""
+    first = i if interaction.law == IMPACT else i // interaction.each * interaction.each
+    rounding, forces = work[interaction.slack + 2 * first], work[interaction.slack + 2 * first + 1]
+    return interaction.always != 0 or is_closed(mem[interaction.y + first], ahead * mem[interaction.ydot + first], rounding, forces)
+
+
+@tiny
+def is_closed(y, way, rounding, forces):
+    """Whether a contact takes part: by the forecast ``y + way <= rounding``; or if it is at rest and open by no more than forces close.
+
+    way: ``gamma h ydot``. At rest is what moves by no more than that; flight and impacts are those of the forecast alone.
+    """
+    return y + way <= rounding or (y + way <= forces and abs(way) <= forces)
+
+
+@kernel
+def find_slack(h, interaction, q, moved, work):
+    """The forecasts up to which each row of an interaction takes part (see `is_closed`), from H at q. Out: slack.
+
+    For rounding that of the lengths ``|H_v| |x| + |H_omega|``; for forces ``|H_v|`` times moved (n_bodies,), a fraction of the way that
+    they are worth in a step (see `way_of_forces`).
+    """
+    it = interaction
+    for i in range(it.m):
+        length = forces = 0.0
+        for side in range(2):
+            body, row = it.a if side == 0 else it.b, it.H + 12 * i + 6 * side
+            if body != ABSENT:
+                size = norm(view(work, row, 3))
+                length += size * norm(view(q, 7 * body, 3)) + norm(view(work, row + 3, 3))
+                forces += size * moved[body]
+        work[it.slack + 2 * i], work[it.slack + 2 * i + 1] = slack(length, 0.0, h), forces
+
+
+@kernel
+def state_block(h, ahead, is_new, interaction, first, d, mem, work, H, body, disk, mu, b, diagonal, r):
+    """Blocks ``first ..`` of an interaction, from its H and rate in the work memory. Out: H, body, disk, mu, b, diagonal, r.
+
+    Rows that take no part are left over. diagonal: 1 in components that are left over, 0 else, -1 in equations; r, where it is new: the
+    last impulses.
+    """
+    it = interaction
+    for k in range(first, first + it.n_blocks):
+        body[2 * k], body[2 * k + 1] = it.a, it.b
+        disk[k] = EQUATION if it.law == EQUALITY else 0 if it.law == IMPACT else _TANGENTS
+        mu[2 * k], mu[2 * k + 1] = 1.0 if it.law == DRY else 0.0, 0.0
+        c = k - first
+        if it.law >= FRICTION and it.law != DRY:
+            mu[2 * k] = mem[it.mu + c]
+            mu[2 * k + 1] = 0.0 if it.mu_r == ABSENT else mem[it.mu_r + c]
+        for a in range(d):
+            b[k * d + a], diagonal[k * d + a] = 0.0, 1.0
+            if is_new:
+                r[k * d + a] = 0.0
+            for i in range(12):
+                H[(k * d + a) * 12 + i] = 0.0
+        if it.law == DRY:
+            b[k * d] = -h * mem[it.mu + c]  # times s, once that is known
+            r[k * d] = h * mem[it.mu + c]
+    for i in range(it.m):
+        to = first * d + place(it, d, i)
+        if not takes_part(it, i, ahead, mem, work):
+            continue
+        b[to], diagonal[to] = work[it.rate + i], -1.0 if it.law == EQUALITY else 0.0
+        if is_new:
+            r[to] = mem[it.lam + i]
+        for k in range(12):
+            H[12 * to + k] = work[it.H + 12 * i + k]
+        if it.law != EQUALITY and it.law != DRY:
+            b[to] += _restitution(it, i, mem) * mem[it.ydot + i]
+
+
+@tiny
+def _restitution(it, i, mem):
+    """e of row i: of the normal, of tangents, none of rolling."""
+    if it.law == IMPACT:
+        return mem[it.e_n + i]
+    c, component = i // it.each, i % it.each
+    return mem[it.e_n + c] if component == 0 else mem[it.e_t + c] if component < 3 else 0.0
+
+
+@kernel
+def multiply_inverse(n, stride, inverse, x, y):
+    """``y = M_hat^-1 x`` for the n blocks of six components of x; inverse: stride 10 (1/m and 3 × 3) or 36 each."""
+    for c in range(n):
+        A, i = view(inverse, stride * c, stride), 6 * c
+        if stride == 36:
+            for k in range(6):
+                s = 0.0
+                for l in range(6):
+                    s += A[6 * k + l] * x[i + l]
+                y[i + k] = s
+        else:
+            x3, x4, x5 = x[i + 3], x[i + 4], x[i + 5]
+            for k in range(3):
+                y[i + k] = A[0] * x[i + k]
+            for k in range(3):
+                y[i + 3 + k] = A[1 + 3 * k] * x3 + A[2 + 3 * k] * x4 + A[3 + 3 * k] * x5
+
+
+@kernel
+def complete_blocks(n, d, stride, inverse, body, H, G, diagonal, b, r, disk):
+    """``G = H M_hat^-T`` of n blocks and the diagonal in units of velocity. In/out: diagonal, b.
+
+    A component that is left over gets s, the largest ``H_i M_hat^-1 H_i^T`` of the block; an equation epsilon s, and ``b - epsilon s r``.
+    """
+    for k in range(n):
+        s = 0.0
+        for a in range(d):
+            i = (k * d + a) * 12
+            for side in range(2):
+                if body[2 * k + side] >= 0:
+                    A = view(inverse, stride * body[2 * k + side], stride)
+                    multiply_inverse(A.size // stride, stride, A, view(H, i + 6 * side, 6), view(G, i + 6 * side, 6))
+                else:
+                    for l in range(6):
+                        G[i + 6 * side + l] = 0.0
+            w = 0.0
+            for l in range(12):
+                w += H[i + l] * G[i + l]
+            s = max(s, w)
+        if not s > 0.0:
+            s = 1.0
+        for a in range(k * d, k * d + d):
+            if diagonal[a] > 0.0:
+                diagonal[a] = s
+                if disk[k] != EQUATION:
+                    b[a] *= s
+            elif diagonal[a] < 0.0:
+                diagonal[a] = _PROXIMAL * s
+                b[a] -= diagonal[a] * r[a]
+
+
+@kernel
+def link(n, body, n_bodies, fixed, first, blocks):
+    """Blocks that act on each body that can move: ``blocks[first[i]:first[i + 1]]``. Out: first (n_bodies + 1,), blocks (2 n,)."""
+    for i in range(n_bodies + 1):
+        first[i] = 0
+    for k in range(2 * n):
+        if body[k] >= 0 and not fixed[body[k]].fixed:
+            first[body[k] + 1] += 1
+    for i in range(n_bodies):
+        first[i + 1] += first[i]
+    total = first[n_bodies]
+    for k in range(2 * n - 1, -1, -1):
+        if body[k] >= 0 and not fixed[body[k]].fixed:
+            first[body[k] + 1] -= 1
+            blocks[first[body[k] + 1]] = k // 2
+    for i in range(n_bodies):
+        first[i] = first[i + 1]
+    first[n_bodies] = total
+
+
+@kernel
+def pattern(n, body, fixed, first, blocks, row, column, room):
+    """Compressed rows of the blocks of W: which blocks share a body that can move. False where there are more than room.
+
+    Out: row (n + 1,), column.
+    """
+    row[0] = 0
+    for i in range(n):
+        end = row[i]
+        for side in range(2):
+            if body[2 * i + side] < 0 or fixed[body[2 * i + side]].fixed:
+                continue
+            for k in range(first[body[2 * i + side]], first[body[2 * i + side] + 1]):
+                j, at = blocks[k], end
+                while at > row[i] and column[at - 1] > j:
+                    at -= 1
+                if at > row[i] and column[at - 1] == j:
+                    continue
+                if end >= room:
+                    return False
+                for l in range(end, at, -1):
+                    column[l] = column[l - 1]
+                column[at] = j
+                end += 1
+        if end == row[i]:  # nothing that it acts on can move
+            if end >= room:
+                return False
+            column[end] = i
+            end += 1
+        row[i + 1] = end
+    return True
+
+
+@kernel
+def assemble(n, d, body, fixed, H, G, diagonal, row, column, W):
+    """``W_ij = sum over shared bodies of H_i M_hat^-1 H_j^T``, plus the diagonal. Out: W."""
+    for i in range(n):
+        for k in range(row[i], row[i + 1]):
+            j = column[k]
+            for a in range(d):
+                for b in range(d):
+                    s = diagonal[i * d + a] if i == j and a == b else 0.0
+                    for side in range(2):
+                        for other in range(2):
+                            if body[2 * i + side] == body[2 * j + other] and body[2 * i + side] >= 0:
+                                x, y = (i * d + a) * 12 + 6 * side, (j * d + b) * 12 + 6 * other
+                                for l in range(6):
+                                    s += H[x + l] * G[y + l]
+                    W[(k * d + a) * d + b] = s
+
+
+@kernel
+def velocities(n, d, body, H, w, b, q):
+    """``q = H w + b`` of n blocks."""
+    for k in range(n):
+        for a in range(k * d, k * d + d):
+            s = b[a]
+            for side in range(2):
+                if body[2 * k + side] >= 0:
+                    for l in range(6):
+                        s += H[12 * a + 6 * side + l] * w[6 * body[2 * k + side] + l]
+            q[a] = s
+
+
+@kernel
+def add_impulses(n, d, body, H, r, p, size):
+    """``p += H^T r`` of n blocks, and the norms of what each block adds to translation and rotation to size (2 each)."""
+    term = stack(6)
+    for k in range(n):
+        for side in range(2):
+            if body[2 * k + side] >= 0:
+                for l in range(6):
+                    term[l] = 0.0
+                    for a in range(k * d, k * d + d):
+                        term[l] += H[12 * a + 6 * side + l] * r[a]
+                    p[6 * body[2 * k + side] + l] += term[l]
+                size[2 * body[2 * k + side]] += norm(term)
+                size[2 * body[2 * k + side] + 1] += norm(view(term, 3, 3))
+
+
+@tiny
+def _sizes(row, body_a, body_b, H, rate, speed):
+    """Sizes of what cancels in ``H w + rate`` of one row: without impulses that cancel on a body, and of these."""
+    net, gross = abs(rate), 0.0
+    for side in range(2):
+        i = body_a if side == 0 else body_b
+        if i >= 0:
+            linear, angular = norm(view(H, 12 * row + 6 * side, 3)), norm(view(H, 12 * row + 6 * side + 3, 3))
+            net += linear * speed[4 * i] + angular * speed[4 * i + 1]
+            gross += linear * speed[4 * i + 2] + angular * speed[4 * i + 3]
+    return net, gross
+
+
+@kernel
+def equation_residual(n, d, body, disk, H, b, w, speed, floor):
+    """Largest ``|H w + rate|`` of the equations, relative to the velocities that cancel, and the same where rounding is not counted.
+
+    speed (4 each): of bodies, translation and rotation, without impulses that cancel and of these. floor: rounding of the latter.
+    """
+    worst = judged = 0.0
+    for k in range(n):
+        if disk[k] != EQUATION:
+            continue
+        for a in range(k * d, k * d + d):
+            s = b[a]
+            for side in range(2):
+                if body[2 * k + side] >= 0:
+                    for l in range(6):
+                        s += H[12 * a + 6 * side + l] * w[6 * body[2 * k + side] + l]
+            if s != 0.0:
+                net, gross = _sizes(a, body[2 * k], body[2 * k + 1], H, b[a], speed)
+                worst, judged = max(worst, abs(s) / net), max(judged, abs(s) / (net + floor * gross))
+            worst += 0.0 * s
+    return worst, judged
+
+
+@kernel
+def least_size(n, d, body, disk, H, b, speed, share, ulps):
+    """Least ``share net + ulps gross`` of the equations, see `equation_residual`; infinity without any."""
+    least = math.inf
+    for k in range(n):
+        for a in range(k * d, k * d + d if disk[k] == EQUATION else k * d):
+            net, gross = _sizes(a, body[2 * k], body[2 * k + 1], H, b[a], speed)
+            if net > 0.0:
+                least = min(least, share * net + ulps * gross)
+    return least

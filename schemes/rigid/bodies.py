@@ -1,0 +1,301 @@
+"""Rigid bodies one by one: forces, iteration matrices, and how velocities move a configuration ([Notes], 11.5 and 11.6).
+
+The record has angular velocities and moments in axes of the body. The one-step problem has them in inertial axes, turned by the rotation
+matrix R of the start of the step: ``w = (v_g, R Omega)``.
+"""
+
+import math
+
+from nsds._jit import kernel, stack, tiny, view
+from nsds.maths import rotations
+from nsds.maths.vectors import cross, norm, times
+from nsds.model.functions import call_function
+from nsds.model.layout import ABSENT
+from nsds.schemes.derivatives import STEP
+from nsds.schemes.rigid.tables import INERTIA, MASS
+
+# How a configuration is moved: along the exponential map, or along the tangent T(q) v and then back to unit quaternions.
+EXPONENTIAL, LINEAR = range(2)
+_LEFT = 0.1  # of the inertia: what the moments of joints must leave of it
+
+
+@kernel
+def move(how, q_from, h, weight, v_old, v, q):
+    """``q = q_from`` moved for a time h by ``weight v + (1 - weight) v_old`` ([Notes], eq. 11.202); all views of one body.
+
+    EXPONENTIAL: ``p exp(h Omega / 2)``, exact for a constant Omega (eq. 11.177). LINEAR: ``p + h T v`` (eq. 11.208), then made unit.
+    """
+    w = stack(3)
+    for i in range(3):
+        q[i] = q_from[i] + h * (weight * v[i] + (1.0 - weight) * v_old[i])
+        w[i] = h * (weight * v[3 + i] + (1.0 - weight) * v_old[3 + i])
+    p, p_from = view(q, 3, 4), view(q_from, 3, 4)
+    if w[0] == 0.0 and w[1] == 0.0 and w[2] == 0.0:
+        for i in range(4):
+            p[i] = p_from[i]
+    elif how == EXPONENTIAL:
+        for i in range(4):
+            p[i] = p_from[i]
+        rotations.advance(p, w, p)
+    else:
+        psi = stack(12)
+        rotations.rate_matrix(p_from, psi)
+        for i in range(4):
+            p[i] = p_from[i] + 0.5 * (psi[3 * i] * w[0] + psi[3 * i + 1] * w[1] + psi[3 * i + 2] * w[2])
+        rotations.normalise(p)
+
+
+@kernel
+def force(t, body, q, v, functions, mem, out, size):
+    """Force, in inertial axes, and moment, in those of the body, of eq. 11.199 at (t, q, v) (6,), and the sums of norms of terms (2,)."""
+    z, nothing, term, moment = view(mem, body.z, body.n_z), view(mem, 0, 0), stack(3), view(out, 3, 3)
+    if body.fext_function != ABSENT:
+        call_function(functions[body.fext_function], (t, nothing, nothing, z, view(out, 0, 3)))
+    else:
+        for i in range(3):
+            out[i] = 0.0 if body.fext == ABSENT else mem[body.fext + i]
+    if body.mext_function != ABSENT:
+        call_function(functions[body.mext_function], (t, nothing, nothing, z, moment))
+    else:
+        for i in range(3):
+            moment[i] = 0.0 if body.mext == ABSENT else mem[body.mext + i]
+    if body.mext_inertial:
+        rotations.rotate_back(view(q, 3, 4), moment, moment)  # eq. 11.224
+    size[0], size[1] = norm(out), norm(moment)
+    if not body.isotropic:
+        Omega = view(v, 3, 3)
+        times(view(mem, body.q + INERTIA, 9), Omega, term)
+        cross(term, Omega, term)  # -M_gyr, eq. 11.200
+        size[1] += norm(term)
+        for i in range(3):
+            moment[i] += term[i]
+    if body.coupled:
+        subtract_internal(t, body, q, v, functions, mem, out, size)
+
+
+@kernel
+def subtract_internal(t, body, q, v, functions, mem, out, size):
+    """Subtract the internal wrench, of functions and ``C v + K q`` ([Notes], eq. 11.222), from out (6,); size (2,) grows by norms."""
+    z, term = view(mem, body.z, body.n_z), stack(6)
+    for i in range(6):
+        term[i] = 0.0
+    if body.fint_function != ABSENT:
+        call_function(functions[body.fint_function], (t, q, v, z, view(term, 0, 3)))
+    if body.mint_function != ABSENT:
+        call_function(functions[body.mint_function], (t, q, v, z, view(term, 3, 3)))
+    for i in range(6):
+        if body.C != ABSENT:
+            for j in range(6):
+                term[i] += mem[body.C + 6 * i + j] * v[j]
+        if body.K != ABSENT:
+            for j in range(7):
+                term[i] += mem[body.K + 7 * i + j] * q[j]
+        out[i] -= term[i]
+    size[0] += norm(term)
+    size[1] += norm(view(term, 3, 3))
+
+
+@kernel
+def inverse_matrix(t, weight_v, weight_q, body, q, v, R, turning, is_free, functions, mem, inverse, spare):
+    """Inverse of ``M - weight_v D_v F - weight_q D_q F T(q)`` ([Notes], eq. 11.213), in inertial axes; False where it is singular.
+
+    turning (9,): what rotation of the body does to the moments of its joints, by rows in axes of the body, which comes off the rotation's
+    3 × 3 as long as that stays positive definite, or, where is_free, far from singular. Out: inverse: of a body that is not coupled 1/m
+    and the 3 × 3 of the rotation; of a coupled one 6 × 6. Work: spare (150,).
+    """
+    if body.fixed:
+        for i in range(36 if body.coupled else 10):
+            inverse[i] = 0.0
+        return True
+    J = view(spare, 0, 9)
+    _rotational_matrix(weight_v, weight_q, body, q, v, functions, t, mem, J)
+    turns = _subtract(turning, is_free, J)
+    if body.coupled:
+        return _invert_coupled(t, weight_v, weight_q, body, q, v, R, functions, mem, J, inverse, spare)
+    inverse[0] = 1.0 / mem[body.q + MASS]
+    A = view(inverse, 1, 9)
+    if body.isotropic and not body.mext_inertial and not turns:
+        for i in range(9):
+            A[i] = 1.0 / J[0] if i % 4 == 0 else 0.0
+        return True
+    if not _invert_3(J, A):
+        return False
+    _turn_block(R, 3, 3, A, J)
+    return True
+
+
+@tiny
+def _subtract(turning, is_free, J):
+    """``J <- J - turning`` where leading minors of the symmetric part stay some part of what they are, or the last one's size if is_free.
+
+    Returns whether J has changed.
+    """
+    size = 0.0
+    for i in range(9):
+        size += abs(turning[i])
+    if size == 0.0:
+        return False
+    A = stack(9)
+    for i in range(9):
+        A[i] = J[i] - turning[i]
+    for i in range(1, 4):
+        minor, least = _leading_minor(i, A), _LEFT**i * _leading_minor(i, J)
+        if not (minor > least or (is_free and (i < 3 or minor < -least))):
+            return False
+    for i in range(9):
+        J[i] = A[i]
+    return True
+
+
+@tiny
+def _leading_minor(n, A):
+    """Determinant of the first n rows and columns of the symmetric part of A (3, 3)."""
+    xy, xz, yz = 0.5 * (A[1] + A[3]), 0.5 * (A[2] + A[6]), 0.5 * (A[5] + A[7])
+    if n == 1:
+        return A[0]
+    if n == 2:
+        return A[0] * A[4] - xy * xy
+    return A[0] * (A[4] * A[8] - yz * yz) - xy * (xy * A[8] - yz * xz) + xz * (xy * yz - A[4] * xz)
+
+
+@tiny
+def _rotational_matrix(weight_v, weight_q, body, q, v, functions, t, mem, J):
+    """``I + weight_v dM_gyr/dOmega - weight_q dM_ext/d(rotation)``, 3 × 3 in axes of the body ([Notes], eqs 11.221 and 11.227)."""
+    I, Omega, momentum = view(mem, body.q + INERTIA, 9), view(v, 3, 3), stack(3)
+    for i in range(9):
+        J[i] = I[i]
+    if not body.isotropic and weight_v != 0.0:
+        times(I, Omega, momentum)
+        for j in range(3):  # e_j × I Omega + Omega × I e_j, column by column
+            a, b = (j + 1) % 3, (j + 2) % 3
+            J[3 * a + j] -= weight_v * momentum[b]
+            J[3 * b + j] += weight_v * momentum[a]
+            J[j] += weight_v * (Omega[1] * I[6 + j] - Omega[2] * I[3 + j])
+            J[3 + j] += weight_v * (Omega[2] * I[j] - Omega[0] * I[6 + j])
+            J[6 + j] += weight_v * (Omega[0] * I[3 + j] - Omega[1] * I[j])
+    if body.mext_inertial and weight_q != 0.0:
+        moment = stack(3)
+        if body.mext_function != ABSENT:
+            call_function(functions[body.mext_function], (t, view(mem, 0, 0), view(mem, 0, 0), view(mem, body.z, body.n_z), moment))
+        else:
+            for i in range(3):
+                moment[i] = mem[body.mext + i]
+        rotations.rotate_back(view(q, 3, 4), moment, moment)
+        for j in range(3):  # R exp(d)^T m = R^T m + (R^T m) × d
+            a, b = (j + 1) % 3, (j + 2) % 3
+            J[3 * a + j] -= weight_q * moment[b]
+            J[3 * b + j] += weight_q * moment[a]
+
+
+@tiny
+def _invert_3(J, A):
+    """``A = J^-1`` by cofactors; False where J is singular."""
+    for i in range(3):
+        a, b = (i + 1) % 3, (i + 2) % 3
+        for j in range(3):
+            c, d = (j + 1) % 3, (j + 2) % 3
+            A[3 * j + i] = J[3 * a + c] * J[3 * b + d] - J[3 * a + d] * J[3 * b + c]
+    determinant = J[0] * A[0] + J[1] * A[3] + J[2] * A[6]
+    for i in range(9):
+        A[i] /= determinant
+    return 0.0 < abs(determinant) < math.inf
+
+
+@kernel
+def _invert_coupled(t, weight_v, weight_q, body, q, v, R, functions, mem, J, inverse, spare):
+    """The 6 × 6 inverse of a body whose internal wrench depends on q and v. Work: spare (150,), J its first 9."""
+    A, D_q, D_v, T = view(spare, 9, 36), view(spare, 45, 42), view(spare, 87, 36), stack(42)
+    internal_derivatives(t, body, q, v, functions, mem, D_q, D_v)
+    rotations.tangent_map(q, T)
+    for i in range(6):
+        for j in range(6):
+            s = weight_v * D_v[6 * i + j]
+            for k in range(7):
+                s += weight_q * D_q[7 * i + k] * T[6 * k + j]
+            if i < 3 and i == j:
+                s += mem[body.q + MASS]
+            if i >= 3 and j >= 3:
+                s += J[3 * (i - 3) + j - 3]
+            A[6 * i + j] = s
+    if not _invert_6(A, inverse):
+        return False
+    block, turned = stack(9), stack(9)
+    for a in range(0, 6, 3):
+        for b in range(0, 6, 3):
+            for i in range(9):
+                block[i] = inverse[6 * (a + i // 3) + b + i % 3]
+            _turn_block(R, a, b, block, turned)
+            for i in range(9):
+                inverse[6 * (a + i // 3) + b + i % 3] = block[i]
+    return True
+
+
+@tiny
+def _turn_block(R, a, b, block, spare):
+    """``block <- R block R^T``, each R only where rows (a) or columns (b) belong to the rotation."""
+    for i in range(3):
+        for j in range(3):
+            spare[3 * i + j] = (
+                block[3 * i + j] if a == 0 else R[3 * i] * block[j] + R[3 * i + 1] * block[3 + j] + R[3 * i + 2] * block[6 + j]
+            )
+    for i in range(3):
+        for j in range(3):
+            s = spare[3 * i + j]
+            block[3 * i + j] = s if b == 0 else spare[3 * i] * R[3 * j] + spare[3 * i + 1] * R[3 * j + 1] + spare[3 * i + 2] * R[3 * j + 2]
+
+
+@kernel
+def _invert_6(A, inverse):
+    """``inverse = A^-1`` by Gauss–Jordan with row exchanges; False where A is singular. A (36,) is destroyed."""
+    for i in range(36):
+        inverse[i] = 1.0 if i % 7 == 0 else 0.0
+    for k in range(6):
+        p = k
+        for i in range(k + 1, 6):
+            if abs(A[6 * i + k]) > abs(A[6 * p + k]):
+                p = i
+        if not 0.0 < abs(A[6 * p + k]) < math.inf:
+            return False
+        for j in range(6):
+            A[6 * k + j], A[6 * p + j] = A[6 * p + j], A[6 * k + j]
+            inverse[6 * k + j], inverse[6 * p + j] = inverse[6 * p + j], inverse[6 * k + j]
+        pivot = A[7 * k]
+        for j in range(6):
+            A[6 * k + j] /= pivot
+            inverse[6 * k + j] /= pivot
+        for i in range(6):
+            f = A[6 * i + k]
+            if i != k and f != 0.0:
+                for j in range(6):
+                    A[6 * i + j] -= f * A[6 * k + j]
+                    inverse[6 * i + j] -= f * inverse[6 * k + j]
+    return True
+
+
+@kernel
+def internal_derivatives(t, body, q, v, functions, mem, D_q, D_v):
+    """Derivatives of the internal wrench by q (6, 7) and by v (6, 6): the user's, or differences, plus K and C."""
+    z, base, moved, size = view(mem, body.z, body.n_z), stack(6), stack(6), stack(2)
+    has_functions = body.fint_function != ABSENT or body.mint_function != ABSENT
+    for columns in range(6, 8):
+        D, variable, C = (D_q, q, body.K) if columns == 7 else (D_v, v, body.C)
+        jacobian = body.jac_q_function if columns == 7 else body.jac_v_function
+        if jacobian != ABSENT:
+            call_function(functions[jacobian], (t, q, v, z, D))
+        elif has_functions:
+            for i in range(6):
+                base[i] = 0.0
+            subtract_internal(t, body, q, v, functions, mem, base, size)
+            for j in range(columns):
+                kept = variable[j]
+                variable[j] = kept + math.copysign(STEP * max(1.0, abs(kept)), kept)
+                step = variable[j] - kept
+                for i in range(6):
+                    moved[i] = 0.0
+                subtract_internal(t, body, q, v, functions, mem, moved, size)
+                variable[j] = kept
+                for i in range(6):
+                    D[columns * i + j] = (base[i] - moved[i]) / step
+        if jacobian != ABSENT or not has_functions:
+            for i in range(6 * columns):
+                D[i] = (D[i] if jacobian != ABSENT else 0.0) + (0.0 if C == ABSENT else mem[C + i])

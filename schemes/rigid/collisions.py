@@ -1,0 +1,188 @@
+"""Detected contacts of rigid bodies: which there are, which take part in a step, their frames and levers ([Notes], 12.0.4)."""
+
+import math
+
+from nsds._jit import kernel, stack, tiny, view
+from nsds.collision import WORLD, address_of_detect, address_of_detect_parallel, call_detect, place
+from nsds.collision import inherit as match
+from nsds.collision.kinds import SPHERE, bound
+from nsds.maths.vectors import cross, norm
+from nsds.schemes.problem.activation import slack
+from nsds.schemes.rigid.blocks import is_closed
+from nsds.schemes.rigid.interactions import contact_rows, frame_of
+
+_MANY = 2000  # shapes from which all cores look for contacts
+_SIGHT = 1e-3  # times the size of a shape: forces add no more to its slack
+
+
+@kernel
+def find(c, ahead, parallel, q, v, mem, imem, work, iwork):
+    """Contacts of part c at the state (q, v) of all bodies; returns their number, which may exceed the capacity. Out: new_*, slack.
+
+    ahead: gaps are listed that motion may close in this time, from where v points, and those that may take part as they are. slack: of
+    each shape, what it adds to the forecasts up to which contacts take part: for rounding, and the most for forces.
+    """
+    n, m = c.n_shapes, c.capacity
+    kind, size, body = view(imem, c.kind, n), view(mem, c.size, 3 * n), view(imem, c.body, n)
+    local, pose, reach = view(mem, c.local, 7 * n), view(work, c.pose, 7 * n), view(work, c.reach, n)
+    place(body, local, q, pose)
+    for s in range(n):
+        reach[s], work[c.slack + 2 * s], work[c.slack + 2 * s + 1] = 0.5 * mem[c.margin], 0.0, 0.0
+        if body[s] != WORLD:
+            far, r = norm(view(local, 7 * s, 3)), bound(kind, size, s)
+            r = r if r < math.inf else size[3 * s]
+            rounding, forces = slack(r + norm(view(q, 7 * body[s], 3)), 0.0, ahead), _SIGHT * r
+            if kind[s] != SPHERE:
+                far += r
+            reach[s] += rounding + forces + ahead * (norm(view(v, 6 * body[s], 3)) + norm(view(v, 6 * body[s] + 3, 3)) * far)
+            work[c.slack + 2 * s], work[c.slack + 2 * s + 1] = rounding, forces
+    general = iwork[c.general]
+    address = address_of_detect_parallel() if parallel and n >= _MANY and general == 0 else address_of_detect()
+    return call_detect(address, (
+        kind, size, pose, body, reach, view(imem, c.group, n), view(imem, c.mask, n),
+        view(mem, c.vertices, 3 * c.n_vertices), general, view(iwork, c.new_a, m), view(iwork, c.new_b, m),
+        view(iwork, c.new_feature, m), view(work, c.new_normal, 3 * m), view(work, c.new_point, 3 * m), view(work, c.new_gap, m),
+        view(work, c.scratch, c.n_scratch), view(iwork, c.scratch_i, c.n_scratch_i),
+    ))  # fmt: skip
+
+
+@kernel
+def inherit(c, n, mem, imem, work, iwork):
+    """Impulses of the n contacts found: those of the same contacts in the record, turned with the frame; 0 of new ones. Out: new_lam."""
+    m, frame, old = imem[c.n], stack(9), stack(9)
+    found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n), n
+    known = view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m), m
+    lam, normal = view(work, c.new_lam, c.each * n), view(work, c.old_normal, 3 * n)
+    match(*found, *known, c.each, view(mem, c.lam, c.each * m), lam)
+    match(*found, *known, 3, view(mem, c.normal, 3 * m), normal)
+    for i in range(n if c.each > 1 else 0):
+        if norm(view(normal, 3 * i, 3)) > 0.0 and _has_turned(view(normal, 3 * i, 3), view(work, c.new_normal + 3 * i, 3)):
+            frame_of(view(normal, 3 * i, 3), old)
+            frame_of(view(work, c.new_normal + 3 * i, 3), frame)
+            for first in range(1, c.each, 2):
+                _turn(old, frame, view(lam, c.each * i + first, 2))
+
+
+@tiny
+def _has_turned(old, new):
+    """Whether two normals differ at all: at a restart they do not, and impulses keep their bits."""
+    return old[0] != new[0] or old[1] != new[1] or old[2] != new[2]
+
+
+@tiny
+def _turn(old, new, tangential):
+    """Components on the tangents of the new frame of a vector given on those of the old one."""
+    x, y = tangential[0], tangential[1]
+    for j in range(2):
+        s = 0.0
+        for l in range(3):
+            s += new[3 * (1 + j) + l] * (x * old[3 + l] + y * old[6 + l])
+        tangential[j] = s
+
+
+@kernel
+def take_over(c, n, mem, imem, work, iwork):
+    """The n contacts found become those of the record; the rest of its arrays is cleared."""
+    last = max(n, imem[c.n])
+    imem[c.n] = n
+    for i in range(last):
+        known = i < n
+        imem[c.a + i] = iwork[c.new_a + i] if known else 0
+        imem[c.b + i] = iwork[c.new_b + i] if known else 0
+        imem[c.feature + i] = iwork[c.new_feature + i] if known else 0
+        mem[c.y + i] = work[c.new_gap + i] if known else 0.0
+        for k in range(3):
+            mem[c.normal + 3 * i + k] = work[c.new_normal + 3 * i + k] if known else 0.0
+            mem[c.point + 3 * i + k] = work[c.new_point + 3 * i + k] if known else 0.0
+        for k in range(c.each):
+            mem[c.lam + c.each * i + k] = work[c.new_lam + c.each * i + k] if known else 0.0
+
+
+@kernel
+def locate(c, i, q, mem, imem, frame, lever):
+    """(a, b): bodies of contact i of part c, -1 for the world. Out: frame (9,), lever (6,): contact point minus the bodies' centres."""
+    a, b = imem[c.body + imem[c.a + i]], imem[c.body + imem[c.b + i]]
+    frame_of(view(mem, c.normal + 3 * i, 3), frame)
+    way = 0.0 if b == WORLD else 0.5 * mem[c.y + i]
+    for k in range(3):
+        x = mem[c.point + 3 * i + k] - way * frame[k]
+        lever[k] = x - q[7 * a + k]
+        lever[3 + k] = 0.0 if b == WORLD else x - q[7 * b + k]
+    return a, b
+
+
+@kernel
+def relative_velocity(each, a, b, frame, lever, w, u):
+    """Velocity of a against b at the contact in its frame; then, of five, angular velocities about the tangents. Out: u (each,)."""
+    x, turned = stack(3), stack(3)
+    for k in range(3):
+        x[k] = w[6 * a + k]
+    cross(view(w, 6 * a + 3, 3), lever, turned)
+    for k in range(3):
+        x[k] += turned[k]
+    if b != WORLD:
+        cross(view(w, 6 * b + 3, 3), view(lever, 3, 3), turned)
+        for k in range(3):
+            x[k] -= w[6 * b + k] + turned[k]
+    for j in range(min(each, 3)):
+        u[j] = frame[3 * j] * x[0] + frame[3 * j + 1] * x[1] + frame[3 * j + 2] * x[2]
+    for j in range(3, each):
+        s = 0.0
+        for k in range(3):
+            s += frame[3 * (j - 2) + k] * (w[6 * a + 3 + k] - (0.0 if b == WORLD else w[6 * b + 3 + k]))
+        u[j] = s
+
+
+@kernel
+def choose(c, bodies, ahead, moved, first, q, w, mem, imem, work, bodies_of, which):
+    """Contacts of part c that take part ([Notes], eq. 11.203, and `is_closed`); returns the number of those so far.
+
+    moved (n_bodies,): see `way_of_forces`. Slacks are those of both shapes.
+
+    Where neither side can move nothing is to be done. Out, from place ``first`` on: bodies_of (2 each), which: number of the contact.
+    """
+    frame, lever, u, n = stack(9), stack(6), stack(5), first
+    for i in range(imem[c.n]):
+        a, b = locate(c, i, q, mem, imem, frame, lever)
+        if bodies[a].fixed and (b == WORLD or bodies[b].fixed):
+            continue
+        relative_velocity(min(c.each, 1), a, b, frame, lever, w, u)
+        rounding, forces = _slack(c, imem[c.a + i], a, moved, work)
+        rounding_b, forces_b = _slack(c, imem[c.b + i], b, moved, work)
+        if is_closed(mem[c.y + i], ahead * u[0], rounding + rounding_b, forces + forces_b):
+            bodies_of[2 * n], bodies_of[2 * n + 1], which[n] = a, b, i
+            n += 1
+    return n
+
+
+@tiny
+def _slack(c, shape, body, moved, work):
+    """What a shape adds to the forecasts up to which its contacts take part: for rounding, for forces."""
+    if body == WORLD:
+        return 0.0, 0.0
+    return work[c.slack + 2 * shape], min(moved[body], work[c.slack + 2 * shape + 1])
+
+
+@kernel
+def state_contact(c, i, d, q, w, mem, imem, disk, mu, body, frame, lever, b, r):
+    """Contact i of part c for the one-step problem: all arguments from disk on are views of one contact."""
+    u = stack(5)
+    body[0], body[1] = locate(c, i, q, mem, imem, frame, lever)
+    relative_velocity(c.each, body[0], body[1], frame, lever, w, u)
+    disk[0] = 0 if c.each == 1 else 2
+    mu[0] = 0.0 if c.each == 1 else mem[c.mu]
+    mu[1] = mem[c.mu_r] if c.each == 5 else 0.0
+    for k in range(d):
+        e = mem[c.e_n] if k == 0 else mem[c.e_t] if k < min(c.each, 3) else 0.0
+        b[k] = e * u[k] if k < min(c.each, 3) else 0.0
+        r[k] = mem[c.lam + c.each * i + k] if k < c.each else 0.0
+
+
+@kernel
+def rows_of_contact(each, d, body, frame, lever, H, diagonal):
+    """H (d, 12) of one contact, and which components are left over (1, else 0): for a problem with a matrix."""
+    contact_rows(each, frame, lever, view(lever, 3, 3), body[1] != WORLD, H)
+    for k in range(d):
+        diagonal[k] = 0.0 if k < each else 1.0
+    for k in range(12 * each, 12 * d):
+        H[k] = 0.0

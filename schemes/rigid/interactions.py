@@ -1,0 +1,180 @@
+"""What interactions of rigid bodies say at a configuration: h, H on velocities in inertial axes, and the rate of h at rest."""
+
+import math
+
+import numpy as np
+
+from nsds._jit import kernel, stack, tiny, view
+from nsds.maths import rotations
+from nsds.maths.vectors import cross, times
+from nsds.model.functions import CENTRAL_STEP, call_function, is_finite_at, nan_of
+from nsds.model.layout import ABSENT
+from nsds.model.records import memory
+from nsds.schemes.rigid.joint_rows import joint_row
+from nsds.schemes.rigid.tables import CONTACT, JOINT, PRESCRIBED, V
+
+
+@tiny
+def frame_of(normal, frame):
+    """``frame = (n, t1, t2)`` by rows, right-handed, depending smoothly on n but at one point (Duff et al. 2017)."""
+    n0, n1, n2 = normal[0], normal[1], normal[2]
+    sign = math.copysign(1.0, n2)
+    a = -1.0 / (sign + n2)
+    b = n0 * n1 * a
+    frame[0], frame[1], frame[2] = n0, n1, n2
+    frame[3], frame[4], frame[5] = 1.0 + sign * n0 * n0 * a, sign * b, -sign * n0
+    frame[6], frame[7], frame[8] = b, sign + n1 * n1 * a, -n1
+
+
+@tiny
+def contact_rows(each, frame, lever_a, lever_b, has_b, H):
+    """H (each, 12) of one contact on (v_a, omega_a, v_b, omega_b) in inertial axes ([Notes], 12.0.4).
+
+    Normal and tangents of the velocity of a against b at the contact point; then, of five rows, the relative angular velocities about the
+    tangents.
+    """
+    moment = stack(3)
+    for i in range(each):
+        for k in range(12):
+            H[12 * i + k] = 0.0
+        axis = view(frame, 3 * (i if i < 3 else i - 2), 3)
+        first = 0 if i < 3 else 3
+        for k in range(3):
+            H[12 * i + first + k] = axis[k]
+            if has_b:
+                H[12 * i + 6 + first + k] = -axis[k]
+        if i < 3:
+            cross(lever_a, axis, moment)
+            for k in range(3):
+                H[12 * i + 3 + k] = moment[k]
+            cross(lever_b, axis, moment)
+            for k in range(3):
+                if has_b:
+                    H[12 * i + 9 + k] = -moment[k]
+
+
+@kernel
+def evaluate(t, interaction, q, R, functions, mem, imem, work):
+    """h, rate and H of an interaction at (t, q). q (7 each), R (9 each): of all bodies; angular columns of H in inertial axes, by R."""
+    r = interaction
+    has_b, qa = r.b != ABSENT, view(q, 7 * r.a, 7)
+    qb = view(q, 7 * r.b, 7) if has_b else qa
+    if r.kind == CONTACT:
+        _evaluate_contact(t, r, qa, qb, has_b, functions, mem, work)
+        return
+    if r.kind == JOINT:
+        for i in range(r.m):
+            a, u, b, w = (r.row_a + 3 * i, r.row_u + 3 * i, r.row_b + 3 * i, r.row_w + 3 * i)
+            angle = view(work, r.spare, 2) if r.angle == ABSENT else view(mem, r.angle + 2 * i, 2)
+            work[r.h + i] = joint_row(
+                imem[r.row + i], view(mem, a, 3), view(mem, u, 3), view(mem, b, 3), view(mem, w, 3), mem[r.row_offset + i], qa, qb, has_b,
+                angle, view(work, r.H + 12 * i, 12),
+            )  # fmt: skip
+            work[r.rate + i] = 0.0
+    elif r.kind == PRESCRIBED:
+        _evaluate_prescribed(t, r, functions, mem, imem, work)
+    else:
+        _evaluate_relation(t, r, qa, qb, has_b, functions, mem, work)
+    for i in range(r.m):
+        row = view(work, r.H + 12 * i, 12)
+        times(view(R, 9 * r.a, 9), view(row, 3, 3), view(row, 3, 3))
+        if has_b:
+            times(view(R, 9 * r.b, 9), view(row, 9, 3), view(row, 9, 3))
+
+
+@tiny
+def _evaluate_prescribed(t, r, functions, mem, imem, work):
+    """Rows that pick velocities; rate: minus the velocity that is wanted."""
+    if r.velocity_function != ABSENT:
+        nothing = view(mem, 0, 0)
+        call_function(functions[r.velocity_function], (t, nothing, nothing, view(mem, r.z, r.n_z), view(work, r.rate, r.m)))
+    for i in range(r.m):
+        work[r.rate + i] = -(work[r.rate + i] if r.velocity_function != ABSENT else mem[r.z + i])
+        work[r.h + i] = 0.0
+        for k in range(12):
+            work[r.H + 12 * i + k] = 1.0 if k == imem[r.dofs + i] else 0.0
+
+
+@kernel
+def _evaluate_contact(t, r, qa, qb, has_b, functions, mem, work):
+    """A contact whose gap, point and normal are the user's."""
+    x, out, frame, lever_a, lever_b = view(work, r.x, 14), stack(7), stack(9), stack(3), stack(3)
+    for i in range(7):
+        x[i], x[7 + i] = qa[i], qb[i]
+    z, nothing = view(mem, r.z, r.n_z), view(mem, 0, 0)
+    call_function(functions[r.gap_function], (t, view(x, 0, 14 if has_b else 7), nothing, z, out))
+    frame_of(view(out, 4, 3), frame)
+    for k in range(3):
+        lever_a[k], lever_b[k] = out[1 + k] - qa[k], out[1 + k] - qb[k]
+    contact_rows(r.m, frame, lever_a, lever_b, has_b, view(work, r.H, 12 * r.m))
+    for i in range(r.m):
+        work[r.h + i], work[r.rate + i] = 0.0, 0.0
+    work[r.h] = out[0]
+
+
+@kernel
+def _evaluate_relation(t, r, qa, qb, has_b, functions, mem, work):
+    """A user's h, with ``H = dh/dq T(q)`` ([Notes], eq. 11.195); angular columns in axes of the bodies."""
+    n = 14 if has_b else 7
+    x, z, nothing = view(work, r.x, 14), view(mem, r.z, r.n_z), view(mem, 0, 0)
+    at, h, rate, D = view(x, 0, n), view(work, r.h, r.m), view(work, r.rate, r.m), view(work, r.spare, r.m * n)
+    for i in range(7):
+        x[i], x[7 + i] = qa[i], qb[i]
+    for i in range(r.m):
+        rate[i] = 0.0
+    if r.jac_function != ABSENT:
+        call_function(functions[r.jac_function], (t, at, h, z, D))
+    else:
+        for j in range(n):
+            x_j, step = x[j], CENTRAL_STEP * max(1.0, abs(x[j]))
+            x[j] = x_j + step
+            call_function(functions[r.h_function], (t, at, nothing, z, h))
+            for i in range(r.m):
+                D[i * n + j] = h[i]
+            x[j] = x_j - step
+            call_function(functions[r.h_function], (t, at, nothing, z, h))
+            for i in range(r.m):
+                D[i * n + j] = (D[i * n + j] - h[i]) / (2.0 * step)
+            x[j] = x_j
+    if r.h_t_function != ABSENT:
+        call_function(functions[r.h_t_function], (t, at, nothing, z, rate))
+    call_function(functions[r.h_function], (t, at, nothing, z, h))
+    psi = stack(12)
+    for side in range(n // 7):
+        rotations.rate_matrix(view(x, 7 * side + 3, 4), psi)
+        for i in range(r.m):
+            for k in range(3):
+                work[r.H + 12 * i + 6 * side + k] = D[i * n + 7 * side + k]
+                s = 0.0
+                for l in range(4):
+                    s += 0.5 * D[i * n + 7 * side + 3 + l] * psi[3 * l + k]
+                work[r.H + 12 * i + 6 * side + 3 + k] = s
+    if not has_b:
+        for i in range(r.m):
+            for k in range(6, 12):
+                work[r.H + 12 * i + k] = 0.0
+
+
+def blame(records, prepared, m):
+    """Which function gave NaN or infinity at the state of member m, in words; nothing if none does."""
+    lists, mem, work = prepared.layout, memory(records)[m], prepared.work[m]
+    nothing, t = np.zeros(0), records["t"][m].item()
+
+    def is_broken(slot, x, lam, z, size):
+        return slot != ABSENT and not is_finite_at(prepared.functions[m, slot], t, x, lam, z, size)
+
+    for name, first in lists.part_names:
+        values = records[name].reshape(records.size, -1)
+        for e in range(values.shape[1]):
+            body = lists.bodies[first + e]
+            q, v, z = (mem[body[at] + shift :][:size] for at, shift, size in (("q", 0, 7), ("q", V, 6), ("z", 0, body["n_z"])))
+            for field, size in {"fext": 3, "mext": 3, "fint": 3, "mint": 3, "jac_q": 42, "jac_v": 36}.items():
+                state = (nothing, nothing) if field in ("fext", "mext") else (q, v)
+                if is_broken(body[f"{field}_function"], *state, z, size):
+                    return nan_of(f"{field} of part '{name}'", values[field][m, e])
+    for name, r in zip(lists.interaction_names, lists.interactions, strict=True):
+        x, z, k = work[r["x"] : r["x"] + (7 if r["b"] == ABSENT else 14)], mem[r["z"] : r["z"] + r["n_z"]], r["m"]
+        for field, size in {"h": k, "jac": k * x.size, "h_t": k, "gap": 7, "velocity": k}.items():
+            if is_broken(r[f"{field}_function"], nothing if field == "velocity" else x, nothing, z, size):
+                return nan_of(f"{field} of interaction '{name}'", records[name][field].reshape(records.size, -1)[m, 0])
+    return ""

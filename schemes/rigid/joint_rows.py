@@ -1,0 +1,117 @@
+"""Rows of joints: value and Jacobian of each scalar equation (`nsds.joints` says what they are)."""
+
+import math
+
+from nsds._jit import kernel, stack, tiny, view
+from nsds.maths.rotations import perpendicular, rotate, rotate_back
+from nsds.maths.vectors import cross, dot, norm
+from nsds.model.joints import ALIGN, ANGLE, POINT
+
+
+@kernel
+def joint_row(kind, a, u, b, w, offset, q_a, q_b, has_b, angle, H):
+    """Value y and Jacobian of one row of a joint: ``ydot = H (v_A, Omega_A, v_B, Omega_B)`` along ``qdot = T(q) v``; returns y.
+
+    With ``r = R_B^T (x_A + R_A a - x_B)``, where x_B = 0 and R_B = 1 without B:
+    POINT ``y = w.(r - b) - offset``, ALIGN ``y = w.R_B^T R_A u - offset``, ANGLE the angle from b to ``R_B^T R_A u`` about w less offset,
+    COUPLER |a| times A's coordinate on a, less B's on w, less offset; without B both coordinates are A's.
+
+    In: a, u (3,) in axes of A, b, w (3,) in axes of B, of the world without B (COUPLER: a and w in those of the world); q_a, q_b (7,), of
+    which q_b is read where has_b. In/out: angle (2,), read and written by ANGLE (the first) and COUPLER: unwrapped to within pi of what it
+    was. Out: H (12,), Omega in axes of the bodies, zero for the world.
+    """
+    for i in range(12):
+        H[i] = 0.0
+    place, arm, n = stack(7), stack(3), stack(3)  # the place of B, r or R_B^T R_A u, an axis of B
+    for i in range(7):
+        place[i] = 1.0 if i == 3 else 0.0
+        if has_b:
+            place[i] = q_b[i]
+    p_a, p_b = view(q_a, 3, 4), view(place, 3, 4)
+    if kind == POINT:
+        rotate(p_a, a, arm)
+        for i in range(3):
+            arm[i] += q_a[i] - place[i]
+        rotate_back(p_b, arm, arm)
+        y = w[0] * (arm[0] - b[0]) + w[1] * (arm[1] - b[1]) + w[2] * (arm[2] - b[2])
+        rotate(p_b, w, n)
+        for i in range(3):
+            H[i], H[6 + i] = n[i], -n[i]
+        rotate_back(p_a, n, n)
+        cross(a, n, view(H, 3, 3))
+        cross(w, arm, view(H, 9, 3))
+    elif kind == ALIGN:
+        rotate(p_a, u, arm)
+        rotate_back(p_b, arm, arm)
+        y = dot(arm, w)
+        rotate(p_b, w, n)
+        rotate_back(p_a, n, n)
+        cross(u, n, view(H, 3, 3))
+        cross(w, arm, view(H, 9, 3))
+    elif kind == ANGLE:
+        rotate(p_a, u, arm)
+        rotate_back(p_b, arm, arm)
+        y = _angle(arm, w, b, view(angle, 0, 1), n)
+        for i in range(3):
+            H[9 + i] = -n[i]
+        rotate(p_b, n, n)
+        rotate_back(p_a, n, view(H, 3, 3))
+    elif has_b:
+        y = _coordinate(a, u, q_a, 1.0, view(angle, 0, 1), view(H, 0, 6))
+        y += _coordinate(w, b, q_b, -1.0, view(angle, 1, 1), view(H, 6, 6))
+    else:
+        y = _coordinate(a, u, q_a, 1.0, view(angle, 0, 1), view(H, 0, 6))
+        y += _coordinate(w, b, q_a, -1.0, view(angle, 1, 1), view(H, 0, 6))
+    if not has_b:
+        for i in range(6, 12):
+            H[i] = 0.0
+    return y - offset
+
+
+@tiny
+def turned_arm(factor, arm, n, D):
+    """Adds factor times the derivative of ``arm × R^T n`` by a rotation of the body, ``n arm^T - (arm.n) 1``, all in axes of the body.
+
+    That is what rotation of a body does to the moment ``lambda arm × n`` of a row whose direction n does not turn with it: of POINT, where
+    the arm is a, and of ALIGN, where it is u. In/out: D (9,).
+    """
+    along = dot(arm, n)
+    for i in range(3):
+        for j in range(3):
+            D[3 * i + j] += factor * n[i] * arm[j]
+        D[4 * i] -= factor * along
+
+
+@kernel
+def _coordinate(axis, marker, q, factor, angle, row):
+    # factor times x.axis, or times |axis| times the angle from the perpendicular to the marker if that is not zero; its rate added to row
+    if dot(marker, marker) == 0.0:
+        for i in range(3):
+            row[i] += factor * axis[i]
+        return factor * dot(q, axis)
+    e, start, direction, gradient, p = stack(3), stack(3), stack(3), stack(3), view(q, 3, 4)
+    length = norm(axis)
+    for i in range(3):
+        e[i] = axis[i] / length
+    perpendicular(axis, start)
+    rotate(p, marker, direction)
+    value = _angle(direction, e, start, angle, gradient)
+    rotate_back(p, gradient, gradient)
+    for i in range(3):
+        row[3 + i] += factor * length * gradient[i]
+    return factor * length * value
+
+
+@tiny
+def _angle(direction, axis, start, angle, gradient):
+    # from start to direction about axis, start across axis; gradient by the angular velocity of direction: axis, where that is across
+    t = stack(3)
+    cross(axis, start, t)
+    sine, cosine, along = dot(direction, t), dot(direction, start), dot(direction, axis)
+    value = math.atan2(sine, cosine)
+    value += 2.0 * math.pi * math.floor((angle[0] - value) / (2.0 * math.pi) + 0.5)
+    angle[0] = value
+    tilt = along / max(sine * sine + cosine * cosine, 1e-300)
+    for i in range(3):
+        gradient[i] = axis[i] - tilt * (cosine * start[i] + sine * t[i])
+    return value

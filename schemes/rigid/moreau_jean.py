@@ -1,0 +1,434 @@
+"""Moreau–Jean time stepping of rigid bodies ([Notes], 11.6).
+
+    M (v - v_k) = h (theta F(t_{k+1}, q(v), v) + (1-theta) F_k) + H(qbar)^T r,      q(v) = q_k moved by h (theta v + (1-theta) v_k)
+
+with the laws for ``u = H(qbar) v`` and its value at t_k (eq. 11.206). Newton's iteration (eqs 11.207–11.220):
+
+    M_hat = M - h theta D_v F - h^2 theta^2 D_q F T,     w_free = w - M_hat^-1 R_free(v),     w <- w_free + M_hat^-1 H^T r
+
+in velocities w = (v_g, R Omega) in inertial axes, R that of q_k. ``qbar`` is q_k moved by ``q_star h v_theta``: 0 and 1 are the two choices
+of the source. Contacts have H(q_k). The semi-explicit form (eq. 11.204) has F_k alone and H(q_k), and one iteration.
+
+To M_hat comes what rotation of a body does to the moments of its joints, ``-h theta q_star d(H^T r)/dq``, without what couples two
+bodies: heavy loads on joints are as stiff as springs. How ``H w`` changes with q is left out: convergence is linear, at a rate h omega.
+"""
+
+import math
+import sys
+
+import numpy as np
+
+from nsds._jit import kernel, stack, tiny, view
+from nsds.maths import rotations
+from nsds.maths.vectors import norm, times, times_transposed
+from nsds.model.collisions import with_room
+from nsds.model.kinds import collisions_of
+from nsds.model.layout import ABSENT
+from nsds.model.records import model_of
+from nsds.schemes.rigid import blocks as blocks
+from nsds.schemes.rigid import collisions as collisions
+from nsds.schemes.rigid import problem as problem
+from nsds.schemes.rigid import tables as ne
+from nsds.schemes.rigid.bodies import force, inverse_matrix
+from nsds.schemes.rigid.interactions import blame, evaluate  # noqa: F401
+from nsds.schemes.rigid.problem import EXPLICIT, GAMMA, LIMIT, STEP, THETA, TOL
+from nsds.schemes.run.memory import Allocator, Prepared
+from nsds.status import CAPACITY, CONVERGED, INEXACT, NEWTON, NON_FINITE, SINGULAR_STEP, STALLED
+
+_GROWTH = 1.5
+_ROUNDING = 16 * 2.0**-52  # of what cancels in an equation: no residual below it means anything
+_PATIENCE = 10  # Newton's iterations in which the residual must halve
+_UNSOLVED = 3  # one-step problems in a row of one step that its solver may leave unsolved
+
+
+def prepare(records, options, h, method):
+    """Tables and work memory of all members."""
+    work, iwork = Allocator(records.size), Allocator(records.size)
+    lists = ne.tables(records, work, iwork)
+    words = options_of(h, options)
+    plan = problem.reserve(lists, words, method, work, iwork, records.size)
+    tables = lists.bodies, lists.interactions, lists.collisions, plan
+    return Prepared(tables, lists.functions, words, work.array(), iwork.array(np.int64), sys.modules[__name__], lists)
+
+
+def options_of(h, options):
+    """Options of the step, as numbers, from those of a scheme."""
+    explicit = "form" in options.dtype.names and options["form"] == b"explicit"
+    linear = "update" in options.dtype.names and options["update"] == b"linear"
+    values = [options[name].item() for name in ("theta", "gamma", "q_star", "newton_tol", "newton_max_iter")]
+    if explicit:
+        values[2], values[3] = 0.0, np.inf
+    return np.array([h, *values, explicit, linear], dtype=np.float64)
+
+
+def grow(records):
+    """The records with room for half as many contacts more in all their collisions."""
+    parts = [line[0] for line in collisions_of(model_of(records))]
+    return with_room(records, {name: int(_GROWTH * records.dtype[name]["a"].shape[0]) + 1 for name in parts})
+
+
+@kernel
+def start(t, tables, functions, options, mem, imem, work, iwork):
+    """Before the first step: rotations, contacts and outputs of the state. Returns CONVERGED, or CAPACITY where there is no room."""
+    bodies, interactions, parts, plan = tables[:4]
+    p = plan[0]
+    q, v, R = view(work, p.q, 7 * p.n_bodies), view(work, p.v, 6 * p.n_bodies), view(work, p.R, 9 * p.n_bodies)
+    for i in range(p.n_bodies):
+        for k in range(7):
+            q[7 * i + k] = mem[bodies[i].q + k]
+        for k in range(6):
+            v[6 * i + k] = mem[bodies[i].q + ne.V + k]
+    if not find_contacts(options, p.parallel != 0, parts, q, v, mem, imem, work, iwork):
+        return CAPACITY
+    take_contacts(parts, mem, imem, work, iwork)
+    outputs(t, bodies, interactions, p, q, v, R, functions, mem, imem, work)
+    return CONVERGED
+
+
+@kernel
+def find_contacts(options, parallel, parts, q, v, mem, imem, work, iwork):
+    """Contacts at the state (q, v), into the work memory; False where there are more than the record has room for."""
+    ahead = max(1.0, options[GAMMA]) * options[STEP]  # the forecast of the next step looks no farther
+    for k in range(parts.size):
+        iwork[parts[k].found] = collisions.find(parts[k], ahead, parallel, q, v, mem, imem, work, iwork)
+        if iwork[parts[k].found] > parts[k].capacity:
+            return False
+    return True
+
+
+@kernel
+def take_contacts(parts, mem, imem, work, iwork):
+    """The contacts found, with the impulses of those that were there before, into the record."""
+    for k in range(parts.size):
+        n = iwork[parts[k].found]
+        collisions.inherit(parts[k], n, mem, imem, work, iwork)
+        collisions.take_over(parts[k], n, mem, imem, work, iwork)
+
+
+@kernel
+def outputs(t, bodies, interactions, p, q, v, R, functions, mem, imem, work):
+    """R and w of the state (q, v), and y and ydot of all interactions, whose H is that of q afterwards. False where some is not finite."""
+    w, zero = view(work, p.w, 6 * p.n_bodies), 0.0
+    for i in range(p.n_bodies):
+        rotations.rotation_matrix(view(q, 7 * i + 3, 4), view(R, 9 * i, 9))
+    to_inertial(p.n_bodies, R, v, w)
+    for k in range(interactions.size):
+        it = interactions[k]
+        evaluate(t, it, q, R, functions, mem, imem, work)
+        for i in range(it.m):
+            s = work[it.rate + i]
+            for l in range(6):
+                s += work[it.H + 12 * i + l] * w[6 * it.a + l]
+            if it.b != ABSENT:
+                for l in range(6):
+                    s += work[it.H + 12 * i + 6 + l] * w[6 * it.b + l]
+            mem[it.y + i], mem[it.ydot + i] = work[it.h + i], s
+            zero += 0.0 * work[it.h + i] + 0.0 * s
+    return zero == 0.0
+
+
+@tiny
+def to_inertial(n, R, v, w):
+    """``w = (v_g, R Omega)`` of n bodies."""
+    for i in range(n):
+        for k in range(3):
+            w[6 * i + k] = v[6 * i + k]
+        times(view(R, 9 * i, 9), view(v, 6 * i + 3, 3), view(w, 6 * i + 3, 3))
+
+
+@tiny
+def to_body(n, R, w, v):
+    """``v = (v_g, R^T omega)`` of n bodies."""
+    for i in range(n):
+        for k in range(3):
+            v[6 * i + k] = w[6 * i + k]
+        times_transposed(view(R, 9 * i, 9), view(w, 6 * i + 3, 3), view(v, 6 * i + 3, 3))
+
+
+@kernel
+def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
+    own = tables[:4]
+    bodies, interactions, parts, plan = own
+    p = plan[0]
+    begin(t_new - options[STEP], options, bodies, p, functions, mem, work)
+    n_contacts, n_blocks = problem.choose_active(options, bodies, interactions, parts, p, mem, imem, work, iwork)
+    status, n_iter, residual = iterate(t_new, n_contacts, n_blocks, own, functions, solver, solver_options, options, mem, imem, work, iwork)
+    if status in (CONVERGED, INEXACT):
+        corrected = correct(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
+        status = status if corrected == CONVERGED else corrected
+    done = commit(t_new, n_contacts, n_blocks, own, functions, options, mem, imem, work, iwork)
+    return status if done == CONVERGED else done, n_iter, residual
+
+
+@tiny
+def correct(t, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """What is done to q of the end of a step before it is committed: here nothing; projections bind another. Returns a status."""
+    return CONVERGED
+
+
+@kernel
+def begin(t, options, bodies, p, functions, mem, work):
+    """Keep q_k and v_k, where the iteration begins, and F_k."""
+    for i in range(p.n_bodies):
+        q, v = view(work, p.q_old + 7 * i, 7), view(work, p.v_old + 6 * i, 6)
+        for k in range(7):
+            q[k] = mem[bodies[i].q + k]
+        for k in range(6):
+            v[k] = mem[bodies[i].q + ne.V + k]
+            work[p.v + 6 * i + k] = v[k]
+        if (options[THETA] < 1.0 or options[EXPLICIT] != 0.0 or p.unilateral != 0) and not bodies[i].fixed:
+            force(t, bodies[i], q, v, functions, mem, view(work, p.f_old + 6 * i, 6), view(work, p.size + 2 * i, 2))
+
+
+@kernel
+def iterate(t_new, n_contacts, n_blocks, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """Newton's iteration from v_k, whose w `outputs` left. Velocities and impulses lie in work.
+
+    Returns (status, iterations, residual): CONVERGED where balances of momentum and equations hold to TOL, both relative to what cancels in
+    them, and contacts to what the solver's options say; many blocks, which sweeps solve, have equations like contacts. INEXACT where all
+    are at most the residual that these options bear; the residual is the largest of the three.
+    """
+    bodies, interactions, parts, plan = tables
+    p = plan[0]
+    m = p.n_bodies
+    q, v, R, inverse = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.inverse, p.stride * m)
+    w, R_free, impulse = view(work, p.w, 6 * m), view(work, p.R_free, 6 * m), view(work, p.p, 6 * m)
+    problem.clear(p, impulse, work)
+    for i in range(9 * m):
+        work[p.turning + i] = 0.0
+    status, solved, residual, n_iter, unsolved, least, waited = NEWTON, CONVERGED, math.inf, 0, 0, math.inf, 0
+    tol, enough = max(options[TOL], _ROUNDING), solver_options[problem.ENOUGH]
+    is_free = n_contacts == 0 and problem.are_equations(interactions, p, iwork)
+    tol_of_equations = tol if problem.has_matrix(n_contacts, n_blocks, p) else max(tol, enough)
+    for n_iter in range(int(options[LIMIT]) + 1):
+        problem.move_all(options[STEP], options, p, q, work)
+        evaluate_forces(t_new, options, bodies, p, q, v, functions, mem, work)
+        problem.state_blocks(t_new, n_iter == 0, n_contacts, n_blocks, options, interactions, p, functions, mem, imem, work, iwork)
+        if n_iter > 0 and n_blocks > 0 and options[problem.Q_STAR] > 0.0:  # H has moved
+            problem.total_impulse(n_contacts, n_blocks, p, impulse, work, iwork)
+        residual = free_residual(options, bodies, p, v, R, impulse, R_free, mem, work)
+        equations, judged = equation_residual(
+            n_contacts, n_blocks, n_iter > 0, tol_of_equations, bodies, p, v, w, inverse, mem, work, iwork
+        )
+        if not math.isfinite(residual + equations):
+            status = NON_FINITE
+        elif not (solved == CONVERGED or problem.can_go_on(solved)):
+            status = solved
+        elif n_iter > 0 and residual <= tol and judged <= tol_of_equations:
+            status, equations = solved, judged
+        residual = max(residual, equations)
+        least, waited = (residual, 0) if residual < 0.5 * least else (least, waited + 1)
+        unsolved = 0 if solved == CONVERGED else unsolved + 1
+        is_stuck = waited >= _PATIENCE or unsolved >= _UNSOLVED or (n_iter > 0 and p.linear != 0)
+        if status != NEWTON or is_stuck or n_iter == int(options[LIMIT]):
+            break
+        if n_iter > 0:
+            problem.turn_joints(n_contacts, n_blocks, options, interactions, p, mem, imem, work, iwork)
+        if not invert(t_new, is_free, options, bodies, p, q, v, R, functions, mem, inverse, work):
+            status = SINGULAR_STEP
+            break
+        if n_iter == 0:
+            equation_residual(n_contacts, n_blocks, True, tol, bodies, p, v, w, inverse, mem, work, iwork)
+        solved = problem.solve(
+            n_contacts, n_blocks, n_iter == 0, bodies, parts, p, solver, solver_options, tol, residual, inverse, R_free, w, impulse, mem,
+            imem, work, iwork,
+        )  # fmt: skip
+        change_velocities(p, R, R_free, impulse, inverse, w, v, work)
+    if n_iter > 0 and n_contacts + n_blocks > 0:
+        residual = max(residual, work[p.info + 1])
+    return verdict(status, solved, n_iter, residual, solver_options[problem.BEARABLE]), n_iter, residual
+
+
+@tiny
+def verdict(status, solved, n_iter, residual, bearable):
+    """Status of a step whose iteration ended with one, and its last one-step problem with another: INEXACT if its residual is bearable."""
+    if status != NEWTON and not problem.can_go_on(status):
+        return status
+    if n_iter > 0 and residual <= bearable:
+        return INEXACT
+    if status == NEWTON and problem.can_go_on(solved):
+        status = solved
+    return STALLED if status == INEXACT else status
+
+
+@tiny
+def evaluate_forces(t_new, options, bodies, p, q, v, functions, mem, work):
+    """F(t_{k+1}, q, v) of all bodies, and the sizes of its terms."""
+    for i in range(p.n_bodies):
+        if options[EXPLICIT] == 0.0 and not bodies[i].fixed:
+            out, size = view(work, p.f + 6 * i, 6), view(work, p.size + 2 * i, 2)
+            force(t_new, bodies[i], view(q, 7 * i, 7), view(v, 6 * i, 6), functions, mem, out, size)
+
+
+@kernel
+def free_residual(options, bodies, p, v, R, impulse, out, mem, work):
+    """``R_free = M (v - v_k) - h F`` in inertial axes ([Notes], eq. 11.215). Returns the largest relative ``|R_free - p|``.
+
+    Relative to the magnitudes that cancel on the body, of translation and rotation together, one as much as the other at the radius of
+    gyration: what a body does not do at all is not judged by its rounding. Out: R_free (6 each).
+    """
+    h, theta, worst, term, momentum = options[STEP], options[THETA], 0.0, stack(3), stack(3)
+    at_end = 0.0 if options[EXPLICIT] != 0.0 else theta
+    at_start = 1.0 - at_end
+    for i in range(p.n_bodies):
+        q, f, f_old, v_old, total, left = bodies[i].q, p.f + 6 * i, p.f_old + 6 * i, p.v_old + 6 * i, 0.0, 0.0
+        for side in range(2):
+            R_side, size, radius = view(out, 6 * i + 3 * side, 3), 0.0, 1.0
+            if bodies[i].fixed:
+                for k in range(3):
+                    R_side[k] = 0.0
+                continue
+            for k in range(3):
+                term[k] = v[6 * i + 3 * side + k] - work[v_old + 3 * side + k]
+            if side == 0:
+                for k in range(3):
+                    term[k] *= mem[q + ne.MASS]
+                size = mem[q + ne.MASS] * (norm(view(v, 6 * i, 3)) + norm(view(work, v_old, 3)))
+            else:
+                I = view(mem, q + ne.INERTIA, 9)
+                times(I, view(v, 6 * i + 3, 3), momentum)
+                size = norm(momentum)
+                times(I, view(work, v_old + 3, 3), momentum)
+                size += norm(momentum)
+                times(I, term, term)
+                radius = radius_of_gyration(bodies[i], mem)
+            for k in range(3 * side, 3 * side + 3):
+                R_side[k - 3 * side] = term[k - 3 * side]
+                if at_end != 0.0:
+                    R_side[k - 3 * side] -= h * at_end * work[f + k]
+                if at_start != 0.0:
+                    R_side[k - 3 * side] -= h * at_start * work[f_old + k]
+            if side == 1:
+                times(view(R, 9 * i, 9), R_side, R_side)
+            work[p.h_size + 2 * i + side] = h * work[p.size + 2 * i + side]
+            size += work[p.h_size + 2 * i + side] + work[p.impulses + 2 * i + side]
+            for k in range(3):
+                term[k] = R_side[k] - impulse[6 * i + 3 * side + k]
+            total += size / radius
+            left = max(left, norm(term) / radius)
+        if total > 0.0:
+            worst = max(worst, left / total)
+        worst += 0.0 * total + 0.0 * left
+    return worst
+
+
+@tiny
+def radius_of_gyration(body, mem):
+    """``(trace I / 3 m)^(1/2)``."""
+    I = view(mem, body.q + ne.INERTIA, 9)
+    return math.sqrt((I[0] + I[4] + I[8]) / (3.0 * mem[body.q + ne.MASS]))
+
+
+@tiny
+def equation_residual(n_contacts, n_blocks, is_known, tol, bodies, p, v, w, inverse, mem, work, iwork):
+    """How far the equations are from holding, relative to the velocities that cancel in them; and where rounding is not counted.
+
+    is_known: whether the inverses are. Out: speed, the velocities that what acts on a body is worth.
+    """
+    if n_blocks == 0 or not is_known:
+        return 0.0, 0.0
+    H, _, body, disk, _, b, _ = problem.panels(n_contacts, n_blocks, p, work, iwork)
+    speed = view(work, p.speed, 4 * p.n_bodies)
+    speeds(bodies, p, v, inverse, mem, work, speed)
+    return blocks.equation_residual(n_blocks, p.d, body, disk, H, b, w, speed, _ROUNDING / tol)
+
+
+@kernel
+def speeds(bodies, p, v, inverse, mem, work, speed):
+    """Sums of the velocities, of translation and rotation, that a body has and had, and that forces and its impulse are worth; of impulses.
+
+    Each with the other one at the radius of gyration, as in `free_residual`. Out: speed (4 each): the two sums, and what the impulses on
+    the body are worth that cancel in part.
+    """
+    for i in range(p.n_bodies):
+        v_old, p_i = p.v_old + 6 * i, p.p + 6 * i
+        for side in range(2):
+            at = 4 * i + side
+            speed[at] = norm(view(v, 6 * i + 3 * side, 3)) + norm(view(work, v_old + 3 * side, 3))
+            speed[at + 2] = 0.0
+            for other in range(2):
+                size = block_norm(p.stride, view(inverse, p.stride * i, p.stride), side, other)
+                speed[at] += size * (work[p.h_size + 2 * i + other] + norm(view(work, p_i + 3 * other, 3)))
+                speed[at + 2] += size * work[p.impulses + 2 * i + other]
+        for at in range(4 * i, 4 * i + 4 if not bodies[i].fixed else 4 * i, 2):
+            radius = radius_of_gyration(bodies[i], mem)
+            speed[at] += radius * speed[at + 1]
+            speed[at + 1] = speed[at] / radius
+
+
+@tiny
+def block_norm(stride, inverse, side, other):
+    """Norm of the 3 × 3 block of one inverse that gives velocities of a side, translation or rotation, by impulses of the other."""
+    if stride == 10:
+        return 0.0 if side != other else inverse[0] if side == 0 else math.sqrt(dot_9(view(inverse, 1, 9)))
+    s = 0.0
+    for i in range(3 * side, 3 * side + 3):
+        for j in range(3 * other, 3 * other + 3):
+            s += inverse[6 * i + j] ** 2
+    return math.sqrt(s)
+
+
+@tiny
+def dot_9(A):
+    """Sum of the squares of nine numbers."""
+    s = 0.0
+    for i in range(9):
+        s += A[i] ** 2
+    return s
+
+
+@kernel
+def invert(t_new, is_free, options, bodies, p, q, v, R, functions, mem, inverse, work):
+    """Inverse iteration matrices of all bodies; False where one is singular. is_free: with equations only, they may be indefinite."""
+    h, weight = options[STEP], 0.0 if options[EXPLICIT] != 0.0 else options[STEP] * options[THETA]
+    regular = True
+    for i in range(p.n_bodies):
+        regular = regular and inverse_matrix(
+            t_new, weight, weight * h * options[THETA], bodies[i], view(q, 7 * i, 7), view(v, 6 * i, 6), view(R, 9 * i, 9),
+            view(work, p.turning + 9 * i, 9), is_free, functions, mem, view(inverse, p.stride * i, p.stride), view(work, p.spare, 150),
+        )  # fmt: skip
+    return regular
+
+
+@tiny
+def change_velocities(p, R, R_free, impulse, inverse, w, v, work):
+    """``w += M_hat^-1 (p - R_free)``, and v likewise: a body on which nothing acts keeps the bits of its velocity."""
+    m = p.n_bodies
+    change = view(work, p.w_free, 6 * m)
+    for i in range(6 * m):
+        R_free[i] = impulse[i] - R_free[i]
+    blocks.multiply_inverse(m, p.stride, inverse, R_free, change)
+    for i in range(6 * m):
+        w[i] += change[i]
+    to_body(m, R, change, R_free)
+    for i in range(6 * m):
+        v[i] += R_free[i]
+
+
+@kernel
+def commit(t_new, n_contacts, n_blocks, tables, functions, options, mem, imem, work, iwork):
+    """The new state, impulses, contacts and outputs in mem. Returns CONVERGED, NON_FINITE, or CAPACITY, where nothing has changed."""
+    bodies, interactions, parts, plan = tables
+    p = plan[0]
+    m = p.n_bodies
+    q, v, R, zero = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m), 0.0
+    for i in range(7 * m):
+        zero += 0.0 * q[i]
+    if not find_contacts(options, p.parallel != 0, parts, q, v, mem, imem, work, iwork):
+        return CAPACITY
+    problem.keep_impulses(n_contacts, n_blocks, options, interactions, parts, p, mem, imem, work, iwork)
+    take_contacts(parts, mem, imem, work, iwork)
+    for k in range(parts.size):
+        for i in range(imem[parts[k].n]):
+            zero += 0.0 * mem[parts[k].y + i]
+    for i in range(m):
+        at = bodies[i].q
+        for k in range(7):
+            mem[at + k] = q[7 * i + k]
+        for k in range(6):
+            mem[at + ne.V + k] = v[6 * i + k]
+            mem[at + ne.P + k] = work[p.p + 6 * i + k]
+        times_transposed(view(R, 9 * i, 9), view(mem, at + ne.P + 3, 3), view(mem, at + ne.P + 3, 3))
+    is_finite = outputs(t_new, bodies, interactions, p, q, v, R, functions, mem, imem, work) and zero == 0.0
+    return CONVERGED if is_finite else NON_FINITE

@@ -1,0 +1,479 @@
+"""The one-step problem of rigid bodies: what takes part in a step, its arrays, and how it is solved ([Notes], eqs 11.203 and 11.220).
+
+Detected contacts come first, then the blocks of interactions. Few blocks are solved with their Delassus matrix, by any method for contact
+problems; many by sweeps over the contacts that act on the velocities of the bodies (`nsds.solvers.bodies.rigid`), on all cores.
+"""
+
+import math
+
+import numpy as np
+
+from nsds._checks import may_use_threads
+from nsds._jit import kernel, on_demand, stack, tiny, view
+from nsds.collision import WORLD
+from nsds.maths.rotations import rotate, rotate_back
+from nsds.maths.vectors import cross, norm
+from nsds.model.joints import ALIGN, POINT
+from nsds.model.layout import ABSENT, table
+from nsds.schemes.rigid import blocks as blocks
+from nsds.schemes.rigid import collisions as collisions
+from nsds.schemes.rigid import tables as ne
+from nsds.schemes.rigid.bodies import move
+from nsds.schemes.rigid.interactions import evaluate
+from nsds.schemes.rigid.joint_rows import turned_arm
+from nsds.solvers.bodies import rigid, slabs
+from nsds.solvers.contact.signature import N_INFO, N_OPTIONS, call_solver, merit
+from nsds.status import CONVERGED, INEXACT, INFEASIBLE, MAX_ITER, RAY, SINGULAR, STALLED, UNSUITED
+
+# Where the arrays of a member's work memory lie (last lines: of its integer work memory), and sizes. Of bodies: rotation matrices, q and v
+# before the step, now, and at qbar; forces before and now; inverses; velocities and impulses in inertial axes; sizes of terms of the
+# equation of motion, of forces, of impulses, and of all as velocities (4: translation and rotation, without impulses that cancel and
+# with them); moved, see `way_of_forces`. Of contacts: frames, levers. Of the problem: as in newton_euler_blocks.
+PLAN = table(
+    "R", "q_old", "v_old", "q", "v", "q_bar", "f_old", "f", "size", "inverse", "w", "w_free", "w_end", "R_free", "p", "impulses",
+    "spare", "x", "h_size", "speed", "turning", "moved",
+    "frame", "lever", "H", "G", "diagonal", "b", "mu", "r", "u", "rhs", "W", "info", "solver", "n_solver", "sweeper", "n_sweeper",
+    "body", "disk", "begin", "first", "linked", "row", "column", "isolver", "n_isolver", "isweeper", "n_isweeper",
+    "which", "pair", "place", "slab", "counts", "groups",
+    "n_bodies", "stride", "d", "n_contacts", "n_blocks", "few", "limit", "room", "linear", "parallel", "sweeps", "brief", "unilateral",
+)  # fmt: skip
+# Words of the options.
+STEP, THETA, GAMMA, Q_STAR, TOL, LIMIT, EXPLICIT, HOW = range(8)
+# Words of the solver's options behind those of methods: tolerance of sweeps, what counts as converged, and as INEXACT.
+SWEEPS_TOL, ENOUGH, BEARABLE = range(N_OPTIONS, N_OPTIONS + 3)
+_FEW = 64  # blocks up to which the default solves with a matrix at once
+_DENSE = 512  # blocks up to which detected contacts are solved with one at all,
+_WORDS = 1 << 27  # as long as the matrices of all members of an ensemble take no more than so many floats
+_WAY = 0.1  # of the way that forces are worth in a step: contacts that are open by less take part
+_CLOSE = 1e-10  # tolerance of equations where Newton's iteration wants none
+_CLOSEST = 2e-15  # the least tolerance that solvers are asked for
+_SHARE, _ULPS = 0.1, 4 * 2.0**-52  # of the tolerance of an equation, and of the velocities that cancel in it: what the solver may leave
+_BRIEFLY, _LONGER = 60, 1000  # iterations of each method in the first attempt, and in the second,
+_CLOSE_TO = 1e-8  # which is made above this residual: the lightest of bodies in a stack has velocities far below the largest
+_PARALLEL = 4000  # contacts from which all cores sweep
+
+address_of_sweeps = on_demand(rigid.SIGNATURE, rigid.nsgs_rigid)
+address_of_parallel_sweeps = on_demand(rigid.SIGNATURE, rigid.nsgs_rigid_parallel)
+
+
+def reserve(lists, words, choice, work, iwork, n_members):
+    """Plan of the arrays of bodies, contacts and of the one-step problem; choice: (name of the solver, Method)."""
+    name, method = choice
+    n, d, bodies, interactions = lists.bodies.size, lists.d, lists.bodies, lists.interactions
+    plan = np.zeros(1, PLAN)
+    stride = 36 if bodies["coupled"].any() else 10
+    n_blocks, n_contacts = int(interactions["n_blocks"].sum()), int(lists.collisions["capacity"].sum())
+    work.place(plan, R=9 * n, q_old=7 * n, v_old=6 * n, q=7 * n, v=6 * n, q_bar=7 * n, f_old=6 * n, f=6 * n, size=2 * n, x=3 * n)
+    work.place(plan, inverse=stride * n, w=6 * n, w_free=6 * n, w_end=6 * n, R_free=6 * n, p=6 * n, impulses=2 * n, spare=150, info=N_INFO)
+    limit = _limit(name, n_blocks, n_contacts, d, n_members)
+    row, column = _pattern(lists, n_blocks, limit) if limit else (np.zeros(1, np.int64), np.zeros(0, np.int64))
+    n_rows = max(limit, n_blocks)
+    work.place(plan, h_size=2 * n, speed=4 * n, turning=9 * n, moved=n)
+    work.place(plan, frame=9 * n_contacts, lever=6 * n_contacts, mu=2 * (n_contacts + n_blocks))
+    work.place(plan, **dict.fromkeys(("H", "G"), 12 * d * n_rows), diagonal=d * n_rows)
+    work.place(plan, **dict.fromkeys(("b", "r", "u"), d * (n_contacts + n_blocks)), rhs=d * limit, W=d * d * column.size)
+    floats, integers = method.work_size(d, row, column) if limit else (0, 0)
+    work.place(plan, solver=floats)
+    iwork.place(plan, body=2 * (n_contacts + n_blocks), disk=n_contacts + n_blocks, begin=interactions.size, first=n + 1)
+    iwork.place(plan, linked=2 * limit, row=limit + 1, column=column.size, isolver=integers)
+    plan["n_solver"], plan["n_isolver"] = floats, integers
+    plan["few"] = few = min(limit, _FEW) if name == "auto" and stride == 10 and n_contacts else limit
+    plan["brief"] = name == "auto"
+    plan["sweeps"] = name in ("auto", "bodies") and stride == 10
+    if plan["sweeps"][0] and (n_contacts or few < n_blocks):  # sweeps also take over where methods with a matrix give up
+        floats, integers = rigid.work_size(d, n_contacts, n_blocks, n, 2 * slabs.count(n_contacts))
+        work.place(plan, sweeper=floats)
+        iwork.place(plan, isweeper=integers)
+        plan["n_sweeper"], plan["n_isweeper"] = floats, integers
+    iwork.place(plan, which=2 * n_contacts, pair=2 * n_contacts, place=n_contacts, slab=n, counts=slabs.COUNTS, groups=slabs.GROUPS)
+    plan["n_bodies"], plan["stride"], plan["d"], plan["n_blocks"], plan["n_contacts"] = n, stride, d, n_blocks, n_contacts
+    plan["limit"], plan["room"], plan["linear"] = limit, column.size, _is_linear(lists, words)
+    plan["parallel"] = n_members == 1 and may_use_threads()
+    plan["unilateral"] = lists.collisions.size > 0 or (interactions["always"] == 0).any()
+    return plan
+
+
+def _limit(name, n_blocks, n_contacts, d, n_members):
+    """Blocks up to which a problem may be solved with a matrix."""
+    if name == "bodies" or n_contacts == 0:
+        return 0 if name == "bodies" else n_blocks
+    dense = max(_FEW, min(_DENSE, int(np.sqrt(_WORDS / (4 * d * d * n_members)))))
+    return n_blocks + min(n_contacts, dense - n_blocks) if n_blocks < dense else 0
+
+
+def _is_linear(lists, words):
+    """Whether one iteration is exact: forces and matrices that do not change, and no equations to be repeated for."""
+    bodies, interactions = lists.bodies, lists.interactions
+    moving = np.isin(interactions["kind"], (ne.JOINT, ne.RELATION)).any() and words[Q_STAR] > 0
+    simple = (bodies["isotropic"] & (bodies["coupled"] == 0) & (bodies["mext_inertial"] == 0)) | bodies["fixed"]
+    return words[EXPLICIT] != 0 or (bool(simple.all()) and not moving and not (interactions["law"] == ne.EQUALITY).any())
+
+
+def _pattern(lists, n_blocks, limit):
+    """Compressed rows of the blocks of W: of all interactions at once; with detected contacts, which may touch anything, all pairs."""
+    if limit > n_blocks:
+        return np.arange(limit + 1) * limit, np.tile(np.arange(limit), limit)
+    owner = np.repeat(np.arange(lists.interactions.size), lists.interactions["n_blocks"])
+    body = np.stack([lists.interactions["a"][owner], lists.interactions["b"][owner]], axis=1).reshape(-1).astype(np.int64)
+    n = lists.bodies.size
+    first, linked = np.zeros(n + 1, np.int64), np.zeros(2 * n_blocks, np.int64)
+    blocks.link(n_blocks, body, n, lists.bodies, first, linked)
+    row, column = np.zeros(n_blocks + 1, np.int64), np.zeros(int((np.diff(first) ** 2).sum()) + n_blocks + 1, np.int64)
+    blocks.pattern(n_blocks, body, lists.bodies, first, linked, row, column, column.size)
+    return row, column[: row[-1]].copy()
+
+
+@kernel
+def choose_active(options, bodies, interactions, parts, p, mem, imem, work, iwork):
+    """(contacts, blocks of interactions) that take part: bilateral ones, and those whose forecast ``y + gamma h ydot`` says so.
+
+    Out: begin, the first block of each interaction, or -1; pair and which, the bodies of each contact, its part and number.
+    """
+    ahead, n_blocks, n_contacts = options[GAMMA] * options[STEP], 0, 0
+    q, w, pair = view(work, p.q_old, 7 * p.n_bodies), view(work, p.w, 6 * p.n_bodies), view(iwork, p.pair, 2 * p.n_contacts)
+    moved = view(work, p.moved, p.n_bodies)
+    way_of_forces(options[STEP], bodies, p, mem, work)
+    for k in range(interactions.size):
+        it, active = interactions[k], False
+        if it.always == 0:
+            blocks.find_slack(options[STEP], it, q, moved, work)
+        for i in range(it.m):
+            active = active or blocks.takes_part(it, i, ahead, mem, work)
+        iwork[p.begin + k] = n_blocks if active else -1
+        if active:
+            n_blocks += it.n_blocks
+    for k in range(parts.size):
+        first, number = n_contacts, view(iwork, p.which, p.n_contacts)
+        n_contacts = collisions.choose(parts[k], bodies, ahead, moved, first, q, w, mem, imem, work, pair, number)
+        for i in range(first, n_contacts):
+            iwork[p.which + p.n_contacts + i] = k
+    return n_contacts, n_blocks
+
+
+@tiny
+def way_of_forces(h, bodies, p, mem, work):
+    """A fraction of ``h^2 |F_k| / m`` of each body: what is open by less closes within a step if it carries nothing.
+
+    The forecast ``y + gamma h ydot`` leaves out what forces do to it, ``gamma h^2 F / m``; a gap at rest, which rounding or the tolerance
+    of solvers have opened, is closed by this. Out: moved (n_bodies,).
+    """
+    for i in range(p.n_bodies):
+        work[p.moved + i] = 0.0 if bodies[i].fixed else _WAY * h * h * norm(view(work, p.f_old + 6 * i, 3)) / mem[bodies[i].q + ne.MASS]
+
+
+@kernel
+def arrange(n, in_order, inverse, p, work, iwork):
+    """Order in which the n contacts are swept, and the groups of it that can be swept at the same time. Out: place, groups.
+
+    in_order: as they are.
+    """
+    if in_order or p.stride != 10:
+        for i in range(n):
+            iwork[p.place + i] = i
+        return
+    pair, x, n_slabs, slab = view(iwork, p.pair, 2 * n), view(work, p.x, 3 * p.n_bodies), slabs.count(n), view(iwork, p.slab, p.n_bodies)
+    for i in range(p.n_bodies):
+        for k in range(3):
+            x[3 * i + k] = work[p.q_old + 7 * i + k]
+    slabs.cut(n_slabs, pair, x, inverse, slab, view(iwork, p.counts, slabs.COUNTS))
+    slabs.order(n_slabs, pair, slab, view(iwork, p.place, n), view(iwork, p.groups, 2 * n_slabs + 1))
+
+
+@kernel
+def state_contacts(n, parts, p, mem, imem, work, iwork):
+    """The n contacts that take part, in the order of place. Out: the first n of disk, mu, body, frame, lever, b, r."""
+    q, w, d = view(work, p.q_old, 7 * p.n_bodies), view(work, p.w, 6 * p.n_bodies), p.d
+    for i in range(n):
+        c = iwork[p.place + i]
+        part = parts[iwork[p.which + p.n_contacts + c]]
+        collisions.state_contact(
+            part, iwork[p.which + c], d, q, w, mem, imem, view(iwork, p.disk + i, 1), view(work, p.mu + 2 * i, 2),
+            view(iwork, p.body + 2 * i, 2), view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6), view(work, p.b + d * i, d),
+            view(work, p.r + d * i, d),
+        )  # fmt: skip
+
+
+@tiny
+def has_matrix(n_contacts, n_blocks, p):
+    """Whether so many blocks are solved with a Delassus matrix at once: few, and more than that where some are not contacts."""
+    return n_contacts + n_blocks <= (p.limit if n_blocks > 0 else p.few)
+
+
+@tiny
+def panels(n_contacts, n_blocks, p, work, iwork):
+    """Views of the blocks of interactions, which lie behind the contacts: H, diagonal, body, disk, mu, b, r."""
+    d, shift = p.d, n_contacts if has_matrix(n_contacts, n_blocks, p) else 0
+    return (
+        view(work, p.H + 12 * d * shift, 12 * d * n_blocks), view(work, p.diagonal + d * shift, d * n_blocks),
+        view(iwork, p.body + 2 * n_contacts, 2 * n_blocks), view(iwork, p.disk + n_contacts, n_blocks),
+        view(work, p.mu + 2 * n_contacts, 2 * n_blocks), view(work, p.b + d * n_contacts, d * n_blocks),
+        view(work, p.r + d * n_contacts, d * n_blocks),
+    )  # fmt: skip
+
+
+@kernel
+def state_blocks(t_new, is_new, n_contacts, n_blocks, options, interactions, p, functions, mem, imem, work, iwork):
+    """The blocks of interactions that take part, with H at qbar; of contacts, and where q_star is 0, H at q_k, in the first iteration."""
+    h, ahead, m, moves = options[STEP], options[GAMMA] * options[STEP], p.n_bodies, options[Q_STAR] > 0.0
+    q_bar = view(work, p.q_bar, 7 * m)
+    if moves:
+        move_all(options[Q_STAR] * options[STEP], options, p, q_bar, work)
+    elif is_new:
+        for i in range(7 * m):
+            q_bar[i] = work[p.q_old + i]
+    H, diagonal, body, disk, mu, b, r = panels(n_contacts, n_blocks, p, work, iwork)
+    for k in range(interactions.size):
+        if iwork[p.begin + k] >= 0:
+            if interactions[k].kind != ne.CONTACT and (moves or is_new):
+                evaluate(t_new, interactions[k], q_bar, view(work, p.R, 9 * m), functions, mem, imem, work)
+            it, first = interactions[k], iwork[p.begin + k]
+            blocks.state_block(h, ahead, is_new, it, first, p.d, mem, work, H, body, disk, mu, b, diagonal, r)
+
+
+@tiny
+def are_equations(interactions, p, iwork):
+    """Whether all interactions that take part are equations."""
+    result = True
+    for k in range(interactions.size):
+        result = result and (iwork[p.begin + k] < 0 or interactions[k].law == ne.EQUALITY)
+    return result
+
+
+@kernel
+def turn_joints(n_contacts, n_blocks, options, interactions, p, mem, imem, work, iwork):
+    """What rotations of bodies do to the moments of their joints, by the impulses as they are. Out: turning.
+
+    Where the direction of a row does not turn with the body: for ``h theta q_star`` times the derivative of its moment. Of body B it counts
+    for three POINT together, whose force is free to keep its direction in the world. What is left out are changes that couple bodies.
+    """
+    _, _, _, _, _, _, r = panels(n_contacts, n_blocks, p, work, iwork)
+    weight = options[Q_STAR] * options[STEP] * options[THETA]
+    for i in range(9 * p.n_bodies):
+        work[p.turning + i] = 0.0
+    for k in range(interactions.size if weight > 0.0 else 0):
+        it, first = interactions[k], iwork[p.begin + k]
+        if it.kind != ne.JOINT or it.law != ne.EQUALITY or first < 0:
+            continue
+        has_b, n_points = it.b != ABSENT, 0
+        for i in range(it.m):
+            n_points += 1 if imem[it.row + i] == POINT else 0
+        for i in range(it.m):
+            lam, kind = weight * r[p.d * first + blocks.place(it, p.d, i)], imem[it.row + i]
+            if kind == POINT or (kind == ALIGN and not has_b):
+                at = it.row_a if kind == POINT else it.row_u
+                n, q_a = stack(3), view(work, p.q_bar + 7 * it.a, 7)
+                if has_b:
+                    rotate(view(work, p.q_bar + 7 * it.b + 3, 4), view(mem, it.row_w + 3 * i, 3), n)
+                else:
+                    for l in range(3):
+                        n[l] = mem[it.row_w + 3 * i + l]
+                rotate_back(view(q_a, 3, 4), n, n)
+                turned_arm(lam, view(mem, at + 3 * i, 3), n, view(work, p.turning + 9 * it.a, 9))
+                if kind == POINT and has_b and n_points == 3:
+                    turned_arm(-lam, view(mem, it.row_b + 3 * i, 3), view(mem, it.row_w + 3 * i, 3), view(work, p.turning + 9 * it.b, 9))
+
+
+@tiny
+def move_all(h, options, p, q, work):
+    """``q = q_k`` moved by h v_theta, of all bodies."""
+    for i in range(p.n_bodies):
+        q_old, v_old = view(work, p.q_old + 7 * i, 7), view(work, p.v_old + 6 * i, 6)
+        move(int(options[HOW]), q_old, h, options[THETA], v_old, view(work, p.v + 6 * i, 6), view(q, 7 * i, 7))
+
+
+@kernel
+def solve(
+    n_contacts, n_blocks, is_new, bodies, parts, p, solver, options, tol, reached, inverse, R_free, w, impulse, mem, imem, work, iwork
+):
+    """The one-step problem ``u = H (w_free + M_hat^-1 H^T r) + b``. Returns the solver's status. Out: impulse, the sizes of its terms.
+
+    tol: of equations, relative to the velocities at hand; reached: the residual of Newton's iteration that this is to bring there.
+    """
+    m, w_free = p.n_bodies, view(work, p.w_free, 6 * p.n_bodies)
+    if n_contacts + n_blocks == 0:
+        clear(p, impulse, work)
+        return CONVERGED
+    blocks.multiply_inverse(m, p.stride, inverse, R_free, w_free)
+    for i in range(6 * m):
+        w_free[i] = w[i] - w_free[i]
+    if is_new:
+        arrange(n_contacts, has_matrix(n_contacts, n_blocks, p), inverse, p, work, iwork)
+        state_contacts(n_contacts, parts, p, mem, imem, work, iwork)
+    wanted, share = equation_accuracy(n_contacts, n_blocks, min(tol, _CLOSE), p, work, iwork), min(1.0, _SHARE * tol / reached)
+    return solve_blocks(
+        n_contacts, n_blocks, is_new, bodies, parts, p, solver, options, wanted, share, inverse, w_free, impulse, work, iwork
+    )
+
+
+@tiny
+def equation_accuracy(n_contacts, n_blocks, tol, p, work, iwork):
+    """Velocity that the solver may leave in an equation, so that what is left meets tol once all has converged; infinity without any."""
+    H, _, body, disk, _, b, _ = panels(n_contacts, n_blocks, p, work, iwork)
+    speed = view(work, p.speed, 4 * p.n_bodies)
+    return blocks.least_size(n_blocks, p.d, body, disk, H, b, speed, _SHARE * tol, _ULPS)
+
+
+@tiny
+def size_of(x):
+    """``||x||``, 1 for 0."""
+    s = 0.0
+    for i in range(x.size):
+        s += x[i] ** 2
+    return math.sqrt(s) if s > 0.0 else 1.0
+
+
+@tiny
+def clear(p, impulse, work):
+    """No impulses."""
+    for i in range(6 * p.n_bodies):
+        impulse[i] = 0.0
+    for i in range(2 * p.n_bodies):
+        work[p.impulses + i] = 0.0
+
+
+@kernel
+def solve_blocks(n_contacts, n_blocks, is_new, bodies, parts, p, solver, options, wanted, share, inverse, w_free, impulse, work, iwork):
+    """As `solve`, once everything is stated; methods with a matrix and sweeps take over where the others leave contacts unsolved.
+
+    wanted: velocity that may be left in an equation, infinity without any; share: of what the guess leaves, likewise.
+    """
+    groups, status = view(iwork, p.groups, 2 * slabs.count(n_contacts) + 1), UNSUITED
+    if has_matrix(n_contacts, n_blocks, p):
+        status = solve_with_matrix(
+            is_new, options[0], n_contacts, n_blocks, bodies, parts, p, solver, options, wanted, share, inverse, w_free, impulse, work,
+            iwork,
+        )  # fmt: skip
+        if can_go_on(status) and n_blocks == 0 and p.sweeps != 0:  # one group, as they are
+            groups = view(iwork, p.groups, 3)
+            groups[0], groups[1], groups[2] = 0, n_contacts, n_contacts
+            status = solve_by_sweeps(n_contacts, n_blocks, groups, p, options, inverse, w_free, impulse, work, iwork)
+    elif p.sweeps != 0:
+        status = solve_by_sweeps(n_contacts, n_blocks, groups, p, options, inverse, w_free, impulse, work, iwork)
+        if can_go_on(status) and n_blocks == 0 and n_contacts <= p.limit:
+            status = solve_with_matrix(
+                True, options[ENOUGH], n_contacts, n_blocks, bodies, parts, p, solver, options, wanted, share, inverse, w_free, impulse,
+                work, iwork,
+            )  # fmt: skip
+    return status
+
+
+@tiny
+def can_go_on(status):
+    """Whether the best point of a solver that has not converged is worth something."""
+    return status in (MAX_ITER, STALLED, RAY, SINGULAR, INEXACT, INFEASIBLE)
+
+
+@kernel
+def solve_with_matrix(
+    is_new, aim, n_contacts, n_blocks, bodies, parts, p, solver, options, wanted, share, inverse, w_free, impulse, work, iwork
+):
+    """As `solve`, by a method for contact problems.
+
+    aim: the tolerance that the method is asked for, unless equations want less.
+    """
+    n, d, m = n_contacts + n_blocks, p.d, p.n_bodies
+    H, G, diagonal = view(work, p.H, 12 * d * n), view(work, p.G, 12 * d * n), view(work, p.diagonal, d * n)
+    b, r, u, q = view(work, p.b, d * n), view(work, p.r, d * n), view(work, p.u, d * n), view(work, p.rhs, d * n)
+    body, disk, mu, row = view(iwork, p.body, 2 * n), view(iwork, p.disk, n), view(work, p.mu, 2 * n), view(iwork, p.row, n + 1)
+    if is_new:
+        blocks.link(n, body, m, bodies, view(iwork, p.first, m + 1), view(iwork, p.linked, 2 * n))
+        blocks.pattern(
+            n, body, bodies, view(iwork, p.first, m + 1), view(iwork, p.linked, 2 * n), row, view(iwork, p.column, p.room), p.room
+        )
+    for i in range(n_contacts):
+        each = parts[iwork[p.which + p.n_contacts + iwork[p.place + i]]].each
+        frame, lever = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6)
+        collisions.rows_of_contact(each, d, view(body, 2 * i, 2), frame, lever, view(H, 12 * d * i, 12 * d), view(diagonal, d * i, d))
+    column, W = view(iwork, p.column, row[n]), view(work, p.W, d * d * row[n])
+    blocks.complete_blocks(n, d, p.stride, inverse, body, H, G, diagonal, b, r, disk)
+    blocks.assemble(n, d, body, bodies, H, G, diagonal, row, column, W)
+    blocks.velocities(n, d, body, H, w_free, b, q)
+    info, spare, ispare, own = view(work, p.info, N_INFO), view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver), stack(6)
+    for i in range(N_OPTIONS):
+        own[i] = options[i]
+    own[0] = aim
+    if wanted < math.inf:
+        own[0] = max(min(aim, wanted / size_of(q), share * merit(False, disk, mu, row, column, W, q, r, u)), _CLOSEST)
+    in_turns = p.brief != 0 and options[1] == 0.0
+    own[1] = _BRIEFLY if in_turns else options[1]
+    status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
+    if in_turns and info[1] > max(own[0], _CLOSE_TO):
+        own[1] = _LONGER
+        status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
+        if info[1] > options[ENOUGH]:
+            own[0], own[1] = options[ENOUGH], 0.0
+            status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
+    total_impulse(n_contacts, n_blocks, p, impulse, work, iwork)
+    return CONVERGED if info[1] <= options[ENOUGH] else status
+
+
+@kernel
+def solve_by_sweeps(n_contacts, n_blocks, groups, p, options, inverse, w_free, impulse, work, iwork):
+    """As `solve`, on the velocities of the bodies. groups: which contacts are swept at the same time, see `arrange`."""
+    n, d, own = n_contacts + n_blocks, p.d, stack(6)
+    H, diagonal, panel_body, panel_disk, _, panel_b, panel_r = panels(n_contacts, n_blocks, p, work, iwork)
+    G = view(work, p.G, 12 * d * n_blocks)
+    blocks.complete_blocks(n_blocks, d, p.stride, inverse, panel_body, H, G, diagonal, panel_b, panel_r, panel_disk)
+    for i in range(6):
+        own[i] = options[i]
+    own[0] = options[SWEEPS_TOL]
+    frame, lever, body = view(work, p.frame, 9 * n_contacts), view(work, p.lever, 6 * n_contacts), view(iwork, p.body, 2 * n_contacts)
+    b, r, u, v = view(work, p.b, d * n), view(work, p.r, d * n), view(work, p.u, d * n), view(work, p.w_end, 6 * p.n_bodies)
+    spare, ispare = view(work, p.sweeper, p.n_sweeper), view(iwork, p.isweeper, p.n_isweeper)
+    address = address_of_parallel_sweeps() if p.parallel != 0 and n_contacts >= _PARALLEL else address_of_sweeps()
+    status = rigid.call_sweeps(address, (
+        d, groups, view(iwork, p.disk, n), view(work, p.mu, 2 * n), body, frame, lever, b, panel_body, H, diagonal, inverse, w_free, own, r,
+        v, u, view(work, p.info, N_INFO), spare, ispare,
+    ))  # fmt: skip
+    total_impulse(n_contacts, n_blocks, p, impulse, work, iwork)
+    return CONVERGED if work[p.info + 1] <= options[ENOUGH] else status
+
+
+@kernel
+def total_impulse(n_contacts, n_blocks, p, impulse, work, iwork):
+    """``H^T r`` with H and r as they are now. Out: impulse, and the sizes of its terms."""
+    d, size = p.d, view(work, p.impulses, 2 * p.n_bodies)
+    clear(p, impulse, work)
+    body, frame, lever = view(iwork, p.body, 2 * n_contacts), view(work, p.frame, 9 * n_contacts), view(work, p.lever, 6 * n_contacts)
+    add_contact_impulses(n_contacts, d, body, frame, lever, view(work, p.r, d * n_contacts), impulse, size)
+    H, _, body, _, _, _, r = panels(n_contacts, n_blocks, p, work, iwork)
+    blocks.add_impulses(n_blocks, d, body, H, r, impulse, size)
+
+
+@kernel
+def add_contact_impulses(n, d, body, frame, lever, r, p, size):
+    """``p += H^T r`` of n contacts, and the norms of what each adds to translation and rotation to size (2 each)."""
+    P, L, moment = stack(3), stack(3), stack(3)
+    for c in range(n):
+        for k in range(3):
+            P[k] = frame[9 * c + k] * r[d * c] + frame[9 * c + 3 + k] * r[d * c + 1] + frame[9 * c + 6 + k] * r[d * c + 2]
+            L[k] = frame[9 * c + 3 + k] * r[d * c + 3] + frame[9 * c + 6 + k] * r[d * c + 4] if d == 5 else 0.0
+        for side in range(2):
+            i, sign = body[2 * c + side], 1.0 - 2.0 * side
+            if i != WORLD:
+                cross(view(lever, 6 * c + 3 * side, 3), P, moment)
+                for k in range(3):
+                    p[6 * i + k] += sign * P[k]
+                    p[6 * i + 3 + k] += sign * (moment[k] + L[k])
+                size[2 * i] += norm(P)
+                size[2 * i + 1] += norm(moment) + norm(L)
+
+
+@kernel
+def keep_impulses(n_contacts, n_blocks, options, interactions, parts, p, mem, imem, work, iwork):
+    """lambda of everything into the record, 0 of what took no part."""
+    _, _, _, _, _, _, r = panels(n_contacts, n_blocks, p, work, iwork)
+    for k in range(interactions.size):
+        it, first = interactions[k], iwork[p.begin + k]
+        for i in range(it.m):
+            mem[it.lam + i] = r[p.d * first + blocks.place(it, p.d, i)] if first >= 0 else 0.0
+            imem[it.active + i] = blocks.takes_part(it, i, options[GAMMA] * options[STEP], mem, work)
+    for k in range(parts.size):
+        c = parts[k]
+        for i in range(c.each * imem[c.n]):
+            mem[c.lam + i] = 0.0
+    for i in range(n_contacts):
+        j = iwork[p.place + i]
+        c, number = parts[iwork[p.which + p.n_contacts + j]], iwork[p.which + j]
+        for k in range(c.each):
+            mem[c.lam + c.each * number + k] = work[p.r + p.d * i + k]

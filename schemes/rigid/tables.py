@@ -1,0 +1,232 @@
+"""Tables of rigid bodies and of the interactions between them."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nsds.collision import work_size
+from nsds.collision.general import general_pairs
+from nsds.model.functions import ARGUMENTS
+from nsds.model.kinds import NEWTON_EULER, collisions_of, split
+from nsds.model.laws import LAWS
+from nsds.model.layout import ABSENT, FunctionSlots, count_and_stride, elements_of, table
+from nsds.model.records import model_of, words
+
+# Words of a body's record from q on: v, p, mass and inertia lie behind one another.
+V, P, MASS, INERTIA = 7, 13, 19, 20
+# One row per body. In the record: q and what lies behind it, z, numeric terms; slots of functions. isotropic: no gyroscopic moment;
+# fixed: infinite mass; coupled: forces depend on q and v, so that force and moment do not separate.
+BODY = table(
+    "q", "z", "n_z", "fext", "mext", "mext_inertial", "C", "K", "isotropic", "fixed", "coupled",
+    "fext_function", "mext_function", "fint_function", "mint_function", "jac_q_function", "jac_v_function",
+)  # fmt: skip
+_FUNCTIONS = ("fext", "mext", "fint", "mint", "jac_q", "jac_v")
+# One row per element of an interaction. a, b: its bodies, b ABSENT for the world. In the record: y, ydot, lam, active, parameters of the
+# law and of the relation. In the work memory: H (m, 12), on velocities in inertial axes; h and rate (m), what ydot is besides H v; slack
+# (m, 2), the forecasts up to which a row takes part; x (14), arguments; spare. n_blocks: its blocks of the one-step problem; each:
+# components of a contact.
+INTERACTION = table(
+    "kind", "law", "m", "a", "b", "each", "n_blocks", "always", "y", "ydot", "lam", "active", "z", "n_z", "e_n", "e_t", "mu",
+    "mu_r", "row", "row_a", "row_u", "row_b", "row_w", "row_offset", "angle", "dofs", "H", "h", "rate", "slack", "x", "spare",
+    "h_function", "jac_function", "h_t_function", "gap_function", "velocity_function",
+)  # fmt: skip
+# One row per part. In the record: n, the contacts, the shapes, parameters of the law. In the work memory: poses, reaches and slacks of
+# shapes, the contacts found at the end of a step, in the order of (a, b, feature), and scratch; scratch_i in the integer one, and general,
+# an address.
+COLLISIONS = table(
+    "capacity", "n_shapes", "each", "n", "a", "b", "feature", "normal", "point", "y", "lam", "e_n", "e_t", "mu", "mu_r", "margin",
+    "kind", "size", "local", "body", "group", "mask", "pose", "reach", "slack", "new_normal", "new_point", "new_gap", "new_lam",
+    "old_normal", "scratch", "n_scratch",
+    "new_a", "new_b", "new_feature", "found", "scratch_i", "n_scratch_i", "vertices", "n_vertices", "general",
+)  # fmt: skip
+KINDS = ("joint", "newton_euler_relation", "contact_point", "prescribed_velocity")
+JOINT, RELATION, CONTACT, PRESCRIBED = range(4)
+EQUALITY, IMPACT, FRICTION, ROLLING, DRY = range(5)
+_LAWS = {
+    "equality": EQUALITY,
+    "newton_impact": IMPACT,
+    "newton_impact_friction": FRICTION,
+    "fremond_impact": FRICTION,
+    "newton_impact_rolling_friction": ROLLING,
+    "dry_friction": DRY,
+}
+
+
+class Tables(NamedTuple):
+    """Tables of one model; d: components of a block of its one-step problem."""
+
+    bodies: np.ndarray
+    interactions: np.ndarray
+    collisions: np.ndarray
+    functions: np.ndarray
+    d: int
+    part_names: tuple  # (part, number of its first body)
+    interaction_names: tuple  # interaction of each row
+    general_pairs: tuple  # what answers for pairs of shapes without a kernel, for each part and member
+
+
+def tables(records, work, iwork):
+    """Tables of a record or ensemble; the work memory of interactions is reserved.
+
+    Raises
+    ------
+    ValueError
+        A law that does not go with its relation; the members of an ensemble differ in which elements their interactions act on.
+    """
+    systems, lines, _ = split(model_of(records))
+    functions = FunctionSlots(records)
+    pieces, first, n_bodies = [], {}, 0
+    for name, kind in systems:
+        pieces.append(_bodies(records, name, kind, functions))
+        first[name] = n_bodies
+        n_bodies += pieces[-1].size
+    d = components(records)
+    interactions, owners = [np.zeros(0, INTERACTION)], []
+    for line in lines:
+        interactions.append(_interaction(records, line, first, d, functions, work))
+        owners += [line[0]] * interactions[-1].size
+    interactions = np.concatenate(interactions)
+    parts, general = _collisions(records, work, iwork)
+    bodies = np.concatenate(pieces)
+    bodies["coupled"] = bodies["coupled"].any()  # inverse matrices of all bodies have one form
+    return Tables(bodies, interactions, parts, functions.addresses, d, tuple(first.items()), tuple(owners), general)
+
+
+def components(records):
+    """Components of a contact of this model: 5 where some contact has rolling friction, else 3."""
+    laws = [line[2] for line in model_of(records) if len(line) > 2]
+    return 5 if "newton_impact_rolling_friction" in laws else 3
+
+
+def _bodies(records, name, kind, functions):
+    start, dtype = words(records.dtype, name)
+    fields = dtype.base.fields
+    count, stride = count_and_stride(dtype)
+    rows = np.zeros(count, BODY)
+    shift = stride * np.arange(count)
+    rows["q"] = start + fields["q"][1] // 8 + shift
+    rows["z"], rows["n_z"] = (start + fields["z"][1] // 8 + shift, fields["z"][0].shape[0]) if "z" in fields else (0, 0)
+    for field in _FUNCTIONS:
+        rows[f"{field}_function"] = functions.slots(name, kind, field, count)
+    for field in ("fext", "mext", "C", "K"):
+        numeric = field in fields and fields[field][0].kind != "S"
+        rows[field] = start + fields[field][1] // 8 + shift if numeric else ABSENT
+    values = records[name].reshape(records.size, count)
+    rows["fixed"] = _same(name, "an infinite mass", np.isinf(values["mass"]))
+    scalar = (values["inertia"] == values["inertia"][..., :1, :1] * np.eye(3)).all(axis=(-2, -1))
+    rows["isotropic"] = scalar.all(axis=0)
+    rows["mext_inertial"] = _same(name, "moments in inertial axes", values["mext_inertial"]) if "mext_inertial" in fields else 0
+    rows["coupled"] = sum(rows[field] != ABSENT for field in ("C", "K", "fint_function", "mint_function")) > 0
+    return rows
+
+
+def _same(name, what, flags):
+    """A property of the bodies of a part, which must not differ between members of an ensemble."""
+    if (flags != flags[0]).any():
+        raise ValueError(f"part '{name}': all members of an ensemble must have {what} in the same bodies")
+    return flags[0]
+
+
+def _interaction(records, line, first, d, functions, work):
+    name, kind, law, *sides = line
+    start, dtype = words(records.dtype, name)
+    fields = dtype.base.fields
+    count, stride = count_and_stride(dtype)
+    _require_fitting(name, kind, law)
+    elements = elements_of(records, name, len(sides))
+    rows = np.zeros(count, INTERACTION)
+    shift, each = stride * np.arange(count), np.arange(count)
+    m = fields["y"][0].shape[0] if fields["y"][0].shape else 1
+    rows["kind"], rows["law"], rows["m"] = KINDS.index(kind), _LAWS[law], m
+    rows["each"] = LAWS[law].block(NEWTON_EULER)
+    rows["n_blocks"] = -(-m // d) if law == "equality" else m // LAWS[law].block(NEWTON_EULER)
+    rows["always"] = LAWS[law].bilateral
+    rows["a"] = first[sides[0]] + elements[:, 0]
+    rows["b"] = first[sides[1]] + elements[:, 1] if len(sides) > 1 else ABSENT
+    if (rows["a"] == rows["b"]).any():
+        raise ValueError(f"interaction '{name}' joins a body with itself")
+
+    def at(field):
+        return start + fields[field][1] // 8 + shift if field in fields else ABSENT
+
+    for column, field in (
+        ("y", "y"),
+        ("ydot", "ydot"),
+        ("lam", "lambda"),
+        ("active", "active"),
+        ("z", "z"),
+        ("dofs", "dofs"),
+        ("angle", "angle"),
+    ):
+        rows[column] = at(field)
+    rows["n_z"] = fields["z"][0].shape[0] if "z" in fields else 0
+    for column, field in (("e_n", "e" if "e" in fields else "e_n"), ("e_t", "e_t"), ("mu", "limit" if "limit" in fields else "mu"),
+                          ("mu_r", "mu_r")):  # fmt: skip
+        rows[column] = at(field)
+    if kind == "joint":
+        geometry = fields["geometry"][0].fields
+        for field in ("row", "a", "u", "b", "w", "offset"):
+            rows["row" if field == "row" else f"row_{field}"] = at("geometry") + geometry[field][1] // 8
+    for field in ("h", "jac", "h_t", "gap", "velocity"):
+        rows[f"{field}_function"] = functions.slots(name, kind, field, count) if field in ARGUMENTS.get(kind, ()) else ABSENT
+    if kind == "prescribed_velocity" and fields["velocity"][0].base.kind == "f":
+        rows["z"] = at("velocity")
+    for column, size in (("H", 12 * m), ("h", m), ("rate", m), ("slack", 2 * m), ("x", 14), ("spare", 14 * m)):
+        rows[column] = work.reserve(count * size) + size * each
+    return rows
+
+
+def _require_fitting(name, kind, law):
+    allowed = {
+        "prescribed_velocity": ("equality",),
+        "contact_point": ("newton_impact", "newton_impact_friction", "fremond_impact", "newton_impact_rolling_friction"),
+        "newton_euler_relation": ("equality", "newton_impact", "dry_friction"),
+        "joint": ("equality", "newton_impact", "dry_friction"),
+    }[kind]
+    if law not in allowed:
+        raise ValueError(f"interaction '{name}': {kind} wants one of the laws {', '.join(allowed)}, got {law}")
+
+
+def _collisions(records, work, iwork):
+    """(table of the collisions of a record or ensemble, their `GeneralPairs`); the work memory is reserved."""
+    lines, general = collisions_of(model_of(records)), []
+    rows = np.zeros(len(lines), COLLISIONS)
+    for row, (name, _, law, *_) in zip(rows, lines, strict=True):
+        start, dtype = words(records.dtype, name)
+        at = {field: start + dtype.fields[field][1] // 8 for field in dtype.names}
+        row["capacity"], row["n_shapes"] = dtype["a"].shape[0], dtype["shape_kind"].shape[0]
+        row["each"] = LAWS[law].block(NEWTON_EULER)
+        for column, field in (("lam", "lambda"), ("e_n", "e" if "e" in at else "e_n"), ("kind", "shape_kind"), ("size", "shape_size"),
+                              ("local", "shape_pose"), ("body", "shape_body")):  # fmt: skip
+            row[column] = at[field]
+        for column in ("n", "a", "b", "feature", "normal", "point", "y", "e_t", "mu", "mu_r", "margin", "group", "mask"):
+            row[column] = at.get(column, ABSENT)
+        capacity, n_shapes = int(row["capacity"]), int(row["n_shapes"])
+        floats, integers = work_size(n_shapes)
+        sizes = {
+            "pose": 7 * n_shapes,
+            "reach": n_shapes,
+            "slack": 2 * n_shapes,
+            "new_normal": 3 * capacity,
+            "new_point": 3 * capacity,
+            "new_gap": capacity,
+            "old_normal": 3 * capacity,
+        }
+        for column, size in (sizes | {"new_lam": int(row["each"]) * capacity, "scratch": floats}).items():
+            row[column] = work.reserve(size)
+        for column, size in (("new_a", capacity), ("new_b", capacity), ("new_feature", capacity), ("found", 1), ("scratch_i", integers)):
+            row[column] = iwork.reserve(size)
+        row["n_scratch"], row["n_scratch_i"] = floats, integers
+        if "vertices" in at:
+            row["vertices"], row["n_vertices"] = at["vertices"], dtype["vertices"].shape[0]
+        asked = [_general_pairs(part) for part in records[name]]
+        row["general"] = iwork.store(np.array([[pairs.address] for pairs in asked]))
+        general += asked
+    return rows, tuple(general)
+
+
+def _general_pairs(part):
+    none = np.zeros((0, 3))
+    geometry = (part["vertices"], part["triangles"]) if "vertices" in part.dtype.names else (none, none)
+    shapes = (part[f"shape_{field}"].copy() for field in ("kind", "size", "body"))
+    return general_pairs(*shapes, part["group"], part["mask"], *geometry)

@@ -1,0 +1,1 @@
+"""The march of a scheme: time loop, rows, files, controllers."""

@@ -1,0 +1,67 @@
+"""What a scheme prepares: tables for all members of an ensemble, and work memory, laid out the same for each."""
+
+from types import ModuleType
+from typing import NamedTuple
+
+import numpy as np
+
+from nsds.model.layout import ABSENT
+
+
+class Prepared(NamedTuple):
+    """What does not change in time, and the module whose ``start`` and ``step`` run on it."""
+
+    tables: tuple
+    functions: np.ndarray  # addresses (members, slots)
+    options: np.ndarray  # h first
+    work: np.ndarray  # (members, words)
+    iwork: np.ndarray
+    stepper: ModuleType
+    layout: NamedTuple
+
+
+class Allocator:
+    """Lays arrays behind one another in a memory of equal length for every member."""
+
+    def __init__(self, n_members):
+        self.n_members, self.size, self.filled = n_members, 0, []
+
+    def reserve(self, size):
+        """Offset of room for ``size`` words; tables hold offsets as 32-bit integers."""
+        self.size += int(size)
+        if self.size > np.iinfo(np.int32).max:
+            raise ValueError(f"the one-step problem needs more than {self.size:.1e} words: too many constraints that all act on one body")
+        return self.size - int(size)
+
+    def place(self, plan, **sizes):
+        """Reserve room for several arrays and note their offsets in a plan."""
+        for name, size in sizes.items():
+            plan[name] = self.reserve(size)
+
+    def store(self, data):
+        """Reserve room for ``data`` (members, ...), to be filled by `array`."""
+        start = self.reserve(data[0].size)
+        self.filled.append((start, data.reshape(self.n_members, -1)))
+        return start
+
+    def place_control(self, fields, part):
+        """Offsets of the weight T, stored where it is numbers, and of u, for the elements of a part."""
+        n, size = part["n"], part["count"] * part["n"] * part["n_u"]
+        if part["n_u"] and part["T_function"] == ABSENT:
+            T = fields["T"] if "T" in fields.dtype.names else np.broadcast_to(np.eye(n), (self.n_members, part["count"], n, n))
+            return self.store(T.reshape(self.n_members, -1)), self.reserve(part["n_u"])
+        return self.reserve(size), self.reserve(part["n_u"])
+
+    def array(self, dtype=np.float64):
+        """The memory (members, words), zero where nothing was stored."""
+        result = np.zeros((self.n_members, self.size), dtype)
+        for start, data in self.filled:
+            result[:, start : start + data.shape[1]] = data
+        return result
+
+    def first(self):
+        """What was stored for the first member so far (words,)."""
+        result = np.zeros(self.size)
+        for start, data in self.filled:
+            result[start : start + data.shape[1]] = data[0]
+        return result

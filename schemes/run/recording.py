@@ -1,0 +1,130 @@
+"""Rows of a run: all of them in memory, or block by block on their way into a file."""
+
+import math
+import os
+import time
+
+import numpy as np
+
+from nsds.model.records import widened
+from nsds.results.trajectories import recorded
+from nsds.status import CAPACITY, CONVERGED, INEXACT, NOT_COMPUTED
+
+BLOCK_BYTES = 2**25  # of rows on their way into a file
+_BLOCK_SECONDS = 5.0  # a block that is not full is written after that time; in the beginning sooner
+_FIRST_SECONDS = 0.05
+# Columns of how far a member is: rows saved, steps done, the status that ended its run, whether the scheme has started on its memory.
+ROW, DONE, STOPPED, STARTED = range(4)
+
+
+class Recorder:
+    """The saved rows of all members that are in memory, those before ``first`` being in the file; and how far each member is.
+
+    Between two calls of the compiled loop all members that go on have the same number of rows.
+    """
+
+    def __init__(self, records, fields, n_steps, save_every, file=None):
+        self.fields, self.save_every, self.file = fields, save_every, file
+        self.n_rows = 1 + -(-n_steps // save_every)
+        self.dtype, self.sources = recorded(records, fields)
+        self.reached = np.zeros((records.size, 4), np.int64)
+        self.rows = self._allocated(records.size)
+        self.first, self.written, self.wait = 0, -math.inf, 0.0
+        self.n_failed, self.first_failed = 0, None
+
+    def _allocated(self, n_members):
+        shape, width = (n_members, self._room()), self.dtype.itemsize
+        if shape[0] * shape[1] * width > _memory():
+            raise MemoryError(
+                f"{shape[0] * shape[1]} rows of {width} bytes are more than the memory of this machine: "
+                "pass save_every or fields, or write them into a file with nsds.stream"
+            )
+        return np.empty(shape, self.dtype)
+
+    def _room(self):
+        if self.file is None:
+            return self.n_rows
+        return min(self.n_rows, max(1, BLOCK_BYTES // (len(self.reached) * self.dtype.itemsize)))
+
+    @property
+    def last_step(self):
+        """The step up to which there is room; its row is the last, and no further one has begun."""
+        return (self.first + self.rows.shape[1] - 1) * self.save_every
+
+    @property
+    def is_stopped(self):
+        """Whether a failed step has ended the run."""
+        return bool(self.reached[:, STOPPED].any())
+
+    @property
+    def n_reached(self):
+        """Rows that some member reached."""
+        return int(self.reached[:, ROW].max())
+
+    def block(self):
+        """Rows in memory that some member reached; the rest of the others is marked as not computed."""
+        block = self.rows[:, : self.n_reached - self.first]
+        counts = self.reached[:, ROW] - self.first
+        for m in np.flatnonzero(counts < block.shape[1]):
+            rest = block[m, counts[m] :]
+            rest.view(np.float64)[...] = math.nan
+            rest["status"], rest["step"], rest["n_iter"] = NOT_COMPUTED, NOT_COMPUTED, 0
+        return block
+
+    def spill(self):
+        """Write the block into the file when it is full, or when it is time to; of a full one the next row goes on as the first."""
+        if self.file is None:
+            return
+        if self.n_reached - self.first == self.rows.shape[1]:
+            self._put()
+            self.first, self.written = self.n_reached, time.monotonic()
+            if self.rows.shape[1] != self._room():  # rows have become wider
+                self.rows = self._allocated(len(self.reached))
+            self.rows[:, :1] = np.zeros(1, self.dtype)
+        elif time.monotonic() - self.written >= self.wait:
+            self.file.secure(self.first, self.block())
+            self.written, self.wait = time.monotonic(), min(_BLOCK_SECONDS, max(_FIRST_SECONDS, 2 * self.wait))
+
+    def _put(self):
+        block = self.block()
+        if self.first == 0:
+            self.initial = block[:, :1].copy()
+        failed = np.argwhere((block["status"] != CONVERGED) & (block["status"] != INEXACT))
+        if len(failed) and self.first_failed is None:
+            self.first_failed = failed[0, 0], block[tuple(failed[0])].copy()
+        self.n_failed += len(failed)
+        if self.file is not None:
+            self.file.write(self.first, block)
+
+    def grow(self, records):
+        """Go on with records that have more room, whose members that wanted it are to repeat their step."""
+        self.dtype, self.sources = recorded(records, self.fields)
+        if self.file is not None:
+            self.file.widen(records.dtype, self.dtype)
+        self.rows = widened(self.rows, self.dtype)
+        self.reached[self.reached[:, STOPPED] == CAPACITY, STOPPED] = 0
+        self.reached[:, STARTED] = 0
+
+    def close(self):
+        """Write what is left, and note what failed."""
+        try:
+            if self.file is None or not self.file.has_failed:
+                self._put()
+        finally:
+            if self.file is not None:
+                self.file.close()
+
+    def failure(self):
+        """(member, row) of the step that ended the run, else of the first row with a failed step; None where there is none."""
+        stopped = np.flatnonzero(self.reached[:, STOPPED])
+        if stopped.size:
+            return stopped[0], self.rows[stopped[0], self.reached[stopped[0], ROW] - self.first - 1]
+        return self.first_failed
+
+
+def _memory():
+    """Bytes of memory of the machine; infinite where it does not tell."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return math.inf

@@ -1,0 +1,88 @@
+"""Several schemes in one simulation: parts that no interaction links march side by side, each with its own ([Notes], 10.4)."""
+
+import numpy as np
+
+from nsds.model.kinds import split
+from nsds.model.records import HEAD, copied, model_of
+from nsds.results.trajectories import ROW_HEAD
+from nsds.schemes import table
+from nsds.status import CONVERGED
+
+
+def groups_of(owner, system, scheme):
+    """[(scheme, names of systems, interactions and controllers)] from a dict system -> scheme; the others get the default.
+
+    Raises
+    ------
+    ValueError
+        A name that is no system; an interaction or a controller between systems with different schemes.
+    """
+    systems, interactions, controls = split(model_of(system))
+    if not scheme:
+        raise ValueError(
+            f"{owner}: scheme: a dict must give at least one system its scheme, got {{}}; the systems are: {', '.join(dict(systems))}"
+        )
+    for name in scheme:
+        if name not in dict(systems):
+            raise ValueError(f"{owner}: scheme: there is no system '{name}'; the systems are: {', '.join(dict(systems))}")
+    options = {name: table.chosen(scheme.get(name), system)[1] for name, _ in systems}
+    key = {name: (repr(record.dtype), record.tobytes()) for name, record in options.items()}
+    groups = {key[name]: (options[name], []) for name in options}
+    for name in options:
+        groups[key[name]][1].append(name)
+    for name, linked in [(line[0], line[3:]) for line in interactions] + [(line[0], line[2:]) for line in controls]:
+        if len({key[part] for part in linked}) > 1:
+            both = " and ".join(f"'{part}' ({options[part]['scheme'].item().decode()})" for part in linked)
+            raise ValueError(
+                f"{owner}: '{name}' links {both}: what positions, velocities and impulses two schemes would share is not defined "
+                f"([Notes], 10.4); give them one scheme"
+            )
+        groups[key[linked[0]]][1].append(name)
+    return list(groups.values())
+
+
+def part_of(system, names):
+    """The record, or ensemble, with some of its parts only."""
+    kept = [name for name, _ in HEAD] + ["model"] + [name for name in system.dtype.names if name in names]
+    result = np.zeros(system.shape, [(name, system.dtype[name]) for name in kept])
+    for name in kept:
+        result[name] = system[name]
+    lines = system["model"].reshape(-1)[0].decode().split("\n")
+    result["model"] = "\n".join(line for line in lines if line.split()[0] in names).encode()
+    return result
+
+
+def fields_of(fields, names):
+    """What of the fields to save belongs to some of the parts."""
+    chosen = [fields] if isinstance(fields, str) else fields
+    return None if chosen is None else [path for path in chosen if str(path).partition(".")[0] in names]
+
+
+def joined_rows(system, pieces):
+    """One trajectory from those of the groups, its parts in the order of the system."""
+    owner = {name: piece for piece in pieces for name in piece.dtype.names}
+    names = [name for name in system.dtype.names if name in owner and name not in dict(ROW_HEAD)]
+    result = np.zeros(pieces[0].shape, ROW_HEAD + [(name, owner[name].dtype[name]) for name in names])
+    for name in ("t", "step", *names):
+        result[name] = owner[name][name]
+    return _with_outcome(result, pieces)
+
+
+def joined_records(system, pieces):
+    """The record, or ensemble, with the parts of the groups."""
+    result = copied(system)
+    for piece in pieces:
+        for name in piece.dtype.names:
+            if name != "model":
+                result[name] = piece[name]
+    return _with_outcome(result, pieces)
+
+
+def _with_outcome(result, pieces):
+    """The first status that is not 0, all iterations, the largest residual."""
+    status = pieces[0]["status"]
+    for piece in pieces[1:]:
+        status = np.where(status == CONVERGED, piece["status"], status)
+    result["status"], result["n_iter"] = status, sum(piece["n_iter"] for piece in pieces)
+    result["residual"] = np.max([piece["residual"] for piece in pieces], axis=0)
+    return result

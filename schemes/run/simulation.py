@@ -1,0 +1,433 @@
+"""The time loop, recording, progress, interruption and failure policy: once, for all schemes."""
+
+import os
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import numpy as np
+
+from nsds import _checks, _jit
+from nsds._jit.cache import fingerprint
+from nsds.model.functions import Watch, offered, watch
+from nsds.model.layout import state_fields
+from nsds.model.records import N_ITER, RESIDUAL, STATUS, STEP, T0, T, copied, memory
+from nsds.model.trials import has_functions
+from nsds.model.validation import runnable, valid
+from nsds.results.storage import computed_with
+from nsds.results.trajectories import SimulationError, SimulationInterrupted
+from nsds.schemes import table as schemes
+from nsds.schemes.lagrangian.consistency import warn_of_overlaps, warn_of_violations
+from nsds.schemes.problem.one_step_problem import blame_row
+from nsds.schemes.run import sampled_control, several
+from nsds.schemes.run.interrupts import Interrupts
+from nsds.schemes.run.recording import DONE, ROW, STARTED, STOPPED, Recorder
+from nsds.schemes.run.sampled_control import act
+from nsds.status import CAPACITY, CONVERGED, INEXACT, NON_FINITE, advice
+
+_CHUNK_SECONDS = 0.2
+_MOST_STEPS = 2**53  # times are t0 + step h: whole numbers up to there are floats, too
+# Words of the head of a row.
+_ROW_T, _ROW_STEP, _ROW_STATUS, _ROW_N_ITER, _ROW_RESIDUAL = range(5)
+
+
+class _Run(NamedTuple):
+    """Records being simulated in place, their memory, what the scheme prepared, and how it prepares others in their place."""
+
+    records: np.ndarray
+    mem: np.ndarray
+    prepared: NamedTuple
+    controls: NamedTuple
+    solver: int
+    solver_options: np.ndarray
+    prepare: Callable
+    watched: Watch | None  # what checks the user's functions, if something does
+
+
+def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, fields=None, progress=None, on_failure="raise", check=False,
+             functions=None):  # fmt: skip
+    """March a system, or every member of an ensemble, from its time to ``t_end``.
+
+    Parameters
+    ----------
+    system : numpy.ndarray
+        A record from `nsds.system`, or an array of such records; it is not changed.
+    t_end : float
+        The run takes the fewest steps of size h that reach t_end.
+    h : float
+        Step size.
+    scheme : numpy.ndarray, or dict of str to numpy.ndarray, optional
+        For instance ``nsds.moreau_jean(theta=0.5)``; Moreau–Jean by default, `nsds.euler_moreau` for first-order systems. A dict gives
+        each system its own, which no interaction may link to one with another.
+    solver : str or numpy.ndarray, optional
+        Method for the one-step problems: a name from `nsds.solvers.methods`, or a record from `nsds.solvers.solver`;
+        of rigid bodies from `nsds.solvers.contact_methods` and `nsds.solvers.contact_solver`.
+    save_every : int
+        Save every that many steps; the initial and the last state are always saved.
+    fields : sequence of str, optional
+        What to save, as ``"ball"`` (its state) or ``"ball.q"``; all state by default. Any numeric field of the record may be named.
+    progress : bool, optional
+        Progress bar; by default on a terminal when the run takes longer than half a second.
+    on_failure : "raise", "warn" or "continue"
+        What to do when a step is not solved or becomes NaN. The status of every step is in the trajectory. A step that is solved less
+        well than asked, but well enough to make sense, has not failed: its status is INEXACT, its residual says how well, and
+        `nsds.report` counts such rows.
+    check : bool
+        Run the user's functions in Python, and check them: one that reads or writes out of the range of its arguments, writes into another
+        than the last, or raises, ends the run with a SimulationError that names part, function, index and time. Slow: for a function that
+        one does not trust, or a run that ends in NaN.
+    functions : sequence of functions, optional
+        User functions that the record names and this process has not seen yet, as of one that was loaded from a file. Those of modules
+        that are imported are found without; a record never decides what is imported.
+
+    Returns
+    -------
+    numpy.ndarray
+        Structured array (rows,), for an ensemble (members, rows), with t, step, status, n_iter, residual, and one field per part: q, v of
+        Lagrangian systems; x, r and a constant u of first-order ones; y, lambda (of the step that ends at t) of interactions, on
+        Lagrangian systems also ydot, active; state of controllers. Row 0 is the initial state. Where steps between two rows are not
+        saved, status is that of the last step that failed, else INEXACT if a step was; n_iter the sum, residual the maximum.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Arguments that do not fit; a singular iteration matrix.
+    SimulationError
+        A step failed and ``on_failure="raise"``; the trajectory so far is on the exception.
+    SimulationInterrupted
+        Ctrl-C; the trajectory so far is on the exception.
+    MemoryError
+        More rows than the machine has memory for.
+
+    Examples
+    --------
+    >>> import numpy as np, nsds
+    >>> trajectory = nsds.simulate(nsds.examples.bouncing_ball(), t_end=10.0, h=5e-3)
+    >>> trajectory["ball"]["q"].shape
+    (2001, 3)
+    >>> float(trajectory["floor"]["lambda"].max().round(3))
+    8.437
+    """
+    offered("simulate", functions)
+    if isinstance(scheme, dict):
+        settings = {"t_end": t_end, "h": h, "solver": solver, "save_every": save_every, "progress": progress, "on_failure": on_failure,
+                    "check": check}  # fmt: skip
+        system = valid("simulate", system)
+        groups = several.groups_of("simulate", system, scheme)
+        pieces = [
+            simulate(several.part_of(system, names), scheme=options, fields=several.fields_of(fields, names), **settings)
+            for options, names in groups
+        ]
+        return several.joined_rows(system, pieces)
+    t_end = _checks.number("simulate", "t_end", t_end)
+    _, recorder = run_through("simulate", system, h, scheme, solver, on_failure, t_end, save_every, fields, progress, check=check)
+    return _shaped(system, recorder.block())
+
+
+def step(system, h, *, scheme=None, solver=None, on_failure="raise", check=False, functions=None):
+    """One step: a new record (or ensemble) at ``t + h``. For many steps `simulate` saves the preparation that each call repeats.
+
+    Parameters
+    ----------
+    system, h, scheme, solver, on_failure, check, functions
+        See `simulate`.
+
+    Returns
+    -------
+    numpy.ndarray
+        Record with the new state, and status, n_iter and residual of the step.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> ball = nsds.step(nsds.examples.bouncing_ball(), h=0.1)
+    >>> float(ball["t"]), float(ball["ball"]["v"][0].round(3))
+    (0.1, -0.981)
+    """
+    offered("step", functions)
+    if isinstance(scheme, dict):
+        system = valid("step", system)
+        groups = several.groups_of("step", system, scheme)
+        settings = {"solver": solver, "on_failure": on_failure, "check": check}
+        pieces = [step(several.part_of(system, names), h, scheme=options, **settings) for options, names in groups]
+        return several.joined_records(system, pieces)
+    run, _ = run_through("step", system, h, scheme, solver, on_failure, check=check)
+    return run.records.reshape(np.shape(system))
+
+
+def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_every=1, fields=None, progress=False, file=None,
+                check=False):  # fmt: skip
+    """(the run at its end, the recorder with its rows): to t_end, or one step."""
+    save_every = _checks.integer(owner, "save_every", save_every, low=1)
+    _checks.choice(owner, "on_failure", on_failure, ("raise", "warn", "continue"))
+    if progress is not None:
+        progress = _checks.flag(owner, "progress", progress)
+    fields = _paths(owner, fields)
+    run, scheme = _prepare(owner, system, h, scheme, solver, _checks.flag(owner, "check", check))
+    n_steps = _number_of_steps(owner, run.records, t_end, h)
+    recorder = Recorder(run.records, fields, n_steps, save_every, file)
+    settings = {"t_end": t_end, "h": float(h), "scheme": scheme, "solver": solver, "save_every": save_every, "fields": fields}
+    settings["on_failure"] = on_failure
+    try:
+        with Interrupts() as interrupts:
+            try:
+                if file is not None:
+                    records = copied(_shaped(system, run.records))
+                    file.open(records, recorder.dtype, settings, recorder.n_rows, computed_with(_edition(run)))
+                run = _march(run, recorder, n_steps, progress, on_failure == "raise", interrupts)
+            finally:
+                recorder.close()
+    except KeyboardInterrupt:
+        place = ".trajectory" if file is None else file.path
+        raise SimulationInterrupted(recorder.block().reshape(*np.shape(system), -1), recorder.n_reached, place) from None
+    if run.watched is not None and run.watched.error is not None:
+        _raise_watched(run, recorder, np.shape(system))
+    if t_end is not None:
+        warn_of_violations(run.prepared, recorder.initial)
+    _report_failure(run, recorder, np.shape(system), on_failure)
+    return run, recorder
+
+
+def _paths(owner, fields):
+    if fields is None or isinstance(fields, str):
+        return fields
+    if not isinstance(fields, (list, tuple, set, frozenset, np.ndarray)) or not all(isinstance(path, str) for path in fields):
+        raise TypeError(f'{owner}: fields must be texts such as "ball" or "ball.q", got {_checks.shortened(fields)}')
+    return [str(path) for path in fields]
+
+
+def _shaped(system, rows):
+    """Rows (members, ...) with the shape of the system in place of the members."""
+    return rows.reshape((*np.shape(system), *rows.shape[1:]))
+
+
+def _prepare(owner, system, h, scheme, solver, check):
+    """(run from the state of a system, options of its scheme)."""
+    records = copied(runnable(owner, system)).reshape(-1)
+    h = _checks.number(owner, "h", h, above=0.0)
+    module, options = schemes.chosen(scheme, records)
+    method, solver_options, address = schemes.solver_of(solver, records)
+    anchored = records["t0"] + records["step"] * h == records["t"]
+    records["t0"] = np.where(anchored, records["t0"], records["t"])
+    records["step"] = np.where(anchored, records["step"], 0)
+    watched = Watch() if check else None
+
+    def prepare(records):
+        mem, token = memory(records), watch.set(watched)
+        try:
+            prepared = module.prepare(records, mem, options, h, method)
+            controls = sampled_control.prepare(owner, records, h)
+        finally:
+            watch.reset(token)
+        return _Run(records, mem, prepared, controls, address, solver_options, prepare, watched)
+
+    return prepare(records), options
+
+
+def _number_of_steps(owner, records, t_end, h):
+    """The fewest steps of size h to t_end; one where that is None."""
+    t, step = records["t"], records["step"]
+    if t_end is not None and (t_end <= t).any():
+        raise ValueError(f"{owner}: t_end must be after the system's time {t.max()}, got {t_end}")
+    latest = float(max(abs(t).max(), abs(t_end if t_end is not None else 0.0)))
+    if h < np.spacing(latest):
+        raise ValueError(
+            f"{owner}: a step of h = {h:g} is lost in the rounding of times like {latest:g}, which is {np.spacing(latest):.2g}: "
+            "take a larger h, or times closer to 0"
+        )
+    counts = np.ones(t.shape) if t_end is None else np.ceil((t_end - t) / h - 1e-6)
+    if (counts != counts[0]).any():
+        raise ValueError(f"{owner}: all members of an ensemble must have the same time at the start")
+    if (step + counts > _MOST_STEPS).any():
+        raise ValueError(f"{owner}: steps are counted from 0 to 2^53, got {step.max()} before the run and {counts[0]:g} in it")
+    return max(int(counts[0]), 1)
+
+
+def _march_template(first, last, until, n_total, save_every, stop, first_row, sources, reached, tables, functions, controls, solver,
+                    solver_options, options, mems, imems, works, iworks, rows, irows, width):  # fmt: skip
+    """Steps up to number ``until`` of members first..last, each recorded where it is due. Written once; each scheme gets its copy."""
+    h = options[0]
+    controllers, where, control_functions, scratch = controls
+    for m in range(first, last):
+        mem, imem, work, iwork, address, row, irow = mems[m], imems[m], works[m], iworks[m], functions[m], rows[m], irows[m]
+        at, done, stopped = (reached[m, ROW] - first_row) * width, reached[m, DONE], reached[m, STOPPED]
+        if reached[m, STARTED] == 0 and stopped == 0:
+            reached[m, STARTED] = 1
+            stopped = start(mem[T], tables, address, options, mem, imem, work, iwork)  # noqa: F821
+            if controllers.size > 0 and stopped == 0:
+                act(mem[T], h, controllers, where, control_functions[m], mem, scratch[m])
+            if reached[m, ROW] == 0 and stopped == 0:
+                irow[_ROW_STATUS], irow[_ROW_N_ITER], row[_ROW_RESIDUAL] = imem[STATUS], imem[N_ITER], mem[RESIDUAL]
+                at = _save(at, width, sources, mem, imem, row, irow)
+        for _ in range(until - done):
+            if stopped != 0:
+                break
+            k = imem[STEP] + 1
+            t = mem[T0] + k * h
+            status, n_iter, residual = step_(t, tables, address, solver, solver_options, options, mem, imem, work, iwork)  # noqa: F821
+            if status == CAPACITY:  # nothing has changed: the step is taken again, with more room
+                stopped = status
+                break
+            mem[T], imem[STEP], imem[STATUS], imem[N_ITER], mem[RESIDUAL] = t, k, status, n_iter, residual
+            if controllers.size > 0:
+                act(t, h, controllers, where, control_functions[m], mem, scratch[m])
+            done += 1
+            irow[at + _ROW_N_ITER] += n_iter
+            row[at + _ROW_RESIDUAL] = max(row[at + _ROW_RESIDUAL], residual)
+            if status != CONVERGED and (status != INEXACT or irow[at + _ROW_STATUS] == CONVERGED):
+                irow[at + _ROW_STATUS] = status
+            if status != CONVERGED and status != INEXACT:
+                stopped = status if stop else 0
+            if done % save_every == 0 or done == n_total or stopped != 0:
+                at = _save(at, width, sources, mem, imem, row, irow)
+        reached[m, ROW], reached[m, DONE], reached[m, STOPPED] = first_row + at // width, done, stopped
+
+
+@_jit.inlined
+def _save(at, width, sources, mem, imem, row, irow):
+    """Fill the row that begins at word ``at`` with the recorded words, clear the head of the next, and return where that begins."""
+    row[at + _ROW_T], irow[at + _ROW_STEP] = mem[T], imem[STEP]
+    behind_head = at + _ROW_RESIDUAL + 1
+    for i in range(sources.size):
+        row[behind_head + i] = mem[sources[i]]
+    at += width
+    if at < row.size:
+        irow[at + _ROW_STATUS], irow[at + _ROW_N_ITER], row[at + _ROW_RESIDUAL] = 0, 0, 0.0
+    return at
+
+
+_marches = {}
+
+
+def _march_of(stepper):
+    """The compiled time loop of a scheme."""
+    name = stepper.__name__.removeprefix("nsds.schemes.").replace(".", "_")
+    if name not in _marches:
+        march = _jit.kernel(_jit.specialised(_march_template, name, start=stepper.start, step_=stepper.step))
+        if _jit.is_cold(march):
+            print("nsds: compiling kernels, once for this version of the package ...", file=sys.stderr, flush=True)
+        _marches[name] = march
+    return _marches[name]
+
+
+def _march(run, recorder, n_steps, progress, stop, interrupts):
+    """Run the compiled loop in chunks of a fifth of a second, so that a progress bar moves and Ctrl-C works. Returns the run at its end."""
+    bar = _progress_bar(progress, n_steps)
+    done, n = 0, 64
+    try:
+        with _shares(run.records.size) as in_shares:
+            run = _advance(run, recorder, in_shares, interrupts, 0, n_steps, stop)
+            recorder.spill()
+            warn_of_overlaps(run.records, run.prepared)
+            while done < n_steps and not recorder.is_stopped and not (run.watched and run.watched.error):
+                interrupts.raise_noted()
+                began, until = time.perf_counter(), min(done + n, n_steps, recorder.last_step)
+                run = _advance(run, recorder, in_shares, interrupts, until, n_steps, stop)
+                elapsed, n, done = time.perf_counter() - began, until - done, until
+                bar.update(n)
+                n = max(1, int(n * min(8.0, _CHUNK_SECONDS / max(elapsed, 1e-6))))
+                if done < n_steps and not recorder.is_stopped:
+                    recorder.spill()
+    finally:
+        bar.close()
+    return run
+
+
+@contextmanager
+def _shares(n_members):
+    """A function that calls another with ranges of members, one on each core; at the end none of them is running."""
+    workers = min(n_members, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    bounds = np.linspace(0, n_members, workers + 1).astype(int).tolist()
+    if workers == 1:
+        yield lambda chunk: chunk(0, n_members)
+    else:
+        with ThreadPoolExecutor(workers) as pool:
+            yield lambda chunk: list(pool.map(chunk, bounds[:-1], bounds[1:]))
+
+
+def _advance(run, recorder, in_shares, interrupts, until, n_steps, stop):
+    """All members to the step of number ``until``; where one needs more room than its record has, all grow, and it repeats its step.
+
+    Until 0 the first row is made of the state at the start.
+    """
+    while True:
+        p, march = run.prepared, _march_of(run.prepared.stepper)
+        rows = memory(recorder.rows).reshape(run.records.size, -1)
+
+        def chunk(first, last, run=run, p=p, march=march, rows=rows):
+            march(first, last, until, n_steps, recorder.save_every, stop, recorder.first, recorder.sources, recorder.reached, p.tables,
+                  p.functions, tuple(run.controls), run.solver, run.solver_options, p.options, run.mem, run.mem.view(np.int64), p.work,
+                  p.iwork, rows, rows.view(np.int64), recorder.dtype.itemsize // 8)  # fmt: skip
+
+        with interrupts.at_once():
+            in_shares(chunk)
+        for pairs in getattr(p.layout, "general_pairs", ()):
+            pairs.raise_error()
+        if not (recorder.reached[:, STOPPED] == CAPACITY).any():
+            return run
+        records = p.stepper.grow(run.records)
+        if records.dtype.itemsize <= run.records.dtype.itemsize:
+            raise ValueError(f"{p.stepper.__name__}: records of {run.records.dtype.itemsize} bytes were to grow and did not")
+        recorder.grow(records)
+        run = run.prepare(records)
+
+
+def _edition(run):
+    """Fingerprint of the compiled code that a run consists of, but the solver of its one-step problems."""
+    return fingerprint(_march_of(run.prepared.stepper), {})[:16]
+
+
+class _NoBar:
+    def update(self, n):
+        pass
+
+    def close(self):
+        pass
+
+
+def _progress_bar(progress, n_steps):
+    if progress is False or (progress is None and not sys.stderr.isatty()):
+        return _NoBar()
+    from tqdm.auto import tqdm
+
+    return tqdm(total=n_steps, unit=" steps", unit_scale=True, delay=0.0 if progress else 0.5)
+
+
+def _report_failure(run, recorder, shape, on_failure):
+    """Apply the failure policy to what was computed."""
+    failure = recorder.failure()
+    if failure is None:
+        return
+    m, row = failure
+    cause = _cause(run, m, row) if row["status"] == NON_FINITE else ""
+    if on_failure == "raise":
+        member, kept = None if shape == () else int(m), recorder.block().reshape(*shape, -1)
+        raise SimulationError(kept, member, int(row["step"]), row["t"].item(), int(row["status"]), row["residual"].item(), cause)
+    if on_failure == "warn":
+        at = f"step {row['step']}" if recorder.save_every == 1 else f"before step {row['step']}"
+        n_saved = run.records.size * recorder.n_reached
+        message = f"{recorder.n_failed} of {n_saved} saved rows have failed steps; the first: {at} (t = {row['t']:.9g}): "
+        warnings.warn(message + (cause or advice(row["status"])), RuntimeWarning, stacklevel=4)
+
+
+def _raise_watched(run, recorder, shape):
+    """What a checked function did wrong, with the rows so far."""
+    m, row = recorder.failure() or (0, run.records[0])
+    member, kept = None if shape == () else int(m), recorder.block().reshape(*shape, -1)
+    raise SimulationError(kept, member, int(row["step"]), row["t"].item(), NON_FINITE, row["residual"].item(), run.watched.error)
+
+
+def _cause(run, m, row):
+    """Name the function, row of the one-step problem or part that gave NaN or infinity."""
+    cause = run.prepared.stepper.blame(run.records, run.prepared, m) or blame_row(run.records, run.prepared, m)
+    if cause:
+        return cause
+    for name, fields in state_fields(run.records):
+        if not all(np.isfinite(run.records[name][field][m]).all() for field in fields):
+            more = "; check=True checks the user's functions" if has_functions(run.records) and run.watched is None else ""
+            return f"the state of part '{name}' became NaN or infinite{more}"
+    return ""

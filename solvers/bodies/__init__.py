@@ -1,0 +1,1 @@
+"""Contacts of bodies without a Delassus matrix: sweeps that act on velocities."""

@@ -1,0 +1,382 @@
+"""One contact of two rigid bodies in space: its record, its velocity, what it does to the bodies, and its solution.
+
+All that a sweep reads of a contact lies in one record, in the order of the sweep, and all that it reads of a body in another local.
+"""
+
+import math
+
+from numba import int64
+
+from nsds._jit import kernel, specialised, stack, tiny, view
+from nsds.solvers.contact import local
+from nsds.solvers.contact.signature import EQUATION, modify, project
+
+BODY = 16  # a body's record: v and omega (6), 1/m, inverse of the angular iteration matrix (9)
+
+# A contact's record: frame (9), levers (6), b (d), mu, mu_r, and its block of W: d² entries by rows, or, with d = 3,
+#   W_NN, 1 / W_NN, p = W_NT / W_NN (2), S = W_TT - p W_NN p^T (11, 12, 22), 1 / det S (0: to be solved the slow way).
+LEVER, B_AT = 9, 15
+SCRATCH = 45 + local.SCRATCH  # of one contact: u, r, new r, q (5 each), a block of W (25)
+_STEPS = 4
+_STRAIGHT = 1e-3  # angle up to which the next step of Newton would change nothing that counts
+_PROJECTIONS, _AT_REST = 20, 1e-10  # of a contact whose slip is frozen, and the change of r, relative to r, after which there are no more
+
+# int64(3) is a number for numba, 3 a type of its own, for which what is called would be compiled once more
+_D = 3  # components of a contact; bound by `specialised`
+
+
+@tiny
+def record_size(d):
+    """Floats of a contact's record."""
+    return 28 if d == 3 else 48
+
+
+@tiny
+def mean_of_record(d, k, R):
+    """Mean of the diagonal of the block of the contact at R[k]."""
+    if d == 3:
+        return (R[k + 20] * (1.0 + R[k + 22] ** 2 + R[k + 23] ** 2) + R[k + 24] + R[k + 26]) / 3.0
+    return (R[k + 22] + R[k + 28] + R[k + 34] + R[k + 40] + R[k + 46]) / 5.0
+
+
+@tiny
+def _point_velocity(B, i, R, k):
+    """``v + omega × l`` of the body at B[i], with l at R[k]."""
+    return (
+        B[i] + (B[i + 4] * R[k + 2] - B[i + 5] * R[k + 1]),
+        B[i + 1] + (B[i + 5] * R[k] - B[i + 3] * R[k + 2]),
+        B[i + 2] + (B[i + 3] * R[k + 1] - B[i + 4] * R[k]),
+    )
+
+
+def _velocity(k, i, j, R, B):
+    """``u - b`` of the contact at R[k] between the bodies at B[i] and B[j]: N, T1, T2, and R1, R2."""
+    ax, ay, az = _point_velocity(B, i, R, k + LEVER)
+    bx, by, bz = _point_velocity(B, j, R, k + LEVER + 3)
+    x, y, z = ax - bx, ay - by, az - bz
+    u_0 = R[k] * x + R[k + 1] * y + R[k + 2] * z
+    u_1 = R[k + 3] * x + R[k + 4] * y + R[k + 5] * z
+    u_2 = R[k + 6] * x + R[k + 7] * y + R[k + 8] * z
+    if _D == 3:
+        return u_0, u_1, u_2, 0.0, 0.0
+    x, y, z = B[i + 3] - B[j + 3], B[i + 4] - B[j + 4], B[i + 5] - B[j + 5]
+    return u_0, u_1, u_2, R[k + 3] * x + R[k + 4] * y + R[k + 5] * z, R[k + 6] * x + R[k + 7] * y + R[k + 8] * z
+
+
+@tiny
+def _push(B, i, x, y, z, a, b, c):
+    """``v += P / m``, ``omega += I^-1 L`` for the body at B[i], the impulse P = (x, y, z) and the moment L = (a, b, c)."""
+    B[i] += B[i + 6] * x
+    B[i + 1] += B[i + 6] * y
+    B[i + 2] += B[i + 6] * z
+    B[i + 3] += B[i + 7] * a + B[i + 8] * b + B[i + 9] * c
+    B[i + 4] += B[i + 10] * a + B[i + 11] * b + B[i + 12] * c
+    B[i + 5] += B[i + 13] * a + B[i + 14] * b + B[i + 15] * c
+
+
+def _act(k, i, j, R, B, r_0, r_1, r_2, r_3, r_4):
+    """The reaction r of the contact at R[k] acts with + on the body at B[i], with - on that at B[j]; the world is the last body."""
+    x = R[k] * r_0 + R[k + 3] * r_1 + R[k + 6] * r_2
+    y = R[k + 1] * r_0 + R[k + 4] * r_1 + R[k + 7] * r_2
+    z = R[k + 2] * r_0 + R[k + 5] * r_1 + R[k + 8] * r_2
+    mx = my = mz = 0.0
+    if _D == 5:
+        mx, my, mz = R[k + 3] * r_3 + R[k + 6] * r_4, R[k + 4] * r_3 + R[k + 7] * r_4, R[k + 5] * r_3 + R[k + 8] * r_4
+    if i != B.size - BODY:
+        lx, ly, lz = R[k + LEVER], R[k + LEVER + 1], R[k + LEVER + 2]
+        _push(B, i, x, y, z, mx + (ly * z - lz * y), my + (lz * x - lx * z), mz + (lx * y - ly * x))
+    if j != B.size - BODY:
+        lx, ly, lz = R[k + LEVER + 3], R[k + LEVER + 4], R[k + LEVER + 5]
+        _push(B, j, -x, -y, -z, (lz * y - ly * z) - mx, (lx * z - lz * x) - my, (ly * x - lx * y) - mz)
+
+
+velocity_3, velocity_5 = (tiny(specialised(_velocity, str(d), _D=d)) for d in (3, 5))
+act_3, act_5 = (tiny(specialised(_act, str(d), _D=d)) for d in (3, 5))
+
+
+@kernel
+def _pack_block(W, R, k):
+    """The block W (3, 3) to the record at R[k], symmetric: it is made to by an even share."""
+    w = W[0]
+    p_1, p_2 = (0.5 * (W[1] + W[3]) / w, 0.5 * (W[2] + W[6]) / w) if w > 0.0 else (0.0, 0.0)
+    S_11, S_12, S_22 = W[4] - w * p_1 * p_1, 0.5 * (W[5] + W[7]) - w * p_1 * p_2, W[8] - w * p_2 * p_2
+    determinant = S_11 * S_22 - S_12 * S_12
+    R[k + 20], R[k + 21], R[k + 22], R[k + 23] = w, 1.0 / w if w > 0.0 else 0.0, p_1, p_2
+    R[k + 24], R[k + 25], R[k + 26] = S_11, S_12, S_22
+    R[k + 27] = 1.0 / determinant if w > 0.0 and S_11 > 0.0 and determinant > 1e-12 * W[4] * W[8] else 0.0
+
+
+@kernel
+def build_record(c, d, disk, mu, body, frame, lever, b, inverse, v_free, R, ids):
+    """The record of contact c; a body that cannot be moved is the world from here on, with its velocity in b. Out: R, ids."""
+    k, world, W, arm = c * record_size(d), inverse.size // 10, stack(25), stack(15)
+    for a in range(9):
+        R[k + a] = frame[9 * c + a]
+    for a in range(6):
+        R[k + LEVER + a] = lever[6 * c + a]
+    for a in range(25):
+        W[a] = 0.0
+    for a in range(d):
+        R[k + B_AT + a] = b[d * c + a]
+    R[k + B_AT + d], R[k + B_AT + d + 1] = mu[2 * c], mu[2 * c + 1]
+    for side in range(2):
+        i, sign, l = body[2 * c + side], 1.0 - 2.0 * side, view(lever, 6 * c + 3 * side, 3)
+        ids[2 * c + side] = world
+        if i < 0:
+            continue
+        m, t, size = view(inverse, 10 * i, 10), view(frame, 9 * c + 3, 6), 0.0
+        for a in range(3):
+            n = view(frame, 9 * c + 3 * a, 3)
+            arm[3 * a], arm[3 * a + 1], arm[3 * a + 2] = l[1] * n[2] - l[2] * n[1], l[2] * n[0] - l[0] * n[2], l[0] * n[1] - l[1] * n[0]
+        for a in range(6):
+            arm[9 + a] = t[a]
+        for a in range(10):
+            size += abs(m[a])
+        if size > 0.0:
+            ids[2 * c + side] = i
+        for a in range(d):
+            for x in range(3):
+                if size == 0.0:
+                    along = frame[9 * c + 3 * a + x] * v_free[6 * i + x] if a < 3 else 0.0
+                    R[k + B_AT + a] += sign * (along + arm[3 * a + x] * v_free[6 * i + 3 + x])
+            for e in range(d):
+                for x in range(3):
+                    along = frame[9 * c + 3 * a + x] * frame[9 * c + 3 * e + x] if a < 3 and e < 3 else 0.0
+                    turned = m[1 + 3 * x] * arm[3 * e] + m[2 + 3 * x] * arm[3 * e + 1] + m[3 + 3 * x] * arm[3 * e + 2]
+                    W[a * d + e] += m[0] * along + arm[3 * a + x] * turned
+    if d == 5:
+        for a in range(25):
+            R[k + 22 + a] = W[a]
+    else:
+        _pack_block(W, R, k)
+        if disk[c] != 2:
+            R[k + 27] = 0.0
+
+
+@tiny
+def _slide(mu, S_11, S_12, S_22, p_1, p_2, c_0, g_1, g_2, c, s):
+    """(c, s, r_N, alpha): sliding near the direction t = (c, s), by Newton on ``t⊥ u_T (1 + mu p t) = 0``; alpha -inf: not found.
+
+    With u_N = 0 eliminated, ``r_N = c_0 / (1 + mu p t)`` and ``u_T = mu r_N S t + g``: what `quartic` solves ([Notes], eq. 15.15).
+    """
+    for _ in range(_STEPS):
+        n, across = 1.0 + mu * (p_1 * c + p_2 * s), c * g_2 - s * g_1
+        value = mu * c_0 * (S_12 * (c * c - s * s) + (S_22 - S_11) * (c * s)) + n * across
+        slope = mu * (c_0 * ((S_22 - S_11) * (c * c - s * s) - 4.0 * S_12 * (c * s)) + (c * p_2 - s * p_1) * across)
+        slope -= n * (c * g_1 + s * g_2)
+        step = value / slope if value != 0.0 else 0.0
+        small = abs(step) <= _STRAIGHT
+        c, s = c + step * s, s - step * c
+        size = 1.0 - 0.5 * step * step if small else 1.0 / math.sqrt(c * c + s * s)
+        c, s = size * c, size * s
+        if small:
+            r_n = c_0 / (1.0 + mu * (p_1 * c + p_2 * s))
+            alpha = -(c * g_1 + s * g_2) - mu * r_n * (S_11 * c * c + 2.0 * S_12 * (c * s) + S_22 * s * s)
+            return c, s, r_n, alpha
+    return c, s, -1.0, -math.inf
+
+
+@kernel
+def _unpack_block(R, k, W):
+    """Out: W (3, 3) of the contact at R[k]."""
+    w, p_1, p_2 = R[k + 20], R[k + 22], R[k + 23]
+    W[0], W[1], W[2] = w, w * p_1, w * p_2
+    W[3], W[4], W[5] = W[1], R[k + 24] + W[1] * p_1, R[k + 25] + W[1] * p_2
+    W[6], W[7], W[8] = W[2], W[5], R[k + 26] + W[2] * p_2
+
+
+@kernel
+def _solve_slowly(d, disk, R, k, scratch):
+    """The contact at R[k] by `local.solve_contact`, as good as without memory of the sweep. In: u, r; out: new r, all in scratch."""
+    u, r, new, q, W = view(scratch, 0, 5), view(scratch, 5, 5), view(scratch, 10, 5), view(scratch, 15, 5), view(scratch, 20, 25)
+    if d == 3:
+        _unpack_block(R, k, W)
+    else:
+        for i in range(25):
+            W[i] = R[k + 22 + i]
+    trace = 0.0
+    for a in range(d):
+        new[a], q[a] = r[a], u[a]
+        trace += abs(W[a * (d + 1)])
+        for e in range(d):
+            q[a] -= W[a * d + e] * r[e]
+    if disk != EQUATION and (trace == 0.0 or q[0] >= 0.0):
+        for a in range(d):
+            new[a] = 0.0
+    else:
+        local.solve_contact(
+            local.AUTO, d, disk, R[k + B_AT + d], R[k + B_AT + d + 1], W, int64(0), q, new, view(scratch, 45, local.SCRATCH)
+        )
+
+
+@tiny
+def relax_3(c, beta, disk, R, ids, B, r, r_before, scratch):
+    """Solves contact c from ``r + beta (r - r_before)``; its change times itself and times the way from r, both times ``W_NN^2``.
+
+    In/out: B, r, r_before.
+    """
+    k, i, j = c * 28, ids[2 * c] * BODY, ids[2 * c + 1] * BODY
+    u_0, u_1, u_2, _, _ = velocity_3(k, i, j, R, B)
+    u_0, u_1, u_2 = u_0 + R[k + 15], u_1 + R[k + 16], u_2 + R[k + 17]
+    r_0, r_1, r_2 = r[3 * c], r[3 * c + 1], r[3 * c + 2]
+    b_0, b_1, b_2 = r_before[3 * c], r_before[3 * c + 1], r_before[3 * c + 2]
+    r_before[3 * c], r_before[3 * c + 1], r_before[3 * c + 2] = r_0, r_1, r_2
+    r_0, r_1, r_2 = r_0 + beta * (r_0 - b_0), r_1 + beta * (r_1 - b_1), r_2 + beta * (r_2 - b_2)
+    mu, W_n, W_inverse, p_1, p_2 = R[k + 18], R[k + 20], R[k + 21], R[k + 22], R[k + 23]
+    q_n = u_0 - W_n * (r_0 + (p_1 * r_1 + p_2 * r_2))
+    solved, n_0, n_1, n_2 = R[k + 27] != 0.0, 0.0, 0.0, 0.0
+    if solved and q_n < 0.0:
+        S_11, S_12, S_22, over = R[k + 24], R[k + 25], R[k + 26], R[k + 27]
+        g_1, g_2 = u_1 - p_1 * u_0, u_2 - p_2 * u_0
+        d_1, d_2 = over * (S_22 * g_1 - S_12 * g_2), over * (S_11 * g_2 - S_12 * g_1)  # sticking: r - W^-1 u
+        n_0, n_1, n_2 = r_0 - W_inverse * u_0 + (p_1 * d_1 + p_2 * d_2), r_1 - d_1, r_2 - d_2
+        if not (n_0 >= 0.0 and n_1 * n_1 + n_2 * n_2 <= (mu * n_0) ** 2):
+            rho = 2.0 / (S_11 + S_22)
+            t_1, t_2 = r_1 - rho * g_1, r_2 - rho * g_2  # exact where S is a multiple of 1 and p = 0, or nothing changes
+            size = math.sqrt(t_1 * t_1 + t_2 * t_2)
+            t_1, t_2 = (t_1 / size, t_2 / size) if size > 0.0 else (1.0, 0.0)
+            g_1, g_2 = g_1 - (S_11 * r_1 + S_12 * r_2), g_2 - (S_12 * r_1 + S_22 * r_2)
+            t_1, t_2, n_0, alpha = _slide(mu, S_11, S_12, S_22, p_1, p_2, -q_n * W_inverse, g_1, g_2, t_1, t_2)
+            n_1, n_2 = mu * n_0 * t_1, mu * n_0 * t_2
+            solved = 0.0 <= n_0 < math.inf and alpha >= 0.0
+    if not solved:
+        scratch[0], scratch[1], scratch[2] = u_0, u_1, u_2
+        scratch[5], scratch[6], scratch[7] = r_0, r_1, r_2
+        _solve_slowly(int64(3), disk[c], R, k, scratch)
+        n_0, n_1, n_2 = scratch[10], scratch[11], scratch[12]
+    r[3 * c], r[3 * c + 1], r[3 * c + 2] = n_0, n_1, n_2
+    b_0, b_1, b_2 = n_0 - r_before[3 * c], n_1 - r_before[3 * c + 1], n_2 - r_before[3 * c + 2]
+    n_0, n_1, n_2 = n_0 - r_0, n_1 - r_1, n_2 - r_2
+    act_3(k, i, j, R, B, n_0, n_1, n_2, 0.0, 0.0)
+    return (n_0 * n_0 + n_1 * n_1 + n_2 * n_2) * (W_n * W_n), (n_0 * b_0 + n_1 * b_1 + n_2 * b_2) * (W_n * W_n)
+
+
+@kernel
+def relax_5(c, beta, disk, R, ids, B, r, r_before, scratch):
+    """As `relax_3`, with rolling friction."""
+    k, i, j = c * 48, ids[2 * c] * BODY, ids[2 * c + 1] * BODY
+    u, now, new, change = view(scratch, 0, 5), view(scratch, 5, 5), view(scratch, 10, 5), stack(5)
+    u[0], u[1], u[2], u[3], u[4] = velocity_5(k, i, j, R, B)
+    for a in range(5):
+        u[a] += R[k + B_AT + a]
+        r_a = r[5 * c + a]
+        now[a] = r_a + beta * (r_a - r_before[5 * c + a])
+        r_before[5 * c + a] = r_a
+    _solve_slowly(int64(5), disk[c], R, k, scratch)
+    moved = along = 0.0
+    for a in range(5):
+        r[5 * c + a] = new[a]
+        change[a] = new[a] - now[a]
+        moved += change[a] * change[a]
+        along += change[a] * (new[a] - r_before[5 * c + a])
+    act_5(k, i, j, R, B, change[0], change[1], change[2], change[3], change[4])
+    return moved * R[k + 22] ** 2, along * R[k + 22] ** 2
+
+
+# ---------------------------------------------------------------------------------------------------------------------- frozen slip
+
+
+@kernel
+def solve_frozen(d, disk, mu, mu_r, W, k, q, r, scratch):
+    """``min r W r / 2 + q r`` over the cone of a contact, for the d × d block at W[k]: the law of ``u = W r + q`` with the slip in q_N.
+
+    By projections ``y <- P(y - (W y + q) / L)`` in coordinates in which N, T and R have diagonals of 1; L: the largest sum of a row of W.
+    In/out: r (d,). Work: scratch (40,).
+    """
+    s, y, x, A, largest = view(scratch, 0, 5), view(scratch, 5, 5), view(scratch, 10, 5), view(scratch, 15, 25), 0.0
+    _diagonal_scales(d, disk, W, k, s)
+    for a in range(d):
+        y[a], size = r[a] * s[a], 0.0
+        for e in range(d):
+            A[a * d + e] = W[k + a * d + e] / (s[a] * s[e])
+            size += abs(A[a * d + e])
+        largest = max(largest, size)
+    for _ in range(_PROJECTIONS):
+        change = size = 0.0
+        for a in range(d):
+            x[a] = q[a] / s[a]
+            for e in range(d):
+                x[a] += A[a * d + e] * y[e]
+            x[a] = y[a] - x[a] / largest
+        project(disk, mu * s[1] / s[0], mu_r * s[d - 1] / s[0], d, 0, x)
+        for a in range(d):
+            change, size, y[a] = max(change, abs(x[a] - y[a])), max(size, abs(x[a])), x[a]
+        if change <= _AT_REST * size:
+            break
+    for a in range(d):
+        r[a] = y[a] / s[a]
+
+
+@tiny
+def _diagonal_scales(d, disk, W, k, s):
+    """Roots of the mean diagonals of N, T and R of the block at W[k]; those that vanish are 1."""
+    t = view(s, 1, d - 1)
+    mean_t = mean_r = 0.0
+    for a in range(1, d):
+        if a <= disk:
+            mean_t += W[k + a * (d + 1)] / disk
+        else:
+            mean_r += W[k + a * (d + 1)] / (d - 1 - disk)
+    for a in range(1, d):
+        mean = mean_t if a <= disk else mean_r
+        t[a - 1] = math.sqrt(mean) if mean > 0.0 else 1.0
+    s[0] = math.sqrt(W[k]) if W[k] > 0.0 else 1.0
+
+
+@tiny
+def frozen_map(rho, disk, mu, mu_r, d, first, r, u, slip, x):
+    """As `natural_map` with the slip given; x (5,): scratch that ends as the projection."""
+    s = 0.0
+    for a in range(d):
+        x[a] = r[first + a] - rho * (u[first + a] + (slip if a == 0 else 0.0))
+    project(disk, mu, mu_r, d, 0, x)
+    for a in range(d):
+        v = rho * (u[first + a] + (slip if a == 0 else 0.0))
+        s += (v + ((r[first + a] - v) - x[a])) ** 2
+    return s
+
+
+def _relax_frozen(c, beta, gain, disk, R, ids, B, S, r, r_before, scratch):
+    """As `relax_3` with the slip S of each contact held, and ``S <- S + gain (mu ||u_T|| + mu_r ||u_R|| - S)`` afterwards.
+
+    In/out: B, S, r, r_before.
+    """
+    k, i, j = c * record_size(_D), ids[2 * c] * BODY, ids[2 * c + 1] * BODY
+    u, now, new, q, W = view(scratch, 0, 5), view(scratch, 5, 5), view(scratch, 10, 5), view(scratch, 15, 5), view(scratch, 20, 25)
+    if _D == 3:
+        _unpack_block(R, k, W)
+    else:
+        for a in range(25):
+            W[a] = R[k + 22 + a]
+    u[0], u[1], u[2], u[3], u[4] = _velocity(k, i, j, R, B)
+    mu, mu_r, trace, moved, along = R[k + B_AT + _D], R[k + B_AT + _D + 1], 0.0, 0.0, 0.0
+    for a in range(_D):
+        r_a = r[_D * c + a]
+        now[a] = new[a] = r_a + beta * (r_a - r_before[_D * c + a])
+        r_before[_D * c + a] = r_a
+        trace += abs(W[a * (_D + 1)])
+        q[a] = u[a] = u[a] + R[k + B_AT + a]
+    for a in range(_D):
+        for e in range(_D):
+            q[a] -= W[a * _D + e] * now[e]
+    if disk[c] == EQUATION:
+        local.solve_contact(local.AUTO, int64(_D), disk[c], mu, mu_r, W, int64(0), q, new, view(scratch, 45, local.SCRATCH))
+    elif trace > 0.0:
+        q[0] += S[c]
+        solve_frozen(int64(_D), disk[c], mu, mu_r, W, int64(0), q, new, view(scratch, 45, local.SCRATCH))
+    for a in range(_D):
+        r[_D * c + a] = new[a]
+        now[a] = new[a] - now[a]
+        moved += now[a] * now[a]
+        along += now[a] * (new[a] - r_before[_D * c + a])
+    for a in range(_D):
+        for e in range(_D):
+            u[a] += W[a * _D + e] * now[e]
+    if disk[c] != EQUATION:
+        S[c] += gain * (modify(disk[c], mu, mu_r, _D, 0, u) - S[c])
+    _act(k, i, j, R, B, now[0], now[1], now[2], now[3], now[4])
+    return moved * W[0] ** 2, along * W[0] ** 2
+
+
+relax_frozen_3 = kernel(specialised(_relax_frozen, "3", _D=3, _velocity=velocity_3, _act=act_3))
+relax_frozen_5 = kernel(specialised(_relax_frozen, "5", _D=5, _velocity=velocity_5, _act=act_5))

@@ -1,0 +1,136 @@
+"""Projected Gauss–Seidel and its relatives: sweeps in order, in place, O(nnz) each, any bounds."""
+
+import math
+
+from nsds._jit import kernel, view
+from nsds.solvers.box import lemke as pivoting
+from nsds.solvers.box.lemke import lemke
+from nsds.solvers.box.signature import N_OPTIONS, affordable, conclude, diagonal, largest_in_row, look
+from nsds.status import CONVERGED, MAX_ITER, SINGULAR, STALLED, UNSUITED
+
+MAX_SWEEPS = 10_000
+BLOCK = 3  # unknowns of a block of nsgs, where none is given
+LARGEST_BLOCK = 32
+_RELAXATION = 1.3  # of psor
+_REGULARISATION = 0.1  # of rpgs, relative to the largest entry of a row
+_CHECKED = 50  # sweeps between two looks at the merit
+_PATIENCE, _BLOCK_PATIENCE = 20, 50  # looks without progress before sweeps, and sweeps of blocks, have stalled
+
+
+def work_size(n, row, column):
+    """Divisors of the rows."""
+    return n, 0
+
+
+@kernel
+def pgs(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+    """Box problem ``w = M z + q``, sweep by sweep: ``z_i <- P(z_i - w_i / M_ii)``.
+
+    Converges for symmetric positive semidefinite M with a solution, and for diagonally dominant M. SINGULAR: M_ii <= 0.
+    Reference: Cottle, Pang, Stone, The Linear Complementarity Problem, section 5.2.
+    """
+    return _sweeps(1.0, 0.0, row, column, M, q, lower, upper, options, z, w, info, work)
+
+
+@kernel
+def psor(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+    """Box problem ``w = M z + q`` with over-relaxation: ``z_i <- P(z_i - omega w_i / M_ii)``; weight: omega in (0, 2), 1.3 if not given.
+
+    Converges for symmetric positive definite M. SINGULAR: M_ii <= 0. Reference: Cryer, SIAM Journal on Control 9 (1971) 385–392.
+    """
+    omega = options[2] if options[2] > 0.0 else _RELAXATION
+    return _sweeps(omega, 0.0, row, column, M, q, lower, upper, options, z, w, info, work)
+
+
+@kernel
+def rpgs(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+    """Box problem ``w = M z + q``, regularised: ``z_i <- P(z_i - w_i / (M_ii + rho_i))``: zeros on the diagonal are no obstacle.
+
+    rho_i is weight (0.1 if not given) times the largest entry of the row. A proximal term, so that the solution is that of M itself.
+    """
+    rho = options[2] if options[2] > 0.0 else _REGULARISATION
+    return _sweeps(1.0, rho, row, column, M, q, lower, upper, options, z, w, info, work)
+
+
+@kernel
+def _sweeps(omega, rho, row, column, M, q, lower, upper, options, z, w, info, divisor):
+    n = q.size
+    for i in range(n):
+        divisor[i] = diagonal(row, column, M, i) + rho * largest_in_row(row, M, i)
+        if not divisor[i] > 0.0:
+            return conclude(SINGULAR, 0, row, column, M, q, lower, upper, options, z, w, info)
+        z[i] = min(max(z[i], lower[i]), upper[i])
+    limit = int(options[1]) if options[1] > 0 else affordable(MAX_SWEEPS, float(M.size))
+    least, patience = math.inf, _PATIENCE
+    for sweep in range(limit):
+        settled = True
+        for i in range(n):
+            w_i = q[i]
+            for k in range(row[i], row[i + 1]):
+                w_i += M[k] * z[column[k]]
+            z_new = min(max(z[i] - omega * w_i / divisor[i], lower[i]), upper[i])
+            settled &= abs(z_new - z[i]) <= options[0] * abs(z_new)
+            z[i] = z_new
+        if settled or sweep % _CHECKED == _CHECKED - 1:  # small changes only suggest convergence
+            status, least, patience = look(sweep + 1, _PATIENCE, least, patience, row, column, M, q, lower, upper, options, z, w, info)
+            if status != MAX_ITER:
+                return status
+    return conclude(MAX_ITER, limit, row, column, M, q, lower, upper, options, z, w, info)
+
+
+def nsgs_work_size(n, row, column):
+    """The matrix, vectors and scratch of one block."""
+    b = min(n, LARGEST_BLOCK)
+    n_work, n_iwork = pivoting.work_size(b, row, column)
+    return b * b + b + N_OPTIONS + 3 + n_work, b + 1 + b * b + n_iwork
+
+
+@kernel
+def nsgs(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+    """Box problem ``w = M z + q``, block by block: each block of unknowns is solved exactly (Lemke), the others being held.
+
+    block: unknowns of a block, 3 if not given, at most 32. Converges for symmetric positive definite M, and block diagonal dominance.
+    UNSUITED: a larger block. SINGULAR: a block could not be solved.
+    Reference: Jourdan, Alart, Jean, Computer Methods in Applied Mechanics and Engineering 155 (1998) 31–47.
+    """
+    n, size = q.size, int(options[3]) if options[3] > 0 else BLOCK
+    if size > LARGEST_BLOCK:
+        conclude(UNSUITED, 0, row, column, M, q, lower, upper, options, z, w, info)
+        return UNSUITED
+    limit = int(options[1]) if options[1] > 0 else affordable(MAX_SWEEPS, M.size + 4.0 * n * size**2)
+    least, patience = math.inf, _PATIENCE
+    for sweep in range(limit):
+        for first in range(0, n, size):
+            b = min(size, n - first)
+            if not _solve_block(first, b, row, column, M, q, lower, upper, z, w, work, iwork):
+                return conclude(SINGULAR, sweep, row, column, M, q, lower, upper, options, z, w, info)
+        status, least, patience = look(sweep + 1, _BLOCK_PATIENCE, least, patience, row, column, M, q, lower, upper, options, z, w, info)
+        if status != MAX_ITER:
+            return status
+    return conclude(MAX_ITER, limit, row, column, M, q, lower, upper, options, z, w, info)
+
+
+@kernel
+def _solve_block(first, b, row, column, M, q, lower, upper, z, w, work, iwork):
+    """``M_BB z_B + q_B + M_BN z_N`` within the bounds of B, for B = first..first + b - 1. False: no solution found."""
+    M_b, q_b = view(work, 0, b * b), view(work, b * b, b)
+    options, info = view(work, b * b + b, N_OPTIONS), view(work, b * b + b + N_OPTIONS, 3)
+    rest = view(work, b * b + b + N_OPTIONS + 3, work.size - b * b - b - N_OPTIONS - 3)
+    row_b, column_b = view(iwork, 0, b + 1), view(iwork, b + 1, b * b)
+    for i in range(b):
+        row_b[i] = i * b
+        q_b[i] = q[first + i]
+        for j in range(b):
+            column_b[i * b + j], M_b[i * b + j] = j, 0.0
+        for k in range(row[first + i], row[first + i + 1]):
+            j = column[k] - first
+            if 0 <= j < b:
+                M_b[i * b + j] = M[k]
+            else:
+                q_b[i] += M[k] * z[column[k]]
+    row_b[b] = b * b
+    options[0], options[1], options[4] = 1e-13, 0.0, 0.0
+    z_b, w_b = view(z, first, b), view(w, first, b)
+    scratch = view(iwork, b + 1 + b * b, iwork.size - b - 1 - b * b)
+    status = lemke(row_b, column_b, M_b, q_b, view(lower, first, b), view(upper, first, b), options, z_b, w_b, info, rest, scratch)
+    return status in (CONVERGED, STALLED)

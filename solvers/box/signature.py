@@ -1,0 +1,502 @@
+"""The one signature that all solvers of box-constrained one-step problems share, and the merit function that judges them.
+
+Problem ([Notes], eq. 9.34): find ``lower <= z <= upper`` with ``w = M z + q`` and ``-w ∈ N_[lower,upper](z)``. Bounds 0 and infinity
+give the LCP ``0 <= z ⟂ w >= 0``; minus and plus infinity an equation ``w_i = 0``.
+
+    status = solver(row, column, M, q, lower, upper, options, z, w, info, work, iwork)
+
+====================  ==========================================================================================================
+row, column, M        compressed rows: columns of a row ascending, pattern symmetric, every diagonal entry stored; (n+1,), (nnz,) × 2
+q, lower, upper       (n,)
+options               (5,): tol; max_iter, weight and block (0: the method's own; what they are is in `nsds.solvers.solver`); rounding, see
+                      `conclude`
+z                     in: first guess; out: solution
+w                     out: ``M z + q``
+info                  out (3,): n_iter, residual; of auto, the place in `solvers.auto.ORDER` of the method it took
+work, iwork           scratch of at least the method's ``work_size(n, row, column)``, and one integer: iwork[0] is 0 unless row, column
+                      and M are those of the last call with this scratch, so that a method may keep what it knows of them
+====================  ==========================================================================================================
+
+A solver allocates nothing, never raises, and returns a code of `nsds.status`: CONVERGED only where the merit of `conclude`, which explains
+its units, is at most tol.
+"""
+
+import math
+
+from numba import float64, int64
+
+from nsds._jit import caller, inlined, kernel, tiny
+from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, STALLED
+
+N_OPTIONS = 5  # words of the options
+_PROOF = 1e-10  # of a sum's terms: what is smaller is rounding
+_WORK = 4e9  # multiplications that a method may spend where no max_iter is given: some seconds
+_CERTAIN = 1e-13  # of a sum's terms: what is larger is not rounding
+_CLEAR = 1e-6  # of a proof's terms: what is larger is not made good by z of natural size
+_ROUNDING = 2.0**-52
+_VISIBLE = 0.01  # of a row's terms: the part that data must have to be seen
+_FAILED = 1e100  # relative errors count up to this
+_NEAR = 1e-6  # of a row's terms: what a step to a bound may change
+_MET = 1e-6  # of a row's data: the error up to which it is met
+_TIGHT = 2e-14  # of a row's terms: an error that rounding of z explains
+_LARGE = 0.01  # of a row's terms: what counts as a large term
+_GRAIN = 64 * _ROUNDING  # of a row's terms: what steps before may have left in q, where a scheme computes it
+_SPLITTER = 2.0**27 + 1.0
+
+_floats, _integers = float64[::1], int64[::1]
+
+SOLVER = int64(
+    _integers, _integers, _floats, _floats, _floats, _floats, _floats, _floats, _floats, _floats, _floats, _integers
+)  # fmt: skip
+call_solver = caller(SOLVER)
+
+
+@kernel
+def solve_repeatedly(count, keep, solver, z0, row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+    """The same problem ``count`` times from the same guess; with ``keep``, what the solver knows of the matrix is kept between calls.
+
+    solver: the address of its compiled code, so that this loop is compiled once for all of them.
+    """
+    status = 0
+    for _ in range(count):
+        if not keep:
+            iwork[0] = 0
+        for i in range(q.size):
+            z[i] = z0[i]
+        status = call_solver(solver, (row, column, M, q, lower, upper, options, z, w, info, work, iwork))
+    return status
+
+
+@tiny
+def multiply(row, column, M, q, z, w):
+    """``w = M z + q``."""
+    for i in range(q.size):
+        s = q[i]
+        for k in range(row[i], row[i + 1]):
+            s += M[k] * z[column[k]]
+        w[i] = s
+
+
+@tiny
+def row_sum(i, row, column, M, q, z):
+    """``w_i`` and the sum of the magnitudes of its terms."""
+    s = q[i]
+    terms = abs(s)
+    for k in range(row[i], row[i + 1]):
+        term = M[k] * z[column[k]]
+        s += term
+        terms += abs(term)
+    return s, terms
+
+
+@tiny
+def excess(w_i, noise, lower_i, upper_i, z_i):
+    """How far ``w_i``, known up to noise, may be from the sign that goes with z_i: any between equal bounds, 0 inside, else one of two."""
+    low = noise - w_i if z_i < upper_i else 0.0
+    high = noise + w_i if z_i > lower_i else 0.0
+    return max(low, high, 0.0)
+
+
+@tiny
+def grain(terms, rounding):
+    """Up to which an error of a row is none, and q_i no data: 0 for a problem that is given."""
+    return rounding + _GRAIN * terms if rounding > 0.0 else 0.0
+
+
+@tiny
+def given(q_i, least):
+    """What q_i gives as data."""
+    return abs(q_i) if abs(q_i) > least else 0.0
+
+
+@tiny
+def scale_of_row(terms, data):
+    """In what ``w_i`` is judged: the terms that cancel, or what is given, where that is less than a hundredth of them (and not nothing)."""
+    return terms if data == 0.0 or data >= _VISIBLE * terms else data
+
+
+@kernel
+def _is_near_its_bound(i, w_i, terms, row, column, M, q, lower, upper, z):
+    """True when z_i is inside, and the bound that w_i names is so near that the step there hardly moves any w."""
+    slack = z[i] - lower[i] if w_i > 0.0 else upper[i] - z[i]
+    near = lower[i] < z[i] < upper[i] and slack < math.inf and slack * abs(diagonal(row, column, M, i)) <= _NEAR * terms
+    k = row[i]
+    while near and k < row[i + 1]:
+        a = abs(entry(row, column, M, column[k], i))
+        if a != 0.0:
+            _, others = row_sum(column[k], row, column, M, q, z)
+            near = slack * a <= _NEAR * others
+        k += 1
+    return near
+
+
+@tiny
+def _square(x):
+    """Square that does not overflow."""
+    return min(x, _FAILED) ** 2
+
+
+@tiny
+def _judged(i, rounding, row, column, M, q, lower, upper, z):
+    """(w_i, its terms, its error, the largest that this may be, the data of q): the last three up to what is no error, and no data."""
+    w_i, terms = row_sum(i, row, column, M, q, z)
+    least = grain(terms, rounding)
+    noise = excess(w_i, _ROUNDING * (row[i + 1] - row[i]) * terms - least, lower[i], upper[i], z[i])
+    return w_i, terms, excess(w_i, -least, lower[i], upper[i], z[i]), noise, given(q[i], least)
+
+
+@inlined
+def residual(tol, rounding, row, column, M, q, lower, upper, z, w):
+    """(merit, largest that it may be, clear failures, failures that `_mend` may mend) at a z within its bounds. Out: w.
+
+    The merit is the one of `conclude` without the second look. NaN where anything is NaN or infinite.
+    """
+    merit = most = total = 0.0
+    n_clear = n_mendable = 0
+    for i in range(q.size):
+        w_i, terms, error, noise, data = _judged(i, rounding, row, column, M, q, lower, upper, z)
+        w[i] = w_i
+        total += 0.0 * terms
+        if noise > 0.0:
+            merit += _square(error / terms)
+            most += _square(noise / scale_of_row(terms, data))
+            if error > tol * terms:
+                if data == 0.0 or _is_near_its_bound(i, w_i, terms, row, column, M, q, lower, upper, z):
+                    n_mendable += 1
+                else:
+                    n_clear += 1
+    return math.sqrt(merit) + total, math.sqrt(most), n_clear, n_mendable
+
+
+@kernel
+def second_look(thorough, tol, rounding, row, column, M, q, lower, upper, z, w):
+    """The merit where q is lost in the terms of some rows, with w as if computed with twice the digits. Out: w.
+
+    A row whose data (q and the terms of z at a bound) is invisible beside its terms may be an honest one, to which others pass on their
+    data, or one where z has grown until it hides q, which solves nothing. It is honest if large terms of it are large terms of a row with
+    visible data, or of one that is honest by this rule. Rows that are met up to rounding of their terms are also backed by rows whose
+    data is met to 10^-6 and larger than what rounding of z might meet by chance (long chains). All others are judged by their data.
+    Meanwhile w holds the scales of the honest rows, and those of the others with a minus.
+    """
+    doubt = 0.0
+    for i in range(q.size):
+        w_i, terms = row_sum(i, row, column, M, q, z)
+        data = _data(i, rounding, row, column, M, q, lower, upper, z)
+        w[i] = terms if data >= _VISIBLE * terms else -terms
+        if w[i] < 0.0 and data > 0.0:
+            doubt += _square(exact_error(i, rounding, row, column, M, q, lower, upper, z) / data)
+    if math.sqrt(doubt) > tol:
+        while _spread(thorough, False, rounding, row, column, M, q, lower, upper, z, w):
+            pass
+        for i in range(q.size):
+            if w[i] < 0.0 and _is_tight(i, rounding, row, column, M, q, lower, upper, z, w):
+                data = _data(i, rounding, row, column, M, q, lower, upper, z)
+                if data > 0.0 and abs(exact_row(i, row, column, M, q, z)) + _ROUNDING * abs(w[i]) <= _MET * data:
+                    w[i] = -w[i]  # an equation that holds, and not by chance: rounding of z leaves no room for that
+        while _spread(thorough, True, rounding, row, column, M, q, lower, upper, z, w):
+            pass
+    merit = 0.0
+    for i in range(q.size):
+        error = exact_error(i, rounding, row, column, M, q, lower, upper, z)
+        data = _data(i, rounding, row, column, M, q, lower, upper, z) if w[i] < 0.0 else 0.0
+        if error > 0.0:
+            merit += _square(error / scale_of_row(abs(w[i]), data))
+    merit = math.sqrt(merit)
+    multiply_exactly(row, column, M, q, z, w)
+    return merit
+
+
+@tiny
+def exact_error(i, rounding, row, column, M, q, lower, upper, z):
+    """The largest `excess` that w_i may have, computed with twice the digits; infinite where that overflows."""
+    w_i = exact_row(i, row, column, M, q, z)
+    _, terms = row_sum(i, row, column, M, q, z)
+    noise = _ROUNDING**2 * (row[i + 1] - row[i]) * terms  # where q_i is smaller it is lost in twice the digits, too
+    return excess(w_i, noise - grain(terms, rounding), lower[i], upper[i], z[i]) if math.isfinite(w_i) else math.inf
+
+
+@tiny
+def _is_tight(i, rounding, row, column, M, q, lower, upper, z, w):
+    """True when the error of w_i is rounding of its terms, |w[i]|."""
+    return exact_error(i, rounding, row, column, M, q, lower, upper, z) <= _TIGHT * abs(w[i])
+
+
+@tiny
+def _data(i, rounding, row, column, M, q, lower, upper, z):
+    """Magnitudes of what is given in row i: q_i and the terms of z at a bound."""
+    _, terms = row_sum(i, row, column, M, q, z)
+    data = given(q[i], grain(terms, rounding))
+    for k in range(row[i], row[i + 1]):
+        j = column[k]
+        if z[j] == lower[j] or z[j] == upper[j]:
+            data += abs(M[k] * z[j])
+    return data
+
+
+@kernel
+def _spread(thorough, only_tight, rounding, row, column, M, q, lower, upper, z, w):
+    """Rows with a large term in common with an honest row become honest; False: none did. All rows are asked only if ``thorough``."""
+    spread = False
+    for sweep in range(3 if thorough else 2):
+        for a in range(w.size):
+            i = w.size - 1 - a if sweep == 1 else a
+            backed = w[i] < 0.0 and _is_backed(i, sweep == 2 and not spread, row, column, M, z, w)
+            if backed and (not only_tight or _is_tight(i, rounding, row, column, M, q, lower, upper, z, w)):
+                w[i] = -w[i]
+                spread = True
+    return spread
+
+
+@kernel
+def _is_backed(i, by_all, row, column, M, z, w):
+    """True when a large term ``M_ij z_j`` of row i has a large counterpart in honest row j, or in an honest row without a large own one."""
+    for k in range(row[i], row[i + 1]):
+        j = column[k]
+        if abs(M[k] * z[j]) >= _LARGE * -w[i]:
+            for m in range(row[j], row[j + 1]) if by_all else range(1):
+                other = column[m] if by_all else j
+                large = _LARGE * w[other]
+                free = other == j or abs(diagonal(row, column, M, other) * z[other]) < large
+                if large > 0.0 and free and abs(entry(row, column, M, other, j) * z[j]) >= large:
+                    return True
+    return False
+
+
+@kernel
+def multiply_exactly(row, column, M, q, z, w):
+    """``w = M z + q`` as if computed with twice the digits, where that does not overflow."""
+    for i in range(q.size):
+        w[i] = exact_row(i, row, column, M, q, z)
+        if not math.isfinite(w[i]):
+            w[i], _ = row_sum(i, row, column, M, q, z)
+
+
+@tiny
+def exact_row(i, row, column, M, q, z):
+    """``w_i`` as if computed with twice the digits.
+
+    Reference: Ogita, Rump, Oishi, SIAM Journal on Scientific Computing 26 (2005) 1955–1988, algorithm 5.3.
+    """
+    s, rest = q[i], 0.0
+    for k in range(row[i], row[i + 1]):
+        a, b = M[k], z[column[k]]
+        term = a * b
+        a_high, b_high = _SPLITTER * a - (_SPLITTER * a - a), _SPLITTER * b - (_SPLITTER * b - b)
+        a_low, b_low = a - a_high, b - b_high
+        total = s + term
+        old = total - term
+        rest += (s - old) + (term - (total - old))
+        rest += a_low * b_low - (((term - a_high * b_high) - a_low * b_high) - a_high * b_low)
+        s = total
+    return s + rest
+
+
+@kernel
+def entry(row, column, M, i, j):
+    """``M_ij``, which must be stored."""
+    low, high = row[i], row[i + 1] - 1
+    while low < high:
+        middle = (low + high) // 2
+        if column[middle] < j:
+            low = middle + 1
+        else:
+            high = middle
+    return M[low]
+
+
+@kernel
+def diagonal(row, column, M, i):
+    """``M_ii``."""
+    return entry(row, column, M, i, i)
+
+
+@tiny
+def largest_in_row(row, M, i):
+    """``max_j |M_ij|``."""
+    largest = 0.0
+    for k in range(row[i], row[i + 1]):
+        largest = max(largest, abs(M[k]))
+    return largest
+
+
+@tiny
+def clip(lower, upper, z):
+    """``z <- P_[lower,upper](z)``."""
+    for i in range(z.size):
+        z[i] = min(max(z[i], lower[i]), upper[i])
+
+
+@kernel
+def a_row_is_infeasible(row, column, M, q, lower, upper):
+    """True when some w_i has the wrong sign, beyond rounding, for every z within the bounds."""
+    found = False
+    for i in range(q.size):
+        most = least = q[i]
+        terms = abs(q[i])
+        for k in range(row[i], row[i + 1]):
+            if M[k] != 0.0:
+                at_lower, at_upper = M[k] * lower[column[k]], M[k] * upper[column[k]]
+                most += max(at_lower, at_upper)
+                least += min(at_lower, at_upper)
+                terms += max(abs(at_lower) if abs(at_lower) < math.inf else 0.0, abs(at_upper) if abs(at_upper) < math.inf else 0.0)
+        found |= (upper[i] == math.inf and most < -_PROOF * terms) or (lower[i] == -math.inf and least > _PROOF * terms)
+    return found
+
+
+@kernel
+def proves_infeasible(row, column, M, q, lower, upper, y, g):
+    """True when y proves, up to rounding, that no z within the bounds gives w the signs that are asked for.
+
+    The proof (Farkas): ``y_i >= 0`` where ``w_i >= 0`` is asked (upper_i infinite), ``<= 0`` where ``w_i <= 0`` is (lower_i infinite), and
+    ``max over z in [lower, upper] of y^T (M z + q) < 0``. Where a sum ``(M^T y)_j`` is rounding and z_j has no bound, y^T q must be so
+    clear that z_j would have to be 10^7 times larger than what moves the data. Work: g (n,).
+    """
+    n = q.size
+    for i in range(n):
+        g[i] = 0.0
+    value = terms = 0.0
+    for i in range(n):
+        if (y[i] < 0.0 and lower[i] > -math.inf) or (y[i] > 0.0 and upper[i] < math.inf):
+            return False
+        value += y[i] * q[i]
+        terms += abs(y[i] * q[i])
+        for k in range(row[i], row[i + 1]):
+            g[column[k]] += M[k] * y[i]
+    margin = _CERTAIN
+    for j in range(n):
+        size = 0.0
+        for k in range(row[j], row[j + 1]):  # the pattern is symmetric: row j names what column j holds
+            i = column[k]
+            size += abs(y[i] * entry(row, column, M, i, j)) if y[i] != 0.0 else 0.0
+        if size == 0.0:
+            continue
+        if abs(g[j]) > _CERTAIN * size:
+            most = g[j] * (upper[j] if g[j] > 0.0 else lower[j])
+            if most == math.inf:
+                return False
+            value += most
+            terms += abs(most)
+        elif max(abs(lower[j]), abs(upper[j])) < math.inf:
+            terms += size * max(abs(lower[j]), abs(upper[j]))
+        elif not _is_zero(j, row, column, M, y):
+            margin = _CLEAR
+    return value < -margin * terms
+
+
+@kernel
+def _is_zero(j, row, column, M, y):
+    """True when ``(M^T y)_j`` is nothing but one product after the other with what is an exact multiple of it: exact zero."""
+    s, exact = 0.0, True
+    for k in range(row[j], row[j + 1]):
+        product = y[column[k]] * entry(row, column, M, column[k], j)
+        total = s + product
+        old = total - product
+        exact &= (s - old) + (product - (total - old)) == 0.0 and abs(product) == math.floor(abs(product))
+        s = total
+    return exact and s == 0.0
+
+
+@kernel
+def conclude(status, n_iter, row, column, M, q, lower, upper, options, z, w, info):
+    """Status of a method that believes to have finished (CONVERGED) or has given up, checked against the merit function.
+
+    The merit is the 2-norm of all ``error of w_i / scale_i``. The error is the part of w_i whose sign does not go with the place of z_i:
+    all of it inside the bounds, the part that pulls z_i inwards at a bound, none between equal bounds. The scale is the sum of magnitudes
+    ``|q_i| + sum_j |M_ij z_j|`` that cancel in w_i. So the merit has no unit, and it stays the same when rows or unknowns are counted in
+    other units. Where z has grown until it hides q, `second_look` decides. Where only rounding is in the way, as z that are inside but near
+    the bound that w_i names, `_mend` takes it out. Where anything is NaN or infinite, z becomes the point of the box nearest to 0.
+
+    Where ``rounding`` is not 0, errors up to it, in units of w, and up to the rounding of the terms are none, and q up to that is no data:
+    schemes compute q as the difference of larger numbers, to which the z of the steps before belong. A problem that is given has 0.
+    """
+    tol, rounding = options[0], options[4]
+    clip(lower, upper, z)
+    info[0] = n_iter
+    merit, most, n_clear, n_mendable = residual(tol, rounding, row, column, M, q, lower, upper, z, w)
+    if not math.isfinite(merit):
+        for i in range(q.size):
+            z[i] = min(max(0.0, lower[i]), upper[i])
+        merit, most, n_clear, n_mendable = residual(tol, rounding, row, column, M, q, lower, upper, z, w)
+        info[1] = merit if math.isfinite(merit) else math.inf
+        return NON_FINITE
+    if n_mendable > 0 and n_clear == 0:
+        merit, most = _mend(merit, most, tol, rounding, row, column, M, q, lower, upper, z, w)
+    if merit <= tol < most or tol < merit < _VISIBLE * most:
+        merit = second_look(merit <= tol, tol, rounding, row, column, M, q, lower, upper, z, w)
+    info[1] = merit
+    if merit <= tol:
+        return CONVERGED
+    return STALLED if status == CONVERGED else status
+
+
+@kernel
+def _mend(merit, most, tol, rounding, row, column, M, q, lower, upper, z, w):
+    """(merit, the most it may be) with what is left of rounding taken out of z, if that is a solution; else z stays. w keeps z meanwhile.
+
+    Failing z near the bound that w_i names go there. In failing rows without data, where everything may be rounding, z becomes 0.
+    """
+    for i in range(q.size):
+        w[i] = z[i]
+    for i in range(q.size):
+        w_i, terms, error, _, data = _judged(i, rounding, row, column, M, q, lower, upper, z)
+        if error > tol * terms:
+            if _is_near_its_bound(i, w_i, terms, row, column, M, q, lower, upper, z):
+                w[i] = lower[i] if w_i > 0.0 else upper[i]
+            elif data == 0.0:
+                for k in range(row[i], row[i + 1]):
+                    if M[k] != 0.0:
+                        w[column[k]] = min(max(0.0, lower[column[k]]), upper[column[k]])
+    new_merit = new_most = 0.0
+    for i in range(q.size):
+        _, terms, error, noise, data = _judged(i, rounding, row, column, M, q, lower, upper, w)
+        if noise > 0.0:
+            new_merit += _square(error / terms)
+            new_most += _square(noise / scale_of_row(terms, data))
+    new_merit, new_most = math.sqrt(new_merit), math.sqrt(new_most)
+    if new_merit <= tol:
+        for i in range(q.size):
+            z[i] = w[i]
+        merit, most = new_merit, new_most
+    multiply(row, column, M, q, z, w)
+    return merit, most
+
+
+@tiny
+def affordable(limit, cost):
+    """The iterations that a method makes by default: limit, or as many of the given cost (in multiplications) as a few seconds allow."""
+    return max(1, int(min(float(limit), _WORK / max(cost, 1.0))))
+
+
+@tiny
+def is_affordable(work, options):
+    """True while the multiplications done are what a method may spend, or max_iter limits the work instead."""
+    return work <= _WORK or options[1] > 0.0
+
+
+@tiny
+def goes_on(least, options, q, lower, upper, z, w, info):
+    """True when an iteration that has converged may as well go on: its merit still falls, and one measure is not yet met.
+
+    Where terms are much larger than q, the merit asks less than ``||natural map|| <= tol (1 + ||q||)``, which most problems are written
+    for; that one has units, and is not what decides in the end.
+    """
+    error = scale = 0.0
+    for i in range(q.size):
+        error += max(min(w[i], z[i] - lower[i]), z[i] - upper[i]) ** 2
+        scale += q[i] ** 2
+    return info[1] < 0.999 * least and math.sqrt(error) > options[0] * (1.0 + math.sqrt(scale))
+
+
+@tiny
+def look(n_iter, full, least, patience, row, column, M, q, lower, upper, options, z, w, info):
+    """(status, least merit, patience) of an iteration that goes on while the status is MAX_ITER.
+
+    Patience is full where the merit fell by a thousandth, else one less; with none left the iteration has STALLED.
+    """
+    status = conclude(MAX_ITER, n_iter, row, column, M, q, lower, upper, options, z, w, info)
+    if status == CONVERGED and goes_on(least, options, q, lower, upper, z, w, info):
+        status = MAX_ITER
+    patience = full if info[1] < 0.999 * least else patience - 1
+    if status == MAX_ITER and patience == 0:
+        status = CONVERGED if info[1] <= options[0] else STALLED
+    return status, min(info[1], least), patience

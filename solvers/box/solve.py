@@ -1,0 +1,425 @@
+"""Problems from Python: checks, conversion to the solvers' form, and a result that says what happened."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nsds import _checks
+from nsds.solvers import results
+from nsds.solvers.box import auto, enumeration, forms, table
+from nsds.solvers.box.signature import conclude, multiply, solve_repeatedly
+from nsds.solvers.results import judged
+from nsds.status import CONVERGED, INFEASIBLE, NON_FINITE, UNBOUNDED
+
+_SAFE = 1e-280  # numbers above, beside which products that vanish are nothing
+
+
+@results.readable(lambda self: results.BOX)
+class Solution(NamedTuple):
+    """Result of a solver: ``w = M z + q``, a status of `nsds.status`, the merit at z, and the method that found it.
+
+    ``success`` says whether it was solved, ``message`` what the status means and what to do about it.
+    """
+
+    z: np.ndarray
+    w: np.ndarray
+    status: int
+    n_iter: int
+    residual: float
+    method: str
+
+
+@results.readable(lambda self: results.POLYHEDRON)
+class ConstrainedSolution(NamedTuple):
+    """Result over a polyhedron: ``w = M z + q = G^T multipliers``, else as `Solution`; the residual is that of all conditions."""
+
+    z: np.ndarray
+    w: np.ndarray
+    status: int
+    n_iter: int
+    residual: float
+    method: str
+    multipliers: np.ndarray
+
+
+@results.readable(lambda self: results.PROGRAM)
+class ProgramSolution(ConstrainedSolution):
+    """Result of a quadratic program: a `ConstrainedSolution` whose status may be UNBOUNDED."""
+
+    __slots__ = ()
+
+
+def solve_lcp(M, q, method="auto", tol=1e-10, max_iter=None, z0=None, on_failure="raise", **options):
+    """Linear complementarity problem: ``w = M z + q``, ``0 <= z ⟂ w >= 0``.
+
+    Parameters
+    ----------
+    M : array_like or scipy.sparse (n, n)
+        Matrix. Of a block-sparse one (``bsr_array``) method "nsgs" takes over the size of the blocks.
+    q : array_like (n,)
+        Vector.
+    method, tol, max_iter
+        See `nsds.solvers.methods` and `nsds.solvers.solver`, a record of which may take the place of all three.
+    z0 : array_like (n,), optional
+        First guess.
+    on_failure : "raise", "warn" or "continue"
+        What to do with a problem that was not solved.
+    **options
+        weight, block and work_size of `nsds.solvers.solver`.
+
+    Returns
+    -------
+    Solution
+        NamedTuple (z, w, status, n_iter, residual, method) with ``success`` and ``message``.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Wrong shapes, NaN or infinity, unknown method.
+    SolverError
+        Not solved and ``on_failure="raise"``.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> nsds.solvers.solve_lcp([[2, 1], [1, 2]], [-5, -6]).z.round(12)
+    array([1.33333333, 2.33333333])
+    """
+    q = _checks.array("solve_lcp", "q", q, n_dims=1)
+    return _box("solve_lcp", M, q, np.zeros(q.size), np.full(q.size, np.inf), method, tol, max_iter, z0, on_failure, options)
+
+
+def solve_relay(M, q, lower=-1.0, upper=1.0, method="auto", tol=1e-10, max_iter=None, z0=None, on_failure="raise", **options):
+    """Relay problem: ``w = M z + q``, ``lower <= z <= upper``, ``-w ∈ N_[lower,upper](z)`` ([Notes], eq. 9.34).
+
+    So ``z_i = lower_i`` where ``w_i > 0``, ``z_i = upper_i`` where ``w_i < 0``, and ``w_i = 0`` between the bounds.
+
+    Parameters
+    ----------
+    M, q, method, tol, max_iter, z0, on_failure, **options
+        As in `solve_lcp`.
+    lower, upper : float or array_like (n,)
+        Bounds, infinite ones included.
+
+    Returns
+    -------
+    Solution
+        NamedTuple (z, w, status, n_iter, residual, method).
+
+    Raises
+    ------
+    ValueError, TypeError, SolverError
+        As `solve_lcp`; lower > upper.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> nsds.solvers.solve_relay([[1.0]], [0.5]).z.tolist(), nsds.solvers.solve_relay([[1.0]], [3.0]).z.tolist()
+    ([-0.5], [-1.0])
+    """
+    q = _checks.array("solve_relay", "q", q, n_dims=1)
+    return _box("solve_relay", M, q, *forms.bounds("solve_relay", q.size, lower, upper), method, tol, max_iter, z0, on_failure, options)
+
+
+def solve_mlcp(
+    M=None, q=None, lower=None, upper=None, method="auto", tol=1e-10, max_iter=None, z0=None, on_failure="raise",
+    *, A=None, B=None, C=None, D=None, a=None, b=None, **options,
+):  # fmt: skip
+    """Mixed linear complementarity problem: ``w = M z + q``, ``lower <= z <= upper``, ``-w ∈ N_[lower,upper](z)``.
+
+    A free z_i (bounds -inf and inf) makes row i an equation ``w_i = 0``; bounds 0 and inf ask ``0 <= z_i ⟂ w_i >= 0``. The block form is
+    ``A u + C v + a = 0``, ``0 <= v ⟂ w = D u + B v + b >= 0`` with ``z = (u, v)``; A need not be square.
+
+    Parameters
+    ----------
+    M : array_like or scipy.sparse (n_rows, n)
+        Matrix. If it is not square, the free unknowns come first, and the equations too: ``n_rows - m`` of them, for m bounded unknowns.
+    q : array_like (n_rows,)
+        Vector.
+    lower, upper : float or array_like (n,)
+        Bounds.
+    A, B, C, D, a, b : array_like or scipy.sparse
+        Block form: (n_equations, n_free), (m, m), (n_equations, m), (m, n_free), (n_equations,), (m,); instead of the first four.
+    method, tol, max_iter, z0, on_failure, **options
+        As in `solve_lcp`.
+
+    Returns
+    -------
+    Solution
+        NamedTuple (z, w, status, n_iter, residual, method); z (n,), w (n_rows,).
+
+    Raises
+    ------
+    ValueError, TypeError, SolverError
+        As `solve_lcp`; lower > upper; both forms or neither.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> s = nsds.solvers.solve_mlcp(A=[[1.0]], B=[[2.0]], C=[[1.0]], D=[[-1.0]], a=[-3.0], b=[-6.0])
+    >>> s.z, s.w
+    (array([0., 3.]), array([0., 0.]))
+    """
+    owner = "solve_mlcp"
+    results.check_policy(owner, on_failure)
+    given = {"A": A, "B": B, "C": C, "D": D, "a": a, "b": b}
+    if any(part is not None for part in given.values()):
+        if any(part is None for part in given.values()) or any(part is not None for part in (M, q, lower, upper)):
+            raise ValueError(f"{owner}: give M, q, lower and upper, or all of A, B, C, D, a and b")
+        M, q, lower, upper = _joined(owner, **given)
+    if any(part is None for part in (M, q, lower, upper)):
+        raise ValueError(f"{owner}: give M, q, lower and upper, or all of A, B, C, D, a and b")
+    q = _checks.array(owner, "q", q, n_dims=1)
+    M = forms.matrix(owner, "M", M)
+    n_rows, n = M.shape
+    if q.size != n_rows:
+        raise ValueError(f"{owner}: q must have shape {(n_rows,)} as M has shape {M.shape}, got {q.shape}")
+    lower, upper = forms.bounds(owner, n, lower, upper)
+    if n_rows == n:
+        return _box(owner, M, q, lower, upper, method, tol, max_iter, z0, on_failure, options)
+    square, vector, edges, rows, columns = forms.squared(owner, M, q, lower, upper)
+    guess = np.zeros(vector.size)
+    guess[columns] = 0.0 if z0 is None else _checks.array(owner, "z0", z0, shape=(n,))
+    s = _box(owner, square, vector, *edges, method, tol, max_iter, guess, "continue", options)
+    return judged(s._replace(z=s.z[columns], w=s.w[rows]), on_failure)
+
+
+def _joined(owner, A, B, C, D, a, b):
+    """(M, q, lower, upper) of the block form."""
+    a, b = _checks.array(owner, "a", a, n_dims=1), _checks.array(owner, "b", b, n_dims=1)
+    A = forms.matrix(owner, "A", A)
+    n_equations, n_free, m = a.size, A.shape[1], b.size
+    A = forms.matrix(owner, "A", A, (n_equations, n_free))
+    B = forms.matrix(owner, "B", B, (m, m))
+    C = forms.matrix(owner, "C", C, (n_equations, m))
+    D = forms.matrix(owner, "D", D, (m, n_free))
+    lower = np.concatenate([np.full(n_free, -np.inf), np.zeros(m)])
+    return forms.blocks([[A, C], [D, B]]), np.concatenate([a, b]), lower, np.full(n_free + m, np.inf)
+
+
+def solve_avi(M, q, G, g, method="auto", tol=1e-10, max_iter=None, z0=None, on_failure="raise", **options):
+    """Affine variational inequality over a polyhedron: ``G z >= g``, ``-(M z + q) ∈ N(z)``, N its normal cone.
+
+    Equivalently ``w = M z + q = G^T lambda``, ``0 <= lambda ⟂ G z - g >= 0``, which is what the solvers are given.
+
+    Parameters
+    ----------
+    M : array_like or scipy.sparse (n, n)
+        Matrix.
+    q : array_like (n,)
+        Vector.
+    G : array_like or scipy.sparse (m, n)
+        Rows of the polyhedron.
+    g : array_like (m,)
+        Its right-hand side.
+    method, tol, max_iter, z0, on_failure, **options
+        As in `solve_lcp`; "auto" is "cao_ferris" and, where that does not succeed, the "auto" of `solve_mlcp`.
+
+    Returns
+    -------
+    ConstrainedSolution
+        NamedTuple (z, w, status, n_iter, residual, method, multipliers).
+
+    Raises
+    ------
+    ValueError, TypeError, SolverError
+        As `solve_lcp`.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> s = nsds.solvers.solve_avi([[1, 0], [0, 1]], [-3, -1], G=[[-1, -1]], g=[-2])  # the point of x + y <= 2 nearest to (3, 1)
+    >>> s.z.round(12) + 0.0, s.multipliers
+    (array([2., 0.]), array([1.]))
+    """
+    owner = "solve_avi"
+    results.check_policy(owner, on_failure)
+    q = _checks.array(owner, "q", q, n_dims=1)
+    M = forms.matrix(owner, "M", M, (q.size, q.size))
+    G, g = forms.polyhedron(owner, q.size, G, g)
+    edges = np.concatenate([np.full(q.size, -np.inf), np.zeros(g.size)]), np.full(q.size + g.size, np.inf)
+    whole, vector, guess = _bordered(owner, M, q, [(G, g)], z0)
+    s = None
+    if isinstance(method, str) and method == "auto":
+        s = _box(owner, whole, vector, *edges, "cao_ferris", tol, max_iter, guess, "continue", options)._replace(method="auto: cao_ferris")
+    if s is None or s.status not in (CONVERGED, INFEASIBLE):
+        s = _box(owner, whole, vector, *edges, method, tol, max_iter, guess, "continue", options)
+    z, multipliers = np.split(s.z, [q.size])
+    return judged(ConstrainedSolution(z, M @ z + q, *s[2:], multipliers), on_failure)
+
+
+def solve_qp(
+    P, c, G=None, g=None, A=None, b=None, lower=-np.inf, upper=np.inf, method="auto", tol=1e-10, max_iter=None, z0=None,
+    on_failure="raise", **options,
+):  # fmt: skip
+    """Convex quadratic program: minimise ``z^T P z / 2 + c^T z`` subject to ``G z >= g``, ``A z = b``, ``lower <= z <= upper``.
+
+    Parameters
+    ----------
+    P : array_like or scipy.sparse (n, n)
+        Symmetric positive semidefinite matrix.
+    c : array_like (n,)
+        Vector.
+    G, g, A, b : array_like or scipy.sparse (m, n), (m,), (k, n), (k,), optional
+        Inequalities and equations.
+    lower, upper : float or array_like (n,)
+        Bounds.
+    method, tol, max_iter, z0, on_failure, **options
+        As in `solve_lcp`; methods for unsymmetric positive semidefinite problems, as inequalities and equations make the system one.
+
+    Returns
+    -------
+    ConstrainedSolution
+        NamedTuple (z, w, status, n_iter, residual, method, multipliers): ``w = P z + c - G^T multipliers[:m] - A^T multipliers[m:]`` is
+        the multiplier of the bounds, positive at lower and negative at upper ones. Status UNBOUNDED: there are points, but no lowest one.
+
+    Raises
+    ------
+    ValueError, TypeError, SolverError
+        As `solve_lcp`; P not symmetric, or not positive semidefinite (tested up to 1000 unknowns).
+
+    Examples
+    --------
+    >>> import nsds
+    >>> s = nsds.solvers.solve_qp([[2, 0], [0, 2]], [-2, -5], A=[[1, 1]], b=[1], lower=0)
+    >>> s.z, s.multipliers
+    (array([0., 1.]), array([-3.]))
+    """
+    owner = "solve_qp"
+    results.check_policy(owner, on_failure)
+    c = _checks.array(owner, "c", c, n_dims=1)
+    P = forms.matrix(owner, "P", P, (c.size, c.size))
+    _check_convex(owner, P)
+    parts, edges = [], [forms.bounds(owner, c.size, lower, upper)]
+    for names, matrix, vector, low in ((("G", "g"), G, g, 0.0), (("A", "b"), A, b, -np.inf)):
+        if (matrix is None) != (vector is None):
+            raise ValueError(f"{owner}: {names[0]} and {names[1]} belong together")
+        if matrix is not None:
+            parts.append(forms.polyhedron(owner, c.size, matrix, vector, names))
+            edges.append((np.full(parts[-1][1].size, low), np.full(parts[-1][1].size, np.inf)))
+    edges = [np.concatenate(side) for side in zip(*edges, strict=True)]
+    whole, vector, guess = _bordered(owner, P, c, parts, z0)
+    s = _box(owner, whole, vector, *edges, method, tol, max_iter, guess, "continue", options)
+    if s.status == INFEASIBLE and _has_a_point(owner, c.size, parts, edges):
+        s = s._replace(status=UNBOUNDED)
+    z, multipliers = np.split(s.z, [c.size])
+    return judged(ProgramSolution(z, s.w[: c.size], *s[2:], multipliers), on_failure)
+
+
+def _has_a_point(owner, n, parts, edges):
+    """True when the constraints of a quadratic program have a point in common, found as the one nearest to 0.
+
+    A convex quadratic objective that is bounded below on a polyhedron has its minimum there (Frank and Wolfe 1956), so that optimality
+    conditions without a solution mean: no point at all, or an objective without a lower bound.
+    """
+    whole, vector, guess = _bordered(owner, forms.identity(n), np.zeros(n), parts, None)
+    return _box(owner, whole, vector, *edges, "auto", 1e-10, None, guess, "continue", {}).status == CONVERGED
+
+
+def _check_convex(owner, P):
+    n = P.shape[0]
+    dense = P.toarray() if hasattr(P, "toarray") and n <= 1000 else P
+    size = abs(dense).max() if n else 0.0
+    dense = dense / size if size > 0.0 else dense
+    asymmetry = abs(dense - dense.T).max() if n else 0.0
+    if asymmetry > 1e-10:
+        raise ValueError(f"{owner}: P must be symmetric, its entries differ from their mirror images by {asymmetry * size}")
+    if 0 < n <= 1000:
+        least = np.linalg.eigvalsh(dense)[0]
+        if least < -1e-10 * n:
+            raise ValueError(f"{owner}: P must be positive semidefinite, its least eigenvalue is {least * size}")
+
+
+def _bordered(owner, M, q, parts, z0):
+    """Matrix, vector and guess of ``M z + q - sum G^T lambda`` and ``G z - g``, one box problem of z and the lambda of all parts."""
+    rows = [[M, *[-G.T for G, _ in parts]], *[[G, *[None] * len(parts)] for G, _ in parts]]
+    whole, vector = (forms.blocks(rows) if parts else M), np.concatenate([q, *[-g for _, g in parts]])
+    z0 = np.zeros(q.size) if z0 is None else _checks.array(owner, "z0", z0, shape=q.shape)
+    return whole, vector, np.concatenate([z0, np.zeros(vector.size - q.size)])
+
+
+def _box(owner, M, q, lower, upper, method, tol, max_iter, z0, on_failure, options):
+    """Check, convert, solve."""
+    results.check_policy(owner, on_failure)
+    n = q.size
+    if not isinstance(method, (np.ndarray, np.void)):  # a record brings its own tol and max_iter
+        block = M.blocksize[0] if getattr(M, "format", "") == "bsr" and isinstance(method, str) and method == "nsgs" else None
+        method = table.solver(method, tol=tol, max_iter=max_iter, **{"block": block, **options})
+    name, solver, kernel_options = table.chosen(method)
+    z0 = np.zeros(n) if z0 is None else _checks.array(owner, "z0", z0, shape=(n,))
+    given, order = forms.box(owner, M, q, lower, upper, solver.reorders)
+    problem, units = forms.in_common_units(*given)
+    guess = z0 if units is None else np.nan_to_num(forms.in_units_of(units, order, z0))
+    order, arguments = table.arguments_of(solver, kernel_options, problem, order, guess)
+    status = solve_repeatedly(1, False, *arguments)
+    z, w, info = arguments[-5:-2]
+    if units is not None:
+        z[:], w[:], status = _returned(units, given, arguments, status)
+    z[order], w[order] = z.copy(), w.copy()
+    if name == "auto":
+        name = f"auto: {auto.ORDER[int(info[2])]}"
+    return judged(Solution(z, w, int(status), int(info[0]), float(info[1]), name), on_failure)
+
+
+def _returned(units, given, arguments, status):
+    """(z, w, status) in the user's units, judged by what is left of z there: it may have vanished or overflowed."""
+    problem, options, z, w, info = arguments[2:8], arguments[8], *arguments[9:12]
+    user_z, _ = forms.in_users_units(units, *given[4:], *problem[4:], z, w)
+    rounded = forms.in_units_of(units, slice(None), user_z)
+    if not np.isfinite(rounded).all():
+        status, rounded = NON_FINITE, forms.in_units_of(units, slice(None), np.clip(0.0, *given[4:]))
+    if status == CONVERGED:
+        status = conclude(CONVERGED, int(info[0]), *problem, options, rounded, w, info)
+    multiply(*problem[:4], rounded, w)
+    user_z, user_w = forms.in_users_units(units, *given[4:], *problem[4:], rounded, w)
+    multiply(*given[:4], user_z, w)  # bounds may have lost digits in common units
+    return user_z, np.nan_to_num(np.where(np.isfinite(w) & (abs(w) > _SAFE), w, user_w)), status
+
+
+def all_solutions(M, q, lower=0.0, upper=np.inf, tol=1e-10):
+    """All solutions of a small box problem that one of its complementary bases determines.
+
+    Parameters
+    ----------
+    M, q
+        As in `solve_lcp`; up to 2^20 bases, which is 20 unknowns with one bound or 13 with two.
+    lower, upper : float or array_like (n,)
+        Bounds, infinite ones included.
+    tol : float
+        Largest residual; solutions that differ less than its square root, relative to their size, are the same.
+
+    Returns
+    -------
+    numpy.ndarray (k, n)
+        One solution a row. A continuum of solutions shows by its end points.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Wrong shapes, NaN or infinity; too many bases.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> nsds.solvers.all_solutions([[0, 1], [1, 0]], [-1, -1])
+    array([[1., 1.]])
+    >>> nsds.solvers.all_solutions([[-1]], [1]).tolist()
+    [[0.0], [1.0]]
+    """
+    owner = "all_solutions"
+    q = _checks.array(owner, "q", q, n_dims=1)
+    n = q.size
+    problem, _ = forms.box(owner, M, q, *forms.bounds(owner, n, lower, upper), False)
+    lower, upper = problem[4:]
+    n_choices = enumeration.count_choices(lower, upper)
+    if n > enumeration.MAX_UNKNOWNS or n_choices > enumeration.MAX_BASES:
+        raise ValueError(f"{owner}: more than {enumeration.MAX_BASES} bases, or {n} > {enumeration.MAX_UNKNOWNS} unknowns")
+    kernel_options = np.array([table.tolerance(owner, tol), enumeration.MAX_BASES, 0.0, 0.0, 0.0])
+    z, w, info = np.zeros(n), np.zeros(n), np.zeros(3)
+    found, choice = [], 0
+    arguments = (*problem, kernel_options, z, w, info, *table.scratch(table.find("enumerate"), *problem[:2]))
+    while choice < n_choices and enumeration.next_solution(choice, *arguments) == CONVERGED:
+        if not any(np.allclose(z, other, rtol=np.sqrt(tol), atol=np.sqrt(tol)) for other in found):
+            found.append(z.copy())
+        choice = int(info[0])
+    return np.array(found).reshape(-1, n)

@@ -1,0 +1,1 @@
+"""Problems to test solvers on: families, files, profiles."""

@@ -1,0 +1,104 @@
+"""Methods for contact problems compared: every method on every problem of a folder or list, as one structured array."""
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from nsds import _checks
+from nsds.solvers.contact import forms, solve, table
+from nsds.solvers.contact.signature import solve_repeatedly
+from nsds.solvers.problems.contact_problem import ContactProblem, checked_problem, read_contact_problem
+from nsds.solvers.problems.fclib import read_fclib
+from nsds.solvers.problems.profiling import collected, compared, fastest
+from nsds.status import CONVERGED, UNSUITED
+
+PROFILE = np.dtype(
+    [
+        ("problem", "U48"), ("method", "U16"), ("n_contacts", "<i8"), ("status", "<i8"), ("n_iter", "<i8"), ("res_q", "<f8"),
+        ("res_rho", "<f8"), ("time", "<f8"),
+    ]
+)  # fmt: skip
+_READERS = {".npz": read_contact_problem, ".hdf5": lambda file: read_fclib(file).problem}
+
+
+def profile_contacts(problems, methods=None, *, tol=1e-8, max_iter=None, seconds=0.02):
+    """Run methods over contact problems, each from the guess 0.
+
+    Parameters
+    ----------
+    problems : str, Path or sequence of ContactProblem
+        A folder, searched with its subfolders for files that `read_contact_problem` (``.npz``) and `read_fclib` (``.hdf5``) read, or
+        problems; what has no W is reduced first.
+    methods : sequence of str, optional
+        Names from `nsds.solvers.contact_methods`, for any number of components; all methods, if not given.
+    tol, max_iter
+        Options of the methods, as in `solve_fc3d`.
+    seconds : float
+        Time to spend on the repetitions of a problem and a method, of which the fastest counts; 0: no repetition.
+
+    Returns
+    -------
+    numpy.ndarray (problems, methods)
+        Structured: problem, method, n_contacts, status, n_iter, res_q, res_rho, and time (s) of one solution in compiled code, reduction,
+        conversions and allocations not included. Where a method does not treat the problem's number of components, status is UNSUITED and
+        the residuals and the time are NaN. `nsds.plotting.performance_profile` draws it.
+
+    Raises
+    ------
+    ValueError, TypeError
+        No problems; a file that cannot be read or a problem that is not one; an unknown method.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> problems = [nsds.solvers.generate_contacts("pile", 6, d=d) for d in (2, 3)]
+    >>> result = nsds.solvers.profile_contacts(problems, ["auto", "lemke"], seconds=0)
+    >>> result["n_contacts"].tolist(), result["status"].tolist()
+    ([[6, 6], [6, 6]], [[0, 0], [0, 6]])
+    """
+    owner = "profile_contacts"
+    _checks.number(owner, "seconds", seconds, low=0.0)
+    options = table.options(tol, max_iter, owner=owner)
+    if isinstance(problems, ContactProblem) or not (isinstance(problems, (str, Path)) or hasattr(problems, "__len__")):
+        raise TypeError(f"{owner}: problems must be a folder or a sequence of ContactProblem, got {type(problems).__name__}")
+    problems = collected(owner, problems, _READERS)
+    for problem in problems:
+        checked_problem(owner, problem)
+    if isinstance(methods, str) or not (methods is None or hasattr(methods, "__iter__")):
+        raise TypeError(f"{owner}: methods must be a sequence of names, got {methods!r}")
+    chosen = list(methods or table.METHODS)
+    unknown = [name for name in chosen if not isinstance(name, str) or name not in table.METHODS]
+    if unknown:
+        raise ValueError(f"{owner}: method must be one of {', '.join(table.METHODS)}, got {unknown[0]!r}")
+    prepared = [(problem.name, *_reduced(owner, problem)) for problem in problems]
+    return compared(owner, prepared, chosen, PROFILE, seconds, partial(_measured, options))
+
+
+def _reduced(owner, problem):
+    """(components of a contact, `Contacts`) of a `ContactProblem`."""
+    owner, mu_r = f"{owner}({problem.name})", 0.0 if problem.mu_r is None else problem.mu_r
+    sizes = (2, 3) if problem.mu_r is None else (3, 5)
+    if problem.d not in sizes:
+        raise ValueError(f"{owner}: contacts must have {sizes[0]} or {sizes[1]} components, got {problem.d} for each coefficient mu")
+    size = problem.d, problem.tangents
+    W, q = problem.W, problem.q
+    if W is None:
+        M, H, f, w = forms.global_matrices(owner, problem.d, *problem[-4:])
+        solve_M, inverse_H = forms.inverse_times(owner, M, H)
+        W, q = H.T @ inverse_H, H.T @ solve_M(f) + w
+    return problem.d, solve.contacts(owner, *size, W, q, problem.mu, mu_r)
+
+
+def _measured(options, prepared, method, seconds):
+    """One row of a profile."""
+    name, d, problem = prepared
+    row = name, method, problem.disk.size
+    if method not in table.contact_methods(d):
+        return *row, UNSUITED, 0, np.nan, np.nan, np.nan
+    if not problem.disk.size:
+        return *row, CONVERGED, 0, 0.0, 0.0, 0.0
+    arguments = solve.prepared(problem, table.find(method, d), options, np.zeros(problem.q.size))
+    status, least = fastest(seconds, solve_repeatedly, arguments)
+    n_iter, res_rho = arguments[-3][:2]
+    return *row, status, n_iter, solve.mixed_residual_of(problem, arguments[-5]), res_rho, least

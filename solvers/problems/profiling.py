@@ -1,0 +1,187 @@
+"""Methods compared: every method on every problem of a folder or list, as one structured array."""
+
+import time
+import zipfile
+import zlib
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from nsds import _checks
+from nsds.solvers.box import forms, table
+from nsds.solvers.box.signature import solve_repeatedly
+
+PROFILE = np.dtype(
+    [("problem", "U48"), ("method", "U16"), ("n", "<i8"), ("status", "<i8"), ("n_iter", "<i8"), ("residual", "<f8"), ("time", "<f8")]
+)
+_ROWS = ("data", "indices", "indptr", "shape")  # a matrix by compressed rows
+
+
+class Problem(NamedTuple):
+    """Box problem ``w = M z + q``, ``lower <= z <= upper``, ``-w ∈ N_[lower,upper](z)`` with a name."""
+
+    name: str
+    M: object
+    q: np.ndarray
+    lower: object = 0.0
+    upper: object = np.inf
+
+
+def read_problem(file):
+    """Problem of an ``.npz`` file.
+
+    Parameters
+    ----------
+    file : str or Path
+        Arrays ``M`` (or ``M_data``, ``M_indices``, ``M_indptr``, ``M_shape``: compressed rows), ``q``, and ``cls``: "lcp"; "mlcp" with
+        ``n`` free unknowns, which come first, as the equations do, and ``m`` others; "relay" with ``lb`` and ``ub``.
+
+    Returns
+    -------
+    Problem
+        Named after the file; an MLCP whose equations are not as many as its free unknowns is padded with zeros to square form.
+
+    Raises
+    ------
+    ValueError
+        Another class, or an array is missing.
+    """
+    owner = f"read_problem({Path(file).name})"
+    kind, field = read_arrays(owner, file, {"lcp": ("M", "q"), "mlcp": ("M", "q", "n", "m"), "relay": ("M", "q", "lb", "ub")})
+    M, q = field["M"], field["q"]
+    lower, upper = (field["lb"], field["ub"]) if kind == "relay" else (0.0, np.inf)
+    if kind == "mlcp":
+        n_free, m = (_whole(owner, name, field[name]) for name in "nm")
+        if np.shape(M)[1:] != (n_free + m,):
+            raise ValueError(f"{owner}: M must have n + m = {n_free + m} columns, got shape {np.shape(M)}")
+        lower, upper = np.r_[np.full(n_free, -np.inf), np.zeros(m)], np.full(n_free + m, np.inf)
+        if M.shape[0] != M.shape[1]:
+            M, q, (lower, upper), _, _ = forms.squared(owner, M, q, lower, upper)
+    return Problem(Path(file).stem, M, q, lower, upper)
+
+
+def read_arrays(owner, file, wanted):
+    """(class, arrays) of an ``.npz`` file: those that its class needs by ``wanted``; a matrix X may be stored by rows: ``X_data``, ..."""
+    try:
+        with np.load(file, allow_pickle=False) as stored:
+            field = dict(stored)
+    except (ValueError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(f"{owner}: not a readable .npz file of plain arrays: {error}") from None
+    kind = str(field.get("cls"))
+    if kind not in wanted:
+        *names, last = map(repr, wanted)
+        raise ValueError(f"{owner}: cls must be {', '.join(names)} or {last}, got {kind!r}")
+    parts = {name: [f"{name}_{part}" for part in _ROWS] if f"{name}_data" in field else [name] for name in wanted[kind]}
+    missing = {part for names in parts.values() for part in names} - set(field)
+    if missing:
+        raise ValueError(f"{owner}: {', '.join(sorted(missing))} missing")
+    return kind, {name: _stored(*(field[part] for part in names)) for name, names in parts.items()}
+
+
+def _whole(owner, name, value):
+    if np.ndim(value) != 0 or not np.issubdtype(np.asarray(value).dtype, np.integer) or value < 0:
+        raise ValueError(f"{owner}: {name} must be a whole number of at least 0, got {value!r}")
+    return int(value)
+
+
+def _stored(first, *rest):
+    if not rest:
+        return first
+    from scipy.sparse import csr_array
+
+    indices, indptr, shape = rest
+    return csr_array((first, indices, indptr), shape=tuple(shape))
+
+
+def profile(problems, methods=None, *, tol=1e-10, max_iter=None, seconds=0.02):
+    """Run methods over problems, each from the guess 0.
+
+    Parameters
+    ----------
+    problems : str, Path or sequence of Problem
+        A folder, searched with its subfolders for ``.npz`` files that `read_problem` reads, or problems.
+    methods : sequence of str, optional
+        Names from `nsds.solvers.methods` or records from `nsds.solvers.solver`; all methods, if not given.
+    tol, max_iter
+        Options of those that are names.
+    seconds : float
+        Time to spend on the repetitions of a problem and a method, of which the fastest counts; 0: no repetition.
+
+    Returns
+    -------
+    numpy.ndarray (problems, methods)
+        Structured: problem, method, n (unknowns), status, n_iter, residual, and time (s) of one solution in compiled code, conversions
+        and allocations not included.
+
+    Raises
+    ------
+    ValueError
+        No problems; a file that cannot be read; an unknown method.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> problem = nsds.solvers.Problem("small", [[2.0, 1.0], [1.0, 2.0]], [-5.0, -6.0])
+    >>> result = nsds.solvers.profile([problem], ["lemke", "pgs"], seconds=0)
+    >>> result.shape, result["method"][0].tolist(), result["status"][0].tolist()
+    ((1, 2), ['lemke', 'pgs'], [0, 0])
+    """
+    problems = collected("profile", problems, {".npz": read_problem})
+    if methods is not None and (not isinstance(methods, (list, tuple)) or any(method is None for method in methods)):
+        raise TypeError(f"profile: methods must be a list of names or of records from nsds.solvers.solver, got {methods!r}")
+    chosen = [table.solver(m, tol=tol, max_iter=max_iter) if isinstance(m, str) else m for m in methods or table.METHODS]
+    return compared("profile", problems, chosen, PROFILE, seconds, _measured)
+
+
+def collected(owner, problems, readers):
+    """The problems of a folder and its subfolders, read by the reader of their file's suffix, or those that are given."""
+    if isinstance(problems, (str, Path)):
+        files = sorted(file for file in Path(problems).rglob("*") if file.suffix in readers)
+        if not files:
+            raise ValueError(f"{owner}: problems: no {' or '.join(readers)} files in {problems}")
+        return [readers[file.suffix](file) for file in files]
+    if not isinstance(problems, (list, tuple)) or any(not hasattr(problem, "name") or not hasattr(problem, "q") for problem in problems):
+        raise TypeError(f"{owner}: problems must be a folder or a list of problems, got {problems!r}")
+    if not problems:
+        raise ValueError(f"{owner}: problems must hold at least one problem, got none")
+    return problems
+
+
+def compared(owner, problems, methods, dtype, seconds, measured):
+    """Structured array (problems, methods) of the rows ``measured(problem, method, seconds)``."""
+    _checks.number(owner, "seconds", seconds, low=0.0)
+    result = np.zeros((len(problems), len(methods)), dtype)
+    for line, problem in zip(result, problems, strict=True):
+        for k, method in enumerate(methods):
+            line[k] = measured(problem, method, seconds)
+    return result
+
+
+def _measured(problem, record, seconds):
+    """One row of a profile."""
+    name, arguments = prepared(problem, record, np.zeros(np.size(problem.q)))
+    status, least = fastest(seconds, solve_repeatedly, (False, *arguments))
+    info = arguments[-3]
+    return problem.name, name, np.size(problem.q), status, info[0], info[1], least
+
+
+def prepared(problem, record, z0):
+    """(name of the method, arguments of `solve_repeatedly` from solver on) for a problem, a choice of solver and a guess."""
+    owner = f"profile({problem.name})"
+    name, method, options = table.chosen(record)
+    q = _checks.array(owner, "q", problem.q, n_dims=1)
+    lower, upper = forms.bounds(owner, q.size, problem.lower, problem.upper)
+    return name, table.prepared(owner, method, options, problem.M, q, lower, upper, z0)[1]
+
+
+def fastest(seconds, repeated, arguments):
+    """(status, seconds of one solution), the least of as many repetitions ``repeated(count, *arguments)`` as fit; at least one."""
+    repeated(1, *arguments)  # before the clock starts: it compiles on demand
+    times, count, end = [], 1, time.perf_counter() + seconds
+    while not times or time.perf_counter() < end:
+        began = time.perf_counter()
+        status = repeated(count, *arguments)
+        times.append((time.perf_counter() - began) / count)
+        count = max(1, min(100_000, int(0.05 * seconds / times[-1])))
+    return status, min(times)

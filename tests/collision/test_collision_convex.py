@@ -1,0 +1,353 @@
+"""Contacts of hulls, meshes and other pairs without a kernel: distances as defined, resting bodies, refusals; overlap at the start."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial import ConvexHull
+from scipy.spatial.transform import Rotation
+
+import nsds
+from nsds import collision
+from nsds.collision import GENERAL, NAMES
+from nsds.collision.general import GeneralPairs
+from nsds.model import shapes
+from tests import reference_collision as twin
+from tests.collision.test_collision import Found, random_shape
+from tests.strategies import examples, generators
+
+pytest.importorskip("coal")
+
+CONVEX_PAIRS = sorted(tuple(NAMES[k] for k in pair) for pair in GENERAL if collision.MESH not in pair)
+MESH_PAIRS = sorted(tuple(NAMES[k] for k in pair) for pair in GENERAL if collision.MESH in pair)
+GRAVITY = 9.81
+SET_DOWN = 1e-9  # so deep that rounding does not decide what touches
+EXACT = {"h": 1e-3, "solver": nsds.solvers.contact_solver("nsgs", tol=1e-12, max_iter=10000)}
+
+
+def apart(pair, rng, gap):
+    """A random pair, and the direction in which the first is so far from the second: the ends of both along it are opposite."""
+    a, b = (random_shape(kind, rng) for kind in pair)
+    shape = (a, b)[rng.integers(2)]
+    d = rng.normal(size=3)
+    if rng.random() < 0.5 and shape["shape"] != "sphere":  # across a face or a side
+        own = ConvexHull(shape["vertices"]).equations[0, :3] if "vertices" in shape else [[0, 0, 1.0], [1.0, 0, 0]][rng.integers(2)]
+        d = twin.axes(shape) @ own
+    d /= np.linalg.norm(d)
+    x = a["pose"][:3] + twin.farthest(b, d) + gap * d - twin.farthest(a, -d)
+    return a | {"pose": np.concatenate([x, a["pose"][3:]])}, b, d
+
+
+def box_hull(lengths, **at):
+    """A box as a hull of its vertices, in the order of the features of boxes on planes."""
+    i = np.arange(8)
+    return shapes.convex((np.stack([i & 1, i >> 1 & 1, i >> 2], axis=1) - 0.5) * lengths, **at)
+
+
+@pytest.mark.parametrize("pair", CONVEX_PAIRS + MESH_PAIRS, ids="-".join)
+@examples(30)
+@given(rng=generators, gap=st.sampled_from([0.2, 1e-3, 1e-6]))
+def test_the_least_gap_is_the_distance_and_its_points_are_on_both_surfaces(pair, rng, gap):
+    a, b, d = apart(pair, rng, gap)
+    found = Found([a, b], 0.3)
+    k = found.gap.argmin()
+    np.testing.assert_allclose(found.gap[k], gap, atol=1e-6 + 2e-5 * gap)
+    np.testing.assert_allclose(found.normal[k], d, atol=1e-6 / gap + 3e-5)
+    np.testing.assert_allclose(np.linalg.norm(found.normal, axis=1), 1, atol=1e-9)
+    for shape, x in ((a, found.point[k]), (b, found.other[k])):
+        np.testing.assert_allclose(twin.signed_distance(shape, x), 0, atol=1e-5)
+    assert len(Found([a, b], gap - 2e-6)) == 0
+
+
+@pytest.mark.parametrize("pair", CONVEX_PAIRS, ids="-".join)
+@examples(30)
+@given(rng=generators, depth=st.sampled_from([1e-6, 1e-3, 0.05]))
+def test_the_deepest_gap_is_the_overlap_along_its_normal_which_is_nearly_the_least(pair, rng, depth):
+    a, b, _ = apart(pair, rng, -depth)
+    found = Found([a, b], 0.1)
+    k = found.gap.argmin()
+    assert -depth - 1e-6 <= found.gap[k] <= depth + 1e-6
+    np.testing.assert_allclose(twin.separation(a, b, found.normal[k]), found.gap[k], atol=1e-6)
+    for shape, x in ((a, found.point[k]), (b, found.other[k])):
+        np.testing.assert_allclose(twin.signed_distance(shape, x), 0, atol=1e-5)
+
+
+@examples(60)
+@given(rng=generators, gap=st.sampled_from([0.2, 1e-2, 1e-4, -1e-4, -1e-2, -0.1]))
+def test_hulls_and_boxes_are_as_far_as_their_differences_are_from_the_origin(rng, gap):
+    a, b, _ = apart(("convex", ("convex", "box")[rng.integers(2)]), rng, gap)
+    expected = twin.hull_distance(twin.corners(a), twin.corners(b))
+    np.testing.assert_allclose(Found([a, b], 0.5).gap.min(), expected, atol=2e-7)
+
+
+@pytest.mark.parametrize("pair", CONVEX_PAIRS + MESH_PAIRS, ids="-".join)
+@examples(15)
+@given(rng=generators, gap=st.sampled_from([0.1, 1e-3, -1e-3]))
+def test_contacts_move_with_the_shapes_and_turn_round_with_their_order(pair, rng, gap):
+    a, b, _ = apart(pair, rng, gap)
+    rotation, translation = Rotation.random(random_state=rng.integers(2**31)).as_matrix(), rng.normal(size=3)
+    before = Found([a, b], 0.15)
+    after = Found([twin.moved(a, rotation, translation), twin.moved(b, rotation, translation)], 0.15)
+    other = Found([b, a], 0.15)
+    k, l, m = (found.gap.argmin() for found in (before, after, other))
+    assert len(before) >= 1
+    np.testing.assert_allclose([after.gap[l], other.gap[m]], before.gap[k], atol=1e-6)
+    np.testing.assert_allclose(after.normal[l], rotation @ before.normal[k], atol=1e-4)
+    np.testing.assert_allclose(other.normal[m], -before.normal[k], atol=1e-4)
+    if pair[0] != pair[1]:
+        np.testing.assert_allclose(np.sort(other.gap), np.sort(before.gap), atol=1e-9)
+        np.testing.assert_allclose(other.other[m], before.point[k], atol=1e-9)
+
+
+def stone(rng, n=12):
+    """Hull of random points, with its centre of mass at the origin."""
+    points = rng.normal(size=(n, 3)) * [0.12, 0.1, 0.08]
+    return shapes.convex(points, position=-shapes.centre_of_mass(shapes.convex(points)))
+
+
+def prism(n, radius, height, **at):
+    """Right prism over a regular polygon of n corners."""
+    angle = 2 * np.pi * np.arange(n) / n
+    ring = radius * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    return shapes.convex(np.vstack([np.column_stack([ring, np.full(n, z)]) for z in (-height / 2, height / 2)]), **at)
+
+
+def terrain(n, height, size=2.0):
+    """Mesh of 2 n^2 triangles over a square, at a height that is a function of x and y."""
+    x = np.linspace(-size / 2, size / 2, n + 1)
+    grid = np.stack(np.meshgrid(x, x, indexing="ij"), axis=-1).reshape(-1, 2)
+    corner = (np.arange(n)[:, None] * (n + 1) + np.arange(n)).ravel()
+    right, above, across = corner + n + 1, corner + 1, corner + n + 2
+    triangles = np.concatenate([np.stack([corner, right, across], axis=1), np.stack([corner, across, above], axis=1)])
+    return shapes.mesh(np.column_stack([grid, [height(*xy) for xy in grid]]), triangles)
+
+
+def falling(shape, world, q, v=(0, 0, 0, 0, 0, 0), *, mu=0.3, mass=1.0, **options):
+    """System of a body of one shape and of what does not move."""
+    body = nsds.rigid_bodies(mass, shapes.inertia(shape, mass), q=q, v=v, fext=[0, 0, -mass * GRAVITY])
+    law = nsds.newton_impact_friction(e_n=0.0, mu=mu)
+    return nsds.system(body=body, contacts=nsds.collisions({"body": shape}, law, world=world, **options))
+
+
+SIDES = np.array([0.4, 0.3, 0.2])
+FLOORS = {"plane": shapes.plane(), "box": shapes.box([4, 4, 1], position=[0, 0, -0.5]), "hull": box_hull([4, 4, 1], position=[0, 0, -0.5])}
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+@examples(20)
+@given(rng=generators, gap=st.sampled_from([0.02, 0.0, -0.01]), tilt=st.sampled_from([0.0, 1e-6, 1e-2, 0.5]))
+def test_a_hull_of_the_corners_of_a_box_has_the_contacts_of_the_box(floor, rng, gap, tilt):
+    p = np.array([1, *(tilt * rng.normal(size=2)), rng.normal()])
+    at = {"position": [*rng.normal(size=2), 0.0], "orientation": p}
+    rise = gap - twin.lowest_height(shapes.box(SIDES, **at), np.array([0, 0, 1.0]), np.zeros(3))
+    at["position"][2] += rise
+    one, other = Found([box_hull(SIDES, **at), FLOORS[floor]], 0.05), Found([shapes.box(SIDES, **at), FLOORS[floor]], 0.05)
+    np.testing.assert_allclose(one.gap.min(), gap, atol=1e-9)
+    np.testing.assert_allclose(one.normal, np.broadcast_to([0, 0, 1.0], one.normal.shape), atol=1e-6)
+    assert len(one) == len(other)
+    for a, b in ((one.gap, other.gap), (one.point, other.point)):
+        np.testing.assert_allclose(a[np.lexsort(one.point.T)], b[np.lexsort(other.point.T)], atol=1e-9)
+    if floor == "plane":
+        assert (one.feature == other.feature).all()
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+def test_a_hull_box_lies_still_on_four_contacts_and_slides_as_the_box_does(floor):
+    still = nsds.simulate(falling(box_hull(SIDES), FLOORS[floor], [0, 0, 0.1 - SET_DOWN, 1, 0, 0, 0], margin=1e-3), t_end=0.2, **EXACT)
+    assert (still["contacts"]["n"] == 4).all()
+    assert abs(still["body"]["v"]).max() < 1e-9
+    np.testing.assert_allclose(still["contacts"]["lambda"][-1, :4, 0].sum(), GRAVITY * 1e-3, rtol=1e-9)
+    runs = [
+        nsds.simulate(
+            falling(shape, FLOORS[floor], [0, 0, 0.1 - SET_DOWN, 1, 0, 0, 0], [1.0, 0, 0, 0, 0, 0], margin=1e-3), t_end=0.3, **EXACT
+        )["body"]
+        for shape in (box_hull(SIDES), shapes.box(SIDES))
+    ]
+    np.testing.assert_allclose(runs[0]["q"], runs[1]["q"], atol=1e-4)
+    np.testing.assert_allclose(runs[0]["v"][200, 0], 1.0 - 0.3 * GRAVITY * 0.2, atol=2e-2)
+
+
+def test_a_tilted_hull_box_falls_as_the_box_does():
+    q = np.array([0, 0, 0.45, 0.9, 0.2, 0.3, 0.1])
+    q[3:] /= np.linalg.norm(q[3:])
+    for floor in FLOORS.values():
+        runs = [nsds.simulate(falling(shape, floor, q), t_end=0.6, h=1e-3)["body"] for shape in (box_hull(SIDES), shapes.box(SIDES))]
+        np.testing.assert_allclose(runs[0]["q"], runs[1]["q"], atol=2e-3)
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+def test_a_prism_with_many_corners_stands_still_on_some_of_them_all_round(floor):
+    run = nsds.simulate(falling(prism(40, 0.2, 0.1), FLOORS[floor], [0, 0, 0.05 - SET_DOWN, 1, 0, 0, 0], margin=1e-3), t_end=0.05, **EXACT)
+    assert (run["contacts"]["n"] >= 15).all()
+    assert (run["contacts"]["n"] <= 16).all()
+    assert abs(run["body"]["v"]).max() < 1e-9
+    points = run["contacts"]["point"][-1, : run["contacts"]["n"][-1], :2]
+    angle = np.sort(np.arctan2(points[:, 1], points[:, 0]))
+    assert np.diff([*angle, angle[0] + 2 * np.pi]).max() < np.pi / 4
+
+
+@pytest.mark.parametrize("floor", ["plane", "hull"])
+@pytest.mark.parametrize("seed", range(2))
+def test_a_tumbling_stone_comes_to_rest_on_a_face(floor, seed):
+    """It overlaps by less than the way of one step at the speed of its fall, and lies on three points or more."""
+    rng, h = np.random.default_rng(seed), 1e-3
+    shape = stone(rng)
+    v = [0.3, -0.2, 0, *rng.normal(size=3)]
+    run = nsds.simulate(falling(shape, FLOORS[floor], [0, 0, 0.4, 1, 0, 0, 0], v, mu=0.6), t_end=2.0, h=h)
+    assert (run["status"] == 0).all()
+    height = [twin.lowest_height(twin.moved(shape, Rotation.from_quat(np.roll(q[3:], -1)).as_matrix(), q[:3]), np.eye(3)[2], np.zeros(3))
+              for q in run["body"]["q"]]  # fmt: skip
+    assert min(height) > -h * np.sqrt(2 * GRAVITY * 0.4)
+    assert abs(run["body"]["v"][-1]).max() < 1e-3
+    assert run["contacts"]["n"][-1] >= 3
+
+
+def icosphere(radius, **at):
+    """Mesh of the hull of points that are spread over a ball."""
+    k = np.arange(32) + 0.5
+    z, angle = 1 - k / 16, np.pi * (1 + np.sqrt(5)) * k
+    hull = shapes.convex(radius * np.stack([np.sqrt(1 - z**2) * np.cos(angle), np.sqrt(1 - z**2) * np.sin(angle), z], axis=1))
+    return shapes.mesh(hull["vertices"], hull["triangles"], **at)
+
+
+@pytest.mark.parametrize(("floor", "t_end"), [("plane", 2.4), ("box", 1.0)])
+def test_a_mesh_comes_to_rest_on_a_plane_and_on_a_box(floor, t_end):
+    run = nsds.simulate(falling(icosphere(0.1), FLOORS[floor], [0, 0, 0.12, 1, 0, 0, 0], mu=0.5), t_end=t_end, h=2e-3)
+    assert (run["status"] == 0).all()
+    assert 0.085 < run["body"]["q"][-1, 2] < 0.1
+    assert abs(run["body"]["v"][-1]).max() < (0.1 if floor == "plane" else 1.0)
+
+
+def test_a_ball_rolls_over_the_joints_of_flat_triangles_as_on_a_plane():
+    ball = shapes.sphere(0.1)
+    v = [0.8, 0.5, 0, 0, 0, 0]
+    runs = [
+        nsds.simulate(falling(ball, floor, [-0.3, -0.3, 0.1, 1, 0, 0, 0], v), t_end=0.8, h=1e-3)
+        for floor in (terrain(8, lambda x, y: 0.0), shapes.plane())
+    ]
+    np.testing.assert_allclose(runs[0]["body"]["q"], runs[1]["body"]["q"], atol=1e-4)
+
+
+def test_a_box_slides_over_the_joints_of_flat_triangles_as_on_a_plane():
+    runs = [
+        nsds.simulate(falling(shapes.box(SIDES), floor, [-0.3, -0.3, 0.1, 1, 0, 0, 0], [1.0, 0.4, 0, 0, 0, 0]), t_end=0.4, h=1e-3)
+        for floor in (terrain(8, lambda x, y: 0.0), shapes.plane())
+    ]
+    np.testing.assert_allclose(runs[0]["body"]["q"], runs[1]["body"]["q"], atol=1e-4)
+
+
+def test_a_ball_comes_to_rest_in_a_bowl_of_triangles_on_its_surface():
+    run = nsds.simulate(
+        falling(shapes.sphere(0.1), terrain(12, lambda x, y: x**2 + y**2), [0.3, 0.1, 0.4, 1, 0, 0, 0], mu=0.5), t_end=1.0, h=1e-3
+    )
+    gaps = run["contacts"]["y"][np.arange(run.size)[:, None], np.arange(16)] * (np.arange(16) < run["contacts"]["n"][:, None])
+    assert (run["status"] == 0).all()
+    assert gaps.min() > -5e-3
+    assert np.linalg.norm(run["body"]["q"][-1, :2]) < 0.35
+
+
+def test_sphere_over_a_ridge_and_beside_a_valley():
+    """On a roof of two slopes the ball touches the ridge alone; in the valley both slopes."""
+    vertices = [[-1, 0, 0], [1, 0, 0], [-1, 1, -1], [1, 1, -1], [-1, -1, -1], [1, -1, -1]]
+    triangles = [[0, 1, 3], [0, 3, 2], [0, 5, 1], [0, 4, 5]]
+    ridge = Found([shapes.sphere(0.1, position=[0, 0.01, 0.11]), shapes.mesh(vertices, triangles)], 0.02)
+    assert len(ridge) == 1
+    np.testing.assert_allclose(ridge.other, [[0, 0, 0]], atol=1e-9)
+    valley = np.array(vertices) * [1, 1, -1]
+    both = Found([shapes.sphere(0.1, position=[0, 0, 0.1 * np.sqrt(2)]), shapes.mesh(valley, triangles)], 0.02)
+    np.testing.assert_allclose(both.gap, 0, atol=1e-9)
+    np.testing.assert_allclose(sorted(both.normal[:, 1]), [-np.sqrt(0.5), np.sqrt(0.5)], atol=1e-9)
+
+
+def test_cylinders_stand_and_lie_on_boxes_and_each_other():
+    drum = shapes.cylinder(0.2, 0.3)
+    lying = [np.sqrt(0.5), 0, np.sqrt(0.5), 0]
+    standing = nsds.simulate(falling(drum, FLOORS["box"], [0, 0, 0.15 - SET_DOWN, 1, 0, 0, 0], margin=1e-3), t_end=0.1, **EXACT)
+    assert abs(standing["body"]["v"]).max() < 1e-9
+    rolling = nsds.simulate(falling(drum, FLOORS["box"], [0, 0, 0.2, *lying], [0, 1.0, 0, 0, 0, 5.0]), t_end=0.5, h=1e-3)
+    np.testing.assert_allclose(rolling["body"]["q"][:, 2], 0.2, atol=1e-4)
+    beside = Found([shapes.cylinder(0.1, 1.0, position=[0.2, 0, 0.4]), shapes.cylinder(0.1, 1.0)], 0.01)
+    np.testing.assert_allclose(np.sort(beside.point[:, 2]), [-0.1, 0.5], atol=1e-9)
+    np.testing.assert_allclose(beside.gap, 0, atol=1e-9)
+
+
+def test_geometry_is_stored_once_and_runs_are_the_same_from_files_and_in_ensembles(tmp_path):
+    pytest.importorskip("h5py")
+    shape = stone(np.random.default_rng(3))
+    q = np.array([[0, 0, 0.3, 1, 0, 0, 0], [0, 0, 0.6, 1, 0, 0, 0]])
+    bodies = nsds.rigid_bodies(1.0, shapes.inertia(shape, 1.0), q=q, v=np.zeros((2, 6)), fext=[0, 0, -GRAVITY])
+    law = nsds.newton_impact_friction(e_n=0.0, mu=0.5)
+    world = [shapes.plane(), shape | {"pose": np.array([1, 0, 0, 1.0, 0, 0, 0])}]
+    system = nsds.system(stones=bodies, contacts=nsds.collisions({"stones": shape}, law, world=world))
+    assert system["contacts"]["vertices"].shape == shape["vertices"].shape
+    whole = nsds.simulate(system, t_end=0.4, h=2e-3)
+    nsds.stream(system, tmp_path / "run.h5", t_end=0.2, h=2e-3)
+    nsds.resume(tmp_path / "run.h5", t_end=0.4)
+    assert (nsds.read_trajectory(tmp_path / "run.h5")["stones"] == whole["stones"]).all()
+    ensemble = nsds.simulate(np.array([system, system]), t_end=0.4, h=2e-3)
+    assert (ensemble["stones"] == whole["stones"]).all()
+
+
+def test_what_goes_wrong_in_the_library_is_raised(monkeypatch):
+    def fail(self, *_):
+        raise ArithmeticError("nothing found")
+
+    system = falling(box_hull(SIDES), FLOORS["box"], [0, 0, 0.1, 1, 0, 0, 0])
+    monkeypatch.setattr(GeneralPairs, "_apart", fail)
+    for on_failure in ("raise", "continue"):
+        with pytest.raises(ArithmeticError, match="nothing found"):
+            nsds.simulate(system, t_end=0.1, h=1e-3, on_failure=on_failure)
+
+
+def test_an_interrupt_in_the_library_ends_the_run_with_its_rows(monkeypatch):
+    contacts, calls = GeneralPairs._contacts, []
+
+    def interrupted(self, *arguments):
+        calls.append(1)
+        if len(calls) == 30:
+            raise KeyboardInterrupt
+        return contacts(self, *arguments)
+
+    system = falling(box_hull(SIDES), FLOORS["box"], [0, 0, 0.1, 1, 0, 0, 0])
+    whole = nsds.simulate(system, t_end=0.1, h=1e-3)
+    monkeypatch.setattr(GeneralPairs, "_contacts", interrupted)
+    with pytest.raises(nsds.SimulationInterrupted) as stopped:
+        nsds.simulate(system, t_end=0.1, h=1e-3)
+    rows = stopped.value.trajectory
+    assert rows.size >= 30
+    assert (rows["body"] == whole["body"][: rows.size]).all()
+
+
+def test_without_the_library_the_extra_is_named(monkeypatch):
+    ready = falling(box_hull(SIDES), FLOORS["box"], [0, 0, 0.1, 1, 0, 0, 0])
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"'contacts'.*convex.*pip install 'nsds\[collision\]'"):
+        falling(box_hull(SIDES), FLOORS["box"], [0, 0, 0.1, 1, 0, 0, 0])
+    with pytest.raises(ImportError, match=r"box and a convex need coal: pip install 'nsds\[collision\]'"):
+        nsds.simulate(ready, t_end=0.1, h=1e-3)
+    nsds.simulate(falling(box_hull(SIDES), shapes.plane(), [0, 0, 0.1, 1, 0, 0, 0]), t_end=0.01, h=1e-3)
+
+
+def test_meshes_do_not_meet_meshes():
+    with pytest.raises(ValueError, match="between a mesh and a mesh cannot be found"):
+        falling(icosphere(0.1), terrain(2, lambda x, y: 0.0), [0, 0, 1, 1, 0, 0, 0])
+
+
+def test_overlap_at_the_start_is_told():
+    with pytest.warns(UserWarning, match=r"'contacts': 4 contacts overlap.* more than 1%.*by 0\.05 m: convex 0 of body\[0\] and plane 1"):
+        nsds.simulate(falling(box_hull(SIDES), shapes.plane(), [0, 0, 0.05, 1, 0, 0, 0]), t_end=0.01, h=1e-3)
+    many = np.zeros((30, 7))
+    many[:, 2], many[:, 3] = 0.04, 1.0
+    many[:, 0] = 0.09 * np.arange(30)
+    boxes = nsds.rigid_bodies(1.0, 1.0, q=many, v=np.zeros((30, 6)))
+    law = nsds.newton_impact_friction(e_n=0.0, mu=0.3)
+    parts = {"boxes": boxes, "contacts": nsds.collisions({"boxes": shapes.box([0.1] * 3)}, law, world=shapes.plane(), capacity=3)}
+    with pytest.warns(UserWarning, match="contacts overlap"):  # the room grows first
+        rows = nsds.simulate(nsds.system(**parts), t_end=0.002, h=1e-3)
+    assert rows["contacts"]["n"][0] == rows["contacts"]["n"][1] > 100
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lying = nsds.simulate(falling(box_hull(SIDES), shapes.plane(), [0, 0, 0.0995, 1, 0, 0, 0]), t_end=0.01, h=1e-3)
+        assert (lying["status"] == 0).all()

@@ -1,0 +1,222 @@
+"""Compilation: once for all models, never stale."""
+
+import shutil
+import subprocess
+import sys
+import types
+
+import pytest
+
+from nsds._jit.cache import fingerprint
+from tests.paths import ROOT
+
+COUNT_COMPILATIONS = """
+import sys
+import numpy as np, scipy.sparse as sp, nsds
+from numba.core.dispatcher import Dispatcher
+
+def pull(t, z, out):
+    out[0] = t
+
+def push(t, z, out):
+    out[0] = -z[0]
+
+rel = nsds.lagrangian_linear_relation
+models = [
+    nsds.examples.bouncing_ball(),
+    nsds.system(a=nsds.lagrangian_linear(M=sp.eye_array(4), K=np.eye(4), C=np.ones(4), fext=pull, q=np.zeros(4), v=np.zeros(4))),
+    nsds.system(b=nsds.lagrangian_linear(M=2.0, fext=push, z=[1.0], q=np.arange(5.0), v=0.0, count=5),
+                c=nsds.interaction(rel(H=[[-1.0, 1.0]], b=[1.0], D=[[0.1]]), nsds.newton_impact(0.5), on=("b[:-1]", "b[1:]")),
+                j=nsds.interaction(rel(H=[[1.0]]), nsds.equality(), on="b[0]")),
+]
+
+def compiled():
+    # Compilations so far of every kernel of the package, for as many combinations of argument types.
+    modules = [module for name, module in sys.modules.items() if name.partition(".")[0] == "nsds"]
+    kernels = {x for module in modules for x in vars(module).values() if isinstance(x, Dispatcher)}
+    return {kernel.__name__: len(kernel.signatures) for kernel in kernels | set(simulation._marches.values())}
+
+def use(model):
+    for solver in ("auto", "lemke"):
+        nsds.simulate(model, t_end=0.1, h=0.01, solver=solver)
+        nsds.simulate(model, t_end=0.1, h=0.01, solver=solver, fields=[], save_every=3)
+
+from nsds.schemes import simulation
+use(models[0])
+first = compiled()
+assert first["_march_template_moreau_jean_linear"] == 1, first
+for model in models[1:] + [np.repeat(models[2], 3)]:
+    use(model)
+    assert compiled() == first, (first, compiled())
+
+def f(t, x, z, out):
+    out[0] = -x[0] ** 3
+
+def g(t, x, lam, z, out):
+    out[0] = lam[0] * x[0]
+
+def h(t, x, lam, z, out):
+    out[0] = x[0] + lam[0]
+
+lcs = nsds.linear_complementarity_system
+linear = [
+    lcs([[-1.0]], [[1.0]], [[1.0]], [[1.0]], x=[-1.0]),
+    lcs(-np.ones(3), np.eye(3), np.eye(3), x=np.ones(3), law=nsds.relay()),
+    lcs(sp.csr_array(-np.eye(4)), np.eye(4)[:, :1], np.eye(4)[:1], x=np.ones(4), e=pull),
+]
+newton = [
+    nsds.system(p=nsds.first_order(f, x=[1.0])),
+    nsds.system(p=nsds.first_order(f, x=np.ones((3, 1)), count=3),
+                r=nsds.interaction(nsds.first_order_relation(h, g, m=1), nsds.relay(), on="p")),
+]
+for models in (linear, newton):
+    use(models[0])
+    use(models[-1])  # with functions
+    first = compiled()
+    for model in [*models, np.repeat(models[-1], 3)]:
+        use(model)
+        assert compiled() == first, (first, compiled())
+assert first["_march_template_euler_moreau_linear"] == first["_march_template_euler_moreau_newton"] == 1, first
+print("once")
+"""
+
+
+def run(code, cwd=ROOT, **environment):
+    import os
+
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+
+
+def test_no_kernel_is_compiled_twice_for_different_models():
+    result = run(COUNT_COMPILATIONS)
+    assert result.stdout.startswith("once"), result.stderr
+
+
+USE_A_CALLEE = "import nsds; print(nsds.solvers.solve_lcp([[2.0]], [-1.0], 'pgs', on_failure='continue').w[0])"
+
+
+@pytest.fixture
+def copy_of_the_package(tmp_path):
+    """The package as an installation lays it out."""
+    ignore = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "nsds", tmp_path / "nsds", ignore=ignore)
+    for part in ("solvers", "schemes"):
+        shutil.copytree(ROOT / part, tmp_path / "nsds" / part, ignore=ignore)
+    return tmp_path
+
+
+def test_a_caller_follows_an_edited_callee_in_another_module(copy_of_the_package):
+    """numba alone would go on with the old callee: it looks at the caller's file only."""
+    cache = {"NUMBA_CACHE_DIR": str(copy_of_the_package / "cache")}
+    before = run(USE_A_CALLEE, copy_of_the_package, **cache)
+    assert before.stdout.strip() == "0.0", before.stderr
+    callee = copy_of_the_package / "nsds" / "solvers" / "box" / "signature.py"
+    source = callee.read_text()
+    assert source.count("        w[i] = w_i\n        total") == 1
+    callee.write_text(source.replace("        w[i] = w_i\n        total", "        w[i] = w_i + 0.5\n        total"))
+    assert run(USE_A_CALLEE, copy_of_the_package, **cache).stdout.strip() == "0.5"
+
+
+def test_the_second_process_finds_everything_compiled(copy_of_the_package):
+    cache = {"NUMBA_CACHE_DIR": str(copy_of_the_package / "cache")}
+    first = run(USE_A_CALLEE, copy_of_the_package, **cache)
+    assert first.returncode == 0, first.stderr
+    files = {path: path.stat().st_ino for path in (copy_of_the_package / "cache").rglob("*.nbc")}
+    assert files
+    run(USE_A_CALLEE, copy_of_the_package, **cache)
+    assert files == {path: path.stat().st_ino for path in (copy_of_the_package / "cache").rglob("*.nbc")}
+
+
+def test_the_first_compilation_is_announced_and_only_that(tmp_path):
+    follower = "import nsds; nsds.simulate(nsds.examples.cam_follower(), t_end=0.1, h=0.01)"  # its force calls a kernel of its own
+    first, second = (run(follower, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
+    assert "compiling kernels" in first.stderr
+    assert "fall_back" not in first.stderr
+    assert second.stderr == ""
+    hard = "import nsds; print(nsds.solvers.solve_lcp([[0.0, -1.0], [1.0, 0.0]], [1.0, -1.0]).method)"  # compiles what is rarely needed
+    first, second = (run(hard, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
+    assert (first.stdout, second.stdout) == ("auto: lemke\n",) * 2
+    assert "compiling fall_back" in first.stderr
+    assert second.stderr == ""
+
+
+FINGERPRINTS = """
+import sys, nsds, nsds._jit.cache
+from numba.core.dispatcher import Dispatcher
+modules = [module for name, module in sorted(sys.modules.items()) if name.partition(".")[0] == "nsds"]
+kernels = {id(x): x for module in modules for x in vars(module).values() if isinstance(x, Dispatcher)}
+for kernel in kernels.values():
+    print(kernel.__module__, kernel.__name__, nsds._jit.cache.fingerprint(kernel, nsds._jit.cache._known))
+"""
+
+
+def fingerprints(cwd=ROOT):
+    result = run(FINGERPRINTS, cwd)
+    assert result.returncode == 0, result.stderr
+    return {tuple(line.split()[:2]): line.split()[2] for line in result.stdout.splitlines()}
+
+
+def test_fingerprints_follow_what_is_called_and_nothing_else(copy_of_the_package):
+    """An edited kernel changes its own and those of its callers, also through a module; documentation and lines that move change none."""
+    before = fingerprints(copy_of_the_package)
+    assert len(before) > 500
+    assert before == fingerprints()  # another process, another folder
+    vectors = copy_of_the_package / "nsds" / "maths" / "vectors.py"
+    source = vectors.read_text()
+    vectors.write_text(source.replace('"""', '"""\n\nMore. ', 1).replace('    """', '    """In other words: '))
+    assert vectors.read_text() != source
+    assert fingerprints(copy_of_the_package) == before
+    blocks = copy_of_the_package / "nsds" / "schemes" / "rigid" / "blocks.py"
+    source = blocks.read_text()
+    assert source.count("_PROXIMAL = ") == 1
+    blocks.write_text(source.replace("_PROXIMAL = ", "_PROXIMAL = 2 * "))
+    changed = {name for name, value in fingerprints(copy_of_the_package).items() if value != before[name]}
+    assert {name for _, name in changed} >= {"complete_blocks", "solve_with_matrix", "solve", "step"}
+    allowed = ("rigid.blocks", "rigid.problem", "rigid.moreau_jean", "rigid.projection", "lagrangian.consistency", "lagrangian.projection")
+    assert {module for module, _ in changed} < {f"nsds.schemes.{m}" for m in allowed}
+
+
+def test_users_fingerprints_follow_functions_called_through_a_module():
+    helper = types.ModuleType("helper")
+    exec("def f(x):\n    return 2 * x\ndef g(x):\n    return x", helper.__dict__)
+    scope = {"helper": helper}
+    exec("def force(t, z, out):\n    out[0] = helper.f(t)", scope)
+    first = fingerprint(scope["force"], {})
+    exec("def g(x):\n    return 3 * x", helper.__dict__)
+    assert fingerprint(scope["force"], {}) == first
+    exec("def f(x):\n    return 3 * x", helper.__dict__)
+    assert fingerprint(scope["force"], {}) != first
+
+
+def test_damaged_files_of_the_cache_are_made_anew(copy_of_the_package):
+    cache = {"NUMBA_CACHE_DIR": str(copy_of_the_package / "cache")}
+    run(USE_A_CALLEE, copy_of_the_package, **cache)
+    files = sorted((copy_of_the_package / "cache").rglob("*.nbc"))
+    whole = {path: path.read_bytes() for path in files}
+    for i, path in enumerate(files):
+        data = bytearray(whole[path])
+        data[len(data) // 2] ^= 1
+        path.write_bytes((b"", data[: len(data) // 2], bytes(data))[i % 3])
+    result = run(USE_A_CALLEE, copy_of_the_package, **cache)
+    assert result.stdout.strip() == "0.0", result.stderr
+    assert [path.stat().st_size for path in files] == [len(whole[path]) for path in files]
+
+
+def test_a_cache_that_cannot_be_written_is_read_and_told_of(tmp_path):
+    """A full or read-only disk: what is there is used, the rest is compiled for this process only."""
+    first = run(USE_A_CALLEE, NUMBA_CACHE_DIR=str(tmp_path))
+    assert first.returncode == 0, first.stderr
+    full = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)); {USE_A_CALLEE}"
+    warm, cold = (run(full, NUMBA_CACHE_DIR=str(folder)) for folder in (tmp_path, tmp_path / "other"))
+    assert (warm.stdout, cold.stdout) == ("0.0\n",) * 2, warm.stderr + cold.stderr
+    assert "cannot be kept" not in warm.stderr
+    assert cold.stderr.count("cannot be kept") == 1
+
+
+def test_import_does_not_compile_and_a_read_only_home_is_no_obstacle(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    result = run("import nsds; print(nsds.__version__)", NUMBA_CACHE_DIR=str(blocked / "below"))
+    assert result.returncode == 0, result.stderr

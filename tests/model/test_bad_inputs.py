@@ -1,0 +1,499 @@
+"""Every public function says what is wrong with what it is given: one table of arguments, one of values that they must refuse."""
+
+import inspect
+import io
+import os
+import traceback
+from pathlib import Path
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import nsds
+
+mpl.use("agg")
+relation = nsds.lagrangian_linear_relation
+
+
+class Odd:
+    """Nothing that anything could do with."""
+
+    def __repr__(self):
+        return "Odd()"
+
+
+ODD = Odd()
+
+
+def force(t, z, out):
+    out[0] = -9.81
+
+
+def internal(t, q, v, z, out):
+    out[0] = q[0]
+
+
+def at_q(q, z, out):
+    out[0] = 1.0
+
+
+def rate(t, x, z, out):
+    out[0] = -x[0]
+
+
+def at_lam(t, lam, z, out):
+    out[0] = lam[0]
+
+
+def full(t, x, lam, z, out):
+    out[0] = x[0] + lam[0]
+
+
+def at_q_lam(q, lam, z, out):
+    out[0] = q[0] + lam[0]
+
+
+def at_t_q(t, q, z, out):
+    out[0] = q[0]
+
+
+def control(t, x, state, z, u):
+    u[0] = -x[0]
+
+
+def gap(t, q, z, out):
+    out[0], out[6] = q[2], 1.0
+
+
+LONG, NONE_AT_ALL = np.arange(1.0, 10.0), range(0)
+NOT_NUMBERS = ["a", "", b"1", {}, {"a": 1}, [], (), 1j, ODD, object, np.array([1.0, ODD], object), [[1.0], [1.0, 2.0]], np.array("x"),
+               np.datetime64("2020-01-01"), np.nan, [np.nan], NONE_AT_ALL, 10**400, LONG,
+               np.zeros((2, 3, 4, 5)), True, np.ma.masked, np.ma.array([1.0, 2.0], mask=[0, 1])]  # fmt: skip
+NUMBER = [*NOT_NUMBERS, [1.0, 2.0], np.inf, -np.inf, np.array([0.5]), force]
+# kind of argument -> values that it refuses
+REFUSED = {
+    "number": [None, *NUMBER],
+    "number or none": NUMBER,
+    "positive": [None, *NUMBER, 0, -1.0, -1e-300],
+    "positive or inf": [value for value in [None, *NUMBER, 0, -1.0] if value is not np.inf],
+    "positive or none": [*NUMBER, 0, -1.0],
+    "not negative": [None, *NUMBER, -1.0],
+    "not negative or inf": [value for value in [None, *NUMBER, -1.0] if value is not np.inf],
+    "within 0 and 1": [None, *NUMBER, -0.1, 1.1, 7],
+    "within -1 and 1": [None, *NUMBER, -1.1, 1.1],
+    "whole": [None, *NUMBER, 1.5, np.float64(2.0), 0, -1, 2**31, 2**63, "3"],
+    "few": [None, *NUMBER, 1.5, np.float64(2.0), 0, -1, 2**31],
+    "whole or none": [*NUMBER, 1.5, np.float64(2.0), 0, -1, 2**31, 2**63],
+    "natural": [None, *NUMBER, 1.5, -1, 2**63],
+    "flag": [None, "yes", 2, 0.5, {}, ODD, np.array([True, False])],
+    "progress": ["yes", 2, 0.5, {}, ODD, np.array([True, False])],
+    "word": [None, 3, "", "no such word", {}, [], ODD, b"all", True, np.nan],
+    "vector": [None, *NOT_NUMBERS, [1.0, np.inf], force],
+    "vector or none": [*NOT_NUMBERS, [1.0, np.inf], force],
+    "vector or function": [None, *NOT_NUMBERS, [1.0, np.inf], internal.__code__, np.sin, lambda: None],
+    "vector, function or none": [*NOT_NUMBERS, [1.0, np.inf], np.sin, lambda: None],
+    "parameters": ["a", {}, 1j, ODD, np.nan, [[1.0], [1.0, 2.0]], 10**400, True, force],
+    "function": [None, 3, "force", {}, ODD, np.sin, lambda: None, lambda a: None, [force], print],
+    "function or none": [3, "force", {}, ODD, np.sin, lambda: None, [force], print],
+    "mass": [None, *NOT_NUMBERS, -1.0, [-1.0], [[-1.0]], sp.csr_array([[-1.0]]), [[1.0, 2.0]], np.inf],
+    "matrix or none": [*NOT_NUMBERS, [[1.0, 2.0]], np.inf],
+    "matrix": [None, *NOT_NUMBERS, [[1.0, 2.0], [1.0, 2.0], [1.0, 2.0]], np.inf],
+    "name": [None, 3, "", "no such part", "a b", {}, [], ODD, b"ball", True],
+    "on": [None, 3, "", "no such part", "ball[", "ball[0", "ball[0]", {}, [], ODD, b"ball", ("ball", "ball", "ball"), ("ball", [0.5]),
+        ("ball", "q!"),
+           ("ball", [[0]]), ("ball", 99), True, ("ball", ODD), ("ball", [0, 0], "ball"), (3, [0]), "ball.q"],
+    "relation": [None, 3, "relation", {}, [], ODD, {"relation": "joint"}, {"relation": "no such"}, {"law": "equality"}, nsds.equality(),
+        force],
+    "law": [None, 3, "equality", {}, [], ODD, {"law": "newton_impact"}, {"law": "no such"}, {"relation": 1}, {"law": []}, force,
+        nsds.equality],
+    "law or none": [3, "equality", {}, [], ODD, {"law": "relay"}, {"law": "no such"}, {"law": []}, force, nsds.equality],
+    "record": [None, 3, "ball", {}, [], ODD, np.zeros(3), np.zeros(3, [("t", "f8")]), np.zeros(2, [("model", "S8")]),
+               np.zeros((), [("model", "f8")]), {"kind": "lagrangian"}, [1, 2], force],
+    "record or none": [3, "ball", {}, [], ODD, np.zeros(3), np.zeros(3, [("t", "f8")]), np.zeros(2, [("model", "S8")]), force],
+    "part": [None, 3, "ball", {}, [], ODD, {"kind": "no such"}, {"kind": "interaction"}, {"kind": "lagrangian_linear"}, {"kind": []},
+             {"kind": "collisions"}, {"kind": "sampled_control"}, {"kind": "lagrangian_linear", "record": 3}, force,
+             {"kind": "lagrangian_linear", "record": np.zeros(3)}],
+    "trajectory": [None, 3, "rows", {}, [], ODD, np.zeros(3), np.zeros(3, [("t", "f8")]), np.zeros((2, 2, 2)), force],
+    "scheme": [3, "moreau_jean", {}, [], ODD, np.zeros(3), nsds.euler_moreau(), nsds.moreau_jean, {"no such": None}, {"ball": 3}, {3: None},
+               np.zeros(1, nsds.moreau_jean().dtype), np.repeat(nsds.moreau_jean(), 2), np.zeros((), [("scheme", "f8")])],
+    "solver": [3, "no such", "", {}, [], ODD, np.zeros(3), b"auto", np.repeat(nsds.solvers.solver(), 2), print],
+    "fields": ["no such", ["ball.no"], 3, {}, ODD, [3], ["ball."], [None], b"ball", ["ball.q.x"], True],
+    "functions": [3, "force", {}, ODD, [3], [np.sin], ["force"]],
+    "shape": [None, 3, "sphere", {}, [], ODD, {"shape": "sphere"}, {"shape": "no such"}, {"shape": []}, force],
+    "solid": [None, 3, "sphere", {}, [], ODD, {"shape": "sphere"}, {"shape": []}, nsds.shapes.plane(), nsds.shapes.tube(1.0), force],
+    "shapes of parts": [None, 3, "sphere", {}, [], ODD, {"ball": 3}, {"ball": {}}, {3: nsds.shapes.sphere(1.0)}, {"ball": [3]},
+        {"ball": [[3]]},
+                        {"no such": nsds.shapes.sphere(1.0)}, {"world": nsds.shapes.sphere(1.0)}, {"ball": None},
+                            {"ball": {"shape": "sphere"}},
+                        {"ball": nsds.shapes.plane()}, {"ball": []}],
+    "world": [None, 3, "plane", {}, ODD, [3], [[3]], {"shape": "plane"}, [None], True],
+    "pairs": [3, "ball", ["bb"], [("ball",)], [("ball", "no such")], [3], [("ball", 3)], ODD, {"ball": "world"}, [("ball", "world",
+        "ball")], True,
+              ["ball"], [("ball", [])]],
+    "names": [None, 3, "", {}, [], ODD, [3], ["plant", 3], "no such part", True, b"plant"],
+    "dofs": [None, *NOT_NUMBERS, -1, [0, 0], 0.5, [0.0], 99, [[0]]],
+    "coordinate": [None, 3, "angle", {}, [], ODD, ("angle",), ("no such", [0, 0, 1]), ("angle", [0, 0, 0]), ("angle", 3), ([], [0, 0, 1])],
+    "unit 3": [None, *NOT_NUMBERS, [0, 0, 0], [1, 0], [[1, 0, 0]], [np.inf, 0, 0], 3.0],
+    "3": [None, *NOT_NUMBERS, [1, 0], [[1, 0, 0]], [np.inf, 0, 0], 3.0],
+    "3 or none": [*NOT_NUMBERS, [1, 0], [[1, 0, 0]], [np.inf, 0, 0], 3.0],
+    "quaternion": [None, *NOT_NUMBERS, [1, 0], [0, 0, 0, 0], [np.inf, 0, 0, 0], 1.0],
+    "bounds": [None, "a", {}, 1j, ODD, np.nan, [np.nan], [[1.0], [1.0, 2.0]], [[1.0]], True],
+    "points": [None, *NOT_NUMBERS, [[0, 0, 0]], [[1, 0], [2, 0], [0, 3]], [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, np.inf]]],
+    "triangles": [None, "a", {}, [], ODD, 3, [0, 1, 2], [[0, 1]], [[0, 1, 9]], [[0, 1, -1]], [[0.0, 1.0, 2.0]], [[0, 1, 1]], np.nan, 1j,
+                  [[0, 1], [0, 1, 2]], [[True, False, True]], [[0, 1, 2], [0, 1, 2]]],
+    "row": [None, 3, "row", {}, [], ODD, np.zeros(3), np.zeros((), [("t", "f8")])],
+    "status": [None, 3.5, "converged", {}, [], ODD, 99, -5, np.nan, True, [0]],
+    "4 numbers": [None, 3.0, "abcd", {}, [], np.zeros(3), np.zeros(5), np.zeros((4, 1)), np.zeros(4, np.float32), np.zeros(4, int), ODD,
+                  np.zeros(8)[::2], [1.0, 0, 0, 0]],
+    "column": [None, 3, "", "ball", "ball.", "no such.q", "ball.no", "ball.q[9]", "ball.q[-1]", {}, [], ODD, b"ball.q", "ball.q[]"],
+    "axes": [3, "ax", {}, [], ODD],
+    "index": [None, "a", 1.5, -1, 9, {}, [], ODD, np.nan, True],
+    "time": ["a", {}, [], ODD, np.nan, 1j, [1.0, 2.0], None, True],
+    "file": [3, "report.txt", {}, [], ODD, Path("a")],
+}  # fmt: skip
+
+
+def ball():
+    return nsds.lagrangian_linear(M=[1.0], fext=[-9.81], q=[1.0], v=[0.0])
+
+
+def bouncing(**more):
+    return nsds.system(ball=ball(), floor=nsds.interaction(relation(H=[[1.0]]), nsds.newton_impact(0.9), on="ball"), **more)
+
+
+def rigid(**more):
+    return nsds.rigid_bodies(1.0, 0.1, q=[0, 0, 1, 1, 0, 0, 0], v=[0] * 6, **more)
+
+
+def on_a_plane(shapes, law, **arguments):
+    given = {"world": nsds.shapes.plane(), **arguments}
+    return nsds.system(ball=rigid(), contacts=nsds.collisions(shapes, law, **given))
+
+
+def resting():
+    return on_a_plane({"ball": nsds.shapes.sphere(0.5)}, nsds.newton_impact(0.0))
+
+
+def interaction_on_ball(relation, law, on):
+    return nsds.system(ball=ball(), floor=nsds.interaction(relation, law, on))
+
+
+def controlled(control, *, reads, writes, period=None, state=None, z=None):
+    plant = nsds.first_order_linear(A=[[-1.0]], x=[1.0], u=[0.0])
+    return nsds.system(plant=plant, loop=nsds.sampled_control(control, reads=reads, writes=writes, period=period, state=state, z=z))
+
+
+def prescribed(dofs, velocity=0.0, amplitude=None, omega=None, phase=0.0, z=None):
+    drive = nsds.prescribed_velocity(dofs, velocity, amplitude=amplitude, omega=omega, phase=phase, z=z)
+    return nsds.system(ball=ball(), drive=nsds.interaction(drive, nsds.equality(), on="ball"))
+
+
+def circuit():
+    return nsds.linear_complementarity_system(A=[[-1.0]], B=[[1.0]], C=[[1.0]], D=[[1.0]], x=[-2.0])
+
+
+_rows = {}
+
+
+def rows():
+    if not _rows:
+        _rows["ball"] = nsds.simulate(bouncing(), t_end=0.5, h=0.01)
+    return _rows["ball"]
+
+
+def step_of(system, **more):
+    return nsds.simulate(system, **{"t_end": 0.02, "h": 0.01} | more)
+
+
+def lying():
+    """Rows as a run would give them, of which pictures read the time and q."""
+    result = np.zeros(2, [*((name, "f8") for name in ("t", "step", "status", "n_iter", "residual")), ("ball", [("q", "f8", 7)])])
+    result["t"], result["ball"]["q"][:, 3] = [0.0, 1.0], 1.0
+    return result
+
+
+PROFILE = [("problem", "S8"), ("method", "S8"), ("time", "f8"), ("n_iter", "f8"), ("residual", "f8"), ("status", "i8")]
+FIRST = {"q": [1.0], "v": [0.0]}
+SCHEME_NUMBERS = {"newton_tol": "positive or inf", "newton_max_iter": "whole"}
+PROJECTION = {"theta": "within 0 and 1", "gamma": "not negative", "q_star": "within 0 and 1", "constraint_tol": "positive",
+    "max_rounds": "whole",
+              "metric": "word"} | SCHEME_NUMBERS  # fmt: skip
+JOINT = {"point": [0, 0, 1], "axis": [0, 1, 0]}
+OF_JOINT = {"point": "3", "axis": "unit 3", "frame": "word"}
+Q = [0.0, 0, 0, 1.0, 0, 0, 0]
+# name -> (function, arguments that are good, kinds of arguments)
+CALLS = {
+    "lagrangian_linear": (nsds.lagrangian_linear, lambda: {"M": [[1.0]], **FIRST}, {
+        "M": "mass", "K": "matrix or none", "C": "matrix or none", "fext": "vector, function or none", "q": "vector", "v": "vector",
+        "z": "parameters", "count": "whole or none"}),
+    "lagrangian": (nsds.lagrangian, lambda: {"mass": [[1.0]], **FIRST}, {
+        "mass": "mass", "fint": "function or none", "fgyr": "function or none", "fext": "vector, function or none",
+        "jac_q": "function or none", "jac_v": "function or none", "q": "vector", "v": "vector", "z": "parameters", "n_u": "whole or none",
+        "u": "vector, function or none", "count": "whole or none"}),
+    "lagrangian_modal": (nsds.lagrangian_modal, lambda: {"omega": [1.0], **FIRST}, {
+        "omega": "vector", "sigma": "vector", "mass": "vector", "fext": "vector, function or none", "q": "vector", "v": "vector",
+        "z": "parameters", "count": "whole or none"}),
+    "first_order_linear": (nsds.first_order_linear, lambda: {"A": [[1.0]], "x": [1.0]}, {
+        "A": "matrix", "b": "vector, function or none", "M": "matrix or none", "x": "vector", "z": "parameters", "n_u": "whole or none",
+        "u": "vector, function or none", "count": "whole or none"}),
+    "first_order": (nsds.first_order, lambda: {"f": rate, "x": [1.0]}, {
+        "f": "function", "jac_f": "function or none", "M": "matrix or none", "x": "linear", "z": "parameters", "n_u": "whole or none",
+        "u": "vector, function or none", "count": "whole or none"}),
+    "rigid_bodies": (nsds.rigid_bodies, lambda: {"mass": 1.0, "inertia": 0.1, "q": Q, "v": [0] * 6}, {
+        "mass": "positive or inf", "inertia": "vector", "q": "vector", "v": "vector", "fext": "vector, function or none",
+        "mext": "vector, function or none", "frame": "word", "fint": "function or none", "mint": "function or none",
+        "C": "matrix or none", "K": "matrix or none", "z": "parameters", "count": "whole or none"}),
+    "lagrangian_linear_relation": (relation, lambda: {"H": [[1.0]]}, {
+        "H": "linear", "b": "vector or none", "D": "matrix or none"}),
+    "scleronomous": (nsds.scleronomous, lambda: {"h": at_q, "m": 1}, {
+        "h": "function", "H": "function or none", "m": "whole", "z": "parameters"}),
+    "rheonomous": (nsds.rheonomous, lambda: {"h": at_t_q, "m": 1}, {
+        "h": "function", "H": "function or none", "h_t": "function or none", "m": "whole", "z": "parameters"}),
+    "compliant": (nsds.compliant, lambda: {"h": at_q_lam, "m": 1}, {
+        "h": "function", "H": "function or none", "D": "function or none", "m": "whole", "z": "parameters"}),
+    "lagrangian_relation": (nsds.lagrangian_relation, lambda: {"h": full, "g": full, "m": 1}, {
+        "h": "function", "g": "function", "H": "function or none", "D": "function or none", "B": "function or none", "m": "whole",
+        "z": "parameters"}),
+    "prescribed_velocity": (prescribed, lambda: {"dofs": [0]}, {
+        "dofs": "dofs", "velocity": "vector or function", "z": "parameters"}),
+    "prescribed_velocity, waves": (prescribed, lambda: {"dofs": [0], "amplitude": 1.0, "omega": 1.0}, {
+        "velocity": "vector", "amplitude": "vector or none", "omega": "vector or none", "phase": "vector"}),
+    "newton_euler_relation": (nsds.newton_euler_relation, lambda: {"h": at_t_q, "m": 1}, {
+        "h": "function", "jac": "function or none", "h_t": "function or none", "m": "whole", "z": "parameters"}),
+    "contact_point": (nsds.contact_point, lambda: {"gap": gap}, {"gap": "function", "z": "parameters"}),
+    "first_order_linear_relation": (nsds.first_order_linear_relation, lambda: {"C": [[1.0]], "B": [[1.0]]}, {
+        "C": "linear", "B": "linear", "D": "matrix or none", "e": "vector, function or none", "m": "whole or none"}),
+    "first_order_linear_relation, F": (nsds.first_order_linear_relation, lambda: {"C": [[1.0]], "B": [[1.0]], "F": [[1.0]], "z": [1.0]}, {
+        "F": "matrix or none", "z": "vector"}),
+    "type1_relation": (nsds.type1_relation, lambda: {"h": rate, "g": at_lam, "m": 1}, {
+        "h": "function", "g": "function", "C": "function or none", "B": "function or none", "m": "whole", "z": "parameters"}),
+    "type2_relation": (nsds.type2_relation, lambda: {"h": full, "g": at_lam, "m": 1}, {
+        "h": "function", "g": "function", "C": "function or none", "D": "function or none", "B": "function or none", "m": "whole",
+        "z": "parameters"}),
+    "first_order_relation": (nsds.first_order_relation, lambda: {"h": full, "g": full, "m": 1}, {
+        "h": "function", "g": "function", "C": "function or none", "D": "function or none", "K": "function or none",
+        "B": "function or none", "m": "whole", "z": "parameters"}),
+    "interaction": (interaction_on_ball, lambda: {"relation": relation(H=[[1.0]]), "law": nsds.equality(), "on": "ball"}, {
+        "relation": "relation", "law": "law", "on": "on"}),
+    "newton_impact": (nsds.newton_impact, lambda: {"e": 0.5}, {"e": "parameter within 0 and 1"}),
+    "newton_impact_friction": (nsds.newton_impact_friction, lambda: {"e_n": 0.5, "mu": 0.1}, {
+        "e_n": "parameter within 0 and 1", "mu": "parameter", "e_t": "parameter"}),
+    "newton_impact_rolling_friction": (nsds.newton_impact_rolling_friction, lambda: {"e_n": 0.5, "mu": 0.1, "mu_r": 0.1}, {
+        "e_n": "parameter within 0 and 1", "mu": "parameter", "mu_r": "parameter", "e_t": "parameter"}),
+    "dry_friction": (nsds.dry_friction, lambda: {"limit": 1.0}, {"limit": "parameter"}),
+    "fremond_impact": (nsds.fremond_impact, lambda: {"e": 0.5, "mu": 0.1}, {"e": "parameter within 0 and 1", "mu": "parameter"}),
+    "mixed_complementarity": (nsds.mixed_complementarity, lambda: {"n_equalities": 0}, {"n_equalities": "natural"}),
+    "relay": (nsds.relay, lambda: {}, {"lower": "bounds", "upper": "bounds"}),
+    "normal_cone": (nsds.normal_cone, lambda: {"G": [[1.0]], "g": [0.0]}, {"G": "linear", "g": "vector"}),
+    "linear_complementarity_system": (nsds.linear_complementarity_system, lambda: {
+        "A": [[-1.0]], "B": [[1.0]], "C": [[1.0]], "D": [[1.0]], "x": [1.0]}, {
+        "A": "matrix", "B": "linear", "C": "linear", "D": "matrix or none", "x": "vector", "b": "vector, function or none",
+        "e": "vector, function or none", "M": "matrix or none", "law": "law or none", "t": "number"}),
+    "sampled_control": (controlled, lambda: {"control": control, "reads": "plant", "writes": "plant"}, {
+        "control": "function", "reads": "names", "writes": "name", "period": "positive or none", "state": "state of any length",
+        "z": "state of any length"}),
+    "collisions": (on_a_plane, lambda: {"shapes": {"ball": nsds.shapes.sphere(0.1)}, "law": nsds.newton_impact(0.0)}, {
+        "shapes": "shapes of parts", "law": "law", "world": "world", "pairs": "pairs", "margin": "not negative",
+        "capacity": "whole or none"}),
+    "system": (nsds.system, lambda: {"ball": ball()}, {"t": "number", "other": "part"}),
+    "simulate": (step_of, lambda: {"system": bouncing()}, {
+        "system": "record", "t_end": "positive", "h": "positive", "scheme": "scheme", "solver": "solver", "save_every": "whole",
+        "fields": "fields", "progress": "progress", "on_failure": "word", "check": "flag", "functions": "functions"}),
+    "step": (nsds.step, lambda: {"system": bouncing(), "h": 0.01}, {
+        "system": "record", "h": "positive", "scheme": "scheme", "solver": "solver", "on_failure": "word", "check": "flag",
+        "functions": "functions"}),
+    "restart": (nsds.restart, lambda: {"system": bouncing(), "row": rows()[5]}, {"system": "record", "row": "row"}),
+    "relative_degree": (nsds.relative_degree, lambda: {"system": circuit()}, {"system": "record"}),
+    "report": (nsds.report, lambda: {"trajectory": rows(), "system": bouncing(), "file": io.StringIO()}, {
+        "trajectory": "trajectory", "system": "record or none", "theta": "within 0 and 1", "file": "file", "functions": "functions"}),
+    "energy": (nsds.energy, lambda: {"trajectory": rows(), "system": bouncing()}, {
+        "trajectory": "trajectory", "system": "record", "theta": "within 0 and 1", "functions": "functions"}),
+    "advice": (nsds.advice, lambda: {"status": 0}, {"status": "status"}),
+    "moreau_jean": (nsds.moreau_jean, dict, {
+        "theta": "within 0 and 1", "gamma": "not negative", "q_star": "within 0 and 1", "form": "word", "update": "word"} | SCHEME_NUMBERS),
+    "moreau_jean_exact": (nsds.moreau_jean_exact, dict, {"gamma": "not negative"}),
+    "d1_minus_linear": (nsds.d1_minus_linear, dict, {"level": "word"}),
+    "generalised_alpha": (nsds.generalised_alpha, dict, {
+        "rho": "within 0 and 1", "newton_tol": "positive", "newton_max_iter": "whole", "constraint_tol": "positive",
+            "max_rounds": "whole"}),
+    "schatzman_paoli": (nsds.schatzman_paoli, dict, {"theta": "within 0 and 1", "gamma": "not negative or inf"} | SCHEME_NUMBERS),
+    "moreau_jean_direct_projection": (nsds.moreau_jean_direct_projection, dict, PROJECTION | {"contacts": "word"}),
+    "moreau_jean_combined_projection": (nsds.moreau_jean_combined_projection, dict, PROJECTION),
+    "euler_moreau": (nsds.euler_moreau, dict, {
+        "theta": "within 0 and 1", "gamma": "within 0 and 1", "gamma_for_relation": "flag", "midpoint": "flag", "newton_tol": "positive",
+        "newton_max_iter": "whole"}),
+    "joints.ball_joint": (nsds.joints.ball_joint, lambda: {"point": [0, 0, 1]}, {"point": "3", "frame": "word"}),
+    "joints.hinge": (nsds.joints.hinge, lambda: JOINT, OF_JOINT),
+    "joints.cylindrical": (nsds.joints.cylindrical, lambda: JOINT, OF_JOINT),
+    "joints.prismatic": (nsds.joints.prismatic, lambda: {"axis": [0, 1, 0]}, {"axis": "unit 3", "frame": "word"}),
+    "joints.hinge_angle": (nsds.joints.hinge_angle, lambda: {"axis": [0, 1, 0]}, {
+        "axis": "unit 3", "lower": "number or none", "upper": "number or none", "frame": "word"}),
+    "joints.slide_along": (nsds.joints.slide_along, lambda: {"axis": [0, 1, 0]}, {
+        "axis": "unit 3", "lower": "number or none", "upper": "number or none", "point": "3 or none", "frame": "word"}),
+    "joints.coupler": (nsds.joints.coupler, lambda: {"first": ("angle", [0, 0, 1]), "second": ("angle", [0, 0, 1]), "ratio": 1.0}, {
+        "first": "coordinate", "second": "coordinate", "ratio": "not zero"}),
+    "joints.resolve": (nsds.joints.resolve, lambda: {"relation": nsds.joints.fixed_joint(), "q_a": Q}, {
+        "relation": "relation", "q_a": "vector", "q_b": "vector or none"}),
+    "shapes.sphere": (nsds.shapes.sphere, lambda: {"radius": 1.0}, {"radius": "positive", "position": "3"}),
+    "shapes.box": (nsds.shapes.box, lambda: {"lengths": [1.0, 1, 1]}, {
+        "lengths": "positive 3", "position": "3", "orientation": "quaternion"}),
+    "shapes.capsule": (nsds.shapes.capsule, lambda: {"radius": 1.0, "length": 1.0}, {
+        "radius": "positive", "length": "positive", "position": "3", "orientation": "quaternion"}),
+    "shapes.cylinder": (nsds.shapes.cylinder, lambda: {"radius": 1.0, "length": 1.0}, {
+        "radius": "positive", "length": "positive", "position": "3", "orientation": "quaternion"}),
+    "shapes.tube": (nsds.shapes.tube, lambda: {"radius": 1.0}, {
+        "radius": "positive", "length": "positive or none", "position": "3", "orientation": "quaternion"}),
+    "shapes.plane": (nsds.shapes.plane, dict, {"normal": "unit 3", "offset": "number", "point": "3 or none"}),
+    "shapes.convex": (nsds.shapes.convex, lambda: {"vertices": [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]}, {
+        "vertices": "points", "position": "3", "orientation": "quaternion"}),
+    "shapes.mesh": (nsds.shapes.mesh, lambda: {"vertices": [[0, 0, 0], [1, 0, 0], [0, 1, 0]], "triangles": [[0, 1, 2]]}, {
+        "vertices": "points", "triangles": "triangles", "position": "3", "orientation": "quaternion"}),
+    "shapes.volume": (nsds.shapes.volume, lambda: {"shape": nsds.shapes.sphere(1.0)}, {"shape": "solid"}),
+    "shapes.centre_of_mass": (nsds.shapes.centre_of_mass, lambda: {"shape": nsds.shapes.sphere(1.0)}, {"shape": "solid"}),
+    "shapes.inertia": (nsds.shapes.inertia, lambda: {"shape": nsds.shapes.sphere(1.0), "mass": 1.0}, {
+        "shape": "solid", "mass": "positive"}),
+    "plotting.figure": (nsds.plotting.figure, dict, {"rows": "few", "sharex": "flag", "height": "positive"}),
+    "plotting.values": (nsds.plotting.values, lambda: {"trajectory": rows(), "name": "ball.q"}, {
+        "trajectory": "trajectory", "name": "column"}),
+    "plotting.time_series": (lambda trajectory, name, ax=None: nsds.plotting.time_series(trajectory, name, ax=ax),
+                             lambda: {"trajectory": rows(), "name": "ball.q"}, {
+        "trajectory": "trajectory", "name": "column", "ax": "axes"}),
+    "plotting.phase_plane": (nsds.plotting.phase_plane, lambda: {"trajectory": rows(), "part": "ball"}, {
+        "trajectory": "trajectory", "part": "name", "coordinate": "index", "after": "time", "ax": "axes"}),
+    "plotting.stroboscopic_points": (nsds.plotting.stroboscopic_points, lambda: {"trajectory": rows(), "part": "ball", "period": 0.1}, {
+        "trajectory": "trajectory", "part": "name", "period": "positive", "after": "time"}),
+    "plotting.impact_points": (nsds.plotting.impact_points, lambda: {"trajectory": rows(), "part": "ball", "contact": "floor"}, {
+        "trajectory": "trajectory", "part": "name", "contact": "name", "after": "time"}),
+    "plotting.map_points": (nsds.plotting.map_points, lambda: {"points": rows()["ball"]}, {"points": "map", "coordinate": "index",
+        "ax": "axes"}),
+    "plotting.bifurcation": (nsds.plotting.bifurcation, lambda: {"parameter": [1.0, 2.0], "points": [[1.0], [2.0]]}, {
+        "parameter": "vector", "points": "columns", "ax": "axes"}),
+    "plotting.performance_ratios": (nsds.plotting.performance_ratios, lambda: {"profile": np.ones((1, 1), PROFILE)}, {
+        "profile": "trajectory", "measure": "word"}),
+    "plotting.performance_profile": (nsds.plotting.performance_profile, lambda: {"profile": np.ones((1, 1), PROFILE)}, {
+        "profile": "trajectory", "measure": "word", "ax": "axes"}),
+    "plotting.scene": (nsds.plotting.scene, lambda: {"system": resting()}, {
+        "system": "record", "shapes": "shapes of pictures", "ax": "axes", "box": "box", "elev": "number", "azim": "number"}),
+    "plotting.snapshots": (nsds.plotting.snapshots, lambda: {"system": resting(), "trajectory": lying(), "count": 1}, {
+        "system": "record", "trajectory": "trajectory", "count": "few"}),
+    "plotting.animate": (nsds.plotting.animate, lambda: {"system": resting(), "trajectory": lying(), "path": os.devnull + ".gif"}, {
+        "system": "record", "trajectory": "trajectory", "path": "gif", "fps": "positive", "speed": "positive", "inches": "positive",
+        "dpi": "positive"}),
+    "consistent": (nsds.consistent, lambda: {"system": resting()}, {"system": "record", "functions": "functions"}),
+}  # fmt: skip
+# laws take vectors, whose lengths interactions check; also one of no contacts
+_TWO_OR_MORE = [
+    value for value in NUMBER if value is not NONE_AT_ALL and not (isinstance(value, (list, tuple)) and list(value) in ([], [1.0, 2.0]))
+    and not isinstance(value, np.ndarray)
+]  # fmt: skip
+REFUSED |= {
+    "linear": [None, *(value for value in NOT_NUMBERS if value is not LONG), [[np.inf]], []],
+    "parameter within 0 and 1": [None, *_TWO_OR_MORE, -0.1, 1.1],
+    "parameter": [None, *_TWO_OR_MORE, -2.0],
+    "not zero": [None, *NUMBER, 0],
+    "positive 3": [None, *NOT_NUMBERS, [1, 0, 1], [1, -1, 1], [1, 1], 1.0],
+    "box": ["a", {}, [], ODD, np.zeros(3), [[0, 0, 0], [1, 1, np.nan]]],
+    "gif": [None, 3, "picture.png", {}, ODD],
+    "shapes of pictures": [
+        3,
+        "sphere",
+        ODD,
+        {"ball": 3},
+        {"ball": {}},
+        {"no such": nsds.shapes.sphere(1.0)},
+        {"ball": {"shape": "sphere"}},
+    ],
+    "map": [None, 3, "points", {}, [], ODD, np.zeros(3), np.zeros(3, [("q", "f8")]), np.zeros(3, [("q", "f8"), ("v", "f8")])],
+    "columns": [None, 3, "a", {}, ODD, [[1.0]], [[1.0], ["a"]], [[1.0], None], [[np.nan], [1.0]], [[[1.0]], [1.0]]],
+    "state of any length": [
+        value
+        for value in NOT_NUMBERS
+        if value is not LONG and value is not NONE_AT_ALL and not (isinstance(value, (list, tuple)) and not value)
+    ],
+}
+# Functions that other tests give bad inputs, or that have no arguments.
+ELSEWHERE = {"solvers", "examples", "joints", "shapes", "rotations", "plotting", "SimulationError", "SimulationInterrupted", "energy",
+    "resume",
+             "read_system", "read_trajectory", "stream", "view", "complementarity", "equality", "zero_order_hold"}  # fmt: skip
+
+
+def what_is_wrong(function, arguments, argument):
+    """Why a call with a bad argument is not refused as it should be; None where it is."""
+    try:
+        result = function(**arguments)
+    except (TypeError, ValueError) as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        ours = Path(last.filename).is_relative_to(Path(nsds.__file__).parents[1]) and (last.line or "").startswith("raise")
+        if not ours:
+            return f"{type(error).__name__} from {last.filename}:{last.lineno}: {error}"
+        is_named = any(name in str(error) for name in (*arguments, *argument.split(), "record", "scheme", "solver"))
+        return None if is_named else f"the message does not name {argument}: {error}"
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return f"accepted, {str(result)[:60]!r}"
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", CALLS)
+def test_what_is_bad_is_refused_by_name(name):
+    function, good, kinds = CALLS[name]
+    wrong = []
+    for argument, kind in kinds.items():
+        for value in REFUSED[kind]:
+            why = what_is_wrong(function, good() | {argument: value}, argument)
+            wrong += [f"{argument}={nsds._checks.shortened(value)}: {why}"] if why else []
+    plt.close("all")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("name", sorted(set(CALLS) - {"consistent", "plotting.animate"}))
+def test_what_is_good_is_taken(name):
+    function, good, _ = CALLS[name]
+    function(**good())
+    plt.close("all")
+
+
+def test_the_table_has_all_public_functions_and_their_arguments():
+    known = {name.partition(",")[0] for name in CALLS}
+    assert set(nsds.__all__) - ELSEWHERE <= known, set(nsds.__all__) - ELSEWHERE - known
+    for module in (nsds.joints, nsds.shapes, nsds.plotting):
+        prefix = module.__name__.rpartition(".")[2]
+        public = {f"{prefix}.{name}" for name, value in vars(module).items() if inspect.isfunction(value) and not name.startswith("_")}
+        own = {name for name in public if vars(module)[name.partition(".")[2]].__module__ in (module.__name__, "nsds.pictures.scenes")}
+        missing = own - known - NOT_TABLED
+        assert not missing, missing
+
+
+NOT_TABLED = {"joints.fixed_joint", "shapes.require_shape", "plotting.require_matplotlib"}
+
+
+@pytest.mark.parametrize("name", [name for name, value in vars(nsds.rotations).items() if hasattr(value, "sizes")])
+def test_rotations_refuse_arrays_of_other_lengths(name):
+    """They are kernels, which would read and write beyond a short array."""
+    kernel = getattr(nsds.rotations, name)
+    good = [np.eye(3).reshape(-1) if size == 9 else np.eye(size)[0] for size in kernel.sizes.values()]
+    kernel(*good)
+    for i, argument in enumerate(kernel.sizes):
+        for value in [
+            good[i][:-1],
+            np.append(good[i], 0.0),
+            good[i].astype(np.float32),
+            np.repeat(good[i], 2)[::2],
+            list(good[i]),
+            None,
+            "p",
+            1.0,
+        ]:
+            with pytest.raises(TypeError, match=f"{name}: {argument} must be"):
+                kernel(*good[:i], value, *good[i + 1 :])
+    fixed = good[-1].copy()
+    fixed.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        kernel(*good[:-1], fixed)
+    with pytest.raises(TypeError, match=name):
+        kernel(*good, good[0])
+    with pytest.raises(TypeError, match=name):
+        kernel(*good[1:])

@@ -1,0 +1,172 @@
+"""User functions: compiled once, known by name and content, refused with a word on what is wanted."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import nsds
+from nsds.model.functions import function_address, function_name
+
+GRAVITY = 9.81
+FORCE = ("lagrangian_linear", "fext")
+
+
+def weight(t, z, out):
+    out[0] = -GRAVITY * z[0]
+
+
+def ball(fext, **more):
+    return nsds.system(ball=nsds.lagrangian_linear(M=[1.0], fext=fext, q=[1.0], v=[0.0], **more))
+
+
+def test_the_record_names_the_function():
+    system = ball(weight, z=[1.0])
+    name = system["ball"]["fext"].item().decode()
+    assert name.startswith(f"{__name__}:weight#")
+    assert system["ball"]["fext"].dtype.itemsize % 8 == 0
+    assert function_address(name, *FORCE) == function_address(function_name(weight, *FORCE), *FORCE)
+
+
+def test_another_body_constant_or_closure_is_another_function(monkeypatch):
+    def force_of(factor):
+        def force(t, z, out):
+            out[0] = factor * t
+
+        return force
+
+    names = {function_name(force_of(factor), *FORCE) for factor in (1.0, 2.0, 2.0)}
+    assert len(names) == 2
+    before = function_name(weight, *FORCE)
+    monkeypatch.setitem(globals(), "GRAVITY", 1.62)
+    assert function_name(weight, *FORCE) != before
+    moon = nsds.simulate(ball(weight, z=[1.0]), t_end=1.0, h=1.0)
+    assert moon["ball"]["v"][-1, 0] == -1.62
+
+
+def test_parameters_and_functions_may_differ_over_an_ensemble():
+    def up(t, z, out):
+        out[0] = z[0]
+
+    systems = np.concatenate([np.repeat(ball(weight, z=[1.0]), 2)])
+    systems["ball"]["z"][:, 0] = [1.0, 2.0]
+    assert nsds.simulate(systems, t_end=1.0, h=1.0)["ball"]["v"][:, -1, 0].tolist() == [-9.81, -19.62]
+    systems["ball"]["fext"][1] = function_name(up, *FORCE).encode()
+    assert nsds.simulate(systems, t_end=1.0, h=1.0)["ball"]["v"][:, -1, 0].tolist() == [-9.81, 2.0]
+
+
+def upwards(t, z, out):
+    out[2] = z[0]
+
+
+def about_z(t, q, v, z, out):
+    out[2] = 0.1 * v[5]
+
+
+def about_z_by_v(t, q, v, z, out):
+    out[2, 2], out[5, 5] = 0.0, 0.1
+
+
+def test_what_a_function_does_not_write_is_zero():
+    """Also where the scheme adds to what it wrote: internal and gyroscopic moments, C and K."""
+    free = {"mass": 1.0, "inertia": [0.7, 0.9, 1.3], "q": [0, 0, 0, 1, 0, 0, 0], "v": [1, 0, 0, 0.8, 0.1, 2.0], "C": 0.1 * np.eye(6)}
+    given = nsds.rigid_bodies(fext=[0, 0, 0.3], mext=[0, 0, 0.3], **free)
+    told = nsds.rigid_bodies(fext=upwards, mext=upwards, z=[0.3], **free)
+    damped = nsds.rigid_bodies(fext=upwards, mext=upwards, mint=about_z, jac_v=about_z_by_v, z=[0.3], **free)
+    stated = nsds.rigid_bodies(fext=[0, 0, 0.3], mext=[0, 0, 0.3], **free | {"C": np.diag([0.1] * 5 + [0.2])})
+    rows = nsds.simulate(nsds.system(given=given, told=told, stated=stated, damped=damped), t_end=1.0, h=0.01)
+    assert (rows["given"]["v"] == rows["told"]["v"]).all()
+    np.testing.assert_allclose(rows["damped"]["v"], rows["stated"]["v"], rtol=0, atol=1e-12)
+
+
+def test_each_element_of_an_array_part_has_its_own_parameters():
+    part = nsds.lagrangian_linear(M=[1.0], fext=weight, z=[[1.0], [2.0], [3.0]], q=[0.0], v=[0.0], count=3)
+    trajectory = nsds.simulate(nsds.system(balls=part), t_end=1.0, h=1.0)
+    np.testing.assert_allclose(trajectory["balls"]["v"][-1, :, 0], [-9.81, -19.62, -29.43])
+
+
+@pytest.mark.parametrize(
+    ("fext", "words"),
+    [
+        (lambda t, out: None, ["fext(t, z, out)", "(t, out)"]),
+        (lambda: None, ["fext(t, z, out)"]),
+        (np.sin, ["fext(t, z, out)", "sin"]),
+        (lambda t, z, out: out.append(t), ["fext(t, z, out)", "does not compile"]),
+        (lambda t, z, out: 1.0, ["fext(t, z, out)", "does not compile", "nothing returned"]),
+    ],
+)
+def test_unsuitable_functions_are_refused(fext, words):
+    with pytest.raises(TypeError) as caught:
+        ball(fext)
+    assert all(word in str(caught.value) for word in words), str(caught.value)
+
+
+def breaks_at_half(t, z, out):
+    out[0] = np.nan if t > 0.5 else 1.0
+
+
+@pytest.mark.parametrize("on_failure", ["raise", "warn", "continue"])
+def test_nan_from_a_function_is_named_at_its_step(on_failure):
+    system = ball(breaks_at_half)
+    if on_failure == "raise":
+        with pytest.raises(nsds.SimulationError, match=r"fext of part 'ball'.*breaks_at_half.*returned NaN") as caught:
+            nsds.simulate(system, t_end=1.0, h=0.1)
+        trajectory = caught.value.trajectory
+        assert (caught.value.step, len(trajectory)) == (6, 7)
+    elif on_failure == "warn":
+        with pytest.warns(RuntimeWarning, match="step 6.*breaks_at_half"):
+            trajectory = nsds.simulate(system, t_end=1.0, h=0.1, on_failure="warn")
+        assert len(trajectory) == 11
+    else:
+        trajectory = nsds.simulate(system, t_end=1.0, h=0.1, on_failure="continue")
+        assert len(trajectory) == 11
+    assert np.isfinite(trajectory["ball"]["q"][:6]).all()
+    assert (trajectory["status"][:6] == 0).all()
+    assert trajectory["status"][6] != 0
+
+
+def test_another_process_finds_the_function_in_its_module(tmp_path):
+    (tmp_path / "forces.py").write_text("def push(t, z, out):\n    out[0] = 2.0\n")
+    make = "import numpy as np, nsds, forces\n" + (
+        "np.save('ball.npy', nsds.system(ball=nsds.lagrangian_linear(M=[1.0], fext=forces.push, q=[0.0], v=[0.0])))"
+    )
+    use = "import numpy as np, nsds\nprint(nsds.step(np.load('ball.npy'), 1.0, functions=given)['ball']['v'][0])"
+
+    def run(code):
+        return subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert run(make).returncode == 0
+    assert run(f"import forces\ngiven = None\n{use}").stdout.strip() == "2.0"
+    unknown = run(f"import sys\nsys.modules['forces'] = None\ndel sys.modules['forces']\ngiven = None\n{use}").stderr
+    assert "forces:push" in unknown
+    assert "functions=[...]" in unknown
+    copied = (tmp_path / "forces.py").rename(tmp_path / "copied.py")
+    assert run(f"import copied\ngiven = [copied.push]\n{use}").stdout.strip() == "2.0"
+    copied.write_text("def push(t, z, out):\n    out[0] = 33.0\n")
+    copied.rename(tmp_path / "forces.py")
+    assert "forces.push has changed" in run(f"import forces\ngiven = None\n{use}").stderr
+
+
+def test_a_record_imports_nothing(tmp_path):
+    """Also not by an attribute of a module that imports when it is asked for it."""
+    (tmp_path / "trap.py").write_text("raise SystemExit('imported')\n")
+    (tmp_path / "lazy.py").write_text("def __getattr__(name):\n    import trap\n")
+    code = """
+import numpy as np, nsds, lazy
+def push(t, z, out):
+    out[0] = 2.0
+system = nsds.system(ball=nsds.lagrangian_linear(M=[1.0], fext=push, q=[0.0], v=[0.0]))
+for name in (b"trap:push#0", b"lazy:push#0", b"os:system#0", b"os.path:sys.modules#0", b"#", b"\\xff:\\xff", b"trap", b"__main__:push#0"):
+    system["ball"]["fext"] = name
+    for run in (lambda: nsds.simulate(system, t_end=1.0, h=0.1), lambda: nsds.consistent(system)):
+        try:
+            run()
+        except ValueError as error:
+            assert "fext" in str(error), error
+        else:
+            raise AssertionError(name)
+print("none")
+"""
+    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.stdout.strip() == "none", ran.stderr

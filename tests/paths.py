@@ -1,0 +1,6 @@
+"""Where things lie: the project, and reference data that may be at hand."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = ROOT.parent / "shared"

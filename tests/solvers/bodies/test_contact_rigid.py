@@ -1,0 +1,357 @@
+"""Sweeps over contacts of rigid bodies, against the dense problem in plain NumPy; slabs; threads; the definition of what is returned."""
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nsds import status
+from nsds.solvers.bodies import rigid, rigid_contact, slabs
+from nsds.solvers.contact import table
+from tests import reference_contact as ref
+from tests.solvers.contact.test_contact_sweeps import call as call_reduced
+from tests.strategies import examples, generators
+
+NEVER = 1e-300  # a tolerance that stops no iteration
+
+
+class Rigid(NamedTuple):
+    """Contacts, then panels; the arrays of `rigid.nsgs_rigid` in shapes that say what they are."""
+
+    d: int
+    disk: np.ndarray  # (n,)
+    mu: np.ndarray  # (n, 2)
+    body: np.ndarray  # (nc, 2)
+    frame: np.ndarray  # (nc, 3, 3)
+    lever: np.ndarray  # (nc, 2, 3)
+    b: np.ndarray  # (n, d)
+    panel_body: np.ndarray  # (np, 2)
+    panel_rows: np.ndarray  # (np, d, 12)
+    panel_diagonal: np.ndarray  # (np, d)
+    inverse: np.ndarray  # (nb, 10)
+    v_free: np.ndarray  # (nb, 6)
+
+    def dense(self):
+        """(H, M^-1): u = H v + b, one row for each component of all contacts and panels; what panel_diagonal adds is left out."""
+        d, n = self.d, len(self.disk)
+        H, M_inverse = np.zeros((n, d, len(self.v_free) + 1, 6)), np.zeros((6 * len(self.v_free),) * 2)
+        for c, (bodies, frame, lever) in enumerate(zip(self.body, self.frame, self.lever, strict=True)):
+            for i, l, sign in zip(bodies, lever, (1, -1), strict=True):
+                for a in range(3):
+                    H[c, a, i] += sign * np.concatenate([frame[a], np.cross(l, frame[a])])
+                for a in range(3, d):
+                    H[c, a, i] += sign * np.concatenate([np.zeros(3), frame[a - 2]])
+        for p, (bodies, rows) in enumerate(zip(self.panel_body, self.panel_rows, strict=True)):
+            for i, part in zip(bodies, (rows[:, :6], rows[:, 6:]), strict=True):
+                H[len(self.body) + p, :, i] += part
+        for i, inverse in enumerate(self.inverse):
+            M_inverse[6 * i : 6 * i + 3, 6 * i : 6 * i + 3] = inverse[0] * np.eye(3)
+            M_inverse[6 * i + 3 : 6 * i + 6, 6 * i + 3 : 6 * i + 6] = inverse[1:].reshape(3, 3)
+        return H[:, :, :-1].reshape(n * d, M_inverse.shape[0]), M_inverse
+
+    def reduced(self):
+        H, M_inverse = self.dense()
+        W = H @ M_inverse @ H.T + np.diag(np.r_[np.zeros(self.body.size // 2 * self.d), self.panel_diagonal.ravel()])
+        return ref.Drawn(self.d, self.disk, self.mu, W, H @ self.v_free.ravel() + self.b.ravel())
+
+
+def turn(rng):
+    """A right-handed frame."""
+    Q, R = np.linalg.qr(rng.normal(size=(3, 3)))
+    Q *= np.sign(np.diag(R))
+    return Q * np.linalg.det(Q)
+
+
+def draw(rng, d, n_bodies, n_contacts, n_panels=0, fixed=0.2, skew=0.0, mu=0.8, world=0.3):
+    """Bodies of which some cannot be moved, and contacts between any two, or with the world; panels are joints or contacts."""
+    inverse = np.zeros((n_bodies, 10))
+    for i in range(n_bodies):
+        A = rng.normal(size=(3, 3))
+        A = A @ A.T / 3 + 0.3 * np.eye(3) + skew * (A - A.T)
+        inverse[i] = np.r_[rng.uniform(0.5, 2.0), A.ravel()] * (rng.uniform() >= fixed)
+    ends = np.array([rng.permutation(n_bodies)[:2] for _ in range(n_contacts + n_panels)], np.int64).reshape(-1, 2)
+    ends[rng.uniform(size=len(ends)) < world, 1] = -1
+    n = n_contacts + n_panels
+    joint = rng.uniform(size=n_panels) < 0.7
+    disk = np.r_[np.full(n_contacts, 2), np.where(joint, ref.EQUATION, 2)]
+    friction = rng.uniform(0, mu, (n, 2)) * [1, d == 5] * (rng.uniform(size=(n, 2)) < 0.8)
+    panel_rows = rng.normal(size=(n_panels, d, 12)) * np.repeat(ends[n_contacts:] >= 0, 6, axis=1)[:, None]
+    diagonal = np.full((n_panels, d), 0.5)
+    frame = np.array([turn(rng) for _ in range(n_contacts)]).reshape(-1, 3, 3)
+    b = 0.3 * rng.normal(size=(n, d)) - 0.5 * np.eye(d)[0]
+    lever, v_free = rng.normal(size=(n_contacts, 2, 3)), rng.normal(size=(n_bodies, 6))
+    return Rigid(
+        d, disk, friction, ends[:n_contacts], frame, lever, b, ends[n_contacts:], panel_rows, diagonal, inverse, v_free
+    )  # fmt: skip
+
+
+def few(rng, d, n_contacts, n_panels=0, **options):
+    """A problem whose solution is unique: bodies enough, and friction so small that `ref.force_distance` is finite."""
+    p = draw(rng, d, n_contacts + n_panels + 2, n_contacts, n_panels, fixed=0.0, **options)
+    eigenvalues = np.linalg.eigvalsh((p.reduced().W + p.reduced().W.T) / 2)
+    return p._replace(mu=p.mu * 0.5 * max(eigenvalues[0], 0.0) / eigenvalues[-1])
+
+
+def unphased(n):
+    return np.array([0, n, n])
+
+
+def solve(p, tol=1e-10, max_iter=0, momentum=0.0, r=None, begin=None, method=rigid.nsgs_rigid):
+    """(status, r, u, v, info)."""
+    n, options = len(p.disk), table.options(tol, max_iter or None)
+    options[3] = momentum
+    r, u, v, info = np.zeros(p.b.size) if r is None else np.array(r), np.zeros(p.b.size), np.zeros(p.v_free.size), np.zeros(4)
+    begin = unphased(len(p.body)) if begin is None else begin
+    floats, integers = rigid.work_size(p.d, len(p.body), n - len(p.body), len(p.v_free), len(begin) - 1)
+    work, iwork = np.full(floats, np.nan), np.full(integers, -7)
+    data = [np.ascontiguousarray(x).ravel() for x in p[1:]]
+    code = method(p.d, begin, *data[:6], *data[6:], options, r, v, u, info, work, iwork)
+    return code, r, u, v, info
+
+
+def unit_of_impulses(q):
+    """The power of two next to the largest mean diagonal of a contact's block of W."""
+    means = [np.trace(q.W[at, at]) / q.d for at, *_, disk in q.contacts() if disk != ref.EQUATION]
+    return 2.0 ** np.ceil(np.log2(max(means))) if max(means, default=0.0) > 0 else 1.0
+
+
+def residual(q, r):
+    """res_q with impulses in units in which they are like velocities."""
+    unit = unit_of_impulses(q)
+    return unit * np.linalg.norm(ref.natural_map(q, r, 1.0 / unit)) / (np.linalg.norm(q.q) or 1.0)
+
+
+def assert_is_what_is_claimed(p, r, u, v, info):
+    """v, u and res_q belong to r, and r is in its cone."""
+    H, M_inverse = p.dense()
+    q = p.reduced()
+    room = ref.rounding(q, r) + 1e-14
+    assert np.linalg.norm(u - q.velocity(r)) <= room * np.linalg.norm(q.q)
+    expected = p.v_free.ravel() + M_inverse @ (H.T @ r)
+    assert np.linalg.norm(v - expected) <= 1e-13 * (1 + np.linalg.norm(abs(M_inverse) @ abs(H.T) @ abs(r)))
+    assert abs(info[1] - residual(q, r)) <= room + 1e-12 * info[1]
+    for at, tangents, rolling, mu, mu_r, disk in q.contacts():
+        if disk != ref.EQUATION:
+            size = 1e-14 * np.linalg.norm(r)
+            assert np.linalg.norm(r[at][tangents]) <= mu * r[at][0] * (1 + 1e-14) + size
+            assert np.linalg.norm(r[at][rolling]) <= mu_r * r[at][0] * (1 + 1e-12) + size
+
+
+# ---------------------------------------------------------------------------------------------------------------------- solutions
+
+
+@pytest.mark.parametrize("d", [3, 5])
+def test_solution_is_that_of_the_dense_problem(d):
+    @examples(40)
+    @given(generators, st.integers(1, 6), st.integers(0, 2), st.sampled_from([0.0, -1.0, 0.6]), st.sampled_from([0.0, 0.05]))
+    def check(rng, n, n_panels, momentum, skew):
+        p = few(rng, d, n, n_panels, skew=skew)
+        q, tol = p.reduced(), 1e-10
+        distance = ref.force_distance(q)
+        code, r, u, v, info = solve(p, tol, momentum=momentum)
+        assert code == status.CONVERGED
+        assert_is_what_is_claimed(p, r, u, v, info)
+        _, dense, _, _ = call_reduced("nsgs", q, tol=tol)
+        if distance < np.inf and ref.residual(q, dense) <= tol:
+            assert np.linalg.norm(r - dense) <= 2 * distance * (tol + ref.rounding(q, r)) * np.linalg.norm(q.q)
+
+    check()
+
+
+@pytest.mark.parametrize("d", [3, 5])
+def test_result_is_what_is_claimed(d):
+    """Whatever the problem and however early the end: v, u and the residual are those of r; the best r that was looked at is returned."""
+
+    @examples(40)
+    @given(generators, st.integers(2, 6), st.integers(0, 8), st.integers(0, 2), st.integers(1, 40))
+    def check(rng, n_bodies, n, n_panels, max_iter):
+        p = draw(rng, d, n_bodies, n, n_panels)
+        code, r, u, v, info = solve(p, NEVER, max_iter)
+        if len(r) and info[1] > 0:
+            assert code in (status.MAX_ITER, status.STALLED)
+        assert_is_what_is_claimed(p, r, u, v, info)
+        assert residual(p.reduced(), r) <= residual(p.reduced(), 0 * r) * (1 + 1e-9) + 1e-12
+        again = solve(p, 2 * info[1] + 1e-300, r=r)
+        assert again[0] == status.CONVERGED
+        assert again[4][0] == 0
+
+    check()
+
+
+@pytest.mark.parametrize("d", [3, 5])
+def test_a_sweep_is_its_definition(d):
+    """From ``r + beta (r - r_before)``, each contact in turn is solved with the others held: dense, by `reference_contact.solve_one`."""
+
+    @examples(30)
+    @given(generators, st.integers(1, 6), st.sampled_from([0.0, 0.5]))
+    def check(rng, n, beta):
+        p = few(rng, d, n) if rng.uniform() < 0.5 or d == 5 else draw(rng, d, 2 * n + 2, n, fixed=0.0, mu=0.3)
+        q, (H, M_inverse) = p.reduced(), p.dense()
+        r, before = (np.abs(rng.normal(size=d * n)) for _ in range(2))
+        R, ids, world = np.zeros(rigid_contact.record_size(d) * n), np.zeros(2 * n, np.int64), len(p.v_free)
+        flat = [np.ascontiguousarray(x).ravel() for x in (p.disk, p.mu, p.body, p.frame, p.lever, p.b, p.inverse, p.v_free)]
+        rigid._build_serial(d, *flat, R, ids)
+        y = r + beta * (r - before)
+        B = np.zeros((world + 1, 16))
+        B[:-1, :6] = p.v_free + (M_inverse @ H.T @ y).reshape(-1, 6)
+        B[:-1, 6:] = p.inverse
+        new, change = r.copy(), np.zeros(2)
+        sweep = rigid._sweep_3 if d == 3 else rigid._sweep_5
+        sweep(unphased(n), beta, p.disk, R, ids, B.ravel(), new, before.copy(), change, np.zeros(10_000))
+        for at, _, _, mu, mu_r, disk in q.contacts():
+            W = q.W[at, at]
+            y[at] = ref.solve_one(W, q.q[at] + q.W[at] @ y - W @ y[at], mu, mu_r, disk)
+        assert np.linalg.norm(new - y) <= 1e-4 * (1 + np.linalg.norm(y))  # directions of sliding are known to 1e-6 after the next sweep
+        assert np.linalg.norm(B[:-1, :6].ravel() - p.v_free.ravel() - M_inverse @ H.T @ new) <= 1e-11 * (1 + np.linalg.norm(new))
+
+    check()
+
+
+@pytest.mark.parametrize("d", [3, 5])
+def test_names_of_bodies_do_not_matter(d):
+    @examples(20)
+    @given(generators, st.integers(1, 6))
+    def check(rng, n):
+        p = few(rng, d, n)
+        names = rng.permutation(len(p.v_free))
+        body = np.where(p.body >= 0, np.argsort(names)[p.body], -1)
+        renamed = p._replace(body=body, inverse=p.inverse[names], v_free=p.v_free[names])
+        _, r, _, v, _ = solve(p)
+        _, r_renamed, _, v_renamed, _ = solve(renamed)
+        assert np.allclose(r, r_renamed, rtol=1e-12, atol=1e-12)
+        assert np.allclose(v.reshape(-1, 6)[names], v_renamed.reshape(-1, 6), rtol=1e-12, atol=1e-12)
+
+    check()
+
+
+def test_a_body_that_cannot_be_moved_is_the_world_in_motion():
+    @examples(20)
+    @given(generators, st.integers(1, 6))
+    def check(rng, n):
+        p = few(rng, 3, n, world=0.0)
+        p = p._replace(body=np.stack([p.body[:, 0], np.full(n, len(p.v_free))], 1))
+        drum = rng.normal(size=6)
+        moving = p._replace(inverse=np.r_[p.inverse, np.zeros((1, 10))], v_free=np.r_[p.v_free, [drum]])
+        u_drum = np.einsum("cai,ci->ca", p.frame, drum[:3] + np.cross(drum[3:], p.lever[:, 1]))
+        still = p._replace(body=np.stack([p.body[:, 0], np.full(n, -1)], 1), b=p.b - u_drum)
+        _, r, u, v, _ = solve(moving)
+        _, r_still, u_still, _, _ = solve(still)
+        assert np.allclose(r, r_still, rtol=1e-9, atol=1e-9)
+        assert np.allclose(u, u_still, rtol=1e-9, atol=1e-9)
+        assert (v[-6:] == drum).all()
+
+    check()
+
+
+def test_what_cannot_be_solved_is_said():
+    p = draw(np.random.default_rng(0), 3, 4, 6, fixed=0.0)
+    assert solve(p, NEVER, 2)[0] == status.MAX_ITER
+    v_free = p.v_free.copy()
+    v_free[p.body[0, 0], 0] = np.nan
+    assert solve(p._replace(v_free=v_free))[0] == status.NON_FINITE
+    assert solve(p._replace(b=p.b * 0, v_free=p.v_free * 0))[0] == status.CONVERGED
+    pinned = p._replace(inverse=p.inverse * 0, b=-abs(p.b))
+    assert solve(pinned, max_iter=50)[0] != status.CONVERGED
+
+
+# ---------------------------------------------------------------------------------------------------------------------- slabs
+
+
+def pile(rng, d, layers, k=6):
+    """Unit spheres on a lattice that is a little irregular, pressed together, in contact with neighbours, floor and a drum."""
+    x = np.array([(i, j, l) for l in range(layers) for j in range(k) for i in range(k)], float) + 0.02 * rng.normal(
+        size=(layers * k * k, 3)
+    )
+    number = np.arange(len(x)).reshape(layers, k, k)
+    pairs = [np.stack([number.take(range(1, s), a).ravel(), number.take(range(s - 1), a).ravel()], 1) for a, s in enumerate((layers, k, k))]
+    body = np.concatenate([*pairs, np.stack([number[0].ravel(), np.full(k * k, -1)], 1), [[0, len(x)]]])
+    body = body[np.lexsort((body[:, 1], body[:, 0]))]
+    other = np.where(body[:, [1]] >= 0, np.r_[x, x[:1] + 1.0][body[:, 1]], x[body[:, 0]] - [0, 0, 1.0])
+    n = x[body[:, 0]] - other
+    n /= np.linalg.norm(n, axis=1)[:, None]
+    t = np.cross(n, [0.3, 0.5, 0.8])
+    t /= np.linalg.norm(t, axis=1)[:, None]
+    inverse = np.r_[np.tile(np.r_[1.0, 10 * np.eye(3).ravel()], (len(x), 1)), np.zeros((1, 10))]
+    v_free = np.r_[np.tile([0.05, 0, -0.1, 0, 0, 0], (len(x), 1)) + 0.02 * rng.normal(size=(len(x), 6)), np.zeros((1, 6))]
+    frame, lever = np.stack([n, t, np.cross(n, t)], 1), 0.5 * np.stack([-n, n], 1)
+    m = len(body)
+    mu, panels = np.tile([0.4, 0.01 * (d == 5)], (m, 1)), (np.zeros((0, 2), int), np.zeros((0, d, 12)), np.zeros((0, d)))
+    p = Rigid(d, np.full(m, 2), mu, body, frame, lever, np.zeros((m, d)), *panels, inverse, v_free)
+    return p, np.r_[x, x[:1]]
+
+
+def ordered(p, x, n_slabs):
+    """(contacts in the order of the sweep, begin, slab)."""
+    n, slab = len(p.body), np.zeros(len(x), np.int64)
+    place, begin = np.zeros(n, np.int64), np.zeros(2 * n_slabs + 1, np.int64)
+    slabs.cut(n_slabs, p.body.ravel(), x.ravel(), p.inverse.ravel(), slab, np.zeros(slabs.SCRATCH, np.int64))
+    slabs.order(n_slabs, p.body.ravel(), slab, place, begin)
+    moved = {name: getattr(p, name)[place] for name in ("disk", "mu", "body", "frame", "lever", "b")}
+    return p._replace(**moved), begin, slab, place
+
+
+@given(generators, st.integers(1, 12), st.integers(1, 7))
+@examples(30)
+def test_groups_of_a_phase_share_no_body(rng, n_slabs, layers):
+    p, x = pile(rng, 3, layers)
+    q, begin, slab, place = ordered(p, x, n_slabs)
+    assert (np.sort(place) == np.arange(len(place))).all()
+    assert begin[0] == 0
+    assert begin[-1] == len(place)
+    assert (np.diff(begin) >= 0).all()
+    assert slab[-1] == slabs.NONE
+    for phase in range(slabs.PHASES):
+        seen = set()
+        for g in range(slabs.phase(2 * n_slabs, phase), slabs.phase(2 * n_slabs, phase + 1)):
+            contacts = slice(begin[g], begin[g + 1])
+            assert (np.diff(place[contacts]) > 0).all()
+            bodies = {i for i in q.body[contacts].ravel() if i >= 0 and q.inverse[i].any()}
+            assert not bodies & seen
+            seen |= bodies
+
+
+@given(generators, st.integers(2, 30))
+@examples(20)
+def test_slabs_have_equally_many_ends(rng, n_slabs):
+    """Up to what a bucket holds; along the longest axis; what touches nothing does not count."""
+    n = 2000
+    x = np.r_[rng.uniform(size=(n, 3)) * [1, 5, 2], [[0, 1e9, 0]]]
+    body = rng.integers(0, n, size=(n, 2))
+    slab = np.zeros(n + 1, np.int64)
+    slabs.cut(n_slabs, body.ravel(), x.ravel(), np.ones(10 * (n + 1)), slab, np.zeros(slabs.SCRATCH, np.int64))
+    touched = np.unique(body)
+    along = touched[np.argsort(x[touched, 1])]
+    assert (np.diff(slab[along]) >= 0).all()
+    assert slab[n] == slabs.NONE
+    assert abs(np.bincount(slab[body.ravel()], minlength=n_slabs) - 2 * n / n_slabs).max() <= 40
+
+
+@pytest.mark.parametrize("d", [3, 5])
+def test_bits_do_not_depend_on_threads(d):
+    p, x = pile(np.random.default_rng(1), d, 10)
+    joint = draw(np.random.default_rng(2), d, len(x) - 1, 0, 3, world=0.0)
+    q, begin, _, _ = ordered(p, x, 4)
+    kept = {name: np.concatenate([getattr(q, name), getattr(joint, name)]) for name in ("disk", "mu", "b")}
+    q = q._replace(**kept, panel_body=joint.panel_body, panel_rows=joint.panel_rows, panel_diagonal=joint.panel_diagonal)
+    assert (np.diff(begin)[:6] > 0).all()
+    threads, results = numba.get_num_threads(), [solve(q, 1e-6, 40, begin=begin)]
+    try:
+        for n in {1, threads}:
+            numba.set_num_threads(n)
+            results.append(solve(q, 1e-6, 40, begin=begin, method=rigid.nsgs_rigid_parallel))
+    finally:
+        numba.set_num_threads(threads)
+    for result in results[1:]:
+        for a, b in zip(result, results[0], strict=True):
+            assert np.array_equal(a, b)
+
+
+def test_momentum_saves_sweeps():
+    p, x = pile(np.random.default_rng(1), 3, 10)
+    q, begin, _, _ = ordered(p, x, 2)
+    code, _, _, _, info = solve(q, 1e-5, begin=begin)
+    assert code == status.CONVERGED
+    assert 2 * info[0] <= solve(q, 1e-5, momentum=-1.0, begin=begin)[4][0]
