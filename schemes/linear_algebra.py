@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from nsds._jit import inlined, kernel
+from nsds._jit import inlined, kernel, tiny
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL, SPARSE
 from nsds.model.records import stored_sparse
 
@@ -74,6 +74,15 @@ def apply_inverse(kind, n, n_lower, n_upper, data, index, work, iwork, b, x, scr
             work[x + i] = row
     else:
         _solve_triangular(n, n_lower, n_upper, data, index, work, iwork, b, x, scratch)
+
+
+@tiny
+def apply_inverses(bodies, rhs, out, scratch, work, iwork):
+    """``out = A^-1 rhs`` of all bodies, each with its own A; rhs and out by degree of freedom, offsets in work. Work: scratch."""
+    for b in range(bodies.size):
+        body = bodies[b]
+        apply_inverse(body.kind, body.n, body.n_lower, body.n_upper, body.data, body.index, work, iwork, rhs + body.dof, out + body.dof,
+                      scratch)  # fmt: skip
 
 
 @kernel

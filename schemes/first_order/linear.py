@@ -10,6 +10,7 @@ The zero-order hold is the same with another G, the integral of ``exp(A s)`` ove
 """
 
 import sys
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,6 +36,21 @@ PLAN = table(
 _LARGEST_PRODUCT = 64
 
 
+class Tables(NamedTuple):
+    """What a step reads of one model; constraints, with what they refer to, are in the order of the one-step problem."""
+
+    parts: np.ndarray  # PART, one row a system
+    operators: np.ndarray  # OPERATOR, one row a system
+    relations: np.ndarray  # RELATION, one row an element of an interaction
+    constraints: np.ndarray  # CONSTRAINT
+    entries: np.ndarray  # ENTRY, of C
+    inputs: np.ndarray  # ENTRY, of B
+    couplings: np.ndarray  # COUPLING
+    plan: np.ndarray  # PLAN, one row
+    W_row: np.ndarray  # pattern of W, by rows
+    W_column: np.ndarray
+
+
 def prepare(records, lists, inverses, weights, method, work, iwork):
     """Store G and G A, order the unknowns, and assemble the matrix of the one-step problem of all members.
 
@@ -48,9 +64,8 @@ def prepare(records, lists, inverses, weights, method, work, iwork):
         operator["product"] = _product(records[name], part, *inverse[:2], work)
         operator["source"], operator["increment"] = (work.reserve(part["count"] * part["n"]) for _ in range(2))
     bodies = osnsp.bodies_of(parts, operators)
-    entries, inputs = lists.entries, lists.inputs
-    unknowns = osnsp.ordered(lists.constraints, entries, inputs, lists.couplings, bodies["kind"])
-    order, every, constraints, couplings, row, column, transpose = unknowns
+    unknowns = osnsp.ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, bodies["kind"])
+    constraints, order = unknowns.constraints, unknowns.order
     plan = _plan(parts, unknowns, method, work, iwork)
     plan["controlled"], plan["timed"] = has_controls(records), (lists.relations["e_function"] != ABSENT).any()
     changing = [parts[field + "_function"] != ABSENT for field in "bTu"] + [(parts["u"] != ABSENT) & has_controls(records)]
@@ -58,11 +73,12 @@ def prepare(records, lists, inverses, weights, method, work, iwork):
     plan["n_cone"] = (constraints["y"] == ABSENT).sum()
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
     work[:, p["lower"] : p["lower"] + n], work[:, p["upper"] : p["upper"] + n] = lists.lower[:, order], lists.upper[:, order]
+    s = Tables(parts, operators, lists.relations, constraints, lists.entries, lists.inputs, unknowns.couplings, plan, unknowns.row,
+               unknowns.column)  # fmt: skip
     for member in range(records.size):
-        osnsp.assemble(plan, bodies, constraints, entries, inputs, couplings, every, row, column, transpose, weights[3] * weights[4], 0,
-                       work[member], iwork[member])  # fmt: skip
-    tables = parts, operators, constraints, entries, inputs, couplings, lists.relations, plan, row, column
-    return Prepared(tables, lists.functions, np.array(weights), work, iwork, sys.modules[__name__], lists)
+        osnsp.assemble(plan, bodies, constraints, s.entries, s.inputs, s.couplings, unknowns.every, s.W_row, s.W_column,
+                       unknowns.transpose, weights[3] * weights[4], 0, work[member], iwork[member])  # fmt: skip
+    return Prepared(s, lists.functions, np.array(weights), work, iwork, sys.modules[__name__], lists)
 
 
 def inverse_of_part(records, part, name, h, theta):
@@ -99,64 +115,62 @@ def _plan(parts, unknowns, method, work, iwork):
 
 
 @kernel
-def start(t, tables, functions, options, mem, imem, work, iwork):
+def start(t, s, functions, options, mem, imem, work, iwork):
     """Before the first step: sources at t, increments of constant ones, outputs of the state."""
-    parts, operators, constraints, entries, inputs, couplings, relations, plan, W_row, W_column = tables
-    p = plan[0]
-    for a in range(parts.size):
-        part, o = parts[a], operators[a]
+    constraints, entries, couplings, p = s.constraints, s.entries, s.couplings, s.plan[0]
+    for a in range(s.parts.size):
+        part, o = s.parts[a], s.operators[a]
         for e in range(part.count):
             s_k = o.source + e * part.n
             source(t, part, e, view(mem, part.q + e * part.stride, part.n), functions, mem, work, s_k)
             data, index = o.data + e * o.data_stride, o.index + e * o.index_stride
             apply_inverse(o.kind, part.n, o.n_lower, o.n_upper, data, index, work, iwork, s_k, o.increment + e * part.n, p.scratch)
-    _evaluate_outputs(t, relations, functions, mem, work)
+    _evaluate_outputs(t, s.relations, functions, mem, work)
     for i in range(constraints.size):
         c = constraints[i]
-        s = work[c.base] + (work[c.h] if p.timed and c.h != ABSENT else 0.0)
+        y = work[c.base] + (work[c.h] if p.timed and c.h != ABSENT else 0.0)
         for k in range(c.entry, c.entry_end):
-            s += work[entries[k].coefficient] * mem[entries[k].q]
+            y += work[entries[k].coefficient] * mem[entries[k].q]
         for k in range(c.coupling, c.coupling_end):
             if couplings[k].sign > 0:
-                s += work[couplings[k].coefficient] * mem[constraints[couplings[k].constraint].lam]
+                y += work[couplings[k].coefficient] * mem[constraints[couplings[k].constraint].lam]
         if c.y != ABSENT and imem[STEP] == 0:
-            mem[c.y] = s
+            mem[c.y] = y
     if p.keeps_basis != 0:
         for i in range(constraints.size):
             work[p.z + i] = mem[constraints[i].lam]
         iwork[p.side] = NO_BASIS
-        keep_basis(constraints.size, plan, W_row, W_column, work, iwork)
+        keep_basis(constraints.size, s.plan, s.W_row, s.W_column, work, iwork)
     if imem[STEP] == 0:  # a restarted record holds y and r of its last step
-        _set_input(parts, constraints, inputs, mem, work)
+        _set_input(s.parts, constraints, s.inputs, mem, work)
     return CONVERGED
 
 
 @inlined
-def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
-    parts, operators, constraints, entries, inputs, couplings, relations, plan, W_row, W_column = tables
-    p = plan[0]
+    constraints, entries, inputs, W_row, W_column, p = s.constraints, s.entries, s.inputs, s.W_row, s.W_column, s.plan[0]
     h, input_weight, output_weight = options[0], options[3], options[4]
-    _free_motion(t_new, parts, operators, p, functions, options, mem, imem, work, iwork)
+    _free_motion(t_new, s.parts, s.operators, p, functions, options, mem, imem, work, iwork)
     status, n_iter, residual, zero = CONVERGED, 0, 0.0, 0.0
     n = constraints.size
     if n > 0:
         if p.timed != 0:
-            _evaluate_outputs(t_new - (1.0 - output_weight) * h, relations, functions, mem, work)
+            _evaluate_outputs(t_new - (1.0 - output_weight) * h, s.relations, functions, mem, work)
         q, z, w = p.q, p.z, p.w
         for i in range(n):
             c = constraints[i]
-            s = work[c.base]
+            q_i = work[c.base]
             if p.timed != 0 and c.h != ABSENT:
-                s += work[c.h]
+                q_i += work[c.h]
             for k in range(c.entry, c.entry_end):
                 entry = entries[k]
                 x = mem[entry.q]
                 if output_weight != 1.0:
                     x = output_weight * x + (1.0 - output_weight) * work[p.x_old + entry.dof]
-                s += work[entry.coefficient] * x
-            work[q + i] = s
-            zero += 0.0 * s
+                q_i += work[entry.coefficient] * x
+            work[q + i] = q_i
+            zero += 0.0 * q_i
         found = False
         if p.keeps_basis != 0:
             found, residual = try_last_basis(n, p, W_row, W_column, work, iwork)
@@ -168,7 +182,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
             status = osnsp.solve(n, W_row, W_column, p.W, p, solver, solver_options, work, iwork)
             n_iter, residual = int(work[p.info]), work[p.info + 1]
         if p.n_cone > 0:
-            osnsp.outputs_of_cones(constraints, couplings, z, w, work)
+            osnsp.outputs_of_cones(constraints, s.couplings, z, w, work)
         for i in range(n):
             c = constraints[i]
             lam = work[z + i]
@@ -178,8 +192,8 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
             for k in range(c.input, c.input_end):
                 mem[inputs[k].q + inputs[k].n] += work[inputs[k].coefficient] * lam
         if not found and p.keeps_basis != 0:
-            keep_basis(n, plan, W_row, W_column, work, iwork)
-    if not _end_motion(input_weight, n > 0, parts, operators, p, mem, work, iwork) or zero != 0.0:
+            keep_basis(n, s.plan, W_row, W_column, work, iwork)
+    if not _end_motion(input_weight, n > 0, s.parts, s.operators, p, mem, work, iwork) or zero != 0.0:
         status = NON_FINITE
     return status, n_iter, residual
 

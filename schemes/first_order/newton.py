@@ -14,6 +14,7 @@ until R and ``y - h(x, lambda)`` vanish. Bodies that a relation with K joins are
 
 import math
 import sys
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from nsds.schemes.first_order.functions import rate, rate_jacobian, relation_jac
 from nsds.schemes.first_order.linear import inverse_of_part
 from nsds.schemes.first_order.source import blame  # noqa: F401
 from nsds.schemes.first_order.tables import FULL, LINEAR
-from nsds.schemes.linear_algebra import add_absolute_product, apply_inverse, dense, invert_in_place, subtract_product
+from nsds.schemes.linear_algebra import add_absolute_product, apply_inverses, dense, invert_in_place, subtract_product
 from nsds.schemes.problem import one_step_problem as osnsp
 from nsds.schemes.run.memory import Prepared
 from nsds.schemes.run.sampled_control import has_controls
@@ -44,6 +45,25 @@ PLAN = table(
 )  # fmt: skip
 
 
+class Tables(NamedTuple):
+    """What a step reads of one model; degrees of freedom are numbered by groups, constraints in the order of the one-step problem."""
+
+    parts: np.ndarray  # PART, one row a system
+    elements: np.ndarray  # ELEMENT, one row an element of a system
+    bodies: np.ndarray  # BODY, one row a group of elements that are solved for together
+    groups: np.ndarray  # GROUP, one row a body
+    relations: np.ndarray  # RELATION, one row an element of an interaction
+    constraints: np.ndarray  # CONSTRAINT
+    entries: np.ndarray  # ENTRY, of C
+    inputs: np.ndarray  # ENTRY, of B
+    couplings: np.ndarray  # COUPLING
+    plan: np.ndarray  # PLAN, one row
+    every: np.ndarray  # 0, 1, ...: the list of all constraints
+    W_row: np.ndarray  # pattern of W, by rows
+    W_column: np.ndarray
+    W_transpose: np.ndarray  # where w_ji lies
+
+
 def prepare(records, lists, weights, method, work, iwork):
     """Number the degrees of freedom by groups, invert what is constant, and lay out the work memory.
 
@@ -55,12 +75,13 @@ def prepare(records, lists, weights, method, work, iwork):
     for side in ("first", "second"):
         relations[f"dof_{side}"] += _shift(parts, elements, relations[f"dof_{side}"])
     unknowns = osnsp.ordered(lists.constraints, entries, inputs, lists.couplings, bodies["kind"])
-    order, every, constraints, couplings, row, column, transpose = unknowns
+    constraints, order = unknowns.constraints, unknowns.order
     plan = _plan(lists, bodies, unknowns, method, work, iwork)
     plan["controlled"], plan["n_cone"] = has_controls(records), (constraints["y"] == ABSENT).sum()
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
     work[:, p["lower"] : p["lower"] + n], work[:, p["upper"] : p["upper"] + n] = lists.lower[:, order], lists.upper[:, order]
-    tables = (parts, elements, bodies, groups, relations, constraints, entries, inputs, couplings, plan, every, row, column, transpose)
+    tables = Tables(parts, elements, bodies, groups, relations, constraints, entries, inputs, unknowns.couplings, plan, unknowns.every,
+                    unknowns.row, unknowns.column, unknowns.transpose)  # fmt: skip
     return Prepared(tables, lists.functions, np.array(weights), work, iwork, sys.modules[__name__], lists)
 
 
@@ -168,27 +189,25 @@ def _plan(lists, bodies, unknowns, method, work, iwork):
 
 
 @kernel
-def start(t, tables, functions, options, mem, imem, work, iwork):
+def start(t, s, functions, options, mem, imem, work, iwork):
     """Before the first step: f at t; for a new record also y and r of its multipliers."""
-    parts, elements, _, _, relations, constraints, _, _, _, plan, _, _, _, _ = tables
-    p = plan[0]
-    _keep_state(parts, elements, p, mem, work)
-    _evaluate(t, t, 1.0, 1.0, parts, elements, relations, constraints, p, functions, mem, imem, work)
+    constraints, p = s.constraints, s.plan[0]
+    _keep_state(s.parts, s.elements, p, mem, work)
+    _evaluate(t, t, 1.0, 1.0, s, p, functions, mem, imem, work)
     for i in range(p.n_dofs):
         work[p.f_old + i] = work[p.f + i]
     if imem[STEP] == 0:  # a restarted record holds y and r of its last step
         for i in range(constraints.size):
             if constraints[i].y != ABSENT:
                 mem[constraints[i].y] = work[constraints[i].h]
-        _collect_input(parts, elements, relations, p, mem, work)
+        _collect_input(s.parts, s.elements, s.relations, mem, work)
     return CONVERGED
 
 
 @kernel
-def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
-    parts, elements, bodies, groups, relations, constraints, entries, inputs, couplings, plan, every, W_row, W_column, transpose = tables
-    p = plan[0]
+    parts, elements, relations, constraints, p = s.parts, s.elements, s.relations, s.constraints, s.plan[0]
     h, theta, input_weight, output_weight, limit = options[0], options[1], options[2], options[3], int(options[6])
     is_midpoint, tol = options[4] != 0.0, max(options[5], _LEAST_TOL)
     t_f = t_new - (1.0 - theta) * h if is_midpoint else t_new
@@ -199,12 +218,11 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     status, n_iter, residual, solved = NEWTON, 0, math.inf, CONVERGED
     f_at, f_weight = (theta, 1.0) if is_midpoint else (1.0, theta)
     for n_iter in range(limit + 1):
-        _evaluate(t_f, t_y, f_at, output_weight, parts, elements, relations, constraints, p, functions, mem, imem, work)
+        _evaluate(t_f, t_y, f_at, output_weight, s, p, functions, mem, imem, work)
         doubted = max(tol, _PROGRESS * residual) if n_iter < limit else tol  # what still falls is not yet rounding
         residual = _residual(h, f_weight, input_weight, n_iter > 0, parts, elements, relations, constraints, p, mem, imem, work)
         if n_iter > 0 and doubted < residual < math.inf:
-            residual = _residual_by_all_terms(h, f_weight, input_weight, parts, elements, constraints, entries, inputs, couplings, W_row,
-                                              W_column, p, mem, imem, work)  # fmt: skip
+            residual = _residual_by_all_terms(h, f_weight, input_weight, s, p, mem, imem, work)
         if not residual < math.inf:
             status = NON_FINITE
             break
@@ -216,16 +234,16 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
             break
         if n_iter == limit:
             break
-        _linearise(t_f, t_y, f_at, parts, elements, relations, p, functions, mem, imem, work)
-        if not _invert_groups(theta, input_weight * output_weight, parts, elements, bodies, groups, relations, p, work, iwork):
+        _linearise(t_f, t_y, f_at, s, p, functions, mem, imem, work)
+        if not _invert_groups(theta, input_weight * output_weight, s, p, work, iwork):
             status = SINGULAR_STEP
             break
-        osnsp.assemble(plan, bodies, constraints, entries, inputs, couplings, every, W_row, W_column, transpose,
+        osnsp.assemble(s.plan, s.bodies, constraints, s.entries, s.inputs, s.couplings, s.every, s.W_row, s.W_column, s.W_transpose,
                        input_weight * output_weight, 0, work, iwork)  # fmt: skip
-        _predict(input_weight, output_weight, bodies, constraints, entries, inputs, couplings, p, mem, work, iwork)
-        solved = _solve(constraints, couplings, p, W_row, W_column, solver, solver_options, mem, work, iwork)
-        _correct(input_weight, parts, elements, bodies, constraints, inputs, p, mem, work, iwork)
-    _collect_input(parts, elements, relations, p, mem, work)
+        _predict(input_weight, output_weight, s, p, mem, work, iwork)
+        solved = _solve(s, p, solver, solver_options, mem, work, iwork)
+        _correct(input_weight, s, p, mem, work, iwork)
+    _collect_input(parts, elements, relations, mem, work)
     if not is_midpoint:
         for i in range(p.n_dofs):
             work[p.f_old + i] = work[p.f + i]
@@ -247,9 +265,10 @@ def _keep_state(parts, elements, p, mem, work):
 
 
 @inlined
-def _evaluate(t_f, t_y, f_at, y_at, parts, elements, relations, constraints, p, functions, mem, imem, work):
+def _evaluate(t_f, t_y, f_at, y_at, s, p, functions, mem, imem, work):
     """f at ``f_at x + (1-f_at) x_k``, h and g at ``y_at x + (1-y_at) x_k`` and lambda."""
-    _evaluate_rates(t_f, f_at, parts, elements, p, p.f, functions, mem, imem, work)
+    constraints, relations = s.constraints, s.relations
+    _evaluate_rates(t_f, f_at, s.parts, s.elements, p, p.f, functions, mem, imem, work)
     for i in range(constraints.size):
         if constraints[i].y != ABSENT:
             work[constraints[i].argument] = mem[constraints[i].lam]
@@ -311,12 +330,11 @@ def _residual(h, f_weight, input_weight, check_y, parts, elements, relations, co
 
 
 @kernel
-def _residual_by_all_terms(h, f_weight, input_weight, parts, elements, constraints, entries, inputs, couplings, W_row, W_column, p, mem,
-                           imem, work):  # fmt: skip
+def _residual_by_all_terms(h, f_weight, input_weight, s, p, mem, imem, work):
     """The largest residual relative to what cancels within A x, B lambda, C x and D lambda, too."""
-    _add_inner_terms(h, f_weight, input_weight, parts, elements, inputs, constraints, p, mem, imem, work)
-    error = _largest_residual(False, constraints, p, mem, work)
-    return max(error, _output_error(constraints, entries, couplings, W_row, W_column, p, mem, work))
+    _add_inner_terms(h, f_weight, input_weight, s, p, mem, imem, work)
+    error = _largest_residual(False, s.constraints, p, mem, work)
+    return max(error, _output_error(s, p, mem, work))
 
 
 @tiny
@@ -343,8 +361,9 @@ def _larger(error, difference, size):
 
 
 @tiny
-def _add_inner_terms(h, f_weight, input_weight, parts, elements, inputs, constraints, p, mem, imem, work):
+def _add_inner_terms(h, f_weight, input_weight, s, p, mem, imem, work):
     """``p.size += |M| (|x| + |x_k|) / h + theta |A| |x| + |B| |lambda|``; A is that of the last linearisation."""
+    parts, elements, constraints, inputs = s.parts, s.elements, s.constraints, s.inputs
     for k in range(elements.size):
         el = elements[k]
         part = parts[el.part]
@@ -364,9 +383,9 @@ def _add_inner_terms(h, f_weight, input_weight, parts, elements, inputs, constra
 
 
 @tiny
-def _output_error(constraints, entries, couplings, W_row, W_column, p, mem, work):
+def _output_error(s, p, mem, work):
     """Largest ``|y - h(x, lambda)|`` relative to ``|y| + |h| + |C| (|x| + |x_k|) + |D| |lambda|`` and the terms of ``W lambda + q``."""
-    error = 0.0
+    constraints, entries, couplings, error = s.constraints, s.entries, s.couplings, 0.0
     for i in range(constraints.size):
         c = constraints[i]
         if c.y != ABSENT:
@@ -375,15 +394,16 @@ def _output_error(constraints, entries, couplings, W_row, W_column, p, mem, work
                 size += abs(work[entries[k].coefficient]) * (abs(mem[entries[k].q]) + abs(work[p.x_old + entries[k].dof]))
             for k in range(c.coupling, c.coupling_end):
                 size += abs(work[couplings[k].coefficient] * work[p.z + couplings[k].constraint])
-            for k in range(W_row[i], W_row[i + 1]):
-                size += abs(work[p.W + k] * work[p.z + W_column[k]])
+            for k in range(s.W_row[i], s.W_row[i + 1]):
+                size += abs(work[p.W + k] * work[p.z + s.W_column[k]])
             error = _larger(error, mem[c.y] - work[c.h], size)
     return error
 
 
 @inlined
-def _linearise(t_f, t_y, f_at, parts, elements, relations, p, functions, mem, imem, work):
+def _linearise(t_f, t_y, f_at, s, p, functions, mem, imem, work):
     """A, and C, D, K, B, at the arguments of the last evaluation."""
+    parts, elements, relations = s.parts, s.elements, s.relations
     for k in range(elements.size):
         el = elements[k]
         part = parts[el.part]
@@ -398,18 +418,19 @@ def _linearise(t_f, t_y, f_at, parts, elements, relations, p, functions, mem, im
 
 
 @inlined
-def _invert_groups(theta, gamma, parts, elements, bodies, groups, relations, p, work, iwork):
+def _invert_groups(theta, gamma, s, p, work, iwork):
     """``G = (M/h - theta A - gamma K)^-1`` of the groups whose matrix changes; False where it is singular."""
+    parts, elements, bodies, groups, relations = s.parts, s.elements, s.bodies, s.groups, s.relations
     sizes = p.dofs  # by degree of freedom: the sum of the absolute terms of a row
     for b in range(bodies.size):
         if groups[b].mass != ABSENT:
             n = bodies[b].n
             for i in range(n):
-                s = 0.0
+                size = 0.0
                 for j in range(n):
                     work[bodies[b].data + i * n + j] = work[groups[b].mass + i * n + j]
-                    s += abs(work[groups[b].mass + i * n + j])
-                work[sizes + bodies[b].dof + i] = s
+                    size += abs(work[groups[b].mass + i * n + j])
+                work[sizes + bodies[b].dof + i] = size
     for k in range(elements.size):
         el = elements[k]
         if groups[el.body].mass != ABSENT:
@@ -458,53 +479,45 @@ def _body_of(dof, bodies):
 
 
 @inlined
-def _predict(input_weight, output_weight, bodies, constraints, entries, inputs, couplings, p, mem, work, iwork):
+def _predict(input_weight, output_weight, s, p, mem, work, iwork):
     """``dx = x_p - x^a`` and the vector q of the one-step problem; the multipliers in mem are the first guess."""
-    most = 0.0
+    constraints, entries, inputs, couplings, most = s.constraints, s.entries, s.inputs, s.couplings, 0.0
     for i in range(constraints.size):
         c = constraints[i]
         lam = mem[c.lam]
         work[p.z + i] = lam
         for k in range(c.input, c.input_end):
             work[p.residual + inputs[k].dof] -= input_weight * work[inputs[k].coefficient] * lam
-    _apply_groups(p.residual, p.dx, bodies, p, work, iwork)
+    apply_inverses(s.bodies, p.residual, p.dx, p.scratch, work, iwork)
     for i in range(constraints.size):
         c = constraints[i]
-        s = work[c.base] if c.y == ABSENT else work[c.h]
-        size = abs(s)
+        q_i = work[c.base] if c.y == ABSENT else work[c.h]
+        size = abs(q_i)
         for k in range(c.entry, c.entry_end):
             term = output_weight * work[entries[k].coefficient] * work[p.dx + entries[k].dof]
-            s += term
+            q_i += term
             size += abs(term)
         if c.y != ABSENT:
             for k in range(c.coupling, c.coupling_end):
                 if couplings[k].sign > 0:
                     term = work[couplings[k].coefficient] * work[p.z + couplings[k].constraint]
-                    s -= term
+                    q_i -= term
                     size += abs(term)
-        work[p.q + i] = s
+        work[p.q + i] = q_i
         most = max(most, size)
     work[p.rounding] = osnsp.ULPS * most
 
 
-@tiny
-def _apply_groups(rhs, out, bodies, p, work, iwork):
-    """``out = G rhs``, both by degree of freedom."""
-    for b in range(bodies.size):
-        g = bodies[b]
-        apply_inverse(g.kind, g.n, g.n_lower, g.n_upper, g.data, g.index, work, iwork, rhs + g.dof, out + g.dof, p.scratch)
-
-
 @inlined
-def _solve(constraints, couplings, p, W_row, W_column, solver, solver_options, mem, work, iwork):
+def _solve(s, p, solver, solver_options, mem, work, iwork):
     """Solve the one-step problem; y and lambda into mem. Returns the solver's status."""
-    n = constraints.size
+    constraints, n = s.constraints, s.constraints.size
     status = CONVERGED
     if n > 0:
         iwork[p.isolver] = 0  # another matrix
-        status = osnsp.solve(n, W_row, W_column, p.W, p, solver, solver_options, work, iwork)
+        status = osnsp.solve(n, s.W_row, s.W_column, p.W, p, solver, solver_options, work, iwork)
         if p.n_cone > 0:
-            osnsp.outputs_of_cones(constraints, couplings, p.z, p.w, work)
+            osnsp.outputs_of_cones(constraints, s.couplings, p.z, p.w, work)
         for i in range(n):
             c = constraints[i]
             mem[c.lam] = work[p.z + i]
@@ -514,15 +527,16 @@ def _solve(constraints, couplings, p, W_row, W_column, solver, solver_options, m
 
 
 @inlined
-def _correct(input_weight, parts, elements, bodies, constraints, inputs, p, mem, work, iwork):
+def _correct(input_weight, s, p, mem, work, iwork):
     """``x <- x_p + input G B lambda``."""
+    parts, elements, constraints, inputs = s.parts, s.elements, s.constraints, s.inputs
     for i in range(p.n_dofs):
         work[p.residual + i] = 0.0
     for i in range(constraints.size):
         c = constraints[i]
         for k in range(c.input, c.input_end):
             work[p.residual + inputs[k].dof] += input_weight * work[inputs[k].coefficient] * work[p.z + i]
-    _apply_groups(p.residual, p.f, bodies, p, work, iwork)
+    apply_inverses(s.bodies, p.residual, p.f, p.scratch, work, iwork)
     for k in range(elements.size):
         el = elements[k]
         part = parts[el.part]
@@ -532,7 +546,7 @@ def _correct(input_weight, parts, elements, bodies, constraints, inputs, p, mem,
 
 
 @tiny
-def _collect_input(parts, elements, relations, p, mem, work):
+def _collect_input(parts, elements, relations, mem, work):
     """r of the parts: the sum of g of their relations."""
     for k in range(elements.size):
         el = elements[k]
