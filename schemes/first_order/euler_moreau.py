@@ -15,7 +15,7 @@ from nsds import _checks
 from nsds.schemes.first_order import linear as euler_moreau_linear
 from nsds.schemes.first_order import newton as euler_moreau_newton
 from nsds.schemes.first_order.relative_degree import require_low_degree
-from nsds.schemes.first_order.tables import is_constant, tables
+from nsds.schemes.first_order.tables import is_constant, layout_of
 from nsds.schemes.run.memory import Allocator
 
 OPTIONS = np.dtype(
@@ -89,14 +89,14 @@ def euler_moreau(theta=1.0, gamma=1.0, gamma_for_relation=False, midpoint=False,
 def prepare(records, mem, options, h, method):
     """Tables, inverse iteration matrices and, where they are constant, the matrices of the one-step problem of all members."""
     work, iwork = Allocator(records.size), Allocator(records.size)
-    lists = tables(records, work)
-    require_low_degree("euler_moreau", records, lists, work)
+    layout = layout_of(records, work)
+    require_low_degree("euler_moreau", records, layout, work)
     theta, gamma, full, midpoint = (options[name].item() for name in ("theta", "gamma", "gamma_for_relation", "midpoint"))
     weights = (1.0, gamma) if full else (gamma, 1.0)  # of r in the equation of x, of x in the relation
-    if not is_constant(lists.parts, lists.relations):
+    if not is_constant(layout):
         newton = options["newton_tol"].item(), options["newton_max_iter"].item()
-        return euler_moreau_newton.prepare(records, lists, (h, theta, *weights, float(midpoint), *newton), method, work, iwork)
-    named = zip(lists.part_names, lists.parts, strict=True)
+        return euler_moreau_newton.prepare(records, layout, (h, theta, *weights, float(midpoint), *newton), method, work, iwork)
+    named = zip(layout.part_names, layout.parts, strict=True)
     inverses = [euler_moreau_linear.inverse_of_part(records[name], part, name, h, theta) for name, part in named]
     source = (1.0, h * (1.0 - theta)) if midpoint else (theta, 0.0)  # weight of the newer source, how far before t_{k+1} it acts
-    return euler_moreau_linear.prepare(records, lists, inverses, (h, *source, *weights), method, work, iwork)
+    return euler_moreau_linear.prepare(records, layout, inverses, (h, *source, *weights), method, work, iwork)

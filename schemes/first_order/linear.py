@@ -18,8 +18,8 @@ from nsds._jit import inlined, kernel, view
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL, SPARSE, table
 from nsds.model.records import STEP
+from nsds.schemes.first_order.functions import blame, source  # noqa: F401
 from nsds.schemes.first_order.last_basis import LARGEST, NO_BASIS, keep_basis, try_last_basis
-from nsds.schemes.first_order.source import blame, source  # noqa: F401
 from nsds.schemes.linear_algebra import apply_inverse, inverse_of, subtract_product
 from nsds.schemes.problem import one_step_problem as osnsp
 from nsds.schemes.run.memory import Prepared
@@ -51,34 +51,34 @@ class Tables(NamedTuple):
     W_column: np.ndarray
 
 
-def prepare(records, lists, inverses, weights, method, work, iwork):
+def prepare(records, layout, inverses, weights, method, work, iwork):
     """Store G and G A, order the unknowns, and assemble the matrix of the one-step problem of all members.
 
     inverses: of each part, (kind, what `invert` returns) of G. weights: h, weight of the newer source, how far before t_{k+1} it acts,
     weight of r in the equation of x, weight of x_{k+1} in the relation.
     """
-    parts = lists.parts
+    parts = layout.parts
     operators = np.zeros(parts.size, OPERATOR)
-    for part, operator, name, inverse in zip(parts, operators, lists.part_names, inverses, strict=True):
+    for part, operator, name, inverse in zip(parts, operators, layout.part_names, inverses, strict=True):
         osnsp.store_inverse(operator, inverse, work, iwork)
         operator["product"] = _product(records[name], part, *inverse[:2], work)
         operator["source"], operator["increment"] = (work.reserve(part["count"] * part["n"]) for _ in range(2))
     bodies = osnsp.bodies_of(parts, operators)
-    unknowns = osnsp.ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, bodies["kind"])
+    unknowns = osnsp.ordered(layout.constraints, layout.entries, layout.inputs, layout.couplings, bodies["kind"])
     constraints, order = unknowns.constraints, unknowns.order
     plan = _plan(parts, unknowns, method, work, iwork)
-    plan["controlled"], plan["timed"] = has_controls(records), (lists.relations["e_function"] != ABSENT).any()
+    plan["controlled"], plan["timed"] = has_controls(records), (layout.relations["e_function"] != ABSENT).any()
     changing = [parts[field + "_function"] != ABSENT for field in "bTu"] + [(parts["u"] != ABSENT) & has_controls(records)]
     operators["constant"] = ~np.any(changing, axis=0)
     plan["n_cone"] = (constraints["y"] == ABSENT).sum()
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
-    work[:, p["lower"] : p["lower"] + n], work[:, p["upper"] : p["upper"] + n] = lists.lower[:, order], lists.upper[:, order]
-    s = Tables(parts, operators, lists.relations, constraints, lists.entries, lists.inputs, unknowns.couplings, plan, unknowns.row,
+    work[:, p["lower"] : p["lower"] + n], work[:, p["upper"] : p["upper"] + n] = layout.lower[:, order], layout.upper[:, order]
+    s = Tables(parts, operators, layout.relations, constraints, layout.entries, layout.inputs, unknowns.couplings, plan, unknowns.row,
                unknowns.column)  # fmt: skip
     for member in range(records.size):
         osnsp.assemble(plan, bodies, constraints, s.entries, s.inputs, s.couplings, unknowns.every, s.W_row, s.W_column,
                        unknowns.transpose, weights[3] * weights[4], 0, work[member], iwork[member])  # fmt: skip
-    return Prepared(s, lists.functions, np.array(weights), work, iwork, sys.modules[__name__], lists)
+    return Prepared(s, layout.functions, np.array(weights), work, iwork, sys.modules[__name__], layout)
 
 
 def inverse_of_part(records, part, name, h, theta):

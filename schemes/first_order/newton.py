@@ -21,9 +21,8 @@ import numpy as np
 from nsds._jit import inlined, kernel, tiny
 from nsds.model.layout import ABSENT, DENSE, table
 from nsds.model.records import STEP
-from nsds.schemes.first_order.functions import rate, rate_jacobian, relation_jacobians, relation_values
+from nsds.schemes.first_order.functions import blame, rate, rate_jacobian, relation_jacobians, relation_values  # noqa: F401
 from nsds.schemes.first_order.linear import inverse_of_part
-from nsds.schemes.first_order.source import blame  # noqa: F401
 from nsds.schemes.first_order.tables import FULL, LINEAR
 from nsds.schemes.linear_algebra import add_absolute_product, apply_inverses, dense, invert_in_place, subtract_product
 from nsds.schemes.problem import one_step_problem as osnsp
@@ -64,30 +63,30 @@ class Tables(NamedTuple):
     W_transpose: np.ndarray  # where w_ji lies
 
 
-def prepare(records, lists, weights, method, work, iwork):
+def prepare(records, layout, weights, method, work, iwork):
     """Number the degrees of freedom by groups, invert what is constant, and lay out the work memory.
 
     weights: h, theta, weight of r in the equation of x, weight of x_{k+1} in the relation, mid-point or not, tolerance, iteration limit.
     """
-    parts, relations = lists.parts, lists.relations
-    elements, bodies, groups = _groups(records, lists, weights[0], weights[1], work, iwork)
-    entries, inputs = (_renumbered(rows, parts, elements) for rows in (lists.entries, lists.inputs))
+    parts, relations = layout.parts, layout.relations
+    elements, bodies, groups = _groups(records, layout, weights[0], weights[1], work, iwork)
+    entries, inputs = (_renumbered(rows, parts, elements) for rows in (layout.entries, layout.inputs))
     for side in ("first", "second"):
         relations[f"dof_{side}"] += _shift(parts, elements, relations[f"dof_{side}"])
-    unknowns = osnsp.ordered(lists.constraints, entries, inputs, lists.couplings, bodies["kind"])
+    unknowns = osnsp.ordered(layout.constraints, entries, inputs, layout.couplings, bodies["kind"])
     constraints, order = unknowns.constraints, unknowns.order
-    plan = _plan(lists, bodies, unknowns, method, work, iwork)
+    plan = _plan(layout, bodies, unknowns, method, work, iwork)
     plan["controlled"], plan["n_cone"] = has_controls(records), (constraints["y"] == ABSENT).sum()
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
-    work[:, p["lower"] : p["lower"] + n], work[:, p["upper"] : p["upper"] + n] = lists.lower[:, order], lists.upper[:, order]
+    work[:, p["lower"] : p["lower"] + n], work[:, p["upper"] : p["upper"] + n] = layout.lower[:, order], layout.upper[:, order]
     tables = Tables(parts, elements, bodies, groups, relations, constraints, entries, inputs, unknowns.couplings, plan, unknowns.every,
                     unknowns.row, unknowns.column, unknowns.transpose)  # fmt: skip
-    return Prepared(tables, lists.functions, np.array(weights), work, iwork, sys.modules[__name__], lists)
+    return Prepared(tables, layout.functions, np.array(weights), work, iwork, sys.modules[__name__], layout)
 
 
-def _groups(records, lists, h, theta, work, iwork):
+def _groups(records, layout, h, theta, work, iwork):
     """Tables of elements, and of groups of bodies with one matrix each: (elements, bodies, groups)."""
-    parts, relations = lists.parts, lists.relations
+    parts, relations = layout.parts, layout.relations
     elements = np.zeros(parts["count"].sum(), ELEMENT)
     elements["part"] = np.repeat(np.arange(parts.size), parts["count"])
     elements["e"] = np.arange(elements.size) - parts["body"][elements["part"]]
@@ -108,7 +107,7 @@ def _groups(records, lists, h, theta, work, iwork):
     bodies["dof"] = np.cumsum(bodies["n"]) - bodies["n"]
     groups["mass"] = ABSENT
     alone = np.bincount(label) == 1
-    for a, (name, part) in enumerate(zip(lists.part_names, parts, strict=True)):
+    for a, (name, part) in enumerate(zip(layout.part_names, parts, strict=True)):
         mine = elements[elements["part"] == a]
         fields, size = records[name].reshape(records.size, -1), int(part["n"]) ** 2
         changing = varying[mine["body"]]
@@ -124,7 +123,7 @@ def _groups(records, lists, h, theta, work, iwork):
             groups["mass"][mine["body"]] = work.store(dense(fields, part, "M")[:, mine["e"]] / h) + each
     for body in np.flatnonzero(~alone):
         bodies[body]["kind"], bodies[body]["data"] = DENSE, work.reserve(int(bodies[body]["n"]) ** 2)
-        groups[body]["mass"] = work.store(_mass(records, lists, elements[label == body], bodies[body], h))
+        groups[body]["mass"] = work.store(_mass(records, layout, elements[label == body], bodies[body], h))
     return elements, bodies, groups
 
 
@@ -150,13 +149,13 @@ def _invert_constant(records, part, name, h, theta, bodies, mine, work, iwork):
     bodies[mine["body"]] = rows
 
 
-def _mass(records, lists, mine, body, h):
+def _mass(records, layout, mine, body, h):
     """``M / h`` of bodies that are solved for together, as a dense matrix (members, n, n)."""
     n = body["n"]
     mass = np.zeros((records.size, n, n))
     for element in mine:
-        part = lists.parts[element["part"]]
-        fields = records[lists.part_names[element["part"]]].reshape(records.size, -1)[:, element["e"] : element["e"] + 1]
+        part = layout.parts[element["part"]]
+        fields = records[layout.part_names[element["part"]]].reshape(records.size, -1)[:, element["e"] : element["e"] + 1]
         here = slice(element["dof"] - body["dof"], element["dof"] - body["dof"] + part["n"])
         mass[:, here, here] = dense(fields, part, "M")[:, 0] / h
     return mass
@@ -175,10 +174,10 @@ def _renumbered(rows, parts, elements):
     return rows
 
 
-def _plan(lists, bodies, unknowns, method, work, iwork):
+def _plan(layout, bodies, unknowns, method, work, iwork):
     """Reserve the arrays of the one-step problem, of the iteration, and scratch."""
     body, dofs = bodies["n"].max(), bodies["n"].sum()
-    spare = 3 * max(lists.parts["n"].max(), lists.relations["m"].max(initial=0), lists.relations["n"].max(initial=0))
+    spare = 3 * max(layout.parts["n"].max(), layout.relations["m"].max(initial=0), layout.relations["n"].max(initial=0))
     plan = np.zeros(1, PLAN)
     osnsp.place_problem(plan, unknowns, method, work, iwork)
     work.place(plan, rhs=body, solution=body, scratch=body, x=body, spare=spare)
