@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 
 from nsds import solvers
+from nsds.solvers.problems import families
 from nsds.status import CONVERGED, INFEASIBLE, UNBOUNDED
 
 TOL = 1e-10
@@ -183,7 +184,7 @@ def bounds(rng, kind, n):
     if kind == "lcp":
         return np.zeros(n), np.full(n, np.inf)
     if rng.uniform() < 0.5:
-        return solvers.families.bounds("mlcp" if kind == "mlcp" else str(rng.choice(["relay", "mixed"])), rng, n)
+        return families.bounds("mlcp" if kind == "mlcp" else str(rng.choice(["relay", "mixed"])), rng, n)
     lower = rng.integers(-2, 2, size=n).astype(float)
     upper = lower + rng.integers(0, 3, size=n)
     if kind == "mlcp":
