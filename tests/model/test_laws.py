@@ -9,7 +9,6 @@ import nsds
 from nsds.model.kinds import RELATIONS
 from nsds.model.laws import FORMS, LAWS, require_fitting
 
-
 _GIVEN = {"e": 0.5, "e_n": 0.5, "mu": 0.3, "mu_r": 0.1, "limit": 2.0, "n_equalities": 1, "G": [[1.0]], "g": [0.0]}
 
 
