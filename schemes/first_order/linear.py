@@ -36,6 +36,16 @@ PLAN = table(
 _LARGEST_PRODUCT = 64
 
 
+class Options(NamedTuple):
+    """Words of the step."""
+
+    h: float
+    source_weight: float  # of the newer source
+    source_lag: float  # how far before t_{k+1} that acts
+    input_weight: float  # of r in the equation of x
+    output_weight: float  # of x_{k+1} in the relation
+
+
 class Tables(NamedTuple):
     """What a step reads of one model; constraints, with what they refer to, are in the order of the one-step problem."""
 
@@ -51,11 +61,10 @@ class Tables(NamedTuple):
     W_column: np.ndarray
 
 
-def prepare(records, layout, inverses, weights, method, work, iwork):
+def prepare(records, layout, inverses, options, method, work, iwork):
     """Store G and G A, order the unknowns, and assemble the matrix of the one-step problem of all members.
 
-    inverses: of each part, (kind, what `invert` returns) of G. weights: h, weight of the newer source, how far before t_{k+1} it acts,
-    weight of r in the equation of x, weight of x_{k+1} in the relation.
+    inverses: of each part, (kind, what `invert` returns) of G.
     """
     parts = layout.parts
     operators = np.zeros(parts.size, OPERATOR)
@@ -75,10 +84,11 @@ def prepare(records, layout, inverses, weights, method, work, iwork):
     work[:, p["lower"] : p["lower"] + n], work[:, p["upper"] : p["upper"] + n] = layout.lower[:, order], layout.upper[:, order]
     s = Tables(parts, operators, layout.relations, constraints, layout.entries, layout.inputs, unknowns.couplings, plan, unknowns.row,
                unknowns.column)  # fmt: skip
+    scale = options.input_weight * options.output_weight
     for member in range(records.size):
         osnsp.assemble(plan, bodies, constraints, s.entries, s.inputs, s.couplings, unknowns.every, s.W_row, s.W_column,
-                       unknowns.transpose, weights[3] * weights[4], 0, work[member], iwork[member])  # fmt: skip
-    return Prepared(s, layout.functions, np.array(weights), work, iwork, sys.modules[__name__], layout)
+                       unknowns.transpose, scale, 0, work[member], iwork[member])  # fmt: skip
+    return Prepared(s, layout.functions, options, work, iwork, sys.modules[__name__], layout)
 
 
 def inverse_of_part(records, part, name, h, theta):
@@ -150,7 +160,7 @@ def start(t, s, functions, options, mem, imem, work, iwork):
 def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
     constraints, entries, inputs, W_row, W_column, p = s.constraints, s.entries, s.inputs, s.W_row, s.W_column, s.plan[0]
-    h, input_weight, output_weight = options[0], options[3], options[4]
+    h, input_weight, output_weight = options.h, options.input_weight, options.output_weight
     _free_motion(t_new, s.parts, s.operators, p, functions, options, mem, imem, work, iwork)
     status, n_iter, residual, zero = CONVERGED, 0, 0.0, 0.0
     n = constraints.size
@@ -215,7 +225,8 @@ def _largest_terms(output_weight, constraints, entries, p, mem, work):
 @inlined
 def _free_motion(t_new, parts, operators, p, functions, options, mem, imem, work, iwork):
     """``x <- x_free``, ``r <- 0``; x_k is kept where the relation needs it."""
-    h, theta, lag, input_weight, output_weight = options[0], options[1], options[2], options[3], options[4]
+    h, theta, lag = options.h, options.source_weight, options.source_lag
+    input_weight, output_weight = options.input_weight, options.output_weight
     rhs, solution = p.rhs, p.solution
     for a in range(parts.size):
         part, o = parts[a], operators[a]

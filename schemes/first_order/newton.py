@@ -44,6 +44,18 @@ PLAN = table(
 )  # fmt: skip
 
 
+class Options(NamedTuple):
+    """Words of the step."""
+
+    h: float
+    theta: float
+    input_weight: float  # of r in the equation of x
+    output_weight: float  # of x_{k+1} in the relation
+    midpoint: float  # not 0: the mid-point rule
+    tol: float
+    max_iter: float
+
+
 class Tables(NamedTuple):
     """What a step reads of one model; degrees of freedom are numbered by groups, constraints in the order of the one-step problem."""
 
@@ -63,13 +75,10 @@ class Tables(NamedTuple):
     W_transpose: np.ndarray  # where w_ji lies
 
 
-def prepare(records, layout, weights, method, work, iwork):
-    """Number the degrees of freedom by groups, invert what is constant, and lay out the work memory.
-
-    weights: h, theta, weight of r in the equation of x, weight of x_{k+1} in the relation, mid-point or not, tolerance, iteration limit.
-    """
+def prepare(records, layout, options, method, work, iwork):
+    """Number the degrees of freedom by groups, invert what is constant, and lay out the work memory."""
     parts, relations = layout.parts, layout.relations
-    elements, bodies, groups = _groups(records, layout, weights[0], weights[1], work, iwork)
+    elements, bodies, groups = _groups(records, layout, options.h, options.theta, work, iwork)
     entries, inputs = (_renumbered(rows, parts, elements) for rows in (layout.entries, layout.inputs))
     for side in ("first", "second"):
         relations[f"dof_{side}"] += _shift(parts, elements, relations[f"dof_{side}"])
@@ -81,7 +90,7 @@ def prepare(records, layout, weights, method, work, iwork):
     work[:, p["lower"] : p["lower"] + n], work[:, p["upper"] : p["upper"] + n] = layout.lower[:, order], layout.upper[:, order]
     tables = Tables(parts, elements, bodies, groups, relations, constraints, entries, inputs, unknowns.couplings, plan, unknowns.every,
                     unknowns.row, unknowns.column, unknowns.transpose)  # fmt: skip
-    return Prepared(tables, layout.functions, np.array(weights), work, iwork, sys.modules[__name__], layout)
+    return Prepared(tables, layout.functions, options, work, iwork, sys.modules[__name__], layout)
 
 
 def _groups(records, layout, h, theta, work, iwork):
@@ -207,8 +216,8 @@ def start(t, s, functions, options, mem, imem, work, iwork):
 def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
     parts, elements, relations, constraints, p = s.parts, s.elements, s.relations, s.constraints, s.plan[0]
-    h, theta, input_weight, output_weight, limit = options[0], options[1], options[2], options[3], int(options[6])
-    is_midpoint, tol = options[4] != 0.0, max(options[5], _LEAST_TOL)
+    h, theta, input_weight, output_weight = options.h, options.theta, options.input_weight, options.output_weight
+    is_midpoint, tol, limit = options.midpoint != 0.0, max(options.tol, _LEAST_TOL), int(options.max_iter)
     t_f = t_new - (1.0 - theta) * h if is_midpoint else t_new
     t_y = t_new - (1.0 - output_weight) * h
     _keep_state(parts, elements, p, mem, work)

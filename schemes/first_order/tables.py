@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds.model.kinds import split
-from nsds.model.laws import bounds
+from nsds.model.laws import LAWS
 from nsds.model.layout import ABSENT, COUPLING, RANGES, FunctionSlots, entries_at, join, table
 from nsds.model.records import model_of
 from nsds.schemes.problem.lines import interaction, parts_of, relation_rows
@@ -78,7 +78,7 @@ def _pieces(records, parts, line, functions, work):
     constraints["argument"][:, :m] = rows["lam"][:, None] + np.arange(m)
     number = np.arange(count * (m + k)).reshape(count, m + k)
     lower, upper = np.zeros((*values.shape, m + k)), np.full((*values.shape, m + k), np.inf)
-    lower[..., :m], upper[..., :m] = bounds(values, line.law, m)
+    lower[..., :m], upper[..., :m] = LAWS[line.law].bounds(values, m)
     base = np.zeros((records.size, count, m + k))
     base[..., :m] = _constant_output(values, m)
     if k:
