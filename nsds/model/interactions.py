@@ -145,7 +145,7 @@ def _stacked(value, count):
 
 def _family(name, relation, law, sides, kinds):
     """Family of the systems, which relation and law must be for."""
-    families = RELATIONS[relation["relation"]]
+    families = RELATIONS[relation["relation"]].families
     for side, _ in sides:
         if SYSTEMS[kinds[side]][0] not in families:
             wanted = " and ".join(families)

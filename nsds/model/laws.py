@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
-from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER
+from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, RELATIONS
 
 
 def _one_sided(values, m):
@@ -51,15 +51,15 @@ def _cone_of(owner, law, m):
 class Law(NamedTuple):
     """All that is said of a law: a new one is a row of `LAWS` and a constructor.
 
-    relations: those it goes with, by family of systems. form: what a kernel takes it for, one of `FORMS`. parameters: the range of each,
-    which is one number, or one for each contact. blocks: constraints of one contact, by family, where they are more than one. bounds: of
-    lambda, from the parts of an array of interactions and their number m of constraints. restitution: parameters that are one, of each
-    constraint of a block from the first on. is_detected: whether detected contacts may have it. is_of_position: whether it holds for y
-    where y depends on lambda, which then is a force. held: what its constructor gives beside the parameters; fields: what a record holds
-    of that, by a function of (owner, law, m); shapes: that of each, or for a whole number the largest that it may be.
+    roles: of the relations that it goes with, by family of systems. form: what a kernel takes it for, one of `FORMS`. parameters: the
+    range of each, which is one number, or one for each contact. blocks: constraints of one contact, by family, where they are more than
+    one. bounds: of lambda, from the parts of an array of interactions and their number m of constraints. restitution: parameters that are
+    one, of each constraint of a block from the first on. is_detected: whether detected contacts may have it. is_of_position: whether it
+    holds for y where y depends on lambda, which then is a force. held: what its constructor gives beside the parameters; fields: what a
+    record holds of that, by a function of (owner, law, m); shapes: that of each, or for a whole number the largest that it may be.
     """
 
-    relations: MappingProxyType
+    roles: MappingProxyType
     form: str = "unilateral"
     parameters: MappingProxyType = MappingProxyType({})
     blocks: MappingProxyType = MappingProxyType({})
@@ -74,7 +74,7 @@ class Law(NamedTuple):
     @property
     def families(self):
         """Families of systems it is for."""
-        return tuple(self.relations)
+        return tuple(self.roles)
 
     @property
     def bilateral(self):
@@ -89,36 +89,29 @@ class Law(NamedTuple):
 FORMS = ("equality", "unilateral", "friction", "rolling", "dry_friction", "cone", "bounded")
 _FRICTION = {"e_n": (0.0, 1.0), "e_t": (-1.0, 1.0), "mu": (0.0, np.inf)}
 _OF_CONTACT = {"restitution": ("e_n", "e_t"), "is_detected": True}
-_RELATIVE = ("lagrangian_linear_relation", "scleronomous", "rheonomous", "compliant")
-_CONTACT = {LAGRANGIAN: _RELATIVE, NEWTON_EULER: ("contact_point",)}
-_JOINT = ("newton_euler_relation", "joint")
-_OF_FIRST_ORDER = ("first_order_linear_relation", "type1_relation", "type2_relation", "first_order_relation")
+_CONTACT = {LAGRANGIAN: ("gap",), NEWTON_EULER: ("contact",)}
 LAWS = {
     "newton_impact": Law(
-        {LAGRANGIAN: _RELATIVE, NEWTON_EULER: ("contact_point", *_JOINT)},
-        parameters={"e": (0.0, 1.0)}, restitution=("e",), is_detected=True,
+        {LAGRANGIAN: ("gap",), NEWTON_EULER: ("contact", "joint")}, parameters={"e": (0.0, 1.0)}, restitution=("e",), is_detected=True
     ),
     "newton_impact_friction": Law(_CONTACT, "friction", _FRICTION, {LAGRANGIAN: 2, NEWTON_EULER: 3}, **_OF_CONTACT),
     "fremond_impact": Law(_CONTACT, "friction", _FRICTION, {LAGRANGIAN: 2, NEWTON_EULER: 3}, **_OF_CONTACT),
     "newton_impact_rolling_friction": Law(
-        {NEWTON_EULER: ("contact_point",)}, "rolling", _FRICTION | {"mu_r": (0.0, np.inf)}, {NEWTON_EULER: 5}, **_OF_CONTACT
+        {NEWTON_EULER: ("contact",)}, "rolling", _FRICTION | {"mu_r": (0.0, np.inf)}, {NEWTON_EULER: 5}, **_OF_CONTACT
     ),
-    "dry_friction": Law({NEWTON_EULER: _JOINT}, "dry_friction", {"limit": (0.0, np.inf)}, bounds=_two_sided),
-    "complementarity": Law({LAGRANGIAN: (*_RELATIVE, "lagrangian_relation"), FIRST_ORDER: _OF_FIRST_ORDER}, is_of_position=True),
+    "dry_friction": Law({NEWTON_EULER: ("joint",)}, "dry_friction", {"limit": (0.0, np.inf)}, bounds=_two_sided),
+    "complementarity": Law({LAGRANGIAN: ("gap", "position"), FIRST_ORDER: ("output",)}, is_of_position=True),
     "equality": Law(
-        {
-            LAGRANGIAN: (*_RELATIVE, "lagrangian_relation", "prescribed_velocity"), FIRST_ORDER: _OF_FIRST_ORDER,
-            NEWTON_EULER: (*_JOINT, "prescribed_velocity"),
-        },
+        {LAGRANGIAN: ("gap", "position", "drive"), FIRST_ORDER: ("output",), NEWTON_EULER: ("joint", "drive")},
         "equality", bounds=_two_sided, is_of_position=True,
     ),
     "mixed_complementarity": Law(
-        {FIRST_ORDER: _OF_FIRST_ORDER}, "bounded", bounds=_equations_first,
+        {FIRST_ORDER: ("output",)}, "bounded", bounds=_equations_first,
         held=("n_equalities",), shapes={"n_equalities": "m"}, fields=_equations_of,
     ),
-    "relay": Law({FIRST_ORDER: _OF_FIRST_ORDER}, "bounded", {"lower": (-np.inf, np.inf), "upper": (-np.inf, np.inf)}, bounds=_given),
+    "relay": Law({FIRST_ORDER: ("output",)}, "bounded", {"lower": (-np.inf, np.inf), "upper": (-np.inf, np.inf)}, bounds=_given),
     "normal_cone": Law(
-        {FIRST_ORDER: _OF_FIRST_ORDER}, "cone", bounds=_two_sided,
+        {FIRST_ORDER: ("output",)}, "cone", bounds=_two_sided,
         held=("G", "g"), shapes={"cone_G": ("k", "m"), "cone_g": ("k",), "mu": ("k",)}, fields=_cone_of,
     ),
 }  # fmt: skip
@@ -132,9 +125,14 @@ def require_fitting(owner, law, relation, family):
     if family not in LAWS[law].families:
         known = ", ".join(name for name, row in LAWS.items() if family in row.families)
         raise ValueError(f"{owner}: {law} is not a law for {family} systems; these are: {known}")
-    if relation not in LAWS[law].relations[family]:
-        known = ", ".join(name for name, row in LAWS.items() if relation in row.relations.get(family, ()))
+    if RELATIONS[relation].role not in LAWS[law].roles[family]:
+        known = ", ".join(fitting(relation, family))
         raise ValueError(f"{owner}: {relation} wants one of the laws {known}, got {law}")
+
+
+def fitting(relation, family):
+    """Names of the laws that go with a relation between systems of a family."""
+    return [name for name, law in LAWS.items() if RELATIONS[relation].role in law.roles.get(family, ())]
 
 
 def is_force(law, relation, has_D):

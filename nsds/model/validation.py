@@ -127,7 +127,6 @@ RELATION_FIELDS = {
         "geometry": {"row": _integers("m", low=0, high="last kind"), "offset": _floats("m")} | dict.fromkeys("aubw", _floats("m", 3)),
     },
 }  # fmt: skip
-_REQUIRED_FUNCTIONS = ("h", "g", "gap")
 CONTROL_FIELDS = {
     "control": Leaf("S", required=True),
     "period": _floats(low=0.0, required=True),
@@ -438,7 +437,7 @@ def _fields_of(line, part, sizes):
         lengths = {"block": LAWS[law].block(NEWTON_EULER), "n_bodies": n_bodies}
         parameters = {field: _floats(low=low, high=_finite(high), required=True) for field, (low, high) in LAWS[law].parameters.items()}
         return COLLISION_FIELDS | parameters, lengths, [_shapes_check]
-    if law not in LAWS or family not in LAWS[law].families or family not in RELATIONS[kind]:
+    if law not in LAWS or family not in LAWS[law].families or family not in RELATIONS[kind].families:
         raise ValueError(f"the model says that interaction '{name}' is a {kind} with the law {law} on {family} systems")
     require_fitting(f"interaction '{name}'", law, kind, family)
     return _fields_of_interaction(name, kind, law, sides, part, sizes)
@@ -458,7 +457,7 @@ def _fields_of_interaction(name, kind, law, sides, part, sizes):
     lengths = {"m": m, "n": n, "last kind": last_kind, "per_row": y, "per_contact": y if block == 1 else (m // block,) if m > block else ()}
     fields = dict(ROWS[family])
     for field in ARGUMENTS.get(kind, ()):
-        fields[field] = Leaf("S", required=field in _REQUIRED_FUNCTIONS)
+        fields[field] = Leaf("S", required=field in RELATIONS[kind].needed)
     for field, known in RELATION_FIELDS.get(kind, {}).items():
         fields[field] = (*(known if isinstance(known, tuple) and not isinstance(known, Leaf) else (known,)), *_function_too(kind, field))
     if kind in ARGUMENTS:

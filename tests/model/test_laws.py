@@ -7,7 +7,7 @@ import pytest
 
 import nsds
 from nsds.model.kinds import RELATIONS
-from nsds.model.laws import FORMS, LAWS, require_fitting
+from nsds.model.laws import FORMS, LAWS, fitting, require_fitting
 
 _GIVEN = {"e": 0.5, "e_n": 0.5, "mu": 0.3, "mu_r": 0.1, "limit": 2.0, "n_equalities": 1, "G": [[1.0]], "g": [0.0]}
 
@@ -21,9 +21,9 @@ def test_a_row_says_all_of_a_law(name):
     made = getattr(nsds, name)(**{argument.name: _GIVEN[argument.name] for argument in arguments if argument.default is argument.empty})
     assert set(made) == {"law", *law.parameters, *law.held}
     assert set(law.blocks) <= set(law.families)
-    for family, relations in law.relations.items():
-        assert relations
-        assert all(family in RELATIONS[relation] for relation in relations)
+    for family, roles in law.roles.items():
+        assert roles
+        assert set(roles) <= {relation.role for relation in RELATIONS.values() if family in relation.families}
 
 
 @pytest.mark.parametrize("name", [name for name, law in LAWS.items() if law.form != "bounded"])
@@ -49,16 +49,16 @@ def test_bounds_of_relays_and_mixed_problems():
 @pytest.mark.parametrize("relation", list(RELATIONS))
 @pytest.mark.parametrize("name", list(LAWS))
 def test_what_does_not_go_together_is_refused_with_what_would(name, relation):
-    for family in RELATIONS[relation]:
-        fitting = [law for law, row in LAWS.items() if relation in row.relations.get(family, ())]
-        assert fitting, "every relation has a law"
-        if name in fitting:
+    for family in RELATIONS[relation].families:
+        known = fitting(relation, family)
+        assert known, "every relation has a law"
+        if name in known:
             require_fitting("interaction 'a'", name, relation, family)
         elif family in LAWS[name].families:
-            with pytest.raises(ValueError, match=f"interaction 'a': {relation} wants one of the laws {', '.join(fitting)}, got {name}"):
+            with pytest.raises(ValueError, match=f"interaction 'a': {relation} wants one of the laws {', '.join(known)}, got {name}"):
                 require_fitting("interaction 'a'", name, relation, family)
         else:
-            with pytest.raises(ValueError, match=f"interaction 'a': {name} is not a law for {family} systems; these are: .*{fitting[0]}"):
+            with pytest.raises(ValueError, match=f"interaction 'a': {name} is not a law for {family} systems; these are: .*{known[0]}"):
                 require_fitting("interaction 'a'", name, relation, family)
 
 
