@@ -21,7 +21,15 @@ from nsds.model.layout import ABSENT, DENSE, table
 from nsds.schemes.derivatives import derivative
 from nsds.schemes.lagrangian.functions import add_tangents, blame, force, mass, relation_operators, relation_output  # noqa: F401
 from nsds.schemes.lagrangian.tables import COMPLIANT, FULL, POSITION, PRESCRIBED, RHEONOMOUS, SCLERONOMOUS, SLIP
-from nsds.schemes.linear_algebra import apply_inverse, dense, inverse_of, invert_in_place, is_positive_definite, subtract_product
+from nsds.schemes.linear_algebra import (
+    apply_inverse,
+    apply_inverses,
+    dense,
+    inverse_of,
+    invert_in_place,
+    is_positive_definite,
+    subtract_product,
+)
 from nsds.schemes.problem import one_step_problem as osnsp
 from nsds.schemes.run.memory import Prepared
 from nsds.schemes.run.sampled_control import has_controls
@@ -282,7 +290,7 @@ def iterate(t_new, n, s, functions, solver, solver_options, options, mem, imem, 
             status = SINGULAR_STEP if _are_finite(parts, elements, s.bodies, work) else NON_FINITE
             break
         inverses, shift = s.bent if bends else s.bodies, p.shift if bends else 0
-        apply_inverses(p.residual, p.dv, inverses, p, work, iwork)
+        apply_inverses(inverses, p.residual, p.dv, p.scratch, work, iwork)
         if n > 0:
             osnsp.assemble(s.plan, inverses, s.constraints, s.entries, s.inputs, s.couplings, chosen, row, column, transpose, 1.0, shift,
                            work, iwork)  # fmt: skip
@@ -716,14 +724,6 @@ def add_pushed(out, parts, elements, bodies, p, mem, work, iwork):
             apply_inverse(g.kind, g.n, g.n_lower, g.n_upper, g.data, g.index, work, iwork, p.rhs, p.solution, p.scratch)
             for i in range(g.n):
                 work[out + g.dof + i] += work[p.solution + i]
-
-
-@tiny
-def apply_inverses(rhs, out, bodies, p, work, iwork):
-    """``out = M_hat^-1 rhs``, both by degree of freedom."""
-    for b in range(bodies.size):
-        g = bodies[b]
-        apply_inverse(g.kind, g.n, g.n_lower, g.n_upper, g.data, g.index, work, iwork, rhs + g.dof, out + g.dof, p.scratch)
 
 
 @inlined
