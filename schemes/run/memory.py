@@ -9,13 +9,13 @@ import numpy as np
 class Prepared(NamedTuple):
     """What does not change in time, and the module whose ``start`` and ``step`` run on it."""
 
-    tables: tuple
+    tables: NamedTuple  # `Tables` of the form of the step
     functions: np.ndarray  # addresses (members, slots)
     options: NamedTuple  # floats with names, the step h among them
     work: np.ndarray  # (members, words)
     iwork: np.ndarray
     stepper: ModuleType
-    layout: NamedTuple
+    layout: NamedTuple  # what messages and warnings need: tables before they were ordered, names
 
 
 class Allocator:
