@@ -120,7 +120,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
     h, form, g = options.h, s.linear, s.bordered[0]
     n = osnsp.choose_active(form.plan[0], form.constraints, options.gamma * h, h, mem, imem, work, iwork)
-    finite = linear.free_motion(t_new, n == 0, form, options, functions, mem, imem, work, iwork)
+    finite = linear.free_motion(t_new, h, options.theta, n == 0, form.parts, functions, form.plan, form.operators, mem, imem, work, iwork)
     for k in range(form.relations.size):
         prescribe(t_new, form.relations[k], functions, mem, work)
     status, n_iter, residual = CONVERGED, 0, 0.0
