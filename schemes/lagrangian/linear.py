@@ -17,9 +17,13 @@ from nsds._jit import inlined, kernel, view
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.lagrangian.functions import blame, prescribe  # noqa: F401
+from nsds.schemes.lagrangian.outputs import state_pulls, update_outputs
 from nsds.schemes.lagrangian.tables import POSITION
 from nsds.schemes.linear_algebra import inverse_of, solve_with, subtract_product
-from nsds.schemes.problem import one_step_problem as osnsp
+from nsds.schemes.problem.active import choose_active, extract_active
+from nsds.schemes.problem.assemble import assemble, scale_friction
+from nsds.schemes.problem.box import ULPS, solve_active
+from nsds.schemes.problem.tables import bodies_of, ordered, place_active, place_problem, store_inverse
 from nsds.schemes.run.memory import Prepared
 from nsds.status import CONVERGED, NON_FINITE
 
@@ -59,15 +63,15 @@ def prepare(records, lists, options, method, work, iwork):
     """Factorise iteration matrices and assemble the Delassus matrices of all members."""
     parts, h, theta = lists.parts, options.h, options.theta
     operators = inverse_operators(records, lists, h, theta, work, iwork)
-    bodies = osnsp.bodies_of(parts, operators)
-    unknowns = osnsp.ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, bodies["kind"])
+    bodies = bodies_of(parts, operators)
+    unknowns = ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, bodies["kind"])
     constraints, couplings, row, column = unknowns.constraints, unknowns.couplings, unknowns.row, unknowns.column
     plan = reserve(lists, unknowns, method, work, iwork)
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
     work[:, p["upper"] : p["upper"] + n] = np.inf
     iwork[:, p["local"] : p["local"] + n] = -2  # no set is known yet
     for member in range(records.size):
-        osnsp.assemble(plan, bodies, constraints, lists.entries, lists.inputs, couplings, unknowns.every, row, column, unknowns.transpose,
+        assemble(plan, bodies, constraints, lists.entries, lists.inputs, couplings, unknowns.every, row, column, unknowns.transpose,
                        1.0, 0, work[member], iwork[member])  # fmt: skip
     tables = Tables(parts, constraints, lists.entries, lists.inputs, couplings, lists.relations, plan, operators, row, column)
     lists = lists._replace(constraints=constraints, owners=tuple(lists.owners[i] for i in unknowns.order))
@@ -79,8 +83,8 @@ def reserve(lists, unknowns, method, work, iwork):
     parts, nnz = lists.parts, unknowns.column.size
     body, dofs = parts["n"].max(), (parts["count"] * parts["n"]).sum()
     plan = np.zeros(1, PLAN)
-    osnsp.place_problem(plan, unknowns, method, work, iwork)
-    osnsp.place_active(plan, unknowns, work, iwork)
+    place_problem(plan, unknowns, method, work, iwork)
+    place_active(plan, unknowns, work, iwork)
     work.place(plan, sub_W=nnz, rhs=body, x=body, solution=body, scratch=body, v_old=dofs, dofs=dofs, pull=dofs)
     iwork.place(plan, touched=parts["count"].sum())
     return plan
@@ -96,7 +100,7 @@ def inverse_operators(records, lists, h, theta, work, iwork):
     operators = np.zeros(lists.parts.size, OPERATOR)
     for part, operator, name in zip(lists.parts, operators, lists.part_names, strict=True):
         formula = f"M + h theta C + h^2 theta^2 K is singular (h = {h:g})"
-        osnsp.store_inverse(operator, inverse_of(records[name], part, name, terms_of(h, theta), formula), work, iwork)
+        store_inverse(operator, inverse_of(records[name], part, name, terms_of(h, theta), formula), work, iwork)
         operator["impulse"], operator["force"] = (work.reserve(part["count"] * part["n"]) for _ in range(2))
         operator["constant"] = part["fext_function"] == ABSENT and part["C"] == ABSENT and part["K"] == ABSENT
     return operators
@@ -127,8 +131,8 @@ def start(t, s, functions, options, mem, imem, work, iwork):
                     work[impulse + i] = work[p.solution + i]
     for k in range(s.relations.size):
         prescribe(t, s.relations[k], functions, mem, work)
-    osnsp.state_pulls(p.pull, s.constraints, s.entries, work)
-    osnsp.update_outputs(h, options.theta, s.constraints, s.entries, s.couplings, mem, work)
+    state_pulls(p.pull, s.constraints, s.entries, work)
+    update_outputs(h, options.theta, s.constraints, s.entries, s.couplings, mem, work)
     return CONVERGED
 
 
@@ -137,7 +141,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
     h, theta, gamma = options.h, options.theta, options.gamma
     p = s.plan[0]
-    n = osnsp.choose_active(p, s.constraints, gamma * h, h, mem, imem, work, iwork)
+    n = choose_active(p, s.constraints, gamma * h, h, mem, imem, work, iwork)
     finite = free_motion(t_new, h, theta, n == 0, s.parts, functions, s.plan, s.operators, mem, imem, work, iwork)
     for k in range(s.relations.size):
         prescribe(t_new, s.relations[k], functions, mem, work)
@@ -145,14 +149,14 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     if n != 0:
         if n < 0:
             n = -1 - n
-            osnsp.extract_active(p, n, s.W_row, s.W_column, work, iwork)
+            extract_active(p, n, s.W_row, s.W_column, work, iwork)
             if p.has_friction:
-                osnsp.scale_friction(p, n, s.constraints, work, iwork)
+                scale_friction(p, n, s.constraints, work, iwork)
         if n > 0:
             _state_problem(n, h, theta, s.constraints, s.entries, p, mem, work, iwork)
-            status, n_iter, residual = osnsp.solve_active(p, n, h, solver, s.constraints, s.inputs, solver_options, mem, work, iwork)
+            status, n_iter, residual = solve_active(p, n, h, solver, s.constraints, s.inputs, solver_options, mem, work, iwork)
         finite = _end_motion(h, theta, s.parts, s.plan, s.operators, mem, work, iwork)
-    osnsp.update_outputs(h, theta, s.constraints, s.entries, s.couplings, mem, work)
+    update_outputs(h, theta, s.constraints, s.entries, s.couplings, mem, work)
     if not finite:
         status = NON_FINITE
     return status, n_iter, residual
@@ -183,7 +187,7 @@ def _state_problem(n, h, theta, constraints, entries, p, mem, work, iwork):
             s += y / (h * theta)
         work[p.q + a] = s
         most = max(most, size)
-    work[p.rounding] = osnsp.ULPS * most
+    work[p.rounding] = ULPS * most
 
 
 @inlined
