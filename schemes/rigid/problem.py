@@ -7,6 +7,7 @@ problems; many by sweeps over the contacts that act on the velocities of the bod
 import math
 
 import numpy as np
+from numba import int64
 
 from nsds._checks import may_use_threads
 from nsds._jit import kernel, on_demand, stack, tiny, view
@@ -410,21 +411,20 @@ def solve_with_matrix(
 @kernel
 def solve_by_sweeps(n_contacts, n_blocks, groups, p, options, inverse, w_free, impulse, work, iwork):
     """As `solve`, on the velocities of the bodies. groups: which contacts are swept at the same time, see `arrange`."""
-    n, d, own = n_contacts + n_blocks, p.d, stack(6)
+    n, d = n_contacts + n_blocks, p.d
     H, diagonal, panel_body, panel_disk, _, panel_b, panel_r = panels(n_contacts, n_blocks, p, work, iwork)
     G = view(work, p.G, 12 * d * n_blocks)
     blocks.complete_blocks(n_blocks, d, p.stride, inverse, panel_body, H, G, diagonal, panel_b, panel_r, panel_disk)
-    for i in range(6):
-        own[i] = options[i]
-    own[0] = options[SWEEPS_TOL]
-    frame, lever, body = view(work, p.frame, 9 * n_contacts), view(work, p.lever, 6 * n_contacts), view(iwork, p.body, 2 * n_contacts)
-    b, r, u, v = view(work, p.b, d * n), view(work, p.r, d * n), view(work, p.u, d * n), view(work, p.w_end, 6 * p.n_bodies)
+    stated = rigid.Problem(
+        int64(d), groups, view(iwork, p.disk, n), view(work, p.mu, 2 * n), view(iwork, p.body, 2 * n_contacts),
+        view(work, p.frame, 9 * n_contacts), view(work, p.lever, 6 * n_contacts), view(work, p.b, d * n), panel_body, H, diagonal, inverse,
+        w_free,
+    )  # fmt: skip
+    own = rigid.Options(options[SWEEPS_TOL], options[1], options[3])
+    r, v, u, info = view(work, p.r, d * n), view(work, p.w_end, 6 * p.n_bodies), view(work, p.u, d * n), view(work, p.info, N_INFO)
     spare, ispare = view(work, p.sweeper, p.n_sweeper), view(iwork, p.isweeper, p.n_isweeper)
     address = address_of_parallel_sweeps() if p.parallel != 0 and n_contacts >= _PARALLEL else address_of_sweeps()
-    status = rigid.call_sweeps(address, (
-        d, groups, view(iwork, p.disk, n), view(work, p.mu, 2 * n), body, frame, lever, b, panel_body, H, diagonal, inverse, w_free, own, r,
-        v, u, view(work, p.info, N_INFO), spare, ispare,
-    ))  # fmt: skip
+    status = rigid.call_sweeps(address, (stated, own, r, v, u, info, spare, ispare))
     total_impulse(n_contacts, n_blocks, p, impulse, work, iwork)
     return CONVERGED if work[p.info + 1] <= options[ENOUGH] else status
 
