@@ -94,9 +94,10 @@ def prepare(records, mem, options, h, method):
     theta, gamma, full, midpoint = (options[name].item() for name in ("theta", "gamma", "gamma_for_relation", "midpoint"))
     weights = (1.0, gamma) if full else (gamma, 1.0)  # of r in the equation of x, of x in the relation
     if not is_constant(lists.parts, lists.relations):
-        newton = options["newton_tol"].item(), options["newton_max_iter"].item()
-        return euler_moreau_newton.prepare(records, lists, (h, theta, *weights, float(midpoint), *newton), method, work, iwork)
+        limits = options["newton_tol"].item(), float(options["newton_max_iter"].item())
+        words = euler_moreau_newton.Options(h, theta, *weights, float(midpoint), *limits)
+        return euler_moreau_newton.prepare(records, lists, words, method, work, iwork)
     named = zip(lists.part_names, lists.parts, strict=True)
     inverses = [euler_moreau_linear.inverse_of_part(records[name], part, name, h, theta) for name, part in named]
     source = (1.0, h * (1.0 - theta)) if midpoint else (theta, 0.0)  # weight of the newer source, how far before t_{k+1} it acts
-    return euler_moreau_linear.prepare(records, lists, inverses, (h, *source, *weights), method, work, iwork)
+    return euler_moreau_linear.prepare(records, lists, inverses, euler_moreau_linear.Options(h, *source, *weights), method, work, iwork)

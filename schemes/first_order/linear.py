@@ -10,6 +10,7 @@ The zero-order hold is the same with another G, the integral of ``exp(A s)`` ove
 """
 
 import sys
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,11 +36,20 @@ PLAN = table(
 _LARGEST_PRODUCT = 64
 
 
-def prepare(records, lists, inverses, weights, method, work, iwork):
+class Options(NamedTuple):
+    """Words of the step."""
+
+    h: float
+    theta: float  # weight of the newer source
+    lag: float  # how far before t_{k+1} that acts
+    input_weight: float  # of r in the equation of x
+    output_weight: float  # of x_{k+1} in the relation
+
+
+def prepare(records, lists, inverses, options, method, work, iwork):
     """Store G and G A, order the unknowns, and assemble the matrix of the one-step problem of all members.
 
-    inverses: of each part, (kind, what `invert` returns) of G. weights: h, weight of the newer source, how far before t_{k+1} it acts,
-    weight of r in the equation of x, weight of x_{k+1} in the relation.
+    inverses: of each part, (kind, what `invert` returns) of G.
     """
     parts = lists.parts
     operators = np.zeros(parts.size, OPERATOR)
@@ -58,11 +68,12 @@ def prepare(records, lists, inverses, weights, method, work, iwork):
     plan["n_cone"] = (constraints["y"] == ABSENT).sum()
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
     work[:, p["lower"] : p["lower"] + n], work[:, p["upper"] : p["upper"] + n] = lists.lower[:, order], lists.upper[:, order]
+    scale = options.input_weight * options.output_weight
     for member in range(records.size):
-        osnsp.assemble(plan, bodies, constraints, entries, inputs, couplings, every, row, column, transpose, weights[3] * weights[4], 0,
-                       work[member], iwork[member])  # fmt: skip
+        osnsp.assemble(plan, bodies, constraints, entries, inputs, couplings, every, row, column, transpose, scale, 0, work[member],
+                       iwork[member])  # fmt: skip
     tables = parts, operators, constraints, entries, inputs, couplings, lists.relations, plan, row, column
-    return Prepared(tables, lists.functions, np.array(weights), work, iwork, sys.modules[__name__], lists)
+    return Prepared(tables, lists.functions, options, work, iwork, sys.modules[__name__], lists)
 
 
 def inverse_of_part(records, part, name, h, theta):
@@ -136,7 +147,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
     parts, operators, constraints, entries, inputs, couplings, relations, plan, W_row, W_column = tables
     p = plan[0]
-    h, input_weight, output_weight = options[0], options[3], options[4]
+    h, input_weight, output_weight = options.h, options.input_weight, options.output_weight
     _free_motion(t_new, parts, operators, p, functions, options, mem, imem, work, iwork)
     status, n_iter, residual, zero = CONVERGED, 0, 0.0, 0.0
     n = constraints.size
@@ -201,7 +212,7 @@ def _largest_terms(output_weight, constraints, entries, p, mem, work):
 @inlined
 def _free_motion(t_new, parts, operators, p, functions, options, mem, imem, work, iwork):
     """``x <- x_free``, ``r <- 0``; x_k is kept where the relation needs it."""
-    h, theta, lag, input_weight, output_weight = options[0], options[1], options[2], options[3], options[4]
+    h, theta, lag, input_weight, output_weight = options.h, options.theta, options.lag, options.input_weight, options.output_weight
     rhs, solution = p.rhs, p.solution
     for a in range(parts.size):
         part, o = parts[a], operators[a]

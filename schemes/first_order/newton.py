@@ -14,6 +14,7 @@ until R and ``y - h(x, lambda)`` vanish. Bodies that a relation with K joins are
 
 import math
 import sys
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,13 +45,22 @@ PLAN = table(
 )  # fmt: skip
 
 
-def prepare(records, lists, weights, method, work, iwork):
-    """Number the degrees of freedom by groups, invert what is constant, and lay out the work memory.
+class Options(NamedTuple):
+    """Words of the step."""
 
-    weights: h, theta, weight of r in the equation of x, weight of x_{k+1} in the relation, mid-point or not, tolerance, iteration limit.
-    """
+    h: float
+    theta: float
+    input_weight: float  # of r in the equation of x
+    output_weight: float  # of x_{k+1} in the relation
+    midpoint: float  # not 0: the mid-point rule
+    tol: float
+    max_iter: float
+
+
+def prepare(records, lists, options, method, work, iwork):
+    """Number the degrees of freedom by groups, invert what is constant, and lay out the work memory."""
     parts, relations = lists.parts, lists.relations
-    elements, bodies, groups = _groups(records, lists, weights[0], weights[1], work, iwork)
+    elements, bodies, groups = _groups(records, lists, options.h, options.theta, work, iwork)
     entries, inputs = (_renumbered(rows, parts, elements) for rows in (lists.entries, lists.inputs))
     for side in ("first", "second"):
         relations[f"dof_{side}"] += _shift(parts, elements, relations[f"dof_{side}"])
@@ -61,7 +71,7 @@ def prepare(records, lists, weights, method, work, iwork):
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
     work[:, p["lower"] : p["lower"] + n], work[:, p["upper"] : p["upper"] + n] = lists.lower[:, order], lists.upper[:, order]
     tables = (parts, elements, bodies, groups, relations, constraints, entries, inputs, couplings, plan, every, row, column, transpose)
-    return Prepared(tables, lists.functions, np.array(weights), work, iwork, sys.modules[__name__], lists)
+    return Prepared(tables, lists.functions, options, work, iwork, sys.modules[__name__], lists)
 
 
 def _groups(records, lists, h, theta, work, iwork):
@@ -189,8 +199,8 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
     parts, elements, bodies, groups, relations, constraints, entries, inputs, couplings, plan, every, W_row, W_column, transpose = tables
     p = plan[0]
-    h, theta, input_weight, output_weight, limit = options[0], options[1], options[2], options[3], int(options[6])
-    is_midpoint, tol = options[4] != 0.0, max(options[5], _LEAST_TOL)
+    h, theta, input_weight, output_weight = options.h, options.theta, options.input_weight, options.output_weight
+    is_midpoint, tol, limit = options.midpoint != 0.0, max(options.tol, _LEAST_TOL), int(options.max_iter)
     t_f = t_new - (1.0 - theta) * h if is_midpoint else t_new
     t_y = t_new - (1.0 - output_weight) * h
     _keep_state(parts, elements, p, mem, work)

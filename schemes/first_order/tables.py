@@ -9,7 +9,7 @@ import numpy as np
 
 from nsds.model.functions import ARGUMENTS
 from nsds.model.kinds import split
-from nsds.model.laws import bounds
+from nsds.model.laws import LAWS
 from nsds.model.layout import ABSENT, COUPLING, RANGES, FunctionSlots, count_and_stride, elements_of, entries_at, join, storage, table
 from nsds.model.records import model_of, words
 from nsds.model.trials import n_u
@@ -112,7 +112,7 @@ def _interaction(records, parts, index, line, functions, work):
     constraints["argument"][:, :m] = rows["lam"][:, None] + np.arange(m)
     number = np.arange(count * (m + k)).reshape(count, m + k)
     lower, upper = np.zeros((*values.shape, m + k)), np.full((*values.shape, m + k), np.inf)
-    lower[..., :m], upper[..., :m] = bounds(values, law, m)
+    lower[..., :m], upper[..., :m] = LAWS[law].bounds(values, m)
     base = np.zeros((records.size, count, m + k))
     base[..., :m] = _constant_output(values, fields, m)
     if k:

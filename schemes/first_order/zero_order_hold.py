@@ -47,7 +47,7 @@ def prepare(records, mem, options, h, method):
     if not is_constant(lists.parts, lists.relations):
         raise ValueError("zero_order_hold: A and the relations must be linear and constant in time; use nsds.euler_moreau")
     inverses = [_integral(records[name], part, name, h) for name, part in zip(lists.part_names, lists.parts, strict=True)]
-    return euler_moreau_linear.prepare(records, lists, inverses, (h, 1.0, 0.0, 1.0, 1.0), method, work, iwork)
+    return euler_moreau_linear.prepare(records, lists, inverses, euler_moreau_linear.Options(h, 1.0, 0.0, 1.0, 1.0), method, work, iwork)
 
 
 def _integral(records, part, name, h):

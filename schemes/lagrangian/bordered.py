@@ -28,9 +28,9 @@ NODE = table("velocity", "constraint")
 BORDERED = table("W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", "n_solver", "isolver", "n_isolver")
 
 
-def prepare(records, lists, weights, method, work, iwork):
-    """Inverse iteration matrices for v_free, and the bordered matrices of all members; weights: h, theta, gamma."""
-    h, theta, _ = weights
+def prepare(records, lists, options, method, work, iwork):
+    """Inverse iteration matrices for v_free, and the bordered matrices of all members."""
+    h, theta = options.h, options.theta
     operators = moreau_jean_linear.inverse_operators(records, lists, h, theta, work, iwork)
     bodies = osnsp.bodies_of(lists.parts, operators)
     unknowns = osnsp.ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, bodies["kind"])
@@ -72,7 +72,7 @@ def prepare(records, lists, weights, method, work, iwork):
     tables = (lists.parts, constraints, lists.entries, lists.inputs, couplings, lists.relations, plan, operators, nodes[order], bordered,
               start_of, column)  # fmt: skip
     lists = lists._replace(constraints=constraints, owners=tuple(lists.owners[i] for i in unknowns.order))
-    return Prepared(tables, lists.functions, np.array(weights), work, iwork, sys.modules[__name__], lists)
+    return Prepared(tables, lists.functions, options, work, iwork, sys.modules[__name__], lists)
 
 
 def _iteration_matrices(records, lists, h, theta):
@@ -108,7 +108,7 @@ def start(t, tables, functions, options, mem, imem, work, iwork):
 def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
     parts, constraints, entries, inputs, couplings, relations, plan, operators, nodes, bordered, W_row, W_column = tables
-    h, theta, gamma = options[0], options[1], options[2]
+    h, theta, gamma = options.h, options.theta, options.gamma
     p, g = plan[0], bordered[0]
     n = osnsp.choose_active(p, constraints, gamma * h, h, mem, imem, work, iwork)
     finite = moreau_jean_linear.free_motion(t_new, h, theta, n == 0, parts, functions, plan, operators, mem, imem, work, iwork)

@@ -111,7 +111,7 @@ def _make_consistent(t, tables, functions, solver, solver_options, options, mem,
     for i in range(constraints.size):
         if constraints[i].lam != ABSENT:
             mem[constraints[i].lam] = 0.0
-    update_outputs(options[0], 1.0, constraints, entries, couplings, mem, work)
+    update_outputs(options.h, 1.0, constraints, entries, couplings, mem, work)
     return worse(status, pushed)
 
 

@@ -11,6 +11,7 @@ that loses no digits for any step, so that the Taylor expansions of the source a
 """
 
 import sys
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,6 +36,13 @@ PLAN = table(
     "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", "n_solver", "rhs", "solution", "scratch", "dofs", "sigma",
     "active", "local", "sub_row", "sub_column", "sub_place", "touched", "isolver", "n_isolver", "has_friction", "pull",
 )  # fmt: skip
+
+
+class Options(NamedTuple):
+    """Words of the step."""
+
+    h: float
+    gamma: float
 
 
 def moreau_jean_exact(gamma=0.5):
@@ -133,7 +141,7 @@ def prepare(records, mem, options, h, method):
     constraints["entry_end"] = constraints["entry"]  # rows have their stretches instead; what tells closed gaps takes b and ydot alone
     tables_ = parts, constraints, lists.entries, lists.inputs, couplings, lists.relations, plan, operators, rows, stretches, row, column
     lists = lists._replace(constraints=constraints, owners=tuple(lists.owners[i] for i in order))
-    return Prepared(tables_, lists.functions, np.array([h, options["gamma"].item()]), work, iwork, sys.modules[__name__], lists)
+    return Prepared(tables_, lists.functions, Options(h, options["gamma"].item()), work, iwork, sys.modules[__name__], lists)
 
 
 def _store_modes(owner, fields, part, operator, name, h, work):
@@ -185,7 +193,7 @@ def start(t, tables, functions, options, mem, imem, work, iwork):
 def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
     parts, constraints, entries, inputs, couplings, relations, plan, operators, rows, stretches, W_row, W_column = tables
-    h, gamma = options[0], options[1]
+    h, gamma = options.h, options.gamma
     p = plan[0]
     for i in range(constraints.size):
         c = constraints[i]

@@ -12,6 +12,7 @@ A_{k+1} but for its a_{k+1}) taking the place of v_k and ``q_k + h v_k``: ``M (v
 """
 
 import sys
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,12 +20,11 @@ from nsds import _checks
 from nsds._jit import inlined, kernel, tiny
 from nsds.model.layout import ABSENT
 from nsds.schemes.lagrangian import newton as moreau_jean_newton
+from nsds.schemes.lagrangian import projection
 from nsds.schemes.lagrangian.contact_forces import evaluate_curvature, push_apart, require_rigid
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
 from nsds.schemes.lagrangian.newton import (
     EVERY,
-    WEIGHT,
-    H,
     add_jump,
     apply_inverses,
     evaluate_forces,
@@ -45,8 +45,17 @@ from nsds.status import CONVERGED, INEXACT
 OPTIONS = np.dtype(
     [("scheme", "S32"), ("rho", "<f8"), ("newton_tol", "<f8"), ("newton_max_iter", "<i8"), ("constraint_tol", "<f8"), ("max_rounds", "<i8")]
 )
-# Words of the options behind those of the projection.
-ALPHA_M, ALPHA_F, BETA, GAMMA_V = range(14, 18)
+
+
+class Options(NamedTuple):
+    """Words of the step; positions has those of the smooth problem and of the projection."""
+
+    h: float
+    positions: projection.Options
+    alpha_m: float
+    alpha_f: float
+    beta: float
+    gamma: float
 
 
 def generalised_alpha(rho=0.8, newton_tol=1e-10, newton_max_iter=50, constraint_tol=1e-10, max_rounds=20):
@@ -102,20 +111,23 @@ def prepare(records, mem, options, h, method):
     work, iwork = Allocator(records.size), Allocator(records.size)
     lists = tables(records, work, owner, h, h)
     require_rigid(owner, lists)
-    rho, tol, limit, constraint_tol, rounds = (options[name].item() for name in OPTIONS.names[1:])
+    rho, tol, max_iter, constraint_tol, rounds = (float(options[name].item()) for name in OPTIONS.names[1:])
     alpha_m, alpha_f = (2 * rho - 1) / (rho + 1), rho / (rho + 1)
     gamma = 0.5 + alpha_f - alpha_m
     beta = 0.25 * (gamma + 0.5) ** 2
     ratio = (1 - alpha_f) / (1 - alpha_m)
-    settings = [h, 0.0, 1.0, tol, limit, beta / gamma, gamma * ratio, 1.0, 1.0, 0.0, 0.0, constraint_tol, rounds, 1.0]
-    settings += [alpha_m, alpha_f, beta, gamma]
-    return prepare_with_positions(records, lists, settings, "mass", method, work, iwork, sys.modules[__name__])
+    smooth = moreau_jean_newton.Options(
+        h, gamma=0.0, q_star=1.0, tol=tol, max_iter=max_iter, a=beta / gamma, weight=gamma * ratio, at_q=1.0, at_v=1.0, paoli=0.0
+    )
+    positions = projection.Options(h, smooth, combined=0.0, constraint_tol=constraint_tol, max_rounds=rounds, every_contact=1.0)
+    prepared = prepare_with_positions(records, lists, smooth, "mass", method, work, iwork)
+    return prepared._replace(options=Options(h, positions, alpha_m, alpha_f, beta, gamma), stepper=sys.modules[__name__])
 
 
 @kernel
 def start(t, tables, functions, options, mem, imem, work, iwork):
     """Before the first step: outputs of the state; accelerations are computed when the first step begins."""
-    moreau_jean_newton.start(t, tables[:12], functions, options, mem, imem, work, iwork)
+    moreau_jean_newton.start(t, tables[:12], functions, options.positions.newton, mem, imem, work, iwork)
     p = tables[8][0]
     iwork[p.fresh] = 1
     for i in range(p.n_dofs):
@@ -127,7 +139,7 @@ def start(t, tables, functions, options, mem, imem, work, iwork):
 def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
     parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, bent, metrics, _, _, places = tables
-    p, h = plan[0], options[H]
+    p, h, smooth = plan[0], options.h, options.positions.newton
     newton = parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, bent
     rigid = parts, elements, metrics, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, metrics
     started = CONVERGED
@@ -138,15 +150,15 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
         work[p.total + i] = 0.0
     _known_motion(options, parts, elements, p, mem, work)
     n = _list(False, h, constraints, entries, p, mem, imem, work, iwork)
-    status, n_iter, residual = iterate(t_new, -1 - n, newton, functions, solver, solver_options, options, mem, imem, work, iwork)
+    status, n_iter, residual = iterate(t_new, -1 - n, newton, functions, solver, solver_options, smooth, mem, imem, work, iwork)
     for a in range(n):
-        work[p.total + iwork[p.active + a]] = work[p.z + a] / options[WEIGHT]
+        work[p.total + iwork[p.active + a]] = work[p.z + a] / smooth.weight
     _accelerations(options, parts, elements, p, mem, work)
-    evaluate_relations(t_new, 1.0, 0.0, EVERY, options, relations, p, functions, mem, imem, work)
+    evaluate_relations(t_new, 1.0, 0.0, EVERY, smooth, relations, p, functions, mem, imem, work)
     n = _list(True, h, constraints, entries, p, mem, imem, work, iwork)
     status = worse(status, started)
     if status in (CONVERGED, INEXACT):
-        projected, _ = project(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
+        projected, _ = project(t_new, tables, functions, solver, solver_options, options.positions, mem, imem, work, iwork)
         status = worse(status, projected)
     if status in (CONVERGED, INEXACT) and n > 0:
         evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
@@ -172,11 +184,11 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
 def _start_accelerations(t, tables, rigid, functions, solver, solver_options, options, mem, imem, work, iwork):
     """``a = A = M^-1 (F + G^T lambda)`` at the state, with ``G a + curvature = 0``. Returns a status."""
     parts, elements, _, relations, constraints, entries, _, _, plan, _, _, _, metrics, _, _, places = tables
-    p, h = plan[0], options[H]
+    p, h = plan[0], options.h
     keep_state(parts, elements, p, mem, work)
     evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
     invert_metrics(elements, parts, metrics, places[0], work, iwork)
-    evaluate_forces(t, options, parts, elements, p, p.f, functions, mem, imem, work)
+    evaluate_forces(t, options.positions.newton, parts, elements, p, p.f, functions, mem, imem, work)
     apply_inverses(p.f, p.acc, metrics, p, work, iwork)
     evaluate_curvature(t, h, relations, p, functions, mem, work)
     n = _list(False, h, constraints, entries, p, mem, imem, work, iwork)
@@ -201,7 +213,7 @@ def _start_accelerations(t, tables, rigid, functions, solver, solver_options, op
 @inlined
 def _known_motion(options, parts, elements, p, mem, work):
     """What is known of v, and of q less h times that, in v_old and q_old; what is known of A_{k+1} in a_old."""
-    h, beta, gamma, alpha_m, alpha_f = options[H], options[BETA], options[GAMMA_V], options[ALPHA_M], options[ALPHA_F]
+    h, beta, gamma, alpha_m, alpha_f = options.h, options.beta, options.gamma, options.alpha_m, options.alpha_f
     for k in range(elements.size):
         el = elements[k]
         q, n = parts[el.part].q + el.e * parts[el.part].stride, parts[el.part].n
@@ -218,12 +230,12 @@ def _known_motion(options, parts, elements, p, mem, work):
 @inlined
 def _accelerations(options, parts, elements, p, mem, work):
     """a_{k+1} of the smooth motion, and A_{k+1}."""
-    ratio = (1.0 - options[ALPHA_F]) / (1.0 - options[ALPHA_M])
+    ratio = (1.0 - options.alpha_f) / (1.0 - options.alpha_m)
     for k in range(elements.size):
         el = elements[k]
         v = parts[el.part].q + el.e * parts[el.part].stride + parts[el.part].n
         for i in range(parts[el.part].n):
-            a = (mem[v + i] - work[p.v_old + el.dof + i]) / (options[H] * options[WEIGHT])
+            a = (mem[v + i] - work[p.v_old + el.dof + i]) / (options.h * options.positions.newton.weight)
             work[p.acc + el.dof + i] = a
             work[p.a_old + el.dof + i] += ratio * a
 

@@ -9,6 +9,7 @@ One step, with the iteration matrix ``M_hat = M + h theta C + h^2 theta^2 K`` (e
 """
 
 import sys
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,9 +32,17 @@ PLAN = table(
 )  # fmt: skip
 
 
-def prepare(records, lists, weights, method, work, iwork):
-    """Factorise iteration matrices and assemble the Delassus matrices of all members; weights: h, theta, gamma."""
-    parts, (h, theta, _) = lists.parts, weights
+class Options(NamedTuple):
+    """Words of a linear Moreau–Jean step."""
+
+    h: float
+    theta: float
+    gamma: float
+
+
+def prepare(records, lists, options, method, work, iwork):
+    """Factorise iteration matrices and assemble the Delassus matrices of all members."""
+    parts, h, theta = lists.parts, options.h, options.theta
     operators = inverse_operators(records, lists, h, theta, work, iwork)
     bodies = osnsp.bodies_of(parts, operators)
     unknowns = osnsp.ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, bodies["kind"])
@@ -47,7 +56,7 @@ def prepare(records, lists, weights, method, work, iwork):
                        work[member], iwork[member])  # fmt: skip
     tables = parts, constraints, lists.entries, lists.inputs, couplings, lists.relations, plan, operators, row, column
     lists = lists._replace(constraints=constraints, owners=tuple(lists.owners[i] for i in order))
-    return Prepared(tables, lists.functions, np.array(weights), work, iwork, sys.modules[__name__], lists)
+    return Prepared(tables, lists.functions, options, work, iwork, sys.modules[__name__], lists)
 
 
 def reserve(lists, unknowns, method, work, iwork):
@@ -82,7 +91,7 @@ def inverse_operators(records, lists, h, theta, work, iwork):
 def start(t, tables, functions, options, mem, imem, work, iwork):
     """Before the first step: force at t, impulse of constant forces, outputs of the state."""
     parts, constraints, entries, _, couplings, relations, plan, operators, _, _ = tables
-    h, theta = options[0], options[1]
+    h, theta = options.h, options.theta
     for a in range(parts.size):
         part, o = parts[a], operators[a]
         for e in range(part.count):
@@ -113,7 +122,7 @@ def start(t, tables, functions, options, mem, imem, work, iwork):
 def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
     parts, constraints, entries, inputs, couplings, relations, plan, operators, W_row, W_column = tables
-    h, theta, gamma = options[0], options[1], options[2]
+    h, theta, gamma = options.h, options.theta, options.gamma
     p = plan[0]
     n = osnsp.choose_active(p, constraints, gamma * h, h, mem, imem, work, iwork)
     finite = free_motion(t_new, h, theta, n == 0, parts, functions, plan, operators, mem, imem, work, iwork)

@@ -97,12 +97,12 @@ def prepare(records, mem, options, h, method):
     if options["form"] == b"explicit":
         raise ValueError("moreau_jean: form='explicit' is for rigid bodies; for others theta=0 is explicit")
     work, iwork = Allocator(records.size), Allocator(records.size)
-    theta, gamma = options["theta"].item(), options["gamma"].item()
-    lists = tables(records, work, "moreau_jean", h, h * theta)
+    constant = moreau_jean_linear.Options(h, options["theta"].item(), options["gamma"].item())
+    lists = tables(records, work, "moreau_jean", h, h * constant.theta)
     if options["form"] == b"global":
         if not is_linear(lists):
             raise ValueError("moreau_jean: form='global' is for linear systems with linear relations")
-        return moreau_jean_global.prepare(records, lists, (h, theta, gamma), method, work, iwork)
+        return moreau_jean_global.prepare(records, lists, constant, method, work, iwork)
     if is_linear(lists):
-        return moreau_jean_linear.prepare(records, lists, (h, theta, gamma), method, work, iwork)
+        return moreau_jean_linear.prepare(records, lists, constant, method, work, iwork)
     return moreau_jean_newton.prepare(records, lists, moreau_jean_newton.options_of(h, options), method, work, iwork)

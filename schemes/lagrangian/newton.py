@@ -12,6 +12,7 @@ a = weight = 1, at_q = theta, at_v = theta / 2, M(q_k), and its law is one of po
 
 import math
 import sys
+from typing import NamedTuple
 
 import numpy as np
 
@@ -50,14 +51,28 @@ PLAN = table(
     "active", "local", "sub_row", "sub_column", "sub_place", "sub_next", "touched", "pivots", "fresh", "isolver", "n_isolver",
     "has_friction", "rounding", "controlled", "pull", "bends", "shift", "H_moved",
 )  # fmt: skip
-# Words of the options: as named above, and whether the law is that of Schatzman and Paoli.
-H, GAMMA, Q_STAR, TOL, LIMIT, A, WEIGHT, AT_Q, AT_V, PAOLI = range(10)
+
+
+class Options(NamedTuple):
+    """Words of the step."""
+
+    h: float
+    gamma: float  # of h: the forecast of contact
+    q_star: float  # where M and H are evaluated
+    tol: float
+    max_iter: float
+    a: float  # weight of v_{k+1} in q_{k+1}
+    weight: float  # of the new force
+    at_q: float  # where that is evaluated
+    at_v: float
+    paoli: float  # not 0: the law is that of Schatzman and Paoli
 
 
 def options_of(h, options):
-    """Options of the step, as a list of numbers, from those of a Moreau–Jean scheme."""
-    theta, gamma, q_star, tol, limit = (options[name].item() for name in ("theta", "gamma", "q_star", "newton_tol", "newton_max_iter"))
-    return [h, gamma, q_star, tol, limit, theta, theta, 1.0, 1.0, 0.0]
+    """`Options` of a Moreau–Jean scheme."""
+    theta, gamma, q_star = (options[name].item() for name in ("theta", "gamma", "q_star"))
+    tol, max_iter = options["newton_tol"].item(), float(options["newton_max_iter"].item())
+    return Options(h, gamma, q_star, tol, max_iter, a=theta, weight=theta, at_q=1.0, at_v=1.0, paoli=0.0)
 
 
 def prepare(records, lists, options, method, work, iwork):
@@ -77,16 +92,16 @@ def prepare(records, lists, options, method, work, iwork):
         work[:, first + p["shift"] : end + p["shift"]] = work[:, first:end]
     tables = (lists.parts, elements, bodies, lists.relations, constraints, lists.entries, lists.inputs, couplings, plan, row, column, bent)
     lists = lists._replace(constraints=constraints, owners=tuple(lists.owners[i] for i in order))
-    return Prepared(tables, lists.functions, np.array(options, dtype=np.float64), work, iwork, sys.modules[__name__], lists)
+    return Prepared(tables, lists.functions, options, work, iwork, sys.modules[__name__], lists)
 
 
 def _elements(records, lists, options, work, iwork):
     """Tables of elements, of bodies with the inverses that do not change, and of bodies with the curvature of relations in them."""
-    parts, h = lists.parts, options[H]
+    parts, h = lists.parts, options.h
     curved = np.zeros(parts["count"].sum(), bool)
     for side in ("first", "second"):
         curved[lists.relations[f"body_{side}"][np.isin(lists.relations["kind"], BENDING)]] = True
-    terms = [(1.0, "M"), (h * options[WEIGHT] * options[AT_V], "C"), (h * options[WEIGHT] * options[AT_Q] * h * options[A], "K")]
+    terms = [(1.0, "M"), (h * options.weight * options.at_v, "C"), (h * options.weight * options.at_q * h * options.a, "K")]
     elements, bodies = np.zeros(parts["count"].sum(), ELEMENT), np.zeros(parts["count"].sum(), osnsp.BODY)
     elements["part"] = np.repeat(np.arange(parts.size), parts["count"])
     elements["e"] = np.arange(elements.size) - parts["body"][elements["part"]]
@@ -152,10 +167,10 @@ def start(t, tables, functions, options, mem, imem, work, iwork):
     keep_state(parts, elements, p, mem, work)
     evaluate_forces(t, options, parts, elements, p, p.f_old, functions, mem, imem, work)
     evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
-    state_pull(options[H], p.f_old, elements, parts, p, work)
+    state_pull(options.h, p.f_old, elements, parts, p, work)
     evaluate_relations(t, 1.0, 0.0, EVERY, options, relations, p, functions, mem, imem, work)
     osnsp.state_pulls(p.pull, constraints, entries, work)
-    osnsp.update_outputs(options[H], options[A], constraints, entries, couplings, mem, work)
+    osnsp.update_outputs(options.h, options.a, constraints, entries, couplings, mem, work)
     return CONVERGED
 
 
@@ -175,7 +190,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     parts, elements, _, relations, constraints, entries, _, couplings, plan, _, _, _ = tables
     p = plan[0]
     begin(t_new, options, parts, elements, p, functions, mem, imem, work)
-    n = osnsp.choose_active(p, constraints, options[GAMMA] * options[H], options[H], mem, imem, work, iwork)
+    n = osnsp.choose_active(p, constraints, options.gamma * options.h, options.h, mem, imem, work, iwork)
     status, n_iter, residual = iterate(t_new, n, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
     if not finish(t_new, n == 0, options, relations, constraints, entries, couplings, p, functions, mem, imem, work):
         status = NON_FINITE
@@ -186,14 +201,14 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
 def begin(t_new, options, parts, elements, p, functions, mem, imem, work):
     """Keep q_k and v_k; the force at t_k where a controller has changed it since."""
     keep_state(parts, elements, p, mem, work)
-    if p.controlled != 0 and options[WEIGHT] < 1.0:
-        evaluate_forces(t_new - options[H], options, parts, elements, p, p.f_old, functions, mem, imem, work)
+    if p.controlled != 0 and options.weight < 1.0:
+        evaluate_forces(t_new - options.h, options, parts, elements, p, p.f_old, functions, mem, imem, work)
 
 
 @inlined
 def finish(t_new, is_free, options, relations, constraints, entries, couplings, p, functions, mem, imem, work):
     """Outputs of the new state; its force is kept for the next step. False where an output is not finite."""
-    which = EVERY if is_free or options[Q_STAR] != 1.0 or options[PAOLI] != 0.0 else INACTIVE
+    which = EVERY if is_free or options.q_star != 1.0 or options.paoli != 0.0 else INACTIVE
     evaluate_relations(t_new, 1.0, 0.0, which, options, relations, p, functions, mem, imem, work)
     return hand_over(options, constraints, entries, couplings, p, mem, work)
 
@@ -201,7 +216,7 @@ def finish(t_new, is_free, options, relations, constraints, entries, couplings, 
 @tiny
 def hand_over(options, constraints, entries, couplings, p, mem, work):
     """y and ydot from the values of the relations; the force is kept for the next step. False where an output is not finite."""
-    osnsp.update_outputs(options[H], options[A], constraints, entries, couplings, mem, work)
+    osnsp.update_outputs(options.h, options.a, constraints, entries, couplings, mem, work)
     for i in range(p.n_dofs):
         work[p.f_old + i] = work[p.f + i]
     zero = 0.0
@@ -225,23 +240,23 @@ def iterate(t_new, n, tables, functions, solver, solver_options, options, mem, i
         osnsp.transpose_pattern(p, n, iwork)
     row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
     chosen, transpose = view(iwork, p.active, n), view(iwork, p.sub_place, iwork[p.sub_row + n])
-    t = t_new - (1.0 - options[AT_Q]) * options[H]
-    _predict(options[H], parts, elements, p, mem, work)
+    t = t_new - (1.0 - options.at_q) * options.h
+    _predict(options.h, parts, elements, p, mem, work)
     status, n_iter, residual, solved, change = NEWTON, 0, math.inf, CONVERGED, math.inf
     which, may_bend, least, previous, waited = ACTIVE, p.bends != 0 and n > 0, math.inf, math.inf, 0
-    for n_iter in range(int(options[LIMIT]) + 1):
+    for n_iter in range(int(options.max_iter) + 1):
         evaluate_forces(t, options, parts, elements, p, p.f, functions, mem, imem, work)
-        definite = evaluate_masses(options[Q_STAR], parts, elements, p, functions, mem, imem, work)
+        definite = evaluate_masses(options.q_star, parts, elements, p, functions, mem, imem, work)
         if n > 0:
             is_slow = which == KEPT or residual > _FAST * previous
             which = KEPT if n_iter >= 2 and residual <= _DIFFERENCES and is_slow else ACTIVE
-            evaluate_relations(t_new, options[Q_STAR], options[PAOLI], which, options, relations, p, functions, mem, imem, work)
+            evaluate_relations(t_new, options.q_star, options.paoli, which, options, relations, p, functions, mem, imem, work)
         _residual(options, parts, elements, relations, n, p, mem, imem, work)
         previous = residual
         residual = _error(n, n_iter, change, options, elements, constraints, entries, inputs, couplings, p, mem, work, iwork)
         least, waited = (residual, 0) if residual < 0.5 * least else (least, waited + 1)
         status = _verdict(residual, definite, solved, n_iter, options)
-        if status != NEWTON or n_iter == int(options[LIMIT]):
+        if status != NEWTON or n_iter == int(options.max_iter):
             break
         bends = may_bend and (n_iter >= _STRAIGHT or (n_iter > 0 and residual > _FAR))
         if bends:  # a matrix that this makes singular is none to go on with
@@ -257,7 +272,7 @@ def iterate(t_new, n, tables, functions, solver, solver_options, options, mem, i
                 osnsp.scale_friction(p, n, constraints, work, iwork)
             iwork[p.isolver] = 0  # another matrix
             _state_problem(n, shift, options, constraints, entries, inputs, couplings, p, mem, work, iwork)
-            unit = 1.0 if options[PAOLI] != 0.0 else options[H]  # lambda is an impulse, or a force
+            unit = 1.0 if options.paoli != 0.0 else options.h  # lambda is an impulse, or a force
             solved, _, _ = osnsp.solve_active(p, n, unit, solver, constraints, inputs, solver_options, mem, work, iwork)
             if solved not in (CONVERGED, INEXACT) and bends:  # curvature may leave the problem without a solution
                 may_bend, solved = False, CONVERGED
@@ -278,7 +293,7 @@ def _verdict(residual, definite, solved, n_iter, options):
         return NOT_DEFINITE
     if solved not in (CONVERGED, INEXACT):
         return solved
-    return solved if n_iter > 0 and residual <= max(options[TOL], _LEAST_TOL) else NEWTON
+    return solved if n_iter > 0 and residual <= max(options.tol, _LEAST_TOL) else NEWTON
 
 
 @tiny
@@ -319,7 +334,7 @@ def evaluate_forces(t, options, parts, elements, p, out, functions, mem, imem, w
 @tiny
 def _force_arguments(options, part, el, p, mem, work):
     """q_at and v_at of one element."""
-    at_q, at_v, q = options[AT_Q], options[AT_V], part.q + el.e * part.stride
+    at_q, at_v, q = options.at_q, options.at_v, part.q + el.e * part.stride
     for i in range(part.n):
         work[p.at_q + i] = at_q * mem[q + i] + (1.0 - at_q) * work[p.q_old + el.dof + i]
         work[p.at_v + i] = at_v * mem[q + part.n + i] + (1.0 - at_v) * work[p.v_old + el.dof + i]
@@ -356,13 +371,13 @@ def evaluate_relations(t, q_star, paoli, which, options, relations, p, functions
             for j in range(r.n):
                 q = r.q_first + j if j < r.n_first else r.q_second + j - r.n_first
                 dof = r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first
-                before = work[p.q_old + dof] - (options[H] * work[p.v_old + dof] if paoli != 0.0 else 0.0)
+                before = work[p.q_old + dof] - (options.h * work[p.v_old + dof] if paoli != 0.0 else 0.0)
                 work[r.x + j] = at * mem[q] + (1.0 - at) * before
             for i in range(r.m):
                 work[r.lam + i] = mem[r.multiplier + i]
             relation_output(t, r, functions, mem, work)
-            scale = 1.0 / (options[H] * options[H] * options[A]) if r.level == POSITION else 1.0
-            relation_operators(t, options[H], r, which != KEPT, scale, p.spare, functions, mem, work)
+            scale = 1.0 / (options.h * options.h * options.a) if r.level == POSITION else 1.0
+            relation_operators(t, options.h, r, which != KEPT, scale, p.spare, functions, mem, work)
 
 
 @tiny
@@ -385,7 +400,7 @@ def _residual(options, parts, elements, relations, n, p, mem, imem, work):
 
     These are the momentum of the element's kinetic energy, all of it in one coordinate, and the impulses of forces.
     """
-    h, weight = options[H], options[WEIGHT]
+    h, weight = options.h, options.weight
     for k in range(elements.size):
         el = elements[k]
         part = parts[el.part]
@@ -475,7 +490,7 @@ def _constraint_error(a, c, options, elements, constraints, entries, couplings, 
     s = _position_rate(c, options, entries, p, mem, work) if at_position else velocity(c, entries, mem, work)
     for k in range(c.entry, c.entry_end):
         el, dof = elements[entries[k].body], entries[k].dof
-        v = abs(mem[entries[k].q + entries[k].n]) + abs(work[p.v_old + dof]) + _ROUNDING * abs(mem[entries[k].q]) / options[H]
+        v = abs(mem[entries[k].q + entries[k].n]) + abs(work[p.v_old + dof]) + _ROUNDING * abs(mem[entries[k].q]) / options.h
         v += work[p.impulse + dof] / work[el.diagonal + (dof - el.dof) * el.diagonal_step]
         size += abs(work[entries[k].coefficient]) * v
     for k in range(c.coupling, c.coupling_end):
@@ -520,16 +535,16 @@ def position(c, entries, mem, work):
 @tiny
 def _position_rate(c, options, entries, p, mem, work):
     """What the law at position level holds for, as a velocity: ``y / (h a)``, or ``(1 + e) y / h`` at the point of (10.45)."""
-    e = 0.0 if c.e == ABSENT or options[PAOLI] == 0.0 else work[c.e]
+    e = 0.0 if c.e == ABSENT or options.paoli == 0.0 else work[c.e]
     y = 0.0 if c.base == ABSENT else work[c.base]
     if c.h != ABSENT:
         y = work[c.h]
     else:
         for k in range(c.entry, c.entry_end):
             dof = entries[k].dof
-            before = work[p.q_old + dof] - options[H] * work[p.v_old + dof]
+            before = work[p.q_old + dof] - options.h * work[p.v_old + dof]
             y += work[entries[k].coefficient] * (mem[entries[k].q] + e * before) / (1.0 + e)
-    return (1.0 + e) * y / (options[H] * options[A])
+    return (1.0 + e) * y / (options.h * options.a)
 
 
 @inlined
@@ -556,8 +571,8 @@ def _invert_dense(n, M_hat, p, work, iwork):
 @kernel
 def invert(t, options, parts, elements, bodies, p, functions, mem, imem, work, iwork):
     """``M_hat^-1`` of the elements whose matrices change; False where one is singular."""
-    factor_v = options[H] * options[WEIGHT] * options[AT_V]
-    factor_q = options[H] * options[WEIGHT] * options[AT_Q] * options[H] * options[A]
+    factor_v = options.h * options.weight * options.at_v
+    factor_q = options.h * options.weight * options.at_q * options.h * options.a
     regular = True
     for k in range(elements.size):
         el = elements[k]
@@ -571,8 +586,8 @@ def invert(t, options, parts, elements, bodies, p, functions, mem, imem, work, i
 @kernel
 def invert_bent(t, t_new, which, options, parts, elements, bent, relations, p, functions, mem, imem, work, iwork):
     """``(M_hat - d(H^T lambda)/dv)^-1`` of the elements that change, and the derivative of ydot by v; False where one is singular."""
-    factor_v = options[H] * options[WEIGHT] * options[AT_V]
-    factor_q = options[H] * options[WEIGHT] * options[AT_Q] * options[H] * options[A]
+    factor_v = options.h * options.weight * options.at_v
+    factor_q = options.h * options.weight * options.at_q * options.h * options.a
     for k in range(elements.size):
         el = elements[k]
         part = parts[el.part]
@@ -613,7 +628,7 @@ def bend(t, which, options, r, elements, bent, p, functions, mem, imem, work):
             work[r.x + j] -= s * mem[_velocity_of(r, j)]
         for i in range(m * n):
             work[r.H + p.shift + i] += (work[p.H_moved + i] - work[r.H + i]) / _SMALL
-    unit = options[H] if r.level == POSITION and options[PAOLI] == 0.0 else 1.0
+    unit = options.h if r.level == POSITION and options.paoli == 0.0 else 1.0
     length = 0.0
     for j in range(n):
         length = max(length, abs(work[r.x + j]))
@@ -637,9 +652,9 @@ def bend(t, which, options, r, elements, bent, p, functions, mem, imem, work):
 @tiny
 def _reach(r, options, work):
     """How far a unit of v_{k+1} moves the point at which a relation is evaluated."""
-    if options[PAOLI] != 0.0:
-        return options[H] * options[A] / (1.0 + (0.0 if r.e == ABSENT else work[r.e]))
-    return options[H] * options[A] * (1.0 if r.level == POSITION else options[Q_STAR])
+    if options.paoli != 0.0:
+        return options.h * options.a / (1.0 + (0.0 if r.e == ABSENT else work[r.e]))
+    return options.h * options.a * (1.0 if r.level == POSITION else options.q_star)
 
 
 @tiny
@@ -695,7 +710,7 @@ def apply_inverses(rhs, out, bodies, p, work, iwork):
 @inlined
 def _state_problem(n, shift, options, constraints, entries, inputs, couplings, p, mem, work, iwork):
     """Vector q of the one-step problem; H, or the derivative of ydot by v, lies ``shift`` behind the coefficients."""
-    h, most = options[H], 0.0
+    h, most = options.h, 0.0
     for a in range(n):
         c = constraints[iwork[p.active + a]]
         s, size = 0.0, speeds(c, entries, mem, work)
@@ -726,7 +741,7 @@ def _correct(share, options, parts, elements, bodies, p, mem, work, iwork):
 
     Returns the largest change of an element's v relative to v and q / h, each by the norm of its kinetic energy.
     """
-    h, at, largest = options[H], options[A], 0.0
+    h, at, largest = options.h, options.a, 0.0
     add_pushed(p.dv, parts, elements, bodies, p, mem, work, iwork)
     for k in range(elements.size):
         el = elements[k]

@@ -6,6 +6,7 @@ violated. Combined: a contact that the end of the step violates joins the step, 
 """
 
 import sys
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,8 +20,6 @@ from nsds.schemes.lagrangian.functions import blame  # noqa: F401
 from nsds.schemes.lagrangian.moreau_jean import FIELDS, fill
 from nsds.schemes.lagrangian.newton import (
     EVERY,
-    GAMMA,
-    H,
     begin,
     evaluate_forces,
     evaluate_masses,
@@ -39,9 +38,18 @@ from nsds.status import CONVERGED, INEXACT, NON_FINITE, VIOLATED
 OPTIONS = np.dtype(
     [("scheme", "S32"), *FIELDS, ("constraint_tol", "<f8"), ("max_rounds", "<i8"), ("every_contact", "<i8"), ("metric", "S8")]
 )
-# Words of the options behind those of the Newton form.
-COMBINED, CONSTRAINT_TOL, MAX_ROUNDS, EVERY_CONTACT = range(10, 14)
 _METRICS = "mass", "identity"
+
+
+class Options(NamedTuple):
+    """Words of the step with its projection; flags are 0 or 1."""
+
+    h: float
+    newton: moreau_jean_newton.Options
+    combined: float
+    constraint_tol: float
+    max_rounds: float
+    every_contact: float
 
 
 def moreau_jean_direct_projection(
@@ -156,13 +164,14 @@ def prepare(records, mem, options, h, method):
         return newton_euler_projection.prepare(records, options, h, method)
     work, iwork = Allocator(records.size), Allocator(records.size)
     lists = tables(records, work, owner, h, h * options["theta"].item())
-    settings = [*moreau_jean_newton.options_of(h, options), owner.endswith("combined_projection")]
-    settings += [options[name].item() for name in ("constraint_tol", "max_rounds", "every_contact")]
+    own = (float(options[name].item()) for name in ("constraint_tol", "max_rounds", "every_contact"))
+    words = Options(h, moreau_jean_newton.options_of(h, options), float(owner.endswith("combined_projection")), *own)
     metric = options["metric"].item().decode()
-    return prepare_with_positions(records, lists, settings, metric, method, work, iwork, sys.modules[__name__])
+    prepared = prepare_with_positions(records, lists, words.newton, metric, method, work, iwork)
+    return prepared._replace(options=words, stepper=sys.modules[__name__])
 
 
-def prepare_with_positions(records, lists, settings, metric, method, work, iwork, stepper):
+def prepare_with_positions(records, lists, options, metric, method, work, iwork):
     """The Newton form with the tables of `project` behind its own."""
     metrics, rigid = _metrics(records, lists, metric, work, iwork), lists.constraints.copy()
     for column in ("input", "input_end"):
@@ -175,12 +184,12 @@ def prepare_with_positions(records, lists, settings, metric, method, work, iwork
     body, dofs = metrics["n"].max(), metrics["n"].sum()
     work.place(places, rhs=body, solution=body, scratch=body, dofs=dofs, dv=dofs)
     iwork.place(places, sub_next=rigid.size, pivots=body, touched=rigid.size)
-    prepared = moreau_jean_newton.prepare(records, lists, settings, method, work, iwork)
+    prepared = moreau_jean_newton.prepare(records, lists, options, method, work, iwork)
     order = [lists.owners.index(each) for each in prepared.layout.owners]
     leaders = prepared.tables[4]["leader"]
     upper = places[0]["upper"]
     prepared.work[:, upper : upper + rigid.size] = np.inf
-    return prepared._replace(tables=(*prepared.tables, metrics, rigid[order], leaders, places), stepper=stepper)
+    return prepared._replace(tables=(*prepared.tables, metrics, rigid[order], leaders, places))
 
 
 def _metrics(records, lists, metric, work, iwork):
@@ -203,7 +212,7 @@ def _metrics(records, lists, metric, work, iwork):
 @kernel
 def start(t, tables, functions, options, mem, imem, work, iwork):
     """Before the first step: force at t, outputs of the state."""
-    return moreau_jean_newton.start(t, tables[:12], functions, options, mem, imem, work, iwork)
+    return moreau_jean_newton.start(t, tables[:12], functions, options.newton, mem, imem, work, iwork)
 
 
 @kernel
@@ -211,32 +220,33 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
     parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, bent, _, _, leaders, places = tables
     p, newton = plan[0], (parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, bent)
-    begin(t_new, options, parts, elements, p, functions, mem, imem, work)
-    n = osnsp.choose_active(p, constraints, options[GAMMA] * options[H], options[H], mem, imem, work, iwork)
+    o = options.newton
+    begin(t_new, o, parts, elements, p, functions, mem, imem, work)
+    n = osnsp.choose_active(p, constraints, o.gamma * o.h, o.h, mem, imem, work, iwork)
     total = 0
     status, n_iter, residual = CONVERGED, 0, 0.0
     for attempt in range(constraints.size + 1):  # each solution but the last makes at least one more contact active
-        status, n_iter, residual = iterate(t_new, n, newton, functions, solver, solver_options, options, mem, imem, work, iwork)
+        status, n_iter, residual = iterate(t_new, n, newton, functions, solver, solver_options, o, mem, imem, work, iwork)
         total += n_iter
         if (
             status not in (CONVERGED, INEXACT) and attempt > 0
         ):  # the velocities cannot satisfy the contacts that have joined: positions will
             n = _leave(constraints, p, places[0].local, mem, imem, iwork)
-            status, n_iter, residual = iterate(t_new, n, newton, functions, solver, solver_options, options, mem, imem, work, iwork)
+            status, n_iter, residual = iterate(t_new, n, newton, functions, solver, solver_options, o, mem, imem, work, iwork)
             total += n_iter
             n = 0
-        evaluate_relations(t_new, 1.0, 0.0, EVERY, options, relations, p, functions, mem, imem, work)
-        if status not in (CONVERGED, INEXACT) or options[COMBINED] == 0.0 or (attempt > 0 and n == 0):
+        evaluate_relations(t_new, 1.0, 0.0, EVERY, o, relations, p, functions, mem, imem, work)
+        if status not in (CONVERGED, INEXACT) or options.combined == 0.0 or (attempt > 0 and n == 0):
             break
-        n = _join_violated(options[CONSTRAINT_TOL], constraints, entries, leaders, p, places[0].local, mem, imem, work, iwork)
+        n = _join_violated(options.constraint_tol, constraints, entries, leaders, p, places[0].local, mem, imem, work, iwork)
         if n == 0:
             break
     if status in (CONVERGED, INEXACT):
         projected, moved = project(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
         status = osnsp.worse(status, projected)
         if moved:
-            evaluate_forces(t_new, options, parts, elements, p, p.f, functions, mem, imem, work)
-    if not hand_over(options, constraints, entries, couplings, p, mem, work):
+            evaluate_forces(t_new, o, parts, elements, p, p.f, functions, mem, imem, work)
+    if not hand_over(o, constraints, entries, couplings, p, mem, work):
         status = NON_FINITE
     return status, total, residual
 
@@ -291,8 +301,8 @@ def project(t, tables, functions, solver, solver_options, options, mem, imem, wo
     Returns (status, whether anything moved).
     """
     parts, elements, _, relations, _, entries, _, couplings, plan, W_row, W_column, _, metrics, rigid, _, places = tables
-    p, s, tol = plan[0], places[0], options[CONSTRAINT_TOL]
-    for done in range(int(options[MAX_ROUNDS]) + 1):
+    p, s, tol = plan[0], places[0], options.constraint_tol
+    for done in range(int(options.max_rounds) + 1):
         n, worst, length = _choose(options, rigid, entries, s, mem, imem, work, iwork)
         if worst <= max(tol, osnsp.ULPS * length):
             return CONVERGED, done > 0
@@ -319,7 +329,7 @@ def project(t, tables, functions, solver, solver_options, options, mem, imem, wo
         if status not in (CONVERGED, INEXACT):
             return status, done > 0
         _move(n, worst, parts, elements, metrics, rigid, entries, s, mem, work, iwork)
-        evaluate_relations(t, 1.0, 0.0, EVERY, options, relations, p, functions, mem, imem, work)
+        evaluate_relations(t, 1.0, 0.0, EVERY, options.newton, relations, p, functions, mem, imem, work)
     return VIOLATED, True
 
 
@@ -330,9 +340,9 @@ def _choose(options, rigid, entries, s, mem, imem, work, iwork):
     for i in range(rigid.size):
         c = rigid[i]
         iwork[s.local + i] = ABSENT
-        if c.role == PLAIN and c.level == VELOCITY and (options[EVERY_CONTACT] != 0.0 or imem[c.active] != 0):
+        if c.role == PLAIN and c.level == VELOCITY and (options.every_contact != 0.0 or imem[c.active] != 0):
             y = position(c, entries, mem, work)
-            is_pressing = c.bilateral or (options[COMBINED] != 0.0 and imem[c.active] != 0 and mem[c.lam] > 0.0)
+            is_pressing = c.bilateral or (options.combined != 0.0 and imem[c.active] != 0 and mem[c.lam] > 0.0)
             worst = max(worst, abs(y) if is_pressing else -y)
             length = max(length, osnsp.lengths(c, entries, mem, work))
             iwork[s.local + i], iwork[s.active + n] = n, i

@@ -13,8 +13,9 @@ import numpy as np
 
 from nsds import _checks
 from nsds.model.layout import ABSENT
-from nsds.schemes.lagrangian import newton as moreau_jean_newton
+from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.contact_forces import require_rigid
+from nsds.schemes.lagrangian.newton import Options
 from nsds.schemes.lagrangian.tables import DRIVEN, POSITION, tables
 from nsds.schemes.run.memory import Allocator
 
@@ -80,9 +81,9 @@ def prepare(records, mem, options, h, method):
     gamma = options["gamma"].item()
     if gamma == np.inf:
         lists.constraints["always"], gamma = True, 0.0
-    theta, tol, limit = (options[name].item() for name in ("theta", "newton_tol", "newton_max_iter"))
-    weights = [h, gamma, 0.0, tol, limit, 1.0, 1.0, theta, theta / 2, 1.0]
-    return moreau_jean_newton.prepare(records, lists, weights, method, work, iwork)
+    theta, tol, max_iter = options["theta"].item(), options["newton_tol"].item(), float(options["newton_max_iter"].item())
+    step = Options(h, gamma, q_star=0.0, tol=tol, max_iter=max_iter, a=1.0, weight=1.0, at_q=theta, at_v=theta / 2, paoli=1.0)
+    return newton.prepare(records, lists, step, method, work, iwork)
 
 
 def _require_one_restitution(owner, records, lists):

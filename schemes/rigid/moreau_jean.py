@@ -55,10 +55,10 @@ def options_of(h, options):
     """Options of the step, as numbers, from those of a scheme."""
     explicit = "form" in options.dtype.names and options["form"] == b"explicit"
     linear = "update" in options.dtype.names and options["update"] == b"linear"
-    values = [options[name].item() for name in ("theta", "gamma", "q_star", "newton_tol", "newton_max_iter")]
+    values = [float(options[name].item()) for name in ("theta", "gamma", "q_star", "newton_tol", "newton_max_iter")]
     if explicit:
         values[2], values[3] = 0.0, np.inf
-    return np.array([h, *values, explicit, linear], dtype=np.float64)
+    return problem.Options(h, *values, float(explicit), float(linear))
 
 
 def grow(records):

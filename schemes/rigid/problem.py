@@ -5,6 +5,7 @@ problems; many by sweeps over the contacts that act on the velocities of the bod
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import int64
@@ -40,6 +41,24 @@ PLAN = table(
 )  # fmt: skip
 # Words of the options.
 STEP, THETA, GAMMA, Q_STAR, TOL, LIMIT, EXPLICIT, HOW = range(8)
+
+
+class Options(NamedTuple):
+    """Words of the step, in the order above, and those of a projection, 0 where there is none."""
+
+    h: float
+    theta: float
+    gamma: float
+    q_star: float
+    tol: float
+    max_iter: float
+    explicit: float
+    how: float
+    constraint_tol: float = 0.0
+    max_rounds: float = 0.0
+    by_mass: float = 0.0
+
+
 # Words of the solver's options behind those of methods: tolerance of sweeps, what counts as converged, and as INEXACT.
 SWEEPS_TOL, ENOUGH, BEARABLE = range(N_OPTIONS, N_OPTIONS + 3)
 _FEW = 64  # blocks up to which the default solves with a matrix at once

@@ -39,8 +39,8 @@ def prepare(records, options, h, method):
     lists = ne.tables(records, work, iwork)
     if not options["every_contact"]:
         raise ValueError("moreau_jean_direct_projection: contacts='active' is for Lagrangian systems; of rigid bodies all are projected")
-    own = [options["constraint_tol"], options["max_rounds"], options["metric"] == b"mass"]
-    words = np.array([*plain.options_of(h, options), *own], dtype=np.float64)
+    own = {"constraint_tol": options["constraint_tol"].item(), "max_rounds": float(options["max_rounds"].item())}
+    words = plain.options_of(h, options)._replace(**own, by_mass=float(options["metric"] == b"mass"))
     plan, positions = (problem.reserve(lists, words, method, work, iwork, records.size) for _ in range(2))
     tables = lists.bodies, lists.interactions, lists.collisions, plan, positions
     return Prepared(tables, lists.functions, words, work.array(), iwork.array(np.int64), sys.modules[__name__], lists)

@@ -8,7 +8,7 @@ from nsds.collision import work_size
 from nsds.collision.general import general_pairs
 from nsds.model.functions import ARGUMENTS
 from nsds.model.kinds import NEWTON_EULER, collisions_of, split
-from nsds.model.laws import LAWS
+from nsds.model.laws import FORMS, LAWS
 from nsds.model.layout import ABSENT, FunctionSlots, count_and_stride, elements_of, table
 from nsds.model.records import model_of, words
 
@@ -41,15 +41,7 @@ COLLISIONS = table(
 )  # fmt: skip
 KINDS = ("joint", "newton_euler_relation", "contact_point", "prescribed_velocity")
 JOINT, RELATION, CONTACT, PRESCRIBED = range(4)
-EQUALITY, IMPACT, FRICTION, ROLLING, DRY = range(5)
-_LAWS = {
-    "equality": EQUALITY,
-    "newton_impact": IMPACT,
-    "newton_impact_friction": FRICTION,
-    "fremond_impact": FRICTION,
-    "newton_impact_rolling_friction": ROLLING,
-    "dry_friction": DRY,
-}
+EQUALITY, IMPACT, FRICTION, ROLLING, DRY = range(5)  # places in FORMS
 
 
 class Tables(NamedTuple):
@@ -94,8 +86,7 @@ def tables(records, work, iwork):
 
 def components(records):
     """Components of a contact of this model: 5 where some contact has rolling friction, else 3."""
-    laws = [line[2] for line in model_of(records) if len(line) > 2]
-    return 5 if "newton_impact_rolling_friction" in laws else 3
+    return max([3, *(LAWS[line[2]].block(NEWTON_EULER) for line in model_of(records) if len(line) > 2 and line[2] in LAWS)])
 
 
 def _bodies(records, name, kind, functions):
@@ -132,14 +123,13 @@ def _interaction(records, line, first, d, functions, work):
     start, dtype = words(records.dtype, name)
     fields = dtype.base.fields
     count, stride = count_and_stride(dtype)
-    _require_fitting(name, kind, law)
     elements = elements_of(records, name, len(sides))
     rows = np.zeros(count, INTERACTION)
     shift, each = stride * np.arange(count), np.arange(count)
     m = fields["y"][0].shape[0] if fields["y"][0].shape else 1
-    rows["kind"], rows["law"], rows["m"] = KINDS.index(kind), _LAWS[law], m
+    rows["kind"], rows["law"], rows["m"] = KINDS.index(kind), FORMS.index(LAWS[law].form), m
     rows["each"] = LAWS[law].block(NEWTON_EULER)
-    rows["n_blocks"] = -(-m // d) if law == "equality" else m // LAWS[law].block(NEWTON_EULER)
+    rows["n_blocks"] = -(-m // d) if LAWS[law].form == "equality" else m // LAWS[law].block(NEWTON_EULER)
     rows["always"] = LAWS[law].bilateral
     rows["a"] = first[sides[0]] + elements[:, 0]
     rows["b"] = first[sides[1]] + elements[:, 1] if len(sides) > 1 else ABSENT
@@ -174,17 +164,6 @@ def _interaction(records, line, first, d, functions, work):
     for column, size in (("H", 12 * m), ("h", m), ("rate", m), ("slack", 2 * m), ("x", 14), ("spare", 14 * m)):
         rows[column] = work.reserve(count * size) + size * each
     return rows
-
-
-def _require_fitting(name, kind, law):
-    allowed = {
-        "prescribed_velocity": ("equality",),
-        "contact_point": ("newton_impact", "newton_impact_friction", "fremond_impact", "newton_impact_rolling_friction"),
-        "newton_euler_relation": ("equality", "newton_impact", "dry_friction"),
-        "joint": ("equality", "newton_impact", "dry_friction"),
-    }[kind]
-    if law not in allowed:
-        raise ValueError(f"interaction '{name}': {kind} wants one of the laws {', '.join(allowed)}, got {law}")
 
 
 def _collisions(records, work, iwork):

@@ -250,7 +250,7 @@ def _number_of_steps(owner, records, t_end, h):
 def _march_template(first, last, until, n_total, save_every, stop, first_row, sources, reached, tables, functions, controls, solver,
                     solver_options, options, mems, imems, works, iworks, rows, irows, width):  # fmt: skip
     """Steps up to number ``until`` of members first..last, each recorded where it is due. Written once; each scheme gets its copy."""
-    h = options[0]
+    h = options.h
     controllers, where, control_functions, scratch = controls
     for m in range(first, last):
         mem, imem, work, iwork, address, row, irow = mems[m], imems[m], works[m], iworks[m], functions[m], rows[m], irows[m]
