@@ -449,9 +449,18 @@ def update_outputs(h, theta, constraints, entries, couplings, mem, work):
             work[c.closed] = slack(length, speed + work[c.pull], h)
 
 
+def _leaves(tables):
+    """All tables of a form, those of forms inside it too."""
+    for table_ in tables:
+        if isinstance(table_, tuple):
+            yield from _leaves(table_)
+        else:
+            yield table_
+
+
 def blame_row(records, prepared, m):
     """Which interaction's row of the one-step problem of member m is NaN or infinite, in words; nothing if none is, or of rigid bodies."""
-    tables = [table for table in prepared.tables if table.dtype.names]
+    tables = [table for table in _leaves(prepared.tables) if table.dtype.names]
     constraints = next((table for table in tables if {"lam", "entry"} <= set(table.dtype.names)), ())
     plan = next((table[0] for table in tables if {"W", "q", "lower", "dofs"} <= set(table.dtype.names)), None)
     if plan is None or len(constraints) == 0:
