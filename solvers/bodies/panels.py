@@ -19,7 +19,7 @@ _CHECKED = 25
 _PATIENCE = 40
 _CHUNKS = 16
 
-_D = 0  # components of a contact; bound by `specialised`
+_D, _renew = 0, one.renew_3  # components of a contact, and what solves one; bound by `specialised`
 
 
 @kernel
@@ -71,25 +71,20 @@ def paint(panel, unknown, n_unknowns, colour, order, begin, taken):
 
 def _relax(c, local, d, disk, mu, panel, unknown, H, G, W, b, r, v, scratch):
     """Solves contact c; returns the square of ``trace(W_cc) ||change of r_c||``. In/out: r, v. Work: scratch (10 + `local.SCRATCH`)."""
-    r_new, q_c = view(scratch, 0, 5), view(scratch, 5, 5)
+    change, q_c, k = view(scratch, 0, 5), view(scratch, 5, 5), c * _D * _D
     m, at = panel[c + 1] - panel[c], panel[c] * _D
     for a in range(_D):
         s = b[c * _D + a]
         for i in range(m):
             s += H[at + a * m + i] * v[unknown[panel[c] + i]]
         for e in range(_D):
-            s -= W[(c * _D + a) * _D + e] * r[c * _D + e]
-        r_new[a], q_c[a] = r[c * _D + a], s
-    one.solve_contact(local, d, disk[c], mu[2 * c], mu[2 * c + 1], W, c * _D * _D, q_c, r_new, view(scratch, 10, one.SCRATCH))
-    moved = trace = 0.0
+            s -= W[k + a * _D + e] * r[c * _D + e]
+        q_c[a] = s
+    moved = _renew(c, local, d, disk, mu, W, k, q_c, r, change, view(scratch, 10, one.SCRATCH))
     for a in range(_D):
-        change = r_new[a] - r[c * _D + a]
-        moved += change * change
-        trace += W[(c * _D + a) * _D + a]
-        r[c * _D + a] = r_new[a]
         for i in range(m):
-            v[unknown[panel[c] + i]] += G[at + a * m + i] * change
-    return moved * trace * trace
+            v[unknown[panel[c] + i]] += G[at + a * m + i] * change[a]
+    return moved
 
 
 def _sweep(n_colours, begin, order, local, d, disk, mu, panel, unknown, H, G, W, b, r, v, change, work):
@@ -104,7 +99,8 @@ def _sweep(n_colours, begin, order, local, d, disk, mu, panel, unknown, H, G, W,
 
 
 def _template(d):
-    return parallel(specialised(_sweep, str(d), _relax=tiny(specialised(_relax, str(d), _D=d))))
+    renew = {2: one.renew_2, 3: one.renew_3, 5: one.renew_5}[d]
+    return parallel(specialised(_sweep, str(d), _relax=tiny(specialised(_relax, str(d), _D=d, _renew=renew))))
 
 
 _sweep_2, _sweep_3, _sweep_5 = _template(2), _template(3), _template(5)
