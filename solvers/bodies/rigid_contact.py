@@ -10,7 +10,7 @@ from numba import int64
 from numpy.typing import NDArray
 
 from nsds._jit import kernel, specialised, stack, tiny, view
-from nsds.maths.vectors import cross, times
+from nsds.maths.vectors import cross, dot, times, times_transposed
 from nsds.solvers.contact import local
 from nsds.solvers.contact.signature import EQUATION, modify, project
 
@@ -55,54 +55,54 @@ def mean_of_record(d, k, R):
 
 
 @tiny
-def _point_velocity(B, i, R, k):
-    """``v + omega × l`` of the body at B[i], with l at R[k]."""
-    return (
-        B[i] + (B[i + 4] * R[k + 2] - B[i + 5] * R[k + 1]),
-        B[i + 1] + (B[i + 5] * R[k] - B[i + 3] * R[k + 2]),
-        B[i + 2] + (B[i + 3] * R[k + 1] - B[i + 4] * R[k]),
-    )
+def _point_velocity(B, i, lever, out):
+    """``v + omega × l`` of the body at B[i]."""
+    cross(view(B, i + 3, 3), lever, out)
+    for a in range(3):
+        out[a] += B[i + a]
 
 
 def _velocity(k, i, j, R, B):
     """``u - b`` of the contact at R[k] between the bodies at B[i] and B[j]: N, T1, T2, and R1, R2."""
-    ax, ay, az = _point_velocity(B, i, R, k + LEVER)
-    bx, by, bz = _point_velocity(B, j, R, k + LEVER + 3)
-    x, y, z = ax - bx, ay - by, az - bz
-    u_0 = R[k] * x + R[k + 1] * y + R[k + 2] * z
-    u_1 = R[k + 3] * x + R[k + 4] * y + R[k + 5] * z
-    u_2 = R[k + 6] * x + R[k + 7] * y + R[k + 8] * z
+    x, other, u = stack(3), stack(3), stack(3)
+    _point_velocity(B, i, view(R, k + LEVER, 3), x)
+    _point_velocity(B, j, view(R, k + LEVER + 3, 3), other)
+    for a in range(3):
+        x[a] -= other[a]
+    times(view(R, k, 9), x, u)
     if _D == 3:
-        return u_0, u_1, u_2, 0.0, 0.0
-    x, y, z = B[i + 3] - B[j + 3], B[i + 4] - B[j + 4], B[i + 5] - B[j + 5]
-    return u_0, u_1, u_2, R[k + 3] * x + R[k + 4] * y + R[k + 5] * z, R[k + 6] * x + R[k + 7] * y + R[k + 8] * z
+        return u[0], u[1], u[2], 0.0, 0.0
+    for a in range(3):
+        x[a] = B[i + 3 + a] - B[j + 3 + a]
+    return u[0], u[1], u[2], dot(view(R, k + 3, 3), x), dot(view(R, k + 6, 3), x)
 
 
 @tiny
-def _push(B, i, x, y, z, a, b, c):
-    """``v += P / m``, ``omega += I^-1 L`` for the body at B[i], the impulse P = (x, y, z) and the moment L = (a, b, c)."""
-    B[i] += B[i + 6] * x
-    B[i + 1] += B[i + 6] * y
-    B[i + 2] += B[i + 6] * z
-    B[i + 3] += B[i + 7] * a + B[i + 8] * b + B[i + 9] * c
-    B[i + 4] += B[i + 10] * a + B[i + 11] * b + B[i + 12] * c
-    B[i + 5] += B[i + 13] * a + B[i + 14] * b + B[i + 15] * c
+def _push(B, i, lever, P, M):
+    """``v += P / m``, ``omega += I^-1 (l × P + M)`` for the body at B[i]."""
+    L = stack(3)
+    cross(lever, P, L)
+    for a in range(3):
+        L[a] += M[a]
+        B[i + a] += B[i + 6] * P[a]
+    times(view(B, i + 7, 9), L, L)
+    for a in range(3):
+        B[i + 3 + a] += L[a]
 
 
 def _act(k, i, j, R, B, r_0, r_1, r_2, r_3, r_4):
     """The reaction r of the contact at R[k] acts with + on the body at B[i], with - on that at B[j]; the world is the last body."""
-    x = R[k] * r_0 + R[k + 3] * r_1 + R[k + 6] * r_2
-    y = R[k + 1] * r_0 + R[k + 4] * r_1 + R[k + 7] * r_2
-    z = R[k + 2] * r_0 + R[k + 5] * r_1 + R[k + 8] * r_2
-    mx = my = mz = 0.0
-    if _D == 5:
-        mx, my, mz = R[k + 3] * r_3 + R[k + 6] * r_4, R[k + 4] * r_3 + R[k + 7] * r_4, R[k + 5] * r_3 + R[k + 8] * r_4
+    P, M = stack(3), stack(3)
+    P[0], P[1], P[2] = r_0, r_1, r_2
+    times_transposed(view(R, k, 9), P, P)
+    for a in range(3):
+        M[a] = R[k + 3 + a] * r_3 + R[k + 6 + a] * r_4 if _D == 5 else 0.0
     if i != B.size - BODY:
-        lx, ly, lz = R[k + LEVER], R[k + LEVER + 1], R[k + LEVER + 2]
-        _push(B, i, x, y, z, mx + (ly * z - lz * y), my + (lz * x - lx * z), mz + (lx * y - ly * x))
+        _push(B, i, view(R, k + LEVER, 3), P, M)
     if j != B.size - BODY:
-        lx, ly, lz = R[k + LEVER + 3], R[k + LEVER + 4], R[k + LEVER + 5]
-        _push(B, j, -x, -y, -z, (lz * y - ly * z) - mx, (lx * z - lz * x) - my, (ly * x - lx * y) - mz)
+        for a in range(3):
+            P[a], M[a] = -P[a], -M[a]
+        _push(B, j, view(R, k + LEVER + 3, 3), P, M)
 
 
 velocity_3, velocity_5 = (tiny(specialised(_velocity, str(d), _D=d)) for d in (3, 5))
