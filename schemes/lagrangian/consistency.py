@@ -84,14 +84,14 @@ def consistent(system, tol=1e-10, max_rounds=50, *, functions=None):
 
 
 @kernel
-def _make_consistent(t, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+def _make_consistent(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """Project positions, then velocities; returns a status."""
-    parts, elements, _, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, _, metrics, _, _, places = tables
-    p = plan[0]
-    projection.start(t, tables, functions, options, mem, imem, work, iwork)
-    status, _ = projection.project(t, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
+    form, parts, elements, constraints, entries = s.newton, s.newton.parts, s.newton.elements, s.newton.constraints, s.newton.entries
+    p = form.plan[0]
+    projection.start(t, s, functions, options, mem, imem, work, iwork)
+    status, _ = projection.project(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
     moreau_jean_newton.evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
-    projection.invert_metrics(elements, parts, metrics, places[0], work, iwork)
+    projection.invert_metrics(elements, parts, s.metrics, s.plan[0], work, iwork)
     n, most = 0, 0.0
     for i in range(constraints.size):
         c = constraints[i]
@@ -105,13 +105,12 @@ def _make_consistent(t, tables, functions, solver, solver_options, options, mem,
     work[p.rounding] = ULPS * most
     for i in range(p.n_dofs):
         work[p.dv + i] = 0.0
-    rigid = parts, elements, metrics, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, metrics
-    pushed, _, _ = push_apart(n, p.dv, 0.0, 1.0, rigid, solver, solver_options, mem, work, iwork)
+    pushed, _, _ = push_apart(n, p.dv, 0.0, 1.0, form, s.metrics, solver, solver_options, mem, work, iwork)
     moreau_jean_newton.add_jump(parts, elements, p, mem, work)
     for i in range(constraints.size):
         if constraints[i].lam != ABSENT:
             mem[constraints[i].lam] = 0.0
-    update_outputs(options.h, 1.0, constraints, entries, couplings, mem, work)
+    update_outputs(options.h, 1.0, constraints, entries, form.couplings, mem, work)
     return worse(status, pushed)
 
 

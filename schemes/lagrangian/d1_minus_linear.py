@@ -108,48 +108,46 @@ def prepare(records, mem, options, h, method):
 
 
 @kernel
-def start(t, tables, functions, options, mem, imem, work, iwork):
+def start(t, s, functions, options, mem, imem, work, iwork):
     """Before the first step: operators at the state, and its outputs."""
-    parts, elements, bodies, relations, constraints, entries, _, couplings, plan, _, _, _ = tables
-    p = plan[0]
-    keep_state(parts, elements, p, mem, work)
-    evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
-    invert(t, options.newton, parts, elements, bodies, p, functions, mem, imem, work, iwork)
-    evaluate_relations(t, 1.0, 0.0, EVERY, options.newton, relations, p, functions, mem, imem, work)
-    evaluate_forces(t, options.newton, parts, elements, p, p.f, functions, mem, imem, work)
-    state_pull(options.h, p.f, elements, parts, p, work)
-    osnsp.state_pulls(p.pull, constraints, entries, work)
-    osnsp.update_outputs(options.h, 1.0, constraints, entries, couplings, mem, work)
+    p = s.plan[0]
+    keep_state(s.parts, s.elements, p, mem, work)
+    evaluate_masses(1.0, s.parts, s.elements, p, functions, mem, imem, work)
+    invert(t, options.newton, s.parts, s.elements, s.bodies, p, functions, mem, imem, work, iwork)
+    evaluate_relations(t, 1.0, 0.0, EVERY, options.newton, s.relations, p, functions, mem, imem, work)
+    evaluate_forces(t, options.newton, s.parts, s.elements, p, p.f, functions, mem, imem, work)
+    state_pull(options.h, p.f, s.elements, s.parts, p, work)
+    osnsp.state_pulls(p.pull, s.constraints, s.entries, work)
+    osnsp.update_outputs(options.h, 1.0, s.constraints, s.entries, s.couplings, mem, work)
     return CONVERGED
 
 
 @kernel
-def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, solver's iterations, residual)."""
-    parts, elements, bodies, relations, constraints, entries, _, couplings, plan, _, _, _ = tables
-    p, h, t = plan[0], options.h, t_new - options.h
+    parts, elements, constraints, p, h, t = s.parts, s.elements, s.constraints, s.plan[0], options.h, t_new - options.h
     keep_state(parts, elements, p, mem, work)
     for i in range(constraints.size):
         work[p.total + i] = 0.0
     evaluate_forces(t, options.newton, parts, elements, p, p.f, functions, mem, imem, work)
-    apply_inverses(p.f, p.a_old, bodies, p, work, iwork)
-    evaluate_curvature(t, h, relations, p, functions, mem, work)
-    status, n_iter, residual = _contact(_LEFT, p.a_old, tables, solver, solver_options, options, mem, imem, work, iwork)
+    apply_inverses(p.f, p.a_old, s.bodies, p, work, iwork)
+    evaluate_curvature(t, h, s.relations, p, functions, mem, work)
+    status, n_iter, residual = _contact(_LEFT, p.a_old, s, solver, solver_options, options, mem, imem, work, iwork)
     _move(h, parts, elements, p, mem, work)
     definite = evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
-    regular = invert(t_new, options.newton, parts, elements, bodies, p, functions, mem, imem, work, iwork)
-    evaluate_relations(t_new, 1.0, 0.0, EVERY, options.newton, relations, p, functions, mem, imem, work)
+    regular = invert(t_new, options.newton, parts, elements, s.bodies, p, functions, mem, imem, work, iwork)
+    evaluate_relations(t_new, 1.0, 0.0, EVERY, options.newton, s.relations, p, functions, mem, imem, work)
     evaluate_forces(t_new, options.newton, parts, elements, p, p.f, functions, mem, imem, work)
-    apply_inverses(p.f, p.dv, bodies, p, work, iwork)
-    evaluate_curvature(t_new, h, relations, p, functions, mem, work)
-    status_2, n_2, residual_2 = _contact(_RIGHT, p.dv, tables, solver, solver_options, options, mem, imem, work, iwork)
+    apply_inverses(p.f, p.dv, s.bodies, p, work, iwork)
+    evaluate_curvature(t_new, h, s.relations, p, functions, mem, work)
+    status_2, n_2, residual_2 = _contact(_RIGHT, p.dv, s, solver, solver_options, options, mem, imem, work, iwork)
     finite = _end_smooth_motion(h, parts, elements, p, mem, work)
-    status_3, n_3, residual_3 = _contact(_IMPACT, p.dv, tables, solver, solver_options, options, mem, imem, work, iwork)
+    status_3, n_3, residual_3 = _contact(_IMPACT, p.dv, s, solver, solver_options, options, mem, imem, work, iwork)
     add_jump(parts, elements, p, mem, work)
     for i in range(constraints.size):
         mem[constraints[i].lam] = work[p.total + i]
         imem[constraints[i].active] = work[p.total + i] != 0.0
-    osnsp.update_outputs(h, 1.0, constraints, entries, couplings, mem, work)
+    osnsp.update_outputs(h, 1.0, constraints, s.entries, s.couplings, mem, work)
     status = osnsp.worse(osnsp.worse(status, status_2), status_3)
     if not definite or not regular:
         status = SINGULAR_STEP if definite else NOT_DEFINITE
@@ -187,13 +185,12 @@ def _end_smooth_motion(h, parts, elements, p, mem, work):
 
 
 @kernel
-def _contact(when, a, tables, solver, solver_options, options, mem, imem, work, iwork):
+def _contact(when, a, s, solver, solver_options, options, mem, imem, work, iwork):
     """Forces or impulses of the closed contacts, added to the accelerations (the jump) in work[a:]. Returns the solver's result."""
-    constraints, entries, p = tables[4], tables[5], tables[8][0]
-    n = _choose(when, a, options, constraints, entries, p, mem, imem, work, iwork)
-    _state_problem(n, when, a, options, constraints, entries, p, mem, work, iwork)
+    n = _choose(when, a, options, s.constraints, s.entries, s.plan[0], mem, imem, work, iwork)
+    _state_problem(n, when, a, options, s.constraints, s.entries, s.plan[0], mem, work, iwork)
     weight = 1.0 if when == _IMPACT else 0.5 * options.h
-    return push_apart(n, a, weight, options.h, tables, solver, solver_options, mem, work, iwork)
+    return push_apart(n, a, weight, options.h, s, s.bodies, solver, solver_options, mem, work, iwork)
 
 
 @inlined

@@ -42,7 +42,24 @@ class Options(NamedTuple):
     """Words of the step."""
 
     h: float
-    gamma: float
+    gamma: float  # of h: the forecast of contact
+
+
+class Tables(NamedTuple):
+    """Tables of the step; constraints in the order of the one-step problem, whose pattern is W_row, W_column."""
+
+    parts: np.ndarray
+    constraints: np.ndarray
+    entries: np.ndarray  # of H
+    inputs: np.ndarray  # entries of B
+    couplings: np.ndarray  # entries of D
+    relations: np.ndarray
+    plan: np.ndarray
+    operators: np.ndarray
+    rows: np.ndarray  # of each constraint: its stretches
+    stretches: np.ndarray
+    W_row: np.ndarray
+    W_column: np.ndarray
 
 
 def moreau_jean_exact(gamma=0.5):
@@ -124,7 +141,7 @@ def prepare(records, mem, options, h, method):
         bodies["kind"][mine], bodies["n"][mine] = DIAGONAL, part["n"]
         bodies["dof"][mine], bodies["data"][mine] = part["dof"] + each, operator["inverse"] + each
     unknowns = osnsp.ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, bodies["kind"])
-    order, every, constraints, couplings, row, column, transpose = unknowns
+    constraints, couplings, row, column = unknowns.constraints, unknowns.couplings, unknowns.row, unknowns.column
     plan = np.zeros(1, PLAN)
     osnsp.place_problem(plan, unknowns, method, work, iwork)
     osnsp.place_active(plan, unknowns, work, iwork)
@@ -135,13 +152,15 @@ def prepare(records, mem, options, h, method):
     work[:, p["upper"] : p["upper"] + n] = np.inf
     iwork[:, p["local"] : p["local"] + n] = -2  # no set is known yet
     for member in range(records.size):
-        osnsp.assemble(plan, bodies, constraints, lists.entries, lists.inputs, couplings, every, row, column, transpose, 1.0, 0,
-                       work[member], iwork[member])  # fmt: skip
+        osnsp.assemble(plan, bodies, constraints, lists.entries, lists.inputs, couplings, unknowns.every, row, column, unknowns.transpose,
+                       1.0, 0, work[member], iwork[member])  # fmt: skip
     rows, stretches = _stretches(constraints, lists.entries)
     constraints["entry_end"] = constraints["entry"]  # rows have their stretches instead; what tells closed gaps takes b and ydot alone
-    tables_ = parts, constraints, lists.entries, lists.inputs, couplings, lists.relations, plan, operators, rows, stretches, row, column
-    lists = lists._replace(constraints=constraints, owners=tuple(lists.owners[i] for i in order))
-    return Prepared(tables_, lists.functions, Options(h, options["gamma"].item()), work, iwork, sys.modules[__name__], lists)
+    prepared = Tables(
+        parts, constraints, lists.entries, lists.inputs, couplings, lists.relations, plan, operators, rows, stretches, row, column
+    )
+    lists = lists._replace(constraints=constraints, owners=tuple(lists.owners[i] for i in unknowns.order))
+    return Prepared(prepared, lists.functions, Options(h, options["gamma"].item()), work, iwork, sys.modules[__name__], lists)
 
 
 def _store_modes(owner, fields, part, operator, name, h, work):
@@ -179,50 +198,39 @@ def _stretches(constraints, entries):
 
 
 @kernel
-def start(t, tables, functions, options, mem, imem, work, iwork):
+def start(t, s, functions, options, mem, imem, work, iwork):
     """Before the first step: force at t, outputs of the state."""
-    parts, constraints, _, _, couplings, relations, _, operators, rows, stretches, _, _ = tables
-    _evaluate_forces(t, parts, operators, functions, mem, work)
-    for k in range(relations.size):
-        prescribe(t, relations[k], functions, mem, work)
-    _update_outputs(constraints, couplings, rows, stretches, mem, work)
+    _evaluate_forces(t, s.parts, s.operators, functions, mem, work)
+    for k in range(s.relations.size):
+        prescribe(t, s.relations[k], functions, mem, work)
+    _update_outputs(s, mem, work)
     return CONVERGED
 
 
 @inlined
-def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
-    parts, constraints, entries, inputs, couplings, relations, plan, operators, rows, stretches, W_row, W_column = tables
-    h, gamma = options.h, options.gamma
-    p = plan[0]
-    for i in range(constraints.size):
-        c = constraints[i]
+    h, gamma, p = options.h, options.gamma, s.plan[0]
+    for i in range(s.constraints.size):
+        c = s.constraints[i]
         if c.role == PLAIN and c.always == 0 and mem[c.gap] + gamma * h * mem[c.gap_rate] > 0.0:
-            work[c.closed] = osnsp.gap_slack(c, h, entries, mem, work)
-    n = osnsp.choose_active(p, constraints, gamma * h, h, mem, imem, work, iwork)
-    _free_motion(parts, operators, mem, work)
-    for k in range(relations.size):
-        prescribe(t_new, relations[k], functions, mem, work)
+            work[c.closed] = osnsp.gap_slack(c, h, s.entries, mem, work)
+    n = osnsp.choose_active(p, s.constraints, gamma * h, h, mem, imem, work, iwork)
+    _free_motion(s.parts, s.operators, mem, work)
+    for k in range(s.relations.size):
+        prescribe(t_new, s.relations[k], functions, mem, work)
     status, n_iter, residual = CONVERGED, 0, 0.0
     if n < 0:
         n = -1 - n
-        osnsp.extract_active(p, n, W_row, W_column, work, iwork)
+        osnsp.extract_active(p, n, s.W_row, s.W_column, work, iwork)
         if p.has_friction:
-            osnsp.scale_friction(p, n, constraints, work, iwork)
+            osnsp.scale_friction(p, n, s.constraints, work, iwork)
     if n > 0:
-        for a in range(n):
-            i = iwork[p.active + a]
-            c = constraints[i]
-            s = 0.0 if c.rate == ABSENT else work[c.rate]
-            for k in range(rows[i].first, rows[i].end):
-                s += _dot(stretches[k].size, work, stretches[k].coefficient, mem, stretches[k].q + stretches[k].n)
-            if c.e != ABSENT:
-                s += work[c.e] * mem[c.ydot]
-            work[p.q + a] = s
-        status, n_iter, residual = osnsp.solve_active(p, n, h, solver, constraints, inputs, solver_options, mem, work, iwork)
-    finite = _end_motion(h, parts, p, operators, mem, work, iwork)
-    _evaluate_forces(t_new, parts, operators, functions, mem, work)
-    _update_outputs(constraints, couplings, rows, stretches, mem, work)
+        _state_problem(n, s, p, mem, work, iwork)
+        status, n_iter, residual = osnsp.solve_active(p, n, h, solver, s.constraints, s.inputs, solver_options, mem, work, iwork)
+    finite = _end_motion(h, s.parts, p, s.operators, mem, work, iwork)
+    _evaluate_forces(t_new, s.parts, s.operators, functions, mem, work)
+    _update_outputs(s, mem, work)
     if not finite:
         status = NON_FINITE
     return status, n_iter, residual
@@ -240,6 +248,21 @@ def _evaluate_forces(t, parts, operators, functions, mem, work):
             else:
                 for i in range(n):
                     work[force + i] = mem[part.fext + e * part.stride + i]
+
+
+@inlined
+def _state_problem(n, s, p, mem, work, iwork):
+    """Vector q of the one-step problem: ``H v_free + e ydot_k``."""
+    for a in range(n):
+        i = iwork[p.active + a]
+        c = s.constraints[i]
+        ydot = 0.0 if c.rate == ABSENT else work[c.rate]
+        for k in range(s.rows[i].first, s.rows[i].end):
+            stretch = s.stretches[k]
+            ydot += _dot(stretch.size, work, stretch.coefficient, mem, stretch.q + stretch.n)
+        if c.e != ABSENT:
+            ydot += work[c.e] * mem[c.ydot]
+        work[p.q + a] = ydot
 
 
 @inlined
@@ -282,19 +305,19 @@ def _end_motion(h, parts, plan, operators, mem, work, iwork):
 
 
 @inlined
-def _update_outputs(constraints, couplings, rows, stretches, mem, work):
+def _update_outputs(s, mem, work):
     """``y = H q + b`` and ``ydot = H v + D lambda``."""
-    for i in range(constraints.size):
-        c = constraints[i]
+    for i in range(s.constraints.size):
+        c = s.constraints[i]
         if c.role == SLIP:
             continue
         y, ydot = 0.0 if c.base == ABSENT else work[c.base], 0.0 if c.rate == ABSENT else work[c.rate]
-        for k in range(rows[i].first, rows[i].end):
-            s = stretches[k]
-            y += _dot(s.size, work, s.coefficient, mem, s.q)
-            ydot += _dot(s.size, work, s.coefficient, mem, s.q + s.n)
+        for k in range(s.rows[i].first, s.rows[i].end):
+            stretch = s.stretches[k]
+            y += _dot(stretch.size, work, stretch.coefficient, mem, stretch.q)
+            ydot += _dot(stretch.size, work, stretch.coefficient, mem, stretch.q + stretch.n)
         mem[c.y] = y if c.h == ABSENT else work[c.h]
-        mem[c.ydot] = ydot + osnsp.compliance(c, constraints, couplings, mem, work)
+        mem[c.ydot] = ydot + osnsp.compliance(c, s.constraints, s.couplings, mem, work)
 
 
 @kernel

@@ -125,10 +125,10 @@ def prepare(records, mem, options, h, method):
 
 
 @kernel
-def start(t, tables, functions, options, mem, imem, work, iwork):
+def start(t, s, functions, options, mem, imem, work, iwork):
     """Before the first step: outputs of the state; accelerations are computed when the first step begins."""
-    moreau_jean_newton.start(t, tables[:12], functions, options.positions.newton, mem, imem, work, iwork)
-    p = tables[8][0]
+    moreau_jean_newton.start(t, s.newton, functions, options.positions.newton, mem, imem, work, iwork)
+    p = s.newton.plan[0]
     iwork[p.fresh] = 1
     for i in range(p.n_dofs):
         work[p.f_old + i] = 0.0  # the smooth problem knows one force
@@ -136,33 +136,31 @@ def start(t, tables, functions, options, mem, imem, work, iwork):
 
 
 @kernel
-def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
-    parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, bent, metrics, _, _, places = tables
-    p, h, smooth = plan[0], options.h, options.positions.newton
-    newton = parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, bent
-    rigid = parts, elements, metrics, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, metrics
+    form, parts, elements, constraints, entries = s.newton, s.newton.parts, s.newton.elements, s.newton.constraints, s.newton.entries
+    p, h, smooth = form.plan[0], options.h, options.positions.newton
     started = CONVERGED
     if iwork[p.fresh] != 0:
         iwork[p.fresh] = 0
-        started = _start_accelerations(t_new - h, tables, rigid, functions, solver, solver_options, options, mem, imem, work, iwork)
+        started = _start_accelerations(t_new - h, s, functions, solver, solver_options, options, mem, imem, work, iwork)
     for i in range(constraints.size):
         work[p.total + i] = 0.0
     _known_motion(options, parts, elements, p, mem, work)
     n = _list(False, h, constraints, entries, p, mem, imem, work, iwork)
-    status, n_iter, residual = iterate(t_new, -1 - n, newton, functions, solver, solver_options, smooth, mem, imem, work, iwork)
+    status, n_iter, residual = iterate(t_new, -1 - n, form, functions, solver, solver_options, smooth, mem, imem, work, iwork)
     for a in range(n):
         work[p.total + iwork[p.active + a]] = work[p.z + a] / smooth.weight
     _accelerations(options, parts, elements, p, mem, work)
-    evaluate_relations(t_new, 1.0, 0.0, EVERY, smooth, relations, p, functions, mem, imem, work)
+    evaluate_relations(t_new, 1.0, 0.0, EVERY, smooth, form.relations, p, functions, mem, imem, work)
     n = _list(True, h, constraints, entries, p, mem, imem, work, iwork)
     status = worse(status, started)
     if status in (CONVERGED, INEXACT):
-        projected, _ = project(t_new, tables, functions, solver, solver_options, options.positions, mem, imem, work, iwork)
+        projected, _ = project(t_new, s, functions, solver, solver_options, options.positions, mem, imem, work, iwork)
         status = worse(status, projected)
     if status in (CONVERGED, INEXACT) and n > 0:
         evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
-        invert_metrics(elements, parts, metrics, places[0], work, iwork)
+        invert_metrics(elements, parts, s.metrics, s.plan[0], work, iwork)
         for i in range(p.n_dofs):
             work[p.dv + i] = 0.0
         speed = 0.0
@@ -171,40 +169,40 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
             work[p.q + a] = velocity(c, entries, mem, work) + (0.0 if c.e == ABSENT else work[c.e] * mem[c.ydot])
             speed = max(speed, speeds(c, entries, mem, work))
         work[p.rounding] = ULPS * speed
-        pushed, _, error = push_apart(n, p.dv, 1.0, 1.0, rigid, solver, solver_options, mem, work, iwork)
+        pushed, _, error = push_apart(n, p.dv, 1.0, 1.0, form, s.metrics, solver, solver_options, mem, work, iwork)
         status, residual = worse(status, pushed), max(residual, error)
         add_jump(parts, elements, p, mem, work)
     for i in range(constraints.size):
         mem[constraints[i].lam] = work[p.total + i]
-    update_outputs(h, 1.0, constraints, entries, couplings, mem, work)
+    update_outputs(h, 1.0, constraints, entries, form.couplings, mem, work)
     return status, n_iter, residual
 
 
 @kernel
-def _start_accelerations(t, tables, rigid, functions, solver, solver_options, options, mem, imem, work, iwork):
+def _start_accelerations(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """``a = A = M^-1 (F + G^T lambda)`` at the state, with ``G a + curvature = 0``. Returns a status."""
-    parts, elements, _, relations, constraints, entries, _, _, plan, _, _, _, metrics, _, _, places = tables
-    p, h = plan[0], options.h
+    form, parts, elements, constraints, entries = s.newton, s.newton.parts, s.newton.elements, s.newton.constraints, s.newton.entries
+    p, h = form.plan[0], options.h
     keep_state(parts, elements, p, mem, work)
     evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
-    invert_metrics(elements, parts, metrics, places[0], work, iwork)
+    invert_metrics(elements, parts, s.metrics, s.plan[0], work, iwork)
     evaluate_forces(t, options.positions.newton, parts, elements, p, p.f, functions, mem, imem, work)
-    apply_inverses(p.f, p.acc, metrics, p, work, iwork)
-    evaluate_curvature(t, h, relations, p, functions, mem, work)
+    apply_inverses(p.f, p.acc, s.metrics, p, work, iwork)
+    evaluate_curvature(t, h, form.relations, p, functions, mem, work)
     n = _list(False, h, constraints, entries, p, mem, imem, work, iwork)
     most = 0.0
     for a in range(n):
         c = constraints[iwork[p.active + a]]
-        s = 0.0 if c.curvature == ABSENT else work[c.curvature]
-        size = abs(s)
+        w = 0.0 if c.curvature == ABSENT else work[c.curvature]
+        size = abs(w)
         for k in range(c.entry, c.entry_end):
             term = work[entries[k].coefficient] * work[p.acc + entries[k].dof]
-            s += term
+            w += term
             size += abs(term)
-        work[p.q + a] = s
+        work[p.q + a] = w
         most = max(most, size)
     work[p.rounding] = ULPS * most
-    status, _, _ = push_apart(n, p.acc, 1.0, 1.0, rigid, solver, solver_options, mem, work, iwork)
+    status, _, _ = push_apart(n, p.acc, 1.0, 1.0, form, s.metrics, solver, solver_options, mem, work, iwork)
     for i in range(p.n_dofs):
         work[p.a_old + i] = work[p.acc + i]
     return status

@@ -33,11 +33,26 @@ PLAN = table(
 
 
 class Options(NamedTuple):
-    """Words of a linear Moreau–Jean step."""
+    """Words of the step."""
 
     h: float
     theta: float
-    gamma: float
+    gamma: float  # of h: the forecast of contact
+
+
+class Tables(NamedTuple):
+    """Tables of the step; constraints in the order of the one-step problem, whose pattern is W_row, W_column."""
+
+    parts: np.ndarray
+    constraints: np.ndarray
+    entries: np.ndarray  # of H
+    inputs: np.ndarray  # entries of B
+    couplings: np.ndarray  # entries of D
+    relations: np.ndarray
+    plan: np.ndarray
+    operators: np.ndarray
+    W_row: np.ndarray
+    W_column: np.ndarray
 
 
 def prepare(records, lists, options, method, work, iwork):
@@ -46,16 +61,16 @@ def prepare(records, lists, options, method, work, iwork):
     operators = inverse_operators(records, lists, h, theta, work, iwork)
     bodies = osnsp.bodies_of(parts, operators)
     unknowns = osnsp.ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, bodies["kind"])
-    order, every, constraints, couplings, row, column, transpose = unknowns
+    constraints, couplings, row, column = unknowns.constraints, unknowns.couplings, unknowns.row, unknowns.column
     plan = reserve(lists, unknowns, method, work, iwork)
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
     work[:, p["upper"] : p["upper"] + n] = np.inf
     iwork[:, p["local"] : p["local"] + n] = -2  # no set is known yet
     for member in range(records.size):
-        osnsp.assemble(plan, bodies, constraints, lists.entries, lists.inputs, couplings, every, row, column, transpose, 1.0, 0,
-                       work[member], iwork[member])  # fmt: skip
-    tables = parts, constraints, lists.entries, lists.inputs, couplings, lists.relations, plan, operators, row, column
-    lists = lists._replace(constraints=constraints, owners=tuple(lists.owners[i] for i in order))
+        osnsp.assemble(plan, bodies, constraints, lists.entries, lists.inputs, couplings, unknowns.every, row, column, unknowns.transpose,
+                       1.0, 0, work[member], iwork[member])  # fmt: skip
+    tables = Tables(parts, constraints, lists.entries, lists.inputs, couplings, lists.relations, plan, operators, row, column)
+    lists = lists._replace(constraints=constraints, owners=tuple(lists.owners[i] for i in unknowns.order))
     return Prepared(tables, lists.functions, options, work, iwork, sys.modules[__name__], lists)
 
 
@@ -88,12 +103,11 @@ def inverse_operators(records, lists, h, theta, work, iwork):
 
 
 @kernel
-def start(t, tables, functions, options, mem, imem, work, iwork):
+def start(t, s, functions, options, mem, imem, work, iwork):
     """Before the first step: force at t, impulse of constant forces, outputs of the state."""
-    parts, constraints, entries, _, couplings, relations, plan, operators, _, _ = tables
-    h, theta = options.h, options.theta
-    for a in range(parts.size):
-        part, o = parts[a], operators[a]
+    h, p = options.h, s.plan[0]
+    for a in range(s.parts.size):
+        part, o = s.parts[a], s.operators[a]
         for e in range(part.count):
             impulse, force = o.impulse + e * part.n, o.force + e * part.n
             if part.fext_function != ABSENT:
@@ -105,53 +119,51 @@ def start(t, tables, functions, options, mem, imem, work, iwork):
                     work[impulse + i] = h * mem[part.fext + e * part.stride + i]
             has_force = part.fext_function != ABSENT or part.fext != ABSENT
             for i in range(part.n):
-                work[plan[0].rhs + i] = (h * work[force + i] if part.fext_function != ABSENT else work[impulse + i]) if has_force else 0.0
-            solve_with(o, e, part.n, plan[0].rhs, plan[0].solution, plan[0].scratch, work, iwork)
+                work[p.rhs + i] = (h * work[force + i] if part.fext_function != ABSENT else work[impulse + i]) if has_force else 0.0
+            solve_with(o, e, part.n, p.rhs, p.solution, p.scratch, work, iwork)
             for i in range(part.n):
-                work[plan[0].pull + part.dof + e * part.n + i] = abs(work[plan[0].solution + i])
+                work[p.pull + part.dof + e * part.n + i] = abs(work[p.solution + i])
                 if o.constant:
-                    work[impulse + i] = work[plan[0].solution + i]
-    for k in range(relations.size):
-        prescribe(t, relations[k], functions, mem, work)
-    osnsp.state_pulls(plan[0].pull, constraints, entries, work)
-    osnsp.update_outputs(h, theta, constraints, entries, couplings, mem, work)
+                    work[impulse + i] = work[p.solution + i]
+    for k in range(s.relations.size):
+        prescribe(t, s.relations[k], functions, mem, work)
+    osnsp.state_pulls(p.pull, s.constraints, s.entries, work)
+    osnsp.update_outputs(h, options.theta, s.constraints, s.entries, s.couplings, mem, work)
     return CONVERGED
 
 
 @inlined
-def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
-    parts, constraints, entries, inputs, couplings, relations, plan, operators, W_row, W_column = tables
-    h, theta, gamma = options.h, options.theta, options.gamma
-    p = plan[0]
-    n = osnsp.choose_active(p, constraints, gamma * h, h, mem, imem, work, iwork)
-    finite = free_motion(t_new, h, theta, n == 0, parts, functions, plan, operators, mem, imem, work, iwork)
-    for k in range(relations.size):
-        prescribe(t_new, relations[k], functions, mem, work)
+    h, p = options.h, s.plan[0]
+    n = osnsp.choose_active(p, s.constraints, options.gamma * h, h, mem, imem, work, iwork)
+    finite = free_motion(t_new, n == 0, s, options, functions, mem, imem, work, iwork)
+    for k in range(s.relations.size):
+        prescribe(t_new, s.relations[k], functions, mem, work)
     status, n_iter, residual = CONVERGED, 0, 0.0
     if n != 0:
         if n < 0:
             n = -1 - n
-            osnsp.extract_active(p, n, W_row, W_column, work, iwork)
+            osnsp.extract_active(p, n, s.W_row, s.W_column, work, iwork)
             if p.has_friction:
-                osnsp.scale_friction(p, n, constraints, work, iwork)
+                osnsp.scale_friction(p, n, s.constraints, work, iwork)
         if n > 0:
-            _state_problem(n, h, theta, constraints, entries, p, mem, work, iwork)
-            status, n_iter, residual = osnsp.solve_active(p, n, h, solver, constraints, inputs, solver_options, mem, work, iwork)
-        finite = _end_motion(h, theta, parts, plan, operators, mem, work, iwork)
-    osnsp.update_outputs(h, theta, constraints, entries, couplings, mem, work)
+            _state_problem(n, s.constraints, s.entries, p, options, mem, work, iwork)
+            status, n_iter, residual = osnsp.solve_active(p, n, h, solver, s.constraints, s.inputs, solver_options, mem, work, iwork)
+        finite = _end_motion(s.parts, s.operators, p, options, mem, work, iwork)
+    osnsp.update_outputs(h, options.theta, s.constraints, s.entries, s.couplings, mem, work)
     if not finite:
         status = NON_FINITE
     return status, n_iter, residual
 
 
 @inlined
-def _state_problem(n, h, theta, constraints, entries, p, mem, work, iwork):
+def _state_problem(n, constraints, entries, p, options, mem, work, iwork):
     """Vector q of the one-step problem: ``H v_free + e ydot_k``, or ``y / (h theta)`` of the free motion at position level.
 
     v in mem is v_free, q is q_k.
     """
-    most = 0.0
+    h, theta, most = options.h, options.theta, 0.0
     for a in range(n):
         c = constraints[iwork[p.active + a]]
         s = 0.0 if c.rate == ABSENT else work[c.rate]
@@ -174,17 +186,17 @@ def _state_problem(n, h, theta, constraints, entries, p, mem, work, iwork):
 
 
 @inlined
-def free_motion(t_new, h, theta, is_free, parts, functions, plan, operators, mem, imem, work, iwork):
+def free_motion(t_new, is_free, s, options, functions, mem, imem, work, iwork):
     """``v <- v_free`` (eq. 10.18), ``p <- 0``; ``q <- q + h (theta v + (1-theta) v_k)`` (10.14) if nothing is in contact.
 
     Otherwise v_k is kept for the end of the step. Written as in the source to the last rounding: a body that reaches a wall exactly
     at a step is decided by it. Returns False when not finite.
     """
-    rhs, x, solution = plan[0].rhs, plan[0].x, plan[0].solution
-    zero = 0.0
-    for a in range(parts.size):
-        part, o = parts[a], operators[a]
-        n, first_q, stride, first_old = part.n, part.q, part.stride, plan[0].v_old + part.dof
+    h, theta, p, zero = options.h, options.theta, s.plan[0], 0.0
+    rhs, x, solution = p.rhs, p.x, p.solution
+    for a in range(s.parts.size):
+        part, o = s.parts[a], s.operators[a]
+        n, first_q, stride, first_old = part.n, part.q, part.stride, p.v_old + part.dof
         impulse, constant = o.impulse, o.constant
         for e in range(part.count):
             q = first_q + e * stride
@@ -193,7 +205,7 @@ def free_motion(t_new, h, theta, is_free, parts, functions, plan, operators, mem
             if not constant:
                 increment = solution
                 if part.fext_function != ABSENT:
-                    _impulse_of_function(t_new, h, theta, part, o, e, functions, plan, mem, work)
+                    _impulse_of_function(t_new, part, o, e, options, functions, mem, work)
                 for i in range(n):
                     work[rhs + i] = work[o.impulse + e * n + i]
                 if part.C != ABSENT:
@@ -204,7 +216,7 @@ def free_motion(t_new, h, theta, is_free, parts, functions, plan, operators, mem
                     for i in range(n):
                         work[x + i] = mem[q + i] + h * theta * mem[v + i]
                     subtract_product(part.K_kind, n, part.K_nnz, mem, imem, part.K + e * part.stride, h, work, x, rhs)
-                solve_with(o, e, n, rhs, solution, plan[0].scratch, work, iwork)
+                solve_with(o, e, n, rhs, solution, p.scratch, work, iwork)
             v_old = first_old + e * n
             for i in range(n):
                 v_k = mem[v + i]
@@ -220,9 +232,9 @@ def free_motion(t_new, h, theta, is_free, parts, functions, plan, operators, mem
 
 
 @inlined
-def _impulse_of_function(t_new, h, theta, part, o, e, functions, plan, mem, work):
+def _impulse_of_function(t_new, part, o, e, options, functions, mem, work):
     """``h (theta F(t_{k+1}) + (1-theta) F(t_k))``; F(t_{k+1}) is kept for the next step."""
-    n, impulse, force = part.n, o.impulse + e * part.n, o.force + e * part.n
+    h, theta, n, impulse, force = options.h, options.theta, part.n, o.impulse + e * part.n, o.force + e * part.n
     for i in range(n):
         work[impulse + i] = h * (1.0 - theta) * work[force + i]
     nothing, z = view(mem, 0, 0), view(mem, part.z + e * part.stride, part.n_z)
@@ -232,13 +244,12 @@ def _impulse_of_function(t_new, h, theta, part, o, e, functions, plan, mem, work
 
 
 @inlined
-def _end_motion(h, theta, parts, plan, operators, mem, work, iwork):
+def _end_motion(parts, operators, p, options, mem, work, iwork):
     """``v <- v_free + M_hat^-1 p`` (eq. 10.16) for the bodies in contact; the positions follow (10.14). False when not finite."""
-    rhs, solution = plan[0].rhs, plan[0].solution
-    zero = 0.0
+    h, theta, rhs, solution, zero = options.h, options.theta, p.rhs, p.solution, 0.0
     for a in range(parts.size):
         part, o = parts[a], operators[a]
-        n, first_q, stride, first_old, first_body = part.n, part.q, part.stride, plan[0].v_old + part.dof, plan[0].touched + part.body
+        n, first_q, stride, first_old, first_body = part.n, part.q, part.stride, p.v_old + part.dof, p.touched + part.body
         for e in range(part.count):
             q = first_q + e * stride
             v = q + n
@@ -247,7 +258,7 @@ def _end_motion(h, theta, parts, plan, operators, mem, work, iwork):
                 iwork[body] = 0
                 for i in range(n):
                     work[rhs + i] = mem[v + n + i]
-                solve_with(o, e, n, rhs, solution, plan[0].scratch, work, iwork)
+                solve_with(o, e, n, rhs, solution, p.scratch, work, iwork)
                 for i in range(n):
                     mem[v + i] += work[solution + i]
             v_old = first_old + e * n

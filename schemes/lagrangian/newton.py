@@ -68,6 +68,23 @@ class Options(NamedTuple):
     paoli: float  # not 0: the law is that of Schatzman and Paoli
 
 
+class Tables(NamedTuple):
+    """Tables of the step; constraints in the order of the one-step problem, whose pattern is W_row, W_column."""
+
+    parts: np.ndarray
+    elements: np.ndarray
+    bodies: np.ndarray  # inverse iteration matrices
+    bent: np.ndarray  # those with the change of H
+    relations: np.ndarray
+    constraints: np.ndarray
+    entries: np.ndarray  # of H
+    inputs: np.ndarray  # entries of B
+    couplings: np.ndarray  # entries of D
+    plan: np.ndarray
+    W_row: np.ndarray
+    W_column: np.ndarray
+
+
 def options_of(h, options):
     """`Options` of a Moreau–Jean scheme."""
     theta, gamma, q_star = (options[name].item() for name in ("theta", "gamma", "q_star"))
@@ -79,7 +96,7 @@ def prepare(records, lists, options, method, work, iwork):
     """Tables, constant inverses and work memory of all members."""
     elements, bodies, bent = _elements(records, lists, options, work, iwork)
     unknowns = osnsp.ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, bodies["kind"])
-    order, _, constraints, couplings, row, column, _ = unknowns
+    constraints, couplings = unknowns.constraints, unknowns.couplings
     plan = _plan(records, lists, bodies, unknowns, method, work, iwork)
     first, end = lists.entries["coefficient"].min(initial=work.size), lists.entries["coefficient"].max(initial=-1) + 1
     bends = (bent["kind"] == DENSE).any() and np.isin(lists.relations["kind"], BENDING).any() and first < end
@@ -90,8 +107,11 @@ def prepare(records, lists, options, method, work, iwork):
     iwork[:, p["local"] : p["local"] + n] = -2  # no set is known yet
     if bends:
         work[:, first + p["shift"] : end + p["shift"]] = work[:, first:end]
-    tables = (lists.parts, elements, bodies, lists.relations, constraints, lists.entries, lists.inputs, couplings, plan, row, column, bent)
-    lists = lists._replace(constraints=constraints, owners=tuple(lists.owners[i] for i in order))
+    tables = Tables(
+        lists.parts, elements, bodies, bent, lists.relations, constraints, lists.entries, lists.inputs, couplings, plan, unknowns.row,
+        unknowns.column,
+    )  # fmt: skip
+    lists = lists._replace(constraints=constraints, owners=tuple(lists.owners[i] for i in unknowns.order))
     return Prepared(tables, lists.functions, options, work, iwork, sys.modules[__name__], lists)
 
 
@@ -160,17 +180,16 @@ def _plan(records, lists, bodies, unknowns, method, work, iwork):
 
 
 @kernel
-def start(t, tables, functions, options, mem, imem, work, iwork):
+def start(t, s, functions, options, mem, imem, work, iwork):
     """Before the first step: force at t, outputs of the state."""
-    parts, elements, _, relations, constraints, entries, _, couplings, plan, _, _, _ = tables
-    p = plan[0]
-    keep_state(parts, elements, p, mem, work)
-    evaluate_forces(t, options, parts, elements, p, p.f_old, functions, mem, imem, work)
-    evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
-    state_pull(options.h, p.f_old, elements, parts, p, work)
-    evaluate_relations(t, 1.0, 0.0, EVERY, options, relations, p, functions, mem, imem, work)
-    osnsp.state_pulls(p.pull, constraints, entries, work)
-    osnsp.update_outputs(options.h, options.a, constraints, entries, couplings, mem, work)
+    p = s.plan[0]
+    keep_state(s.parts, s.elements, p, mem, work)
+    evaluate_forces(t, options, s.parts, s.elements, p, p.f_old, functions, mem, imem, work)
+    evaluate_masses(1.0, s.parts, s.elements, p, functions, mem, imem, work)
+    state_pull(options.h, p.f_old, s.elements, s.parts, p, work)
+    evaluate_relations(t, 1.0, 0.0, EVERY, options, s.relations, p, functions, mem, imem, work)
+    osnsp.state_pulls(p.pull, s.constraints, s.entries, work)
+    osnsp.update_outputs(options.h, options.a, s.constraints, s.entries, s.couplings, mem, work)
     return CONVERGED
 
 
@@ -185,14 +204,13 @@ def state_pull(h, f, elements, parts, p, work):
 
 
 @kernel
-def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
-    parts, elements, _, relations, constraints, entries, _, couplings, plan, _, _, _ = tables
-    p = plan[0]
-    begin(t_new, options, parts, elements, p, functions, mem, imem, work)
-    n = osnsp.choose_active(p, constraints, options.gamma * options.h, options.h, mem, imem, work, iwork)
-    status, n_iter, residual = iterate(t_new, n, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
-    if not finish(t_new, n == 0, options, relations, constraints, entries, couplings, p, functions, mem, imem, work):
+    p = s.plan[0]
+    begin(t_new, options, s.parts, s.elements, p, functions, mem, imem, work)
+    n = osnsp.choose_active(p, s.constraints, options.gamma * options.h, options.h, mem, imem, work, iwork)
+    status, n_iter, residual = iterate(t_new, n, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+    if not finish(t_new, n == 0, s, options, functions, mem, imem, work):
         status = NON_FINITE
     return status, n_iter, residual
 
@@ -206,11 +224,11 @@ def begin(t_new, options, parts, elements, p, functions, mem, imem, work):
 
 
 @inlined
-def finish(t_new, is_free, options, relations, constraints, entries, couplings, p, functions, mem, imem, work):
+def finish(t_new, is_free, s, options, functions, mem, imem, work):
     """Outputs of the new state; its force is kept for the next step. False where an output is not finite."""
     which = EVERY if is_free or options.q_star != 1.0 or options.paoli != 0.0 else INACTIVE
-    evaluate_relations(t_new, 1.0, 0.0, which, options, relations, p, functions, mem, imem, work)
-    return hand_over(options, constraints, entries, couplings, p, mem, work)
+    evaluate_relations(t_new, 1.0, 0.0, which, options, s.relations, s.plan[0], functions, mem, imem, work)
+    return hand_over(options, s.constraints, s.entries, s.couplings, s.plan[0], mem, work)
 
 
 @tiny
@@ -227,16 +245,15 @@ def hand_over(options, constraints, entries, couplings, p, mem, work):
 
 
 @kernel
-def iterate(t_new, n, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+def iterate(t_new, n, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """Newton's iteration from the state in q_old and v_old; n (or -1 - n for a new set) constraints are active.
 
     Returns (status, iterations, residual).
     """
-    parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, bent = tables
-    p = plan[0]
+    parts, elements, relations, p = s.parts, s.elements, s.relations, s.plan[0]
     if n < 0:
         n = -1 - n
-        osnsp.extract_pattern(p, n, W_row, W_column, iwork)
+        osnsp.extract_pattern(p, n, s.W_row, s.W_column, iwork)
         osnsp.transpose_pattern(p, n, iwork)
     row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
     chosen, transpose = view(iwork, p.active, n), view(iwork, p.sub_place, iwork[p.sub_row + n])
@@ -253,27 +270,28 @@ def iterate(t_new, n, tables, functions, solver, solver_options, options, mem, i
             evaluate_relations(t_new, options.q_star, options.paoli, which, options, relations, p, functions, mem, imem, work)
         _residual(options, parts, elements, relations, n, p, mem, imem, work)
         previous = residual
-        residual = _error(n, n_iter, change, options, elements, constraints, entries, inputs, couplings, p, mem, work, iwork)
+        residual = _error(n, n_iter, change, s, options, mem, work, iwork)
         least, waited = (residual, 0) if residual < 0.5 * least else (least, waited + 1)
         status = _verdict(residual, definite, solved, n_iter, options)
         if status != NEWTON or n_iter == int(options.max_iter):
             break
         bends = may_bend and (n_iter >= _STRAIGHT or (n_iter > 0 and residual > _FAR))
         if bends:  # a matrix that this makes singular is none to go on with
-            bends = may_bend = invert_bent(t, t_new, which, options, parts, elements, bent, relations, p, functions, mem, imem, work, iwork)
-        if not bends and not invert(t, options, parts, elements, bodies, p, functions, mem, imem, work, iwork):
-            status = SINGULAR_STEP if _are_finite(parts, elements, bodies, work) else NON_FINITE
+            bends = may_bend = invert_bent(t, t_new, which, s, options, functions, mem, imem, work, iwork)
+        if not bends and not invert(t, options, parts, elements, s.bodies, p, functions, mem, imem, work, iwork):
+            status = SINGULAR_STEP if _are_finite(parts, elements, s.bodies, work) else NON_FINITE
             break
-        inverses, shift = bent if bends else bodies, p.shift if bends else 0
+        inverses, shift = s.bent if bends else s.bodies, p.shift if bends else 0
         apply_inverses(p.residual, p.dv, inverses, p, work, iwork)
         if n > 0:
-            osnsp.assemble(plan, inverses, constraints, entries, inputs, couplings, chosen, row, column, transpose, 1.0, shift, work, iwork)
+            osnsp.assemble(s.plan, inverses, s.constraints, s.entries, s.inputs, s.couplings, chosen, row, column, transpose, 1.0, shift,
+                           work, iwork)  # fmt: skip
             if p.has_friction:
-                osnsp.scale_friction(p, n, constraints, work, iwork)
+                osnsp.scale_friction(p, n, s.constraints, work, iwork)
             iwork[p.isolver] = 0  # another matrix
-            _state_problem(n, shift, options, constraints, entries, inputs, couplings, p, mem, work, iwork)
+            _state_problem(n, shift, s, options, mem, work, iwork)
             unit = 1.0 if options.paoli != 0.0 else options.h  # lambda is an impulse, or a force
-            solved, _, _ = osnsp.solve_active(p, n, unit, solver, constraints, inputs, solver_options, mem, work, iwork)
+            solved, _, _ = osnsp.solve_active(p, n, unit, solver, s.constraints, s.inputs, solver_options, mem, work, iwork)
             if solved not in (CONVERGED, INEXACT) and bends:  # curvature may leave the problem without a solution
                 may_bend, solved = False, CONVERGED
                 continue
@@ -438,13 +456,13 @@ def _add_nonlinear_input(h, r, p, work):
 
 
 @inlined
-def _error(n, n_iter, change, options, elements, constraints, entries, inputs, couplings, p, mem, work, iwork):
+def _error(n, n_iter, change, s, options, mem, work, iwork):
     """Largest of ``R + B z``, and of what ydot (or y) is off from the w of the solver, relative to what they are summed from.
 
     Only what is not finite counts before the first iteration. Where ``h^2 K`` is large against M, the rounding of q keeps R from falling to
     the tolerance: it does not count where the last iteration changed v by rounding only.
     """
-    error = zero = 0.0
+    constraints, inputs, p, error, zero = s.constraints, s.inputs, s.plan[0], 0.0, 0.0
     for i in range(p.n_dofs):
         work[p.dv + i] = work[p.residual + i]
     for a in range(n if n_iter > 0 else 0):
@@ -458,11 +476,11 @@ def _error(n, n_iter, change, options, elements, constraints, entries, inputs, c
             error = max(error, abs(work[p.dv + i]) / max(work[p.kinetic + i] + work[p.impulse + i], _UNDERFLOW))
         zero += 0.0 * work[p.dv + i]
     for a in range(n):
-        zero += _not_finite(constraints[iwork[p.active + a]], entries, inputs, couplings, work)
+        zero += _not_finite(constraints[iwork[p.active + a]], s.entries, inputs, s.couplings, work)
     for a in range(n if n_iter > 0 else 0):
         c = constraints[iwork[p.active + a]]
         if c.role != SLIP:
-            off = _constraint_error(a, c, options, elements, constraints, entries, couplings, p, mem, work, iwork)
+            off = _constraint_error(a, c, options, s.elements, constraints, s.entries, s.couplings, p, mem, work, iwork)
             error = max(error, off)
             zero += 0.0 * off
     return error + zero
@@ -584,8 +602,9 @@ def invert(t, options, parts, elements, bodies, p, functions, mem, imem, work, i
 
 
 @kernel
-def invert_bent(t, t_new, which, options, parts, elements, bent, relations, p, functions, mem, imem, work, iwork):
+def invert_bent(t, t_new, which, s, options, functions, mem, imem, work, iwork):
     """``(M_hat - d(H^T lambda)/dv)^-1`` of the elements that change, and the derivative of ydot by v; False where one is singular."""
+    parts, elements, bent, relations, p = s.parts, s.elements, s.bent, s.relations, s.plan[0]
     factor_v = options.h * options.weight * options.at_v
     factor_q = options.h * options.weight * options.at_q * options.h * options.a
     for k in range(elements.size):
@@ -708,27 +727,27 @@ def apply_inverses(rhs, out, bodies, p, work, iwork):
 
 
 @inlined
-def _state_problem(n, shift, options, constraints, entries, inputs, couplings, p, mem, work, iwork):
+def _state_problem(n, shift, s, options, mem, work, iwork):
     """Vector q of the one-step problem; H, or the derivative of ydot by v, lies ``shift`` behind the coefficients."""
-    h, most = options.h, 0.0
+    entries, inputs, couplings, p, h, most = s.entries, s.inputs, s.couplings, s.plan[0], options.h, 0.0
     for a in range(n):
-        c = constraints[iwork[p.active + a]]
-        s, size = 0.0, speeds(c, entries, mem, work)
+        c = s.constraints[iwork[p.active + a]]
+        w, size = 0.0, speeds(c, entries, mem, work)
         if c.level == POSITION:
             size += osnsp.lengths(c, entries, mem, work) / h
-            s = _position_rate(c, options, entries, p, mem, work)
+            w = _position_rate(c, options, entries, p, mem, work)
             for k in range(c.coupling, c.coupling_end):
                 if c.h != ABSENT:
-                    s -= work[couplings[k].coefficient] * h * mem[constraints[couplings[k].constraint].lam]
+                    w -= work[couplings[k].coefficient] * h * mem[s.constraints[couplings[k].constraint].lam]
         elif c.role != SLIP:
-            s = velocity(c, entries, mem, work)
+            w = velocity(c, entries, mem, work)
             if c.e != ABSENT:
-                s += work[c.e] * mem[c.ydot]
+                w += work[c.e] * mem[c.ydot]
         for k in range(c.entry, c.entry_end):
             term = work[entries[k].coefficient + shift] * work[p.dv + entries[k].dof]
-            s += term
+            w += term
             size += abs(term)
-        work[p.q + a] = s
+        work[p.q + a] = w
         most = max(most, size)
         for k in range(c.input, c.input_end):
             mem[inputs[k].q + 2 * inputs[k].n] = 0.0

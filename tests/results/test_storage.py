@@ -449,7 +449,7 @@ class Crowded(NamedTuple):
 
 def crowded_step(t, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
     """A step of Moreau–Jean that wants more room the lower the ball is."""
-    if 1.0 + 4.0 * (1.0 - mem[tables[0][0].q]) > options.room:
+    if 1.0 + 4.0 * (1.0 - mem[tables.parts[0].q]) > options.room:
         return status.CAPACITY, 0, 0.0
     return moreau_jean_linear.step(t, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
 
