@@ -27,7 +27,7 @@ _PROXIMAL = 1e-12  # epsilon: times s, the stiffness that is added to an equatio
 _TANGENTS = 2
 
 
-class Panels(NamedTuple):
+class Blocks(NamedTuple):
     """Views of n blocks that lie behind one another."""
 
     H: NDArray  # (n, d, 12): on v_a, omega_a, v_b, omega_b in inertial axes
@@ -88,16 +88,16 @@ def find_slack(h, interaction, q, moved, work):
 
 
 @kernel
-def state_block(h, ahead, is_new, interaction, first, d, mem, work, panels):
-    """Blocks ``first ..`` of an interaction, from its H and rate in the work memory. Out: panels.
+def state_block(h, ahead, is_new, interaction, first, d, mem, work, stated):
+    """Blocks ``first ..`` of an interaction, from its H and rate in the work memory. Out: stated.
 
     Rows that take no part are left over. diagonal: 1 in components that are left over, 0 else, -1 in equations; r, where it is new: the
     last impulses.
     """
-    it, H, mu, b, diagonal, r = interaction, panels.H, panels.mu, panels.b, panels.diagonal, panels.r
+    it, H, mu, b, diagonal, r = interaction, stated.H, stated.mu, stated.b, stated.diagonal, stated.r
     for k in range(first, first + it.n_blocks):
-        panels.body[2 * k], panels.body[2 * k + 1] = it.a, it.b
-        panels.disk[k] = EQUATION if it.law == EQUALITY else 0 if it.law == IMPACT else _TANGENTS
+        stated.body[2 * k], stated.body[2 * k + 1] = it.a, it.b
+        stated.disk[k] = EQUATION if it.law == EQUALITY else 0 if it.law == IMPACT else _TANGENTS
         mu[2 * k], mu[2 * k + 1] = 1.0 if it.law == DRY else 0.0, 0.0
         c = k - first
         if it.law >= FRICTION and it.law != DRY:
@@ -154,13 +154,13 @@ def multiply_inverse(n, stride, inverse, x, y):
 
 
 @kernel
-def complete_blocks(d, stride, inverse, panels, G):
-    """``G = H M_hat^-T`` of blocks and the diagonal in units of velocity. In/out: diagonal, b of panels.
+def complete_blocks(d, stride, inverse, stated, G):
+    """``G = H M_hat^-T`` of blocks and the diagonal in units of velocity. In/out: diagonal, b of stated.
 
     A component that is left over gets s, the largest ``H_i M_hat^-1 H_i^T`` of the block; an equation epsilon s, and ``b - epsilon s r``.
     """
-    H, body, diagonal, b = panels.H, panels.body, panels.diagonal, panels.b
-    for k in range(panels.disk.size):
+    H, body, diagonal, b = stated.H, stated.body, stated.diagonal, stated.b
+    for k in range(stated.disk.size):
         s = 0.0
         for a in range(d):
             i = (k * d + a) * 12
@@ -180,11 +180,11 @@ def complete_blocks(d, stride, inverse, panels, G):
         for a in range(k * d, k * d + d):
             if diagonal[a] > 0.0:
                 diagonal[a] = s
-                if panels.disk[k] != EQUATION:
+                if stated.disk[k] != EQUATION:
                     b[a] *= s
             elif diagonal[a] < 0.0:
                 diagonal[a] = _PROXIMAL * s
-                b[a] -= diagonal[a] * panels.r[a]
+                b[a] -= diagonal[a] * stated.r[a]
 
 
 @kernel
@@ -241,15 +241,15 @@ def pattern(n, body, fixed, first, blocks, row, column, room):
 
 
 @kernel
-def assemble(d, panels, G, row, column, W):
+def assemble(d, stated, G, row, column, W):
     """``W_ij = sum over shared bodies of H_i M_hat^-1 H_j^T``, plus the diagonal. Out: W."""
-    H, body = panels.H, panels.body
-    for i in range(panels.disk.size):
+    H, body = stated.H, stated.body
+    for i in range(stated.disk.size):
         for k in range(row[i], row[i + 1]):
             j = column[k]
             for a in range(d):
                 for b in range(d):
-                    s = panels.diagonal[i * d + a] if i == j and a == b else 0.0
+                    s = stated.diagonal[i * d + a] if i == j and a == b else 0.0
                     for side in range(2):
                         for other in range(2):
                             if body[2 * i + side] == body[2 * j + other] and body[2 * i + side] >= 0:
@@ -260,12 +260,12 @@ def assemble(d, panels, G, row, column, W):
 
 
 @kernel
-def velocities(d, panels, w, q):
+def velocities(d, stated, w, q):
     """``q = H w + b`` of blocks."""
-    H, body = panels.H, panels.body
-    for k in range(panels.disk.size):
+    H, body = stated.H, stated.body
+    for k in range(stated.disk.size):
         for a in range(k * d, k * d + d):
-            s = panels.b[a]
+            s = stated.b[a]
             for side in range(2):
                 if body[2 * k + side] >= 0:
                     for l in range(6):
@@ -274,10 +274,10 @@ def velocities(d, panels, w, q):
 
 
 @kernel
-def add_impulses(d, panels, p, size):
+def add_impulses(d, stated, p, size):
     """``p += H^T r`` of blocks, and the norms of what each block adds to translation and rotation to size (2 each)."""
-    term, H, body, r = stack(6), panels.H, panels.body, panels.r
-    for k in range(panels.disk.size):
+    term, H, body, r = stack(6), stated.H, stated.body, stated.r
+    for k in range(stated.disk.size):
         for side in range(2):
             if body[2 * k + side] >= 0:
                 for l in range(6):
@@ -303,14 +303,14 @@ def _sizes(row, body_a, body_b, H, rate, speed):
 
 
 @kernel
-def equation_residual(d, panels, w, speed, floor):
+def equation_residual(d, stated, w, speed, floor):
     """Largest ``|H w + rate|`` of the equations, relative to the velocities that cancel, and the same where rounding is not counted.
 
     speed (4 each): of bodies, translation and rotation, without impulses that cancel and of these. floor: rounding of the latter.
     """
-    worst, judged, H, body, b = 0.0, 0.0, panels.H, panels.body, panels.b
-    for k in range(panels.disk.size):
-        if panels.disk[k] != EQUATION:
+    worst, judged, H, body, b = 0.0, 0.0, stated.H, stated.body, stated.b
+    for k in range(stated.disk.size):
+        if stated.disk[k] != EQUATION:
             continue
         for a in range(k * d, k * d + d):
             s = b[a]
@@ -326,12 +326,12 @@ def equation_residual(d, panels, w, speed, floor):
 
 
 @kernel
-def least_size(d, panels, speed, share, ulps):
+def least_size(d, stated, speed, share, ulps):
     """Least ``share net + ulps gross`` of the equations, see `equation_residual`; infinity without any."""
-    least, body = math.inf, panels.body
-    for k in range(panels.disk.size):
-        for a in range(k * d, k * d + d if panels.disk[k] == EQUATION else k * d):
-            net, gross = _sizes(a, body[2 * k], body[2 * k + 1], panels.H, panels.b[a], speed)
+    least, body = math.inf, stated.body
+    for k in range(stated.disk.size):
+        for a in range(k * d, k * d + d if stated.disk[k] == EQUATION else k * d):
+            net, gross = _sizes(a, body[2 * k], body[2 * k + 1], stated.H, stated.b[a], speed)
             if net > 0.0:
                 least = min(least, share * net + ulps * gross)
     return least

@@ -344,7 +344,7 @@ def equation_residual(n_contacts, n_blocks, is_known, tol, bodies, p, v, w, inve
         return 0.0, 0.0
     speed = view(work, p.speed, 4 * p.n_bodies)
     speeds(bodies, p, v, inverse, mem, work, speed)
-    return blocks.equation_residual(p.d, problem.panels_of(n_contacts, n_blocks, p, work, iwork), w, speed, _ROUNDING / tol)
+    return blocks.equation_residual(p.d, problem.stated_blocks(n_contacts, n_blocks, p, work, iwork), w, speed, _ROUNDING / tol)
 
 
 @kernel

@@ -212,10 +212,10 @@ def has_matrix(n_contacts, n_blocks, p):
 
 
 @tiny
-def panels_of(n_contacts, n_blocks, p, work, iwork):
+def stated_blocks(n_contacts, n_blocks, p, work, iwork):
     """The blocks of interactions, which lie behind the contacts."""
     d, shift = p.d, n_contacts if has_matrix(n_contacts, n_blocks, p) else 0
-    return blocks.Panels(
+    return blocks.Blocks(
         view(work, p.H + 12 * d * shift, 12 * d * n_blocks),
         view(work, p.diagonal + d * shift, d * n_blocks),
         view(iwork, p.body + 2 * n_contacts, 2 * n_blocks),
@@ -236,13 +236,13 @@ def state_blocks(t_new, is_new, n_contacts, n_blocks, options, interactions, p, 
     elif is_new:
         for i in range(7 * m):
             q_bar[i] = work[p.q_old + i]
-    panels = panels_of(n_contacts, n_blocks, p, work, iwork)
+    stated = stated_blocks(n_contacts, n_blocks, p, work, iwork)
     for k in range(interactions.size):
         if iwork[p.begin + k] >= 0:
             if interactions[k].kind != CONTACT and (moves or is_new):
                 evaluate(t_new, interactions[k], q_bar, view(work, p.R, 9 * m), functions, mem, imem, work)
             it, first = interactions[k], iwork[p.begin + k]
-            blocks.state_block(h, ahead, is_new, it, first, p.d, mem, work, panels)
+            blocks.state_block(h, ahead, is_new, it, first, p.d, mem, work, stated)
 
 
 @tiny
@@ -261,7 +261,7 @@ def turn_joints(n_contacts, n_blocks, options, interactions, p, mem, imem, work,
     Where the direction of a row does not turn with the body: for ``h theta q_star`` times the derivative of its moment. Of body B it counts
     for three POINT together, whose force is free to keep its direction in the world. What is left out are changes that couple bodies.
     """
-    r = panels_of(n_contacts, n_blocks, p, work, iwork).r
+    r = stated_blocks(n_contacts, n_blocks, p, work, iwork).r
     weight = options.q_star * options.h * options.theta
     for i in range(9 * p.n_bodies):
         work[p.turning + i] = 0.0
@@ -321,8 +321,8 @@ def solve(n_contacts, n_blocks, is_new, s, solver, options, tol, reached, mem, i
 @tiny
 def equation_accuracy(n_contacts, n_blocks, tol, p, work, iwork):
     """Velocity that the solver may leave in an equation, so that what is left meets tol once all has converged; infinity without any."""
-    panels, speed = panels_of(n_contacts, n_blocks, p, work, iwork), view(work, p.speed, 4 * p.n_bodies)
-    return blocks.least_size(p.d, panels, speed, _SHARE * tol, _ULPS)
+    stated, speed = stated_blocks(n_contacts, n_blocks, p, work, iwork), view(work, p.speed, 4 * p.n_bodies)
+    return blocks.least_size(p.d, stated, speed, _SHARE * tol, _ULPS)
 
 
 @tiny
@@ -379,7 +379,7 @@ def solve_with_matrix(is_new, aim, n_contacts, n_blocks, s, solver, options, wan
     p = s.plan[0]
     n, d, m = n_contacts + n_blocks, p.d, p.n_bodies
     G, u, q, row = view(work, p.G, 12 * d * n), view(work, p.u, d * n), view(work, p.rhs, d * n), view(iwork, p.row, n + 1)
-    panels = blocks.Panels(
+    stated = blocks.Blocks(
         view(work, p.H, 12 * d * n),
         view(work, p.diagonal, d * n),
         view(iwork, p.body, 2 * n),
@@ -388,19 +388,19 @@ def solve_with_matrix(is_new, aim, n_contacts, n_blocks, s, solver, options, wan
         view(work, p.b, d * n),
         view(work, p.r, d * n),
     )
-    disk, mu, r = panels.disk, panels.mu, panels.r
+    disk, mu, r = stated.disk, stated.mu, stated.r
     if is_new:
         first, linked = view(iwork, p.first, m + 1), view(iwork, p.linked, 2 * n)
-        blocks.link(n, panels.body, m, s.bodies, first, linked)
-        blocks.pattern(n, panels.body, s.bodies, first, linked, row, view(iwork, p.column, p.room), p.room)
+        blocks.link(n, stated.body, m, s.bodies, first, linked)
+        blocks.pattern(n, stated.body, s.bodies, first, linked, row, view(iwork, p.column, p.room), p.room)
     for i in range(n_contacts):
         each = s.collisions[iwork[p.which + p.n_contacts + iwork[p.place + i]]].each
-        frame, lever, body = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6), view(panels.body, 2 * i, 2)
-        contacts.rows_of_contact(each, d, body, frame, lever, view(panels.H, 12 * d * i, 12 * d), view(panels.diagonal, d * i, d))
+        frame, lever, body = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6), view(stated.body, 2 * i, 2)
+        contacts.rows_of_contact(each, d, body, frame, lever, view(stated.H, 12 * d * i, 12 * d), view(stated.diagonal, d * i, d))
     column, W = view(iwork, p.column, row[n]), view(work, p.W, d * d * row[n])
-    blocks.complete_blocks(d, p.stride, view(work, p.inverse, p.stride * m), panels, G)
-    blocks.assemble(d, panels, G, row, column, W)
-    blocks.velocities(d, panels, view(work, p.w_free, 6 * m), q)
+    blocks.complete_blocks(d, p.stride, view(work, p.inverse, p.stride * m), stated, G)
+    blocks.assemble(d, stated, G, row, column, W)
+    blocks.velocities(d, stated, view(work, p.w_free, 6 * m), q)
     info, spare, ispare, own = view(work, p.info, N_INFO), view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver), stack(6)
     for i in range(N_OPTIONS):
         own[i] = options[i]
@@ -424,9 +424,9 @@ def solve_with_matrix(is_new, aim, n_contacts, n_blocks, s, solver, options, wan
 def solve_by_sweeps(n_contacts, n_blocks, groups, p, options, work, iwork):
     """As `solve`, on the velocities of the bodies. groups: which contacts are swept at the same time, see `arrange`."""
     n, d, m = n_contacts + n_blocks, p.d, p.n_bodies
-    panels, inverse = panels_of(n_contacts, n_blocks, p, work, iwork), view(work, p.inverse, p.stride * m)
-    blocks.complete_blocks(d, p.stride, inverse, panels, view(work, p.G, 12 * d * n_blocks))
-    stated = rigid.Problem(
+    stated, inverse = stated_blocks(n_contacts, n_blocks, p, work, iwork), view(work, p.inverse, p.stride * m)
+    blocks.complete_blocks(d, p.stride, inverse, stated, view(work, p.G, 12 * d * n_blocks))
+    given = rigid.Problem(
         int64(d),
         groups,
         view(iwork, p.disk, n),
@@ -435,9 +435,9 @@ def solve_by_sweeps(n_contacts, n_blocks, groups, p, options, work, iwork):
         view(work, p.frame, 9 * n_contacts),
         view(work, p.lever, 6 * n_contacts),
         view(work, p.b, d * n),
-        panels.body,
-        panels.H,
-        panels.diagonal,
+        stated.body,
+        stated.H,
+        stated.diagonal,
         inverse,
         view(work, p.w_free, 6 * m),
     )
@@ -445,7 +445,7 @@ def solve_by_sweeps(n_contacts, n_blocks, groups, p, options, work, iwork):
     r, v, u, info = view(work, p.r, d * n), view(work, p.w_end, 6 * m), view(work, p.u, d * n), view(work, p.info, N_INFO)
     spare, ispare = view(work, p.sweeper, p.n_sweeper), view(iwork, p.isweeper, p.n_isweeper)
     address = address_of_parallel_sweeps() if p.parallel != 0 and n_contacts >= _PARALLEL else address_of_sweeps()
-    status = rigid.call_sweeps(address, (stated, own, r, v, u, info, spare, ispare))
+    status = rigid.call_sweeps(address, (given, own, r, v, u, info, spare, ispare))
     total_impulse(n_contacts, n_blocks, p, work, iwork)
     return CONVERGED if work[p.info + 1] <= options[ENOUGH] else status
 
@@ -457,7 +457,7 @@ def total_impulse(n_contacts, n_blocks, p, work, iwork):
     clear(p, work)
     body, frame, lever = view(iwork, p.body, 2 * n_contacts), view(work, p.frame, 9 * n_contacts), view(work, p.lever, 6 * n_contacts)
     add_contact_impulses(n_contacts, d, body, frame, lever, view(work, p.r, d * n_contacts), impulse, size)
-    blocks.add_impulses(d, panels_of(n_contacts, n_blocks, p, work, iwork), impulse, size)
+    blocks.add_impulses(d, stated_blocks(n_contacts, n_blocks, p, work, iwork), impulse, size)
 
 
 @kernel
@@ -483,7 +483,7 @@ def add_contact_impulses(n, d, body, frame, lever, r, p, size):
 def keep_impulses(n_contacts, n_blocks, options, s, mem, imem, work, iwork):
     """lambda of everything into the record, 0 of what took no part."""
     p = s.plan[0]
-    r = panels_of(n_contacts, n_blocks, p, work, iwork).r
+    r = stated_blocks(n_contacts, n_blocks, p, work, iwork).r
     for k in range(s.interactions.size):
         it, first = s.interactions[k], iwork[p.begin + k]
         for i in range(it.m):

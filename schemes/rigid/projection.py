@@ -171,12 +171,12 @@ def violated(t, interactions, p, q, functions, mem, imem, work, iwork):
 @kernel
 def state_positions(n_contacts, n_blocks, interactions, p, work, iwork):
     """The blocks of interactions: ``H G H^T lambda + h``; of contacts with friction the normal components only."""
-    panels, d = problem.panels_of(n_contacts, n_blocks, p, work, iwork), p.d
-    H, diagonal, body, mu, b = panels.H, panels.diagonal, panels.body, panels.mu, panels.b
+    stated, d = problem.stated_blocks(n_contacts, n_blocks, p, work, iwork), p.d
+    H, diagonal, body, mu, b = stated.H, stated.diagonal, stated.body, stated.mu, stated.b
     for i in range(12 * d * n_blocks):
         H[i] = 0.0
     for i in range(d * n_blocks):
-        diagonal[i], b[i], panels.r[i] = 1.0, 0.0, 0.0
+        diagonal[i], b[i], stated.r[i] = 1.0, 0.0, 0.0
     for k in range(interactions.size):
         it, first = interactions[k], iwork[p.begin + k]
         if first < 0:
@@ -184,7 +184,7 @@ def state_positions(n_contacts, n_blocks, interactions, p, work, iwork):
         is_equation = it.law == EQUALITY
         for i in range(first, first + it.n_blocks):
             body[2 * i], body[2 * i + 1], mu[2 * i], mu[2 * i + 1] = it.a, it.b, 0.0, 0.0
-            panels.disk[i] = EQUATION if is_equation else 0
+            stated.disk[i] = EQUATION if is_equation else 0
         for i in range(0, it.m, 1 if is_equation or it.law == IMPACT else it.each):
             to = first * d + blocks.place(it, d, i)
             diagonal[to], b[to] = -1.0 if is_equation else 0.0, work[it.h + i]
