@@ -23,7 +23,7 @@ from nsds.schemes.linear_algebra import apply_inverse, inverse_of, subtract_prod
 from nsds.schemes.problem import one_step_problem as osnsp
 from nsds.schemes.run.memory import Prepared
 from nsds.schemes.run.sampled_control import has_controls
-from nsds.solvers.box.table import METHODS
+from nsds.solvers.table import find
 from nsds.status import CONVERGED, NON_FINITE
 
 # Of each part: G, the product G A where it is kept, source at t_k, and ``G s`` where the source is constant.
@@ -91,7 +91,7 @@ def _plan(parts, unknowns, method, work, iwork):
     plan = np.zeros(1, PLAN)
     osnsp.place_problem(plan, unknowns, method, work, iwork)
     work.place(plan, rhs=body, solution=body, scratch=body, x_old=dofs, dofs=dofs)
-    if method is METHODS["auto"] and 0 < n <= LARGEST:
+    if method is find("auto", "relay") and 0 < n <= LARGEST:
         plan["keeps_basis"] = 1
         work.place(plan, S=n * n, s=n, inverse=n * n)
         iwork.place(plan, side=n, member=n, pivots=n)
@@ -160,7 +160,7 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
         found = False
         if p.keeps_basis != 0:
             found, residual = try_last_basis(n, p, W_row, W_column, work, iwork)
-            found &= residual <= solver_options[0]
+            found &= residual <= solver_options.tol
         if not found:
             work[p.rounding] = osnsp.ULPS * _largest_terms(output_weight, constraints, entries, p, mem, work)
             for i in range(n):

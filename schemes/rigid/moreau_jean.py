@@ -198,7 +198,7 @@ def iterate(t_new, n_contacts, n_blocks, tables, functions, solver, solver_optio
     for i in range(9 * m):
         work[p.turning + i] = 0.0
     status, solved, residual, n_iter, unsolved, least, waited = NEWTON, CONVERGED, math.inf, 0, 0, math.inf, 0
-    tol, enough = max(options[TOL], _ROUNDING), solver_options[problem.ENOUGH]
+    tol, enough = max(options[TOL], _ROUNDING), solver_options.enough
     is_free = n_contacts == 0 and problem.are_equations(interactions, p, iwork)
     tol_of_equations = tol if problem.has_matrix(n_contacts, n_blocks, p) else max(tol, enough)
     for n_iter in range(int(options[LIMIT]) + 1):
@@ -237,7 +237,7 @@ def iterate(t_new, n_contacts, n_blocks, tables, functions, solver, solver_optio
         change_velocities(p, R, R_free, impulse, inverse, w, v, work)
     if n_iter > 0 and n_contacts + n_blocks > 0:
         residual = max(residual, work[p.info + 1])
-    return verdict(status, solved, n_iter, residual, solver_options[problem.BEARABLE]), n_iter, residual
+    return verdict(status, solved, n_iter, residual, solver_options.inexact), n_iter, residual
 
 
 @tiny

@@ -22,7 +22,7 @@ from nsds.schemes.rigid.bodies import move
 from nsds.schemes.rigid.interactions import evaluate
 from nsds.schemes.rigid.joint_rows import turned_arm
 from nsds.solvers.bodies import rigid, slabs
-from nsds.solvers.contact.signature import N_INFO, N_OPTIONS, call_solver, merit
+from nsds.solvers.contact.signature import N_INFO, call_solver, changed, merit
 from nsds.status import CONVERGED, INEXACT, INFEASIBLE, MAX_ITER, RAY, SINGULAR, STALLED, UNSUITED
 
 # Where the arrays of a member's work memory lie (last lines: of its integer work memory), and sizes. Of bodies: rotation matrices, q and v
@@ -39,8 +39,6 @@ PLAN = table(
 )  # fmt: skip
 # Words of the options.
 STEP, THETA, GAMMA, Q_STAR, TOL, LIMIT, EXPLICIT, HOW = range(8)
-# Words of the solver's options behind those of methods: tolerance of sweeps, what counts as converged, and as INEXACT.
-SWEEPS_TOL, ENOUGH, BEARABLE = range(N_OPTIONS, N_OPTIONS + 3)
 _FEW = 64  # blocks up to which the default solves with a matrix at once
 _DENSE = 512  # blocks up to which detected contacts are solved with one at all,
 _WORDS = 1 << 27  # as long as the matrices of all members of an ensemble take no more than so many floats
@@ -48,7 +46,7 @@ _WAY = 0.1  # of the way that forces are worth in a step: contacts that are open
 _CLOSE = 1e-10  # tolerance of equations where Newton's iteration wants none
 _CLOSEST = 2e-15  # the least tolerance that solvers are asked for
 _SHARE, _ULPS = 0.1, 4 * 2.0**-52  # of the tolerance of an equation, and of the velocities that cancel in it: what the solver may leave
-_BRIEFLY, _LONGER = 60, 1000  # iterations of each method in the first attempt, and in the second,
+_BRIEFLY, _LONGER = 60.0, 1000.0  # iterations of each method in the first attempt, and in the second,
 _CLOSE_TO = 1e-8  # which is made above this residual: the lightest of bodies in a stack has velocities far below the largest
 _PARALLEL = 4000  # contacts from which all cores sweep
 
@@ -56,9 +54,9 @@ address_of_sweeps = on_demand(rigid.SIGNATURE, rigid.nsgs_rigid)
 address_of_parallel_sweeps = on_demand(rigid.SIGNATURE, rigid.nsgs_rigid_parallel)
 
 
-def reserve(lists, words, choice, work, iwork, n_members):
-    """Plan of the arrays of bodies, contacts and of the one-step problem; choice: (name of the solver, Method)."""
-    name, method = choice
+def reserve(lists, words, method, work, iwork, n_members):
+    """Plan of the arrays of bodies, contacts and of the one-step problem."""
+    name = method.name
     n, d, bodies, interactions = lists.bodies.size, lists.d, lists.bodies, lists.interactions
     plan = np.zeros(1, PLAN)
     stride = 36 if bodies["coupled"].any() else 10
@@ -340,7 +338,7 @@ def solve_blocks(n_contacts, n_blocks, is_new, bodies, parts, p, solver, options
     groups, status = view(iwork, p.groups, 2 * slabs.count(n_contacts) + 1), UNSUITED
     if has_matrix(n_contacts, n_blocks, p):
         status = solve_with_matrix(
-            is_new, options[0], n_contacts, n_blocks, bodies, parts, p, solver, options, wanted, share, inverse, w_free, impulse, work,
+            is_new, options.tol, n_contacts, n_blocks, bodies, parts, p, solver, options, wanted, share, inverse, w_free, impulse, work,
             iwork,
         )  # fmt: skip
         if can_go_on(status) and n_blocks == 0 and p.sweeps != 0:  # one group, as they are
@@ -351,7 +349,7 @@ def solve_blocks(n_contacts, n_blocks, is_new, bodies, parts, p, solver, options
         status = solve_by_sweeps(n_contacts, n_blocks, groups, p, options, inverse, w_free, impulse, work, iwork)
         if can_go_on(status) and n_blocks == 0 and n_contacts <= p.limit:
             status = solve_with_matrix(
-                True, options[ENOUGH], n_contacts, n_blocks, bodies, parts, p, solver, options, wanted, share, inverse, w_free, impulse,
+                True, options.enough, n_contacts, n_blocks, bodies, parts, p, solver, options, wanted, share, inverse, w_free, impulse,
                 work, iwork,
             )  # fmt: skip
     return status
@@ -388,35 +386,30 @@ def solve_with_matrix(
     blocks.complete_blocks(n, d, p.stride, inverse, body, H, G, diagonal, b, r, disk)
     blocks.assemble(n, d, body, bodies, H, G, diagonal, row, column, W)
     blocks.velocities(n, d, body, H, w_free, b, q)
-    info, spare, ispare, own = view(work, p.info, N_INFO), view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver), stack(6)
-    for i in range(N_OPTIONS):
-        own[i] = options[i]
-    own[0] = aim
+    info, spare, ispare = view(work, p.info, N_INFO), view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver)
     if wanted < math.inf:
-        own[0] = max(min(aim, wanted / size_of(q), share * merit(False, disk, mu, row, column, W, q, r, u)), _CLOSEST)
-    in_turns = p.brief != 0 and options[1] == 0.0
-    own[1] = _BRIEFLY if in_turns else options[1]
+        aim = max(min(aim, wanted / size_of(q), share * merit(False, disk, mu, row, column, W, q, r, u)), _CLOSEST)
+    in_turns = p.brief != 0 and options.max_iter == 0.0
+    own = changed(options, aim, _BRIEFLY if in_turns else options.max_iter)
     status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
-    if in_turns and info[1] > max(own[0], _CLOSE_TO):
-        own[1] = _LONGER
+    if in_turns and info[1] > max(aim, _CLOSE_TO):
+        own = changed(options, aim, _LONGER)
         status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
-        if info[1] > options[ENOUGH]:
-            own[0], own[1] = options[ENOUGH], 0.0
+        if info[1] > options.enough:
+            own = changed(options, options.enough, 0.0)
             status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
     total_impulse(n_contacts, n_blocks, p, impulse, work, iwork)
-    return CONVERGED if info[1] <= options[ENOUGH] else status
+    return CONVERGED if info[1] <= options.enough else status
 
 
 @kernel
 def solve_by_sweeps(n_contacts, n_blocks, groups, p, options, inverse, w_free, impulse, work, iwork):
     """As `solve`, on the velocities of the bodies. groups: which contacts are swept at the same time, see `arrange`."""
-    n, d, own = n_contacts + n_blocks, p.d, stack(6)
+    n, d, own = n_contacts + n_blocks, p.d, stack(4)
     H, diagonal, panel_body, panel_disk, _, panel_b, panel_r = panels(n_contacts, n_blocks, p, work, iwork)
     G = view(work, p.G, 12 * d * n_blocks)
     blocks.complete_blocks(n_blocks, d, p.stride, inverse, panel_body, H, G, diagonal, panel_b, panel_r, panel_disk)
-    for i in range(6):
-        own[i] = options[i]
-    own[0] = options[SWEEPS_TOL]
+    own[0], own[1], own[2], own[3] = options.enough, options.max_iter, options.local, options.rho
     frame, lever, body = view(work, p.frame, 9 * n_contacts), view(work, p.lever, 6 * n_contacts), view(iwork, p.body, 2 * n_contacts)
     b, r, u, v = view(work, p.b, d * n), view(work, p.r, d * n), view(work, p.u, d * n), view(work, p.w_end, 6 * p.n_bodies)
     spare, ispare = view(work, p.sweeper, p.n_sweeper), view(iwork, p.isweeper, p.n_isweeper)
@@ -426,7 +419,7 @@ def solve_by_sweeps(n_contacts, n_blocks, groups, p, options, inverse, w_free, i
         v, u, view(work, p.info, N_INFO), spare, ispare,
     ))  # fmt: skip
     total_impulse(n_contacts, n_blocks, p, impulse, work, iwork)
-    return CONVERGED if work[p.info + 1] <= options[ENOUGH] else status
+    return CONVERGED if work[p.info + 1] <= options.enough else status
 
 
 @kernel

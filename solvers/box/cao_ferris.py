@@ -38,7 +38,7 @@ def cao_ferris(row, column, M, q, lower, upper, options, z, w, info, work, iwork
         conclude(UNSUITED, 0, row, column, M, q, lower, upper, options, z, w, info)
         return UNSUITED
     size = fill(row, column, M, q, lower, upper, work, iwork)
-    limit = int(options[1]) if options[1] > 0 else affordable(100 + 20 * n, float(n) * n)
+    limit = int(options.max_iter) if options.max_iter > 0 else affordable(100 + 20 * n, float(n) * n)
     pivot_largest(n, True, False, work, iwork)  # x into the rows of slacks G x - g
     status, n_iter = _find_vertex(n, limit, work, iwork)
     if status == INFEASIBLE and not row_is_a_proof(iwork[2 * n + 1 + 2 * n], row, column, M, q, lower, upper, work, iwork, z, w):

@@ -25,7 +25,7 @@ def lemke(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     """
     n = q.size
     size = fill(row, column, M, q, lower, upper, work, iwork)
-    limit = int(options[1]) if options[1] > 0 else affordable(100 + 20 * n, float(n) * n)
+    limit = int(options.max_iter) if options.max_iter > 0 else affordable(100 + 20 * n, float(n) * n)
     status, n_iter = pivot_equations(row, column, M, q, lower, upper, work, iwork, z, w), 0
     if status == CONVERGED:
         cover(n, 0, work, iwork)

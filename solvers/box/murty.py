@@ -20,7 +20,7 @@ def murty(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     References: Murty, Linear Complementarity, section 4.2; with two bounds Júdice, Pires, Journal of Optimization Theory and
     Applications 74 (1992) 391–411.
     """
-    limit = int(options[1]) if options[1] > 0 else affordable(100 + 50 * q.size, float(q.size) ** 2)
+    limit = int(options.max_iter) if options.max_iter > 0 else affordable(100 + 50 * q.size, float(q.size) ** 2)
     return _principal_pivoting(limit, 0, row, column, M, q, lower, upper, options, z, w, info, work, iwork)
 
 
@@ -32,7 +32,7 @@ def bard(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     Reference: Bard, in: Nonlinear Programming and Control Theory, Academic Press 1972; Júdice, Pires, Computers and Operations
     Research 21 (1994) 587–596.
     """
-    limit = int(options[1]) if options[1] > 0 else affordable(100 + 50 * q.size, float(q.size) ** 2)
+    limit = int(options.max_iter) if options.max_iter > 0 else affordable(100 + 50 * q.size, float(q.size) ** 2)
     return _principal_pivoting(limit, 2 * q.size + 10, row, column, M, q, lower, upper, options, z, w, info, work, iwork)
 
 

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from nsds import status
 from nsds.solvers.bodies import rigid, rigid_contact, slabs
-from nsds.solvers.contact import table
 from tests import reference_contact as ref
 from tests.solvers.contact.test_contact_sweeps import call as call_reduced
 from tests.strategies import examples, generators
@@ -101,8 +100,7 @@ def unphased(n):
 
 def solve(p, tol=1e-10, max_iter=0, momentum=0.0, r=None, begin=None, method=rigid.nsgs_rigid):
     """(status, r, u, v, info)."""
-    n, options = len(p.disk), table.options(tol, max_iter or None)
-    options[3] = momentum
+    n, options = len(p.disk), np.array([tol, max_iter, 0.0, momentum])
     r, u, v, info = np.zeros(p.b.size) if r is None else np.array(r), np.zeros(p.b.size), np.zeros(p.v_free.size), np.zeros(4)
     begin = unphased(len(p.body)) if begin is None else begin
     floats, integers = rigid.work_size(p.d, len(p.body), n - len(p.body), len(p.v_free), len(begin) - 1)
