@@ -4,9 +4,14 @@ import math
 
 import numpy as np
 
-from nsds._jit import inlined, kernel
+from nsds._jit import inlined, kernel, tiny
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL, SPARSE
 from nsds.model.records import stored_sparse
+
+_NO_PIVOT = 1e-14  # of the absolute terms of a row: a pivot that small is rounding
+_NOT_POSITIVE = 1e-15  # of the diagonal entry: what is left of it in Cholesky's method is rounding
+_LARGEST_BATCH = 64  # rows; larger matrices are inverted one by one, for less memory at a time
+_ACCURATE = 1e-12  # of the terms that cancel: a residual by which sparse factors are good
 
 
 @kernel
@@ -76,6 +81,15 @@ def apply_inverse(kind, n, n_lower, n_upper, data, index, work, iwork, b, x, scr
         _solve_triangular(n, n_lower, n_upper, data, index, work, iwork, b, x, scratch)
 
 
+@tiny
+def apply_inverses(bodies, rhs, out, scratch, work, iwork):
+    """``out = A^-1 rhs`` of all bodies, each with its own A; rhs and out by degree of freedom, offsets in work. Work: scratch."""
+    for b in range(bodies.size):
+        body = bodies[b]
+        apply_inverse(body.kind, body.n, body.n_lower, body.n_upper, body.data, body.index, work, iwork, rhs + body.dof, out + body.dof,
+                      scratch)  # fmt: skip
+
+
 @kernel
 def _solve_triangular(n, n_lower, n_upper, data, index, work, iwork, b, x, y):
     """``A x = b`` from ``P_r A P_c = L U``, both factors by rows, L with unit diagonal, U with reciprocals of its diagonal apart."""
@@ -111,7 +125,7 @@ def invert_in_place(n, A, size, work, iwork, pivots):
         for i in range(k + 1, n):
             if abs(work[A + i * n + k]) * work[size + best] > abs(work[A + best * n + k]) * work[size + i]:
                 best = i
-        if not abs(work[A + best * n + k]) > 1e-14 * work[size + best]:
+        if not abs(work[A + best * n + k]) > _NO_PIVOT * work[size + best]:
             return False
         iwork[pivots + k] = best
         work[size + k], work[size + best] = work[size + best], work[size + k]
@@ -144,7 +158,7 @@ def is_positive_definite(n, A, L, work):
             for k in range(j):
                 s -= work[L + i * n + k] * work[L + j * n + k]
             if i == j:
-                if not s > 1e-15 * work[A + i * n + i]:
+                if not s > _NOT_POSITIVE * work[A + i * n + i]:
                     return False
                 work[L + i * n + i] = math.sqrt(s)
             else:
@@ -228,7 +242,7 @@ def invert(kind, matrices):
             raise SingularMatrixError(zero[0])
         return 1.0 / matrices, no_index, 0, 0
     inverse = np.empty_like(matrices)
-    for where in np.ndindex(matrices.shape[:2]) if matrices.shape[-1] > 64 else [()]:
+    for where in np.ndindex(matrices.shape[:2]) if matrices.shape[-1] > _LARGEST_BATCH else [()]:
         inverse[where] = _dense_inverse(matrices[where])
     return inverse.reshape(*matrices.shape[:2], -1), no_index, 0, 0
 
@@ -298,7 +312,7 @@ def _sparse_factors(A, where):
         except RuntimeError:
             continue
         x = lu.solve(b)
-        if abs(A @ x - b).max() <= 1e-12 * (abs(A) @ abs(x)).max():  # of what cancels: b itself may be small, as K 1 is
+        if abs(A @ x - b).max() <= _ACCURATE * (abs(A) @ abs(x)).max():  # of what cancels: b itself may be small, as K 1 is
             break
     else:
         raise SingularMatrixError(where)

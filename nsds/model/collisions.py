@@ -6,7 +6,7 @@ from nsds import _checks
 from nsds.collision import WORLD, require_supported
 from nsds.collision.kinds import NAMES
 from nsds.model.kinds import COLLISIONS, NEWTON_EULER, SYSTEMS
-from nsds.model.laws import HELD, LAWS, OF_COLLISIONS
+from nsds.model.laws import HELD, LAWS
 from nsds.model.records import pack, widened
 from nsds.model.shapes import require_shape
 
@@ -75,7 +75,8 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None):
         raise TypeError(f"{owner}: shapes must be a dict from names of parts to shapes, got {_checks.shortened(shapes)}")
     if _WORLD in shapes:
         raise ValueError(f"{owner}: the name 'world' is taken; shapes that do not move go into world=")
-    _checks.made(owner, "law", law, "law", {name: HELD[name] for name in OF_COLLISIONS}, [f"nsds.{name}" for name in OF_COLLISIONS])
+    detected = [name for name, row in LAWS.items() if row.is_detected]
+    _checks.made(owner, "law", law, "law", {name: HELD[name] for name in detected}, [f"nsds.{name}" for name in detected])
     for name, value in law.items():
         if name != "law" and value.ndim:
             raise ValueError(f"{owner}: {name} must be one number for all contacts, got {value.tolist()}")

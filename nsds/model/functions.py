@@ -17,42 +17,30 @@ from numba.core.errors import NumbaError
 
 from nsds import _checks, _jit
 from nsds._jit.cache import fingerprint
+from nsds.model.kinds import AT_T, RELATIONS
 
 _vector = float64[::1]
 _CALLBACK = types.void(float64, _vector, _vector, _vector, _vector)
 
 call_function = _jit.caller(_CALLBACK)
 
-_AT_T = "t, z, out"
-_RELATION = "t, x, lam, z, out"
 _MECHANICAL = "t, q, v, z, out"
-_AT_Q = "t, q, lam, z, out"
 # kind of part -> its functions -> their arguments; the last one takes the result
 ARGUMENTS = {
-    "lagrangian_linear": {"fext": _AT_T},
-    "lagrangian": {"mass": "q, z, out", "fgyr": "q, v, z, out", "fext": _AT_T, "T": "q, z, out"}
+    "lagrangian_linear": {"fext": AT_T},
+    "lagrangian": {"mass": "q, z, out", "fgyr": "q, v, z, out", "fext": AT_T, "T": "q, z, out"}
     | dict.fromkeys(("fint", "jac_q", "jac_v", "u"), _MECHANICAL),
-    "first_order_linear": dict.fromkeys(("A", "b", "T", "u"), _AT_T),
+    "first_order_linear": dict.fromkeys(("A", "b", "T", "u"), AT_T),
     "first_order": dict.fromkeys(("f", "jac_f", "T", "u"), "t, x, z, out"),
-    "first_order_linear_relation": dict.fromkeys(("C", "B", "D", "e", "F"), _AT_T),
-    "type1_relation": dict.fromkeys(("h", "C"), "t, x, z, out") | dict.fromkeys(("g", "B"), "t, lam, z, out"),
-    "type2_relation": dict.fromkeys(("h", "C", "D"), _RELATION) | dict.fromkeys(("g", "B"), "t, lam, z, out"),
-    "first_order_relation": dict.fromkeys(("h", "g", "C", "D", "K", "B"), _RELATION),
-    "scleronomous": dict.fromkeys(("h", "H"), "q, z, out"),
-    "rheonomous": dict.fromkeys(("h", "H", "h_t"), "t, q, z, out"),
-    "compliant": dict.fromkeys(("h", "H", "D"), "q, lam, z, out"),
-    "lagrangian_relation": dict.fromkeys(("h", "g", "H", "D", "B"), _AT_Q),
-    "prescribed_velocity": {"velocity": _AT_T},
-    "rigid_bodies": dict.fromkeys(("fext", "mext"), _AT_T) | dict.fromkeys(("fint", "mint", "jac_q", "jac_v"), _MECHANICAL),
-    "newton_euler_relation": dict.fromkeys(("h", "jac", "h_t"), "t, q, z, out"),
-    "contact_point": {"gap": "t, q, z, out"},
+    "rigid_bodies": dict.fromkeys(("fext", "mext"), AT_T) | dict.fromkeys(("fint", "mint", "jac_q", "jac_v"), _MECHANICAL),
     "sampled_control": {"control": "t, x, state, z, u"},
-}
-# names of a callback's parameters, where they are not (t, x, lam, z, out)
-_ALL = {
+} | {name: relation.functions for name, relation in RELATIONS.items() if relation.functions}
+# names of a callback's parameters
+_PARAMETERS = {
     "sampled_control": "t, x, state, z, u",
+    **dict.fromkeys(("lagrangian_linear", "first_order_linear", "first_order"), "t, x, lam, z, out"),
     **dict.fromkeys(("lagrangian", "rigid_bodies"), _MECHANICAL),
-    **dict.fromkeys(("scleronomous", "rheonomous", "compliant", "lagrangian_relation", "newton_euler_relation", "contact_point"), _AT_Q),
+    **{name: relation.parameters for name, relation in RELATIONS.items()},
 }
 # shape of the results that are matrices
 _SHAPES = {
@@ -196,7 +184,7 @@ def _found(name, field):
 
 
 def _compile(function, kind, field):
-    inner, parameters = ARGUMENTS[kind][field].replace("out", "cleared(out)"), _ALL.get(kind, _RELATION)
+    inner, parameters = ARGUMENTS[kind][field].replace("out", "cleared(out)"), _PARAMETERS[kind]
     if field in _SHAPES:
         _, x, lam, *_ = parameters.split(", ")
         inner = inner.replace("(out)", f"(out).reshape({_SHAPES[field].replace('x.', f'{x}.').replace('lam.', f'{lam}.')})")

@@ -7,7 +7,7 @@ import numpy as np
 from nsds import _checks
 from nsds.model import joints
 from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, RELATIONS, SYSTEMS
-from nsds.model.laws import HELD, LAWS, MAKERS
+from nsds.model.laws import HELD, LAWS, MAKERS, require_fitting
 from nsds.model.records import pack
 
 _RELATION_MAKERS = (*(f"nsds.{name}" for name in RELATIONS if name != "joint"), "nsds.joints")
@@ -145,20 +145,18 @@ def _stacked(value, count):
 
 def _family(name, relation, law, sides, kinds):
     """Family of the systems, which relation and law must be for."""
-    families = RELATIONS[relation["relation"]]
+    families = RELATIONS[relation["relation"]].families
     for side, _ in sides:
         if SYSTEMS[kinds[side]][0] not in families:
             wanted = " and ".join(families)
             raise ValueError(f"interaction '{name}': {relation['relation']} is for {wanted} systems, but '{side}' is a {kinds[side]}")
     family = SYSTEMS[kinds[sides[0][0]]][0]
-    if family not in LAWS[law["law"]].families:
-        known = ", ".join(key for key, value in LAWS.items() if family in value.families)
-        raise ValueError(f"interaction '{name}': {law['law']} is not a law for {family} systems; these are: {known}")
+    require_fitting(f"interaction '{name}'", law["law"], relation["relation"], family)
     return family
 
 
 def _law_fields(name, law, family, m, per_constraint):
-    """Parameters of the law, and the multipliers of a normal cone."""
+    """What the record holds of the law."""
     fields = {}
     block = LAWS[law["law"]].block(family)
     if m % block:
@@ -169,17 +167,7 @@ def _law_fields(name, law, family, m, per_constraint):
         if value.ndim and value.shape != (m // block,):
             raise ValueError(f"interaction '{name}': {parameter} must be a number or have shape {(m // block,)}, got {value.shape}")
         fields[parameter] = np.broadcast_to(value.reshape(()) if value.size == 1 else value, per_contact)
-    if law["law"] == "normal_cone":
-        if law["G"].shape[1] != m:
-            raise ValueError(f"interaction '{name}': G must have {m} columns, one for each constraint, got {law['G'].shape[1]}")
-        fields |= {"cone_G": law["G"], "cone_g": law["g"], "mu": np.zeros_like(law["g"])}
-    if law["law"] == "mixed_complementarity":
-        if law["n_equalities"] > m:
-            raise ValueError(
-                f"interaction '{name}': n_equalities must be at most {m}, the number of constraints, got {law['n_equalities']}"
-            )
-        fields["n_equalities"] = law["n_equalities"]
-    return fields
+    return fields | LAWS[law["law"]].fields(f"interaction '{name}'", law, m)
 
 
 def _elements(name, side, chooser, counts):

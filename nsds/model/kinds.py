@@ -1,5 +1,8 @@
 """What kinds of parts there are, and which go together: a new kind of system or relation is one line here."""
 
+from types import MappingProxyType
+from typing import NamedTuple
+
 LAGRANGIAN, FIRST_ORDER, NEWTON_EULER = "Lagrangian", "first-order", "Newton–Euler"
 
 # kind of system -> (family, its state, what of it changes in time)
@@ -10,21 +13,43 @@ SYSTEMS = {
     "first_order": (FIRST_ORDER, "x", ("x", "r", "u")),
     "rigid_bodies": (NEWTON_EULER, "q", ("q", "v", "p")),
 }
-# kind of relation -> families of the systems that it joins
+
+
+class Relation(NamedTuple):
+    """What is said of a relation: a new one is a row of `RELATIONS`, a constructor, and its place in the tables of its families.
+
+    families: of the systems that it joins. role: by which laws say what they go with. functions: those of users, with their arguments, the
+    last of which takes the result; needed: those without which there is none. parameters: names of the compiled function's parameters.
+    """
+
+    families: tuple
+    role: str
+    functions: MappingProxyType = MappingProxyType({})
+    needed: tuple = ()
+    parameters: str = "t, x, lam, z, out"
+
+
+AT_T = "t, z, out"
+_AT_Q = "t, q, lam, z, out"
+_OF_X = "t, x, lam, z, out"
 RELATIONS = {
-    "lagrangian_linear_relation": (LAGRANGIAN,),
-    "scleronomous": (LAGRANGIAN,),
-    "rheonomous": (LAGRANGIAN,),
-    "compliant": (LAGRANGIAN,),
-    "lagrangian_relation": (LAGRANGIAN,),
-    "prescribed_velocity": (LAGRANGIAN, NEWTON_EULER),
-    "newton_euler_relation": (NEWTON_EULER,),
-    "contact_point": (NEWTON_EULER,),
-    "joint": (NEWTON_EULER,),
-    "first_order_linear_relation": (FIRST_ORDER,),
-    "type1_relation": (FIRST_ORDER,),
-    "type2_relation": (FIRST_ORDER,),
-    "first_order_relation": (FIRST_ORDER,),
+    "lagrangian_linear_relation": Relation((LAGRANGIAN,), "gap"),
+    "scleronomous": Relation((LAGRANGIAN,), "gap", dict.fromkeys(("h", "H"), "q, z, out"), ("h",), _AT_Q),
+    "rheonomous": Relation((LAGRANGIAN,), "gap", dict.fromkeys(("h", "H", "h_t"), "t, q, z, out"), ("h",), _AT_Q),
+    "compliant": Relation((LAGRANGIAN,), "gap", dict.fromkeys(("h", "H", "D"), "q, lam, z, out"), ("h",), _AT_Q),
+    "lagrangian_relation": Relation((LAGRANGIAN,), "position", dict.fromkeys(("h", "g", "H", "D", "B"), _AT_Q), ("h", "g"), _AT_Q),
+    "prescribed_velocity": Relation((LAGRANGIAN, NEWTON_EULER), "drive", {"velocity": AT_T}),
+    "newton_euler_relation": Relation((NEWTON_EULER,), "joint", dict.fromkeys(("h", "jac", "h_t"), "t, q, z, out"), ("h",), _AT_Q),
+    "contact_point": Relation((NEWTON_EULER,), "contact", {"gap": "t, q, z, out"}, ("gap",), _AT_Q),
+    "joint": Relation((NEWTON_EULER,), "joint"),
+    "first_order_linear_relation": Relation((FIRST_ORDER,), "output", dict.fromkeys(("C", "B", "D", "e", "F"), AT_T)),
+    "type1_relation": Relation(
+        (FIRST_ORDER,), "output", dict.fromkeys(("h", "C"), "t, x, z, out") | dict.fromkeys(("g", "B"), "t, lam, z, out"), ("h", "g")
+    ),
+    "type2_relation": Relation(
+        (FIRST_ORDER,), "output", dict.fromkeys(("h", "C", "D"), _OF_X) | dict.fromkeys(("g", "B"), "t, lam, z, out"), ("h", "g")
+    ),
+    "first_order_relation": Relation((FIRST_ORDER,), "output", dict.fromkeys(("h", "g", "C", "D", "K", "B"), _OF_X), ("h", "g")),
 }
 # what changes in time of an interaction, by family
 INTERACTION_STATE = {
@@ -59,7 +84,7 @@ def state_of(kind):
         return SYSTEMS[kind][2]
     if kind == COLLISIONS:
         return COLLISIONS_STATE
-    return CONTROL_STATE if kind == CONTROL else INTERACTION_STATE[RELATIONS[kind][0]]
+    return CONTROL_STATE if kind == CONTROL else INTERACTION_STATE[RELATIONS[kind].families[0]]
 
 
 def read_by_controllers(kind):

@@ -3,71 +3,141 @@
 A law is a small dict: its name in the table below and its parameters.
 """
 
+from collections.abc import Callable
 from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
 from nsds import _checks
-from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER
+from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, RELATIONS
+
+
+def _one_sided(values, m):
+    """Zero and infinity."""
+    return np.zeros((*values.shape, m)), np.full((*values.shape, m), np.inf)
+
+
+def _two_sided(values, m):
+    """No bounds."""
+    return np.full((*values.shape, m), -np.inf), np.full((*values.shape, m), np.inf)
+
+
+def _equations_first(values, m):
+    """No bounds for equations, then zero and infinity."""
+    lower, upper = _one_sided(values, m)
+    return np.where(np.arange(m) < values["n_equalities"][..., None], -np.inf, lower), upper
+
+
+def _given(values, m):
+    """Those of the law."""
+    return values["lower"].reshape(*values.shape, m), values["upper"].reshape(*values.shape, m)
+
+
+def _equations_of(owner, law, m):
+    """The field n_equalities."""
+    if law["n_equalities"] > m:
+        raise ValueError(f"{owner}: n_equalities must be at most {m}, the number of constraints, got {law['n_equalities']}")
+    return {"n_equalities": law["n_equalities"]}
+
+
+def _cone_of(owner, law, m):
+    """The half-spaces of a cone, and their multipliers."""
+    if law["G"].shape[1] != m:
+        raise ValueError(f"{owner}: G must have {m} columns, one for each constraint, got {law['G'].shape[1]}")
+    return {"cone_G": law["G"], "cone_g": law["g"], "mu": np.zeros_like(law["g"])}
 
 
 class Law(NamedTuple):
-    """Families of systems it is for, whether lambda has either sign, the range of each parameter, constraints of one contact by family.
+    """All that is said of a law: a new one is a row of `LAWS` and a constructor.
 
-    A parameter is one number, or one for each contact.
+    roles: of the relations that it goes with, by family of systems. form: what a kernel takes it for, one of `FORMS`. parameters: the
+    range of each, which is one number, or one for each contact. blocks: constraints of one contact, by family, where they are more than
+    one. bounds: of lambda, from the parts of an array of interactions and their number m of constraints. restitution: parameters that are
+    one, of each constraint of a block from the first on. is_detected: whether detected contacts may have it. is_of_position: whether it
+    holds for y where y depends on lambda, which then is a force. held: what its constructor gives beside the parameters; fields: what a
+    record holds of that, by a function of (owner, law, m); shapes: that of each, or for a whole number the largest that it may be.
     """
 
-    families: tuple
-    bilateral: bool = False
+    roles: MappingProxyType
+    form: str = "unilateral"
     parameters: MappingProxyType = MappingProxyType({})
     blocks: MappingProxyType = MappingProxyType({})
+    bounds: Callable = _one_sided
+    restitution: tuple = ()
+    is_detected: bool = False
+    is_of_position: bool = False
+    held: tuple = ()
+    shapes: MappingProxyType = MappingProxyType({})
+    fields: Callable = lambda owner, law, m: {}
+
+    @property
+    def families(self):
+        """Families of systems it is for."""
+        return tuple(self.roles)
+
+    @property
+    def bilateral(self):
+        """Whether lambda has either sign, and the constraint is never open."""
+        return self.form in ("equality", "dry_friction", "cone")
 
     def block(self, family):
         """Constraints of one contact: in Lagrangian systems friction is one in the plane."""
         return self.blocks.get(family, 1)
 
 
+FORMS = ("equality", "unilateral", "friction", "rolling", "dry_friction", "cone", "bounded")
 _FRICTION = {"e_n": (0.0, 1.0), "e_t": (-1.0, 1.0), "mu": (0.0, np.inf)}
-_BLOCKS = {LAGRANGIAN: 2, NEWTON_EULER: 3}
-_MECHANICAL = (LAGRANGIAN, NEWTON_EULER)
+_OF_CONTACT = {"restitution": ("e_n", "e_t"), "is_detected": True}
+_CONTACT = {LAGRANGIAN: ("gap",), NEWTON_EULER: ("contact",)}
 LAWS = {
-    "newton_impact": Law(_MECHANICAL, parameters={"e": (0.0, 1.0)}),
-    "newton_impact_friction": Law(_MECHANICAL, parameters=_FRICTION, blocks=_BLOCKS),
-    "fremond_impact": Law(_MECHANICAL, parameters=_FRICTION, blocks=_BLOCKS),
-    "newton_impact_rolling_friction": Law((NEWTON_EULER,), parameters=_FRICTION | {"mu_r": (0.0, np.inf)}, blocks={NEWTON_EULER: 5}),
-    "dry_friction": Law((NEWTON_EULER,), bilateral=True, parameters={"limit": (0.0, np.inf)}),
-    "complementarity": Law((LAGRANGIAN, FIRST_ORDER)),
-    "equality": Law((LAGRANGIAN, FIRST_ORDER, NEWTON_EULER), bilateral=True),
-    "mixed_complementarity": Law((FIRST_ORDER,)),
-    "relay": Law((FIRST_ORDER,), parameters={"lower": (-np.inf, np.inf), "upper": (-np.inf, np.inf)}),
-    "normal_cone": Law((FIRST_ORDER,), bilateral=True),
-}
-# Laws of contacts that are detected.
-OF_COLLISIONS = ("newton_impact", "newton_impact_friction", "fremond_impact", "newton_impact_rolling_friction")
-# Fields of a law by its name, and their constructors.
-HELD = {name: tuple(law.parameters) for name, law in LAWS.items()} | {"normal_cone": ("G", "g"), "mixed_complementarity": ("n_equalities",)}
+    "newton_impact": Law(
+        {LAGRANGIAN: ("gap",), NEWTON_EULER: ("contact", "joint")}, parameters={"e": (0.0, 1.0)}, restitution=("e",), is_detected=True
+    ),
+    "newton_impact_friction": Law(_CONTACT, "friction", _FRICTION, {LAGRANGIAN: 2, NEWTON_EULER: 3}, **_OF_CONTACT),
+    "fremond_impact": Law(_CONTACT, "friction", _FRICTION, {LAGRANGIAN: 2, NEWTON_EULER: 3}, **_OF_CONTACT),
+    "newton_impact_rolling_friction": Law(
+        {NEWTON_EULER: ("contact",)}, "rolling", _FRICTION | {"mu_r": (0.0, np.inf)}, {NEWTON_EULER: 5}, **_OF_CONTACT
+    ),
+    "dry_friction": Law({NEWTON_EULER: ("joint",)}, "dry_friction", {"limit": (0.0, np.inf)}, bounds=_two_sided),
+    "complementarity": Law({LAGRANGIAN: ("gap", "position"), FIRST_ORDER: ("output",)}, is_of_position=True),
+    "equality": Law(
+        {LAGRANGIAN: ("gap", "position", "drive"), FIRST_ORDER: ("output",), NEWTON_EULER: ("joint", "drive")},
+        "equality", bounds=_two_sided, is_of_position=True,
+    ),
+    "mixed_complementarity": Law(
+        {FIRST_ORDER: ("output",)}, "bounded", bounds=_equations_first,
+        held=("n_equalities",), shapes={"n_equalities": "m"}, fields=_equations_of,
+    ),
+    "relay": Law({FIRST_ORDER: ("output",)}, "bounded", {"lower": (-np.inf, np.inf), "upper": (-np.inf, np.inf)}, bounds=_given),
+    "normal_cone": Law(
+        {FIRST_ORDER: ("output",)}, "cone", bounds=_two_sided,
+        held=("G", "g"), shapes={"cone_G": ("k", "m"), "cone_g": ("k",), "mu": ("k",)}, fields=_cone_of,
+    ),
+}  # fmt: skip
+# What the constructors give beside the name, and these.
+HELD = {name: (*law.parameters, *law.held) for name, law in LAWS.items()}
 MAKERS = tuple(f"nsds.{name}" for name in LAWS)
-# Laws that hold for y where y depends on lambda, which then is a force.
-OF_POSITION = ("complementarity", "equality")
+
+
+def require_fitting(owner, law, relation, family):
+    """Refuse a law that does not go with a relation between systems of a family."""
+    if family not in LAWS[law].families:
+        known = ", ".join(name for name, row in LAWS.items() if family in row.families)
+        raise ValueError(f"{owner}: {law} is not a law for {family} systems; these are: {known}")
+    if RELATIONS[relation].role not in LAWS[law].roles[family]:
+        known = ", ".join(fitting(relation, family))
+        raise ValueError(f"{owner}: {relation} wants one of the laws {known}, got {law}")
+
+
+def fitting(relation, family):
+    """Names of the laws that go with a relation between systems of a family."""
+    return [name for name, law in LAWS.items() if RELATIONS[relation].role in law.roles.get(family, ())]
 
 
 def is_force(law, relation, has_D):
     """Whether lambda of an interaction of Lagrangian systems is a force and its law one for y; else it is an impulse."""
-    return law in OF_POSITION and (has_D or relation in ("compliant", "lagrangian_relation"))
-
-
-def bounds(parts, law, m):
-    """Bounds (lower, upper), each (..., m), that a law puts on lambda in an array of interactions with m constraints each."""
-    shape = (*parts.shape, m)
-    lower, upper = np.zeros(shape), np.full(shape, np.inf)
-    if LAWS[law].bilateral:
-        lower[...] = -np.inf
-    elif law == "mixed_complementarity":
-        lower[...] = np.where(np.arange(m) < parts["n_equalities"][..., None], -np.inf, 0.0)
-    elif law == "relay":
-        lower[...], upper[...] = parts["lower"].reshape(shape), parts["upper"].reshape(shape)
-    return lower, upper
+    return LAWS[law].is_of_position and (has_D or relation in ("compliant", "lagrangian_relation"))
 
 
 def newton_impact(e):

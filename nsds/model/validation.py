@@ -15,7 +15,7 @@ from nsds.collision.kinds import BOX, CAPSULE, CONVEX, CYLINDER, MESH, NAMES, PL
 from nsds.model import joints
 from nsds.model.functions import ARGUMENTS
 from nsds.model.kinds import COLLISIONS, CONTROL, FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, RELATIONS, SYSTEMS
-from nsds.model.laws import LAWS, OF_COLLISIONS
+from nsds.model.laws import LAWS, require_fitting
 from nsds.model.records import HEAD, copied, lines_of, memory, model_of
 from nsds.model.rigid_bodies import require_values
 from nsds.model.systems import require_mass
@@ -127,12 +127,6 @@ RELATION_FIELDS = {
         "geometry": {"row": _integers("m", low=0, high="last kind"), "offset": _floats("m")} | dict.fromkeys("aubw", _floats("m", 3)),
     },
 }  # fmt: skip
-_REQUIRED_FUNCTIONS = ("h", "g", "gap")
-# what laws add to interactions, besides their parameters
-LAW_FIELDS = {
-    "normal_cone": {"cone_G": _floats("k", "m", required=True), "cone_g": _floats("k", required=True), "mu": _floats("k", required=True)},
-    "mixed_complementarity": {"n_equalities": Leaf("i", (), 0, "m", True)},
-}
 CONTROL_FIELDS = {
     "control": Leaf("S", required=True),
     "period": _floats(low=0.0, required=True),
@@ -437,14 +431,15 @@ def _fields_of(line, part, sizes):
     law, *sides = others
     family = sizes[sides[0]][0]
     if kind == COLLISIONS:
-        if law not in OF_COLLISIONS or family != NEWTON_EULER:
+        if law not in LAWS or not LAWS[law].is_detected or family != NEWTON_EULER:
             raise ValueError(f"the model says that collisions '{name}' have the law {law} on {family} systems")
         n_bodies = sum(count or 1 for _, _, count in sizes.values())
         lengths = {"block": LAWS[law].block(NEWTON_EULER), "n_bodies": n_bodies}
         parameters = {field: _floats(low=low, high=_finite(high), required=True) for field, (low, high) in LAWS[law].parameters.items()}
         return COLLISION_FIELDS | parameters, lengths, [_shapes_check]
-    if law not in LAWS or family not in LAWS[law].families or family not in RELATIONS[kind]:
+    if law not in LAWS or family not in LAWS[law].families or family not in RELATIONS[kind].families:
         raise ValueError(f"the model says that interaction '{name}' is a {kind} with the law {law} on {family} systems")
+    require_fitting(f"interaction '{name}'", law, kind, family)
     return _fields_of_interaction(name, kind, law, sides, part, sizes)
 
 
@@ -462,16 +457,17 @@ def _fields_of_interaction(name, kind, law, sides, part, sizes):
     lengths = {"m": m, "n": n, "last kind": last_kind, "per_row": y, "per_contact": y if block == 1 else (m // block,) if m > block else ()}
     fields = dict(ROWS[family])
     for field in ARGUMENTS.get(kind, ()):
-        fields[field] = Leaf("S", required=field in _REQUIRED_FUNCTIONS)
+        fields[field] = Leaf("S", required=field in RELATIONS[kind].needed)
     for field, known in RELATION_FIELDS.get(kind, {}).items():
         fields[field] = (*(known if isinstance(known, tuple) and not isinstance(known, Leaf) else (known,)), *_function_too(kind, field))
     if kind in ARGUMENTS:
         fields["z"] = _floats("n_z")
     for field, (low, high) in LAWS[law].parameters.items():
-        bounds = (low, high) if law == "relay" else (low, _finite(high))
-        fields[field] = Leaf("f", "per_contact", *bounds, True)
-    fields |= LAW_FIELDS.get(law, {})
-    checks = [_relay_check] if law == "relay" else []
+        is_bound = LAWS[law].form == "bounded"  # which may be infinite
+        fields[field] = Leaf("f", "per_contact", low, high if is_bound else _finite(high), True)
+    for field, shape in LAWS[law].shapes.items():
+        fields[field] = _floats(*shape, required=True) if isinstance(shape, tuple) else Leaf("i", (), 0, shape, True)
+    checks = [_bounds_check] if "lower" in LAWS[law].parameters else []
     if kind == "prescribed_velocity":
         checks.append(_dofs_check)
     if kind == "joint":
@@ -589,7 +585,7 @@ def _sparse_check(field):
     return check
 
 
-def _relay_check(owner, name, values, n_members):
+def _bounds_check(owner, name, values, n_members):
     lower, upper = values["lower"], values["upper"]
     if not (lower <= upper).all() or np.isposinf(lower).any() or np.isneginf(upper).any():
         raise ValueError(f"{owner}: {name}.lower must be at most {name}.upper, and -inf and inf only be bounds that never act")

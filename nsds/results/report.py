@@ -7,7 +7,7 @@ import numpy as np
 from nsds import _checks
 from nsds.model.functions import offered
 from nsds.model.kinds import FIRST_ORDER, family
-from nsds.model.laws import LAWS, bounds, is_force
+from nsds.model.laws import LAWS, is_force
 from nsds.model.records import model_of
 from nsds.model.validation import valid
 from nsds.results.energy import WORKS, energy
@@ -165,12 +165,12 @@ def _violation(state, part, law):
     n_members, n_rows = state.shape[:2]
     part = part.reshape(n_members, 1, -1)  # elements last, then their constraints
     y, lam = (state[key].reshape(n_members, n_rows, part.shape[2], -1) for key in ("y", "lambda"))
-    if law == "normal_cone":
+    if LAWS[law].form == "cone":
         mu = state["mu"].reshape(n_members, n_rows, part.shape[2], -1)
         slack = np.einsum("...ki,...i->...k", part["cone_G"], lam) - part["cone_g"]
         gap = y - np.einsum("...ki,...k->...i", part["cone_G"], mu)
         return np.concatenate([abs(gap), abs(np.minimum(mu, slack))], axis=-1).max(axis=(2, 3))
-    lower, upper = bounds(part, law, y.shape[3])
+    lower, upper = LAWS[law].bounds(part, y.shape[3])
     return abs(lam - np.clip(lam - y, lower, upper)).max(axis=(2, 3))
 
 

@@ -6,16 +6,15 @@
 
 with ``y = h(t, x, lambda)``, ``r = g(t, x, lambda)`` and the law at t_{k+1} in (9.5), at ``t_{k+gamma}``, ``x_{k+gamma} = gamma x_{k+1} +
 (1-gamma) x_k`` in the others. Linear systems with constant operators take one step of Newton's method with everything prepared
-(`euler_moreau_linear`), all others iterate (`euler_moreau_newton`).
+(`nsds.schemes.first_order.linear`), all others iterate (`nsds.schemes.first_order.newton`).
 """
 
 import numpy as np
 
 from nsds import _checks
-from nsds.schemes.first_order import linear as euler_moreau_linear
-from nsds.schemes.first_order import newton as euler_moreau_newton
+from nsds.schemes.first_order import linear, newton
 from nsds.schemes.first_order.relative_degree import require_low_degree
-from nsds.schemes.first_order.tables import is_constant, tables
+from nsds.schemes.first_order.tables import is_constant, layout_of
 from nsds.schemes.run.memory import Allocator
 
 OPTIONS = np.dtype(
@@ -89,14 +88,15 @@ def euler_moreau(theta=1.0, gamma=1.0, gamma_for_relation=False, midpoint=False,
 def prepare(records, mem, options, h, method):
     """Tables, inverse iteration matrices and, where they are constant, the matrices of the one-step problem of all members."""
     work, iwork = Allocator(records.size), Allocator(records.size)
-    lists = tables(records, work)
-    require_low_degree("euler_moreau", records, lists, work)
+    layout = layout_of(records, work)
+    require_low_degree("euler_moreau", records, layout, work)
     theta, gamma, full, midpoint = (options[name].item() for name in ("theta", "gamma", "gamma_for_relation", "midpoint"))
     weights = (1.0, gamma) if full else (gamma, 1.0)  # of r in the equation of x, of x in the relation
-    if not is_constant(lists.parts, lists.relations):
-        newton = options["newton_tol"].item(), options["newton_max_iter"].item()
-        return euler_moreau_newton.prepare(records, lists, (h, theta, *weights, float(midpoint), *newton), method, work, iwork)
-    named = zip(lists.part_names, lists.parts, strict=True)
-    inverses = [euler_moreau_linear.inverse_of_part(records[name], part, name, h, theta) for name, part in named]
-    source = (1.0, h * (1.0 - theta)) if midpoint else (theta, 0.0)  # weight of the newer source, how far before t_{k+1} it acts
-    return euler_moreau_linear.prepare(records, lists, inverses, (h, *source, *weights), method, work, iwork)
+    if not is_constant(layout):
+        limits = options["newton_tol"].item(), float(options["newton_max_iter"].item())
+        words = newton.Options(h, theta, *weights, float(midpoint), *limits)
+        return newton.prepare(records, layout, words, method, work, iwork)
+    named = zip(layout.part_names, layout.parts, strict=True)
+    inverses = [linear.inverse_of_part(records[name], part, name, h, theta) for name, part in named]
+    source = (1.0, h * (1.0 - theta)) if midpoint else (theta, 0.0)  # weight of the newer one, how far before t_{k+1} it acts
+    return linear.prepare(records, layout, inverses, linear.Options(h, *source, *weights), method, work, iwork)

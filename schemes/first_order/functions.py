@@ -1,12 +1,37 @@
 """Right-hand sides, relations and their Jacobians at a state: user functions, stored numbers, or finite differences."""
 
-from nsds._jit import kernel, view
-from nsds.model.functions import call_function
+import numpy as np
+
+from nsds._jit import kernel, tiny, view
+from nsds.model.functions import call_function, is_finite_at, nan_of
 from nsds.model.layout import ABSENT
-from nsds.schemes.derivatives import STEP, derivative
-from nsds.schemes.first_order.source import source
+from nsds.model.records import memory
+from nsds.schemes.derivatives import FORWARD_STEP, derivative
 from nsds.schemes.first_order.tables import FULL, LINEAR, TYPE2
 from nsds.schemes.linear_algebra import subtract_product
+
+
+@tiny
+def source(t, part, e, x, functions, mem, work, out):
+    """``s = b + T u`` of element e of a part at the state x. Out: work[out:out + n]. Work: part.u_work, part.T of a function."""
+    n, n_u, shift = part.n, part.n_u, e * part.stride
+    z, nothing = view(mem, part.z + shift, part.n_z), view(mem, 0, 0)
+    for i in range(n):
+        work[out + i] = 0.0 if part.b == ABSENT else mem[part.b + shift + i]
+    if part.b_function != ABSENT:
+        call_function(functions[part.b_function + e], (t, x, nothing, z, view(work, out, n)))
+    if n_u > 0:
+        T = part.T + e * n * n_u
+        if part.T_function != ABSENT:
+            call_function(functions[part.T_function + e], (t, x, nothing, z, view(work, T, n * n_u)))
+        if part.u_function != ABSENT:
+            call_function(functions[part.u_function + e], (t, x, nothing, z, view(work, part.u_work, n_u)))
+        else:
+            for j in range(n_u):
+                work[part.u_work + j] = mem[part.u + shift + j]
+        for i in range(n):
+            for j in range(n_u):
+                work[out + i] += work[T + i * n_u + j] * work[part.u_work + j]
 
 
 @kernel
@@ -45,7 +70,7 @@ def rate_jacobian(t, part, e, x, at_x, spare, functions, mem, imem, work):
         source(t, part, e, view(work, x, n), functions, mem, work, at_x)
     for j in range(0 if is_whole else n):
         x_j = work[x + j]
-        work[x + j] = x_j + STEP * max(1.0, abs(x_j))
+        work[x + j] = x_j + FORWARD_STEP * max(1.0, abs(x_j))
         step = work[x + j] - x_j
         if is_given:
             source(t, part, e, view(work, x, n), functions, mem, work, spare)
@@ -102,3 +127,29 @@ def relation_jacobians(t, r, spare, functions, mem, work):
         derivative(t, r, r.h_function, r.D_function, r.m, r.lam, r.m, r.D, spare, functions, mem, work)
     if r.kind == FULL:
         derivative(t, r, r.g_function, r.K_function, r.n, r.x, r.n, r.K, spare, functions, mem, work)
+
+
+def blame(records, prepared, m):
+    """Which function gave NaN or infinity at the state of member m, in words; nothing if none does."""
+    layout, mem, work = prepared.layout, memory(records)[m], prepared.work[m]
+    nothing, t = np.zeros(0), records["t"][m].item()
+
+    def is_broken(slot, x, lam, z, size):
+        return slot != ABSENT and not is_finite_at(prepared.functions[m, slot], t, x, lam, z, size)
+
+    def words(name, field):
+        return nan_of(f"{field} of part '{name}'", records[name][field].reshape(records.size, -1)[m, 0])
+
+    for name, part in zip(layout.part_names, layout.parts, strict=True):
+        x, z = mem[part["q"] : part["q"] + part["n"]], mem[part["z"] : part["z"] + part["n_z"]]
+        n, n_u = part["n"], part["n_u"]
+        sizes = {"f": n, "jac_f": n**2, "A": n**2, "b": n, "T": n * n_u, "u": n_u}
+        for field, size in sizes.items():
+            if is_broken(part[field + "_function"], x, nothing, z, size=size):
+                return words(name, field)
+    for name, r in zip(layout.relation_names, layout.relations, strict=True):
+        x, lam, z = work[r["x"] : r["x"] + r["n"]], work[r["lam"] : r["lam"] + r["m"]], mem[r["z"] : r["z"] + r["n_z"]]
+        for field, size in (("h", r["m"]), ("g", r["n"]), ("e", r["m"])):
+            if is_broken(r[field + "_function"], x, lam, z, size=size):
+                return words(name, field)
+    return ""

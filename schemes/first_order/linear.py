@@ -10,6 +10,7 @@ The zero-order hold is the same with another G, the integral of ``exp(A s)`` ove
 """
 
 import sys
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,10 +18,12 @@ from nsds._jit import inlined, kernel, view
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL, SPARSE, table
 from nsds.model.records import STEP
+from nsds.schemes.first_order.functions import blame, source  # noqa: F401
 from nsds.schemes.first_order.last_basis import LARGEST, NO_BASIS, keep_basis, try_last_basis
-from nsds.schemes.first_order.source import blame, source  # noqa: F401
 from nsds.schemes.linear_algebra import apply_inverse, inverse_of, subtract_product
-from nsds.schemes.problem import one_step_problem as osnsp
+from nsds.schemes.problem.assemble import assemble
+from nsds.schemes.problem.box import ULPS, outputs_of_cones, solve
+from nsds.schemes.problem.tables import bodies_of, ordered, place_problem, store_inverse
 from nsds.schemes.run.memory import Prepared
 from nsds.schemes.run.sampled_control import has_controls
 from nsds.solvers.table import find
@@ -35,34 +38,59 @@ PLAN = table(
 _LARGEST_PRODUCT = 64
 
 
-def prepare(records, lists, inverses, weights, method, work, iwork):
+class Options(NamedTuple):
+    """Words of the step."""
+
+    h: float
+    source_weight: float  # of the newer source
+    source_lag: float  # how far before t_{k+1} that acts
+    input_weight: float  # of r in the equation of x
+    output_weight: float  # of x_{k+1} in the relation
+
+
+class Tables(NamedTuple):
+    """What a step reads of one model; constraints, with what they refer to, are in the order of the one-step problem."""
+
+    parts: np.ndarray  # PART, one row a system
+    operators: np.ndarray  # OPERATOR, one row a system
+    relations: np.ndarray  # RELATION, one row an element of an interaction
+    constraints: np.ndarray  # CONSTRAINT
+    entries: np.ndarray  # ENTRY, of C
+    inputs: np.ndarray  # ENTRY, of B
+    couplings: np.ndarray  # COUPLING
+    plan: np.ndarray  # PLAN, one row
+    W_row: np.ndarray  # pattern of W, by rows
+    W_column: np.ndarray
+
+
+def prepare(records, layout, inverses, options, method, work, iwork):
     """Store G and G A, order the unknowns, and assemble the matrix of the one-step problem of all members.
 
-    inverses: of each part, (kind, what `invert` returns) of G. weights: h, weight of the newer source, how far before t_{k+1} it acts,
-    weight of r in the equation of x, weight of x_{k+1} in the relation.
+    inverses: of each part, (kind, what `invert` returns) of G.
     """
-    parts = lists.parts
+    parts = layout.parts
     operators = np.zeros(parts.size, OPERATOR)
-    for part, operator, name, inverse in zip(parts, operators, lists.part_names, inverses, strict=True):
-        osnsp.store_inverse(operator, inverse, work, iwork)
+    for part, operator, name, inverse in zip(parts, operators, layout.part_names, inverses, strict=True):
+        store_inverse(operator, inverse, work, iwork)
         operator["product"] = _product(records[name], part, *inverse[:2], work)
         operator["source"], operator["increment"] = (work.reserve(part["count"] * part["n"]) for _ in range(2))
-    bodies = osnsp.bodies_of(parts, operators)
-    entries, inputs = lists.entries, lists.inputs
-    unknowns = osnsp.ordered(lists.constraints, entries, inputs, lists.couplings, bodies["kind"])
-    order, every, constraints, couplings, row, column, transpose = unknowns
+    bodies = bodies_of(parts, operators)
+    unknowns = ordered(layout.constraints, layout.entries, layout.inputs, layout.couplings, bodies["kind"])
+    constraints, order = unknowns.constraints, unknowns.order
     plan = _plan(parts, unknowns, method, work, iwork)
-    plan["controlled"], plan["timed"] = has_controls(records), (lists.relations["e_function"] != ABSENT).any()
+    plan["controlled"], plan["timed"] = has_controls(records), (layout.relations["e_function"] != ABSENT).any()
     changing = [parts[field + "_function"] != ABSENT for field in "bTu"] + [(parts["u"] != ABSENT) & has_controls(records)]
     operators["constant"] = ~np.any(changing, axis=0)
     plan["n_cone"] = (constraints["y"] == ABSENT).sum()
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
-    work[:, p["lower"] : p["lower"] + n], work[:, p["upper"] : p["upper"] + n] = lists.lower[:, order], lists.upper[:, order]
+    work[:, p["lower"] : p["lower"] + n], work[:, p["upper"] : p["upper"] + n] = layout.lower[:, order], layout.upper[:, order]
+    s = Tables(parts, operators, layout.relations, constraints, layout.entries, layout.inputs, unknowns.couplings, plan, unknowns.row,
+               unknowns.column)  # fmt: skip
+    scale = options.input_weight * options.output_weight
     for member in range(records.size):
-        osnsp.assemble(plan, bodies, constraints, entries, inputs, couplings, every, row, column, transpose, weights[3] * weights[4], 0,
-                       work[member], iwork[member])  # fmt: skip
-    tables = parts, operators, constraints, entries, inputs, couplings, lists.relations, plan, row, column
-    return Prepared(tables, lists.functions, np.array(weights), work, iwork, sys.modules[__name__], lists)
+        assemble(plan, bodies, constraints, s.entries, s.inputs, s.couplings, unknowns.every, s.W_row, s.W_column,
+                       unknowns.transpose, scale, 0, work[member], iwork[member])  # fmt: skip
+    return Prepared(s, layout.functions, options, work, iwork, sys.modules[__name__], layout)
 
 
 def inverse_of_part(records, part, name, h, theta):
@@ -89,7 +117,7 @@ def _plan(parts, unknowns, method, work, iwork):
     n = unknowns.constraints.size
     body, dofs = parts["n"].max(), (parts["count"] * parts["n"]).sum()
     plan = np.zeros(1, PLAN)
-    osnsp.place_problem(plan, unknowns, method, work, iwork)
+    place_problem(plan, unknowns, method, work, iwork)
     work.place(plan, rhs=body, solution=body, scratch=body, x_old=dofs, dofs=dofs)
     if method is find("auto", "relay") and 0 < n <= LARGEST:
         plan["keeps_basis"] = 1
@@ -99,76 +127,74 @@ def _plan(parts, unknowns, method, work, iwork):
 
 
 @kernel
-def start(t, tables, functions, options, mem, imem, work, iwork):
+def start(t, s, functions, options, mem, imem, work, iwork):
     """Before the first step: sources at t, increments of constant ones, outputs of the state."""
-    parts, operators, constraints, entries, inputs, couplings, relations, plan, W_row, W_column = tables
-    p = plan[0]
-    for a in range(parts.size):
-        part, o = parts[a], operators[a]
+    constraints, entries, couplings, p = s.constraints, s.entries, s.couplings, s.plan[0]
+    for a in range(s.parts.size):
+        part, o = s.parts[a], s.operators[a]
         for e in range(part.count):
             s_k = o.source + e * part.n
             source(t, part, e, view(mem, part.q + e * part.stride, part.n), functions, mem, work, s_k)
             data, index = o.data + e * o.data_stride, o.index + e * o.index_stride
             apply_inverse(o.kind, part.n, o.n_lower, o.n_upper, data, index, work, iwork, s_k, o.increment + e * part.n, p.scratch)
-    _evaluate_outputs(t, relations, functions, mem, work)
+    _evaluate_outputs(t, s.relations, functions, mem, work)
     for i in range(constraints.size):
         c = constraints[i]
-        s = work[c.base] + (work[c.h] if p.timed and c.h != ABSENT else 0.0)
+        y = work[c.base] + (work[c.h] if p.timed and c.h != ABSENT else 0.0)
         for k in range(c.entry, c.entry_end):
-            s += work[entries[k].coefficient] * mem[entries[k].q]
+            y += work[entries[k].coefficient] * mem[entries[k].q]
         for k in range(c.coupling, c.coupling_end):
             if couplings[k].sign > 0:
-                s += work[couplings[k].coefficient] * mem[constraints[couplings[k].constraint].lam]
+                y += work[couplings[k].coefficient] * mem[constraints[couplings[k].constraint].lam]
         if c.y != ABSENT and imem[STEP] == 0:
-            mem[c.y] = s
+            mem[c.y] = y
     if p.keeps_basis != 0:
         for i in range(constraints.size):
             work[p.z + i] = mem[constraints[i].lam]
         iwork[p.side] = NO_BASIS
-        keep_basis(constraints.size, plan, W_row, W_column, work, iwork)
+        keep_basis(constraints.size, s.plan, s.W_row, s.W_column, work, iwork)
     if imem[STEP] == 0:  # a restarted record holds y and r of its last step
-        _set_input(parts, constraints, inputs, mem, work)
+        _set_input(s.parts, constraints, s.inputs, mem, work)
     return CONVERGED
 
 
 @inlined
-def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
-    parts, operators, constraints, entries, inputs, couplings, relations, plan, W_row, W_column = tables
-    p = plan[0]
-    h, input_weight, output_weight = options[0], options[3], options[4]
-    _free_motion(t_new, parts, operators, p, functions, options, mem, imem, work, iwork)
+    constraints, entries, inputs, W_row, W_column, p = s.constraints, s.entries, s.inputs, s.W_row, s.W_column, s.plan[0]
+    h, input_weight, output_weight = options.h, options.input_weight, options.output_weight
+    _free_motion(t_new, s.parts, s.operators, p, functions, options, mem, imem, work, iwork)
     status, n_iter, residual, zero = CONVERGED, 0, 0.0, 0.0
     n = constraints.size
     if n > 0:
         if p.timed != 0:
-            _evaluate_outputs(t_new - (1.0 - output_weight) * h, relations, functions, mem, work)
+            _evaluate_outputs(t_new - (1.0 - output_weight) * h, s.relations, functions, mem, work)
         q, z, w = p.q, p.z, p.w
         for i in range(n):
             c = constraints[i]
-            s = work[c.base]
+            q_i = work[c.base]
             if p.timed != 0 and c.h != ABSENT:
-                s += work[c.h]
+                q_i += work[c.h]
             for k in range(c.entry, c.entry_end):
                 entry = entries[k]
                 x = mem[entry.q]
                 if output_weight != 1.0:
                     x = output_weight * x + (1.0 - output_weight) * work[p.x_old + entry.dof]
-                s += work[entry.coefficient] * x
-            work[q + i] = s
-            zero += 0.0 * s
+                q_i += work[entry.coefficient] * x
+            work[q + i] = q_i
+            zero += 0.0 * q_i
         found = False
         if p.keeps_basis != 0:
             found, residual = try_last_basis(n, p, W_row, W_column, work, iwork)
             found &= residual <= solver_options.tol
         if not found:
-            work[p.rounding] = osnsp.ULPS * _largest_terms(output_weight, constraints, entries, p, mem, work)
+            work[p.rounding] = ULPS * _largest_terms(output_weight, constraints, entries, p, mem, work)
             for i in range(n):
                 work[z + i] = mem[constraints[i].lam]
-            status = osnsp.solve(n, W_row, W_column, p.W, p, solver, solver_options, work, iwork)
+            status = solve(n, W_row, W_column, p.W, p, solver, solver_options, work, iwork)
             n_iter, residual = int(work[p.info]), work[p.info + 1]
         if p.n_cone > 0:
-            osnsp.outputs_of_cones(constraints, couplings, z, w, work)
+            outputs_of_cones(constraints, s.couplings, z, w, work)
         for i in range(n):
             c = constraints[i]
             lam = work[z + i]
@@ -178,8 +204,8 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
             for k in range(c.input, c.input_end):
                 mem[inputs[k].q + inputs[k].n] += work[inputs[k].coefficient] * lam
         if not found and p.keeps_basis != 0:
-            keep_basis(n, plan, W_row, W_column, work, iwork)
-    if not _end_motion(input_weight, n > 0, parts, operators, p, mem, work, iwork) or zero != 0.0:
+            keep_basis(n, s.plan, W_row, W_column, work, iwork)
+    if not _end_motion(input_weight, n > 0, s.parts, s.operators, p, mem, work, iwork) or zero != 0.0:
         status = NON_FINITE
     return status, n_iter, residual
 
@@ -201,7 +227,8 @@ def _largest_terms(output_weight, constraints, entries, p, mem, work):
 @inlined
 def _free_motion(t_new, parts, operators, p, functions, options, mem, imem, work, iwork):
     """``x <- x_free``, ``r <- 0``; x_k is kept where the relation needs it."""
-    h, theta, lag, input_weight, output_weight = options[0], options[1], options[2], options[3], options[4]
+    h, theta, lag = options.h, options.source_weight, options.source_lag
+    input_weight, output_weight = options.input_weight, options.output_weight
     rhs, solution = p.rhs, p.solution
     for a in range(parts.size):
         part, o = parts[a], operators[a]

@@ -14,18 +14,20 @@ until R and ``y - h(x, lambda)`` vanish. Bodies that a relation with K joins are
 
 import math
 import sys
+from typing import NamedTuple
 
 import numpy as np
 
 from nsds._jit import inlined, kernel, tiny
 from nsds.model.layout import ABSENT, DENSE, table
 from nsds.model.records import STEP
-from nsds.schemes.first_order.functions import rate, rate_jacobian, relation_jacobians, relation_values
+from nsds.schemes.first_order.functions import blame, rate, rate_jacobian, relation_jacobians, relation_values  # noqa: F401
 from nsds.schemes.first_order.linear import inverse_of_part
-from nsds.schemes.first_order.source import blame  # noqa: F401
 from nsds.schemes.first_order.tables import FULL, LINEAR
-from nsds.schemes.linear_algebra import add_absolute_product, apply_inverse, dense, invert_in_place, subtract_product
-from nsds.schemes.problem import one_step_problem as osnsp
+from nsds.schemes.linear_algebra import add_absolute_product, apply_inverses, dense, invert_in_place, subtract_product
+from nsds.schemes.problem.assemble import assemble
+from nsds.schemes.problem.box import ULPS, outputs_of_cones, solve
+from nsds.schemes.problem.tables import BODY, ordered, place_problem
 from nsds.schemes.run.memory import Prepared
 from nsds.schemes.run.sampled_control import has_controls
 from nsds.status import CONVERGED, INEXACT, NEWTON, NON_FINITE, SINGULAR_STEP
@@ -44,29 +46,58 @@ PLAN = table(
 )  # fmt: skip
 
 
-def prepare(records, lists, weights, method, work, iwork):
-    """Number the degrees of freedom by groups, invert what is constant, and lay out the work memory.
+class Options(NamedTuple):
+    """Words of the step."""
 
-    weights: h, theta, weight of r in the equation of x, weight of x_{k+1} in the relation, mid-point or not, tolerance, iteration limit.
-    """
-    parts, relations = lists.parts, lists.relations
-    elements, bodies, groups = _groups(records, lists, weights[0], weights[1], work, iwork)
-    entries, inputs = (_renumbered(rows, parts, elements) for rows in (lists.entries, lists.inputs))
+    h: float
+    theta: float
+    input_weight: float  # of r in the equation of x
+    output_weight: float  # of x_{k+1} in the relation
+    midpoint: float  # not 0: the mid-point rule
+    tol: float
+    max_iter: float
+
+
+class Tables(NamedTuple):
+    """What a step reads of one model; degrees of freedom are numbered by groups, constraints in the order of the one-step problem."""
+
+    parts: np.ndarray  # PART, one row a system
+    elements: np.ndarray  # ELEMENT, one row an element of a system
+    bodies: np.ndarray  # BODY, one row a group of elements that are solved for together
+    groups: np.ndarray  # GROUP, one row a body
+    relations: np.ndarray  # RELATION, one row an element of an interaction
+    constraints: np.ndarray  # CONSTRAINT
+    entries: np.ndarray  # ENTRY, of C
+    inputs: np.ndarray  # ENTRY, of B
+    couplings: np.ndarray  # COUPLING
+    plan: np.ndarray  # PLAN, one row
+    every: np.ndarray  # 0, 1, ...: the list of all constraints
+    W_row: np.ndarray  # pattern of W, by rows
+    W_column: np.ndarray
+    W_transpose: np.ndarray  # where w_ji lies
+
+
+def prepare(records, layout, options, method, work, iwork):
+    """Number the degrees of freedom by groups, invert what is constant, and lay out the work memory."""
+    parts, relations = layout.parts, layout.relations
+    elements, bodies, groups = _groups(records, layout, options.h, options.theta, work, iwork)
+    entries, inputs = (_renumbered(rows, parts, elements) for rows in (layout.entries, layout.inputs))
     for side in ("first", "second"):
         relations[f"dof_{side}"] += _shift(parts, elements, relations[f"dof_{side}"])
-    unknowns = osnsp.ordered(lists.constraints, entries, inputs, lists.couplings, bodies["kind"])
-    order, every, constraints, couplings, row, column, transpose = unknowns
-    plan = _plan(lists, bodies, unknowns, method, work, iwork)
+    unknowns = ordered(layout.constraints, entries, inputs, layout.couplings, bodies["kind"])
+    constraints, order = unknowns.constraints, unknowns.order
+    plan = _plan(layout, bodies, unknowns, method, work, iwork)
     plan["controlled"], plan["n_cone"] = has_controls(records), (constraints["y"] == ABSENT).sum()
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
-    work[:, p["lower"] : p["lower"] + n], work[:, p["upper"] : p["upper"] + n] = lists.lower[:, order], lists.upper[:, order]
-    tables = (parts, elements, bodies, groups, relations, constraints, entries, inputs, couplings, plan, every, row, column, transpose)
-    return Prepared(tables, lists.functions, np.array(weights), work, iwork, sys.modules[__name__], lists)
+    work[:, p["lower"] : p["lower"] + n], work[:, p["upper"] : p["upper"] + n] = layout.lower[:, order], layout.upper[:, order]
+    tables = Tables(parts, elements, bodies, groups, relations, constraints, entries, inputs, unknowns.couplings, plan, unknowns.every,
+                    unknowns.row, unknowns.column, unknowns.transpose)  # fmt: skip
+    return Prepared(tables, layout.functions, options, work, iwork, sys.modules[__name__], layout)
 
 
-def _groups(records, lists, h, theta, work, iwork):
+def _groups(records, layout, h, theta, work, iwork):
     """Tables of elements, and of groups of bodies with one matrix each: (elements, bodies, groups)."""
-    parts, relations = lists.parts, lists.relations
+    parts, relations = layout.parts, layout.relations
     elements = np.zeros(parts["count"].sum(), ELEMENT)
     elements["part"] = np.repeat(np.arange(parts.size), parts["count"])
     elements["e"] = np.arange(elements.size) - parts["body"][elements["part"]]
@@ -82,12 +113,12 @@ def _groups(records, lists, h, theta, work, iwork):
     order = np.argsort(label, kind="stable")
     elements["body"] = label
     elements["dof"][order] = np.cumsum(n[order]) - n[order]
-    bodies, groups = np.zeros(label.max() + 1, osnsp.BODY), np.zeros(label.max() + 1, GROUP)
+    bodies, groups = np.zeros(label.max() + 1, BODY), np.zeros(label.max() + 1, GROUP)
     bodies["n"] = np.bincount(label, n)
     bodies["dof"] = np.cumsum(bodies["n"]) - bodies["n"]
     groups["mass"] = ABSENT
     alone = np.bincount(label) == 1
-    for a, (name, part) in enumerate(zip(lists.part_names, parts, strict=True)):
+    for a, (name, part) in enumerate(zip(layout.part_names, parts, strict=True)):
         mine = elements[elements["part"] == a]
         fields, size = records[name].reshape(records.size, -1), int(part["n"]) ** 2
         changing = varying[mine["body"]]
@@ -103,7 +134,7 @@ def _groups(records, lists, h, theta, work, iwork):
             groups["mass"][mine["body"]] = work.store(dense(fields, part, "M")[:, mine["e"]] / h) + each
     for body in np.flatnonzero(~alone):
         bodies[body]["kind"], bodies[body]["data"] = DENSE, work.reserve(int(bodies[body]["n"]) ** 2)
-        groups[body]["mass"] = work.store(_mass(records, lists, elements[label == body], bodies[body], h))
+        groups[body]["mass"] = work.store(_mass(records, layout, elements[label == body], bodies[body], h))
     return elements, bodies, groups
 
 
@@ -122,20 +153,20 @@ def _invert_constant(records, part, name, h, theta, bodies, mine, work, iwork):
     """Inverses of a part whose matrices do not change, for the bodies that its elements are."""
     kind, data, index, n_lower, n_upper = inverse_of_part(records, part, name, h, theta)
     data_at, index_at = work.store(data), iwork.store(index)
-    rows = np.zeros(mine.size, osnsp.BODY)
+    rows = np.zeros(mine.size, BODY)
     rows["kind"], rows["n"], rows["n_lower"], rows["n_upper"] = kind, part["n"], n_lower, n_upper
     rows["data"], rows["index"] = data_at + data.shape[-1] * mine["e"], index_at + index.shape[-1] * mine["e"]
     rows["dof"] = mine["dof"]
     bodies[mine["body"]] = rows
 
 
-def _mass(records, lists, mine, body, h):
+def _mass(records, layout, mine, body, h):
     """``M / h`` of bodies that are solved for together, as a dense matrix (members, n, n)."""
     n = body["n"]
     mass = np.zeros((records.size, n, n))
     for element in mine:
-        part = lists.parts[element["part"]]
-        fields = records[lists.part_names[element["part"]]].reshape(records.size, -1)[:, element["e"] : element["e"] + 1]
+        part = layout.parts[element["part"]]
+        fields = records[layout.part_names[element["part"]]].reshape(records.size, -1)[:, element["e"] : element["e"] + 1]
         here = slice(element["dof"] - body["dof"], element["dof"] - body["dof"] + part["n"])
         mass[:, here, here] = dense(fields, part, "M")[:, 0] / h
     return mass
@@ -154,12 +185,12 @@ def _renumbered(rows, parts, elements):
     return rows
 
 
-def _plan(lists, bodies, unknowns, method, work, iwork):
+def _plan(layout, bodies, unknowns, method, work, iwork):
     """Reserve the arrays of the one-step problem, of the iteration, and scratch."""
     body, dofs = bodies["n"].max(), bodies["n"].sum()
-    spare = 3 * max(lists.parts["n"].max(), lists.relations["m"].max(initial=0), lists.relations["n"].max(initial=0))
+    spare = 3 * max(layout.parts["n"].max(), layout.relations["m"].max(initial=0), layout.relations["n"].max(initial=0))
     plan = np.zeros(1, PLAN)
-    osnsp.place_problem(plan, unknowns, method, work, iwork)
+    place_problem(plan, unknowns, method, work, iwork)
     work.place(plan, rhs=body, solution=body, scratch=body, x=body, spare=spare)
     work.place(plan, **dict.fromkeys(("dofs", "x_old", "r_old", "f", "f_old", "residual", "size", "dx"), dofs))
     iwork.place(plan, pivots=body)
@@ -168,29 +199,27 @@ def _plan(lists, bodies, unknowns, method, work, iwork):
 
 
 @kernel
-def start(t, tables, functions, options, mem, imem, work, iwork):
+def start(t, s, functions, options, mem, imem, work, iwork):
     """Before the first step: f at t; for a new record also y and r of its multipliers."""
-    parts, elements, _, _, relations, constraints, _, _, _, plan, _, _, _, _ = tables
-    p = plan[0]
-    _keep_state(parts, elements, p, mem, work)
-    _evaluate(t, t, 1.0, 1.0, parts, elements, relations, constraints, p, functions, mem, imem, work)
+    constraints, p = s.constraints, s.plan[0]
+    _keep_state(s.parts, s.elements, p, mem, work)
+    _evaluate(t, t, 1.0, 1.0, s, p, functions, mem, imem, work)
     for i in range(p.n_dofs):
         work[p.f_old + i] = work[p.f + i]
     if imem[STEP] == 0:  # a restarted record holds y and r of its last step
         for i in range(constraints.size):
             if constraints[i].y != ABSENT:
                 mem[constraints[i].y] = work[constraints[i].h]
-        _collect_input(parts, elements, relations, p, mem, work)
+        _collect_input(s.parts, s.elements, s.relations, mem, work)
     return CONVERGED
 
 
 @kernel
-def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
-    parts, elements, bodies, groups, relations, constraints, entries, inputs, couplings, plan, every, W_row, W_column, transpose = tables
-    p = plan[0]
-    h, theta, input_weight, output_weight, limit = options[0], options[1], options[2], options[3], int(options[6])
-    is_midpoint, tol = options[4] != 0.0, max(options[5], _LEAST_TOL)
+    parts, elements, relations, constraints, p = s.parts, s.elements, s.relations, s.constraints, s.plan[0]
+    h, theta, input_weight, output_weight = options.h, options.theta, options.input_weight, options.output_weight
+    is_midpoint, tol, limit = options.midpoint != 0.0, max(options.tol, _LEAST_TOL), int(options.max_iter)
     t_f = t_new - (1.0 - theta) * h if is_midpoint else t_new
     t_y = t_new - (1.0 - output_weight) * h
     _keep_state(parts, elements, p, mem, work)
@@ -199,12 +228,11 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
     status, n_iter, residual, solved = NEWTON, 0, math.inf, CONVERGED
     f_at, f_weight = (theta, 1.0) if is_midpoint else (1.0, theta)
     for n_iter in range(limit + 1):
-        _evaluate(t_f, t_y, f_at, output_weight, parts, elements, relations, constraints, p, functions, mem, imem, work)
+        _evaluate(t_f, t_y, f_at, output_weight, s, p, functions, mem, imem, work)
         doubted = max(tol, _PROGRESS * residual) if n_iter < limit else tol  # what still falls is not yet rounding
         residual = _residual(h, f_weight, input_weight, n_iter > 0, parts, elements, relations, constraints, p, mem, imem, work)
         if n_iter > 0 and doubted < residual < math.inf:
-            residual = _residual_by_all_terms(h, f_weight, input_weight, parts, elements, constraints, entries, inputs, couplings, W_row,
-                                              W_column, p, mem, imem, work)  # fmt: skip
+            residual = _residual_by_all_terms(h, f_weight, input_weight, s, p, mem, imem, work)
         if not residual < math.inf:
             status = NON_FINITE
             break
@@ -216,16 +244,16 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
             break
         if n_iter == limit:
             break
-        _linearise(t_f, t_y, f_at, parts, elements, relations, p, functions, mem, imem, work)
-        if not _invert_groups(theta, input_weight * output_weight, parts, elements, bodies, groups, relations, p, work, iwork):
+        _linearise(t_f, t_y, f_at, s, p, functions, mem, imem, work)
+        if not _invert_groups(theta, input_weight * output_weight, s, p, work, iwork):
             status = SINGULAR_STEP
             break
-        osnsp.assemble(plan, bodies, constraints, entries, inputs, couplings, every, W_row, W_column, transpose,
+        assemble(s.plan, s.bodies, constraints, s.entries, s.inputs, s.couplings, s.every, s.W_row, s.W_column, s.W_transpose,
                        input_weight * output_weight, 0, work, iwork)  # fmt: skip
-        _predict(input_weight, output_weight, bodies, constraints, entries, inputs, couplings, p, mem, work, iwork)
-        solved = _solve(constraints, couplings, p, W_row, W_column, solver, solver_options, mem, work, iwork)
-        _correct(input_weight, parts, elements, bodies, constraints, inputs, p, mem, work, iwork)
-    _collect_input(parts, elements, relations, p, mem, work)
+        _predict(input_weight, output_weight, s, p, mem, work, iwork)
+        solved = _solve(s, p, solver, solver_options, mem, work, iwork)
+        _correct(input_weight, s, p, mem, work, iwork)
+    _collect_input(parts, elements, relations, mem, work)
     if not is_midpoint:
         for i in range(p.n_dofs):
             work[p.f_old + i] = work[p.f + i]
@@ -247,9 +275,10 @@ def _keep_state(parts, elements, p, mem, work):
 
 
 @inlined
-def _evaluate(t_f, t_y, f_at, y_at, parts, elements, relations, constraints, p, functions, mem, imem, work):
+def _evaluate(t_f, t_y, f_at, y_at, s, p, functions, mem, imem, work):
     """f at ``f_at x + (1-f_at) x_k``, h and g at ``y_at x + (1-y_at) x_k`` and lambda."""
-    _evaluate_rates(t_f, f_at, parts, elements, p, p.f, functions, mem, imem, work)
+    constraints, relations = s.constraints, s.relations
+    _evaluate_rates(t_f, f_at, s.parts, s.elements, p, p.f, functions, mem, imem, work)
     for i in range(constraints.size):
         if constraints[i].y != ABSENT:
             work[constraints[i].argument] = mem[constraints[i].lam]
@@ -311,12 +340,11 @@ def _residual(h, f_weight, input_weight, check_y, parts, elements, relations, co
 
 
 @kernel
-def _residual_by_all_terms(h, f_weight, input_weight, parts, elements, constraints, entries, inputs, couplings, W_row, W_column, p, mem,
-                           imem, work):  # fmt: skip
+def _residual_by_all_terms(h, f_weight, input_weight, s, p, mem, imem, work):
     """The largest residual relative to what cancels within A x, B lambda, C x and D lambda, too."""
-    _add_inner_terms(h, f_weight, input_weight, parts, elements, inputs, constraints, p, mem, imem, work)
-    error = _largest_residual(False, constraints, p, mem, work)
-    return max(error, _output_error(constraints, entries, couplings, W_row, W_column, p, mem, work))
+    _add_inner_terms(h, f_weight, input_weight, s, p, mem, imem, work)
+    error = _largest_residual(False, s.constraints, p, mem, work)
+    return max(error, _output_error(s, p, mem, work))
 
 
 @tiny
@@ -343,8 +371,9 @@ def _larger(error, difference, size):
 
 
 @tiny
-def _add_inner_terms(h, f_weight, input_weight, parts, elements, inputs, constraints, p, mem, imem, work):
+def _add_inner_terms(h, f_weight, input_weight, s, p, mem, imem, work):
     """``p.size += |M| (|x| + |x_k|) / h + theta |A| |x| + |B| |lambda|``; A is that of the last linearisation."""
+    parts, elements, constraints, inputs = s.parts, s.elements, s.constraints, s.inputs
     for k in range(elements.size):
         el = elements[k]
         part = parts[el.part]
@@ -364,9 +393,9 @@ def _add_inner_terms(h, f_weight, input_weight, parts, elements, inputs, constra
 
 
 @tiny
-def _output_error(constraints, entries, couplings, W_row, W_column, p, mem, work):
+def _output_error(s, p, mem, work):
     """Largest ``|y - h(x, lambda)|`` relative to ``|y| + |h| + |C| (|x| + |x_k|) + |D| |lambda|`` and the terms of ``W lambda + q``."""
-    error = 0.0
+    constraints, entries, couplings, error = s.constraints, s.entries, s.couplings, 0.0
     for i in range(constraints.size):
         c = constraints[i]
         if c.y != ABSENT:
@@ -375,15 +404,16 @@ def _output_error(constraints, entries, couplings, W_row, W_column, p, mem, work
                 size += abs(work[entries[k].coefficient]) * (abs(mem[entries[k].q]) + abs(work[p.x_old + entries[k].dof]))
             for k in range(c.coupling, c.coupling_end):
                 size += abs(work[couplings[k].coefficient] * work[p.z + couplings[k].constraint])
-            for k in range(W_row[i], W_row[i + 1]):
-                size += abs(work[p.W + k] * work[p.z + W_column[k]])
+            for k in range(s.W_row[i], s.W_row[i + 1]):
+                size += abs(work[p.W + k] * work[p.z + s.W_column[k]])
             error = _larger(error, mem[c.y] - work[c.h], size)
     return error
 
 
 @inlined
-def _linearise(t_f, t_y, f_at, parts, elements, relations, p, functions, mem, imem, work):
+def _linearise(t_f, t_y, f_at, s, p, functions, mem, imem, work):
     """A, and C, D, K, B, at the arguments of the last evaluation."""
+    parts, elements, relations = s.parts, s.elements, s.relations
     for k in range(elements.size):
         el = elements[k]
         part = parts[el.part]
@@ -398,18 +428,19 @@ def _linearise(t_f, t_y, f_at, parts, elements, relations, p, functions, mem, im
 
 
 @inlined
-def _invert_groups(theta, gamma, parts, elements, bodies, groups, relations, p, work, iwork):
+def _invert_groups(theta, gamma, s, p, work, iwork):
     """``G = (M/h - theta A - gamma K)^-1`` of the groups whose matrix changes; False where it is singular."""
+    parts, elements, bodies, groups, relations = s.parts, s.elements, s.bodies, s.groups, s.relations
     sizes = p.dofs  # by degree of freedom: the sum of the absolute terms of a row
     for b in range(bodies.size):
         if groups[b].mass != ABSENT:
             n = bodies[b].n
             for i in range(n):
-                s = 0.0
+                size = 0.0
                 for j in range(n):
                     work[bodies[b].data + i * n + j] = work[groups[b].mass + i * n + j]
-                    s += abs(work[groups[b].mass + i * n + j])
-                work[sizes + bodies[b].dof + i] = s
+                    size += abs(work[groups[b].mass + i * n + j])
+                work[sizes + bodies[b].dof + i] = size
     for k in range(elements.size):
         el = elements[k]
         if groups[el.body].mass != ABSENT:
@@ -458,53 +489,45 @@ def _body_of(dof, bodies):
 
 
 @inlined
-def _predict(input_weight, output_weight, bodies, constraints, entries, inputs, couplings, p, mem, work, iwork):
+def _predict(input_weight, output_weight, s, p, mem, work, iwork):
     """``dx = x_p - x^a`` and the vector q of the one-step problem; the multipliers in mem are the first guess."""
-    most = 0.0
+    constraints, entries, inputs, couplings, most = s.constraints, s.entries, s.inputs, s.couplings, 0.0
     for i in range(constraints.size):
         c = constraints[i]
         lam = mem[c.lam]
         work[p.z + i] = lam
         for k in range(c.input, c.input_end):
             work[p.residual + inputs[k].dof] -= input_weight * work[inputs[k].coefficient] * lam
-    _apply_groups(p.residual, p.dx, bodies, p, work, iwork)
+    apply_inverses(s.bodies, p.residual, p.dx, p.scratch, work, iwork)
     for i in range(constraints.size):
         c = constraints[i]
-        s = work[c.base] if c.y == ABSENT else work[c.h]
-        size = abs(s)
+        q_i = work[c.base] if c.y == ABSENT else work[c.h]
+        size = abs(q_i)
         for k in range(c.entry, c.entry_end):
             term = output_weight * work[entries[k].coefficient] * work[p.dx + entries[k].dof]
-            s += term
+            q_i += term
             size += abs(term)
         if c.y != ABSENT:
             for k in range(c.coupling, c.coupling_end):
                 if couplings[k].sign > 0:
                     term = work[couplings[k].coefficient] * work[p.z + couplings[k].constraint]
-                    s -= term
+                    q_i -= term
                     size += abs(term)
-        work[p.q + i] = s
+        work[p.q + i] = q_i
         most = max(most, size)
-    work[p.rounding] = osnsp.ULPS * most
-
-
-@tiny
-def _apply_groups(rhs, out, bodies, p, work, iwork):
-    """``out = G rhs``, both by degree of freedom."""
-    for b in range(bodies.size):
-        g = bodies[b]
-        apply_inverse(g.kind, g.n, g.n_lower, g.n_upper, g.data, g.index, work, iwork, rhs + g.dof, out + g.dof, p.scratch)
+    work[p.rounding] = ULPS * most
 
 
 @inlined
-def _solve(constraints, couplings, p, W_row, W_column, solver, solver_options, mem, work, iwork):
+def _solve(s, p, solver, solver_options, mem, work, iwork):
     """Solve the one-step problem; y and lambda into mem. Returns the solver's status."""
-    n = constraints.size
+    constraints, n = s.constraints, s.constraints.size
     status = CONVERGED
     if n > 0:
         iwork[p.isolver] = 0  # another matrix
-        status = osnsp.solve(n, W_row, W_column, p.W, p, solver, solver_options, work, iwork)
+        status = solve(n, s.W_row, s.W_column, p.W, p, solver, solver_options, work, iwork)
         if p.n_cone > 0:
-            osnsp.outputs_of_cones(constraints, couplings, p.z, p.w, work)
+            outputs_of_cones(constraints, s.couplings, p.z, p.w, work)
         for i in range(n):
             c = constraints[i]
             mem[c.lam] = work[p.z + i]
@@ -514,15 +537,16 @@ def _solve(constraints, couplings, p, W_row, W_column, solver, solver_options, m
 
 
 @inlined
-def _correct(input_weight, parts, elements, bodies, constraints, inputs, p, mem, work, iwork):
+def _correct(input_weight, s, p, mem, work, iwork):
     """``x <- x_p + input G B lambda``."""
+    parts, elements, constraints, inputs = s.parts, s.elements, s.constraints, s.inputs
     for i in range(p.n_dofs):
         work[p.residual + i] = 0.0
     for i in range(constraints.size):
         c = constraints[i]
         for k in range(c.input, c.input_end):
             work[p.residual + inputs[k].dof] += input_weight * work[inputs[k].coefficient] * work[p.z + i]
-    _apply_groups(p.residual, p.f, bodies, p, work, iwork)
+    apply_inverses(s.bodies, p.residual, p.f, p.scratch, work, iwork)
     for k in range(elements.size):
         el = elements[k]
         part = parts[el.part]
@@ -532,7 +556,7 @@ def _correct(input_weight, parts, elements, bodies, constraints, inputs, p, mem,
 
 
 @tiny
-def _collect_input(parts, elements, relations, p, mem, work):
+def _collect_input(parts, elements, relations, mem, work):
     """r of the parts: the sum of g of their relations."""
     for k in range(elements.size):
         el = elements[k]

@@ -8,7 +8,7 @@ from nsds.model.kinds import FIRST_ORDER, family
 from nsds.model.layout import ABSENT, SPARSE
 from nsds.model.records import copied, model_of, stored_sparse
 from nsds.model.validation import runnable
-from nsds.schemes.first_order.tables import is_constant, tables
+from nsds.schemes.first_order.tables import is_constant, layout_of
 from nsds.schemes.linear_algebra import dense
 from nsds.schemes.run.memory import Allocator
 
@@ -54,26 +54,26 @@ def relative_degree(system):
     if family(model_of(records)) != FIRST_ORDER:
         raise ValueError("relative_degree: expected a record of first-order systems")
     work = Allocator(1)
-    lists = tables(records, work)
-    if not is_constant(lists.parts, lists.relations) or lists.constraints.size == 0:
+    layout = layout_of(records, work)
+    if not is_constant(layout) or layout.constraints.size == 0:
         raise ValueError("relative_degree: expected linear systems with constant operators and at least one interaction")
-    return _degrees(*_operators(records, lists, work.first()))
+    return _degrees(*_operators(records, layout, work.first()))
 
 
-def require_low_degree(owner, records, lists, work):
+def require_low_degree(owner, records, layout, work):
     """Refuse unilateral constraints of relative degree 2 and more of the first member: nothing says how far their state jumps."""
-    c = lists.constraints
-    unilateral = (np.isfinite(lists.lower[0]) != np.isfinite(lists.upper[0])) & (c["y"] != ABSENT)
-    if not (unilateral & (c["coupling"] == c["coupling_end"])).any() or not is_constant(lists.parts, lists.relations):
+    c = layout.constraints
+    unilateral = (np.isfinite(layout.lower[0]) != np.isfinite(layout.upper[0])) & (c["y"] != ABSENT)
+    if not (unilateral & (c["coupling"] == c["coupling_end"])).any() or not is_constant(layout):
         return
-    C, A, B, D = _operators(records, lists, work.first())
+    C, A, B, D = _operators(records, layout, work.first())
     rows = c["y"] != ABSENT
     suspects = unilateral[rows] & (abs(D).sum(axis=1) == 0) & (abs(C @ B).sum(axis=1) <= _ZERO * (abs(C) @ abs(B)).sum(axis=1))
     if not suspects.any():
         return
     degrees = _degrees(C, A, B, D).of_outputs
     for i in np.flatnonzero(suspects & (degrees >= 2)):
-        name = np.repeat(lists.relation_names, lists.relations["m"])[i]
+        name = np.repeat(layout.relation_names, layout.relations["m"])[i]
         raise ValueError(
             f"{owner}: interaction '{name}' has a one-sided constraint of relative degree {degrees[i]} from lambda to y: the state jumps "
             f"when y reaches 0, and nothing here says how far; degrees 0 and 1 are treated. Give it a feedthrough D, or for mechanics use "
@@ -81,30 +81,31 @@ def require_low_degree(owner, records, lists, work):
         )
 
 
-def _operators(records, lists, values):
+def _operators(records, layout, values):
     """Sparse C, M^-1 A, M^-1 B, D of all interactions of the first member; the multipliers of cones are left out."""
     from scipy.sparse import block_diag, csr_array
 
-    m, n = lists.constraints.size, (lists.parts["count"] * lists.parts["n"]).sum()
-    row = {column: np.repeat(np.arange(m), lists.constraints[column + "_end"] - lists.constraints[column])
+    m, n = layout.constraints.size, (layout.parts["count"] * layout.parts["n"]).sum()
+    row = {column: np.repeat(np.arange(m), layout.constraints[column + "_end"] - layout.constraints[column])
            for column in ("entry", "input", "coupling")}  # fmt: skip
-    kept = lists.couplings["sign"] > 0
-    C = csr_array((values[lists.entries["coefficient"]], (row["entry"], lists.entries["dof"])), shape=(m, n))
-    B = csr_array((values[lists.inputs["coefficient"]], (lists.inputs["dof"], row["input"])), shape=(n, m))
-    couplings = lists.couplings[kept]
+    kept = layout.couplings["sign"] > 0
+    C = csr_array((values[layout.entries["coefficient"]], (row["entry"], layout.entries["dof"])), shape=(m, n))
+    B = csr_array((values[layout.inputs["coefficient"]], (layout.inputs["dof"], row["input"])), shape=(n, m))
+    couplings = layout.couplings[kept]
     D = csr_array((values[couplings["coefficient"]], (row["coupling"][kept], couplings["constraint"])), shape=(m, m))
-    fields = [records[name].reshape(records.size, -1)[:1] for name in lists.part_names]
-    A = block_diag([_matrix(field[0, e], part, "A") for field, part in zip(fields, lists.parts, strict=True) for e in range(part["count"])])
-    if (lists.parts["M"] != ABSENT).any():
+    fields = [records[name].reshape(records.size, -1)[:1] for name in layout.part_names]
+    pairs = list(zip(fields, layout.parts, strict=True))
+    A = block_diag([_matrix(field[0, e], part, "A") for field, part in pairs for e in range(part["count"])])
+    if (layout.parts["M"] != ABSENT).any():
         inverse = []
-        for name, part, field in zip(lists.part_names, lists.parts, fields, strict=True):
+        for name, part, field in zip(layout.part_names, layout.parts, fields, strict=True):
             try:
                 inverse += list(np.linalg.inv(dense(field, part, "M"))[0])
             except np.linalg.LinAlgError:
                 raise ValueError(f"part '{name}': M is singular, and a one-sided constraint without feedthrough D acts on it") from None
         inverse = block_diag(inverse)
         A, B = inverse @ A, inverse @ B
-    rows = lists.constraints["y"] != ABSENT
+    rows = layout.constraints["y"] != ABSENT
     return C[rows], A.tocsr(), B[:, rows], D[rows][:, rows]
 
 

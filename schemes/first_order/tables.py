@@ -7,12 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds.model.functions import ARGUMENTS
 from nsds.model.kinds import split
-from nsds.model.laws import bounds
-from nsds.model.layout import ABSENT, COUPLING, RANGES, FunctionSlots, count_and_stride, elements_of, entries_at, join, storage, table
-from nsds.model.records import model_of, words
-from nsds.model.trials import n_u
+from nsds.model.laws import LAWS
+from nsds.model.layout import ABSENT, COUPLING, RANGES, FunctionSlots, entries_at, join, table
+from nsds.model.records import model_of
+from nsds.schemes.problem.lines import interaction, parts_of, relation_rows
 
 # One row per system; element e of an array part lies stride * e words further; the input r = q + n. T, u_work and A_work are places in the
 # work memory: of T, of u, and of the dense matrices A where they change.
@@ -32,78 +31,45 @@ RELATION = table(
 )  # fmt: skip
 LINEAR, TYPE1, TYPE2, FULL = range(4)
 RELATION_KINDS = ("first_order_linear_relation", "type1_relation", "type2_relation", "first_order_relation")
-_FUNCTIONS = ("h", "g", "e", "C", "B", "D", "K", "F")
 
 
-class Tables(NamedTuple):
-    """Tables of one model, before the constraints are ordered."""
+class Layout(NamedTuple):
+    """Where all of one model lies, before the constraints are ordered: tables, addresses of functions, bounds, and names for messages."""
 
-    parts: np.ndarray
-    relations: np.ndarray
-    constraints: np.ndarray
-    entries: np.ndarray
-    inputs: np.ndarray
-    couplings: np.ndarray
-    functions: np.ndarray
+    parts: np.ndarray  # PART
+    relations: np.ndarray  # RELATION
+    constraints: np.ndarray  # CONSTRAINT
+    entries: np.ndarray  # ENTRY, of C
+    inputs: np.ndarray  # ENTRY, of B
+    couplings: np.ndarray  # COUPLING
+    functions: np.ndarray  # (members, slots)
     lower: np.ndarray  # (members, unknowns)
     upper: np.ndarray
     part_names: tuple
-    relation_names: tuple
+    relation_names: tuple  # interaction of each row
 
 
-def tables(records, work):
-    """Tables of a record or ensemble; constants are stored in the work memory by its allocator."""
+def layout_of(records, work):
+    """`Layout` of a record or ensemble; constants are stored in the work memory by its allocator."""
     systems, interactions, _ = split(model_of(records))
     functions = FunctionSlots(records)
-    parts = _parts(records, systems, functions, work)
+    parts = parts_of(records, systems, functions, work, PART, ("b", "u"), ("M", "A"))
     index = {name: i for i, (name, _) in enumerate(systems)}
-    pieces = [_interaction(records, parts, index, line, functions, work) for line in interactions]
+    pieces = [_pieces(records, parts, interaction(records, index, line), functions, work) for line in interactions]
     constraints, entries, inputs, couplings = join(pieces, CONSTRAINT)
     none = np.zeros((records.size, 0))
     lower, upper = (np.concatenate([none, *(piece[key] for piece in pieces)], axis=1) for key in ("lower", "upper"))
     relations = np.concatenate([np.zeros(0, RELATION), *(piece["relations"] for piece in pieces)])
     names = tuple(name for (name, *_), piece in zip(interactions, pieces, strict=True) for _ in piece["relations"])
-    return Tables(parts, relations, constraints, entries, inputs, couplings, functions.addresses, lower, upper, tuple(index), names)
+    return Layout(parts, relations, constraints, entries, inputs, couplings, functions.addresses, lower, upper, tuple(index), names)
 
 
-def _parts(records, systems, functions, work):
-    parts = np.zeros(len(systems), PART)
-    dof = body = 0
-    for part, (name, kind) in zip(parts, systems, strict=True):
-        start, dtype = words(records.dtype, name)
-        fields = dtype.base.fields
-        count, part["stride"] = count_and_stride(dtype)
-        n = fields["x"][0].shape[0]
-        part["count"], part["n"], part["dof"], part["body"] = count, n, dof, body
-        dof, body = dof + count * n, body + count
-        part["q"] = start + fields["x"][1] // 8
-        part["z"] = start + fields["z"][1] // 8 if "z" in fields else part["q"]
-        part["n_z"] = fields["z"][0].shape[0] if "z" in fields else 0
-        for field in ("f", "jac_f", "A", "b", "T", "u"):
-            part[field + "_function"] = functions.slots(name, kind, field, count)[0]
-        for field in ("b", "u", "M", "A"):
-            numeric = field in fields and fields[field][0].kind != "S"
-            part[field] = start + fields[field][1] // 8 if numeric else ABSENT
-            if numeric and field in "MA":
-                part[field + "_kind"], part[field + "_nnz"] = storage(fields[field][0])
-        part["n_u"] = n_u(records[name].reshape(-1)[0])
-        part["T"], part["u_work"] = work.place_control(records[name], part)
-    return parts
-
-
-def _interaction(records, parts, index, line, functions, work):
+def _pieces(records, parts, line, functions, work):
     """Relations, constraints, entries of C, B and D, bounds and constants of one interaction; constraints are numbered from 0."""
-    name, kind, law, *sides = line
-    sides = [index[side] for side in sides]
-    start, dtype = words(records.dtype, name)
-    fields = dtype.base.fields
-    count, stride = count_and_stride(dtype)
-    values = records[name].reshape(records.size, count)
-    m = fields["y"][0].shape[0] if fields["y"][0].shape else 1
-    k = fields["mu"][0].shape[0] if "mu" in fields else 0
-    elements = elements_of(records, name, len(sides))
-    at = {field: start + stride * np.arange(count)[:, None] + fields[field][1] // 8 for field in fields}
-    rows = _relation_rows(values, kind, name, parts, sides, elements, m, at, functions, work)
+    values, m, at = line.values, line.m, line.at
+    count = values.shape[1]
+    k = values.dtype["mu"].shape[0] if "mu" in at else 0
+    rows = _relation_rows(line, parts, functions, work)
     constraints = np.zeros((count, m + k), CONSTRAINT)
     constraints["y"][:, :m], constraints["y"][:, m:] = at["y"] + np.arange(m), ABSENT
     constraints["lam"][:, :m] = at["lambda"] + np.arange(m)
@@ -112,9 +78,9 @@ def _interaction(records, parts, index, line, functions, work):
     constraints["argument"][:, :m] = rows["lam"][:, None] + np.arange(m)
     number = np.arange(count * (m + k)).reshape(count, m + k)
     lower, upper = np.zeros((*values.shape, m + k)), np.full((*values.shape, m + k), np.inf)
-    lower[..., :m], upper[..., :m] = bounds(values, law, m)
+    lower[..., :m], upper[..., :m] = LAWS[line.law].bounds(values, m)
     base = np.zeros((records.size, count, m + k))
-    base[..., :m] = _constant_output(values, fields, m)
+    base[..., :m] = _constant_output(values, m)
     if k:
         constraints["lam"][:, m:] = at["mu"] + np.arange(k)
         base[..., m:] = -values["cone_g"]
@@ -124,42 +90,39 @@ def _interaction(records, parts, index, line, functions, work):
     result |= {key: value.reshape(records.size, -1) for key, value in (("lower", lower), ("upper", upper))}
     n = rows["n"][0]
     row, column = np.divmod(np.arange(m * n), n)
-    result["entries"] = _kept(values, "C", entries_at(parts, sides, elements, row, column, rows["C"][:, None] + np.arange(m * n), number))
+    C, B = (rows[field][:, None] + np.arange(m * n) for field in "CB")
+    result["entries"] = _kept(values, "C", entries_at(parts, line.sides, line.elements, row, column, C, number))
     row, column = np.divmod(np.arange(n * m), m)
-    result["inputs"] = _kept(values, "B", entries_at(parts, sides, elements, column, row, rows["B"][:, None] + np.arange(n * m), number))
+    result["inputs"] = _kept(values, "B", entries_at(parts, line.sides, line.elements, column, row, B, number))
     result["couplings"] = _couplings(values, rows, number, m, k, work)
     return result
 
 
-def _relation_rows(values, kind, name, parts, sides, elements, m, at, functions, work):
+def _relation_rows(line, parts, functions, work):
+    """Rows of `relation_rows`, and where arguments, values and operators lie in the work memory."""
+    rows, values = relation_rows(line, parts, functions, RELATION, RELATION_KINDS), line.values
     n_members, count = values.shape
-    rows = np.zeros(count, RELATION)
-    first, second = parts[sides[0]], parts[sides[-1]]
-    n = sum(parts["n"][side] for side in sides)
-    rows["m"], rows["n"], rows["n_first"] = m, n, first["n"]
-    for which, part, chosen in (("first", first, elements[:, 0]), ("second", second, elements[:, -1])):
-        rows[f"q_{which}"] = part["q"] + part["stride"] * chosen
-        rows[f"dof_{which}"] = part["dof"] + part["n"] * chosen
-    rows["z"], rows["n_z"] = at["z"][:, 0] if "z" in at else 0, values.dtype["z"].shape[0] if "z" in at else 0
-    rows["kind"] = RELATION_KINDS.index(kind)
-    each = np.arange(count)
+    m, n = line.m, rows["n"][0]
     full = n * n if rows["kind"][0] == FULL else 0  # only this kind has K
     sizes = {"x": n, "lam": m, "h": m, "g": n, "C": m * n, "B": n * m, "D": m * m, "K": full, "F": m * rows["n_z"][0]}
     for field, size in sizes.items():
-        numeric = field in at and values.dtype[field].base.kind == "f"
+        numeric = _is_numeric(values, field)
         data = np.broadcast_to(values[field], values.shape + values.dtype[field].shape) if numeric else None
-        rows[field] = (work.store(data.reshape(n_members, -1)) if numeric else work.reserve(count * size)) + size * each
-    for field in _FUNCTIONS:
-        rows[field + "_function"] = functions.slots(name, kind, field, count) if field in ARGUMENTS[kind] else ABSENT
+        rows[field] = (work.store(data.reshape(n_members, -1)) if numeric else work.reserve(count * size)) + size * np.arange(count)
     return rows
 
 
-def _constant_output(values, fields, m):
+def _is_numeric(values, field):
+    """Whether an interaction has the field, in numbers."""
+    return field in values.dtype.names and values.dtype[field].base.kind == "f"
+
+
+def _constant_output(values, m):
     """``e + F z`` of numbers, (members, elements, m)."""
     result = np.zeros((*values.shape, m))
-    if "e" in fields and fields["e"][0].base.kind == "f":
+    if _is_numeric(values, "e"):
         result += values["e"].reshape(result.shape)
-    if "F" in fields and fields["F"][0].base.kind == "f":
+    if _is_numeric(values, "F"):
         result += np.einsum("...ij,...j->...i", values["F"], values["z"])
     return result
 
@@ -167,7 +130,7 @@ def _constant_output(values, fields, m):
 def _kept(values, field, entries):
     """Without the entries whose coefficient is a number that is 0 in every member and element."""
     rows, owner = entries
-    if field in values.dtype.names and values.dtype[field].base.kind == "f":
+    if _is_numeric(values, field):
         kept = (values[field].reshape(*values.shape, -1) != 0).any(axis=0)
         return rows[kept], owner[kept]
     return rows.reshape(-1), owner.reshape(-1)
@@ -200,8 +163,9 @@ def _couplings(values, rows, number, m, k, work):
     return tuple(np.concatenate(column) for column in zip(*pieces, strict=True))
 
 
-def is_constant(parts, relations):
+def is_constant(layout):
     """True when all is linear and only b, T, u and e depend on time: the form of a step that is prepared once."""
+    parts, relations = layout.parts, layout.relations
     nothing = (parts["f_function"] == ABSENT) & (parts["A_function"] == ABSENT)
     fixed = relations["kind"] == LINEAR
     for field in ("C", "B", "D", "F"):

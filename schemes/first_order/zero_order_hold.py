@@ -8,8 +8,8 @@ It is the step of `nsds.schemes.first_order.linear` with Psi in place of ``h (M 
 import numpy as np
 
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL
-from nsds.schemes.first_order import linear as euler_moreau_linear
-from nsds.schemes.first_order.tables import is_constant, tables
+from nsds.schemes.first_order import linear
+from nsds.schemes.first_order.tables import is_constant, layout_of
 from nsds.schemes.linear_algebra import dense
 from nsds.schemes.run.memory import Allocator
 
@@ -43,11 +43,11 @@ def zero_order_hold():
 def prepare(records, mem, options, h, method):
     """Exponentials, tables, and the matrices of the one-step problem of all members."""
     work, iwork = Allocator(records.size), Allocator(records.size)
-    lists = tables(records, work)
-    if not is_constant(lists.parts, lists.relations):
+    layout = layout_of(records, work)
+    if not is_constant(layout):
         raise ValueError("zero_order_hold: A and the relations must be linear and constant in time; use nsds.euler_moreau")
-    inverses = [_integral(records[name], part, name, h) for name, part in zip(lists.part_names, lists.parts, strict=True)]
-    return euler_moreau_linear.prepare(records, lists, inverses, (h, 1.0, 0.0, 1.0, 1.0), method, work, iwork)
+    inverses = [_integral(records[name], part, name, h) for name, part in zip(layout.part_names, layout.parts, strict=True)]
+    return linear.prepare(records, layout, inverses, linear.Options(h, 1.0, 0.0, 1.0, 1.0), method, work, iwork)
 
 
 def _integral(records, part, name, h):

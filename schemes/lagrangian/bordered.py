@@ -2,22 +2,26 @@
 
     M_hat v_{k+1} - B z = M_hat v_free,      w = H v_{k+1} + D z + e ydot_k + rate,      0 <= w  ⟂  z >= 0
 
-with v_free and M_hat of `moreau_jean_linear` ([Notes], eqs 10.16–10.18). The matrix is that of M_hat with a border, sparse where M_hat and
+with v_free and M_hat of the linear form ([Notes], eqs 10.16–10.18). The matrix is that of M_hat with a border, sparse where M_hat and
 H are; no Delassus matrix ``H M_hat^-1 B`` is formed. Impulses of constraints that are not active are held at 0 by their bounds. Friction is
 solved as the solver's tolerance has it: the unknowns are not scaled to velocities as those of the reduced form are.
 """
 
 import sys
+from typing import NamedTuple
 
 import numpy as np
 
 from nsds._jit import inlined, kernel
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL, table
-from nsds.schemes.lagrangian import linear as moreau_jean_linear
+from nsds.schemes.lagrangian import linear
 from nsds.schemes.lagrangian.functions import blame, prescribe  # noqa: F401
+from nsds.schemes.lagrangian.outputs import update_outputs
 from nsds.schemes.lagrangian.tables import POSITION
 from nsds.schemes.linear_algebra import weighted_sum
-from nsds.schemes.problem import one_step_problem as osnsp
+from nsds.schemes.problem.active import choose_active
+from nsds.schemes.problem.box import accept, guess, solve, subtract_normal_part
+from nsds.schemes.problem.tables import bodies_of, ordered, place_problem
 from nsds.schemes.run.memory import Prepared
 from nsds.solvers.box.forms import narrow_order
 from nsds.status import CONVERGED, NON_FINITE
@@ -28,14 +32,24 @@ NODE = table("velocity", "constraint")
 BORDERED = table("W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", "n_solver", "isolver", "n_isolver")
 
 
-def prepare(records, lists, weights, method, work, iwork):
-    """Inverse iteration matrices for v_free, and the bordered matrices of all members; weights: h, theta, gamma."""
-    h, theta, _ = weights
-    operators = moreau_jean_linear.inverse_operators(records, lists, h, theta, work, iwork)
-    bodies = osnsp.bodies_of(lists.parts, operators)
-    unknowns = osnsp.ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, bodies["kind"])
+class Tables(NamedTuple):
+    """Tables of the step; nodes in the order of the bordered problem, whose pattern is W_row, W_column."""
+
+    linear: linear.Tables
+    nodes: np.ndarray
+    bordered: np.ndarray  # where its arrays lie
+    W_row: np.ndarray
+    W_column: np.ndarray
+
+
+def prepare(records, lists, options, method, work, iwork):
+    """Inverse iteration matrices for v_free, and the bordered matrices of all members."""
+    h, theta = options.h, options.theta
+    operators = linear.inverse_operators(records, lists, h, theta, work, iwork)
+    bodies = bodies_of(lists.parts, operators)
+    unknowns = ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, bodies["kind"])
     constraints, couplings = unknowns.constraints, unknowns.couplings
-    plan = moreau_jean_linear.reserve(lists, unknowns, method, work, iwork)
+    plan = linear.reserve(lists, unknowns, method, work, iwork)
     rows, columns, values = _iteration_matrices(records, lists, h, theta)
     n = (lists.parts["count"] * lists.parts["n"]).sum()
     kinds = "entry", "input", "coupling"
@@ -55,7 +69,7 @@ def prepare(records, lists, weights, method, work, iwork):
     row, column = np.divmod(np.sort(place[pairs // n_all] * n_all + place[pairs % n_all]), n_all)
     start_of = np.searchsorted(row, np.arange(n_all + 1))
     bordered = np.zeros(1, BORDERED)
-    osnsp.place_problem(bordered, unknowns._replace(constraints=np.zeros(n_all), row=start_of, column=column), method, work, iwork)
+    place_problem(bordered, unknowns._replace(constraints=np.zeros(n_all), row=start_of, column=column), method, work, iwork)
     where = np.searchsorted(row * n_all + column, place[rows] * n_all + place[columns])
     work, iwork = work.array(), iwork.array(np.int64)
     W = work[:, bordered[0]["W"] : bordered[0]["W"] + column.size]
@@ -69,10 +83,12 @@ def prepare(records, lists, weights, method, work, iwork):
     for part in lists.parts:
         each = part["stride"] * np.arange(part["count"])[:, None] + part["q"] + part["n"] + np.arange(part["n"])
         nodes["velocity"][part["dof"] : part["dof"] + each.size] = each.reshape(-1)
-    tables = (lists.parts, constraints, lists.entries, lists.inputs, couplings, lists.relations, plan, operators, nodes[order], bordered,
-              start_of, column)  # fmt: skip
+    reduced = linear.Tables(
+        lists.parts, constraints, lists.entries, lists.inputs, couplings, lists.relations, plan, operators, unknowns.row, unknowns.column
+    )
+    tables = Tables(reduced, nodes[order], bordered, start_of, column)
     lists = lists._replace(constraints=constraints, owners=tuple(lists.owners[i] for i in unknowns.order))
-    return Prepared(tables, lists.functions, np.array(weights), work, iwork, sys.modules[__name__], lists)
+    return Prepared(tables, lists.functions, options, work, iwork, sys.modules[__name__], lists)
 
 
 def _iteration_matrices(records, lists, h, theta):
@@ -80,7 +96,7 @@ def _iteration_matrices(records, lists, h, theta):
     rows, columns, values = [], [], []
     for name, part in zip(lists.part_names, lists.parts, strict=True):
         fields = records[name].reshape(records.size, -1)
-        kind, matrices = weighted_sum(fields, part, moreau_jean_linear.terms_of(h, theta))
+        kind, matrices = weighted_sum(fields, part, linear.terms_of(h, theta))
         n, first = part["n"], part["dof"] + part["n"] * np.arange(part["count"])[:, None]
         if kind == DIAGONAL:
             i = j = np.arange(n)
@@ -97,73 +113,72 @@ def _iteration_matrices(records, lists, h, theta):
 
 
 @kernel
-def start(t, tables, functions, options, mem, imem, work, iwork):
+def start(t, s, functions, options, mem, imem, work, iwork):
     """Before the first step: force at t, impulse of constant forces, outputs of the state."""
-    parts, constraints, entries, inputs, couplings, relations, plan, operators, _, _, W_row, W_column = tables
-    linear = parts, constraints, entries, inputs, couplings, relations, plan, operators, W_row, W_column
-    return moreau_jean_linear.start(t, linear, functions, options, mem, imem, work, iwork)
+    return linear.start(t, s.linear, functions, options, mem, imem, work, iwork)
 
 
 @inlined
-def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
-    parts, constraints, entries, inputs, couplings, relations, plan, operators, nodes, bordered, W_row, W_column = tables
-    h, theta, gamma = options[0], options[1], options[2]
-    p, g = plan[0], bordered[0]
-    n = osnsp.choose_active(p, constraints, gamma * h, h, mem, imem, work, iwork)
-    finite = moreau_jean_linear.free_motion(t_new, h, theta, n == 0, parts, functions, plan, operators, mem, imem, work, iwork)
-    for k in range(relations.size):
-        prescribe(t_new, relations[k], functions, mem, work)
+    h, form, g = options.h, s.linear, s.bordered[0]
+    n = choose_active(form.plan[0], form.constraints, options.gamma * h, h, mem, imem, work, iwork)
+    finite = linear.free_motion(t_new, h, options.theta, n == 0, form.parts, functions, form.plan, form.operators, mem, imem, work, iwork)
+    for k in range(form.relations.size):
+        prescribe(t_new, form.relations[k], functions, mem, work)
     status, n_iter, residual = CONVERGED, 0, 0.0
     if n != 0:
-        _state_problem(h, theta, constraints, entries, nodes, W_row, W_column, p, g, mem, work, iwork)
-        status = osnsp.solve(nodes.size, W_row, W_column, g.W, g, solver, solver_options, work, iwork)
+        _state_problem(s, options, mem, work, iwork)
+        status = solve(s.nodes.size, s.W_row, s.W_column, g.W, g, solver, solver_options, work, iwork)
         n_iter, residual = int(work[g.info]), work[g.info + 1]
-        finite = _end_motion(h, theta, parts, constraints, inputs, nodes, p, g, mem, work, iwork)
-    osnsp.update_outputs(h, theta, constraints, entries, couplings, mem, work)
+        finite = _end_motion(s, options, mem, work, iwork)
+    update_outputs(h, options.theta, form.constraints, form.entries, form.couplings, mem, work)
     if not finite:
         status = NON_FINITE
     return status, n_iter, residual
 
 
 @inlined
-def _state_problem(h, theta, constraints, entries, nodes, W_row, W_column, p, g, mem, work, iwork):
+def _state_problem(s, options, mem, work, iwork):
     """Vector q, bounds and guess of the bordered problem; v in mem is v_free."""
+    nodes, entries, p, g, h, theta = s.nodes, s.linear.entries, s.linear.plan[0], s.bordered[0], options.h, options.theta
     for i in range(nodes.size):
-        s, z, lower, upper = 0.0, 0.0, -np.inf, np.inf
+        w, z, lower, upper = 0.0, 0.0, -np.inf, np.inf
         if nodes[i].velocity != ABSENT:
-            for k in range(W_row[i], W_row[i + 1]):
-                if nodes[W_column[k]].velocity != ABSENT:
-                    s -= work[g.W + k] * mem[nodes[W_column[k]].velocity]
+            for k in range(s.W_row[i], s.W_row[i + 1]):
+                if nodes[s.W_column[k]].velocity != ABSENT:
+                    w -= work[g.W + k] * mem[nodes[s.W_column[k]].velocity]
             z = mem[nodes[i].velocity]
         elif iwork[p.local + nodes[i].constraint] == ABSENT:
             lower = upper = 0.0
         else:
-            c = constraints[nodes[i].constraint]
-            s = 0.0 if c.rate == ABSENT else work[c.rate]
+            c = s.linear.constraints[nodes[i].constraint]
+            w = 0.0 if c.rate == ABSENT else work[c.rate]
             if c.e != ABSENT:
-                s += work[c.e] * mem[c.ydot]
+                w += work[c.e] * mem[c.ydot]
             if c.level == POSITION:
                 y = 0.0 if c.base == ABSENT else work[c.base]
                 for k in range(c.entry, c.entry_end):
                     y += work[entries[k].coefficient] * (mem[entries[k].q] + (1.0 - theta) * h * work[p.v_old + entries[k].dof])
-                s = y / (h * theta)
-            z = osnsp.guess(1.0, h, c, mem, work)
+                w = y / (h * theta)
+            z = guess(1.0, h, c, mem, work)
             lower = -np.inf if c.bilateral else 0.0
-        work[g.q + i], work[g.z + i], work[g.lower + i], work[g.upper + i] = s, z, lower, upper
+        work[g.q + i], work[g.z + i], work[g.lower + i], work[g.upper + i] = w, z, lower, upper
 
 
 @inlined
-def _end_motion(h, theta, parts, constraints, inputs, nodes, p, g, mem, work, iwork):
+def _end_motion(s, options, mem, work, iwork):
     """Velocities, lambda and impulses of the solution; the positions follow (10.14). False when not finite."""
+    nodes, parts, constraints, p, g = s.nodes, s.linear.parts, s.linear.constraints, s.linear.plan[0], s.bordered[0]
+    h, theta = options.h, options.theta
     for i in range(nodes.size):
         if nodes[i].velocity != ABSENT:
             mem[nodes[i].velocity] = work[g.z + i]
         elif iwork[p.local + nodes[i].constraint] != ABSENT:
-            osnsp.accept(work[g.z + i], h, constraints[nodes[i].constraint], inputs, p.touched, mem, work, iwork)
+            accept(work[g.z + i], h, constraints[nodes[i].constraint], s.linear.inputs, p.touched, mem, work, iwork)
     for i in range(constraints.size):
         if iwork[p.local + i] != ABSENT:
-            osnsp.subtract_normal_part(constraints[i], mem, work)
+            subtract_normal_part(constraints[i], mem, work)
     zero = 0.0
     for a in range(parts.size):
         part = parts[a]

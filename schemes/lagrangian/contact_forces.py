@@ -7,7 +7,9 @@ from nsds.model.functions import call_function
 from nsds.schemes.lagrangian.functions import prescribe
 from nsds.schemes.lagrangian.newton import add_pushed
 from nsds.schemes.lagrangian.tables import COMPLIANT, FULL, LINEAR, POSITION, PRESCRIBED, RHEONOMOUS, SLIP
-from nsds.schemes.problem import one_step_problem as osnsp
+from nsds.schemes.problem.active import extract_pattern, transpose_pattern
+from nsds.schemes.problem.assemble import assemble
+from nsds.schemes.problem.box import solve_active
 from nsds.status import CONVERGED
 
 
@@ -24,28 +26,28 @@ def require_rigid(owner, lists):
 
 
 @kernel
-def push_apart(n, out, weight, h, tables, solver, solver_options, mem, work, iwork):
+def push_apart(n, out, weight, h, s, inverses, solver, solver_options, mem, work, iwork):
     """Solve ``0 <= H M^-1 H^T z + q  ⟂  z >= 0`` for the n listed constraints, q prepared; add ``M^-1 H^T z`` to work[out:].
 
-    ``weight z`` is added to p.total. Returns (status, iterations, residual).
+    s: tables of the Newton form; inverses: rows of bodies with M^-1. ``weight z`` is added to p.total.
+    Returns (status, iterations, residual).
     """
-    parts, elements, bodies, _, constraints, entries, inputs, couplings, plan, W_row, W_column, _ = tables
-    p = plan[0]
+    constraints, inputs, p = s.constraints, s.inputs, s.plan[0]
     if n == 0:
         return CONVERGED, 0, 0.0
     for a in range(n):
         c = constraints[iwork[p.active + a]]
         for k in range(c.input, c.input_end):
             mem[inputs[k].q + 2 * inputs[k].n] = 0.0
-    osnsp.extract_pattern(p, n, W_row, W_column, iwork)
-    osnsp.transpose_pattern(p, n, iwork)
+    extract_pattern(p, n, s.W_row, s.W_column, iwork)
+    transpose_pattern(p, n, iwork)
     row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
     chosen, transpose = view(iwork, p.active, n), view(iwork, p.sub_place, iwork[p.sub_row + n])
-    osnsp.assemble(plan, bodies, constraints, entries, inputs, couplings, chosen, row, column, transpose, 1.0, 0, work, iwork)
-    status, n_iter, residual = osnsp.solve_active(p, n, h, solver, constraints, inputs, solver_options, mem, work, iwork)
+    assemble(s.plan, inverses, constraints, s.entries, inputs, s.couplings, chosen, row, column, transpose, 1.0, 0, work, iwork)
+    status, n_iter, residual = solve_active(p, n, h, solver, constraints, inputs, solver_options, mem, work, iwork)
     for a in range(n):
         work[p.total + iwork[p.active + a]] += weight * work[p.z + a]
-    add_pushed(out, parts, elements, bodies, p, mem, work, iwork)
+    add_pushed(out, s.parts, s.elements, inverses, p, mem, work, iwork)
     return status, n_iter, residual
 
 

@@ -11,18 +11,18 @@ Mech. Engrg. 290 (2015) 250–276).
 """
 
 import sys
+from typing import NamedTuple
 
 import numpy as np
 
 from nsds import _checks
 from nsds._jit import inlined, kernel, tiny
 from nsds.model.layout import ABSENT
-from nsds.schemes.lagrangian import newton as moreau_jean_newton
+from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.contact_forces import evaluate_curvature, push_apart, require_rigid
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
 from nsds.schemes.lagrangian.newton import (
     EVERY,
-    H,
     add_jump,
     apply_inverses,
     evaluate_forces,
@@ -30,20 +30,27 @@ from nsds.schemes.lagrangian.newton import (
     evaluate_relations,
     invert,
     keep_state,
-    position,
-    speeds,
     state_pull,
-    velocity,
 )
+from nsds.schemes.lagrangian.outputs import gap_slack, position, speeds, state_pulls, update_outputs, velocity
 from nsds.schemes.lagrangian.tables import tables
-from nsds.schemes.problem import one_step_problem as osnsp
+from nsds.schemes.problem.box import ULPS, worse
 from nsds.schemes.run.memory import Allocator
 from nsds.status import CONVERGED, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
 
 OPTIONS = np.dtype([("scheme", "S32"), ("velocity_level", "<i8")])
-VELOCITY_LEVEL = 10  # word of the options behind those of the Newton form
 _REST = 0.05  # y of a persistent contact, relative to the way that its acceleration makes in a step
 _LEFT, _RIGHT, _IMPACT = range(3)
+# Words of the Newton form, of which this scheme takes the pieces that evaluate: M at q_{k+1}, nothing implicit.
+_EXPLICIT = {"gamma": 0.0, "q_star": 1.0, "tol": 0.0, "max_iter": 0.0, "a": 0.0, "weight": 0.0, "at_q": 1.0, "at_v": 1.0, "paoli": 0.0}
+
+
+class Options(NamedTuple):
+    """Words of the step; velocity_level is 0 or 1."""
+
+    h: float
+    newton: newton.Options
+    velocity_level: float
 
 
 def d1_minus_linear(level="acceleration"):
@@ -93,55 +100,53 @@ def prepare(records, mem, options, h, method):
     work, iwork = Allocator(records.size), Allocator(records.size)
     lists = tables(records, work, "d1_minus_linear", h, h)
     require_rigid("d1_minus_linear", lists)
-    weights = [h, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, options["velocity_level"].item()]
-    prepared = moreau_jean_newton.prepare(records, lists, weights, method, work, iwork)
-    return prepared._replace(stepper=sys.modules[__name__])
+    words = Options(h, newton.Options(h, **_EXPLICIT), float(options["velocity_level"].item()))
+    prepared = newton.prepare(records, lists, words.newton, method, work, iwork)
+    return prepared._replace(options=words, stepper=sys.modules[__name__])
 
 
 @kernel
-def start(t, tables, functions, options, mem, imem, work, iwork):
+def start(t, s, functions, options, mem, imem, work, iwork):
     """Before the first step: operators at the state, and its outputs."""
-    parts, elements, bodies, relations, constraints, entries, _, couplings, plan, _, _, _ = tables
-    p = plan[0]
-    keep_state(parts, elements, p, mem, work)
-    evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
-    invert(t, options, parts, elements, bodies, p, functions, mem, imem, work, iwork)
-    evaluate_relations(t, 1.0, 0.0, EVERY, options, relations, p, functions, mem, imem, work)
-    evaluate_forces(t, options, parts, elements, p, p.f, functions, mem, imem, work)
-    state_pull(options[H], p.f, elements, parts, p, work)
-    osnsp.state_pulls(p.pull, constraints, entries, work)
-    osnsp.update_outputs(options[H], 1.0, constraints, entries, couplings, mem, work)
+    p = s.plan[0]
+    keep_state(s.parts, s.elements, p, mem, work)
+    evaluate_masses(1.0, s.parts, s.elements, p, functions, mem, imem, work)
+    invert(t, options.newton, s.parts, s.elements, s.bodies, p, functions, mem, imem, work, iwork)
+    evaluate_relations(t, 1.0, 0.0, EVERY, options.newton, s.relations, p, functions, mem, imem, work)
+    evaluate_forces(t, options.newton, s.parts, s.elements, p, p.f, functions, mem, imem, work)
+    state_pull(options.h, p.f, s.elements, s.parts, p, work)
+    state_pulls(p.pull, s.constraints, s.entries, work)
+    update_outputs(options.h, 1.0, s.constraints, s.entries, s.couplings, mem, work)
     return CONVERGED
 
 
 @kernel
-def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, solver's iterations, residual)."""
-    parts, elements, bodies, relations, constraints, entries, _, couplings, plan, _, _, _ = tables
-    p, h, t = plan[0], options[H], t_new - options[H]
+    parts, elements, constraints, p, h, t = s.parts, s.elements, s.constraints, s.plan[0], options.h, t_new - options.h
     keep_state(parts, elements, p, mem, work)
     for i in range(constraints.size):
         work[p.total + i] = 0.0
-    evaluate_forces(t, options, parts, elements, p, p.f, functions, mem, imem, work)
-    apply_inverses(p.f, p.a_old, bodies, p, work, iwork)
-    evaluate_curvature(t, h, relations, p, functions, mem, work)
-    status, n_iter, residual = _contact(_LEFT, p.a_old, tables, solver, solver_options, options, mem, imem, work, iwork)
+    evaluate_forces(t, options.newton, parts, elements, p, p.f, functions, mem, imem, work)
+    apply_inverses(p.f, p.a_old, s.bodies, p, work, iwork)
+    evaluate_curvature(t, h, s.relations, p, functions, mem, work)
+    status, n_iter, residual = _contact(_LEFT, p.a_old, s, solver, solver_options, options, mem, imem, work, iwork)
     _move(h, parts, elements, p, mem, work)
     definite = evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
-    regular = invert(t_new, options, parts, elements, bodies, p, functions, mem, imem, work, iwork)
-    evaluate_relations(t_new, 1.0, 0.0, EVERY, options, relations, p, functions, mem, imem, work)
-    evaluate_forces(t_new, options, parts, elements, p, p.f, functions, mem, imem, work)
-    apply_inverses(p.f, p.dv, bodies, p, work, iwork)
-    evaluate_curvature(t_new, h, relations, p, functions, mem, work)
-    status_2, n_2, residual_2 = _contact(_RIGHT, p.dv, tables, solver, solver_options, options, mem, imem, work, iwork)
+    regular = invert(t_new, options.newton, parts, elements, s.bodies, p, functions, mem, imem, work, iwork)
+    evaluate_relations(t_new, 1.0, 0.0, EVERY, options.newton, s.relations, p, functions, mem, imem, work)
+    evaluate_forces(t_new, options.newton, parts, elements, p, p.f, functions, mem, imem, work)
+    apply_inverses(p.f, p.dv, s.bodies, p, work, iwork)
+    evaluate_curvature(t_new, h, s.relations, p, functions, mem, work)
+    status_2, n_2, residual_2 = _contact(_RIGHT, p.dv, s, solver, solver_options, options, mem, imem, work, iwork)
     finite = _end_smooth_motion(h, parts, elements, p, mem, work)
-    status_3, n_3, residual_3 = _contact(_IMPACT, p.dv, tables, solver, solver_options, options, mem, imem, work, iwork)
+    status_3, n_3, residual_3 = _contact(_IMPACT, p.dv, s, solver, solver_options, options, mem, imem, work, iwork)
     add_jump(parts, elements, p, mem, work)
     for i in range(constraints.size):
         mem[constraints[i].lam] = work[p.total + i]
         imem[constraints[i].active] = work[p.total + i] != 0.0
-    osnsp.update_outputs(h, 1.0, constraints, entries, couplings, mem, work)
-    status = osnsp.worse(osnsp.worse(status, status_2), status_3)
+    update_outputs(h, 1.0, constraints, s.entries, s.couplings, mem, work)
+    status = worse(worse(status, status_2), status_3)
     if not definite or not regular:
         status = SINGULAR_STEP if definite else NOT_DEFINITE
     elif not finite:
@@ -178,13 +183,12 @@ def _end_smooth_motion(h, parts, elements, p, mem, work):
 
 
 @kernel
-def _contact(when, a, tables, solver, solver_options, options, mem, imem, work, iwork):
+def _contact(when, a, s, solver, solver_options, options, mem, imem, work, iwork):
     """Forces or impulses of the closed contacts, added to the accelerations (the jump) in work[a:]. Returns the solver's result."""
-    constraints, entries, p = tables[4], tables[5], tables[8][0]
-    n = _choose(when, a, options, constraints, entries, p, mem, imem, work, iwork)
-    _state_problem(n, when, a, options, constraints, entries, p, mem, work, iwork)
-    weight = 1.0 if when == _IMPACT else 0.5 * options[H]
-    return push_apart(n, a, weight, options[H], tables, solver, solver_options, mem, work, iwork)
+    n = _choose(when, a, options, s.constraints, s.entries, s.plan[0], mem, imem, work, iwork)
+    _state_problem(n, when, a, options, s.constraints, s.entries, s.plan[0], mem, work, iwork)
+    weight = 1.0 if when == _IMPACT else 0.5 * options.h
+    return push_apart(n, a, weight, options.h, s, s.bodies, solver, solver_options, mem, work, iwork)
 
 
 @inlined
@@ -194,12 +198,12 @@ def _choose(when, a, options, constraints, entries, p, mem, imem, work, iwork):
     Forces at acceleration level want a contact that does not open besides; at velocity level that comes out of the problem itself, and a
     contact that persists, where y is zero up to O(h^3) only, remains closed.
     """
-    n, h, at_velocity = 0, options[H], options[VELOCITY_LEVEL] != 0.0
+    n, h, at_velocity = 0, options.h, options.velocity_level != 0.0
     for i in range(constraints.size):
         c = constraints[i]
         closed = c.always != 0
         if not closed:
-            slack = osnsp.gap_slack(c, h, entries, mem, work)
+            slack = gap_slack(c, h, entries, mem, work)
             if at_velocity and imem[c.active] != 0:
                 slack = max(slack, h * h * _REST * _size_of_acceleration(c, a, entries, work))
             closed = when == _LEFT or position(c, entries, mem, work) <= slack
@@ -233,7 +237,7 @@ def _speed_rounding(c, h, a, entries, mem, work):
 @inlined
 def _state_problem(n, when, a, options, constraints, entries, p, mem, work, iwork):
     """Vector q: ``H v- + e H v-``; or of forces, ``H a + curvature``, or the velocity that they keep, per half step or step."""
-    h, most = options[H], 0.0
+    h, most = options.h, 0.0
     for b in range(n):
         c = constraints[iwork[p.active + b]]
         s, size = 0.0, speeds(c, entries, mem, work)
@@ -241,21 +245,21 @@ def _state_problem(n, when, a, options, constraints, entries, p, mem, work, iwor
             e = 0.0 if c.e == ABSENT else work[c.e]
             s = (1.0 + e) * velocity(c, entries, mem, work)
         else:
-            size *= 2.0 / h if options[VELOCITY_LEVEL] != 0.0 else 0.0
+            size *= 2.0 / h if options.velocity_level != 0.0 else 0.0
             for k in range(c.entry, c.entry_end):
                 s += work[entries[k].coefficient] * work[a + entries[k].dof]
                 size += abs(work[entries[k].coefficient] * work[a + entries[k].dof])
-            if options[VELOCITY_LEVEL] == 0.0 or when == _LEFT:
+            if options.velocity_level == 0.0 or when == _LEFT:
                 s += 0.0 if c.curvature == ABSENT else work[c.curvature]
-            if options[VELOCITY_LEVEL] != 0.0 and when == _LEFT:
+            if options.velocity_level != 0.0 and when == _LEFT:
                 s += velocity(c, entries, mem, work) / h
-            elif options[VELOCITY_LEVEL] != 0.0:
+            elif options.velocity_level != 0.0:
                 s += 2.0 / h * _old_velocity(c, entries, p, work)
                 for k in range(c.entry, c.entry_end):
                     s += work[entries[k].coefficient] * work[p.a_old + entries[k].dof]
         work[p.q + b] = s
         most = max(most, size)
-    work[p.rounding] = osnsp.ULPS * most
+    work[p.rounding] = ULPS * most
 
 
 @tiny

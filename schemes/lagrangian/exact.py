@@ -11,6 +11,7 @@ that loses no digits for any step, so that the Taylor expansions of the source a
 """
 
 import sys
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,8 +20,12 @@ from nsds._jit import inlined, kernel, tiny, view
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT, DIAGONAL, table
 from nsds.schemes.lagrangian.functions import blame, prescribe  # noqa: F401
+from nsds.schemes.lagrangian.outputs import compliance, gap_slack
 from nsds.schemes.lagrangian.tables import PLAIN, POSITION, SLIP, is_linear, tables
-from nsds.schemes.problem import one_step_problem as osnsp
+from nsds.schemes.problem.active import choose_active, extract_active
+from nsds.schemes.problem.assemble import assemble, scale_friction
+from nsds.schemes.problem.box import solve_active
+from nsds.schemes.problem.tables import BODY, ordered, place_active, place_problem
 from nsds.schemes.run.memory import Allocator, Prepared
 from nsds.status import CONVERGED, NON_FINITE
 
@@ -35,6 +40,30 @@ PLAN = table(
     "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", "n_solver", "rhs", "solution", "scratch", "dofs", "sigma",
     "active", "local", "sub_row", "sub_column", "sub_place", "touched", "isolver", "n_isolver", "has_friction", "pull",
 )  # fmt: skip
+
+
+class Options(NamedTuple):
+    """Words of the step."""
+
+    h: float
+    gamma: float  # of h: the forecast of contact
+
+
+class Tables(NamedTuple):
+    """Tables of the step; constraints in the order of the one-step problem, whose pattern is W_row, W_column."""
+
+    parts: np.ndarray
+    constraints: np.ndarray
+    entries: np.ndarray  # of H
+    inputs: np.ndarray  # entries of B
+    couplings: np.ndarray  # entries of D
+    relations: np.ndarray
+    plan: np.ndarray
+    operators: np.ndarray
+    rows: np.ndarray  # of each constraint: its stretches
+    stretches: np.ndarray
+    W_row: np.ndarray
+    W_column: np.ndarray
 
 
 def moreau_jean_exact(gamma=0.5):
@@ -109,17 +138,17 @@ def prepare(records, mem, options, h, method):
     if (lists.constraints["level"] == POSITION).any():
         name = lists.owners[int(np.argmax(lists.constraints["level"] == POSITION))][0]
         raise ValueError(f"{owner}: interaction '{name}' is a law between y and a force; use nsds.moreau_jean")
-    operators, bodies = np.zeros(parts.size, OPERATOR), np.zeros(parts["count"].sum(), osnsp.BODY)
+    operators, bodies = np.zeros(parts.size, OPERATOR), np.zeros(parts["count"].sum(), BODY)
     for part, operator, name in zip(parts, operators, lists.part_names, strict=True):
         _store_modes(owner, records[name].reshape(records.size, -1), part, operator, name, h, work)
         mine, each = slice(part["body"], part["body"] + part["count"]), part["n"] * np.arange(part["count"])
         bodies["kind"][mine], bodies["n"][mine] = DIAGONAL, part["n"]
         bodies["dof"][mine], bodies["data"][mine] = part["dof"] + each, operator["inverse"] + each
-    unknowns = osnsp.ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, bodies["kind"])
-    order, every, constraints, couplings, row, column, transpose = unknowns
+    unknowns = ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, bodies["kind"])
+    constraints, couplings, row, column = unknowns.constraints, unknowns.couplings, unknowns.row, unknowns.column
     plan = np.zeros(1, PLAN)
-    osnsp.place_problem(plan, unknowns, method, work, iwork)
-    osnsp.place_active(plan, unknowns, work, iwork)
+    place_problem(plan, unknowns, method, work, iwork)
+    place_active(plan, unknowns, work, iwork)
     body = parts["n"].max()
     work.place(plan, sub_W=column.size, rhs=body, solution=body, scratch=body, dofs=(parts["count"] * parts["n"]).sum())
     iwork.place(plan, touched=bodies.size)
@@ -127,13 +156,15 @@ def prepare(records, mem, options, h, method):
     work[:, p["upper"] : p["upper"] + n] = np.inf
     iwork[:, p["local"] : p["local"] + n] = -2  # no set is known yet
     for member in range(records.size):
-        osnsp.assemble(plan, bodies, constraints, lists.entries, lists.inputs, couplings, every, row, column, transpose, 1.0, 0,
-                       work[member], iwork[member])  # fmt: skip
+        assemble(plan, bodies, constraints, lists.entries, lists.inputs, couplings, unknowns.every, row, column, unknowns.transpose,
+                       1.0, 0, work[member], iwork[member])  # fmt: skip
     rows, stretches = _stretches(constraints, lists.entries)
     constraints["entry_end"] = constraints["entry"]  # rows have their stretches instead; what tells closed gaps takes b and ydot alone
-    tables_ = parts, constraints, lists.entries, lists.inputs, couplings, lists.relations, plan, operators, rows, stretches, row, column
-    lists = lists._replace(constraints=constraints, owners=tuple(lists.owners[i] for i in order))
-    return Prepared(tables_, lists.functions, np.array([h, options["gamma"].item()]), work, iwork, sys.modules[__name__], lists)
+    prepared = Tables(
+        parts, constraints, lists.entries, lists.inputs, couplings, lists.relations, plan, operators, rows, stretches, row, column
+    )
+    lists = lists._replace(constraints=constraints, owners=tuple(lists.owners[i] for i in unknowns.order))
+    return Prepared(prepared, lists.functions, Options(h, options["gamma"].item()), work, iwork, sys.modules[__name__], lists)
 
 
 def _store_modes(owner, fields, part, operator, name, h, work):
@@ -171,50 +202,39 @@ def _stretches(constraints, entries):
 
 
 @kernel
-def start(t, tables, functions, options, mem, imem, work, iwork):
+def start(t, s, functions, options, mem, imem, work, iwork):
     """Before the first step: force at t, outputs of the state."""
-    parts, constraints, _, _, couplings, relations, _, operators, rows, stretches, _, _ = tables
-    _evaluate_forces(t, parts, operators, functions, mem, work)
-    for k in range(relations.size):
-        prescribe(t, relations[k], functions, mem, work)
-    _update_outputs(constraints, couplings, rows, stretches, mem, work)
+    _evaluate_forces(t, s.parts, s.operators, functions, mem, work)
+    for k in range(s.relations.size):
+        prescribe(t, s.relations[k], functions, mem, work)
+    _update_outputs(s, mem, work)
     return CONVERGED
 
 
 @inlined
-def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
-    parts, constraints, entries, inputs, couplings, relations, plan, operators, rows, stretches, W_row, W_column = tables
-    h, gamma = options[0], options[1]
-    p = plan[0]
-    for i in range(constraints.size):
-        c = constraints[i]
+    h, gamma, p = options.h, options.gamma, s.plan[0]
+    for i in range(s.constraints.size):
+        c = s.constraints[i]
         if c.role == PLAIN and c.always == 0 and mem[c.gap] + gamma * h * mem[c.gap_rate] > 0.0:
-            work[c.closed] = osnsp.gap_slack(c, h, entries, mem, work)
-    n = osnsp.choose_active(p, constraints, gamma * h, h, mem, imem, work, iwork)
-    _free_motion(parts, operators, mem, work)
-    for k in range(relations.size):
-        prescribe(t_new, relations[k], functions, mem, work)
+            work[c.closed] = gap_slack(c, h, s.entries, mem, work)
+    n = choose_active(p, s.constraints, gamma * h, h, mem, imem, work, iwork)
+    _free_motion(s.parts, s.operators, mem, work)
+    for k in range(s.relations.size):
+        prescribe(t_new, s.relations[k], functions, mem, work)
     status, n_iter, residual = CONVERGED, 0, 0.0
     if n < 0:
         n = -1 - n
-        osnsp.extract_active(p, n, W_row, W_column, work, iwork)
+        extract_active(p, n, s.W_row, s.W_column, work, iwork)
         if p.has_friction:
-            osnsp.scale_friction(p, n, constraints, work, iwork)
+            scale_friction(p, n, s.constraints, work, iwork)
     if n > 0:
-        for a in range(n):
-            i = iwork[p.active + a]
-            c = constraints[i]
-            s = 0.0 if c.rate == ABSENT else work[c.rate]
-            for k in range(rows[i].first, rows[i].end):
-                s += _dot(stretches[k].size, work, stretches[k].coefficient, mem, stretches[k].q + stretches[k].n)
-            if c.e != ABSENT:
-                s += work[c.e] * mem[c.ydot]
-            work[p.q + a] = s
-        status, n_iter, residual = osnsp.solve_active(p, n, h, solver, constraints, inputs, solver_options, mem, work, iwork)
-    finite = _end_motion(h, parts, p, operators, mem, work, iwork)
-    _evaluate_forces(t_new, parts, operators, functions, mem, work)
-    _update_outputs(constraints, couplings, rows, stretches, mem, work)
+        _state_problem(n, s, p, mem, work, iwork)
+        status, n_iter, residual = solve_active(p, n, h, solver, s.constraints, s.inputs, solver_options, mem, work, iwork)
+    finite = _end_motion(h, s.parts, p, s.operators, mem, work, iwork)
+    _evaluate_forces(t_new, s.parts, s.operators, functions, mem, work)
+    _update_outputs(s, mem, work)
     if not finite:
         status = NON_FINITE
     return status, n_iter, residual
@@ -232,6 +252,21 @@ def _evaluate_forces(t, parts, operators, functions, mem, work):
             else:
                 for i in range(n):
                     work[force + i] = mem[part.fext + e * part.stride + i]
+
+
+@inlined
+def _state_problem(n, s, p, mem, work, iwork):
+    """Vector q of the one-step problem: ``H v_free + e ydot_k``."""
+    for a in range(n):
+        i = iwork[p.active + a]
+        c = s.constraints[i]
+        ydot = 0.0 if c.rate == ABSENT else work[c.rate]
+        for k in range(s.rows[i].first, s.rows[i].end):
+            stretch = s.stretches[k]
+            ydot += _dot(stretch.size, work, stretch.coefficient, mem, stretch.q + stretch.n)
+        if c.e != ABSENT:
+            ydot += work[c.e] * mem[c.ydot]
+        work[p.q + a] = ydot
 
 
 @inlined
@@ -274,19 +309,19 @@ def _end_motion(h, parts, plan, operators, mem, work, iwork):
 
 
 @inlined
-def _update_outputs(constraints, couplings, rows, stretches, mem, work):
+def _update_outputs(s, mem, work):
     """``y = H q + b`` and ``ydot = H v + D lambda``."""
-    for i in range(constraints.size):
-        c = constraints[i]
+    for i in range(s.constraints.size):
+        c = s.constraints[i]
         if c.role == SLIP:
             continue
         y, ydot = 0.0 if c.base == ABSENT else work[c.base], 0.0 if c.rate == ABSENT else work[c.rate]
-        for k in range(rows[i].first, rows[i].end):
-            s = stretches[k]
-            y += _dot(s.size, work, s.coefficient, mem, s.q)
-            ydot += _dot(s.size, work, s.coefficient, mem, s.q + s.n)
+        for k in range(s.rows[i].first, s.rows[i].end):
+            stretch = s.stretches[k]
+            y += _dot(stretch.size, work, stretch.coefficient, mem, stretch.q)
+            ydot += _dot(stretch.size, work, stretch.coefficient, mem, stretch.q + stretch.n)
         mem[c.y] = y if c.h == ABSENT else work[c.h]
-        mem[c.ydot] = ydot + osnsp.compliance(c, constraints, couplings, mem, work)
+        mem[c.ydot] = ydot + compliance(c, s.constraints, s.couplings, mem, work)
 
 
 @kernel

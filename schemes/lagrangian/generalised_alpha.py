@@ -7,24 +7,23 @@
     velocity    v_{k+1} = v + M^-1 H^T Lambda,   0 <= H v_{k+1} + e ydot_k  ⟂  Lambda >= 0   of the contacts that q closes; G v_{k+1} = 0
 
 Brüls, Acary, Cardona, Comput. Methods Appl. Mech. Engrg. 281 (2014) 131–161; decoupled as in Cosimo, Galvez, Cavalieri, Cardona, Brüls,
-Multibody System Dynamics 48 (2020) 127–149. The smooth problem is one of `moreau_jean_newton` for v, what is known of v and q (with
+Multibody System Dynamics 48 (2020) 127–149. The smooth problem is one of the Newton form for v, what is known of v and q (with
 A_{k+1} but for its a_{k+1}) taking the place of v_k and ``q_k + h v_k``: ``M (v - v_p) = h gamma' F + G^T z``, ``q = q_p + h a (v - v_p)``.
 """
 
 import sys
+from typing import NamedTuple
 
 import numpy as np
 
 from nsds import _checks
 from nsds._jit import inlined, kernel, tiny
 from nsds.model.layout import ABSENT
-from nsds.schemes.lagrangian import newton as moreau_jean_newton
+from nsds.schemes.lagrangian import newton, projection
 from nsds.schemes.lagrangian.contact_forces import evaluate_curvature, push_apart, require_rigid
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
 from nsds.schemes.lagrangian.newton import (
     EVERY,
-    WEIGHT,
-    H,
     add_jump,
     apply_inverses,
     evaluate_forces,
@@ -32,21 +31,28 @@ from nsds.schemes.lagrangian.newton import (
     evaluate_relations,
     iterate,
     keep_state,
-    position,
-    speeds,
-    velocity,
 )
+from nsds.schemes.lagrangian.outputs import gap_slack, position, speeds, update_outputs, velocity
 from nsds.schemes.lagrangian.projection import invert_metrics, prepare_with_positions, project
 from nsds.schemes.lagrangian.tables import tables
-from nsds.schemes.problem.one_step_problem import ULPS, gap_slack, update_outputs, worse
+from nsds.schemes.problem.box import ULPS, worse
 from nsds.schemes.run.memory import Allocator
 from nsds.status import CONVERGED, INEXACT
 
 OPTIONS = np.dtype(
     [("scheme", "S32"), ("rho", "<f8"), ("newton_tol", "<f8"), ("newton_max_iter", "<i8"), ("constraint_tol", "<f8"), ("max_rounds", "<i8")]
 )
-# Words of the options behind those of the projection.
-ALPHA_M, ALPHA_F, BETA, GAMMA_V = range(14, 18)
+
+
+class Options(NamedTuple):
+    """Words of the step; positions has those of the smooth problem and of the projection."""
+
+    h: float
+    positions: projection.Options
+    alpha_m: float
+    alpha_f: float
+    beta: float
+    gamma: float
 
 
 def generalised_alpha(rho=0.8, newton_tol=1e-10, newton_max_iter=50, constraint_tol=1e-10, max_rounds=20):
@@ -102,21 +108,24 @@ def prepare(records, mem, options, h, method):
     work, iwork = Allocator(records.size), Allocator(records.size)
     lists = tables(records, work, owner, h, h)
     require_rigid(owner, lists)
-    rho, tol, limit, constraint_tol, rounds = (options[name].item() for name in OPTIONS.names[1:])
+    rho, tol, max_iter, constraint_tol, rounds = (float(options[name].item()) for name in OPTIONS.names[1:])
     alpha_m, alpha_f = (2 * rho - 1) / (rho + 1), rho / (rho + 1)
     gamma = 0.5 + alpha_f - alpha_m
     beta = 0.25 * (gamma + 0.5) ** 2
     ratio = (1 - alpha_f) / (1 - alpha_m)
-    settings = [h, 0.0, 1.0, tol, limit, beta / gamma, gamma * ratio, 1.0, 1.0, 0.0, 0.0, constraint_tol, rounds, 1.0]
-    settings += [alpha_m, alpha_f, beta, gamma]
-    return prepare_with_positions(records, lists, settings, "mass", method, work, iwork, sys.modules[__name__])
+    smooth = newton.Options(
+        h, gamma=0.0, q_star=1.0, tol=tol, max_iter=max_iter, a=beta / gamma, weight=gamma * ratio, at_q=1.0, at_v=1.0, paoli=0.0
+    )
+    positions = projection.Options(h, smooth, combined=0.0, constraint_tol=constraint_tol, max_rounds=rounds, every_contact=1.0)
+    prepared = prepare_with_positions(records, lists, smooth, "mass", method, work, iwork)
+    return prepared._replace(options=Options(h, positions, alpha_m, alpha_f, beta, gamma), stepper=sys.modules[__name__])
 
 
 @kernel
-def start(t, tables, functions, options, mem, imem, work, iwork):
+def start(t, s, functions, options, mem, imem, work, iwork):
     """Before the first step: outputs of the state; accelerations are computed when the first step begins."""
-    moreau_jean_newton.start(t, tables[:12], functions, options, mem, imem, work, iwork)
-    p = tables[8][0]
+    newton.start(t, s.newton, functions, options.positions.newton, mem, imem, work, iwork)
+    p = s.newton.plan[0]
     iwork[p.fresh] = 1
     for i in range(p.n_dofs):
         work[p.f_old + i] = 0.0  # the smooth problem knows one force
@@ -124,33 +133,31 @@ def start(t, tables, functions, options, mem, imem, work, iwork):
 
 
 @kernel
-def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
-    parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, bent, metrics, _, _, places = tables
-    p, h = plan[0], options[H]
-    newton = parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, bent
-    rigid = parts, elements, metrics, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, metrics
+    form, parts, elements, constraints, entries = s.newton, s.newton.parts, s.newton.elements, s.newton.constraints, s.newton.entries
+    p, h, smooth = form.plan[0], options.h, options.positions.newton
     started = CONVERGED
     if iwork[p.fresh] != 0:
         iwork[p.fresh] = 0
-        started = _start_accelerations(t_new - h, tables, rigid, functions, solver, solver_options, options, mem, imem, work, iwork)
+        started = _start_accelerations(t_new - h, s, functions, solver, solver_options, options, mem, imem, work, iwork)
     for i in range(constraints.size):
         work[p.total + i] = 0.0
     _known_motion(options, parts, elements, p, mem, work)
     n = _list(False, h, constraints, entries, p, mem, imem, work, iwork)
-    status, n_iter, residual = iterate(t_new, -1 - n, newton, functions, solver, solver_options, options, mem, imem, work, iwork)
+    status, n_iter, residual = iterate(t_new, -1 - n, form, functions, solver, solver_options, smooth, mem, imem, work, iwork)
     for a in range(n):
-        work[p.total + iwork[p.active + a]] = work[p.z + a] / options[WEIGHT]
+        work[p.total + iwork[p.active + a]] = work[p.z + a] / smooth.weight
     _accelerations(options, parts, elements, p, mem, work)
-    evaluate_relations(t_new, 1.0, 0.0, EVERY, options, relations, p, functions, mem, imem, work)
+    evaluate_relations(t_new, 1.0, 0.0, EVERY, smooth, form.relations, p, functions, mem, imem, work)
     n = _list(True, h, constraints, entries, p, mem, imem, work, iwork)
     status = worse(status, started)
     if status in (CONVERGED, INEXACT):
-        projected, _ = project(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
+        projected, _ = project(t_new, s, functions, solver, solver_options, options.positions, mem, imem, work, iwork)
         status = worse(status, projected)
     if status in (CONVERGED, INEXACT) and n > 0:
         evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
-        invert_metrics(elements, parts, metrics, places[0], work, iwork)
+        invert_metrics(elements, parts, s.metrics, s.plan[0], work, iwork)
         for i in range(p.n_dofs):
             work[p.dv + i] = 0.0
         speed = 0.0
@@ -159,40 +166,40 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
             work[p.q + a] = velocity(c, entries, mem, work) + (0.0 if c.e == ABSENT else work[c.e] * mem[c.ydot])
             speed = max(speed, speeds(c, entries, mem, work))
         work[p.rounding] = ULPS * speed
-        pushed, _, error = push_apart(n, p.dv, 1.0, 1.0, rigid, solver, solver_options, mem, work, iwork)
+        pushed, _, error = push_apart(n, p.dv, 1.0, 1.0, form, s.metrics, solver, solver_options, mem, work, iwork)
         status, residual = worse(status, pushed), max(residual, error)
         add_jump(parts, elements, p, mem, work)
     for i in range(constraints.size):
         mem[constraints[i].lam] = work[p.total + i]
-    update_outputs(h, 1.0, constraints, entries, couplings, mem, work)
+    update_outputs(h, 1.0, constraints, entries, form.couplings, mem, work)
     return status, n_iter, residual
 
 
 @kernel
-def _start_accelerations(t, tables, rigid, functions, solver, solver_options, options, mem, imem, work, iwork):
+def _start_accelerations(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """``a = A = M^-1 (F + G^T lambda)`` at the state, with ``G a + curvature = 0``. Returns a status."""
-    parts, elements, _, relations, constraints, entries, _, _, plan, _, _, _, metrics, _, _, places = tables
-    p, h = plan[0], options[H]
+    form, parts, elements, constraints, entries = s.newton, s.newton.parts, s.newton.elements, s.newton.constraints, s.newton.entries
+    p, h = form.plan[0], options.h
     keep_state(parts, elements, p, mem, work)
     evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
-    invert_metrics(elements, parts, metrics, places[0], work, iwork)
-    evaluate_forces(t, options, parts, elements, p, p.f, functions, mem, imem, work)
-    apply_inverses(p.f, p.acc, metrics, p, work, iwork)
-    evaluate_curvature(t, h, relations, p, functions, mem, work)
+    invert_metrics(elements, parts, s.metrics, s.plan[0], work, iwork)
+    evaluate_forces(t, options.positions.newton, parts, elements, p, p.f, functions, mem, imem, work)
+    apply_inverses(p.f, p.acc, s.metrics, p, work, iwork)
+    evaluate_curvature(t, h, form.relations, p, functions, mem, work)
     n = _list(False, h, constraints, entries, p, mem, imem, work, iwork)
     most = 0.0
     for a in range(n):
         c = constraints[iwork[p.active + a]]
-        s = 0.0 if c.curvature == ABSENT else work[c.curvature]
-        size = abs(s)
+        w = 0.0 if c.curvature == ABSENT else work[c.curvature]
+        size = abs(w)
         for k in range(c.entry, c.entry_end):
             term = work[entries[k].coefficient] * work[p.acc + entries[k].dof]
-            s += term
+            w += term
             size += abs(term)
-        work[p.q + a] = s
+        work[p.q + a] = w
         most = max(most, size)
     work[p.rounding] = ULPS * most
-    status, _, _ = push_apart(n, p.acc, 1.0, 1.0, rigid, solver, solver_options, mem, work, iwork)
+    status, _, _ = push_apart(n, p.acc, 1.0, 1.0, form, s.metrics, solver, solver_options, mem, work, iwork)
     for i in range(p.n_dofs):
         work[p.a_old + i] = work[p.acc + i]
     return status
@@ -201,7 +208,7 @@ def _start_accelerations(t, tables, rigid, functions, solver, solver_options, op
 @inlined
 def _known_motion(options, parts, elements, p, mem, work):
     """What is known of v, and of q less h times that, in v_old and q_old; what is known of A_{k+1} in a_old."""
-    h, beta, gamma, alpha_m, alpha_f = options[H], options[BETA], options[GAMMA_V], options[ALPHA_M], options[ALPHA_F]
+    h, beta, gamma, alpha_m, alpha_f = options.h, options.beta, options.gamma, options.alpha_m, options.alpha_f
     for k in range(elements.size):
         el = elements[k]
         q, n = parts[el.part].q + el.e * parts[el.part].stride, parts[el.part].n
@@ -218,12 +225,12 @@ def _known_motion(options, parts, elements, p, mem, work):
 @inlined
 def _accelerations(options, parts, elements, p, mem, work):
     """a_{k+1} of the smooth motion, and A_{k+1}."""
-    ratio = (1.0 - options[ALPHA_F]) / (1.0 - options[ALPHA_M])
+    ratio = (1.0 - options.alpha_f) / (1.0 - options.alpha_m)
     for k in range(elements.size):
         el = elements[k]
         v = parts[el.part].q + el.e * parts[el.part].stride + parts[el.part].n
         for i in range(parts[el.part].n):
-            a = (mem[v + i] - work[p.v_old + el.dof + i]) / (options[H] * options[WEIGHT])
+            a = (mem[v + i] - work[p.v_old + el.dof + i]) / (options.h * options.positions.newton.weight)
             work[p.acc + el.dof + i] = a
             work[p.a_old + el.dof + i] += ratio * a
 

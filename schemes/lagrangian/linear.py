@@ -9,6 +9,7 @@ One step, with the iteration matrix ``M_hat = M + h theta C + h^2 theta^2 K`` (e
 """
 
 import sys
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,9 +17,13 @@ from nsds._jit import inlined, kernel, view
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.lagrangian.functions import blame, prescribe  # noqa: F401
+from nsds.schemes.lagrangian.outputs import state_pulls, update_outputs
 from nsds.schemes.lagrangian.tables import POSITION
 from nsds.schemes.linear_algebra import inverse_of, solve_with, subtract_product
-from nsds.schemes.problem import one_step_problem as osnsp
+from nsds.schemes.problem.active import choose_active, extract_active
+from nsds.schemes.problem.assemble import assemble, scale_friction
+from nsds.schemes.problem.box import ULPS, solve_active
+from nsds.schemes.problem.tables import bodies_of, ordered, place_active, place_problem, store_inverse
 from nsds.schemes.run.memory import Prepared
 from nsds.status import CONVERGED, NON_FINITE
 
@@ -31,23 +36,46 @@ PLAN = table(
 )  # fmt: skip
 
 
-def prepare(records, lists, weights, method, work, iwork):
-    """Factorise iteration matrices and assemble the Delassus matrices of all members; weights: h, theta, gamma."""
-    parts, (h, theta, _) = lists.parts, weights
+class Options(NamedTuple):
+    """Words of the step."""
+
+    h: float
+    theta: float
+    gamma: float  # of h: the forecast of contact
+
+
+class Tables(NamedTuple):
+    """Tables of the step; constraints in the order of the one-step problem, whose pattern is W_row, W_column."""
+
+    parts: np.ndarray
+    constraints: np.ndarray
+    entries: np.ndarray  # of H
+    inputs: np.ndarray  # entries of B
+    couplings: np.ndarray  # entries of D
+    relations: np.ndarray
+    plan: np.ndarray
+    operators: np.ndarray
+    W_row: np.ndarray
+    W_column: np.ndarray
+
+
+def prepare(records, lists, options, method, work, iwork):
+    """Factorise iteration matrices and assemble the Delassus matrices of all members."""
+    parts, h, theta = lists.parts, options.h, options.theta
     operators = inverse_operators(records, lists, h, theta, work, iwork)
-    bodies = osnsp.bodies_of(parts, operators)
-    unknowns = osnsp.ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, bodies["kind"])
-    order, every, constraints, couplings, row, column, transpose = unknowns
+    bodies = bodies_of(parts, operators)
+    unknowns = ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, bodies["kind"])
+    constraints, couplings, row, column = unknowns.constraints, unknowns.couplings, unknowns.row, unknowns.column
     plan = reserve(lists, unknowns, method, work, iwork)
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
     work[:, p["upper"] : p["upper"] + n] = np.inf
     iwork[:, p["local"] : p["local"] + n] = -2  # no set is known yet
     for member in range(records.size):
-        osnsp.assemble(plan, bodies, constraints, lists.entries, lists.inputs, couplings, every, row, column, transpose, 1.0, 0,
-                       work[member], iwork[member])  # fmt: skip
-    tables = parts, constraints, lists.entries, lists.inputs, couplings, lists.relations, plan, operators, row, column
-    lists = lists._replace(constraints=constraints, owners=tuple(lists.owners[i] for i in order))
-    return Prepared(tables, lists.functions, np.array(weights), work, iwork, sys.modules[__name__], lists)
+        assemble(plan, bodies, constraints, lists.entries, lists.inputs, couplings, unknowns.every, row, column, unknowns.transpose,
+                       1.0, 0, work[member], iwork[member])  # fmt: skip
+    tables = Tables(parts, constraints, lists.entries, lists.inputs, couplings, lists.relations, plan, operators, row, column)
+    lists = lists._replace(constraints=constraints, owners=tuple(lists.owners[i] for i in unknowns.order))
+    return Prepared(tables, lists.functions, options, work, iwork, sys.modules[__name__], lists)
 
 
 def reserve(lists, unknowns, method, work, iwork):
@@ -55,8 +83,8 @@ def reserve(lists, unknowns, method, work, iwork):
     parts, nnz = lists.parts, unknowns.column.size
     body, dofs = parts["n"].max(), (parts["count"] * parts["n"]).sum()
     plan = np.zeros(1, PLAN)
-    osnsp.place_problem(plan, unknowns, method, work, iwork)
-    osnsp.place_active(plan, unknowns, work, iwork)
+    place_problem(plan, unknowns, method, work, iwork)
+    place_active(plan, unknowns, work, iwork)
     work.place(plan, sub_W=nnz, rhs=body, x=body, solution=body, scratch=body, v_old=dofs, dofs=dofs, pull=dofs)
     iwork.place(plan, touched=parts["count"].sum())
     return plan
@@ -72,19 +100,18 @@ def inverse_operators(records, lists, h, theta, work, iwork):
     operators = np.zeros(lists.parts.size, OPERATOR)
     for part, operator, name in zip(lists.parts, operators, lists.part_names, strict=True):
         formula = f"M + h theta C + h^2 theta^2 K is singular (h = {h:g})"
-        osnsp.store_inverse(operator, inverse_of(records[name], part, name, terms_of(h, theta), formula), work, iwork)
+        store_inverse(operator, inverse_of(records[name], part, name, terms_of(h, theta), formula), work, iwork)
         operator["impulse"], operator["force"] = (work.reserve(part["count"] * part["n"]) for _ in range(2))
         operator["constant"] = part["fext_function"] == ABSENT and part["C"] == ABSENT and part["K"] == ABSENT
     return operators
 
 
 @kernel
-def start(t, tables, functions, options, mem, imem, work, iwork):
+def start(t, s, functions, options, mem, imem, work, iwork):
     """Before the first step: force at t, impulse of constant forces, outputs of the state."""
-    parts, constraints, entries, _, couplings, relations, plan, operators, _, _ = tables
-    h, theta = options[0], options[1]
-    for a in range(parts.size):
-        part, o = parts[a], operators[a]
+    h, p = options.h, s.plan[0]
+    for a in range(s.parts.size):
+        part, o = s.parts[a], s.operators[a]
         for e in range(part.count):
             impulse, force = o.impulse + e * part.n, o.force + e * part.n
             if part.fext_function != ABSENT:
@@ -96,41 +123,40 @@ def start(t, tables, functions, options, mem, imem, work, iwork):
                     work[impulse + i] = h * mem[part.fext + e * part.stride + i]
             has_force = part.fext_function != ABSENT or part.fext != ABSENT
             for i in range(part.n):
-                work[plan[0].rhs + i] = (h * work[force + i] if part.fext_function != ABSENT else work[impulse + i]) if has_force else 0.0
-            solve_with(o, e, part.n, plan[0].rhs, plan[0].solution, plan[0].scratch, work, iwork)
+                work[p.rhs + i] = (h * work[force + i] if part.fext_function != ABSENT else work[impulse + i]) if has_force else 0.0
+            solve_with(o, e, part.n, p.rhs, p.solution, p.scratch, work, iwork)
             for i in range(part.n):
-                work[plan[0].pull + part.dof + e * part.n + i] = abs(work[plan[0].solution + i])
+                work[p.pull + part.dof + e * part.n + i] = abs(work[p.solution + i])
                 if o.constant:
-                    work[impulse + i] = work[plan[0].solution + i]
-    for k in range(relations.size):
-        prescribe(t, relations[k], functions, mem, work)
-    osnsp.state_pulls(plan[0].pull, constraints, entries, work)
-    osnsp.update_outputs(h, theta, constraints, entries, couplings, mem, work)
+                    work[impulse + i] = work[p.solution + i]
+    for k in range(s.relations.size):
+        prescribe(t, s.relations[k], functions, mem, work)
+    state_pulls(p.pull, s.constraints, s.entries, work)
+    update_outputs(h, options.theta, s.constraints, s.entries, s.couplings, mem, work)
     return CONVERGED
 
 
 @inlined
-def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
-    parts, constraints, entries, inputs, couplings, relations, plan, operators, W_row, W_column = tables
-    h, theta, gamma = options[0], options[1], options[2]
-    p = plan[0]
-    n = osnsp.choose_active(p, constraints, gamma * h, h, mem, imem, work, iwork)
-    finite = free_motion(t_new, h, theta, n == 0, parts, functions, plan, operators, mem, imem, work, iwork)
-    for k in range(relations.size):
-        prescribe(t_new, relations[k], functions, mem, work)
+    h, theta, gamma = options.h, options.theta, options.gamma
+    p = s.plan[0]
+    n = choose_active(p, s.constraints, gamma * h, h, mem, imem, work, iwork)
+    finite = free_motion(t_new, h, theta, n == 0, s.parts, functions, s.plan, s.operators, mem, imem, work, iwork)
+    for k in range(s.relations.size):
+        prescribe(t_new, s.relations[k], functions, mem, work)
     status, n_iter, residual = CONVERGED, 0, 0.0
     if n != 0:
         if n < 0:
             n = -1 - n
-            osnsp.extract_active(p, n, W_row, W_column, work, iwork)
+            extract_active(p, n, s.W_row, s.W_column, work, iwork)
             if p.has_friction:
-                osnsp.scale_friction(p, n, constraints, work, iwork)
+                scale_friction(p, n, s.constraints, work, iwork)
         if n > 0:
-            _state_problem(n, h, theta, constraints, entries, p, mem, work, iwork)
-            status, n_iter, residual = osnsp.solve_active(p, n, h, solver, constraints, inputs, solver_options, mem, work, iwork)
-        finite = _end_motion(h, theta, parts, plan, operators, mem, work, iwork)
-    osnsp.update_outputs(h, theta, constraints, entries, couplings, mem, work)
+            _state_problem(n, h, theta, s.constraints, s.entries, p, mem, work, iwork)
+            status, n_iter, residual = solve_active(p, n, h, solver, s.constraints, s.inputs, solver_options, mem, work, iwork)
+        finite = _end_motion(h, theta, s.parts, s.plan, s.operators, mem, work, iwork)
+    update_outputs(h, theta, s.constraints, s.entries, s.couplings, mem, work)
     if not finite:
         status = NON_FINITE
     return status, n_iter, residual
@@ -161,7 +187,7 @@ def _state_problem(n, h, theta, constraints, entries, p, mem, work, iwork):
             s += y / (h * theta)
         work[p.q + a] = s
         most = max(most, size)
-    work[p.rounding] = osnsp.ULPS * most
+    work[p.rounding] = ULPS * most
 
 
 @inlined

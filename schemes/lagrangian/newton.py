@@ -12,6 +12,7 @@ a = weight = 1, at_q = theta, at_v = theta / 2, M(q_k), and its law is one of po
 
 import math
 import sys
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,9 +20,13 @@ from nsds._jit import inlined, kernel, tiny, view
 from nsds.model.layout import ABSENT, DENSE, table
 from nsds.schemes.derivatives import derivative
 from nsds.schemes.lagrangian.functions import add_tangents, blame, force, mass, relation_operators, relation_output  # noqa: F401
+from nsds.schemes.lagrangian.outputs import lengths, speeds, state_pulls, update_outputs, velocity
 from nsds.schemes.lagrangian.tables import COMPLIANT, FULL, POSITION, PRESCRIBED, RHEONOMOUS, SCLERONOMOUS, SLIP
 from nsds.schemes.linear_algebra import apply_inverse, dense, inverse_of, invert_in_place, is_positive_definite, subtract_product
-from nsds.schemes.problem import one_step_problem as osnsp
+from nsds.schemes.problem.active import choose_active, extract_pattern, transpose_pattern
+from nsds.schemes.problem.assemble import assemble, scale_friction
+from nsds.schemes.problem.box import ULPS, solve_active
+from nsds.schemes.problem.tables import BODY, ordered, place_active, place_problem, store_inverses
 from nsds.schemes.run.memory import Prepared
 from nsds.schemes.run.sampled_control import has_controls
 from nsds.status import CONVERGED, INEXACT, NEWTON, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
@@ -50,21 +55,52 @@ PLAN = table(
     "active", "local", "sub_row", "sub_column", "sub_place", "sub_next", "touched", "pivots", "fresh", "isolver", "n_isolver",
     "has_friction", "rounding", "controlled", "pull", "bends", "shift", "H_moved",
 )  # fmt: skip
-# Words of the options: as named above, and whether the law is that of Schatzman and Paoli.
-H, GAMMA, Q_STAR, TOL, LIMIT, A, WEIGHT, AT_Q, AT_V, PAOLI = range(10)
+
+
+class Options(NamedTuple):
+    """Words of the step."""
+
+    h: float
+    gamma: float  # of h: the forecast of contact
+    q_star: float  # where M and H are evaluated
+    tol: float
+    max_iter: float
+    a: float  # weight of v_{k+1} in q_{k+1}
+    weight: float  # of the new force
+    at_q: float  # where that is evaluated
+    at_v: float
+    paoli: float  # not 0: the law is that of Schatzman and Paoli
+
+
+class Tables(NamedTuple):
+    """Tables of the step; constraints in the order of the one-step problem, whose pattern is W_row, W_column."""
+
+    parts: np.ndarray
+    elements: np.ndarray
+    bodies: np.ndarray  # inverse iteration matrices
+    bent: np.ndarray  # those with the change of H
+    relations: np.ndarray
+    constraints: np.ndarray
+    entries: np.ndarray  # of H
+    inputs: np.ndarray  # entries of B
+    couplings: np.ndarray  # entries of D
+    plan: np.ndarray
+    W_row: np.ndarray
+    W_column: np.ndarray
 
 
 def options_of(h, options):
-    """Options of the step, as a list of numbers, from those of a Moreau–Jean scheme."""
-    theta, gamma, q_star, tol, limit = (options[name].item() for name in ("theta", "gamma", "q_star", "newton_tol", "newton_max_iter"))
-    return [h, gamma, q_star, tol, limit, theta, theta, 1.0, 1.0, 0.0]
+    """`Options` of a Moreau–Jean scheme."""
+    theta, gamma, q_star = (options[name].item() for name in ("theta", "gamma", "q_star"))
+    tol, max_iter = options["newton_tol"].item(), float(options["newton_max_iter"].item())
+    return Options(h, gamma, q_star, tol, max_iter, a=theta, weight=theta, at_q=1.0, at_v=1.0, paoli=0.0)
 
 
 def prepare(records, lists, options, method, work, iwork):
     """Tables, constant inverses and work memory of all members."""
     elements, bodies, bent = _elements(records, lists, options, work, iwork)
-    unknowns = osnsp.ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, bodies["kind"])
-    order, _, constraints, couplings, row, column, _ = unknowns
+    unknowns = ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, bodies["kind"])
+    constraints, couplings = unknowns.constraints, unknowns.couplings
     plan = _plan(records, lists, bodies, unknowns, method, work, iwork)
     first, end = lists.entries["coefficient"].min(initial=work.size), lists.entries["coefficient"].max(initial=-1) + 1
     bends = (bent["kind"] == DENSE).any() and np.isin(lists.relations["kind"], BENDING).any() and first < end
@@ -75,19 +111,22 @@ def prepare(records, lists, options, method, work, iwork):
     iwork[:, p["local"] : p["local"] + n] = -2  # no set is known yet
     if bends:
         work[:, first + p["shift"] : end + p["shift"]] = work[:, first:end]
-    tables = (lists.parts, elements, bodies, lists.relations, constraints, lists.entries, lists.inputs, couplings, plan, row, column, bent)
-    lists = lists._replace(constraints=constraints, owners=tuple(lists.owners[i] for i in order))
-    return Prepared(tables, lists.functions, np.array(options, dtype=np.float64), work, iwork, sys.modules[__name__], lists)
+    tables = Tables(
+        lists.parts, elements, bodies, bent, lists.relations, constraints, lists.entries, lists.inputs, couplings, plan, unknowns.row,
+        unknowns.column,
+    )  # fmt: skip
+    lists = lists._replace(constraints=constraints, owners=tuple(lists.owners[i] for i in unknowns.order))
+    return Prepared(tables, lists.functions, options, work, iwork, sys.modules[__name__], lists)
 
 
 def _elements(records, lists, options, work, iwork):
     """Tables of elements, of bodies with the inverses that do not change, and of bodies with the curvature of relations in them."""
-    parts, h = lists.parts, options[H]
+    parts, h = lists.parts, options.h
     curved = np.zeros(parts["count"].sum(), bool)
     for side in ("first", "second"):
         curved[lists.relations[f"body_{side}"][np.isin(lists.relations["kind"], BENDING)]] = True
-    terms = [(1.0, "M"), (h * options[WEIGHT] * options[AT_V], "C"), (h * options[WEIGHT] * options[AT_Q] * h * options[A], "K")]
-    elements, bodies = np.zeros(parts["count"].sum(), ELEMENT), np.zeros(parts["count"].sum(), osnsp.BODY)
+    terms = [(1.0, "M"), (h * options.weight * options.at_v, "C"), (h * options.weight * options.at_q * h * options.a, "K")]
+    elements, bodies = np.zeros(parts["count"].sum(), ELEMENT), np.zeros(parts["count"].sum(), BODY)
     elements["part"] = np.repeat(np.arange(parts.size), parts["count"])
     elements["e"] = np.arange(elements.size) - parts["body"][elements["part"]]
     for name, part in zip(lists.part_names, parts, strict=True):
@@ -106,7 +145,7 @@ def _elements(records, lists, options, work, iwork):
             diagonal = np.diagonal(dense(records[name].reshape(records.size, -1), part, "M"), axis1=-2, axis2=-1)
             elements["diagonal"][mine], elements["diagonal_step"][mine] = work.store(diagonal) + n * each, 1
             inverse = inverse_of(records[name], part, name, terms, f"M + h theta C + h^2 theta^2 K is singular (h = {h:g})")
-            osnsp.store_inverses(bodies[mine], inverse, work, iwork)
+            store_inverses(bodies[mine], inverse, work, iwork)
     bent = bodies.copy()
     elements["stiff"] = ABSENT
     for name, part in zip(lists.part_names, parts, strict=True):
@@ -127,8 +166,8 @@ def _plan(records, lists, bodies, unknowns, method, work, iwork):
     varying = max((int(n) for n, kind in zip(bodies["n"], bodies["kind"], strict=True) if kind == DENSE), default=0)
     spare = varying**2 + 4 * body + 3 * max(lists.relations["m"].max(initial=0), lists.relations["n"].max(initial=0))
     plan = np.zeros(1, PLAN)
-    osnsp.place_problem(plan, unknowns, method, work, iwork)
-    osnsp.place_active(plan, unknowns, work, iwork)
+    place_problem(plan, unknowns, method, work, iwork)
+    place_active(plan, unknowns, work, iwork)
     plan["sub_W"] = plan["W"]
     work.place(plan, rhs=body, solution=body, scratch=body, at_q=body, at_v=body, spare=spare)
     work.place(
@@ -145,17 +184,16 @@ def _plan(records, lists, bodies, unknowns, method, work, iwork):
 
 
 @kernel
-def start(t, tables, functions, options, mem, imem, work, iwork):
+def start(t, s, functions, options, mem, imem, work, iwork):
     """Before the first step: force at t, outputs of the state."""
-    parts, elements, _, relations, constraints, entries, _, couplings, plan, _, _, _ = tables
-    p = plan[0]
-    keep_state(parts, elements, p, mem, work)
-    evaluate_forces(t, options, parts, elements, p, p.f_old, functions, mem, imem, work)
-    evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
-    state_pull(options[H], p.f_old, elements, parts, p, work)
-    evaluate_relations(t, 1.0, 0.0, EVERY, options, relations, p, functions, mem, imem, work)
-    osnsp.state_pulls(p.pull, constraints, entries, work)
-    osnsp.update_outputs(options[H], options[A], constraints, entries, couplings, mem, work)
+    p = s.plan[0]
+    keep_state(s.parts, s.elements, p, mem, work)
+    evaluate_forces(t, options, s.parts, s.elements, p, p.f_old, functions, mem, imem, work)
+    evaluate_masses(1.0, s.parts, s.elements, p, functions, mem, imem, work)
+    state_pull(options.h, p.f_old, s.elements, s.parts, p, work)
+    evaluate_relations(t, 1.0, 0.0, EVERY, options, s.relations, p, functions, mem, imem, work)
+    state_pulls(p.pull, s.constraints, s.entries, work)
+    update_outputs(options.h, options.a, s.constraints, s.entries, s.couplings, mem, work)
     return CONVERGED
 
 
@@ -170,14 +208,13 @@ def state_pull(h, f, elements, parts, p, work):
 
 
 @kernel
-def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
-    parts, elements, _, relations, constraints, entries, _, couplings, plan, _, _, _ = tables
-    p = plan[0]
-    begin(t_new, options, parts, elements, p, functions, mem, imem, work)
-    n = osnsp.choose_active(p, constraints, options[GAMMA] * options[H], options[H], mem, imem, work, iwork)
-    status, n_iter, residual = iterate(t_new, n, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
-    if not finish(t_new, n == 0, options, relations, constraints, entries, couplings, p, functions, mem, imem, work):
+    p = s.plan[0]
+    begin(t_new, options, s.parts, s.elements, p, functions, mem, imem, work)
+    n = choose_active(p, s.constraints, options.gamma * options.h, options.h, mem, imem, work, iwork)
+    status, n_iter, residual = iterate(t_new, n, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+    if not finish(t_new, n == 0, s, options, functions, mem, imem, work):
         status = NON_FINITE
     return status, n_iter, residual
 
@@ -186,22 +223,22 @@ def step(t_new, tables, functions, solver, solver_options, options, mem, imem, w
 def begin(t_new, options, parts, elements, p, functions, mem, imem, work):
     """Keep q_k and v_k; the force at t_k where a controller has changed it since."""
     keep_state(parts, elements, p, mem, work)
-    if p.controlled != 0 and options[WEIGHT] < 1.0:
-        evaluate_forces(t_new - options[H], options, parts, elements, p, p.f_old, functions, mem, imem, work)
+    if p.controlled != 0 and options.weight < 1.0:
+        evaluate_forces(t_new - options.h, options, parts, elements, p, p.f_old, functions, mem, imem, work)
 
 
 @inlined
-def finish(t_new, is_free, options, relations, constraints, entries, couplings, p, functions, mem, imem, work):
+def finish(t_new, is_free, s, options, functions, mem, imem, work):
     """Outputs of the new state; its force is kept for the next step. False where an output is not finite."""
-    which = EVERY if is_free or options[Q_STAR] != 1.0 or options[PAOLI] != 0.0 else INACTIVE
-    evaluate_relations(t_new, 1.0, 0.0, which, options, relations, p, functions, mem, imem, work)
-    return hand_over(options, constraints, entries, couplings, p, mem, work)
+    which = EVERY if is_free or options.q_star != 1.0 or options.paoli != 0.0 else INACTIVE
+    evaluate_relations(t_new, 1.0, 0.0, which, options, s.relations, s.plan[0], functions, mem, imem, work)
+    return hand_over(options, s.constraints, s.entries, s.couplings, s.plan[0], mem, work)
 
 
 @tiny
 def hand_over(options, constraints, entries, couplings, p, mem, work):
     """y and ydot from the values of the relations; the force is kept for the next step. False where an output is not finite."""
-    osnsp.update_outputs(options[H], options[A], constraints, entries, couplings, mem, work)
+    update_outputs(options.h, options.a, constraints, entries, couplings, mem, work)
     for i in range(p.n_dofs):
         work[p.f_old + i] = work[p.f + i]
     zero = 0.0
@@ -212,53 +249,53 @@ def hand_over(options, constraints, entries, couplings, p, mem, work):
 
 
 @kernel
-def iterate(t_new, n, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+def iterate(t_new, n, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """Newton's iteration from the state in q_old and v_old; n (or -1 - n for a new set) constraints are active.
 
     Returns (status, iterations, residual).
     """
-    parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, bent = tables
-    p = plan[0]
+    parts, elements, relations, p = s.parts, s.elements, s.relations, s.plan[0]
     if n < 0:
         n = -1 - n
-        osnsp.extract_pattern(p, n, W_row, W_column, iwork)
-        osnsp.transpose_pattern(p, n, iwork)
+        extract_pattern(p, n, s.W_row, s.W_column, iwork)
+        transpose_pattern(p, n, iwork)
     row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
     chosen, transpose = view(iwork, p.active, n), view(iwork, p.sub_place, iwork[p.sub_row + n])
-    t = t_new - (1.0 - options[AT_Q]) * options[H]
-    _predict(options[H], parts, elements, p, mem, work)
+    t = t_new - (1.0 - options.at_q) * options.h
+    _predict(options.h, parts, elements, p, mem, work)
     status, n_iter, residual, solved, change = NEWTON, 0, math.inf, CONVERGED, math.inf
     which, may_bend, least, previous, waited = ACTIVE, p.bends != 0 and n > 0, math.inf, math.inf, 0
-    for n_iter in range(int(options[LIMIT]) + 1):
+    for n_iter in range(int(options.max_iter) + 1):
         evaluate_forces(t, options, parts, elements, p, p.f, functions, mem, imem, work)
-        definite = evaluate_masses(options[Q_STAR], parts, elements, p, functions, mem, imem, work)
+        definite = evaluate_masses(options.q_star, parts, elements, p, functions, mem, imem, work)
         if n > 0:
             is_slow = which == KEPT or residual > _FAST * previous
             which = KEPT if n_iter >= 2 and residual <= _DIFFERENCES and is_slow else ACTIVE
-            evaluate_relations(t_new, options[Q_STAR], options[PAOLI], which, options, relations, p, functions, mem, imem, work)
+            evaluate_relations(t_new, options.q_star, options.paoli, which, options, relations, p, functions, mem, imem, work)
         _residual(options, parts, elements, relations, n, p, mem, imem, work)
         previous = residual
-        residual = _error(n, n_iter, change, options, elements, constraints, entries, inputs, couplings, p, mem, work, iwork)
+        residual = _error(n, n_iter, change, s, options, mem, work, iwork)
         least, waited = (residual, 0) if residual < 0.5 * least else (least, waited + 1)
         status = _verdict(residual, definite, solved, n_iter, options)
-        if status != NEWTON or n_iter == int(options[LIMIT]):
+        if status != NEWTON or n_iter == int(options.max_iter):
             break
         bends = may_bend and (n_iter >= _STRAIGHT or (n_iter > 0 and residual > _FAR))
         if bends:  # a matrix that this makes singular is none to go on with
-            bends = may_bend = invert_bent(t, t_new, which, options, parts, elements, bent, relations, p, functions, mem, imem, work, iwork)
-        if not bends and not invert(t, options, parts, elements, bodies, p, functions, mem, imem, work, iwork):
-            status = SINGULAR_STEP if _are_finite(parts, elements, bodies, work) else NON_FINITE
+            bends = may_bend = invert_bent(t, t_new, which, s, options, functions, mem, imem, work, iwork)
+        if not bends and not invert(t, options, parts, elements, s.bodies, p, functions, mem, imem, work, iwork):
+            status = SINGULAR_STEP if _are_finite(parts, elements, s.bodies, work) else NON_FINITE
             break
-        inverses, shift = bent if bends else bodies, p.shift if bends else 0
+        inverses, shift = s.bent if bends else s.bodies, p.shift if bends else 0
         apply_inverses(p.residual, p.dv, inverses, p, work, iwork)
         if n > 0:
-            osnsp.assemble(plan, inverses, constraints, entries, inputs, couplings, chosen, row, column, transpose, 1.0, shift, work, iwork)
+            assemble(s.plan, inverses, s.constraints, s.entries, s.inputs, s.couplings, chosen, row, column, transpose, 1.0, shift,
+                           work, iwork)  # fmt: skip
             if p.has_friction:
-                osnsp.scale_friction(p, n, constraints, work, iwork)
+                scale_friction(p, n, s.constraints, work, iwork)
             iwork[p.isolver] = 0  # another matrix
-            _state_problem(n, shift, options, constraints, entries, inputs, couplings, p, mem, work, iwork)
-            unit = 1.0 if options[PAOLI] != 0.0 else options[H]  # lambda is an impulse, or a force
-            solved, _, _ = osnsp.solve_active(p, n, unit, solver, constraints, inputs, solver_options, mem, work, iwork)
+            _state_problem(n, shift, s, options, mem, work, iwork)
+            unit = 1.0 if options.paoli != 0.0 else options.h  # lambda is an impulse, or a force
+            solved, _, _ = solve_active(p, n, unit, solver, s.constraints, s.inputs, solver_options, mem, work, iwork)
             if solved not in (CONVERGED, INEXACT) and bends:  # curvature may leave the problem without a solution
                 may_bend, solved = False, CONVERGED
                 continue
@@ -278,7 +315,7 @@ def _verdict(residual, definite, solved, n_iter, options):
         return NOT_DEFINITE
     if solved not in (CONVERGED, INEXACT):
         return solved
-    return solved if n_iter > 0 and residual <= max(options[TOL], _LEAST_TOL) else NEWTON
+    return solved if n_iter > 0 and residual <= max(options.tol, _LEAST_TOL) else NEWTON
 
 
 @tiny
@@ -319,7 +356,7 @@ def evaluate_forces(t, options, parts, elements, p, out, functions, mem, imem, w
 @tiny
 def _force_arguments(options, part, el, p, mem, work):
     """q_at and v_at of one element."""
-    at_q, at_v, q = options[AT_Q], options[AT_V], part.q + el.e * part.stride
+    at_q, at_v, q = options.at_q, options.at_v, part.q + el.e * part.stride
     for i in range(part.n):
         work[p.at_q + i] = at_q * mem[q + i] + (1.0 - at_q) * work[p.q_old + el.dof + i]
         work[p.at_v + i] = at_v * mem[q + part.n + i] + (1.0 - at_v) * work[p.v_old + el.dof + i]
@@ -356,13 +393,13 @@ def evaluate_relations(t, q_star, paoli, which, options, relations, p, functions
             for j in range(r.n):
                 q = r.q_first + j if j < r.n_first else r.q_second + j - r.n_first
                 dof = r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first
-                before = work[p.q_old + dof] - (options[H] * work[p.v_old + dof] if paoli != 0.0 else 0.0)
+                before = work[p.q_old + dof] - (options.h * work[p.v_old + dof] if paoli != 0.0 else 0.0)
                 work[r.x + j] = at * mem[q] + (1.0 - at) * before
             for i in range(r.m):
                 work[r.lam + i] = mem[r.multiplier + i]
             relation_output(t, r, functions, mem, work)
-            scale = 1.0 / (options[H] * options[H] * options[A]) if r.level == POSITION else 1.0
-            relation_operators(t, options[H], r, which != KEPT, scale, p.spare, functions, mem, work)
+            scale = 1.0 / (options.h * options.h * options.a) if r.level == POSITION else 1.0
+            relation_operators(t, options.h, r, which != KEPT, scale, p.spare, functions, mem, work)
 
 
 @tiny
@@ -385,7 +422,7 @@ def _residual(options, parts, elements, relations, n, p, mem, imem, work):
 
     These are the momentum of the element's kinetic energy, all of it in one coordinate, and the impulses of forces.
     """
-    h, weight = options[H], options[WEIGHT]
+    h, weight = options.h, options.weight
     for k in range(elements.size):
         el = elements[k]
         part = parts[el.part]
@@ -423,13 +460,13 @@ def _add_nonlinear_input(h, r, p, work):
 
 
 @inlined
-def _error(n, n_iter, change, options, elements, constraints, entries, inputs, couplings, p, mem, work, iwork):
+def _error(n, n_iter, change, s, options, mem, work, iwork):
     """Largest of ``R + B z``, and of what ydot (or y) is off from the w of the solver, relative to what they are summed from.
 
     Only what is not finite counts before the first iteration. Where ``h^2 K`` is large against M, the rounding of q keeps R from falling to
     the tolerance: it does not count where the last iteration changed v by rounding only.
     """
-    error = zero = 0.0
+    constraints, inputs, p, error, zero = s.constraints, s.inputs, s.plan[0], 0.0, 0.0
     for i in range(p.n_dofs):
         work[p.dv + i] = work[p.residual + i]
     for a in range(n if n_iter > 0 else 0):
@@ -443,11 +480,11 @@ def _error(n, n_iter, change, options, elements, constraints, entries, inputs, c
             error = max(error, abs(work[p.dv + i]) / max(work[p.kinetic + i] + work[p.impulse + i], _UNDERFLOW))
         zero += 0.0 * work[p.dv + i]
     for a in range(n):
-        zero += _not_finite(constraints[iwork[p.active + a]], entries, inputs, couplings, work)
+        zero += _not_finite(constraints[iwork[p.active + a]], s.entries, inputs, s.couplings, work)
     for a in range(n if n_iter > 0 else 0):
         c = constraints[iwork[p.active + a]]
         if c.role != SLIP:
-            off = _constraint_error(a, c, options, elements, constraints, entries, couplings, p, mem, work, iwork)
+            off = _constraint_error(a, c, options, s.elements, constraints, s.entries, s.couplings, p, mem, work, iwork)
             error = max(error, off)
             zero += 0.0 * off
     return error + zero
@@ -475,7 +512,7 @@ def _constraint_error(a, c, options, elements, constraints, entries, couplings, 
     s = _position_rate(c, options, entries, p, mem, work) if at_position else velocity(c, entries, mem, work)
     for k in range(c.entry, c.entry_end):
         el, dof = elements[entries[k].body], entries[k].dof
-        v = abs(mem[entries[k].q + entries[k].n]) + abs(work[p.v_old + dof]) + _ROUNDING * abs(mem[entries[k].q]) / options[H]
+        v = abs(mem[entries[k].q + entries[k].n]) + abs(work[p.v_old + dof]) + _ROUNDING * abs(mem[entries[k].q]) / options.h
         v += work[p.impulse + dof] / work[el.diagonal + (dof - el.dof) * el.diagonal_step]
         size += abs(work[entries[k].coefficient]) * v
     for k in range(c.coupling, c.coupling_end):
@@ -489,47 +526,18 @@ def _constraint_error(a, c, options, elements, constraints, entries, couplings, 
 
 
 @tiny
-def velocity(c, entries, mem, work):
-    """``H v + rate``."""
-    s = 0.0 if c.rate == ABSENT else work[c.rate]
-    for k in range(c.entry, c.entry_end):
-        s += work[entries[k].coefficient] * mem[entries[k].q + entries[k].n]
-    return s
-
-
-@tiny
-def speeds(c, entries, mem, work):
-    """Sum of the magnitudes that cancel in ``H v + rate``."""
-    s = 0.0 if c.rate == ABSENT else abs(work[c.rate])
-    for k in range(c.entry, c.entry_end):
-        s += abs(work[entries[k].coefficient] * mem[entries[k].q + entries[k].n])
-    return s
-
-
-@tiny
-def position(c, entries, mem, work):
-    """h of a nonlinear relation, ``H q + b`` of a linear one."""
-    if c.h != ABSENT:
-        return work[c.h]
-    y = 0.0 if c.base == ABSENT else work[c.base]
-    for k in range(c.entry, c.entry_end):
-        y += work[entries[k].coefficient] * mem[entries[k].q]
-    return y
-
-
-@tiny
 def _position_rate(c, options, entries, p, mem, work):
     """What the law at position level holds for, as a velocity: ``y / (h a)``, or ``(1 + e) y / h`` at the point of (10.45)."""
-    e = 0.0 if c.e == ABSENT or options[PAOLI] == 0.0 else work[c.e]
+    e = 0.0 if c.e == ABSENT or options.paoli == 0.0 else work[c.e]
     y = 0.0 if c.base == ABSENT else work[c.base]
     if c.h != ABSENT:
         y = work[c.h]
     else:
         for k in range(c.entry, c.entry_end):
             dof = entries[k].dof
-            before = work[p.q_old + dof] - options[H] * work[p.v_old + dof]
+            before = work[p.q_old + dof] - options.h * work[p.v_old + dof]
             y += work[entries[k].coefficient] * (mem[entries[k].q] + e * before) / (1.0 + e)
-    return (1.0 + e) * y / (options[H] * options[A])
+    return (1.0 + e) * y / (options.h * options.a)
 
 
 @inlined
@@ -556,8 +564,8 @@ def _invert_dense(n, M_hat, p, work, iwork):
 @kernel
 def invert(t, options, parts, elements, bodies, p, functions, mem, imem, work, iwork):
     """``M_hat^-1`` of the elements whose matrices change; False where one is singular."""
-    factor_v = options[H] * options[WEIGHT] * options[AT_V]
-    factor_q = options[H] * options[WEIGHT] * options[AT_Q] * options[H] * options[A]
+    factor_v = options.h * options.weight * options.at_v
+    factor_q = options.h * options.weight * options.at_q * options.h * options.a
     regular = True
     for k in range(elements.size):
         el = elements[k]
@@ -569,10 +577,11 @@ def invert(t, options, parts, elements, bodies, p, functions, mem, imem, work, i
 
 
 @kernel
-def invert_bent(t, t_new, which, options, parts, elements, bent, relations, p, functions, mem, imem, work, iwork):
+def invert_bent(t, t_new, which, s, options, functions, mem, imem, work, iwork):
     """``(M_hat - d(H^T lambda)/dv)^-1`` of the elements that change, and the derivative of ydot by v; False where one is singular."""
-    factor_v = options[H] * options[WEIGHT] * options[AT_V]
-    factor_q = options[H] * options[WEIGHT] * options[AT_Q] * options[H] * options[A]
+    parts, elements, bent, relations, p = s.parts, s.elements, s.bent, s.relations, s.plan[0]
+    factor_v = options.h * options.weight * options.at_v
+    factor_q = options.h * options.weight * options.at_q * options.h * options.a
     for k in range(elements.size):
         el = elements[k]
         part = parts[el.part]
@@ -613,7 +622,7 @@ def bend(t, which, options, r, elements, bent, p, functions, mem, imem, work):
             work[r.x + j] -= s * mem[_velocity_of(r, j)]
         for i in range(m * n):
             work[r.H + p.shift + i] += (work[p.H_moved + i] - work[r.H + i]) / _SMALL
-    unit = options[H] if r.level == POSITION and options[PAOLI] == 0.0 else 1.0
+    unit = options.h if r.level == POSITION and options.paoli == 0.0 else 1.0
     length = 0.0
     for j in range(n):
         length = max(length, abs(work[r.x + j]))
@@ -637,9 +646,9 @@ def bend(t, which, options, r, elements, bent, p, functions, mem, imem, work):
 @tiny
 def _reach(r, options, work):
     """How far a unit of v_{k+1} moves the point at which a relation is evaluated."""
-    if options[PAOLI] != 0.0:
-        return options[H] * options[A] / (1.0 + (0.0 if r.e == ABSENT else work[r.e]))
-    return options[H] * options[A] * (1.0 if r.level == POSITION else options[Q_STAR])
+    if options.paoli != 0.0:
+        return options.h * options.a / (1.0 + (0.0 if r.e == ABSENT else work[r.e]))
+    return options.h * options.a * (1.0 if r.level == POSITION else options.q_star)
 
 
 @tiny
@@ -693,31 +702,31 @@ def apply_inverses(rhs, out, bodies, p, work, iwork):
 
 
 @inlined
-def _state_problem(n, shift, options, constraints, entries, inputs, couplings, p, mem, work, iwork):
+def _state_problem(n, shift, s, options, mem, work, iwork):
     """Vector q of the one-step problem; H, or the derivative of ydot by v, lies ``shift`` behind the coefficients."""
-    h, most = options[H], 0.0
+    entries, inputs, couplings, p, h, most = s.entries, s.inputs, s.couplings, s.plan[0], options.h, 0.0
     for a in range(n):
-        c = constraints[iwork[p.active + a]]
-        s, size = 0.0, speeds(c, entries, mem, work)
+        c = s.constraints[iwork[p.active + a]]
+        w, size = 0.0, speeds(c, entries, mem, work)
         if c.level == POSITION:
-            size += osnsp.lengths(c, entries, mem, work) / h
-            s = _position_rate(c, options, entries, p, mem, work)
+            size += lengths(c, entries, mem, work) / h
+            w = _position_rate(c, options, entries, p, mem, work)
             for k in range(c.coupling, c.coupling_end):
                 if c.h != ABSENT:
-                    s -= work[couplings[k].coefficient] * h * mem[constraints[couplings[k].constraint].lam]
+                    w -= work[couplings[k].coefficient] * h * mem[s.constraints[couplings[k].constraint].lam]
         elif c.role != SLIP:
-            s = velocity(c, entries, mem, work)
+            w = velocity(c, entries, mem, work)
             if c.e != ABSENT:
-                s += work[c.e] * mem[c.ydot]
+                w += work[c.e] * mem[c.ydot]
         for k in range(c.entry, c.entry_end):
             term = work[entries[k].coefficient + shift] * work[p.dv + entries[k].dof]
-            s += term
+            w += term
             size += abs(term)
-        work[p.q + a] = s
+        work[p.q + a] = w
         most = max(most, size)
         for k in range(c.input, c.input_end):
             mem[inputs[k].q + 2 * inputs[k].n] = 0.0
-    work[p.rounding] = osnsp.ULPS * most
+    work[p.rounding] = ULPS * most
 
 
 @inlined
@@ -726,7 +735,7 @@ def _correct(share, options, parts, elements, bodies, p, mem, work, iwork):
 
     Returns the largest change of an element's v relative to v and q / h, each by the norm of its kinetic energy.
     """
-    h, at, largest = options[H], options[A], 0.0
+    h, at, largest = options.h, options.a, 0.0
     add_pushed(p.dv, parts, elements, bodies, p, mem, work, iwork)
     for k in range(elements.size):
         el = elements[k]

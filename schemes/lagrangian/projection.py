@@ -6,6 +6,7 @@ violated. Combined: a contact that the end of the step violates joins the step, 
 """
 
 import sys
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,34 +15,46 @@ from nsds._jit import inlined, kernel, tiny, view
 from nsds.model.kinds import NEWTON_EULER, family
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL
 from nsds.model.records import model_of
-from nsds.schemes.lagrangian import newton as moreau_jean_newton
+from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
 from nsds.schemes.lagrangian.moreau_jean import FIELDS, fill
-from nsds.schemes.lagrangian.newton import (
-    EVERY,
-    GAMMA,
-    H,
-    begin,
-    evaluate_forces,
-    evaluate_masses,
-    evaluate_relations,
-    hand_over,
-    iterate,
-    position,
-)
+from nsds.schemes.lagrangian.newton import EVERY, begin, evaluate_forces, evaluate_masses, evaluate_relations, hand_over, iterate
+from nsds.schemes.lagrangian.outputs import lengths, position
 from nsds.schemes.lagrangian.tables import PLAIN, VELOCITY, tables
 from nsds.schemes.linear_algebra import apply_inverse, inverse_of, invert_in_place
-from nsds.schemes.problem import one_step_problem as osnsp
-from nsds.schemes.rigid import projection as newton_euler_projection
+from nsds.schemes.problem.active import choose_active, extract_pattern, transpose_pattern
+from nsds.schemes.problem.assemble import assemble
+from nsds.schemes.problem.box import ULPS, solve, worse
+from nsds.schemes.problem.tables import BODY, ordered, place_active, place_problem, store_inverses
+from nsds.schemes.rigid import projection as rigid_projection
 from nsds.schemes.run.memory import Allocator
 from nsds.status import CONVERGED, INEXACT, NON_FINITE, VIOLATED
 
 OPTIONS = np.dtype(
     [("scheme", "S32"), *FIELDS, ("constraint_tol", "<f8"), ("max_rounds", "<i8"), ("every_contact", "<i8"), ("metric", "S8")]
 )
-# Words of the options behind those of the Newton form.
-COMBINED, CONSTRAINT_TOL, MAX_ROUNDS, EVERY_CONTACT = range(10, 14)
 _METRICS = "mass", "identity"
+
+
+class Options(NamedTuple):
+    """Words of the step with its projection; flags are 0 or 1."""
+
+    h: float
+    newton: newton.Options
+    combined: float
+    constraint_tol: float
+    max_rounds: float
+    every_contact: float
+
+
+class Tables(NamedTuple):
+    """Tables of the step, and of the problem of positions behind it."""
+
+    newton: newton.Tables
+    metrics: np.ndarray  # rows of bodies with the inverse of the metric
+    constraints: np.ndarray  # those of the step, with H^T for B and without D
+    leaders: np.ndarray  # of each constraint, the one whose y is the gap
+    plan: np.ndarray  # where the arrays of the problem of positions lie
 
 
 def moreau_jean_direct_projection(
@@ -153,40 +166,41 @@ def prepare(records, mem, options, h, method):
     """Tables of the Newton form, and those of the problem of positions."""
     owner = options["scheme"].item().decode()
     if family(model_of(records)) == NEWTON_EULER:
-        return newton_euler_projection.prepare(records, options, h, method)
+        return rigid_projection.prepare(records, options, h, method)
     work, iwork = Allocator(records.size), Allocator(records.size)
     lists = tables(records, work, owner, h, h * options["theta"].item())
-    settings = [*moreau_jean_newton.options_of(h, options), owner.endswith("combined_projection")]
-    settings += [options[name].item() for name in ("constraint_tol", "max_rounds", "every_contact")]
+    own = (float(options[name].item()) for name in ("constraint_tol", "max_rounds", "every_contact"))
+    words = Options(h, newton.options_of(h, options), float(owner.endswith("combined_projection")), *own)
     metric = options["metric"].item().decode()
-    return prepare_with_positions(records, lists, settings, metric, method, work, iwork, sys.modules[__name__])
+    prepared = prepare_with_positions(records, lists, words.newton, metric, method, work, iwork)
+    return prepared._replace(options=words, stepper=sys.modules[__name__])
 
 
-def prepare_with_positions(records, lists, settings, metric, method, work, iwork, stepper):
+def prepare_with_positions(records, lists, options, metric, method, work, iwork):
     """The Newton form with the tables of `project` behind its own."""
     metrics, rigid = _metrics(records, lists, metric, work, iwork), lists.constraints.copy()
     for column in ("input", "input_end"):
         rigid[column] = rigid[column.replace("input", "entry")]
     rigid["coupling_end"] = rigid["coupling"]
-    places = np.zeros(1, moreau_jean_newton.PLAN)
-    unknowns = osnsp.ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, np.full(metrics.size, DENSE))
-    osnsp.place_problem(places, unknowns, method, work, iwork)
-    osnsp.place_active(places, unknowns, work, iwork)
+    places = np.zeros(1, newton.PLAN)
+    unknowns = ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, np.full(metrics.size, DENSE))
+    place_problem(places, unknowns, method, work, iwork)
+    place_active(places, unknowns, work, iwork)
     body, dofs = metrics["n"].max(), metrics["n"].sum()
     work.place(places, rhs=body, solution=body, scratch=body, dofs=dofs, dv=dofs)
     iwork.place(places, sub_next=rigid.size, pivots=body, touched=rigid.size)
-    prepared = moreau_jean_newton.prepare(records, lists, settings, method, work, iwork)
+    prepared = newton.prepare(records, lists, options, method, work, iwork)
     order = [lists.owners.index(each) for each in prepared.layout.owners]
-    leaders = prepared.tables[4]["leader"]
+    leaders = prepared.tables.constraints["leader"]
     upper = places[0]["upper"]
     prepared.work[:, upper : upper + rigid.size] = np.inf
-    return prepared._replace(tables=(*prepared.tables, metrics, rigid[order], leaders, places), stepper=stepper)
+    return prepared._replace(tables=Tables(prepared.tables, metrics, rigid[order], leaders, places))
 
 
 def _metrics(records, lists, metric, work, iwork):
     """Rows like those of bodies, with the inverse of the metric: of M, evaluated anew where it changes, or the identity."""
     parts = lists.parts
-    bodies = np.zeros(parts["count"].sum(), osnsp.BODY)
+    bodies = np.zeros(parts["count"].sum(), BODY)
     for name, part in zip(lists.part_names, parts, strict=True):
         mine = bodies[part["body"] : part["body"] + part["count"]]
         each, n, count = np.arange(part["count"]), int(part["n"]), int(part["count"])
@@ -196,47 +210,47 @@ def _metrics(records, lists, metric, work, iwork):
         elif part["mass_function"] != ABSENT:
             mine["kind"], mine["data"] = DENSE, work.reserve(count * n * n) + n * n * each
         else:
-            osnsp.store_inverses(mine, inverse_of(records[name], part, name, [(1.0, "M")], "M is singular"), work, iwork)
+            store_inverses(mine, inverse_of(records[name], part, name, [(1.0, "M")], "M is singular"), work, iwork)
     return bodies
 
 
 @kernel
-def start(t, tables, functions, options, mem, imem, work, iwork):
+def start(t, s, functions, options, mem, imem, work, iwork):
     """Before the first step: force at t, outputs of the state."""
-    return moreau_jean_newton.start(t, tables[:12], functions, options, mem, imem, work, iwork)
+    return newton.start(t, s.newton, functions, options.newton, mem, imem, work, iwork)
 
 
 @kernel
-def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
-    parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, bent, _, _, leaders, places = tables
-    p, newton = plan[0], (parts, elements, bodies, relations, constraints, entries, inputs, couplings, plan, W_row, W_column, bent)
-    begin(t_new, options, parts, elements, p, functions, mem, imem, work)
-    n = osnsp.choose_active(p, constraints, options[GAMMA] * options[H], options[H], mem, imem, work, iwork)
+    form, constraints, p, before = s.newton, s.newton.constraints, s.newton.plan[0], s.plan[0].local
+    h, gamma = options.h, options.newton.gamma
+    begin(t_new, options.newton, form.parts, form.elements, p, functions, mem, imem, work)
+    n = choose_active(p, constraints, gamma * h, h, mem, imem, work, iwork)
     total = 0
     status, n_iter, residual = CONVERGED, 0, 0.0
     for attempt in range(constraints.size + 1):  # each solution but the last makes at least one more contact active
-        status, n_iter, residual = iterate(t_new, n, newton, functions, solver, solver_options, options, mem, imem, work, iwork)
+        status, n_iter, residual = iterate(t_new, n, form, functions, solver, solver_options, options.newton, mem, imem, work, iwork)
         total += n_iter
         if (
             status not in (CONVERGED, INEXACT) and attempt > 0
         ):  # the velocities cannot satisfy the contacts that have joined: positions will
-            n = _leave(constraints, p, places[0].local, mem, imem, iwork)
-            status, n_iter, residual = iterate(t_new, n, newton, functions, solver, solver_options, options, mem, imem, work, iwork)
+            n = _leave(constraints, p, before, mem, imem, iwork)
+            status, n_iter, residual = iterate(t_new, n, form, functions, solver, solver_options, options.newton, mem, imem, work, iwork)
             total += n_iter
             n = 0
-        evaluate_relations(t_new, 1.0, 0.0, EVERY, options, relations, p, functions, mem, imem, work)
-        if status not in (CONVERGED, INEXACT) or options[COMBINED] == 0.0 or (attempt > 0 and n == 0):
+        evaluate_relations(t_new, 1.0, 0.0, EVERY, options.newton, form.relations, p, functions, mem, imem, work)
+        if status not in (CONVERGED, INEXACT) or options.combined == 0.0 or (attempt > 0 and n == 0):
             break
-        n = _join_violated(options[CONSTRAINT_TOL], constraints, entries, leaders, p, places[0].local, mem, imem, work, iwork)
+        n = _join_violated(options.constraint_tol, constraints, form.entries, s.leaders, p, before, mem, imem, work, iwork)
         if n == 0:
             break
     if status in (CONVERGED, INEXACT):
-        projected, moved = project(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
-        status = osnsp.worse(status, projected)
+        projected, moved = project(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+        status = worse(status, projected)
         if moved:
-            evaluate_forces(t_new, options, parts, elements, p, p.f, functions, mem, imem, work)
-    if not hand_over(options, constraints, entries, couplings, p, mem, work):
+            evaluate_forces(t_new, options.newton, form.parts, form.elements, p, p.f, functions, mem, imem, work)
+    if not hand_over(options.newton, constraints, form.entries, form.couplings, p, mem, work):
         status = NON_FINITE
     return status, total, residual
 
@@ -285,65 +299,66 @@ def _number_active(constraints, p, iwork):
 
 
 @kernel
-def project(t, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+def project(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """Move the positions until no constraint is violated; values and operators of the relations are those of the positions.
 
     Returns (status, whether anything moved).
     """
-    parts, elements, _, relations, _, entries, _, couplings, plan, W_row, W_column, _, metrics, rigid, _, places = tables
-    p, s, tol = plan[0], places[0], options[CONSTRAINT_TOL]
-    for done in range(int(options[MAX_ROUNDS]) + 1):
-        n, worst, length = _choose(options, rigid, entries, s, mem, imem, work, iwork)
-        if worst <= max(tol, osnsp.ULPS * length):
+    form, parts, elements, entries = s.newton, s.newton.parts, s.newton.elements, s.newton.entries
+    p, tol = s.plan[0], options.constraint_tol
+    for done in range(int(options.max_rounds) + 1):
+        n, worst, length = _choose(options, s.constraints, entries, p, mem, imem, work, iwork)
+        if worst <= max(tol, ULPS * length):
             return CONVERGED, done > 0
-        osnsp.extract_pattern(s, n, W_row, W_column, iwork)
-        osnsp.transpose_pattern(s, n, iwork)
-        row, column = view(iwork, s.sub_row, n + 1), view(iwork, s.sub_column, iwork[s.sub_row + n])
-        chosen, transpose = view(iwork, s.active, n), view(iwork, s.sub_place, iwork[s.sub_row + n])
-        evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
-        invert_metrics(elements, parts, metrics, s, work, iwork)
-        osnsp.assemble(places, metrics, rigid, entries, entries, couplings, chosen, row, column, transpose, 1.0, 0, work, iwork)
+        extract_pattern(p, n, form.W_row, form.W_column, iwork)
+        transpose_pattern(p, n, iwork)
+        row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
+        chosen, transpose = view(iwork, p.active, n), view(iwork, p.sub_place, iwork[p.sub_row + n])
+        evaluate_masses(1.0, parts, elements, form.plan[0], functions, mem, imem, work)
+        invert_metrics(elements, parts, s.metrics, p, work, iwork)
+        assemble(s.plan, s.metrics, s.constraints, entries, entries, form.couplings, chosen, row, column, transpose, 1.0, 0,
+                       work, iwork)  # fmt: skip
         for a in range(n):
-            work[s.q + a] /= worst
-            work[s.z + a] = 0.0
-        work[s.rounding] = osnsp.ULPS * length / worst
-        iwork[s.isolver] = 0
-        status = osnsp.solve(n, row, column, s.W, s, solver, solver_options, work, iwork)
+            work[p.q + a] /= worst
+            work[p.z + a] = 0.0
+        work[p.rounding] = ULPS * length / worst
+        iwork[p.isolver] = 0
+        status = solve(n, row, column, p.W, p, solver, solver_options, work, iwork)
         if status != CONVERGED:  # pressing contacts that no position closes all at once: none of them is to be violated at least
             for a in range(n):
-                if not rigid[chosen[a]].bilateral:
-                    work[s.lower + a] = 0.0
-                work[s.z + a] = 0.0
-            iwork[s.isolver] = 0
-            status = osnsp.solve(n, row, column, s.W, s, solver, solver_options, work, iwork)
+                if not s.constraints[chosen[a]].bilateral:
+                    work[p.lower + a] = 0.0
+                work[p.z + a] = 0.0
+            iwork[p.isolver] = 0
+            status = solve(n, row, column, p.W, p, solver, solver_options, work, iwork)
         if status not in (CONVERGED, INEXACT):
             return status, done > 0
-        _move(n, worst, parts, elements, metrics, rigid, entries, s, mem, work, iwork)
-        evaluate_relations(t, 1.0, 0.0, EVERY, options, relations, p, functions, mem, imem, work)
+        _move(n, worst, s, mem, work, iwork)
+        evaluate_relations(t, 1.0, 0.0, EVERY, options.newton, form.relations, form.plan[0], functions, mem, imem, work)
     return VIOLATED, True
 
 
 @inlined
-def _choose(options, rigid, entries, s, mem, imem, work, iwork):
+def _choose(options, constraints, entries, p, mem, imem, work, iwork):
     """The constraints of the projection, with lower bounds and y. Returns (how many, the largest violation, largest sum of terms of y)."""
     n, worst, length = 0, 0.0, 0.0
-    for i in range(rigid.size):
-        c = rigid[i]
-        iwork[s.local + i] = ABSENT
-        if c.role == PLAIN and c.level == VELOCITY and (options[EVERY_CONTACT] != 0.0 or imem[c.active] != 0):
+    for i in range(constraints.size):
+        c = constraints[i]
+        iwork[p.local + i] = ABSENT
+        if c.role == PLAIN and c.level == VELOCITY and (options.every_contact != 0.0 or imem[c.active] != 0):
             y = position(c, entries, mem, work)
-            is_pressing = c.bilateral or (options[COMBINED] != 0.0 and imem[c.active] != 0 and mem[c.lam] > 0.0)
+            is_pressing = c.bilateral or (options.combined != 0.0 and imem[c.active] != 0 and mem[c.lam] > 0.0)
             worst = max(worst, abs(y) if is_pressing else -y)
-            length = max(length, osnsp.lengths(c, entries, mem, work))
-            iwork[s.local + i], iwork[s.active + n] = n, i
-            work[s.q + n] = y
-            work[s.lower + n] = -np.inf if is_pressing else 0.0
+            length = max(length, lengths(c, entries, mem, work))
+            iwork[p.local + i], iwork[p.active + n] = n, i
+            work[p.q + n] = y
+            work[p.lower + n] = -np.inf if is_pressing else 0.0
             n += 1
     return n, worst, length
 
 
 @kernel
-def invert_metrics(elements, parts, metrics, s, work, iwork):
+def invert_metrics(elements, parts, metrics, p, work, iwork):
     """Inverse masses where these change; evaluate_masses has just put them into the elements' memory."""
     for k in range(elements.size):
         g = metrics[k]
@@ -353,21 +368,22 @@ def invert_metrics(elements, parts, metrics, s, work, iwork):
                 for j in range(g.n):
                     work[g.data + i * g.n + j] = work[elements[k].mass + i * g.n + j]
                     size += abs(work[g.data + i * g.n + j])
-                work[s.rhs + i] = size
-            invert_in_place(g.n, g.data, s.rhs, work, iwork, s.pivots)
+                work[p.rhs + i] = size
+            invert_in_place(g.n, g.data, p.rhs, work, iwork, p.pivots)
 
 
 @inlined
-def _move(n, worst, parts, elements, metrics, rigid, entries, s, mem, work, iwork):
+def _move(n, worst, s, mem, work, iwork):
     """``q <- q + metric^-1 H^T lambda_0``."""
+    p, elements, entries = s.plan[0], s.newton.elements, s.newton.entries
     for a in range(n):
-        c = rigid[iwork[s.active + a]]
+        c = s.constraints[iwork[p.active + a]]
         for k in range(c.entry, c.entry_end):
-            work[s.dofs + entries[k].dof] += worst * work[s.z + a] * work[entries[k].coefficient]
+            work[p.dofs + entries[k].dof] += worst * work[p.z + a] * work[entries[k].coefficient]
     for k in range(elements.size):
-        g, part = metrics[k], parts[elements[k].part]
+        g, part = s.metrics[k], s.newton.parts[elements[k].part]
         q = part.q + elements[k].e * part.stride
-        apply_inverse(g.kind, g.n, g.n_lower, g.n_upper, g.data, g.index, work, iwork, s.dofs + g.dof, s.dv + g.dof, s.scratch)
+        apply_inverse(g.kind, g.n, g.n_lower, g.n_upper, g.data, g.index, work, iwork, p.dofs + g.dof, p.dv + g.dof, p.scratch)
         for i in range(g.n):
-            mem[q + i] += work[s.dv + g.dof + i]
-            work[s.dofs + g.dof + i] = 0.0
+            mem[q + i] += work[p.dv + g.dof + i]
+            work[p.dofs + g.dof + i] = 0.0

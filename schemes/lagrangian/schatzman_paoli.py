@@ -4,7 +4,7 @@
     0 <= y((q_{k+1} + e q_{k-1}) / (1 + e))  ⟂  lambda >= 0,   p = H^T lambda there                        (10.45c-e)
 
 The velocity in the record is ``v_{k+1} = (q_{k+1} - q_k) / h``, so that ``q_{k-1} = q_k - h v_k``: the record alone is the state, and the
-step is one of `moreau_jean_newton` for v_{k+1}. The source's own question (10.3.1), whether to take the central difference, is answered by
+step is one of the Newton form for v_{k+1}. The source's own question (10.3.1), whether to take the central difference, is answered by
 that and by measurement (tests): theta = 0 conserves ``v_{k+1}^T M v_{k+1} / 2 + q_{k+1}^T K q_k / 2`` to rounding, and an impact with e = 1
 reverses v exactly, whereas the central difference mixes the velocities before and after it. That is the mean of two successive v.
 """
@@ -13,8 +13,9 @@ import numpy as np
 
 from nsds import _checks
 from nsds.model.layout import ABSENT
-from nsds.schemes.lagrangian import newton as moreau_jean_newton
+from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.contact_forces import require_rigid
+from nsds.schemes.lagrangian.newton import Options
 from nsds.schemes.lagrangian.tables import DRIVEN, POSITION, tables
 from nsds.schemes.run.memory import Allocator
 
@@ -80,9 +81,9 @@ def prepare(records, mem, options, h, method):
     gamma = options["gamma"].item()
     if gamma == np.inf:
         lists.constraints["always"], gamma = True, 0.0
-    theta, tol, limit = (options[name].item() for name in ("theta", "newton_tol", "newton_max_iter"))
-    weights = [h, gamma, 0.0, tol, limit, 1.0, 1.0, theta, theta / 2, 1.0]
-    return moreau_jean_newton.prepare(records, lists, weights, method, work, iwork)
+    theta, tol, max_iter = options["theta"].item(), options["newton_tol"].item(), float(options["newton_max_iter"].item())
+    step = Options(h, gamma, q_star=0.0, tol=tol, max_iter=max_iter, a=1.0, weight=1.0, at_q=theta, at_v=theta / 2, paoli=1.0)
+    return newton.prepare(records, lists, step, method, work, iwork)
 
 
 def _require_one_restitution(owner, records, lists):

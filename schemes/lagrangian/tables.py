@@ -13,7 +13,7 @@ import numpy as np
 
 from nsds.model.functions import ARGUMENTS
 from nsds.model.kinds import LAGRANGIAN, split
-from nsds.model.laws import LAWS, OF_POSITION, is_force
+from nsds.model.laws import LAWS, is_force
 from nsds.model.layout import ABSENT, COUPLING, RANGES, FunctionSlots, count_and_stride, elements_of, entries_at, join, storage, table
 from nsds.model.records import model_of, words
 from nsds.model.trials import n_u
@@ -167,8 +167,8 @@ def _interaction(records, parts, index, line, functions, work, owner, h, reach):
     if row["kind"] in (PRESCRIBED, RHEONOMOUS):
         constraints["rate"][:, :m] = relations["rate"][:, None] + np.arange(m)
     if block == 2:
-        relations["mu"], relations["e"] = constraints["mu"][:, 1], constraints["e"][:, 0]
-    elif law == "newton_impact":
+        relations["mu"] = constraints["mu"][:, 1]
+    if LAWS[law].restitution:
         relations["e"] = constraints["e"][:, 0]
     relations["active"], relations["multiplier"] = constraints["active"][:, 0], constraints["lam"][:, 0]
     _store_operators(pieces, name, values, relations, parts, sides, elements, number, fields, work, 1.0 / (h * reach) if reach else 0.0)
@@ -180,10 +180,6 @@ def _interaction(records, parts, index, line, functions, work, owner, h, reach):
 
 def _level(owner, name, kind, law, has_D, reach):
     """Whether the law holds for y or for ydot: a complementarity between y and a lambda that y depends on is one of positions."""
-    if kind == FULL and law not in OF_POSITION:
-        raise ValueError(f"interaction '{name}': lagrangian_relation wants one of the laws {', '.join(OF_POSITION)}, got {law}")
-    if kind == PRESCRIBED and law != "equality":
-        raise ValueError(f"interaction '{name}': prescribed_velocity wants the law equality, got {law}")
     if kind == PRESCRIBED:
         return DRIVEN
     if not is_force(law, RELATION_KINDS[kind], has_D):
@@ -197,11 +193,9 @@ def _store_parameters(constraints, values, law, m, block, work):
     """Restitution of each constraint, and the coefficient of friction of tangents and slips."""
     n_members, count = values.shape
     contacts = np.arange(count * (m // block)).reshape(count, m // block)
-    if law == "newton_impact":
-        constraints["e"][:, :m] = work.store(values["e"].reshape(n_members, -1)) + contacts
+    for first, field in enumerate(LAWS[law].restitution):
+        constraints["e"][:, first:m:block] = work.store(values[field].reshape(n_members, -1)) + contacts
     if block == 2:
-        for first, field in ((0, "e_n"), (1, "e_t")):
-            constraints["e"][:, first:m:2] = work.store(values[field].reshape(n_members, -1)) + contacts
         constraints["mu"][:, 1:m:2] = constraints["mu"][:, m:] = work.store(values["mu"].reshape(n_members, -1)) + contacts
 
 

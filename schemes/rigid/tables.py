@@ -8,7 +8,7 @@ from nsds.collision import work_size
 from nsds.collision.general import general_pairs
 from nsds.model.functions import ARGUMENTS
 from nsds.model.kinds import NEWTON_EULER, collisions_of, split
-from nsds.model.laws import LAWS
+from nsds.model.laws import FORMS, LAWS
 from nsds.model.layout import ABSENT, FunctionSlots, count_and_stride, elements_of, table
 from nsds.model.records import model_of, words
 
@@ -30,9 +30,9 @@ INTERACTION = table(
     "mu_r", "row", "row_a", "row_u", "row_b", "row_w", "row_offset", "angle", "dofs", "H", "h", "rate", "slack", "x", "spare",
     "h_function", "jac_function", "h_t_function", "gap_function", "velocity_function",
 )  # fmt: skip
-# One row per part. In the record: n, the contacts, the shapes, parameters of the law. In the work memory: poses, reaches and slacks of
-# shapes, the contacts found at the end of a step, in the order of (a, b, feature), and scratch; scratch_i in the integer one, and general,
-# an address.
+# One row for each of a model's collisions. In the record: n, the contacts, the shapes, parameters of the law. In the work memory: poses,
+# reaches and slacks of shapes, the contacts found at the end of a step, in the order of (a, b, feature), and scratch; scratch_i in the
+# integer one, and general, an address.
 COLLISIONS = table(
     "capacity", "n_shapes", "each", "n", "a", "b", "feature", "normal", "point", "y", "lam", "e_n", "e_t", "mu", "mu_r", "margin",
     "kind", "size", "local", "body", "group", "mask", "pose", "reach", "slack", "new_normal", "new_point", "new_gap", "new_lam",
@@ -41,19 +41,11 @@ COLLISIONS = table(
 )  # fmt: skip
 KINDS = ("joint", "newton_euler_relation", "contact_point", "prescribed_velocity")
 JOINT, RELATION, CONTACT, PRESCRIBED = range(4)
-EQUALITY, IMPACT, FRICTION, ROLLING, DRY = range(5)
-_LAWS = {
-    "equality": EQUALITY,
-    "newton_impact": IMPACT,
-    "newton_impact_friction": FRICTION,
-    "fremond_impact": FRICTION,
-    "newton_impact_rolling_friction": ROLLING,
-    "dry_friction": DRY,
-}
+EQUALITY, IMPACT, FRICTION, ROLLING, DRY = range(5)  # places in FORMS
 
 
-class Tables(NamedTuple):
-    """Tables of one model; d: components of a block of its one-step problem."""
+class Lists(NamedTuple):
+    """What is known of one model; d: components of a block of its one-step problem."""
 
     bodies: np.ndarray
     interactions: np.ndarray
@@ -62,11 +54,11 @@ class Tables(NamedTuple):
     d: int
     part_names: tuple  # (part, number of its first body)
     interaction_names: tuple  # interaction of each row
-    general_pairs: tuple  # what answers for pairs of shapes without a kernel, for each part and member
+    general_pairs: tuple  # what answers for pairs of shapes without a kernel, for each of the collisions and each member
 
 
 def tables(records, work, iwork):
-    """Tables of a record or ensemble; the work memory of interactions is reserved.
+    """`Lists` of a record or ensemble; the work memory of interactions is reserved.
 
     Raises
     ------
@@ -86,16 +78,15 @@ def tables(records, work, iwork):
         interactions.append(_interaction(records, line, first, d, functions, work))
         owners += [line[0]] * interactions[-1].size
     interactions = np.concatenate(interactions)
-    parts, general = _collisions(records, work, iwork)
+    collisions, general = _collisions(records, work, iwork)
     bodies = np.concatenate(pieces)
     bodies["coupled"] = bodies["coupled"].any()  # inverse matrices of all bodies have one form
-    return Tables(bodies, interactions, parts, functions.addresses, d, tuple(first.items()), tuple(owners), general)
+    return Lists(bodies, interactions, collisions, functions.addresses, d, tuple(first.items()), tuple(owners), general)
 
 
 def components(records):
     """Components of a contact of this model: 5 where some contact has rolling friction, else 3."""
-    laws = [line[2] for line in model_of(records) if len(line) > 2]
-    return 5 if "newton_impact_rolling_friction" in laws else 3
+    return max([3, *(LAWS[line[2]].block(NEWTON_EULER) for line in model_of(records) if len(line) > 2 and line[2] in LAWS)])
 
 
 def _bodies(records, name, kind, functions):
@@ -132,14 +123,13 @@ def _interaction(records, line, first, d, functions, work):
     start, dtype = words(records.dtype, name)
     fields = dtype.base.fields
     count, stride = count_and_stride(dtype)
-    _require_fitting(name, kind, law)
     elements = elements_of(records, name, len(sides))
     rows = np.zeros(count, INTERACTION)
     shift, each = stride * np.arange(count), np.arange(count)
     m = fields["y"][0].shape[0] if fields["y"][0].shape else 1
-    rows["kind"], rows["law"], rows["m"] = KINDS.index(kind), _LAWS[law], m
+    rows["kind"], rows["law"], rows["m"] = KINDS.index(kind), FORMS.index(LAWS[law].form), m
     rows["each"] = LAWS[law].block(NEWTON_EULER)
-    rows["n_blocks"] = -(-m // d) if law == "equality" else m // LAWS[law].block(NEWTON_EULER)
+    rows["n_blocks"] = -(-m // d) if LAWS[law].form == "equality" else m // LAWS[law].block(NEWTON_EULER)
     rows["always"] = LAWS[law].bilateral
     rows["a"] = first[sides[0]] + elements[:, 0]
     rows["b"] = first[sides[1]] + elements[:, 1] if len(sides) > 1 else ABSENT
@@ -176,17 +166,6 @@ def _interaction(records, line, first, d, functions, work):
     return rows
 
 
-def _require_fitting(name, kind, law):
-    allowed = {
-        "prescribed_velocity": ("equality",),
-        "contact_point": ("newton_impact", "newton_impact_friction", "fremond_impact", "newton_impact_rolling_friction"),
-        "newton_euler_relation": ("equality", "newton_impact", "dry_friction"),
-        "joint": ("equality", "newton_impact", "dry_friction"),
-    }[kind]
-    if law not in allowed:
-        raise ValueError(f"interaction '{name}': {kind} wants one of the laws {', '.join(allowed)}, got {law}")
-
-
 def _collisions(records, work, iwork):
     """(table of the collisions of a record or ensemble, their `GeneralPairs`); the work memory is reserved."""
     lines, general = collisions_of(model_of(records)), []
@@ -219,14 +198,14 @@ def _collisions(records, work, iwork):
         row["n_scratch"], row["n_scratch_i"] = floats, integers
         if "vertices" in at:
             row["vertices"], row["n_vertices"] = at["vertices"], dtype["vertices"].shape[0]
-        asked = [_general_pairs(part) for part in records[name]]
+        asked = [_general_pairs(one) for one in records[name]]
         row["general"] = iwork.store(np.array([[pairs.address] for pairs in asked]))
         general += asked
     return rows, tuple(general)
 
 
-def _general_pairs(part):
+def _general_pairs(collisions):
     none = np.zeros((0, 3))
-    geometry = (part["vertices"], part["triangles"]) if "vertices" in part.dtype.names else (none, none)
-    shapes = (part[f"shape_{field}"].copy() for field in ("kind", "size", "body"))
-    return general_pairs(*shapes, part["group"], part["mask"], *geometry)
+    geometry = (collisions["vertices"], collisions["triangles"]) if "vertices" in collisions.dtype.names else (none, none)
+    shapes = (collisions[f"shape_{field}"].copy() for field in ("kind", "size", "body"))
+    return general_pairs(*shapes, collisions["group"], collisions["mask"], *geometry)

@@ -13,7 +13,7 @@ class Prepared(NamedTuple):
 
     tables: tuple
     functions: np.ndarray  # addresses (members, slots)
-    options: np.ndarray  # h first
+    options: NamedTuple  # floats with names, the step h among them
     work: np.ndarray  # (members, words)
     iwork: np.ndarray
     stepper: ModuleType

@@ -10,6 +10,8 @@ from nsds.model.kinds import read_by_controllers, split
 from nsds.model.layout import addresses, count_and_stride, table
 from nsds.model.records import model_of, words
 
+_PUNCTUAL = 1e-6  # of a step: how far the time may be off an instant
+
 # Where a controller's fields lie in a record, the words that it reads and writes (a range of the list of words), and its scratch.
 CONTROLLER = table("t_last", "period", "state", "n_state", "z", "n_z", "read", "read_end", "write_end", "x", "u")
 
@@ -58,7 +60,7 @@ def prepare(owner, records, h):
 
 def _require_multiple(owner, name, periods, h):
     ratio = periods / h
-    if (abs(ratio - np.round(ratio)) > 1e-6 * np.maximum(ratio, 1)).any():
+    if (abs(ratio - np.round(ratio)) > _PUNCTUAL * np.maximum(ratio, 1)).any():
         raise ValueError(f"{owner}: the period of controller '{name}', {periods.max():g}, must be a multiple of the step h = {h:g}")
 
 
@@ -75,7 +77,7 @@ def act(t, h, controllers, where, functions, mem, scratch):
     """Call the controllers whose instant t is; the control lies in mem afterwards."""
     for i in range(controllers.size):
         c = controllers[i]
-        if t > mem[c.t_last] and t - mem[c.t_last] >= mem[c.period] - 1e-6 * h:
+        if t > mem[c.t_last] and t - mem[c.t_last] >= mem[c.period] - _PUNCTUAL * h:
             for k in range(c.read, c.write_end):
                 scratch[c.x + k - c.read] = mem[where[k]]
             x, u = view(scratch, c.x, c.read_end - c.read), view(scratch, c.u, c.write_end - c.read_end)

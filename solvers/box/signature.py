@@ -11,7 +11,7 @@ q, lower, upper       (n,)
 options               `Options`
 z                     in: first guess; out: solution
 w                     out: ``M z + q``
-info                  out (3,): n_iter, residual; of auto, the place in `solvers.auto.ORDER` of the method it took
+info                  out (3,): n_iter, residual; of auto, the place in `nsds.solvers.box.auto.ORDER` of the method it took
 work, iwork           scratch of at least the method's ``work_size(n, row, column)``, and one integer: iwork[0] is 0 unless row, column
                       and M are those of the last call with this scratch, so that a method may keep what it knows of them
 ====================  ==========================================================================================================

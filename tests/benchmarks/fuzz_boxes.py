@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 
 from nsds import solvers
+from nsds.solvers.problems import families
 from nsds.status import CONVERGED, INFEASIBLE, UNBOUNDED
 
 TOL = 1e-10
@@ -183,7 +184,7 @@ def bounds(rng, kind, n):
     if kind == "lcp":
         return np.zeros(n), np.full(n, np.inf)
     if rng.uniform() < 0.5:
-        return solvers.families.bounds("mlcp" if kind == "mlcp" else str(rng.choice(["relay", "mixed"])), rng, n)
+        return families.bounds("mlcp" if kind == "mlcp" else str(rng.choice(["relay", "mixed"])), rng, n)
     lower = rng.integers(-2, 2, size=n).astype(float)
     upper = lower + rng.integers(0, 3, size=n)
     if kind == "mlcp":
@@ -380,11 +381,10 @@ def _units(p):
         rows, columns = B.max(axis=1, initial=0), B.max(axis=0, initial=0)
         R = R / 2.0 ** np.round(np.log2(np.where(rows > 0, rows, 1)) / 2)
         C = C / 2.0 ** np.round(np.log2(np.where(columns > 0, columns, 1)) / 2)
-    empty = (A == 0).all(axis=1) & (p.q != 0)
-    R[empty] = 2.0 ** -np.clip(np.frexp(p.q[empty])[1], -1000, 1000)
-    sizes = [np.frexp(p.q)[1][p.q != 0] + np.frexp(R)[1][p.q != 0] - 1]  # exponents, as R q may vanish
+    linked = (p.q != 0) & A.any(axis=1)  # rows and columns without entries have no unit
+    sizes = [np.frexp(p.q)[1][linked] + np.frexp(R)[1][linked] - 1]  # exponents, as R q may vanish
     for side in (p.lower, p.upper):
-        given = np.isfinite(side) & (side != 0)
+        given = np.isfinite(side) & (side != 0) & A.any(axis=0)
         sizes.append(np.frexp(side)[1][given] - np.frexp(C)[1][given] + 1)
     sizes = np.concatenate(sizes)
     size = 2.0 ** np.clip(sizes.max(), -1074, 1023) if sizes.size else 1.0

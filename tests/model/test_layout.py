@@ -9,7 +9,7 @@ from nsds.model.layout import ABSENT, DENSE, DIAGONAL
 from nsds.model.records import memory
 from nsds.schemes.lagrangian import moreau_jean
 from nsds.schemes.lagrangian.tables import tables
-from nsds.schemes.problem.one_step_problem import linked_pairs
+from nsds.schemes.problem.tables import linked_pairs
 from nsds.schemes.run.memory import Allocator
 from nsds.solvers import table
 from nsds.solvers.box.forms import narrow_order
@@ -102,7 +102,7 @@ def test_delassus_matrix_is_the_dense_product(seed):
     records = random_system(seed).reshape(1)
     h = 0.01
     prepared = moreau_jean.prepare(records, memory(records), nsds.moreau_jean(), h, table.find("newton_min", "relay"))
-    *_, plan, _, W_row, W_column = prepared.tables
+    plan, W_row, W_column = prepared.tables.plan, prepared.tables.W_row, prepared.tables.W_column
     M, H, D = dense_operators(records[0])
     order = [layout(records).owners.index(owner) for owner in prepared.layout.owners]
     W = (H @ np.linalg.solve(M, H.T) + D)[np.ix_(order, order)]

@@ -8,6 +8,7 @@ import threading
 import types
 import warnings
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -437,9 +438,18 @@ def thrown(n, room=1):
     return system
 
 
+class Crowded(NamedTuple):
+    """Words of Moreau–Jean, and the room that there is."""
+
+    h: float
+    theta: float
+    gamma: float
+    room: float
+
+
 def crowded_step(t, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
-    """A step of Moreau–Jean that wants more room the lower the ball is; the last option is the room that there is."""
-    if 1.0 + 4.0 * (1.0 - mem[tables[0][0].q]) > options[3]:
+    """A step of Moreau–Jean that wants more room the lower the ball is."""
+    if 1.0 + 4.0 * (1.0 - mem[tables.parts[0].q]) > options.room:
         return status.CAPACITY, 0, 0.0
     return moreau_jean_linear.step(t, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
 
@@ -469,7 +479,7 @@ def crowds(monkeypatch):
     def prepare_with_room(records, *rest):
         prepared = prepare(records, *rest)
         room = records.dtype["ball"]["z"].shape[0]
-        return prepared._replace(options=np.append(prepared.options, float(room)), stepper=stepper)
+        return prepared._replace(options=Crowded(*prepared.options, float(room)), stepper=stepper)
 
     monkeypatch.setattr(moreau_jean_linear, "prepare", prepare_with_room)
     return grown

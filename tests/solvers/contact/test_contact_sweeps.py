@@ -180,7 +180,7 @@ def call_bodies(p, M, H, q, b, max_iter, tol=NEVER):
     floats, integers = bodies.work_size(p.n, len(q), p.d)
     r, v, u, info = np.zeros(len(b)), np.zeros(len(q)), np.zeros(len(b)), np.zeros(4)
     _, options = table.chosen(solvers.solver("nsgs_bodies", tol=tol, max_iter=max_iter), "gfc3d")
-    data = (p.disk, p.mu.ravel(), *panels, v_free, b, options, r, v, u, info)
+    data = (bodies.Problem(p.disk, p.mu.ravel(), *panels, v_free, b), options, r, v, u, info)
     return bodies.nsgs_bodies(*data, np.full(floats, np.nan), np.zeros(integers, np.int64)), v, r, u, info
 
 

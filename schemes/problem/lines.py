@@ -1,0 +1,99 @@
+"""Lines of a model, read into rows of tables: where the fields of parts and interactions lie in a record, and the slots of functions.
+
+What all tables of a kind have in common is filled in here, by the names of their columns; the families add what is theirs.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nsds.model.functions import ARGUMENTS
+from nsds.model.kinds import SYSTEMS
+from nsds.model.layout import ABSENT, count_and_stride, elements_of, storage
+from nsds.model.records import words
+from nsds.model.trials import n_u
+
+_FUNCTION = "_function"  # what the columns of functions end with
+
+
+def parts_of(records, systems, functions, work, columns, vectors, matrices):
+    """Table of the systems: one row each, its degrees of freedom and its elements numbered behind those of the systems before it.
+
+    vectors, matrices: fields that may be numbers or functions. Of a control ``T u``, T and room for u lie in the work memory.
+    """
+    parts = np.zeros(len(systems), columns)
+    dof = body = 0
+    for part, (name, kind) in zip(parts, systems, strict=True):
+        start, dtype = words(records.dtype, name)
+        fields, state = dtype.base.fields, SYSTEMS[kind][1]
+        count, part["stride"] = count_and_stride(dtype)
+        n = fields[state][0].shape[0]
+        part["count"], part["n"], part["dof"], part["body"] = count, n, dof, body
+        dof, body = dof + count * n, body + count
+        part["q"] = start + fields[state][1] // 8
+        part["z"] = start + fields["z"][1] // 8 if "z" in fields else part["q"]
+        part["n_z"] = fields["z"][0].shape[0] if "z" in fields else 0
+        for field in _roles(columns):
+            part[field + _FUNCTION] = functions.slots(name, kind, field, count)[0]
+        for field in (*vectors, *matrices):
+            numeric = field in fields and fields[field][0].kind != "S"
+            part[field] = start + fields[field][1] // 8 if numeric else ABSENT
+            if numeric and field in matrices:
+                part[field + "_kind"], part[field + "_nnz"] = storage(fields[field][0])
+        part["n_u"] = n_u(records[name].reshape(-1)[0])
+        part["T"], part["u_work"] = _control_weight(records[name], part, work), work.reserve(part["n_u"])
+    return parts
+
+
+def _roles(columns):
+    return [column.removesuffix(_FUNCTION) for column in columns.names if column.endswith(_FUNCTION)]
+
+
+def _control_weight(fields, part, work):
+    """Where T of the elements of a part lies in the work memory: its numbers, the identity, or room for what a function gives."""
+    n, shape = part["n"], (work.n_members, part["count"])
+    if part["n_u"] == 0 or part["T" + _FUNCTION] != ABSENT:
+        return work.reserve(part["count"] * n * part["n_u"])
+    T = fields["T"] if "T" in fields.dtype.names else np.broadcast_to(np.eye(n), (*shape, n, n))
+    return work.store(T.reshape(work.n_members, -1))
+
+
+class Interaction(NamedTuple):
+    """What a line says of an interaction."""
+
+    name: str
+    kind: str
+    law: str
+    sides: list  # indices of the systems that it joins
+    elements: np.ndarray  # (elements, sides): which of their elements
+    values: np.ndarray  # its fields (members, elements)
+    m: int  # outputs of an element
+    at: dict  # field -> where it lies in the record (elements, 1)
+
+
+def interaction(records, index, line):
+    """`Interaction` of a line; ``index`` numbers the systems by name."""
+    name, kind, law, *sides = line
+    start, dtype = words(records.dtype, name)
+    fields = dtype.base.fields
+    count, stride = count_and_stride(dtype)
+    at = {field: start + stride * np.arange(count)[:, None] + fields[field][1] // 8 for field in fields}
+    m = fields["y"][0].shape[0] if fields["y"][0].shape else 1
+    elements = elements_of(records, name, len(sides))
+    return Interaction(name, kind, law, [index[side] for side in sides], elements, records[name].reshape(records.size, count), m, at)
+
+
+def relation_rows(line, parts, functions, columns, kinds):
+    """One row for each element of an interaction: its states, constants z, kind as a number in ``kinds``, and functions."""
+    count, at, z = line.values.shape[1], line.at, line.values.dtype.fields.get("z")
+    rows = np.zeros(count, columns)
+    rows["kind"], rows["m"], rows["n"] = kinds.index(line.kind), line.m, sum(parts["n"][side] for side in line.sides)
+    rows["n_first"] = parts["n"][line.sides[0]]
+    for which, end in (("first", 0), ("second", -1)):
+        part, chosen = parts[line.sides[end]], line.elements[:, end]
+        rows["q_" + which], rows["dof_" + which] = part["q"] + part["stride"] * chosen, part["dof"] + part["n"] * chosen
+    rows["z"], rows["n_z"] = (at["z"][:, 0], z[0].shape[0]) if z else (0, 0)
+    for field in _roles(columns):
+        has_role = field in ARGUMENTS.get(line.kind, ())
+        rows[field + _FUNCTION] = functions.slots(line.name, line.kind, field, count) if has_role else ABSENT
+    return rows

@@ -1,0 +1,69 @@
+"""The table of laws: rows that agree with relations and constructors, and refusals by name."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import nsds
+from nsds.model.kinds import RELATIONS
+from nsds.model.laws import FORMS, LAWS, fitting, require_fitting
+
+_GIVEN = {"e": 0.5, "e_n": 0.5, "mu": 0.3, "mu_r": 0.1, "limit": 2.0, "n_equalities": 1, "G": [[1.0]], "g": [0.0]}
+
+
+@pytest.mark.parametrize("name", list(LAWS))
+def test_a_row_says_all_of_a_law(name):
+    law = LAWS[name]
+    assert law.form in FORMS
+    assert set(law.restitution) <= set(law.parameters)
+    arguments = inspect.signature(getattr(nsds, name)).parameters.values()
+    made = getattr(nsds, name)(**{argument.name: _GIVEN[argument.name] for argument in arguments if argument.default is argument.empty})
+    assert set(made) == {"law", *law.parameters, *law.held}
+    assert set(law.blocks) <= set(law.families)
+    for family, roles in law.roles.items():
+        assert roles
+        assert set(roles) <= {relation.role for relation in RELATIONS.values() if family in relation.families}
+
+
+@pytest.mark.parametrize("name", [name for name, law in LAWS.items() if law.form != "bounded"])
+def test_bounds_are_those_of_the_sign_of_lambda(name):
+    lower, upper = LAWS[name].bounds(np.zeros((2, 3), [("y", float)]), 4)
+    assert lower.shape == upper.shape == (2, 3, 4)
+    assert (lower == (-np.inf if LAWS[name].bilateral else 0.0)).all()
+    assert (upper == np.inf).all()
+
+
+def test_bounds_of_relays_and_mixed_problems():
+    relays = np.zeros(2, [("lower", float, (3,)), ("upper", float, (3,))])
+    relays["lower"], relays["upper"] = [[-1, 0, -np.inf]] * 2, [[1, 2, 0]] * 2
+    lower, upper = LAWS["relay"].bounds(relays, 3)
+    assert lower.tolist() == [[-1, 0, -np.inf]] * 2
+    assert upper.tolist() == [[1, 2, 0]] * 2
+    mixed = np.array([(0,), (2,)], [("n_equalities", int)])
+    lower, upper = LAWS["mixed_complementarity"].bounds(mixed, 3)
+    assert lower.tolist() == [[0, 0, 0], [-np.inf, -np.inf, 0]]
+    assert (upper == np.inf).all()
+
+
+@pytest.mark.parametrize("relation", list(RELATIONS))
+@pytest.mark.parametrize("name", list(LAWS))
+def test_what_does_not_go_together_is_refused_with_what_would(name, relation):
+    for family in RELATIONS[relation].families:
+        known = fitting(relation, family)
+        assert known, "every relation has a law"
+        if name in known:
+            require_fitting("interaction 'a'", name, relation, family)
+        elif family in LAWS[name].families:
+            with pytest.raises(ValueError, match=f"interaction 'a': {relation} wants one of the laws {', '.join(known)}, got {name}"):
+                require_fitting("interaction 'a'", name, relation, family)
+        else:
+            with pytest.raises(ValueError, match=f"interaction 'a': {name} is not a law for {family} systems; these are: .*{known[0]}"):
+                require_fitting("interaction 'a'", name, relation, family)
+
+
+def test_misfits_are_refused_when_the_system_is_made():
+    body = nsds.lagrangian_linear(q=[0.0, 0.0], v=[0.0, 0.0], M=np.eye(2))
+    driven = nsds.interaction(nsds.prescribed_velocity([0], [1.0]), nsds.newton_impact(0.5), on="body")
+    with pytest.raises(ValueError, match="interaction 'drive': prescribed_velocity wants one of the laws equality, got newton_impact"):
+        nsds.system(body=body, drive=driven)
