@@ -45,7 +45,7 @@ _UNDERFLOW = 1e-290  # less than this is compared with this, so that motions die
 EVERY, ACTIVE, INACTIVE, KEPT = range(4)
 BENDING = SCLERONOMOUS, RHEONOMOUS, COMPLIANT  # relations whose H changes
 _LEAST_TOL = 2.0**-47  # of residuals relative to what cancels: less is rounding
-_NEARLY = 1e-3  # residual up to which a step that does not converge is INEXACT
+_NEARLY = 0.01  # of what makes a one-step problem INEXACT: the residual up to which a step that does not converge is
 _PATIENCE = 5  # iterations in which the residual must halve; else every other one goes half the way
 _STRAIGHT = 2  # iterations that do without the change of H: most steps need no more
 _FAR = 1e-3  # residual above which the second iteration has it, too
@@ -311,7 +311,7 @@ def iterate(t_new, n, s, functions, solver, solver_options, options, mem, imem, 
         change = _correct(0.5 if is_cycling else 1.0, options, parts, elements, inverses, p, mem, work, iwork)
     if solved != CONVERGED:
         residual = max(residual, work[p.info + 1])
-    return INEXACT if status == NEWTON and n_iter > 0 and residual <= _NEARLY else status, n_iter, residual
+    return INEXACT if status == NEWTON and n_iter > 0 and residual <= _NEARLY * solver_options.inexact else status, n_iter, residual
 
 
 @inlined
