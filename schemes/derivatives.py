@@ -4,7 +4,7 @@ from nsds._jit import kernel, tiny, view
 from nsds.model.functions import CENTRAL_STEP, call_function
 from nsds.model.layout import ABSENT
 
-STEP = 2.0**-26  # of a forward difference, relative to 1 or the variable
+FORWARD_STEP = 2.0**-26  # of a forward difference, relative to 1 or the variable
 _TINY = 2.0**-10  # variables below this may be small because the scene is: then the step is checked
 _SHORTER = 2.0**-10  # ratio of steps that are compared
 _AGREEMENT = 2.0**-20  # of derivatives by both, relative to the largest of the row

@@ -6,7 +6,7 @@ from nsds._jit import kernel, tiny, view
 from nsds.model.functions import call_function, is_finite_at, nan_of
 from nsds.model.layout import ABSENT
 from nsds.model.records import memory
-from nsds.schemes.derivatives import STEP, derivative
+from nsds.schemes.derivatives import FORWARD_STEP, derivative
 from nsds.schemes.first_order.tables import FULL, LINEAR, TYPE2
 from nsds.schemes.linear_algebra import subtract_product
 
@@ -70,7 +70,7 @@ def rate_jacobian(t, part, e, x, at_x, spare, functions, mem, imem, work):
         source(t, part, e, view(work, x, n), functions, mem, work, at_x)
     for j in range(0 if is_whole else n):
         x_j = work[x + j]
-        work[x + j] = x_j + STEP * max(1.0, abs(x_j))
+        work[x + j] = x_j + FORWARD_STEP * max(1.0, abs(x_j))
         step = work[x + j] - x_j
         if is_given:
             source(t, part, e, view(work, x, n), functions, mem, work, spare)

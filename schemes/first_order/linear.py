@@ -21,7 +21,9 @@ from nsds.model.records import STEP
 from nsds.schemes.first_order.functions import blame, source  # noqa: F401
 from nsds.schemes.first_order.last_basis import LARGEST, NO_BASIS, keep_basis, try_last_basis
 from nsds.schemes.linear_algebra import apply_inverse, inverse_of, subtract_product
-from nsds.schemes.problem import one_step_problem as osnsp
+from nsds.schemes.problem.assemble import assemble
+from nsds.schemes.problem.box import ULPS, outputs_of_cones, solve
+from nsds.schemes.problem.tables import bodies_of, ordered, place_problem, store_inverse
 from nsds.schemes.run.memory import Prepared
 from nsds.schemes.run.sampled_control import has_controls
 from nsds.solvers.box.table import METHODS
@@ -69,11 +71,11 @@ def prepare(records, layout, inverses, options, method, work, iwork):
     parts = layout.parts
     operators = np.zeros(parts.size, OPERATOR)
     for part, operator, name, inverse in zip(parts, operators, layout.part_names, inverses, strict=True):
-        osnsp.store_inverse(operator, inverse, work, iwork)
+        store_inverse(operator, inverse, work, iwork)
         operator["product"] = _product(records[name], part, *inverse[:2], work)
         operator["source"], operator["increment"] = (work.reserve(part["count"] * part["n"]) for _ in range(2))
-    bodies = osnsp.bodies_of(parts, operators)
-    unknowns = osnsp.ordered(layout.constraints, layout.entries, layout.inputs, layout.couplings, bodies["kind"])
+    bodies = bodies_of(parts, operators)
+    unknowns = ordered(layout.constraints, layout.entries, layout.inputs, layout.couplings, bodies["kind"])
     constraints, order = unknowns.constraints, unknowns.order
     plan = _plan(parts, unknowns, method, work, iwork)
     plan["controlled"], plan["timed"] = has_controls(records), (layout.relations["e_function"] != ABSENT).any()
@@ -86,7 +88,7 @@ def prepare(records, layout, inverses, options, method, work, iwork):
                unknowns.column)  # fmt: skip
     scale = options.input_weight * options.output_weight
     for member in range(records.size):
-        osnsp.assemble(plan, bodies, constraints, s.entries, s.inputs, s.couplings, unknowns.every, s.W_row, s.W_column,
+        assemble(plan, bodies, constraints, s.entries, s.inputs, s.couplings, unknowns.every, s.W_row, s.W_column,
                        unknowns.transpose, scale, 0, work[member], iwork[member])  # fmt: skip
     return Prepared(s, layout.functions, options, work, iwork, sys.modules[__name__], layout)
 
@@ -115,7 +117,7 @@ def _plan(parts, unknowns, method, work, iwork):
     n = unknowns.constraints.size
     body, dofs = parts["n"].max(), (parts["count"] * parts["n"]).sum()
     plan = np.zeros(1, PLAN)
-    osnsp.place_problem(plan, unknowns, method, work, iwork)
+    place_problem(plan, unknowns, method, work, iwork)
     work.place(plan, rhs=body, solution=body, scratch=body, x_old=dofs, dofs=dofs)
     if method is METHODS["auto"] and 0 < n <= LARGEST:
         plan["keeps_basis"] = 1
@@ -186,13 +188,13 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
             found, residual = try_last_basis(n, p, W_row, W_column, work, iwork)
             found &= residual <= solver_options[0]
         if not found:
-            work[p.rounding] = osnsp.ULPS * _largest_terms(output_weight, constraints, entries, p, mem, work)
+            work[p.rounding] = ULPS * _largest_terms(output_weight, constraints, entries, p, mem, work)
             for i in range(n):
                 work[z + i] = mem[constraints[i].lam]
-            status = osnsp.solve(n, W_row, W_column, p.W, p, solver, solver_options, work, iwork)
+            status = solve(n, W_row, W_column, p.W, p, solver, solver_options, work, iwork)
             n_iter, residual = int(work[p.info]), work[p.info + 1]
         if p.n_cone > 0:
-            osnsp.outputs_of_cones(constraints, s.couplings, z, w, work)
+            outputs_of_cones(constraints, s.couplings, z, w, work)
         for i in range(n):
             c = constraints[i]
             lam = work[z + i]

@@ -25,7 +25,9 @@ from nsds.schemes.first_order.functions import blame, rate, rate_jacobian, relat
 from nsds.schemes.first_order.linear import inverse_of_part
 from nsds.schemes.first_order.tables import FULL, LINEAR
 from nsds.schemes.linear_algebra import add_absolute_product, apply_inverses, dense, invert_in_place, subtract_product
-from nsds.schemes.problem import one_step_problem as osnsp
+from nsds.schemes.problem.assemble import assemble
+from nsds.schemes.problem.box import ULPS, outputs_of_cones, solve
+from nsds.schemes.problem.tables import BODY, ordered, place_problem
 from nsds.schemes.run.memory import Prepared
 from nsds.schemes.run.sampled_control import has_controls
 from nsds.status import CONVERGED, INEXACT, NEWTON, NON_FINITE, SINGULAR_STEP
@@ -82,7 +84,7 @@ def prepare(records, layout, options, method, work, iwork):
     entries, inputs = (_renumbered(rows, parts, elements) for rows in (layout.entries, layout.inputs))
     for side in ("first", "second"):
         relations[f"dof_{side}"] += _shift(parts, elements, relations[f"dof_{side}"])
-    unknowns = osnsp.ordered(layout.constraints, entries, inputs, layout.couplings, bodies["kind"])
+    unknowns = ordered(layout.constraints, entries, inputs, layout.couplings, bodies["kind"])
     constraints, order = unknowns.constraints, unknowns.order
     plan = _plan(layout, bodies, unknowns, method, work, iwork)
     plan["controlled"], plan["n_cone"] = has_controls(records), (constraints["y"] == ABSENT).sum()
@@ -111,7 +113,7 @@ def _groups(records, layout, h, theta, work, iwork):
     order = np.argsort(label, kind="stable")
     elements["body"] = label
     elements["dof"][order] = np.cumsum(n[order]) - n[order]
-    bodies, groups = np.zeros(label.max() + 1, osnsp.BODY), np.zeros(label.max() + 1, GROUP)
+    bodies, groups = np.zeros(label.max() + 1, BODY), np.zeros(label.max() + 1, GROUP)
     bodies["n"] = np.bincount(label, n)
     bodies["dof"] = np.cumsum(bodies["n"]) - bodies["n"]
     groups["mass"] = ABSENT
@@ -151,7 +153,7 @@ def _invert_constant(records, part, name, h, theta, bodies, mine, work, iwork):
     """Inverses of a part whose matrices do not change, for the bodies that its elements are."""
     kind, data, index, n_lower, n_upper = inverse_of_part(records, part, name, h, theta)
     data_at, index_at = work.store(data), iwork.store(index)
-    rows = np.zeros(mine.size, osnsp.BODY)
+    rows = np.zeros(mine.size, BODY)
     rows["kind"], rows["n"], rows["n_lower"], rows["n_upper"] = kind, part["n"], n_lower, n_upper
     rows["data"], rows["index"] = data_at + data.shape[-1] * mine["e"], index_at + index.shape[-1] * mine["e"]
     rows["dof"] = mine["dof"]
@@ -188,7 +190,7 @@ def _plan(layout, bodies, unknowns, method, work, iwork):
     body, dofs = bodies["n"].max(), bodies["n"].sum()
     spare = 3 * max(layout.parts["n"].max(), layout.relations["m"].max(initial=0), layout.relations["n"].max(initial=0))
     plan = np.zeros(1, PLAN)
-    osnsp.place_problem(plan, unknowns, method, work, iwork)
+    place_problem(plan, unknowns, method, work, iwork)
     work.place(plan, rhs=body, solution=body, scratch=body, x=body, spare=spare)
     work.place(plan, **dict.fromkeys(("dofs", "x_old", "r_old", "f", "f_old", "residual", "size", "dx"), dofs))
     iwork.place(plan, pivots=body)
@@ -246,7 +248,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         if not _invert_groups(theta, input_weight * output_weight, s, p, work, iwork):
             status = SINGULAR_STEP
             break
-        osnsp.assemble(s.plan, s.bodies, constraints, s.entries, s.inputs, s.couplings, s.every, s.W_row, s.W_column, s.W_transpose,
+        assemble(s.plan, s.bodies, constraints, s.entries, s.inputs, s.couplings, s.every, s.W_row, s.W_column, s.W_transpose,
                        input_weight * output_weight, 0, work, iwork)  # fmt: skip
         _predict(input_weight, output_weight, s, p, mem, work, iwork)
         solved = _solve(s, p, solver, solver_options, mem, work, iwork)
@@ -513,7 +515,7 @@ def _predict(input_weight, output_weight, s, p, mem, work, iwork):
                     size += abs(term)
         work[p.q + i] = q_i
         most = max(most, size)
-    work[p.rounding] = osnsp.ULPS * most
+    work[p.rounding] = ULPS * most
 
 
 @inlined
@@ -523,9 +525,9 @@ def _solve(s, p, solver, solver_options, mem, work, iwork):
     status = CONVERGED
     if n > 0:
         iwork[p.isolver] = 0  # another matrix
-        status = osnsp.solve(n, s.W_row, s.W_column, p.W, p, solver, solver_options, work, iwork)
+        status = solve(n, s.W_row, s.W_column, p.W, p, solver, solver_options, work, iwork)
         if p.n_cone > 0:
-            osnsp.outputs_of_cones(constraints, s.couplings, p.z, p.w, work)
+            outputs_of_cones(constraints, s.couplings, p.z, p.w, work)
         for i in range(n):
             c = constraints[i]
             mem[c.lam] = work[p.z + i]

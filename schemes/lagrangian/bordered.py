@@ -16,9 +16,12 @@ from nsds._jit import inlined, kernel
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL, table
 from nsds.schemes.lagrangian import linear
 from nsds.schemes.lagrangian.functions import blame, prescribe  # noqa: F401
+from nsds.schemes.lagrangian.outputs import update_outputs
 from nsds.schemes.lagrangian.tables import POSITION
 from nsds.schemes.linear_algebra import weighted_sum
-from nsds.schemes.problem import one_step_problem as osnsp
+from nsds.schemes.problem.active import choose_active
+from nsds.schemes.problem.box import accept, guess, solve, subtract_normal_part
+from nsds.schemes.problem.tables import bodies_of, ordered, place_problem
 from nsds.schemes.run.memory import Prepared
 from nsds.solvers.box.forms import narrow_order
 from nsds.status import CONVERGED, NON_FINITE
@@ -43,8 +46,8 @@ def prepare(records, lists, options, method, work, iwork):
     """Inverse iteration matrices for v_free, and the bordered matrices of all members."""
     h, theta = options.h, options.theta
     operators = linear.inverse_operators(records, lists, h, theta, work, iwork)
-    bodies = osnsp.bodies_of(lists.parts, operators)
-    unknowns = osnsp.ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, bodies["kind"])
+    bodies = bodies_of(lists.parts, operators)
+    unknowns = ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, bodies["kind"])
     constraints, couplings = unknowns.constraints, unknowns.couplings
     plan = linear.reserve(lists, unknowns, method, work, iwork)
     rows, columns, values = _iteration_matrices(records, lists, h, theta)
@@ -66,7 +69,7 @@ def prepare(records, lists, options, method, work, iwork):
     row, column = np.divmod(np.sort(place[pairs // n_all] * n_all + place[pairs % n_all]), n_all)
     start_of = np.searchsorted(row, np.arange(n_all + 1))
     bordered = np.zeros(1, BORDERED)
-    osnsp.place_problem(bordered, unknowns._replace(constraints=np.zeros(n_all), row=start_of, column=column), method, work, iwork)
+    place_problem(bordered, unknowns._replace(constraints=np.zeros(n_all), row=start_of, column=column), method, work, iwork)
     where = np.searchsorted(row * n_all + column, place[rows] * n_all + place[columns])
     work, iwork = work.array(), iwork.array(np.int64)
     W = work[:, bordered[0]["W"] : bordered[0]["W"] + column.size]
@@ -119,17 +122,17 @@ def start(t, s, functions, options, mem, imem, work, iwork):
 def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
     h, form, g = options.h, s.linear, s.bordered[0]
-    n = osnsp.choose_active(form.plan[0], form.constraints, options.gamma * h, h, mem, imem, work, iwork)
-    finite = linear.free_motion(t_new, n == 0, form, options, functions, mem, imem, work, iwork)
+    n = choose_active(form.plan[0], form.constraints, options.gamma * h, h, mem, imem, work, iwork)
+    finite = linear.free_motion(t_new, h, options.theta, n == 0, form.parts, functions, form.plan, form.operators, mem, imem, work, iwork)
     for k in range(form.relations.size):
         prescribe(t_new, form.relations[k], functions, mem, work)
     status, n_iter, residual = CONVERGED, 0, 0.0
     if n != 0:
         _state_problem(s, options, mem, work, iwork)
-        status = osnsp.solve(s.nodes.size, s.W_row, s.W_column, g.W, g, solver, solver_options, work, iwork)
+        status = solve(s.nodes.size, s.W_row, s.W_column, g.W, g, solver, solver_options, work, iwork)
         n_iter, residual = int(work[g.info]), work[g.info + 1]
         finite = _end_motion(s, options, mem, work, iwork)
-    osnsp.update_outputs(h, options.theta, form.constraints, form.entries, form.couplings, mem, work)
+    update_outputs(h, options.theta, form.constraints, form.entries, form.couplings, mem, work)
     if not finite:
         status = NON_FINITE
     return status, n_iter, residual
@@ -158,7 +161,7 @@ def _state_problem(s, options, mem, work, iwork):
                 for k in range(c.entry, c.entry_end):
                     y += work[entries[k].coefficient] * (mem[entries[k].q] + (1.0 - theta) * h * work[p.v_old + entries[k].dof])
                 w = y / (h * theta)
-            z = osnsp.guess(1.0, h, c, mem, work)
+            z = guess(1.0, h, c, mem, work)
             lower = -np.inf if c.bilateral else 0.0
         work[g.q + i], work[g.z + i], work[g.lower + i], work[g.upper + i] = w, z, lower, upper
 
@@ -172,10 +175,10 @@ def _end_motion(s, options, mem, work, iwork):
         if nodes[i].velocity != ABSENT:
             mem[nodes[i].velocity] = work[g.z + i]
         elif iwork[p.local + nodes[i].constraint] != ABSENT:
-            osnsp.accept(work[g.z + i], h, constraints[nodes[i].constraint], s.linear.inputs, p.touched, mem, work, iwork)
+            accept(work[g.z + i], h, constraints[nodes[i].constraint], s.linear.inputs, p.touched, mem, work, iwork)
     for i in range(constraints.size):
         if iwork[p.local + i] != ABSENT:
-            osnsp.subtract_normal_part(constraints[i], mem, work)
+            subtract_normal_part(constraints[i], mem, work)
     zero = 0.0
     for a in range(parts.size):
         part = parts[a]

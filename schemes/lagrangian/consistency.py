@@ -1,29 +1,21 @@
 """Consistent initial values: positions on the constraints, velocities tangent to the bilateral ones."""
 
-import warnings
-
 import numpy as np
 
 from nsds import _checks
 from nsds._jit import kernel
-from nsds.collision import WORLD
-from nsds.collision.kinds import BOX, CONVEX, CYLINDER, NAMES, PLANE
 from nsds.model.functions import offered
-from nsds.model.kinds import LAGRANGIAN, collisions_of, family
+from nsds.model.kinds import LAGRANGIAN, family
 from nsds.model.layout import ABSENT
 from nsds.model.records import copied, memory, model_of
 from nsds.model.validation import runnable
-from nsds.schemes.lagrangian import newton as moreau_jean_newton
-from nsds.schemes.lagrangian import projection
+from nsds.schemes.lagrangian import newton, projection
 from nsds.schemes.lagrangian.contact_forces import push_apart
-from nsds.schemes.lagrangian.newton import speeds, velocity
-from nsds.schemes.lagrangian.tables import POSITION, VELOCITY
-from nsds.schemes.problem.one_step_problem import ULPS, update_outputs, worse
+from nsds.schemes.lagrangian.outputs import speeds, update_outputs, velocity
+from nsds.schemes.lagrangian.tables import POSITION
+from nsds.schemes.problem.box import ULPS, worse
 from nsds.solvers.box import table as solvers
 from nsds.status import CONVERGED, advice
-
-_VIOLATION = 1e-6
-_OVERLAP = 0.01  # of the least extent of the smaller shape
 
 
 def consistent(system, tol=1e-10, max_rounds=50, *, functions=None):
@@ -90,7 +82,7 @@ def _make_consistent(t, s, functions, solver, solver_options, options, mem, imem
     p = form.plan[0]
     projection.start(t, s, functions, options, mem, imem, work, iwork)
     status, _ = projection.project(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
-    moreau_jean_newton.evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
+    newton.evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
     projection.invert_metrics(elements, parts, s.metrics, s.plan[0], work, iwork)
     n, most = 0, 0.0
     for i in range(constraints.size):
@@ -106,85 +98,9 @@ def _make_consistent(t, s, functions, solver, solver_options, options, mem, imem
     for i in range(p.n_dofs):
         work[p.dv + i] = 0.0
     pushed, _, _ = push_apart(n, p.dv, 0.0, 1.0, form, s.metrics, solver, solver_options, mem, work, iwork)
-    moreau_jean_newton.add_jump(parts, elements, p, mem, work)
+    newton.add_jump(parts, elements, p, mem, work)
     for i in range(constraints.size):
         if constraints[i].lam != ABSENT:
             mem[constraints[i].lam] = 0.0
     update_outputs(options.h, 1.0, constraints, entries, form.couplings, mem, work)
     return worse(status, pushed)
-
-
-def warn_of_violations(prepared, trajectory):
-    """Warn of bilateral constraints that do not hold at the start: velocities are mended by the first step, positions never.
-
-    Only what the rows (members, rows) of a run hold is looked at, and nothing where they go on from an earlier run.
-    """
-    if not hasattr(prepared.layout, "owners"):
-        return
-    c = prepared.layout.constraints
-    for i in np.flatnonzero((c["bilateral"] != 0) & (c["level"] == VELOCITY)):
-        name, element, row = prepared.layout.owners[i]
-        if name not in trajectory.dtype.names or "y" not in trajectory.dtype[name].base.names:
-            continue
-        m = prepared.layout.sizes[name]
-        y = trajectory[name]["y"][:, 0].reshape(trajectory.shape[0], -1)[:, element * m + row] * (trajectory["step"][:, 0] == 0)
-        member = int(abs(y).argmax())
-        if abs(y[member]) > _VIOLATION:
-            where = f"{name}[{element}]" if trajectory.dtype[name].shape else name
-            who = f" of member {member}" if trajectory.shape[0] > 1 else ""
-            warnings.warn(
-                f"the bilateral constraint '{where}', row {row}{who}, is violated at the start, y = {y[member]:.3g}, and stays so; "
-                f"nsds.consistent(system) moves the system onto its constraints",
-                RuntimeWarning, stacklevel=4,
-            )  # fmt: skip
-            return
-
-
-def warn_of_overlaps(records, prepared):
-    """Warn of detected contacts of rigid bodies that overlap at the start by more than a part of the smaller shape.
-
-    Nothing is said of records that go on from an earlier run.
-    """
-    if not hasattr(prepared.layout, "general_pairs"):
-        return
-    for name, *_ in collisions_of(model_of(records)):
-        worst = None
-        for m in np.flatnonzero(records["step"] == 0):
-            part = records[name][m]
-            a, b, depth = part["a"][: part["n"]], part["b"][: part["n"]], -part["y"][: part["n"]]
-            thickness = _thickness(part)
-            deep = depth > _OVERLAP * np.minimum(thickness[a], thickness[b])
-            if deep.any() and (worst is None or depth[deep].max() > worst[0]):
-                i = np.argmax(np.where(deep, depth, 0.0))
-                worst = depth[i], np.count_nonzero(deep), m, [_shape_named(part, s, prepared.layout) for s in (a[i], b[i])]
-        if worst is not None:
-            depth, count, m, (one, other) = worst
-            who = f" of member {m}" if records.size > 1 else ""
-            warnings.warn(
-                f"collisions '{name}'{who}: {count} contact{'s' if count > 1 else ''} overlap at the start by more than "
-                f"{_OVERLAP:.0%} of the smaller shape, the deepest by {depth:.3g} m: {one} and {other}; what overlaps stays so unless "
-                f"something pulls it apart",
-                UserWarning, stacklevel=5,
-            )  # fmt: skip
-
-
-def _thickness(part):
-    """Least extent of all shapes of a part of collisions; infinite for planes."""
-    kind, size = part["shape_kind"], part["shape_size"]
-    result = 2 * size[:, 0]
-    result[kind == CYLINDER] = np.minimum(result, size[:, 1])[kind == CYLINDER]
-    result[kind == BOX] = size[kind == BOX].min(axis=1)
-    result[kind == PLANE] = np.inf
-    for s in np.flatnonzero(kind == CONVEX):
-        first = int(size[s, 1])
-        result[s] = np.ptp(part["vertices"][first : first + int(size[s, 2])], axis=0).min()
-    return result
-
-
-def _shape_named(part, s, layout):
-    """In words: the kind, number and body of a shape."""
-    body, kind = part["shape_body"][s], NAMES[part["shape_kind"][s]]
-    if body == WORLD:
-        return f"{kind} {s} of the world"
-    owner, first = [(name, first) for name, first in layout.part_names if first <= body][-1]
-    return f"{kind} {s} of {owner}[{body - first}]"

@@ -7,7 +7,9 @@ from nsds.model.functions import call_function
 from nsds.schemes.lagrangian.functions import prescribe
 from nsds.schemes.lagrangian.newton import add_pushed
 from nsds.schemes.lagrangian.tables import COMPLIANT, FULL, LINEAR, POSITION, PRESCRIBED, RHEONOMOUS, SLIP
-from nsds.schemes.problem import one_step_problem as osnsp
+from nsds.schemes.problem.active import extract_pattern, transpose_pattern
+from nsds.schemes.problem.assemble import assemble
+from nsds.schemes.problem.box import solve_active
 from nsds.status import CONVERGED
 
 
@@ -37,12 +39,12 @@ def push_apart(n, out, weight, h, s, inverses, solver, solver_options, mem, work
         c = constraints[iwork[p.active + a]]
         for k in range(c.input, c.input_end):
             mem[inputs[k].q + 2 * inputs[k].n] = 0.0
-    osnsp.extract_pattern(p, n, s.W_row, s.W_column, iwork)
-    osnsp.transpose_pattern(p, n, iwork)
+    extract_pattern(p, n, s.W_row, s.W_column, iwork)
+    transpose_pattern(p, n, iwork)
     row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
     chosen, transpose = view(iwork, p.active, n), view(iwork, p.sub_place, iwork[p.sub_row + n])
-    osnsp.assemble(s.plan, inverses, constraints, s.entries, inputs, s.couplings, chosen, row, column, transpose, 1.0, 0, work, iwork)
-    status, n_iter, residual = osnsp.solve_active(p, n, h, solver, constraints, inputs, solver_options, mem, work, iwork)
+    assemble(s.plan, inverses, constraints, s.entries, inputs, s.couplings, chosen, row, column, transpose, 1.0, 0, work, iwork)
+    status, n_iter, residual = solve_active(p, n, h, solver, constraints, inputs, solver_options, mem, work, iwork)
     for a in range(n):
         work[p.total + iwork[p.active + a]] += weight * work[p.z + a]
     add_pushed(out, s.parts, s.elements, inverses, p, mem, work, iwork)

@@ -18,7 +18,7 @@ import numpy as np
 from nsds import _checks
 from nsds._jit import inlined, kernel, tiny
 from nsds.model.layout import ABSENT
-from nsds.schemes.lagrangian import newton as moreau_jean_newton
+from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.contact_forces import evaluate_curvature, push_apart, require_rigid
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
 from nsds.schemes.lagrangian.newton import (
@@ -30,13 +30,11 @@ from nsds.schemes.lagrangian.newton import (
     evaluate_relations,
     invert,
     keep_state,
-    position,
-    speeds,
     state_pull,
-    velocity,
 )
+from nsds.schemes.lagrangian.outputs import gap_slack, position, speeds, state_pulls, update_outputs, velocity
 from nsds.schemes.lagrangian.tables import tables
-from nsds.schemes.problem import one_step_problem as osnsp
+from nsds.schemes.problem.box import ULPS, worse
 from nsds.schemes.run.memory import Allocator
 from nsds.status import CONVERGED, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
 
@@ -51,7 +49,7 @@ class Options(NamedTuple):
     """Words of the step; velocity_level is 0 or 1."""
 
     h: float
-    newton: moreau_jean_newton.Options
+    newton: newton.Options
     velocity_level: float
 
 
@@ -102,8 +100,8 @@ def prepare(records, mem, options, h, method):
     work, iwork = Allocator(records.size), Allocator(records.size)
     lists = tables(records, work, "d1_minus_linear", h, h)
     require_rigid("d1_minus_linear", lists)
-    words = Options(h, moreau_jean_newton.Options(h, **_EXPLICIT), float(options["velocity_level"].item()))
-    prepared = moreau_jean_newton.prepare(records, lists, words.newton, method, work, iwork)
+    words = Options(h, newton.Options(h, **_EXPLICIT), float(options["velocity_level"].item()))
+    prepared = newton.prepare(records, lists, words.newton, method, work, iwork)
     return prepared._replace(options=words, stepper=sys.modules[__name__])
 
 
@@ -117,8 +115,8 @@ def start(t, s, functions, options, mem, imem, work, iwork):
     evaluate_relations(t, 1.0, 0.0, EVERY, options.newton, s.relations, p, functions, mem, imem, work)
     evaluate_forces(t, options.newton, s.parts, s.elements, p, p.f, functions, mem, imem, work)
     state_pull(options.h, p.f, s.elements, s.parts, p, work)
-    osnsp.state_pulls(p.pull, s.constraints, s.entries, work)
-    osnsp.update_outputs(options.h, 1.0, s.constraints, s.entries, s.couplings, mem, work)
+    state_pulls(p.pull, s.constraints, s.entries, work)
+    update_outputs(options.h, 1.0, s.constraints, s.entries, s.couplings, mem, work)
     return CONVERGED
 
 
@@ -147,8 +145,8 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     for i in range(constraints.size):
         mem[constraints[i].lam] = work[p.total + i]
         imem[constraints[i].active] = work[p.total + i] != 0.0
-    osnsp.update_outputs(h, 1.0, constraints, s.entries, s.couplings, mem, work)
-    status = osnsp.worse(osnsp.worse(status, status_2), status_3)
+    update_outputs(h, 1.0, constraints, s.entries, s.couplings, mem, work)
+    status = worse(worse(status, status_2), status_3)
     if not definite or not regular:
         status = SINGULAR_STEP if definite else NOT_DEFINITE
     elif not finite:
@@ -205,7 +203,7 @@ def _choose(when, a, options, constraints, entries, p, mem, imem, work, iwork):
         c = constraints[i]
         closed = c.always != 0
         if not closed:
-            slack = osnsp.gap_slack(c, h, entries, mem, work)
+            slack = gap_slack(c, h, entries, mem, work)
             if at_velocity and imem[c.active] != 0:
                 slack = max(slack, h * h * _REST * _size_of_acceleration(c, a, entries, work))
             closed = when == _LEFT or position(c, entries, mem, work) <= slack
@@ -261,7 +259,7 @@ def _state_problem(n, when, a, options, constraints, entries, p, mem, work, iwor
                     s += work[entries[k].coefficient] * work[p.a_old + entries[k].dof]
         work[p.q + b] = s
         most = max(most, size)
-    work[p.rounding] = osnsp.ULPS * most
+    work[p.rounding] = ULPS * most
 
 
 @tiny

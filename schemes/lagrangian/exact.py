@@ -20,8 +20,12 @@ from nsds._jit import inlined, kernel, tiny, view
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT, DIAGONAL, table
 from nsds.schemes.lagrangian.functions import blame, prescribe  # noqa: F401
+from nsds.schemes.lagrangian.outputs import compliance, gap_slack
 from nsds.schemes.lagrangian.tables import PLAIN, POSITION, SLIP, is_linear, tables
-from nsds.schemes.problem import one_step_problem as osnsp
+from nsds.schemes.problem.active import choose_active, extract_active
+from nsds.schemes.problem.assemble import assemble, scale_friction
+from nsds.schemes.problem.box import solve_active
+from nsds.schemes.problem.tables import BODY, ordered, place_active, place_problem
 from nsds.schemes.run.memory import Allocator, Prepared
 from nsds.status import CONVERGED, NON_FINITE
 
@@ -134,17 +138,17 @@ def prepare(records, mem, options, h, method):
     if (lists.constraints["level"] == POSITION).any():
         name = lists.owners[int(np.argmax(lists.constraints["level"] == POSITION))][0]
         raise ValueError(f"{owner}: interaction '{name}' is a law between y and a force; use nsds.moreau_jean")
-    operators, bodies = np.zeros(parts.size, OPERATOR), np.zeros(parts["count"].sum(), osnsp.BODY)
+    operators, bodies = np.zeros(parts.size, OPERATOR), np.zeros(parts["count"].sum(), BODY)
     for part, operator, name in zip(parts, operators, lists.part_names, strict=True):
         _store_modes(owner, records[name].reshape(records.size, -1), part, operator, name, h, work)
         mine, each = slice(part["body"], part["body"] + part["count"]), part["n"] * np.arange(part["count"])
         bodies["kind"][mine], bodies["n"][mine] = DIAGONAL, part["n"]
         bodies["dof"][mine], bodies["data"][mine] = part["dof"] + each, operator["inverse"] + each
-    unknowns = osnsp.ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, bodies["kind"])
+    unknowns = ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, bodies["kind"])
     constraints, couplings, row, column = unknowns.constraints, unknowns.couplings, unknowns.row, unknowns.column
     plan = np.zeros(1, PLAN)
-    osnsp.place_problem(plan, unknowns, method, work, iwork)
-    osnsp.place_active(plan, unknowns, work, iwork)
+    place_problem(plan, unknowns, method, work, iwork)
+    place_active(plan, unknowns, work, iwork)
     body = parts["n"].max()
     work.place(plan, sub_W=column.size, rhs=body, solution=body, scratch=body, dofs=(parts["count"] * parts["n"]).sum())
     iwork.place(plan, touched=bodies.size)
@@ -152,7 +156,7 @@ def prepare(records, mem, options, h, method):
     work[:, p["upper"] : p["upper"] + n] = np.inf
     iwork[:, p["local"] : p["local"] + n] = -2  # no set is known yet
     for member in range(records.size):
-        osnsp.assemble(plan, bodies, constraints, lists.entries, lists.inputs, couplings, unknowns.every, row, column, unknowns.transpose,
+        assemble(plan, bodies, constraints, lists.entries, lists.inputs, couplings, unknowns.every, row, column, unknowns.transpose,
                        1.0, 0, work[member], iwork[member])  # fmt: skip
     rows, stretches = _stretches(constraints, lists.entries)
     constraints["entry_end"] = constraints["entry"]  # rows have their stretches instead; what tells closed gaps takes b and ydot alone
@@ -214,20 +218,20 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     for i in range(s.constraints.size):
         c = s.constraints[i]
         if c.role == PLAIN and c.always == 0 and mem[c.gap] + gamma * h * mem[c.gap_rate] > 0.0:
-            work[c.closed] = osnsp.gap_slack(c, h, s.entries, mem, work)
-    n = osnsp.choose_active(p, s.constraints, gamma * h, h, mem, imem, work, iwork)
+            work[c.closed] = gap_slack(c, h, s.entries, mem, work)
+    n = choose_active(p, s.constraints, gamma * h, h, mem, imem, work, iwork)
     _free_motion(s.parts, s.operators, mem, work)
     for k in range(s.relations.size):
         prescribe(t_new, s.relations[k], functions, mem, work)
     status, n_iter, residual = CONVERGED, 0, 0.0
     if n < 0:
         n = -1 - n
-        osnsp.extract_active(p, n, s.W_row, s.W_column, work, iwork)
+        extract_active(p, n, s.W_row, s.W_column, work, iwork)
         if p.has_friction:
-            osnsp.scale_friction(p, n, s.constraints, work, iwork)
+            scale_friction(p, n, s.constraints, work, iwork)
     if n > 0:
         _state_problem(n, s, p, mem, work, iwork)
-        status, n_iter, residual = osnsp.solve_active(p, n, h, solver, s.constraints, s.inputs, solver_options, mem, work, iwork)
+        status, n_iter, residual = solve_active(p, n, h, solver, s.constraints, s.inputs, solver_options, mem, work, iwork)
     finite = _end_motion(h, s.parts, p, s.operators, mem, work, iwork)
     _evaluate_forces(t_new, s.parts, s.operators, functions, mem, work)
     _update_outputs(s, mem, work)
@@ -317,7 +321,7 @@ def _update_outputs(s, mem, work):
             y += _dot(stretch.size, work, stretch.coefficient, mem, stretch.q)
             ydot += _dot(stretch.size, work, stretch.coefficient, mem, stretch.q + stretch.n)
         mem[c.y] = y if c.h == ABSENT else work[c.h]
-        mem[c.ydot] = ydot + osnsp.compliance(c, s.constraints, s.couplings, mem, work)
+        mem[c.ydot] = ydot + compliance(c, s.constraints, s.couplings, mem, work)
 
 
 @kernel

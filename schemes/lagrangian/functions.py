@@ -8,7 +8,7 @@ from nsds._jit import kernel, view
 from nsds.model.functions import CENTRAL_STEP, call_function, is_finite_at, nan_of
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL
 from nsds.model.records import memory
-from nsds.schemes.derivatives import STEP, derivative
+from nsds.schemes.derivatives import FORWARD_STEP, derivative
 from nsds.schemes.lagrangian.tables import COMPLIANT, FULL, PRESCRIBED, RHEONOMOUS
 from nsds.schemes.linear_algebra import subtract_product
 
@@ -127,7 +127,7 @@ def _add_tangent(t, part, e, q, v, variable, jacobian, factor, spare, functions,
     _part_of_force(t, part, e, q, v, jacobian, at, functions, mem, imem, work, base, size)
     for j in range(n):
         x_j = work[variable + j]
-        work[variable + j] = x_j + math.copysign(STEP * max(1.0, abs(x_j)), x_j)
+        work[variable + j] = x_j + math.copysign(FORWARD_STEP * max(1.0, abs(x_j)), x_j)
         step = work[variable + j] - x_j
         _part_of_force(t, part, e, q, v, jacobian, at, functions, mem, imem, work, moved, size)
         work[variable + j] = x_j

@@ -7,7 +7,7 @@
     velocity    v_{k+1} = v + M^-1 H^T Lambda,   0 <= H v_{k+1} + e ydot_k  ⟂  Lambda >= 0   of the contacts that q closes; G v_{k+1} = 0
 
 Brüls, Acary, Cardona, Comput. Methods Appl. Mech. Engrg. 281 (2014) 131–161; decoupled as in Cosimo, Galvez, Cavalieri, Cardona, Brüls,
-Multibody System Dynamics 48 (2020) 127–149. The smooth problem is one of `moreau_jean_newton` for v, what is known of v and q (with
+Multibody System Dynamics 48 (2020) 127–149. The smooth problem is one of the Newton form for v, what is known of v and q (with
 A_{k+1} but for its a_{k+1}) taking the place of v_k and ``q_k + h v_k``: ``M (v - v_p) = h gamma' F + G^T z``, ``q = q_p + h a (v - v_p)``.
 """
 
@@ -19,8 +19,7 @@ import numpy as np
 from nsds import _checks
 from nsds._jit import inlined, kernel, tiny
 from nsds.model.layout import ABSENT
-from nsds.schemes.lagrangian import newton as moreau_jean_newton
-from nsds.schemes.lagrangian import projection
+from nsds.schemes.lagrangian import newton, projection
 from nsds.schemes.lagrangian.contact_forces import evaluate_curvature, push_apart, require_rigid
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
 from nsds.schemes.lagrangian.newton import (
@@ -32,13 +31,11 @@ from nsds.schemes.lagrangian.newton import (
     evaluate_relations,
     iterate,
     keep_state,
-    position,
-    speeds,
-    velocity,
 )
+from nsds.schemes.lagrangian.outputs import gap_slack, position, speeds, update_outputs, velocity
 from nsds.schemes.lagrangian.projection import invert_metrics, prepare_with_positions, project
 from nsds.schemes.lagrangian.tables import tables
-from nsds.schemes.problem.one_step_problem import ULPS, gap_slack, update_outputs, worse
+from nsds.schemes.problem.box import ULPS, worse
 from nsds.schemes.run.memory import Allocator
 from nsds.status import CONVERGED, INEXACT
 
@@ -116,7 +113,7 @@ def prepare(records, mem, options, h, method):
     gamma = 0.5 + alpha_f - alpha_m
     beta = 0.25 * (gamma + 0.5) ** 2
     ratio = (1 - alpha_f) / (1 - alpha_m)
-    smooth = moreau_jean_newton.Options(
+    smooth = newton.Options(
         h, gamma=0.0, q_star=1.0, tol=tol, max_iter=max_iter, a=beta / gamma, weight=gamma * ratio, at_q=1.0, at_v=1.0, paoli=0.0
     )
     positions = projection.Options(h, smooth, combined=0.0, constraint_tol=constraint_tol, max_rounds=rounds, every_contact=1.0)
@@ -127,7 +124,7 @@ def prepare(records, mem, options, h, method):
 @kernel
 def start(t, s, functions, options, mem, imem, work, iwork):
     """Before the first step: outputs of the state; accelerations are computed when the first step begins."""
-    moreau_jean_newton.start(t, s.newton, functions, options.positions.newton, mem, imem, work, iwork)
+    newton.start(t, s.newton, functions, options.positions.newton, mem, imem, work, iwork)
     p = s.newton.plan[0]
     iwork[p.fresh] = 1
     for i in range(p.n_dofs):

@@ -17,9 +17,13 @@ from nsds._jit import inlined, kernel, view
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.lagrangian.functions import blame, prescribe  # noqa: F401
+from nsds.schemes.lagrangian.outputs import state_pulls, update_outputs
 from nsds.schemes.lagrangian.tables import POSITION
 from nsds.schemes.linear_algebra import inverse_of, solve_with, subtract_product
-from nsds.schemes.problem import one_step_problem as osnsp
+from nsds.schemes.problem.active import choose_active, extract_active
+from nsds.schemes.problem.assemble import assemble, scale_friction
+from nsds.schemes.problem.box import ULPS, solve_active
+from nsds.schemes.problem.tables import bodies_of, ordered, place_active, place_problem, store_inverse
 from nsds.schemes.run.memory import Prepared
 from nsds.status import CONVERGED, NON_FINITE
 
@@ -59,15 +63,15 @@ def prepare(records, lists, options, method, work, iwork):
     """Factorise iteration matrices and assemble the Delassus matrices of all members."""
     parts, h, theta = lists.parts, options.h, options.theta
     operators = inverse_operators(records, lists, h, theta, work, iwork)
-    bodies = osnsp.bodies_of(parts, operators)
-    unknowns = osnsp.ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, bodies["kind"])
+    bodies = bodies_of(parts, operators)
+    unknowns = ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, bodies["kind"])
     constraints, couplings, row, column = unknowns.constraints, unknowns.couplings, unknowns.row, unknowns.column
     plan = reserve(lists, unknowns, method, work, iwork)
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
     work[:, p["upper"] : p["upper"] + n] = np.inf
     iwork[:, p["local"] : p["local"] + n] = -2  # no set is known yet
     for member in range(records.size):
-        osnsp.assemble(plan, bodies, constraints, lists.entries, lists.inputs, couplings, unknowns.every, row, column, unknowns.transpose,
+        assemble(plan, bodies, constraints, lists.entries, lists.inputs, couplings, unknowns.every, row, column, unknowns.transpose,
                        1.0, 0, work[member], iwork[member])  # fmt: skip
     tables = Tables(parts, constraints, lists.entries, lists.inputs, couplings, lists.relations, plan, operators, row, column)
     lists = lists._replace(constraints=constraints, owners=tuple(lists.owners[i] for i in unknowns.order))
@@ -79,8 +83,8 @@ def reserve(lists, unknowns, method, work, iwork):
     parts, nnz = lists.parts, unknowns.column.size
     body, dofs = parts["n"].max(), (parts["count"] * parts["n"]).sum()
     plan = np.zeros(1, PLAN)
-    osnsp.place_problem(plan, unknowns, method, work, iwork)
-    osnsp.place_active(plan, unknowns, work, iwork)
+    place_problem(plan, unknowns, method, work, iwork)
+    place_active(plan, unknowns, work, iwork)
     work.place(plan, sub_W=nnz, rhs=body, x=body, solution=body, scratch=body, v_old=dofs, dofs=dofs, pull=dofs)
     iwork.place(plan, touched=parts["count"].sum())
     return plan
@@ -96,7 +100,7 @@ def inverse_operators(records, lists, h, theta, work, iwork):
     operators = np.zeros(lists.parts.size, OPERATOR)
     for part, operator, name in zip(lists.parts, operators, lists.part_names, strict=True):
         formula = f"M + h theta C + h^2 theta^2 K is singular (h = {h:g})"
-        osnsp.store_inverse(operator, inverse_of(records[name], part, name, terms_of(h, theta), formula), work, iwork)
+        store_inverse(operator, inverse_of(records[name], part, name, terms_of(h, theta), formula), work, iwork)
         operator["impulse"], operator["force"] = (work.reserve(part["count"] * part["n"]) for _ in range(2))
         operator["constant"] = part["fext_function"] == ABSENT and part["C"] == ABSENT and part["K"] == ABSENT
     return operators
@@ -127,43 +131,44 @@ def start(t, s, functions, options, mem, imem, work, iwork):
                     work[impulse + i] = work[p.solution + i]
     for k in range(s.relations.size):
         prescribe(t, s.relations[k], functions, mem, work)
-    osnsp.state_pulls(p.pull, s.constraints, s.entries, work)
-    osnsp.update_outputs(h, options.theta, s.constraints, s.entries, s.couplings, mem, work)
+    state_pulls(p.pull, s.constraints, s.entries, work)
+    update_outputs(h, options.theta, s.constraints, s.entries, s.couplings, mem, work)
     return CONVERGED
 
 
 @inlined
 def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
-    h, p = options.h, s.plan[0]
-    n = osnsp.choose_active(p, s.constraints, options.gamma * h, h, mem, imem, work, iwork)
-    finite = free_motion(t_new, n == 0, s, options, functions, mem, imem, work, iwork)
+    h, theta, gamma = options.h, options.theta, options.gamma
+    p = s.plan[0]
+    n = choose_active(p, s.constraints, gamma * h, h, mem, imem, work, iwork)
+    finite = free_motion(t_new, h, theta, n == 0, s.parts, functions, s.plan, s.operators, mem, imem, work, iwork)
     for k in range(s.relations.size):
         prescribe(t_new, s.relations[k], functions, mem, work)
     status, n_iter, residual = CONVERGED, 0, 0.0
     if n != 0:
         if n < 0:
             n = -1 - n
-            osnsp.extract_active(p, n, s.W_row, s.W_column, work, iwork)
+            extract_active(p, n, s.W_row, s.W_column, work, iwork)
             if p.has_friction:
-                osnsp.scale_friction(p, n, s.constraints, work, iwork)
+                scale_friction(p, n, s.constraints, work, iwork)
         if n > 0:
-            _state_problem(n, s.constraints, s.entries, p, options, mem, work, iwork)
-            status, n_iter, residual = osnsp.solve_active(p, n, h, solver, s.constraints, s.inputs, solver_options, mem, work, iwork)
-        finite = _end_motion(s.parts, s.operators, p, options, mem, work, iwork)
-    osnsp.update_outputs(h, options.theta, s.constraints, s.entries, s.couplings, mem, work)
+            _state_problem(n, h, theta, s.constraints, s.entries, p, mem, work, iwork)
+            status, n_iter, residual = solve_active(p, n, h, solver, s.constraints, s.inputs, solver_options, mem, work, iwork)
+        finite = _end_motion(h, theta, s.parts, s.plan, s.operators, mem, work, iwork)
+    update_outputs(h, theta, s.constraints, s.entries, s.couplings, mem, work)
     if not finite:
         status = NON_FINITE
     return status, n_iter, residual
 
 
 @inlined
-def _state_problem(n, constraints, entries, p, options, mem, work, iwork):
+def _state_problem(n, h, theta, constraints, entries, p, mem, work, iwork):
     """Vector q of the one-step problem: ``H v_free + e ydot_k``, or ``y / (h theta)`` of the free motion at position level.
 
     v in mem is v_free, q is q_k.
     """
-    h, theta, most = options.h, options.theta, 0.0
+    most = 0.0
     for a in range(n):
         c = constraints[iwork[p.active + a]]
         s = 0.0 if c.rate == ABSENT else work[c.rate]
@@ -182,21 +187,21 @@ def _state_problem(n, constraints, entries, p, options, mem, work, iwork):
             s += y / (h * theta)
         work[p.q + a] = s
         most = max(most, size)
-    work[p.rounding] = osnsp.ULPS * most
+    work[p.rounding] = ULPS * most
 
 
 @inlined
-def free_motion(t_new, is_free, s, options, functions, mem, imem, work, iwork):
+def free_motion(t_new, h, theta, is_free, parts, functions, plan, operators, mem, imem, work, iwork):
     """``v <- v_free`` (eq. 10.18), ``p <- 0``; ``q <- q + h (theta v + (1-theta) v_k)`` (10.14) if nothing is in contact.
 
     Otherwise v_k is kept for the end of the step. Written as in the source to the last rounding: a body that reaches a wall exactly
     at a step is decided by it. Returns False when not finite.
     """
-    h, theta, p, zero = options.h, options.theta, s.plan[0], 0.0
-    rhs, x, solution = p.rhs, p.x, p.solution
-    for a in range(s.parts.size):
-        part, o = s.parts[a], s.operators[a]
-        n, first_q, stride, first_old = part.n, part.q, part.stride, p.v_old + part.dof
+    rhs, x, solution = plan[0].rhs, plan[0].x, plan[0].solution
+    zero = 0.0
+    for a in range(parts.size):
+        part, o = parts[a], operators[a]
+        n, first_q, stride, first_old = part.n, part.q, part.stride, plan[0].v_old + part.dof
         impulse, constant = o.impulse, o.constant
         for e in range(part.count):
             q = first_q + e * stride
@@ -205,7 +210,7 @@ def free_motion(t_new, is_free, s, options, functions, mem, imem, work, iwork):
             if not constant:
                 increment = solution
                 if part.fext_function != ABSENT:
-                    _impulse_of_function(t_new, part, o, e, options, functions, mem, work)
+                    _impulse_of_function(t_new, h, theta, part, o, e, functions, plan, mem, work)
                 for i in range(n):
                     work[rhs + i] = work[o.impulse + e * n + i]
                 if part.C != ABSENT:
@@ -216,7 +221,7 @@ def free_motion(t_new, is_free, s, options, functions, mem, imem, work, iwork):
                     for i in range(n):
                         work[x + i] = mem[q + i] + h * theta * mem[v + i]
                     subtract_product(part.K_kind, n, part.K_nnz, mem, imem, part.K + e * part.stride, h, work, x, rhs)
-                solve_with(o, e, n, rhs, solution, p.scratch, work, iwork)
+                solve_with(o, e, n, rhs, solution, plan[0].scratch, work, iwork)
             v_old = first_old + e * n
             for i in range(n):
                 v_k = mem[v + i]
@@ -232,9 +237,9 @@ def free_motion(t_new, is_free, s, options, functions, mem, imem, work, iwork):
 
 
 @inlined
-def _impulse_of_function(t_new, part, o, e, options, functions, mem, work):
+def _impulse_of_function(t_new, h, theta, part, o, e, functions, plan, mem, work):
     """``h (theta F(t_{k+1}) + (1-theta) F(t_k))``; F(t_{k+1}) is kept for the next step."""
-    h, theta, n, impulse, force = options.h, options.theta, part.n, o.impulse + e * part.n, o.force + e * part.n
+    n, impulse, force = part.n, o.impulse + e * part.n, o.force + e * part.n
     for i in range(n):
         work[impulse + i] = h * (1.0 - theta) * work[force + i]
     nothing, z = view(mem, 0, 0), view(mem, part.z + e * part.stride, part.n_z)
@@ -244,12 +249,13 @@ def _impulse_of_function(t_new, part, o, e, options, functions, mem, work):
 
 
 @inlined
-def _end_motion(parts, operators, p, options, mem, work, iwork):
+def _end_motion(h, theta, parts, plan, operators, mem, work, iwork):
     """``v <- v_free + M_hat^-1 p`` (eq. 10.16) for the bodies in contact; the positions follow (10.14). False when not finite."""
-    h, theta, rhs, solution, zero = options.h, options.theta, p.rhs, p.solution, 0.0
+    rhs, solution = plan[0].rhs, plan[0].solution
+    zero = 0.0
     for a in range(parts.size):
         part, o = parts[a], operators[a]
-        n, first_q, stride, first_old, first_body = part.n, part.q, part.stride, p.v_old + part.dof, p.touched + part.body
+        n, first_q, stride, first_old, first_body = part.n, part.q, part.stride, plan[0].v_old + part.dof, plan[0].touched + part.body
         for e in range(part.count):
             q = first_q + e * stride
             v = q + n
@@ -258,7 +264,7 @@ def _end_motion(parts, operators, p, options, mem, work, iwork):
                 iwork[body] = 0
                 for i in range(n):
                     work[rhs + i] = mem[v + n + i]
-                solve_with(o, e, n, rhs, solution, p.scratch, work, iwork)
+                solve_with(o, e, n, rhs, solution, plan[0].scratch, work, iwork)
                 for i in range(n):
                     mem[v + i] += work[solution + i]
             v_old = first_old + e * n

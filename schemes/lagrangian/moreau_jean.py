@@ -1,7 +1,7 @@
 """Moreau–Jean time stepping ([EventCapturing]; [Notes], 10.2): options, and which form of the step a system gets.
 
-Linear systems with linear relations take one step with everything prepared (`moreau_jean_linear`), all others iterate
-(`moreau_jean_newton`).
+Linear systems with linear relations take one step with everything prepared (the linear form), all others iterate
+(the Newton form).
 """
 
 import numpy as np
@@ -9,11 +9,9 @@ import numpy as np
 from nsds import _checks
 from nsds.model.kinds import NEWTON_EULER, family
 from nsds.model.records import model_of
-from nsds.schemes.lagrangian import bordered as moreau_jean_global
-from nsds.schemes.lagrangian import linear as moreau_jean_linear
-from nsds.schemes.lagrangian import newton as moreau_jean_newton
+from nsds.schemes.lagrangian import bordered, linear, newton
 from nsds.schemes.lagrangian.tables import is_linear, tables
-from nsds.schemes.rigid import moreau_jean as moreau_jean_newton_euler
+from nsds.schemes.rigid import moreau_jean as rigid_moreau_jean
 from nsds.schemes.run.memory import Allocator
 
 # Options that all forms of the scheme have.
@@ -93,16 +91,16 @@ def prepare(records, mem, options, h, method):
     if family(model_of(records)) == NEWTON_EULER:
         if options["form"] == b"global":
             raise ValueError("moreau_jean: form='global' is for Lagrangian systems")
-        return moreau_jean_newton_euler.prepare(records, options, h, method)
+        return rigid_moreau_jean.prepare(records, options, h, method)
     if options["form"] == b"explicit":
         raise ValueError("moreau_jean: form='explicit' is for rigid bodies; for others theta=0 is explicit")
     work, iwork = Allocator(records.size), Allocator(records.size)
-    constant = moreau_jean_linear.Options(h, options["theta"].item(), options["gamma"].item())
+    constant = linear.Options(h, options["theta"].item(), options["gamma"].item())
     lists = tables(records, work, "moreau_jean", h, h * constant.theta)
     if options["form"] == b"global":
         if not is_linear(lists):
             raise ValueError("moreau_jean: form='global' is for linear systems with linear relations")
-        return moreau_jean_global.prepare(records, lists, constant, method, work, iwork)
+        return bordered.prepare(records, lists, constant, method, work, iwork)
     if is_linear(lists):
-        return moreau_jean_linear.prepare(records, lists, constant, method, work, iwork)
-    return moreau_jean_newton.prepare(records, lists, moreau_jean_newton.options_of(h, options), method, work, iwork)
+        return linear.prepare(records, lists, constant, method, work, iwork)
+    return newton.prepare(records, lists, newton.options_of(h, options), method, work, iwork)

@@ -20,9 +20,13 @@ from nsds._jit import inlined, kernel, tiny, view
 from nsds.model.layout import ABSENT, DENSE, table
 from nsds.schemes.derivatives import derivative
 from nsds.schemes.lagrangian.functions import add_tangents, blame, force, mass, relation_operators, relation_output  # noqa: F401
+from nsds.schemes.lagrangian.outputs import lengths, speeds, state_pulls, update_outputs, velocity
 from nsds.schemes.lagrangian.tables import COMPLIANT, FULL, POSITION, PRESCRIBED, RHEONOMOUS, SCLERONOMOUS, SLIP
 from nsds.schemes.linear_algebra import apply_inverse, dense, inverse_of, invert_in_place, is_positive_definite, subtract_product
-from nsds.schemes.problem import one_step_problem as osnsp
+from nsds.schemes.problem.active import choose_active, extract_pattern, transpose_pattern
+from nsds.schemes.problem.assemble import assemble, scale_friction
+from nsds.schemes.problem.box import ULPS, solve_active
+from nsds.schemes.problem.tables import BODY, ordered, place_active, place_problem, store_inverses
 from nsds.schemes.run.memory import Prepared
 from nsds.schemes.run.sampled_control import has_controls
 from nsds.status import CONVERGED, INEXACT, NEWTON, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
@@ -95,7 +99,7 @@ def options_of(h, options):
 def prepare(records, lists, options, method, work, iwork):
     """Tables, constant inverses and work memory of all members."""
     elements, bodies, bent = _elements(records, lists, options, work, iwork)
-    unknowns = osnsp.ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, bodies["kind"])
+    unknowns = ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, bodies["kind"])
     constraints, couplings = unknowns.constraints, unknowns.couplings
     plan = _plan(records, lists, bodies, unknowns, method, work, iwork)
     first, end = lists.entries["coefficient"].min(initial=work.size), lists.entries["coefficient"].max(initial=-1) + 1
@@ -122,7 +126,7 @@ def _elements(records, lists, options, work, iwork):
     for side in ("first", "second"):
         curved[lists.relations[f"body_{side}"][np.isin(lists.relations["kind"], BENDING)]] = True
     terms = [(1.0, "M"), (h * options.weight * options.at_v, "C"), (h * options.weight * options.at_q * h * options.a, "K")]
-    elements, bodies = np.zeros(parts["count"].sum(), ELEMENT), np.zeros(parts["count"].sum(), osnsp.BODY)
+    elements, bodies = np.zeros(parts["count"].sum(), ELEMENT), np.zeros(parts["count"].sum(), BODY)
     elements["part"] = np.repeat(np.arange(parts.size), parts["count"])
     elements["e"] = np.arange(elements.size) - parts["body"][elements["part"]]
     for name, part in zip(lists.part_names, parts, strict=True):
@@ -141,7 +145,7 @@ def _elements(records, lists, options, work, iwork):
             diagonal = np.diagonal(dense(records[name].reshape(records.size, -1), part, "M"), axis1=-2, axis2=-1)
             elements["diagonal"][mine], elements["diagonal_step"][mine] = work.store(diagonal) + n * each, 1
             inverse = inverse_of(records[name], part, name, terms, f"M + h theta C + h^2 theta^2 K is singular (h = {h:g})")
-            osnsp.store_inverses(bodies[mine], inverse, work, iwork)
+            store_inverses(bodies[mine], inverse, work, iwork)
     bent = bodies.copy()
     elements["stiff"] = ABSENT
     for name, part in zip(lists.part_names, parts, strict=True):
@@ -162,8 +166,8 @@ def _plan(records, lists, bodies, unknowns, method, work, iwork):
     varying = max((int(n) for n, kind in zip(bodies["n"], bodies["kind"], strict=True) if kind == DENSE), default=0)
     spare = varying**2 + 4 * body + 3 * max(lists.relations["m"].max(initial=0), lists.relations["n"].max(initial=0))
     plan = np.zeros(1, PLAN)
-    osnsp.place_problem(plan, unknowns, method, work, iwork)
-    osnsp.place_active(plan, unknowns, work, iwork)
+    place_problem(plan, unknowns, method, work, iwork)
+    place_active(plan, unknowns, work, iwork)
     plan["sub_W"] = plan["W"]
     work.place(plan, rhs=body, solution=body, scratch=body, at_q=body, at_v=body, spare=spare)
     work.place(
@@ -188,8 +192,8 @@ def start(t, s, functions, options, mem, imem, work, iwork):
     evaluate_masses(1.0, s.parts, s.elements, p, functions, mem, imem, work)
     state_pull(options.h, p.f_old, s.elements, s.parts, p, work)
     evaluate_relations(t, 1.0, 0.0, EVERY, options, s.relations, p, functions, mem, imem, work)
-    osnsp.state_pulls(p.pull, s.constraints, s.entries, work)
-    osnsp.update_outputs(options.h, options.a, s.constraints, s.entries, s.couplings, mem, work)
+    state_pulls(p.pull, s.constraints, s.entries, work)
+    update_outputs(options.h, options.a, s.constraints, s.entries, s.couplings, mem, work)
     return CONVERGED
 
 
@@ -208,7 +212,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
     p = s.plan[0]
     begin(t_new, options, s.parts, s.elements, p, functions, mem, imem, work)
-    n = osnsp.choose_active(p, s.constraints, options.gamma * options.h, options.h, mem, imem, work, iwork)
+    n = choose_active(p, s.constraints, options.gamma * options.h, options.h, mem, imem, work, iwork)
     status, n_iter, residual = iterate(t_new, n, s, functions, solver, solver_options, options, mem, imem, work, iwork)
     if not finish(t_new, n == 0, s, options, functions, mem, imem, work):
         status = NON_FINITE
@@ -234,7 +238,7 @@ def finish(t_new, is_free, s, options, functions, mem, imem, work):
 @tiny
 def hand_over(options, constraints, entries, couplings, p, mem, work):
     """y and ydot from the values of the relations; the force is kept for the next step. False where an output is not finite."""
-    osnsp.update_outputs(options.h, options.a, constraints, entries, couplings, mem, work)
+    update_outputs(options.h, options.a, constraints, entries, couplings, mem, work)
     for i in range(p.n_dofs):
         work[p.f_old + i] = work[p.f + i]
     zero = 0.0
@@ -253,8 +257,8 @@ def iterate(t_new, n, s, functions, solver, solver_options, options, mem, imem, 
     parts, elements, relations, p = s.parts, s.elements, s.relations, s.plan[0]
     if n < 0:
         n = -1 - n
-        osnsp.extract_pattern(p, n, s.W_row, s.W_column, iwork)
-        osnsp.transpose_pattern(p, n, iwork)
+        extract_pattern(p, n, s.W_row, s.W_column, iwork)
+        transpose_pattern(p, n, iwork)
     row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
     chosen, transpose = view(iwork, p.active, n), view(iwork, p.sub_place, iwork[p.sub_row + n])
     t = t_new - (1.0 - options.at_q) * options.h
@@ -284,14 +288,14 @@ def iterate(t_new, n, s, functions, solver, solver_options, options, mem, imem, 
         inverses, shift = s.bent if bends else s.bodies, p.shift if bends else 0
         apply_inverses(p.residual, p.dv, inverses, p, work, iwork)
         if n > 0:
-            osnsp.assemble(s.plan, inverses, s.constraints, s.entries, s.inputs, s.couplings, chosen, row, column, transpose, 1.0, shift,
+            assemble(s.plan, inverses, s.constraints, s.entries, s.inputs, s.couplings, chosen, row, column, transpose, 1.0, shift,
                            work, iwork)  # fmt: skip
             if p.has_friction:
-                osnsp.scale_friction(p, n, s.constraints, work, iwork)
+                scale_friction(p, n, s.constraints, work, iwork)
             iwork[p.isolver] = 0  # another matrix
             _state_problem(n, shift, s, options, mem, work, iwork)
             unit = 1.0 if options.paoli != 0.0 else options.h  # lambda is an impulse, or a force
-            solved, _, _ = osnsp.solve_active(p, n, unit, solver, s.constraints, s.inputs, solver_options, mem, work, iwork)
+            solved, _, _ = solve_active(p, n, unit, solver, s.constraints, s.inputs, solver_options, mem, work, iwork)
             if solved not in (CONVERGED, INEXACT) and bends:  # curvature may leave the problem without a solution
                 may_bend, solved = False, CONVERGED
                 continue
@@ -522,35 +526,6 @@ def _constraint_error(a, c, options, elements, constraints, entries, couplings, 
 
 
 @tiny
-def velocity(c, entries, mem, work):
-    """``H v + rate``."""
-    s = 0.0 if c.rate == ABSENT else work[c.rate]
-    for k in range(c.entry, c.entry_end):
-        s += work[entries[k].coefficient] * mem[entries[k].q + entries[k].n]
-    return s
-
-
-@tiny
-def speeds(c, entries, mem, work):
-    """Sum of the magnitudes that cancel in ``H v + rate``."""
-    s = 0.0 if c.rate == ABSENT else abs(work[c.rate])
-    for k in range(c.entry, c.entry_end):
-        s += abs(work[entries[k].coefficient] * mem[entries[k].q + entries[k].n])
-    return s
-
-
-@tiny
-def position(c, entries, mem, work):
-    """h of a nonlinear relation, ``H q + b`` of a linear one."""
-    if c.h != ABSENT:
-        return work[c.h]
-    y = 0.0 if c.base == ABSENT else work[c.base]
-    for k in range(c.entry, c.entry_end):
-        y += work[entries[k].coefficient] * mem[entries[k].q]
-    return y
-
-
-@tiny
 def _position_rate(c, options, entries, p, mem, work):
     """What the law at position level holds for, as a velocity: ``y / (h a)``, or ``(1 + e) y / h`` at the point of (10.45)."""
     e = 0.0 if c.e == ABSENT or options.paoli == 0.0 else work[c.e]
@@ -734,7 +709,7 @@ def _state_problem(n, shift, s, options, mem, work, iwork):
         c = s.constraints[iwork[p.active + a]]
         w, size = 0.0, speeds(c, entries, mem, work)
         if c.level == POSITION:
-            size += osnsp.lengths(c, entries, mem, work) / h
+            size += lengths(c, entries, mem, work) / h
             w = _position_rate(c, options, entries, p, mem, work)
             for k in range(c.coupling, c.coupling_end):
                 if c.h != ABSENT:
@@ -751,7 +726,7 @@ def _state_problem(n, shift, s, options, mem, work, iwork):
         most = max(most, size)
         for k in range(c.input, c.input_end):
             mem[inputs[k].q + 2 * inputs[k].n] = 0.0
-    work[p.rounding] = osnsp.ULPS * most
+    work[p.rounding] = ULPS * most
 
 
 @inlined

@@ -15,23 +15,18 @@ from nsds._jit import inlined, kernel, tiny, view
 from nsds.model.kinds import NEWTON_EULER, family
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL
 from nsds.model.records import model_of
-from nsds.schemes.lagrangian import newton as moreau_jean_newton
+from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
 from nsds.schemes.lagrangian.moreau_jean import FIELDS, fill
-from nsds.schemes.lagrangian.newton import (
-    EVERY,
-    begin,
-    evaluate_forces,
-    evaluate_masses,
-    evaluate_relations,
-    hand_over,
-    iterate,
-    position,
-)
+from nsds.schemes.lagrangian.newton import EVERY, begin, evaluate_forces, evaluate_masses, evaluate_relations, hand_over, iterate
+from nsds.schemes.lagrangian.outputs import lengths, position
 from nsds.schemes.lagrangian.tables import PLAIN, VELOCITY, tables
 from nsds.schemes.linear_algebra import apply_inverse, inverse_of, invert_in_place
-from nsds.schemes.problem import one_step_problem as osnsp
-from nsds.schemes.rigid import projection as newton_euler_projection
+from nsds.schemes.problem.active import choose_active, extract_pattern, transpose_pattern
+from nsds.schemes.problem.assemble import assemble
+from nsds.schemes.problem.box import ULPS, solve, worse
+from nsds.schemes.problem.tables import BODY, ordered, place_active, place_problem, store_inverses
+from nsds.schemes.rigid import projection as rigid_projection
 from nsds.schemes.run.memory import Allocator
 from nsds.status import CONVERGED, INEXACT, NON_FINITE, VIOLATED
 
@@ -45,7 +40,7 @@ class Options(NamedTuple):
     """Words of the step with its projection; flags are 0 or 1."""
 
     h: float
-    newton: moreau_jean_newton.Options
+    newton: newton.Options
     combined: float
     constraint_tol: float
     max_rounds: float
@@ -55,7 +50,7 @@ class Options(NamedTuple):
 class Tables(NamedTuple):
     """Tables of the step, and of the problem of positions behind it."""
 
-    newton: moreau_jean_newton.Tables
+    newton: newton.Tables
     metrics: np.ndarray  # rows of bodies with the inverse of the metric
     constraints: np.ndarray  # those of the step, with H^T for B and without D
     leaders: np.ndarray  # of each constraint, the one whose y is the gap
@@ -171,11 +166,11 @@ def prepare(records, mem, options, h, method):
     """Tables of the Newton form, and those of the problem of positions."""
     owner = options["scheme"].item().decode()
     if family(model_of(records)) == NEWTON_EULER:
-        return newton_euler_projection.prepare(records, options, h, method)
+        return rigid_projection.prepare(records, options, h, method)
     work, iwork = Allocator(records.size), Allocator(records.size)
     lists = tables(records, work, owner, h, h * options["theta"].item())
     own = (float(options[name].item()) for name in ("constraint_tol", "max_rounds", "every_contact"))
-    words = Options(h, moreau_jean_newton.options_of(h, options), float(owner.endswith("combined_projection")), *own)
+    words = Options(h, newton.options_of(h, options), float(owner.endswith("combined_projection")), *own)
     metric = options["metric"].item().decode()
     prepared = prepare_with_positions(records, lists, words.newton, metric, method, work, iwork)
     return prepared._replace(options=words, stepper=sys.modules[__name__])
@@ -187,14 +182,14 @@ def prepare_with_positions(records, lists, options, metric, method, work, iwork)
     for column in ("input", "input_end"):
         rigid[column] = rigid[column.replace("input", "entry")]
     rigid["coupling_end"] = rigid["coupling"]
-    places = np.zeros(1, moreau_jean_newton.PLAN)
-    unknowns = osnsp.ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, np.full(metrics.size, DENSE))
-    osnsp.place_problem(places, unknowns, method, work, iwork)
-    osnsp.place_active(places, unknowns, work, iwork)
+    places = np.zeros(1, newton.PLAN)
+    unknowns = ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, np.full(metrics.size, DENSE))
+    place_problem(places, unknowns, method, work, iwork)
+    place_active(places, unknowns, work, iwork)
     body, dofs = metrics["n"].max(), metrics["n"].sum()
     work.place(places, rhs=body, solution=body, scratch=body, dofs=dofs, dv=dofs)
     iwork.place(places, sub_next=rigid.size, pivots=body, touched=rigid.size)
-    prepared = moreau_jean_newton.prepare(records, lists, options, method, work, iwork)
+    prepared = newton.prepare(records, lists, options, method, work, iwork)
     order = [lists.owners.index(each) for each in prepared.layout.owners]
     leaders = prepared.tables.constraints["leader"]
     upper = places[0]["upper"]
@@ -205,7 +200,7 @@ def prepare_with_positions(records, lists, options, metric, method, work, iwork)
 def _metrics(records, lists, metric, work, iwork):
     """Rows like those of bodies, with the inverse of the metric: of M, evaluated anew where it changes, or the identity."""
     parts = lists.parts
-    bodies = np.zeros(parts["count"].sum(), osnsp.BODY)
+    bodies = np.zeros(parts["count"].sum(), BODY)
     for name, part in zip(lists.part_names, parts, strict=True):
         mine = bodies[part["body"] : part["body"] + part["count"]]
         each, n, count = np.arange(part["count"]), int(part["n"]), int(part["count"])
@@ -215,14 +210,14 @@ def _metrics(records, lists, metric, work, iwork):
         elif part["mass_function"] != ABSENT:
             mine["kind"], mine["data"] = DENSE, work.reserve(count * n * n) + n * n * each
         else:
-            osnsp.store_inverses(mine, inverse_of(records[name], part, name, [(1.0, "M")], "M is singular"), work, iwork)
+            store_inverses(mine, inverse_of(records[name], part, name, [(1.0, "M")], "M is singular"), work, iwork)
     return bodies
 
 
 @kernel
 def start(t, s, functions, options, mem, imem, work, iwork):
     """Before the first step: force at t, outputs of the state."""
-    return moreau_jean_newton.start(t, s.newton, functions, options.newton, mem, imem, work, iwork)
+    return newton.start(t, s.newton, functions, options.newton, mem, imem, work, iwork)
 
 
 @kernel
@@ -231,7 +226,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     form, constraints, p, before = s.newton, s.newton.constraints, s.newton.plan[0], s.plan[0].local
     h, gamma = options.h, options.newton.gamma
     begin(t_new, options.newton, form.parts, form.elements, p, functions, mem, imem, work)
-    n = osnsp.choose_active(p, constraints, gamma * h, h, mem, imem, work, iwork)
+    n = choose_active(p, constraints, gamma * h, h, mem, imem, work, iwork)
     total = 0
     status, n_iter, residual = CONVERGED, 0, 0.0
     for attempt in range(constraints.size + 1):  # each solution but the last makes at least one more contact active
@@ -252,7 +247,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
             break
     if status in (CONVERGED, INEXACT):
         projected, moved = project(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork)
-        status = osnsp.worse(status, projected)
+        status = worse(status, projected)
         if moved:
             evaluate_forces(t_new, options.newton, form.parts, form.elements, p, p.f, functions, mem, imem, work)
     if not hand_over(options.newton, constraints, form.entries, form.couplings, p, mem, work):
@@ -313,29 +308,29 @@ def project(t, s, functions, solver, solver_options, options, mem, imem, work, i
     p, tol = s.plan[0], options.constraint_tol
     for done in range(int(options.max_rounds) + 1):
         n, worst, length = _choose(options, s.constraints, entries, p, mem, imem, work, iwork)
-        if worst <= max(tol, osnsp.ULPS * length):
+        if worst <= max(tol, ULPS * length):
             return CONVERGED, done > 0
-        osnsp.extract_pattern(p, n, form.W_row, form.W_column, iwork)
-        osnsp.transpose_pattern(p, n, iwork)
+        extract_pattern(p, n, form.W_row, form.W_column, iwork)
+        transpose_pattern(p, n, iwork)
         row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
         chosen, transpose = view(iwork, p.active, n), view(iwork, p.sub_place, iwork[p.sub_row + n])
         evaluate_masses(1.0, parts, elements, form.plan[0], functions, mem, imem, work)
         invert_metrics(elements, parts, s.metrics, p, work, iwork)
-        osnsp.assemble(s.plan, s.metrics, s.constraints, entries, entries, form.couplings, chosen, row, column, transpose, 1.0, 0,
+        assemble(s.plan, s.metrics, s.constraints, entries, entries, form.couplings, chosen, row, column, transpose, 1.0, 0,
                        work, iwork)  # fmt: skip
         for a in range(n):
             work[p.q + a] /= worst
             work[p.z + a] = 0.0
-        work[p.rounding] = osnsp.ULPS * length / worst
+        work[p.rounding] = ULPS * length / worst
         iwork[p.isolver] = 0
-        status = osnsp.solve(n, row, column, p.W, p, solver, solver_options, work, iwork)
+        status = solve(n, row, column, p.W, p, solver, solver_options, work, iwork)
         if status != CONVERGED:  # pressing contacts that no position closes all at once: none of them is to be violated at least
             for a in range(n):
                 if not s.constraints[chosen[a]].bilateral:
                     work[p.lower + a] = 0.0
                 work[p.z + a] = 0.0
             iwork[p.isolver] = 0
-            status = osnsp.solve(n, row, column, p.W, p, solver, solver_options, work, iwork)
+            status = solve(n, row, column, p.W, p, solver, solver_options, work, iwork)
         if status not in (CONVERGED, INEXACT):
             return status, done > 0
         _move(n, worst, s, mem, work, iwork)
@@ -354,7 +349,7 @@ def _choose(options, constraints, entries, p, mem, imem, work, iwork):
             y = position(c, entries, mem, work)
             is_pressing = c.bilateral or (options.combined != 0.0 and imem[c.active] != 0 and mem[c.lam] > 0.0)
             worst = max(worst, abs(y) if is_pressing else -y)
-            length = max(length, osnsp.lengths(c, entries, mem, work))
+            length = max(length, lengths(c, entries, mem, work))
             iwork[p.local + i], iwork[p.active + n] = n, i
             work[p.q + n] = y
             work[p.lower + n] = -np.inf if is_pressing else 0.0

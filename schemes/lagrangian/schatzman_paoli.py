@@ -4,7 +4,7 @@
     0 <= y((q_{k+1} + e q_{k-1}) / (1 + e))  ⟂  lambda >= 0,   p = H^T lambda there                        (10.45c-e)
 
 The velocity in the record is ``v_{k+1} = (q_{k+1} - q_k) / h``, so that ``q_{k-1} = q_k - h v_k``: the record alone is the state, and the
-step is one of `moreau_jean_newton` for v_{k+1}. The source's own question (10.3.1), whether to take the central difference, is answered by
+step is one of the Newton form for v_{k+1}. The source's own question (10.3.1), whether to take the central difference, is answered by
 that and by measurement (tests): theta = 0 conserves ``v_{k+1}^T M v_{k+1} / 2 + q_{k+1}^T K q_k / 2`` to rounding, and an impact with e = 1
 reverses v exactly, whereas the central difference mixes the velocities before and after it. That is the mean of two successive v.
 """

@@ -12,6 +12,9 @@ which Newton's iteration over a step repeats until r no longer moves.
 """
 
 import math
+from typing import NamedTuple
+
+from numpy.typing import NDArray
 
 from nsds._jit import kernel, stack, tiny, view
 from nsds.maths.vectors import norm
@@ -22,6 +25,18 @@ from nsds.solvers.contact.signature import EQUATION
 
 _PROXIMAL = 1e-12  # epsilon: times s, the stiffness that is added to an equation
 _TANGENTS = 2
+
+
+class Blocks(NamedTuple):
+    """Views of n blocks that lie behind one another."""
+
+    H: NDArray  # (n, d, 12): on v_a, omega_a, v_b, omega_b in inertial axes
+    diagonal: NDArray  # (n, d): what comes to the diagonal of W
+    body: NDArray  # (2 n,): a and b, -1 the world
+    disk: NDArray  # (n,)
+    mu: NDArray  # (2 n,)
+    b: NDArray  # (n, d)
+    r: NDArray  # (n, d)
 
 
 @tiny
@@ -73,16 +88,16 @@ def find_slack(h, interaction, q, moved, work):
 
 
 @kernel
-def state_block(h, ahead, is_new, interaction, first, d, mem, work, H, body, disk, mu, b, diagonal, r):
-    """Blocks ``first ..`` of an interaction, from its H and rate in the work memory. Out: H, body, disk, mu, b, diagonal, r.
+def state_block(h, ahead, is_new, interaction, first, d, mem, work, stated):
+    """Blocks ``first ..`` of an interaction, from its H and rate in the work memory. Out: stated.
 
     Rows that take no part are left over. diagonal: 1 in components that are left over, 0 else, -1 in equations; r, where it is new: the
     last impulses.
     """
-    it = interaction
+    it, H, mu, b, diagonal, r = interaction, stated.H, stated.mu, stated.b, stated.diagonal, stated.r
     for k in range(first, first + it.n_blocks):
-        body[2 * k], body[2 * k + 1] = it.a, it.b
-        disk[k] = EQUATION if it.law == EQUALITY else 0 if it.law == IMPACT else _TANGENTS
+        stated.body[2 * k], stated.body[2 * k + 1] = it.a, it.b
+        stated.disk[k] = EQUATION if it.law == EQUALITY else 0 if it.law == IMPACT else _TANGENTS
         mu[2 * k], mu[2 * k + 1] = 1.0 if it.law == DRY else 0.0, 0.0
         c = k - first
         if it.law >= FRICTION and it.law != DRY:
@@ -139,12 +154,13 @@ def multiply_inverse(n, stride, inverse, x, y):
 
 
 @kernel
-def complete_blocks(n, d, stride, inverse, body, H, G, diagonal, b, r, disk):
-    """``G = H M_hat^-T`` of n blocks and the diagonal in units of velocity. In/out: diagonal, b.
+def complete_blocks(d, stride, inverse, stated, G):
+    """``G = H M_hat^-T`` of blocks and the diagonal in units of velocity. In/out: diagonal, b of stated.
 
     A component that is left over gets s, the largest ``H_i M_hat^-1 H_i^T`` of the block; an equation epsilon s, and ``b - epsilon s r``.
     """
-    for k in range(n):
+    H, body, diagonal, b = stated.H, stated.body, stated.diagonal, stated.b
+    for k in range(stated.disk.size):
         s = 0.0
         for a in range(d):
             i = (k * d + a) * 12
@@ -164,11 +180,11 @@ def complete_blocks(n, d, stride, inverse, body, H, G, diagonal, b, r, disk):
         for a in range(k * d, k * d + d):
             if diagonal[a] > 0.0:
                 diagonal[a] = s
-                if disk[k] != EQUATION:
+                if stated.disk[k] != EQUATION:
                     b[a] *= s
             elif diagonal[a] < 0.0:
                 diagonal[a] = _PROXIMAL * s
-                b[a] -= diagonal[a] * r[a]
+                b[a] -= diagonal[a] * stated.r[a]
 
 
 @kernel
@@ -225,14 +241,15 @@ def pattern(n, body, fixed, first, blocks, row, column, room):
 
 
 @kernel
-def assemble(n, d, body, fixed, H, G, diagonal, row, column, W):
+def assemble(d, stated, G, row, column, W):
     """``W_ij = sum over shared bodies of H_i M_hat^-1 H_j^T``, plus the diagonal. Out: W."""
-    for i in range(n):
+    H, body = stated.H, stated.body
+    for i in range(stated.disk.size):
         for k in range(row[i], row[i + 1]):
             j = column[k]
             for a in range(d):
                 for b in range(d):
-                    s = diagonal[i * d + a] if i == j and a == b else 0.0
+                    s = stated.diagonal[i * d + a] if i == j and a == b else 0.0
                     for side in range(2):
                         for other in range(2):
                             if body[2 * i + side] == body[2 * j + other] and body[2 * i + side] >= 0:
@@ -243,11 +260,12 @@ def assemble(n, d, body, fixed, H, G, diagonal, row, column, W):
 
 
 @kernel
-def velocities(n, d, body, H, w, b, q):
-    """``q = H w + b`` of n blocks."""
-    for k in range(n):
+def velocities(d, stated, w, q):
+    """``q = H w + b`` of blocks."""
+    H, body = stated.H, stated.body
+    for k in range(stated.disk.size):
         for a in range(k * d, k * d + d):
-            s = b[a]
+            s = stated.b[a]
             for side in range(2):
                 if body[2 * k + side] >= 0:
                     for l in range(6):
@@ -256,10 +274,10 @@ def velocities(n, d, body, H, w, b, q):
 
 
 @kernel
-def add_impulses(n, d, body, H, r, p, size):
-    """``p += H^T r`` of n blocks, and the norms of what each block adds to translation and rotation to size (2 each)."""
-    term = stack(6)
-    for k in range(n):
+def add_impulses(d, stated, p, size):
+    """``p += H^T r`` of blocks, and the norms of what each block adds to translation and rotation to size (2 each)."""
+    term, H, body, r = stack(6), stated.H, stated.body, stated.r
+    for k in range(stated.disk.size):
         for side in range(2):
             if body[2 * k + side] >= 0:
                 for l in range(6):
@@ -285,14 +303,14 @@ def _sizes(row, body_a, body_b, H, rate, speed):
 
 
 @kernel
-def equation_residual(n, d, body, disk, H, b, w, speed, floor):
+def equation_residual(d, stated, w, speed, floor):
     """Largest ``|H w + rate|`` of the equations, relative to the velocities that cancel, and the same where rounding is not counted.
 
     speed (4 each): of bodies, translation and rotation, without impulses that cancel and of these. floor: rounding of the latter.
     """
-    worst = judged = 0.0
-    for k in range(n):
-        if disk[k] != EQUATION:
+    worst, judged, H, body, b = 0.0, 0.0, stated.H, stated.body, stated.b
+    for k in range(stated.disk.size):
+        if stated.disk[k] != EQUATION:
             continue
         for a in range(k * d, k * d + d):
             s = b[a]
@@ -308,12 +326,12 @@ def equation_residual(n, d, body, disk, H, b, w, speed, floor):
 
 
 @kernel
-def least_size(n, d, body, disk, H, b, speed, share, ulps):
+def least_size(d, stated, speed, share, ulps):
     """Least ``share net + ulps gross`` of the equations, see `equation_residual`; infinity without any."""
-    least = math.inf
-    for k in range(n):
-        for a in range(k * d, k * d + d if disk[k] == EQUATION else k * d):
-            net, gross = _sizes(a, body[2 * k], body[2 * k + 1], H, b[a], speed)
+    least, body = math.inf, stated.body
+    for k in range(stated.disk.size):
+        for a in range(k * d, k * d + d if stated.disk[k] == EQUATION else k * d):
+            net, gross = _sizes(a, body[2 * k], body[2 * k + 1], stated.H, stated.b[a], speed)
             if net > 0.0:
                 least = min(least, share * net + ulps * gross)
     return least

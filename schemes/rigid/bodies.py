@@ -11,7 +11,7 @@ from nsds.maths import rotations
 from nsds.maths.vectors import cross, norm, times
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT
-from nsds.schemes.derivatives import STEP
+from nsds.schemes.derivatives import FORWARD_STEP
 from nsds.schemes.rigid.tables import INERTIA, MASS
 
 # How a configuration is moved: along the exponential map, or along the tangent T(q) v and then back to unit quaternions.
@@ -288,7 +288,7 @@ def internal_derivatives(t, body, q, v, functions, mem, D_q, D_v):
             subtract_internal(t, body, q, v, functions, mem, base, size)
             for j in range(columns):
                 kept = variable[j]
-                variable[j] = kept + math.copysign(STEP * max(1.0, abs(kept)), kept)
+                variable[j] = kept + math.copysign(FORWARD_STEP * max(1.0, abs(kept)), kept)
                 step = variable[j] - kept
                 for i in range(6):
                     moved[i] = 0.0

@@ -17,7 +17,7 @@ _SIGHT = 1e-3  # times the size of a shape: forces add no more to its slack
 
 @kernel
 def find(c, ahead, parallel, q, v, mem, imem, work, iwork):
-    """Contacts of part c at the state (q, v) of all bodies; returns their number, which may exceed the capacity. Out: new_*, slack.
+    """Contacts of collisions c at the state (q, v) of all bodies; returns their number, which may exceed the capacity. Out: new_*, slack.
 
     ahead: gaps are listed that motion may close in this time, from where v points, and those that may take part as they are. slack: of
     each shape, what it adds to the forecasts up to which contacts take part: for rounding, and the most for forces.
@@ -100,7 +100,7 @@ def take_over(c, n, mem, imem, work, iwork):
 
 @kernel
 def locate(c, i, q, mem, imem, frame, lever):
-    """(a, b): bodies of contact i of part c, -1 for the world. Out: frame (9,), lever (6,): contact point minus the bodies' centres."""
+    """(a, b): bodies of contact i of collisions c, -1: the world. Out: frame (9,), lever (6,): contact point minus the bodies' centres."""
     a, b = imem[c.body + imem[c.a + i]], imem[c.body + imem[c.b + i]]
     frame_of(view(mem, c.normal + 3 * i, 3), frame)
     way = 0.0 if b == WORLD else 0.5 * mem[c.y + i]
@@ -135,7 +135,7 @@ def relative_velocity(each, a, b, frame, lever, w, u):
 
 @kernel
 def choose(c, bodies, ahead, moved, first, q, w, mem, imem, work, bodies_of, which):
-    """Contacts of part c that take part ([Notes], eq. 11.203, and `is_closed`); returns the number of those so far.
+    """Contacts of collisions c that take part ([Notes], eq. 11.203, and `is_closed`); returns the number of those so far.
 
     moved (n_bodies,): see `way_of_forces`. Slacks are those of both shapes.
 
@@ -164,18 +164,19 @@ def _slack(c, shape, body, moved, work):
 
 
 @kernel
-def state_contact(c, i, d, q, w, mem, imem, disk, mu, body, frame, lever, b, r):
-    """Contact i of part c for the one-step problem: all arguments from disk on are views of one contact."""
-    u = stack(5)
-    body[0], body[1] = locate(c, i, q, mem, imem, frame, lever)
+def state_contact(c, number, i, p, q, w, mem, imem, work, iwork):
+    """Contact ``number`` of collisions c for the one-step problem. Out: the i-th of disk, mu, body, frame, lever, b, r of plan p."""
+    u, d = stack(5), p.d
+    frame, lever, body = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6), view(iwork, p.body + 2 * i, 2)
+    body[0], body[1] = locate(c, number, q, mem, imem, frame, lever)
     relative_velocity(c.each, body[0], body[1], frame, lever, w, u)
-    disk[0] = 0 if c.each == 1 else 2
-    mu[0] = 0.0 if c.each == 1 else mem[c.mu]
-    mu[1] = mem[c.mu_r] if c.each == 5 else 0.0
+    iwork[p.disk + i] = 0 if c.each == 1 else 2
+    work[p.mu + 2 * i] = 0.0 if c.each == 1 else mem[c.mu]
+    work[p.mu + 2 * i + 1] = mem[c.mu_r] if c.each == 5 else 0.0
     for k in range(d):
         e = mem[c.e_n] if k == 0 else mem[c.e_t] if k < min(c.each, 3) else 0.0
-        b[k] = e * u[k] if k < min(c.each, 3) else 0.0
-        r[k] = mem[c.lam + c.each * i + k] if k < c.each else 0.0
+        work[p.b + d * i + k] = e * u[k] if k < min(c.each, 3) else 0.0
+        work[p.r + d * i + k] = mem[c.lam + c.each * number + k] if k < c.each else 0.0
 
 
 @kernel

@@ -15,6 +15,7 @@ bodies: heavy loads on joints are as stiff as springs. How ``H w`` changes with 
 
 import math
 import sys
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,13 +26,11 @@ from nsds.model.collisions import with_room
 from nsds.model.kinds import collisions_of
 from nsds.model.layout import ABSENT
 from nsds.model.records import model_of
-from nsds.schemes.rigid import blocks as blocks
-from nsds.schemes.rigid import collisions as collisions
-from nsds.schemes.rigid import problem as problem
-from nsds.schemes.rigid import tables as ne
-from nsds.schemes.rigid.bodies import force, inverse_matrix
+from nsds.schemes.rigid import blocks, problem
+from nsds.schemes.rigid import collisions as contacts
+from nsds.schemes.rigid.bodies import EXPONENTIAL, LINEAR, force, inverse_matrix
 from nsds.schemes.rigid.interactions import blame, evaluate  # noqa: F401
-from nsds.schemes.rigid.problem import EXPLICIT, GAMMA, LIMIT, STEP, THETA, TOL
+from nsds.schemes.rigid.tables import INERTIA, MASS, P, V, tables
 from nsds.schemes.run.memory import Allocator, Prepared
 from nsds.status import CAPACITY, CONVERGED, INEXACT, NEWTON, NON_FINITE, SINGULAR_STEP, STALLED
 
@@ -41,72 +40,87 @@ _PATIENCE = 10  # Newton's iterations in which the residual must halve
 _UNSOLVED = 3  # one-step problems in a row of one step that its solver may leave unsolved
 
 
+class Tables(NamedTuple):
+    """What a step reads of a model."""
+
+    bodies: np.ndarray
+    interactions: np.ndarray
+    collisions: np.ndarray
+    plan: np.ndarray  # one row: where the arrays of the work memory lie
+
+
 def prepare(records, options, h, method):
     """Tables and work memory of all members."""
     work, iwork = Allocator(records.size), Allocator(records.size)
-    lists = ne.tables(records, work, iwork)
-    words = options_of(h, options)
-    plan = problem.reserve(lists, words, method, work, iwork, records.size)
-    tables = lists.bodies, lists.interactions, lists.collisions, plan
-    return Prepared(tables, lists.functions, words, work.array(), iwork.array(np.int64), sys.modules[__name__], lists)
+    lists, words = tables(records, work, iwork), options_of(h, options)
+    s = tables_of(lists, words, method, work, iwork, records.size)
+    return Prepared(s, lists.functions, words, work.array(), iwork.array(np.int64), sys.modules[__name__], lists)
+
+
+def tables_of(lists, options, method, work, iwork, n_members):
+    """`Tables` with a plan of their own."""
+    plan = problem.reserve(lists, options, method, work, iwork, n_members)
+    return Tables(lists.bodies, lists.interactions, lists.collisions, plan)
 
 
 def options_of(h, options):
-    """Options of the step, as numbers, from those of a scheme."""
-    explicit = "form" in options.dtype.names and options["form"] == b"explicit"
-    linear = "update" in options.dtype.names and options["update"] == b"linear"
-    values = [float(options[name].item()) for name in ("theta", "gamma", "q_star", "newton_tol", "newton_max_iter")]
-    if explicit:
-        values[2], values[3] = 0.0, np.inf
-    return problem.Options(h, *values, float(explicit), float(linear))
+    """Options of the step from those of a scheme."""
+    is_explicit = "form" in options.dtype.names and options["form"] == b"explicit"
+    is_linear = "update" in options.dtype.names and options["update"] == b"linear"
+    theta, gamma, q_star, tol, max_iter = (
+        float(options[name].item()) for name in ("theta", "gamma", "q_star", "newton_tol", "newton_max_iter")
+    )
+    if is_explicit:
+        q_star, tol = 0.0, np.inf
+    return problem.Options(h, theta, gamma, q_star, tol, max_iter, float(is_explicit), float(LINEAR if is_linear else EXPONENTIAL))
 
 
 def grow(records):
     """The records with room for half as many contacts more in all their collisions."""
-    parts = [line[0] for line in collisions_of(model_of(records))]
-    return with_room(records, {name: int(_GROWTH * records.dtype[name]["a"].shape[0]) + 1 for name in parts})
+    names = [line[0] for line in collisions_of(model_of(records))]
+    return with_room(records, {name: int(_GROWTH * records.dtype[name]["a"].shape[0]) + 1 for name in names})
 
 
 @kernel
-def start(t, tables, functions, options, mem, imem, work, iwork):
+def start(t, s, functions, options, mem, imem, work, iwork):
     """Before the first step: rotations, contacts and outputs of the state. Returns CONVERGED, or CAPACITY where there is no room."""
-    bodies, interactions, parts, plan = tables[:4]
-    p = plan[0]
+    p = s.plan[0]
     q, v, R = view(work, p.q, 7 * p.n_bodies), view(work, p.v, 6 * p.n_bodies), view(work, p.R, 9 * p.n_bodies)
     for i in range(p.n_bodies):
         for k in range(7):
-            q[7 * i + k] = mem[bodies[i].q + k]
+            q[7 * i + k] = mem[s.bodies[i].q + k]
         for k in range(6):
-            v[6 * i + k] = mem[bodies[i].q + ne.V + k]
-    if not find_contacts(options, p.parallel != 0, parts, q, v, mem, imem, work, iwork):
+            v[6 * i + k] = mem[s.bodies[i].q + V + k]
+    if not find_contacts(options, p.parallel != 0, s.collisions, q, v, mem, imem, work, iwork):
         return CAPACITY
-    take_contacts(parts, mem, imem, work, iwork)
-    outputs(t, bodies, interactions, p, q, v, R, functions, mem, imem, work)
+    take_contacts(s.collisions, mem, imem, work, iwork)
+    outputs(t, s.interactions, p, q, v, R, functions, mem, imem, work)
     return CONVERGED
 
 
 @kernel
-def find_contacts(options, parallel, parts, q, v, mem, imem, work, iwork):
+def find_contacts(options, parallel, collisions, q, v, mem, imem, work, iwork):
     """Contacts at the state (q, v), into the work memory; False where there are more than the record has room for."""
-    ahead = max(1.0, options[GAMMA]) * options[STEP]  # the forecast of the next step looks no farther
-    for k in range(parts.size):
-        iwork[parts[k].found] = collisions.find(parts[k], ahead, parallel, q, v, mem, imem, work, iwork)
-        if iwork[parts[k].found] > parts[k].capacity:
+    ahead = max(1.0, options.gamma) * options.h  # the forecast of the next step looks no farther
+    for k in range(collisions.size):
+        c = collisions[k]
+        iwork[c.found] = contacts.find(c, ahead, parallel, q, v, mem, imem, work, iwork)
+        if iwork[c.found] > c.capacity:
             return False
     return True
 
 
 @kernel
-def take_contacts(parts, mem, imem, work, iwork):
+def take_contacts(collisions, mem, imem, work, iwork):
     """The contacts found, with the impulses of those that were there before, into the record."""
-    for k in range(parts.size):
-        n = iwork[parts[k].found]
-        collisions.inherit(parts[k], n, mem, imem, work, iwork)
-        collisions.take_over(parts[k], n, mem, imem, work, iwork)
+    for k in range(collisions.size):
+        c = collisions[k]
+        contacts.inherit(c, iwork[c.found], mem, imem, work, iwork)
+        contacts.take_over(c, iwork[c.found], mem, imem, work, iwork)
 
 
 @kernel
-def outputs(t, bodies, interactions, p, q, v, R, functions, mem, imem, work):
+def outputs(t, interactions, p, q, v, R, functions, mem, imem, work):
     """R and w of the state (q, v), and y and ydot of all interactions, whose H is that of q afterwards. False where some is not finite."""
     w, zero = view(work, p.w, 6 * p.n_bodies), 0.0
     for i in range(p.n_bodies):
@@ -148,17 +162,21 @@ def to_body(n, R, w, v):
 @kernel
 def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
-    own = tables[:4]
-    bodies, interactions, parts, plan = own
-    p = plan[0]
-    begin(t_new - options[STEP], options, bodies, p, functions, mem, work)
-    n_contacts, n_blocks = problem.choose_active(options, bodies, interactions, parts, p, mem, imem, work, iwork)
-    status, n_iter, residual = iterate(t_new, n_contacts, n_blocks, own, functions, solver, solver_options, options, mem, imem, work, iwork)
+    s, o = motion(tables), motion(options)
+    begin(t_new - o.h, o, s.bodies, s.plan[0], functions, mem, work)
+    n_contacts, n_blocks = problem.choose_active(o, s, mem, imem, work, iwork)
+    status, n_iter, residual = iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o, mem, imem, work, iwork)
     if status in (CONVERGED, INEXACT):
         corrected = correct(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
         status = status if corrected == CONVERGED else corrected
-    done = commit(t_new, n_contacts, n_blocks, own, functions, options, mem, imem, work, iwork)
+    done = commit(t_new, n_contacts, n_blocks, s, functions, o, mem, imem, work, iwork)
     return status if done == CONVERGED else done, n_iter, residual
+
+
+@tiny
+def motion(own):
+    """Of the tables, or of the options, of a scheme those of the step: here all; projections bind another."""
+    return own
 
 
 @tiny
@@ -175,38 +193,37 @@ def begin(t, options, bodies, p, functions, mem, work):
         for k in range(7):
             q[k] = mem[bodies[i].q + k]
         for k in range(6):
-            v[k] = mem[bodies[i].q + ne.V + k]
+            v[k] = mem[bodies[i].q + V + k]
             work[p.v + 6 * i + k] = v[k]
-        if (options[THETA] < 1.0 or options[EXPLICIT] != 0.0 or p.unilateral != 0) and not bodies[i].fixed:
+        if (options.theta < 1.0 or options.is_explicit != 0.0 or p.unilateral != 0) and not bodies[i].fixed:
             force(t, bodies[i], q, v, functions, mem, view(work, p.f_old + 6 * i, 6), view(work, p.size + 2 * i, 2))
 
 
 @kernel
-def iterate(t_new, n_contacts, n_blocks, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """Newton's iteration from v_k, whose w `outputs` left. Velocities and impulses lie in work.
 
     Returns (status, iterations, residual): CONVERGED where balances of momentum and equations hold to TOL, both relative to what cancels in
     them, and contacts to what the solver's options say; many blocks, which sweeps solve, have equations like contacts. INEXACT where all
     are at most the residual that these options bear; the residual is the largest of the three.
     """
-    bodies, interactions, parts, plan = tables
-    p = plan[0]
+    bodies, interactions, p = s.bodies, s.interactions, s.plan[0]
     m = p.n_bodies
     q, v, R, inverse = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.inverse, p.stride * m)
     w, R_free, impulse = view(work, p.w, 6 * m), view(work, p.R_free, 6 * m), view(work, p.p, 6 * m)
-    problem.clear(p, impulse, work)
+    problem.clear(p, work)
     for i in range(9 * m):
         work[p.turning + i] = 0.0
     status, solved, residual, n_iter, unsolved, least, waited = NEWTON, CONVERGED, math.inf, 0, 0, math.inf, 0
-    tol, enough = max(options[TOL], _ROUNDING), solver_options[problem.ENOUGH]
+    tol, enough = max(options.tol, _ROUNDING), solver_options[problem.ENOUGH]
     is_free = n_contacts == 0 and problem.are_equations(interactions, p, iwork)
     tol_of_equations = tol if problem.has_matrix(n_contacts, n_blocks, p) else max(tol, enough)
-    for n_iter in range(int(options[LIMIT]) + 1):
-        problem.move_all(options[STEP], options, p, q, work)
+    for n_iter in range(int(options.max_iter) + 1):
+        problem.move_all(options.h, options, p, q, work)
         evaluate_forces(t_new, options, bodies, p, q, v, functions, mem, work)
         problem.state_blocks(t_new, n_iter == 0, n_contacts, n_blocks, options, interactions, p, functions, mem, imem, work, iwork)
-        if n_iter > 0 and n_blocks > 0 and options[problem.Q_STAR] > 0.0:  # H has moved
-            problem.total_impulse(n_contacts, n_blocks, p, impulse, work, iwork)
+        if n_iter > 0 and n_blocks > 0 and options.q_star > 0.0:  # H has moved
+            problem.total_impulse(n_contacts, n_blocks, p, work, iwork)
         residual = free_residual(options, bodies, p, v, R, impulse, R_free, mem, work)
         equations, judged = equation_residual(
             n_contacts, n_blocks, n_iter > 0, tol_of_equations, bodies, p, v, w, inverse, mem, work, iwork
@@ -221,7 +238,7 @@ def iterate(t_new, n_contacts, n_blocks, tables, functions, solver, solver_optio
         least, waited = (residual, 0) if residual < 0.5 * least else (least, waited + 1)
         unsolved = 0 if solved == CONVERGED else unsolved + 1
         is_stuck = waited >= _PATIENCE or unsolved >= _UNSOLVED or (n_iter > 0 and p.linear != 0)
-        if status != NEWTON or is_stuck or n_iter == int(options[LIMIT]):
+        if status != NEWTON or is_stuck or n_iter == int(options.max_iter):
             break
         if n_iter > 0:
             problem.turn_joints(n_contacts, n_blocks, options, interactions, p, mem, imem, work, iwork)
@@ -230,10 +247,7 @@ def iterate(t_new, n_contacts, n_blocks, tables, functions, solver, solver_optio
             break
         if n_iter == 0:
             equation_residual(n_contacts, n_blocks, True, tol, bodies, p, v, w, inverse, mem, work, iwork)
-        solved = problem.solve(
-            n_contacts, n_blocks, n_iter == 0, bodies, parts, p, solver, solver_options, tol, residual, inverse, R_free, w, impulse, mem,
-            imem, work, iwork,
-        )  # fmt: skip
+        solved = problem.solve(n_contacts, n_blocks, n_iter == 0, s, solver, solver_options, tol, residual, mem, imem, work, iwork)
         change_velocities(p, R, R_free, impulse, inverse, w, v, work)
     if n_iter > 0 and n_contacts + n_blocks > 0:
         residual = max(residual, work[p.info + 1])
@@ -256,7 +270,7 @@ def verdict(status, solved, n_iter, residual, bearable):
 def evaluate_forces(t_new, options, bodies, p, q, v, functions, mem, work):
     """F(t_{k+1}, q, v) of all bodies, and the sizes of its terms."""
     for i in range(p.n_bodies):
-        if options[EXPLICIT] == 0.0 and not bodies[i].fixed:
+        if options.is_explicit == 0.0 and not bodies[i].fixed:
             out, size = view(work, p.f + 6 * i, 6), view(work, p.size + 2 * i, 2)
             force(t_new, bodies[i], view(q, 7 * i, 7), view(v, 6 * i, 6), functions, mem, out, size)
 
@@ -268,8 +282,8 @@ def free_residual(options, bodies, p, v, R, impulse, out, mem, work):
     Relative to the magnitudes that cancel on the body, of translation and rotation together, one as much as the other at the radius of
     gyration: what a body does not do at all is not judged by its rounding. Out: R_free (6 each).
     """
-    h, theta, worst, term, momentum = options[STEP], options[THETA], 0.0, stack(3), stack(3)
-    at_end = 0.0 if options[EXPLICIT] != 0.0 else theta
+    h, theta, worst, term, momentum = options.h, options.theta, 0.0, stack(3), stack(3)
+    at_end = 0.0 if options.is_explicit != 0.0 else theta
     at_start = 1.0 - at_end
     for i in range(p.n_bodies):
         q, f, f_old, v_old, total, left = bodies[i].q, p.f + 6 * i, p.f_old + 6 * i, p.v_old + 6 * i, 0.0, 0.0
@@ -283,10 +297,10 @@ def free_residual(options, bodies, p, v, R, impulse, out, mem, work):
                 term[k] = v[6 * i + 3 * side + k] - work[v_old + 3 * side + k]
             if side == 0:
                 for k in range(3):
-                    term[k] *= mem[q + ne.MASS]
-                size = mem[q + ne.MASS] * (norm(view(v, 6 * i, 3)) + norm(view(work, v_old, 3)))
+                    term[k] *= mem[q + MASS]
+                size = mem[q + MASS] * (norm(view(v, 6 * i, 3)) + norm(view(work, v_old, 3)))
             else:
-                I = view(mem, q + ne.INERTIA, 9)
+                I = view(mem, q + INERTIA, 9)
                 times(I, view(v, 6 * i + 3, 3), momentum)
                 size = norm(momentum)
                 times(I, view(work, v_old + 3, 3), momentum)
@@ -316,8 +330,8 @@ def free_residual(options, bodies, p, v, R, impulse, out, mem, work):
 @tiny
 def radius_of_gyration(body, mem):
     """``(trace I / 3 m)^(1/2)``."""
-    I = view(mem, body.q + ne.INERTIA, 9)
-    return math.sqrt((I[0] + I[4] + I[8]) / (3.0 * mem[body.q + ne.MASS]))
+    I = view(mem, body.q + INERTIA, 9)
+    return math.sqrt((I[0] + I[4] + I[8]) / (3.0 * mem[body.q + MASS]))
 
 
 @tiny
@@ -328,10 +342,9 @@ def equation_residual(n_contacts, n_blocks, is_known, tol, bodies, p, v, w, inve
     """
     if n_blocks == 0 or not is_known:
         return 0.0, 0.0
-    H, _, body, disk, _, b, _ = problem.panels(n_contacts, n_blocks, p, work, iwork)
     speed = view(work, p.speed, 4 * p.n_bodies)
     speeds(bodies, p, v, inverse, mem, work, speed)
-    return blocks.equation_residual(n_blocks, p.d, body, disk, H, b, w, speed, _ROUNDING / tol)
+    return blocks.equation_residual(p.d, problem.stated_blocks(n_contacts, n_blocks, p, work, iwork), w, speed, _ROUNDING / tol)
 
 
 @kernel
@@ -381,11 +394,11 @@ def dot_9(A):
 @kernel
 def invert(t_new, is_free, options, bodies, p, q, v, R, functions, mem, inverse, work):
     """Inverse iteration matrices of all bodies; False where one is singular. is_free: with equations only, they may be indefinite."""
-    h, weight = options[STEP], 0.0 if options[EXPLICIT] != 0.0 else options[STEP] * options[THETA]
+    h, weight = options.h, 0.0 if options.is_explicit != 0.0 else options.h * options.theta
     regular = True
     for i in range(p.n_bodies):
         regular = regular and inverse_matrix(
-            t_new, weight, weight * h * options[THETA], bodies[i], view(q, 7 * i, 7), view(v, 6 * i, 6), view(R, 9 * i, 9),
+            t_new, weight, weight * h * options.theta, bodies[i], view(q, 7 * i, 7), view(v, 6 * i, 6), view(R, 9 * i, 9),
             view(work, p.turning + 9 * i, 9), is_free, functions, mem, view(inverse, p.stride * i, p.stride), view(work, p.spare, 150),
         )  # fmt: skip
     return regular
@@ -407,28 +420,27 @@ def change_velocities(p, R, R_free, impulse, inverse, w, v, work):
 
 
 @kernel
-def commit(t_new, n_contacts, n_blocks, tables, functions, options, mem, imem, work, iwork):
+def commit(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork):
     """The new state, impulses, contacts and outputs in mem. Returns CONVERGED, NON_FINITE, or CAPACITY, where nothing has changed."""
-    bodies, interactions, parts, plan = tables
-    p = plan[0]
+    p, collisions = s.plan[0], s.collisions
     m = p.n_bodies
     q, v, R, zero = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m), 0.0
     for i in range(7 * m):
         zero += 0.0 * q[i]
-    if not find_contacts(options, p.parallel != 0, parts, q, v, mem, imem, work, iwork):
+    if not find_contacts(options, p.parallel != 0, collisions, q, v, mem, imem, work, iwork):
         return CAPACITY
-    problem.keep_impulses(n_contacts, n_blocks, options, interactions, parts, p, mem, imem, work, iwork)
-    take_contacts(parts, mem, imem, work, iwork)
-    for k in range(parts.size):
-        for i in range(imem[parts[k].n]):
-            zero += 0.0 * mem[parts[k].y + i]
+    problem.keep_impulses(n_contacts, n_blocks, options, s, mem, imem, work, iwork)
+    take_contacts(collisions, mem, imem, work, iwork)
+    for k in range(collisions.size):
+        for i in range(imem[collisions[k].n]):
+            zero += 0.0 * mem[collisions[k].y + i]
     for i in range(m):
-        at = bodies[i].q
+        at = s.bodies[i].q
         for k in range(7):
             mem[at + k] = q[7 * i + k]
         for k in range(6):
-            mem[at + ne.V + k] = v[6 * i + k]
-            mem[at + ne.P + k] = work[p.p + 6 * i + k]
-        times_transposed(view(R, 9 * i, 9), view(mem, at + ne.P + 3, 3), view(mem, at + ne.P + 3, 3))
-    is_finite = outputs(t_new, bodies, interactions, p, q, v, R, functions, mem, imem, work) and zero == 0.0
+            mem[at + V + k] = v[6 * i + k]
+            mem[at + P + k] = work[p.p + 6 * i + k]
+        times_transposed(view(R, 9 * i, 9), view(mem, at + P + 3, 3), view(mem, at + P + 3, 3))
+    is_finite = outputs(t_new, s.interactions, p, q, v, R, functions, mem, imem, work) and zero == 0.0
     return CONVERGED if is_finite else NON_FINITE

@@ -8,6 +8,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numba import int64
 
 from nsds._checks import may_use_threads
 from nsds._jit import kernel, on_demand, stack, tiny, view
@@ -16,12 +17,12 @@ from nsds.maths.rotations import rotate, rotate_back
 from nsds.maths.vectors import cross, norm
 from nsds.model.joints import ALIGN, POINT
 from nsds.model.layout import ABSENT, table
-from nsds.schemes.rigid import blocks as blocks
-from nsds.schemes.rigid import collisions as collisions
-from nsds.schemes.rigid import tables as ne
+from nsds.schemes.rigid import blocks
+from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid.bodies import move
 from nsds.schemes.rigid.interactions import evaluate
 from nsds.schemes.rigid.joint_rows import turned_arm
+from nsds.schemes.rigid.tables import CONTACT, EQUALITY, JOINT, MASS, RELATION
 from nsds.solvers.bodies import rigid, slabs
 from nsds.solvers.contact.signature import N_INFO, N_OPTIONS, call_solver, merit
 from nsds.status import CONVERGED, INEXACT, INFEASIBLE, MAX_ITER, RAY, SINGULAR, STALLED, UNSUITED
@@ -29,7 +30,7 @@ from nsds.status import CONVERGED, INEXACT, INFEASIBLE, MAX_ITER, RAY, SINGULAR,
 # Where the arrays of a member's work memory lie (last lines: of its integer work memory), and sizes. Of bodies: rotation matrices, q and v
 # before the step, now, and at qbar; forces before and now; inverses; velocities and impulses in inertial axes; sizes of terms of the
 # equation of motion, of forces, of impulses, and of all as velocities (4: translation and rotation, without impulses that cancel and
-# with them); moved, see `way_of_forces`. Of contacts: frames, levers. Of the problem: as in newton_euler_blocks.
+# with them); moved, see `way_of_forces`. Of contacts: frames, levers. Of the problem: as in `blocks`.
 PLAN = table(
     "R", "q_old", "v_old", "q", "v", "q_bar", "f_old", "f", "size", "inverse", "w", "w_free", "w_end", "R_free", "p", "impulses",
     "spare", "x", "h_size", "speed", "turning", "moved",
@@ -38,12 +39,10 @@ PLAN = table(
     "which", "pair", "place", "slab", "counts", "groups",
     "n_bodies", "stride", "d", "n_contacts", "n_blocks", "few", "limit", "room", "linear", "parallel", "sweeps", "brief", "unilateral",
 )  # fmt: skip
-# Words of the options.
-STEP, THETA, GAMMA, Q_STAR, TOL, LIMIT, EXPLICIT, HOW = range(8)
 
 
 class Options(NamedTuple):
-    """Words of the step, in the order above, and those of a projection, 0 where there is none."""
+    """Words of a step."""
 
     h: float
     theta: float
@@ -51,11 +50,8 @@ class Options(NamedTuple):
     q_star: float
     tol: float
     max_iter: float
-    explicit: float
-    how: float
-    constraint_tol: float = 0.0
-    max_rounds: float = 0.0
-    by_mass: float = 0.0
+    is_explicit: float  # not 0: the semi-explicit form
+    update: float  # how a configuration is moved: EXPONENTIAL or LINEAR
 
 
 # Words of the solver's options behind those of methods: tolerance of sweeps, what counts as converged, and as INEXACT.
@@ -75,7 +71,7 @@ address_of_sweeps = on_demand(rigid.SIGNATURE, rigid.nsgs_rigid)
 address_of_parallel_sweeps = on_demand(rigid.SIGNATURE, rigid.nsgs_rigid_parallel)
 
 
-def reserve(lists, words, choice, work, iwork, n_members):
+def reserve(lists, options, choice, work, iwork, n_members):
     """Plan of the arrays of bodies, contacts and of the one-step problem; choice: (name of the solver, Method)."""
     name, method = choice
     n, d, bodies, interactions = lists.bodies.size, lists.d, lists.bodies, lists.interactions
@@ -106,7 +102,7 @@ def reserve(lists, words, choice, work, iwork, n_members):
         plan["n_sweeper"], plan["n_isweeper"] = floats, integers
     iwork.place(plan, which=2 * n_contacts, pair=2 * n_contacts, place=n_contacts, slab=n, counts=slabs.COUNTS, groups=slabs.GROUPS)
     plan["n_bodies"], plan["stride"], plan["d"], plan["n_blocks"], plan["n_contacts"] = n, stride, d, n_blocks, n_contacts
-    plan["limit"], plan["room"], plan["linear"] = limit, column.size, _is_linear(lists, words)
+    plan["limit"], plan["room"], plan["linear"] = limit, column.size, _is_linear(lists, options)
     plan["parallel"] = n_members == 1 and may_use_threads()
     plan["unilateral"] = lists.collisions.size > 0 or (interactions["always"] == 0).any()
     return plan
@@ -120,12 +116,12 @@ def _limit(name, n_blocks, n_contacts, d, n_members):
     return n_blocks + min(n_contacts, dense - n_blocks) if n_blocks < dense else 0
 
 
-def _is_linear(lists, words):
+def _is_linear(lists, options):
     """Whether one iteration is exact: forces and matrices that do not change, and no equations to be repeated for."""
     bodies, interactions = lists.bodies, lists.interactions
-    moving = np.isin(interactions["kind"], (ne.JOINT, ne.RELATION)).any() and words[Q_STAR] > 0
+    moving = np.isin(interactions["kind"], (JOINT, RELATION)).any() and options.q_star > 0
     simple = (bodies["isotropic"] & (bodies["coupled"] == 0) & (bodies["mext_inertial"] == 0)) | bodies["fixed"]
-    return words[EXPLICIT] != 0 or (bool(simple.all()) and not moving and not (interactions["law"] == ne.EQUALITY).any())
+    return options.is_explicit != 0 or (bool(simple.all()) and not moving and not (interactions["law"] == EQUALITY).any())
 
 
 def _pattern(lists, n_blocks, limit):
@@ -143,27 +139,27 @@ def _pattern(lists, n_blocks, limit):
 
 
 @kernel
-def choose_active(options, bodies, interactions, parts, p, mem, imem, work, iwork):
+def choose_active(options, s, mem, imem, work, iwork):
     """(contacts, blocks of interactions) that take part: bilateral ones, and those whose forecast ``y + gamma h ydot`` says so.
 
-    Out: begin, the first block of each interaction, or -1; pair and which, the bodies of each contact, its part and number.
+    Out: begin, the first block of each interaction, or -1; pair and which, the bodies of each contact, its number and collisions.
     """
-    ahead, n_blocks, n_contacts = options[GAMMA] * options[STEP], 0, 0
+    p, ahead, n_blocks, n_contacts = s.plan[0], options.gamma * options.h, 0, 0
     q, w, pair = view(work, p.q_old, 7 * p.n_bodies), view(work, p.w, 6 * p.n_bodies), view(iwork, p.pair, 2 * p.n_contacts)
     moved = view(work, p.moved, p.n_bodies)
-    way_of_forces(options[STEP], bodies, p, mem, work)
-    for k in range(interactions.size):
-        it, active = interactions[k], False
+    way_of_forces(options.h, s.bodies, p, mem, work)
+    for k in range(s.interactions.size):
+        it, active = s.interactions[k], False
         if it.always == 0:
-            blocks.find_slack(options[STEP], it, q, moved, work)
+            blocks.find_slack(options.h, it, q, moved, work)
         for i in range(it.m):
             active = active or blocks.takes_part(it, i, ahead, mem, work)
         iwork[p.begin + k] = n_blocks if active else -1
         if active:
             n_blocks += it.n_blocks
-    for k in range(parts.size):
+    for k in range(s.collisions.size):
         first, number = n_contacts, view(iwork, p.which, p.n_contacts)
-        n_contacts = collisions.choose(parts[k], bodies, ahead, moved, first, q, w, mem, imem, work, pair, number)
+        n_contacts = contacts.choose(s.collisions[k], s.bodies, ahead, moved, first, q, w, mem, imem, work, pair, number)
         for i in range(first, n_contacts):
             iwork[p.which + p.n_contacts + i] = k
     return n_contacts, n_blocks
@@ -177,11 +173,11 @@ def way_of_forces(h, bodies, p, mem, work):
     of solvers have opened, is closed by this. Out: moved (n_bodies,).
     """
     for i in range(p.n_bodies):
-        work[p.moved + i] = 0.0 if bodies[i].fixed else _WAY * h * h * norm(view(work, p.f_old + 6 * i, 3)) / mem[bodies[i].q + ne.MASS]
+        work[p.moved + i] = 0.0 if bodies[i].fixed else _WAY * h * h * norm(view(work, p.f_old + 6 * i, 3)) / mem[bodies[i].q + MASS]
 
 
 @kernel
-def arrange(n, in_order, inverse, p, work, iwork):
+def arrange(n, in_order, p, work, iwork):
     """Order in which the n contacts are swept, and the groups of it that can be swept at the same time. Out: place, groups.
 
     in_order: as they are.
@@ -194,22 +190,19 @@ def arrange(n, in_order, inverse, p, work, iwork):
     for i in range(p.n_bodies):
         for k in range(3):
             x[3 * i + k] = work[p.q_old + 7 * i + k]
+    inverse = view(work, p.inverse, p.stride * p.n_bodies)
     slabs.cut(n_slabs, pair, x, inverse, slab, view(iwork, p.counts, slabs.COUNTS))
     slabs.order(n_slabs, pair, slab, view(iwork, p.place, n), view(iwork, p.groups, 2 * n_slabs + 1))
 
 
 @kernel
-def state_contacts(n, parts, p, mem, imem, work, iwork):
+def state_contacts(n, collisions, p, mem, imem, work, iwork):
     """The n contacts that take part, in the order of place. Out: the first n of disk, mu, body, frame, lever, b, r."""
-    q, w, d = view(work, p.q_old, 7 * p.n_bodies), view(work, p.w, 6 * p.n_bodies), p.d
+    q, w = view(work, p.q_old, 7 * p.n_bodies), view(work, p.w, 6 * p.n_bodies)
     for i in range(n):
-        c = iwork[p.place + i]
-        part = parts[iwork[p.which + p.n_contacts + c]]
-        collisions.state_contact(
-            part, iwork[p.which + c], d, q, w, mem, imem, view(iwork, p.disk + i, 1), view(work, p.mu + 2 * i, 2),
-            view(iwork, p.body + 2 * i, 2), view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6), view(work, p.b + d * i, d),
-            view(work, p.r + d * i, d),
-        )  # fmt: skip
+        k = iwork[p.place + i]
+        c = collisions[iwork[p.which + p.n_contacts + k]]
+        contacts.state_contact(c, iwork[p.which + k], i, p, q, w, mem, imem, work, iwork)
 
 
 @tiny
@@ -219,34 +212,37 @@ def has_matrix(n_contacts, n_blocks, p):
 
 
 @tiny
-def panels(n_contacts, n_blocks, p, work, iwork):
-    """Views of the blocks of interactions, which lie behind the contacts: H, diagonal, body, disk, mu, b, r."""
+def stated_blocks(n_contacts, n_blocks, p, work, iwork):
+    """The blocks of interactions, which lie behind the contacts."""
     d, shift = p.d, n_contacts if has_matrix(n_contacts, n_blocks, p) else 0
-    return (
-        view(work, p.H + 12 * d * shift, 12 * d * n_blocks), view(work, p.diagonal + d * shift, d * n_blocks),
-        view(iwork, p.body + 2 * n_contacts, 2 * n_blocks), view(iwork, p.disk + n_contacts, n_blocks),
-        view(work, p.mu + 2 * n_contacts, 2 * n_blocks), view(work, p.b + d * n_contacts, d * n_blocks),
+    return blocks.Blocks(
+        view(work, p.H + 12 * d * shift, 12 * d * n_blocks),
+        view(work, p.diagonal + d * shift, d * n_blocks),
+        view(iwork, p.body + 2 * n_contacts, 2 * n_blocks),
+        view(iwork, p.disk + n_contacts, n_blocks),
+        view(work, p.mu + 2 * n_contacts, 2 * n_blocks),
+        view(work, p.b + d * n_contacts, d * n_blocks),
         view(work, p.r + d * n_contacts, d * n_blocks),
-    )  # fmt: skip
+    )
 
 
 @kernel
 def state_blocks(t_new, is_new, n_contacts, n_blocks, options, interactions, p, functions, mem, imem, work, iwork):
     """The blocks of interactions that take part, with H at qbar; of contacts, and where q_star is 0, H at q_k, in the first iteration."""
-    h, ahead, m, moves = options[STEP], options[GAMMA] * options[STEP], p.n_bodies, options[Q_STAR] > 0.0
+    h, ahead, m, moves = options.h, options.gamma * options.h, p.n_bodies, options.q_star > 0.0
     q_bar = view(work, p.q_bar, 7 * m)
     if moves:
-        move_all(options[Q_STAR] * options[STEP], options, p, q_bar, work)
+        move_all(options.q_star * options.h, options, p, q_bar, work)
     elif is_new:
         for i in range(7 * m):
             q_bar[i] = work[p.q_old + i]
-    H, diagonal, body, disk, mu, b, r = panels(n_contacts, n_blocks, p, work, iwork)
+    stated = stated_blocks(n_contacts, n_blocks, p, work, iwork)
     for k in range(interactions.size):
         if iwork[p.begin + k] >= 0:
-            if interactions[k].kind != ne.CONTACT and (moves or is_new):
+            if interactions[k].kind != CONTACT and (moves or is_new):
                 evaluate(t_new, interactions[k], q_bar, view(work, p.R, 9 * m), functions, mem, imem, work)
             it, first = interactions[k], iwork[p.begin + k]
-            blocks.state_block(h, ahead, is_new, it, first, p.d, mem, work, H, body, disk, mu, b, diagonal, r)
+            blocks.state_block(h, ahead, is_new, it, first, p.d, mem, work, stated)
 
 
 @tiny
@@ -254,7 +250,7 @@ def are_equations(interactions, p, iwork):
     """Whether all interactions that take part are equations."""
     result = True
     for k in range(interactions.size):
-        result = result and (iwork[p.begin + k] < 0 or interactions[k].law == ne.EQUALITY)
+        result = result and (iwork[p.begin + k] < 0 or interactions[k].law == EQUALITY)
     return result
 
 
@@ -265,13 +261,13 @@ def turn_joints(n_contacts, n_blocks, options, interactions, p, mem, imem, work,
     Where the direction of a row does not turn with the body: for ``h theta q_star`` times the derivative of its moment. Of body B it counts
     for three POINT together, whose force is free to keep its direction in the world. What is left out are changes that couple bodies.
     """
-    _, _, _, _, _, _, r = panels(n_contacts, n_blocks, p, work, iwork)
-    weight = options[Q_STAR] * options[STEP] * options[THETA]
+    r = stated_blocks(n_contacts, n_blocks, p, work, iwork).r
+    weight = options.q_star * options.h * options.theta
     for i in range(9 * p.n_bodies):
         work[p.turning + i] = 0.0
     for k in range(interactions.size if weight > 0.0 else 0):
         it, first = interactions[k], iwork[p.begin + k]
-        if it.kind != ne.JOINT or it.law != ne.EQUALITY or first < 0:
+        if it.kind != JOINT or it.law != EQUALITY or first < 0:
             continue
         has_b, n_points = it.b != ABSENT, 0
         for i in range(it.m):
@@ -297,39 +293,36 @@ def move_all(h, options, p, q, work):
     """``q = q_k`` moved by h v_theta, of all bodies."""
     for i in range(p.n_bodies):
         q_old, v_old = view(work, p.q_old + 7 * i, 7), view(work, p.v_old + 6 * i, 6)
-        move(int(options[HOW]), q_old, h, options[THETA], v_old, view(work, p.v + 6 * i, 6), view(q, 7 * i, 7))
+        move(int(options.update), q_old, h, options.theta, v_old, view(work, p.v + 6 * i, 6), view(q, 7 * i, 7))
 
 
 @kernel
-def solve(
-    n_contacts, n_blocks, is_new, bodies, parts, p, solver, options, tol, reached, inverse, R_free, w, impulse, mem, imem, work, iwork
-):
-    """The one-step problem ``u = H (w_free + M_hat^-1 H^T r) + b``. Returns the solver's status. Out: impulse, the sizes of its terms.
+def solve(n_contacts, n_blocks, is_new, s, solver, options, tol, reached, mem, imem, work, iwork):
+    """The one-step problem ``u = H (w_free + M_hat^-1 H^T r) + b``. Returns the solver's status. Out: p, the sizes of its terms.
 
     tol: of equations, relative to the velocities at hand; reached: the residual of Newton's iteration that this is to bring there.
     """
-    m, w_free = p.n_bodies, view(work, p.w_free, 6 * p.n_bodies)
+    p = s.plan[0]
+    m = p.n_bodies
     if n_contacts + n_blocks == 0:
-        clear(p, impulse, work)
+        clear(p, work)
         return CONVERGED
-    blocks.multiply_inverse(m, p.stride, inverse, R_free, w_free)
+    inverse, w, w_free = view(work, p.inverse, p.stride * m), view(work, p.w, 6 * m), view(work, p.w_free, 6 * m)
+    blocks.multiply_inverse(m, p.stride, inverse, view(work, p.R_free, 6 * m), w_free)
     for i in range(6 * m):
         w_free[i] = w[i] - w_free[i]
     if is_new:
-        arrange(n_contacts, has_matrix(n_contacts, n_blocks, p), inverse, p, work, iwork)
-        state_contacts(n_contacts, parts, p, mem, imem, work, iwork)
+        arrange(n_contacts, has_matrix(n_contacts, n_blocks, p), p, work, iwork)
+        state_contacts(n_contacts, s.collisions, p, mem, imem, work, iwork)
     wanted, share = equation_accuracy(n_contacts, n_blocks, min(tol, _CLOSE), p, work, iwork), min(1.0, _SHARE * tol / reached)
-    return solve_blocks(
-        n_contacts, n_blocks, is_new, bodies, parts, p, solver, options, wanted, share, inverse, w_free, impulse, work, iwork
-    )
+    return solve_blocks(n_contacts, n_blocks, is_new, s, solver, options, wanted, share, work, iwork)
 
 
 @tiny
 def equation_accuracy(n_contacts, n_blocks, tol, p, work, iwork):
     """Velocity that the solver may leave in an equation, so that what is left meets tol once all has converged; infinity without any."""
-    H, _, body, disk, _, b, _ = panels(n_contacts, n_blocks, p, work, iwork)
-    speed = view(work, p.speed, 4 * p.n_bodies)
-    return blocks.least_size(n_blocks, p.d, body, disk, H, b, speed, _SHARE * tol, _ULPS)
+    stated, speed = stated_blocks(n_contacts, n_blocks, p, work, iwork), view(work, p.speed, 4 * p.n_bodies)
+    return blocks.least_size(p.d, stated, speed, _SHARE * tol, _ULPS)
 
 
 @tiny
@@ -342,37 +335,32 @@ def size_of(x):
 
 
 @tiny
-def clear(p, impulse, work):
+def clear(p, work):
     """No impulses."""
     for i in range(6 * p.n_bodies):
-        impulse[i] = 0.0
+        work[p.p + i] = 0.0
     for i in range(2 * p.n_bodies):
         work[p.impulses + i] = 0.0
 
 
 @kernel
-def solve_blocks(n_contacts, n_blocks, is_new, bodies, parts, p, solver, options, wanted, share, inverse, w_free, impulse, work, iwork):
-    """As `solve`, once everything is stated; methods with a matrix and sweeps take over where the others leave contacts unsolved.
+def solve_blocks(n_contacts, n_blocks, is_new, s, solver, options, wanted, share, work, iwork):
+    """As `solve`, once everything is stated, w_free too; methods with a matrix and sweeps take over where others leave contacts unsolved.
 
     wanted: velocity that may be left in an equation, infinity without any; share: of what the guess leaves, likewise.
     """
+    p = s.plan[0]
     groups, status = view(iwork, p.groups, 2 * slabs.count(n_contacts) + 1), UNSUITED
     if has_matrix(n_contacts, n_blocks, p):
-        status = solve_with_matrix(
-            is_new, options[0], n_contacts, n_blocks, bodies, parts, p, solver, options, wanted, share, inverse, w_free, impulse, work,
-            iwork,
-        )  # fmt: skip
+        status = solve_with_matrix(is_new, options[0], n_contacts, n_blocks, s, solver, options, wanted, share, work, iwork)
         if can_go_on(status) and n_blocks == 0 and p.sweeps != 0:  # one group, as they are
             groups = view(iwork, p.groups, 3)
             groups[0], groups[1], groups[2] = 0, n_contacts, n_contacts
-            status = solve_by_sweeps(n_contacts, n_blocks, groups, p, options, inverse, w_free, impulse, work, iwork)
+            status = solve_by_sweeps(n_contacts, n_blocks, groups, p, options, work, iwork)
     elif p.sweeps != 0:
-        status = solve_by_sweeps(n_contacts, n_blocks, groups, p, options, inverse, w_free, impulse, work, iwork)
+        status = solve_by_sweeps(n_contacts, n_blocks, groups, p, options, work, iwork)
         if can_go_on(status) and n_blocks == 0 and n_contacts <= p.limit:
-            status = solve_with_matrix(
-                True, options[ENOUGH], n_contacts, n_blocks, bodies, parts, p, solver, options, wanted, share, inverse, w_free, impulse,
-                work, iwork,
-            )  # fmt: skip
+            status = solve_with_matrix(True, options[ENOUGH], n_contacts, n_blocks, s, solver, options, wanted, share, work, iwork)
     return status
 
 
@@ -383,30 +371,36 @@ def can_go_on(status):
 
 
 @kernel
-def solve_with_matrix(
-    is_new, aim, n_contacts, n_blocks, bodies, parts, p, solver, options, wanted, share, inverse, w_free, impulse, work, iwork
-):
+def solve_with_matrix(is_new, aim, n_contacts, n_blocks, s, solver, options, wanted, share, work, iwork):
     """As `solve`, by a method for contact problems.
 
     aim: the tolerance that the method is asked for, unless equations want less.
     """
+    p = s.plan[0]
     n, d, m = n_contacts + n_blocks, p.d, p.n_bodies
-    H, G, diagonal = view(work, p.H, 12 * d * n), view(work, p.G, 12 * d * n), view(work, p.diagonal, d * n)
-    b, r, u, q = view(work, p.b, d * n), view(work, p.r, d * n), view(work, p.u, d * n), view(work, p.rhs, d * n)
-    body, disk, mu, row = view(iwork, p.body, 2 * n), view(iwork, p.disk, n), view(work, p.mu, 2 * n), view(iwork, p.row, n + 1)
+    G, u, q, row = view(work, p.G, 12 * d * n), view(work, p.u, d * n), view(work, p.rhs, d * n), view(iwork, p.row, n + 1)
+    stated = blocks.Blocks(
+        view(work, p.H, 12 * d * n),
+        view(work, p.diagonal, d * n),
+        view(iwork, p.body, 2 * n),
+        view(iwork, p.disk, n),
+        view(work, p.mu, 2 * n),
+        view(work, p.b, d * n),
+        view(work, p.r, d * n),
+    )
+    disk, mu, r = stated.disk, stated.mu, stated.r
     if is_new:
-        blocks.link(n, body, m, bodies, view(iwork, p.first, m + 1), view(iwork, p.linked, 2 * n))
-        blocks.pattern(
-            n, body, bodies, view(iwork, p.first, m + 1), view(iwork, p.linked, 2 * n), row, view(iwork, p.column, p.room), p.room
-        )
+        first, linked = view(iwork, p.first, m + 1), view(iwork, p.linked, 2 * n)
+        blocks.link(n, stated.body, m, s.bodies, first, linked)
+        blocks.pattern(n, stated.body, s.bodies, first, linked, row, view(iwork, p.column, p.room), p.room)
     for i in range(n_contacts):
-        each = parts[iwork[p.which + p.n_contacts + iwork[p.place + i]]].each
-        frame, lever = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6)
-        collisions.rows_of_contact(each, d, view(body, 2 * i, 2), frame, lever, view(H, 12 * d * i, 12 * d), view(diagonal, d * i, d))
+        each = s.collisions[iwork[p.which + p.n_contacts + iwork[p.place + i]]].each
+        frame, lever, body = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6), view(stated.body, 2 * i, 2)
+        contacts.rows_of_contact(each, d, body, frame, lever, view(stated.H, 12 * d * i, 12 * d), view(stated.diagonal, d * i, d))
     column, W = view(iwork, p.column, row[n]), view(work, p.W, d * d * row[n])
-    blocks.complete_blocks(n, d, p.stride, inverse, body, H, G, diagonal, b, r, disk)
-    blocks.assemble(n, d, body, bodies, H, G, diagonal, row, column, W)
-    blocks.velocities(n, d, body, H, w_free, b, q)
+    blocks.complete_blocks(d, p.stride, view(work, p.inverse, p.stride * m), stated, G)
+    blocks.assemble(d, stated, G, row, column, W)
+    blocks.velocities(d, stated, view(work, p.w_free, 6 * m), q)
     info, spare, ispare, own = view(work, p.info, N_INFO), view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver), stack(6)
     for i in range(N_OPTIONS):
         own[i] = options[i]
@@ -422,41 +416,48 @@ def solve_with_matrix(
         if info[1] > options[ENOUGH]:
             own[0], own[1] = options[ENOUGH], 0.0
             status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
-    total_impulse(n_contacts, n_blocks, p, impulse, work, iwork)
+    total_impulse(n_contacts, n_blocks, p, work, iwork)
     return CONVERGED if info[1] <= options[ENOUGH] else status
 
 
 @kernel
-def solve_by_sweeps(n_contacts, n_blocks, groups, p, options, inverse, w_free, impulse, work, iwork):
+def solve_by_sweeps(n_contacts, n_blocks, groups, p, options, work, iwork):
     """As `solve`, on the velocities of the bodies. groups: which contacts are swept at the same time, see `arrange`."""
-    n, d, own = n_contacts + n_blocks, p.d, stack(6)
-    H, diagonal, panel_body, panel_disk, _, panel_b, panel_r = panels(n_contacts, n_blocks, p, work, iwork)
-    G = view(work, p.G, 12 * d * n_blocks)
-    blocks.complete_blocks(n_blocks, d, p.stride, inverse, panel_body, H, G, diagonal, panel_b, panel_r, panel_disk)
-    for i in range(6):
-        own[i] = options[i]
-    own[0] = options[SWEEPS_TOL]
-    frame, lever, body = view(work, p.frame, 9 * n_contacts), view(work, p.lever, 6 * n_contacts), view(iwork, p.body, 2 * n_contacts)
-    b, r, u, v = view(work, p.b, d * n), view(work, p.r, d * n), view(work, p.u, d * n), view(work, p.w_end, 6 * p.n_bodies)
+    n, d, m = n_contacts + n_blocks, p.d, p.n_bodies
+    stated, inverse = stated_blocks(n_contacts, n_blocks, p, work, iwork), view(work, p.inverse, p.stride * m)
+    blocks.complete_blocks(d, p.stride, inverse, stated, view(work, p.G, 12 * d * n_blocks))
+    given = rigid.Problem(
+        int64(d),
+        groups,
+        view(iwork, p.disk, n),
+        view(work, p.mu, 2 * n),
+        view(iwork, p.body, 2 * n_contacts),
+        view(work, p.frame, 9 * n_contacts),
+        view(work, p.lever, 6 * n_contacts),
+        view(work, p.b, d * n),
+        stated.body,
+        stated.H,
+        stated.diagonal,
+        inverse,
+        view(work, p.w_free, 6 * m),
+    )
+    own = rigid.Options(options[SWEEPS_TOL], options[1], options[3])
+    r, v, u, info = view(work, p.r, d * n), view(work, p.w_end, 6 * m), view(work, p.u, d * n), view(work, p.info, N_INFO)
     spare, ispare = view(work, p.sweeper, p.n_sweeper), view(iwork, p.isweeper, p.n_isweeper)
     address = address_of_parallel_sweeps() if p.parallel != 0 and n_contacts >= _PARALLEL else address_of_sweeps()
-    status = rigid.call_sweeps(address, (
-        d, groups, view(iwork, p.disk, n), view(work, p.mu, 2 * n), body, frame, lever, b, panel_body, H, diagonal, inverse, w_free, own, r,
-        v, u, view(work, p.info, N_INFO), spare, ispare,
-    ))  # fmt: skip
-    total_impulse(n_contacts, n_blocks, p, impulse, work, iwork)
+    status = rigid.call_sweeps(address, (given, own, r, v, u, info, spare, ispare))
+    total_impulse(n_contacts, n_blocks, p, work, iwork)
     return CONVERGED if work[p.info + 1] <= options[ENOUGH] else status
 
 
 @kernel
-def total_impulse(n_contacts, n_blocks, p, impulse, work, iwork):
-    """``H^T r`` with H and r as they are now. Out: impulse, and the sizes of its terms."""
-    d, size = p.d, view(work, p.impulses, 2 * p.n_bodies)
-    clear(p, impulse, work)
+def total_impulse(n_contacts, n_blocks, p, work, iwork):
+    """``H^T r`` with H and r as they are now. Out: p, and the sizes of its terms."""
+    d, impulse, size = p.d, view(work, p.p, 6 * p.n_bodies), view(work, p.impulses, 2 * p.n_bodies)
+    clear(p, work)
     body, frame, lever = view(iwork, p.body, 2 * n_contacts), view(work, p.frame, 9 * n_contacts), view(work, p.lever, 6 * n_contacts)
     add_contact_impulses(n_contacts, d, body, frame, lever, view(work, p.r, d * n_contacts), impulse, size)
-    H, _, body, _, _, _, r = panels(n_contacts, n_blocks, p, work, iwork)
-    blocks.add_impulses(n_blocks, d, body, H, r, impulse, size)
+    blocks.add_impulses(d, stated_blocks(n_contacts, n_blocks, p, work, iwork), impulse, size)
 
 
 @kernel
@@ -479,20 +480,21 @@ def add_contact_impulses(n, d, body, frame, lever, r, p, size):
 
 
 @kernel
-def keep_impulses(n_contacts, n_blocks, options, interactions, parts, p, mem, imem, work, iwork):
+def keep_impulses(n_contacts, n_blocks, options, s, mem, imem, work, iwork):
     """lambda of everything into the record, 0 of what took no part."""
-    _, _, _, _, _, _, r = panels(n_contacts, n_blocks, p, work, iwork)
-    for k in range(interactions.size):
-        it, first = interactions[k], iwork[p.begin + k]
+    p = s.plan[0]
+    r = stated_blocks(n_contacts, n_blocks, p, work, iwork).r
+    for k in range(s.interactions.size):
+        it, first = s.interactions[k], iwork[p.begin + k]
         for i in range(it.m):
             mem[it.lam + i] = r[p.d * first + blocks.place(it, p.d, i)] if first >= 0 else 0.0
-            imem[it.active + i] = blocks.takes_part(it, i, options[GAMMA] * options[STEP], mem, work)
-    for k in range(parts.size):
-        c = parts[k]
+            imem[it.active + i] = blocks.takes_part(it, i, options.gamma * options.h, mem, work)
+    for k in range(s.collisions.size):
+        c = s.collisions[k]
         for i in range(c.each * imem[c.n]):
             mem[c.lam + i] = 0.0
     for i in range(n_contacts):
         j = iwork[p.place + i]
-        c, number = parts[iwork[p.which + p.n_contacts + j]], iwork[p.which + j]
+        c, number = s.collisions[iwork[p.which + p.n_contacts + j]], iwork[p.which + j]
         for k in range(c.each):
             mem[c.lam + c.each * number + k] = work[p.r + p.d * i + k]

@@ -30,9 +30,9 @@ INTERACTION = table(
     "mu_r", "row", "row_a", "row_u", "row_b", "row_w", "row_offset", "angle", "dofs", "H", "h", "rate", "slack", "x", "spare",
     "h_function", "jac_function", "h_t_function", "gap_function", "velocity_function",
 )  # fmt: skip
-# One row per part. In the record: n, the contacts, the shapes, parameters of the law. In the work memory: poses, reaches and slacks of
-# shapes, the contacts found at the end of a step, in the order of (a, b, feature), and scratch; scratch_i in the integer one, and general,
-# an address.
+# One row for each of a model's collisions. In the record: n, the contacts, the shapes, parameters of the law. In the work memory: poses,
+# reaches and slacks of shapes, the contacts found at the end of a step, in the order of (a, b, feature), and scratch; scratch_i in the
+# integer one, and general, an address.
 COLLISIONS = table(
     "capacity", "n_shapes", "each", "n", "a", "b", "feature", "normal", "point", "y", "lam", "e_n", "e_t", "mu", "mu_r", "margin",
     "kind", "size", "local", "body", "group", "mask", "pose", "reach", "slack", "new_normal", "new_point", "new_gap", "new_lam",
@@ -44,8 +44,8 @@ JOINT, RELATION, CONTACT, PRESCRIBED = range(4)
 EQUALITY, IMPACT, FRICTION, ROLLING, DRY = range(5)  # places in FORMS
 
 
-class Tables(NamedTuple):
-    """Tables of one model; d: components of a block of its one-step problem."""
+class Lists(NamedTuple):
+    """What is known of one model; d: components of a block of its one-step problem."""
 
     bodies: np.ndarray
     interactions: np.ndarray
@@ -54,11 +54,11 @@ class Tables(NamedTuple):
     d: int
     part_names: tuple  # (part, number of its first body)
     interaction_names: tuple  # interaction of each row
-    general_pairs: tuple  # what answers for pairs of shapes without a kernel, for each part and member
+    general_pairs: tuple  # what answers for pairs of shapes without a kernel, for each of the collisions and each member
 
 
 def tables(records, work, iwork):
-    """Tables of a record or ensemble; the work memory of interactions is reserved.
+    """`Lists` of a record or ensemble; the work memory of interactions is reserved.
 
     Raises
     ------
@@ -78,10 +78,10 @@ def tables(records, work, iwork):
         interactions.append(_interaction(records, line, first, d, functions, work))
         owners += [line[0]] * interactions[-1].size
     interactions = np.concatenate(interactions)
-    parts, general = _collisions(records, work, iwork)
+    collisions, general = _collisions(records, work, iwork)
     bodies = np.concatenate(pieces)
     bodies["coupled"] = bodies["coupled"].any()  # inverse matrices of all bodies have one form
-    return Tables(bodies, interactions, parts, functions.addresses, d, tuple(first.items()), tuple(owners), general)
+    return Lists(bodies, interactions, collisions, functions.addresses, d, tuple(first.items()), tuple(owners), general)
 
 
 def components(records):
@@ -198,14 +198,14 @@ def _collisions(records, work, iwork):
         row["n_scratch"], row["n_scratch_i"] = floats, integers
         if "vertices" in at:
             row["vertices"], row["n_vertices"] = at["vertices"], dtype["vertices"].shape[0]
-        asked = [_general_pairs(part) for part in records[name]]
+        asked = [_general_pairs(one) for one in records[name]]
         row["general"] = iwork.store(np.array([[pairs.address] for pairs in asked]))
         general += asked
     return rows, tuple(general)
 
 
-def _general_pairs(part):
+def _general_pairs(collisions):
     none = np.zeros((0, 3))
-    geometry = (part["vertices"], part["triangles"]) if "vertices" in part.dtype.names else (none, none)
-    shapes = (part[f"shape_{field}"].copy() for field in ("kind", "size", "body"))
-    return general_pairs(*shapes, part["group"], part["mask"], *geometry)
+    geometry = (collisions["vertices"], collisions["triangles"]) if "vertices" in collisions.dtype.names else (none, none)
+    shapes = (collisions[f"shape_{field}"].copy() for field in ("kind", "size", "body"))
+    return general_pairs(*shapes, collisions["group"], collisions["mask"], *geometry)

@@ -21,12 +21,12 @@ from nsds.model.validation import runnable, valid
 from nsds.results.storage import computed_with
 from nsds.results.trajectories import SimulationError, SimulationInterrupted
 from nsds.schemes import table as schemes
-from nsds.schemes.lagrangian.consistency import warn_of_overlaps, warn_of_violations
-from nsds.schemes.problem.one_step_problem import blame_row
+from nsds.schemes.problem.tables import blame_row
 from nsds.schemes.run import sampled_control, several
 from nsds.schemes.run.interrupts import Interrupts
 from nsds.schemes.run.recording import DONE, ROW, STARTED, STOPPED, Recorder
 from nsds.schemes.run.sampled_control import act
+from nsds.schemes.run.warnings import warn_of_overlaps, warn_of_violations
 from nsds.status import CAPACITY, CONVERGED, INEXACT, NON_FINITE, advice
 
 _CHUNK_SECONDS = 0.2

@@ -7,8 +7,11 @@ needs memory in proportion to the contacts, whatever their number on a body.
 """
 
 import math
+from typing import NamedTuple
 
-from nsds._jit import each, inlined, kernel, parallel, specialised, threaded, tiny, view
+from numpy.typing import NDArray
+
+from nsds._jit import each, inlined, kernel, parallel, specialised, stack, threaded, tiny, view
 from nsds.solvers.contact import local as one
 from nsds.solvers.contact.signature import keep_better, natural_maps
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, STALLED
@@ -19,7 +22,21 @@ _CHECKED = 25
 _PATIENCE = 40
 _CHUNKS = 16
 
-_D = 0  # components of a contact; bound by `specialised`
+
+class Problem(NamedTuple):
+    """Contacts and what they touch of the velocities: contact c the m unknowns ``unknown[panel[c]:panel[c + 1]]``."""
+
+    disk: NDArray  # (n,)
+    mu: NDArray  # (2 n,)
+    panel: NDArray  # (n + 1,)
+    unknown: NDArray
+    H: NDArray  # the d × m entries of ``H^T`` of contact c by rows, from ``panel[c] d`` on
+    G: NDArray  # and those of ``(M^-1 H)^T``
+    v_free: NDArray
+    b: NDArray  # (n d,)
+
+
+_D, _renew = 0, one.renew_3  # components of a contact, and what solves one; bound by `specialised`
 
 
 @kernel
@@ -69,30 +86,26 @@ def paint(panel, unknown, n_unknowns, colour, order, begin, taken):
     return n_colours
 
 
-def _relax(c, local, d, disk, mu, panel, unknown, H, G, W, b, r, v, scratch):
+def _relax(c, local, d, p, W, r, v, scratch):
     """Solves contact c; returns the square of ``trace(W_cc) ||change of r_c||``. In/out: r, v. Work: scratch (10 + `local.SCRATCH`)."""
-    r_new, q_c = view(scratch, 0, 5), view(scratch, 5, 5)
+    panel, unknown, H, G = p.panel, p.unknown, p.H, p.G
+    change, q_c, k = view(scratch, 0, 5), view(scratch, 5, 5), c * _D * _D
     m, at = panel[c + 1] - panel[c], panel[c] * _D
     for a in range(_D):
-        s = b[c * _D + a]
+        s = p.b[c * _D + a]
         for i in range(m):
             s += H[at + a * m + i] * v[unknown[panel[c] + i]]
         for e in range(_D):
-            s -= W[(c * _D + a) * _D + e] * r[c * _D + e]
-        r_new[a], q_c[a] = r[c * _D + a], s
-    one.solve_contact(local, d, disk[c], mu[2 * c], mu[2 * c + 1], W, c * _D * _D, q_c, r_new, view(scratch, 10, one.SCRATCH))
-    moved = trace = 0.0
+            s -= W[k + a * _D + e] * r[c * _D + e]
+        q_c[a] = s
+    moved = _renew(c, local, d, p.disk, p.mu, W, k, q_c, r, change, view(scratch, 10, one.SCRATCH))
     for a in range(_D):
-        change = r_new[a] - r[c * _D + a]
-        moved += change * change
-        trace += W[(c * _D + a) * _D + a]
-        r[c * _D + a] = r_new[a]
         for i in range(m):
-            v[unknown[panel[c] + i]] += G[at + a * m + i] * change
-    return moved * trace * trace
+            v[unknown[panel[c] + i]] += G[at + a * m + i] * change[a]
+    return moved
 
 
-def _sweep(n_colours, begin, order, local, d, disk, mu, panel, unknown, H, G, W, b, r, v, change, work):
+def _sweep(n_colours, begin, order, local, d, p, W, r, v, change, work):
     """One sweep, colour by colour. Out: change (n,)."""
     for colour in range(n_colours):
         first, size = begin[colour], begin[colour + 1] - begin[colour]
@@ -100,25 +113,26 @@ def _sweep(n_colours, begin, order, local, d, disk, mu, panel, unknown, H, G, W,
         for chunk in each(chunks):
             scratch = view(work, chunk * (10 + one.SCRATCH), 10 + one.SCRATCH)
             for i in range(first + chunk * size // chunks, first + (chunk + 1) * size // chunks):
-                change[order[i]] = _relax(order[i], local, d, disk, mu, panel, unknown, H, G, W, b, r, v, scratch)
+                change[order[i]] = _relax(order[i], local, d, p, W, r, v, scratch)
 
 
 def _template(d):
-    return parallel(specialised(_sweep, str(d), _relax=tiny(specialised(_relax, str(d), _D=d))))
+    renew = {2: one.renew_2, 3: one.renew_3, 5: one.renew_5}[d]
+    return parallel(specialised(_sweep, str(d), _relax=tiny(specialised(_relax, str(d), _D=d, _renew=renew))))
 
 
 _sweep_2, _sweep_3, _sweep_5 = _template(2), _template(3), _template(5)
 
 
 @threaded
-def sweep(n_colours, begin, order, local, d, disk, mu, panel, unknown, H, G, W, b, r, v, change, work):
+def sweep(n_colours, begin, order, local, d, p, W, r, v, change, work):
     """One sweep, colour by colour, on all cores. Out: change (n,). Work: ``sweep_room()``."""
     if d == 2:
-        _sweep_2(n_colours, begin, order, local, d, disk, mu, panel, unknown, H, G, W, b, r, v, change, work)
+        _sweep_2(n_colours, begin, order, local, d, p, W, r, v, change, work)
     elif d == 3:
-        _sweep_3(n_colours, begin, order, local, d, disk, mu, panel, unknown, H, G, W, b, r, v, change, work)
+        _sweep_3(n_colours, begin, order, local, d, p, W, r, v, change, work)
     else:
-        _sweep_5(n_colours, begin, order, local, d, disk, mu, panel, unknown, H, G, W, b, r, v, change, work)
+        _sweep_5(n_colours, begin, order, local, d, p, W, r, v, change, work)
 
 
 @tiny
@@ -128,10 +142,11 @@ def sweep_room():
 
 
 @inlined
-def velocities(d, panel, unknown, H, G, v_free, b, r, v, u):
+def velocities(d, p, r, v, u):
     """``v = v_free + M^-1 H r``, ``u = H^T v + b``. Out: v, u."""
+    panel, unknown, H, G = p.panel, p.unknown, p.H, p.G
     for i in range(v.size):
-        v[i] = v_free[i]
+        v[i] = p.v_free[i]
     for c in range(panel.size - 1):
         m, at = panel[c + 1] - panel[c], panel[c] * d
         for a in range(d):
@@ -140,7 +155,7 @@ def velocities(d, panel, unknown, H, G, v_free, b, r, v, u):
     for c in range(panel.size - 1):
         m, at = panel[c + 1] - panel[c], panel[c] * d
         for a in range(d):
-            s = b[c * d + a]
+            s = p.b[c * d + a]
             for i in range(m):
                 s += H[at + a * m + i] * v[unknown[panel[c] + i]]
             u[c * d + a] = s
@@ -148,38 +163,36 @@ def velocities(d, panel, unknown, H, G, v_free, b, r, v, u):
 
 def work_size(n, n_unknowns, d):
     """(floats, integers) of scratch of `nsgs_bodies`."""
-    return sweep_room() + n + n * d * d + 5 + n * d, 2 * n + MOST_COLOURS + 2 + n_unknowns
+    return sweep_room() + n + n * d * d + n * d, 2 * n + MOST_COLOURS + 2 + n_unknowns
 
 
 @threaded
-def nsgs_bodies(disk, mu, panel, unknown, H, G, v_free, b, options, r, v, u, info, work, iwork):
+def nsgs_bodies(p, options, r, v, u, info, work, iwork):
     """Contact problem ``v = v_free + M^-1 H r``, ``u = H^T v + b`` by sweeps over the contacts that act on v.
 
-    disk, mu, options, info, statuses: as for reduced problems (`nsds.solvers.contact.signature`), residuals relative to
-    ``||H^T v_free + b||``. panel (n+1,): contact c touches ``unknown[panel[c]:panel[c + 1]]`` of v, m of them, and H and G hold its d × m
-    entries of ``H^T`` and ``(M^-1 H)^T``, by rows, from ``panel[c] d`` on. In/out: r, the best looked at. Out: v, u. The result does
-    not depend on the number of cores.
+    p: `Problem`; options, info, statuses: as for reduced problems (`nsds.solvers.contact.signature`), residuals relative to
+    ``||H^T v_free + b||``. In/out: r, the best looked at. Out: v, u. The result does not depend on the number of cores.
     """
-    n = disk.size
-    d = b.size // max(n, 1)
+    n = p.disk.size
+    d = p.b.size // max(n, 1)
     room = sweep_room()
-    scratch, change, W, x = view(work, 0, room), view(work, room, n), view(work, room + n, n * d * d), view(work, room + n + n * d * d, 5)
-    best = view(work, room + n + n * d * d + 5, n * d)
+    scratch, change, W = view(work, 0, room), view(work, room, n), view(work, room + n, n * d * d)
+    best = view(work, room + n + n * d * d, n * d)
     order, begin, taken = view(iwork, 0, n), view(iwork, n, MOST_COLOURS + 2), view(iwork, 2 * n + MOST_COLOURS + 2, v.size)
-    n_colours = paint(panel, unknown, v.size, view(iwork, n + MOST_COLOURS + 2, n), order, begin, taken)
-    blocks(d, panel, H, G, W)
-    scale = _size_without_reactions(d, panel, unknown, H, v_free, b)
-    status = _judge(0, scale, d, disk, mu, panel, unknown, H, G, W, v_free, b, options, r, v, u, info, x)
+    n_colours = paint(p.panel, p.unknown, v.size, view(iwork, n + MOST_COLOURS + 2, n), order, begin, taken)
+    blocks(d, p.panel, p.H, p.G, W)
+    scale = _size_without_reactions(d, p)
+    status = _judge(0, scale, d, p, W, options, r, v, u, info)
     limit = int(options[1]) if options[1] > 0 else MAX_SWEEPS
     least, patience, k = keep_better(info[1], math.inf, r, best), _PATIENCE, 0
     while status == MAX_ITER and k < limit:
-        sweep(n_colours, begin, order, int(options[2]), d, disk, mu, panel, unknown, H, G, W, b, r, v, change, scratch)
+        sweep(n_colours, begin, order, int(options[2]), d, p, W, r, v, change, scratch)
         k += 1
         squares = 0.0
         for c in range(n):
             squares += change[c]
         if not math.sqrt(squares) > options[0] * scale or k % _CHECKED == 0 or k == limit:
-            status = _judge(k, scale, d, disk, mu, panel, unknown, H, G, W, v_free, b, options, r, v, u, info, x)
+            status = _judge(k, scale, d, p, W, options, r, v, u, info)
             patience = _PATIENCE if info[1] < 0.999 * least else patience - 1
             least = keep_better(info[1], least, r, best)
             if patience == 0 and status == MAX_ITER:
@@ -187,15 +200,15 @@ def nsgs_bodies(disk, mu, panel, unknown, H, G, v_free, b, options, r, v, u, inf
     if status != CONVERGED and least < math.inf:
         for i in range(r.size):
             r[i] = best[i]
-        _judge(k, scale, d, disk, mu, panel, unknown, H, G, W, v_free, b, options, r, v, u, info, x)
+        _judge(k, scale, d, p, W, options, r, v, u, info)
     return status
 
 
 @kernel
-def _judge(k, scale, d, disk, mu, panel, unknown, H, G, W, v_free, b, options, r, v, u, info, x):
+def _judge(k, scale, d, p, W, options, r, v, u, info):
     """Status after k sweeps: CONVERGED, NON_FINITE or MAX_ITER, by res_q. Out: v, u, info."""
-    velocities(d, panel, unknown, H, G, v_free, b, r, v, u)
-    plain, scaled = natural_maps(d, disk, mu, W, r, u, x)
+    velocities(d, p, r, v, u)
+    plain, scaled = natural_maps(d, p.disk, p.mu, W, r, u, stack(5))
     info[0], info[1], info[2] = k, plain / scale, scaled / scale
     if not math.isfinite(info[1]):
         return NON_FINITE
@@ -203,14 +216,14 @@ def _judge(k, scale, d, disk, mu, panel, unknown, H, G, W, v_free, b, options, r
 
 
 @inlined
-def _size_without_reactions(d, panel, unknown, H, v_free, b):
+def _size_without_reactions(d, p):
     """``||H^T v_free + b||``, 1 for 0."""
-    size = 0.0
+    size, panel = 0.0, p.panel
     for c in range(panel.size - 1):
         m, at = panel[c + 1] - panel[c], panel[c] * d
         for a in range(d):
-            s = b[c * d + a]
+            s = p.b[c * d + a]
             for i in range(m):
-                s += H[at + a * m + i] * v_free[unknown[panel[c] + i]]
+                s += p.H[at + a * m + i] * p.v_free[p.unknown[panel[c] + i]]
             size += s * s
     return math.sqrt(size) if size > 0.0 else 1.0

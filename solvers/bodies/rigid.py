@@ -12,25 +12,30 @@ do solve. Its solution obeys the balance of momentum and the law but for u_N of 
 """
 
 import math
+from typing import NamedTuple
 
-from numba import float64, int64
+from numba import float64, int64, types
+from numpy.typing import NDArray
 
 from nsds._jit import caller, each, kernel, parallel, specialised, stack, threaded, tiny, view
+from nsds.maths.vectors import times
 from nsds.solvers.bodies import slabs
 from nsds.solvers.bodies.rigid_contact import (  # fmt: skip
     B_AT,
     BODY,
     SCRATCH,
+    State,
     act_3,
     act_5,
     build_record,
+    extrapolate,
+    follow,
     frozen_map,
     mean_of_record,
     record_size,
     relax_3,
-    relax_5,
-    relax_frozen_3,
-    relax_frozen_5,
+    relax_block_3,
+    relax_block_5,
     solve_frozen,
     velocity_3,
     velocity_5,
@@ -39,9 +44,64 @@ from nsds.solvers.contact import local as one
 from nsds.solvers.contact.signature import EQUATION, keep_better, mean_diagonal, modify, natural_map, norm
 from nsds.status import CONVERGED, INEXACT, MAX_ITER, NON_FINITE, STALLED
 
+
+class Problem(NamedTuple):
+    """What `nsgs_rigid` solves: nc contacts, and np general blocks behind them; n of both."""
+
+    d: int  # components of each: 3, with rolling friction 5
+    begin: NDArray  # groups of contacts in the order of the sweep, see `slabs.order`
+    disk: NDArray  # (n,)
+    mu: NDArray  # (2 n,)
+    body: NDArray  # (2 nc,): a and b, -1 the world
+    frame: NDArray  # (9 nc,): n, t_1, t_2
+    lever: NDArray  # (6 nc,): point of contact minus x_a and minus x_b
+    b: NDArray  # (n d,)
+    panel_body: NDArray  # (2 np,)
+    H: NDArray  # (np, d, 12): of general blocks, on (v_a, omega_a, v_b, omega_b)
+    diagonal: NDArray  # (np, d): what comes to the diagonal of W of general blocks
+    inverse: NDArray  # (10 n_bodies,): 1/m, inverse of the angular iteration matrix by rows; zeros: cannot be moved
+    v_free: NDArray  # (6 n_bodies,): of the centre of mass, and omega, both in inertial axes
+
+
+class Options(NamedTuple):
+    """Options of `nsgs_rigid`."""
+
+    tol: float
+    max_iter: float  # sweeps; 0: MAX_SWEEPS
+    momentum: float  # bound of beta; 0: 0.9, negative: none
+
+
+class Layout(NamedTuple):
+    """The parts of the scratch."""
+
+    R: NDArray  # records of the contacts
+    B: NDArray  # records of the bodies and the world
+    v_before: NDArray  # (n_bodies + 1, 6): velocities of the bodies before the last sweep
+    r_before: NDArray  # (n d,): r before the last sweep
+    best: NDArray  # (n d,): the best r seen
+    S: NDArray  # (n,): slip, where it is frozen
+    G: NDArray  # (np, d, 12): rows of ``(M^-1 H^T)^T`` of general blocks
+    W: NDArray  # (np, d, d): ``H M^-1 H^T`` and the diagonal
+    sums: NDArray  # (_CHUNKS, 2): of squares of res_q and res_rho
+    change: NDArray  # (groups + 1, 2): what relaxations return, summed over each group
+    own: NDArray  # (groups + 1, SCRATCH): of the contact at hand, in each group
+
+
+class Pace(NamedTuple):
+    """How fast the next sweep goes; see `_faster`."""
+
+    beta: float  # of the last change of r, by which the sweep begins ahead
+    t: float  # of Nesterov's rule
+    bound: float  # of beta
+    least: float  # change of r so far
+    since: int  # sweeps without a lesser one
+    straight: float  # mean cosine between changes
+
+
 _floats, _integers = float64[::1], int64[::1]
+_PROBLEM = types.NamedTuple([int64, *(_integers, _integers, _floats, _integers), *(_floats,) * 3, _integers, *(_floats,) * 4], Problem)
 # The arguments of `nsgs_rigid`, for those who call it by its address.
-SIGNATURE = int64(int64, *(_integers, _integers, _floats, _integers), *(_floats,) * 3, _integers, *(_floats,) * 10, _integers)
+SIGNATURE = int64(_PROBLEM, types.NamedUniTuple(float64, 3, Options), *(_floats,) * 5, _integers)
 call_sweeps = caller(SIGNATURE)
 
 MAX_SWEEPS = 10_000
@@ -56,7 +116,7 @@ _FOLLOWING, _FROZEN = 300, 1000  # sweeps in which the slip follows the velociti
 _GAIN = 0.2  # of the way that the slip takes in the first sweep; it falls to 0
 
 # Components of a contact, what belongs to them, and the kind of loop: bound by `specialised`.
-_D, _velocity, _act, _relax, _relax_frozen, _each = 3, velocity_3, act_3, relax_3, relax_frozen_3, range
+_D, _velocity, _act, _relax, _each = 3, velocity_3, act_3, relax_3, range
 
 
 # ------------------------------------------------------------------------------------------------------------------ general blocks
@@ -72,9 +132,8 @@ def _build_panels(d, panel_body, H, diagonal, inverse, G, W):
                 for x in range(3):
                     G[at + x] = inverse[10 * i] * H[at + x] if i >= 0 else 0.0
                     G[at + 3 + x] = 0.0
-                    if i >= 0:
-                        m = view(inverse, 10 * i + 1 + 3 * x, 3)
-                        G[at + 3 + x] = m[0] * H[at + 3] + m[1] * H[at + 4] + m[2] * H[at + 5]
+                if i >= 0:
+                    times(view(inverse, 10 * i + 1, 9), view(H, at + 3, 3), view(G, at + 3, 3))
         for a in range(d):
             for e in range(d):
                 s = diagonal[p * d + a] if a == e else 0.0
@@ -102,31 +161,32 @@ def _panel_act(row, i, j, G, B, r_a):
 
 
 @kernel
-def _relax_panels(gain, d, n_contacts, beta, disk, mu, b, ids, H, G, W, diagonal, B, S, r, r_before, scratch):
-    """Solves the general blocks one after the other, as `relax_3` does with a contact, or as `relax_frozen_3` where gain is at least 0."""
-    u, now, new, q, moved = view(scratch, 0, 5), view(scratch, 5, 5), view(scratch, 10, 5), view(scratch, 15, 5), 0.0
+def _relax_panels(beta, gain, p, s, w):
+    """Solves the general blocks one after the other, as `relax_block` does with a contact; returns the sum of squares of changes."""
+    d, disk, mu, r, n_contacts, moved = p.d, p.disk, p.mu, s.r, p.body.size // 2, 0.0
+    u, now, new, q = view(w.own, 0, 5), view(w.own, 5, 5), view(w.own, 10, 5), view(w.own, 15, 5)
+    spare = view(w.own, 45, one.SCRATCH)
     for c in range(n_contacts, disk.size):
-        i, j, p, trace = ids[2 * c] * BODY, ids[2 * c + 1] * BODY, c - n_contacts, 0.0
+        i, j, k, trace = s.ids[2 * c] * BODY, s.ids[2 * c + 1] * BODY, c - n_contacts, 0.0
+        extrapolate(d, d * c, beta, r, s.r_before, now)
         for a in range(d):
-            r_a = r[d * c + a]
-            now[a] = new[a] = r_a + beta * (r_a - r_before[d * c + a])
-            r_before[d * c + a] = r_a
+            new[a] = now[a]
         for a in range(d):
-            q[a] = b[d * c + a] + diagonal[d * p + a] * now[a] + _panel_velocity(d * p + a, i, j, H, B)
-            trace += W[(d * p + a) * d + a] / d
+            q[a] = p.b[d * c + a] + p.diagonal[d * k + a] * now[a] + _panel_velocity(d * k + a, i, j, p.H, s.B)
+            trace += w.W[(d * k + a) * d + a] / d
             for e in range(d):
-                q[a] -= W[(d * p + a) * d + e] * now[e]
+                q[a] -= w.W[(d * k + a) * d + e] * now[e]
         if gain < 0.0 or disk[c] == EQUATION:
-            one.solve_contact(one.AUTO, d, disk[c], mu[2 * c], mu[2 * c + 1], W, d * d * p, q, new, view(scratch, 45, one.SCRATCH))
+            one.solve_contact(one.AUTO, d, disk[c], mu[2 * c], mu[2 * c + 1], w.W, d * d * k, q, new, spare)
         elif trace > 0.0:
-            q[0] += S[c]
-            solve_frozen(d, disk[c], mu[2 * c], mu[2 * c + 1], W, d * d * p, q, new, view(scratch, 45, one.SCRATCH))
-            q[0] -= S[c]
-            one.product(d, W, d * d * p, new, q, u)
-            S[c] += gain * (modify(disk[c], mu[2 * c], mu[2 * c + 1], d, 0, u) - S[c])
+            q[0] += s.S[c]
+            solve_frozen(d, disk[c], mu[2 * c], mu[2 * c + 1], w.W, d * d * k, q, new, spare)
+            q[0] -= s.S[c]
+            one.product(d, w.W, d * d * k, new, q, u)
+            follow(gain, c, disk[c], mu[2 * c], mu[2 * c + 1], d, u, s.S)
         for a in range(d):
             r[d * c + a] = new[a]
-            _panel_act(d * p + a, i, j, G, B, new[a] - now[a])
+            _panel_act(d * k + a, i, j, w.G, s.B, new[a] - now[a])
             moved += (trace * (new[a] - now[a])) ** 2
     return moved
 
@@ -134,12 +194,12 @@ def _relax_panels(gain, d, n_contacts, beta, disk, mu, b, ids, H, G, W, diagonal
 # ------------------------------------------------------------------------------------------------------------------ all contacts
 
 
-def _build(d, disk, mu, body, frame, lever, b, inverse, v_free, R, ids):
+def _build(p, R, ids):
     """Records of all contacts. Out: R, ids."""
-    n = body.size // 2
+    n = p.body.size // 2
     for chunk in _each(_CHUNKS):
         for c in range(n * chunk // _CHUNKS, n * (chunk + 1) // _CHUNKS):
-            build_record(c, d, disk, mu, body, frame, lever, b, inverse, v_free, R, ids)
+            build_record(c, p, R, ids)
 
 
 def _apply(begin, R, ids, r, B):
@@ -154,35 +214,21 @@ def _apply(begin, R, ids, r, B):
                     _act(c * record_size(_D), ids[2 * c] * BODY, ids[2 * c + 1] * BODY, R, B, x[0], x[1], x[2], r_3, r_4)
 
 
-def _sweep(begin, beta, disk, R, ids, B, r, r_before, change, work):
-    """One sweep over the contacts, phase by phase, the groups of one at the same time. In/out: B, r, r_before.
+def _sweep(begin, beta, gain, s, change, own):
+    """One sweep over the contacts, phase by phase, the groups of one at the same time. In/out: B, S, r, r_before of s.
 
-    Out: change (2 groups,): what `relax_3` returns, summed over each group.
+    Out: change (2 groups,): what the relaxation returns, summed over each group. gain: see `relax_block`. Work: own.
     """
     for phase in range(slabs.PHASES):
         first, last = slabs.phase(begin.size - 1, phase), slabs.phase(begin.size - 1, phase + 1)
         if begin[last] > begin[first]:
             for g in _each(first, last):
-                s = a = 0.0
+                total = total_along = 0.0
                 for c in range(begin[g], begin[g + 1]):
-                    moved, along = _relax(c, beta, disk, R, ids, B, r, r_before, view(work, g * SCRATCH, SCRATCH))
-                    s += moved
-                    a += along
-                change[2 * g], change[2 * g + 1] = s, a
-
-
-def _frozen_sweep(begin, beta, gain, disk, R, ids, B, S, r, r_before, change, work):
-    """As `_sweep`, with the slip S of each contact held while it is solved. In/out: B, S, r, r_before."""
-    for phase in range(slabs.PHASES):
-        first, last = slabs.phase(begin.size - 1, phase), slabs.phase(begin.size - 1, phase + 1)
-        if begin[last] > begin[first]:
-            for g in _each(first, last):
-                s = a = 0.0
-                for c in range(begin[g], begin[g + 1]):
-                    moved, along = _relax_frozen(c, beta, gain, disk, R, ids, B, S, r, r_before, view(work, g * SCRATCH, SCRATCH))
-                    s += moved
-                    a += along
-                change[2 * g], change[2 * g + 1] = s, a
+                    moved, along = _relax(c, beta, gain, s, view(own, g * SCRATCH, SCRATCH))
+                    total += moved
+                    total_along += along
+                change[2 * g], change[2 * g + 1] = total, total_along
 
 
 def _extrapolate(beta, B, before):
@@ -197,35 +243,37 @@ def _extrapolate(beta, B, before):
                 before[6 * i + x] = v
 
 
-def _residuals(unit, disk, mu, R, ids, B, r, u, parts):
-    """u of all contacts, and parts of the sums of squares of res_q and res_rho. Out: u, parts (2 _CHUNKS,)."""
-    n, size = u.size // _D, record_size(_D)
+def _residuals(unit, mu, s, u, sums):
+    """u of all contacts, and the sums of squares of res_q and res_rho in parts. Out: u, sums (2 _CHUNKS,)."""
+    n, size, R, disk = u.size // _D, record_size(_D), s.R, s.disk
     for chunk in _each(_CHUNKS):
         x, plain, scaled = stack(5), 0.0, 0.0
         for c in range(n * chunk // _CHUNKS, n * (chunk + 1) // _CHUNKS):
             k = c * size
-            u_0, u_1, u_2, u_3, u_4 = _velocity(k, ids[2 * c] * BODY, ids[2 * c + 1] * BODY, R, B)
+            u_0, u_1, u_2, u_3, u_4 = _velocity(k, s.ids[2 * c] * BODY, s.ids[2 * c + 1] * BODY, R, s.B)
             u[_D * c], u[_D * c + 1], u[_D * c + 2] = u_0 + R[k + B_AT], u_1 + R[k + B_AT + 1], u_2 + R[k + B_AT + 2]
             if _D == 5:
                 u[_D * c + 3], u[_D * c + 4] = u_3 + R[k + B_AT + 3], u_4 + R[k + B_AT + 4]
             mean = mean_of_record(_D, k, R)
             mean = mean if mean > 0.0 else 1.0
-            plain += natural_map(1.0 / unit, disk[c], mu[2 * c], mu[2 * c + 1], _D, c * _D, r, u, x) * unit**2
-            scaled += natural_map(1.0 / mean, disk[c], mu[2 * c], mu[2 * c + 1], _D, c * _D, r, u, x) * mean**2
-        parts[2 * chunk], parts[2 * chunk + 1] = plain, scaled
+            plain += natural_map(1.0 / unit, disk[c], mu[2 * c], mu[2 * c + 1], _D, c * _D, s.r, u, x) * unit**2
+            scaled += natural_map(1.0 / mean, disk[c], mu[2 * c], mu[2 * c + 1], _D, c * _D, s.r, u, x) * mean**2
+        sums[2 * chunk], sums[2 * chunk + 1] = plain, scaled
 
 
 def _templates(d, suffix, decorate, loops):
+    """(sweep by the law, sweep that may hold the slip, apply, residuals) for contacts of d components."""
     bound = {"_D": d, "_each": loops}
-    bound["_velocity"], bound["_act"] = (velocity_3, act_3) if d == 3 else (velocity_5, act_5)
-    bound["_relax"], bound["_relax_frozen"] = (relax_3, relax_frozen_3) if d == 3 else (relax_5, relax_frozen_5)
-    return [decorate(specialised(f, f"{d}_{suffix}", **bound)) for f in (_sweep, _frozen_sweep, _apply, _residuals)]
+    bound["_velocity"], bound["_act"], block = (velocity_3, act_3, relax_block_3) if d == 3 else (velocity_5, act_5, relax_block_5)
+    sweep_blocks = decorate(specialised(_sweep, f"blocks_{d}_{suffix}", _relax=block, **bound))
+    sweep = decorate(specialised(_sweep, f"{d}_{suffix}", _relax=relax_3, **bound)) if d == 3 else sweep_blocks
+    return [sweep, sweep_blocks, *(decorate(specialised(f, f"{d}_{suffix}", **bound)) for f in (_apply, _residuals))]
 
 
-_sweep_3, _frozen_sweep_3, _apply_3, _residuals_3 = _templates(3, "serial", kernel, range)
-_sweep_5, _frozen_sweep_5, _apply_5, _residuals_5 = _templates(5, "serial", kernel, range)
-_sweep_3_each, _frozen_sweep_3_each, _apply_3_each, _residuals_3_each = _templates(3, "parallel", parallel, each)
-_sweep_5_each, _frozen_sweep_5_each, _apply_5_each, _residuals_5_each = _templates(5, "parallel", parallel, each)
+_sweep_3, _sweep_blocks_3, _apply_3, _residuals_3 = _templates(3, "serial", kernel, range)
+_, _sweep_5, _apply_5, _residuals_5 = _templates(5, "serial", kernel, range)
+_sweep_3_each, _sweep_blocks_3_each, _apply_3_each, _residuals_3_each = _templates(3, "parallel", parallel, each)
+_, _sweep_5_each, _apply_5_each, _residuals_5_each = _templates(5, "parallel", parallel, each)
 _build_serial, _extrapolate_serial = (kernel(specialised(f, "serial", _each=range)) for f in (_build, _extrapolate))
 _build_all, _extrapolate_all = _build_serial, _extrapolate_serial
 _build_parallel, _extrapolate_parallel = (parallel(specialised(f, "parallel", _each=each)) for f in (_build, _extrapolate))
@@ -243,20 +291,25 @@ def work_size(d, n_contacts, n_panels, n_bodies, n_groups):
 
 @tiny
 def _layout(d, n_contacts, n, n_bodies, n_groups, work):
-    """Views of work: R, B, v and r before, best, slip, G and W of panels, parts, change, scratch."""
-    m, at = n - n_contacts, 0
-    R = view(work, at, record_size(d) * n_contacts)
-    at += R.size
-    B, v_before = view(work, at, BODY * (n_bodies + 1)), view(work, at + BODY * (n_bodies + 1), 6 * (n_bodies + 1))
-    at += (BODY + 6) * (n_bodies + 1)
-    r_before, best = view(work, at, d * n), view(work, at + d * n, d * n)
-    S = view(work, at + 2 * d * n, n)
-    at += (2 * d + 1) * n
-    G, W = view(work, at, 12 * d * m), view(work, at + 12 * d * m, d * d * m)
-    at += (12 * d + d * d) * m
-    parts, change = view(work, at, 2 * _CHUNKS), view(work, at + 2 * _CHUNKS, 2 * n_groups + 2)
-    at += 2 * _CHUNKS + 2 * n_groups + 2
-    return R, B, v_before, r_before, best, S, G, W, parts, change, view(work, at, (n_groups + 1) * SCRATCH)
+    """The parts of the scratch; n: contacts and general blocks."""
+    m, size = n - n_contacts, record_size(d) * n_contacts
+    bodies = size + BODY * (n_bodies + 1)
+    blocks = bodies + 6 * (n_bodies + 1)
+    panels = blocks + (2 * d + 1) * n
+    rest = panels + (12 * d + d * d) * m
+    return Layout(
+        view(work, 0, size),
+        view(work, size, BODY * (n_bodies + 1)),
+        view(work, bodies, 6 * (n_bodies + 1)),
+        view(work, blocks, d * n),
+        view(work, blocks + d * n, d * n),
+        view(work, blocks + 2 * d * n, n),
+        view(work, panels, 12 * d * m),
+        view(work, panels + 12 * d * m, d * d * m),
+        view(work, rest, 2 * _CHUNKS),
+        view(work, rest + 2 * _CHUNKS, 2 * (n_groups + 1)),
+        view(work, rest + 2 * _CHUNKS + 2 * (n_groups + 1), (n_groups + 1) * SCRATCH),
+    )
 
 
 @kernel
@@ -292,150 +345,159 @@ def _unit_of_impulses(d, disk, R, W):
 
 
 @kernel
-def _panel_residuals(unit, d, n_contacts, disk, mu, b, ids, H, W, diagonal, B, r, u, x):
+def _panel_residuals(unit, p, s, W, u):
     """Sums of squares of res_q and res_rho of the general blocks. Out: u."""
-    plain = scaled = 0.0
-    for c in range(n_contacts, disk.size):
-        p = c - n_contacts
+    d, mu, n_contacts, x, plain, scaled = p.d, p.mu, p.body.size // 2, stack(5), 0.0, 0.0
+    for c in range(n_contacts, p.disk.size):
+        k = c - n_contacts
+        i, j = s.ids[2 * c] * BODY, s.ids[2 * c + 1] * BODY
         for a in range(d):
-            row = d * p + a
-            u[d * c + a] = (
-                b[d * c + a] + diagonal[row] * r[d * c + a] + _panel_velocity(row, ids[2 * c] * BODY, ids[2 * c + 1] * BODY, H, B)
-            )
-        mean = mean_diagonal(d, p, W)
+            row = d * k + a
+            u[d * c + a] = p.b[d * c + a] + p.diagonal[row] * s.r[d * c + a] + _panel_velocity(row, i, j, p.H, s.B)
+        mean = mean_diagonal(d, k, W)
         mean = mean if mean > 0.0 else 1.0
-        plain += natural_map(1.0 / unit, disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, r, u, x) * unit**2
-        scaled += natural_map(1.0 / mean, disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, r, u, x) * mean**2
+        plain += natural_map(1.0 / unit, p.disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, s.r, u, x) * unit**2
+        scaled += natural_map(1.0 / mean, p.disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, s.r, u, x) * mean**2
     return plain, scaled
 
 
-def _judge(k, scale, unit, d, disk, mu, b, panel_H, panel_diagonal, options, r, u, info, R, B, ids, W, parts, x):
+def _judge(k, scale, unit, p, options, s, w, u, info):
     """Status after k sweeps: CONVERGED, NON_FINITE or MAX_ITER, by res_q at the velocities of B. Out: u, info."""
-    n_contacts = R.size // record_size(d)
-    if d == 3:
-        _residuals_3(unit, disk, mu, R, ids, B, r, view(u, 0, d * n_contacts), parts)
+    if p.d == 3:
+        _residuals_3(unit, p.mu, s, view(u, 0, 3 * (p.body.size // 2)), w.sums)
     else:
-        _residuals_5(unit, disk, mu, R, ids, B, r, view(u, 0, d * n_contacts), parts)
-    plain, scaled = _panel_residuals(unit, d, n_contacts, disk, mu, b, ids, panel_H, W, panel_diagonal, B, r, u, x)
+        _residuals_5(unit, p.mu, s, view(u, 0, 5 * (p.body.size // 2)), w.sums)
+    plain, scaled = _panel_residuals(unit, p, s, w.W, u)
     for chunk in range(_CHUNKS):
-        plain, scaled = plain + parts[2 * chunk], scaled + parts[2 * chunk + 1]
+        plain, scaled = plain + w.sums[2 * chunk], scaled + w.sums[2 * chunk + 1]
     info[0], info[1], info[2], info[3] = k, math.sqrt(plain) / scale, math.sqrt(scaled) / scale, 0.0
     if not math.isfinite(info[1]):
         return NON_FINITE
-    return CONVERGED if info[1] <= options[0] else MAX_ITER
+    return CONVERGED if info[1] <= options.tol else MAX_ITER
 
 
-def _velocities(d, begin, v_free, r, R, B, ids, G):
+def _velocities(p, s, G):
     """``v = v_free + M^-1 H r``. Out: v of B."""
-    n_contacts = R.size // record_size(d)
-    _start_velocities(v_free, B)
-    if d == 3:
-        _apply_3(begin, R, ids, r, B)
+    n_contacts = p.body.size // 2
+    _start_velocities(p.v_free, s.B)
+    if p.d == 3:
+        _apply_3(p.begin, s.R, s.ids, s.r, s.B)
     else:
-        _apply_5(begin, R, ids, r, B)
-    for row in range(r.size - d * n_contacts):
-        c = n_contacts + row // d
-        _panel_act(row, ids[2 * c] * BODY, ids[2 * c + 1] * BODY, G, B, r[d * n_contacts + row])
+        _apply_5(p.begin, s.R, s.ids, s.r, s.B)
+    for row in range(s.r.size - p.d * n_contacts):
+        c = n_contacts + row // p.d
+        _panel_act(row, s.ids[2 * c] * BODY, s.ids[2 * c + 1] * BODY, G, s.B, s.r[p.d * n_contacts + row])
+
+
+def _sweep_all(beta, gain, p, s, w):
+    """One sweep over all contacts and general blocks, by the law where gain is negative; (norm of the change, its product with the way).
+
+    From ``r + beta (r - r_before)`` and its velocities.
+    """
+    _extrapolate_all(beta, s.B, w.v_before)
+    if p.d == 3 and gain < 0.0:
+        _sweep_3(p.begin, beta, gain, s, w.change, w.own)
+    elif p.d == 3:
+        _sweep_blocks_3(p.begin, beta, gain, s, w.change, w.own)
+    else:
+        _sweep_5(p.begin, beta, gain, s, w.change, w.own)
+    squares, along = _relax_panels(beta, gain, p, s, w) if p.panel_body.size > 0 else 0.0, 0.0
+    for g in range(p.begin.size - 1):
+        squares += w.change[2 * g]
+        along += w.change[2 * g + 1]
+    return math.sqrt(squares), along
+
+
+@tiny
+def _first_pace(most):
+    """Of the first sweep, where beta is at most so large."""
+    return Pace(0.0, 1.0, most, math.inf, 0, 0.5)
 
 
 @tiny
 def _faster(pace, most, moved, along):
-    """(beta, t, bound, least, since, straight) for the next sweep, from those of the last one, its ``moved`` and ``along``.
+    """`Pace` of the next sweep from that of the last one, its ``moved`` and ``along``.
 
-    By Nesterov's rule up to a bound, which is lowered where changes neither shrink nor keep their direction; straight: how far they do.
+    By Nesterov's rule up to a bound, which is lowered where changes neither shrink nor keep their direction.
     """
-    beta, t, bound, least, since, straight = pace
-    cosine = along / (moved * moved) * (1.0 - beta) if moved > 0.0 else 0.0  # 1 where all changes are the same
-    straight += _MEMORY * (min(max(cosine, -1.0), 1.0) - straight)
-    since += 1
-    bound = min(bound + _BACK * (most - bound), most)
+    t, least, since = pace.t, pace.least, pace.since + 1
+    cosine = along / (moved * moved) * (1.0 - pace.beta) if moved > 0.0 else 0.0  # 1 where all changes are the same
+    straight = pace.straight + _MEMORY * (min(max(cosine, -1.0), 1.0) - pace.straight)
+    bound = min(pace.bound + _BACK * (most - pace.bound), most)
     if moved < 0.95 * least:
         least, since = moved, 0
     if moved > _GROWTH * least or (since > _WAIT and straight < _STRAIGHT_ON):
-        return 0.0, 1.0, max(1.0 - 1.5 * (1.0 - bound), 0.0), moved, 0, straight
+        return Pace(0.0, 1.0, max(1.0 - 1.5 * (1.0 - bound), 0.0), moved, 0, straight)
     if along < 0.0:  # the sweep went back on the way that momentum took
-        return 0.0, 1.0, bound, least, since, straight
+        return Pace(0.0, 1.0, bound, least, since, straight)
     t_new = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * t * t))
-    return min((t - 1.0) / t_new, bound), t_new, bound, least, since, straight
+    return Pace(min((t - 1.0) / t_new, bound), t_new, bound, least, since, straight)
 
 
-def _nsgs(
-    d, begin, disk, mu, body, frame, lever, b, panel_body, panel_H, panel_diagonal, inverse, v_free, options, r, v, u, info, work, iwork
-):
+def _nsgs(p, options, r, v, u, info, work, iwork):
     """Contact problem of rigid bodies, ``u = H v + b`` and ``v = v_free + M^-1 H^T r``, by sweeps with momentum over contacts in phases.
 
-    The law of contacts, disk (n,), mu (2 n,), options, info and statuses: as for reduced problems (`nsds.solvers.contact.signature`), but
-    options[3] bounds beta (0: 0.9, negative: none), and residuals are relative to ``||H v_free + b||``. d: 3, with rolling friction 5.
-    The nc contacts come first: begin, `slabs.order`: groups of contacts in the order of the sweep; body (2 nc,): a and b, -1 the world;
-    frame (9 nc,): n, t_1, t_2; lever (6 nc,): point of contact minus x_a and minus x_b. General blocks follow: panel_body (2 np,),
-    panel_H (np, d, 12) on ``(v_a, omega_a, v_b, omega_b)``, panel_diagonal (np, d): what comes to the diagonal of W. b, r, u: (n d,).
-    inverse (10 n_bodies,): 1/m, inverse of the angular iteration matrix by rows, of which W_cc only knows the symmetric part, in a
-    preconditioner's role; zeros: cannot be moved. v_free, v (6 n_bodies,): of the centre of mass, and omega, both in inertial axes.
-    In/out: r, the best looked at. Out: v, u, info. The bits do not depend on the number of cores.
+    p: `Problem`; options: `Options`. The law of contacts, info and statuses: as for reduced problems (`nsds.solvers.contact.signature`),
+    but residuals are relative to ``||H v_free + b||``. Of the inverse of an angular iteration matrix W_cc only knows the symmetric part,
+    in a preconditioner's role.
+    In/out: r (n d,), the best looked at. Out: v (6 n_bodies,), u (n d,), info. The bits do not depend on the number of cores.
     References: Jourdan, Alart, Jean, CMAME 155 (1998) 31–47; Nesterov, Soviet Mathematics Doklady 27 (1983) 372–376 (the rule for beta);
     O'Donoghue, Candès, Foundations of Computational Mathematics 15 (2015) 715–732 (when it begins anew).
     """
-    n_contacts, world, limit = body.size // 2, inverse.size // 10, int(options[1]) if options[1] > 0 else MAX_SWEEPS
-    R, B, v_before, r_before, best, S, G, W, parts, change, scratch = _layout(d, n_contacts, disk.size, world, begin.size - 1, work)
-    ids, x = iwork, stack(5)
-    _build_all(d, disk, mu, body, frame, lever, b, inverse, v_free, R, ids)
-    for i in range(panel_body.size):
-        ids[2 * n_contacts + i] = panel_body[i] if panel_body[i] >= 0 else world
-    _build_panels(d, panel_body, panel_H, panel_diagonal, inverse, G, W)
-    _start(v_free, inverse, B)
-    for g in range(change.size):
-        change[g] = 0.0  # groups of a phase without contacts are not swept
-    judged = (d, disk, mu, b, panel_H, panel_diagonal, options, r, u, info, R, B, ids, W, parts, x)
-    for i in range(r.size):
-        best[i], r[i] = r[i], 0.0
-    unit = _unit_of_impulses(d, disk, R, W)
-    _judge(0, 1.0, unit, *judged)
-    scale = norm(u, 0, u.size)
-    scale = scale if scale > 0.0 else 1.0
-    for i in range(r.size):
-        r[i] = r_before[i] = best[i]
-    _velocities(d, begin, v_free, r, R, B, ids, G)
-    status = _judge(0, scale, unit, *judged)
-    most = max(options[3], 0.0) if options[3] != 0.0 else _MOMENTUM
-    pace = (0.0, 1.0, most, math.inf, 0, 0.5)
-    k, looked, progress, ratio, least = 0, 0, 0, 1.0, keep_better(info[1], math.inf, r, best)
+    n_contacts, world, limit = p.body.size // 2, p.inverse.size // 10, int(options.max_iter) if options.max_iter > 0 else MAX_SWEEPS
+    w = _layout(p.d, n_contacts, p.disk.size, world, p.begin.size - 1, work)
+    s = State(p.disk, w.R, iwork, w.B, w.S, r, w.r_before)
+    unit, scale = _begin(p, s, w, options, u, info)
+    _velocities(p, s, w.G)
+    status = _judge(0, scale, unit, p, options, s, w, u, info)
+    most = max(options.momentum, 0.0) if options.momentum != 0.0 else _MOMENTUM
+    pace = _first_pace(most)
+    k, looked, progress, ratio, least = 0, 0, 0, 1.0, keep_better(info[1], math.inf, r, w.best)
     while status == MAX_ITER and k < limit:
-        beta = pace[0]
-        _extrapolate_all(beta, B, v_before)
-        if d == 3:
-            _sweep_3(begin, beta, disk, R, ids, B, r, r_before, change, scratch)
-        else:
-            _sweep_5(begin, beta, disk, R, ids, B, r, r_before, change, scratch)
+        moved, along = _sweep_all(pace.beta, -1.0, p, s, w)
         k += 1
-        moved = _relax_panels(-1.0, d, n_contacts, beta, disk, mu, b, ids, panel_H, G, W, panel_diagonal, B, S, r, r_before, scratch)
-        along = 0.0
-        for g in range(begin.size - 1):
-            moved += change[2 * g]
-            along += change[2 * g + 1]
-        moved = math.sqrt(moved)
-        promising = moved * ratio <= options[0] * scale and k > looked + k // 20
+        promising = moved * ratio <= options.tol * scale and k > looked + k // 20
         if promising or k >= looked + max(_SPACING, k // 10) or k == limit or not moved < math.inf:
-            status, looked = _judge(k, scale, unit, *judged), k
+            status, looked = _judge(k, scale, unit, p, options, s, w, u, info), k
             if status == CONVERGED:  # once more without the rounding of all sweeps
-                _velocities(d, begin, v_free, r, R, B, ids, G)
-                status = _judge(k, scale, unit, *judged)
+                _velocities(p, s, w.G)
+                status = _judge(k, scale, unit, p, options, s, w, u, info)
             ratio = info[1] * scale / moved if moved > 0.0 else 0.0
             progress = k if info[1] < 0.999 * least else progress
-            least = keep_better(info[1], least, r, best)
+            least = keep_better(info[1], least, r, w.best)
             if k > progress + _PATIENCE and status == MAX_ITER:
                 status, most, progress = MAX_ITER if most > _LESS else STALLED, min(most, _LESS), k
         pace = _faster(pace, most, moved, along)
     if status != CONVERGED and least < math.inf:
         for i in range(r.size):
-            r[i] = best[i]
-        _velocities(d, begin, v_free, r, R, B, ids, G)
-        _judge(k, scale, unit, *judged)
+            r[i] = w.best[i]
+        _velocities(p, s, w.G)
+        _judge(k, scale, unit, p, options, s, w, u, info)
         if status in (MAX_ITER, STALLED):
-            most = _MORE if most > 0.0 else 0.0
-            status = _freeze(status, limit, most, scale, unit, begin, v_free, judged, (v_before, r_before, best, S, G, change, scratch))
+            status = _freeze(status, limit, _MORE if most > 0.0 else 0.0, scale, unit, p, options, s, w, u, info)
     for i in range(v.size):
-        v[i] = B[i // 6 * BODY + i % 6]
+        v[i] = w.B[i // 6 * BODY + i % 6]
     return status
+
+
+def _begin(p, s, w, options, u, info):
+    """(unit of impulses, size of u without impulses). Out: all of s and w, with the guess as r and r_before, but no velocities of r."""
+    n_contacts, world, r = p.body.size // 2, p.inverse.size // 10, s.r
+    _build_all(p, s.R, s.ids)
+    for i in range(p.panel_body.size):
+        s.ids[2 * n_contacts + i] = p.panel_body[i] if p.panel_body[i] >= 0 else world
+    _build_panels(p.d, p.panel_body, p.H, p.diagonal, p.inverse, w.G, w.W)
+    _start(p.v_free, p.inverse, s.B)
+    for g in range(w.change.size):
+        w.change[g] = 0.0  # groups of a phase without contacts are not swept
+    for i in range(r.size):
+        w.best[i], r[i] = r[i], 0.0
+    unit = _unit_of_impulses(p.d, p.disk, s.R, w.W)
+    _judge(0, 1.0, unit, p, options, s, w, u, info)
+    scale = norm(u, 0, u.size)
+    for i in range(r.size):
+        r[i] = s.r_before[i] = w.best[i]
+    return unit, scale if scale > 0.0 else 1.0
 
 
 @kernel
@@ -446,78 +508,66 @@ def _slips(d, disk, mu, u, S):
 
 
 @kernel
-def _frozen_residual(unit, d, disk, mu, r, u, S, x):
+def _frozen_residual(unit, p, s, u):
     """(root of the sum of squares of the natural map with slip S, largest ``|S - mu ||u_T|| - mu_r ||u_R|||`` of contacts that press)."""
-    squares = off = 0.0
+    d, disk, mu, r, x, squares, off = p.d, p.disk, p.mu, s.r, stack(5), 0.0, 0.0
     for c in range(disk.size):
         if disk[c] == EQUATION:
             squares += natural_map(1.0, EQUATION, 0.0, 0.0, d, d * c, r, u, x)
         else:
             mu_c, mu_r = mu[2 * c], mu[2 * c + 1]
-            squares += frozen_map(1.0 / unit, disk[c], mu_c, mu_r, d, d * c, r, u, S[c], x) * unit**2
+            squares += frozen_map(1.0 / unit, disk[c], mu_c, mu_r, d, d * c, r, u, s.S[c], x) * unit**2
             if r[d * c] > 0.0:
-                off = max(off, abs(S[c] - modify(disk[c], mu_c, mu_r, d, d * c, u)))
+                off = max(off, abs(s.S[c] - modify(disk[c], mu_c, mu_r, d, d * c, u)))
     return math.sqrt(squares), off
 
 
-def _freeze(status, limit, most, scale, unit, begin, v_free, judged, spare):
+def _freeze(status, limit, most, scale, unit, p, options, s, w, u, info):
     """From r and its velocities: the solution with frozen slip, whose slip has followed the velocities more and more slowly; INEXACT.
 
     CONVERGED where the law itself was met on the way; the status given, with the best r of all, where the convex problem is not solved.
     Out: info[3], the largest error of the normal velocity of contacts that press.
     """
-    d, disk, mu, b, panel_H, panel_diagonal, options, r, u, info, R, B, ids, W, parts, x = judged
-    v_before, r_before, best, S, G, change, scratch = spare
-    n_contacts, start, least, k = R.size // record_size(d), int(info[0]), info[1], 0
-    _slips(d, disk, mu, u, S)
+    r, begun, least, k = s.r, int(info[0]), info[1], 0
+    _slips(p.d, p.disk, p.mu, u, s.S)
     for i in range(r.size):
-        r_before[i] = best[i] = r[i]
-    pace, result, last = (0.0, 1.0, most, math.inf, 0, 0.5), MAX_ITER, min(limit, _FOLLOWING + _FROZEN)
+        s.r_before[i] = w.best[i] = r[i]
+    pace, result, last = _first_pace(most), MAX_ITER, min(limit, _FOLLOWING + _FROZEN)
     while result == MAX_ITER and k < last:
-        beta, gain = pace[0], _GAIN * max(1.0 - k / _FOLLOWING, 0.0)
-        _extrapolate_all(beta, B, v_before)
-        if d == 3:
-            _frozen_sweep_3(begin, beta, gain, disk, R, ids, B, S, r, r_before, change, scratch)
-        else:
-            _frozen_sweep_5(begin, beta, gain, disk, R, ids, B, S, r, r_before, change, scratch)
+        gain = _GAIN * max(1.0 - k / _FOLLOWING, 0.0)
+        moved, along = _sweep_all(pace.beta, gain, p, s, w)
         k += 1
-        moved = _relax_panels(gain, d, n_contacts, beta, disk, mu, b, ids, panel_H, G, W, panel_diagonal, B, S, r, r_before, scratch)
-        along = 0.0
-        for g in range(begin.size - 1):
-            moved += change[2 * g]
-            along += change[2 * g + 1]
-        moved = math.sqrt(moved)
         if k % _SPACING == 0 or k == last or not moved < math.inf:
             for _ in range(2):  # once more without the rounding of all sweeps
-                result = _judge(start + k, scale, unit, *judged)
-                frozen, off = _frozen_residual(unit, d, disk, mu, r, u, S, x)
-                if result == MAX_ITER and gain == 0.0 and frozen <= options[0] * scale:
+                result = _judge(begun + k, scale, unit, p, options, s, w, u, info)
+                frozen, off = _frozen_residual(unit, p, s, u)
+                if result == MAX_ITER and gain == 0.0 and frozen <= options.tol * scale:
                     result = INEXACT
                 if result == MAX_ITER:
                     break
-                _velocities(d, begin, v_free, r, R, B, ids, G)
-            least = keep_better(info[1], least, r, best)
+                _velocities(p, s, w.G)
+            least = keep_better(info[1], least, r, w.best)
             info[3] = off
         pace = _faster(pace, most, moved, along)
     if result in (CONVERGED, INEXACT):
         return result
     for i in range(r.size):
-        r[i] = best[i]
-    _velocities(d, begin, v_free, r, R, B, ids, G)
-    _judge(start + k, scale, unit, *judged)
+        r[i] = w.best[i]
+    _velocities(p, s, w.G)
+    _judge(begun + k, scale, unit, p, options, s, w, u, info)
     return status
 
 
 def _bind(suffix, decorate, names):
     """The method with other loops."""
-    judge, velocities = (decorate(specialised(f, suffix, **names)) for f in (_judge, _velocities))
-    names = names | {"_judge": judge, "_velocities": velocities}
-    result = specialised(_nsgs, suffix, _freeze=decorate(specialised(_freeze, suffix, **names)), **names)
-    return decorate(result)
+    for function in (_judge, _velocities, _sweep_all, _begin, _freeze):
+        names = names | {function.__name__: decorate(specialised(function, suffix, **names))}
+    return decorate(specialised(_nsgs, suffix, **names))
 
 
 nsgs_rigid = _bind("serial", kernel, {})
-_names = {"_build_all": _build_parallel, "_extrapolate_all": _extrapolate_parallel, "_residuals_3": _residuals_3_each}
-_names |= {"_residuals_5": _residuals_5_each, "_apply_3": _apply_3_each, "_apply_5": _apply_5_each}
-_names |= {"_frozen_sweep_3": _frozen_sweep_3_each, "_frozen_sweep_5": _frozen_sweep_5_each}
-nsgs_rigid_parallel = _bind("parallel", threaded, _names | {"_sweep_3": _sweep_3_each, "_sweep_5": _sweep_5_each})
+nsgs_rigid_parallel = _bind("parallel", threaded, {
+    "_build_all": _build_parallel, "_extrapolate_all": _extrapolate_parallel, "_residuals_3": _residuals_3_each,
+    "_residuals_5": _residuals_5_each, "_apply_3": _apply_3_each, "_apply_5": _apply_5_each, "_sweep_3": _sweep_3_each,
+    "_sweep_blocks_3": _sweep_blocks_3_each, "_sweep_5": _sweep_5_each,
+})  # fmt: skip

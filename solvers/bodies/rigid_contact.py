@@ -4,10 +4,13 @@ All that a sweep reads of a contact lies in one record, in the order of the swee
 """
 
 import math
+from typing import NamedTuple
 
 from numba import int64
+from numpy.typing import NDArray
 
 from nsds._jit import kernel, specialised, stack, tiny, view
+from nsds.maths.vectors import cross, dot, times, times_transposed
 from nsds.solvers.contact import local
 from nsds.solvers.contact.signature import EQUATION, modify, project
 
@@ -25,6 +28,18 @@ _PROJECTIONS, _AT_REST = 20, 1e-10  # of a contact whose slip is frozen, and the
 _D = 3  # components of a contact; bound by `specialised`
 
 
+class State(NamedTuple):
+    """What relaxing a contact reads and changes; contacts come first, general blocks behind them."""
+
+    disk: NDArray  # (n,)
+    R: NDArray  # records of the contacts
+    ids: NDArray  # (2 n,): bodies, of which the world is the last
+    B: NDArray  # records of the bodies and the world
+    S: NDArray  # (n,): slip, where it is frozen
+    r: NDArray  # (n d,)
+    r_before: NDArray  # (n d,): r before the last sweep
+
+
 @tiny
 def record_size(d):
     """Floats of a contact's record."""
@@ -40,54 +55,54 @@ def mean_of_record(d, k, R):
 
 
 @tiny
-def _point_velocity(B, i, R, k):
-    """``v + omega × l`` of the body at B[i], with l at R[k]."""
-    return (
-        B[i] + (B[i + 4] * R[k + 2] - B[i + 5] * R[k + 1]),
-        B[i + 1] + (B[i + 5] * R[k] - B[i + 3] * R[k + 2]),
-        B[i + 2] + (B[i + 3] * R[k + 1] - B[i + 4] * R[k]),
-    )
+def _point_velocity(B, i, lever, out):
+    """``v + omega × l`` of the body at B[i]."""
+    cross(view(B, i + 3, 3), lever, out)
+    for a in range(3):
+        out[a] += B[i + a]
 
 
 def _velocity(k, i, j, R, B):
     """``u - b`` of the contact at R[k] between the bodies at B[i] and B[j]: N, T1, T2, and R1, R2."""
-    ax, ay, az = _point_velocity(B, i, R, k + LEVER)
-    bx, by, bz = _point_velocity(B, j, R, k + LEVER + 3)
-    x, y, z = ax - bx, ay - by, az - bz
-    u_0 = R[k] * x + R[k + 1] * y + R[k + 2] * z
-    u_1 = R[k + 3] * x + R[k + 4] * y + R[k + 5] * z
-    u_2 = R[k + 6] * x + R[k + 7] * y + R[k + 8] * z
+    x, other, u = stack(3), stack(3), stack(3)
+    _point_velocity(B, i, view(R, k + LEVER, 3), x)
+    _point_velocity(B, j, view(R, k + LEVER + 3, 3), other)
+    for a in range(3):
+        x[a] -= other[a]
+    times(view(R, k, 9), x, u)
     if _D == 3:
-        return u_0, u_1, u_2, 0.0, 0.0
-    x, y, z = B[i + 3] - B[j + 3], B[i + 4] - B[j + 4], B[i + 5] - B[j + 5]
-    return u_0, u_1, u_2, R[k + 3] * x + R[k + 4] * y + R[k + 5] * z, R[k + 6] * x + R[k + 7] * y + R[k + 8] * z
+        return u[0], u[1], u[2], 0.0, 0.0
+    for a in range(3):
+        x[a] = B[i + 3 + a] - B[j + 3 + a]
+    return u[0], u[1], u[2], dot(view(R, k + 3, 3), x), dot(view(R, k + 6, 3), x)
 
 
 @tiny
-def _push(B, i, x, y, z, a, b, c):
-    """``v += P / m``, ``omega += I^-1 L`` for the body at B[i], the impulse P = (x, y, z) and the moment L = (a, b, c)."""
-    B[i] += B[i + 6] * x
-    B[i + 1] += B[i + 6] * y
-    B[i + 2] += B[i + 6] * z
-    B[i + 3] += B[i + 7] * a + B[i + 8] * b + B[i + 9] * c
-    B[i + 4] += B[i + 10] * a + B[i + 11] * b + B[i + 12] * c
-    B[i + 5] += B[i + 13] * a + B[i + 14] * b + B[i + 15] * c
+def _push(B, i, lever, P, M):
+    """``v += P / m``, ``omega += I^-1 (l × P + M)`` for the body at B[i]."""
+    L = stack(3)
+    cross(lever, P, L)
+    for a in range(3):
+        L[a] += M[a]
+        B[i + a] += B[i + 6] * P[a]
+    times(view(B, i + 7, 9), L, L)
+    for a in range(3):
+        B[i + 3 + a] += L[a]
 
 
 def _act(k, i, j, R, B, r_0, r_1, r_2, r_3, r_4):
     """The reaction r of the contact at R[k] acts with + on the body at B[i], with - on that at B[j]; the world is the last body."""
-    x = R[k] * r_0 + R[k + 3] * r_1 + R[k + 6] * r_2
-    y = R[k + 1] * r_0 + R[k + 4] * r_1 + R[k + 7] * r_2
-    z = R[k + 2] * r_0 + R[k + 5] * r_1 + R[k + 8] * r_2
-    mx = my = mz = 0.0
-    if _D == 5:
-        mx, my, mz = R[k + 3] * r_3 + R[k + 6] * r_4, R[k + 4] * r_3 + R[k + 7] * r_4, R[k + 5] * r_3 + R[k + 8] * r_4
+    P, M = stack(3), stack(3)
+    P[0], P[1], P[2] = r_0, r_1, r_2
+    times_transposed(view(R, k, 9), P, P)
+    for a in range(3):
+        M[a] = R[k + 3 + a] * r_3 + R[k + 6 + a] * r_4 if _D == 5 else 0.0
     if i != B.size - BODY:
-        lx, ly, lz = R[k + LEVER], R[k + LEVER + 1], R[k + LEVER + 2]
-        _push(B, i, x, y, z, mx + (ly * z - lz * y), my + (lz * x - lx * z), mz + (lx * y - ly * x))
+        _push(B, i, view(R, k + LEVER, 3), P, M)
     if j != B.size - BODY:
-        lx, ly, lz = R[k + LEVER + 3], R[k + LEVER + 4], R[k + LEVER + 5]
-        _push(B, j, -x, -y, -z, (lz * y - ly * z) - mx, (lx * z - lz * x) - my, (ly * x - lx * y) - mz)
+        for a in range(3):
+            P[a], M[a] = -P[a], -M[a]
+        _push(B, j, view(R, k + LEVER + 3, 3), P, M)
 
 
 velocity_3, velocity_5 = (tiny(specialised(_velocity, str(d), _D=d)) for d in (3, 5))
@@ -107,9 +122,13 @@ def _pack_block(W, R, k):
 
 
 @kernel
-def build_record(c, d, disk, mu, body, frame, lever, b, inverse, v_free, R, ids):
-    """The record of contact c; a body that cannot be moved is the world from here on, with its velocity in b. Out: R, ids."""
-    k, world, W, arm = c * record_size(d), inverse.size // 10, stack(25), stack(15)
+def build_record(c, p, R, ids):
+    """The record of contact c of a `rigid.Problem`; a body that cannot be moved is the world from here on, with its velocity in b.
+
+    Out: R, ids.
+    """
+    d, body, frame, lever, inverse, v_free = p.d, p.body, p.frame, p.lever, p.inverse, p.v_free
+    k, world, W, arm, turned = c * record_size(d), inverse.size // 10, stack(25), stack(15), stack(3)
     for a in range(9):
         R[k + a] = frame[9 * c + a]
     for a in range(6):
@@ -117,8 +136,8 @@ def build_record(c, d, disk, mu, body, frame, lever, b, inverse, v_free, R, ids)
     for a in range(25):
         W[a] = 0.0
     for a in range(d):
-        R[k + B_AT + a] = b[d * c + a]
-    R[k + B_AT + d], R[k + B_AT + d + 1] = mu[2 * c], mu[2 * c + 1]
+        R[k + B_AT + a] = p.b[d * c + a]
+    R[k + B_AT + d], R[k + B_AT + d + 1] = p.mu[2 * c], p.mu[2 * c + 1]
     for side in range(2):
         i, sign, l = body[2 * c + side], 1.0 - 2.0 * side, view(lever, 6 * c + 3 * side, 3)
         ids[2 * c + side] = world
@@ -126,8 +145,7 @@ def build_record(c, d, disk, mu, body, frame, lever, b, inverse, v_free, R, ids)
             continue
         m, t, size = view(inverse, 10 * i, 10), view(frame, 9 * c + 3, 6), 0.0
         for a in range(3):
-            n = view(frame, 9 * c + 3 * a, 3)
-            arm[3 * a], arm[3 * a + 1], arm[3 * a + 2] = l[1] * n[2] - l[2] * n[1], l[2] * n[0] - l[0] * n[2], l[0] * n[1] - l[1] * n[0]
+            cross(l, view(frame, 9 * c + 3 * a, 3), view(arm, 3 * a, 3))
         for a in range(6):
             arm[9 + a] = t[a]
         for a in range(10):
@@ -140,16 +158,16 @@ def build_record(c, d, disk, mu, body, frame, lever, b, inverse, v_free, R, ids)
                     along = frame[9 * c + 3 * a + x] * v_free[6 * i + x] if a < 3 else 0.0
                     R[k + B_AT + a] += sign * (along + arm[3 * a + x] * v_free[6 * i + 3 + x])
             for e in range(d):
+                times(view(m, 1, 9), view(arm, 3 * e, 3), turned)
                 for x in range(3):
                     along = frame[9 * c + 3 * a + x] * frame[9 * c + 3 * e + x] if a < 3 and e < 3 else 0.0
-                    turned = m[1 + 3 * x] * arm[3 * e] + m[2 + 3 * x] * arm[3 * e + 1] + m[3 + 3 * x] * arm[3 * e + 2]
-                    W[a * d + e] += m[0] * along + arm[3 * a + x] * turned
+                    W[a * d + e] += m[0] * along + arm[3 * a + x] * turned[x]
     if d == 5:
         for a in range(25):
             R[k + 22 + a] = W[a]
     else:
         _pack_block(W, R, k)
-        if disk[c] != 2:
+        if p.disk[c] != 2:
             R[k + 27] = 0.0
 
 
@@ -177,45 +195,65 @@ def _slide(mu, S_11, S_12, S_22, p_1, p_2, c_0, g_1, g_2, c, s):
 
 
 @kernel
-def _unpack_block(R, k, W):
-    """Out: W (3, 3) of the contact at R[k]."""
+def _unpack_block(d, R, k, W):
+    """Out: W (d, d) of the contact at R[k]."""
+    if d == 5:
+        for a in range(25):
+            W[a] = R[k + 22 + a]
+        return
     w, p_1, p_2 = R[k + 20], R[k + 22], R[k + 23]
     W[0], W[1], W[2] = w, w * p_1, w * p_2
     W[3], W[4], W[5] = W[1], R[k + 24] + W[1] * p_1, R[k + 25] + W[1] * p_2
     W[6], W[7], W[8] = W[2], W[5], R[k + 26] + W[2] * p_2
 
 
+@tiny
+def _by_law(d, disk, mu, mu_r, trace, q, new, W, scratch):
+    """Solves ``u = W r + q`` for r, as good as without memory of the sweep. In: new, the guess; out: new. trace: of W."""
+    if disk != EQUATION and (trace == 0.0 or q[0] >= 0.0):
+        for a in range(d):
+            new[a] = 0.0
+    else:
+        local.solve_contact(local.AUTO, d, disk, mu, mu_r, W, int64(0), q, new, scratch)
+
+
+@tiny
+def extrapolate(d, at, beta, r, r_before, now):
+    """``r + beta (r - r_before)`` of the d components from ``at`` on. In/out: r_before; out: now (d,)."""
+    for a in range(d):
+        r_a = r[at + a]
+        now[a] = r_a + beta * (r_a - r_before[at + a])
+        r_before[at + a] = r_a
+
+
+@tiny
+def follow(gain, c, disk, mu, mu_r, d, u, S):
+    """``S_c <- S_c + gain (mu ||u_T|| + mu_r ||u_R|| - S_c)``."""
+    S[c] += gain * (modify(disk, mu, mu_r, d, 0, u) - S[c])
+
+
 @kernel
 def _solve_slowly(d, disk, R, k, scratch):
-    """The contact at R[k] by `local.solve_contact`, as good as without memory of the sweep. In: u, r; out: new r, all in scratch."""
+    """The contact at R[k] by `_by_law`. In: u, r; out: new r, all in scratch."""
     u, r, new, q, W = view(scratch, 0, 5), view(scratch, 5, 5), view(scratch, 10, 5), view(scratch, 15, 5), view(scratch, 20, 25)
-    if d == 3:
-        _unpack_block(R, k, W)
-    else:
-        for i in range(25):
-            W[i] = R[k + 22 + i]
+    _unpack_block(d, R, k, W)
     trace = 0.0
     for a in range(d):
         new[a], q[a] = r[a], u[a]
         trace += abs(W[a * (d + 1)])
         for e in range(d):
             q[a] -= W[a * d + e] * r[e]
-    if disk != EQUATION and (trace == 0.0 or q[0] >= 0.0):
-        for a in range(d):
-            new[a] = 0.0
-    else:
-        local.solve_contact(
-            local.AUTO, d, disk, R[k + B_AT + d], R[k + B_AT + d + 1], W, int64(0), q, new, view(scratch, 45, local.SCRATCH)
-        )
+    _by_law(d, disk, R[k + B_AT + d], R[k + B_AT + d + 1], trace, q, new, W, view(scratch, 45, local.SCRATCH))
 
 
 @tiny
-def relax_3(c, beta, disk, R, ids, B, r, r_before, scratch):
+def relax_3(c, beta, gain, s, scratch):
     """Solves contact c from ``r + beta (r - r_before)``; its change times itself and times the way from r, both times ``W_NN^2``.
 
-    In/out: B, r, r_before.
+    gain: not used. In/out: B, r, r_before of s.
     """
-    k, i, j = c * 28, ids[2 * c] * BODY, ids[2 * c + 1] * BODY
+    R, B, r, r_before = s.R, s.B, s.r, s.r_before
+    k, i, j = c * 28, s.ids[2 * c] * BODY, s.ids[2 * c + 1] * BODY
     u_0, u_1, u_2, _, _ = velocity_3(k, i, j, R, B)
     u_0, u_1, u_2 = u_0 + R[k + 15], u_1 + R[k + 16], u_2 + R[k + 17]
     r_0, r_1, r_2 = r[3 * c], r[3 * c + 1], r[3 * c + 2]
@@ -242,35 +280,13 @@ def relax_3(c, beta, disk, R, ids, B, r, r_before, scratch):
     if not solved:
         scratch[0], scratch[1], scratch[2] = u_0, u_1, u_2
         scratch[5], scratch[6], scratch[7] = r_0, r_1, r_2
-        _solve_slowly(int64(3), disk[c], R, k, scratch)
+        _solve_slowly(int64(3), s.disk[c], R, k, scratch)
         n_0, n_1, n_2 = scratch[10], scratch[11], scratch[12]
     r[3 * c], r[3 * c + 1], r[3 * c + 2] = n_0, n_1, n_2
     b_0, b_1, b_2 = n_0 - r_before[3 * c], n_1 - r_before[3 * c + 1], n_2 - r_before[3 * c + 2]
     n_0, n_1, n_2 = n_0 - r_0, n_1 - r_1, n_2 - r_2
     act_3(k, i, j, R, B, n_0, n_1, n_2, 0.0, 0.0)
     return (n_0 * n_0 + n_1 * n_1 + n_2 * n_2) * (W_n * W_n), (n_0 * b_0 + n_1 * b_1 + n_2 * b_2) * (W_n * W_n)
-
-
-@kernel
-def relax_5(c, beta, disk, R, ids, B, r, r_before, scratch):
-    """As `relax_3`, with rolling friction."""
-    k, i, j = c * 48, ids[2 * c] * BODY, ids[2 * c + 1] * BODY
-    u, now, new, change = view(scratch, 0, 5), view(scratch, 5, 5), view(scratch, 10, 5), stack(5)
-    u[0], u[1], u[2], u[3], u[4] = velocity_5(k, i, j, R, B)
-    for a in range(5):
-        u[a] += R[k + B_AT + a]
-        r_a = r[5 * c + a]
-        now[a] = r_a + beta * (r_a - r_before[5 * c + a])
-        r_before[5 * c + a] = r_a
-    _solve_slowly(int64(5), disk[c], R, k, scratch)
-    moved = along = 0.0
-    for a in range(5):
-        r[5 * c + a] = new[a]
-        change[a] = new[a] - now[a]
-        moved += change[a] * change[a]
-        along += change[a] * (new[a] - r_before[5 * c + a])
-    act_5(k, i, j, R, B, change[0], change[1], change[2], change[3], change[4])
-    return moved * R[k + 22] ** 2, along * R[k + 22] ** 2
 
 
 # ---------------------------------------------------------------------------------------------------------------------- frozen slip
@@ -336,47 +352,46 @@ def frozen_map(rho, disk, mu, mu_r, d, first, r, u, slip, x):
     return s
 
 
-def _relax_frozen(c, beta, gain, disk, R, ids, B, S, r, r_before, scratch):
-    """As `relax_3` with the slip S of each contact held, and ``S <- S + gain (mu ||u_T|| + mu_r ||u_R|| - S)`` afterwards.
+def _relax_block(c, beta, gain, s, scratch):
+    """As `relax_3` for blocks of any kind, and where gain is at least 0 with the slip S of each contact held, which follows u afterwards.
 
-    In/out: B, S, r, r_before.
+    In/out: B, S, r, r_before of s.
     """
-    k, i, j = c * record_size(_D), ids[2 * c] * BODY, ids[2 * c + 1] * BODY
+    R, B = s.R, s.B
+    k, i, j, disk = c * record_size(_D), s.ids[2 * c] * BODY, s.ids[2 * c + 1] * BODY, s.disk[c]
     u, now, new, q, W = view(scratch, 0, 5), view(scratch, 5, 5), view(scratch, 10, 5), view(scratch, 15, 5), view(scratch, 20, 25)
-    if _D == 3:
-        _unpack_block(R, k, W)
-    else:
-        for a in range(25):
-            W[a] = R[k + 22 + a]
+    spare = view(scratch, 45, local.SCRATCH)
+    _unpack_block(_D, R, k, W)
     u[0], u[1], u[2], u[3], u[4] = _velocity(k, i, j, R, B)
     mu, mu_r, trace, moved, along = R[k + B_AT + _D], R[k + B_AT + _D + 1], 0.0, 0.0, 0.0
+    extrapolate(_D, _D * c, beta, s.r, s.r_before, now)
     for a in range(_D):
-        r_a = r[_D * c + a]
-        now[a] = new[a] = r_a + beta * (r_a - r_before[_D * c + a])
-        r_before[_D * c + a] = r_a
+        new[a] = now[a]
         trace += abs(W[a * (_D + 1)])
         q[a] = u[a] = u[a] + R[k + B_AT + a]
     for a in range(_D):
         for e in range(_D):
             q[a] -= W[a * _D + e] * now[e]
-    if disk[c] == EQUATION:
-        local.solve_contact(local.AUTO, int64(_D), disk[c], mu, mu_r, W, int64(0), q, new, view(scratch, 45, local.SCRATCH))
+    if gain < 0.0:
+        _by_law(int64(_D), disk, mu, mu_r, trace, q, new, W, spare)
+    elif disk == EQUATION:
+        local.solve_contact(local.AUTO, int64(_D), disk, mu, mu_r, W, int64(0), q, new, spare)
     elif trace > 0.0:
-        q[0] += S[c]
-        solve_frozen(int64(_D), disk[c], mu, mu_r, W, int64(0), q, new, view(scratch, 45, local.SCRATCH))
+        q[0] += s.S[c]
+        solve_frozen(int64(_D), disk, mu, mu_r, W, int64(0), q, new, spare)
     for a in range(_D):
-        r[_D * c + a] = new[a]
+        s.r[_D * c + a] = new[a]
         now[a] = new[a] - now[a]
         moved += now[a] * now[a]
-        along += now[a] * (new[a] - r_before[_D * c + a])
-    for a in range(_D):
-        for e in range(_D):
-            u[a] += W[a * _D + e] * now[e]
-    if disk[c] != EQUATION:
-        S[c] += gain * (modify(disk[c], mu, mu_r, _D, 0, u) - S[c])
+        along += now[a] * (new[a] - s.r_before[_D * c + a])
+    if gain >= 0.0 and disk != EQUATION:
+        for a in range(_D):
+            for e in range(_D):
+                u[a] += W[a * _D + e] * now[e]
+        follow(gain, c, disk, mu, mu_r, _D, u, s.S)
     _act(k, i, j, R, B, now[0], now[1], now[2], now[3], now[4])
     return moved * W[0] ** 2, along * W[0] ** 2
 
 
-relax_frozen_3 = kernel(specialised(_relax_frozen, "3", _D=3, _velocity=velocity_3, _act=act_3))
-relax_frozen_5 = kernel(specialised(_relax_frozen, "5", _D=5, _velocity=velocity_5, _act=act_5))
+relax_block_3 = kernel(specialised(_relax_block, "3", _D=3, _velocity=velocity_3, _act=act_3))
+relax_block_5 = kernel(specialised(_relax_block, "5", _D=5, _velocity=velocity_5, _act=act_5))

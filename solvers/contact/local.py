@@ -4,7 +4,7 @@ import math
 
 from numba import float64, int64, void
 
-from nsds._jit import caller, kernel, on_demand, tiny, view
+from nsds._jit import caller, kernel, on_demand, specialised, tiny, view
 from nsds.solvers.contact import alart_curnier, quartic
 from nsds.solvers.contact.signature import EQUATION
 
@@ -239,3 +239,28 @@ def solve_contact(local, d, disk, mu, mu_r, W, k, q, r, scratch):
         if _solve_exactly(d, mu, W, k, q, r, scratch):
             return
     _call_iterate(_address_of_iterate(), (local, d, disk, mu, mu_r, W, k, q, r, guess, scratch))
+
+
+_D = 0  # components of a contact; bound by `specialised`
+
+
+def _renew(c, local, d, disk, mu, W, k, q, r, change, scratch):
+    """Solves contact c with its block at W[k], from r_c; returns the square of ``trace(W_cc) ||change of r_c||``. q (5,): of the contact.
+
+    In/out: r. Out: change (5,): of r_c. Work: scratch (SCRATCH).
+    """
+    at = c * _D
+    for a in range(_D):
+        change[a] = r[at + a]
+    solve_contact(local, d, disk[c], mu[2 * c], mu[2 * c + 1], W, k, q, change, scratch)
+    moved = trace = 0.0
+    for a in range(_D):
+        r_a = change[a]
+        change[a] = r_a - r[at + a]
+        moved += change[a] ** 2
+        trace += W[k + a * (_D + 1)]
+        r[at + a] = r_a
+    return moved * trace * trace
+
+
+renew_2, renew_3, renew_5 = (tiny(specialised(_renew, str(d), _D=d)) for d in (2, 3, 5))

@@ -29,15 +29,15 @@ def parallel_work_size(d, row, column):
     return _CHUNKS * (10 + one.SCRATCH) + n + n * d, 5 * n + 2
 
 
-_D = 0  # components of a contact; bound by `specialised`
+_D, _renew = 0, one.renew_3  # components of a contact, and what solves one; bound by `specialised`
 
 
 def _relax(c, local, d, disk, mu, row, column, W, q, r, diagonal, scratch):
     """Solves contact c; returns the square of ``trace(W_cc) ||change of r_c||``. Work: scratch (10 + `local.SCRATCH`)."""
-    r_new, q_c, total = view(scratch, 0, 5), view(scratch, 5, 5), stack(5)
-    at, k_c = c * _D, diagonal[c]
+    change, q_c, total = view(scratch, 0, 5), view(scratch, 5, 5), stack(5)
+    k_c = diagonal[c]
     for a in range(_D):
-        r_new[a], total[a] = r[at + a], q[at + a]
+        total[a] = q[c * _D + a]
     for first, last in ((row[c], k_c), (k_c + 1, row[c + 1])):
         for k in range(first, last):
             j = column[k] * _D
@@ -48,14 +48,7 @@ def _relax(c, local, d, disk, mu, row, column, W, q, r, diagonal, scratch):
                 total[a] += s
     for a in range(_D):
         q_c[a] = total[a]
-    k_c *= _D * _D
-    one.solve_contact(local, d, disk[c], mu[2 * c], mu[2 * c + 1], W, k_c, q_c, r_new, view(scratch, 10, one.SCRATCH))
-    moved = trace = 0.0
-    for a in range(_D):
-        moved += (r_new[a] - r[at + a]) ** 2
-        trace += W[k_c + a * (_D + 1)]
-        r[at + a] = r_new[a]
-    return moved * trace * trace
+    return _renew(c, local, d, disk, mu, W, k_c * _D * _D, q_c, r, change, view(scratch, 10, one.SCRATCH))
 
 
 def _sweep(local, d, disk, mu, row, column, W, q, r, diagonal, order, asleep, change, work):
@@ -81,7 +74,7 @@ def _sweep_colours(n_colours, begin, local, d, disk, mu, row, column, W, q, r, d
 
 def _templates(d):
     """(sweep, parallel sweep) for contacts of d components."""
-    relax = tiny(specialised(_relax, str(d), _D=d))
+    relax = tiny(specialised(_relax, str(d), _D=d, _renew={2: one.renew_2, 3: one.renew_3, 5: one.renew_5}[d]))
     return kernel(specialised(_sweep, str(d), _relax=relax)), parallel(specialised(_sweep_colours, str(d), _relax=relax))
 
 

@@ -490,7 +490,7 @@ def _by_bodies(disk, mu, panels, v_free, b, options, r):
     bodies.blocks(d, panels.panel, panels.H, panels.G, W.reshape(-1))
     problem = _of_diagonal(disk, mu, W, b)
     work, iwork = np.zeros(floats), np.zeros(integers, np.int64)
-    status = bodies.nsgs_bodies(problem.disk, mu, *panels, v_free, b, options, r, v, u, info, work, iwork)
+    status = bodies.nsgs_bodies(bodies.Problem(problem.disk, mu, *panels, v_free, b), options, r, v, u, info, work, iwork)
     return v, r, u, int(status), int(info[0]), float(info[2]), float(info[1]), "nsgs_bodies", problem
 
 

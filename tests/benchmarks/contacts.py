@@ -378,10 +378,10 @@ def sweepers(case):
     order_b, begin_b, W_c, b = np.zeros(n, int), np.zeros(bodies.MOST_COLOURS + 2, int), np.zeros(9 * n), np.zeros(q.size)
     n_painted = bodies.paint(*panels[:2], n_unknowns, np.zeros(n, int), order_b, begin_b, np.zeros(n_unknowns, int))
     bodies.blocks(3, panels.panel, panels.H, panels.G, W_c)
-    room_b = np.zeros(bodies.sweep_room())
+    room_b, stated = np.zeros(bodies.sweep_room()), bodies.Problem(disk, mu, *panels, case.v_free, b)
 
     def without():
-        bodies.sweep(n_painted, begin_b, order_b, local, 3, disk, mu, *panels, W_c, b, r_bodies, v, change, room_b)
+        bodies.sweep(n_painted, begin_b, order_b, local, 3, stated, W_c, r_bodies, v, change, room_b)
 
     held = sum(x.nbytes for x in panels) + W_c.nbytes
     memory = held + fixed + 2 * v.nbytes + _READ * sum(bodies.work_size(n, n_unknowns, 3))

@@ -23,7 +23,7 @@ import numpy as np
 
 import nsds
 from nsds.schemes.rigid import moreau_jean as scheme
-from nsds.schemes.rigid import problem as problem
+from nsds.schemes.rigid import problem
 from nsds.schemes.run import simulation
 from tests.benchmarks.__main__ import find_peer
 from tests.benchmarks.solvers import show
@@ -73,15 +73,13 @@ class March:
         seconds = time.perf_counter() - began
         if status not in (nsds.status.CONVERGED, nsds.status.MAX_ITER, nsds.status.INEXACT):
             raise RuntimeError(f"step {self.steps}: {nsds.status.ADVICE[status]}")
-        plan = self.tables[3][0]
-        return seconds, int(self.work[plan["info"]])
+        return seconds, int(self.work[self.tables.plan[0]["info"]])
 
     def measure(self):
         """The next step: seconds, of which seconds in detection and in sweeps; contacts, sweeps; whether it converged."""
-        bodies, interactions, parts, plan = self.tables
-        p, options = plan[0], self.run.prepared.options
+        p, options = self.tables.plan[0], self.run.prepared.options
         kept = [array.copy() for array in (self.mem, self.work, self.iwork)]
-        n_contacts, _ = problem.choose_active(options, bodies, interactions, parts, p, *self.state)
+        n_contacts, _ = problem.choose_active(options, self.tables, *self.state)
         short, _ = self.step(1)
         for array, copy in zip((self.mem, self.work, self.iwork), kept, strict=True):
             array[:] = copy
@@ -89,7 +87,7 @@ class March:
         m = p["n_bodies"]
         q, v = self.work[p["q"] : p["q"] + 7 * m], self.work[p["v"] : p["v"] + 6 * m]
         began = time.perf_counter()
-        scheme.find_contacts(options, p["parallel"] != 0, parts, q, v, *self.state)
+        scheme.find_contacts(options, p["parallel"] != 0, self.tables.collisions, q, v, *self.state)
         detection = time.perf_counter() - began
         self.steps += 1
         residual = self.work[p["info"] + 1]

@@ -9,7 +9,7 @@ from nsds.model.layout import ABSENT, DENSE, DIAGONAL
 from nsds.model.records import memory
 from nsds.schemes.lagrangian import moreau_jean
 from nsds.schemes.lagrangian.tables import tables
-from nsds.schemes.problem.one_step_problem import linked_pairs
+from nsds.schemes.problem.tables import linked_pairs
 from nsds.schemes.run.memory import Allocator
 from nsds.solvers.box import table
 from nsds.solvers.box.forms import narrow_order

@@ -13,7 +13,7 @@ from nsds import status
 from nsds.solvers.bodies import rigid, rigid_contact
 from tests import reference_contact as ref
 from tests.paths import ROOT
-from tests.solvers.bodies.test_contact_rigid import Rigid, draw, residual, solve, unit_of_impulses, unphased
+from tests.solvers.bodies.test_contact_rigid import Rigid, draw, flat, residual, solve, unit_of_impulses, unphased
 from tests.strategies import examples, generators
 
 FILES = sorted((ROOT / "tests" / "problems").glob("pile_*.npz"))
@@ -145,14 +145,13 @@ def test_a_frozen_sweep_is_its_definition(d, sides):
         r = np.concatenate([ref.onto_cone(rng.normal(size=d), *mu, 2) for mu in p.mu])
         before = np.concatenate([ref.onto_cone(rng.normal(size=d), *mu, 2) for mu in p.mu])
         R, ids = np.zeros(rigid_contact.record_size(d) * n), np.zeros(2 * n, np.int64)
-        flat = [np.ascontiguousarray(x).ravel() for x in (p.disk, p.mu, p.body, p.frame, p.lever, p.b, p.inverse, p.v_free)]
-        rigid._build_serial(d, *flat, R, ids)
+        rigid._build_serial(flat(p, unphased(n)), R, ids)
         y, slip = r + beta * (r - before), S.copy()
         B = np.zeros((len(p.v_free) + 1, 16))
         B[:-1, :6] = p.v_free + (M_inverse @ H.T @ y).reshape(-1, 6)
         B[:-1, 6:] = p.inverse
-        new, sweep = r.copy(), rigid._frozen_sweep_3 if d == 3 else rigid._frozen_sweep_5
-        sweep(unphased(n), beta, gain, p.disk, R, ids, B.ravel(), S, new, before.copy(), np.zeros(2), np.zeros(1000))
+        new, sweep = r.copy(), rigid._sweep_blocks_3 if d == 3 else rigid._sweep_5
+        sweep(unphased(n), beta, gain, rigid.State(p.disk, R, ids, B.ravel(), S, new, before.copy()), np.zeros(2), np.zeros(1000))
         for c, (at, _, _, mu, mu_r, disk) in enumerate(q.contacts()):
             W = q.W[at, at]
             q_c = q.velocity(y)[at] - W @ y[at] + slip[c] * np.eye(d)[0]

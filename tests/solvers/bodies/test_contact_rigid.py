@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from nsds import status
 from nsds.solvers.bodies import rigid, rigid_contact, slabs
-from nsds.solvers.contact import table
 from tests import reference_contact as ref
 from tests.solvers.contact.test_contact_sweeps import call as call_reduced
 from tests.strategies import examples, generators
@@ -99,16 +98,19 @@ def unphased(n):
     return np.array([0, n, n])
 
 
+def flat(p, begin):
+    """The problem as kernels take it."""
+    return rigid.Problem(p.d, begin, *(np.ascontiguousarray(x).ravel() for x in p[1:]))
+
+
 def solve(p, tol=1e-10, max_iter=0, momentum=0.0, r=None, begin=None, method=rigid.nsgs_rigid):
     """(status, r, u, v, info)."""
-    n, options = len(p.disk), table.options(tol, max_iter or None)
-    options[3] = momentum
+    n, options = len(p.disk), rigid.Options(tol, float(max_iter), float(momentum))
     r, u, v, info = np.zeros(p.b.size) if r is None else np.array(r), np.zeros(p.b.size), np.zeros(p.v_free.size), np.zeros(4)
     begin = unphased(len(p.body)) if begin is None else begin
     floats, integers = rigid.work_size(p.d, len(p.body), n - len(p.body), len(p.v_free), len(begin) - 1)
     work, iwork = np.full(floats, np.nan), np.full(integers, -7)
-    data = [np.ascontiguousarray(x).ravel() for x in p[1:]]
-    code = method(p.d, begin, *data[:6], *data[6:], options, r, v, u, info, work, iwork)
+    code = method(flat(p, begin), options, r, v, u, info, work, iwork)
     return code, r, u, v, info
 
 
@@ -192,15 +194,15 @@ def test_a_sweep_is_its_definition(d):
         q, (H, M_inverse) = p.reduced(), p.dense()
         r, before = (np.abs(rng.normal(size=d * n)) for _ in range(2))
         R, ids, world = np.zeros(rigid_contact.record_size(d) * n), np.zeros(2 * n, np.int64), len(p.v_free)
-        flat = [np.ascontiguousarray(x).ravel() for x in (p.disk, p.mu, p.body, p.frame, p.lever, p.b, p.inverse, p.v_free)]
-        rigid._build_serial(d, *flat, R, ids)
+        rigid._build_serial(flat(p, unphased(n)), R, ids)
         y = r + beta * (r - before)
         B = np.zeros((world + 1, 16))
         B[:-1, :6] = p.v_free + (M_inverse @ H.T @ y).reshape(-1, 6)
         B[:-1, 6:] = p.inverse
         new, change = r.copy(), np.zeros(2)
         sweep = rigid._sweep_3 if d == 3 else rigid._sweep_5
-        sweep(unphased(n), beta, p.disk, R, ids, B.ravel(), new, before.copy(), change, np.zeros(10_000))
+        state = rigid.State(p.disk, R, ids, B.ravel(), np.zeros(n), new, before.copy())
+        sweep(unphased(n), beta, -1.0, state, change, np.zeros(10_000))
         for at, _, _, mu, mu_r, disk in q.contacts():
             W = q.W[at, at]
             y[at] = ref.solve_one(W, q.q[at] + q.W[at] @ y - W @ y[at], mu, mu_r, disk)

@@ -178,7 +178,7 @@ def call_bodies(p, M, H, q, b, max_iter, tol=NEVER):
     panels, v_free = forms.panels(p.d, sp.csc_array(H), G), solve_M(q)
     floats, integers = bodies.work_size(p.n, len(q), p.d)
     r, v, u, info = np.zeros(len(b)), np.zeros(len(q)), np.zeros(len(b)), np.zeros(4)
-    data = (p.disk, p.mu.ravel(), *panels, v_free, b, table.options(tol, max_iter), r, v, u, info)
+    data = (bodies.Problem(p.disk, p.mu.ravel(), *panels, v_free, b), table.options(tol, max_iter), r, v, u, info)
     return bodies.nsgs_bodies(*data, np.full(floats, np.nan), np.zeros(integers, np.int64)), v, r, u, info
 
 

@@ -1,0 +1,108 @@
+"""y and ydot of constraints, from the state in mem and the operators in the work memory; and the magnitudes that cancel in them."""
+
+from nsds._jit import inlined, kernel, tiny
+from nsds.model.layout import ABSENT
+from nsds.schemes.lagrangian.tables import PLAIN, POSITION, SLIP, TANGENT
+from nsds.schemes.problem.activation import slack
+
+
+@tiny
+def velocity(c, entries, mem, work):
+    """``H v + rate``."""
+    s = 0.0 if c.rate == ABSENT else work[c.rate]
+    for k in range(c.entry, c.entry_end):
+        s += work[entries[k].coefficient] * mem[entries[k].q + entries[k].n]
+    return s
+
+
+@tiny
+def speeds(c, entries, mem, work):
+    """Sum of the magnitudes that cancel in ``H v + rate``."""
+    s = 0.0 if c.rate == ABSENT else abs(work[c.rate])
+    for k in range(c.entry, c.entry_end):
+        s += abs(work[entries[k].coefficient] * mem[entries[k].q + entries[k].n])
+    return s
+
+
+@tiny
+def position(c, entries, mem, work):
+    """h of a nonlinear relation, ``H q + b`` of a linear one."""
+    if c.h != ABSENT:
+        return work[c.h]
+    y = 0.0 if c.base == ABSENT else work[c.base]
+    for k in range(c.entry, c.entry_end):
+        y += work[entries[k].coefficient] * mem[entries[k].q]
+    return y
+
+
+@tiny
+def lengths(c, entries, mem, work):
+    """Sum of the magnitudes that cancel in y, of nonlinear relations too: ``|b| + sum |H_j q_j|``."""
+    length = 0.0 if c.base == ABSENT else abs(work[c.base])
+    for k in range(c.entry, c.entry_end):
+        length += abs(work[entries[k].coefficient] * mem[entries[k].q])
+    return length
+
+
+@tiny
+def gap_slack(c, h, entries, mem, work):
+    """Up to which y of a constraint, or its forecast, counts as closed."""
+    length, speed = 0.0 if c.base == ABSENT else abs(work[c.base]), work[c.pull] + (0.0 if c.rate == ABSENT else abs(work[c.rate]))
+    for k in range(c.entry, c.entry_end):
+        coefficient, q = work[entries[k].coefficient], entries[k].q
+        length += abs(coefficient * mem[q])
+        speed += abs(coefficient * mem[q + entries[k].n])
+    return slack(length, speed, h)
+
+
+@kernel
+def state_pulls(pull, constraints, entries, work):
+    """What the forces add to ydot of each constraint in a step, in size; work[pull:]: to each velocity."""
+    for i in range(constraints.size):
+        c = constraints[i]
+        if c.role == PLAIN:
+            work[c.pull] = 0.0
+            for k in range(c.entry, c.entry_end):
+                work[c.pull] += abs(work[entries[k].coefficient]) * work[pull + entries[k].dof]
+
+
+@tiny
+def compliance(c, constraints, couplings, mem, work):
+    """``D z`` of a constraint from the multipliers in mem; z of a tangent is ``lambda_t + mu lambda_n``."""
+    s = 0.0
+    for k in range(c.coupling, c.coupling_end):
+        other = constraints[couplings[k].constraint]
+        if other.role != SLIP:
+            z = mem[other.lam] + (work[other.mu] * mem[other.normal] if other.role == TANGENT else 0.0)
+            s += work[couplings[k].coefficient] * z
+    return s
+
+
+@inlined
+def update_outputs(h, theta, constraints, entries, couplings, mem, work):
+    """``y = H q + b`` and ``ydot = H v + D lambda`` (at position level: y has the D) of linear relations, from the state in mem.
+
+    Beside them `gap_slack` of contacts, for the next choice.
+    """
+    for i in range(constraints.size):
+        c = constraints[i]
+        if c.role == SLIP:
+            continue
+        y = 0.0 if c.base == ABSENT else work[c.base]
+        ydot = 0.0 if c.rate == ABSENT else work[c.rate]
+        length, speed = abs(y), abs(ydot)
+        for k in range(c.entry, c.entry_end):
+            coefficient = work[entries[k].coefficient]
+            y_k, ydot_k = coefficient * mem[entries[k].q], coefficient * mem[entries[k].q + entries[k].n]
+            y += y_k
+            ydot += ydot_k
+            length += abs(y_k)
+            speed += abs(ydot_k)
+        if c.level == POSITION:
+            y += h * theta * h * compliance(c, constraints, couplings, mem, work)
+        else:
+            ydot += compliance(c, constraints, couplings, mem, work)
+        mem[c.y] = y if c.h == ABSENT else work[c.h]
+        mem[c.ydot] = ydot
+        if c.role == PLAIN:
+            work[c.closed] = slack(length, speed + work[c.pull], h)

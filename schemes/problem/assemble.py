@@ -1,0 +1,71 @@
+"""The matrix of the one-step problem, ``W = C M_hat^-1 B + D``, and its units."""
+
+from nsds._jit import kernel, tiny
+from nsds.schemes.lagrangian.tables import SLIP
+from nsds.schemes.linear_algebra import apply_inverse
+
+
+@tiny
+def assemble(plan, bodies, constraints, entries, inputs, couplings, chosen, W_row, W_column, W_transpose, scale, shift, work, iwork):
+    """``W = scale C M_hat^-1 B + D`` of the chosen constraints on the pattern (W_row, W_column): eqs 1.39–1.42 and 9.35.
+
+    On Lagrangian systems C is H, and B its transpose. Column j: solve with column j of B, then multiply by the rows linked to j.
+    W_transpose[k] is where the transposed entry of k lies; C lies ``shift`` behind the coefficients of the entries.
+    In: tables, work (C, B, D, inverses), iwork.
+    Out: work[plan.W:]. Work: plan.rhs, plan.solution, plan.scratch, plan.dofs (zero before and after).
+    """
+    W, dofs = plan[0].W, plan[0].dofs
+    for column in range(chosen.size):
+        j = chosen[column]
+        k = constraints[j].input
+        while k < constraints[j].input_end:
+            k = _solve_for_body(plan, bodies, inputs, constraints[j].input_end, k, work, iwork)
+        for k in range(W_row[column], W_row[column + 1]):
+            c = constraints[chosen[W_column[k]]]
+            s = 0.0
+            for a in range(c.entry, c.entry_end):
+                s += work[entries[a].coefficient + shift] * work[dofs + entries[a].dof]
+            s *= scale
+            for a in range(c.coupling, c.coupling_end):
+                if couplings[a].constraint == j:
+                    s += couplings[a].sign * work[couplings[a].coefficient]
+            work[W + W_transpose[k]] = s
+        for k in range(constraints[j].input, constraints[j].input_end):
+            if k == constraints[j].input or inputs[k].body != inputs[k - 1].body:
+                body = bodies[inputs[k].body]
+                for i in range(body.n):
+                    work[dofs + body.dof + i] = 0.0
+
+
+@tiny
+def _solve_for_body(plan, bodies, inputs, end, k, work, iwork):
+    """Solve with the entries of one constraint on one body, from entry k on; returns the first entry of another body."""
+    rhs, solution = plan[0].rhs, plan[0].solution
+    number = inputs[k].body
+    body = bodies[number]
+    for i in range(body.n):
+        work[rhs + i] = 0.0
+    while k < end and inputs[k].body == number:
+        work[rhs + inputs[k].dof - body.dof] += work[inputs[k].coefficient]
+        k += 1
+    apply_inverse(body.kind, body.n, body.n_lower, body.n_upper, body.data, body.index, work, iwork, rhs, solution, plan[0].scratch)
+    for i in range(body.n):
+        work[plan[0].dofs + body.dof + i] += work[solution + i]
+    return k
+
+
+@kernel
+def scale_friction(p, n, constraints, work, iwork):
+    """``sigma``, the largest diagonal entry, divides sub_W, and multiplies z: all unknowns are velocities, which the tolerance is for."""
+    sigma = 0.0
+    for a in range(n):
+        for k in range(iwork[p.sub_row + a], iwork[p.sub_row + a + 1]):
+            if iwork[p.sub_column + k] == a:
+                sigma = max(sigma, work[p.sub_W + k])
+    sigma = sigma if sigma > 0.0 else 1.0
+    for a in range(n):
+        for k in range(iwork[p.sub_row + a], iwork[p.sub_row + a + 1]):
+            b = iwork[p.sub_column + k]
+            if constraints[iwork[p.active + a]].role != SLIP and constraints[iwork[p.active + b]].role != SLIP:
+                work[p.sub_W + k] /= sigma
+    work[p.sigma] = sigma

@@ -1,0 +1,134 @@
+"""One-step problems with bounds, handed to a solver: the first guess, what comes back, and how good it is."""
+
+import numpy as np
+
+from nsds._jit import inlined, kernel, stack, tiny, view
+from nsds.schemes.lagrangian.tables import PLAIN, POSITION, SLIP, TANGENT
+from nsds.solvers.box.signature import call_solver
+from nsds.status import CONVERGED, INEXACT, INFEASIBLE, MAX_ITER, RAY, SINGULAR, STALLED
+
+_TOUCHING = 1e-300  # a guess that only says which side a slip is on
+_ROUNDING = 2.0**-52  # of the terms of a row
+ULPS = 64 * _ROUNDING  # of the terms that cancel in q: what may be wrong in it
+_BEARABLE = 0.1  # of the velocities before impulses: errors up to this leave a step with sense (that of `nsds.solvers.contact_solver`)
+_SLIDING = 1.0 - 1e-9  # lambda_t, relative to mu lambda_n, from which on it was at its bound
+
+
+@inlined
+def solve(n, row, column, W, p, solver, solver_options, work, iwork):
+    """Hand the problem of n unknowns, W on the pattern (row, column) and the rest where the plan says, to a solver.
+
+    What rounding may have done to q, which who states it leaves in p.rounding, is no error. Returns the solver's status, or INEXACT where
+    the problem is solved less well than asked, but with sense; then the residual is in units of w.
+    """
+    own = stack(5)
+    for i in range(4):
+        own[i] = solver_options[i]
+    own[4] = work[p.rounding]
+    status = call_solver(
+        solver,
+        (
+            row, column, view(work, W, column.size), view(work, p.q, n), view(work, p.lower, n), view(work, p.upper, n), own,
+            view(work, p.z, n), view(work, p.w, n), view(work, p.info, 3), view(work, p.solver, p.n_solver),
+            view(iwork, p.isolver, p.n_isolver),
+        ),
+    )  # fmt: skip
+    return status if status == CONVERGED else _judge(status, n, row, column, W, p, work)
+
+
+@kernel
+def _judge(status, n, row, column, W, p, work):
+    """INEXACT for an unsolved problem whose rows are off by at most _BEARABLE of the largest ``|q|``, in units of w; else the status.
+
+    A row is off by the median of w, ``W_ii (z - lower)`` and ``W_ii (z - upper)``: the velocity that is missing, or that z is worth; and by
+    what rounding may hide in w, which is all where impulses have grown against each other.
+    """
+    if status not in (MAX_ITER, STALLED, RAY, SINGULAR, INFEASIBLE):
+        return status
+    error = scale = 0.0
+    for i in range(n):
+        w, terms, unit, most = work[p.q + i], abs(work[p.q + i]), 0.0, 0.0
+        for k in range(row[i], row[i + 1]):
+            w += work[W + k] * work[p.z + column[k]]
+            terms += abs(work[W + k] * work[p.z + column[k]])
+            most = max(most, abs(work[W + k]))
+            if column[k] == i:
+                unit = abs(work[W + k])
+        unit = unit if unit > 0.0 else most if most > 0.0 else 1.0
+        z, lower, upper = work[p.z + i], work[p.lower + i], work[p.upper + i]
+        error = max(error, abs(max(min(w, unit * (z - lower)), unit * (z - upper))) + _ROUNDING * terms) + 0.0 * w
+        scale = max(scale, abs(work[p.q + i]))
+    if not error <= max(_BEARABLE * scale, work[p.rounding]):
+        return status
+    work[p.info + 1] = error / max(scale, work[p.rounding])
+    return INEXACT
+
+
+@tiny
+def worse(status, other):
+    """The worse one of two statuses: INEXACT is better than a failure."""
+    return other if status == CONVERGED or (status == INEXACT and other != CONVERGED) else status
+
+
+@tiny
+def guess(sigma, h, c, mem, work):
+    """z of a constraint from the lambda of the last step; of friction by its side, read off lambda without its rounding."""
+    if c.role == PLAIN:
+        return sigma * mem[c.lam] * (h if c.level == POSITION else 1.0)
+    most, lam_t, u_t = work[c.mu] * mem[c.normal], mem[c.tangent], mem[c.ydot]
+    if lam_t <= -most * _SLIDING and u_t >= 0.0:
+        return 0.0
+    if c.role == TANGENT:
+        return sigma * (lam_t + most)
+    return max(-u_t, _TOUCHING) if lam_t >= most * _SLIDING else 0.0
+
+
+@tiny
+def accept(z, h, c, inputs, touched, mem, work, iwork):
+    """lambda of a constraint, and its impulses ``B z``, in mem; the bodies are marked. A tangent holds ``lambda_t + mu lambda_n`` yet."""
+    if c.role != SLIP:
+        mem[c.lam] = z / h if c.level == POSITION else z
+    for k in range(c.input, c.input_end):
+        mem[inputs[k].q + 2 * inputs[k].n] += work[inputs[k].coefficient] * z
+        iwork[touched + inputs[k].body] = 1
+
+
+@tiny
+def subtract_normal_part(c, mem, work):
+    """lambda_t of a tangent."""
+    if c.role == TANGENT:
+        mem[c.lam] -= work[c.mu] * mem[c.normal]
+
+
+@inlined
+def solve_active(p, n, h, solver, constraints, inputs, solver_options, mem, work, iwork):
+    """Solve the problem of the n active constraints, its matrix sub_W and vector q prepared; the multipliers in mem are the first guess.
+
+    Out: lambda and the impulses ``p = B z`` in mem, touched bodies. Returns (status, n_iter, residual).
+    """
+    active, z = p.active, p.z
+    sigma = work[p.sigma] if p.has_friction else 1.0
+    for a in range(n):
+        c = constraints[iwork[active + a]]
+        work[z + a] = guess(sigma, h, c, mem, work)
+        work[p.lower + a] = -np.inf if c.bilateral else 0.0
+    row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
+    status = solve(n, row, column, p.sub_W, p, solver, solver_options, work, iwork)
+    for a in range(n):
+        c = constraints[iwork[active + a]]
+        if c.role != SLIP:
+            work[z + a] /= sigma
+        accept(work[z + a], h, c, inputs, p.touched, mem, work, iwork)
+    if p.has_friction:
+        for a in range(n):
+            subtract_normal_part(constraints[iwork[active + a]], mem, work)
+    return status, int(work[p.info]), work[p.info + 1]
+
+
+@kernel
+def outputs_of_cones(constraints, couplings, z, w, work):
+    """``y = w + G^T mu`` where w is ``y - G^T mu``."""
+    for i in range(constraints.size):
+        for k in range(constraints[i].coupling, constraints[i].coupling_end):
+            if couplings[k].sign < 0:
+                work[w + i] += work[couplings[k].coefficient] * work[z + couplings[k].constraint]

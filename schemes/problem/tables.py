@@ -1,0 +1,145 @@
+"""The one-step problem in sparse form over the linked constraints, ``w = W z + q``: its unknowns and pattern ([Notes], 1.37–1.42).
+
+Two constraints are linked when they act on one body (through a diagonal iteration matrix: on one coordinate), or through D.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nsds.model.kinds import RELATIONS
+from nsds.model.layout import DIAGONAL, table
+from nsds.model.records import model_of, words
+from nsds.schemes.lagrangian.tables import SLIP
+from nsds.solvers.box.forms import narrow_order
+
+# One row per matrix that `solve_with` inverts, that is per body: where its inverse lies.
+BODY = table("kind", "n", "dof", "n_lower", "n_upper", "data", "index")
+
+
+def store_inverse(operator, inverse, work, iwork):
+    """Store what `nsds.schemes.linear_algebra.inverse_of` gives for a part, and note where."""
+    operator["kind"], data, index, operator["n_lower"], operator["n_upper"] = inverse
+    operator["data"], operator["index"] = work.store(data), iwork.store(index)
+    operator["data_stride"], operator["index_stride"] = data.shape[-1], index.shape[-1]
+
+
+def bodies_of(parts, operators):
+    """One row for each element of each part, whose inverse iteration matrices lie one stride apart."""
+    bodies = np.zeros(parts["count"].sum(), BODY)
+    for part, operator in zip(parts, operators, strict=True):
+        rows = bodies[part["body"] : part["body"] + part["count"]]
+        element = np.arange(part["count"])
+        for column in ("kind", "n_lower", "n_upper"):
+            rows[column] = operator[column]
+        rows["n"], rows["dof"] = part["n"], part["dof"] + part["n"] * element
+        rows["data"], rows["index"] = (operator[at] + operator[at + "_stride"] * element for at in ("data", "index"))
+    return bodies
+
+
+def store_inverses(bodies, inverse, work, iwork):
+    """Store what `nsds.schemes.linear_algebra.inverse_of` gives for a part, and note where in the rows of its elements."""
+    kind, data, index, n_lower, n_upper = inverse
+    bodies["kind"], bodies["n_lower"], bodies["n_upper"] = kind, n_lower, n_upper
+    element = np.arange(bodies.size)
+    bodies["data"], bodies["index"] = work.store(data) + data.shape[-1] * element, iwork.store(index) + index.shape[-1] * element
+
+
+def linked_pairs(constraints, entries, inputs, couplings, kinds):
+    """Pattern of W by rows: (row, column), sorted, symmetric, with the full diagonal.
+
+    ``kinds`` tells how the iteration matrix of each body is stored.
+    """
+    n = constraints.size
+    size = [constraints[column + "_end"] - constraints[column] for column in ("entry", "input", "coupling")]
+    owner = np.concatenate([np.repeat(np.arange(n), size[0]), np.repeat(np.arange(n), size[1])])
+    dof, body = (np.concatenate([entries[column], inputs[column]]).astype(np.int64) for column in ("dof", "body"))
+    node = np.where(np.asarray(kinds)[body] == DIAGONAL, dof, dof.max(initial=0) + 1 + body)
+    owner, node = np.divmod(np.unique(owner * (node.max(initial=0) + 1) + node), node.max(initial=0) + 1)
+    order = np.argsort(node, kind="stable")
+    owner, node = owner[order], node[order]
+    first = np.searchsorted(node, node, side="left")
+    shared = np.searchsorted(node, node, side="right") - first
+    row = np.repeat(owner, shared)
+    column = owner[np.repeat(first, shared) + np.arange(shared.sum()) - np.repeat(np.cumsum(shared) - shared, shared)]
+    coupled = np.repeat(np.arange(n), size[2])
+    partner = couplings["constraint"]
+    every = np.arange(n)
+    pairs = np.unique(np.concatenate([row * n + column, coupled * n + partner, partner * n + coupled, every * n + every]))
+    return np.divmod(pairs, n) if n else (pairs, pairs)
+
+
+class Unknowns(NamedTuple):
+    """Constraints in an order that keeps W close to its diagonal, and the pattern of W by rows; transpose: where w_ji lies."""
+
+    order: np.ndarray
+    every: np.ndarray  # 0, 1, ...: the list of all
+    constraints: np.ndarray
+    couplings: np.ndarray
+    row: np.ndarray
+    column: np.ndarray
+    transpose: np.ndarray
+
+
+def ordered(constraints, entries, inputs, couplings, kinds):
+    """`Unknowns` of the one-step problem; for the arguments see `linked_pairs`."""
+    row, column = linked_pairs(constraints, entries, inputs, couplings, kinds)
+    n = constraints.size
+    order = narrow_order(row, column, n)
+    place = np.empty(n, np.int64)
+    place[order] = np.arange(n)
+    couplings = couplings.copy()
+    couplings["constraint"] = place[couplings["constraint"]]
+    if n > 0:
+        row, column = np.divmod(np.sort(place[row] * n + place[column]), n)
+    constraints = constraints[order]
+    if "leader" in constraints.dtype.names:  # the constraint whose y is the gap of the contact
+        gaps = constraints["y"]
+        constraints["leader"] = np.argsort(gaps, kind="stable")[np.searchsorted(np.sort(gaps), constraints["gap"])]
+    return Unknowns(order, np.arange(n), constraints, couplings, np.searchsorted(row, np.arange(n + 1)), column, np.lexsort((row, column)))
+
+
+def place_problem(plan, unknowns, method, work, iwork):
+    """Reserve the arrays of the one-step problem and the scratch of its solver."""
+    n = unknowns.constraints.size
+    n_work, n_iwork = method.work_size(n, unknowns.row, unknowns.column)
+    work.place(plan, W=unknowns.column.size, q=n, z=n, w=n, lower=n, upper=n, info=3, rounding=1, solver=n_work)
+    iwork.place(plan, isolver=max(n_iwork, 1))
+    plan["n_solver"], plan["n_isolver"] = n_work, max(n_iwork, 1)
+
+
+def place_active(plan, unknowns, work, iwork):
+    """Reserve the lists of active constraints and the pattern of their problem."""
+    n, nnz = unknowns.constraints.size, unknowns.column.size
+    work.place(plan, sigma=1)
+    iwork.place(plan, active=n, local=n, sub_row=n + 1, sub_column=nnz, sub_place=nnz)
+    plan["has_friction"] = (unknowns.constraints["role"] == SLIP).any()
+
+
+def _leaves(tables):
+    """All tables of a form, those of forms inside it too."""
+    for table_ in tables:
+        if isinstance(table_, tuple):
+            yield from _leaves(table_)
+        else:
+            yield table_
+
+
+def blame_row(records, prepared, m):
+    """Which interaction's row of the one-step problem of member m is NaN or infinite, in words; nothing if none is, or of rigid bodies."""
+    tables = [table for table in _leaves(prepared.tables) if table.dtype.names]
+    constraints = next((table for table in tables if {"lam", "entry"} <= set(table.dtype.names)), ())
+    plan = next((table[0] for table in tables if {"W", "q", "lower", "dofs"} <= set(table.dtype.names)), None)
+    if plan is None or len(constraints) == 0:
+        return ""
+    work, iwork = prepared.work[m], prepared.iwork[m]
+    n = constraints.size
+    if "sub_row" in plan.dtype.names:
+        constraints = constraints[np.clip(iwork[plan["active"] : plan["active"] + n], 0, n - 1)]
+    for row in np.flatnonzero(~np.isfinite(work[plan["q"] : plan["q"] + n])):
+        place = max(constraints[row]["gap"] if "gap" in constraints.dtype.names else constraints[row]["y"], constraints[row]["lam"])
+        for name, kind, *_ in model_of(records):
+            start, dtype = words(records.dtype, name)
+            if kind in RELATIONS and start <= place < start + dtype.itemsize // 8:
+                return f"the one-step problem became NaN or infinite in a row of interaction '{name}'"
+    return ""
