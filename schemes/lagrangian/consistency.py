@@ -14,7 +14,7 @@ from nsds.schemes.lagrangian.contact_forces import push_apart
 from nsds.schemes.lagrangian.outputs import update_outputs, velocity
 from nsds.schemes.lagrangian.tables import POSITION
 from nsds.schemes.problem.box import ULPS, worse
-from nsds.solvers.box import table as solvers
+from nsds.solvers import table as solvers
 from nsds.status import CONVERGED, advice
 
 
@@ -63,7 +63,7 @@ def consistent(system, tol=1e-10, max_rounds=50, *, functions=None):
     records = copied(system).reshape(-1)
     mem = memory(records)
     options = projection.moreau_jean_direct_projection(theta=1.0, constraint_tol=tol, max_rounds=max_rounds)
-    _, method, solver_options = solvers.chosen(None)
+    method, solver_options = solvers.chosen(None, "relay")
     prepared = projection.prepare(records, mem, options, 1.0, method)
     for m in range(records.size):
         status = _make_consistent(

@@ -24,7 +24,6 @@ from nsds.schemes.lagrangian.functions import blame  # noqa: F401
 from nsds.schemes.lagrangian.newton import (
     EVERY,
     add_jump,
-    apply_inverses,
     evaluate_forces,
     evaluate_masses,
     evaluate_relations,
@@ -34,6 +33,7 @@ from nsds.schemes.lagrangian.newton import (
 )
 from nsds.schemes.lagrangian.outputs import gap_slack, position, state_pulls, update_outputs, velocity
 from nsds.schemes.lagrangian.tables import tables
+from nsds.schemes.linear_algebra import apply_inverses
 from nsds.schemes.problem.box import ULPS, worse
 from nsds.schemes.run.memory import Allocator
 from nsds.status import CONVERGED, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
@@ -128,7 +128,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     for i in range(constraints.size):
         work[p.total + i] = 0.0
     evaluate_forces(t, options.newton, parts, elements, p, p.f, functions, mem, imem, work)
-    apply_inverses(p.f, p.a_old, s.bodies, p, work, iwork)
+    apply_inverses(s.bodies, p.f, p.a_old, p.scratch, work, iwork)
     evaluate_curvature(t, h, s.relations, p, functions, mem, work)
     status, n_iter, residual = _contact(_LEFT, p.a_old, s, solver, solver_options, options, mem, imem, work, iwork)
     _move(h, parts, elements, p, mem, work)
@@ -136,7 +136,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     regular = invert(t_new, options.newton, parts, elements, s.bodies, p, functions, mem, imem, work, iwork)
     evaluate_relations(t_new, 1.0, 0.0, EVERY, options.newton, s.relations, p, functions, mem, imem, work)
     evaluate_forces(t_new, options.newton, parts, elements, p, p.f, functions, mem, imem, work)
-    apply_inverses(p.f, p.dv, s.bodies, p, work, iwork)
+    apply_inverses(s.bodies, p.f, p.dv, p.scratch, work, iwork)
     evaluate_curvature(t_new, h, s.relations, p, functions, mem, work)
     status_2, n_2, residual_2 = _contact(_RIGHT, p.dv, s, solver, solver_options, options, mem, imem, work, iwork)
     finite = _end_smooth_motion(h, parts, elements, p, mem, work)

@@ -25,7 +25,6 @@ from nsds.schemes.lagrangian.functions import blame  # noqa: F401
 from nsds.schemes.lagrangian.newton import (
     EVERY,
     add_jump,
-    apply_inverses,
     evaluate_forces,
     evaluate_masses,
     evaluate_relations,
@@ -35,6 +34,7 @@ from nsds.schemes.lagrangian.newton import (
 from nsds.schemes.lagrangian.outputs import gap_slack, position, update_outputs, velocity
 from nsds.schemes.lagrangian.projection import invert_metrics, prepare_with_positions, project
 from nsds.schemes.lagrangian.tables import tables
+from nsds.schemes.linear_algebra import apply_inverses
 from nsds.schemes.problem.box import ULPS, worse
 from nsds.schemes.run.memory import Allocator
 from nsds.status import CONVERGED, INEXACT
@@ -185,7 +185,7 @@ def _start_accelerations(t, s, functions, solver, solver_options, options, mem, 
     evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
     invert_metrics(elements, parts, s.metrics, s.plan[0], work, iwork)
     evaluate_forces(t, options.positions.newton, parts, elements, p, p.f, functions, mem, imem, work)
-    apply_inverses(p.f, p.acc, s.metrics, p, work, iwork)
+    apply_inverses(s.metrics, p.f, p.acc, p.scratch, work, iwork)
     evaluate_curvature(t, h, form.relations, p, functions, mem, work)
     n = _list(False, h, constraints, entries, p, mem, imem, work, iwork)
     most = 0.0
