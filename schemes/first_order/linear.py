@@ -88,8 +88,8 @@ def prepare(records, layout, inverses, options, method, work, iwork):
                unknowns.column)  # fmt: skip
     scale = options.input_weight * options.output_weight
     for member in range(records.size):
-        assemble(plan, bodies, constraints, s.entries, s.inputs, s.couplings, unknowns.every, s.W_row, s.W_column,
-                       unknowns.transpose, scale, 0, work[member], iwork[member])  # fmt: skip
+        assemble(plan, bodies, constraints, s.entries, s.inputs, s.couplings, unknowns.every, s.W_row, s.W_column, unknowns.transpose,
+                 scale, 0, work[member], iwork[member])  # fmt: skip
     return Prepared(s, layout.functions, options, work, iwork, sys.modules[__name__], layout)
 
 

@@ -249,7 +249,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
             status = SINGULAR_STEP
             break
         assemble(s.plan, s.bodies, constraints, s.entries, s.inputs, s.couplings, s.every, s.W_row, s.W_column, s.W_transpose,
-                       input_weight * output_weight, 0, work, iwork)  # fmt: skip
+                 input_weight * output_weight, 0, work, iwork)  # fmt: skip
         _predict(input_weight, output_weight, s, p, mem, work, iwork)
         solved = _solve(s, p, solver, solver_options, mem, work, iwork)
         _correct(input_weight, s, p, mem, work, iwork)

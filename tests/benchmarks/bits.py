@@ -24,13 +24,13 @@ _STEPS, _SCENE_STEPS = 60, 25
 _N = 12  # unknowns, or contacts, of generated problems
 
 
-def trajectories():
+def trajectories(steps=_STEPS, scene_steps=_SCENE_STEPS):
     """(name, function that returns an array) of short runs."""
     for name, example in nsds.examples.EXAMPLES.items():
         system = getattr(nsds.examples, name)()
         systems = family(model_of(system))
         run = {key: value for key, value in example.run.items() if key not in ("t_end", "save_every", "fields", "on_failure")}
-        run["t_end"] = float(system["t"].max()) + _STEPS * run["h"]
+        run["t_end"] = float(system["t"].max()) + steps * run["h"]
         for scheme, (treated, module) in SCHEMES.items():
             if systems in treated:
                 yield f"{name} {scheme}", _run(system, run | {"scheme": getattr(module, scheme)()})
@@ -38,22 +38,22 @@ def trajectories():
             yield f"{name} {method}", _run(system, run | {"solver": method})
     for name, scene in SCENES.items():
         h = max(scene.steps)
-        yield f"scene {name}", _run(scene.build()[0], {"h": h, "t_end": _SCENE_STEPS * h} | scene.settings)
+        yield f"scene {name}", _run(scene.build()[0], {"h": h, "t_end": scene_steps * h} | scene.settings)
 
 
 def _run(system, settings):
     return lambda: nsds.simulate(system, progress=False, **settings | {"on_failure": "continue"})
 
 
-def solutions():
+def solutions(n=_N):
     """(name, function that returns a solution) of generated problems."""
     settings = {"on_failure": "continue"}
     for name in solvers.FAMILIES:
-        p = solvers.generate(name, _N, kind="relay")
+        p = solvers.generate(name, n, kind="relay")
         for method in solvers.methods("relay"):
             yield f"boxes {name} {method}", partial(solvers.solve_relay, p.M, p.q, p.lower, p.upper, method, **settings)
     for name in solvers.CONTACT_FAMILIES:
-        p, plane = solvers.generate_contacts(name, _N), solvers.generate_contacts(name, _N, d=2)
+        p, plane = solvers.generate_contacts(name, n), solvers.generate_contacts(name, n, d=2)
         for method in solvers.methods("fc3d"):
             yield f"contacts {name} {method}", partial(solvers.solve_fc3d, p.W, p.q, p.mu, method, **settings)
         for method in solvers.methods("fc2d"):

@@ -1,16 +1,12 @@
 """The scene table: ordinary models with defaults run without a failed step, keep energy and rest, and do what they are drawn to do.
 
-``python -m tests.scenes`` runs every scene to its end, at all its steps, and prints the figures; here runs are shorter.
+``python -m tests.scenes`` runs every scene to its end, at all its steps, and prints the figures; here runs are shorter. The first steps
+of all scenes with every index and view checked are part of ``python -m tests.plain_coverage``.
 """
-
-import os
-import subprocess
-import sys
 
 import pytest
 
 import nsds
-from tests.paths import ROOT
 from tests.scenes import SCENES, run
 from tests.scenes.runs import judge
 
@@ -37,24 +33,6 @@ def test_scene(name, h, t_end):
 def test_the_table_is_long_enough_and_says_what_is_wrong():
     assert len(SCENES) >= 40
     assert all(name in SCENES and h in SCENES[name].steps and reason for (name, h), reason in WRONG.items())
-
-
-FIRST_STEPS = """
-from tests.scenes import SCENES, run
-
-for name, scene in SCENES.items():
-    print(name, *run(scene, scene.steps[0], 2 * scene.steps[0]).wrong, sep=" | ")
-"""
-
-
-def test_no_index_or_view_of_a_scene_leaves_its_array():
-    """In plain Python each is checked, where compiled code would read and write what lies there."""
-    environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
-    child = subprocess.run([sys.executable, "-c", FIRST_STEPS], cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert child.returncode == 0, child.stderr
-    outcomes = [line.split(" | ", 1) for line in child.stdout.splitlines()]
-    assert [name for name, *_ in outcomes] == list(SCENES)
-    assert not [(name, *wrong) for name, *wrong in outcomes if wrong and (name, SCENES[name].steps[0]) not in WRONG]
 
 
 def outcome_of(change):

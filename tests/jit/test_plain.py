@@ -10,6 +10,8 @@ import pytest
 
 import nsds
 from nsds._jit import plain as _plain
+from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER
+from nsds.schemes.table import SCHEMES
 from tests.paths import ROOT
 
 # Of all families, with users' functions, detected contacts, friction, joints, relays.
@@ -17,6 +19,20 @@ STEPS = {
     "bouncing_ball": 1e-3, "column_of_beads": 1e-3, "double_pendulum": 1e-3, "impacting_stick": 1e-3, "diode_bridge": 1e-6,
     "filippov_spiral": 1e-3, "gene_network": 1e-3, "sliding_ball": 1e-3, "box_stack": 1e-3, "slider_crank": 1e-3, "euler_disk": 1e-3,
 }  # fmt: skip
+# Every scheme with an example of each family that it is for, and the step.
+WITH_SCHEMES = {
+    ("moreau_jean", LAGRANGIAN): ("bouncing_ball", 0.1),
+    ("moreau_jean", NEWTON_EULER): ("box_stack", 1e-3),
+    ("moreau_jean_direct_projection", LAGRANGIAN): ("slider_crank", 1e-4),
+    ("moreau_jean_direct_projection", NEWTON_EULER): ("slider_crank_3d", 1e-4),
+    ("moreau_jean_combined_projection", LAGRANGIAN): ("slider_crank", 1e-4),
+    ("moreau_jean_exact", LAGRANGIAN): ("guitar_string", 1e-5),
+    ("d1_minus_linear", LAGRANGIAN): ("bouncing_ball", 0.1),
+    ("generalised_alpha", LAGRANGIAN): ("bouncing_ball", 0.1),
+    ("schatzman_paoli", LAGRANGIAN): ("bouncing_ball", 0.1),
+    ("euler_moreau", FIRST_ORDER): ("filippov_spiral", 1e-2),
+    ("zero_order_hold", FIRST_ORDER): ("diode_bridge", 1e-6),
+}
 RUNS = """
 from tests.jit.test_plain import digests
 print(digests())
@@ -30,6 +46,9 @@ def digests():
         system = getattr(nsds.examples, name)()
         traj = nsds.simulate(system, t_end=float(system["t"]) + 12 * h, h=h)
         result[name] = hashlib.sha256(traj.tobytes()).hexdigest()
+    for (scheme, _), (name, h) in WITH_SCHEMES.items():
+        traj = nsds.simulate(getattr(nsds.examples, name)(), t_end=15 * h, h=h, scheme=getattr(nsds, scheme)())
+        result[scheme, name] = hashlib.sha256(traj.tobytes()).hexdigest()
     rng = np.random.default_rng(7)
     A = rng.normal(size=(6, 6))
     for method in ("auto", "lemke", "newton_min", "pgs"):
@@ -38,6 +57,10 @@ def digests():
     contact = nsds.solvers.solve_fc3d(A @ A.T + np.eye(6), rng.normal(size=6), mu=[0.3, 0.7])
     result["contact"] = hashlib.sha256(contact.r.tobytes()).hexdigest()
     return result
+
+
+def test_every_scheme_is_compared():
+    assert {(name, family) for name, (families, _) in SCHEMES.items() for family in families} == set(WITH_SCHEMES)
 
 
 def test_plain_python_gives_the_bits_of_compiled_code():

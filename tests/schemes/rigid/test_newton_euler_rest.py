@@ -222,7 +222,7 @@ print("done")
 
 @pytest.mark.parametrize("switch", ["NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK"])
 def test_views_of_memory_are_checked_where_asked_for(switch):
-    """As plain Python a step by sweeps, in which every view lies in its memory; compiled, what a view outside does (`tests.checked`)."""
+    """As plain Python a step by sweeps, in which every view lies in its memory; compiled, what a view outside does."""
     environment = {**os.environ, switch: "1"}
     run = subprocess.run([sys.executable, "-c", CHECKED], cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert (run.returncode, run.stdout, "ignored" in run.stderr) == (0, "done\n", False), run.stderr

@@ -1,0 +1,37 @@
+"""Small cases for runs without a compiler."""
+
+import doctest
+import importlib
+from functools import partial
+
+import nsds
+from tests.benchmarks import bits
+from tests.scenes import SCENES
+from tests.scenes import run as run_scene
+from tests.test_doctests import MODULES
+
+_WITH_ALL_SOLVERS = ("impacting_stick", "relay_oscillator", "box_stack")
+
+
+def cases():
+    """(group, name, function that raises where something is wrong)."""
+    for name, scene in SCENES.items():
+        yield "scenes, two steps", name, partial(_scene, scene)
+    for name, compute in bits.trajectories(3, 0):
+        example, scheme_or_solver = name.split()
+        if scheme_or_solver in nsds.__all__ or example in _WITH_ALL_SOLVERS:
+            yield "examples x schemes", name, partial(bits.digest, compute)
+    for name, compute in bits.solutions(4):
+        yield "generated problems x methods", name, partial(bits.digest, compute)
+    for module in MODULES:
+        if not module.endswith("__main__") and not module.startswith(("nsds.examples", "nsds.pictures")):
+            yield "examples of docstrings", module, partial(_docstrings, module)
+
+
+def _scene(scene):
+    outcome = run_scene(scene, scene.steps[0], 2 * scene.steps[0])
+    assert not outcome.wrong, outcome.wrong
+
+
+def _docstrings(module):
+    assert doctest.testmod(importlib.import_module(module), optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0
