@@ -133,26 +133,25 @@ _CONTACT_METHODS = (
 
 
 class ProblemClass(NamedTuple):
-    """Problems with one signature: the module that has it, its arguments, the kinds of problems, the methods, and those of users."""
+    """Problems with one signature: the module that has it, its arguments, kinds of problems, methods, their options, methods of users."""
 
     signature: object
     arguments: str
     kinds: tuple
     methods: dict
+    options: tuple
     own: dict
 
 
-def _by_name(methods):
-    return {method.name: method for method in methods}
+def _problem_class(module, arguments, kinds, methods):
+    options = tuple(option for option in _NAMED if any(option in method.options for method in methods))
+    return ProblemClass(module, arguments, kinds, {method.name: method for method in methods}, options, {})
 
 
+_NAMED = ("weight", "block", "rho", "local", "seed", "freeze")  # options that some methods read
 CLASSES = {
-    "box": ProblemClass(
-        box_signature, "row, column, M, q, lower, upper, options, z, w, info, work, iwork", _BOX, _by_name(_BOX_METHODS), own={}
-    ),
-    "contact": ProblemClass(
-        signature, "disk, mu, row, column, W, q, options, r, u, info, work, iwork", _CONTACT, _by_name(_CONTACT_METHODS), own={}
-    ),
+    "box": _problem_class(box_signature, "row, column, M, q, lower, upper, options, z, w, info, work, iwork", _BOX, _BOX_METHODS),
+    "contact": _problem_class(signature, "disk, mu, row, column, W, q, options, r, u, info, work, iwork", _CONTACT, _CONTACT_METHODS),
 }
 _CLASS_OF = {kind: one for one in CLASSES.values() for kind in one.kinds}
 _BROUGHT = {}  # functions of users, and the scratch they need, by name
@@ -167,7 +166,6 @@ OPTIONS = np.dtype(
         ("seed", "<i8"), ("freeze", "<i8"), ("inexact", "<f8"),
     ]
 )  # fmt: skip
-_NAMED = ("weight", "block", "rho", "local", "seed", "freeze")  # options that some methods read
 
 
 def solver(
@@ -321,7 +319,8 @@ def _compiled(owner, name, one):
 
 def treats(name, kind):
     """Whether a name stands for a method for a kind of problems."""
-    return isinstance(name, str) and (name in _BROUGHT or name in methods(kind))
+    known = _CLASS_OF[kind].methods
+    return isinstance(name, str) and (name in _BROUGHT or (name in known and kind in known[name].kinds))
 
 
 def find(name, kind, owner="solver"):
@@ -346,19 +345,19 @@ def chosen(choice, kind, owner="solver"):
         )
     if np.shape(choice) != ():
         raise TypeError(f"{owner}: expected one record, got an array of shape {np.shape(choice)}")
-    name, record = _checked(choice.tobytes())
-    method = find(name, kind, owner)
-    _require_read(owner, record, name, method.options, f" for {kind} problems")
-    return method, _kernel_options(record, kind)
+    name, options = _understood(owner, kind, choice.tobytes())
+    return find(name, kind, owner), options
 
 
 @lru_cache(maxsize=64)
-def _checked(stored):
-    """(name, the record) of the bytes of a record, which may have been edited: what `solver` would refuse is refused."""
+def _understood(owner, kind, stored):
+    """(name, options for kernels) of the bytes of a record, which may have been edited: what `solver` would refuse is refused."""
     fields = {field: value or None for field, value in zip(OPTIONS.names, np.frombuffer(stored, OPTIONS)[0].item(), strict=True)}
     name, local, inexact = (fields.pop(field) or default for field, default in (("method", b""), ("local", b""), ("inexact", 0.0)))
     name = name.decode(errors="replace")
-    return name, record_of("solver, of the record", name, inexact=inexact, local=local.decode(errors="replace"), **fields)
+    record = record_of("solver, of the record", name, inexact=inexact, local=local.decode(errors="replace"), **fields)
+    _require_read(owner, record, name, find(name, kind, owner).options, f" for {kind} problems")
+    return name, _kernel_options(record, kind)
 
 
 def _kernel_options(record, kind):
@@ -377,13 +376,15 @@ def _kernel_options(record, kind):
 def asked(owner, kind, method, tol, max_iter, given):
     """`chosen` of the arguments of a function that solves one problem: given, its further options by name; a record brings its own."""
     if not isinstance(method, (np.ndarray, np.void)):
-        names = [field for field in _NAMED if any(field in one.options for one in _CLASS_OF[kind].methods.values())] + ["work_size"]
+        names = (*_CLASS_OF[kind].options, "work_size")
         unknown = [field for field in given if field not in names]
         if unknown:
             raise TypeError(f"{owner}: options must be {', '.join(names)}, got {unknown[0]!r}")
         if not callable(method):
             find(method, kind, owner)
-        method = record_of(owner, method, _tolerance(owner, tol), max_iter, **given)
+        if tol is None:
+            raise TypeError(f"{owner}: tol must be a number, got None")
+        method = record_of(owner, method, tol, max_iter, **given)
     return chosen(method, kind, owner)
 
 
@@ -411,12 +412,12 @@ def methods(kind="lcp"):
 
 def address(method):
     """Address of a method's compiled code, for kernels that call it."""
-    return _address(method.kernel, _CLASS_OF[method.kinds[0]].signature.SOLVER)
+    return _address(method.kernel, method.kinds[0])
 
 
 @cache
-def _address(compiled, signature):
-    return np.uintp(getattr(compiled, "address", 0) or _jit.address(signature, compiled))
+def _address(compiled, kind):
+    return np.uintp(getattr(compiled, "address", 0) or _jit.address(_CLASS_OF[kind].signature.SOLVER, compiled))
 
 
 def arguments_of(method, options, problem, size, guess):
