@@ -12,9 +12,7 @@ from nsds.schemes.first_order import euler_moreau, zero_order_hold
 from nsds.schemes.lagrangian import d1_minus_linear, generalised_alpha, moreau_jean, projection, schatzman_paoli
 from nsds.schemes.lagrangian import exact as moreau_jean_exact
 from nsds.schemes.rigid import tables as newton_euler_tables
-from nsds.solvers.box import table as solvers
-from nsds.solvers.contact import table as contact_solvers
-from nsds.solvers.contact.local import LOCALS
+from nsds.solvers import table as solvers
 
 # name -> (families of systems it is for, module); the first of a family is its default
 SCHEMES = {
@@ -96,42 +94,9 @@ def arguments_of(options):
 
 
 def solver_of(choice, system):
-    """(method, kernel options, address of its code) of what a caller passed as solver for a system."""
-    if family(model_of(system)) != NEWTON_EULER:
-        _require_valid_solver(choice, solvers.OPTIONS, _remade)
-        _, method, options = solvers.chosen(choice)
-        return method, options, solvers.address(method)
-    _require_valid_solver(choice, contact_solvers.OPTIONS, _remade_contact)
-    name, method, options = contact_solvers.chosen(choice, newton_euler_tables.components(system))
-    return (name, method), options, contact_solvers.address(method)
-
-
-def _require_valid_solver(choice, dtype, remade):
-    """Records of solvers may be edited, too."""
-    if isinstance(choice, (np.ndarray, np.void)) and choice.dtype == dtype:
-        if np.shape(choice) != ():
-            raise TypeError(f"solver: expected one record, got an array of shape {np.shape(choice)}")
-        remade(choice.tobytes())
-
-
-@lru_cache(maxsize=64)
-def _remade(stored):
-    options = np.frombuffer(stored, solvers.OPTIONS)[0]
-    taken = inspect.signature(solvers.solver).parameters
-    others = {name: options[name].item() or None for name in solvers.OPTIONS.names[1:] if name in taken}
-    solvers.solver(options["method"].item().decode(errors="replace"), **others | {"tol": options["tol"].item()})
-
-
-@lru_cache(maxsize=64)
-def _remade_contact(stored):
-    options = np.frombuffer(stored, contact_solvers.OPTIONS)[0]
-    values = {name: options[name].item() for name in contact_solvers.OPTIONS.names}
-    method, local = values.pop("method").decode(errors="replace"), values.pop("local")
-    if local not in range(len(LOCALS)):
-        raise ValueError(f"solver: local must be the number of one of {', '.join(LOCALS)}, got {local}")
-    whole = {name: value for name, value in values.items() if name in ("max_iter", "seed", "freeze")}
-    for name, value in whole.items():
-        if value != int(value if np.isfinite(value) else -1):
-            raise ValueError(f"solver: {name} must be a whole number, got {value}")
-        values[name] = int(value)
-    contact_solvers.contact_solver(method, local=LOCALS[int(local)], **{name: value or None for name, value in values.items()})
+    """(`Method`, kernel options, address of its code) of what a caller passed as solver for a system."""
+    kind = "relay"
+    if family(model_of(system)) == NEWTON_EULER:
+        kind = "rigid" if newton_euler_tables.components(system) == 3 else "rigid_rolling"
+    method, options = solvers.chosen(choice, kind)
+    return method, options, solvers.address(method)

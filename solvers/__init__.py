@@ -1,4 +1,4 @@
-"""Solvers of one-step nonsmooth problems: one signature, one table of methods, one merit function."""
+"""Solvers of one-step nonsmooth problems: rows with bounds, and blocks with cones; one table of methods, one merit for each."""
 
 from nsds.solvers.box.solve import (
     ConstrainedSolution,
@@ -11,7 +11,6 @@ from nsds.solvers.box.solve import (
     solve_qp,
     solve_relay,
 )
-from nsds.solvers.box.table import methods, solver
 from nsds.solvers.contact.solve import (
     ContactSolution,
     GlobalContactSolution,
@@ -24,7 +23,6 @@ from nsds.solvers.contact.solve import (
     solve_rfc2d,
     solve_rfc3d,
 )
-from nsds.solvers.contact.table import contact_methods, contact_solver
 from nsds.solvers.problems.contact_families import CONTACT_FAMILIES, generate_contacts
 from nsds.solvers.problems.contact_problem import ContactProblem, read_contact_problem
 from nsds.solvers.problems.contact_profiling import profile_contacts
@@ -32,6 +30,7 @@ from nsds.solvers.problems.families import FAMILIES, generate
 from nsds.solvers.problems.fclib import FclibFile, FclibSolution, read_fclib, write_fclib
 from nsds.solvers.problems.profiling import Problem, profile, read_problem
 from nsds.solvers.results import SolverError
+from nsds.solvers.table import methods, solver
 
 __all__ = [
     "CONTACT_FAMILIES",
@@ -47,8 +46,6 @@ __all__ = [
     "Solution",
     "SolverError",
     "all_solutions",
-    "contact_methods",
-    "contact_solver",
     "generate",
     "generate_contacts",
     "methods",

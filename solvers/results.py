@@ -30,7 +30,7 @@ PROGRAM = POLYHEDRON | {
     UNBOUNDED: ("the objective falls without end within the constraints, which was proved up to rounding", ()),
 }
 _CONTACT = _ADVICE | {
-    UNSUITED: ("the method does not treat contacts of this dimension, or as many: see nsds.solvers.contact_methods()", ()),
+    UNSUITED: ("the method does not treat contacts of this dimension, or as many: see nsds.solvers.methods()", ()),
     INFEASIBLE: ("no contact forces within the cones give velocities that the law allows, which was proved up to rounding", ()),
 }
 PLANE = _CONTACT | {

@@ -10,9 +10,9 @@ from nsds.model.laws import newton_impact_rolling_friction
 from nsds.model.rigid_bodies import rigid_bodies
 from nsds.model.shapes import cylinder, inertia, plane
 from nsds.pictures.plotting import figure
-from nsds.solvers.contact.table import contact_solver
+from nsds.solvers.table import solver
 
-RUN = {"t_end": 2.0, "h": 1e-4, "solver": contact_solver("bodies", tol=1e-6)}
+RUN = {"t_end": 2.0, "h": 1e-4, "solver": solver("bodies", tol=1e-6)}
 
 _GRAVITY, _MASS, _RADIUS, _THICKNESS = 9.81, 0.4, 0.0375, 0.013  # the toy of that name (SI)
 

@@ -6,9 +6,9 @@ from nsds.model.laws import newton_impact_friction
 from nsds.model.rigid_bodies import rigid_bodies
 from nsds.model.shapes import inertia, plane, sphere
 from nsds.pictures.plotting import figure, time_series
-from nsds.solvers.contact.table import contact_solver
+from nsds.solvers.table import solver
 
-RUN = {"t_end": 1.5, "h": 1e-3, "solver": contact_solver("bodies", tol=1e-8)}
+RUN = {"t_end": 1.5, "h": 1e-3, "solver": solver("bodies", tol=1e-8)}
 
 _GRAVITY, _MASS, _RADIUS = 9.81, 0.17, 0.028575  # a billiard ball (SI)
 

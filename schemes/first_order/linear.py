@@ -26,7 +26,7 @@ from nsds.schemes.problem.box import ULPS, outputs_of_cones, solve
 from nsds.schemes.problem.tables import bodies_of, ordered, place_problem, store_inverse
 from nsds.schemes.run.memory import Prepared
 from nsds.schemes.run.sampled_control import has_controls
-from nsds.solvers.box.table import METHODS
+from nsds.solvers.table import find
 from nsds.status import CONVERGED, NON_FINITE
 
 # Of each part: G, the product G A where it is kept, source at t_k, and ``G s`` where the source is constant.
@@ -88,8 +88,8 @@ def prepare(records, layout, inverses, options, method, work, iwork):
                unknowns.column)  # fmt: skip
     scale = options.input_weight * options.output_weight
     for member in range(records.size):
-        assemble(plan, bodies, constraints, s.entries, s.inputs, s.couplings, unknowns.every, s.W_row, s.W_column,
-                       unknowns.transpose, scale, 0, work[member], iwork[member])  # fmt: skip
+        assemble(plan, bodies, constraints, s.entries, s.inputs, s.couplings, unknowns.every, s.W_row, s.W_column, unknowns.transpose,
+                 scale, 0, work[member], iwork[member])  # fmt: skip
     return Prepared(s, layout.functions, options, work, iwork, sys.modules[__name__], layout)
 
 
@@ -119,7 +119,7 @@ def _plan(parts, unknowns, method, work, iwork):
     plan = np.zeros(1, PLAN)
     place_problem(plan, unknowns, method, work, iwork)
     work.place(plan, rhs=body, solution=body, scratch=body, x_old=dofs, dofs=dofs)
-    if method is METHODS["auto"] and 0 < n <= LARGEST:
+    if method is find("auto", "relay") and 0 < n <= LARGEST:
         plan["keeps_basis"] = 1
         work.place(plan, S=n * n, s=n, inverse=n * n)
         iwork.place(plan, side=n, member=n, pivots=n)
@@ -186,7 +186,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         found = False
         if p.keeps_basis != 0:
             found, residual = try_last_basis(n, p, W_row, W_column, work, iwork)
-            found &= residual <= solver_options[0]
+            found &= residual <= solver_options.tol
         if not found:
             work[p.rounding] = ULPS * _largest_terms(output_weight, constraints, entries, p, mem, work)
             for i in range(n):

@@ -33,7 +33,7 @@ from nsds.schemes.run.sampled_control import has_controls
 from nsds.status import CONVERGED, INEXACT, NEWTON, NON_FINITE, SINGULAR_STEP
 
 _LEAST_TOL = 2.0**-47  # of residuals relative to what cancels: less is rounding
-_NEARLY = 1e-3  # residual up to which a step that does not converge is INEXACT
+_NEARLY = 0.01  # of what makes a one-step problem INEXACT: the residual up to which a step that does not converge is
 _PROGRESS = 0.1  # by which an iteration of Newton's at least reduces a residual that is not rounding
 _UNDERFLOW = 1e-290  # less than this is compared with this, so that states die out without a division by 0
 # One row per element of a part.
@@ -249,7 +249,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
             status = SINGULAR_STEP
             break
         assemble(s.plan, s.bodies, constraints, s.entries, s.inputs, s.couplings, s.every, s.W_row, s.W_column, s.W_transpose,
-                       input_weight * output_weight, 0, work, iwork)  # fmt: skip
+                 input_weight * output_weight, 0, work, iwork)  # fmt: skip
         _predict(input_weight, output_weight, s, p, mem, work, iwork)
         solved = _solve(s, p, solver, solver_options, mem, work, iwork)
         _correct(input_weight, s, p, mem, work, iwork)
@@ -259,7 +259,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
             work[p.f_old + i] = work[p.f + i]
     if solved == INEXACT:
         residual = max(residual, work[p.info + 1])
-    return INEXACT if status == NEWTON and n_iter > 0 and residual <= _NEARLY else status, n_iter, residual
+    return INEXACT if status == NEWTON and n_iter > 0 and residual <= _NEARLY * solver_options.inexact else status, n_iter, residual
 
 
 @tiny

@@ -11,10 +11,10 @@ from nsds.model.records import copied, memory, model_of
 from nsds.model.validation import runnable
 from nsds.schemes.lagrangian import newton, projection
 from nsds.schemes.lagrangian.contact_forces import push_apart
-from nsds.schemes.lagrangian.outputs import speeds, update_outputs, velocity
+from nsds.schemes.lagrangian.outputs import update_outputs, velocity
 from nsds.schemes.lagrangian.tables import POSITION
 from nsds.schemes.problem.box import ULPS, worse
-from nsds.solvers.box import table as solvers
+from nsds.solvers import table as solvers
 from nsds.status import CONVERGED, advice
 
 
@@ -63,7 +63,7 @@ def consistent(system, tol=1e-10, max_rounds=50, *, functions=None):
     records = copied(system).reshape(-1)
     mem = memory(records)
     options = projection.moreau_jean_direct_projection(theta=1.0, constraint_tol=tol, max_rounds=max_rounds)
-    _, method, solver_options = solvers.chosen(None)
+    method, solver_options = solvers.chosen(None, "relay")
     prepared = projection.prepare(records, mem, options, 1.0, method)
     for m in range(records.size):
         status = _make_consistent(
@@ -91,8 +91,8 @@ def _make_consistent(t, s, functions, solver, solver_options, options, mem, imem
         iwork[p.local + i] = n if chosen else ABSENT
         if chosen:
             iwork[p.active + n] = i
-            work[p.q + n] = velocity(c, entries, mem, work)
-            most = max(most, speeds(c, entries, mem, work))
+            work[p.q + n], size = velocity(c, entries, mem, work)
+            most = max(most, size)
             n += 1
     work[p.rounding] = ULPS * most
     for i in range(p.n_dofs):

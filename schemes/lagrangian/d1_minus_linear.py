@@ -24,7 +24,6 @@ from nsds.schemes.lagrangian.functions import blame  # noqa: F401
 from nsds.schemes.lagrangian.newton import (
     EVERY,
     add_jump,
-    apply_inverses,
     evaluate_forces,
     evaluate_masses,
     evaluate_relations,
@@ -32,8 +31,9 @@ from nsds.schemes.lagrangian.newton import (
     keep_state,
     state_pull,
 )
-from nsds.schemes.lagrangian.outputs import gap_slack, position, speeds, state_pulls, update_outputs, velocity
+from nsds.schemes.lagrangian.outputs import gap_slack, position, state_pulls, update_outputs, velocity
 from nsds.schemes.lagrangian.tables import tables
+from nsds.schemes.linear_algebra import apply_inverses
 from nsds.schemes.problem.box import ULPS, worse
 from nsds.schemes.run.memory import Allocator
 from nsds.status import CONVERGED, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
@@ -128,7 +128,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     for i in range(constraints.size):
         work[p.total + i] = 0.0
     evaluate_forces(t, options.newton, parts, elements, p, p.f, functions, mem, imem, work)
-    apply_inverses(p.f, p.a_old, s.bodies, p, work, iwork)
+    apply_inverses(s.bodies, p.f, p.a_old, p.scratch, work, iwork)
     evaluate_curvature(t, h, s.relations, p, functions, mem, work)
     status, n_iter, residual = _contact(_LEFT, p.a_old, s, solver, solver_options, options, mem, imem, work, iwork)
     _move(h, parts, elements, p, mem, work)
@@ -136,7 +136,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     regular = invert(t_new, options.newton, parts, elements, s.bodies, p, functions, mem, imem, work, iwork)
     evaluate_relations(t_new, 1.0, 0.0, EVERY, options.newton, s.relations, p, functions, mem, imem, work)
     evaluate_forces(t_new, options.newton, parts, elements, p, p.f, functions, mem, imem, work)
-    apply_inverses(p.f, p.dv, s.bodies, p, work, iwork)
+    apply_inverses(s.bodies, p.f, p.dv, p.scratch, work, iwork)
     evaluate_curvature(t_new, h, s.relations, p, functions, mem, work)
     status_2, n_2, residual_2 = _contact(_RIGHT, p.dv, s, solver, solver_options, options, mem, imem, work, iwork)
     finite = _end_smooth_motion(h, parts, elements, p, mem, work)
@@ -208,7 +208,7 @@ def _choose(when, a, options, constraints, entries, p, mem, imem, work, iwork):
                 slack = max(slack, h * h * _REST * _size_of_acceleration(c, a, entries, work))
             closed = when == _LEFT or position(c, entries, mem, work) <= slack
             closed &= when == _IMPACT or mem[c.y] <= slack
-            closed &= when == _IMPACT or at_velocity or velocity(c, entries, mem, work) <= _speed_rounding(c, h, a, entries, mem, work)
+            closed &= when == _IMPACT or at_velocity or velocity(c, entries, mem, work)[0] <= _speed_rounding(c, h, a, entries, mem, work)
         iwork[p.local + i] = n if closed else ABSENT
         if closed:
             iwork[p.active + n] = i
@@ -240,11 +240,12 @@ def _state_problem(n, when, a, options, constraints, entries, p, mem, work, iwor
     h, most = options.h, 0.0
     for b in range(n):
         c = constraints[iwork[p.active + b]]
-        s, size = 0.0, speeds(c, entries, mem, work)
+        v, size = velocity(c, entries, mem, work)
         if when == _IMPACT:
             e = 0.0 if c.e == ABSENT else work[c.e]
-            s = (1.0 + e) * velocity(c, entries, mem, work)
+            s = (1.0 + e) * v
         else:
+            s = 0.0
             size *= 2.0 / h if options.velocity_level != 0.0 else 0.0
             for k in range(c.entry, c.entry_end):
                 s += work[entries[k].coefficient] * work[a + entries[k].dof]
@@ -252,7 +253,7 @@ def _state_problem(n, when, a, options, constraints, entries, p, mem, work, iwor
             if options.velocity_level == 0.0 or when == _LEFT:
                 s += 0.0 if c.curvature == ABSENT else work[c.curvature]
             if options.velocity_level != 0.0 and when == _LEFT:
-                s += velocity(c, entries, mem, work) / h
+                s += v / h
             elif options.velocity_level != 0.0:
                 s += 2.0 / h * _old_velocity(c, entries, p, work)
                 for k in range(c.entry, c.entry_end):

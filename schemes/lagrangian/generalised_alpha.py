@@ -25,16 +25,16 @@ from nsds.schemes.lagrangian.functions import blame  # noqa: F401
 from nsds.schemes.lagrangian.newton import (
     EVERY,
     add_jump,
-    apply_inverses,
     evaluate_forces,
     evaluate_masses,
     evaluate_relations,
     iterate,
     keep_state,
 )
-from nsds.schemes.lagrangian.outputs import gap_slack, position, speeds, update_outputs, velocity
+from nsds.schemes.lagrangian.outputs import gap_slack, position, update_outputs, velocity
 from nsds.schemes.lagrangian.projection import invert_metrics, prepare_with_positions, project
 from nsds.schemes.lagrangian.tables import tables
+from nsds.schemes.linear_algebra import apply_inverses
 from nsds.schemes.problem.box import ULPS, worse
 from nsds.schemes.run.memory import Allocator
 from nsds.status import CONVERGED, INEXACT
@@ -160,12 +160,13 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         invert_metrics(elements, parts, s.metrics, s.plan[0], work, iwork)
         for i in range(p.n_dofs):
             work[p.dv + i] = 0.0
-        speed = 0.0
+        most = 0.0
         for a in range(n):
             c = constraints[iwork[p.active + a]]
-            work[p.q + a] = velocity(c, entries, mem, work) + (0.0 if c.e == ABSENT else work[c.e] * mem[c.ydot])
-            speed = max(speed, speeds(c, entries, mem, work))
-        work[p.rounding] = ULPS * speed
+            w, size = velocity(c, entries, mem, work)
+            work[p.q + a] = w + (0.0 if c.e == ABSENT else work[c.e] * mem[c.ydot])
+            most = max(most, size)
+        work[p.rounding] = ULPS * most
         pushed, _, error = push_apart(n, p.dv, 1.0, 1.0, form, s.metrics, solver, solver_options, mem, work, iwork)
         status, residual = worse(status, pushed), max(residual, error)
         add_jump(parts, elements, p, mem, work)
@@ -184,7 +185,7 @@ def _start_accelerations(t, s, functions, solver, solver_options, options, mem, 
     evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
     invert_metrics(elements, parts, s.metrics, s.plan[0], work, iwork)
     evaluate_forces(t, options.positions.newton, parts, elements, p, p.f, functions, mem, imem, work)
-    apply_inverses(p.f, p.acc, s.metrics, p, work, iwork)
+    apply_inverses(s.metrics, p.f, p.acc, p.scratch, work, iwork)
     evaluate_curvature(t, h, form.relations, p, functions, mem, work)
     n = _list(False, h, constraints, entries, p, mem, imem, work, iwork)
     most = 0.0

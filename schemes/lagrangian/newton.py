@@ -20,9 +20,17 @@ from nsds._jit import inlined, kernel, tiny, view
 from nsds.model.layout import ABSENT, DENSE, table
 from nsds.schemes.derivatives import derivative
 from nsds.schemes.lagrangian.functions import add_tangents, blame, force, mass, relation_operators, relation_output  # noqa: F401
-from nsds.schemes.lagrangian.outputs import lengths, speeds, state_pulls, update_outputs, velocity
+from nsds.schemes.lagrangian.outputs import lengths, state_pulls, update_outputs, velocity
 from nsds.schemes.lagrangian.tables import COMPLIANT, FULL, POSITION, PRESCRIBED, RHEONOMOUS, SCLERONOMOUS, SLIP
-from nsds.schemes.linear_algebra import apply_inverse, dense, inverse_of, invert_in_place, is_positive_definite, subtract_product
+from nsds.schemes.linear_algebra import (
+    apply_inverse,
+    apply_inverses,
+    dense,
+    inverse_of,
+    invert_in_place,
+    is_positive_definite,
+    subtract_product,
+)
 from nsds.schemes.problem.active import choose_active, extract_pattern, transpose_pattern
 from nsds.schemes.problem.assemble import assemble, scale_friction
 from nsds.schemes.problem.box import ULPS, solve_active
@@ -37,7 +45,7 @@ _UNDERFLOW = 1e-290  # less than this is compared with this, so that motions die
 EVERY, ACTIVE, INACTIVE, KEPT = range(4)
 BENDING = SCLERONOMOUS, RHEONOMOUS, COMPLIANT  # relations whose H changes
 _LEAST_TOL = 2.0**-47  # of residuals relative to what cancels: less is rounding
-_NEARLY = 1e-3  # residual up to which a step that does not converge is INEXACT
+_NEARLY = 0.01  # of what makes a one-step problem INEXACT: the residual up to which a step that does not converge is
 _PATIENCE = 5  # iterations in which the residual must halve; else every other one goes half the way
 _STRAIGHT = 2  # iterations that do without the change of H: most steps need no more
 _FAR = 1e-3  # residual above which the second iteration has it, too
@@ -286,7 +294,7 @@ def iterate(t_new, n, s, functions, solver, solver_options, options, mem, imem, 
             status = SINGULAR_STEP if _are_finite(parts, elements, s.bodies, work) else NON_FINITE
             break
         inverses, shift = s.bent if bends else s.bodies, p.shift if bends else 0
-        apply_inverses(p.residual, p.dv, inverses, p, work, iwork)
+        apply_inverses(inverses, p.residual, p.dv, p.scratch, work, iwork)
         if n > 0:
             assemble(s.plan, inverses, s.constraints, s.entries, s.inputs, s.couplings, chosen, row, column, transpose, 1.0, shift,
                            work, iwork)  # fmt: skip
@@ -303,7 +311,7 @@ def iterate(t_new, n, s, functions, solver, solver_options, options, mem, imem, 
         change = _correct(0.5 if is_cycling else 1.0, options, parts, elements, inverses, p, mem, work, iwork)
     if solved != CONVERGED:
         residual = max(residual, work[p.info + 1])
-    return INEXACT if status == NEWTON and n_iter > 0 and residual <= _NEARLY else status, n_iter, residual
+    return INEXACT if status == NEWTON and n_iter > 0 and residual <= _NEARLY * solver_options.inexact else status, n_iter, residual
 
 
 @inlined
@@ -509,7 +517,7 @@ def _constraint_error(a, c, options, elements, constraints, entries, couplings, 
     """How far the a-th active constraint's velocity (or position, as a velocity) is from w, relative to what it sums."""
     at_position = c.level == POSITION
     size = abs(work[p.q + a])
-    s = _position_rate(c, options, entries, p, mem, work) if at_position else velocity(c, entries, mem, work)
+    s = _position_rate(c, options, entries, p, mem, work) if at_position else velocity(c, entries, mem, work)[0]
     for k in range(c.entry, c.entry_end):
         el, dof = elements[entries[k].body], entries[k].dof
         v = abs(mem[entries[k].q + entries[k].n]) + abs(work[p.v_old + dof]) + _ROUNDING * abs(mem[entries[k].q]) / options.h
@@ -693,31 +701,21 @@ def add_pushed(out, parts, elements, bodies, p, mem, work, iwork):
                 work[out + g.dof + i] += work[p.solution + i]
 
 
-@tiny
-def apply_inverses(rhs, out, bodies, p, work, iwork):
-    """``out = M_hat^-1 rhs``, both by degree of freedom."""
-    for b in range(bodies.size):
-        g = bodies[b]
-        apply_inverse(g.kind, g.n, g.n_lower, g.n_upper, g.data, g.index, work, iwork, rhs + g.dof, out + g.dof, p.scratch)
-
-
 @inlined
 def _state_problem(n, shift, s, options, mem, work, iwork):
     """Vector q of the one-step problem; H, or the derivative of ydot by v, lies ``shift`` behind the coefficients."""
     entries, inputs, couplings, p, h, most = s.entries, s.inputs, s.couplings, s.plan[0], options.h, 0.0
     for a in range(n):
         c = s.constraints[iwork[p.active + a]]
-        w, size = 0.0, speeds(c, entries, mem, work)
+        w, size = velocity(c, entries, mem, work)
         if c.level == POSITION:
             size += lengths(c, entries, mem, work) / h
             w = _position_rate(c, options, entries, p, mem, work)
             for k in range(c.coupling, c.coupling_end):
                 if c.h != ABSENT:
                     w -= work[couplings[k].coefficient] * h * mem[s.constraints[couplings[k].constraint].lam]
-        elif c.role != SLIP:
-            w = velocity(c, entries, mem, work)
-            if c.e != ABSENT:
-                w += work[c.e] * mem[c.ydot]
+        elif c.e != ABSENT:
+            w += work[c.e] * mem[c.ydot]
         for k in range(c.entry, c.entry_end):
             term = work[entries[k].coefficient + shift] * work[p.dv + entries[k].dof]
             w += term

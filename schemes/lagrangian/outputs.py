@@ -8,20 +8,14 @@ from nsds.schemes.problem.activation import slack
 
 @tiny
 def velocity(c, entries, mem, work):
-    """``H v + rate``."""
-    s = 0.0 if c.rate == ABSENT else work[c.rate]
+    """(``H v + rate``, the sum of the magnitudes that cancel in it)."""
+    ydot = 0.0 if c.rate == ABSENT else work[c.rate]
+    size = abs(ydot)
     for k in range(c.entry, c.entry_end):
-        s += work[entries[k].coefficient] * mem[entries[k].q + entries[k].n]
-    return s
-
-
-@tiny
-def speeds(c, entries, mem, work):
-    """Sum of the magnitudes that cancel in ``H v + rate``."""
-    s = 0.0 if c.rate == ABSENT else abs(work[c.rate])
-    for k in range(c.entry, c.entry_end):
-        s += abs(work[entries[k].coefficient] * mem[entries[k].q + entries[k].n])
-    return s
+        term = work[entries[k].coefficient] * mem[entries[k].q + entries[k].n]
+        ydot += term
+        size += abs(term)
+    return ydot, size
 
 
 @tiny

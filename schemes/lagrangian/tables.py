@@ -11,12 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds.model.functions import ARGUMENTS
 from nsds.model.kinds import LAGRANGIAN, split
 from nsds.model.laws import LAWS, is_force
-from nsds.model.layout import ABSENT, COUPLING, RANGES, FunctionSlots, count_and_stride, elements_of, entries_at, join, storage, table
-from nsds.model.records import model_of, words
-from nsds.model.trials import n_u
+from nsds.model.layout import ABSENT, COUPLING, RANGES, FunctionSlots, entries_at, join, table
+from nsds.model.records import model_of
+from nsds.schemes.problem.lines import interaction, parts_of, relation_rows
 
 # One row per system; element e of an array part lies stride * e words further; v = q + n, p = q + 2 n. T and u_work are places in the work
 # memory: of T, and of u.
@@ -46,7 +45,6 @@ RELATION = table(
 LINEAR, PRESCRIBED, SCLERONOMOUS, RHEONOMOUS, COMPLIANT, FULL = range(6)
 RELATION_KINDS = ("lagrangian_linear_relation", "prescribed_velocity", "scleronomous", "rheonomous", "compliant", "lagrangian_relation")
 _PART_FUNCTIONS = ("mass", "fint", "fgyr", "fext", "jac_q", "jac_v", "T", "u")
-_RELATION_FUNCTIONS = ("h", "g", "H", "h_t", "D", "B", "velocity")
 
 
 class Tables(NamedTuple):
@@ -78,9 +76,10 @@ def tables(records, work, owner, h, reach):
     """
     systems, interactions, _ = split(model_of(records))
     functions = FunctionSlots(records)
-    parts = _parts(records, systems, functions, work)
+    parts = parts_of(records, systems, functions, work, PART, ("fext", "u"), ("M", "K", "C"))
     index = {name: i for i, (name, _) in enumerate(systems)}
-    pieces = [_interaction(records, parts, index, line, functions, work, owner, h, reach) for line in interactions]
+    lines = [interaction(records, index, line) for line in interactions]
+    pieces = [_pieces(records, parts, line, functions, work, owner, h, reach) for line in lines]
     constraints, entries, inputs, couplings = join(pieces, CONSTRAINT)
     relations = np.concatenate([np.zeros(0, RELATION), *(piece["relations"] for piece in pieces)])
     sizes = {line[0]: max(records.dtype[line[0]].base["y"].shape, default=1) for line in interactions}
@@ -97,46 +96,13 @@ def is_linear(lists):
     return not np.any(varies) and bool((lists.parts["n_u"] == 0).all() and (lists.relations["kind"] <= PRESCRIBED).all())
 
 
-def _parts(records, systems, functions, work):
-    parts = np.zeros(len(systems), PART)
-    dof = body = 0
-    for part, (name, kind) in zip(parts, systems, strict=True):
-        start, dtype = words(records.dtype, name)
-        fields = dtype.base.fields
-        count, part["stride"] = count_and_stride(dtype)
-        n = fields["q"][0].shape[0]
-        part["count"], part["n"], part["dof"], part["body"] = count, n, dof, body
-        dof, body = dof + count * n, body + count
-        part["q"] = start + fields["q"][1] // 8
-        part["z"] = start + fields["z"][1] // 8 if "z" in fields else part["q"]
-        part["n_z"] = fields["z"][0].shape[0] if "z" in fields else 0
-        for field in _PART_FUNCTIONS:
-            part[field + "_function"] = functions.slots(name, kind, field, count)[0]
-        for field in ("fext", "u", "M", "K", "C"):
-            numeric = field in fields and fields[field][0].kind != "S"
-            part[field] = start + fields[field][1] // 8 if numeric else ABSENT
-            if numeric and field in "MKC":
-                part[field + "_kind"], part[field + "_nnz"] = storage(fields[field][0])
-        part["n_u"] = n_u(records[name].reshape(-1)[0])
-        part["T"], part["u_work"] = work.place_control(records[name], part)
-    return parts
-
-
-def _interaction(records, parts, index, line, functions, work, owner, h, reach):
+def _pieces(records, parts, line, functions, work, owner, h, reach):
     """Relations, constraints, entries of H, B and D of one interaction; constraints are numbered from 0."""
-    name, kind, law, *sides = line
-    sides = [index[side] for side in sides]
-    start, dtype = words(records.dtype, name)
-    fields = dtype.base.fields
-    count, stride = count_and_stride(dtype)
-    values = records[name].reshape(records.size, count)
-    block = LAWS[law].block(LAGRANGIAN)
-    m = fields["y"][0].shape[0] if fields["y"][0].shape else 1
+    values, m, at, law = line.values, line.m, line.at, LAWS[line.law]
+    count, block = values.shape[1], law.block(LAGRANGIAN)
     k = m // 2 if block == 2 else 0
-    at = {field: start + stride * np.arange(count)[:, None] + fields[field][1] // 8 for field in fields}
-    elements = elements_of(records, name, len(sides))
-    row = {"kind": RELATION_KINDS.index(kind), "block": block, "m": m, "n": sum(parts["n"][side] for side in sides)}
-    row["level"] = _level(owner, name, row["kind"], law, "D" in fields, reach)
+    kind = RELATION_KINDS.index(line.kind)
+    level = _level(owner, line, kind, reach)
     constraints = np.zeros((count, m + k), CONSTRAINT)
     number = np.arange(count * (m + k)).reshape(count, m + k)
     for column, key in (("y", "y"), ("ydot", "ydot"), ("lam", "lambda"), ("active", "active")):
@@ -152,40 +118,39 @@ def _interaction(records, parts, index, line, functions, work, owner, h, reach):
     constraints["ydot"][:, m:] = at["ydot"] + 2 * np.arange(k) + 1
     constraints["role"][:, :m] = np.where(np.arange(m) % block == 1, TANGENT, PLAIN)
     constraints["role"][:, m:] = SLIP
-    constraints["level"], constraints["bilateral"] = row["level"], LAWS[law].bilateral
-    constraints["always"] = LAWS[law].bilateral or row["level"] == POSITION
+    constraints["level"], constraints["bilateral"] = level, law.bilateral
+    constraints["always"] = law.bilateral or level == POSITION
     for column in ("base", "h", "rate", "curvature", "e", "mu"):
         constraints[column] = ABSENT
     _store_parameters(constraints, values, law, m, block, work)
-    if "b" in fields:
+    if "b" in at:
         constraints["base"][:, :m] = work.store(values["b"].reshape(records.size, -1)) + np.arange(count * m).reshape(count, m)
-    relations = _relation_rows(values, row, kind, name, parts, sides, elements, at, functions, work)
+    relations = _relation_rows(line, parts, functions, level, block, work)
     pieces = {"number": number}
-    if row["kind"] != LINEAR:
+    if kind != LINEAR:
         for column in ("h", "curvature"):
             constraints[column][:, :m] = relations[column][:, None] + np.arange(m)
-    if row["kind"] in (PRESCRIBED, RHEONOMOUS):
+    if kind in (PRESCRIBED, RHEONOMOUS):
         constraints["rate"][:, :m] = relations["rate"][:, None] + np.arange(m)
     if block == 2:
         relations["mu"] = constraints["mu"][:, 1]
-    if LAWS[law].restitution:
+    if law.restitution:
         relations["e"] = constraints["e"][:, 0]
     relations["active"], relations["multiplier"] = constraints["active"][:, 0], constraints["lam"][:, 0]
-    _store_operators(pieces, name, values, relations, parts, sides, elements, number, fields, work, 1.0 / (h * reach) if reach else 0.0)
-    changing = row["kind"] != LINEAR
-    pieces["relations"] = relations if changing else relations[:0]
+    _store_operators(pieces, line, relations, parts, number, work, 1.0 / (h * reach) if reach else 0.0)
+    pieces["relations"] = relations if kind != LINEAR else relations[:0]
     pieces["constraints"] = constraints.reshape(-1)
     return pieces
 
 
-def _level(owner, name, kind, law, has_D, reach):
+def _level(owner, line, kind, reach):
     """Whether the law holds for y or for ydot: a complementarity between y and a lambda that y depends on is one of positions."""
     if kind == PRESCRIBED:
         return DRIVEN
-    if not is_force(law, RELATION_KINDS[kind], has_D):
+    if not is_force(line.law, line.kind, "D" in line.at):
         return VELOCITY
     if reach == 0:
-        raise ValueError(f"{owner}: interaction '{name}' is a law between y and a force, which theta = 0 cannot treat; raise theta")
+        raise ValueError(f"{owner}: interaction '{line.name}' is a law between y and a force, which theta = 0 cannot treat; raise theta")
     return POSITION
 
 
@@ -193,37 +158,32 @@ def _store_parameters(constraints, values, law, m, block, work):
     """Restitution of each constraint, and the coefficient of friction of tangents and slips."""
     n_members, count = values.shape
     contacts = np.arange(count * (m // block)).reshape(count, m // block)
-    for first, field in enumerate(LAWS[law].restitution):
+    for first, field in enumerate(law.restitution):
         constraints["e"][:, first:m:block] = work.store(values[field].reshape(n_members, -1)) + contacts
     if block == 2:
         constraints["mu"][:, 1:m:2] = constraints["mu"][:, m:] = work.store(values["mu"].reshape(n_members, -1)) + contacts
 
 
-def _relation_rows(values, row, kind, name, parts, sides, elements, at, functions, work):
+def _relation_rows(line, parts, functions, level, block, work):
+    """Rows of `relation_rows`, and where arguments and values lie in the work memory."""
+    rows, values, m = relation_rows(line, parts, functions, RELATION, RELATION_KINDS), line.values, line.m
     n_members, count = values.shape
-    rows = np.zeros(count, RELATION)
-    for column, value in row.items():
-        rows[column] = value
-    m, n, each = row["m"], row["n"], np.arange(count)
-    first, second = parts[sides[0]], parts[sides[-1]]
-    rows["n_first"] = first["n"]
-    for which, part, chosen in (("first", first, elements[:, 0]), ("second", second, elements[:, -1])):
-        rows[f"q_{which}"] = part["q"] + part["stride"] * chosen
-        rows[f"dof_{which}"], rows[f"body_{which}"] = part["dof"] + part["n"] * chosen, part["body"] + chosen
-    rows["z"], rows["n_z"] = at["z"][:, 0] if "z" in at else 0, values.dtype["z"].shape[0] if "z" in at else 0
-    for field in _RELATION_FUNCTIONS:
-        rows[field + "_function"] = functions.slots(name, kind, field, count) if field in ARGUMENTS.get(kind, ()) else ABSENT
+    kind, n, each = rows["kind"][0], rows["n"][0], np.arange(count)
+    for which, end in (("first", 0), ("second", -1)):
+        rows[f"body_{which}"] = parts["body"][line.sides[end]] + line.elements[:, end]
+    rows["level"], rows["block"] = level, block
     rows["mu"] = rows["e"] = ABSENT
-    if row["kind"] != LINEAR:
-        for field, size in (("x", n), ("lam", m), ("h", m), ("g", n if row["kind"] == FULL else 0), ("rate", m), ("curvature", m)):
+    if kind != LINEAR:
+        for field, size in (("x", n), ("lam", m), ("h", m), ("g", n if kind == FULL else 0), ("rate", m), ("curvature", m)):
             rows[field] = work.reserve(count * size) + size * each
-    if row["kind"] == PRESCRIBED and values.dtype["velocity"].base.kind == "f":
+    if kind == PRESCRIBED and values.dtype["velocity"].base.kind == "f":
         rows["rate"] = work.store(-values["velocity"].reshape(n_members, -1)) + m * each
     return rows
 
 
-def _store_operators(pieces, name, values, relations, parts, sides, elements, number, fields, work, position_scale):
+def _store_operators(pieces, line, relations, parts, number, work, position_scale):
     """H, B and D in the work memory, and the entries of each."""
+    values, sides, elements = line.values, line.sides, line.elements
     n_members, count = values.shape
     kind, m, n, block = (relations[column][0] for column in ("kind", "m", "n", "block"))
     each = np.arange(count)[:, None]
@@ -235,7 +195,7 @@ def _store_operators(pieces, name, values, relations, parts, sides, elements, nu
     else:
         H = None
     if kind == LINEAR and H is None:
-        row, column, data = _pattern(values, m, name)
+        row, column, data = _pattern(values, m, line.name)
         coefficient = work.store(data.reshape(n_members, -1)) + row.size * each + np.arange(row.size)
         kept = (data != 0).any(axis=0)
     else:
@@ -254,7 +214,7 @@ def _store_operators(pieces, name, values, relations, parts, sides, elements, nu
         relations["B"] = work.reserve(count * n * m) + n * m * each[:, 0]
         coefficient = relations["B"][:, None] + column * m + row
     pieces["inputs"] = _chosen(entries_at(parts, sides, elements, row, column, coefficient, number), kept)
-    pieces["couplings"] = _couplings(values, relations, number, fields, work, position_scale)
+    pieces["couplings"] = _couplings(values, relations, number, work, position_scale)
 
 
 def _friction_columns(H, mu):
@@ -290,7 +250,7 @@ def _pattern(values, m, name):
     return np.repeat(np.arange(m), np.diff(indptr[0])), indices[0], pattern["data"]
 
 
-def _couplings(values, relations, number, fields, work, position_scale):
+def _couplings(values, relations, number, work, position_scale):
     """Entries of D, and of the friction problem's third unknown: (table, owners)."""
     n_members, count = values.shape
     kind, m, block, level = (relations[column][0] for column in ("kind", "m", "block", "level"))
@@ -302,9 +262,9 @@ def _couplings(values, relations, number, fields, work, position_scale):
         coupling["coefficient"], coupling["constraint"], coupling["sign"] = coefficient, partner, 1
         pieces.append((coupling.reshape(-1), np.broadcast_to(owner, shape).reshape(-1)))
 
-    if "D" in fields or kind in (COMPLIANT, FULL):
+    if "D" in values.dtype.names or kind in (COMPLIANT, FULL):
         scale = position_scale if level == POSITION else 1.0
-        is_number = "D" in fields and fields["D"][0].base.kind == "f"
+        is_number = "D" in values.dtype.names and values.dtype["D"].base.kind == "f"
         size = count * m * m
         relations["D"] = work.reserve(size) + m * m * np.arange(count)
         D = values["D"].reshape(*values.shape, m, m) if is_number else None

@@ -2,15 +2,14 @@
 
 import numpy as np
 
-from nsds._jit import inlined, kernel, stack, tiny, view
+from nsds._jit import inlined, kernel, tiny, view
 from nsds.schemes.lagrangian.tables import PLAIN, POSITION, SLIP, TANGENT
-from nsds.solvers.box.signature import call_solver
+from nsds.solvers.box.signature import Options, call_solver
 from nsds.status import CONVERGED, INEXACT, INFEASIBLE, MAX_ITER, RAY, SINGULAR, STALLED
 
 _TOUCHING = 1e-300  # a guess that only says which side a slip is on
 _ROUNDING = 2.0**-52  # of the terms of a row
 ULPS = 64 * _ROUNDING  # of the terms that cancel in q: what may be wrong in it
-_BEARABLE = 0.1  # of the velocities before impulses: errors up to this leave a step with sense (that of `nsds.solvers.contact_solver`)
 _SLIDING = 1.0 - 1e-9  # lambda_t, relative to mu lambda_n, from which on it was at its bound
 
 
@@ -21,10 +20,8 @@ def solve(n, row, column, W, p, solver, solver_options, work, iwork):
     What rounding may have done to q, which who states it leaves in p.rounding, is no error. Returns the solver's status, or INEXACT where
     the problem is solved less well than asked, but with sense; then the residual is in units of w.
     """
-    own = stack(5)
-    for i in range(4):
-        own[i] = solver_options[i]
-    own[4] = work[p.rounding]
+    asked = solver_options
+    own = Options(asked.tol, asked.max_iter, asked.weight, asked.block, work[p.rounding], asked.inexact)
     status = call_solver(
         solver,
         (
@@ -33,12 +30,12 @@ def solve(n, row, column, W, p, solver, solver_options, work, iwork):
             view(iwork, p.isolver, p.n_isolver),
         ),
     )  # fmt: skip
-    return status if status == CONVERGED else _judge(status, n, row, column, W, p, work)
+    return status if status == CONVERGED else _judge(status, asked.inexact, n, row, column, W, p, work)
 
 
 @kernel
-def _judge(status, n, row, column, W, p, work):
-    """INEXACT for an unsolved problem whose rows are off by at most _BEARABLE of the largest ``|q|``, in units of w; else the status.
+def _judge(status, inexact, n, row, column, W, p, work):
+    """INEXACT for an unsolved problem whose rows are off by at most that part of the largest ``|q|``, in units of w; else the status.
 
     A row is off by the median of w, ``W_ii (z - lower)`` and ``W_ii (z - upper)``: the velocity that is missing, or that z is worth; and by
     what rounding may hide in w, which is all where impulses have grown against each other.
@@ -58,7 +55,7 @@ def _judge(status, n, row, column, W, p, work):
         z, lower, upper = work[p.z + i], work[p.lower + i], work[p.upper + i]
         error = max(error, abs(max(min(w, unit * (z - lower)), unit * (z - upper))) + _ROUNDING * terms) + 0.0 * w
         scale = max(scale, abs(work[p.q + i]))
-    if not error <= max(_BEARABLE * scale, work[p.rounding]):
+    if not error <= max(inexact * scale, work[p.rounding]):
         return status
     work[p.info + 1] = error / max(scale, work[p.rounding])
     return INEXACT

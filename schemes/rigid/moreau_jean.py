@@ -215,7 +215,7 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
     for i in range(9 * m):
         work[p.turning + i] = 0.0
     status, solved, residual, n_iter, unsolved, least, waited = NEWTON, CONVERGED, math.inf, 0, 0, math.inf, 0
-    tol, enough = max(options.tol, _ROUNDING), solver_options[problem.ENOUGH]
+    tol, enough = max(options.tol, _ROUNDING), solver_options.enough
     is_free = n_contacts == 0 and problem.are_equations(interactions, p, iwork)
     tol_of_equations = tol if problem.has_matrix(n_contacts, n_blocks, p) else max(tol, enough)
     for n_iter in range(int(options.max_iter) + 1):
@@ -251,7 +251,7 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
         change_velocities(p, R, R_free, impulse, inverse, w, v, work)
     if n_iter > 0 and n_contacts + n_blocks > 0:
         residual = max(residual, work[p.info + 1])
-    return verdict(status, solved, n_iter, residual, solver_options[problem.BEARABLE]), n_iter, residual
+    return verdict(status, solved, n_iter, residual, solver_options.inexact), n_iter, residual
 
 
 @tiny

@@ -24,7 +24,7 @@ from nsds.schemes.rigid.interactions import evaluate
 from nsds.schemes.rigid.joint_rows import turned_arm
 from nsds.schemes.rigid.tables import CONTACT, EQUALITY, JOINT, MASS, RELATION
 from nsds.solvers.bodies import rigid, slabs
-from nsds.solvers.contact.signature import N_INFO, N_OPTIONS, call_solver, merit
+from nsds.solvers.contact.signature import N_INFO, call_solver, changed, merit
 from nsds.status import CONVERGED, INEXACT, INFEASIBLE, MAX_ITER, RAY, SINGULAR, STALLED, UNSUITED
 
 # Where the arrays of a member's work memory lie (last lines: of its integer work memory), and sizes. Of bodies: rotation matrices, q and v
@@ -54,8 +54,6 @@ class Options(NamedTuple):
     update: float  # how a configuration is moved: EXPONENTIAL or LINEAR
 
 
-# Words of the solver's options behind those of methods: tolerance of sweeps, what counts as converged, and as INEXACT.
-SWEEPS_TOL, ENOUGH, BEARABLE = range(N_OPTIONS, N_OPTIONS + 3)
 _FEW = 64  # blocks up to which the default solves with a matrix at once
 _DENSE = 512  # blocks up to which detected contacts are solved with one at all,
 _WORDS = 1 << 27  # as long as the matrices of all members of an ensemble take no more than so many floats
@@ -63,7 +61,7 @@ _WAY = 0.1  # of the way that forces are worth in a step: contacts that are open
 _CLOSE = 1e-10  # tolerance of equations where Newton's iteration wants none
 _CLOSEST = 2e-15  # the least tolerance that solvers are asked for
 _SHARE, _ULPS = 0.1, 4 * 2.0**-52  # of the tolerance of an equation, and of the velocities that cancel in it: what the solver may leave
-_BRIEFLY, _LONGER = 60, 1000  # iterations of each method in the first attempt, and in the second,
+_BRIEFLY, _LONGER = 60.0, 1000.0  # iterations of each method in the first attempt, and in the second,
 _CLOSE_TO = 1e-8  # which is made above this residual: the lightest of bodies in a stack has velocities far below the largest
 _PARALLEL = 4000  # contacts from which all cores sweep
 
@@ -71,9 +69,9 @@ address_of_sweeps = on_demand(rigid.SIGNATURE, rigid.nsgs_rigid)
 address_of_parallel_sweeps = on_demand(rigid.SIGNATURE, rigid.nsgs_rigid_parallel)
 
 
-def reserve(lists, options, choice, work, iwork, n_members):
-    """Plan of the arrays of bodies, contacts and of the one-step problem; choice: (name of the solver, Method)."""
-    name, method = choice
+def reserve(lists, options, method, work, iwork, n_members):
+    """Plan of the arrays of bodies, contacts and of the one-step problem."""
+    name = method.name
     n, d, bodies, interactions = lists.bodies.size, lists.d, lists.bodies, lists.interactions
     plan = np.zeros(1, PLAN)
     stride = 36 if bodies["coupled"].any() else 10
@@ -352,7 +350,7 @@ def solve_blocks(n_contacts, n_blocks, is_new, s, solver, options, wanted, share
     p = s.plan[0]
     groups, status = view(iwork, p.groups, 2 * slabs.count(n_contacts) + 1), UNSUITED
     if has_matrix(n_contacts, n_blocks, p):
-        status = solve_with_matrix(is_new, options[0], n_contacts, n_blocks, s, solver, options, wanted, share, work, iwork)
+        status = solve_with_matrix(is_new, options.tol, n_contacts, n_blocks, s, solver, options, wanted, share, work, iwork)
         if can_go_on(status) and n_blocks == 0 and p.sweeps != 0:  # one group, as they are
             groups = view(iwork, p.groups, 3)
             groups[0], groups[1], groups[2] = 0, n_contacts, n_contacts
@@ -360,7 +358,7 @@ def solve_blocks(n_contacts, n_blocks, is_new, s, solver, options, wanted, share
     elif p.sweeps != 0:
         status = solve_by_sweeps(n_contacts, n_blocks, groups, p, options, work, iwork)
         if can_go_on(status) and n_blocks == 0 and n_contacts <= p.limit:
-            status = solve_with_matrix(True, options[ENOUGH], n_contacts, n_blocks, s, solver, options, wanted, share, work, iwork)
+            status = solve_with_matrix(True, options.enough, n_contacts, n_blocks, s, solver, options, wanted, share, work, iwork)
     return status
 
 
@@ -401,23 +399,20 @@ def solve_with_matrix(is_new, aim, n_contacts, n_blocks, s, solver, options, wan
     blocks.complete_blocks(d, p.stride, view(work, p.inverse, p.stride * m), stated, G)
     blocks.assemble(d, stated, G, row, column, W)
     blocks.velocities(d, stated, view(work, p.w_free, 6 * m), q)
-    info, spare, ispare, own = view(work, p.info, N_INFO), view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver), stack(6)
-    for i in range(N_OPTIONS):
-        own[i] = options[i]
-    own[0] = aim
+    info, spare, ispare = view(work, p.info, N_INFO), view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver)
     if wanted < math.inf:
-        own[0] = max(min(aim, wanted / size_of(q), share * merit(False, disk, mu, row, column, W, q, r, u)), _CLOSEST)
-    in_turns = p.brief != 0 and options[1] == 0.0
-    own[1] = _BRIEFLY if in_turns else options[1]
+        aim = max(min(aim, wanted / size_of(q), share * merit(False, disk, mu, row, column, W, q, r, u)), _CLOSEST)
+    in_turns = p.brief != 0 and options.max_iter == 0.0
+    own = changed(options, aim, _BRIEFLY if in_turns else options.max_iter)
     status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
-    if in_turns and info[1] > max(own[0], _CLOSE_TO):
-        own[1] = _LONGER
+    if in_turns and info[1] > max(aim, _CLOSE_TO):
+        own = changed(options, aim, _LONGER)
         status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
-        if info[1] > options[ENOUGH]:
-            own[0], own[1] = options[ENOUGH], 0.0
+        if info[1] > options.enough:
+            own = changed(options, options.enough, 0.0)
             status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
     total_impulse(n_contacts, n_blocks, p, work, iwork)
-    return CONVERGED if info[1] <= options[ENOUGH] else status
+    return CONVERGED if info[1] <= options.enough else status
 
 
 @kernel
@@ -441,13 +436,13 @@ def solve_by_sweeps(n_contacts, n_blocks, groups, p, options, work, iwork):
         inverse,
         view(work, p.w_free, 6 * m),
     )
-    own = rigid.Options(options[SWEEPS_TOL], options[1], options[3])
+    own = rigid.Options(options.enough, options.max_iter, options.rho)
     r, v, u, info = view(work, p.r, d * n), view(work, p.w_end, 6 * m), view(work, p.u, d * n), view(work, p.info, N_INFO)
     spare, ispare = view(work, p.sweeper, p.n_sweeper), view(iwork, p.isweeper, p.n_isweeper)
     address = address_of_parallel_sweeps() if p.parallel != 0 and n_contacts >= _PARALLEL else address_of_sweeps()
     status = rigid.call_sweeps(address, (given, own, r, v, u, info, spare, ispare))
     total_impulse(n_contacts, n_blocks, p, work, iwork)
-    return CONVERGED if work[p.info + 1] <= options[ENOUGH] else status
+    return CONVERGED if work[p.info + 1] <= options.enough else status
 
 
 @kernel

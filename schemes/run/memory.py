@@ -5,19 +5,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds.model.layout import ABSENT
-
 
 class Prepared(NamedTuple):
     """What does not change in time, and the module whose ``start`` and ``step`` run on it."""
 
-    tables: tuple
+    tables: NamedTuple  # `Tables` of the form of the step
     functions: np.ndarray  # addresses (members, slots)
     options: NamedTuple  # floats with names, the step h among them
     work: np.ndarray  # (members, words)
     iwork: np.ndarray
     stepper: ModuleType
-    layout: NamedTuple
+    layout: NamedTuple  # what messages and warnings need: tables before they were ordered, names
 
 
 class Allocator:
@@ -43,14 +41,6 @@ class Allocator:
         start = self.reserve(data[0].size)
         self.filled.append((start, data.reshape(self.n_members, -1)))
         return start
-
-    def place_control(self, fields, part):
-        """Offsets of the weight T, stored where it is numbers, and of u, for the elements of a part."""
-        n, size = part["n"], part["count"] * part["n"] * part["n_u"]
-        if part["n_u"] and part["T_function"] == ABSENT:
-            T = fields["T"] if "T" in fields.dtype.names else np.broadcast_to(np.eye(n), (self.n_members, part["count"], n, n))
-            return self.store(T.reshape(self.n_members, -1)), self.reserve(part["n_u"])
-        return self.reserve(size), self.reserve(part["n_u"])
 
     def array(self, dtype=np.float64):
         """The memory (members, words), zero where nothing was stored."""

@@ -43,7 +43,7 @@ class _Run(NamedTuple):
     prepared: NamedTuple
     controls: NamedTuple
     solver: int
-    solver_options: np.ndarray
+    solver_options: NamedTuple
     prepare: Callable
     watched: Watch | None  # what checks the user's functions, if something does
 
@@ -64,8 +64,8 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, fields
         For instance ``nsds.moreau_jean(theta=0.5)``; Moreau–Jean by default, `nsds.euler_moreau` for first-order systems. A dict gives
         each system its own, which no interaction may link to one with another.
     solver : str or numpy.ndarray, optional
-        Method for the one-step problems: a name from `nsds.solvers.methods`, or a record from `nsds.solvers.solver`;
-        of rigid bodies from `nsds.solvers.contact_methods` and `nsds.solvers.contact_solver`.
+        Method for the one-step problems: a name from `nsds.solvers.methods`, of kind "relay", or "rigid" for rigid bodies; or a record
+        from `nsds.solvers.solver`.
     save_every : int
         Save every that many steps; the initial and the last state are always saved.
     fields : sequence of str, optional

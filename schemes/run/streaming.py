@@ -7,7 +7,7 @@ from nsds.model.functions import offered
 from nsds.results.storage import RunFile
 from nsds.results.trajectories import restart
 from nsds.schemes.run.simulation import run_through
-from nsds.solvers.box import table as solvers
+from nsds.solvers import table as solvers
 
 
 def stream(system, file, *, t_end, h, scheme=None, solver=None, save_every=1, fields=None, progress=None, on_failure="raise",

@@ -183,15 +183,15 @@ def nsgs_bodies(p, options, r, v, u, info, work, iwork):
     blocks(d, p.panel, p.H, p.G, W)
     scale = _size_without_reactions(d, p)
     status = _judge(0, scale, d, p, W, options, r, v, u, info)
-    limit = int(options[1]) if options[1] > 0 else MAX_SWEEPS
+    limit = int(options.max_iter) if options.max_iter > 0 else MAX_SWEEPS
     least, patience, k = keep_better(info[1], math.inf, r, best), _PATIENCE, 0
     while status == MAX_ITER and k < limit:
-        sweep(n_colours, begin, order, int(options[2]), d, p, W, r, v, change, scratch)
+        sweep(n_colours, begin, order, int(options.local), d, p, W, r, v, change, scratch)
         k += 1
         squares = 0.0
         for c in range(n):
             squares += change[c]
-        if not math.sqrt(squares) > options[0] * scale or k % _CHECKED == 0 or k == limit:
+        if not math.sqrt(squares) > options.tol * scale or k % _CHECKED == 0 or k == limit:
             status = _judge(k, scale, d, p, W, options, r, v, u, info)
             patience = _PATIENCE if info[1] < 0.999 * least else patience - 1
             least = keep_better(info[1], least, r, best)
@@ -212,7 +212,7 @@ def _judge(k, scale, d, p, W, options, r, v, u, info):
     info[0], info[1], info[2] = k, plain / scale, scaled / scale
     if not math.isfinite(info[1]):
         return NON_FINITE
-    return CONVERGED if info[1] <= options[0] else MAX_ITER
+    return CONVERGED if info[1] <= options.tol else MAX_ITER
 
 
 @inlined

@@ -7,7 +7,7 @@ from nsds.solvers.box.lemke import cover, follow_path
 from nsds.solvers.box.signature import affordable, conclude
 from nsds.solvers.box.tableau import (
     EPS,
-    arrays,
+    dictionary,
     exchange,
     fill,
     is_free,
@@ -38,7 +38,7 @@ def cao_ferris(row, column, M, q, lower, upper, options, z, w, info, work, iwork
         conclude(UNSUITED, 0, row, column, M, q, lower, upper, options, z, w, info)
         return UNSUITED
     size = fill(row, column, M, q, lower, upper, work, iwork)
-    limit = int(options[1]) if options[1] > 0 else affordable(100 + 20 * n, float(n) * n)
+    limit = int(options.max_iter) if options.max_iter > 0 else affordable(100 + 20 * n, float(n) * n)
     pivot_largest(n, True, False, work, iwork)  # x into the rows of slacks G x - g
     status, n_iter = _find_vertex(n, limit, work, iwork)
     if status == INFEASIBLE and not row_is_a_proof(iwork[2 * n + 1 + 2 * n], row, column, M, q, lower, upper, work, iwork, z, w):
@@ -68,35 +68,35 @@ def _is_variational(row, column, M, lower, upper):
 @kernel
 def _find_vertex(n, limit, work, iwork):
     """Phase one of the simplex method on the slacks: all of them + t, t driven to 0, by Bland's rule. Returns (status, n_iter)."""
-    T, x, y, R, C, low, high, basic, nonbasic, place = arrays(n, work, iwork)
+    D = dictionary(n, work, iwork)
     t, worst = 0.0, n
     for r in range(n):
-        slack = basic[r] < n and not is_free(n, n + basic[r], work, iwork)
-        T[r * (n + 1) + n] = 1.0 if slack else 0.0
-        if slack and -x[r] > t:
-            t, worst = -x[r], r
+        slack = D.basic[r] < n and not is_free(n, n + D.basic[r], work, iwork)
+        D.T[r * (n + 1) + n] = 1.0 if slack else 0.0
+        if slack and -D.x[r] > t:
+            t, worst = -D.x[r], r
     if t <= EPS:
         return CONVERGED, 0
     move(n, n, t, work, iwork)
     exchange(n, worst, n, work, iwork)
-    y[n] = 0.0
+    D.y[n] = 0.0
     for n_iter in range(1, limit + 1):
-        row_t, c = place[2 * n], n + 1
+        row_t, c = D.place[2 * n], n + 1
         for j in range(n + 1):
-            improves = nonbasic[j] < n and not is_free(n, n + nonbasic[j], work, iwork) and T[row_t * (n + 1) + j] < -EPS
-            if improves and (c > n or nonbasic[j] < nonbasic[c]):
+            improves = D.nonbasic[j] < n and not is_free(n, n + D.nonbasic[j], work, iwork) and D.T[row_t * (n + 1) + j] < -EPS
+            if improves and (c > n or D.nonbasic[j] < D.nonbasic[c]):
                 c = j
         if c > n:
             return INFEASIBLE, n_iter
-        r, least = row_t, x[row_t] / -T[row_t * (n + 1) + c]
+        r, least = row_t, D.x[row_t] / -D.T[row_t * (n + 1) + c]
         for i in range(n):
-            if basic[i] < n and not is_free(n, n + basic[i], work, iwork) and T[i * (n + 1) + c] < -EPS:
-                ratio = max(x[i], 0.0) / -T[i * (n + 1) + c]
-                if ratio < least or (ratio == least and basic[r] < n and basic[i] < basic[r]):
+            if D.basic[i] < n and not is_free(n, n + D.basic[i], work, iwork) and D.T[i * (n + 1) + c] < -EPS:
+                ratio = max(D.x[i], 0.0) / -D.T[i * (n + 1) + c]
+                if ratio < least or (ratio == least and D.basic[r] < n and D.basic[i] < D.basic[r]):
                     r, least = i, ratio
         move(n, c, least, work, iwork)
         exchange(n, r, c, work, iwork)
-        y[c] = 0.0
-        if nonbasic[c] == 2 * n:
+        D.y[c] = 0.0
+        if D.nonbasic[c] == 2 * n:
             return CONVERGED, n_iter
     return MAX_ITER, limit

@@ -41,7 +41,7 @@ def cpg(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     clip(lower, upper, z)
     multiply(row, column, M, q, z, g)
     _restart(lower, upper, z, g, D, p)
-    limit = int(options[1]) if options[1] > 0 else affordable(_LIMIT * n, M.size + 10.0 * n)
+    limit = int(options.max_iter) if options.max_iter > 0 else affordable(_LIMIT * n, M.size + 10.0 * n)
     least, patience, first = math.inf, _PATIENCE, 0.0
     for n_iter in range(1, limit + 1):
         along, across = _gradients(alpha, lower, upper, z, g, D)
@@ -64,7 +64,7 @@ def cpg(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
             _restart(lower, upper, z, g, D, p)
         else:
             _conjugate(curvature, lower, upper, z, g, D, p, Mp)
-        if n_iter % _CHECKED == 0 or along + across <= options[0] ** 2 * first:
+        if n_iter % _CHECKED == 0 or along + across <= options.tol**2 * first:
             status, least, patience = look(n_iter, _PATIENCE, least, patience, row, column, M, q, lower, upper, options, z, w, info)
             if status != MAX_ITER:
                 return status

@@ -36,7 +36,7 @@ def next_solution(first, row, column, M, q, lower, upper, options, z, w, info, w
     if n > MAX_UNKNOWNS or n_choices > MAX_BASES:
         conclude(UNSUITED, 0, row, column, M, q, lower, upper, options, z, w, info)
         return UNSUITED
-    limit = int(options[1]) if options[1] > 0 else affordable(n_choices, _mean_cost(lower, upper))
+    limit = int(options.max_iter) if options.max_iter > 0 else affordable(n_choices, _mean_cost(lower, upper))
     best, least, end = first, math.inf, min(n_choices, first + limit)
     for choice in range(first, end):
         _solve_basis(choice, row, column, M, q, lower, upper, z, work, iwork)

@@ -43,15 +43,26 @@ def matrix(owner, field, value, shape=None):
     return _checks.array(owner, field, value, n_dims=2) if shape is None else _checks.array(owner, field, value, shape=shape)
 
 
+class Box(NamedTuple):
+    """A box problem as kernels take it: see `nsds.solvers.box.signature`."""
+
+    row: np.ndarray
+    column: np.ndarray
+    M: np.ndarray
+    q: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+
+
 def box(owner, M, q, lower, upper, reorder):
-    """((row, column, M, q, lower, upper), order) for solvers, of a square M and checked vectors.
+    """(`Box`, order) for solvers, of a square M and checked vectors.
 
     Sorted compressed rows with symmetric pattern and full diagonal; unknown k is the caller's unknown order[k].
     """
     row, column, data, order = compressed_rows(matrix(owner, "M", M, (q.size, q.size)), reorder)
     if order is None:
-        return (row, column, data, q, lower, upper), slice(None)
-    return (row, column, data, q[order], lower[order], upper[order]), order
+        return Box(row, column, data, q, lower, upper), slice(None)
+    return Box(row, column, data, q[order], lower[order], upper[order]), order
 
 
 def compressed_rows(M, reorder=False):
@@ -91,14 +102,14 @@ class Units(NamedTuple):
 
 
 def in_common_units(row, column, M, q, lower, upper):
-    """((row, column, M, q, lower, upper), Units) with numbers whose squares neither vanish nor overflow; Units None: they were so already.
+    """(`Box`, `Units`) with numbers whose squares neither vanish nor overflow; Units None: they were so already.
 
     ``R M C`` with largest entries of rows and columns about 1, ``R q / size`` and ``bounds / (C size)``. Powers of two, so that nothing is
     rounded; a symmetric matrix stays symmetric.
     """
     numbers = [abs(part) for part in (M, q, lower, upper)]
     if all(_is_moderate(part) for part in numbers):
-        return (row, column, M, q, lower, upper), None
+        return Box(row, column, M, q, lower, upper), None
     n, i = q.size, np.repeat(np.arange(q.size), np.diff(row))
     exponent = np.where(M == 0.0, -np.inf, np.frexp(np.where(M == 0.0, 1.0, M))[1])
     R, C = np.zeros(n), np.zeros(n)
@@ -117,7 +128,7 @@ def in_common_units(row, column, M, q, lower, upper):
     R[empty] = size - np.frexp(q[empty])[1]  # rows of zeros take the size of the others
     units = Units(R, C, size)
     scaled = _times(M, R[i] + C[column]), _times(q, R - size), *(_bound(side, -C - size) for side in (lower, upper))
-    return (row, column, *scaled), units
+    return Box(row, column, *scaled), units
 
 
 def _is_moderate(numbers):

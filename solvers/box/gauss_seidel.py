@@ -5,7 +5,7 @@ import math
 from nsds._jit import kernel, view
 from nsds.solvers.box import lemke as pivoting
 from nsds.solvers.box.lemke import lemke
-from nsds.solvers.box.signature import N_OPTIONS, affordable, conclude, diagonal, largest_in_row, look
+from nsds.solvers.box.signature import N_INFO, Options, affordable, conclude, diagonal, largest_in_row, look
 from nsds.status import CONVERGED, MAX_ITER, SINGULAR, STALLED, UNSUITED
 
 MAX_SWEEPS = 10_000
@@ -13,6 +13,7 @@ BLOCK = 3  # unknowns of a block of nsgs, where none is given
 LARGEST_BLOCK = 32
 _RELAXATION = 1.3  # of psor
 _REGULARISATION = 0.1  # of rpgs, relative to the largest entry of a row
+_EXACT = 1e-13  # tolerance of a block
 _CHECKED = 50  # sweeps between two looks at the merit
 _PATIENCE, _BLOCK_PATIENCE = 20, 50  # looks without progress before sweeps, and sweeps of blocks, have stalled
 
@@ -38,7 +39,7 @@ def psor(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
 
     Converges for symmetric positive definite M. SINGULAR: M_ii <= 0. Reference: Cryer, SIAM Journal on Control 9 (1971) 385–392.
     """
-    omega = options[2] if options[2] > 0.0 else _RELAXATION
+    omega = options.weight if options.weight > 0.0 else _RELAXATION
     return _sweeps(omega, 0.0, row, column, M, q, lower, upper, options, z, w, info, work)
 
 
@@ -48,7 +49,7 @@ def rpgs(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
 
     rho_i is weight (0.1 if not given) times the largest entry of the row. A proximal term, so that the solution is that of M itself.
     """
-    rho = options[2] if options[2] > 0.0 else _REGULARISATION
+    rho = options.weight if options.weight > 0.0 else _REGULARISATION
     return _sweeps(1.0, rho, row, column, M, q, lower, upper, options, z, w, info, work)
 
 
@@ -60,7 +61,7 @@ def _sweeps(omega, rho, row, column, M, q, lower, upper, options, z, w, info, di
         if not divisor[i] > 0.0:
             return conclude(SINGULAR, 0, row, column, M, q, lower, upper, options, z, w, info)
         z[i] = min(max(z[i], lower[i]), upper[i])
-    limit = int(options[1]) if options[1] > 0 else affordable(MAX_SWEEPS, float(M.size))
+    limit = int(options.max_iter) if options.max_iter > 0 else affordable(MAX_SWEEPS, float(M.size))
     least, patience = math.inf, _PATIENCE
     for sweep in range(limit):
         settled = True
@@ -69,7 +70,7 @@ def _sweeps(omega, rho, row, column, M, q, lower, upper, options, z, w, info, di
             for k in range(row[i], row[i + 1]):
                 w_i += M[k] * z[column[k]]
             z_new = min(max(z[i] - omega * w_i / divisor[i], lower[i]), upper[i])
-            settled &= abs(z_new - z[i]) <= options[0] * abs(z_new)
+            settled &= abs(z_new - z[i]) <= options.tol * abs(z_new)
             z[i] = z_new
         if settled or sweep % _CHECKED == _CHECKED - 1:  # small changes only suggest convergence
             status, least, patience = look(sweep + 1, _PATIENCE, least, patience, row, column, M, q, lower, upper, options, z, w, info)
@@ -82,7 +83,7 @@ def nsgs_work_size(n, row, column):
     """The matrix, vectors and scratch of one block."""
     b = min(n, LARGEST_BLOCK)
     n_work, n_iwork = pivoting.work_size(b, row, column)
-    return b * b + b + N_OPTIONS + 3 + n_work, b + 1 + b * b + n_iwork
+    return b * b + b + N_INFO + n_work, b + 1 + b * b + n_iwork
 
 
 @kernel
@@ -93,11 +94,11 @@ def nsgs(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     UNSUITED: a larger block. SINGULAR: a block could not be solved.
     Reference: Jourdan, Alart, Jean, Computer Methods in Applied Mechanics and Engineering 155 (1998) 31–47.
     """
-    n, size = q.size, int(options[3]) if options[3] > 0 else BLOCK
+    n, size = q.size, int(options.block) if options.block > 0 else BLOCK
     if size > LARGEST_BLOCK:
         conclude(UNSUITED, 0, row, column, M, q, lower, upper, options, z, w, info)
         return UNSUITED
-    limit = int(options[1]) if options[1] > 0 else affordable(MAX_SWEEPS, M.size + 4.0 * n * size**2)
+    limit = int(options.max_iter) if options.max_iter > 0 else affordable(MAX_SWEEPS, M.size + 4.0 * n * size**2)
     least, patience = math.inf, _PATIENCE
     for sweep in range(limit):
         for first in range(0, n, size):
@@ -114,8 +115,7 @@ def nsgs(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
 def _solve_block(first, b, row, column, M, q, lower, upper, z, w, work, iwork):
     """``M_BB z_B + q_B + M_BN z_N`` within the bounds of B, for B = first..first + b - 1. False: no solution found."""
     M_b, q_b = view(work, 0, b * b), view(work, b * b, b)
-    options, info = view(work, b * b + b, N_OPTIONS), view(work, b * b + b + N_OPTIONS, 3)
-    rest = view(work, b * b + b + N_OPTIONS + 3, work.size - b * b - b - N_OPTIONS - 3)
+    info, rest = view(work, b * b + b, N_INFO), view(work, b * b + b + N_INFO, work.size - b * b - b - N_INFO)
     row_b, column_b = view(iwork, 0, b + 1), view(iwork, b + 1, b * b)
     for i in range(b):
         row_b[i] = i * b
@@ -129,8 +129,8 @@ def _solve_block(first, b, row, column, M, q, lower, upper, z, w, work, iwork):
             else:
                 q_b[i] += M[k] * z[column[k]]
     row_b[b] = b * b
-    options[0], options[1], options[4] = 1e-13, 0.0, 0.0
     z_b, w_b = view(z, first, b), view(w, first, b)
     scratch = view(iwork, b + 1 + b * b, iwork.size - b - 1 - b * b)
-    status = lemke(row_b, column_b, M_b, q_b, view(lower, first, b), view(upper, first, b), options, z_b, w_b, info, rest, scratch)
+    exactly = Options(_EXACT, 0.0, 0.0, 0.0, 0.0, 0.0)
+    status = lemke(row_b, column_b, M_b, q_b, view(lower, first, b), view(upper, first, b), exactly, z_b, w_b, info, rest, scratch)
     return status in (CONVERGED, STALLED)

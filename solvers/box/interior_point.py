@@ -33,7 +33,7 @@ def interior_point(row, column, M, q, lower, upper, options, z, w, info, work, i
     a, b, affine, dz = view(work, 0, n), view(work, n, n), view(work, 2 * n, n), view(work, 3 * n, n)
     A, every, pivots = view(work, 4 * n, band.room(n, half)), view(iwork, 0, n), view(iwork, n, n)
     _start(row, column, M, q, lower, upper, z, a, b, every)
-    limit = int(options[1]) if options[1] > 0 else affordable(_LIMIT, n * (half + 1.0) ** 2)
+    limit = int(options.max_iter) if options.max_iter > 0 else affordable(_LIMIT, n * (half + 1.0) ** 2)
     status, n_iter, shift = MAX_ITER, 0, 0.0
     while True:
         status = conclude(status, n_iter, row, column, M, q, lower, upper, options, z, w, info)

@@ -31,7 +31,7 @@ def latin(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     K, a, b = view(work, 0, n), view(work, n, n), view(work, 2 * n, n)
     A = view(work, 3 * n, band.room(n, half))
     every, pivots = view(iwork, 0, n), view(iwork, n, n)
-    weight = options[2] if options[2] > 0.0 else 1.0
+    weight = options.weight if options.weight > 0.0 else 1.0
     for i in range(n):
         every[i], largest, d = i, largest_in_row(row, M, i), abs(diagonal(row, column, M, i))
         K[i] = weight * (d if d > 0.0 else largest if largest > 0.0 else 1.0)
@@ -42,7 +42,7 @@ def latin(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
         return conclude(SINGULAR, 0, row, column, M, q, lower, upper, options, z, w, info)
     for i in range(n):
         a[i] = z[i]
-    limit = int(options[1]) if options[1] > 0 else affordable(_LIMIT, 4.0 * n * (half + 1))
+    limit = int(options.max_iter) if options.max_iter > 0 else affordable(_LIMIT, 4.0 * n * (half + 1))
     least, patience = math.inf, _PATIENCE
     for n_iter in range(1, limit + 1):
         settled = True
@@ -51,7 +51,7 @@ def latin(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
             b[i] = K[i] * (2.0 * z[i] - a[i]) - q[i]
         band.substitute(n, half, A, pivots, b)
         for i in range(n):
-            settled &= abs(b[i] - z[i]) <= options[0] * abs(b[i])
+            settled &= abs(b[i] - z[i]) <= options.tol * abs(b[i])
             a[i] += _RELAXATION * (b[i] - z[i])
         if n_iter % _CHECKED == 0 or settled:
             status, least, patience = look(n_iter, _PATIENCE, least, patience, row, column, M, q, lower, upper, options, z, w, info)

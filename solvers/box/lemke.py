@@ -4,7 +4,7 @@ import math
 
 from nsds._jit import inlined, kernel
 from nsds.solvers.box.signature import a_row_is_infeasible, affordable, conclude, proves_infeasible
-from nsds.solvers.box.tableau import EPS, arrays, exchange, fill, move, pivot_equations, read, work_size
+from nsds.solvers.box.tableau import EPS, dictionary, exchange, fill, move, pivot_equations, read, work_size
 from nsds.status import CONVERGED, INFEASIBLE, MAX_ITER, RAY
 
 __all__ = ["lemke", "work_size"]
@@ -25,7 +25,7 @@ def lemke(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     """
     n = q.size
     size = fill(row, column, M, q, lower, upper, work, iwork)
-    limit = int(options[1]) if options[1] > 0 else affordable(100 + 20 * n, float(n) * n)
+    limit = int(options.max_iter) if options.max_iter > 0 else affordable(100 + 20 * n, float(n) * n)
     status, n_iter = pivot_equations(row, column, M, q, lower, upper, work, iwork, z, w), 0
     if status == CONVERGED:
         cover(n, 0, work, iwork)
@@ -40,22 +40,22 @@ def cover(n, first, work, iwork):
 
     Variables of a number below ``first`` are within their bounds already and are not covered.
     """
-    T, x, y, R, C, low, high, basic, nonbasic, place = arrays(n, work, iwork)
-    c = place[2 * n]
+    D = dictionary(n, work, iwork)
+    c = D.place[2 * n]
     t = outside = 0.0
     for r in range(n):
-        v, d = basic[r], 0.0
-        beyond = max(low[v] - x[r], x[r] - high[v], 0.0) if v >= first else 0.0
-        if v >= first and (low[v] == -math.inf) != (high[v] == math.inf):
-            d = 1.0 if high[v] == math.inf else -1.0
+        v, d = D.basic[r], 0.0
+        beyond = max(D.low[v] - D.x[r], D.x[r] - D.high[v], 0.0) if v >= first else 0.0
+        if v >= first and (D.low[v] == -math.inf) != (D.high[v] == math.inf):
+            d = 1.0 if D.high[v] == math.inf else -1.0
             t = max(t, beyond)
-        T[r * (n + 1) + c] = d
+        D.T[r * (n + 1) + c] = d
         outside = max(outside, beyond)
     for r in range(n):
-        v = basic[r]
-        two_bounds = low[v] > -math.inf and high[v] < math.inf
-        if two_bounds and v >= first and not low[v] <= x[r] <= high[v]:
-            T[r * (n + 1) + c] = (0.5 * (low[v] + high[v]) - x[r]) / (t if t > 0.0 else outside)
+        v = D.basic[r]
+        two_bounds = D.low[v] > -math.inf and D.high[v] < math.inf
+        if two_bounds and v >= first and not D.low[v] <= D.x[r] <= D.high[v]:
+            D.T[r * (n + 1) + c] = (0.5 * (D.low[v] + D.high[v]) - D.x[r]) / (t if t > 0.0 else outside)
     move(n, c, t if t > 0.0 else outside, work, iwork)
 
 
@@ -63,10 +63,10 @@ def cover(n, first, work, iwork):
 def follow_path(row, column, M, q, lower, upper, limit, work, iwork, z, w):
     """Drive t from its value to 0, complement after complement. Returns (status, n_iter); z and w are scratch."""
     n = q.size
-    T, x, y, R, C, low, high, basic, nonbasic, place = arrays(n, work, iwork)
+    D = dictionary(n, work, iwork)
     entering, sign = 2 * n, -1.0
     for n_iter in range(1, limit + 1):
-        c = place[entering]
+        c = D.place[entering]
         r, step = _ratio_test(n, c, entering, sign, work, iwork)
         if step == math.inf:
             return _what_a_ray_means(row, column, M, q, lower, upper, c, entering, sign, work, iwork, z, w), n_iter
@@ -74,40 +74,40 @@ def follow_path(row, column, M, q, lower, upper, limit, work, iwork, z, w):
         if r == n:  # the entering variable has crossed to its own other bound
             if entering == 2 * n:
                 return CONVERGED, n_iter
-            y[c] = high[entering] if sign > 0.0 else low[entering]
+            D.y[c] = D.high[entering] if sign > 0.0 else D.low[entering]
             sign = -sign
             entering -= n
-            low[entering], high[entering] = (0.0, math.inf) if sign > 0.0 else (-math.inf, 0.0)
+            D.low[entering], D.high[entering] = (0.0, math.inf) if sign > 0.0 else (-math.inf, 0.0)
             continue
-        leaving, upwards = basic[r], sign * T[r * (n + 1) + c] > 0.0
+        leaving, upwards = D.basic[r], sign * D.T[r * (n + 1) + c] > 0.0
         exchange(n, r, c, work, iwork)
-        y[c] = high[leaving] if upwards else low[leaving]
+        D.y[c] = D.high[leaving] if upwards else D.low[leaving]
         if leaving == 2 * n:
             return CONVERGED, n_iter
         if leaving < n:
-            sign = 1.0 if high[leaving] > 0.0 else -1.0
+            sign = 1.0 if D.high[leaving] > 0.0 else -1.0
             entering = leaving + n
         else:
             sign = -1.0 if upwards else 1.0
             entering = leaving - n
-            low[entering], high[entering] = (0.0, math.inf) if sign > 0.0 else (-math.inf, 0.0)
+            D.low[entering], D.high[entering] = (0.0, math.inf) if sign > 0.0 else (-math.inf, 0.0)
     return MAX_ITER, limit
 
 
 @inlined
 def _ratio_test(n, c, entering, sign, work, iwork):
     """(row, step): the basic variable that first reaches a bound; row n: the entering one itself; t wins all ties."""
-    T, x, y, R, C, low, high, basic, nonbasic, place = arrays(n, work, iwork)
-    own = high[entering] - y[c] if sign > 0.0 else y[c] - low[entering]
+    D = dictionary(n, work, iwork)
+    own = D.high[entering] - D.y[c] if sign > 0.0 else D.y[c] - D.low[entering]
     best, least = n, max(own, 0.0)
     for r in range(n):
-        rate = sign * T[r * (n + 1) + c]
+        rate = sign * D.T[r * (n + 1) + c]
         if abs(rate) <= EPS:
             continue
-        bound = high[basic[r]] if rate > 0.0 else low[basic[r]]
+        bound = D.high[D.basic[r]] if rate > 0.0 else D.low[D.basic[r]]
         if not abs(bound) < math.inf:
             continue
-        ratio = max((bound - x[r]) / rate, 0.0)
+        ratio = max((bound - D.x[r]) / rate, 0.0)
         tie = _TIE * max(ratio, least, 1.0) if least < math.inf else 0.0
         if ratio < least - tie or (ratio <= least + tie and _comes_first(n, r, best, c, sign, work, iwork)):
             best, least = r, ratio
@@ -117,17 +117,17 @@ def _ratio_test(n, c, entering, sign, work, iwork):
 @inlined
 def _comes_first(n, r, other, c, sign, work, iwork):
     """Of two rows with equal ratios, the one whose ratio falls when q_0 grows by e, q_1 by e^2, ...: lexicographic order."""
-    T, x, y, R, C, low, high, basic, nonbasic, place = arrays(n, work, iwork)
-    if basic[r] == 2 * n or (other < n and basic[other] == 2 * n):
-        return basic[r] == 2 * n
-    rate = sign * T[r * (n + 1) + c]
-    rate_other = sign * T[other * (n + 1) + c] if other < n else 1.0
+    D = dictionary(n, work, iwork)
+    if D.basic[r] == 2 * n or (other < n and D.basic[other] == 2 * n):
+        return D.basic[r] == 2 * n
+    rate = sign * D.T[r * (n + 1) + c]
+    rate_other = sign * D.T[other * (n + 1) + c] if other < n else 1.0
     for k in range(n):
-        p = place[k]
-        if p < n and basic[p] == k:
+        p = D.place[k]
+        if p < n and D.basic[p] == k:
             a, b = 1.0 if p == r else 0.0, 1.0 if p == other else 0.0
         else:
-            a, b = -T[r * (n + 1) + p], -T[other * (n + 1) + p] if other < n else 0.0
+            a, b = -D.T[r * (n + 1) + p], -D.T[other * (n + 1) + p] if other < n else 0.0
         difference = b / rate_other - a / rate  # the ratio of row r changes by -a / rate
         if abs(difference) > EPS:
             return difference < 0.0
@@ -138,14 +138,14 @@ def _comes_first(n, r, other, c, sign, work, iwork):
 def _what_a_ray_means(row, column, M, q, lower, upper, c, entering, sign, work, iwork, y, g):
     """INFEASIBLE where the direction of z along the ray, or a single row, proves that no z gives w its signs; else RAY."""
     n = q.size
-    T, x, y, R, C, low, high, basic, nonbasic, place = arrays(n, work, iwork)
+    D = dictionary(n, work, iwork)
     for i in range(n):
         y[i] = 0.0
     for r in range(n):
-        if n <= basic[r] < 2 * n and abs(T[r * (n + 1) + c]) > EPS:
-            y[basic[r] - n] = sign * T[r * (n + 1) + c] * C[basic[r] - n]
+        if n <= D.basic[r] < 2 * n and abs(D.T[r * (n + 1) + c]) > EPS:
+            y[D.basic[r] - n] = sign * D.T[r * (n + 1) + c] * D.C[D.basic[r] - n]
     if n <= entering < 2 * n:
-        y[entering - n] = sign * C[entering - n]
+        y[entering - n] = sign * D.C[entering - n]
     if proves_infeasible(row, column, M, q, lower, upper, y, g):
         return INFEASIBLE
     return INFEASIBLE if a_row_is_infeasible(row, column, M, q, lower, upper) else RAY

@@ -4,7 +4,7 @@ import math
 
 from nsds._jit import kernel
 from nsds.solvers.box.signature import affordable, conclude
-from nsds.solvers.box.tableau import EPS, arrays, exchange, fill, move, pivot_equations, read, work_size
+from nsds.solvers.box.tableau import EPS, dictionary, exchange, fill, move, pivot_equations, read, work_size
 from nsds.status import CONVERGED, MAX_ITER, SINGULAR
 
 __all__ = ["bard", "murty", "work_size"]
@@ -20,7 +20,7 @@ def murty(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     References: Murty, Linear Complementarity, section 4.2; with two bounds Júdice, Pires, Journal of Optimization Theory and
     Applications 74 (1992) 391–411.
     """
-    limit = int(options[1]) if options[1] > 0 else affordable(100 + 50 * q.size, float(q.size) ** 2)
+    limit = int(options.max_iter) if options.max_iter > 0 else affordable(100 + 50 * q.size, float(q.size) ** 2)
     return _principal_pivoting(limit, 0, row, column, M, q, lower, upper, options, z, w, info, work, iwork)
 
 
@@ -32,7 +32,7 @@ def bard(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     Reference: Bard, in: Nonlinear Programming and Control Theory, Academic Press 1972; Júdice, Pires, Computers and Operations
     Research 21 (1994) 587–596.
     """
-    limit = int(options[1]) if options[1] > 0 else affordable(100 + 50 * q.size, float(q.size) ** 2)
+    limit = int(options.max_iter) if options.max_iter > 0 else affordable(100 + 50 * q.size, float(q.size) ** 2)
     return _principal_pivoting(limit, 2 * q.size + 10, row, column, M, q, lower, upper, options, z, w, info, work, iwork)
 
 
@@ -58,15 +58,15 @@ def _principal_pivoting(limit, n_largest, row, column, M, q, lower, upper, optio
 @kernel
 def _violated(n, by_size, work, iwork):
     """Least i for which the basic one of w_i and z_i is beyond its bounds, or the i where it is furthest beyond; n: none."""
-    T, x, y, R, C, low, high, basic, nonbasic, place = arrays(n, work, iwork)
+    D = dictionary(n, work, iwork)
     chosen, furthest, largest = n, 0.0, 1.0
     for r in range(n):
-        largest = max(largest, abs(x[r]))
+        largest = max(largest, abs(D.x[r]))
     for i in range(n):
         for v in (i, n + i):
-            r = place[v]
-            if r < n and basic[r] == v:
-                beyond = max(low[v] - x[r], x[r] - high[v])
+            r = D.place[v]
+            if r < n and D.basic[r] == v:
+                beyond = max(D.low[v] - D.x[r], D.x[r] - D.high[v])
                 if beyond > _ROUNDING * largest and (chosen == n or (by_size and beyond > furthest)):
                     chosen, furthest = i, beyond
     return chosen
@@ -75,17 +75,17 @@ def _violated(n, by_size, work, iwork):
 @kernel
 def _change_sides(n, i, work, iwork):
     """Exchange w_i and z_i; the one that leaves goes to the bound that it has passed. False: the pivot vanishes."""
-    T, x, y, R, C, low, high, basic, nonbasic, place = arrays(n, work, iwork)
-    leaving = i if basic[place[i]] == i and place[i] < n else n + i
+    D = dictionary(n, work, iwork)
+    leaving = i if D.basic[D.place[i]] == i and D.place[i] < n else n + i
     entering = 2 * i + n - leaving
-    r, c = place[leaving], place[entering]
-    if abs(T[r * (n + 1) + c]) <= EPS:
+    r, c = D.place[leaving], D.place[entering]
+    if abs(D.T[r * (n + 1) + c]) <= EPS:
         return False
-    to_upper = x[r] > high[leaving]
+    to_upper = D.x[r] > D.high[leaving]
     exchange(n, r, c, work, iwork)
     if leaving < n:
-        move(n, c, -y[c], work, iwork)
+        move(n, c, -D.y[c], work, iwork)
     else:
-        move(n, c, (high[leaving] if to_upper else low[leaving]) - y[c], work, iwork)
-        low[i], high[i] = (-math.inf, 0.0) if to_upper else (0.0, math.inf)
+        move(n, c, (D.high[leaving] if to_upper else D.low[leaving]) - D.y[c], work, iwork)
+        D.low[i], D.high[i] = (-math.inf, 0.0) if to_upper else (0.0, math.inf)
     return True

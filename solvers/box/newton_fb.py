@@ -46,7 +46,7 @@ def newton_fb(row, column, M, q, lower, upper, options, z, w, info, work, iwork)
         scale[i] = scale[i] if scale[i] > 0.0 else 1.0
     clip(lower, upper, z)
     value = _equations(row, column, M, q, lower, upper, scale, z, w, Phi, along, across)
-    limit = int(options[1]) if options[1] > 0 else _LIMIT
+    limit = int(options.max_iter) if options.max_iter > 0 else _LIMIT
     n_iter, work_done, cost, merit = 0, 0.0, n * (half + 1.0) ** 2, math.inf
     while True:
         for i in range(n):

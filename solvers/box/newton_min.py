@@ -38,7 +38,7 @@ def newton_min(row, column, M, q, lower, upper, options, z, w, info, work, iwork
     n = q.size
     if n == 1 and M[0] > 0.0:
         return one_unknown(row, column, M, q, lower, upper, options, z, w, info)
-    limit = int(options[1]) if options[1] > 0 else 200 + 3 * n
+    limit = int(options.max_iter) if options.max_iter > 0 else 200 + 3 * n
     side = view(iwork, _SIDE, n)
     choose_sides(lower, upper, z, side, True)
     status, n_iter, fewest, patience, work_done = MAX_ITER, 0, n + 1, _PATIENCE, 0.0
@@ -80,7 +80,7 @@ def one_unknown(row, column, M, q, lower, upper, options, z, w, info):
     info[1] = error / (abs(q[0]) + abs(M[0] * z[0])) if error > 0.0 else 0.0
     if not np.isfinite(w[0]):
         return conclude(NON_FINITE, 1, row, column, M, q, lower, upper, options, z, w, info)
-    return CONVERGED if info[1] <= options[0] else STALLED
+    return CONVERGED if info[1] <= options.tol else STALLED
 
 
 @tiny

@@ -6,7 +6,7 @@ from nsds._jit import inlined, kernel, view
 from nsds.solvers.box import band
 from nsds.solvers.box import newton_min as elimination
 from nsds.solvers.box.newton_min import newton_min
-from nsds.solvers.box.signature import N_OPTIONS, affordable, clip, conclude, goes_on, largest_in_row, multiply
+from nsds.solvers.box.signature import affordable, changed, clip, conclude, goes_on, largest_in_row, multiply
 from nsds.status import CONVERGED, MAX_ITER, STALLED
 
 MAX_STEPS = 50
@@ -16,9 +16,9 @@ _FALL = 0.7  # the merit falls at least by this factor from step to step
 
 
 def work_size(n, row, column):
-    """The shifted matrix, the shift; vector, bounds and solution of a step; options; what Newton-min needs."""
+    """The shifted matrix, the shift; vector, bounds and solution of a step; what Newton-min needs."""
     n_work, n_iwork = elimination.work_size(n, row, column)
-    return column.size + 5 * n + N_OPTIONS + n_work, n_iwork
+    return column.size + 5 * n + n_work, n_iwork
 
 
 @kernel
@@ -31,19 +31,18 @@ def proximal(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     """
     n, nnz = q.size, column.size
     M_hat, S, q_hat, d = view(work, 0, nnz), view(work, nnz, n), view(work, nnz + n, n), view(work, nnz + 2 * n, n)
-    lower_hat, upper_hat, own = view(work, nnz + 3 * n, n), view(work, nnz + 4 * n, n), view(work, nnz + 5 * n, N_OPTIONS)
-    rest = view(work, nnz + 5 * n + N_OPTIONS, work.size - nnz - 5 * n - N_OPTIONS)
-    own[0], own[4] = options[0], options[4]
-    limit = int(options[1]) if options[1] > 0 else MAX_STEPS
+    lower_hat, upper_hat = view(work, nnz + 3 * n, n), view(work, nnz + 4 * n, n)
+    rest = view(work, nnz + 5 * n, work.size - nnz - 5 * n)
+    limit = int(options.max_iter) if options.max_iter > 0 else MAX_STEPS
     if iwork[0] == 0:  # else M, M_hat and its factors are those of the last call
         _shift(n, row, column, M, M_hat, S)
     clip(lower, upper, z)
     multiply(row, column, M, q, z, w)
     status, n_iter, merit, n_inner = MAX_ITER, 0, math.inf, 0
     most = affordable(limit * (200 + 3 * n), n * (band.measure(n, row, column) + 1.0) ** 2 / 3.0)
-    while status == MAX_ITER and n_iter < limit and (n_inner < most or options[1] > 0.0):
+    while status == MAX_ITER and n_iter < limit and (n_inner < most or options.max_iter > 0.0):
         n_iter += 1
-        own[1] = max(_INNER, most - n_inner) if most - n_inner < 200 + 3 * n else 0.0
+        own = changed(options, options.tol, max(_INNER, most - n_inner) if most - n_inner < 200 + 3 * n else 0.0)
         for i in range(n):
             q_hat[i], d[i], lower_hat[i], upper_hat[i] = w[i], 0.0, lower[i] - z[i], upper[i] - z[i]
         step = newton_min(row, column, M_hat, q_hat, lower_hat, upper_hat, own, d, w, info, rest, iwork)

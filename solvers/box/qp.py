@@ -30,7 +30,7 @@ def qp(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     half = band.measure(n, row, column)
     d, x, A = view(work, 0, n), view(work, n, n), view(work, 2 * n, band.room(n, half))
     side, member, place, pivots = view(iwork, 0, n), view(iwork, n, n), view(iwork, 2 * n, n), view(iwork, 3 * n, n)
-    limit = int(options[1]) if options[1] > 0 else 100 + 20 * n
+    limit = int(options.max_iter) if options.max_iter > 0 else 100 + 20 * n
     for i in range(n):
         has_lower, has_upper = lower[i] > -math.inf, upper[i] < math.inf
         side[i] = LOWER if has_lower else UPPER if has_upper else BASIC

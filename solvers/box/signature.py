@@ -8,8 +8,7 @@ give the LCP ``0 <= z ⟂ w >= 0``; minus and plus infinity an equation ``w_i = 
 ====================  ==========================================================================================================
 row, column, M        compressed rows: columns of a row ascending, pattern symmetric, every diagonal entry stored; (n+1,), (nnz,) × 2
 q, lower, upper       (n,)
-options               (5,): tol; max_iter, weight and block (0: the method's own; what they are is in `nsds.solvers.solver`); rounding, see
-                      `conclude`
+options               `Options`
 z                     in: first guess; out: solution
 w                     out: ``M z + q``
 info                  out (3,): n_iter, residual; of auto, the place in `nsds.solvers.box.auto.ORDER` of the method it took
@@ -22,13 +21,14 @@ its units, is at most tol.
 """
 
 import math
+from typing import NamedTuple
 
-from numba import float64, int64
+from numba import float64, int64, types
 
 from nsds._jit import caller, inlined, kernel, tiny
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, STALLED
 
-N_OPTIONS = 5  # words of the options
+N_INFO = 3
 _PROOF = 1e-10  # of a sum's terms: what is smaller is rounding
 _WORK = 4e9  # multiplications that a method may spend where no max_iter is given: some seconds
 _CERTAIN = 1e-13  # of a sum's terms: what is larger is not rounding
@@ -43,12 +43,31 @@ _LARGE = 0.01  # of a row's terms: what counts as a large term
 _GRAIN = 64 * _ROUNDING  # of a row's terms: what steps before may have left in q, where a scheme computes it
 _SPLITTER = 2.0**27 + 1.0
 
+
+class Options(NamedTuple):
+    """What `nsds.solvers.solver` says of a box problem, as floats; 0 of max_iter, weight and block: the method's own."""
+
+    tol: float
+    max_iter: float
+    weight: float
+    block: float
+    rounding: float  # of q, see `conclude`
+    inexact: float  # which schemes read
+
+
 _floats, _integers = float64[::1], int64[::1]
 
 SOLVER = int64(
-    _integers, _integers, _floats, _floats, _floats, _floats, _floats, _floats, _floats, _floats, _floats, _integers
+    _integers, _integers, _floats, _floats, _floats, _floats, types.NamedUniTuple(float64, len(Options._fields), Options), _floats,
+    _floats, _floats, _floats, _integers,
 )  # fmt: skip
 call_solver = caller(SOLVER)
+
+
+@tiny
+def changed(options, tol, max_iter):
+    """The options with another tolerance and limit."""
+    return Options(tol, max_iter, options.weight, options.block, options.rounding, options.inexact)
 
 
 @kernel
@@ -409,7 +428,7 @@ def conclude(status, n_iter, row, column, M, q, lower, upper, options, z, w, inf
     Where ``rounding`` is not 0, errors up to it, in units of w, and up to the rounding of the terms are none, and q up to that is no data:
     schemes compute q as the difference of larger numbers, to which the z of the steps before belong. A problem that is given has 0.
     """
-    tol, rounding = options[0], options[4]
+    tol, rounding = options.tol, options.rounding
     clip(lower, upper, z)
     info[0] = n_iter
     merit, most, n_clear, n_mendable = residual(tol, rounding, row, column, M, q, lower, upper, z, w)
@@ -470,7 +489,7 @@ def affordable(limit, cost):
 @tiny
 def is_affordable(work, options):
     """True while the multiplications done are what a method may spend, or max_iter limits the work instead."""
-    return work <= _WORK or options[1] > 0.0
+    return work <= _WORK or options.max_iter > 0.0
 
 
 @tiny
@@ -484,7 +503,7 @@ def goes_on(least, options, q, lower, upper, z, w, info):
     for i in range(q.size):
         error += max(min(w[i], z[i] - lower[i]), z[i] - upper[i]) ** 2
         scale += q[i] ** 2
-    return info[1] < 0.999 * least and math.sqrt(error) > options[0] * (1.0 + math.sqrt(scale))
+    return info[1] < 0.999 * least and math.sqrt(error) > options.tol * (1.0 + math.sqrt(scale))
 
 
 @tiny
@@ -498,5 +517,5 @@ def look(n_iter, full, least, patience, row, column, M, q, lower, upper, options
         status = MAX_ITER
     patience = full if info[1] < 0.999 * least else patience - 1
     if status == MAX_ITER and patience == 0:
-        status = CONVERGED if info[1] <= options[0] else STALLED
+        status = CONVERGED if info[1] <= options.tol else STALLED
     return status, min(info[1], least), patience

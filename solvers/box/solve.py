@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
-from nsds.solvers import results
-from nsds.solvers.box import auto, enumeration, forms, table
-from nsds.solvers.box.signature import conclude, multiply, solve_repeatedly
+from nsds.solvers import results, table
+from nsds.solvers.box import auto, enumeration, forms
+from nsds.solvers.box.signature import N_INFO, conclude, multiply, solve_repeatedly
 from nsds.solvers.results import judged
 from nsds.status import CONVERGED, INFEASIBLE, NON_FINITE, UNBOUNDED
 
@@ -85,8 +85,9 @@ def solve_lcp(M, q, method="auto", tol=1e-10, max_iter=None, z0=None, on_failure
     >>> nsds.solvers.solve_lcp([[2, 1], [1, 2]], [-5, -6]).z.round(12)
     array([1.33333333, 2.33333333])
     """
-    q = _checks.array("solve_lcp", "q", q, n_dims=1)
-    return _box("solve_lcp", M, q, np.zeros(q.size), np.full(q.size, np.inf), method, tol, max_iter, z0, on_failure, options)
+    owner = "solve_lcp"
+    q = _checks.array(owner, "q", q, n_dims=1)
+    return _box(owner, "lcp", M, q, np.zeros(q.size), np.full(q.size, np.inf), method, tol, max_iter, z0, on_failure, options)
 
 
 def solve_relay(M, q, lower=-1.0, upper=1.0, method="auto", tol=1e-10, max_iter=None, z0=None, on_failure="raise", **options):
@@ -117,8 +118,9 @@ def solve_relay(M, q, lower=-1.0, upper=1.0, method="auto", tol=1e-10, max_iter=
     >>> nsds.solvers.solve_relay([[1.0]], [0.5]).z.tolist(), nsds.solvers.solve_relay([[1.0]], [3.0]).z.tolist()
     ([-0.5], [-1.0])
     """
-    q = _checks.array("solve_relay", "q", q, n_dims=1)
-    return _box("solve_relay", M, q, *forms.bounds("solve_relay", q.size, lower, upper), method, tol, max_iter, z0, on_failure, options)
+    owner = "solve_relay"
+    q = _checks.array(owner, "q", q, n_dims=1)
+    return _box(owner, "relay", M, q, *forms.bounds(owner, q.size, lower, upper), method, tol, max_iter, z0, on_failure, options)
 
 
 def solve_mlcp(
@@ -176,11 +178,11 @@ def solve_mlcp(
         raise ValueError(f"{owner}: q must have shape {(n_rows,)} as M has shape {M.shape}, got {q.shape}")
     lower, upper = forms.bounds(owner, n, lower, upper)
     if n_rows == n:
-        return _box(owner, M, q, lower, upper, method, tol, max_iter, z0, on_failure, options)
+        return _box(owner, "mlcp", M, q, lower, upper, method, tol, max_iter, z0, on_failure, options)
     square, vector, edges, rows, columns = forms.squared(owner, M, q, lower, upper)
     guess = np.zeros(vector.size)
     guess[columns] = 0.0 if z0 is None else _checks.array(owner, "z0", z0, shape=(n,))
-    s = _box(owner, square, vector, *edges, method, tol, max_iter, guess, "continue", options)
+    s = _box(owner, "mlcp", square, vector, *edges, method, tol, max_iter, guess, "continue", options)
     return judged(s._replace(z=s.z[columns], w=s.w[rows]), on_failure)
 
 
@@ -241,9 +243,10 @@ def solve_avi(M, q, G, g, method="auto", tol=1e-10, max_iter=None, z0=None, on_f
     whole, vector, guess = _bordered(owner, M, q, [(G, g)], z0)
     s = None
     if isinstance(method, str) and method == "auto":
-        s = _box(owner, whole, vector, *edges, "cao_ferris", tol, max_iter, guess, "continue", options)._replace(method="auto: cao_ferris")
+        s = _box(owner, "avi", whole, vector, *edges, "cao_ferris", tol, max_iter, guess, "continue", options)
+        s = s._replace(method="auto: cao_ferris")
     if s is None or s.status not in (CONVERGED, INFEASIBLE):
-        s = _box(owner, whole, vector, *edges, method, tol, max_iter, guess, "continue", options)
+        s = _box(owner, "avi", whole, vector, *edges, method, tol, max_iter, guess, "continue", options)
     z, multipliers = np.split(s.z, [q.size])
     return judged(ConstrainedSolution(z, M @ z + q, *s[2:], multipliers), on_failure)
 
@@ -299,7 +302,7 @@ def solve_qp(
             edges.append((np.full(parts[-1][1].size, low), np.full(parts[-1][1].size, np.inf)))
     edges = [np.concatenate(side) for side in zip(*edges, strict=True)]
     whole, vector, guess = _bordered(owner, P, c, parts, z0)
-    s = _box(owner, whole, vector, *edges, method, tol, max_iter, guess, "continue", options)
+    s = _box(owner, "qp", whole, vector, *edges, method, tol, max_iter, guess, "continue", options)
     if s.status == INFEASIBLE and _has_a_point(owner, c.size, parts, edges):
         s = s._replace(status=UNBOUNDED)
     z, multipliers = np.split(s.z, [c.size])
@@ -313,7 +316,7 @@ def _has_a_point(owner, n, parts, edges):
     conditions without a solution mean: no point at all, or an objective without a lower bound.
     """
     whole, vector, guess = _bordered(owner, forms.identity(n), np.zeros(n), parts, None)
-    return _box(owner, whole, vector, *edges, "auto", 1e-10, None, guess, "continue", {}).status == CONVERGED
+    return _box(owner, "qp", whole, vector, *edges, "auto", 1e-10, None, guess, "continue", {}).status == CONVERGED
 
 
 def _check_convex(owner, P):
@@ -338,32 +341,31 @@ def _bordered(owner, M, q, parts, z0):
     return whole, vector, np.concatenate([z0, np.zeros(vector.size - q.size)])
 
 
-def _box(owner, M, q, lower, upper, method, tol, max_iter, z0, on_failure, options):
+def _box(owner, kind, M, q, lower, upper, method, tol, max_iter, z0, on_failure, options):
     """Check, convert, solve."""
     results.check_policy(owner, on_failure)
     n = q.size
-    if not isinstance(method, (np.ndarray, np.void)):  # a record brings its own tol and max_iter
-        block = M.blocksize[0] if getattr(M, "format", "") == "bsr" and isinstance(method, str) and method == "nsgs" else None
-        method = table.solver(method, tol=tol, max_iter=max_iter, **{"block": block, **options})
-    name, solver, kernel_options = table.chosen(method)
+    if getattr(M, "format", "") == "bsr" and isinstance(method, str) and method == "nsgs":
+        options = {"block": M.blocksize[0], **options}
+    solver, options = table.asked(owner, kind, method, tol, max_iter, options)
     z0 = np.zeros(n) if z0 is None else _checks.array(owner, "z0", z0, shape=(n,))
     given, order = forms.box(owner, M, q, lower, upper, solver.reorders)
     problem, units = forms.in_common_units(*given)
     guess = z0 if units is None else np.nan_to_num(forms.in_units_of(units, order, z0))
-    order, arguments = table.arguments_of(solver, kernel_options, problem, order, guess)
+    arguments = table.arguments_of(solver, options, problem, n, guess[order])
     status = solve_repeatedly(1, False, *arguments)
     z, w, info = arguments[-5:-2]
     if units is not None:
-        z[:], w[:], status = _returned(units, given, arguments, status)
+        z[:], w[:], status = _returned(units, given, problem, options, z, w, info, status)
     z[order], w[order] = z.copy(), w.copy()
+    name = solver.name
     if name == "auto":
         name = f"auto: {auto.ORDER[int(info[2])]}"
     return judged(Solution(z, w, int(status), int(info[0]), float(info[1]), name), on_failure)
 
 
-def _returned(units, given, arguments, status):
+def _returned(units, given, problem, options, z, w, info, status):
     """(z, w, status) in the user's units, judged by what is left of z there: it may have vanished or overflowed."""
-    problem, options, z, w, info = arguments[2:8], arguments[8], *arguments[9:12]
     user_z, _ = forms.in_users_units(units, *given[4:], *problem[4:], z, w)
     rounded = forms.in_units_of(units, slice(None), user_z)
     if not np.isfinite(rounded).all():
@@ -414,10 +416,10 @@ def all_solutions(M, q, lower=0.0, upper=np.inf, tol=1e-10):
     n_choices = enumeration.count_choices(lower, upper)
     if n > enumeration.MAX_UNKNOWNS or n_choices > enumeration.MAX_BASES:
         raise ValueError(f"{owner}: more than {enumeration.MAX_BASES} bases, or {n} > {enumeration.MAX_UNKNOWNS} unknowns")
-    kernel_options = np.array([table.tolerance(owner, tol), enumeration.MAX_BASES, 0.0, 0.0, 0.0])
-    z, w, info = np.zeros(n), np.zeros(n), np.zeros(3)
+    method, options = table.asked(owner, "relay", "enumerate", tol, enumeration.MAX_BASES, {})
+    z, w, info = np.zeros(n), np.zeros(n), np.zeros(N_INFO)
     found, choice = [], 0
-    arguments = (*problem, kernel_options, z, w, info, *table.scratch(table.find("enumerate"), *problem[:2]))
+    arguments = (*problem, options, z, w, info, *table.scratch(method, n, problem.row, problem.column))
     while choice < n_choices and enumeration.next_solution(choice, *arguments) == CONVERGED:
         if not any(np.allclose(z, other, rtol=np.sqrt(tol), atol=np.sqrt(tol)) for other in found):
             found.append(z.copy())

@@ -9,6 +9,9 @@ The problem is scaled to ``R M C`` with largest entries about 1, see `equilibrat
 """
 
 import math
+from typing import NamedTuple
+
+from numpy.typing import NDArray
 
 from nsds._jit import inlined, kernel, tiny, view
 from nsds.solvers.box.signature import clip, multiply, proves_infeasible
@@ -21,7 +24,7 @@ _LEAST, _MOST = 0.03, 30.0  # what counts as about 1
 
 
 def work_size(n, row, column):
-    """T, x, y, R, C, low, high; basic, nonbasic, place."""
+    """The parts of `Dictionary`."""
     return room(n), 4 * n + 2
 
 
@@ -31,46 +34,68 @@ def room(n):
     return n * (n + 1) + 8 * n + 3
 
 
+class Dictionary(NamedTuple):
+    """The parts of the scratch."""
+
+    T: NDArray  # (n, n + 1), by rows
+    x: NDArray  # (n,): values of the basic variables
+    y: NDArray  # (n + 1,): of the nonbasic ones
+    R: NDArray  # (n,): scales of rows
+    C: NDArray  # (n,): and of unknowns
+    low: NDArray  # (2 n + 1,): bounds by the numbers of variables
+    high: NDArray
+    basic: NDArray  # (n,): numbers of the basic variables
+    nonbasic: NDArray  # (n + 1,)
+    place: NDArray  # (2 n + 1,): row or column of each variable
+
+
 @tiny
-def arrays(n, work, iwork):
-    """(T, x, y, R, C, low, high, basic, nonbasic, place) as parts of the scratch."""
+def dictionary(n, work, iwork):
+    """The parts of the scratch for n unknowns."""
     a = n * (n + 1)
-    return (
-        view(work, 0, a), view(work, a, n), view(work, a + n, n + 1), view(work, a + 2 * n + 1, n), view(work, a + 3 * n + 1, n),
-        view(work, a + 4 * n + 1, 2 * n + 1), view(work, a + 6 * n + 2, 2 * n + 1),
-        view(iwork, 0, n), view(iwork, n, n + 1), view(iwork, 2 * n + 1, 2 * n + 1),
-    )  # fmt: skip
+    return Dictionary(
+        view(work, 0, a),
+        view(work, a, n),
+        view(work, a + n, n + 1),
+        view(work, a + 2 * n + 1, n),
+        view(work, a + 3 * n + 1, n),
+        view(work, a + 4 * n + 1, 2 * n + 1),
+        view(work, a + 6 * n + 2, 2 * n + 1),
+        view(iwork, 0, n),
+        view(iwork, n, n + 1),
+        view(iwork, 2 * n + 1, 2 * n + 1),
+    )
 
 
 @kernel
 def fill(row, column, M, q, lower, upper, work, iwork):
     """Start with all w basic and all z at a finite bound (the lower one, where there are two; 0 for free ones). Returns the size of q."""
     n = q.size
-    T, x, y, R, C, low, high, basic, nonbasic, place = arrays(n, work, iwork)
-    equilibrate(n, row, column, M, R, C, x, y)
+    D = dictionary(n, work, iwork)
+    equilibrate(n, row, column, M, D.R, D.C, D.x, D.y)
     largest = 0.0
     for i in range(n):
-        largest = max(largest, abs(R[i] * q[i]))
+        largest = max(largest, abs(D.R[i] * q[i]))
         for bound in (lower[i], upper[i]):
             if abs(bound) < math.inf:  # which must not overflow in units of q
-                largest = max(largest, _NARROWEST * abs(bound / C[i]))
+                largest = max(largest, _NARROWEST * abs(bound / D.C[i]))
     size = largest if largest > 0.0 else 1.0
     for i in range(n):
-        basic[i], nonbasic[i], place[i], place[n + i] = i, n + i, i, i
-        low[n + i], high[n + i] = lower[i] / (C[i] * size), upper[i] / (C[i] * size)
+        D.basic[i], D.nonbasic[i], D.place[i], D.place[n + i] = i, n + i, i, i
+        D.low[n + i], D.high[n + i] = lower[i] / (D.C[i] * size), upper[i] / (D.C[i] * size)
         at_lower, at_upper = lower[i] > -math.inf, lower[i] == -math.inf and upper[i] < math.inf
-        low[i] = 0.0 if at_lower and lower[i] < upper[i] else -math.inf
-        high[i] = 0.0 if at_upper else math.inf
-        y[i] = low[n + i] if at_lower else high[n + i] if at_upper else 0.0
-    nonbasic[n], place[2 * n], low[2 * n], high[2 * n], y[n] = 2 * n, n, 0.0, math.inf, 0.0
+        D.low[i] = 0.0 if at_lower and lower[i] < upper[i] else -math.inf
+        D.high[i] = 0.0 if at_upper else math.inf
+        D.y[i] = D.low[n + i] if at_lower else D.high[n + i] if at_upper else 0.0
+    D.nonbasic[n], D.place[2 * n], D.low[2 * n], D.high[2 * n], D.y[n] = 2 * n, n, 0.0, math.inf, 0.0
     for i in range(n):
         for j in range(n + 1):
-            T[i * (n + 1) + j] = 0.0
-        x[i] = q[i] * R[i] / size
+            D.T[i * (n + 1) + j] = 0.0
+        D.x[i] = q[i] * D.R[i] / size
         for k in range(row[i], row[i + 1]):
             j = column[k]
-            T[i * (n + 1) + j] = M[k] * R[i] * C[j]
-            x[i] += T[i * (n + 1) + j] * y[j]
+            D.T[i * (n + 1) + j] = M[k] * D.R[i] * D.C[j]
+            D.x[i] += D.T[i * (n + 1) + j] * D.y[j]
     return size
 
 
@@ -103,45 +128,45 @@ def equilibrate(n, row, column, M, R, C, rows, columns):
 @kernel
 def exchange(n, r, c, work, iwork):
     """The nonbasic variable of column c becomes basic in row r, and the other way round; no value changes."""
-    T, x, y, R, C, low, high, basic, nonbasic, place = arrays(n, work, iwork)
+    D = dictionary(n, work, iwork)
     width = n + 1
-    pivot = 1.0 / T[r * width + c]
+    pivot = 1.0 / D.T[r * width + c]
     for j in range(width):
-        T[r * width + j] *= -pivot
-    T[r * width + c] = pivot
+        D.T[r * width + j] *= -pivot
+    D.T[r * width + c] = pivot
     for i in range(n):
-        factor = T[i * width + c]
+        factor = D.T[i * width + c]
         if i != r and factor != 0.0:
-            T[i * width + c] = 0.0
+            D.T[i * width + c] = 0.0
             for j in range(width):
-                T[i * width + j] += factor * T[r * width + j]
-    basic[r], nonbasic[c] = nonbasic[c], basic[r]
-    place[basic[r]], place[nonbasic[c]] = r, c
-    x[r], y[c] = y[c], x[r]
+                D.T[i * width + j] += factor * D.T[r * width + j]
+    D.basic[r], D.nonbasic[c] = D.nonbasic[c], D.basic[r]
+    D.place[D.basic[r]], D.place[D.nonbasic[c]] = r, c
+    D.x[r], D.y[c] = D.y[c], D.x[r]
 
 
 @kernel
 def move(n, c, change, work, iwork):
     """The nonbasic variable of column c changes its value, and the basic ones follow."""
-    T, x, y, R, C, low, high, basic, nonbasic, place = arrays(n, work, iwork)
+    D = dictionary(n, work, iwork)
     for r in range(n):
-        x[r] += T[r * (n + 1) + c] * change
-    y[c] += change
+        D.x[r] += D.T[r * (n + 1) + c] * change
+    D.y[c] += change
 
 
 @tiny
 def is_basic(n, variable, work, iwork):
     """True when a variable is basic."""
-    T, x, y, R, C, low, high, basic, nonbasic, place = arrays(n, work, iwork)
-    r = place[variable]
-    return r < n and basic[r] == variable
+    D = dictionary(n, work, iwork)
+    r = D.place[variable]
+    return r < n and D.basic[r] == variable
 
 
 @tiny
 def is_free(n, variable, work, iwork):
     """True for the z of an equation."""
-    T, x, y, R, C, low, high, basic, nonbasic, place = arrays(n, work, iwork)
-    return low[variable] == -math.inf and high[variable] == math.inf
+    D = dictionary(n, work, iwork)
+    return D.low[variable] == -math.inf and D.high[variable] == math.inf
 
 
 @kernel
@@ -154,26 +179,26 @@ def pivot_equations(row, column, M, q, lower, upper, work, iwork, y, g):
     SINGULAR: neither. y and g are scratch.
     """
     n = q.size
-    T, x, y, R, C, low, high, basic, nonbasic, place = arrays(n, work, iwork)
+    D = dictionary(n, work, iwork)
     pivot_largest(n, True, True, work, iwork)
     while _pivot_pair(n, work, iwork):
         pass
     status = CONVERGED
     for i in range(n):
-        if basic[i] < n and is_free(n, n + basic[i], work, iwork):
+        if D.basic[i] < n and is_free(n, n + D.basic[i], work, iwork):
             rest = 0.0
             for j in range(n + 1):
-                rest = max(rest, abs(T[i * (n + 1) + j]) if n <= nonbasic[j] < 2 * n else 0.0)
+                rest = max(rest, abs(D.T[i * (n + 1) + j]) if n <= D.nonbasic[j] < 2 * n else 0.0)
             status = SINGULAR if rest > EPS else status
-            if rest <= EPS and abs(x[i]) > EPS:
+            if rest <= EPS and abs(D.x[i]) > EPS:
                 if row_is_a_proof(i, row, column, M, q, lower, upper, work, iwork, y, g):
                     return INFEASIBLE
                 status = SINGULAR
     for j in range(n + 1):
-        if nonbasic[j] >= n and is_free(n, nonbasic[j], work, iwork):
+        if D.nonbasic[j] >= n and is_free(n, D.nonbasic[j], work, iwork):
             rest = 0.0
             for r in range(n):
-                rest = max(rest, 0.0 if basic[r] >= n and is_free(n, basic[r], work, iwork) else abs(T[r * (n + 1) + j]))
+                rest = max(rest, 0.0 if D.basic[r] >= n and is_free(n, D.basic[r], work, iwork) else abs(D.T[r * (n + 1) + j]))
             status = SINGULAR if rest > EPS else status
     return status
 
@@ -182,14 +207,14 @@ def pivot_equations(row, column, M, q, lower, upper, work, iwork, y, g):
 def row_is_a_proof(r, row, column, M, q, lower, upper, work, iwork, y, g):
     """True when a row of the dictionary, as a combination of the rows of M z + q, proves that no z within its bounds gives w its signs."""
     n = q.size
-    T, x, _y, R, C, low, high, basic, nonbasic, place = arrays(n, work, iwork)
+    D = dictionary(n, work, iwork)
     for i in range(n):
         y[i] = 0.0
-    if basic[r] < n:
-        y[basic[r]] = R[basic[r]]
+    if D.basic[r] < n:
+        y[D.basic[r]] = D.R[D.basic[r]]
     for c in range(n + 1):
-        if nonbasic[c] < n and abs(T[r * (n + 1) + c]) > EPS:
-            y[nonbasic[c]] = -T[r * (n + 1) + c] * R[nonbasic[c]]
+        if D.nonbasic[c] < n and abs(D.T[r * (n + 1) + c]) > EPS:
+            y[D.nonbasic[c]] = -D.T[r * (n + 1) + c] * D.R[D.nonbasic[c]]
     proved = proves_infeasible(row, column, M, q, lower, upper, y, g)
     for i in range(n):
         y[i] = -y[i]
@@ -202,46 +227,46 @@ def pivot_largest(n, from_free, into_free, work, iwork):
 
     z: free ones, or bounded ones whose w is not basic; rows: of equations (``into_free``: their z is free), or of inequalities.
     """
-    T, x, y, R, C, low, high, basic, nonbasic, place = arrays(n, work, iwork)
+    D = dictionary(n, work, iwork)
     while True:
         largest, r, c = EPS, n, n
         for j in range(n + 1):
-            z = nonbasic[j]
+            z = D.nonbasic[j]
             if n <= z < 2 * n and is_free(n, z, work, iwork) == from_free and (from_free or not is_basic(n, z - n, work, iwork)):
                 for i in range(n):
-                    entry = abs(T[i * (n + 1) + j])
-                    if entry > largest and basic[i] < n and is_free(n, n + basic[i], work, iwork) == into_free:
+                    entry = abs(D.T[i * (n + 1) + j])
+                    if entry > largest and D.basic[i] < n and is_free(n, n + D.basic[i], work, iwork) == into_free:
                         largest, r, c = entry, i, j
         if r == n:
             return
         exchange(n, r, c, work, iwork)
-        move(n, c, -y[c], work, iwork)
+        move(n, c, -D.y[c], work, iwork)
 
 
 @inlined
 def _pivot_pair(n, work, iwork):
     """Exchange a free z with some w_i and z_i with the w of an equation, where the product of both pivots is largest. False: none."""
-    T, x, y, R, C, low, high, basic, nonbasic, place = arrays(n, work, iwork)
+    D = dictionary(n, work, iwork)
     best, r, c, equation = EPS, n, n, n
     for j in range(n + 1):
-        if nonbasic[j] < n or not is_free(n, nonbasic[j], work, iwork):
+        if D.nonbasic[j] < n or not is_free(n, D.nonbasic[j], work, iwork):
             continue
         for i in range(n):
-            if basic[i] >= n or is_free(n, basic[i], work, iwork) or abs(T[i * (n + 1) + j]) <= EPS:
+            if D.basic[i] >= n or is_free(n, D.basic[i], work, iwork) or abs(D.T[i * (n + 1) + j]) <= EPS:
                 continue  # not the w of an inequality, or no pivot
-            column = place[n + basic[i]]
+            column = D.place[n + D.basic[i]]
             for e in range(n):
-                if basic[e] < n and is_free(n, n + basic[e], work, iwork):
-                    product = abs(T[i * (n + 1) + j]) * abs(T[e * (n + 1) + column])
+                if D.basic[e] < n and is_free(n, n + D.basic[e], work, iwork):
+                    product = abs(D.T[i * (n + 1) + j]) * abs(D.T[e * (n + 1) + column])
                     if product > best:
                         best, r, c, equation = product, i, j, e
     if r == n:
         return False
-    column = place[n + basic[r]]
+    column = D.place[n + D.basic[r]]
     exchange(n, r, c, work, iwork)
-    move(n, c, -y[c], work, iwork)
+    move(n, c, -D.y[c], work, iwork)
     exchange(n, equation, column, work, iwork)
-    move(n, column, -y[column], work, iwork)
+    move(n, column, -D.y[column], work, iwork)
     return True
 
 
@@ -249,15 +274,15 @@ def _pivot_pair(n, work, iwork):
 def read(row, column, M, q, lower, upper, size, work, iwork, z, w):
     """z of the tableau, refined once (the columns of nonbasic w are the inverse of the basis) and clipped to its bounds."""
     n = q.size
-    T, x, y, R, C, low, high, basic, nonbasic, place = arrays(n, work, iwork)
+    D = dictionary(n, work, iwork)
     for i in range(n):
-        p = place[n + i]
-        z[i] = (x[p] if is_basic(n, n + i, work, iwork) else y[p]) * C[i] * size
+        p = D.place[n + i]
+        z[i] = (D.x[p] if is_basic(n, n + i, work, iwork) else D.y[p]) * D.C[i] * size
     multiply(row, column, M, q, z, w)
     for c in range(n + 1):
-        if nonbasic[c] < n:
-            error = w[nonbasic[c]] * R[nonbasic[c]]
+        if D.nonbasic[c] < n:
+            error = w[D.nonbasic[c]] * D.R[D.nonbasic[c]]
             for r in range(n):
-                if n <= basic[r] < 2 * n:
-                    z[basic[r] - n] -= C[basic[r] - n] * T[r * (n + 1) + c] * error
+                if n <= D.basic[r] < 2 * n:
+                    z[D.basic[r] - n] -= D.C[D.basic[r] - n] * D.T[r * (n + 1) + c] * error
     clip(lower, upper, z)

@@ -32,7 +32,7 @@ work_size = scaled.work_size
 def accelerated(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     """Contact problem ``u = W r + q``: an accelerated step for ``min r' W r / 2 + (q + s e_N)' r`` over K, then s follows, and again.
 
-    Steps are those of `advance`, in the coordinates of `nsds.solvers.contact.scaled` (or, with options[3] > 0, in such that S^2 is that for
+    Steps are those of `advance`, in the coordinates of `nsds.solvers.contact.scaled` (or, with rho, in such that S^2 is that for
     all), and ``s = mu ||u_T|| + mu_r ||u_R||``; momentum is kept while s moves. With s at rest, and W symmetric and positive semidefinite,
     the objective falls like 1/k^2; that s may follow at every step is not proved. A W that is a little unsymmetric does no harm.
     STALLED: 10 000 iterations without progress. Returns the best r that it looked at.
@@ -43,7 +43,7 @@ def accelerated(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     small = start(disk, mu, row, column, W, q, options, r, work)
     rest(CONE, disk, row, column, W, q, r, u, work)
     follow(disk, q.size, work)
-    limit = int(options[1]) if options[1] > 0 else MAX_ITERATIONS
+    limit = int(options.max_iter) if options.max_iter > 0 else MAX_ITERATIONS
     status, least, patience, n_iter = MAX_ITER, math.inf, PATIENCE, 0
     while status == MAX_ITER and n_iter < limit:
         residual = advance(CONE, disk, row, column, W, q, r, u, work)

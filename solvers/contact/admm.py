@@ -129,7 +129,7 @@ def admm(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
 
     with D the mean diagonal of each contact's block and eta = 1e-6. The guess is y, and gives z. Where the residuals of ``x = y`` and of
     ``W x + q + s = z`` differ by more than a factor of 3, rho is multiplied or divided by ``κ^0.05``, and the matrix factorised anew;
-    ``κ = ||D^-1/2 W D^-1/2|| / eta``, and rho begins with ``eta κ^0.7``. options[3]: a rho that stays as it is.
+    ``κ = ||D^-1/2 W D^-1/2|| / eta``, and rho begins with ``eta κ^0.7``. options.rho: a rho that stays as it is.
     For positive semidefinite W, redundant contacts included. The best y looked at is returned.
     MAX_ITER; SINGULAR: a pivot vanished; UNSUITED: more than `block_lu.LARGEST`.
     Reference: Carpentier, Le Lidec and Montaut, From compliant to rigid contact simulation, RSS 2024, whose rho follows every iteration
@@ -158,9 +158,9 @@ def admm(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     )
     scale_contacts(d, row, column, W, D)
     condition = largest_eigenvalue(row, column, W, D, x_new, x, z) / _PROXIMAL
-    rho = options[3] if options[3] > 0.0 else _PROXIMAL * condition ** (0.5 + _POWER)
+    rho = options.rho if options.rho > 0.0 else _PROXIMAL * condition ** (0.5 + _POWER)
     _start(disk, mu, row, column, W, q, d, r, x, z, scratch)
-    limit = int(options[1]) if options[1] > 0 else _LIMIT
+    limit = int(options.max_iter) if options.max_iter > 0 else _LIMIT
     n_changes, wait, factorised = 0, 0, False
     status, least, iteration = MAX_ITER, math.inf, 0
     for i in range(size):
@@ -179,7 +179,7 @@ def admm(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
         block_lu.substitute(d, row, n_upper, iwork, factors, x_new)
         primal, dual = _advance(rho, disk, mu, d, D, x_new, x, r, z, scratch)
         wait -= 1
-        if wait <= 0 and options[3] <= 0.0 and max(primal, dual) > _RATIO * min(primal, dual):
+        if wait <= 0 and options.rho <= 0.0 and max(primal, dual) > _RATIO * min(primal, dual):
             rho *= condition**_CHANGE if primal > dual else condition**-_CHANGE
             n_changes, factorised = n_changes + 1, False
             wait = _WAIT if n_changes >= _AT_ONCE else 1

@@ -4,14 +4,14 @@ import math
 
 from nsds._jit import kernel, on_demand, tiny, view
 from nsds.solvers.contact import accelerated, block_lu, interior_point, islands, lemke, newton, nsgs, projections, proximal
-from nsds.solvers.contact.signature import N_INFO, N_OPTIONS, SOLVER, call_solver, conclude, keep_better, largest
+from nsds.solvers.contact.signature import N_INFO, SOLVER, call_solver, changed, conclude, keep_better, largest
 from nsds.status import CONVERGED, MAX_ITER
 
 # Methods in the order of info[3].
 ORDER = ("nsgs", "newton_jm", "newton_ac", "interior_point", "lemke", "proximal", "accelerated", "extragradient")
 _NSGS, _NEWTON_JM, _NEWTON_AC, _INTERIOR, _LEMKE, _PROXIMAL, _ACCELERATED, _EXTRAGRADIENT = range(8)
 
-_SWEEPS = 20  # over all contacts, before islands are looked at
+_SWEEPS = 20.0  # over all contacts, before islands are looked at
 
 # What is tried in turns on an island that sweeps have not solved, how many iterations each may take, and whether it begins with the best
 # point so far or without impulses: a point with a small residual may be a trap. Where factors are cheap, and where one factorisation takes
@@ -91,7 +91,7 @@ def work_size(d, row, column):
     m, n_blocks, n_upper = islands.sizes(row, column)
     rooms = [module.room(d, m, n_upper) for module in (newton, interior_point, lemke) if n_upper <= block_lu.LARGEST_FILL]
     own, on_island = nsgs.work_size(d, row, column), accelerated.work_size(d, row[: m + 1], column)
-    floats = 2 * N_OPTIONS + N_INFO + 2 * m + n_blocks * d * d + 4 * m * d + max(*rooms, own[0], on_island[0])
+    floats = N_INFO + 2 * m + n_blocks * d * d + 4 * m * d + max(*rooms, own[0], on_island[0])
     integers = 6 * n + 2 + n_blocks + max(own[1], m + block_lu.integer_room(m, n_upper if rooms else 0))
     return floats, integers
 
@@ -100,9 +100,7 @@ def work_size(d, row, column):
 def solve_island(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     """Contact problem ``u = W r + q`` by the methods of `_CHEAP` or `_COSTLY` in turns. Out of r: the best point."""
     d = q.size // disk.size
-    best, own, rest = view(work, 0, q.size), view(work, q.size, N_OPTIONS), view(work, q.size + N_OPTIONS, work.size - q.size - N_OPTIONS)
-    for i in range(N_OPTIONS):
-        own[i] = options[i]
+    best, rest = view(work, 0, q.size), view(work, q.size, work.size - q.size)
     status = conclude(MAX_ITER, 0, disk, mu, row, column, W, q, options, r, u, info)
     if status != CONVERGED and (not math.isfinite(info[1]) or largest(q) == 0.0):
         clear(r)
@@ -112,15 +110,16 @@ def solve_island(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     cheap = 0 <= products <= _MUCH * column.size
     for stage in range(0 if cheap else len(_CHEAP), len(_CHEAP) if cheap else len(_METHODS)):
         method = _METHODS[stage]
-        if status == CONVERGED or (options[1] > 0.0 and n_iter >= options[1]):
+        if status == CONVERGED or (options.max_iter > 0.0 and n_iter >= options.max_iter):
             break
         if method == _LEMKE and d != 2:
             continue
-        own[1] = _limit(method, _LIMITS[stage], products, column.size)
-        if options[1] > 0.0:
-            own[1] = min(own[1], options[1] - n_iter)
+        limit = _limit(method, _LIMITS[stage], products, column.size)
+        if options.max_iter > 0.0:
+            limit = min(limit, options.max_iter - n_iter)
         if _BEGINS[stage]:
             clear(r)
+        own = changed(options, options.tol, limit)
         status = call_solver(_address(method), (disk, mu, row, column, W, q, own, r, u, info, rest, iwork))
         n_iter += info[0]
         if info[1] < least:
@@ -162,19 +161,16 @@ def by_islands(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
         m, n_blocks = max(m, size), max(n_blocks, blocks)
     disk_i, row_i, column_i = queue, view(iwork, 5 * n + 1, n + 1), view(iwork, 6 * n + 2, n_blocks)
     scratch = view(iwork, 6 * n + 2 + n_blocks, iwork.size - 6 * n - 2 - n_blocks)
-    own, info_i, mu_i = view(work, 0, N_OPTIONS), view(work, N_OPTIONS, N_INFO), view(work, N_OPTIONS + N_INFO, 2 * m)
-    at = N_OPTIONS + N_INFO + 2 * m
+    info_i, mu_i, at = view(work, 0, N_INFO), view(work, N_INFO, 2 * m), N_INFO + 2 * m
     W_i, at = view(work, at, n_blocks * d * d), at + n_blocks * d * d
     q_i, r_i, u_i = view(work, at, m * d), view(work, at + m * d, m * d), view(work, at + 2 * m * d, m * d)
     rest = view(work, at + 3 * m * d, work.size - at - 3 * m * d)
     n_iter, winner = info[0], _NSGS
-    for i in range(N_OPTIONS):
-        own[i] = options[i]
-    own[1] = max(1.0, options[1] - n_iter) if options[1] > 0.0 else 0.0
     for i in range(n_islands):
         first, last = begin[i], begin[i + 1]
         islands.extract(first, last, member, place, d, disk, mu, row, column, W, q, r, disk_i, mu_i, row_i, column_i, W_i, q_i, r_i)
-        own[0] = islands.share(options[0], first, last, d, member, q)
+        left = max(1.0, options.max_iter - n_iter) if options.max_iter > 0.0 else 0.0
+        own = changed(options, islands.share(options.tol, first, last, d, member, q), left)
         size, blocks = last - first, row_i[last - first]
         solve_island(
             view(disk_i, 0, size), view(mu_i, 0, 2 * size), view(row_i, 0, size + 1), view(column_i, 0, blocks),
@@ -182,7 +178,6 @@ def by_islands(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
             rest, scratch,
         )  # fmt: skip
         n_iter += info_i[0]
-        own[1] = max(1.0, options[1] - n_iter) if options[1] > 0.0 else 0.0
         winner = max(winner, int(info_i[3]))
         for k in range(size):
             for a in range(d):
@@ -201,12 +196,8 @@ def auto(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     info[3] names, by its place in `ORDER`, the last of the methods that an island needed; iterations of all methods and islands are
     counted, and limited together by max_iter. STALLED: none of the methods solves some island; the best points are returned.
     """
-    own = view(work, 0, N_OPTIONS)
-    for i in range(N_OPTIONS):
-        own[i] = options[i]
-    own[1] = min(options[1], _SWEEPS) if options[1] > 0 else _SWEEPS
-    rest = view(work, N_OPTIONS, work.size - N_OPTIONS)
-    status = call_solver(address_of_nsgs(), (disk, mu, row, column, W, q, own, r, u, info, rest, iwork))
+    own = changed(options, options.tol, min(options.max_iter, _SWEEPS) if options.max_iter > 0 else _SWEEPS)
+    status = call_solver(address_of_nsgs(), (disk, mu, row, column, W, q, own, r, u, info, work, iwork))
     info[3] = _NSGS
     if status == CONVERGED or disk.size == 0:
         return status

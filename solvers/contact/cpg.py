@@ -84,7 +84,7 @@ def cpg(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     cut = _project(disk, mu, r)
     for i in range(n):
         best[i] = r[i]
-    limit = int(options[1]) if options[1] > 0 else MAX_ITERATIONS
+    limit = int(options.max_iter) if options.max_iter > 0 else MAX_ITERATIONS
     status, least, patience = MAX_ITER, math.inf, _PATIENCE
     curvature = 0.0
     for k in range(limit + 1):

@@ -41,7 +41,7 @@ def enumeration(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     least, tried, going_on = math.inf, 0, True
     while going_on:
         pieces(disk, mu, iwork, A, B)
-        if options[1] > 0 and tried >= options[1]:
+        if options.max_iter > 0 and tried >= options.max_iter:
             break
         tried += 1
         _combine(n, dense, A, B, q, J, r)

@@ -6,7 +6,7 @@
 
 A convex problem is left when its own residual is a tenth of the first, which is about that of the law, or after 500 steps: to solve it
 exactly would help no more, as the law asks for another. CONVERGED is said of the law alone. That the sequences converge is proved for
-small mu only. options[3] as in `nsds.solvers.contact.accelerated`; n_iter and max_iter count convex problems (of panagiotopoulos:
+small mu only. options.rho as in `nsds.solvers.contact.accelerated`; n_iter and max_iter count convex problems (of panagiotopoulos:
 pairs), of which 100 000 steps are spent if it is not given. STALLED: 400 without progress. All return the best r that they looked at.
 """
 
@@ -58,8 +58,8 @@ def _iterate(shape, disk, mu, row, column, W, q, options, r, u, info, work):
     """All three; the shape is that of the first convex problem."""
     v = layout(q.size, disk.size, work)
     start(disk, mu, row, column, W, q, options, r, work)
-    limit = int(options[1]) if options[1] > 0 else MAX_PROBLEMS
-    n_iter, left = 0, _MAX_STEPS * limit if options[1] > 0 else _STEPS_IN_ALL
+    limit = int(options.max_iter) if options.max_iter > 0 else MAX_PROBLEMS
+    n_iter, left = 0, _MAX_STEPS * limit if options.max_iter > 0 else _STEPS_IN_ALL
     status, least, patience = look(0, math.inf, PATIENCE, disk, mu, row, column, W, q, options, r, u, info, v.best)
     while status == MAX_ITER and n_iter < limit and left > 0:
         left -= _approach(shape, min(_MAX_STEPS, left), disk, row, column, W, q, r, u, work)

@@ -64,7 +64,7 @@ def newton_global(disk, mu, M, H, q, b, W, scale, options, v, r):
     rho, F, A, B = np.zeros(3 * n), np.zeros(n * d), np.zeros(n * d * d), np.zeros(n * d * d)
     scales(disk, d, W.reshape(-1), rho)
     D = np.repeat(np.trace(W, axis1=1, axis2=2) / d, d)
-    tol, limit = options[0], int(options[1]) or MAX_ITERATIONS
+    tol, limit = options.tol, int(options.max_iter) or MAX_ITERATIONS
     transposed, x = sp.csr_array(H.T), np.zeros(5)
     blocks = (np.arange(n), np.arange(n + 1))
     u = transposed @ v + b

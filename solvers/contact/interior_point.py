@@ -333,7 +333,7 @@ def interior_point(disk, mu, row, column, W, q, options, r, u, info, work, iwork
         return UNSUITED
     rho, eta, dr, best, F, A, B, Y, cones, factors = _parts(n, d, work)
     _start(disk, mu, row, column, W, q, d, r, Y, eta)
-    limit = int(options[1]) if options[1] > 0 else _LIMIT
+    limit = int(options.max_iter) if options.max_iter > 0 else _LIMIT
     least, close = math.inf, _CLOSE
     for n_iter in range(limit + 1):
         status = conclude(MAX_ITER, n_iter, disk, mu, row, column, W, q, options, r, u, info)

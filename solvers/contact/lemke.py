@@ -182,7 +182,7 @@ def _follow(warm, n_upper, disk, mu, row, column, W, q, options, r, u, info, wor
         t = _start_cold(disk, q, state, e)
     status, n_iter = MAX_ITER, 0
     products = block_lu.n_products(n, n_upper, symbols)
-    limit = int(options[1]) if options[1] > 0 else min(_PIVOTS * n, max(2 * n, int(_PRODUCTS / (1.0 + products)))) + 100
+    limit = int(options.max_iter) if options.max_iter > 0 else min(_PIVOTS * n, max(2 * n, int(_PRODUCTS / (1.0 + products)))) + 100
     limit = min(limit, _FEW + n // 4) if warm else limit
     while n_iter < limit:
         n_iter += 1

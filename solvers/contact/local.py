@@ -8,7 +8,7 @@ from nsds._jit import caller, kernel, on_demand, specialised, tiny, view
 from nsds.solvers.contact import alart_curnier, quartic
 from nsds.solvers.contact.signature import EQUATION
 
-# How a contact is solved, in the order of options[2].
+# How a contact is solved, in the order of options.local.
 LOCALS = ("auto", "exact", "alart_curnier", "jean_moreau", "projection")
 AUTO, EXACT, NEWTON_AC, NEWTON_JM, PROJECTION = range(5)
 

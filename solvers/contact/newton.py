@@ -140,7 +140,7 @@ def iterate(form, disk, mu, row, column, W, q, options, r, u, info, work, iwork)
     n = disk.size
     d = q.size // max(n, 1)
     (x, recent), (_, D, eta), (_, _, _, best), _ = parts(d, n, work)
-    n_upper = prepare(form, options[3], disk, d, row, column, W, work, iwork)
+    n_upper = prepare(form, options.rho, disk, d, row, column, W, work, iwork)
     if n_upper < 0:
         conclude(UNSUITED, 0, disk, mu, row, column, W, q, options, r, u, info)
         return UNSUITED
@@ -149,7 +149,7 @@ def iterate(form, disk, mu, row, column, W, q, options, r, u, info, work, iwork)
     merit = evaluate(form, disk, mu, d, row, column, W, q, r, r, u, work)
     for i in range(MEMORY):
         recent[i] = merit
-    limit = int(options[1]) if options[1] > 0 else MAX_ITERATIONS
+    limit = int(options.max_iter) if options.max_iter > 0 else MAX_ITERATIONS
     least, n_iter = math.inf, 0
     while True:
         status = conclude(MAX_ITER, n_iter, disk, mu, row, column, W, q, options, r, u, info)

@@ -162,7 +162,7 @@ def nsgs(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     has come to rest is left out; all are looked at before a result is returned.
     Reference: Jourdan, Alart, Jean, Computer Methods in Applied Mechanics and Engineering 155 (1998) 31–47.
     """
-    n, local, seed, freeze = disk.size, int(options[2]), int(options[4]), int(options[5])
+    n, local, seed, freeze = disk.size, int(options.local), int(options.seed), int(options.freeze)
     d = q.size // max(n, 1)
     room = 10 + one.SCRATCH
     scratch, change, best = view(work, 0, room), view(work, room, n), view(work, room + n, n * d)
@@ -173,9 +173,9 @@ def nsgs(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
         return CONVERGED
     for i in range(q.size):
         best[i] = r[i]
-    limit = int(options[1]) if options[1] > 0 else MAX_SWEEPS
+    limit = int(options.max_iter) if options.max_iter > 0 else MAX_SWEEPS
     least = info[1] if math.isfinite(info[1]) else math.inf
-    small, patience, state = _small_change(options[0], q), _PATIENCE, seed
+    small, patience, state = _small_change(options.tol, q), _PATIENCE, seed
     for k in range(limit):
         if seed > 0:
             state = _shuffle(order, state)
@@ -212,11 +212,11 @@ def nsgs_parallel(disk, mu, row, column, W, q, options, r, u, info, work, iwork)
         return CONVERGED
     for i in range(q.size):
         best[i] = r[i]
-    limit = int(options[1]) if options[1] > 0 else MAX_SWEEPS
+    limit = int(options.max_iter) if options.max_iter > 0 else MAX_SWEEPS
     least = info[1] if math.isfinite(info[1]) else math.inf
-    small, patience = _small_change(options[0], q), _PATIENCE
+    small, patience = _small_change(options.tol, q), _PATIENCE
     for k in range(limit):
-        sweep_colours(d, n_colours, begin, int(options[2]), disk, mu, row, column, W, q, r, diagonal, order, change, scratch)
+        sweep_colours(d, n_colours, begin, int(options.local), disk, mu, row, column, W, q, r, diagonal, order, change, scratch)
         status, least, patience = _look(
             k, limit, _sum(change), small, least, patience, disk, mu, row, column, W, q, options, r, u, info, best
         )

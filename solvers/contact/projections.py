@@ -19,7 +19,7 @@ work_size = scaled.work_size
 def fixed_point(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     """Contact problem ``u = W r + q``: ``r <- P_K(r - t uhat(r))``, one product with W an iteration.
 
-    In the coordinates of `nsds.solvers.contact.scaled`, or with options[3] > 0 in such that S^2 is that for all. t is cut until
+    In the coordinates of `nsds.solvers.contact.scaled`, or with options.rho > 0 in such that S^2 is that for all. t is cut until
     ``t ||F(y) - F(y_new)|| <= 0.9 ||y - y_new||``, and grows where 0.3 is not reached. Proved to converge where mu ||u_T|| is constant,
     and W symmetric and positive semidefinite. STALLED: 10 000 iterations without progress. Returns the best r that it looked at.
     Reference: Khobotov, USSR Computational Mathematics and Mathematical Physics 27 (1987) 120–127 (the rule for t).
@@ -45,7 +45,7 @@ def _iterate(twice, disk, mu, row, column, W, q, options, r, u, info, work):
     v = layout(q.size, disk.size, work)
     small = start(disk, mu, row, column, W, q, options, r, work)
     _evaluate(disk, v.mu_y, row, column, W, q, v.S, v.y, r, u, v.F)
-    limit = int(options[1]) if options[1] > 0 else MAX_ITERATIONS
+    limit = int(options.max_iter) if options.max_iter > 0 else MAX_ITERATIONS
     status, least, patience, n_iter, t = MAX_ITER, math.inf, PATIENCE, 0, 1.0
     while status == MAX_ITER and n_iter < limit:
         moved = changed = product = ratio = 0.0

@@ -58,8 +58,8 @@ def proximal(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     if n_upper < 0:
         conclude(UNSUITED, 0, disk, mu, row, column, W, q, options, r, u, info)
         return UNSUITED
-    sigma = options[3] if options[3] > 0.0 else _FIRST
-    limit = int(options[1]) if options[1] > 0 else MAX_ITERATIONS
+    sigma = options.rho if options.rho > 0.0 else _FIRST
+    limit = int(options.max_iter) if options.max_iter > 0 else MAX_ITERATIONS
     least, n_iter = math.inf, 0
     while True:
         status = conclude(MAX_ITER, n_iter, disk, mu, row, column, W, q, options, r, u, info)

@@ -75,7 +75,7 @@ def layout(n, m, work):
 def start(disk, mu, row, column, W, q, options, r, work):
     """Scales, and y of the guess r; returns ``tol ||S q||``.
 
-    options[3]: the square of S for all components, or 0: that of the diagonal blocks.
+    options.rho: the square of S for all components, or 0: that of the diagonal blocks.
     """
     v = layout(q.size, disk.size, work)
     d = q.size // max(disk.size, 1)
@@ -87,7 +87,7 @@ def start(disk, mu, row, column, W, q, options, r, work):
             if disk[c] == EQUATION:
                 square = 1.0 / W[place + a * (d + 1)]
                 square = square if 0.0 < square < math.inf else 1.0
-            v.S[c * d + a] = math.sqrt(options[3] if options[3] > 0.0 else square)
+            v.S[c * d + a] = math.sqrt(options.rho if options.rho > 0.0 else square)
         v.mu_y[2 * c] = mu[2 * c] * v.S[c * d] / v.S[c * d + 1]
         v.mu_y[2 * c + 1] = mu[2 * c + 1] * v.S[c * d] / v.S[c * d + d - 1]
         v.s[c] = 0.0
@@ -96,7 +96,7 @@ def start(disk, mu, row, column, W, q, options, r, work):
         v.y[i], v.best[i] = r[i] / v.S[i], r[i]
         size += (v.S[i] * q[i]) ** 2
     v.state[0], v.state[1], v.state[2] = 1.0, 1.0, _ROUNDING * math.sqrt(size)
-    return options[0] * math.sqrt(size)
+    return options.tol * math.sqrt(size)
 
 
 @kernel

@@ -12,7 +12,7 @@ mu                    (2 nc,): mu and mu_r of each contact
 row, column, W        compressed rows of d × d blocks (row by row): columns ascending, pattern symmetric, diagonal blocks stored;
                       (nc+1,), (n_blocks,), (n_blocks d^2,)
 q                     (d nc,)
-options               (6,): tol; max_iter, local, rho, seed and freeze (0: the method's own; see `solvers.contact.table.options`)
+options               `Options`
 r                     in: first guess; out: solution
 u                     out: ``W r + q``
 info                  out (4,): n_iter, merit, nothing; of auto, the place in `solvers.contact.auto.ORDER` of the method it took
@@ -23,23 +23,47 @@ A solver allocates nothing, never raises, and returns a code of `nsds.status`: C
 """
 
 import math
+from typing import NamedTuple
 
-from numba import float64, int64
+from numba import float64, int64, types
 
 from nsds._jit import caller, kernel, specialised, tiny
 from nsds.status import CONVERGED, NON_FINITE, STALLED
 
 EQUATION = -1
 LARGEST_BLOCK = 5
-N_OPTIONS, N_INFO = 6, 4
+N_INFO = 4
 _ROUNDING = 2.0**-52
 _SPLITTER = 2.0**27 + 1.0
 _LOST = 1e-4  # of ``||q||``: where rounding may hide so much, nothing is a solution
 
+
+class Options(NamedTuple):
+    """What `nsds.solvers.solver` says of a contact problem, as floats; 0 of max_iter, rho, seed and freeze: the method's own, or none."""
+
+    tol: float
+    max_iter: float
+    local: float  # place in `nsds.solvers.contact.local.LOCALS`
+    rho: float
+    seed: float
+    freeze: float
+    enough: float  # residual that schemes take as solved, whatever tol was asked for
+    inexact: float  # and up to which it is INEXACT
+
+
 _floats, _integers = float64[::1], int64[::1]
 
-SOLVER = int64(_integers, _floats, _integers, _integers, _floats, _floats, _floats, _floats, _floats, _floats, _floats, _integers)
+SOLVER = int64(
+    _integers, _floats, _integers, _integers, _floats, _floats, types.NamedUniTuple(float64, len(Options._fields), Options), _floats,
+    _floats, _floats, _floats, _integers,
+)  # fmt: skip
 call_solver = caller(SOLVER)
+
+
+@tiny
+def changed(options, tol, max_iter):
+    """The options with another tolerance and limit."""
+    return Options(tol, max_iter, options.local, options.rho, options.seed, options.freeze, options.enough, options.inexact)
 
 
 @kernel
@@ -454,16 +478,16 @@ def conclude(status, n_iter, disk, mu, row, column, W, q, options, r, u, info):
     multiply(row, column, W, q, r, u)
     factor, size = _norm_of_data(row, column, W, q, r)
     error = _error(False, factor, disk, mu, row, column, W, q, r, u) / size
-    if error <= options[0]:
+    if error <= options.tol:
         hidden = _hidden(factor, disk, mu, row, column, W, q, r) / size
-        if not hidden <= options[0]:
+        if not hidden <= options.tol:
             error = merit(True, disk, mu, row, column, W, q, r, u)
-        if not hidden <= max(_LOST, options[0]):
+        if not hidden <= max(_LOST, options.tol):
             error = max(error, hidden)
     info[0], info[1] = n_iter, error
     if not math.isfinite(error):
         return NON_FINITE
-    if error <= options[0]:
+    if error <= options.tol:
         return CONVERGED
     return STALLED if status == CONVERGED else status
 

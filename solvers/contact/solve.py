@@ -5,11 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
-from nsds.solvers import results
+from nsds.solvers import results, table
 from nsds.solvers.bodies import panels as bodies
 from nsds.solvers.box import forms as box_forms
 from nsds.solvers.box import solve as box
-from nsds.solvers.contact import auto, forms, generic, global_newton, infeasible, table
+from nsds.solvers.contact import auto, forms, generic, global_newton, infeasible
 from nsds.solvers.contact.forms import Contacts
 from nsds.solvers.contact.signature import N_INFO, classify, conclude, mixed_residual, solve_repeatedly
 from nsds.status import CONVERGED, INFEASIBLE, MAX_ITER, NON_FINITE, RAY, SINGULAR, STALLED
@@ -64,15 +64,10 @@ class GlobalContactSolution(NamedTuple):
 
 
 @results.readable(lambda self: results.SPACE)  # which proposes what all sizes of contacts have
-class MixedSolution(NamedTuple):
-    """Result of a mixed system: ``w = M z + q``, a status of `nsds.status`, the merit over all blocks, and the method."""
+class MixedSolution(box.Solution):
+    """Result of a mixed system: a `Solution` whose residual is the merit over all blocks."""
 
-    z: np.ndarray
-    w: np.ndarray
-    status: int
-    n_iter: int
-    residual: float
-    method: str
+    __slots__ = ()
 
 
 def _advice(solution):
@@ -107,18 +102,14 @@ def solve_fc3d(W, q, mu, method="auto", tol=1e-8, max_iter=None, r0=None, on_fai
         Velocities without contact forces.
     mu : float or array_like (nc,)
         Coefficients of friction.
-    method : str
-        A name from `nsds.solvers.contact_methods`.
-    tol : float
-        Largest res_rho that counts as converged.
-    max_iter : int, optional
-        Iteration limit; the method's own, if not given. Of "auto": of all methods together.
+    method, tol, max_iter
+        See `nsds.solvers.methods` and `nsds.solvers.solver`, a record of which may take the place of all three; tol is for res_rho.
     r0 : array_like (3 nc,), optional
         First guess.
     on_failure : "raise", "warn" or "continue"
         What to do with a problem that was not solved.
     **options
-        local, rho and seed of `nsds.solvers.contact.table.options`.
+        rho, local, seed, freeze and work_size of `nsds.solvers.solver`.
 
     Returns
     -------
@@ -301,12 +292,12 @@ def solve_generic(M, q, blocks, method="auto", tol=1e-8, max_iter=None, z0=None,
     if not any(block.law in ("friction", "rolling") for block in blocks):
         lower = np.concatenate([np.full(block.size, -np.inf if block.law == "equality" else 0.0) for block in blocks] or [q])
         return box.solve_mlcp(M, q, lower, np.inf, method, tol, max_iter, z0, on_failure, **options)
-    options = table.checked_options(owner, tol, max_iter, options)
     problem, place = generic.embedded(M, q, blocks)
-    table.find(method, problem.d, owner)
+    kind = kind_of(problem.d, any(block.law == "rolling" for block in blocks))
+    choice = table.asked(owner, kind, method, tol, max_iter, options)
     r0 = np.zeros(problem.q.size)
     r0[place] = z0
-    r, u, status, n_iter, _, residual, name = solve_contacts(problem, method, options, r0)
+    r, u, status, n_iter, _, residual, name = solve_contacts(problem, *choice, r0)
     return results.judged(MixedSolution(r[place], u[place], status, n_iter, residual, name), on_failure)
 
 
@@ -319,11 +310,9 @@ def contacts(owner, d, disk, W, q, mu, mu_r):
     return Contacts(np.full(n, disk), forms.friction(owner, mu, mu_r, n), *forms.block_rows(W, d), q)
 
 
-def prepared(problem, method, options, r0):
-    """Arguments of `nsds.solvers.contact.signature.solve_repeatedly` from solver on."""
-    floats, integers = method.work_size(problem.d, problem.row, problem.column)
-    r, u, info = np.zeros(problem.q.size), np.zeros(problem.q.size), np.zeros(N_INFO)
-    return table.address(method), r0, *problem, options, r, u, info, np.zeros(floats), np.zeros(max(integers, 1), np.int64)
+def kind_of(d, rolls):
+    """Kind of problems of contacts with d components."""
+    return {2: "fc2d", 3: "rfc2d" if rolls else "fc3d", 5: "rfc3d"}[d]
 
 
 def solve_contacts(problem, method, options, r0):
@@ -332,26 +321,26 @@ def solve_contacts(problem, method, options, r0):
     Powers of 2 bring numbers of extreme size to a middle one; they change nothing else.
     """
     if not problem.q.size:
-        return r0, r0, CONVERGED, 0, 0.0, 0.0, method
-    chosen = table.find(method, problem.d)
+        return r0, r0, CONVERGED, 0, 0.0, 0.0, method.name
     e_q, e_W = _exponent(problem.q), _exponent(problem.W)
     middle = problem._replace(q=np.ldexp(problem.q, -e_q), W=np.ldexp(problem.W, -e_W)) if e_q or e_W else problem
-    options = np.concatenate([options[:3], np.ldexp(options[3:4], e_W), options[4:]])
+    options = options._replace(rho=float(np.ldexp(options.rho, e_W)))
     r0 = np.ldexp(r0, e_W - e_q)
     if problem.q.any():
-        arguments = prepared(middle, chosen, options, r0)
+        arguments = table.arguments_of(method, options, middle, problem.d, r0)
         status = int(solve_repeatedly(1, *arguments))
         r, info = arguments[-5], arguments[-3]
     else:  # no impulses are a solution
         status, info, r = MAX_ITER, np.zeros(N_INFO), np.zeros_like(r0)
-    name = f"auto: {auto.ORDER[int(info[3])]}" if method == "auto" else method
+    is_auto = method.name == "auto"
+    name = f"auto: {auto.ORDER[int(info[3])]}" if is_auto else method.name
     n_iter = int(info[0])
     if not problem.q.any():
         judged = _judged(middle, options, r0)
         r, status = (r0 if judged[1] == CONVERGED else r), CONVERGED
     if not np.isfinite(r).all():
         r = np.zeros_like(r)
-    if status == CONVERGED and method == "auto" and not (e_q or e_W):
+    if status == CONVERGED and is_auto and not (e_q or e_W):
         r = _polished(problem, options, r)
     if status in _MAY_BE_INFEASIBLE and infeasible.is_infeasible(middle, r):
         status = INFEASIBLE
@@ -392,11 +381,12 @@ def _polished(problem, options, r):
     """r after a few steps of Newton's method where res_q is above tol; that it falls is not promised."""
     res_q = mixed_residual_of(problem, r)
     for _ in range(_POLISHING_ROUNDS):
-        if not options[0] < res_q < np.inf:
+        if not options.tol < res_q < np.inf:
             break
         _, _, res_rho = _judged(problem, options, r)
-        tighter = np.array([max(0.1 * res_rho * options[0] / res_q, _LEAST_TOL), _POLISHING_STEPS, *options[2:]])
-        arguments = prepared(problem, table.METHODS["newton_jm"], tighter, r.copy())
+        tol = max(0.1 * res_rho * options.tol / res_q, _LEAST_TOL)
+        tighter = options._replace(tol=tol, max_iter=float(_POLISHING_STEPS))
+        arguments = table.arguments_of(table.find("newton_jm", "fc3d"), tighter, problem, problem.d, r.copy())
         solve_repeatedly(1, *arguments)
         new = arguments[-5]
         better = mixed_residual_of(problem, new)
@@ -416,31 +406,28 @@ def states(problem, r, u):
 
 def _local(owner, d, disk, W, q, mu, mu_r, method, tol, max_iter, r0, on_failure, options):
     results.check_policy(owner, on_failure)
-    table.find(method, d, owner)
-    options = table.checked_options(owner, tol, max_iter, options)
+    choice = table.asked(owner, owner.removeprefix("solve_"), method, tol, max_iter, options)
     problem = contacts(owner, d, disk, W, q, mu, mu_r)
     r0 = np.zeros(problem.q.size) if r0 is None else _checks.array(owner, "r0", r0, shape=problem.q.shape)
-    r, u, *rest = solve_contacts(problem, method, options, r0)
+    r, u, *rest = solve_contacts(problem, *choice, r0)
     return results.judged(ContactSolution(r, u, *rest, states(problem, r, u)), on_failure)
 
 
 def _global(owner, d, disk, M, H, q, b, mu, mu_r, method, tol, max_iter, r0, on_failure, options):
     results.check_policy(owner, on_failure)
-    if not isinstance(method, str) or method not in table.GLOBAL_METHODS:
-        table.find(method, d, owner, "global")
-    options = table.checked_options(owner, tol, max_iter, options)
+    method, options = table.asked(owner, owner.removeprefix("solve_"), method, tol, max_iter, options)
     M, H, q, b = forms.global_matrices(owner, d, M, H, q, b)
     mu = forms.friction(owner, mu, mu_r, b.size // d)
     r0 = np.zeros(b.size) if r0 is None else _checks.array(owner, "r0", r0, shape=b.shape)
     M, H, q, b, e_v, e_r, e_u, e_W = _of_middle_size(M, H, q, b)
-    options = np.concatenate([options[:3], np.ldexp(options[3:4], e_W), options[4:]])
+    options = options._replace(rho=float(np.ldexp(options.rho, e_W)))
     r0 = np.ldexp(r0, -e_r)
-    if method == "newton_global" and b.size:
+    if method.name == "newton_global" and b.size:
         v, r, u, *rest, problem = _by_newton(owner, disk, mu, M, H, q, b, options, r0)
     else:
         solve_M, inverse_H = forms.inverse_times(owner, M, H)
         v = solve_M(q)
-        if method == "nsgs_bodies" and b.size:
+        if method.name == "nsgs_bodies" and b.size:
             v, r, u, *rest, problem = _by_bodies(disk, mu, forms.panels(d, H, inverse_H), v, b, options, r0)
         else:
             problem = contacts(owner, d, disk, H.T @ inverse_H, H.T @ v + b, *mu.reshape(-1, 2).T)
@@ -484,7 +471,6 @@ def _by_bodies(disk, mu, panels, v_free, b, options, r):
     """(v, r, u, status, n_iter, res_q, res_rho, method, `Contacts` with the diagonal blocks of W) by `bodies.nsgs_bodies`."""
     n = mu.size // 2
     d = b.size // n
-    _checks.require_threads("solver", "nsgs_bodies")
     floats, integers = bodies.work_size(n, v_free.size, d)
     v, u, info, W = np.zeros(v_free.size), np.zeros(b.size), np.zeros(N_INFO), np.zeros((n, d, d))
     bodies.blocks(d, panels.panel, panels.H, panels.G, W.reshape(-1))

@@ -1,12 +1,12 @@
 """Methods for contact problems compared: every method on every problem of a folder or list, as one structured array."""
 
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from nsds import _checks
-from nsds.solvers.contact import forms, solve, table
+from nsds.solvers import table
+from nsds.solvers.contact import forms, solve
 from nsds.solvers.contact.signature import solve_repeatedly
 from nsds.solvers.problems.contact_problem import ContactProblem, checked_problem, read_contact_problem
 from nsds.solvers.problems.fclib import read_fclib
@@ -31,9 +31,9 @@ def profile_contacts(problems, methods=None, *, tol=1e-8, max_iter=None, seconds
         A folder, searched with its subfolders for files that `read_contact_problem` (``.npz``) and `read_fclib` (``.hdf5``) read, or
         problems; what has no W is reduced first.
     methods : sequence of str, optional
-        Names from `nsds.solvers.contact_methods`, for any number of components; all methods, if not given.
+        Names from `nsds.solvers.methods`, for any kind of contacts, or records from `nsds.solvers.solver`; all methods, if not given.
     tol, max_iter
-        Options of the methods, as in `solve_fc3d`.
+        Options of those that are names, as in `solve_fc3d`.
     seconds : float
         Time to spend on the repetitions of a problem and a method, of which the fastest counts; 0: no repetition.
 
@@ -59,7 +59,6 @@ def profile_contacts(problems, methods=None, *, tol=1e-8, max_iter=None, seconds
     """
     owner = "profile_contacts"
     _checks.number(owner, "seconds", seconds, low=0.0)
-    options = table.options(tol, max_iter, owner=owner)
     if isinstance(problems, ContactProblem) or not (isinstance(problems, (str, Path)) or hasattr(problems, "__len__")):
         raise TypeError(f"{owner}: problems must be a folder or a sequence of ContactProblem, got {type(problems).__name__}")
     problems = collected(owner, problems, _READERS)
@@ -67,16 +66,19 @@ def profile_contacts(problems, methods=None, *, tol=1e-8, max_iter=None, seconds
         checked_problem(owner, problem)
     if isinstance(methods, str) or not (methods is None or hasattr(methods, "__iter__")):
         raise TypeError(f"{owner}: methods must be a sequence of names, got {methods!r}")
-    chosen = list(methods or table.METHODS)
-    unknown = [name for name in chosen if not isinstance(name, str) or name not in table.METHODS]
-    if unknown:
-        raise ValueError(f"{owner}: method must be one of {', '.join(table.METHODS)}, got {unknown[0]!r}")
+    chosen = [
+        method if isinstance(method, (np.ndarray, np.void)) else table.record_of(owner, method, tol, max_iter)
+        for method in methods or table.methods("fc3d") | table.methods("fc2d")
+    ]
+    for name in (record["method"].item().decode() for record in chosen):
+        if not any(table.treats(name, kind) for kind in ("fc2d", "fc3d")):
+            raise ValueError(f"{owner}: {name!r} is no method for contacts")
     prepared = [(problem.name, *_reduced(owner, problem)) for problem in problems]
-    return compared(owner, prepared, chosen, PROFILE, seconds, partial(_measured, options))
+    return compared(owner, prepared, chosen, PROFILE, seconds, _measured)
 
 
 def _reduced(owner, problem):
-    """(components of a contact, `Contacts`) of a `ContactProblem`."""
+    """(kind, `Contacts`) of a `ContactProblem`."""
     owner, mu_r = f"{owner}({problem.name})", 0.0 if problem.mu_r is None else problem.mu_r
     sizes = (2, 3) if problem.mu_r is None else (3, 5)
     if problem.d not in sizes:
@@ -87,18 +89,20 @@ def _reduced(owner, problem):
         M, H, f, w = forms.global_matrices(owner, problem.d, *problem[-4:])
         solve_M, inverse_H = forms.inverse_times(owner, M, H)
         W, q = H.T @ inverse_H, H.T @ solve_M(f) + w
-    return problem.d, solve.contacts(owner, *size, W, q, problem.mu, mu_r)
+    return solve.kind_of(problem.d, problem.mu_r is not None), solve.contacts(owner, *size, W, q, problem.mu, mu_r)
 
 
-def _measured(options, prepared, method, seconds):
+def _measured(prepared, record, seconds):
     """One row of a profile."""
-    name, d, problem = prepared
+    name, kind, problem = prepared
+    method = record["method"].item().decode()
     row = name, method, problem.disk.size
-    if method not in table.contact_methods(d):
+    if not table.treats(method, kind):
         return *row, UNSUITED, 0, np.nan, np.nan, np.nan
     if not problem.disk.size:
         return *row, CONVERGED, 0, 0.0, 0.0, 0.0
-    arguments = solve.prepared(problem, table.find(method, d), options, np.zeros(problem.q.size))
+    method, options = table.chosen(record, kind)
+    arguments = table.arguments_of(method, options, problem, problem.d, np.zeros(problem.q.size))
     status, least = fastest(seconds, solve_repeatedly, arguments)
     n_iter, res_rho = arguments[-3][:2]
     return *row, status, n_iter, solve.mixed_residual_of(problem, arguments[-5]), res_rho, least

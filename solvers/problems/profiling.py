@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
-from nsds.solvers.box import forms, table
+from nsds.solvers import table
+from nsds.solvers.box import forms
 from nsds.solvers.box.signature import solve_repeatedly
 
 PROFILE = np.dtype(
@@ -130,7 +131,7 @@ def profile(problems, methods=None, *, tol=1e-10, max_iter=None, seconds=0.02):
     problems = collected("profile", problems, {".npz": read_problem})
     if methods is not None and (not isinstance(methods, (list, tuple)) or any(method is None for method in methods)):
         raise TypeError(f"profile: methods must be a list of names or of records from nsds.solvers.solver, got {methods!r}")
-    chosen = [table.solver(m, tol=tol, max_iter=max_iter) if isinstance(m, str) else m for m in methods or table.METHODS]
+    chosen = [table.asked("profile", "relay", method, tol, max_iter, {}) for method in methods or table.methods("relay")]
     return compared("profile", problems, chosen, PROFILE, seconds, _measured)
 
 
@@ -158,21 +159,22 @@ def compared(owner, problems, methods, dtype, seconds, measured):
     return result
 
 
-def _measured(problem, record, seconds):
-    """One row of a profile."""
-    name, arguments = prepared(problem, record, np.zeros(np.size(problem.q)))
+def _measured(problem, choice, seconds):
+    """One row of a profile; choice: (`Method`, options)."""
+    method, options = choice
+    arguments = prepared(problem, method, options, np.zeros(np.size(problem.q)))
     status, least = fastest(seconds, solve_repeatedly, (False, *arguments))
     info = arguments[-3]
-    return problem.name, name, np.size(problem.q), status, info[0], info[1], least
+    return problem.name, method.name, np.size(problem.q), status, info[0], info[1], least
 
 
-def prepared(problem, record, z0):
-    """(name of the method, arguments of `solve_repeatedly` from solver on) for a problem, a choice of solver and a guess."""
+def prepared(problem, method, options, z0):
+    """Arguments of `solve_repeatedly` from solver on, for a problem, a method and a guess."""
     owner = f"profile({problem.name})"
-    name, method, options = table.chosen(record)
     q = _checks.array(owner, "q", problem.q, n_dims=1)
     lower, upper = forms.bounds(owner, q.size, problem.lower, problem.upper)
-    return name, table.prepared(owner, method, options, problem.M, q, lower, upper, z0)[1]
+    box, order = forms.box(owner, problem.M, q, lower, upper, method.reorders)
+    return table.arguments_of(method, options, box, q.size, z0[order])
 
 
 def fastest(seconds, repeated, arguments):

@@ -1,8 +1,8 @@
-"""Table of ns per step: ``python -m tests.benchmarks [--json FILE] [--only TEXT] [--repeats N] [--no-peer]``.
+"""Table of ns per step: ``python -m tests.benchmarks [--json FILE] [--history FILE] [--only TEXT] [--repeats N] [--no-peer]``.
 
 Here, floor and peer take turns within a workload; medians are shown, and the ratio to the floor is one of minima. The peer is looked for
 in the python that NSDS_PEER_PYTHON names, else in /usr/bin/python3. Forces of users are Python functions on both sides: compiled here,
-called by the peer's interpreter.
+called by the peer's interpreter. A history gets one entry a run; "x last" is the ratio of the minima to the last run of the same machine.
 """
 
 import os
@@ -22,13 +22,14 @@ import numba
 import numpy
 
 import nsds
-from tests.benchmarks import floors
+from tests.benchmarks import floors, history
 from tests.benchmarks.workloads import WORKLOADS, cold_memory, first_result, keep_memory, measure, peer_command
 
 _PEER_SECONDS = 20.0  # per workload, after which the peer has no further turns
 COLUMNS = (
     ("ns", "ns/step", 11, 1), ("min_ns", "min", 11, 1), ("target_ns", "target", 9, 0), ("floor_ns", "floor", 10, 1),
     ("floor_ratio", "x floor", 9, 1), ("setup_ms", "set-up ms", 11, 2), ("peer_us", "peer µs", 11, 2), ("ratio", "ratio", 8, 0),
+    ("last_ratio", "x last", 9, 3),
 )  # fmt: skip
 
 
@@ -85,10 +86,15 @@ def cell(row, key, width, digits):
     return f"{'-':>{width}}" if row[key] is None else f"{row[key]:>{width}.{digits}f}"
 
 
+def _versions():
+    return {"nsds": nsds.__version__, "numba": numba.__version__, "numpy": numpy.__version__, "python": platform.python_version()}
+
+
 def main():
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--history", metavar="FILE", help="compare with the last run in this file, and add this one")
     parser.add_argument("--only", default="", help="workloads whose name contains this")
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--no-peer", action="store_true")
@@ -98,20 +104,25 @@ def main():
     print(f"nsds {nsds.__version__}, numba {numba.__version__}, numpy {numpy.__version__}, {platform.machine()}, every step recorded")
     print(f"peer: {'Siconos of the system python (Debian builds it with assertions)' if peer else 'not found'}")
     print(f"memory of the output: {'warm' if warm else 'as malloc gives it'}")
+    entries, versions = history.read(arguments.history) if arguments.history else [], _versions()
     print(f"{'workload':<22}" + "".join(f"{title:>{width}}" for _, title, width, _ in COLUMNS))
     rows = []
     for workload in WORKLOADS:
         if arguments.only not in workload.name:
             continue
-        rows.append(run(workload, peer, arguments.repeats))
-        print(f"{workload.name:<22}" + "".join(cell(rows[-1], key, width, digits) for key, _, width, digits in COLUMNS), flush=True)
+        row = run(workload, peer, arguments.repeats)
+        row["last_ratio"] = history.ratio_to_last(row, entries, history.machine())
+        rows.append(row)
+        mark = "  slower" if history.is_slower(row["last_ratio"]) else ""
+        print(f"{workload.name:<22}" + "".join(cell(row, key, width, digits) for key, _, width, digits in COLUMNS) + mark, flush=True)
     processes = {}
     if not arguments.only:
         processes = first_result(3) | {"1000 balls, cold memory (ns)": (cold_memory(3), None)}
     for name, (figure, target) in processes.items():
         print(f"{name:<30}{figure:9.3f}" + (f"   target {target}" if target else ""))
+    if arguments.history and rows:
+        history.append(arguments.history, entries, history.entry(versions, rows))
     if arguments.json:
-        versions = {"nsds": nsds.__version__, "numba": numba.__version__, "numpy": numpy.__version__, "python": platform.python_version()}
         about = {"machine": platform.machine(), "cores": os.cpu_count(), "warm_memory": warm, "load": os.getloadavg()[0]}
         about["peer"] = "siconos, Debian package with assertions" if peer else None
         Path(arguments.json).write_text(json.dumps({"versions": versions, **about, "rows": rows, "processes": processes}, indent=1))

@@ -34,10 +34,8 @@ def trajectories(steps=_STEPS, scene_steps=_SCENE_STEPS):
         for scheme, (treated, module) in SCHEMES.items():
             if systems in treated:
                 yield f"{name} {scheme}", _run(system, run | {"scheme": getattr(module, scheme)()})
-        names = [*solvers.contact_methods(3), "bodies"] if systems == NEWTON_EULER else solvers.methods()
-        for method in names:
-            chosen = solvers.contact_solver(method) if systems == NEWTON_EULER else solvers.solver(method)
-            yield f"{name} {method}", _run(system, run | {"solver": chosen})
+        for method in solvers.methods("rigid" if systems == NEWTON_EULER else "lcp"):
+            yield f"{name} {method}", _run(system, run | {"solver": method})
     for name, scene in SCENES.items():
         h = max(scene.steps)
         yield f"scene {name}", _run(scene.build()[0], {"h": h, "t_end": scene_steps * h} | scene.settings)
@@ -56,9 +54,9 @@ def solutions(n=_N):
             yield f"boxes {name} {method}", partial(solvers.solve_relay, p.M, p.q, p.lower, p.upper, method, **settings)
     for name in solvers.CONTACT_FAMILIES:
         p, plane = solvers.generate_contacts(name, n), solvers.generate_contacts(name, n, d=2)
-        for method in solvers.contact_methods(3):
+        for method in solvers.methods("fc3d"):
             yield f"contacts {name} {method}", partial(solvers.solve_fc3d, p.W, p.q, p.mu, method, **settings)
-        for method in solvers.contact_methods(2):
+        for method in solvers.methods("fc2d"):
             yield f"contacts in the plane {name} {method}", partial(solvers.solve_fc2d, plane.W, plane.q, plane.mu, method, **settings)
 
 

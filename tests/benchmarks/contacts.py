@@ -28,13 +28,14 @@ from scipy.spatial import cKDTree
 
 from nsds import solvers
 from nsds._jit import kernel
+from nsds.solvers import table
 from nsds.solvers.bodies import colours
 from nsds.solvers.bodies import panels as bodies
 from nsds.solvers.box.signature import solve_repeatedly as solve_box_repeatedly
-from nsds.solvers.contact import forms, generic, nsgs, table
+from nsds.solvers.contact import forms, generic, nsgs
 from nsds.solvers.contact import local as one
 from nsds.solvers.contact.signature import diagonal_block, solve_repeatedly
-from nsds.solvers.contact.solve import contacts, prepared
+from nsds.solvers.contact.solve import contacts, kind_of
 from nsds.solvers.problems import profiling
 from tests.benchmarks.__main__ import find_peer
 from tests.benchmarks.solvers import show
@@ -132,7 +133,7 @@ def own_generic(stored):
         return Own(solve, None, public, problem)
     lower = np.repeat([-np.inf if block[0] == "equality" else 0.0 for block in blocks], [block[1] for block in blocks])
     box = profiling.Problem("generic", stored["M"], stored["q"], lower, np.full(lower.size, np.inf))
-    arguments = profiling.prepared(box, "auto", np.zeros(lower.size))[1]
+    arguments = profiling.prepared(box, *table.chosen("auto", "mlcp"), np.zeros(lower.size))
     solve_box_repeatedly(0, False, *arguments)
 
     def solve_box(seconds):
@@ -144,7 +145,8 @@ def own_generic(stored):
 
 def solution(problem):
     """Function ``seconds -> (status, seconds of one solution by auto, r)``, the least of as many as fit."""
-    arguments = prepared(problem, table.find("auto", problem.d), table.options(TOLERANCE), np.zeros(problem.q.size))
+    method, options = table.chosen(table.solver("auto", tol=TOLERANCE), kind_of(problem.d, rolls=False))
+    arguments = table.arguments_of(method, options, problem, problem.d, np.zeros(problem.q.size))
     solve_repeatedly(0, *arguments)
 
     def solve(seconds):

@@ -492,7 +492,7 @@ def _kinds():
     draws = {name: MATRICES[name] for name in ("family", "integers", "integer_semidefinite", "skew", "copositive", "negative")}
     for kind, solve in (("avi", solve_avi), ("qp", solve_qp)):
         generators = {name: _constrained_generator(kind, draw) for name, draw in draws.items()}
-        methods = list(solvers.methods("avi")) if kind == "avi" else [m for m in solvers.methods("mlcp") if m != "qp"]
+        methods = [name for name in solvers.methods(kind) if name != "qp"]  # which is not for inequalities
         boxes[kind] = Kind(generators, methods, solve, judge_constrained)
     return boxes
 

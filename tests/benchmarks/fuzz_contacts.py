@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import solvers
+from nsds.solvers.contact.solve import kind_of
 from nsds.status import CONVERGED, INFEASIBLE
 
 TOL = 1e-8
@@ -319,11 +320,8 @@ def main():
         cls = str(rng.choice(CLASSES))
         name, laws, blocks, W, q, solvable = draw(rng, cls)
         d = max(block[1] for block in blocks if block[0] in ("friction", "rolling"))
-        methods = [
-            m
-            for m in solvers.contact_methods(d, "global" if cls.startswith("gf") else "reduced")
-            if not arguments.methods or m in arguments.methods
-        ]
+        kind = kind_of(d, any(block[0] == "rolling" for block in blocks)) if cls == "generic" else cls
+        methods = [m for m in solvers.methods(kind) if not arguments.methods or m in arguments.methods]
         turn[cls, d] += 1
         method = "auto" if rng.uniform() < 0.3 else methods[turn[cls, d] % len(methods)]
         options = {} if rng.uniform() < 0.2 else {"max_iter": int(10 ** rng.uniform(0, 3))}

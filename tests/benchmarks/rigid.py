@@ -54,7 +54,7 @@ class March:
     """The steps of a simulation one by one, each of them to be taken again from the same state."""
 
     def __init__(self, n):
-        solver = nsds.solvers.contact_solver("bodies", **OPTIONS)
+        solver = nsds.solvers.solver("bodies", **OPTIONS)
         self.run = simulation._prepare("benchmark", pile(n), H, nsds.moreau_jean(theta=0.50001), solver, False)[0]
         prepared, self.mem = self.run.prepared, self.run.mem[0]
         self.tables, self.functions, self.work, self.iwork = prepared.tables, prepared.functions[0], prepared.work[0], prepared.iwork[0]
@@ -64,8 +64,7 @@ class March:
 
     def step(self, limit):
         """(seconds, sweeps) of the next step, in up to so many sweeps."""
-        options = self.run.solver_options.copy()
-        options[1] = limit
+        options = self.run.solver_options._replace(max_iter=float(limit))
         began = time.perf_counter()
         status = scheme.step(
             (self.steps + 1) * H, self.tables, self.functions, self.run.solver, options, self.run.prepared.options, *self.state
@@ -136,7 +135,7 @@ def peer_row(python, n, n_steps):
 
 def settle(n, n_steps):
     """A long march of n spheres: a line for each tenth of it."""
-    system, solver = pile(n), nsds.solvers.contact_solver("bodies", tol=OPTIONS["tol"], max_iter=300)
+    system, solver = pile(n), nsds.solvers.solver("bodies", tol=OPTIONS["tol"], max_iter=300)
     half, began, tenth = 0.5 * (2.02 * max(2, round(n ** (1 / 3))) + 1.0) * RADIUS, time.perf_counter(), n_steps // 10
     run = {"scheme": nsds.moreau_jean(theta=0.50001), "solver": solver, "on_failure": "continue", "save_every": tenth}
     for k in range(10):

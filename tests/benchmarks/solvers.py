@@ -18,7 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from nsds import solvers
-from nsds.solvers.box import forms, table
+from nsds.solvers import table
+from nsds.solvers.box import forms
 from nsds.solvers.box.signature import solve_repeatedly
 from nsds.solvers.problems.profiling import fastest, prepared
 from nsds.status import CONVERGED
@@ -28,7 +29,7 @@ from tests.benchmarks.__main__ import find_peer
 def warm_time(problem, seconds=0.02):
     """Seconds of a solution by auto from the solution, with the scratch of the last call."""
     z0 = solvers.solve_relay(*problem[1:], on_failure="continue").z
-    _, arguments = prepared(problem, "auto", z0)
+    arguments = prepared(problem, *table.chosen("auto", "relay"), z0)
     solve_repeatedly(2, True, *arguments)
     status, least = fastest(seconds, solve_repeatedly, (True, *arguments))
     return least if status == CONVERGED else None
@@ -71,7 +72,7 @@ def chains(sizes=(1_000, 10_000, 100_000)):
         whole = time.perf_counter() - began
         row = solvers.profile([problem], ["auto"], tol=1e-9, seconds=0.5)[0, 0]
         (indptr, column, data, *_), _ = forms.box("chain", problem.M, problem.q, np.zeros(n), np.full(n, np.inf), True)
-        scratch = sum(part.nbytes for part in table.scratch(table.METHODS["auto"], indptr, column))
+        scratch = sum(part.nbytes for part in table.scratch(table.find("auto", "lcp"), n, indptr, column))
         megabytes = (scratch + indptr.nbytes + column.nbytes + data.nbytes) / 1e6
         yield {"n": n, "status": int(row["status"]), "ms": row["time"] * 1e3, "whole_ms": whole * 1e3, "megabytes": megabytes}
 

@@ -24,7 +24,7 @@ CONVEX_PAIRS = sorted(tuple(NAMES[k] for k in pair) for pair in GENERAL if colli
 MESH_PAIRS = sorted(tuple(NAMES[k] for k in pair) for pair in GENERAL if collision.MESH in pair)
 GRAVITY = 9.81
 SET_DOWN = 1e-9  # so deep that rounding does not decide what touches
-EXACT = {"h": 1e-3, "solver": nsds.solvers.contact_solver("nsgs", tol=1e-12, max_iter=10000)}
+EXACT = {"h": 1e-3, "solver": nsds.solvers.solver("nsgs", tol=1e-12, max_iter=10000)}
 
 
 def apart(pair, rng, gap):

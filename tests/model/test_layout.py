@@ -11,7 +11,7 @@ from nsds.schemes.lagrangian import moreau_jean
 from nsds.schemes.lagrangian.tables import tables
 from nsds.schemes.problem.tables import linked_pairs
 from nsds.schemes.run.memory import Allocator
-from nsds.solvers.box import table
+from nsds.solvers import table
 from nsds.solvers.box.forms import narrow_order
 
 relation = nsds.lagrangian_linear_relation
@@ -101,7 +101,7 @@ def test_delassus_matrix_is_the_dense_product(seed):
     """``W = H M^-1 H^T + D`` ([Notes], eqs 1.39-1.42) on the pattern, and zero off it."""
     records = random_system(seed).reshape(1)
     h = 0.01
-    prepared = moreau_jean.prepare(records, memory(records), nsds.moreau_jean(), h, table.METHODS["newton_min"])
+    prepared = moreau_jean.prepare(records, memory(records), nsds.moreau_jean(), h, table.find("newton_min", "relay"))
     plan, W_row, W_column = prepared.tables.plan, prepared.tables.W_row, prepared.tables.W_column
     M, H, D = dense_operators(records[0])
     order = [layout(records).owners.index(owner) for owner in prepared.layout.owners]

@@ -201,8 +201,12 @@ def test_options_of_the_scheme():
         nsds.simulate(nsds.system(a=body()), t_end=0.1, h=0.1, scheme=nsds.moreau_jean(form="global"))
     with pytest.raises(ValueError, match="method must be one of"):
         nsds.simulate(nsds.system(a=body()), t_end=0.1, h=0.1, solver="magic")
-    with pytest.raises(TypeError, match="rigid bodies want a method's name"):
+    with pytest.raises(ValueError, match=r"method must be one of .* got 'lemke', which is for fc2d, gfc2d"):
         nsds.simulate(nsds.system(a=body()), t_end=0.1, h=0.1, solver=nsds.solvers.solver("lemke"))
+    chosen = nsds.solvers.solver()
+    chosen["weight"] = 1.0
+    with pytest.raises(ValueError, match="weight is an option of psor, rpgs, latin, not of 'auto'"):
+        nsds.simulate(nsds.system(a=body()), t_end=0.1, h=0.1, solver=chosen)
 
 
 @pytest.mark.parametrize("make", [
@@ -224,6 +228,6 @@ def test_a_method_that_builds_matrices_refuses_what_is_too_large_for_it():
     balls = nsds.rigid_bodies(1.0, 0.1, q=q, v=np.zeros((len(q), 6)), fext=[0, 0, -10.0])
     contacts = nsds.collisions({"balls": BALL}, HIT, world=shapes.plane(), pairs=[("balls", "world")])
     system = nsds.system(balls=balls, contacts=contacts)
-    with pytest.raises(nsds.SimulationError, match="does not treat these bounds or this size"):
+    with pytest.raises(nsds.SimulationError, match="does not treat this problem, or not at this size"):
         nsds.step(system, h=1e-3, solver="nsgs")
     assert nsds.step(system, h=1e-3)["status"] == 0

@@ -11,7 +11,6 @@ from nsds.model.kinds import COLLISIONS, FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, 
 from nsds.model.records import model_of
 from nsds.results.energy import energy
 from nsds.schemes import table as schemes
-from nsds.schemes.rigid.problem import ENOUGH
 from nsds.status import CONVERGED, INEXACT
 
 ROUNDING = 1e-11  # what the ledger of energy may lose, relative to the energy and all works of the run
@@ -101,7 +100,7 @@ def tolerances(system, rows, settings=None):
     settings = settings or {}
     _, options, _ = schemes.solver_of(settings.get("solver"), system)
     _, own = schemes.chosen(settings.get("scheme"), system)
-    strict = max(float(options[0]), own["newton_tol"].item() if "newton_tol" in own.dtype.names else 0.0)
+    strict = max(options.tol, own["newton_tol"].item() if "newton_tol" in own.dtype.names else 0.0)
     result = np.full(len(rows), strict)
     if family(model_of(system)) == NEWTON_EULER:
         touching = np.zeros(len(rows), bool)
@@ -112,7 +111,7 @@ def tolerances(system, rows, settings=None):
                 touching |= np.maximum(rows[name]["n"], np.r_[0, rows[name]["n"][:-1]]) > 0
             elif law and law[0] != "equality" and _has(rows, name, "active"):
                 touching |= rows[name]["active"].reshape(len(rows), -1).any(axis=1)
-        result[touching] = max(strict, float(options[ENOUGH]))
+        result[touching] = max(strict, options.enough)
     return result
 
 

@@ -155,7 +155,7 @@ def test_methods_agree_with_contacts_stated_by_a_function(method):
     detected = nsds.system(**parts, contacts=nsds.collisions({"a": ball, "b": ball}, law))
     stated = nsds.system(**parts, contact=nsds.interaction(nsds.contact_point(two_balls, [0.5, 0.5]), law, on=("a", "b")))
     exact = nsds.simulate(stated, t_end=0.05, h=0.01, solver="newton_ac")
-    solver = nsds.solvers.contact_solver(method, tol=1e-10)
+    solver = nsds.solvers.solver(method, tol=1e-10)
     for system in (detected, stated):
         rows = nsds.simulate(system, t_end=0.05, h=0.01, solver=solver)
         for name in "ab":
@@ -260,7 +260,7 @@ def test_sweeps_that_get_no_closer_are_taken_as_said(tol, taken):
     q = np.hstack([x, np.tile([1.0, 0, 0, 0], (64, 1))])
     ground = nsds.shapes.plane()
     system = balls(q, np.zeros((64, 6)), np.ones(64), nsds.newton_impact_friction(0.0, 0.5), weight=WEIGHT, world=ground)
-    solver = nsds.solvers.contact_solver("bodies", tol=tol, max_iter=12)
+    solver = nsds.solvers.solver("bodies", tol=tol, max_iter=12)
     rows = nsds.simulate(system, t_end=0.5, h=5e-3, solver=solver, on_failure="continue")
     np.testing.assert_array_equal(rows["status"] == 0, rows["residual"] <= taken)
     np.testing.assert_array_equal(rows["status"] == 13, (rows["residual"] > taken) & (rows["residual"] <= 0.1))

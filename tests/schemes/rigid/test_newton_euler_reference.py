@@ -113,7 +113,7 @@ def slide_to_roll():
         ),
         contacts=nsds.collisions({"body": ball}, nsds.newton_impact_friction(e_n=0.0, mu=SPHERE["mu"]), world=nsds.shapes.plane()),
     )
-    rows = nsds.simulate(system, t_end=2 * T_ROLL, h=T_ROLL / 400, solver=nsds.solvers.contact_solver(tol=1e-14))
+    rows = nsds.simulate(system, t_end=2 * T_ROLL, h=T_ROLL / 400, solver=nsds.solvers.solver(tol=1e-14))
     columns = columns_of(rows)
     q, v = rows["body"]["q"], rows["body"]["v"]
     omega = np.array([matrix(p) @ Omega for p, Omega in zip(q[:, 3:], v[:, 3:], strict=True)])[:, 1]

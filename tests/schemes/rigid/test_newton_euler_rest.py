@@ -239,7 +239,7 @@ def collapse(inexact=0.1, max_iter=12, **options):
         b=nsds.rigid_bodies(1.0, 0.1, q=[[*at, *UPRIGHT] for at in x], v=np.zeros((64, 6)), fext=[0, 0, -G]),
         contacts=nsds.collisions({"b": ball}, friction(0.5), world=shapes.plane()),
     )
-    solver = nsds.solvers.contact_solver("bodies", max_iter=max_iter, inexact=inexact)
+    solver = nsds.solvers.solver("bodies", max_iter=max_iter, inexact=inexact)
     return nsds.simulate(system, t_end=0.5, h=5e-3, solver=solver, **options)
 
 
@@ -265,7 +265,7 @@ def test_what_no_longer_makes_sense_raises_from_where_the_user_says():
     one = collapse(1e-3, on_failure="continue", save_every=100)  # of all steps between two rows, a failed one counts more
     assert one["status"].tolist() == [0, 1]
     with pytest.raises(ValueError, match="inexact"):
-        nsds.solvers.contact_solver(inexact=-1.0)
+        nsds.solvers.solver(inexact=-1.0)
 
 
 def test_equations_that_contradict_are_no_matter_of_accuracy():

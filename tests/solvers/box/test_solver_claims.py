@@ -10,6 +10,7 @@ from scipy.optimize import linprog
 
 from nsds import solvers, status
 from nsds.solvers.box import forms, signature
+from nsds.solvers.box.signature import Options
 from tests import reference_solvers as twins
 from tests.strategies import DEFINITE, SOLVABLE, examples, generators, problems
 
@@ -39,7 +40,7 @@ def test_the_merit_has_no_units(p, rng):
     for problem, point in ((p, z), (in_units(p, R, C), z / C)):
         row, column, data, _ = forms.compressed_rows(problem.M)
         w, info = np.zeros(n), np.zeros(3)
-        options = np.array([1e-10, 0, 0, 0, 0])
+        options = Options(1e-10, 0.0, 0.0, 0.0, 0.0, 0.1)
         arguments = (row, column, data, problem.q, problem.lower, problem.upper, options, point.copy(), w, info)
         merits.append((signature.conclude(status.MAX_ITER, 1, *arguments), info[1]))
     assert merits[0] == merits[1]
@@ -85,7 +86,18 @@ def test_grown_unknowns_that_hide_q_solve_nothing():
         for t in (1e8, 1e11, 1e13, 1e15, 1e17):
             z = np.array([t, t, max(1 - link * t, 0.0)])
             w, info = np.zeros(3), np.zeros(3)
-            arguments = (row, column, data, -np.ones(3), np.zeros(3), np.full(3, np.inf), np.array([1e-10, 0, 0, 0, 0]), z, w, info)
+            arguments = (
+                row,
+                column,
+                data,
+                -np.ones(3),
+                np.zeros(3),
+                np.full(3, np.inf),
+                Options(1e-10, 0.0, 0.0, 0.0, 0.0, 0.1),
+                z,
+                w,
+                info,
+            )
             assert signature.conclude(status.CONVERGED, 1, *arguments) != status.CONVERGED
             assert info[1] > 0.1
 
@@ -99,7 +111,7 @@ def test_an_equation_that_holds_by_chance_backs_no_other():
     row, column, data, _ = forms.compressed_rows(M)
     for t in 2.0 ** np.arange(30, 56):
         z, w, info = t * y + np.r_[-1.0, 0, 0, 0, 0, 0], np.zeros(6), np.zeros(3)
-        arguments = (row, column, data, q, np.zeros(6), np.full(6, np.inf), np.array([1e-10, 0, 0, 0, 0]), z, w, info)
+        arguments = (row, column, data, q, np.zeros(6), np.full(6, np.inf), Options(1e-10, 0.0, 0.0, 0.0, 0.0, 0.1), z, w, info)
         assert signature.conclude(status.CONVERGED, 1, *arguments) != status.CONVERGED
 
 
@@ -107,7 +119,18 @@ def test_q_that_is_lost_in_twice_the_digits_is_not_met():
     """``z = t (1, 1)`` of the test above, and q of 10^-80 of the terms."""
     row, column, data, _ = forms.compressed_rows(np.array([[1.0, -1], [-1, 1]]))
     z, w, info = np.ones(2), np.zeros(2), np.zeros(3)
-    arguments = (row, column, data, np.full(2, -1e-80), np.zeros(2), np.full(2, np.inf), np.array([1e-10, 0, 0, 0, 0]), z, w, info)
+    arguments = (
+        row,
+        column,
+        data,
+        np.full(2, -1e-80),
+        np.zeros(2),
+        np.full(2, np.inf),
+        Options(1e-10, 0.0, 0.0, 0.0, 0.0, 0.1),
+        z,
+        w,
+        info,
+    )
     assert signature.conclude(status.CONVERGED, 1, *arguments) != status.CONVERGED
 
 

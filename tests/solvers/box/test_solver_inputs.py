@@ -60,10 +60,10 @@ BAD = {
     },
     "all_solutions": {"M": MATRIX, "q": VECTOR, "lower": [*BOUND, INF], "upper": [*BOUND, -1.0], "tol": TOL},
     "solver": {
-        "method": METHOD[:11], "tol": TOL, "max_iter": COUNT, "weight": [0.0, NAN, "w", 1.0], "block": [*COUNT, 3],
-        "work_size": [3, (1, 1)],
+        "method": METHOD[:11], "tol": [tol for tol in TOL if tol is not None], "max_iter": COUNT, "weight": [0.0, NAN, "w", 1.0],
+        "block": [*COUNT, 3], "work_size": [3, (1, 1)],
     },
-    "methods": {"kind": ["fc3d", None, 1, ["lcp"], np.array(["lcp", "mlcp"])]},
+    "methods": {"kind": ["fc4d", None, 1, ["lcp"], np.array(["lcp", "mlcp"])]},
     "generate": {"family": ["chains", None, ["chain"], 1], "n": COUNT, "seed": [-1, 1.5, "s", None], "kind": ["fc3d", None, ["lcp"]]},
     "profile": {"problems": [None, [], [1], 3, [None], "no/such/folder"], "methods": ["pgs", ["simplex"], [None], 3],
                 "seconds": [-1.0, NAN, "s"], "tol": TOL, "max_iter": COUNT},

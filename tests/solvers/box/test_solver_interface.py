@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import nsds
 from nsds import solvers, status
 from nsds.solvers.box.signature import conclude, diagonal
+from nsds.solvers.contact import signature as contact_signature
 from tests import reference_solvers as twins
 from tests.strategies import examples, generators, problems
 
@@ -182,7 +183,8 @@ def test_polyhedra_with_lines_or_without_points(method):
 
 
 def test_cao_ferris_refuses_other_problems():
-    assert solvers.solve_relay(np.eye(2), [1.0, 1.0], method="cao_ferris", on_failure="continue").status == status.UNSUITED
+    with pytest.raises(ValueError, match=r"solve_relay: method must be one of .* got 'cao_ferris', which is for avi, qp"):
+        solvers.solve_relay(np.eye(2), [1.0, 1.0], method="cao_ferris")
 
 
 @examples(100)
@@ -319,7 +321,7 @@ def test_methods_are_listed_by_kind():
     assert "cao_ferris" not in solvers.methods("lcp")
     assert set(solvers.methods("relay")) == set(solvers.methods("mlcp"))
     with pytest.raises(ValueError, match="kind must be"):
-        solvers.methods("fc3d")
+        solvers.methods("fc4d")
 
 
 # A solver of one's own.
@@ -354,4 +356,41 @@ def test_a_user_may_bring_a_solver():
 @pytest.mark.parametrize("function", [lambda z: 0, lambda a, b, c, d, e, f, g, h, i, j, k, m: "solved"])
 def test_an_unsuitable_solver_is_refused(function):
     with pytest.raises(TypeError, match=r"solver\(row, column, M, q"):
-        solvers.solver(function)
+        solvers.solve_lcp([[1.0]], [1.0], function)
+    with pytest.raises(TypeError, match=r"solver\(disk, mu, row, column, W"):
+        solvers.solve_fc2d(np.eye(2), [1.0, 0.0], 0.5, function)
+
+
+def projections_of_a_user(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
+    d = q.size // disk.size
+    for k in range(1000):
+        if contact_signature.conclude(status.MAX_ITER, k, disk, mu, row, column, W, q, options, r, u, info) == status.CONVERGED:
+            break
+        for c in range(disk.size):
+            hat = contact_signature.modify(disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, u)
+            for a in range(d):
+                work[c * d + a] = r[c * d + a] - 0.3 * (u[c * d + a] + (hat if a == 0 else 0.0))
+            contact_signature.project(disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, work)
+        r[:] = work[: r.size]
+    return contact_signature.conclude(status.CONVERGED, k, disk, mu, row, column, W, q, options, r, u, info)
+
+
+def test_a_user_may_bring_a_solver_for_contacts():
+    W, q = np.diag([2.0, 1.0, 1.0]), [-4.0, 3.0, 4.0]
+    s = solvers.solve_fc3d(W, q, 0.5, projections_of_a_user, work_size=(1, 0))
+    np.testing.assert_allclose(s.r, solvers.solve_fc3d(W, q, 0.5).r, atol=1e-7)
+    assert s.method.startswith("projecti#")
+    own = solvers.solver(projections_of_a_user, tol=1e-10, work_size=(1, 0))
+    problem = solvers.ContactProblem("pressed", W, np.array(q), np.array([0.5]))
+    assert solvers.profile_contacts([problem], [own, "nsgs"], seconds=0)["status"].tolist() == [[0, 0]]
+    system = nsds.examples.sliding_ball()
+    mine = nsds.simulate(system, t_end=0.05, h=1e-3, solver=own)
+    usual = nsds.simulate(system, t_end=0.05, h=1e-3, solver="nsgs")
+    np.testing.assert_allclose(mine["ball"]["q"], usual["ball"]["q"], atol=1e-7)
+
+
+@pytest.mark.parametrize(("inexact", "found"), [(0.0, status.MAX_ITER), (1e-3, status.MAX_ITER), (0.1, status.INEXACT)])
+def test_how_exact_steps_are_is_up_to_the_user(inexact, found):
+    system, solver = nsds.examples.column_of_beads(count=8), solvers.solver("pgs", max_iter=2, inexact=inexact)
+    rows = nsds.simulate(system, t_end=0.6, h=1e-3, solver=solver, on_failure="continue")
+    assert rows["status"].max() == found

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from nsds import solvers, status
-from nsds.solvers.box import band, forms, newton_fb, signature, table, tableau
+from nsds.solvers import table
+from nsds.solvers.box import band, forms, newton_fb, signature, tableau
+from nsds.solvers.box.signature import Options
 from tests import reference_solvers as twins
 from tests.strategies import DEFINITE, examples, generators, problems
 
@@ -65,7 +67,7 @@ def test_a_merit_that_rounding_makes_zero_is_not_believed():
     lower, upper, w, info = np.zeros(2), np.full(2, np.inf), np.zeros(2), np.zeros(3)
     merit, most = signature.residual(1e-10, 0.0, row, column, data, q, lower, upper, z, w)[:2]
     assert merit == 0.0 < 1e-10 < most
-    options = np.array([1e-10, 0, 0, 0, 0])
+    options = Options(1e-10, 0.0, 0.0, 0.0, 0.0, 0.1)
     code = signature.conclude(status.CONVERGED, 1, row, column, data, q, lower, upper, options, z, w, info)
     assert (code, w.tolist()) == (status.STALLED, [-1.0, 0.5])
 
@@ -284,11 +286,11 @@ def test_a_direct_solution_keeps_its_factors():
     """From the second call on only the right-hand side changes; a new matrix is declared by ``iwork[0] = 0``."""
     M, lower, upper = np.array([[0.0, 1], [1, 0]]), np.full(2, -np.inf), np.full(2, np.inf)
     row, column, data, _ = forms.compressed_rows(M)
-    method = table.METHODS["direct"]
-    work, iwork = table.scratch(method, row, column)
+    method = table.find("direct", "relay")
+    work, iwork = table.scratch(method, row.size - 1, row, column)
     for q in ([1.0, 2.0], [-3.0, 5.0]):
         z, w, info = np.zeros(2), np.zeros(2), np.zeros(3)
-        options = np.array([1e-12, 0, 0, 0, 0])
+        options = Options(1e-12, 0.0, 0.0, 0.0, 0.0, 0.1)
         assert method.kernel(row, column, data, np.array(q), lower, upper, options, z, w, info, work, iwork) == status.CONVERGED
         np.testing.assert_allclose(z, [-q[1], -q[0]])
         assert iwork[0] > 0
@@ -300,7 +302,7 @@ def test_a_direct_solution_keeps_its_factors():
     assert (iwork == kept).all()
 
 
-@pytest.mark.parametrize("method", [name for name, method in table.METHODS.items() if "relay" in method.kinds])
+@pytest.mark.parametrize("method", solvers.methods("relay"))
 @pytest.mark.parametrize("size", [1e-155, 1e-170, 1e155])
 @pytest.mark.parametrize("bounds", [(0.0, np.inf), (-np.inf, np.inf), (-1.0, 1.0)], ids=["lcp", "equations", "relay"])
 def test_every_method_ends_on_singular_matrices_of_extreme_size(method, size, bounds):

@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nsds import solvers, status
-from nsds.solvers.box import forms, table
+from nsds.solvers import table
+from nsds.solvers.box import forms
+from nsds.solvers.box.signature import Options
 from tests import reference_solvers as twins
 from tests.strategies import DEFINITE, SOLVABLE, Drawn, draw_problem, examples, generators, problems
 
@@ -49,13 +51,13 @@ def solve_by_kernel(p, method, scratch, tol=1e-10, z0=None, max_iter=0):
     """Through the signature, with scratch that may have been used before."""
     row, column, data, q, lower, upper = forms.box("test", p.M, p.q, p.lower, p.upper, False)[0]
     z, w, info = np.zeros(len(q)) if z0 is None else z0.copy(), np.zeros(len(q)), np.zeros(3)
-    options = np.array([tol, float(max_iter), 0.0, 0.0, 0.0])
-    code = table.METHODS[method].kernel(row, column, data, q, lower, upper, options, z, w, info, *scratch)
+    options = Options(tol, float(max_iter), 0.0, 0.0, 0.0, 0.1)
+    code = table.find(method, "relay").kernel(row, column, data, q, lower, upper, options, z, w, info, *scratch)
     return solvers.Solution(z, w, code, int(info[0]), info[1], method)
 
 
 def new_scratch(p, method):
-    return table.scratch(table.METHODS[method], *forms.compressed_rows(p.M)[:2])
+    return table.scratch(table.find(method, "relay"), len(p.q), *forms.compressed_rows(p.M)[:2])
 
 
 def assert_same(z, other, p, tol):
@@ -82,7 +84,7 @@ def assert_truthful(p, s, tol=1e-10):
 
 
 def test_every_method_is_promised_something():
-    assert set(PROMISED) == set(METHODS) == set(table.METHODS) - {"cao_ferris"}
+    assert set(PROMISED) == set(METHODS) == set(solvers.methods("qp")) - {"cao_ferris"}
     assert list(solvers.methods("lcp")) == list(solvers.methods("mlcp")) == METHODS
 
 
@@ -343,10 +345,10 @@ def test_what_is_not_finite_is_not_solved(method, n, bad):
         for A, b in ((spoiled, q), (M, q_spoiled)):
             row, column = np.arange(n + 1) * n, np.tile(np.arange(n), n)
             z, w, info = np.ones(n), np.zeros(n), np.zeros(3)
-            scratch = table.scratch(table.METHODS[method], row, column)
-            options = np.array([1e-10, 50.0, 0.0, 0.0, 0.0])
+            scratch = table.scratch(table.find(method, "relay"), n, row, column)
+            options = Options(1e-10, 50.0, 0.0, 0.0, 0.0, 0.1)
             arguments = (row, column, A.reshape(-1), b, np.zeros(n), np.full(n, np.inf), options, z, w, info, *scratch)
-            assert table.METHODS[method].kernel(*arguments) != status.CONVERGED
+            assert table.find(method, "relay").kernel(*arguments) != status.CONVERGED
 
 
 @pytest.mark.parametrize("method", METHODS)

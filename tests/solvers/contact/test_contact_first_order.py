@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from nsds import status
 from nsds.solvers.contact import accelerated, fixed_points, projections
+from nsds.solvers.contact.signature import Options
 from tests import reference_contact as ref
 from tests.strategies import examples
 
@@ -63,7 +64,7 @@ def solve(p, method, tol=1e-9, max_iter=0, rho=0.0, r=None):
     row = np.r_[0, np.cumsum(stored.sum(1))]
     r, u, info = np.zeros(p.q.size) if r is None else r.copy(), np.zeros(p.q.size), np.zeros(4)
     floats, integers = projections.work_size(p.d, row, column)
-    options = np.array([tol, max_iter, 0, rho, 0, 0], float)
+    options = Options(tol, float(max_iter), 0.0, rho, 0.0, 0.0, tol, 0.1)
     work, iwork = np.full(floats, np.nan), np.zeros(max(integers, 1), np.int64)
     code = METHODS[method](p.disk, p.mu.reshape(-1), row, column, blocks[stored].reshape(-1), p.q, options, r, u, info, work, iwork)
     return code, r, u, info
@@ -300,7 +301,7 @@ def test_what_cannot_be_solved_is_told(method):
     assert info[1] >= 1.0
     assert np.isfinite(r).all()
     empty = Problem(3, np.zeros(0, np.int64), np.zeros((0, 2)), np.zeros((0, 0)), np.zeros(0))
-    row, none, options = np.zeros(1, np.int64), np.zeros(0), np.array([1e-9, 0, 0, 0, 0, 0])
+    row, none, options = np.zeros(1, np.int64), np.zeros(0), Options(1e-9, 0.0, 0.0, 0.0, 0.0, 0.0, 1e-9, 0.1)
     assert (
         METHODS[method](empty.disk, none, row, row[:0], none, none, options, none, none, np.zeros(4), np.zeros(8), row) == status.CONVERGED
     )

@@ -120,7 +120,7 @@ def test_numbers_of_any_kind_are_understood(name, kind):
 @pytest.mark.parametrize("name", ["solve_fc3d", "solve_rfc2d", "solve_rfc3d", "solve_gfc3d", "solve_grfc3d"])
 @pytest.mark.parametrize("method", ["lemke", "enumerate", "cpg"])
 def test_methods_of_the_plane_are_not_offered_in_space(name, method):
-    with pytest.raises(ValueError, match=f"got '{method}', which is for contacts in the plane") as caught:
+    with pytest.raises(ValueError, match=f"got '{method}', which is for fc2d, gfc2d") as caught:
         getattr(solvers, name)(**ALL[name], method=method)
     assert method not in str(caught.value).split(", got")[0]
 
@@ -152,23 +152,27 @@ def test_families_refuse_nonsense(arguments, told):
 
 
 @pytest.mark.parametrize(("call", "told"), [
-    (lambda: solvers.contact_methods(4), "d must be 2, 3 or 5, got 4"),
-    (lambda: solvers.contact_methods("2"), "d must be"),
-    (lambda: solvers.contact_methods(2.0), "d must be"),
-    (lambda: solvers.contact_methods(3, "locale"), "form must be"),
-    (lambda: solvers.contact_methods(3, ["global"]), "form must be"),
-    (lambda: solvers.contact_solver("simplex"), "method must be one of"),
-    (lambda: solvers.contact_solver(["nsgs"]), "method must be one of"),
-    (lambda: solvers.contact_solver(None), "method must be one of"),
-    (lambda: solvers.contact_solver(tol=np.nan), "tol must be finite"),
-    (lambda: solvers.contact_solver(tol=0.0), "tol must be above"),
-    (lambda: solvers.contact_solver(max_iter=0), "max_iter must be"),
-    (lambda: solvers.contact_solver(max_iter=2.0), "max_iter must be"),
-    (lambda: solvers.contact_solver(local="a"), "local must be"),
-    (lambda: solvers.contact_solver(rho="a"), "rho must be"),
-    (lambda: solvers.contact_solver(seed=0), "seed must be"),
-    (lambda: solvers.contact_solver(freeze=-1), "freeze must be"),
-    (lambda: solvers.contact_solver(inexact=np.nan), "inexact must be"),
+    (lambda: solvers.methods("fc4d"), "kind must be one of 'lcp', .*'fc2d', .* got 'fc4d'"),
+    (lambda: solvers.methods(3), "kind must be"),
+    (lambda: solvers.methods(["fc3d"]), "kind must be"),
+    (lambda: solvers.solve_fc3d(I3, [-1, 0, 0], 0.5, "admm", seed=1), "solve_fc3d: seed is an option of auto, nsgs, not of 'admm'"),
+    (lambda: solvers.solve_fc3d(I3, [-1, 0, 0], 0.5, "nsgs", block=2), "solve_fc3d: options must be rho, local, .* got 'block'"),
+    (lambda: solvers.solve_fc3d(I3, [-1, 0, 0], 0.5, solvers.solver(block=2, method="nsgs")), "block is an option .* 'nsgs' for fc3d"),
+    (lambda: solvers.solve_lcp(I3, [-1, 0, 0], solvers.solver("nsgs", seed=2)), "seed is an option of auto, nsgs, not of 'nsgs' for lcp"),
+    (lambda: solvers.solver("pgs", seed=2), "solver: seed is an option of auto, nsgs, not of 'pgs'"),
+    (lambda: solvers.solve_fc3d(I3, [-1, 0, 0], 0.5, "pgs"), "solve_fc3d: method must be one of auto, .* got 'pgs'"),
+    (lambda: solvers.solver("simplex"), "method must be one of"),
+    (lambda: solvers.solver(["nsgs"]), "method must be one of"),
+    (lambda: solvers.solver(None), "method must be one of"),
+    (lambda: solvers.solver(tol=np.nan), "tol must be finite"),
+    (lambda: solvers.solver(tol=0.0), "tol must be above"),
+    (lambda: solvers.solver(max_iter=0), "max_iter must be"),
+    (lambda: solvers.solver(max_iter=2.0), "max_iter must be"),
+    (lambda: solvers.solver(local="a"), "local must be"),
+    (lambda: solvers.solver(rho="a"), "rho must be"),
+    (lambda: solvers.solver(seed=0), "seed must be"),
+    (lambda: solvers.solver(freeze=-1), "freeze must be"),
+    (lambda: solvers.solver(inexact=np.nan), "inexact must be"),
 ])  # fmt: skip
 def test_choices_refuse_nonsense(call, told):
     with pytest.raises((ValueError, TypeError), match=told):

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from nsds import status
 from nsds.solvers.contact import admm, interior_point, signature
+from nsds.solvers.contact.signature import Options
 from tests import reference_contact as ref
 from tests.strategies import examples, generators
 
@@ -36,7 +37,7 @@ def solve(name, W, q, mu, disk, max_iter=0, tol=1e-9, rho=0.0):
     blocks = np.ascontiguousarray(W.reshape(n, d, n, d).transpose(0, 2, 1, 3)).ravel()
     n_floats, n_integers = KERNELS[name].work_size(d, row, column)
     r, u, info = np.zeros(q.size), np.zeros(q.size), np.zeros(signature.N_INFO)
-    options = np.array([tol, max_iter, 0, rho, 0, 0], float)
+    options = Options(tol, float(max_iter), 0.0, rho, 0.0, 0.0, tol, 0.1)
     data = (np.asarray(disk), np.ravel(mu), row, column, blocks, q, options, r, u, info, np.zeros(n_floats), np.zeros(n_integers, int))
     return getattr(KERNELS[name], name)(*data), r, info
 
@@ -258,7 +259,7 @@ def test_too_many_contacts_are_refused(name):
     row, column, W = np.arange(n + 1), np.arange(n), np.tile([1.0, 0.0, 0.0, 1.0], n)
     floats, integers = KERNELS[name].work_size(2, row, column)
     r, u, info = np.zeros(2 * n), np.zeros(2 * n), np.zeros(signature.N_INFO)
-    options, mu = np.array([1e-8, 0, 0, 0, 0, 0]), np.zeros(2 * n)
+    options, mu = Options(1e-8, 0.0, 0.0, 0.0, 0.0, 0.0, 1e-8, 0.1), np.zeros(2 * n)
     kernel = getattr(KERNELS[name], name)
     data = (np.ones(n, int), mu, row, column, W, -np.ones(2 * n), options, r, u, info, np.zeros(floats), np.zeros(integers, int))
     assert kernel(*data) == status.UNSUITED

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from nsds.solvers.contact import alart_curnier, block_lu, fischer_burmeister, natural_map, newton, proximal
 from nsds.solvers.contact.alart_curnier import ALART_CURNIER, JEAN_MOREAU
 from nsds.solvers.contact.newton import FISCHER_BURMEISTER, NATURAL_MAP
+from nsds.solvers.contact.signature import Options
 from nsds.status import CONVERGED, MAX_ITER, UNSUITED
 from tests import reference_contact as ref
 from tests.strategies import examples, generators
@@ -159,7 +160,7 @@ def call(solver, work_size, problem, tol=1e-10, max_iter=0, r=None):
     row, column, entries = blocks(W, d)
     n_floats, n_integers = work_size(d, row, column)
     r, u, info = np.zeros(len(q)) if r is None else r.copy(), np.zeros(len(q)), np.zeros(4)
-    options = np.array([tol, max_iter, 0, 0, 0, 0], float)
+    options = Options(tol, float(max_iter), 0.0, 0.0, 0.0, 0.0, tol, 0.1)
     arrays = (disk.astype(np.int64), mu.ravel(), row.astype(np.int64), column.astype(np.int64), entries, q, options)
     return solver(*arrays, r, u, info, np.zeros(n_floats), np.zeros(n_integers, np.int64)), info, r, u
 
@@ -326,7 +327,7 @@ def test_what_methods_do_not_treat():
         column,
         np.tile(np.eye(2).ravel(), n),
         -np.ones(2 * n),
-        np.array([1e-9, 0, 0, 0, 0, 0.0]),
+        Options(1e-9, 0.0, 0.0, 0.0, 0.0, 0.0, 1e-9, 0.1),
     )
     for solver in (*FORMS.values(), proximal.proximal):
         scratch = (np.zeros(2 * n), np.zeros(2 * n), np.zeros(4), np.zeros(5), np.zeros(0, np.int64))

@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nsds import solvers, status
+from nsds.solvers import table
 from nsds.solvers.bodies import colours
 from nsds.solvers.bodies import panels as bodies
-from nsds.solvers.contact import forms, generic, islands, signature, table
+from nsds.solvers.contact import forms, generic, islands, signature
 from nsds.solvers.contact import local as one
-from nsds.solvers.contact.solve import prepared
+from nsds.solvers.contact.solve import kind_of
 from tests import reference_contact as ref
 from tests.strategies import examples, generators
 
@@ -26,9 +27,9 @@ KINDS = [(2, 1), (3, 2), (3, 1), (5, 2)]
 def call(method, p, r=None, **options):
     """(status, r, u, info) of a kernel for a dense problem."""
     row, column, blocks = forms.block_rows(sp.coo_array(p.W), p.d)
-    r0, options = np.zeros(len(p.q)) if r is None else r, table.options(**options)
+    chosen, options = table.chosen(solvers.solver(method, **options), kind_of(p.d, rolls=False))
     problem = forms.Contacts(p.disk, p.mu.ravel(), row, column, blocks, p.q)
-    arguments = prepared(problem, table.METHODS[method], options, r0)
+    arguments = table.arguments_of(chosen, options, problem, p.d, np.zeros(len(p.q)) if r is None else r)
     return signature.solve_repeatedly(1, *arguments), *arguments[-5:-2]
 
 
@@ -178,7 +179,8 @@ def call_bodies(p, M, H, q, b, max_iter, tol=NEVER):
     panels, v_free = forms.panels(p.d, sp.csc_array(H), G), solve_M(q)
     floats, integers = bodies.work_size(p.n, len(q), p.d)
     r, v, u, info = np.zeros(len(b)), np.zeros(len(q)), np.zeros(len(b)), np.zeros(4)
-    data = (bodies.Problem(p.disk, p.mu.ravel(), *panels, v_free, b), table.options(tol, max_iter), r, v, u, info)
+    _, options = table.chosen(solvers.solver("nsgs_bodies", tol=tol, max_iter=max_iter), "gfc3d")
+    data = (bodies.Problem(p.disk, p.mu.ravel(), *panels, v_free, b), options, r, v, u, info)
     return bodies.nsgs_bodies(*data, np.full(floats, np.nan), np.zeros(integers, np.int64)), v, r, u, info
 
 

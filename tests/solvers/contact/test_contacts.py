@@ -8,13 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nsds import solvers, status
-from nsds.solvers.contact import forms, signature, table
-from nsds.solvers.contact.solve import prepared
+from nsds.solvers import table
+from nsds.solvers.contact import forms, signature
+from nsds.solvers.contact.solve import kind_of
 from tests import reference_contact as ref
 from tests.reference_contact import FAMILIES
 from tests.strategies import examples, generators
 
-METHODS = list(table.METHODS)
+METHODS = list(solvers.methods("fc2d"))
 TOL = 1e-9
 # (d, components of T) -> the function that solves it
 KINDS = {(2, 1): "solve_fc2d", (3, 2): "solve_fc3d", (3, 1): "solve_rfc2d", (5, 2): "solve_rfc3d"}
@@ -45,7 +46,7 @@ def promised(method, p):
 
 def kinds_of(method):
     """Contacts that the method treats."""
-    return [kind for kind in KINDS if kind[0] in table.METHODS[method].components and (method != "newton_fb" or kind in _FRICTION)]
+    return [kind for kind in KINDS if method in solvers.methods(KINDS[kind].removeprefix("solve_"))]
 
 
 @st.composite
@@ -102,8 +103,9 @@ def assert_law(p, r, e):
 
 def test_every_method_is_promised_something():
     assert set(PROMISED) == set(METHODS)
-    for d in (2, 3, 5):
-        assert set(solvers.contact_methods(d)) == {m for m in METHODS if d in table.METHODS[m].components}
+    for kind in ("fc3d", "rfc2d", "rfc3d"):
+        assert set(solvers.methods(kind)) < set(METHODS)
+        assert set(solvers.methods(f"g{kind}" if kind != "rfc2d" else "gfc3d")) >= {"nsgs_bodies", "newton_global"}
 
 
 @each_method
@@ -316,7 +318,7 @@ def test_without_rolling_friction_nothing_is_transmitted_by_rolling(method):
 @each_method
 def test_space_with_one_idle_tangent_is_the_plane(method):
     @examples(30)
-    @given(problems(method if 2 in table.METHODS[method].components else "nsgs", ("unique",), ((2, 1),)), generators)
+    @given(problems(method, ("unique",), ((2, 1),)), generators)
     def check(plane, rng):
         kept = np.arange(3 * plane.n) % 3 < 2
         W, q = np.diag(np.where(kept, 0.0, np.diag(plane.W).mean())), np.zeros(3 * plane.n)
@@ -406,7 +408,7 @@ def jammed():
     (2, *jammed(), 100.0),
 ])  # fmt: skip
 def test_what_has_no_solution_is_reported(method, d, W, q, mu):
-    if d not in table.METHODS[method].components:
+    if method not in solvers.methods(kind_of(d, rolls=False)):
         return
     p = ref.Drawn(d, np.full(len(q) // d, d - 1), np.full((len(q) // d, 2), mu) * [1, 0], np.array(W), np.array(q))
     s = solve(p, method, max_iter=300)
@@ -462,7 +464,8 @@ def test_scratch_may_be_dirty(method):
 def call(method, p, value, number):
     """(status, r, u, info) by the compiled code, with scratch that holds value and number."""
     problem = forms.Contacts(p.disk, p.mu.ravel(), *forms.block_rows(p.W, p.d), p.q)
-    *arguments, r, u, info, work, iwork = prepared(problem, table.METHODS[method], table.options(max_iter=20), np.zeros(len(p.q)))
+    chosen, options = table.chosen(solvers.solver(method, max_iter=20), "fc2d")
+    *arguments, r, u, info, work, iwork = table.arguments_of(chosen, options, problem, p.d, np.zeros(len(p.q)))
     work[:], iwork[:] = value, number
     code = signature.solve_repeatedly(1, *arguments, r, u, info, work, iwork)
     return code, r.tobytes(), u.tobytes(), info.tobytes()
@@ -486,7 +489,7 @@ def test_an_open_contact_needs_no_force(method):
 @pytest.mark.parametrize("d", [2, 3, 5])
 def test_an_open_contact_without_friction_or_slip_is_open(method, d):
     """uhat is on the axis of the polar cone, and nothing but its sign tells."""
-    if d in table.METHODS[method].components and method != "newton_fb":
+    if method in solvers.methods(kind_of(d, rolls=False)) and method != "newton_fb":
         q = np.eye(d)[0]
         p = ref.Drawn(d, np.array([min(d - 1, 2)]), np.zeros((1, 2)), np.eye(d), q)
         s = solve(p, method)

@@ -43,8 +43,8 @@ def test_global_problems_are_reduced():
 
 def test_methods_that_do_not_treat_a_problem_are_unsuited():
     result = solvers.profile_contacts([solvers.generate_contacts("random", 2)], seconds=0)
-    assert result["method"][0].tolist() == list(solvers.contact_methods(2))
-    left_out = ~np.isin(result["method"], list(solvers.contact_methods(3)))
+    assert result["method"][0].tolist() == list(solvers.methods("fc2d"))
+    left_out = ~np.isin(result["method"], list(solvers.methods("fc3d")))
     np.testing.assert_array_equal(result["status"] == status.UNSUITED, left_out)
     assert np.isnan(result["time"][left_out]).all()
 

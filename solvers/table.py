@@ -1,0 +1,561 @@
+"""The table of methods by class of problem, and choices of a method with its options: a new solver is one module and one line here.
+
+Two classes of problems have a signature each: "box", scalar rows with bounds (`nsds.solvers.box.signature`), and "contact", blocks with
+cones (`nsds.solvers.contact.signature`). A name may stand in both; the class of the problem says which method is meant.
+"""
+
+import inspect
+from functools import cache, lru_cache
+from types import FunctionType
+from typing import NamedTuple
+
+import numpy as np
+from numba.core.errors import NumbaError
+
+from nsds import _checks, _jit
+from nsds.solvers.box import auto as box_auto
+from nsds.solvers.box import cao_ferris, direct, gauss_seidel, latin, murty, newton_min, qp
+from nsds.solvers.box import cpg as box_cpg
+from nsds.solvers.box import enumeration as box_enumeration
+from nsds.solvers.box import interior_point as box_interior_point
+from nsds.solvers.box import lemke as box_lemke
+from nsds.solvers.box import newton_fb as box_newton_fb
+from nsds.solvers.box import proximal as box_proximal
+from nsds.solvers.box import signature as box_signature
+from nsds.solvers.contact import (
+    accelerated,
+    admm,
+    auto,
+    cpg,
+    enumeration,
+    fixed_points,
+    interior_point,
+    lemke,
+    newton,
+    nsgs,
+    projections,
+    proximal,
+    signature,
+)
+from nsds.solvers.contact.local import LOCALS
+
+
+class Method(NamedTuple):
+    """A solver: name, kernel (or a compiled callback), the scratch it needs, what it assumes of the problem, the kinds that it treats.
+
+    kernel: None where there is a function with another signature, as for problems without a Delassus matrix. options: those that it reads
+    beside tol and max_iter. reorders: it gains from unknowns in an order that keeps M close to its diagonal.
+    """
+
+    name: str
+    kernel: object
+    work_size: object
+    assumes: str
+    kinds: tuple
+    options: tuple = ()
+    reorders: bool = False
+
+
+_BOX = ("lcp", "mlcp", "relay", "avi", "qp")
+_SYMMETRIC = ("lcp", "mlcp", "relay", "qp")  # what multipliers of inequalities make unsymmetric is left out
+_PLANE, _GLOBAL, _RIGID = ("fc2d", "gfc2d"), ("gfc2d", "gfc3d", "grfc3d"), ("rigid", "rigid_rolling")
+_NOT_ROLLING = (*_PLANE, "fc3d", "gfc3d", "rigid")
+_CONTACT = ("fc2d", "fc3d", "rfc2d", "rfc3d", *_GLOBAL, *_RIGID)
+
+_BOX_METHODS = (
+    Method(
+        "auto",
+        box_auto.auto,
+        box_auto.work_size,
+        "nothing; newton_min or direct first, then up to five others; see the result's method",
+        _BOX,
+        reorders=True,
+    ),
+    Method(
+        "direct", direct.direct, direct.work_size, "a guess that says which z are at their bounds; one factorisation", _BOX, reorders=True
+    ),
+    Method(
+        "newton_min",
+        newton_min.newton_min,
+        newton_min.work_size,
+        "P, or positive semidefinite and consistent; linear in n for chains",
+        _BOX,
+        reorders=True,
+    ),
+    Method(
+        "proximal",
+        box_proximal.proximal,
+        box_proximal.work_size,
+        "positive semidefinite and consistent; linear in n for chains",
+        _BOX,
+        reorders=True,
+    ),
+    Method("lemke", box_lemke.lemke, box_lemke.work_size, "copositive plus or P or bounded; dense, 8 n^2 bytes", _BOX),
+    Method("murty", murty.murty, murty.work_size, "P; dense, 8 n^2 bytes", _BOX),
+    Method("bard", murty.bard, murty.work_size, "P; dense, 8 n^2 bytes", _BOX),
+    Method("cao_ferris", cao_ferris.cao_ferris, cao_ferris.work_size, "copositive plus on the recession cone; dense", ("avi", "qp")),
+    Method("enumerate", box_enumeration.enumeration, box_enumeration.work_size, "any matrix; up to 2^20 bases", _BOX),
+    Method(
+        "newton_fb", box_newton_fb.newton_fb, box_newton_fb.work_size, "P0 and regular, but often more; a band of M", _BOX, reorders=True
+    ),
+    Method(
+        "interior_point",
+        box_interior_point.interior_point,
+        box_interior_point.work_size,
+        "positive semidefinite; a band of M",
+        _BOX,
+        reorders=True,
+    ),
+    Method("qp", qp.qp, qp.work_size, "symmetric positive semidefinite; a band of M", _SYMMETRIC, reorders=True),
+    Method("pgs", gauss_seidel.pgs, gauss_seidel.work_size, "symmetric positive semidefinite or diagonally dominant", _BOX),
+    Method(
+        "psor", gauss_seidel.psor, gauss_seidel.work_size, "symmetric positive definite; weight: omega in (0, 2)", _BOX, options=("weight",)
+    ),
+    Method(
+        "rpgs",
+        gauss_seidel.rpgs,
+        gauss_seidel.work_size,
+        "symmetric positive semidefinite; weight: regularisation",
+        _BOX,
+        options=("weight",),
+    ),
+    Method(
+        "nsgs",
+        gauss_seidel.nsgs,
+        gauss_seidel.nsgs_work_size,
+        "symmetric positive definite; block: unknowns of a block",
+        _BOX,
+        options=("block",),
+    ),
+    Method("cpg", box_cpg.cpg, box_cpg.work_size, "symmetric positive definite", _SYMMETRIC),
+    Method(
+        "latin",
+        latin.latin,
+        latin.work_size,
+        "positive semidefinite; a band of M; weight: search direction",
+        _BOX,
+        options=("weight",),
+        reorders=True,
+    ),
+)
+_CONTACT_METHODS = (
+    Method(
+        "auto",
+        auto.auto,
+        auto.work_size,
+        "nothing; sweeps, then Newton island by island; see the result's method",
+        _CONTACT,
+        options=("local", "rho", "seed", "freeze"),
+    ),
+    Method(
+        "nsgs",
+        nsgs.nsgs,
+        nsgs.work_size,
+        "positive semidefinite, and bodies of comparable mass; linear in the blocks",
+        _CONTACT,
+        options=("local", "seed", "freeze"),
+    ),
+    Method(
+        "nsgs_parallel",
+        nsgs.nsgs_parallel,
+        nsgs.parallel_work_size,
+        "as nsgs; contacts by colour, on all cores, with the same bits on any number of them",
+        _CONTACT,
+        options=("local",),
+    ),
+    Method(
+        "accelerated",
+        accelerated.accelerated,
+        accelerated.work_size,
+        "nearly symmetric positive semidefinite, redundant too; one product with W an iteration",
+        _CONTACT,
+        options=("rho",),
+    ),
+    Method(
+        "extragradient",
+        projections.extragradient,
+        projections.work_size,
+        "positive semidefinite, unsymmetric too; two products with W an iteration",
+        _CONTACT,
+        options=("rho",),
+    ),
+    Method(
+        "fixed_point",
+        projections.fixed_point,
+        projections.work_size,
+        "symmetric positive semidefinite; one product with W an iteration",
+        _CONTACT,
+        options=("rho",),
+    ),
+    Method(
+        "tresca",
+        fixed_points.tresca,
+        fixed_points.work_size,
+        "nearly symmetric positive semidefinite; proved for small mu",
+        _CONTACT,
+        options=("rho",),
+    ),
+    Method(
+        "aclm",
+        fixed_points.aclm,
+        fixed_points.work_size,
+        "nearly symmetric positive semidefinite; proved for small mu",
+        _CONTACT,
+        options=("rho",),
+    ),
+    Method(
+        "panagiotopoulos",
+        fixed_points.panagiotopoulos,
+        fixed_points.work_size,
+        "as tresca; slow where normal and tangential parts are strongly coupled",
+        _CONTACT,
+        options=("rho",),
+    ),
+    Method(
+        "newton_ac",
+        newton.newton_ac,
+        newton.work_size,
+        "a guess not too far off; unsymmetric and redundant too; up to 8192 contacts",
+        _CONTACT,
+        options=("rho",),
+    ),
+    Method("newton_jm", newton.newton_jm, newton.work_size, "as newton_ac", _CONTACT, options=("rho",)),
+    Method("newton_natural", newton.newton_natural, newton.work_size, "as newton_ac", _CONTACT, options=("rho",)),
+    Method("newton_fb", newton.newton_fb, newton.work_size, "as newton_ac; no rolling friction", _NOT_ROLLING, options=("rho",)),
+    Method(
+        "proximal",
+        proximal.proximal,
+        proximal.work_size,
+        "redundant and unsymmetric too; robust; up to 8192 contacts",
+        _CONTACT,
+        options=("rho",),
+    ),
+    Method(
+        "interior_point",
+        interior_point.interior_point,
+        interior_point.work_size,
+        "positive semidefinite, redundant too; no use for a guess; up to 8192 contacts",
+        _CONTACT,
+    ),
+    Method("admm", admm.admm, admm.work_size, "positive semidefinite, redundant too; up to 8192 contacts", _CONTACT, options=("rho",)),
+    Method("cpg", cpg.cpg, cpg.work_size, "in the plane; symmetric positive semidefinite; not proved to converge", _PLANE),
+    Method("enumerate", enumeration.enumeration, enumeration.work_size, "in the plane; any matrix; up to 10 contacts", _PLANE),
+    Method("lemke", lemke.lemke, lemke.work_size, "in the plane; copositive plus; up to 8192 contacts", _PLANE),
+    Method(
+        "nsgs_bodies",
+        None,
+        None,
+        "as nsgs, without forming W: time and memory grow with the contacts; on all cores",
+        _GLOBAL,
+        options=("local",),
+    ),
+    Method("newton_global", None, None, "as newton_ac, for v and r together, without forming W; SuperLU", _GLOBAL),
+    Method(
+        "bodies",
+        auto.auto,
+        auto.work_size,
+        "nothing; sweeps on the velocities of rigid bodies, without forming W",
+        _RIGID,
+        options=("rho",),
+    ),
+)
+
+
+class ProblemClass(NamedTuple):
+    """Problems with one signature: the module that has it, its arguments, the kinds of problems, the methods, and those of users."""
+
+    signature: object
+    arguments: str
+    kinds: tuple
+    methods: dict
+    own: dict
+
+
+def _by_name(methods):
+    return {method.name: method for method in methods}
+
+
+CLASSES = {
+    "box": ProblemClass(
+        box_signature, "row, column, M, q, lower, upper, options, z, w, info, work, iwork", _BOX, _by_name(_BOX_METHODS), own={}
+    ),
+    "contact": ProblemClass(
+        signature, "disk, mu, row, column, W, q, options, r, u, info, work, iwork", _CONTACT, _by_name(_CONTACT_METHODS), own={}
+    ),
+}
+_CLASS_OF = {kind: one for one in CLASSES.values() for kind in one.kinds}
+_BROUGHT = {}  # functions of users, and the scratch they need, by name
+_MOST = 2**53  # of counts: kernels take options as floats
+_BOX_TOL, _CONTACT_TOL = 1e-10, 1e-8  # tolerances where none is given
+_AIM, _ENOUGH = 1e-10, 1e-4  # and of rigid bodies: what methods with a matrix are asked for, and what counts as solved
+_DEFAULT_LOCAL = "auto"
+
+OPTIONS = np.dtype(
+    [
+        ("method", "S32"), ("tol", "<f8"), ("max_iter", "<i8"), ("weight", "<f8"), ("block", "<i8"), ("rho", "<f8"), ("local", "S16"),
+        ("seed", "<i8"), ("freeze", "<i8"), ("inexact", "<f8"),
+    ]
+)  # fmt: skip
+_NAMED = ("weight", "block", "rho", "local", "seed", "freeze")  # options that some methods read
+
+
+def solver(
+    method="auto", *, tol=None, max_iter=None, weight=None, block=None, rho=None, local="auto", seed=None, freeze=None, inexact=0.1,
+    work_size=(0, 0),
+):  # fmt: skip
+    """Choice of a solver and its options, as a record that `nsds.simulate` and the functions ``nsds.solvers.solve_...`` take.
+
+    Parameters
+    ----------
+    method : str or function
+        A name from `methods`, or a function of your own with the arguments of `nsds.solvers.box.signature` or of
+        `nsds.solvers.contact.signature`; it is compiled for the class of the first problem that it is given, and its last line should be
+        ``return conclude(...)`` so that only the residual says converged. Of rigid bodies also "bodies": sweeps over the contacts that act
+        on the velocities of the bodies, without a Delassus matrix; their "auto" takes these for many blocks of constraints, and a matrix
+        for few. Methods that are named build it, for up to 512 blocks where contacts are detected; beyond, the status says UNSUITED.
+    tol : float, optional
+        Largest residual that counts as converged, without unit and below 1: of rows with bounds, errors of w relative to the terms that
+        cancel in it (1e-10 if not given; see `nsds.solvers.box.signature.conclude`); of contacts, velocities by which they miss their laws,
+        relative to those without impulses (1e-8; in simulations of rigid bodies 1e-4, whatever the number of contacts, where methods with
+        a matrix are asked for 1e-10, which they mostly reach, and equations hold as `newton_tol` of the scheme says).
+    max_iter : int, optional
+        Iteration limit; if not given the method's own, which also keeps the work to some seconds. Of "auto" for contacts: of all methods
+        together.
+    weight : float, optional
+        Of rows with bounds: omega of psor, the regularisation of rpgs, the search direction of latin.
+    block : int, optional
+        Unknowns of a block of nsgs, of rows with bounds.
+    rho : float, optional
+        Of contacts: step or penalty of the methods that have one; of "bodies" the largest share of momentum.
+    local : str
+        Of contacts: how nsgs solves one contact while the others are held, a name from `nsds.solvers.contact.local.LOCALS`.
+    seed : int, optional
+        Of contacts: nsgs goes through them in another order every time, which the seed determines.
+    freeze : int, optional
+        Of contacts: sweeps for which nsgs leaves out a contact that has come to rest.
+    inexact : float
+        In simulations: a step whose residuals, of the one-step problem and of balances of momentum, are larger than asked and at most this
+        is taken with the status INEXACT, and the run goes on; beyond it a step has failed. Errors are velocities relative to those at
+        hand: what contacts would do without impulses, and the sum of what a body's momentum, forces and impulses are worth. Newton's
+        iterations of Lagrangian and first-order systems count as INEXACT up to a hundredth of it.
+    work_size : (int, int)
+        Of a function of your own: floats and integers of scratch that it needs for each unknown.
+
+    Raises
+    ------
+    ValueError
+        Unknown name; an option out of range, or one that no method of this name reads.
+    TypeError
+        The function has another number of arguments; where it is used, it does not compile.
+
+    Notes
+    -----
+    Coulomb's law is no convex problem, and sweeps over many contacts with much friction may go on without getting closer. Those over rigid
+    bodies then go on with less momentum; after that, the slip term ``mu ||u_T||`` that the law adds to u_N follows the velocities more and
+    more slowly, and is held in the end. The problem with this term held is convex, and sweeps solve it. Its solution balances momentum,
+    friction opposes slip, and contacts do no work beyond the tolerance; but u_N of contacts that slide is off by as much as the term.
+    Such a step is INEXACT (300 spheres that settle, mu = 0.6: every tenth step; 1000: 4 of 10; u_N is off by some mm/s at most).
+    Physics engines do the like silently: many stop after a fixed number of sweeps whatever the residual is, and others solve the convex
+    problem with a term of zero, in which all that slides lifts off with ``mu ||u_T||``.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> nsds.solvers.solver("pgs", tol=1e-8)["method"].item()
+    b'pgs'
+    >>> nsds.solvers.solver("bodies", tol=1e-4, max_iter=1000)["inexact"].item()
+    0.1
+    """
+    given = {"weight": weight, "block": block, "rho": rho, "local": local, "seed": seed, "freeze": freeze}
+    return record_of("solver", method, tol, max_iter, inexact, work_size, **given)
+
+
+def record_of(owner, method, tol=None, max_iter=None, inexact=0.1, work_size=(0, 0), **given):
+    """`solver` for a function of the name owner, with which errors begin."""
+    if callable(method):
+        method = _brought(owner, method, work_size)
+    elif not _are_counts(work_size) or any(work_size):
+        raise ValueError(f"{owner}: work_size is for a function of your own, got {work_size!r} with method {_checks.shortened(method)}")
+    named = [one.methods[method] for one in CLASSES.values() if isinstance(method, str) and method in one.methods]
+    if not named and (not isinstance(method, str) or method not in _BROUGHT):
+        known = dict.fromkeys(name for one in CLASSES.values() for name in one.methods)
+        raise ValueError(f"{owner}: method must be one of {', '.join(known)}, got {_checks.shortened(method)}")
+    record = np.zeros((), OPTIONS)
+    record["method"] = method.encode()
+    record["tol"] = 0.0 if tol is None else _tolerance(owner, tol)
+    record["inexact"] = _checks.number(owner, "inexact", inexact, low=0.0)
+    record["local"] = _checks.choice(owner, "local", given.get("local", _DEFAULT_LOCAL), LOCALS).encode()
+    for field in ("weight", "rho"):
+        record[field] = 0.0 if given.get(field) is None else _checks.number(owner, field, given[field], above=0.0)
+    for field, value in (("max_iter", max_iter), *((field, given.get(field)) for field in ("block", "seed", "freeze"))):
+        record[field] = 0 if value is None else _checks.integer(owner, field, value, low=1, high=_MOST)
+    if named:
+        _require_read(owner, record, method, {field for one in named for field in one.options})
+    if method == "psor" and record["weight"] >= 2.0:
+        raise ValueError(f"{owner}: weight of 'psor' must be below 2, got {record['weight']}")
+    return record
+
+
+def _require_read(owner, record, name, read, where=""):
+    """Refuse an option that is given and that the method of this name does not read."""
+    for field in _NAMED:
+        if field not in read and record[field].item() not in (0, _DEFAULT_LOCAL.encode()):
+            takers = dict.fromkeys(taker for one in CLASSES.values() for taker, method in one.methods.items() if field in method.options)
+            raise ValueError(f"{owner}: {field} is an option of {', '.join(takers)}, not of {name!r}{where}")
+
+
+def _tolerance(owner, tol):
+    result = _checks.number(owner, "tol", tol, above=0.0)
+    if result >= 1.0:
+        raise ValueError(f"{owner}: tol must be below 1, as errors are relative, got {tol}")
+    return result
+
+
+def _are_counts(pair):
+    return isinstance(pair, (tuple, list)) and len(pair) == 2 and all(isinstance(x, (int, np.integer)) and x >= 0 for x in pair)
+
+
+def _brought(owner, function, work_size):
+    """Keep a user's solver under its name and identity; returns the name. It is compiled for the class of the problem that it is given."""
+    plain = getattr(function, "py_func", function)
+    wanted = " or ".join(f"solver({one.arguments})" for one in CLASSES.values())
+    if not _are_counts(work_size):
+        raise ValueError(f"{owner}: work_size must be two whole numbers of at least 0, got {work_size!r}")
+    if not isinstance(plain, FunctionType) or len(inspect.signature(plain).parameters) != 12:
+        raise TypeError(f"{owner}: method must be a name or a Python function {wanted}, got {_checks.shortened(function)}")
+    floats, integers = work_size
+    name = f"{plain.__name__[:8]}#{id(function):x}:{floats},{integers}"
+    _BROUGHT[name] = function, work_size
+    return name
+
+
+def _compiled(owner, name, one):
+    """The `Method` of a user's solver for a class of problems."""
+    if name not in one.own:
+        function, (floats, integers) = _BROUGHT[name]
+        try:
+            kernel = _jit.callback(one.signature.SOLVER, function)
+        except (NumbaError, TypeError) as error:
+            raise TypeError(
+                f"{owner}: the function {function.__name__} does not compile as solver({one.arguments}), returning a status: {error}"
+            ) from error
+
+        def room(size, row, column):
+            n = (row.size - 1) * (1 if one is CLASSES["box"] else size)
+            return floats * n, integers * n
+
+        one.own[name] = Method(name, kernel, room, "what its author says", one.kinds, _NAMED)
+    return one.own[name]
+
+
+def treats(name, kind):
+    """Whether a name stands for a method for a kind of problems."""
+    return isinstance(name, str) and (name in _BROUGHT or name in methods(kind))
+
+
+def find(name, kind, owner="solver"):
+    """The `Method` of a name for a kind of problems, which it must treat."""
+    one = _CLASS_OF[kind]
+    if not treats(name, kind):
+        known = isinstance(name, str) and name in one.methods
+        why = f", which is for {', '.join(one.methods[name].kinds)}" if known else ""
+        raise ValueError(f"{owner}: method must be one of {', '.join(methods(kind))}, got {_checks.shortened(name)}{why}")
+    if name in ("nsgs_parallel", "nsgs_bodies"):
+        _checks.require_threads("solver", name)
+    return one.methods[name] if name in one.methods else _compiled(owner, name, one)
+
+
+def chosen(choice, kind, owner="solver"):
+    """(`Method`, options for kernels) of what a caller passed for a kind of problems: None, a name, a function, or a record."""
+    if choice is None or isinstance(choice, str) or callable(choice):
+        choice = record_of(owner, "auto" if choice is None else choice)
+    if not isinstance(choice, (np.ndarray, np.void)) or choice.dtype != OPTIONS:
+        raise TypeError(
+            f"{owner}: expected a method's name, a function or a record from nsds.solvers.solver, got {_checks.shortened(choice)}"
+        )
+    if np.shape(choice) != ():
+        raise TypeError(f"{owner}: expected one record, got an array of shape {np.shape(choice)}")
+    name, record = _checked(choice.tobytes())
+    method = find(name, kind, owner)
+    _require_read(owner, record, name, method.options, f" for {kind} problems")
+    return method, _kernel_options(record, kind)
+
+
+@lru_cache(maxsize=64)
+def _checked(stored):
+    """(name, the record) of the bytes of a record, which may have been edited: what `solver` would refuse is refused."""
+    fields = {field: value or None for field, value in zip(OPTIONS.names, np.frombuffer(stored, OPTIONS)[0].item(), strict=True)}
+    name, local, inexact = (fields.pop(field) or default for field, default in (("method", b""), ("local", b""), ("inexact", 0.0)))
+    name = name.decode(errors="replace")
+    return name, record_of("solver, of the record", name, inexact=inexact, local=local.decode(errors="replace"), **fields)
+
+
+def _kernel_options(record, kind):
+    """The options of a record as kernels of the class of a kind take them."""
+    given = {field: value for field, value in zip(OPTIONS.names, record.item(), strict=True) if field not in ("method", "local")}
+    tol, Options = given.pop("tol"), _CLASS_OF[kind].signature.Options
+    if Options is box_signature.Options:
+        given |= {"tol": tol or _BOX_TOL, "rounding": 0.0}
+    else:
+        rigid = kind in _RIGID
+        given |= {"tol": tol or (_AIM if rigid else _CONTACT_TOL), "enough": tol or (_ENOUGH if rigid else _CONTACT_TOL)}
+        given["local"] = LOCALS.index(record["local"].item().decode())
+    return Options(*(float(given[field]) for field in Options._fields))
+
+
+def asked(owner, kind, method, tol, max_iter, given):
+    """`chosen` of the arguments of a function that solves one problem: given, its further options by name; a record brings its own."""
+    if not isinstance(method, (np.ndarray, np.void)):
+        names = [field for field in _NAMED if any(field in one.options for one in _CLASS_OF[kind].methods.values())] + ["work_size"]
+        unknown = [field for field in given if field not in names]
+        if unknown:
+            raise TypeError(f"{owner}: options must be {', '.join(names)}, got {unknown[0]!r}")
+        if not callable(method):
+            find(method, kind, owner)
+        method = record_of(owner, method, _tolerance(owner, tol), max_iter, **given)
+    return chosen(method, kind, owner)
+
+
+def methods(kind="lcp"):
+    """Names of the methods that treat a kind of problem, and what each assumes of it.
+
+    Parameters
+    ----------
+    kind : str
+        Of rows with bounds "lcp" (bounds 0 and infinity), "mlcp" (and equations), "relay" (any bounds), "avi" and "qp" (polyhedra). Of
+        contacts "fc2d" and "fc3d", with rolling friction "rfc2d" and "rfc3d"; their global forms "gfc2d", "gfc3d" and "grfc3d"; and
+        "rigid" and "rigid_rolling", what `nsds.simulate` takes for rigid bodies.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> nsds.solvers.methods("lcp")["enumerate"]
+    'any matrix; up to 2^20 bases'
+    >>> nsds.solvers.methods("fc2d")["lemke"]
+    'in the plane; copositive plus; up to 8192 contacts'
+    """
+    _checks.choice("methods", "kind", kind, _CLASS_OF)
+    return {name: method.assumes for name, method in _CLASS_OF[kind].methods.items() if kind in method.kinds}
+
+
+def address(method):
+    """Address of a method's compiled code, for kernels that call it."""
+    return _address(method.kernel, _CLASS_OF[method.kinds[0]].signature.SOLVER)
+
+
+@cache
+def _address(compiled, signature):
+    return np.uintp(getattr(compiled, "address", 0) or _jit.address(signature, compiled))
+
+
+def arguments_of(method, options, problem, size, guess):
+    """Arguments of ``solve_repeatedly`` of the class of a problem, from solver on; size: see `scratch`."""
+    n, row, column = guess.size, problem.row, problem.column
+    info = np.zeros(_CLASS_OF[method.kinds[0]].signature.N_INFO)
+    return address(method), guess, *problem, options, np.zeros(n), np.zeros(n), info, *scratch(method, size, row, column)
+
+
+def scratch(method, size, row, column):
+    """New (work, iwork) for a method and a pattern; size: unknowns, or components of a contact."""
+    floats, integers = method.work_size(size, row, column)
+    return np.zeros(floats), np.zeros(max(integers, 1), np.int64)
