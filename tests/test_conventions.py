@@ -7,10 +7,9 @@ import re
 import pytest
 
 import nsds
+from tests.kernels import SOURCES, kernels, last_name
 from tests.paths import ROOT
 
-SOURCES = [path for folder in ("nsds", "solvers", "schemes") for path in sorted((ROOT / folder).rglob("*.py"))]
-KERNEL_DECORATORS = {"kernel", "inlined", "tiny", "parallel", "threaded"}
 ALLOCATORS = {"zeros", "empty", "ones", "full", "array", "arange", "copy", "concatenate", "zeros_like", "empty_like", "linspace"}
 
 
@@ -18,19 +17,7 @@ def names(path):
     return path.relative_to(ROOT).as_posix()
 
 
-def last_name(node):
-    node = node.func if isinstance(node, ast.Call) else node
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
-
-
-def kernels():
-    """Every function that is compiled, with the file it is in; the template of the time loop counts too."""
-    for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.FunctionDef) and (
-                any(last_name(d) in KERNEL_DECORATORS for d in node.decorator_list) or node.name == "_march_template"
-            ):
-                yield pytest.param(path, node, id=f"{names(path)}:{node.name}")
+KERNELS = [pytest.param(path, node, id=f"{names(path)}:{node.name}") for path, node in kernels()]
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=names)
@@ -40,7 +27,7 @@ def test_numba_is_configured_in_one_place(path):
         assert not [word for word in found if word not in ("jit",)]
 
 
-@pytest.mark.parametrize(("path", "node"), list(kernels()))
+@pytest.mark.parametrize(("path", "node"), KERNELS)
 def test_kernels_neither_raise_nor_print_nor_allocate(path, node):
     assert not node.args.defaults
     assert ast.get_docstring(node) or node.name.startswith("_")
@@ -51,6 +38,54 @@ def test_kernels_neither_raise_nor_print_nor_allocate(path, node):
             assert last_name(inner) not in ALLOCATORS | {"print"}
         if isinstance(inner, ast.While):
             assert inner.orelse == []
+
+
+# Files that still unpack long tuples; no other may.
+LONG_TUPLES = {"nsds/collision/detection.py", "nsds/collision/grid.py", "solvers/contact/interior_point.py"}
+
+
+def has_long_tuple(node):
+    """True where more than six names are unpacked from one value: what travels together has named fields."""
+    return any(
+        isinstance(inner, ast.Assign) and isinstance(inner.targets[0], ast.Tuple) and len(inner.targets[0].elts) > 6
+        and not isinstance(inner.value, ast.Tuple)
+        for inner in ast.walk(node)
+    )  # fmt: skip
+
+
+def has_numbered_option(node):
+    """True where an option is read by its number."""
+    return any(
+        isinstance(inner, ast.Subscript) and last_name(inner.value).endswith("options") and isinstance(inner.slice, ast.Constant)
+        and isinstance(inner.slice.value, int)
+        for inner in ast.walk(node)
+    )  # fmt: skip
+
+
+def test_what_travels_has_names():
+    found = list(kernels())
+    assert {names(path) for path, node in found if has_long_tuple(node)} <= LONG_TUPLES
+    assert not {names(path) for path, node in found if has_numbered_option(node)}
+
+
+def test_every_folder_of_the_package_is_installed():
+    listed = set(
+        re.findall(r'"(nsds[\w.]*)"', re.search(r"packages = \[(.*?)\]", (ROOT / "pyproject.toml").read_text(), re.DOTALL).group(1))
+    )
+    folders = {path.parent.relative_to(ROOT).parts for path in SOURCES if path.name == "__init__.py"}
+    assert listed == {".".join(parts if parts[0] == "nsds" else ("nsds", *parts)) for parts in folders}
+
+
+def test_each_name_in_the_walk_of_a_step_is_defined_in_one_place():
+    """``a.b.f`` is the function or class f, or one of its methods, of the file a/b.py; files are there."""
+    found = re.findall(r"`([\w./]+)`", (ROOT / "docs" / "architecture.md").read_text())
+    dotted = [name for name in found if re.match(r"(nsds|schemes|solvers)\.", name) and name != "nsds.simulate"]
+    assert len(dotted) > 40
+    for name in dotted:
+        module, _, function = name.rpartition(".")
+        source = (ROOT / module.replace(".", "/")).with_suffix(".py").read_text()
+        assert len(re.findall(rf"^(?:def|class) {function}\b", source, re.MULTILINE)) == 1, name
+    assert all((ROOT / name).exists() for name in found if "/" in name)
 
 
 def imported(path):

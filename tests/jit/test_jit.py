@@ -187,10 +187,11 @@ print(len(recorder.buffer))
 """
 
 
-def edited(path, old, new):
+def edit(path, old, new):
+    """Replace the first occurrence."""
     source = path.read_text()
-    assert source.count(old) >= 1
-    path.write_text(source.replace(old, new))
+    assert old in source
+    path.write_text(source.replace(old, new, 1))
 
 
 def test_nothing_is_compiled_again_for_other_words_or_for_a_solver_that_is_not_called(copy_of_the_package):
@@ -201,9 +202,10 @@ def test_nothing_is_compiled_again_for_other_words_or_for_a_solver_that_is_not_c
     before = fingerprints(copy_of_the_package)
     for folder in ("maths", "schemes/problem", "schemes/lagrangian", "schemes/run", "solvers/box"):
         for path in (package / folder).glob("[!_]*.py"):
-            edited(path, '"""', '"""\n\nMore.\n\n')
+            edit(path, '"""', '"""More.\n\n')
+            edit(path, '    """', '    """In other words: ')
     assert fingerprints(copy_of_the_package) == before
-    edited(package / "solvers" / "contact" / "signature.py", " += ", " -= ")
+    edit(package / "solvers" / "contact" / "signature.py", " += ", " -= ")
     changed = {module for (module, name), value in fingerprints(copy_of_the_package).items() if value != before[module, name]}
     assert changed >= {"nsds.solvers.contact.signature", "nsds.solvers.contact.nsgs"}
     assert not any(module.startswith(("nsds.solvers.box", "nsds.schemes.problem", "nsds.schemes.first_order")) for module in changed)

@@ -22,11 +22,11 @@ STEPS = {
 # Every scheme with an example of each family that it is for, and the step.
 WITH_SCHEMES = {
     ("moreau_jean", LAGRANGIAN): ("bouncing_ball", 0.1),
-    ("moreau_jean", NEWTON_EULER): ("box_stack", 1e-3),
+    ("moreau_jean", NEWTON_EULER): ("box_stack", 1e-2),
     ("moreau_jean_direct_projection", LAGRANGIAN): ("slider_crank", 1e-4),
     ("moreau_jean_direct_projection", NEWTON_EULER): ("slider_crank_3d", 1e-4),
     ("moreau_jean_combined_projection", LAGRANGIAN): ("slider_crank", 1e-4),
-    ("moreau_jean_exact", LAGRANGIAN): ("guitar_string", 1e-5),
+    ("moreau_jean_exact", LAGRANGIAN): ("guitar_string", 1e-4),
     ("d1_minus_linear", LAGRANGIAN): ("bouncing_ball", 0.1),
     ("generalised_alpha", LAGRANGIAN): ("bouncing_ball", 0.1),
     ("schatzman_paoli", LAGRANGIAN): ("bouncing_ball", 0.1),
@@ -47,7 +47,8 @@ def digests():
         traj = nsds.simulate(system, t_end=float(system["t"]) + 12 * h, h=h)
         result[name] = hashlib.sha256(traj.tobytes()).hexdigest()
     for (scheme, _), (name, h) in WITH_SCHEMES.items():
-        traj = nsds.simulate(getattr(nsds.examples, name)(), t_end=15 * h, h=h, scheme=getattr(nsds, scheme)())
+        system = getattr(nsds.examples, name)()
+        traj = nsds.simulate(system, t_end=float(system["t"]) + 15 * h, h=h, scheme=getattr(nsds, scheme)())
         result[scheme, name] = hashlib.sha256(traj.tobytes()).hexdigest()
     rng = np.random.default_rng(7)
     A = rng.normal(size=(6, 6))
