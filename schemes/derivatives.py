@@ -19,7 +19,7 @@ def derivative(t, r, function, jacobian, rows, variable, columns, out, spare, fu
     """
     x, lam, z = view(work, r.x, r.n), view(work, r.lam, r.m), view(mem, r.z, r.n_z)
     if jacobian != ABSENT:
-        call_function(functions[jacobian], (t, x, lam, z, view(work, out, rows * columns)))
+        call_function(functions, jacobian, (t, x, lam, z, view(work, out, rows * columns)))
         return
     is_small = False
     for j in range(columns):
@@ -36,11 +36,11 @@ def _column(t, r, function, rows, at, step, out, stride, spare, functions, mem, 
     """Central difference by one variable into work[out], work[out + stride], ...; work: spare (rows)."""
     x, lam, z, value = view(work, r.x, r.n), view(work, r.lam, r.m), view(mem, r.z, r.n_z), work[at]
     work[at] = value + step
-    call_function(functions[function], (t, x, lam, z, view(work, spare, rows)))
+    call_function(functions, function, (t, x, lam, z, view(work, spare, rows)))
     for i in range(rows):
         work[out + i * stride] = work[spare + i]
     work[at] = value - step
-    call_function(functions[function], (t, x, lam, z, view(work, spare, rows)))
+    call_function(functions, function, (t, x, lam, z, view(work, spare, rows)))
     work[at] = value
     for i in range(rows):
         work[out + i * stride] = (work[out + i * stride] - work[spare + i]) / (2.0 * step)

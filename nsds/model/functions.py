@@ -22,7 +22,19 @@ from nsds.model.kinds import AT_T, RELATIONS
 _vector = float64[::1]
 _CALLBACK = types.void(float64, _vector, _vector, _vector, _vector)
 
-call_function = _jit.caller(_CALLBACK)
+call_address = _jit.caller(_CALLBACK)
+
+
+@_jit.tiny
+def call_function(functions, slot, arguments):
+    """The user's function at a slot; ``arguments = (t, x, lam, z, out)``. Where there is none, ABSENT, out is NaN: it shows."""
+    if slot >= 0:
+        call_address(functions[slot], arguments)
+    else:
+        out = arguments[4]
+        for i in range(out.size):
+            out[i] = np.nan
+
 
 _MECHANICAL = "t, q, v, z, out"
 # kind of part -> its functions -> their arguments; the last one takes the result
@@ -59,7 +71,7 @@ _compiled, _offered = {}, {}
 def evaluate_at(address, t, x, lam, z, out):
     """Rows ``out[k]`` of what the function that lives at ``address`` gives at ``t[k]``, ``x[k]`` and ``lam[k]``."""
     for k in range(t.size):
-        call_function(address, (t[k], x[k], lam[k], z, out[k]))
+        call_address(address, (t[k], x[k], lam[k], z, out[k]))
 
 
 def is_finite_at(address, t, x, lam, z, size):

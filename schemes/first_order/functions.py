@@ -19,13 +19,13 @@ def source(t, part, e, x, functions, mem, work, out):
     for i in range(n):
         work[out + i] = 0.0 if part.b == ABSENT else mem[part.b + shift + i]
     if part.b_function != ABSENT:
-        call_function(functions[part.b_function + e], (t, x, nothing, z, view(work, out, n)))
+        call_function(functions, part.b_function + e, (t, x, nothing, z, view(work, out, n)))
     if n_u > 0:
         T = part.T + e * n * n_u
         if part.T_function != ABSENT:
-            call_function(functions[part.T_function + e], (t, x, nothing, z, view(work, T, n * n_u)))
+            call_function(functions, part.T_function + e, (t, x, nothing, z, view(work, T, n * n_u)))
         if part.u_function != ABSENT:
-            call_function(functions[part.u_function + e], (t, x, nothing, z, view(work, part.u_work, n_u)))
+            call_function(functions, part.u_function + e, (t, x, nothing, z, view(work, part.u_work, n_u)))
         else:
             for j in range(n_u):
                 work[part.u_work + j] = mem[part.u + shift + j]
@@ -42,13 +42,13 @@ def rate(t, part, e, x, spare, functions, mem, imem, work, out):
     source(t, part, e, at_x, functions, mem, work, out)
     if part.f_function != ABSENT:
         z, nothing = view(mem, part.z + e * part.stride, part.n_z), view(mem, 0, 0)
-        call_function(functions[part.f_function + e], (t, at_x, nothing, z, view(work, spare, n)))
+        call_function(functions, part.f_function + e, (t, at_x, nothing, z, view(work, spare, n)))
         for i in range(n):
             work[out + i] += work[spare + i]
     elif part.A_function != ABSENT:
         A = part.A_work + e * n * n
         z, nothing = view(mem, part.z + e * part.stride, part.n_z), view(mem, 0, 0)
-        call_function(functions[part.A_function + e], (t, at_x, nothing, z, view(work, A, n * n)))
+        call_function(functions, part.A_function + e, (t, at_x, nothing, z, view(work, A, n * n)))
         for i in range(n):
             for j in range(n):
                 work[out + i] += work[A + i * n + j] * work[x + j]
@@ -65,7 +65,7 @@ def rate_jacobian(t, part, e, x, at_x, spare, functions, mem, imem, work):
     is_whole = is_given and part.u_function == ABSENT and part.T_function == ABSENT
     if is_given:
         z, nothing = view(mem, part.z + e * part.stride, part.n_z), view(mem, 0, 0)
-        call_function(functions[part.jac_f_function + e], (t, view(work, x, n), nothing, z, view(work, A, n * n)))
+        call_function(functions, part.jac_f_function + e, (t, view(work, x, n), nothing, z, view(work, A, n * n)))
     if is_given and not is_whole:
         source(t, part, e, view(work, x, n), functions, mem, work, at_x)
     for j in range(0 if is_whole else n):
@@ -87,20 +87,20 @@ def relation_values(t, r, functions, mem, work):
     """h and g of a relation at its arguments x and lam; of a linear one also its operators that are functions of time."""
     x, lam, z = view(work, r.x, r.n), view(work, r.lam, r.m), view(mem, r.z, r.n_z)
     if r.kind != LINEAR:
-        call_function(functions[r.h_function], (t, x, lam, z, view(work, r.h, r.m)))
-        call_function(functions[r.g_function], (t, x, lam, z, view(work, r.g, r.n)))
+        call_function(functions, r.h_function, (t, x, lam, z, view(work, r.h, r.m)))
+        call_function(functions, r.g_function, (t, x, lam, z, view(work, r.g, r.n)))
         return
     m, n, n_z = r.m, r.n, r.n_z
     if r.C_function != ABSENT:
-        call_function(functions[r.C_function], (t, x, lam, z, view(work, r.C, m * n)))
+        call_function(functions, r.C_function, (t, x, lam, z, view(work, r.C, m * n)))
     if r.B_function != ABSENT:
-        call_function(functions[r.B_function], (t, x, lam, z, view(work, r.B, n * m)))
+        call_function(functions, r.B_function, (t, x, lam, z, view(work, r.B, n * m)))
     if r.D_function != ABSENT:
-        call_function(functions[r.D_function], (t, x, lam, z, view(work, r.D, m * m)))
+        call_function(functions, r.D_function, (t, x, lam, z, view(work, r.D, m * m)))
     if r.F_function != ABSENT:
-        call_function(functions[r.F_function], (t, x, lam, z, view(work, r.F, m * n_z)))
+        call_function(functions, r.F_function, (t, x, lam, z, view(work, r.F, m * n_z)))
     if r.e_function != ABSENT:
-        call_function(functions[r.e_function], (t, x, lam, z, view(work, r.h, m)))
+        call_function(functions, r.e_function, (t, x, lam, z, view(work, r.h, m)))
     for i in range(m):
         s = work[r.base + i] + (work[r.h + i] if r.e_function != ABSENT else 0.0)
         for j in range(n):

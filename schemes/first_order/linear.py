@@ -322,7 +322,7 @@ def _evaluate_outputs(t, relations, functions, mem, work):
     for a in range(relations.size):
         r = relations[a]
         if r.e_function != ABSENT:
-            call_function(functions[r.e_function], (t, nothing, nothing, view(mem, r.z, r.n_z), view(work, r.h, r.m)))
+            call_function(functions, r.e_function, (t, nothing, nothing, view(mem, r.z, r.n_z), view(work, r.h, r.m)))
 
 
 @kernel

@@ -85,6 +85,6 @@ def _second_difference(t, h, r, p, functions, mem, work):
             q = r.q_first + j if j < r.n_first else r.q_second + j - r.n_first
             n = r.n_first if j < r.n_first else r.n - r.n_first
             work[r.x + j] = mem[q] + sign * s * mem[q + n]
-        call_function(functions[r.h_function], (t + sign * s, x, lam, z, out))
+        call_function(functions, r.h_function, (t + sign * s, x, lam, z, out))
         for i in range(r.m):
             work[r.curvature + i] += work[p.spare + i] / (s * s)

@@ -248,7 +248,7 @@ def _evaluate_forces(t, parts, operators, functions, mem, work):
         for e in range(part.count if operators[a].force != ABSENT else 0):
             force, z, nothing = operators[a].force + e * n, view(mem, part.z + e * part.stride, part.n_z), view(mem, 0, 0)
             if part.fext_function != ABSENT:
-                call_function(functions[part.fext_function + e], (t, nothing, nothing, z, view(work, force, n)))
+                call_function(functions, part.fext_function + e, (t, nothing, nothing, z, view(work, force, n)))
             else:
                 for i in range(n):
                     work[force + i] = mem[part.fext + e * part.stride + i]

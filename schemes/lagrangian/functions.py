@@ -21,7 +21,7 @@ def mass(part, e, q, functions, mem, imem, work, out):
     n = part.n
     if part.mass_function != ABSENT:
         nothing, z = view(mem, 0, 0), view(mem, part.z + e * part.stride, part.n_z)
-        call_function(functions[part.mass_function + e], (0.0, view(work, q, n), nothing, z, view(work, out, n * n)))
+        call_function(functions, part.mass_function + e, (0.0, view(work, q, n), nothing, z, view(work, out, n * n)))
         return
     M = part.M + e * part.stride
     for i in range(n * n):
@@ -42,7 +42,7 @@ def force(t, part, e, q, v, spare, functions, mem, imem, work, out, size):
     n, shift = part.n, e * part.stride
     z, nothing = view(mem, part.z + shift, part.n_z), view(mem, 0, 0)
     if part.fext_function != ABSENT:
-        call_function(functions[part.fext_function + e], (t, nothing, nothing, z, view(work, out, n)))
+        call_function(functions, part.fext_function + e, (t, nothing, nothing, z, view(work, out, n)))
     else:
         for i in range(n):
             work[out + i] = 0.0 if part.fext == ABSENT else mem[part.fext + shift + i]
@@ -58,12 +58,12 @@ def internal_force(t, part, e, q, v, spare, functions, mem, imem, work, out, siz
     n = part.n
     z, at_q, at_v, term = view(mem, part.z + e * part.stride, part.n_z), view(work, q, n), view(work, v, n), view(work, spare, n)
     if part.fint_function != ABSENT:
-        call_function(functions[part.fint_function + e], (t, at_q, at_v, z, term))
+        call_function(functions, part.fint_function + e, (t, at_q, at_v, z, term))
         for i in range(n):
             work[out + i] -= work[spare + i]
             work[size + i] += abs(work[spare + i])
     if part.fgyr_function != ABSENT:
-        call_function(functions[part.fgyr_function + e], (t, at_q, at_v, z, term))
+        call_function(functions, part.fgyr_function + e, (t, at_q, at_v, z, term))
         for i in range(n):
             work[out + i] -= work[spare + i]
             work[size + i] += abs(work[spare + i])
@@ -91,9 +91,9 @@ def control_force(t, part, e, q, v, functions, mem, work, out, size):
         return
     z, at_q, at_v, T = view(mem, part.z + shift, part.n_z), view(work, q, n), view(work, v, n), part.T + e * n * n_u
     if part.T_function != ABSENT:
-        call_function(functions[part.T_function + e], (t, at_q, at_v, z, view(work, T, n * n_u)))
+        call_function(functions, part.T_function + e, (t, at_q, at_v, z, view(work, T, n * n_u)))
     if part.u_function != ABSENT:
-        call_function(functions[part.u_function + e], (t, at_q, at_v, z, view(work, part.u_work, n_u)))
+        call_function(functions, part.u_function + e, (t, at_q, at_v, z, view(work, part.u_work, n_u)))
     else:
         for j in range(n_u):
             work[part.u_work + j] = mem[part.u + shift + j]
@@ -118,7 +118,7 @@ def _add_tangent(t, part, e, q, v, variable, jacobian, factor, spare, functions,
         return
     if jacobian != ABSENT:
         z = view(mem, part.z + e * part.stride, part.n_z)
-        call_function(functions[jacobian + e], (t, view(work, q, n), view(work, v, n), z, view(work, spare, n * n)))
+        call_function(functions, jacobian + e, (t, view(work, q, n), view(work, v, n), z, view(work, spare, n * n)))
         for i in range(n * n):
             work[out + i] += factor * work[spare + i]
         if part.u_function == ABSENT and part.T_function == ABSENT:
@@ -150,7 +150,7 @@ def prescribe(t, r, functions, mem, work):
     """Minus the prescribed velocity at t, where it is a function."""
     if r.velocity_function != ABSENT:
         nothing = view(mem, 0, 0)
-        call_function(functions[r.velocity_function], (t, nothing, nothing, view(mem, r.z, r.n_z), view(work, r.rate, r.m)))
+        call_function(functions, r.velocity_function, (t, nothing, nothing, view(mem, r.z, r.n_z), view(work, r.rate, r.m)))
         for i in range(r.m):
             work[r.rate + i] = -work[r.rate + i]
 
@@ -160,9 +160,9 @@ def relation_output(t, r, functions, mem, work):
     """h, and g of a relation that has one, at the relation's arguments x and lam."""
     x, lam, z = view(work, r.x, r.n), view(work, r.lam, r.m), view(mem, r.z, r.n_z)
     if r.h_function != ABSENT:
-        call_function(functions[r.h_function], (t, x, lam, z, view(work, r.h, r.m)))
+        call_function(functions, r.h_function, (t, x, lam, z, view(work, r.h, r.m)))
     if r.g_function != ABSENT:
-        call_function(functions[r.g_function], (t, x, lam, z, view(work, r.g, r.n)))
+        call_function(functions, r.g_function, (t, x, lam, z, view(work, r.g, r.n)))
 
 
 @kernel
@@ -180,11 +180,11 @@ def relation_operators(t, h, r, is_new, scale, spare, functions, mem, work):
     if r.kind == RHEONOMOUS:
         x, lam, z = view(work, r.x, n), view(work, r.lam, m), view(mem, r.z, r.n_z)
         if r.h_t_function != ABSENT:
-            call_function(functions[r.h_t_function], (t, x, lam, z, view(work, r.rate, m)))
+            call_function(functions, r.h_t_function, (t, x, lam, z, view(work, r.rate, m)))
         elif is_new:
             step = min(CENTRAL_STEP * max(1.0, abs(t)), _OF_A_STEP * h)
-            call_function(functions[r.h_function], (t + step, x, lam, z, view(work, r.rate, m)))
-            call_function(functions[r.h_function], (t - step, x, lam, z, view(work, spare, m)))
+            call_function(functions, r.h_function, (t + step, x, lam, z, view(work, r.rate, m)))
+            call_function(functions, r.h_function, (t - step, x, lam, z, view(work, spare, m)))
             for i in range(m):
                 work[r.rate + i] = (work[r.rate + i] - work[spare + i]) / (2.0 * step)
     if r.kind == COMPLIANT or r.kind == FULL:

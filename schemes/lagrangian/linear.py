@@ -117,7 +117,7 @@ def start(t, s, functions, options, mem, imem, work, iwork):
             if part.fext_function != ABSENT:
                 z = view(mem, part.z + e * part.stride, part.n_z)
                 nothing = view(mem, 0, 0)
-                call_function(functions[part.fext_function + e], (t, nothing, nothing, z, view(work, force, part.n)))
+                call_function(functions, part.fext_function + e, (t, nothing, nothing, z, view(work, force, part.n)))
             elif part.fext != ABSENT:
                 for i in range(part.n):
                     work[impulse + i] = h * mem[part.fext + e * part.stride + i]
@@ -243,7 +243,7 @@ def _impulse_of_function(t_new, h, theta, part, o, e, functions, plan, mem, work
     for i in range(n):
         work[impulse + i] = h * (1.0 - theta) * work[force + i]
     nothing, z = view(mem, 0, 0), view(mem, part.z + e * part.stride, part.n_z)
-    call_function(functions[part.fext_function + e], (t_new, nothing, nothing, z, view(work, force, n)))
+    call_function(functions, part.fext_function + e, (t_new, nothing, nothing, z, view(work, force, n)))
     for i in range(n):
         work[impulse + i] += h * theta * work[force + i]
 

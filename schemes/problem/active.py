@@ -32,8 +32,8 @@ def choose_active(p, constraints, horizon, h, mem, imem, work, iwork):
                 if imem[c.active] == 0 and c.role == PLAIN:
                     mem[c.lam] = _TOUCHING
                 imem[c.active] = 1
-        else:
-            changed |= iwork[local + i] != ABSENT
+        elif iwork[local + i] != ABSENT:
+            changed = True
             iwork[local + i] = ABSENT
             if c.role != SLIP:
                 imem[c.active] = 0

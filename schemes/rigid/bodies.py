@@ -50,12 +50,12 @@ def force(t, body, q, v, functions, mem, out, size):
     """Force, in inertial axes, and moment, in those of the body, of eq. 11.199 at (t, q, v) (6,), and the sums of norms of terms (2,)."""
     z, nothing, term, moment = view(mem, body.z, body.n_z), view(mem, 0, 0), stack(3), view(out, 3, 3)
     if body.fext_function != ABSENT:
-        call_function(functions[body.fext_function], (t, nothing, nothing, z, view(out, 0, 3)))
+        call_function(functions, body.fext_function, (t, nothing, nothing, z, view(out, 0, 3)))
     else:
         for i in range(3):
             out[i] = 0.0 if body.fext == ABSENT else mem[body.fext + i]
     if body.mext_function != ABSENT:
-        call_function(functions[body.mext_function], (t, nothing, nothing, z, moment))
+        call_function(functions, body.mext_function, (t, nothing, nothing, z, moment))
     else:
         for i in range(3):
             moment[i] = 0.0 if body.mext == ABSENT else mem[body.mext + i]
@@ -80,9 +80,9 @@ def subtract_internal(t, body, q, v, functions, mem, out, size):
     for i in range(6):
         term[i] = 0.0
     if body.fint_function != ABSENT:
-        call_function(functions[body.fint_function], (t, q, v, z, view(term, 0, 3)))
+        call_function(functions, body.fint_function, (t, q, v, z, view(term, 0, 3)))
     if body.mint_function != ABSENT:
-        call_function(functions[body.mint_function], (t, q, v, z, view(term, 3, 3)))
+        call_function(functions, body.mint_function, (t, q, v, z, view(term, 3, 3)))
     for i in range(6):
         if body.C != ABSENT:
             for j in range(6):
@@ -176,7 +176,7 @@ def _rotational_matrix(weight_v, weight_q, body, q, v, functions, t, mem, J):
     if body.mext_inertial and weight_q != 0.0:
         moment = stack(3)
         if body.mext_function != ABSENT:
-            call_function(functions[body.mext_function], (t, view(mem, 0, 0), view(mem, 0, 0), view(mem, body.z, body.n_z), moment))
+            call_function(functions, body.mext_function, (t, view(mem, 0, 0), view(mem, 0, 0), view(mem, body.z, body.n_z), moment))
         else:
             for i in range(3):
                 moment[i] = mem[body.mext + i]
@@ -281,7 +281,7 @@ def internal_derivatives(t, body, q, v, functions, mem, D_q, D_v):
         D, variable, C = (D_q, q, body.K) if columns == 7 else (D_v, v, body.C)
         jacobian = body.jac_q_function if columns == 7 else body.jac_v_function
         if jacobian != ABSENT:
-            call_function(functions[jacobian], (t, q, v, z, D))
+            call_function(functions, jacobian, (t, q, v, z, D))
         elif has_functions:
             for i in range(6):
                 base[i] = 0.0

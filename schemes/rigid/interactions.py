@@ -87,7 +87,7 @@ def _evaluate_prescribed(t, r, functions, mem, imem, work):
     """Rows that pick velocities; rate: minus the velocity that is wanted."""
     if r.velocity_function != ABSENT:
         nothing = view(mem, 0, 0)
-        call_function(functions[r.velocity_function], (t, nothing, nothing, view(mem, r.z, r.n_z), view(work, r.rate, r.m)))
+        call_function(functions, r.velocity_function, (t, nothing, nothing, view(mem, r.z, r.n_z), view(work, r.rate, r.m)))
     for i in range(r.m):
         work[r.rate + i] = -(work[r.rate + i] if r.velocity_function != ABSENT else mem[r.z + i])
         work[r.h + i] = 0.0
@@ -102,7 +102,7 @@ def _evaluate_contact(t, r, qa, qb, has_b, functions, mem, work):
     for i in range(7):
         x[i], x[7 + i] = qa[i], qb[i]
     z, nothing = view(mem, r.z, r.n_z), view(mem, 0, 0)
-    call_function(functions[r.gap_function], (t, view(x, 0, 14 if has_b else 7), nothing, z, out))
+    call_function(functions, r.gap_function, (t, view(x, 0, 14 if has_b else 7), nothing, z, out))
     frame_of(view(out, 4, 3), frame)
     for k in range(3):
         lever_a[k], lever_b[k] = out[1 + k] - qa[k], out[1 + k] - qb[k]
@@ -123,22 +123,22 @@ def _evaluate_relation(t, r, qa, qb, has_b, functions, mem, work):
     for i in range(r.m):
         rate[i] = 0.0
     if r.jac_function != ABSENT:
-        call_function(functions[r.jac_function], (t, at, h, z, D))
+        call_function(functions, r.jac_function, (t, at, h, z, D))
     else:
         for j in range(n):
             x_j, step = x[j], CENTRAL_STEP * max(1.0, abs(x[j]))
             x[j] = x_j + step
-            call_function(functions[r.h_function], (t, at, nothing, z, h))
+            call_function(functions, r.h_function, (t, at, nothing, z, h))
             for i in range(r.m):
                 D[i * n + j] = h[i]
             x[j] = x_j - step
-            call_function(functions[r.h_function], (t, at, nothing, z, h))
+            call_function(functions, r.h_function, (t, at, nothing, z, h))
             for i in range(r.m):
                 D[i * n + j] = (D[i * n + j] - h[i]) / (2.0 * step)
             x[j] = x_j
     if r.h_t_function != ABSENT:
-        call_function(functions[r.h_t_function], (t, at, nothing, z, rate))
-    call_function(functions[r.h_function], (t, at, nothing, z, h))
+        call_function(functions, r.h_t_function, (t, at, nothing, z, rate))
+    call_function(functions, r.h_function, (t, at, nothing, z, h))
     psi = stack(12)
     for side in range(n // 7):
         rotations.rate_matrix(view(x, 7 * side + 3, 4), psi)

@@ -81,7 +81,7 @@ def act(t, h, controllers, where, functions, mem, scratch):
             for k in range(c.read, c.write_end):
                 scratch[c.x + k - c.read] = mem[where[k]]
             x, u = view(scratch, c.x, c.read_end - c.read), view(scratch, c.u, c.write_end - c.read_end)
-            call_function(functions[i], (t, x, view(mem, c.state, c.n_state), view(mem, c.z, c.n_z), u))
+            call_function(functions, i, (t, x, view(mem, c.state, c.n_state), view(mem, c.z, c.n_z), u))
             for k in range(c.read_end, c.write_end):
                 mem[where[k]] = scratch[c.x + k - c.read]
             mem[c.t_last] = t
