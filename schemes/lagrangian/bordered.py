@@ -42,21 +42,21 @@ class Tables(NamedTuple):
     W_column: np.ndarray
 
 
-def prepare(records, lists, options, method, work, iwork):
+def prepare(records, layout, options, method, work, iwork):
     """Inverse iteration matrices for v_free, and the bordered matrices of all members."""
     h, theta = options.h, options.theta
-    operators = linear.inverse_operators(records, lists, h, theta, work, iwork)
-    bodies = bodies_of(lists.parts, operators)
-    unknowns = ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, bodies["kind"])
+    operators = linear.inverse_operators(records, layout, h, theta, work, iwork)
+    bodies = bodies_of(layout.parts, operators)
+    unknowns = ordered(layout.constraints, layout.entries, layout.inputs, layout.couplings, bodies["kind"])
     constraints, couplings = unknowns.constraints, unknowns.couplings
-    plan = linear.reserve(lists, unknowns, method, work, iwork)
-    rows, columns, values = _iteration_matrices(records, lists, h, theta)
-    n = (lists.parts["count"] * lists.parts["n"]).sum()
+    plan = linear.reserve(layout, unknowns, method, work, iwork)
+    rows, columns, values = _iteration_matrices(records, layout, h, theta)
+    n = (layout.parts["count"] * layout.parts["n"]).sum()
     kinds = "entry", "input", "coupling"
     owner = {kind: np.repeat(np.arange(constraints.size), constraints[f"{kind}_end"] - constraints[kind]) for kind in kinds}
     border = [
-        (n + owner["entry"], lists.entries["dof"], lists.entries["coefficient"], 1.0),
-        (lists.inputs["dof"], n + owner["input"], lists.inputs["coefficient"], -1.0),
+        (n + owner["entry"], layout.entries["dof"], layout.entries["coefficient"], 1.0),
+        (layout.inputs["dof"], n + owner["input"], layout.inputs["coefficient"], -1.0),
         (n + owner["coupling"], n + couplings["constraint"], couplings["coefficient"], 1.0),
     ]
     n_all = int(n) + constraints.size
@@ -80,21 +80,30 @@ def prepare(records, lists, options, method, work, iwork):
     nodes = np.zeros(n_all, NODE)
     nodes["constraint"][n:] = np.arange(constraints.size)
     nodes["velocity"] = ABSENT
-    for part in lists.parts:
+    for part in layout.parts:
         each = part["stride"] * np.arange(part["count"])[:, None] + part["q"] + part["n"] + np.arange(part["n"])
         nodes["velocity"][part["dof"] : part["dof"] + each.size] = each.reshape(-1)
     reduced = linear.Tables(
-        lists.parts, constraints, lists.entries, lists.inputs, couplings, lists.relations, plan, operators, unknowns.row, unknowns.column
+        layout.parts,
+        constraints,
+        layout.entries,
+        layout.inputs,
+        couplings,
+        layout.relations,
+        plan,
+        operators,
+        unknowns.row,
+        unknowns.column,
     )
     tables = Tables(reduced, nodes[order], bordered, start_of, column)
-    lists = lists._replace(constraints=constraints, owners=tuple(lists.owners[i] for i in unknowns.order))
-    return Prepared(tables, lists.functions, options, work, iwork, sys.modules[__name__], lists)
+    layout = layout._replace(constraints=constraints, owners=tuple(layout.owners[i] for i in unknowns.order))
+    return Prepared(tables, layout.functions, options, work, iwork, sys.modules[__name__], layout)
 
 
-def _iteration_matrices(records, lists, h, theta):
+def _iteration_matrices(records, layout, h, theta):
     """(rows, columns, values (members, entries)) of M_hat of all bodies."""
     rows, columns, values = [], [], []
-    for name, part in zip(lists.part_names, lists.parts, strict=True):
+    for name, part in zip(layout.part_names, layout.parts, strict=True):
         fields = records[name].reshape(records.size, -1)
         kind, matrices = weighted_sum(fields, part, linear.terms_of(h, theta))
         n, first = part["n"], part["dof"] + part["n"] * np.arange(part["count"])[:, None]

@@ -13,15 +13,15 @@ from nsds.schemes.problem.box import solve_active
 from nsds.status import CONVERGED
 
 
-def require_rigid(owner, lists):
+def require_rigid(owner, layout):
     """Refuse friction, and y that depends on lambda."""
-    c = lists.constraints
+    c = layout.constraints
     if (c["role"] == SLIP).any():
-        name = lists.owners[int(np.argmax(c["role"] == SLIP))][0]
+        name = layout.owners[int(np.argmax(c["role"] == SLIP))][0]
         raise ValueError(f"{owner}: interaction '{name}': the scheme is stated without friction; use nsds.moreau_jean")
     compliant = (c["level"] == POSITION) | (c["coupling"] != c["coupling_end"])
-    if compliant.any() or np.isin(lists.relations["kind"], (COMPLIANT, FULL)).any():
-        name = lists.owners[int(np.argmax(compliant))][0]
+    if compliant.any() or np.isin(layout.relations["kind"], (COMPLIANT, FULL)).any():
+        name = layout.owners[int(np.argmax(compliant))][0]
         raise ValueError(f"{owner}: interaction '{name}': the scheme is stated for y that does not depend on lambda; use nsds.moreau_jean")
 
 

@@ -32,7 +32,7 @@ from nsds.schemes.lagrangian.newton import (
     state_pull,
 )
 from nsds.schemes.lagrangian.outputs import gap_slack, position, state_pulls, update_outputs, velocity
-from nsds.schemes.lagrangian.tables import tables
+from nsds.schemes.lagrangian.tables import layout_of
 from nsds.schemes.linear_algebra import apply_inverses
 from nsds.schemes.problem.box import ULPS, worse
 from nsds.schemes.run.memory import Allocator
@@ -98,10 +98,10 @@ def d1_minus_linear(level="acceleration"):
 def prepare(records, mem, options, h, method):
     """Tables and constant inverse masses of all members."""
     work, iwork = Allocator(records.size), Allocator(records.size)
-    lists = tables(records, work, "d1_minus_linear", h, h)
-    require_rigid("d1_minus_linear", lists)
+    layout = layout_of(records, work, "d1_minus_linear", h, h)
+    require_rigid("d1_minus_linear", layout)
     words = Options(h, newton.Options(h, **_EXPLICIT), float(options["velocity_level"].item()))
-    prepared = newton.prepare(records, lists, words.newton, method, work, iwork)
+    prepared = newton.prepare(records, layout, words.newton, method, work, iwork)
     return prepared._replace(options=words, stepper=sys.modules[__name__])
 
 

@@ -21,7 +21,7 @@ from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT, DIAGONAL, table
 from nsds.schemes.lagrangian.functions import blame, prescribe  # noqa: F401
 from nsds.schemes.lagrangian.outputs import compliance, gap_slack
-from nsds.schemes.lagrangian.tables import PLAIN, POSITION, SLIP, is_linear, tables
+from nsds.schemes.lagrangian.tables import PLAIN, POSITION, SLIP, is_linear, layout_of
 from nsds.schemes.problem.active import choose_active, extract_active
 from nsds.schemes.problem.assemble import assemble, scale_friction
 from nsds.schemes.problem.box import solve_active
@@ -131,20 +131,20 @@ def prepare(records, mem, options, h, method):
     """Coefficients of the modes and the Delassus matrices of all members."""
     owner = "moreau_jean_exact"
     work, iwork = Allocator(records.size), Allocator(records.size)
-    lists = tables(records, work, owner, h, h)
-    parts = lists.parts
-    if not is_linear(lists):
+    layout = layout_of(records, work, owner, h, h)
+    parts = layout.parts
+    if not is_linear(layout):
         raise ValueError(f"{owner}: systems and relations must be linear; use nsds.moreau_jean")
-    if (lists.constraints["level"] == POSITION).any():
-        name = lists.owners[int(np.argmax(lists.constraints["level"] == POSITION))][0]
+    if (layout.constraints["level"] == POSITION).any():
+        name = layout.owners[int(np.argmax(layout.constraints["level"] == POSITION))][0]
         raise ValueError(f"{owner}: interaction '{name}' is a law between y and a force; use nsds.moreau_jean")
     operators, bodies = np.zeros(parts.size, OPERATOR), np.zeros(parts["count"].sum(), BODY)
-    for part, operator, name in zip(parts, operators, lists.part_names, strict=True):
+    for part, operator, name in zip(parts, operators, layout.part_names, strict=True):
         _store_modes(owner, records[name].reshape(records.size, -1), part, operator, name, h, work)
         mine, each = slice(part["body"], part["body"] + part["count"]), part["n"] * np.arange(part["count"])
         bodies["kind"][mine], bodies["n"][mine] = DIAGONAL, part["n"]
         bodies["dof"][mine], bodies["data"][mine] = part["dof"] + each, operator["inverse"] + each
-    unknowns = ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, bodies["kind"])
+    unknowns = ordered(layout.constraints, layout.entries, layout.inputs, layout.couplings, bodies["kind"])
     constraints, couplings, row, column = unknowns.constraints, unknowns.couplings, unknowns.row, unknowns.column
     plan = np.zeros(1, PLAN)
     place_problem(plan, unknowns, method, work, iwork)
@@ -156,15 +156,15 @@ def prepare(records, mem, options, h, method):
     work[:, p["upper"] : p["upper"] + n] = np.inf
     iwork[:, p["local"] : p["local"] + n] = -2  # no set is known yet
     for member in range(records.size):
-        assemble(plan, bodies, constraints, lists.entries, lists.inputs, couplings, unknowns.every, row, column, unknowns.transpose,
+        assemble(plan, bodies, constraints, layout.entries, layout.inputs, couplings, unknowns.every, row, column, unknowns.transpose,
                        1.0, 0, work[member], iwork[member])  # fmt: skip
-    rows, stretches = _stretches(constraints, lists.entries)
+    rows, stretches = _stretches(constraints, layout.entries)
     constraints["entry_end"] = constraints["entry"]  # rows have their stretches instead; what tells closed gaps takes b and ydot alone
     prepared = Tables(
-        parts, constraints, lists.entries, lists.inputs, couplings, lists.relations, plan, operators, rows, stretches, row, column
+        parts, constraints, layout.entries, layout.inputs, couplings, layout.relations, plan, operators, rows, stretches, row, column
     )
-    lists = lists._replace(constraints=constraints, owners=tuple(lists.owners[i] for i in unknowns.order))
-    return Prepared(prepared, lists.functions, Options(h, options["gamma"].item()), work, iwork, sys.modules[__name__], lists)
+    layout = layout._replace(constraints=constraints, owners=tuple(layout.owners[i] for i in unknowns.order))
+    return Prepared(prepared, layout.functions, Options(h, options["gamma"].item()), work, iwork, sys.modules[__name__], layout)
 
 
 def _store_modes(owner, fields, part, operator, name, h, work):

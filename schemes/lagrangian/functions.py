@@ -206,13 +206,13 @@ def relation_operators(t, h, r, is_new, scale, spare, functions, mem, work):
 
 def blame(records, prepared, m):
     """Which function gave NaN or infinity at the state of member m, in words; nothing if none does."""
-    lists, mem, work = prepared.layout, memory(records)[m], prepared.work[m]
+    layout, mem, work = prepared.layout, memory(records)[m], prepared.work[m]
     nothing, t = np.zeros(0), records["t"][m].item()
 
     def is_broken(slot, x, lam, z, size):
         return slot != ABSENT and not is_finite_at(prepared.functions[m, slot], t, x, lam, z, size)
 
-    for name, part in zip(lists.part_names, lists.parts, strict=True):
+    for name, part in zip(layout.part_names, layout.parts, strict=True):
         n = part["n"]
         sizes = {"mass": n**2, "fint": n, "fgyr": n, "fext": n, "jac_q": n**2, "jac_v": n**2, "T": n * part["n_u"], "u": part["n_u"]}
         for e in range(part["count"]):
@@ -223,7 +223,7 @@ def blame(records, prepared, m):
                 state = (nothing, nothing) if field == "fext" else (mem[first : first + n], mem[first + n : first + 2 * n])
                 if is_broken(slot if slot == ABSENT else slot + e, *state, z, size=size):
                     return nan_of(f"{field} of part '{name}'", records[name][field].reshape(records.size, -1)[m, e])
-    for name, r in zip(lists.relation_names, lists.relations, strict=True):
+    for name, r in zip(layout.relation_names, layout.relations, strict=True):
         x, lam, z = work[r["x"] : r["x"] + r["n"]], work[r["lam"] : r["lam"] + r["m"]], mem[r["z"] : r["z"] + r["n_z"]]
         n, k = r["n"], r["m"]
         for field, size in {"h": k, "g": n, "H": k * n, "D": k * k, "B": n * k, "h_t": k, "velocity": k}.items():

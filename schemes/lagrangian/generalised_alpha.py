@@ -33,7 +33,7 @@ from nsds.schemes.lagrangian.newton import (
 )
 from nsds.schemes.lagrangian.outputs import gap_slack, position, update_outputs, velocity
 from nsds.schemes.lagrangian.projection import invert_metrics, prepare_with_positions, project
-from nsds.schemes.lagrangian.tables import tables
+from nsds.schemes.lagrangian.tables import layout_of
 from nsds.schemes.linear_algebra import apply_inverses
 from nsds.schemes.problem.box import ULPS, worse
 from nsds.schemes.run.memory import Allocator
@@ -106,8 +106,8 @@ def prepare(records, mem, options, h, method):
     """Tables of the Newton form, and those of the problem of positions."""
     owner = "generalised_alpha"
     work, iwork = Allocator(records.size), Allocator(records.size)
-    lists = tables(records, work, owner, h, h)
-    require_rigid(owner, lists)
+    layout = layout_of(records, work, owner, h, h)
+    require_rigid(owner, layout)
     rho, tol, max_iter, constraint_tol, rounds = (float(options[name].item()) for name in OPTIONS.names[1:])
     alpha_m, alpha_f = (2 * rho - 1) / (rho + 1), rho / (rho + 1)
     gamma = 0.5 + alpha_f - alpha_m
@@ -117,7 +117,7 @@ def prepare(records, mem, options, h, method):
         h, gamma=0.0, q_star=1.0, tol=tol, max_iter=max_iter, a=beta / gamma, weight=gamma * ratio, at_q=1.0, at_v=1.0, paoli=0.0
     )
     positions = projection.Options(h, smooth, combined=0.0, constraint_tol=constraint_tol, max_rounds=rounds, every_contact=1.0)
-    prepared = prepare_with_positions(records, lists, smooth, "mass", method, work, iwork)
+    prepared = prepare_with_positions(records, layout, smooth, "mass", method, work, iwork)
     return prepared._replace(options=Options(h, positions, alpha_m, alpha_f, beta, gamma), stepper=sys.modules[__name__])
 
 

@@ -59,28 +59,28 @@ class Tables(NamedTuple):
     W_column: np.ndarray
 
 
-def prepare(records, lists, options, method, work, iwork):
+def prepare(records, layout, options, method, work, iwork):
     """Factorise iteration matrices and assemble the Delassus matrices of all members."""
-    parts, h, theta = lists.parts, options.h, options.theta
-    operators = inverse_operators(records, lists, h, theta, work, iwork)
+    parts, h, theta = layout.parts, options.h, options.theta
+    operators = inverse_operators(records, layout, h, theta, work, iwork)
     bodies = bodies_of(parts, operators)
-    unknowns = ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, bodies["kind"])
+    unknowns = ordered(layout.constraints, layout.entries, layout.inputs, layout.couplings, bodies["kind"])
     constraints, couplings, row, column = unknowns.constraints, unknowns.couplings, unknowns.row, unknowns.column
-    plan = reserve(lists, unknowns, method, work, iwork)
+    plan = reserve(layout, unknowns, method, work, iwork)
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
     work[:, p["upper"] : p["upper"] + n] = np.inf
     iwork[:, p["local"] : p["local"] + n] = -2  # no set is known yet
     for member in range(records.size):
-        assemble(plan, bodies, constraints, lists.entries, lists.inputs, couplings, unknowns.every, row, column, unknowns.transpose,
+        assemble(plan, bodies, constraints, layout.entries, layout.inputs, couplings, unknowns.every, row, column, unknowns.transpose,
                        1.0, 0, work[member], iwork[member])  # fmt: skip
-    tables = Tables(parts, constraints, lists.entries, lists.inputs, couplings, lists.relations, plan, operators, row, column)
-    lists = lists._replace(constraints=constraints, owners=tuple(lists.owners[i] for i in unknowns.order))
-    return Prepared(tables, lists.functions, options, work, iwork, sys.modules[__name__], lists)
+    tables = Tables(parts, constraints, layout.entries, layout.inputs, couplings, layout.relations, plan, operators, row, column)
+    layout = layout._replace(constraints=constraints, owners=tuple(layout.owners[i] for i in unknowns.order))
+    return Prepared(tables, layout.functions, options, work, iwork, sys.modules[__name__], layout)
 
 
-def reserve(lists, unknowns, method, work, iwork):
+def reserve(layout, unknowns, method, work, iwork):
     """Reserve the arrays of the one-step problem, those of its active constraints, and the scratch of one body."""
-    parts, nnz = lists.parts, unknowns.column.size
+    parts, nnz = layout.parts, unknowns.column.size
     body, dofs = parts["n"].max(), (parts["count"] * parts["n"]).sum()
     plan = np.zeros(1, PLAN)
     place_problem(plan, unknowns, method, work, iwork)
@@ -95,10 +95,10 @@ def terms_of(h, theta):
     return [(1.0, "M"), (h * theta, "C"), (h * theta * h * theta, "K")]
 
 
-def inverse_operators(records, lists, h, theta, work, iwork):
+def inverse_operators(records, layout, h, theta, work, iwork):
     """Table of the parts' operators, their inverse iteration matrices stored."""
-    operators = np.zeros(lists.parts.size, OPERATOR)
-    for part, operator, name in zip(lists.parts, operators, lists.part_names, strict=True):
+    operators = np.zeros(layout.parts.size, OPERATOR)
+    for part, operator, name in zip(layout.parts, operators, layout.part_names, strict=True):
         formula = f"M + h theta C + h^2 theta^2 K is singular (h = {h:g})"
         store_inverse(operator, inverse_of(records[name], part, name, terms_of(h, theta), formula), work, iwork)
         operator["impulse"], operator["force"] = (work.reserve(part["count"] * part["n"]) for _ in range(2))

@@ -10,7 +10,7 @@ from nsds import _checks
 from nsds.model.kinds import NEWTON_EULER, family
 from nsds.model.records import model_of
 from nsds.schemes.lagrangian import bordered, linear, newton
-from nsds.schemes.lagrangian.tables import is_linear, tables
+from nsds.schemes.lagrangian.tables import is_linear, layout_of
 from nsds.schemes.rigid import moreau_jean as rigid_moreau_jean
 from nsds.schemes.run.memory import Allocator
 
@@ -96,11 +96,11 @@ def prepare(records, mem, options, h, method):
         raise ValueError("moreau_jean: form='explicit' is for rigid bodies; for others theta=0 is explicit")
     work, iwork = Allocator(records.size), Allocator(records.size)
     constant = linear.Options(h, options["theta"].item(), options["gamma"].item())
-    lists = tables(records, work, "moreau_jean", h, h * constant.theta)
+    layout = layout_of(records, work, "moreau_jean", h, h * constant.theta)
     if options["form"] == b"global":
-        if not is_linear(lists):
+        if not is_linear(layout):
             raise ValueError("moreau_jean: form='global' is for linear systems with linear relations")
-        return bordered.prepare(records, lists, constant, method, work, iwork)
-    if is_linear(lists):
-        return linear.prepare(records, lists, constant, method, work, iwork)
-    return newton.prepare(records, lists, newton.options_of(h, options), method, work, iwork)
+        return bordered.prepare(records, layout, constant, method, work, iwork)
+    if is_linear(layout):
+        return linear.prepare(records, layout, constant, method, work, iwork)
+    return newton.prepare(records, layout, newton.options_of(h, options), method, work, iwork)

@@ -104,14 +104,14 @@ def options_of(h, options):
     return Options(h, gamma, q_star, tol, max_iter, a=theta, weight=theta, at_q=1.0, at_v=1.0, paoli=0.0)
 
 
-def prepare(records, lists, options, method, work, iwork):
+def prepare(records, layout, options, method, work, iwork):
     """Tables, constant inverses and work memory of all members."""
-    elements, bodies, bent = _elements(records, lists, options, work, iwork)
-    unknowns = ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, bodies["kind"])
+    elements, bodies, bent = _elements(records, layout, options, work, iwork)
+    unknowns = ordered(layout.constraints, layout.entries, layout.inputs, layout.couplings, bodies["kind"])
     constraints, couplings = unknowns.constraints, unknowns.couplings
-    plan = _plan(records, lists, bodies, unknowns, method, work, iwork)
-    first, end = lists.entries["coefficient"].min(initial=work.size), lists.entries["coefficient"].max(initial=-1) + 1
-    bends = (bent["kind"] == DENSE).any() and np.isin(lists.relations["kind"], BENDING).any() and first < end
+    plan = _plan(records, layout, bodies, unknowns, method, work, iwork)
+    first, end = layout.entries["coefficient"].min(initial=work.size), layout.entries["coefficient"].max(initial=-1) + 1
+    bends = (bent["kind"] == DENSE).any() and np.isin(layout.relations["kind"], BENDING).any() and first < end
     if bends:
         plan["bends"], plan["shift"] = 1, work.reserve(end - first) - first
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
@@ -120,24 +120,24 @@ def prepare(records, lists, options, method, work, iwork):
     if bends:
         work[:, first + p["shift"] : end + p["shift"]] = work[:, first:end]
     tables = Tables(
-        lists.parts, elements, bodies, bent, lists.relations, constraints, lists.entries, lists.inputs, couplings, plan, unknowns.row,
+        layout.parts, elements, bodies, bent, layout.relations, constraints, layout.entries, layout.inputs, couplings, plan, unknowns.row,
         unknowns.column,
     )  # fmt: skip
-    lists = lists._replace(constraints=constraints, owners=tuple(lists.owners[i] for i in unknowns.order))
-    return Prepared(tables, lists.functions, options, work, iwork, sys.modules[__name__], lists)
+    layout = layout._replace(constraints=constraints, owners=tuple(layout.owners[i] for i in unknowns.order))
+    return Prepared(tables, layout.functions, options, work, iwork, sys.modules[__name__], layout)
 
 
-def _elements(records, lists, options, work, iwork):
+def _elements(records, layout, options, work, iwork):
     """Tables of elements, of bodies with the inverses that do not change, and of bodies with the curvature of relations in them."""
-    parts, h = lists.parts, options.h
+    parts, h = layout.parts, options.h
     curved = np.zeros(parts["count"].sum(), bool)
     for side in ("first", "second"):
-        curved[lists.relations[f"body_{side}"][np.isin(lists.relations["kind"], BENDING)]] = True
+        curved[layout.relations[f"body_{side}"][np.isin(layout.relations["kind"], BENDING)]] = True
     terms = [(1.0, "M"), (h * options.weight * options.at_v, "C"), (h * options.weight * options.at_q * h * options.a, "K")]
     elements, bodies = np.zeros(parts["count"].sum(), ELEMENT), np.zeros(parts["count"].sum(), BODY)
     elements["part"] = np.repeat(np.arange(parts.size), parts["count"])
     elements["e"] = np.arange(elements.size) - parts["body"][elements["part"]]
-    for name, part in zip(lists.part_names, parts, strict=True):
+    for name, part in zip(layout.part_names, parts, strict=True):
         mine = slice(part["body"], part["body"] + part["count"])
         each, n = np.arange(part["count"]), int(part["n"])
         elements["dof"][mine] = bodies["dof"][mine] = part["dof"] + n * each
@@ -156,7 +156,7 @@ def _elements(records, lists, options, work, iwork):
             store_inverses(bodies[mine], inverse, work, iwork)
     bent = bodies.copy()
     elements["stiff"] = ABSENT
-    for name, part in zip(lists.part_names, parts, strict=True):
+    for name, part in zip(layout.part_names, parts, strict=True):
         mine = slice(part["body"], part["body"] + part["count"])
         n, which = int(part["n"]), np.flatnonzero(curved[mine] & (elements["mass"][mine] == ABSENT))
         if which.size and n <= _LARGEST_BENT:
@@ -168,11 +168,11 @@ def _elements(records, lists, options, work, iwork):
     return elements, bodies, bent
 
 
-def _plan(records, lists, bodies, unknowns, method, work, iwork):
+def _plan(records, layout, bodies, unknowns, method, work, iwork):
     """Reserve the arrays of the one-step problem, of the iteration, and scratch."""
     body, dofs = int(bodies["n"].max()), bodies["n"].sum()
     varying = max((int(n) for n, kind in zip(bodies["n"], bodies["kind"], strict=True) if kind == DENSE), default=0)
-    spare = varying**2 + 4 * body + 3 * max(lists.relations["m"].max(initial=0), lists.relations["n"].max(initial=0))
+    spare = varying**2 + 4 * body + 3 * max(layout.relations["m"].max(initial=0), layout.relations["n"].max(initial=0))
     plan = np.zeros(1, PLAN)
     place_problem(plan, unknowns, method, work, iwork)
     place_active(plan, unknowns, work, iwork)
@@ -184,7 +184,7 @@ def _plan(records, lists, bodies, unknowns, method, work, iwork):
             ("dofs", "q_old", "v_old", "f", "f_old", "size", "impulse", "kinetic", "residual", "dv", "a_old", "acc", "pull"), dofs
         ),
         total=unknowns.constraints.size,
-        H_moved=(lists.relations["m"] * lists.relations["n"]).max(initial=0),
+        H_moved=(layout.relations["m"] * layout.relations["n"]).max(initial=0),
     )
     iwork.place(plan, sub_next=unknowns.constraints.size, touched=bodies.size, pivots=body, fresh=1)
     plan["n_dofs"], plan["controlled"] = dofs, has_controls(records)

@@ -20,7 +20,7 @@ from nsds.schemes.lagrangian.functions import blame  # noqa: F401
 from nsds.schemes.lagrangian.moreau_jean import FIELDS, fill
 from nsds.schemes.lagrangian.newton import EVERY, begin, evaluate_forces, evaluate_masses, evaluate_relations, hand_over, iterate
 from nsds.schemes.lagrangian.outputs import lengths, position
-from nsds.schemes.lagrangian.tables import PLAIN, VELOCITY, tables
+from nsds.schemes.lagrangian.tables import PLAIN, VELOCITY, layout_of
 from nsds.schemes.linear_algebra import apply_inverse, inverse_of, invert_in_place
 from nsds.schemes.problem.active import choose_active, extract_pattern, transpose_pattern
 from nsds.schemes.problem.assemble import assemble
@@ -168,40 +168,40 @@ def prepare(records, mem, options, h, method):
     if family(model_of(records)) == NEWTON_EULER:
         return rigid_projection.prepare(records, options, h, method)
     work, iwork = Allocator(records.size), Allocator(records.size)
-    lists = tables(records, work, owner, h, h * options["theta"].item())
+    layout = layout_of(records, work, owner, h, h * options["theta"].item())
     own = (float(options[name].item()) for name in ("constraint_tol", "max_rounds", "every_contact"))
     words = Options(h, newton.options_of(h, options), float(owner.endswith("combined_projection")), *own)
     metric = options["metric"].item().decode()
-    prepared = prepare_with_positions(records, lists, words.newton, metric, method, work, iwork)
+    prepared = prepare_with_positions(records, layout, words.newton, metric, method, work, iwork)
     return prepared._replace(options=words, stepper=sys.modules[__name__])
 
 
-def prepare_with_positions(records, lists, options, metric, method, work, iwork):
+def prepare_with_positions(records, layout, options, metric, method, work, iwork):
     """The Newton form with the tables of `project` behind its own."""
-    metrics, rigid = _metrics(records, lists, metric, work, iwork), lists.constraints.copy()
+    metrics, rigid = _metrics(records, layout, metric, work, iwork), layout.constraints.copy()
     for column in ("input", "input_end"):
         rigid[column] = rigid[column.replace("input", "entry")]
     rigid["coupling_end"] = rigid["coupling"]
     places = np.zeros(1, newton.PLAN)
-    unknowns = ordered(lists.constraints, lists.entries, lists.inputs, lists.couplings, np.full(metrics.size, DENSE))
+    unknowns = ordered(layout.constraints, layout.entries, layout.inputs, layout.couplings, np.full(metrics.size, DENSE))
     place_problem(places, unknowns, method, work, iwork)
     place_active(places, unknowns, work, iwork)
     body, dofs = metrics["n"].max(), metrics["n"].sum()
     work.place(places, rhs=body, solution=body, scratch=body, dofs=dofs, dv=dofs)
     iwork.place(places, sub_next=rigid.size, pivots=body, touched=rigid.size)
-    prepared = newton.prepare(records, lists, options, method, work, iwork)
-    order = [lists.owners.index(each) for each in prepared.layout.owners]
+    prepared = newton.prepare(records, layout, options, method, work, iwork)
+    order = [layout.owners.index(each) for each in prepared.layout.owners]
     leaders = prepared.tables.constraints["leader"]
     upper = places[0]["upper"]
     prepared.work[:, upper : upper + rigid.size] = np.inf
     return prepared._replace(tables=Tables(prepared.tables, metrics, rigid[order], leaders, places))
 
 
-def _metrics(records, lists, metric, work, iwork):
+def _metrics(records, layout, metric, work, iwork):
     """Rows like those of bodies, with the inverse of the metric: of M, evaluated anew where it changes, or the identity."""
-    parts = lists.parts
+    parts = layout.parts
     bodies = np.zeros(parts["count"].sum(), BODY)
-    for name, part in zip(lists.part_names, parts, strict=True):
+    for name, part in zip(layout.part_names, parts, strict=True):
         mine = bodies[part["body"] : part["body"] + part["count"]]
         each, n, count = np.arange(part["count"]), int(part["n"]), int(part["count"])
         mine["n"], mine["dof"] = n, part["dof"] + n * each

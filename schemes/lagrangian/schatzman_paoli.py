@@ -16,7 +16,7 @@ from nsds.model.layout import ABSENT
 from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.contact_forces import require_rigid
 from nsds.schemes.lagrangian.newton import Options
-from nsds.schemes.lagrangian.tables import DRIVEN, POSITION, tables
+from nsds.schemes.lagrangian.tables import DRIVEN, POSITION, layout_of
 from nsds.schemes.run.memory import Allocator
 
 OPTIONS = np.dtype([("scheme", "S32"), ("theta", "<f8"), ("gamma", "<f8"), ("newton_tol", "<f8"), ("newton_max_iter", "<i8")])
@@ -73,22 +73,22 @@ def prepare(records, mem, options, h, method):
     """Tables, iteration matrices and work memory of all members."""
     owner = "schatzman_paoli"
     work, iwork = Allocator(records.size), Allocator(records.size)
-    lists = tables(records, work, owner, h, h)
-    require_rigid(owner, lists)
-    _require_one_restitution(owner, records, lists)
-    for rows in (lists.constraints, lists.relations):
+    layout = layout_of(records, work, owner, h, h)
+    require_rigid(owner, layout)
+    _require_one_restitution(owner, records, layout)
+    for rows in (layout.constraints, layout.relations):
         rows["level"][rows["level"] != DRIVEN] = POSITION
     gamma = options["gamma"].item()
     if gamma == np.inf:
-        lists.constraints["always"], gamma = True, 0.0
+        layout.constraints["always"], gamma = True, 0.0
     theta, tol, max_iter = options["theta"].item(), options["newton_tol"].item(), float(options["newton_max_iter"].item())
     step = Options(h, gamma, q_star=0.0, tol=tol, max_iter=max_iter, a=1.0, weight=1.0, at_q=theta, at_v=theta / 2, paoli=1.0)
-    return newton.prepare(records, lists, step, method, work, iwork)
+    return newton.prepare(records, layout, step, method, work, iwork)
 
 
-def _require_one_restitution(owner, records, lists):
+def _require_one_restitution(owner, records, layout):
     """A nonlinear y is evaluated at one point for all constraints of an interaction, which e decides."""
-    for name, r in zip(lists.relation_names, lists.relations, strict=True):
+    for name, r in zip(layout.relation_names, layout.relations, strict=True):
         if r["e"] != ABSENT and r["m"] > 1 and _has_different_values(records, name):
             raise ValueError(f"{owner}: interaction '{name}': a nonlinear relation wants one e for all its constraints")
 

@@ -47,8 +47,8 @@ RELATION_KINDS = ("lagrangian_linear_relation", "prescribed_velocity", "sclerono
 _PART_FUNCTIONS = ("mass", "fint", "fgyr", "fext", "jac_q", "jac_v", "T", "u")
 
 
-class Tables(NamedTuple):
-    """Tables of one model, before the constraints are ordered."""
+class Layout(NamedTuple):
+    """Tables of one model, before the constraints are ordered, and what goes with their rows."""
 
     parts: np.ndarray
     relations: np.ndarray
@@ -63,7 +63,7 @@ class Tables(NamedTuple):
     sizes: dict  # constraints in an element of each interaction
 
 
-def tables(records, work, owner, h, reach):
+def layout_of(records, work, owner, h, reach):
     """Tables of a record or ensemble; constants are stored in the work memory by its allocator.
 
     reach: how far a unit of v_{k+1} moves q_{k+1}. At position level the unknown is the impulse ``h lambda``, and the equation, that of
@@ -87,13 +87,13 @@ def tables(records, work, owner, h, reach):
     owners = tuple(
         (line[0], *where) for line, piece in zip(interactions, pieces, strict=True) for where in np.ndindex(piece["number"].shape)
     )
-    return Tables(parts, relations, constraints, entries, inputs, couplings, functions.addresses, tuple(index), names, owners, sizes)
+    return Layout(parts, relations, constraints, entries, inputs, couplings, functions.addresses, tuple(index), names, owners, sizes)
 
 
-def is_linear(lists):
+def is_linear(layout):
     """True when matrices and relations are constant: the form of a step that is prepared once."""
-    varies = [lists.parts[f"{field}_function"] != ABSENT for field in _PART_FUNCTIONS if field != "fext"]
-    return not np.any(varies) and bool((lists.parts["n_u"] == 0).all() and (lists.relations["kind"] <= PRESCRIBED).all())
+    varies = [layout.parts[f"{field}_function"] != ABSENT for field in _PART_FUNCTIONS if field != "fext"]
+    return not np.any(varies) and bool((layout.parts["n_u"] == 0).all() and (layout.relations["kind"] <= PRESCRIBED).all())
 
 
 def _pieces(records, parts, line, functions, work, owner, h, reach):

@@ -8,7 +8,7 @@ import nsds
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL
 from nsds.model.records import memory
 from nsds.schemes.lagrangian import moreau_jean
-from nsds.schemes.lagrangian.tables import tables
+from nsds.schemes.lagrangian.tables import layout_of
 from nsds.schemes.problem.tables import linked_pairs
 from nsds.schemes.run.memory import Allocator
 from nsds.solvers import table
@@ -44,7 +44,7 @@ def random_system(seed):
 def layout(records):
     """Tables of a record or ensemble."""
     records = records.reshape(-1)
-    return tables(records, Allocator(records.size), "test", 0.01, 0.005)
+    return layout_of(records, Allocator(records.size), "test", 0.01, 0.005)
 
 
 def dense_operators(system):
