@@ -127,11 +127,10 @@ def state_block(h, ahead, is_new, interaction, first, d, mem, work, stated):
 
 @tiny
 def _restitution(it, i, mem):
-    """e of row i: of the normal, of tangents, none of rolling."""
-    if it.law == IMPACT:
-        return mem[it.e_n + i]
+    """e of row i: of the normal, of tangents, none of rolling, or where the law has none."""
     c, component = i // it.each, i % it.each
-    return mem[it.e_n + c] if component == 0 else mem[it.e_t + c] if component < 3 else 0.0
+    e = it.e_n if component == 0 else it.e_t if component < 3 else ABSENT
+    return mem[e + c] if e != ABSENT else 0.0
 
 
 @kernel

@@ -7,6 +7,7 @@ from nsds.collision import WORLD, address_of_detect, address_of_detect_parallel,
 from nsds.collision import inherit as match
 from nsds.collision.kinds import SPHERE, bound
 from nsds.maths.vectors import cross, norm
+from nsds.model.layout import ABSENT
 from nsds.schemes.problem.activation import slack
 from nsds.schemes.rigid.blocks import is_closed
 from nsds.schemes.rigid.interactions import contact_rows, frame_of
@@ -174,8 +175,8 @@ def state_contact(c, number, i, p, q, w, mem, imem, work, iwork):
     work[p.mu + 2 * i] = 0.0 if c.each == 1 else mem[c.mu]
     work[p.mu + 2 * i + 1] = mem[c.mu_r] if c.each == 5 else 0.0
     for k in range(d):
-        e = mem[c.e_n] if k == 0 else mem[c.e_t] if k < min(c.each, 3) else 0.0
-        work[p.b + d * i + k] = e * u[k] if k < min(c.each, 3) else 0.0
+        e = c.e_n if k == 0 else c.e_t if k < min(c.each, 3) else ABSENT
+        work[p.b + d * i + k] = mem[e] * u[k] if e != ABSENT else 0.0
         work[p.r + d * i + k] = mem[c.lam + c.each * number + k] if k < c.each else 0.0
 
 

@@ -1,5 +1,6 @@
 """Tables of rigid bodies and of the interactions between them."""
 
+from itertools import zip_longest
 from typing import NamedTuple
 
 import numpy as np
@@ -150,8 +151,7 @@ def _interaction(records, line, first, d, functions, work):
     ):
         rows[column] = at(field)
     rows["n_z"] = fields["z"][0].shape[0] if "z" in fields else 0
-    for column, field in (("e_n", "e" if "e" in fields else "e_n"), ("e_t", "e_t"), ("mu", "limit" if "limit" in fields else "mu"),
-                          ("mu_r", "mu_r")):  # fmt: skip
+    for column, field in (*_restitution(law), ("mu", "limit" if "limit" in fields else "mu"), ("mu_r", "mu_r")):
         rows[column] = at(field)
     if kind == "joint":
         geometry = fields["geometry"][0].fields
@@ -166,6 +166,11 @@ def _interaction(records, line, first, d, functions, work):
     return rows
 
 
+def _restitution(law):
+    """(column, field) of the restitution of normals and tangents."""
+    return zip_longest(("e_n", "e_t"), LAWS[law].restitution)
+
+
 def _collisions(records, work, iwork):
     """(table of the collisions of a record or ensemble, their `GeneralPairs`); the work memory is reserved."""
     lines, general = collisions_of(model_of(records)), []
@@ -175,10 +180,17 @@ def _collisions(records, work, iwork):
         at = {field: start + dtype.fields[field][1] // 8 for field in dtype.names}
         row["capacity"], row["n_shapes"] = dtype["a"].shape[0], dtype["shape_kind"].shape[0]
         row["each"] = LAWS[law].block(NEWTON_EULER)
-        for column, field in (("lam", "lambda"), ("e_n", "e" if "e" in at else "e_n"), ("kind", "shape_kind"), ("size", "shape_size"),
-                              ("local", "shape_pose"), ("body", "shape_body")):  # fmt: skip
+        for column, field in (
+            ("lam", "lambda"),
+            ("kind", "shape_kind"),
+            ("size", "shape_size"),
+            ("local", "shape_pose"),
+            ("body", "shape_body"),
+        ):
             row[column] = at[field]
-        for column in ("n", "a", "b", "feature", "normal", "point", "y", "e_t", "mu", "mu_r", "margin", "group", "mask"):
+        for column, field in _restitution(law):
+            row[column] = at.get(field, ABSENT)
+        for column in ("n", "a", "b", "feature", "normal", "point", "y", "mu", "mu_r", "margin", "group", "mask"):
             row[column] = at.get(column, ABSENT)
         capacity, n_shapes = int(row["capacity"]), int(row["n_shapes"])
         floats, integers = work_size(n_shapes)
