@@ -63,225 +63,95 @@ _NOT_ROLLING = (*_PLANE, "fc3d", "gfc3d", "rigid")
 _CONTACT = ("fc2d", "fc3d", "rfc2d", "rfc3d", *_GLOBAL, *_RIGID)
 
 _BOX_METHODS = (
-    Method(
-        "auto",
-        box_auto.auto,
-        box_auto.work_size,
-        "nothing; newton_min or direct first, then up to five others; see the result's method",
-        _BOX,
-        reorders=True,
-    ),
-    Method(
-        "direct", direct.direct, direct.work_size, "a guess that says which z are at their bounds; one factorisation", _BOX, reorders=True
-    ),
-    Method(
-        "newton_min",
-        newton_min.newton_min,
-        newton_min.work_size,
-        "P, or positive semidefinite and consistent; linear in n for chains",
-        _BOX,
-        reorders=True,
-    ),
-    Method(
-        "proximal",
-        box_proximal.proximal,
-        box_proximal.work_size,
-        "positive semidefinite and consistent; linear in n for chains",
-        _BOX,
-        reorders=True,
-    ),
+    Method("auto", box_auto.auto, box_auto.work_size,
+           "nothing; newton_min or direct first, then up to five others; see the result's method", _BOX, reorders=True),
+    Method("direct", direct.direct, direct.work_size,
+           "a guess that says which z are at their bounds; one factorisation", _BOX, reorders=True),
+    Method("newton_min", newton_min.newton_min, newton_min.work_size,
+           "P, or positive semidefinite and consistent; linear in n for chains", _BOX, reorders=True),
+    Method("proximal", box_proximal.proximal, box_proximal.work_size,
+           "positive semidefinite and consistent; linear in n for chains", _BOX, reorders=True),
     Method("lemke", box_lemke.lemke, box_lemke.work_size, "copositive plus or P or bounded; dense, 8 n^2 bytes", _BOX),
     Method("murty", murty.murty, murty.work_size, "P; dense, 8 n^2 bytes", _BOX),
     Method("bard", murty.bard, murty.work_size, "P; dense, 8 n^2 bytes", _BOX),
     Method("cao_ferris", cao_ferris.cao_ferris, cao_ferris.work_size, "copositive plus on the recession cone; dense", ("avi", "qp")),
     Method("enumerate", box_enumeration.enumeration, box_enumeration.work_size, "any matrix; up to 2^20 bases", _BOX),
-    Method(
-        "newton_fb", box_newton_fb.newton_fb, box_newton_fb.work_size, "P0 and regular, but often more; a band of M", _BOX, reorders=True
-    ),
-    Method(
-        "interior_point",
-        box_interior_point.interior_point,
-        box_interior_point.work_size,
-        "positive semidefinite; a band of M",
-        _BOX,
-        reorders=True,
-    ),
+    Method("newton_fb", box_newton_fb.newton_fb, box_newton_fb.work_size,
+           "P0 and regular, but often more; a band of M", _BOX, reorders=True),
+    Method("interior_point", box_interior_point.interior_point, box_interior_point.work_size,
+           "positive semidefinite; a band of M", _BOX, reorders=True),
     Method("qp", qp.qp, qp.work_size, "symmetric positive semidefinite; a band of M", _SYMMETRIC, reorders=True),
     Method("pgs", gauss_seidel.pgs, gauss_seidel.work_size, "symmetric positive semidefinite or diagonally dominant", _BOX),
-    Method(
-        "psor", gauss_seidel.psor, gauss_seidel.work_size, "symmetric positive definite; weight: omega in (0, 2)", _BOX, options=("weight",)
-    ),
-    Method(
-        "rpgs",
-        gauss_seidel.rpgs,
-        gauss_seidel.work_size,
-        "symmetric positive semidefinite; weight: regularisation",
-        _BOX,
-        options=("weight",),
-    ),
-    Method(
-        "nsgs",
-        gauss_seidel.nsgs,
-        gauss_seidel.nsgs_work_size,
-        "symmetric positive definite; block: unknowns of a block",
-        _BOX,
-        options=("block",),
-    ),
+    Method("psor", gauss_seidel.psor, gauss_seidel.work_size,
+           "symmetric positive definite; weight: omega in (0, 2)", _BOX, options=("weight",)),
+    Method("rpgs", gauss_seidel.rpgs, gauss_seidel.work_size,
+           "symmetric positive semidefinite; weight: regularisation", _BOX, options=("weight",)),
+    Method("nsgs", gauss_seidel.nsgs, gauss_seidel.nsgs_work_size,
+           "symmetric positive definite; block: unknowns of a block", _BOX, options=("block",)),
     Method("cpg", box_cpg.cpg, box_cpg.work_size, "symmetric positive definite", _SYMMETRIC),
-    Method(
-        "latin",
-        latin.latin,
-        latin.work_size,
-        "positive semidefinite; a band of M; weight: search direction",
-        _BOX,
-        options=("weight",),
-        reorders=True,
-    ),
-)
+    Method("latin", latin.latin, latin.work_size,
+           "positive semidefinite; a band of M; weight: search direction", _BOX, options=("weight",), reorders=True),
+)  # fmt: skip
 _CONTACT_METHODS = (
-    Method(
-        "auto",
-        auto.auto,
-        auto.work_size,
-        "nothing; sweeps, then Newton island by island; see the result's method",
-        _CONTACT,
-        options=("local", "rho", "seed", "freeze"),
-    ),
-    Method(
-        "nsgs",
-        nsgs.nsgs,
-        nsgs.work_size,
-        "positive semidefinite, and bodies of comparable mass; linear in the blocks",
-        _CONTACT,
-        options=("local", "seed", "freeze"),
-    ),
-    Method(
-        "nsgs_parallel",
-        nsgs.nsgs_parallel,
-        nsgs.parallel_work_size,
-        "as nsgs; contacts by colour, on all cores, with the same bits on any number of them",
-        _CONTACT,
-        options=("local",),
-    ),
-    Method(
-        "accelerated",
-        accelerated.accelerated,
-        accelerated.work_size,
-        "nearly symmetric positive semidefinite, redundant too; one product with W an iteration",
-        _CONTACT,
-        options=("rho",),
-    ),
-    Method(
-        "extragradient",
-        projections.extragradient,
-        projections.work_size,
-        "positive semidefinite, unsymmetric too; two products with W an iteration",
-        _CONTACT,
-        options=("rho",),
-    ),
-    Method(
-        "fixed_point",
-        projections.fixed_point,
-        projections.work_size,
-        "symmetric positive semidefinite; one product with W an iteration",
-        _CONTACT,
-        options=("rho",),
-    ),
-    Method(
-        "tresca",
-        fixed_points.tresca,
-        fixed_points.work_size,
-        "nearly symmetric positive semidefinite; proved for small mu",
-        _CONTACT,
-        options=("rho",),
-    ),
-    Method(
-        "aclm",
-        fixed_points.aclm,
-        fixed_points.work_size,
-        "nearly symmetric positive semidefinite; proved for small mu",
-        _CONTACT,
-        options=("rho",),
-    ),
-    Method(
-        "panagiotopoulos",
-        fixed_points.panagiotopoulos,
-        fixed_points.work_size,
-        "as tresca; slow where normal and tangential parts are strongly coupled",
-        _CONTACT,
-        options=("rho",),
-    ),
-    Method(
-        "newton_ac",
-        newton.newton_ac,
-        newton.work_size,
-        "a guess not too far off; unsymmetric and redundant too; up to 8192 contacts",
-        _CONTACT,
-        options=("rho",),
-    ),
+    Method("auto", auto.auto, auto.work_size,
+           "nothing; sweeps, then Newton island by island; see the result's method", _CONTACT, options=("local", "rho", "seed", "freeze")),
+    Method("nsgs", nsgs.nsgs, nsgs.work_size,
+           "positive semidefinite, and bodies of comparable mass; linear in the blocks", _CONTACT, options=("local", "seed", "freeze")),
+    Method("nsgs_parallel", nsgs.nsgs_parallel, nsgs.parallel_work_size,
+           "as nsgs; contacts by colour, on all cores, with the same bits on any number of them", _CONTACT, options=("local",)),
+    Method("accelerated", accelerated.accelerated, accelerated.work_size,
+           "nearly symmetric positive semidefinite, redundant too; one product with W an iteration", _CONTACT, options=("rho",)),
+    Method("extragradient", projections.extragradient, projections.work_size,
+           "positive semidefinite, unsymmetric too; two products with W an iteration", _CONTACT, options=("rho",)),
+    Method("fixed_point", projections.fixed_point, projections.work_size,
+           "symmetric positive semidefinite; one product with W an iteration", _CONTACT, options=("rho",)),
+    Method("tresca", fixed_points.tresca, fixed_points.work_size,
+           "nearly symmetric positive semidefinite; proved for small mu", _CONTACT, options=("rho",)),
+    Method("aclm", fixed_points.aclm, fixed_points.work_size,
+           "nearly symmetric positive semidefinite; proved for small mu", _CONTACT, options=("rho",)),
+    Method("panagiotopoulos", fixed_points.panagiotopoulos, fixed_points.work_size,
+           "as tresca; slow where normal and tangential parts are strongly coupled", _CONTACT, options=("rho",)),
+    Method("newton_ac", newton.newton_ac, newton.work_size,
+           "a guess not too far off; unsymmetric and redundant too; up to 8192 contacts", _CONTACT, options=("rho",)),
     Method("newton_jm", newton.newton_jm, newton.work_size, "as newton_ac", _CONTACT, options=("rho",)),
     Method("newton_natural", newton.newton_natural, newton.work_size, "as newton_ac", _CONTACT, options=("rho",)),
     Method("newton_fb", newton.newton_fb, newton.work_size, "as newton_ac; no rolling friction", _NOT_ROLLING, options=("rho",)),
-    Method(
-        "proximal",
-        proximal.proximal,
-        proximal.work_size,
-        "redundant and unsymmetric too; robust; up to 8192 contacts",
-        _CONTACT,
-        options=("rho",),
-    ),
-    Method(
-        "interior_point",
-        interior_point.interior_point,
-        interior_point.work_size,
-        "positive semidefinite, redundant too; no use for a guess; up to 8192 contacts",
-        _CONTACT,
-    ),
+    Method("proximal", proximal.proximal, proximal.work_size,
+           "redundant and unsymmetric too; robust; up to 8192 contacts", _CONTACT, options=("rho",)),
+    Method("interior_point", interior_point.interior_point, interior_point.work_size,
+           "positive semidefinite, redundant too; no use for a guess; up to 8192 contacts", _CONTACT),
     Method("admm", admm.admm, admm.work_size, "positive semidefinite, redundant too; up to 8192 contacts", _CONTACT, options=("rho",)),
     Method("cpg", cpg.cpg, cpg.work_size, "in the plane; symmetric positive semidefinite; not proved to converge", _PLANE),
     Method("enumerate", enumeration.enumeration, enumeration.work_size, "in the plane; any matrix; up to 10 contacts", _PLANE),
     Method("lemke", lemke.lemke, lemke.work_size, "in the plane; copositive plus; up to 8192 contacts", _PLANE),
-    Method(
-        "nsgs_bodies",
-        None,
-        None,
-        "as nsgs, without forming W: time and memory grow with the contacts; on all cores",
-        _GLOBAL,
-        options=("local",),
-    ),
+    Method("nsgs_bodies", None, None,
+           "as nsgs, without forming W: time and memory grow with the contacts; on all cores", _GLOBAL, options=("local",)),
     Method("newton_global", None, None, "as newton_ac, for v and r together, without forming W; SuperLU", _GLOBAL),
-    Method(
-        "bodies",
-        auto.auto,
-        auto.work_size,
-        "nothing; sweeps on the velocities of rigid bodies, without forming W",
-        _RIGID,
-        options=("rho",),
-    ),
-)
+    Method("bodies", auto.auto, auto.work_size,
+           "nothing; sweeps on the velocities of rigid bodies, without forming W", _RIGID, options=("rho",)),
+)  # fmt: skip
 
 
 class ProblemClass(NamedTuple):
-    """Problems with one signature: the module that has it, its arguments, the kinds of problems, the methods, and those of users."""
+    """Problems with one signature: the module that has it, its arguments, kinds of problems, methods, their options, methods of users."""
 
     signature: object
     arguments: str
     kinds: tuple
     methods: dict
+    options: tuple
     own: dict
 
 
-def _by_name(methods):
-    return {method.name: method for method in methods}
+def _problem_class(module, arguments, kinds, methods):
+    options = tuple(option for option in _NAMED if any(option in method.options for method in methods))
+    return ProblemClass(module, arguments, kinds, {method.name: method for method in methods}, options, {})
 
 
+_NAMED = ("weight", "block", "rho", "local", "seed", "freeze")  # options that some methods read
 CLASSES = {
-    "box": ProblemClass(
-        box_signature, "row, column, M, q, lower, upper, options, z, w, info, work, iwork", _BOX, _by_name(_BOX_METHODS), own={}
-    ),
-    "contact": ProblemClass(
-        signature, "disk, mu, row, column, W, q, options, r, u, info, work, iwork", _CONTACT, _by_name(_CONTACT_METHODS), own={}
-    ),
+    "box": _problem_class(box_signature, "row, column, M, q, lower, upper, options, z, w, info, work, iwork", _BOX, _BOX_METHODS),
+    "contact": _problem_class(signature, "disk, mu, row, column, W, q, options, r, u, info, work, iwork", _CONTACT, _CONTACT_METHODS),
 }
 _CLASS_OF = {kind: one for one in CLASSES.values() for kind in one.kinds}
 _BROUGHT = {}  # functions of users, and the scratch they need, by name
@@ -296,7 +166,6 @@ OPTIONS = np.dtype(
         ("seed", "<i8"), ("freeze", "<i8"), ("inexact", "<f8"),
     ]
 )  # fmt: skip
-_NAMED = ("weight", "block", "rho", "local", "seed", "freeze")  # options that some methods read
 
 
 def solver(
@@ -450,7 +319,8 @@ def _compiled(owner, name, one):
 
 def treats(name, kind):
     """Whether a name stands for a method for a kind of problems."""
-    return isinstance(name, str) and (name in _BROUGHT or name in methods(kind))
+    known = _CLASS_OF[kind].methods
+    return isinstance(name, str) and (name in _BROUGHT or (name in known and kind in known[name].kinds))
 
 
 def find(name, kind, owner="solver"):
@@ -475,19 +345,19 @@ def chosen(choice, kind, owner="solver"):
         )
     if np.shape(choice) != ():
         raise TypeError(f"{owner}: expected one record, got an array of shape {np.shape(choice)}")
-    name, record = _checked(choice.tobytes())
-    method = find(name, kind, owner)
-    _require_read(owner, record, name, method.options, f" for {kind} problems")
-    return method, _kernel_options(record, kind)
+    name, options = _understood(owner, kind, choice.tobytes())
+    return find(name, kind, owner), options
 
 
 @lru_cache(maxsize=64)
-def _checked(stored):
-    """(name, the record) of the bytes of a record, which may have been edited: what `solver` would refuse is refused."""
+def _understood(owner, kind, stored):
+    """(name, options for kernels) of the bytes of a record, which may have been edited: what `solver` would refuse is refused."""
     fields = {field: value or None for field, value in zip(OPTIONS.names, np.frombuffer(stored, OPTIONS)[0].item(), strict=True)}
     name, local, inexact = (fields.pop(field) or default for field, default in (("method", b""), ("local", b""), ("inexact", 0.0)))
     name = name.decode(errors="replace")
-    return name, record_of("solver, of the record", name, inexact=inexact, local=local.decode(errors="replace"), **fields)
+    record = record_of("solver, of the record", name, inexact=inexact, local=local.decode(errors="replace"), **fields)
+    _require_read(owner, record, name, find(name, kind, owner).options, f" for {kind} problems")
+    return name, _kernel_options(record, kind)
 
 
 def _kernel_options(record, kind):
@@ -506,13 +376,15 @@ def _kernel_options(record, kind):
 def asked(owner, kind, method, tol, max_iter, given):
     """`chosen` of the arguments of a function that solves one problem: given, its further options by name; a record brings its own."""
     if not isinstance(method, (np.ndarray, np.void)):
-        names = [field for field in _NAMED if any(field in one.options for one in _CLASS_OF[kind].methods.values())] + ["work_size"]
+        names = (*_CLASS_OF[kind].options, "work_size")
         unknown = [field for field in given if field not in names]
         if unknown:
             raise TypeError(f"{owner}: options must be {', '.join(names)}, got {unknown[0]!r}")
         if not callable(method):
             find(method, kind, owner)
-        method = record_of(owner, method, _tolerance(owner, tol), max_iter, **given)
+        if tol is None:
+            raise TypeError(f"{owner}: tol must be a number, got None")
+        method = record_of(owner, method, tol, max_iter, **given)
     return chosen(method, kind, owner)
 
 
@@ -540,12 +412,12 @@ def methods(kind="lcp"):
 
 def address(method):
     """Address of a method's compiled code, for kernels that call it."""
-    return _address(method.kernel, _CLASS_OF[method.kinds[0]].signature.SOLVER)
+    return _address(method.kernel, method.kinds[0])
 
 
 @cache
-def _address(compiled, signature):
-    return np.uintp(getattr(compiled, "address", 0) or _jit.address(signature, compiled))
+def _address(compiled, kind):
+    return np.uintp(getattr(compiled, "address", 0) or _jit.address(_CLASS_OF[kind].signature.SOLVER, compiled))
 
 
 def arguments_of(method, options, problem, size, guess):

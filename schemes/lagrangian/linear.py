@@ -17,7 +17,7 @@ from nsds._jit import inlined, kernel, view
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.lagrangian.functions import blame, prescribe  # noqa: F401
-from nsds.schemes.lagrangian.outputs import state_pulls, update_outputs, velocity
+from nsds.schemes.lagrangian.outputs import state_pulls, update_outputs
 from nsds.schemes.lagrangian.tables import POSITION
 from nsds.schemes.linear_algebra import inverse_of, solve_with, subtract_product
 from nsds.schemes.problem.active import choose_active, extract_active
@@ -171,7 +171,12 @@ def _state_problem(n, h, theta, constraints, entries, p, mem, work, iwork):
     most = 0.0
     for a in range(n):
         c = constraints[iwork[p.active + a]]
-        w, size = velocity(c, entries, mem, work)
+        w = 0.0 if c.rate == ABSENT else work[c.rate]
+        size = abs(w)
+        for k in range(c.entry, c.entry_end):
+            term = work[entries[k].coefficient] * mem[entries[k].q + entries[k].n]
+            w += term
+            size += abs(term)
         if c.e != ABSENT:
             w += work[c.e] * mem[c.ydot]
         if c.level == POSITION:

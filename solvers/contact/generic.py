@@ -46,7 +46,7 @@ def embedded(M, q, blocks):
     """(`Contacts`, places of the unknowns in it): contacts of one size d, the largest that a block needs.
 
     An equality is cut into contacts of d equations; a row of complementarity is a contact without tangents. Components that are left
-    over have ``u = s r``, s the diagonal of the first, and mu_r = 0 or an equation, so that they stay 0.
+    over have ``u = s r``, s the diagonal of the first, or of the size of M, and mu_r = 0 or an equation, so that they stay 0.
     """
     d = max(block.size for block in blocks if block.law in _SIZES)
     disk, mu, place = [], [], []
@@ -74,7 +74,7 @@ def embedded(M, q, blocks):
     n = len(disk) * d
     free = np.setdiff1d(np.arange(n), place)
     scale = np.ones(n)
-    scale[place] = np.where(M.diagonal() > 0.0, M.diagonal(), 1.0)
+    scale[place] = np.where(M.diagonal() > 0.0, M.diagonal(), abs(M.data).max(initial=0.0) or 1.0)
     whole = sp.coo_array(
         (np.concatenate([M.data, scale[free - free % d]]), (np.concatenate([place[M.row], free]), np.concatenate([place[M.col], free]))),
         shape=(n, n),

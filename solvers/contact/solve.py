@@ -298,6 +298,8 @@ def solve_generic(M, q, blocks, method="auto", tol=1e-8, max_iter=None, z0=None,
     r0 = np.zeros(problem.q.size)
     r0[place] = z0
     r, u, status, n_iter, _, residual, name = solve_contacts(problem, *choice, r0)
+    if status == CONVERGED and not abs(M).sum():  # r has no unit then, but is 0 in all
+        r, u, residual = np.zeros_like(r), problem.q, 0.0
     return results.judged(MixedSolution(r[place], u[place], status, n_iter, residual, name), on_failure)
 
 
@@ -345,10 +347,12 @@ def solve_contacts(problem, method, options, r0):
     if status in _MAY_BE_INFEASIBLE and infeasible.is_infeasible(middle, r):
         status = INFEASIBLE
     r = _times_power(r, e_q - e_W)
-    if not np.isfinite(r).all():  # too large to be written down
-        r, status = np.zeros_like(r), NON_FINITE
     u, _, res_rho = _judged(middle, options, np.ldexp(r, e_W - e_q))
-    return r, _times_power(u, e_q), status, n_iter, mixed_residual_of(problem, r), res_rho, name
+    u = _times_power(u, e_q)
+    if not (np.isfinite(r).all() and np.isfinite(u).all() and np.isfinite(res_rho)):  # too large to be written down
+        r, u, status = np.zeros_like(r), problem.q.copy(), INFEASIBLE if status == INFEASIBLE else NON_FINITE
+        res_rho = _judged(middle, options, r)[2]
+    return r, u, status, n_iter, mixed_residual_of(problem, r), res_rho, name
 
 
 def _times_power(x, exponent):

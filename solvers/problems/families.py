@@ -96,7 +96,7 @@ FAMILIES = {
         positive_definite, unsymmetric, m_matrix, redundant, degenerate, optimality_conditions, indefinite, murty, fathi, chain, stack,
     )
 }  # fmt: skip
-_MOST = 10_000_000  # unknowns
+_MOST = 10_000_000  # unknowns, or contacts
 KINDS = ("lcp", "mlcp", "relay", "mixed")
 
 
@@ -113,6 +113,13 @@ def bounds(kind, rng, n):
         upper = np.where((choice < 0.2) | ((choice > 0.4) & (choice < 0.6)), np.inf, upper)
         upper = np.where((choice > 0.6) & (choice < 0.65), lower, upper)
     return lower, upper
+
+
+def drawing(owner, families, family, field, n, seed):
+    """(function of a family, size of the problem, which errors call by its field, generator of random numbers), checked."""
+    _checks.choice(owner, "family", family, families)
+    n = _checks.integer(owner, field, n, low=1, high=_MOST)
+    return families[family], n, np.random.default_rng(_checks.integer(owner, "seed", seed, low=0, high=2**63 - 1))
 
 
 def generate(family, n, seed=0, kind="lcp"):
@@ -147,11 +154,7 @@ def generate(family, n, seed=0, kind="lcp"):
     >>> problem.name, nsds.solvers.solve_lcp(problem.M, problem.q).z.tolist()
     ('fathi-3-0-lcp', [1.0, 0.0, 0.0])
     """
-    if not isinstance(family, str) or family not in FAMILIES:
-        raise ValueError(f"generate: family must be one of {', '.join(FAMILIES)}, got {family!r}")
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise ValueError(f"generate: kind must be one of {', '.join(KINDS)}, got {kind!r}")
-    n = _checks.integer("generate", "n", n, low=1, high=_MOST)
-    rng = np.random.default_rng(_checks.integer("generate", "seed", seed, low=0, high=2**63 - 1))
-    M, q = FAMILIES[family](rng, n)
+    _checks.choice("generate", "kind", kind, KINDS)
+    draw, n, rng = drawing("generate", FAMILIES, family, "n", n, seed)
+    M, q = draw(rng, n)
     return Problem(f"{family}-{n}-{seed}-{kind}", M, q, *bounds(kind, rng, n))

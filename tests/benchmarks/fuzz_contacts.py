@@ -226,10 +226,17 @@ def judge(laws, W, q, r):
     return float(np.sqrt(F @ F) / whole), float(4 * (len(q) + 4) * _EXACT * np.sqrt(terms @ terms) / whole)
 
 
+def _is_pulled(laws, W, q):
+    """Whether ``u_N = q_N < 0`` for some contact, or ``u = q != 0`` for an equation: W has no row for it. However small, no r helps."""
+    return any(not np.any(W[law.N[0]]) and (q[law.N[0]] != 0 if law.kind == "equality" else q[law.N[0]] < 0) for law in laws)
+
+
 def is_feasible(laws, W, q):
     """Whether linear programming finds impulses in the cones (polyhedra inside of them) with ``u_N >= 0``, and 0 for equations."""
     from scipy.optimize import linprog
 
+    if _is_pulled(laws, W, q):
+        return False
     n, A, b, E, f = len(q), [], [], [], []
     size_W, size_q = abs(W).max() or 1.0, abs(q).max() or 1.0
     W, q, bounds = np.asarray(W / size_W, float), np.asarray(q / size_q, float), [(None, None)] * n
@@ -259,7 +266,7 @@ def is_feasible(laws, W, q):
 def has_solution_in_plane(laws, W, q):
     """Whether one of the combinations of open, sticking and sliding is a solution, of a few contacts."""
     W, q = np.asarray(W, float), np.asarray(q, float)
-    if len(laws) > 4 or any(law.R.size or law.T.size > 1 for law in laws):
+    if _is_pulled(laws, W, q) or len(laws) > 4 or any(law.R.size or law.T.size > 1 for law in laws):
         return False
     choices = [range(1) if law.kind == "equality" else range(2) if not law.T.size else range(4) for law in laws]
     for combination in itertools.product(*choices):

@@ -231,3 +231,22 @@ def test_advice_fits_contacts_in_space():
     assert "lemke" not in s.message
     s = solvers.solve_generic(np.diag([1.0, -1.0, 1.0]), [-1.0, 3, 0], [("friction", 3, 0.5)], "nsgs", max_iter=2, on_failure="continue")
     assert "lemke" not in s.message
+
+
+@pytest.mark.parametrize("method", solvers.methods("fc3d"))
+def test_impulses_that_move_nothing_are_not_taken_for_small(method):
+    """M = 0: w = q is positive, so that r = 0; there is no unit in which r = 1 is little."""
+    q = [0.0, 0.0, 0.0, 0.0, 1e8]
+    s = solvers.solve_generic(np.zeros((5, 5)), q, [("friction", 3, 0.9), ("lcp", 2)], method, max_iter=50, on_failure="continue")
+    assert s.status != status.CONVERGED or not s.z.any()
+
+
+@pytest.mark.parametrize("method", solvers.methods("fc2d"))
+@pytest.mark.parametrize("size", [1e150, 1e-310])
+def test_answers_too_large_to_be_written_down_are_not_given(method, size):
+    W = size * np.array([[0.0, 0, 0, 0], [0.94, 0, -0.23, 0.19], [0, 2.0, 0.18, 0.25], [0, 0.17, -0.7, 0]])
+    q = [-3.5, 0.07, -2.1, -2.9] if size < 1.0 else [-3.5e160, 7.1e158, -2.1e160, -2.9e160]
+    s = solvers.solve_generic(W, q, [("friction", 2, 0.55), ("lcp", 2)], method, max_iter=100, on_failure="continue")
+    assert np.isfinite(s.z).all()
+    assert np.isfinite(s.w).all()
+    assert np.isfinite(s.residual)
