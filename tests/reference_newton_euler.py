@@ -8,6 +8,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from hypothesis import reject
 
 from nsds import solvers
 
@@ -170,6 +171,10 @@ def with_impulses(free, inverse, H, rate, active, v_old):
         G = np.vstack([rows for _, rows in active])
         e = np.concatenate([[c.e_n, c.e_t, c.e_t, 0.0, 0.0] for c, _ in active])
         W, b = G @ projected @ G.T, G @ held + e * (G @ v_old)
-        r = solvers.solve_rfc3d(W, b, *(np.array([getattr(c, name) for c, _ in active]) for name in ("mu", "mu_r")), tol=1e-11).r
+        coefficients = (np.array([getattr(c, name) for c, _ in active]) for name in ("mu", "mu_r"))
+        solution = solvers.solve_rfc3d(W, b, *coefficients, tol=1e-11, on_failure="continue")
+        if not solution.success:  # a guide may jam, which no impulses by these laws explain
+            reject()
+        r = solution.r
         impulse = impulse + G.T @ r - H.T @ pinv @ H @ inverse @ G.T @ r
     return free + inverse @ impulse, impulse

@@ -40,6 +40,7 @@ _NEAR = 1e-6  # of a row's terms: what a step to a bound may change
 _MET = 1e-6  # of a row's data: the error up to which it is met
 _TIGHT = 2e-14  # of a row's terms: an error that rounding of z explains
 _LARGE = 0.01  # of a row's terms: what counts as a large term
+_GROWN = 1e6  # of the rounding that is told: that of steps before, at most
 _GRAIN = 64 * _ROUNDING  # of a row's terms: what steps before may have left in q, where a scheme computes it
 _SPLITTER = 2.0**27 + 1.0
 
@@ -118,8 +119,8 @@ def excess(w_i, noise, lower_i, upper_i, z_i):
 
 @tiny
 def grain(terms, rounding):
-    """Up to which an error of a row is none, and q_i no data: 0 for a problem that is given."""
-    return rounding + _GRAIN * terms if rounding > 0.0 else 0.0
+    """Up to which an error of a row is none, and q_i no data; 0 for given problems. Grown z hide no q: they count up to a limit."""
+    return rounding + min(_GRAIN * terms, _GROWN * rounding)
 
 
 @tiny

@@ -133,7 +133,7 @@ def test_coefficients_may_differ():
 @pytest.mark.parametrize(
     ("words", "arguments"),
     [
-        ("family must be one of stack", {"family": "wall", "n_contacts": 3}),
+        ("family must be one of 'stack', 'pile'", {"family": "wall", "n_contacts": 3}),
         ("n_contacts must be at least 1", {"family": "stack", "n_contacts": 0}),
         ("2 or 3 without mu_r, got 5", {"family": "stack", "n_contacts": 3, "d": 5}),
         ("3 or 5 with mu_r, got 2", {"family": "stack", "n_contacts": 3, "d": 2, "mu_r": 0.1}),
