@@ -22,6 +22,8 @@ local frames
     The normal component comes first: constraints of a contact with friction are (normal, tangent), ``|lambda_t| <= mu lambda_n``.
 """
 
+import sys
+
 from nsds import examples, solvers
 from nsds.maths import rotations
 from nsds.model import joints, shapes
@@ -77,6 +79,9 @@ from nsds.schemes.run.streaming import resume, stream
 from nsds.status import advice
 
 __version__ = "0.1.0"
+
+# Public modules lie where their subject does; they are imported as parts of the face: ``from nsds.plotting import figure``.
+sys.modules.update({"nsds.joints": joints, "nsds.plotting": plotting, "nsds.rotations": rotations, "nsds.shapes": shapes})
 
 __all__ = [
     "SimulationError",

@@ -1,6 +1,7 @@
 """Rules of the project that a machine can check."""
 
 import ast
+import importlib
 import inspect
 import re
 
@@ -135,3 +136,8 @@ def test_sources_are_named():
     assert len(cited) > 50
     assert set(cited) <= known
     assert not any(re.search(r"\bseeds? \d{3}\b", text) for text in texts)
+
+
+@pytest.mark.parametrize("name", ["joints", "plotting", "rotations", "shapes", "examples", "solvers"])
+def test_public_modules_are_imported_from_the_face(name):
+    assert importlib.import_module(f"nsds.{name}") is getattr(nsds, name)
