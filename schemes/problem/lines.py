@@ -93,7 +93,12 @@ def relation_rows(line, parts, functions, columns, kinds):
         part, chosen = parts[line.sides[end]], line.elements[:, end]
         rows["q_" + which], rows["dof_" + which] = part["q"] + part["stride"] * chosen, part["dof"] + part["n"] * chosen
     rows["z"], rows["n_z"] = (at["z"][:, 0], z[0].shape[0]) if z else (0, 0)
-    for field in _roles(columns):
-        has_role = field in ARGUMENTS.get(line.kind, ())
-        rows[field + _FUNCTION] = functions.slots(line.name, line.kind, field, count) if has_role else ABSENT
+    state_functions(rows, line, functions)
     return rows
+
+
+def state_functions(rows, line, functions):
+    """Slots of an interaction's functions in the columns that are theirs; ABSENT where the relation has none of that role."""
+    for field in _roles(rows.dtype):
+        has_role = field in ARGUMENTS.get(line.kind, ())
+        rows[field + _FUNCTION] = functions.slots(line.name, line.kind, field, rows.size) if has_role else ABSENT

@@ -7,11 +7,11 @@ import numpy as np
 
 from nsds.collision import work_size
 from nsds.collision.general import general_pairs
-from nsds.model.functions import ARGUMENTS
 from nsds.model.kinds import NEWTON_EULER, collisions_of, split
 from nsds.model.laws import FORMS, LAWS
-from nsds.model.layout import ABSENT, FunctionSlots, count_and_stride, elements_of, table
+from nsds.model.layout import ABSENT, FunctionSlots, count_and_stride, table
 from nsds.model.records import model_of, words
+from nsds.schemes.problem.lines import interaction, state_functions
 
 # Words of a body's record from q on: v, p, mass and inertia lie behind one another.
 V, P, MASS, INERTIA = 7, 13, 19, 20
@@ -120,47 +120,31 @@ def _same(name, what, flags):
 
 
 def _interaction(records, line, first, d, functions, work):
-    name, kind, law, *sides = line
-    start, dtype = words(records.dtype, name)
-    fields = dtype.base.fields
-    count, stride = count_and_stride(dtype)
-    elements = elements_of(records, name, len(sides))
-    rows = np.zeros(count, INTERACTION)
-    shift, each = stride * np.arange(count), np.arange(count)
-    m = fields["y"][0].shape[0] if fields["y"][0].shape else 1
-    rows["kind"], rows["law"], rows["m"] = KINDS.index(kind), FORMS.index(LAWS[law].form), m
+    line = interaction(records, first, line)
+    law, m, at = line.law, line.m, line.at
+    fields, count = line.values.dtype.fields, line.values.shape[1]
+    rows, each = np.zeros(count, INTERACTION), np.arange(count)
+    rows["kind"], rows["law"], rows["m"] = KINDS.index(line.kind), FORMS.index(LAWS[law].form), m
     rows["each"] = LAWS[law].block(NEWTON_EULER)
     rows["n_blocks"] = -(-m // d) if LAWS[law].form == "equality" else m // LAWS[law].block(NEWTON_EULER)
     rows["always"] = LAWS[law].bilateral
-    rows["a"] = first[sides[0]] + elements[:, 0]
-    rows["b"] = first[sides[1]] + elements[:, 1] if len(sides) > 1 else ABSENT
+    rows["a"] = line.sides[0] + line.elements[:, 0]
+    rows["b"] = line.sides[1] + line.elements[:, 1] if len(line.sides) > 1 else ABSENT
     if (rows["a"] == rows["b"]).any():
-        raise ValueError(f"interaction '{name}' joins a body with itself")
-
-    def at(field):
-        return start + fields[field][1] // 8 + shift if field in fields else ABSENT
-
+        raise ValueError(f"interaction '{line.name}' joins a body with itself")
     for column, field in (
-        ("y", "y"),
-        ("ydot", "ydot"),
-        ("lam", "lambda"),
-        ("active", "active"),
-        ("z", "z"),
-        ("dofs", "dofs"),
-        ("angle", "angle"),
-    ):
-        rows[column] = at(field)
+        ("y", "y"), ("ydot", "ydot"), ("lam", "lambda"), ("active", "active"), ("z", "z"), ("dofs", "dofs"), ("angle", "angle"),
+        *_restitution(law), ("mu", "limit" if "limit" in fields else "mu"), ("mu_r", "mu_r"),
+    ):  # fmt: skip
+        rows[column] = at[field][:, 0] if field in at else ABSENT
     rows["n_z"] = fields["z"][0].shape[0] if "z" in fields else 0
-    for column, field in (*_restitution(law), ("mu", "limit" if "limit" in fields else "mu"), ("mu_r", "mu_r")):
-        rows[column] = at(field)
-    if kind == "joint":
+    if line.kind == "joint":
         geometry = fields["geometry"][0].fields
         for field in ("row", "a", "u", "b", "w", "offset"):
-            rows["row" if field == "row" else f"row_{field}"] = at("geometry") + geometry[field][1] // 8
-    for field in ("h", "jac", "h_t", "gap", "velocity"):
-        rows[f"{field}_function"] = functions.slots(name, kind, field, count) if field in ARGUMENTS.get(kind, ()) else ABSENT
-    if kind == "prescribed_velocity" and fields["velocity"][0].base.kind == "f":
-        rows["z"] = at("velocity")
+            rows["row" if field == "row" else f"row_{field}"] = at["geometry"][:, 0] + geometry[field][1] // 8
+    state_functions(rows, line, functions)
+    if line.kind == "prescribed_velocity" and fields["velocity"][0].base.kind == "f":
+        rows["z"] = at["velocity"][:, 0]
     for column, size in (("H", 12 * m), ("h", m), ("rate", m), ("slack", 2 * m), ("x", 14), ("spare", 14 * m)):
         rows[column] = work.reserve(count * size) + size * each
     return rows
