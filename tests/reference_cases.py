@@ -13,9 +13,8 @@ import pytest
 
 import nsds
 from nsds.examples import EXAMPLES
-from tests.paths import SHARED
+from tests.paths import REFERENCE
 
-REFERENCE = SHARED / "reference"
 needs_collection = pytest.mark.skipif(not REFERENCE.is_dir(), reason="the reference trajectories are not part of the package")
 trajectory_of = cache(lambda run: run())  # for both comparisons
 

@@ -39,8 +39,8 @@ from nsds.solvers.contact.solve import contacts, kind_of
 from nsds.solvers.problems import profiling
 from tests.benchmarks.__main__ import find_peer
 from tests.benchmarks.solvers import show
+from tests.paths import PEER, PROBLEMS
 
-SHARED = Path(__file__).resolve().parents[2].with_name("shared")
 CLASSES = ("fc2d", "fc3d", "rfc3d", "gfc2d", "gfc3d", "grfc3d", "generic_mechanical")
 TOLERANCE = 1e-8
 SOLVED = 2e-8  # res_q at which a solution of the peer counts: it measures a little differently
@@ -63,7 +63,7 @@ _READ = 8  # bytes of an entry
 
 def problem_tools():
     """``problem_io`` of the shared problems: reading, and residuals that use numpy and scipy only."""
-    spec = importlib.util.spec_from_file_location("problem_io", SHARED / "problems" / "problem_io.py")
+    spec = importlib.util.spec_from_file_location("problem_io", PROBLEMS / "problem_io.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -71,7 +71,7 @@ def problem_tools():
 
 def peer_methods():
     """{(class, problem): (seconds, name) of the peer's fastest methods that solve it}."""
-    file, times = SHARED / "peer" / "solver_baseline.csv", {}
+    file, times = PEER / "solver_baseline.csv", {}
     if not file.exists():
         return {}
     with open(file, newline="") as lines:
@@ -231,15 +231,14 @@ def compare(file, tools, python, methods, repeats, folder):
 
 def compare_all(only, python, repeats):
     """Rows of the table of problems, printed as they come."""
-    folder = SHARED / "problems"
-    if not folder.exists():
-        print(f"problems: none, {folder} is not there")
+    if not PROBLEMS.exists():
+        print(f"problems: none, {PROBLEMS} is not there")
         return []
     tools, methods, rows = problem_tools(), peer_methods(), []
     titles = "".join(f"{title:>11s}" for title in ("auto", "reduction", "call", "peer", "baseline"))
     print(f"{'problem':44s}{'nc':>5s}{titles}{'ratio':>9s}{'reduced':>9s}{'res_q':>9s}{'peer res':>9s}")
     with tempfile.TemporaryDirectory() as scratch:
-        for file in (file for kind in CLASSES for file in sorted((folder / kind).glob("*.npz"))):
+        for file in (file for kind in CLASSES for file in sorted((PROBLEMS / kind).glob("*.npz"))):
             if only not in f"{file.parent.name}/{file.stem}":
                 continue
             row = compare(file, tools, python, methods, repeats, scratch)

@@ -27,8 +27,9 @@ from nsds.schemes.rigid import problem
 from nsds.schemes.run import simulation
 from tests.benchmarks.__main__ import find_peer
 from tests.benchmarks.solvers import show
+from tests.paths import PEER
 
-PEER = Path(__file__).resolve().parents[2].with_name("shared") / "peer" / "siconos_bench.py"
+_PEER_SCRIPT = PEER / "siconos_bench.py"
 RADIUS, DENSITY, MU, H = 0.1, 1000.0, 0.3, 5e-3
 OPTIONS = {"tol": 1e-4, "max_iter": 1000}
 _REPEATS = 3
@@ -126,7 +127,7 @@ def peer_row(python, n, n_steps):
     own, others = [], []
     for _ in range(_REPEATS):
         own.append(row(n, n_steps, 1)[0])
-        command = [python, str(PEER), "granular", f"n={n}", f"steps={n_steps}"]
+        command = [python, str(_PEER_SCRIPT), "granular", f"n={n}", f"steps={n_steps}"]
         printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         others.append(json.loads(printed.splitlines()[-1])["us_per_step"] / 1e3)
     best = min(own, key=lambda figures: figures["ms"])
@@ -169,7 +170,7 @@ def main():
             states.append(state)
             rows.append(figures)
         print(f"{n} spheres: the bits are {'the same' if len({state.tobytes() for state in states}) == 1 else 'NOT the same'}")
-    if arguments.peer and python and PEER.exists():
+    if arguments.peer and python and _PEER_SCRIPT.exists():
         rows.append(peer_row(python, arguments.peer, arguments.steps))
     print(f"{'':16s}" + "".join(f"{title:>{width}s}" for _, title, width, _ in COLUMNS))
     for figures in rows:

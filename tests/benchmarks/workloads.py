@@ -15,8 +15,8 @@ import numpy as np
 
 import nsds
 from nsds.schemes.run import simulation
+from tests.paths import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 _GROUP_SECONDS = 0.1
 
 
@@ -174,6 +174,7 @@ COLD_MEMORY = """
 import time
 import numpy as np
 import nsds
+from tests.paths import ROOT
 balls = np.repeat(nsds.examples.bouncing_ball(), 1000)
 def seconds(n_steps):
     began = time.perf_counter()
@@ -195,6 +196,7 @@ FIRST_RESULT = """
 import time
 began = time.perf_counter()
 import nsds
+from tests.paths import ROOT
 imported = time.perf_counter()
 def push(t, z, out):
     out[0] = z[0] * t

@@ -8,10 +8,9 @@ import pytest
 
 import nsds
 from nsds.examples import EXAMPLES
-from tests.paths import SHARED
+from tests.paths import REFERENCE
+from tests.reference_cases import needs_collection
 from tests.scenes.runs import tolerances
-
-REFERENCE = SHARED / "reference"
 
 # row of the full series: values of the columns named with the case below
 BALL = {
@@ -121,7 +120,7 @@ def test_resting_follower_stays_at_rest():
 
 
 @pytest.mark.reference
-@pytest.mark.skipif(not REFERENCE.is_dir(), reason="the reference trajectories are not part of the package")
+@needs_collection
 @pytest.mark.parametrize(
     ("case", "run", "relative"),
     [
@@ -144,7 +143,7 @@ def test_full_reference(case, run, relative):
 
 
 @pytest.mark.reference
-@pytest.mark.skipif(not REFERENCE.is_dir(), reason="the reference trajectories are not part of the package")
+@needs_collection
 def test_full_reference_of_the_cam_profile():
     with np.load(REFERENCE / "CamFollower-CF" / "ref.npz") as file:
         position, velocity, _ = nsds.examples.cam_motion(file["t"], rpm=358)

@@ -10,13 +10,12 @@ from nsds import solvers, status
 from nsds.solvers import table
 from nsds.solvers.box import forms
 from tests import reference_solvers as twins
-from tests.paths import SHARED
+from tests.paths import PROBLEMS
 from tests.strategies import examples, generators
 
 METHODS = list(solvers.methods("lcp"))
 FINITE = ["auto", "newton_min", "proximal", "lemke", "murty", "bard", "enumerate", "newton_fb", "interior_point"]
 SPARSE = ["newton_min", "proximal", "auto", "direct", "interior_point", "newton_fb", "qp", "pgs", "psor", "rpgs", "nsgs", "cpg", "latin"]
-COLLECTED = SHARED / "problems"
 
 
 def lcp_merit(M, q, z):
@@ -261,11 +260,11 @@ def test_more_equations_than_free_unknowns():
     np.testing.assert_allclose(s.w, 0.0, atol=1e-12)
 
 
-COLLECTED_FILES = sorted(path for kind in ("lcp", "mlcp", "relay") for path in (COLLECTED / kind).glob("*.npz"))
+COLLECTED_FILES = sorted(path for kind in ("lcp", "mlcp", "relay") for path in (PROBLEMS / kind).glob("*.npz"))
 
 
 @pytest.mark.reference
-@pytest.mark.skipif(not COLLECTED.is_dir(), reason="the collection of problems is not at hand")
+@pytest.mark.skipif(not PROBLEMS.is_dir(), reason="the collection of problems is not at hand")
 @pytest.mark.parametrize("path", COLLECTED_FILES, ids=lambda path: path.stem)
 def test_collected_problems(path):
     p = solvers.read_problem(path)

@@ -6,9 +6,8 @@ import scipy.sparse as sp
 
 from nsds import solvers, status
 from tests import reference_contact as ref
-from tests.paths import SHARED
+from tests.paths import PROBLEMS
 
-COLLECTION = SHARED / "problems"
 SOLVERS = {
     "fc2d": (solvers.solve_fc2d, 1),
     "fc3d": (solvers.solve_fc3d, 2),
@@ -116,8 +115,8 @@ def load(path):
 
 
 @pytest.mark.reference
-@pytest.mark.skipif(not COLLECTION.is_dir(), reason="the collection of problems is not part of the package")
-@pytest.mark.parametrize("path", sorted(path for cls in SOLVERS for path in (COLLECTION / cls).glob("*.npz")), ids=lambda path: path.stem)
+@pytest.mark.skipif(not PROBLEMS.is_dir(), reason="the collection of problems is not part of the package")
+@pytest.mark.parametrize("path", sorted(path for cls in SOLVERS for path in (PROBLEMS / cls).glob("*.npz")), ids=lambda path: path.stem)
 def test_problems_of_the_collection_are_solved(path):
     s, error = solve(load(path))
     assert s.status == status.CONVERGED
@@ -125,8 +124,8 @@ def test_problems_of_the_collection_are_solved(path):
 
 
 @pytest.mark.reference
-@pytest.mark.skipif(not COLLECTION.is_dir(), reason="the collection of problems is not part of the package")
-@pytest.mark.parametrize("path", sorted((COLLECTION / "generic_mechanical").glob("*.npz")), ids=lambda path: path.stem)
+@pytest.mark.skipif(not PROBLEMS.is_dir(), reason="the collection of problems is not part of the package")
+@pytest.mark.parametrize("path", sorted((PROBLEMS / "generic_mechanical").glob("*.npz")), ids=lambda path: path.stem)
 def test_mixed_systems_of_the_collection_are_solved(path):
     p = load(path)
     begin, laws, mu, q = p["block_ptr"], p["block_type"], p["mu"], p["q"]

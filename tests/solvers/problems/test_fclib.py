@@ -8,10 +8,9 @@ import pytest
 import scipy.sparse as sp
 
 from nsds import solvers
-from tests.paths import SHARED
+from tests.paths import PROBLEMS
 
 h5py = pytest.importorskip("h5py")
-COLLECTED = SHARED / "problems"
 
 
 def dense(A):
@@ -300,10 +299,10 @@ def test_bad_archives_are_named(tmp_path, words, arrays):
         solvers.read_contact_problem(tmp_path / "bad.npz")
 
 
-@pytest.mark.skipif(not COLLECTED.exists(), reason="the collected problems are not at hand")
+@pytest.mark.skipif(not PROBLEMS.exists(), reason="the collected problems are not at hand")
 @pytest.mark.parametrize("kind", ["fc2d", "fc3d", "gfc2d", "gfc3d", "rfc3d", "grfc3d"])
 def test_collected_problems_survive_both_formats(tmp_path, kind):
-    for file in sorted((COLLECTED / kind).glob("*.npz")):
+    for file in sorted((PROBLEMS / kind).glob("*.npz")):
         problem = solvers.read_contact_problem(file)
         assert problem.d == (5 if "r" in kind else int(kind[-2])) or not problem.n_contacts
         if problem.mu_r is None and problem.n_contacts:
