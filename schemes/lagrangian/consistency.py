@@ -12,6 +12,7 @@ from nsds.model.validation import runnable
 from nsds.schemes.lagrangian import newton, projection
 from nsds.schemes.lagrangian.contact_forces import push_apart
 from nsds.schemes.lagrangian.outputs import update_outputs, velocity
+from nsds.schemes.lagrangian.solver import solver_of
 from nsds.schemes.lagrangian.tables import POSITION
 from nsds.schemes.problem.box import ULPS, worse
 from nsds.solvers import table as solvers
@@ -63,7 +64,7 @@ def consistent(system, tol=1e-10, max_rounds=50, *, functions=None):
     records = copied(system).reshape(-1)
     mem = memory(records)
     options = projection.moreau_jean_direct_projection(theta=1.0, constraint_tol=tol, max_rounds=max_rounds)
-    method, solver_options = solvers.chosen(None, "relay")
+    method, solver_options = solver_of(None, records)
     prepared = projection.prepare(records, mem, options, 1.0, method)
     for m in range(records.size):
         status = _make_consistent(
@@ -100,7 +101,6 @@ def _make_consistent(t, s, functions, solver, solver_options, options, mem, imem
     pushed, _, _ = push_apart(n, p.dv, 0.0, 1.0, form, s.metrics, solver, solver_options, mem, work, iwork)
     newton.add_jump(parts, elements, p, mem, work)
     for i in range(constraints.size):
-        if constraints[i].lam != ABSENT:
-            mem[constraints[i].lam] = 0.0
+        mem[constraints[i].lam] = 0.0
     update_outputs(options.h, 1.0, constraints, entries, form.couplings, mem, work)
     return worse(status, pushed)
