@@ -310,11 +310,12 @@ def test_a_two_link_arm_with_dry_friction_follows_the_solution_of_filippov(law):
     arm = nsds.lagrangian(arm_mass, fint=arm_weight, fgyr=arm_gyr, q=[1.8, 0.6], v=[0, 0])
     system = nsds.system(arm=arm, joints=nsds.interaction(relation(np.eye(2)), law, on="arm"))
     h = 2.5e-4
-    rows = nsds.simulate(system, t_end=5.0, h=h)
+    rows = nsds.simulate(system, t_end=8.0, h=h, scheme=nsds.moreau_jean(q_star=0.5))
     wanted = {  # of the case two_link_joint_friction
         1: (-0.745093743817, 0.0658567313986, -3.41721812448, 0.139195628402),
         2: (-0.473927006375, -0.479324183522, 0.760232278544, 6.69990123992),
         5: (0.396166286612, 0.147419686667, 1.21851608266, 0.0858571397293),
+        8: (0.130184029271, 0.0520503511296, -0.160038727414, 0.0),
     }
     for t, state in wanted.items():
         row = rows[round(t / h)]
@@ -405,11 +406,10 @@ def edge_by_q(q, z, out):
 
 
 def test_a_thin_disc_rolls_in_a_circle():
-    """Steady precession of the case rolling_disc_precession, with friction: order 1, and energy falls by O(h)."""
+    """Steady precession of the case rolling_disc_precession, with friction: order 1."""
     R, w3, theta = 0.25, -2.25922149960554, 1.0
     r = R * w3 / 6
-    v = [R * -w3 * -np.cos(theta) * 0.0, 0, 0, 6.0, 0.0, w3 - 6 * np.cos(theta)]
-    v[:3] = R * (-w3) * np.array([1.0, 0, 0])
+    v = [-R * w3, 0, 0, 6.0, 0, w3 - 6 * np.cos(theta)]
     errors = []
     for h in (2e-3, 1e-3):
         system = nsds.system(
@@ -422,8 +422,8 @@ def test_a_thin_disc_rolls_in_a_circle():
         errors.append(np.linalg.norm(end[:2] - [-r * np.sin(6.0), r * (np.cos(6.0) - 1)]) + abs(end[4] - theta))
         ratio = np.linalg.norm(rows["plane"]["lambda"][1:, 1:], axis=1) / rows["plane"]["lambda"][1:, 0]
         assert abs(np.median(ratio) - 0.345447) < 0.02
-    assert errors[1] < 5e-3
-    assert 1.5 < errors[0] / errors[1] < 4.5
+    assert errors[1] < 10 * h
+    assert 1.9 < errors[0] / errors[1] < 2.1
 
 
 # ------------------------------------------------------------------------------------------------- at other scales, at rest, jammed
