@@ -28,11 +28,12 @@ _CLOSE_TO = 1e-8  # which is made above this residual: the lightest of bodies in
 # Where the arrays of a problem lie. Of the n rows: which constraints they are, pattern and matrix, q, guess and solution z, w, bounds, the
 # rounding of q, and info. Of the blocks: d, 0 where there is no friction; the component that a row is, and the row that a component is, or
 # ABSENT; disk and mu; pattern, and where each entry of W goes; mark, scratch; count, how many there are; matrix, vector, r, u; soft, what
-# comes to the diagonal of equations; details, the method's info, and its scratch. brief: whether it is tried briefly first.
+# comes to the diagonal of equations; details, the method's info, and its scratch. Whether the method is tried briefly first, and whether
+# some rows have two bounds.
 BLOCKS = table(
     "active", "row", "column", "W", "q", "z", "w", "lower", "upper", "rounding", "info",
     "d", "component", "row_of", "disk", "mu", "block_row", "block_column", "entry", "mark", "count", "matrix", "vector", "r", "u", "soft",
-    "details", "solver", "n_solver", "isolver", "n_isolver", "brief",
+    "details", "solver", "n_solver", "isolver", "n_isolver", "brief", "bounded",
 )  # fmt: skip
 
 
@@ -60,6 +61,7 @@ def place_blocks(plan, constraints, unknowns, d, method, work, iwork):
     iwork.place(blocks, component=n, row_of=d * n_blocks, disk=n_blocks, block_row=n_blocks + 1, block_column=pairs.size)
     iwork.place(blocks, entry=column.size, mark=n_blocks, count=1, isolver=max(integers, 1))
     blocks["n_solver"], blocks["n_isolver"], blocks["d"], blocks["brief"] = floats, max(integers, 1), d, method.name == "auto"
+    blocks["bounded"] = (constraints["lower"] != ABSENT).any()
     for column, known in (("active", "active"), ("row", "sub_row"), ("column", "sub_column"), ("W", "sub_W")):
         blocks[column] = p[known]
     for column in ("q", "z", "w", "lower", "upper", "rounding", "info"):
@@ -185,15 +187,20 @@ def _middle(p, a, work):
 
 
 @kernel
-def _state(blocks, n, work, iwork):
+def _state(blocks, work, iwork):
     """Vector and guess of the blocks, from those of the rows. Out: vector, r."""
     p = blocks[0]
+    for i in range(p.d * iwork[p.count]):
+        a = iwork[p.row_of + i]
+        work[p.vector + i] = work[p.q + a] - work[p.soft + a] * work[p.z + a] if a != ABSENT else 0.0
+        work[p.r + i] = work[p.z + a] if a != ABSENT else 0.0
+
+
+@kernel
+def _state_bounded(blocks, n, work, iwork):
+    """What rows with two bounds make of vector and guess. In/out: vector, r."""
+    p = blocks[0]
     d = p.d
-    for k in range(iwork[p.count]):
-        for i in range(d * k, d * (k + 1)):
-            a = iwork[p.row_of + i]
-            work[p.vector + i] = work[p.q + a] - work[p.soft + a] * work[p.z + a] if a != ABSENT else 0.0
-            work[p.r + i] = work[p.z + a] if a != ABSENT else 0.0
     for a in range(n):
         middle, half = _middle(p, a, work)
         at = iwork[p.component + a]
@@ -242,7 +249,9 @@ def _solve(blocks, constraints, n, is_new, solver, options, work, iwork):
         _gather(blocks, n, constraints, work, iwork)
         _link(blocks, iwork)
         _fill(blocks, n, constraints, work, iwork)
-    _state(blocks, n, work, iwork)
+    _state(blocks, work, iwork)
+    if p.bounded != 0:
+        _state_bounded(blocks, n, work, iwork)
     d, count = p.d, iwork[p.count]
     row, info, q = view(iwork, p.block_row, count + 1), view(work, p.details, N_INFO), view(work, p.vector, d * count)
     status = call_in_turns(
@@ -251,8 +260,10 @@ def _solve(blocks, constraints, n, is_new, solver, options, work, iwork):
         view(work, p.u, d * count), info, view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver),
     )  # fmt: skip
     for a in range(n):
-        middle, _ = _middle(p, a, work)
-        work[p.z + a], work[p.w + a] = work[p.r + iwork[p.component + a]] + middle, work[p.u + iwork[p.component + a]]
+        at = iwork[p.component + a]
+        work[p.z + a], work[p.w + a] = work[p.r + at], work[p.u + at]
+        if p.bounded != 0:
+            work[p.z + a] += _middle(p, a, work)[0]
     work[p.info], work[p.info + 1] = info[0], info[1]
     if info[1] <= options.enough:
         return CONVERGED
