@@ -17,9 +17,13 @@ import numpy as np
 
 from nsds import _checks
 from nsds.maths.rotations import perpendicular, turned, turned_back
+from nsds.model.fields import floats, integers
+from nsds.model.kinds import NEWTON_EULER, RELATIONS, Relation
 
 POINT, ALIGN, ANGLE, COUPLER = range(4)
 _FRAMES = ("world", "body")
+_GEOMETRY = {"row": integers("m", low=0, high="last kind"), "offset": floats("m")} | dict.fromkeys("aubw", floats("m", 3))
+RELATIONS["joint"] = Relation((NEWTON_EULER,), "joint", fields={"angle": floats("m", 2), "geometry": _GEOMETRY})  # all that follow
 
 
 def ball_joint(point, frame="world"):
