@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds.collision.kinds import BOX, CAPSULE, CONVEX, CYLINDER, MESH, NAMES, PLANE, SPHERE, SUPPORTED, TUBE, require_supported
+from nsds.collision.kinds import NAMES, POLYHEDRA, SHAPES
+from nsds.collision.pairs import SUPPORTED, require_supported
 from nsds.model import joints
 from nsds.model.fields import FUNCTION, LARGEST, Leaf, floats, integers, sparse
 from nsds.model.functions import arguments_of
@@ -561,21 +562,23 @@ def _geometry_check(owner, name, values, n_members):
 
 
 # kind of shape -> how many of its sizes are lengths, which are positive
-_LENGTHS = {SPHERE: 1, CAPSULE: 2, CYLINDER: 2, BOX: 3, CONVEX: 1, MESH: 1, PLANE: 0, TUBE: 2}
+_LENGTHS, _IS_ENDLESS, _IS_OF_WORLD = (
+    np.array([getattr(shape, what) for shape in SHAPES.values()]) for what in ("lengths", "is_endless", "is_of_world")
+)
 
 
 def _shapes_check(owner, name, part, n_members):
     """Sizes of shapes are such as their kinds have, and polyhedra find their vertices."""
     kind, size, pose, body = (part[f"shape_{field}"] for field in ("kind", "size", "pose", "body"))
-    n_lengths = np.array([_LENGTHS[code] for code in range(len(NAMES))])[kind]
+    n_lengths = _LENGTHS[kind]
     for i in range(3):
-        wrong = (i < n_lengths) & ~((size[..., i] > 0) & (np.isfinite(size[..., i]) | ((kind == TUBE) & (i == 1))))
+        wrong = (i < n_lengths) & ~((size[..., i] > 0) & (np.isfinite(size[..., i]) | (_IS_ENDLESS[kind] & (i == n_lengths - 1))))
         if wrong.any():
             at = tuple(np.argwhere(wrong)[0])
             raise ValueError(
                 f"{owner}: {name}.shape_size must be positive lengths of a {NAMES[kind[at]]}, got {size[at].tolist()} for shape {at[-1]}"
             )
-    solid = (kind == CONVEX) | (kind == MESH)
+    solid = np.isin(kind, POLYHEDRA)
     if solid.any():
         n_vertices = part.dtype["vertices"].shape[0] if "vertices" in part.dtype.names and "triangles" in part.dtype.names else 0
         first, count = size[solid][:, 1], size[solid][:, 2]
@@ -583,10 +586,13 @@ def _shapes_check(owner, name, part, n_members):
             raise ValueError(f"{owner}: {name}.shape_size must hold first vertex and number of vertices, of {n_vertices}, of polyhedra")
     if (abs(np.linalg.norm(pose[..., 3:], axis=-1) - 1) > _UNIT).any():
         raise ValueError(f"{owner}: {name}.shape_pose[3:] must be unit quaternions, scalar first")
-    if ((kind == PLANE) & (body >= 0)).any():
-        raise ValueError(f"{owner}: {name}.shape_body must be -1, the world, for planes")
+    misplaced = _IS_OF_WORLD[kind] & (body >= 0)
+    if misplaced.any():
+        raise ValueError(f"{owner}: {name}.shape_body must be -1, the world, for {NAMES[kind[misplaced][0]]}s")
     present = np.flatnonzero(np.bincount(kind.reshape(-1))).tolist()
-    doubtful = [(i, j) for i in present for j in present if i <= j and (i, j) not in SUPPORTED and (i, j) != (PLANE, PLANE)]
+    doubtful = [
+        (i, j) for i in present for j in present if i <= j and (i, j) not in SUPPORTED and not (_IS_OF_WORLD[i] and _IS_OF_WORLD[j])
+    ]
     if doubtful:
         columns = (part[field].reshape(-1).tobytes() for field in ("shape_kind", "shape_body", "group", "mask"))
         for pair in _meeting(*columns) & set(doubtful):
