@@ -6,7 +6,7 @@ import numpy as np
 
 from nsds import _checks
 from nsds.model.functions import offered
-from nsds.model.kinds import FIRST_ORDER, family
+from nsds.model.kinds import FIRST_ORDER, RELATIONS, family
 from nsds.model.laws import LAWS, is_force, rows_of_contact
 from nsds.model.records import model_of
 from nsds.model.validation import valid
@@ -126,7 +126,7 @@ def _interaction(rows, name, system, mechanical):
     if LAWS[law].is_bounded:
         return ranges
     start = int(is_force(law, relation, "D" in part.dtype.names))  # row 0 holds y for lambda = 0
-    if relation == "prescribed_velocity":
+    if RELATIONS[relation].role == "drive":  # there is no y
         if "ydot" not in rows[name].dtype.names:
             return f"{ranges}; ydot, which tells how well the velocity is kept, was not recorded"
         return f"velocity {_violated(rows, abs(rows[name]['ydot']), 1)}"

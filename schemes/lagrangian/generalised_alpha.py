@@ -18,6 +18,7 @@ import numpy as np
 
 from nsds import _checks
 from nsds._jit import inlined, kernel, tiny
+from nsds.model.kinds import LAGRANGIAN
 from nsds.model.layout import ABSENT
 from nsds.schemes.lagrangian import newton, projection
 from nsds.schemes.lagrangian.contact_forces import evaluate_curvature, push_apart, require_rigid
@@ -37,6 +38,7 @@ from nsds.schemes.lagrangian.tables import layout_of
 from nsds.schemes.linear_algebra import apply_inverses
 from nsds.schemes.problem.box import ULPS, worse
 from nsds.schemes.run.memory import Allocator
+from nsds.schemes.table import scheme_for
 from nsds.status import CONVERGED, INEXACT
 
 OPTIONS = np.dtype(
@@ -55,6 +57,7 @@ class Options(NamedTuple):
     gamma: float
 
 
+@scheme_for(LAGRANGIAN)
 def generalised_alpha(rho=0.8, newton_tol=1e-10, newton_max_iter=50, constraint_tol=1e-10, max_rounds=20):
     """Options of the nonsmooth generalised-alpha scheme: second order between impacts, constraints exact for positions and velocities.
 

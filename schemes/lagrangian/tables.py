@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds.model.kinds import split
+from nsds.model.kinds import RELATIONS, split
 from nsds.model.laws import LAWS, is_force, rows_of_contact
 from nsds.model.layout import ABSENT, COUPLING, RANGES, FunctionSlots, entries_at, join, table
 from nsds.model.records import model_of
@@ -32,17 +32,16 @@ CONSTRAINT = table(
     "rate", "curvature", "e", "mu", "mu_r", "lower", "upper", *RANGES,
 )  # fmt: skip
 POSITION, VELOCITY, DRIVEN = range(3)
-# One row per element of an interaction whose operators change; kind is one of the kinds below; active, multiplier: where those of its first
-# constraint lie. In the work memory: arguments x and lam, values h, g and rate, operators, scaled: D as the one-step problem has it. Its
-# coordinates are n_first behind q_first, then the rest behind q_second; dof_first and dof_second are their numbers.
+# One row per element of an interaction that users' functions say something of; what kind of relation it is, kernels see in which of them it
+# has, and in the places that are ABSENT: rate, where ydot is H v, and D, where y does not depend on lambda. active, multiplier: where those
+# of its first constraint lie. In the work memory: arguments x and lam, values h, g and rate, operators, scaled: D as the one-step problem
+# has it. Its coordinates are n_first behind q_first, then the rest behind q_second; dof_first and dof_second are their numbers.
 RELATION = table(
-    "m", "n", "n_first", "q_first", "q_second", "dof_first", "dof_second", "body_first", "body_second", "z", "n_z", "kind", "level",
+    "m", "n", "n_first", "q_first", "q_second", "dof_first", "dof_second", "body_first", "body_second", "z", "n_z", "level",
     "active", "multiplier", "x", "lam", "h", "g", "rate", "curvature", "H", "B", "D", "scaled", "e",
     "h_function", "g_function", "H_function", "h_t_function", "D_function", "B_function", "velocity_function",
 )  # fmt: skip
-LINEAR, PRESCRIBED, SCLERONOMOUS, RHEONOMOUS, COMPLIANT, FULL = range(6)
 TANGENTS = {("friction", 2): 1, ("friction", 3): 2, ("rolling", 3): 1, ("rolling", 5): 2}  # of a contact: (form of its law, constraints)
-RELATION_KINDS = ("lagrangian_linear_relation", "prescribed_velocity", "scleronomous", "rheonomous", "compliant", "lagrangian_relation")
 _PART_FUNCTIONS = ("mass", "fint", "fgyr", "fext", "jac_q", "jac_v", "T", "u")
 
 
@@ -105,7 +104,12 @@ def _require_finite_bounds(owner, lines):
 def is_linear(layout):
     """True when matrices and relations are constant: the form of a step that is prepared once."""
     varies = [layout.parts[f"{field}_function"] != ABSENT for field in _PART_FUNCTIONS if field != "fext"]
-    return not np.any(varies) and bool((layout.parts["n_u"] == 0).all() and (layout.relations["kind"] <= PRESCRIBED).all())
+    return not np.any(varies) and not change(layout.relations).any() and bool((layout.parts["n_u"] == 0).all())
+
+
+def change(relations):
+    """Which rows have an H or a rate that changes with q."""
+    return (relations["h_function"] != ABSENT) | (relations["H_function"] != ABSENT) | (relations["h_t_function"] != ABSENT)
 
 
 def components(records):
@@ -121,8 +125,7 @@ def _pieces(records, parts, line, functions, work, owner, h, reach):
     """Relations, constraints, entries of H, B and D of one interaction; constraints are numbered from 0."""
     values, m, at, law = line.values, line.m, line.at, LAWS[line.law]
     count, block = values.shape[1], rows_of_contact(line.law, values.dtype)
-    kind = RELATION_KINDS.index(line.kind)
-    level = _level(owner, line, kind, reach)
+    level = _level(owner, line, reach)
     constraints = np.zeros((count, m), CONSTRAINT)
     number = np.arange(count * m).reshape(count, m)
     for column, key in (("y", "y"), ("ydot", "ydot"), ("lam", "lambda"), ("active", "active")):
@@ -142,26 +145,24 @@ def _pieces(records, parts, line, functions, work, owner, h, reach):
         constraints["base"] = work.store(values["b"].reshape(records.size, -1)) + number
     relations = _relation_rows(line, parts, functions, level, work)
     pieces = {"number": number}
-    if kind != LINEAR:
-        for column in ("h", "curvature"):
+    for column in ("h", "rate", "curvature"):
+        if relations[column][0] != ABSENT:
             constraints[column] = relations[column][:, None] + np.arange(m)
-    if kind in (PRESCRIBED, RHEONOMOUS):
-        constraints["rate"] = relations["rate"][:, None] + np.arange(m)
     if law.restitution:
         relations["e"] = constraints["e"][:, 0]
     relations["active"], relations["multiplier"] = constraints["active"][:, 0], constraints["lam"][:, 0]
     _store_operators(pieces, line, relations, parts, number, work, 1.0 / (h * reach) if reach else 0.0)
-    pieces["relations"] = relations if kind != LINEAR else relations[:0]
+    pieces["relations"] = relations if RELATIONS[line.kind].functions else relations[:0]
     pieces["constraints"] = constraints.reshape(-1)
     return pieces
 
 
-def _level(owner, line, kind, reach):
+def _level(owner, line, reach):
     """Whether the law holds for y or for ydot: a complementarity between y and a lambda that y depends on is one of positions.
 
     DRIVEN are laws of velocities that say nothing of y.
     """
-    if kind == PRESCRIBED or LAWS[line.law].is_bounded:
+    if RELATIONS[line.kind].role == "drive" or LAWS[line.law].is_bounded:
         return DRIVEN
     if not is_force(line.law, line.kind, "D" in line.at):
         return VELOCITY
@@ -188,17 +189,21 @@ def _store_parameters(constraints, values, law, m, block, work):
 
 def _relation_rows(line, parts, functions, level, work):
     """Rows of `relation_rows`, and where arguments and values lie in the work memory."""
-    rows, values, m = relation_rows(line, parts, functions, RELATION, RELATION_KINDS), line.values, line.m
+    rows, values, m = relation_rows(line, parts, functions, RELATION), line.values, line.m
     n_members, count = values.shape
-    kind, n, each = rows["kind"][0], rows["n"][0], np.arange(count)
+    n, each, of_users = rows["n"][0], np.arange(count), RELATIONS[line.kind].functions
     for which, end in (("first", 0), ("second", -1)):
         rows[f"body_{which}"] = parts["body"][line.sides[end]] + line.elements[:, end]
-    rows["level"], rows["e"] = level, ABSENT
-    if kind != LINEAR:
-        for field, size in (("x", n), ("lam", m), ("h", m), ("g", n if kind == FULL else 0), ("rate", m), ("curvature", m)):
+    rows["level"] = level
+    for column in ("h", "rate", "curvature", "D", "e"):
+        rows[column] = ABSENT
+    if of_users:
+        for field, size in (("x", n), ("lam", m), ("h", m), ("g", n if "g" in of_users else 0), ("curvature", m)):
             rows[field] = work.reserve(count * size) + size * each
-    if kind == PRESCRIBED and values.dtype["velocity"].base.kind == "f":
+    if "velocity" in values.dtype.names and values.dtype["velocity"].base.kind == "f":
         rows["rate"] = work.store(-values["velocity"].reshape(n_members, -1)) + m * each
+    elif of_users and ("h_t" in of_users or "h" not in of_users):
+        rows["rate"] = work.reserve(count * m) + m * each
     return rows
 
 
@@ -206,16 +211,17 @@ def _store_operators(pieces, line, relations, parts, number, work, position_scal
     """H, B and D in the work memory, and the entries of each."""
     values, sides, elements = line.values, line.sides, line.elements
     n_members, count = values.shape
-    kind, m, n = (relations[column][0] for column in ("kind", "m", "n"))
+    fields, m, n = values.dtype.names, *(relations[column][0] for column in ("m", "n"))
     each = np.arange(count)[:, None]
-    if kind == PRESCRIBED:
+    is_sparse = "H" in fields and values.dtype["H"].names is not None
+    if "dofs" in fields:
         H = np.zeros((*values.shape, m, n))
         np.put_along_axis(H, values["dofs"].reshape(*values.shape, m, 1), 1.0, axis=-1)
-    elif kind == LINEAR and values.dtype["H"].names is None:
+    elif "H" in fields and values.dtype["H"].kind != "S" and not is_sparse:
         H = values["H"]
     else:
         H = None
-    if kind == LINEAR and H is None:
+    if is_sparse:
         row, column, data = _pattern(values, m, line.name)
         coefficient = work.store(data.reshape(n_members, -1)) + row.size * each + np.arange(row.size)
         kept = (data != 0).any(axis=0)
@@ -226,11 +232,11 @@ def _store_operators(pieces, line, relations, parts, number, work, position_scal
         kept = np.ones((count, m * n), bool) if H is None else (H.reshape(n_members, count, -1) != 0).any(axis=0)
     pieces["entries"] = _chosen(entries_at(parts, sides, elements, row, column, coefficient, number), kept)
     relations["B"] = relations["H"]
-    if kind == FULL:
+    if relations["g_function"][0] != ABSENT:
         relations["B"] = work.reserve(count * n * m) + n * m * each[:, 0]
         coefficient = relations["B"][:, None] + column * m + row
     pieces["inputs"] = _chosen(entries_at(parts, sides, elements, row, column, coefficient, number), kept)
-    pieces["couplings"] = _couplings(values, relations, number, work, position_scale)
+    pieces["couplings"] = _couplings(line, relations, number, work, position_scale)
 
 
 def _chosen(entries, kept):
@@ -247,11 +253,12 @@ def _pattern(values, m, name):
     return np.repeat(np.arange(m), np.diff(indptr[0])), indices[0], pattern["data"]
 
 
-def _couplings(values, relations, number, work, position_scale):
+def _couplings(line, relations, number, work, position_scale):
     """Entries of D: (table, owners)."""
+    values = line.values
     n_members, count = values.shape
-    kind, m, level = (relations[column][0] for column in ("kind", "m", "level"))
-    if "D" not in values.dtype.names and kind not in (COMPLIANT, FULL):
+    m, level = (relations[column][0] for column in ("m", "level"))
+    if "D" not in values.dtype.names and "D" not in RELATIONS[line.kind].functions:
         return np.zeros(0, COUPLING), np.zeros(0, np.int64)
     scale = position_scale if level == POSITION else 1.0
     is_number = "D" in values.dtype.names and values.dtype["D"].base.kind == "f"

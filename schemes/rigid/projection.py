@@ -16,13 +16,14 @@ from nsds._jit import kernel, specialised, stack, tiny, view
 from nsds.collision import WORLD
 from nsds.maths import rotations
 from nsds.maths.vectors import times_transposed
+from nsds.model.layout import ABSENT
 from nsds.schemes.rigid import blocks, problem
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import inverse_matrix
 from nsds.schemes.rigid.interactions import evaluate, frame_of
 from nsds.schemes.rigid.moreau_jean import blame, grow  # noqa: F401
-from nsds.schemes.rigid.tables import DRY, EQUALITY, IMPACT, PRESCRIBED, tables
+from nsds.schemes.rigid.tables import DRY, EQUALITY, IMPACT, tables
 from nsds.schemes.run.memory import Allocator, Prepared
 from nsds.solvers.contact.signature import EQUATION
 from nsds.status import CONVERGED, VIOLATED
@@ -155,7 +156,7 @@ def violated(t, interactions, p, q, functions, mem, imem, work, iwork):
     for k in range(interactions.size):
         it = interactions[k]
         iwork[p.begin + k] = -1
-        if it.kind == PRESCRIBED or it.law == DRY:
+        if it.dofs != ABSENT or it.law == DRY:
             continue
         evaluate(t, it, q, R, functions, mem, imem, work)
         violation = 0.0
