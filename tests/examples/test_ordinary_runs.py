@@ -8,10 +8,12 @@ import pytest
 import nsds
 from nsds import solvers
 from nsds.examples import EXAMPLES
+from nsds.schemes.table import kind_of
 from nsds.status import CONVERGED, INEXACT
 
 R_ON, R_OFF = 1e-3, 1e6
 TOL = 1e-10  # of Newton's iteration and of the solvers, by default
+ENOUGH = 1e-4  # of problems with friction, by default
 
 
 # --- switched converters: unknowns of the relation are voltages of nodes, then currents of diodes -------------------------------------
@@ -342,11 +344,11 @@ def short_run(name, steps, **options):
         return None
 
 
-def assert_honest(rows):
+def assert_honest(rows, tol=TOL):
     """CONVERGED where the residual is at most the tolerance; INEXACT where it is more, but leaves the step with sense."""
     status, residual = rows["status"], rows["residual"]
-    assert residual[status == CONVERGED].max(initial=0.0) <= TOL
-    assert (residual[status == INEXACT] > TOL).all()
+    assert residual[status == CONVERGED].max(initial=0.0) <= tol
+    assert (residual[status == INEXACT] > tol).all()
     assert residual[status == INEXACT].max(initial=0.0) <= 0.1
 
 
@@ -365,8 +367,10 @@ def test_no_row_is_called_solved_whose_residual_is_above_its_tolerance(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_methods_say_solved_only_where_they_have(name):
-    for method in solvers.methods("mlcp"):
-        assert_honest(short_run(name, 25, scheme=EXAMPLES[name].run.get("scheme"), solver=method))
+    kind = kind_of(EXAMPLES[name].build())
+    methods, tol = (solvers.methods("mlcp"), TOL) if kind == "relay" else (solvers.methods(kind), ENOUGH)
+    for method in methods:
+        assert_honest(short_run(name, 25, scheme=EXAMPLES[name].run.get("scheme"), solver=method), tol)
 
 
 def beads(n=20):
