@@ -48,10 +48,6 @@ def test_kernels_neither_raise_nor_print_nor_allocate(path, node):
             assert inner.orelse == []
 
 
-# Files that still unpack long tuples; no other may.
-LONG_TUPLES = {"nsds/collision/detection.py", "nsds/collision/grid.py", "solvers/contact/interior_point.py"}
-
-
 def has_long_tuple(node):
     """True where more than six names are unpacked from one value: what travels together has named fields."""
     return any(
@@ -72,7 +68,7 @@ def has_numbered_option(node):
 
 def test_what_travels_has_names():
     found = list(kernels())
-    assert {names(path) for path, node in found if has_long_tuple(node)} <= LONG_TUPLES
+    assert not {names(path) for path, node in found if has_long_tuple(node)}
     assert not {names(path) for path, node in found if has_numbered_option(node)}
 
 
