@@ -8,7 +8,7 @@ import inspect
 import sys
 import types as python_types
 from contextvars import ContextVar
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 from numba import float64, types
@@ -25,15 +25,23 @@ _CALLBACK = types.void(float64, _vector, _vector, _vector, _vector)
 call_address = _jit.caller(_CALLBACK)
 
 
+@_jit.kernel
+def _nothing(t, x, lam, z, out):
+    """What is called where there is no function: the result is NaN, which shows."""
+    for i in range(out.size):
+        out[i] = np.nan
+
+
+@cache
+def no_functions():
+    """Addresses of users' functions (1, 1) before there are any: the first one is called for the slot ABSENT."""
+    return np.array([[_jit.address(_CALLBACK, _nothing)]], np.uintp)
+
+
 @_jit.tiny
 def call_function(functions, slot, arguments):
     """The user's function at a slot; ``arguments = (t, x, lam, z, out)``. Where there is none, ABSENT, out is NaN: it shows."""
-    if slot >= 0:
-        call_address(functions[slot], arguments)
-    else:
-        out = arguments[4]
-        for i in range(out.size):
-            out[i] = np.nan
+    call_address(functions[slot + 1], arguments)
 
 
 _MECHANICAL = "t, q, v, z, out"

@@ -134,7 +134,7 @@ def blame(records, prepared, m):
     nothing, t = np.zeros(0), records["t"][m].item()
 
     def is_broken(slot, x, lam, z, size):
-        return slot != ABSENT and not is_finite_at(prepared.functions[m, slot], t, x, lam, z, size)
+        return slot != ABSENT and not is_finite_at(prepared.functions[m, slot + 1], t, x, lam, z, size)
 
     def words(name, field):
         return nan_of(f"{field} of part '{name}'", records[name][field].reshape(records.size, -1)[m, 0])

@@ -161,7 +161,7 @@ def blame(records, prepared, m):
     nothing, t = np.zeros(0), records["t"][m].item()
 
     def is_broken(slot, x, lam, z, size):
-        return slot != ABSENT and not is_finite_at(prepared.functions[m, slot], t, x, lam, z, size)
+        return slot != ABSENT and not is_finite_at(prepared.functions[m, slot + 1], t, x, lam, z, size)
 
     for name, first in lists.part_names:
         values = records[name].reshape(records.size, -1)
