@@ -22,7 +22,7 @@ from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import inverse_matrix
 from nsds.schemes.rigid.interactions import evaluate, frame_of
 from nsds.schemes.rigid.moreau_jean import blame, grow  # noqa: F401
-from nsds.schemes.rigid.tables import DRY, EQUALITY, IMPACT, PRESCRIBED, tables
+from nsds.schemes.rigid.tables import EQUALITY, IMPACT, PRESCRIBED, tables
 from nsds.schemes.run.memory import Allocator, Prepared
 from nsds.solvers.contact.signature import EQUATION
 from nsds.status import CONVERGED, VIOLATED
@@ -155,7 +155,7 @@ def violated(t, interactions, p, q, functions, mem, imem, work, iwork):
     for k in range(interactions.size):
         it = interactions[k]
         iwork[p.begin + k] = -1
-        if it.kind == PRESCRIBED or it.law == DRY:
+        if it.kind == PRESCRIBED or blocks.has_bounds(it):
             continue
         evaluate(t, it, q, R, functions, mem, imem, work)
         violation = 0.0

@@ -28,8 +28,8 @@ _FUNCTIONS = ("fext", "mext", "fint", "mint", "jac_q", "jac_v")
 # components of a contact.
 INTERACTION = table(
     "kind", "law", "m", "a", "b", "each", "n_blocks", "always", "y", "ydot", "lam", "active", "z", "n_z", "e_n", "e_t", "mu",
-    "mu_r", "row", "row_a", "row_u", "row_b", "row_w", "row_offset", "angle", "dofs", "H", "h", "rate", "slack", "x", "spare",
-    "h_function", "jac_function", "h_t_function", "gap_function", "velocity_function",
+    "mu_r", "lower", "upper", "row", "row_a", "row_u", "row_b", "row_w", "row_offset", "angle", "dofs", "H", "h", "rate", "slack", "x",
+    "spare", "h_function", "jac_function", "h_t_function", "gap_function", "velocity_function",
 )  # fmt: skip
 # One row for each of a model's collisions. In the record: n, the contacts, the shapes, parameters of the law. In the work memory: poses,
 # reaches and slacks of shapes, the contacts found at the end of a step, in the order of (a, b, feature), and scratch; scratch_i in the
@@ -42,7 +42,7 @@ COLLISIONS = table(
 )  # fmt: skip
 KINDS = ("joint", "newton_euler_relation", "contact_point", "prescribed_velocity")
 JOINT, RELATION, CONTACT, PRESCRIBED = range(4)
-EQUALITY, IMPACT, FRICTION, ROLLING, DRY = range(5)  # places in FORMS
+EQUALITY, IMPACT, FRICTION, ROLLING, DRY, BOUNDED = (*range(5), 6)  # places in FORMS
 
 
 class Lists(NamedTuple):
@@ -127,14 +127,15 @@ def _interaction(records, line, first, d, functions, work):
     rows["kind"], rows["law"], rows["m"] = KINDS.index(line.kind), FORMS.index(LAWS[law].form), m
     rows["each"] = LAWS[law].block(NEWTON_EULER)
     rows["n_blocks"] = -(-m // d) if LAWS[law].form == "equality" else m // LAWS[law].block(NEWTON_EULER)
-    rows["always"] = LAWS[law].bilateral
+    rows["always"] = LAWS[law].bilateral or LAWS[law].form == "bounded"
     rows["a"] = line.sides[0] + line.elements[:, 0]
     rows["b"] = line.sides[1] + line.elements[:, 1] if len(line.sides) > 1 else ABSENT
     if (rows["a"] == rows["b"]).any():
         raise ValueError(f"interaction '{line.name}' joins a body with itself")
     for column, field in (
         ("y", "y"), ("ydot", "ydot"), ("lam", "lambda"), ("active", "active"), ("z", "z"), ("dofs", "dofs"), ("angle", "angle"),
-        *_restitution(law), ("mu", "limit" if "limit" in fields else "mu"), ("mu_r", "mu_r"),
+        *_restitution(law), ("mu", "limit" if "limit" in fields else "mu"), ("mu_r", "mu_r"), ("lower", "lower"),
+        ("upper", "upper"),
     ):  # fmt: skip
         rows[column] = at[field][:, 0] if field in at else ABSENT
     rows["n_z"] = fields["z"][0].shape[0] if "z" in fields else 0
