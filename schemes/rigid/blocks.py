@@ -178,8 +178,8 @@ def impulse_within_bounds(h, interaction, i, first, d, mem, r):
     """lambda of row i of a law of bounds, whose block is ``first + i``."""
     lower, upper = bounds(interaction, i, mem)
     start, sign = origin(h, lower, upper)
-    x = r[(first + i) * d + _component(lower, upper)]
-    return start + sign * x
+    counted = sign * r[(first + i) * d + _component(lower, upper)]
+    return start + counted if start != 0.0 else counted
 
 
 @kernel
