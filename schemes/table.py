@@ -18,7 +18,7 @@ from nsds.solvers import table as solvers
 SCHEMES = {
     "moreau_jean": ((LAGRANGIAN, NEWTON_EULER), moreau_jean),
     "moreau_jean_direct_projection": ((LAGRANGIAN, NEWTON_EULER), projection),
-    "moreau_jean_combined_projection": ((LAGRANGIAN,), projection),
+    "moreau_jean_combined_projection": ((LAGRANGIAN, NEWTON_EULER), projection),
     "moreau_jean_exact": ((LAGRANGIAN,), moreau_jean_exact),
     "d1_minus_linear": ((LAGRANGIAN,), d1_minus_linear),
     "generalised_alpha": ((LAGRANGIAN,), generalised_alpha),

@@ -64,6 +64,17 @@ def inherit(c, n, mem, imem, work, iwork):
                 _turn(old, frame, view(lam, c.each * i + first, 2))
 
 
+@kernel
+def recognise(c, n, mem, imem, work, iwork):
+    """Which of the n contacts found are in the record. Out: known."""
+    m = imem[c.n]
+    numbers = view(work, c.old_normal, m)
+    for i in range(m):
+        numbers[i] = i + 1.0
+    found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n), n
+    match(*found, view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m), m, 1, numbers, view(work, c.known, n))
+
+
 @tiny
 def _has_turned(old, new):
     """Whether two normals differ at all: at a restart they do not, and impulses keep their bits."""
@@ -181,10 +192,10 @@ def state_contact(c, number, i, p, q, w, mem, imem, work, iwork):
 
 
 @kernel
-def rows_of_contact(each, d, body, frame, lever, H, diagonal):
-    """H (d, 12) of one contact, and which components are left over (1, else 0): for a problem with a matrix."""
+def rows_of_contact(each, d, is_equation, body, frame, lever, H, diagonal):
+    """H (d, 12) of one contact, and which components are left over (1), equations (-1), or neither: for a problem with a matrix."""
     contact_rows(each, frame, lever, view(lever, 3, 3), body[1] != WORLD, H)
     for k in range(d):
-        diagonal[k] = 0.0 if k < each else 1.0
+        diagonal[k] = 1.0 if k >= each else -1.0 if is_equation else 0.0
     for k in range(12 * each, 12 * d):
         H[k] = 0.0

@@ -160,29 +160,13 @@ def to_body(n, R, w, v):
 
 
 @kernel
-def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
-    s, o = motion(tables), motion(options)
-    begin(t_new - o.h, o, s.bodies, s.plan[0], functions, mem, work)
-    n_contacts, n_blocks = problem.choose_active(o, s, mem, imem, work, iwork)
-    status, n_iter, residual = iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o, mem, imem, work, iwork)
-    if status in (CONVERGED, INEXACT):
-        corrected = correct(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
-        status = status if corrected == CONVERGED else corrected
-    done = commit(t_new, n_contacts, n_blocks, s, functions, o, mem, imem, work, iwork)
+    begin(t_new - options.h, options, s.bodies, s.plan[0], functions, mem, work)
+    n_contacts, n_blocks = problem.choose_active(options, s, mem, imem, work, iwork)
+    status, n_iter, residual = iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+    done = commit(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork)
     return status if done == CONVERGED else done, n_iter, residual
-
-
-@tiny
-def motion(own):
-    """Of the tables, or of the options, of a scheme those of the step: here all; projections bind another."""
-    return own
-
-
-@tiny
-def correct(t, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
-    """What is done to q of the end of a step before it is committed: here nothing; projections bind another. Returns a status."""
-    return CONVERGED
 
 
 @kernel

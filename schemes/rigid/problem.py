@@ -24,7 +24,7 @@ from nsds.schemes.rigid.interactions import evaluate
 from nsds.schemes.rigid.joint_rows import turned_arm
 from nsds.schemes.rigid.tables import BOUNDED, CONTACT, EQUALITY, JOINT, MASS, RELATION
 from nsds.solvers.bodies import rigid, slabs
-from nsds.solvers.contact.signature import N_INFO, call_solver, changed, merit
+from nsds.solvers.contact.signature import EQUATION, N_INFO, call_solver, changed, merit
 from nsds.status import CONVERGED, INEXACT, INFEASIBLE, MAX_ITER, RAY, SINGULAR, STALLED, UNSUITED
 
 # Where the arrays of a member's work memory lie (last lines: of its integer work memory), and sizes. Of bodies: rotation matrices, q and v
@@ -417,7 +417,8 @@ def solve_with_matrix(is_new, aim, n_contacts, n_blocks, s, solver, options, wan
     for i in range(n_contacts):
         each = s.collisions[iwork[p.which + p.n_contacts + iwork[p.place + i]]].each
         frame, lever, body = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6), view(stated.body, 2 * i, 2)
-        contacts.rows_of_contact(each, d, body, frame, lever, view(stated.H, 12 * d * i, 12 * d), view(stated.diagonal, d * i, d))
+        H, diagonal, is_equation = view(stated.H, 12 * d * i, 12 * d), view(stated.diagonal, d * i, d), disk[i] == EQUATION
+        contacts.rows_of_contact(1 if is_equation else each, d, is_equation, body, frame, lever, H, diagonal)
     column, W = view(iwork, p.column, row[n]), view(work, p.W, d * d * row[n])
     blocks.complete_blocks(d, p.stride, view(work, p.inverse, p.stride * m), stated, G)
     blocks.assemble(d, stated, G, row, column, W)

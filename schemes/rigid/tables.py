@@ -24,20 +24,22 @@ BODY = table(
 _FUNCTIONS = ("fext", "mext", "fint", "mint", "jac_q", "jac_v")
 # One row per element of an interaction. a, b: its bodies, b ABSENT for the world. In the record: y, ydot, lam, active, parameters of the
 # law and of the relation. In the work memory: H (m, 12), on velocities in inertial axes; h and rate (m), what ydot is besides H v; slack
-# (m, 2), the forecasts up to which a row takes part; x (14), arguments; spare. n_blocks: its blocks of the one-step problem; each:
+# (m, 2), the forecasts up to which a row takes part; joined (m), not 0: it takes part whatever the forecast; pressing (m), see `project`;
+# x (14), arguments; spare. n_blocks: its blocks of the one-step problem; each:
 # components of a contact.
 INTERACTION = table(
     "kind", "law", "m", "a", "b", "each", "n_blocks", "always", "y", "ydot", "lam", "active", "z", "n_z", "e_n", "e_t", "mu",
-    "mu_r", "lower", "upper", "row", "row_a", "row_u", "row_b", "row_w", "row_offset", "angle", "dofs", "H", "h", "rate", "slack", "x",
-    "spare", "h_function", "jac_function", "h_t_function", "gap_function", "velocity_function",
+    "mu_r", "lower", "upper", "row", "row_a", "row_u", "row_b", "row_w", "row_offset", "angle", "dofs", "H", "h", "rate", "slack", "joined",
+    "pressing", "x", "spare", "h_function", "jac_function", "h_t_function", "gap_function", "velocity_function",
 )  # fmt: skip
 # One row for each of a model's collisions. In the record: n, the contacts, the shapes, parameters of the law. In the work memory: poses,
 # reaches and slacks of shapes, the contacts found at the end of a step, in the order of (a, b, feature), and scratch; scratch_i in the
-# integer one, and general, an address.
+# integer one, and general, an address. For projections taking, whether a contact of the record takes part in the step, and presses, and
+# known, of contacts found, the number that they have in the record, plus 1, or 0.
 COLLISIONS = table(
     "capacity", "n_shapes", "each", "n", "a", "b", "feature", "normal", "point", "y", "lam", "e_n", "e_t", "mu", "mu_r", "margin",
     "kind", "size", "local", "body", "group", "mask", "pose", "reach", "slack", "new_normal", "new_point", "new_gap", "new_lam",
-    "old_normal", "scratch", "n_scratch",
+    "old_normal", "taking", "known", "scratch", "n_scratch",
     "new_a", "new_b", "new_feature", "found", "scratch_i", "n_scratch_i", "vertices", "n_vertices", "general",
 )  # fmt: skip
 KINDS = ("joint", "newton_euler_relation", "contact_point", "prescribed_velocity")
@@ -146,7 +148,16 @@ def _interaction(records, line, first, d, functions, work):
     state_functions(rows, line, functions)
     if line.kind == "prescribed_velocity" and fields["velocity"][0].base.kind == "f":
         rows["z"] = at["velocity"][:, 0]
-    for column, size in (("H", 12 * m), ("h", m), ("rate", m), ("slack", 2 * m), ("x", 14), ("spare", 14 * m)):
+    for column, size in (
+        ("H", 12 * m),
+        ("h", m),
+        ("rate", m),
+        ("slack", 2 * m),
+        ("joined", m),
+        ("pressing", m),
+        ("x", 14),
+        ("spare", 14 * m),
+    ):
         rows[column] = work.reserve(count * size) + size * each
     return rows
 
@@ -187,6 +198,8 @@ def _collisions(records, work, iwork):
             "new_point": 3 * capacity,
             "new_gap": capacity,
             "old_normal": 3 * capacity,
+            "taking": capacity,
+            "known": capacity,
         }
         for column, size in (sizes | {"new_lam": int(row["each"]) * capacity, "scratch": floats}).items():
             row[column] = work.reserve(size)
