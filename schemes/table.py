@@ -21,7 +21,7 @@ SCHEMES = {
     "moreau_jean_combined_projection": ((LAGRANGIAN, NEWTON_EULER), projection),
     "moreau_jean_exact": ((LAGRANGIAN,), moreau_jean_exact),
     "d1_minus_linear": ((LAGRANGIAN,), d1_minus_linear),
-    "generalised_alpha": ((LAGRANGIAN,), generalised_alpha),
+    "generalised_alpha": ((LAGRANGIAN, NEWTON_EULER), generalised_alpha),
     "schatzman_paoli": ((LAGRANGIAN,), schatzman_paoli),
     "euler_moreau": ((FIRST_ORDER,), euler_moreau),
     "zero_order_hold": ((FIRST_ORDER,), zero_order_hold),

@@ -53,11 +53,14 @@ def place(interaction, d, i):
 
 @tiny
 def takes_part(interaction, i, ahead, mem, work):
-    """Whether row i is in the one-step problem: if its law is bilateral, if its contact `is_closed`, or if it has joined all the same."""
+    """Whether row i is in the one-step problem: if its law is bilateral, if its contact `is_closed`, or if it has joined all the same.
+
+    ahead: negative where no forecast counts.
+    """
     first = i if interaction.law == IMPACT else i // interaction.each * interaction.each
     rounding, forces = work[interaction.slack + 2 * first], work[interaction.slack + 2 * first + 1]
     is_in = interaction.always != 0 or work[interaction.joined + first] != 0.0
-    return is_in or is_closed(mem[interaction.y + first], ahead * mem[interaction.ydot + first], rounding, forces)
+    return is_in or (ahead >= 0.0 and is_closed(mem[interaction.y + first], ahead * mem[interaction.ydot + first], rounding, forces))
 
 
 @tiny

@@ -178,17 +178,24 @@ def _slack(c, shape, body, moved, work):
 @kernel
 def state_contact(c, number, i, p, q, w, mem, imem, work, iwork):
     """Contact ``number`` of collisions c for the one-step problem. Out: the i-th of disk, mu, body, frame, lever, b, r of plan p."""
-    u, d = stack(5), p.d
     frame, lever, body = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6), view(iwork, p.body + 2 * i, 2)
     body[0], body[1] = locate(c, number, q, mem, imem, frame, lever)
-    relative_velocity(c.each, body[0], body[1], frame, lever, w, u)
+    state_law(c, i, p, body[0], body[1], frame, lever, w, mem, work, iwork)
+    for k in range(p.d):
+        work[p.r + p.d * i + k] = mem[c.lam + c.each * number + k] if k < c.each else 0.0
+
+
+@kernel
+def state_law(c, i, p, a, b, frame, lever, w, mem, work, iwork):
+    """The law of a contact between bodies a and b that had velocities w. Out: the i-th of disk, mu, b of plan p."""
+    u = stack(5)
+    relative_velocity(c.each, a, b, frame, lever, w, u)
     iwork[p.disk + i] = 0 if c.each == 1 else 2
     work[p.mu + 2 * i] = 0.0 if c.each == 1 else mem[c.mu]
     work[p.mu + 2 * i + 1] = mem[c.mu_r] if c.each == 5 else 0.0
-    for k in range(d):
+    for k in range(p.d):
         e = c.e_n if k == 0 else c.e_t if k < min(c.each, 3) else ABSENT
-        work[p.b + d * i + k] = mem[e] * u[k] if e != ABSENT else 0.0
-        work[p.r + d * i + k] = mem[c.lam + c.each * number + k] if k < c.each else 0.0
+        work[p.b + p.d * i + k] = mem[e] * u[k] if e != ABSENT else 0.0
 
 
 @kernel

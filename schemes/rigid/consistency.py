@@ -49,9 +49,10 @@ def _make_consistent(t, s, functions, solver, solver_options, options, mem, imem
         return status
     projection.metric(t, True, form.bodies, p, q, functions, mem, work)
     plain.to_inertial(m, R, v, w)
-    n_blocks, left = _choose_equations(form.interactions, p, iwork), 0.0
+    n_blocks, left, most = _choose_equations(form.interactions, p, iwork), 0.0, 0.0
     for k in range(_ROUNDS + 1 if n_blocks > 0 else 0):
-        left = _state_velocities(t, n_blocks, form.interactions, p, q, functions, mem, imem, work, iwork)
+        left, size = _state_velocities(t, n_blocks, form.interactions, p, q, functions, mem, imem, work, iwork)
+        most = max(most, size)
         if k == _ROUNDS or left == 0.0:
             break
         problem.arrange(0, problem.has_matrix(0, n_blocks, p), p, work, iwork)
@@ -63,7 +64,7 @@ def _make_consistent(t, s, functions, solver, solver_options, options, mem, imem
         blocks.multiply_inverse(m, p.stride, view(work, p.inverse, p.stride * m), view(work, p.p, 6 * m), change)
         for i in range(6 * m):
             w[i] += change[i]
-    if not left <= _BEARABLE:
+    if not left <= _BEARABLE * most:
         return VIOLATED
     if n_blocks > 0:
         plain.to_body(m, R, w, v)
@@ -87,7 +88,7 @@ def _choose_equations(interactions, p, iwork):
 
 @kernel
 def _state_velocities(t, n_blocks, interactions, p, q, functions, mem, imem, work, iwork):
-    """The equations ``H w + rate + H M^-1 H^T r = 0``. Returns the largest ``|H w + rate|``, relative to all terms."""
+    """The equations ``H w + rate + H M^-1 H^T r = 0``. Returns the largest ``|H w + rate|``, and sum of its terms."""
     stated, d, w, worst = problem.stated_blocks(0, n_blocks, p, work, iwork), p.d, view(work, p.w, 6 * p.n_bodies), 0.0
     most = 0.0
     for i in range(6 * p.n_bodies):
@@ -115,7 +116,7 @@ def _state_velocities(t, n_blocks, interactions, p, q, functions, mem, imem, wor
                     term = work[it.H + 12 * i + l] * w[6 * body + l % 6]
                     s, size = s + term, size + abs(term)
             worst, most = max(worst, abs(s)) + 0.0 * s, max(most, size)
-    return worst / most if most > 0.0 else worst
+    return worst, most
 
 
 @kernel

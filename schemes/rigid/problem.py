@@ -30,8 +30,8 @@ from nsds.status import CONVERGED, INEXACT, INFEASIBLE, MAX_ITER, RAY, SINGULAR,
 # Where the arrays of a member's work memory lie (last lines: of its integer work memory), and sizes. Of bodies: rotation matrices, q and v
 # before the step, now, and at qbar; forces before and now; inverses; velocities and impulses in inertial axes; sizes of terms of the
 # equation of motion, of forces, of impulses, and of all as velocities (4: translation and rotation, without impulses that cancel and
-# with them); moved, see `way_of_forces`; known, impulses that r of rows with bounds is counted from, and their sizes. Of contacts:
-# frames, levers. Of the problem: as in `blocks`.
+# with them); v_mid, see `move_all`; moved, see `way_of_forces`; known, impulses that r of rows with bounds is counted from, and their
+# sizes. Of contacts: frames, levers. Of the problem: as in `blocks`.
 PLAN = table(
     "R", "q_old", "v_old", "q", "v", "q_bar", "f_old", "f", "size", "inverse", "w", "w_free", "w_end", "R_free", "p", "impulses",
     "spare", "x", "h_size", "speed", "turning", "moved", "known", "known_size",
@@ -39,7 +39,7 @@ PLAN = table(
     "body", "disk", "begin", "first", "linked", "row", "column", "isolver", "n_isolver", "isweeper", "n_isweeper",
     "which", "pair", "place", "slab", "counts", "groups",
     "n_bodies", "stride", "d", "n_contacts", "n_blocks", "few", "limit", "room", "linear", "parallel", "sweeps", "brief", "unilateral",
-    "bounded",
+    "bounded", "v_mid",
 )  # fmt: skip
 
 
@@ -47,7 +47,8 @@ class Options(NamedTuple):
     """Words of a step."""
 
     h: float
-    theta: float
+    theta: float  # weight of the force at the end of the step,
+    a: float  # and of the velocity there, by which bodies move
     gamma: float
     q_star: float
     tol: float
@@ -89,6 +90,7 @@ def reserve(lists, options, method, work, iwork, n_members):
     work.place(plan, **dict.fromkeys(("b", "r", "u"), d * (n_contacts + n_blocks)), rhs=d * limit, W=d * d * column.size)
     floats, integers = method.work_size(d, row, column) if limit else (0, 0)
     work.place(plan, solver=floats)
+    plan["v_mid"] = plan["v_old"]
     iwork.place(plan, body=2 * (n_contacts + n_blocks), disk=n_contacts + n_blocks, begin=interactions.size, first=n + 1)
     iwork.place(plan, linked=2 * limit, row=limit + 1, column=column.size, isolver=integers)
     plan["n_solver"], plan["n_isolver"] = floats, integers
@@ -245,19 +247,19 @@ def state_blocks(t_new, is_new, n_contacts, n_blocks, options, interactions, p, 
             it, first = interactions[k], iwork[p.begin + k]
             blocks.state_block(h, ahead, is_new, it, first, p.d, mem, work, stated)
     if p.bounded != 0 and (moves or is_new):
-        know_origins(h, interactions, p, mem, work)
+        know_origins(h, interactions, p, mem, work, iwork)
 
 
 @kernel
-def know_origins(h, interactions, p, mem, work):
-    """Out: known, known_size."""
+def know_origins(h, interactions, p, mem, work, iwork):
+    """Impulses that r of the rows with bounds is counted from. Out: known, known_size."""
     known, size = view(work, p.known, 6 * p.n_bodies), view(work, p.known_size, 2 * p.n_bodies)
     for i in range(6 * p.n_bodies):
         known[i] = 0.0
     for i in range(2 * p.n_bodies):
         size[i] = 0.0
     for k in range(interactions.size):
-        if interactions[k].law == BOUNDED:
+        if interactions[k].law == BOUNDED and iwork[p.begin + k] >= 0:
             blocks.add_origins(h, interactions[k], mem, work, known, size)
 
 
@@ -274,11 +276,11 @@ def are_equations(interactions, p, iwork):
 def turn_joints(n_contacts, n_blocks, options, interactions, p, mem, imem, work, iwork):
     """What rotations of bodies do to the moments of their joints, by the impulses as they are. Out: turning.
 
-    Where the direction of a row does not turn with the body: for ``h theta q_star`` times the derivative of its moment. Of body B it counts
+    Where the direction of a row does not turn with the body: for ``h a q_star`` times the derivative of its moment. Of body B it counts
     for three POINT together, whose force is free to keep its direction in the world. What is left out are changes that couple bodies.
     """
     r = stated_blocks(n_contacts, n_blocks, p, work, iwork).r
-    weight = options.q_star * options.h * options.theta
+    weight = options.q_star * options.h * options.a
     for i in range(9 * p.n_bodies):
         work[p.turning + i] = 0.0
     for k in range(interactions.size if weight > 0.0 else 0):
@@ -306,10 +308,10 @@ def turn_joints(n_contacts, n_blocks, options, interactions, p, mem, imem, work,
 
 @tiny
 def move_all(h, options, p, q, work):
-    """``q = q_k`` moved by h v_theta, of all bodies."""
+    """``q = q_k`` moved by ``h (a v + (1 - a) v_mid)``, of all bodies; v_mid is v_k, but where a scheme knows better."""
     for i in range(p.n_bodies):
-        q_old, v_old = view(work, p.q_old + 7 * i, 7), view(work, p.v_old + 6 * i, 6)
-        move(int(options.update), q_old, h, options.theta, v_old, view(work, p.v + 6 * i, 6), view(q, 7 * i, 7))
+        q_old, v_mid = view(work, p.q_old + 7 * i, 7), view(work, p.v_mid + 6 * i, 6)
+        move(int(options.update), q_old, h, options.a, v_mid, view(work, p.v + 6 * i, 6), view(q, 7 * i, 7))
 
 
 @kernel
