@@ -249,17 +249,28 @@ def alpha_step(bodies, equations, contacts, t, q, v, accelerations, h, rho, n_it
         if change < 1e-11 * (1 + abs(new).max()):
             break
     q_new, w = projected(inverse, equations, contacts, t + h, places(a_new)), velocities(a_new)
-    H, rate = rows_and_rates(equations, t + h, q_new)
+    smooth = [contact._replace(mu=0.0, mu_r=0.0) for contact in contacts]
+    ends = [jump(inverse, equations, each, t + h, q_new, w, q, v_old)[0] for each in (contacts, smooth)]
+    way = h / 2 * (ends[0] - ends[1])
+    if abs(way).max() > 0:  # what friction does in the step
+        q_new = [moved(x, way[6 * i : 6 * i + 6], 1.0) for i, x in enumerate(q_new)]
+        q_new = projected(inverse, equations, contacts, t + h, q_new)
+    w, p = jump(inverse, equations, contacts, t + h, q_new, w, q, v_old)
+    return q_new, list(w.reshape(-1, 6)), (h * force + p).reshape(-1, 6), (a_new, new_A(a_new))
+
+
+def jump(inverse, equations, contacts, t, q, w, q_old, v_old):
+    """(velocities, impulses) after the impulses of the equations and of the contacts that are closed at q."""
+    H, rate = rows_and_rates(equations, t, q)
     active, before, turned = [], [], v_old.copy()
-    for i in range(n):  # the angular velocities of the start in new axes of the bodies
-        turned[6 * i + 3 : 6 * i + 6] = matrix(q_new[i][3:]).T @ matrix(q[i][3:]) @ v_old[6 * i + 3 : 6 * i + 6]
+    for i, (x, x_old) in enumerate(zip(q, q_old, strict=True)):  # the angular velocities of the start in new axes of the bodies
+        turned[6 * i + 3 : 6 * i + 6] = matrix(x[3:]).T @ matrix(x_old[3:]) @ v_old[6 * i + 3 : 6 * i + 6]
     for contact in contacts:
-        y, G = rows_of_contact(contact, q_new)
+        y, G = rows_of_contact(contact, q)
         if y <= 1e-9:
             active.append((contact, G))
             before.append(G @ turned)
-    w, p = with_impulses(w, inverse, H, rate, active, before)
-    return q_new, list(w.reshape(-1, 6)), (h * force + p).reshape(-1, 6), (a_new, new_A(a_new))
+    return with_impulses(w, inverse, H, rate, active, before)
 
 
 def projected(inverse, equations, contacts, t, q, tol=1e-13):

@@ -7,7 +7,9 @@
     velocity    v_{k+1} = v + M^-1 H^T Lambda,   with the laws for ``H v_{k+1}`` of the contacts that q closes, of rows with bounds, and
                 H v_{k+1} + rate = 0 of the bilateral ones
 
-Velocities before an impact are those of the start of the step, in inertial axes, seen by the contacts of its end.
+The smooth motion knows nothing of friction: it is shifted by ``h (v_{k+1} - v') / 2``, v' what the last problem would give without friction
+and bounds, and projected again, so that what sticks does not creep. Velocities before an impact are those of the start of the step, in
+inertial axes, seen by the contacts of its end.
 
 Velocities and accelerations of rotation are in axes of the body, where exp is the exponential map (Brüls, Cardona, J. Comput. Nonlinear
 Dynam. 5 (2010) 031002; Arnold, Brüls, Cardona, Numer. Math. 129 (2015) 149–179); decoupled as in the scheme of Lagrangian systems. The
@@ -34,9 +36,9 @@ from nsds.schemes.rigid.tables import EQUALITY, P, V, tables
 from nsds.schemes.run.memory import Allocator, Prepared
 from nsds.status import CAPACITY, CONVERGED, INEXACT, NON_FINITE
 
-# Where accelerations a and A lie (6 each), what velocities change by, a copy of those of the start in inertial axes, and whether the run
-# has just begun.
-PLAN = table("acc", "A", "change", "w_old", "fresh")
+# Where accelerations a and A lie (6 each), what velocities change by, and would without friction, a copy of those of the start in inertial
+# axes, and whether the run has just begun.
+PLAN = table("acc", "A", "change", "smooth", "w_old", "fresh")
 _CLOSE = 1e-13  # of velocities: what the solver may leave in equations
 _WAY = 1e-2  # of a step: for the differences that give the curvature of constraints
 
@@ -72,7 +74,7 @@ def prepare(records, h, weights, tol, max_iter, constraint_tol, max_rounds, meth
     positions = projection.Options(h, motion, constraint_tol, max_rounds, by_mass=1.0, every_contact=1.0, combined=0.0)
     first, second = (plain.tables_of(lists, motion, method, work, iwork, records.size) for _ in range(2))
     places, n = np.zeros(1, PLAN), lists.bodies.size
-    work.place(places, acc=6 * n, A=6 * n, change=6 * n, w_old=6 * n)
+    work.place(places, acc=6 * n, A=6 * n, change=6 * n, smooth=6 * n, w_old=6 * n)
     work.place(first.plan, v_mid=6 * n)
     iwork.place(places, fresh=1)
     s, words = Tables(first, second, places), Options(h, positions, alpha_m, alpha_f, beta, gamma)
@@ -98,14 +100,25 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     n_blocks = _list(False, form.interactions, own, work, iwork)
     status, n_iter, residual = plain.iterate(t_new, 0, n_blocks, form, functions, solver, solver_options, smooth, mem, imem, work, iwork)
     status = _worse(started, status)
-    q, n_contacts = view(work, own.q, 7 * n), 0
+    q, v, n_contacts, p = view(work, own.q, 7 * n), view(work, own.v, 6 * n), 0, s.positions.plan[0]
+    for attempt in range(2):
+        if status in (CONVERGED, INEXACT):
+            projected = projection.project(t_new, s, functions, solver, solver_options, options.positions, mem, imem, work, iwork)
+            status = _worse(projected, status)
+        if not _find(options, form.collisions, own, p, q, mem, imem, work, iwork):
+            return CAPACITY, n_iter, residual
+        n_contacts = _close(t_new, s, functions, options, mem, imem, work, iwork)
+        if attempt == 1 or status not in (CONVERGED, INEXACT) or not _has_friction(n_contacts, form, p, work, iwork):
+            break
+        shifted = _shift(t_new, n_contacts, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+        status = _worse(shifted, status)
+    for i in range(6 * n):
+        work[places.change + i] = 0.0
     if status in (CONVERGED, INEXACT):
-        status = _worse(projection.project(t_new, s, functions, solver, solver_options, options.positions, mem, imem, work, iwork), status)
-    if not _find(options, form.collisions, own, s.positions.plan[0], q, mem, imem, work, iwork):
-        return CAPACITY, n_iter, residual
-    if status in (CONVERGED, INEXACT):
-        n_contacts, hit, error = _jump(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+        hit, error = _jump(t_new, True, n_contacts, s, functions, solver, solver_options, options, mem, imem, work, iwork)
         status, residual = _worse(hit, status), max(residual, error)
+        for i in range(6 * n):
+            v[i] += work[places.change + i]
     done = _commit(t_new, n_contacts, s, functions, options, mem, imem, work, iwork)
     iwork[places.fresh] = 0
     return _worse(done, status), n_iter, residual
@@ -163,7 +176,11 @@ def _find(options, collisions, own, p, q, mem, imem, work, iwork):
     v = view(work, p.v, 6 * p.n_bodies)
     for i in range(6 * p.n_bodies):
         v[i] = max(abs(work[own.v_old + i]), abs(work[own.v + i]))
-    return plain.find_contacts(options.positions.motion, own.parallel != 0, collisions, q, v, mem, imem, work, iwork)
+    if not plain.find_contacts(options.positions.motion, own.parallel != 0, collisions, q, v, mem, imem, work, iwork):
+        return False
+    for k in range(collisions.size):
+        contacts.recognise(collisions[k], iwork[collisions[k].found], mem, imem, work, iwork)
+    return True
 
 
 @kernel
@@ -237,22 +254,66 @@ def _solve(n_contacts, n_blocks, s, solver, solver_options, work, iwork):
 
 
 @kernel
-def _jump(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
-    """Velocities of the end of the step, with impulses of what is closed there.
+def _close(t, s, functions, options, mem, imem, work, iwork):
+    """What is closed at q. Returns the number of detected contacts. Out: R of the problem of positions, joined, pair, which."""
+    form, own, p, places = s.motion, s.motion.plan[0], s.positions.plan[0], s.plan[0]
+    q = view(work, own.q, 7 * own.n_bodies)
+    projection.turn_matrices(p, q, work)
+    w_old = view(work, places.w_old, 6 * own.n_bodies)
+    _close_interactions(t, options, form.interactions, p, q, w_old, functions, mem, imem, work)
+    return _closed_contacts(options, form.collisions, form.bodies, p, q, imem, work, iwork)
 
-    Returns (number of closed contacts, status, residual). In/out: v. Out: change, and r of the problem of positions.
+
+@kernel
+def _has_friction(n_contacts, s, p, work, iwork):
+    """Whether something that is closed has friction, or is a row with bounds."""
+    for i in range(n_contacts):
+        if s.collisions[iwork[p.which + p.n_contacts + i]].each > 1:
+            return True
+    for k in range(s.interactions.size):
+        it = s.interactions[k]
+        if blocks.has_bounds(it):
+            return True
+        for i in range(0, it.m if it.always == 0 and it.each > 1 else 0, it.each):
+            if work[it.joined + i] != 0.0:
+                return True
+    return False
+
+
+@kernel
+def _shift(t, n_contacts, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """Moves q by half a step of what friction and bounds do to the velocities. Returns a status."""
+    p, places, n = s.positions.plan[0], s.plan[0], s.motion.plan[0].n_bodies
+    q, way = view(work, s.motion.plan[0].q, 7 * n), view(work, p.w_free, 6 * n)
+    status, _ = _jump(t, False, n_contacts, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+    for i in range(6 * n):
+        work[places.smooth + i] = work[places.change + i]
+    full, _ = _jump(t, True, n_contacts, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+    for i in range(6 * n):
+        work[places.smooth + i] = 0.5 * options.h * (work[places.change + i] - work[places.smooth + i])
+    plain.to_inertial(n, view(work, p.R, 9 * n), view(work, places.smooth, 6 * n), way)
+    projection.turn_all(p, q, way, work)
+    return _worse(full, status)
+
+
+@kernel
+def _jump(t, with_friction, n_contacts, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """Impulses of what is closed at q, with friction and bounds or without.
+
+    Returns (status, residual). Out: change, what they change velocities by, in axes of the bodies; r of the problem of positions.
     """
     form, own, p, places = s.motion, s.motion.plan[0], s.positions.plan[0], s.plan[0]
     n, h = own.n_bodies, options.h
     q, v, R, w = view(work, own.q, 7 * n), view(work, own.v, 6 * n), view(work, p.R, 9 * n), view(work, p.w_free, 6 * n)
     inverse, change, impulse = view(work, p.inverse, p.stride * n), view(work, places.change, 6 * n), view(work, p.p, 6 * n)
-    projection.turn_matrices(p, q, work)
     problem.clear(p, work)
-    n_contacts = _closed_contacts(options, form.collisions, form.bodies, p, q, imem, work, iwork)
-    _close_interactions(t, options, form.interactions, p, q, view(work, places.w_old, 6 * n), functions, mem, imem, work)
     n_blocks = _list(True, form.interactions, p, work, iwork)
+    if not with_friction:
+        n_blocks = _omit_bounds(form.interactions, p, iwork)
     if n_contacts + n_blocks == 0:
-        return 0, CONVERGED, 0.0
+        for i in range(6 * n):
+            change[i] = 0.0
+        return CONVERGED, 0.0
     projection.metric(t, True, form.bodies, p, q, functions, mem, work)
     plain.to_inertial(n, R, v, w)
     _state_rows(t, True, n_contacts, n_blocks, q, h, s, functions, mem, imem, work, iwork)
@@ -264,12 +325,25 @@ def _jump(t, s, functions, solver, solver_options, options, mem, imem, work, iwo
             w[i] += change[i]
     problem.arrange(n_contacts, problem.has_matrix(n_contacts, n_blocks, p), p, work, iwork)
     _state_contacts(n_contacts, form.collisions, p, q, view(work, places.w_old, 6 * n), mem, imem, work, iwork)
+    for i in range(2 * (n_contacts + n_blocks) if not with_friction else 0):
+        work[p.mu + i] = 0.0
     status, residual = _solve(n_contacts, n_blocks, s, solver, solver_options, work, iwork)
     blocks.multiply_inverse(n, p.stride, inverse, impulse, w)
     plain.to_body(n, R, w, change)
-    for i in range(6 * n):
-        v[i] += change[i]
-    return n_contacts, status, residual
+    return status, residual
+
+
+@tiny
+def _omit_bounds(interactions, p, iwork):
+    """Number of the blocks that are left without rows with bounds. In/out: begin."""
+    n = 0
+    for k in range(interactions.size):
+        if blocks.has_bounds(interactions[k]):
+            iwork[p.begin + k] = -1
+        if iwork[p.begin + k] >= 0:
+            iwork[p.begin + k] = n
+            n += interactions[k].n_blocks
+    return n
 
 
 @kernel
@@ -334,8 +408,9 @@ def _state_contacts(n, collisions, p, q, w_old, mem, imem, work, iwork):
             x = work[c.new_point + 3 * number + k]
             lever[k], lever[3 + k] = x - q[7 * a + k], 0.0 if b == WORLD else x - q[7 * b + k]
         contacts.state_law(c, i, p, a, b, frame, lever, w_old, mem, work, iwork)
+        known = int(work[c.known + number]) - 1
         for k in range(p.d):
-            work[p.r + p.d * i + k] = 0.0
+            work[p.r + p.d * i + k] = mem[c.lam + c.each * known + k] if known >= 0 and k < c.each else 0.0
 
 
 @kernel
@@ -349,7 +424,6 @@ def _commit(t, n_contacts, s, functions, options, mem, imem, work, iwork):
         a = (v[i] - work[places.change + i] - work[own.v_old + i]) / (h * weight)
         work[places.acc + i] = a
         work[places.A + i] += ratio * a
-        work[places.change + i] = 0.0
     _keep_impulses(n_contacts, weight, s, options, mem, imem, work, iwork)
     smooth, sudden = view(work, own.p, 6 * n), view(work, p.p, 6 * n)
     plain.to_body(n, R, smooth, smooth)
