@@ -1,6 +1,7 @@
-"""The table of schemes: a new scheme is one module with `prepare`, whose result names the module with `start`, `step` and `blame`."""
+"""The schemes by name: each is a module with `prepare`, whose result names the module with `start`, `step` and `blame`."""
 
 import inspect
+import sys
 from functools import lru_cache
 
 import numpy as np
@@ -8,31 +9,30 @@ import numpy as np
 from nsds import _checks
 from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, family
 from nsds.model.records import model_of
-from nsds.schemes.first_order import euler_moreau, zero_order_hold
-from nsds.schemes.lagrangian import d1_minus_linear, generalised_alpha, moreau_jean, projection, schatzman_paoli
-from nsds.schemes.lagrangian import exact as moreau_jean_exact
 from nsds.schemes.rigid import tables as newton_euler_tables
 from nsds.solvers import table as solvers
 
-# name -> (families of systems it is for, module); the first of a family is its default
-SCHEMES = {
-    "moreau_jean": ((LAGRANGIAN, NEWTON_EULER), moreau_jean),
-    "moreau_jean_direct_projection": ((LAGRANGIAN, NEWTON_EULER), projection),
-    "moreau_jean_combined_projection": ((LAGRANGIAN, NEWTON_EULER), projection),
-    "moreau_jean_exact": ((LAGRANGIAN,), moreau_jean_exact),
-    "d1_minus_linear": ((LAGRANGIAN,), d1_minus_linear),
-    "generalised_alpha": ((LAGRANGIAN, NEWTON_EULER), generalised_alpha),
-    "schatzman_paoli": ((LAGRANGIAN,), schatzman_paoli),
-    "euler_moreau": ((FIRST_ORDER,), euler_moreau),
-    "zero_order_hold": ((FIRST_ORDER,), zero_order_hold),
-}
+# name -> (families of systems it is for, module)
+SCHEMES = {}
+DEFAULTS = {LAGRANGIAN: "moreau_jean", NEWTON_EULER: "moreau_jean", FIRST_ORDER: "euler_moreau"}
+
+
+def scheme_for(*families):
+    """Decorator of the constructor of a scheme's options: enters the scheme under its name; its module has `prepare`."""
+
+    def entered(constructor):
+        SCHEMES[constructor.__name__] = families, sys.modules[constructor.__module__]
+        return constructor
+
+    return entered
 
 
 def chosen(options, system):
     """Module and options of what a caller passed as scheme for a system; None means the default of the family of systems."""
     systems = family(model_of(system))
-    default, module = next((name, module) for name, (treated, module) in SCHEMES.items() if systems in treated)
+    default = DEFAULTS[systems]
     if options is None:
+        module = SCHEMES[default][1]
         return module, getattr(module, default)()
     name = _name_of(options)
     if name not in SCHEMES:

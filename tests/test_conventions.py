@@ -8,6 +8,13 @@ import re
 import pytest
 
 import nsds
+from nsds.collision.kinds import SHAPES
+from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, RELATIONS
+from nsds.model.laws import LAWS
+from nsds.schemes.first_order import tables as first_order
+from nsds.schemes.lagrangian import tables as lagrangian
+from nsds.schemes.rigid import tables as rigid
+from nsds.schemes.table import SCHEMES
 from tests.kernels import SOURCES, kernels, last_name
 from tests.paths import ROOT
 
@@ -41,10 +48,6 @@ def test_kernels_neither_raise_nor_print_nor_allocate(path, node):
             assert inner.orelse == []
 
 
-# Files that still unpack long tuples; no other may.
-LONG_TUPLES = {"nsds/collision/detection.py", "nsds/collision/grid.py", "solvers/contact/interior_point.py"}
-
-
 def has_long_tuple(node):
     """True where more than six names are unpacked from one value: what travels together has named fields."""
     return any(
@@ -65,7 +68,7 @@ def has_numbered_option(node):
 
 def test_what_travels_has_names():
     found = list(kernels())
-    assert {names(path) for path, node in found if has_long_tuple(node)} <= LONG_TUPLES
+    assert not {names(path) for path, node in found if has_long_tuple(node)}
     assert not {names(path) for path, node in found if has_numbered_option(node)}
 
 
@@ -141,3 +144,19 @@ def test_sources_are_named():
 @pytest.mark.parametrize("name", ["joints", "plotting", "rotations", "shapes", "examples", "solvers"])
 def test_public_modules_are_imported_from_the_face(name):
     assert importlib.import_module(f"nsds.{name}") is getattr(nsds, name)
+
+
+@pytest.mark.parametrize("table", [LAWS, RELATIONS, SCHEMES], ids=["laws", "relations", "schemes"])
+def test_what_is_stated_is_on_the_face(table):
+    assert set(table) - {"joint"} <= set(nsds.__all__)
+
+
+def test_every_shape_has_a_constructor():
+    assert set(SHAPES) <= set(vars(nsds.shapes))
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_functions_of_a_relation_are_read_in_all_its_families(relation):
+    columns = {LAGRANGIAN: lagrangian.RELATION, FIRST_ORDER: first_order.RELATION, NEWTON_EULER: rigid.INTERACTION}
+    for family in RELATIONS[relation].families:
+        assert {f"{field}_function" for field in RELATIONS[relation].functions} <= set(columns[family].names)

@@ -11,7 +11,7 @@ import numba
 
 from nsds._jit.cache import is_cold
 from nsds._jit.calls import address, caller, on_demand, pointer, stack, view
-from nsds._jit.compiler import callback, each, inlined, kernel, parallel, specialised, threaded, tiny
+from nsds._jit.compiler import callback, compiled, each, inlined, kernel, parallel, specialised, threaded, tiny
 
 if numba.config.DISABLE_JIT:
     from nsds._jit import plain
@@ -22,6 +22,7 @@ __all__ = [
     "address",
     "callback",
     "caller",
+    "compiled",
     "each",
     "inlined",
     "is_cold",

@@ -83,6 +83,15 @@ def kernel(function, **options):
     return result
 
 
+def compiled(kernel):
+    """What runs when a kernel is called, without numba's look at the type of each argument, which takes microseconds.
+
+    Only for arguments of the types of the call before; the kernel itself where it has been compiled for several.
+    """
+    codes = list(kernel.overloads.values())
+    return codes[0].entry_point if len(codes) == 1 else kernel
+
+
 def inlined(function):
     """A kernel that numba pastes into its one caller: pieces of a step, whose many arrays cost more to hand over than to use."""
     return kernel(function, inline="always")

@@ -26,7 +26,7 @@ def kernel(function, **options):
     return function
 
 
-inlined = tiny = parallel = threaded = kernel
+inlined = tiny = parallel = threaded = compiled = kernel
 
 
 def callback(signature, function, parameters=None, arguments=None):

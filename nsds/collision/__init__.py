@@ -7,21 +7,8 @@ Shapes are numbered. The normal of a contact points from shape b to shape a, ``g
 
 from nsds.collision.detection import address_of_detect, address_of_detect_parallel, call_detect, detect, detect_parallel, inherit, work_size
 from nsds.collision.frames import WORLD, place
-from nsds.collision.kinds import (
-    BOX,
-    CAPSULE,
-    COMPILED,
-    CONVEX,
-    CYLINDER,
-    GENERAL,
-    MESH,
-    NAMES,
-    PLANE,
-    SPHERE,
-    SUPPORTED,
-    TUBE,
-    require_supported,
-)
+from nsds.collision.kinds import BOX, CAPSULE, CONVEX, CYLINDER, MESH, NAMES, PLANE, SPHERE, TUBE
+from nsds.collision.pairs import COMPILED, GENERAL, SUPPORTED, require_supported
 
 __all__ = [
     "BOX",

@@ -1,6 +1,9 @@
 """All contacts of a set of shapes: neighbours from cell lists, contacts of each pair, one sorted list."""
 
+from typing import NamedTuple
+
 from numba import float64, int64
+from numpy.typing import NDArray
 
 from nsds._jit import caller, each, kernel, on_demand, parallel, tiny, view
 from nsds.collision.frames import FIELDS, MOST, WORLD
@@ -23,46 +26,82 @@ def work_size(ns):
     return floats, (4 + _STORED) * ns + LEVELS * WORDS + slots(ns) + 1 + _CHUNKS * (1 + LIMIT)
 
 
+class Shapes(NamedTuple):
+    """Shapes in the world, as `detect` describes them."""
+
+    kind: NDArray
+    size: NDArray
+    pose: NDArray
+    body: NDArray
+    reach: NDArray
+    group: NDArray
+    mask: NDArray
+
+
+class Contacts(NamedTuple):
+    """Where the contacts are written."""
+
+    a: NDArray
+    b: NDArray
+    feature: NDArray
+    normal: NDArray
+    point: NDArray
+    gap: NDArray
+
+
+class Scratch(NamedTuple):
+    """The parts of the work arrays."""
+
+    radius: NDArray  # (ns,): of the balls that hold the shapes
+    packed: NDArray  # (4 ns,): their positions and radii, in the order of the cells
+    reals: NDArray  # (LEVELS * REALS,): the grids
+    words: NDArray  # (LEVELS * WORDS,): the grids
+    key: NDArray  # (ns,): whose balls the packed ones are
+    begin: NDArray  # first entry of each cell
+    unbounded: NDArray  # (ns,): the shapes without end
+    place: NDArray  # (ns + 1,): of the first contact of each shape
+    kept: NDArray  # ((1 + _STORED) ns,): the level of each ball, then its partners
+    near: NDArray  # _CHUNKS (1 + LIMIT): shapes near one
+    found: NDArray  # _CHUNKS MOST FIELDS: contacts of one pair
+
+
 @tiny
 def _partition(ns, work, iwork):
-    """The parts of the work arrays: radius, packed, reals, found; words, key, unbounded, place, level or partners, near, begin."""
+    """The parts of the work arrays."""
     i, words, table = LEVELS * REALS, LEVELS * WORDS, LEVELS * WORDS + _CHUNKS * (1 + LIMIT)
-    return (
+    return Scratch(
         view(work, 0, ns),
         view(work, ns, 4 * ns),
         view(work, 5 * ns, i),
-        view(work, 5 * ns + i, _CHUNKS * MOST * FIELDS),
         view(iwork, 0, words),
         view(iwork, table, ns),
+        view(iwork, table + (4 + _STORED) * ns + 1, iwork.size - table - (4 + _STORED) * ns - 1),
         view(iwork, table + ns, ns),
         view(iwork, table + 2 * ns, ns + 1),
         view(iwork, table + 3 * ns + 1, (1 + _STORED) * ns),
         view(iwork, words, _CHUNKS * (1 + LIMIT)),
-        view(iwork, table + (4 + _STORED) * ns + 1, iwork.size - table - (4 + _STORED) * ns - 1),
+        view(work, 5 * ns + i, _CHUNKS * MOST * FIELDS),
     )
 
 
 @tiny
 def _write(shapes, others, s, t, at, found, out):
     """Writes the contacts of shapes s and t from place ``at`` on, as far as there is room; returns their number."""
-    kind, size, pose, _, reach, _, _ = shapes
-    a, b, feature, normal, point, gap = out
-    n = contacts_of_pair(kind, size, pose, s, t, reach[s] + reach[t], others, found)
-    for k in range(min(n, a.size - min(at, a.size))):
+    n = contacts_of_pair(shapes.kind, shapes.size, shapes.pose, s, t, shapes.reach[s] + shapes.reach[t], others, found)
+    for k in range(min(n, out.a.size - min(at, out.a.size))):
         c, f = at + k, FIELDS * k
-        a[c], b[c], feature[c], gap[c] = s, t, int(found[f]), found[f + 1]
+        out.a[c], out.b[c], out.feature[c], out.gap[c] = s, t, int(found[f]), found[f + 1]
         for i in range(3):
-            normal[3 * c + i], point[3 * c + i] = found[f + 2 + i], found[f + 5 + i]
+            out.normal[3 * c + i], out.point[3 * c + i] = found[f + 2 + i], found[f + 5 + i]
     return n
 
 
 @kernel
 def _write_all(shapes, radius, others, s, at, found, out):
     """Contacts of shape s with all others, where it has too many neighbours or no end; returns their number."""
-    kind, _, pose, body, _, group, mask = shapes
-    n = 0
-    for t in range(kind.size):
-        if (t > s or body[t] == WORLD) and radius[t] >= 0.0 and meet(body, group, mask, s, t):
+    pose, n = shapes.pose, 0
+    for t in range(radius.size):
+        if (t > s or shapes.body[t] == WORLD) and radius[t] >= 0.0 and meet(shapes, s, t):
             dx, dy, dz = pose[7 * s] - pose[7 * t], pose[7 * s + 1] - pose[7 * t + 1], pose[7 * s + 2] - pose[7 * t + 2]
             if dx * dx + dy * dy + dz * dz <= (radius[s] + radius[t]) ** 2:
                 n += _write(shapes, others, s, t, at + n, found, out)
@@ -80,6 +119,13 @@ def _write_near(shapes, radius, others, s, near, at, found, out):
     return count
 
 
+@tiny
+def _look_over(shapes, v):
+    """(unbounded shapes, largest finite radius, grids): the balls that hold the shapes are measured and listed by cells."""
+    n_unbounded, largest = measure(shapes.kind, shapes.size, shapes.pose, shapes.reach, v.radius, v.unbounded)
+    return n_unbounded, largest, build(shapes.pose, shapes.body, largest, v)
+
+
 @kernel
 def detect(kind, size, pose, body, reach, group, mask, vertices, general, a, b, feature, normal, point, gap, work, iwork):
     """Contacts of shapes that are as near as they reach, ``gap <= reach_a + reach_b``; returns their number, which may exceed the capacity.
@@ -90,46 +136,46 @@ def detect(kind, size, pose, body, reach, group, mask, vertices, general, a, b, 
     feature): a, b: shapes, a < b, or b on the world; feature: which vertex, edge or end; normal (3 per contact), from b to a; point (3 per
     contact) on a, that on b is ``point - gap normal``; gap. Work: see `work_size`.
     """
-    total, shapes, out = 0, (kind, size, pose, body, reach, group, mask), (a, b, feature, normal, point, gap)
-    radius, packed, reals, found, words, key, far, _, level, near, begin = _partition(kind.size, work, iwork)
-    n_far, largest = measure(kind, size, pose, reach, radius, far)
-    grids = build(pose, body, radius, largest, reals, words, level, key, begin, packed)
+    shapes, out = Shapes(kind, size, pose, body, reach, group, mask), Contacts(a, b, feature, normal, point, gap)
+    v, total = _partition(kind.size, work, iwork), 0
+    n_unbounded, largest, grids = _look_over(shapes, v)
     others = (other_pairs(kind), vertices, general)
     for s in range(kind.size):
-        gather(s, shapes, radius, largest, reals, words, grids, packed, key, begin, far, n_far, near)
-        total += _write_near(shapes, radius, others, s, near, total, found, out)
+        gather(s, shapes, v, largest, grids, n_unbounded, v.near)
+        total += _write_near(shapes, v.radius, others, s, v.near, total, v.found, out)
     return total
 
 
 @parallel
 def detect_parallel(kind, size, pose, body, reach, group, mask, vertices, general, a, b, feature, normal, point, gap, work, iwork):
     """As `detect`, with the same bits, on all cores: contacts are counted, then written into their places. Not for pairs of `general`."""
-    ns, shapes = kind.size, (kind, size, pose, body, reach, group, mask)
-    radius, packed, reals, found, words, key, far, place, kept, near, begin = _partition(ns, work, iwork)
-    n_far, largest = measure(kind, size, pose, reach, radius, far)
-    grids = build(pose, body, radius, largest, reals, words, kept, key, begin, packed)
+    ns, shapes = kind.size, Shapes(kind, size, pose, body, reach, group, mask)
+    v = _partition(ns, work, iwork)
+    place, kept = v.place, v.kept
+    n_unbounded, largest, grids = _look_over(shapes, v)
     others = (other_pairs(kind), vertices, general)
-    nowhere, none, out = view(iwork, 0, 0), view(work, 0, 0), (a, b, feature, normal, point, gap)
+    nowhere, none, out = view(iwork, 0, 0), view(work, 0, 0), Contacts(a, b, feature, normal, point, gap)
     place[0] = 0
     for chunk in each(_CHUNKS):
-        seen, hits = view(near, chunk * (1 + LIMIT), 1 + LIMIT), view(found, chunk * MOST * FIELDS, MOST * FIELDS)
+        near, found = view(v.near, chunk * (1 + LIMIT), 1 + LIMIT), view(v.found, chunk * MOST * FIELDS, MOST * FIELDS)
         for s in range(chunk * ns // _CHUNKS, (chunk + 1) * ns // _CHUNKS):
-            gather(s, shapes, radius, largest, reals, words, grids, packed, key, begin, far, n_far, seen)
-            for i in range(min(seen[0], _STORED) + 1):
-                kept[(1 + _STORED) * s + i] = seen[i]
-            place[s + 1] = _write_near(shapes, radius, others, s, seen, place[0], hits, (nowhere, nowhere, nowhere, none, none, none))
+            gather(s, shapes, v, largest, grids, n_unbounded, near)
+            for i in range(min(near[0], _STORED) + 1):
+                kept[(1 + _STORED) * s + i] = near[i]
+            counted = Contacts(nowhere, nowhere, nowhere, none, none, none)
+            place[s + 1] = _write_near(shapes, v.radius, others, s, near, place[0], found, counted)
     for s in range(ns):
         place[s + 1] += place[s]
     for chunk in each(_CHUNKS):
-        seen, hits = view(near, chunk * (1 + LIMIT), 1 + LIMIT), view(found, chunk * MOST * FIELDS, MOST * FIELDS)
+        near, found = view(v.near, chunk * (1 + LIMIT), 1 + LIMIT), view(v.found, chunk * MOST * FIELDS, MOST * FIELDS)
         for s in range(chunk * ns // _CHUNKS, (chunk + 1) * ns // _CHUNKS):
             if place[s + 1] > place[s]:
                 if kept[(1 + _STORED) * s] > _STORED:
-                    gather(s, shapes, radius, largest, reals, words, grids, packed, key, begin, far, n_far, seen)
+                    gather(s, shapes, v, largest, grids, n_unbounded, near)
                 else:
                     for i in range(kept[(1 + _STORED) * s] + 1):
-                        seen[i] = kept[(1 + _STORED) * s + i]
-                _write_near(shapes, radius, others, s, seen, place[s], hits, out)
+                        near[i] = kept[(1 + _STORED) * s + i]
+                _write_near(shapes, v.radius, others, s, near, place[s], found, out)
     return place[ns]
 
 

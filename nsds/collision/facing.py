@@ -9,13 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds.collision.kinds import BOX, CAPSULE, CYLINDER, SPHERE
+from nsds.collision.surfaces import BOX_CORNERS, BOX_SIDES
 
 _STANDS = 0.7  # cosine between a cylinder's axis and a direction above which its end looks there rather than its side
 _COPLANAR = 1e-9  # of the size of a polyhedron: how far the vertices of one face may be off a plane
 _LEVEL = 1e-4  # sine between an edge and what is across a direction, below which the whole edge looks there
-# Corners and sides of a box with edges of length 1, counterclockwise from outside.
-BOX_CORNERS = np.array([[i, j, k] for i in (-0.5, 0.5) for j in (-0.5, 0.5) for k in (-0.5, 0.5)])
-BOX_SIDES = np.array([[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]])
 
 
 class Facing(NamedTuple):

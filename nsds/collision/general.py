@@ -16,7 +16,8 @@ from scipy.spatial import ConvexHull
 
 from nsds.collision.facing import Placed, Pose, Surface, solid, surface_of
 from nsds.collision.frames import FIELDS
-from nsds.collision.kinds import BOX, CAPSULE, CONVEX, CYLINDER, GENERAL, MESH, NAMES, PLANE, SPHERE, require_coal
+from nsds.collision.kinds import BOX, CAPSULE, CONVEX, CYLINDER, MESH, NAMES, POLYHEDRA, SPHERE
+from nsds.collision.pairs import GENERAL, require_coal
 from nsds.collision.patches import FLAT, patch, thinned
 from nsds.maths.rotations import rotation_matrix
 
@@ -158,7 +159,7 @@ class GeneralPairs:
         """(what answers for the faces of shape s, what coal knows of it)."""
         kind, size = int(self._kind[s]), tuple(self._size[s].tolist())
         if (kind, size) not in self._known:
-            if kind in (CONVEX, MESH):
+            if kind in POLYHEDRA:
                 vertices, triangles = surface_of(size, self._vertices, self._triangles)
                 self._known[kind, size] = _polyhedron(kind, vertices.tobytes(), triangles.tobytes())
             else:
@@ -228,6 +229,6 @@ def general_pairs(kind, size, body, group, mask, vertices, triangles):
     for i, (kind_a, group_a, mask_a) in enumerate(rows.tolist()):
         for j, (kind_b, group_b, mask_b) in enumerate(rows.tolist()[: i + 1]):
             alone = np.union1d(bodies[i], bodies[j]).size < 2
-            if group_a & mask_b and group_b & mask_a and max(kind_a, kind_b) < PLANE and not alone:
+            if group_a & mask_b and group_b & mask_a and not alone:
                 pairs.add((min(kind_a, kind_b), max(kind_a, kind_b)))
     return GeneralPairs(kind, size, vertices, triangles, sorted(pairs))

@@ -115,12 +115,13 @@ def row_slot(words, at, j, k):
 
 
 @kernel
-def build(pose, body, radius, largest, reals, words, level, key, begin, packed):
+def build(pose, body, largest, v):
     """Lists the balls by their cells; returns the number of grids.
 
-    Out: reals (LEVELS * REALS), words (LEVELS * WORDS): the grids; begin (slots + 1): first entry of each cell; key (ns,): numbers of the
-    balls in the order of the cells, plus ns for those of the world; packed (4 ns): their positions and radii. Work: level (ns,).
+    In: v.radius. Out: reals, words: the grids; begin (slots + 1): first entry of each cell; key: numbers of the balls in the order of the
+    cells, plus ns for those of the world; packed. Work: kept.
     """
+    radius, reals, words, level, begin, key, packed = v.radius, v.reals, v.words, v.kept, v.begin, v.key, v.packed
     ns, number = radius.size, view(begin, 0, LEVELS)
     _extents(pose, radius, math.frexp(largest)[1], level, reals, words)
     n_levels, n_slots = _lay_out(reals, words, number)
@@ -153,20 +154,22 @@ def build(pose, body, radius, largest, reals, words, level, key, begin, packed):
 
 
 @tiny
-def meet(body, group, mask, a, b):
+def meet(shapes, a, b):
     """May shapes a and b touch: they are not of one body, and their groups are not hidden from each other?"""
-    return body[a] != body[b] and group[a] & mask[b] != 0 and group[b] & mask[a] != 0
+    group, mask = shapes.group, shapes.mask
+    return shapes.body[a] != shapes.body[b] and group[a] & mask[b] != 0 and group[b] & mask[a] != 0
 
 
 @tiny
-def _scan(a, x, y, z, r, first, last, only, j, k, grid, words, packed, key, body, group, mask, near):
+def _scan(a, x, y, z, r, first, last, only, j, k, grid, words, shapes, v, near):
     """Adds the partners of a among the entries from first to last, of those in row (j, k) if ``only`` they count. In/out: near."""
+    packed, key, ns = v.packed, v.key, v.radius.size
     for e in range(first, last):
         at = 4 * e
         dx, dy, dz, reach = packed[at] - x, packed[at + 1] - y, packed[at + 2] - z, packed[at + 3] + r
         if (dx * dx + dy * dy + dz * dz <= reach * reach) & (key[e] > a):
-            b = key[e] if key[e] < body.size else key[e] - body.size
-            if meet(body, group, mask, a, b) and (
+            b = key[e] if key[e] < ns else key[e] - ns
+            if meet(shapes, a, b) and (
                 not only
                 or (
                     cell(packed[at + 1], grid[1], grid[3], words[5]) == j  # two rows may share cells
@@ -184,7 +187,7 @@ def _append(near, b):
 
 
 @tiny
-def _look(a, x, y, z, r, grid, words, packed, key, begin, body, group, mask, near):
+def _look(a, x, y, z, r, grid, words, shapes, v, near):
     """Adds the partners of a in one grid, row by row, or in all of it if that is less. In/out: near."""
     size, wide = words[3], r + grid[4]
     i0, i1 = cell(x - wide - _off(grid[0]), grid[0], grid[3], words[4]), cell(x + wide + _off(grid[0]), grid[0], grid[3], words[4])
@@ -202,9 +205,9 @@ def _look(a, x, y, z, r, grid, words, packed, key, begin, body, group, mask, nea
             for turn in range(2 if end > size and not whole else 1):  # a row that meets the last slot goes on at the first
                 low, high = words[1], words[1] + words[0]
                 if not whole:
-                    low = begin[words[2] + (start if turn == 0 else 0)]
-                    high = begin[words[2] + (min(end, size) if turn == 0 else end - size)]
-                _scan(a, x, y, z, r, low, high, hashed, j, k, grid, words, packed, key, body, group, mask, near)
+                    low = v.begin[words[2] + (start if turn == 0 else 0)]
+                    high = v.begin[words[2] + (min(end, size) if turn == 0 else end - size)]
+                _scan(a, x, y, z, r, low, high, hashed, j, k, grid, words, shapes, v, near)
 
 
 @tiny
@@ -214,14 +217,14 @@ def _off(origin):
 
 
 @kernel
-def gather(a, shapes, radius, largest, reals, words, grids, packed, key, begin, far, n_far, near):
+def gather(a, shapes, v, largest, grids, n_unbounded, near):
     """Shapes near shape a that are to meet it, larger in number or on the world, in the order of their numbers.
 
-    In: the shapes, and what `measure` and `build` say of them. Out: near (1 + LIMIT): how many, and which; more than LIMIT says that
+    In: the shapes, and what `measure` and `build` say of them in v. Out: near (1 + LIMIT): how many, and which; more than LIMIT says that
     all are to be looked at.
     """
-    _, _, pose, body, _, group, mask = shapes
-    x, y, z, r = pose[7 * a], pose[7 * a + 1], pose[7 * a + 2], radius[a]
+    pose, body = shapes.pose, shapes.body
+    x, y, z, r = pose[7 * a], pose[7 * a + 1], pose[7 * a + 2], v.radius[a]
     near[0] = 0
     if body[a] == WORLD or r < 0.0:
         return
@@ -229,11 +232,10 @@ def gather(a, shapes, radius, largest, reals, words, grids, packed, key, begin, 
         near[0] = LIMIT + 1
         return
     for g in range(grids):
-        grid, table = view(reals, REALS * g, REALS), view(words, WORDS * g, WORDS)
-        _look(a, x, y, z, r, grid, table, packed, key, begin, body, group, mask, near)
-    for u in range(n_far):
-        b = far[u]
-        if (b > a or body[b] == WORLD) and meet(body, group, mask, a, b):
+        _look(a, x, y, z, r, view(v.reals, REALS * g, REALS), view(v.words, WORDS * g, WORDS), shapes, v, near)
+    for u in range(n_unbounded):
+        b = v.unbounded[u]
+        if (b > a or body[b] == WORLD) and meet(shapes, a, b):
             _append(near, b)
     for i in range(2, min(near[0], LIMIT) + 1):
         b, at = near[i], i

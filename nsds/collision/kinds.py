@@ -1,4 +1,4 @@
-"""Kinds of shapes: their codes, what their sizes mean, and the pairs between which contacts are known.
+"""Kinds of shapes: their codes, what their sizes mean, and all else that is said of each, in one table.
 
 ============ =========================== =============================================
 kind         size                        in its own axes
@@ -15,91 +15,146 @@ kind         size                        in its own axes
 """
 
 import math
+from collections.abc import Callable
+from typing import NamedTuple
 
-from nsds import _checks
-from nsds._jit import tiny
+import numpy as np
 
-SPHERE, CAPSULE, CYLINDER, BOX, CONVEX, MESH, PLANE, TUBE = range(8)
-NAMES = ("sphere", "capsule", "cylinder", "box", "convex", "mesh", "plane", "tube")
-
-COMPILED = frozenset(
-    {
-        (SPHERE, SPHERE),
-        (SPHERE, CAPSULE),
-        (SPHERE, CYLINDER),
-        (SPHERE, BOX),
-        (SPHERE, PLANE),
-        (SPHERE, TUBE),
-        (CAPSULE, CAPSULE),
-        (CAPSULE, BOX),
-        (CAPSULE, PLANE),
-        (CYLINDER, PLANE),
-        (BOX, BOX),
-        (BOX, PLANE),
-        (CONVEX, PLANE),
-        (MESH, PLANE),
-    }
-)
-GENERAL = frozenset((a, b) for a in range(PLANE) for b in range(a, PLANE)) - COMPILED - {(MESH, MESH)}  # by the library coal
-SUPPORTED = COMPILED | GENERAL
+from nsds._jit import specialised, tiny
+from nsds.collision.surfaces import box_surface, square, turned_round, without_caps
 
 
-def require_supported(kind_a, kind_b):
-    """Refuse two kinds of shapes between which contacts cannot be found.
+class Shape(NamedTuple):
+    """What is said of a kind of shapes: a new one is a row of `SHAPES`, a constructor in `nsds.shapes`, and its pairs in `COMPILED`.
 
-    Parameters
-    ----------
-    kind_a, kind_b : int or str
-        Codes or names, in any order.
-
-    Raises
-    ------
-    ValueError
-        There is no such kind, or nothing finds the contacts of this pair.
-    ImportError
-        The pair needs the extra ``collision``, which is not installed.
-
-    Examples
-    --------
-    >>> from nsds.collision import require_supported
-    >>> require_supported("plane", "box")
-    >>> require_supported("tube", "box")
-    Traceback (most recent call last):
-    ...
-    ValueError: collision: contacts between a tube and a box cannot be found; a tube meets: sphere
+    bound: kernel of the three sizes, radius of the smallest ball about the position that holds it, infinite for what has no end. lengths:
+    how many of the sizes must be positive; is_endless: the last of them may be infinite. thickness: least extents, of sizes (n, 3) and the
+    vertices of all polyhedra. surface: corners and faces for pictures, of the sizes and half the extent of what has no end; None for
+    polyhedra, which have vertices and triangles of their own. volume, moments: of sizes, and of sizes and the mass, about the axes; None
+    for what is not solid. is_of_world: it cannot be on a body. is_general: the library coal finds its contacts with other such shapes.
     """
-    pair = [_code(kind) for kind in (kind_a, kind_b)]
-    if tuple(sorted(pair)) in GENERAL:
-        require_coal(*(NAMES[k] for k in pair))
-    elif tuple(sorted(pair)) not in SUPPORTED:
-        partners = [NAMES[k] for k in range(len(NAMES)) if tuple(sorted((pair[0], k))) in SUPPORTED]
-        a, b = (NAMES[k] for k in pair)
-        raise ValueError(f"collision: contacts between a {a} and a {b} cannot be found; a {a} meets: {', '.join(partners)}")
+
+    bound: Callable
+    lengths: int
+    thickness: Callable
+    surface: Callable | None = None
+    volume: Callable | None = None
+    moments: Callable | None = None
+    is_endless: bool = False
+    is_of_world: bool = False
+    is_general: bool = False
+
+    @property
+    def is_polyhedron(self):
+        """Whether it has vertices and triangles."""
+        return self.surface is None
 
 
-def require_coal(a, b):
-    """Raise an ImportError that names the extra where the library that finds contacts of these kinds is not installed."""
-    _checks.require_extra("coal", "collision", f"contacts between a {a} and a {b} need coal")
+@tiny
+def _of_ball(radius, length, _):
+    return radius
 
 
-def _code(kind):
-    if kind in NAMES:
-        return NAMES.index(kind)
-    if isinstance(kind, str) or int(kind) not in range(len(NAMES)):
-        raise ValueError(f"collision: kind must be one of {', '.join(NAMES)} or their codes 0 to {len(NAMES) - 1}, got {kind!r}")
-    return int(kind)
+@tiny
+def _of_capsule(radius, length, _):
+    return radius + 0.5 * length
+
+
+@tiny
+def _of_cylinder(radius, length, _):
+    return math.sqrt(radius**2 + 0.25 * length**2)
+
+
+@tiny
+def _of_box(x, y, z):
+    return 0.5 * math.sqrt(x**2 + y**2 + z**2)
+
+
+@tiny
+def _without_end(x, y, z):
+    return math.inf
+
+
+def _diameter(size, vertices):
+    return 2 * size[:, 0]
+
+
+def _extent(size, vertices):
+    """Least extent of the vertices of hulls along their axes."""
+    ends = size[:, 1:].astype(np.int64).cumsum(axis=1)
+    return np.array([np.ptp(vertices[first:end], axis=0).min() for first, end in ends])
+
+
+def _ball_volume(size):
+    return 4 / 3 * np.pi * size[0] ** 3
+
+
+def _rod_volume(size):
+    return np.pi * size[0] ** 2 * size[1]
+
+
+def _box_moments(size, mass):
+    x, y, z = size**2
+    return mass / 12 * np.array([y + z, x + z, x + y])
+
+
+def _capsule_moments(size, mass, ball=None):
+    """Of a cylinder between half balls, whose centres of mass are 3/8 of the radius beyond its ends."""
+    radius, length, _ = size
+    ball = mass * _ball_volume(size) / (_rod_volume(size) + _ball_volume(size)) if ball is None else ball
+    rod = mass - ball
+    across = rod * (radius**2 / 4 + length**2 / 12) + ball * (0.4 * radius**2 + length**2 / 4 + 3 / 8 * radius * length)
+    return np.array([across, across, rod * radius**2 / 2 + ball * 0.4 * radius**2])
+
+
+def _half_circle(radius, half):
+    """A ball cut in two, with a cylinder between its halves."""
+    angles = np.linspace(-np.pi / 2, np.pi / 2, 10)
+    return turned_round(radius * np.cos(angles), radius * np.sin(angles) + np.where(angles < 0, -half, half))
+
+
+# The place of a row is the code by which records know its kind: new rows are added at the end.
+SHAPES = {
+    "sphere": Shape(
+        _of_ball, 1, _diameter, lambda size, extent: _half_circle(size[0], 0.0), _ball_volume,
+        lambda size, mass: np.full(3, 0.4 * mass * size[0] ** 2), is_general=True,
+    ),
+    "capsule": Shape(
+        _of_capsule, 2, _diameter, lambda size, extent: _half_circle(size[0], size[1] / 2),
+        lambda size: _rod_volume(size) + _ball_volume(size), _capsule_moments, is_general=True,
+    ),
+    "cylinder": Shape(
+        _of_cylinder, 2, lambda size, vertices: np.minimum(2 * size[:, 0], size[:, 1]),
+        lambda size, extent: turned_round(size[0] * np.array([0, 1, 1, 0]), size[1] / 2 * np.array([-1, -1, 1, 1])),
+        _rod_volume, lambda size, mass: _capsule_moments(size, mass, ball=0.0), is_general=True,
+    ),
+    "box": Shape(
+        _of_box, 3, lambda size, vertices: size.min(axis=1), lambda size, extent: box_surface(size),
+        lambda size: float(np.prod(size)), _box_moments, is_general=True,
+    ),
+    "convex": Shape(_of_ball, 1, _extent, is_general=True),
+    "mesh": Shape(_of_ball, 1, _diameter, is_general=True),
+    "plane": Shape(
+        _without_end, 0, lambda size, vertices: np.full(len(size), np.inf), lambda size, extent: square(extent), is_of_world=True
+    ),
+    "tube": Shape(_of_cylinder, 2, _diameter, lambda size, extent: without_caps(size[0], min(size[1] / 2, extent)), is_endless=True),
+}  # fmt: skip
+NAMES = tuple(SHAPES)
+SPHERE, CAPSULE, CYLINDER, BOX, CONVEX, MESH, PLANE, TUBE = range(8)
+POLYHEDRA = tuple(code for code, shape in enumerate(SHAPES.values()) if shape.is_polyhedron)
+
+
+def _bound(kind, size, s):
+    """Radius of the smallest ball about the position of shape s that holds it; infinite for what has no end."""
+    return radius(size[3 * s], size[3 * s + 1], size[3 * s + 2]) if kind[s] == code else others(kind, size, s)
 
 
 @tiny
 def bound(kind, size, s):
-    """Radius of the smallest ball about the position of shape s that holds it; infinite for what has no end."""
-    radius, length = size[3 * s], size[3 * s + 1]
-    if kind[s] == SPHERE or kind[s] == CONVEX or kind[s] == MESH:
-        return radius
-    if kind[s] == CAPSULE:
-        return radius + 0.5 * length
-    if kind[s] == BOX:
-        return 0.5 * math.sqrt(radius**2 + length**2 + size[3 * s + 2] ** 2)
-    if kind[s] == PLANE:
-        return math.inf
-    return math.sqrt(radius**2 + 0.25 * length**2)
+    """Of no known kind."""
+    return math.inf
+
+
+for code, (name, shape) in reversed(list(enumerate(SHAPES.items()))):
+    radius, others = shape.bound, bound
+    bound = tiny(specialised(_bound, name, code=code, radius=radius, others=others))

@@ -1,51 +1,46 @@
 """Contacts of two shapes, whatever they are."""
 
+from inspect import signature
+
 from numba import types
 
-from nsds._jit import caller, kernel, on_demand, pointer, stack, tiny
-from nsds.collision.boxes import box_box
-from nsds.collision.capsule_box import capsule_box
-from nsds.collision.capsules import capsule_capsule
+from nsds._jit import caller, kernel, on_demand, pointer, specialised, stack, tiny
 from nsds.collision.frames import FIELDS
-from nsds.collision.kinds import BOX, CAPSULE, CONVEX, CYLINDER, MESH, PLANE, SPHERE, TUBE
-from nsds.collision.planes import box_plane, capsule_plane, cylinder_plane, polyhedron_plane
-from nsds.collision.spheres import sphere_box, sphere_capsule, sphere_cylinder, sphere_plane, sphere_sphere, sphere_tube
+from nsds.collision.kinds import NAMES, PLANE, SHAPES, SPHERE
+from nsds.collision.pairs import COMPILED
+from nsds.collision.spheres import sphere_plane, sphere_sphere
 
+_GENERAL = sum(shape.is_general << code for code, shape in enumerate(SHAPES.values()))  # a bit for each kind that coal knows
 _call_general = caller(types.int64(types.int64, types.int64, types.float64, types.int64, types.int64))
 
 
 @kernel
 def _in_order(kind, size, pose, vertices, general, a, b, margin, found):
-    """Contacts of shapes a and b, the kind of a not after that of b; none between kinds that are not supported."""
-    first, second = kind[a], kind[b]
-    if first == SPHERE:
-        if second == CAPSULE:
-            return sphere_capsule(size, pose, a, b, margin, found)
-        if second == CYLINDER:
-            return sphere_cylinder(size, pose, a, b, margin, found)
-        if second == BOX:
-            return sphere_box(size, pose, a, b, margin, found)
-        if second == TUBE:
-            return sphere_tube(size, pose, a, b, margin, found)
-    if first == CAPSULE:
-        if second == CAPSULE:
-            return capsule_capsule(size, pose, a, b, margin, found)
-        if second == BOX:
-            return capsule_box(size, pose, a, b, margin, found)
-        if second == PLANE:
-            return capsule_plane(size, pose, a, b, margin, found)
-    if first == CYLINDER and second == PLANE:
-        return cylinder_plane(size, pose, a, b, margin, found)
-    if first == BOX:
-        if second == BOX:
-            return box_box(size, pose, a, b, margin, found)
-        if second == PLANE:
-            return box_plane(size, pose, a, b, margin, found)
-    if second == PLANE and (first == CONVEX or first == MESH):  # noqa: SIM109
-        return polyhedron_plane(size, pose, vertices, a, b, margin, found)
-    if second <= MESH and general != 0:
+    """Contacts of shapes for which there is no kernel, by the library coal; none between kinds that are not supported."""
+    if general != 0 and (_GENERAL >> kind[a]) & (_GENERAL >> kind[b]) & 1:
         return _call_general(general, (a, b, margin, pointer(pose), pointer(found)))
     return 0
+
+
+def _of_two(kind, size, pose, vertices, general, a, b, margin, found):
+    """Contacts of shapes a and b, the kind of a not after that of b, by the kernel of two kinds, or by others."""
+    if kind[a] == first and kind[b] == second:
+        return contacts(size, pose, a, b, margin, found)
+    return others(kind, size, pose, vertices, general, a, b, margin, found)
+
+
+def _of_polyhedra(kind, size, pose, vertices, general, a, b, margin, found):
+    """As `_of_two`, by a kernel that wants vertices."""
+    if kind[a] == first and kind[b] == second:
+        return contacts(size, pose, vertices, a, b, margin, found)
+    return others(kind, size, pose, vertices, general, a, b, margin, found)
+
+
+for (first, second), contacts in reversed(COMPILED.items()):
+    others = _in_order
+    template = _of_polyhedra if "vertices" in signature(contacts).parameters else _of_two
+    bound_names = {"first": first, "second": second, "contacts": contacts, "others": others}
+    _in_order = tiny(specialised(template, f"{NAMES[first]}_{NAMES[second]}", **bound_names))
 
 
 @tiny

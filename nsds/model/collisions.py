@@ -4,7 +4,7 @@ import numpy as np
 
 from nsds import _checks
 from nsds.collision import WORLD, require_supported
-from nsds.collision.kinds import NAMES
+from nsds.collision.kinds import NAMES, SHAPES
 from nsds.model.kinds import COLLISIONS, NEWTON_EULER, SYSTEMS
 from nsds.model.laws import HELD, LAWS
 from nsds.model.records import pack, widened
@@ -107,8 +107,8 @@ def _listed(owner, name, value):
     for each in value:
         for shape in each if isinstance(each, (list, tuple)) and name != _WORLD else [each]:
             require_shape(f"{owner}: the shapes of '{name}'", shape)
-            if shape["shape"] == "plane" and name != _WORLD:
-                raise ValueError(f"{owner}: shapes: a plane cannot be on a body, only in the world; got one for '{name}'")
+            if SHAPES[shape["shape"]].is_of_world and name != _WORLD:
+                raise ValueError(f"{owner}: shapes: a {shape['shape']} cannot be on a body, only in the world; got one for '{name}'")
     return value
 
 

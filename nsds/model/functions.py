@@ -8,7 +8,7 @@ import inspect
 import sys
 import types as python_types
 from contextvars import ContextVar
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 from numba import float64, types
@@ -25,20 +25,28 @@ _CALLBACK = types.void(float64, _vector, _vector, _vector, _vector)
 call_address = _jit.caller(_CALLBACK)
 
 
+@_jit.kernel
+def _nothing(t, x, lam, z, out):
+    """What is called where there is no function: the result is NaN, which shows."""
+    for i in range(out.size):
+        out[i] = np.nan
+
+
+@cache
+def no_functions():
+    """Addresses of users' functions (1, 1) before there are any: the first one is called for the slot ABSENT."""
+    return np.array([[_jit.address(_CALLBACK, _nothing)]], np.uintp)
+
+
 @_jit.tiny
 def call_function(functions, slot, arguments):
     """The user's function at a slot; ``arguments = (t, x, lam, z, out)``. Where there is none, ABSENT, out is NaN: it shows."""
-    if slot >= 0:
-        call_address(functions[slot], arguments)
-    else:
-        out = arguments[4]
-        for i in range(out.size):
-            out[i] = np.nan
+    call_address(functions[slot + 1], arguments)
 
 
 _MECHANICAL = "t, q, v, z, out"
-# kind of part -> its functions -> their arguments; the last one takes the result
-ARGUMENTS = {
+# kind of part, but for relations -> its functions -> their arguments; the last one takes the result
+_ARGUMENTS = {
     "lagrangian_linear": {"fext": AT_T},
     "lagrangian": {"mass": "q, z, out", "fgyr": "q, v, z, out", "fext": AT_T, "T": "q, z, out"}
     | dict.fromkeys(("fint", "jac_q", "jac_v", "u"), _MECHANICAL),
@@ -46,13 +54,12 @@ ARGUMENTS = {
     "first_order": dict.fromkeys(("f", "jac_f", "T", "u"), "t, x, z, out"),
     "rigid_bodies": dict.fromkeys(("fext", "mext"), AT_T) | dict.fromkeys(("fint", "mint", "jac_q", "jac_v"), _MECHANICAL),
     "sampled_control": {"control": "t, x, state, z, u"},
-} | {name: relation.functions for name, relation in RELATIONS.items() if relation.functions}
+}
 # names of a callback's parameters
 _PARAMETERS = {
     "sampled_control": "t, x, state, z, u",
     **dict.fromkeys(("lagrangian_linear", "first_order_linear", "first_order"), "t, x, lam, z, out"),
     **dict.fromkeys(("lagrangian", "rigid_bodies"), _MECHANICAL),
-    **{name: relation.parameters for name, relation in RELATIONS.items()},
 }
 # shape of the results that are matrices
 _SHAPES = {
@@ -87,9 +94,14 @@ def nan_of(what, name):
     return f"{what}, {name.decode().partition('#')[0]}, returned NaN or infinity"
 
 
+def arguments_of(kind):
+    """Functions of a kind of part, and their arguments; the last one takes the result."""
+    return RELATIONS[kind].functions if kind in RELATIONS else _ARGUMENTS.get(kind, {})
+
+
 def wanted(kind, field):
     """How a function is to be written, as ``fext(t, z, out)``."""
-    return f"{field}({ARGUMENTS[kind][field]})"
+    return f"{field}({arguments_of(kind)[field]})"
 
 
 def function_name(function, kind, field):
@@ -103,7 +115,7 @@ def function_name(function, kind, field):
     function : callable
         Plain Python function (or a numba dispatcher) with the arguments of `wanted`; it writes its result into the last one.
     kind, field : str
-        What it is used for, keys of ``ARGUMENTS``.
+        What it is used for: a kind of part and one of its functions.
 
     Raises
     ------
@@ -196,7 +208,8 @@ def _found(name, field):
 
 
 def _compile(function, kind, field):
-    inner, parameters = ARGUMENTS[kind][field].replace("out", "cleared(out)"), _PARAMETERS[kind]
+    parameters = RELATIONS[kind].parameters if kind in RELATIONS else _PARAMETERS[kind]
+    inner = arguments_of(kind)[field].replace("out", "cleared(out)")
     if field in _SHAPES:
         _, x, lam, *_ = parameters.split(", ")
         inner = inner.replace("(out)", f"(out).reshape({_SHAPES[field].replace('x.', f'{x}.').replace('lam.', f'{lam}.')})")
@@ -244,7 +257,7 @@ def _taken(kind, field, arguments):
 
 
 def _names(kind, field):
-    return ARGUMENTS[kind][field].split(", ")
+    return arguments_of(kind)[field].split(", ")
 
 
 def _shapes(kind, field, arguments):

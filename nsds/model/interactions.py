@@ -10,8 +10,6 @@ from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, RELATIONS, S
 from nsds.model.laws import HELD, LAWS, MAKERS, require_fitting
 from nsds.model.records import pack
 
-_RELATION_MAKERS = (*(f"nsds.{name}" for name in RELATIONS if name != "joint"), "nsds.joints")
-_RELATION_HELD = dict.fromkeys(RELATIONS, ("m", "n")) | {"joint": ("m", "n", "joint")}
 _ELEMENTS = re.compile(r"(\w+)\[\s*(-?\d*)\s*(:?)\s*(-?\d*)\s*(:?)\s*(-?\d*)\s*\]")
 
 
@@ -49,7 +47,9 @@ def interaction(relation, law, on):
     >>> neighbours = nsds.interaction(
     ...     nsds.lagrangian_linear_relation(H=[[-1.0, 1.0]]), nsds.newton_impact(e=0.9), on=("beads[:-1]", "beads[1:]"))
     """
-    _checks.made("interaction", "relation", relation, "relation", _RELATION_HELD, _RELATION_MAKERS)
+    made = dict.fromkeys(RELATIONS, ("m", "n")) | {"joint": ("m", "n", "joint")}
+    makers = ["nsds.joints" if name == "joint" else f"nsds.{name}" for name in RELATIONS]
+    _checks.made("interaction", "relation", relation, "relation", made, makers)
     _checks.made("interaction", "law", law, "law", HELD, MAKERS)
     return {"kind": "interaction", "relation": relation, "law": law, "sides": _sides(on)}
 

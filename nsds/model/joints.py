@@ -17,9 +17,22 @@ import numpy as np
 
 from nsds import _checks
 from nsds.maths.rotations import perpendicular, turned, turned_back
+from nsds.model.fields import floats, integers
+from nsds.model.kinds import NEWTON_EULER, RELATIONS, Relation
 
 POINT, ALIGN, ANGLE, COUPLER = range(4)
 _FRAMES = ("world", "body")
+_GEOMETRY = {"row": integers("m", low=0, high="last kind"), "offset": floats("m")} | dict.fromkeys("aubw", floats("m", 3))
+# Joint -> (axes of B along which a point of A is held; pairs of an axis of A and one of B that stay across each other). e is the joint's
+# axis, s and t are across it; without one they are those of the world. The gradients of three pairs are orthogonal at the start.
+_HELD = {
+    "ball_joint": ("est", ()),
+    "hinge": ("est", ("es", "et")),
+    "fixed_joint": ("est", ("es", "st", "te")),
+    "prismatic": ("st", ("es", "st", "te")),
+    "cylindrical": ("st", ("es", "et")),
+}
+RELATIONS["joint"] = Relation((NEWTON_EULER,), "joint", fields={"angle": floats("m", 2), "geometry": _GEOMETRY})  # all that follow
 
 
 def ball_joint(point, frame="world"):
@@ -48,7 +61,7 @@ def ball_joint(point, frame="world"):
     >>> joints.ball_joint([0.0, 0.0, 1.0])["m"]
     3
     """
-    return _joint("ball_joint", 3, frame, point=point)
+    return _joint("ball_joint", frame, point=point)
 
 
 def hinge(point, axis, frame="world"):
@@ -79,7 +92,7 @@ def hinge(point, axis, frame="world"):
     >>> joints.hinge(point=[0, 0, 1], axis=[0, 1, 0])["m"]
     5
     """
-    return _joint("hinge", 5, frame, point=point, axis=axis)
+    return _joint("hinge", frame, point=point, axis=axis)
 
 
 def prismatic(axis, frame="world"):
@@ -109,7 +122,7 @@ def prismatic(axis, frame="world"):
     >>> joints.prismatic(axis=[1, 0, 0])["m"]
     5
     """
-    return _joint("prismatic", 5, frame, axis=axis)
+    return _joint("prismatic", frame, axis=axis)
 
 
 def cylindrical(point, axis, frame="world"):
@@ -140,7 +153,7 @@ def cylindrical(point, axis, frame="world"):
     >>> joints.cylindrical(point=[0, 0, 1], axis=[0, 1, 0])["m"]
     4
     """
-    return _joint("cylindrical", 4, frame, point=point, axis=axis)
+    return _joint("cylindrical", frame, point=point, axis=axis)
 
 
 def fixed_joint():
@@ -157,7 +170,7 @@ def fixed_joint():
     >>> joints.fixed_joint()["m"]
     6
     """
-    return _joint("fixed_joint", 6, "world")
+    return _joint("fixed_joint", "world")
 
 
 def coupler(first, second, ratio):
@@ -270,7 +283,12 @@ def slide_along(axis, lower=None, upper=None, point=None, frame="world"):
     return _coordinate("slide_along", lower, upper, frame, axis=axis, **geometry)
 
 
-def _joint(name, m, frame, **geometry):
+def _joint(name, frame, **geometry):
+    along, pairs = _HELD[name]
+    return _rows_of(name, len(along) + len(pairs), frame, **geometry)
+
+
+def _rows_of(name, m, frame, **geometry):
     _checks.choice(name, "frame", frame, _FRAMES)
     result = {"relation": "joint", "m": m, "n": None, "joint": name, "frame": frame}
     for key, value in geometry.items():
@@ -282,7 +300,7 @@ def _coordinate(name, lower, upper, frame, **geometry):
     stops = {key: _checks.number(name, key, value) for key, value in (("lower", lower), ("upper", upper)) if value is not None}
     if len(stops) == 2 and not stops["lower"] < stops["upper"]:
         raise ValueError(f"{name}: lower must be below upper, got {lower} and {upper}")
-    return _joint(name, max(len(stops), 1), frame, **geometry) | stops
+    return _rows_of(name, max(len(stops), 1), frame, **geometry) | stops
 
 
 def _direction(owner, field, value):
@@ -378,11 +396,8 @@ def _rows(relation):
         return [(ANGLE, s, s, sign * e, offset) for sign, offset in _signs(relation)]
     if name == "slide_along":
         return [(POINT, none, none, sign * e, offset) for sign, offset in _signs(relation)]
-    along = {"ball_joint": (e, s, t), "hinge": (e, s, t), "fixed_joint": (e, s, t), "prismatic": (s, t), "cylindrical": (s, t)}[name]
-    # an axis of A across two of B, or three pairs whose gradients are orthogonal at the start
-    across, all_three = [(e, s), (e, t)], [(e, s), (s, t), (t, e)]
-    pairs = {"ball_joint": [], "hinge": across, "fixed_joint": all_three, "prismatic": all_three, "cylindrical": across}[name]
-    return [(POINT, none, none, w, 0.0) for w in along] + [(ALIGN, u, none, w, 0.0) for u, w in pairs]
+    axes, (along, pairs) = {"e": e, "s": s, "t": t}, _HELD[name]
+    return [(POINT, none, none, axes[w], 0.0) for w in along] + [(ALIGN, axes[u], none, axes[w], 0.0) for u, w in pairs]
 
 
 def _signs(relation):

@@ -1,4 +1,4 @@
-"""What kinds of parts there are, and which go together: a new kind of system or relation is one line here."""
+"""What kinds of parts there are, and which go together: a new kind of system is one line here, a relation enters itself."""
 
 from types import MappingProxyType
 from typing import NamedTuple
@@ -16,10 +16,11 @@ SYSTEMS = {
 
 
 class Relation(NamedTuple):
-    """What is said of a relation: a new one is a row of `RELATIONS`, a constructor, and its place in the tables of its families.
+    """What is said of a relation, by `relation_of` at its constructor; all others read it in `RELATIONS`.
 
     families: of the systems that it joins. role: by which laws say what they go with. functions: those of users, with their arguments, the
     last of which takes the result; needed: those without which there is none. parameters: names of the compiled function's parameters.
+    fields: those of numbers in a record, each a `nsds.model.fields.Leaf` or what else may stand there, besides the functions' z.
     """
 
     families: tuple
@@ -27,30 +28,25 @@ class Relation(NamedTuple):
     functions: MappingProxyType = MappingProxyType({})
     needed: tuple = ()
     parameters: str = "t, x, lam, z, out"
+    fields: MappingProxyType = MappingProxyType({})
 
 
 AT_T = "t, z, out"
-_AT_Q = "t, q, lam, z, out"
-_OF_X = "t, x, lam, z, out"
-RELATIONS = {
-    "lagrangian_linear_relation": Relation((LAGRANGIAN,), "gap"),
-    "scleronomous": Relation((LAGRANGIAN,), "gap", dict.fromkeys(("h", "H"), "q, z, out"), ("h",), _AT_Q),
-    "rheonomous": Relation((LAGRANGIAN,), "gap", dict.fromkeys(("h", "H", "h_t"), "t, q, z, out"), ("h",), _AT_Q),
-    "compliant": Relation((LAGRANGIAN,), "gap", dict.fromkeys(("h", "H", "D"), "q, lam, z, out"), ("h",), _AT_Q),
-    "lagrangian_relation": Relation((LAGRANGIAN,), "position", dict.fromkeys(("h", "g", "H", "D", "B"), _AT_Q), ("h", "g"), _AT_Q),
-    "prescribed_velocity": Relation((LAGRANGIAN, NEWTON_EULER), "drive", {"velocity": AT_T}),
-    "newton_euler_relation": Relation((NEWTON_EULER,), "joint", dict.fromkeys(("h", "jac", "h_t"), "t, q, z, out"), ("h",), _AT_Q),
-    "contact_point": Relation((NEWTON_EULER,), "contact", {"gap": "t, q, z, out"}, ("gap",), _AT_Q),
-    "joint": Relation((NEWTON_EULER,), "joint"),
-    "first_order_linear_relation": Relation((FIRST_ORDER,), "output", dict.fromkeys(("C", "B", "D", "e", "F"), AT_T)),
-    "type1_relation": Relation(
-        (FIRST_ORDER,), "output", dict.fromkeys(("h", "C"), "t, x, z, out") | dict.fromkeys(("g", "B"), "t, lam, z, out"), ("h", "g")
-    ),
-    "type2_relation": Relation(
-        (FIRST_ORDER,), "output", dict.fromkeys(("h", "C", "D"), _OF_X) | dict.fromkeys(("g", "B"), "t, lam, z, out"), ("h", "g")
-    ),
-    "first_order_relation": Relation((FIRST_ORDER,), "output", dict.fromkeys(("h", "g", "C", "D", "K", "B"), _OF_X), ("h", "g")),
-}
+AT_Q = "t, q, lam, z, out"
+# name of a constructor -> `Relation`
+RELATIONS = {}
+
+
+def relation_of(*families, role, **said):
+    """Decorator of a constructor of relations: enters what is said of them under its name; the arguments are those of `Relation`."""
+
+    def entered(constructor):
+        RELATIONS[constructor.__name__] = Relation(families, role, **said)
+        return constructor
+
+    return entered
+
+
 # what changes in time of an interaction, by family
 INTERACTION_STATE = {
     LAGRANGIAN: ("y", "ydot", "lambda", "active"),

@@ -140,7 +140,7 @@ def fitting(relation, family):
 
 def is_force(law, relation, has_D):
     """Whether lambda of an interaction of Lagrangian systems is a force and its law one for y; else it is an impulse."""
-    return LAWS[law].is_of_position and (has_D or relation in ("compliant", "lagrangian_relation"))
+    return LAWS[law].is_of_position and (has_D or "D" in RELATIONS[relation].functions)
 
 
 def newton_impact(e):

@@ -5,7 +5,7 @@ Kernels take ``(mem, tables..., work)``; the tables have the same types for ever
 
 import numpy as np
 
-from nsds.model.functions import address_for
+from nsds.model.functions import address_for, no_functions
 from nsds.model.kinds import state_of
 from nsds.model.records import model_of, words
 
@@ -68,10 +68,10 @@ def addresses(names, part, kind, field):
 
 
 class FunctionSlots:
-    """Collects the addresses (members, slots) of user functions."""
+    """Collects the addresses (members, 1 + slots) of user functions, behind that of `no_functions`."""
 
     def __init__(self, records):
-        self.records, self.addresses = records, np.zeros((records.size, 0), np.uintp)
+        self.records, self.addresses = records, np.repeat(no_functions(), records.size, axis=0)
 
     def slots(self, name, kind, field, count):
         """Slots of a field's functions for each element; ABSENT where the field is missing or numeric."""
@@ -79,7 +79,7 @@ class FunctionSlots:
         if field not in dtype.names or dtype[field].kind != "S":
             return np.full(count, ABSENT)
         found = addresses(self.records[name][field], name, kind, field)
-        first = self.addresses.shape[1]
+        first = self.addresses.shape[1] - 1
         self.addresses = np.hstack([self.addresses, np.broadcast_to(found, (self.records.size, count))])
         return first + np.arange(count)
 

@@ -1,9 +1,17 @@
 """Relations of first-order systems: the output y of an interaction as a function of the state, and the input r it gives back."""
 
 from nsds import _checks
+from nsds.model.fields import PER_ROW, floats
 from nsds.model.functions import function_name
+from nsds.model.kinds import AT_T, FIRST_ORDER, relation_of
+
+_OF_X, _OF_LAMBDA = "t, x, lam, z, out", "t, lam, z, out"
+_OPERATORS = {
+    "C": floats("m", "n", required=True), "B": floats("n", "m", required=True), "D": floats("m", "m"), "e": PER_ROW, "F": floats("m", "n_z")
+}  # fmt: skip
 
 
+@relation_of(FIRST_ORDER, role="output", functions=dict.fromkeys(_OPERATORS, AT_T), fields=_OPERATORS)
 def first_order_linear_relation(C, B, D=None, e=None, F=None, *, z=None, m=None):
     """Linear relation ``y = C x + D lambda + e + F z``, ``r = B lambda`` ([Notes], eq. 9.4).
 
@@ -65,6 +73,10 @@ def first_order_linear_relation(C, B, D=None, e=None, F=None, *, z=None, m=None)
     return {"relation": owner, "m": known[0], "n": known[1], **fields} | ({} if z is None else {"z": z})
 
 
+@relation_of(
+    FIRST_ORDER, role="output", needed=("h", "g"),
+    functions=dict.fromkeys(("h", "C"), "t, x, z, out") | dict.fromkeys(("g", "B"), _OF_LAMBDA),
+)  # fmt: skip
 def type1_relation(h, g, *, m, C=None, B=None, z=None):
     """Relation ``y = h(t, x)``, ``r = g(t, lambda)`` ([Notes], eq. 9.2).
 
@@ -103,6 +115,9 @@ def type1_relation(h, g, *, m, C=None, B=None, z=None):
     return nonlinear("type1_relation", m, z, {"h": h, "g": g, "C": C, "B": B})
 
 
+@relation_of(
+    FIRST_ORDER, role="output", functions=dict.fromkeys(("h", "C", "D"), _OF_X) | dict.fromkeys(("g", "B"), _OF_LAMBDA), needed=("h", "g")
+)
 def type2_relation(h, g, *, m, C=None, D=None, B=None, z=None):
     """Relation ``y = h(t, x, lambda)``, ``r = g(t, lambda)`` ([Notes], eq. 9.3).
 
@@ -141,6 +156,7 @@ def type2_relation(h, g, *, m, C=None, D=None, B=None, z=None):
     return nonlinear("type2_relation", m, z, {"h": h, "g": g, "C": C, "D": D, "B": B})
 
 
+@relation_of(FIRST_ORDER, role="output", functions=dict.fromkeys(("h", "g", "C", "D", "K", "B"), _OF_X), needed=("h", "g"))
 def first_order_relation(h, g, *, m, C=None, D=None, K=None, B=None, z=None):
     """Fully nonlinear relation ``y = h(t, x, lambda)``, ``r = g(t, x, lambda)`` ([Notes], eq. 9.1).
 

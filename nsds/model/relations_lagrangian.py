@@ -5,11 +5,16 @@ import math
 import numpy as np
 
 from nsds import _checks
+from nsds.model.fields import LARGEST, PER_ROW, Leaf, floats, sparse
 from nsds.model.functions import function_name
+from nsds.model.kinds import AT_Q, AT_T, LAGRANGIAN, NEWTON_EULER, relation_of
 from nsds.model.relations_first_order import nonlinear
 from nsds.model.systems import is_sparse
 
+_H = floats("m", "n", required=True), sparse("m", "n", "nonzeros of H")
 
+
+@relation_of(LAGRANGIAN, role="gap", fields={"H": _H, "b": PER_ROW, "D": floats("m", "m")})
 def lagrangian_linear_relation(H, b=None, D=None):
     """Linear relation ``y = H q + b + D lambda``, ``ydot = H v + D lambda``, ``p = H^T lambda`` ([EventCapturing]; [Notes], eq. 10.7).
 
@@ -57,6 +62,7 @@ def lagrangian_linear_relation(H, b=None, D=None):
     return relation
 
 
+@relation_of(LAGRANGIAN, role="gap", functions=dict.fromkeys(("h", "H"), "q, z, out"), needed=("h",), parameters=AT_Q)
 def scleronomous(h, H=None, *, m, z=None):
     """Relation ``y = h(q)``, ``ydot = H(q) v``, ``p = H(q)^T lambda`` ([Notes], eq. 10.6).
 
@@ -88,6 +94,7 @@ def scleronomous(h, H=None, *, m, z=None):
     return nonlinear("scleronomous", m, z, {"h": h, "H": H})
 
 
+@relation_of(LAGRANGIAN, role="gap", functions=dict.fromkeys(("h", "H", "h_t"), "t, q, z, out"), needed=("h",), parameters=AT_Q)
 def rheonomous(h, H=None, h_t=None, *, m, z=None):
     """Relation ``y = h(t, q)``, ``ydot = H(t, q) v + h_t(t, q)``, ``p = H(t, q)^T lambda`` ([Notes], eq. 10.5).
 
@@ -122,6 +129,7 @@ def rheonomous(h, H=None, h_t=None, *, m, z=None):
     return nonlinear("rheonomous", m, z, {"h": h, "H": H, "h_t": h_t})
 
 
+@relation_of(LAGRANGIAN, role="gap", functions=dict.fromkeys(("h", "H", "D"), "q, lam, z, out"), needed=("h",), parameters=AT_Q)
 def compliant(h, H=None, D=None, *, m, z=None):
     """Relation ``y = h(q, lambda)``, ``p = H^T lambda`` with ``H = dh/dq`` and ``D = dh/dlambda`` (G0 and G1 of [EventCapturing]).
 
@@ -155,6 +163,7 @@ def compliant(h, H=None, D=None, *, m, z=None):
     return nonlinear("compliant", m, z, {"h": h, "H": H, "D": D})
 
 
+@relation_of(LAGRANGIAN, role="position", functions=dict.fromkeys(("h", "g", "H", "D", "B"), AT_Q), needed=("h", "g"), parameters=AT_Q)
 def lagrangian_relation(h, g, H=None, D=None, B=None, *, m, z=None):
     """Fully nonlinear relation ``y = h(t, q, lambda)``, ``p = g(t, q, lambda)``, lambda and p forces ([Notes], eq. 10.4).
 
@@ -192,6 +201,10 @@ def lagrangian_relation(h, g, H=None, D=None, B=None, *, m, z=None):
     return nonlinear("lagrangian_relation", m, z, {"h": h, "g": g, "H": H, "D": D, "B": B})
 
 
+@relation_of(
+    LAGRANGIAN, NEWTON_EULER, role="drive", functions={"velocity": AT_T},
+    fields={"dofs": Leaf("i", ("m",), 0, "n-1", True), "velocity": Leaf("f", "per_row", -LARGEST, LARGEST, True)},
+)  # fmt: skip
 def prescribed_velocity(dofs, velocity=0.0, *, amplitude=None, omega=None, phase=0.0, z=None):
     """Boundary condition: chosen degrees of freedom move with a prescribed velocity; a relation for the law `nsds.equality`.
 

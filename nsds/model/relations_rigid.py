@@ -2,8 +2,10 @@
 
 from nsds import _checks
 from nsds.model.functions import function_name
+from nsds.model.kinds import AT_Q, NEWTON_EULER, relation_of
 
 
+@relation_of(NEWTON_EULER, role="joint", functions=dict.fromkeys(("h", "jac", "h_t"), "t, q, z, out"), needed=("h",), parameters=AT_Q)
 def newton_euler_relation(h, jac=None, h_t=None, *, m, z=None):
     """Relation ``y = h(t, q)`` between rigid bodies, ``ydot = dh/dq T(q) v + dh/dt``, ``p = (dh/dq T(q))^T lambda`` ([Notes], eq. 11.195).
 
@@ -53,6 +55,7 @@ def newton_euler_relation(h, jac=None, h_t=None, *, m, z=None):
     return _with_parameters(owner, relation, z)
 
 
+@relation_of(NEWTON_EULER, role="contact", functions={"gap": "t, q, z, out"}, needed=("gap",), parameters=AT_Q)
 def contact_point(gap, z=None):
     """Contact whose gap, point and normal a function gives; the frame is made from the normal ([Notes], 12.0.3 and 12.0.4).
 

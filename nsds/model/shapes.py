@@ -9,9 +9,8 @@ import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
 from nsds import _checks
+from nsds.collision.kinds import SHAPES
 from nsds.maths.rotations import rotation_matrix
-
-_SOLID = ("sphere", "capsule", "cylinder", "box", "convex", "mesh")
 
 
 def sphere(radius, *, position=(0, 0, 0)):
@@ -329,15 +328,8 @@ def volume(shape):
     >>> round(shapes.volume(shapes.box([1, 2, 3])), 12)
     6.0
     """
-    kind, (radius, length, _) = _solid("volume", shape)
-    if kind == "sphere":
-        return 4 / 3 * np.pi * radius**3
-    if kind == "box":
-        return float(np.prod(shape["size"]))
-    if "triangles" in shape:
-        return _moments("volume", shape)[0]
-    cylinder = np.pi * radius**2 * length
-    return cylinder + 4 / 3 * np.pi * radius**3 if kind == "capsule" else cylinder
+    kind = _solid("volume", shape)
+    return _moments("volume", shape)[0] if kind.is_polyhedron else kind.volume(shape["size"])
 
 
 def centre_of_mass(shape):
@@ -367,8 +359,8 @@ def centre_of_mass(shape):
     >>> bool((abs(shapes.centre_of_mass(shapes.convex(corner, position=[-1, -1, -1]))) < 1e-12).all())
     True
     """
-    _solid("centre_of_mass", shape)
-    centre = _moments("centre_of_mass", shape)[1] if "triangles" in shape else np.zeros(3)
+    kind = _solid("centre_of_mass", shape)
+    centre = _moments("centre_of_mass", shape)[1] if kind.is_polyhedron else np.zeros(3)
     return shape["pose"][:3] + _rotation(shape["pose"][3:]) @ centre
 
 
@@ -398,31 +390,21 @@ def inertia(shape, mass):
     >>> shapes.inertia(shapes.box([1, 2, 3]), mass=12.0).diagonal()
     array([13., 10.,  5.])
     """
-    kind, (radius, length, _) = _solid("inertia", shape)
+    kind = _solid("inertia", shape)
     mass = _positive("inertia", "mass", mass)
     R = _rotation(shape["pose"][3:])
-    if "triangles" in shape:
+    if kind.is_polyhedron:
         whole, _, second = _moments("inertia", shape)
         return mass / whole * (R @ (np.trace(second) * np.eye(3) - second) @ R.T)
-    if kind == "sphere":
-        moments = np.full(3, 0.4 * mass * radius**2)
-    elif kind == "box":
-        x, y, z = shape["size"] ** 2
-        moments = mass / 12 * np.array([y + z, x + z, x + y])
-    else:
-        ball = mass * (4 / 3 * np.pi * radius**3) / volume(shape) if kind == "capsule" else 0.0
-        rod = mass - ball
-        # Each half ball has its centre of mass 3/8 of the radius beyond the end of the cylinder.
-        across = rod * (radius**2 / 4 + length**2 / 12) + ball * (0.4 * radius**2 + length**2 / 4 + 3 / 8 * radius * length)
-        moments = np.array([across, across, rod * radius**2 / 2 + ball * 0.4 * radius**2])
+    moments = kind.moments(shape["size"], mass)
     return R @ np.diag(moments) @ R.T
 
 
 def require_shape(where, shape):
     """Raise a TypeError unless a shape is one that a constructor of this module makes."""
     kind = shape.get("shape") if isinstance(shape, dict) else None
-    fields = ("size", "pose", "vertices", "triangles") if kind in ("convex", "mesh") else ("size", "pose")
-    if not isinstance(kind, str) or kind not in (*_SOLID, "plane", "tube") or not set(fields) <= set(shape):
+    known = isinstance(kind, str) and kind in SHAPES
+    if not known or not {"size", "pose", *(("vertices", "triangles") if SHAPES[kind].is_polyhedron else ())} <= set(shape):
         raise TypeError(f"{where} must come from nsds.shapes, got {_checks.shortened(shape)}")
 
 
@@ -487,9 +469,10 @@ def _moments(owner, shape):
 
 def _solid(owner, shape):
     require_shape(f"{owner}: shape", shape)
-    if shape["shape"] not in _SOLID:
-        raise ValueError(f"{owner}: shape must be one of {', '.join(_SOLID)}, got {shape['shape']}")
-    return shape["shape"], shape["size"]
+    solids = [name for name, kind in SHAPES.items() if kind.is_polyhedron or kind.volume is not None]
+    if shape["shape"] not in solids:
+        raise ValueError(f"{owner}: shape must be one of {', '.join(solids)}, got {shape['shape']}")
+    return SHAPES[shape["shape"]]
 
 
 def _rotation(p):

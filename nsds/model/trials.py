@@ -4,7 +4,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from nsds.model.functions import ARGUMENTS, try_once
+from nsds.model.functions import arguments_of, try_once
 from nsds.model.kinds import CONTROL, SYSTEMS, read_by_controllers, split
 from nsds.model.records import model_of
 
@@ -108,6 +108,6 @@ def n_u(part):
 
 def _try_part(name, kind, part, t, x, lam, sizes, otherwise):
     z = part["z"].reshape(-1) if "z" in part.dtype.names else _NOTHING
-    for field in ARGUMENTS.get(kind, ()):
+    for field in arguments_of(kind):
         if field in part.dtype.names and part.dtype[field].kind == "S":
             try_once(name, part[field].item().decode(errors="replace"), kind, field, t, x, lam, z, sizes.get(field, otherwise))

@@ -11,9 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds.collision.kinds import BOX, CAPSULE, CONVEX, CYLINDER, MESH, NAMES, PLANE, SPHERE, SUPPORTED, TUBE, require_supported
+from nsds.collision.kinds import NAMES, POLYHEDRA, SHAPES
+from nsds.collision.pairs import SUPPORTED, require_supported
 from nsds.model import joints
-from nsds.model.functions import ARGUMENTS
+from nsds.model.fields import FUNCTION, LARGEST, Leaf, floats, integers, sparse
+from nsds.model.functions import arguments_of
 from nsds.model.kinds import COLLISIONS, CONTROL, FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, RELATIONS, SYSTEMS
 from nsds.model.laws import LAWS, require_fitting
 from nsds.model.records import HEAD, copied, lines_of, memory, model_of
@@ -22,117 +24,64 @@ from nsds.model.systems import require_mass
 from nsds.model.trials import try_functions
 from nsds.status import ADVICE
 
-_LARGEST = np.finfo(np.float64).max
 _WHOLE = np.iinfo(np.int64)
 _SMALL = 4096  # words: parts that are not larger are checked together
 _MOST_CONTROLS = 10000
 _UNIT = 1e-6  # how far from 1 the norm of a quaternion or of a direction may be
 
 
-class Leaf(NamedTuple):
-    """A field of numbers (kind f), whole numbers (i) or the name of a function (S); of what shape, and in what range.
-
-    Lengths and bounds are numbers, or names of lengths of the part, ``"n"`` or ``"n-1"``; a shape that is a name is a whole shape.
-    """
-
-    kind: str
-    shape: object = ()
-    low: object = None
-    high: object = None
-    required: bool = False
-
-
-FUNCTION = Leaf("S")
-
-
-def _floats(*shape, low=-_LARGEST, high=_LARGEST, required=False):
-    return Leaf("f", shape, low, high, required)
-
-
-def _integers(*shape, low, high):
-    return Leaf("i", shape, low, high)
-
-
-def _sparse(rows, columns, entries):
-    return {
-        "data": _floats(entries),
-        "indptr": _integers(f"{rows}+1", low=0, high=entries),
-        "indices": _integers(entries, low=0, high=f"{columns}-1"),
-    }
-
-
 def _matrix(name, required=False):
-    return _floats("n", required=required), _floats("n", "n", required=required), _sparse("n", "n", f"nonzeros of {name}")
+    return floats("n", required=required), floats("n", "n", required=required), sparse("n", "n", f"nonzeros of {name}")
 
 
 def _control(*, T, u):
-    return {"T": (_floats("n", "n_u"), *T), "u": (_floats("n_u"), *u), "n_u": _integers(low=1, high=_MOST_CONTROLS), "z": _floats("n_z")}
+    return {"T": (floats("n", "n_u"), *T), "u": (floats("n_u"), *u), "n_u": integers(low=1, high=_MOST_CONTROLS), "z": floats("n_z")}
 
 
-_Q = {"q": _floats("n", required=True), "v": _floats("n", required=True), "p": _floats("n", required=True)}
-_X = {"x": _floats("n", required=True), "r": _floats("n", required=True)}
+_Q = {"q": floats("n", required=True), "v": floats("n", required=True), "p": floats("n", required=True)}
+_X = {"x": floats("n", required=True), "r": floats("n", required=True)}
 _TEXT = (FUNCTION,)
-_FORCE = (_floats(3), FUNCTION)
+_FORCE = (floats(3), FUNCTION)
 # kind of system -> its fields, those that lie at its start, in this order, first
 SYSTEM_FIELDS = {
     "lagrangian_linear": _Q
-    | {"M": _matrix("M", required=True), "K": _matrix("K"), "C": _matrix("C"), "fext": (_floats("n"), FUNCTION), "z": _floats("n_z")},
+    | {"M": _matrix("M", required=True), "K": _matrix("K"), "C": _matrix("C"), "fext": (floats("n"), FUNCTION), "z": floats("n_z")},
     "lagrangian": _Q
-    | {"M": _matrix("M"), "mass": FUNCTION, "fext": (_floats("n"), FUNCTION)}
+    | {"M": _matrix("M"), "mass": FUNCTION, "fext": (floats("n"), FUNCTION)}
     | dict.fromkeys(("fint", "fgyr", "jac_q", "jac_v"), FUNCTION)
     | _control(T=_TEXT, u=_TEXT),
     "first_order_linear": _X
-    | {"M": _matrix("M"), "A": (*_matrix("A", required=True), FUNCTION), "b": (_floats("n"), FUNCTION)}
+    | {"M": _matrix("M"), "A": (*_matrix("A", required=True), FUNCTION), "b": (floats("n"), FUNCTION)}
     | _control(T=_TEXT, u=_TEXT),
     "first_order": _X
     | {"M": _matrix("M"), "f": Leaf("S", required=True), "jac_f": FUNCTION}
     | _control(T=_TEXT, u=_TEXT),
     "rigid_bodies": {
-        "q": _floats(7, required=True),
-        "v": _floats(6, required=True),
-        "p": _floats(6, required=True),
-        "mass": _floats(high=np.inf, required=True),
-        "inertia": _floats(3, 3, required=True),
+        "q": floats(7, required=True),
+        "v": floats(6, required=True),
+        "p": floats(6, required=True),
+        "mass": floats(high=np.inf, required=True),
+        "inertia": floats(3, 3, required=True),
         "fext": _FORCE,
         "mext": _FORCE,
-        "mext_inertial": _integers(low=0, high=1),
-        "C": _floats(6, 6),
-        "K": _floats(6, 7),
-        "z": _floats("n_z"),
+        "mext_inertial": integers(low=0, high=1),
+        "C": floats(6, 6),
+        "K": floats(6, 7),
+        "z": floats("n_z"),
     }
     | dict.fromkeys(("fint", "mint", "jac_q", "jac_v"), FUNCTION),
 }  # fmt: skip
 _LEADING = {LAGRANGIAN: 3, FIRST_ORDER: 2, NEWTON_EULER: 5}  # fields at the start of a system, which kernels read behind one another
 # fields of interactions by the family of their systems; per_row and per_contact are whole shapes
-_ROW = Leaf("f", "per_row", -_LARGEST, _LARGEST, True)
+_ROW = Leaf("f", "per_row", -LARGEST, LARGEST, True)
 _MECHANICAL_ROWS = {"y": _ROW, "ydot": _ROW, "lambda": _ROW, "active": Leaf("i", "per_row", 0, 1, True)}
 ROWS = {LAGRANGIAN: _MECHANICAL_ROWS, NEWTON_EULER: _MECHANICAL_ROWS, FIRST_ORDER: {"y": _ROW, "lambda": _ROW}}
-_PER_ROW = Leaf("f", "per_row", -_LARGEST, _LARGEST)
-_OPERATORS = {
-    "C": _floats("m", "n", required=True),
-    "B": _floats("n", "m", required=True),
-    "D": _floats("m", "m"),
-    "e": _PER_ROW,
-    "F": _floats("m", "n_z"),
-}
-# relation -> its fields besides functions (`nsds.model.functions.ARGUMENTS`) and their parameters z
-RELATION_FIELDS = {
-    "lagrangian_linear_relation": {
-        "H": (_floats("m", "n", required=True), _sparse("m", "n", "nonzeros of H")), "b": _PER_ROW, "D": _floats("m", "m")
-    },
-    "prescribed_velocity": {"dofs": Leaf("i", ("m",), 0, "n-1", True), "velocity": Leaf("f", "per_row", -_LARGEST, _LARGEST, True)},
-    "first_order_linear_relation": _OPERATORS,
-    "joint": {
-        "angle": _floats("m", 2),
-        "geometry": {"row": _integers("m", low=0, high="last kind"), "offset": _floats("m")} | dict.fromkeys("aubw", _floats("m", 3)),
-    },
-}  # fmt: skip
 CONTROL_FIELDS = {
     "control": Leaf("S", required=True),
-    "period": _floats(low=0.0, required=True),
-    "t_last": _floats(required=True),
-    "state": _floats("n_state"),
-    "z": _floats("n_z"),
+    "period": floats(low=0.0, required=True),
+    "t_last": floats(required=True),
+    "state": floats("n_state"),
+    "z": floats("n_z"),
 }
 COLLISION_FIELDS = {
     "shape_kind": Leaf("i", ("n_shapes",), 0, len(NAMES) - 1, True),
@@ -140,22 +89,22 @@ COLLISION_FIELDS = {
     "b": Leaf("i", ("capacity",), 0, "n_shapes-1", True),
     "n": Leaf("i", (), 0, "capacity", True),
     "feature": Leaf("i", ("capacity",), _WHOLE.min, _WHOLE.max, True),
-    "normal": _floats("capacity", 3, required=True),
-    "point": _floats("capacity", 3, required=True),
-    "y": _floats("capacity", required=True),
-    "lambda": _floats("capacity", "block", required=True),
-    "shape_size": _floats("n_shapes", 3, low=0.0, high=np.inf, required=True),
-    "shape_pose": _floats("n_shapes", 7, required=True),
+    "normal": floats("capacity", 3, required=True),
+    "point": floats("capacity", 3, required=True),
+    "y": floats("capacity", required=True),
+    "lambda": floats("capacity", "block", required=True),
+    "shape_size": floats("n_shapes", 3, low=0.0, high=np.inf, required=True),
+    "shape_pose": floats("n_shapes", 7, required=True),
     "shape_body": Leaf("i", ("n_shapes",), -1, "n_bodies-1", True),
     "group": Leaf("i", ("n_shapes",), _WHOLE.min, _WHOLE.max, True),
     "mask": Leaf("i", ("n_shapes",), _WHOLE.min, _WHOLE.max, True),
-    "vertices": _floats("n_vertices", 3),
-    "triangles": _integers("n_triangles", 3, low=0, high="n_vertices-1"),
-    "margin": _floats(low=0.0, required=True),
+    "vertices": floats("n_vertices", 3),
+    "triangles": integers("n_triangles", 3, low=0, high="n_vertices-1"),
+    "margin": floats(low=0.0, required=True),
 }
 _HEAD = {
-    "t": _floats(), "t0": _floats(), "step": _integers(low=0, high=2**53),
-    "status": _integers(low=min(ADVICE), high=max(ADVICE)), "n_iter": _integers(low=0, high=_WHOLE.max),
+    "t": floats(), "t0": floats(), "step": integers(low=0, high=2**53),
+    "status": integers(low=min(ADVICE), high=max(ADVICE)), "n_iter": integers(low=0, high=_WHOLE.max),
 }  # fmt: skip
 
 
@@ -266,11 +215,11 @@ def _raise_range(owner, rules, mem):
 
 def _wanted_range(kind, low, high):
     if kind == "f":
-        if (low, high) == (-_LARGEST, _LARGEST):
+        if (low, high) == (-LARGEST, LARGEST):
             return "finite"
-        if (low, high) == (-_LARGEST, np.inf):
+        if (low, high) == (-LARGEST, np.inf):
             return "finite, or infinite"
-        if high == _LARGEST:
+        if high == LARGEST:
             return f"finite and at least {low:g}"
         return f"in [{low:g}, {high:g}]"
     return f"a whole number in [{low}, {high}]" if high >= low else "of length 0"
@@ -435,7 +384,7 @@ def _fields_of(line, part, sizes):
             raise ValueError(f"the model says that collisions '{name}' have the law {law} on {family} systems")
         n_bodies = sum(count or 1 for _, _, count in sizes.values())
         lengths = {"block": LAWS[law].block(NEWTON_EULER), "n_bodies": n_bodies}
-        parameters = {field: _floats(low=low, high=_finite(high), required=True) for field, (low, high) in LAWS[law].parameters.items()}
+        parameters = {field: floats(low=low, high=_finite(high), required=True) for field, (low, high) in LAWS[law].parameters.items()}
         return COLLISION_FIELDS | parameters, lengths, [_shapes_check]
     if law not in LAWS or family not in LAWS[law].families or family not in RELATIONS[kind].families:
         raise ValueError(f"the model says that interaction '{name}' is a {kind} with the law {law} on {family} systems")
@@ -444,7 +393,7 @@ def _fields_of(line, part, sizes):
 
 
 def _finite(bound):
-    return min(bound, _LARGEST)
+    return min(bound, LARGEST)
 
 
 def _fields_of_interaction(name, kind, law, sides, part, sizes):
@@ -456,21 +405,21 @@ def _fields_of_interaction(name, kind, law, sides, part, sizes):
     last_kind = joints.ALIGN if "angle" not in part.base.names else joints.COUPLER if m == 1 else joints.ANGLE
     lengths = {"m": m, "n": n, "last kind": last_kind, "per_row": y, "per_contact": y if block == 1 else (m // block,) if m > block else ()}
     fields = dict(ROWS[family])
-    for field in ARGUMENTS.get(kind, ()):
+    for field in arguments_of(kind):
         fields[field] = Leaf("S", required=field in RELATIONS[kind].needed)
-    for field, known in RELATION_FIELDS.get(kind, {}).items():
+    for field, known in RELATIONS[kind].fields.items():
         fields[field] = (*(known if isinstance(known, tuple) and not isinstance(known, Leaf) else (known,)), *_function_too(kind, field))
-    if kind in ARGUMENTS:
-        fields["z"] = _floats("n_z")
+    if arguments_of(kind):
+        fields["z"] = floats("n_z")
     for field, (low, high) in LAWS[law].parameters.items():
         is_bound = LAWS[law].form == "bounded"  # which may be infinite
         fields[field] = Leaf("f", "per_contact", low, high if is_bound else _finite(high), True)
     for field, shape in LAWS[law].shapes.items():
-        fields[field] = _floats(*shape, required=True) if isinstance(shape, tuple) else Leaf("i", (), 0, shape, True)
+        fields[field] = floats(*shape, required=True) if isinstance(shape, tuple) else Leaf("i", (), 0, shape, True)
     checks = [_bounds_check] if "lower" in LAWS[law].parameters else []
-    if kind == "prescribed_velocity":
+    if "dofs" in RELATIONS[kind].fields:
         checks.append(_dofs_check)
-    if kind == "joint":
+    if "geometry" in RELATIONS[kind].fields:
         checks.append(_geometry_check)
     if "H" in part.base.names and part.base["H"].names:
         checks.append(_sparse_check("H"))
@@ -483,7 +432,7 @@ def _fields_of_interaction(name, kind, law, sides, part, sizes):
 
 
 def _function_too(kind, field):
-    return (FUNCTION,) if field in ARGUMENTS.get(kind, ()) else ()
+    return (FUNCTION,) if field in arguments_of(kind) else ()
 
 
 def _ranges_of_fields(name, dtype, fields, lengths, whole=None):
@@ -613,21 +562,23 @@ def _geometry_check(owner, name, values, n_members):
 
 
 # kind of shape -> how many of its sizes are lengths, which are positive
-_LENGTHS = {SPHERE: 1, CAPSULE: 2, CYLINDER: 2, BOX: 3, CONVEX: 1, MESH: 1, PLANE: 0, TUBE: 2}
+_LENGTHS, _IS_ENDLESS, _IS_OF_WORLD = (
+    np.array([getattr(shape, what) for shape in SHAPES.values()]) for what in ("lengths", "is_endless", "is_of_world")
+)
 
 
 def _shapes_check(owner, name, part, n_members):
     """Sizes of shapes are such as their kinds have, and polyhedra find their vertices."""
     kind, size, pose, body = (part[f"shape_{field}"] for field in ("kind", "size", "pose", "body"))
-    n_lengths = np.array([_LENGTHS[code] for code in range(len(NAMES))])[kind]
+    n_lengths = _LENGTHS[kind]
     for i in range(3):
-        wrong = (i < n_lengths) & ~((size[..., i] > 0) & (np.isfinite(size[..., i]) | ((kind == TUBE) & (i == 1))))
+        wrong = (i < n_lengths) & ~((size[..., i] > 0) & (np.isfinite(size[..., i]) | (_IS_ENDLESS[kind] & (i == n_lengths - 1))))
         if wrong.any():
             at = tuple(np.argwhere(wrong)[0])
             raise ValueError(
                 f"{owner}: {name}.shape_size must be positive lengths of a {NAMES[kind[at]]}, got {size[at].tolist()} for shape {at[-1]}"
             )
-    solid = (kind == CONVEX) | (kind == MESH)
+    solid = np.isin(kind, POLYHEDRA)
     if solid.any():
         n_vertices = part.dtype["vertices"].shape[0] if "vertices" in part.dtype.names and "triangles" in part.dtype.names else 0
         first, count = size[solid][:, 1], size[solid][:, 2]
@@ -635,10 +586,13 @@ def _shapes_check(owner, name, part, n_members):
             raise ValueError(f"{owner}: {name}.shape_size must hold first vertex and number of vertices, of {n_vertices}, of polyhedra")
     if (abs(np.linalg.norm(pose[..., 3:], axis=-1) - 1) > _UNIT).any():
         raise ValueError(f"{owner}: {name}.shape_pose[3:] must be unit quaternions, scalar first")
-    if ((kind == PLANE) & (body >= 0)).any():
-        raise ValueError(f"{owner}: {name}.shape_body must be -1, the world, for planes")
+    misplaced = _IS_OF_WORLD[kind] & (body >= 0)
+    if misplaced.any():
+        raise ValueError(f"{owner}: {name}.shape_body must be -1, the world, for {NAMES[kind[misplaced][0]]}s")
     present = np.flatnonzero(np.bincount(kind.reshape(-1))).tolist()
-    doubtful = [(i, j) for i in present for j in present if i <= j and (i, j) not in SUPPORTED and (i, j) != (PLANE, PLANE)]
+    doubtful = [
+        (i, j) for i in present for j in present if i <= j and (i, j) not in SUPPORTED and not (_IS_OF_WORLD[i] and _IS_OF_WORLD[j])
+    ]
     if doubtful:
         columns = (part[field].reshape(-1).tobytes() for field in ("shape_kind", "shape_body", "group", "mask"))
         for pair in _meeting(*columns) & set(doubtful):

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 
 from nsds import _checks
-from nsds.collision.facing import BOX_CORNERS, BOX_SIDES, surface_of
-from nsds.collision.kinds import CONVEX, MESH, NAMES, bound
+from nsds.collision.facing import surface_of
+from nsds.collision.kinds import NAMES, POLYHEDRA, SHAPES, bound
 from nsds.maths.rotations import turned
 from nsds.model.kinds import NEWTON_EULER, SYSTEMS, collisions_of, split
 from nsds.model.records import model_of
@@ -14,7 +14,6 @@ from nsds.model.shapes import require_shape
 from nsds.model.validation import valid
 from nsds.results.trajectories import require_rows
 
-_AROUND = 20  # corners of what is round
 _COLOURS = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#eeca3b", "#b279a2", "#ff9da6")
 _WORLD_COLOUR = "#b0b0b0"
 _SEE_THROUGH = ("plane", "tube")
@@ -57,7 +56,7 @@ def placed_shapes(system, shapes=None):
         part = record[name]
         columns = (part[field].copy() for field in ("shape_kind", "shape_size", "shape_pose", "shape_body"))
         for kind, size, pose, body in zip(*columns, strict=True):
-            surface = surface_of(size, part["vertices"], part["triangles"]) if kind in (CONVEX, MESH) else None
+            surface = surface_of(size, part["vertices"], part["triangles"]) if kind in POLYHEDRA else None
             result.append((NAMES[kind], size, pose, surface, int(body)))
     first, n_bodies = {}, 0
     for name, kind, *_ in split(model)[0]:
@@ -121,30 +120,7 @@ def mesh(kind, size, extent, surface=None):
     """
     if surface is not None:
         return surface[0], surface[1][:, [0, 1, 2, 2]]
-    radius, length = size[0], min(size[1], 2 * extent)
-    if kind == "box":
-        return BOX_CORNERS * size, BOX_SIDES
-    if kind == "plane":
-        return extent * np.array([[-1.0, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]]), np.array([[0, 1, 2, 3]])
-    half = length / 2
-    if kind == "tube":
-        corners, faces = _turned_round([radius, radius], [-half, half])
-        return corners, faces[:, ::-1]
-    if kind == "cylinder":
-        return _turned_round([0, radius, radius, 0], [-half, -half, half, half])
-    angles = np.linspace(-np.pi / 2, np.pi / 2, 10)
-    shift = np.where(angles < 0, -half, half) if kind == "capsule" else 0.0
-    return _turned_round(radius * np.cos(angles), radius * np.sin(angles) + shift)
-
-
-def _turned_round(radii, heights):
-    """The surface that a line makes when it turns about z."""
-    angle = np.linspace(0, 2 * np.pi, _AROUND, endpoint=False)
-    circle = np.stack([np.cos(angle), np.sin(angle), 0 * angle], axis=1)
-    corners = np.concatenate([r * circle + [0, 0, z] for r, z in zip(radii, heights, strict=True)])
-    here = np.arange(_AROUND)
-    ring = np.stack([here, (here + 1) % _AROUND, (here + 1) % _AROUND + _AROUND, here + _AROUND], axis=1)
-    return corners, np.concatenate([ring + k * _AROUND for k in range(len(radii) - 1)])
+    return SHAPES[kind].surface(size, extent)
 
 
 def radius_about(kind, size):

@@ -182,13 +182,13 @@ def _generalised(part, relation, t, q, lam):
     """``H^T lambda``, or g, of one element of an interaction at each row (rows, n)."""
     (rows, m), n = lam.shape, q.shape[1]
     lam = lam.copy()
-    if relation == "lagrangian_relation":
+    if "g" in part.dtype.names:
         return _along(part, relation, "g", (n,), t, q, lam)
-    if relation == "prescribed_velocity":
+    if "dofs" in part.dtype.names:
         result = np.zeros((rows, n))
         result[:, part["dofs"]] = lam
         return result
-    if relation == "lagrangian_linear_relation":
+    if "H" in part.dtype.names and part.dtype["H"].kind != "S":
         return _times(lam, part["H"], n)
     if "H" in part.dtype.names:
         H = _along(part, relation, "H", (m, n), t, q, lam)

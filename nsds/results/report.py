@@ -6,7 +6,7 @@ import numpy as np
 
 from nsds import _checks
 from nsds.model.functions import offered
-from nsds.model.kinds import FIRST_ORDER, family
+from nsds.model.kinds import FIRST_ORDER, RELATIONS, family
 from nsds.model.laws import LAWS, is_force
 from nsds.model.records import model_of
 from nsds.model.validation import valid
@@ -127,7 +127,7 @@ def _interaction(rows, name, system, mechanical):
     if LAWS[law].form in ("dry_friction", "bounded"):
         known = "ydot" in rows[name].dtype.names
         return f"{ranges}, ydot in {_range(rows[name]['ydot'], start)}" if known else ranges
-    if relation == "prescribed_velocity":
+    if RELATIONS[relation].role == "drive":  # there is no y
         if "ydot" not in rows[name].dtype.names:
             return f"{ranges}; ydot, which tells how well the velocity is kept, was not recorded"
         return f"velocity {_violated(rows, abs(rows[name]['ydot']), 1)}"

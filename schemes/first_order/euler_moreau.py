@@ -12,10 +12,12 @@ with ``y = h(t, x, lambda)``, ``r = g(t, x, lambda)`` and the law at t_{k+1} in 
 import numpy as np
 
 from nsds import _checks
+from nsds.model.kinds import FIRST_ORDER
 from nsds.schemes.first_order import linear, newton
 from nsds.schemes.first_order.relative_degree import require_low_degree
 from nsds.schemes.first_order.tables import is_constant, layout_of
 from nsds.schemes.run.memory import Allocator
+from nsds.schemes.table import scheme_for
 
 OPTIONS = np.dtype(
     [("scheme", "S16"), ("theta", "<f8"), ("gamma", "<f8"), ("gamma_for_relation", "<i8"), ("midpoint", "<i8"), ("newton_tol", "<f8"),
@@ -23,6 +25,7 @@ OPTIONS = np.dtype(
 )  # fmt: skip
 
 
+@scheme_for(FIRST_ORDER)
 def euler_moreau(theta=1.0, gamma=1.0, gamma_for_relation=False, midpoint=False, newton_tol=1e-10, newton_max_iter=50):
     """Options of the Euler–Moreau scheme for first-order systems ([Notes], eqs 9.5–9.7).
 

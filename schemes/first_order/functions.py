@@ -7,7 +7,6 @@ from nsds.model.functions import call_function, is_finite_at, nan_of
 from nsds.model.layout import ABSENT
 from nsds.model.records import memory
 from nsds.schemes.derivatives import FORWARD_STEP, derivative
-from nsds.schemes.first_order.tables import FULL, LINEAR, TYPE2
 from nsds.schemes.linear_algebra import subtract_product
 
 
@@ -86,7 +85,7 @@ def rate_jacobian(t, part, e, x, at_x, spare, functions, mem, imem, work):
 def relation_values(t, r, functions, mem, work):
     """h and g of a relation at its arguments x and lam; of a linear one also its operators that are functions of time."""
     x, lam, z = view(work, r.x, r.n), view(work, r.lam, r.m), view(mem, r.z, r.n_z)
-    if r.kind != LINEAR:
+    if r.h_function != ABSENT:
         call_function(functions, r.h_function, (t, x, lam, z, view(work, r.h, r.m)))
         call_function(functions, r.g_function, (t, x, lam, z, view(work, r.g, r.n)))
         return
@@ -123,9 +122,9 @@ def relation_jacobians(t, r, spare, functions, mem, work):
     """C, D, K, B of a nonlinear relation at its arguments, where h and g are known. Work: spare (3 max(m, n))."""
     derivative(t, r, r.h_function, r.C_function, r.m, r.x, r.n, r.C, spare, functions, mem, work)
     derivative(t, r, r.g_function, r.B_function, r.n, r.lam, r.m, r.B, spare, functions, mem, work)
-    if r.kind >= TYPE2:
+    if r.D != ABSENT:
         derivative(t, r, r.h_function, r.D_function, r.m, r.lam, r.m, r.D, spare, functions, mem, work)
-    if r.kind == FULL:
+    if r.K != ABSENT:
         derivative(t, r, r.g_function, r.K_function, r.n, r.x, r.n, r.K, spare, functions, mem, work)
 
 
@@ -135,7 +134,7 @@ def blame(records, prepared, m):
     nothing, t = np.zeros(0), records["t"][m].item()
 
     def is_broken(slot, x, lam, z, size):
-        return slot != ABSENT and not is_finite_at(prepared.functions[m, slot], t, x, lam, z, size)
+        return slot != ABSENT and not is_finite_at(prepared.functions[m, slot + 1], t, x, lam, z, size)
 
     def words(name, field):
         return nan_of(f"{field} of part '{name}'", records[name][field].reshape(records.size, -1)[m, 0])

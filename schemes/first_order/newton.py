@@ -23,7 +23,6 @@ from nsds.model.layout import ABSENT, DENSE, table
 from nsds.model.records import STEP
 from nsds.schemes.first_order.functions import blame, rate, rate_jacobian, relation_jacobians, relation_values  # noqa: F401
 from nsds.schemes.first_order.linear import inverse_of_part
-from nsds.schemes.first_order.tables import FULL, LINEAR
 from nsds.schemes.linear_algebra import add_absolute_product, apply_inverses, dense, invert_in_place, subtract_product
 from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.box import ULPS, outputs_of_cones, solve
@@ -103,7 +102,7 @@ def _groups(records, layout, h, theta, work, iwork):
     elements["e"] = np.arange(elements.size) - parts["body"][elements["part"]]
     n = parts["n"][elements["part"]]
     first = parts["dof"][elements["part"]] + n * elements["e"]
-    joining = relations[relations["kind"] == FULL]
+    joining = relations[relations["K"] != ABSENT]
     ends = [np.searchsorted(first, joining[f"dof_{side}"], side="right") - 1 for side in ("first", "second")]
     label = _components(elements.size, *ends)
     changes = (parts["f_function"] != ABSENT) | (parts["A_function"] != ABSENT)
@@ -423,7 +422,7 @@ def _linearise(t_f, t_y, f_at, s, p, functions, mem, imem, work):
                 work[p.solution + i] = work[p.f + el.dof + i]
             rate_jacobian(t_f, part, el.e, p.x, p.solution, p.spare, functions, mem, imem, work)
     for k in range(relations.size):
-        if relations[k].kind != LINEAR:
+        if relations[k].h_function != ABSENT:
             relation_jacobians(t_y, relations[k], p.spare, functions, mem, work)
 
 
@@ -448,7 +447,7 @@ def _invert_groups(theta, gamma, s, p, work, iwork):
             _subtract_block(theta, parts[el.part].A_work + el.e * n * n, n, 0, n, 0, n, el.dof, el.dof, bodies[el.body], sizes, work)
     for k in range(relations.size):
         r = relations[k]
-        if r.kind == FULL:
+        if r.K != ABSENT:
             body = bodies[_body_of(r.dof_first, bodies)]
             n1, n = r.n_first, r.n
             _subtract_block(gamma, r.K, n, 0, n1, 0, n1, r.dof_first, r.dof_first, body, sizes, work)

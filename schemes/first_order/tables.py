@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds.model.kinds import split
+from nsds.model.kinds import RELATIONS, split
 from nsds.model.laws import LAWS
 from nsds.model.layout import ABSENT, COUPLING, RANGES, FunctionSlots, entries_at, join, table
 from nsds.model.records import model_of
@@ -22,15 +22,14 @@ PART = table(
 # One row per scalar unknown of the one-step problem: where y (ABSENT for a multiplier mu of a cone) and lambda lie, and in the work memory
 # the constant part of h, h and the relation's copy of lambda.
 CONSTRAINT = table("y", "lam", "base", "h", "argument", *RANGES)
-# One row per element of an interaction; kind is one of LINEAR to FULL. In the work memory: arguments x and lam, values h and g, constant
-# part of h, operators. Its states are n_first behind q_first, then the rest behind q_second; dof_first and dof_second are their numbers.
+# One row per element of an interaction; it is linear where it has no function h. In the work memory: arguments x and lam, values h and g,
+# constant part of h, operators; D is ABSENT where h does not depend on lambda, K where g does not on x. Its states are n_first behind
+# q_first, then the rest behind q_second; dof_first and dof_second are their numbers.
 RELATION = table(
-    "m", "n", "n_first", "q_first", "q_second", "dof_first", "dof_second", "z", "n_z", "kind", "x", "lam", "h", "g", "base",
+    "m", "n", "n_first", "q_first", "q_second", "dof_first", "dof_second", "z", "n_z", "x", "lam", "h", "g", "base",
     "C", "B", "D", "K", "F",
     "h_function", "g_function", "e_function", "C_function", "B_function", "D_function", "K_function", "F_function",
 )  # fmt: skip
-LINEAR, TYPE1, TYPE2, FULL = range(4)
-RELATION_KINDS = ("first_order_linear_relation", "type1_relation", "type2_relation", "first_order_relation")
 
 
 class Layout(NamedTuple):
@@ -94,18 +93,20 @@ def _pieces(records, parts, line, functions, work):
     result["entries"] = _kept(values, "C", entries_at(parts, line.sides, line.elements, row, column, C, number))
     row, column = np.divmod(np.arange(n * m), m)
     result["inputs"] = _kept(values, "B", entries_at(parts, line.sides, line.elements, column, row, B, number))
-    result["couplings"] = _couplings(values, rows, number, m, k, work)
+    result["couplings"] = _couplings(values, rows, number, k, work)
     return result
 
 
 def _relation_rows(line, parts, functions, work):
     """Rows of `relation_rows`, and where arguments, values and operators lie in the work memory."""
-    rows, values = relation_rows(line, parts, functions, RELATION, RELATION_KINDS), line.values
+    rows, values, of_users = relation_rows(line, parts, functions, RELATION), line.values, RELATIONS[line.kind].functions
     n_members, count = values.shape
     m, n = line.m, rows["n"][0]
-    full = n * n if rows["kind"][0] == FULL else 0  # only this kind has K
-    sizes = {"x": n, "lam": m, "h": m, "g": n, "C": m * n, "B": n * m, "D": m * m, "K": full, "F": m * rows["n_z"][0]}
+    sizes = {"x": n, "lam": m, "h": m, "g": n, "C": m * n, "B": n * m, "D": m * m, "K": n * n, "F": m * rows["n_z"][0]}
     for field, size in sizes.items():
+        if field in "DK" and field not in of_users:
+            rows[field] = ABSENT
+            continue
         numeric = _is_numeric(values, field)
         data = np.broadcast_to(values[field], values.shape + values.dtype[field].shape) if numeric else None
         rows[field] = (work.store(data.reshape(n_members, -1)) if numeric else work.reserve(count * size)) + size * np.arange(count)
@@ -136,9 +137,9 @@ def _kept(values, field, entries):
     return rows.reshape(-1), owner.reshape(-1)
 
 
-def _couplings(values, rows, number, m, k, work):
+def _couplings(values, rows, number, k, work):
     """Entries of D, and of the skew pair ``-G^T``, ``G`` of a cone: (table, owners)."""
-    names, pieces = values.dtype.names, [(np.zeros(0, COUPLING), np.zeros(0, np.int64))]
+    names, m, pieces = values.dtype.names, rows["m"][0], [(np.zeros(0, COUPLING), np.zeros(0, np.int64))]
 
     def add(coefficient, owner, partner, sign, kept):
         shape = np.broadcast_shapes(coefficient.shape, owner.shape, partner.shape)
@@ -147,7 +148,7 @@ def _couplings(values, rows, number, m, k, work):
         kept = np.broadcast_to(kept, shape)
         pieces.append((coupling[kept], np.broadcast_to(owner, shape)[kept]))
 
-    has_function = rows["D_function"][0] != ABSENT or rows["kind"][0] in (TYPE2, FULL)
+    has_function = rows["D_function"][0] != ABSENT or (rows["h_function"][0] != ABSENT and rows["D"][0] != ABSENT)
     if "D" in names or has_function:
         where = rows["D"][:, None, None] + np.arange(m * m).reshape(m, m)
         kept = np.True_ if has_function else (values["D"].reshape(*values.shape, m, m) != 0).any(axis=0)
@@ -167,7 +168,5 @@ def is_constant(layout):
     """True when all is linear and only b, T, u and e depend on time: the form of a step that is prepared once."""
     parts, relations = layout.parts, layout.relations
     nothing = (parts["f_function"] == ABSENT) & (parts["A_function"] == ABSENT)
-    fixed = relations["kind"] == LINEAR
-    for field in ("C", "B", "D", "F"):
-        fixed &= relations[field + "_function"] == ABSENT
-    return bool(nothing.all() and fixed.all())
+    fixed = [(relations[field + "_function"] == ABSENT).all() for field in ("h", "C", "B", "D", "F")]
+    return bool(nothing.all() and all(fixed))

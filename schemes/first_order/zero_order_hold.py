@@ -7,15 +7,18 @@ It is the step of `nsds.schemes.first_order.linear` with Psi in place of ``h (M 
 
 import numpy as np
 
+from nsds.model.kinds import FIRST_ORDER
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL
 from nsds.schemes.first_order import linear
 from nsds.schemes.first_order.tables import is_constant, layout_of
 from nsds.schemes.linear_algebra import dense
 from nsds.schemes.run.memory import Allocator
+from nsds.schemes.table import scheme_for
 
 OPTIONS = np.dtype([("scheme", "S16")])
 
 
+@scheme_for(FIRST_ORDER)
 def zero_order_hold():
     """Options of the zero-order hold: exact for linear systems whose control, source and multipliers are constant over each step.
 

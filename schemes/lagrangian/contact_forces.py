@@ -2,11 +2,13 @@
 
 import numpy as np
 
-from nsds._jit import inlined, kernel, view
+from nsds._jit import inlined, kernel, tiny, view
 from nsds.model.functions import call_function
-from nsds.schemes.lagrangian.functions import prescribe
+from nsds.model.layout import ABSENT
+from nsds.schemes.derivatives import derivative
+from nsds.schemes.lagrangian.functions import stated_rate
 from nsds.schemes.lagrangian.newton import add_pushed
-from nsds.schemes.lagrangian.tables import COMPLIANT, FULL, LINEAR, POSITION, PRESCRIBED, RHEONOMOUS, SLIP
+from nsds.schemes.lagrangian.tables import POSITION, SLIP
 from nsds.schemes.problem.active import extract_pattern, transpose_pattern
 from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.box import solve_active
@@ -20,7 +22,7 @@ def require_rigid(owner, layout):
         name = layout.owners[int(np.argmax(c["role"] == SLIP))][0]
         raise ValueError(f"{owner}: interaction '{name}': the scheme is stated without friction; use nsds.moreau_jean")
     compliant = (c["level"] == POSITION) | (c["coupling"] != c["coupling_end"])
-    if compliant.any() or np.isin(layout.relations["kind"], (COMPLIANT, FULL)).any():
+    if compliant.any() or (layout.relations["D"] != ABSENT).any():
         name = layout.owners[int(np.argmax(compliant))][0]
         raise ValueError(f"{owner}: interaction '{name}': the scheme is stated for y that does not depend on lambda; use nsds.moreau_jean")
 
@@ -53,19 +55,45 @@ def push_apart(n, out, weight, h, s, inverses, solver, solver_options, mem, work
 
 @kernel
 def evaluate_curvature(t, h, relations, p, functions, mem, work):
-    """``d/dt (H v + rate)`` at constant v: a second difference of y along the motion, or a first one of a prescribed velocity."""
+    """``d/dt (H v + rate)`` at constant v: a second difference of y along the motion, or a first one where there is no y."""
     for k in range(relations.size):
         r = relations[k]
-        if r.kind == PRESCRIBED:
-            for i in range(r.m):
-                work[r.curvature + i] = work[r.rate + i]
-            prescribe(t + 0.1 * h, r, functions, mem, work)
-            for i in range(r.m):
-                here = work[r.curvature + i]
-                work[r.curvature + i] = (work[r.rate + i] - here) / (0.1 * h)
-                work[r.rate + i] = here
-        elif r.kind != LINEAR:
+        if r.h_function != ABSENT:
             _second_difference(t, h, r, p, functions, mem, work)
+        else:
+            _first_difference(t, 0.1 * h, r, p, functions, mem, work)
+
+
+@kernel
+def _first_difference(t, s, r, p, functions, mem, work):
+    """``(H(t + s, q + s v) v - H v + rate(t + s, q + s v) - rate) / s`` into r.curvature, of H and rate that are not derivatives of y."""
+    m, n, changes = r.m, r.n, r.H_function != ABSENT
+    for i in range(m):
+        work[r.curvature + i] = work[r.rate + i]
+    for j in range(n):
+        work[r.x + j] = mem[_coordinate(r, j)] + s * mem[_coordinate(r, j) + _width(r, j)]
+    if changes:
+        derivative(t + s, r, r.h_function, r.H_function, m, r.x, n, p.H_moved, p.spare, functions, mem, work)
+    stated_rate(t + s, r, functions, mem, work)
+    for i in range(m):
+        here = work[r.curvature + i]
+        grown = work[r.rate + i] - here
+        for j in range(n if changes else 0):
+            grown += (work[p.H_moved + i * n + j] - work[r.H + i * n + j]) * mem[_coordinate(r, j) + _width(r, j)]
+        work[r.curvature + i] = grown / s
+        work[r.rate + i] = here
+
+
+@tiny
+def _coordinate(r, j):
+    """Place of coordinate j of a relation; its velocity is `_width` behind it."""
+    return r.q_first + j if j < r.n_first else r.q_second + j - r.n_first
+
+
+@tiny
+def _width(r, j):
+    """Coordinates of the body that coordinate j of a relation belongs to."""
+    return r.n_first if j < r.n_first else r.n - r.n_first
 
 
 @inlined
@@ -73,18 +101,16 @@ def _second_difference(t, h, r, p, functions, mem, work):
     """``(h(t + s, q + s v) - 2 h(t, q) + h(t - s, q - s v)) / s^2`` into r.curvature; s moves q by a ten-thousandth, or is h/10."""
     fastest, size = 0.0, 1.0
     for j in range(r.n):
-        q = r.q_first + j if j < r.n_first else r.q_second + j - r.n_first
-        n = r.n_first if j < r.n_first else r.n - r.n_first
-        fastest, size = max(fastest, abs(mem[q + n])), max(size, abs(mem[q]))
-    s = 0.1 * h if r.kind == RHEONOMOUS or fastest == 0.0 else 1e-4 * size / fastest
+        q = _coordinate(r, j)
+        fastest, size = max(fastest, abs(mem[q + _width(r, j)])), max(size, abs(mem[q]))
+    s = 0.1 * h if r.rate != ABSENT or fastest == 0.0 else 1e-4 * size / fastest
     for i in range(r.m):
         work[r.curvature + i] = -2.0 * work[r.h + i] / (s * s)
     x, lam, z, out = view(work, r.x, r.n), view(work, r.lam, r.m), view(mem, r.z, r.n_z), view(work, p.spare, r.m)
     for sign in (-1.0, 1.0):
         for j in range(r.n):
-            q = r.q_first + j if j < r.n_first else r.q_second + j - r.n_first
-            n = r.n_first if j < r.n_first else r.n - r.n_first
-            work[r.x + j] = mem[q] + sign * s * mem[q + n]
+            q = _coordinate(r, j)
+            work[r.x + j] = mem[q] + sign * s * mem[q + _width(r, j)]
         call_function(functions, r.h_function, (t + sign * s, x, lam, z, out))
         for i in range(r.m):
             work[r.curvature + i] += work[p.spare + i] / (s * s)

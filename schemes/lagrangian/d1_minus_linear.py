@@ -17,6 +17,7 @@ import numpy as np
 
 from nsds import _checks
 from nsds._jit import inlined, kernel, tiny
+from nsds.model.kinds import LAGRANGIAN
 from nsds.model.layout import ABSENT
 from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.contact_forces import evaluate_curvature, push_apart, require_rigid
@@ -36,6 +37,7 @@ from nsds.schemes.lagrangian.tables import layout_of
 from nsds.schemes.linear_algebra import apply_inverses
 from nsds.schemes.problem.box import ULPS, worse
 from nsds.schemes.run.memory import Allocator
+from nsds.schemes.table import scheme_for
 from nsds.status import CONVERGED, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
 
 OPTIONS = np.dtype([("scheme", "S32"), ("velocity_level", "<i8")])
@@ -53,6 +55,7 @@ class Options(NamedTuple):
     velocity_level: float
 
 
+@scheme_for(LAGRANGIAN)
 def d1_minus_linear(level="acceleration"):
     """Options of the half-explicit D1- scheme: second order between impacts and in persistent contact (Schindler and Acary 2014).
 

@@ -18,6 +18,7 @@ import numpy as np
 from nsds import _checks
 from nsds._jit import inlined, kernel, tiny, view
 from nsds.model.functions import call_function
+from nsds.model.kinds import LAGRANGIAN
 from nsds.model.layout import ABSENT, DIAGONAL, table
 from nsds.schemes.lagrangian.functions import blame, prescribe  # noqa: F401
 from nsds.schemes.lagrangian.outputs import compliance, gap_slack
@@ -27,6 +28,7 @@ from nsds.schemes.problem.assemble import assemble, scale_friction
 from nsds.schemes.problem.box import solve_active
 from nsds.schemes.problem.tables import BODY, ordered, place_active, place_problem
 from nsds.schemes.run.memory import Allocator, Prepared
+from nsds.schemes.table import scheme_for
 from nsds.status import CONVERGED, NON_FINITE
 
 OPTIONS = np.dtype([("scheme", "S32"), ("gamma", "<f8")])
@@ -66,6 +68,7 @@ class Tables(NamedTuple):
     W_column: np.ndarray
 
 
+@scheme_for(LAGRANGIAN)
 def moreau_jean_exact(gamma=0.5):
     """Options of the exact scheme for modal systems ([ExactScheme]): no error between contacts, whatever the step.
 

@@ -9,7 +9,6 @@ from nsds.model.functions import CENTRAL_STEP, call_function, is_finite_at, nan_
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL
 from nsds.model.records import memory
 from nsds.schemes.derivatives import FORWARD_STEP, derivative
-from nsds.schemes.lagrangian.tables import COMPLIANT, FULL, PRESCRIBED, RHEONOMOUS
 from nsds.schemes.linear_algebra import subtract_product
 
 _OF_A_STEP = 0.25  # of a step: the longest difference by time
@@ -156,6 +155,15 @@ def prescribe(t, r, functions, mem, work):
 
 
 @kernel
+def stated_rate(t, r, functions, mem, work):
+    """Rate of a relation that says what it is: minus the prescribed velocity, or h_t at the relation's arguments."""
+    prescribe(t, r, functions, mem, work)
+    if r.h_t_function != ABSENT:
+        x, lam, z = view(work, r.x, r.n), view(work, r.lam, r.m), view(mem, r.z, r.n_z)
+        call_function(functions, r.h_t_function, (t, x, lam, z, view(work, r.rate, r.m)))
+
+
+@kernel
 def relation_output(t, r, functions, mem, work):
     """h, and g of a relation that has one, at the relation's arguments x and lam."""
     x, lam, z = view(work, r.x, r.n), view(work, r.lam, r.m), view(mem, r.z, r.n_z)
@@ -172,29 +180,24 @@ def relation_operators(t, h, r, is_new, scale, spare, functions, mem, work):
     is_new: False keeps those that are differences. h: the step, which those by time resolve.
     """
     m, n = r.m, r.n
-    if r.kind == PRESCRIBED:
-        prescribe(t, r, functions, mem, work)
-        return
-    if is_new or r.H_function != ABSENT:
+    stated_rate(t, r, functions, mem, work)
+    if (is_new and r.h_function != ABSENT) or r.H_function != ABSENT:
         derivative(t, r, r.h_function, r.H_function, m, r.x, n, r.H, spare, functions, mem, work)
-    if r.kind == RHEONOMOUS:
+    if is_new and r.rate != ABSENT and r.h_function != ABSENT and r.h_t_function == ABSENT:
         x, lam, z = view(work, r.x, n), view(work, r.lam, m), view(mem, r.z, r.n_z)
-        if r.h_t_function != ABSENT:
-            call_function(functions, r.h_t_function, (t, x, lam, z, view(work, r.rate, m)))
-        elif is_new:
-            step = min(CENTRAL_STEP * max(1.0, abs(t)), _OF_A_STEP * h)
-            call_function(functions, r.h_function, (t + step, x, lam, z, view(work, r.rate, m)))
-            call_function(functions, r.h_function, (t - step, x, lam, z, view(work, spare, m)))
-            for i in range(m):
-                work[r.rate + i] = (work[r.rate + i] - work[spare + i]) / (2.0 * step)
-    if r.kind == COMPLIANT or r.kind == FULL:
+        step = min(CENTRAL_STEP * max(1.0, abs(t)), _OF_A_STEP * h)
+        call_function(functions, r.h_function, (t + step, x, lam, z, view(work, r.rate, m)))
+        call_function(functions, r.h_function, (t - step, x, lam, z, view(work, spare, m)))
+        for i in range(m):
+            work[r.rate + i] = (work[r.rate + i] - work[spare + i]) / (2.0 * step)
+    if r.D != ABSENT:
         if is_new or r.D_function != ABSENT:
             derivative(t, r, r.h_function, r.D_function, m, r.lam, m, r.D, spare, functions, mem, work)
         for i in range(m * m):
             work[r.scaled + i] = scale * work[r.D + i]
         for k in range(0, m * m if r.block == 2 else 0, 2):
             work[r.scaled + k] -= work[r.mu + k % m // 2] * work[r.scaled + k + 1]
-    if r.kind == FULL and (is_new or r.B_function != ABSENT):
+    if r.g_function != ABSENT and (is_new or r.B_function != ABSENT):
         derivative(t, r, r.g_function, r.B_function, n, r.lam, m, r.B, spare, functions, mem, work)
     if r.block == 2:
         for i in range(0, m, 2):
@@ -210,7 +213,7 @@ def blame(records, prepared, m):
     nothing, t = np.zeros(0), records["t"][m].item()
 
     def is_broken(slot, x, lam, z, size):
-        return slot != ABSENT and not is_finite_at(prepared.functions[m, slot], t, x, lam, z, size)
+        return slot != ABSENT and not is_finite_at(prepared.functions[m, slot + 1], t, x, lam, z, size)
 
     for name, part in zip(layout.part_names, layout.parts, strict=True):
         n = part["n"]

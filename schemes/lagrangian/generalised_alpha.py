@@ -18,7 +18,7 @@ import numpy as np
 
 from nsds import _checks
 from nsds._jit import inlined, kernel, tiny
-from nsds.model.kinds import NEWTON_EULER, family
+from nsds.model.kinds import LAGRANGIAN, NEWTON_EULER, family
 from nsds.model.layout import ABSENT
 from nsds.model.records import model_of
 from nsds.schemes.lagrangian import newton, projection
@@ -40,6 +40,7 @@ from nsds.schemes.linear_algebra import apply_inverses
 from nsds.schemes.problem.box import ULPS, worse
 from nsds.schemes.rigid import generalised_alpha as rigid_generalised_alpha
 from nsds.schemes.run.memory import Allocator
+from nsds.schemes.table import scheme_for
 from nsds.status import CONVERGED, INEXACT
 
 OPTIONS = np.dtype(
@@ -58,6 +59,7 @@ class Options(NamedTuple):
     gamma: float
 
 
+@scheme_for(LAGRANGIAN, NEWTON_EULER)
 def generalised_alpha(rho=0.8, newton_tol=1e-10, newton_max_iter=50, constraint_tol=1e-10, max_rounds=20):
     """Options of the nonsmooth generalised-alpha scheme: second order between impacts, constraints exact for positions and velocities.
 

@@ -7,12 +7,13 @@ Linear systems with linear relations take one step with everything prepared (the
 import numpy as np
 
 from nsds import _checks
-from nsds.model.kinds import NEWTON_EULER, family
+from nsds.model.kinds import LAGRANGIAN, NEWTON_EULER, family
 from nsds.model.records import model_of
 from nsds.schemes.lagrangian import bordered, linear, newton
 from nsds.schemes.lagrangian.tables import is_linear, layout_of
 from nsds.schemes.rigid import moreau_jean as rigid_moreau_jean
 from nsds.schemes.run.memory import Allocator
+from nsds.schemes.table import scheme_for
 
 # Options that all forms of the scheme have.
 FIELDS = [("theta", "<f8"), ("gamma", "<f8"), ("q_star", "<f8"), ("newton_tol", "<f8"), ("newton_max_iter", "<i8")]
@@ -21,6 +22,7 @@ FORMS = ("reduced", "global", "explicit")
 UPDATES = ("exponential", "linear")
 
 
+@scheme_for(LAGRANGIAN, NEWTON_EULER)
 def moreau_jean(theta=0.5, gamma=0.5, q_star=1.0, newton_tol=1e-10, newton_max_iter=50, form="reduced", update="exponential"):
     """Options of the Moreau–Jean scheme ([EventCapturing]; of rigid bodies [Notes], 11.6).
 

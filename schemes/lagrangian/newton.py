@@ -21,7 +21,7 @@ from nsds.model.layout import ABSENT, DENSE, table
 from nsds.schemes.derivatives import derivative
 from nsds.schemes.lagrangian.functions import add_tangents, blame, force, mass, relation_operators, relation_output  # noqa: F401
 from nsds.schemes.lagrangian.outputs import lengths, state_pulls, update_outputs, velocity
-from nsds.schemes.lagrangian.tables import COMPLIANT, FULL, POSITION, PRESCRIBED, RHEONOMOUS, SCLERONOMOUS, SLIP
+from nsds.schemes.lagrangian.tables import POSITION, SLIP, change
 from nsds.schemes.linear_algebra import (
     apply_inverse,
     apply_inverses,
@@ -43,7 +43,6 @@ _ROUNDING = 1e-4  # velocities smaller than this, times |q| / h, times the toler
 _LEAST_CHANGE = 2e-15  # of velocities by an iteration, relative to them and to q / h: it is all rounding
 _UNDERFLOW = 1e-290  # less than this is compared with this, so that motions die out without a division by 0
 EVERY, ACTIVE, INACTIVE, KEPT = range(4)
-BENDING = SCLERONOMOUS, RHEONOMOUS, COMPLIANT  # relations whose H changes
 _LEAST_TOL = 2.0**-47  # of residuals relative to what cancels: less is rounding
 _NEARLY = 0.01  # of what makes a one-step problem INEXACT: the residual up to which a step that does not converge is
 _PATIENCE = 5  # iterations in which the residual must halve; else every other one goes half the way
@@ -111,7 +110,7 @@ def prepare(records, layout, options, method, work, iwork):
     constraints, couplings = unknowns.constraints, unknowns.couplings
     plan = _plan(records, layout, bodies, unknowns, method, work, iwork)
     first, end = layout.entries["coefficient"].min(initial=work.size), layout.entries["coefficient"].max(initial=-1) + 1
-    bends = (bent["kind"] == DENSE).any() and np.isin(layout.relations["kind"], BENDING).any() and first < end
+    bends = (bent["kind"] == DENSE).any() and _bending(layout.relations).any() and first < end
     if bends:
         plan["bends"], plan["shift"] = 1, work.reserve(end - first) - first
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
@@ -127,12 +126,17 @@ def prepare(records, layout, options, method, work, iwork):
     return Prepared(tables, layout.functions, options, work, iwork, sys.modules[__name__], layout)
 
 
+def _bending(relations):
+    """Which rows have an H that changes, and ``H^T lambda`` with it."""
+    return change(relations) & (relations["g_function"] == ABSENT)
+
+
 def _elements(records, layout, options, work, iwork):
     """Tables of elements, of bodies with the inverses that do not change, and of bodies with the curvature of relations in them."""
-    parts, h = layout.parts, options.h
+    parts, h, bending = layout.parts, options.h, _bending(layout.relations)
     curved = np.zeros(parts["count"].sum(), bool)
     for side in ("first", "second"):
-        curved[layout.relations[f"body_{side}"][np.isin(layout.relations["kind"], BENDING)]] = True
+        curved[layout.relations[f"body_{side}"][bending]] = True
     terms = [(1.0, "M"), (h * options.weight * options.at_v, "C"), (h * options.weight * options.at_q * h * options.a, "K")]
     elements, bodies = np.zeros(parts["count"].sum(), ELEMENT), np.zeros(parts["count"].sum(), BODY)
     elements["part"] = np.repeat(np.arange(parts.size), parts["count"])
@@ -413,7 +417,11 @@ def evaluate_relations(t, q_star, paoli, which, options, relations, p, functions
 @tiny
 def _has_differences(r):
     """Whether ydot depends on derivatives by differences."""
-    return r.H_function == ABSENT or (r.kind == RHEONOMOUS and r.h_t_function == ABSENT) or (r.kind == COMPLIANT and r.D_function == ABSENT)
+    return (
+        r.H_function == ABSENT
+        or (r.rate != ABSENT and r.h_t_function == ABSENT)
+        or (r.D != ABSENT and r.D_function == ABSENT and r.level != POSITION)
+    )
 
 
 @tiny
@@ -451,7 +459,7 @@ def _residual(options, parts, elements, relations, n, p, mem, imem, work):
             work[p.kinetic + dof + i] = math.sqrt(abs(work[el.diagonal + i * el.diagonal_step] * energy))  # M may not be definite
             work[p.impulse + dof + i] = h * work[p.size + dof + i]
     for k in range(relations.size if n > 0 else 0):
-        if relations[k].kind == FULL:
+        if relations[k].g_function != ABSENT:
             _add_nonlinear_input(h, relations[k], p, work)
 
 
@@ -616,10 +624,11 @@ def bend(t, which, options, r, elements, bent, p, functions, mem, imem, work):
     where to.
     """
     m, n, reach = r.m, r.n, _reach(r, options, work)
-    for i in range(m * n if r.kind != PRESCRIBED else 0):
+    changes = r.h_function != ABSENT or r.H_function != ABSENT
+    for i in range(m * n if changes else 0):
         work[r.H + p.shift + i] = work[r.H + i]
     is_kept = which == KEPT and r.H_function == ABSENT  # then H does not change
-    if (r.kind != SCLERONOMOUS and r.kind != RHEONOMOUS and r.kind != COMPLIANT) or is_kept or reach == 0.0 or not _is_active(r, imem):
+    if not changes or r.g_function != ABSENT or is_kept or reach == 0.0 or not _is_active(r, imem):
         return
     if r.level != POSITION:
         s = reach * _SMALL

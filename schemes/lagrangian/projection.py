@@ -12,7 +12,7 @@ import numpy as np
 
 from nsds import _checks
 from nsds._jit import inlined, kernel, tiny, view
-from nsds.model.kinds import NEWTON_EULER, family
+from nsds.model.kinds import LAGRANGIAN, NEWTON_EULER, family
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL
 from nsds.model.records import model_of
 from nsds.schemes.lagrangian import newton
@@ -28,6 +28,7 @@ from nsds.schemes.problem.box import ULPS, solve, worse
 from nsds.schemes.problem.tables import BODY, ordered, place_active, place_problem, store_inverses
 from nsds.schemes.rigid import projection as rigid_projection
 from nsds.schemes.run.memory import Allocator
+from nsds.schemes.table import scheme_for
 from nsds.status import CONVERGED, INEXACT, NON_FINITE, VIOLATED
 
 OPTIONS = np.dtype(
@@ -57,6 +58,7 @@ class Tables(NamedTuple):
     plan: np.ndarray  # where the arrays of the problem of positions lie
 
 
+@scheme_for(LAGRANGIAN, NEWTON_EULER)
 def moreau_jean_direct_projection(
     theta=0.5,
     gamma=0.5,
@@ -111,6 +113,7 @@ def moreau_jean_direct_projection(
     return record
 
 
+@scheme_for(LAGRANGIAN, NEWTON_EULER)
 def moreau_jean_combined_projection(
     theta=0.5, gamma=0.5, q_star=1.0, newton_tol=1e-10, newton_max_iter=50, constraint_tol=1e-10, max_rounds=20, metric="identity"
 ):

@@ -12,16 +12,19 @@ reverses v exactly, whereas the central difference mixes the velocities before a
 import numpy as np
 
 from nsds import _checks
+from nsds.model.kinds import LAGRANGIAN
 from nsds.model.layout import ABSENT
 from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.contact_forces import require_rigid
 from nsds.schemes.lagrangian.newton import Options
 from nsds.schemes.lagrangian.tables import DRIVEN, POSITION, layout_of
 from nsds.schemes.run.memory import Allocator
+from nsds.schemes.table import scheme_for
 
 OPTIONS = np.dtype([("scheme", "S32"), ("theta", "<f8"), ("gamma", "<f8"), ("newton_tol", "<f8"), ("newton_max_iter", "<i8")])
 
 
+@scheme_for(LAGRANGIAN)
 def schatzman_paoli(theta=0.0, gamma=np.inf, newton_tol=1e-10, newton_max_iter=50):
     """Options of the Schatzman–Paoli scheme ([Notes], 10.3): impacts by positions, without forecast or activation.
 

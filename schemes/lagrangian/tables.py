@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds.model.kinds import LAGRANGIAN, split
+from nsds.model.kinds import LAGRANGIAN, RELATIONS, split
 from nsds.model.laws import LAWS, is_force
 from nsds.model.layout import ABSENT, COUPLING, RANGES, FunctionSlots, entries_at, join, table
 from nsds.model.records import model_of
@@ -34,16 +34,15 @@ CONSTRAINT = table(
 )  # fmt: skip
 PLAIN, TANGENT, SLIP = range(3)
 POSITION, VELOCITY, DRIVEN = range(3)
-# One row per element of an interaction whose operators change; kind is one of the kinds below; active, multiplier: where those of its first
-# constraint lie. In the work memory: arguments x and lam, values h, g and rate, operators, scaled: D as the one-step problem has it. Its
-# coordinates are n_first behind q_first, then the rest behind q_second; dof_first and dof_second are their numbers.
+# One row per element of an interaction that users' functions say something of; what kind of relation it is, kernels see in which of them it
+# has, and in the places that are ABSENT: rate, where ydot is H v, and D, where y does not depend on lambda. active, multiplier: where those
+# of its first constraint lie. In the work memory: arguments x and lam, values h, g and rate, operators, scaled: D as the one-step problem
+# has it. Its coordinates are n_first behind q_first, then the rest behind q_second; dof_first and dof_second are their numbers.
 RELATION = table(
-    "m", "n", "n_first", "q_first", "q_second", "dof_first", "dof_second", "body_first", "body_second", "z", "n_z", "kind", "block",
+    "m", "n", "n_first", "q_first", "q_second", "dof_first", "dof_second", "body_first", "body_second", "z", "n_z", "block",
     "level", "active", "multiplier", "x", "lam", "h", "g", "rate", "curvature", "H", "B", "D", "scaled", "mu", "e",
     "h_function", "g_function", "H_function", "h_t_function", "D_function", "B_function", "velocity_function",
 )  # fmt: skip
-LINEAR, PRESCRIBED, SCLERONOMOUS, RHEONOMOUS, COMPLIANT, FULL = range(6)
-RELATION_KINDS = ("lagrangian_linear_relation", "prescribed_velocity", "scleronomous", "rheonomous", "compliant", "lagrangian_relation")
 _PART_FUNCTIONS = ("mass", "fint", "fgyr", "fext", "jac_q", "jac_v", "T", "u")
 
 
@@ -93,7 +92,12 @@ def layout_of(records, work, owner, h, reach):
 def is_linear(layout):
     """True when matrices and relations are constant: the form of a step that is prepared once."""
     varies = [layout.parts[f"{field}_function"] != ABSENT for field in _PART_FUNCTIONS if field != "fext"]
-    return not np.any(varies) and bool((layout.parts["n_u"] == 0).all() and (layout.relations["kind"] <= PRESCRIBED).all())
+    return not np.any(varies) and not change(layout.relations).any() and bool((layout.parts["n_u"] == 0).all())
+
+
+def change(relations):
+    """Which rows have an H or a rate that changes with q."""
+    return (relations["h_function"] != ABSENT) | (relations["H_function"] != ABSENT) | (relations["h_t_function"] != ABSENT)
 
 
 def _pieces(records, parts, line, functions, work, owner, h, reach):
@@ -101,8 +105,7 @@ def _pieces(records, parts, line, functions, work, owner, h, reach):
     values, m, at, law = line.values, line.m, line.at, LAWS[line.law]
     count, block = values.shape[1], law.block(LAGRANGIAN)
     k = m // 2 if block == 2 else 0
-    kind = RELATION_KINDS.index(line.kind)
-    level = _level(owner, line, kind, reach)
+    level = _level(owner, line, reach)
     constraints = np.zeros((count, m + k), CONSTRAINT)
     number = np.arange(count * (m + k)).reshape(count, m + k)
     for column, key in (("y", "y"), ("ydot", "ydot"), ("lam", "lambda"), ("active", "active")):
@@ -127,25 +130,23 @@ def _pieces(records, parts, line, functions, work, owner, h, reach):
         constraints["base"][:, :m] = work.store(values["b"].reshape(records.size, -1)) + np.arange(count * m).reshape(count, m)
     relations = _relation_rows(line, parts, functions, level, block, work)
     pieces = {"number": number}
-    if kind != LINEAR:
-        for column in ("h", "curvature"):
+    for column in ("h", "rate", "curvature"):
+        if relations[column][0] != ABSENT:
             constraints[column][:, :m] = relations[column][:, None] + np.arange(m)
-    if kind in (PRESCRIBED, RHEONOMOUS):
-        constraints["rate"][:, :m] = relations["rate"][:, None] + np.arange(m)
     if block == 2:
         relations["mu"] = constraints["mu"][:, 1]
     if law.restitution:
         relations["e"] = constraints["e"][:, 0]
     relations["active"], relations["multiplier"] = constraints["active"][:, 0], constraints["lam"][:, 0]
     _store_operators(pieces, line, relations, parts, number, work, 1.0 / (h * reach) if reach else 0.0)
-    pieces["relations"] = relations if kind != LINEAR else relations[:0]
+    pieces["relations"] = relations if RELATIONS[line.kind].functions else relations[:0]
     pieces["constraints"] = constraints.reshape(-1)
     return pieces
 
 
-def _level(owner, line, kind, reach):
+def _level(owner, line, reach):
     """Whether the law holds for y or for ydot: a complementarity between y and a lambda that y depends on is one of positions."""
-    if kind == PRESCRIBED:
+    if RELATIONS[line.kind].role == "drive":
         return DRIVEN
     if not is_force(line.law, line.kind, "D" in line.at):
         return VELOCITY
@@ -166,18 +167,21 @@ def _store_parameters(constraints, values, law, m, block, work):
 
 def _relation_rows(line, parts, functions, level, block, work):
     """Rows of `relation_rows`, and where arguments and values lie in the work memory."""
-    rows, values, m = relation_rows(line, parts, functions, RELATION, RELATION_KINDS), line.values, line.m
+    rows, values, m = relation_rows(line, parts, functions, RELATION), line.values, line.m
     n_members, count = values.shape
-    kind, n, each = rows["kind"][0], rows["n"][0], np.arange(count)
+    n, each, of_users = rows["n"][0], np.arange(count), RELATIONS[line.kind].functions
     for which, end in (("first", 0), ("second", -1)):
         rows[f"body_{which}"] = parts["body"][line.sides[end]] + line.elements[:, end]
     rows["level"], rows["block"] = level, block
-    rows["mu"] = rows["e"] = ABSENT
-    if kind != LINEAR:
-        for field, size in (("x", n), ("lam", m), ("h", m), ("g", n if kind == FULL else 0), ("rate", m), ("curvature", m)):
+    for column in ("h", "rate", "curvature", "D", "mu", "e"):
+        rows[column] = ABSENT
+    if of_users:
+        for field, size in (("x", n), ("lam", m), ("h", m), ("g", n if "g" in of_users else 0), ("curvature", m)):
             rows[field] = work.reserve(count * size) + size * each
-    if kind == PRESCRIBED and values.dtype["velocity"].base.kind == "f":
+    if "velocity" in values.dtype.names and values.dtype["velocity"].base.kind == "f":
         rows["rate"] = work.store(-values["velocity"].reshape(n_members, -1)) + m * each
+    elif of_users and ("h_t" in of_users or "h" not in of_users):
+        rows["rate"] = work.reserve(count * m) + m * each
     return rows
 
 
@@ -185,16 +189,17 @@ def _store_operators(pieces, line, relations, parts, number, work, position_scal
     """H, B and D in the work memory, and the entries of each."""
     values, sides, elements = line.values, line.sides, line.elements
     n_members, count = values.shape
-    kind, m, n, block = (relations[column][0] for column in ("kind", "m", "n", "block"))
+    fields, m, n, block = values.dtype.names, *(relations[column][0] for column in ("m", "n", "block"))
     each = np.arange(count)[:, None]
-    if kind == PRESCRIBED:
+    is_sparse = "H" in fields and values.dtype["H"].names is not None and block != 2
+    if "dofs" in fields:
         H = np.zeros((*values.shape, m, n))
         np.put_along_axis(H, values["dofs"].reshape(*values.shape, m, 1), 1.0, axis=-1)
-    elif kind == LINEAR and (block == 2 or values.dtype["H"].names is None):
+    elif "H" in fields and values.dtype["H"].kind != "S" and not is_sparse:
         H = _dense_rows(values["H"], m, n)
     else:
         H = None
-    if kind == LINEAR and H is None:
+    if is_sparse:
         row, column, data = _pattern(values, m, line.name)
         coefficient = work.store(data.reshape(n_members, -1)) + row.size * each + np.arange(row.size)
         kept = (data != 0).any(axis=0)
@@ -210,11 +215,11 @@ def _store_operators(pieces, line, relations, parts, number, work, position_scal
         relations["B"] = (work.reserve(count * m * n) if B is None else work.store(B.reshape(n_members, -1))) + m * n * each[:, 0]
         kept = np.ones((count, m * n), bool) if B is None else (B.reshape(n_members, count, -1) != 0).any(axis=0)
         coefficient = relations["B"][:, None] + np.arange(m * n)
-    elif kind == FULL:
+    elif relations["g_function"][0] != ABSENT:
         relations["B"] = work.reserve(count * n * m) + n * m * each[:, 0]
         coefficient = relations["B"][:, None] + column * m + row
     pieces["inputs"] = _chosen(entries_at(parts, sides, elements, row, column, coefficient, number), kept)
-    pieces["couplings"] = _couplings(values, relations, number, work, position_scale)
+    pieces["couplings"] = _couplings(line, relations, number, work, position_scale)
 
 
 def _friction_columns(H, mu):
@@ -250,10 +255,11 @@ def _pattern(values, m, name):
     return np.repeat(np.arange(m), np.diff(indptr[0])), indices[0], pattern["data"]
 
 
-def _couplings(values, relations, number, work, position_scale):
+def _couplings(line, relations, number, work, position_scale):
     """Entries of D, and of the friction problem's third unknown: (table, owners)."""
+    values = line.values
     n_members, count = values.shape
-    kind, m, block, level = (relations[column][0] for column in ("kind", "m", "block", "level"))
+    m, block, level = (relations[column][0] for column in ("m", "block", "level"))
     pieces = [(np.zeros(0, COUPLING), np.zeros(0, np.int64))]
 
     def add(coefficient, owner, partner):
@@ -262,7 +268,7 @@ def _couplings(values, relations, number, work, position_scale):
         coupling["coefficient"], coupling["constraint"], coupling["sign"] = coefficient, partner, 1
         pieces.append((coupling.reshape(-1), np.broadcast_to(owner, shape).reshape(-1)))
 
-    if "D" in values.dtype.names or kind in (COMPLIANT, FULL):
+    if "D" in values.dtype.names or "D" in RELATIONS[line.kind].functions:
         scale = position_scale if level == POSITION else 1.0
         is_number = "D" in values.dtype.names and values.dtype["D"].base.kind == "f"
         size = count * m * m

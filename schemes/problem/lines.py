@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds.model.functions import ARGUMENTS
+from nsds.model.functions import arguments_of
 from nsds.model.kinds import SYSTEMS
 from nsds.model.layout import ABSENT, count_and_stride, elements_of, storage
 from nsds.model.records import words
@@ -83,11 +83,11 @@ def interaction(records, index, line):
     return Interaction(name, kind, law, [index[side] for side in sides], elements, records[name].reshape(records.size, count), m, at)
 
 
-def relation_rows(line, parts, functions, columns, kinds):
-    """One row for each element of an interaction: its states, constants z, kind as a number in ``kinds``, and functions."""
+def relation_rows(line, parts, functions, columns):
+    """One row for each element of an interaction: its states, constants z, and functions."""
     count, at, z = line.values.shape[1], line.at, line.values.dtype.fields.get("z")
     rows = np.zeros(count, columns)
-    rows["kind"], rows["m"], rows["n"] = kinds.index(line.kind), line.m, sum(parts["n"][side] for side in line.sides)
+    rows["m"], rows["n"] = line.m, sum(parts["n"][side] for side in line.sides)
     rows["n_first"] = parts["n"][line.sides[0]]
     for which, end in (("first", 0), ("second", -1)):
         part, chosen = parts[line.sides[end]], line.elements[:, end]
@@ -98,7 +98,15 @@ def relation_rows(line, parts, functions, columns, kinds):
 
 
 def state_functions(rows, line, functions):
-    """Slots of an interaction's functions in the columns that are theirs; ABSENT where the relation has none of that role."""
-    for field in _roles(rows.dtype):
-        has_role = field in ARGUMENTS.get(line.kind, ())
-        rows[field + _FUNCTION] = functions.slots(line.name, line.kind, field, rows.size) if has_role else ABSENT
+    """Slots of an interaction's functions in the columns that are theirs; ABSENT where the relation has none of that role.
+
+    Raises
+    ------
+    ValueError
+        The relation has a function that no column is for.
+    """
+    known, stated = _roles(rows.dtype), arguments_of(line.kind)
+    if unknown := set(stated) - set(known):
+        raise ValueError(f"interaction '{line.name}': no scheme here reads {min(unknown)} of a {line.kind}; they read {', '.join(known)}")
+    for field in known:
+        rows[field + _FUNCTION] = functions.slots(line.name, line.kind, field, rows.size) if field in stated else ABSENT

@@ -11,7 +11,7 @@ from nsds.model.functions import CENTRAL_STEP, call_function, is_finite_at, nan_
 from nsds.model.layout import ABSENT
 from nsds.model.records import memory
 from nsds.schemes.rigid.joint_rows import joint_row
-from nsds.schemes.rigid.tables import CONTACT, JOINT, PRESCRIBED, V
+from nsds.schemes.rigid.tables import V
 
 
 @tiny
@@ -59,10 +59,10 @@ def evaluate(t, interaction, q, R, functions, mem, imem, work):
     r = interaction
     has_b, qa = r.b != ABSENT, view(q, 7 * r.a, 7)
     qb = view(q, 7 * r.b, 7) if has_b else qa
-    if r.kind == CONTACT:
+    if r.gap_function != ABSENT:
         _evaluate_contact(t, r, qa, qb, has_b, functions, mem, work)
         return
-    if r.kind == JOINT:
+    if r.row != ABSENT:
         for i in range(r.m):
             a, u, b, w = (r.row_a + 3 * i, r.row_u + 3 * i, r.row_b + 3 * i, r.row_w + 3 * i)
             angle = view(work, r.spare, 2) if r.angle == ABSENT else view(mem, r.angle + 2 * i, 2)
@@ -71,7 +71,7 @@ def evaluate(t, interaction, q, R, functions, mem, imem, work):
                 angle, view(work, r.H + 12 * i, 12),
             )  # fmt: skip
             work[r.rate + i] = 0.0
-    elif r.kind == PRESCRIBED:
+    elif r.dofs != ABSENT:
         _evaluate_prescribed(t, r, functions, mem, imem, work)
     else:
         _evaluate_relation(t, r, qa, qb, has_b, functions, mem, work)
@@ -161,7 +161,7 @@ def blame(records, prepared, m):
     nothing, t = np.zeros(0), records["t"][m].item()
 
     def is_broken(slot, x, lam, z, size):
-        return slot != ABSENT and not is_finite_at(prepared.functions[m, slot], t, x, lam, z, size)
+        return slot != ABSENT and not is_finite_at(prepared.functions[m, slot + 1], t, x, lam, z, size)
 
     for name, first in lists.part_names:
         values = records[name].reshape(records.size, -1)

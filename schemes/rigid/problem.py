@@ -22,7 +22,7 @@ from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid.bodies import move
 from nsds.schemes.rigid.interactions import evaluate
 from nsds.schemes.rigid.joint_rows import turned_arm
-from nsds.schemes.rigid.tables import BOUNDED, CONTACT, EQUALITY, JOINT, MASS, RELATION
+from nsds.schemes.rigid.tables import BOUNDED, EQUALITY, MASS
 from nsds.solvers.bodies import rigid, slabs
 from nsds.solvers.contact.signature import EQUATION, N_INFO, call_solver, changed, merit
 from nsds.status import CONVERGED, INEXACT, INFEASIBLE, MAX_ITER, RAY, SINGULAR, STALLED, UNSUITED
@@ -122,7 +122,7 @@ def _limit(name, n_blocks, n_contacts, d, n_members):
 def _is_linear(lists, options):
     """Whether one iteration is exact: forces and matrices that do not change, and no equations to be repeated for."""
     bodies, interactions = lists.bodies, lists.interactions
-    moving = np.isin(interactions["kind"], (JOINT, RELATION)).any() and options.q_star > 0
+    moving = ((interactions["row"] != ABSENT) | (interactions["h_function"] != ABSENT)).any() and options.q_star > 0
     simple = (bodies["isotropic"] & (bodies["coupled"] == 0) & (bodies["mext_inertial"] == 0)) | bodies["fixed"]
     return options.is_explicit != 0 or (bool(simple.all()) and not moving and not np.isin(interactions["law"], (EQUALITY, BOUNDED)).any())
 
@@ -242,7 +242,7 @@ def state_blocks(t_new, is_new, n_contacts, n_blocks, options, interactions, p, 
     stated = stated_blocks(n_contacts, n_blocks, p, work, iwork)
     for k in range(interactions.size):
         if iwork[p.begin + k] >= 0:
-            if interactions[k].kind != CONTACT and (moves or is_new):
+            if interactions[k].gap_function == ABSENT and (moves or is_new):
                 evaluate(t_new, interactions[k], q_bar, view(work, p.R, 9 * m), functions, mem, imem, work)
             it, first = interactions[k], iwork[p.begin + k]
             blocks.state_block(h, ahead, is_new, it, first, p.d, mem, work, stated)
@@ -285,7 +285,7 @@ def turn_joints(n_contacts, n_blocks, options, interactions, p, mem, imem, work,
         work[p.turning + i] = 0.0
     for k in range(interactions.size if weight > 0.0 else 0):
         it, first = interactions[k], iwork[p.begin + k]
-        if it.kind != JOINT or it.law != EQUALITY or first < 0:
+        if it.row == ABSENT or it.law != EQUALITY or first < 0:
             continue
         has_b, n_points = it.b != ABSENT, 0
         for i in range(it.m):

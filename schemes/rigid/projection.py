@@ -19,13 +19,14 @@ from nsds._jit import kernel, stack, tiny, view
 from nsds.collision import WORLD
 from nsds.maths import rotations
 from nsds.maths.vectors import times_transposed
+from nsds.model.layout import ABSENT
 from nsds.schemes.rigid import blocks, problem
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import inverse_matrix
 from nsds.schemes.rigid.interactions import evaluate, frame_of
 from nsds.schemes.rigid.moreau_jean import blame, grow  # noqa: F401
-from nsds.schemes.rigid.tables import CONTACT, EQUALITY, IMPACT, PRESCRIBED, tables
+from nsds.schemes.rigid.tables import EQUALITY, IMPACT, tables
 from nsds.schemes.run.memory import Allocator, Prepared
 from nsds.solvers.contact.signature import EQUATION
 from nsds.status import CONVERGED, INEXACT, UNSUITED, VIOLATED
@@ -180,7 +181,7 @@ def restart(t, interactions, p, functions, mem, imem, work):
         work[p.v + i] = work[p.v_old + i]
     plain.to_inertial(m, R, view(work, p.v_old, 6 * m), view(work, p.w, 6 * m))
     for k in range(interactions.size):
-        if interactions[k].kind == CONTACT:
+        if interactions[k].gap_function != ABSENT:
             evaluate(t, interactions[k], q_old, R, functions, mem, imem, work)
 
 
@@ -336,7 +337,7 @@ def violated(t, press, options, interactions, p, q, functions, mem, imem, work, 
     for k in range(interactions.size):
         it = interactions[k]
         iwork[p.begin + k] = -1
-        if it.kind == PRESCRIBED or blocks.has_bounds(it):
+        if it.dofs != ABSENT or blocks.has_bounds(it):
             continue
         evaluate(t, it, q, R, functions, mem, imem, work)
         violation = 0.0

@@ -22,13 +22,14 @@ BODY = table(
     "fext_function", "mext_function", "fint_function", "mint_function", "jac_q_function", "jac_v_function",
 )  # fmt: skip
 _FUNCTIONS = ("fext", "mext", "fint", "mint", "jac_q", "jac_v")
-# One row per element of an interaction. a, b: its bodies, b ABSENT for the world. In the record: y, ydot, lam, active, parameters of the
-# law and of the relation. In the work memory: H (m, 12), on velocities in inertial axes; h and rate (m), what ydot is besides H v; slack
-# (m, 2), the forecasts up to which a row takes part; joined (m), not 0: it takes part whatever the forecast; pressing (m), see `project`;
-# x (14), arguments; spare. n_blocks: its blocks of the one-step problem; each:
-# components of a contact.
+# One row per element of an interaction. a, b: its bodies, b ABSENT for the world. What kind of relation it is, kernels see in what it has:
+# row, the kinds of rows of a joint; dofs, the velocities that are prescribed; gap_function, of a contact; h_function. In the record: y,
+# ydot, lam, active, parameters of the law and of the relation. In the work memory: H (m, 12), on velocities in inertial axes; h and rate
+# (m), what ydot is besides H v; slack (m, 2), the forecasts up to which a row takes part; joined (m), not 0: it takes part whatever the
+# forecast; pressing (m), see `project`; x (14), arguments; spare. n_blocks: its blocks of the one-step problem; each: components of a
+# contact.
 INTERACTION = table(
-    "kind", "law", "m", "a", "b", "each", "n_blocks", "always", "y", "ydot", "lam", "active", "z", "n_z", "e_n", "e_t", "mu",
+    "law", "m", "a", "b", "each", "n_blocks", "always", "y", "ydot", "lam", "active", "z", "n_z", "e_n", "e_t", "mu",
     "mu_r", "lower", "upper", "row", "row_a", "row_u", "row_b", "row_w", "row_offset", "angle", "dofs", "H", "h", "rate", "slack", "joined",
     "pressing", "x", "spare", "h_function", "jac_function", "h_t_function", "gap_function", "velocity_function",
 )  # fmt: skip
@@ -42,8 +43,6 @@ COLLISIONS = table(
     "old_normal", "taking", "known", "scratch", "n_scratch",
     "new_a", "new_b", "new_feature", "found", "scratch_i", "n_scratch_i", "vertices", "n_vertices", "general",
 )  # fmt: skip
-KINDS = ("joint", "newton_euler_relation", "contact_point", "prescribed_velocity")
-JOINT, RELATION, CONTACT, PRESCRIBED = range(4)
 EQUALITY, IMPACT, FRICTION, ROLLING, DRY, BOUNDED = (*range(5), 6)  # places in FORMS
 
 
@@ -126,7 +125,7 @@ def _interaction(records, line, first, d, functions, work):
     law, m, at = line.law, line.m, line.at
     fields, count = line.values.dtype.fields, line.values.shape[1]
     rows, each = np.zeros(count, INTERACTION), np.arange(count)
-    rows["kind"], rows["law"], rows["m"] = KINDS.index(line.kind), FORMS.index(LAWS[law].form), m
+    rows["law"], rows["m"] = FORMS.index(LAWS[law].form), m
     rows["each"] = LAWS[law].block(NEWTON_EULER)
     rows["n_blocks"] = -(-m // d) if LAWS[law].form == "equality" else m // LAWS[law].block(NEWTON_EULER)
     rows["always"] = LAWS[law].bilateral or LAWS[law].form == "bounded"
@@ -141,12 +140,13 @@ def _interaction(records, line, first, d, functions, work):
     ):  # fmt: skip
         rows[column] = at[field][:, 0] if field in at else ABSENT
     rows["n_z"] = fields["z"][0].shape[0] if "z" in fields else 0
-    if line.kind == "joint":
+    rows["row"] = ABSENT
+    if "geometry" in fields:
         geometry = fields["geometry"][0].fields
         for field in ("row", "a", "u", "b", "w", "offset"):
             rows["row" if field == "row" else f"row_{field}"] = at["geometry"][:, 0] + geometry[field][1] // 8
     state_functions(rows, line, functions)
-    if line.kind == "prescribed_velocity" and fields["velocity"][0].base.kind == "f":
+    if "velocity" in fields and fields["velocity"][0].base.kind == "f":
         rows["z"] = at["velocity"][:, 0]
     for column, size in (
         ("H", 12 * m),

@@ -14,7 +14,7 @@ BLOCK_BYTES = 2**25  # of rows on their way into a file
 _BLOCK_SECONDS = 5.0  # a block that is not full is written after that time; in the beginning sooner
 _FIRST_SECONDS = 0.05
 # Columns of how far a member is: rows saved, steps done, the status that ended its run, whether the scheme has started on its memory.
-ROW, DONE, STOPPED, STARTED = range(4)
+ROW, DONE, STOPPED, STARTED, FAILED = range(5)
 
 
 class Recorder:
@@ -27,7 +27,7 @@ class Recorder:
         self.fields, self.save_every, self.file = fields, save_every, file
         self.n_rows = 1 + -(-n_steps // save_every)
         self.dtype, self.sources = recorded(records, fields)
-        self.reached = np.zeros((records.size, 4), np.int64)
+        self.reached = np.zeros((records.size, 5), np.int64)
         self.rows = self._allocated(records.size)
         self.first, self.written, self.wait = 0, -math.inf, 0.0
         self.n_failed, self.first_failed = 0, None
@@ -89,7 +89,9 @@ class Recorder:
         block = self.block()
         if self.first == 0:
             self.initial = block[:, :1].copy()
-        failed = np.argwhere((block["status"] != CONVERGED) & (block["status"] != INEXACT))
+        failed = np.zeros((0, 2), np.int64)
+        if self.reached[:, FAILED].any():
+            failed = np.argwhere((block["status"] != CONVERGED) & (block["status"] != INEXACT))
         if len(failed) and self.first_failed is None:
             self.first_failed = failed[0, 0], block[tuple(failed[0])].copy()
         self.n_failed += len(failed)

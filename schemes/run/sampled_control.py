@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds._jit import kernel, view
-from nsds.model.functions import call_function
+from nsds.model.functions import call_function, no_functions
 from nsds.model.kinds import read_by_controllers, split
 from nsds.model.layout import addresses, count_and_stride, table
 from nsds.model.records import model_of, words
@@ -40,7 +40,8 @@ def prepare(owner, records, h):
     """
     systems, _, controls = split(model_of(records))
     kinds = dict(systems)
-    rows, lists, functions, size = np.zeros(len(controls), CONTROLLER), [np.zeros(0, np.int64)], np.zeros((records.size, 0), np.uintp), 0
+    rows, lists, size = np.zeros(len(controls), CONTROLLER), [np.zeros(0, np.int64)], 0
+    functions = np.repeat(no_functions(), records.size, axis=0)
     for row, (name, kind, written, *read) in zip(rows, controls, strict=True):
         start, dtype = words(records.dtype, name)
         _require_multiple(owner, name, records[name]["period"], h)

@@ -24,12 +24,13 @@ from nsds.schemes import table as schemes
 from nsds.schemes.problem.tables import blame_row
 from nsds.schemes.run import sampled_control, several
 from nsds.schemes.run.interrupts import Interrupts
-from nsds.schemes.run.recording import DONE, ROW, STARTED, STOPPED, Recorder
+from nsds.schemes.run.recording import DONE, FAILED, ROW, STARTED, STOPPED, Recorder
 from nsds.schemes.run.sampled_control import act
 from nsds.schemes.run.warnings import warn_of_overlaps, warn_of_violations
 from nsds.status import CAPACITY, CONVERGED, INEXACT, NON_FINITE, advice
 
 _CHUNK_SECONDS = 0.2
+_GROWTH = 64.0  # of a chunk, at most, from one to the next: steps may become slower
 _MOST_STEPS = 2**53  # times are t0 + step h: whole numbers up to there are floats, too
 # Words of the head of a row.
 _ROW_T, _ROW_STEP, _ROW_STATUS, _ROW_N_ITER, _ROW_RESIDUAL = range(5)
@@ -262,6 +263,7 @@ def _march_template(first, last, until, n_total, save_every, stop, first_row, so
                 act(mem[T], h, controllers, where, control_functions[m], mem, scratch[m])
             if reached[m, ROW] == 0 and stopped == 0:
                 irow[_ROW_STATUS], irow[_ROW_N_ITER], row[_ROW_RESIDUAL] = imem[STATUS], imem[N_ITER], mem[RESIDUAL]
+                reached[m, FAILED] = 1 if imem[STATUS] != CONVERGED and imem[STATUS] != INEXACT else 0
                 at = _save(at, width, sources, mem, imem, row, irow)
         for _ in range(until - done):
             if stopped != 0:
@@ -281,7 +283,7 @@ def _march_template(first, last, until, n_total, save_every, stop, first_row, so
             if status != CONVERGED and (status != INEXACT or irow[at + _ROW_STATUS] == CONVERGED):
                 irow[at + _ROW_STATUS] = status
             if status != CONVERGED and status != INEXACT:
-                stopped = status if stop else 0
+                stopped, reached[m, FAILED] = status if stop else 0, 1
             if done % save_every == 0 or done == n_total or stopped != 0:
                 at = _save(at, width, sources, mem, imem, row, irow)
         reached[m, ROW], reached[m, DONE], reached[m, STOPPED] = first_row + at // width, done, stopped
@@ -303,15 +305,15 @@ def _save(at, width, sources, mem, imem, row, irow):
 _marches = {}
 
 
-def _march_of(stepper):
-    """The compiled time loop of a scheme."""
+def _march_of(stepper, again=False):
+    """The compiled time loop of a scheme; again: to be called with arguments of the types of a call before."""
     name = stepper.__name__.removeprefix("nsds.schemes.").replace(".", "_")
     if name not in _marches:
         march = _jit.kernel(_jit.specialised(_march_template, name, start=stepper.start, step_=stepper.step))
         if _jit.is_cold(march):
             print("nsds: compiling kernels, once for this version of the package ...", file=sys.stderr, flush=True)
         _marches[name] = march
-    return _marches[name]
+    return _jit.compiled(_marches[name]) if again else _marches[name]
 
 
 def _march(run, recorder, n_steps, progress, stop, interrupts):
@@ -329,7 +331,7 @@ def _march(run, recorder, n_steps, progress, stop, interrupts):
                 run = _advance(run, recorder, in_shares, interrupts, until, n_steps, stop)
                 elapsed, n, done = time.perf_counter() - began, until - done, until
                 bar.update(n)
-                n = max(1, int(n * min(8.0, _CHUNK_SECONDS / max(elapsed, 1e-6))))
+                n = max(1, int(n * min(_GROWTH, _CHUNK_SECONDS / max(elapsed, 1e-6))))
                 if done < n_steps and not recorder.is_stopped:
                     recorder.spill()
     finally:
@@ -355,7 +357,7 @@ def _advance(run, recorder, in_shares, interrupts, until, n_steps, stop):
     Until 0 the first row is made of the state at the start.
     """
     while True:
-        p, march = run.prepared, _march_of(run.prepared.stepper)
+        p, march = run.prepared, _march_of(run.prepared.stepper, again=until > 0)
         rows = memory(recorder.rows).reshape(run.records.size, -1)
 
         def chunk(first, last, run=run, p=p, march=march, rows=rows):

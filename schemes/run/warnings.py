@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 
 from nsds.collision import WORLD
-from nsds.collision.kinds import BOX, CONVEX, CYLINDER, NAMES, PLANE
+from nsds.collision.kinds import NAMES, SHAPES
 from nsds.model.kinds import collisions_of
 from nsds.model.records import model_of
 from nsds.schemes.lagrangian.tables import VELOCITY
@@ -69,15 +69,12 @@ def warn_of_overlaps(records, prepared):
 
 
 def _thickness(part):
-    """Least extent of all shapes of a part of collisions; infinite for planes."""
+    """Least extent of all shapes of a part of collisions."""
     kind, size = part["shape_kind"], part["shape_size"]
-    result = 2 * size[:, 0]
-    result[kind == CYLINDER] = np.minimum(result, size[:, 1])[kind == CYLINDER]
-    result[kind == BOX] = size[kind == BOX].min(axis=1)
-    result[kind == PLANE] = np.inf
-    for s in np.flatnonzero(kind == CONVEX):
-        first = int(size[s, 1])
-        result[s] = np.ptp(part["vertices"][first : first + int(size[s, 2])], axis=0).min()
+    vertices = part["vertices"] if "vertices" in part.dtype.names else None
+    result = np.empty(kind.size)
+    for code, shape in enumerate(SHAPES.values()):
+        result[kind == code] = shape.thickness(size[kind == code], vertices)
     return result
 
 

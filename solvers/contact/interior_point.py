@@ -8,6 +8,9 @@ A cone's vectors lie in `_PLACES` places of X, Y and their changes, those of con
 """
 
 import math
+from typing import NamedTuple
+
+from numpy.typing import NDArray
 
 from nsds._jit import inlined, kernel, tiny, view
 from nsds.solvers.contact import alart_curnier, block_lu
@@ -29,12 +32,56 @@ _NEWTON_STEPS = 5
 @kernel
 def room(d, n, n_upper):
     """Floats of scratch for n contacts and n_upper blocks above the diagonal in the factors."""
-    return 10 + 2 * _PLACES + n * (3 + 3 * d + 2 * d * d + 10 * _PLACES) + block_lu.float_room(d, n, n_upper)
+    return 5 + 2 * _PLACES + n * (3 + 3 * d + 2 * d * d + 10 * _PLACES) + block_lu.float_room(d, n, n_upper)
 
 
 def work_size(d, row, column):
     """Scratch of the factors."""
     return block_lu.work_size(room, d, row, column)
+
+
+class Scratch(NamedTuple):
+    """The parts of the scratch."""
+
+    rho: NDArray  # (5,)
+    eta: NDArray  # (n,): what regularises the diagonal blocks
+    dr: NDArray
+    best: NDArray  # the best r seen
+    F: NDArray  # with two cones' places more
+    A: NDArray
+    B: NDArray
+    Y: NDArray  # y of all cones; like X, w, dx, dy
+    X: NDArray
+    w: NDArray
+    dx: NDArray
+    dy: NDArray
+    scales: NDArray  # (2 n,): eta of Nesterov and Todd
+    factors: NDArray
+
+
+@tiny
+def _partition(n, d, work):
+    """The parts of the scratch for n contacts."""
+    size, m, cones, at = n * d, n * d * d, 2 * n * _PLACES, 5 + n
+    A = at + 3 * size + 2 * _PLACES
+    Y = A + 2 * m
+    factors = room(d, n, 0) - block_lu.float_room(d, n, 0)
+    return Scratch(
+        view(work, 0, 5),
+        view(work, 5, n),
+        view(work, at, size),
+        view(work, at + size, size),
+        view(work, at + 2 * size, size + 2 * _PLACES),
+        view(work, A, m),
+        view(work, A + m, m),
+        view(work, Y, cones),
+        view(work, Y + cones, cones),
+        view(work, Y + 2 * cones, cones),
+        view(work, Y + 3 * cones, cones),
+        view(work, Y + 4 * cones, cones),
+        view(work, Y + 5 * cones, 2 * n),
+        view(work, factors, work.size - factors),
+    )
 
 
 @tiny
@@ -239,21 +286,21 @@ def _gap(step, disk, mu, d, X, Y, dX, dY):
 
 
 @kernel
-def _finish(n_iter, disk, mu, row, column, W, q, options, r, u, info, x, rho, eta, before, F, A, B, n_upper, symbols, factors):
+def _finish(n_iter, disk, mu, row, column, W, q, options, r, u, info, v, n_upper, symbols):
     """Newton's steps on Alart and Curnier's equations as long as each halves res_q: CONVERGED, or MAX_ITER and r as before."""
-    d = q.size // disk.size
-    step = view(F, 0, q.size)
+    d, before = q.size // disk.size, v.dr
+    step = view(v.F, 0, q.size)
     for i in range(q.size):
         before[i] = r[i]
     for _ in range(_NEWTON_STEPS):
         for c in range(disk.size):
             at, m = c * d, d * d
-            alart_curnier.split_rho(disk[c], d, W, diagonal_block(row, column, c) * m, rho)
-            F_c, A_c, B_c = view(F, at, d), view(A, at * d, m), view(B, at * d, m)
-            alart_curnier.evaluate(alart_curnier.ALART_CURNIER, disk[c], mu[2 * c], mu[2 * c + 1], rho, d, at, r, u, F_c, A_c, B_c)
-        if not block_lu.factorise(d, row, column, W, eta, A, B, n_upper, symbols, factors):
+            alart_curnier.split_rho(disk[c], d, W, diagonal_block(row, column, c) * m, v.rho)
+            F_c, A_c, B_c = view(v.F, at, d), view(v.A, at * d, m), view(v.B, at * d, m)
+            alart_curnier.evaluate(alart_curnier.ALART_CURNIER, disk[c], mu[2 * c], mu[2 * c + 1], v.rho, d, at, r, u, F_c, A_c, B_c)
+        if not block_lu.factorise(d, row, column, W, v.eta, v.A, v.B, n_upper, symbols, v.factors):
             break
-        block_lu.substitute(d, row, n_upper, symbols, factors, step)
+        block_lu.substitute(d, row, n_upper, symbols, v.factors, step)
         for i in range(q.size):
             r[i] -= step[i]
         last = info[1]
@@ -268,47 +315,27 @@ def _finish(n_iter, disk, mu, row, column, W, q, options, r, u, info, x, rho, et
 
 
 @kernel
-def _follow(disk, mu, row, column, W, d, r, u, eta, dr, F, A, B, Y, cones, n_upper, symbols, factors):
-    """One step along the path. Returns MAX_ITER, or why there is none. Out: r, Y."""
-    size = Y.size
-    X, w, dX, dY = view(cones, 0, size), view(cones, size, size), view(cones, 2 * size, size), view(cones, 3 * size, size)
-    scales = view(cones, 4 * size, 2 * disk.size)
-    _newton_matrix(disk, mu, d, r, u, X, Y, scales, w, F, A, B)
-    if not block_lu.factorise(d, row, column, W, eta, A, B, n_upper, symbols, factors):
+def _follow(disk, mu, row, column, W, d, r, u, v, n_upper, symbols):
+    """One step along the path. Returns MAX_ITER, or why there is none. Out: r, v.Y."""
+    X, Y, dX, dY = v.X, v.Y, v.dx, v.dy
+    _newton_matrix(disk, mu, d, r, u, X, Y, v.scales, v.w, v.F, v.A, v.B)
+    if not block_lu.factorise(d, row, column, W, v.eta, v.A, v.B, n_upper, symbols, v.factors):
         return SINGULAR
-    for i in range(size):
+    for i in range(Y.size):
         dX[i] = dY[i] = 0.0
-    _direction(0.0, disk, mu, row, d, n_upper, symbols, factors, X, Y, scales, w, F, dX, dY, dr)
+    _direction(0.0, disk, mu, row, d, n_upper, symbols, v.factors, X, Y, v.scales, v.w, v.F, dX, dY, v.dr)
     gap = _gap(0.0, disk, mu, d, X, Y, dX, dY)
     ahead = _gap(min(1.0, _largest_step(disk, mu, d, X, Y, dX, dY)), disk, mu, d, X, Y, dX, dY)
     target = gap * max(_LEAST_TARGET, min(ahead / gap, 1.0) ** 2) if gap > 0.0 else 0.0
-    _direction(target, disk, mu, row, d, n_upper, symbols, factors, X, Y, scales, w, F, dX, dY, dr)
+    _direction(target, disk, mu, row, d, n_upper, symbols, v.factors, X, Y, v.scales, v.w, v.F, dX, dY, v.dr)
     step = min(1.0, _TO_THE_BORDER * _largest_step(disk, mu, d, X, Y, dX, dY))
     if not step > _SMALLEST_STEP:
         return STALLED
     for i in range(r.size):
-        r[i] += step * dr[i]
-    for i in range(size):
+        r[i] += step * v.dr[i]
+    for i in range(Y.size):
         Y[i] += step * dY[i]
     return MAX_ITER
-
-
-@tiny
-def _parts(n, d, work):
-    """Pieces of the scratch: rho (5,), eta (n,), dr, best, F with two cones' places more, A, B, Y, what `_follow` cuts, factors."""
-    size, m, cones, at = n * d, n * d * d, 2 * n * _PLACES, 10 + n
-    return (
-        view(work, 5, 5),
-        view(work, 10, n),
-        view(work, at, size),
-        view(work, at + size, size),
-        view(work, at + 2 * size, size + 2 * _PLACES),
-        view(work, at + 3 * size + 2 * _PLACES, m),
-        view(work, at + 3 * size + 2 * _PLACES + m, m),
-        view(work, at + 3 * size + 2 * (_PLACES + m), cones),
-        view(work, at + 3 * size + 2 * (_PLACES + m) + cones, 4 * cones + 2 * n),
-        view(work, room(d, n, 0) - block_lu.float_room(d, n, 0), work.size - room(d, n, 0) + block_lu.float_room(d, n, 0)),
-    )
 
 
 @kernel
@@ -327,12 +354,11 @@ def interior_point(disk, mu, row, column, W, q, options, r, u, info, work, iwork
     n, size = disk.size, q.size
     d = size // max(n, 1)
     n_upper = block_lu.pattern(row, column, iwork)
-    x = view(work, 0, 5)
     if n_upper < 0 or room(d, n, n_upper) > work.size:
         conclude(UNSUITED, 0, disk, mu, row, column, W, q, options, r, u, info)
         return UNSUITED
-    rho, eta, dr, best, F, A, B, Y, cones, factors = _parts(n, d, work)
-    _start(disk, mu, row, column, W, q, d, r, Y, eta)
+    v = _partition(n, d, work)
+    _start(disk, mu, row, column, W, q, d, r, v.Y, v.eta)
     limit = int(options.max_iter) if options.max_iter > 0 else _LIMIT
     least, close = math.inf, _CLOSE
     for n_iter in range(limit + 1):
@@ -340,17 +366,17 @@ def interior_point(disk, mu, row, column, W, q, options, r, u, info, work, iwork
         if info[1] < least:
             least = info[1]
             for i in range(size):
-                best[i] = r[i]
+                v.best[i] = r[i]
         if status == MAX_ITER and info[1] <= close:
             close = _FALLEN * info[1]
-            status = _finish(n_iter, disk, mu, row, column, W, q, options, r, u, info, x, rho, eta, dr, F, A, B, n_upper, iwork, factors)
+            status = _finish(n_iter, disk, mu, row, column, W, q, options, r, u, info, v, n_upper, iwork)
         if status == CONVERGED:
             return CONVERGED
         if n_iter == limit or status == NON_FINITE:
             break
-        status = _follow(disk, mu, row, column, W, d, r, u, eta, dr, F, A, B, Y, cones, n_upper, iwork, factors)
+        status = _follow(disk, mu, row, column, W, d, r, u, v, n_upper, iwork)
         if status != MAX_ITER:
             break
     for i in range(size):
-        r[i] = best[i] if least < math.inf else r[i]
+        r[i] = v.best[i] if least < math.inf else r[i]
     return conclude(status, n_iter, disk, mu, row, column, W, q, options, r, u, info)

@@ -123,8 +123,8 @@ def loop_clock():
     """A list that collects the seconds spent in each call of the compiled time loop."""
     spent, march_of = [], simulation._march_of
 
-    def timed(name):
-        march = march_of(name)
+    def timed(*which, **how):
+        march = march_of(*which, **how)
 
         def clocked(*arguments):
             began = time.perf_counter()

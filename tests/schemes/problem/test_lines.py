@@ -68,7 +68,7 @@ def test_relations_know_the_states_of_both_sides(family):
     records, parts, interactions, _, module, state = family
     mem = memory(records)[1]
     line = interaction(records, {name: i for i, (name, *_) in enumerate(split(model_of(records))[0])}, interactions[0])
-    rows = relation_rows(line, parts, FunctionSlots(records), module.RELATION, module.RELATION_KINDS)
+    rows = relation_rows(line, parts, FunctionSlots(records), module.RELATION)
     assert rows["m"].tolist() == [1, 1]
     first_name, second_name = (split(model_of(records))[0][side][0] for side in line.sides)
     for element, r in enumerate(rows):

@@ -1,0 +1,78 @@
+"""Pairs of kinds of shapes between which contacts can be found: by a kernel each, or by the library coal."""
+
+from nsds import _checks
+from nsds.collision.boxes import box_box
+from nsds.collision.capsule_box import capsule_box
+from nsds.collision.capsules import capsule_capsule
+from nsds.collision.kinds import MESH, NAMES, SHAPES
+from nsds.collision.planes import box_plane, capsule_plane, cylinder_plane, polyhedron_plane
+from nsds.collision.spheres import sphere_box, sphere_capsule, sphere_cylinder, sphere_plane, sphere_sphere, sphere_tube
+
+# Two kinds of shapes, in the order of their table -> kernel (size, pose, a, b, margin, found) of their contacts, a of the first kind; one
+# that wants vertices has them behind pose.
+_KERNELS = {
+    ("sphere", "sphere"): sphere_sphere,
+    ("sphere", "capsule"): sphere_capsule,
+    ("sphere", "cylinder"): sphere_cylinder,
+    ("sphere", "box"): sphere_box,
+    ("sphere", "plane"): sphere_plane,
+    ("sphere", "tube"): sphere_tube,
+    ("capsule", "capsule"): capsule_capsule,
+    ("capsule", "box"): capsule_box,
+    ("capsule", "plane"): capsule_plane,
+    ("cylinder", "plane"): cylinder_plane,
+    ("box", "box"): box_box,
+    ("box", "plane"): box_plane,
+    ("convex", "plane"): polyhedron_plane,
+    ("mesh", "plane"): polyhedron_plane,
+}
+COMPILED = {(NAMES.index(a), NAMES.index(b)): contacts for (a, b), contacts in _KERNELS.items()}
+_SOLID = [code for code, shape in enumerate(SHAPES.values()) if shape.is_general]
+GENERAL = frozenset((a, b) for a in _SOLID for b in _SOLID if a <= b) - frozenset(COMPILED) - {(MESH, MESH)}  # by the library coal
+SUPPORTED = frozenset(COMPILED) | GENERAL
+
+
+def require_supported(kind_a, kind_b):
+    """Refuse two kinds of shapes between which contacts cannot be found.
+
+    Parameters
+    ----------
+    kind_a, kind_b : int or str
+        Codes or names, in any order.
+
+    Raises
+    ------
+    ValueError
+        There is no such kind, or nothing finds the contacts of this pair.
+    ImportError
+        The pair needs the extra ``collision``, which is not installed.
+
+    Examples
+    --------
+    >>> from nsds.collision import require_supported
+    >>> require_supported("plane", "box")
+    >>> require_supported("tube", "box")
+    Traceback (most recent call last):
+    ...
+    ValueError: collision: contacts between a tube and a box cannot be found; a tube meets: sphere
+    """
+    pair = [_code(kind) for kind in (kind_a, kind_b)]
+    if tuple(sorted(pair)) in GENERAL:
+        require_coal(*(NAMES[k] for k in pair))
+    elif tuple(sorted(pair)) not in SUPPORTED:
+        partners = [NAMES[k] for k in range(len(NAMES)) if tuple(sorted((pair[0], k))) in SUPPORTED]
+        a, b = (NAMES[k] for k in pair)
+        raise ValueError(f"collision: contacts between a {a} and a {b} cannot be found; a {a} meets: {', '.join(partners)}")
+
+
+def require_coal(a, b):
+    """Raise an ImportError that names the extra where the library that finds contacts of these kinds is not installed."""
+    _checks.require_extra("coal", "collision", f"contacts between a {a} and a {b} need coal")
+
+
+def _code(kind):
+    if kind in NAMES:
+        return NAMES.index(kind)
+    if isinstance(kind, str) or int(kind) not in range(len(NAMES)):
+        raise ValueError(f"collision: kind must be one of {', '.join(NAMES)} or their codes 0 to {len(NAMES) - 1}, got {kind!r}")
+    return int(kind)
