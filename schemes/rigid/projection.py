@@ -223,7 +223,7 @@ def project(t, s, functions, solver, solver_options, options, mem, imem, work, i
     q, moved = view(work, own.q, 7 * m), view(work, p.w_free, 6 * m)
     for k in range(int(options.max_rounds) + 1):
         n_contacts, depth = penetrating(press, options, own, collisions, p, q, mem, imem, work, iwork)
-        n_blocks, violation = violated(t, press, options, interactions, p, q, functions, mem, imem, work, iwork)
+        n_blocks, violation = violated(t, k == 0, press, options, interactions, p, q, functions, mem, imem, work, iwork)
         if max(depth, violation) <= options.constraint_tol:
             status = CONVERGED
             break
@@ -330,12 +330,16 @@ def turn_matrices(p, q, work):
 
 
 @kernel
-def violated(t, press, options, interactions, p, q, functions, mem, imem, work, iwork):
-    """(blocks, violation): equations, and gaps that are negative, at q, and the largest of ``|h|`` and ``-h``. Out: R, begin."""
+def violated(t, is_first, press, options, interactions, p, q, functions, mem, imem, work, iwork):
+    """(blocks, violation): equations, and gaps that are negative, at q, and the largest of ``|h|`` and ``-h``. Out: R, begin.
+
+    A gap that was negative in an earlier round is listed again: else two would push the bodies to and fro.
+    """
     R, n, worst = view(work, p.R, 9 * p.n_bodies), 0, 0.0
     turn_matrices(p, q, work)
     for k in range(interactions.size):
         it = interactions[k]
+        was_listed = not is_first and iwork[p.begin + k] >= 0
         iwork[p.begin + k] = -1
         if it.dofs != ABSENT or blocks.has_bounds(it):
             continue
@@ -344,7 +348,7 @@ def violated(t, press, options, interactions, p, q, functions, mem, imem, work, 
         for i in range(0, it.m, stride(it)):
             if counts(options, it, i, mem, work):
                 violation = max(violation, abs(work[it.h + i]) if is_closed(press, it, i, work) else -work[it.h + i])
-        if it.law == EQUALITY or violation > 0.0:
+        if it.law == EQUALITY or violation > 0.0 or was_listed:
             iwork[p.begin + k] = n
             n += it.n_blocks
             worst = max(worst, violation)
