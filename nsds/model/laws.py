@@ -99,7 +99,7 @@ LAWS = {
     "newton_impact_rolling_friction": Law(
         {NEWTON_EULER: ("contact",)}, "rolling", _FRICTION | {"mu_r": (0.0, np.inf)}, {NEWTON_EULER: 5}, **_OF_CONTACT
     ),
-    "dry_friction": Law({NEWTON_EULER: ("joint",)}, "dry_friction", {"limit": (0.0, np.inf)}, bounds=_two_sided),
+    "dry_friction": Law({NEWTON_EULER: ("joint", "drive")}, "dry_friction", {"limit": (0.0, np.inf)}, bounds=_two_sided),
     "complementarity": Law({LAGRANGIAN: ("gap", "position"), FIRST_ORDER: ("output",)}, is_of_position=True),
     "equality": Law(
         {LAGRANGIAN: ("gap", "position", "drive"), FIRST_ORDER: ("output",), NEWTON_EULER: ("joint", "drive")},
@@ -109,7 +109,10 @@ LAWS = {
         {FIRST_ORDER: ("output",)}, "bounded", bounds=_equations_first,
         held=("n_equalities",), shapes={"n_equalities": "m"}, fields=_equations_of,
     ),
-    "relay": Law({FIRST_ORDER: ("output",)}, "bounded", {"lower": (-np.inf, np.inf), "upper": (-np.inf, np.inf)}, bounds=_given),
+    "relay": Law(
+        {FIRST_ORDER: ("output",), NEWTON_EULER: ("joint", "drive")},
+        "bounded", {"lower": (-np.inf, np.inf), "upper": (-np.inf, np.inf)}, bounds=_given,
+    ),
     "normal_cone": Law(
         {FIRST_ORDER: ("output",)}, "cone", bounds=_two_sided,
         held=("G", "g"), shapes={"cone_G": ("k", "m"), "cone_g": ("k",), "mu": ("k",)}, fields=_cone_of,
@@ -230,6 +233,8 @@ def newton_impact_rolling_friction(e_n, mu, mu_r, e_t=0.0):
 def dry_friction(limit):
     """Friction of a given strength, as in a joint: ``|lambda| <= h limit``, and ``lambda = -h limit sign(ydot)`` where it slides.
 
+    `nsds.relay` has a limit for each direction.
+
     Parameters
     ----------
     limit : float or array_like (m,)
@@ -337,6 +342,11 @@ def mixed_complementarity(n_equalities):
 
 def relay(lower=-1.0, upper=1.0):
     """Relay: ``-y ∈ N_[lower,upper](lambda)``: lambda = lower where y > 0, upper where y < 0, anything between where y = 0.
+
+    On joints and prescribed velocities of rigid bodies it holds for ydot, and its bounds are forces or moments, of which lambda is the
+    impulse: ``h lower <= lambda <= h upper``. With `nsds.prescribed_velocity` it is a motor that holds a velocity with no more than these,
+    on the angle of a hinge a brake or a clutch with bounds of its own for each direction; ``relay(0, inf)`` never lets ydot be negative,
+    as a freewheel does.
 
     Parameters
     ----------
