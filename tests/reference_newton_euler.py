@@ -1,4 +1,4 @@
-"""One step of rigid bodies by the theta method, in plain NumPy: quaternions by their definition, derivatives by differences.
+"""One step of rigid bodies by the theta method or generalised-alpha, in plain NumPy: quaternions by their definition, differences.
 
 It shares no code with the package but its solver of small contact problems, which has tests of its own. Forces, relations and contacts
 are Python functions of (t, q, v); the Jacobian of a relation is its difference quotient along motions with constant twists.
@@ -73,6 +73,15 @@ def moved(q, v, t, linear=False):
     return np.concatenate([q[:3] + t * v[:3], p])
 
 
+def masses(bodies):
+    """Mass matrix of all bodies, (6 n, 6 n)."""
+    M = np.zeros((6 * len(bodies), 6 * len(bodies)))
+    for i, body in enumerate(bodies):
+        M[6 * i : 6 * i + 6, 6 * i : 6 * i + 6] = np.diag([*[body.mass] * 3, 0, 0, 0])
+        M[6 * i + 3 : 6 * i + 6, 6 * i + 3 : 6 * i + 6] = body.inertia
+    return M
+
+
 def forces(bodies, t, q, v):
     """Force and moment of all bodies, with ``I Omega × Omega``, (6 n,)."""
     gyroscopic = [np.concatenate([np.zeros(3), np.cross(body.inertia @ w[3:], w[3:])]) for body, w in zip(bodies, v, strict=True)]
@@ -128,10 +137,7 @@ def step(bodies, equations, contacts, t, q, v, options, n_iter=60):
     """
     o, n = options, len(bodies)
     theta_end, q_star = (0.0, 0.0) if o.explicit else (o.theta, o.q_star)
-    M = np.zeros((6 * n, 6 * n))
-    for i, body in enumerate(bodies):
-        M[6 * i : 6 * i + 6, 6 * i : 6 * i + 6] = np.diag([*[body.mass] * 3, 0, 0, 0])
-        M[6 * i + 3 : 6 * i + 6, 6 * i + 3 : 6 * i + 6] = body.inertia
+    M = masses(bodies)
     v_old = np.concatenate(v)
     F_old = forces(bodies, t, q, v)
     active, q_bar = [], q
@@ -154,15 +160,18 @@ def step(bodies, equations, contacts, t, q, v, options, n_iter=60):
         rate = np.concatenate([rate_of(relation, t + o.h, q_bar) for relation in equations] or [np.zeros(0)])
         inverse = np.linalg.inv(slope(free_residual, w))
         free = w - inverse @ free_residual(w)
-        new, p = with_impulses(free, inverse, H, rate, active, v_old)
+        new, p = with_impulses(free, inverse, H, rate, active, [G @ v_old for _, G in active])
         change, w = abs(new - w).max(), new
         if change < 1e-10 * (1 + abs(w).max()):
             break
     return places(w, 1.0), list(w.reshape(-1, 6)), p.reshape(-1, 6)
 
 
-def with_impulses(free, inverse, H, rate, active, v_old):
-    """(velocities, impulses): ``w = free + M_hat^-1 p`` under the equations H w + rate = 0 and the laws of the contacts."""
+def with_impulses(free, inverse, H, rate, active, before):
+    """(velocities, impulses): ``w = free + M_hat^-1 p`` under the equations H w + rate = 0 and the laws of the contacts.
+
+    before: velocities of the contacts before the impact.
+    """
     pinv = np.linalg.pinv(H @ inverse @ H.T, rcond=1e-9) if len(H) else np.zeros((0, 0))
     projected = inverse - inverse @ H.T @ pinv @ H @ inverse
     held = free - inverse @ H.T @ pinv @ (H @ free + rate)
@@ -170,7 +179,7 @@ def with_impulses(free, inverse, H, rate, active, v_old):
     if active:
         G = np.vstack([rows for _, rows in active])
         e = np.concatenate([[c.e_n, c.e_t, c.e_t, 0.0, 0.0] for c, _ in active])
-        W, b = G @ projected @ G.T, G @ held + e * (G @ v_old)
+        W, b = G @ projected @ G.T, G @ held + e * np.concatenate(before)
         coefficients = (np.array([getattr(c, name) for c, _ in active]) for name in ("mu", "mu_r"))
         solution = solvers.solve_rfc3d(W, b, *coefficients, tol=1e-11, on_failure="continue")
         if not solution.success:  # a guide may jam, which no impulses by these laws explain
@@ -178,3 +187,106 @@ def with_impulses(free, inverse, H, rate, active, v_old):
         r = solution.r
         impulse = impulse + G.T @ r - H.T @ pinv @ H @ inverse @ G.T @ r
     return free + inverse @ impulse, impulse
+
+
+def rows_and_rates(equations, t, q):
+    """H and rate of all equations."""
+    H = np.vstack([rows_of(relation, t, q) for relation in equations] or [np.zeros((0, 6 * len(q)))])
+    return H, np.concatenate([rate_of(relation, t, q) for relation in equations] or [np.zeros(0)])
+
+
+def start_accelerations(bodies, equations, t, q, v, s=1e-3):
+    """``M a = F + H^T lambda`` with the second derivative of all y zero, by differences of the fourth order along the motion with v."""
+    M, F = masses(bodies), forces(bodies, t, q, v)
+    H, _ = rows_and_rates(equations, t, q)
+
+    def y(at):
+        return outputs(equations, t + at, [moved(x, w, at) for x, w in zip(q, v, strict=True)])
+
+    curvature = (16 * (y(s) + y(-s)) - (y(2 * s) + y(-2 * s)) - 30 * y(0.0)) / (12 * s * s)
+    free, inverse = np.linalg.solve(M, F), np.linalg.inv(M)
+    return with_impulses(free, inverse, H, curvature, [], [])[0]
+
+
+def outputs(equations, t, q):
+    """y of all equations."""
+    return np.concatenate(
+        [np.atleast_1d(each.y(t, q[each.a], None if each.b is None else q[each.b])) for each in equations] or [np.zeros(0)]
+    )
+
+
+def alpha_step(bodies, equations, contacts, t, q, v, accelerations, h, rho, n_iter=60):
+    """(q, v, p, accelerations) after a step of generalised-alpha: motion, positions, impulses; accelerations: (a, A), (6 n,) each."""
+    a, A = accelerations
+    alpha_m, alpha_f = (2 * rho - 1) / (rho + 1), rho / (rho + 1)
+    gamma = 0.5 + alpha_f - alpha_m
+    beta = 0.25 * (gamma + 0.5) ** 2
+    M, v_old, ratio = masses(bodies), np.concatenate(v), (1 - alpha_f) / (1 - alpha_m)
+    inverse, n = np.linalg.inv(M), len(bodies)
+
+    def new_A(a_new):
+        return ((1 - alpha_f) * a_new + alpha_f * a - alpha_m * A) / (1 - alpha_m)
+
+    def velocities(a_new):
+        return v_old + h * ((1 - gamma) * A + gamma * new_A(a_new))
+
+    def places(a_new):
+        way = h * v_old + h * h * ((0.5 - beta) * A + beta * new_A(a_new))
+        return [moved(x, way[6 * i : 6 * i + 6], 1.0) for i, x in enumerate(q)]
+
+    a_new, force = a, np.zeros(6 * n)
+    for _ in range(n_iter):  # M a = F + H^T lambda with H v + rate = 0, linearised in a
+
+        def free_residual(x):
+            return M @ x - forces(bodies, t + h, places(x), velocities(x).reshape(-1, 6))
+
+        H, rate = rows_and_rates(equations, t + h, places(a_new))
+        hat = np.linalg.inv(slope(free_residual, a_new, 1e-4))
+        free, weight = a_new - hat @ free_residual(a_new), h * gamma * ratio
+        known = (H @ velocities(np.zeros(6 * n)) + rate) / weight
+        new, force = with_impulses(free, hat, H, known, [], [])
+        change, a_new = abs(new - a_new).max(), new
+        if change < 1e-11 * (1 + abs(new).max()):
+            break
+    q_new, w = projected(inverse, equations, contacts, t + h, places(a_new)), velocities(a_new)
+    smooth = [contact._replace(mu=0.0, mu_r=0.0) for contact in contacts]
+    ends = [jump(inverse, equations, each, t + h, q_new, w, q, v_old)[0] for each in (contacts, smooth)]
+    way = h / 2 * (ends[0] - ends[1])
+    if abs(way).max() > 0:  # what friction does in the step
+        q_new = [moved(x, way[6 * i : 6 * i + 6], 1.0) for i, x in enumerate(q_new)]
+        q_new = projected(inverse, equations, contacts, t + h, q_new)
+    w, p = jump(inverse, equations, contacts, t + h, q_new, w, q, v_old)
+    return q_new, list(w.reshape(-1, 6)), (h * force + p).reshape(-1, 6), (a_new, new_A(a_new))
+
+
+def jump(inverse, equations, contacts, t, q, w, q_old, v_old):
+    """(velocities, impulses) after the impulses of the equations and of the contacts that are closed at q."""
+    H, rate = rows_and_rates(equations, t, q)
+    active, before, turned = [], [], v_old.copy()
+    for i, (x, x_old) in enumerate(zip(q, q_old, strict=True)):  # the angular velocities of the start in new axes of the bodies
+        turned[6 * i + 3 : 6 * i + 6] = matrix(x[3:]).T @ matrix(x_old[3:]) @ v_old[6 * i + 3 : 6 * i + 6]
+    for contact in contacts:
+        y, G = rows_of_contact(contact, q)
+        if y <= 1e-9:
+            active.append((contact, G))
+            before.append(G @ turned)
+    return with_impulses(w, inverse, H, rate, active, before)
+
+
+def projected(inverse, equations, contacts, t, q, tol=1e-13):
+    """Positions on the equations and out of the contacts, by ``M^-1 H^T nu`` of the last positions."""
+    for _ in range(50):
+        y, gaps = outputs(equations, t, q), [rows_of_contact(contact, q) for contact in contacts]
+        open_by = np.array([gap for gap, _ in gaps])
+        if max(abs(y).max(initial=0.0), (-open_by).max(initial=0.0)) <= tol:
+            break
+        H, _ = rows_and_rates(equations, t, q)
+        G = np.vstack([rows[:1] for gap, rows in gaps if gap < 0] or [np.zeros((0, 6 * len(q)))])
+        pinv = np.linalg.pinv(H @ inverse @ H.T, rcond=1e-9) if len(H) else np.zeros((0, 0))
+        moves = inverse - inverse @ H.T @ pinv @ H @ inverse
+        way = -inverse @ H.T @ pinv @ y
+        if len(G):
+            nu = solvers.solve_lcp(G @ moves @ G.T, G @ way + open_by[open_by < 0]).z
+            way = way + moves @ G.T @ nu
+        q = [moved(x, way[6 * i : 6 * i + 6], 1.0) for i, x in enumerate(q)]
+    return q

@@ -114,7 +114,7 @@ LAWS = {
     "fremond_impact": Law(_CONTACT, "friction", _FRICTION, _FRICTION_BLOCKS, **_OF_CONTACT),
     "newton_impact_rolling_friction": Law(_CONTACT, "rolling", _ROLLING, _ROLLING_BLOCKS, **_OF_CONTACT),
     "dry_friction": Law(
-        {LAGRANGIAN: ("gap", "drive"), NEWTON_EULER: ("joint",)}, "dry_friction", {"limit": (0.0, np.inf)}, bounds=_strength
+        {LAGRANGIAN: ("gap", "drive"), NEWTON_EULER: ("joint", "drive")}, "dry_friction", {"limit": (0.0, np.inf)}, bounds=_strength
     ),
     "complementarity": Law({LAGRANGIAN: ("gap", "position"), FIRST_ORDER: ("output",)}, is_of_position=True),
     "equality": Law(
@@ -126,7 +126,7 @@ LAWS = {
         held=("n_equalities",), shapes={"n_equalities": "m"}, fields=_equations_of,
     ),
     "relay": Law(
-        {LAGRANGIAN: ("gap", "drive"), FIRST_ORDER: ("output",)},
+        {LAGRANGIAN: ("gap", "drive"), FIRST_ORDER: ("output",), NEWTON_EULER: ("joint", "drive")},
         "bounded", {"lower": (-np.inf, np.inf), "upper": (-np.inf, np.inf)}, bounds=_given,
     ),
     "normal_cone": Law(
@@ -269,7 +269,8 @@ def newton_impact_rolling_friction(e_n, mu, mu_r, e_t=0.0, dimension=None):
 def dry_friction(limit):
     """Friction of a given strength, as in a joint: ``|lambda| <= h limit``, and ``lambda = -h limit sign(ydot)`` where it slides.
 
-    It acts all the time, on the velocity ydot of any constraint. lambda is an impulse, h the step.
+    It acts all the time, on the velocity ydot of any constraint. lambda is an impulse, h the step. `nsds.relay` has a limit for each
+    direction.
 
     Parameters
     ----------
@@ -386,8 +387,10 @@ def mixed_complementarity(n_equalities):
 def relay(lower=-1.0, upper=1.0):
     """Relay: ``-y ∈ N_[lower,upper](lambda)``: lambda = lower where y > 0, upper where y < 0, anything between where y = 0.
 
-    In Lagrangian systems it is ydot that counts, and the bounds are those of a force: ``-ydot ∈ N_[lower,upper](lambda / h)``, with lambda
-    an impulse and h the step. On `nsds.prescribed_velocity` that is a motor, or a clutch, of bounded strength.
+    On joints and prescribed velocities of rigid bodies, and in Lagrangian systems, it is ydot that counts, and the bounds are those of a
+    force or moment, of which lambda is the impulse: ``h lower <= lambda <= h upper``. With `nsds.prescribed_velocity` it is a motor that
+    holds a velocity with no more than these, on the angle of a hinge a brake or a clutch with bounds of its own for each direction;
+    ``relay(0, inf)`` never lets ydot be negative, as a freewheel does.
 
     Parameters
     ----------

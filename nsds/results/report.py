@@ -123,9 +123,10 @@ def _interaction(rows, name, system, mechanical):
     part = np.atleast_1d(system)[name]
     if not mechanical:
         return f"{ranges}, {law} {_violated(rows, _violation(rows[name], part, law), start)}"
-    if LAWS[law].is_bounded:
-        return ranges
     start = int(is_force(law, relation, "D" in part.dtype.names))  # row 0 holds y for lambda = 0
+    if LAWS[law].is_bounded:
+        known = "ydot" in rows[name].dtype.names
+        return f"{ranges}, ydot in {_range(rows[name]['ydot'], start)}" if known else ranges
     if RELATIONS[relation].role == "drive":  # there is no y
         if "ydot" not in rows[name].dtype.names:
             return f"{ranges}; ydot, which tells how well the velocity is kept, was not recorded"

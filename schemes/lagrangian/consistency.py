@@ -5,18 +5,20 @@ import numpy as np
 from nsds import _checks
 from nsds._jit import kernel
 from nsds.model.functions import offered
-from nsds.model.kinds import LAGRANGIAN, family
+from nsds.model.kinds import FIRST_ORDER, NEWTON_EULER, family
 from nsds.model.layout import ABSENT
 from nsds.model.records import copied, memory, model_of
 from nsds.model.validation import runnable
 from nsds.schemes.lagrangian import newton, projection
 from nsds.schemes.lagrangian.contact_forces import push_apart
 from nsds.schemes.lagrangian.outputs import update_outputs, velocity
-from nsds.schemes.lagrangian.solver import solver_of
 from nsds.schemes.lagrangian.tables import POSITION
 from nsds.schemes.problem.box import ULPS, worse
-from nsds.solvers import table as solvers
+from nsds.schemes.rigid.consistency import make_consistent
+from nsds.schemes.table import solver_of
 from nsds.status import CONVERGED, advice
+
+_NEAR = 1e-3  # s, of rigid bodies: contacts that their motion closes in it are in the record
 
 
 def consistent(system, tol=1e-10, max_rounds=50, *, functions=None):
@@ -29,7 +31,7 @@ def consistent(system, tol=1e-10, max_rounds=50, *, functions=None):
     Parameters
     ----------
     system : numpy.ndarray
-        A record of Lagrangian systems, or an ensemble; it is not changed.
+        A record of Lagrangian systems or of rigid bodies, or an ensemble; it is not changed.
     tol : float
         Largest violation that is left.
     max_rounds : int
@@ -40,7 +42,7 @@ def consistent(system, tol=1e-10, max_rounds=50, *, functions=None):
     Raises
     ------
     ValueError
-        Not a record of Lagrangian systems, or constraints that cannot be satisfied.
+        A record of first-order systems, or constraints that cannot be satisfied.
 
     Examples
     --------
@@ -57,20 +59,27 @@ def consistent(system, tol=1e-10, max_rounds=50, *, functions=None):
     owner = "consistent"
     offered(owner, functions)
     system = runnable(owner, system)
-    if family(model_of(system)) != LAGRANGIAN:
-        raise ValueError(f"{owner}: expected a record of Lagrangian systems, got {family(model_of(system))} ones")
+    kind = family(model_of(system))
+    if kind == FIRST_ORDER:
+        raise ValueError(f"{owner}: expected a record of Lagrangian systems or rigid bodies, got {kind} ones")
     tol = _checks.number(owner, "tol", tol, above=0.0)
     max_rounds = _checks.integer(owner, "max_rounds", max_rounds, low=1)
     records = copied(system).reshape(-1)
-    mem = memory(records)
     options = projection.moreau_jean_direct_projection(theta=1.0, constraint_tol=tol, max_rounds=max_rounds)
-    method, solver_options = solver_of(None, records)
-    prepared = projection.prepare(records, mem, options, 1.0, method)
-    for m in range(records.size):
-        status = _make_consistent(
-            records["t"][m], prepared.tables, prepared.functions[m], solvers.address(method), solver_options, prepared.options, mem[m],
-            mem[m].view(np.int64), prepared.work[m], prepared.iwork[m]
-        )  # fmt: skip
+    method, solver_options, address = solver_of(None, records)
+    if kind == NEWTON_EULER:
+        records, statuses = make_consistent(records, options, _NEAR, method, address, solver_options)
+    else:
+        mem = memory(records)
+        prepared = projection.prepare(records, mem, options, 1.0, method)
+        statuses = [
+            _make_consistent(
+                records["t"][m], prepared.tables, prepared.functions[m], address, solver_options, prepared.options, mem[m],
+                mem[m].view(np.int64), prepared.work[m], prepared.iwork[m],
+            )
+            for m in range(records.size)
+        ]  # fmt: skip
+    for m, status in enumerate(statuses):
         if status != CONVERGED:
             raise ValueError(f"{owner}: {'' if np.shape(system) == () else f'member {m}: '}{advice(status)}")
     return records.reshape(np.shape(system))

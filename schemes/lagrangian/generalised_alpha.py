@@ -18,8 +18,9 @@ import numpy as np
 
 from nsds import _checks
 from nsds._jit import inlined, kernel, tiny
-from nsds.model.kinds import LAGRANGIAN
+from nsds.model.kinds import LAGRANGIAN, NEWTON_EULER, family
 from nsds.model.layout import ABSENT
+from nsds.model.records import model_of
 from nsds.schemes.lagrangian import newton, projection
 from nsds.schemes.lagrangian.contact_forces import evaluate_curvature, push_apart, require_rigid
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
@@ -37,6 +38,7 @@ from nsds.schemes.lagrangian.projection import invert_metrics, prepare_with_posi
 from nsds.schemes.lagrangian.tables import layout_of
 from nsds.schemes.linear_algebra import apply_inverses
 from nsds.schemes.problem.box import ULPS, worse
+from nsds.schemes.rigid import generalised_alpha as rigid_generalised_alpha
 from nsds.schemes.run.memory import Allocator
 from nsds.schemes.table import scheme_for
 from nsds.status import CONVERGED, INEXACT
@@ -57,7 +59,7 @@ class Options(NamedTuple):
     gamma: float
 
 
-@scheme_for(LAGRANGIAN)
+@scheme_for(LAGRANGIAN, NEWTON_EULER)
 def generalised_alpha(rho=0.8, newton_tol=1e-10, newton_max_iter=50, constraint_tol=1e-10, max_rounds=20):
     """Options of the nonsmooth generalised-alpha scheme: second order between impacts, constraints exact for positions and velocities.
 
@@ -84,8 +86,10 @@ def generalised_alpha(rho=0.8, newton_tol=1e-10, newton_max_iter=50, constraint_
     -----
     lambda of a row is the impulse of the step. A restart begins with the accelerations of its state, as the first step of a run does: it is
     as accurate, but not the same to the last bit. Unilateral contacts are impulses also where they persist: along a curve the scheme is of
-    order 1 then; bilateral constraints keep order 2. The scheme is for the laws newton_impact, complementarity and equality, and relations
-    without D; initial positions and velocities must satisfy bilateral constraints.
+    order 1 then; bilateral constraints keep order 2. Of Lagrangian systems the scheme is for the laws newton_impact, complementarity and
+    equality, and relations without D. Rigid bodies move on the rotation group and may have all laws: friction, dry friction and relays
+    are impulses of the velocities at the end of a step. Initial positions and velocities must satisfy bilateral constraints (see
+    `nsds.consistent`).
 
     Examples
     --------
@@ -107,15 +111,18 @@ def generalised_alpha(rho=0.8, newton_tol=1e-10, newton_max_iter=50, constraint_
 
 def prepare(records, mem, options, h, method):
     """Tables of the Newton form, and those of the problem of positions."""
-    owner = "generalised_alpha"
-    work, iwork = Allocator(records.size), Allocator(records.size)
-    layout = layout_of(records, work, owner, h, h)
-    require_rigid(owner, layout)
     rho, tol, max_iter, constraint_tol, rounds = (float(options[name].item()) for name in OPTIONS.names[1:])
     alpha_m, alpha_f = (2 * rho - 1) / (rho + 1), rho / (rho + 1)
     gamma = 0.5 + alpha_f - alpha_m
     beta = 0.25 * (gamma + 0.5) ** 2
     ratio = (1 - alpha_f) / (1 - alpha_m)
+    if family(model_of(records)) == NEWTON_EULER:
+        weights = alpha_m, alpha_f, beta, gamma
+        return rigid_generalised_alpha.prepare(records, h, weights, tol, max_iter, constraint_tol, rounds, method)
+    owner = "generalised_alpha"
+    work, iwork = Allocator(records.size), Allocator(records.size)
+    layout = layout_of(records, work, owner, h, h)
+    require_rigid(owner, layout)
     smooth = newton.Options(
         h, gamma=0.0, q_star=1.0, tol=tol, max_iter=max_iter, a=beta / gamma, weight=gamma * ratio, at_q=1.0, at_v=1.0, paoli=0.0
     )

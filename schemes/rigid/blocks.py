@@ -5,7 +5,9 @@ Each law fills components of a block; those that are left over have ``u = s r``,
 
 - a contact with friction is one block, with or without rolling; a row of complementarity the normal component of one;
 - equations fill blocks one after the other;
-- dry friction is the tangent of a contact whose normal component, ``s r_N = s h limit``, is the strength of it.
+- a row with two finite bounds, as dry friction, is the tangent of a contact whose normal component, ``s r_N = s h radius``, is half their
+  distance, and r is counted from their middle; with one it is a row of complementarity, counted from it and along or against it; with
+  none an equation. What r is counted from acts on the bodies as a known impulse.
 
 Equations may be redundant, as those of joints in a loop: they have ``u = H w + epsilon s (r - r_last)``, the proximal point iteration,
 which Newton's iteration over a step repeats until r no longer moves.
@@ -20,7 +22,7 @@ from nsds._jit import kernel, stack, tiny, view
 from nsds.maths.vectors import norm
 from nsds.model.layout import ABSENT
 from nsds.schemes.problem.activation import slack
-from nsds.schemes.rigid.tables import DRY, EQUALITY, FRICTION, IMPACT
+from nsds.schemes.rigid.tables import BOUNDED, DRY, EQUALITY, FRICTION, IMPACT, ROLLING
 from nsds.solvers.contact.signature import EQUATION
 
 _PROXIMAL = 1e-12  # epsilon: times s, the stiffness that is added to an equation
@@ -41,22 +43,24 @@ class Blocks(NamedTuple):
 
 @tiny
 def place(interaction, d, i):
-    """Component of the one-step problem that row i of an interaction is, counted from the interaction's first."""
+    """Component of the one-step problem that row i of an interaction without bounds is, counted from the interaction's first."""
     if interaction.law == EQUALITY:
         return i
     if interaction.law == IMPACT:
         return i * d
-    if interaction.law == DRY:
-        return i * d + 1
     return i // interaction.each * d + i % interaction.each
 
 
 @tiny
 def takes_part(interaction, i, ahead, mem, work):
-    """Whether row i is in the one-step problem: if its law is bilateral, or if its contact `is_closed`."""
+    """Whether row i is in the one-step problem: if its law is bilateral, if its contact `is_closed`, or if it has joined all the same.
+
+    ahead: negative where no forecast counts.
+    """
     first = i if interaction.law == IMPACT else i // interaction.each * interaction.each
     rounding, forces = work[interaction.slack + 2 * first], work[interaction.slack + 2 * first + 1]
-    return interaction.always != 0 or is_closed(mem[interaction.y + first], ahead * mem[interaction.ydot + first], rounding, forces)
+    is_in = interaction.always != 0 or work[interaction.joined + first] != 0.0
+    return is_in or (ahead >= 0.0 and is_closed(mem[interaction.y + first], ahead * mem[interaction.ydot + first], rounding, forces))
 
 
 @tiny
@@ -97,10 +101,10 @@ def state_block(h, ahead, is_new, interaction, first, d, mem, work, stated):
     it, H, mu, b, diagonal, r = interaction, stated.H, stated.mu, stated.b, stated.diagonal, stated.r
     for k in range(first, first + it.n_blocks):
         stated.body[2 * k], stated.body[2 * k + 1] = it.a, it.b
-        stated.disk[k] = EQUATION if it.law == EQUALITY else 0 if it.law == IMPACT else _TANGENTS
-        mu[2 * k], mu[2 * k + 1] = 1.0 if it.law == DRY else 0.0, 0.0
+        stated.disk[k] = EQUATION if it.law == EQUALITY else _TANGENTS if it.law in (FRICTION, ROLLING) else 0
+        mu[2 * k], mu[2 * k + 1] = 0.0, 0.0
         c = k - first
-        if it.law >= FRICTION and it.law != DRY:
+        if it.law == FRICTION or it.law == ROLLING:
             mu[2 * k] = mem[it.mu + c]
             mu[2 * k + 1] = 0.0 if it.mu_r == ABSENT else mem[it.mu_r + c]
         for a in range(d):
@@ -109,10 +113,9 @@ def state_block(h, ahead, is_new, interaction, first, d, mem, work, stated):
                 r[k * d + a] = 0.0
             for i in range(12):
                 H[(k * d + a) * 12 + i] = 0.0
-        if it.law == DRY:
-            b[k * d] = -h * mem[it.mu + c]  # times s, once that is known
-            r[k * d] = h * mem[it.mu + c]
-    for i in range(it.m):
+        if has_bounds(it):
+            _state_bounds(h, is_new, it, c, k, d, mem, work, stated)
+    for i in range(it.m if not has_bounds(it) else 0):
         to = first * d + place(it, d, i)
         if not takes_part(it, i, ahead, mem, work):
             continue
@@ -121,8 +124,83 @@ def state_block(h, ahead, is_new, interaction, first, d, mem, work, stated):
             r[to] = mem[it.lam + i]
         for k in range(12):
             H[12 * to + k] = work[it.H + 12 * i + k]
-        if it.law != EQUALITY and it.law != DRY:
+        if it.law != EQUALITY:
             b[to] += _restitution(it, i, mem) * mem[it.ydot + i]
+
+
+@tiny
+def has_bounds(interaction):
+    """Whether its law is one of bounds on lambda."""
+    return interaction.law == DRY or interaction.law == BOUNDED
+
+
+@tiny
+def bounds(interaction, i, mem):
+    """(lower, upper): bounds of the force of row i of a law that has them."""
+    if interaction.law == DRY:
+        return -mem[interaction.mu + i], mem[interaction.mu + i]
+    return mem[interaction.lower + i], mem[interaction.upper + i]
+
+
+@tiny
+def origin(h, lower, upper):
+    """(impulse, sign): r of a row with bounds is counted from impulse, ``lambda = impulse + sign r``."""
+    if lower > -math.inf and upper < math.inf:
+        return h * (0.5 * (lower + upper)), 1.0
+    if upper < math.inf:
+        return h * upper, -1.0
+    return (h * lower if lower > -math.inf else 0.0), 1.0
+
+
+@tiny
+def _component(lower, upper):
+    """Component of its block that a row with bounds is."""
+    return 1 if lower > -math.inf and upper < math.inf else 0
+
+
+@kernel
+def _state_bounds(h, is_new, it, i, k, d, mem, work, stated):
+    """Row i of a law of bounds, in block k, of which nothing else is used."""
+    lower, upper = bounds(it, i, mem)
+    start, sign = origin(h, lower, upper)
+    to = k * d + _component(lower, upper)
+    if to > k * d:
+        radius = 0.5 * (upper - lower)
+        stated.disk[k], stated.mu[2 * k] = _TANGENTS, 1.0
+        stated.b[k * d], stated.r[k * d] = -h * radius, h * radius  # b times s, once that is known
+    elif lower == -math.inf and upper == math.inf:
+        stated.disk[k] = EQUATION
+    stated.b[to], stated.diagonal[to] = sign * work[it.rate + i], -1.0 if stated.disk[k] == EQUATION else 0.0
+    if is_new:
+        stated.r[to] = sign * (mem[it.lam + i] - start)
+    for l in range(12):
+        stated.H[12 * to + l] = sign * work[it.H + 12 * i + l]
+
+
+@tiny
+def impulse_within_bounds(h, interaction, i, first, d, mem, r):
+    """lambda of row i of a law of bounds, whose block is ``first + i``."""
+    lower, upper = bounds(interaction, i, mem)
+    start, sign = origin(h, lower, upper)
+    counted = sign * r[(first + i) * d + _component(lower, upper)]
+    return start + counted if start != 0.0 else counted
+
+
+@kernel
+def add_origins(h, interaction, mem, work, p, size):
+    """``p += H^T impulse`` of what r of rows with bounds is counted from, and the norms of what each adds to size, as `add_impulses`."""
+    term, it = stack(6), interaction
+    for i in range(it.m):
+        lower, upper = bounds(it, i, mem)
+        impulse, _ = origin(h, lower, upper)
+        for side in range(2):
+            body = it.a if side == 0 else it.b
+            if body != ABSENT and impulse != 0.0:
+                for l in range(6):
+                    term[l] = work[it.H + 12 * i + 6 * side + l] * impulse
+                    p[6 * body + l] += term[l]
+                size[2 * body] += norm(term)
+                size[2 * body + 1] += norm(view(term, 3, 3))
 
 
 @tiny
@@ -319,7 +397,8 @@ def equation_residual(d, stated, w, speed, floor):
                         s += H[12 * a + 6 * side + l] * w[6 * body[2 * k + side] + l]
             if s != 0.0:
                 net, gross = _sizes(a, body[2 * k], body[2 * k + 1], H, b[a], speed)
-                worst, judged = max(worst, abs(s) / net), max(judged, abs(s) / (net + floor * gross))
+                if net != 0.0:  # it is 0 where velocities are so small that their squares are
+                    worst, judged = max(worst, abs(s) / net), max(judged, abs(s) / (net + floor * gross))
             worst += 0.0 * s
     return worst, judged
 

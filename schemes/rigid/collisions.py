@@ -64,6 +64,17 @@ def inherit(c, n, mem, imem, work, iwork):
                 _turn(old, frame, view(lam, c.each * i + first, 2))
 
 
+@kernel
+def recognise(c, n, mem, imem, work, iwork):
+    """Which of the n contacts found are in the record. Out: known."""
+    m = imem[c.n]
+    numbers = view(work, c.old_normal, m)
+    for i in range(m):
+        numbers[i] = i + 1.0
+    found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n), n
+    match(*found, view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m), m, 1, numbers, view(work, c.known, n))
+
+
 @tiny
 def _has_turned(old, new):
     """Whether two normals differ at all: at a restart they do not, and impulses keep their bits."""
@@ -167,24 +178,31 @@ def _slack(c, shape, body, moved, work):
 @kernel
 def state_contact(c, number, i, p, q, w, mem, imem, work, iwork):
     """Contact ``number`` of collisions c for the one-step problem. Out: the i-th of disk, mu, body, frame, lever, b, r of plan p."""
-    u, d = stack(5), p.d
     frame, lever, body = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6), view(iwork, p.body + 2 * i, 2)
     body[0], body[1] = locate(c, number, q, mem, imem, frame, lever)
-    relative_velocity(c.each, body[0], body[1], frame, lever, w, u)
-    iwork[p.disk + i] = 0 if c.each == 1 else 2
-    work[p.mu + 2 * i] = 0.0 if c.each == 1 else mem[c.mu]
-    work[p.mu + 2 * i + 1] = mem[c.mu_r] if c.each == 5 else 0.0
-    for k in range(d):
-        e = c.e_n if k == 0 else c.e_t if k < min(c.each, 3) else ABSENT
-        work[p.b + d * i + k] = mem[e] * u[k] if e != ABSENT else 0.0
-        work[p.r + d * i + k] = mem[c.lam + c.each * number + k] if k < c.each else 0.0
+    state_law(c, i, p, body[0], body[1], frame, lever, w, mem, work, iwork)
+    for k in range(p.d):
+        work[p.r + p.d * i + k] = mem[c.lam + c.each * number + k] if k < c.each else 0.0
 
 
 @kernel
-def rows_of_contact(each, d, body, frame, lever, H, diagonal):
-    """H (d, 12) of one contact, and which components are left over (1, else 0): for a problem with a matrix."""
+def state_law(c, i, p, a, b, frame, lever, w, mem, work, iwork):
+    """The law of a contact between bodies a and b that had velocities w. Out: the i-th of disk, mu, b of plan p."""
+    u = stack(5)
+    relative_velocity(c.each, a, b, frame, lever, w, u)
+    iwork[p.disk + i] = 0 if c.each == 1 else 2
+    work[p.mu + 2 * i] = 0.0 if c.each == 1 else mem[c.mu]
+    work[p.mu + 2 * i + 1] = mem[c.mu_r] if c.each == 5 else 0.0
+    for k in range(p.d):
+        e = c.e_n if k == 0 else c.e_t if k < min(c.each, 3) else ABSENT
+        work[p.b + p.d * i + k] = mem[e] * u[k] if e != ABSENT else 0.0
+
+
+@kernel
+def rows_of_contact(each, d, is_equation, body, frame, lever, H, diagonal):
+    """H (d, 12) of one contact, and which components are left over (1), equations (-1), or neither: for a problem with a matrix."""
     contact_rows(each, frame, lever, view(lever, 3, 3), body[1] != WORLD, H)
     for k in range(d):
-        diagonal[k] = 0.0 if k < each else 1.0
+        diagonal[k] = 1.0 if k >= each else -1.0 if is_equation else 0.0
     for k in range(12 * each, 12 * d):
         H[k] = 0.0

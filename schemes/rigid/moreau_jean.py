@@ -72,7 +72,7 @@ def options_of(h, options):
     )
     if is_explicit:
         q_star, tol = 0.0, np.inf
-    return problem.Options(h, theta, gamma, q_star, tol, max_iter, float(is_explicit), float(LINEAR if is_linear else EXPONENTIAL))
+    return problem.Options(h, theta, theta, gamma, q_star, tol, max_iter, float(is_explicit), float(LINEAR if is_linear else EXPONENTIAL))
 
 
 def grow(records):
@@ -129,16 +129,23 @@ def outputs(t, interactions, p, q, v, R, functions, mem, imem, work):
     for k in range(interactions.size):
         it = interactions[k]
         evaluate(t, it, q, R, functions, mem, imem, work)
+        keep_outputs(it, w, mem, work)
         for i in range(it.m):
-            s = work[it.rate + i]
-            for l in range(6):
-                s += work[it.H + 12 * i + l] * w[6 * it.a + l]
-            if it.b != ABSENT:
-                for l in range(6):
-                    s += work[it.H + 12 * i + 6 + l] * w[6 * it.b + l]
-            mem[it.y + i], mem[it.ydot + i] = work[it.h + i], s
-            zero += 0.0 * work[it.h + i] + 0.0 * s
+            zero += 0.0 * mem[it.y + i] + 0.0 * mem[it.ydot + i]
     return zero == 0.0
+
+
+@tiny
+def keep_outputs(it, w, mem, work):
+    """y and ydot of one interaction, from its H and rate and velocities w."""
+    for i in range(it.m):
+        s = work[it.rate + i]
+        for l in range(6):
+            s += work[it.H + 12 * i + l] * w[6 * it.a + l]
+        if it.b != ABSENT:
+            for l in range(6):
+                s += work[it.H + 12 * i + 6 + l] * w[6 * it.b + l]
+        mem[it.y + i], mem[it.ydot + i] = work[it.h + i], s
 
 
 @tiny
@@ -160,29 +167,13 @@ def to_body(n, R, w, v):
 
 
 @kernel
-def step(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
+def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
-    s, o = motion(tables), motion(options)
-    begin(t_new - o.h, o, s.bodies, s.plan[0], functions, mem, work)
-    n_contacts, n_blocks = problem.choose_active(o, s, mem, imem, work, iwork)
-    status, n_iter, residual = iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o, mem, imem, work, iwork)
-    if status in (CONVERGED, INEXACT):
-        corrected = correct(t_new, tables, functions, solver, solver_options, options, mem, imem, work, iwork)
-        status = status if corrected == CONVERGED else corrected
-    done = commit(t_new, n_contacts, n_blocks, s, functions, o, mem, imem, work, iwork)
+    begin(t_new - options.h, options, s.bodies, s.plan[0], functions, mem, work)
+    n_contacts, n_blocks = problem.choose_active(options, s, mem, imem, work, iwork)
+    status, n_iter, residual = iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+    done = commit(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork)
     return status if done == CONVERGED else done, n_iter, residual
-
-
-@tiny
-def motion(own):
-    """Of the tables, or of the options, of a scheme those of the step: here all; projections bind another."""
-    return own
-
-
-@tiny
-def correct(t, tables, functions, solver, solver_options, options, mem, imem, work, iwork):
-    """What is done to q of the end of a step before it is committed: here nothing; projections bind another. Returns a status."""
-    return CONVERGED
 
 
 @kernel
@@ -398,7 +389,7 @@ def invert(t_new, is_free, options, bodies, p, q, v, R, functions, mem, inverse,
     regular = True
     for i in range(p.n_bodies):
         regular = regular and inverse_matrix(
-            t_new, weight, weight * h * options.theta, bodies[i], view(q, 7 * i, 7), view(v, 6 * i, 6), view(R, 9 * i, 9),
+            t_new, weight, weight * h * options.a, bodies[i], view(q, 7 * i, 7), view(v, 6 * i, 6), view(R, 9 * i, 9),
             view(work, p.turning + 9 * i, 9), is_free, functions, mem, view(inverse, p.stride * i, p.stride), view(work, p.spare, 150),
         )  # fmt: skip
     return regular

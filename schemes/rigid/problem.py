@@ -23,22 +23,24 @@ from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid.bodies import move
 from nsds.schemes.rigid.interactions import evaluate
 from nsds.schemes.rigid.joint_rows import turned_arm
-from nsds.schemes.rigid.tables import EQUALITY, MASS
+from nsds.schemes.rigid.tables import BOUNDED, EQUALITY, MASS
 from nsds.solvers.bodies import rigid, slabs
-from nsds.solvers.contact.signature import N_INFO, merit
+from nsds.solvers.contact.signature import EQUATION, N_INFO, merit
 from nsds.status import CONVERGED, UNSUITED
 
 # Where the arrays of a member's work memory lie (last lines: of its integer work memory), and sizes. Of bodies: rotation matrices, q and v
 # before the step, now, and at qbar; forces before and now; inverses; velocities and impulses in inertial axes; sizes of terms of the
 # equation of motion, of forces, of impulses, and of all as velocities (4: translation and rotation, without impulses that cancel and
-# with them); moved, see `way_of_forces`. Of contacts: frames, levers. Of the problem: as in `blocks`.
+# with them); v_mid, see `move_all`; moved, see `way_of_forces`; known, impulses that r of rows with bounds is counted from, and their
+# sizes. Of contacts: frames, levers. Of the problem: as in `blocks`.
 PLAN = table(
     "R", "q_old", "v_old", "q", "v", "q_bar", "f_old", "f", "size", "inverse", "w", "w_free", "w_end", "R_free", "p", "impulses",
-    "spare", "x", "h_size", "speed", "turning", "moved",
+    "spare", "x", "h_size", "speed", "turning", "moved", "known", "known_size",
     "frame", "lever", "H", "G", "diagonal", "b", "mu", "r", "u", "rhs", "W", "info", "solver", "n_solver", "sweeper", "n_sweeper",
     "body", "disk", "begin", "first", "linked", "row", "column", "isolver", "n_isolver", "isweeper", "n_isweeper",
     "which", "pair", "place", "slab", "counts", "groups",
     "n_bodies", "stride", "d", "n_contacts", "n_blocks", "few", "limit", "room", "linear", "parallel", "sweeps", "brief", "unilateral",
+    "bounded", "v_mid",
 )  # fmt: skip
 
 
@@ -46,7 +48,8 @@ class Options(NamedTuple):
     """Words of a step."""
 
     h: float
-    theta: float
+    theta: float  # weight of the force at the end of the step,
+    a: float  # and of the velocity there, by which bodies move
     gamma: float
     q_star: float
     tol: float
@@ -80,12 +83,13 @@ def reserve(lists, options, method, work, iwork, n_members):
     limit = _limit(name, n_blocks, n_contacts, d, n_members)
     row, column = _pattern(lists, n_blocks, limit) if limit else (np.zeros(1, np.int64), np.zeros(0, np.int64))
     n_rows = max(limit, n_blocks)
-    work.place(plan, h_size=2 * n, speed=4 * n, turning=9 * n, moved=n)
+    work.place(plan, h_size=2 * n, speed=4 * n, turning=9 * n, moved=n, known=6 * n, known_size=2 * n)
     work.place(plan, frame=9 * n_contacts, lever=6 * n_contacts, mu=2 * (n_contacts + n_blocks))
     work.place(plan, **dict.fromkeys(("H", "G"), 12 * d * n_rows), diagonal=d * n_rows)
     work.place(plan, **dict.fromkeys(("b", "r", "u"), d * (n_contacts + n_blocks)), rhs=d * limit, W=d * d * column.size)
     floats, integers = method.work_size(d, row, column) if limit else (0, 0)
     work.place(plan, solver=floats)
+    plan["v_mid"] = plan["v_old"]
     iwork.place(plan, body=2 * (n_contacts + n_blocks), disk=n_contacts + n_blocks, begin=interactions.size, first=n + 1)
     iwork.place(plan, linked=2 * limit, row=limit + 1, column=column.size, isolver=integers)
     plan["n_solver"], plan["n_isolver"] = floats, integers
@@ -101,6 +105,7 @@ def reserve(lists, options, method, work, iwork, n_members):
     plan["n_bodies"], plan["stride"], plan["d"], plan["n_blocks"], plan["n_contacts"] = n, stride, d, n_blocks, n_contacts
     plan["limit"], plan["room"], plan["linear"] = limit, column.size, _is_linear(lists, options)
     plan["parallel"] = n_members == 1 and may_use_threads()
+    plan["bounded"] = (interactions["law"] == BOUNDED).any()
     plan["unilateral"] = lists.collisions.size > 0 or (interactions["always"] == 0).any()
     return plan
 
@@ -118,7 +123,7 @@ def _is_linear(lists, options):
     bodies, interactions = lists.bodies, lists.interactions
     moving = ((interactions["row"] != ABSENT) | (interactions["h_function"] != ABSENT)).any() and options.q_star > 0
     simple = (bodies["isotropic"] & (bodies["coupled"] == 0) & (bodies["mext_inertial"] == 0)) | bodies["fixed"]
-    return options.is_explicit != 0 or (bool(simple.all()) and not moving and not (interactions["law"] == EQUALITY).any())
+    return options.is_explicit != 0 or (bool(simple.all()) and not moving and not np.isin(interactions["law"], (EQUALITY, BOUNDED)).any())
 
 
 def _pattern(lists, n_blocks, limit):
@@ -240,6 +245,21 @@ def state_blocks(t_new, is_new, n_contacts, n_blocks, options, interactions, p, 
                 evaluate(t_new, interactions[k], q_bar, view(work, p.R, 9 * m), functions, mem, imem, work)
             it, first = interactions[k], iwork[p.begin + k]
             blocks.state_block(h, ahead, is_new, it, first, p.d, mem, work, stated)
+    if p.bounded != 0 and (moves or is_new):
+        know_origins(h, interactions, p, mem, work, iwork)
+
+
+@kernel
+def know_origins(h, interactions, p, mem, work, iwork):
+    """Impulses that r of the rows with bounds is counted from. Out: known, known_size."""
+    known, size = view(work, p.known, 6 * p.n_bodies), view(work, p.known_size, 2 * p.n_bodies)
+    for i in range(6 * p.n_bodies):
+        known[i] = 0.0
+    for i in range(2 * p.n_bodies):
+        size[i] = 0.0
+    for k in range(interactions.size):
+        if interactions[k].law == BOUNDED and iwork[p.begin + k] >= 0:
+            blocks.add_origins(h, interactions[k], mem, work, known, size)
 
 
 @tiny
@@ -255,11 +275,11 @@ def are_equations(interactions, p, iwork):
 def turn_joints(n_contacts, n_blocks, options, interactions, p, mem, imem, work, iwork):
     """What rotations of bodies do to the moments of their joints, by the impulses as they are. Out: turning.
 
-    Where the direction of a row does not turn with the body: for ``h theta q_star`` times the derivative of its moment. Of body B it counts
+    Where the direction of a row does not turn with the body: for ``h a q_star`` times the derivative of its moment. Of body B it counts
     for three POINT together, whose force is free to keep its direction in the world. What is left out are changes that couple bodies.
     """
     r = stated_blocks(n_contacts, n_blocks, p, work, iwork).r
-    weight = options.q_star * options.h * options.theta
+    weight = options.q_star * options.h * options.a
     for i in range(9 * p.n_bodies):
         work[p.turning + i] = 0.0
     for k in range(interactions.size if weight > 0.0 else 0):
@@ -287,10 +307,10 @@ def turn_joints(n_contacts, n_blocks, options, interactions, p, mem, imem, work,
 
 @tiny
 def move_all(h, options, p, q, work):
-    """``q = q_k`` moved by h v_theta, of all bodies."""
+    """``q = q_k`` moved by ``h (a v + (1 - a) v_mid)``, of all bodies; v_mid is v_k, but where a scheme knows better."""
     for i in range(p.n_bodies):
-        q_old, v_old = view(work, p.q_old + 7 * i, 7), view(work, p.v_old + 6 * i, 6)
-        move(int(options.update), q_old, h, options.theta, v_old, view(work, p.v + 6 * i, 6), view(q, 7 * i, 7))
+        q_old, v_mid = view(work, p.q_old + 7 * i, 7), view(work, p.v_mid + 6 * i, 6)
+        move(int(options.update), q_old, h, options.a, v_mid, view(work, p.v + 6 * i, 6), view(q, 7 * i, 7))
 
 
 @kernel
@@ -305,7 +325,12 @@ def solve(n_contacts, n_blocks, is_new, s, solver, options, tol, reached, mem, i
         clear(p, work)
         return CONVERGED
     inverse, w, w_free = view(work, p.inverse, p.stride * m), view(work, p.w, 6 * m), view(work, p.w_free, 6 * m)
-    blocks.multiply_inverse(m, p.stride, inverse, view(work, p.R_free, 6 * m), w_free)
+    R_free = view(work, p.R_free, 6 * m)
+    if p.bounded != 0:
+        R_free = view(work, p.w_end, 6 * m)
+        for i in range(6 * m):
+            R_free[i] = work[p.R_free + i] - work[p.known + i]
+    blocks.multiply_inverse(m, p.stride, inverse, R_free, w_free)
     for i in range(6 * m):
         w_free[i] = w[i] - w_free[i]
     if is_new:
@@ -387,7 +412,8 @@ def solve_with_matrix(is_new, aim, n_contacts, n_blocks, s, solver, options, wan
     for i in range(n_contacts):
         each = s.collisions[iwork[p.which + p.n_contacts + iwork[p.place + i]]].each
         frame, lever, body = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6), view(stated.body, 2 * i, 2)
-        contacts.rows_of_contact(each, d, body, frame, lever, view(stated.H, 12 * d * i, 12 * d), view(stated.diagonal, d * i, d))
+        H, diagonal, is_equation = view(stated.H, 12 * d * i, 12 * d), view(stated.diagonal, d * i, d), disk[i] == EQUATION
+        contacts.rows_of_contact(1 if is_equation else each, d, is_equation, body, frame, lever, H, diagonal)
     column, W = view(iwork, p.column, row[n]), view(work, p.W, d * d * row[n])
     blocks.complete_blocks(d, p.stride, view(work, p.inverse, p.stride * m), stated, G)
     blocks.assemble(d, stated, G, row, column, W)
@@ -438,6 +464,10 @@ def total_impulse(n_contacts, n_blocks, p, work, iwork):
     body, frame, lever = view(iwork, p.body, 2 * n_contacts), view(work, p.frame, 9 * n_contacts), view(work, p.lever, 6 * n_contacts)
     add_contact_impulses(n_contacts, d, body, frame, lever, view(work, p.r, d * n_contacts), impulse, size)
     blocks.add_impulses(d, stated_blocks(n_contacts, n_blocks, p, work, iwork), impulse, size)
+    for i in range(6 * p.n_bodies if p.bounded != 0 else 0):
+        impulse[i] += work[p.known + i]
+    for i in range(2 * p.n_bodies if p.bounded != 0 else 0):
+        size[i] += work[p.known_size + i]
 
 
 @kernel
@@ -467,7 +497,10 @@ def keep_impulses(n_contacts, n_blocks, options, s, mem, imem, work, iwork):
     for k in range(s.interactions.size):
         it, first = s.interactions[k], iwork[p.begin + k]
         for i in range(it.m):
-            mem[it.lam + i] = r[p.d * first + blocks.place(it, p.d, i)] if first >= 0 else 0.0
+            if blocks.has_bounds(it):
+                mem[it.lam + i] = blocks.impulse_within_bounds(options.h, it, i, first, p.d, mem, r)
+            else:
+                mem[it.lam + i] = r[p.d * first + blocks.place(it, p.d, i)] if first >= 0 else 0.0
             imem[it.active + i] = blocks.takes_part(it, i, options.gamma * options.h, mem, work)
     for k in range(s.collisions.size):
         c = s.collisions[k]

@@ -1,10 +1,13 @@
-"""Projection of rigid bodies on their constraints after each step of Moreau–Jean ([Notes], chapter 13).
+"""Projection of rigid bodies on their constraints, after a step of Moreau–Jean or with the choice of its contacts ([Notes], chapter 13).
 
     q <- q moved by G H^T lambda,      0 = h + H G H^T lambda of equations,      0 <= h + H G H^T lambda  ⟂  lambda >= 0 of gaps
 
 with h and H of the last q, until no constraint is violated. G is the inverse mass, or the identity in coordinates: of x and p with the
 constraint ``|p| = 1`` (eq. 13.7) a rotation by ``4 H_omega^T lambda``, which is also ``(T^T T)^-1`` in velocities (eq. 13.12). Bodies turn
 along the exponential map, so that p stays unit. Velocities are not touched.
+
+Direct: of all contacts, or of those that take part in the step. Combined: a contact that the end of the step violates joins the step, which
+is solved again; then contacts that press are put on ``h = 0`` also from above.
 """
 
 import sys
@@ -12,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds._jit import kernel, specialised, stack, tiny, view
+from nsds._jit import kernel, stack, tiny, view
 from nsds.collision import WORLD
 from nsds.maths import rotations
 from nsds.maths.vectors import times_transposed
@@ -23,10 +26,10 @@ from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import inverse_matrix
 from nsds.schemes.rigid.interactions import evaluate, frame_of
 from nsds.schemes.rigid.moreau_jean import blame, grow  # noqa: F401
-from nsds.schemes.rigid.tables import DRY, EQUALITY, IMPACT, tables
+from nsds.schemes.rigid.tables import EQUALITY, IMPACT, tables
 from nsds.schemes.run.memory import Allocator, Prepared
 from nsds.solvers.contact.signature import EQUATION
-from nsds.status import CONVERGED, VIOLATED
+from nsds.status import CONVERGED, INEXACT, UNSUITED, VIOLATED
 
 _SHARE = 0.1  # of the tolerance: what the solver may leave
 
@@ -46,16 +49,17 @@ class Options(NamedTuple):
     constraint_tol: float
     max_rounds: float
     by_mass: float  # not 0: the metric is the mass, else the identity
+    every_contact: float  # 0: only contacts that take part in the step
+    combined: float
 
 
 def prepare(records, options, h, method):
     """Tables of the step and of the problem of positions."""
     work, iwork = Allocator(records.size), Allocator(records.size)
     lists, words = tables(records, work, iwork), plain.options_of(h, options)
-    if not options["every_contact"]:
-        raise ValueError("moreau_jean_direct_projection: contacts='active' is for Lagrangian systems; of rigid bodies all are projected")
-    tol, max_rounds = options["constraint_tol"].item(), float(options["max_rounds"].item())
-    own = Options(h, words, tol, max_rounds, float(options["metric"] == b"mass"))
+    tol, max_rounds, every = (float(options[name].item()) for name in ("constraint_tol", "max_rounds", "every_contact"))
+    combined = options["scheme"].item().endswith(b"combined_projection")
+    own = Options(h, words, tol, max_rounds, float(options["metric"] == b"mass"), every, float(combined))
     s = Tables(*(plain.tables_of(lists, words, method, work, iwork, records.size) for _ in range(2)))
     return Prepared(s, lists.functions, own, work.array(), iwork.array(np.int64), sys.modules[__name__], lists)
 
@@ -67,26 +71,179 @@ def start(t, s, functions, options, mem, imem, work, iwork):
 
 
 @kernel
+def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
+    form, own, p = s.motion, options.motion, s.motion.plan[0]
+    plain.begin(t_new - options.h, own, form.bodies, p, functions, mem, work)
+    n_contacts, n_blocks = problem.choose_active(own, form, mem, imem, work, iwork)
+    status, n_iter, residual = plain.iterate(
+        t_new, n_contacts, n_blocks, form, functions, solver, solver_options, own, mem, imem, work, iwork
+    )
+    if options.combined != 0.0 or options.every_contact == 0.0:
+        note_contacts(n_contacts, form, p, imem, work, iwork)
+    total, joined = n_iter, True
+    for attempt in range(1, p.n_contacts + p.n_blocks + 1 if options.combined != 0.0 else 1):  # each but the last makes a contact join
+        if status not in (CONVERGED, INEXACT) or not joined:
+            break
+        before, blocks_before = n_contacts, n_blocks
+        n_contacts, n_blocks, joined = join(t_new, attempt, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork)
+        if joined:
+            restart(t_new - options.h, form.interactions, p, functions, mem, imem, work)
+            status, n_iter, residual = plain.iterate(
+                t_new, n_contacts, n_blocks, form, functions, solver, solver_options, own, mem, imem, work, iwork
+            )
+            total += n_iter
+            if status not in (CONVERGED, INEXACT):  # no velocity satisfies the contacts that have joined: positions will
+                leave(attempt, before, n_contacts, blocks_before, form, p, work, iwork)
+                n_contacts, n_blocks, joined = before, blocks_before, False
+                restart(t_new - options.h, form.interactions, p, functions, mem, imem, work)
+                status, n_iter, residual = plain.iterate(
+                    t_new, n_contacts, n_blocks, form, functions, solver, solver_options, own, mem, imem, work, iwork
+                )
+                total += n_iter
+    if options.combined != 0.0:
+        note_pressing(n_contacts, n_blocks, form, p, imem, work, iwork)
+    if status in (CONVERGED, INEXACT):
+        projected = project(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+        status = status if projected == CONVERGED else projected
+    done = plain.commit(t_new, n_contacts, n_blocks, form, functions, own, mem, imem, work, iwork)
+    return status if done == CONVERGED else done, total, residual
+
+
+@kernel
+def note_contacts(n_contacts, s, p, imem, work, iwork):
+    """Which contacts of the record take part in the step, and that none has joined. Out: taking, joined."""
+    for k in range(s.collisions.size):
+        for i in range(imem[s.collisions[k].n]):
+            work[s.collisions[k].taking + i] = 0.0
+    for i in range(n_contacts):
+        work[s.collisions[iwork[p.which + p.n_contacts + i]].taking + iwork[p.which + i]] = 1.0
+    for k in range(s.interactions.size):
+        for i in range(s.interactions[k].m):
+            work[s.interactions[k].joined + i] = 0.0
+
+
+@kernel
+def join(t, attempt, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork):
+    """Contacts that the end of the step violates and that take no part in it do so from now on.
+
+    Returns (contacts, blocks of interactions, whether one is new). Out: R of the problem of positions.
+    """
+    p, own, bodies, joined = s.positions.plan[0], s.motion.plan[0], s.motion.bodies, False
+    q = view(work, own.q, 7 * p.n_bodies)
+    for k in range(s.motion.collisions.size):
+        c = s.motion.collisions[k]
+        find_known(options, c, p, own, q, mem, imem, work, iwork)
+        for i in range(iwork[c.found]):
+            number = int(work[c.known + i]) - 1
+            if number >= 0 and work[c.new_gap + i] < -options.constraint_tol and work[c.taking + number] == 0.0:
+                a, b = imem[c.body + iwork[c.new_a + i]], imem[c.body + iwork[c.new_b + i]]
+                if not (bodies[a].fixed and (b == WORLD or bodies[b].fixed)):
+                    iwork[own.pair + 2 * n_contacts], iwork[own.pair + 2 * n_contacts + 1] = a, b
+                    iwork[own.which + n_contacts], iwork[own.which + own.n_contacts + n_contacts] = number, k
+                    work[c.taking + number] = 1.0
+                    n_contacts, joined = n_contacts + 1, True
+    turn_matrices(p, q, work)
+    for k in range(s.motion.interactions.size):
+        it = s.motion.interactions[k]
+        if it.always == 0:
+            evaluate(t, it, q, view(work, p.R, 9 * p.n_bodies), functions, mem, imem, work)
+            is_new = False
+            for i in range(0, it.m, stride(it)):
+                takes_part = blocks.takes_part(it, i, options.motion.gamma * options.h, mem, work)
+                if not takes_part and work[it.h + i] < -options.constraint_tol:
+                    work[it.joined + i], is_new, joined = attempt, True, True
+            if is_new and iwork[own.begin + k] < 0:
+                iwork[own.begin + k], n_blocks = n_blocks, n_blocks + it.n_blocks
+    return n_contacts, n_blocks, joined
+
+
+@kernel
+def leave(attempt, n_before, n_contacts, blocks_before, s, p, work, iwork):
+    """What has joined in an attempt takes no part any more."""
+    for i in range(n_before, n_contacts):
+        work[s.collisions[iwork[p.which + p.n_contacts + i]].taking + iwork[p.which + i]] = 0.0
+    for k in range(s.interactions.size):
+        it = s.interactions[k]
+        for i in range(it.m):
+            if work[it.joined + i] == attempt:
+                work[it.joined + i] = 0.0
+        if iwork[p.begin + k] >= blocks_before:
+            iwork[p.begin + k] = -1
+
+
+@kernel
+def restart(t, interactions, p, functions, mem, imem, work):
+    """Back to the velocities of the start of the step, and to H of contacts there."""
+    m = p.n_bodies
+    q_old, R = view(work, p.q_old, 7 * m), view(work, p.R, 9 * m)
+    for i in range(6 * m):
+        work[p.v + i] = work[p.v_old + i]
+    plain.to_inertial(m, R, view(work, p.v_old, 6 * m), view(work, p.w, 6 * m))
+    for k in range(interactions.size):
+        if interactions[k].gap_function != ABSENT:
+            evaluate(t, interactions[k], q_old, R, functions, mem, imem, work)
+
+
+@kernel
+def note_pressing(n_contacts, n_blocks, s, p, imem, work, iwork):
+    """Which contacts have a normal impulse in the step. Out: pressing, and 2 of taking."""
+    r, d = problem.stated_blocks(n_contacts, n_blocks, p, work, iwork).r, p.d
+    for i in range(n_contacts):
+        j = iwork[p.place + i]
+        if work[p.r + d * i] > 0.0:
+            work[s.collisions[iwork[p.which + p.n_contacts + j]].taking + iwork[p.which + j]] = 2.0
+    for k in range(s.interactions.size):
+        it, first = s.interactions[k], iwork[p.begin + k]
+        for i in range(0, it.m if it.always == 0 else 0, stride(it)):
+            work[it.pressing + i] = 1.0 if first >= 0 and r[d * first + blocks.place(it, d, i)] > 0.0 else 0.0
+
+
+@tiny
+def stride(interaction):
+    """From one row with a gap to the next."""
+    return 1 if interaction.law == EQUALITY or interaction.law == IMPACT else interaction.each
+
+
+@tiny
+def find_known(options, c, p, own, q, mem, imem, work, iwork):
+    """Contacts at q, and which of them are in the record: as far as the step may have opened them. Out: v of p."""
+    ahead, v = max(1.0, options.motion.gamma) * options.h, view(work, p.v, 6 * p.n_bodies)
+    for i in range(6 * p.n_bodies):
+        v[i] = abs(work[own.v_old + i]) + abs(work[own.v + i])
+    iwork[c.found] = min(contacts.find(c, ahead, own.parallel != 0, q, v, mem, imem, work, iwork), c.capacity)
+    contacts.recognise(c, iwork[c.found], mem, imem, work, iwork)
+
+
+@kernel
 def project(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """Moves q of the end of the step onto the constraints. Returns CONVERGED, VIOLATED, or the solver's status. In/out: q of the plan."""
     p, own, collisions, interactions = s.positions.plan[0], s.motion.plan[0], s.motion.collisions, s.motion.interactions
-    m, status, wanted = p.n_bodies, VIOLATED, _SHARE * options.constraint_tol
+    m, status, wanted, press = p.n_bodies, VIOLATED, _SHARE * options.constraint_tol, options.combined != 0.0
     q, moved = view(work, own.q, 7 * m), view(work, p.w_free, 6 * m)
     for k in range(int(options.max_rounds) + 1):
-        n_contacts, depth = penetrating(options.h, own, collisions, p, q, mem, imem, work, iwork)
-        n_blocks, violation = violated(t, interactions, p, q, functions, mem, imem, work, iwork)
+        n_contacts, depth = penetrating(press, options, own, collisions, p, q, mem, imem, work, iwork)
+        n_blocks, violation = violated(t, k == 0, press, options, interactions, p, q, functions, mem, imem, work, iwork)
         if max(depth, violation) <= options.constraint_tol:
             status = CONVERGED
             break
         if k == int(options.max_rounds):
             break
         metric(t, options.by_mass != 0.0, s.motion.bodies, p, q, functions, mem, work)
-        state_positions(n_contacts, n_blocks, interactions, p, work, iwork)
-        for i in range(6 * m):
-            moved[i] = 0.0
-        problem.arrange(n_contacts, problem.has_matrix(n_contacts, n_blocks, p), p, work, iwork)
-        state_gaps(n_contacts, collisions, p, q, work, iwork)
-        solved = problem.solve_blocks(n_contacts, n_blocks, True, s.positions, solver, solver_options, wanted, 1.0, work, iwork)
+        solved = CONVERGED
+        for attempt in range(2):
+            state_positions(press, n_contacts, n_blocks, options, interactions, p, mem, work, iwork)
+            for i in range(6 * m):
+                moved[i] = 0.0
+            problem.arrange(n_contacts, problem.has_matrix(n_contacts, n_blocks, p), p, work, iwork)
+            state_gaps(press, n_contacts, collisions, p, q, work, iwork)
+            if not press or attempt == 1:
+                solved = problem.solve_blocks(n_contacts, n_blocks, True, s.positions, solver, solver_options, wanted, 1.0, work, iwork)
+                break
+            solved = solve_pressing(n_contacts, n_blocks, s, solver, solver_options, wanted, work, iwork)
+            if solved == CONVERGED:
+                break
+            press = False  # contacts that no position closes all at once: none of them is to be violated at least
         if solved != CONVERGED and not problem.can_go_on(solved):
             status = solved
             break
@@ -97,46 +254,64 @@ def project(t, s, functions, solver, solver_options, options, mem, imem, work, i
 
 
 @tiny
-def motion(own):
-    """Of the tables, or of the options, those of the step."""
-    return own.motion
-
-
-step = kernel(specialised(plain.step, "projected", correct=project, motion=motion))
+def solve_pressing(n_contacts, n_blocks, s, solver, solver_options, wanted, work, iwork):
+    """The problem in which contacts that press are equations, which only methods with a matrix know. Returns a status."""
+    if not problem.has_matrix(n_contacts, n_blocks, s.positions.plan[0]):
+        return UNSUITED
+    return problem.solve_with_matrix(
+        True, solver_options.tol, n_contacts, n_blocks, s.positions, solver, solver_options, wanted, 1.0, work, iwork
+    )
 
 
 @kernel
-def penetrating(h, own, collisions, p, q, mem, imem, work, iwork):
+def penetrating(press, options, own, collisions, p, q, mem, imem, work, iwork):
     """(number, depth): detected contacts at q with gaps up to the depth of the deepest, none if that is 0. Out: q_old, pair, which of p.
 
-    Those that are open by less than the depth are listed too, as bodies that are pushed apart may be pushed into others.
+    Those that are open by less than the depth are listed too, as bodies that are pushed apart may be pushed into others. press: contacts
+    that pressed in the step are as deep as they are open. Unless all are wanted, contacts that took no part in the step are left alone.
     """
-    n, depth, v = 0, 0.0, view(work, own.v, 6 * p.n_bodies)
+    n, depth, v, chosen = 0, 0.0, view(work, own.v, 6 * p.n_bodies), press or options.every_contact == 0.0
     for i in range(7 * p.n_bodies):
         work[p.q_old + i] = q[i]
     for k in range(collisions.size):
         c = collisions[k]
-        iwork[c.found] = min(contacts.find(c, h, own.parallel != 0, q, v, mem, imem, work, iwork), c.capacity)
+        if chosen:
+            find_known(options, c, p, own, q, mem, imem, work, iwork)
+        else:
+            iwork[c.found] = min(contacts.find(c, options.h, own.parallel != 0, q, v, mem, imem, work, iwork), c.capacity)
         for i in range(iwork[c.found]):
-            depth = max(depth, -work[c.new_gap + i])
+            gap = work[c.new_gap + i]
+            if options.every_contact != 0.0 or role(c, i, work) > 0.0:
+                depth = max(depth, abs(gap) if press and role(c, i, work) > 1.0 else -gap)
     for k in range(collisions.size if depth > 0.0 else 0):
         c = collisions[k]
         for i in range(iwork[c.found]):
-            if work[c.new_gap + i] <= depth:
+            if work[c.new_gap + i] <= depth and (options.every_contact != 0.0 or role(c, i, work) > 0.0):
                 a, b = imem[c.body + iwork[c.new_a + i]], imem[c.body + iwork[c.new_b + i]]
                 iwork[p.pair + 2 * n], iwork[p.pair + 2 * n + 1], iwork[p.which + n], iwork[p.which + p.n_contacts + n] = a, b, i, k
                 n += 1
     return n, depth
 
 
+@tiny
+def role(c, i, work):
+    """Of the i-th contact found: 0, 1 if it took part in the step, 2 if it pressed."""
+    number = int(work[c.known + i])
+    return work[c.taking + number - 1] if number > 0 else 0.0
+
+
 @kernel
-def state_gaps(n, collisions, p, q, work, iwork):
-    """The n penetrating contacts as frictionless ones, in the order of place. Out: the first n of disk, mu, body, frame, lever, b, r."""
+def state_gaps(press, n, collisions, p, q, work, iwork):
+    """The n penetrating contacts as frictionless ones, in the order of place. Out: the first n of disk, mu, body, frame, lever, b, r.
+
+    press: those that pressed in the step are equations.
+    """
     for i in range(n):
         j = iwork[p.place + i]
         c, number = collisions[iwork[p.which + p.n_contacts + j]], iwork[p.which + j]
         a, b = iwork[p.pair + 2 * j], iwork[p.pair + 2 * j + 1]
-        iwork[p.body + 2 * i], iwork[p.body + 2 * i + 1], iwork[p.disk + i] = a, b, 0
+        iwork[p.body + 2 * i], iwork[p.body + 2 * i + 1] = a, b
+        iwork[p.disk + i] = EQUATION if press and role(c, number, work) > 1.0 else 0
         work[p.mu + 2 * i], work[p.mu + 2 * i + 1] = 0.0, 0.0
         frame_of(view(work, c.new_normal + 3 * number, 3), view(work, p.frame + 9 * i, 9))
         for k in range(3):
@@ -147,30 +322,53 @@ def state_gaps(n, collisions, p, q, work, iwork):
             work[p.b + p.d * i + k], work[p.r + p.d * i + k] = work[c.new_gap + number] if k == 0 else 0.0, 0.0
 
 
-@kernel
-def violated(t, interactions, p, q, functions, mem, imem, work, iwork):
-    """(blocks, violation): equations, and gaps that are negative, at q, and the largest of ``|h|`` and ``-h``. Out: R, begin."""
-    R, n, worst = view(work, p.R, 9 * p.n_bodies), 0, 0.0
+@tiny
+def turn_matrices(p, q, work):
+    """Rotation matrices at q. Out: R."""
     for i in range(p.n_bodies):
-        rotations.rotation_matrix(view(q, 7 * i + 3, 4), view(R, 9 * i, 9))
+        rotations.rotation_matrix(view(q, 7 * i + 3, 4), view(work, p.R + 9 * i, 9))
+
+
+@kernel
+def violated(t, is_first, press, options, interactions, p, q, functions, mem, imem, work, iwork):
+    """(blocks, violation): equations, and gaps that are negative, at q, and the largest of ``|h|`` and ``-h``. Out: R, begin.
+
+    A gap that was negative in an earlier round is listed again: else two would push the bodies to and fro.
+    """
+    R, n, worst = view(work, p.R, 9 * p.n_bodies), 0, 0.0
+    turn_matrices(p, q, work)
     for k in range(interactions.size):
         it = interactions[k]
+        was_listed = not is_first and iwork[p.begin + k] >= 0
         iwork[p.begin + k] = -1
-        if it.dofs != ABSENT or it.law == DRY:
+        if it.dofs != ABSENT or blocks.has_bounds(it):
             continue
         evaluate(t, it, q, R, functions, mem, imem, work)
         violation = 0.0
-        for i in range(0, it.m, 1 if it.law == EQUALITY or it.law == IMPACT else it.each):
-            violation = max(violation, abs(work[it.h + i]) if it.law == EQUALITY else -work[it.h + i])
-        if it.law == EQUALITY or violation > 0.0:
+        for i in range(0, it.m, stride(it)):
+            if counts(options, it, i, mem, work):
+                violation = max(violation, abs(work[it.h + i]) if is_closed(press, it, i, work) else -work[it.h + i])
+        if it.law == EQUALITY or violation > 0.0 or was_listed:
             iwork[p.begin + k] = n
             n += it.n_blocks
             worst = max(worst, violation)
     return n, worst
 
 
+@tiny
+def counts(options, it, i, mem, work):
+    """Whether row i is projected: all, or what takes part in the step."""
+    return options.every_contact != 0.0 or blocks.takes_part(it, i, options.motion.gamma * options.h, mem, work)
+
+
+@tiny
+def is_closed(press, it, i, work):
+    """Whether ``h = 0`` is wanted of row i: of equations, and of contacts that pressed in the step."""
+    return it.law == EQUALITY or (press and work[it.pressing + i] != 0.0)
+
+
 @kernel
-def state_positions(n_contacts, n_blocks, interactions, p, work, iwork):
+def state_positions(press, n_contacts, n_blocks, options, interactions, p, mem, work, iwork):
     """The blocks of interactions: ``H G H^T lambda + h``; of contacts with friction the normal components only."""
     stated, d = problem.stated_blocks(n_contacts, n_blocks, p, work, iwork), p.d
     H, diagonal, body, mu, b = stated.H, stated.diagonal, stated.body, stated.mu, stated.b
@@ -182,12 +380,15 @@ def state_positions(n_contacts, n_blocks, interactions, p, work, iwork):
         it, first = interactions[k], iwork[p.begin + k]
         if first < 0:
             continue
-        is_equation = it.law == EQUALITY
         for i in range(first, first + it.n_blocks):
             body[2 * i], body[2 * i + 1], mu[2 * i], mu[2 * i + 1] = it.a, it.b, 0.0, 0.0
-            stated.disk[i] = EQUATION if is_equation else 0
-        for i in range(0, it.m, 1 if is_equation or it.law == IMPACT else it.each):
-            to = first * d + blocks.place(it, d, i)
+            stated.disk[i] = EQUATION if it.law == EQUALITY else 0
+        for i in range(0, it.m, stride(it)):
+            if not counts(options, it, i, mem, work):
+                continue
+            to, is_equation = first * d + blocks.place(it, d, i), is_closed(press, it, i, work)
+            if is_equation:
+                stated.disk[to // d] = EQUATION
             diagonal[to], b[to] = -1.0 if is_equation else 0.0, work[it.h + i]
             for l in range(12):
                 H[12 * to + l] = work[it.H + 12 * i + l]

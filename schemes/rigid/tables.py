@@ -25,23 +25,25 @@ _FUNCTIONS = ("fext", "mext", "fint", "mint", "jac_q", "jac_v")
 # One row per element of an interaction. a, b: its bodies, b ABSENT for the world. What kind of relation it is, kernels see in what it has:
 # row, the kinds of rows of a joint; dofs, the velocities that are prescribed; gap_function, of a contact; h_function. In the record: y,
 # ydot, lam, active, parameters of the law and of the relation. In the work memory: H (m, 12), on velocities in inertial axes; h and rate
-# (m), what ydot is besides H v; slack (m, 2), the forecasts up to which a row takes part; x (14), arguments; spare. n_blocks: its blocks of
-# the one-step problem; each: components of a contact.
+# (m), what ydot is besides H v; slack (m, 2), the forecasts up to which a row takes part; joined (m), not 0: it takes part whatever the
+# forecast; pressing (m), see `project`; x (14), arguments; spare. n_blocks: its blocks of the one-step problem; each: components of a
+# contact.
 INTERACTION = table(
     "law", "m", "a", "b", "each", "n_blocks", "always", "y", "ydot", "lam", "active", "z", "n_z", "e_n", "e_t", "mu",
-    "mu_r", "row", "row_a", "row_u", "row_b", "row_w", "row_offset", "angle", "dofs", "H", "h", "rate", "slack", "x", "spare",
-    "h_function", "jac_function", "h_t_function", "gap_function", "velocity_function",
+    "mu_r", "lower", "upper", "row", "row_a", "row_u", "row_b", "row_w", "row_offset", "angle", "dofs", "H", "h", "rate", "slack", "joined",
+    "pressing", "x", "spare", "h_function", "jac_function", "h_t_function", "gap_function", "velocity_function",
 )  # fmt: skip
 # One row for each of a model's collisions. In the record: n, the contacts, the shapes, parameters of the law. In the work memory: poses,
 # reaches and slacks of shapes, the contacts found at the end of a step, in the order of (a, b, feature), and scratch; scratch_i in the
-# integer one, and general, an address.
+# integer one, and general, an address. For projections taking, whether a contact of the record takes part in the step, and presses, and
+# known, of contacts found, the number that they have in the record, plus 1, or 0.
 COLLISIONS = table(
     "capacity", "n_shapes", "each", "n", "a", "b", "feature", "normal", "point", "y", "lam", "e_n", "e_t", "mu", "mu_r", "margin",
     "kind", "size", "local", "body", "group", "mask", "pose", "reach", "slack", "new_normal", "new_point", "new_gap", "new_lam",
-    "old_normal", "scratch", "n_scratch",
+    "old_normal", "taking", "known", "scratch", "n_scratch",
     "new_a", "new_b", "new_feature", "found", "scratch_i", "n_scratch_i", "vertices", "n_vertices", "general",
 )  # fmt: skip
-EQUALITY, IMPACT, FRICTION, ROLLING, DRY = range(5)  # places in FORMS
+EQUALITY, IMPACT, FRICTION, ROLLING, DRY, BOUNDED = (*range(5), 6)  # places in FORMS
 
 
 class Lists(NamedTuple):
@@ -126,14 +128,15 @@ def _interaction(records, line, first, d, functions, work):
     rows["law"], rows["m"] = FORMS.index(LAWS[law].form), m
     rows["each"] = LAWS[law].block(NEWTON_EULER)
     rows["n_blocks"] = -(-m // d) if LAWS[law].form == "equality" else m // LAWS[law].block(NEWTON_EULER)
-    rows["always"] = LAWS[law].bilateral
+    rows["always"] = LAWS[law].bilateral or LAWS[law].form == "bounded"
     rows["a"] = line.sides[0] + line.elements[:, 0]
     rows["b"] = line.sides[1] + line.elements[:, 1] if len(line.sides) > 1 else ABSENT
     if (rows["a"] == rows["b"]).any():
         raise ValueError(f"interaction '{line.name}' joins a body with itself")
     for column, field in (
         ("y", "y"), ("ydot", "ydot"), ("lam", "lambda"), ("active", "active"), ("z", "z"), ("dofs", "dofs"), ("angle", "angle"),
-        *_restitution(law), ("mu", "limit" if "limit" in fields else "mu"), ("mu_r", "mu_r"),
+        *_restitution(law), ("mu", "limit" if "limit" in fields else "mu"), ("mu_r", "mu_r"), ("lower", "lower"),
+        ("upper", "upper"),
     ):  # fmt: skip
         rows[column] = at[field][:, 0] if field in at else ABSENT
     rows["n_z"] = fields["z"][0].shape[0] if "z" in fields else 0
@@ -145,7 +148,16 @@ def _interaction(records, line, first, d, functions, work):
     state_functions(rows, line, functions)
     if "velocity" in fields and fields["velocity"][0].base.kind == "f":
         rows["z"] = at["velocity"][:, 0]
-    for column, size in (("H", 12 * m), ("h", m), ("rate", m), ("slack", 2 * m), ("x", 14), ("spare", 14 * m)):
+    for column, size in (
+        ("H", 12 * m),
+        ("h", m),
+        ("rate", m),
+        ("slack", 2 * m),
+        ("joined", m),
+        ("pressing", m),
+        ("x", 14),
+        ("spare", 14 * m),
+    ):
         rows[column] = work.reserve(count * size) + size * each
     return rows
 
@@ -186,6 +198,8 @@ def _collisions(records, work, iwork):
             "new_point": 3 * capacity,
             "new_gap": capacity,
             "old_normal": 3 * capacity,
+            "taking": capacity,
+            "known": capacity,
         }
         for column, size in (sizes | {"new_lam": int(row["each"]) * capacity, "scratch": floats}).items():
             row[column] = work.reserve(size)

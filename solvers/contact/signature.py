@@ -35,6 +35,7 @@ LARGEST_BLOCK = 5
 N_INFO = 4
 _ROUNDING = 2.0**-52
 _SPLITTER = 2.0**27 + 1.0
+_LEAST = 2.0**-1000  # the inverse of less may not be finite: it counts as 0
 _LOST = 1e-4  # of ``||q||``: where rounding may hide so much, nothing is a solution
 
 
@@ -354,9 +355,9 @@ def scales_of(c, disk, d, row, column, W, q, r):
 def _norm_of_data(row, column, W, q, r):
     """(factor, size): the inverse of the largest ``|q_i|``, and ``||factor q||``; where q = 0, of velocities that r makes, and 1."""
     most, s = largest(q), 0.0
-    if not most > 0.0:
+    if not most > _LEAST:
         most = largest(W) * largest(r)
-        return (1.0 / most if most > 0.0 else 1.0), 1.0
+        return (1.0 / most if most > _LEAST else 1.0), 1.0
     factor = 1.0 / most
     for i in range(q.size):
         s += (factor * q[i]) ** 2

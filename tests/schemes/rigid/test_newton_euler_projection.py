@@ -61,8 +61,89 @@ def test_penetrating_balls_are_pushed_apart():
     np.testing.assert_allclose(rows["balls"]["q"][-1, :, 2], 0.1 + 0.2 * np.arange(n), rtol=0, atol=1e-4)
 
 
-def test_refusals():
-    with pytest.raises(ValueError, match="contacts='active' is for Lagrangian systems"):
-        nsds.simulate(double_pendulum(), t_end=0.1, h=0.01, scheme=nsds.moreau_jean_direct_projection(contacts="active"))
-    with pytest.raises(ValueError, match="this scheme is for Lagrangian systems"):
-        nsds.simulate(double_pendulum(), t_end=0.1, h=0.01, scheme=nsds.moreau_jean_combined_projection())
+def stack(e, n=3, rigid=True):
+    """Balls above each other that fall on a floor: rigid bodies, or the same as Lagrangian system of their heights."""
+    heights, g = 0.11 + 0.21 * np.arange(n), 9.81
+    if rigid:
+        q, ball = np.zeros((n, 7)), shapes.sphere(0.1)
+        q[:, 2], q[:, 3] = heights, 1
+        return nsds.system(
+            balls=nsds.rigid_bodies(1.0, 0.004, q=q, v=np.zeros((n, 6)), fext=[0, 0, -g]),
+            contacts=nsds.collisions({"balls": ball}, nsds.newton_impact(e), world=shapes.plane(), margin=0.02),
+        )
+    H = np.eye(n) - np.eye(n, k=-1)
+    relation = nsds.lagrangian_linear_relation(H=H, b=-np.array([0.1, *[0.2] * (n - 1)]))
+    return nsds.system(
+        balls=nsds.lagrangian_linear(M=np.ones(n), q=heights, v=np.zeros(n), fext=np.full(n, -g)),
+        contacts=nsds.interaction(relation, nsds.newton_impact(e), on="balls"),
+    )
+
+
+SCHEMES = {
+    "all": nsds.moreau_jean_direct_projection(constraint_tol=1e-10),
+    "active": nsds.moreau_jean_direct_projection(constraint_tol=1e-10, contacts="active"),
+    "combined": nsds.moreau_jean_combined_projection(constraint_tol=1e-10, metric="mass"),
+}
+
+
+@pytest.mark.parametrize("e", [0.0, 0.5])
+@pytest.mark.parametrize("name", list(SCHEMES))
+def test_rigid_bodies_move_as_the_lagrangian_system_of_their_heights(name, e):
+    rows, plain = (nsds.simulate(stack(e, rigid=rigid), t_end=0.3, h=4e-3, scheme=SCHEMES[name]) for rigid in (True, False))
+    np.testing.assert_allclose(rows["balls"]["q"][..., 2], plain["balls"]["q"], rtol=0, atol=2e-9)
+    np.testing.assert_allclose(rows["balls"]["v"][..., 2], plain["balls"]["v"], rtol=0, atol=2e-7)
+
+
+@pytest.mark.parametrize("e", [0.0, 0.5])
+def test_what_is_projected(e):
+    """All: no gap is negative. Active: none of a contact that has an impulse. Combined: none, and that of contacts that press is 0."""
+    runs = {name: nsds.simulate(stack(e), t_end=0.6, h=4e-3, scheme=scheme)["contacts"] for name, scheme in SCHEMES.items()}
+    y = {name: run["y"][1:] for name, run in runs.items()}
+    pressing = {name: run["lambda"][1:].reshape(y[name].shape) > 0 for name, run in runs.items()}
+    assert y["all"].min() >= -1e-10
+    assert y["combined"].min() >= -1e-10
+    assert y["active"].min() < -1e-3  # for one step, before the impact
+    assert y["active"][pressing["active"]].min() >= -1e-10
+    assert abs(y["combined"][pressing["combined"]]).max() <= 1e-10
+    assert all(mask.any() for mask in pressing.values())
+
+
+@pytest.mark.parametrize("name", ["active", "combined"])
+def test_projections_of_interactions_and_friction(name):
+    """A rod on a hinge swings against a stop; a box with a spin falls on its corners and slides to rest."""
+    box = shapes.box([0.2, 0.3, 0.4])
+    tilted = np.array([0, 0, 0.3, np.cos(0.2), np.sin(0.2), 0, 0])
+    system = nsds.system(
+        rod=nsds.rigid_bodies(1.0, [0.01, 0.1, 0.1], q=[0.5, 3, 0, 1, 0, 0, 0], v=np.zeros(6), fext=[0, 0, -9.81]),
+        box=nsds.rigid_bodies(1.0, [0.02, 0.016, 0.01], q=tilted, v=[0.3, 0, 0, 0, 0, 1.0], fext=[0, 0, -9.81]),
+        hinge=nsds.interaction(joints.hinge([0, 3, 0], [0, 1, 0]), nsds.equality(), on="rod"),
+        stop=nsds.interaction(joints.hinge_angle([0, -1, 0], lower=-0.4), nsds.newton_impact(0.3), on="rod"),
+        contacts=nsds.collisions({"box": box}, nsds.newton_impact_friction(0.0, 0.5), world=shapes.plane()),
+    )
+    rows = nsds.simulate(system, t_end=1.5, h=2e-3, scheme=SCHEMES[name])
+    assert (rows["status"] == 0).all()
+    assert abs(rows["hinge"]["y"]).max() <= 1e-10
+    struck = rows["stop"]["lambda"] > 0
+    assert struck.any()
+    assert rows["stop"]["y"][struck if name == "active" else slice(None)].min() >= -1e-10
+    gaps, lam = rows["contacts"]["y"], rows["contacts"]["lambda"].reshape(*rows["contacts"]["y"].shape, -1)
+    if name == "combined":
+        assert gaps.min() >= -1e-10
+        assert abs(rows["stop"]["y"][struck]).max() <= 1e-10
+        assert abs(gaps[-1][lam[-1, :, 0] > 0]).max() <= 1e-10
+    assert abs(rows["box"]["v"][-1]).max() < 1e-6
+
+
+def test_contacts_that_no_velocity_allows_are_left_to_positions():
+    """A ball is driven into a wall by a prescribed velocity: the contact cannot join the step."""
+    drive = nsds.prescribed_velocity([0], [1.0])
+    system = nsds.system(
+        ball=nsds.rigid_bodies(1.0, 0.004, q=[-0.105, 0, 0, 1, 0, 0, 0], v=[1.0, 0, 0, 0, 0, 0]),
+        drive=nsds.interaction(drive, nsds.equality(), on="ball"),
+        wall=nsds.collisions({"ball": shapes.sphere(0.1)}, nsds.newton_impact(0.0), world=shapes.plane([-1, 0, 0])),
+    )
+    before = nsds.step(system, 4e-3, scheme=SCHEMES["combined"])
+    after = nsds.step(before, 2e-3, scheme=nsds.moreau_jean_combined_projection(gamma=0.0))
+    assert after["status"] == 0
+    np.testing.assert_allclose(after["ball"]["v"][0], 1.0, rtol=1e-12)
+    assert after["ball"]["q"][0] <= -0.1 + 1e-10

@@ -1,0 +1,137 @@
+"""Consistent initial values of rigid bodies: positions by their projection, velocities by impulses that bilateral constraints ask for."""
+
+import numpy as np
+
+from nsds._jit import kernel, tiny, view
+from nsds.model.records import copied, memory
+from nsds.schemes.rigid import blocks, problem, projection
+from nsds.schemes.rigid import moreau_jean as plain
+from nsds.schemes.rigid.interactions import evaluate
+from nsds.schemes.rigid.tables import EQUALITY, P, V
+from nsds.solvers.contact.signature import EQUATION
+from nsds.status import CAPACITY, CONVERGED, VIOLATED
+
+_ROUNDS = 4  # in which redundant equations, which are a little soft, come to rest
+_CLOSE = 1e-12  # relative velocity that a solution may leave,
+_BEARABLE = 1e-8  # and that all may leave in the end
+
+
+def make_consistent(records, options, h, method, solver, solver_options):
+    """(records, statuses of all members): copies with more room for contacts where that is wanted.
+
+    options: of `nsds.moreau_jean_direct_projection`.
+    """
+    while True:
+        changed = copied(records)
+        prepared, mem = projection.prepare(changed, options, h, method), memory(changed)
+        statuses = [
+            _make_consistent(
+                changed["t"][m], prepared.tables, prepared.functions[m], solver, solver_options, prepared.options, mem[m],
+                mem[m].view(np.int64), prepared.work[m], prepared.iwork[m],
+            )
+            for m in range(changed.size)
+        ]  # fmt: skip
+        if CAPACITY not in statuses:
+            return changed, statuses
+        records = plain.grow(records)
+
+
+@kernel
+def _make_consistent(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """Project positions, then velocities; returns a status, or CAPACITY, where there is no room for the contacts."""
+    form, p, own = s.motion, s.positions.plan[0], s.motion.plan[0]
+    m = p.n_bodies
+    q, v, w, R = view(work, own.q, 7 * m), view(work, own.v, 6 * m), view(work, p.w, 6 * m), view(work, p.R, 9 * m)
+    if projection.start(t, s, functions, options, mem, imem, work, iwork) == CAPACITY:
+        return CAPACITY
+    status = projection.project(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+    if status != CONVERGED:
+        return status
+    projection.metric(t, True, form.bodies, p, q, functions, mem, work)
+    plain.to_inertial(m, R, v, w)
+    n_blocks, left, most = _choose_equations(form.interactions, p, iwork), 0.0, 0.0
+    for k in range(_ROUNDS + 1 if n_blocks > 0 else 0):
+        left, size = _state_velocities(t, n_blocks, form.interactions, p, q, functions, mem, imem, work, iwork)
+        most = max(most, size)
+        if k == _ROUNDS or left == 0.0:
+            break
+        problem.arrange(0, problem.has_matrix(0, n_blocks, p), p, work, iwork)
+        wanted = _CLOSE * problem.size_of(w)
+        solved = problem.solve_blocks(0, n_blocks, True, s.positions, solver, solver_options, wanted, 1.0, work, iwork)
+        if solved != CONVERGED and not problem.can_go_on(solved):
+            return solved
+        change = view(work, p.w_free, 6 * m)
+        blocks.multiply_inverse(m, p.stride, view(work, p.inverse, p.stride * m), view(work, p.p, 6 * m), change)
+        for i in range(6 * m):
+            w[i] += change[i]
+    if not left <= _BEARABLE * most:
+        return VIOLATED
+    if n_blocks > 0:
+        plain.to_body(m, R, w, v)
+    if not plain.find_contacts(options.motion, own.parallel != 0, form.collisions, q, v, mem, imem, work, iwork):
+        return CAPACITY
+    plain.take_contacts(form.collisions, mem, imem, work, iwork)
+    _keep(form, q, v, mem, imem)
+    plain.outputs(t, form.interactions, own, q, v, view(work, own.R, 9 * m), functions, mem, imem, work)
+    return CONVERGED
+
+
+@tiny
+def _choose_equations(interactions, p, iwork):
+    """Number of their blocks. Out: begin."""
+    n = 0
+    for k in range(interactions.size):
+        iwork[p.begin + k] = n if interactions[k].law == EQUALITY else -1
+        n += interactions[k].n_blocks if interactions[k].law == EQUALITY else 0
+    return n
+
+
+@kernel
+def _state_velocities(t, n_blocks, interactions, p, q, functions, mem, imem, work, iwork):
+    """The equations ``H w + rate + H M^-1 H^T r = 0``. Returns the largest ``|H w + rate|``, and sum of its terms."""
+    stated, d, w, worst = problem.stated_blocks(0, n_blocks, p, work, iwork), p.d, view(work, p.w, 6 * p.n_bodies), 0.0
+    most = 0.0
+    for i in range(6 * p.n_bodies):
+        work[p.w_free + i] = w[i]
+    for i in range(d * n_blocks):
+        stated.diagonal[i], stated.b[i], stated.r[i] = 1.0, 0.0, 0.0
+        for l in range(12):
+            stated.H[12 * i + l] = 0.0
+    for k in range(interactions.size):
+        it, first = interactions[k], iwork[p.begin + k]
+        if first < 0:
+            continue
+        evaluate(t, it, q, view(work, p.R, 9 * p.n_bodies), functions, mem, imem, work)
+        for i in range(first, first + it.n_blocks):
+            stated.body[2 * i], stated.body[2 * i + 1], stated.mu[2 * i], stated.mu[2 * i + 1] = it.a, it.b, 0.0, 0.0
+            stated.disk[i] = EQUATION
+        for i in range(it.m):
+            to = d * first + i
+            stated.diagonal[to], stated.b[to] = -1.0, work[it.rate + i]
+            s, size = work[it.rate + i], abs(work[it.rate + i])
+            for l in range(12):
+                stated.H[12 * to + l] = work[it.H + 12 * i + l]
+                body = it.a if l < 6 else it.b
+                if body >= 0:
+                    term = work[it.H + 12 * i + l] * w[6 * body + l % 6]
+                    s, size = s + term, size + abs(term)
+            worst, most = max(worst, abs(s)) + 0.0 * s, max(most, size)
+    return worst, most
+
+
+@kernel
+def _keep(s, q, v, mem, imem):
+    """The state into the record, without impulses."""
+    for i in range(s.bodies.size):
+        at = s.bodies[i].q
+        for k in range(7):
+            mem[at + k] = q[7 * i + k]
+        for k in range(6):
+            mem[at + V + k], mem[at + P + k] = v[6 * i + k], 0.0
+    for k in range(s.interactions.size):
+        for i in range(s.interactions[k].m):
+            mem[s.interactions[k].lam + i] = 0.0
+    for k in range(s.collisions.size):
+        c = s.collisions[k]
+        for i in range(c.each * imem[c.n]):
+            mem[c.lam + i] = 0.0

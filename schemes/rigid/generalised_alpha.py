@@ -1,0 +1,478 @@
+"""Generalised-alpha of rigid bodies on the rotation group, with its three problems one after the other.
+
+    smooth      M a_{k+1} = F(t_{k+1}, q, v) + H^T lambda,   H v + rate = 0   of the bilateral constraints
+                q = q_k o exp(h v_k + h^2 ((1/2 - beta) A_k + beta A_{k+1})),   v = v_k + h ((1-gamma) A_k + gamma A_{k+1})
+                (1 - alpha_m) A_{k+1} + alpha_m A_k = (1 - alpha_f) a_{k+1} + alpha_f a_k
+    position    q_{k+1} = q o exp(M^-1 H^T nu),   0 <= h(q_{k+1})  ⟂  nu >= 0,   h(q_{k+1}) = 0 of the bilateral ones
+    velocity    v_{k+1} = v + M^-1 H^T Lambda,   with the laws for ``H v_{k+1}`` of the contacts that q closes, of rows with bounds, and
+                H v_{k+1} + rate = 0 of the bilateral ones
+
+The smooth motion knows nothing of friction: it is shifted by ``h (v_{k+1} - v') / 2``, v' what the last problem would give without friction
+and bounds, and projected again, so that what sticks does not creep. Velocities before an impact are those of the start of the step, in
+inertial axes, seen by the contacts of its end.
+
+Velocities and accelerations of rotation are in axes of the body, where exp is the exponential map (Brüls, Cardona, J. Comput. Nonlinear
+Dynam. 5 (2010) 031002; Arnold, Brüls, Cardona, Numer. Math. 129 (2015) 149–179); decoupled as in the scheme of Lagrangian systems. The
+smooth problem is one of `moreau_jean.iterate` for v: ``M (v - v_p) = h theta F + H^T z``, ``q = q_k o exp(h (a v + (1-a) v_mid))``, where
+v_p and v_mid hold what is known of v and of the way.
+"""
+
+import math
+import sys
+from typing import NamedTuple
+
+import numpy as np
+
+from nsds._jit import kernel, tiny, view
+from nsds.collision import WORLD
+from nsds.model.layout import table
+from nsds.schemes.rigid import blocks, problem, projection
+from nsds.schemes.rigid import collisions as contacts
+from nsds.schemes.rigid import moreau_jean as plain
+from nsds.schemes.rigid.bodies import EXPONENTIAL, force, move
+from nsds.schemes.rigid.interactions import evaluate, frame_of
+from nsds.schemes.rigid.moreau_jean import blame, grow  # noqa: F401
+from nsds.schemes.rigid.tables import EQUALITY, P, V, tables
+from nsds.schemes.run.memory import Allocator, Prepared
+from nsds.status import CAPACITY, CONVERGED, INEXACT, NON_FINITE
+
+# Where accelerations a and A lie (6 each), what velocities change by, and would without friction, a copy of those of the start in inertial
+# axes, and whether the run has just begun.
+PLAN = table("acc", "A", "change", "smooth", "w_old", "fresh")
+_CLOSE = 1e-13  # of velocities: what the solver may leave in equations
+_WAY = 1e-2  # of a step: for the differences that give the curvature of constraints
+
+
+class Tables(NamedTuple):
+    """What a step reads of a model."""
+
+    motion: plain.Tables
+    positions: plain.Tables  # the same, but for a plan of its own, in which positions are projected and the last velocities found
+    plan: np.ndarray
+
+
+class Options(NamedTuple):
+    """Words of a step."""
+
+    h: float
+    positions: projection.Options
+    alpha_m: float
+    alpha_f: float
+    beta: float
+    gamma: float
+
+
+def prepare(records, h, weights, tol, max_iter, constraint_tol, max_rounds, method):
+    """Tables of the step and of the problems behind it; weights: (alpha_m, alpha_f, beta, gamma)."""
+    work, iwork = Allocator(records.size), Allocator(records.size)
+    lists = tables(records, work, iwork)
+    alpha_m, alpha_f, beta, gamma = weights
+    theta = gamma * (1 - alpha_f) / (1 - alpha_m)
+    motion = problem.Options(
+        h, theta, beta / gamma, gamma=0.0, q_star=1.0, tol=tol, max_iter=max_iter, is_explicit=0.0, update=float(EXPONENTIAL)
+    )
+    positions = projection.Options(h, motion, constraint_tol, max_rounds, by_mass=1.0, every_contact=1.0, combined=0.0)
+    first, second = (plain.tables_of(lists, motion, method, work, iwork, records.size) for _ in range(2))
+    places, n = np.zeros(1, PLAN), lists.bodies.size
+    work.place(places, acc=6 * n, A=6 * n, change=6 * n, smooth=6 * n, w_old=6 * n)
+    work.place(first.plan, v_mid=6 * n)
+    iwork.place(places, fresh=1)
+    s, words = Tables(first, second, places), Options(h, positions, alpha_m, alpha_f, beta, gamma)
+    return Prepared(s, lists.functions, words, work.array(), iwork.array(np.int64), sys.modules[__name__], lists)
+
+
+@kernel
+def start(t, s, functions, options, mem, imem, work, iwork):
+    """Before the first step: contacts and outputs of the state; accelerations are computed when the first step begins."""
+    iwork[s.plan[0].fresh] = 1
+    return plain.start(t, s.motion, functions, options.positions.motion, mem, imem, work, iwork)
+
+
+@kernel
+def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
+    form, own, places, smooth, n = s.motion, s.motion.plan[0], s.plan[0], options.positions.motion, s.motion.plan[0].n_bodies
+    _begin(form.bodies, own, places, mem, work)
+    started = CONVERGED
+    if iwork[places.fresh] != 0:
+        started = _start_accelerations(t_new - options.h, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+    _know_motion(options, own, places, work)
+    n_blocks = _list(False, form.interactions, own, work, iwork)
+    status, n_iter, residual = plain.iterate(t_new, 0, n_blocks, form, functions, solver, solver_options, smooth, mem, imem, work, iwork)
+    status = _worse(started, status)
+    q, v, n_contacts, p = view(work, own.q, 7 * n), view(work, own.v, 6 * n), 0, s.positions.plan[0]
+    for attempt in range(2):
+        if status in (CONVERGED, INEXACT):
+            projected = projection.project(t_new, s, functions, solver, solver_options, options.positions, mem, imem, work, iwork)
+            status = _worse(projected, status)
+        if not _find(options, form.collisions, own, p, q, mem, imem, work, iwork):
+            return CAPACITY, n_iter, residual
+        n_contacts = _close(t_new, s, functions, options, mem, imem, work, iwork)
+        if attempt == 1 or status not in (CONVERGED, INEXACT) or not _has_friction(n_contacts, form, p, work, iwork):
+            break
+        shifted = _shift(t_new, n_contacts, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+        status = _worse(shifted, status)
+    for i in range(6 * n):
+        work[places.change + i] = 0.0
+    if status in (CONVERGED, INEXACT):
+        hit, error = _jump(t_new, True, n_contacts, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+        status, residual = _worse(hit, status), max(residual, error)
+        for i in range(6 * n):
+            v[i] += work[places.change + i]
+    done = _commit(t_new, n_contacts, s, functions, options, mem, imem, work, iwork)
+    iwork[places.fresh] = 0
+    return _worse(done, status), n_iter, residual
+
+
+@tiny
+def _worse(one, other):
+    """The status that is worse; the first of two failures."""
+    return other if one == CONVERGED or (one == INEXACT and other != CONVERGED) else one
+
+
+@kernel
+def _begin(bodies, p, places, mem, work):
+    """Keep q_k and v_k, and its w, which `outputs` left."""
+    for i in range(p.n_bodies):
+        for k in range(7):
+            work[p.q_old + 7 * i + k] = mem[bodies[i].q + k]
+            work[p.q + 7 * i + k] = mem[bodies[i].q + k]
+        for k in range(6):
+            work[p.v + 6 * i + k] = mem[bodies[i].q + V + k]
+            work[places.w_old + 6 * i + k] = work[p.w + 6 * i + k]
+
+
+@kernel
+def _know_motion(options, p, places, work):
+    """What is known of v in v_old, of the way in v_mid, and of A_{k+1} in A."""
+    h, beta, gamma, alpha_m, alpha_f = options.h, options.beta, options.gamma, options.alpha_m, options.alpha_f
+    a = beta / gamma
+    for i in range(6 * p.n_bodies):
+        v, A_k = work[p.v + i], work[places.A + i]
+        known = (alpha_f * work[places.acc + i] - alpha_m * A_k) / (1.0 - alpha_m)
+        v_p = v + h * ((1.0 - gamma) * A_k + gamma * known)
+        way = v + h * ((0.5 - beta) * A_k + beta * known)
+        work[p.v_old + i], work[p.v_mid + i], work[places.A + i] = v_p, (way - a * v_p) / (1.0 - a), known
+
+
+@kernel
+def _list(with_impacts, interactions, p, work, iwork):
+    """Number of the blocks of bilateral constraints, and, if wanted, of rows with bounds and contacts that have joined. Out: begin."""
+    n = 0
+    for k in range(interactions.size):
+        it, chosen = interactions[k], interactions[k].law == EQUALITY
+        if with_impacts and it.always != 0:
+            chosen = True
+        for i in range(it.m if with_impacts and it.always == 0 else 0):
+            chosen = chosen or work[it.joined + i] != 0.0
+        iwork[p.begin + k] = n if chosen else -1
+        n += it.n_blocks if chosen else 0
+    return n
+
+
+@kernel
+def _find(options, collisions, own, p, q, mem, imem, work, iwork):
+    """Contacts at q, as far as motion with either velocity takes it; False where the record has no room for them. Out: v of p."""
+    v = view(work, p.v, 6 * p.n_bodies)
+    for i in range(6 * p.n_bodies):
+        v[i] = max(abs(work[own.v_old + i]), abs(work[own.v + i]))
+    if not plain.find_contacts(options.positions.motion, own.parallel != 0, collisions, q, v, mem, imem, work, iwork):
+        return False
+    for k in range(collisions.size):
+        contacts.recognise(collisions[k], iwork[collisions[k].found], mem, imem, work, iwork)
+    return True
+
+
+@kernel
+def _start_accelerations(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """``a = A = M^-1 (F + H^T lambda)`` at the state, with ``H a + curvature = 0`` of the bilateral constraints. Returns a status."""
+    form, own, p, places = s.motion, s.motion.plan[0], s.positions.plan[0], s.plan[0]
+    n, interactions = own.n_bodies, form.interactions
+    q, v, R, w = view(work, own.q, 7 * n), view(work, own.v, 6 * n), view(work, p.R, 9 * n), view(work, p.w, 6 * n)
+    acc, F, moved = view(work, places.acc, 6 * n), view(work, p.f, 6 * n), view(work, p.q_bar, 7 * n)
+    projection.turn_matrices(p, q, work)
+    projection.metric(t, True, form.bodies, p, q, functions, mem, work)
+    for i in range(n):
+        if form.bodies[i].fixed:
+            for k in range(6):
+                F[6 * i + k] = 0.0
+        else:
+            out, size = view(F, 6 * i, 6), view(work, p.size + 2 * i, 2)
+            force(t, form.bodies[i], view(q, 7 * i, 7), view(v, 6 * i, 6), functions, mem, out, size)
+    plain.to_inertial(n, R, F, F)
+    blocks.multiply_inverse(n, p.stride, view(work, p.inverse, p.stride * n), F, view(work, p.w_free, 6 * n))
+    plain.to_inertial(n, R, v, w)
+    n_blocks, way, status = _list(False, interactions, p, work, iwork), _WAY * options.h, CONVERGED
+    if n_blocks > 0:
+        stated = problem.stated_blocks(0, n_blocks, p, work, iwork)
+        for i in range(p.d * n_blocks):
+            work[p.u + i] = 0.0
+        for side in (-1.0, 1.0):
+            for i in range(n):
+                q_i, v_i = view(q, 7 * i, 7), view(v, 6 * i, 6)
+                move(EXPONENTIAL, q_i, side * way, 1.0, v_i, v_i, view(moved, 7 * i, 7))
+            _state_rows(t + side * way, True, 0, n_blocks, moved, options.h, s, functions, mem, imem, work, iwork)
+            blocks.velocities(p.d, stated, w, stated.r)
+            for i in range(p.d * n_blocks):
+                work[p.u + i] += side * stated.r[i] / (2.0 * way)
+        _state_rows(t, True, 0, n_blocks, q, options.h, s, functions, mem, imem, work, iwork)
+        for i in range(p.d * n_blocks):
+            stated.b[i], stated.r[i] = work[p.u + i], 0.0
+        problem.arrange(0, problem.has_matrix(0, n_blocks, p), p, work, iwork)
+        status, _ = _solve(0, n_blocks, s, solver, solver_options, work, iwork)
+        blocks.multiply_inverse(n, p.stride, view(work, p.inverse, p.stride * n), view(work, p.p, 6 * n), acc)
+        for i in range(6 * n):
+            work[p.w_free + i] += acc[i]
+    plain.to_body(n, R, view(work, p.w_free, 6 * n), acc)
+    for i in range(6 * n):
+        work[places.A + i] = acc[i]
+    return status
+
+
+@kernel
+def _state_rows(t, is_new, n_contacts, n_blocks, q, h, s, functions, mem, imem, work, iwork):
+    """The blocks of the interactions that are listed, with H at q. Out: those of the problem of positions."""
+    p = s.positions.plan[0]
+    stated = problem.stated_blocks(n_contacts, n_blocks, p, work, iwork)
+    for k in range(s.motion.interactions.size):
+        it, first = s.motion.interactions[k], iwork[p.begin + k]
+        if first >= 0:
+            evaluate(t, it, q, view(work, p.R, 9 * p.n_bodies), functions, mem, imem, work)
+            blocks.state_block(h, -1.0, is_new, it, first, p.d, mem, work, stated)
+
+
+@kernel
+def _solve(n_contacts, n_blocks, s, solver, solver_options, work, iwork):
+    """The velocities or accelerations that the problem of positions states, from w_free. Returns (status, residual). Out: p, r."""
+    p = s.positions.plan[0]
+    wanted = _CLOSE * problem.size_of(view(work, p.w_free, 6 * p.n_bodies)) if n_blocks > 0 else math.inf
+    status = problem.solve_blocks(n_contacts, n_blocks, True, s.positions, solver, solver_options, wanted, 1.0, work, iwork)
+    residual = work[p.info + 1]
+    if status != CONVERGED and residual <= solver_options.inexact:
+        status = INEXACT
+    return status, residual
+
+
+@kernel
+def _close(t, s, functions, options, mem, imem, work, iwork):
+    """What is closed at q. Returns the number of detected contacts. Out: R of the problem of positions, joined, pair, which."""
+    form, own, p, places = s.motion, s.motion.plan[0], s.positions.plan[0], s.plan[0]
+    q = view(work, own.q, 7 * own.n_bodies)
+    projection.turn_matrices(p, q, work)
+    w_old = view(work, places.w_old, 6 * own.n_bodies)
+    _close_interactions(t, options, form.interactions, p, q, w_old, functions, mem, imem, work)
+    return _closed_contacts(options, form.collisions, form.bodies, p, q, imem, work, iwork)
+
+
+@kernel
+def _has_friction(n_contacts, s, p, work, iwork):
+    """Whether something that is closed has friction, or is a row with bounds."""
+    for i in range(n_contacts):
+        if s.collisions[iwork[p.which + p.n_contacts + i]].each > 1:
+            return True
+    for k in range(s.interactions.size):
+        it = s.interactions[k]
+        if blocks.has_bounds(it):
+            return True
+        for i in range(0, it.m if it.always == 0 and it.each > 1 else 0, it.each):
+            if work[it.joined + i] != 0.0:
+                return True
+    return False
+
+
+@kernel
+def _shift(t, n_contacts, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """Moves q by half a step of what friction and bounds do to the velocities. Returns a status."""
+    p, places, n = s.positions.plan[0], s.plan[0], s.motion.plan[0].n_bodies
+    q, way = view(work, s.motion.plan[0].q, 7 * n), view(work, p.w_free, 6 * n)
+    status, _ = _jump(t, False, n_contacts, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+    for i in range(6 * n):
+        work[places.smooth + i] = work[places.change + i]
+    full, _ = _jump(t, True, n_contacts, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+    for i in range(6 * n):
+        work[places.smooth + i] = 0.5 * options.h * (work[places.change + i] - work[places.smooth + i])
+    plain.to_inertial(n, view(work, p.R, 9 * n), view(work, places.smooth, 6 * n), way)
+    projection.turn_all(p, q, way, work)
+    return _worse(full, status)
+
+
+@kernel
+def _jump(t, with_friction, n_contacts, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """Impulses of what is closed at q, with friction and bounds or without.
+
+    Returns (status, residual). Out: change, what they change velocities by, in axes of the bodies; r of the problem of positions.
+    """
+    form, own, p, places = s.motion, s.motion.plan[0], s.positions.plan[0], s.plan[0]
+    n, h = own.n_bodies, options.h
+    q, v, R, w = view(work, own.q, 7 * n), view(work, own.v, 6 * n), view(work, p.R, 9 * n), view(work, p.w_free, 6 * n)
+    inverse, change, impulse = view(work, p.inverse, p.stride * n), view(work, places.change, 6 * n), view(work, p.p, 6 * n)
+    problem.clear(p, work)
+    n_blocks = _list(True, form.interactions, p, work, iwork)
+    if not with_friction:
+        n_blocks = _omit_bounds(form.interactions, p, iwork)
+    if n_contacts + n_blocks == 0:
+        for i in range(6 * n):
+            change[i] = 0.0
+        return CONVERGED, 0.0
+    projection.metric(t, True, form.bodies, p, q, functions, mem, work)
+    plain.to_inertial(n, R, v, w)
+    _state_rows(t, True, n_contacts, n_blocks, q, h, s, functions, mem, imem, work, iwork)
+    _forget_equations(n_contacts, n_blocks, form.interactions, p, work, iwork)
+    if p.bounded != 0:
+        problem.know_origins(h, form.interactions, p, mem, work, iwork)
+        blocks.multiply_inverse(n, p.stride, inverse, view(work, p.known, 6 * n), change)
+        for i in range(6 * n):
+            w[i] += change[i]
+    problem.arrange(n_contacts, problem.has_matrix(n_contacts, n_blocks, p), p, work, iwork)
+    _state_contacts(n_contacts, form.collisions, p, q, view(work, places.w_old, 6 * n), mem, imem, work, iwork)
+    for i in range(2 * (n_contacts + n_blocks) if not with_friction else 0):
+        work[p.mu + i] = 0.0
+    status, residual = _solve(n_contacts, n_blocks, s, solver, solver_options, work, iwork)
+    blocks.multiply_inverse(n, p.stride, inverse, impulse, w)
+    plain.to_body(n, R, w, change)
+    return status, residual
+
+
+@tiny
+def _omit_bounds(interactions, p, iwork):
+    """Number of the blocks that are left without rows with bounds. In/out: begin."""
+    n = 0
+    for k in range(interactions.size):
+        if blocks.has_bounds(interactions[k]):
+            iwork[p.begin + k] = -1
+        if iwork[p.begin + k] >= 0:
+            iwork[p.begin + k] = n
+            n += interactions[k].n_blocks
+    return n
+
+
+@kernel
+def _forget_equations(n_contacts, n_blocks, interactions, p, work, iwork):
+    """Equations begin without an impulse: the smooth motion has had that of the step."""
+    r = problem.stated_blocks(n_contacts, n_blocks, p, work, iwork).r
+    for k in range(interactions.size):
+        first, it = iwork[p.begin + k], interactions[k]
+        if it.law == EQUALITY:
+            for i in range(p.d * first, p.d * (first + it.n_blocks)):
+                r[i] = 0.0
+
+
+@kernel
+def _close_interactions(t, options, interactions, p, q, w_old, functions, mem, imem, work):
+    """Which unilateral rows are closed at q, by the tolerance of positions and rounding. Out: joined, and ydot of the velocities w_old."""
+    moved = view(work, p.moved, p.n_bodies)
+    for i in range(p.n_bodies):
+        moved[i] = 0.0
+    for k in range(interactions.size):
+        it = interactions[k]
+        if it.always == 0:
+            evaluate(t, it, q, view(work, p.R, 9 * p.n_bodies), functions, mem, imem, work)
+            blocks.find_slack(options.h, it, q, moved, work)
+            plain.keep_outputs(it, w_old, mem, work)
+            for i in range(0, it.m, projection.stride(it)):
+                is_closed = work[it.h + i] <= max(options.positions.constraint_tol, work[it.slack + 2 * i])
+                work[it.joined + i] = 1.0 if is_closed else 0.0
+
+
+@kernel
+def _closed_contacts(options, collisions, bodies, p, q, imem, work, iwork):
+    """Number of detected contacts that are closed at q, by the tolerance of positions and rounding. Out: q_old, pair, which."""
+    n = 0
+    for i in range(7 * p.n_bodies):
+        work[p.q_old + i] = q[i]
+    for k in range(collisions.size):
+        c = collisions[k]
+        for i in range(iwork[c.found]):
+            one, other = iwork[c.new_a + i], iwork[c.new_b + i]
+            a, b = imem[c.body + one], imem[c.body + other]
+            if bodies[a].fixed and (b == WORLD or bodies[b].fixed):
+                continue
+            rounding = work[c.slack + 2 * one] + (0.0 if b == WORLD else work[c.slack + 2 * other])
+            if work[c.new_gap + i] <= max(options.positions.constraint_tol, rounding):
+                iwork[p.pair + 2 * n], iwork[p.pair + 2 * n + 1], iwork[p.which + n], iwork[p.which + p.n_contacts + n] = a, b, i, k
+                n += 1
+    return n
+
+
+@kernel
+def _state_contacts(n, collisions, p, q, w_old, mem, imem, work, iwork):
+    """The n closed contacts with their laws, in the order of place. Out: the first n of disk, mu, body, frame, lever, b, r."""
+    for i in range(n):
+        j = iwork[p.place + i]
+        c, number = collisions[iwork[p.which + p.n_contacts + j]], iwork[p.which + j]
+        a, b = iwork[p.pair + 2 * j], iwork[p.pair + 2 * j + 1]
+        frame, lever = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6)
+        iwork[p.body + 2 * i], iwork[p.body + 2 * i + 1] = a, b
+        frame_of(view(work, c.new_normal + 3 * number, 3), frame)
+        for k in range(3):
+            x = work[c.new_point + 3 * number + k]
+            lever[k], lever[3 + k] = x - q[7 * a + k], 0.0 if b == WORLD else x - q[7 * b + k]
+        contacts.state_law(c, i, p, a, b, frame, lever, w_old, mem, work, iwork)
+        known = int(work[c.known + number]) - 1
+        for k in range(p.d):
+            work[p.r + p.d * i + k] = mem[c.lam + c.each * known + k] if known >= 0 and k < c.each else 0.0
+
+
+@kernel
+def _commit(t, n_contacts, s, functions, options, mem, imem, work, iwork):
+    """The new state, impulses, contacts and outputs in mem. Returns CONVERGED or NON_FINITE."""
+    form, own, p, places = s.motion, s.motion.plan[0], s.positions.plan[0], s.plan[0]
+    n, weight, h = own.n_bodies, options.positions.motion.theta, options.h
+    q, v, R, zero = view(work, own.q, 7 * n), view(work, own.v, 6 * n), view(work, own.R, 9 * n), 0.0
+    ratio = (1.0 - options.alpha_f) / (1.0 - options.alpha_m)
+    for i in range(6 * n):
+        a = (v[i] - work[places.change + i] - work[own.v_old + i]) / (h * weight)
+        work[places.acc + i] = a
+        work[places.A + i] += ratio * a
+    _keep_impulses(n_contacts, weight, s, options, mem, imem, work, iwork)
+    smooth, sudden = view(work, own.p, 6 * n), view(work, p.p, 6 * n)
+    plain.to_body(n, R, smooth, smooth)
+    plain.to_body(n, view(work, p.R, 9 * n), sudden, sudden)
+    for i in range(n):
+        at = form.bodies[i].q
+        for k in range(7):
+            mem[at + k] = q[7 * i + k]
+            zero += 0.0 * q[7 * i + k]
+        for k in range(6):
+            mem[at + V + k], mem[at + P + k] = v[6 * i + k], smooth[6 * i + k] / weight + sudden[6 * i + k]
+    is_finite = plain.outputs(t, form.interactions, own, q, v, R, functions, mem, imem, work) and zero == 0.0
+    return CONVERGED if is_finite else NON_FINITE
+
+
+@kernel
+def _keep_impulses(n_contacts, weight, s, options, mem, imem, work, iwork):
+    """lambda of everything into the record: of bilateral constraints that of the smooth motion and of the jump; of contacts of this one."""
+    form, own, p = s.motion, s.motion.plan[0], s.positions.plan[0]
+    n_smooth, n_blocks = _count(form.interactions, own, iwork), _count(form.interactions, p, iwork)
+    before, after = problem.stated_blocks(0, n_smooth, own, work, iwork).r, problem.stated_blocks(n_contacts, n_blocks, p, work, iwork).r
+    for k in range(form.interactions.size):
+        it, first = form.interactions[k], iwork[p.begin + k]
+        for i in range(it.m):
+            lam = 0.0
+            if first >= 0 and blocks.has_bounds(it):
+                lam = blocks.impulse_within_bounds(options.h, it, i, first, p.d, mem, after)
+            elif first >= 0:
+                lam = after[p.d * first + blocks.place(it, p.d, i)]
+            if it.law == EQUALITY:
+                lam += before[p.d * iwork[own.begin + k] + blocks.place(it, p.d, i)] / weight
+            mem[it.lam + i] = lam
+            imem[it.active + i] = blocks.takes_part(it, i, -1.0, mem, work)
+    plain.take_contacts(form.collisions, mem, imem, work, iwork)
+    for k in range(form.collisions.size):
+        c = form.collisions[k]
+        for i in range(c.each * imem[c.n]):
+            mem[c.lam + i] = 0.0
+    for i in range(n_contacts):
+        j = iwork[p.place + i]
+        c, number = form.collisions[iwork[p.which + p.n_contacts + j]], iwork[p.which + j]
+        for k in range(c.each):
+            mem[c.lam + c.each * number + k] = work[p.r + p.d * i + k]
+
+
+@tiny
+def _count(interactions, p, iwork):
+    """Number of blocks of the interactions that are listed."""
+    n = 0
+    for k in range(interactions.size):
+        n += interactions[k].n_blocks if iwork[p.begin + k] >= 0 else 0
+    return n
