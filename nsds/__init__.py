@@ -19,7 +19,7 @@ Conventions, everywhere:
 ``W``
     Delassus matrix ``H M_hat^-1 H^T``; ``M_hat`` is the iteration matrix of the scheme.
 local frames
-    The normal component comes first: constraints of a contact with friction are (normal, tangent), ``|lambda_t| <= mu lambda_n``.
+    The normal component comes first: constraints of a contact with friction are (normal, tangents), ``||lambda_t|| <= mu lambda_n``.
 """
 
 import sys

@@ -65,8 +65,8 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, fields
         For instance ``nsds.moreau_jean(theta=0.5)``; Moreau–Jean by default, `nsds.euler_moreau` for first-order systems. A dict gives
         each system its own, which no interaction may link to one with another.
     solver : str or numpy.ndarray, optional
-        Method for the one-step problems: a name from `nsds.solvers.methods`, of kind "relay", or "rigid" for rigid bodies; or a record
-        from `nsds.solvers.solver`.
+        Method for the one-step problems: a name from `nsds.solvers.methods`, of kind "relay", for rigid bodies "rigid", for Lagrangian
+        systems with friction "lagrangian_plane" and its like; or a record from `nsds.solvers.solver`.
     save_every : int
         Save every that many steps; the initial and the last state are always saved.
     fields : sequence of str, optional

@@ -326,6 +326,22 @@ def test_a_two_link_arm_with_dry_friction_follows_the_solution_of_filippov(law):
     np.testing.assert_allclose(abs(rows["joints"]["lambda"][1:100]), np.broadcast_to([2 * h, 0.8 * h], (99, 2)), atol=1e-15)
 
 
+def shaking(t, z, out):
+    out[0], out[1] = z[0] * math.cos(z[1] * t), 0.0
+
+
+def test_masses_that_rub_move_as_the_first_order_system_does():
+    """The case two_dof_friction_oscillator as a Lagrangian system: the trapezoidal rule makes the same steps of both."""
+    run = nsds.examples.EXAMPLES["friction_oscillator"].run | {"t_end": 200.0}
+    wanted = nsds.simulate(nsds.examples.friction_oscillator(), **run)
+    masses = nsds.lagrangian_linear([1.0, 1.0], K=[[2.0, -1.0], [-1.0, 1.0]], fext=shaking, q=[1.0, 0.0], v=[0.0, 0.0], z=[1.0, 0.3])
+    ground = nsds.interaction(relation([[0.0, 1.0]]), nsds.dry_friction(0.5), on="masses")
+    rows = nsds.simulate(nsds.system(masses=masses, ground=ground), t_end=200.0, h=run["h"])
+    np.testing.assert_allclose(rows["masses"]["q"], wanted["masses"]["x"][:, ::2], atol=1e-9)
+    np.testing.assert_allclose(rows["masses"]["v"], wanted["masses"]["x"][:, 1::2], atol=1e-9)
+    np.testing.assert_allclose(rows["ground"]["lambda"][1:] / run["h"], wanted["ground"]["lambda"][1:], atol=1e-8)
+
+
 def rods_mass(q, z, out):
     out[0, 0], out[1, 1] = 4.0 / 3.0, 1.0 / 3.0
     out[0, 1] = out[1, 0] = math.cos(q[0] - q[1]) / 2.0
