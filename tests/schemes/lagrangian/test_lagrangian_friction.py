@@ -29,14 +29,21 @@ def law_of(kind, rng, n):
     return law, {"e_n": e_n, "e_t": e_t, "mu": mu, "mu_r": mu_r}
 
 
-def random_system(rng, kinds, others):
-    """A system at rest in its gaps that moves towards them: contacts of these kinds, and other laws on rows of their own."""
+def swing(t, q, v, z, out):
+    out[0] = math.sin(q[0])
+
+
+def random_system(rng, kinds, others, form="reduced"):
+    """A system at rest in its gaps that moves towards them: contacts of these kinds, and other laws on rows of their own.
+
+    A pendulum beside it makes the step Newton's iteration where the form is to be that.
+    """
     sizes = {"contacts": 0}
     n = 3 + sum(SIZES[kind] for kind in kinds) + len(others)
     L = rng.normal(size=(n, n))
     M, v = L @ L.T / n + np.eye(n), rng.normal(size=n)
-    parts = {"body": nsds.lagrangian_linear(M, q=np.zeros(n), v=v)}
-    laws = {}
+    parts, laws = {"body": nsds.lagrangian_linear(M, q=np.zeros(n), v=v)}, {}
+    parts |= {"pendulum": nsds.lagrangian([1.0], fint=swing, q=[1.0], v=[0.0])} if form == "newton" else {}
     for i, kind in enumerate([*kinds, *others]):
         m = SIZES.get(kind, 1)
         H = 0.4 * rng.normal(size=(m, n))
@@ -92,7 +99,7 @@ def require_laws(rows, M, laws, h, tol):
     np.testing.assert_allclose(M @ (v1 - v0), total, atol=tol)
 
 
-@pytest.mark.parametrize("form", ["reduced", "global"])
+@pytest.mark.parametrize("form", ["reduced", "global", "newton"])
 @examples(40)
 @given(
     rng=generators,
@@ -100,9 +107,9 @@ def require_laws(rows, M, laws, h, tol):
     others=st.lists(st.sampled_from(["equality", "impact", "dry", "relay"]), max_size=4),
 )
 def test_laws_of_all_kinds_hold_side_by_side(form, rng, kinds, others):
-    system, M, laws = random_system(rng, kinds, others)
+    system, M, laws = random_system(rng, kinds, others, form)
     h = 0.5
-    rows = nsds.simulate(system, t_end=h, h=h, scheme=nsds.moreau_jean(theta=0.0, form=form))
+    rows = nsds.simulate(system, t_end=h, h=h, scheme=nsds.moreau_jean(theta=0.0, form="global" if form == "global" else "reduced"))
     assert rows["status"][1] == 0
     require_laws(rows, M, laws, h, 1e-6)
 
@@ -523,6 +530,18 @@ def test_modal_systems_rub_in_space():
     assert (lam[:, 0] > 0).any()
     assert (tangent <= 0.4 * lam[:, 0] + 1e-9).all()
     assert (rows["status"] == 0).all()
+
+
+def test_consistent_starts_of_systems_with_friction():
+    """Joints and gaps are closed, rubbing and driven rows are left alone."""
+    rng = np.random.default_rng(6)
+    system, *_ = random_system(rng, ["space"], ["equality", "dry"])
+    system["body"]["q"] = 0.1 * rng.normal(size=system["body"]["q"].size)
+    start = nsds.consistent(system)
+    q, v = start["body"]["q"], start["body"]["v"]
+    assert abs(system["law1"]["H"] @ q).max() < 1e-9
+    assert (system["law0"]["H"] @ q)[0] > -1e-9
+    assert abs(system["law1"]["H"] @ v).max() < 1e-9
 
 
 # ------------------------------------------------------------------------------------------------- drives and refusals
