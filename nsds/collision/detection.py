@@ -5,7 +5,7 @@ from typing import NamedTuple
 from numba import float64, int64
 from numpy.typing import NDArray
 
-from nsds._jit import caller, each, kernel, on_demand, parallel, tiny, view
+from nsds._jit import caller, each, inlined, kernel, on_demand, parallel, tiny, view
 from nsds.collision.frames import FIELDS, MOST, WORLD
 from nsds.collision.grid import LEVELS, LIMIT, REALS, WORDS, build, gather, measure, meet, slots
 from nsds.collision.narrow import contacts_of_pair, other_pairs
@@ -65,9 +65,9 @@ class Scratch(NamedTuple):
     found: NDArray  # _CHUNKS MOST FIELDS: contacts of one pair
 
 
-@tiny
+@inlined
 def _partition(ns, work, iwork):
-    """The parts of the work arrays."""
+    """The parts of the work arrays; pasted, because parallel loops have to see how what they use is made."""
     i, words, table = LEVELS * REALS, LEVELS * WORDS, LEVELS * WORDS + _CHUNKS * (1 + LIMIT)
     return Scratch(
         view(work, 0, ns),

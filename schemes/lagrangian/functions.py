@@ -180,7 +180,8 @@ def relation_operators(t, h, r, is_new, scale, spare, functions, mem, work):
     is_new: False keeps those that are differences. h: the step, which those by time resolve.
     """
     m, n = r.m, r.n
-    stated_rate(t, r, functions, mem, work)
+    if r.rate != ABSENT:
+        stated_rate(t, r, functions, mem, work)
     if (is_new and r.h_function != ABSENT) or r.H_function != ABSENT:
         derivative(t, r, r.h_function, r.H_function, m, r.x, n, r.H, spare, functions, mem, work)
     if is_new and r.rate != ABSENT and r.h_function != ABSENT and r.h_t_function == ABSENT:
