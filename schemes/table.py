@@ -9,6 +9,7 @@ import numpy as np
 from nsds import _checks
 from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, family
 from nsds.model.records import model_of
+from nsds.schemes.lagrangian import solver as lagrangian_solver
 from nsds.schemes.rigid import tables as newton_euler_tables
 from nsds.solvers import table as solvers
 
@@ -93,10 +94,18 @@ def arguments_of(options):
     return arguments
 
 
+def kind_of(system):
+    """Kind of the one-step problems of a system, see `nsds.solvers.methods`."""
+    systems = family(model_of(system))
+    if systems == NEWTON_EULER:
+        return "rigid" if newton_euler_tables.components(system) == 3 else "rigid_rolling"
+    return lagrangian_solver.kind_of(system) if systems == LAGRANGIAN else "relay"
+
+
 def solver_of(choice, system):
     """(`Method`, kernel options, address of its code) of what a caller passed as solver for a system."""
-    kind = "relay"
-    if family(model_of(system)) == NEWTON_EULER:
-        kind = "rigid" if newton_euler_tables.components(system) == 3 else "rigid_rolling"
-    method, options = solvers.chosen(choice, kind)
+    if family(model_of(system)) == LAGRANGIAN:
+        method, options = lagrangian_solver.solver_of(choice, system)
+    else:
+        method, options = solvers.chosen(choice, kind_of(system))
     return method, options, solvers.address(method)

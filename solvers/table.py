@@ -58,9 +58,10 @@ class Method(NamedTuple):
 
 _BOX = ("lcp", "mlcp", "relay", "avi", "qp")
 _SYMMETRIC = ("lcp", "mlcp", "relay", "qp")  # what multipliers of inequalities make unsymmetric is left out
-_PLANE, _GLOBAL, _RIGID = ("fc2d", "gfc2d"), ("gfc2d", "gfc3d", "grfc3d"), ("rigid", "rigid_rolling")
-_NOT_ROLLING = (*_PLANE, "fc3d", "gfc3d", "rigid")
-_CONTACT = ("fc2d", "fc3d", "rfc2d", "rfc3d", *_GLOBAL, *_RIGID)
+_PLANE, _GLOBAL, _RIGID = ("fc2d", "gfc2d", "lagrangian_plane"), ("gfc2d", "gfc3d", "grfc3d"), ("rigid", "rigid_rolling")
+_LAGRANGIAN = ("lagrangian_plane", "lagrangian_space", "lagrangian_rolling")
+_NOT_ROLLING = (*_PLANE, "fc3d", "gfc3d", "rigid", "lagrangian_space")
+_CONTACT = ("fc2d", "fc3d", "rfc2d", "rfc3d", *_GLOBAL, *_RIGID, *_LAGRANGIAN)
 
 _BOX_METHODS = (
     Method("auto", box_auto.auto, box_auto.work_size,
@@ -157,7 +158,7 @@ _CLASS_OF = {kind: one for one in CLASSES.values() for kind in one.kinds}
 _BROUGHT = {}  # functions of users, and the scratch they need, by name
 _MOST = 2**53  # of counts: kernels take options as floats
 _BOX_TOL, _CONTACT_TOL = 1e-10, 1e-8  # tolerances where none is given
-_AIM, _ENOUGH = 1e-10, 1e-4  # and of rigid bodies: what methods with a matrix are asked for, and what counts as solved
+_AIM, _ENOUGH = 1e-10, 1e-4  # and of steps of mechanical systems: what methods with a matrix are asked for, and what counts as solved
 _DEFAULT_LOCAL = "auto"
 
 OPTIONS = np.dtype(
@@ -185,8 +186,8 @@ def solver(
     tol : float, optional
         Largest residual that counts as converged, without unit and below 1: of rows with bounds, errors of w relative to the terms that
         cancel in it (1e-10 if not given; see `nsds.solvers.box.signature.conclude`); of contacts, velocities by which they miss their laws,
-        relative to those without impulses (1e-8; in simulations of rigid bodies 1e-4, whatever the number of contacts, where methods with
-        a matrix are asked for 1e-10, which they mostly reach, and equations hold as `newton_tol` of the scheme says).
+        relative to those without impulses (1e-8; in simulations 1e-4, whatever the number of contacts, where methods with a matrix are
+        asked for 1e-10, which they mostly reach, and equations of rigid bodies hold as `newton_tol` of the scheme says).
     max_iter : int, optional
         Iteration limit; if not given the method's own, which also keeps the work to some seconds. Of "auto" for contacts: of all methods
         together.
@@ -327,8 +328,8 @@ def find(name, kind, owner="solver"):
     """The `Method` of a name for a kind of problems, which it must treat."""
     one = _CLASS_OF[kind]
     if not treats(name, kind):
-        known = isinstance(name, str) and name in one.methods
-        why = f", which is for {', '.join(one.methods[name].kinds)}" if known else ""
+        known = [each.methods[name] for each in (one, *CLASSES.values()) if isinstance(name, str) and name in each.methods]
+        why = f", which is for {', '.join(known[0].kinds)}" if known else ""
         raise ValueError(f"{owner}: method must be one of {', '.join(methods(kind))}, got {_checks.shortened(name)}{why}")
     if name in ("nsgs_parallel", "nsgs_bodies"):
         _checks.require_threads("solver", name)
@@ -367,8 +368,8 @@ def _kernel_options(record, kind):
     if Options is box_signature.Options:
         given |= {"tol": tol or _BOX_TOL, "rounding": 0.0}
     else:
-        rigid = kind in _RIGID
-        given |= {"tol": tol or (_AIM if rigid else _CONTACT_TOL), "enough": tol or (_ENOUGH if rigid else _CONTACT_TOL)}
+        of_step = kind in (*_RIGID, *_LAGRANGIAN)
+        given |= {"tol": tol or (_AIM if of_step else _CONTACT_TOL), "enough": tol or (_ENOUGH if of_step else _CONTACT_TOL)}
         given["local"] = LOCALS.index(record["local"].item().decode())
     return Options(*(float(given[field]) for field in Options._fields))
 
@@ -395,8 +396,9 @@ def methods(kind="lcp"):
     ----------
     kind : str
         Of rows with bounds "lcp" (bounds 0 and infinity), "mlcp" (and equations), "relay" (any bounds), "avi" and "qp" (polyhedra). Of
-        contacts "fc2d" and "fc3d", with rolling friction "rfc2d" and "rfc3d"; their global forms "gfc2d", "gfc3d" and "grfc3d"; and
-        "rigid" and "rigid_rolling", what `nsds.simulate` takes for rigid bodies.
+        contacts "fc2d" and "fc3d", with rolling friction "rfc2d" and "rfc3d"; their global forms "gfc2d", "gfc3d" and "grfc3d"; and what
+        `nsds.simulate` takes for rigid bodies, "rigid" and "rigid_rolling", and for Lagrangian systems with friction, "lagrangian_plane",
+        "lagrangian_space" and "lagrangian_rolling"; others have "relay".
 
     Examples
     --------

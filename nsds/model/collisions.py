@@ -6,7 +6,7 @@ from nsds import _checks
 from nsds.collision import WORLD, require_supported
 from nsds.collision.kinds import NAMES, SHAPES
 from nsds.model.kinds import COLLISIONS, NEWTON_EULER, SYSTEMS
-from nsds.model.laws import HELD, LAWS
+from nsds.model.laws import HELD, LAWS, block_of
 from nsds.model.records import pack, widened
 from nsds.model.shapes import require_shape
 
@@ -77,9 +77,10 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None):
         raise ValueError(f"{owner}: the name 'world' is taken; shapes that do not move go into world=")
     detected = [name for name, row in LAWS.items() if row.is_detected]
     _checks.made(owner, "law", law, "law", {name: HELD[name] for name in detected}, [f"nsds.{name}" for name in detected])
-    for name, value in law.items():
-        if name != "law" and value.ndim:
-            raise ValueError(f"{owner}: {name} must be one number for all contacts, got {value.tolist()}")
+    for name in LAWS[law["law"]].parameters:
+        if law[name].ndim:
+            raise ValueError(f"{owner}: {name} must be one number for all contacts, got {law[name].tolist()}")
+    block_of(owner, law, NEWTON_EULER)
     result = {"kind": COLLISIONS, "law": law, "margin": _checks.number(owner, "margin", margin, low=0.0)}
     result["shapes"] = {name: _listed(owner, name, value) for name, value in shapes.items()}
     result["world"] = _listed(owner, "world", world)
@@ -138,7 +139,7 @@ def collisions_record(name, part, systems):
     if known:  # polyhedra: their triangles have the numbers of the vertices in the list of all
         fields["vertices"] = np.concatenate([shape["vertices"] for shape, _ in known.values()])
         fields["triangles"] = np.concatenate([shape["triangles"] + first for shape, first in known.values()])
-    fields |= {key: value for key, value in law.items() if key != "law"}
+    fields |= {parameter: law[parameter] for parameter in LAWS[law["law"]].parameters}
     return pack({"n": np.array(0)} | fields | {"margin": np.array(part["margin"])}, None)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from nsds import _checks
 from nsds.model import joints
 from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, RELATIONS, SYSTEMS
-from nsds.model.laws import HELD, LAWS, MAKERS, require_fitting
+from nsds.model.laws import HELD, LAWS, MAKERS, block_of, require_fitting
 from nsds.model.records import pack
 
 _ELEMENTS = re.compile(r"(\w+)\[\s*(-?\d*)\s*(:?)\s*(-?\d*)\s*(:?)\s*(-?\d*)\s*\]")
@@ -21,9 +21,10 @@ def interaction(relation, law, on):
     relation : dict
         From `nsds.lagrangian_linear_relation`, `nsds.first_order_linear_relation`, or one of the nonlinear ones.
     law : dict
-        Of Lagrangian systems from `nsds.newton_impact`, `nsds.newton_impact_friction`, `nsds.fremond_impact`, of first-order ones from
-        `nsds.mixed_complementarity`, `nsds.relay`, `nsds.normal_cone`, of both from `nsds.complementarity` and `nsds.equality`; of rigid
-        bodies from `nsds.equality`, `nsds.newton_impact`, those of friction, `nsds.dry_friction` and `nsds.relay`.
+        Of Lagrangian systems from `nsds.newton_impact`, `nsds.newton_impact_friction`, `nsds.newton_impact_rolling_friction`,
+        `nsds.fremond_impact`, `nsds.dry_friction`, of first-order ones from `nsds.mixed_complementarity`, `nsds.normal_cone`, of both from
+        `nsds.relay`, `nsds.complementarity` and `nsds.equality`; of rigid bodies from `nsds.equality`, `nsds.newton_impact`, those of
+        friction, `nsds.dry_friction` and `nsds.relay`.
     on : str, (str, indices), or a pair of these
         Name of a part, or of two parts. Elements of an array part are chosen as in NumPy, ``"beads[0]"``, ``"beads[:-1]"``, or by
         an index array, ``("beads", [0, 2, 5])``; a bare name means all elements. Several elements make the interaction an array with
@@ -89,7 +90,7 @@ def interaction_record(name, part, systems):
     relation, law = part["relation"], part["law"]
     elements = [_elements(name, side, chooser, counts) for side, chooser in part["sides"]]
     family = _family(name, relation, law, part["sides"], kinds)
-    m = LAWS[law["law"]].block(family) if relation["m"] is None else relation["m"]
+    m = block_of(f"interaction '{name}'", law, family) if relation["m"] is None else relation["m"]
     n_columns = sum(sizes[side] for side, _ in part["sides"])
     if relation["n"] not in (None, n_columns):
         on = " and ".join(f"'{side}' ({sizes[side]} coordinates)" for side, _ in part["sides"])
@@ -158,10 +159,13 @@ def _family(name, relation, law, sides, kinds):
 
 def _law_fields(name, law, family, m, per_constraint):
     """What the record holds of the law."""
-    fields = {}
-    block = LAWS[law["law"]].block(family)
+    fields, block = {}, block_of(f"interaction '{name}'", law, family)
     if m % block:
-        raise ValueError(f"interaction '{name}': {law['law']} wants {block} constraints for each contact, the normal first, got {m} in all")
+        others = [f"{size} with dimension={one}" for one, size in LAWS[law["law"]].blocks[family].items() if size != block]
+        instead = f" ({others[0]})" if others else ""
+        raise ValueError(
+            f"interaction '{name}': {law['law']} wants {block} constraints for each contact, the normal first, got {m} in all{instead}"
+        )
     per_contact = per_constraint if block == 1 else (m // block,) if m > block else ()
     for parameter in LAWS[law["law"]].parameters:
         value = law[parameter]

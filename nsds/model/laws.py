@@ -3,6 +3,7 @@
 A law is a small dict: its name in the table below and its parameters.
 """
 
+import math
 from collections.abc import Callable
 from types import MappingProxyType
 from typing import NamedTuple
@@ -34,6 +35,12 @@ def _given(values, m):
     return values["lower"].reshape(*values.shape, m), values["upper"].reshape(*values.shape, m)
 
 
+def _strength(values, m):
+    """Minus and plus the limit of the law."""
+    limit = values["limit"].reshape(*values.shape, m)
+    return -limit, limit
+
+
 def _equations_of(owner, law, m):
     """The field n_equalities."""
     if law["n_equalities"] > m:
@@ -52,11 +59,12 @@ class Law(NamedTuple):
     """All that is said of a law: a new one is a row of `LAWS` and a constructor.
 
     roles: of the relations that it goes with, by family of systems. form: what a kernel takes it for, one of `FORMS`. parameters: the
-    range of each, which is one number, or one for each contact. blocks: constraints of one contact, by family, where they are more than
-    one. bounds: of lambda, from the parts of an array of interactions and their number m of constraints. restitution: parameters that are
-    one, of each constraint of a block from the first on. is_detected: whether detected contacts may have it. is_of_position: whether it
-    holds for y where y depends on lambda, which then is a force. held: what its constructor gives beside the parameters; fields: what a
-    record holds of that, by a function of (owner, law, m); shapes: that of each, or for a whole number the largest that it may be.
+    range of each, which is one number, or one for each contact. blocks: constraints of one contact, by family and dimension, the usual
+    one first, where they are more than one. bounds: of lambda, from the parts of an array of interactions and their number m of
+    constraints; of mechanical systems those of a force. restitution: parameters that are one, of each constraint of a block from the first
+    on. is_detected: whether detected contacts may have it. is_of_position: whether it holds for y where y depends on lambda, which then is
+    a force. held: what its constructor gives beside the parameters; fields: what a record holds of that, by a function of (owner, law, m);
+    shapes: that of each, or for a whole number the largest that it may be.
     """
 
     roles: MappingProxyType
@@ -81,25 +89,33 @@ class Law(NamedTuple):
         """Whether lambda has either sign, and the constraint is never open."""
         return self.form in ("equality", "dry_friction", "cone")
 
-    def block(self, family):
-        """Constraints of one contact: in Lagrangian systems friction is one in the plane."""
-        return self.blocks.get(family, 1)
+    @property
+    def is_bounded(self):
+        """Whether lambda has two bounds of the law's own, and the constraint is never open, nor held."""
+        return self.form in ("dry_friction", "bounded")
+
+    def block(self, family, dimension=None):
+        """Constraints of one contact, of the usual dimension where none is given."""
+        sizes = self.blocks.get(family, {None: 1})
+        return sizes[next(iter(sizes)) if dimension is None else dimension]
 
 
 FORMS = ("equality", "unilateral", "friction", "rolling", "dry_friction", "cone", "bounded")
 _FRICTION = {"e_n": (0.0, 1.0), "e_t": (-1.0, 1.0), "mu": (0.0, np.inf)}
-_OF_CONTACT = {"restitution": ("e_n", "e_t"), "is_detected": True}
+_OF_CONTACT = {"restitution": ("e_n", "e_t"), "is_detected": True, "held": ("dimension",)}
 _CONTACT = {LAGRANGIAN: ("gap",), NEWTON_EULER: ("contact",)}
+_ROLLING = _FRICTION | {"mu_r": (0.0, np.inf)}
+_FRICTION_BLOCKS, _ROLLING_BLOCKS = {LAGRANGIAN: {2: 2, 3: 3}, NEWTON_EULER: {3: 3}}, {LAGRANGIAN: {3: 5, 2: 3}, NEWTON_EULER: {3: 5}}
 LAWS = {
     "newton_impact": Law(
         {LAGRANGIAN: ("gap",), NEWTON_EULER: ("contact", "joint")}, parameters={"e": (0.0, 1.0)}, restitution=("e",), is_detected=True
     ),
-    "newton_impact_friction": Law(_CONTACT, "friction", _FRICTION, {LAGRANGIAN: 2, NEWTON_EULER: 3}, **_OF_CONTACT),
-    "fremond_impact": Law(_CONTACT, "friction", _FRICTION, {LAGRANGIAN: 2, NEWTON_EULER: 3}, **_OF_CONTACT),
-    "newton_impact_rolling_friction": Law(
-        {NEWTON_EULER: ("contact",)}, "rolling", _FRICTION | {"mu_r": (0.0, np.inf)}, {NEWTON_EULER: 5}, **_OF_CONTACT
+    "newton_impact_friction": Law(_CONTACT, "friction", _FRICTION, _FRICTION_BLOCKS, **_OF_CONTACT),
+    "fremond_impact": Law(_CONTACT, "friction", _FRICTION, _FRICTION_BLOCKS, **_OF_CONTACT),
+    "newton_impact_rolling_friction": Law(_CONTACT, "rolling", _ROLLING, _ROLLING_BLOCKS, **_OF_CONTACT),
+    "dry_friction": Law(
+        {LAGRANGIAN: ("gap", "drive"), NEWTON_EULER: ("joint", "drive")}, "dry_friction", {"limit": (0.0, np.inf)}, bounds=_strength
     ),
-    "dry_friction": Law({NEWTON_EULER: ("joint", "drive")}, "dry_friction", {"limit": (0.0, np.inf)}, bounds=_two_sided),
     "complementarity": Law({LAGRANGIAN: ("gap", "position"), FIRST_ORDER: ("output",)}, is_of_position=True),
     "equality": Law(
         {LAGRANGIAN: ("gap", "position", "drive"), FIRST_ORDER: ("output",), NEWTON_EULER: ("joint", "drive")},
@@ -110,7 +126,7 @@ LAWS = {
         held=("n_equalities",), shapes={"n_equalities": "m"}, fields=_equations_of,
     ),
     "relay": Law(
-        {FIRST_ORDER: ("output",), NEWTON_EULER: ("joint", "drive")},
+        {LAGRANGIAN: ("gap", "drive"), FIRST_ORDER: ("output",), NEWTON_EULER: ("joint", "drive")},
         "bounded", {"lower": (-np.inf, np.inf), "upper": (-np.inf, np.inf)}, bounds=_given,
     ),
     "normal_cone": Law(
@@ -136,6 +152,21 @@ def require_fitting(owner, law, relation, family):
 def fitting(relation, family):
     """Names of the laws that go with a relation between systems of a family."""
     return [name for name, law in LAWS.items() if RELATIONS[relation].role in law.roles.get(family, ())]
+
+
+def block_of(owner, law, family):
+    """Constraints of one contact of a law that was made, on systems of a family."""
+    dimension, row = law.get("dimension"), LAWS[law["law"]]
+    if dimension is not None and dimension not in row.blocks[family]:
+        raise ValueError(f"{owner}: contacts of {family} systems are in space; {law['law']} wants dimension=3, got {dimension}")
+    return row.block(family, dimension)
+
+
+def rows_of_contact(law, dtype):
+    """Constraints of one contact of a recorded interaction: y has so many for each coefficient of friction."""
+    if not LAWS[law].blocks:
+        return 1
+    return math.prod(dtype["y"].shape) // math.prod(dtype["mu"].shape)
 
 
 def is_force(law, relation, has_D):
@@ -165,23 +196,25 @@ def newton_impact(e):
     return _with_parameters("newton_impact", e=e)
 
 
-def newton_impact_friction(e_n, mu, e_t=0.0):
+def newton_impact_friction(e_n, mu, e_t=0.0, dimension=None):
     """Unilateral contact with Newton's restitution and Coulomb's friction (Moreau 1988; [Notes], 10.2 and 11.198).
 
     With ``u'_n = u_n+ + e_n u_n-`` and ``u'_t = u_t+ + e_t u_t-``, while ``y_n <= 0``: ``0 <= u'_n  ⟂  lambda_n >= 0``,
     ``||lambda_t|| <= mu lambda_n``, and ``lambda_t = -mu lambda_n u'_t / ||u'_t||`` where the contact slides.
 
-    Contacts of Lagrangian systems are in the plane, with two constraints each: the normal one, then the tangent. Contacts of rigid bodies
-    are in space, with two tangents. Of y only the normal component counts.
+    Each contact has so many constraints as the dimension: the normal one, then the tangent, or two tangents at right angles. Of y only the
+    normal component counts.
 
     Parameters
     ----------
-    e_n : float or array_like (m / 2,)
+    e_n : float or array_like (contacts,)
         Restitution in [0, 1]; one value for all contacts of the interaction, or one each.
-    mu : float or array_like (m / 2,)
+    mu : float or array_like (contacts,)
         Coefficient of friction, not negative.
-    e_t : float or array_like (m / 2,)
+    e_t : float or array_like (contacts,)
         Restitution of the tangential velocity in [-1, 1].
+    dimension : 2 or 3, optional
+        Contacts in the plane or in space. If not given: of Lagrangian systems in the plane; those of rigid bodies are in space always.
 
     Raises
     ------
@@ -199,15 +232,15 @@ def newton_impact_friction(e_n, mu, e_t=0.0):
     >>> nsds.newton_impact_friction(e_n=0.9, mu=0.3)["mu"].item()
     0.3
     """
-    return _with_parameters("newton_impact_friction", e_n=e_n, e_t=e_t, mu=mu)
+    return _with_parameters("newton_impact_friction", e_n=e_n, e_t=e_t, mu=mu) | _dimension("newton_impact_friction", dimension)
 
 
-def newton_impact_rolling_friction(e_n, mu, mu_r, e_t=0.0):
-    """`newton_impact_friction` in space with a moment that resists rolling (Acary and Bourrier 2021; [Notes], chapter 12).
+def newton_impact_rolling_friction(e_n, mu, mu_r, e_t=0.0, dimension=None):
+    """`newton_impact_friction` with a moment that resists rolling (Acary and Bourrier 2021; [Notes], chapter 12).
 
     The moment of the contact in the tangent plane obeys ``||lambda_r|| <= mu_r lambda_n`` and, where the bodies roll,
     ``lambda_r = -mu_r lambda_n omega_t / ||omega_t||``, with omega_t the relative angular velocity in that plane. Spinning about the normal
-    is free. The contact has five constraints: normal, two tangents, two of rolling.
+    is free. The contact has five constraints: normal, two tangents, two of rolling; in the plane three: normal, tangent, rolling.
 
     Parameters
     ----------
@@ -215,6 +248,8 @@ def newton_impact_rolling_friction(e_n, mu, mu_r, e_t=0.0):
         See `newton_impact_friction`.
     mu_r : float or array_like
         Coefficient of rolling friction (m), not negative.
+    dimension : 2 or 3, optional
+        Contacts in the plane or, if not given, in space; those of rigid bodies are in space always.
 
     Raises
     ------
@@ -227,13 +262,15 @@ def newton_impact_rolling_friction(e_n, mu, mu_r, e_t=0.0):
     >>> nsds.newton_impact_rolling_friction(e_n=0.0, mu=0.5, mu_r=0.01)["mu_r"].item()
     0.01
     """
-    return _with_parameters("newton_impact_rolling_friction", e_n=e_n, e_t=e_t, mu=mu, mu_r=mu_r)
+    law = "newton_impact_rolling_friction"
+    return _with_parameters(law, e_n=e_n, e_t=e_t, mu=mu, mu_r=mu_r) | _dimension(law, dimension)
 
 
 def dry_friction(limit):
     """Friction of a given strength, as in a joint: ``|lambda| <= h limit``, and ``lambda = -h limit sign(ydot)`` where it slides.
 
-    `nsds.relay` has a limit for each direction.
+    It acts all the time, on the velocity ydot of any constraint. lambda is an impulse, h the step. `nsds.relay` has a limit for each
+    direction.
 
     Parameters
     ----------
@@ -254,7 +291,7 @@ def dry_friction(limit):
     return _with_parameters("dry_friction", limit=limit)
 
 
-def fremond_impact(e, mu):
+def fremond_impact(e, mu, dimension=None):
     """Frémond's impact law: friction acts on the mean of the tangential velocities before and after the impact, ``(u_t+ + u_t-) / 2``.
 
     The work of an impact is the impulse times the mean velocity (Frémond, Non-smooth thermomechanics, 2002, chapter 3), so that
@@ -263,8 +300,10 @@ def fremond_impact(e, mu):
 
     Parameters
     ----------
-    e, mu : float or array_like (m / 2,)
+    e, mu : float or array_like (contacts,)
         Restitution of the normal velocity in [0, 1], and coefficient of friction.
+    dimension : 2 or 3, optional
+        See `newton_impact_friction`.
 
     Raises
     ------
@@ -277,7 +316,12 @@ def fremond_impact(e, mu):
     >>> nsds.fremond_impact(e=0.5, mu=0.3)["e_t"].item()
     1.0
     """
-    return _with_parameters("fremond_impact", e_n=e, e_t=1.0, mu=mu)
+    return _with_parameters("fremond_impact", e_n=e, e_t=1.0, mu=mu) | _dimension("fremond_impact", dimension)
+
+
+def _dimension(law, dimension):
+    """The dimension of contacts, None for the usual one of the systems."""
+    return {"dimension": None if dimension is None else _checks.integer(law, "dimension", dimension, low=2, high=3)}
 
 
 def _with_parameters(law, **parameters):
@@ -343,10 +387,10 @@ def mixed_complementarity(n_equalities):
 def relay(lower=-1.0, upper=1.0):
     """Relay: ``-y ∈ N_[lower,upper](lambda)``: lambda = lower where y > 0, upper where y < 0, anything between where y = 0.
 
-    On joints and prescribed velocities of rigid bodies it holds for ydot, and its bounds are forces or moments, of which lambda is the
-    impulse: ``h lower <= lambda <= h upper``. With `nsds.prescribed_velocity` it is a motor that holds a velocity with no more than these,
-    on the angle of a hinge a brake or a clutch with bounds of its own for each direction; ``relay(0, inf)`` never lets ydot be negative,
-    as a freewheel does.
+    On joints and prescribed velocities of rigid bodies, and in Lagrangian systems, it is ydot that counts, and the bounds are those of a
+    force or moment, of which lambda is the impulse: ``h lower <= lambda <= h upper``. With `nsds.prescribed_velocity` it is a motor that
+    holds a velocity with no more than these, on the angle of a hinge a brake or a clutch with bounds of its own for each direction;
+    ``relay(0, inf)`` never lets ydot be negative, as a freewheel does.
 
     Parameters
     ----------

@@ -6,6 +6,7 @@ without a row is an error, also for `nsds.system`, which checks what it makes. T
 values of all members, ranges are compared in a few operations for the whole record.
 """
 
+import math
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ from nsds.model import joints
 from nsds.model.fields import FUNCTION, LARGEST, Leaf, floats, integers, sparse
 from nsds.model.functions import arguments_of
 from nsds.model.kinds import COLLISIONS, CONTROL, FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, RELATIONS, SYSTEMS
-from nsds.model.laws import LAWS, require_fitting
+from nsds.model.laws import LAWS, require_fitting, rows_of_contact
 from nsds.model.records import HEAD, copied, lines_of, memory, model_of
 from nsds.model.rigid_bodies import require_values
 from nsds.model.systems import require_mass
@@ -396,10 +397,17 @@ def _finite(bound):
     return min(bound, LARGEST)
 
 
+def _block(law, family, dtype):
+    """Constraints of one contact: as many as y has for each coefficient of friction, where the law has such contacts; else the usual."""
+    sizes = LAWS[law].blocks.get(family, {}).values()
+    found = rows_of_contact(law, dtype) if sizes and {"y", "mu"} <= set(dtype.names) and math.prod(dtype["mu"].shape) else 0
+    return found if found in sizes else LAWS[law].block(family)
+
+
 def _fields_of_interaction(name, kind, law, sides, part, sizes):
     family, n = sizes[sides[0]][0], sum(sizes[side][1] for side in sides)
     y = part.base["y"].shape if "y" in part.base.names else (0,)
-    m, block = (y[0] if y else 1), LAWS[law].block(family)
+    m, block = (y[0] if y else 1), _block(law, family, part.base)
     if len(y) > 1 or y in ((0,), (1,)) or m % block:
         raise ValueError(f"{name}.y must be a number or a vector, {block} for each contact, got shape {y}")
     last_kind = joints.ALIGN if "angle" not in part.base.names else joints.COUPLER if m == 1 else joints.ANGLE

@@ -7,7 +7,7 @@ import numpy as np
 from nsds import _checks
 from nsds.model.functions import offered
 from nsds.model.kinds import FIRST_ORDER, RELATIONS, family
-from nsds.model.laws import LAWS, is_force
+from nsds.model.laws import LAWS, is_force, rows_of_contact
 from nsds.model.records import model_of
 from nsds.model.validation import valid
 from nsds.results.energy import WORKS, energy
@@ -124,7 +124,7 @@ def _interaction(rows, name, system, mechanical):
     if not mechanical:
         return f"{ranges}, {law} {_violated(rows, _violation(rows[name], part, law), start)}"
     start = int(is_force(law, relation, "D" in part.dtype.names))  # row 0 holds y for lambda = 0
-    if LAWS[law].form in ("dry_friction", "bounded"):
+    if LAWS[law].is_bounded:
         known = "ydot" in rows[name].dtype.names
         return f"{ranges}, ydot in {_range(rows[name]['ydot'], start)}" if known else ranges
     if RELATIONS[relation].role == "drive":  # there is no y
@@ -133,7 +133,7 @@ def _interaction(rows, name, system, mechanical):
         return f"velocity {_violated(rows, abs(rows[name]['ydot']), 1)}"
     if LAWS[law].bilateral:
         return _violated(rows, abs(y), start)
-    normal = slice(None, None, LAWS[law].block(family(model_of(system))))
+    normal = slice(None, None, rows_of_contact(law, part.dtype))
     depth, where = _worst(rows, np.maximum(-y[..., normal], 0), start)
     pressing = np.nan_to_num(lam[..., normal]) != 0
     times = int((pressing[:, 1:] & ~pressing[:, :-1]).sum())

@@ -3,8 +3,8 @@
     M_hat v_{k+1} - B z = M_hat v_free,      w = H v_{k+1} + D z + e ydot_k + rate,      0 <= w  ⟂  z >= 0
 
 with v_free and M_hat of the linear form ([Notes], eqs 10.16–10.18). The matrix is that of M_hat with a border, sparse where M_hat and
-H are; no Delassus matrix ``H M_hat^-1 B`` is formed. Impulses of constraints that are not active are held at 0 by their bounds. Friction is
-solved as the solver's tolerance has it: the unknowns are not scaled to velocities as those of the reduced form are.
+H are; no Delassus matrix ``H M_hat^-1 B`` is formed. Impulses of constraints that are not active are held at 0 by their bounds; a problem
+with friction has no rows for them, and rows of momentum, ``M_hat v = ...``, divided by the diagonal, as equations.
 """
 
 import sys
@@ -17,11 +17,11 @@ from nsds.model.layout import ABSENT, DENSE, DIAGONAL, table
 from nsds.schemes.lagrangian import linear
 from nsds.schemes.lagrangian.functions import blame, prescribe  # noqa: F401
 from nsds.schemes.lagrangian.outputs import update_outputs
-from nsds.schemes.lagrangian.tables import POSITION
+from nsds.schemes.lagrangian.tables import CONSTRAINT, POSITION
 from nsds.schemes.linear_algebra import weighted_sum
-from nsds.schemes.problem.active import choose_active
-from nsds.schemes.problem.box import accept, guess, solve, subtract_normal_part
-from nsds.schemes.problem.tables import bodies_of, ordered, place_problem
+from nsds.schemes.problem.active import accept, choose_active, extract_active, solve, state_bounds
+from nsds.schemes.problem.contact import no_blocks, place_blocks
+from nsds.schemes.problem.tables import bodies_of, largest_contact, ordered, place_active, place_problem
 from nsds.schemes.run.memory import Prepared
 from nsds.solvers.box.forms import narrow_order
 from nsds.status import CONVERGED, NON_FINITE
@@ -29,7 +29,10 @@ from nsds.status import CONVERGED, NON_FINITE
 # One row per unknown: where its velocity lies in the record, or ABSENT and the constraint whose impulse it is.
 NODE = table("velocity", "constraint")
 # Where the arrays of the bordered problem lie in the work memory.
-BORDERED = table("W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", "n_solver", "isolver", "n_isolver")
+BORDERED = table(
+    "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", "n_solver", "active", "local", "sub_row", "sub_column",
+    "sub_place", "isolver", "n_isolver",
+)  # fmt: skip
 
 
 class Tables(NamedTuple):
@@ -37,7 +40,9 @@ class Tables(NamedTuple):
 
     linear: linear.Tables
     nodes: np.ndarray
+    rows: np.ndarray  # of the nodes, like those of constraints
     bordered: np.ndarray  # where its arrays lie
+    blocks: np.ndarray  # of a problem with friction
     W_row: np.ndarray
     W_column: np.ndarray
 
@@ -64,19 +69,31 @@ def prepare(records, layout, options, method, work, iwork):
     columns = np.concatenate([columns, *(piece[1] for piece in border)]).astype(np.int64)
     every = np.arange(n_all)
     pairs = np.unique(np.concatenate([rows * n_all + columns, columns * n_all + rows, every * n_all + every]))
-    order = narrow_order(*np.divmod(pairs, n_all), n_all)
+    d = largest_contact(constraints)
+    order = every if d else narrow_order(*np.divmod(pairs, n_all), n_all)  # contacts stay together
     place = np.argsort(order)
     row, column = np.divmod(np.sort(place[pairs // n_all] * n_all + place[pairs % n_all]), n_all)
     start_of = np.searchsorted(row, np.arange(n_all + 1))
-    bordered = np.zeros(1, BORDERED)
-    place_problem(bordered, unknowns._replace(constraints=np.zeros(n_all), row=start_of, column=column), method, work, iwork)
+    velocities = np.zeros(n, CONSTRAINT)
+    velocities["bilateral"], velocities["lower"] = 1, ABSENT
+    all_rows = np.concatenate([velocities, constraints])[order]
+    bordered, all_unknowns = np.zeros(1, BORDERED), unknowns._replace(constraints=all_rows, row=start_of, column=column)
+    place_problem(bordered, all_unknowns, method, work, iwork)
+    place_active(bordered, all_unknowns, work, iwork)
+    work.place(bordered, sub_W=column.size if d else 0)
+    blocks = place_blocks(bordered, all_rows, all_unknowns, d, method, work, iwork)
     where = np.searchsorted(row * n_all + column, place[rows] * n_all + place[columns])
     work, iwork = work.array(), iwork.array(np.int64)
     W = work[:, bordered[0]["W"] : bordered[0]["W"] + column.size]
     filled = np.concatenate([values, *(sign * work[:, coefficient] for _, _, coefficient, sign in border)], axis=1)
     for member in range(records.size):
         np.add.at(W[member], where, filled[member])
+    if d:  # momenta become velocities, which the tolerance is for
+        owner_of, diagonal = np.repeat(every, np.diff(start_of)), np.flatnonzero(row == column)
+        W[:, owner_of < n] /= W[:, diagonal[owner_of[owner_of < n]]]
     iwork[:, plan[0]["local"] : plan[0]["local"] + constraints.size] = -2  # no set is known yet
+    for listed in ("active", "local"):
+        iwork[:, bordered[0][listed] : bordered[0][listed] + n_all] = every
     nodes = np.zeros(n_all, NODE)
     nodes["constraint"][n:] = np.arange(constraints.size)
     nodes["velocity"] = ABSENT
@@ -91,11 +108,12 @@ def prepare(records, layout, options, method, work, iwork):
         couplings,
         layout.relations,
         plan,
+        no_blocks(),
         operators,
         unknowns.row,
         unknowns.column,
     )
-    tables = Tables(reduced, nodes[order], bordered, start_of, column)
+    tables = Tables(reduced, nodes[order], all_rows, bordered, blocks, start_of, column)
     layout = layout._replace(constraints=constraints, owners=tuple(layout.owners[i] for i in unknowns.order))
     return Prepared(tables, layout.functions, options, work, iwork, sys.modules[__name__], layout)
 
@@ -137,8 +155,9 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         prescribe(t_new, form.relations[k], functions, mem, work)
     status, n_iter, residual = CONVERGED, 0, 0.0
     if n != 0:
+        size = s.nodes.size if s.blocks[0].d == 0 else _list_rows(n, s, work, iwork)
         _state_problem(s, options, mem, work, iwork)
-        status = solve(s.nodes.size, s.W_row, s.W_column, g.W, g, solver, solver_options, work, iwork)
+        status = solve(g, s.blocks, size, s.W_row, s.W_column, g.W, solver, s.rows, solver_options, work, iwork)
         n_iter, residual = int(work[g.info]), work[g.info + 1]
         finite = _end_motion(s, options, mem, work, iwork)
     update_outputs(h, options.theta, form.constraints, form.entries, form.couplings, mem, work)
@@ -147,19 +166,38 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     return status, n_iter, residual
 
 
+@kernel
+def _list_rows(n, s, work, iwork):
+    """List velocities and the n (or, where they are others, -1 - n) active constraints, of which a problem of contacts consists."""
+    g, p, size = s.bordered[0], s.linear.plan[0], 0
+    if n > 0:
+        return s.nodes.size - s.linear.constraints.size + n
+    for i in range(s.nodes.size):
+        is_in = s.nodes[i].velocity != ABSENT or iwork[p.local + s.nodes[i].constraint] != ABSENT
+        iwork[g.local + i] = size if is_in else ABSENT
+        if is_in:
+            iwork[g.active + size] = i
+            size += 1
+    extract_active(g, size, s.W_row, s.W_column, work, iwork)
+    return size
+
+
 @inlined
 def _state_problem(s, options, mem, work, iwork):
     """Vector q, bounds and guess of the bordered problem; v in mem is v_free."""
     nodes, entries, p, g, h, theta = s.nodes, s.linear.entries, s.linear.plan[0], s.bordered[0], options.h, options.theta
     for i in range(nodes.size):
-        w, z, lower, upper = 0.0, 0.0, -np.inf, np.inf
+        w, z, at = 0.0, 0.0, iwork[g.local + i]
+        if at == ABSENT:
+            continue
+        work[g.lower + at], work[g.upper + at] = -np.inf, np.inf
         if nodes[i].velocity != ABSENT:
             for k in range(s.W_row[i], s.W_row[i + 1]):
                 if nodes[s.W_column[k]].velocity != ABSENT:
                     w -= work[g.W + k] * mem[nodes[s.W_column[k]].velocity]
             z = mem[nodes[i].velocity]
         elif iwork[p.local + nodes[i].constraint] == ABSENT:
-            lower = upper = 0.0
+            work[g.lower + at] = work[g.upper + at] = 0.0
         else:
             c = s.linear.constraints[nodes[i].constraint]
             w = 0.0 if c.rate == ABSENT else work[c.rate]
@@ -170,9 +208,9 @@ def _state_problem(s, options, mem, work, iwork):
                 for k in range(c.entry, c.entry_end):
                     y += work[entries[k].coefficient] * (mem[entries[k].q] + (1.0 - theta) * h * work[p.v_old + entries[k].dof])
                 w = y / (h * theta)
-            z = guess(1.0, h, c, mem, work)
-            lower = -np.inf if c.bilateral else 0.0
-        work[g.q + i], work[g.z + i], work[g.lower + i], work[g.upper + i] = w, z, lower, upper
+            z = mem[c.lam] * (h if c.level == POSITION else 1.0)
+            state_bounds(at, h, c, g, work)
+        work[g.q + at], work[g.z + at] = w, z
 
 
 @inlined
@@ -182,12 +220,9 @@ def _end_motion(s, options, mem, work, iwork):
     h, theta = options.h, options.theta
     for i in range(nodes.size):
         if nodes[i].velocity != ABSENT:
-            mem[nodes[i].velocity] = work[g.z + i]
+            mem[nodes[i].velocity] = work[g.z + iwork[g.local + i]]
         elif iwork[p.local + nodes[i].constraint] != ABSENT:
-            accept(work[g.z + i], h, constraints[nodes[i].constraint], s.linear.inputs, p.touched, mem, work, iwork)
-    for i in range(constraints.size):
-        if iwork[p.local + i] != ABSENT:
-            subtract_normal_part(constraints[i], mem, work)
+            accept(work[g.z + iwork[g.local + i]], h, constraints[nodes[i].constraint], s.linear.inputs, p.touched, mem, work, iwork)
     zero = 0.0
     for a in range(parts.size):
         part = parts[a]

@@ -110,7 +110,6 @@ def _make_consistent(t, s, functions, solver, solver_options, options, mem, imem
     pushed, _, _ = push_apart(n, p.dv, 0.0, 1.0, form, s.metrics, solver, solver_options, mem, work, iwork)
     newton.add_jump(parts, elements, p, mem, work)
     for i in range(constraints.size):
-        if constraints[i].lam != ABSENT:
-            mem[constraints[i].lam] = 0.0
+        mem[constraints[i].lam] = 0.0
     update_outputs(options.h, 1.0, constraints, entries, form.couplings, mem, work)
     return worse(status, pushed)

@@ -8,19 +8,19 @@ from nsds.model.layout import ABSENT
 from nsds.schemes.derivatives import derivative
 from nsds.schemes.lagrangian.functions import stated_rate
 from nsds.schemes.lagrangian.newton import add_pushed
-from nsds.schemes.lagrangian.tables import POSITION, SLIP
-from nsds.schemes.problem.active import extract_pattern, transpose_pattern
+from nsds.schemes.lagrangian.tables import POSITION
+from nsds.schemes.problem.active import extract_pattern, solve_active, transpose_pattern
 from nsds.schemes.problem.assemble import assemble
-from nsds.schemes.problem.box import solve_active
 from nsds.status import CONVERGED
 
 
 def require_rigid(owner, layout):
-    """Refuse friction, and y that depends on lambda."""
+    """Refuse friction and other bounded forces, and y that depends on lambda."""
     c = layout.constraints
-    if (c["role"] == SLIP).any():
-        name = layout.owners[int(np.argmax(c["role"] == SLIP))][0]
-        raise ValueError(f"{owner}: interaction '{name}': the scheme is stated without friction; use nsds.moreau_jean")
+    rubs = (c["tangents"] > 0) | (c["lower"] != ABSENT)
+    if rubs.any():
+        name = layout.owners[int(np.argmax(rubs))][0]
+        raise ValueError(f"{owner}: interaction '{name}': the scheme is stated without friction and relays; use nsds.moreau_jean")
     compliant = (c["level"] == POSITION) | (c["coupling"] != c["coupling_end"])
     if compliant.any() or (layout.relations["D"] != ABSENT).any():
         name = layout.owners[int(np.argmax(compliant))][0]
@@ -46,7 +46,7 @@ def push_apart(n, out, weight, h, s, inverses, solver, solver_options, mem, work
     row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
     chosen, transpose = view(iwork, p.active, n), view(iwork, p.sub_place, iwork[p.sub_row + n])
     assemble(s.plan, inverses, constraints, s.entries, inputs, s.couplings, chosen, row, column, transpose, 1.0, 0, work, iwork)
-    status, n_iter, residual = solve_active(p, n, h, solver, constraints, inputs, solver_options, mem, work, iwork)
+    status, n_iter, residual = solve_active(p, s.blocks, n, h, solver, constraints, inputs, solver_options, mem, work, iwork)
     for a in range(n):
         work[p.total + iwork[p.active + a]] += weight * work[p.z + a]
     add_pushed(out, s.parts, s.elements, inverses, p, mem, work, iwork)

@@ -22,11 +22,11 @@ from nsds.model.kinds import LAGRANGIAN
 from nsds.model.layout import ABSENT, DIAGONAL, table
 from nsds.schemes.lagrangian.functions import blame, prescribe  # noqa: F401
 from nsds.schemes.lagrangian.outputs import compliance, gap_slack
-from nsds.schemes.lagrangian.tables import PLAIN, POSITION, SLIP, is_linear, layout_of
-from nsds.schemes.problem.active import choose_active, extract_active
-from nsds.schemes.problem.assemble import assemble, scale_friction
-from nsds.schemes.problem.box import solve_active
-from nsds.schemes.problem.tables import BODY, ordered, place_active, place_problem
+from nsds.schemes.lagrangian.tables import POSITION, is_linear, layout_of
+from nsds.schemes.problem.active import choose_active, extract_active, solve_active
+from nsds.schemes.problem.assemble import assemble
+from nsds.schemes.problem.contact import place_blocks
+from nsds.schemes.problem.tables import BODY, largest_contact, ordered, place_active, place_problem
 from nsds.schemes.run.memory import Allocator, Prepared
 from nsds.schemes.table import scheme_for
 from nsds.status import CONVERGED, NON_FINITE
@@ -39,8 +39,8 @@ OPERATOR = table("decay", "stiffness", "push", "inverse", "force")
 STRETCH = table("coefficient", "q", "n", "size")
 ROW = table("first", "end")
 PLAN = table(
-    "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", "n_solver", "rhs", "solution", "scratch", "dofs", "sigma",
-    "active", "local", "sub_row", "sub_column", "sub_place", "touched", "isolver", "n_isolver", "has_friction", "pull",
+    "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", "n_solver", "rhs", "solution", "scratch", "dofs",
+    "active", "local", "sub_row", "sub_column", "sub_place", "touched", "isolver", "n_isolver", "pull",
 )  # fmt: skip
 
 
@@ -61,6 +61,7 @@ class Tables(NamedTuple):
     couplings: np.ndarray  # entries of D
     relations: np.ndarray
     plan: np.ndarray
+    blocks: np.ndarray  # of a problem with friction
     operators: np.ndarray
     rows: np.ndarray  # of each constraint: its stretches
     stretches: np.ndarray
@@ -155,8 +156,8 @@ def prepare(records, mem, options, h, method):
     body = parts["n"].max()
     work.place(plan, sub_W=column.size, rhs=body, solution=body, scratch=body, dofs=(parts["count"] * parts["n"]).sum())
     iwork.place(plan, touched=bodies.size)
+    blocks = place_blocks(plan, constraints, unknowns, largest_contact(constraints), method, work, iwork)
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
-    work[:, p["upper"] : p["upper"] + n] = np.inf
     iwork[:, p["local"] : p["local"] + n] = -2  # no set is known yet
     for member in range(records.size):
         assemble(plan, bodies, constraints, layout.entries, layout.inputs, couplings, unknowns.every, row, column, unknowns.transpose,
@@ -164,7 +165,19 @@ def prepare(records, mem, options, h, method):
     rows, stretches = _stretches(constraints, layout.entries)
     constraints["entry_end"] = constraints["entry"]  # rows have their stretches instead; what tells closed gaps takes b and ydot alone
     prepared = Tables(
-        parts, constraints, layout.entries, layout.inputs, couplings, layout.relations, plan, operators, rows, stretches, row, column
+        parts,
+        constraints,
+        layout.entries,
+        layout.inputs,
+        couplings,
+        layout.relations,
+        plan,
+        blocks,
+        operators,
+        rows,
+        stretches,
+        row,
+        column,
     )
     layout = layout._replace(constraints=constraints, owners=tuple(layout.owners[i] for i in unknowns.order))
     return Prepared(prepared, layout.functions, Options(h, options["gamma"].item()), work, iwork, sys.modules[__name__], layout)
@@ -220,7 +233,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     h, gamma, p = options.h, options.gamma, s.plan[0]
     for i in range(s.constraints.size):
         c = s.constraints[i]
-        if c.role == PLAIN and c.always == 0 and mem[c.gap] + gamma * h * mem[c.gap_rate] > 0.0:
+        if c.component == 0 and c.always == 0 and mem[c.gap] + gamma * h * mem[c.gap_rate] > 0.0:
             work[c.closed] = gap_slack(c, h, s.entries, mem, work)
     n = choose_active(p, s.constraints, gamma * h, h, mem, imem, work, iwork)
     _free_motion(s.parts, s.operators, mem, work)
@@ -230,11 +243,9 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     if n < 0:
         n = -1 - n
         extract_active(p, n, s.W_row, s.W_column, work, iwork)
-        if p.has_friction:
-            scale_friction(p, n, s.constraints, work, iwork)
     if n > 0:
         _state_problem(n, s, p, mem, work, iwork)
-        status, n_iter, residual = solve_active(p, n, h, solver, s.constraints, s.inputs, solver_options, mem, work, iwork)
+        status, n_iter, residual = solve_active(p, s.blocks, n, h, solver, s.constraints, s.inputs, solver_options, mem, work, iwork)
     finite = _end_motion(h, s.parts, p, s.operators, mem, work, iwork)
     _evaluate_forces(t_new, s.parts, s.operators, functions, mem, work)
     _update_outputs(s, mem, work)
@@ -316,8 +327,6 @@ def _update_outputs(s, mem, work):
     """``y = H q + b`` and ``ydot = H v + D lambda``."""
     for i in range(s.constraints.size):
         c = s.constraints[i]
-        if c.role == SLIP:
-            continue
         y, ydot = 0.0 if c.base == ABSENT else work[c.base], 0.0 if c.rate == ABSENT else work[c.rate]
         for k in range(s.rows[i].first, s.rows[i].end):
             stretch = s.stretches[k]

@@ -196,16 +196,8 @@ def relation_operators(t, h, r, is_new, scale, spare, functions, mem, work):
             derivative(t, r, r.h_function, r.D_function, m, r.lam, m, r.D, spare, functions, mem, work)
         for i in range(m * m):
             work[r.scaled + i] = scale * work[r.D + i]
-        for k in range(0, m * m if r.block == 2 else 0, 2):
-            work[r.scaled + k] -= work[r.mu + k % m // 2] * work[r.scaled + k + 1]
     if r.g_function != ABSENT and (is_new or r.B_function != ABSENT):
         derivative(t, r, r.g_function, r.B_function, n, r.lam, m, r.B, spare, functions, mem, work)
-    if r.block == 2:
-        for i in range(0, m, 2):
-            mu, normal, tangent = work[r.mu + i // 2], i * n, (i + 1) * n
-            for j in range(n):
-                work[r.B + normal + j] = work[r.H + normal + j] - mu * work[r.H + tangent + j]
-                work[r.B + tangent + j] = work[r.H + tangent + j]
 
 
 def blame(records, prepared, m):

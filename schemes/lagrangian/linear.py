@@ -20,10 +20,11 @@ from nsds.schemes.lagrangian.functions import blame, prescribe  # noqa: F401
 from nsds.schemes.lagrangian.outputs import state_pulls, update_outputs
 from nsds.schemes.lagrangian.tables import POSITION
 from nsds.schemes.linear_algebra import inverse_of, solve_with, subtract_product
-from nsds.schemes.problem.active import choose_active, extract_active
-from nsds.schemes.problem.assemble import assemble, scale_friction
-from nsds.schemes.problem.box import ULPS, solve_active
-from nsds.schemes.problem.tables import bodies_of, ordered, place_active, place_problem, store_inverse
+from nsds.schemes.problem.active import choose_active, extract_active, solve_active
+from nsds.schemes.problem.assemble import assemble
+from nsds.schemes.problem.box import ULPS
+from nsds.schemes.problem.contact import place_blocks
+from nsds.schemes.problem.tables import bodies_of, largest_contact, ordered, place_active, place_problem, store_inverse
 from nsds.schemes.run.memory import Prepared
 from nsds.status import CONVERGED, NON_FINITE
 
@@ -32,7 +33,7 @@ OPERATOR = table("kind", "data", "data_stride", "index", "index_stride", "n_lowe
 # Where things lie in a member's work memory (second line: in its integer work memory).
 PLAN = table(
     "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "x", "solution", "scratch", "v_old", "dofs",
-    "rounding", "active", "local", "sub_row", "sub_column", "sub_place", "touched", "isolver", "n_isolver", "has_friction", "sigma", "pull",
+    "rounding", "active", "local", "sub_row", "sub_column", "sub_place", "touched", "isolver", "n_isolver", "pull",
 )  # fmt: skip
 
 
@@ -54,6 +55,7 @@ class Tables(NamedTuple):
     couplings: np.ndarray  # entries of D
     relations: np.ndarray
     plan: np.ndarray
+    blocks: np.ndarray  # of a problem with friction
     operators: np.ndarray
     W_row: np.ndarray
     W_column: np.ndarray
@@ -67,13 +69,13 @@ def prepare(records, layout, options, method, work, iwork):
     unknowns = ordered(layout.constraints, layout.entries, layout.inputs, layout.couplings, bodies["kind"])
     constraints, couplings, row, column = unknowns.constraints, unknowns.couplings, unknowns.row, unknowns.column
     plan = reserve(layout, unknowns, method, work, iwork)
+    blocks = place_blocks(plan, constraints, unknowns, largest_contact(constraints), method, work, iwork)
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
-    work[:, p["upper"] : p["upper"] + n] = np.inf
     iwork[:, p["local"] : p["local"] + n] = -2  # no set is known yet
     for member in range(records.size):
         assemble(plan, bodies, constraints, layout.entries, layout.inputs, couplings, unknowns.every, row, column, unknowns.transpose,
                        1.0, 0, work[member], iwork[member])  # fmt: skip
-    tables = Tables(parts, constraints, layout.entries, layout.inputs, couplings, layout.relations, plan, operators, row, column)
+    tables = Tables(parts, constraints, layout.entries, layout.inputs, couplings, layout.relations, plan, blocks, operators, row, column)
     layout = layout._replace(constraints=constraints, owners=tuple(layout.owners[i] for i in unknowns.order))
     return Prepared(tables, layout.functions, options, work, iwork, sys.modules[__name__], layout)
 
@@ -150,11 +152,9 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         if n < 0:
             n = -1 - n
             extract_active(p, n, s.W_row, s.W_column, work, iwork)
-            if p.has_friction:
-                scale_friction(p, n, s.constraints, work, iwork)
         if n > 0:
             _state_problem(n, h, theta, s.constraints, s.entries, p, mem, work, iwork)
-            status, n_iter, residual = solve_active(p, n, h, solver, s.constraints, s.inputs, solver_options, mem, work, iwork)
+            status, n_iter, residual = solve_active(p, s.blocks, n, h, solver, s.constraints, s.inputs, solver_options, mem, work, iwork)
         finite = _end_motion(h, theta, s.parts, s.plan, s.operators, mem, work, iwork)
     update_outputs(h, theta, s.constraints, s.entries, s.couplings, mem, work)
     if not finite:

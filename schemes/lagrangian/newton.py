@@ -21,7 +21,7 @@ from nsds.model.layout import ABSENT, DENSE, table
 from nsds.schemes.derivatives import derivative
 from nsds.schemes.lagrangian.functions import add_tangents, blame, force, mass, relation_operators, relation_output  # noqa: F401
 from nsds.schemes.lagrangian.outputs import lengths, state_pulls, update_outputs, velocity
-from nsds.schemes.lagrangian.tables import POSITION, SLIP, change
+from nsds.schemes.lagrangian.tables import POSITION, change
 from nsds.schemes.linear_algebra import (
     apply_inverse,
     apply_inverses,
@@ -31,10 +31,11 @@ from nsds.schemes.linear_algebra import (
     is_positive_definite,
     subtract_product,
 )
-from nsds.schemes.problem.active import choose_active, extract_pattern, transpose_pattern
-from nsds.schemes.problem.assemble import assemble, scale_friction
-from nsds.schemes.problem.box import ULPS, solve_active
-from nsds.schemes.problem.tables import BODY, ordered, place_active, place_problem, store_inverses
+from nsds.schemes.problem.active import choose_active, extract_pattern, solve_active, transpose_pattern
+from nsds.schemes.problem.assemble import assemble
+from nsds.schemes.problem.box import ULPS
+from nsds.schemes.problem.contact import place_blocks
+from nsds.schemes.problem.tables import BODY, largest_contact, ordered, place_active, place_problem, store_inverses
 from nsds.schemes.run.memory import Prepared
 from nsds.schemes.run.sampled_control import has_controls
 from nsds.status import CONVERGED, INEXACT, NEWTON, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
@@ -58,9 +59,9 @@ _FAST = 0.01  # of the last residual
 ELEMENT = table("part", "e", "dof", "mass", "diagonal", "diagonal_step", "stiff")
 PLAN = table(
     "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "solution", "scratch", "dofs", "spare", "at_q",
-    "at_v", "q_old", "v_old", "f", "f_old", "size", "impulse", "kinetic", "residual", "dv", "a_old", "acc", "total", "sigma", "n_dofs",
+    "at_v", "q_old", "v_old", "f", "f_old", "size", "impulse", "kinetic", "residual", "dv", "a_old", "acc", "total", "n_dofs",
     "active", "local", "sub_row", "sub_column", "sub_place", "sub_next", "touched", "pivots", "fresh", "isolver", "n_isolver",
-    "has_friction", "rounding", "controlled", "pull", "bends", "shift", "H_moved",
+    "rounding", "controlled", "pull", "bends", "shift", "H_moved",
 )  # fmt: skip
 
 
@@ -92,6 +93,7 @@ class Tables(NamedTuple):
     inputs: np.ndarray  # entries of B
     couplings: np.ndarray  # entries of D
     plan: np.ndarray
+    blocks: np.ndarray  # of a problem with friction
     W_row: np.ndarray
     W_column: np.ndarray
 
@@ -109,18 +111,18 @@ def prepare(records, layout, options, method, work, iwork):
     unknowns = ordered(layout.constraints, layout.entries, layout.inputs, layout.couplings, bodies["kind"])
     constraints, couplings = unknowns.constraints, unknowns.couplings
     plan = _plan(records, layout, bodies, unknowns, method, work, iwork)
+    blocks = place_blocks(plan, constraints, unknowns, largest_contact(constraints), method, work, iwork)
     first, end = layout.entries["coefficient"].min(initial=work.size), layout.entries["coefficient"].max(initial=-1) + 1
     bends = (bent["kind"] == DENSE).any() and _bending(layout.relations).any() and first < end
     if bends:
         plan["bends"], plan["shift"] = 1, work.reserve(end - first) - first
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
-    work[:, p["upper"] : p["upper"] + n] = np.inf
     iwork[:, p["local"] : p["local"] + n] = -2  # no set is known yet
     if bends:
         work[:, first + p["shift"] : end + p["shift"]] = work[:, first:end]
     tables = Tables(
-        layout.parts, elements, bodies, bent, layout.relations, constraints, layout.entries, layout.inputs, couplings, plan, unknowns.row,
-        unknowns.column,
+        layout.parts, elements, bodies, bent, layout.relations, constraints, layout.entries, layout.inputs, couplings, plan, blocks,
+        unknowns.row, unknowns.column,
     )  # fmt: skip
     layout = layout._replace(constraints=constraints, owners=tuple(layout.owners[i] for i in unknowns.order))
     return Prepared(tables, layout.functions, options, work, iwork, sys.modules[__name__], layout)
@@ -255,8 +257,7 @@ def hand_over(options, constraints, entries, couplings, p, mem, work):
         work[p.f_old + i] = work[p.f + i]
     zero = 0.0
     for i in range(constraints.size):
-        if constraints[i].role != SLIP:
-            zero += 0.0 * mem[constraints[i].y] + 0.0 * mem[constraints[i].ydot]
+        zero += 0.0 * mem[constraints[i].y] + 0.0 * mem[constraints[i].ydot]
     return zero == 0.0
 
 
@@ -302,12 +303,10 @@ def iterate(t_new, n, s, functions, solver, solver_options, options, mem, imem, 
         if n > 0:
             assemble(s.plan, inverses, s.constraints, s.entries, s.inputs, s.couplings, chosen, row, column, transpose, 1.0, shift,
                            work, iwork)  # fmt: skip
-            if p.has_friction:
-                scale_friction(p, n, s.constraints, work, iwork)
             iwork[p.isolver] = 0  # another matrix
             _state_problem(n, shift, s, options, mem, work, iwork)
             unit = 1.0 if options.paoli != 0.0 else options.h  # lambda is an impulse, or a force
-            solved, _, _ = solve_active(p, n, unit, solver, s.constraints, s.inputs, solver_options, mem, work, iwork)
+            solved, _, _ = solve_active(p, s.blocks, n, unit, solver, s.constraints, s.inputs, solver_options, mem, work, iwork)
             if solved not in (CONVERGED, INEXACT) and bends:  # curvature may leave the problem without a solution
                 may_bend, solved = False, CONVERGED
                 continue
@@ -498,11 +497,9 @@ def _error(n, n_iter, change, s, options, mem, work, iwork):
     for a in range(n):
         zero += _not_finite(constraints[iwork[p.active + a]], s.entries, inputs, s.couplings, work)
     for a in range(n if n_iter > 0 else 0):
-        c = constraints[iwork[p.active + a]]
-        if c.role != SLIP:
-            off = _constraint_error(a, c, options, s.elements, constraints, s.entries, s.couplings, p, mem, work, iwork)
-            error = max(error, off)
-            zero += 0.0 * off
+        off = _constraint_error(a, constraints[iwork[p.active + a]], options, s.elements, s.entries, s.couplings, p, mem, work, iwork)
+        error = max(error, off)
+        zero += 0.0 * off
     return error + zero
 
 
@@ -521,7 +518,7 @@ def _not_finite(c, entries, inputs, couplings, work):
 
 
 @kernel
-def _constraint_error(a, c, options, elements, constraints, entries, couplings, p, mem, work, iwork):
+def _constraint_error(a, c, options, elements, entries, couplings, p, mem, work, iwork):
     """How far the a-th active constraint's velocity (or position, as a velocity) is from w, relative to what it sums."""
     at_position = c.level == POSITION
     size = abs(work[p.q + a])

@@ -2,7 +2,7 @@
 
 from nsds._jit import inlined, kernel, tiny
 from nsds.model.layout import ABSENT
-from nsds.schemes.lagrangian.tables import PLAIN, POSITION, SLIP, TANGENT
+from nsds.schemes.lagrangian.tables import POSITION
 from nsds.schemes.problem.activation import slack
 
 
@@ -54,7 +54,7 @@ def state_pulls(pull, constraints, entries, work):
     """What the forces add to ydot of each constraint in a step, in size; work[pull:]: to each velocity."""
     for i in range(constraints.size):
         c = constraints[i]
-        if c.role == PLAIN:
+        if c.component == 0:
             work[c.pull] = 0.0
             for k in range(c.entry, c.entry_end):
                 work[c.pull] += abs(work[entries[k].coefficient]) * work[pull + entries[k].dof]
@@ -62,13 +62,10 @@ def state_pulls(pull, constraints, entries, work):
 
 @tiny
 def compliance(c, constraints, couplings, mem, work):
-    """``D z`` of a constraint from the multipliers in mem; z of a tangent is ``lambda_t + mu lambda_n``."""
+    """``D lambda`` of a constraint from the multipliers in mem."""
     s = 0.0
     for k in range(c.coupling, c.coupling_end):
-        other = constraints[couplings[k].constraint]
-        if other.role != SLIP:
-            z = mem[other.lam] + (work[other.mu] * mem[other.normal] if other.role == TANGENT else 0.0)
-            s += work[couplings[k].coefficient] * z
+        s += work[couplings[k].coefficient] * mem[constraints[couplings[k].constraint].lam]
     return s
 
 
@@ -80,8 +77,6 @@ def update_outputs(h, theta, constraints, entries, couplings, mem, work):
     """
     for i in range(constraints.size):
         c = constraints[i]
-        if c.role == SLIP:
-            continue
         y = 0.0 if c.base == ABSENT else work[c.base]
         ydot = 0.0 if c.rate == ABSENT else work[c.rate]
         length, speed = abs(y), abs(ydot)
@@ -98,5 +93,5 @@ def update_outputs(h, theta, constraints, entries, couplings, mem, work):
             ydot += compliance(c, constraints, couplings, mem, work)
         mem[c.y] = y if c.h == ABSENT else work[c.h]
         mem[c.ydot] = ydot
-        if c.role == PLAIN:
+        if c.component == 0:
             work[c.closed] = slack(length, speed + work[c.pull], h)

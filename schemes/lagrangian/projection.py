@@ -20,12 +20,13 @@ from nsds.schemes.lagrangian.functions import blame  # noqa: F401
 from nsds.schemes.lagrangian.moreau_jean import FIELDS, fill
 from nsds.schemes.lagrangian.newton import EVERY, begin, evaluate_forces, evaluate_masses, evaluate_relations, hand_over, iterate
 from nsds.schemes.lagrangian.outputs import lengths, position
-from nsds.schemes.lagrangian.tables import PLAIN, VELOCITY, layout_of
+from nsds.schemes.lagrangian.tables import VELOCITY, layout_of
 from nsds.schemes.linear_algebra import apply_inverse, inverse_of, invert_in_place
-from nsds.schemes.problem.active import choose_active, extract_pattern, transpose_pattern
+from nsds.schemes.problem.active import choose_active, extract_pattern, solve, transpose_pattern
 from nsds.schemes.problem.assemble import assemble
-from nsds.schemes.problem.box import ULPS, solve, worse
-from nsds.schemes.problem.tables import BODY, ordered, place_active, place_problem, store_inverses
+from nsds.schemes.problem.box import ULPS, worse
+from nsds.schemes.problem.contact import place_blocks
+from nsds.schemes.problem.tables import BODY, largest_contact, ordered, place_active, place_problem, store_inverses
 from nsds.schemes.rigid import projection as rigid_projection
 from nsds.schemes.run.memory import Allocator
 from nsds.schemes.table import scheme_for
@@ -54,7 +55,7 @@ class Tables(NamedTuple):
     newton: newton.Tables
     metrics: np.ndarray  # rows of bodies with the inverse of the metric
     constraints: np.ndarray  # those of the step, with H^T for B and without D
-    leaders: np.ndarray  # of each constraint, the one whose y is the gap
+    blocks: np.ndarray  # of a problem with friction
     plan: np.ndarray  # where the arrays of the problem of positions lie
 
 
@@ -193,12 +194,16 @@ def prepare_with_positions(records, layout, options, metric, method, work, iwork
     body, dofs = metrics["n"].max(), metrics["n"].sum()
     work.place(places, rhs=body, solution=body, scratch=body, dofs=dofs, dv=dofs)
     iwork.place(places, sub_next=rigid.size, pivots=body, touched=rigid.size)
+    d = largest_contact(rigid)
+    for column, value in (("tangents", 0), ("lower", ABSENT), ("upper", ABSENT)):
+        rigid[column] = value
+    places["sub_W"] = places["W"]
+    blocks = place_blocks(places, rigid[unknowns.order], unknowns, d, method, work, iwork)
     prepared = newton.prepare(records, layout, options, method, work, iwork)
     order = [layout.owners.index(each) for each in prepared.layout.owners]
-    leaders = prepared.tables.constraints["leader"]
     upper = places[0]["upper"]
     prepared.work[:, upper : upper + rigid.size] = np.inf
-    return prepared._replace(tables=Tables(prepared.tables, metrics, rigid[order], leaders, places))
+    return prepared._replace(tables=Tables(prepared.tables, metrics, rigid[order], blocks, places))
 
 
 def _metrics(records, layout, metric, work, iwork):
@@ -246,7 +251,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         evaluate_relations(t_new, 1.0, 0.0, EVERY, options.newton, form.relations, p, functions, mem, imem, work)
         if status not in (CONVERGED, INEXACT) or options.combined == 0.0 or (attempt > 0 and n == 0):
             break
-        n = _join_violated(options.constraint_tol, constraints, form.entries, s.leaders, p, before, mem, imem, work, iwork)
+        n = _join_violated(options.constraint_tol, constraints, form.entries, p, before, mem, imem, work, iwork)
         if n == 0:
             break
     if status in (CONVERGED, INEXACT):
@@ -260,7 +265,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
 
 
 @inlined
-def _join_violated(tol, constraints, entries, leaders, p, before, mem, imem, work, iwork):
+def _join_violated(tol, constraints, entries, p, before, mem, imem, work, iwork):
     """Make the contacts active that the end of the step violates; returns -1 - (number of active constraints), 0 where none is new.
 
     The set so far is kept at iwork[before:], in the form of p.local.
@@ -269,12 +274,11 @@ def _join_violated(tol, constraints, entries, leaders, p, before, mem, imem, wor
     for i in range(constraints.size):
         iwork[before + i] = iwork[p.local + i]
     for i in range(constraints.size):
-        c = constraints[leaders[i]]
+        c = constraints[i - constraints[i].component]
         if iwork[p.local + i] == ABSENT and c.level == VELOCITY and position(c, entries, mem, work) < -tol:
             joined = True
             iwork[p.local + i] = 0
-            if constraints[i].active != ABSENT:
-                imem[constraints[i].active] = 1
+            imem[constraints[i].active] = 1
     return _number_active(constraints, p, iwork) if joined else 0
 
 
@@ -283,7 +287,7 @@ def _leave(constraints, p, before, mem, imem, iwork):
     """Back to the set at iwork[before:]; returns -1 - (number of active constraints)."""
     for i in range(constraints.size):
         c = constraints[i]
-        if iwork[before + i] == ABSENT and c.active != ABSENT:
+        if iwork[before + i] == ABSENT:
             imem[c.active] = 0
             mem[c.lam] = 0.0
         iwork[p.local + i] = iwork[before + i]
@@ -327,14 +331,14 @@ def project(t, s, functions, solver, solver_options, options, mem, imem, work, i
             work[p.z + a] = 0.0
         work[p.rounding] = ULPS * length / worst
         iwork[p.isolver] = 0
-        status = solve(n, row, column, p.W, p, solver, solver_options, work, iwork)
+        status = solve(p, s.blocks, n, row, column, p.W, solver, s.constraints, solver_options, work, iwork)
         if status != CONVERGED:  # pressing contacts that no position closes all at once: none of them is to be violated at least
             for a in range(n):
                 if not s.constraints[chosen[a]].bilateral:
                     work[p.lower + a] = 0.0
                 work[p.z + a] = 0.0
             iwork[p.isolver] = 0
-            status = solve(n, row, column, p.W, p, solver, solver_options, work, iwork)
+            status = solve(p, s.blocks, n, row, column, p.W, solver, s.constraints, solver_options, work, iwork)
         if status not in (CONVERGED, INEXACT):
             return status, done > 0
         _move(n, worst, s, mem, work, iwork)
@@ -349,7 +353,7 @@ def _choose(options, constraints, entries, p, mem, imem, work, iwork):
     for i in range(constraints.size):
         c = constraints[i]
         iwork[p.local + i] = ABSENT
-        if c.role == PLAIN and c.level == VELOCITY and (options.every_contact != 0.0 or imem[c.active] != 0):
+        if c.component == 0 and c.level == VELOCITY and (options.every_contact != 0.0 or imem[c.active] != 0):
             y = position(c, entries, mem, work)
             is_pressing = c.bilateral or (options.combined != 0.0 and imem[c.active] != 0 and mem[c.lam] > 0.0)
             worst = max(worst, abs(y) if is_pressing else -y)

@@ -2,17 +2,15 @@
 
 The linear and the Newton form of a step read H, B and D through the same tables; only the latter evaluates them anew.
 
-Friction in the plane is a linear complementarity problem with three unknowns for each contact, ``(lambda_n, lambda_t + mu lambda_n, s)``,
-complementary to ``(u_n, u_t + s, mu lambda_n - lambda_t)``, where s is the negative part of u_t (Pfeiffer and Glocker 1996, chapter 6).
-The first two are the constraints of the interaction, with columns ``H_n - mu H_t`` and ``H_t`` of B; the third, of role SLIP, follows them.
+The constraints of a contact with friction lie behind one another: the normal one, one or two tangents, then those of rolling.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from nsds.model.kinds import LAGRANGIAN, RELATIONS, split
-from nsds.model.laws import LAWS, is_force
+from nsds.model.kinds import RELATIONS, split
+from nsds.model.laws import LAWS, is_force, rows_of_contact
 from nsds.model.layout import ABSENT, COUPLING, RANGES, FunctionSlots, entries_at, join, table
 from nsds.model.records import model_of
 from nsds.schemes.problem.lines import interaction, parts_of, relation_rows
@@ -25,24 +23,25 @@ PART = table(
     "mass_function", "fint_function", "fgyr_function", "fext_function", "jac_q_function", "jac_v_function", "T_function", "u_function",
 )  # fmt: skip
 # One row per scalar unknown of the one-step problem. In the record: y, ydot, lam, active; gap and gap_rate, the y and ydot of the contact
-# it belongs to; normal and tangent, the lambda of these directions. leader: the constraint whose y is the gap. In the work memory: base,
-# the constant part of y; h, the value of a nonlinear y; rate, what ydot is besides H v; curvature, what its derivative is besides H a; e,
-# mu; closed, up to which the gap counts as closed; pull, what the forces add to ydot in a step.
+# it belongs to. component: its place in the contact, 0 of the normal constraint and of one without friction; tangents: of the contact, 0
+# without friction. In the work memory: base, the constant part of y; h, the value of a nonlinear y; rate, what ydot is besides H v;
+# curvature, what its derivative is besides H a; e; mu and mu_r of the contact; lower and upper, bounds of the force, of laws that have some
+# of their own; closed, up to which the gap counts as closed; pull, what the forces add to ydot in a step.
 CONSTRAINT = table(
-    "y", "ydot", "lam", "active", "gap", "gap_rate", "leader", "closed", "pull", "normal", "tangent", "role", "level", "bilateral",
-    "always", "base", "h", "rate", "curvature", "e", "mu", *RANGES,
+    "y", "ydot", "lam", "active", "gap", "gap_rate", "component", "tangents", "closed", "pull", "level", "bilateral", "always", "base", "h",
+    "rate", "curvature", "e", "mu", "mu_r", "lower", "upper", *RANGES,
 )  # fmt: skip
-PLAIN, TANGENT, SLIP = range(3)
 POSITION, VELOCITY, DRIVEN = range(3)
 # One row per element of an interaction that users' functions say something of; what kind of relation it is, kernels see in which of them it
 # has, and in the places that are ABSENT: rate, where ydot is H v, and D, where y does not depend on lambda. active, multiplier: where those
 # of its first constraint lie. In the work memory: arguments x and lam, values h, g and rate, operators, scaled: D as the one-step problem
 # has it. Its coordinates are n_first behind q_first, then the rest behind q_second; dof_first and dof_second are their numbers.
 RELATION = table(
-    "m", "n", "n_first", "q_first", "q_second", "dof_first", "dof_second", "body_first", "body_second", "z", "n_z", "block",
-    "level", "active", "multiplier", "x", "lam", "h", "g", "rate", "curvature", "H", "B", "D", "scaled", "mu", "e",
+    "m", "n", "n_first", "q_first", "q_second", "dof_first", "dof_second", "body_first", "body_second", "z", "n_z", "level",
+    "active", "multiplier", "x", "lam", "h", "g", "rate", "curvature", "H", "B", "D", "scaled", "e",
     "h_function", "g_function", "H_function", "h_t_function", "D_function", "B_function", "velocity_function",
 )  # fmt: skip
+TANGENTS = {("friction", 2): 1, ("friction", 3): 2, ("rolling", 3): 1, ("rolling", 5): 2}  # of a contact: (form of its law, constraints)
 _PART_FUNCTIONS = ("mass", "fint", "fgyr", "fext", "jac_q", "jac_v", "T", "u")
 
 
@@ -78,6 +77,8 @@ def layout_of(records, work, owner, h, reach):
     parts = parts_of(records, systems, functions, work, PART, ("fext", "u"), ("M", "K", "C"))
     index = {name: i for i, (name, _) in enumerate(systems)}
     lines = [interaction(records, index, line) for line in interactions]
+    if components(records)[0]:
+        _require_finite_bounds(owner, lines)
     pieces = [_pieces(records, parts, line, functions, work, owner, h, reach) for line in lines]
     constraints, entries, inputs, couplings = join(pieces, CONSTRAINT)
     relations = np.concatenate([np.zeros(0, RELATION), *(piece["relations"] for piece in pieces)])
@@ -87,6 +88,17 @@ def layout_of(records, work, owner, h, reach):
         (line[0], *where) for line, piece in zip(interactions, pieces, strict=True) for where in np.ndindex(piece["number"].shape)
     )
     return Layout(parts, relations, constraints, entries, inputs, couplings, functions.addresses, tuple(index), names, owners, sizes)
+
+
+def _require_finite_bounds(owner, lines):
+    """Beside contacts with friction a bounded force is a contact of its own, which wants both bounds."""
+    for line in lines:
+        law = LAWS[line.law]
+        if law.is_bounded and not np.isfinite(law.bounds(line.values, line.m)).all():
+            raise ValueError(
+                f"{owner}: interaction '{line.name}': beside contacts with friction {line.law} wants finite bounds; "
+                "a force that is bounded on one side only is nsds.newton_impact or nsds.complementarity, a free one nsds.equality"
+            )
 
 
 def is_linear(layout):
@@ -100,41 +112,42 @@ def change(relations):
     return (relations["h_function"] != ABSENT) | (relations["H_function"] != ABSENT) | (relations["h_t_function"] != ABSENT)
 
 
+def components(records):
+    """(components of the largest contact with friction of a record, whether one resists rolling); (0, False) without friction."""
+    d, rolls = 0, False
+    for name, _, law, *_ in split(model_of(records))[1]:
+        if LAWS[law].blocks:
+            d, rolls = max(d, rows_of_contact(law, records.dtype[name].base)), rolls or LAWS[law].form == "rolling"
+    return d, rolls
+
+
 def _pieces(records, parts, line, functions, work, owner, h, reach):
     """Relations, constraints, entries of H, B and D of one interaction; constraints are numbered from 0."""
     values, m, at, law = line.values, line.m, line.at, LAWS[line.law]
-    count, block = values.shape[1], law.block(LAGRANGIAN)
-    k = m // 2 if block == 2 else 0
+    count, block = values.shape[1], rows_of_contact(line.law, values.dtype)
     level = _level(owner, line, reach)
-    constraints = np.zeros((count, m + k), CONSTRAINT)
-    number = np.arange(count * (m + k)).reshape(count, m + k)
+    constraints = np.zeros((count, m), CONSTRAINT)
+    number = np.arange(count * m).reshape(count, m)
     for column, key in (("y", "y"), ("ydot", "ydot"), ("lam", "lambda"), ("active", "active")):
-        constraints[column][:, :m], constraints[column][:, m:] = at[key] + np.arange(m), ABSENT
-    first = block * (np.arange(m) // block)
-    for column, key in (("gap", "y"), ("gap_rate", "ydot"), ("normal", "lambda")):
-        constraints[column][:, :m] = at[key] + first
-        constraints[column][:, m:] = at[key] + 2 * np.arange(k)
-    constraints["tangent"] = constraints["normal"] + 1
+        constraints[column] = at[key] + np.arange(m)
+    constraints["component"] = np.arange(m) % block
+    first = np.arange(m) - constraints["component"][0]
+    constraints["gap"], constraints["gap_rate"] = at["y"] + first, at["ydot"] + first
+    constraints["tangents"] = TANGENTS.get((law.form, block), 0)
     for column in ("closed", "pull"):
-        place = work.reserve(count * m) + np.arange(count * m).reshape(count, m)
-        constraints[column][:, :m], constraints[column][:, m:] = place[:, first], place[:, : 2 * k : 2]
-    constraints["ydot"][:, m:] = at["ydot"] + 2 * np.arange(k) + 1
-    constraints["role"][:, :m] = np.where(np.arange(m) % block == 1, TANGENT, PLAIN)
-    constraints["role"][:, m:] = SLIP
-    constraints["level"], constraints["bilateral"] = level, law.bilateral
-    constraints["always"] = law.bilateral or level == POSITION
-    for column in ("base", "h", "rate", "curvature", "e", "mu"):
+        constraints[column] = (work.reserve(count * m) + np.arange(count * m).reshape(count, m))[:, first]
+    constraints["level"], constraints["bilateral"] = level, law.form == "equality"
+    constraints["always"] = law.bilateral or law.is_bounded or level == POSITION
+    for column in ("base", "h", "rate", "curvature", "e", "mu", "mu_r", "lower", "upper"):
         constraints[column] = ABSENT
     _store_parameters(constraints, values, law, m, block, work)
     if "b" in at:
-        constraints["base"][:, :m] = work.store(values["b"].reshape(records.size, -1)) + np.arange(count * m).reshape(count, m)
-    relations = _relation_rows(line, parts, functions, level, block, work)
+        constraints["base"] = work.store(values["b"].reshape(records.size, -1)) + number
+    relations = _relation_rows(line, parts, functions, level, work)
     pieces = {"number": number}
     for column in ("h", "rate", "curvature"):
         if relations[column][0] != ABSENT:
-            constraints[column][:, :m] = relations[column][:, None] + np.arange(m)
-    if block == 2:
-        relations["mu"] = constraints["mu"][:, 1]
+            constraints[column] = relations[column][:, None] + np.arange(m)
     if law.restitution:
         relations["e"] = constraints["e"][:, 0]
     relations["active"], relations["multiplier"] = constraints["active"][:, 0], constraints["lam"][:, 0]
@@ -145,8 +158,11 @@ def _pieces(records, parts, line, functions, work, owner, h, reach):
 
 
 def _level(owner, line, reach):
-    """Whether the law holds for y or for ydot: a complementarity between y and a lambda that y depends on is one of positions."""
-    if RELATIONS[line.kind].role == "drive":
+    """Whether the law holds for y or for ydot: a complementarity between y and a lambda that y depends on is one of positions.
+
+    DRIVEN are laws of velocities that say nothing of y.
+    """
+    if RELATIONS[line.kind].role == "drive" or LAWS[line.law].is_bounded:
         return DRIVEN
     if not is_force(line.law, line.kind, "D" in line.at):
         return VELOCITY
@@ -156,24 +172,30 @@ def _level(owner, line, reach):
 
 
 def _store_parameters(constraints, values, law, m, block, work):
-    """Restitution of each constraint, and the coefficient of friction of tangents and slips."""
+    """Restitution of each constraint, coefficients of friction of contacts, bounds that are the law's own."""
     n_members, count = values.shape
     contacts = np.arange(count * (m // block)).reshape(count, m // block)
-    for first, field in enumerate(law.restitution):
-        constraints["e"][:, first:m:block] = work.store(values[field].reshape(n_members, -1)) + contacts
-    if block == 2:
-        constraints["mu"][:, 1:m:2] = constraints["mu"][:, m:] = work.store(values["mu"].reshape(n_members, -1)) + contacts
+    for field, of_components in zip(law.restitution, (slice(0, 1), slice(1, 1 + constraints["tangents"].max(initial=0))), strict=False):
+        places = work.store(values[field].reshape(n_members, -1)) + contacts
+        for component in range(*of_components.indices(block)):
+            constraints["e"][:, component::block] = places
+    for field in ("mu", "mu_r") if block > 1 else ():
+        if field in law.parameters:
+            constraints[field] = np.repeat(work.store(values[field].reshape(n_members, -1)) + contacts, block, axis=1)
+    if law.is_bounded:
+        for column, bound in zip(("lower", "upper"), law.bounds(values, m), strict=True):
+            constraints[column] = work.store(bound.reshape(n_members, -1)) + np.arange(count * m).reshape(count, m)
 
 
-def _relation_rows(line, parts, functions, level, block, work):
+def _relation_rows(line, parts, functions, level, work):
     """Rows of `relation_rows`, and where arguments and values lie in the work memory."""
     rows, values, m = relation_rows(line, parts, functions, RELATION), line.values, line.m
     n_members, count = values.shape
     n, each, of_users = rows["n"][0], np.arange(count), RELATIONS[line.kind].functions
     for which, end in (("first", 0), ("second", -1)):
         rows[f"body_{which}"] = parts["body"][line.sides[end]] + line.elements[:, end]
-    rows["level"], rows["block"] = level, block
-    for column in ("h", "rate", "curvature", "D", "mu", "e"):
+    rows["level"] = level
+    for column in ("h", "rate", "curvature", "D", "e"):
         rows[column] = ABSENT
     if of_users:
         for field, size in (("x", n), ("lam", m), ("h", m), ("g", n if "g" in of_users else 0), ("curvature", m)):
@@ -189,14 +211,14 @@ def _store_operators(pieces, line, relations, parts, number, work, position_scal
     """H, B and D in the work memory, and the entries of each."""
     values, sides, elements = line.values, line.sides, line.elements
     n_members, count = values.shape
-    fields, m, n, block = values.dtype.names, *(relations[column][0] for column in ("m", "n", "block"))
+    fields, m, n = values.dtype.names, *(relations[column][0] for column in ("m", "n"))
     each = np.arange(count)[:, None]
-    is_sparse = "H" in fields and values.dtype["H"].names is not None and block != 2
+    is_sparse = "H" in fields and values.dtype["H"].names is not None
     if "dofs" in fields:
         H = np.zeros((*values.shape, m, n))
         np.put_along_axis(H, values["dofs"].reshape(*values.shape, m, 1), 1.0, axis=-1)
     elif "H" in fields and values.dtype["H"].kind != "S" and not is_sparse:
-        H = _dense_rows(values["H"], m, n)
+        H = values["H"]
     else:
         H = None
     if is_sparse:
@@ -210,40 +232,16 @@ def _store_operators(pieces, line, relations, parts, number, work, position_scal
         kept = np.ones((count, m * n), bool) if H is None else (H.reshape(n_members, count, -1) != 0).any(axis=0)
     pieces["entries"] = _chosen(entries_at(parts, sides, elements, row, column, coefficient, number), kept)
     relations["B"] = relations["H"]
-    if block == 2:
-        B = None if H is None else _friction_columns(H, values["mu"].reshape(*values.shape, m // 2))
-        relations["B"] = (work.reserve(count * m * n) if B is None else work.store(B.reshape(n_members, -1))) + m * n * each[:, 0]
-        kept = np.ones((count, m * n), bool) if B is None else (B.reshape(n_members, count, -1) != 0).any(axis=0)
-        coefficient = relations["B"][:, None] + np.arange(m * n)
-    elif relations["g_function"][0] != ABSENT:
+    if relations["g_function"][0] != ABSENT:
         relations["B"] = work.reserve(count * n * m) + n * m * each[:, 0]
         coefficient = relations["B"][:, None] + column * m + row
     pieces["inputs"] = _chosen(entries_at(parts, sides, elements, row, column, coefficient, number), kept)
     pieces["couplings"] = _couplings(line, relations, number, work, position_scale)
 
 
-def _friction_columns(H, mu):
-    """Columns of B (or D) for (lambda_n, lambda_t + mu lambda_n), as rows: ``H_n - mu H_t`` and ``H_t``."""
-    B = H.copy()
-    B[..., 0::2, :] -= mu[..., None] * H[..., 1::2, :]
-    return B
-
-
 def _chosen(entries, kept):
     rows, owner = entries
     return rows[kept], owner[kept]
-
-
-def _dense_rows(H, m, n):
-    """H of each member and element as dense matrices."""
-    if H.dtype.names is None:
-        return H
-    from scipy.sparse import csr_array
-
-    result = np.zeros((*H.shape, m, n))
-    for where in np.ndindex(H.shape):
-        result[where] = csr_array((H[where]["data"], H[where]["indices"], H[where]["indptr"]), shape=(m, n)).toarray()
-    return result
 
 
 def _pattern(values, m, name):
@@ -256,35 +254,19 @@ def _pattern(values, m, name):
 
 
 def _couplings(line, relations, number, work, position_scale):
-    """Entries of D, and of the friction problem's third unknown: (table, owners)."""
+    """Entries of D: (table, owners)."""
     values = line.values
     n_members, count = values.shape
-    m, block, level = (relations[column][0] for column in ("m", "block", "level"))
-    pieces = [(np.zeros(0, COUPLING), np.zeros(0, np.int64))]
-
-    def add(coefficient, owner, partner):
-        shape = np.broadcast_shapes(coefficient.shape, owner.shape, partner.shape)
-        coupling = np.zeros(shape, COUPLING)
-        coupling["coefficient"], coupling["constraint"], coupling["sign"] = coefficient, partner, 1
-        pieces.append((coupling.reshape(-1), np.broadcast_to(owner, shape).reshape(-1)))
-
-    if "D" in values.dtype.names or "D" in RELATIONS[line.kind].functions:
-        scale = position_scale if level == POSITION else 1.0
-        is_number = "D" in values.dtype.names and values.dtype["D"].base.kind == "f"
-        size = count * m * m
-        relations["D"] = work.reserve(size) + m * m * np.arange(count)
-        D = values["D"].reshape(*values.shape, m, m) if is_number else None
-        if is_number and block == 2:
-            D = np.swapaxes(_friction_columns(np.swapaxes(D, -1, -2), values["mu"].reshape(*values.shape, m // 2)), -1, -2)
-        scaled = work.store(scale * D.reshape(n_members, -1)) if is_number else work.reserve(size)
-        relations["scaled"] = scaled + m * m * np.arange(count)
-        where = relations["scaled"][:, None, None] + np.arange(m * m).reshape(m, m)
-        add(where, number[:, :m, None], number[:, None, :m])
-    if block == 2:
-        normal, tangent, slip = number[:, 0:m:2], number[:, 1:m:2], number[:, m:]
-        signs = work.store(np.broadcast_to([1.0, -1.0], (n_members, 2)))
-        twice_mu = work.store(2 * values["mu"].reshape(n_members, -1)) + np.arange(normal.size).reshape(normal.shape)
-        add(np.broadcast_to(signs, normal.shape), tangent, slip)
-        add(twice_mu, slip, normal)
-        add(np.broadcast_to(signs + 1, normal.shape), slip, tangent)
-    return tuple(np.concatenate(column) for column in zip(*pieces, strict=True))
+    m, level = (relations[column][0] for column in ("m", "level"))
+    if "D" not in values.dtype.names and "D" not in RELATIONS[line.kind].functions:
+        return np.zeros(0, COUPLING), np.zeros(0, np.int64)
+    scale = position_scale if level == POSITION else 1.0
+    is_number = "D" in values.dtype.names and values.dtype["D"].base.kind == "f"
+    size = count * m * m
+    relations["D"] = work.reserve(size) + m * m * np.arange(count)
+    scaled = work.store(scale * values["D"].reshape(n_members, -1)) if is_number else work.reserve(size)
+    relations["scaled"] = scaled + m * m * np.arange(count)
+    rows = np.zeros((count, m, m), COUPLING)
+    rows["coefficient"] = relations["scaled"][:, None, None] + np.arange(m * m).reshape(m, m)
+    rows["constraint"], rows["sign"] = number[:, None, :], 1
+    return rows.reshape(-1), np.repeat(number.reshape(-1), m)

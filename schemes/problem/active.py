@@ -1,8 +1,11 @@
-"""The constraints that take part in a step, and their rows and columns of W: inactive ones cost nothing."""
+"""The constraints that take part in a step, their rows and columns of W, and their impulses: inactive ones cost nothing."""
 
-from nsds._jit import inlined, kernel
+import numpy as np
+
+from nsds._jit import inlined, kernel, tiny, view
 from nsds.model.layout import ABSENT
-from nsds.schemes.lagrangian.tables import PLAIN, SLIP
+from nsds.schemes.lagrangian.tables import POSITION
+from nsds.schemes.problem import box, contact
 
 _TOUCHING = 1e-300  # a first lambda that only says "pressing"
 
@@ -28,16 +31,14 @@ def choose_active(p, constraints, horizon, h, mem, imem, work, iwork):
             iwork[local + i] = n
             iwork[active + n] = i
             n += 1
-            if c.role != SLIP:
-                if imem[c.active] == 0 and c.role == PLAIN:
-                    mem[c.lam] = _TOUCHING
-                imem[c.active] = 1
+            if imem[c.active] == 0 and c.component == 0:
+                mem[c.lam] = _TOUCHING
+            imem[c.active] = 1
         elif iwork[local + i] != ABSENT:
             changed = True
             iwork[local + i] = ABSENT
-            if c.role != SLIP:
-                imem[c.active] = 0
-                mem[c.lam] = 0.0
+            imem[c.active] = 0
+            mem[c.lam] = 0.0
     return -1 - n if changed else n
 
 
@@ -76,3 +77,48 @@ def transpose_pattern(p, n, iwork):
             b = iwork[p.sub_column + k]
             iwork[p.sub_place + k] = iwork[p.sub_next + b]
             iwork[p.sub_next + b] += 1
+
+
+@tiny
+def state_bounds(a, h, c, p, work):
+    """Bounds of the impulse of a constraint, the a-th row of the problem."""
+    work[p.lower + a], work[p.upper + a] = -np.inf if c.bilateral else 0.0, np.inf
+    if c.lower != ABSENT:
+        work[p.lower + a], work[p.upper + a] = h * work[c.lower], h * work[c.upper]
+
+
+@tiny
+def accept(z, h, c, inputs, touched, mem, work, iwork):
+    """lambda of a constraint, and its impulses ``B z``, in mem; the bodies are marked."""
+    mem[c.lam] = z / h if c.level == POSITION else z
+    for k in range(c.input, c.input_end):
+        mem[inputs[k].q + 2 * inputs[k].n] += work[inputs[k].coefficient] * z
+        iwork[touched + inputs[k].body] = 1
+
+
+@inlined
+def solve_active(p, blocks, n, h, solver, constraints, inputs, options, mem, work, iwork):
+    """Solve the problem of the n active constraints, its matrix sub_W and vector q prepared; the multipliers in mem are the first guess.
+
+    Out: lambda and the impulses ``p = B z`` in mem, touched bodies. Returns (status, n_iter, residual).
+    """
+    active, z = p.active, p.z
+    for a in range(n):
+        c = constraints[iwork[active + a]]
+        work[z + a] = mem[c.lam] * (h if c.level == POSITION else 1.0)
+        state_bounds(a, h, c, p, work)
+    row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
+    status = solve(p, blocks, n, row, column, p.sub_W, solver, constraints, options, work, iwork)
+    for a in range(n):
+        accept(work[z + a], h, constraints[iwork[active + a]], inputs, p.touched, mem, work, iwork)
+    return status, int(work[p.info]), work[p.info + 1]
+
+
+@inlined
+def solve(p, blocks, n, row, column, W, solver, constraints, options, work, iwork):
+    """Hand the problem of the n listed rows to a solver: one with bounds, or, where the system has friction, one of contacts."""
+    if blocks[0].d == 0:
+        return box.solve(n, row, column, W, p, solver, options.box, work, iwork)
+    is_new = iwork[p.isolver] == 0
+    iwork[p.isolver] = 1
+    return contact.solve(blocks, constraints, n, is_new, solver, options, work, iwork)

@@ -1,7 +1,6 @@
-"""The matrix of the one-step problem, ``W = C M_hat^-1 B + D``, and its units."""
+"""The matrix of the one-step problem, ``W = C M_hat^-1 B + D``."""
 
-from nsds._jit import kernel, tiny
-from nsds.schemes.lagrangian.tables import SLIP
+from nsds._jit import tiny
 from nsds.schemes.linear_algebra import apply_inverse
 
 
@@ -52,20 +51,3 @@ def _solve_for_body(plan, bodies, inputs, end, k, work, iwork):
     for i in range(body.n):
         work[plan[0].dofs + body.dof + i] += work[solution + i]
     return k
-
-
-@kernel
-def scale_friction(p, n, constraints, work, iwork):
-    """``sigma``, the largest diagonal entry, divides sub_W, and multiplies z: all unknowns are velocities, which the tolerance is for."""
-    sigma = 0.0
-    for a in range(n):
-        for k in range(iwork[p.sub_row + a], iwork[p.sub_row + a + 1]):
-            if iwork[p.sub_column + k] == a:
-                sigma = max(sigma, work[p.sub_W + k])
-    sigma = sigma if sigma > 0.0 else 1.0
-    for a in range(n):
-        for k in range(iwork[p.sub_row + a], iwork[p.sub_row + a + 1]):
-            b = iwork[p.sub_column + k]
-            if constraints[iwork[p.active + a]].role != SLIP and constraints[iwork[p.active + b]].role != SLIP:
-                work[p.sub_W + k] /= sigma
-    work[p.sigma] = sigma

@@ -1,16 +1,11 @@
-"""One-step problems with bounds, handed to a solver: the first guess, what comes back, and how good it is."""
-
-import numpy as np
+"""One-step problems with bounds, handed to a solver, and how good what comes back is."""
 
 from nsds._jit import inlined, kernel, tiny, view
-from nsds.schemes.lagrangian.tables import PLAIN, POSITION, SLIP, TANGENT
 from nsds.solvers.box.signature import Options, call_solver
 from nsds.status import CONVERGED, INEXACT, INFEASIBLE, MAX_ITER, RAY, SINGULAR, STALLED
 
-_TOUCHING = 1e-300  # a guess that only says which side a slip is on
 _ROUNDING = 2.0**-52  # of the terms of a row
 ULPS = 64 * _ROUNDING  # of the terms that cancel in q: what may be wrong in it
-_SLIDING = 1.0 - 1e-9  # lambda_t, relative to mu lambda_n, from which on it was at its bound
 
 
 @inlined
@@ -65,61 +60,6 @@ def _judge(status, inexact, n, row, column, W, p, work):
 def worse(status, other):
     """The worse one of two statuses: INEXACT is better than a failure."""
     return other if status == CONVERGED or (status == INEXACT and other != CONVERGED) else status
-
-
-@tiny
-def guess(sigma, h, c, mem, work):
-    """z of a constraint from the lambda of the last step; of friction by its side, read off lambda without its rounding."""
-    if c.role == PLAIN:
-        return sigma * mem[c.lam] * (h if c.level == POSITION else 1.0)
-    most, lam_t, u_t = work[c.mu] * mem[c.normal], mem[c.tangent], mem[c.ydot]
-    if lam_t <= -most * _SLIDING and u_t >= 0.0:
-        return 0.0
-    if c.role == TANGENT:
-        return sigma * (lam_t + most)
-    return max(-u_t, _TOUCHING) if lam_t >= most * _SLIDING else 0.0
-
-
-@tiny
-def accept(z, h, c, inputs, touched, mem, work, iwork):
-    """lambda of a constraint, and its impulses ``B z``, in mem; the bodies are marked. A tangent holds ``lambda_t + mu lambda_n`` yet."""
-    if c.role != SLIP:
-        mem[c.lam] = z / h if c.level == POSITION else z
-    for k in range(c.input, c.input_end):
-        mem[inputs[k].q + 2 * inputs[k].n] += work[inputs[k].coefficient] * z
-        iwork[touched + inputs[k].body] = 1
-
-
-@tiny
-def subtract_normal_part(c, mem, work):
-    """lambda_t of a tangent."""
-    if c.role == TANGENT:
-        mem[c.lam] -= work[c.mu] * mem[c.normal]
-
-
-@inlined
-def solve_active(p, n, h, solver, constraints, inputs, solver_options, mem, work, iwork):
-    """Solve the problem of the n active constraints, its matrix sub_W and vector q prepared; the multipliers in mem are the first guess.
-
-    Out: lambda and the impulses ``p = B z`` in mem, touched bodies. Returns (status, n_iter, residual).
-    """
-    active, z = p.active, p.z
-    sigma = work[p.sigma] if p.has_friction else 1.0
-    for a in range(n):
-        c = constraints[iwork[active + a]]
-        work[z + a] = guess(sigma, h, c, mem, work)
-        work[p.lower + a] = -np.inf if c.bilateral else 0.0
-    row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
-    status = solve(n, row, column, p.sub_W, p, solver, solver_options, work, iwork)
-    for a in range(n):
-        c = constraints[iwork[active + a]]
-        if c.role != SLIP:
-            work[z + a] /= sigma
-        accept(work[z + a], h, c, inputs, p.touched, mem, work, iwork)
-    if p.has_friction:
-        for a in range(n):
-            subtract_normal_part(constraints[iwork[active + a]], mem, work)
-    return status, int(work[p.info]), work[p.info + 1]
 
 
 @kernel

@@ -10,7 +10,6 @@ import numpy as np
 from nsds.model.kinds import RELATIONS
 from nsds.model.layout import DIAGONAL, table
 from nsds.model.records import model_of, words
-from nsds.schemes.lagrangian.tables import SLIP
 from nsds.solvers.box.forms import narrow_order
 
 # One row per matrix that `solve_with` inverts, that is per body: where its inverse lies.
@@ -85,7 +84,7 @@ def ordered(constraints, entries, inputs, couplings, kinds):
     """`Unknowns` of the one-step problem; for the arguments see `linked_pairs`."""
     row, column = linked_pairs(constraints, entries, inputs, couplings, kinds)
     n = constraints.size
-    order = narrow_order(row, column, n)
+    order = np.arange(n) if has_friction(constraints) else narrow_order(row, column, n)  # contacts stay together
     place = np.empty(n, np.int64)
     place[order] = np.arange(n)
     couplings = couplings.copy()
@@ -93,16 +92,23 @@ def ordered(constraints, entries, inputs, couplings, kinds):
     if n > 0:
         row, column = np.divmod(np.sort(place[row] * n + place[column]), n)
     constraints = constraints[order]
-    if "leader" in constraints.dtype.names:  # the constraint whose y is the gap of the contact
-        gaps = constraints["y"]
-        constraints["leader"] = np.argsort(gaps, kind="stable")[np.searchsorted(np.sort(gaps), constraints["gap"])]
     return Unknowns(order, np.arange(n), constraints, couplings, np.searchsorted(row, np.arange(n + 1)), column, np.lexsort((row, column)))
 
 
+def has_friction(constraints):
+    """Whether some constraints are those of contacts with friction."""
+    return "tangents" in constraints.dtype.names and bool((constraints["tangents"] > 0).any())
+
+
+def largest_contact(constraints):
+    """Components of the largest contact with friction, 0 without any."""
+    return int(constraints["component"].max()) + 1 if has_friction(constraints) else 0
+
+
 def place_problem(plan, unknowns, method, work, iwork):
-    """Reserve the arrays of the one-step problem and the scratch of its solver."""
+    """Reserve the arrays of the one-step problem and the scratch of its solver, which one with friction has in the table of its blocks."""
     n = unknowns.constraints.size
-    n_work, n_iwork = method.work_size(n, unknowns.row, unknowns.column)
+    n_work, n_iwork = (0, 1) if has_friction(unknowns.constraints) else method.work_size(n, unknowns.row, unknowns.column)
     work.place(plan, W=unknowns.column.size, q=n, z=n, w=n, lower=n, upper=n, info=3, rounding=1, solver=n_work)
     iwork.place(plan, isolver=max(n_iwork, 1))
     plan["n_solver"], plan["n_isolver"] = n_work, max(n_iwork, 1)
@@ -111,9 +117,7 @@ def place_problem(plan, unknowns, method, work, iwork):
 def place_active(plan, unknowns, work, iwork):
     """Reserve the lists of active constraints and the pattern of their problem."""
     n, nnz = unknowns.constraints.size, unknowns.column.size
-    work.place(plan, sigma=1)
     iwork.place(plan, active=n, local=n, sub_row=n + 1, sub_column=nnz, sub_place=nnz)
-    plan["has_friction"] = (unknowns.constraints["role"] == SLIP).any()
 
 
 def _leaves(tables):

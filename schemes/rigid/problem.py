@@ -17,6 +17,7 @@ from nsds.maths.rotations import rotate, rotate_back
 from nsds.maths.vectors import cross, norm
 from nsds.model.joints import ALIGN, POINT
 from nsds.model.layout import ABSENT, table
+from nsds.schemes.problem.contact import call_in_turns, can_go_on
 from nsds.schemes.rigid import blocks
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid.bodies import move
@@ -24,8 +25,8 @@ from nsds.schemes.rigid.interactions import evaluate
 from nsds.schemes.rigid.joint_rows import turned_arm
 from nsds.schemes.rigid.tables import BOUNDED, EQUALITY, MASS
 from nsds.solvers.bodies import rigid, slabs
-from nsds.solvers.contact.signature import EQUATION, N_INFO, call_solver, changed, merit
-from nsds.status import CONVERGED, INEXACT, INFEASIBLE, MAX_ITER, RAY, SINGULAR, STALLED, UNSUITED
+from nsds.solvers.contact.signature import EQUATION, N_INFO, merit
+from nsds.status import CONVERGED, UNSUITED
 
 # Where the arrays of a member's work memory lie (last lines: of its integer work memory), and sizes. Of bodies: rotation matrices, q and v
 # before the step, now, and at qbar; forces before and now; inverses; velocities and impulses in inertial axes; sizes of terms of the
@@ -64,8 +65,6 @@ _WAY = 0.1  # of the way that forces are worth in a step: contacts that are open
 _CLOSE = 1e-10  # tolerance of equations where Newton's iteration wants none
 _CLOSEST = 2e-15  # the least tolerance that solvers are asked for
 _SHARE, _ULPS = 0.1, 4 * 2.0**-52  # of the tolerance of an equation, and of the velocities that cancel in it: what the solver may leave
-_BRIEFLY, _LONGER = 60.0, 1000.0  # iterations of each method in the first attempt, and in the second,
-_CLOSE_TO = 1e-8  # which is made above this residual: the lightest of bodies in a stack has velocities far below the largest
 _PARALLEL = 4000  # contacts from which all cores sweep
 
 address_of_sweeps = on_demand(rigid.SIGNATURE, rigid.nsgs_rigid)
@@ -387,12 +386,6 @@ def solve_blocks(n_contacts, n_blocks, is_new, s, solver, options, wanted, share
     return status
 
 
-@tiny
-def can_go_on(status):
-    """Whether the best point of a solver that has not converged is worth something."""
-    return status in (MAX_ITER, STALLED, RAY, SINGULAR, INEXACT, INFEASIBLE)
-
-
 @kernel
 def solve_with_matrix(is_new, aim, n_contacts, n_blocks, s, solver, options, wanted, share, work, iwork):
     """As `solve`, by a method for contact problems.
@@ -428,15 +421,7 @@ def solve_with_matrix(is_new, aim, n_contacts, n_blocks, s, solver, options, wan
     info, spare, ispare = view(work, p.info, N_INFO), view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver)
     if wanted < math.inf:
         aim = max(min(aim, wanted / size_of(q), share * merit(False, disk, mu, row, column, W, q, r, u)), _CLOSEST)
-    in_turns = p.brief != 0 and options.max_iter == 0.0
-    own = changed(options, aim, _BRIEFLY if in_turns else options.max_iter)
-    status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
-    if in_turns and info[1] > max(aim, _CLOSE_TO):
-        own = changed(options, aim, _LONGER)
-        status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
-        if info[1] > options.enough:
-            own = changed(options, options.enough, 0.0)
-            status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
+    status = call_in_turns(solver, p.brief != 0, aim, disk, mu, row, column, W, q, options, r, u, info, spare, ispare)
     total_impulse(n_contacts, n_blocks, p, work, iwork)
     return CONVERGED if info[1] <= options.enough else status
 

@@ -1,15 +1,15 @@
-"""The default: sweeps for what they solve; then, island by island, direct methods in turns, from the best point so far or from none."""
+"""The default: few contacts in the plane directly, others by sweeps; then islands by methods in turns, from the best point or from none."""
 
 import math
 
 from nsds._jit import kernel, on_demand, tiny, view
-from nsds.solvers.contact import accelerated, block_lu, interior_point, islands, lemke, newton, nsgs, projections, proximal
+from nsds.solvers.contact import accelerated, block_lu, few, interior_point, islands, lemke, newton, nsgs, projections, proximal
 from nsds.solvers.contact.signature import N_INFO, SOLVER, call_solver, changed, conclude, keep_better, largest
 from nsds.status import CONVERGED, MAX_ITER
 
 # Methods in the order of info[3].
-ORDER = ("nsgs", "newton_jm", "newton_ac", "interior_point", "lemke", "proximal", "accelerated", "extragradient")
-_NSGS, _NEWTON_JM, _NEWTON_AC, _INTERIOR, _LEMKE, _PROXIMAL, _ACCELERATED, _EXTRAGRADIENT = range(8)
+ORDER = ("nsgs", "newton_jm", "newton_ac", "interior_point", "lemke", "proximal", "accelerated", "extragradient", "few")
+_NSGS, _NEWTON_JM, _NEWTON_AC, _INTERIOR, _LEMKE, _PROXIMAL, _ACCELERATED, _EXTRAGRADIENT, _FEW = range(9)
 
 _SWEEPS = 20.0  # over all contacts, before islands are looked at
 
@@ -87,13 +87,13 @@ def _address(method):
 
 def work_size(d, row, column):
     """A copy of the largest island, its best point, and the scratch of the methods."""
-    n = row.size - 1
+    n, (floats_of_few, integers_of_few) = row.size - 1, few.room()
     m, n_blocks, n_upper = islands.sizes(row, column)
     rooms = [module.room(d, m, n_upper) for module in (newton, interior_point, lemke) if n_upper <= block_lu.LARGEST_FILL]
     own, on_island = nsgs.work_size(d, row, column), accelerated.work_size(d, row[: m + 1], column)
     floats = N_INFO + 2 * m + n_blocks * d * d + 4 * m * d + max(*rooms, own[0], on_island[0])
     integers = 6 * n + 2 + n_blocks + max(own[1], m + block_lu.integer_room(m, n_upper if rooms else 0))
-    return floats, integers
+    return max(floats, floats_of_few), max(integers, integers_of_few)
 
 
 @kernel
@@ -191,11 +191,15 @@ address_of_by_islands = on_demand(SOLVER, by_islands)
 
 @kernel
 def auto(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
-    """Contact problem ``u = W r + q``: 20 sweeps of nsgs, then `by_islands` where these were not enough.
+    """Contact problem ``u = W r + q``: few contacts in the plane directly; 20 sweeps of nsgs, then `by_islands` where these are not enough.
 
     info[3] names, by its place in `ORDER`, the last of the methods that an island needed; iterations of all methods and islands are
     counted, and limited together by max_iter. STALLED: none of the methods solves some island; the best points are returned.
     """
+    if 0 < disk.size <= few.LARGEST and q.size == 2 * disk.size:
+        info[3] = _FEW
+        if few.few(disk, mu, row, column, W, q, options, r, u, info, work, iwork) == CONVERGED:
+            return CONVERGED
     own = changed(options, options.tol, min(options.max_iter, _SWEEPS) if options.max_iter > 0 else _SWEEPS)
     status = call_solver(address_of_nsgs(), (disk, mu, row, column, W, q, own, r, u, info, work, iwork))
     info[3] = _NSGS

@@ -7,7 +7,7 @@ decrease all the way. That is Lemke's method, with the sparse factors of `block_
 
 import math
 
-from nsds._jit import inlined, kernel, tiny, view
+from nsds._jit import inlined, kernel, stack, tiny, view
 from nsds.solvers.contact import alart_curnier, block_lu
 from nsds.solvers.contact.signature import EQUATION, conclude, diagonal_block, keep_better, multiply
 from nsds.status import CONVERGED, MAX_ITER, RAY, SINGULAR, UNSUITED
@@ -96,10 +96,10 @@ def _first_violated(disk, mu, state, t, sign, entered, r_0, u_0, r_1, u_1):
 
 
 @inlined
-def _start_warm(disk, mu, row, column, W, q, r, u, state, r_1, e):
+def _start_warm(disk, mu, row, column, W, q, r, u, state, e):
     """Pieces of the guess, and e such that the guess, moved onto them, is the solution for t = 1."""
     multiply(row, column, W, q, r, u)
-    rho = view(r_1, 0, 3)
+    rho = stack(3)
     for c in range(disk.size):
         alart_curnier.split_rho(disk[c], 2, W, 4 * diagonal_block(row, column, c), rho)
         rho_n, rho_t, i = rho[0], rho[1], 2 * c
@@ -177,7 +177,7 @@ def _follow(warm, n_upper, disk, mu, row, column, W, q, options, r, u, info, wor
         eta[c] = 0.0
     t, sign, entered = 1.0, -1.0, -1
     if warm:
-        _start_warm(disk, mu, row, column, W, q, r, u, state, r_1, e)
+        _start_warm(disk, mu, row, column, W, q, r, u, state, e)
     else:
         t = _start_cold(disk, q, state, e)
     status, n_iter = MAX_ITER, 0

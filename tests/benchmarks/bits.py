@@ -15,9 +15,9 @@ from pathlib import Path
 
 import nsds
 from nsds import solvers
-from nsds.model.kinds import NEWTON_EULER, family
+from nsds.model.kinds import family
 from nsds.model.records import model_of
-from nsds.schemes.table import SCHEMES
+from nsds.schemes.table import SCHEMES, kind_of
 from tests.scenes import SCENES
 
 _STEPS, _SCENE_STEPS = 60, 25
@@ -34,7 +34,8 @@ def trajectories(steps=_STEPS, scene_steps=_SCENE_STEPS):
         for scheme, (treated, module) in SCHEMES.items():
             if systems in treated:
                 yield f"{name} {scheme}", _run(system, run | {"scheme": getattr(module, scheme)()})
-        for method in solvers.methods("rigid" if systems == NEWTON_EULER else "lcp"):
+        kind = kind_of(system)
+        for method in solvers.methods("lcp" if kind == "relay" else kind):
             yield f"{name} {method}", _run(system, run | {"solver": method})
     for name, scene in SCENES.items():
         h = max(scene.steps)

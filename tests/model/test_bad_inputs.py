@@ -87,6 +87,7 @@ REFUSED = {
     "whole": [None, *NUMBER, 1.5, np.float64(2.0), 0, -1, 2**31, 2**63, "3"],
     "few": [None, *NUMBER, 1.5, np.float64(2.0), 0, -1, 2**31],
     "whole or none": [*NUMBER, 1.5, np.float64(2.0), 0, -1, 2**31, 2**63],
+    "dimension or none": [*NUMBER, 1, 4, 0, -2, 2.5, "3"],
     "natural": [None, *NUMBER, 1.5, -1, 2**63],
     "flag": [None, "yes", 2, 0.5, {}, ODD, np.array([True, False])],
     "progress": ["yes", 2, 0.5, {}, ODD, np.array([True, False])],
@@ -280,11 +281,12 @@ CALLS = {
         "relation": "relation", "law": "law", "on": "on"}),
     "newton_impact": (nsds.newton_impact, lambda: {"e": 0.5}, {"e": "parameter within 0 and 1"}),
     "newton_impact_friction": (nsds.newton_impact_friction, lambda: {"e_n": 0.5, "mu": 0.1}, {
-        "e_n": "parameter within 0 and 1", "mu": "parameter", "e_t": "parameter"}),
+        "e_n": "parameter within 0 and 1", "mu": "parameter", "e_t": "parameter", "dimension": "dimension or none"}),
     "newton_impact_rolling_friction": (nsds.newton_impact_rolling_friction, lambda: {"e_n": 0.5, "mu": 0.1, "mu_r": 0.1}, {
-        "e_n": "parameter within 0 and 1", "mu": "parameter", "mu_r": "parameter", "e_t": "parameter"}),
+        "e_n": "parameter within 0 and 1", "mu": "parameter", "mu_r": "parameter", "e_t": "parameter", "dimension": "dimension or none"}),
     "dry_friction": (nsds.dry_friction, lambda: {"limit": 1.0}, {"limit": "parameter"}),
-    "fremond_impact": (nsds.fremond_impact, lambda: {"e": 0.5, "mu": 0.1}, {"e": "parameter within 0 and 1", "mu": "parameter"}),
+    "fremond_impact": (nsds.fremond_impact, lambda: {"e": 0.5, "mu": 0.1}, {
+        "e": "parameter within 0 and 1", "mu": "parameter", "dimension": "dimension or none"}),
     "mixed_complementarity": (nsds.mixed_complementarity, lambda: {"n_equalities": 0}, {"n_equalities": "natural"}),
     "relay": (nsds.relay, lambda: {}, {"lower": "bounds", "upper": "bounds"}),
     "normal_cone": (nsds.normal_cone, lambda: {"G": [[1.0]], "g": [0.0]}, {"G": "linear", "g": "vector"}),

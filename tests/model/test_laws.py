@@ -26,7 +26,7 @@ def test_a_row_says_all_of_a_law(name):
         assert set(roles) <= {relation.role for relation in RELATIONS.values() if family in relation.families}
 
 
-@pytest.mark.parametrize("name", [name for name, law in LAWS.items() if law.form != "bounded"])
+@pytest.mark.parametrize("name", [name for name, law in LAWS.items() if not law.is_bounded])
 def test_bounds_are_those_of_the_sign_of_lambda(name):
     lower, upper = LAWS[name].bounds(np.zeros((2, 3), [("y", float)]), 4)
     assert lower.shape == upper.shape == (2, 3, 4)
@@ -34,7 +34,10 @@ def test_bounds_are_those_of_the_sign_of_lambda(name):
     assert (upper == np.inf).all()
 
 
-def test_bounds_of_relays_and_mixed_problems():
+def test_bounds_of_relays_dry_friction_and_mixed_problems():
+    brakes = np.array([([2.0, 3.0],)], [("limit", float, (2,))])
+    lower, upper = LAWS["dry_friction"].bounds(brakes, 2)
+    assert (-lower).tolist() == upper.tolist() == [[2.0, 3.0]]
     relays = np.zeros(2, [("lower", float, (3,)), ("upper", float, (3,))])
     relays["lower"], relays["upper"] = [[-1, 0, -np.inf]] * 2, [[1, 2, 0]] * 2
     lower, upper = LAWS["relay"].bounds(relays, 3)
@@ -65,5 +68,7 @@ def test_what_does_not_go_together_is_refused_with_what_would(name, relation):
 def test_misfits_are_refused_when_the_system_is_made():
     body = nsds.lagrangian_linear(q=[0.0, 0.0], v=[0.0, 0.0], M=np.eye(2))
     driven = nsds.interaction(nsds.prescribed_velocity([0], [1.0]), nsds.newton_impact(0.5), on="body")
-    with pytest.raises(ValueError, match="interaction 'drive': prescribed_velocity wants one of the laws equality, got newton_impact"):
+    with pytest.raises(
+        ValueError, match="interaction 'drive': prescribed_velocity wants one of the laws dry_friction, equality, relay, got newton_impact"
+    ):
         nsds.system(body=body, drive=driven)

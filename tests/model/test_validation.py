@@ -142,7 +142,7 @@ def test_an_error_tells_member_and_element():
         (b"ball no_such_kind\nfloor lagrangian_linear_relation newton_impact ball", "'no_such_kind'"),
         (b"ball first_order\nfloor lagrangian_linear_relation newton_impact ball", "must have a vector x"),
         (b"ball lagrangian_linear\nfloor lagrangian_linear_relation newton_impact wall", "acts on wall; systems are: ball"),
-        (b"ball lagrangian_linear\nfloor lagrangian_linear_relation relay ball", "with the law relay on Lagrangian systems"),
+        (b"ball lagrangian_linear\nfloor lagrangian_linear_relation normal_cone ball", "with the law normal_cone on Lagrangian systems"),
         (b"ball lagrangian_linear\nfloor scleronomous newton_impact ball", "floor.h is missing|floor.H must be"),
         (b"ball lagrangian_linear\nfloor joint newton_impact ball", "is a joint with the law newton_impact on Lagrangian"),
         (b"ball lagrangian\nfloor lagrangian_linear_relation newton_impact ball", "K|C|M"),

@@ -71,7 +71,8 @@ linear = nsds.lagrangian_linear_relation
 
 
 def test_friction_is_judged_by_its_normal_constraints():
-    system = nsds.examples.spinning_disk()
+    system = nsds.examples.spinning_disk(spin=-2.0)
+    system["floor"]["b"][1] = -1.0
     trajectory = nsds.simulate(system, t_end=2.0, h=5e-3)
     y, lam = trajectory["floor"]["y"][:, 0], trajectory["floor"]["lambda"][:, 0]
     assert trajectory["floor"]["lambda"][:, 1].min() < 0  # only a bilateral normal would pull

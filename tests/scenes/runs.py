@@ -99,10 +99,15 @@ def tolerances(system, rows, settings=None):
     """Largest residual of each row that counts as solved, of Newton's iteration and the one-step problem; of contacts, what is enough."""
     settings = settings or {}
     _, options, _ = schemes.solver_of(settings.get("solver"), system)
+    kind = schemes.kind_of(system)
+    if kind.startswith("lagrangian"):
+        options = options.contact
+    elif family(model_of(system)) == LAGRANGIAN:
+        options = options.box
     _, own = schemes.chosen(settings.get("scheme"), system)
     strict = max(options.tol, own["newton_tol"].item() if "newton_tol" in own.dtype.names else 0.0)
     result = np.full(len(rows), strict)
-    if family(model_of(system)) == NEWTON_EULER:
+    if kind != "relay":
         touching = np.zeros(len(rows), bool)
         for name, kind, *law in model_of(system):
             if name not in rows.dtype.names:  # not saved
