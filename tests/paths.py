@@ -4,4 +4,4 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
-REFERENCE, PROBLEMS, PEER = SHARED / "reference", SHARED / "problems", SHARED / "peer"
+REFERENCE, PROBLEMS, PEER, MACHINES = (SHARED / name for name in ("reference", "problems", "peer", "machines"))

@@ -275,18 +275,20 @@ def jump(inverse, equations, contacts, t, q, w, q_old, v_old):
 
 def projected(inverse, equations, contacts, t, q, tol=1e-13):
     """Positions on the equations and out of the contacts, by ``M^-1 H^T nu`` of the last positions."""
+    listed = np.zeros(len(contacts), bool)
     for _ in range(50):
         y, gaps = outputs(equations, t, q), [rows_of_contact(contact, q) for contact in contacts]
         open_by = np.array([gap for gap, _ in gaps])
         if max(abs(y).max(initial=0.0), (-open_by).max(initial=0.0)) <= tol:
             break
         H, _ = rows_and_rates(equations, t, q)
-        G = np.vstack([rows[:1] for gap, rows in gaps if gap < 0] or [np.zeros((0, 6 * len(q)))])
+        listed |= open_by < 0
+        G = np.vstack([rows[:1] for (_, rows), each in zip(gaps, listed, strict=True) if each] or [np.zeros((0, 6 * len(q)))])
         pinv = np.linalg.pinv(H @ inverse @ H.T, rcond=1e-9) if len(H) else np.zeros((0, 0))
         moves = inverse - inverse @ H.T @ pinv @ H @ inverse
         way = -inverse @ H.T @ pinv @ y
         if len(G):
-            nu = solvers.solve_lcp(G @ moves @ G.T, G @ way + open_by[open_by < 0]).z
+            nu = solvers.solve_lcp(G @ moves @ G.T, G @ way + open_by[listed]).z
             way = way + moves @ G.T @ nu
         q = [moved(x, way[6 * i : 6 * i + 6], 1.0) for i, x in enumerate(q)]
     return q

@@ -222,6 +222,7 @@ def project(t, s, functions, solver, solver_options, options, mem, imem, work, i
     m, status, wanted, press = p.n_bodies, VIOLATED, _SHARE * options.constraint_tol, options.combined != 0.0
     q, moved = view(work, own.q, 7 * m), view(work, p.w_free, 6 * m)
     for k in range(int(options.max_rounds) + 1):
+        press = press and 2 * k < options.max_rounds  # contacts that contradict each other are only kept from being violated
         n_contacts, depth = penetrating(press, options, own, collisions, p, q, mem, imem, work, iwork)
         n_blocks, violation = violated(t, k == 0, press, options, interactions, p, q, functions, mem, imem, work, iwork)
         if max(depth, violation) <= options.constraint_tol:

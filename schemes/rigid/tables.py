@@ -128,7 +128,7 @@ def _interaction(records, line, first, d, functions, work):
     rows["law"], rows["m"] = FORMS.index(LAWS[law].form), m
     rows["each"] = LAWS[law].block(NEWTON_EULER)
     rows["n_blocks"] = -(-m // d) if LAWS[law].form == "equality" else m // LAWS[law].block(NEWTON_EULER)
-    rows["always"] = LAWS[law].bilateral or LAWS[law].form == "bounded"
+    rows["always"] = LAWS[law].bilateral or LAWS[law].is_bounded
     rows["a"] = line.sides[0] + line.elements[:, 0]
     rows["b"] = line.sides[1] + line.elements[:, 1] if len(line.sides) > 1 else ABSENT
     if (rows["a"] == rows["b"]).any():

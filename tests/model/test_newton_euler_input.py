@@ -130,7 +130,7 @@ def test_laws_that_do_not_fit_a_joint(law):
         simulated(joints.ball_joint([0, 0, 0]), law, "a")
 
 
-@pytest.mark.parametrize("law", [nsds.complementarity(), nsds.relay()])
+@pytest.mark.parametrize("law", [nsds.complementarity(), nsds.mixed_complementarity(1)])
 def test_laws_of_other_systems(law):
     with pytest.raises(ValueError, match="is not a law for"):
         joined(joints.ball_joint([0, 0, 0]), law, "a")

@@ -77,6 +77,13 @@ def test_twin_with_contacts(kind, rng, rho):
     compare(scene, 2, rho)
 
 
+def test_twin_of_contacts_that_push_bodies_into_each_other():
+    scene = Scene(np.random.default_rng(10823), False)
+    scene.add_joint("ball", "b")
+    scene.add_contacts()
+    compare(scene, 3, 1.0)
+
+
 def orders(error, steps):
     """Orders of convergence between steps that are halved, for every component of error(h)."""
     errors = np.array([error(h) for h in steps])
