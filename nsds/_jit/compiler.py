@@ -1,11 +1,13 @@
 """How kernels are compiled: numba's pipeline with indices that never count from the end, without its runtime, cached by fingerprint."""
 
+import itertools
 import os
 import types as python_types
 
 import numba
 from numba import types
 from numba.core import ir as numba_ir
+from numba.core.bytecode import FunctionIdentity
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.typed_passes import NopythonRewrites
@@ -16,6 +18,20 @@ from nsds._jit.cache import KernelCache
 # other programs want the cores, too; with none at all, they wake up too late.
 if "OMP_WAIT_POLICY" not in os.environ:
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+
+
+def _count_from_anywhere():
+    """Number functions from a random number on: numba counts them, and types of rows, anew in each process, and names symbols by that.
+
+    Of two kernels in the cache that were compiled in different processes, one would be linked to what the other calls, wherever a function
+    of the same number takes rows of another table.
+    """
+    FunctionIdentity._unique_ids = itertools.count(int.from_bytes(os.urandom(7)))
+
+
+_count_from_anywhere()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_count_from_anywhere)
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)

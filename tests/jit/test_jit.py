@@ -255,3 +255,38 @@ def test_import_does_not_compile_and_a_read_only_home_is_no_obstacle(tmp_path):
     blocked.write_text("")
     result = run("import nsds; print(nsds.__version__)", NUMBA_CACHE_DIR=str(blocked / "below"))
     assert result.returncode == 0, result.stderr
+
+
+SYMBOLS = """
+import os
+import numba
+import numpy as np
+from numba.core.caching import NullCache
+from nsds._jit import kernel
+
+@kernel
+def first(rows):
+    return rows[0].a
+
+def compiled():
+    first._cache = NullCache()
+    first.compile((numba.typeof(np.zeros(1, [("a", np.int32)])),))
+    return first.overloads[first.signatures[0]].fndesc.mangled_name
+
+child = os.fork()
+if child:
+    os.waitpid(child, 0)
+print(compiled(), flush=True)
+os._exit(0)
+"""
+
+
+def test_no_two_processes_give_a_function_the_same_symbol(tmp_path):
+    """Kernels that were compiled apart are linked together when they come out of the cache."""
+    printed = []
+    for k in range(2):
+        script = tmp_path / f"symbols{k}.py"
+        script.write_text(SYMBOLS)
+        done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+        printed += done.stdout.split()
+    assert len(printed) == len(set(printed)) == 4, printed
