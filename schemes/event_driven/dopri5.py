@@ -1,0 +1,112 @@
+"""The explicit Runge–Kutta pair of Dormand and Prince of orders 5 and 4, piece by piece, for any right-hand side.
+
+Whoever integrates writes the loop over the stages, and evaluates the right-hand side in between:
+
+    for i in range(1, STAGES):
+        stage(i, n, h, x, k, at, work)                        # the state at t + C[i] h
+        f(t + C[i] * h, at, k + i * n)
+    # after the last stage: at holds the solution, k + LAST n its derivative, which is the first of the next step
+    error = error_of_step(n, h, x, at, k, rtol, atol, work)   # <= 1: accepted
+    h_next = h * factor(error, last_error)
+    dense_output(n, h, x, at, k, poly, work)                  # for `nsds.schemes.event_driven.polynomials`
+
+Dormand and Prince, J. Comput. Appl. Math. 6 (1980) 19–26; dense output and step control as in Hairer, Nørsett, Wanner, Solving Ordinary
+Differential Equations I, II.4–II.6.
+"""
+
+import numpy as np
+
+from nsds._jit import kernel, tiny
+
+STAGES, LAST, DEGREE = 7, 6, 4
+C = np.array([0.0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0])
+A = np.array(
+    [
+        [0, 0, 0, 0, 0, 0],
+        [1 / 5, 0, 0, 0, 0, 0],
+        [3 / 40, 9 / 40, 0, 0, 0, 0],
+        [44 / 45, -56 / 15, 32 / 9, 0, 0, 0],
+        [19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729, 0, 0],
+        [9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656, 0],
+        [35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84],
+    ]
+)
+# Weights of order 5 less those of order 4, and of what dense output adds to the cubic through both ends.
+ERROR = np.array([71 / 57600, 0.0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40])
+DENSE = np.array(
+    [
+        -12715105075 / 11282082432, 0.0, 87487479700 / 32700410799, -10690763975 / 1880347072, 701980252875 / 199316789632,
+        -1453857185 / 822651844, 69997945 / 29380423,
+    ]
+)  # fmt: skip
+_SAFETY, _LEAST, _MOST = 0.9, 0.2, 10.0  # of a step, from one to the next
+_STABILISING = 0.04  # exponent of the last error: the step does not swing
+_FIRST = 0.01  # of the time in which the state changes by itself
+
+
+@kernel
+def stage(i, n, h, x, k, out, work):
+    """State of stage i, ``x + h sum_j a_ij k_j``, into work[out:]; of the last one the solution of order 5. k_j lies at ``k + j n``."""
+    for a in range(n):
+        s = 0.0
+        for j in range(i):
+            s += A[i, j] * work[k + j * n + a]
+        work[out + a] = work[x + a] + h * s
+
+
+@kernel
+def error_of_step(n, h, x, x_new, k, rtol, atol, work):
+    """Root mean square of the errors of all components, each relative to ``atol + rtol max(|x|, |x_new|)``; NaN where a stage is."""
+    s = 0.0
+    for a in range(n):
+        error = 0.0
+        for j in range(STAGES):
+            error += ERROR[j] * work[k + j * n + a]
+        error *= h / (atol + rtol * max(abs(work[x + a]), abs(work[x_new + a])))
+        s += error * error
+    return (s / n) ** 0.5
+
+
+@tiny
+def factor(error, last_error):
+    """By what the step is multiplied after one with this error, accepted (<= 1) or not; last_error: of the last accepted one, 1 at first.
+
+    A step whose error is not a number becomes five times shorter.
+    """
+    if not error < np.inf:
+        return _LEAST
+    s = _SAFETY * max(error, 1e-10) ** (0.75 * _STABILISING - 0.2)
+    if error <= 1.0:
+        s *= max(last_error, 1e-4) ** _STABILISING
+    return min(max(s, _LEAST), _MOST if error <= 1.0 else 1.0)
+
+
+@kernel
+def first_step(n, h_max, x, k, rtol, atol, work):
+    """A first step of ``0.01 |x| / |x'|``, in the norm of the tolerances; k: offset of x'."""
+    size, rate = 0.0, 0.0
+    for a in range(n):
+        scale = atol + rtol * abs(work[x + a])
+        size += (work[x + a] / scale) ** 2
+        rate += (work[k + a] / scale) ** 2
+    if not (size > 0.0 and rate > 0.0 and rate < np.inf):
+        return 1e-3 * h_max
+    return min(h_max, _FIRST * (size / rate) ** 0.5)
+
+
+@kernel
+def dense_output(n, h, x, x_new, k, poly, work):
+    """Coefficients of the interpolant of order 4 in ``theta = (time - t) / h``: that of theta^j of component a in work[poly + j n + a]."""
+    for a in range(n):
+        bend = 0.0
+        for j in range(STAGES):
+            bend += DENSE[j] * work[k + j * n + a]
+        bend *= h
+        change = work[x_new + a] - work[x + a]
+        first = h * work[k + a] - change
+        last = change - h * work[k + LAST * n + a] - first
+        work[poly + a] = work[x + a]
+        work[poly + n + a] = change + first
+        work[poly + 2 * n + a] = last + bend - first
+        work[poly + 3 * n + a] = -last - 2.0 * bend
+        work[poly + 4 * n + a] = bend
