@@ -15,6 +15,7 @@ from nsds.schemes.lagrangian.outputs import update_outputs, velocity
 from nsds.schemes.lagrangian.tables import POSITION
 from nsds.schemes.problem.box import ULPS, worse
 from nsds.schemes.rigid.consistency import make_consistent
+from nsds.schemes.run.memory import of_each_member
 from nsds.schemes.table import solver_of
 from nsds.status import CONVERGED, advice
 
@@ -70,15 +71,8 @@ def consistent(system, tol=1e-10, max_rounds=50, *, functions=None):
     if kind == NEWTON_EULER:
         records, statuses = make_consistent(records, options, _NEAR, method, address, solver_options)
     else:
-        mem = memory(records)
-        prepared = projection.prepare(records, mem, options, 1.0, method)
-        statuses = [
-            _make_consistent(
-                records["t"][m], prepared.tables, prepared.functions[m], address, solver_options, prepared.options, mem[m],
-                mem[m].view(np.int64), prepared.work[m], prepared.iwork[m],
-            )
-            for m in range(records.size)
-        ]  # fmt: skip
+        prepared = projection.prepare(records, memory(records), options, 1.0, method)
+        statuses = of_each_member(_make_consistent, prepared, records, address, solver_options)
     for m, status in enumerate(statuses):
         if status != CONVERGED:
             raise ValueError(f"{owner}: {'' if np.shape(system) == () else f'member {m}: '}{advice(status)}")

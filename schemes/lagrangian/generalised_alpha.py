@@ -12,7 +12,6 @@ A_{k+1} but for its a_{k+1}) taking the place of v_k and ``q_k + h v_k``: ``M (v
 """
 
 import sys
-from typing import NamedTuple
 
 import numpy as np
 
@@ -46,17 +45,6 @@ from nsds.status import CONVERGED, INEXACT
 OPTIONS = np.dtype(
     [("scheme", "S32"), ("rho", "<f8"), ("newton_tol", "<f8"), ("newton_max_iter", "<i8"), ("constraint_tol", "<f8"), ("max_rounds", "<i8")]
 )
-
-
-class Options(NamedTuple):
-    """Words of the step; positions has those of the smooth problem and of the projection."""
-
-    h: float
-    positions: projection.Options
-    alpha_m: float
-    alpha_f: float
-    beta: float
-    gamma: float
 
 
 @scheme_for(LAGRANGIAN, NEWTON_EULER)
@@ -128,7 +116,8 @@ def prepare(records, mem, options, h, method):
     )
     positions = projection.Options(h, smooth, combined=0.0, constraint_tol=constraint_tol, max_rounds=rounds, every_contact=1.0)
     prepared = prepare_with_positions(records, layout, smooth, "mass", method, work, iwork)
-    return prepared._replace(options=Options(h, positions, alpha_m, alpha_f, beta, gamma), stepper=sys.modules[__name__])
+    options = rigid_generalised_alpha.Options(h, positions, alpha_m, alpha_f, beta, gamma)
+    return prepared._replace(options=options, stepper=sys.modules[__name__])
 
 
 @kernel

@@ -1,13 +1,12 @@
 """Consistent initial values of rigid bodies: positions by their projection, velocities by impulses that bilateral constraints ask for."""
 
-import numpy as np
-
 from nsds._jit import kernel, tiny, view
-from nsds.model.records import copied, memory
+from nsds.model.records import copied
 from nsds.schemes.rigid import blocks, problem, projection
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.interactions import evaluate
 from nsds.schemes.rigid.tables import EQUALITY, P, V
+from nsds.schemes.run.memory import of_each_member
 from nsds.solvers.contact.signature import EQUATION
 from nsds.status import CAPACITY, CONVERGED, VIOLATED
 
@@ -23,14 +22,8 @@ def make_consistent(records, options, h, method, solver, solver_options):
     """
     while True:
         changed = copied(records)
-        prepared, mem = projection.prepare(changed, options, h, method), memory(changed)
-        statuses = [
-            _make_consistent(
-                changed["t"][m], prepared.tables, prepared.functions[m], solver, solver_options, prepared.options, mem[m],
-                mem[m].view(np.int64), prepared.work[m], prepared.iwork[m],
-            )
-            for m in range(changed.size)
-        ]  # fmt: skip
+        prepared = projection.prepare(changed, options, h, method)
+        statuses = of_each_member(_make_consistent, prepared, changed, solver, solver_options)
         if CAPACITY not in statuses:
             return changed, statuses
         records = plain.grow(records)
@@ -72,6 +65,7 @@ def _make_consistent(t, s, functions, solver, solver_options, options, mem, imem
         return CAPACITY
     plain.take_contacts(form.collisions, mem, imem, work, iwork)
     _keep(form, q, v, mem, imem)
+    problem.keep_contact_impulses(0, form.collisions, p, mem, imem, work, iwork)
     plain.outputs(t, form.interactions, own, q, v, view(work, own.R, 9 * m), functions, mem, imem, work)
     return CONVERGED
 
@@ -121,7 +115,7 @@ def _state_velocities(t, n_blocks, interactions, p, q, functions, mem, imem, wor
 
 @kernel
 def _keep(s, q, v, mem, imem):
-    """The state into the record, without impulses."""
+    """The state into the record, without impulses of the interactions."""
     for i in range(s.bodies.size):
         at = s.bodies[i].q
         for k in range(7):
@@ -131,7 +125,3 @@ def _keep(s, q, v, mem, imem):
     for k in range(s.interactions.size):
         for i in range(s.interactions[k].m):
             mem[s.interactions[k].lam + i] = 0.0
-    for k in range(s.collisions.size):
-        c = s.collisions[k]
-        for i in range(c.each * imem[c.n]):
-            mem[c.lam + i] = 0.0

@@ -26,6 +26,7 @@ import numpy as np
 from nsds._jit import kernel, tiny, view
 from nsds.collision import WORLD
 from nsds.model.layout import table
+from nsds.schemes.problem.box import worse
 from nsds.schemes.rigid import blocks, problem, projection
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
@@ -52,10 +53,10 @@ class Tables(NamedTuple):
 
 
 class Options(NamedTuple):
-    """Words of a step."""
+    """Words of a step; positions has those of the smooth problem and of the projection, of Lagrangian systems or of rigid bodies."""
 
     h: float
-    positions: projection.Options
+    positions: NamedTuple
     alpha_m: float
     alpha_f: float
     beta: float
@@ -99,35 +100,29 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     _know_motion(options, own, places, work)
     n_blocks = _list(False, form.interactions, own, work, iwork)
     status, n_iter, residual = plain.iterate(t_new, 0, n_blocks, form, functions, solver, solver_options, smooth, mem, imem, work, iwork)
-    status = _worse(started, status)
+    status = worse(started, status)
     q, v, n_contacts, p = view(work, own.q, 7 * n), view(work, own.v, 6 * n), 0, s.positions.plan[0]
     for attempt in range(2):
         if status in (CONVERGED, INEXACT):
             projected = projection.project(t_new, s, functions, solver, solver_options, options.positions, mem, imem, work, iwork)
-            status = _worse(projected, status)
+            status = worse(projected, status)
         if not _find(options, form.collisions, own, p, q, mem, imem, work, iwork):
             return CAPACITY, n_iter, residual
         n_contacts = _close(t_new, s, functions, options, mem, imem, work, iwork)
         if attempt == 1 or status not in (CONVERGED, INEXACT) or not _has_friction(n_contacts, form, p, work, iwork):
             break
         shifted = _shift(t_new, n_contacts, s, functions, solver, solver_options, options, mem, imem, work, iwork)
-        status = _worse(shifted, status)
+        status = worse(shifted, status)
     for i in range(6 * n):
         work[places.change + i] = 0.0
     if status in (CONVERGED, INEXACT):
         hit, error = _jump(t_new, True, n_contacts, s, functions, solver, solver_options, options, mem, imem, work, iwork)
-        status, residual = _worse(hit, status), max(residual, error)
+        status, residual = worse(hit, status), max(residual, error)
         for i in range(6 * n):
             v[i] += work[places.change + i]
     done = _commit(t_new, n_contacts, s, functions, options, mem, imem, work, iwork)
     iwork[places.fresh] = 0
-    return _worse(done, status), n_iter, residual
-
-
-@tiny
-def _worse(one, other):
-    """The status that is worse; the first of two failures."""
-    return other if one == CONVERGED or (one == INEXACT and other != CONVERGED) else one
+    return worse(done, status), n_iter, residual
 
 
 @kernel
@@ -293,7 +288,7 @@ def _shift(t, n_contacts, s, functions, solver, solver_options, options, mem, im
         work[places.smooth + i] = 0.5 * options.h * (work[places.change + i] - work[places.smooth + i])
     plain.to_inertial(n, view(work, p.R, 9 * n), view(work, places.smooth, 6 * n), way)
     projection.turn_all(p, q, way, work)
-    return _worse(full, status)
+    return worse(full, status)
 
 
 @kernel
@@ -458,15 +453,7 @@ def _keep_impulses(n_contacts, weight, s, options, mem, imem, work, iwork):
             mem[it.lam + i] = lam
             imem[it.active + i] = blocks.takes_part(it, i, -1.0, mem, work)
     plain.take_contacts(form.collisions, mem, imem, work, iwork)
-    for k in range(form.collisions.size):
-        c = form.collisions[k]
-        for i in range(c.each * imem[c.n]):
-            mem[c.lam + i] = 0.0
-    for i in range(n_contacts):
-        j = iwork[p.place + i]
-        c, number = form.collisions[iwork[p.which + p.n_contacts + j]], iwork[p.which + j]
-        for k in range(c.each):
-            mem[c.lam + c.each * number + k] = work[p.r + p.d * i + k]
+    problem.keep_contact_impulses(n_contacts, form.collisions, p, mem, imem, work, iwork)
 
 
 @tiny

@@ -502,12 +502,18 @@ def keep_impulses(n_contacts, n_blocks, options, s, mem, imem, work, iwork):
             else:
                 mem[it.lam + i] = r[p.d * first + blocks.place(it, p.d, i)] if first >= 0 else 0.0
             imem[it.active + i] = blocks.takes_part(it, i, options.gamma * options.h, mem, work)
-    for k in range(s.collisions.size):
-        c = s.collisions[k]
+    keep_contact_impulses(n_contacts, s.collisions, p, mem, imem, work, iwork)
+
+
+@tiny
+def keep_contact_impulses(n_contacts, collisions, p, mem, imem, work, iwork):
+    """lambda of detected contacts into the record, 0 of all but the n_contacts that took part."""
+    for k in range(collisions.size):
+        c = collisions[k]
         for i in range(c.each * imem[c.n]):
             mem[c.lam + i] = 0.0
     for i in range(n_contacts):
         j = iwork[p.place + i]
-        c, number = s.collisions[iwork[p.which + p.n_contacts + j]], iwork[p.which + j]
+        c, number = collisions[iwork[p.which + p.n_contacts + j]], iwork[p.which + j]
         for k in range(c.each):
             mem[c.lam + c.each * number + k] = work[p.r + p.d * i + k]

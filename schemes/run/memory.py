@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nsds.model.records import memory
+
 
 class Prepared(NamedTuple):
     """What does not change in time, and the module whose ``start`` and ``step`` run on it."""
@@ -16,6 +18,18 @@ class Prepared(NamedTuple):
     iwork: np.ndarray
     stepper: ModuleType
     layout: NamedTuple  # what messages and warnings need: tables before they were ordered, names
+
+
+def of_each_member(compiled, prepared, records, solver, solver_options):
+    """What a kernel with the arguments of a scheme's ``step`` returns for each member of an ensemble, whose memory it changes."""
+    mem = memory(records)
+    return [
+        compiled(
+            records["t"][m], prepared.tables, prepared.functions[m], solver, solver_options, prepared.options, mem[m],
+            mem[m].view(np.int64), prepared.work[m], prepared.iwork[m],
+        )
+        for m in range(records.size)
+    ]  # fmt: skip
 
 
 class Allocator:
