@@ -23,6 +23,7 @@ from nsds.solvers.contact.solve import (
     solve_rfc2d,
     solve_rfc3d,
 )
+from nsds.solvers.impact.solve import ImpactSolution, solve_multiple_impact
 from nsds.solvers.problems.contact_families import CONTACT_FAMILIES, generate_contacts
 from nsds.solvers.problems.contact_problem import ContactProblem, read_contact_problem
 from nsds.solvers.problems.contact_profiling import profile_contacts
@@ -41,6 +42,7 @@ __all__ = [
     "FclibFile",
     "FclibSolution",
     "GlobalContactSolution",
+    "ImpactSolution",
     "Problem",
     "ProgramSolution",
     "Solution",
@@ -63,6 +65,7 @@ __all__ = [
     "solve_grfc3d",
     "solve_lcp",
     "solve_mlcp",
+    "solve_multiple_impact",
     "solve_qp",
     "solve_relay",
     "solve_rfc2d",

@@ -4,4 +4,4 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
-REFERENCE, PROBLEMS, PEER, MACHINES = (SHARED / name for name in ("reference", "problems", "peer", "machines"))
+REFERENCE, PROBLEMS, PEER, MACHINES, ANALYSIS = (SHARED / name for name in ("reference", "problems", "peer", "machines", "analysis"))

@@ -1,0 +1,1 @@
+"""Impact laws: what velocities and impulses follow from the velocities before, positions being frozen."""

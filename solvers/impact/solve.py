@@ -1,0 +1,146 @@
+"""Multiple impacts from Python: checks, conversion, and a result that says what happened."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nsds import _checks
+from nsds.solvers import results
+from nsds.solvers.box import forms
+from nsds.solvers.impact.multiple import multiple_impact, work_size
+from nsds.status import MAX_ITER, NON_FINITE
+
+_ADVICE = {
+    MAX_ITER: ("the impact does not end: bodies without loss are held from both sides, or data differ by too many orders of magnitude", ()),
+    NON_FINITE: ("numbers grew beyond what floating point holds: look at the size of the matrices and velocities", ()),
+}
+
+
+@results.readable(lambda self: _ADVICE)
+class ImpactSolution(NamedTuple):
+    """Velocities and impulses after an impact.
+
+    v: of the coordinates, None where the impact was given by W; u: of the contacts, ``u = H v``; P: impulses of the contacts. residual:
+    the largest approach speed left, relative to the largest speed before; n_iter: steps of the integration.
+    """
+
+    v: np.ndarray | None
+    u: np.ndarray
+    P: np.ndarray
+    status: int
+    n_iter: int
+    residual: float
+    method: str
+
+
+def solve_multiple_impact(
+    M=None, H=None, v=None, e=None, stiffness=1.0, exponent=1.0, *, W=None, u=None, tol=1e-11, on_failure="raise"
+):  # fmt: skip
+    """Impact of several contacts at once, by the law of Liu, Zhao and Brogliato: velocities after it, and impulses.
+
+    Contacts are springs that deform while positions stay: ``F_j = K_j D_j^eta`` with deformations D_j, ``M dv = H^T F ds``. A contact that
+    opens gives back the part e_j^2 of the energy that it took while it closed. One contact alone obeys Newton's law, ``u+ = -e u-``.
+
+    Parameters
+    ----------
+    M : array_like or scipy.sparse (n, n)
+        Mass matrix, symmetric positive definite.
+    H : array_like or scipy.sparse (m, n)
+        Directions of the closed contacts: ``u = H v``, negative where a contact closes.
+    v : array_like (n,)
+        Velocities before the impact.
+    e : float or array_like (m,)
+        Energetic restitution in [0, 1].
+    stiffness : float or array_like (m,)
+        Stiffnesses of the contacts, positive; only their ratios count.
+    exponent : float >= 1
+        eta, of all contacts: 1 linear, 1.5 Hertz.
+    W, u : array_like or scipy.sparse (m, m), (m,)
+        Instead of M, H and v: the Delassus matrix ``W = H M^-1 H^T`` and the velocities of the contacts.
+    tol : float
+        Error of a step of the integration, relative to the largest velocity.
+    on_failure : "raise", "warn" or "continue"
+        What to do where the impact does not end.
+
+    Returns
+    -------
+    ImpactSolution
+        NamedTuple (v, u, P, status, n_iter, residual, method) with ``success`` and ``message``.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Wrong shapes or ranges, NaN or infinity; both forms, or neither; M that is not positive definite.
+    SolverError
+        The impact does not end and ``on_failure="raise"``.
+
+    Notes
+    -----
+    The law is frictionless (Liu, Zhao, Brogliato, Proceedings of the Royal Society A 464 (2008) 3193 and 465 (2009) 1); it is integrated in
+    the deformations, which gives the limit of infinitely small steps of impulse. With ``e = 0`` energy is lost as soon as a contact begins
+    to open; where others press on, it closes anew (a convention: it is not the limit of small e where only some contacts are so).
+
+    Examples
+    --------
+    Newton's cradle of three balls with linear contacts, which is not the one of textbooks:
+
+    >>> import nsds
+    >>> s = nsds.solvers.solve_multiple_impact(M=[[1, 0, 0], [0, 1, 0], [0, 0, 1]], H=[[-1, 1, 0], [0, -1, 1]], v=[1, 0, 0], e=1)
+    >>> s.v.round(6)
+    array([-0.130262,  0.15023 ,  0.980032])
+    """
+    owner = "solve_multiple_impact"
+    results.check_policy(owner, on_failure)
+    by_mass, by_contact = (M, H, v), (W, u)
+    if (any(part is not None for part in by_mass) and any(part is not None for part in by_contact)) or (
+        any(part is None for part in by_mass) and any(part is None for part in by_contact)
+    ):
+        raise ValueError(f"{owner}: give M, H and v, or W and u")
+    if M is not None:
+        v = _checks.array(owner, "v", v, n_dims=1)
+        H = _dense(forms.matrix(owner, "H", H))
+        if H.shape[1] != v.size:
+            raise ValueError(f"{owner}: H must have {v.size} columns as v has {v.size} entries, got shape {H.shape}")
+        M = _dense(forms.matrix(owner, "M", M, (v.size, v.size)))
+        to_velocities = _inverse_times(owner, M, H.T)
+        W, u = H @ to_velocities, H @ v
+    else:
+        u = _checks.array(owner, "u", u, n_dims=1)
+    m = u.size
+    row, column, W, _ = forms.compressed_rows(forms.matrix(owner, "W", W, (m, m)))
+    e = _of_contacts(owner, "e", e, m, high=1.0)
+    stiffness = _of_contacts(owner, "stiffness", stiffness, m, high=np.inf)
+    if not (stiffness > 0.0).all():
+        raise ValueError(f"{owner}: stiffness must be positive, got {stiffness.min()}")
+    exponent, tol = _checks.number(owner, "exponent", exponent, 1.0), _checks.number(owner, "tol", tol, high=1e-3, above=0.0)
+    u, P, info = u.copy(), np.zeros(m), np.zeros(2)
+    work, iwork = (np.zeros(size, kind) for size, kind in zip(work_size(m), (np.float64, np.int64), strict=True))
+    status = multiple_impact(row, column, W, stiffness, exponent, e, tol, 0.0, u, P, info, work, iwork)
+    after = None if v is None else v + to_velocities @ P
+    solution = ImpactSolution(after, u, P, int(status), int(info[0]), float(info[1]), "multiple_impact")
+    return results.judged(solution, on_failure)
+
+
+def _dense(matrix):
+    return matrix.toarray() if hasattr(matrix, "toarray") else matrix
+
+
+def _inverse_times(owner, M, B):
+    """``M^-1 B`` of a matrix that must be symmetric positive definite."""
+    if abs(M - M.T).max(initial=0.0) > 1e-10 * abs(M).max(initial=0.0):
+        raise ValueError(f"{owner}: M must be symmetric")
+    try:
+        half = np.linalg.cholesky(M)
+    except np.linalg.LinAlgError:
+        raise ValueError(f"{owner}: M must be positive definite") from None
+    return np.linalg.solve(half.T, np.linalg.solve(half, B))
+
+
+def _of_contacts(owner, field, value, m, high):
+    """A number not negative for each contact, from one for all or one each."""
+    value = _checks.array(owner, field, value)
+    if value.shape not in ((), (m,)):
+        raise ValueError(f"{owner}: {field} must be a number or have shape {(m,)}, got {value.shape}")
+    if (value < 0.0).any() or (value > high).any():
+        raise ValueError(f"{owner}: {field} must be in [0, {high:g}], got {_checks.shortened(value.tolist())}")
+    return np.ascontiguousarray(np.broadcast_to(value, (m,)))

@@ -1,0 +1,66 @@
+"""Slow twins of the law of multiple impacts: the impulse form of the papers, and the deformation form by SciPy's integrator."""
+
+import numpy as np
+from scipy.integrate import solve_ivp
+
+
+def impulse_form(W, u, stiffness, exponent, e, dP):
+    """March in the impulse of the primary contact: the one with the largest energy. Error of first order in dP.
+
+    ``dP_j/dP_i = (K_j/K_i)^(1/(eta+1)) (E_j/E_i)^(eta/(eta+1))``, ``dE_j = -u_j dP_j``, divided by e_j^2 where u_j > 0. At the start, where
+    all energies vanish, the limit ``(K_j/K_i) (u_j/u_i)^eta`` for approaching contacts.
+    """
+    u, P, E = np.array(u, float), np.zeros(len(u)), np.zeros(len(u))
+    while (E > 0).any() or (u < -1e-9).any():
+        if (E > 0).any():
+            i = E.argmax()
+            share = (stiffness / stiffness[i]) ** (1 / (exponent + 1)) * (E / E[i]) ** (exponent / (exponent + 1))
+        else:
+            i = u.argmin()
+            share = stiffness / stiffness[i] * np.maximum(u / u[i], 0.0) ** exponent
+        new_u = u + W @ share * dP
+        mean = 0.5 * (u + new_u)  # of the step, so that energy is not lost by its size
+        E = np.maximum(E - np.where(mean > 0, mean / e**2, mean) * share * dP, 0.0)
+        P, u = P + share * dP, new_u
+    return u, P
+
+
+def deformation_form(W, u, stiffness, exponent, e, tol=1e-10):
+    """Integrate ``(P, D, absorbed, released)`` from switch to switch. Returns (u, P, work absorbed, work released) of the contacts.
+
+    e > 0. A contact is "closing" (rate -u), "opening" (rate -u/e^2) or "idle".
+    """
+    W, n = np.asarray(W), len(u)
+    state, mode = np.zeros(4 * n), ["closing" if x < -1e-13 else "idle" for x in u]
+
+    def velocity(y):
+        return u + W @ y[:n]
+
+    def slope(s, y):
+        now, rate = velocity(y), np.zeros(n)
+        force = stiffness * np.sign(y[n : 2 * n]) * abs(y[n : 2 * n]) ** exponent * [m != "idle" for m in mode]
+        for j in range(n):
+            rate[j] = 0.0 if mode[j] == "idle" else -now[j] / (e[j] ** 2 if mode[j] == "opening" else 1.0)
+        return np.concatenate([force, rate, np.maximum(-force * now, 0.0), np.maximum(force * now, 0.0)])
+
+    def switch(j, wanted):
+        def event(s, y):
+            return y[n + j] if wanted == "idle" else velocity(y)[j] + (1e-12 if wanted == "closing" else -1e-12)
+
+        event.terminal, event.direction, event.contact, event.mode = True, 1 if wanted == "opening" else -1, j, wanted
+        return event
+
+    leads_to = {"idle": ["closing"], "closing": ["opening"], "opening": ["closing", "idle"]}
+    for _ in range(1000):
+        if all(m == "idle" for m in mode):
+            return velocity(state), state[:n], state[2 * n : 3 * n], state[3 * n :]
+        events = [switch(j, wanted) for j in range(n) for wanted in leads_to[mode[j]]]
+        run = solve_ivp(slope, (0.0, 1e4), state, "DOP853", rtol=tol, atol=tol * 1e-2, events=events, max_step=0.2)
+        if run.status == 0:
+            return velocity(state), state[:n], state[2 * n : 3 * n], state[3 * n :]
+        state = run.y[:, -1]
+        event = next(event for event, times in zip(events, run.t_events, strict=True) if times.size)
+        mode[event.contact] = event.mode
+        if event.mode == "idle":
+            state[n + event.contact] = 0.0
+    raise AssertionError("the impact does not end")
