@@ -37,26 +37,32 @@ _kept = []
 def on_demand(signature, function):
     """A function ``address()`` for kernels: where another kernel's code lives, which is compiled or loaded when it is first asked for.
 
-    For what is long to compile and rarely needed. The compiled caller knows only a symbol, so that it can be cached; 0 after a failure.
+    For what is long to compile and rarely needed. The compiled caller knows two symbols only, so that it can be cached: of a word in
+    memory that holds the address, and of what fills it, in Python, while that is 0; so it remains after a failure.
     """
     symbol = f"nsds_address_of_{function.__module__}_{function.__name__}".replace(".", "_")
+    known = ctypes.c_size_t(0)
 
-    @cache
-    def found():
+    def find():
         if is_cold(_at(function)):
             print(f"nsds: compiling {function.__name__}, once for this version of the package ...", file=sys.stderr, flush=True)
-        return int(address(signature, function))
+        known.value = int(address(signature, function))
+        return known.value
 
-    find = ctypes.CFUNCTYPE(ctypes.c_size_t)(found)
-
-    _kept.append(find)
-    llvmlite.binding.add_symbol(symbol, ctypes.cast(find, ctypes.c_void_p).value)
+    fill = ctypes.CFUNCTYPE(ctypes.c_size_t)(find)
+    _kept.append((fill, known))
+    llvmlite.binding.add_symbol(symbol, ctypes.cast(fill, ctypes.c_void_p).value)
+    llvmlite.binding.add_symbol(f"{symbol}_known", ctypes.addressof(known))
 
     @intrinsic
     def ask(typing_context):
         def generate(context, builder, _, __):
-            target = ir.FunctionType(context.get_value_type(types.uintp), [])
-            return builder.call(cgutils.get_or_insert_function(builder.module, target, symbol), [])
+            word = context.get_value_type(types.uintp)
+            place = cgutils.alloca_once_value(builder, builder.load(context.get_c_value(builder, word, f"{symbol}_known")))
+            with builder.if_then(cgutils.is_null(builder, builder.load(place)), likely=False):
+                target = cgutils.get_or_insert_function(builder.module, ir.FunctionType(word, []), symbol)
+                builder.store(builder.call(target, []), place)
+            return builder.load(place)
 
         return types.uintp(), generate
 

@@ -7,7 +7,9 @@ import sys
 import types
 
 import pytest
+from numba import float64
 
+from nsds._jit import caller, calls, kernel, on_demand
 from nsds._jit.cache import fingerprint
 from tests.paths import ROOT
 
@@ -294,3 +296,30 @@ def test_no_two_processes_give_a_function_the_same_symbol(tmp_path):
         done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
         printed += done.stdout.split()
     assert len(printed) == len(set(printed)) == 4, printed
+
+
+def _doubled(x):
+    return 2.0 * x
+
+
+def test_code_on_demand_asks_python_once(monkeypatch):
+    """Its address is a word of memory from then on: a callback in every step would cost more than the step, and hold up all threads."""
+    asked, callback = [], calls.ctypes.CFUNCTYPE
+
+    def counting(returned):
+        return lambda function: callback(returned)(lambda: asked.append(function) or function())
+
+    monkeypatch.setattr(calls.ctypes, "CFUNCTYPE", counting)
+    signature = float64(float64)
+    call, address_of_doubled = caller(signature), on_demand(signature, kernel(_doubled))
+
+    @kernel
+    def many_times(n):
+        x = 1.0
+        for _ in range(n):
+            x = call(address_of_doubled(), (x,))
+        return x
+
+    assert many_times(10) == 1024.0
+    assert many_times(3) == 8.0
+    assert len(asked) == 1
