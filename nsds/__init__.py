@@ -65,6 +65,7 @@ from nsds.results.report import report
 from nsds.results.storage import read_system, read_trajectory
 from nsds.results.trajectories import SimulationError, SimulationInterrupted, restart
 from nsds.schemes.first_order.euler_moreau import euler_moreau
+from nsds.schemes.first_order.higher_order_sweeping import higher_order_sweeping
 from nsds.schemes.first_order.relative_degree import relative_degree
 from nsds.schemes.first_order.zero_order_hold import zero_order_hold
 from nsds.schemes.lagrangian.consistency import consistent

@@ -19,6 +19,7 @@ VIOLATED = 11
 CAPACITY = 12
 INEXACT = 13
 UNBOUNDED = 14
+EARLY_SOURCE = 18
 NOT_COMPUTED = -1
 
 ADVICE = {
@@ -37,6 +38,7 @@ ADVICE = {
     CAPACITY: "more contacts than the record has room for: its arrays grow and the step is taken again",
     INEXACT: "solved less well than asked: residual tells the error; raise max_iter, or take a smaller step",
     UNBOUNDED: "the objective falls without end within the constraints, which was proved up to rounding",
+    EARLY_SOURCE: "a source that varies reaches an output earlier than the multipliers do, by more than one derivative: state it by states",
     INFEASIBLE: "no point satisfies the inequalities, which was proved up to rounding: look for contradictory constraints",
 }
 

@@ -95,6 +95,33 @@ def euler_moreau(model, t0, h, n_steps, theta=1.0, gamma=1.0, full=False, midpoi
 SIDES = {"contact": ("open", "closed"), "joint": ("closed",), "friction": ("open", "stick", "left", "right")}
 
 
+def higher_order_sweeping(model, h, n_steps):
+    """Higher-order sweeping process by brute force, in coordinates (z, xi): z_i = C A^(i-1) x, and xi what no jump changes.
+
+    model: dict with A, B, C, degree, x and s (function of t, reaching no z but the last). Returns t, x, lambda, and mu (rows, degree, m).
+    """
+    A, B, C, degree, source = (model[key] for key in ("A", "B", "C", "degree", "s"))
+    n, m = B.shape
+    Z = np.vstack([C @ np.linalg.matrix_power(A, i) for i in range(degree)])
+    reached = np.hstack([np.linalg.matrix_power(A, i) @ B for i in range(degree)])
+    unchanged = np.linalg.svd(reached.T)[2][degree * m :]
+    T = np.vstack([Z, unchanged])
+    A_z, B_z = T @ A @ np.linalg.inv(T), np.eye(n, degree * m)
+    B_z[: degree * m, -m:] = Z @ B
+    G = np.linalg.inv(np.eye(n) - h * A_z)
+    z, rows = T @ model["x"], [(0.0, model["x"], np.zeros(m), np.zeros((degree, m)))]
+    for k in range(1, n_steps + 1):
+        closed = np.vstack([np.ones((1, m), bool), np.cumprod(z[: (degree - 1) * m].reshape(degree - 1, m) <= 1e-12, axis=0, dtype=bool)])
+        a = np.flatnonzero(closed.reshape(-1))
+        free = G @ (z + h * T @ source(k * h))
+        mu = np.zeros(degree * m)
+        mu[a] = solve_by_enumeration((G @ B_z)[np.ix_(a, a)], free[a], np.zeros(a.size), np.full(a.size, np.inf), tol=1e-12)
+        z = free + G @ B_z @ mu
+        z[abs(z) < 1e-15] = 0.0
+        rows.append((k * h, np.linalg.solve(T, z), mu[-m:] / h, mu.reshape(degree, m)))
+    return [np.array(column) for column in zip(*rows, strict=True)]
+
+
 def moreau_jean_nonlinear(model, t0, h, n_steps, theta=0.5, gamma=0.5, q_star=1.0):
     """Moreau–Jean ([Notes], 10.2) by brute force: for each choice of sides of the contacts, Newton on all equations at once.
 

@@ -16,7 +16,7 @@ _OF_VELOCITIES = {
     "moreau_jean", "moreau_jean_exact", "moreau_jean_direct_projection", "moreau_jean_combined_projection", "generalised_alpha"
 }  # fmt: skip
 _ARM = np.array([1.0] * 3 + [cells.RADIUS] * 3)  # m, what makes angular velocities comparable
-_OF_OUTPUTS = {"euler_moreau", "zero_order_hold"}
+_OF_OUTPUTS = {"euler_moreau", "zero_order_hold", "higher_order_sweeping"}
 _METHODS = [
     pytest.param(family, name, options, id=f"{name} {family}{''.join(f' {value}' for value in options.values())}")
     for name, (families, _) in SCHEMES.items()

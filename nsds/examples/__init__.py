@@ -28,6 +28,7 @@ from nsds.examples import slider_crank as _crank
 from nsds.examples import slider_crank_3d as _crank_3d
 from nsds.examples import sliding_ball as _sliding
 from nsds.examples import spinning_disk as _disk
+from nsds.examples import third_order_stop as _stop
 from nsds.examples import twisting_controller as _twisting
 from nsds.examples import two_link_manipulator as _arm
 from nsds.examples import woodpecker as _woodpecker
@@ -57,6 +58,7 @@ from nsds.examples.slider_crank import slider_crank
 from nsds.examples.slider_crank_3d import slider_crank_3d
 from nsds.examples.sliding_ball import sliding_ball
 from nsds.examples.spinning_disk import spinning_disk
+from nsds.examples.third_order_stop import third_order_stop
 from nsds.examples.twisting_controller import twisting_controller
 from nsds.examples.two_link_manipulator import two_link_manipulator
 from nsds.examples.woodpecker import woodpecker
@@ -91,6 +93,7 @@ __all__ = [
     "slider_crank_3d",
     "sliding_ball",
     "spinning_disk",
+    "third_order_stop",
     "twisting_controller",
     "two_link_manipulator",
     "woodpecker",
@@ -134,6 +137,7 @@ EXAMPLES = {
     "relay_oscillator": Example(relay_oscillator, _oscillator.RUN, _oscillator.draw),
     "friction_oscillator": Example(friction_oscillator, _friction.RUN, _friction.draw),
     "filippov_spiral": Example(filippov_spiral, _spiral.RUN, _spiral.draw),
+    "third_order_stop": Example(third_order_stop, _stop.RUN, _stop.draw),
     "twisting_controller": Example(twisting_controller, _twisting.RUN, _twisting.draw),
     "gene_network": Example(gene_network, _genes.RUN, _genes.draw),
 }

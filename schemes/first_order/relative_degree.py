@@ -12,7 +12,7 @@ from nsds.schemes.first_order.tables import is_constant, layout_of
 from nsds.schemes.linear_algebra import dense
 from nsds.schemes.run.memory import Allocator
 
-_ZERO = 1e-12  # of the sum of the absolute terms of a product
+ZERO = 1e-12  # of the sum of the absolute terms of a product
 NONE = -1
 
 
@@ -57,7 +57,7 @@ def relative_degree(system):
     layout = layout_of(records, work)
     if not is_constant(layout) or layout.constraints.size == 0:
         raise ValueError("relative_degree: expected linear systems with constant operators and at least one interaction")
-    return _degrees(*_operators(records, layout, work.first()))
+    return degrees(*operators(records, layout, work.first()))
 
 
 def require_low_degree(owner, records, layout, work):
@@ -66,23 +66,23 @@ def require_low_degree(owner, records, layout, work):
     unilateral = (np.isfinite(layout.lower[0]) != np.isfinite(layout.upper[0])) & (c["y"] != ABSENT)
     if not (unilateral & (c["coupling"] == c["coupling_end"])).any() or not is_constant(layout):
         return
-    C, A, B, D = _operators(records, layout, work.first())
+    C, A, B, D = operators(records, layout, work.first())
     rows = c["y"] != ABSENT
-    suspects = unilateral[rows] & (abs(D).sum(axis=1) == 0) & (abs(C @ B).sum(axis=1) <= _ZERO * (abs(C) @ abs(B)).sum(axis=1))
+    suspects = unilateral[rows] & (abs(D).sum(axis=1) == 0) & (abs(C @ B).sum(axis=1) <= ZERO * (abs(C) @ abs(B)).sum(axis=1))
     if not suspects.any():
         return
-    degrees = _degrees(C, A, B, D).of_outputs
-    for i in np.flatnonzero(suspects & (degrees >= 2)):
+    of_outputs = degrees(C, A, B, D).of_outputs
+    for i in np.flatnonzero(suspects & (of_outputs >= 2)):
         name = np.repeat(layout.relation_names, layout.relations["m"])[i]
         raise ValueError(
-            f"{owner}: interaction '{name}' has a one-sided constraint of relative degree {degrees[i]} from lambda to y: the state jumps "
-            f"when y reaches 0, and nothing here says how far; degrees 0 and 1 are treated. Give it a feedthrough D, or for mechanics use "
-            f"nsds.lagrangian_linear with an impact law"
+            f"{owner}: interaction '{name}' has a one-sided constraint of relative degree {of_outputs[i]} from lambda to y: the state "
+            f"jumps when y reaches 0, and nothing here says how far; degrees 0 and 1 are treated. Give it a feedthrough D, let "
+            f"nsds.higher_order_sweeping say how far, or for mechanics use nsds.lagrangian_linear with an impact law"
         )
 
 
-def _operators(records, layout, values):
-    """Sparse C, M^-1 A, M^-1 B, D of all interactions of the first member; the multipliers of cones are left out."""
+def operators(records, layout, values):
+    """Sparse C, M^-1 A, M^-1 B, D of all interactions of the first member, whose work memory is given; without multipliers of cones."""
     from scipy.sparse import block_diag, csr_array
 
     m, n = layout.constraints.size, (layout.parts["count"] * layout.parts["n"]).sum()
@@ -97,16 +97,21 @@ def _operators(records, layout, values):
     pairs = list(zip(fields, layout.parts, strict=True))
     A = block_diag([_matrix(field[0, e], part, "A") for field, part in pairs for e in range(part["count"])])
     if (layout.parts["M"] != ABSENT).any():
-        inverse = []
-        for name, part, field in zip(layout.part_names, layout.parts, fields, strict=True):
-            try:
-                inverse += list(np.linalg.inv(dense(field, part, "M"))[0])
-            except np.linalg.LinAlgError:
-                raise ValueError(f"part '{name}': M is singular, and a one-sided constraint without feedthrough D acts on it") from None
-        inverse = block_diag(inverse)
+        inverse = block_diag(inverse_masses(records, layout))
         A, B = inverse @ A, inverse @ B
     rows = layout.constraints["y"] != ABSENT
     return C[rows], A.tocsr(), B[:, rows], D[rows][:, rows]
+
+
+def inverse_masses(records, layout):
+    """Inverses of M of all bodies of the first member, in order."""
+    inverses = []
+    for name, part in zip(layout.part_names, layout.parts, strict=True):
+        try:
+            inverses += list(np.linalg.inv(dense(records[name].reshape(records.size, -1)[:1], part, "M"))[0])
+        except np.linalg.LinAlgError:
+            raise ValueError(f"part '{name}': M is singular, and a one-sided constraint without feedthrough D acts on it") from None
+    return inverses
 
 
 def _matrix(field, part, name):
@@ -115,14 +120,14 @@ def _matrix(field, part, name):
     return dense(field.reshape(1, 1), part, name)[0, 0]
 
 
-def _degrees(C, A, B, D):
+def degrees(C, A, B, D):
     """Degrees from the Markov parameters; a row counts as zero where it is small against the terms it is summed from."""
     m = D.shape[0]
     of_outputs, uniform, undecided = np.full(m, NONE), None, True
     markov, terms = D.toarray(), abs(D).toarray()
     state, sizes = B, abs(B)
     for degree in range(min(A.shape[0], 100) + 1):
-        not_zero = abs(markov) > _ZERO * terms
+        not_zero = abs(markov) > ZERO * terms
         rows = not_zero.any(axis=1)
         of_outputs[(of_outputs == NONE) & rows] = degree
         if undecided and (np.linalg.matrix_rank(markov) == m):

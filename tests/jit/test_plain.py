@@ -34,6 +34,7 @@ WITH_SCHEMES = {
     ("schatzman_paoli", LAGRANGIAN): ("bouncing_ball", 0.1),
     ("euler_moreau", FIRST_ORDER): ("filippov_spiral", 1e-2),
     ("zero_order_hold", FIRST_ORDER): ("diode_bridge", 1e-6),
+    ("higher_order_sweeping", FIRST_ORDER): ("third_order_stop", 0.1),
 }
 RUNS = """
 from tests.jit.test_plain import digests

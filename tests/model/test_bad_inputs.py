@@ -419,7 +419,8 @@ REFUSED |= {
 # Functions that other tests give bad inputs, or that have no arguments.
 ELSEWHERE = {"solvers", "examples", "joints", "shapes", "rotations", "plotting", "SimulationError", "SimulationInterrupted", "energy",
     "resume",
-             "read_system", "read_trajectory", "stream", "view", "complementarity", "equality", "zero_order_hold"}  # fmt: skip
+             "read_system", "read_trajectory", "stream", "view", "complementarity", "equality", "zero_order_hold",
+             "higher_order_sweeping"}  # fmt: skip
 
 
 def what_is_wrong(function, arguments, argument):

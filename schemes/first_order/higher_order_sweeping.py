@@ -1,0 +1,370 @@
+"""Higher-order sweeping process: one-sided constraints of any relative degree, whose state jumps (Acary, Brogliato, Goeleven 2008).
+
+With a uniform relative degree r, ``z_1 = y = C x + e`` and its derivatives ``z_i = C A^(i-1) x + ...`` up to ``i = r`` obey
+
+    dz_i = z_{i+1} dt + dnu_i  (i < r),      dz_r = (...) dt + C A^(r-1) B dnu_r
+
+with measures ``0 <= dnu_i ⟂ z_i+ >= 0`` where ``z_1, ..., z_{i-1} <= 0`` before, else ``dnu_i = 0``. In x, a jump of z_i alone is one
+along ``U_i`` with ``C A^(j-1) U_i = delta_ij`` in the span of ``B, A B, ..., A^(r-1) B``: what y does not see stays. Backward Euler with
+one LCP a step:
+
+    x_{k+1} = x_k + h (A x_{k+1} + s_{k+1}) + sum_{i<r} U_i mu_i + B mu_r,      0 <= mu_i ⟂ z_{i,k+1} >= 0, or mu_i = 0
+
+Math. Program. A 113 (2008) 133–217.
+"""
+
+import sys
+from typing import NamedTuple
+
+import numpy as np
+
+from nsds import _checks
+from nsds._jit import inlined, kernel, view
+from nsds.model.kinds import FIRST_ORDER
+from nsds.model.layout import ABSENT, table
+from nsds.model.records import STEP
+from nsds.schemes.first_order.functions import blame, source  # noqa: F401
+from nsds.schemes.first_order.relative_degree import ZERO, degrees, inverse_masses, operators
+from nsds.schemes.first_order.tables import is_constant, layout_of
+from nsds.schemes.problem.box import solve
+from nsds.schemes.problem.tables import Unknowns, place_problem
+from nsds.schemes.run.memory import Allocator, Prepared
+from nsds.schemes.table import scheme_for
+from nsds.status import CONVERGED, EARLY_SOURCE, NON_FINITE
+
+OPTIONS = np.dtype([("scheme", "S24")])
+# One row per unknown of the LCP, the highest derivative of all outputs first: of which constraint it is, and which derivative less one.
+UNKNOWN = table("constraint", "order", "y", "lam")
+# n: all states, side by side. State at both ends of a step, source s and the new one; what of x and s is in the new x (n, n). Rows by
+# unknown (m r, n): what of x and s is in z, and in its value after a free step; constants, units. Directions (n, m r): of jumps in a step,
+# of z alone, of the input r. Then z less what x is in it, z at the start of a step, and the magnitudes of its terms.
+PLAN = table(
+    "n", "n_outputs", "degree", "varies", "x", "x_new", "s", "s_new", "from_x", "from_s", "Z", "Z_s", "step_x", "step_s", "base", "unit",
+    "jump", "correction", "input", "offset", "value", "scale",
+    "W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", "n_solver", "isolver", "n_isolver",
+)  # fmt: skip
+_SNAP = 1e-13  # of the terms of z_i and of its change in a step: what is smaller is zero
+_HIDDEN = 1e-12  # of the terms: what is smaller does not reach a derivative of y
+
+
+class Options(NamedTuple):
+    """Words of the step."""
+
+    h: float
+
+
+class Tables(NamedTuple):
+    """What a step reads of one model."""
+
+    parts: np.ndarray  # PART, one row a system
+    relations: np.ndarray  # RELATION, one row an element of an interaction
+    unknowns: np.ndarray  # UNKNOWN
+    plan: np.ndarray  # PLAN, one row
+    W_row: np.ndarray  # all of W, by rows
+    W_column: np.ndarray
+
+
+@scheme_for(FIRST_ORDER)
+def higher_order_sweeping():
+    """Options of the higher-order sweeping process: linear complementarity systems of relative degree 1, 2, 3, ...
+
+    When y reaches 0, its derivatives ``y' = z_2, y'' = z_3, ...`` jump, up to the relative degree r of the system: a negative z_i becomes 0
+    if none of lower order is positive; the first that is positive ends this, and what follows it stays. With r = 2 this is an inelastic
+    impact. For linear systems with constant operators whose constraints are all `nsds.complementarity`, of one relative degree (Acary,
+    Brogliato, Goeleven 2008).
+
+    Returns
+    -------
+    numpy.ndarray, shape ()
+        Record for `nsds.simulate`.
+
+    Notes
+    -----
+    A run refuses other laws, operators that change, a singular M, relative degrees that are 0 or differ, and a ``C A^(r-1) B`` that is not
+    positive definite. Entries of D, C B, C A B, ... are zero up to 1e-12 of the magnitudes that they are summed from.
+
+    The multiplier is a distribution: measures nu_i on z_i, of which only nu_r has a density. The lambda of a row is the mass of nu_r in the
+    step that ends at t, over h: the multiplier itself while y rests on 0, and what grows like 1/h at a jump. The input ``r`` of a row is
+    that of all measures over the step, over h: ``h C A^(i-1) M^-1 r`` is the mass of nu_i, for the last i ``C A^(r-1) B`` times that.
+    Summed over a jump, which takes up to r steps, these masses converge to what jumps.
+
+    First order in h. Initial states with ``y < 0``, or on 0 with a derivative that is negative, jump in the first steps. A source that
+    varies in time must not reach y earlier than its derivative of order r - 1: else the status is EARLY_SOURCE.
+
+    Examples
+    --------
+    >>> import numpy as np, nsds
+    >>> chain = nsds.linear_complementarity_system(A=np.eye(3, k=1), B=[[0], [0], [1]], C=[[1, 0, 0]], b=[0, 0, -1], x=[1, 0, 0])
+    >>> rows = nsds.simulate(chain, t_end=3.0, h=1e-3, scheme=nsds.higher_order_sweeping())
+    >>> rows["plant"]["x"][-1].tolist(), float(rows["switches"]["lambda"][-1].round(6))  # it rests
+    ([0.0, 0.0, 0.0], 1.0)
+    >>> jumps = 1e-3 * rows["plant"]["r"][rows["t"] < 1.85].sum(axis=0)  # of y' from -1.65 to 0, of y'' from -1.82
+    >>> [float(jump.round(2)) for jump in jumps[1:]]
+    [1.65, 1.85]
+    """
+    record = np.zeros((), OPTIONS)
+    record["scheme"] = b"higher_order_sweeping"
+    return record
+
+
+def prepare(records, mem, options, h, method):
+    """Directions of jumps, what a step makes of x and s, and the matrix of the LCP, dense and for all members."""
+    owner, work, iwork = "higher_order_sweeping", Allocator(records.size), Allocator(records.size)
+    layout = layout_of(records, work)
+    _require_complementarity(owner, layout)
+    constants, c = work.array(), layout.constraints
+    members = [_matrices(owner, records[m : m + 1], layout, constants[m], h) for m in range(records.size)]
+    if len({member.degree for member in members}) > 1:
+        raise ValueError(f"{owner}: all members of an ensemble must have one relative degree, got {[member.degree for member in members]}")
+    m, n, degree = c.size, members[0].from_x.shape[0], members[0].degree
+    unknowns = np.zeros(m * degree, UNKNOWN)
+    unknowns["constraint"], unknowns["order"] = np.tile(np.arange(m), degree), np.repeat(np.arange(degree)[::-1], m)
+    for column in ("y", "lam"):
+        unknowns[column] = c[column][unknowns["constraint"]]
+    parts, k = layout.parts, unknowns.size
+    plan = np.zeros(1, PLAN)
+    plan["n"], plan["n_outputs"], plan["degree"] = n, m, degree
+    plan["varies"] = any((parts[field + "_function"] != ABSENT).any() for field in "bTu") or (parts["u"] != ABSENT).any()
+    work.place(plan, x=n, x_new=n, s=n, s_new=n, offset=k, value=k, scale=k)
+    row, column = np.arange(k + 1) * k, np.tile(np.arange(k), k)
+    place_problem(plan, Unknowns(None, None, unknowns, None, row, column, None), method, work, iwork)
+    for field in Matrices._fields[1:-1]:
+        plan[field] = work.store(np.stack([getattr(member, field) for member in members]))
+    work, p = work.array(), plan[0]
+    work[:, p["W"] : p["W"] + k * k] = [member.W.reshape(-1) for member in members]
+    tables = Tables(parts, layout.relations, unknowns, plan, row, column)
+    return Prepared(tables, layout.functions, Options(h), work, iwork.array(np.int64), sys.modules[__name__], layout)
+
+
+class Matrices(NamedTuple):
+    """What the plan names, of one member; rows and columns of unknowns from the highest derivative down."""
+
+    degree: int
+    from_x: np.ndarray
+    from_s: np.ndarray
+    Z: np.ndarray
+    Z_s: np.ndarray
+    step_x: np.ndarray
+    step_s: np.ndarray
+    base: np.ndarray
+    unit: np.ndarray
+    jump: np.ndarray
+    correction: np.ndarray
+    input: np.ndarray
+    W: np.ndarray
+
+
+def _matrices(owner, record, layout, constants, h):
+    """`Matrices` of a member, after its relative degree was found and checked."""
+    from scipy.linalg import block_diag
+
+    sparse = operators(record, layout, constants)
+    degree = _uniform_degree(owner, layout, degrees(*sparse).of_outputs)
+    C, A, B, _ = (operator.toarray() for operator in sparse)
+    mass = block_diag(*inverse_masses(record, layout))
+    n, m = B.shape
+    orders = range(degree - 1, -1, -1)
+    Z = np.vstack([C @ np.linalg.matrix_power(A, i) for i in orders])
+    K = np.hstack([np.linalg.matrix_power(A, i) @ B for i in range(degree)])
+    _require_positive(owner, layout, Z[:m] @ B)
+    correction = K @ np.linalg.inv(Z @ K)
+    try:
+        implicit = np.linalg.inv(np.eye(n) - h * A)
+    except np.linalg.LinAlgError:
+        raise ValueError(f"{owner}: the iteration matrix M - h A is singular (h = {h:g})") from None
+    unit = np.repeat([h ** (degree - i) for i in orders], m)
+    jumps = np.hstack([B, correction[:, m:]]) * unit
+    from_s = h * implicit @ mass
+    jump = implicit @ jumps
+    base = np.concatenate([np.zeros((degree - 1) * m), constants[layout.constraints["base"]]])
+    Z_s = np.vstack([Z[m:] @ mass, np.zeros((m, n))])  # of s in z_i is what of z_{i-1} is in s
+    rate = np.linalg.solve(mass, jumps) / h
+    W = Z @ jump / unit[:, None]
+    return Matrices(degree, implicit, from_s, Z, Z_s, Z @ implicit, Z @ from_s, base, unit, jump, correction, rate, W)
+
+
+def _require_complementarity(owner, layout):
+    """Refuse operators that change, and rows of other laws."""
+    if not is_constant(layout) or (layout.relations["e_function"] != ABSENT).any():
+        raise ValueError(f"{owner}: A, the relations and their e must be linear and constant in time")
+    rows = layout.constraints["y"] != ABSENT
+    other = ~rows | (layout.lower != 0).any(axis=0) | np.isfinite(layout.upper).any(axis=0)
+    if other.any():
+        name = _names(layout)[np.flatnonzero(other)[0]]
+        raise ValueError(f"{owner}: interaction '{name}' must have the law complementarity; relays and equations want nsds.euler_moreau")
+
+
+def _names(layout):
+    """The interaction of each constraint."""
+    owner = np.searchsorted(layout.relations["base"], layout.constraints["base"], side="right") - 1
+    return np.array(layout.relation_names)[owner]
+
+
+def _uniform_degree(owner, layout, of_outputs):
+    """The relative degree of all outputs, 1 or more; 1 where there are none."""
+    if of_outputs.size == 0:
+        return 1
+    names = _names(layout)
+    if (of_outputs != of_outputs[0]).any():
+        other = int(np.flatnonzero(of_outputs != of_outputs[0])[0])
+        raise ValueError(
+            f"{owner}: all outputs must have one relative degree, got {of_outputs[0]} of interaction '{names[0]}' and "
+            f"{of_outputs[other]} of interaction '{names[other]}' (-1: no multiplier acts on it)"
+        )
+    degree = int(of_outputs[0])
+    if degree < 1:
+        why = "y depends on lambda through D; use nsds.euler_moreau" if degree == 0 else "no multiplier acts on it"
+        raise ValueError(f"{owner}: interaction '{names[0]}' has relative degree {degree}: {why}")
+    return degree
+
+
+def _require_positive(owner, layout, leading):
+    """Refuse a matrix ``C A^(r-1) B`` by which multipliers may pull outputs down, or not move them at all."""
+    if leading.size == 0:
+        return
+    diagonal = np.diagonal(leading)
+    if not (diagonal > 0).all():
+        i = int(np.argmin(diagonal))
+        raise ValueError(
+            f"{owner}: interaction '{_names(layout)[i]}': lambda must push y up, but its entry of C A^(r-1) B is {diagonal[i]:.3g}; change "
+            "the sign of C or B, or put outputs and multipliers in the same order"
+        )
+    scaled = leading / np.sqrt(np.outer(diagonal, diagonal))
+    if not np.linalg.eigvalsh(scaled + scaled.T)[0] > ZERO:
+        raise ValueError(f"{owner}: the matrix C A^(r-1) B of the interactions must be positive definite, got {_checks.shortened(leading)}")
+
+
+@kernel
+def start(t, s, functions, options, mem, imem, work, iwork):
+    """Before the first step: source and outputs at t."""
+    p = s.plan[0]
+    _gather(s.parts, p.x, mem, work)
+    _follow_sources(t, s, functions, mem, work)
+    for i in range(s.unknowns.size):
+        if s.unknowns[i].order == 0 and imem[STEP] == 0:
+            mem[s.unknowns[i].y] = _output(i, p, p.x, work)[0]
+    return CONVERGED
+
+
+@inlined
+def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
+    p, k = s.plan[0], s.unknowns.size
+    _gather(s.parts, p.x, mem, work)
+    is_hidden = p.varies == 0 or _follow_sources(t_new - options.h, s, functions, mem, work)  # a controller may have changed u
+    for i in range(k):
+        work[p.value + i], work[p.scale + i] = _output(i, p, p.x, work)
+    if p.varies != 0:
+        is_hidden &= _follow_sources(t_new, s, functions, mem, work)
+    status, n_iter, residual = CONVERGED, 0, 0.0
+    if k > 0:
+        _state_problem(s.unknowns, p, mem, work)
+        status = solve(k, s.W_row, s.W_column, p.W, p, solver, solver_options, work, iwork)
+        n_iter, residual = int(work[p.info]), work[p.info + 1]
+    zero = _end_motion(s, mem, work)
+    if zero != 0.0:
+        status = NON_FINITE
+    elif not is_hidden:
+        status = EARLY_SOURCE
+    return status, n_iter, residual
+
+
+@inlined
+def _gather(parts, x, mem, work):
+    """The states of all bodies side by side."""
+    for a in range(parts.size):
+        part = parts[a]
+        for e in range(part.count):
+            for i in range(part.n):
+                work[x + part.dof + e * part.n + i] = mem[part.q + e * part.stride + i]
+
+
+@kernel
+def _follow_sources(t, s, functions, mem, work):
+    """``s = b + T u`` of all bodies at t, and what of it is in each z_i. False where its change is in a derivative below order r - 1.
+
+    ``z_i = C A^(i-1) x + C A^(i-2) s`` as long as its change is in none of lower order: derivatives of s are not known.
+    """
+    p, n, is_hidden = s.plan[0], s.plan[0].n, True
+    for a in range(s.parts.size):
+        part = s.parts[a]
+        for e in range(part.count):
+            at = part.dof + e * part.n
+            source(t, part, e, view(mem, part.q + e * part.stride, part.n), functions, mem, work, p.s_new + at)
+    for i in range(s.unknowns.size):
+        change, terms, value = 0.0, 0.0, 0.0
+        for j in range(n):
+            coefficient, new, old = work[p.Z_s + i * n + j], work[p.s_new + j], work[p.s + j]
+            change += coefficient * (new - old)
+            terms += abs(coefficient) * (abs(new) + abs(old))
+            value += coefficient * new
+        work[p.offset + i] = work[p.base + i] + value
+        is_hidden &= s.unknowns[i].order == p.degree - 1 or abs(change) <= _HIDDEN * terms
+    for j in range(n):
+        work[p.s + j] = work[p.s_new + j]
+    return is_hidden
+
+
+@inlined
+def _output(i, p, x, work):
+    """(z of unknown i at the state in work[x:], sum of the magnitudes of its terms)."""
+    z, terms, n = work[p.offset + i], abs(work[p.offset + i]), p.n
+    for j in range(n):
+        term = work[p.Z + i * n + j] * work[x + j]
+        z += term
+        terms += abs(term)
+    return z, terms
+
+
+@inlined
+def _state_problem(unknowns, p, mem, work):
+    """q of the LCP in units in which rest is of the size of lambda, and bounds: mu_i is 0 unless all z of lower order are not positive."""
+    n, k, m = p.n, unknowns.size, p.n_outputs
+    for i in range(k):
+        q = work[p.offset + i]
+        for j in range(n):
+            from_x, from_s = work[p.step_x + i * n + j] * work[p.x + j], work[p.step_s + i * n + j] * work[p.s + j]
+            q += from_x + from_s
+            work[p.scale + i] += abs(from_x) + abs(from_s)
+        work[p.q + i] = q / work[p.unit + i]
+        work[p.z + i] = mem[unknowns[i].lam] if unknowns[i].order == p.degree - 1 else 0.0
+    for i in range(k - 1, -1, -1):
+        below = i + m
+        is_open = below < k and (work[p.upper + below] == 0.0 or not work[p.value + below] <= _SNAP * work[p.scale + below])
+        work[p.lower + i], work[p.upper + i] = 0.0, 0.0 if is_open else np.inf
+
+
+@inlined
+def _end_motion(s, mem, work):
+    """x at the end of the step, placed on what is zero; y, lambda and r. Returns 0, NaN where something is not finite."""
+    p, n, k, zero = s.plan[0], s.plan[0].n, s.unknowns.size, 0.0
+    for j in range(n):
+        x = 0.0
+        for i in range(n):
+            x += work[p.from_x + j * n + i] * work[p.x + i] + work[p.from_s + j * n + i] * work[p.s + i]
+        for i in range(k):
+            x += work[p.jump + j * k + i] * work[p.z + i]
+        work[p.x_new + j] = x
+        zero += 0.0 * x
+    for i in range(k):
+        work[p.value + i], _ = _output(i, p, p.x_new, work)
+    for i in range(k):
+        z = work[p.value + i]
+        if abs(z) <= _SNAP * work[p.scale + i]:
+            for j in range(n):
+                work[p.x_new + j] -= work[p.correction + j * k + i] * z
+            z = 0.0
+        if s.unknowns[i].order == 0:
+            mem[s.unknowns[i].y] = z
+        if s.unknowns[i].order == p.degree - 1:
+            mem[s.unknowns[i].lam] = work[p.z + i]
+    for a in range(s.parts.size):
+        part = s.parts[a]
+        for e in range(part.count):
+            for j in range(part.n):
+                dof, at = part.dof + e * part.n + j, part.q + e * part.stride + j
+                mem[at], r = work[p.x_new + dof], 0.0
+                for i in range(k):
+                    r += work[p.input + dof * k + i] * work[p.z + i]
+                mem[at + part.n] = r
+    return zero
