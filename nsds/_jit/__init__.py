@@ -10,8 +10,9 @@ Kernels release the GIL, follow IEEE arithmetic (``error_model="numpy"``, no fas
 import numba
 
 from nsds._jit.cache import is_cold
-from nsds._jit.calls import address, caller, on_demand, pointer, stack, view
+from nsds._jit.calls import address, caller, on_demand
 from nsds._jit.compiler import callback, compiled, each, inlined, kernel, parallel, specialised, threaded, tiny
+from nsds._jit.views import pointer, stack, view
 
 if numba.config.DISABLE_JIT:
     from nsds._jit import plain

@@ -1,11 +1,10 @@
-"""Calls by address, and views of memory, inside kernels."""
+"""Calls by address inside kernels."""
 
 import ctypes
 import sys
 from functools import cache
 
 import llvmlite.binding
-import numba
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils, sigutils
@@ -90,77 +89,3 @@ def caller(signature):
         return signature.return_type(address, arguments), generate
 
     return call
-
-
-def _require_inside(context, builder, whole, begin, length):
-    """Code that raises IndexError where a view is not empty and not inside its array."""
-    nothing = context.get_constant(types.intp, 0)
-    starts_outside = builder.icmp_signed("<", begin, nothing)
-    ends_outside = builder.icmp_signed(">", builder.add(begin, length), whole)
-    is_negative, is_empty = (builder.icmp_signed(sign, length, nothing) for sign in ("<", "=="))
-    outside = builder.or_(builder.or_(starts_outside, ends_outside), is_negative)
-    with builder.if_then(builder.and_(builder.not_(is_empty), outside), likely=False):
-        context.call_conv.return_user_exc(builder, IndexError, ("a view of memory reaches beyond its array",))
-
-
-@intrinsic
-def view(typing_context, array, start, size):
-    """``array[start:start + size]`` for a 1-D array, without counting references; checked where NUMBA_BOUNDSCHECK says so.
-
-    Then a view that begins before its array or ends behind it raises IndexError, unless it is empty. Code that is called by its address
-    cannot raise: numba prints it as an exception that is ignored.
-    """
-
-    def generate(context, builder, signature, values):
-        source = context.make_array(signature.args[0])(context, builder, values[0])
-        target = context.make_array(signature.return_type)(context, builder)
-        begin, length = (context.cast(builder, values[i], signature.args[i], types.intp) for i in (1, 2))
-        if numba.config.BOUNDSCHECK:
-            _require_inside(context, builder, cgutils.unpack_tuple(builder, source.shape, 1)[0], begin, length)
-        itemsize = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(array.dtype)))
-        context.populate_array(
-            target,
-            data=builder.gep(source.data, [begin]),
-            shape=cgutils.pack_array(builder, [length]),
-            strides=cgutils.pack_array(builder, [itemsize]),
-            itemsize=itemsize,
-            meminfo=None,
-        )
-        return target._getvalue()
-
-    return types.Array(array.dtype, 1, "C")(array, start, size), generate
-
-
-@intrinsic
-def pointer(typing_context, array):
-    """Where the numbers of an array lie in memory, for callbacks into Python."""
-
-    def generate(context, builder, signature, values):
-        source = context.make_array(signature.args[0])(context, builder, values[0])
-        return builder.ptrtoint(source.data, context.get_value_type(types.int64))
-
-    return types.int64(array), generate
-
-
-@intrinsic
-def stack(typing_context, size):
-    """A few floats on the stack, (size,), not initialised: what is small, constant and does not leave a function stays in registers."""
-    if not isinstance(size, types.IntegerLiteral):
-        return None
-
-    def generate(context, builder, signature, values):
-        target = context.make_array(signature.return_type)(context, builder)
-        n = signature.args[0].literal_value
-        place = cgutils.alloca_once(builder, ir.DoubleType(), size=n)
-        itemsize, length = (context.get_constant(types.intp, k) for k in (8, n))
-        context.populate_array(
-            target,
-            data=place,
-            shape=cgutils.pack_array(builder, [length]),
-            strides=cgutils.pack_array(builder, [itemsize]),
-            itemsize=itemsize,
-            meminfo=None,
-        )
-        return target._getvalue()
-
-    return types.Array(types.float64, 1, "C")(size), generate

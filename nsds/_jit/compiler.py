@@ -13,6 +13,7 @@ from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.typed_passes import NopythonRewrites
 
 from nsds._jit.cache import KernelCache
+from nsds._jit.views import matrix
 
 # Threads wait awake for the next loop for some microseconds only: with OpenMP's own choice, two are five times slower than one where
 # other programs want the cores, too; with none at all, they wake up too late.
@@ -135,10 +136,10 @@ def callback(signature, function, parameters=None, arguments=None):
     """A user's function compiled at once, with the ordinary meaning of indices, to C code with an ``address``.
 
     ``parameters`` and ``arguments``: the names of the signature's parameters, and how the function is called with them, as text, where
-    ``cleared(out)`` is the vector out full of zeros.
+    ``cleared(out)`` is the vector out full of zeros, and ``matrix(out, (rows, columns))`` a matrix with its entries.
     """
     if parameters is not None:
-        names = {"function": numba.njit(function, error_model="numpy"), "cleared": _cleared}
+        names = {"function": numba.njit(function, error_model="numpy"), "cleared": _cleared, "matrix": matrix}
         function = eval(f"lambda {parameters}: function({arguments})", names)
     return numba.cfunc(signature, error_model="numpy")(function)
 

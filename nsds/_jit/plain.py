@@ -32,7 +32,7 @@ inlined = tiny = parallel = threaded = compiled = kernel
 def callback(signature, function, parameters=None, arguments=None):
     """A user's function with an ``address``, called as `nsds._jit.callback` says."""
     if parameters is not None:
-        function = eval(f"lambda {parameters}: function({arguments})", {"function": function, "cleared": _cleared})
+        function = eval(f"lambda {parameters}: function({arguments})", {"function": function, "cleared": _cleared, "matrix": _np.reshape})
     return _Callback(function)
 
 

@@ -212,7 +212,8 @@ def _compile(function, kind, field):
     inner = arguments_of(kind)[field].replace("out", "cleared(out)")
     if field in _SHAPES:
         _, x, lam, *_ = parameters.split(", ")
-        inner = inner.replace("(out)", f"(out).reshape({_SHAPES[field].replace('x.', f'{x}.').replace('lam.', f'{lam}.')})")
+        shape = _SHAPES[field].replace("x.", f"{x}.").replace("lam.", f"{lam}.")
+        inner = inner.replace("cleared(out)", f"matrix(cleared(out), ({shape}))")
     try:
         return _jit.callback(_CALLBACK, function, parameters, inner)
     except (NumbaError, TypeError) as error:
