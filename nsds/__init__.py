@@ -40,6 +40,7 @@ from nsds.model.laws import (
     equality,
     fremond_impact,
     mixed_complementarity,
+    multiple_impact,
     newton_impact,
     newton_impact_friction,
     newton_impact_rolling_friction,

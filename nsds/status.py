@@ -20,6 +20,7 @@ CAPACITY = 12
 INEXACT = 13
 UNBOUNDED = 14
 EARLY_SOURCE = 18
+IMPACT = 19
 NOT_COMPUTED = -1
 
 ADVICE = {
@@ -37,6 +38,7 @@ ADVICE = {
     VIOLATED: "constraints are still violated after the last projection: raise max_rounds or constraint_tol, or take a smaller step",
     CAPACITY: "more contacts than the record has room for: its arrays grow and the step is taken again",
     INEXACT: "solved less well than asked: residual tells the error; raise max_iter, or take a smaller step",
+    IMPACT: "a multiple impact does not end: bodies without loss are held from both sides; give some contact e below 1",
     UNBOUNDED: "the objective falls without end within the constraints, which was proved up to rounding",
     EARLY_SOURCE: "a source that varies reaches an output earlier than the multipliers do, by more than one derivative: state it by states",
     INFEASIBLE: "no point satisfies the inequalities, which was proved up to rounding: look for contradictory constraints",

@@ -43,6 +43,10 @@ class Law(NamedTuple):
         """Whether it is a contact, which is open at first."""
         return not self.bounds
 
+    def rebound(self, before):
+        """What the law adds to the velocity after a step, of the one before: ``e u-``; of multiple impacts only where contacts close."""
+        return self.restitution * (np.minimum(before, 0.0) if self.made["law"] == "multiple_impact" else before)
+
     def nearest(self, x, u, h):
         """The multiplier allowed by the law that is nearest to x, where it is stated for the velocity u."""
         if self.bounds:
@@ -60,6 +64,7 @@ def mechanical_laws():
     """name -> `Law` of all laws of mechanical systems that are stated for velocities."""
     one, plane, rolls = np.array([[1.0, 0, 0, 0, 0, 0]]), _TANGENTS[:1], _SPINS[1:]
     rows = {"newton_impact": _contact(nsds.newton_impact(0.4), [], [], 0.4, 0.0, 0.0)}
+    rows["multiple_impact"] = _contact(nsds.multiple_impact(0.4), [], [], 0.4, 0.0, 0.0)
     rows["complementarity"] = _contact(nsds.complementarity(), [], [], 0.0, 0.0, 0.0)
     for d, tangents, spins in ((2, plane, rolls), (3, _TANGENTS, _SPINS)):
         where = "plane" if d == 2 else "space"
@@ -86,7 +91,7 @@ def march(law, h=STEP, end=END):
         before, free = law.H @ v, v + h * FORCE / MASS
         if not law.closes or GAP + law.H[0] @ (q + 0.5 * h * v) <= 0:
             for _ in range(20_000):
-                u = law.H @ free + W @ r + law.restitution * before
+                u = law.H @ free + W @ r + law.rebound(before)
                 last, r = r, law.nearest(r - rho * u, rho * u, h)
                 if np.linalg.norm(r - last) <= 1e-14 * (np.linalg.norm(r) + 1e-30):
                     break

@@ -50,7 +50,7 @@ def velocities_break(law, rows):
     rho = 1.0 / np.linalg.norm(W, 2)
     for k in range(1, len(rows)):
         if lam[k].any() or not law.closes:
-            u = after[k] + law.restitution * after[k - 1]
+            u = after[k] + law.rebound(after[k - 1])
             worst = max(worst, np.linalg.norm(lam[k] - law.nearest(lam[k] - rho * u, rho * u, cells.STEP)))
     return worst
 

@@ -100,7 +100,7 @@ class Law(NamedTuple):
         return sizes[next(iter(sizes)) if dimension is None else dimension]
 
 
-FORMS = ("equality", "unilateral", "friction", "rolling", "dry_friction", "cone", "bounded")
+FORMS = ("equality", "unilateral", "friction", "rolling", "dry_friction", "cone", "bounded", "multiple_impact")
 _FRICTION = {"e_n": (0.0, 1.0), "e_t": (-1.0, 1.0), "mu": (0.0, np.inf)}
 _OF_CONTACT = {"restitution": ("e_n", "e_t"), "is_detected": True, "held": ("dimension",)}
 _CONTACT = {LAGRANGIAN: ("gap",), NEWTON_EULER: ("contact",)}
@@ -113,6 +113,10 @@ LAWS = {
     "newton_impact_friction": Law(_CONTACT, "friction", _FRICTION, _FRICTION_BLOCKS, **_OF_CONTACT),
     "fremond_impact": Law(_CONTACT, "friction", _FRICTION, _FRICTION_BLOCKS, **_OF_CONTACT),
     "newton_impact_rolling_friction": Law(_CONTACT, "rolling", _ROLLING, _ROLLING_BLOCKS, **_OF_CONTACT),
+    "multiple_impact": Law(
+        {LAGRANGIAN: ("gap",)}, "multiple_impact", {"e": (0.0, 1.0), "stiffness": (1e-300, np.inf), "exponent": (1.0, np.inf)},
+        restitution=("e",),
+    ),
     "dry_friction": Law(
         {LAGRANGIAN: ("gap", "drive"), NEWTON_EULER: ("joint", "drive")}, "dry_friction", {"limit": (0.0, np.inf)}, bounds=_strength
     ),
@@ -194,6 +198,45 @@ def newton_impact(e):
     'newton_impact'
     """
     return _with_parameters("newton_impact", e=e)
+
+
+def multiple_impact(e, stiffness=1.0, exponent=1.0):
+    """Contacts of which several take part in one impact, by the law of Liu, Zhao and Brogliato (2008).
+
+    While bodies touch, contacts are springs of the force ``stiffness D^exponent`` with deformations D, positions stay, and a contact
+    returns the part ``e^2`` of the energy that it took: what each ball of Newton's cradle does depends on this. A contact alone obeys
+    ``ydot+ = -e ydot-``, as under `nsds.newton_impact`, and contacts at rest carry loads. See `nsds.solvers.solve_multiple_impact`.
+
+    Parameters
+    ----------
+    e : float or array_like (m,)
+        Energetic restitution in [0, 1]; one value for all constraints of the interaction, or one each.
+    stiffness : float or array_like (m,)
+        Stiffnesses, positive; only ratios between the contacts of the system count.
+    exponent : float
+        At least 1 and the same in all of the system: 1 linear, 1.5 Hertz.
+
+    Raises
+    ------
+    ValueError
+        A parameter out of its range.
+
+    Notes
+    -----
+    A step with an impact uses the velocities at its start and leaves those of the law at its end, to which forces of that step add
+    nothing where contacts rebound, as under Newton's law. All contacts of the system are to have this law.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> balls = nsds.lagrangian_linear(M=[1.0], q=[[-0.2], [0.0], [0.1]], v=[[1.0], [0.0], [0.0]], count=3)
+    >>> touch = nsds.lagrangian_linear_relation(H=[[-1.0, 1.0]], b=[-0.1])
+    >>> cradle = nsds.interaction(touch, nsds.multiple_impact(e=1.0, exponent=1.5), on=("balls[:-1]", "balls[1:]"))
+    >>> rows = nsds.simulate(nsds.system(balls=balls, cradle=cradle), t_end=0.2, h=1e-3)
+    >>> rows["balls"]["v"][-1, :, 0].round(6).tolist()
+    [-0.070952, 0.076403, 0.994549]
+    """
+    return _with_parameters("multiple_impact", e=e, stiffness=stiffness, exponent=exponent)
 
 
 def newton_impact_friction(e_n, mu, e_t=0.0, dimension=None):

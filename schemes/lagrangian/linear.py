@@ -24,6 +24,7 @@ from nsds.schemes.problem.active import choose_active, extract_active, solve_act
 from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.box import ULPS
 from nsds.schemes.problem.contact import place_blocks
+from nsds.schemes.problem.impact import place_impacts, rebound, state_rebounds
 from nsds.schemes.problem.tables import bodies_of, largest_contact, ordered, place_active, place_problem, store_inverse
 from nsds.schemes.run.memory import Prepared
 from nsds.status import CONVERGED, NON_FINITE
@@ -34,6 +35,7 @@ OPERATOR = table("kind", "data", "data_stride", "index", "index_stride", "n_lowe
 PLAN = table(
     "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "x", "solution", "scratch", "v_old", "dofs",
     "rounding", "active", "local", "sub_row", "sub_column", "sub_place", "touched", "isolver", "n_isolver", "pull",
+    "multiple", "impact", "mode",
 )  # fmt: skip
 
 
@@ -87,6 +89,7 @@ def reserve(layout, unknowns, method, work, iwork):
     plan = np.zeros(1, PLAN)
     place_problem(plan, unknowns, method, work, iwork)
     place_active(plan, unknowns, work, iwork)
+    place_impacts(plan, unknowns.constraints, work, iwork)
     work.place(plan, sub_W=nnz, rhs=body, x=body, solution=body, scratch=body, v_old=dofs, dofs=dofs, pull=dofs)
     iwork.place(plan, touched=parts["count"].sum())
     return plan
@@ -153,8 +156,13 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
             n = -1 - n
             extract_active(p, n, s.W_row, s.W_column, work, iwork)
         if n > 0:
+            impact = CONVERGED
+            if p.multiple != 0:
+                row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
+                impact = state_rebounds(p, n, p.sub_W, row, column, s.constraints, s.entries, mem, work, iwork)
             _state_problem(n, h, theta, s.constraints, s.entries, p, mem, work, iwork)
             status, n_iter, residual = solve_active(p, s.blocks, n, h, solver, s.constraints, s.inputs, solver_options, mem, work, iwork)
+            status = impact if impact != CONVERGED else status
         finite = _end_motion(h, theta, s.parts, s.plan, s.operators, mem, work, iwork)
     update_outputs(h, theta, s.constraints, s.entries, s.couplings, mem, work)
     if not finite:
@@ -177,8 +185,7 @@ def _state_problem(n, h, theta, constraints, entries, p, mem, work, iwork):
             term = work[entries[k].coefficient] * mem[entries[k].q + entries[k].n]
             w += term
             size += abs(term)
-        if c.e != ABSENT:
-            w += work[c.e] * mem[c.ydot]
+        w += rebound(c, mem, work)
         if c.level == POSITION:
             y = 0.0 if c.base == ABSENT else work[c.base]
             size += abs(y) / (h * theta)

@@ -35,6 +35,7 @@ from nsds.schemes.problem.active import choose_active, extract_pattern, solve_ac
 from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.box import ULPS
 from nsds.schemes.problem.contact import place_blocks
+from nsds.schemes.problem.impact import place_impacts, rebound, state_rebounds
 from nsds.schemes.problem.tables import BODY, largest_contact, ordered, place_active, place_problem, store_inverses
 from nsds.schemes.run.memory import Prepared
 from nsds.schemes.run.sampled_control import has_controls
@@ -61,7 +62,7 @@ PLAN = table(
     "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "solution", "scratch", "dofs", "spare", "at_q",
     "at_v", "q_old", "v_old", "f", "f_old", "size", "impulse", "kinetic", "residual", "dv", "a_old", "acc", "total", "n_dofs",
     "active", "local", "sub_row", "sub_column", "sub_place", "sub_next", "touched", "pivots", "fresh", "isolver", "n_isolver",
-    "rounding", "controlled", "pull", "bends", "shift", "H_moved",
+    "rounding", "controlled", "pull", "bends", "shift", "H_moved", "multiple", "impact", "mode",
 )  # fmt: skip
 
 
@@ -182,6 +183,7 @@ def _plan(records, layout, bodies, unknowns, method, work, iwork):
     plan = np.zeros(1, PLAN)
     place_problem(plan, unknowns, method, work, iwork)
     place_active(plan, unknowns, work, iwork)
+    place_impacts(plan, unknowns.constraints, work, iwork)
     plan["sub_W"] = plan["W"]
     work.place(plan, rhs=body, solution=body, scratch=body, at_q=body, at_v=body, spare=spare)
     work.place(
@@ -304,6 +306,11 @@ def iterate(t_new, n, s, functions, solver, solver_options, options, mem, imem, 
             assemble(s.plan, inverses, s.constraints, s.entries, s.inputs, s.couplings, chosen, row, column, transpose, 1.0, shift,
                            work, iwork)  # fmt: skip
             iwork[p.isolver] = 0  # another matrix
+            if p.multiple != 0 and n_iter == 0:
+                solved = state_rebounds(p, n, p.W, row, column, s.constraints, s.entries, mem, work, iwork)
+                if solved != CONVERGED:
+                    status = solved
+                    break
             _state_problem(n, shift, s, options, mem, work, iwork)
             unit = 1.0 if options.paoli != 0.0 else options.h  # lambda is an impulse, or a force
             solved, _, _ = solve_active(p, s.blocks, n, unit, solver, s.constraints, s.inputs, solver_options, mem, work, iwork)
@@ -532,8 +539,8 @@ def _constraint_error(a, c, options, elements, entries, couplings, p, mem, work,
         partner = iwork[p.local + couplings[k].constraint]
         if partner != ABSENT and (not at_position or c.h == ABSENT):
             s += work[couplings[k].coefficient] * work[p.z + partner]
-    if c.e != ABSENT and not at_position:
-        s += work[c.e] * mem[c.ydot]
+    if not at_position:
+        s += rebound(c, mem, work)
     error = abs(s - work[p.w + a])
     return error / max(size, _UNDERFLOW)
 
@@ -720,8 +727,8 @@ def _state_problem(n, shift, s, options, mem, work, iwork):
             for k in range(c.coupling, c.coupling_end):
                 if c.h != ABSENT:
                     w -= work[couplings[k].coefficient] * h * mem[s.constraints[couplings[k].constraint].lam]
-        elif c.e != ABSENT:
-            w += work[c.e] * mem[c.ydot]
+        else:
+            w += rebound(c, mem, work)
         for k in range(c.entry, c.entry_end):
             term = work[entries[k].coefficient + shift] * work[p.dv + entries[k].dof]
             w += term

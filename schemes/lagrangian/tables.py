@@ -25,11 +25,12 @@ PART = table(
 # One row per scalar unknown of the one-step problem. In the record: y, ydot, lam, active; gap and gap_rate, the y and ydot of the contact
 # it belongs to. component: its place in the contact, 0 of the normal constraint and of one without friction; tangents: of the contact, 0
 # without friction. In the work memory: base, the constant part of y; h, the value of a nonlinear y; rate, what ydot is besides H v;
-# curvature, what its derivative is besides H a; e; mu and mu_r of the contact; lower and upper, bounds of the force, of laws that have some
-# of their own; closed, up to which the gap counts as closed; pull, what the forces add to ydot in a step.
+# curvature, what its derivative is besides H a; e; of multiple impacts stiffness, exponent, and rebound, see `schemes.problem.impact`; mu
+# and mu_r of the contact; lower and upper, bounds of the force, of laws that have some of their own; closed, up to which the gap counts as
+# closed; pull, what the forces add to ydot in a step.
 CONSTRAINT = table(
     "y", "ydot", "lam", "active", "gap", "gap_rate", "component", "tangents", "closed", "pull", "level", "bilateral", "always", "base", "h",
-    "rate", "curvature", "e", "mu", "mu_r", "lower", "upper", *RANGES,
+    "rate", "curvature", "e", "stiffness", "exponent", "rebound", "mu", "mu_r", "lower", "upper", *RANGES,
 )  # fmt: skip
 POSITION, VELOCITY, DRIVEN = range(3)
 # One row per element of an interaction that users' functions say something of; what kind of relation it is, kernels see in which of them it
@@ -61,11 +62,11 @@ class Layout(NamedTuple):
     sizes: dict  # constraints in an element of each interaction
 
 
-def layout_of(records, work, owner, h, reach):
+def layout_of(records, work, owner, h, reach, has_multiple_impacts=False):
     """Tables of a record or ensemble; constants are stored in the work memory by its allocator.
 
     reach: how far a unit of v_{k+1} moves q_{k+1}. At position level the unknown is the impulse ``h lambda``, and the equation, that of
-    ``y / reach``, is like one of velocities.
+    ``y / reach``, is like one of velocities. has_multiple_impacts: whether the scheme treats these.
 
     Raises
     ------
@@ -77,6 +78,7 @@ def layout_of(records, work, owner, h, reach):
     parts = parts_of(records, systems, functions, work, PART, ("fext", "u"), ("M", "K", "C"))
     index = {name: i for i, (name, _) in enumerate(systems)}
     lines = [interaction(records, index, line) for line in interactions]
+    _require_multiple_impacts_alone(owner, lines, has_multiple_impacts)
     if components(records)[0]:
         _require_finite_bounds(owner, lines)
     pieces = [_pieces(records, parts, line, functions, work, owner, h, reach) for line in lines]
@@ -99,6 +101,23 @@ def _require_finite_bounds(owner, lines):
                 f"{owner}: interaction '{line.name}': beside contacts with friction {line.law} wants finite bounds; "
                 "a force that is bounded on one side only is nsds.newton_impact or nsds.complementarity, a free one nsds.equality"
             )
+
+
+def _require_multiple_impacts_alone(owner, lines, is_treated):
+    """All contacts of a multiple impact have its law, and one exponent."""
+    found = [line for line in lines if line.law == "multiple_impact"]
+    if not found:
+        return
+    where = f"{owner}: interaction '{found[0].name}'"
+    if not is_treated:
+        raise ValueError(f"{where}: multiple_impact is for nsds.moreau_jean, form='reduced', and its projections")
+    other = next((line for line in lines if line.law != "multiple_impact"), None)
+    if other is not None:
+        raise ValueError(f"{where} has the law multiple_impact, which goes with no other law, and '{other.name}' has {other.law}")
+    exponents = [line.values["exponent"].reshape(line.values.shape[0], -1) for line in found]
+    exponents = np.concatenate(exponents, axis=1)
+    if (exponents != exponents[:, :1]).any():
+        raise ValueError(f"{where}: all multiple impacts of a system must have one exponent")
 
 
 def is_linear(layout):
@@ -138,7 +157,7 @@ def _pieces(records, parts, line, functions, work, owner, h, reach):
         constraints[column] = (work.reserve(count * m) + np.arange(count * m).reshape(count, m))[:, first]
     constraints["level"], constraints["bilateral"] = level, law.form == "equality"
     constraints["always"] = law.bilateral or law.is_bounded or level == POSITION
-    for column in ("base", "h", "rate", "curvature", "e", "mu", "mu_r", "lower", "upper"):
+    for column in ("base", "h", "rate", "curvature", "e", "stiffness", "exponent", "rebound", "mu", "mu_r", "lower", "upper"):
         constraints[column] = ABSENT
     _store_parameters(constraints, values, law, m, block, work)
     if "b" in at:
@@ -179,6 +198,10 @@ def _store_parameters(constraints, values, law, m, block, work):
         places = work.store(values[field].reshape(n_members, -1)) + contacts
         for component in range(*of_components.indices(block)):
             constraints["e"][:, component::block] = places
+    if law.form == "multiple_impact":
+        for field in ("stiffness", "exponent"):
+            constraints[field] = work.store(values[field].reshape(n_members, -1)) + contacts
+        constraints["rebound"] = work.reserve(count * m) + contacts
     for field in ("mu", "mu_r") if block > 1 else ():
         if field in law.parameters:
             constraints[field] = np.repeat(work.store(values[field].reshape(n_members, -1)) + contacts, block, axis=1)

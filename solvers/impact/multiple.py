@@ -19,10 +19,18 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numba import float64, int64
 
-from nsds._jit import kernel, tiny, view
+from nsds._jit import caller, kernel, tiny, view
 from nsds.solvers.box.signature import diagonal
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE
+
+# The arguments of `multiple_impact`, for those who call it by its address.
+_floats, _integers = float64[::1], int64[::1]
+SIGNATURE = int64(
+    _integers, _integers, _floats, _floats, float64, _floats, float64, float64, _floats, _floats, _floats, _floats, _integers
+)  # fmt: skip
+call_multiple_impact = caller(SIGNATURE)
 
 _IDLE, _CLOSING, _OPENING = 0, 1, 2
 _NOISE = 1e-12  # of the largest velocity and deformation: below, a contact neither closes nor opens
@@ -68,6 +76,7 @@ class _Contacts(NamedTuple):
     exponent: float
 
 
+@tiny
 def work_size(n):
     """Scratch of n contacts: floats and integers."""
     return _N_VECTORS * n, n

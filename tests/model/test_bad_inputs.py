@@ -284,6 +284,8 @@ CALLS = {
         "e_n": "parameter within 0 and 1", "mu": "parameter", "e_t": "parameter", "dimension": "dimension or none"}),
     "newton_impact_rolling_friction": (nsds.newton_impact_rolling_friction, lambda: {"e_n": 0.5, "mu": 0.1, "mu_r": 0.1}, {
         "e_n": "parameter within 0 and 1", "mu": "parameter", "mu_r": "parameter", "e_t": "parameter", "dimension": "dimension or none"}),
+    "multiple_impact": (nsds.multiple_impact, lambda: {"e": 0.5}, {
+        "e": "parameter within 0 and 1", "stiffness": "parameter", "exponent": "parameter"}),
     "dry_friction": (nsds.dry_friction, lambda: {"limit": 1.0}, {"limit": "parameter"}),
     "fremond_impact": (nsds.fremond_impact, lambda: {"e": 0.5, "mu": 0.1}, {
         "e": "parameter within 0 and 1", "mu": "parameter", "dimension": "dimension or none"}),
