@@ -24,6 +24,7 @@ from nsds.solvers.contact.solve import (
     solve_rfc3d,
 )
 from nsds.solvers.impact.solve import ImpactSolution, solve_multiple_impact
+from nsds.solvers.nonlinear.solve import InequalitySolution, NonlinearSolution, solve_mcp, solve_ncp, solve_soclcp, solve_vi
 from nsds.solvers.problems.contact_families import CONTACT_FAMILIES, generate_contacts
 from nsds.solvers.problems.contact_problem import ContactProblem, read_contact_problem
 from nsds.solvers.problems.contact_profiling import profile_contacts
@@ -43,6 +44,8 @@ __all__ = [
     "FclibSolution",
     "GlobalContactSolution",
     "ImpactSolution",
+    "InequalitySolution",
+    "NonlinearSolution",
     "Problem",
     "ProgramSolution",
     "Solution",
@@ -64,12 +67,16 @@ __all__ = [
     "solve_gfc3d",
     "solve_grfc3d",
     "solve_lcp",
+    "solve_mcp",
     "solve_mlcp",
     "solve_multiple_impact",
+    "solve_ncp",
     "solve_qp",
     "solve_relay",
     "solve_rfc2d",
     "solve_rfc3d",
+    "solve_soclcp",
+    "solve_vi",
     "solver",
     "write_fclib",
 ]

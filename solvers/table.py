@@ -38,6 +38,11 @@ from nsds.solvers.contact import (
     signature,
 )
 from nsds.solvers.contact.local import LOCALS
+from nsds.solvers.nonlinear import auto as nonlinear_auto
+from nsds.solvers.nonlinear import josephy
+from nsds.solvers.nonlinear import newton as nonlinear_newton
+from nsds.solvers.nonlinear import projections as nonlinear_projections
+from nsds.solvers.nonlinear import signature as nonlinear_signature
 
 
 class Method(NamedTuple):
@@ -133,26 +138,46 @@ _CONTACT_METHODS = (
 )  # fmt: skip
 
 
+_NONLINEAR = ("ncp", "mcp", "vi", "soclcp")
+_WITH_BOUNDS = ("ncp", "mcp", "vi")
+_NONLINEAR_METHODS = (
+    Method("auto", nonlinear_auto.auto, nonlinear_auto.work_size,
+           "nothing; newton_fb first, then the others, then from other guesses; see the result's method", _NONLINEAR),
+    Method("newton_fb", nonlinear_newton.newton_fb, nonlinear_newton.work_size,
+           "a differentiable F that is P0 near the solution, but often less; dense, 8 n^2 bytes", _WITH_BOUNDS),
+    Method("newton_natural", nonlinear_newton.newton_natural, nonlinear_newton.work_size,
+           "a differentiable F and a guess not too far off; dense, 8 n^2 bytes", _NONLINEAR),
+    Method("josephy", josephy.josephy, josephy.work_size,
+           "a differentiable F whose linearised problems can be solved; dense, 8 n^2 bytes", _WITH_BOUNDS),
+    Method("extragradient", nonlinear_projections.extragradient, nonlinear_projections.work_size, "a monotone F", _NONLINEAR),
+    Method("contraction", nonlinear_projections.contraction, nonlinear_projections.work_size, "a monotone F", _NONLINEAR),
+)  # fmt: skip
+
+
 class ProblemClass(NamedTuple):
-    """Problems with one signature: the module that has it, its arguments, kinds of problems, methods, their options, methods of users."""
+    """Problems with one signature: the module that has it, its arguments, kinds of problems, methods, their options, methods of users.
+
+    own: None where users bring none.
+    """
 
     signature: object
     arguments: str
     kinds: tuple
     methods: dict
     options: tuple
-    own: dict
+    own: dict | None
 
 
-def _problem_class(module, arguments, kinds, methods):
+def _problem_class(module, arguments, kinds, methods, own):
     options = tuple(option for option in _NAMED if any(option in method.options for method in methods))
-    return ProblemClass(module, arguments, kinds, {method.name: method for method in methods}, options, {})
+    return ProblemClass(module, arguments, kinds, {method.name: method for method in methods}, options, own)
 
 
 _NAMED = ("weight", "block", "rho", "local", "seed", "freeze")  # options that some methods read
 CLASSES = {
-    "box": _problem_class(box_signature, "row, column, M, q, lower, upper, options, z, w, info, work, iwork", _BOX, _BOX_METHODS),
-    "contact": _problem_class(signature, "disk, mu, row, column, W, q, options, r, u, info, work, iwork", _CONTACT, _CONTACT_METHODS),
+    "box": _problem_class(box_signature, "row, column, M, q, lower, upper, options, z, w, info, work, iwork", _BOX, _BOX_METHODS, {}),
+    "contact": _problem_class(signature, "disk, mu, row, column, W, q, options, r, u, info, work, iwork", _CONTACT, _CONTACT_METHODS, {}),
+    "nonlinear": _problem_class(nonlinear_signature, "problem, options, z, w, info, work, iwork", _NONLINEAR, _NONLINEAR_METHODS, None),
 }
 _CLASS_OF = {kind: one for one in CLASSES.values() for kind in one.kinds}
 _BROUGHT = {}  # functions of users, and the scratch they need, by name
@@ -288,7 +313,7 @@ def _are_counts(pair):
 def _brought(owner, function, work_size):
     """Keep a user's solver under its name and identity; returns the name. It is compiled for the class of the problem that it is given."""
     plain = getattr(function, "py_func", function)
-    wanted = " or ".join(f"solver({one.arguments})" for one in CLASSES.values())
+    wanted = " or ".join(f"solver({one.arguments})" for one in CLASSES.values() if one.own is not None)
     if not _are_counts(work_size):
         raise ValueError(f"{owner}: work_size must be two whole numbers of at least 0, got {work_size!r}")
     if not isinstance(plain, FunctionType) or len(inspect.signature(plain).parameters) != 12:
@@ -320,8 +345,8 @@ def _compiled(owner, name, one):
 
 def treats(name, kind):
     """Whether a name stands for a method for a kind of problems."""
-    known = _CLASS_OF[kind].methods
-    return isinstance(name, str) and (name in _BROUGHT or (name in known and kind in known[name].kinds))
+    known, takes_own = _CLASS_OF[kind].methods, _CLASS_OF[kind].own is not None
+    return isinstance(name, str) and ((name in _BROUGHT and takes_own) or (name in known and kind in known[name].kinds))
 
 
 def find(name, kind, owner="solver"):
@@ -365,7 +390,7 @@ def _kernel_options(record, kind):
     """The options of a record as kernels of the class of a kind take them."""
     given = {field: value for field, value in zip(OPTIONS.names, record.item(), strict=True) if field not in ("method", "local")}
     tol, Options = given.pop("tol"), _CLASS_OF[kind].signature.Options
-    if Options is box_signature.Options:
+    if _CLASS_OF[kind] is not CLASSES["contact"]:
         given |= {"tol": tol or _BOX_TOL, "rounding": 0.0}
     else:
         of_step = kind in (*_RIGID, *_LAGRANGIAN)
@@ -398,7 +423,7 @@ def methods(kind="lcp"):
         Of rows with bounds "lcp" (bounds 0 and infinity), "mlcp" (and equations), "relay" (any bounds), "avi" and "qp" (polyhedra). Of
         contacts "fc2d" and "fc3d", with rolling friction "rfc2d" and "rfc3d"; their global forms "gfc2d", "gfc3d" and "grfc3d"; and what
         `nsds.simulate` takes for rigid bodies, "rigid" and "rigid_rolling", and for Lagrangian systems with friction, "lagrangian_plane",
-        "lagrangian_space" and "lagrangian_rolling"; others have "relay".
+        "lagrangian_space" and "lagrangian_rolling"; others have "relay". Of user functions "ncp", "mcp", "vi" and, over cones, "soclcp".
 
     Examples
     --------

@@ -43,6 +43,11 @@ def matrix(owner, field, value, shape=None):
     return _checks.array(owner, field, value, n_dims=2) if shape is None else _checks.array(owner, field, value, shape=shape)
 
 
+def dense(value):
+    """A matrix from `matrix` as a float array."""
+    return value.toarray() if hasattr(value, "toarray") else value
+
+
 class Box(NamedTuple):
     """A box problem as kernels take it: see `nsds.solvers.box.signature`."""
 

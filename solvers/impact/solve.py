@@ -98,10 +98,10 @@ def solve_multiple_impact(
         raise ValueError(f"{owner}: give M, H and v, or W and u")
     if M is not None:
         v = _checks.array(owner, "v", v, n_dims=1)
-        H = _dense(forms.matrix(owner, "H", H))
+        H = forms.dense(forms.matrix(owner, "H", H))
         if H.shape[1] != v.size:
             raise ValueError(f"{owner}: H must have {v.size} columns as v has {v.size} entries, got shape {H.shape}")
-        M = _dense(forms.matrix(owner, "M", M, (v.size, v.size)))
+        M = forms.dense(forms.matrix(owner, "M", M, (v.size, v.size)))
         to_velocities = _inverse_times(owner, M, H.T)
         W, u = H @ to_velocities, H @ v
     else:
@@ -119,10 +119,6 @@ def solve_multiple_impact(
     after = None if v is None else v + to_velocities @ P
     solution = ImpactSolution(after, u, P, int(status), int(info[0]), float(info[1]), "multiple_impact")
     return results.judged(solution, on_failure)
-
-
-def _dense(matrix):
-    return matrix.toarray() if hasattr(matrix, "toarray") else matrix
 
 
 def _inverse_times(owner, M, B):

@@ -1,0 +1,313 @@
+"""Complementarity problems and variational inequalities of user functions from Python: checks, conversion, readable results."""
+
+import numpy as np
+
+from nsds import _checks
+from nsds._jit import address, kernel
+from nsds.solvers import results, table
+from nsds.solvers.box import forms
+from nsds.solvers.box.solve import ConstrainedSolution, Solution
+from nsds.solvers.nonlinear import auto
+from nsds.solvers.nonlinear.functions import Function
+from nsds.solvers.nonlinear.signature import CALLBACK, N_INFO, Problem
+from nsds.solvers.results import judged
+from nsds.status import MAX_ITER, NON_FINITE, SINGULAR, STALLED
+
+_ADVICE = {
+    MAX_ITER: ("iteration limit reached: raise max_iter, loosen tol, or take another first guess or method", ()),
+    STALLED: ("the residual no longer falls, as at a minimum that solves nothing: take another first guess", ("josephy", "newton_fb")),
+    SINGULAR: ("the linearised problem has no solution that was found", ("newton_fb", "extragradient")),
+    NON_FINITE: ("F is NaN or infinite at the first guess, or where the method went: take another first guess, or bounds", ()),
+}
+
+
+_NO_ROWS, _NO_CONES = np.zeros(0), np.zeros(0, np.int64)
+
+
+@results.readable(lambda self: _ADVICE)
+class NonlinearSolution(Solution):
+    """Result of a nonlinear problem: ``w = F(z)``, else as `nsds.solvers.Solution`."""
+
+    __slots__ = ()
+
+
+@results.readable(lambda self: _ADVICE)
+class InequalitySolution(ConstrainedSolution):
+    """Result of a variational inequality: ``w = F(z)``, multipliers of ``G z >= g`` and ``A z = b``; else as `nsds.solvers.Solution`."""
+
+    __slots__ = ()
+
+
+def solve_ncp(F, z0, jac=None, parameters=None, method="auto", tol=1e-10, max_iter=None, on_failure="raise"):
+    """Nonlinear complementarity problem: ``0 <= z ⟂ F(z) >= 0``.
+
+    Parameters
+    ----------
+    F : callable
+        Function ``F(z, out)`` that writes its result into out, or ``F(z, p, out)`` where there are parameters. It is compiled; where
+        numba cannot do that, it is called in Python.
+    z0 : array_like (n,)
+        First guess.
+    jac : callable, optional
+        Its Jacobian, ``jac(z, out)`` or ``jac(z, p, out)``, out (n, n); if not given, by finite differences.
+    parameters : array_like, optional
+        Vector p that F and jac take.
+    method : str
+        A name from ``nsds.solvers.methods("ncp")``, or a record from `nsds.solvers.solver`.
+    tol : float
+        Largest residual: of ``min(z, F)``, with z_i relative to ``1 + |z_i|`` and F_i to ``1 + sum_j |dF_i/dz_j z_j|``.
+    max_iter : int, optional
+        Iteration limit of each method; if not given its own.
+    on_failure : "raise", "warn" or "continue"
+        What to do with a problem that was not solved.
+
+    Returns
+    -------
+    NonlinearSolution
+        NamedTuple (z, w, status, n_iter, residual, method) with ``success`` and ``message``; ``w = F(z)``.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Not a function of these arguments, NaN or infinity, unknown method.
+    SolverError
+        Not solved and ``on_failure="raise"``.
+
+    Notes
+    -----
+    "auto" takes Newton's method on Fischer and Burmeister's map, that of Josephy, Newton's on the natural map and the extragradient method
+    from z0, then Newton's methods from other guesses, until one succeeds. A problem may have several solutions, or none.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> def F(z, out):
+    ...     out[0] = z[0] ** 2 + z[1] - 3
+    ...     out[1] = z[0] + 2
+    >>> s = nsds.solvers.solve_ncp(F, [1.0, 1.0])
+    >>> s.z.round(9), s.w.round(9) + 0.0
+    (array([1.73205081, 0.        ]), array([0.        , 3.73205081]))
+    """
+    owner = "solve_ncp"
+    z0 = _checks.array(owner, "z0", z0, n_dims=1)
+    bounds = np.zeros(z0.size), np.full(z0.size, np.inf)
+    return _solved(owner, "ncp", F, jac, parameters, z0, bounds, method, tol, max_iter, on_failure)
+
+
+def solve_mcp(F, z0, lower=0.0, upper=np.inf, jac=None, parameters=None, method="auto", tol=1e-10, max_iter=None, on_failure="raise"):
+    """Mixed complementarity problem: ``lower <= z <= upper``, ``-F(z) ∈ N_[lower,upper](z)``.
+
+    So ``F_i = 0`` where z_i is between its bounds, ``F_i >= 0`` at the lower and ``F_i <= 0`` at the upper one; infinite bounds make
+    equations.
+
+    Parameters
+    ----------
+    F, z0, jac, parameters, method, tol, max_iter, on_failure
+        As in `solve_ncp`.
+    lower, upper : float or array_like (n,)
+        Bounds, infinite ones included.
+
+    Returns
+    -------
+    NonlinearSolution
+        NamedTuple (z, w, status, n_iter, residual, method); ``w = F(z)``.
+
+    Raises
+    ------
+    ValueError, TypeError, SolverError
+        As `solve_ncp`; lower > upper.
+
+    Examples
+    --------
+    >>> import math, nsds
+    >>> def F(z, out):
+    ...     out[0] = math.exp(z[0]) - 3 * z[1]
+    ...     out[1] = z[0] + z[1] - 4
+    >>> nsds.solvers.solve_mcp(F, [0.0, 0.0], lower=[-math.inf, 0], upper=[math.inf, 2]).z.round(6)
+    array([1.791759, 2.      ])
+    """
+    owner = "solve_mcp"
+    z0 = _checks.array(owner, "z0", z0, n_dims=1)
+    bounds = forms.bounds(owner, z0.size, lower, upper)
+    return _solved(owner, "mcp", F, jac, parameters, z0, bounds, method, tol, max_iter, on_failure)
+
+
+def solve_vi(
+    F, z0, lower=-np.inf, upper=np.inf, G=None, g=None, A=None, b=None, cones=None, jac=None, parameters=None, method="auto", tol=1e-10,
+    max_iter=None, on_failure="raise",
+):  # fmt: skip
+    """Variational inequality: z in K with ``F(z)^T (x - z) >= 0`` for all x in K.
+
+    K is a box, a polyhedron ``lower <= z <= upper``, ``G z >= g``, ``A z = b``, or a product of second-order cones.
+
+    Parameters
+    ----------
+    F, z0, jac, parameters, method, tol, max_iter, on_failure
+        As in `solve_ncp`.
+    lower, upper : float or array_like (n,)
+        Bounds, infinite ones included.
+    G, g, A, b : array_like (m, n), (m,), (k, n), (k,), optional
+        Inequalities and equations.
+    cones : sequence of int, optional
+        Sizes of cones ``z_1 >= ||(z_2, ..., z_size)||`` that follow each other and cover all of z; instead of all of the above.
+
+    Returns
+    -------
+    InequalitySolution
+        NamedTuple (z, w, status, n_iter, residual, method, multipliers), ``w = F(z)``; multipliers (m + k,) of inequalities and equations.
+
+    Raises
+    ------
+    ValueError, TypeError, SolverError
+        As `solve_ncp`; lower > upper; G without g; cones together with bounds or rows.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> def F(z, out):  # that of the nearest point to (3, 1)
+    ...     out[0], out[1] = z[0] - 3, z[1] - 1
+    >>> nsds.solvers.solve_vi(F, [0.0, 0.0], G=[[-1, -1]], g=[-2]).z.round(9) + 0.0
+    array([2., 0.])
+    >>> nsds.solvers.solve_vi(F, [0.0, 0.0], cones=[2]).z.round(9)
+    array([3., 1.])
+    """
+    owner = "solve_vi"
+    results.check_policy(owner, on_failure)
+    z0 = _checks.array(owner, "z0", z0, n_dims=1)
+    n, rows, edges = z0.size, [], [forms.bounds(owner, z0.size, lower, upper)]
+    for names, matrix, vector, low in ((("G", "g"), G, g, 0.0), (("A", "b"), A, b, -np.inf)):
+        if (matrix is None) != (vector is None):
+            raise ValueError(f"{owner}: {names[0]} and {names[1]} belong together")
+        if matrix is not None:
+            rows.append(forms.polyhedron(owner, n, matrix, vector, names))
+            edges.append((np.full(rows[-1][1].size, low), np.full(rows[-1][1].size, np.inf)))
+    sizes = np.zeros(0, np.int64)
+    if cones is not None:
+        sizes = _sizes(owner, cones, n)
+        if rows or np.isfinite(np.concatenate(edges[0])).any():
+            raise ValueError(f"{owner}: cones go with no bounds and no rows")
+    bounds = tuple(np.concatenate(side) for side in zip(*edges, strict=True))
+    G = np.concatenate([np.zeros((0, n)), *(forms.dense(matrix) for matrix, _ in rows)])
+    g = np.concatenate([np.zeros(0), *(vector for _, vector in rows)])
+    kind = "vi" if cones is None else "soclcp"
+    s = _solved(owner, kind, F, jac, parameters, z0, bounds, method, tol, max_iter, "continue", G, g, sizes)
+    z, multipliers = np.split(s.z, [n])
+    w = s.w[:n] + G.T @ multipliers
+    return judged(InequalitySolution(z, w, *s[2:], multipliers), on_failure)
+
+
+def solve_soclcp(M, q, cones, mu=1.0, z0=None, method="auto", tol=1e-10, max_iter=None, on_failure="raise"):
+    """Second-order cone linear complementarity problem: ``w = M z + q``, ``K ∋ z ⟂ w ∈ K*``.
+
+    K is a product of cones ``||(z_2, ..., z_size)|| <= mu z_1``, whose dual cones are those with 1 / mu. Without the slip term of Coulomb's
+    law this is the convex problem of contacts with associated friction; that law itself is what `nsds.solvers.solve_fc3d` solves.
+
+    Parameters
+    ----------
+    M : array_like or scipy.sparse (n, n)
+        Matrix.
+    q : array_like (n,)
+        Vector.
+    cones : sequence of int
+        Sizes of the cones, which follow each other and cover all of z; 1 is the half-line.
+    mu : float or array_like (number of cones,)
+        Openings of the cones, positive.
+    z0 : array_like (n,), optional
+        First guess.
+    method, tol, max_iter, on_failure
+        As in `solve_ncp`; methods of ``nsds.solvers.methods("soclcp")``.
+
+    Returns
+    -------
+    NonlinearSolution
+        NamedTuple (z, w, status, n_iter, residual, method).
+
+    Raises
+    ------
+    ValueError, TypeError, SolverError
+        As `solve_ncp`; sizes of cones that do not add up to n, mu that is not positive.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> s = nsds.solvers.solve_soclcp([[2, 0, 0], [0, 1, 0], [0, 0, 1]], [-1, -3, 0], cones=[3])
+    >>> s.z.round(9) + 0.0, s.w.round(9) + 0.0
+    (array([1.33333333, 1.33333333, 0.        ]), array([ 1.66666667, -1.66666667,  0.        ]))
+    """
+    owner = "solve_soclcp"
+    results.check_policy(owner, on_failure)
+    q = _checks.array(owner, "q", q, n_dims=1)
+    M = forms.dense(forms.matrix(owner, "M", M, (q.size, q.size)))
+    sizes = _sizes(owner, cones, q.size)
+    mu = _checks.array(owner, "mu", mu)
+    if mu.shape not in ((), sizes.shape) or not (mu > 0.0).all():
+        raise ValueError(f"{owner}: mu must be positive, a number or of shape {sizes.shape}, got {_checks.shortened(mu.tolist())}")
+    scale = np.ones(q.size)  # of z, which makes the cones right-angled
+    scale[np.cumsum(sizes) - sizes] = np.broadcast_to(mu, sizes.shape)
+    z0 = np.zeros(q.size) if z0 is None else _checks.array(owner, "z0", z0, shape=q.shape)
+    data = np.concatenate([q / scale, (M / np.outer(scale, scale)).ravel()])
+    bounds = np.full(q.size, -np.inf), np.full(q.size, np.inf)
+    functions = np.array([address(CALLBACK, _affine), address(CALLBACK, _matrix)], np.uintp)
+    problem = Problem(functions, data, np.zeros(0), np.zeros(0), *bounds, sizes)
+    s = _run(owner, "soclcp", problem, z0 * scale, method, tol, max_iter)
+    z = s.z / scale
+    return judged(s._replace(z=z, w=M @ z + q), on_failure)
+
+
+@kernel
+def _affine(z, p, out):
+    """``M z + q`` of ``p = (q, M)``."""
+    for i in range(z.size):
+        out[i] = p[i]
+        for j in range(z.size):
+            out[i] += p[z.size + i * z.size + j] * z[j]
+
+
+@kernel
+def _matrix(z, p, out):
+    """M of ``p = (q, M)``."""
+    for i in range(out.size):
+        out[i] = p[z.size + i]
+
+
+def _sizes(owner, cones, n):
+    """Checked sizes of cones."""
+    sizes = np.atleast_1d(_checks.whole_numbers(owner, "cones", cones))
+    if sizes.ndim != 1 or (sizes < 1).any() or sizes.sum() != n:
+        raise ValueError(f"{owner}: cones must be sizes of at least 1 whose sum is {n}, got {_checks.shortened(sizes.tolist())}")
+    return sizes
+
+
+def _solved(
+    owner, kind, F, jac, parameters, z0, bounds, method, tol, max_iter, on_failure, G=_NO_ROWS, g=_NO_ROWS, cones=_NO_CONES
+):  # fmt: skip
+    """Check, compile, solve; unknowns are z and the multipliers of rows."""
+    results.check_policy(owner, on_failure)
+    p = np.zeros(0) if parameters is None else _checks.array(owner, "parameters", parameters, n_dims=1)
+    if z0.size == 0:
+        raise ValueError(f"{owner}: z0 must have at least one entry")
+    functions = [
+        Function(owner, field, function, parameters is not None, field == "jac")
+        for field, function in (("F", F), ("jac", jac))
+        if field == "F" or function is not None
+    ]
+    start = np.clip(z0, *(side[: z0.size] for side in bounds))
+    for function in functions:
+        function.try_once(start, p)
+    addresses = np.array([function.address for function in functions] + [0] * (2 - len(functions)), np.uintp)
+    problem = Problem(addresses, p, np.ascontiguousarray(G).reshape(-1), g, *bounds, cones)
+    s = _run(owner, kind, problem, np.concatenate([start, np.zeros(g.size)]), method, tol, max_iter)
+    for function in functions:
+        if function.error is not None:
+            raise function.error
+    return judged(s, on_failure)
+
+
+def _run(owner, kind, problem, z, method, tol, max_iter):
+    """Run a method of the table from a first guess."""
+    chosen, options = table.asked(owner, kind, method, tol, max_iter, {})
+    w, info = np.zeros(z.size), np.zeros(N_INFO)
+    floats, integers = chosen.work_size(z.size)
+    status = chosen.kernel(problem, options, z, w, info, np.zeros(floats), np.zeros(max(integers, 1), np.int64))
+    name = f"auto: {auto.ORDER[int(info[2])]}" if chosen.name == "auto" else chosen.name
+    return NonlinearSolution(z, w, int(status), int(info[0]), float(info[1]), name)
