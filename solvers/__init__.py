@@ -1,4 +1,4 @@
-"""Solvers of one-step nonsmooth problems: rows with bounds, and blocks with cones; one table of methods, one merit for each."""
+"""Solvers of nonsmooth problems: rows with bounds, blocks with cones, user functions, impacts; one table of methods, one merit for each."""
 
 from nsds.solvers.box.solve import (
     ConstrainedSolution,

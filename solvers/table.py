@@ -1,7 +1,8 @@
 """The table of methods by class of problem, and choices of a method with its options: a new solver is one module and one line here.
 
-Two classes of problems have a signature each: "box", scalar rows with bounds (`nsds.solvers.box.signature`), and "contact", blocks with
-cones (`nsds.solvers.contact.signature`). A name may stand in both; the class of the problem says which method is meant.
+Three classes of problems have a signature each: "box", scalar rows with bounds (`nsds.solvers.box.signature`), "contact", blocks with
+cones (`nsds.solvers.contact.signature`), and "nonlinear", user functions (`nsds.solvers.nonlinear.signature`). A name may stand in
+several; the class of the problem says which method is meant.
 """
 
 import inspect

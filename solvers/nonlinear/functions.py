@@ -2,11 +2,13 @@
 
 import ctypes
 import inspect
+import types as python_types
 
 import numpy as np
 from numba.core.errors import NumbaError
 
 from nsds import _checks, _jit
+from nsds._jit.cache import fingerprint
 from nsds.solvers.nonlinear.signature import CALLBACK
 
 _compiled = {}
@@ -33,16 +35,21 @@ class Function:
         self.address = self._code.address if self._code else ctypes.cast(self._own_callback(), ctypes.c_void_p).value
 
     def _compile(self):
-        """Compiled code, or None for a function that numba does not compile."""
-        key = self._function, self._with_parameters, self._is_matrix
-        try:
-            if key not in _compiled:
-                out = "matrix(cleared(out), (z.size, z.size))" if self._is_matrix else "cleared(out)"
-                arguments = f"z, p, {out}" if self._with_parameters else f"z, {out}"
-                _compiled[key] = _jit.callback(CALLBACK, self._function, "z, p, out", arguments)
-        except (NumbaError, TypeError, ValueError):
-            _compiled[key] = None
+        """Compiled code, or None for a function that numba does not compile; a function whose constants have changed is another one."""
+        if not isinstance(self._function, python_types.FunctionType):
+            return self._code_of()
+        key = fingerprint(self._function, {}), self._with_parameters, self._is_matrix
+        if key not in _compiled:
+            _compiled[key] = self._code_of()
         return _compiled[key]
+
+    def _code_of(self):
+        """What `nsds._jit.callback` makes of the function, if it can."""
+        out = "matrix(cleared(out), (z.size, z.size))" if self._is_matrix else "cleared(out)"
+        try:
+            return _jit.callback(CALLBACK, self._function, "z, p, out", f"z, p, {out}" if self._with_parameters else f"z, {out}")
+        except (NumbaError, AttributeError, TypeError, ValueError):
+            return None
 
     def _own_callback(self):
         self._callback = _SIGNATURE(self._call)

@@ -21,11 +21,12 @@ _ARMIJO = 1e-4
 _SHORTEST = 1e-12  # step of the line search
 _DESCENT = 1e-9  # of ||d||^2.1: how steep a direction must be
 _AT_KINK = 1.0 - math.sqrt(0.5)  # derivative of Fischer and Burmeister's function at 0, along the diagonal
+_UNITS = 10.0  # what an entry of J may grow or shrink by before units of F change
 _PIVOT = 1e-14  # of the largest entry of a row: no pivot
 
 
 class _Scratch(NamedTuple):
-    """Jacobian of F; H; Phi; direction, gradient; trial point, F there; x of a cone; merits of the last iterations; spare room."""
+    """Jacobian of F; H; Phi; direction, gradient; trial point, F there; x of a cone; units of F; merits of the last iterations; room."""
 
     J: np.ndarray
     H: np.ndarray
@@ -35,13 +36,14 @@ class _Scratch(NamedTuple):
     trial: np.ndarray
     trial_w: np.ndarray
     x: np.ndarray
+    unit: np.ndarray
     merits: np.ndarray
     spare: np.ndarray
 
 
 def work_size(n):
     """Scratch for n unknowns."""
-    return 2 * n * n + 6 * n + _MEMORY + judge_size(n), n
+    return 2 * n * n + 7 * n + _MEMORY + judge_size(n), n
 
 
 @kernel
@@ -61,8 +63,8 @@ def _scratch(n, work):
     at = 2 * n * n
     return _Scratch(
         view(work, 0, n * n), view(work, n * n, n * n), view(work, at, n), view(work, at + n, n), view(work, at + 2 * n, n),
-        view(work, at + 3 * n, n), view(work, at + 4 * n, n), view(work, at + 5 * n, n), view(work, at + 6 * n, _MEMORY),
-        view(work, at + 6 * n + _MEMORY, judge_size(n)),
+        view(work, at + 3 * n, n), view(work, at + 4 * n, n), view(work, at + 5 * n, n), view(work, at + 6 * n, n),
+        view(work, at + 7 * n, _MEMORY), view(work, at + 7 * n + _MEMORY, judge_size(n)),
     )  # fmt: skip
 
 
@@ -73,10 +75,12 @@ def _newton(is_fb, p, options, z, w, info, work, iwork):
     max_iter = int(options.max_iter) if options.max_iter > 0.0 else _MAX_ITER
     if not evaluate(p, z, w):
         return judge(NON_FINITE, 0, p, options, z, w, info, s.spare)
-    n_iter = 0
+    n_iter, since = 0, 0
     for n_iter in range(max_iter + 1):
         differentiate(p, z, s.J, s.spare)
-        merit = _map(is_fb, p, z, w, s.Phi)
+        if _choose_units(n_iter == 0, p, s.J, s.unit):
+            since = n_iter
+        merit = _map(is_fb, p, z, w, s.unit, s.Phi)
         if residual(p, z, w, s.J, s.spare) <= options.tol or n_iter == max_iter:
             break
         _generalised_jacobian(is_fb, p, z, w, s)
@@ -86,8 +90,8 @@ def _newton(is_fb, p, options, z, w, info, work, iwork):
                 s.gradient[j] += s.H[i * n + j] * s.Phi[i]
         s.merits[n_iter % _MEMORY] = merit
         bound = merit
-        for k in range(min(n_iter + 1, _MEMORY)):
-            bound = max(bound, s.merits[k])
+        for k in range(max(since, n_iter + 1 - _MEMORY), n_iter):
+            bound = max(bound, s.merits[k % _MEMORY])
         is_descent = _solve(s.H, s.Phi, s.d, iwork) and _slope(s) <= -_DESCENT * _norm(s.d) ** 2.1
         if not (is_descent and _search(is_fb, bound, p, z, w, s)):
             for i in range(n):
@@ -96,6 +100,24 @@ def _newton(is_fb, p, options, z, w, info, work, iwork):
                 status = STALLED
                 break
     return judge(status, n_iter, p, options, z, w, info, s.spare)
+
+
+@tiny
+def _choose_units(is_first, p, J, unit):
+    """Units of the rows of F in which the largest entries of J are about one, so that the maps do not depend on units; True: they changed.
+
+    They stay while the entries do, up to a factor: merits in other units cannot be compared.
+    """
+    changes = is_first
+    for i in range(unit.size):
+        largest = 0.0
+        for j in range(unit.size):
+            largest = max(largest, abs(J[i * unit.size + j]))
+        if is_first:
+            unit[i] = 1.0
+        if p.cones.size == 0 and 0.0 < largest < math.inf and (is_first or not 1.0 / _UNITS <= largest * unit[i] <= _UNITS):
+            unit[i], changes = 1.0 / largest, True
+    return changes
 
 
 @tiny
@@ -139,7 +161,7 @@ def fb_row(lower, upper, z, F):
 
 
 @kernel
-def _map(is_fb, p, z, F, Phi):
+def _map(is_fb, p, z, F, unit, Phi):
     """``||Phi||^2 / 2``. Out: Phi."""
     at = 0
     for k in range(p.cones.size):
@@ -150,7 +172,8 @@ def _map(is_fb, p, z, F, Phi):
             Phi[i] = z[i] - Phi[i]
         at += p.cones[k]
     for i in range(at, z.size):
-        Phi[i] = fb_row(p.lower[i], p.upper[i], z[i], F[i])[0] if is_fb else mid(p.lower[i], p.upper[i], z[i], F[i])
+        f = unit[i] * F[i]
+        Phi[i] = fb_row(p.lower[i], p.upper[i], z[i], f)[0] if is_fb else mid(p.lower[i], p.upper[i], z[i], f)
     merit = 0.0
     for i in range(z.size):
         merit += 0.5 * Phi[i] * Phi[i]
@@ -165,13 +188,14 @@ def _generalised_jacobian(is_fb, p, z, F, s):
         _cone_rows(at, p.cones[k], z, F, s)
         at += p.cones[k]
     for i in range(at, n):
+        f = s.unit[i] * F[i]
         if is_fb:
-            _, by_z, by_F = fb_row(p.lower[i], p.upper[i], z[i], F[i])
+            _, by_z, by_F = fb_row(p.lower[i], p.upper[i], z[i], f)
         else:
-            by_F = 1.0 if mid(p.lower[i], p.upper[i], z[i], F[i]) == F[i] else 0.0
+            by_F = 1.0 if mid(p.lower[i], p.upper[i], z[i], f) == f else 0.0
             by_z = 1.0 - by_F
         for j in range(n):
-            s.H[i * n + j] = by_F * s.J[i * n + j] + (by_z if i == j else 0.0)
+            s.H[i * n + j] = by_F * s.unit[i] * s.J[i * n + j] + (by_z if i == j else 0.0)
 
 
 @kernel
@@ -240,7 +264,7 @@ def _search(is_fb, bound, p, z, w, s):
     while t >= _SHORTEST:
         for i in range(z.size):
             s.trial[i] = z[i] + t * s.d[i]
-        if evaluate(p, s.trial, s.trial_w) and _map(is_fb, p, s.trial, s.trial_w, s.Phi) <= bound + _ARMIJO * t * slope:
+        if evaluate(p, s.trial, s.trial_w) and _map(is_fb, p, s.trial, s.trial_w, s.unit, s.Phi) <= bound + _ARMIJO * t * slope:
             is_still = True
             for i in range(z.size):
                 is_still &= s.trial[i] == z[i]

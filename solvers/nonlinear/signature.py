@@ -221,6 +221,7 @@ def judge(status, n_iter, p, options, z, w, info, work):
     return status if is_finite and info[1] < math.inf else NON_FINITE
 
 
+@tiny
 def judge_size(n):
     """Scratch of `judge`."""
     return 2 * n * n + 4 * n
