@@ -38,7 +38,7 @@ _VISIBLE = 0.01  # of a row's terms: the part that data must have to be seen
 _FAILED = 1e100  # relative errors count up to this
 _NEAR = 1e-6  # of a row's terms: what a step to a bound may change
 _MET = 1e-6  # of a row's data: the error up to which it is met
-_TIGHT = 2e-14  # of a row's terms: an error that rounding of z explains
+_TIGHT = 2e-14  # of a row's terms: an error that rounding of z explains in long rows; in short ones it is less
 _LARGE = 0.01  # of a row's terms: what counts as a large term
 _GROWN = 1e6  # of the rounding that is told: that of steps before, at most
 _GRAIN = 64 * _ROUNDING  # of a row's terms: what steps before may have left in q, where a scheme computes it
@@ -158,11 +158,14 @@ def _square(x):
 
 @tiny
 def _judged(i, rounding, row, column, M, q, lower, upper, z):
-    """(w_i, its terms, its error, the largest that this may be, the data of q): the last three up to what is no error, and no data."""
+    """(w_i, its terms, its error, the largest that this may be, its data): the last three up to what is no error, and no data."""
     w_i, terms = row_sum(i, row, column, M, q, z)
     least = grain(terms, rounding)
     noise = excess(w_i, _ROUNDING * (row[i + 1] - row[i]) * terms - least, lower[i], upper[i], z[i])
-    return w_i, terms, excess(w_i, -least, lower[i], upper[i], z[i]), noise, given(q[i], least)
+    data = given(q[i], least)
+    if data == 0.0 and noise > 0.0:
+        data = _data(i, rounding, row, column, M, q, lower, upper, z)
+    return w_i, terms, excess(w_i, -least, lower[i], upper[i], z[i]), noise, data
 
 
 @inlined
@@ -195,16 +198,18 @@ def second_look(thorough, tol, rounding, row, column, M, q, lower, upper, z, w):
     A row whose data (q and the terms of z at a bound) is invisible beside its terms may be an honest one, to which others pass on their
     data, or one where z has grown until it hides q, which solves nothing. It is honest if large terms of it are large terms of a row with
     visible data, or of one that is honest by this rule. Rows that are met up to rounding of their terms are also backed by rows whose
-    data is met to 10^-6 and larger than what rounding of z might meet by chance (long chains). All others are judged by their data.
+    data is met to 10^-6 and larger than what rounding of z might meet by chance (long chains). All others are judged by their data, or
+    where they have none by that of a row with a large term in common, in units of the terms.
     Meanwhile w holds the scales of the honest rows, and those of the others with a minus.
     """
     doubt = 0.0
     for i in range(q.size):
-        w_i, terms = row_sum(i, row, column, M, q, z)
+        _, terms = row_sum(i, row, column, M, q, z)
         data = _data(i, rounding, row, column, M, q, lower, upper, z)
         w[i] = terms if data >= _VISIBLE * terms else -terms
-        if w[i] < 0.0 and data > 0.0:
-            doubt += _square(exact_error(i, rounding, row, column, M, q, lower, upper, z) / data)
+        error = exact_error(i, rounding, row, column, M, q, lower, upper, z) if w[i] < 0.0 else 0.0
+        if error > 0.0:
+            doubt += _square(error / data if data > 0.0 else _FAILED)
     if math.sqrt(doubt) > tol:
         while _spread(thorough, False, rounding, row, column, M, q, lower, upper, z, w):
             pass
@@ -215,12 +220,14 @@ def second_look(thorough, tol, rounding, row, column, M, q, lower, upper, z, w):
                     w[i] = -w[i]  # an equation that holds, and not by chance: rounding of z leaves no room for that
         while _spread(thorough, True, rounding, row, column, M, q, lower, upper, z, w):
             pass
+    while _spread_growth(thorough, rounding, row, column, M, q, lower, upper, z, w):
+        pass
     merit = 0.0
     for i in range(q.size):
         error = exact_error(i, rounding, row, column, M, q, lower, upper, z)
         data = _data(i, rounding, row, column, M, q, lower, upper, z) if w[i] < 0.0 else 0.0
         if error > 0.0:
-            merit += _square(error / scale_of_row(abs(w[i]), data))
+            merit += _square(error / (data if data > 0.0 else abs(w[i])))
     merit = math.sqrt(merit)
     multiply_exactly(row, column, M, q, z, w)
     return merit
@@ -238,10 +245,11 @@ def exact_error(i, rounding, row, column, M, q, lower, upper, z):
 @tiny
 def _is_tight(i, rounding, row, column, M, q, lower, upper, z, w):
     """True when the error of w_i is rounding of its terms, |w[i]|."""
-    return exact_error(i, rounding, row, column, M, q, lower, upper, z) <= _TIGHT * abs(w[i])
+    tight = min(2.0 * _ROUNDING * (row[i + 1] - row[i]), _TIGHT)
+    return exact_error(i, rounding, row, column, M, q, lower, upper, z) <= tight * abs(w[i])
 
 
-@tiny
+@kernel
 def _data(i, rounding, row, column, M, q, lower, upper, z):
     """Magnitudes of what is given in row i: q_i and the terms of z at a bound."""
     _, terms = row_sum(i, row, column, M, q, z)
@@ -275,11 +283,49 @@ def _is_backed(i, by_all, row, column, M, z, w):
         if abs(M[k] * z[j]) >= _LARGE * -w[i]:
             for m in range(row[j], row[j + 1]) if by_all else range(1):
                 other = column[m] if by_all else j
-                large = _LARGE * w[other]
-                free = other == j or abs(diagonal(row, column, M, other) * z[other]) < large
-                if large > 0.0 and free and abs(entry(row, column, M, other, j) * z[j]) >= large:
+                if w[other] > 0.0 and _has_large(other, j, w[other], row, column, M, z):
                     return True
     return False
+
+
+@tiny
+def _has_large(i, j, terms, row, column, M, z):
+    """True when z_j has a large term in row i, and that is row j or has no large own term."""
+    large = _LARGE * terms
+    is_free = i == j or abs(diagonal(row, column, M, i) * z[i]) < large
+    return is_free and abs(entry(row, column, M, i, j) * z[j]) >= large
+
+
+@kernel
+def _spread_growth(thorough, rounding, row, column, M, q, lower, upper, z, w):
+    """Scales of rows without data become what z would make of them, had they not grown in rows that share large terms; False: none did."""
+    spread = False
+    for a in range(2 * w.size):
+        i = a if a < w.size else 2 * w.size - 1 - a
+        _, terms = row_sum(i, row, column, M, q, z)
+        if w[i] == -terms and _data(i, rounding, row, column, M, q, lower, upper, z) == 0.0:
+            scale = terms * _part_of_data(i, thorough, rounding, row, column, M, q, lower, upper, z, w)
+            if 0.0 < scale < terms:
+                w[i] = -scale
+                spread = True
+    return spread
+
+
+@kernel
+def _part_of_data(i, by_all, rounding, row, column, M, q, lower, upper, z, w):
+    """The largest part that data has of the terms of a row that shares a large one with row i, where that is known; else 0."""
+    most = 0.0
+    for k in range(row[i], row[i + 1]):
+        j = column[k]
+        if abs(M[k] * z[j]) >= _LARGE * -w[i]:
+            for m in range(row[j], row[j + 1]) if by_all else range(1):
+                other = column[m] if by_all else j
+                _, terms = row_sum(other, row, column, M, q, z)
+                if terms > 0.0 and _has_large(other, j, terms, row, column, M, z):
+                    data = _data(other, rounding, row, column, M, q, lower, upper, z)
+                    part = data / terms if data > 0.0 else -w[other] / terms
+                    most = max(most, part if part < 1.0 else 0.0)
+    return most
 
 
 @kernel
