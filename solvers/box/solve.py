@@ -9,7 +9,7 @@ from nsds.solvers import results, table
 from nsds.solvers.box import auto, enumeration, forms
 from nsds.solvers.box.signature import N_INFO, conclude, multiply, solve_repeatedly
 from nsds.solvers.results import judged
-from nsds.status import CONVERGED, INFEASIBLE, NON_FINITE, UNBOUNDED
+from nsds.status import CONVERGED, INFEASIBLE, NON_FINITE, STALLED, UNBOUNDED
 
 _SAFE = 1e-280  # numbers above, beside which products that vanish are nothing
 
@@ -303,20 +303,36 @@ def solve_qp(
     edges = [np.concatenate(side) for side in zip(*edges, strict=True)]
     whole, vector, guess = _bordered(owner, P, c, parts, z0)
     s = _box(owner, "qp", whole, vector, *edges, method, tol, max_iter, guess, "continue", options)
-    if s.status == INFEASIBLE and _has_a_point(owner, c.size, parts, edges):
-        s = s._replace(status=UNBOUNDED)
+    if s.status == INFEASIBLE:
+        s = s._replace(status=_without_solution(owner, P, c, parts, edges))
     z, multipliers = np.split(s.z, [c.size])
     return judged(ProgramSolution(z, s.w[: c.size], *s[2:], multipliers), on_failure)
 
 
-def _has_a_point(owner, n, parts, edges):
-    """True when the constraints of a quadratic program have a point in common, found as the one nearest to 0.
+def _without_solution(owner, P, c, parts, edges):
+    """What a quadratic program is whose optimality conditions have no solution: INFEASIBLE, UNBOUNDED, or STALLED where neither is clear.
 
-    A convex quadratic objective that is bounded below on a polyhedron has its minimum there (Frank and Wolfe 1956), so that optimality
-    conditions without a solution mean: no point at all, or an objective without a lower bound.
+    A convex quadratic objective that is bounded below on a polyhedron has its minimum there (Frank and Wolfe 1956). It has no lower bound
+    if there are a point and a direction d of the polyhedron with ``P d = 0``, ``c^T d < 0``. Both are sought as those nearest to 0.
     """
+    n, size = c.size, abs(c).max(initial=0.0)
+    nearest = _nearest(owner, n, parts, edges)
+    if nearest != CONVERGED or size == 0.0:
+        return INFEASIBLE if nearest == INFEASIBLE else STALLED
+    P = forms.blocks([[P]]).tocsr()
+    moved = abs(P).max(axis=1).toarray().ravel() > 0.0
+    level = forms.blocks([[P[moved] / (abs(P).max() or 1.0)], [c[None, :] / size]] if moved.any() else [[c[None, :] / size]])
+    sides = [np.where(np.isfinite(side), 0.0, side) for side in edges]
+    free = np.full(level.shape[0], np.inf)
+    ahead = [*((G, np.zeros(g.size)) for G, g in parts), (level, np.r_[np.zeros(level.shape[0] - 1), -1.0])]
+    falls = _nearest(owner, n, ahead, [np.concatenate(both) for both in zip(sides, (-free, free), strict=True)])
+    return UNBOUNDED if falls == CONVERGED else STALLED
+
+
+def _nearest(owner, n, parts, edges):
+    """Status of the search for the point nearest to 0."""
     whole, vector, guess = _bordered(owner, forms.identity(n), np.zeros(n), parts, None)
-    return _box(owner, "qp", whole, vector, *edges, "auto", 1e-10, None, guess, "continue", {}).status == CONVERGED
+    return _box(owner, "qp", whole, vector, *edges, "auto", 1e-10, None, guess, "continue", {}).status
 
 
 def _check_convex(owner, P):

@@ -115,6 +115,31 @@ def test_an_equation_that_holds_by_chance_backs_no_other():
         assert signature.conclude(status.CONVERGED, 1, *arguments) != status.CONVERGED
 
 
+def claims_convergence(M, q, lower, upper, z):
+    row, column, data, _ = forms.compressed_rows(np.array(M))
+    options = Options(1e-10, 0.0, 0.0, 0.0, 0.0, 0.1)
+    arguments = (row, column, data, np.array(q), lower, upper, options, np.array(z), np.zeros(len(q)), np.zeros(3))
+    return signature.conclude(status.CONVERGED, 1, *arguments) == status.CONVERGED
+
+
+@pytest.mark.parametrize("link", [0.0, 1e-3])
+@pytest.mark.parametrize("load", [1.0, 1e3])
+@pytest.mark.parametrize("t", 2.0 ** np.arange(20, 60, 4))
+def test_grown_unknowns_that_hide_z_at_a_bound_solve_nothing(t, load, link):
+    """Two rows whose sum is ``-z_2 = -1``, and all of q is 0: z_2 at its bound is the data, and the second row knows nothing of it."""
+    M = np.array([[-1.0, -1, -load], [1, 1, load - 1], [link, 1, -1]])
+    z = [-(t + load), t, 1.0]
+    assert not claims_convergence(M, np.zeros(3), np.array([-np.inf, 0, 1]), np.array([np.inf, np.inf, 2]), z)
+
+
+def test_an_equation_that_nearly_holds_lets_other_rows_err_by_rounding_only():
+    """Rows 0 and 1 contradict each other by 6e-5 of q; the third, of 6e-9 of the terms, is met to 10^-8."""
+    M = 3.939335068705749e218 * np.array([[4, -2, -2, -2, -2], [-4, 2, 2, 2, 2], [-2, -1, 5, -1, 1], [-2, 2, -1, 2, 1], [-2, 1, 1, 1, 1]])
+    q = [0.0, -2.781286203085177e95, -4.871076877139018e99, 4.871076877139018e99, 4.871076877139018e99]
+    z = [2.2326145295285289e-111, 2.9768193706439807e-111, 1.4884096884132529e-111, 0.0, 0.0]
+    assert not claims_convergence(M, q, np.zeros(5), np.full(5, np.inf), z)
+
+
 def test_q_that_is_lost_in_twice_the_digits_is_not_met():
     """``z = t (1, 1)`` of the test above, and q of 10^-80 of the terms."""
     row, column, data, _ = forms.compressed_rows(np.array([[1.0, -1], [-1, 1]]))
@@ -205,6 +230,16 @@ def test_programs_without_a_point_and_without_a_lowest_one_are_told_apart(argume
     s = solvers.solve_qp(**arguments, on_failure="continue")
     assert s.status == expected
     assert ("falls without end" in s.message) == (expected == status.UNBOUNDED)
+
+
+def test_no_objective_falls_without_end_where_a_point_is_wanting_by_rounding_only():
+    """``z_0 + z_2 + z_3 = -2`` wants z_0 1e-3 above its bound of 1e8, which the search for a point tolerates; and z_1 is bounded."""
+    bounds = {"lower": [-1e8, -np.inf, -1.001, -1e8], "upper": [99999999.0, np.inf, -1.001, -1e8]}
+    P, c = np.zeros((4, 4)), np.array([-2.0, -2, -5, 3])
+    P[2:, 2:] = [[13, 6], [6, 9]]
+    G, g = np.array([[1.0, -1, -1, 0], [2.0**20, -(2.0**20), -(2.0**20), 0], [-2, -2, 2, 0]]), [-3.0, -3 * 2.0**20, 8.0]
+    s = solvers.solve_qp(1e8 * P, 1e8 * c, G, g, [[1.0, 0, 1, 1]], [-2.0], **bounds, on_failure="continue")
+    assert s.status != status.UNBOUNDED
 
 
 @examples(200)
