@@ -1,6 +1,7 @@
 """Every solver on random problems, most of them unkind: ``python -m tests.benchmarks.fuzz [--number 100000] [--seed 0] [--kinds lcp qp]``.
 
-A table of kinds of problems, each with its own table of generators and a judge that shares no code with the solvers: `fuzz_boxes`. Problem
+A table of kinds of problems, each with its own table of generators and a judge that shares no code with the solvers: `fuzz_boxes`, or with
+``--generators structured`` those of `structured_boxes`, with the same judge. Problem
 k of a seed is drawn by ``default_rng([seed, k])`` and goes to the next kind and method in turn; ``--first k --number 1`` repeats it alone.
 Counted: claims of convergence, of infeasibility and of unboundedness that are false, numbers that are not finite, errors, calls that take
 too long. Exit status 1 if there is any. ``--jobs`` processes share the work.
@@ -18,9 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds.status import ADVICE
-from tests.benchmarks import fuzz_boxes
+from tests.benchmarks import fuzz_boxes, structured_boxes
 
-KINDS = fuzz_boxes.KINDS  # name: Kind(generators, methods, solve, judge)
+GENERATORS = {"random": fuzz_boxes.KINDS, "structured": structured_boxes.KINDS}  # of name: Kind(generators, methods, solve, judge)
 
 
 class Found(NamedTuple):
@@ -31,33 +32,33 @@ class Found(NamedTuple):
     longest: tuple
 
 
-def examine(seed, k, names, limit):
+def examine(seed, k, kinds, names, limit):
     """(name of the problem, method, status, seconds, complaint) of problem k."""
     rng = np.random.default_rng([seed, k])
-    kind = KINDS[names[k % len(names)]]
+    kind = kinds[names[k % len(names)]]
     method = kind.methods[(k // len(names)) % len(kind.methods)]
     generator = list(kind.generators)[int(rng.integers(len(kind.generators)))]
     problem = kind.generators[generator](rng)
     name = f"{names[k % len(names)]} {generator} (seed {seed}, k {k})"
-    began = time.perf_counter()
+    began = time.process_time()
     try:
         solution = kind.solve(problem, method, rng)
     except Exception as error:
         return name, method, None, 0.0, f"{type(error).__name__}: {error}"
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     complaint = kind.judge(problem, solution)
     if not complaint and seconds > limit:
         complaint = f"took {seconds:.1f} s"
     return name, method, int(solution.status), seconds, complaint
 
 
-def examine_range(seed, first, number, names, limit):
+def examine_range(seed, first, number, generators, names, limit):
     """`Found` of problems first, ..., first + number - 1."""
     warnings.simplefilter("ignore")
     counts, complaints, longest = collections.Counter(), [], (0.0, "")
     with np.errstate(all="ignore"):
         for k in range(first, first + number):
-            name, method, status, seconds, complaint = examine(seed, k, names, limit)
+            name, method, status, seconds, complaint = examine(seed, k, GENERATORS[generators], names, limit)
             counts[name.split()[0], method, status] += 1
             longest = max(longest, (seconds, f"{method} on {name}"))
             if complaint:
@@ -72,8 +73,9 @@ def main():
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--limit", type=float, default=30.0, help="seconds that a call may take")
-    parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=list(KINDS))
+    parser.add_argument("--limit", type=float, default=30.0, help="seconds of processor time that a call may take")
+    parser.add_argument("--generators", default="random", choices=list(GENERATORS))
+    parser.add_argument("--kinds", nargs="*", default=list(fuzz_boxes.KINDS), choices=list(fuzz_boxes.KINDS))
     arguments = parser.parse_args()
     began, size = time.perf_counter(), 2000
     end = arguments.first + arguments.number
@@ -81,7 +83,7 @@ def main():
     every = Found(collections.Counter(), [], (0.0, ""))
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(arguments.jobs, mp_context=context) as pool:
-        runs = [pool.submit(examine_range, arguments.seed, *part, arguments.kinds, arguments.limit) for part in parts]
+        runs = [pool.submit(examine_range, arguments.seed, *part, arguments.generators, arguments.kinds, arguments.limit) for part in parts]
         for done, run in enumerate(runs):
             found = run.result()
             every.counts.update(found.counts)

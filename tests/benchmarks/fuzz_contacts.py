@@ -1,9 +1,10 @@
 """Contact solvers on random problems, most of them unkind: ``python -m tests.benchmarks.fuzz_contacts [--number 100000] [--seed 0]``.
 
 A problem is drawn from a table of matrices, changed by one of a table of changes, given a q of a table and one of the classes; it goes
-through the next method of that class. Judged in extended precision by NumPy alone: claims of convergence, claims of infeasibility (of what
-was made with a solution, of what enumeration solves, of what linear programming finds feasible), numbers that are not finite, and calls
-that take longer than a limit of processor time. Exit status 1 if there is anything of it.
+through the next method of that class. ``--generators structured`` draws from `structured_contacts` instead. Judged in extended precision
+by NumPy alone: claims of convergence, claims of infeasibility (of what was made with a solution, of what enumeration solves, of what linear
+programming finds feasible), numbers that are not finite, and calls that take longer than a limit of processor time. Exit status 1 if there
+is anything of it.
 """
 
 import argparse
@@ -19,6 +20,7 @@ import numpy as np
 from nsds import solvers
 from nsds.solvers.contact.solve import kind_of
 from nsds.status import CONVERGED, INFEASIBLE
+from tests.benchmarks import structured_contacts
 
 TOL = 1e-8
 LIMIT = 20.0  # seconds
@@ -142,9 +144,11 @@ def draw_solution(rng, laws, n):
     return r, u
 
 
-def draw(rng, cls):
+def draw(rng, cls, generators="random"):
     """(name, laws, blocks, W, q, solvable)."""
     laws, blocks, n = draw_laws(rng, cls)
+    if generators == "structured":
+        return structured_contacts.draw(rng, cls, laws, blocks, n)
     matrix, change, vector = rng.choice(MATRICES), rng.choice(CHANGES), rng.choice(VECTORS)
     W = matrix(rng, n)
     S = 10.0 ** rng.uniform(-3, 3, size=n) if change == "rows" else np.ones(n)
@@ -317,6 +321,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=1e9)
     parser.add_argument("--methods", nargs="*", default=None)
+    parser.add_argument("--generators", default="random", choices=("random", "structured"))
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
@@ -325,7 +330,7 @@ def main():
     for k in range(arguments.number):
         rng = np.random.default_rng([arguments.seed, k])
         cls = str(rng.choice(CLASSES))
-        name, laws, blocks, W, q, solvable = draw(rng, cls)
+        name, laws, blocks, W, q, solvable = draw(rng, cls, arguments.generators)
         d = max(block[1] for block in blocks if block[0] in ("friction", "rolling"))
         kind = kind_of(d, any(block[0] == "rolling" for block in blocks)) if cls == "generic" else cls
         methods = [m for m in solvers.methods(kind) if not arguments.methods or m in arguments.methods]
