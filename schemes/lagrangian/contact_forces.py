@@ -14,13 +14,18 @@ from nsds.schemes.problem.assemble import assemble
 from nsds.status import CONVERGED
 
 
-def require_rigid(owner, layout):
-    """Refuse friction and other bounded forces, and y that depends on lambda."""
+def require_no_friction(owner, layout):
+    """Refuse friction and other bounded forces."""
     c = layout.constraints
     rubs = (c["tangents"] > 0) | (c["lower"] != ABSENT)
     if rubs.any():
         name = layout.owners[int(np.argmax(rubs))][0]
         raise ValueError(f"{owner}: interaction '{name}': the scheme is stated without friction and relays; use nsds.moreau_jean")
+
+
+def require_rigid(owner, layout):
+    """Refuse y that depends on lambda."""
+    c = layout.constraints
     compliant = (c["level"] == POSITION) | (c["coupling"] != c["coupling_end"])
     if compliant.any() or (layout.relations["D"] != ABSENT).any():
         name = layout.owners[int(np.argmax(compliant))][0]

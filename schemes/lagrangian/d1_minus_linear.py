@@ -20,7 +20,7 @@ from nsds._jit import inlined, kernel, tiny
 from nsds.model.kinds import LAGRANGIAN
 from nsds.model.layout import ABSENT
 from nsds.schemes.lagrangian import newton
-from nsds.schemes.lagrangian.contact_forces import evaluate_curvature, push_apart, require_rigid
+from nsds.schemes.lagrangian.contact_forces import evaluate_curvature, push_apart, require_no_friction, require_rigid
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
 from nsds.schemes.lagrangian.newton import (
     EVERY,
@@ -102,6 +102,7 @@ def prepare(records, mem, options, h, method):
     """Tables and constant inverse masses of all members."""
     work, iwork = Allocator(records.size), Allocator(records.size)
     layout = layout_of(records, work, "d1_minus_linear", h, h)
+    require_no_friction("d1_minus_linear", layout)
     require_rigid("d1_minus_linear", layout)
     words = Options(h, newton.Options(h, **_EXPLICIT), float(options["velocity_level"].item()))
     prepared = newton.prepare(records, layout, words.newton, method, work, iwork)

@@ -4,7 +4,11 @@
                 q = q_k + h v_k + h^2 ((1/2 - beta) A_k + beta A_{k+1}),   v = v_k + h ((1-gamma) A_k + gamma A_{k+1})
                 (1 - alpha_m) A_{k+1} + alpha_m A_k = (1 - alpha_f) a_{k+1} + alpha_f a_k
     position    q_{k+1} = q + M^-1 H^T nu,       0 <= y(q_{k+1})  ⟂  nu >= 0,   g(q_{k+1}) = 0
-    velocity    v_{k+1} = v + M^-1 H^T Lambda,   0 <= H v_{k+1} + e ydot_k  ⟂  Lambda >= 0   of the contacts that q closes; G v_{k+1} = 0
+    velocity    v_{k+1} = v + M^-1 H^T Lambda,   0 <= H v_{k+1} + e ydot_k  ⟂  Lambda >= 0   of the contacts that q closes, with their
+                friction; bounded forces; G v_{k+1} = 0
+
+The smooth motion knows nothing of friction and bounded forces: it is shifted by ``h (v_{k+1} - v') / 2``, v' what the last problem would
+give without them, and projected again, so that what sticks does not creep.
 
 Brüls, Acary, Cardona, Comput. Methods Appl. Mech. Engrg. 281 (2014) 131–161; decoupled as in Cosimo, Galvez, Cavalieri, Cardona, Brüls,
 Multibody System Dynamics 48 (2020) 127–149. The smooth problem is one of the Newton form for v, what is known of v and q (with
@@ -12,6 +16,7 @@ A_{k+1} but for its a_{k+1}) taking the place of v_k and ``q_k + h v_k``: ``M (v
 """
 
 import sys
+from typing import NamedTuple
 
 import numpy as np
 
@@ -45,6 +50,13 @@ from nsds.status import CONVERGED, INEXACT
 OPTIONS = np.dtype(
     [("scheme", "S32"), ("rho", "<f8"), ("newton_tol", "<f8"), ("newton_max_iter", "<i8"), ("constraint_tol", "<f8"), ("max_rounds", "<i8")]
 )
+
+
+class Tables(NamedTuple):
+    """What a step reads of a model."""
+
+    positions: projection.Tables  # and the Newton form
+    slippery: newton.Tables  # the same rows without friction and bounds
 
 
 @scheme_for(LAGRANGIAN, NEWTON_EULER)
@@ -117,14 +129,21 @@ def prepare(records, mem, options, h, method):
     positions = projection.Options(h, smooth, combined=0.0, constraint_tol=constraint_tol, max_rounds=rounds, every_contact=1.0)
     prepared = prepare_with_positions(records, layout, smooth, "mass", method, work, iwork)
     options = rigid_generalised_alpha.Options(h, positions, alpha_m, alpha_f, beta, gamma)
-    return prepared._replace(options=options, stepper=sys.modules[__name__])
+    tables = Tables(prepared.tables, _without_friction(prepared.tables))
+    return prepared._replace(tables=tables, options=options, stepper=sys.modules[__name__])
+
+
+def _without_friction(positions):
+    """The Newton form whose rows are those of the problem of positions, which has neither friction nor bounds."""
+    form = positions.newton
+    return form._replace(constraints=positions.constraints, inputs=form.entries, plan=positions.plan, blocks=positions.blocks)
 
 
 @kernel
 def start(t, s, functions, options, mem, imem, work, iwork):
     """Before the first step: outputs of the state; accelerations are computed when the first step begins."""
-    newton.start(t, s.newton, functions, options.positions.newton, mem, imem, work, iwork)
-    p = s.newton.plan[0]
+    newton.start(t, s.positions.newton, functions, options.positions.newton, mem, imem, work, iwork)
+    p = s.positions.newton.plan[0]
     iwork[p.fresh] = 1
     for i in range(p.n_dofs):
         work[p.f_old + i] = 0.0  # the smooth problem knows one force
@@ -134,7 +153,8 @@ def start(t, s, functions, options, mem, imem, work, iwork):
 @kernel
 def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
-    form, parts, elements, constraints, entries = s.newton, s.newton.parts, s.newton.elements, s.newton.constraints, s.newton.entries
+    form = s.positions.newton
+    parts, elements, constraints, entries = form.parts, form.elements, form.constraints, form.entries
     p, h, smooth = form.plan[0], options.h, options.positions.newton
     started = CONVERGED
     if iwork[p.fresh] != 0:
@@ -151,22 +171,22 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     evaluate_relations(t_new, 1.0, 0.0, EVERY, smooth, form.relations, p, functions, mem, imem, work)
     n = _list(True, h, constraints, entries, p, mem, imem, work, iwork)
     status = worse(status, started)
-    if status in (CONVERGED, INEXACT):
-        projected, _ = project(t_new, s, functions, solver, solver_options, options.positions, mem, imem, work, iwork)
-        status = worse(status, projected)
-    if status in (CONVERGED, INEXACT) and n > 0:
+    for attempt in range(2):
+        if status in (CONVERGED, INEXACT):
+            projected, _ = project(t_new, s.positions, functions, solver, solver_options, options.positions, mem, imem, work, iwork)
+            status = worse(status, projected)
+        if status not in (CONVERGED, INEXACT) or n == 0:
+            break
         evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
-        invert_metrics(elements, parts, s.metrics, s.plan[0], work, iwork)
-        for i in range(p.n_dofs):
-            work[p.dv + i] = 0.0
-        most = 0.0
-        for a in range(n):
-            c = constraints[iwork[p.active + a]]
-            w, size = velocity(c, entries, mem, work)
-            work[p.q + a] = w + (0.0 if c.e == ABSENT else work[c.e] * mem[c.ydot])
-            most = max(most, size)
-        work[p.rounding] = ULPS * most
-        pushed, _, error = push_apart(n, p.dv, 1.0, 1.0, form, s.metrics, solver, solver_options, mem, work, iwork)
+        invert_metrics(elements, parts, s.positions.metrics, s.positions.plan[0], work, iwork)
+        if attempt == 1 or not _has_friction(n, constraints, p, iwork):
+            break
+        shifted = _shift(n, s, solver, solver_options, options, mem, work, iwork)
+        status = worse(status, shifted)
+        evaluate_relations(t_new, 1.0, 0.0, EVERY, smooth, form.relations, p, functions, mem, imem, work)
+        n = _list(True, h, constraints, entries, p, mem, imem, work, iwork)
+    if status in (CONVERGED, INEXACT) and n > 0:
+        pushed, error = _jump(n, 1.0, h, form, s.positions.metrics, solver, solver_options, mem, work, iwork)
         status, residual = worse(status, pushed), max(residual, error)
         add_jump(parts, elements, p, mem, work)
     for i in range(constraints.size):
@@ -178,13 +198,14 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
 @kernel
 def _start_accelerations(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """``a = A = M^-1 (F + G^T lambda)`` at the state, with ``G a + curvature = 0``. Returns a status."""
-    form, parts, elements, constraints, entries = s.newton, s.newton.parts, s.newton.elements, s.newton.constraints, s.newton.entries
+    form = s.positions.newton
+    parts, elements, constraints, entries = form.parts, form.elements, form.constraints, form.entries
     p, h = form.plan[0], options.h
     keep_state(parts, elements, p, mem, work)
     evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
-    invert_metrics(elements, parts, s.metrics, s.plan[0], work, iwork)
+    invert_metrics(elements, parts, s.positions.metrics, s.positions.plan[0], work, iwork)
     evaluate_forces(t, options.positions.newton, parts, elements, p, p.f, functions, mem, imem, work)
-    apply_inverses(s.metrics, p.f, p.acc, p.scratch, work, iwork)
+    apply_inverses(s.positions.metrics, p.f, p.acc, p.scratch, work, iwork)
     evaluate_curvature(t, h, form.relations, p, functions, mem, work)
     n = _list(False, h, constraints, entries, p, mem, imem, work, iwork)
     most = 0.0
@@ -199,7 +220,7 @@ def _start_accelerations(t, s, functions, solver, solver_options, options, mem, 
         work[p.q + a] = w
         most = max(most, size)
     work[p.rounding] = ULPS * most
-    status, _, _ = push_apart(n, p.acc, 1.0, 1.0, form, s.metrics, solver, solver_options, mem, work, iwork)
+    status, _, _ = push_apart(n, p.acc, 1.0, 1.0, form, s.positions.metrics, solver, solver_options, mem, work, iwork)
     for i in range(p.n_dofs):
         work[p.a_old + i] = work[p.acc + i]
     return status
@@ -237,16 +258,73 @@ def _accelerations(options, parts, elements, p, mem, work):
 
 @tiny
 def _list(with_contacts, h, constraints, entries, p, mem, imem, work, iwork):
-    """List the bilateral constraints and, if wanted, the contacts that the motion has closed, which become active."""
+    """List the bilateral constraints and, if wanted, bounded forces, what is active and the contacts that the motion has closed.
+
+    What is listed becomes active.
+    """
     n = 0
     for i in range(constraints.size):
         c = constraints[i]
-        chosen = c.always != 0
-        if with_contacts and not chosen:
-            chosen = position(c, entries, mem, work) <= gap_slack(c, h, entries, mem, work)
+        chosen = c.bilateral != 0
+        if with_contacts and c.component > 0:
+            chosen = imem[constraints[i - c.component].active] != 0
+        elif with_contacts and not chosen:
+            chosen = c.always != 0 or imem[c.active] != 0 or position(c, entries, mem, work) <= gap_slack(c, h, entries, mem, work)
         imem[c.active] = chosen
         iwork[p.local + i] = n if chosen else ABSENT
         if chosen:
             iwork[p.active + n] = i
             n += 1
     return n
+
+
+@tiny
+def _has_friction(n, constraints, p, iwork):
+    """Whether one of the n listed constraints has friction, or is a bounded force."""
+    for a in range(n):
+        c = constraints[iwork[p.active + a]]
+        if c.tangents > 0 or c.lower != ABSENT:
+            return True
+    return False
+
+
+@kernel
+def _shift(n, s, solver, solver_options, options, mem, work, iwork):
+    """Move q by half a step of what friction and bounded forces do to the velocities. Returns a status."""
+    form, slippery, metrics, n_slippery = s.positions.newton, s.slippery, s.positions.metrics, 0
+    p, own = form.plan[0], slippery.plan[0]
+    for i in range(form.constraints.size):
+        chosen = iwork[p.local + i] != ABSENT and form.constraints[i].component == 0 and form.constraints[i].lower == ABSENT
+        iwork[own.local + i] = n_slippery if chosen else ABSENT
+        if chosen:
+            iwork[own.active + n_slippery] = i
+            n_slippery += 1
+    status, _ = _jump(n_slippery, 0.0, options.h, slippery, metrics, solver, solver_options, mem, work, iwork)
+    full, _ = _jump(n, 0.0, options.h, form, metrics, solver, solver_options, mem, work, iwork)
+    for k in range(form.elements.size):
+        el = form.elements[k]
+        q = form.parts[el.part].q + el.e * form.parts[el.part].stride
+        for i in range(form.parts[el.part].n):
+            mem[q + i] += 0.5 * options.h * (work[p.dv + el.dof + i] - work[own.dv + el.dof + i])
+    return worse(status, full)
+
+
+@kernel
+def _jump(n, weight, h, form, metrics, solver, solver_options, mem, work, iwork):
+    """The velocity problem of the n listed constraints at q; weight: of its impulses in the total. Returns (status, residual).
+
+    Out: dv, what velocities change by.
+    """
+    p, most = form.plan[0], 0.0
+    for k in range(form.elements.size):
+        el = form.elements[k]
+        for i in range(el.dof, el.dof + form.parts[el.part].n):
+            work[p.dv + i] = 0.0
+    for a in range(n):
+        c = form.constraints[iwork[p.active + a]]
+        w, size = velocity(c, form.entries, mem, work)
+        work[p.q + a] = w + (0.0 if c.e == ABSENT else work[c.e] * mem[c.ydot])
+        most = max(most, size)
+    work[p.rounding] = ULPS * most
+    status, _, residual = push_apart(n, p.dv, weight, h, form, metrics, solver, solver_options, mem, work, iwork)
+    return status, residual

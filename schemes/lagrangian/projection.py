@@ -192,8 +192,8 @@ def prepare_with_positions(records, layout, options, metric, method, work, iwork
     place_problem(places, unknowns, method, work, iwork)
     place_active(places, unknowns, work, iwork)
     body, dofs = metrics["n"].max(), metrics["n"].sum()
-    work.place(places, rhs=body, solution=body, scratch=body, dofs=dofs, dv=dofs)
-    iwork.place(places, sub_next=rigid.size, pivots=body, touched=rigid.size)
+    work.place(places, rhs=body, solution=body, scratch=body, dofs=dofs, dv=dofs, total=rigid.size)
+    iwork.place(places, sub_next=rigid.size, pivots=body, touched=metrics.size)
     d = largest_contact(rigid)
     for column, value in (("tangents", 0), ("lower", ABSENT), ("upper", ABSENT)):
         rigid[column] = value

@@ -15,7 +15,7 @@ from nsds import _checks
 from nsds.model.kinds import LAGRANGIAN
 from nsds.model.layout import ABSENT
 from nsds.schemes.lagrangian import newton
-from nsds.schemes.lagrangian.contact_forces import require_rigid
+from nsds.schemes.lagrangian.contact_forces import require_no_friction, require_rigid
 from nsds.schemes.lagrangian.newton import Options
 from nsds.schemes.lagrangian.tables import DRIVEN, POSITION, layout_of
 from nsds.schemes.run.memory import Allocator
@@ -77,6 +77,7 @@ def prepare(records, mem, options, h, method):
     owner = "schatzman_paoli"
     work, iwork = Allocator(records.size), Allocator(records.size)
     layout = layout_of(records, work, owner, h, h)
+    require_no_friction(owner, layout)
     require_rigid(owner, layout)
     _require_one_restitution(owner, records, layout)
     for rows in (layout.constraints, layout.relations):
