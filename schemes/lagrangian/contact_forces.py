@@ -60,21 +60,25 @@ def push_apart(n, out, weight, h, s, inverses, solver, solver_options, mem, work
 
 @kernel
 def evaluate_curvature(t, h, relations, p, functions, mem, work):
-    """``d/dt (H v + rate)`` at constant v: a second difference of y along the motion, or a first one where there is no y."""
+    """``d/dt (H v + rate)`` at constant v: a second difference of y along the motion, or a first one where there is no y.
+
+    Of contacts with friction whose H is a function y says nothing of the tangents.
+    """
     for k in range(relations.size):
         r = relations[k]
-        if r.h_function != ABSENT:
-            _second_difference(t, h, r, p, functions, mem, work)
-        else:
+        has_other_rows = r.block > 1 and r.H_function != ABSENT
+        if r.h_function == ABSENT or has_other_rows:
             _first_difference(t, 0.1 * h, r, p, functions, mem, work)
+        if r.h_function != ABSENT:
+            _second_difference(t, h, r.block if has_other_rows else 1, r, p, functions, mem, work)
 
 
 @kernel
 def _first_difference(t, s, r, p, functions, mem, work):
     """``(H(t + s, q + s v) v - H v + rate(t + s, q + s v) - rate) / s`` into r.curvature, of H and rate that are not derivatives of y."""
-    m, n, changes = r.m, r.n, r.H_function != ABSENT
+    m, n, changes, moves = r.m, r.n, r.H_function != ABSENT, r.rate != ABSENT
     for i in range(m):
-        work[r.curvature + i] = work[r.rate + i]
+        work[r.curvature + i] = work[r.rate + i] if moves else 0.0
     for j in range(n):
         work[r.x + j] = mem[_coordinate(r, j)] + s * mem[_coordinate(r, j) + _width(r, j)]
     if changes:
@@ -82,11 +86,12 @@ def _first_difference(t, s, r, p, functions, mem, work):
     stated_rate(t + s, r, functions, mem, work)
     for i in range(m):
         here = work[r.curvature + i]
-        grown = work[r.rate + i] - here
+        grown = work[r.rate + i] - here if moves else 0.0
         for j in range(n if changes else 0):
             grown += (work[p.H_moved + i * n + j] - work[r.H + i * n + j]) * mem[_coordinate(r, j) + _width(r, j)]
         work[r.curvature + i] = grown / s
-        work[r.rate + i] = here
+        if moves:
+            work[r.rate + i] = here
 
 
 @tiny
@@ -102,14 +107,17 @@ def _width(r, j):
 
 
 @inlined
-def _second_difference(t, h, r, p, functions, mem, work):
-    """``(h(t + s, q + s v) - 2 h(t, q) + h(t - s, q - s v)) / s^2`` into r.curvature; s moves q by a ten-thousandth, or is h/10."""
+def _second_difference(t, h, each, r, p, functions, mem, work):
+    """``(h(t + s, q + s v) - 2 h(t, q) + h(t - s, q - s v)) / s^2`` into each so-many-th r.curvature.
+
+    s moves q by a ten-thousandth, or is h/10.
+    """
     fastest, size = 0.0, 1.0
     for j in range(r.n):
         q = _coordinate(r, j)
         fastest, size = max(fastest, abs(mem[q + _width(r, j)])), max(size, abs(mem[q]))
     s = 0.1 * h if r.rate != ABSENT or fastest == 0.0 else 1e-4 * size / fastest
-    for i in range(r.m):
+    for i in range(0, r.m, each):
         work[r.curvature + i] = -2.0 * work[r.h + i] / (s * s)
     x, lam, z, out = view(work, r.x, r.n), view(work, r.lam, r.m), view(mem, r.z, r.n_z), view(work, p.spare, r.m)
     for sign in (-1.0, 1.0):
@@ -117,5 +125,5 @@ def _second_difference(t, h, r, p, functions, mem, work):
             q = _coordinate(r, j)
             work[r.x + j] = mem[q] + sign * s * mem[q + _width(r, j)]
         call_function(functions, r.h_function, (t + sign * s, x, lam, z, out))
-        for i in range(r.m):
+        for i in range(0, r.m, each):
             work[r.curvature + i] += work[p.spare + i] / (s * s)

@@ -20,7 +20,7 @@ from nsds._jit import inlined, kernel, tiny
 from nsds.model.kinds import LAGRANGIAN
 from nsds.model.layout import ABSENT
 from nsds.schemes.lagrangian import newton
-from nsds.schemes.lagrangian.contact_forces import evaluate_curvature, push_apart, require_no_friction, require_rigid
+from nsds.schemes.lagrangian.contact_forces import evaluate_curvature, push_apart, require_rigid
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
 from nsds.schemes.lagrangian.newton import (
     EVERY,
@@ -102,7 +102,6 @@ def prepare(records, mem, options, h, method):
     """Tables and constant inverse masses of all members."""
     work, iwork = Allocator(records.size), Allocator(records.size)
     layout = layout_of(records, work, "d1_minus_linear", h, h)
-    require_no_friction("d1_minus_linear", layout)
     require_rigid("d1_minus_linear", layout)
     words = Options(h, newton.Options(h, **_EXPLICIT), float(options["velocity_level"].item()))
     prepared = newton.prepare(records, layout, words.newton, method, work, iwork)
@@ -148,7 +147,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     add_jump(parts, elements, p, mem, work)
     for i in range(constraints.size):
         mem[constraints[i].lam] = work[p.total + i]
-        imem[constraints[i].active] = work[p.total + i] != 0.0
+        imem[constraints[i].active] = work[p.total + i - constraints[i].component] != 0.0
     update_outputs(h, 1.0, constraints, s.entries, s.couplings, mem, work)
     status = worse(worse(status, status_2), status_3)
     if not definite or not regular:
@@ -192,7 +191,7 @@ def _contact(when, a, s, solver, solver_options, options, mem, imem, work, iwork
     n = _choose(when, a, options, s.constraints, s.entries, s.plan[0], mem, imem, work, iwork)
     _state_problem(n, when, a, options, s.constraints, s.entries, s.plan[0], mem, work, iwork)
     weight = 1.0 if when == _IMPACT else 0.5 * options.h
-    return push_apart(n, a, weight, options.h, s, s.bodies, solver, solver_options, mem, work, iwork)
+    return push_apart(n, a, weight, 1.0, s, s.bodies, solver, solver_options, mem, work, iwork)
 
 
 @inlined
@@ -200,13 +199,15 @@ def _choose(when, a, options, constraints, entries, p, mem, imem, work, iwork):
     """List the contacts that are closed: at the start of the step, at both ends, or at the end.
 
     Forces at acceleration level want a contact that does not open besides; at velocity level that comes out of the problem itself, and a
-    contact that persists, where y is zero up to O(h^3) only, remains closed.
+    contact that persists, where y is zero up to O(h^3) only, remains closed. Bounded forces have no impulses.
     """
     n, h, at_velocity = 0, options.h, options.velocity_level != 0.0
     for i in range(constraints.size):
         c = constraints[i]
-        closed = c.always != 0
-        if not closed:
+        closed = c.always != 0 and (when != _IMPACT or c.lower == ABSENT)
+        if c.component > 0:
+            closed = iwork[p.local + i - c.component] != ABSENT
+        elif c.always == 0:
             slack = gap_slack(c, h, entries, mem, work)
             if at_velocity and imem[c.active] != 0:
                 slack = max(slack, h * h * _REST * _size_of_acceleration(c, a, entries, work))
@@ -240,25 +241,29 @@ def _speed_rounding(c, h, a, entries, mem, work):
 
 @inlined
 def _state_problem(n, when, a, options, constraints, entries, p, mem, work, iwork):
-    """Vector q: ``H v- + e H v-``; or of forces, ``H a + curvature``, or the velocity that they keep, per half step or step."""
+    """Vector q: ``H v- + e H v-``; or of forces, ``H a + curvature``, or the velocity that they keep, per half step or step.
+
+    Friction and bounded forces are stated for velocities at either level.
+    """
     h, most = options.h, 0.0
     for b in range(n):
         c = constraints[iwork[p.active + b]]
+        at_velocity = options.velocity_level != 0.0 or c.component > 0 or c.lower != ABSENT
         v, size = velocity(c, entries, mem, work)
         if when == _IMPACT:
             e = 0.0 if c.e == ABSENT else work[c.e]
             s = (1.0 + e) * v
         else:
             s = 0.0
-            size *= 2.0 / h if options.velocity_level != 0.0 else 0.0
+            size *= 2.0 / h if at_velocity else 0.0
             for k in range(c.entry, c.entry_end):
                 s += work[entries[k].coefficient] * work[a + entries[k].dof]
                 size += abs(work[entries[k].coefficient] * work[a + entries[k].dof])
-            if options.velocity_level == 0.0 or when == _LEFT:
+            if not at_velocity or when == _LEFT:
                 s += 0.0 if c.curvature == ABSENT else work[c.curvature]
-            if options.velocity_level != 0.0 and when == _LEFT:
+            if at_velocity and when == _LEFT:
                 s += v / h
-            elif options.velocity_level != 0.0:
+            elif at_velocity:
                 s += 2.0 / h * _old_velocity(c, entries, p, work)
                 for k in range(c.entry, c.entry_end):
                     s += work[entries[k].coefficient] * work[p.a_old + entries[k].dof]
