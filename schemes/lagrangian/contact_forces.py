@@ -14,15 +14,6 @@ from nsds.schemes.problem.assemble import assemble
 from nsds.status import CONVERGED
 
 
-def require_no_friction(owner, layout):
-    """Refuse friction and other bounded forces."""
-    c = layout.constraints
-    rubs = (c["tangents"] > 0) | (c["lower"] != ABSENT)
-    if rubs.any():
-        name = layout.owners[int(np.argmax(rubs))][0]
-        raise ValueError(f"{owner}: interaction '{name}': the scheme is stated without friction and relays; use nsds.moreau_jean")
-
-
 def require_rigid(owner, layout):
     """Refuse y that depends on lambda."""
     c = layout.constraints
@@ -36,7 +27,7 @@ def require_rigid(owner, layout):
 def push_apart(n, out, weight, h, s, inverses, solver, solver_options, mem, work, iwork):
     """Solve ``0 <= H M^-1 H^T z + q  ⟂  z >= 0`` for the n listed constraints, q prepared; add ``M^-1 H^T z`` to work[out:].
 
-    s: tables of the Newton form; inverses: rows of bodies with M^-1. ``weight z`` is added to p.total.
+    h: z of a unit of bounded forces; s: tables of the Newton form; inverses: rows of bodies with M^-1. ``weight z`` is added to p.total.
     Returns (status, iterations, residual).
     """
     constraints, inputs, p = s.constraints, s.inputs, s.plan[0]
@@ -51,7 +42,7 @@ def push_apart(n, out, weight, h, s, inverses, solver, solver_options, mem, work
     row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
     chosen, transpose = view(iwork, p.active, n), view(iwork, p.sub_place, iwork[p.sub_row + n])
     assemble(s.plan, inverses, constraints, s.entries, inputs, s.couplings, chosen, row, column, transpose, 1.0, 0, work, iwork)
-    status, n_iter, residual = solve_active(p, s.blocks, n, h, solver, constraints, inputs, solver_options, mem, work, iwork)
+    status, n_iter, residual = solve_active(p, s.blocks, n, h, h, solver, constraints, inputs, solver_options, mem, work, iwork)
     for a in range(n):
         work[p.total + iwork[p.active + a]] += weight * work[p.z + a]
     add_pushed(out, s.parts, s.elements, inverses, p, mem, work, iwork)

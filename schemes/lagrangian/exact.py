@@ -245,7 +245,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         extract_active(p, n, s.W_row, s.W_column, work, iwork)
     if n > 0:
         _state_problem(n, s, p, mem, work, iwork)
-        status, n_iter, residual = solve_active(p, s.blocks, n, h, solver, s.constraints, s.inputs, solver_options, mem, work, iwork)
+        status, n_iter, residual = solve_active(p, s.blocks, n, h, h, solver, s.constraints, s.inputs, solver_options, mem, work, iwork)
     finite = _end_motion(h, s.parts, p, s.operators, mem, work, iwork)
     _evaluate_forces(t_new, s.parts, s.operators, functions, mem, work)
     _update_outputs(s, mem, work)

@@ -161,7 +161,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
                 row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
                 impact = state_rebounds(p, n, p.sub_W, row, column, s.constraints, s.entries, mem, work, iwork)
             _state_problem(n, h, theta, s.constraints, s.entries, p, mem, work, iwork)
-            status, n_iter, residual = solve_active(p, s.blocks, n, h, solver, s.constraints, s.inputs, solver_options, mem, work, iwork)
+            status, n_iter, residual = solve_active(p, s.blocks, n, h, h, solver, s.constraints, s.inputs, solver_options, mem, work, iwork)
             status = impact if impact != CONVERGED else status
         finite = _end_motion(h, theta, s.parts, s.plan, s.operators, mem, work, iwork)
     update_outputs(h, theta, s.constraints, s.entries, s.couplings, mem, work)

@@ -3,6 +3,8 @@
     M(q_k) (q_{k+1} - 2 q_k + q_{k-1}) = h^2 F(t_{k+theta}, q_{k+theta}, v_{k+theta}) + h p_{k+1}          (10.45a)
     0 <= y((q_{k+1} + e q_{k-1}) / (1 + e))  ⟂  lambda >= 0,   p = H^T lambda there                        (10.45c-e)
 
+Friction is one of displacements: it opposes ``H_T (q_{k+1} - q_k) + e_t H_T (q_k - q_{k-1})`` of a contact, and is at most mu times its lambda.
+
 The velocity in the record is ``v_{k+1} = (q_{k+1} - q_k) / h``, so that ``q_{k-1} = q_k - h v_k``: the record alone is the state, and the
 step is one of the Newton form for v_{k+1}. The source's own question (10.3.1), whether to take the central difference, is answered by
 that and by measurement (tests): theta = 0 conserves ``v_{k+1}^T M v_{k+1} / 2 + q_{k+1}^T K q_k / 2`` to rounding, and an impact with e = 1
@@ -12,10 +14,12 @@ reverses v exactly, whereas the central difference mixes the velocities before a
 import numpy as np
 
 from nsds import _checks
-from nsds.model.kinds import LAGRANGIAN
+from nsds.model.kinds import LAGRANGIAN, split
+from nsds.model.laws import LAWS
 from nsds.model.layout import ABSENT
+from nsds.model.records import model_of
 from nsds.schemes.lagrangian import newton
-from nsds.schemes.lagrangian.contact_forces import require_no_friction, require_rigid
+from nsds.schemes.lagrangian.contact_forces import require_rigid
 from nsds.schemes.lagrangian.newton import Options
 from nsds.schemes.lagrangian.tables import DRIVEN, POSITION, layout_of
 from nsds.schemes.run.memory import Allocator
@@ -77,11 +81,11 @@ def prepare(records, mem, options, h, method):
     owner = "schatzman_paoli"
     work, iwork = Allocator(records.size), Allocator(records.size)
     layout = layout_of(records, work, owner, h, h)
-    require_no_friction(owner, layout)
     require_rigid(owner, layout)
     _require_one_restitution(owner, records, layout)
-    for rows in (layout.constraints, layout.relations):
-        rows["level"][rows["level"] != DRIVEN] = POSITION
+    layout.relations["level"][layout.relations["level"] != DRIVEN] = POSITION
+    rows = layout.constraints
+    rows["level"][(rows["level"] != DRIVEN) & (rows["component"] == 0)] = POSITION  # friction is one of displacements
     gamma = options["gamma"].item()
     if gamma == np.inf:
         layout.constraints["always"], gamma = True, 0.0
@@ -91,12 +95,10 @@ def prepare(records, mem, options, h, method):
 
 
 def _require_one_restitution(owner, records, layout):
-    """A nonlinear y is evaluated at one point for all constraints of an interaction, which e decides."""
+    """A nonlinear y is evaluated at one point for all contacts of an interaction, which e decides."""
+    laws = {name: LAWS[law] for name, _, law, *_ in split(model_of(records))[1]}
     for name, r in zip(layout.relation_names, layout.relations, strict=True):
-        if r["e"] != ABSENT and r["m"] > 1 and _has_different_values(records, name):
-            raise ValueError(f"{owner}: interaction '{name}': a nonlinear relation wants one e for all its constraints")
-
-
-def _has_different_values(records, name):
-    e = records[name]["e"].reshape(-1, records[name]["y"].shape[-1])
-    return (e != e[:, :1]).any()
+        if r["e"] != ABSENT and r["m"] > r["block"]:
+            e = records[name][laws[name].restitution[0]].reshape(-1, r["m"] // r["block"])
+            if (e != e[:, :1]).any():
+                raise ValueError(f"{owner}: interaction '{name}': a nonlinear relation wants one e for all its contacts")

@@ -88,29 +88,30 @@ def state_bounds(a, h, c, p, work):
 
 
 @tiny
-def accept(z, h, c, inputs, touched, mem, work, iwork):
+def accept(z, unit, c, inputs, touched, mem, work, iwork):
     """lambda of a constraint, and its impulses ``B z``, in mem; the bodies are marked."""
-    mem[c.lam] = z / h if c.level == POSITION else z
+    mem[c.lam] = z / unit if c.level == POSITION else z
     for k in range(c.input, c.input_end):
         mem[inputs[k].q + 2 * inputs[k].n] += work[inputs[k].coefficient] * z
         iwork[touched + inputs[k].body] = 1
 
 
 @inlined
-def solve_active(p, blocks, n, h, solver, constraints, inputs, options, mem, work, iwork):
+def solve_active(p, blocks, n, h, unit, solver, constraints, inputs, options, mem, work, iwork):
     """Solve the problem of the n active constraints, its matrix sub_W and vector q prepared; the multipliers in mem are the first guess.
 
+    h: impulse of a unit of bounded forces; unit: that of a unit of lambda at position level.
     Out: lambda and the impulses ``p = B z`` in mem, touched bodies. Returns (status, n_iter, residual).
     """
     active, z = p.active, p.z
     for a in range(n):
         c = constraints[iwork[active + a]]
-        work[z + a] = mem[c.lam] * (h if c.level == POSITION else 1.0)
+        work[z + a] = mem[c.lam] * (unit if c.level == POSITION else 1.0)
         state_bounds(a, h, c, p, work)
     row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
     status = solve(p, blocks, n, row, column, p.sub_W, solver, constraints, options, work, iwork)
     for a in range(n):
-        accept(work[z + a], h, constraints[iwork[active + a]], inputs, p.touched, mem, work, iwork)
+        accept(work[z + a], unit, constraints[iwork[active + a]], inputs, p.touched, mem, work, iwork)
     return status, int(work[p.info]), work[p.info + 1]
 
 
