@@ -10,6 +10,7 @@ The forces keep the acceleration, ``0 <= H a + curvature  ⟂  lambda >= 0``, or
 Mech. Engrg. 290 (2015) 250–276).
 """
 
+import math
 import sys
 from typing import NamedTuple
 
@@ -38,10 +39,11 @@ from nsds.schemes.linear_algebra import apply_inverses
 from nsds.schemes.problem.box import ULPS, worse
 from nsds.schemes.run.memory import Allocator
 from nsds.schemes.table import scheme_for
-from nsds.status import CONVERGED, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
+from nsds.status import CONVERGED, INEXACT, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
 
 OPTIONS = np.dtype([("scheme", "S32"), ("velocity_level", "<i8")])
 _REST = 0.05  # y of a persistent contact, relative to the way that its acceleration makes in a step
+_SLIDES = 1e-6  # slip at the end of a step, relative to that at its start: less is sticking
 _LEFT, _RIGHT, _IMPACT = range(3)
 # Words of the Newton form, of which this scheme takes the pieces that evaluate: M at q_{k+1}, nothing implicit.
 _EXPLICIT = {"gamma": 0.0, "q_star": 1.0, "tol": 0.0, "max_iter": 0.0, "a": 0.0, "weight": 0.0, "at_q": 1.0, "at_v": 1.0, "paoli": 0.0}
@@ -188,10 +190,50 @@ def _end_smooth_motion(h, parts, elements, p, mem, work):
 @kernel
 def _contact(when, a, s, solver, solver_options, options, mem, imem, work, iwork):
     """Forces or impulses of the closed contacts, added to the accelerations (the jump) in work[a:]. Returns the solver's result."""
-    n = _choose(when, a, options, s.constraints, s.entries, s.plan[0], mem, imem, work, iwork)
-    _state_problem(n, when, a, options, s.constraints, s.entries, s.plan[0], mem, work, iwork)
-    weight = 1.0 if when == _IMPACT else 0.5 * options.h
-    return push_apart(n, a, weight, 1.0, s, s.bodies, solver, solver_options, mem, work, iwork)
+    p, weight = s.plan[0], 1.0 if when == _IMPACT else 0.5 * options.h
+    n = _choose(when, a, options, s.constraints, s.entries, p, mem, imem, work, iwork)
+    _state_problem(n, when, a, options, s.constraints, s.entries, p, mem, work, iwork)
+    if when == _LEFT:
+        for i in range(p.n_dofs):
+            work[p.dv + i] = work[a + i]
+    status, n_iter, residual = push_apart(n, a, weight, 1.0, s, s.bodies, solver, solver_options, mem, work, iwork)
+    if when == _LEFT and status in (CONVERGED, INEXACT) and _turn(n, a, options.h, s.constraints, s.entries, p, mem, work, iwork):
+        status, more, residual = push_apart(n, a, weight, 1.0, s, s.bodies, solver, solver_options, mem, work, iwork)
+        n_iter += more
+    return status, n_iter, residual
+
+
+@inlined
+def _turn(n, a, h, constraints, entries, p, mem, work, iwork):
+    """Whether something slides in a direction that may turn: then the vector q is stated anew for the direction at the start of the step.
+
+    The velocity ``v_k / h + H (a - a~)``, a~ the accelerations that were found, has that direction up to O(h^2). The direction at the end,
+    taken by the forces at both ends, would cost an order. In/out: q, total, and the accelerations in work[a:], which become those without
+    contacts, in dv.
+    """
+    turns = False
+    for b in range(n):
+        c = constraints[iwork[p.active + b]]
+        if c.tangents == 2 and c.component % 2 == 1:  # of friction or of rolling, and another direction behind it
+            x, y = velocity(c, entries, mem, work)[0] / h, velocity(constraints[iwork[p.active + b + 1]], entries, mem, work)[0] / h
+            if math.hypot(work[p.w + b], work[p.w + b + 1]) > _SLIDES * math.hypot(x, y):
+                turns = True
+                _state_start(x, b, a, constraints, entries, p, work, iwork)
+                _state_start(y, b + 1, a, constraints, entries, p, work, iwork)
+    for b in range(n if turns else 0):
+        work[p.total + iwork[p.active + b]] = 0.0
+    for i in range(p.n_dofs if turns else 0):
+        work[a + i] = work[p.dv + i]
+    return turns
+
+
+@tiny
+def _state_start(rate, b, a, constraints, entries, p, work, iwork):
+    """``rate + H (dv - a)`` into q of the b-th listed row."""
+    c = constraints[iwork[p.active + b]]
+    work[p.q + b] = rate
+    for k in range(c.entry, c.entry_end):
+        work[p.q + b] += work[entries[k].coefficient] * (work[p.dv + entries[k].dof] - work[a + entries[k].dof])
 
 
 @inlined
