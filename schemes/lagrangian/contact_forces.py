@@ -33,10 +33,11 @@ def push_apart(n, out, weight, h, s, inverses, solver, solver_options, mem, work
     constraints, inputs, p = s.constraints, s.inputs, s.plan[0]
     if n == 0:
         return CONVERGED, 0, 0.0
-    for a in range(n):
-        c = constraints[iwork[p.active + a]]
-        for k in range(c.input, c.input_end):
-            mem[inputs[k].q + 2 * inputs[k].n] = 0.0
+    for k in range(s.elements.size):  # of all coordinates: other constraints may have pushed a body that these touch
+        part = s.parts[s.elements[k].part]
+        push = part.q + s.elements[k].e * part.stride + 2 * part.n
+        for i in range(part.n):
+            mem[push + i] = 0.0
     extract_pattern(p, n, s.W_row, s.W_column, iwork)
     transpose_pattern(p, n, iwork)
     row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
