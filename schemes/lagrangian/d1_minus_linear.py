@@ -5,7 +5,10 @@
     a*      = M_{k+1}^-1 (F(t_{k+1}, q_{k+1}, v*) + H_{k+1}^T lambda_{k+1}-)         closed at both ends, and v* not opening
     v_{k+1} = v- + M_{k+1}^-1 H_{k+1}^T P,   v- = v_k + h/2 (a_k + a*),   0 <= H v_{k+1} + e H v-  ⟂  P >= 0       closed at t_{k+1}
 
-The forces keep the acceleration, ``0 <= H a + curvature  ⟂  lambda >= 0``, or the velocity at the end, ``0 <= H v  ⟂  lambda >= 0``
+The forces keep the acceleration, ``0 <= H a + curvature  ⟂  lambda >= 0``, or the velocity at the end, ``0 <= H v  ⟂  lambda >= 0``.
+Those of friction oppose the slip that is left at the end of the step, by v* and v-, and so bring it to rest where they can; in space
+lambda_k+ that of its start, where slip goes on, so that both together keep the second order. Impulses have friction of their own.
+Bounded forces hold for velocities in the same way, and have no impulses
 (Schindler, Acary, Math. Comput. Simul. 95 (2014) 180–199; Schindler, Rezaei, Kursawe, Acary, Comput. Methods Appl.
 Mech. Engrg. 290 (2015) 250–276).
 """
@@ -68,7 +71,8 @@ def d1_minus_linear(level="acceleration"):
     level : "acceleration" or "velocity"
         What contact forces inside a step keep from going below zero. At acceleration level, as the scheme was published, a contact takes
         part only if it does not open, be it by an error of O(h^3): second order there is lost in persistent contact along curved
-        constraints, unless they are bilateral. The velocity level keeps it.
+        constraints, unless they are bilateral. The velocity level keeps it. Friction, dry friction and relays are stated for velocities
+        at either level.
 
     Returns
     -------
@@ -84,8 +88,8 @@ def d1_minus_linear(level="acceleration"):
     -----
     Contacts are closed where ``y <= 0`` at a node, without a forecast; impacts act at the end of the step whose end they violate. lambda of
     a row is the whole impulse of the step: that of the impact and of the forces at both ends, ``P + h/2 (lambda+ + lambda-)``. Positions
-    are not corrected: where accelerations are kept zero, a bilateral constraint drifts by O(h^2). The scheme is for the laws
-    newton_impact, complementarity and equality, and relations without D.
+    are not corrected: where accelerations are kept zero, a bilateral constraint drifts by O(h^2). Sliding, sticking and rolling have
+    order 2, changes between them order 1. Relations with D are refused.
 
     Examples
     --------

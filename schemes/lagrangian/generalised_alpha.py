@@ -86,10 +86,10 @@ def generalised_alpha(rho=0.8, newton_tol=1e-10, newton_max_iter=50, constraint_
     -----
     lambda of a row is the impulse of the step. A restart begins with the accelerations of its state, as the first step of a run does: it is
     as accurate, but not the same to the last bit. Unilateral contacts are impulses also where they persist: along a curve the scheme is of
-    order 1 then; bilateral constraints keep order 2. Of Lagrangian systems the scheme is for the laws newton_impact, complementarity and
-    equality, and relations without D. Rigid bodies move on the rotation group and may have all laws: friction, dry friction and relays
-    are impulses of the velocities at the end of a step. Initial positions and velocities must satisfy bilateral constraints (see
-    `nsds.consistent`).
+    order 1 then; bilateral constraints keep order 2. Friction, dry friction and relays are impulses of the velocities at the end of a
+    step, and shift its positions, so that what sticks does not creep; sliding in one direction keeps order 2, slip whose direction turns
+    has order 1. Relations with D are refused. Rigid bodies move on the rotation group. Initial positions and velocities must satisfy
+    bilateral constraints (see `nsds.consistent`).
 
     Examples
     --------

@@ -313,9 +313,7 @@ def iterate(t_new, n, s, functions, solver, solver_options, options, mem, imem, 
                     break
             _state_problem(n, shift, s, options, mem, work, iwork)
             unit = 1.0 if options.paoli != 0.0 else options.h  # lambda is an impulse, or a force
-            solved, _, _ = solve_active(
-                p, s.blocks, n, options.h, unit, solver, s.constraints, s.inputs, solver_options, mem, work, iwork
-            )
+            solved, _, _ = solve_active(p, s.blocks, n, options.h, unit, solver, s.constraints, s.inputs, solver_options, mem, work, iwork)
             if solved not in (CONVERGED, INEXACT) and bends:  # curvature may leave the problem without a solution
                 may_bend, solved = False, CONVERGED
                 continue

@@ -3,7 +3,8 @@
     M(q_k) (q_{k+1} - 2 q_k + q_{k-1}) = h^2 F(t_{k+theta}, q_{k+theta}, v_{k+theta}) + h p_{k+1}          (10.45a)
     0 <= y((q_{k+1} + e q_{k-1}) / (1 + e))  ⟂  lambda >= 0,   p = H^T lambda there                        (10.45c-e)
 
-Friction is one of displacements: it opposes ``H_T (q_{k+1} - q_k) + e_t H_T (q_k - q_{k-1})`` of a contact, and is at most mu times its lambda.
+Friction is a law of displacements: it opposes ``H_T (q_{k+1} - q_k) + e_t H_T (q_k - q_{k-1})`` of a contact, and is at most mu times its
+lambda. Bounded forces oppose ``H (q_{k+1} - q_k)``.
 
 The velocity in the record is ``v_{k+1} = (q_{k+1} - q_k) / h``, so that ``q_{k-1} = q_k - h v_k``: the record alone is the state, and the
 step is one of the Newton form for v_{k+1}. The source's own question (10.3.1), whether to take the central difference, is answered by
@@ -56,8 +57,8 @@ def schatzman_paoli(theta=0.0, gamma=np.inf, newton_tol=1e-10, newton_max_iter=5
     -----
     v of a row is ``(q_k - q_{k-1}) / h``, also at the start: for order 2 begin with ``v_0 - h/2 a_0``. The central difference of the source
     is the mean of the v of two successive rows. lambda is an impulse; times h it is the multiplier of the source, which is one of
-    positions. Penetration is up to ``h |v|`` in an impact. The scheme is for the laws newton_impact, complementarity and equality, and
-    relations without D.
+    positions. Penetration is up to ``h |v|`` in an impact. Friction, dry friction and relays oppose the displacement of a step; contacts
+    of one nonlinear relation have one e_n. Relations with D are refused.
 
     Examples
     --------

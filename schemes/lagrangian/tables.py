@@ -35,8 +35,9 @@ CONSTRAINT = table(
 POSITION, VELOCITY, DRIVEN = range(3)
 # One row per element of an interaction that users' functions say something of; what kind of relation it is, kernels see in which of them it
 # has, and in the places that are ABSENT: rate, where ydot is H v, and D, where y does not depend on lambda. active, multiplier: where those
-# of its first constraint lie; block: how many are one contact. In the work memory: arguments x and lam, values h, g and rate, operators, scaled: D as the one-step problem
-# has it. Its coordinates are n_first behind q_first, then the rest behind q_second; dof_first and dof_second are their numbers.
+# of its first constraint lie; block: how many are one contact. In the work memory: arguments x and lam, values h, g and rate, operators,
+# scaled: D as the one-step problem has it. Its coordinates are n_first behind q_first, then the rest behind q_second; dof_first and
+# dof_second are their numbers.
 RELATION = table(
     "m", "n", "n_first", "q_first", "q_second", "dof_first", "dof_second", "body_first", "body_second", "z", "n_z", "level", "block",
     "active", "multiplier", "x", "lam", "h", "g", "rate", "curvature", "H", "B", "D", "scaled", "e",

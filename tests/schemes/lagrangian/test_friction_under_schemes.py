@@ -141,9 +141,7 @@ def disc(h, name, t_end):
     """Thrown along the ground without spin: slides, then rolls; height, way, angle."""
     radius = 0.2
     a = [0.0, -0.3 * GRAVITY, 2 * 0.3 * GRAVITY / radius]
-    wheel = nsds.lagrangian_linear(
-        [1.0, 1.0, 0.5 * radius**2], fext=[-GRAVITY, 0, 0], q=np.zeros(3), v=start_of(name, [0, 3.0, 0], a, h)
-    )
+    wheel = nsds.lagrangian_linear([1.0, 1.0, 0.5 * radius**2], fext=[-GRAVITY, 0, 0], q=np.zeros(3), v=start_of(name, [0, 3.0, 0], a, h))
     ground = nsds.interaction(relation([[1.0, 0, 0], [0, 1.0, -radius]]), friction(0.0, 0.3), on="wheel")
     return nsds.simulate(nsds.system(wheel=wheel, ground=ground), t_end=t_end, h=h, scheme=SCHEMES[name], solver=EXACT)
 
