@@ -23,7 +23,7 @@ from nsds.solvers.contact.solve import (
     solve_rfc2d,
     solve_rfc3d,
 )
-from nsds.solvers.impact.solve import ImpactSolution, solve_multiple_impact
+from nsds.solvers.impact.solve import ImpactSolution, solve_multiple_impact, solve_poisson_impact
 from nsds.solvers.nonlinear.solve import InequalitySolution, NonlinearSolution, solve_mcp, solve_ncp, solve_soclcp, solve_vi
 from nsds.solvers.problems.contact_families import CONTACT_FAMILIES, generate_contacts
 from nsds.solvers.problems.contact_problem import ContactProblem, read_contact_problem
@@ -71,6 +71,7 @@ __all__ = [
     "solve_mlcp",
     "solve_multiple_impact",
     "solve_ncp",
+    "solve_poisson_impact",
     "solve_qp",
     "solve_relay",
     "solve_rfc2d",

@@ -1,4 +1,4 @@
-"""Multiple impacts from Python: checks, conversion, and a result that says what happened."""
+"""Impacts from Python: checks, conversion, and a result that says what happened."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ import numpy as np
 from nsds import _checks
 from nsds.solvers import results
 from nsds.solvers.box import forms
-from nsds.solvers.impact.multiple import multiple_impact, work_size
+from nsds.solvers.impact import multiple, poisson
 from nsds.status import MAX_ITER, NON_FINITE
 
 _ADVICE = {
@@ -91,11 +91,93 @@ def solve_multiple_impact(
     """
     owner = "solve_multiple_impact"
     results.check_policy(owner, on_failure)
-    by_mass, by_contact = (M, H, v), (W, u)
-    if (any(part is not None for part in by_mass) and any(part is not None for part in by_contact)) or (
-        any(part is None for part in by_mass) and any(part is None for part in by_contact)
-    ):
+    given = _given(owner, M, H, v, W, u)
+    m = given.u.size
+    e = _of_contacts(owner, "e", e, m, high=1.0)
+    stiffness = _of_contacts(owner, "stiffness", stiffness, m, high=np.inf)
+    if not (stiffness > 0.0).all():
+        raise ValueError(f"{owner}: stiffness must be positive, got {stiffness.min()}")
+    exponent, tol = _checks.number(owner, "exponent", exponent, 1.0), _checks.number(owner, "tol", tol, high=1e-3, above=0.0)
+    u, P, info = given.u.copy(), np.zeros(m), np.zeros(2)
+    floats, integers = multiple.work_size(m)
+    status = multiple.multiple_impact(
+        *given.rows, stiffness, exponent, e, tol, 0.0, u, P, info, np.zeros(floats), np.zeros(integers, np.int64)
+    )
+    return results.judged(_solution("multiple_impact", given, u, P, status, info), on_failure)
+
+
+def solve_poisson_impact(M=None, H=None, v=None, e=None, *, W=None, u=None, tol=1e-10, on_failure="raise"):
+    """Impact of several contacts at once by Poisson's law: velocities after it, and impulses.
+
+    In compression contacts stop closing, ``0 <= u_C = u- + W P_C  ⟂  P_C >= 0``; in expansion each gives back at least the part e of its
+    impulse, ``0 <= u+ = u_C + W P_E  ⟂  P_E - e P_C >= 0``. One contact alone obeys Newton's law.
+
+    Parameters
+    ----------
+    M, H, v, W, u, on_failure
+        As in `solve_multiple_impact`.
+    e : float or array_like (m,)
+        Restitution of impulses in [0, 1].
+    tol : float
+        Tolerance of both linear complementarity problems, see `nsds.solvers.solve_lcp`.
+
+    Returns
+    -------
+    ImpactSolution
+        NamedTuple (v, u, P, status, n_iter, residual, method) with ``success`` and ``message``.
+
+    Raises
+    ------
+    ValueError, TypeError, SolverError
+        As `solve_multiple_impact`; a problem without a solution, where ``on_failure="raise"``.
+
+    Notes
+    -----
+    Without friction (Pfeiffer and Glocker 1996, chapter 8). Energy does not grow where all e are equal.
+
+    Examples
+    --------
+    Newton's cradle of three balls, where Newton's law with ``e = 1`` gives the same:
+
+    >>> import nsds
+    >>> s = nsds.solvers.solve_poisson_impact(M=[[1, 0, 0], [0, 1, 0], [0, 0, 1]], H=[[-1, 1, 0], [0, -1, 1]], v=[1, 0, 0], e=1)
+    >>> s.v.round(6)
+    array([-0.333333,  0.666667,  0.666667])
+    """
+    owner = "solve_poisson_impact"
+    results.check_policy(owner, on_failure)
+    given = _given(owner, M, H, v, W, u)
+    e = _of_contacts(owner, "e", e, given.u.size, high=1.0)
+    tol = _checks.number(owner, "tol", tol, high=1e-3, above=0.0)
+    u, P, info = given.u.copy(), np.zeros(given.u.size), np.zeros(2)
+    floats, integers = poisson.work_size(u.size, given.rows.row, given.rows.column)
+    status = poisson.poisson_impact(*given.rows, e, tol, u, P, info, np.zeros(floats), np.zeros(integers, np.int64))
+    return results.judged(_solution("poisson_impact", given, u, P, status, info), on_failure)
+
+
+class _Rows(NamedTuple):
+    """Compressed rows of W."""
+
+    row: np.ndarray
+    column: np.ndarray
+    W: np.ndarray
+
+
+class _Given(NamedTuple):
+    """What an impact starts from: v and ``M^-1 H^T`` or None, velocities u of the contacts, W."""
+
+    v: np.ndarray | None
+    to_velocities: np.ndarray | None
+    u: np.ndarray
+    rows: _Rows
+
+
+def _given(owner, M, H, v, W, u):
+    """Checked data of one of the two forms."""
+    by_mass, by_contact = [part is not None for part in (M, H, v)], [part is not None for part in (W, u)]
+    if not (all(by_mass) and not any(by_contact)) and not (all(by_contact) and not any(by_mass)):
         raise ValueError(f"{owner}: give M, H and v, or W and u")
+    to_velocities = None
     if M is not None:
         v = _checks.array(owner, "v", v, n_dims=1)
         H = forms.dense(forms.matrix(owner, "H", H))
@@ -106,19 +188,14 @@ def solve_multiple_impact(
         W, u = H @ to_velocities, H @ v
     else:
         u = _checks.array(owner, "u", u, n_dims=1)
-    m = u.size
-    row, column, W, _ = forms.compressed_rows(forms.matrix(owner, "W", W, (m, m)))
-    e = _of_contacts(owner, "e", e, m, high=1.0)
-    stiffness = _of_contacts(owner, "stiffness", stiffness, m, high=np.inf)
-    if not (stiffness > 0.0).all():
-        raise ValueError(f"{owner}: stiffness must be positive, got {stiffness.min()}")
-    exponent, tol = _checks.number(owner, "exponent", exponent, 1.0), _checks.number(owner, "tol", tol, high=1e-3, above=0.0)
-    u, P, info = u.copy(), np.zeros(m), np.zeros(2)
-    work, iwork = (np.zeros(size, kind) for size, kind in zip(work_size(m), (np.float64, np.int64), strict=True))
-    status = multiple_impact(row, column, W, stiffness, exponent, e, tol, 0.0, u, P, info, work, iwork)
-    after = None if v is None else v + to_velocities @ P
-    solution = ImpactSolution(after, u, P, int(status), int(info[0]), float(info[1]), "multiple_impact")
-    return results.judged(solution, on_failure)
+    row, column, W, _ = forms.compressed_rows(forms.matrix(owner, "W", W, (u.size, u.size)))
+    return _Given(v, to_velocities, u, _Rows(row, column, W))
+
+
+def _solution(method, given, u, P, status, info):
+    """The result of a kernel."""
+    after = None if given.v is None else given.v + given.to_velocities @ P
+    return ImpactSolution(after, u, P, int(status), int(info[0]), float(info[1]), method)
 
 
 def _inverse_times(owner, M, B):
