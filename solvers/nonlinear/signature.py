@@ -162,13 +162,13 @@ def mid(lower, upper, z, F):
 
 @kernel
 def residual(p, z, F, J, spare):
-    """Largest ``|z - P(z - F)|``, with z relative to ``1 + |z_i|`` and F to ``1 + sum_j |J_ij z_j|``; of a cone both to the largest of it.
+    """Largest ``|z - P(z - F)|``, z_i being relative to ``1 + |z_i|`` and F_i to ``sum_j |J_ij| (1 + |z_j|)``; in a cone to its largest.
 
-    Work: spare (N,).
+    So units of F do not count. Work: spare (N,).
     """
     worst, at, N = 0.0, 0, z.size
     for k in range(p.cones.size):
-        size, move = 1.0, 1.0
+        size, move = 0.0, 1.0
         for i in range(at, at + p.cones[k]):
             size, move = max(size, _terms(J, z, i)), max(move, 1.0 + abs(z[i]))
         for i in range(at, at + p.cones[k]):
@@ -185,11 +185,11 @@ def residual(p, z, F, J, spare):
 
 @tiny
 def _terms(J, z, i):
-    """``1 + sum_j |J_ij z_j|``."""
-    s = 1.0
+    """``sum_j |J_ij| (1 + |z_j|)``, 1 where that is 0."""
+    s = 0.0
     for j in range(z.size):
-        s += abs(J[i * z.size + j] * z[j])
-    return s
+        s += abs(J[i * z.size + j]) * (1.0 + abs(z[j]))
+    return s if s != 0.0 else 1.0
 
 
 @kernel

@@ -55,7 +55,7 @@ def solve_ncp(F, z0, jac=None, parameters=None, method="auto", tol=1e-10, max_it
     method : str
         A name from ``nsds.solvers.methods("ncp")``, or a record from `nsds.solvers.solver`.
     tol : float
-        Largest residual: of ``min(z, F)``, with z_i relative to ``1 + |z_i|`` and F_i to ``1 + sum_j |dF_i/dz_j z_j|``.
+        Largest residual: of ``min(z, F)``, with z_i relative to ``1 + |z_i|`` and F_i to ``sum_j |dF_i/dz_j| (1 + |z_j|)``.
     max_iter : int, optional
         Iteration limit of each method; if not given its own.
     on_failure : "raise", "warn" or "continue"

@@ -128,6 +128,15 @@ def test_second_order_cones(rng, method):
         np.testing.assert_allclose(s.z, solve_soclcp(M, q, sizes, mu).z, rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("unit", [1e-30, 1e-8, 1e8, 1e30])
+def test_units_of_the_function_do_not_count(unit):
+    M, q = monotone(np.random.default_rng(11), 5)
+    s = solve_ncp(affine, np.ones(5), parameters=packed(M, q))
+    other = solve_ncp(affine, np.ones(5), parameters=unit * packed(M, q))
+    assert s.n_iter == other.n_iter > 1
+    np.testing.assert_allclose(other.z, s.z, rtol=0, atol=1e-10)
+
+
 def test_variational_inequality_over_cones():
     rng = np.random.default_rng(5)
     M, q = monotone(rng, 5)
