@@ -34,6 +34,7 @@ from nsds.schemes.lagrangian.newton import (
     evaluate_relations,
     invert,
     keep_state,
+    old_velocity,
     state_pull,
 )
 from nsds.schemes.lagrangian.outputs import gap_slack, position, state_pulls, update_outputs, velocity
@@ -310,18 +311,9 @@ def _state_problem(n, when, a, options, constraints, entries, p, mem, work, iwor
             if at_velocity and when == _LEFT:
                 s += v / h
             elif at_velocity:
-                s += 2.0 / h * _old_velocity(c, entries, p, work)
+                s += 2.0 / h * old_velocity(c, entries, p, work)
                 for k in range(c.entry, c.entry_end):
                     s += work[entries[k].coefficient] * work[p.a_old + entries[k].dof]
         work[p.q + b] = s
         most = max(most, size)
     work[p.rounding] = ULPS * most
-
-
-@tiny
-def _old_velocity(c, entries, p, work):
-    """``H v_k + rate`` with the operators of t_{k+1}."""
-    s = 0.0 if c.rate == ABSENT else work[c.rate]
-    for k in range(c.entry, c.entry_end):
-        s += work[entries[k].coefficient] * work[p.v_old + entries[k].dof]
-    return s

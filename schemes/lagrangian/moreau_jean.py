@@ -17,13 +17,16 @@ from nsds.schemes.table import scheme_for
 
 # Options that all forms of the scheme have.
 FIELDS = [("theta", "<f8"), ("gamma", "<f8"), ("q_star", "<f8"), ("newton_tol", "<f8"), ("newton_max_iter", "<i8")]
-OPTIONS = np.dtype([("scheme", "S32"), *FIELDS, ("form", "S8"), ("update", "S16")])
+OPTIONS = np.dtype([("scheme", "S32"), *FIELDS, ("form", "S8"), ("update", "S16"), ("pre_impact", "S8")])
 FORMS = ("reduced", "global", "explicit")
 UPDATES = ("exponential", "linear")
+PRE_IMPACT = ("start", "q_star")
 
 
 @scheme_for(LAGRANGIAN, NEWTON_EULER)
-def moreau_jean(theta=0.5, gamma=0.5, q_star=1.0, newton_tol=1e-10, newton_max_iter=50, form="reduced", update="exponential"):
+def moreau_jean(
+    theta=0.5, gamma=0.5, q_star=1.0, newton_tol=1e-10, newton_max_iter=50, form="reduced", update="exponential", pre_impact="start"
+):
     """Options of the Moreau–Jean scheme ([EventCapturing]; of rigid bodies [Notes], 11.6).
 
     Parameters
@@ -48,6 +51,9 @@ def moreau_jean(theta=0.5, gamma=0.5, q_star=1.0, newton_tol=1e-10, newton_max_i
     update : "exponential" or "linear"
         How rigid bodies turn: along the exponential map, which keeps quaternions unit and is exact for a constant Omega; or by
         ``p + h T v`` ([Notes], eq. 11.208), then made unit.
+    pre_impact : "start" or "q_star"
+        The velocity before an impact, which restitution reverses: ``H(q_k) v_k``, the ydot of the row before; or, of Lagrangian systems,
+        ``H(q*) v_k``, with the H of the velocity after it, so that `nsds.fremond_impact` adds no energy where H changes either.
 
     Returns
     -------
@@ -72,9 +78,10 @@ def moreau_jean(theta=0.5, gamma=0.5, q_star=1.0, newton_tol=1e-10, newton_max_i
     1.0
     """
     record = np.zeros((), OPTIONS)
-    for field, value, known in (("form", form, FORMS), ("update", update, UPDATES)):
+    for field, value, known in (("form", form, FORMS), ("update", update, UPDATES), ("pre_impact", pre_impact, PRE_IMPACT)):
         _checks.choice("moreau_jean", field, value, known)
-    record["scheme"], record["form"], record["update"] = b"moreau_jean", form.encode(), update.encode()
+        record[field] = value.encode()
+    record["scheme"] = b"moreau_jean"
     fill(record, "moreau_jean", theta, gamma, q_star, newton_tol, newton_max_iter)
     return record
 
@@ -93,6 +100,8 @@ def prepare(records, mem, options, h, method):
     if family(model_of(records)) == NEWTON_EULER:
         if options["form"] == b"global":
             raise ValueError("moreau_jean: form='global' is for Lagrangian systems")
+        if options["pre_impact"] == b"q_star":
+            raise ValueError("moreau_jean: pre_impact='q_star' is for Lagrangian systems; of rigid bodies it is 'start'")
         return rigid_moreau_jean.prepare(records, options, h, method)
     if options["form"] == b"explicit":
         raise ValueError("moreau_jean: form='explicit' is for rigid bodies; for others theta=0 is explicit")
@@ -105,4 +114,5 @@ def prepare(records, mem, options, h, method):
         return bordered.prepare(records, layout, constant, method, work, iwork)
     if is_linear(layout):
         return linear.prepare(records, layout, constant, method, work, iwork)
-    return newton.prepare(records, layout, newton.options_of(h, options), method, work, iwork)
+    words = newton.options_of(h, options)._replace(sees_q_star=float(options["pre_impact"] == b"q_star"))
+    return newton.prepare(records, layout, words, method, work, iwork)

@@ -79,6 +79,7 @@ class Options(NamedTuple):
     at_q: float  # where that is evaluated
     at_v: float
     paoli: float  # not 0: the law is that of Schatzman and Paoli
+    sees_q_star: float = 0.0  # not 0: restitution sees v_k by the H of q*
 
 
 class Tables(NamedTuple):
@@ -287,6 +288,8 @@ def iterate(t_new, n, s, functions, solver, solver_options, options, mem, imem, 
             is_slow = which == KEPT or residual > _FAST * previous
             which = KEPT if n_iter >= 2 and residual <= _DIFFERENCES and is_slow else ACTIVE
             evaluate_relations(t_new, options.q_star, options.paoli, which, options, relations, p, functions, mem, imem, work)
+            if options.sees_q_star != 0.0:
+                _see_start(n, s.constraints, s.entries, p, mem, work, iwork)
         _residual(options, parts, elements, relations, n, p, mem, imem, work)
         previous = residual
         residual = _error(n, n_iter, change, s, options, mem, work, iwork)
@@ -322,6 +325,15 @@ def iterate(t_new, n, s, functions, solver, solver_options, options, mem, imem, 
     if solved != CONVERGED:
         residual = max(residual, work[p.info + 1])
     return INEXACT if status == NEWTON and n_iter > 0 and residual <= _NEARLY * solver_options.inexact else status, n_iter, residual
+
+
+@inlined
+def _see_start(n, constraints, entries, p, mem, work, iwork):
+    """``H v_k + rate`` of the active constraints with restitution into ydot, from which `rebound` takes it."""
+    for a in range(n):
+        c = constraints[iwork[p.active + a]]
+        if c.e != ABSENT:
+            mem[c.ydot] = old_velocity(c, entries, p, work)
 
 
 @inlined
@@ -688,6 +700,15 @@ def _are_finite(parts, elements, bodies, work):
             for i in range(n * n):
                 zero += 0.0 * work[bodies[k].data + i]
     return zero == 0.0
+
+
+@tiny
+def old_velocity(c, entries, p, work):
+    """``H v_k + rate`` with the operators that were evaluated last."""
+    s = 0.0 if c.rate == ABSENT else work[c.rate]
+    for k in range(c.entry, c.entry_end):
+        s += work[entries[k].coefficient] * work[p.v_old + entries[k].dof]
+    return s
 
 
 @tiny

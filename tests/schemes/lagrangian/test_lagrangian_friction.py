@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import nsds
 from nsds.schemes.table import kind_of
+from tests.schemes.lagrangian.test_friction_under_schemes import valley, valley_by_q
 from tests.strategies import examples, generators
 
 relation, friction = nsds.lagrangian_linear_relation, nsds.newton_impact_friction
@@ -155,6 +156,35 @@ def test_friction_dissipates_and_fremonds_law_at_every_restitution(kind, rng):
         one["law2"]["H"] *= 0.0  # an equality takes energy with a jump of its own
         v0, v1 = nsds.simulate(one, t_end=0.5, h=0.5, scheme=nsds.moreau_jean(theta=0.0))["body"]["v"]
         assert v1 @ M @ v1 <= v0 @ M @ v0 + 1e-9
+
+
+def thrown_bead(seed, law, pre_impact):
+    """Largest gain of kinetic energy in a step of a bead that strikes a valley, and the largest change."""
+    rng = np.random.default_rng(seed)
+    x, v = rng.normal(), 3 * rng.normal(size=2)
+    normal = np.array([-x, 1.0]) / math.sqrt(1 + x * x)
+    M = np.array([1.0, rng.uniform(0.5, 3.0)])
+    ground = nsds.interaction(nsds.scleronomous(valley, valley_by_q, m=2), law, on="bead")
+    bead = nsds.lagrangian_linear(M, q=[x, x * x / 2] + 0.02 * normal, v=-np.sign(v @ normal) * v)
+    scheme = nsds.moreau_jean(q_star=0.5, newton_tol=1e-13, pre_impact=pre_impact)
+    rows = nsds.simulate(nsds.system(bead=bead, ground=ground), t_end=0.5, h=0.02, scheme=scheme, solver=nsds.solvers.solver(tol=1e-13))
+    change = np.diff(rows["bead"]["v"] ** 2 @ M) / 2
+    return change.max(), abs(change).max()
+
+
+def test_velocities_before_an_impact_by_h_of_q_star_add_no_energy():
+    """``(v + v_k)/2 . M (v - v_k) = (H* v + H* v_k)/2 . p``, which is 0 for e = 1 and not positive under Frémond's law."""
+    smooth, rough = nsds.fremond_impact(1.0, 0.0), nsds.fremond_impact(0.9, 0.3)
+    assert max(thrown_bead(seed, smooth, "start")[0] for seed in range(20)) > 1e-4
+    assert max(thrown_bead(seed, smooth, "q_star")[1] for seed in range(20)) < 1e-9
+    assert max(thrown_bead(seed, rough, "q_star")[0] for seed in range(20)) < 1e-9
+    assert min(thrown_bead(seed, rough, "q_star")[1] for seed in range(20)) > 1e-3
+
+
+def test_rigid_bodies_see_velocities_before_an_impact_at_the_start():
+    ball = nsds.system(ball=nsds.rigid_bodies(1.0, 0.1, q=[0, 0, 0, 1, 0, 0, 0], v=np.zeros(6)))
+    with pytest.raises(ValueError, match="moreau_jean: pre_impact='q_star' is for Lagrangian systems"):
+        nsds.simulate(ball, t_end=0.1, h=0.01, scheme=nsds.moreau_jean(pre_impact="q_star"))
 
 
 # ------------------------------------------------------------------------------------------------- any method
