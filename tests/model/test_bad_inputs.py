@@ -317,8 +317,8 @@ CALLS = {
         "trajectory": "trajectory", "system": "record", "theta": "within 0 and 1", "functions": "functions"}),
     "advice": (nsds.advice, lambda: {"status": 0}, {"status": "status"}),
     "moreau_jean": (nsds.moreau_jean, dict, {
-        "theta": "within 0 and 1", "gamma": "not negative", "q_star": "within 0 and 1", "form": "word", "update": "word", "pre_impact": "word"
-    } | SCHEME_NUMBERS),
+        "theta": "within 0 and 1", "gamma": "not negative", "q_star": "within 0 and 1", "form": "word", "update": "word",
+        "pre_impact": "word"} | SCHEME_NUMBERS),
     "moreau_jean_exact": (nsds.moreau_jean_exact, dict, {"gamma": "not negative"}),
     "d1_minus_linear": (nsds.d1_minus_linear, dict, {"level": "word"}),
     "generalised_alpha": (nsds.generalised_alpha, dict, {
