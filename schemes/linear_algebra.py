@@ -5,9 +5,12 @@ import math
 import numpy as np
 
 from nsds._jit import inlined, kernel, tiny
+from nsds.maths import cholesky
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL, SPARSE
 from nsds.model.records import stored_sparse
 
+FRONTS = 3  # how an inverse is kept, beside DIAGONAL, DENSE and SPARSE: by `nsds.maths.cholesky`
+_SYMMETRIC = 1e-14  # of the largest entry: by how much transposed entries may differ in a symmetric matrix
 _NO_PIVOT = 1e-14  # of the absolute terms of a row: a pivot that small is rounding
 _NOT_POSITIVE = 1e-15  # of the diagonal entry: what is left of it in Cholesky's method is rounding
 _LARGEST_BATCH = 64  # rows; larger matrices are inverted one by one, for less memory at a time
@@ -66,7 +69,7 @@ def solve_with(operator, element, n, b, x, scratch, work, iwork):
 def apply_inverse(kind, n, n_lower, n_upper, data, index, work, iwork, b, x, scratch):
     """``x = A^-1 b`` with what `invert` made of A: reciprocals, the inverse, or triangular factors; all in work and iwork.
 
-    In: offsets data, index, b. Out: work[x:x + n]. Work: work[scratch:scratch + n] (SPARSE only).
+    In: offsets data, index, b. Out: work[x:x + n]. Work: work[scratch:scratch + n] (SPARSE and FRONTS).
     """
     if kind == DIAGONAL:
         for i in range(n):
@@ -77,6 +80,8 @@ def apply_inverse(kind, n, n_lower, n_upper, data, index, work, iwork, b, x, scr
             for j in range(n):
                 row += work[data + i * n + j] * work[b + j]
             work[x + i] = row
+    elif kind == FRONTS:
+        cholesky.solve(n, data, index, work, iwork, b, x, scratch)
     else:
         _solve_triangular(n, n_lower, n_upper, data, index, work, iwork, b, x, scratch)
 
@@ -247,12 +252,16 @@ def invert(kind, matrices):
     return inverse.reshape(*matrices.shape[:2], -1), no_index, 0, 0
 
 
-def inverse_of(records, part, name, terms, formula):
-    """(kind, what `invert` returns) of the `weighted_sum` for all elements of a part; ``formula`` says in an error what is singular."""
+def inverse_of(records, part, name, terms, formula, last=()):
+    """(kind, what `invert` returns) of the `weighted_sum` for all elements of a part; ``formula`` says in an error what is singular.
+
+    ``last``: coordinates whose rows and columns of the inverse are to be at hand, if the matrix is one that is factorised in fronts.
+    """
     records = records.reshape(records.shape[0], -1)
     kind, matrices = weighted_sum(records, part, terms)
     try:
-        return kind, *invert(kind, matrices)
+        fronts = _in_fronts(matrices, np.asarray(last, np.int64)) if kind == SPARSE else None
+        return (kind, *invert(kind, matrices)) if fronts is None else (FRONTS, *fronts, 0, 0)
     except SingularMatrixError as error:
         member, element = error.where[:2]
         where = (f", element {element}" if part["count"] > 1 else "") + (f", member {member}" if records.shape[0] > 1 else "")
@@ -294,6 +303,23 @@ def _factorise(matrices):
         index[where][at + n_lower : at + n_lower + upper.nnz] = upper.indices
         index[where][at + n_lower + n_upper :] = np.concatenate([f["row_place"], f["column_place"]])
     return data, index, n_lower, n_upper
+
+
+def _in_fronts(matrices, last):
+    """(data, index) of `nsds.maths.cholesky.factorise` of a batch; None where matrices are narrow, or not symmetric positive definite."""
+    pattern = sum(abs(matrix) for member in matrices for matrix in member).tocsr()
+    if not cholesky.is_wide(pattern) or any(
+        abs(matrix - matrix.T).max() > _SYMMETRIC * abs(matrix).max() for member in matrices for matrix in member
+    ):
+        return None
+    planned = cholesky.plan(pattern, last)
+    data, index = np.zeros((len(matrices), len(matrices[0]), planned.size)), []
+    try:
+        for where in np.ndindex(data.shape[:2]):
+            index.append(cholesky.factorise(matrices[where[0]][where[1]], planned, data[where]))
+    except np.linalg.LinAlgError:
+        return None
+    return data, np.array(index).reshape(*data.shape[:2], -1)
 
 
 def _sparse_factors(A, where):

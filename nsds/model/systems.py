@@ -5,6 +5,7 @@ import sys
 import numpy as np
 
 from nsds import _checks
+from nsds.maths import cholesky
 from nsds.model.functions import function_name
 from nsds.model.records import pack
 
@@ -151,11 +152,19 @@ def mass_field(owner, name, matrix, n, count, regular):
 
 def _require_sparse_mass(where, M):
     """By Sylvester's law of inertia: pivots on the diagonal of a symmetric matrix have the signs of its eigenvalues."""
+    from scipy.sparse import eye_array
     from scipy.sparse.linalg import splu
 
     _require_symmetric(where, M, M.T)
     least = M.diagonal().min()
-    if least >= 0:
+    if least >= 0 and cholesky.is_wide(M):
+        shifted = (M + _ROUNDING * abs(M).max() * eye_array(M.shape[0])).tocsr()
+        plan = cholesky.plan(shifted, np.zeros(0, np.int64))
+        try:
+            cholesky.factorise(shifted, plan, np.zeros(plan.size))
+        except np.linalg.LinAlgError:
+            raise ValueError(f"{where} must be positive semidefinite, and has a negative eigenvalue") from None
+    elif least >= 0:
         try:
             factors = splu(M, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
         except RuntimeError:  # exactly singular: the factorisation of the step decides

@@ -29,6 +29,7 @@ from nsds.schemes.problem.tables import bodies_of, largest_contact, ordered, pla
 from nsds.schemes.run.memory import Prepared
 from nsds.status import CONVERGED, NON_FINITE
 
+_MANY = 3  # coordinates of a constraint
 # Inverse iteration matrix, impulse of the forces and force at the last t of each part; a constant impulse is kept as M_hat^-1 h F.
 OPERATOR = table("kind", "data", "data_stride", "index", "index_stride", "n_lower", "n_upper", "impulse", "force", "constant")
 # Where things lie in a member's work memory (second line: in its integer work memory).
@@ -105,10 +106,19 @@ def inverse_operators(records, layout, h, theta, work, iwork):
     operators = np.zeros(layout.parts.size, OPERATOR)
     for part, operator, name in zip(layout.parts, operators, layout.part_names, strict=True):
         formula = f"M + h theta C + h^2 theta^2 K is singular (h = {h:g})"
-        store_inverse(operator, inverse_of(records[name], part, name, terms_of(h, theta), formula), work, iwork)
+        inverse = inverse_of(records[name], part, name, terms_of(h, theta), formula, _in_contact(layout, part))
+        store_inverse(operator, inverse, work, iwork)
         operator["impulse"], operator["force"] = (work.reserve(part["count"] * part["n"]) for _ in range(2))
         operator["constant"] = part["fext_function"] == ABSENT and part["C"] == ABSENT and part["K"] == ABSENT
     return operators
+
+
+def _in_contact(layout, part):
+    """Coordinates of a part that constraints act on; none where these are so many that W is the smaller matrix by far."""
+    rows = np.concatenate([layout.entries, layout.inputs])
+    rows = rows[(rows["body"] >= part["body"]) & (rows["body"] < part["body"] + part["count"])]
+    found = np.unique((rows["dof"] - part["dof"]) % part["n"])
+    return found if found.size <= _MANY * layout.constraints.size else found[:0]
 
 
 @kernel

@@ -1,7 +1,8 @@
 """The matrix of the one-step problem, ``W = C M_hat^-1 B + D``."""
 
 from nsds._jit import tiny
-from nsds.schemes.linear_algebra import apply_inverse
+from nsds.maths.cholesky import add_kept_column, clear_kept, keeps_inverse
+from nsds.schemes.linear_algebra import FRONTS, apply_inverse
 
 
 @tiny
@@ -32,8 +33,11 @@ def assemble(plan, bodies, constraints, entries, inputs, couplings, chosen, W_ro
         for k in range(constraints[j].input, constraints[j].input_end):
             if k == constraints[j].input or inputs[k].body != inputs[k - 1].body:
                 body = bodies[inputs[k].body]
-                for i in range(body.n):
-                    work[dofs + body.dof + i] = 0.0
+                if body.kind == FRONTS and keeps_inverse(body.index, iwork):
+                    clear_kept(body.n, body.index, dofs + body.dof, work, iwork)
+                else:
+                    for i in range(body.n):
+                        work[dofs + body.dof + i] = 0.0
 
 
 @tiny
@@ -42,6 +46,12 @@ def _solve_for_body(plan, bodies, inputs, end, k, work, iwork):
     rhs, solution = plan[0].rhs, plan[0].solution
     number = inputs[k].body
     body = bodies[number]
+    if body.kind == FRONTS and keeps_inverse(body.index, iwork):
+        while k < end and inputs[k].body == number:
+            unknown, factor = inputs[k].dof - body.dof, work[inputs[k].coefficient]
+            add_kept_column(body.n, body.data, body.index, unknown, factor, plan[0].dofs + body.dof, work, iwork)
+            k += 1
+        return k
     for i in range(body.n):
         work[rhs + i] = 0.0
     while k < end and inputs[k].body == number:

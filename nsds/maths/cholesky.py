@@ -1,0 +1,254 @@
+"""Cholesky factors of large sparse matrices in dense blocks, and solutions with them in kernels.
+
+The unknowns of a front of `nsds.maths.dissection` are eliminated together (Duff, Reid, ACM Trans. Math. Software 9, 1983): its block of
+columns of the factor L is dense, k × k of the front and r × k of the rows below that it touches, so that a solution runs through
+contiguous memory.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nsds._jit import kernel, tiny
+from nsds.maths.dissection import dissect
+
+_HEAD = 2  # words of the index before the positions: number of fronts, unknowns of the inverse that is kept
+_FRONT = 5  # words of a front: its first position, k, r, where its block lies, and where the positions of its r rows
+
+
+_WIDE = 64  # places between the diagonal and the farthest entry, at best: beyond that, factors in dense blocks are worth it
+
+
+def is_wide(pattern):
+    """Whether a symmetric matrix, a scipy.sparse one, is far from a band in whatever order (Cuthill, McKee)."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+    rows = pattern.tocsr()
+    place = np.argsort(reverse_cuthill_mckee(csr_array(rows), symmetric_mode=True))
+    i = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    return bool(abs(place[i] - place[rows.indices]).max(initial=0) > _WIDE)
+
+
+class Plan(NamedTuple):
+    """What is known of a factor before its numbers: fronts, the positions of the rows below each, and how many numbers there will be."""
+
+    fronts: list
+    below: list
+    size: int
+    n_last: int
+
+
+def plan(pattern, last):
+    """`Plan` of the factor of a symmetric matrix with the pattern of a scipy.sparse matrix, the unknowns ``last`` being eliminated last."""
+    pattern = pattern.tocsr()
+    fronts, below, end, size = dissect(pattern, last), [], 0, 0
+    position = positions(fronts, pattern.shape[0])
+    for front in fronts:
+        end += front.unknowns.size
+        rows = np.unique(np.concatenate([position[pattern[front.unknowns].indices], *(below[i] for i in front.before)]))
+        below.append(rows[rows >= end])
+        size += front.unknowns.size * (front.unknowns.size + below[-1].size)
+    return Plan(fronts, below, size, last.size)
+
+
+def positions(fronts, n):
+    """Position of each unknown in the order of elimination."""
+    position = np.empty(n, np.int64)
+    position[np.concatenate([front.unknowns for front in fronts]) if n else slice(0)] = np.arange(n)
+    return position
+
+
+def factorise(A, planned, data):
+    """Write what `solve` needs of a symmetric positive definite matrix into ``data``, and return the index of it.
+
+    Parameters
+    ----------
+    A : scipy.sparse (n, n)
+        Its lower triangle counts, in the order of elimination.
+    planned : Plan
+        Of a pattern that contains that of A.
+    data : ndarray (plan.size,)
+        Out: blocks by rows, the inverse of the triangle on the diagonal, then the rows below. Of the unknowns ``last``, if there are any,
+        their rows and columns of the inverse of A instead.
+
+    Returns
+    -------
+    ndarray (k,) of int64
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        Not positive definite.
+    """
+    from scipy.sparse import tril
+
+    n, fronts = A.shape[0], planned.fronts
+    position = positions(fronts, n)
+    order = np.argsort(position)
+    lower = tril(A.tocsr()[order][:, order], format="csc")
+    table, updates = np.zeros((len(fronts), _FRONT), np.int64), {}
+    rows_at = _HEAD + n + planned.n_last + table.size
+    first = at = 0
+    for i, (front, below) in enumerate(zip(fronts, planned.below, strict=True)):
+        k, r = front.unknowns.size, below.size
+        where = _Rows(first, k, below)
+        F = np.zeros((k + r, k + r))
+        column = np.repeat(np.arange(k), np.diff(lower.indptr[first : first + k + 1]))
+        entries = slice(lower.indptr[first], lower.indptr[first + k])
+        F[where(lower.indices[entries]), column] = lower.data[entries]
+        for j in front.before:
+            rows = where(planned.below[j])
+            F[np.ix_(rows, rows)] += updates.pop(j)
+        block = data[at : at + k * (k + r)].reshape(k + r, k)
+        updates[i] = _eliminate(F, k, block)
+        table[i] = first, k, r, at, rows_at
+        first, at, rows_at = first + k, at + k * (k + r), rows_at + r
+    if planned.n_last:
+        block[:] = block.T @ block
+    last = fronts[-1].unknowns if planned.n_last else np.zeros(0, np.int64)
+    return np.concatenate([[len(fronts), planned.n_last], position, last, table.reshape(-1), *planned.below]).astype(np.int64)
+
+
+class _Rows(NamedTuple):
+    """Positions of the rows of a front: k behind one another, then those below."""
+
+    first: int
+    k: int
+    below: np.ndarray
+
+    def __call__(self, position):
+        """Which rows of the front have these positions."""
+        return np.where(position < self.first + self.k, position - self.first, self.k + np.searchsorted(self.below, position))
+
+
+def _eliminate(F, k, block):
+    """Write the block of the first k unknowns of a front; returns what their elimination leaves of the others' matrix."""
+    from scipy.linalg import lapack
+
+    inverse, failed = lapack.dtrtri(np.linalg.cholesky(F[:k, :k]), lower=1)
+    if failed or not np.isfinite(inverse).all():
+        raise np.linalg.LinAlgError("not positive definite")
+    block[:k] = np.tril(inverse)
+    block[k:] = F[k:, :k] @ block[:k].T
+    return F[k:, k:] - block[k:] @ block[k:].T
+
+
+@kernel
+def solve(n, data, index, work, iwork, b, x, y):
+    """``x = A^-1 b`` with what `factorise` made of A, data in work and index in iwork: ``L y = b``, then ``L^T x = y``.
+
+    In: offsets data, index, b. Out: work[x:x + n]. Work: work[y:y + n]. Fronts whose y is zero are passed over in the first part.
+    """
+    n_fronts, kept, position = iwork[index], iwork[index + 1], index + _HEAD
+    fronts = position + n + kept
+    for i in range(n):
+        work[y + iwork[position + i]] = work[b + i]
+    for f in range(n_fronts if kept == 0 else n_fronts - 1):
+        _forward(fronts + _FRONT * f, data, index, y, work, iwork)
+    if kept > 0:
+        begin, block = y + n - kept, data + iwork[fronts + _FRONT * n_fronts - 2]
+        _multiply(kept, block, begin, x, work)
+        for i in range(kept):
+            work[begin + i] = work[x + i]
+    for f in range(n_fronts - 1 if kept == 0 else n_fronts - 2, -1, -1):
+        _backward(fronts + _FRONT * f, data, index, y, work, iwork)
+    for i in range(n):
+        work[x + i] = work[y + iwork[position + i]]
+
+
+@tiny
+def keeps_inverse(index, iwork):
+    """Whether the inverse of the unknowns that were eliminated last is at hand."""
+    return iwork[index + 1] > 0
+
+
+@kernel
+def add_kept_column(n, data, index, unknown, factor, out, work, iwork):
+    """``out += factor A^-1 e``, at the unknowns of the inverse that is kept, with e the unit vector of one of them; out in work."""
+    n_fronts, kept, position = iwork[index], iwork[index + 1], index + _HEAD
+    last = position + n
+    column = data + iwork[last + kept + _FRONT * n_fronts - 2] + (iwork[position + unknown] - n + kept) * kept
+    for i in range(kept):
+        work[out + iwork[last + i]] += factor * work[column + i]
+
+
+@kernel
+def clear_kept(n, index, out, work, iwork):
+    """``out = 0`` at the unknowns of the inverse that is kept."""
+    last = index + _HEAD + n
+    for i in range(iwork[index + 1]):
+        work[out + iwork[last + i]] = 0.0
+
+
+@tiny
+def _forward(front, data, index, y, work, iwork):
+    """``y_k <- L_kk^-1 y_k``, ``y_r <- y_r - L_rk y_k`` of one front."""
+    begin, k, r, block, rows = y + iwork[front], iwork[front + 1], iwork[front + 2], data + iwork[front + 3], index + iwork[front + 4]
+    size = 0.0
+    for i in range(k):
+        size = max(size, abs(work[begin + i]))
+    if size == 0.0:
+        return
+    for i in range(k - 1, -1, -1):
+        work[begin + i] = _dot(i + 1, block + i * k, begin, work)
+    block += k * k
+    for i in range(0, r - 3, 4):
+        a, at = 0.0, block + i * k
+        b = c = d = a
+        for j in range(k):
+            t = work[begin + j]
+            a += work[at + j] * t
+            b += work[at + k + j] * t
+            c += work[at + 2 * k + j] * t
+            d += work[at + 3 * k + j] * t
+        work[y + iwork[rows + i]] -= a
+        work[y + iwork[rows + i + 1]] -= b
+        work[y + iwork[rows + i + 2]] -= c
+        work[y + iwork[rows + i + 3]] -= d
+    for i in range(r - r % 4, r):
+        work[y + iwork[rows + i]] -= _dot(k, block + i * k, begin, work)
+
+
+@tiny
+def _backward(front, data, index, y, work, iwork):
+    """``y_k <- L_kk^-T (y_k - L_rk^T y_r)`` of one front."""
+    begin, k, r, block, rows = y + iwork[front], iwork[front + 1], iwork[front + 2], data + iwork[front + 3], index + iwork[front + 4]
+    below = block + k * k
+    for i in range(0, r - 3, 4):
+        at, a, b = below + i * k, work[y + iwork[rows + i]], work[y + iwork[rows + i + 1]]
+        c, d = work[y + iwork[rows + i + 2]], work[y + iwork[rows + i + 3]]
+        for j in range(k):
+            work[begin + j] -= (a * work[at + j] + b * work[at + k + j]) + (c * work[at + 2 * k + j] + d * work[at + 3 * k + j])
+    for i in range(r - r % 4, r):
+        a = work[y + iwork[rows + i]]
+        for j in range(k):
+            work[begin + j] -= a * work[below + i * k + j]
+    for i in range(k):
+        a = work[begin + i]
+        for j in range(i):
+            work[begin + j] += a * work[block + i * k + j]
+        work[begin + i] = a * work[block + i * k + i]
+
+
+@tiny
+def _dot(k, a, b, work):
+    """``a . b`` of k numbers each."""
+    s = 0.0
+    for j in range(k):
+        s += work[a + j] * work[b + j]
+    return s
+
+
+@kernel
+def _multiply(k, A, b, x, work):
+    """``x = A b`` with a dense symmetric matrix."""
+    for i in range(k):
+        work[x + i] = 0.0
+    for i in range(0, k - 3, 4):
+        at, p, q, s, t = A + i * k, work[b + i], work[b + i + 1], work[b + i + 2], work[b + i + 3]
+        for j in range(k):
+            work[x + j] += (p * work[at + j] + q * work[at + k + j]) + (s * work[at + 2 * k + j] + t * work[at + 3 * k + j])
+    for i in range(k - k % 4, k):
+        for j in range(k):
+            work[x + j] += work[b + i] * work[A + i * k + j]
