@@ -43,11 +43,13 @@ def plan(pattern, last):
     """`Plan` of the factor of a symmetric matrix with the pattern of a scipy.sparse matrix, the unknowns ``last`` being eliminated last."""
     pattern = pattern.tocsr()
     fronts, below, end, size = dissect(pattern, last), [], 0, 0
-    position = positions(fronts, pattern.shape[0])
+    position, is_row = positions(fronts, pattern.shape[0]), np.zeros(pattern.shape[0], bool)
     for front in fronts:
         end += front.unknowns.size
-        rows = np.unique(np.concatenate([position[pattern[front.unknowns].indices], *(below[i] for i in front.before)]))
-        below.append(rows[rows >= end])
+        rows = np.concatenate([position[pattern[front.unknowns].indices], *(below[i] for i in front.before)])
+        is_row[rows] = True
+        below.append(end + np.flatnonzero(is_row[end:]))
+        is_row[rows] = False
         size += front.unknowns.size * (front.unknowns.size + below[-1].size)
     return Plan(fronts, below, size, last.size)
 
@@ -98,8 +100,7 @@ def factorise(A, planned, data):
         entries = slice(lower.indptr[first], lower.indptr[first + k])
         F[where(lower.indices[entries]), column] = lower.data[entries]
         for j in front.before:
-            rows = where(planned.below[j])
-            F[np.ix_(rows, rows)] += updates.pop(j)
+            _add_lower(F, where(planned.below[j]), updates.pop(j))
         block = data[at : at + k * (k + r)].reshape(k + r, k)
         updates[i] = _eliminate(F, k, block)
         table[i] = first, k, r, at, rows_at
@@ -123,7 +124,7 @@ class _Rows(NamedTuple):
 
 
 def _eliminate(F, k, block):
-    """Write the block of the first k unknowns of a front; returns what their elimination leaves of the others' matrix."""
+    """Write the block of the first k unknowns of a front; returns what their elimination leaves of the others' matrix: lower triangles."""
     from scipy.linalg import lapack
 
     inverse, failed = lapack.dtrtri(np.linalg.cholesky(F[:k, :k]), lower=1)
@@ -132,6 +133,14 @@ def _eliminate(F, k, block):
     block[:k] = np.tril(inverse)
     block[k:] = F[k:, :k] @ block[:k].T
     return F[k:, k:] - block[k:] @ block[k:].T
+
+
+@kernel
+def _add_lower(F, rows, update):
+    """The lower triangle of a matrix is added to chosen rows and columns of another."""
+    for i in range(rows.size):
+        for j in range(i + 1):
+            F[rows[i], rows[j]] += update[i, j]
 
 
 @kernel

@@ -95,10 +95,10 @@ def _separate(graph):
     n = graph.shape[0]
     best, least = None, np.inf
     for measure in _measures(graph).T:
-        side = measure <= np.partition(measure, n // 2)[n // 2]
-        if min(side.sum(), n - side.sum()) < _LEAST_SHARE * n:
+        half = measure <= np.partition(measure, n // 2)[n // 2]
+        if min(half.sum(), n - half.sum()) < _LEAST_SHARE * n:
             continue
-        for side in (side, ~side):
+        for side in (half, ~half):
             between = side & (graph @ np.where(side, 0.0, 1.0) > 0)
             inside, outside = side.sum() - between.sum(), n - side.sum()
             cost = between.sum() * (1.0 + 0.5 * abs(inside - outside) / n)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nsds.model.layout import DENSE, DIAGONAL, SPARSE
-from nsds.schemes.linear_algebra import SingularMatrixError, apply_inverse, invert, invert_in_place, subtract_product
+from nsds.schemes.linear_algebra import FRONTS, SingularMatrixError, apply_inverse, inverse_of, invert, invert_in_place, subtract_product
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -130,3 +130,47 @@ def test_inverse_in_place_is_that_of_numpy(seed, n):
     A[-1] = -0.5 * A[0] if n > 1 else 0.0
     work = np.concatenate([A.ravel(), abs(A).sum(axis=1)])
     assert not invert_in_place(n, 0, n * n, work, np.zeros(n, np.int64), 0)
+
+
+def wide_matrices(n_members, n_elements):
+    """Symmetric positive definite matrices far from a band, all with one pattern."""
+    line = sp.diags_array([np.ones(8), np.full(9, 2.5), np.ones(8)], offsets=[-1, 0, 1])
+    cube = sp.kron(sp.kron(line, line), line, format="csr")
+    return [[cube + (1.0 + i + 10 * j) * sp.eye_array(cube.shape[0]) for j in range(n_elements)] for i in range(n_members)]
+
+
+def inverse_of_fields(matrices, last):
+    """`inverse_of` a part with these matrices as M."""
+    n, rows = matrices[0][0].shape[0], [[matrix.tocsr() for matrix in member] for member in matrices]
+    nnz = rows[0][0].nnz
+    field = np.dtype([("indptr", np.int64, n + 1), ("indices", np.int64, nnz), ("data", float, nnz)])
+    records = np.zeros((len(rows), len(rows[0])), [("M", field)])
+    for where in np.ndindex(records.shape):
+        for key in ("indptr", "indices", "data"):
+            records["M"][key][where] = getattr(rows[where[0]][where[1]], key)
+    part = np.zeros((), [(name, np.int64) for name in ("n", "count", "M", "M_kind")])
+    part["n"], part["count"], part["M_kind"] = n, len(rows[0]), SPARSE
+    return inverse_of(records, part, "body", [(1.0, "M")], "M is singular", last)
+
+
+@pytest.mark.parametrize("last", [[], [3, 700, 5]])
+def test_wide_symmetric_matrices_are_factorised_in_fronts(last):
+    matrices = wide_matrices(2, 2)
+    kind, data, index, n_lower, n_upper = inverse_of_fields(matrices, last)
+    assert kind == FRONTS
+    b = np.random.default_rng(0).normal(size=729)
+    for where in np.ndindex(2, 2):
+        work = np.concatenate([data[where], b, np.zeros(2 * b.size)])
+        at = data[where].size
+        apply_inverse(kind, b.size, n_lower, n_upper, 0, 0, work, index[where], at, at + b.size, at + 2 * b.size)
+        assert abs(matrices[where[0]][where[1]] @ work[at + b.size : at + 2 * b.size] - b).max() < 1e-13
+
+
+@pytest.mark.parametrize("change", ["unsymmetric", "indefinite"])
+def test_other_wide_matrices_have_triangular_factors(change):
+    A = wide_matrices(1, 1)[0][0].tolil()
+    if change == "unsymmetric":
+        A[0, 1] += 0.5
+    else:
+        A[5, 5] = -4.0
+    assert inverse_of_fields([[A.tocsr()]], [3])[0] == SPARSE
