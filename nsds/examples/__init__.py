@@ -24,6 +24,7 @@ from nsds.examples import impacting_bar as _bar
 from nsds.examples import impacting_stick as _stick
 from nsds.examples import relay_oscillator as _oscillator
 from nsds.examples import rotating_drum as _drum
+from nsds.examples import sheared_block as _block
 from nsds.examples import slider_crank as _crank
 from nsds.examples import slider_crank_3d as _crank_3d
 from nsds.examples import sliding_ball as _sliding
@@ -54,6 +55,7 @@ from nsds.examples.impacting_bar import impacting_bar
 from nsds.examples.impacting_stick import impacting_stick
 from nsds.examples.relay_oscillator import relay_oscillator
 from nsds.examples.rotating_drum import rotating_drum
+from nsds.examples.sheared_block import sheared_block
 from nsds.examples.slider_crank import slider_crank
 from nsds.examples.slider_crank_3d import slider_crank_3d
 from nsds.examples.sliding_ball import sliding_ball
@@ -89,6 +91,7 @@ __all__ = [
     "impacting_stick",
     "relay_oscillator",
     "rotating_drum",
+    "sheared_block",
     "slider_crank",
     "slider_crank_3d",
     "sliding_ball",
@@ -115,6 +118,7 @@ EXAMPLES = {
     "cam_bifurcation": Example(cam_bifurcation, _bifurcation.RUN, _bifurcation.draw),
     "column_of_beads": Example(column_of_beads, _column.RUN, _column.draw),
     "impacting_bar": Example(impacting_bar, _bar.RUN, _bar.draw),
+    "sheared_block": Example(sheared_block, _block.RUN, _block.draw),
     "double_pendulum": Example(double_pendulum, _pendulum.RUN, _pendulum.draw),
     "slider_crank": Example(slider_crank, _crank.RUN, _crank.draw),
     "woodpecker": Example(woodpecker, _woodpecker.RUN, _woodpecker.draw),

@@ -13,13 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds._jit import inlined, kernel, view
+from nsds._jit import inlined, kernel, tiny, view
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.lagrangian.functions import blame, prescribe  # noqa: F401
 from nsds.schemes.lagrangian.outputs import state_pulls, update_outputs
 from nsds.schemes.lagrangian.tables import POSITION
 from nsds.schemes.linear_algebra import inverse_of, solve_with, subtract_product
+from nsds.schemes.problem.activation import slack
 from nsds.schemes.problem.active import choose_active, extract_active, solve_active
 from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.box import ULPS
@@ -36,7 +37,7 @@ OPERATOR = table("kind", "data", "data_stride", "index", "index_stride", "n_lowe
 PLAN = table(
     "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "x", "solution", "scratch", "v_old", "dofs",
     "rounding", "active", "local", "sub_row", "sub_column", "sub_place", "touched", "isolver", "n_isolver", "pull",
-    "multiple", "impact", "mode",
+    "multiple", "impact", "mode", "diagonal",
 )  # fmt: skip
 
 
@@ -75,6 +76,7 @@ def prepare(records, layout, options, method, work, iwork):
     blocks = place_blocks(plan, constraints, unknowns, largest_contact(constraints), method, work, iwork)
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
     iwork[:, p["local"] : p["local"] + n] = -2  # no set is known yet
+    iwork[:, p["diagonal"] : p["diagonal"] + n] = np.flatnonzero(np.repeat(unknowns.every, np.diff(row)) == column)
     for member in range(records.size):
         assemble(plan, bodies, constraints, layout.entries, layout.inputs, couplings, unknowns.every, row, column, unknowns.transpose,
                        1.0, 0, work[member], iwork[member])  # fmt: skip
@@ -92,7 +94,7 @@ def reserve(layout, unknowns, method, work, iwork):
     place_active(plan, unknowns, work, iwork)
     place_impacts(plan, unknowns.constraints, work, iwork)
     work.place(plan, sub_W=nnz, rhs=body, x=body, solution=body, scratch=body, v_old=dofs, dofs=dofs, pull=dofs)
-    iwork.place(plan, touched=parts["count"].sum())
+    iwork.place(plan, touched=parts["count"].sum(), diagonal=unknowns.every.size)
     return plan
 
 
@@ -148,6 +150,7 @@ def start(t, s, functions, options, mem, imem, work, iwork):
         prescribe(t, s.relations[k], functions, mem, work)
     state_pulls(p.pull, s.constraints, s.entries, work)
     update_outputs(h, options.theta, s.constraints, s.entries, s.couplings, mem, work)
+    _heed_impulses(h, s.constraints, p, mem, work, iwork)
     return CONVERGED
 
 
@@ -175,9 +178,19 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
             status = impact if impact != CONVERGED else status
         finite = _end_motion(h, theta, s.parts, s.plan, s.operators, mem, work, iwork)
     update_outputs(h, theta, s.constraints, s.entries, s.couplings, mem, work)
+    _heed_impulses(h, s.constraints, p, mem, work, iwork)
     if not finite:
         status = NON_FINITE
     return status, n_iter, residual
+
+
+@tiny
+def _heed_impulses(h, constraints, p, mem, work, iwork):
+    """The velocity that a contact takes from what presses on it counts in `gap_slack`, too: a node of a mesh may feel nothing else."""
+    for i in range(constraints.size):
+        c = constraints[i]
+        if c.component == 0 and mem[c.lam] > 0.0:
+            work[c.closed] += slack(0.0, work[p.W + iwork[p.diagonal + i]] * mem[c.lam], h)
 
 
 @inlined
