@@ -41,7 +41,7 @@ class Plan(NamedTuple):
 
 def plan(pattern, last):
     """`Plan` of the factor of a symmetric matrix with the pattern of a scipy.sparse matrix, the unknowns ``last`` being eliminated last."""
-    pattern = pattern.tocsr()
+    pattern = (abs(pattern) + abs(pattern).T).tocsr()  # what cancels may be zero on one side of the diagonal only
     fronts, below, end, size = dissect(pattern, last), [], 0, 0
     position, is_row = positions(fronts, pattern.shape[0]), np.zeros(pattern.shape[0], bool)
     for front in fronts:

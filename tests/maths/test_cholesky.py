@@ -27,6 +27,7 @@ def random_matrix(seed):
     A = np.where(rng.uniform(size=(n, n)) < rng.uniform(0, 3) / n, rng.normal(size=(n, n)), 0.0)
     A = np.kron(A + A.T, np.ones((2, 2))) if rng.uniform() < 0.5 else A + A.T
     A += np.diag(1.0 + abs(A).sum(axis=1))
+    A += np.triu(np.where(rng.uniform(size=A.shape) < 0.5 / len(A), 1e-20, 0.0), 1)  # of rounding, on one side
     last = rng.permutation(len(A))[: int(rng.integers(0, len(A) + 1)) if rng.uniform() < 0.7 else 0]
     return A, last, rng
 
