@@ -1,0 +1,97 @@
+"""An elastic block that is pressed on the ground and sheared: ``python -m tests.benchmarks.elastic_blocks [--cells N ...] [--steps N]``.
+
+For a cube of so many cells along a side (6, 14, 20 and 31 make 1029, 10 125, 27 783 and 98 304 unknowns with 49 to 1024 contacts): the time
+to make the record, to prepare (order of elimination, factors, W) and of a step, in all, of solutions with the factors alone (two in a
+step), and the iterations of the contact problem; the peak of memory. Each size runs in a process of its own, on one thread; times are
+those of the processor.
+"""
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+
+import numpy as np
+import scipy.sparse as sp
+
+import nsds
+from nsds.schemes.linear_algebra import apply_inverse
+from nsds.schemes.run import simulation
+from tests.schemes.lagrangian.elastic_blocks import elastic_block
+
+MU, H = 0.4, 2e-3
+FORCE = np.array([30.0, 3.0, -100.0])  # on the upper face
+
+
+def cube(cells):
+    """Cube with a contact at each node of its lower face."""
+    points, M, K = elastic_block([np.linspace(0.0, 1.0, cells + 1)] * 3, E=1e4, density=1.0)
+    bottom, top = (np.flatnonzero(points[:, 2] == height) for height in (0.0, 1.0))
+    rows, rest = np.arange(3 * bottom.size), np.zeros(3 * len(points))
+    jacobian = sp.csr_array((np.ones(rows.size), (rows, (3 * bottom[:, None] + [2, 0, 1]).reshape(-1))), shape=(rows.size, rest.size))
+    force = np.zeros((len(points), 3))
+    force[top] = FORCE / top.size
+    law = nsds.newton_impact_friction(e_n=0.0, mu=MU, dimension=3)
+    return nsds.system(
+        block=nsds.lagrangian_linear(M=M, K=K, C=2e-3 * K, fext=force.reshape(-1), q=rest, v=rest),
+        floor=nsds.interaction(nsds.lagrangian_linear_relation(H=jacobian), law, on="block"),
+    )
+
+
+def measure(cells, steps):
+    """Times (s) and the peak of memory (GB) of one size."""
+    began = time.process_time()
+    system, settings = cube(cells), {"h": H, "scheme": nsds.moreau_jean(theta=1.0), "fields": ["floor"], "progress": False}
+    made = time.process_time()
+    nsds.simulate(cube(2), t_end=H, **settings)  # kernels are compiled
+    compiled = time.process_time()
+    run = simulation._prepare("benchmark", system, H, settings["scheme"], None, False)[0]
+    prepared = time.process_time()
+    o, work, iwork, n = run.prepared.tables.operators[0], run.prepared.work[0], run.prepared.iwork[0], system["block"]["q"].size
+    p, solution = run.prepared.tables.plan[0], []
+    for _ in range(3):
+        work[p.rhs : p.rhs + n] = 1.0
+        start = time.process_time()
+        apply_inverse(o.kind, n, o.n_lower, o.n_upper, o.data, o.index, work, iwork, p.rhs, p.solution, p.scratch)
+        solution.append(time.process_time() - start)
+    factors = work.nbytes / 1e9
+    del run, work, iwork
+    took, rows = [], None
+    for count in (1, 1 + steps):
+        start = time.process_time()
+        rows = nsds.simulate(system, t_end=count * H, **settings)
+        took.append(time.process_time() - start)
+    impulse = rows["floor"]["lambda"][-1].reshape(-1, 3)
+    slides = np.linalg.norm(impulse[:, 1:], axis=1) > (1 - 1e-7) * MU * impulse[:, 0]
+    return {
+        "unknowns": n, "contacts": len(impulse), "record": made - began, "prepare": prepared - compiled,
+        "step": (took[1] - took[0]) / steps, "solution": min(solution), "iterations": float(rows["n_iter"][2:].mean()), "work GB": factors,
+        "peak GB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, "sliding": float(slides.mean()),
+        "worst residual": float(rows["residual"].max()),
+    }  # fmt: skip
+
+
+def main():
+    """Measure all sizes and show a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cells", type=int, nargs="*", default=[6, 14, 20, 31])
+    parser.add_argument("--steps", type=int, default=10)
+    parser.add_argument("--one", action="store_true", help="in this process, as JSON")
+    arguments = parser.parse_args()
+    if arguments.one:
+        print(json.dumps(measure(arguments.cells[0], arguments.steps)))
+        return
+    for cells in arguments.cells:
+        command = [sys.executable, "-m", "tests.benchmarks.elastic_blocks", "--one", "--cells", str(cells), "--steps", str(arguments.steps)]
+        figures = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1])
+        print(f"{cells} cells: " + ", ".join(f"{key} {value:.4g}" for key, value in figures.items()), flush=True)
+
+
+if __name__ == "__main__":
+    main()
