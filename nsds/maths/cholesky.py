@@ -3,6 +3,19 @@
 The unknowns of a front of `nsds.maths.dissection` are eliminated together (Duff, Reid, ACM Trans. Math. Software 9, 1983): its block of
 columns of the factor L is dense, k × k of the front and r × k of the rows below that it touches, so that a solution runs through
 contiguous memory.
+
+>>> import numpy as np
+>>> from scipy.sparse import csr_array
+>>> from nsds.maths import cholesky
+>>> A = csr_array([[4.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 2.0]])
+>>> plan = cholesky.plan(A, last=np.array([1]))
+>>> data = np.zeros(plan.size)
+>>> index = cholesky.factorise(A, plan, data)
+>>> work = np.concatenate([data, [6.0, 8.0, 5.0], np.zeros(6)])  # b, x, y
+>>> b = data.size
+>>> cholesky.solve(3, 0, 0, work, index, b, b + 3, b + 6)
+>>> work[b + 3 : b + 6].round(12)
+array([1.05555556, 1.77777778, 1.61111111])
 """
 
 from typing import NamedTuple
