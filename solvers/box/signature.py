@@ -415,7 +415,8 @@ def proves_infeasible(row, column, M, q, lower, upper, y, g):
 
     The proof (Farkas): ``y_i >= 0`` where ``w_i >= 0`` is asked (upper_i infinite), ``<= 0`` where ``w_i <= 0`` is (lower_i infinite), and
     ``max over z in [lower, upper] of y^T (M z + q) < 0``. Where a sum ``(M^T y)_j`` is rounding and z_j has no bound, y^T q must be so
-    clear that z_j would have to be 10^7 times larger than what moves the data. Work: g (n,).
+    clear that z_j would have to be 10^7 times larger than what moves the data, and that this rounding does not make it good with the
+    largest z_j that q of one of the rows asks for. Work: g (n,).
     """
     n = q.size
     for i in range(n):
@@ -428,7 +429,7 @@ def proves_infeasible(row, column, M, q, lower, upper, y, g):
         terms += abs(y[i] * q[i])
         for k in range(row[i], row[i + 1]):
             g[column[k]] += M[k] * y[i]
-    margin = _CERTAIN
+    margin, unsure = _CERTAIN, 0.0
     for j in range(n):
         size = 0.0
         for k in range(row[j], row[j + 1]):  # the pattern is symmetric: row j names what column j holds
@@ -446,7 +447,20 @@ def proves_infeasible(row, column, M, q, lower, upper, y, g):
             terms += size * max(abs(lower[j]), abs(upper[j]))
         elif not _is_zero(j, row, column, M, y):
             margin = _CLEAR
-    return value < -margin * terms
+            unsure += _CERTAIN * size * _asked_for(j, _ROUNDING * size, row, column, M, q, y)
+    return value < -margin * terms - unsure
+
+
+@kernel
+def _asked_for(j, least, row, column, M, q, y):
+    """The largest z_j that q of a row alone asks for, of rows whose part ``y_i M_ij`` is more than the least."""
+    most = 0.0
+    for k in range(row[j], row[j + 1]):
+        i = column[k]
+        part = abs(y[i] * entry(row, column, M, i, j)) if y[i] != 0.0 else 0.0
+        if part > least:
+            most = max(most, abs(y[i] * q[i]) / part)
+    return most
 
 
 @kernel

@@ -263,6 +263,17 @@ def test_a_proof_needs_more_than_rounding():
     assert not signature.proves_infeasible(row, column, data, q, np.zeros(2), np.full(2, np.inf), np.ones(2), np.zeros(2))
 
 
+def test_a_proof_needs_more_than_rounding_beside_small_entries():
+    """The rows ``a - b + c`` add up to rounding of 10^6 times z_1, which z_0 = 3 of the first row makes large enough: this has solutions."""
+    M = np.array([[1e-6, -1e-6, 0], [-1e-6, 1e6 + 1e-6, 1e6], [0, 1e6, 1e6]])
+    q, y = np.array([-3e-6, 3e-6 + 1.5e-11, 0.0]), np.array([-1.0, -1, 1])
+    row, column, data, _ = forms.compressed_rows(M)
+    lower = np.array([-np.inf, -np.inf, 0.0])
+    assert abs(y @ M).max() < 1e-10
+    assert y @ q < 0.0
+    assert not signature.proves_infeasible(row, column, data, q, lower, np.full(3, np.inf), y, np.zeros(3))
+
+
 # Finite numbers.
 
 
