@@ -264,7 +264,7 @@ def test_a_proof_needs_more_than_rounding():
 
 
 def test_a_proof_needs_more_than_rounding_beside_small_entries():
-    """The rows ``a - b + c`` add up to rounding of 10^6 times z_1, which z_0 = 3 of the first row makes large enough: this has solutions."""
+    """The rows ``a - b + c`` add up to rounding of 10^6 times z_1, which z_0 = 3 of the first row makes large enough."""
     M = np.array([[1e-6, -1e-6, 0], [-1e-6, 1e6 + 1e-6, 1e6], [0, 1e6, 1e6]])
     q, y = np.array([-3e-6, 3e-6 + 1.5e-11, 0.0]), np.array([-1.0, -1, 1])
     row, column, data, _ = forms.compressed_rows(M)
