@@ -224,7 +224,8 @@ def multiple_impact(e, stiffness=1.0, exponent=1.0):
     Notes
     -----
     A step with an impact uses the velocities at its start and leaves those of the law at its end, to which forces of that step add
-    nothing where contacts rebound, as under Newton's law. All contacts of the system are to have this law.
+    nothing where contacts rebound, as under Newton's law. All contacts of the system are to have this law; equations, `nsds.equality`,
+    hold during the impact.
 
     Examples
     --------

@@ -37,7 +37,7 @@ OPERATOR = table("kind", "data", "data_stride", "index", "index_stride", "n_lowe
 PLAN = table(
     "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "x", "solution", "scratch", "v_old", "dofs",
     "rounding", "active", "local", "sub_row", "sub_column", "sub_place", "touched", "isolver", "n_isolver", "pull",
-    "multiple", "impact", "mode", "diagonal",
+    "multiple", "impact", "whole", "reduced", "mode", "chosen", "reduced_row", "reduced_column", "diagonal",
 )  # fmt: skip
 
 

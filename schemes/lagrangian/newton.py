@@ -62,7 +62,8 @@ PLAN = table(
     "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "solution", "scratch", "dofs", "spare", "at_q",
     "at_v", "q_old", "v_old", "f", "f_old", "size", "impulse", "kinetic", "residual", "dv", "a_old", "acc", "total", "n_dofs",
     "active", "local", "sub_row", "sub_column", "sub_place", "sub_next", "touched", "pivots", "fresh", "isolver", "n_isolver",
-    "rounding", "controlled", "pull", "bends", "shift", "H_moved", "multiple", "impact", "mode",
+    "rounding", "controlled", "pull", "bends", "shift", "H_moved", "multiple", "impact", "whole", "reduced",
+    "mode", "chosen", "reduced_row", "reduced_column",
 )  # fmt: skip
 
 

@@ -105,16 +105,20 @@ def _require_finite_bounds(owner, lines):
 
 
 def _require_multiple_impacts_alone(owner, lines, is_treated):
-    """All contacts of a multiple impact have its law, and one exponent."""
+    """All contacts of a multiple impact have its law, and one exponent; beside it there are equations at most."""
     found = [line for line in lines if line.law == "multiple_impact"]
     if not found:
         return
     where = f"{owner}: interaction '{found[0].name}'"
     if not is_treated:
         raise ValueError(f"{where}: multiple_impact is for nsds.moreau_jean, form='reduced', and its projections")
-    other = next((line for line in lines if line.law != "multiple_impact"), None)
+    of_forces = [line for line in lines if is_force(line.law, line.kind, "D" in line.at)]
+    other = next((line for line in lines if line.law not in ("multiple_impact", "equality") or line in of_forces), None)
     if other is not None:
-        raise ValueError(f"{where} has the law multiple_impact, which goes with no other law, and '{other.name}' has {other.law}")
+        raise ValueError(
+            f"{where} has the law multiple_impact, which goes with no other law but equality of velocities, "
+            f"and '{other.name}' has {other.law}"
+        )
     exponents = [line.values["exponent"].reshape(line.values.shape[0], -1) for line in found]
     exponents = np.concatenate(exponents, axis=1)
     if (exponents != exponents[:, :1]).any():

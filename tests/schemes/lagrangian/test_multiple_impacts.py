@@ -86,6 +86,24 @@ def test_two_contacts_at_once_are_not():
     assert abs(v[k, 2]) > 0.1
 
 
+def test_equations_hold_during_the_impact():
+    """A bead on an inclined rod, stated by an equation, hits two balls: as in the coordinate along the rod."""
+    cosine, sine = np.cos(0.6), np.sin(0.6)
+    bead = nsds.lagrangian_linear(M=[2.0, 2.0], q=[-0.01, 0.0], v=[cosine, sine])
+    balls = nsds.lagrangian_linear(M=[1.0], q=[[0.0], [0.1]], v=[[0.0], [0.0]], count=2)
+    law, relation = nsds.multiple_impact(0.9, exponent=1.5), nsds.lagrangian_linear_relation
+    system = nsds.system(
+        bead=bead, balls=balls,
+        rod=nsds.interaction(relation([[-sine, cosine]], b=[-0.01 * sine]), nsds.equality(), on="bead"),
+        first=nsds.interaction(relation([[-1.0, 0.0, 1.0]]), law, on=("bead", "balls[0]")),
+        second=nsds.interaction(relation([[-1.0, 1.0]], b=[-0.1]), law, on=("balls[0]", "balls[1]")),
+    )  # fmt: skip
+    rows = nsds.simulate(system, t_end=0.03, h=1e-3)
+    wanted = solve_multiple_impact(np.diag([2.0, 1.0, 1.0]), [[-cosine, 1, 0], [0, -1, 1]], [1.0, 0.0, 0.0], 0.9, exponent=1.5).v
+    np.testing.assert_allclose(rows["bead"]["v"][-1], wanted[0] * np.array([cosine, sine]), rtol=0, atol=1e-8)
+    np.testing.assert_allclose(velocities(rows)[-1], wanted[1:], rtol=0, atol=1e-8)
+
+
 def test_members_of_an_ensemble_have_laws_of_their_own():
     members = np.array([column(e, 1.5, n=3) for e in (1.0, 0.5)])
     rows = nsds.simulate(members, t_end=0.11, h=1e-4)
@@ -106,7 +124,10 @@ def test_what_does_not_go_together_is_named():
     relation, touch = nsds.lagrangian_linear_relation([[1.0]]), nsds.multiple_impact(1.0)
     ball = nsds.lagrangian_linear(M=[1.0], q=[1.0], v=[0.0])
     mixed = {"a": nsds.interaction(relation, touch, on="ball"), "b": nsds.interaction(relation, nsds.newton_impact(0.5), on="ball")}
-    with pytest.raises(ValueError, match=r"interaction 'a' has the law multiple_impact, which goes with no other law, and 'b' has newton"):
+    with pytest.raises(
+        ValueError,
+        match=r"interaction 'a' has the law multiple_impact, which goes with no other law but equality of velocities, and 'b' has newton",
+    ):
         nsds.simulate(nsds.system(ball=ball, **mixed), t_end=0.1, h=0.01)
     mixed["b"] = nsds.interaction(relation, nsds.multiple_impact(1.0, exponent=1.5), on="ball")
     with pytest.raises(ValueError, match="interaction 'a': all multiple impacts of a system must have one exponent"):
