@@ -8,6 +8,7 @@ Shapes that touch or overlap are moved apart along a normal n, to a distance r, 
 normal of two shapes that are hardly apart, of which only rounding is left, is never asked for.
 """
 
+import contextlib
 import ctypes
 from functools import lru_cache
 
@@ -99,12 +100,13 @@ class GeneralPairs:
 
     def _closest(self, one, body_a, other, body_b, pose_b, towards, margin, small):
         """(signed distance, normal, point on the first shape) of two convex shapes, of which one leaves the other about that way."""
-        gap, n, point = self._apart(body_a, one.pose, body_b, pose_b)
-        room = _ROOM * small
-        if gap >= room or gap > margin:
-            return gap, n, point
-        length = np.linalg.norm(towards)
-        candidates = [n, towards / length if length > 0 else np.array([0.0, 0.0, 1.0])]
+        length, room = np.linalg.norm(towards), _ROOM * small
+        candidates = [towards / length if length > 0 else np.array([0.0, 0.0, 1.0])]
+        with contextlib.suppress(ArithmeticError):  # of shapes that touch exactly; moved apart below they are not in doubt
+            gap, n, point = self._apart(body_a, one.pose, body_b, pose_b)
+            if gap >= room or gap > margin:
+                return gap, n, point
+            candidates.insert(0, n)
         gap, n = max(((_separation(one, other, d), d) for d in candidates), key=lambda pair: pair[0])
         for _ in range(_ROUNDS):
             shift = (room - gap) * n
@@ -118,7 +120,10 @@ class GeneralPairs:
         return gap, n, point - shift
 
     def _apart(self, body_a, pose_a, body_b, pose_b):
-        """(distance, normal from b to a, point on a) as coal has them, which now and then fails where it is to be very accurate."""
+        """(distance, normal from b to a, point on a) as coal has them, which now and then fails where it is to be very accurate.
+
+        Raises `ArithmeticError` where it fails at any accuracy: of shapes that touch to rounding.
+        """
         coal, result = self._coal, self._coal.DistanceResult()
         places = coal.Transform3s(pose_a.R, pose_a.x), coal.Transform3s(pose_b.R, pose_b.x)
         for request in self._distances:

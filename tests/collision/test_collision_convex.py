@@ -290,6 +290,25 @@ def test_geometry_is_stored_once_and_runs_are_the_same_from_files_and_in_ensembl
     assert (ensemble["stones"] == whole["stones"]).all()
 
 
+@pytest.mark.parametrize("gap", [0.0, 1e-15, -1e-12])
+def test_shapes_that_touch_are_moved_apart_where_the_library_finds_nothing_between_them(monkeypatch, gap):
+    search = GeneralPairs._apart
+
+    def search_of_clear_pairs(self, *pair):
+        found = search(self, *pair)
+        if found[0] < 1e-9:
+            raise ArithmeticError("nothing found")
+        return found
+
+    shapes_that_touch = [box_hull(SIDES), box_hull(SIDES, position=[0.1 * SIDES[0], 0, -SIDES[2] - gap])]
+    expected = Found(shapes_that_touch, 0.01)
+    monkeypatch.setattr(GeneralPairs, "_apart", search_of_clear_pairs)
+    found = Found(shapes_that_touch, 0.01)
+    assert len(found) == len(expected) >= 4
+    np.testing.assert_allclose(found.gap, gap, atol=1e-14)
+    np.testing.assert_allclose(found.normal, expected.normal, atol=1e-12)
+
+
 def test_what_goes_wrong_in_the_library_is_raised(monkeypatch):
     def fail(self, *_):
         raise ArithmeticError("nothing found")
