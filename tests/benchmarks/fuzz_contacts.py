@@ -289,7 +289,9 @@ def has_solution_in_plane(laws, W, q):
             r = np.linalg.solve(A, b)
         except np.linalg.LinAlgError:
             continue
-        if np.isfinite(r).all() and judge(laws, W, q, r)[0] <= 1e-12:  # less than any row that is wanting
+        missing, allowed = -(W @ r + q), 1e-10 * (abs(W) @ abs(r) + abs(q))  # row by row, as contacts may have units of their own
+        is_met = all(missing[law.N[0]] <= allowed[law.N[0]] for law in laws)
+        if np.isfinite(r).all() and is_met and judge(laws, W, q, r)[0] <= 1e-12:
             return True
     return False
 
