@@ -8,9 +8,9 @@ Conventions, everywhere:
     Its rate, ``H v``, plus ``D lambda`` where there is compliance.
 ``lambda``
     Multiplier dual to y, never attractive for a contact. On Lagrangian systems it is the impulse of the step that ends at t (N s), not a
-    force, under every scheme; but a force (N) where the law holds between y and a lambda that y depends on (`nsds.compliant`,
-    `nsds.lagrangian_relation`, linear relations with D, under complementarity and equality). On first-order systems it is the current,
-    voltage or control itself, of the step that ends at t.
+    force, under every scheme but `nsds.event_driven`, where it is the force, and the impulse in the row after an impact; but a force (N)
+    where the law holds between y and a lambda that y depends on (`nsds.compliant`, `nsds.lagrangian_relation`, linear relations with D,
+    under complementarity and equality). On first-order systems it is the current, voltage or control itself, of the step that ends at t.
 ``r``
     Input of first-order systems, ``M x' = f + r``, ``r = B lambda`` or ``g(t, x, lambda)``.
 ``H``
@@ -65,6 +65,7 @@ from nsds.results.energy import energy
 from nsds.results.report import report
 from nsds.results.storage import read_system, read_trajectory
 from nsds.results.trajectories import SimulationError, SimulationInterrupted, restart
+from nsds.schemes.event_driven.scheme import event_driven
 from nsds.schemes.first_order.euler_moreau import euler_moreau
 from nsds.schemes.first_order.higher_order_sweeping import higher_order_sweeping
 from nsds.schemes.first_order.relative_degree import relative_degree

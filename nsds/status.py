@@ -19,8 +19,13 @@ VIOLATED = 11
 CAPACITY = 12
 INEXACT = 13
 UNBOUNDED = 14
+STEP_COLLAPSED = 15
+TOO_MANY_EVENTS = 16
+PAINLEVE = 17
 EARLY_SOURCE = 18
 IMPACT = 19
+# Rows at events: EVENT, with bits of what happened in the row after it.
+JUMP, CLOSED, OPENED, FRICTION, ACCUMULATION, TIME_EVENT, EVENT = 32, 64, 128, 256, 512, 1024, 2048
 NOT_COMPUTED = -1
 
 ADVICE = {
@@ -39,10 +44,33 @@ ADVICE = {
     CAPACITY: "more contacts than the record has room for: its arrays grow and the step is taken again",
     INEXACT: "solved less well than asked: residual tells the error; raise max_iter, or take a smaller step",
     IMPACT: "a multiple impact does not end: bodies without loss are held from both sides; give some contact e below 1",
+    STEP_COLLAPSED: "the step of a smooth motion became too short: forces jump (say where with time_events), or rtol is too small",
+    TOO_MANY_EVENTS: "more events than max_events between two rows, or at one time: look at the contact that is named; raise accumulation",
+    PAINLEVE: "a contact slips into itself (Painlevé): rigid bodies with this friction have no motion, or several; use nsds.moreau_jean",
     UNBOUNDED: "the objective falls without end within the constraints, which was proved up to rounding",
     EARLY_SOURCE: "a source that varies reaches an output earlier than the multipliers do, by more than one derivative: state it by states",
     INFEASIBLE: "no point satisfies the inequalities, which was proved up to rounding: look for contradictory constraints",
 }
+
+
+HAPPENED = {
+    JUMP: "impact",
+    CLOSED: "a contact closes",
+    OPENED: "a contact opens",
+    FRICTION: "stick or slip changes",
+    ACCUMULATION: "impacts have accumulated",
+    TIME_EVENT: "a time that was given",
+}
+
+
+def is_event(status):
+    """Whether a status is that of a row at an event; also of arrays."""
+    return (status >= EVENT) & (status < 2 * EVENT)
+
+
+def has_failed(status):
+    """Whether a status says that a step was not solved; also of arrays."""
+    return (status != CONVERGED) & (status != INEXACT) & (status != NOT_COMPUTED) & (status < EVENT)
 
 
 def advice(status):
@@ -51,6 +79,8 @@ def advice(status):
     >>> advice(0)
     'converged'
     """
+    if not isinstance(status, (bool, np.bool_)) and isinstance(status, (int, np.integer)) and is_event(status):
+        return "event: " + (", ".join(what for bit, what in HAPPENED.items() if status & bit) or "before it, or nothing happened")
     if isinstance(status, (bool, np.bool_)) or not isinstance(status, (int, np.integer)) or int(status) not in ADVICE:
         raise ValueError(f"advice: status must be a code from {min(ADVICE)} to {max(ADVICE)}, got {_checks.shortened(status)}")
     return ADVICE[int(status)]

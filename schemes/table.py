@@ -67,14 +67,17 @@ _FLAGS = {
 def _require_valid(name, dtype, stored):
     """Options may be edited after they were made: what their constructor would refuse is refused here."""
     constructor = getattr(SCHEMES[name][1], name)
-    if dtype != constructor().dtype:
+    plain = constructor().dtype
+    if dtype.names != plain.names or any(dtype[field].base != plain[field].base for field in plain.names):
         raise TypeError(f"{name}: expected the options that nsds.{name} makes, got a record of type {dtype}")
     options = np.frombuffer(stored, dtype)[0]
     made = constructor(**arguments_of(options))
+    if dtype != made.dtype:
+        raise TypeError(f"{name}: expected the options that nsds.{name} makes, got a record of type {dtype}")
     for field in dtype.names:
-        if made[field] != options[field]:
+        if (made[field] != options[field]).any():
             raise ValueError(
-                f"{name}: {field} must be {made[field].item()!r} together with the other options, got {options[field].item()!r}"
+                f"{name}: {field} must be {made[field].tolist()!r} together with the other options, got {options[field].tolist()!r}"
             )
 
 
@@ -83,7 +86,7 @@ def arguments_of(options):
     name, arguments = _name_of(options), {}
     taken = inspect.signature(getattr(SCHEMES[name][1], name)).parameters
     for field in options.dtype.names[1:]:
-        value, argument = options[field].item(), field
+        value, argument = options[field].tolist(), field
         if field in _FLAGS:
             if value not in (0, 1):
                 raise ValueError(f"{name}: {field} must be 0 or 1, got {value}")

@@ -15,6 +15,7 @@ import nsds
 from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER
 from nsds.model.laws import LAWS
 from nsds.schemes.table import SCHEMES
+from nsds.status import is_event
 from tests.reference_contact import hat, onto_cone
 
 RADIUS, GAP, STEP, END = 0.1, 0.02, 1e-3, 0.3
@@ -415,6 +416,15 @@ def refusal(system, scheme):
     except ValueError as error:
         return re.sub(r" 'law'", "", str(error))
     return None
+
+
+def at_steps(scheme, rows):
+    """Rows of a run at its steps, with the impulse of a step as lambda: what a run that stops at events has besides is left out."""
+    if scheme != "event_driven":
+        return rows
+    rows = rows[~is_event(rows["status"])]
+    rows["law"]["lambda"] *= STEP
+    return rows
 
 
 def _table(family, outcomes):

@@ -111,7 +111,7 @@ def test_law_holds_wherever_a_scheme_takes_it(family, scheme, options):
         system = make()
         if cells.refusal(system, method) is not None:
             continue
-        rows, treated = nsds.simulate(system, t_end=cells.END, h=cells.STEP, scheme=method), treated + 1
+        rows, treated = cells.at_steps(scheme, nsds.simulate(system, t_end=cells.END, h=cells.STEP, scheme=method)), treated + 1
         try:
             assert (rows["status"] == 0).all()
             if family == FIRST_ORDER:

@@ -23,7 +23,7 @@ from nsds.model.records import HEAD, copied, lines_of, memory, model_of
 from nsds.model.rigid_bodies import require_values
 from nsds.model.systems import require_mass
 from nsds.model.trials import try_functions
-from nsds.status import ADVICE
+from nsds.status import ADVICE, EVENT
 
 _WHOLE = np.iinfo(np.int64)
 _SMALL = 4096  # words: parts that are not larger are checked together
@@ -105,7 +105,7 @@ COLLISION_FIELDS = {
 }
 _HEAD = {
     "t": floats(), "t0": floats(), "step": integers(low=0, high=2**53),
-    "status": integers(low=min(ADVICE), high=max(ADVICE)), "n_iter": integers(low=0, high=_WHOLE.max),
+    "status": integers(low=min(ADVICE), high=2 * EVENT - 1), "n_iter": integers(low=0, high=_WHOLE.max),
 }  # fmt: skip
 
 

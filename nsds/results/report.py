@@ -12,7 +12,7 @@ from nsds.model.records import model_of
 from nsds.model.validation import valid
 from nsds.results.energy import WORKS, energy
 from nsds.results.trajectories import is_mechanical, of_system, require_rows
-from nsds.status import CONVERGED, INEXACT, advice
+from nsds.status import INEXACT, advice, has_failed
 
 
 def report(trajectory, system=None, *, theta=0.5, file=None, functions=None):
@@ -88,7 +88,7 @@ def report(trajectory, system=None, *, theta=0.5, file=None, functions=None):
 
 
 def _failures(rows):
-    failed = np.argwhere((rows["status"] != CONVERGED) & (rows["status"] != INEXACT))
+    failed = np.argwhere(has_failed(rows["status"]))
     if not len(failed):
         return "none"
     first = rows[tuple(failed[0])]

@@ -23,6 +23,16 @@ def require_rigid(owner, layout):
         raise ValueError(f"{owner}: interaction '{name}': the scheme is stated for y that does not depend on lambda; use nsds.moreau_jean")
 
 
+@tiny
+def clear_impulses(parts, elements, mem):
+    """``p = 0`` of all bodies: also what constraints that are no longer listed have left there."""
+    for k in range(elements.size):
+        part = parts[elements[k].part]
+        p = part.q + elements[k].e * part.stride + 2 * part.n
+        for i in range(part.n):
+            mem[p + i] = 0.0
+
+
 @kernel
 def push_apart(n, out, weight, h, s, inverses, solver, solver_options, mem, work, iwork):
     """Solve ``0 <= H M^-1 H^T z + q  ⟂  z >= 0`` for the n listed constraints, q prepared; add ``M^-1 H^T z`` to work[out:].
@@ -33,11 +43,7 @@ def push_apart(n, out, weight, h, s, inverses, solver, solver_options, mem, work
     constraints, inputs, p = s.constraints, s.inputs, s.plan[0]
     if n == 0:
         return CONVERGED, 0, 0.0
-    for k in range(s.elements.size):  # of all coordinates: other constraints may have pushed a body that these touch
-        part = s.parts[s.elements[k].part]
-        push = part.q + s.elements[k].e * part.stride + 2 * part.n
-        for i in range(part.n):
-            mem[push + i] = 0.0
+    clear_impulses(s.parts, s.elements, mem)
     extract_pattern(p, n, s.W_row, s.W_column, iwork)
     transpose_pattern(p, n, iwork)
     row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])

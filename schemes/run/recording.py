@@ -8,8 +8,9 @@ import numpy as np
 
 from nsds.model.records import widened
 from nsds.results.trajectories import recorded
-from nsds.status import CAPACITY, CONVERGED, INEXACT, NOT_COMPUTED
+from nsds.status import CAPACITY, NOT_COMPUTED, has_failed
 
+_MORE_ROWS = 64
 BLOCK_BYTES = 2**25  # of rows on their way into a file
 _BLOCK_SECONDS = 5.0  # a block that is not full is written after that time; in the beginning sooner
 _FIRST_SECONDS = 0.05
@@ -32,8 +33,8 @@ class Recorder:
         self.first, self.written, self.wait = 0, -math.inf, 0.0
         self.n_failed, self.first_failed = 0, None
 
-    def _allocated(self, n_members):
-        shape, width = (n_members, self._room()), self.dtype.itemsize
+    def _allocated(self, n_members, n_rows=None):
+        shape, width = (n_members, n_rows or self._room()), self.dtype.itemsize
         if shape[0] * shape[1] * width > _memory():
             raise MemoryError(
                 f"{shape[0] * shape[1]} rows of {width} bytes are more than the memory of this machine: "
@@ -91,7 +92,7 @@ class Recorder:
             self.initial = block[:, :1].copy()
         failed = np.zeros((0, 2), np.int64)
         if self.reached[:, FAILED].any():
-            failed = np.argwhere((block["status"] != CONVERGED) & (block["status"] != INEXACT))
+            failed = np.argwhere(has_failed(block["status"]))
         if len(failed) and self.first_failed is None:
             self.first_failed = failed[0, 0], block[tuple(failed[0])].copy()
         self.n_failed += len(failed)
@@ -106,6 +107,12 @@ class Recorder:
         self.rows = widened(self.rows, self.dtype)
         self.reached[self.reached[:, STOPPED] == CAPACITY, STOPPED] = 0
         self.reached[:, STARTED] = 0
+
+    def extend(self):
+        """Make room for as many rows again, for those at events, whose number nobody knows."""
+        more = self._allocated(len(self.reached), self.rows.shape[1] + _MORE_ROWS)
+        self.rows = np.concatenate([self.rows, more], axis=1)
+        self.reached[self.reached[:, STOPPED] == CAPACITY, STOPPED] = 0
 
     def close(self):
         """Write what is left, and note what failed."""

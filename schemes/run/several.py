@@ -6,7 +6,7 @@ from nsds.model.kinds import split
 from nsds.model.records import HEAD, copied, model_of
 from nsds.results.trajectories import ROW_HEAD
 from nsds.schemes import table
-from nsds.status import CONVERGED
+from nsds.status import CONVERGED, is_event
 
 
 def groups_of(owner, system, scheme):
@@ -59,7 +59,15 @@ def fields_of(fields, names):
 
 
 def joined_rows(system, pieces):
-    """One trajectory from those of the groups, its parts in the order of the system."""
+    """One trajectory from those of the groups, its parts in the order of the system.
+
+    Raises
+    ------
+    ValueError
+        A group has rows at events, which the others do not have.
+    """
+    if any(is_event(piece["status"]).any() for piece in pieces):
+        raise ValueError("simulate: nsds.event_driven has rows at events of its own: it cannot be one of several schemes; run it apart")
     owner = {name: piece for piece in pieces for name in piece.dtype.names}
     names = [name for name in system.dtype.names if name in owner and name not in dict(ROW_HEAD)]
     result = np.zeros(pieces[0].shape, ROW_HEAD + [(name, owner[name].dtype[name]) for name in names])

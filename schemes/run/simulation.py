@@ -27,10 +27,11 @@ from nsds.schemes.run.interrupts import Interrupts
 from nsds.schemes.run.recording import DONE, FAILED, ROW, STARTED, STOPPED, Recorder
 from nsds.schemes.run.sampled_control import act
 from nsds.schemes.run.warnings import warn_of_overlaps, warn_of_violations
-from nsds.status import CAPACITY, CONVERGED, INEXACT, NON_FINITE, advice
+from nsds.status import CAPACITY, CONVERGED, EVENT, INEXACT, NON_FINITE, advice
 
 _CHUNK_SECONDS = 0.2
 _GROWTH = 64.0  # of a chunk, at most, from one to the next: steps may become slower
+_ROWS_OF_EVENT = 2  # room without which no step is begun
 _MOST_STEPS = 2**53  # times are t0 + step h: whole numbers up to there are floats, too
 # Words of the head of a row.
 _ROW_T, _ROW_STEP, _ROW_STATUS, _ROW_N_ITER, _ROW_RESIDUAL = range(5)
@@ -60,7 +61,7 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, fields
     t_end : float
         The run takes the fewest steps of size h that reach t_end.
     h : float
-        Step size.
+        Step size; of `nsds.event_driven` the time between rows.
     scheme : numpy.ndarray, or dict of str to numpy.ndarray, optional
         For instance ``nsds.moreau_jean(theta=0.5)``; Moreau–Jean by default, `nsds.euler_moreau` for first-order systems. A dict gives
         each system its own, which no interaction may link to one with another.
@@ -91,7 +92,8 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, fields
         Structured array (rows,), for an ensemble (members, rows), with t, step, status, n_iter, residual, and one field per part: q, v of
         Lagrangian systems; x, r and a constant u of first-order ones; y, lambda (of the step that ends at t) of interactions, on
         Lagrangian systems also ydot, active; state of controllers. Row 0 is the initial state. Where steps between two rows are not
-        saved, status is that of the last step that failed, else INEXACT if a step was; n_iter the sum, residual the maximum.
+        saved, status is that of the last step that failed, else INEXACT if a step was; n_iter the sum, residual the maximum. Under
+        `nsds.event_driven` there are also rows at events.
 
     Raises
     ------
@@ -170,6 +172,8 @@ def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_e
     fields = _paths(owner, fields)
     run, scheme = _prepare(owner, system, h, scheme, solver, _checks.flag(owner, "check", check))
     n_steps = _number_of_steps(owner, run.records, t_end, h)
+    if file is not None and has_event_rows(run.prepared.stepper):
+        raise ValueError(f"{owner}: the number of rows of an event-driven run is not known in advance; use nsds.simulate")
     recorder = Recorder(run.records, fields, n_steps, save_every, file)
     settings = {"t_end": t_end, "h": float(h), "scheme": scheme, "solver": solver, "save_every": save_every, "fields": fields}
     settings["on_failure"] = on_failure
@@ -250,7 +254,10 @@ def _number_of_steps(owner, records, t_end, h):
 
 def _march_template(first, last, until, n_total, save_every, stop, first_row, sources, reached, tables, functions, controls, solver,
                     solver_options, options, mems, imems, works, iworks, rows, irows, width):  # fmt: skip
-    """Steps up to number ``until`` of members first..last, each recorded where it is due. Written once; each scheme gets its copy."""
+    """Steps up to number ``until`` of members first..last, each recorded where it is due. Written once; each scheme gets its copy.
+
+    Where it is one with rows ``at_events``, a step may also end at an event, whose row is saved; the next goes on from there.
+    """
     h = options.h
     controllers, where, control_functions, scratch = controls
     for m in range(first, last):
@@ -263,10 +270,11 @@ def _march_template(first, last, until, n_total, save_every, stop, first_row, so
                 act(mem[T], h, controllers, where, control_functions[m], mem, scratch[m])
             if reached[m, ROW] == 0 and stopped == 0:
                 irow[_ROW_STATUS], irow[_ROW_N_ITER], row[_ROW_RESIDUAL] = imem[STATUS], imem[N_ITER], mem[RESIDUAL]
-                reached[m, FAILED] = 1 if imem[STATUS] != CONVERGED and imem[STATUS] != INEXACT else 0
+                reached[m, FAILED] = 1 if imem[STATUS] != CONVERGED and imem[STATUS] != INEXACT and imem[STATUS] < EVENT else 0
                 at = _save(at, width, sources, mem, imem, row, irow)
-        for _ in range(until - done):
-            if stopped != 0:
+        while done < until and stopped == 0:
+            if at_events and at + _ROWS_OF_EVENT * width > row.size:  # noqa: F821
+                stopped = CAPACITY
                 break
             k = imem[STEP] + 1
             t = mem[T0] + k * h
@@ -274,7 +282,14 @@ def _march_template(first, last, until, n_total, save_every, stop, first_row, so
             if status == CAPACITY:  # nothing has changed: the step is taken again, with more room
                 stopped = status
                 break
-            mem[T], imem[STEP], imem[STATUS], imem[N_ITER], mem[RESIDUAL] = t, k, status, n_iter, residual
+            imem[STATUS], imem[N_ITER], mem[RESIDUAL] = status, n_iter, residual
+            if at_events and status >= EVENT:  # noqa: F821 (the time of the event is in mem)
+                irow[at + _ROW_STATUS], irow[at + _ROW_N_ITER] = status, irow[at + _ROW_N_ITER] + n_iter
+                at = _save(at, width, sources, mem, imem, row, irow)
+                continue
+            imem[STEP] = k
+            if not at_events or status in (CONVERGED, INEXACT):  # noqa: F821
+                mem[T] = t
             if controllers.size > 0:
                 act(t, h, controllers, where, control_functions[m], mem, scratch[m])
             done += 1
@@ -305,11 +320,17 @@ def _save(at, width, sources, mem, imem, row, irow):
 _marches = {}
 
 
+def has_event_rows(stepper):
+    """Whether a scheme saves rows at events, besides those after its steps."""
+    return getattr(stepper, "EVENT_ROWS", False)
+
+
 def _march_of(stepper, again=False):
     """The compiled time loop of a scheme; again: to be called with arguments of the types of a call before."""
     name = stepper.__name__.removeprefix("nsds.schemes.").replace(".", "_")
     if name not in _marches:
-        march = _jit.kernel(_jit.specialised(_march_template, name, start=stepper.start, step_=stepper.step))
+        names = {"start": stepper.start, "step_": stepper.step, "at_events": has_event_rows(stepper)}
+        march = _jit.kernel(_jit.specialised(_march_template, name, **names))
         if _jit.is_cold(march):
             print("nsds: compiling kernels, once for this version of the package ...", file=sys.stderr, flush=True)
         _marches[name] = march
@@ -371,6 +392,9 @@ def _advance(run, recorder, in_shares, interrupts, until, n_steps, stop):
             pairs.raise_error()
         if not (recorder.reached[:, STOPPED] == CAPACITY).any():
             return run
+        if has_event_rows(p.stepper):
+            recorder.extend()
+            continue
         records = p.stepper.grow(run.records)
         if records.dtype.itemsize <= run.records.dtype.itemsize:
             raise ValueError(f"{p.stepper.__name__}: records of {run.records.dtype.itemsize} bytes were to grow and did not")
@@ -406,6 +430,8 @@ def _report_failure(run, recorder, shape, on_failure):
         return
     m, row = failure
     cause = _cause(run, m, row) if row["status"] == NON_FINITE else ""
+    if hasattr(run.prepared.stepper, "cause_of"):
+        cause = cause or run.prepared.stepper.cause_of(run.prepared, m, row["status"])
     if on_failure == "raise":
         member, kept = None if shape == () else int(m), recorder.block().reshape(*shape, -1)
         raise SimulationError(kept, member, int(row["step"]), row["t"].item(), int(row["status"]), row["residual"].item(), cause)

@@ -1,0 +1,367 @@
+"""What happens at an event: impact, then forces: which contacts stay closed, which stick, and which open.
+
+Velocity level: all contacts that touch make one problem (`nsds.schemes.event_driven.impacts`). Acceleration level: contacts that touch and
+are at rest, what sticks and what slips make one problem of forces, ``0 <= H a + curvature  ⟂  lambda >= 0`` with friction; its solution is
+a guess of modes, which the equations that the modes stand for then confirm or revise. Slip keeps its direction there.
+"""
+
+import math
+
+from nsds._jit import kernel, tiny
+from nsds.model.layout import ABSENT
+from nsds.schemes.event_driven.flows import correct, put_on_constraints
+from nsds.schemes.event_driven.forces import (
+    evaluate_rows,
+    factorise,
+    free_accelerations,
+    hold,
+    jams,
+    list_rows,
+    mark_redundant,
+)
+from nsds.schemes.event_driven.impacts import is_solved, solve_impact
+from nsds.schemes.event_driven.tables import FREE, HELD, SLIP
+from nsds.schemes.lagrangian.contact_forces import push_apart
+from nsds.schemes.lagrangian.newton import EVERY
+from nsds.schemes.lagrangian.outputs import lengths, position, velocity
+from nsds.schemes.problem.box import ULPS
+from nsds.status import (
+    CLOSED,
+    CONVERGED,
+    FRICTION,
+    JUMP,
+    OPENED,
+    PAINLEVE,
+    SINGULAR_STEP,
+    STALLED,
+)
+
+_TOUCHING = 1e-11  # of the largest lengths that cancelled in a gap so far
+_ON_IT = 2.0**-44  # the same, of what counts as zero
+_AT_REST = 1e-10  # of the largest speeds so far
+_RESOLVED = 2.0**-50  # of the time: flights that are shorter than that are none
+_FORCE = 1e-9  # of the largest force or acceleration so far: less is zero
+_DOUBT = 1e3  # of that
+_FAR = 1e3  # accelerations that an existing slip is worth in the guess of modes
+
+
+@kernel
+def handle(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """All that happens at time t, at the state in mem. Returns (status, bits of what happened); impulses are in p.total."""
+    form, f, p = s.newton, s.flow[0], s.newton.plan[0]
+    status, bits = _evaluate(t, s, functions, options, mem, imem, work, iwork), 0
+    _scale(t, s, options, mem, work)
+    for i in range(form.constraints.size):
+        iwork[f.before + i] = iwork[f.mode + i]
+        work[f.direction_before + i] = work[f.direction + i] if iwork[f.mode + i] == SLIP else 0.0
+        work[p.total + i] = 0.0
+    if _find_touching(s, mem, work, iwork) and status == CONVERGED:
+        status, _, _ = solve_impact(t, s, solver, solver_options, options, mem, work, iwork)
+        bits |= JUMP
+        if is_solved(status):
+            status = _evaluate(t, s, functions, options, mem, imem, work, iwork)
+            _scale(t, s, options, mem, work)
+    if status == CONVERGED:
+        for i in range(p.n_dofs):
+            work[f.acc_free + i] = work[p.acc + i]
+        status = _choose_modes(s, solver, solver_options, options, mem, imem, work, iwork)
+    if status == CONVERGED:
+        _note_zeros(s, mem, work, iwork)
+        if iwork[f.n_equations] > 0:
+            put_on_constraints(t, s, functions, options, mem, imem, work, iwork)
+    for i in range(form.constraints.size):
+        iwork[f.fired + i] = 0
+        bits |= _change_of(form.constraints[i], iwork[f.before + i], iwork[f.mode + i])
+        if iwork[f.mode + i] == SLIP and work[f.direction + i] * work[f.direction_before + i] < 0.0:
+            bits |= FRICTION
+    iwork[f.fresh] = 1
+    return status, bits
+
+
+@tiny
+def _change_of(c, before, now):
+    """Bits of what a change of mode means."""
+    if before == now or c.bilateral != 0:
+        return 0
+    if c.component > 0 or c.lower != ABSENT:
+        return FRICTION if before != FREE and now != FREE else 0
+    return CLOSED if before == FREE else OPENED if now == FREE else 0
+
+
+@tiny
+def _evaluate(t, s, functions, options, mem, imem, work, iwork):
+    """Accelerations without contact, and operators of all relations. Returns a status."""
+    status = free_accelerations(t, s, functions, options, mem, imem, work, iwork)
+    evaluate_rows(t, EVERY, s, functions, options, mem, imem, work, iwork)
+    return status
+
+
+@kernel
+def _scale(t, s, options, mem, work):
+    """The largest lengths and speeds so far, and the speed below which a row is at rest; the guards note lengths, too."""
+    form, f, p = s.newton, s.flow[0], s.newton.plan[0]
+    for i in range(form.constraints.size):
+        c = form.constraints[i]
+        pull = 0.0 if c.curvature == ABSENT else abs(work[c.curvature])
+        _, size = velocity(c, form.entries, mem, work)
+        for k in range(c.entry, c.entry_end):
+            pull += abs(work[form.entries[k].coefficient] * work[p.acc + form.entries[k].dof])
+        work[f.speed + i] = max(work[f.speed + i], size)
+        work[f.length + i] = max(work[f.length + i], lengths(c, form.entries, mem, work), abs(position(c, form.entries, mem, work)))
+        work[f.pull + i] = max(work[f.pull + i], pull)
+        work[f.slow + i] = max(_AT_REST * work[f.speed + i], _RESOLVED * (abs(t) + options.h) * pull)
+    for i in range(form.constraints.size):
+        c = form.constraints[i]
+        for k in range(i + 1, i + 1 + c.tangents if c.component == 0 else i + 1):  # of a contact as a whole
+            work[f.slow + i], work[f.pull + i] = max(work[f.slow + i], work[f.slow + k]), max(work[f.pull + i], work[f.pull + k])
+        for k in range(i + 1, i + 1 + c.tangents if c.component == 0 else i + 1):
+            work[f.slow + k], work[f.pull + k] = work[f.slow + i], work[f.pull + i]
+
+
+@kernel
+def _find_touching(s, mem, work, iwork):
+    """Rows of contacts that touch, in iwork[keep], with those that are always there; True where one approaches."""
+    form, f, touches, approaches = s.newton, s.flow[0], False, False
+    for i in range(form.constraints.size):
+        c = form.constraints[i]
+        if c.component == 0:
+            y, (ydot, _) = position(c, form.entries, mem, work), velocity(c, form.entries, mem, work)
+            work[f.approach + i] = -ydot
+            held = iwork[f.mode + i] != FREE
+            touches = c.always != 0 or held or iwork[f.fired + i] != 0 or y <= _TOUCHING * work[f.length + i]
+            approaches |= touches and c.always == 0 and ydot < -work[f.slow + i]
+        iwork[f.keep + i] = 1 if touches else 0
+    return approaches
+
+
+@kernel
+def _choose_modes(s, solver, solver_options, options, mem, imem, work, iwork):
+    """The modes of all rows from the problem of forces. In: accelerations without contact in acc_free. Returns a status."""
+    form, f, p = s.newton, s.flow[0], s.newton.plan[0]
+    status = CONVERGED
+    trusts = iwork[f.n_still] % 2 == 1  # of what happens again at one time, every other time the guards alone are believed
+    n = _list_candidates(trusts, s, mem, work, iwork)
+    _settle(s, mem, imem, work, iwork)
+    if n > 0 and not trusts:
+        status = _guess(s, solver, solver_options, mem, work, iwork)
+    for k in range(4 * form.constraints.size + 20):
+        list_rows(s, imem, iwork)
+        if not factorise(s, work, iwork):
+            mark_redundant(s, work, iwork)
+            list_rows(s, imem, iwork)
+            if not factorise(s, work, iwork):
+                return SINGULAR_STEP
+        for i in range(p.n_dofs):
+            work[p.acc + i] = work[f.acc_free + i]
+        hold(p.acc, True, s, mem, work, iwork)
+        if jams(s, work, iwork):
+            return PAINLEVE
+        if not _revise(k > form.constraints.size + 5, s, mem, work, iwork):
+            return CONVERGED
+    return status if not is_solved(status) else STALLED
+
+
+@kernel
+def _settle(s, mem, imem, work, iwork):
+    """Velocities that are zero up to rounding become zero: those of the rows that are at rest, and of contacts that come to rest."""
+    list_rows(s, imem, iwork)
+    if iwork[s.flow[0].n_equations] > 0 and factorise(s, work, iwork):
+        correct(True, s, mem, work, iwork)
+
+
+@kernel
+def _list_candidates(trusts, s, mem, work, iwork):
+    """First modes: HELD where a row is at rest and may stay so, SLIP where it moves along. Returns how many are undecided.
+
+    keep is 1 of rows that may be held, else 0. A contact whose force has come to zero opens. trusts: of contacts at rest just those
+    change whose guard has come to zero.
+    """
+    form, f, n, normal = s.newton, s.flow[0], 0, 0
+    for i in range(form.constraints.size):
+        c = form.constraints[i]
+        u, _ = velocity(c, form.entries, mem, work)
+        rests = abs(u) <= work[f.slow + i]
+        mode = FREE
+        if c.bilateral != 0:
+            mode = HELD
+        elif c.lower != ABSENT:
+            mode = HELD if rests and (iwork[f.fired + i] == 0 or iwork[f.mode + i] == SLIP) else SLIP
+            if not rests:
+                work[f.direction + i] = math.copysign(1.0, u)
+            elif mode == SLIP:
+                work[f.direction + i] = math.copysign(1.0, _bound_reached(c, mem, work))
+            n += 1 if rests else 0
+        elif c.component == 0:
+            normal = i
+            was_closed, at_zero = iwork[f.mode + i] != FREE, iwork[f.fired + i] != 0
+            opens = was_closed == at_zero if trusts else was_closed and at_zero
+            waits = iwork[f.keep + i] == 1 and rests
+            if iwork[f.keep + i] == 2 or (waits and not opens):
+                mode = HELD
+                n += 1
+            iwork[f.keep + i] = 1 if mode == HELD or (waits and trusts) else 0
+        elif iwork[f.keep + normal] != 0 and work[c.mu] > 0.0:
+            mode = _tangent(i, c, u, s, mem, work) if iwork[f.mode + normal] == HELD else FREE
+            iwork[f.keep + i] = 1
+        else:
+            iwork[f.keep + i] = 0
+        iwork[f.mode + i] = mode
+        if c.bilateral != 0 or c.lower != ABSENT:
+            iwork[f.keep + i] = 1
+    return n
+
+
+@tiny
+def _bound_reached(c, mem, work):
+    """Positive where the force is nearer to its lower bound: that is where it slips forward."""
+    return work[c.upper] - mem[c.lam] - (mem[c.lam] - work[c.lower])
+
+
+@tiny
+def _tangent(i, c, u, s, mem, work):
+    """Mode of a tangent of a closed contact: SLIP with its direction where that moves."""
+    form, f = s.newton, s.flow[0]
+    if c.tangents == 1:
+        if abs(u) <= work[f.slow + i]:
+            return HELD
+        work[f.direction + i] = math.copysign(1.0, u)
+        return SLIP
+    first = i - c.component + 1
+    x, _ = velocity(form.constraints[first], form.entries, mem, work)
+    y, _ = velocity(form.constraints[first + 1], form.entries, mem, work)
+    speed = math.hypot(x, y)
+    if speed <= work[f.slow + i]:
+        return HELD
+    work[f.direction + i] = u / speed
+    return SLIP
+
+
+@kernel
+def _guess(s, solver, solver_options, mem, work, iwork):
+    """Modes from one problem of forces of all candidates; what slips already does so by far. Returns the solver's status."""
+    form, f, p = s.newton, s.flow[0], s.newton.plan[0]
+    n, most, size = 0, 0.0, 0.0
+    for i in range(p.n_dofs):
+        work[p.dv + i] = 0.0
+    for i in range(form.constraints.size):
+        c = form.constraints[i]
+        iwork[p.local + i] = ABSENT
+        if iwork[f.keep + i] != 0 and (c.lower == ABSENT or iwork[f.mode + i] == HELD):
+            iwork[p.local + i], iwork[p.active + n] = n, i
+            mem[c.lam] = 0.0
+            work[p.q + n], size = _acceleration(c, s, work)
+            most = max(most, size)
+            n += 1
+    for a in range(n):
+        i = iwork[p.active + a]
+        if iwork[f.mode + i] == SLIP:
+            work[p.q + a] += _FAR * most * work[f.direction + i]
+    work[p.rounding] = ULPS * most
+    status, _, _ = push_apart(n, p.dv, 0.0, 1.0, form, form.bodies, solver, solver_options, mem, work, iwork)
+    for a in range(n):
+        i = iwork[p.active + a]
+        c = form.constraints[i]
+        if c.bilateral == 0 and c.lower == ABSENT and c.component == 0:
+            _set_contact(i, c, work[p.z + a] > 0.0 or work[p.w + a] <= _FORCE * work[f.pull + i], s, iwork)
+        elif c.component == 1 and iwork[f.mode + i] == HELD:
+            other = work[p.z + a + 1] if c.tangents == 2 else 0.0
+            force = math.hypot(work[p.z + a], other)
+            if force > 0.0 and force >= (1.0 - _FORCE) * work[c.mu] * work[p.z + a - 1]:
+                for k in range(c.tangents):
+                    iwork[f.mode + i + k] = SLIP
+                    work[f.direction + i + k] = -work[p.z + a + k] / force
+    return status
+
+
+@tiny
+def _acceleration(c, s, work):
+    """(``H a + curvature`` without contact, the magnitudes that cancel in it)."""
+    form, f = s.newton, s.flow[0]
+    w = 0.0 if c.curvature == ABSENT else work[c.curvature]
+    size = abs(w)
+    for k in range(c.entry, c.entry_end):
+        term = work[form.entries[k].coefficient] * work[f.acc_free + form.entries[k].dof]
+        w += term
+        size += abs(term)
+    return w, size
+
+
+@tiny
+def _set_contact(i, c, closes, s, iwork):
+    """Open a contact, with all its rows, or close it."""
+    f = s.flow[0]
+    iwork[f.mode + i] = HELD if closes else FREE
+    for k in range(i + 1, i + 1 + c.tangents):
+        if not closes:
+            iwork[f.mode + k] = FREE
+        elif iwork[f.mode + k] == FREE and iwork[f.keep + k] != 0:
+            iwork[f.mode + k] = HELD
+
+
+@kernel
+def _revise(one_by_one, s, mem, work, iwork):
+    """Change the modes that the forces and accelerations they lead to contradict; False where none does."""
+    form, f, changed = s.newton, s.flow[0], False
+    for a in range(iwork[f.count]):
+        work[f.force] = max(work[f.force], abs(work[s.newton.plan[0].z + a]))
+    for i in range(form.constraints.size):
+        c = form.constraints[i]
+        if iwork[f.keep + i] != 0 and c.bilateral == 0 and not (one_by_one and changed):
+            changed |= _revise_row(i, c, _FORCE * work[f.force], _FORCE * work[f.pull + i], s, mem, work, iwork)
+    return changed
+
+
+@kernel
+def _revise_row(i, c, no_force, no_acceleration, s, mem, work, iwork):
+    """Change the mode of a row, or of its contact, where it is contradicted."""
+    form, f, p, mode = s.newton, s.flow[0], s.newton.plan[0], iwork[s.flow[0].mode + i]
+    a = 0.0 if c.curvature == ABSENT else work[c.curvature]
+    for k in range(c.entry, c.entry_end):
+        a += work[form.entries[k].coefficient] * work[p.acc + form.entries[k].dof]
+    u, _ = velocity(c, form.entries, mem, work)
+    starts = abs(u) <= work[f.slow + i]
+    back = no_acceleration if iwork[f.fired + i] == 0 else _DOUBT * no_acceleration  # a guard that has come to zero is believed
+    if c.lower != ABSENT:
+        if mode == HELD and (mem[c.lam] < work[c.lower] - no_force or mem[c.lam] > work[c.upper] + no_force):
+            iwork[f.mode + i] = SLIP
+            work[f.direction + i] = 1.0 if mem[c.lam] < work[c.lower] else -1.0
+            return True
+        if mode == SLIP and starts and a * work[f.direction + i] < -back:
+            iwork[f.mode + i] = HELD
+            return True
+    elif c.component == 0:
+        if (mode == HELD and mem[c.lam] < -no_force) or (mode == FREE and a < -no_acceleration):
+            _set_contact(i, c, mode == FREE, s, iwork)
+            return True
+    elif c.component == 1 and mode == HELD:
+        normal, other = mem[form.constraints[i - 1].lam], mem[form.constraints[i + 1].lam] if c.tangents == 2 else 0.0
+        force = math.hypot(mem[c.lam], other)
+        edge = no_force if iwork[f.fired + i] == 0 else -no_force
+        if force > work[c.mu] * normal + edge and force > 0.0:
+            for k in range(c.tangents):
+                iwork[f.mode + i + k] = SLIP
+                work[f.direction + i + k] = -mem[form.constraints[i + k].lam] / force
+            return True
+    elif c.component == 1 and mode == SLIP and starts and c.tangents == 1 and a * work[f.direction + i] < -back:
+        iwork[f.mode + i] = HELD
+        return True
+    return False
+
+
+@kernel
+def _note_zeros(s, mem, work, iwork):
+    """In how many orders guards start from zero: gaps that touch, and speeds of what begins to slip."""
+    form, f, p = s.newton, s.flow[0], s.newton.plan[0]
+    for i in range(form.constraints.size):
+        c, zeros, mode = form.constraints[i], 0, iwork[f.mode + i]
+        u, _ = velocity(c, form.entries, mem, work)
+        a = 0.0 if c.curvature == ABSENT else work[c.curvature]
+        for k in range(c.entry, c.entry_end):
+            a += work[form.entries[k].coefficient] * work[p.acc + form.entries[k].dof]
+        if mode == FREE and c.component == 0 and c.always == 0:
+            if iwork[f.fired + i] != 0 or position(c, form.entries, mem, work) <= _ON_IT * work[f.length + i]:
+                zeros = 1 if abs(u) > work[f.slow + i] else 2 if abs(a) > _FORCE * work[f.pull + i] else 3
+        elif mode == SLIP and abs(u) <= work[f.slow + i]:
+            zeros = 1 if abs(a) > _FORCE * work[f.pull + i] else 2
+        iwork[f.zeros + i] = zeros
+        work[f.slip + i] = 0.5 * work[f.slow + i]  # so that what stops is at rest

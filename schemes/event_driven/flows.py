@@ -1,0 +1,259 @@
+"""The smooth motion between events: one step of Dormand and Prince's method, or of the Taylor series of a linear motion.
+
+Either ends where the first guard comes to zero. Both leave the motion in the step as polynomials of ``theta = (time - t) / h`` in [0, 1].
+"""
+
+import math
+
+from nsds._jit import kernel, tiny, view
+from nsds.model.functions import call_function
+from nsds.model.layout import ABSENT
+from nsds.schemes.event_driven import dopri5
+from nsds.schemes.event_driven.forces import accelerate, factorise, hold, push, solve_rows
+from nsds.schemes.event_driven.guards import first_event, series_event
+from nsds.schemes.event_driven.polynomials import FORCE_DEGREE, FORCE_NODES, NO_ROOT, evaluate, interpolate_force
+from nsds.schemes.event_driven.state import add, load, store
+from nsds.schemes.event_driven.tables import SERIES_DEGREE
+from nsds.schemes.lagrangian.newton import ACTIVE, evaluate_relations
+from nsds.schemes.lagrangian.outputs import lengths, position, velocity
+from nsds.schemes.lagrangian.tables import VELOCITY
+from nsds.schemes.linear_algebra import apply_inverses, subtract_product
+from nsds.status import CONVERGED, NON_FINITE, SINGULAR_STEP, STEP_COLLAPSED
+
+_ATTEMPTS = 200  # at a step
+_SHORTEST = 2.0**-50  # of the time: a step that is shorter does not get on
+_ACCURATE = 1e-13  # of what is missing in the interpolation of a force, over the step for which it counts
+_ROUNDING = 2.0**-54  # of the largest term: later ones of a series are lost
+_OFF = 2.0**-50  # of what cancels: by less nothing is projected
+_PROJECTIONS = 3
+
+
+@kernel
+def _derivative(t, x, out, s, functions, options, mem, imem, work, iwork):
+    """x' = (v, a) at the state in work[x:], which is in mem afterwards. Returns a status."""
+    n = s.flow[0].n // 2
+    store(s, mem, work, x)
+    status = accelerate(t, s, functions, options, mem, imem, work, iwork)
+    for i in range(n):
+        work[out + i], work[out + n + i] = work[x + n + i], work[s.newton.plan[0].acc + i]
+    return status
+
+
+@kernel
+def runge_kutta_step(t, t_end, s, functions, options, mem, imem, work, iwork):
+    """One accepted step from the state in mem towards t_end, or to the first event in it. Returns (status, time reached).
+
+    ``iwork[first_event]`` tells whether an event ends it.
+    """
+    f, n, status = s.flow[0], s.flow[0].n, CONVERGED
+    if iwork[f.fresh] != 0:
+        load(s, mem, work, f.x)
+        status = _derivative(t, f.x, f.k, s, functions, options, mem, imem, work, iwork)
+        iwork[f.fresh] = 0
+    if not work[f.step] > 0.0:
+        work[f.step], work[f.error] = dopri5.first_step(n, options.h, f.x, f.k, options.rtol, options.atol, work), 1.0
+    h, error = min(work[f.step], t_end - t), math.inf
+    for _ in range(_ATTEMPTS):
+        for i in range(1, dopri5.STAGES):
+            dopri5.stage(i, n, h, f.x, f.k, f.x_new, work)
+            at = _derivative(t + dopri5.C[i] * h, f.x_new, f.k + i * n, s, functions, options, mem, imem, work, iwork)
+            status = at if status == CONVERGED else status
+        error = dopri5.error_of_step(n, h, f.x, f.x_new, f.k, options.rtol, options.atol, work) if status == CONVERGED else math.inf
+        if error <= 1.0 or h <= _SHORTEST * max(abs(t), abs(t_end)):
+            break
+        h *= dopri5.factor(error, work[f.error])
+        work[f.step], status = h, CONVERGED
+    if not error <= 1.0:
+        store(s, mem, work, f.x)
+        return status if status != CONVERGED else STEP_COLLAPSED, t
+    h_next = h * dopri5.factor(error, work[f.error])
+    work[f.error] = error
+    work[f.step] = h_next if h < t_end - t else max(h_next, work[f.step])
+    dopri5.dense_output(n, h, f.x, f.x_new, f.k, f.poly, work)
+    iwork[f.degree] = dopri5.DEGREE
+    theta = first_event(t, h, s, functions, options, mem, imem, work, iwork)
+    for i in range(n):
+        work[f.k + i] = work[f.k + dopri5.LAST * n + i]
+    return CONVERGED, _arrive(theta, t, h, t_end, s, functions, options, mem, imem, work, iwork)
+
+
+@kernel
+def _arrive(theta, t, h, t_end, s, functions, options, mem, imem, work, iwork):
+    """Put the state at the end of a step, or at the event in it, into mem, on what is held. Returns the time."""
+    f, n = s.flow[0], s.flow[0].n
+    iwork[f.first_event] = 0 if theta == NO_ROOT else 1
+    t_new = t + theta * h
+    if theta == NO_ROOT:
+        t_new = t_end if h >= t_end - t else t + h
+        for i in range(n):
+            work[f.x + i] = work[f.x_new + i]
+        for i in range(s.newton.constraints.size):
+            iwork[f.zeros + i] = 0
+    else:
+        evaluate(n, iwork[f.degree], f.poly, theta, f.x, work)
+        iwork[f.fresh] = 1
+    store(s, mem, work, f.x)
+    if iwork[f.n_equations] > 0 and put_on_constraints(t_new, s, functions, options, mem, imem, work, iwork):
+        load(s, mem, work, f.x)
+        iwork[f.fresh] = 1
+    return t_new
+
+
+@kernel
+def put_on_constraints(t, s, functions, options, mem, imem, work, iwork):
+    """Project the state in mem onto what is held: positions onto ``y = 0``, then velocities onto ``H v + rate = 0``, along M^-1 B.
+
+    Returns whether it has changed.
+    """
+    changed = False
+    for _ in range(_PROJECTIONS):
+        _refresh(t, s, functions, options, mem, imem, work, iwork)
+        if not correct(False, s, mem, work, iwork):
+            break
+        changed = True
+    if changed:
+        _refresh(t, s, functions, options, mem, imem, work, iwork)
+    return correct(True, s, mem, work, iwork) or changed
+
+
+@tiny
+def _refresh(t, s, functions, options, mem, imem, work, iwork):
+    """Operators of what is held at the state in mem, where they change."""
+    if s.flow[0].is_linear == 0:
+        evaluate_relations(t, 1.0, 0.0, ACTIVE, options.newton, s.newton.relations, s.newton.plan[0], functions, mem, imem, work)
+        factorise(s, work, iwork)
+
+
+@kernel
+def correct(at_velocity, s, mem, work, iwork):
+    """One step of a projection of positions, or of velocities; False where nothing is off by more than rounding."""
+    form, f, p = s.newton, s.flow[0], s.newton.plan[0]
+    is_off = False
+    for e in range(iwork[f.n_equations]):
+        i = iwork[p.active + iwork[f.row + e]]
+        c, y, size = form.constraints[i], 0.0, 0.0
+        if at_velocity:
+            y, size = velocity(c, form.entries, mem, work)
+        elif c.level == VELOCITY and c.component == 0 and c.lower == ABSENT:
+            y, size = position(c, form.entries, mem, work), lengths(c, form.entries, mem, work)
+        is_off |= abs(y) > _OFF * size
+        work[f.rhs + e] = y
+    if is_off:
+        solve_rows(s, work, iwork)
+        for i in range(p.n_dofs):
+            work[p.dv + i] = 0.0
+        push(p.dv, s, mem, work, iwork)
+        add(s, mem, work, p.dv, at_velocity)
+    return is_off
+
+
+@kernel
+def series_step(t, t_end, s, functions, options, mem, imem, work, iwork):
+    """One step of a linear motion by its Taylor series, as `runge_kutta_step`; its length is such that nothing but rounding is lost."""
+    f, n = s.flow[0], s.flow[0].n
+    if iwork[f.fresh] != 0:
+        load(s, mem, work, f.x)
+        iwork[f.fresh] = 0
+        if not factorise(s, work, iwork):
+            return SINGULAR_STEP, t
+    h, is_accurate = min(work[f.step] if work[f.step] > 0.0 else work[f.limit], t_end - t), False
+    for _ in range(_ATTEMPTS):
+        missing = _interpolate_forces(t, h, s, functions, mem, work, iwork) if iwork[f.has_forces] != 0 else 0.0
+        if missing * h <= _ACCURATE * min(options.h, work[f.limit]):
+            is_accurate = _expand(h, s, mem, imem, work, iwork)
+        if is_accurate or not h > _SHORTEST * max(abs(t), abs(t_end)):
+            break
+        h *= 0.5
+        work[f.step] = h
+    if not is_accurate:
+        return NON_FINITE, t
+    if h < t_end - t:
+        work[f.step] = min(2.0 * h, work[f.limit])
+    evaluate(n, iwork[f.degree], f.poly, 1.0, f.x_new, work)
+    theta = series_event(s, mem, work, iwork)
+    return CONVERGED, _arrive(theta, t, h, t_end, s, functions, options, mem, imem, work, iwork)
+
+
+@kernel
+def _interpolate_forces(t, h, s, functions, mem, work, iwork):
+    """Polynomials in theta of the forces that functions of time give. Returns what is missing in them, relative to the largest values."""
+    form, f, n = s.newton, s.flow[0], s.flow[0].n // 2
+    nothing = view(mem, 0, 0)
+    for j in range(FORCE_DEGREE + 1):
+        for k in range(form.elements.size):
+            el = form.elements[k]
+            part, out = form.parts[el.part], f.force_value + j * n + el.dof
+            if part.fext_function != ABSENT:
+                z = view(mem, part.z + el.e * part.stride, part.n_z)
+                call_function(functions, part.fext_function + el.e, (t + h * FORCE_NODES[j], nothing, nothing, z, view(work, out, part.n)))
+            else:
+                for i in range(part.n):
+                    work[out + i] = 0.0 if part.fext == ABSENT else mem[part.fext + el.e * part.stride + i]
+    return interpolate_force(n, f.force_value, f.force_poly, f.spare, work)
+
+
+@kernel
+def _force_of_order(j, s, mem, imem, work, iwork):
+    """Coefficient of theta^j of ``F - K q - C v`` into p.f."""
+    form, f, p = s.newton, s.flow[0], s.newton.plan[0]
+    for k in range(form.elements.size):
+        el = form.elements[k]
+        part, out, x = form.parts[el.part], p.f + el.dof, f.poly + j * f.n + el.dof
+        for i in range(part.n):
+            if iwork[f.has_forces] != 0:
+                work[out + i] = work[f.force_poly + j * (f.n // 2) + el.dof + i] if j <= FORCE_DEGREE else 0.0
+            else:
+                work[out + i] = mem[part.fext + el.e * part.stride + i] if j == 0 and part.fext != ABSENT else 0.0
+        if part.K != ABSENT:
+            subtract_product(part.K_kind, part.n, part.K_nnz, mem, imem, part.K + el.e * part.stride, 1.0, work, x, out)
+        if part.C != ABSENT:
+            subtract_product(part.C_kind, part.n, part.C_nnz, mem, imem, part.C + el.e * part.stride, 1.0, work, x + f.n // 2, out)
+
+
+@kernel
+def _expand(h, s, mem, imem, work, iwork):
+    """Taylor series of the motion over a step: ``q_{j+1} = h v_j / (j + 1)``, ``v_{j+1} = h a_j / (j + 1)``; lambda_j likewise as a_j.
+
+    False where it does not converge to rounding. Out: poly, lam_poly, degree.
+    """
+    form, f, p, n, m = s.newton, s.flow[0], s.newton.plan[0], s.flow[0].n // 2, s.newton.constraints.size
+    for i in range(f.n):
+        work[f.poly + i] = work[f.x + i]
+    q_size, v_size, lam_size = _largest(f.poly, n, work), _largest(f.poly + n, n, work), 0.0
+    degree, small, least, orders = 0, 0, FORCE_DEGREE if iwork[f.has_forces] != 0 else 0, 0
+    for j in range(SERIES_DEGREE):
+        orders = j + 1
+        _force_of_order(j, s, mem, imem, work, iwork)
+        apply_inverses(form.bodies, p.f, p.acc, p.scratch, work, iwork)
+        hold(p.acc, j == 0, s, mem, work, iwork)
+        lam = 0.0
+        for a in range(iwork[f.count]):
+            work[f.lam_poly + j * m + iwork[p.active + a]] = work[p.z + a]
+            lam = max(lam, abs(work[p.z + a]))
+        x, x_next, share = f.poly + j * f.n, f.poly + (j + 1) * f.n, h / (j + 1.0)
+        for i in range(n):
+            work[x_next + i], work[x_next + n + i] = share * work[x + n + i], share * work[p.acc + i]
+        q, v = _largest(x_next, n, work), _largest(x_next + n, n, work)
+        q_size, v_size, lam_size = max(q_size, q), max(v_size, v), max(lam_size, lam)
+        if q > _ROUNDING * q_size or v > _ROUNDING * v_size:
+            degree, small = j + 1, 0
+        elif lam > _ROUNDING * lam_size:
+            degree, small = max(degree, j), 0
+        else:
+            small += 1
+            if (small >= 2 or (q == 0.0 and v == 0.0)) and j >= least:
+                break
+    iwork[f.degree] = degree
+    for a in range(iwork[f.count] if degree >= orders else 0):  # forces have one order less than the motion
+        work[f.lam_poly + orders * m + iwork[p.active + a]] = 0.0
+    return orders < SERIES_DEGREE and q_size + v_size + lam_size < math.inf
+
+
+@tiny
+def _largest(x, n, work):
+    """The largest magnitude in a vector; NaN where one is."""
+    largest, zero = 0.0, 0.0
+    for i in range(n):
+        largest = max(largest, abs(work[x + i]))
+        zero += 0.0 * work[x + i]
+    return largest + zero

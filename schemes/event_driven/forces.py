@@ -1,0 +1,327 @@
+"""Accelerations and the forces of what is held, at a state in mem: ``M a = F + H^T lambda`` with ``H a + curvature = 0``.
+
+Rows are HELD, SLIP or FREE (`nsds.schemes.event_driven.tables`); the multipliers of the HELD ones solve a dense system,
+
+    sum_j H_i M^-1 B_j lambda_j = -(H_i M^-1 F + curvature_i),   B_j = H_j^T, of a contact that slips H_n^T - mu H_t^T direction
+
+"""
+
+import math
+
+from nsds._jit import kernel, tiny, view
+from nsds.model.functions import call_function
+from nsds.model.layout import ABSENT
+from nsds.schemes.derivatives import derivative
+from nsds.schemes.event_driven.state import coordinate, width
+from nsds.schemes.event_driven.tables import FREE, HELD, REDUNDANT, SLIP
+from nsds.schemes.lagrangian.contact_forces import clear_impulses
+from nsds.schemes.lagrangian.functions import stated_rate
+from nsds.schemes.lagrangian.newton import ACTIVE, add_pushed, evaluate_forces, evaluate_masses, evaluate_relations, invert
+from nsds.schemes.lagrangian.outputs import velocity
+from nsds.schemes.linear_algebra import apply_inverses, invert_in_place
+from nsds.schemes.problem.active import accept, extract_pattern, transpose_pattern
+from nsds.schemes.problem.assemble import assemble
+from nsds.status import CONVERGED, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
+
+_STANDING = 1e-100  # of the coordinates, per unit of time
+_WAY = 2.0**-8  # of the coordinates, between the points of a difference along the motion
+_NO_PIVOT = 1e-11  # of the terms of a row
+_MOMENT, _OF_ROW = 2.0**-10, 0.25  # s, and of the time between rows: the same where time counts
+
+
+@kernel
+def list_rows(s, imem, iwork):
+    """List the rows that are not FREE, and make the pattern of their matrix; number those that are HELD."""
+    form, f, p = s.newton, s.flow[0], s.newton.plan[0]
+    n, m = 0, 0
+    for i in range(form.constraints.size):
+        acts = iwork[f.mode + i] != FREE
+        imem[form.constraints[i].active] = 1 if acts else 0
+        iwork[p.local + i] = n if acts else ABSENT
+        if acts:
+            iwork[p.active + n] = i
+            iwork[f.equation + n] = ABSENT
+            if iwork[f.mode + i] == HELD:
+                iwork[f.equation + n], iwork[f.row + m] = m, n
+                m += 1
+            n += 1
+    iwork[f.count], iwork[f.n_equations], iwork[f.fresh] = n, m, 1
+    if n > 0:
+        extract_pattern(p, n, form.W_row, form.W_column, iwork)
+        transpose_pattern(p, n, iwork)
+
+
+@kernel
+def assemble_rows(n, s, work, iwork):
+    """W of the n listed rows, on the pattern that was extracted."""
+    form, p = s.newton, s.newton.plan[0]
+    row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
+    chosen, transpose = view(iwork, p.active, n), view(iwork, p.sub_place, iwork[p.sub_row + n])
+    assemble(form.plan, form.bodies, form.constraints, form.entries, form.inputs, form.couplings, chosen, row, column, transpose, 1.0, 0,
+             work, iwork)  # fmt: skip
+
+
+@kernel
+def _gather_matrix(s, work, iwork):
+    """The matrix of the HELD rows, with the sums of its rows' magnitudes in work[size:]."""
+    constraints, f, p = s.newton.constraints, s.flow[0], s.newton.plan[0]
+    m = iwork[f.n_equations]
+    assemble_rows(iwork[f.count], s, work, iwork)
+    for k in range(m * m):
+        work[f.matrix + k] = 0.0
+    for e in range(m):
+        a = iwork[f.row + e]
+        for k in range(iwork[p.sub_row + a], iwork[p.sub_row + a + 1]):
+            b = iwork[p.sub_column + k]
+            i = iwork[p.active + b]
+            c = constraints[i]
+            if iwork[f.mode + i] == HELD:
+                work[f.matrix + e * m + iwork[f.equation + b]] += work[p.W + k]
+            elif iwork[f.mode + i] == SLIP and c.component > 0 and iwork[f.equation + b - c.component] != ABSENT:
+                work[f.matrix + e * m + iwork[f.equation + b - c.component]] -= work[c.mu] * work[f.direction + i] * work[p.W + k]
+    for e in range(m):
+        work[f.size + e] = 0.0
+        for k in range(m):
+            work[f.size + e] += abs(work[f.matrix + e * m + k])
+
+
+@kernel
+def factorise(s, work, iwork):
+    """Inverse of the matrix of the HELD rows; False where it is singular."""
+    f = s.flow[0]
+    if iwork[f.count] == 0:
+        return True
+    _gather_matrix(s, work, iwork)
+    return invert_in_place(iwork[f.n_equations], f.matrix, f.size, work, iwork, f.pivots)
+
+
+@kernel
+def mark_redundant(s, work, iwork):
+    """Rows that others hold already become REDUNDANT, with the friction of their contacts: those whose pivot is rounding."""
+    constraints, f, p = s.newton.constraints, s.flow[0], s.newton.plan[0]
+    _gather_matrix(s, work, iwork)
+    m = iwork[f.n_equations]
+    for e in range(m):
+        i = iwork[p.active + iwork[f.row + e]]
+        pivot = work[f.matrix + e * m + e]
+        if iwork[f.mode + i] == REDUNDANT or not abs(pivot) > _NO_PIVOT * work[f.size + e]:
+            iwork[f.mode + i] = REDUNDANT
+            for k in range(i + 1, i + 1 + constraints[i].tangents if constraints[i].component == 0 else i + 1):
+                iwork[f.mode + k] = REDUNDANT
+            continue
+        for r in range(e + 1, m):
+            factor = work[f.matrix + r * m + e] / pivot
+            for k in range(e + 1, m):
+                work[f.matrix + r * m + k] -= factor * work[f.matrix + e * m + k]
+
+
+@kernel
+def jams(s, work, iwork):
+    """Whether a contact slips into itself: ``W_nn - mu sum direction W_nt <= 0``, Painlevé's case, after `factorise`."""
+    constraints, f, p = s.newton.constraints, s.flow[0], s.newton.plan[0]
+    for a in range(iwork[f.count]):
+        i = iwork[p.active + a]
+        c = constraints[i]
+        if iwork[f.mode + i] == HELD and c.component == 0 and c.tangents > 0 and iwork[f.mode + i + 1] == SLIP:
+            effect = 0.0
+            for k in range(iwork[p.sub_row + a], iwork[p.sub_row + a + 1]):
+                b = iwork[p.sub_column + k]
+                if b == a:
+                    effect += work[p.W + k]
+                elif a < b <= a + c.tangents:
+                    effect -= work[c.mu] * work[f.direction + iwork[p.active + b]] * work[p.W + k]
+            if effect <= 0.0:
+                return True
+    return False
+
+
+@tiny
+def bound_of(c, direction, work):
+    """The force of a bounded row that slips in a direction."""
+    return work[c.lower] if direction > 0.0 else work[c.upper]
+
+
+@kernel
+def solve_rows(s, work, iwork):
+    """Multipliers of the HELD rows, ``-A^-1 rhs``, and of those that slip with a contact, into work[p.z:] by place in the list."""
+    constraints, f, p = s.newton.constraints, s.flow[0], s.newton.plan[0]
+    n, m = iwork[f.count], iwork[f.n_equations]
+    for a in range(n):
+        work[p.z + a] = 0.0
+    for e in range(m):
+        lam = 0.0
+        for k in range(m):
+            lam -= work[f.matrix + e * m + k] * work[f.rhs + k]
+        work[p.z + iwork[f.row + e]] = lam
+    for a in range(n):
+        i = iwork[p.active + a]
+        c = constraints[i]
+        if iwork[f.mode + i] == SLIP and c.component > 0:
+            work[p.z + a] = -work[c.mu] * work[f.direction + i] * work[p.z + a - c.component]
+
+
+@kernel
+def push(out, s, mem, work, iwork):
+    """lambda of the listed rows from work[p.z:] into mem, and ``M^-1 H^T lambda`` added to work[out:]."""
+    form, f, p = s.newton, s.flow[0], s.newton.plan[0]
+    n = iwork[f.count]
+    clear_impulses(form.parts, form.elements, mem)
+    for a in range(n):
+        accept(work[p.z + a], 1.0, form.constraints[iwork[p.active + a]], form.inputs, p.touched, mem, work, iwork)
+    add_pushed(out, form.parts, form.elements, form.bodies, p, mem, work, iwork)
+
+
+@kernel
+def hold(out, is_whole, s, mem, work, iwork):
+    """Forces that keep ``H a + curvature = 0`` in the HELD rows; ``M^-1 H^T lambda`` is added to a in work[out:].
+
+    is_whole: False for a coefficient of higher order of a linear motion, to which neither curvature nor bounded forces contribute.
+    """
+    form, f, p = s.newton, s.flow[0], s.newton.plan[0]
+    n = iwork[f.count]
+    if n == 0:
+        return
+    for e in range(iwork[f.n_equations]):
+        a = iwork[f.row + e]
+        c = form.constraints[iwork[p.active + a]]
+        r = work[c.curvature] if is_whole and c.curvature != ABSENT else 0.0
+        for k in range(c.entry, c.entry_end):
+            r += work[form.entries[k].coefficient] * work[out + form.entries[k].dof]
+        for k in range(iwork[p.sub_row + a] if is_whole else 0, iwork[p.sub_row + a + 1] if is_whole else 0):
+            i = iwork[p.active + iwork[p.sub_column + k]]
+            other = form.constraints[i]
+            if iwork[f.mode + i] == SLIP and other.component == 0:
+                r += work[p.W + k] * bound_of(other, work[f.direction + i], work)
+        work[f.rhs + e] = r
+    solve_rows(s, work, iwork)
+    for a in range(n if is_whole else 0):
+        i = iwork[p.active + a]
+        if iwork[f.mode + i] == SLIP and form.constraints[i].component == 0:
+            work[p.z + a] = bound_of(form.constraints[i], work[f.direction + i], work)
+    push(out, s, mem, work, iwork)
+
+
+@kernel
+def free_accelerations(t, s, functions, options, mem, imem, work, iwork):
+    """``M^-1 F`` of all coordinates into p.acc, with the masses at the state. Returns a status."""
+    form, p = s.newton, s.newton.plan[0]
+    definite = evaluate_masses(1.0, form.parts, form.elements, p, functions, mem, imem, work)
+    regular = invert(t, options.newton, form.parts, form.elements, form.bodies, p, functions, mem, imem, work, iwork)
+    evaluate_forces(t, options.newton, form.parts, form.elements, p, p.f, functions, mem, imem, work)
+    apply_inverses(form.bodies, p.f, p.acc, p.scratch, work, iwork)
+    return CONVERGED if definite and regular else SINGULAR_STEP if definite else NOT_DEFINITE
+
+
+@kernel
+def evaluate_rows(t, which, s, functions, options, mem, imem, work, iwork):
+    """Operators of relations at the state, chosen as by `evaluate_relations`, curvature and directions of slip."""
+    form, f, p = s.newton, s.flow[0], s.newton.plan[0]
+    evaluate_relations(t, 1.0, 0.0, which, options.newton, form.relations, p, functions, mem, imem, work)
+    for k in range(form.relations.size):
+        curve(t, min(_MOMENT, _OF_ROW * options.h), which, form.relations[k], p, functions, mem, imem, work)
+    for i in range(form.constraints.size):
+        if iwork[f.mode + i] == SLIP and form.constraints[i].tangents == 2 and form.constraints[i].component == 1:
+            turn(i, s, mem, work)
+
+
+@kernel
+def accelerate(t, s, functions, options, mem, imem, work, iwork):
+    """Accelerations at the state in mem, into p.acc, and lambda into mem. Returns a status."""
+    f, p = s.flow[0], s.newton.plan[0]
+    status = free_accelerations(t, s, functions, options, mem, imem, work, iwork)
+    if iwork[f.count] > 0:
+        evaluate_rows(t, ACTIVE, s, functions, options, mem, imem, work, iwork)
+        if not factorise(s, work, iwork):
+            status = SINGULAR_STEP
+        hold(p.acc, True, s, mem, work, iwork)
+    zero = 0.0
+    for i in range(p.n_dofs):
+        zero += 0.0 * work[p.acc + i]
+    return status if status != CONVERGED or zero == 0.0 else NON_FINITE
+
+
+@tiny
+def turn(i, s, mem, work):
+    """The direction of slip of a contact in space is that of its velocity; i: its first tangent. Below the speed of rest it stays."""
+    form, f = s.newton, s.flow[0]
+    u, _ = velocity(form.constraints[i], form.entries, mem, work)
+    v, _ = velocity(form.constraints[i + 1], form.entries, mem, work)
+    speed = math.hypot(u, v)
+    if speed > work[f.slip + i]:
+        work[f.direction + i], work[f.direction + i + 1] = u / speed, v / speed
+
+
+@kernel
+def curve(t, moment, which, r, p, functions, mem, imem, work):
+    """``d/dt (H v + rate)`` at constant v of a relation, into r.curvature: differences of fourth order along the motion.
+
+    Of ``H v + rate``, where the user gives them, else second ones of y. moment: between the points, where y depends on time.
+    """
+    acts = False
+    for i in range(r.m):
+        acts |= imem[r.active + i] != 0
+    if which == ACTIVE and not acts:
+        return
+    fastest, size = 0.0, 1.0
+    for j in range(r.n):
+        q = coordinate(r, j)
+        fastest, size = max(fastest, abs(mem[q + width(r, j)])), max(size, abs(mem[q]))
+    moves = fastest > _STANDING * size
+    if not moves and r.rate == ABSENT:
+        for i in range(r.m):
+            work[r.curvature + i] = 0.0
+        return
+    s = _WAY * size / fastest if moves else math.inf
+    if r.rate != ABSENT:
+        s = min(s, moment)
+    if r.h_function == ABSENT or (r.H_function != ABSENT and (r.rate == ABSENT or r.h_t_function != ABSENT)):
+        _difference_of_rates(t, s, r, p, functions, mem, work)
+    else:
+        _difference_of_outputs(t, s, r, functions, p, mem, work)
+    for j in range(r.n):
+        work[r.x + j] = mem[coordinate(r, j)]
+
+
+@kernel
+def _difference_of_outputs(t, s, r, functions, p, mem, work):
+    """``(16 (y(s) + y(-s)) - y(2 s) - y(-2 s) - 30 y) / (12 s^2)``."""
+    x, lam, z, out = view(work, r.x, r.n), view(work, r.lam, r.m), view(mem, r.z, r.n_z), view(work, p.spare, r.m)
+    for i in range(r.m):
+        work[r.curvature + i] = -30.0 * work[r.h + i]
+    for k in (-2, -1, 1, 2):
+        for j in range(r.n):
+            q = coordinate(r, j)
+            work[r.x + j] = mem[q] + k * s * mem[q + width(r, j)]
+        call_function(functions, r.h_function, (t + k * s, x, lam, z, out))
+        for i in range(r.m):
+            work[r.curvature + i] += (16.0 if abs(k) == 1 else -1.0) * work[p.spare + i]
+    for i in range(r.m):
+        work[r.curvature + i] /= 12.0 * s * s
+
+
+@kernel
+def _difference_of_rates(t, s, r, p, functions, mem, work):
+    """``(8 (w(s) - w(-s)) - w(2 s) + w(-2 s)) / (12 s)`` of ``w = H v + rate``; the rate is as before afterwards."""
+    m, n, changes = r.m, r.n, r.H_function != ABSENT
+    for i in range(m):
+        work[r.curvature + i] = 0.0
+    for k in (-2, -1, 1, 2):
+        for j in range(n):
+            q = coordinate(r, j)
+            work[r.x + j] = mem[q] + k * s * mem[q + width(r, j)]
+        if changes:
+            derivative(t + k * s, r, r.h_function, r.H_function, m, r.x, n, p.H_moved, p.spare, functions, mem, work)
+        if r.rate != ABSENT:
+            stated_rate(t + k * s, r, functions, mem, work)
+        weight = (8.0 if k > 0 else -8.0) if abs(k) == 1 else (-1.0 if k > 0 else 1.0)
+        for i in range(m):
+            w = 0.0 if r.rate == ABSENT else work[r.rate + i]
+            for j in range(n if changes else 0):
+                w += work[p.H_moved + i * n + j] * mem[coordinate(r, j) + width(r, j)]
+            work[r.curvature + i] += weight * w
+    for i in range(m):
+        work[r.curvature + i] /= 12.0 * s
+    if r.rate != ABSENT:
+        for j in range(n):
+            work[r.x + j] = mem[coordinate(r, j)]
+        stated_rate(t, r, functions, mem, work)

@@ -1,0 +1,266 @@
+"""Guards: what must stay positive while the motion is smooth, and the first of them that does not.
+
+Of an open contact the gap; of a closed one its force, and where it sticks the distance to the cone of friction; of what slips its speed
+along the direction of slip; of a bounded force that holds the distances to its bounds. A guard that starts from zero, in so many orders
+as `zeros` says, is an event only after it has left zero.
+"""
+
+from nsds._jit import kernel, tiny, view
+from nsds.model.functions import call_function
+from nsds.model.layout import ABSENT
+from nsds.schemes.event_driven.forces import accelerate
+from nsds.schemes.event_driven.polynomials import (
+    GUARD_DEGREE,
+    GUARD_NODES,
+    NO_ROOT,
+    evaluate,
+    first_root,
+    interpolate_guard,
+)
+from nsds.schemes.event_driven.state import coordinate, store
+from nsds.schemes.event_driven.tables import FREE, HELD, SLIP
+from nsds.schemes.lagrangian.outputs import position, velocity
+
+_NO_FORCE = 1e-10  # of the largest force: what is smaller starts from zero
+_ROUNDING = 2.0**-44  # of the largest lengths so far that cancelled in a gap
+_TOGETHER = 1e-13  # of the step: guards that come to zero in that time do so at once
+_APART, _SECANTS = 1e-3, 6  # points of the first secant, in theta; how many are drawn
+_NONE, _GAP, _FORCE, _CONE, _SLIP, _BOUNDS = range(6)
+
+
+@tiny
+def _guard_of(i, s, iwork):
+    """What kind of guard row i has."""
+    c, mode = s.newton.constraints[i], iwork[s.flow[0].mode + i]
+    if c.lower != ABSENT:
+        return _BOUNDS if mode == HELD else _SLIP if mode == SLIP else _NONE
+    if c.component == 0:
+        return _NONE if c.always != 0 else _GAP if mode == FREE else _FORCE if mode == HELD else _NONE
+    if c.component == 1:
+        return _CONE if mode == HELD else _SLIP if mode == SLIP else _NONE
+    return _NONE
+
+
+@kernel
+def _linear_guard(i, at_velocity, s, work, iwork):
+    """Polynomial of a gap, or of a speed along the direction of slip, of a linear relation, into guard_poly."""
+    form, f = s.newton, s.flow[0]
+    c, shift = form.constraints[i], f.n // 2 if at_velocity else 0
+    for j in range(iwork[f.degree] + 1):
+        g = 0.0
+        for k in range(c.entry, c.entry_end):
+            g += work[form.entries[k].coefficient] * work[f.poly + j * f.n + shift + form.entries[k].dof]
+        work[f.guard_poly + j] = g
+    if at_velocity:
+        work[f.guard_poly] += 0.0 if c.rate == ABSENT else work[c.rate]
+        for j in range(iwork[f.degree] + 1):
+            work[f.guard_poly + j] *= work[f.direction + i]
+    else:
+        work[f.guard_poly] += 0.0 if c.base == ABSENT else work[c.base]
+        for j in range(iwork[f.degree] + 1):
+            work[f.length + i] = max(work[f.length + i], abs(work[f.guard_poly + j]))
+
+
+@tiny
+def _leaves(values, degree, i, s, work):
+    """Whether a gap, of so many values or coefficients, is more than rounding anywhere in the step: two bodies may move side by side."""
+    size = 0.0
+    for j in range(degree + 1):
+        size += abs(work[values + j])
+    return size > _ROUNDING * work[s.flow[0].length + i]
+
+
+@kernel
+def _root_of_force(degree, scale, s, work):
+    """First root of a guard of forces in guard_poly; one that starts from zero counts once it has left it, and never if it does not."""
+    f, zeros = s.flow[0], 0
+    if abs(work[f.guard_poly]) <= _NO_FORCE * scale:
+        zeros, size = 1, 0.0
+        for j in range(1, degree + 1):
+            size += abs(work[f.guard_poly + j])
+        if size <= _NO_FORCE * scale:
+            return NO_ROOT
+    return first_root(degree, f.guard_poly, zeros, 0.0, 1.0, work)
+
+
+@kernel
+def series_event(s, mem, work, iwork):
+    """The first event in a step of a linear motion, whose guards are polynomials: theta, or NO_ROOT. Out: root of each guard."""
+    f, m = s.flow[0], s.newton.constraints.size
+    scale, best, degree = work[f.force], NO_ROOT, iwork[f.degree]
+    for i in range(m):
+        kind, root = _guard_of(i, s, iwork), NO_ROOT
+        if kind in (_GAP, _SLIP):
+            _linear_guard(i, kind == _SLIP, s, work, iwork)
+            if kind == _SLIP or _leaves(f.guard_poly, degree, i, s, work):
+                root = first_root(degree, f.guard_poly, iwork[f.zeros + i], 0.0, 1.0, work)
+        elif kind == _FORCE:
+            for j in range(degree + 1):
+                work[f.guard_poly + j] = work[f.lam_poly + j * m + i]
+            root = _root_of_force(degree, scale, s, work)
+        elif kind in (_CONE, _BOUNDS):
+            for side in (-1.0, 1.0):
+                _margin(i, side, degree, s, work)
+                root = min(root, _root_of_force(degree, scale, s, work) if work[f.guard_poly] < 1e300 else NO_ROOT)
+        work[f.root + i] = root
+        best = min(best, root)
+    _note_fired(best, s, work, iwork)
+    return best
+
+
+@tiny
+def _note_fired(best, s, work, iwork):
+    """Which guards come to zero with the first one."""
+    f = s.flow[0]
+    for i in range(s.newton.constraints.size):
+        iwork[f.fired + i] = 1 if best != NO_ROOT and work[f.root + i] <= best + _TOGETHER else 0
+
+
+@tiny
+def _margin(i, side, degree, s, work):
+    """Polynomial ``mu lambda_n + side lambda_t`` of a contact in the plane that sticks, or of the distance to a bound, into guard_poly."""
+    c, f, m = s.newton.constraints[i], s.flow[0], s.newton.constraints.size
+    for j in range(degree + 1):
+        g = side * work[f.lam_poly + j * m + i]
+        work[f.guard_poly + j] = g + (work[c.mu] * work[f.lam_poly + j * m + i - 1] if c.lower == ABSENT else 0.0)
+    if c.lower != ABSENT:
+        work[f.guard_poly] += -work[c.lower] if side > 0.0 else work[c.upper]
+
+
+@kernel
+def first_event(t, h, s, functions, options, mem, imem, work, iwork):
+    """The first event in a step whose motion dense output gives: theta, or NO_ROOT. Out: root of each guard.
+
+    Gaps of linear relations are polynomials; other guards are interpolated from their values at some points of the step.
+    """
+    constraints, f = s.newton.constraints, s.flow[0]
+    if iwork[f.count] > 0 or s.newton.relations.size > 0:
+        _sample(t, h, s, functions, options, mem, imem, work, iwork)
+    scale, best, which = work[f.force], NO_ROOT, ABSENT
+    for i in range(constraints.size):
+        kind, root = _guard_of(i, s, iwork), NO_ROOT
+        if kind == _GAP and constraints[i].h == ABSENT:
+            _linear_guard(i, False, s, work, iwork)
+            if _leaves(f.guard_poly, iwork[f.degree], i, s, work):
+                root = first_root(iwork[f.degree], f.guard_poly, iwork[f.zeros + i], 0.0, 1.0, work)
+        elif kind in (_GAP, _SLIP):
+            for j in range(GUARD_DEGREE + 1 if kind == _GAP else 0):
+                work[f.length + i] = max(work[f.length + i], abs(work[f.guard_value + i * (GUARD_DEGREE + 1) + j]))
+            stays = kind == _GAP and not _leaves(f.guard_value + i * (GUARD_DEGREE + 1), GUARD_DEGREE, i, s, work)
+            if kind == _GAP and iwork[f.zeros + i] == 1:  # the rate of the gap at the start is known
+                work[f.guard_value + i * (GUARD_DEGREE + 1)] = h * mem[constraints[i].ydot]
+            root = NO_ROOT if stays else _sampled_root(i, iwork[f.zeros + i], kind, s, work)
+        elif kind != _NONE:
+            interpolate_guard(f.guard_value + i * (GUARD_DEGREE + 1), f.guard_poly, f.spare, work)
+            square = scale if kind == _FORCE else scale * scale
+            root = _root_of_force(GUARD_DEGREE, square, s, work)
+        work[f.root + i] = root
+        if root < best:
+            best, which = root, i
+    _note_fired(best, s, work, iwork)
+    if which != ABSENT and (_guard_of(which, s, iwork) != _GAP or constraints[which].h != ABSENT):
+        best = _polish(best, which, t, h, s, functions, options, mem, imem, work, iwork)
+    return best
+
+
+@kernel
+def _sampled_root(i, zeros, kind, s, work):
+    """First root of a sampled gap or speed; one that starts from zero is divided by theta^zeros, its limit there given."""
+    f, values = s.flow[0], s.flow[0].guard_value + i * (GUARD_DEGREE + 1)
+    is_speed = kind == _SLIP and s.newton.constraints[i].tangents == 2
+    for j in range(1, GUARD_DEGREE + 1):
+        for _ in range(0 if is_speed else zeros):
+            work[values + j] /= GUARD_NODES[j]
+    begin = GUARD_NODES[1] if zeros > 1 else 0.0
+    if is_speed:  # in space it counts from the speed of rest on
+        first = 0
+        while first < GUARD_DEGREE and work[values + first] <= 0.0:
+            first += 1
+        begin = GUARD_NODES[first]
+    elif zeros > 1 or (zeros > 0 and kind == _SLIP):
+        work[values] = work[values + 1] - (work[values + 2] - work[values + 1]) * GUARD_NODES[1] / (GUARD_NODES[2] - GUARD_NODES[1])
+    interpolate_guard(values, f.guard_poly, f.spare, work)
+    return first_root(GUARD_DEGREE, f.guard_poly, 0, begin, 1.0, work) if begin < 1.0 else NO_ROOT
+
+
+@kernel
+def _sample(t, h, s, functions, options, mem, imem, work, iwork):
+    """Values of all guards at GUARD_NODES of the step."""
+    constraints, f = s.newton.constraints, s.flow[0]
+    for node in range(GUARD_DEGREE + 1):
+        at = t + GUARD_NODES[node] * h
+        evaluate(f.n, iwork[f.degree], f.poly, GUARD_NODES[node], f.x_sampled, work)
+        store(s, mem, work, f.x_sampled)
+        if iwork[f.count] > 0:
+            accelerate(at, s, functions, options, mem, imem, work, iwork)
+        evaluate_gaps(at, s, functions, mem, imem, work)
+        for i in range(constraints.size):
+            work[f.guard_value + i * (GUARD_DEGREE + 1) + node] = _value_of(i, s, mem, work, iwork)
+
+
+@kernel
+def evaluate_gaps(t, s, functions, mem, imem, work):
+    """y of the nonlinear relations that hold nothing, at the state in mem."""
+    for k in range(s.newton.relations.size):
+        r = s.newton.relations[k]
+        acts = False
+        for i in range(r.m):
+            acts |= imem[r.active + i] != 0
+        if not acts and r.h_function != ABSENT:
+            for j in range(r.n):
+                work[r.x + j] = mem[coordinate(r, j)]
+            x, lam, z = view(work, r.x, r.n), view(work, r.lam, r.m), view(mem, r.z, r.n_z)
+            call_function(functions, r.h_function, (t, x, lam, z, view(work, r.h, r.m)))
+
+
+@tiny
+def _value_of(i, s, mem, work, iwork):
+    """Value of a guard at the state in mem."""
+    form, f, kind = s.newton, s.flow[0], _guard_of(i, s, iwork)
+    c = form.constraints[i]
+    if kind == _GAP:
+        return position(c, form.entries, mem, work)
+    if kind == _FORCE:
+        return mem[c.lam]
+    if kind == _CONE:
+        limit, other = work[c.mu] * mem[form.constraints[i - 1].lam], mem[form.constraints[i + 1].lam] if c.tangents == 2 else 0.0
+        return limit * abs(limit) - mem[c.lam] ** 2 - other * other
+    if kind == _BOUNDS:
+        below, above = mem[c.lam] - work[c.lower], work[c.upper] - mem[c.lam]
+        return above if below > 1e300 else below if above > 1e300 else below * above
+    if kind == _SLIP:
+        u, _ = velocity(c, form.entries, mem, work)
+        if c.tangents < 2:
+            return u * work[f.direction + i]
+        v, _ = velocity(form.constraints[i + 1], form.entries, mem, work)
+        return u * u + v * v - work[f.slip + i] ** 2
+    return 1.0
+
+
+@kernel
+def _guard_at(theta, i, t, h, s, functions, options, mem, imem, work, iwork):
+    """Guard of a row at theta of the step; leaves that state in mem."""
+    f = s.flow[0]
+    evaluate(f.n, iwork[f.degree], f.poly, theta, f.x_sampled, work)
+    store(s, mem, work, f.x_sampled)
+    if iwork[f.count] > 0:
+        accelerate(t + theta * h, s, functions, options, mem, imem, work, iwork)
+    evaluate_gaps(t + theta * h, s, functions, mem, imem, work)
+    return _value_of(i, s, mem, work, iwork)
+
+
+@kernel
+def _polish(theta, i, t, h, s, functions, options, mem, imem, work, iwork):
+    """The root of a sampled guard along the dense output, from that of its interpolation, by secants."""
+    last = theta - min(_APART, 0.1 * theta)
+    g_last = _guard_at(last, i, t, h, s, functions, options, mem, imem, work, iwork)
+    g = _guard_at(theta, i, t, h, s, functions, options, mem, imem, work, iwork)
+    for _ in range(_SECANTS):
+        if g == g_last or theta == last:
+            break
+        new = theta - g * (theta - last) / (g - g_last)
+        if not (0.0 < new <= 1.0 and abs(new - theta) <= _APART):
+            break
+        last, g_last = theta, g
+        theta, g = new, _guard_at(new, i, t, h, s, functions, options, mem, imem, work, iwork)
+    return theta

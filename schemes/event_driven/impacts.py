@@ -1,0 +1,69 @@
+"""The impact: velocities jump where contacts that touch approach, all at once."""
+
+from nsds._jit import kernel, tiny
+from nsds.model.layout import ABSENT
+from nsds.schemes.lagrangian.contact_forces import push_apart
+from nsds.schemes.lagrangian.newton import add_jump
+from nsds.schemes.lagrangian.outputs import velocity
+from nsds.schemes.problem.box import ULPS
+from nsds.status import CONVERGED, INEXACT
+
+_ALIKE = 0.1  # of each other: two ratios of flight times that say a contact accumulates
+
+
+@kernel
+def solve_impact(t, s, solver, solver_options, options, mem, work, iwork):
+    """One problem for all contacts that touch: ``0 <= H v+ + e H v-  ⟂  P >= 0`` with friction; bilateral constraints hold, too.
+
+    iwork[keep] tells the rows; what is at rest has e = 0. With one e for all contacts and no friction no energy is gained; a contact that
+    opens may be left approaching by no more than e times its speed, and then has an impact of its own at once. Out: v+ in mem, impulses in
+    p.total. Returns (status, iterations, residual). A law of impact that is more than one problem takes the place of this function.
+    """
+    form, f, p = s.newton, s.flow[0], s.newton.plan[0]
+    n, most = 0, 0.0
+    for i in range(form.constraints.size):
+        c = form.constraints[i]
+        work[p.total + i] = mem[c.lam] = 0.0
+        iwork[p.local + i] = ABSENT
+        if iwork[f.keep + i] != 0 and c.lower == ABSENT:
+            iwork[p.local + i], iwork[p.active + n] = n, i
+            ydot, size = velocity(c, form.entries, mem, work)
+            e = 0.0 if c.e == ABSENT or (c.component == 0 and abs(ydot) <= work[f.slow + i]) else work[c.e]
+            work[p.q + n] = (1.0 + e) * ydot
+            most = max(most, size)
+            n += 1
+    work[p.rounding] = ULPS * most
+    for i in range(p.n_dofs):
+        work[p.dv + i] = 0.0
+    status, n_iter, residual = push_apart(n, p.dv, 1.0, 1.0, form, form.bodies, solver, solver_options, mem, work, iwork)
+    for a in range(n):  # velocities that cancel in the jump leave rounding
+        i, size = iwork[p.active + a], 0.0
+        for k in range(iwork[p.sub_row + a], iwork[p.sub_row + a + 1]):
+            size += abs(work[p.W + k] * work[p.z + iwork[p.sub_column + k]])
+        work[f.speed + i] = max(work[f.speed + i], size)
+    add_jump(form.parts, form.elements, p, mem, work)
+    _count_flights(t, s, options, work, iwork)
+    return status, n_iter, residual
+
+
+@kernel
+def _count_flights(t, s, options, work, iwork):
+    """Contacts that come to rest: whose flights become shorter by one ratio, and whose speed is small. Their keep becomes 2.
+
+    Of the flights to come the sum is ``d q / (1 - q)``; when it ends is noted in work[tail].
+    """
+    form, f, p = s.newton, s.flow[0], s.newton.plan[0]
+    for i in range(form.constraints.size):
+        if work[p.total + i] > 0.0 and form.constraints[i].component == 0 and form.constraints[i].always == 0:
+            d, before, earlier = t - work[f.last + i], work[f.flight + i], work[f.flight_before + i]
+            work[f.last + i], work[f.flight + i], work[f.flight_before + i] = t, d, before
+            shrinks = 0.0 < d < before < earlier and abs(before * before - d * earlier) <= _ALIKE * before * before
+            if shrinks and work[f.approach + i] <= options.accumulation * work[f.speed + i]:
+                iwork[f.keep + i] = 2
+                work[f.tail] = max(work[f.tail], t + d * d / (before - d))
+
+
+@tiny
+def is_solved(status):
+    """Whether the result of a solver is good enough to go on with."""
+    return status in (CONVERGED, INEXACT)

@@ -1,0 +1,212 @@
+"""Event-driven steps of Lagrangian systems: from one row to the next, or to the next event.
+
+A call of `step` ends at an event, with the state before it; the next call begins with what happens there (`handle`), and ends with the
+state after it; then the motion goes on.
+"""
+
+import sys
+
+import numpy as np
+
+from nsds._jit import kernel, tiny
+from nsds.model.layout import ABSENT
+from nsds.schemes.event_driven.events import handle
+from nsds.schemes.event_driven.flows import runge_kutta_step, series_step
+from nsds.schemes.event_driven.forces import accelerate, list_rows
+from nsds.schemes.event_driven.impacts import is_solved
+from nsds.schemes.event_driven.tables import FREE, HELD, Options, Tables, place_flow
+from nsds.schemes.lagrangian import newton
+from nsds.schemes.lagrangian.functions import blame  # noqa: F401
+from nsds.schemes.lagrangian.newton import EVERY, evaluate_relations, keep_state
+from nsds.schemes.lagrangian.outputs import update_outputs
+from nsds.schemes.lagrangian.tables import POSITION, is_linear, layout_of
+from nsds.schemes.linear_algebra import dense
+from nsds.schemes.run.memory import Allocator
+from nsds.schemes.run.sampled_control import has_controls
+from nsds.status import ACCUMULATION, CONVERGED, EVENT, JUMP, PAINLEVE, TIME_EVENT, TOO_MANY_EVENTS, advice
+
+EVENT_ROWS = True
+_OWNER = "event_driven"
+_EXPLICIT = {"gamma": 0.0, "q_star": 1.0, "tol": 0.0, "max_iter": 0.0, "a": 0.0, "weight": 0.0, "at_q": 1.0, "at_v": 1.0, "paoli": 0.0}
+_REACH = 1.5  # of a series: angle of the fastest motion in a step
+_STEPS = 10**9  # of a flow between two rows: a bound that is never met
+_STILL = 2.0**-48  # of the time: events that are no further apart are at one time
+_MOST_STILL = 64  # of them
+_AT_EVENT, _AT_START = 1, 2
+
+
+def prepare(records, mem, options, h, method):
+    """Tables of the Newton form, whose pieces evaluate, and those of the flow."""
+    work, iwork = Allocator(records.size), Allocator(records.size)
+    layout = layout_of(records, work, _OWNER, h, h)
+    _require_treated(layout)
+    words = newton.Options(h, **_EXPLICIT)
+    constraints = layout.constraints
+    n_dofs = int((layout.parts["count"] * layout.parts["n"]).sum())
+    flow = place_flow(n_dofs, constraints.size, work, iwork)
+    exact = _is_exact(options, layout)
+    prepared = newton.prepare(records, layout, words, method, work, iwork)
+    flow["is_linear"], flow["is_controlled"] = exact, has_controls(records)
+    if exact:
+        prepared.work[:, flow["limit"][0]] = _REACH / _fastest(records, layout)
+        prepared.iwork[:, flow["has_forces"][0]] = (layout.parts["fext_function"] != ABSENT).any()
+    else:
+        prepared.work[:, flow["limit"][0]] = np.inf
+    numbers = {name: float(options[name].item()) for name in ("rtol", "atol", "accumulation", "max_events")}
+    tables = Tables(prepared.tables, flow, np.sort(options["time_events"]))
+    return prepared._replace(tables=tables, options=Options(h, words, **numbers), stepper=sys.modules[__name__])
+
+
+def _require_treated(layout):
+    """Refuse laws of positions, y that depends on lambda, and rolling friction."""
+    c = layout.constraints
+    for refused, what in (
+        ((c["level"] == POSITION) | (c["coupling"] != c["coupling_end"]), "a y that depends on lambda"),
+        (c["mu_r"] != ABSENT, "rolling friction"),
+    ):
+        if refused.any():
+            name = layout.owners[int(np.argmax(refused))][0]
+            raise ValueError(f"{_OWNER}: interaction '{name}': the scheme does not treat {what}; use nsds.moreau_jean")
+    if (layout.relations["D"] != ABSENT).any() or (layout.relations["g_function"] != ABSENT).any():
+        name = layout.relation_names[int(np.argmax((layout.relations["D"] != ABSENT) | (layout.relations["g_function"] != ABSENT)))]
+        raise ValueError(f"{_OWNER}: interaction '{name}': the scheme does not treat a relation with lambda in it; use nsds.moreau_jean")
+
+
+def _is_exact(options, layout):
+    """Whether motions are linear wherever contacts are: then they are series."""
+    can = is_linear(layout) and layout.constraints["tangents"].max(initial=0) < 2 and not layout.relations.size
+    if options["flow"].item() == b"exact" and not can:
+        raise ValueError(f"{_OWNER}: flow='exact' is for linear systems and linear relations without friction in space; use flow='auto'")
+    return can and options["flow"].item() != b"dopri5"
+
+
+def _fastest(records, layout):
+    """Of each member a bound of the rates of its motion: the square root of ``|M^-1 K|``, and ``|M^-1 C|``, in units of the masses."""
+    rates = np.zeros(records.size)
+    for name, part in zip(layout.part_names, layout.parts, strict=True):
+        fields = records[name].reshape(records.size, -1)
+        M = dense(fields, part, "M")
+        unit = np.sqrt(abs(np.diagonal(M, axis1=-2, axis2=-1)))
+        scale = unit[..., :, None] / unit[..., None, :]
+        rate = np.zeros(fields.shape)
+        for field, power in (("K", 0.5), ("C", 1.0)):
+            if part[field] != ABSENT:
+                rate += np.linalg.norm(np.linalg.solve(M, dense(fields, part, field)) * scale, 2, axis=(-2, -1)) ** power
+        rates = np.maximum(rates, rate.max(axis=-1))
+    with np.errstate(divide="ignore"):
+        return np.where(rates > 0, rates, 1e-300)
+
+
+def cause_of(prepared, m, status):
+    """What a failure of member m is due to, in words; nothing where the status says all."""
+    if status not in (TOO_MANY_EVENTS, PAINLEVE) or not prepared.layout.owners:
+        return ""
+    name, element, row = prepared.layout.owners[prepared.iwork[m, prepared.tables.flow["culprit"][0]]]
+    return f"interaction '{name}', element {element}, row {row}: {advice(status)}"
+
+
+@kernel
+def start(t, s, functions, options, mem, imem, work, iwork):
+    """Before the first step: outputs of the state; what holds it is found when the first step begins."""
+    form, f, p = s.newton, s.flow[0], s.newton.plan[0]
+    keep_state(form.parts, form.elements, p, mem, work)
+    for i in range(form.constraints.size):
+        iwork[f.mode + i] = HELD if form.constraints[i].bilateral != 0 else FREE
+        iwork[f.zeros + i] = iwork[f.fired + i] = 0
+        work[f.length + i] = work[f.speed + i] = work[f.pull + i] = work[f.flight + i] = work[f.flight_before + i] = 0.0
+        work[f.last + i] = t
+    work[f.step], work[f.error], work[f.tail], work[f.force] = 0.0, 1.0, -np.inf, 0.0
+    iwork[f.pending], iwork[f.n_events], iwork[f.n_still], iwork[f.next_time] = _AT_START, 0, 0, 0
+    while iwork[f.next_time] < s.times.size and s.times[iwork[f.next_time]] <= t:
+        iwork[f.next_time] += 1
+    list_rows(s, imem, iwork)
+    _update(t, s, functions, options, mem, imem, work, iwork)
+    return CONVERGED
+
+
+@kernel
+def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """From the state in mem to that at t_new, or before or after an event, at a time in mem. Returns (status, steps of the flow, residual).
+
+    status is EVENT with bits of what happened where an event ends it.
+    """
+    f, t = s.flow[0], mem[0]
+    if iwork[f.pending] == 0 and f.is_controlled != 0:
+        iwork[f.pending] = _AT_START
+    if iwork[f.pending] != 0:
+        status, bits = _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+        if status != CONVERGED or bits != 0:
+            return status | bits, 0, 0.0
+    for k in range(_STEPS):
+        if t >= t_new:
+            iwork[f.n_events] = 0
+            return _update(t, s, functions, options, mem, imem, work, iwork), k, 0.0
+        until = _next_stop(t, t_new, s, work, iwork)
+        if f.is_linear != 0:
+            status, t = series_step(t, until, s, functions, options, mem, imem, work, iwork)
+        else:
+            status, t = runge_kutta_step(t, until, s, functions, options, mem, imem, work, iwork)
+        if status != CONVERGED:
+            mem[0] = t
+            return status, k, 0.0
+        if iwork[f.first_event] != 0 or (t >= until and until < t_new):
+            iwork[f.pending], mem[0] = _AT_EVENT, t
+            status = _update(t, s, functions, options, mem, imem, work, iwork)
+            return EVENT if status == CONVERGED else status, k + 1, 0.0
+    return TOO_MANY_EVENTS, _STEPS, 0.0
+
+
+@tiny
+def _next_stop(t, t_new, s, work, iwork):
+    """The next time that is known in advance: of a row, of an event, of the end of an accumulation."""
+    f = s.flow[0]
+    until = t_new
+    if iwork[f.next_time] < s.times.size:
+        until = min(until, s.times[iwork[f.next_time]])
+    return min(until, work[f.tail]) if work[f.tail] > t else until
+
+
+@kernel
+def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """What happens at t. Returns (CONVERGED, EVENT with bits), or a status that ends the run; 0 in place of bits where nothing shows."""
+    f, p, constraints = s.flow[0], s.newton.plan[0], s.newton.constraints
+    is_start, bits = iwork[f.pending] == _AT_START, 0
+    iwork[f.pending] = 0
+    if iwork[f.next_time] < s.times.size and t >= s.times[iwork[f.next_time]]:
+        bits, work[f.step] = TIME_EVENT, 0.0
+        iwork[f.next_time] += 1
+    if work[f.tail] <= t and work[f.tail] > -np.inf:
+        bits |= ACCUMULATION
+        work[f.tail] = -np.inf
+    if not is_start:
+        iwork[f.n_events] += 1
+        iwork[f.n_still] = iwork[f.n_still] + 1 if t - work[f.event] <= _STILL * max(abs(t), options.h) else 0
+        work[f.event] = t
+        for i in range(constraints.size):
+            iwork[f.culprit] = i if iwork[f.fired + i] != 0 else iwork[f.culprit]
+    if iwork[f.n_events] > options.max_events or iwork[f.n_still] > _MOST_STILL:
+        return TOO_MANY_EVENTS, 0
+    status, found = handle(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+    if not is_solved(status):
+        return status, 0
+    status = _update(t, s, functions, options, mem, imem, work, iwork)
+    bits |= found
+    if (bits & JUMP) != 0:
+        for i in range(constraints.size):
+            mem[constraints[i].lam] = work[p.total + i]
+    return status, EVENT | bits if not is_start or (bits & JUMP) != 0 else 0
+
+
+@kernel
+def _update(t, s, functions, options, mem, imem, work, iwork):
+    """y, ydot and the forces lambda at the state in mem. Returns a status."""
+    form, f = s.newton, s.flow[0]
+    for i in range(form.constraints.size):
+        mem[form.constraints[i].lam] = 0.0
+    status = accelerate(t, s, functions, options, mem, imem, work, iwork)
+    evaluate_relations(t, 1.0, 0.0, EVERY, options.newton, form.relations, form.plan[0], functions, mem, imem, work)
+    update_outputs(options.h, 1.0, form.constraints, form.entries, form.couplings, mem, work)
+    for i in range(form.constraints.size):
+        work[f.force] = max(work[f.force], abs(mem[form.constraints[i].lam]))
+        imem[form.constraints[i].active] = 1 if iwork[f.mode + i] == HELD else 0
+    return status

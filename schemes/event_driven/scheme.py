@@ -1,0 +1,80 @@
+"""The event-driven scheme: its options, and which module steps a family of systems."""
+
+import numpy as np
+
+from nsds import _checks
+from nsds.model.kinds import LAGRANGIAN
+from nsds.schemes.event_driven import lagrangian
+from nsds.schemes.table import scheme_for
+
+_FIELDS = [("scheme", "S32"), ("rtol", "<f8"), ("atol", "<f8"), ("flow", "S8"), ("accumulation", "<f8"), ("max_events", "<i8")]
+
+
+@scheme_for(LAGRANGIAN)
+def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_events=100_000, time_events=()):
+    """Options of event-driven integration: smooth motions to the accuracy asked for, and events at their times.
+
+    Parameters
+    ----------
+    rtol, atol : float > 0
+        Error of a step of the smooth motion, relative to the state and absolute (in the units of the coordinates).
+    flow : "auto", "exact" or "dopri5"
+        How smooth motions are computed. "exact": Taylor series to rounding, for linear systems whose matrices are constant, with forces
+        that may depend on time, and no friction in space; no impact is missed, and times of impacts are exact to rounding. "dopri5": the
+        explicit Runge–Kutta pair of Dormand and Prince with dense output. "auto": exact where it can be.
+    accumulation : float >= 0
+        Impacts that accumulate, as those of a ball that comes to rest, end where three flight times fall by one ratio q and the speed of
+        approach is below this part of the largest so far: the contact closes, and the flights left out, ``d q / (1 - q)``, are summed for
+        the time at which they would have ended. 0 follows them as long as their times can be told apart.
+    max_events : int
+        More events than that between two rows of step h end the run, with a status that says where.
+    time_events : array_like (k,)
+        Times known in advance at which something switches, as corners of a cam or of a force: the motion stops there exactly.
+
+    Returns
+    -------
+    numpy.ndarray, shape ()
+        Record for `nsds.simulate`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        An option out of its range.
+
+    Notes
+    -----
+    The step h of `nsds.simulate` is the time between rows, no step of integration. Besides, each event has two rows at its time: the state
+    before it, whose status is EVENT, and that after it, whose status tells what happened in bits: `nsds.advice` says it in words. lambda is
+    the force of a contact; in the row after an impact it is the impulse of the impact. active is 1 for what is held: a closed contact, its
+    tangents where it sticks, a friction force that keeps the velocity 0.
+
+    All contacts that touch at an impact make one problem with the laws of the record (Newton's restitution of what approaches, friction);
+    then the forces make one at the level of accelerations, from which contacts stay closed, stick, slip or open. Positions and velocities
+    are kept on what is held. A contact that slips into itself (Painlevé) ends the run with a status of its own. Where members of an
+    ensemble have different numbers of events, the rows behind the last one of a member have status -1.
+
+    The scheme does not treat relations whose y depends on lambda, rolling friction, and files (`nsds.stream`).
+
+    Examples
+    --------
+    >>> import numpy as np, nsds
+    >>> rows = nsds.simulate(nsds.examples.bouncing_ball(e=0.8), t_end=2.0, h=0.1, scheme=nsds.event_driven())
+    >>> impacts = rows[rows["status"] & nsds.status.JUMP > 0]
+    >>> bool(abs(impacts["t"][0] - np.sqrt(2 / 9.81)) < 1e-15), nsds.advice(int(impacts["status"][0]))
+    (True, 'event: impact')
+    """
+    owner = "event_driven"
+    times = np.sort(_checks.array(owner, "time_events", time_events, n_dims=1))
+    record = np.zeros((), np.dtype([*_FIELDS, ("time_events", "<f8", times.shape)]))
+    record["scheme"], record["flow"] = owner.encode(), _checks.choice(owner, "flow", flow, ("auto", "exact", "dopri5")).encode()
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        record[name] = _checks.number(owner, name, value, above=0.0)
+    record["accumulation"] = _checks.number(owner, "accumulation", accumulation, 0.0, 1.0)
+    record["max_events"] = _checks.integer(owner, "max_events", max_events, low=1)
+    record["time_events"] = times
+    return record
+
+
+def prepare(records, mem, options, h, method):
+    """What `nsds.schemes.run.simulation` asks of a scheme, by family."""
+    return lagrangian.prepare(records, mem, options, h, method)

@@ -1,0 +1,51 @@
+"""The state of all bodies: (q, v) behind one another in the work memory, and as the record has it."""
+
+from nsds._jit import kernel, tiny
+
+
+@kernel
+def load(s, mem, work, x):
+    """The state from mem, (q, v) into work[x:]."""
+    form, n = s.newton, s.flow[0].n // 2
+    for k in range(form.elements.size):
+        el = form.elements[k]
+        part = form.parts[el.part]
+        q = part.q + el.e * part.stride
+        for i in range(part.n):
+            work[x + el.dof + i], work[x + n + el.dof + i] = mem[q + i], mem[q + part.n + i]
+
+
+@kernel
+def store(s, mem, work, x):
+    """The state into mem, from (q, v) in work[x:]."""
+    form, n = s.newton, s.flow[0].n // 2
+    for k in range(form.elements.size):
+        el = form.elements[k]
+        part = form.parts[el.part]
+        q = part.q + el.e * part.stride
+        for i in range(part.n):
+            mem[q + i], mem[q + part.n + i] = work[x + el.dof + i], work[x + n + el.dof + i]
+
+
+@kernel
+def add(s, mem, work, shift, at_velocity):
+    """Add a displacement, or a change of velocity, by degree of freedom in work[shift:] to the state in mem."""
+    form = s.newton
+    for k in range(form.elements.size):
+        el = form.elements[k]
+        part = form.parts[el.part]
+        q = part.q + el.e * part.stride + (part.n if at_velocity else 0)
+        for i in range(part.n):
+            mem[q + i] += work[shift + el.dof + i]
+
+
+@tiny
+def coordinate(r, j):
+    """Place of coordinate j of a relation; its velocity is `width` behind it."""
+    return r.q_first + j if j < r.n_first else r.q_second + j - r.n_first
+
+
+@tiny
+def width(r, j):
+    """Coordinates of the body that coordinate j of a relation belongs to."""
+    return r.n_first if j < r.n_first else r.n - r.n_first
