@@ -25,7 +25,7 @@ PAINLEVE = 17
 EARLY_SOURCE = 18
 IMPACT = 19
 # Rows at events: EVENT, with bits of what happened in the row after it.
-JUMP, CLOSED, OPENED, FRICTION, ACCUMULATION, TIME_EVENT, EVENT = 32, 64, 128, 256, 512, 1024, 2048
+JUMP, CLOSED, OPENED, FRICTION, ACCUMULATION, TIME_EVENT, SWITCHED, EVENT = 32, 64, 128, 256, 512, 1024, 2048, 4096
 NOT_COMPUTED = -1
 
 ADVICE = {
@@ -55,11 +55,12 @@ ADVICE = {
 
 HAPPENED = {
     JUMP: "impact",
-    CLOSED: "a contact closes",
-    OPENED: "a contact opens",
+    CLOSED: "a contact closes, or y is held on 0",
+    OPENED: "a contact opens, or y leaves 0",
     FRICTION: "stick or slip changes",
     ACCUMULATION: "impacts have accumulated",
     TIME_EVENT: "a time that was given",
+    SWITCHED: "a relay switches",
 }
 
 

@@ -418,12 +418,12 @@ def refusal(system, scheme):
     return None
 
 
-def at_steps(scheme, rows):
+def at_steps(scheme, family, rows):
     """Rows of a run at its steps, with the impulse of a step as lambda: what a run that stops at events has besides is left out."""
     if scheme != "event_driven":
         return rows
     rows = rows[~is_event(rows["status"])]
-    rows["law"]["lambda"] *= STEP
+    rows["law"]["lambda"] *= 1.0 if family == FIRST_ORDER else STEP
     return rows
 
 

@@ -16,7 +16,7 @@ _OF_VELOCITIES = {
     "moreau_jean", "moreau_jean_exact", "moreau_jean_direct_projection", "moreau_jean_combined_projection", "generalised_alpha"
 }  # fmt: skip
 _ARM = np.array([1.0] * 3 + [cells.RADIUS] * 3)  # m, what makes angular velocities comparable
-_OF_OUTPUTS = {"euler_moreau", "zero_order_hold", "higher_order_sweeping"}
+_OF_OUTPUTS = {"euler_moreau", "zero_order_hold", "higher_order_sweeping", "event_driven"}
 _METHODS = [
     pytest.param(family, name, options, id=f"{name} {family}{''.join(f' {value}' for value in options.values())}")
     for name, (families, _) in SCHEMES.items()
@@ -111,7 +111,7 @@ def test_law_holds_wherever_a_scheme_takes_it(family, scheme, options):
         system = make()
         if cells.refusal(system, method) is not None:
             continue
-        rows, treated = cells.at_steps(scheme, nsds.simulate(system, t_end=cells.END, h=cells.STEP, scheme=method)), treated + 1
+        rows, treated = cells.at_steps(scheme, family, nsds.simulate(system, t_end=cells.END, h=cells.STEP, scheme=method)), treated + 1
         try:
             assert (rows["status"] == 0).all()
             if family == FIRST_ORDER:

@@ -3,14 +3,15 @@
 import numpy as np
 
 from nsds import _checks
-from nsds.model.kinds import LAGRANGIAN
-from nsds.schemes.event_driven import lagrangian
+from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, family
+from nsds.model.records import model_of
+from nsds.schemes.event_driven import first_order, lagrangian
 from nsds.schemes.table import scheme_for
 
 _FIELDS = [("scheme", "S32"), ("rtol", "<f8"), ("atol", "<f8"), ("flow", "S8"), ("accumulation", "<f8"), ("max_events", "<i8")]
 
 
-@scheme_for(LAGRANGIAN)
+@scheme_for(LAGRANGIAN, FIRST_ORDER)
 def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_events=100_000, time_events=()):
     """Options of event-driven integration: smooth motions to the accuracy asked for, and events at their times.
 
@@ -53,7 +54,14 @@ def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_even
     are kept on what is held. A contact that slips into itself (Painlevé) ends the run with a status of its own. Where members of an
     ensemble have different numbers of events, the rows behind the last one of a member have status -1.
 
-    The scheme does not treat relations whose y depends on lambda, rolling friction, and files (`nsds.stream`).
+    Of Lagrangian systems the scheme does not treat relations whose y depends on lambda, and rolling friction; of no system files
+    (`nsds.stream`).
+
+    First-order systems have to be linear, with constant operators and sources (what oscillates may be states), and one-sided constraints
+    of relative degree 0 or 1; their motion is exact. Each row of a relation is in a mode: lambda at a bound, or y held on 0 while lambda
+    is between its bounds, as of a diode that conducts and of a relay that slides (Filippov), which ends where lambda reaches a bound. Which
+    modes follow an event is one complementarity problem for all rows. lambda is that of the time of the row. Switches that accumulate end
+    where the times between the same two of them fall by one ratio, and are below the part ``accumulation`` of the longest.
 
     Examples
     --------
@@ -77,4 +85,5 @@ def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_even
 
 def prepare(records, mem, options, h, method):
     """What `nsds.schemes.run.simulation` asks of a scheme, by family."""
-    return lagrangian.prepare(records, mem, options, h, method)
+    module = lagrangian if family(model_of(records)) == LAGRANGIAN else first_order
+    return module.prepare(records, mem, options, h, method)

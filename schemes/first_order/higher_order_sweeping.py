@@ -19,12 +19,13 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
-from nsds._jit import inlined, kernel, view
+from nsds._jit import inlined, kernel
 from nsds.model.kinds import FIRST_ORDER
 from nsds.model.layout import ABSENT, table
 from nsds.model.records import STEP
-from nsds.schemes.first_order.functions import blame, source  # noqa: F401
+from nsds.schemes.first_order.functions import blame  # noqa: F401
 from nsds.schemes.first_order.relative_degree import ZERO, degrees, inverse_masses, operators
+from nsds.schemes.first_order.states import gather, gather_sources, scatter
 from nsds.schemes.first_order.tables import is_constant, layout_of
 from nsds.schemes.problem.box import solve
 from nsds.schemes.problem.tables import Unknowns, place_problem
@@ -238,7 +239,7 @@ def _require_positive(owner, layout, leading):
 def start(t, s, functions, options, mem, imem, work, iwork):
     """Before the first step: source and outputs at t."""
     p = s.plan[0]
-    _gather(s.parts, p.x, mem, work)
+    gather(s.parts, p.x, mem, work)
     _follow_sources(t, s, functions, mem, work)
     for i in range(s.unknowns.size):
         if s.unknowns[i].order == 0 and imem[STEP] == 0:
@@ -250,7 +251,7 @@ def start(t, s, functions, options, mem, imem, work, iwork):
 def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, n_iter, residual)."""
     p, k = s.plan[0], s.unknowns.size
-    _gather(s.parts, p.x, mem, work)
+    gather(s.parts, p.x, mem, work)
     is_hidden = p.varies == 0 or _follow_sources(t_new - options.h, s, functions, mem, work)  # a controller may have changed u
     for i in range(k):
         work[p.value + i], work[p.scale + i] = _output(i, p, p.x, work)
@@ -269,16 +270,6 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     return status, n_iter, residual
 
 
-@inlined
-def _gather(parts, x, mem, work):
-    """The states of all bodies side by side."""
-    for a in range(parts.size):
-        part = parts[a]
-        for e in range(part.count):
-            for i in range(part.n):
-                work[x + part.dof + e * part.n + i] = mem[part.q + e * part.stride + i]
-
-
 @kernel
 def _follow_sources(t, s, functions, mem, work):
     """``s = b + T u`` of all bodies at t, and what of it is in each z_i. False where its change is in a derivative below order r - 1.
@@ -286,11 +277,7 @@ def _follow_sources(t, s, functions, mem, work):
     ``z_i = C A^(i-1) x + C A^(i-2) s`` as long as its change is in none of lower order: derivatives of s are not known.
     """
     p, n, is_hidden = s.plan[0], s.plan[0].n, True
-    for a in range(s.parts.size):
-        part = s.parts[a]
-        for e in range(part.count):
-            at = part.dof + e * part.n
-            source(t, part, e, view(mem, part.q + e * part.stride, part.n), functions, mem, work, p.s_new + at)
+    gather_sources(t, s.parts, p.s_new, functions, mem, work)
     for i in range(s.unknowns.size):
         change, terms, value = 0.0, 0.0, 0.0
         for j in range(n):
@@ -358,13 +345,10 @@ def _end_motion(s, mem, work):
             mem[s.unknowns[i].y] = z
         if s.unknowns[i].order == p.degree - 1:
             mem[s.unknowns[i].lam] = work[p.z + i]
-    for a in range(s.parts.size):
-        part = s.parts[a]
-        for e in range(part.count):
-            for j in range(part.n):
-                dof, at = part.dof + e * part.n + j, part.q + e * part.stride + j
-                mem[at], r = work[p.x_new + dof], 0.0
-                for i in range(k):
-                    r += work[p.input + dof * k + i] * work[p.z + i]
-                mem[at + part.n] = r
+    scatter(s.parts, p.x_new, 0, mem, work)
+    for j in range(n):
+        work[p.x_new + j] = 0.0
+        for i in range(k):
+            work[p.x_new + j] += work[p.input + j * k + i] * work[p.z + i]
+    scatter(s.parts, p.x_new, 1, mem, work)
     return zero

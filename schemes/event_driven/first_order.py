@@ -1,0 +1,316 @@
+"""Event-driven steps of linear first-order systems: from one row to the next, or to the next event.
+
+A call of `step` ends at an event, with the state before it; the next call begins with what happens there, and ends with the state after
+it; then the motion goes on.
+"""
+
+import sys
+from typing import NamedTuple
+
+import numpy as np
+
+from nsds._jit import kernel, tiny
+from nsds.model.layout import ABSENT
+from nsds.model.records import STEP, T
+from nsds.schemes.event_driven.modes import (
+    HELD,
+    LOWER,
+    PLAN,
+    UPPER,
+    Flow,
+    choose_modes,
+    move,
+    multiplier,
+    note_size,
+    output,
+    place_arrays,
+    put_on_outputs,
+    solve_modes,
+)
+from nsds.schemes.first_order.functions import blame  # noqa: F401
+from nsds.schemes.first_order.relative_degree import inverse_masses, operators, require_low_degree
+from nsds.schemes.first_order.states import gather, gather_sources, scatter
+from nsds.schemes.first_order.tables import is_constant, layout_of
+from nsds.schemes.problem.tables import Unknowns, place_problem
+from nsds.schemes.run.memory import Allocator, Prepared
+from nsds.schemes.run.sampled_control import has_controls
+from nsds.status import (
+    ACCUMULATION,
+    CLOSED,
+    CONVERGED,
+    EVENT,
+    INEXACT,
+    NON_FINITE,
+    OPENED,
+    SWITCHED,
+    TIME_EVENT,
+    TOO_MANY_EVENTS,
+    VIOLATED,
+    advice,
+)
+
+EVENT_ROWS = True
+_OWNER = "event_driven"
+_NEXT_TO_NOTHING = 1e-9  # of the shortest time of the system: the step that tells the modes
+_STEPS = 10**9  # of a motion between two rows: a bound that is never met
+_STILL = 2.0**-48  # of the time: events that are no further apart are at one time
+_MOST_STILL = 64  # of them
+_SAME_RATIO = 1e-3  # of what is missing to 1: by how much two ratios of an accumulation may differ
+_VIOLATED = 1e-9  # of the terms of y
+_AT_EVENT, _AT_START = 1, 2
+
+
+class Options(NamedTuple):
+    """Words of the step."""
+
+    h: float
+    accumulation: float  # of the longest time between events: where it may end
+    max_events: float
+
+
+class Tables(NamedTuple):
+    """What a step reads of one model."""
+
+    parts: np.ndarray  # PART, one row a system
+    relations: np.ndarray  # RELATION, one row an element of an interaction
+    constraints: np.ndarray  # CONSTRAINT
+    flow: Flow
+    times: np.ndarray  # of events that are known in advance
+
+
+def prepare(records, mem, options, h, method):
+    """Dense operators of all members, and what the choice of modes needs of them."""
+    work, iwork = Allocator(records.size), Allocator(records.size)
+    layout = layout_of(records, work)
+    if options["flow"].item() == b"dopri5":
+        raise ValueError(f"{_OWNER}: flow='dopri5' is for Lagrangian systems; first-order ones are linear, and move exactly")
+    _require_treated(layout)
+    require_low_degree(_OWNER, records, layout, work)
+    constants, c = work.array(), layout.constraints
+    members = [_operators(records[k : k + 1], layout, constants[k], h) for k in range(records.size)]
+    n, m = members[0]["A"].shape[0], c.size
+    p = np.zeros(1, PLAN)
+    p["n"], p["m"], p["is_controlled"] = n, m, has_controls(records)
+    for name in members[0]:
+        if name != "W":
+            p[name] = work.store(np.stack([member[name] for member in members]))
+    p["bounds_lower"], p["bounds_upper"] = work.store(layout.lower), work.store(layout.upper)
+    place_arrays(p, n, m, work, iwork)
+    row, column = np.arange(m + 1) * m, np.tile(np.arange(m), m)
+    place_problem(p, Unknowns(None, None, c, None, row, column, None), method, work, iwork)
+    work, iwork, plan = work.array(), iwork.array(np.int64), p[0]
+    work[:, plan["W"] : plan["W"] + m * m] = [member["W"].reshape(-1) for member in members]
+    iwork[:, plan["direct"] : plan["direct"] + m] = [(member["D"] != 0).any(axis=1) for member in members]
+    numbers = {name: float(options[name].item()) for name in ("accumulation", "max_events")}
+    tables = Tables(layout.parts, layout.relations, c, Flow(p, row, column), np.sort(options["time_events"]))
+    return Prepared(tables, layout.functions, Options(h, **numbers), work, iwork, sys.modules[__name__], layout)
+
+
+def _require_treated(layout):
+    """Refuse what changes in time or with the state, and normal cones."""
+    parts, relations = layout.parts, layout.relations
+    varies = [parts[field + "_function"] != ABSENT for field in ("b", "T", "u")]
+    if not is_constant(layout) or np.any(varies) or (relations["e_function"] != ABSENT).any():
+        raise ValueError(
+            f"{_OWNER}: first-order systems must be linear with constant operators and sources; state what oscillates by states of its "
+            "own, or use nsds.euler_moreau"
+        )
+    if (layout.constraints["y"] == ABSENT).any():
+        raise ValueError(f"{_OWNER}: the scheme does not treat normal cones; use nsds.euler_moreau")
+
+
+def _operators(record, layout, constants, h):
+    """Dense operators of one member, by the names of `PLAN`, and W of the choice of modes."""
+    from scipy.linalg import block_diag, matrix_balance
+
+    C, A, B, D = (operator.toarray() for operator in operators(record, layout, constants))
+    mass = block_diag(*inverse_masses(record, layout))
+    n = A.shape[0]
+    fastest = max(abs(np.linalg.eigvals(A)).max(initial=0.0), 1.0 / h)
+    short = _NEXT_TO_NOTHING / fastest
+    balanced, (scale, _) = matrix_balance(A, permute=False, separate=True)  # states may have units of any size
+    near = short * scale[:, None] * np.linalg.inv(np.eye(n) - short * balanced) / scale
+    result = {"A": A, "B": B, "raw_B": np.linalg.solve(mass, B), "C": C, "D": D, "mass": mass, "e": constants[layout.constraints["base"]]}
+    return result | {"near_x": C @ near @ A, "near_s": C @ near, "W": D + C @ near @ B}
+
+
+def cause_of(prepared, m, status):
+    """What a failure of member m is due to, in words; nothing where the status says all."""
+    if status not in (TOO_MANY_EVENTS, VIOLATED):
+        return ""
+    row = prepared.iwork[m, prepared.tables.flow.plan[0]["culprit"]]
+    name = np.repeat(prepared.layout.relation_names, prepared.layout.relations["m"])[row]
+    return f"interaction '{name}': {advice(status)}"
+
+
+@kernel
+def start(t, s, functions, options, mem, imem, work, iwork):
+    """Before the first step: outputs of the state; its modes are found when the first step begins."""
+    p = s.flow.plan[0]
+    gather(s.parts, p.x, mem, work)
+    for j in range(p.n):
+        work[p.x_size + j] = 0.0
+    note_size(p, work)
+    for i in range(p.m):
+        iwork[p.mode + i] = LOWER if work[p.bounds_lower + i] > -np.inf else UPPER if work[p.bounds_upper + i] < np.inf else HELD
+        iwork[p.fired + i] = 0
+        work[p.z + i] = mem[s.constraints[i].lam]
+        y, _ = output(i, p, work)
+        for j in range(p.m):
+            y += work[p.D + i * p.m + j] * mem[s.constraints[j].lam]
+        if imem[STEP] == 0:
+            mem[s.constraints[i].y] = y
+    for k in range(3 * p.m):
+        work[p.last + k], work[p.flight + k], work[p.flight_before + k], work[p.longest + k] = -np.inf, np.inf, np.inf, 0.0
+    work[p.step], work[p.tail], work[p.event], work[p.rounding] = 0.0, -np.inf, -np.inf, 0.0
+    iwork[p.pending], iwork[p.frozen], iwork[p.n_events], iwork[p.n_still], iwork[p.next_time] = _AT_START, 0, 0, 0, 0
+    while iwork[p.next_time] < s.times.size and s.times[iwork[p.next_time]] <= t:
+        iwork[p.next_time] += 1
+    return CONVERGED
+
+
+@kernel
+def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """From the state in mem to that at t_new, or before or after an event, at a time in mem. Returns (status, steps of the motion, 0).
+
+    status is EVENT with bits of what happened where an event ends it.
+    """
+    p, t = s.flow.plan[0], mem[T]
+    if iwork[p.pending] == 0 and p.is_controlled != 0:
+        iwork[p.pending] = _AT_START
+    if iwork[p.pending] != 0:
+        status, bits = _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+        if status != CONVERGED or bits != 0:
+            return status | bits, 0, 0.0
+    for k in range(_STEPS):
+        if t >= t_new:
+            iwork[p.n_events] = 0
+            return _update(s, mem, work, iwork), k, 0.0
+        until, is_event = _next_stop(t, t_new, s, work, iwork), False
+        if iwork[p.frozen] != 0:
+            t = until
+        else:
+            h, is_event = move(until - t, s.flow, work, iwork)
+            t = until if not is_event and h >= until - t else t + h
+        if is_event or (t >= until and until < t_new):
+            iwork[p.pending], mem[T] = _AT_EVENT, t
+            status = _update(s, mem, work, iwork)
+            return EVENT if status == CONVERGED else status, k + 1, 0.0
+    return TOO_MANY_EVENTS, _STEPS, 0.0
+
+
+@tiny
+def _next_stop(t, t_new, s, work, iwork):
+    """The next time that is known in advance: of a row, of an event, of the end of an accumulation."""
+    p, until = s.flow.plan[0], t_new
+    if iwork[p.next_time] < s.times.size:
+        until = min(until, s.times[iwork[p.next_time]])
+    return min(until, work[p.tail]) if work[p.tail] > t else until
+
+
+@kernel
+def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """What happens at t. Returns (CONVERGED, EVENT with bits), or a status that ends the run; 0 in place of bits at the start."""
+    p = s.flow.plan[0]
+    is_start, bits = iwork[p.pending] == _AT_START, 0
+    iwork[p.pending] = 0
+    if iwork[p.next_time] < s.times.size and t >= s.times[iwork[p.next_time]]:
+        bits = TIME_EVENT
+        iwork[p.next_time] += 1
+    if iwork[p.frozen] != 0 and t >= work[p.tail]:
+        bits |= ACCUMULATION
+        work[p.tail], iwork[p.frozen] = -np.inf, 0
+    if is_start:
+        gather_sources(t, s.parts, p.spare, functions, mem, work)
+        _from_masses(p, work)
+    else:
+        iwork[p.n_events] += 1
+        iwork[p.n_still] = iwork[p.n_still] + 1 if t - work[p.event] <= _STILL * max(abs(t), options.h) else 0
+        work[p.event] = t
+        if iwork[p.frozen] == 0 and (bits & ACCUMULATION) == 0:
+            _follow_accumulations(t, options.accumulation, p, work, iwork)
+    if iwork[p.n_events] > options.max_events or iwork[p.n_still] > _MOST_STILL:
+        return TOO_MANY_EVENTS, 0
+    status, found = _switch(is_start, s, solver, solver_options, work, iwork)
+    if status != CONVERGED:
+        return status, 0
+    status = _update(s, mem, work, iwork)
+    return status, 0 if is_start else EVENT | bits | found
+
+
+@tiny
+def _from_masses(p, work):
+    """``s = M^-1 (b + T u)``."""
+    for a in range(p.n):
+        work[p.s + a] = 0.0
+        for b in range(p.n):
+            work[p.s + a] += work[p.mass + a * p.n + b] * work[p.spare + b]
+
+
+@kernel
+def _switch(is_start, s, solver, solver_options, work, iwork):
+    """Put x on what came to zero, and find the modes after that. Returns (status, bits of what changed)."""
+    p, bits = s.flow.plan[0], 0
+    put_on_outputs(s.flow, work, iwork)
+    for i in range(p.m):
+        iwork[p.before + i] = iwork[p.mode + i]
+        y, terms = output(i, p, work)
+        one_sided = work[p.bounds_upper + i] == np.inf and work[p.bounds_lower + i] > -np.inf
+        if one_sided and iwork[p.direct + i] == 0 and y < -_VIOLATED * terms:
+            iwork[p.culprit] = i
+            return VIOLATED, 0
+    status = choose_modes(is_start, s.flow, solver, solver_options, work, iwork) if p.m > 0 else CONVERGED
+    solve_modes(s.flow, work, iwork)
+    for i in range(p.m):
+        mode, before = iwork[p.mode + i], iwork[p.before + i]
+        if mode != before:
+            bits |= CLOSED if mode == HELD else OPENED if before == HELD else SWITCHED
+            iwork[p.culprit] = i
+    return CONVERGED if status == INEXACT else status, bits
+
+
+@kernel
+def _follow_accumulations(t, threshold, p, work, iwork):
+    """Where the same event comes again in times that fall by one ratio q, and are short, wait at the limit until they would have ended.
+
+    The tail ``d q / (1 - q)`` is summed, and so is what the state would still change by.
+    """
+    n = p.n
+    for i in range(p.m):
+        if iwork[p.fired + i] == 0:
+            continue
+        k = 3 * i + iwork[p.mode + i]
+        d, d_1, d_2 = t - work[p.last + k], work[p.flight + k], work[p.flight_before + k]
+        falls = 0.0 < d < d_1 and d_1 < d_2 < np.inf and d <= threshold * work[p.longest + k] and work[p.tail] <= t
+        q = d / d_1 if falls else 1.0
+        if falls and abs(q - d_1 / d_2) <= _SAME_RATIO * (1.0 - q):
+            work[p.tail], iwork[p.frozen], iwork[p.culprit] = t + d * q / (1.0 - q), 1, i
+            for j in range(n):
+                work[p.x + j] += (work[p.x + j] - work[p.x_last + k * n + j]) * q / (1.0 - q)
+            for other in range(p.m):
+                for mode in range(3):
+                    iwork[p.fired + other] |= 1 if work[p.last + 3 * other + mode] >= t - d else 0
+        work[p.last + k], work[p.flight + k], work[p.flight_before + k] = t, d, d_1
+        work[p.longest + k] = max(work[p.longest + k], d if d < np.inf else 0.0)
+        for j in range(n):
+            work[p.x_last + k * n + j] = work[p.x + j]
+
+
+@kernel
+def _update(s, mem, work, iwork):
+    """x, y, lambda and r at the state into mem. Returns a status."""
+    p, zero = s.flow.plan[0], 0.0
+    put_on_outputs(s.flow, work, iwork)
+    scatter(s.parts, p.x, 0, mem, work)
+    for i in range(p.m):
+        y, lam = work[p.y0 + i], multiplier(i, p, work)
+        for j in range(p.n):
+            y += work[p.Y + i * p.n + j] * work[p.x + j]
+        mem[s.constraints[i].y], mem[s.constraints[i].lam] = 0.0 if iwork[p.mode + i] == HELD else y, lam + 0.0  # no -0
+    for a in range(p.n):
+        work[p.spare + a] = 0.0
+        zero += 0.0 * work[p.x + a]
+        for i in range(p.m):
+            work[p.spare + a] += work[p.raw_B + a * p.m + i] * mem[s.constraints[i].lam]
+    scatter(s.parts, p.spare, 1, mem, work)
+    return CONVERGED if zero == 0.0 else NON_FINITE

@@ -1,0 +1,412 @@
+"""Modes of linear first-order systems ``x' = A x + s + B lambda``, ``y = C x + D lambda + e``, and the affine motion in a mode.
+
+A row is LOWER or UPPER, lambda at that bound and ``y >= 0`` or ``y <= 0``; or HELD, ``y = 0`` and lambda between its bounds: a diode that
+conducts, a relay that slides. Which they are at a state is what one implicit Euler step says whose length h is next to nothing: it is the
+rational complementarity problem (Heemels, Schumacher, Weiland 2000) at the frequency 1/h,
+
+    w = (D + h C G B) lambda + (C x + e) + h C G (A x + s),   G = (I - h A)^-1,      w and lambda by the law
+
+with ``C x + e`` of rows that came to zero put to zero. In a mode, y = 0 of the HELD rows is differentiated until lambda follows from it,
+which gives ``lambda = L x + l`` and ``x' = (A + B L) x + s + B l``.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from nsds._jit import kernel, tiny
+from nsds.model.layout import table
+from nsds.schemes.event_driven.polynomials import NO_ROOT, first_root
+from nsds.schemes.problem.box import solve
+from nsds.solvers.box.signature import changed
+
+LOWER, UPPER, HELD = range(3)
+SERIES_DEGREE = 24
+# Of n states and m rows. Operators, with M^-1; raw_B without it; near_x, near_s: what of x and s is in w of the choice of modes. State,
+# source, coefficients of the motion, and of a guard. Elimination: rows and their columns of lambda, of x, constants, sizes;
+# constant input. In a mode: L, l, Y = C + D L, y0; rate and constant of the motion. The largest |x| so far, and the terms of its change in
+# a step, which tell what rounding is. Of each row and mode that it left: last time, two times of flight, the longest, and the state then.
+# Numbers: next step, end of an accumulation, time of the last event.
+_ARRAYS = {
+    "A": "nn", "B": "nm", "raw_B": "nm", "C": "mn", "D": "mm", "mass": "nn", "e": "m", "near_x": "mn", "near_s": "mn",
+    "x": "n", "s": "n", "spare": "n", "poly": "np", "guard": "p", "P": "mm", "X": "mn", "K": "m", "size": "m",
+    "input": "n", "L": "mn", "l": "m", "Y": "mn", "y0": "m", "rate": "nn", "constant": "n", "x_size": "n", "c_size": "n",
+    "last": "3m", "flight": "3m", "flight_before": "3m", "longest": "3m", "x_last": "3mn", "step": "", "tail": "", "event": "",
+}  # fmt: skip
+# Whole numbers. Of each row: mode, also before the event; direct, whether y depends on lambda at once; fired, whether its guard came to
+# zero; row and column in the elimination. pending, whether an event is; frozen, whether an accumulation is waited for; counts; culprit.
+_ROWS = ("mode", "before", "direct", "fired", "row", "column")
+_WHOLE = ("pending", "frozen", "n_events", "n_still", "next_time", "culprit")
+_PROBLEM = ("W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", "n_solver", "isolver", "n_isolver")
+PLAN = table("n", "m", "is_controlled", *_ARRAYS, *_ROWS, *_WHOLE, *_PROBLEM, "bounds_lower", "bounds_upper")
+_ON_IT = 1e-12  # of the largest terms of y: what is smaller is zero
+_NO_VALUE = 1e-13  # of the terms of a guard: what is smaller starts from zero
+_NO_SLOPE, _MOST_SLOPE = 1e-9, 1e-6  # of the terms of its derivatives; ten times as much each time that nothing moves
+_STRICT = 1e-13  # tolerance of the choice of modes, which terms of 1e-9 decide
+_NO_PIVOT = 1e-11
+_NO_ENTRY = 1e-13
+_TOGETHER = 1e-13  # of a step: guards that come to zero in that time do so at once
+_EPS = 2.0**-54
+_ATTEMPTS = 200
+
+
+class Flow(NamedTuple):
+    """Tables of the motion."""
+
+    plan: np.ndarray  # PLAN, one row
+    W_row: np.ndarray  # all of W, by rows
+    W_column: np.ndarray
+
+
+def place_arrays(p, n, m, work, iwork):
+    """Reserve what is not stored in advance."""
+    sizes = {"n": n, "m": m, "p": SERIES_DEGREE + 1, "3": 3}
+    work.place(p, **{name: math.prod(sizes[axis] for axis in shape) for name, shape in _ARRAYS.items() if name not in STORED})
+    iwork.place(p, **dict.fromkeys(_ROWS, m), **dict.fromkeys(_WHOLE, 1))
+
+
+STORED = ("A", "B", "raw_B", "C", "D", "mass", "e", "near_x", "near_s")
+
+
+@tiny
+def output(i, p, work):
+    """(C x + e of row i, the largest that its terms have been together)."""
+    y, terms, n = work[p.e + i], abs(work[p.e + i]), p.n
+    for j in range(n):
+        y += work[p.C + i * n + j] * work[p.x + j]
+        terms += abs(work[p.C + i * n + j]) * work[p.x_size + j]
+    return y, terms
+
+
+@tiny
+def multiplier(i, p, work):
+    """lambda of row i at the state, in the present modes."""
+    lam = work[p.l + i]
+    for j in range(p.n):
+        lam += work[p.L + i * p.n + j] * work[p.x + j]
+    return lam
+
+
+@tiny
+def note_size(p, work):
+    """Note how large the state is."""
+    for j in range(p.n):
+        work[p.x_size + j] = max(work[p.x_size + j], abs(work[p.x + j]))
+
+
+@kernel
+def choose_modes(is_start, flow, solver, solver_options, work, iwork):
+    """The modes that the state goes on in, from those before unless it ``is_start``. Returns the status of the problem."""
+    p, m, n = flow.plan[0], flow.plan[0].m, flow.plan[0].n
+    for i in range(m):
+        work[p.w + i] = multiplier(i, p, work)
+    for i in range(m):
+        y, terms = output(i, p, work)
+        lower, upper = work[p.bounds_lower + i], work[p.bounds_upper + i]
+        if iwork[p.direct + i] == 0:
+            is_zero = iwork[p.fired + i] != 0 or iwork[p.mode + i] == HELD or abs(y) <= _ON_IT * terms
+            if is_zero:
+                y = 0.0
+            elif y > 0.0 and lower > -math.inf:
+                upper = lower
+            elif y < 0.0 and upper < math.inf:
+                lower = upper
+        elif not is_start and (iwork[p.fired + i] != 0 or iwork[p.mode + i] == HELD):
+            y = 0.0
+            for k in range(m):
+                y -= work[p.D + i * m + k] * work[p.w + k]
+        for j in range(n):
+            y += work[p.near_x + i * n + j] * work[p.x + j] + work[p.near_s + i * n + j] * work[p.s + j]
+        work[p.q + i], work[p.lower + i], work[p.upper + i] = y, lower, upper
+        work[p.z + i] = min(max(work[p.z + i], lower), upper)
+    strict = changed(solver_options, min(_STRICT, solver_options.tol), solver_options.max_iter)
+    status = solve(m, flow.W_row, flow.W_column, p.W, p, solver, strict, work, iwork)
+    for i in range(m):
+        z, lower, upper = work[p.z + i], work[p.bounds_lower + i], work[p.bounds_upper + i]
+        iwork[p.mode + i] = LOWER if z == lower else UPPER if z == upper else HELD
+        if work[p.lower + i] == work[p.upper + i] and lower == upper:
+            iwork[p.mode + i] = LOWER if work[p.q + i] > 0.0 else UPPER
+    return status
+
+
+@kernel
+def solve_modes(flow, work, iwork):
+    """Put lambda and y as functions of x, and the motion, of the present modes into L, l, Y, y0, rate and constant."""
+    p, m, n = flow.plan[0], flow.plan[0].m, flow.plan[0].n
+    count = _eliminate(p, work, iwork)
+    for i in range(m):
+        mode = iwork[p.mode + i]
+        work[p.l + i] = work[p.bounds_lower + i] if mode == LOWER else work[p.bounds_upper + i] if mode == UPPER else 0.0
+        for j in range(n):
+            work[p.L + i * n + j] = 0.0
+    for a in range(count):
+        i = iwork[p.column + a]
+        work[p.l + i] = -work[p.K + a]
+        for j in range(n):
+            work[p.L + i * n + j] = -work[p.X + a * n + j]
+    for i in range(m):
+        work[p.y0 + i] = work[p.e + i]
+        for k in range(m):
+            work[p.y0 + i] += work[p.D + i * m + k] * work[p.l + k]
+        for j in range(n):
+            y = work[p.C + i * n + j]
+            for k in range(m):
+                y += work[p.D + i * m + k] * work[p.L + k * n + j]
+            work[p.Y + i * n + j] = y
+    for a in range(n):
+        work[p.constant + a] = work[p.s + a]
+        for k in range(m):
+            work[p.constant + a] += work[p.B + a * m + k] * work[p.l + k]
+        for j in range(n):
+            rate = work[p.A + a * n + j]
+            for k in range(m):
+                rate += work[p.B + a * m + k] * work[p.L + k * n + j]
+            work[p.rate + a * n + j] = rate
+
+
+@kernel
+def _eliminate(p, work, iwork):
+    """``P lambda + X x + K = 0`` of the HELD rows solved for lambda. Returns how many of them say something: those come first.
+
+    Out: lambda of iwork[p.column + a] is ``-X_a x - K_a``. Rows without lambda are differentiated; what then is still without is redundant.
+    """
+    n, m, count = p.n, p.m, 0
+    for i in range(m):
+        if iwork[p.mode + i] == HELD:
+            iwork[p.row + count], iwork[p.column + count] = i, i
+            count += 1
+    for a in range(n):
+        f = work[p.s + a]
+        for i in range(m):
+            f += _at_bound(i, p, work, iwork) * work[p.B + a * m + i]
+        work[p.input + a] = f
+    for a in range(count):
+        i = iwork[p.row + a]
+        work[p.K + a] = work[p.e + i]
+        for k in range(m):
+            work[p.K + a] += _at_bound(k, p, work, iwork) * work[p.D + i * m + k]
+        for j in range(n):
+            work[p.X + a * n + j] = work[p.C + i * n + j]
+        for b in range(count):
+            work[p.P + a * m + b] = work[p.D + i * m + iwork[p.column + b]]
+        _measure(a, count, p, work)
+    done = _pivot(0, count, p, work, iwork)
+    for _ in range(n):
+        if done == count:
+            break
+        for a in range(done, count):
+            _differentiate(a, done, count, p, work, iwork)
+        done = _pivot(done, count, p, work, iwork)
+    return done
+
+
+@tiny
+def _at_bound(i, p, work, iwork):
+    """lambda of a row at a bound, 0 of one that is held."""
+    mode = iwork[p.mode + i]
+    return work[p.bounds_lower + i] if mode == LOWER else work[p.bounds_upper + i] if mode == UPPER else 0.0
+
+
+@tiny
+def _measure(a, count, p, work):
+    """Note the largest factor of lambda in row a."""
+    work[p.size + a] = 0.0
+    for b in range(count):
+        work[p.size + a] = max(work[p.size + a], abs(work[p.P + a * p.m + b]))
+
+
+@kernel
+def _differentiate(a, done, count, p, work, iwork):
+    """Row a, which has no lambda, becomes its derivative, less what the rows that are solved say."""
+    n, m = p.n, p.m
+    constant, size = 0.0, 0.0
+    for j in range(n):
+        work[p.spare + j] = 0.0
+        constant += work[p.X + a * n + j] * work[p.input + j]
+        for k in range(n):
+            work[p.spare + j] += work[p.X + a * n + k] * work[p.A + k * n + j]
+    for b in range(count):
+        entry, terms = 0.0, 0.0
+        for k in range(n):
+            term = work[p.X + a * n + k] * work[p.B + k * m + iwork[p.column + b]]
+            entry += term
+            terms += abs(term)
+        work[p.P + a * m + b] = entry if abs(entry) > _NO_PIVOT * terms else 0.0
+        size = max(size, terms)
+    work[p.K + a] = constant
+    for j in range(n):
+        work[p.X + a * n + j] = work[p.spare + j]
+    work[p.size + a] = size
+    for k in range(done):
+        _subtract(a, k, count, p, work)
+
+
+@kernel
+def _subtract(a, k, count, p, work):
+    """Take row k, whose pivot is 1, from row a until its entry there is 0; what is rounding of either becomes 0."""
+    factor, n, m = work[p.P + a * p.m + k], p.n, p.m
+    if factor == 0.0:
+        return
+    work[p.size + a] = max(work[p.size + a], abs(factor) * work[p.size + k])
+    for b in range(count):
+        work[p.P + a * m + b] = _difference(work[p.P + a * m + b], factor * work[p.P + k * m + b]) if b != k else 0.0
+    for j in range(n):
+        work[p.X + a * n + j] = _difference(work[p.X + a * n + j], factor * work[p.X + k * n + j])
+    work[p.K + a] -= factor * work[p.K + k]
+
+
+@tiny
+def _difference(a, b):
+    """``a - b``, 0 where that is rounding of them."""
+    return a - b if abs(a - b) > _NO_ENTRY * (abs(a) + abs(b)) else 0.0
+
+
+@kernel
+def _pivot(done, count, p, work, iwork):
+    """Gauss–Jordan elimination with full pivoting, as far as there are pivots. Returns how many rows are solved."""
+    n, m = p.n, p.m
+    while done < count:
+        best, row, column = 0.0, done, done
+        for a in range(done, count):
+            for b in range(done, count):
+                entry = abs(work[p.P + a * m + b])
+                if entry > best * work[p.size + a]:
+                    best, row, column = entry / work[p.size + a], a, b
+        if best == 0.0:
+            break
+        for b in range(count):
+            work[p.P + row * m + b], work[p.P + done * m + b] = work[p.P + done * m + b], work[p.P + row * m + b]
+        for j in range(n):
+            work[p.X + row * n + j], work[p.X + done * n + j] = work[p.X + done * n + j], work[p.X + row * n + j]
+        for at in (p.K, p.size):
+            work[at + row], work[at + done] = work[at + done], work[at + row]
+        iwork[p.row + row], iwork[p.row + done] = iwork[p.row + done], iwork[p.row + row]
+        for a in range(count):
+            work[p.P + a * m + column], work[p.P + a * m + done] = work[p.P + a * m + done], work[p.P + a * m + column]
+        iwork[p.column + column], iwork[p.column + done] = iwork[p.column + done], iwork[p.column + column]
+        reciprocal = 1.0 / work[p.P + done * m + done]
+        for b in range(count):
+            work[p.P + done * m + b] *= reciprocal
+        for j in range(n):
+            work[p.X + done * n + j] *= reciprocal
+        work[p.K + done] *= reciprocal
+        work[p.size + done] *= abs(reciprocal)
+        for a in range(count):
+            if a != done:
+                _subtract(a, done, count, p, work)
+        done += 1
+    return done
+
+
+@kernel
+def move(h_most, flow, work, iwork):
+    """One step of the motion in the present modes, at most h_most, or to the first event in it. Returns (h, whether an event ends it).
+
+    The motion is its Taylor series, to rounding: x at theta is ``sum_j c_j theta^j``; h is as long as the last terms are lost.
+    """
+    p, n = flow.plan[0], flow.plan[0].n
+    h, growth = h_most if work[p.step] <= 0.0 else min(h_most, work[p.step]), 1.0
+    for _ in range(_ATTEMPTS):
+        growth = _series(h, p, work)
+        if growth >= 1.0:
+            break
+        h *= max(0.9 * growth, 0.02)
+    work[p.step] = h * min(growth, 4.0)
+    theta = _first_event(p, work, iwork)
+    is_event = theta != NO_ROOT
+    if not is_event:
+        theta = 1.0
+    for a in range(n):
+        x = work[p.poly + SERIES_DEGREE * n + a]
+        for j in range(SERIES_DEGREE - 1, -1, -1):
+            x = x * theta + work[p.poly + j * n + a]
+        work[p.x + a] = x
+    note_size(p, work)
+    return theta * h, is_event
+
+
+@kernel
+def _series(h, p, work):
+    """Coefficients of the motion over h. Returns by what h might be longer; below 1 the last terms still count."""
+    n, growth = p.n, 1e3
+    for a in range(n):
+        work[p.poly + a] = work[p.x + a]
+    for a in range(n):
+        size = abs(work[p.constant + a])
+        for b in range(n):
+            size += abs(work[p.rate + a * n + b] * work[p.x + b])
+        work[p.c_size + a] = size * h
+    for j in range(SERIES_DEGREE):
+        for a in range(n):
+            c = work[p.constant + a] if j == 0 else 0.0
+            for b in range(n):
+                c += work[p.rate + a * n + b] * work[p.poly + j * n + b]
+            work[p.poly + (j + 1) * n + a] = c * h / (j + 1)
+    for a in range(n):
+        largest = 0.0
+        for j in range(SERIES_DEGREE):
+            largest = max(largest, abs(work[p.poly + j * n + a]))
+        for j in range(SERIES_DEGREE - 1, SERIES_DEGREE + 1):
+            last = abs(work[p.poly + j * n + a])
+            if not last < math.inf:
+                return 0.02
+            if last > 0.0:
+                growth = min(growth, (_EPS * largest / last) ** (1.0 / j))
+    return growth
+
+
+@kernel
+def _first_event(p, work, iwork):
+    """The first theta at which a guard comes to zero, or NO_ROOT. Out: which do so, in iwork[p.fired:]."""
+    best, no_slope = NO_ROOT, min(_NO_SLOPE * 10.0 ** iwork[p.n_still], _MOST_SLOPE)
+    for i in range(p.m):
+        work[p.w + i] = NO_ROOT
+        mode = iwork[p.mode + i]
+        if mode != HELD:
+            work[p.w + i] = _root(p.Y + i * p.n, 1.0 if mode == LOWER else -1.0, work[p.y0 + i], 0.0, no_slope, p, work)
+            best = min(best, work[p.w + i])
+            continue
+        at, lower, upper = p.L + i * p.n, work[p.bounds_lower + i], work[p.bounds_upper + i]
+        if lower > -math.inf:
+            work[p.w + i] = _root(at, 1.0, work[p.l + i], lower, no_slope, p, work)
+        if upper < math.inf:
+            work[p.w + i] = min(work[p.w + i], _root(at, -1.0, work[p.l + i], upper, no_slope, p, work))
+        best = min(best, work[p.w + i])
+    for i in range(p.m):
+        iwork[p.fired + i] = 1 if best != NO_ROOT and work[p.w + i] <= best + _TOGETHER else 0
+    return best
+
+
+@kernel
+def _root(row, sign, constant, bound, no_slope, p, work):
+    """First root of ``sign (row x + constant - bound)`` along the motion; coefficients that are rounding count as zero at the start."""
+    zeros, is_start = 0, True
+    for j in range(SERIES_DEGREE + 1):
+        g = constant - bound if j == 0 else 0.0
+        terms = abs(constant) + abs(bound) if j == 0 else 0.0
+        for a in range(p.n):
+            c = work[p.poly + j * p.n + a]
+            g += work[row + a] * c
+            size = work[p.x_size + a] if j == 0 else work[p.c_size + a] if j == 1 else abs(c)
+            terms += abs(work[row + a]) * size
+        is_start &= abs(g) <= (no_slope if j > 0 else _NO_VALUE) * terms
+        zeros += 1 if is_start else 0
+        work[p.guard + j] = sign * g
+    return first_root(SERIES_DEGREE, p.guard, zeros, 0.0, 1.0, work)
+
+
+@kernel
+def put_on_outputs(flow, work, iwork):
+    """Move x onto ``C x + e = 0`` of the rows that are held or came to zero, and whose y has no lambda: what is off is rounding."""
+    p, n = flow.plan[0], flow.plan[0].n
+    for _ in range(2):
+        for i in range(p.m):
+            if iwork[p.direct + i] == 0 and (iwork[p.mode + i] == HELD or iwork[p.fired + i] != 0):
+                y, _ = output(i, p, work)
+                square = 0.0
+                for j in range(n):
+                    square += (work[p.C + i * n + j] * max(abs(work[p.x + j]), 1e-300)) ** 2
+                for j in range(n):
+                    if square > 0.0:
+                        work[p.x + j] -= y * work[p.C + i * n + j] * max(abs(work[p.x + j]), 1e-300) ** 2 / square

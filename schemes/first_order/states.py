@@ -1,0 +1,34 @@
+"""States and sources of all bodies of first-order systems side by side, as dense operators take them."""
+
+from nsds._jit import kernel, view
+from nsds.schemes.first_order.functions import source
+
+
+@kernel
+def gather(parts, x, mem, work):
+    """The states of all bodies from mem, side by side into work[x:]."""
+    for a in range(parts.size):
+        part = parts[a]
+        for e in range(part.count):
+            for i in range(part.n):
+                work[x + part.dof + e * part.n + i] = mem[part.q + e * part.stride + i]
+
+
+@kernel
+def scatter(parts, x, behind, mem, work):
+    """States side by side in work[x:] into mem; ``behind``: 0, or 1 for the inputs r, which lie behind the states."""
+    for a in range(parts.size):
+        part = parts[a]
+        for e in range(part.count):
+            for i in range(part.n):
+                mem[part.q + e * part.stride + behind * part.n + i] = work[x + part.dof + e * part.n + i]
+
+
+@kernel
+def gather_sources(t, parts, out, functions, mem, work):
+    """``s = b + T u`` of all bodies at t, side by side into work[out:]."""
+    for a in range(parts.size):
+        part = parts[a]
+        for e in range(part.count):
+            x = view(mem, part.q + e * part.stride, part.n)
+            source(t, part, e, x, functions, mem, work, out + part.dof + e * part.n)
