@@ -130,7 +130,7 @@ class Scene:
         scheme = nsds.moreau_jean(theta=theta, q_star=q_star, update=update, form=form, **TIGHT)
         record, q, v = nsds.system(**self.parts), self.q, self.v
         for k in range(n_steps):
-            record = nsds.step(record, h, scheme=scheme, solver="newton_ac")
+            record = nsds.step(record, h, scheme=scheme, solver=nsds.solvers.solver(tol=1e-12))
             options = twin.Options(h, theta, 0.5, q_star, update == "linear", form == "explicit")
             q, v, p = twin.step(self.bodies, self.equations, self.contacts, k * h, q, v, options)
             for i, name in enumerate("ab"):
