@@ -23,6 +23,7 @@ from nsds.status import CONVERGED, NON_FINITE, SINGULAR_STEP, STEP_COLLAPSED
 _ATTEMPTS = 200  # at a step
 _SHORTEST = 2.0**-50  # of the time: a step that is shorter does not get on
 _ACCURATE = 1e-13  # of what is missing in the interpolation of a force, over the step for which it counts
+_UNIT = 2.0**-52
 _ROUNDING = 2.0**-54  # of the largest term: later ones of a series are lost
 _OFF = 2.0**-50  # of what cancels: by less nothing is projected
 _PROJECTIONS = 3
@@ -189,7 +190,7 @@ def _interpolate_forces(t, h, s, functions, mem, work, iwork):
             else:
                 for i in range(part.n):
                     work[out + i] = 0.0 if part.fext == ABSENT else mem[part.fext + el.e * part.stride + i]
-    return interpolate_force(n, f.force_value, f.force_poly, f.spare, work)
+    return interpolate_force(n, f.force_value, _UNIT * (abs(t) + h) / h, f.force_poly, f.spare, work)
 
 
 @kernel

@@ -13,6 +13,7 @@ FORCE_DEGREE, GUARD_DEGREE = 14, 8  # of what forces and guards are interpolated
 NO_ROOT = 2.0
 _ROUNDING = 2.0**-52
 _MAX_ITER = 300
+_BLURS = 16.0  # slopes of a force in theta, over its range in a step, that are thought of
 _REACH = 4.0  # of the last step: how far the bound of the next one holds
 
 
@@ -68,22 +69,25 @@ def evaluate(n, degree, p, theta, out, work):
 
 
 @kernel
-def interpolate_force(n, values, p, spare, work):
+def interpolate_force(n, values, blur, p, spare, work):
     """Polynomials of degree FORCE_DEGREE through n quantities given at FORCE_NODES: quantity a at node j in work[values + j n + a].
 
+    blur: up to which theta, where they were evaluated, is rounded; in long runs their values differ by more than rounding of their own.
     Out: coefficients, stride n, in work[p:]. Work: spare (FORCE_DEGREE + 1). Returns what may be missing: the largest, over the quantities,
     of the last two coefficients of Chebyshev's polynomials relative to the largest value; what is rounding is left out of the polynomial.
     """
     d, worst = FORCE_DEGREE, 0.0
     for a in range(n):
-        largest = 0.0
+        low, high = math.inf, -math.inf
         for j in range(d + 1):
-            largest = max(largest, abs(work[values + j * n + a]))
+            low, high = min(low, work[values + j * n + a]), max(high, work[values + j * n + a])
+        largest = max(abs(low), abs(high))
+        lost = 16.0 * _ROUNDING * largest + _BLURS * blur * (high - low)
         for i in range(d + 1):
             s = 0.0
             for j in range(d + 1):
                 s += _FORCE_CHEBYSHEV[i, j] * work[values + j * n + a]
-            work[spare + i] = s if abs(s) > 16.0 * _ROUNDING * largest else 0.0
+            work[spare + i] = s if abs(s) > lost else 0.0
         if largest > 0.0:
             worst = max(worst, (abs(work[spare + d]) + abs(work[spare + d - 1])) / largest)
         for i in range(d + 1):

@@ -87,6 +87,17 @@ def test_a_thousand_impacts_of_a_forced_oscillator_are_exact():
         t, x, v = t_new, 0.0, -e * flight(t_new)[1]
 
 
+@pytest.mark.parametrize("periods", [4_000, 100_000])
+def test_forces_that_depend_on_time_are_known_late_in_a_run_too(periods):
+    """What the rounding of t does to a force does not make its polynomials worse, and steps shorter and shorter."""
+    omega, late = 3.8, 2 * math.pi * periods / 3.8
+    oscillator = nsds.lagrangian_linear(M=[1.0], C=[0.1], K=[1.0], fext=forced, z=[omega], q=[0.3], v=[0.0])
+    stop = nsds.interaction(linear(H=[[1.0]]), nsds.newton_impact(e=0.8), on="mass")
+    (one, _), (other, _) = (happened(run(nsds.system(mass=oscillator, stop=stop, t=t), t + 40.0, h=10.0), JUMP) for t in (0.0, late))
+    assert len(one) == len(other) > 3
+    np.testing.assert_allclose(other["t"] - late, one["t"], atol=1e-8)
+
+
 def flight_of(zeta, omega, t0, x0, v0):
     """(x, v) at times, of the free motion from (t0, x0, v0)."""
     gain = 1 / (1 - omega**2 + 2j * zeta * omega)

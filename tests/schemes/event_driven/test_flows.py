@@ -90,7 +90,7 @@ def interpolated(values):
     d, n = FORCE_DEGREE, values.shape[1]
     work = np.zeros(2 * (d + 1) * n + d + 1)
     work[: values.size] = values.ravel()
-    missing = polynomials.interpolate_force(n, 0, values.size, 2 * values.size, work)
+    missing = polynomials.interpolate_force(n, 0, 0.0, values.size, 2 * values.size, work)
     return work[values.size : 2 * values.size].reshape(d + 1, n), missing
 
 
