@@ -14,6 +14,7 @@ from nsds.model.records import model_of, stored_sparse
 from nsds.model.trials import n_u
 from nsds.model.validation import runnable
 from nsds.results.trajectories import of_system
+from nsds.status import is_event
 
 WORKS = ("forces", "internal", "damping", "contact")
 LEDGER = np.dtype([(name, "<f8") for name in ("t", "kinetic", "potential", *WORKS, "numerical")])
@@ -60,7 +61,8 @@ def energy(trajectory, system, theta=0.5, *, functions=None):
     Raises
     ------
     ValueError
-        A first-order system, the trajectory of another system, steps between rows are missing, or part of the state was not recorded.
+        A first-order system, the trajectory of another system, steps between rows are missing, rows at events, or part of the state was
+        not recorded.
 
     Examples
     --------
@@ -77,6 +79,8 @@ def energy(trajectory, system, theta=0.5, *, functions=None):
     if family(model) == FIRST_ORDER:
         raise ValueError("energy: kinetic and potential energy are those of mechanical systems; this one is first-order")
     theta = _checks.number("energy", "theta", theta, 0.0, 1.0)
+    if is_event(trajectory["status"]).any():
+        raise ValueError("energy: the ledger is that of steps, and this trajectory has rows at events; q and v of its rows tell the energy")
     system = np.asarray(system)
     if system.size != 1 or trajectory.ndim != 1 or (np.diff(trajectory["step"]) != 1).any():
         raise ValueError("energy: needs the trajectory of one system with every step saved (save_every=1)")

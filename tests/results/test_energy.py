@@ -380,3 +380,6 @@ def test_what_the_ledger_cannot_do_is_refused():
         with pytest.raises(ValueError, match=f"state of part '{missing.partition('.')[0]}', but {missing} was not recorded"):
             nsds.energy(nsds.simulate(system, t_end=1.0, h=0.1, fields=kept), system)
     nsds.energy(nsds.simulate(system, t_end=1.0, h=0.1, fields=fields), system)
+    ball = nsds.examples.bouncing_ball()
+    with pytest.raises(ValueError, match="this trajectory has rows at events"):
+        nsds.energy(nsds.simulate(ball, t_end=1.0, h=0.1, scheme=nsds.event_driven()), ball)
