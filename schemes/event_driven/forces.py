@@ -12,9 +12,8 @@ from nsds._jit import kernel, tiny, view
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT
 from nsds.schemes.derivatives import derivative
-from nsds.schemes.event_driven.state import coordinate, width
 from nsds.schemes.event_driven.tables import FREE, HELD, REDUNDANT, SLIP
-from nsds.schemes.lagrangian.contact_forces import clear_impulses
+from nsds.schemes.lagrangian.contact_forces import clear_impulses, coordinate, width
 from nsds.schemes.lagrangian.functions import stated_rate
 from nsds.schemes.lagrangian.newton import ACTIVE, add_pushed, evaluate_forces, evaluate_masses, evaluate_relations, invert
 from nsds.schemes.lagrangian.outputs import velocity

@@ -17,8 +17,9 @@ from nsds.schemes.event_driven.polynomials import (
     first_root,
     interpolate_guard,
 )
-from nsds.schemes.event_driven.state import coordinate, store
+from nsds.schemes.event_driven.state import store
 from nsds.schemes.event_driven.tables import FREE, HELD, SLIP
+from nsds.schemes.lagrangian.contact_forces import coordinate
 from nsds.schemes.lagrangian.outputs import position, velocity
 
 _NO_FORCE = 1e-10  # of the largest force: what is smaller starts from zero

@@ -1,6 +1,6 @@
 """The state of all bodies: (q, v) behind one another in the work memory, and as the record has it."""
 
-from nsds._jit import kernel, tiny
+from nsds._jit import kernel
 
 
 @kernel
@@ -37,15 +37,3 @@ def add(s, mem, work, shift, at_velocity):
         q = part.q + el.e * part.stride + (part.n if at_velocity else 0)
         for i in range(part.n):
             mem[q + i] += work[shift + el.dof + i]
-
-
-@tiny
-def coordinate(r, j):
-    """Place of coordinate j of a relation; its velocity is `width` behind it."""
-    return r.q_first + j if j < r.n_first else r.q_second + j - r.n_first
-
-
-@tiny
-def width(r, j):
-    """Coordinates of the body that coordinate j of a relation belongs to."""
-    return r.n_first if j < r.n_first else r.n - r.n_first

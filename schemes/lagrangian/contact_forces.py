@@ -78,7 +78,7 @@ def _first_difference(t, s, r, p, functions, mem, work):
     for i in range(m):
         work[r.curvature + i] = work[r.rate + i] if moves else 0.0
     for j in range(n):
-        work[r.x + j] = mem[_coordinate(r, j)] + s * mem[_coordinate(r, j) + _width(r, j)]
+        work[r.x + j] = mem[coordinate(r, j)] + s * mem[coordinate(r, j) + width(r, j)]
     if changes:
         derivative(t + s, r, r.h_function, r.H_function, m, r.x, n, p.H_moved, p.spare, functions, mem, work)
     stated_rate(t + s, r, functions, mem, work)
@@ -86,20 +86,20 @@ def _first_difference(t, s, r, p, functions, mem, work):
         here = work[r.curvature + i]
         grown = work[r.rate + i] - here if moves else 0.0
         for j in range(n if changes else 0):
-            grown += (work[p.H_moved + i * n + j] - work[r.H + i * n + j]) * mem[_coordinate(r, j) + _width(r, j)]
+            grown += (work[p.H_moved + i * n + j] - work[r.H + i * n + j]) * mem[coordinate(r, j) + width(r, j)]
         work[r.curvature + i] = grown / s
         if moves:
             work[r.rate + i] = here
 
 
 @tiny
-def _coordinate(r, j):
-    """Place of coordinate j of a relation; its velocity is `_width` behind it."""
+def coordinate(r, j):
+    """Place of coordinate j of a relation; its velocity is `width` behind it."""
     return r.q_first + j if j < r.n_first else r.q_second + j - r.n_first
 
 
 @tiny
-def _width(r, j):
+def width(r, j):
     """Coordinates of the body that coordinate j of a relation belongs to."""
     return r.n_first if j < r.n_first else r.n - r.n_first
 
@@ -112,16 +112,16 @@ def _second_difference(t, h, each, r, p, functions, mem, work):
     """
     fastest, size = 0.0, 1.0
     for j in range(r.n):
-        q = _coordinate(r, j)
-        fastest, size = max(fastest, abs(mem[q + _width(r, j)])), max(size, abs(mem[q]))
+        q = coordinate(r, j)
+        fastest, size = max(fastest, abs(mem[q + width(r, j)])), max(size, abs(mem[q]))
     s = 0.1 * h if r.rate != ABSENT or fastest == 0.0 else 1e-4 * size / fastest
     for i in range(0, r.m, each):
         work[r.curvature + i] = -2.0 * work[r.h + i] / (s * s)
     x, lam, z, out = view(work, r.x, r.n), view(work, r.lam, r.m), view(mem, r.z, r.n_z), view(work, p.spare, r.m)
     for sign in (-1.0, 1.0):
         for j in range(r.n):
-            q = _coordinate(r, j)
-            work[r.x + j] = mem[q] + sign * s * mem[q + _width(r, j)]
+            q = coordinate(r, j)
+            work[r.x + j] = mem[q] + sign * s * mem[q + width(r, j)]
         call_function(functions, r.h_function, (t + sign * s, x, lam, z, out))
         for i in range(0, r.m, each):
             work[r.curvature + i] += work[p.spare + i] / (s * s)
