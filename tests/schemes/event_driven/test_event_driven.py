@@ -395,6 +395,49 @@ def test_random_systems(seed):
 
 
 # ------------------------------------------------------------------------------------------------------- published runs
+CORNERS = np.array([0.0, 1.050328174371336, 1.22173047639603])  # of the cam's profile, angles from the lowest point of its rise
+# speed -> periods of the attractor, what repeats: distance and its rate at the start of the rise, phases of impacts in periods; from exact
+# flights in the inertial frame, confirmed by DOP853 in that of the cam.
+ORBITS = {
+    358.0: (3, (0.06341575, 8.3425468), (0.26231167, 0.54801678, 0.94009146, 1.1428655, 1.58646994)),
+    700.0: (1, (1.32791229, -66.20684191), (0.181399127,)),
+}
+
+
+@pytest.mark.parametrize("rpm", ORBITS)
+def test_cam_follower_comes_to_its_attractor(rpm):
+    periods, state, phases = ORBITS[rpm]
+    period, n = 60 / rpm, 300
+    angles = np.r_[CORNERS, 3.14159265 - CORNERS, 3.14159265 / 2]
+    corners = (np.arange(n + 1)[:, None] + np.sort(angles) / (2 * 3.14159265)).ravel() * period
+    rows = run(nsds.examples.cam_follower(rpm=rpm), n * period, h=period, rtol=1e-11, atol=1e-13, time_events=corners)
+    ends = rows[rows["status"] == 0][-periods:]["follower"]
+    found = np.abs(np.c_[ends["q"], ends["v"]] - state).max(axis=1).argmin()
+    np.testing.assert_allclose([ends["q"][found, 0], ends["v"][found, 0]], state, atol=2e-6)
+    after, _ = happened(rows, JUMP)
+    shift = round(rows[rows["status"] == 0][-periods:]["t"][found] / period)
+    seen = (after["t"][-20:] / period - shift) % periods
+    for phase in phases:
+        assert np.abs(seen - phase).min() < 2e-8
+
+
+def string_length(q, z, out):
+    out[0] = 1.0 - q[0] ** 2 - q[1] ** 2
+
+
+def test_a_pendulum_on_a_string_is_that_on_a_rod_as_long_as_the_string_is_taut():
+    mass = nsds.lagrangian_linear([1.0, 1.0], fext=[0.0, G], q=[math.sin(math.pi / 3), math.cos(math.pi / 3)], v=[0.0, 0.0])
+    string = nsds.interaction(nsds.scleronomous(string_length, m=1), nsds.newton_impact(0.9), on="mass")
+    rows = run(nsds.system(mass=mass, string=string), 10.0, h=0.05)
+    angle = solve_ivp(
+        lambda t, y: [y[1], -G * math.sin(y[0])], (0, rows["t"][-1]), [math.pi / 3, 0.0], "DOP853", rows["t"], rtol=1e-13, atol=1e-14
+    ).y
+    assert (rows["status"] == 0).all()
+    np.testing.assert_allclose(rows["mass"]["q"], np.stack([np.sin(angle[0]), np.cos(angle[0])], axis=1), atol=1e-7)
+    np.testing.assert_allclose(2 * rows["string"]["lambda"][1:], G * np.cos(angle[0, 1:]) + angle[1, 1:] ** 2, atol=1e-6)
+    assert abs(rows["string"]["y"]).max() < 1e-14
+
+
 def body_of_reference(e, m=1.0, q=(1.0, 0.0, 0.0), **terms):
     ball = nsds.lagrangian_linear(M=[m, m, 0.006 * m], fext=[-G * m, 0, 0], q=list(q), v=[0.0, 0.0, 0.0], **terms)
     return nsds.system(ball=ball, floor=nsds.interaction(linear(H=[[1.0, 0, 0]]), nsds.newton_impact(e=e), on="ball"))
