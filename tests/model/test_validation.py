@@ -121,7 +121,7 @@ def test_every_function_checks(run):
     arguments = {nsds.step: (record, 0.01), nsds.report: (rows, record), nsds.energy: (rows, record), nsds.restart: (record, rows[0])}.get(
         run, (record,)
     )
-    record["status"] = 1000
+    record["status"] = 10**6
     with pytest.raises(ValueError, match="status must be a whole number"):
         run(*arguments)
 
