@@ -12,6 +12,7 @@ import numpy as np
 from nsds._jit import kernel, tiny
 from nsds.model.layout import ABSENT
 from nsds.model.records import STEP, T
+from nsds.schemes.event_driven.clock import AT_EVENT, AT_START, STEPS, are_too_many, count_event, next_stop, strikes, wind_up
 from nsds.schemes.event_driven.modes import (
     HELD,
     LOWER,
@@ -52,12 +53,8 @@ from nsds.status import (
 EVENT_ROWS = True
 _OWNER = "event_driven"
 _NEXT_TO_NOTHING = 1e-9  # of the shortest time of the system: the step that tells the modes
-_STEPS = 10**9  # of a motion between two rows: a bound that is never met
-_STILL = 2.0**-48  # of the time: events that are no further apart are at one time
-_MOST_STILL = 64  # of them
 _SAME_RATIO = 1e-3  # of what is missing to 1: by how much two ratios of an accumulation may differ
 _VIOLATED = 1e-9  # of the terms of y
-_AT_EVENT, _AT_START = 1, 2
 
 
 class Options(NamedTuple):
@@ -163,9 +160,8 @@ def start(t, s, functions, options, mem, imem, work, iwork):
     for k in range(3 * p.m):
         work[p.last + k], work[p.flight + k], work[p.flight_before + k], work[p.longest + k] = -np.inf, np.inf, np.inf, 0.0
     work[p.step], work[p.tail], work[p.event], work[p.rounding] = 0.0, -np.inf, -np.inf, 0.0
-    iwork[p.pending], iwork[p.frozen], iwork[p.n_events], iwork[p.n_still], iwork[p.next_time] = _AT_START, 0, 0, 0, 0
-    while iwork[p.next_time] < s.times.size and s.times[iwork[p.next_time]] <= t:
-        iwork[p.next_time] += 1
+    iwork[p.frozen] = 0
+    wind_up(t, s.times, p, iwork)
     return CONVERGED
 
 
@@ -177,46 +173,36 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     """
     p, t = s.flow.plan[0], mem[T]
     if iwork[p.pending] == 0 and p.is_controlled != 0:
-        iwork[p.pending] = _AT_START
+        iwork[p.pending] = AT_START
     if iwork[p.pending] != 0:
         status, bits = _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
         if status != CONVERGED or bits != 0:
             return status | bits, 0, 0.0
-    for k in range(_STEPS):
+    for k in range(STEPS):
         if t >= t_new:
             iwork[p.n_events] = 0
             return _update(s, mem, work, iwork), k, 0.0
-        until, is_event = _next_stop(t, t_new, s, work, iwork), False
+        until, is_event = next_stop(t, t_new, s.times, p, work, iwork), False
         if iwork[p.frozen] != 0:
             t = until
         else:
             h, is_event = move(until - t, s.flow, work, iwork)
             t = until if not is_event and h >= until - t else t + h
         if is_event or (t >= until and until < t_new):
-            iwork[p.pending], mem[T] = _AT_EVENT, t
+            iwork[p.pending], mem[T] = AT_EVENT, t
             status = _update(s, mem, work, iwork)
             return EVENT if status == CONVERGED else status, k + 1, 0.0
-    return TOO_MANY_EVENTS, _STEPS, 0.0
-
-
-@tiny
-def _next_stop(t, t_new, s, work, iwork):
-    """The next time that is known in advance: of a row, of an event, of the end of an accumulation."""
-    p, until = s.flow.plan[0], t_new
-    if iwork[p.next_time] < s.times.size:
-        until = min(until, s.times[iwork[p.next_time]])
-    return min(until, work[p.tail]) if work[p.tail] > t else until
+    return TOO_MANY_EVENTS, STEPS, 0.0
 
 
 @kernel
 def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """What happens at t. Returns (CONVERGED, EVENT with bits), or a status that ends the run; 0 in place of bits at the start."""
     p = s.flow.plan[0]
-    is_start, bits = iwork[p.pending] == _AT_START, 0
+    is_start, bits = iwork[p.pending] == AT_START, 0
     iwork[p.pending] = 0
-    if iwork[p.next_time] < s.times.size and t >= s.times[iwork[p.next_time]]:
+    if strikes(t, s.times, p, iwork):
         bits = TIME_EVENT
-        iwork[p.next_time] += 1
     if iwork[p.frozen] != 0 and t >= work[p.tail]:
         bits |= ACCUMULATION
         work[p.tail], iwork[p.frozen] = -np.inf, 0
@@ -224,12 +210,10 @@ def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwo
         gather_sources(t, s.parts, p.spare, functions, mem, work)
         _from_masses(p, work)
     else:
-        iwork[p.n_events] += 1
-        iwork[p.n_still] = iwork[p.n_still] + 1 if t - work[p.event] <= _STILL * max(abs(t), options.h) else 0
-        work[p.event] = t
+        count_event(t, options.h, p, work, iwork)
         if iwork[p.frozen] == 0 and (bits & ACCUMULATION) == 0:
             _follow_accumulations(t, options.accumulation, p, work, iwork)
-    if iwork[p.n_events] > options.max_events or iwork[p.n_still] > _MOST_STILL:
+    if are_too_many(options.max_events, p, iwork):
         return TOO_MANY_EVENTS, 0
     status, found = _switch(is_start, s, solver, solver_options, work, iwork)
     if status != CONVERGED:

@@ -8,8 +8,10 @@ import sys
 
 import numpy as np
 
-from nsds._jit import kernel, tiny
+from nsds._jit import kernel
 from nsds.model.layout import ABSENT
+from nsds.model.records import T
+from nsds.schemes.event_driven.clock import AT_EVENT, AT_START, STEPS, are_too_many, count_event, next_stop, strikes, wind_up
 from nsds.schemes.event_driven.events import handle
 from nsds.schemes.event_driven.flows import runge_kutta_step, series_step
 from nsds.schemes.event_driven.forces import accelerate, list_rows
@@ -29,10 +31,6 @@ EVENT_ROWS = True
 _OWNER = "event_driven"
 _EXPLICIT = {"gamma": 0.0, "q_star": 1.0, "tol": 0.0, "max_iter": 0.0, "a": 0.0, "weight": 0.0, "at_q": 1.0, "at_v": 1.0, "paoli": 0.0}
 _REACH = 1.5  # of a series: angle of the fastest motion in a step
-_STEPS = 10**9  # of a flow between two rows: a bound that is never met
-_STILL = 2.0**-48  # of the time: events that are no further apart are at one time
-_MOST_STILL = 64  # of them
-_AT_EVENT, _AT_START = 1, 2
 
 
 def prepare(records, mem, options, h, method):
@@ -116,9 +114,7 @@ def start(t, s, functions, options, mem, imem, work, iwork):
         work[f.length + i] = work[f.speed + i] = work[f.pull + i] = work[f.flight + i] = work[f.flight_before + i] = 0.0
         work[f.last + i] = t
     work[f.step], work[f.error], work[f.tail], work[f.force] = 0.0, 1.0, -np.inf, 0.0
-    iwork[f.pending], iwork[f.n_events], iwork[f.n_still], iwork[f.next_time] = _AT_START, 0, 0, 0
-    while iwork[f.next_time] < s.times.size and s.times[iwork[f.next_time]] <= t:
-        iwork[f.next_time] += 1
+    wind_up(t, s.times, f, iwork)
     list_rows(s, imem, iwork)
     _update(t, s, functions, options, mem, imem, work, iwork)
     return CONVERGED
@@ -130,61 +126,48 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
 
     status is EVENT with bits of what happened where an event ends it.
     """
-    f, t = s.flow[0], mem[0]
+    f, t = s.flow[0], mem[T]
     if iwork[f.pending] == 0 and f.is_controlled != 0:
-        iwork[f.pending] = _AT_START
+        iwork[f.pending] = AT_START
     if iwork[f.pending] != 0:
         status, bits = _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
         if status != CONVERGED or bits != 0:
             return status | bits, 0, 0.0
-    for k in range(_STEPS):
+    for k in range(STEPS):
         if t >= t_new:
             iwork[f.n_events] = 0
             return _update(t, s, functions, options, mem, imem, work, iwork), k, 0.0
-        until = _next_stop(t, t_new, s, work, iwork)
+        until = next_stop(t, t_new, s.times, f, work, iwork)
         if f.is_linear != 0:
             status, t = series_step(t, until, s, functions, options, mem, imem, work, iwork)
         else:
             status, t = runge_kutta_step(t, until, s, functions, options, mem, imem, work, iwork)
         if status != CONVERGED:
-            mem[0] = t
+            mem[T] = t
             return status, k, 0.0
         if iwork[f.first_event] != 0 or (t >= until and until < t_new):
-            iwork[f.pending], mem[0] = _AT_EVENT, t
+            iwork[f.pending], mem[T] = AT_EVENT, t
             status = _update(t, s, functions, options, mem, imem, work, iwork)
             return EVENT if status == CONVERGED else status, k + 1, 0.0
-    return TOO_MANY_EVENTS, _STEPS, 0.0
-
-
-@tiny
-def _next_stop(t, t_new, s, work, iwork):
-    """The next time that is known in advance: of a row, of an event, of the end of an accumulation."""
-    f = s.flow[0]
-    until = t_new
-    if iwork[f.next_time] < s.times.size:
-        until = min(until, s.times[iwork[f.next_time]])
-    return min(until, work[f.tail]) if work[f.tail] > t else until
+    return TOO_MANY_EVENTS, STEPS, 0.0
 
 
 @kernel
 def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """What happens at t. Returns (CONVERGED, EVENT with bits), or a status that ends the run; 0 in place of bits where nothing shows."""
     f, p, constraints = s.flow[0], s.newton.plan[0], s.newton.constraints
-    is_start, bits = iwork[f.pending] == _AT_START, 0
+    is_start, bits = iwork[f.pending] == AT_START, 0
     iwork[f.pending] = 0
-    if iwork[f.next_time] < s.times.size and t >= s.times[iwork[f.next_time]]:
+    if strikes(t, s.times, f, iwork):
         bits, work[f.step] = TIME_EVENT, 0.0
-        iwork[f.next_time] += 1
     if work[f.tail] <= t and work[f.tail] > -np.inf:
         bits |= ACCUMULATION
         work[f.tail] = -np.inf
     if not is_start:
-        iwork[f.n_events] += 1
-        iwork[f.n_still] = iwork[f.n_still] + 1 if t - work[f.event] <= _STILL * max(abs(t), options.h) else 0
-        work[f.event] = t
+        count_event(t, options.h, f, work, iwork)
         for i in range(constraints.size):
             iwork[f.culprit] = i if iwork[f.fired + i] != 0 else iwork[f.culprit]
-    if iwork[f.n_events] > options.max_events or iwork[f.n_still] > _MOST_STILL:
+    if are_too_many(options.max_events, f, iwork):
         return TOO_MANY_EVENTS, 0
     status, found = handle(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
     if not is_solved(status):
