@@ -145,24 +145,23 @@ def solve_modes(flow, work, iwork):
         work[p.l + i] = -work[p.K + a]
         for j in range(n):
             work[p.L + i * n + j] = -work[p.X + a * n + j]
-    for i in range(m):
-        work[p.y0 + i] = work[p.e + i]
+    _substitute(m, p.e, p.C, p.D, p.y0, p.Y, p, work)
+    _substitute(n, p.s, p.A, p.B, p.constant, p.rate, p, work)
+
+
+@kernel
+def _substitute(count, known, state, gain, constant, matrix, p, work):
+    """``known + state x + gain lambda`` with ``lambda = L x + l``, so many rows, as ``matrix x + constant``; places in the work memory."""
+    n, m = p.n, p.m
+    for i in range(count):
+        work[constant + i] = work[known + i]
         for k in range(m):
-            work[p.y0 + i] += work[p.D + i * m + k] * work[p.l + k]
+            work[constant + i] += work[gain + i * m + k] * work[p.l + k]
         for j in range(n):
-            y = work[p.C + i * n + j]
+            s = work[state + i * n + j]
             for k in range(m):
-                y += work[p.D + i * m + k] * work[p.L + k * n + j]
-            work[p.Y + i * n + j] = y
-    for a in range(n):
-        work[p.constant + a] = work[p.s + a]
-        for k in range(m):
-            work[p.constant + a] += work[p.B + a * m + k] * work[p.l + k]
-        for j in range(n):
-            rate = work[p.A + a * n + j]
-            for k in range(m):
-                rate += work[p.B + a * m + k] * work[p.L + k * n + j]
-            work[p.rate + a * n + j] = rate
+                s += work[gain + i * m + k] * work[p.L + k * n + j]
+            work[matrix + i * n + j] = s
 
 
 @kernel
