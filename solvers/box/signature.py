@@ -38,6 +38,7 @@ _VISIBLE = 0.01  # of a row's terms: the part that data must have to be seen
 _FAILED = 1e100  # relative errors count up to this
 _NEAR = 1e-6  # of a row's terms: what a step to a bound may change
 _MET = 1e-6  # of a row's data: the error up to which it is met
+_MISSED = 1e-3  # of a row's data: the error from which it is not, unless that is rounding
 _TIGHT = 2e-14  # of a row's terms: an error that rounding of z explains in long rows; in short ones it is less
 _LARGE = 0.01  # of a row's terms: what counts as a large term
 _GROWN = 1e6  # of the rounding that is told: that of steps before, at most
@@ -198,8 +199,9 @@ def second_look(thorough, tol, rounding, row, column, M, q, lower, upper, z, w):
     A row whose data (q and the terms of z at a bound) is invisible beside its terms may be an honest one, to which others pass on their
     data, or one where z has grown until it hides q, which solves nothing. It is honest if large terms of it are large terms of a row with
     visible data, or of one that is honest by this rule. Rows that are met up to rounding of their terms are also backed by rows whose
-    data is met to 10^-6 and larger than what rounding of z might meet by chance (long chains). All others are judged by their data, or
-    where they have none by that of a row with a large term in common, in units of the terms.
+    data is met to 10^-6 and larger than what rounding of z might meet by chance (long chains). All others, and honest ones that miss a
+    thousandth of their data by more than rounding, are judged by their data, or where they have none by that of a row with a large term
+    in common, in units of the terms.
     Meanwhile w holds the scales of the honest rows, and those of the others with a minus.
     """
     doubt = 0.0
@@ -225,9 +227,10 @@ def second_look(thorough, tol, rounding, row, column, M, q, lower, upper, z, w):
     merit = 0.0
     for i in range(q.size):
         error = exact_error(i, rounding, row, column, M, q, lower, upper, z)
-        data = _data(i, rounding, row, column, M, q, lower, upper, z) if w[i] < 0.0 else 0.0
         if error > 0.0:
-            merit += _square(error / (data if data > 0.0 else abs(w[i])))
+            data = _data(i, rounding, row, column, M, q, lower, upper, z)
+            is_missed = error > _MISSED * data and not _is_tight(i, rounding, row, column, M, q, lower, upper, z, w)
+            merit += _square(error / (data if data > 0.0 and (w[i] < 0.0 or is_missed) else abs(w[i])))
     merit = math.sqrt(merit)
     multiply_exactly(row, column, M, q, z, w)
     return merit

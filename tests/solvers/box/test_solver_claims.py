@@ -140,6 +140,15 @@ def test_an_equation_that_nearly_holds_lets_other_rows_err_by_rounding_only():
     assert not claims_convergence(M, q, np.zeros(5), np.full(5, np.inf), z)
 
 
+@pytest.mark.parametrize("method", ["auto", "proximal"])
+def test_rows_that_contradict_each_other_where_others_make_z_grow_are_not_met(method):
+    """Kahan's matrix, in which row 7 is -row 2: their sum asks for z_7 <= -10^-3, and z grows to 4e8 by the rows below."""
+    M = 0.6 ** np.arange(11)[:, None] * np.eye(11) - 0.8 * np.triu(np.ones((11, 11)), 1)
+    M[7] = -M[2]
+    s = solvers.solve_lcp(M, [0, 2, 0, 3, 1, 2, -3, -1e-3, 0, -2, 3], method=method, on_failure="continue")
+    assert s.status != status.CONVERGED
+
+
 def test_q_that_is_lost_in_twice_the_digits_is_not_met():
     """``z = t (1, 1)`` of the test above, and q of 10^-80 of the terms."""
     row, column, data, _ = forms.compressed_rows(np.array([[1.0, -1], [-1, 1]]))
