@@ -24,7 +24,8 @@ local frames
 
 import sys
 
-from nsds import examples, solvers
+from nsds import circuits, examples, solvers
+from nsds.circuits.record import circuit
 from nsds.maths import rotations
 from nsds.model import joints, shapes
 from nsds.model.assembly import system
@@ -87,5 +88,5 @@ __version__ = "0.1.0"
 sys.modules.update({"nsds.joints": joints, "nsds.plotting": plotting, "nsds.rotations": rotations, "nsds.shapes": shapes})
 
 # What is imported above is public: a name of a function, or of an error, is said once.
-_MODULES = ("examples", "joints", "plotting", "rotations", "shapes", "solvers")
+_MODULES = ("circuits", "examples", "joints", "plotting", "rotations", "shapes", "solvers")
 __all__ = sorted([*_MODULES, *(name for name, value in globals().items() if callable(value))])

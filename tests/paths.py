@@ -4,4 +4,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
-REFERENCE, PROBLEMS, PEER, MACHINES, ANALYSIS = (SHARED / name for name in ("reference", "problems", "peer", "machines", "analysis"))
+REFERENCE, PROBLEMS, PEER, MACHINES, ANALYSIS, CIRCUITS = (
+    SHARED / name for name in ("reference", "problems", "peer", "machines", "analysis", "circuits")
+)

@@ -5,7 +5,7 @@ import numpy as np
 from nsds import _checks
 from nsds.model.collisions import collisions_record
 from nsds.model.interactions import interaction_record
-from nsds.model.kinds import COLLISIONS, CONTROL, SYSTEMS
+from nsds.model.kinds import COLLISIONS, CONTROL, NAMES, SYSTEMS
 from nsds.model.records import HEAD, RESERVED, leaf
 from nsds.model.validation import runnable
 
@@ -91,6 +91,7 @@ _HELD = dict.fromkeys(SYSTEMS, ("record",)) | {
     "interaction": ("relation", "law", "sides"),
     COLLISIONS: ("law", "margin", "shapes", "world", "pairs", "capacity"),
     CONTROL: ("record", "reads", "writes"),
+    NAMES: ("record",),
 }
 
 

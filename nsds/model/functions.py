@@ -65,7 +65,7 @@ _PARAMETERS = {
 _SHAPES = {
     "A": "x.size, x.size", "jac_f": "x.size, x.size", "K": "x.size, x.size", "T": "x.size, out.size // x.size",
     "C": "lam.size, x.size", "B": "x.size, lam.size", "D": "lam.size, lam.size", "F": "lam.size, out.size // lam.size",
-    "mass": "x.size, x.size", "jac_q": "out.size // x.size, x.size", "jac_v": "lam.size, lam.size",
+    "bounds": "2, lam.size", "mass": "x.size, x.size", "jac_q": "out.size // x.size, x.size", "jac_v": "lam.size, lam.size",
     "jac": "lam.size, x.size", "H": "lam.size, x.size",
 }  # fmt: skip
 
@@ -236,7 +236,8 @@ def try_once(part, name, kind, field, t, x, lam, z, n_out):
         raise ValueError(f"{about} fails at the start, with the shapes {_shapes(kind, field, arguments)}: {error}") from None
     if result is not None:
         raise TypeError(f"{about} must write its result into its last argument and return nothing, got {_checks.shortened(result)}")
-    if not np.isfinite(arguments[-1]).all():
+    is_wrong = np.isnan if field == "bounds" else lambda out: ~np.isfinite(out)
+    if is_wrong(arguments[-1]).any():
         raise ValueError(f"{about} gives NaN or infinity at the start")
 
 

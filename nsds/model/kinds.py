@@ -54,6 +54,7 @@ INTERACTION_STATE = {
     NEWTON_EULER: ("y", "ydot", "lambda", "active", "angle"),
 }
 CONTROL, CONTROL_STATE = "sampled_control", ("state", "t_last")
+NAMES = "names"  # a part without a state: how voltages and currents of a circuit follow from its record
 COLLISIONS, COLLISIONS_STATE = "collisions", ("n", "a", "b", "feature", "normal", "point", "y", "lambda")
 
 
@@ -80,6 +81,8 @@ def state_of(kind):
         return SYSTEMS[kind][2]
     if kind == COLLISIONS:
         return COLLISIONS_STATE
+    if kind == NAMES:
+        return ()
     return CONTROL_STATE if kind == CONTROL else INTERACTION_STATE[RELATIONS[kind].families[0]]
 
 

@@ -6,7 +6,7 @@ Kernels take ``(mem, tables..., work)``; the tables have the same types for ever
 import numpy as np
 
 from nsds.model.functions import address_for, no_functions
-from nsds.model.kinds import state_of
+from nsds.model.kinds import NAMES, state_of
 from nsds.model.records import model_of, words
 
 ABSENT = -1
@@ -40,6 +40,8 @@ def state_fields(records):
     result = []
     for name, kind, *_ in model_of(records):
         dtype = records.dtype[name].base
+        if kind == NAMES:
+            continue
         result.append((name, tuple(field for field in state_of(kind) if field in dtype.names and dtype[field].base.kind in "fi")))
     return result
 

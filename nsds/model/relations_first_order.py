@@ -11,8 +11,8 @@ _OPERATORS = {
 }  # fmt: skip
 
 
-@relation_of(FIRST_ORDER, role="output", functions=dict.fromkeys(_OPERATORS, AT_T), fields=_OPERATORS)
-def first_order_linear_relation(C, B, D=None, e=None, F=None, *, z=None, m=None):
+@relation_of(FIRST_ORDER, role="output", functions=dict.fromkeys((*_OPERATORS, "bounds"), AT_T), fields=_OPERATORS)
+def first_order_linear_relation(C, B, D=None, e=None, F=None, *, bounds=None, z=None, m=None):
     """Linear relation ``y = C x + D lambda + e + F z``, ``r = B lambda`` ([Notes], eq. 9.4).
 
     Parameters
@@ -27,6 +27,9 @@ def first_order_linear_relation(C, B, D=None, e=None, F=None, *, z=None, m=None)
         Source.
     F : array_like (m, n_z) or function ``F(t, z, out)``, optional
         Weight of the parameters z.
+    bounds : function ``bounds(t, z, out)``, optional
+        Writes lower and upper bounds of lambda into ``out`` (2, m), for the law `nsds.relay` in place of its own: those of the step that
+        ends at t. A driven switch has [0, 0] and (-inf, inf) in turn. For linear systems under `nsds.euler_moreau`.
     z : array_like (n_z,), optional
         Parameters, also passed to the functions.
     m : int, optional
@@ -54,6 +57,8 @@ def first_order_linear_relation(C, B, D=None, e=None, F=None, *, z=None, m=None)
             fields[name] = _checks.array(owner, name, value, at_least=1 if name == "e" else 2, n_dims=1 if name == "e" else 2)
         elif name in "CB":
             raise TypeError(f"{owner}: {name} must be an array or a function, got None")
+    if bounds is not None:
+        fields["bounds"] = function_name(bounds, owner, "bounds")
     z = None if z is None else _checks.array(owner, "z", z, at_least=1, n_dims=1)
     m = None if m is None else _checks.integer(owner, "m", m, low=1)
     sizes = {"C": (0, 1), "B": (1, 0), "D": (0, 0), "e": (0,), "F": (0, 2)}  # of (m, n, n_z)

@@ -73,7 +73,18 @@ def _try_all(system):
             x = np.concatenate([states[side][element] for side, element in zip(sides, elements, strict=True)])
             lam = np.atleast_1d(part["lambda"])
             n, m, n_z = x.size, lam.size, part["z"].size if "z" in part.dtype.names else 0
-            sizes = {"g": n, "C": m * n, "H": m * n, "B": n * m, "D": m * m, "K": n * n, "F": m * n_z, "jac": m * n, "gap": 7}
+            sizes = {
+                "g": n,
+                "C": m * n,
+                "H": m * n,
+                "B": n * m,
+                "D": m * m,
+                "K": n * n,
+                "bounds": 2 * m,
+                "F": m * n_z,
+                "jac": m * n,
+                "gap": 7,
+            }
             _try_part(name, kind, part, t, x, lam, sizes, m)
     kinds = dict(systems)
     for name, _, written, *read in controls:

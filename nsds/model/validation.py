@@ -18,6 +18,7 @@ from nsds.model import joints
 from nsds.model.fields import FUNCTION, LARGEST, Leaf, floats, integers, sparse
 from nsds.model.functions import arguments_of
 from nsds.model.kinds import COLLISIONS, CONTROL, FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, RELATIONS, SYSTEMS
+from nsds.model.kinds import NAMES as NAMES_OF_CIRCUIT
 from nsds.model.laws import LAWS, require_fitting, rows_of_contact
 from nsds.model.records import HEAD, copied, lines_of, memory, model_of
 from nsds.model.rigid_bodies import require_values
@@ -84,6 +85,16 @@ CONTROL_FIELDS = {
     "state": floats("n_state"),
     "z": floats("n_z"),
 }
+_NAMED = Leaf("S", required=True)
+NAMES_FIELDS = {
+    "voltages": floats("n_nodes", "n_known", required=True),
+    "currents": floats("n_elements", "n_known", required=True),
+    "by_switch": Leaf("i", ("n_elements", 2), -1, 10000, True),
+    "devices": Leaf("i", ("n_devices", 3), 0, 10000, True),
+    "n_integrals": Leaf("i", (), 0, 10000, True),
+    "z": floats("n_z", required=True),
+    "t_end": floats(high=np.inf, required=True),
+} | dict.fromkeys(("node_names", "element_names", "state_names", "device_names"), _NAMED)
 COLLISION_FIELDS = {
     "shape_kind": Leaf("i", ("n_shapes",), 0, len(NAMES) - 1, True),
     "a": Leaf("i", ("capacity",), 0, "n_shapes-1", True),
@@ -333,7 +344,7 @@ def _sizes_of_systems(dtype, model):
     sizes = {}
     for line in model:
         name, kind, *others = line if len(line) > 1 else (*line, "")
-        if kind not in SYSTEMS and kind not in RELATIONS and kind not in (COLLISIONS, CONTROL):
+        if kind not in SYSTEMS and kind not in RELATIONS and kind not in (COLLISIONS, CONTROL, NAMES_OF_CIRCUIT):
             raise ValueError(f"the model says that part '{name}' is a {kind!r}, which is none of {', '.join((*SYSTEMS, *RELATIONS))}")
         if kind in SYSTEMS:
             if others:
@@ -346,7 +357,7 @@ def _sizes_of_systems(dtype, model):
     if len(families) != 1:
         raise ValueError(f"the model must have systems of one family, got {', '.join(sorted(families)) or 'none'}")
     for name, kind, *others in model:
-        if kind in SYSTEMS:
+        if kind in SYSTEMS or kind == NAMES_OF_CIRCUIT:
             continue
         sides = others if kind == CONTROL else others[1:]
         limits = {CONTROL: (2, len(sizes) * 2 + 1), COLLISIONS: (1, len(sizes))}.get(kind, (1, 2))
@@ -378,6 +389,8 @@ def _fields_of(line, part, sizes):
         return SYSTEM_FIELDS[kind], lengths, _system_checks(name, kind, part, family)
     if kind == CONTROL:
         return CONTROL_FIELDS, {}, []
+    if kind == NAMES_OF_CIRCUIT:
+        return NAMES_FIELDS, {}, []
     law, *sides = others
     family = sizes[sides[0]][0]
     if kind == COLLISIONS:

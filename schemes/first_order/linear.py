@@ -33,7 +33,7 @@ from nsds.status import CONVERGED, NON_FINITE
 OPERATOR = table("kind", "data", "data_stride", "index", "index_stride", "n_lower", "n_upper", "product", "source", "increment", "constant")
 PLAN = table(
     "W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "isolver", "n_isolver", "rhs", "solution", "scratch", "x_old",
-    "rounding", "dofs", "timed", "controlled", "n_cone", "S", "s", "inverse", "side", "member", "pivots", "keeps_basis",
+    "driven", "rounding", "dofs", "timed", "controlled", "n_cone", "S", "s", "inverse", "side", "member", "pivots", "keeps_basis",
 )  # fmt: skip
 _LARGEST_PRODUCT = 64
 
@@ -81,6 +81,7 @@ def prepare(records, layout, inverses, options, method, work, iwork):
     plan["controlled"], plan["timed"] = has_controls(records), (layout.relations["e_function"] != ABSENT).any()
     changing = [parts[field + "_function"] != ABSENT for field in "bTu"] + [(parts["u"] != ABSENT) & has_controls(records)]
     operators["constant"] = ~np.any(changing, axis=0)
+    plan["driven"] = (layout.relations["bounds_function"] != ABSENT).any()
     plan["n_cone"] = (constraints["y"] == ABSENT).sum()
     n, p, work, iwork = constraints.size, plan[0], work.array(), iwork.array(np.int64)
     work[:, p["lower"] : p["lower"] + n], work[:, p["upper"] : p["upper"] + n] = layout.lower[:, order], layout.upper[:, order]
@@ -184,6 +185,8 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
             work[q + i] = q_i
             zero += 0.0 * q_i
         found = False
+        if p.driven != 0 and _evaluate_bounds(t_new, s.relations, constraints, p, functions, mem, work) and p.keeps_basis != 0:
+            iwork[p.side] = NO_BASIS
         if p.keeps_basis != 0:
             found, residual = try_last_basis(n, p, W_row, W_column, work, iwork)
             found &= residual <= solver_options.tol
@@ -313,6 +316,24 @@ def _end_motion(weight, has_input, parts, operators, p, mem, work, iwork):
             for i in range(n):
                 zero += 0.0 * mem[q + i]
     return zero == 0.0
+
+
+@kernel
+def _evaluate_bounds(t, relations, constraints, p, functions, mem, work):
+    """Bounds of lambda that are functions of time, of the step that ends at t. Returns whether any has changed."""
+    nothing, changed = view(mem, 0, 0), False
+    for a in range(relations.size):
+        r = relations[a]
+        if r.bounds_function != ABSENT:
+            call_function(
+                functions, r.bounds_function, (t, nothing, view(work, r.lam, r.m), view(mem, r.z, r.n_z), view(work, r.bounds, 2 * r.m))
+            )
+    for i in range(constraints.size):
+        c = constraints[i]
+        if c.low != ABSENT:
+            changed |= work[p.lower + i] != work[c.low] or work[p.upper + i] != work[c.high]
+            work[p.lower + i], work[p.upper + i] = work[c.low], work[c.high]
+    return changed
 
 
 @kernel

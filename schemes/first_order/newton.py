@@ -23,6 +23,7 @@ from nsds.model.layout import ABSENT, DENSE, table
 from nsds.model.records import STEP
 from nsds.schemes.first_order.functions import blame, rate, rate_jacobian, relation_jacobians, relation_values  # noqa: F401
 from nsds.schemes.first_order.linear import inverse_of_part
+from nsds.schemes.first_order.tables import refuse_driven_bounds
 from nsds.schemes.linear_algebra import add_absolute_product, apply_inverses, dense, invert_in_place, subtract_product
 from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.box import ULPS, outputs_of_cones, solve
@@ -79,6 +80,7 @@ class Tables(NamedTuple):
 def prepare(records, layout, options, method, work, iwork):
     """Number the degrees of freedom by groups, invert what is constant, and lay out the work memory."""
     parts, relations = layout.parts, layout.relations
+    refuse_driven_bounds("euler_moreau", layout)
     elements, bodies, groups = _groups(records, layout, options.h, options.theta, work, iwork)
     entries, inputs = (_renumbered(rows, parts, elements) for rows in (layout.entries, layout.inputs))
     for side in ("first", "second"):

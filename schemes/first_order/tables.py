@@ -21,14 +21,15 @@ PART = table(
 )  # fmt: skip
 # One row per scalar unknown of the one-step problem: where y (ABSENT for a multiplier mu of a cone) and lambda lie, and in the work memory
 # the constant part of h, h and the relation's copy of lambda.
-CONSTRAINT = table("y", "lam", "base", "h", "argument", *RANGES)
+# low and high: of bounds that are a function of time, else ABSENT.
+CONSTRAINT = table("y", "lam", "base", "h", "argument", "low", "high", *RANGES)
 # One row per element of an interaction; it is linear where it has no function h. In the work memory: arguments x and lam, values h and g,
 # constant part of h, operators; D is ABSENT where h does not depend on lambda, K where g does not on x. Its states are n_first behind
 # q_first, then the rest behind q_second; dof_first and dof_second are their numbers.
 RELATION = table(
     "m", "n", "n_first", "q_first", "q_second", "dof_first", "dof_second", "z", "n_z", "x", "lam", "h", "g", "base",
-    "C", "B", "D", "K", "F",
-    "h_function", "g_function", "e_function", "C_function", "B_function", "D_function", "K_function", "F_function",
+    "C", "B", "D", "K", "F", "bounds",
+    "h_function", "g_function", "e_function", "C_function", "B_function", "D_function", "K_function", "F_function", "bounds_function",
 )  # fmt: skip
 
 
@@ -72,9 +73,13 @@ def _pieces(records, parts, line, functions, work):
     constraints = np.zeros((count, m + k), CONSTRAINT)
     constraints["y"][:, :m], constraints["y"][:, m:] = at["y"] + np.arange(m), ABSENT
     constraints["lam"][:, :m] = at["lambda"] + np.arange(m)
-    constraints["h"], constraints["argument"] = ABSENT, ABSENT
+    for column in ("h", "argument", "low", "high"):
+        constraints[column] = ABSENT
     constraints["h"][:, :m] = rows["h"][:, None] + np.arange(m)
     constraints["argument"][:, :m] = rows["lam"][:, None] + np.arange(m)
+    if "bounds" in values.dtype.names:
+        constraints["low"][:, :m] = rows["bounds"][:, None] + np.arange(m)
+        constraints["high"][:, :m] = rows["bounds"][:, None] + m + np.arange(m)
     number = np.arange(count * (m + k)).reshape(count, m + k)
     lower, upper = np.zeros((*values.shape, m + k)), np.full((*values.shape, m + k), np.inf)
     lower[..., :m], upper[..., :m] = LAWS[line.law].bounds(values, m)
@@ -102,7 +107,7 @@ def _relation_rows(line, parts, functions, work):
     rows, values, of_users = relation_rows(line, parts, functions, RELATION), line.values, RELATIONS[line.kind].functions
     n_members, count = values.shape
     m, n = line.m, rows["n"][0]
-    sizes = {"x": n, "lam": m, "h": m, "g": n, "C": m * n, "B": n * m, "D": m * m, "K": n * n, "F": m * rows["n_z"][0]}
+    sizes = {"x": n, "lam": m, "h": m, "g": n, "C": m * n, "B": n * m, "D": m * m, "K": n * n, "F": m * rows["n_z"][0], "bounds": 2 * m}
     for field, size in sizes.items():
         if field in "DK" and field not in of_users:
             rows[field] = ABSENT
@@ -162,6 +167,14 @@ def _couplings(values, rows, number, k, work):
         add(where, number[:, m:, None], number[:, None, :m], 1, kept)
         add(where.swapaxes(1, 2), number[:, :m, None], number[:, None, m:], -1, kept.swapaxes(1, 2))
     return tuple(np.concatenate(column) for column in zip(*pieces, strict=True))
+
+
+def refuse_driven_bounds(owner, layout):
+    """Refuse bounds of lambda that are functions of time."""
+    for name, row in zip(layout.relation_names, layout.relations, strict=True):
+        if row["bounds_function"] != ABSENT:
+            raise ValueError(f"{owner}: interaction '{name}' has bounds that are a function of time, which linear systems under "
+                             "nsds.euler_moreau and nsds.zero_order_hold have, and circuits under nsds.event_driven")  # fmt: skip
 
 
 def is_constant(layout):

@@ -153,6 +153,12 @@ REFUSED = {
     "axes": [3, "ax", {}, [], ODD],
     "index": [None, "a", 1.5, -1, 9, {}, [], ODD, np.nan, True],
     "time": ["a", {}, [], ODD, np.nan, 1j, [1.0, 2.0], None, True],
+    "netlist": [None, 3, "no such file", "", {}, [], ODD, [3], [()], ["title"], [("R1",)], [("R1", "a", 0, None)], b"R1 a 0 1", True,
+                force],
+    "values by name": [3, "load", [], ODD, {"load": "a"}, {3: 1.0}, {"no such": 1.0}, force],
+    "readings": [3, "v", "v(q)", ["i(q)"], [3], ["v()"], ODD, force, ["i(R1,0)"]],
+    "node": [None, 3.0, "", "q", [], {}, ODD, 7, True],
+    "element": [None, 3, "", "q", [], {}, ODD, True],
     "file": [3, "report.txt", {}, [], ODD, Path("a")],
 }  # fmt: skip
 
@@ -207,6 +213,16 @@ def rows():
 
 def step_of(system, **more):
     return nsds.simulate(system, **{"t_end": 0.02, "h": 0.01} | more)
+
+
+def divider():
+    return nsds.circuit([("V1", "a", 0, 1.0), ("R1", "a", "b", "load"), ("C1", "b", 0, 1.0), ".param load=1"], integrals="v(b)")
+
+
+def rows_of_divider():
+    if "divider" not in _rows:
+        _rows["divider"] = nsds.simulate(divider(), t_end=0.1, h=0.01)
+    return _rows["divider"]
 
 
 def lying():
@@ -296,6 +312,17 @@ CALLS = {
         "A": [[-1.0]], "B": [[1.0]], "C": [[1.0]], "D": [[1.0]], "x": [1.0]}, {
         "A": "matrix", "B": "linear", "C": "linear", "D": "matrix or none", "x": "vector", "b": "vector, function or none",
         "e": "vector, function or none", "M": "matrix or none", "law": "law or none", "t": "number"}),
+    "circuit": (nsds.circuit, lambda: {"netlist": [("V1", "a", 0, 1.0), ("R1", "a", 0, "load"), ".param load=1"]}, {
+        "netlist": "netlist", "params": "values by name", "integrals": "readings", "t": "number"}),
+    "circuits.voltage": (nsds.circuits.voltage, lambda: {"system": divider(), "trajectory": rows_of_divider(), "node": "a"}, {
+        "system": "record", "trajectory": "trajectory", "node": "node", "reference": "node"}),
+    "circuits.current": (nsds.circuits.current, lambda: {"system": divider(), "trajectory": rows_of_divider(), "element": "R1"}, {
+        "system": "record", "trajectory": "trajectory", "element": "element"}),
+    "circuits.mean": (nsds.circuits.mean, lambda: {
+        "system": divider(), "trajectory": rows_of_divider(), "reading": 0, "start": 0.0, "end": 0.1}, {
+        "system": "record", "trajectory": "trajectory", "reading": "index", "start": "time", "end": "time"}),
+    "circuits.events": (nsds.circuits.events, lambda: {"system": divider(), "trajectory": rows_of_divider()}, {
+        "system": "record", "trajectory": "trajectory"}),
     "sampled_control": (controlled, lambda: {"control": control, "reads": "plant", "writes": "plant"}, {
         "control": "function", "reads": "names", "writes": "name", "period": "positive or none", "state": "state of any length",
         "z": "state of any length"}),
@@ -423,7 +450,7 @@ REFUSED |= {
     ],
 }
 # Functions that other tests give bad inputs, or that have no arguments.
-ELSEWHERE = {"solvers", "examples", "joints", "shapes", "rotations", "plotting", "SimulationError", "SimulationInterrupted", "energy",
+ELSEWHERE = {"circuits", "solvers", "examples", "joints", "shapes", "rotations", "plotting", "SimulationError", "SimulationInterrupted", "energy",
     "resume",
              "read_system", "read_trajectory", "stream", "view", "complementarity", "equality", "zero_order_hold",
              "higher_order_sweeping"}  # fmt: skip
@@ -468,7 +495,7 @@ def test_what_is_good_is_taken(name):
 def test_the_table_has_all_public_functions_and_their_arguments():
     known = {name.partition(",")[0] for name in CALLS}
     assert set(nsds.__all__) - ELSEWHERE <= known, set(nsds.__all__) - ELSEWHERE - known
-    for module in (nsds.joints, nsds.shapes, nsds.plotting):
+    for module in (nsds.circuits, nsds.joints, nsds.shapes, nsds.plotting):
         prefix = module.__name__.rpartition(".")[2]
         public = {f"{prefix}.{name}" for name, value in vars(module).items() if inspect.isfunction(value) and not name.startswith("_")}
         own = {name for name in public if vars(module)[name.partition(".")[2]].__module__ in (module.__name__, "nsds.pictures.scenes")}

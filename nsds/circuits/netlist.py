@@ -1,0 +1,411 @@
+"""Netlists: a subset of SPICE, read into elements; what is not supported is refused by line and name."""
+
+import ast
+import math
+import operator
+import os
+import re
+from fractions import Fraction
+from pathlib import Path
+from typing import NamedTuple
+
+from nsds import _checks
+
+_OWNER = "circuit"
+_NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)(meg|[tgkmunpf])?([a-zµω]*)", re.IGNORECASE)
+_SUFFIX = {"t": 12, "g": 9, "meg": 6, "k": 3, "m": -3, "u": -6, "n": -9, "p": -12, "f": -15}
+_OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
+_TABLE = re.compile(
+    r"(\S+)\s+(\S+)\s+(\S+)\s+TABLE\s*\{?\s*V\s*\(\s*([^\s,()]+)\s*(?:,\s*([^\s,()]+)\s*)?\)\s*\}?\s*=?\s*(.*)", re.IGNORECASE
+)
+_PAIR = re.compile(r"\(\s*([^\s,()]+)\s*,\s*([^\s,()]+)\s*\)")
+_OUTPUT = (".print", ".plot", ".probe", ".save", ".backanno", ".title")  # what asks for output alone
+_MODELS = {"D": ("ron", "roff", "vfwd", "vrev"), "SW": ("ron", "roff", "vt", "vh")}
+_REFUSED = {
+    "B": "behavioural sources", "J": "transistors", "M": "transistors (write a switch and a diode)", "O": "lines", "Q": "transistors",
+    "T": "lines", "U": "lines", "W": "switches controlled by a current", "Z": "transistors",
+}  # fmt: skip
+_N_NODES = {"R": 2, "C": 2, "L": 2, "V": 2, "I": 2, "D": 2, "S": 4, "E": 4, "G": 4, "F": 2, "H": 2, "K": 0}
+
+
+class Wave(NamedTuple):
+    """A source. kind "SIN": offset, amplitude, frequency (Hz), delay, damping (1/s), phase (degrees). kind "PIECES", straight ones: delay,
+    period (inf: once), then pairs of time and value; before the delay the first value, two pairs of one time make a step.
+    """
+
+    kind: str
+    numbers: tuple
+
+    @property
+    def is_constant(self):
+        """Whether it has one value for ever."""
+        return self.kind == "PIECES" and len(set(self.numbers[3::2])) == 1
+
+
+class Element(NamedTuple):
+    """An element. kind: its letter, or "OP" for an op-amp with rails.
+
+    value: of R, C, L, K, the gain of E, G, F, H; a `Wave` of V and I; of D and S the parameters of the model; of OP the corners of its
+    table. of: names of the inductors of K, or of the source whose current controls F and H. start: voltage or current then, or None.
+    """
+
+    name: str
+    kind: str
+    nodes: tuple
+    value: object
+    of: tuple = ()
+    start: object = None
+
+
+class Netlist(NamedTuple):
+    """Elements in order, and the end of .tran, or None."""
+
+    elements: tuple
+    t_end: object
+
+
+class _Scope(NamedTuple):
+    """What a line may name. prefix: of the names of a subcircuit; ports: what its nodes are joined to."""
+
+    models: dict
+    subcircuits: dict
+    parameters: dict
+    prefix: str = ""
+    ports: dict = {}  # noqa: RUF012 (never changed)
+
+
+def read(netlist, parameters):
+    """`Netlist` of a text, a file, or lines and tuples; ``parameters`` replace those of .param with the same names."""
+    lines = _lines(netlist)
+    scope = _Scope({}, {}, {name.lower(): exact(value) for name, value in parameters.items()})
+    _require_used(parameters, lines)
+    starts, t_end, elements = {}, None, []
+    for number, text in _defined(lines, scope):
+        word = text.split()[0].lower()
+        if word == ".tran":
+            t_end = _horizon(number, text, scope)
+        elif word == ".ic":
+            starts |= _starts(number, text, scope)
+        elif word.startswith("."):
+            raise _wrong(number, text, f"{word} is not supported")
+        else:
+            elements += _made(number, text, scope)
+    return Netlist(tuple(_started(_checked(elements), starts)), t_end)
+
+
+def exact(value):
+    """A number as a fraction; a float is the decimal number that it prints as."""
+    return Fraction(repr(_checks.number(_OWNER, "a value of params", value)))
+
+
+def _lines(netlist):
+    """[(number, text), ...] without title and comments, continued lines joined."""
+    if isinstance(netlist, (list, tuple)):
+        return [(k + 1, _line_of(k, each)) for k, each in enumerate(netlist)]
+    if not isinstance(netlist, (str, os.PathLike)):
+        raise TypeError(f"{_OWNER}: netlist must be a text, a path, or a list of lines and tuples, got {_checks.shortened(netlist)}")
+    if isinstance(netlist, os.PathLike) or "\n" not in netlist:
+        try:
+            netlist = Path(netlist).read_text()
+        except (OSError, ValueError) as error:
+            raise ValueError(f"{_OWNER}: netlist has one line, so it must be a file: {error}") from None
+    result = []
+    for number, text in enumerate(netlist.splitlines(), 1):
+        text = text.partition(";")[0].strip()
+        if number == 1 or not text or text.startswith("*"):
+            continue
+        if text.startswith("+"):
+            if not result:
+                raise _wrong(number, text, "there is no line that it goes on with")
+            result[-1] = (result[-1][0], f"{result[-1][1]} {text[1:]}")
+        elif text.split()[0].lower() == ".end":
+            break
+        else:
+            result.append((number, text))
+    return result
+
+
+def _line_of(k, given):
+    """The text of an element of a list: a line, or a tuple of its words and numbers."""
+    if isinstance(given, str) and given.strip():
+        return given.strip()
+    if isinstance(given, tuple) and given and isinstance(given[0], str):
+        words = [given[0]]
+        for word in given[1:]:
+            is_word = isinstance(word, (str, int)) and not isinstance(word, bool)
+            words.append(str(word) if is_word else repr(_checks.number(_OWNER, f"entry {k} of netlist, {given[0]},", word)))
+        return " ".join(words)
+    raise TypeError(f'{_OWNER}: entry {k} of netlist must be a line or a tuple as ("R1", "a", "b", 1e3), got {_checks.shortened(given)}')
+
+
+def _wrong(number, text, why):
+    return ValueError(f"{_OWNER}: line {number} of the netlist, '{text.split()[0]}': {why}; the line is: {_checks.shortened(text)}")
+
+
+def _require_used(parameters, lines):
+    """Refuse a parameter that no line names."""
+    named = {word for _, text in lines for word in re.findall(r"\w+", text.lower())}
+    for name in parameters:
+        if name.lower() not in named:
+            raise ValueError(f"{_OWNER}: no line of the netlist names the parameter '{name}'")
+
+
+def _defined(lines, scope):
+    """Lines that are left when models, parameters and subcircuits have been noted in the scope."""
+    given, left, body = set(scope.parameters), [], None
+    for number, text in lines:
+        words = text.split()
+        word = words[0].lower()
+        if word == ".subckt":
+            if body is not None or len(words) < 3:
+                raise _wrong(number, text, "expected a name and nodes, outside of other subcircuits")
+            if any("=" in each or ":" in each for each in words):
+                raise _wrong(number, text, "parameters of subcircuits are not supported")
+            body = scope.subcircuits[words[1].lower()] = (tuple(each.lower() for each in words[2:]), [])
+        elif word == ".ends":
+            if body is None:
+                raise _wrong(number, text, "there is no subcircuit that it ends")
+            body = None
+        elif word == ".model":
+            _note_model(number, text, scope)
+        elif word == ".param":
+            for name, value in _pairs(text.split(None, 1)[1] if len(words) > 1 else "", number, text):
+                if name not in given:
+                    scope.parameters[name] = _number(value, number, text, scope)
+        elif body is not None:
+            body[1].append((number, text))
+        elif word not in _OUTPUT:
+            left.append((number, text))
+    if body is not None:
+        raise ValueError(f"{_OWNER}: a .subckt has no .ends")
+    return left
+
+
+def _pairs(text, number, line):
+    """[(name, value), ...] of ``name=value name=value``."""
+    text = re.sub(r"\s*=\s*", "=", text)
+    result = []
+    for each in re.findall(r"[^\s=]+=\{[^}]*\}|\S+", text):
+        name, equals, value = each.partition("=")
+        if not equals or not value:
+            raise _wrong(number, line, f"expected name=value, got '{each}'")
+        result.append((name.lower(), value))
+    return result
+
+
+def _note_model(number, text, scope):
+    words = re.sub(r"[(),]", " ", text).split(None, 3)
+    if len(words) < 3 or words[2].upper() not in _MODELS:
+        kind = words[2] if len(words) > 2 else "nothing"
+        raise _wrong(number, text, f"models are of kind {' or '.join(_MODELS)}, got {kind}")
+    kind, numbers = words[2].upper(), {}
+    for name, value in _pairs(words[3] if len(words) > 3 else "", number, text):
+        if name not in _MODELS[kind]:
+            why = "; write the diode as an ideal one with Vfwd" if kind == "D" and name in ("is", "n", "rs") else ""
+            raise _wrong(number, text, f"parameter '{name}' of a model {kind} is not supported, these are: {', '.join(_MODELS[kind])}{why}")
+        numbers[name] = _number(value, number, text, scope)
+    negative = [name for name in ("ron", "roff", "vrev", "vfwd") if numbers.get(name, 0) < 0]
+    if negative or numbers.get("roff", 1) <= numbers.get("ron", 0):
+        raise _wrong(number, text, f"{negative[0]} must not be negative" if negative else "Roff must be above Ron")
+    if numbers.get("vh", 0) != 0:
+        raise _wrong(number, text, "a switch with hysteresis, Vh, is not supported")
+    scope.models[words[1].lower()] = (kind, numbers)
+
+
+def _number(word, number, text, scope):
+    """A number, a parameter, or an expression of them, in braces or not."""
+    word = word.strip().strip("{}").strip()
+    match = _NUMBER.fullmatch(word)
+    if match:
+        return Fraction(match[1]) * Fraction(10) ** _SUFFIX.get((match[2] or "").lower(), 0)
+    try:
+        return _evaluated(ast.parse(word, mode="eval").body, number, text, scope)
+    except (SyntaxError, ZeroDivisionError):
+        raise _wrong(number, text, f"'{word}' is no number, parameter or expression of them") from None
+
+
+def _evaluated(node, number, text, scope):
+    if isinstance(node, ast.Name) and node.id.lower() in scope.parameters:
+        return scope.parameters[node.id.lower()]
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        return Fraction(repr(node.value))
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
+        value = _evaluated(node.operand, number, text, scope)
+        return -value if isinstance(node.op, ast.USub) else value
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+        return _OPERATORS[type(node.op)](*(_evaluated(side, number, text, scope) for side in (node.left, node.right)))
+    raise _wrong(
+        number, text, f"'{ast.unparse(node)}' is no number and no parameter; parameters are: {', '.join(scope.parameters) or 'none'}"
+    )
+
+
+def _horizon(number, text, scope):
+    """The end of ``.tran step end UIC``."""
+    words = text.split()[1:]
+    if not words or words[-1].lower() != "uic":
+        raise _wrong(number, text, "UIC must end it: runs begin with the values of IC, and no operating point is computed")
+    if len(words) < 3:
+        raise _wrong(number, text, "expected a step and an end")
+    return float(_number(words[1], number, text, scope))
+
+
+def _starts(number, text, scope):
+    """{("V", node) or ("I", inductor): value} of .ic."""
+    found = re.findall(r"([VI])\s*\(\s*([^\s()]+)\s*\)\s*=\s*(\S+)", text, re.IGNORECASE)
+    if not found:
+        raise _wrong(number, text, "expected V(node)=value or I(inductor)=value")
+    return {(what.upper(), name.lower()): _number(value, number, text, scope) for what, name, value in found}
+
+
+def _node(name, scope):
+    name = name.lower()
+    name = "0" if name == "gnd" else name
+    return name if name == "0" else scope.ports.get(name, f"{scope.prefix.lower()}{name}")
+
+
+def _made(number, text, scope):
+    """Elements of a line; those of a subcircuit where it is one."""
+    words = text.split()
+    kind, name = words[0][0].upper(), scope.prefix + words[0]
+    if kind == "X":
+        return _unfolded(number, text, words, scope)
+    if kind in _REFUSED:
+        raise _wrong(number, text, f"{_REFUSED[kind]} are not supported")
+    if kind not in _N_NODES:
+        raise _wrong(number, text, "it is no element that is known")
+    if kind == "E" and "table" in text.lower():
+        return [_amplifier(number, text, name, scope)]
+    n_nodes = _N_NODES[kind]
+    if len(words) < n_nodes + 2:
+        raise _wrong(number, text, f"expected {n_nodes} nodes and more")
+    nodes, rest = tuple(_node(word, scope) for word in words[1 : n_nodes + 1]), words[n_nodes + 1 :]
+    if kind in "DS":
+        return [Element(name, kind, nodes, _model_of(number, text, rest, kind, scope))]
+    if kind in "VI":
+        return [Element(name, kind, nodes, _wave(number, text, " ".join(rest), scope))]
+    if kind == "K":
+        rest, of = rest[-1:], tuple(scope.prefix + word for word in rest[:-1])
+        if len(of) < 2:
+            raise _wrong(number, text, "expected two inductors or more, and a coefficient")
+        return [Element(name, kind, (), _number(rest[0], number, text, scope), of)]
+    of, start = (), None
+    if kind in "FH":
+        of, rest = (scope.prefix + rest[0],), rest[1:]
+    tail = " ".join(rest[1:]).replace(" ", "")
+    if kind in "CL" and tail.lower().startswith("ic="):
+        start, tail = _number(tail[3:], number, text, scope), ""
+    if not rest or tail:
+        raise _wrong(number, text, f"'{tail}' is not supported" if tail else "its value is missing")
+    value = _number(rest[0], number, text, scope)
+    if kind in "CL" and value <= 0:
+        raise _wrong(number, text, f"its value must be positive, got {float(value):g}")
+    return [Element(name, kind, nodes, value, of, start)]
+
+
+def _model_of(number, text, rest, kind, scope):
+    """Parameters of the model of a diode or switch."""
+    wanted = {"D": "D", "S": "SW"}[kind]
+    if len(rest) != 1:
+        raise _wrong(number, text, f"expected the name of a model alone, got '{' '.join(rest)}'")
+    found, numbers = scope.models.get(rest[0].lower(), (None, None))
+    if found != wanted:
+        raise _wrong(number, text, f"there is no .model {rest[0]} {wanted}")
+    return numbers
+
+
+def _unfolded(number, text, words, scope):
+    """Elements of a subcircuit, with its name before theirs."""
+    ports, body = scope.subcircuits.get(words[-1].lower(), (None, None))
+    if ports is None:
+        raise _wrong(number, text, f"there is no .subckt {words[-1]}")
+    if len(words) - 2 != len(ports):
+        raise _wrong(number, text, f"the subcircuit has {len(ports)} nodes, got {len(words) - 2}")
+    prefix = f"{scope.prefix}{words[0]}."
+    if prefix.count(".") > 20:
+        raise _wrong(number, text, "the subcircuit contains itself")
+    inner = scope._replace(prefix=prefix, ports={port: _node(node, scope) for port, node in zip(ports, words[1:-1], strict=True)})
+    return [element for line in body for element in _made(*line, inner)]
+
+
+def _amplifier(number, text, name, scope):
+    """``E1 o 0 TABLE {V(p,q)} = (x0, y0) (x1, y1)``: what lies between two corners, the same beyond them."""
+    match = _TABLE.fullmatch(text)
+    corners = _PAIR.findall(match[6]) if match else ()
+    if len(corners) != 2 or _PAIR.sub("", match[6]).replace(",", "").strip():
+        raise _wrong(number, text, "expected TABLE {V(p,q)} = (x0,y0) (x1,y1), two corners")
+    corners = tuple(tuple(_number(word, number, text, scope) for word in corner) for corner in corners)
+    if corners[0][0] > corners[1][0] or corners[0][1] == corners[1][1]:
+        raise _wrong(number, text, "the corners must rise in x, and differ in y")
+    nodes = tuple(_node(match[k] or "0", scope) for k in (2, 3, 4, 5))
+    return Element(name, "OP", nodes, corners)
+
+
+def _wave(number, text, words, scope):
+    """DC, SIN, PULSE or PWL."""
+    words = re.sub(r"[(),]", " ", words).split()
+    kind, numbers = words[0].upper(), [_number(word, number, text, scope) for word in words[1:]] if words else []
+    if kind not in ("DC", "SIN", "PULSE", "PWL"):
+        if len(words) != 1:
+            raise _wrong(number, text, f"'{words[0]}' is not supported; sources are DC, SIN, PULSE, PWL")
+        kind, numbers = "DC", [_number(words[0], number, text, scope)]
+    least, most = {"DC": (1, 1), "SIN": (3, 6), "PULSE": (2, 7), "PWL": (2, math.inf)}[kind]
+    if not least <= len(numbers) <= most or (kind == "PWL" and len(numbers) % 2):
+        raise _wrong(number, text, f"{kind} has {least} to {most} numbers, of PWL in pairs; got {len(numbers)}")
+    if kind == "DC":
+        return Wave("PIECES", (0.0, math.inf, 0.0, float(numbers[0])))
+    if kind == "SIN":
+        return Wave("SIN", tuple(map(float, numbers + [0] * (6 - len(numbers)))))
+    if kind == "PWL":
+        if any(late < early for early, late in zip(numbers[:-2:2], numbers[2::2], strict=True)):
+            raise _wrong(number, text, "the times of PWL must not fall")
+        return Wave("PIECES", (0.0, math.inf, *map(float, numbers)))
+    return _pulse(number, text, numbers)
+
+
+def _pulse(number, text, numbers):
+    """PULSE(v1 v2 td tr tf pw per); without pw it stays at v2, without per it comes once."""
+    low, high, delay, rise, fall = [*numbers, 0, 0, 0][:2] + [*numbers[2:], 0, 0, 0][:3]
+    width = numbers[5] if len(numbers) > 5 else None
+    period = numbers[6] if len(numbers) > 6 and numbers[6] > 0 else None
+    if min(rise, fall, width or 0) < 0 or (period is not None and width is not None and rise + width + fall > period):
+        raise _wrong(number, text, "rise, width and fall must not be negative, and fit into the period")
+    points = [0, low, rise, high]
+    if width is not None:
+        points += [rise + width, high, rise + width + fall, low]
+    return Wave("PIECES", (float(delay), math.inf if period is None else float(period), *map(float, points)))
+
+
+def _checked(elements):
+    """Elements whose names differ, and name what there is."""
+    known = {}
+    for element in elements:
+        if element.name.lower() in known:
+            raise ValueError(f"{_OWNER}: there are two elements of the name '{element.name}'")
+        known[element.name.lower()] = element.kind
+    for element in elements:
+        for other in element.of:
+            wanted = "L" if element.kind == "K" else "V"
+            if known.get(other.lower()) != wanted:
+                what = "inductor" if wanted == "L" else "voltage source"
+                raise ValueError(f"{_OWNER}: element '{element.name}' names the {what} '{other}', which there is not")
+    if not elements:
+        raise ValueError(f"{_OWNER}: the netlist has no elements; its first line is a title")
+    return elements
+
+
+def _started(elements, starts):
+    """Elements with what .ic says of them, where they say nothing themselves."""
+    nodes = {node for element in elements for node in element.nodes}
+    inductors = {element.name.lower() for element in elements if element.kind == "L"}
+    for what, name in starts:
+        if name not in (nodes if what == "V" else inductors):
+            raise ValueError(f"{_OWNER}: .ic names {what}({name}), which is no {'node' if what == 'V' else 'inductor'}")
+    voltages = {"0": 0} | {node: value for (what, node), value in starts.items() if what == "V"}
+    for element in elements:
+        if element.start is None and element.kind == "L":
+            yield element._replace(start=starts.get(("I", element.name.lower())))
+        elif element.start is None and element.kind == "C" and all(node in voltages for node in element.nodes):
+            a, b = element.nodes
+            yield element._replace(start=voltages[a] - voltages[b] if starts else None)
+        else:
+            yield element

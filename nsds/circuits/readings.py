@@ -1,0 +1,223 @@
+"""Voltages, currents, means and switchings of a circuit's trajectory, by the names of its netlist."""
+
+import numpy as np
+
+from nsds import _checks
+from nsds.circuits.record import AMPLIFIER, SWITCH, ZENER
+from nsds.circuits.waveforms import HEAD, SWITCH_HEAD, control, next_wave, wave
+from nsds.circuits.waveforms import SWITCH as SWITCH_AT
+from nsds.model.kinds import NAMES
+from nsds.model.records import model_of
+from nsds.results.trajectories import of_system, require_rows
+
+EVENT_OF_DEVICE = np.dtype([("t", "<f8"), ("device", "<i8"), ("state", "<i8")])
+
+
+def voltage(system, trajectory, node, reference="0"):
+    """Voltage of a node of a circuit over time (V).
+
+    Parameters
+    ----------
+    system : numpy.ndarray, shape ()
+        Record of `nsds.circuit`.
+    trajectory : numpy.ndarray (rows,)
+        What `nsds.simulate` returned for it.
+    node, reference : str
+        Names of the netlist; the voltage is that of the first against the second, which is ground if not given.
+
+    Returns
+    -------
+    numpy.ndarray (rows,)
+        At a step of a source the value after it. Voltages of a part of the circuit that floats are those against one of its nodes.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Not a circuit and its trajectory, or a node that it does not have.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> circuit = nsds.circuit([("V1", "in", 0, 5.0), ("R1", "in", "out", 1e3), ("C1", "out", 0, 1e-6)])
+    >>> rows = nsds.simulate(circuit, t_end=1e-3, h=1e-6)
+    >>> float(nsds.circuits.voltage(circuit, rows, "out")[-1].round(2))  # 5 (1 - 1 / e)
+    3.16
+    """
+    of = _Rows("voltage", system, trajectory)
+    return of.voltage(node) - of.voltage(reference)
+
+
+def current(system, trajectory, element):
+    """Current through an element of a circuit, from its first node to its second, over time (A).
+
+    Parameters
+    ----------
+    system : numpy.ndarray, shape ()
+        Record of `nsds.circuit`.
+    trajectory : numpy.ndarray (rows,)
+        What `nsds.simulate` returned for it.
+    element : str
+        Name of the netlist; elements of a subcircuit have that of its line before theirs, as ``"X1.D1"``.
+
+    Returns
+    -------
+    numpy.ndarray (rows,)
+        Of a source, the current into its first node. A closed switch takes all of the current of a diode beside it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Not a circuit and its trajectory, or an element that it does not have.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> circuit = nsds.circuit([("V1", "in", 0, 5.0), ("R1", "in", "out", 1e3), ("C1", "out", 0, 1e-6)])
+    >>> rows = nsds.simulate(circuit, t_end=1e-3, h=1e-6)
+    >>> float(nsds.circuits.current(circuit, rows, "V1")[-1].round(5))
+    -0.00184
+    """
+    return _Rows("current", system, trajectory).current(element)
+
+
+def mean(system, trajectory, reading, start, end):
+    """Mean of a voltage or current over time, by its integral, which is a state of the circuit.
+
+    Parameters
+    ----------
+    system : numpy.ndarray, shape ()
+        Record of `nsds.circuit` with the reading among its ``integrals``.
+    trajectory : numpy.ndarray (rows,)
+        What `nsds.simulate` returned for it.
+    reading : int
+        Its place among them.
+    start, end : float
+        Times of rows (s).
+
+    Returns
+    -------
+    float
+        Mean, as exact as the trajectory.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Not a circuit and its trajectory, a place that there is not, times at which there are no rows.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> circuit = nsds.circuit([("V1", "a", 0, "SIN(1 2 50)"), ("R1", "a", 0, 10.0)], integrals=["i(R1)"])
+    >>> rows = nsds.simulate(circuit, t_end=0.02, h=1e-4)
+    >>> round(nsds.circuits.mean(circuit, rows, 0, 0.0, 0.02), 12)
+    0.1
+    """
+    of = _Rows("mean", system, trajectory)
+    x, n = of.trajectory["circuit"]["x"], int(system["names"]["n_integrals"])
+    reading = _checks.integer("mean", "reading", reading, low=0)
+    if reading >= n:
+        raise ValueError(f"mean: reading must be below {n}, the number of the circuit's integrals, got {reading}")
+    values = []
+    for name, time in (("start", start), ("end", end)):
+        time = _checks.number("mean", name, time)
+        at = np.flatnonzero(abs(of.trajectory["t"] - time) <= 1e-12 * max(abs(of.trajectory["t"][-1]), abs(time)))
+        if at.size == 0:
+            raise ValueError(f"mean: {name} must be the time of a row, got {time}")
+        values.append((of.trajectory["t"][at[-1]], x[at[-1], x.shape[1] - n + reading]))
+    if not values[1][0] > values[0][0]:
+        raise ValueError(f"mean: end must be after start, got {start} and {end}")
+    return float((values[1][1] - values[0][1]) / (values[1][0] - values[0][0]))
+
+
+def events(system, trajectory):
+    """When diodes and op-amps of a circuit change their state.
+
+    Parameters
+    ----------
+    system : numpy.ndarray, shape ()
+        Record of `nsds.circuit`.
+    trajectory : numpy.ndarray (rows,)
+        What `nsds.simulate` returned for it; times are those of rows.
+
+    Returns
+    -------
+    numpy.ndarray (events,)
+        With the fields t, device (a place in ``system["names"]["device_names"]``) and state, which begins: of a diode 0 open, 1 conducts,
+        2 breaks down; of an op-amp -1 low, 0 between, 1 high. Before the first row diodes are open and op-amps between their rails.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Not a circuit and its trajectory.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> circuit = nsds.circuit([("V1", "a", 0, "SIN(0 1 1)"), ("D1", "a", "b", "DI"), ("R1", "b", 0, 10.0), ".model DI D"])
+    >>> rows = nsds.simulate(circuit, t_end=1.0, h=0.01)
+    >>> nsds.circuits.events(circuit, rows)["state"].tolist()
+    [1, 0]
+    """
+    of = _Rows("events", system, trajectory)
+    y, lam = (of.trajectory["devices"][field].reshape(of.trajectory.size, -1) for field in ("y", "lambda"))
+    found = []
+    for number, (row, kind, by_voltage) in enumerate(system["names"]["devices"]):
+        if kind == SWITCH:
+            continue
+        lower, upper = (np.ravel(system["devices"][field])[row] for field in ("lower", "upper"))
+        if kind == AMPLIFIER:
+            state = np.where(lam[:, row] <= lower, -1, np.where(lam[:, row] >= upper, 1, 0))
+        elif by_voltage:
+            state = np.where(lam[:, row] <= lower, 1, np.where(lam[:, row] >= upper, 2, 0))
+        else:
+            state = np.where(y[:, row] <= 0, 1, 0)
+            if kind == ZENER:
+                state = np.where(y[:, row + 1] <= 0, 2, state)
+        changes = np.flatnonzero(np.diff(state, prepend=0))
+        found += [(of.trajectory["t"][k], number, state[k]) for k in changes]
+    found = np.array(found, EVENT_OF_DEVICE)
+    return found[np.lexsort((found["device"], found["t"]))]
+
+
+class _Rows:
+    """A trajectory with what gives its voltages and currents."""
+
+    def __init__(self, owner, system, trajectory):
+        self.owner = owner
+        if ("names", NAMES) not in [line[:2] for line in model_of(system)] or np.shape(system) != ():
+            raise ValueError(f"{owner}: system must be one record of nsds.circuit, with the part 'names'")
+        self.names = system["names"]
+        self.trajectory = require_rows(owner, of_system(owner, trajectory, system), (1,))
+        rows = self.trajectory
+        z, k = self.names["z"], int(self.names["z"][0])
+        u = np.zeros((2, rows.size, k))
+        for i, t in enumerate(rows["t"].tolist()) if k else ():
+            at = HEAD
+            for j in range(k):
+                u[:, i, j] = wave(t, False, at, z)
+                at = next_wave(at, z)
+        lam = rows["devices"]["lambda"].reshape(rows.size, -1)
+        self.known = np.hstack([rows["circuit"]["x"], lam, u[0], u[1], np.ones((rows.size, 1))])
+
+    def voltage(self, node):
+        return self.known @ self.names["voltages"][self._place("node", node)]
+
+    def current(self, element):
+        place = self._place("element", element)
+        switch, is_open = self.names["by_switch"][place]
+        result = self.known @ self.names["currents"][place]
+        if switch < 0:
+            return result
+        z = self.names["z"]
+        s = int(z[SWITCH_AT]) + switch * (SWITCH_HEAD + int(z[0]))
+        closed = np.array([control(t, False, s, z) > 0.0 for t in self.trajectory["t"].tolist()])
+        return np.where(closed == (is_open == 1), 0.0, result)
+
+    def _place(self, what, name):
+        if not isinstance(name, str) and not (what == "node" and isinstance(name, int)):
+            raise TypeError(f"{self.owner}: {what} must be the name of one, got {_checks.shortened(name)}")
+        known = self.names[f"{what}_names"].item().decode().split()
+        lowered = [each.lower() for each in known]
+        if str(name).lower() not in lowered:
+            raise ValueError(f"{self.owner}: there is no {what} '{name}'; there are: {', '.join(known)}")
+        return lowered.index(str(name).lower())

@@ -1,0 +1,266 @@
+"""A circuit as a record: a first-order system, and its diodes, switches and op-amps as rows of a box law."""
+
+import math
+import re
+
+import numpy as np
+
+from nsds import _checks
+from nsds.circuits.equations import reduced
+from nsds.circuits.netlist import read
+from nsds.circuits.waveforms import driven_bounds, driven_rows, packed
+from nsds.model.assembly import system
+from nsds.model.first_order import first_order_linear
+from nsds.model.interactions import interaction
+from nsds.model.laws import relay
+from nsds.model.records import pack
+from nsds.model.relations_first_order import first_order_linear_relation
+
+_OWNER = "circuit"
+_READING = re.compile(r"([vi])\s*\(\s*([^\s,()]+)\s*(?:,\s*([^\s,()]+)\s*)?\)", re.IGNORECASE)
+# What a device is: which of its rows say that it conducts, and how; see `nsds.circuits.readings`.
+DIODE, ZENER, AMPLIFIER, SWITCH = range(4)
+
+
+def circuit(netlist, params=None, *, integrals=(), t=0.0):
+    """Record of a circuit with ideal components, from a netlist in a subset of SPICE.
+
+    Parameters
+    ----------
+    netlist : str, path, or list of str and tuple
+        A text whose first line is a title, or the file with it; or a list of lines without a title, in which a tuple such as
+        ``("R1", "a", "b", 1e3)`` stands for a line.
+    params : dict of numbers, optional
+        In place of the values that ``.param`` gives, by name.
+    integrals : sequence of str, optional
+        Voltages and currents whose integrals over time from the start are states of their own, as ``"v(out)"``, ``"v(p,n)"``, ``"i(L1)"``:
+        see `nsds.circuits.mean`.
+    t : float
+        Time at the start (s).
+
+    Returns
+    -------
+    numpy.ndarray, shape ()
+        Record with the parts ``circuit`` (states: voltages of capacitors in V, currents of inductors in A, then the integrals),
+        ``devices`` (y and lambda of diodes, switches and op-amps, all in V: currents are multiplied by one resistance) and ``names``.
+        `nsds.circuits.voltage` and `nsds.circuits.current` read a trajectory by names. Records of one netlist with other numbers make an
+        ensemble, ``numpy.stack``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        What cannot be read, or is not supported, with its line and name; loops of voltage sources, cut sets of current sources, values at
+        the start that contradict each other, and other circuits that do not determine their voltages and currents.
+
+    Notes
+    -----
+    Read are R, C, L (``IC=``), K (1 allowed), V and I (DC, SIN, PULSE, PWL), E, G, F, H (linear), E with a TABLE of two corners (op-amp
+    with rails), D with ``.model D(Ron Roff Vfwd Vrev)``, S with ``.model SW(Ron Roff Vt)``, ``.subckt`` and X, ``.param``, ``.ic`` and
+    ``.tran ... UIC``.
+    ``Ron`` is 0 and ``Roff`` infinite unless given, and steps of a PULSE with tr = tf = 0 are steps. Controls of switches must be sums of
+    sources. Currents flow through an element from its first node to its second. A diode beside a switch, without a drop, is one device
+    with it.
+
+    Capacitors and inductors in loops and cut sets, also through devices, need no resistors. `nsds.euler_moreau` is of first order; steps
+    should end where switches are driven.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> rectifier = nsds.circuit('''half-wave rectifier
+    ... V1 in 0 SIN(0 10 50)
+    ... D1 in out DI
+    ... C1 out 0 100u
+    ... R1 out 0 100
+    ... .model DI D
+    ... ''')
+    >>> rows = nsds.simulate(rectifier, t_end=0.02, h=1e-5)
+    >>> float(nsds.circuits.voltage(rectifier, rows, "out")[-1].round(2))
+    2.34
+    """
+    params = {} if params is None else params
+    if not isinstance(params, dict) or not all(isinstance(name, str) for name in params):
+        raise TypeError(f"{_OWNER}: params must be a dict of names and numbers, got {_checks.shortened(params)}")
+    elements, t_end = read(netlist, params)
+    equations = reduced(elements)
+    rows = _Rows(equations, elements)
+    integrals = [integrals] if isinstance(integrals, str) else integrals
+    if not isinstance(integrals, (list, tuple)):
+        raise TypeError(f"{_OWNER}: integrals must be a list of texts such as 'v(out)', got {_checks.shortened(integrals)}")
+    integrals = [_reading(text, equations) for text in integrals]
+    rates = [*equations.rates.values(), *integrals] or [{}]
+    x = [*(float(value) for value in equations.starts.values()), *(0.0 for _ in integrals)] or [0.0]
+    A, B, U, U_rate, constants = rows.matrices(rates, len(x))
+    C, D, weights, weights_rate, base = rows.matrices(rows.outputs, len(x))
+    switches, bounds = rows.switches(), np.array(rows.bounds).T
+    part = {"b": constants} if (U == 0).all() and (U_rate == 0).all() else {"b": driven_rows, "z": packed(rows.waves, constants, U, U_rate)}
+    z = packed(rows.waves, base, weights, weights_rate, bounds, switches)
+    varies = weights.any() or weights_rate.any() or bool(switches)
+    relation = first_order_linear_relation(
+        C, B, D, driven_rows if varies else base, bounds=driven_bounds if switches else None, z=z if varies else None
+    )
+    return system(
+        t=t,
+        circuit=first_order_linear(A, x=x, **part),
+        devices=interaction(relation, relay(bounds[0], bounds[1]), on="circuit"),
+        names=rows.names(len(x), len(integrals), switches, t_end),
+    )
+
+
+def _reading(text, equations):
+    """The row of a voltage or current in words."""
+    match = _READING.fullmatch(text.strip()) if isinstance(text, str) else None
+    if match is None or (match[1].lower() == "i" and match[3]):
+        raise ValueError(f"{_OWNER}: integrals must be 'v(node)', 'v(node,node)' or 'i(element)', got {_checks.shortened(text)}")
+    if match[1].lower() == "i":
+        return _of(equations.currents, match[2], "element")
+    one, other = (_of(equations.voltages, name or "0", "node") for name in match.groups()[1:])
+    return {key: one.get(key, 0) - other.get(key, 0) for key in one | other}
+
+
+def _of(table, name, what):
+    for known, row in table.items():
+        if known.lower() == name.lower():
+            return row
+    raise ValueError(f"{_OWNER}: integrals name the {what} '{name}', which there is not; there are: {', '.join(table)}")
+
+
+class _Rows:
+    """Rows of y and lambda, all in volts, and matrices of what depends on them."""
+
+    def __init__(self, equations, elements):
+        self.equations = equations
+        self.resistance = _resistance(elements)
+        self.outputs, self.bounds, self.closed, self.first, self.lam = [], [], {}, {}, {}
+        for device in equations.devices:
+            self.first[device.name] = len(self.outputs)
+            self._add_device(device)
+        for element in equations.amplifiers:
+            self.first[element.name] = len(self.outputs)
+            self._add_amplifier(element)
+        if not self.outputs:  # a record has one row at least: this one is 0
+            self._add({}, 0.0, 0.0)
+        names = {d.switch for d in equations.devices if d.switch}
+        self.switch_names = [name for name in equations.controls if name in names]
+        self.sources = {name: j for j, name in enumerate(equations.sources)}
+        self.waves = [equations.waves[name] for name in equations.sources]
+
+    def _add(self, row, lower, upper):
+        self.outputs.append(row)
+        self.bounds.append((float(lower), float(upper)))
+
+    def _add_device(self, d):
+        """i or -v of a device is lambda, the other one is in y; see `nsds.circuits.equations.Device`."""
+        row, at = self.equations.outputs[d.name], len(self.outputs)
+        drop = {("one",): d.drop}
+        if d.by_voltage:
+            self.lam[d.name] = [(at, -1.0)]
+            upper = math.inf if d.breakdown is None else d.breakdown
+            lower = -d.drop if d.is_diode else -math.inf
+            self._add(_scaled(row, self.resistance), lower, upper)
+            self.closed[d.switch] = (at, 0.0, 0.0)
+            return
+        self.lam[d.name] = [(at, 1.0 / self.resistance)]
+        self._add(_total(drop, _scaled(row, -1)), 0.0, math.inf if d.is_diode else 0.0)
+        self.closed[d.switch] = (at, -math.inf, math.inf)
+        if d.breakdown is not None:
+            self.lam[d.name].append((at + 1, -1.0 / self.resistance))
+            self._add(_total(row, {("one",): d.breakdown}), 0.0, math.inf)
+
+    def _add_amplifier(self, e):
+        """lambda is the voltage of the output; y is by how much the input is away from where the table has that output."""
+        (x0, y0), (x1, y1) = e.value
+        slope, sign = (x1 - x0) / (y1 - y0), 1 if y1 > y0 else -1
+        self.lam[e.name] = [(len(self.outputs), 1.0)]
+        row = _total(_scaled(self.equations.outputs[e.name], -1), {("one",): x0 - slope * y0, ("lam", e.name): slope})
+        self._add(_scaled(row, sign), min(y0, y1), max(y0, y1))
+
+    def matrices(self, rows, n):
+        """(states (rows, n), lambda, sources, their rates, constants) of rows."""
+        m, k = len(self.outputs), len(self.sources)
+        states = {name: j for j, name in enumerate(self.equations.states)}
+        result = np.zeros((len(rows), n)), np.zeros((len(rows), m)), np.zeros((len(rows), k)), np.zeros((len(rows), k)), np.zeros(len(rows))
+        for i, row in enumerate(rows):
+            for (what, *name), c in row.items():
+                if what == "lam":
+                    for at, factor in self.lam[name[0]]:
+                        result[1][i, at] += float(c) * factor
+                elif what == "one":
+                    result[4][i] += float(c)
+                elif what == "x":
+                    result[0][i, states[name[0]]] += float(c)
+                else:
+                    result[2 if what == "u" else 3][i, self.sources[name[0]]] += float(c)
+                    self._require_smooth(what, name[0])
+        return result
+
+    def _require_smooth(self, what, name):
+        """Refuse rates of sources that step: they would be impulses."""
+        wave = self.equations.waves[name]
+        if what == "du" and wave.kind == "PIECES":
+            times, values = wave.numbers[2::2], wave.numbers[3::2]
+            steps = any(times[j] == times[j + 1] and values[j] != values[j + 1] for j in range(len(times) - 1))
+            if steps or (wave.numbers[1] < math.inf and values[0] != values[-1]):
+                raise ValueError(
+                    f"{_OWNER}: element '{name}': the source steps, and capacitors or inductors follow it without a resistor, which would "
+                    "need an impulse; give it a rise time, or put a resistor into the loop"
+                )
+
+    def switches(self):
+        """Numbers of each switch: row, threshold, bounds while it is closed, constant and weights of its control."""
+        result = []
+        for name in self.switch_names:
+            threshold, nodes = self.equations.controls[name]
+            one, other = (self.equations.voltages[node] for node in nodes)
+            row = {key: one.get(key, 0) - other.get(key, 0) for key in one | other}
+            row = {key: c for key, c in row.items() if c}
+            if any(key[0] not in ("u", "one") for key in row):
+                others = ", ".join(str(key[1]) for key in row if key[0] not in ("u", "one"))
+                raise ValueError(f"{_OWNER}: the control of switch '{name}' must be a sum of sources, but it depends on {others}")
+            _, _, U, _, constant = self.matrices([row], 1)
+            at, lower, upper = self.closed[name]
+            result.append(np.array([at, float(threshold), lower, upper, constant[0], *U[0]]))
+        return result
+
+    def names(self, n, n_integrals, switches, t_end):
+        """The part of a record that says how voltages and currents follow from its states."""
+        e, fields = self.equations, {}
+        shared = {d.name: d.switch for d in e.devices if d.switch and d.is_diode}  # diode -> the switch beside it
+        elements = [*e.currents, *shared.values()]
+        turned = [_scaled(e.currents[d.name], -1 if d.turned else 1) for d in e.devices if d.name in shared]
+        currents = [*e.currents.values(), *turned]
+        for field, rows in (("voltages", list(e.voltages.values())), ("currents", currents)):
+            fields[field] = np.hstack([each if each.ndim == 2 else each[:, None] for each in self.matrices(rows, n)])
+        beside = shared | {switch: switch for switch in shared.values()}
+        through = [self.switch_names.index(beside[name]) if name in beside else -1 for name in elements]
+        fields["by_switch"] = np.array([through, [int(name in shared) for name in elements]]).T
+        kinds = [self._kind(d) for d in e.devices] + [(self.first[each.name], AMPLIFIER, 0) for each in e.amplifiers]
+        fields["devices"] = np.array(kinds or [(0, SWITCH, 0)])
+        none = np.zeros((0, len(self.waves)))
+        fields["z"] = packed(self.waves, np.zeros(0), none, none, None, switches)
+        fields["n_integrals"] = np.array(n_integrals)
+        fields["t_end"] = np.array(math.inf if t_end is None else t_end)
+        words = {"node_names": e.voltages, "element_names": elements, "state_names": e.states,
+                 "device_names": [d.name for d in e.devices] + [each.name for each in e.amplifiers]}  # fmt: skip
+        fields |= {field: " ".join(each) for field, each in words.items()}
+        return {"kind": "names", "record": pack(fields, None)}
+
+    def _kind(self, d):
+        return self.first[d.name], SWITCH if not d.is_diode else DIODE if d.breakdown is None else ZENER, int(d.by_voltage)
+
+
+def _scaled(row, factor):
+    return {key: c * factor for key, c in row.items()}
+
+
+def _total(one, other):
+    return {key: one.get(key, 0) + other.get(key, 0) for key in one | other}
+
+
+def _resistance(elements):
+    """A resistance of the size of those in the circuit, a power of two: that of an inductor and a capacitor is the root of L / C."""
+    sizes = {kind: [math.log2(abs(e.value)) for e in elements if e.kind == kind and e.value] for kind in "RLC"}
+    found = list(sizes["R"])
+    if sizes["L"] and sizes["C"]:
+        found.append((np.mean(sizes["L"]) - np.mean(sizes["C"])) / 2)
+    return 2.0 ** round(float(np.mean(found))) if found else 1.0

@@ -1,0 +1,124 @@
+"""Sources and switches of circuits as functions of time, for kernels; records hold their numbers in z.
+
+z begins with a head: number of sources k, rows m, switches, and where in z waves, constants (m), weights of u (m, k) and of its rate
+(m, k), bounds of lambda (2, m) and switches begin. A wave is its kind, how many numbers follow, and these (`nsds.circuits.netlist.Wave`).
+A switch is its row, the threshold, the bounds of lambda while it is closed, a constant of its control and the weights of u (k).
+"""
+
+import math
+
+import numpy as np
+
+from nsds._jit import kernel, tiny
+from nsds.model.fields import LARGEST
+
+HEAD = 9
+K, M, SWITCHES, WAVES, CONSTANTS, WEIGHTS, RATES, BOUNDS, SWITCH = range(HEAD)
+SIN, PIECES = 0.0, 1.0
+KINDS = {"SIN": SIN, "PIECES": PIECES}
+SWITCH_HEAD = 5
+_JUST_BEFORE = 2.0**-46  # of the time: what is nearer to a step of a source is at it
+
+
+@tiny
+def piece(t, is_left, at, z):
+    """(first point of the straight piece in which t lies, -1 before the delay; time since the delay within the period)."""
+    count, delay, period = (int(z[at + 1]) - 2) // 2, z[at + 2], z[at + 3]
+    phase, early = t - delay, _JUST_BEFORE * abs(t)
+    if period < np.inf and phase >= 0.0:
+        turns = math.floor(phase / period)
+        phase -= turns * period
+        if phase >= period - early and not is_left:
+            phase -= period
+        elif phase <= early and is_left and turns > 0:
+            phase += period
+    last = -1
+    for j in range(count):
+        time = z[at + 4 + 2 * j]
+        if phase - early > time or (not is_left and phase + early >= time):
+            last = j
+    return last, phase
+
+
+@kernel
+def wave(t, is_left, at, z):
+    """(value, rate) of a source whose wave begins at z[at]; at a step the value before it, or after it."""
+    if z[at] == SIN:
+        offset, amplitude, omega = z[at + 2], z[at + 3], 2.0 * math.pi * z[at + 4]
+        delay, damping, phase = z[at + 5], z[at + 6], math.radians(z[at + 7])
+        if t < delay:
+            return offset + amplitude * math.sin(phase), 0.0
+        angle, size = omega * (t - delay) + phase, amplitude * math.exp(-damping * (t - delay))
+        return offset + size * math.sin(angle), size * (omega * math.cos(angle) - damping * math.sin(angle))
+    count, first = (int(z[at + 1]) - 2) // 2, at + 4
+    j, phase = piece(t, is_left, at, z)
+    if j < 0:
+        return z[first + 1], 0.0
+    if j == count - 1:
+        return z[first + 2 * j + 1], 0.0
+    rate = (z[first + 2 * j + 3] - z[first + 2 * j + 1]) / (z[first + 2 * j + 2] - z[first + 2 * j])
+    return z[first + 2 * j + 1] + rate * (phase - z[first + 2 * j]), rate
+
+
+@tiny
+def next_wave(at, z):
+    """Where in z the next wave begins."""
+    return at + 2 + int(z[at + 1])
+
+
+@kernel
+def driven_rows(t, z, out):
+    """Constants and sources at t, before what steps there: ``out = constants + weights u + rates u'``."""
+    k, at = int(z[K]), int(z[WAVES])
+    for i in range(out.size):
+        out[i] = z[int(z[CONSTANTS]) + i]
+    for j in range(k):
+        u, rate = wave(t, True, at, z)
+        for i in range(out.size):
+            out[i] += z[int(z[WEIGHTS]) + i * k + j] * u + z[int(z[RATES]) + i * k + j] * rate
+        at = next_wave(at, z)
+
+
+@kernel
+def control(t, is_left, s, z):
+    """What the control of a switch that begins at z[s] is above its threshold."""
+    value, at = z[s + 4] - z[s + 1], int(z[WAVES])
+    for j in range(int(z[K])):
+        if z[s + SWITCH_HEAD + j] != 0.0:
+            value += z[s + SWITCH_HEAD + j] * wave(t, is_left, at, z)[0]
+        at = next_wave(at, z)
+    return value
+
+
+@tiny
+def bound(value):
+    """A bound, which may be infinite; z is finite."""
+    return np.inf if value >= LARGEST else -np.inf if value <= -LARGEST else value
+
+
+@kernel
+def driven_bounds(t, z, out):
+    """Bounds of lambda while switches are as they are just before t."""
+    m, size = int(z[M]), SWITCH_HEAD + int(z[K])
+    for i in range(m):
+        out[0, i], out[1, i] = bound(z[int(z[BOUNDS]) + i]), bound(z[int(z[BOUNDS]) + m + i])
+    for a in range(int(z[SWITCHES])):
+        s = int(z[SWITCH]) + a * size
+        if control(t, True, s, z) > 0.0:
+            out[0, int(z[s])], out[1, int(z[s])] = bound(z[s + 2]), bound(z[s + 3])
+
+
+def packed(waves, constants, weights, rates, bounds=None, switches=()):
+    """z of so many rows. waves: `nsds.circuits.netlist.Wave`s; switches: rows of numbers."""
+    parts = [np.concatenate([[KINDS[each.kind], len(each.numbers)], each.numbers]) for each in waves]
+    parts = [np.concatenate([np.zeros(0), *parts]), constants, weights.reshape(-1), rates.reshape(-1),
+             np.zeros(0) if bounds is None else bounds.reshape(-1), np.concatenate([np.zeros(0), *switches])]  # fmt: skip
+    starts = HEAD + np.cumsum([0, *(part.size for part in parts[:-1])])
+    head = np.concatenate([[len(waves), constants.size, len(switches)], starts])
+    return np.clip(np.concatenate([head, *parts]), -LARGEST, LARGEST)
+
+
+def value_of(each, t):
+    """A wave at t, after what steps there; also of an array of times."""
+    z = packed([each], np.zeros(0), np.zeros((0, 1)), np.zeros((0, 1)))
+    return np.array([wave(time, False, HEAD, z)[0] for time in np.ravel(t)]).reshape(np.shape(t))[()]

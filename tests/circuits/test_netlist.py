@@ -1,0 +1,150 @@
+"""Netlists are read as SPICE reads them, what is not supported is refused by line and name, and equations are those of the elements."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import nsds
+from nsds.circuits.equations import reduced
+from nsds.circuits.netlist import read
+from nsds.circuits.waveforms import driven_bounds, value_of
+from tests.circuits.netlists import EXAMPLES
+
+MODELS = ".model DI D\n.model SWI SW(Vt=0.5)\n"
+
+
+def elements(text, **params):
+    return read(f"title\n{text}", params).elements
+
+
+@pytest.mark.parametrize(
+    ("word", "value"),
+    [("1k", "1000"), ("4.7u", "0.0000047"), ("1MEG", "1000000"), ("3m", "0.003"), ("1e-3", "0.001"), ("10pF", "1e-11"), ("2.5kOhm", "2500"),
+     (".5", "0.5"), ("1.5E2n", "1.5e-7"), ("{a*2}", "6"), ("{(a+1)/b}", "8"), ("a", "3")],
+)  # fmt: skip
+def test_numbers_are_exact(word, value):
+    assert elements(f".param a=3 b={{1/2}}\nR1 x 0 {word}")[0].value == Fraction(value)
+
+
+def test_a_netlist_with_comments_continued_lines_and_subcircuits():
+    text = "* comment\nV1 a 0\n+ SIN(0 1\n+ 50) ; more\nX1 a b CELL\nX2 b 0 CELL\n"
+    text += ".subckt CELL p q\nR1 p m {r}\nC1 m q 1u IC=2\n.ends\n.param r=1k"
+    found = elements(text, r=50.0)
+    assert [e.name for e in found] == ["V1", "X1.R1", "X1.C1", "X2.R1", "X2.C1"]
+    assert found[1].nodes == ("a", "x1.m")
+    assert found[4].nodes == ("x2.m", "0")
+    assert found[1].value == 50
+    assert found[2].start == 2
+
+
+def test_lines_and_tuples_are_a_netlist_too():
+    text = nsds.circuit("title\nV1 a 0 5\nR1 a b 1k\nC1 b 0 1u IC=1\n")
+    assert nsds.circuit([("V1", "a", 0, 5), ("R1", "a", "b", 1e3), "C1 b 0 1u IC=1"]).tobytes() == text.tobytes()
+
+
+def test_a_file_is_a_netlist_too(tmp_path):
+    path = tmp_path / "rectifier.cir"
+    path.write_text(EXAMPLES["rectifier"])
+    for given in (path, str(path)):
+        assert nsds.circuit(given).tobytes() == nsds.circuit(EXAMPLES["rectifier"]).tobytes()
+
+
+BAD = {
+    "B1 a 0 V=1": "line 2 of the netlist, 'B1': behavioural sources are not supported",
+    "M1 a b 0 0 NMOS": "line 2 of the netlist, 'M1': transistors",
+    "Y1 a 0 1": "no element that is known",
+    "R1 a 0": "expected 2 nodes and more",
+    "R1 a 0 1k tc=1": "'tc=1' is not supported",
+    "R1 a 0 abc": "'abc' is no number and no parameter",
+    "R1 a 0 {1/0}": "no number, parameter or expression",
+    "C1 a 0 -1u": "must be positive",
+    "C1 a 0 1u IC=x": "'x' is no number and no parameter",
+    "D1 a 0 DX": "there is no .model DX D",
+    "V1 a 0 EXP(0 1)": "'EXP' is not supported",
+    "V1 a 0 SIN(0 1)": "SIN has 3 to 6 numbers",
+    "V1 a 0 PWL(0 1 2)": "in pairs",
+    "V1 a 0 PWL(0 1 -1 2)": "must not fall",
+    "V1 a 0 PULSE(0 1 0 1 1 1 2)": "fit into the period",
+    "E1 o 0 TABLE {V(p)} = (0,1)": "two corners",
+    "E1 o 0 TABLE {V(p)} = (0,1) (0,1)": "differ in y",
+    "K1 L1 L2 1": "names the inductor 'L1', which there is not",
+    "F1 a 0 V9 2": "names the voltage source 'V9'",
+    "X1 a b CELL": "there is no .subckt CELL",
+    ".include other.cir": ".include is not supported",
+    ".tran 1u 1m": "UIC must end it",
+    ".ic V(q)=3": ".ic names V(q), which is no node",
+    ".model DI D(IS=1e-14)": "parameter 'is' of a model D is not supported",
+    ".model NM NMOS": "models are of kind D or SW",
+    ".subckt A p": ".subckt has no .ends",
+    "R1 a 0 1\nr1 a 0 1": "two elements of the name",
+    "V1 a 0 1\nV2 a 0 2": "contradict each other",
+    "I1 a 0 1": "contradict each other",
+    "V1 a 0 SIN(1 1 50)\nC1 a 0 1u IC=0": "IC=0 contradicts V1",
+    "V1 a 0 PULSE(0 1 0 0 0 1 2)\nC1 a 0 1u": "the source steps",
+    "V1 a 0 1\nL1 a 0 1\nL2 b 0 1\nK1 L1 L2 1.5": "must be in [-1, 1]",
+    MODELS + "V1 a 0 1\nR1 a b 1\nS1 b 0 b 0 SWI": "the control of switch 'S1' must be a sum of sources",
+}
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_what_is_wrong_is_named(text):
+    with pytest.raises(ValueError, match="circuit: ") as error:
+        nsds.circuit(f"title\n{text}\nR9 a 0 1\n" if "contradict" not in BAD[text] else f"title\n{text}\n")
+    assert BAD[text] in str(error.value)
+
+
+def test_a_parameter_that_nothing_names_is_refused():
+    with pytest.raises(ValueError, match="names the parameter 'q'"):
+        nsds.circuit("title\nR1 a 0 1\n", {"q": 1.0})
+
+
+def test_equations_of_a_loop_of_capacitors_through_a_source():
+    """V - C1 - C2 in a ring: one state, and ``C2 v2' + C1 (v2' - u') + v2 / R = 0`` by hand."""
+    found = reduced(elements("V1 a 0 SIN(0 1 50)\nC1 a b 1u\nC2 b 0 3u\nR1 b 0 1k"))
+    assert found.states == ("C1",)
+    assert found.rates["C1"] == {("x", "C1"): Fraction(-250), ("u", "V1"): Fraction(250), ("du", "V1"): Fraction(3, 4)}
+
+
+def test_inductors_coupled_perfectly_have_one_state():
+    found = reduced(elements("V1 a 0 SIN(0 1 50)\nR1 a b 1\nL1 b 0 4m\nL2 s 0 1m\nK1 L1 L2 1\nR2 s 0 2"))
+    assert found.states == ("L1",)  # magnetising current: 4m x' = v(b) = u - i1, v(s) = v(b) / 2, i2 = -v(s) / 2, x = i1 + i2 / 2
+    assert found.rates["L1"] == {("u", "V1"): Fraction(2000, 9), ("x", "L1"): Fraction(-2000, 9)}
+
+
+@pytest.mark.parametrize(("t", "before", "after"), [(0, 1, 1), (1, 1, 3), (2, 3, 3), (3, 3, 1), (11, 1, 3), (13.0, 3, 1), (14, 1, 1)])
+def test_steps_of_a_pulse_have_both_sides(t, before, after):
+    pulse = elements("V1 a 0 PULSE(1 3 1 0 0 2 10)")[0].value
+    assert value_of(pulse, t) == after
+    from nsds.circuits.waveforms import HEAD, packed, wave
+
+    assert wave(float(t), True, HEAD, packed([pulse], np.zeros(0), np.zeros((0, 1)), np.zeros((0, 1))))[0] == before
+
+
+def test_waves_follow_their_formulas():
+    t = np.linspace(0.0, 5.0, 101)
+    sine = elements("V1 a 0 SIN(1 2 0.5 1 0.25 30)")[0].value
+    angle, late = np.radians(30), t >= 1
+    expected = 1 + 2 * np.where(late, np.exp(-0.25 * (t - 1)) * np.sin(np.pi * (t - 1) + angle), np.sin(angle))
+    assert np.allclose(value_of(sine, t), expected, rtol=0, atol=1e-15)
+    trapezoid = elements("V1 a 0 PULSE(0 1 0 1 1 1 4)")[0].value
+    assert np.allclose(value_of(trapezoid, t), np.interp(t % 4, [0, 1, 2, 3, 4], [0, 1, 1, 0, 0]), rtol=0, atol=1e-15)
+    pieces = elements("V1 a 0 PWL(1 2 3 -1 4 0)")[0].value
+    assert np.allclose(value_of(pieces, t), np.interp(t, [1, 3, 4], [2, -1, 0]), rtol=0, atol=1e-15)
+
+
+def test_bounds_of_a_driven_switch_and_the_diode_beside_it():
+    """While its gate is up, lambda is free or 0; else it is that of the diode alone."""
+    text = MODELS + "V1 a 0 5\nR1 a b 1\nS1 b 0 g 0 SWI\nD1 0 b DI\nVG g 0 PULSE(0 1 0 0 0 1 2)\n"
+    devices = nsds.circuit(f"title\n{text}")["devices"]
+    assert devices["lambda"].shape == ()
+    out = np.empty((2, 1))
+    for t, expected in (
+        (0.5, [-np.inf, np.inf]),
+        (1.0, [-np.inf, np.inf]),
+        (1.5, [0.0, np.inf]),
+        (2.0, [0.0, np.inf]),
+        (2.5, [-np.inf, np.inf]),
+    ):
+        driven_bounds(t, devices["z"], out)
+        assert out.ravel().tolist() == expected
