@@ -3,13 +3,15 @@
 import numpy as np
 
 from nsds import _checks
-from nsds.circuits.record import AMPLIFIER, SWITCH, ZENER
+from nsds.circuits.record import AMPLIFIER, NONE, ZENER
 from nsds.circuits.waveforms import HEAD, SWITCH_HEAD, control, next_wave, wave
 from nsds.circuits.waveforms import SWITCH as SWITCH_AT
 from nsds.model.kinds import NAMES
 from nsds.model.records import model_of
 from nsds.results.trajectories import of_system, require_rows
+from nsds.status import is_event
 
+_NOTHING = 1e-12  # of the largest current: what is smaller does not flow
 EVENT_OF_DEVICE = np.dtype([("t", "<f8"), ("device", "<i8"), ("state", "<i8")])
 
 
@@ -159,24 +161,33 @@ def events(system, trajectory):
     [1, 0]
     """
     of = _Rows("events", system, trajectory)
-    y, lam = (of.trajectory["devices"][field].reshape(of.trajectory.size, -1) for field in ("y", "lambda"))
-    found = []
+    rows = of.trajectory[np.append(of.trajectory["t"][1:] > of.trajectory["t"][:-1], True)]  # the last ones of their time
+    y, lam = (rows["devices"][field].reshape(rows.size, -1) for field in ("y", "lambda"))
+    found, names = [], system["names"]["device_names"].item().decode().split()
     for number, (row, kind, by_voltage) in enumerate(system["names"]["devices"]):
-        if kind == SWITCH:
+        if kind == NONE:
             continue
         lower, upper = (np.ravel(system["devices"][field])[row] for field in ("lower", "upper"))
         if kind == AMPLIFIER:
             state = np.where(lam[:, row] <= lower, -1, np.where(lam[:, row] >= upper, 1, 0))
         elif by_voltage:
-            state = np.where(lam[:, row] <= lower, 1, np.where(lam[:, row] >= upper, 2, 0))
+            state = np.where(lam[:, row] <= lower, 1, np.where(lam[:, row] >= upper, 2, 0)) * _flows(y[:, row], rows)
         else:
-            state = np.where(y[:, row] <= 0, 1, 0)
+            state = np.where(y[:, row] <= 0, 1, 0) * _flows(lam[:, row], rows)
             if kind == ZENER:
-                state = np.where(y[:, row + 1] <= 0, 2, state)
+                state = np.where(y[:, row + 1] <= 0, 2 * _flows(lam[:, row + 1], rows), state)
+        closed = of.is_closed(names[number], rows["t"])
+        state = state if closed is None else np.where(closed, 0, state)
         changes = np.flatnonzero(np.diff(state, prepend=0))
-        found += [(of.trajectory["t"][k], number, state[k]) for k in changes]
+        found += [(rows["t"][k], number, state[k]) for k in changes]
     found = np.array(found, EVENT_OF_DEVICE)
     return found[np.lexsort((found["device"], found["t"]))]
+
+
+def _flows(current, rows):
+    """Whether a current flows at a row, or just after it where that is one of an event."""
+    flows = abs(current) > _NOTHING * abs(current).max(initial=0.0)
+    return flows | (is_event(rows["status"]) & np.append(flows[1:], False))
 
 
 class _Rows:
@@ -204,14 +215,17 @@ class _Rows:
 
     def current(self, element):
         place = self._place("element", element)
-        switch, is_open = self.names["by_switch"][place]
-        result = self.known @ self.names["currents"][place]
+        result, is_diode = self.known @ self.names["currents"][place], self.names["by_switch"][place][1] == 1
+        closed = self.is_closed(element, self.trajectory["t"])
+        return result if closed is None else np.where(closed == is_diode, 0.0, result)
+
+    def is_closed(self, element, times):
+        """When the switch beside a diode, or that has one, is closed; None of other elements."""
+        switch, z = self.names["by_switch"][self._place("element", element)][0], self.names["z"]
         if switch < 0:
-            return result
-        z = self.names["z"]
+            return None
         s = int(z[SWITCH_AT]) + switch * (SWITCH_HEAD + int(z[0]))
-        closed = np.array([control(t, False, s, z) > 0.0 for t in self.trajectory["t"].tolist()])
-        return np.where(closed == (is_open == 1), 0.0, result)
+        return np.array([control(t, False, s, z) > 0.0 for t in times.tolist()])
 
     def _place(self, what, name):
         if not isinstance(name, str) and not (what == "node" and isinstance(name, int)):

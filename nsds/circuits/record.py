@@ -19,7 +19,7 @@ from nsds.model.relations_first_order import first_order_linear_relation
 _OWNER = "circuit"
 _READING = re.compile(r"([vi])\s*\(\s*([^\s,()]+)\s*(?:,\s*([^\s,()]+)\s*)?\)", re.IGNORECASE)
 # What a device is: which of its rows say that it conducts, and how; see `nsds.circuits.readings`.
-DIODE, ZENER, AMPLIFIER, SWITCH = range(4)
+DIODE, ZENER, AMPLIFIER, NONE = range(4)
 
 
 def circuit(netlist, params=None, *, integrals=(), t=0.0):
@@ -95,10 +95,8 @@ def circuit(netlist, params=None, *, integrals=(), t=0.0):
     switches, bounds = rows.switches(), np.array(rows.bounds).T
     part = {"b": constants} if (U == 0).all() and (U_rate == 0).all() else {"b": driven_rows, "z": packed(rows.waves, constants, U, U_rate)}
     z = packed(rows.waves, base, weights, weights_rate, bounds, switches)
-    varies = weights.any() or weights_rate.any() or bool(switches)
-    relation = first_order_linear_relation(
-        C, B, D, driven_rows if varies else base, bounds=driven_bounds if switches else None, z=z if varies else None
-    )
+    varies = weights.any() or weights_rate.any()
+    relation = first_order_linear_relation(C, B, D, driven_rows if varies else base, bounds=driven_bounds if switches else None, z=z)
     return system(
         t=t,
         circuit=first_order_linear(A, x=x, **part),
@@ -130,7 +128,7 @@ class _Rows:
 
     def __init__(self, equations, elements):
         self.equations = equations
-        self.resistance = _resistance(elements)
+        self.resistance, self.order = _resistance(elements), [each.name for each in elements]
         self.outputs, self.bounds, self.closed, self.first, self.lam = [], [], {}, {}, {}
         for device in equations.devices:
             self.first[device.name] = len(self.outputs)
@@ -234,19 +232,23 @@ class _Rows:
         beside = shared | {switch: switch for switch in shared.values()}
         through = [self.switch_names.index(beside[name]) if name in beside else -1 for name in elements]
         fields["by_switch"] = np.array([through, [int(name in shared) for name in elements]]).T
-        kinds = [self._kind(d) for d in e.devices] + [(self.first[each.name], AMPLIFIER, 0) for each in e.amplifiers]
-        fields["devices"] = np.array(kinds or [(0, SWITCH, 0)])
+        devices = self._kinds()
+        fields["devices"] = np.array(list(devices.values()) or [(0, NONE, 0)])
         none = np.zeros((0, len(self.waves)))
         fields["z"] = packed(self.waves, np.zeros(0), none, none, None, switches)
         fields["n_integrals"] = np.array(n_integrals)
         fields["t_end"] = np.array(math.inf if t_end is None else t_end)
         words = {"node_names": e.voltages, "element_names": elements, "state_names": e.states,
-                 "device_names": [d.name for d in e.devices] + [each.name for each in e.amplifiers]}  # fmt: skip
+                 "device_names": devices}  # fmt: skip
         fields |= {field: " ".join(each) for field, each in words.items()}
         return {"kind": "names", "record": pack(fields, None)}
 
-    def _kind(self, d):
-        return self.first[d.name], SWITCH if not d.is_diode else DIODE if d.breakdown is None else ZENER, int(d.by_voltage)
+    def _kinds(self):
+        """{name: (first row, what it is, whether lambda is a voltage)} of diodes and op-amps, in their order in the netlist."""
+        e = self.equations
+        kinds = {d.name: (self.first[d.name], DIODE if d.breakdown is None else ZENER, int(d.by_voltage)) for d in e.devices if d.is_diode}
+        kinds |= {each.name: (self.first[each.name], AMPLIFIER, 0) for each in e.amplifiers}
+        return {name: kinds[name] for name in self.order if name in kinds}
 
 
 def _scaled(row, factor):

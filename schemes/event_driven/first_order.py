@@ -13,6 +13,7 @@ from nsds._jit import kernel, tiny
 from nsds.model.layout import ABSENT
 from nsds.model.records import STEP, T
 from nsds.schemes.event_driven.clock import AT_EVENT, AT_START, STEPS, are_too_many, count_event, next_stop, strikes, wind_up
+from nsds.schemes.event_driven.driven import augmented, drive, is_driven, set_sources
 from nsds.schemes.event_driven.modes import (
     HELD,
     LOWER,
@@ -40,6 +41,7 @@ from nsds.status import (
     CLOSED,
     CONVERGED,
     EVENT,
+    IMPULSE,
     INEXACT,
     NON_FINITE,
     OPENED,
@@ -55,6 +57,8 @@ _OWNER = "event_driven"
 _NEXT_TO_NOTHING = 1e-9  # of the shortest time of the system: the step that tells the modes
 _SAME_RATIO = 1e-3  # of what is missing to 1: by how much two ratios of an accumulation may differ
 _VIOLATED = 1e-9  # of the terms of y
+_OFF = 1e-10  # of the terms of y: what is held and further away is so because a source or a switch has stepped
+_SMALLEST = 5e-324
 
 
 class Options(NamedTuple):
@@ -81,33 +85,38 @@ def prepare(records, mem, options, h, method):
     layout = layout_of(records, work)
     if options["flow"].item() == b"dopri5":
         raise ValueError(f"{_OWNER}: flow='dopri5' is for Lagrangian systems; first-order ones are linear, and move exactly")
-    _require_treated(layout)
+    _require_treated(layout, is_driven(records))
     require_low_degree(_OWNER, records, layout, work)
     constants, c = work.array(), layout.constraints
     members = [_operators(records[k : k + 1], layout, constants[k], h) for k in range(records.size)]
     n, m = members[0]["A"].shape[0], c.size
     p = np.zeros(1, PLAN)
     p["n"], p["m"], p["is_controlled"] = n, m, has_controls(records)
+    p["n_own"] = (layout.parts["count"] * layout.parts["n"]).sum()
+    p["is_driven"] = is_driven(records)
     for name in members[0]:
-        if name != "W":
+        if name not in ("W", "spare"):
             p[name] = work.store(np.stack([member[name] for member in members]))
-    p["bounds_lower"], p["bounds_upper"] = work.store(layout.lower), work.store(layout.upper)
+    for prefix in ("bounds", "open"):
+        p[f"{prefix}_lower"], p[f"{prefix}_upper"] = work.store(layout.lower), work.store(layout.upper)
     place_arrays(p, n, m, work, iwork)
     row, column = np.arange(m + 1) * m, np.tile(np.arange(m), m)
     place_problem(p, Unknowns(None, None, c, None, row, column, None), method, work, iwork)
     work, iwork, plan = work.array(), iwork.array(np.int64), p[0]
     work[:, plan["W"] : plan["W"] + m * m] = [member["W"].reshape(-1) for member in members]
+    work[:, plan["spare"] : plan["spare"] + n] = [member["spare"] for member in members]
     iwork[:, plan["direct"] : plan["direct"] + m] = [(member["D"] != 0).any(axis=1) for member in members]
     numbers = {name: float(options[name].item()) for name in ("accumulation", "max_events")}
     tables = Tables(layout.parts, layout.relations, c, Flow(p, row, column), np.sort(options["time_events"]))
     return Prepared(tables, layout.functions, Options(h, **numbers), work, iwork, sys.modules[__name__], layout)
 
 
-def _require_treated(layout):
+def _require_treated(layout, is_circuit):
     """Refuse what changes in time or with the state, and normal cones."""
     parts, relations = layout.parts, layout.relations
     varies = [parts[field + "_function"] != ABSENT for field in ("b", "T", "u")]
-    if not is_constant(layout) or np.any(varies) or (relations["e_function"] != ABSENT).any():
+    driven = np.any(varies) or (relations["e_function"] != ABSENT).any() or (relations["bounds_function"] != ABSENT).any()
+    if not is_constant(layout) or (driven and not is_circuit):
         raise ValueError(
             f"{_OWNER}: first-order systems must be linear with constant operators and sources; state what oscillates by states of its "
             "own, or use nsds.euler_moreau"
@@ -122,18 +131,21 @@ def _operators(record, layout, constants, h):
 
     C, A, B, D = (operator.toarray() for operator in operators(record, layout, constants))
     mass = block_diag(*inverse_masses(record, layout))
+    e, constant = constants[layout.constraints["base"]], np.zeros(A.shape[0])
+    if is_driven(record):
+        C, A, B, mass, e, constant = augmented(record, record["t"][0], C, A, B, D, mass)
     n = A.shape[0]
     fastest = max(abs(np.linalg.eigvals(A)).max(initial=0.0), 1.0 / h)
     short = _NEXT_TO_NOTHING / fastest
     balanced, (scale, _) = matrix_balance(A, permute=False, separate=True)  # states may have units of any size
     near = short * scale[:, None] * np.linalg.inv(np.eye(n) - short * balanced) / scale
-    result = {"A": A, "B": B, "raw_B": np.linalg.solve(mass, B), "C": C, "D": D, "mass": mass, "e": constants[layout.constraints["base"]]}
-    return result | {"near_x": C @ near @ A, "near_s": C @ near, "W": D + C @ near @ B}
+    result = {"A": A, "B": B, "raw_B": np.linalg.solve(mass, B), "C": C, "D": D, "mass": mass, "e": e, "spare": constant}
+    return result | {"near_x": C @ near @ A, "near_s": C @ near, "near_lam": C @ near @ B, "W": D + C @ near @ B}
 
 
 def cause_of(prepared, m, status):
     """What a failure of member m is due to, in words; nothing where the status says all."""
-    if status not in (TOO_MANY_EVENTS, VIOLATED):
+    if status not in (TOO_MANY_EVENTS, VIOLATED, IMPULSE):
         return ""
     row = prepared.iwork[m, prepared.tables.flow.plan[0]["culprit"]]
     name = np.repeat(prepared.layout.relation_names, prepared.layout.relations["m"])[row]
@@ -159,8 +171,12 @@ def start(t, s, functions, options, mem, imem, work, iwork):
             mem[s.constraints[i].y] = y
     for k in range(3 * p.m):
         work[p.last + k], work[p.flight + k], work[p.flight_before + k], work[p.longest + k] = -np.inf, np.inf, np.inf, 0.0
+    work[p.corner] = np.inf
+    if p.is_driven != 0:
+        drive(t, p, s.relations, mem, work, iwork)
+        note_size(p, work)
     work[p.step], work[p.tail], work[p.event], work[p.rounding] = 0.0, -np.inf, -np.inf, 0.0
-    iwork[p.frozen] = 0
+    iwork[p.frozen], iwork[p.n_hidden] = 0, 0
     wind_up(t, s.times, p, iwork)
     return CONVERGED
 
@@ -182,12 +198,14 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         if t >= t_new:
             iwork[p.n_events] = 0
             return _update(s, mem, work, iwork), k, 0.0
-        until, is_event = next_stop(t, t_new, s.times, p, work, iwork), False
+        until, is_event = min(next_stop(t, t_new, s.times, p, work, iwork), work[p.corner]), False
         if iwork[p.frozen] != 0:
             t = until
         else:
             h, is_event = move(until - t, s.flow, work, iwork)
             t = until if not is_event and h >= until - t else t + h
+        if p.is_driven != 0:
+            set_sources(t, True, p, s.relations, mem, work)
         if is_event or (t >= until and until < t_new):
             iwork[p.pending], mem[T] = AT_EVENT, t
             status = _update(s, mem, work, iwork)
@@ -206,8 +224,15 @@ def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwo
     if iwork[p.frozen] != 0 and t >= work[p.tail]:
         bits |= ACCUMULATION
         work[p.tail], iwork[p.frozen] = -np.inf, 0
+    if not is_start and t >= work[p.corner]:
+        bits |= TIME_EVENT
+        drive(t, p, s.relations, mem, work, iwork)
+        note_size(p, work)
+        if not _let_go(p, work, iwork):
+            return IMPULSE, 0
     if is_start:
-        gather_sources(t, s.parts, p.spare, functions, mem, work)
+        if p.is_driven == 0:
+            gather_sources(t, s.parts, p.spare, functions, mem, work)
         _from_masses(p, work)
     else:
         count_event(t, options.h, p, work, iwork)
@@ -219,7 +244,26 @@ def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwo
     if status != CONVERGED:
         return status, 0
     status = _update(s, mem, work, iwork)
-    return status, 0 if is_start else EVENT | bits | found
+    return status, 0 if is_start and p.is_driven == 0 else EVENT | bits | found
+
+
+@kernel
+def _let_go(p, work, iwork):
+    """Rows that are held and that a step of a source, or a switch, has moved off are so no more; False where they cannot be let go."""
+    for i in range(p.m):
+        if iwork[p.direct + i] != 0 or iwork[p.mode + i] != HELD:
+            continue
+        y, terms = output(i, p, work)
+        if abs(y) <= _OFF * terms:
+            continue
+        iwork[p.culprit] = i
+        if y > 0.0 and work[p.bounds_lower + i] > -np.inf:
+            iwork[p.mode + i] = LOWER
+        elif y < 0.0 and work[p.bounds_upper + i] < np.inf:
+            iwork[p.mode + i] = UPPER
+        else:
+            return False
+    return True
 
 
 @tiny
@@ -245,6 +289,8 @@ def _switch(is_start, s, solver, solver_options, work, iwork):
             return VIOLATED, 0
     status = choose_modes(is_start, s.flow, solver, solver_options, work, iwork) if p.m > 0 else CONVERGED
     solve_modes(s.flow, work, iwork)
+    if p.is_driven != 0 and iwork[p.is_off] != 0:
+        return IMPULSE, 0
     for i in range(p.m):
         mode, before = iwork[p.mode + i], iwork[p.before + i]
         if mode != before:
@@ -290,6 +336,8 @@ def _update(s, mem, work, iwork):
         y, lam = work[p.y0 + i], multiplier(i, p, work)
         for j in range(p.n):
             y += work[p.Y + i * p.n + j] * work[p.x + j]
+        if p.is_driven != 0 and y == 0.0:  # 0 is for what is held
+            y = _SMALLEST if iwork[p.mode + i] == LOWER else -_SMALLEST
         mem[s.constraints[i].y], mem[s.constraints[i].lam] = 0.0 if iwork[p.mode + i] == HELD else y, lam + 0.0  # no -0
     for a in range(p.n):
         work[p.spare + a] = 0.0

@@ -33,17 +33,35 @@ _ARRAYS = {
     "x": "n", "s": "n", "spare": "n", "poly": "np", "guard": "p", "P": "mm", "X": "mn", "K": "m", "size": "m",
     "input": "n", "L": "mn", "l": "m", "Y": "mn", "y0": "m", "rate": "nn", "constant": "n", "x_size": "n", "c_size": "n",
     "last": "3m", "flight": "3m", "flight_before": "3m", "longest": "3m", "x_last": "3mn", "step": "", "tail": "", "event": "",
+    "corner": "", "near_lam": "mm", "hidden": "mn", "hidden_constant": "m",
 }  # fmt: skip
 # Whole numbers. Of each row: mode, also before the event; direct, whether y depends on lambda at once; fired, whether its guard came to
 # zero; row and column in the elimination. pending, whether an event is; frozen, whether an accumulation is waited for; counts; culprit.
 _ROWS = ("mode", "before", "direct", "fired", "row", "column")
-_WHOLE = ("pending", "frozen", "n_events", "n_still", "next_time", "culprit")
+_WHOLE = ("pending", "frozen", "n_events", "n_still", "next_time", "culprit", "is_off", "n_hidden")
+# Of circuits: n_own of the states are the system's, those of sources follow; bounds of lambda while switches are open; the next corner.
 _PROBLEM = ("W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", "n_solver", "isolver", "n_isolver")
-PLAN = table("n", "m", "is_controlled", *_ARRAYS, *_ROWS, *_WHOLE, *_PROBLEM, "bounds_lower", "bounds_upper")
+PLAN = table(
+    "n",
+    "m",
+    "n_own",
+    "is_driven",
+    "is_controlled",
+    *_ARRAYS,
+    *_ROWS,
+    *_WHOLE,
+    *_PROBLEM,
+    "bounds_lower",
+    "bounds_upper",
+    "open_lower",
+    "open_upper",
+)
 _ON_IT = 1e-12  # of the largest terms of y: what is smaller is zero
 _NO_VALUE = 1e-13  # of the terms of a guard: what is smaller starts from zero
 _NO_SLOPE, _MOST_SLOPE = 1e-9, 1e-6  # of the terms of its derivatives; ten times as much each time that nothing moves
 _STRICT = 1e-13  # tolerance of the choice of modes, which terms of 1e-9 decide
+_VERGE = 1e-10  # of the largest y: a row whose y is smaller may be held
+_OFF = 1e-9  # of the terms of what is held: how far it may be from 0
 _NO_PIVOT = 1e-11
 _NO_ENTRY = 1e-13
 _TOGETHER = 1e-13  # of a step: guards that come to zero in that time do so at once
@@ -66,7 +84,7 @@ def place_arrays(p, n, m, work, iwork):
     iwork.place(p, **dict.fromkeys(_ROWS, m), **dict.fromkeys(_WHOLE, 1))
 
 
-STORED = ("A", "B", "raw_B", "C", "D", "mass", "e", "near_x", "near_s")
+STORED = ("A", "B", "raw_B", "C", "D", "mass", "e", "near_x", "near_s", "near_lam")
 
 
 @tiny
@@ -97,10 +115,16 @@ def note_size(p, work):
 
 @kernel
 def choose_modes(is_start, flow, solver, solver_options, work, iwork):
-    """The modes that the state goes on in, from those before unless it ``is_start``. Returns the status of the problem."""
+    """The modes that the state goes on in, from those before unless it ``is_start``. Returns the status of the problem.
+
+    Its unknowns are by how much lambda differs from what it was, so that constants cancel in no row.
+    """
     p, m, n = flow.plan[0], flow.plan[0].m, flow.plan[0].n
     for i in range(m):
-        work[p.w + i] = multiplier(i, p, work)
+        lam, lower, upper = multiplier(i, p, work), work[p.bounds_lower + i], work[p.bounds_upper + i]
+        if iwork[p.fired + i] != 0 and iwork[p.mode + i] == HELD:
+            lam = upper if upper - lam < lam - lower else lower
+        work[p.K + i] = lam
     for i in range(m):
         y, terms = output(i, p, work)
         lower, upper = work[p.bounds_lower + i], work[p.bounds_upper + i]
@@ -114,18 +138,21 @@ def choose_modes(is_start, flow, solver, solver_options, work, iwork):
                 lower = upper
         elif not is_start and (iwork[p.fired + i] != 0 or iwork[p.mode + i] == HELD):
             y = 0.0
+        else:
             for k in range(m):
-                y -= work[p.D + i * m + k] * work[p.w + k]
+                y += work[p.D + i * m + k] * work[p.K + k]
         for j in range(n):
             y += work[p.near_x + i * n + j] * work[p.x + j] + work[p.near_s + i * n + j] * work[p.s + j]
-        work[p.q + i], work[p.lower + i], work[p.upper + i] = y, lower, upper
-        work[p.z + i] = min(max(work[p.z + i], lower), upper)
+        for k in range(m):
+            y += work[p.near_lam + i * m + k] * work[p.K + k]
+        work[p.q + i], work[p.lower + i], work[p.upper + i] = y, lower - work[p.K + i], upper - work[p.K + i]
+        work[p.z + i] = min(max(0.0, work[p.lower + i]), work[p.upper + i])
     strict = changed(solver_options, min(_STRICT, solver_options.tol), solver_options.max_iter)
     status = solve(m, flow.W_row, flow.W_column, p.W, p, solver, strict, work, iwork)
     for i in range(m):
-        z, lower, upper = work[p.z + i], work[p.bounds_lower + i], work[p.bounds_upper + i]
-        iwork[p.mode + i] = LOWER if z == lower else UPPER if z == upper else HELD
-        if work[p.lower + i] == work[p.upper + i] and lower == upper:
+        z = work[p.z + i]
+        iwork[p.mode + i] = LOWER if z == work[p.lower + i] else UPPER if z == work[p.upper + i] else HELD
+        if work[p.bounds_lower + i] == work[p.bounds_upper + i]:
             iwork[p.mode + i] = LOWER if work[p.q + i] > 0.0 else UPPER
     return status
 
@@ -135,6 +162,8 @@ def solve_modes(flow, work, iwork):
     """Put lambda and y as functions of x, and the motion, of the present modes into L, l, Y, y0, rate and constant."""
     p, m, n = flow.plan[0], flow.plan[0].m, flow.plan[0].n
     count = _eliminate(p, work, iwork)
+    if p.is_driven != 0 and count < _count_held(p, iwork):
+        count = _hold_more(count, p, work, iwork)
     for i in range(m):
         mode = iwork[p.mode + i]
         work[p.l + i] = work[p.bounds_lower + i] if mode == LOWER else work[p.bounds_upper + i] if mode == UPPER else 0.0
@@ -147,6 +176,38 @@ def solve_modes(flow, work, iwork):
             work[p.L + i * n + j] = -work[p.X + a * n + j]
     _substitute(m, p.e, p.C, p.D, p.y0, p.Y, p, work)
     _substitute(n, p.s, p.A, p.B, p.constant, p.rate, p, work)
+
+
+@tiny
+def _count_held(p, iwork):
+    """How many rows are HELD."""
+    count = 0
+    for i in range(p.m):
+        count += 1 if iwork[p.mode + i] == HELD else 0
+    return count
+
+
+@kernel
+def _hold_more(count, p, work, iwork):
+    """Where held rows are redundant, hold rows at a bound whose y is 0, too, if lambda of the others then follows.
+
+    So a part of a circuit that floats moves with the diode that is about to conduct. Returns what `_eliminate` does.
+    """
+    largest = 0.0
+    for i in range(p.m):
+        largest = max(largest, abs(work[p.q + i]))
+    for i in range(p.m):
+        mode, missing = iwork[p.mode + i], _count_held(p, iwork) - count
+        if missing == 0:
+            break
+        if mode == HELD or work[p.bounds_lower + i] == work[p.bounds_upper + i] or abs(work[p.w + i]) > _VERGE * largest:
+            continue
+        iwork[p.mode + i] = HELD
+        count = _eliminate(p, work, iwork)
+        if _count_held(p, iwork) - count >= missing:
+            iwork[p.mode + i] = mode
+            count = _eliminate(p, work, iwork)
+    return count
 
 
 @kernel
@@ -191,6 +252,7 @@ def _eliminate(p, work, iwork):
             work[p.P + a * m + b] = work[p.D + i * m + iwork[p.column + b]]
         _measure(a, count, p, work)
     done = _pivot(0, count, p, work, iwork)
+    _note_what_is_off(done, count, p, work, iwork)
     for _ in range(n):
         if done == count:
             break
@@ -213,6 +275,24 @@ def _measure(a, count, p, work):
     work[p.size + a] = 0.0
     for b in range(count):
         work[p.size + a] = max(work[p.size + a], abs(work[p.P + a * p.m + b]))
+
+
+@kernel
+def _note_what_is_off(done, count, p, work, iwork):
+    """Keep held rows without lambda, which x obeys, and note if one does not hold by more than rounding: only a jump of x would mend that."""
+    largest = 0.0
+    iwork[p.n_hidden] = count - done
+    for i in range(p.m):
+        largest = max(largest, output(i, p, work)[1])
+    iwork[p.is_off] = 0
+    for a in range(done, count):
+        y = work[p.K + a]
+        work[p.hidden_constant + a - done] = y
+        for j in range(p.n):
+            work[p.hidden + (a - done) * p.n + j] = work[p.X + a * p.n + j]
+            y += work[p.X + a * p.n + j] * work[p.x + j]
+        if abs(y) > _OFF * largest:
+            iwork[p.is_off], iwork[p.culprit] = 1, iwork[p.row + a]
 
 
 @kernel
@@ -362,6 +442,8 @@ def _first_event(p, work, iwork):
     for i in range(p.m):
         work[p.w + i] = NO_ROOT
         mode = iwork[p.mode + i]
+        if work[p.bounds_lower + i] == work[p.bounds_upper + i]:
+            continue
         if mode != HELD:
             work[p.w + i] = _root(p.Y + i * p.n, 1.0 if mode == LOWER else -1.0, work[p.y0 + i], 0.0, no_slope, p, work)
             best = min(best, work[p.w + i])
@@ -397,15 +479,24 @@ def _root(row, sign, constant, bound, no_slope, p, work):
 
 @kernel
 def put_on_outputs(flow, work, iwork):
-    """Move x onto ``C x + e = 0`` of the rows that are held or came to zero, and whose y has no lambda: what is off is rounding."""
-    p, n = flow.plan[0], flow.plan[0].n
+    """Move x onto what it obeys in the present modes, and onto ``C x + e = 0`` of rows that came to zero: what is off is rounding."""
+    p = flow.plan[0]
     for _ in range(2):
+        for a in range(iwork[p.n_hidden]):
+            _project(p.hidden + a * p.n, work[p.hidden_constant + a], p, work)
         for i in range(p.m):
             if iwork[p.direct + i] == 0 and (iwork[p.mode + i] == HELD or iwork[p.fired + i] != 0):
-                y, _ = output(i, p, work)
-                square = 0.0
-                for j in range(n):
-                    square += (work[p.C + i * n + j] * max(abs(work[p.x + j]), 1e-300)) ** 2
-                for j in range(n):
-                    if square > 0.0:
-                        work[p.x + j] -= y * work[p.C + i * n + j] * max(abs(work[p.x + j]), 1e-300) ** 2 / square
+                _project(p.C + i * p.n, work[p.e + i], p, work)
+
+
+@kernel
+def _project(row, y, p, work):
+    """Move x onto ``row x + y = 0``, the more the larger its entries are; states of sources stay."""
+    square = 0.0
+    for j in range(p.n):
+        y += work[row + j] * work[p.x + j]
+    for j in range(p.n_own):
+        square += (work[row + j] * max(abs(work[p.x + j]), 1e-150)) ** 2
+    for j in range(p.n_own):
+        if square > 0.0:
+            work[p.x + j] -= y * work[row + j] * max(abs(work[p.x + j]), 1e-150) ** 2 / square

@@ -206,7 +206,7 @@ _rows = {}
 
 
 def rows():
-    if not _rows:
+    if "ball" not in _rows:
         _rows["ball"] = nsds.simulate(bouncing(), t_end=0.5, h=0.01)
     return _rows["ball"]
 
@@ -450,7 +450,8 @@ REFUSED |= {
     ],
 }
 # Functions that other tests give bad inputs, or that have no arguments.
-ELSEWHERE = {"circuits", "solvers", "examples", "joints", "shapes", "rotations", "plotting", "SimulationError", "SimulationInterrupted", "energy",
+ELSEWHERE = {"circuits", "solvers",
+             "examples", "joints", "shapes", "rotations", "plotting", "SimulationError", "SimulationInterrupted", "energy",
     "resume",
              "read_system", "read_trajectory", "stream", "view", "complementarity", "equality", "zero_order_hold",
              "higher_order_sweeping"}  # fmt: skip

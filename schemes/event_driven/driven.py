@@ -1,0 +1,181 @@
+"""Sources and switches of circuits in event-driven runs: sources are states of their own, whose motion is linear between their corners.
+
+A source u has two states, behind those of the system: a sine ``u = offset + a``, ``a' = -damping a + omega b``, ``b' = -omega a - damping b``;
+straight pieces ``u = a``, ``a' = b``, ``b' = 0``, where a and b are set anew at corners. What a source is at a time its formula says, so
+that nothing adds up over time. Switches change the bounds of lambda at corners, and where their controls come to the threshold.
+"""
+
+import math
+
+import numpy as np
+
+from nsds._jit import kernel, tiny, view
+from nsds.circuits.waveforms import (
+    CONSTANTS,
+    RATES,
+    SIN,
+    SWITCH,
+    SWITCH_HEAD,
+    SWITCHES,
+    WAVES,
+    WEIGHTS,
+    K,
+    bound,
+    control,
+    next_wave,
+    wave,
+)  # fmt: skip
+from nsds.model.kinds import NAMES
+from nsds.model.records import model_of
+
+_SAMPLES = 64  # of a period of a sine, in which a control comes to its threshold
+_HALVINGS = 60
+_STILL = 2.0**-46  # of the time: corners that are no further apart are one
+
+
+def is_driven(records):
+    """Whether records are those of circuits."""
+    return any(kind == NAMES for _, kind, *_ in model_of(records))
+
+
+def augmented(record, t, C, A, B, D, mass):
+    """(C, A, B, mass, e, s) of a circuit with the states of its sources; the constants of y and of x' take the place of functions."""
+    n, m = A.shape[0], C.shape[0]
+    part, devices = record["circuit"][0], record["devices"][0]
+    z = devices["z"]
+    k = int(z[K])
+    W, W_rate = (z[int(z[at]) : int(z[at]) + m * k].reshape(m, k) for at in (WEIGHTS, RATES))
+    e = z[int(z[CONSTANTS]) : int(z[CONSTANTS]) + m]
+    U, U_rate, s = np.zeros((n, k)), np.zeros((n, k)), part["b"]
+    if "z" in part.dtype.names:
+        y = part["z"]
+        U, U_rate = (y[int(y[at]) : int(y[at]) + n * k].reshape(n, k) for at in (WEIGHTS, RATES))
+        s = y[int(y[CONSTANTS]) : int(y[CONSTANTS]) + n]
+    own, offset, at = np.zeros((k, 2, 2)), np.zeros(k), int(z[WAVES])
+    for j in range(k):
+        if z[at] == SIN:
+            if z[at + 5] > t:
+                raise ValueError("event_driven: a SIN source with a delay must have begun; use nsds.euler_moreau, or PWL")
+            offset[j], omega, damping = z[at + 2], 2 * math.pi * z[at + 4], z[at + 6]
+            own[j] = [[-damping, omega], [-omega, -damping]]
+        else:
+            own[j] = [[0.0, 1.0], [0.0, 0.0]]
+        at = next_wave(at, z)
+
+    def columns(U, U_rate):
+        return np.stack([U + U_rate * own[:, 0, 0], U_rate * own[:, 0, 1]], axis=-1).reshape(U.shape[0], 2 * k)
+
+    big = np.zeros((n + 2 * k, n + 2 * k))
+    big[:n, :n], big[:n, n:] = A, mass @ columns(U, U_rate)
+    for j in range(k):
+        big[n + 2 * j : n + 2 * j + 2, n + 2 * j : n + 2 * j + 2] = own[j]
+    mass_too = np.eye(n + 2 * k)
+    mass_too[:n, :n] = mass
+    zeros = np.zeros((2 * k, m))
+    return (
+        np.hstack([C, columns(W, W_rate)]),
+        big,
+        np.vstack([B, zeros]),
+        mass_too,
+        e + W @ offset,
+        np.append(s + U @ offset, np.zeros(2 * k)),
+    )
+
+
+@kernel
+def set_sources(t, is_left, p, relations, mem, work):
+    """States of all sources at t, before or after what steps there."""
+    z = view(mem, relations[0].z, relations[0].n_z)
+    at = int(z[WAVES])
+    for j in range(int(z[K])):
+        u, rate = wave(t, is_left, at, z)
+        x = p.x + p.n_own + 2 * j
+        if z[at] == SIN:
+            omega = 2.0 * math.pi * z[at + 4]
+            work[x] = u - z[at + 2]
+            work[x + 1] = (rate + z[at + 6] * work[x]) / omega if omega > 0.0 else 0.0
+        else:
+            work[x], work[x + 1] = u, rate
+        at = next_wave(at, z)
+
+
+@tiny
+def _later(t, time):
+    """Whether a time is one after t, not t up to rounding."""
+    return time > t + _STILL * abs(t)
+
+
+@kernel
+def _next_corner(t, z):
+    """The first time after t at which straight pieces of a source meet; infinity where there is none."""
+    first, at = np.inf, int(z[WAVES])
+    for _ in range(int(z[K])):
+        if z[at] != SIN:
+            count, delay, period = (int(z[at + 1]) - 2) // 2, z[at + 2], z[at + 3]
+            turns = max(math.floor((t - delay) / period), 0.0)
+            for turn in range(3):
+                for j in range(count):
+                    time = delay + (turns + turn - 1.0) * period + z[at + 4 + 2 * j]
+                    if turns + turn >= 1.0 and _later(t, time):
+                        first = min(first, time)
+        at = next_wave(at, z)
+    return first if first < 1e300 else np.inf
+
+
+@kernel
+def _next_crossing(t, until, z):
+    """The first time in (t, until) at which the control of a switch crosses its threshold, else until.
+
+    Between corners controls are straight, or have sines: then they are sampled, and no crossing but of two within a 64th of the period of
+    the fastest is passed.
+    """
+    fastest, at = 0.0, int(z[WAVES])
+    for _ in range(int(z[K])):
+        fastest = max(fastest, z[at + 4]) if z[at] == SIN else fastest
+        at = next_wave(at, z)
+    for a in range(int(z[SWITCHES])):
+        s = int(z[SWITCH]) + a * (SWITCH_HEAD + int(z[K]))
+        is_curved, at = False, int(z[WAVES])
+        for j in range(int(z[K])):
+            is_curved |= z[at] == SIN and z[s + SWITCH_HEAD + j] != 0.0
+            at = next_wave(at, z)
+        span = until - t
+        if is_curved:
+            span = min(span, 2.0 / fastest)
+            until = t + span
+        if not span < np.inf:
+            continue
+        pieces = int(math.ceil(span * fastest * _SAMPLES)) if is_curved else 1
+        low = t
+        for k in range(pieces):
+            high = t + span * (k + 1) / pieces
+            before, after = control(low, False, s, z) > 0.0, control(high, True, s, z) > 0.0
+            if k == 0:
+                before = control(t + 1e-6 * (high - t), False, s, z) > 0.0
+            if before != after:
+                left, right = low, high
+                for _ in range(_HALVINGS):
+                    middle = 0.5 * (left + right)
+                    if (control(middle, False, s, z) > 0.0) == before:
+                        left = middle
+                    else:
+                        right = middle
+                until = min(until, right) if _later(t, right) else until
+                break
+            low = high
+    return until
+
+
+@kernel
+def drive(t, p, relations, mem, work, iwork):
+    """At a corner: sources after it, bounds of switches until the next one, and when that is."""
+    z = view(mem, relations[0].z, relations[0].n_z)
+    set_sources(t, False, p, relations, mem, work)
+    work[p.corner] = _next_crossing(t, _next_corner(t, z), z)
+    middle = t + (0.5 * (work[p.corner] - t) if work[p.corner] < np.inf else 1.0 + abs(t))
+    for a in range(int(z[SWITCHES])):
+        s = int(z[SWITCH]) + a * (SWITCH_HEAD + int(z[K]))
+        i = int(z[s])
+        is_closed = control(middle, False, s, z) > 0.0
+        work[p.bounds_lower + i] = bound(z[s + 2]) if is_closed else work[p.open_lower + i]
+        work[p.bounds_upper + i] = bound(z[s + 3]) if is_closed else work[p.open_upper + i]
