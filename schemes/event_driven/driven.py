@@ -1,7 +1,7 @@
 """Sources and switches of circuits in event-driven runs: sources are states of their own, whose motion is linear between their corners.
 
-A source u has two states, behind those of the system: a sine ``u = offset + a``, ``a' = -damping a + omega b``, ``b' = -omega a - damping b``;
-straight pieces ``u = a``, ``a' = b``, ``b' = 0``, where a and b are set anew at corners. What a source is at a time its formula says, so
+A source u has two states, behind those of the system: a sine has ``u = offset + a``, ``a' = -damping a + omega b`` and
+``b' = -omega a - damping b``; straight pieces ``u = a``, ``a' = b``, ``b' = 0``, where a and b are set anew at corners. What a source is at a time its formula says, so
 that nothing adds up over time. Switches change the bounds of lambda at corners, and where their controls come to the threshold.
 """
 
@@ -72,14 +72,8 @@ def augmented(record, t, C, A, B, D, mass):
     mass_too = np.eye(n + 2 * k)
     mass_too[:n, :n] = mass
     zeros = np.zeros((2 * k, m))
-    return (
-        np.hstack([C, columns(W, W_rate)]),
-        big,
-        np.vstack([B, zeros]),
-        mass_too,
-        e + W @ offset,
-        np.append(s + U @ offset, np.zeros(2 * k)),
-    )
+    s = np.append(s + U @ offset, np.zeros(2 * k))
+    return np.hstack([C, columns(W, W_rate)]), big, np.vstack([B, zeros]), mass_too, e + W @ offset, s
 
 
 @kernel
@@ -145,7 +139,7 @@ def _next_crossing(t, until, z):
             until = t + span
         if not span < np.inf:
             continue
-        pieces = int(math.ceil(span * fastest * _SAMPLES)) if is_curved else 1
+        pieces = math.ceil(span * fastest * _SAMPLES) if is_curved else 1
         low = t
         for k in range(pieces):
             high = t + span * (k + 1) / pieces

@@ -150,9 +150,9 @@ def choose_modes(is_start, flow, solver, solver_options, work, iwork):
     strict = changed(solver_options, min(_STRICT, solver_options.tol), solver_options.max_iter)
     status = solve(m, flow.W_row, flow.W_column, p.W, p, solver, strict, work, iwork)
     for i in range(m):
-        z = work[p.z + i]
-        iwork[p.mode + i] = LOWER if z == work[p.lower + i] else UPPER if z == work[p.upper + i] else HELD
-        if work[p.bounds_lower + i] == work[p.bounds_upper + i]:
+        z, lower, upper = work[p.z + i], work[p.bounds_lower + i] - work[p.K + i], work[p.bounds_upper + i] - work[p.K + i]
+        iwork[p.mode + i] = LOWER if z == lower else UPPER if z == upper else HELD
+        if lower == upper:
             iwork[p.mode + i] = LOWER if work[p.q + i] > 0.0 else UPPER
     return status
 
@@ -279,7 +279,7 @@ def _measure(a, count, p, work):
 
 @kernel
 def _note_what_is_off(done, count, p, work, iwork):
-    """Keep held rows without lambda, which x obeys, and note if one does not hold by more than rounding: only a jump of x would mend that."""
+    """Keep held rows without lambda, which x obeys, and note if one is off by more than rounding: only a jump of x would mend that."""
     largest = 0.0
     iwork[p.n_hidden] = count - done
     for i in range(p.m):
