@@ -1,8 +1,9 @@
 """Sources and switches of circuits in event-driven runs: sources are states of their own, whose motion is linear between their corners.
 
 A source u has two states, behind those of the system: a sine has ``u = offset + a``, ``a' = -damping a + omega b`` and
-``b' = -omega a - damping b``; straight pieces ``u = a``, ``a' = b``, ``b' = 0``, where a and b are set anew at corners. What a source is at a time its formula says, so
-that nothing adds up over time. Switches change the bounds of lambda at corners, and where their controls come to the threshold.
+``b' = -omega a - damping b``; straight pieces have ``u = a``, ``a' = b``, ``b' = 0``, where a and b are set anew at corners. What a
+source is at a time its formula says, so that nothing adds up over time. Switches change the bounds of lambda at corners, and where their
+controls come to the threshold.
 """
 
 import math
