@@ -209,15 +209,21 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
     tol, enough = max(options.tol, _ROUNDING), solver_options.enough
     is_free = n_contacts == 0 and problem.are_equations(interactions, p, iwork)
     tol_of_equations = tol if problem.has_matrix(n_contacts, n_blocks, p) else max(tol, enough)
+    is_settled = p.linear != 0 and options.is_explicit == 0.0  # forces depend on t alone, and H on nothing
+    n_equations = 0
     for n_iter in range(int(options.max_iter) + 1):
-        problem.move_all(options.h, options, p, q, work)
-        evaluate_forces(t_new, options, bodies, p, q, v, functions, mem, work)
-        problem.state_blocks(t_new, n_iter == 0, n_contacts, n_blocks, options, interactions, p, functions, mem, imem, work, iwork)
-        if n_iter > 0 and n_blocks > 0 and options.q_star > 0.0:  # H has moved
+        if n_iter > 0 or not is_settled:
+            problem.move_all(options.h, options, p, q, work)
+        if n_iter == 0 or not is_settled:
+            evaluate_forces(t_new, options, bodies, p, q, v, functions, mem, work)
+        if n_iter == 0 or not is_settled or n_equations > 0:
+            problem.state_blocks(t_new, n_iter == 0, n_contacts, n_blocks, options, interactions, p, functions, mem, imem, work, iwork)
+            n_equations = problem.count_equations(n_contacts, n_blocks, p, iwork)
+        if n_iter > 0 and n_blocks > 0 and options.q_star > 0.0 and not is_settled:  # H has moved
             problem.total_impulse(n_contacts, n_blocks, p, work, iwork)
         residual = free_residual(options, bodies, p, v, R, impulse, R_free, mem, work)
         equations, judged = equation_residual(
-            n_contacts, n_blocks, n_iter > 0, tol_of_equations, bodies, p, v, w, inverse, mem, work, iwork
+            n_contacts, n_blocks, n_iter > 0 and n_equations > 0, tol_of_equations, bodies, p, v, w, inverse, mem, work, iwork
         )
         if not math.isfinite(residual + equations):
             status = NON_FINITE
@@ -237,9 +243,11 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
             status = SINGULAR_STEP
             break
         if n_iter == 0:
-            equation_residual(n_contacts, n_blocks, True, tol, bodies, p, v, w, inverse, mem, work, iwork)
+            equation_residual(n_contacts, n_blocks, n_equations > 0, tol, bodies, p, v, w, inverse, mem, work, iwork)
         solved = problem.solve(n_contacts, n_blocks, n_iter == 0, s, solver, solver_options, tol, residual, mem, imem, work, iwork)
         change_velocities(p, R, R_free, impulse, inverse, w, v, work)
+    if n_iter == 0 and is_settled:
+        problem.move_all(options.h, options, p, q, work)
     if n_iter > 0 and n_contacts + n_blocks > 0:
         residual = max(residual, work[p.info + 1])
     return verdict(status, solved, n_iter, residual, solver_options.inexact), n_iter, residual
@@ -326,12 +334,12 @@ def radius_of_gyration(body, mem):
 
 
 @tiny
-def equation_residual(n_contacts, n_blocks, is_known, tol, bodies, p, v, w, inverse, mem, work, iwork):
+def equation_residual(n_contacts, n_blocks, is_wanted, tol, bodies, p, v, w, inverse, mem, work, iwork):
     """How far the equations are from holding, relative to the velocities that cancel in them; and where rounding is not counted.
 
-    is_known: whether the inverses are. Out: speed, the velocities that what acts on a body is worth.
+    is_wanted: whether there are equations, and the inverses are known. Out: speed, the velocities that what acts on a body is worth.
     """
-    if n_blocks == 0 or not is_known:
+    if not is_wanted:
         return 0.0, 0.0
     speed = view(work, p.speed, 4 * p.n_bodies)
     speeds(bodies, p, v, inverse, mem, work, speed)

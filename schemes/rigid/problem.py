@@ -233,7 +233,7 @@ def state_blocks(t_new, is_new, n_contacts, n_blocks, options, interactions, p, 
     """The blocks of interactions that take part, with H at qbar; of contacts, and where q_star is 0, H at q_k, in the first iteration."""
     h, ahead, m, moves = options.h, options.gamma * options.h, p.n_bodies, options.q_star > 0.0
     q_bar = view(work, p.q_bar, 7 * m)
-    if moves:
+    if moves and (p.linear == 0 or options.is_explicit != 0.0):
         move_all(options.q_star * options.h, options, p, q_bar, work)
     elif is_new:
         for i in range(7 * m):
@@ -269,6 +269,15 @@ def are_equations(interactions, p, iwork):
     for k in range(interactions.size):
         result = result and (iwork[p.begin + k] < 0 or interactions[k].law == EQUALITY)
     return result
+
+
+@tiny
+def count_equations(n_contacts, n_blocks, p, iwork):
+    """How many blocks of interactions are equations."""
+    n = 0
+    for k in range(n_contacts, n_contacts + n_blocks):
+        n += iwork[p.disk + k] == EQUATION
+    return n
 
 
 @kernel
