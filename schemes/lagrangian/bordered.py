@@ -54,7 +54,8 @@ def prepare(records, layout, options, method, work, iwork):
     bodies = bodies_of(layout.parts, operators)
     unknowns = ordered(layout.constraints, layout.entries, layout.inputs, layout.couplings, bodies["kind"])
     constraints, couplings = unknowns.constraints, unknowns.couplings
-    plan = linear.reserve(layout, unknowns, method, work, iwork)
+    single = np.arange(constraints.size + 1)
+    plan = linear.reserve(layout, unknowns._replace(row=single, column=single[:-1]), method, work, iwork)  # no W: no room for it
     rows, columns, values = _iteration_matrices(records, layout, h, theta)
     n = (layout.parts["count"] * layout.parts["n"]).sum()
     kinds = "entry", "input", "coupling"

@@ -8,8 +8,9 @@
                 H v_{k+1} + rate = 0 of the bilateral ones
 
 The smooth motion knows nothing of friction: it is shifted by ``h (v_{k+1} - v') / 2``, v' what the last problem would give without friction
-and bounds, and projected again, so that what sticks does not creep. Velocities before an impact are those of the start of the step, in
-inertial axes, seen by the contacts of its end.
+and bounds, and projected again, so that what sticks does not creep. Before an impact an interaction has ``H(q_k) v_k``, its ydot at the start of the
+step, as in the source (Brüls, Acary, Cardona 2014); a detected contact, which may not have been one there, the velocities of that
+time seen from the contact of its end.
 
 Velocities and accelerations of rotation are in axes of the body, where exp is the exponential map (Brüls, Cardona, J. Comput. Nonlinear
 Dynam. 5 (2010) 031002; Arnold, Brüls, Cardona, Numer. Math. 129 (2015) 149–179); decoupled as in the scheme of Lagrangian systems. The
@@ -251,11 +252,10 @@ def _solve(n_contacts, n_blocks, s, solver, solver_options, work, iwork):
 @kernel
 def _close(t, s, functions, options, mem, imem, work, iwork):
     """What is closed at q. Returns the number of detected contacts. Out: R of the problem of positions, joined, pair, which."""
-    form, own, p, places = s.motion, s.motion.plan[0], s.positions.plan[0], s.plan[0]
+    form, own, p = s.motion, s.motion.plan[0], s.positions.plan[0]
     q = view(work, own.q, 7 * own.n_bodies)
     projection.turn_matrices(p, q, work)
-    w_old = view(work, places.w_old, 6 * own.n_bodies)
-    _close_interactions(t, options, form.interactions, p, q, w_old, functions, mem, imem, work)
+    _close_interactions(t, options, form.interactions, p, q, functions, mem, imem, work)
     return _closed_contacts(options, form.collisions, form.bodies, p, q, imem, work, iwork)
 
 
@@ -353,8 +353,8 @@ def _forget_equations(n_contacts, n_blocks, interactions, p, work, iwork):
 
 
 @kernel
-def _close_interactions(t, options, interactions, p, q, w_old, functions, mem, imem, work):
-    """Which unilateral rows are closed at q, by the tolerance of positions and rounding. Out: joined, and ydot of the velocities w_old."""
+def _close_interactions(t, options, interactions, p, q, functions, mem, imem, work):
+    """Which unilateral rows are closed at q, by the tolerance of positions and rounding. Out: joined."""
     moved = view(work, p.moved, p.n_bodies)
     for i in range(p.n_bodies):
         moved[i] = 0.0
@@ -363,7 +363,6 @@ def _close_interactions(t, options, interactions, p, q, w_old, functions, mem, i
         if it.always == 0:
             evaluate(t, it, q, view(work, p.R, 9 * p.n_bodies), functions, mem, imem, work)
             blocks.find_slack(options.h, it, q, moved, work)
-            plain.keep_outputs(it, w_old, mem, work)
             for i in range(0, it.m, projection.stride(it)):
                 is_closed = work[it.h + i] <= max(options.positions.constraint_tol, work[it.slack + 2 * i])
                 work[it.joined + i] = 1.0 if is_closed else 0.0
