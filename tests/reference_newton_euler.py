@@ -114,11 +114,18 @@ def rate_of(relation, t, q, step=1e-6):
     return np.atleast_1d((relation.y(t + step, *places) - relation.y(t - step, *places)) / (2 * step))
 
 
+def frame_of(normal):
+    """Normal and tangents by rows, which vary smoothly with it but at one point (Duff et al. 2017)."""
+    x, y, z = normal
+    sign = np.copysign(1.0, z)
+    a = 1.0 / (sign + z)
+    return np.array([[x, y, z], [1 - sign * x * x * a, -sign * x * y * a, -sign * x], [-x * y * a, sign - y * y * a, -y]])
+
+
 def rows_of_contact(contact, q):
-    """(gap, H (5, 6 n)): velocity of a against b at the contact point, normal first, on some tangents; angular one about these."""
+    """(gap, H (5, 6 n)): velocity of a against b at the contact point, normal first, on the tangents; angular one about these."""
     gap, point, normal = contact.gap(q[contact.a], None if contact.b is None else q[contact.b])
-    frame = np.linalg.svd(normal[None])[2]
-    frame[0] = normal
+    frame = frame_of(normal)
     H = np.zeros((5, 6 * len(q)))
     for body, sign in ((contact.a, 1.0), (contact.b, -1.0)):
         if body is not None:
@@ -262,14 +269,12 @@ def alpha_step(bodies, equations, contacts, t, q, v, accelerations, h, rho, n_it
 def jump(inverse, equations, contacts, t, q, w, q_old, v_old):
     """(velocities, impulses) after the impulses of the equations and of the contacts that are closed at q."""
     H, rate = rows_and_rates(equations, t, q)
-    active, before, turned = [], [], v_old.copy()
-    for i, (x, x_old) in enumerate(zip(q, q_old, strict=True)):  # the angular velocities of the start in new axes of the bodies
-        turned[6 * i + 3 : 6 * i + 6] = matrix(x[3:]).T @ matrix(x_old[3:]) @ v_old[6 * i + 3 : 6 * i + 6]
+    active, before = [], []
     for contact in contacts:
         y, G = rows_of_contact(contact, q)
         if y <= 1e-9:
             active.append((contact, G))
-            before.append(G @ turned)
+            before.append(rows_of_contact(contact, q_old)[1] @ v_old)
     return with_impulses(w, inverse, H, rate, active, before)
 
 
