@@ -70,10 +70,10 @@ def d1_minus_linear(level="acceleration"):
     Parameters
     ----------
     level : "acceleration" or "velocity"
-        What contact forces inside a step keep from going below zero. At acceleration level, as the scheme was published, a contact takes
-        part only if it does not open, be it by an error of O(h^3): second order there is lost in persistent contact along curved
-        constraints, unless they are bilateral. The velocity level keeps it. Friction, dry friction and relays are stated for velocities
-        at either level.
+        What contact forces inside a step keep from going below zero. At acceleration level, as the scheme was published, a contact
+        takes part only if it does not open, be it by an error of O(h^3), further than forces close within the step: second order
+        there is lost in persistent contact along curved constraints, unless they are bilateral. The velocity level keeps it.
+        Friction, dry friction and relays are stated for velocities at either level.
 
     Returns
     -------
@@ -245,8 +245,8 @@ def _state_start(rate, b, a, constraints, entries, p, work, iwork):
 def _choose(when, a, options, constraints, entries, p, mem, imem, work, iwork):
     """List the contacts that are closed: at the start of the step, at both ends, or at the end.
 
-    Forces at acceleration level want a contact that does not open besides, see `_opens`; at velocity level that comes out of the problem itself, and a
-    contact that persists, where y is zero up to O(h^3) only, remains closed. Bounded forces have no impulses.
+    Forces at acceleration level want a contact that does not open besides, see `_opens`; at velocity level that comes out of the problem
+    itself, and a contact that persists, where y is zero up to O(h^3) only, remains closed. Bounded forces have no impulses.
     """
     n, h, at_velocity = 0, options.h, options.velocity_level != 0.0
     for i in range(constraints.size):

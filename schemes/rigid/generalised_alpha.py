@@ -8,9 +8,9 @@
                 H v_{k+1} + rate = 0 of the bilateral ones
 
 The smooth motion knows nothing of friction: it is shifted by ``h (v_{k+1} - v') / 2``, v' what the last problem would give without friction
-and bounds, and projected again, so that what sticks does not creep. Before an impact an interaction has ``H(q_k) v_k``, its ydot at the start of the
-step, as in the source (Brüls, Acary, Cardona 2014); a detected contact, which may not have been one there, the velocities of that
-time seen from the contact of its end.
+and bounds, and projected again, so that what sticks does not creep. Before an impact an interaction has ``H(q_k) v_k``, its ydot at the
+start of the step, as in the source (Brüls, Acary, Cardona 2014); a detected contact, which may not have been one there, the velocities of
+that time seen from the contact of its end.
 
 Velocities and accelerations of rotation are in axes of the body, where exp is the exponential map (Brüls, Cardona, J. Comput. Nonlinear
 Dynam. 5 (2010) 031002; Arnold, Brüls, Cardona, Numer. Math. 129 (2015) 149–179); decoupled as in the scheme of Lagrangian systems. The
