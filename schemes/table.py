@@ -105,9 +105,10 @@ def kind_of(system):
     return lagrangian_solver.kind_of(system) if systems == LAGRANGIAN else "relay"
 
 
-def solver_of(choice, system):
-    """(`Method`, kernel options, address of its code) of what a caller passed as solver for a system."""
-    if family(model_of(system)) == LAGRANGIAN:
+def solver_of(choice, system, scheme=None):
+    """(`Method`, kernel options, address of its code) of what a caller passed as solver for a system under a scheme, options or None."""
+    systems = family(model_of(system))
+    if systems == LAGRANGIAN or (systems == NEWTON_EULER and _name_of(scheme) == "event_driven"):
         method, options = lagrangian_solver.solver_of(choice, system)
     else:
         method, options = solvers.chosen(choice, kind_of(system))

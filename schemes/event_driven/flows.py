@@ -9,12 +9,13 @@ from nsds._jit import kernel, tiny, view
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT
 from nsds.schemes.event_driven import dopri5
-from nsds.schemes.event_driven.forces import accelerate, factorise, hold, push, solve_rows
+from nsds.schemes.event_driven.bodies import rates
+from nsds.schemes.event_driven.forces import accelerate, evaluate_operators, factorise, hold, push, solve_rows
 from nsds.schemes.event_driven.guards import first_event, series_event
 from nsds.schemes.event_driven.polynomials import FORCE_DEGREE, FORCE_NODES, NO_ROOT, evaluate, interpolate_force
 from nsds.schemes.event_driven.state import add, load, store
 from nsds.schemes.event_driven.tables import SERIES_DEGREE
-from nsds.schemes.lagrangian.newton import ACTIVE, evaluate_relations
+from nsds.schemes.lagrangian.newton import ACTIVE
 from nsds.schemes.lagrangian.outputs import lengths, position, velocity
 from nsds.schemes.lagrangian.tables import VELOCITY
 from nsds.schemes.linear_algebra import apply_inverses, subtract_product
@@ -35,6 +36,9 @@ def _derivative(t, x, out, s, functions, options, mem, imem, work, iwork):
     n = s.flow[0].n // 2
     store(s, mem, work, x)
     status = accelerate(t, s, functions, options, mem, imem, work, iwork)
+    if s.rigid.bodies.size > 0:
+        rates(s, mem, work, out)
+        return status
     for i in range(n):
         work[out + i], work[out + n + i] = work[x + n + i], work[s.newton.plan[0].acc + i]
     return status
@@ -121,7 +125,7 @@ def put_on_constraints(t, s, functions, options, mem, imem, work, iwork):
 def _refresh(t, s, functions, options, mem, imem, work, iwork):
     """Operators of what is held at the state in mem, where they change."""
     if s.flow[0].is_linear == 0:
-        evaluate_relations(t, 1.0, 0.0, ACTIVE, options.newton, s.newton.relations, s.newton.plan[0], functions, mem, imem, work)
+        evaluate_operators(t, ACTIVE, s, functions, options, mem, imem, work, iwork)
         factorise(s, work, iwork)
 
 

@@ -12,6 +12,7 @@ from nsds._jit import kernel, tiny, view
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT
 from nsds.schemes.derivatives import derivative
+from nsds.schemes.event_driven.bodies import bend_rows, evaluate_interactions, evaluate_wrenches
 from nsds.schemes.event_driven.tables import FREE, HELD, REDUNDANT, SLIP
 from nsds.schemes.lagrangian.contact_forces import clear_impulses, coordinate, width
 from nsds.schemes.lagrangian.functions import stated_rate
@@ -203,21 +204,35 @@ def hold(out, is_whole, s, mem, work, iwork):
 @kernel
 def free_accelerations(t, s, functions, options, mem, imem, work, iwork):
     """``M^-1 F`` of all coordinates into p.acc, with the masses at the state. Returns a status."""
-    form, p = s.newton, s.newton.plan[0]
-    definite = evaluate_masses(1.0, form.parts, form.elements, p, functions, mem, imem, work)
-    regular = invert(t, options.newton, form.parts, form.elements, form.bodies, p, functions, mem, imem, work, iwork)
-    evaluate_forces(t, options.newton, form.parts, form.elements, p, p.f, functions, mem, imem, work)
+    form, p, definite, regular = s.newton, s.newton.plan[0], True, True
+    if s.rigid.bodies.size > 0:
+        evaluate_wrenches(t, s, functions, mem, work)
+    else:
+        definite = evaluate_masses(1.0, form.parts, form.elements, p, functions, mem, imem, work)
+        regular = invert(t, options.newton, form.parts, form.elements, form.bodies, p, functions, mem, imem, work, iwork)
+        evaluate_forces(t, options.newton, form.parts, form.elements, p, p.f, functions, mem, imem, work)
     apply_inverses(form.bodies, p.f, p.acc, p.scratch, work, iwork)
     return CONVERGED if definite and regular else SINGULAR_STEP if definite else NOT_DEFINITE
+
+
+@tiny
+def evaluate_operators(t, which, s, functions, options, mem, imem, work, iwork):
+    """y, H and rate of relations at the state in mem, chosen as by `evaluate_relations`."""
+    if s.rigid.bodies.size > 0:
+        evaluate_interactions(t, which, s, functions, mem, imem, work, iwork)
+    else:
+        evaluate_relations(t, 1.0, 0.0, which, options.newton, s.newton.relations, s.newton.plan[0], functions, mem, imem, work)
 
 
 @kernel
 def evaluate_rows(t, which, s, functions, options, mem, imem, work, iwork):
     """Operators of relations at the state, chosen as by `evaluate_relations`, curvature and directions of slip."""
-    form, f, p = s.newton, s.flow[0], s.newton.plan[0]
-    evaluate_relations(t, 1.0, 0.0, which, options.newton, form.relations, p, functions, mem, imem, work)
+    form, f, p, moment = s.newton, s.flow[0], s.newton.plan[0], min(_MOMENT, _OF_ROW * options.h)
+    if s.rigid.bodies.size > 0:
+        bend_rows(t, moment, which, s, functions, mem, imem, work, iwork)
+    evaluate_operators(t, which, s, functions, options, mem, imem, work, iwork)
     for k in range(form.relations.size):
-        curve(t, min(_MOMENT, _OF_ROW * options.h), which, form.relations[k], p, functions, mem, imem, work)
+        curve(t, moment, which, form.relations[k], p, functions, mem, imem, work)
     for i in range(form.constraints.size):
         if iwork[f.mode + i] == SLIP and form.constraints[i].tangents == 2 and form.constraints[i].component == 1:
             turn(i, s, mem, work)

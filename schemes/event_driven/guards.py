@@ -8,6 +8,7 @@ as `zeros` says, is an event only after it has left zero.
 from nsds._jit import kernel, tiny, view
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT
+from nsds.schemes.event_driven.bodies import evaluate_interactions
 from nsds.schemes.event_driven.forces import accelerate
 from nsds.schemes.event_driven.polynomials import (
     GUARD_DEGREE,
@@ -20,6 +21,7 @@ from nsds.schemes.event_driven.polynomials import (
 from nsds.schemes.event_driven.state import store
 from nsds.schemes.event_driven.tables import FREE, HELD, SLIP
 from nsds.schemes.lagrangian.contact_forces import coordinate
+from nsds.schemes.lagrangian.newton import INACTIVE
 from nsds.schemes.lagrangian.outputs import position, velocity
 
 _NO_FORCE = 1e-10  # of the largest force: what is smaller starts from zero
@@ -135,7 +137,7 @@ def first_event(t, h, s, functions, options, mem, imem, work, iwork):
     Gaps of linear relations are polynomials; other guards are interpolated from their values at some points of the step.
     """
     constraints, f = s.newton.constraints, s.flow[0]
-    if iwork[f.count] > 0 or s.newton.relations.size > 0:
+    if _has_sampled_guard(s, iwork):
         _sample(t, h, s, functions, options, mem, imem, work, iwork)
     scale, best, which = work[f.force], NO_ROOT, ABSENT
     for i in range(constraints.size):
@@ -162,6 +164,16 @@ def first_event(t, h, s, functions, options, mem, imem, work, iwork):
     if which != ABSENT and (_guard_of(which, s, iwork) != _GAP or constraints[which].h != ABSENT):
         best = _polish(best, which, t, h, s, functions, options, mem, imem, work, iwork)
     return best
+
+
+@tiny
+def _has_sampled_guard(s, iwork):
+    """Whether a guard is no polynomial of the state."""
+    found = False
+    for i in range(s.newton.constraints.size):
+        kind = _guard_of(i, s, iwork)
+        found |= kind != _NONE and (kind != _GAP or s.newton.constraints[i].h != ABSENT)
+    return found
 
 
 @kernel
@@ -194,14 +206,16 @@ def _sample(t, h, s, functions, options, mem, imem, work, iwork):
         store(s, mem, work, f.x_sampled)
         if iwork[f.count] > 0:
             accelerate(at, s, functions, options, mem, imem, work, iwork)
-        evaluate_gaps(at, s, functions, mem, imem, work)
+        evaluate_gaps(at, s, functions, mem, imem, work, iwork)
         for i in range(constraints.size):
             work[f.guard_value + i * (GUARD_DEGREE + 1) + node] = _value_of(i, s, mem, work, iwork)
 
 
 @kernel
-def evaluate_gaps(t, s, functions, mem, imem, work):
+def evaluate_gaps(t, s, functions, mem, imem, work, iwork):
     """y of the nonlinear relations that hold nothing, at the state in mem."""
+    if s.rigid.bodies.size > 0:
+        evaluate_interactions(t, INACTIVE, s, functions, mem, imem, work, iwork)
     for k in range(s.newton.relations.size):
         r = s.newton.relations[k]
         acts = False
@@ -246,7 +260,7 @@ def _guard_at(theta, i, t, h, s, functions, options, mem, imem, work, iwork):
     store(s, mem, work, f.x_sampled)
     if iwork[f.count] > 0:
         accelerate(t + theta * h, s, functions, options, mem, imem, work, iwork)
-    evaluate_gaps(t + theta * h, s, functions, mem, imem, work)
+    evaluate_gaps(t + theta * h, s, functions, mem, imem, work, iwork)
     return _value_of(i, s, mem, work, iwork)
 
 

@@ -14,12 +14,12 @@ from nsds.model.records import T
 from nsds.schemes.event_driven.clock import AT_EVENT, AT_START, STEPS, are_too_many, count_event, next_stop, strikes, wind_up
 from nsds.schemes.event_driven.events import handle
 from nsds.schemes.event_driven.flows import runge_kutta_step, series_step
-from nsds.schemes.event_driven.forces import accelerate, list_rows
+from nsds.schemes.event_driven.forces import accelerate, evaluate_operators, list_rows
 from nsds.schemes.event_driven.impacts import is_solved
-from nsds.schemes.event_driven.tables import FREE, HELD, Options, Tables, place_flow
+from nsds.schemes.event_driven.tables import FREE, HELD, Options, Tables, no_bodies, place_flow
 from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
-from nsds.schemes.lagrangian.newton import EVERY, evaluate_relations, keep_state
+from nsds.schemes.lagrangian.newton import EVERY, keep_state
 from nsds.schemes.lagrangian.outputs import update_outputs
 from nsds.schemes.lagrangian.tables import POSITION, is_linear, layout_of
 from nsds.schemes.linear_algebra import dense
@@ -29,7 +29,7 @@ from nsds.status import ACCUMULATION, CONVERGED, EVENT, JUMP, PAINLEVE, TIME_EVE
 
 EVENT_ROWS = True
 _OWNER = "event_driven"
-_EXPLICIT = {"gamma": 0.0, "q_star": 1.0, "tol": 0.0, "max_iter": 0.0, "a": 0.0, "weight": 0.0, "at_q": 1.0, "at_v": 1.0, "paoli": 0.0}
+EXPLICIT = {"gamma": 0.0, "q_star": 1.0, "tol": 0.0, "max_iter": 0.0, "a": 0.0, "weight": 0.0, "at_q": 1.0, "at_v": 1.0, "paoli": 0.0}
 _REACH = 1.5  # of a series: angle of the fastest motion in a step
 
 
@@ -38,10 +38,10 @@ def prepare(records, mem, options, h, method):
     work, iwork = Allocator(records.size), Allocator(records.size)
     layout = layout_of(records, work, _OWNER, h, h)
     _require_treated(layout)
-    words = newton.Options(h, **_EXPLICIT)
+    words = newton.Options(h, **EXPLICIT)
     constraints = layout.constraints
     n_dofs = int((layout.parts["count"] * layout.parts["n"]).sum())
-    flow = place_flow(n_dofs, constraints.size, work, iwork)
+    flow = place_flow(n_dofs, 2 * n_dofs, constraints.size, work, iwork)
     exact = _is_exact(options, layout)
     prepared = newton.prepare(records, layout, words, method, work, iwork)
     flow["is_linear"], flow["is_controlled"] = exact, has_controls(records)
@@ -50,9 +50,14 @@ def prepare(records, mem, options, h, method):
         prepared.iwork[:, flow["has_forces"][0]] = (layout.parts["fext_function"] != ABSENT).any()
     else:
         prepared.work[:, flow["limit"][0]] = np.inf
+    return with_flow(prepared, flow, no_bodies(), options, words)._replace(stepper=sys.modules[__name__])
+
+
+def with_flow(prepared, flow, rigid, options, words):
+    """What is prepared of the Newton form, with the tables of the flow, and of rigid bodies, and options."""
     numbers = {name: float(options[name].item()) for name in ("rtol", "atol", "accumulation", "max_events")}
-    tables = Tables(prepared.tables, flow, np.sort(options["time_events"]))
-    return prepared._replace(tables=tables, options=Options(h, words, **numbers), stepper=sys.modules[__name__])
+    tables = Tables(prepared.tables, flow, np.sort(options["time_events"]), rigid)
+    return prepared._replace(tables=tables, options=Options(words.h, words, **numbers))
 
 
 def _require_treated(layout):
@@ -187,7 +192,7 @@ def _update(t, s, functions, options, mem, imem, work, iwork):
     for i in range(form.constraints.size):
         mem[form.constraints[i].lam] = 0.0
     status = accelerate(t, s, functions, options, mem, imem, work, iwork)
-    evaluate_relations(t, 1.0, 0.0, EVERY, options.newton, form.relations, form.plan[0], functions, mem, imem, work)
+    evaluate_operators(t, EVERY, s, functions, options, mem, imem, work, iwork)
     update_outputs(options.h, 1.0, form.constraints, form.entries, form.couplings, mem, work)
     for i in range(form.constraints.size):
         work[f.force] = max(work[f.force], abs(mem[form.constraints[i].lam]))

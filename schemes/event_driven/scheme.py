@@ -3,15 +3,15 @@
 import numpy as np
 
 from nsds import _checks
-from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, family
+from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, family
 from nsds.model.records import model_of
-from nsds.schemes.event_driven import first_order, lagrangian
+from nsds.schemes.event_driven import first_order, lagrangian, rigid
 from nsds.schemes.table import scheme_for
 
 _FIELDS = [("scheme", "S32"), ("rtol", "<f8"), ("atol", "<f8"), ("flow", "S8"), ("accumulation", "<f8"), ("max_events", "<i8")]
 
 
-@scheme_for(LAGRANGIAN, FIRST_ORDER)
+@scheme_for(LAGRANGIAN, FIRST_ORDER, NEWTON_EULER)
 def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_events=100_000, time_events=()):
     """Options of event-driven integration: smooth motions to the accuracy asked for, and events at their times.
 
@@ -85,5 +85,5 @@ def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_even
 
 def prepare(records, mem, options, h, method):
     """What `nsds.schemes.run.simulation` asks of a scheme, by family."""
-    module = lagrangian if family(model_of(records)) == LAGRANGIAN else first_order
+    module = {LAGRANGIAN: lagrangian, FIRST_ORDER: first_order, NEWTON_EULER: rigid}[family(model_of(records))]
     return module.prepare(records, mem, options, h, method)

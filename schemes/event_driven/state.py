@@ -1,11 +1,15 @@
 """The state of all bodies: (q, v) behind one another in the work memory, and as the record has it."""
 
 from nsds._jit import kernel
+from nsds.schemes.event_driven.bodies import copy_state, displace
 
 
 @kernel
 def load(s, mem, work, x):
     """The state from mem, (q, v) into work[x:]."""
+    if s.rigid.bodies.size > 0:
+        copy_state(s, True, mem, work, x)
+        return
     form, n = s.newton, s.flow[0].n // 2
     for k in range(form.elements.size):
         el = form.elements[k]
@@ -18,6 +22,9 @@ def load(s, mem, work, x):
 @kernel
 def store(s, mem, work, x):
     """The state into mem, from (q, v) in work[x:]."""
+    if s.rigid.bodies.size > 0:
+        copy_state(s, False, mem, work, x)
+        return
     form, n = s.newton, s.flow[0].n // 2
     for k in range(form.elements.size):
         el = form.elements[k]
@@ -31,6 +38,9 @@ def store(s, mem, work, x):
 def add(s, mem, work, shift, at_velocity):
     """Add a displacement, or a change of velocity, by degree of freedom in work[shift:] to the state in mem."""
     form = s.newton
+    if s.rigid.bodies.size > 0 and not at_velocity:
+        displace(s, mem, work, shift)
+        return
     for k in range(form.elements.size):
         el = form.elements[k]
         part = form.parts[el.part]

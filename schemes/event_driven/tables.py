@@ -8,6 +8,7 @@ from nsds.model.layout import table
 from nsds.schemes.event_driven import dopri5
 from nsds.schemes.event_driven.polynomials import FORCE_DEGREE, GUARD_DEGREE
 from nsds.schemes.lagrangian import newton
+from nsds.schemes.rigid.tables import BODY, INTERACTION
 
 SERIES_DEGREE = 24  # of the Taylor series of a linear motion
 # What a row of the problems of forces is. A bilateral constraint is always HELD, an open contact FREE; of a closed one the normal is HELD
@@ -53,17 +54,37 @@ class Options(NamedTuple):
     max_events: float
 
 
+# Of the rows of an interaction of rigid bodies: where their curvature lies, and in the integer work memory their numbers.
+RIGID_ROWS = table("curvature", "number")
+PLACES = table("q", "R")  # of all bodies, where interactions are evaluated
+
+
+class Rigid(NamedTuple):
+    """Tables of rigid bodies, empty where there are none."""
+
+    bodies: np.ndarray
+    interactions: np.ndarray
+    rows: np.ndarray
+    plan: np.ndarray
+
+
+def no_bodies():
+    """`Rigid` of a system without rigid bodies."""
+    return Rigid(np.zeros(0, BODY), np.zeros(0, INTERACTION), np.zeros(0, RIGID_ROWS), np.zeros(1, PLACES))
+
+
 class Tables(NamedTuple):
     """Tables of the step."""
 
     newton: newton.Tables
     flow: np.ndarray
     times: np.ndarray  # of events that are known in advance
+    rigid: Rigid
 
 
-def place_flow(n_dofs, n_constraints, work, iwork):
-    """The table FLOW, its arrays reserved."""
-    f, n, m = np.zeros(1, FLOW), 2 * n_dofs, n_constraints
+def place_flow(n_dofs, n_state, n_constraints, work, iwork):
+    """The table FLOW, its arrays reserved; n_state: numbers of a state."""
+    f, n, m = np.zeros(1, FLOW), n_state, n_constraints
     f["n"] = n
     forces = (FORCE_DEGREE + 1) * n_dofs
     work.place(f, x=n, x_new=n, x_sampled=n, k=dopri5.STAGES * n, poly=(SERIES_DEGREE + 1) * n, acc_free=n_dofs)

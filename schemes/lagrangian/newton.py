@@ -110,11 +110,16 @@ def options_of(h, options):
 
 def prepare(records, layout, options, method, work, iwork):
     """Tables, constant inverses and work memory of all members."""
-    elements, bodies, bent = _elements(records, layout, options, work, iwork)
+    elements = _elements(records, layout, options, work, iwork)
+    return prepare_problem(records, layout, *elements, largest_contact(layout.constraints), options, method, work, iwork)
+
+
+def prepare_problem(records, layout, elements, bodies, bent, d, options, method, work, iwork):
+    """Tables and work memory of all members, with what `_elements` gives; d: components of a block, 0 of a problem with bounds."""
     unknowns = ordered(layout.constraints, layout.entries, layout.inputs, layout.couplings, bodies["kind"])
     constraints, couplings = unknowns.constraints, unknowns.couplings
-    plan = _plan(records, layout, bodies, unknowns, method, work, iwork)
-    blocks = place_blocks(plan, constraints, unknowns, largest_contact(constraints), method, work, iwork)
+    plan = _plan(records, layout, bodies, unknowns, d, method, work, iwork)
+    blocks = place_blocks(plan, constraints, unknowns, d, method, work, iwork)
     first, end = layout.entries["coefficient"].min(initial=work.size), layout.entries["coefficient"].max(initial=-1) + 1
     bends = (bent["kind"] == DENSE).any() and _bending(layout.relations).any() and first < end
     if bends:
@@ -177,13 +182,13 @@ def _elements(records, layout, options, work, iwork):
     return elements, bodies, bent
 
 
-def _plan(records, layout, bodies, unknowns, method, work, iwork):
+def _plan(records, layout, bodies, unknowns, d, method, work, iwork):
     """Reserve the arrays of the one-step problem, of the iteration, and scratch."""
     body, dofs = int(bodies["n"].max()), bodies["n"].sum()
     varying = max((int(n) for n, kind in zip(bodies["n"], bodies["kind"], strict=True) if kind == DENSE), default=0)
     spare = varying**2 + 4 * body + 3 * max(layout.relations["m"].max(initial=0), layout.relations["n"].max(initial=0))
     plan = np.zeros(1, PLAN)
-    place_problem(plan, unknowns, method, work, iwork)
+    place_problem(plan, unknowns, method, work, iwork, d)
     place_active(plan, unknowns, work, iwork)
     place_impacts(plan, unknowns.constraints, work, iwork)
     plan["sub_W"] = plan["W"]

@@ -2,7 +2,10 @@
 
 from typing import NamedTuple
 
+from nsds.model.kinds import NEWTON_EULER, family
+from nsds.model.records import model_of
 from nsds.schemes.lagrangian.tables import components
+from nsds.schemes.rigid import tables as newton_euler_tables
 from nsds.solvers import table as solvers
 from nsds.solvers.box import signature as box
 from nsds.solvers.contact import signature as contact
@@ -17,7 +20,12 @@ class Asked(NamedTuple):
 
 
 def kind_of(system):
-    """Kind of the one-step problems of a Lagrangian system: rows with bounds, or that of its largest contact with friction."""
+    """Kind of the one-step problems of a Lagrangian system: rows with bounds, or that of its largest contact with friction.
+
+    Of rigid bodies, where a scheme makes rows of their problems: always that of contacts in space.
+    """
+    if family(model_of(system)) == NEWTON_EULER:
+        return "lagrangian_space" if newton_euler_tables.components(system) == 3 else "lagrangian_rolling"
     d, rolls = components(system)
     if d == 0:
         return "relay"

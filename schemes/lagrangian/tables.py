@@ -150,21 +150,8 @@ def _pieces(records, parts, line, functions, work, owner, h, reach):
     values, m, at, law = line.values, line.m, line.at, LAWS[line.law]
     count, block = values.shape[1], rows_of_contact(line.law, values.dtype)
     level = _level(owner, line, reach)
-    constraints = np.zeros((count, m), CONSTRAINT)
+    constraints = constraints_of(line, block, level, work)
     number = np.arange(count * m).reshape(count, m)
-    for column, key in (("y", "y"), ("ydot", "ydot"), ("lam", "lambda"), ("active", "active")):
-        constraints[column] = at[key] + np.arange(m)
-    constraints["component"] = np.arange(m) % block
-    first = np.arange(m) - constraints["component"][0]
-    constraints["gap"], constraints["gap_rate"] = at["y"] + first, at["ydot"] + first
-    constraints["tangents"] = TANGENTS.get((law.form, block), 0)
-    for column in ("closed", "pull"):
-        constraints[column] = (work.reserve(count * m) + np.arange(count * m).reshape(count, m))[:, first]
-    constraints["level"], constraints["bilateral"] = level, law.form == "equality"
-    constraints["always"] = law.bilateral or law.is_bounded or level == POSITION
-    for column in ("base", "h", "rate", "curvature", "e", "stiffness", "exponent", "rebound", "mu", "mu_r", "lower", "upper"):
-        constraints[column] = ABSENT
-    _store_parameters(constraints, values, law, m, block, work)
     if "b" in at:
         constraints["base"] = work.store(values["b"].reshape(records.size, -1)) + number
     relations = _relation_rows(line, parts, functions, level, work)
@@ -180,6 +167,27 @@ def _pieces(records, parts, line, functions, work, owner, h, reach):
     pieces["relations"] = relations if RELATIONS[line.kind].functions else relations[:0]
     pieces["constraints"] = constraints.reshape(-1)
     return pieces
+
+
+def constraints_of(line, block, level, work):
+    """Rows (elements, m) of one interaction, with what its law says; block: how many make a contact."""
+    values, m, at, law = line.values, line.m, line.at, LAWS[line.law]
+    count = values.shape[1]
+    constraints = np.zeros((count, m), CONSTRAINT)
+    for column, key in (("y", "y"), ("ydot", "ydot"), ("lam", "lambda"), ("active", "active")):
+        constraints[column] = at[key] + np.arange(m)
+    constraints["component"] = np.arange(m) % block
+    first = np.arange(m) - constraints["component"][0]
+    constraints["gap"], constraints["gap_rate"] = at["y"] + first, at["ydot"] + first
+    constraints["tangents"] = TANGENTS.get((law.form, block), 0)
+    for column in ("closed", "pull"):
+        constraints[column] = (work.reserve(count * m) + np.arange(count * m).reshape(count, m))[:, first]
+    constraints["level"], constraints["bilateral"] = level, law.form == "equality"
+    constraints["always"] = law.bilateral or law.is_bounded or level == POSITION
+    for column in ("base", "h", "rate", "curvature", "e", "stiffness", "exponent", "rebound", "mu", "mu_r", "lower", "upper"):
+        constraints[column] = ABSENT
+    _store_parameters(constraints, values, law, m, block, work)
+    return constraints
 
 
 def _level(owner, line, reach):

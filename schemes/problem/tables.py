@@ -105,10 +105,13 @@ def largest_contact(constraints):
     return int(constraints["component"].max()) + 1 if has_friction(constraints) else 0
 
 
-def place_problem(plan, unknowns, method, work, iwork):
-    """Reserve the arrays of the one-step problem and the scratch of its solver, which one with friction has in the table of its blocks."""
-    n = unknowns.constraints.size
-    n_work, n_iwork = (0, 1) if has_friction(unknowns.constraints) else method.work_size(n, unknowns.row, unknowns.column)
+def place_problem(plan, unknowns, method, work, iwork, d=None):
+    """Reserve the arrays of the one-step problem and the scratch of its solver, which one of blocks has in their table.
+
+    d: components of a block, 0 of a problem with bounds; without it those of the largest contact.
+    """
+    n, d = unknowns.constraints.size, has_friction(unknowns.constraints) if d is None else d
+    n_work, n_iwork = (0, 1) if d else method.work_size(n, unknowns.row, unknowns.column)
     work.place(plan, W=unknowns.column.size, q=n, z=n, w=n, lower=n, upper=n, info=3, rounding=1, solver=n_work)
     iwork.place(plan, isolver=max(n_iwork, 1))
     plan["n_solver"], plan["n_isolver"] = n_work, max(n_iwork, 1)

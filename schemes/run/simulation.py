@@ -215,7 +215,7 @@ def _prepare(owner, system, h, scheme, solver, check):
     records = copied(runnable(owner, system)).reshape(-1)
     h = _checks.number(owner, "h", h, above=0.0)
     module, options = schemes.chosen(scheme, records)
-    method, solver_options, address = schemes.solver_of(solver, records)
+    method, solver_options, address = schemes.solver_of(solver, records, options)
     anchored = records["t0"] + records["step"] * h == records["t"]
     records["t0"] = np.where(anchored, records["t0"], records["t"])
     records["step"] = np.where(anchored, records["step"], 0)

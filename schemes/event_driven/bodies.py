@@ -1,0 +1,181 @@
+"""Rigid bodies under the event-driven scheme: what of their motion and their constraints is not as that of Lagrangian systems.
+
+The state of a body is (x, p, v, Omega), 13 numbers, Omega in axes of the body: there its masses are constant. p counts by its direction
+alone, so that what stages leave of its length does no harm. H of all rows acts on (v, Omega), too.
+"""
+
+import math
+
+from nsds._jit import kernel, stack, tiny, view
+from nsds.maths import rotations
+from nsds.maths.vectors import norm, times_transposed
+from nsds.model.layout import ABSENT
+from nsds.schemes.event_driven.tables import FREE
+from nsds.schemes.lagrangian.newton import ACTIVE, EVERY
+from nsds.schemes.rigid.bodies import EXPONENTIAL, force, move
+from nsds.schemes.rigid.interactions import evaluate
+from nsds.schemes.rigid.moreau_jean import radius_of_gyration
+from nsds.schemes.rigid.tables import V
+
+STATE = 13  # numbers of a body
+_WAY = 2.0**-8  # of a turn, or of the radius of gyration: between the points of a difference along the motion
+
+
+@kernel
+def copy_state(s, from_mem, mem, work, x):
+    """States of all bodies from mem into work[x:], or back, p made unit then."""
+    for i in range(s.rigid.bodies.size):
+        q, at = s.rigid.bodies[i].q, x + STATE * i
+        for k in range(STATE):
+            if from_mem:
+                work[at + k] = mem[q + k]
+            else:
+                mem[q + k] = work[at + k]
+        if not from_mem:
+            rotations.normalise(view(mem, q + 3, 4))
+
+
+@kernel
+def rates(s, mem, work, out):
+    """x' of all bodies at the state in mem, with the accelerations in p.acc, into work[out:]."""
+    psi, acc = stack(12), s.newton.plan[0].acc
+    for i in range(s.rigid.bodies.size):
+        q, to = s.rigid.bodies[i].q, out + STATE * i
+        rotations.rate_matrix(view(mem, q + 3, 4), psi)
+        for k in range(3):
+            work[to + k] = mem[q + V + k]
+        for k in range(4):
+            w = psi[3 * k] * mem[q + V + 3] + psi[3 * k + 1] * mem[q + V + 4] + psi[3 * k + 2] * mem[q + V + 5]
+            work[to + 3 + k] = 0.5 * w
+        for k in range(6):
+            work[to + V + k] = work[acc + 6 * i + k]
+
+
+@kernel
+def displace(s, mem, work, shift):
+    """Move all bodies by work[shift:], rotation vectors in axes of the bodies."""
+    kept = stack(7)
+    for i in range(s.rigid.bodies.size):
+        q, d = s.rigid.bodies[i].q, view(work, shift + 6 * i, 6)
+        for k in range(7):
+            kept[k] = mem[q + k]
+        move(EXPONENTIAL, kept, 1.0, 1.0, d, d, view(mem, q, 7))
+
+
+@kernel
+def evaluate_wrenches(t, s, functions, mem, work):
+    """Forces on all bodies at the state in mem, into p.f; none on those that are fixed."""
+    size, p = stack(2), s.newton.plan[0]
+    for i in range(s.rigid.bodies.size):
+        body, out = s.rigid.bodies[i], view(work, p.f + 6 * i, 6)
+        if body.fixed:
+            for k in range(6):
+                out[k] = 0.0
+        else:
+            force(t, body, view(mem, body.q, 7), view(mem, body.q + V, 6), functions, mem, out, size)
+
+
+@kernel
+def evaluate_interactions(t, which, s, functions, mem, imem, work, iwork):
+    """h, rate and H of the chosen interactions at the state in mem; which: EVERY, ACTIVE, or else those that hold nothing."""
+    rigid, plan = s.rigid, s.rigid.plan[0]
+    for i in range(rigid.bodies.size):
+        _place(i, 0.0, s, mem, work)
+    for k in range(rigid.interactions.size):
+        if which == EVERY or acts(k, s, iwork) == (which == ACTIVE):
+            evaluate(t, rigid.interactions[k], view(work, plan.q, 7 * rigid.bodies.size), view(work, plan.R, 9 * rigid.bodies.size),
+                     functions, mem, imem, work)  # fmt: skip
+            _turn_rows(rigid.interactions[k], plan, work)
+
+
+@tiny
+def acts(k, s, iwork):
+    """Whether an interaction has a row that is not FREE."""
+    first, any_row = s.rigid.rows[k], False
+    for i in range(s.rigid.interactions[k].m):
+        any_row |= iwork[s.flow[0].mode + iwork[first.number + i]] != FREE
+    return any_row
+
+
+@tiny
+def _place(i, way, s, mem, work):
+    """Body i where constant velocities take it in a time, for `evaluate`."""
+    plan, q = s.rigid.plan[0], s.rigid.bodies[i].q
+    v, to = view(mem, q + V, 6), view(work, plan.q + 7 * i, 7)
+    if way == 0.0:
+        for k in range(7):
+            to[k] = mem[q + k]
+    else:
+        move(EXPONENTIAL, view(mem, q, 7), way, 1.0, v, v, to)
+    rotations.rotation_matrix(view(work, plan.q + 7 * i + 3, 4), view(work, plan.R + 9 * i, 9))
+
+
+@tiny
+def _turn_rows(r, plan, work):
+    """Angular columns of H from inertial axes into those of the bodies."""
+    for i in range(r.m):
+        row = view(work, r.H + 12 * i, 12)
+        times_transposed(view(work, plan.R + 9 * r.a, 9), view(row, 3, 3), view(row, 3, 3))
+        if r.b != ABSENT:
+            times_transposed(view(work, plan.R + 9 * r.b, 9), view(row, 9, 3), view(row, 9, 3))
+
+
+@kernel
+def bend_rows(t, moment, which, s, functions, mem, imem, work, iwork):
+    """``d/dt (H v + rate)`` at constant v of the chosen interactions: differences of fourth order along the motion.
+
+    Of h itself where its derivatives are differences. moment: between the points, where something depends on time. H is left moved.
+    """
+    rigid, plan = s.rigid, s.rigid.plan[0]
+    q, R = view(work, plan.q, 7 * rigid.bodies.size), view(work, plan.R, 9 * rigid.bodies.size)
+    for k in range(rigid.interactions.size):
+        r = rigid.interactions[k]
+        if which == ACTIVE and not acts(k, s, iwork):
+            continue
+        out, way = rigid.rows[k].curvature, _way(moment, r, rigid.bodies, mem)
+        by_output = r.h_function != ABSENT and r.jac_function == ABSENT
+        for i in range(r.m):
+            work[out + i] = 0.0
+        for j in range(-2, 3 if way < math.inf else -2):
+            weight = _weight(j, by_output, way)
+            if weight == 0.0:
+                continue
+            _place(r.a, j * way, s, mem, work)
+            if r.b != ABSENT:
+                _place(r.b, j * way, s, mem, work)
+            evaluate(t + j * way, r, q, R, functions, mem, imem, work)
+            _turn_rows(r, plan, work)
+            for i in range(r.m):
+                work[out + i] += weight * (work[r.h + i] if by_output else _speed(r, i, rigid.bodies, mem, work))
+
+
+@tiny
+def _weight(j, by_output, way):
+    """Of the j-th point: for the first derivative, or for the second."""
+    if by_output:
+        return (-30.0 if j == 0 else 16.0 if abs(j) == 1 else -1.0) / (12.0 * way * way)
+    return (0.0 if j == 0 else math.copysign(8.0 if abs(j) == 1 else 1.0, j if abs(j) == 1 else -j)) / (12.0 * way)
+
+
+@tiny
+def _speed(r, i, bodies, mem, work):
+    """``H v + rate`` of row i, H as it was evaluated last."""
+    u = work[r.rate + i]
+    for l in range(6):
+        u += work[r.H + 12 * i + l] * mem[bodies[r.a].q + V + l]
+        if r.b != ABSENT:
+            u += work[r.H + 12 * i + 6 + l] * mem[bodies[r.b].q + V + l]
+    return u
+
+
+@tiny
+def _way(moment, r, bodies, mem):
+    """Time in which the bodies turn, or move along what is not straight, by a small part; infinite where they are at rest."""
+    fastest = 0.0
+    for side in range(2 if r.b != ABSENT else 1):
+        body = bodies[r.a if side == 0 else r.b]
+        fastest = max(fastest, norm(view(mem, body.q + V + 3, 3)))
+        if (r.gap_function != ABSENT or r.h_function != ABSENT) and not body.fixed:
+            fastest = max(fastest, norm(view(mem, body.q + V, 3)) / radius_of_gyration(body, mem))
+    way = _WAY / fastest if fastest > 0.0 else math.inf
+    return min(way, moment) if r.h_t_function != ABSENT or r.velocity_function != ABSENT else way

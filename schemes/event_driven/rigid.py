@@ -1,0 +1,153 @@
+"""Event-driven steps of rigid bodies: tables by which the engine of Lagrangian systems runs them.
+
+A body is a part of six coordinates, whose velocities and impulses lie behind one another in the record; what is not as that of Lagrangian
+systems, motions and operators of interactions, is in `nsds.schemes.event_driven.bodies`.
+"""
+
+import sys
+from typing import NamedTuple
+
+import numpy as np
+
+from nsds.model.kinds import NEWTON_EULER, collisions_of, split
+from nsds.model.laws import LAWS
+from nsds.model.layout import ABSENT, COUPLING, DENSE, ENTRY, join
+from nsds.model.records import model_of
+from nsds.schemes.event_driven.bodies import STATE
+from nsds.schemes.event_driven.lagrangian import EXPLICIT, cause_of, start, step, with_flow  # noqa: F401
+from nsds.schemes.event_driven.tables import PLACES, RIGID_ROWS, Rigid, place_flow
+from nsds.schemes.lagrangian import newton
+from nsds.schemes.lagrangian.newton import ELEMENT
+from nsds.schemes.lagrangian.tables import CONSTRAINT, DRIVEN, PART, RELATION, VELOCITY, constraints_of
+from nsds.schemes.problem.lines import interaction
+from nsds.schemes.problem.tables import BODY
+from nsds.schemes.rigid.interactions import blame  # noqa: F401
+from nsds.schemes.rigid.tables import P, V, tables
+from nsds.schemes.run.memory import Allocator
+
+EVENT_ROWS = True
+_OWNER = "event_driven"
+
+
+class Layout(NamedTuple):
+    """Tables of one model, before the constraints are ordered, and what goes with their rows."""
+
+    parts: np.ndarray
+    relations: np.ndarray
+    constraints: np.ndarray
+    entries: np.ndarray
+    inputs: np.ndarray
+    couplings: np.ndarray
+    functions: np.ndarray
+    bodies: np.ndarray
+    interactions: np.ndarray
+    part_names: tuple
+    interaction_names: tuple
+    owners: tuple  # (interaction, element, row) of each constraint
+    sizes: dict  # constraints in an element of each interaction
+
+
+def prepare(records, mem, options, h, method):
+    """Tables of the engine; the masses are constant in axes of the bodies."""
+    _require_treated(records, options)
+    work, iwork = Allocator(records.size), Allocator(records.size)
+    lists = tables(records, work, iwork)
+    rows = np.zeros(lists.interactions.size, RIGID_ROWS)
+    layout = _layout_of(records, lists, rows, work)
+    n, words = lists.bodies.size, newton.Options(h, **EXPLICIT)
+    rows["number"] = [iwork.reserve(m) for m in lists.interactions["m"]]
+    plan = np.zeros(1, PLACES)
+    work.place(plan, q=7 * n, R=9 * n)
+    flow = place_flow(6 * n, STATE * n, layout.constraints.size, work, iwork)
+    elements, bodies = _elements(n), _inverses(records, lists, work)
+    prepared = newton.prepare_problem(records, layout, elements, bodies, bodies, lists.d, words, method, work, iwork)
+    prepared.work[:, flow["limit"][0]] = np.inf
+    number = {lam: i for i, lam in enumerate(prepared.tables.constraints["lam"])}
+    for r, row in zip(lists.interactions, rows, strict=True):
+        prepared.iwork[:, row["number"] : row["number"] + r["m"]] = [number[r["lam"] + i] for i in range(r["m"])]
+    flow["is_controlled"] = prepared.tables.plan["controlled"]
+    rigid = Rigid(lists.bodies, lists.interactions, rows, plan)
+    return with_flow(prepared, flow, rigid, options, words)._replace(stepper=sys.modules[__name__])
+
+
+def _require_treated(records, options):
+    """Refuse rolling friction, detected contacts, and an exact flow."""
+    model = model_of(records)
+    if options["flow"].item() == b"exact":
+        raise ValueError(f"{_OWNER}: flow='exact' is for linear systems, not for rigid bodies; use flow='auto'")
+    for name, *_ in collisions_of(model):
+        raise ValueError(f"{_OWNER}: collisions '{name}': the scheme does not detect contacts; use nsds.contact_point, or nsds.moreau_jean")
+    for name, _, law, *_ in split(model)[1]:
+        if LAWS[law].form == "rolling":
+            raise ValueError(f"{_OWNER}: interaction '{name}': the scheme does not treat rolling friction; use nsds.moreau_jean")
+
+
+def _layout_of(records, lists, rows, work):
+    """`Layout` of a record or ensemble. Out: curvature of rows."""
+    lines = [interaction(records, dict(lists.part_names), line) for line in split(model_of(records))[1]]
+    pieces, owners, first = [], [], 0
+    for line in lines:
+        count = line.values.shape[1]
+        mine = slice(first, first + count)
+        pieces.append(_pieces(line, lists.bodies, lists.interactions[mine], rows[mine], work))
+        owners += [(line.name, *where) for where in np.ndindex(count, line.m)]
+        first += count
+    parts, relations = _parts(lists.bodies), np.zeros(0, RELATION)
+    sizes = {line.name: line.m for line in lines}
+    return Layout(parts, relations, *join(pieces, CONSTRAINT), lists.functions, lists.bodies, lists.interactions, lists.part_names,
+                  lists.interaction_names, tuple(owners), sizes)  # fmt: skip
+
+
+def _parts(bodies):
+    """Each body a part of six coordinates: q such that the velocities lie 6 words behind it, impulses 12."""
+    parts = np.zeros(bodies.size, PART)
+    for column in parts.dtype.names:
+        parts[column] = ABSENT if column.endswith("_function") or column in ("M", "K", "C", "fext") else 0
+    parts["count"], parts["n"], parts["dof"], parts["body"] = 1, 6, 6 * np.arange(bodies.size), np.arange(bodies.size)
+    parts["q"] = bodies["q"] + V - 6
+    return parts
+
+
+def _elements(n):
+    """Rows of elements whose masses do not change."""
+    elements = np.zeros(n, ELEMENT)
+    elements["part"], elements["dof"] = np.arange(n), 6 * np.arange(n)
+    elements["mass"] = elements["stiff"] = ABSENT
+    return elements
+
+
+def _inverses(records, lists, work):
+    """Inverse masses of all bodies, of mass and inertia; zero of those that are fixed."""
+    rows = np.zeros(lists.bodies.size, BODY)
+    rows["kind"], rows["n"], rows["dof"] = DENSE, 6, 6 * np.arange(rows.size)
+    for name, first in lists.part_names:
+        values = records[name].reshape(records.size, -1)
+        inverse = np.zeros((*values.shape, 6, 6))
+        free = ~np.isinf(values["mass"])
+        inverse[free, :3, :3] = np.eye(3) / values["mass"][free][:, None, None]
+        inverse[free, 3:, 3:] = np.linalg.inv(values["inertia"][free])
+        rows["data"][first : first + values.shape[1]] = work.store(inverse) + 36 * np.arange(values.shape[1])
+    return rows
+
+
+def _pieces(line, bodies, interactions, rows, work):
+    """Constraints and entries of H of one interaction, numbered from 0. Out: curvature of rows."""
+    law, m, count = LAWS[line.law], line.m, interactions.size
+    level = DRIVEN if law.is_bounded or (interactions["dofs"] != ABSENT).any() else VELOCITY
+    constraints = constraints_of(line, law.block(NEWTON_EULER), level, work)
+    rows["curvature"] = work.reserve(m * count) + m * np.arange(count)
+    for column, places in (("h", interactions["h"]), ("rate", interactions["rate"]), ("curvature", rows["curvature"])):
+        constraints[column] = places[:, None] + np.arange(m)
+    number = np.arange(count * m).reshape(count, m)
+    columns = np.arange(6 if (interactions["b"] == ABSENT).all() else 12)
+    entries = np.zeros((count, m, columns.size), ENTRY)
+    entries["coefficient"] = interactions["H"][:, None, None] + 12 * np.arange(m)[:, None] + columns
+    body = np.where(columns < 6, interactions["a"][:, None], interactions["b"][:, None])
+    entries["body"], entries["dof"] = body[:, None], 6 * body[:, None] + columns % 6
+    entries["q"], entries["n"] = bodies["q"][body][:, None] + columns % 6, V
+    inputs = entries.copy()
+    inputs["q"], inputs["n"] = entries["q"] + V - 6, P - V
+    owner = np.broadcast_to(number[..., None], entries.shape).reshape(-1)
+    none = np.zeros(0, COUPLING), np.zeros(0, np.int64)
+    return {"number": number, "constraints": constraints.reshape(-1), "entries": (entries.reshape(-1), owner),
+            "inputs": (inputs.reshape(-1), owner), "couplings": none}  # fmt: skip
