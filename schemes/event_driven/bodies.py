@@ -18,7 +18,7 @@ from nsds.schemes.rigid.moreau_jean import radius_of_gyration
 from nsds.schemes.rigid.tables import V
 
 STATE = 13  # numbers of a body
-_WAY = 2.0**-8  # of a turn, or of the radius of gyration: between the points of a difference along the motion
+_WAY = 2.0**-9  # of a turn, or of the radius of gyration: between the points of a difference along the motion
 
 
 @kernel

@@ -102,10 +102,8 @@ def _scale(t, s, options, mem, work):
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     for i in range(form.constraints.size):
         c = form.constraints[i]
-        pull = 0.0 if c.curvature == ABSENT else abs(work[c.curvature])
+        _, pull = _acceleration(c, p.acc, s, work)
         _, size = velocity(c, form.entries, mem, work)
-        for k in range(c.entry, c.entry_end):
-            pull += abs(work[form.entries[k].coefficient] * work[p.acc + form.entries[k].dof])
         work[f.speed + i] = max(work[f.speed + i], size)
         work[f.length + i] = max(work[f.length + i], lengths(c, form.entries, mem, work), abs(position(c, form.entries, mem, work)))
         work[f.pull + i] = max(work[f.pull + i], pull)
@@ -249,7 +247,7 @@ def _guess(s, solver, solver_options, mem, work, iwork):
         if iwork[f.keep + i] != 0 and (c.lower == ABSENT or iwork[f.mode + i] == HELD):
             iwork[p.local + i], iwork[p.active + n] = n, i
             mem[c.lam] = 0.0
-            work[p.q + n], size = _acceleration(c, s, work)
+            work[p.q + n], size = _acceleration(c, f.acc_free, s, work)
             most = max(most, size)
             n += 1
     for a in range(n):
@@ -274,13 +272,13 @@ def _guess(s, solver, solver_options, mem, work, iwork):
 
 
 @tiny
-def _acceleration(c, s, work):
-    """(``H a + curvature`` without contact, the magnitudes that cancel in it)."""
-    form, f = s.newton, s.flow[0]
+def _acceleration(c, acc, s, work):
+    """(``H a + curvature`` of accelerations in work[acc:], the magnitudes that cancel in it)."""
+    form = s.newton
     w = 0.0 if c.curvature == ABSENT else work[c.curvature]
     size = abs(w)
     for k in range(c.entry, c.entry_end):
-        term = work[form.entries[k].coefficient] * work[f.acc_free + form.entries[k].dof]
+        term = work[form.entries[k].coefficient] * work[acc + form.entries[k].dof]
         w += term
         size += abs(term)
     return w, size
@@ -304,6 +302,9 @@ def _revise(one_by_one, s, mem, work, iwork):
     form, f, changed = s.newton, s.flow[0], False
     for a in range(iwork[f.count]):
         work[f.force] = max(work[f.force], abs(work[s.newton.plan[0].z + a]))
+    for i in range(form.constraints.size):  # what holds bodies together may pull more than what acts on them
+        _, pull = _acceleration(form.constraints[i], s.newton.plan[0].acc, s, work)
+        work[f.pull + i] = max(work[f.pull + i], pull)
     for i in range(form.constraints.size):
         c = form.constraints[i]
         if iwork[f.keep + i] != 0 and c.bilateral == 0 and not (one_by_one and changed):
@@ -314,10 +315,8 @@ def _revise(one_by_one, s, mem, work, iwork):
 @kernel
 def _revise_row(i, c, no_force, no_acceleration, s, mem, work, iwork):
     """Change the mode of a row, or of its contact, where it is contradicted."""
-    form, f, p, mode = s.newton, s.flow[0], s.newton.plan[0], iwork[s.flow[0].mode + i]
-    a = 0.0 if c.curvature == ABSENT else work[c.curvature]
-    for k in range(c.entry, c.entry_end):
-        a += work[form.entries[k].coefficient] * work[p.acc + form.entries[k].dof]
+    form, f, mode = s.newton, s.flow[0], iwork[s.flow[0].mode + i]
+    a, _ = _acceleration(c, s.newton.plan[0].acc, s, work)
     u, _ = velocity(c, form.entries, mem, work)
     starts = abs(u) <= work[f.slow + i]
     back = no_acceleration if iwork[f.fired + i] == 0 else _DOUBT * no_acceleration  # a guard that has come to zero is believed
@@ -355,9 +354,7 @@ def _note_zeros(s, mem, work, iwork):
     for i in range(form.constraints.size):
         c, zeros, mode = form.constraints[i], 0, iwork[f.mode + i]
         u, _ = velocity(c, form.entries, mem, work)
-        a = 0.0 if c.curvature == ABSENT else work[c.curvature]
-        for k in range(c.entry, c.entry_end):
-            a += work[form.entries[k].coefficient] * work[p.acc + form.entries[k].dof]
+        a, _ = _acceleration(c, p.acc, s, work)
         if mode == FREE and c.component == 0 and c.always == 0:
             if iwork[f.fired + i] != 0 or position(c, form.entries, mem, work) <= _ON_IT * work[f.length + i]:
                 zeros = 1 if abs(u) > work[f.slow + i] else 2 if abs(a) > _FORCE * work[f.pull + i] else 3
