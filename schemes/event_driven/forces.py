@@ -256,12 +256,15 @@ def accelerate(t, s, functions, options, mem, imem, work, iwork):
 
 @tiny
 def turn(i, s, mem, work):
-    """The direction of slip of a contact in space is that of its velocity; i: its first tangent. Below the speed of rest it stays."""
+    """The direction of slip of a contact in space is that of its velocity; i: its first tangent.
+
+    Below the speed of rest it stays, and where the velocity is reversed: so motions go on smoothly beyond the time at which slip ends.
+    """
     form, f = s.newton, s.flow[0]
     u, _ = velocity(form.constraints[i], form.entries, mem, work)
     v, _ = velocity(form.constraints[i + 1], form.entries, mem, work)
     speed = math.hypot(u, v)
-    if speed > work[f.slip + i]:
+    if speed > work[f.slip + i] and u * work[f.direction + i] + v * work[f.direction + i + 1] > 0.0:
         work[f.direction + i], work[f.direction + i + 1] = u / speed, v / speed
 
 

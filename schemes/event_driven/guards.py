@@ -248,7 +248,7 @@ def _value_of(i, s, mem, work, iwork):
         if c.tangents < 2:
             return u * work[f.direction + i]
         v, _ = velocity(form.constraints[i + 1], form.entries, mem, work)
-        return u * u + v * v - work[f.slip + i] ** 2
+        return u * work[f.direction + i] + v * work[f.direction + i + 1] - work[f.slip + i]
     return 1.0
 
 

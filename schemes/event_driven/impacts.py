@@ -1,11 +1,14 @@
 """The impact: velocities jump where contacts that touch approach, all at once."""
 
-from nsds._jit import kernel, tiny
+from nsds._jit import kernel, tiny, view
 from nsds.model.layout import ABSENT
+from nsds.schemes.event_driven.forces import assemble_rows
 from nsds.schemes.lagrangian.contact_forces import push_apart
-from nsds.schemes.lagrangian.newton import add_jump
+from nsds.schemes.lagrangian.newton import add_jump, keep_state
 from nsds.schemes.lagrangian.outputs import velocity
+from nsds.schemes.problem.active import extract_pattern, transpose_pattern
 from nsds.schemes.problem.box import ULPS
+from nsds.schemes.problem.impact import state_rebounds
 from nsds.status import CONVERGED, INEXACT
 
 _ALIKE = 0.1  # of each other: two ratios of flight times that say a contact accumulates
@@ -16,11 +19,12 @@ def solve_impact(t, s, solver, solver_options, options, mem, work, iwork):
     """One problem for all contacts that touch: ``0 <= H v+ + e H v-  ⟂  P >= 0`` with friction; bilateral constraints hold, too.
 
     iwork[keep] tells the rows; what is at rest has e = 0. With one e for all contacts and no friction no energy is gained; a contact that
-    opens may be left approaching by no more than e times its speed, and then has an impact of its own at once. Out: v+ in mem, impulses in
-    p.total. Returns (status, iterations, residual). A law of impact that is more than one problem takes the place of this function.
+    opens may be left approaching by no more than e times its speed, and then has an impact of its own at once. Multiple impacts have the
+    velocities of their law instead, see `nsds.schemes.problem.impact`. Out: v+ in mem, impulses in p.total. Returns (status, iterations,
+    residual).
     """
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
-    n, most = 0, 0.0
+    n, most, status = 0, 0.0, CONVERGED
     for i in range(form.constraints.size):
         c = form.constraints[i]
         work[p.total + i] = mem[c.lam] = 0.0
@@ -28,13 +32,17 @@ def solve_impact(t, s, solver, solver_options, options, mem, work, iwork):
         if iwork[f.keep + i] != 0 and c.lower == ABSENT:
             iwork[p.local + i], iwork[p.active + n] = n, i
             ydot, size = velocity(c, form.entries, mem, work)
-            e = 0.0 if c.e == ABSENT or (c.component == 0 and abs(ydot) <= work[f.slow + i]) else work[c.e]
-            work[p.q + n] = (1.0 + e) * ydot
+            is_newton = c.e != ABSENT and c.rebound == ABSENT and not (c.component == 0 and abs(ydot) <= work[f.slow + i])
+            mem[c.ydot], work[p.q + n] = ydot, ydot + (work[c.e] * ydot if is_newton else 0.0)
             most = max(most, size)
             n += 1
     work[p.rounding] = ULPS * most
     for i in range(p.n_dofs):
         work[p.dv + i] = 0.0
+    if p.multiple != 0:
+        status = _collide(n, s, mem, work, iwork)
+        if status != CONVERGED:
+            return status, 0, 0.0
     status, n_iter, residual = push_apart(n, p.dv, 1.0, 1.0, form, form.bodies, solver, solver_options, mem, work, iwork)
     for a in range(n):  # velocities that cancel in the jump leave rounding
         i, size = iwork[p.active + a], 0.0
@@ -44,6 +52,22 @@ def solve_impact(t, s, solver, solver_options, options, mem, work, iwork):
     add_jump(form.parts, form.elements, p, mem, work)
     _count_flights(t, s, options, work, iwork)
     return status, n_iter, residual
+
+
+@kernel
+def _collide(n, s, mem, work, iwork):
+    """Adds to q what the velocities after a multiple impact want. Returns CONVERGED, or IMPACT."""
+    form, p = s.newton, s.newton.plan[0]
+    keep_state(form.parts, form.elements, p, mem, work)
+    extract_pattern(p, n, form.W_row, form.W_column, iwork)
+    transpose_pattern(p, n, iwork)
+    assemble_rows(n, s, work, iwork)
+    row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
+    status = state_rebounds(p, n, p.W, row, column, form.constraints, form.entries, mem, work, iwork)
+    for a in range(n):
+        c = form.constraints[iwork[p.active + a]]
+        work[p.q + a] += work[c.rebound] if c.rebound != ABSENT else 0.0
+    return status
 
 
 @kernel

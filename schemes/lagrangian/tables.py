@@ -111,7 +111,7 @@ def _require_multiple_impacts_alone(owner, lines, is_treated):
         return
     where = f"{owner}: interaction '{found[0].name}'"
     if not is_treated:
-        raise ValueError(f"{where}: multiple_impact is for nsds.moreau_jean, form='reduced', and its projections")
+        raise ValueError(f"{where}: multiple_impact is for nsds.event_driven, and nsds.moreau_jean, form='reduced', and its projections")
     of_forces = [line for line in lines if is_force(line.law, line.kind, "D" in line.at)]
     other = next((line for line in lines if line.law not in ("multiple_impact", "equality") or line in of_forces), None)
     if other is not None:
