@@ -7,17 +7,23 @@ alone, so that what stages leave of its length does no harm. H of all rows acts 
 import math
 
 from nsds._jit import kernel, stack, tiny, view
+from nsds.collision import place
+from nsds.collision.frames import FIELDS, MOST
+from nsds.collision.narrow import contacts_of_pair, other_pairs
 from nsds.maths import rotations
 from nsds.maths.vectors import norm, times_transposed
 from nsds.model.layout import ABSENT
 from nsds.schemes.event_driven.tables import FREE
 from nsds.schemes.lagrangian.newton import ACTIVE, EVERY
 from nsds.schemes.rigid.bodies import EXPONENTIAL, force, move
-from nsds.schemes.rigid.interactions import evaluate
+from nsds.schemes.rigid.collisions import take_over
+from nsds.schemes.rigid.interactions import contact_rows, evaluate, frame_of
 from nsds.schemes.rigid.moreau_jean import radius_of_gyration
 from nsds.schemes.rigid.tables import V
 
 STATE = 13  # numbers of a body
+_ROOM = MOST * FIELDS
+_NEAR = 1e-11  # of the lengths that cancel in a gap: what touches
 _WAY = 2.0**-9  # of a turn, or of the radius of gyration: between the points of a difference along the motion
 
 
@@ -83,8 +89,7 @@ def evaluate_interactions(t, which, s, functions, mem, imem, work, iwork):
         _place(i, 0.0, s, mem, work)
     for k in range(rigid.interactions.size):
         if which == EVERY or acts(k, s, iwork) == (which == ACTIVE):
-            evaluate(t, rigid.interactions[k], view(work, plan.q, 7 * rigid.bodies.size), view(work, plan.R, 9 * rigid.bodies.size),
-                     functions, mem, imem, work)  # fmt: skip
+            _evaluate(t, k, s, functions, mem, imem, work)
             _turn_rows(rigid.interactions[k], plan, work)
 
 
@@ -120,6 +125,64 @@ def _turn_rows(r, plan, work):
             times_transposed(view(work, plan.R + 9 * r.b, 9), view(row, 9, 3), view(row, 9, 3))
 
 
+@tiny
+def _evaluate(t, k, s, functions, mem, imem, work):
+    """h, rate and H of an interaction, or of a contact of two shapes, where bodies have been placed."""
+    rigid, plan = s.rigid, s.rigid.plan[0]
+    q, R = view(work, plan.q, 7 * rigid.bodies.size), view(work, plan.R, 9 * rigid.bodies.size)
+    if rigid.rows[k].collision == ABSENT:
+        evaluate(t, rigid.interactions[k], q, R, functions, mem, imem, work)
+    else:
+        _evaluate_pair(rigid.interactions[k], rigid.rows[k], rigid.collisions[rigid.rows[k].collision], q, mem, imem, work)
+
+
+@kernel
+def _evaluate_pair(r, row, c, q, mem, imem, work):
+    """h and H of a contact of two shapes, however far they are from each other; its normal and its point, as `detect` gives them."""
+    n, found, frame, lever_a, lever_b = c.n_shapes, stack(_ROOM), stack(9), stack(3), stack(3)
+    kind, pose, a, b, at = view(imem, c.kind, n), view(work, c.pose, 7 * n), row.shape_a, row.shape_b, 0
+    for side in range(2):
+        shape = a if side == 0 else b
+        place(view(imem, c.body + shape, 1), view(mem, c.local + 7 * shape, 7), q, view(work, c.pose + 7 * shape, 7))
+    others = other_pairs(kind), view(mem, c.vertices, 3 * c.n_vertices), 0
+    count = contacts_of_pair(kind, view(mem, c.size, 3 * n), pose, a, b, math.inf, others, found)
+    while at < count - 1 and found[FIELDS * at] != row.feature:
+        at += 1
+    normal, gap = view(found, FIELDS * at + 2, 3), found[FIELDS * at + 1]
+    frame_of(normal, frame)
+    for k in range(3):
+        work[row.normal + k], work[row.point + k] = normal[k], found[FIELDS * at + 5 + k]
+        x = found[FIELDS * at + 5 + k] - (0.5 * gap * normal[k] if r.b != ABSENT else 0.0)
+        lever_a[k], lever_b[k] = x - q[7 * r.a + k], x - q[7 * r.b + k] if r.b != ABSENT else 0.0
+    contact_rows(r.m, frame, lever_a, lever_b, r.b != ABSENT, view(work, r.H, 12 * r.m))
+    for i in range(r.m):
+        work[r.h + i], work[r.rate + i] = 0.0, 0.0
+    work[r.h] = gap
+
+
+@kernel
+def list_contacts(s, mem, imem, work, iwork):
+    """The contacts of shapes that touch, or are nearer than the margin, into the record; what the engine has kept in its places goes."""
+    rigid, f = s.rigid, s.flow[0]
+    for i in range(rigid.collisions.size):
+        c, n, last = rigid.collisions[i], 0, 0
+        for k in range(rigid.rows.size):
+            row, r = rigid.rows[k], rigid.interactions[k]
+            if row.collision == i:
+                number, last = iwork[row.number], row.slot + 1
+                near = max(mem[c.margin], _NEAR * work[f.length + number])
+                if iwork[f.mode + number] != FREE or mem[r.lam] != 0.0 or work[r.h] <= near:
+                    iwork[c.new_a + n], iwork[c.new_b + n], iwork[c.new_feature + n] = row.shape_a, row.shape_b, row.feature
+                    work[c.new_gap + n] = work[r.h]
+                    for j in range(3):
+                        work[c.new_normal + 3 * n + j], work[c.new_point + 3 * n + j] = work[row.normal + j], work[row.point + j]
+                    for j in range(c.each):
+                        work[c.new_lam + c.each * n + j] = mem[r.lam + j]
+                    n += 1
+        imem[c.n] = last
+        take_over(c, n, mem, imem, work, iwork)
+
+
 @kernel
 def bend_rows(t, moment, which, s, functions, mem, imem, work, iwork):
     """``d/dt (H v + rate)`` at constant v of the chosen interactions: differences of fourth order along the motion.
@@ -127,12 +190,11 @@ def bend_rows(t, moment, which, s, functions, mem, imem, work, iwork):
     Of h itself where its derivatives are differences. moment: between the points, where something depends on time. H is left moved.
     """
     rigid, plan = s.rigid, s.rigid.plan[0]
-    q, R = view(work, plan.q, 7 * rigid.bodies.size), view(work, plan.R, 9 * rigid.bodies.size)
     for k in range(rigid.interactions.size):
         r = rigid.interactions[k]
         if which == ACTIVE and not acts(k, s, iwork):
             continue
-        out, way = rigid.rows[k].curvature, _way(moment, r, rigid.bodies, mem)
+        out, way = rigid.rows[k].curvature, _way(moment, k, s, mem)
         by_output = r.h_function != ABSENT and r.jac_function == ABSENT
         for i in range(r.m):
             work[out + i] = 0.0
@@ -143,7 +205,7 @@ def bend_rows(t, moment, which, s, functions, mem, imem, work, iwork):
             _place(r.a, j * way, s, mem, work)
             if r.b != ABSENT:
                 _place(r.b, j * way, s, mem, work)
-            evaluate(t + j * way, r, q, R, functions, mem, imem, work)
+            _evaluate(t + j * way, k, s, functions, mem, imem, work)
             _turn_rows(r, plan, work)
             for i in range(r.m):
                 work[out + i] += weight * (work[r.h + i] if by_output else _speed(r, i, rigid.bodies, mem, work))
@@ -169,13 +231,14 @@ def _speed(r, i, bodies, mem, work):
 
 
 @tiny
-def _way(moment, r, bodies, mem):
+def _way(moment, k, s, mem):
     """Time in which the bodies turn, or move along what is not straight, by a small part; infinite where they are at rest."""
-    fastest = 0.0
+    r, bodies, fastest = s.rigid.interactions[k], s.rigid.bodies, 0.0
+    bends = r.gap_function != ABSENT or r.h_function != ABSENT or s.rigid.rows[k].collision != ABSENT
     for side in range(2 if r.b != ABSENT else 1):
         body = bodies[r.a if side == 0 else r.b]
         fastest = max(fastest, norm(view(mem, body.q + V + 3, 3)))
-        if (r.gap_function != ABSENT or r.h_function != ABSENT) and not body.fixed:
+        if bends and not body.fixed:
             fastest = max(fastest, norm(view(mem, body.q + V, 3)) / radius_of_gyration(body, mem))
     way = _WAY / fastest if fastest > 0.0 else math.inf
     return min(way, moment) if r.h_t_function != ABSENT or r.velocity_function != ABSENT else way

@@ -355,6 +355,7 @@ def _note_zeros(s, mem, work, iwork):
         c, zeros, mode = form.constraints[i], 0, iwork[f.mode + i]
         u, _ = velocity(c, form.entries, mem, work)
         a, _ = _acceleration(c, p.acc, s, work)
+        work[f.opening + i] = u
         if mode == FREE and c.component == 0 and c.always == 0:
             if iwork[f.fired + i] != 0 or position(c, form.entries, mem, work) <= _ON_IT * work[f.length + i]:
                 zeros = 1 if abs(u) > work[f.slow + i] else 2 if abs(a) > _FORCE * work[f.pull + i] else 3

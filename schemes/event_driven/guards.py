@@ -151,7 +151,7 @@ def first_event(t, h, s, functions, options, mem, imem, work, iwork):
                 work[f.length + i] = max(work[f.length + i], abs(work[f.guard_value + i * (GUARD_DEGREE + 1) + j]))
             stays = kind == _GAP and not _leaves(f.guard_value + i * (GUARD_DEGREE + 1), GUARD_DEGREE, i, s, work)
             if kind == _GAP and iwork[f.zeros + i] == 1:  # the rate of the gap at the start is known
-                work[f.guard_value + i * (GUARD_DEGREE + 1)] = h * mem[constraints[i].ydot]
+                work[f.guard_value + i * (GUARD_DEGREE + 1)] = h * work[f.opening + i]
             root = NO_ROOT if stays else _sampled_root(i, iwork[f.zeros + i], kind, s, work)
         elif kind != _NONE:
             interpolate_guard(f.guard_value + i * (GUARD_DEGREE + 1), f.guard_poly, f.spare, work)

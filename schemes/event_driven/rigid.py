@@ -2,6 +2,9 @@
 
 A body is a part of six coordinates, whose velocities and impulses lie behind one another in the record; what is not as that of Lagrangian
 systems, motions and operators of interactions, is in `nsds.schemes.event_driven.bodies`.
+
+Contacts of shapes are found as they go: each contact that two shapes can have, a feature, is a row of the engine, whose guard is its gap.
+While the engine works, y, ydot and flags of these rows lie in the places of their record; `list_contacts` puts there what belongs there.
 """
 
 import sys
@@ -9,24 +12,32 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nsds._jit import kernel
+from nsds.collision import WORLD
+from nsds.collision.kinds import NAMES
 from nsds.model.kinds import NEWTON_EULER, collisions_of, split
 from nsds.model.laws import LAWS
 from nsds.model.layout import ABSENT, COUPLING, DENSE, ENTRY, join
 from nsds.model.records import model_of
-from nsds.schemes.event_driven.bodies import STATE
-from nsds.schemes.event_driven.lagrangian import EXPLICIT, cause_of, start, step, with_flow  # noqa: F401
+from nsds.schemes.event_driven import lagrangian
+from nsds.schemes.event_driven.bodies import STATE, list_contacts
+from nsds.schemes.event_driven.lagrangian import EXPLICIT, cause_of, with_flow  # noqa: F401
 from nsds.schemes.event_driven.tables import PLACES, RIGID_ROWS, Rigid, place_flow
 from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.newton import ELEMENT
 from nsds.schemes.lagrangian.tables import CONSTRAINT, DRIVEN, PART, RELATION, VELOCITY, constraints_of
-from nsds.schemes.problem.lines import interaction
+from nsds.schemes.problem.lines import Interaction, interaction
 from nsds.schemes.problem.tables import BODY
 from nsds.schemes.rigid.interactions import blame  # noqa: F401
-from nsds.schemes.rigid.tables import P, V, tables
+from nsds.schemes.rigid.moreau_jean import grow  # noqa: F401
+from nsds.schemes.rigid.tables import INTERACTION, P, V, tables
 from nsds.schemes.run.memory import Allocator
+from nsds.status import CAPACITY
 
 EVENT_ROWS = True
 _OWNER = "event_driven"
+_POINTS = {("capsule", "plane"): 2, ("box", "plane"): 8}  # features of a pair of shapes; a sphere has one, whatever it meets
+_MOST = 2000  # rows of contacts of shapes: they have a dense matrix
 
 
 class Layout(NamedTuple):
@@ -53,6 +64,10 @@ def prepare(records, mem, options, h, method):
     work, iwork = Allocator(records.size), Allocator(records.size)
     lists = tables(records, work, iwork)
     rows = np.zeros(lists.interactions.size, RIGID_ROWS)
+    rows["collision"] = ABSENT
+    pairs = [_pairs(records, k, line, lists, work) for k, line in enumerate(collisions_of(model_of(records)))]
+    lists = lists._replace(interactions=np.concatenate([lists.interactions, *(found for found, _ in pairs)], dtype=INTERACTION))
+    rows = np.concatenate([rows, *(row for _, row in pairs)], dtype=RIGID_ROWS)
     layout = _layout_of(records, lists, rows, work)
     n, words = lists.bodies.size, newton.Options(h, **EXPLICIT)
     rows["number"] = [iwork.reserve(m) for m in lists.interactions["m"]]
@@ -66,30 +81,84 @@ def prepare(records, mem, options, h, method):
     for r, row in zip(lists.interactions, rows, strict=True):
         prepared.iwork[:, row["number"] : row["number"] + r["m"]] = [number[r["lam"] + i] for i in range(r["m"])]
     flow["is_controlled"] = prepared.tables.plan["controlled"]
-    rigid = Rigid(lists.bodies, lists.interactions, rows, plan)
+    plan["is_short"] = any(row.size > c["capacity"] for (_, row), c in zip(pairs, lists.collisions, strict=True))
+    rigid = Rigid(lists.bodies, lists.interactions, rows, lists.collisions, plan)
     return with_flow(prepared, flow, rigid, options, words)._replace(stepper=sys.modules[__name__])
 
 
 def _require_treated(records, options):
-    """Refuse rolling friction, detected contacts, and an exact flow."""
+    """Refuse rolling friction, and an exact flow."""
     model = model_of(records)
     if options["flow"].item() == b"exact":
         raise ValueError(f"{_OWNER}: flow='exact' is for linear systems, not for rigid bodies; use flow='auto'")
-    for name, *_ in collisions_of(model):
-        raise ValueError(f"{_OWNER}: collisions '{name}': the scheme does not detect contacts; use nsds.contact_point, or nsds.moreau_jean")
-    for name, _, law, *_ in split(model)[1]:
-        if LAWS[law].form == "rolling":
-            raise ValueError(f"{_OWNER}: interaction '{name}': the scheme does not treat rolling friction; use nsds.moreau_jean")
+    for what, lines in (("interaction", split(model)[1]), ("collisions", collisions_of(model))):
+        for name, _, law, *_ in lines:
+            if LAWS[law].form == "rolling":
+                raise ValueError(f"{_OWNER}: {what} '{name}': the scheme does not treat rolling friction; use nsds.moreau_jean")
+
+
+def _pairs(records, k, line, lists, work):
+    """(rows of INTERACTION, rows of RIGID_ROWS) of all contacts that the shapes of one of the collisions can have."""
+    name, part, c = line[0], records[line[0]][0], lists.collisions[k]
+    found = []
+    for a in range(part["shape_kind"].size):
+        for b in range(a + 1, part["shape_kind"].size):
+            found += _contacts_of(name, part, a, b, lists.bodies)
+    if len(found) * c["each"] > _MOST:
+        raise ValueError(f"{_OWNER}: collisions '{name}': the shapes can have {len(found)} contacts, which is too many: use nsds.moreau_jean")
+    interactions, rows, slot = np.zeros(len(found), INTERACTION), np.zeros(len(found), RIGID_ROWS), np.arange(len(found))
+    for column in interactions.dtype.names:
+        interactions[column] = ABSENT if column.endswith("_function") or column in ("row", "dofs", "angle") else 0
+    interactions["m"] = interactions["each"] = m = c["each"]
+    rows["collision"], rows["slot"] = k, slot
+    if found:
+        rows["shape_a"], rows["shape_b"], rows["feature"] = np.array(found).T
+        interactions["a"], interactions["b"] = (part["shape_body"][rows[f"shape_{side}"]] for side in "ab")
+    interactions["b"] = np.where(interactions["b"] == WORLD, ABSENT, interactions["b"])
+    interactions["lam"] = c["lam"] + m * slot
+    for column, size in (("H", 12 * m), ("h", m), ("rate", m)):
+        interactions[column] = work.reserve(size * slot.size) + size * slot
+    for column in ("normal", "point"):
+        rows[column] = work.reserve(3 * slot.size) + 3 * slot
+    return interactions, rows
+
+
+def _contacts_of(name, part, a, b, bodies):
+    """(shape, shape, feature) of the contacts that two shapes can have, the first on a body."""
+    body, group, mask = part["shape_body"], part["group"], part["mask"]
+    can_move = [body[s] != WORLD and not bodies[body[s]]["fixed"] for s in (a, b)]
+    if body[a] == body[b] or not any(can_move) or not (group[a] & mask[b] and group[b] & mask[a]):
+        return []
+    kinds = tuple(sorted((NAMES[part["shape_kind"][a]], NAMES[part["shape_kind"][b]]), key=NAMES.index))
+    if "sphere" not in kinds and kinds not in _POINTS:
+        raise ValueError(f"{_OWNER}: collisions '{name}': the scheme does not find contacts of a {kinds[0]} and a {kinds[1]}; "
+                         "use nsds.moreau_jean")  # fmt: skip
+    a, b = (b, a) if body[a] == WORLD else (a, b)
+    return [(a, b, feature) for feature in range(_POINTS.get(kinds, 1))]
+
+
+def _line_of(records, line, c, rows):
+    """The contacts of shapes of one of the collisions as an interaction."""
+    name, kind, law = line[:3]
+    m, slot = int(c["each"]), np.arange(rows.size)[:, None]
+    dtype = [(field, records[name].dtype[field]) for field in LAWS[law].parameters]
+    values = np.zeros((records.size, rows.size), dtype)
+    for field, _ in dtype:
+        values[field] = records[name][field].reshape(records.size, 1)
+    at = {"y": c["normal"] + 3 * slot, "ydot": c["point"] + 3 * slot, "lambda": c["lam"] + m * slot, "active": c["a"] + slot}
+    return Interaction(name, kind, law, [], None, values, m, at)
 
 
 def _layout_of(records, lists, rows, work):
     """`Layout` of a record or ensemble. Out: curvature of rows."""
     lines = [interaction(records, dict(lists.part_names), line) for line in split(model_of(records))[1]]
+    for k, line in enumerate(collisions_of(model_of(records))):
+        lines.append(_line_of(records, line, lists.collisions[k], rows[rows["collision"] == k]))
     pieces, owners, first = [], [], 0
     for line in lines:
         count = line.values.shape[1]
         mine = slice(first, first + count)
-        pieces.append(_pieces(line, lists.bodies, lists.interactions[mine], rows[mine], work))
+        pieces.append(_pieces(line, lists, lists.interactions[mine], rows[mine], work))
         owners += [(line.name, *where) for where in np.ndindex(count, line.m)]
         first += count
     parts, relations = _parts(lists.bodies), np.zeros(0, RELATION)
@@ -130,12 +199,15 @@ def _inverses(records, lists, work):
     return rows
 
 
-def _pieces(line, bodies, interactions, rows, work):
+def _pieces(line, lists, interactions, rows, work):
     """Constraints and entries of H of one interaction, numbered from 0. Out: curvature of rows."""
-    law, m, count = LAWS[line.law], line.m, interactions.size
+    law, m, count, bodies, collisions = LAWS[line.law], line.m, interactions.size, lists.bodies, lists.collisions
     level = DRIVEN if law.is_bounded or (interactions["dofs"] != ABSENT).any() else VELOCITY
     constraints = constraints_of(line, law.block(NEWTON_EULER), level, work)
     rows["curvature"] = work.reserve(m * count) + m * np.arange(count)
+    if rows["collision"][:1].max(initial=ABSENT) != ABSENT:  # three words of each contact
+        collision = collisions[rows["collision"][0]]
+        constraints["active"] = np.array([collision[at] for at in ("a", "b", "feature")])[:m] + rows["slot"][:, None]
     for column, places in (("h", interactions["h"]), ("rate", interactions["rate"]), ("curvature", rows["curvature"])):
         constraints[column] = places[:, None] + np.arange(m)
     number = np.arange(count * m).reshape(count, m)
@@ -151,3 +223,21 @@ def _pieces(line, bodies, interactions, rows, work):
     none = np.zeros(0, COUPLING), np.zeros(0, np.int64)
     return {"number": number, "constraints": constraints.reshape(-1), "entries": (entries.reshape(-1), owner),
             "inputs": (inputs.reshape(-1), owner), "couplings": none}  # fmt: skip
+
+
+@kernel
+def start(t, s, functions, options, mem, imem, work, iwork):
+    """As that of the engine; CAPACITY where a record has no room for the contacts that its shapes can have."""
+    if s.rigid.plan[0].is_short != 0:
+        return CAPACITY
+    status = lagrangian.start(t, s, functions, options, mem, imem, work, iwork)
+    list_contacts(s, mem, imem, work, iwork)
+    return status
+
+
+@kernel
+def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """As that of the engine; the contacts that there are, into the record."""
+    result = lagrangian.step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+    list_contacts(s, mem, imem, work, iwork)
+    return result

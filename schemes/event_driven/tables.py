@@ -8,7 +8,7 @@ from nsds.model.layout import table
 from nsds.schemes.event_driven import dopri5
 from nsds.schemes.event_driven.polynomials import FORCE_DEGREE, GUARD_DEGREE
 from nsds.schemes.lagrangian import newton
-from nsds.schemes.rigid.tables import BODY, INTERACTION
+from nsds.schemes.rigid.tables import BODY, COLLISIONS, INTERACTION
 
 SERIES_DEGREE = 24  # of the Taylor series of a linear motion
 # What a row of the problems of forces is. A bilateral constraint is always HELD, an open contact FREE; of a closed one the normal is HELD
@@ -20,11 +20,11 @@ FREE, HELD, SLIP, REDUNDANT = range(4)
 _MOTION = ("x", "x_new", "x_sampled", "k", "poly", "force_value", "force_poly", "acc_free")
 # Of each constraint: the first root of its guard; length, speed and pull, the largest so far that cancelled in y, ydot and the acceleration
 # without contact; slow, below which it is at rest, and slip, the same for the guard; direction of slip, also before the event; last, the
-# time of the last impact, and two times of flight before that; approach, the speed before an impact; right side and row sums of the problem
+# time of the last impact, and two times of flight before that; approach, the speed before an impact; opening, ydot after an event; right side and row sums of the problem
 # of forces.
 _ROWS = (
     "root", "length", "speed", "pull", "slow", "slip", "direction", "direction_before", "last", "flight", "flight_before", "approach",
-    "rhs", "size",
+    "opening", "rhs", "size",
 )  # fmt: skip
 # Values and polynomial of guards, forces lambda as polynomials, scratch, and the matrix of the HELD rows.
 _GUARDS = ("guard_value", "guard_poly", "lam_poly", "spare", "matrix")
@@ -54,9 +54,10 @@ class Options(NamedTuple):
     max_events: float
 
 
-# Of the rows of an interaction of rigid bodies: where their curvature lies, and in the integer work memory their numbers.
-RIGID_ROWS = table("curvature", "number")
-PLACES = table("q", "R")  # of all bodies, where interactions are evaluated
+# Of the rows of an interaction of rigid bodies: where their curvature lies, and in the integer work memory their numbers. Of two shapes that
+# may meet, a contact of a given feature: which collisions and shapes, its place in these collisions; normal and point, where they lie.
+RIGID_ROWS = table("curvature", "number", "collision", "shape_a", "shape_b", "feature", "slot", "normal", "point")
+PLACES = table("q", "R", "is_short")  # of all bodies, where interactions are evaluated; whether collisions have no room for their contacts
 
 
 class Rigid(NamedTuple):
@@ -65,12 +66,13 @@ class Rigid(NamedTuple):
     bodies: np.ndarray
     interactions: np.ndarray
     rows: np.ndarray
+    collisions: np.ndarray
     plan: np.ndarray
 
 
 def no_bodies():
     """`Rigid` of a system without rigid bodies."""
-    return Rigid(np.zeros(0, BODY), np.zeros(0, INTERACTION), np.zeros(0, RIGID_ROWS), np.zeros(1, PLACES))
+    return Rigid(np.zeros(0, BODY), np.zeros(0, INTERACTION), np.zeros(0, RIGID_ROWS), np.zeros(0, COLLISIONS), np.zeros(1, PLACES))
 
 
 class Tables(NamedTuple):

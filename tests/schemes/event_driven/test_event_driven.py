@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 import nsds
 from nsds.status import ACCUMULATION, CLOSED, EVENT, FRICTION, JUMP, NOT_COMPUTED, OPENED, PAINLEVE, TIME_EVENT, TOO_MANY_EVENTS, is_event
 from tests.benchmarks.fuzz_events import fault_of
-from tests.paths import REFERENCE
+from tests.paths import ANALYSIS, REFERENCE
 from tests.reference_cases import needs_collection
 
 G = 9.81
@@ -470,3 +470,72 @@ def test_published_run_in_full(case, flow):
         grid = rows[~is_event(rows["status"])][1 : 1 + is_grid.sum()]
         np.testing.assert_allclose(grid["ball"]["q"][:, 0], reference["x"][is_grid], atol=1e-8)
     assert rows["floor"]["lambda"][-1] == pytest.approx(reference["f_x"][-1], abs=1e-8)
+
+
+# ------------------------------------------------------------------------------------------------------ periodic orbits
+def shaken_at(t, z, out):
+    out[0] = math.cos(z[0] * t + z[1])
+
+
+def orbit_with_an_impact(zeta, omega, r, n, sigma, v, phase):
+    """From just after an impact over one orbit: (rows, what the state after it should be)."""
+    T = 2 * math.pi * n / omega
+    mass = nsds.lagrangian_linear(M=[1.0], C=[2 * zeta], K=[1.0], fext=shaken_at, z=[omega, phase], q=[sigma], v=[-r * v])
+    stop = nsds.interaction(linear(H=[[-1.0]], b=[sigma]), nsds.newton_impact(e=r), on="mass")
+    return run(nsds.system(mass=mass, stop=stop), 9 / 8 * T, h=T / 8)
+
+
+# zeta, omega, r, n, sigma, impact speed and phase of the forcing there
+IMPACTING = [
+    (0.0, 1.3, 0.5, 1, 0.0, 1.6693979324232728, 0.22336908943317402),
+    (0.02, 2.2, 0.5, 1, 0.0, 1.59363626577367, 2.2700193836542732),
+    (0.05, 2.6, 0.8, 2, 0.3, 0.1304643332322078, 2.9836994045435814),
+    (0.1, 4.2, 0.8, 2, 0.0, 0.6608116017621538, 2.453039304087361),
+]
+
+
+@pytest.mark.parametrize("row", IMPACTING)
+def test_orbits_of_an_impact_oscillator_close(row):
+    """One impact every n periods, from Shaw and Holmes' closed form."""
+    rows = orbit_with_an_impact(*row)
+    after, before = happened(rows, JUMP)
+    zeta, omega, r, n, sigma, v, phase = row
+    np.testing.assert_allclose(after["t"], [2 * math.pi * n / omega], rtol=1e-9)
+    np.testing.assert_allclose(before["mass"]["v"][:, 0], [v], rtol=1e-9)
+
+
+def rubbing(f, omega, x_max, phase):
+    """Den Hartog's oscillator from its upper turning point over one period."""
+    T = 2 * math.pi / omega
+    mass = nsds.lagrangian_linear(M=[1.0], K=[1.0], fext=shaken_at, z=[omega, phase], q=[x_max], v=[0.0])
+    friction = nsds.interaction(linear(H=[[1.0]]), nsds.dry_friction(f), on="mass")
+    return run(nsds.system(mass=mass, friction=friction), T, h=T / 16)
+
+
+# f, omega, largest x and phase of the forcing there
+RUBBING = [
+    (0.1, 0.4, 1.1639302213151366, -0.21157495975809562),
+    (0.2, 2.0, 0.31797973380564853, 2.8368999995743955),
+    (0.5, 2.0, 0.22047927592204922, 2.293530574608312),
+]
+
+
+@pytest.mark.parametrize("row", RUBBING)
+def test_den_hartogs_responses_close(row):
+    """Two turning points a period, no sticking; largest x and phase from the closed form."""
+    rows = rubbing(*row)
+    turns, _ = happened(rows, FRICTION)
+    assert rows["mass"]["q"][-1, 0] == pytest.approx(row[2], abs=1e-8)
+    np.testing.assert_allclose(turns["t"][turns["t"] > 0][0], math.pi / row[1], rtol=1e-9)
+    assert turns["mass"]["q"][turns["t"] > 0][0, 0] == pytest.approx(-row[2], abs=1e-8)
+
+
+@pytest.mark.reference
+@pytest.mark.skipif(not ANALYSIS.is_dir(), reason="the collection of analyses is not part of the package")
+def test_periodic_orbits_in_full():
+    with np.load(ANALYSIS / "impact_oscillator_period_n" / "ref.npz") as r:
+        for row in zip(*(r[name].tolist() for name in ("zeta", "omega", "r", "n", "sigma", "v", "phase")), strict=True):
+            test_orbits_of_an_impact_oscillator_close(row)
+    with np.load(ANALYSIS / "den_hartog_response" / "ref.npz") as r:
+        for row in zip(*(r[name].tolist() for name in ("f", "omega", "x_max", "phase")), strict=True):
+            test_den_hartogs_responses_close(row)
