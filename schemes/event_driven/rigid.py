@@ -105,7 +105,9 @@ def _pairs(records, k, line, lists, work):
         for b in range(a + 1, part["shape_kind"].size):
             found += _contacts_of(name, part, a, b, lists.bodies)
     if len(found) * c["each"] > _MOST:
-        raise ValueError(f"{_OWNER}: collisions '{name}': the shapes can have {len(found)} contacts, which is too many: use nsds.moreau_jean")
+        raise ValueError(
+            f"{_OWNER}: collisions '{name}': the shapes can have {len(found)} contacts, which is too many: use nsds.moreau_jean"
+        )
     interactions, rows, slot = np.zeros(len(found), INTERACTION), np.zeros(len(found), RIGID_ROWS), np.arange(len(found))
     for column in interactions.dtype.names:
         interactions[column] = ABSENT if column.endswith("_function") or column in ("row", "dofs", "angle") else 0

@@ -54,8 +54,12 @@ def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_even
     are kept on what is held. A contact that slips into itself (Painlevé) ends the run with a status of its own. Where members of an
     ensemble have different numbers of events, the rows behind the last one of a member have status -1.
 
-    Of Lagrangian systems the scheme does not treat relations whose y depends on lambda, and rolling friction; of no system files
+    Of mechanical systems the scheme does not treat relations whose y depends on lambda, and rolling friction; of no system files
     (`nsds.stream`).
+
+    Rigid bodies move by Dormand and Prince's pair, their quaternions made unit; joints hold for positions and velocities, to rounding, and
+    may follow from each other. Contacts of shapes (`nsds.collisions`) are found as they go, for scenes of few bodies: spheres with any
+    shape, capsules and boxes with planes. Rows list those that touch, or are nearer than the margin.
 
     First-order systems have to be linear, with constant operators and sources (what oscillates may be states), and one-sided constraints
     of relative degree 0 or 1; their motion is exact. Each row of a relation is in a mode: lambda at a bound, or y held on 0 while lambda

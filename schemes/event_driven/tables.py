@@ -20,8 +20,8 @@ FREE, HELD, SLIP, REDUNDANT = range(4)
 _MOTION = ("x", "x_new", "x_sampled", "k", "poly", "force_value", "force_poly", "acc_free")
 # Of each constraint: the first root of its guard; length, speed and pull, the largest so far that cancelled in y, ydot and the acceleration
 # without contact; slow, below which it is at rest, and slip, the same for the guard; direction of slip, also before the event; last, the
-# time of the last impact, and two times of flight before that; approach, the speed before an impact; opening, ydot after an event; right side and row sums of the problem
-# of forces.
+# time of the last impact, and two times of flight before that; approach, the speed before an impact; opening, ydot after an
+# event; right side and row sums of the problem of forces.
 _ROWS = (
     "root", "length", "speed", "pull", "slow", "slip", "direction", "direction_before", "last", "flight", "flight_before", "approach",
     "opening", "rhs", "size",
@@ -54,8 +54,8 @@ class Options(NamedTuple):
     max_events: float
 
 
-# Of the rows of an interaction of rigid bodies: where their curvature lies, and in the integer work memory their numbers. Of two shapes that
-# may meet, a contact of a given feature: which collisions and shapes, its place in these collisions; normal and point, where they lie.
+# Of the rows of an interaction of rigid bodies: where their curvature lies, and in the integer work memory their numbers. Of two shapes
+# that may meet, a contact of a given feature: which collisions and shapes, its place in these collisions; normal and point, where they lie.
 RIGID_ROWS = table("curvature", "number", "collision", "shape_a", "shape_b", "feature", "slot", "normal", "point")
 PLACES = table("q", "R", "is_short")  # of all bodies, where interactions are evaluated; whether collisions have no room for their contacts
 

@@ -33,6 +33,7 @@ WITH_SCHEMES = {
     ("generalised_alpha", NEWTON_EULER): ("box_stack", 1e-2),
     ("schatzman_paoli", LAGRANGIAN): ("impacting_stick", 1e-2),
     ("event_driven", LAGRANGIAN): ("bouncing_ball", 0.1),
+    ("event_driven", NEWTON_EULER): ("sliding_ball", 1e-2),
     ("event_driven", FIRST_ORDER): ("relay_oscillator", 0.5),
     ("euler_moreau", FIRST_ORDER): ("filippov_spiral", 1e-2),
     ("zero_order_hold", FIRST_ORDER): ("diode_bridge", 1e-6),

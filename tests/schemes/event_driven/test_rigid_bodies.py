@@ -42,7 +42,7 @@ def test_a_ball_bounces_to_its_rest():
 
 
 def test_a_sphere_slides_and_then_rolls():
-    """It rolls from ``2 v_0 / (7 mu g)`` on, with ``5 v_0 / 7``, in whatever direction; what it slides then is 0, and so is the friction."""
+    """It rolls from ``2 v_0 / (7 mu g)`` on, with ``5 v_0 / 7``, in whatever direction, without slip and without friction."""
     m, R, mu, v = 1.5, 0.2, 0.25, np.array([3 * math.cos(0.7), 3 * math.sin(0.7), 0])
     ball = nsds.rigid_bodies(m, 0.4 * m * R * R, q=[0, 0, R, 1, 0, 0, 0], v=[*v, 0, 0, 0], fext=[0, 0, -m * G])
     rows = run(nsds.system(ball=ball, floor=on_floor(nsds.newton_impact_friction(e_n=0.5, mu=mu), radius=R)), 1.0, **TIGHT)
@@ -88,15 +88,75 @@ def test_a_point_stops_on_a_curved_path_on_an_incline():
     assert np.linalg.norm(rows["floor"]["lambda"][-1, 1:]) == pytest.approx(m * G * math.sin(tilt), rel=1e-10)
 
 
+# ------------------------------------------------------------------------------------------------- contacts of shapes
+def in_scene(law, shape, world, q, v=(0,) * 6, inertia=0.016):
+    part = nsds.rigid_bodies(1.0, inertia, q=q, v=v, fext=[0, 0, -G])
+    return nsds.system(body=part, hits=nsds.collisions({"body": shape}, law, world=world))
+
+
+def test_a_sphere_bounces_on_what_its_shape_finds():
+    e, first = 0.8, math.sqrt(2 / G)
+    system = in_scene(nsds.newton_impact(e=e), nsds.shapes.sphere(0.2), nsds.shapes.plane(), [0, 0, 1.2, 1, 0, 0, 0])
+    rows = run(system, 5.0, **TIGHT)
+    after, _ = happened(rows, JUMP)
+    n = np.arange(len(after))
+    np.testing.assert_allclose(after["t"], first + 2 * first * (e - e ** (n + 1)) / (1 - e), atol=1e-11)
+    np.testing.assert_allclose(after["hits"]["lambda"][:-1, 0, 0], (1 + e) * G * first * e ** n[:-1], rtol=1e-9)
+    assert (rows["hits"]["n"][rows["t"] < first * (1 - 1e-9)] == 0).all()
+    last = rows[-1]["hits"]
+    assert (last["n"], last["a"][0], last["b"][0], last["feature"][0]) == (1, 0, 1, 0)
+    np.testing.assert_allclose(last["normal"][0], [0, 0, 1], atol=1e-15)
+    np.testing.assert_allclose(last["point"][0], [0, 0, 0], atol=1e-12)
+    assert last["lambda"][0, 0] == pytest.approx(G, rel=1e-11)
+    assert not last["lambda"][1:].any()
+    assert not last["normal"][1:].any()
+
+
+def test_spheres_of_one_part_hit_each_other():
+    """Newton's cradle of two: the second takes the velocity of the first, off the line by none."""
+    balls = nsds.rigid_bodies(
+        [1.0, 1.0], [0.01, 0.01], q=[[0, 0, 0, 1, 0, 0, 0], [1, 0, 0, 1, 0, 0, 0]], v=[[2, 0, 0, 0, 0, 0], [0] * 6], count=2
+    )
+    system = nsds.system(balls=balls, hits=nsds.collisions({"balls": nsds.shapes.sphere(0.2)}, nsds.newton_impact(e=1.0)))
+    rows = run(system, 1.0, **TIGHT)
+    after, _ = happened(rows, JUMP)
+    np.testing.assert_allclose(after["t"], [0.3], atol=1e-14)
+    np.testing.assert_allclose(rows["balls"]["v"][-1, :, 0], [0, 2], atol=1e-14)
+
+
+def test_a_box_slides_on_its_face_and_stops():
+    """All four feet share the load; it stops at ``v / (mu g)``, in a straight line."""
+    mu, v = 0.4, np.array([1.2, 0.5])
+    law = nsds.newton_impact_friction(e_n=0.0, mu=mu)
+    system = in_scene(law, nsds.shapes.box([0.6, 0.6, 0.1]), nsds.shapes.plane(), [0, 0, 0.05, 1, 0, 0, 0], [*v, 0, 0, 0, 0], 0.05)
+    rows = run(system, 1.0, **TIGHT)
+    speed = np.linalg.norm(v)
+    np.testing.assert_allclose(rows["body"]["q"][-1, :2], v * speed / (2 * mu * G), atol=1e-9)
+    assert abs(rows["body"]["v"][-1]).max() < 1e-12
+    forces = rows["hits"]["lambda"][:, :, 0].sum(axis=1)[rows["status"] == 0]
+    np.testing.assert_allclose(forces, G, rtol=1e-9)
+    assert (rows["hits"]["n"][1:] == 4).all()
+
+
+def test_a_box_that_falls_on_a_corner_loses_energy():
+    q = [0, 0, 1, *nsds.rotations.normalised([1, 0.3, 0.2, 0.1])]
+    law = nsds.newton_impact_friction(e_n=0.3, mu=0.4)
+    rows = run(in_scene(law, nsds.shapes.box([0.6, 0.6, 0.6]), nsds.shapes.plane(), q, inertia=0.1), 0.6, **TIGHT)
+    v = rows["body"]["v"]
+    energy = 0.5 * (v[:, :3] ** 2).sum(axis=1) + 0.05 * (v[:, 3:] ** 2).sum(axis=1) + G * rows["body"]["q"][:, 2]
+    after, _ = happened(rows, JUMP)
+    assert len(after) == 2
+    assert np.diff(energy).max() < 1e-10
+    assert energy[-1] < 0.6 * energy[0]
+
+
 # ----------------------------------------------------------------------------------------------------------- machines
 def test_a_heavy_top_nutates():
     """After 32 turns, from the closed form with Jacobi's functions."""
     theta, arm_ = 0.9, 0.3
     q = [0, -arm_ * math.sin(theta), arm_ * math.cos(theta), math.cos(theta / 2), math.sin(theta / 2), 0, 0]
     v = [arm_ * math.sin(theta), 0, 0, 0, math.sin(theta), 40]
-    system = nsds.system(
-        top=body(1.0, [0.03, 0.03, 0.02], q, v), joint=nsds.interaction(joints.ball_joint([0, 0, 0]), EQUAL, on="top")
-    )
+    system = nsds.system(top=body(1.0, [0.03, 0.03, 0.02], q, v), joint=nsds.interaction(joints.ball_joint([0, 0, 0]), EQUAL, on="top"))
     rows = run(system, 5.0, **TIGHT)
     np.testing.assert_allclose(rows["top"]["q"][-1, :3], [-0.25042308372481886, 0.1454213165956485, 0.07836402119174626], atol=1e-9)
     assert abs(rows["joint"]["y"]).max() < 1e-14
@@ -142,7 +202,9 @@ def test_a_double_pendulum_strikes_a_rough_wall():
     angles, start, rods = (-1.2, -0.4), np.zeros(3), {}
     for name, a in zip(("one", "two"), angles, strict=True):
         along = np.array([math.sin(a), -math.cos(a), 0])
-        rods[name] = body(1.0, [1 / 12, 1e-3, 1 / 12], [*(start + along / 2), math.cos(a / 2), 0, 0, math.sin(a / 2)], np.zeros(6), (0, -1, 0))
+        rods[name] = body(
+            1.0, [1 / 12, 1e-3, 1 / 12], [*(start + along / 2), math.cos(a / 2), 0, 0, math.sin(a / 2)], np.zeros(6), (0, -1, 0)
+        )
         start = start + along
     elbow = [math.sin(angles[0]), -math.cos(angles[0]), 0]
     system = nsds.system(
@@ -237,7 +299,9 @@ MACHINE = {"heavy_top": heavy_top, "hinge": hinge, "four_bar": bars, "slider_cra
 def test_what_is_not_treated_is_refused():
     ball = nsds.rigid_bodies(1.0, 0.1, q=[0, 0, 1, 1, 0, 0, 0], v=np.zeros(6))
     rolling = nsds.newton_impact_rolling_friction(e_n=0.0, mu=0.5, mu_r=0.1)
-    with pytest.raises(ValueError, match="'floor'.*rolling friction"):
+    with pytest.raises(ValueError, match=r"'floor'.*rolling friction"):
         run(nsds.system(ball=ball, floor=on_floor(rolling)), 1.0)
+    with pytest.raises(ValueError, match=r"'hits'.*of a box and a box"):
+        run(in_scene(nsds.newton_impact(e=0.0), nsds.shapes.box([1, 1, 1]), nsds.shapes.box([1, 1, 1]), [0, 0, 2, 1, 0, 0, 0]), 1.0)
     with pytest.raises(ValueError, match="flow='exact'"):
         run(nsds.system(ball=ball, floor=on_floor(nsds.newton_impact(e=0.5))), 1.0, flow="exact")
