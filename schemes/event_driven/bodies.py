@@ -6,14 +6,16 @@ alone, so that what stages leave of its length does no harm. H of all rows acts 
 
 import math
 
-from nsds._jit import kernel, stack, tiny, view
+from numba import typeof, types
+
+from nsds._jit import caller, kernel, on_demand, stack, tiny, view
 from nsds.collision import place
 from nsds.collision.frames import FIELDS, MOST
 from nsds.collision.narrow import contacts_of_pair, other_pairs
 from nsds.maths import rotations
 from nsds.maths.vectors import norm, times_transposed
 from nsds.model.layout import ABSENT
-from nsds.schemes.event_driven.tables import FREE
+from nsds.schemes.event_driven.tables import FREE, Rigid, no_bodies
 from nsds.schemes.lagrangian.newton import ACTIVE, EVERY
 from nsds.schemes.rigid.bodies import EXPONENTIAL, force, move
 from nsds.schemes.rigid.collisions import take_over
@@ -69,11 +71,11 @@ def displace(s, mem, work, shift):
 
 
 @kernel
-def evaluate_wrenches(t, s, functions, mem, work):
-    """Forces on all bodies at the state in mem, into p.f; none on those that are fixed."""
-    size, p = stack(2), s.newton.plan[0]
-    for i in range(s.rigid.bodies.size):
-        body, out = s.rigid.bodies[i], view(work, p.f + 6 * i, 6)
+def _evaluate_wrenches(t, f, rigid, functions, mem, work):
+    """Forces on all bodies at the state in mem, into work[f:]; none on those that are fixed."""
+    size = stack(2)
+    for i in range(rigid.bodies.size):
+        body, out = rigid.bodies[i], view(work, f + 6 * i, 6)
         if body.fixed:
             for k in range(6):
                 out[k] = 0.0
@@ -82,30 +84,29 @@ def evaluate_wrenches(t, s, functions, mem, work):
 
 
 @kernel
-def evaluate_interactions(t, which, s, functions, mem, imem, work, iwork):
+def _evaluate_interactions(t, which, mode, rigid, functions, mem, imem, work, iwork):
     """h, rate and H of the chosen interactions at the state in mem; which: EVERY, ACTIVE, or else those that hold nothing."""
-    rigid, plan = s.rigid, s.rigid.plan[0]
     for i in range(rigid.bodies.size):
-        _place(i, 0.0, s, mem, work)
+        _place(i, 0.0, rigid, mem, work)
     for k in range(rigid.interactions.size):
-        if which == EVERY or acts(k, s, iwork) == (which == ACTIVE):
-            _evaluate(t, k, s, functions, mem, imem, work)
-            _turn_rows(rigid.interactions[k], plan, work)
+        if which == EVERY or _acts(k, mode, rigid, iwork) == (which == ACTIVE):
+            _evaluate(t, k, rigid, functions, mem, imem, work)
+            _turn_rows(rigid.interactions[k], rigid.plan[0], work)
 
 
 @tiny
-def acts(k, s, iwork):
+def _acts(k, mode, rigid, iwork):
     """Whether an interaction has a row that is not FREE."""
-    first, any_row = s.rigid.rows[k], False
-    for i in range(s.rigid.interactions[k].m):
-        any_row |= iwork[s.flow[0].mode + iwork[first.number + i]] != FREE
+    first, any_row = rigid.rows[k], False
+    for i in range(rigid.interactions[k].m):
+        any_row |= iwork[mode + iwork[first.number + i]] != FREE
     return any_row
 
 
 @tiny
-def _place(i, way, s, mem, work):
+def _place(i, way, rigid, mem, work):
     """Body i where constant velocities take it in a time, for `evaluate`."""
-    plan, q = s.rigid.plan[0], s.rigid.bodies[i].q
+    plan, q = rigid.plan[0], rigid.bodies[i].q
     v, to = view(mem, q + V, 6), view(work, plan.q + 7 * i, 7)
     if way == 0.0:
         for k in range(7):
@@ -126,9 +127,9 @@ def _turn_rows(r, plan, work):
 
 
 @tiny
-def _evaluate(t, k, s, functions, mem, imem, work):
+def _evaluate(t, k, rigid, functions, mem, imem, work):
     """h, rate and H of an interaction, or of a contact of two shapes, where bodies have been placed."""
-    rigid, plan = s.rigid, s.rigid.plan[0]
+    plan = rigid.plan[0]
     q, R = view(work, plan.q, 7 * rigid.bodies.size), view(work, plan.R, 9 * rigid.bodies.size)
     if rigid.rows[k].collision == ABSENT:
         evaluate(t, rigid.interactions[k], q, R, functions, mem, imem, work)
@@ -184,17 +185,16 @@ def list_contacts(s, mem, imem, work, iwork):
 
 
 @kernel
-def bend_rows(t, moment, which, s, functions, mem, imem, work, iwork):
+def _bend_rows(t, moment, which, mode, rigid, functions, mem, imem, work, iwork):
     """``d/dt (H v + rate)`` at constant v of the chosen interactions: differences of fourth order along the motion.
 
     Of h itself where its derivatives are differences. moment: between the points, where something depends on time. H is left moved.
     """
-    rigid, plan = s.rigid, s.rigid.plan[0]
     for k in range(rigid.interactions.size):
         r = rigid.interactions[k]
-        if which == ACTIVE and not acts(k, s, iwork):
+        if which == ACTIVE and not _acts(k, mode, rigid, iwork):
             continue
-        out, way = rigid.rows[k].curvature, _way(moment, k, s, mem)
+        out, way = rigid.rows[k].curvature, _way(moment, k, rigid, mem)
         by_output = r.h_function != ABSENT and r.jac_function == ABSENT
         for i in range(r.m):
             work[out + i] = 0.0
@@ -202,11 +202,11 @@ def bend_rows(t, moment, which, s, functions, mem, imem, work, iwork):
             weight = _weight(j, by_output, way)
             if weight == 0.0:
                 continue
-            _place(r.a, j * way, s, mem, work)
+            _place(r.a, j * way, rigid, mem, work)
             if r.b != ABSENT:
-                _place(r.b, j * way, s, mem, work)
-            _evaluate(t + j * way, k, s, functions, mem, imem, work)
-            _turn_rows(r, plan, work)
+                _place(r.b, j * way, rigid, mem, work)
+            _evaluate(t + j * way, k, rigid, functions, mem, imem, work)
+            _turn_rows(r, rigid.plan[0], work)
             for i in range(r.m):
                 work[out + i] += weight * (work[r.h + i] if by_output else _speed(r, i, rigid.bodies, mem, work))
 
@@ -231,10 +231,10 @@ def _speed(r, i, bodies, mem, work):
 
 
 @tiny
-def _way(moment, k, s, mem):
+def _way(moment, k, rigid, mem):
     """Time in which the bodies turn, or move along what is not straight, by a small part; infinite where they are at rest."""
-    r, bodies, fastest = s.rigid.interactions[k], s.rigid.bodies, 0.0
-    bends = r.gap_function != ABSENT or r.h_function != ABSENT or s.rigid.rows[k].collision != ABSENT
+    r, bodies, fastest = rigid.interactions[k], rigid.bodies, 0.0
+    bends = r.gap_function != ABSENT or r.h_function != ABSENT or rigid.rows[k].collision != ABSENT
     for side in range(2 if r.b != ABSENT else 1):
         body = bodies[r.a if side == 0 else r.b]
         fastest = max(fastest, norm(view(mem, body.q + V + 3, 3)))
@@ -242,3 +242,52 @@ def _way(moment, k, s, mem):
             fastest = max(fastest, norm(view(mem, body.q + V, 3)) / radius_of_gyration(body, mem))
     way = _WAY / fastest if fastest > 0.0 else math.inf
     return min(way, moment) if r.h_t_function != ABSENT or r.velocity_function != ABSENT else way
+
+
+# What interactions and forces say takes long to compile, and Lagrangian systems do without: it is called by address.
+_FORCES, _OPERATORS, _CURVATURES = range(3)
+
+
+@kernel
+def _operate(bodies, interactions, rows, collisions, plan, what, which, t, moment, at, functions, mem, imem, work, iwork):
+    """One of the three; at: where forces go, or modes are."""
+    rigid = Rigid(bodies, interactions, rows, collisions, plan)
+    if what == _FORCES:
+        _evaluate_wrenches(t, at, rigid, functions, mem, work)
+    elif what == _CURVATURES:
+        _bend_rows(t, moment, which, at, rigid, functions, mem, imem, work, iwork)
+    else:
+        _evaluate_interactions(t, which, at, rigid, functions, mem, imem, work, iwork)
+    return 0
+
+
+_DOOR = types.int64(
+    *(typeof(rows) for rows in no_bodies()), types.int64, types.int64, types.float64, types.float64, types.int64, types.uintp[::1],
+    types.float64[::1], types.int64[::1], types.float64[::1], types.int64[::1],
+)  # fmt: skip
+_call_door = caller(_DOOR)
+_address_of_door = on_demand(_DOOR, _operate)
+
+
+@tiny
+def evaluate_wrenches(t, s, functions, mem, imem, work, iwork):
+    """Forces on all bodies at the state in mem, into p.f."""
+    r = s.rigid
+    _call_door(_address_of_door(), (r.bodies, r.interactions, r.rows, r.collisions, r.plan, _FORCES, EVERY, t, 0.0, s.newton.plan[0].f,
+                                    functions, mem, imem, work, iwork))  # fmt: skip
+
+
+@tiny
+def evaluate_interactions(t, which, s, functions, mem, imem, work, iwork):
+    """h, rate and H of the chosen interactions at the state in mem; which: EVERY, ACTIVE, or else those that hold nothing."""
+    r = s.rigid
+    _call_door(_address_of_door(), (r.bodies, r.interactions, r.rows, r.collisions, r.plan, _OPERATORS, which, t, 0.0, s.flow[0].mode,
+                                    functions, mem, imem, work, iwork))  # fmt: skip
+
+
+@tiny
+def bend_rows(t, moment, which, s, functions, mem, imem, work, iwork):
+    """Curvatures of the chosen interactions; moment: between points of differences where something depends on time. H is left moved."""
+    r = s.rigid
+    _call_door(_address_of_door(), (r.bodies, r.interactions, r.rows, r.collisions, r.plan, _CURVATURES, which, t, moment, s.flow[0].mode,
+                                    functions, mem, imem, work, iwork))  # fmt: skip

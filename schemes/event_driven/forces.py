@@ -206,7 +206,7 @@ def free_accelerations(t, s, functions, options, mem, imem, work, iwork):
     """``M^-1 F`` of all coordinates into p.acc, with the masses at the state. Returns a status."""
     form, p, definite, regular = s.newton, s.newton.plan[0], True, True
     if s.rigid.bodies.size > 0:
-        evaluate_wrenches(t, s, functions, mem, work)
+        evaluate_wrenches(t, s, functions, mem, imem, work, iwork)
     else:
         definite = evaluate_masses(1.0, form.parts, form.elements, p, functions, mem, imem, work)
         regular = invert(t, options.newton, form.parts, form.elements, form.bodies, p, functions, mem, imem, work, iwork)

@@ -394,6 +394,17 @@ def test_random_systems(seed):
     assert fault_of(seed, t_end=0.6) == ""
 
 
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10**6))
+def test_random_systems_in_space(seed):
+    assert fault_of(seed, t_end=0.4, in_space=True) == ""
+
+
+def test_a_row_of_balls_that_once_did_not_come_to_an_end():
+    """Impacts of six balls at one time, and at another; they ended as too many events."""
+    assert fault_of(2524) == ""
+
+
 # ------------------------------------------------------------------------------------------------------- published runs
 CORNERS = np.array([0.0, 1.050328174371336, 1.22173047639603])  # of the cam's profile, angles from the lowest point of its rise
 # speed -> periods of the attractor, what repeats: distance and its rate at the start of the rise, phases of impacts in periods; from exact
