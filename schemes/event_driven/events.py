@@ -20,7 +20,7 @@ from nsds.schemes.event_driven.forces import (
     mark_redundant,
 )
 from nsds.schemes.event_driven.impacts import is_solved, solve_impact
-from nsds.schemes.event_driven.tables import FREE, HELD, SLIP
+from nsds.schemes.event_driven.tables import FREE, HELD, REDUNDANT, SLIP
 from nsds.schemes.lagrangian.contact_forces import push_apart
 from nsds.schemes.lagrangian.newton import EVERY
 from nsds.schemes.lagrangian.outputs import lengths, position, velocity
@@ -129,6 +129,7 @@ def _find_touching(s, mem, work, iwork):
             touches = c.always != 0 or held or iwork[f.fired + i] != 0 or y <= _TOUCHING * work[f.length + i]
             approaches |= touches and c.always == 0 and ydot < -work[f.slow + i]
         iwork[f.keep + i] = 1 if touches else 0
+        iwork[f.spared + i] = 0
     return approaches
 
 
@@ -143,6 +144,7 @@ def _choose_modes(s, solver, solver_options, options, mem, imem, work, iwork):
     if n > 0 and not trusts:
         status = _guess(s, solver, solver_options, mem, work, iwork)
     for k in range(4 * form.constraints.size + 20):
+        _restore(s, mem, work, iwork)
         list_rows(s, imem, iwork)
         if not factorise(s, work, iwork):
             mark_redundant(s, work, iwork)
@@ -157,6 +159,17 @@ def _choose_modes(s, solver, solver_options, options, mem, imem, work, iwork):
         if not _revise(k > form.constraints.size + 5, s, mem, work, iwork):
             return CONVERGED
     return status if not is_solved(status) else STALLED
+
+
+@kernel
+def _restore(s, mem, work, iwork):
+    """What was REDUNDANT among other rows than those that are held now is held again, or slips with its contact."""
+    form, f = s.newton, s.flow[0]
+    for i in range(form.constraints.size):
+        c = form.constraints[i]
+        if iwork[f.mode + i] == REDUNDANT:
+            u, _ = velocity(c, form.entries, mem, work)
+            iwork[f.mode + i] = _tangent(i, c, u, s, mem, work) if c.component > 0 else HELD
 
 
 @kernel
@@ -298,8 +311,13 @@ def _set_contact(i, c, closes, s, iwork):
 
 @kernel
 def _revise(one_by_one, s, mem, work, iwork):
-    """Change the modes that the forces and accelerations they lead to contradict; False where none does."""
-    form, f, changed = s.newton, s.flow[0], False
+    """Change the modes that the forces and accelerations they lead to contradict; False where none does.
+
+    Where contacts that follow from others carry nothing, one that pulls may be such a one instead of them, once.
+    """
+    form, f, changed, others = s.newton, s.flow[0], False, False
+    for i in range(form.constraints.size):
+        others |= iwork[f.mode + i] == REDUNDANT and form.constraints[i].component == 0 and form.constraints[i].always == 0
     for a in range(iwork[f.count]):
         work[f.force] = max(work[f.force], abs(work[s.newton.plan[0].z + a]))
     for i in range(form.constraints.size):  # what holds bodies together may pull more than what acts on them
@@ -307,7 +325,13 @@ def _revise(one_by_one, s, mem, work, iwork):
         work[f.pull + i] = max(work[f.pull + i], pull)
     for i in range(form.constraints.size):
         c = form.constraints[i]
-        if iwork[f.keep + i] != 0 and c.bilateral == 0 and not (one_by_one and changed):
+        if iwork[f.keep + i] != 0 and c.bilateral == 0 and not ((one_by_one or others) and changed):
+            pulls = iwork[f.mode + i] == HELD and c.component == 0 and c.always == 0 and mem[c.lam] < -_FORCE * work[f.force]
+            if others and pulls and iwork[f.spared + i] == 0:
+                for k in range(i, i + 1 + c.tangents):
+                    iwork[f.spared + k] = 1
+                changed = True
+                continue
             changed |= _revise_row(i, c, _FORCE * work[f.force], _FORCE * work[f.pull + i], s, mem, work, iwork)
     return changed
 

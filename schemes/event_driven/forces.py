@@ -97,22 +97,28 @@ def factorise(s, work, iwork):
 
 @kernel
 def mark_redundant(s, work, iwork):
-    """Rows that others hold already become REDUNDANT, with the friction of their contacts: those whose pivot is rounding."""
+    """Rows that others hold already become REDUNDANT, with the friction of their contacts: those whose pivot is rounding.
+
+    Of rows that follow from each other those that are spared do so.
+    """
     constraints, f, p = s.newton.constraints, s.flow[0], s.newton.plan[0]
     _gather_matrix(s, work, iwork)
     m = iwork[f.n_equations]
-    for e in range(m):
+    for k in range(2 * m):
+        e = k % m
         i = iwork[p.active + iwork[f.row + e]]
+        if iwork[f.spared + i] != k // m:
+            continue
         pivot = work[f.matrix + e * m + e]
         if iwork[f.mode + i] == REDUNDANT or not abs(pivot) > _NO_PIVOT * work[f.size + e]:
             iwork[f.mode + i] = REDUNDANT
             for k in range(i + 1, i + 1 + constraints[i].tangents if constraints[i].component == 0 else i + 1):
                 iwork[f.mode + k] = REDUNDANT
             continue
-        for r in range(e + 1, m):
+        for r in range(m):  # rows that are done are not looked at again
             factor = work[f.matrix + r * m + e] / pivot
-            for k in range(e + 1, m):
-                work[f.matrix + r * m + k] -= factor * work[f.matrix + e * m + k]
+            for l in range(m if r != e else 0):
+                work[f.matrix + r * m + l] -= factor * work[f.matrix + e * m + l]
 
 
 @kernel

@@ -165,7 +165,8 @@ def _layout_of(records, lists, rows, work):
         first += count
     parts, relations = _parts(lists.bodies), np.zeros(0, RELATION)
     sizes = {line.name: line.m for line in lines}
-    return Layout(parts, relations, *join(pieces, CONSTRAINT), lists.functions, lists.bodies, lists.interactions, lists.part_names,
+    named = lists.interactions[: len(lists.interaction_names)]  # behind them are contacts of shapes
+    return Layout(parts, relations, *join(pieces, CONSTRAINT), lists.functions, lists.bodies, named, lists.part_names,
                   lists.interaction_names, tuple(owners), sizes)  # fmt: skip
 
 

@@ -33,8 +33,9 @@ _GUARDS = ("guard_value", "guard_poly", "lam_poly", "spare", "matrix")
 _NUMBERS = ("step", "error", "tail", "limit", "event", "force")
 # In the integer work memory, of each constraint: mode; zeros, in how many orders its guard starts from zero; fired, whether it has come to
 # zero; keep, whether it takes part in a problem; before, its mode before the event; equation, the number of an active row in the matrix,
-# row, the reverse, and pivots.
-_WHOLE_ROWS = ("mode", "zeros", "fired", "keep", "before", "equation", "row", "pivots")
+# row, the reverse, and
+# pivots; spared, whether others carry load rather than it.
+_WHOLE_ROWS = ("mode", "zeros", "fired", "keep", "before", "equation", "row", "pivots", "spared")
 # Whole numbers: how many rows are active, and HELD; the degree of poly; fresh, whether the state is another than that of the last step;
 # pending, whether an event is; next_time, of those known in advance; events since the last row, and at one time; has_forces, whether forces
 # depend on time; first_event, whether the step ends at one; culprit, the row that it is due to.
