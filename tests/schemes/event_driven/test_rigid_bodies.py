@@ -236,7 +236,7 @@ def test_machine_in_full(name):
             assert abs(found[:, :3] - wanted[:, :3]).max() < tolerance
             assert abs(signs * found[:, 3:] - wanted[:, 3:]).max() < tolerance
         if name == "arm":
-            angles = np.stack([rows["friction_0"]["y"], rows["friction_1"]["y"]], axis=1) + [1.8, 0.6]
+            angles = np.stack([rows["friction_0"]["y"], rows["friction_1"]["y"]], axis=1) + np.array([1.8, 0.6])
             assert abs(angles - np.stack([r["theta1"], r["theta2"]], axis=1)[at]).max() < tolerance
 
 
