@@ -134,7 +134,7 @@ def test_a_box_slides_on_its_face_and_stops():
     np.testing.assert_allclose(rows["body"]["q"][-1, :2], v * speed / (2 * mu * G), atol=1e-9)
     assert abs(rows["body"]["v"][-1]).max() < 1e-12
     forces = rows["hits"]["lambda"][:, :, 0].sum(axis=1)[rows["status"] == 0]
-    np.testing.assert_allclose(forces, G, rtol=1e-9)
+    np.testing.assert_allclose(forces[1:], G, rtol=1e-9)
     assert (rows["hits"]["n"][1:] == 4).all()
 
 
