@@ -5,7 +5,7 @@ import pytest
 
 import nsds
 from nsds.solvers import solve_multiple_impact
-from nsds.status import IMPACT
+from nsds.status import IMPACT, JUMP, is_event
 from tests.solvers.impact.test_multiple_impact import COLUMN_OF_TEN
 
 RADIUS, GRAVITY = 0.005, 9.81
@@ -45,6 +45,24 @@ def test_column_rebounds_as_the_law_says(is_nonlinear):
     k = int(np.argmax(v[:, -1] > 0))
     assert rows["t"][k] == pytest.approx(np.sqrt(0.1 / GRAVITY), abs=2e-4)
     np.testing.assert_allclose(v[k] / -v[k - 1], np.array(COLUMN_OF_TEN) / np.sqrt(0.1 * GRAVITY), rtol=0, atol=3e-6)
+
+
+@pytest.mark.parametrize("is_nonlinear", [False, True])
+def test_column_rebounds_event_by_event(is_nonlinear):
+    """The same at the very time of the impact."""
+    rows = nsds.simulate(column(1.0, 1.5, is_nonlinear=is_nonlinear), t_end=0.102, h=0.02, scheme=nsds.event_driven())
+    after = rows[np.flatnonzero(is_event(rows["status"]) & (rows["status"] & JUMP > 0))]
+    np.testing.assert_allclose(after["t"], [np.sqrt(0.1 / GRAVITY)], rtol=1e-9)
+    np.testing.assert_allclose(velocities(after)[0], COLUMN_OF_TEN, rtol=0, atol=3e-6)
+
+
+def test_column_comes_to_rest_event_by_event():
+    """It ends with its weight, and never gains energy."""
+    rows = nsds.simulate(column(0.5, 1.0, n=5), t_end=1.5, h=0.1, scheme=nsds.event_driven())
+    assert abs(velocities(rows)[-1]).max() < 1e-12
+    np.testing.assert_allclose(rows["touch"]["lambda"][-1].ravel(), GRAVITY * np.arange(4, 0, -1), rtol=1e-9)
+    energy = 0.5 * (velocities(rows) ** 2).sum(1) + GRAVITY * rows["balls"]["q"][..., 0].sum(1)
+    assert np.diff(energy).max() < 1e-9
 
 
 @pytest.mark.parametrize("scheme", [nsds.moreau_jean(), nsds.moreau_jean(theta=1.0), nsds.moreau_jean_combined_projection()])
@@ -133,5 +151,5 @@ def test_what_does_not_go_together_is_named():
     with pytest.raises(ValueError, match="interaction 'a': all multiple impacts of a system must have one exponent"):
         nsds.simulate(nsds.system(ball=ball, **mixed), t_end=0.1, h=0.01)
     for scheme in (nsds.schatzman_paoli(), nsds.generalised_alpha(), nsds.d1_minus_linear(), nsds.moreau_jean(form="global")):
-        with pytest.raises(ValueError, match=r"interaction 'a': multiple_impact is for nsds\.moreau_jean"):
+        with pytest.raises(ValueError, match=r"interaction 'a': multiple_impact is for nsds\.event_driven, and nsds\.moreau_jean"):
             nsds.simulate(nsds.system(ball=ball, a=mixed["a"]), t_end=0.1, h=0.01, scheme=scheme)
