@@ -27,6 +27,7 @@ IMPACT = 19
 IMPULSE = 20
 # Rows at events: EVENT, with bits of what happened in the row after it.
 JUMP, CLOSED, OPENED, FRICTION, ACCUMULATION, TIME_EVENT, SWITCHED, EVENT = 32, 64, 128, 256, 512, 1024, 2048, 4096
+TIME_STEPPED = 16  # in such rows, where failures have no place
 NOT_COMPUTED = -1
 
 ADVICE = {
@@ -63,6 +64,7 @@ HAPPENED = {
     ACCUMULATION: "impacts have accumulated",
     TIME_EVENT: "a time that was given",
     SWITCHED: "a relay switches",
+    TIME_STEPPED: "time stepping up to here, as there were too many events",
 }
 
 

@@ -60,6 +60,7 @@ _FLAGS = {
     "velocity_level": ("level", ("acceleration", "velocity")),
     "gamma_for_relation": ("gamma_for_relation", (False, True)),
     "midpoint": ("midpoint", (False, True)),
+    "hybrid": ("hybrid", (False, True)),
 }
 
 

@@ -53,11 +53,78 @@ def _relay_loop():
     )
 
 
+def pushed(t, z, out):
+    out[1] = np.cos(0.3 * t)
+
+
+def _two_masses():
+    """Two masses on springs; dry friction on the second, the first is driven."""
+    A = [[0, 1.0, 0, 0], [-2.0, 0, 1.0, 0], [0, 0, 0, 1.0], [1.0, 0, -1.0, 0]]
+    return nsds.linear_complementarity_system(
+        A, [[0], [0], [0], [1.0]], [[0, 0, 0, 1.0]], b=pushed, x=[1.0, 0, 0, 0], law=nsds.relay(-0.5, 0.5)
+    )
+
+
+def circle(t, x, lam, z, out):
+    out[0] = x[0] ** 2 + x[1] ** 2 - 1.0
+
+
+def along_the_radius(t, x, lam, z, out):
+    out[0], out[1] = x[0] * lam[0], x[1] * lam[0]
+
+
+def turning(t, x, z, out):
+    a = 1.5 * np.sin(t)
+    out[0], out[1] = a * x[0] - 2.0 * x[1], a * x[1] + 2.0 * x[0]
+
+
+def _ring():
+    """A relay pushes along the radius: the state slides on the unit circle, and leaves it where the drive is stronger."""
+    relation = nsds.first_order_relation(circle, along_the_radius, m=1)
+    return nsds.system(plant=nsds.first_order(turning, x=[1.2, 0.0]), switches=nsds.interaction(relation, nsds.relay(), on="plant"))
+
+
+def cubic(t, x, lam, z, out):
+    out[0] = x[0] + lam[0] + lam[0] ** 3
+
+
+def push(t, lam, z, out):
+    out[0] = lam[0]
+
+
+def swinging(t, x, z, out):
+    out[0] = 2.0 * np.cos(3.0 * t) - 0.2 * x[0] ** 3
+
+
+def _nonlinear_diode():
+    relation = nsds.type2_relation(cubic, push, m=1)
+    return nsds.system(plant=nsds.first_order(swinging, x=[0.5]), switches=nsds.interaction(relation, nsds.complementarity(), on="plant"))
+
+
+def bound(t, z, out):
+    out[0] = -0.5 * np.cos(3.0 * t)
+
+
+def _moving_bound():
+    return nsds.linear_complementarity_system([[-1.0]], [[1.0]], [[1.0]], e=bound, x=[1.0])
+
+
+def _polygon():
+    """Controls in a polygon, whose normal cone holds the state."""
+    law = nsds.normal_cone([[1, 0], [-0.2, 1], [-1, 0], [0.2, -1]], [-1.0] * 4)
+    return nsds.linear_complementarity_system([[0, 1.0], [-1.0, -0.5]], [[0.5, 0], [0, 0.6]], np.eye(2), x=[-1.5, 2.0], law=law)
+
+
 PLANT = (("plant", "x"),)
 H = (4e-3, 2e-3, 1e-3, 5e-4)
 LIMITS = [
     Limit("diode and coil", _clamped_circuit, 5.0, PLANT, nsds.euler_moreau(), H, 1.0),
     Limit("relay in a loop of third order", _relay_loop, 5.0, PLANT, nsds.euler_moreau(), H, 1.0),
+    Limit("two masses, dry friction", _two_masses, 8.0, PLANT, nsds.euler_moreau(), H, 1.0),
+    Limit("relay that slides on a circle", _ring, 2.0, PLANT, nsds.euler_moreau(), H, 1.0),
+    Limit("diode nonlinear in lambda", _nonlinear_diode, 2.0, PLANT, nsds.euler_moreau(), H, 1.0),
+    Limit("moving bound", _moving_bound, 3.5, PLANT, nsds.euler_moreau(), H, 1.0),
+    Limit("normal cone of a polygon", _polygon, 1.0, PLANT, nsds.euler_moreau(), H, 1.0),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Event-driven steps of linear first-order systems: from one row to the next, or to the next event.
+"""Event-driven steps of linear first-order systems with constant operators: from one row to the next, or to the next event.
 
 A call of `step` ends at an event, with the state before it; the next call begins with what happens there, and ends with the state after
 it; then the motion goes on.
@@ -12,6 +12,8 @@ import numpy as np
 from nsds._jit import kernel, tiny
 from nsds.model.layout import ABSENT
 from nsds.model.records import STEP, T
+from nsds.schemes.event_driven import filippov
+from nsds.schemes.event_driven.accumulation import follow_accumulations, forget_accumulations
 from nsds.schemes.event_driven.clock import AT_EVENT, AT_START, STEPS, are_too_many, count_event, next_stop, strikes, wind_up
 from nsds.schemes.event_driven.driven import augmented, drive, is_driven, set_sources
 from nsds.schemes.event_driven.modes import (
@@ -55,7 +57,6 @@ from nsds.status import (
 EVENT_ROWS = True
 _OWNER = "event_driven"
 _NEXT_TO_NOTHING = 1e-9  # of the shortest time of the system: the step that tells the modes
-_SAME_RATIO = 1e-3  # of what is missing to 1: by how much two ratios of an accumulation may differ
 _VIOLATED = 1e-9  # of the terms of y
 _OFF = 1e-10  # of the terms of y: what is held and further away is so because a source or a switch has stepped
 _SMALLEST = 5e-324
@@ -83,10 +84,9 @@ def prepare(records, mem, options, h, method):
     """Dense operators of all members, and what the choice of modes needs of them."""
     work, iwork = Allocator(records.size), Allocator(records.size)
     layout = layout_of(records, work)
-    if options["flow"].item() == b"dopri5":
-        raise ValueError(f"{_OWNER}: flow='dopri5' is for Lagrangian systems; first-order ones are linear, and move exactly")
-    _require_treated(layout, is_driven(records))
     require_low_degree(_OWNER, records, layout, work)
+    if not _is_exact(records, options, layout):
+        return filippov.prepare(records, layout, options, h, method, work, iwork)
     constants, c = work.array(), layout.constraints
     members = [_operators(records[k : k + 1], layout, constants[k], h) for k in range(records.size)]
     n, m = members[0]["A"].shape[0], c.size
@@ -111,18 +111,13 @@ def prepare(records, mem, options, h, method):
     return Prepared(tables, layout.functions, Options(h, **numbers), work, iwork, sys.modules[__name__], layout)
 
 
-def _require_treated(layout, is_circuit):
-    """Refuse what changes in time or with the state, and normal cones."""
+def _is_exact(records, options, layout):
+    """Whether operators are constant, sources too or those of a circuit, and laws those of single rows: then motions are series."""
     parts, relations = layout.parts, layout.relations
     varies = [parts[field + "_function"] != ABSENT for field in ("b", "T", "u")]
-    driven = np.any(varies) or (relations["e_function"] != ABSENT).any() or (relations["bounds_function"] != ABSENT).any()
-    if not is_constant(layout) or (driven and not is_circuit):
-        raise ValueError(
-            f"{_OWNER}: first-order systems must be linear with constant operators and sources; state what oscillates by states of its "
-            "own, or use nsds.euler_moreau"
-        )
-    if (layout.constraints["y"] == ABSENT).any():
-        raise ValueError(f"{_OWNER}: the scheme does not treat normal cones; use nsds.euler_moreau")
+    varies += [relations[field + "_function"] != ABSENT for field in ("e", "bounds")]
+    can = is_constant(layout) and (is_driven(records) or not any(each.any() for each in varies))
+    return bool(can and (layout.constraints["y"] != ABSENT).all() and options["flow"].item() != b"dopri5" and not options["hybrid"])
 
 
 def _operators(record, layout, constants, h):
@@ -169,14 +164,13 @@ def start(t, s, functions, options, mem, imem, work, iwork):
             y += work[p.D + i * p.m + j] * mem[s.constraints[j].lam]
         if imem[STEP] == 0:
             mem[s.constraints[i].y] = y
-    for k in range(3 * p.m):
-        work[p.last + k], work[p.flight + k], work[p.flight_before + k], work[p.longest + k] = -np.inf, np.inf, np.inf, 0.0
+    forget_accumulations(p, work, iwork)
     work[p.corner] = np.inf
     if p.is_driven != 0:
         drive(t, p, s.relations, mem, work, iwork)
         note_size(p, work)
-    work[p.step], work[p.tail], work[p.event], work[p.rounding] = 0.0, -np.inf, -np.inf, 0.0
-    iwork[p.frozen], iwork[p.n_hidden] = 0, 0
+    work[p.step], work[p.event], work[p.rounding] = 0.0, -np.inf, 0.0
+    iwork[p.n_hidden] = 0
     wind_up(t, s.times, p, iwork)
     return CONVERGED
 
@@ -237,7 +231,7 @@ def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwo
     else:
         count_event(t, options.h, p, work, iwork)
         if iwork[p.frozen] == 0 and (bits & ACCUMULATION) == 0:
-            _follow_accumulations(t, options.accumulation, p, work, iwork)
+            follow_accumulations(t, options.accumulation, p, work, iwork)
     if are_too_many(options.max_events, p, iwork):
         return TOO_MANY_EVENTS, 0
     status, found = _switch(is_start, s, solver, solver_options, work, iwork)
@@ -297,33 +291,6 @@ def _switch(is_start, s, solver, solver_options, work, iwork):
             bits |= CLOSED if mode == HELD else OPENED if before == HELD else SWITCHED
             iwork[p.culprit] = i
     return CONVERGED if status == INEXACT else status, bits
-
-
-@kernel
-def _follow_accumulations(t, threshold, p, work, iwork):
-    """Where the same event comes again in times that fall by one ratio q, and are short, wait at the limit until they would have ended.
-
-    The tail ``d q / (1 - q)`` is summed, and so is what the state would still change by.
-    """
-    n = p.n
-    for i in range(p.m):
-        if iwork[p.fired + i] == 0:
-            continue
-        k = 3 * i + iwork[p.mode + i]
-        d, d_1, d_2 = t - work[p.last + k], work[p.flight + k], work[p.flight_before + k]
-        falls = 0.0 < d < d_1 and d_1 < d_2 < np.inf and d <= threshold * work[p.longest + k] and work[p.tail] <= t
-        q = d / d_1 if falls else 1.0
-        if falls and abs(q - d_1 / d_2) <= _SAME_RATIO * (1.0 - q):
-            work[p.tail], iwork[p.frozen], iwork[p.culprit] = t + d * q / (1.0 - q), 1, i
-            for j in range(n):
-                work[p.x + j] += (work[p.x + j] - work[p.x_last + k * n + j]) * q / (1.0 - q)
-            for other in range(p.m):
-                for mode in range(3):
-                    iwork[p.fired + other] |= 1 if work[p.last + 3 * other + mode] >= t - d else 0
-        work[p.last + k], work[p.flight + k], work[p.flight_before + k] = t, d, d_1
-        work[p.longest + k] = max(work[p.longest + k], d if d < np.inf else 0.0)
-        for j in range(n):
-            work[p.x_last + k * n + j] = work[p.x + j]
 
 
 @kernel

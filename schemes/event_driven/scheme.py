@@ -8,11 +8,13 @@ from nsds.model.records import model_of
 from nsds.schemes.event_driven import first_order, lagrangian, rigid
 from nsds.schemes.table import scheme_for
 
-_FIELDS = [("scheme", "S32"), ("rtol", "<f8"), ("atol", "<f8"), ("flow", "S8"), ("accumulation", "<f8"), ("max_events", "<i8")]
+_FIELDS = [
+    ("scheme", "S32"), ("rtol", "<f8"), ("atol", "<f8"), ("flow", "S8"), ("accumulation", "<f8"), ("max_events", "<i8"), ("hybrid", "<i8")
+]  # fmt: skip
 
 
 @scheme_for(LAGRANGIAN, FIRST_ORDER, NEWTON_EULER)
-def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_events=100_000, time_events=()):
+def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_events=100_000, time_events=(), hybrid=False):
     """Options of event-driven integration: smooth motions to the accuracy asked for, and events at their times.
 
     Parameters
@@ -21,8 +23,8 @@ def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_even
         Error of a step of the smooth motion, relative to the state and absolute (in the units of the coordinates).
     flow : "auto", "exact" or "dopri5"
         How smooth motions are computed. "exact": Taylor series to rounding, for linear systems whose matrices are constant, with forces
-        that may depend on time, and no friction in space; no impact is missed, and times of impacts are exact to rounding. "dopri5": the
-        explicit Runge–Kutta pair of Dormand and Prince with dense output. "auto": exact where it can be.
+        that may depend on time (of Lagrangian systems), and no friction in space; no impact is missed, and times of impacts are exact to
+        rounding. "dopri5": the explicit Runge–Kutta pair of Dormand and Prince with dense output. "auto": exact where it can be.
     accumulation : float >= 0
         Impacts that accumulate, as those of a ball that comes to rest, end where three flight times fall by one ratio q and the speed of
         approach is below this part of the largest so far: the contact closes, and the flights left out, ``d q / (1 - q)``, are summed for
@@ -31,6 +33,10 @@ def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_even
         More events than that between two rows of step h end the run, with a status that says where.
     time_events : array_like (k,)
         Times known in advance at which something switches, as corners of a cam or of a force: the motion stops there exactly.
+    hybrid : bool
+        First-order systems, which then all move by "dopri5": more events than ``max_events`` between two rows, or at one time, do not end
+        the run. The motion to the next row is handed over to 64 steps of Euler–Moreau (explicit in f, of first order), and goes on from
+        events there; the status of that row says so.
 
     Returns
     -------
@@ -61,11 +67,15 @@ def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_even
     may follow from each other. Contacts of shapes (`nsds.collisions`) are found as they go, for scenes of few bodies: spheres with any
     shape, capsules and boxes with planes. Rows list those that touch, or are nearer than the margin.
 
-    First-order systems have to be linear, with constant operators and sources (what oscillates may be states), and one-sided constraints
-    of relative degree 0 or 1; their motion is exact. Each row of a relation is in a mode: lambda at a bound, or y held on 0 while lambda
-    is between its bounds, as of a diode that conducts and of a relay that slides (Filippov), which ends where lambda reaches a bound. Which
-    modes follow an event is one complementarity problem for all rows. lambda is that of the time of the row. Switches that accumulate end
-    where the times between the same two of them fall by one ratio, and are below the part ``accumulation`` of the longest.
+    Of first-order systems linear ones with constant operators and sources move exactly, all others by "dopri5": nonlinear ones, with
+    functions of time, with normal cones. Constraints that are one-sided have relative degree 0 or 1. Each row of a relation is in a mode:
+    lambda at a bound, or y held on 0 while lambda is between its bounds, as of a diode that conducts and of a relay that slides
+    (Filippov), which ends where lambda reaches a bound. Which modes follow an event is one complementarity problem for all rows; where
+    functions are nonlinear in lambda, Newton's method through such problems. lambda is that of the time of the row. Switches that
+    accumulate, as those of Fuller's problem, end where the times between the same two of them fall by one ratio, and are below the part
+    ``accumulation`` of the longest. Where functions of time jump, ``time_events`` says when: they are called on one side of these times
+    alone. A state that violates one-sided constraints jumps, at the start or where a function of time does, by the smallest multiplier
+    impulses that end it (systems that do not move exactly).
 
     Examples
     --------
@@ -84,10 +94,14 @@ def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_even
     record["accumulation"] = _checks.number(owner, "accumulation", accumulation, 0.0, 1.0)
     record["max_events"] = _checks.integer(owner, "max_events", max_events, low=1)
     record["time_events"] = times
+    record["hybrid"] = _checks.flag(owner, "hybrid", hybrid)
     return record
 
 
 def prepare(records, mem, options, h, method):
     """What `nsds.schemes.run.simulation` asks of a scheme, by family."""
-    module = {LAGRANGIAN: lagrangian, FIRST_ORDER: first_order, NEWTON_EULER: rigid}[family(model_of(records))]
+    systems = family(model_of(records))
+    if options["hybrid"] and systems != FIRST_ORDER:
+        raise ValueError("event_driven: hybrid is for first-order systems; mechanical ones sum their accumulations")
+    module = {LAGRANGIAN: lagrangian, FIRST_ORDER: first_order, NEWTON_EULER: rigid}[systems]
     return module.prepare(records, mem, options, h, method)

@@ -211,7 +211,7 @@ def start(t, s, functions, options, mem, imem, work, iwork):
         for i in range(constraints.size):
             if constraints[i].y != ABSENT:
                 mem[constraints[i].y] = work[constraints[i].h]
-        _collect_input(s.parts, s.elements, s.relations, mem, work)
+        collect_input(s.parts, s.elements, s.relations, mem, work)
     return CONVERGED
 
 
@@ -246,7 +246,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         if n_iter == limit:
             break
         _linearise(t_f, t_y, f_at, s, p, functions, mem, imem, work)
-        if not _invert_groups(theta, input_weight * output_weight, s, p, work, iwork):
+        if not invert_groups(theta, input_weight * output_weight, s, p, work, iwork):
             status = SINGULAR_STEP
             break
         assemble(s.plan, s.bodies, constraints, s.entries, s.inputs, s.couplings, s.every, s.W_row, s.W_column, s.W_transpose,
@@ -254,7 +254,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         _predict(input_weight, output_weight, s, p, mem, work, iwork)
         solved = _solve(s, p, solver, solver_options, mem, work, iwork)
         _correct(input_weight, s, p, mem, work, iwork)
-    _collect_input(parts, elements, relations, mem, work)
+    collect_input(parts, elements, relations, mem, work)
     if not is_midpoint:
         for i in range(p.n_dofs):
             work[p.f_old + i] = work[p.f + i]
@@ -429,7 +429,7 @@ def _linearise(t_f, t_y, f_at, s, p, functions, mem, imem, work):
 
 
 @inlined
-def _invert_groups(theta, gamma, s, p, work, iwork):
+def invert_groups(theta, gamma, s, p, work, iwork):
     """``G = (M/h - theta A - gamma K)^-1`` of the groups whose matrix changes; False where it is singular."""
     parts, elements, bodies, groups, relations = s.parts, s.elements, s.bodies, s.groups, s.relations
     sizes = p.dofs  # by degree of freedom: the sum of the absolute terms of a row
@@ -557,7 +557,7 @@ def _correct(input_weight, s, p, mem, work, iwork):
 
 
 @tiny
-def _collect_input(parts, elements, relations, mem, work):
+def collect_input(parts, elements, relations, mem, work):
     """r of the parts: the sum of g of their relations."""
     for k in range(elements.size):
         el = elements[k]

@@ -353,7 +353,7 @@ CALLS = {
             "max_rounds": "whole"}),
     "event_driven": (nsds.event_driven, dict, {
         "rtol": "positive", "atol": "positive", "flow": "word", "accumulation": "within 0 and 1", "max_events": "whole",
-        "time_events": "state of any length"}),
+        "time_events": "state of any length", "hybrid": "flag"}),
     "schatzman_paoli": (nsds.schatzman_paoli, dict, {"theta": "within 0 and 1", "gamma": "not negative or inf"} | SCHEME_NUMBERS),
     "moreau_jean_direct_projection": (nsds.moreau_jean_direct_projection, dict, PROJECTION | {"contacts": "word"}),
     "moreau_jean_combined_projection": (nsds.moreau_jean_combined_projection, dict, PROJECTION),

@@ -340,16 +340,7 @@ def test_ensembles_have_the_bits_of_single_runs():
         assert (several[m][len(alone) :]["status"] == status.NOT_COMPUTED).all()
 
 
-def wave(t, z, out):
-    out[0] = np.sin(t)
-
-
 REFUSED = {
-    "first-order systems must be linear with constant operators and sources": lambda: nsds.examples.gene_network(),
-    "state what oscillates by states of its own": lambda: nsds.linear_complementarity_system([[-1.0]], [[1.0]], [[1.0]], b=wave, x=[1.0]),
-    "does not treat normal cones": lambda: nsds.linear_complementarity_system(
-        [[-1.0]], [[1.0]], [[1.0]], x=[1.0], law=nsds.normal_cone([[1.0], [-1.0]], [-1.0, -1.0])
-    ),
     "relative degree 2": lambda: nsds.linear_complementarity_system([[0, 1.0], [0, 0]], [[0], [1.0]], [[1.0, 0]], x=[1.0, 0]),
 }
 
@@ -358,11 +349,6 @@ REFUSED = {
 def test_what_it_is_not_for_is_refused_by_name(words):
     with pytest.raises(ValueError, match=re.escape(words)):
         nsds.simulate(REFUSED[words](), t_end=1.0, h=0.1, scheme=EVENTS)
-
-
-def test_linear_systems_take_no_approximate_flow():
-    with pytest.raises(ValueError, match="flow='dopri5' is for Lagrangian systems"):
-        nsds.simulate(half_wave(), t_end=1.0, h=0.1, scheme=nsds.event_driven(flow="dopri5"))
 
 
 def test_an_output_that_is_violated_at_the_start_is_a_failed_step():

@@ -1,0 +1,46 @@
+"""Accumulations of switches of first-order systems: infinitely many events in a finite time, whose limit is summed.
+
+p is a row of a table with the columns n, m, x, x_last, last, flight, flight_before, longest, tail of the work memory, and mode, fired,
+frozen, culprit of the integer one.
+"""
+
+import numpy as np
+
+from nsds._jit import kernel
+
+_SAME_RATIO = 1e-3  # of what is missing to 1: by how much two ratios of an accumulation may differ
+
+
+@kernel
+def forget_accumulations(p, work, iwork):
+    """No events have been."""
+    for k in range(3 * p.m):
+        work[p.last + k], work[p.flight + k], work[p.flight_before + k], work[p.longest + k] = -np.inf, np.inf, np.inf, 0.0
+    work[p.tail], iwork[p.frozen] = -np.inf, 0
+
+
+@kernel
+def follow_accumulations(t, threshold, p, work, iwork):
+    """Where the same event comes again in times that fall by one ratio q, and are short, wait at the limit until they would have ended.
+
+    The tail ``d q / (1 - q)`` is summed, and so is what the state would still change by.
+    """
+    n = p.n
+    for i in range(p.m):
+        if iwork[p.fired + i] == 0:
+            continue
+        k = 3 * i + iwork[p.mode + i]
+        d, d_1, d_2 = t - work[p.last + k], work[p.flight + k], work[p.flight_before + k]
+        falls = 0.0 < d < d_1 and d_1 < d_2 < np.inf and d <= threshold * work[p.longest + k] and work[p.tail] <= t
+        q = d / d_1 if falls else 1.0
+        if falls and abs(q - d_1 / d_2) <= _SAME_RATIO * (1.0 - q):
+            work[p.tail], iwork[p.frozen], iwork[p.culprit] = t + d * q / (1.0 - q), 1, i
+            for j in range(n):
+                work[p.x + j] += (work[p.x + j] - work[p.x_last + k * n + j]) * q / (1.0 - q)
+            for other in range(p.m):
+                for mode in range(3):
+                    iwork[p.fired + other] |= 1 if work[p.last + 3 * other + mode] >= t - d else 0
+        work[p.last + k], work[p.flight + k], work[p.flight_before + k] = t, d, d_1
+        work[p.longest + k] = max(work[p.longest + k], d if d < np.inf else 0.0)
+        for j in range(n):
+            work[p.x_last + k * n + j] = work[p.x + j]

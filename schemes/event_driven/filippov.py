@@ -1,0 +1,268 @@
+"""Event-driven steps of first-order systems in general: nonlinear ones, with operators and sources of time, with normal cones.
+
+A call of `step` ends at an event, with the state before it; the next call begins with what happens there, and ends with the state after
+it; then the motion goes on.
+"""
+
+import sys
+
+import numpy as np
+
+from nsds._jit import kernel
+from nsds.model.layout import ABSENT
+from nsds.model.records import STEP, T
+from nsds.schemes.event_driven.accumulation import follow_accumulations, forget_accumulations
+from nsds.schemes.event_driven.clock import AT_EVENT, AT_START, STEPS, are_too_many, count_event, next_stop, strikes, wind_up
+from nsds.schemes.event_driven.filippov_flow import move, put_on_outputs
+from nsds.schemes.event_driven.filippov_modes import catch_up, choose_modes, jump, note_direct
+from nsds.schemes.event_driven.filippov_outputs import clamped, evaluate_output_rates, evaluate_outputs, hold, linearise, set_difference
+from nsds.schemes.event_driven.filippov_tables import Options, Tables, are_plain, place
+from nsds.schemes.event_driven.modes import HELD, LOWER, UPPER
+from nsds.schemes.first_order import newton
+from nsds.schemes.first_order.functions import blame  # noqa: F401
+from nsds.schemes.first_order.newton import collect_input, invert_groups
+from nsds.schemes.first_order.tables import refuse_driven_bounds
+from nsds.schemes.run.sampled_control import has_controls
+from nsds.status import (
+    ACCUMULATION,
+    CLOSED,
+    CONVERGED,
+    EVENT,
+    JUMP,
+    NON_FINITE,
+    OPENED,
+    SINGULAR_STEP,
+    SWITCHED,
+    TIME_EVENT,
+    TIME_STEPPED,
+    TOO_MANY_EVENTS,
+    advice,
+)
+
+EVENT_ROWS = True
+_OWNER = "event_driven"
+_NO_TIME = 2.0**-48  # of the time: how far from an event that is known in advance functions are called
+_SUBSTEPS = 64  # of Euler–Moreau, to which a motion with too many events is handed over
+_REST = 1e-3  # of the rate of w at an accumulation: what is smaller at its limit is zero
+_EXPLICIT = {"theta": 0.0, "input_weight": 0.0, "output_weight": 0.0, "midpoint": 0.0, "tol": 0.0, "max_iter": 0.0}
+
+
+def prepare(records, layout, options, h, method, work, iwork):
+    """Tables of the Newton form, whose pieces evaluate, and those of the motion."""
+    if options["flow"].item() == b"exact":
+        raise ValueError(
+            f"{_OWNER}: flow='exact' is for linear systems with constant operators and sources, without normal cones; use flow='auto'"
+        )
+    refuse_driven_bounds(_OWNER, layout)
+    prepared = newton.prepare(records, layout, newton.Options(1.0, **_EXPLICIT), method, work, iwork)
+    form = prepared.tables
+    flow, problem, row, column = place(int(form.plan["n_dofs"][0]), form.constraints, method, work, iwork)
+    more, imore = work.array(), iwork.array(np.int64)
+    more[:, : prepared.work.shape[1]], imore[:, : prepared.iwork.shape[1]] = prepared.work, prepared.iwork
+    relations = form.relations
+    changes = [(relations[field + "_function"] != ABSENT).any() for field in ("h", "e", "C", "B", "D", "F")]
+    flow["varies"], flow["is_affine"] = any(changes), (relations["h_function"] == ABSENT).all()
+    flow["is_controlled"] = has_controls(records)
+    plain = are_plain(layout, form.constraints)
+    imore[:, flow["n_sampled"][0]] = (plain == 0).sum()
+    numbers = {name: float(options[name].item()) for name in ("rtol", "atol", "accumulation", "max_events", "hybrid")}
+    tables = Tables(form, flow, problem, plain, row, column, np.sort(options["time_events"]))
+    return prepared._replace(tables=tables, options=Options(h, **numbers), work=more, iwork=imore, stepper=sys.modules[__name__])
+
+
+def cause_of(prepared, m, status):
+    """What a failure of member m is due to, in words; nothing where the status says all."""
+    if status != TOO_MANY_EVENTS or not prepared.layout.relation_names:
+        return ""
+    c = prepared.tables.newton.constraints[prepared.iwork[m, prepared.tables.flow["culprit"][0]]]
+    relations = prepared.layout.relations
+    owner = int(np.argmax((relations["h"] <= c["h"]) & (c["h"] < relations["h"] + relations["m"]))) if c["h"] != ABSENT else 0
+    return f"interaction '{prepared.layout.relation_names[owner]}': {advice(status)}"
+
+
+@kernel
+def start(t, s, functions, options, mem, imem, work, iwork):
+    """Before the first step: outputs of the state; its modes are found when the first step begins."""
+    form, f, p = s.newton, s.flow[0], s.newton.plan[0]
+    _load(s, mem, work)
+    for i in range(f.m):
+        low, high = work[p.lower + i] > -np.inf, work[p.upper + i] < np.inf
+        iwork[f.mode + i] = LOWER if low else UPPER if high else HELD
+        iwork[f.fired + i] = iwork[f.zero + i] = 0
+        work[f.y_size + i], work[f.still + i] = 0.0, 0.0
+        work[f.lam_size + i] = max(abs(work[p.lower + i]) if low else 0.0, abs(work[p.upper + i]) if high else 0.0)
+    for j in range(f.n):
+        work[f.x_size + j], work[f.xdot_size + j] = abs(work[f.x + j]), 0.0
+    forget_accumulations(f, work, iwork)
+    work[f.step], work[f.error], work[f.event] = 0.0, 1.0, -np.inf
+    wind_up(t, s.times, f, iwork)
+    _open_window(t, s, work, iwork)
+    set_difference(1e-3 * options.h, f, work)
+    if not invert_groups(0.0, 0.0, form, p, work, iwork):
+        return SINGULAR_STEP
+    at = clamped(t, f, work)
+    evaluate_outputs(at, f.x, s, functions, mem, imem, work)
+    linearise(at, s, functions, mem, work, iwork)
+    note_direct(f, work, iwork)
+    for i in range(f.m):
+        c = form.constraints[i]
+        if imem[STEP] == 0 and c.y != ABSENT:
+            mem[c.y] = work[c.h]
+    return CONVERGED
+
+
+@kernel
+def _open_window(t, s, work, iwork):
+    """Times at which functions are called from t on: between the last event that is known in advance and the next one."""
+    f, k = s.flow[0], iwork[s.flow[0].next_time]
+    work[f.t_low] = s.times[k - 1] + _NO_TIME * max(abs(t), 1e-300) if k > 0 and s.times[k - 1] == t else t
+    work[f.t_high] = s.times[k] - _NO_TIME * abs(s.times[k]) if k < s.times.size else np.inf
+
+
+@kernel
+def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """From the state in mem to that at t_new, or before or after an event, at a time in mem. Returns (status, steps of the motion, 0).
+
+    status is EVENT with bits of what happened where an event ends it.
+    """
+    f, t = s.flow[0], mem[T]
+    if iwork[f.pending] == 0 and f.is_controlled != 0:
+        iwork[f.pending] = AT_START
+    if iwork[f.pending] != 0:
+        status, bits = _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+        if status == TOO_MANY_EVENTS and options.hybrid != 0.0:
+            until = next_stop(t, t_new, s.times, f, work, iwork)
+            return _hand_over(t, until, s, functions, solver, solver_options, mem, imem, work, iwork), 0, 0.0
+        if status != CONVERGED or bits != 0:
+            return status | bits, 0, 0.0
+    for k in range(STEPS):
+        if t >= t_new:
+            iwork[f.n_events] = 0
+            return _update(t, s, functions, mem, imem, work, iwork), k, 0.0
+        until, is_event = next_stop(t, t_new, s.times, f, work, iwork), False
+        if iwork[f.frozen] != 0 or until <= t:
+            t = until
+        else:
+            status, t, is_event = move(t, until, s, functions, options, mem, imem, work, iwork)
+            if status != CONVERGED:
+                mem[T] = t
+                return status, k, 0.0
+        if is_event or (t >= until and until < t_new):
+            iwork[f.pending], mem[T] = AT_EVENT, t
+            status = _update(t, s, functions, mem, imem, work, iwork)
+            return EVENT if status == CONVERGED else status, k + 1, 0.0
+    return TOO_MANY_EVENTS, STEPS, 0.0
+
+
+@kernel
+def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """What happens at t. Returns (CONVERGED, EVENT with bits), or a status that ends the run; 0 in place of bits where nothing shows."""
+    f, is_start, bits = s.flow[0], iwork[s.flow[0].pending] == AT_START, 0
+    iwork[f.pending], iwork[f.fresh] = 0, 1
+    if strikes(t, s.times, f, iwork):
+        bits, work[f.step] = TIME_EVENT, 0.0
+        _open_window(t, s, work, iwork)
+    if iwork[f.frozen] != 0 and t >= work[f.tail]:
+        bits |= ACCUMULATION
+        work[f.tail], iwork[f.frozen] = -np.inf, 0
+    if not is_start:
+        count_event(t, options.h, f, work, iwork)
+        if iwork[f.frozen] == 0 and (bits & ACCUMULATION) == 0:
+            _sum_accumulations(t, s, functions, options, mem, imem, work, iwork)
+    if are_too_many(options.max_events, f, iwork):
+        return TOO_MANY_EVENTS, 0
+    if iwork[f.frozen] != 0:
+        return CONVERGED, EVENT | bits
+    status, found = _switch(t, is_start or (bits & TIME_EVENT) != 0, s, functions, solver, solver_options, mem, imem, work, iwork)
+    if status != CONVERGED:
+        return status, 0
+    status = _update(t, s, functions, mem, imem, work, iwork)
+    return status, 0 if is_start and (found & JUMP) == 0 else EVENT | bits | found
+
+
+@kernel
+def _hand_over(t, until, s, functions, solver, solver_options, mem, imem, work, iwork):
+    """From t to the next row, or time that is known in advance, by steps of Euler–Moreau. Returns a status, EVENT with bits."""
+    f, h, status, bits = s.flow[0], (until - t) / _SUBSTEPS, TOO_MANY_EVENTS, 0
+    for k in range(_SUBSTEPS if until > t else 0):
+        status = catch_up(clamped(t + k * h, f, work), h, s, functions, solver, solver_options, mem, imem, work, iwork)
+        if status != CONVERGED:
+            break
+    if status == CONVERGED:
+        iwork[f.n_events], iwork[f.n_still], iwork[f.fresh], mem[T] = 0, 0, 1, until
+        forget_accumulations(f, work, iwork)
+        for i in range(f.m):
+            iwork[f.fired + i] = 0
+        status, bits = _switch(until, True, s, functions, solver, solver_options, mem, imem, work, iwork)
+    if status == CONVERGED:
+        status = _update(until, s, functions, mem, imem, work, iwork)
+    return status if status != CONVERGED else EVENT | TIME_STEPPED | bits
+
+
+@kernel
+def _sum_accumulations(t, s, functions, options, mem, imem, work, iwork):
+    """Follow accumulations; where one ends, note which rates of w are zero at its limit."""
+    f, at = s.flow[0], clamped(t, s.flow[0], work)
+    hold(at, f.x, s, functions, mem, imem, work, iwork)
+    linearise(at, s, functions, mem, work, iwork)
+    evaluate_output_rates(at, f.x, s, functions, mem, imem, work)
+    follow_accumulations(t, options.accumulation, f, work, iwork)
+    for i in range(f.m):
+        work[f.still + i] = _REST * abs(work[f.wt + i]) if iwork[f.frozen] != 0 and iwork[f.fired + i] != 0 else 0.0
+
+
+@kernel
+def _switch(t, may_jump, s, functions, solver, solver_options, mem, imem, work, iwork):
+    """Put x on what came to zero, and find the modes after that. Returns (status, bits of what changed)."""
+    f, p, constraints, bits = s.flow[0], s.newton.plan[0], s.newton.constraints, 0
+    at = clamped(t, f, work)
+    if not may_jump:  # an accumulation has moved the state
+        put_on_outputs(t, s, functions, mem, imem, work, iwork)
+    for i in range(f.m):
+        iwork[f.before + i] = iwork[f.mode + i]
+    status = CONVERGED
+    if f.m > 0:
+        status, has_jumped = jump(at, s, functions, solver, solver_options, mem, imem, work, iwork)
+        bits = JUMP if has_jumped else 0
+        if status == CONVERGED:
+            is_new = may_jump or has_jumped
+            status = choose_modes(at, is_new, s, functions, solver, solver_options, mem, imem, work, iwork)
+    for i in range(f.m):
+        mode, before = iwork[f.mode + i], iwork[f.before + i]
+        if mode != HELD:
+            mem[constraints[i].lam] = work[p.lower + i] if mode == LOWER else work[p.upper + i]
+        if mode != before:
+            bits |= CLOSED if mode == HELD else OPENED if before == HELD else SWITCHED
+            iwork[f.culprit] = i
+    return status, bits
+
+
+@kernel
+def _update(t, s, functions, mem, imem, work, iwork):
+    """x, y, lambda and r at the state into mem. Returns a status."""
+    form, f, zero = s.newton, s.flow[0], 0.0
+    status = hold(clamped(t, f, work), f.x, s, functions, mem, imem, work, iwork)
+    for k in range(form.elements.size):
+        el = form.elements[k]
+        part = form.parts[el.part]
+        for i in range(part.n):
+            mem[part.q + el.e * part.stride + i] = work[f.x + el.dof + i]
+            zero += 0.0 * work[f.x + el.dof + i]
+    for i in range(f.m):
+        c = form.constraints[i]
+        if c.y != ABSENT:
+            holds = iwork[f.mode + i] == HELD and c.coupling == c.coupling_end
+            mem[c.y] = 0.0 if holds else work[c.h]
+    collect_input(form.parts, form.elements, form.relations, mem, work)
+    return status if zero == 0.0 else NON_FINITE
+
+
+@kernel
+def _load(s, mem, work):
+    """The state of all bodies from mem."""
+    form, f = s.newton, s.flow[0]
+    for k in range(form.elements.size):
+        el = form.elements[k]
+        part = form.parts[el.part]
+        for i in range(part.n):
+            work[f.x + el.dof + i] = mem[part.q + el.e * part.stride + i]

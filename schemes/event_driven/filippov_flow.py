@@ -1,0 +1,333 @@
+"""The motion of a first-order system in its modes: one step of Dormand and Prince's method, to the first event in it.
+
+Guards are w of rows at a bound, and what lambda of HELD rows is away from its bounds.
+"""
+
+import math
+
+from nsds._jit import kernel, tiny
+from nsds.schemes.event_driven import dopri5
+from nsds.schemes.event_driven.filippov_outputs import clamped, evaluate_outputs, hold, linearise, set_difference
+from nsds.schemes.event_driven.modes import HELD, LOWER
+from nsds.schemes.event_driven.polynomials import (
+    GUARD_DEGREE,
+    GUARD_NODES,
+    NO_ROOT,
+    evaluate,
+    first_root,
+    interpolate_guard,
+)
+from nsds.status import CONVERGED, STEP_COLLAPSED
+
+_ATTEMPTS = 200  # at a step
+_SHORTEST = 2.0**-50  # of the time: a step that is shorter does not get on
+_TOGETHER = 1e-10  # of the step: guards that come to zero in that time do so at once
+_NO_VALUE, _NO_FORCE = 2.0**-48, 1e-9  # of the largest w, or lambda, so far: a guard that is smaller starts from zero
+_NO_SLOPE, _MOST_SLOPE = 1e-9, 1e-5  # of the coefficients of a guard; ten times as much each time that nothing moves
+_LANDINGS, _LANDED = 6, 2.0**-50  # steps to the event, and by how much, of the time, they may miss it
+_STRAY, _PROBE = 1e-2, 1e-4  # of the step to it: by how much it may be elsewhere than dense output says, and a probe goes before it
+_IS_LEFT = 1e-6  # of the range of a guard: where it is said to start from zero it is smaller
+_OF_SLOPES = 64.0  # of the noise of a guard: that of its coefficients
+_SECTIONS = 200  # of a step, at most
+_NEAREST, _FARTHER = 2.0**-36, 16.0  # of a step: where one looks for an event first, and how much farther next
+_UNIT = 2.0**-52
+_EARLY = 0.125  # of a section: roots before that are looked for in a shorter one
+_NARROWEST, _INTERPOLATED = 2.0**-8, 1e-7  # section of a step, and by how much of its range a guard may miss its interpolation
+
+
+@kernel
+def _derivative(t, x, out, s, functions, mem, imem, work, iwork):
+    """x' at the state work[x:] into work[out:]. Returns a status."""
+    f = s.flow[0]
+    status = hold(clamped(t, f, work), x, s, functions, mem, imem, work, iwork)
+    for j in range(f.n):
+        work[out + j] = work[f.xdot + j]
+    return status
+
+
+@kernel
+def _stages(t, h, s, functions, mem, imem, work, iwork):
+    """All stages but the first of a step from work[f.x:]; x_new and its derivative. Returns a status."""
+    f, n, status = s.flow[0], s.flow[0].n, CONVERGED
+    for i in range(1, dopri5.STAGES):
+        dopri5.stage(i, n, h, f.x, f.k, f.x_new, work)
+        at = _derivative(t + dopri5.C[i] * h, f.x_new, f.k + i * n, s, functions, mem, imem, work, iwork)
+        status = at if status == CONVERGED else status
+    return status
+
+
+@kernel
+def move(t, t_end, s, functions, options, mem, imem, work, iwork):
+    """One accepted step from the state in work[f.x:] towards t_end, or to the first event in it. Returns (status, time, is_event)."""
+    f, n, status = s.flow[0], s.flow[0].n, CONVERGED
+    if iwork[f.fresh] != 0:
+        set_difference(work[f.step] if work[f.step] > 0.0 else 1e-3 * options.h, f, work)
+        status = _derivative(t, f.x, f.k, s, functions, mem, imem, work, iwork)
+        iwork[f.fresh] = 0
+    if not work[f.step] > 0.0:
+        work[f.step], work[f.error] = dopri5.first_step(n, options.h, f.x, f.k, options.rtol, options.atol, work), 1.0
+    h, error = min(work[f.step], t_end - t), math.inf
+    for _ in range(_ATTEMPTS):
+        set_difference(h, f, work)
+        at = _stages(t, h, s, functions, mem, imem, work, iwork)
+        status = at if status == CONVERGED else status
+        error = dopri5.error_of_step(n, h, f.x, f.x_new, f.k, options.rtol, options.atol, work) if status == CONVERGED else math.inf
+        if error <= 1.0 or h <= _SHORTEST * max(abs(t), abs(t_end)):
+            break
+        h *= dopri5.factor(error, work[f.error])
+        work[f.step], status = h, CONVERGED
+    if not error <= 1.0:
+        return status if status != CONVERGED else STEP_COLLAPSED, t, False
+    h_next = h * dopri5.factor(error, work[f.error])
+    work[f.error] = error
+    work[f.step] = h_next if h < t_end - t else max(h_next, work[f.step])
+    dopri5.dense_output(n, h, f.x, f.x_new, f.k, f.poly, work)
+    theta, which = _first_event(t, h, s, functions, mem, imem, work, iwork)
+    t_new, is_event = t_end if h >= t_end - t else t + h, theta != NO_ROOT
+    if is_event:
+        length, is_event = _land(theta, which, t, h, s, functions, mem, imem, work, iwork)
+        t_new = t + length
+    for i in range(f.m):
+        iwork[f.zero + i] = 0 if t_new > t else iwork[f.zero + i]
+        iwork[f.fired + i] = iwork[f.fired + i] if is_event else 0
+    for j in range(n):
+        work[f.x + j], work[f.k + j] = work[f.x_new + j], work[f.k + dopri5.LAST * n + j]
+        work[f.x_size + j] = max(work[f.x_size + j], abs(work[f.x + j]))
+    put_on_outputs(t_new, s, functions, mem, imem, work, iwork)
+    return CONVERGED, t_new, is_event
+
+
+@tiny
+def _guard(i, side, s, mem, work, iwork):
+    """Guard of a row at the last outputs: w at a bound, of a HELD row what lambda is away from its lower (0) or upper (1) bound."""
+    f, p, mode = s.flow[0], s.newton.plan[0], iwork[s.flow[0].mode + i]
+    if mode != HELD:
+        return work[f.w + i] if mode == LOWER else -work[f.w + i]
+    lam = mem[s.newton.constraints[i].lam]
+    return lam - work[p.lower + i] if side == 0 else work[p.upper + i] - lam
+
+
+@kernel
+def _first_event(t, h, s, functions, mem, imem, work, iwork):
+    """The first theta at which a guard comes to zero, or NO_ROOT, and its number, 2 i + side. Out: which do so, in iwork[f.fired:]."""
+    f, best, which = s.flow[0], NO_ROOT, 0
+    for i in range(f.m):
+        work[f.root + i] = NO_ROOT
+        if s.plain[i] != 0 and iwork[f.mode + i] != HELD:
+            degree = _plain_guard(i, s, work, iwork)
+            work[f.root + i] = _root(i, degree, 0.0, _NO_VALUE * work[f.y_size + i], s, work, iwork)
+            if work[f.root + i] < best:
+                best, which = work[f.root + i], 2 * i
+    begin, width = 0.0, _first_width(t, h, s, functions, mem, imem, work, iwork)
+    for _ in range(_SECTIONS if iwork[f.count] > 0 or iwork[f.n_sampled] > 0 else 0):
+        if not begin < min(best, 1.0):
+            break
+        _sample(t, h, begin, width, s, functions, mem, imem, work, iwork)
+        if width > _NARROWEST and not _are_accurate(s, work, iwork):
+            width *= 0.5
+            continue
+        root, number = _sampled_event(begin, width, s, work, iwork)
+        if root != NO_ROOT and root - begin < _EARLY * width and width > _LANDED:  # near the start of a section: look closer
+            width = max(2.0 * (root - begin), _LANDED)
+            continue
+        for i in range(f.m):
+            work[f.root + i] = min(work[f.root + i], work[f.section + i])
+        if root < best:
+            best, which = root, number
+        begin += width
+        width = min(2.0 * width, 1.0 - begin)
+    for i in range(f.m):
+        iwork[f.fired + i] = 1 if best != NO_ROOT and work[f.root + i] <= best + _TOGETHER else 0
+    return best, which
+
+
+@kernel
+def _first_width(t, h, s, functions, mem, imem, work, iwork):
+    """Width of the first section: events may be far nearer than the motion has features, where a guard starts from zero."""
+    f, starts = s.flow[0], False
+    for i in range(f.m):
+        starts |= iwork[f.zero + i] != 0 and s.plain[i] == 0
+    theta = _NEAREST if starts else 1.0
+    while theta < 1.0:
+        _evaluate_guards(t, h, theta, s, functions, mem, imem, work, iwork)
+        for i in range(f.m):
+            if s.plain[i] == 0 and iwork[f.mode + i] != HELD and _guard(i, 0, s, mem, work, iwork) < -_UNIT * work[f.y_size + i]:
+                return theta
+        theta *= _FARTHER
+    return 1.0
+
+
+@kernel
+def _evaluate_guards(t, h, theta, s, functions, mem, imem, work, iwork):
+    """Outputs, and lambda of HELD rows, at theta of the step."""
+    f = s.flow[0]
+    evaluate(f.n, dopri5.DEGREE, f.poly, theta, f.sampled, work)
+    if iwork[f.count] > 0:
+        hold(clamped(t + theta * h, f, work), f.sampled, s, functions, mem, imem, work, iwork)
+    else:
+        evaluate_outputs(clamped(t + theta * h, f, work), f.sampled, s, functions, mem, imem, work)
+
+
+@kernel
+def _sampled_event(begin, width, s, work, iwork):
+    """The first theta in a section at which a guard that was sampled comes to zero, or NO_ROOT, and its number. Out: roots of all rows."""
+    f, best, which = s.flow[0], NO_ROOT, 0
+    for i in range(f.m):
+        work[f.section + i] = NO_ROOT
+    for number in range(2 * f.m):
+        i = number // 2
+        if not _is_sampled(number, s, work, iwork):
+            continue
+        interpolate_guard(f.guard_value + number * (GUARD_DEGREE + 1), f.guard_poly, f.spare, work)
+        held = iwork[f.mode + i] == HELD
+        noise = _NO_FORCE * work[f.lam_size + i] if held else _NO_VALUE * work[f.terms + i]
+        root = _root(i, GUARD_DEGREE, begin, noise, s, work, iwork)
+        if root != NO_ROOT:
+            root = begin + width * root
+        work[f.section + i] = min(work[f.section + i], root)
+        if root < best:
+            best, which = root, number
+    return best, which
+
+
+@tiny
+def _is_sampled(number, s, work, iwork):
+    """Whether a guard, 2 i + side, is one, and has values at points of the step."""
+    f, p, i = s.flow[0], s.newton.plan[0], number // 2
+    if iwork[f.mode + i] == HELD:
+        return abs(work[p.lower + i] if number % 2 == 0 else work[p.upper + i]) < math.inf
+    return number % 2 == 0 and s.plain[i] == 0
+
+
+@kernel
+def _are_accurate(s, work, iwork):
+    """Whether guards are polynomials in the section: the last coefficients of Chebyshev's polynomials tell."""
+    f, is_accurate = s.flow[0], True
+    for number in range(2 * f.m):
+        if _is_sampled(number, s, work, iwork):
+            interpolate_guard(f.guard_value + number * (GUARD_DEGREE + 1), f.guard_poly, f.spare, work)
+            largest = 0.0
+            for j in range(1, GUARD_DEGREE + 1):
+                largest = max(largest, abs(work[f.spare + j]))
+            last = abs(work[f.spare + GUARD_DEGREE]) + abs(work[f.spare + GUARD_DEGREE - 1])
+            is_held = iwork[f.mode + number // 2] == HELD
+            noise = _NO_FORCE * work[f.lam_size + number // 2] if is_held else _NO_VALUE * work[f.terms + number // 2]
+            is_accurate &= last <= max(_INTERPOLATED * largest, noise)
+    return is_accurate
+
+
+@kernel
+def _plain_guard(i, s, work, iwork):
+    """Coefficients of the guard of a row at a bound whose w is ``C x + e``. Returns their degree."""
+    f, c = s.flow[0], s.newton.constraints[i]
+    sign = 1.0 if iwork[f.mode + i] == LOWER else -1.0
+    for j in range(dopri5.DEGREE + 1):
+        g = work[c.base] if j == 0 else 0.0
+        for k in range(c.entry, c.entry_end):
+            g += work[s.newton.entries[k].coefficient] * work[f.poly + j * f.n + s.newton.entries[k].dof]
+        work[f.guard_poly + j] = sign * g
+    work[f.y_size + i] = max(work[f.y_size + i], abs(work[f.guard_poly]))
+    return dopri5.DEGREE
+
+
+@kernel
+def _sample(t, h, begin, width, s, functions, mem, imem, work, iwork):
+    """Values of all guards at GUARD_NODES of a section of the step."""
+    f = s.flow[0]
+    for node in range(GUARD_DEGREE + 1):
+        _evaluate_guards(t, h, begin + GUARD_NODES[node] * width, s, functions, mem, imem, work, iwork)
+        for i in range(f.m):
+            work[f.terms + i] = max(work[f.terms + i] if node > 0 else 0.0, _terms(i, s, work))
+            work[f.y_size + i] = max(work[f.y_size + i], abs(work[f.w + i]))
+            work[f.lam_size + i] = max(work[f.lam_size + i], abs(mem[s.newton.constraints[i].lam]))
+            for side in range(2):
+                work[f.guard_value + (2 * i + side) * (GUARD_DEGREE + 1) + node] = _guard(i, side, s, mem, work, iwork)
+
+
+@tiny
+def _terms(i, s, work):
+    """The terms of w of a row at the state in work[f.sampled:], together."""
+    f, c, w, terms = s.flow[0], s.newton.constraints[i], work[s.flow[0].w + i], 0.0
+    for k in range(c.entry, c.entry_end):
+        term = work[s.newton.entries[k].coefficient] * work[f.sampled + s.newton.entries[k].dof]
+        w -= term
+        terms += abs(term)
+    return terms + abs(w)
+
+
+@kernel
+def _root(i, degree, begin, noise, s, work, iwork):
+    """First root of the guard of a row in guard_poly; at the start of a step coefficients that are rounding count as zero."""
+    f, zeros, size = s.flow[0], 0, 0.0
+    for j in range(1, degree + 1):
+        size += abs(work[f.guard_poly + j])
+    is_zero = begin == 0.0 and iwork[f.zero + i] != 0 and abs(work[f.guard_poly]) <= _IS_LEFT * size  # not where lambda has jumped
+    if is_zero or abs(work[f.guard_poly]) <= noise:
+        if size <= noise:
+            return NO_ROOT
+        no_slope = min(_NO_SLOPE * 10.0 ** iwork[f.n_still], _MOST_SLOPE)
+        zeros = 1
+        while zeros <= degree and abs(work[f.guard_poly + zeros]) <= max(no_slope * size, _OF_SLOPES * noise):
+            zeros += 1
+    return first_root(degree, f.guard_poly, zeros, 0.0, 1.0, work)
+
+
+@kernel
+def _land(theta, which, t, h, s, functions, mem, imem, work, iwork):
+    """Repeat the step to the event that dense output says, and correct its length until the guard is zero there.
+
+    Returns (the length, whether the guard is zero there; the guard that is still positive had not been known well enough).
+    """
+    f, i, side = s.flow[0], which // 2, which % 2
+    length, most = theta * h, _STRAY * h
+    slope, last, last_g = 0.0, length, 0.0
+    for k in range(_LANDINGS):
+        _stages(t, length, s, functions, mem, imem, work, iwork)
+        if iwork[f.mode + i] != HELD:
+            evaluate_outputs(clamped(t + length, f, work), f.x_new, s, functions, mem, imem, work)
+        g = _guard(i, side, s, mem, work, iwork)
+        if length != last and g != last_g:
+            slope = (g - last_g) / (length - last)
+        change = -g / slope if slope != 0.0 else 0.0
+        if k == 0:  # a second step tells the slope
+            change = -_PROBE * length
+        elif abs(change) <= _LANDED * max(abs(t), h):
+            break
+        elif not abs(change) <= most or not 0.0 < length + change <= h:
+            return length, not g > 0.0
+        last_g, last = g, length
+        length += change
+        most = 0.5 * abs(change) if k > 0 else most
+    return length, True
+
+
+@kernel
+def put_on_outputs(t, s, functions, mem, imem, work, iwork):
+    """Move x onto w = 0 of the rows that are HELD or came to zero, and whose w has no lambda: what is off is an error of the step."""
+    f, form, changed = s.flow[0], s.newton, False
+    at = clamped(t, f, work)
+    for i in range(f.m):
+        c = form.constraints[i]
+        if iwork[f.direct + i] != 0 or (iwork[f.mode + i] != HELD and iwork[f.fired + i] == 0):
+            continue
+        for _ in range(3):
+            evaluate_outputs(at, f.x, s, functions, mem, imem, work)
+            if f.is_affine == 0:
+                linearise(at, s, functions, mem, work, iwork)
+            square = 0.0
+            for k in range(c.entry, c.entry_end):
+                square += (work[form.entries[k].coefficient] * _weight(form.entries[k].dof, f, work)) ** 2
+            if not square > 0.0 or work[f.w + i] == 0.0:
+                break
+            changed = True
+            for k in range(c.entry, c.entry_end):
+                dof, coefficient = form.entries[k].dof, work[form.entries[k].coefficient]
+                work[f.x + dof] -= work[f.w + i] * coefficient * _weight(dof, f, work) ** 2 / square
+    if changed:
+        iwork[f.fresh] = 1
+
+
+@tiny
+def _weight(dof, f, work):
+    """By how much a state may be moved: in units of its size."""
+    return max(abs(work[f.x + dof]), 1e-300)

@@ -1,0 +1,226 @@
+"""Which modes rows of a first-order system go on in: one problem with bounds for all of them, and jumps where the state is inconsistent.
+
+Rows are LOWER, UPPER or HELD as in `nsds.schemes.event_driven.modes`. For rows whose w is zero and does not depend on lambda at once the
+law holds for w' (Filippov), or for w'' where lambda is not in w' either; for the others for w. Nonlinear in lambda: Newton's method, each
+iteration a problem of the linearised rows.
+"""
+
+import math
+
+from nsds._jit import kernel, tiny
+from nsds.schemes.event_driven.filippov_outputs import (
+    evaluate_output_rates,
+    evaluate_outputs,
+    evaluate_rates,
+    evaluate_second_slopes,
+    linearise,
+)
+from nsds.schemes.event_driven.modes import HELD, LOWER, UPPER
+from nsds.schemes.problem.box import solve
+from nsds.solvers.box.signature import changed
+from nsds.status import CONVERGED, INEXACT, NEWTON, NON_FINITE
+
+_ON_IT = 2.0**-48  # of the largest that w has been: what is smaller is zero
+_NO_RATE = 1e-9  # of the terms of w': what is smaller is zero
+_VIOLATED = 1e-9  # of the terms of w
+_LEAVES = 1e-8  # of lambda: what decides that it leaves a bound that it has come to
+_STRICT = 1e-13  # tolerance of the problem
+_MAX_ITER = 30
+_SETTLED = 1e-10
+_NEXT_TO_NOTHING = 1e-9  # of the step of the motion
+
+
+@kernel
+def choose_modes(t, is_start, s, functions, solver, solver_options, mem, imem, work, iwork):
+    """The modes after an event, lambda a first guess of that in them. Returns a status."""
+    f, r, constraints, p = s.flow[0], s.problem[0], s.newton.constraints, s.newton.plan[0]
+    m, status = f.m, NEWTON
+    _find_zeros(t, is_start, s, functions, mem, imem, work, iwork)
+    strict = changed(solver_options, min(_STRICT, solver_options.tol), solver_options.max_iter)
+    for k in range(_MAX_ITER):
+        _state_problem(t, k == 0, s, functions, mem, imem, work, iwork)
+        solved = solve(m, s.row, s.column, r.W, r, solver, strict, work, iwork)
+        change, largest, zero = 0.0, 1e-300, 0.0
+        for i in range(m):
+            z = work[r.z + i]
+            change = max(change, abs(z - mem[constraints[i].lam]))
+            largest = max(largest, abs(z), work[f.lam_size + i])
+            zero += 0.0 * z
+            mem[constraints[i].lam] = z
+        if zero != 0.0:
+            return NON_FINITE
+        if solved not in (CONVERGED, INEXACT):
+            return solved
+        if f.is_affine != 0 or change <= _SETTLED * largest:
+            status = CONVERGED
+            break
+        evaluate_outputs(t, f.x, s, functions, mem, imem, work)
+        linearise(t, s, functions, mem, work, iwork)
+    for i in range(m):
+        z, lower, upper = work[r.z + i], work[p.lower + i], work[p.upper + i]
+        iwork[f.mode + i] = LOWER if z == lower else UPPER if z == upper else HELD
+        if work[r.lower + i] == work[r.upper + i] and lower == upper:
+            iwork[f.mode + i] = LOWER if work[f.w + i] > 0.0 else UPPER
+        iwork[f.zero + i] = 0 if iwork[f.mode + i] == HELD else iwork[f.zero + i]
+    return status
+
+
+@tiny
+def note_direct(f, work, iwork):
+    """Which rows depend on lambda at once."""
+    for i in range(f.m):
+        iwork[f.direct + i] = 0
+        for j in range(f.m):
+            iwork[f.direct + i] |= 1 if work[f.D + i * f.m + j] != 0.0 else 0
+
+
+@kernel
+def _find_zeros(t, is_start, s, functions, mem, imem, work, iwork):
+    """Which rows start from w = 0, and what they are off it; operators."""
+    f, m = s.flow[0], s.flow[0].m
+    evaluate_outputs(t, f.x, s, functions, mem, imem, work)
+    if f.is_affine == 0 or f.varies != 0:
+        linearise(t, s, functions, mem, work, iwork)
+    note_direct(f, work, iwork)
+    for i in range(m):
+        work[f.y_size + i] = max(work[f.y_size + i], abs(work[f.w + i]))
+        iwork[f.order + i] = 1
+        is_zero = (iwork[f.fired + i] != 0 or iwork[f.mode + i] == HELD) and not is_start
+        if iwork[f.direct + i] == 0:
+            is_zero |= abs(work[f.w + i]) <= _ON_IT * work[f.y_size + i]
+        iwork[f.zero + i] = 1 if is_zero else 0
+        work[f.off + i] = work[f.w + i] if is_zero and not is_start else 0.0
+
+
+@kernel
+def _state_problem(t, is_first, s, functions, mem, imem, work, iwork):
+    """W, q and bounds of the problem linearised at lambda in mem, whose outputs are known."""
+    f, r, constraints, p = s.flow[0], s.problem[0], s.newton.constraints, s.newton.plan[0]
+    m, near = f.m, _NEXT_TO_NOTHING * work[f.delta]
+    evaluate_rates(t, f.x, f.xdot, s, functions, mem, imem, work, iwork)
+    evaluate_output_rates(t, f.x, s, functions, mem, imem, work)
+    _find_orders(t, is_first, s, functions, mem, imem, work, iwork)
+    for i in range(m):
+        lower, upper = work[p.lower + i], work[p.upper + i]
+        w, slopes, share = work[f.w + i] - work[f.off + i] + near * work[f.wt + i], f.CMB, near
+        if iwork[f.direct + i] == 0 and iwork[f.zero + i] != 0:
+            w, share = work[f.wt + i], 1.0
+            if iwork[f.order + i] == 2:
+                w, slopes = work[f.wtt + i], f.second
+        elif iwork[f.direct + i] == 0:
+            if work[f.w + i] > 0.0 and lower > -math.inf:
+                upper = lower
+            elif work[f.w + i] < 0.0 and upper < math.inf:
+                lower = upper
+        if iwork[f.before + i] == HELD and iwork[f.fired + i] != 0:  # lambda has come to a bound: it stays there
+            size = _LEAVES * work[f.lam_size + i] * abs(share * work[slopes + i * m + i] + work[f.D + i * m + i])
+            w += size if abs(mem[constraints[i].lam] - lower) < abs(upper - mem[constraints[i].lam]) else -size
+        for j in range(m):
+            slope = share * work[slopes + i * m + j] + work[f.D + i * m + j]
+            w -= slope * mem[constraints[j].lam]
+            work[r.W + i * m + j] = slope
+        work[r.q + i], work[r.lower + i], work[r.upper + i] = w, lower, upper
+        work[r.z + i] = min(max(mem[constraints[i].lam], lower), upper)
+    work[r.rounding], iwork[r.isolver] = 0.0, 0
+
+
+@kernel
+def _find_orders(t, is_first, s, functions, mem, imem, work, iwork):
+    """Of which rows that are zero the second rate tells lambda: those whose rate is zero and does not depend on it; and w'' of all."""
+    f, m, second = s.flow[0], s.flow[0].m, False
+    for i in range(m):
+        c, slope, terms = s.newton.constraints[i], 0.0, 0.0
+        for j in range(m if is_first and iwork[f.direct + i] == 0 and iwork[f.zero + i] != 0 else 0):
+            slope = max(slope, abs(work[f.CMB + i * m + j]) * (work[f.lam_size + j] if work[f.still + i] > 0.0 else math.inf))
+        for k in range(c.entry, c.entry_end):
+            dof = s.newton.entries[k].dof
+            work[f.xdot_size + dof] = max(work[f.xdot_size + dof], abs(work[f.xdot + dof]))
+            terms += abs(work[s.newton.entries[k].coefficient]) * work[f.xdot_size + dof]
+        noise = max(_NO_RATE * terms, work[f.still + i])
+        if is_first and iwork[f.direct + i] == 0 and iwork[f.zero + i] != 0 and abs(work[f.wt + i]) <= noise >= slope:
+            iwork[f.order + i] = 2
+        second |= iwork[f.order + i] == 2
+    if second:
+        for i in range(m):
+            work[f.R + i] = work[f.wt + i]
+        evaluate_second_slopes(t, f.x, s, functions, mem, imem, work, iwork)
+        for i in range(m):
+            work[f.wt + i] = work[f.R + i]
+
+
+@kernel
+def jump(t, s, functions, solver, solver_options, mem, imem, work, iwork):
+    """Where one-sided rows are violated, ``x += M^-1 B p``, p >= 0 complementary to w after that. Returns (status, whether x has changed).
+
+    Bounded multipliers have no impulses; rows whose w depends on lambda none in the directions in which it does.
+    """
+    f, r, p, m = s.flow[0], s.problem[0], s.newton.plan[0], s.flow[0].m
+    evaluate_outputs(t, f.x, s, functions, mem, imem, work)
+    linearise(t, s, functions, mem, work, iwork)
+    note_direct(f, work, iwork)
+    is_off, off = False, 0.0
+    for i in range(m):
+        low, high = work[p.lower + i] > -math.inf, work[p.upper + i] < math.inf
+        is_direct, terms = iwork[f.direct + i] != 0, _terms(i, s, work)
+        off = 0.0 if low and high else min(work[f.w + i], 0.0) if low else max(work[f.w + i], 0.0) if high else work[f.w + i]
+        is_off |= not is_direct and abs(off) > _VIOLATED * terms
+        work[r.q + i], work[r.z + i] = work[f.w + i], 0.0
+        work[r.lower + i], work[r.upper + i] = 0.0 if low else -math.inf, 0.0 if high else math.inf
+        if is_direct:
+            work[r.lower + i] = work[r.upper + i] = 0.0
+        for j in range(m):
+            work[r.W + i * m + j] = work[f.CMB + i * m + j]
+    if not is_off:
+        return CONVERGED, False
+    work[r.rounding], iwork[r.isolver] = 0.0, 0
+    status = solve(m, s.row, s.column, r.W, r, solver, solver_options, work, iwork)
+    for j in range(m):
+        for a in range(f.n):
+            work[f.x + a] += work[f.MB + j * f.n + a] * work[r.z + j]
+    for a in range(f.n):
+        work[f.x_size + a] = max(work[f.x_size + a], abs(work[f.x + a]))
+    return (CONVERGED if status == INEXACT else status), True
+
+
+@kernel
+def catch_up(t, h, s, functions, solver, solver_options, mem, imem, work, iwork):
+    """One step of Euler–Moreau from the state in work[f.x:], explicit in f: the law holds for ``w + h w'``. Returns a status."""
+    f, r, p, constraints, m = s.flow[0], s.problem[0], s.newton.plan[0], s.newton.constraints, s.flow[0].m
+    solved = CONVERGED
+    for _ in range(_MAX_ITER if m > 0 else 0):
+        evaluate_outputs(t, f.x, s, functions, mem, imem, work)
+        evaluate_rates(t, f.x, f.xdot, s, functions, mem, imem, work, iwork)
+        linearise(t, s, functions, mem, work, iwork)
+        evaluate_output_rates(t, f.x, s, functions, mem, imem, work)
+        for i in range(m):
+            work[r.q + i] = work[f.w + i] + h * work[f.wt + i]
+            work[r.lower + i], work[r.upper + i], work[r.z + i] = work[p.lower + i], work[p.upper + i], mem[constraints[i].lam]
+            for j in range(m):
+                slope = work[f.D + i * m + j] + h * work[f.CMB + i * m + j]
+                work[r.q + i] -= slope * mem[constraints[j].lam]
+                work[r.W + i * m + j] = slope
+        work[r.rounding], iwork[r.isolver] = 0.0, 0
+        solved = solve(m, s.row, s.column, r.W, r, solver, solver_options, work, iwork)
+        change, largest = 0.0, 1e-300
+        for i in range(m):
+            change = max(change, abs(work[r.z + i] - mem[constraints[i].lam]))
+            largest = max(largest, abs(work[r.z + i]), work[f.lam_size + i])
+            mem[constraints[i].lam] = work[r.z + i]
+        if solved not in (CONVERGED, INEXACT) or f.is_affine != 0 or change <= _SETTLED * largest:
+            break
+    evaluate_outputs(t, f.x, s, functions, mem, imem, work)
+    evaluate_rates(t, f.x, f.xdot, s, functions, mem, imem, work, iwork)
+    for a in range(f.n):
+        work[f.x + a] += h * work[f.xdot + a]
+        work[f.x_size + a] = max(work[f.x_size + a], abs(work[f.x + a]))
+    return CONVERGED if solved == INEXACT else solved
+
+
+@kernel
+def _terms(i, s, work):
+    """The largest that the terms of w have been together."""
+    c, f = s.newton.constraints[i], s.flow[0]
+    terms = abs(work[f.w + i])
+    for k in range(c.entry, c.entry_end):
+        terms += abs(work[s.newton.entries[k].coefficient]) * work[f.x_size + s.newton.entries[k].dof]
+    return terms

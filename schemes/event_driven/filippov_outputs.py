@@ -1,0 +1,304 @@
+"""Outputs w of all rows of a first-order system, their rates along the motion, and the multipliers that hold some of them on zero.
+
+With ``M x' = f(t, x) + g(t, x, lambda)`` and ``w = h(t, x, lambda)``, rows in the mode HELD have w = 0: where h depends on lambda that is
+an equation for it; combinations of rows that do not are differentiated, ``C x' + h_t = 0``; where that does not depend on lambda either,
+once more. Newton's method in lambda, at each evaluation of x'.
+"""
+
+import math
+
+import numpy as np
+
+from nsds._jit import kernel, tiny
+from nsds.model.layout import ABSENT
+from nsds.schemes.event_driven.modes import HELD
+from nsds.schemes.first_order.functions import rate, relation_jacobians, relation_values
+from nsds.schemes.linear_algebra import apply_inverses
+from nsds.status import CONVERGED, NEWTON, NON_FINITE
+
+# Weights of first derivatives by five values, at the middle one, the first, the last; where the first value lies, in steps.
+_WEIGHTS = np.array([[1.0, -8.0, 0.0, 8.0, -1.0], [-25.0, 48.0, -36.0, 16.0, -3.0], [3.0, -16.0, 36.0, -48.0, 25.0]]) / 12.0
+_BEGIN = np.array([-2.0, 0.0, -4.0])
+_PART = 1.0 / 64.0  # of the step of the motion: the step of differences
+_NO_PIVOT = 1e-10  # of the terms of a factor of lambda
+_MAX_ITER = 20
+_SETTLED = 1e-9  # of lambda: a change after which one more evaluation is enough
+
+
+@tiny
+def clamped(t, f, work):
+    """The time at which functions are called for t: between events that are known in advance, at which they may jump."""
+    return min(max(t, work[f.t_low]), work[f.t_high])
+
+
+@tiny
+def set_difference(h, f, work):
+    """Choose the step of differences, a power of two, so that sums with the time are exact."""
+    work[f.delta] = 2.0 ** math.floor(math.log2(h * _PART))
+
+
+@kernel
+def evaluate_outputs(t, x, s, functions, mem, imem, work):
+    """w of all rows at the state work[x:] and lambda in mem; h and g of all relations."""
+    form, f = s.newton, s.flow[0]
+    constraints = form.constraints
+    for i in range(f.m):
+        if constraints[i].y != ABSENT:
+            work[constraints[i].argument] = mem[constraints[i].lam]
+    for k in range(form.relations.size):
+        r = form.relations[k]
+        for j in range(r.n):
+            work[r.x + j] = work[x + (r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first)]
+        relation_values(t, r, functions, mem, work)
+    for i in range(f.m):
+        c = constraints[i]
+        w = work[c.base] if c.y == ABSENT else work[c.h]
+        for k in range(c.coupling, c.coupling_end):
+            partner = constraints[form.couplings[k].constraint]
+            if c.y == ABSENT or partner.y == ABSENT:
+                w += form.couplings[k].sign * work[form.couplings[k].coefficient] * mem[partner.lam]
+        work[f.w + i] = w
+
+
+@kernel
+def evaluate_rates(t, x, out, s, functions, mem, imem, work, iwork):
+    """``x' = M^-1 (f + g)`` at the state work[x:] into work[out:], with g of the last outputs."""
+    form, f, p = s.newton, s.flow[0], s.newton.plan[0]
+    for k in range(form.elements.size):
+        el = form.elements[k]
+        rate(t, form.parts[el.part], el.e, x + el.dof, p.spare, functions, mem, imem, work, f.rhs + el.dof)
+    for k in range(form.relations.size):
+        r = form.relations[k]
+        for j in range(r.n):
+            work[f.rhs + (r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first)] += work[r.g + j]
+    _accelerate(out, s, work, iwork)
+
+
+@kernel
+def _accelerate(out, s, work, iwork):
+    """``M^-1`` times what is in work[f.rhs:], into work[out:]."""
+    apply_inverses(s.newton.bodies, s.flow[0].rhs, out, s.newton.plan[0].scratch, work, iwork)
+
+
+@kernel
+def evaluate_output_rates(t, x, s, functions, mem, imem, work):
+    """``C x' + h_t`` of all rows, lambda as it is, with x' in work[f.xdot:] and C of the last `linearise`; h_t by differences."""
+    form, f = s.newton, s.flow[0]
+    for i in range(f.m):
+        c = form.constraints[i]
+        work[f.wt + i] = 0.0
+        for k in range(c.entry, c.entry_end):
+            work[f.wt + i] += work[form.entries[k].coefficient] * work[f.xdot + form.entries[k].dof]
+    if f.varies == 0:
+        return
+    delta = work[f.delta]
+    which = 1 if t - 2.0 * delta < work[f.t_low] else 2 if t + 2.0 * delta > work[f.t_high] else 0
+    for k in range(5):
+        evaluate_outputs(t + (k + _BEGIN[which]) * delta, x, s, functions, mem, imem, work)
+        for i in range(f.m):
+            work[f.wt + i] += _WEIGHTS[which, k] / delta * work[f.w + i]
+    evaluate_outputs(t, x, s, functions, mem, imem, work)
+
+
+@kernel
+def evaluate_second_rates(t, x, s, functions, mem, imem, work, iwork):
+    """w'' of all rows, lambda as it is, by second differences along the motion. Work: xdd."""
+    f, delta = s.flow[0], work[s.flow[0].delta]
+    evaluate_outputs(t, x, s, functions, mem, imem, work)
+    evaluate_rates(t, x, f.xdot, s, functions, mem, imem, work, iwork)
+    for i in range(f.m):
+        work[f.wtt + i] = -2.0 * work[f.w + i]
+    for j in range(f.n):
+        work[f.xdd + j] = 0.0
+    for side in (-1.0, 1.0):
+        for j in range(f.n):
+            work[f.at + j] = work[x + j] + side * delta * work[f.xdot + j]
+        at = clamped(t + side * delta, f, work)
+        evaluate_outputs(at, f.at, s, functions, mem, imem, work)
+        evaluate_rates(at, f.at, f.scratch, s, functions, mem, imem, work, iwork)
+        for j in range(f.n):
+            work[f.xdd + j] += 0.5 * side / delta * work[f.scratch + j]
+    for side in (-1.0, 1.0):
+        for j in range(f.n):
+            work[f.at + j] = work[x + j] + side * delta * work[f.xdot + j] + 0.5 * delta * delta * work[f.xdd + j]
+        evaluate_outputs(clamped(t + side * delta, f, work), f.at, s, functions, mem, imem, work)
+        for i in range(f.m):
+            work[f.wtt + i] += work[f.w + i]
+    for i in range(f.m):
+        work[f.wtt + i] /= delta * delta
+    evaluate_outputs(t, x, s, functions, mem, imem, work)
+
+
+@kernel
+def evaluate_second_slopes(t, x, s, functions, mem, imem, work, iwork):
+    """Differences of w'' by each lambda, into work[f.second:]; w'' itself last. x' is as before."""
+    f = s.flow[0]
+    for j in range(f.m):
+        lam = s.newton.constraints[j].lam
+        value = mem[lam]
+        mem[lam] = value + 0.5
+        evaluate_second_rates(t, x, s, functions, mem, imem, work, iwork)
+        for i in range(f.m):
+            work[f.second + i * f.m + j] = work[f.wtt + i]
+        mem[lam] = value - 0.5
+        evaluate_second_rates(t, x, s, functions, mem, imem, work, iwork)
+        for i in range(f.m):
+            work[f.second + i * f.m + j] -= work[f.wtt + i]
+        mem[lam] = value
+    evaluate_second_rates(t, x, s, functions, mem, imem, work, iwork)
+
+
+@kernel
+def linearise(t, s, functions, mem, work, iwork):
+    """D, ``M^-1 B`` and ``C M^-1 B`` of all rows at the arguments of the last outputs."""
+    form, f, p = s.newton, s.flow[0], s.newton.plan[0]
+    for k in range(form.relations.size):
+        if form.relations[k].h_function != ABSENT:
+            relation_jacobians(t, form.relations[k], p.spare, functions, mem, work)
+    for j in range(f.m):
+        c = form.constraints[j]
+        for a in range(f.n):
+            work[f.rhs + a] = 0.0
+        for k in range(c.input, c.input_end):
+            work[f.rhs + form.inputs[k].dof] += work[form.inputs[k].coefficient]
+        _accelerate(f.MB + j * f.n, s, work, iwork)
+    for i in range(f.m):
+        c = form.constraints[i]
+        for j in range(f.m):
+            work[f.D + i * f.m + j] = 0.0
+            s_ij, terms = 0.0, 0.0
+            for k in range(c.entry, c.entry_end):
+                term = work[form.entries[k].coefficient] * work[f.MB + j * f.n + form.entries[k].dof]
+                s_ij += term
+                terms += abs(term)
+            work[f.CMB + i * f.m + j] = s_ij if abs(s_ij) > _NO_PIVOT * terms else 0.0
+        for k in range(c.coupling, c.coupling_end):
+            work[f.D + i * f.m + form.couplings[k].constraint] += form.couplings[k].sign * work[form.couplings[k].coefficient]
+
+
+@kernel
+def hold(t, x, s, functions, mem, imem, work, iwork):
+    """lambda of the HELD rows at the state work[x:], into mem, and x' into work[f.xdot:]. Returns a status."""
+    f, count = s.flow[0], 0
+    for i in range(f.m):
+        iwork[f.place + i] = ABSENT
+        if iwork[f.mode + i] == HELD:
+            iwork[f.place + i], iwork[f.row + count] = count, i
+            count += 1
+    iwork[f.count] = count
+    status = NEWTON
+    for _ in range(_MAX_ITER):
+        evaluate_outputs(t, x, s, functions, mem, imem, work)
+        evaluate_rates(t, x, f.xdot, s, functions, mem, imem, work, iwork)
+        if count == 0 or status == CONVERGED:
+            return CONVERGED
+        change = _correct(t, x, count, s, functions, mem, imem, work, iwork)
+        if not change < math.inf:
+            return NON_FINITE
+        status = CONVERGED if f.is_affine != 0 or change <= _SETTLED else NEWTON
+    return status
+
+
+@kernel
+def _correct(t, x, count, s, functions, mem, imem, work, iwork):
+    """One step of Newton's method for lambda of the HELD rows. Returns the largest change relative to the largest lambda."""
+    f, m = s.flow[0], s.flow[0].m
+    if f.is_affine == 0 or f.varies != 0:
+        linearise(t, s, functions, mem, work, iwork)
+    for a in range(count):
+        i = iwork[f.row + a]
+        work[f.R + a], work[f.size + a], iwork[f.column + a] = work[f.w + i], 0.0, a
+        for b in range(count):
+            work[f.T + a * m + b] = 1.0 if a == b else 0.0
+            work[f.P + a * m + b] = work[f.D + i * m + iwork[f.row + b]]
+            work[f.size + a] = max(work[f.size + a], abs(work[f.P + a * m + b]))
+    done = _pivot(0, count, f, work, iwork)
+    if done < count:
+        evaluate_output_rates(t, x, s, functions, mem, imem, work)
+        _differentiate(t, x, done, count, False, s, functions, mem, imem, work, iwork)
+        done = _pivot(done, count, f, work, iwork)
+    change, largest, zero = 0.0, 1e-300, 0.0
+    for a in range(count):
+        i = iwork[f.row + iwork[f.column + a]]
+        lam = s.newton.constraints[i].lam
+        if a < done:
+            mem[lam] -= work[f.R + a]
+            change = max(change, abs(work[f.R + a]))
+            zero += 0.0 * work[f.R + a]
+        largest = max(largest, abs(mem[lam]), work[f.lam_size + i])
+    return change / largest + zero
+
+
+@kernel
+def _differentiate(t, x, done, count, is_second, s, functions, mem, imem, work, iwork):
+    """Rows without lambda become their rates, less what the rows that are solved say; those of order 2 their second rates."""
+    f, m, second = s.flow[0], s.flow[0].m, False
+    for a in range(count):
+        second |= iwork[f.order + iwork[f.row + a]] == 2
+    if second:
+        for i in range(m):
+            work[f.off + i] = work[f.wt + i]
+        evaluate_second_slopes(t, x, s, functions, mem, imem, work, iwork)
+        for i in range(m):
+            work[f.wt + i] = work[f.off + i]
+    for a in range(done, count):
+        work[f.R + a], work[f.size + a] = 0.0, 0.0
+        for b in range(count):
+            work[f.P + a * m + b] = 0.0
+        for k in range(count):
+            i, factor = iwork[f.row + k], work[f.T + a * m + k]
+            if factor != 0.0:
+                twice = iwork[f.order + i] == 2
+                work[f.R + a] += factor * (work[f.wtt + i] if twice else work[f.wt + i])
+                slopes = f.second if twice else f.CMB
+                for b in range(count):
+                    entry = factor * work[slopes + i * m + iwork[f.row + iwork[f.column + b]]]
+                    work[f.P + a * m + b] += entry
+                    work[f.size + a] = max(work[f.size + a], abs(entry))
+        for d in range(done):
+            _subtract(a, d, count, f, work)
+
+
+@tiny
+def _subtract(a, d, count, f, work):
+    """Take row d, whose pivot is 1, from row a, so that its entry there is 0."""
+    factor, m = work[f.P + a * f.m + d], f.m
+    if factor != 0.0:
+        for b in range(count):
+            work[f.P + a * m + b] -= factor * work[f.P + d * m + b]
+            work[f.T + a * m + b] -= factor * work[f.T + d * m + b]
+        work[f.P + a * m + d] = 0.0
+        work[f.R + a] -= factor * work[f.R + d]
+
+
+@kernel
+def _pivot(done, count, f, work, iwork):
+    """Gauss–Jordan elimination with full pivoting, as far as there are pivots. Returns how many rows are solved."""
+    m = f.m
+    while done < count:
+        best, row, column = _NO_PIVOT, done, done
+        for a in range(done, count):
+            for b in range(done, count):
+                entry = abs(work[f.P + a * m + b])
+                if entry > best * work[f.size + a]:
+                    best, row, column = entry / work[f.size + a], a, b
+        if best == _NO_PIVOT:
+            break
+        for at in (f.P, f.T):
+            for b in range(count):
+                work[at + row * m + b], work[at + done * m + b] = work[at + done * m + b], work[at + row * m + b]
+        for at in (f.R, f.size):
+            work[at + row], work[at + done] = work[at + done], work[at + row]
+        for a in range(count):
+            work[f.P + a * m + column], work[f.P + a * m + done] = work[f.P + a * m + done], work[f.P + a * m + column]
+        iwork[f.column + column], iwork[f.column + done] = iwork[f.column + done], iwork[f.column + column]
+        reciprocal = 1.0 / work[f.P + done * m + done]
+        for b in range(count):
+            work[f.P + done * m + b] *= reciprocal
+            work[f.T + done * m + b] *= reciprocal
+        work[f.R + done] *= reciprocal
+        for a in range(count):
+            if a != done:
+                _subtract(a, done, count, f, work)
+        done += 1
+    return done
