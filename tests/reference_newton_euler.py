@@ -255,24 +255,26 @@ def alpha_step(bodies, equations, contacts, t, q, v, accelerations, h, rho, n_it
         change, a_new = abs(new - a_new).max(), new
         if change < 1e-11 * (1 + abs(new).max()):
             break
+    closed = np.array([rows_of_contact(contact, places(a_new))[0] <= 1e-9 for contact in contacts], bool)
     q_new, w = projected(inverse, equations, contacts, t + h, places(a_new)), velocities(a_new)
     smooth = [contact._replace(mu=0.0, mu_r=0.0) for contact in contacts]
-    ends = [jump(inverse, equations, each, t + h, q_new, w, q, v_old)[0] for each in (contacts, smooth)]
+    ends = [jump(inverse, equations, each, closed, t + h, q_new, w, q, v_old)[0] for each in (contacts, smooth)]
     way = h / 2 * (ends[0] - ends[1])
     if abs(way).max() > 0:  # what friction does in the step
         q_new = [moved(x, way[6 * i : 6 * i + 6], 1.0) for i, x in enumerate(q_new)]
         q_new = projected(inverse, equations, contacts, t + h, q_new)
-    w, p = jump(inverse, equations, contacts, t + h, q_new, w, q, v_old)
+    w, p = jump(inverse, equations, contacts, closed, t + h, q_new, w, q, v_old)
     return q_new, list(w.reshape(-1, 6)), (h * force + p).reshape(-1, 6), (a_new, new_A(a_new))
 
 
-def jump(inverse, equations, contacts, t, q, w, q_old, v_old):
-    """(velocities, impulses) after the impulses of the equations and of the contacts that are closed at q."""
+def jump(inverse, equations, contacts, closed, t, q, w, q_old, v_old):
+    """(velocities, impulses) after the impulses of the equations and of the contacts that are closed at q. In/out: closed."""
     H, rate = rows_and_rates(equations, t, q)
     active, before = [], []
-    for contact in contacts:
+    for i, contact in enumerate(contacts):
         y, G = rows_of_contact(contact, q)
-        if y <= 1e-9:
+        closed[i] |= y <= 1e-9
+        if closed[i]:
             active.append((contact, G))
             before.append(rows_of_contact(contact, q_old)[1] @ v_old)
     return with_impulses(w, inverse, H, rate, active, before)

@@ -103,6 +103,8 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     status, n_iter, residual = plain.iterate(t_new, 0, n_blocks, form, functions, solver, solver_options, smooth, mem, imem, work, iwork)
     status = worse(started, status)
     q, v, n_contacts, p = view(work, own.q, 7 * n), view(work, own.v, 6 * n), 0, s.positions.plan[0]
+    projection.turn_matrices(p, q, work)
+    _close_interactions(t_new, True, options, form.interactions, p, q, functions, mem, imem, work)
     for attempt in range(2):
         if status in (CONVERGED, INEXACT):
             projected = projection.project(t_new, s, functions, solver, solver_options, options.positions, mem, imem, work, iwork)
@@ -255,7 +257,7 @@ def _close(t, s, functions, options, mem, imem, work, iwork):
     form, own, p = s.motion, s.motion.plan[0], s.positions.plan[0]
     q = view(work, own.q, 7 * own.n_bodies)
     projection.turn_matrices(p, q, work)
-    _close_interactions(t, options, form.interactions, p, q, functions, mem, imem, work)
+    _close_interactions(t, False, options, form.interactions, p, q, functions, mem, imem, work)
     return _closed_contacts(options, form.collisions, form.bodies, p, q, imem, work, iwork)
 
 
@@ -353,8 +355,11 @@ def _forget_equations(n_contacts, n_blocks, interactions, p, work, iwork):
 
 
 @kernel
-def _close_interactions(t, options, interactions, p, q, functions, mem, imem, work):
-    """Which unilateral rows are closed at q, by the tolerance of positions and rounding. Out: joined."""
+def _close_interactions(t, is_first, options, interactions, p, q, functions, mem, imem, work):
+    """Which unilateral rows are closed at q, by the tolerance of positions and rounding. Out: joined.
+
+    is_first: before any projection. What was closed then remains so: a projection along a curve leaves a gap of second order.
+    """
     moved = view(work, p.moved, p.n_bodies)
     for i in range(p.n_bodies):
         moved[i] = 0.0
@@ -365,7 +370,8 @@ def _close_interactions(t, options, interactions, p, q, functions, mem, imem, wo
             blocks.find_slack(options.h, it, q, moved, work)
             for i in range(0, it.m, projection.stride(it)):
                 is_closed = work[it.h + i] <= max(options.positions.constraint_tol, work[it.slack + 2 * i])
-                work[it.joined + i] = 1.0 if is_closed else 0.0
+                if is_first or is_closed:
+                    work[it.joined + i] = 1.0 if is_closed else 0.0
 
 
 @kernel

@@ -45,7 +45,8 @@ def compare(scene, n_steps, rho, h=0.02):
     scheme = nsds.generalised_alpha(rho=rho, **TIGHT)
     record = nsds.consistent(nsds.system(**scene.parts), tol=1e-13)
     q, v = ([record[name][field].copy() for name in "ab"] for field in "qv")
-    rows = nsds.simulate(record, t_end=n_steps * h, h=h, scheme=scheme, solver="newton_ac", fields=["a", "b", "a.p", "b.p"])
+    solver = nsds.solvers.solver(tol=1e-12)
+    rows = nsds.simulate(record, t_end=n_steps * h, h=h, scheme=scheme, solver=solver, fields=["a", "b", "a.p", "b.p"])
     a = twin.start_accelerations(scene.bodies, scene.equations, 0.0, q, v)
     accelerations = a, a
     for k in range(n_steps):

@@ -109,23 +109,33 @@ def test_a_slider_crank_in_space():
     assert found[0] / found[1] > 3.8
 
 
-def arm(th_1, th_2):
-    """Two rods in a vertical plane, the second on the first, with dry friction in both hinges."""
+def along(angle):
+    """Direction of a rod in a vertical plane, from the vertical."""
+    return np.array([math.sin(angle), 0, -math.cos(angle)])
 
-    def along(angle):
-        return np.array([math.sin(angle), 0, -math.cos(angle)])
+
+def rods(angle, other):
+    """Two rods in a vertical plane, at angles to the vertical, the second on the first, and their hinges."""
 
     def rod(start, angle):
         return body(
             1.0, [1 / 12, 1 / 12, 1e-3], [*(start + along(angle) / 2), math.cos(angle / 2), 0, -math.sin(angle / 2), 0], np.zeros(6)
         )
 
-    elbow, angle = along(th_1), joints.hinge_angle([0, -1, 0])
+    elbow = along(angle)
+    return {
+        "one": rod(np.zeros(3), angle),
+        "two": rod(elbow, other),
+        "joint_0": nsds.interaction(joints.hinge([0, 0, 0], [0, 1, 0]), EQUAL, on="one"),
+        "joint_1": nsds.interaction(joints.hinge(elbow, [0, 1, 0]), EQUAL, on=("one", "two")),
+    }
+
+
+def arm(th_1, th_2):
+    """Two rods with dry friction in both hinges; th_2 is relative."""
+    angle = joints.hinge_angle([0, -1, 0])
     return nsds.system(
-        one=rod(np.zeros(3), th_1),
-        two=rod(elbow, th_1 + th_2),
-        joint_0=nsds.interaction(joints.hinge([0, 0, 0], [0, 1, 0]), EQUAL, on="one"),
-        joint_1=nsds.interaction(joints.hinge(elbow, [0, 1, 0]), EQUAL, on=("one", "two")),
+        **rods(th_1, th_1 + th_2),
         friction_0=nsds.interaction(angle, nsds.dry_friction(2.0), on="one"),
         friction_1=nsds.interaction(angle, nsds.relay(-0.8, 0.8), on=("two", "one")),
     )
@@ -146,3 +156,89 @@ def test_an_arm_sticks_and_slips_in_its_joints(h):
     rates = np.stack([rows["friction_0"]["ydot"], rows["friction_1"]["ydot"]], axis=1)
     assert stuck.any(axis=0).all()
     assert abs(rates[stuck]).max() < 1e-9
+
+
+def centre(t, q, z, out):
+    """A point mass on the plane z = 0."""
+    out[0] = q[2]
+    out[1], out[2], out[3] = q[0], q[1], q[2]
+    out[4], out[5], out[6] = 0.0, 0.0, 1.0
+
+
+def test_a_body_slides_in_a_curve_and_stops():
+    """The case incline_curved_stop: x downhill, y across; order 1, the stop within two steps, at rest the force of the weight."""
+    slope, mass, mu, speed = 0.4, 1.3, 0.6, 4.0
+    stop, end = 1.03575625931202, np.array([-0.00821759517641119, 1.30735177831326])
+    weight = mass * 9.81 * np.array([np.sin(slope), 0, -np.cos(slope)])
+    system = nsds.system(
+        block=nsds.rigid_bodies(
+            mass, np.eye(3), q=[0, 0, 0, 1, 0, 0, 0], v=[speed * np.cos(2), speed * np.sin(2), 0, 0, 0, 0], fext=weight
+        ),
+        plane=nsds.interaction(nsds.contact_point(centre), nsds.newton_impact_friction(0.0, mu), on="block"),
+    )
+    far = []
+    for h in (4e-3, 2e-3):
+        rows = nsds.simulate(system, t_end=1.5, h=h, scheme=nsds.moreau_jean(theta=1.0))
+        moves = np.linalg.norm(rows["block"]["v"], axis=1) > 1e-12
+        assert abs(rows["t"][moves][-1] - stop) < 2 * h
+        np.testing.assert_allclose(rows["block"]["p"][-1, :3] / h, -weight, atol=1e-8)
+        far.append(np.linalg.norm(rows["block"]["q"][-1, :2] - end))
+    assert far[1] < 2e-3 * speed * 2
+    assert 1.9 < far[0] / far[1] < 2.1
+
+
+def tip(t, q, z, out):
+    """The end of a rod of length 1 and a wall at x = z[0]."""
+    x, y = q[0] - (q[4] * q[6] + q[3] * q[5]), q[1] - (q[5] * q[6] - q[3] * q[4])
+    out[0] = z[0] - x
+    out[1], out[2], out[3] = x, y, q[2] - 0.5 + q[4] * q[4] + q[5] * q[5]
+    out[4], out[5], out[6] = -1.0, 0.0, 0.0
+
+
+def test_a_double_pendulum_of_bodies_strikes_a_rough_wall():
+    """The first impact of the case double_pendulum_wall_friction: its time within a step, its impulses to first order."""
+    wall = nsds.interaction(nsds.contact_point(tip, z=[0.3]), nsds.newton_impact_friction(0.6, 0.3), on="two")
+    system = nsds.system(**rods(-1.2, -0.4), wall=wall)
+    far = []
+    for h in (1e-3, 1e-4):
+        rows = nsds.simulate(system, t_end=0.7, h=h)
+        impulse = rows["wall"]["lambda"]
+        first = int(np.argmax(impulse[:, 0] > 0))
+        sideways = np.linalg.norm(impulse[first, 1:])
+        assert abs(rows["t"][first] - 0.675729689747) < 2 * h
+        assert sideways == pytest.approx(0.3 * impulse[first, 0], rel=1e-7)
+        far.append(max(abs(impulse[first, 0] - 3.615867911), abs(sideways - 1.084760373)))
+    assert far[1] < 40 * 1e-4
+    assert far[0] / far[1] > 5
+
+
+def rim(t, q, z, out):
+    """The lowest point of a thin disc of radius z[0] about the third axis of its body."""
+    n_x, n_y, n_z = 2 * (q[4] * q[6] + q[3] * q[5]), 2 * (q[5] * q[6] - q[3] * q[4]), 1 - 2 * (q[4] * q[4] + q[5] * q[5])
+    s = math.sqrt(1 - n_z * n_z)
+    out[0] = q[2] - z[0] * s
+    out[1], out[2], out[3] = q[0] + z[0] * n_z * n_x / s, q[1] + z[0] * n_z * n_y / s, out[0]
+    out[4], out[5], out[6] = 0.0, 0.0, 1.0
+
+
+@pytest.mark.parametrize("scheme", [nsds.moreau_jean(), nsds.generalised_alpha()], ids=["moreau_jean", "alpha"])
+def test_a_thin_disc_rolls_in_a_circle(scheme):
+    """Steady precession of the case rolling_disc_precession, with friction: order 1."""
+    mass, R, w3, theta, rate = 1.2, 0.25, -2.25922149960554, 1.0, 6.0
+    r, A = R * w3 / rate, mass * R**2 / 4
+    system = nsds.system(
+        disc=nsds.rigid_bodies(
+            mass, np.diag([A, A, 2 * A]), q=[0, 0, R * np.sin(theta), np.cos(theta / 2), np.sin(theta / 2), 0, 0],
+            v=[-R * w3, 0, 0, 0, rate * np.sin(theta), w3], fext=[0, 0, -mass * 9.81],
+        ),
+        plane=nsds.interaction(nsds.contact_point(rim, z=[R]), nsds.newton_impact_friction(0.0, 1.0), on="disc"),
+    )  # fmt: skip
+    far = []
+    for h in (2e-3, 1e-3):
+        rows = nsds.simulate(system, t_end=1.0, h=h, scheme=scheme)
+        q, lam = rows["disc"]["q"][-1], rows["plane"]["lambda"][1:]
+        tilt = np.arccos(1 - 2 * (q[4] ** 2 + q[5] ** 2))
+        far.append(np.linalg.norm(q[:2] - [-r * np.sin(6.0), r * (np.cos(6.0) - 1)]) + abs(tilt - theta))
+        assert np.median(np.linalg.norm(lam[:, 1:], axis=1) / lam[:, 0]) == pytest.approx(0.345447, abs=0.02)
+    assert far[1] < 50 * h
+    assert 1.9 < far[0] / far[1] < 2.1
