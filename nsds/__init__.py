@@ -78,6 +78,7 @@ from nsds.schemes.lagrangian.generalised_alpha import generalised_alpha
 from nsds.schemes.lagrangian.moreau_jean import moreau_jean
 from nsds.schemes.lagrangian.projection import moreau_jean_combined_projection, moreau_jean_direct_projection
 from nsds.schemes.lagrangian.schatzman_paoli import schatzman_paoli
+from nsds.schemes.rigid.rattle import rattle
 from nsds.schemes.run.simulation import simulate, step
 from nsds.schemes.run.streaming import resume, stream
 from nsds.status import advice

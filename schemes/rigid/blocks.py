@@ -350,6 +350,17 @@ def velocities(d, stated, w, q):
             q[a] = s
 
 
+@tiny
+def subtract_velocities(d, first, interaction, w, stated):
+    """``b -= H w`` of the rows of equations, whose first block is given."""
+    it = interaction
+    for a in range(d * first, d * first + it.m):
+        for side in range(2):
+            body = it.a if side == 0 else it.b
+            for l in range(6 if body >= 0 else 0):
+                stated.b[a] -= stated.H[12 * a + 6 * side + l] * w[6 * body + l]
+
+
 @kernel
 def add_impulses(d, stated, p, size):
     """``p += H^T r`` of blocks, and the norms of what each block adds to translation and rotation to size (2 each)."""

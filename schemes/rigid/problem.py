@@ -56,6 +56,7 @@ class Options(NamedTuple):
     max_iter: float
     is_explicit: float  # not 0: the semi-explicit form
     update: float  # how a configuration is moved: EXPONENTIAL or LINEAR
+    span: float  # not 0: equations between positions hold where v, with H at q_k, takes the bodies in so long a time
 
 
 _FEW = 64  # blocks up to which the default solves with a matrix at once
@@ -240,13 +241,36 @@ def state_blocks(t_new, is_new, n_contacts, n_blocks, options, interactions, p, 
             q_bar[i] = work[p.q_old + i]
     stated = stated_blocks(n_contacts, n_blocks, p, work, iwork)
     for k in range(interactions.size):
-        if iwork[p.begin + k] >= 0:
-            if interactions[k].gap_function == ABSENT and (moves or is_new):
-                evaluate(t_new, interactions[k], q_bar, view(work, p.R, 9 * m), functions, mem, imem, work)
-            it, first = interactions[k], iwork[p.begin + k]
+        it, first = interactions[k], iwork[p.begin + k]
+        if first < 0:
+            continue
+        holds_position = options.span > 0.0 and it.law == EQUALITY and it.dofs == ABSENT
+        if it.gap_function == ABSENT and (moves or is_new):
+            t = t_new + 0.5 * options.span if it.dofs != ABSENT else t_new
+            evaluate(t, it, q_bar, view(work, p.R, 9 * m), functions, mem, imem, work)
+        if is_new or not holds_position:
             blocks.state_block(h, ahead, is_new, it, first, p.d, mem, work, stated)
+    if options.span > 0.0:
+        _hold_positions(t_new + options.span, options, interactions, p, functions, mem, imem, work, iwork, stated)
     if p.bounded != 0 and (moves or is_new):
         know_origins(h, interactions, p, mem, work, iwork)
+
+
+@kernel
+def _hold_positions(t, options, interactions, p, functions, mem, imem, work, iwork, stated):
+    """Equations for ``h = 0`` at q_k moved by ``span v`` instead of ``H w + rate = 0``: ``b = h / span - H w``. Out: b, diagonal, q_bar."""
+    q_bar, w = view(work, p.q_bar, 7 * p.n_bodies), view(work, p.w, 6 * p.n_bodies)
+    for i in range(p.n_bodies):
+        v = view(work, p.v + 6 * i, 6)
+        move(int(options.update), view(work, p.q_old + 7 * i, 7), options.span, 1.0, v, v, view(q_bar, 7 * i, 7))
+    for k in range(interactions.size):
+        it, first = interactions[k], iwork[p.begin + k]
+        if first >= 0 and it.law == EQUALITY and it.dofs == ABSENT:
+            evaluate(t, it, q_bar, view(work, p.R, 9 * p.n_bodies), functions, mem, imem, work)
+            for i in range(p.d * first, p.d * (first + it.n_blocks)):
+                row = i - p.d * first
+                stated.b[i], stated.diagonal[i] = (work[it.h + row] / options.span, -1.0) if row < it.m else (0.0, 1.0)
+            blocks.subtract_velocities(p.d, first, it, w, stated)
 
 
 @kernel

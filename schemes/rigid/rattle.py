@@ -1,0 +1,202 @@
+"""Nonsmooth RATTLE of rigid bodies: positions and velocities satisfy the equations, contacts act in both halves of the step.
+
+    M (v - v_k) = h/2 F(t_k, q_k, v) + H(q_k)^T r,             q_{k+1} = q_k o exp(h v),    h(q_{k+1}) = 0 of the equations
+    M (v_{k+1} - v) = h/2 F(t_{k+1}, q_{k+1}, v) + H(q_{k+1})^T s,                          H v_{k+1} + rate = 0 of these
+
+with the laws of contacts, friction and bounds for ``H(q_k) v`` in the first half and for ``H(q_{k+1}) v_{k+1}`` in the second, of what is
+closed at q_k, or at q_{k+1}; velocities before an impact are v_k and v. Without contacts the step is the same backwards: of order 2, and
+what a conservative machine has of energy does not drift. Forces of position are explicit: a spring is stable for ``h omega < 2``.
+
+Both halves are steps of Moreau–Jean of half the length: an implicit one whose equations hold for positions (`problem.Options.span`), and a
+semi-explicit one that moves nothing.
+Reference: Breuling, Capobianco, Eugster, Leine, Computer Methods in Applied Mechanics and Engineering 428 (2024) 117124.
+"""
+
+import sys
+from typing import NamedTuple
+
+import numpy as np
+
+from nsds import _checks
+from nsds._jit import kernel, view
+from nsds.model.kinds import NEWTON_EULER
+from nsds.model.layout import table
+from nsds.schemes.problem.box import worse
+from nsds.schemes.rigid import moreau_jean as plain
+from nsds.schemes.rigid import problem
+from nsds.schemes.rigid.bodies import EXPONENTIAL, move
+from nsds.schemes.rigid.moreau_jean import blame, grow  # noqa: F401
+from nsds.schemes.rigid.tables import P, V, tables
+from nsds.schemes.run.memory import Allocator, Prepared
+from nsds.schemes.table import scheme_for
+from nsds.status import CAPACITY, CONVERGED, NON_FINITE
+
+OPTIONS = np.dtype([("scheme", "S32"), ("newton_tol", "<f8"), ("newton_max_iter", "<i8")])
+# Impulses of the first half: on bodies in axes of the body (6 each), of interactions, and of contacts as they lie in the record.
+PLAN = table("impulse", "lam")
+
+
+class Tables(NamedTuple):
+    """What a step reads of a model."""
+
+    motion: plain.Tables
+    plan: np.ndarray
+
+
+class Options(NamedTuple):
+    """Words of a step."""
+
+    h: float
+    first: problem.Options
+    second: problem.Options
+
+
+@scheme_for(NEWTON_EULER)
+def rattle(newton_tol=1e-12, newton_max_iter=50):
+    """Options of nonsmooth RATTLE: joints exact for positions and velocities, second order, energy without drift.
+
+    Parameters
+    ----------
+    newton_tol, newton_max_iter
+        See `nsds.moreau_jean`.
+
+    Returns
+    -------
+    numpy.ndarray, shape ()
+        Record for `nsds.simulate`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        An option out of its range.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> int(nsds.rattle()["newton_max_iter"])
+    50
+    """
+    record = np.zeros((), OPTIONS)
+    record["scheme"] = b"rattle"
+    record["newton_tol"] = _checks.number_or_inf("rattle", "newton_tol", newton_tol, above=0.0)
+    record["newton_max_iter"] = _checks.integer("rattle", "newton_max_iter", newton_max_iter, low=1)
+    return record
+
+
+def prepare(records, mem, options, h, method):
+    """Tables and work memory of all members."""
+    work, iwork = Allocator(records.size), Allocator(records.size)
+    lists = tables(records, work, iwork)
+    tol, max_iter = float(options["newton_tol"].item()), float(options["newton_max_iter"].item())
+    first = problem.Options(
+        0.5 * h, theta=1.0, a=0.0, gamma=0.0, q_star=0.0, tol=tol, max_iter=max_iter, is_explicit=0.0, update=float(EXPONENTIAL), span=h
+    )
+    motion, places = plain.tables_of(lists, first, method, work, iwork, records.size), np.zeros(1, PLAN)
+    n_lam = int(lists.interactions["m"].sum()) + int((lists.collisions["each"] * lists.collisions["capacity"]).sum())
+    work.place(places, impulse=6 * lists.bodies.size, lam=n_lam)
+    work.place(motion.plan, v_mid=6 * lists.bodies.size)  # stays 0: forces are those of q_k
+    words = Options(h, first, first._replace(is_explicit=1.0, span=0.0))
+    return Prepared(Tables(motion, places), lists.functions, words, work.array(), iwork.array(np.int64), sys.modules[__name__], lists)
+
+
+@kernel
+def start(t, s, functions, options, mem, imem, work, iwork):
+    """Before the first step: rotations, contacts and outputs of the state."""
+    return plain.start(t, s.motion, functions, options.first, mem, imem, work, iwork)
+
+
+@kernel
+def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
+    form, p, t, first, second = s.motion, s.motion.plan[0], t_new - options.h, options.first, options.second
+    plain.begin(t, first, form.bodies, p, functions, mem, work)
+    n_contacts, n_blocks = problem.choose_active(first, form, mem, imem, work, iwork)
+    status, n_iter, residual = plain.iterate(
+        t, n_contacts, n_blocks, form, functions, solver, solver_options, first, mem, imem, work, iwork
+    )
+    if not _move(options.h, first, form.collisions, p, mem, imem, work, iwork):
+        return CAPACITY, n_iter, residual
+    done = _meet(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork)
+    plain.begin(t_new, second, form.bodies, p, functions, mem, work)
+    n_contacts, n_blocks = problem.choose_active(second, form, mem, imem, work, iwork)
+    hit, n_second, error = plain.iterate(
+        t_new, n_contacts, n_blocks, form, functions, solver, solver_options, second, mem, imem, work, iwork
+    )
+    ended = _commit(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork)
+    return worse(worse(ended, done), worse(hit, status)), n_iter + n_second, max(residual, error)
+
+
+@kernel
+def _move(h, options, collisions, p, mem, imem, work, iwork):
+    """The bodies move by h v; contacts there, False where the record has no room for them. Out: q."""
+    q, v = view(work, p.q, 7 * p.n_bodies), view(work, p.v, 6 * p.n_bodies)
+    for i in range(p.n_bodies):
+        v_i = view(v, 6 * i, 6)
+        move(EXPONENTIAL, view(work, p.q_old + 7 * i, 7), h, 1.0, v_i, v_i, view(q, 7 * i, 7))
+    return plain.find_contacts(options, p.parallel != 0, collisions, q, v, mem, imem, work, iwork)
+
+
+@kernel
+def _meet(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork):
+    """The state between the halves in mem, with its contacts. Returns CONVERGED or NON_FINITE. Out: what the first half did, R, w."""
+    form, p, places = s.motion, s.motion.plan[0], s.plan[0]
+    m = p.n_bodies
+    q, v, R = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m)
+    plain.to_body(m, R, view(work, p.p, 6 * m), view(work, places.impulse, 6 * m))
+    problem.keep_impulses(n_contacts, n_blocks, options.first, form, mem, imem, work, iwork)
+    plain.take_contacts(form.collisions, mem, imem, work, iwork)
+    _each_lambda(False, s, mem, imem, work)
+    return _put_state(t_new, form, p, q, v, R, functions, mem, imem, work)
+
+
+@kernel
+def _put_state(t, s, p, q, v, R, functions, mem, imem, work):
+    """q and v into mem, with their outputs. Returns CONVERGED or NON_FINITE."""
+    zero = 0.0
+    for i in range(p.n_bodies):
+        at = s.bodies[i].q
+        for k in range(7):
+            mem[at + k] = q[7 * i + k]
+            zero += 0.0 * q[7 * i + k]
+        for k in range(6):
+            mem[at + V + k] = v[6 * i + k]
+    is_finite = plain.outputs(t, s.interactions, p, q, v, R, functions, mem, imem, work) and zero == 0.0
+    return CONVERGED if is_finite else NON_FINITE
+
+
+@kernel
+def _commit(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork):
+    """The velocities after the second half, and the impulses of both, in mem. Returns CONVERGED or NON_FINITE."""
+    form, p, places = s.motion, s.motion.plan[0], s.plan[0]
+    m = p.n_bodies
+    q, v, R = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m)
+    plain.to_body(m, R, view(work, p.p, 6 * m), view(work, p.R_free, 6 * m))
+    for i in range(m):
+        for k in range(6):
+            mem[form.bodies[i].q + P + k] = work[p.R_free + 6 * i + k] + work[places.impulse + 6 * i + k]
+    problem.keep_impulses(n_contacts, n_blocks, options.second, form, mem, imem, work, iwork)
+    _each_lambda(True, s, mem, imem, work)
+    return _put_state(t_new, form, p, q, v, R, functions, mem, imem, work)
+
+
+@kernel
+def _each_lambda(is_sum, s, mem, imem, work):
+    """lambda of the record is kept, or what was kept is added to it."""
+    at = s.plan[0].lam
+    for k in range(s.motion.interactions.size):
+        it = s.motion.interactions[k]
+        _keep_or_add(is_sum, view(mem, it.lam, it.m), view(work, at, it.m))
+        at += it.m
+    for k in range(s.motion.collisions.size):
+        c = s.motion.collisions[k]
+        _keep_or_add(is_sum, view(mem, c.lam, c.each * imem[c.n]), view(work, at, c.each * imem[c.n]))
+        at += c.each * c.capacity
+
+
+@kernel
+def _keep_or_add(is_sum, lam, kept):
+    for i in range(lam.size):
+        if is_sum:
+            lam[i] += kept[i]
+        else:
+            kept[i] = lam[i]
