@@ -72,7 +72,9 @@ def options_of(h, options):
     )
     if is_explicit:
         q_star, tol = 0.0, np.inf
-    return problem.Options(h, theta, theta, gamma, q_star, tol, max_iter, float(is_explicit), float(LINEAR if is_linear else EXPONENTIAL), 0.0)
+    return problem.Options(
+        h, theta, theta, gamma, q_star, tol, max_iter, float(is_explicit), float(LINEAR if is_linear else EXPONENTIAL), 0.0
+    )
 
 
 def grow(records):

@@ -31,7 +31,7 @@ from nsds.status import CONVERGED, UNSUITED
 # Where the arrays of a member's work memory lie (last lines: of its integer work memory), and sizes. Of bodies: rotation matrices, q and v
 # before the step, now, and at qbar; forces before and now; inverses; velocities and impulses in inertial axes; sizes of terms of the
 # equation of motion, of forces, of impulses, and of all as velocities (4: translation and rotation, without impulses that cancel and
-# with them); v_mid, see `move_all`; moved, see `way_of_forces`; known, impulses that r of rows with bounds is counted from, and their
+# with them); v_mid, see `move_all`; w_impact, before an impact, w but where a scheme knows better; moved, see `way_of_forces`; known, impulses that r of rows with bounds is counted from, and their
 # sizes. Of contacts: frames, levers. Of the problem: as in `blocks`.
 PLAN = table(
     "R", "q_old", "v_old", "q", "v", "q_bar", "f_old", "f", "size", "inverse", "w", "w_free", "w_end", "R_free", "p", "impulses",
@@ -40,7 +40,7 @@ PLAN = table(
     "body", "disk", "begin", "first", "linked", "row", "column", "isolver", "n_isolver", "isweeper", "n_isweeper",
     "which", "pair", "place", "slab", "counts", "groups",
     "n_bodies", "stride", "d", "n_contacts", "n_blocks", "few", "limit", "room", "linear", "parallel", "sweeps", "brief", "unilateral",
-    "bounded", "v_mid",
+    "bounded", "v_mid", "w_impact",
 )  # fmt: skip
 
 
@@ -90,7 +90,7 @@ def reserve(lists, options, method, work, iwork, n_members):
     work.place(plan, **dict.fromkeys(("b", "r", "u"), d * (n_contacts + n_blocks)), rhs=d * limit, W=d * d * column.size)
     floats, integers = method.work_size(d, row, column) if limit else (0, 0)
     work.place(plan, solver=floats)
-    plan["v_mid"] = plan["v_old"]
+    plan["v_mid"], plan["w_impact"] = plan["v_old"], plan["w"]
     iwork.place(plan, body=2 * (n_contacts + n_blocks), disk=n_contacts + n_blocks, begin=interactions.size, first=n + 1)
     iwork.place(plan, linked=2 * limit, row=limit + 1, column=column.size, isolver=integers)
     plan["n_solver"], plan["n_isolver"] = floats, integers
@@ -201,10 +201,12 @@ def arrange(n, in_order, p, work, iwork):
 @kernel
 def state_contacts(n, collisions, p, mem, imem, work, iwork):
     """The n contacts that take part, in the order of place. Out: the first n of disk, mu, body, frame, lever, b, r."""
-    q, w = view(work, p.q_old, 7 * p.n_bodies), view(work, p.w, 6 * p.n_bodies)
+    q = view(work, p.q_old, 7 * p.n_bodies)
     for i in range(n):
         k = iwork[p.place + i]
         c = collisions[iwork[p.which + p.n_contacts + k]]
+        is_new = mem[c.lam + c.each * iwork[p.which + k]] == 0.0
+        w = view(work, p.w_impact if is_new else p.w, 6 * p.n_bodies)
         contacts.state_contact(c, iwork[p.which + k], i, p, q, w, mem, imem, work, iwork)
 
 

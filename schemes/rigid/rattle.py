@@ -9,7 +9,7 @@ what a conservative machine has of energy does not drift. Forces of position are
 
 Both halves are steps of Moreau–Jean of half the length: an implicit one whose equations hold for positions (`problem.Options.span`), and a
 semi-explicit one that moves nothing.
-Reference: Breuling, Capobianco, Eugster, Leine, Computer Methods in Applied Mechanics and Engineering 428 (2024) 117124.
+Reference: Breuling, Capobianco, Eugster, Leine, Nonlinear Analysis: Hybrid Systems 52 (2024) 101469.
 """
 
 import sys
@@ -20,10 +20,10 @@ import numpy as np
 from nsds import _checks
 from nsds._jit import kernel, view
 from nsds.model.kinds import NEWTON_EULER
-from nsds.model.layout import table
+from nsds.model.layout import ABSENT, table
 from nsds.schemes.problem.box import worse
+from nsds.schemes.rigid import blocks, problem
 from nsds.schemes.rigid import moreau_jean as plain
-from nsds.schemes.rigid import problem
 from nsds.schemes.rigid.bodies import EXPONENTIAL, move
 from nsds.schemes.rigid.moreau_jean import blame, grow  # noqa: F401
 from nsds.schemes.rigid.tables import P, V, tables
@@ -94,7 +94,7 @@ def prepare(records, mem, options, h, method):
     motion, places = plain.tables_of(lists, first, method, work, iwork, records.size), np.zeros(1, PLAN)
     n_lam = int(lists.interactions["m"].sum()) + int((lists.collisions["each"] * lists.collisions["capacity"]).sum())
     work.place(places, impulse=6 * lists.bodies.size, lam=n_lam)
-    work.place(motion.plan, v_mid=6 * lists.bodies.size)  # stays 0: forces are those of q_k
+    work.place(motion.plan, v_mid=6 * lists.bodies.size, w_impact=6 * lists.bodies.size)  # v_mid stays 0: forces are those of q_k
     words = Options(h, first, first._replace(is_explicit=1.0, span=0.0))
     return Prepared(Tables(motion, places), lists.functions, words, work.array(), iwork.array(np.int64), sys.modules[__name__], lists)
 
@@ -110,20 +110,36 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
     form, p, t, first, second = s.motion, s.motion.plan[0], t_new - options.h, options.first, options.second
     plain.begin(t, first, form.bodies, p, functions, mem, work)
+    _scale_impulses(0.5, form, mem, imem)
     n_contacts, n_blocks = problem.choose_active(first, form, mem, imem, work, iwork)
     status, n_iter, residual = plain.iterate(
         t, n_contacts, n_blocks, form, functions, solver, solver_options, first, mem, imem, work, iwork
     )
     if not _move(options.h, first, form.collisions, p, mem, imem, work, iwork):
+        _scale_impulses(2.0, form, mem, imem)
         return CAPACITY, n_iter, residual
     done = _meet(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork)
     plain.begin(t_new, second, form.bodies, p, functions, mem, work)
+    if p.unilateral != 0:
+        _approach(t_new, second, form, p, functions, mem, work)
     n_contacts, n_blocks = problem.choose_active(second, form, mem, imem, work, iwork)
     hit, n_second, error = plain.iterate(
         t_new, n_contacts, n_blocks, form, functions, solver, solver_options, second, mem, imem, work, iwork
     )
     ended = _commit(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork)
     return worse(worse(ended, done), worse(hit, status)), n_iter + n_second, max(residual, error)
+
+
+@kernel
+def _scale_impulses(factor, s, mem, imem):
+    """lambda of the record, from which each half guesses its own."""
+    for k in range(s.interactions.size):
+        for i in range(s.interactions[k].m):
+            mem[s.interactions[k].lam + i] *= factor
+    for k in range(s.collisions.size):
+        c = s.collisions[k]
+        for i in range(c.each * imem[c.n]):
+            mem[c.lam + i] *= factor
 
 
 @kernel
@@ -147,6 +163,30 @@ def _meet(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, i
     plain.take_contacts(form.collisions, mem, imem, work, iwork)
     _each_lambda(False, s, mem, imem, work)
     return _put_state(t_new, form, p, q, v, R, functions, mem, imem, work)
+
+
+@kernel
+def _approach(t, options, s, p, functions, mem, work):
+    """Velocities before an impact, of contacts that have carried nothing: those to which forces alone lead. Out: w_impact, ydot."""
+    m = p.n_bodies
+    q, v, R, w = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.w, 6 * m)
+    F, inverse, w_impact = view(work, p.R_free, 6 * m), view(work, p.inverse, p.stride * m), view(work, p.w_impact, 6 * m)
+    plain.invert(t, False, options, s.bodies, p, q, v, R, functions, mem, inverse, work)
+    for i in range(6 * m):
+        F[i] = options.h * work[p.f_old + i]
+    plain.to_inertial(m, R, F, F)
+    blocks.multiply_inverse(m, p.stride, inverse, F, w_impact)
+    for i in range(6 * m):
+        F[i] = 0.0 if s.bodies[i // 6].fixed else w_impact[i]
+        w_impact[i] = w[i] + F[i]
+    for k in range(s.interactions.size):
+        it = s.interactions[k]
+        for i in range(it.m if it.always == 0 and mem[it.lam] == 0.0 else 0):
+            gain = 0.0
+            for l in range(6):
+                gain += work[it.H + 12 * i + l] * F[6 * it.a + l]
+                gain += work[it.H + 12 * i + 6 + l] * F[6 * it.b + l] if it.b != ABSENT else 0.0
+            mem[it.ydot + i] += gain
 
 
 @kernel

@@ -31,6 +31,7 @@ WITH_SCHEMES = {
     ("d1_minus_linear", LAGRANGIAN): ("impacting_stick", 1e-2),
     ("generalised_alpha", LAGRANGIAN): ("impacting_stick", 1e-2),
     ("generalised_alpha", NEWTON_EULER): ("box_stack", 1e-2),
+    ("rattle", NEWTON_EULER): ("box_stack", 1e-2),
     ("schatzman_paoli", LAGRANGIAN): ("impacting_stick", 1e-2),
     ("event_driven", LAGRANGIAN): ("bouncing_ball", 0.1),
     ("event_driven", NEWTON_EULER): ("sliding_ball", 1e-2),

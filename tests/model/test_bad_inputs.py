@@ -351,6 +351,7 @@ CALLS = {
     "generalised_alpha": (nsds.generalised_alpha, dict, {
         "rho": "within 0 and 1", "newton_tol": "positive", "newton_max_iter": "whole", "constraint_tol": "positive",
             "max_rounds": "whole"}),
+    "rattle": (nsds.rattle, dict, {"newton_tol": "positive", "newton_max_iter": "whole"}),
     "event_driven": (nsds.event_driven, dict, {
         "rtol": "positive", "atol": "positive", "flow": "word", "accumulation": "within 0 and 1", "max_events": "whole",
         "time_events": "state of any length", "hybrid": "flag"}),
