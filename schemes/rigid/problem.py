@@ -28,11 +28,11 @@ from nsds.solvers.bodies import rigid, slabs
 from nsds.solvers.contact.signature import EQUATION, N_INFO, merit
 from nsds.status import CONVERGED, UNSUITED
 
-# Where the arrays of a member's work memory lie (last lines: of its integer work memory), and sizes. Of bodies: rotation matrices, q and v
-# before the step, now, and at qbar; forces before and now; inverses; velocities and impulses in inertial axes; sizes of terms of the
-# equation of motion, of forces, of impulses, and of all as velocities (4: translation and rotation, without impulses that cancel and
-# with them); v_mid, see `move_all`; w_impact, before an impact, w but where a scheme knows better; moved, see `way_of_forces`; known, impulses that r of rows with bounds is counted from, and their
-# sizes. Of contacts: frames, levers. Of the problem: as in `blocks`.
+# Where the arrays of a member's work memory lie (last lines: of its integer work memory), and sizes. Of bodies: rotation matrices, q and
+# v before the step, now, and at qbar; forces before and now; inverses; velocities and impulses in inertial axes; sizes of terms of the
+# equation of motion, of forces, of impulses, and of all as velocities (4: translation and rotation, without impulses that cancel and with
+# them); v_mid, see `move_all`; w_impact, before an impact, w but where a scheme knows better; moved, see `way_of_forces`; known, impulses
+# that r of rows with bounds is counted from, and their sizes. Of contacts: frames, levers. Of the problem: as in `blocks`.
 PLAN = table(
     "R", "q_old", "v_old", "q", "v", "q_bar", "f_old", "f", "size", "inverse", "w", "w_free", "w_end", "R_free", "p", "impulses",
     "spare", "x", "h_size", "speed", "turning", "moved", "known", "known_size",

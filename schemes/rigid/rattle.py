@@ -78,7 +78,7 @@ def rattle(newton_tol=1e-12, newton_max_iter=50):
     """
     record = np.zeros((), OPTIONS)
     record["scheme"] = b"rattle"
-    record["newton_tol"] = _checks.number_or_inf("rattle", "newton_tol", newton_tol, above=0.0)
+    record["newton_tol"] = _checks.number("rattle", "newton_tol", newton_tol, above=0.0)
     record["newton_max_iter"] = _checks.integer("rattle", "newton_max_iter", newton_max_iter, low=1)
     return record
 
