@@ -139,7 +139,7 @@ def events(system, trajectory):
     system : numpy.ndarray, shape ()
         Record of `nsds.circuit`.
     trajectory : numpy.ndarray (rows,)
-        What `nsds.simulate` returned for it; times are those of rows.
+        What `nsds.simulate` returned for it; under `nsds.event_driven` times are exact, else those of rows.
 
     Returns
     -------

@@ -33,7 +33,7 @@ _ARRAYS = {
     "x": "n", "s": "n", "spare": "n", "poly": "np", "guard": "p", "P": "mm", "X": "mn", "K": "m", "size": "m",
     "input": "n", "L": "mn", "l": "m", "Y": "mn", "y0": "m", "rate": "nn", "constant": "n", "x_size": "n", "c_size": "n",
     "last": "3m", "flight": "3m", "flight_before": "3m", "longest": "3m", "x_last": "3mn", "step": "", "tail": "", "event": "",
-    "corner": "", "near_lam": "mm", "hidden": "mn", "hidden_constant": "m",
+    "corner": "", "near_lam": "mm", "chosen": "m", "hidden": "mn", "hidden_constant": "m",
 }  # fmt: skip
 # Whole numbers. Of each row: mode, also before the event; direct, whether y depends on lambda at once; fired, whether its guard came to
 # zero; row and column in the elimination. pending, whether an event is; frozen, whether an accumulation is waited for; counts; culprit.
@@ -62,6 +62,7 @@ _NO_SLOPE, _MOST_SLOPE = 1e-9, 1e-6  # of the terms of its derivatives; ten time
 _STRICT = 1e-13  # tolerance of the choice of modes, which terms of 1e-9 decide
 _VERGE = 1e-10  # of the largest y: a row whose y is smaller may be held
 _OFF = 1e-9  # of the terms of what is held: how far it may be from 0
+_NOTHING = 1e-14
 _NO_PIVOT = 1e-11
 _NO_ENTRY = 1e-13
 _TOGETHER = 1e-13  # of a step: guards that come to zero in that time do so at once
@@ -150,6 +151,7 @@ def choose_modes(is_start, flow, solver, solver_options, work, iwork):
     strict = changed(solver_options, min(_STRICT, solver_options.tol), solver_options.max_iter)
     status = solve(m, flow.W_row, flow.W_column, p.W, p, solver, strict, work, iwork)
     for i in range(m):
+        work[p.chosen + i] = min(max(work[p.z + i] + work[p.K + i], work[p.bounds_lower + i]), work[p.bounds_upper + i])
         z, lower, upper = work[p.z + i], work[p.bounds_lower + i] - work[p.K + i], work[p.bounds_upper + i] - work[p.K + i]
         iwork[p.mode + i] = LOWER if z == lower else UPPER if z == upper else HELD
         if lower == upper:
@@ -169,13 +171,36 @@ def solve_modes(flow, work, iwork):
         work[p.l + i] = work[p.bounds_lower + i] if mode == LOWER else work[p.bounds_upper + i] if mode == UPPER else 0.0
         for j in range(n):
             work[p.L + i * n + j] = 0.0
+    held = _count_held(p, iwork) if p.is_driven != 0 else count
+    for b in range(count, held):
+        work[p.l + iwork[p.column + b]] = work[p.chosen + iwork[p.column + b]]
     for a in range(count):
         i = iwork[p.column + a]
         work[p.l + i] = -work[p.K + a]
+        for b in range(count, held):
+            work[p.l + i] -= work[p.P + a * m + b] * work[p.l + iwork[p.column + b]]
         for j in range(n):
             work[p.L + i * n + j] = -work[p.X + a * n + j]
+    if p.is_driven != 0:
+        _without_rounding(p.l, p.L, p, work)
     _substitute(m, p.e, p.C, p.D, p.y0, p.Y, p, work)
+    if p.is_driven != 0:
+        _without_rounding(p.y0, p.Y, p, work)
     _substitute(n, p.s, p.A, p.B, p.constant, p.rate, p, work)
+
+
+@kernel
+def _without_rounding(constant, matrix, p, work):
+    """Entries of a column that are rounding of its largest, or of that of C or e, become 0: y and lambda of circuits have one unit."""
+    n, m = p.n, p.m
+    for j in range(n + 1):
+        largest = 0.0
+        for i in range(m):
+            given, found = (p.C + i * n + j, matrix + i * n + j) if j < n else (p.e + i, constant + i)
+            largest = max(largest, abs(work[given]), abs(work[found]))
+        for i in range(m):
+            at = matrix + i * n + j if j < n else constant + i
+            work[at] = work[at] if abs(work[at]) > _NOTHING * largest else 0.0
 
 
 @tiny
@@ -414,7 +439,7 @@ def _series(h, p, work):
     for a in range(n):
         size = abs(work[p.constant + a])
         for b in range(n):
-            size += abs(work[p.rate + a * n + b] * work[p.x + b])
+            size += abs(work[p.rate + a * n + b]) * (work[p.x_size + b] if b >= p.n_own else abs(work[p.x + b]))
         work[p.c_size + a] = size * h
     for j in range(SERIES_DEGREE):
         for a in range(n):

@@ -77,6 +77,9 @@ def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_even
     alone. A state that violates one-sided constraints jumps, at the start or where a function of time does, by the smallest multiplier
     impulses that end it (systems that do not move exactly).
 
+    Circuits (`nsds.circuit`) may have sources that change in time and driven switches, at whose corners the motion stops; there is a row at
+    the start, too, after what switches there. Where charges or fluxes would jump, the run ends.
+
     Examples
     --------
     >>> import numpy as np, nsds

@@ -2,9 +2,13 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import nsds
-from tests.circuits.netlists import BOOST, BRIDGE, EXAMPLES, RECTIFIER
+from nsds import status
+from nsds.circuits.netlist import read
+from tests.circuits.netlists import BOOST, BRIDGE, EXAMPLES, OSCILLATOR, RECTIFIER
 from tests.paths import CIRCUITS
 
 # name, step, strong columns, their largest error in the limit of that step (case.md), from exact event-driven solutions
@@ -13,6 +17,9 @@ STEPPED = {
     "relaxation_oscillator": (1e-6, ("v_q",), 1.9e-3), "six_pulse_rl": (1e-5, ("i_LA", "i_LB", "i_LC", "i_L1"), 9.0e-3),
     "zener_clipper": (1e-6, ("v_out",), 3.6e-3),
 }  # fmt: skip
+
+
+SCHEMES, EVENTS = ("euler_moreau", "event_driven"), nsds.event_driven()
 
 
 def reading(circuit, rows, column):
@@ -45,28 +52,38 @@ def test_a_boost_converter_by_steps():
     assert nsds.circuits.current(circuit, rows, "D1").min() > -1e-9
 
 
+@pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_laws_of_circuits_hold_in_every_row(name):
+def test_laws_of_circuits_hold_in_every_row(name, scheme):
     """Kirchhoff's law of currents at every node, the balance of power, and no diode against its direction."""
     circuit = nsds.circuit(EXAMPLES[name])
-    rows = nsds.simulate(circuit, t_end=2e-3, h=1e-6 if name != "boost" else 1e-7, save_every=10)[1:]
-    from nsds.circuits.netlist import read
+    if scheme == "event_driven":
+        rows = nsds.simulate(circuit, t_end=2e-3, h=1e-5, scheme=EVENTS)[1:]
+    else:
+        rows = nsds.simulate(circuit, t_end=2e-3, h=1e-6 if name != "boost" else 1e-7, save_every=10)[1:]
+    require_laws(circuit, rows[rows["status"] != status.EVENT], EXAMPLES[name])
 
-    balance, power, largest = {}, np.zeros(rows.size), 0.0
-    for element in read(EXAMPLES[name], {}).elements:
+
+def require_laws(circuit, rows, netlist):
+    """What holds of voltages and currents in every row."""
+    balance, power, largest, highest = {}, np.zeros(rows.size), 1e-12, 1e-12
+    elements = read(netlist, {}).elements
+    for element in elements:
+        largest = max(largest, abs(nsds.circuits.current(circuit, rows, element.name)).max())
+        highest = max(highest, abs(nsds.circuits.voltage(circuit, rows, *element.nodes[:2])).max())
+    for element in elements:
         i = nsds.circuits.current(circuit, rows, element.name)
         a, b = element.nodes[:2]
         v = nsds.circuits.voltage(circuit, rows, a, b)
         power += i * v
-        largest = max(largest, abs(i).max())
         for node, sign in ((a, 1), (b, -1)):
             balance[node] = balance.get(node, 0) + sign * i
         if element.kind == "D" and "vrev" not in element.value:
             assert i.min() >= -1e-9 * largest
-            assert v.max() <= 1e-9 * abs(v).max()
-            assert abs(i * v).max() <= 1e-9 * largest * abs(v).max()
+            assert v.max() <= 1e-9 * highest
+            assert abs(i * v).max() <= 1e-9 * largest * highest
     assert max(abs(each).max() for each in balance.values()) <= 1e-12 * largest
-    assert abs(power).max() <= 1e-10 * largest * 30
+    assert abs(power).max() <= 1e-10 * largest * highest
 
 
 def test_a_switch_takes_the_current_of_the_diode_beside_it():
@@ -109,6 +126,104 @@ def test_bounds_that_are_functions_of_time_are_refused_where_nothing_reads_them(
     circuit = nsds.circuit(BOOST)
     with pytest.raises(ValueError, match="higher_order_sweeping: interaction 'devices' has bounds"):
         nsds.simulate(circuit, t_end=1e-5, h=1e-7, scheme=nsds.higher_order_sweeping())
+
+
+def test_a_rectifier_by_events_is_exact():
+    """Switch-off where ``tan(omega t) = -omega R C``, v(out) as in the test above; the current jumps to ``C omega V`` at the start."""
+    circuit = nsds.circuit(RECTIFIER, integrals=["v(out)", "i(D1)"])
+    rows, omega = nsds.simulate(circuit, t_end=0.06, h=1e-3, scheme=EVENTS), 100 * np.pi
+    found = nsds.circuits.events(circuit, rows)
+    t_off = (np.pi - np.arctan(omega * 0.01)) / omega
+    assert found["state"].tolist() == [1, 0, 1, 0, 1, 0]
+    np.testing.assert_allclose(found["t"][[0, 1, 3, 5]], [0, t_off, t_off + 0.02, t_off + 0.04], rtol=1e-13, atol=1e-16)
+    assert abs(nsds.circuits.current(circuit, rows, "D1")[1] - 1e-4 * omega * 10) < 1e-14
+    v, t = nsds.circuits.voltage(circuit, rows, "out"), rows["t"]
+    late = (t >= t_off) & (t < found["t"][2])
+    np.testing.assert_allclose(v[late], 10 * np.sin(omega * t_off) * np.exp(-(t[late] - t_off) / 0.01), rtol=1e-12)
+    for number, mean in enumerate((5.70703024089, 0.0570703024089)):  # case halfwave_rc
+        assert abs(nsds.circuits.mean(circuit, rows, number, 0.04, 0.06) / mean - 1) < 1e-11
+
+
+def test_a_boost_converter_by_events():
+    """Means of continuous and discontinuous conduction (case boost_ccm_dcm)."""
+    circuit = nsds.circuit(BOOST, integrals=["v(out)", "i(L1)"])
+    rows = nsds.simulate(circuit, t_end=4e-3, h=2e-4, scheme=EVENTS)
+    found = nsds.circuits.events(circuit, rows)
+    np.testing.assert_allclose(found["t"][:4], [1e-5, 2e-5, 3e-5, 4e-5], rtol=1e-13)
+    for start, v, i in ((1.8e-3, 22.5824496057, 2.31960508654), (3.8e-3, 32.524814958, 0.475369585587)):
+        assert abs(nsds.circuits.mean(circuit, rows, 0, start, start + 2e-4) / v - 1) < 1e-11
+        assert abs(nsds.circuits.mean(circuit, rows, 1, start, start + 2e-4) / i - 1) < 1e-11
+
+
+def test_an_amplifier_that_oscillates_by_events():
+    """Instants of its flips (case relaxation_oscillator)."""
+    circuit = nsds.circuit(OSCILLATOR)
+    found = nsds.circuits.events(circuit, nsds.simulate(circuit, t_end=0.01, h=1e-3, scheme=EVENTS))
+    assert found["state"].tolist() == [1, -1, 1, -1, 1, -1, 1]
+    expected = [0, 0.00155814461805, 0.00329274567343, 0.00479682307021, 0.0065314241256, 0.00803550152238, 0.00977010257776]
+    np.testing.assert_allclose(found["t"], expected, rtol=0, atol=1e-13)
+
+
+def test_a_switch_that_compares_a_sine_with_a_triangle():
+    """Pulse width modulation without a grid of switchings: by events, and the limit of steps."""
+    netlist = ["V1 d 0 100", "VT t 0 PULSE(-1 1 0 50u 50u 0 100u)", "VS s 0 SIN(0 0.8 1k)", "S1 d o s t SC", "D2 0 o DI", "R1 o x 1",
+               "L1 x 0 1m", ".model SC SW(Vt=0)", ".model DI D"]  # fmt: skip
+    circuit = nsds.circuit(netlist)
+    exact = nsds.circuits.current(circuit, nsds.simulate(circuit, t_end=1e-3, h=1e-3, scheme=EVENTS), "L1")[-1]
+    assert nsds.circuits.current(circuit, nsds.simulate(circuit, t_end=1e-3, h=1e-4, scheme=EVENTS), "L1")[-1] == pytest.approx(
+        exact, rel=1e-13
+    )
+    for h in (4e-6, 1e-6, 2.5e-7):
+        assert abs(nsds.circuits.current(circuit, nsds.simulate(circuit, t_end=1e-3, h=h), "L1")[-1] - exact) < 1e4 * h * exact
+
+
+@pytest.mark.parametrize("netlist", [
+    ["V1 a 0 1", "R1 a b 1", "L1 b c 1m", "S1 c 0 g 0 SWI", "VG g 0 PULSE(0 1 0 0 0 1m 2m)", ".model SWI SW(Vt=0.5)"],
+    ["V1 a 0 1", "R1 c 0 1k", "C1 a c 1m", "S1 c 0 g 0 SWI", "VG g 0 PULSE(0 1 1m 0 0 1m 2m)", ".model SWI SW(Vt=0.5)"],
+])  # fmt: skip
+def test_an_inductor_without_a_path_and_a_short_circuit_of_a_capacitor_end_the_run(netlist):
+    with pytest.raises(nsds.SimulationError, match="charges or fluxes would jump") as error:
+        nsds.simulate(nsds.circuit(netlist), t_end=4e-3, h=1e-4, scheme=EVENTS)
+    assert error.value.t == pytest.approx(1e-3)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("RRRCCLDDD"), st.integers(0, 4), st.integers(0, 4), st.sampled_from([0.5, 1.0, 2.0, 3.0])),
+        min_size=4, max_size=9,
+    )
+)  # fmt: skip
+def test_random_networks_obey_their_laws(drawn):
+    """A source of 1 V at 1 Hz behind 1 Ohm, in a ladder of resistors, with elements in any place: by events in all rows."""
+    lines = ["V1 s 0 SIN(0.2 1 1)", "R90 s n0 1", *(f"R9{k + 1} n{k} n{k + 1} {k + 1}" for k in range(4)), "R98 n4 0 2", ".model DI D"]
+    for k, (kind, a, b, value) in enumerate(drawn):
+        if a != b:
+            lines.append(f"{kind}{k} n{a} {'0' if b == 4 else f'n{b}'} {'DI' if kind == 'D' else value / 4 if kind in 'CL' else value}")
+    circuit = nsds.circuit(lines)
+    rows = nsds.simulate(circuit, t_end=1.0, h=0.05, scheme=EVENTS)[1:]
+    require_laws(circuit, rows[rows["status"] != status.EVENT], "\n".join(["title", *lines]))
+
+
+@pytest.mark.reference
+@pytest.mark.parametrize("name", STEPPED)
+def test_cases_by_events(name):
+    """All columns 1e-8 of their largest magnitude, instants 1e-9 of the horizon, means 1e-8."""
+    reference = np.load(CIRCUITS / name / "ref.npz")
+    circuit, t = nsds.circuit(CIRCUITS / name / "circuit.cir"), reference["t"]
+    t_end, h = circuit["names"]["t_end"].item(), (t[1] - t[0]) / 2
+    rows = nsds.simulate(circuit, t_end=t_end, h=h, scheme=EVENTS)
+    at = np.searchsorted(rows["t"], t + 1e-12 * t_end, side="right") - 1
+    for column in [key for key in reference if key[:2] in ("v_", "i_")]:
+        assert abs(reading(circuit, rows, column)[at] - reference[column]).max() <= 1e-8 * abs(reference[column]).max()
+    found = nsds.circuits.events(circuit, rows)
+    expected = np.array(list(zip(*(reference[f"event_{key}"] for key in ("t", "device", "state")), strict=True)), found.dtype)
+    found = found[found["t"] < (1 - 1e-9) * t_end]  # the last corner of the source may be the end
+    for events in (found, expected):
+        events.sort(order="device", kind="stable")
+    assert (found["device"] == expected["device"]).all()
+    assert (found["state"] == expected["state"]).all()
+    assert abs(found["t"] - expected["t"]).max() <= 1e-9 * t_end
 
 
 @pytest.mark.reference
