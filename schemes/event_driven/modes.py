@@ -245,9 +245,11 @@ def _substitute(count, known, state, gain, constant, matrix, p, work):
             work[constant + i] += work[gain + i * m + k] * work[p.l + k]
         for j in range(n):
             s = work[state + i * n + j]
+            terms = abs(s)
             for k in range(m):
                 s += work[gain + i * m + k] * work[p.L + k * n + j]
-            work[matrix + i * n + j] = s
+                terms += abs(work[gain + i * m + k] * work[p.L + k * n + j])
+            work[matrix + i * n + j] = s if p.is_driven == 0 or abs(s) > _NOTHING * terms else 0.0
 
 
 @kernel
