@@ -156,7 +156,7 @@ def events(system, trajectory):
     --------
     >>> import nsds
     >>> circuit = nsds.circuit([("V1", "a", 0, "SIN(0 1 1)"), ("D1", "a", "b", "DI"), ("R1", "b", 0, 10.0), ".model DI D"])
-    >>> rows = nsds.simulate(circuit, t_end=1.0, h=0.01)
+    >>> rows = nsds.simulate(circuit, t_end=0.9, h=0.1, scheme=nsds.event_driven())
     >>> nsds.circuits.events(circuit, rows)["state"].tolist()
     [1, 0]
     """
@@ -173,9 +173,9 @@ def events(system, trajectory):
         elif by_voltage:
             state = np.where(lam[:, row] <= lower, 1, np.where(lam[:, row] >= upper, 2, 0)) * _flows(y[:, row], rows)
         else:
-            state = np.where(y[:, row] <= 0, 1, 0) * _flows(lam[:, row], rows)
+            state = np.where(y[:, row] <= lam[:, row], 1, 0) * _flows(lam[:, row], rows)
             if kind == ZENER:
-                state = np.where(y[:, row + 1] <= 0, 2 * _flows(lam[:, row + 1], rows), state)
+                state = np.where(y[:, row + 1] <= lam[:, row + 1], 2 * _flows(lam[:, row + 1], rows), state)
         closed = of.is_closed(names[number], rows["t"])
         state = state if closed is None else np.where(closed, 0, state)
         changes = np.flatnonzero(np.diff(state, prepend=0))
