@@ -375,7 +375,7 @@ def d1_minus_linear(model, h, n_steps, velocity_level, rest=0.05):
     for k in range(n_steps):
         a = inverse @ (F(k * h) - C @ v - K @ q)
         closed = y <= h**2 * rest * (pressed & velocity_level) * (abs(H) @ abs(a))
-        closed = bilateral | (closed & (velocity_level | (H @ v <= 1e-12) | (H @ (v + h * a) <= 0)))
+        closed = bilateral | (closed & (velocity_level | (H @ v <= 1e-12)))
         left = np.zeros(len(b))
         left[closed] = _impulses(H[closed], inverse, (H @ a + velocity_level * (H @ v) / h)[closed], bilateral[closed])
         a = a + inverse @ H.T @ left

@@ -34,7 +34,7 @@ _HALVINGS = 60
 _STILL = 2.0**-46  # of the time: corners that are no further apart are one
 
 
-def is_driven(records):
+def is_circuit(records):
     """Whether records are those of circuits."""
     return any(kind == NAMES for _, kind, *_ in model_of(records))
 

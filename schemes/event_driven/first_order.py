@@ -15,7 +15,7 @@ from nsds.model.records import STEP, T
 from nsds.schemes.event_driven import filippov
 from nsds.schemes.event_driven.accumulation import follow_accumulations, forget_accumulations
 from nsds.schemes.event_driven.clock import AT_EVENT, AT_START, STEPS, are_too_many, count_event, next_stop, strikes, wind_up
-from nsds.schemes.event_driven.driven import augmented, drive, is_driven, set_sources
+from nsds.schemes.event_driven.driven import augmented, drive, is_circuit, set_sources
 from nsds.schemes.event_driven.modes import (
     HELD,
     LOWER,
@@ -93,7 +93,7 @@ def prepare(records, mem, options, h, method):
     p = np.zeros(1, PLAN)
     p["n"], p["m"], p["is_controlled"] = n, m, has_controls(records)
     p["n_own"] = (layout.parts["count"] * layout.parts["n"]).sum()
-    p["is_driven"] = is_driven(records)
+    p["is_driven"] = is_circuit(records)
     for name in members[0]:
         if name not in ("W", "spare"):
             p[name] = work.store(np.stack([member[name] for member in members]))
@@ -116,7 +116,7 @@ def _is_exact(records, options, layout):
     parts, relations = layout.parts, layout.relations
     varies = [parts[field + "_function"] != ABSENT for field in ("b", "T", "u")]
     varies += [relations[field + "_function"] != ABSENT for field in ("e", "bounds")]
-    can = is_constant(layout) and (is_driven(records) or not any(each.any() for each in varies))
+    can = is_constant(layout) and (is_circuit(records) or not any(each.any() for each in varies))
     return bool(can and (layout.constraints["y"] != ABSENT).all() and options["flow"].item() != b"dopri5" and not options["hybrid"])
 
 
@@ -127,7 +127,7 @@ def _operators(record, layout, constants, h):
     C, A, B, D = (operator.toarray() for operator in operators(record, layout, constants))
     mass = block_diag(*inverse_masses(record, layout))
     e, constant = constants[layout.constraints["base"]], np.zeros(A.shape[0])
-    if is_driven(record):
+    if is_circuit(record):
         C, A, B, mass, e, constant = augmented(record, record["t"][0], C, A, B, D, mass)
     n = A.shape[0]
     fastest = max(abs(np.linalg.eigvals(A)).max(initial=0.0), 1.0 / h)

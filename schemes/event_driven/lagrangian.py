@@ -11,6 +11,7 @@ import numpy as np
 from nsds._jit import kernel
 from nsds.model.layout import ABSENT
 from nsds.model.records import T
+from nsds.schemes.event_driven.bodies import list_contacts
 from nsds.schemes.event_driven.clock import AT_EVENT, AT_START, STEPS, are_too_many, count_event, next_stop, strikes, wind_up
 from nsds.schemes.event_driven.events import handle
 from nsds.schemes.event_driven.flows import runge_kutta_step, series_step
@@ -25,7 +26,7 @@ from nsds.schemes.lagrangian.tables import POSITION, is_linear, layout_of
 from nsds.schemes.linear_algebra import dense
 from nsds.schemes.run.memory import Allocator
 from nsds.schemes.run.sampled_control import has_controls
-from nsds.status import ACCUMULATION, CONVERGED, EVENT, JUMP, PAINLEVE, TIME_EVENT, TOO_MANY_EVENTS, advice
+from nsds.status import ACCUMULATION, CAPACITY, CONVERGED, EVENT, JUMP, PAINLEVE, TIME_EVENT, TOO_MANY_EVENTS, advice
 
 EVENT_ROWS = True
 _OWNER = "event_driven"
@@ -110,7 +111,12 @@ def cause_of(prepared, m, status):
 
 @kernel
 def start(t, s, functions, options, mem, imem, work, iwork):
-    """Before the first step: outputs of the state; what holds it is found when the first step begins."""
+    """Before the first step: outputs of the state; what holds it is found when the first step begins.
+
+    CAPACITY where a record has no room for the contacts that its shapes can have.
+    """
+    if s.rigid.plan[0].is_short != 0:
+        return CAPACITY
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     keep_state(form.parts, form.elements, p, mem, work)
     for i in range(form.constraints.size):
@@ -122,6 +128,7 @@ def start(t, s, functions, options, mem, imem, work, iwork):
     wind_up(t, s.times, f, iwork)
     list_rows(s, imem, iwork)
     _update(t, s, functions, options, mem, imem, work, iwork)
+    list_contacts(s, mem, imem, work, iwork)
     return CONVERGED
 
 
@@ -131,30 +138,33 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
 
     status is EVENT with bits of what happened where an event ends it.
     """
-    f, t = s.flow[0], mem[T]
+    f, t, n = s.flow[0], mem[T], 0
     if iwork[f.pending] == 0 and f.is_controlled != 0:
         iwork[f.pending] = AT_START
+    result, has_ended = CONVERGED, False
     if iwork[f.pending] != 0:
         status, bits = _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
-        if status != CONVERGED or bits != 0:
-            return status | bits, 0, 0.0
-    for k in range(STEPS):
+        result, has_ended = status | bits, status != CONVERGED or bits != 0
+    while not has_ended:
         if t >= t_new:
-            iwork[f.n_events] = 0
-            return _update(t, s, functions, options, mem, imem, work, iwork), k, 0.0
-        until = next_stop(t, t_new, s.times, f, work, iwork)
-        if f.is_linear != 0:
-            status, t = series_step(t, until, s, functions, options, mem, imem, work, iwork)
+            iwork[f.n_events], has_ended = 0, True
+            result = _update(t, s, functions, options, mem, imem, work, iwork)
+        elif n == STEPS:
+            result, has_ended = TOO_MANY_EVENTS, True
         else:
-            status, t = runge_kutta_step(t, until, s, functions, options, mem, imem, work, iwork)
-        if status != CONVERGED:
-            mem[T] = t
-            return status, k, 0.0
-        if iwork[f.first_event] != 0 or (t >= until and until < t_new):
-            iwork[f.pending], mem[T] = AT_EVENT, t
-            status = _update(t, s, functions, options, mem, imem, work, iwork)
-            return EVENT if status == CONVERGED else status, k + 1, 0.0
-    return TOO_MANY_EVENTS, STEPS, 0.0
+            until, n = next_stop(t, t_new, s.times, f, work, iwork), n + 1
+            if f.is_linear != 0:
+                result, t = series_step(t, until, s, functions, options, mem, imem, work, iwork)
+            else:
+                result, t = runge_kutta_step(t, until, s, functions, options, mem, imem, work, iwork)
+            if result != CONVERGED:
+                mem[T], has_ended = t, True
+            elif iwork[f.first_event] != 0 or (t >= until and until < t_new):
+                iwork[f.pending], mem[T], has_ended = AT_EVENT, t, True
+                result = _update(t, s, functions, options, mem, imem, work, iwork)
+                result = EVENT if result == CONVERGED else result
+    list_contacts(s, mem, imem, work, iwork)
+    return result, n, 0.0
 
 
 @kernel

@@ -12,16 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds._jit import kernel
 from nsds.collision import WORLD
 from nsds.collision.kinds import NAMES
 from nsds.model.kinds import NEWTON_EULER, collisions_of, split
 from nsds.model.laws import LAWS
 from nsds.model.layout import ABSENT, COUPLING, DENSE, ENTRY, join
 from nsds.model.records import model_of
-from nsds.schemes.event_driven import lagrangian
-from nsds.schemes.event_driven.bodies import STATE, list_contacts
-from nsds.schemes.event_driven.lagrangian import EXPLICIT, cause_of, with_flow  # noqa: F401
+from nsds.schemes.event_driven.bodies import STATE
+from nsds.schemes.event_driven.lagrangian import EXPLICIT, cause_of, start, step, with_flow  # noqa: F401
 from nsds.schemes.event_driven.tables import PLACES, RIGID_ROWS, Rigid, place_flow
 from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.newton import ELEMENT
@@ -32,7 +30,6 @@ from nsds.schemes.rigid.interactions import blame  # noqa: F401
 from nsds.schemes.rigid.moreau_jean import grow  # noqa: F401
 from nsds.schemes.rigid.tables import INTERACTION, P, V, tables
 from nsds.schemes.run.memory import Allocator
-from nsds.status import CAPACITY
 
 EVENT_ROWS = True
 _OWNER = "event_driven"
@@ -226,21 +223,3 @@ def _pieces(line, lists, interactions, rows, work):
     none = np.zeros(0, COUPLING), np.zeros(0, np.int64)
     return {"number": number, "constraints": constraints.reshape(-1), "entries": (entries.reshape(-1), owner),
             "inputs": (inputs.reshape(-1), owner), "couplings": none}  # fmt: skip
-
-
-@kernel
-def start(t, s, functions, options, mem, imem, work, iwork):
-    """As that of the engine; CAPACITY where a record has no room for the contacts that its shapes can have."""
-    if s.rigid.plan[0].is_short != 0:
-        return CAPACITY
-    status = lagrangian.start(t, s, functions, options, mem, imem, work, iwork)
-    list_contacts(s, mem, imem, work, iwork)
-    return status
-
-
-@kernel
-def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
-    """As that of the engine; the contacts that there are, into the record."""
-    result = lagrangian.step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork)
-    list_contacts(s, mem, imem, work, iwork)
-    return result

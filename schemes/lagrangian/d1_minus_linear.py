@@ -70,10 +70,10 @@ def d1_minus_linear(level="acceleration"):
     Parameters
     ----------
     level : "acceleration" or "velocity"
-        What contact forces inside a step keep from going below zero. At acceleration level, as the scheme was published, a contact
-        takes part only if it does not open, be it by an error of O(h^3), further than forces close within the step: second order
-        there is lost in persistent contact along curved constraints, unless they are bilateral. The velocity level keeps it.
-        Friction, dry friction and relays are stated for velocities at either level.
+        What contact forces inside a step keep from going below zero. At acceleration level, as the scheme was published, a contact takes
+        part only if it does not open, be it by an error of O(h^3): second order there is lost in persistent contact along curved
+        constraints, unless they are bilateral. The velocity level keeps it. Friction, dry friction and relays are stated for velocities
+        at either level.
 
     Returns
     -------
@@ -245,8 +245,8 @@ def _state_start(rate, b, a, constraints, entries, p, work, iwork):
 def _choose(when, a, options, constraints, entries, p, mem, imem, work, iwork):
     """List the contacts that are closed: at the start of the step, at both ends, or at the end.
 
-    Forces at acceleration level want a contact that does not open besides, see `_opens`; at velocity level that comes out of the problem
-    itself, and a contact that persists, where y is zero up to O(h^3) only, remains closed. Bounded forces have no impulses.
+    Forces at acceleration level want a contact that does not open besides; at velocity level that comes out of the problem itself, and a
+    contact that persists, where y is zero up to O(h^3) only, remains closed. Bounded forces have no impulses.
     """
     n, h, at_velocity = 0, options.h, options.velocity_level != 0.0
     for i in range(constraints.size):
@@ -260,27 +260,12 @@ def _choose(when, a, options, constraints, entries, p, mem, imem, work, iwork):
                 slack = max(slack, h * h * _REST * _size_of_acceleration(c, a, entries, work))
             closed = when == _LEFT or position(c, entries, mem, work) <= slack
             closed &= when == _IMPACT or mem[c.y] <= slack
-            closed &= when == _IMPACT or at_velocity or not _opens(when, c, h, a, entries, mem, work)
+            closed &= when == _IMPACT or at_velocity or velocity(c, entries, mem, work)[0] <= _speed_rounding(c, h, a, entries, mem, work)
         iwork[p.local + i] = n if closed else ABSENT
         if closed:
             iwork[p.active + n] = i
             n += 1
     return n
-
-
-@tiny
-def _opens(when, c, h, a, entries, mem, work):
-    """Whether a closed contact moves apart; at the start of a step, whether it still does at the end if nothing pushes.
-
-    What forces close within the step has not opened: without it a contact that rebounds a little in every step sinks.
-    """
-    v = velocity(c, entries, mem, work)[0]
-    if v <= _speed_rounding(c, h, a, entries, mem, work):
-        return False
-    v += h * work[c.curvature] if c.curvature != ABSENT else 0.0
-    for k in range(c.entry, c.entry_end):
-        v += h * work[entries[k].coefficient] * work[a + entries[k].dof]
-    return when != _LEFT or v > 0.0
 
 
 @tiny

@@ -199,9 +199,9 @@ def second_look(thorough, tol, rounding, row, column, M, q, lower, upper, z, w):
     A row whose data (q and the terms of z at a bound) is invisible beside its terms may be an honest one, to which others pass on their
     data, or one where z has grown until it hides q, which solves nothing. It is honest if large terms of it are large terms of a row with
     visible data, or of one that is honest by this rule. Rows that are met up to rounding of their terms are also backed by rows whose
-    data is met to 10^-6 and larger than what rounding of z might meet by chance (long chains). All others, and honest ones that miss a
-    thousandth of their data by more than rounding, are judged by their data, or where they have none by that of a row with a large term
-    in common, in units of the terms.
+    data is met to 10^-6 and larger than what rounding of z might meet by chance (long chains). All others, and of given
+    problems honest ones that miss a thousandth of their data by more than rounding, are judged by their data, or where they have none by
+    that of a row with a large term in common, in units of the terms.
     Meanwhile w holds the scales of the honest rows, and those of the others with a minus.
     """
     doubt = 0.0
@@ -229,7 +229,7 @@ def second_look(thorough, tol, rounding, row, column, M, q, lower, upper, z, w):
         error = exact_error(i, rounding, row, column, M, q, lower, upper, z)
         if error > 0.0:
             data = _data(i, rounding, row, column, M, q, lower, upper, z)
-            is_missed = error > _MISSED * data and not _is_tight(i, rounding, row, column, M, q, lower, upper, z, w)
+            is_missed = rounding == 0.0 and error > _MISSED * data and not _is_tight(i, rounding, row, column, M, q, lower, upper, z, w)
             merit += _square(error / (data if data > 0.0 and (w[i] < 0.0 or is_missed) else abs(w[i])))
     merit = math.sqrt(merit)
     multiply_exactly(row, column, M, q, z, w)
