@@ -326,7 +326,7 @@ def has_event_rows(stepper):
 
 
 def _march_of(stepper, again=False):
-    """The compiled time loop of a scheme, one for all modules with the same step; again: to be called with arguments of the types of a call before."""
+    """The compiled time loop of schemes with the same step; again: to be called with arguments of the types of a call before."""
     name = stepper.step.__module__.removeprefix("nsds.schemes.").replace(".", "_")
     if name not in _marches:
         names = {"start": stepper.start, "step_": stepper.step, "at_events": has_event_rows(stepper)}
