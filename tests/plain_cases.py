@@ -6,11 +6,14 @@ from functools import partial
 
 import nsds
 from tests.benchmarks import bits
+from tests.circuits.netlists import EXAMPLES
+from tests.models_of_limits import LIMITS
 from tests.scenes import SCENES
 from tests.scenes import run as run_scene
 from tests.test_doctests import MODULES
 
 _LARGE = ("sheared_block",)  # with the default scheme only
+_PART = {"heavy top": 0.05}  # of the run
 _WITH_ALL_SOLVERS = ("impacting_stick", "relay_oscillator", "box_stack")
 
 
@@ -26,6 +29,11 @@ def cases():
             yield "examples x schemes", name, partial(bits.digest, compute)
     for name, compute in bits.solutions(4):
         yield "generated problems x methods", name, partial(bits.digest, compute)
+    for limit in LIMITS:
+        yield "event by event", limit.name, partial(_event_by_event, limit.build, limit.events, limit.t_end * _PART.get(limit.name, 1.0))
+    for name, netlist in EXAMPLES.items():
+        yield "event by event", f"circuit {name}", partial(_event_by_event, partial(nsds.circuit, netlist), nsds.event_driven(), 2e-3)
+    yield "consistent starts", "slider_crank_3d", partial(nsds.consistent, nsds.examples.slider_crank_3d())
     for module in MODULES:
         if not module.endswith("__main__") and not module.startswith(("nsds.examples", "nsds.pictures")):
             yield "examples of docstrings", module, partial(_docstrings, module)
@@ -34,6 +42,11 @@ def cases():
 def _scene(scene):
     outcome = run_scene(scene, scene.steps[0], 2 * scene.steps[0])
     assert not outcome.wrong, outcome.wrong
+
+
+def _event_by_event(build, scheme, t_end):
+    rows = nsds.simulate(build(), t_end=t_end, h=t_end / 2, scheme=scheme, progress=False)
+    assert rows["t"][-1] == t_end
 
 
 def _docstrings(module):
