@@ -25,6 +25,12 @@ local frames
 import sys
 
 from nsds import circuits, examples, solvers
+from nsds.analysis.continuation import continue_orbit
+from nsds.analysis.exponents import lyapunov
+from nsds.analysis.orbits import floquet, orbit
+from nsds.analysis.sections import iterated_map
+from nsds.analysis.sensitivities import sensitivity
+from nsds.analysis.sweeps import sweep
 from nsds.circuits.record import circuit
 from nsds.maths import rotations
 from nsds.model import joints, shapes

@@ -5,6 +5,7 @@ import importlib
 from functools import partial
 
 import nsds
+from tests.analysis import models
 from tests.benchmarks import bits
 from tests.circuits.netlists import EXAMPLES
 from tests.models_of_limits import LIMITS
@@ -14,6 +15,23 @@ from tests.test_doctests import MODULES
 
 _LARGE = ("sheared_block",)  # with the default scheme only
 _PART = {"heavy top": 0.05}  # of the run
+# Of each family of `nsds.analysis`, with parameters, impacts and friction.
+TANGENTS = {
+    "relay": lambda: nsds.floquet(nsds.examples.relay_oscillator(), period=7.0),
+    "converter": lambda: nsds.sensitivity(models.buck(15.0, 11.9, 0.56), t_end=models.PERIOD, parameters=["plant.x[0]"], rows=4),
+    "stick": lambda: nsds.sensitivity(nsds.examples.impacting_stick(), t_end=0.5, rows=4),
+    "impacts": lambda: nsds.sweep(
+        models.impact_oscillator(0.05, 2.8, 0.8), vary={"mass.z[0]": [2.8]}, period=2.25, record="impact", transient=1, keep=4
+    ),
+    "corners": lambda: nsds.continue_orbit(
+        models.impact_oscillator(0.05, 2.67, 0.8, x=-0.41, v=-0.62),
+        parameter="mass.z[0]",
+        until=2.66,
+        period=2.36,
+        corners=[0.3],
+        max_points=3,
+    ),
+}
 _WITH_ALL_SOLVERS = ("impacting_stick", "relay_oscillator", "box_stack")
 
 
@@ -34,6 +52,8 @@ def cases():
     for name, netlist in EXAMPLES.items():
         yield "event by event", f"circuit {name}", partial(_event_by_event, partial(nsds.circuit, netlist), nsds.event_driven(), 2e-3)
     yield "consistent starts", "slider_crank_3d", partial(nsds.consistent, nsds.examples.slider_crank_3d())
+    for name, analyse in TANGENTS.items():
+        yield "tangent maps", name, analyse
     for module in MODULES:
         if not module.endswith("__main__") and not module.startswith(("nsds.examples", "nsds.pictures")):
             yield "examples of docstrings", module, partial(_docstrings, module)

@@ -170,7 +170,7 @@ def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_e
     if progress is not None:
         progress = _checks.flag(owner, "progress", progress)
     fields = _paths(owner, fields)
-    run, scheme = _prepare(owner, system, h, scheme, solver, _checks.flag(owner, "check", check))
+    run, scheme = prepare_run(owner, system, h, scheme, solver, _checks.flag(owner, "check", check))
     n_steps = _number_of_steps(owner, run.records, t_end, h)
     if file is not None and has_event_rows(run.prepared.stepper):
         raise ValueError(f"{owner}: the number of rows of an event-driven run is not known in advance; use nsds.simulate")
@@ -210,7 +210,7 @@ def _shaped(system, rows):
     return rows.reshape((*np.shape(system), *rows.shape[1:]))
 
 
-def _prepare(owner, system, h, scheme, solver, check):
+def prepare_run(owner, system, h, scheme, solver, check):
     """(run from the state of a system, options of its scheme)."""
     records = copied(runnable(owner, system)).reshape(-1)
     h = _checks.number(owner, "h", h, above=0.0)
@@ -342,7 +342,7 @@ def _march(run, recorder, n_steps, progress, stop, interrupts):
     bar = _progress_bar(progress, n_steps)
     done, n = 0, 64
     try:
-        with _shares(run.records.size) as in_shares:
+        with shares(run.records.size) as in_shares:
             run = _advance(run, recorder, in_shares, interrupts, 0, n_steps, stop)
             recorder.spill()
             warn_of_overlaps(run.records, run.prepared)
@@ -361,7 +361,7 @@ def _march(run, recorder, n_steps, progress, stop, interrupts):
 
 
 @contextmanager
-def _shares(n_members):
+def shares(n_members):
     """A function that calls another with ranges of members, one on each core; at the end none of them is running."""
     workers = min(n_members, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
     bounds = np.linspace(0, n_members, workers + 1).astype(int).tolist()

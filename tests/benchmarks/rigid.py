@@ -56,7 +56,7 @@ class March:
 
     def __init__(self, n):
         solver = nsds.solvers.solver("bodies", **OPTIONS)
-        self.run = simulation._prepare("benchmark", pile(n), H, nsds.moreau_jean(theta=0.50001), solver, False)[0]
+        self.run = simulation.prepare_run("benchmark", pile(n), H, nsds.moreau_jean(theta=0.50001), solver, False)[0]
         prepared, self.mem = self.run.prepared, self.run.mem[0]
         self.tables, self.functions, self.work, self.iwork = prepared.tables, prepared.functions[0], prepared.work[0], prepared.iwork[0]
         self.state = (self.mem, self.mem.view(np.int64), self.work, self.iwork)

@@ -145,6 +145,11 @@ REFUSED = {
     "points": [None, *NOT_NUMBERS, [[0, 0, 0]], [[1, 0], [2, 0], [0, 3]], [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, np.inf]]],
     "triangles": [None, "a", {}, [], ODD, 3, [0, 1, 2], [[0, 1]], [[0, 1, 9]], [[0, 1, -1]], [[0.0, 1.0, 2.0]], [[0, 1, 1]], np.nan, 1j,
                   [[0, 1], [0, 1, 2]], [[True, False, True]], [[0, 1, 2], [0, 1, 2]]],
+    "parameter": [None, 3, "", "q", "p", "p[9]", "p[-1]", {}, [], ODD, True],
+    "varied": [None, 3, "a", [], {}, ODD, {"p[0]": "a"}, {"p[0]": []}, {"p[0]": [np.nan]}, {"p[0]": 1.0}, {"q": [1.0]}, {3: [1.0]},
+               {"p[0]": [1.0], "p[1]": [1.0], "p[2]": [1.0]}],
+    "direction": [0, 2, "up", True, [0], [], {}, ODD, 1.5, [1, 3], [True]],
+    "period": ["a", {}, [], ODD, np.nan, 1j, True, 0.0, -1.0, 1.0],
     "row": [None, 3, "row", {}, [], ODD, np.zeros(3), np.zeros((), [("t", "f8")])],
     "status": [None, 3.5, "converged", {}, [], ODD, 99, -5, np.nan, True, [0]],
     "4 numbers": [None, 3.0, "abcd", {}, [], np.zeros(3), np.zeros(5), np.zeros((4, 1)), np.zeros(4, np.float32), np.zeros(4, int), ODD,
@@ -211,6 +216,14 @@ def rows():
     return _rows["ball"]
 
 
+def halved(x, p, out):
+    out[0] = p[0] * x[0]
+
+
+def table():
+    return nsds.iterated_map(halved, x=[1.0], p=[0.5])
+
+
 def step_of(system, **more):
     return nsds.simulate(system, **{"t_end": 0.02, "h": 0.01} | more)
 
@@ -243,6 +256,23 @@ OF_JOINT = {"point": "3", "axis": "unit 3", "frame": "word"}
 Q = [0.0, 0, 0, 1.0, 0, 0, 0]
 # name -> (function, arguments that are good, kinds of arguments)
 CALLS = {
+    "iterated_map": (nsds.iterated_map, lambda: {"f": halved, "x": [1.0], "p": [0.5]}, {
+        "f": "function", "x": "state of any length", "p": "parameters", "jac": "function or none", "modulo": "vector or none"}),
+    "floquet": (nsds.floquet, lambda: {"system": table()}, {
+        "system": "record", "period": "period", "n_periods": "whole", "scheme": "scheme"}),
+    "orbit": (nsds.orbit, lambda: {"system": table()}, {
+        "system": "record", "period": "period", "n_periods": "whole", "settle": "natural", "tol": "positive", "max_iter": "whole",
+        "scheme": "scheme"}),
+    "continue_orbit": (nsds.continue_orbit, lambda: {"system": table(), "parameter": "p[0]", "until": 0.9}, {
+        "system": "record", "parameter": "parameter", "until": "number", "period": "period", "n_periods": "whole", "tol": "positive",
+        "step": "within 0 and 1", "smallest_step": "positive", "max_points": "whole", "corners": "state of any length",
+        "scheme": "scheme"}),
+    "lyapunov": (nsds.lyapunov, lambda: {"system": table(), "n_periods": 20, "transient": 2}, {
+        "system": "record", "period": "period", "n_periods": "whole", "transient": "natural", "n_exponents": "whole or none",
+        "blocks": "whole", "scheme": "scheme"}),
+    "sweep": (nsds.sweep, lambda: {"system": table(), "vary": {"p[0]": [0.5]}, "progress": False}, {
+        "system": "record", "vary": "varied", "period": "period", "record": "word", "transient": "natural", "keep": "whole",
+        "direction": "direction", "tol": "positive", "scheme": "scheme", "progress": "progress"}),
     "lagrangian_linear": (nsds.lagrangian_linear, lambda: {"M": [[1.0]], **FIRST}, {
         "M": "mass", "K": "matrix or none", "C": "matrix or none", "fext": "vector, function or none", "q": "vector", "v": "vector",
         "z": "parameters", "count": "whole or none"}),
@@ -453,7 +483,7 @@ REFUSED |= {
 # Functions that other tests give bad inputs, or that have no arguments.
 ELSEWHERE = {"circuits", "solvers",
              "examples", "joints", "shapes", "rotations", "plotting", "SimulationError", "SimulationInterrupted", "energy",
-    "resume",
+    "resume", "sensitivity",
              "read_system", "read_trajectory", "stream", "view", "complementarity", "equality", "zero_order_hold",
              "higher_order_sweeping"}  # fmt: skip
 

@@ -1,0 +1,1 @@
+"""Analysis of motions: bifurcation diagrams, periodic orbits, multipliers, Lyapunov exponents, sensitivities."""

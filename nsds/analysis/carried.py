@@ -1,0 +1,158 @@
+"""Runs with tangent maps: a system, or an ensemble, that is marched event by event with the derivatives of its state."""
+
+import numpy as np
+
+from nsds import _checks, _jit
+from nsds.analysis import affine, mechanics, switched
+from nsds.analysis.parameters import state_words
+from nsds.analysis.tangent import (
+    AT_IMPACTS,
+    AT_TIMES,
+    DONE,
+    IMPACTS,
+    N_NOTES,
+    POINTS,
+    SLOWEST,
+    STOPPED,
+    Changes,
+    Members,
+    Plan,
+    Scratch,
+    Tangent,
+    march_of,
+    scratch_size,
+    signature_of,
+)
+from nsds.model.records import memory
+from nsds.schemes.event_driven import filippov, first_order, lagrangian
+from nsds.schemes.event_driven.scheme import event_driven
+from nsds.schemes.run.interrupts import Interrupts
+from nsds.schemes.run.simulation import prepare_run, shares
+
+ROWS = 128  # of a period of a motion that is not linear
+_FAMILIES = {lagrangian: mechanics, first_order: affine, filippov: switched}
+
+
+class Carried:
+    """A run of an ensemble over sections, one period after the other, with its tangent map where it has columns.
+
+    ``columns`` (members, n + parameters, columns), ``notes`` and ``growth`` as in `nsds.analysis.tangent`.
+    """
+
+    def __init__(self, owner, system, period, scheme=None, *, n_columns=None, orthonormal=False, parameters=(), rows=None):
+        scheme = event_driven() if scheme is None else scheme
+        if getattr(scheme, "dtype", None) is None or scheme.dtype.names is None or scheme["scheme"].item() != b"event_driven":
+            raise ValueError(f"{owner}: scheme must be nsds.event_driven(...), got {_checks.shortened(scheme)}")
+        periods = np.broadcast_to(np.asarray(period, float), np.size(system)).astype(float)
+        shortest = float(periods.min())
+        run, _ = prepare_run(owner, system, shortest, scheme, None, False)
+        self.owner, self.family, flow, self.is_linear = owner, *_treated(owner, run.prepared)
+        n = int(flow["n"][0])
+        own = int(flow["n_own"][0]) if self.family is affine else n
+        members, total = run.records.size, n + len(parameters)
+        width = total if n_columns is None else n_columns
+        self.rows = rows or (ROWS if width > 0 and (parameters or not self.is_linear) else 1)
+        if self.rows > 1:
+            run, _ = prepare_run(owner, system, shortest / self.rows, scheme, None, False)
+        self.run, self.h, p = run, periods / self.rows, run.prepared
+        evaluate = int(_jit.address(signature_of(p), self.family.evaluate)) if width > 0 else 0
+        self.plan = Plan(n, len(parameters), width, own, self.rows, int(orthonormal), AT_TIMES, n + 2, evaluate)
+        self.changes = _changes_of(owner, system, shortest / self.rows, scheme, run, parameters)
+        self.columns = np.zeros((members, total, width))
+        self.columns[:] = np.eye(total)[:, :width]
+        self.growth, self.notes = np.zeros((members, width)), np.zeros((members, N_NOTES))
+        self.notes[:, SLOWEST] = np.inf
+        self.reached = np.zeros((members, 4), np.int64)
+        scratch = np.zeros((members, scratch_size(total)))
+        self._tangent = Tangent(self.columns.reshape(members, -1), self.growth, self.notes, self.reached, scratch)
+        self._memory = Scratch(run.mem, run.mem.view(np.int64), p.work, p.iwork)
+        self._spare = [_copy_of(self._memory) for _ in range(2)]
+        self.points, self.skipped = np.zeros((members, 0)), np.zeros(members)
+        self.n_done, self.words = 0, state_words(run.records)
+        self._initial = _copy_of(self._memory)
+
+    def record(self, room, *, at_impacts=False, skipped=0):
+        """Write down so many points from now on: at sections, or at impacts, those before the first ones skipped."""
+        self.plan = self.plan._replace(section=AT_IMPACTS if at_impacts else AT_TIMES, width=2 + self.plan.n * (2 if at_impacts else 1))
+        self.points = np.zeros((self.run.records.size, room * self.plan.width))
+        self.reached[:, POINTS] = 0
+        self.skipped = (self.notes[:, IMPACTS] if at_impacts else self.reached[:, DONE] / self.rows) + skipped
+
+    def recorded(self, m):
+        """Points of a member: t, impacts so far, states (points, n), at impacts also the states after them."""
+        points = self.points[m, : self.reached[m, POINTS] * self.plan.width].reshape(-1, self.plan.width)
+        own = 2 + self.plan.n_own
+        return points[:, 0], points[:, 1], points[:, 2:own], points[:, 2 + self.plan.n : own + self.plan.n]
+
+    def restart(self, states=None, periods=None, change=()):
+        """Begin anew at the time of the system, from states (members, n), with periods; change: (words, values) of the records."""
+        for now, before in zip(self._memory, self._initial, strict=True):
+            now[...] = before
+        for words, values in change:
+            self.run.mem[:, words] = np.reshape(values, (-1, 1))
+        if states is not None:
+            self.run.mem[:, self.words] = states
+        if periods is not None:
+            self.h = np.asarray(periods, float) / self.rows
+        self.columns[:] = np.eye(*self.columns.shape[1:])
+        self.growth[:], self.notes[:], self.reached[:], self.n_done = 0.0, 0.0, 0, 0
+        self.notes[:, SLOWEST] = np.inf
+
+    def advance(self, n_sections):
+        """March on over so many sections; members whose run has failed stay where they are. Raises KeyboardInterrupt."""
+        p, march = self.run.prepared, march_of(self.run.prepared, self.family)
+        self.n_done += n_sections * self.plan.every
+        members = Members(*self._memory, self.h, self.points, self.skipped)
+
+        def chunk(first, last):
+            march(first, last, self.n_done, self.plan, members, p.tables, p.functions, self.run.solver, self.run.solver_options, p.options,
+                  self._tangent, self.changes, *self._spare)  # fmt: skip
+
+        with Interrupts() as interrupts, shares(self.run.records.size) as in_shares, interrupts.at_once():
+            in_shares(chunk)
+
+    @property
+    def status(self):
+        """Of each member the status that ended its run, or 0."""
+        return self.reached[:, STOPPED]
+
+    def states(self):
+        """States of all members (members, n_own), as they are."""
+        return self.run.mem[:, self.words].copy()
+
+
+def _treated(owner, prepared):
+    """(family, table of the flow, whether motions are linear) of what is prepared; refuses systems without a tangent map."""
+    family, tables = _FAMILIES.get(prepared.stepper), prepared.tables
+    if family is None:
+        raise ValueError(f"{owner}: rigid bodies in space are not treated: state the system by nsds.lagrangian")
+    flow = tables.flow.plan if family is affine else tables.flow
+    if flow["is_controlled"][0]:
+        raise ValueError(f"{owner}: systems with nsds.sampled_control are not treated")
+    return family, flow, family is affine or (family is mechanics and bool(flow["is_linear"][0]))
+
+
+def _copy_of(scratch):
+    mem = scratch.mem.copy()
+    return Scratch(mem, mem.view(np.int64), scratch.work.copy(), scratch.iwork.copy())
+
+
+def _changes_of(owner, system, h, scheme, run, parameters):
+    """What a change of each parameter does to the memory: words that differ once the changed systems are prepared."""
+    deltas, lists = [], {"mem": [], "work": []}
+    for parameter in parameters:
+        value = parameter.of(run.records[0])
+        delta = 2.0**-17 * max(1.0, abs(value))
+        deltas.append(delta)
+        for sign in (-1.0, 1.0):
+            changed = parameter.put(np.array(system).reshape(-1), value + sign * delta)
+            other, _ = prepare_run(owner, changed, h, scheme, None, False)
+            for name, ours, theirs in (("mem", memory(run.records), other.mem), ("work", run.prepared.work, other.prepared.work)):
+                at = np.flatnonzero(~((ours[0] == theirs[0]) | (np.isnan(ours[0]) & np.isnan(theirs[0]))))
+                lists[name].append((at, theirs[0, at]))
+    pieces = []
+    for found in lists.values():
+        pieces.append(np.cumsum([0, *(at.size for at, _ in found)]))
+        pieces.append(np.concatenate([np.zeros(0, np.int64), *(at for at, _ in found)]))
+        pieces.append(np.concatenate([np.zeros(0), *(values for _, values in found)]))
+    return Changes(np.array(deltas), *pieces)

@@ -1,0 +1,299 @@
+"""Branches of periodic orbits over a parameter, by pseudo-arclength, and the special points on them."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from nsds import _checks
+from nsds.analysis.orbits import filled, newton, orbit_dtype, refuse, require_run, residual_of
+from nsds.analysis.sections import difference, section_of
+
+_DIFFERENCE = 2.0**-17  # of the parameter, relative to its range or itself
+_SMALL = 1e-3  # of the largest state: one that is smaller has no scale of its own
+_CORRECTIONS = 8  # of a point, at most
+_FAST, _GROWTH, _LONGEST = 3, 1.5, 4.0  # corrections after which the next step is longer, by how much, and of the first one at most
+_STRAY = 0.2  # of a step: by how much a point may lie elsewhere than predicted
+_ROUNDING = 1e-9  # residuals that are smaller, and no longer fall, are rounding
+_BEND = 0.9  # cosine between directions of successive points: below it the step is repeated, half as long
+_LOCATED, _SECANTS = 1e-13, 60  # of a step: where a special point is; how many points are tried
+_ZERO = 1e-6  # of the values between which a test changes sign: what a special point may have
+_GRAZES = 0.2  # of the branch: a branch that is lost so near, as the slowest guard says, ends where a contact grazes
+KINDS = ("fold", "period_doubling", "neimark_sacker", "corner")
+
+
+class _Point(NamedTuple):
+    """A point of a branch: u = (x, parameter) in units of their scales, the direction of the branch, and what the section gave."""
+
+    u: np.ndarray
+    direction: np.ndarray
+    returned: NamedTuple
+    tests: np.ndarray  # that change sign at special points, in the order of KINDS; the last ones are of impacts
+    n_iter: int
+
+
+def continue_orbit(system, *, parameter, until, period=None, n_periods=1, step=0.02, smallest_step=1e-7, max_points=500, tol=1e-12,
+                   corners=(), scheme=None):  # fmt: skip
+    """The branch of periodic orbits on which a system's state lies, over a parameter, through folds, with the special points on it.
+
+    Parameters
+    ----------
+    system, n_periods, scheme
+        See `nsds.orbit`, by which the first orbit is found from the state of the system.
+    parameter : str
+        What is varied, as ``"follower.z[0]"``, of maps as ``"p[0]"``.
+    until : float
+        Value at which the branch ends; it also ends where it is back at the first value.
+    period : float, or function of the parameter
+        Of what drives the system.
+    step, smallest_step : float
+        First, and smallest, distance of points, as a part of the way from the first value to ``until``.
+    max_points : int
+        Points at most, special ones included.
+    tol : float
+        Difference between end and start of an orbit, relative to 1 or the state, at which a point is accepted; also one that no longer
+        falls for rounding.
+    corners : array_like (k,)
+        Phases, as parts of the period from the system's time on, at which what drives the system has corners: impacts at these times are
+        special.
+
+    Returns
+    -------
+    numpy.ndarray (points,)
+        The fields of `nsds.orbit` with the value of the parameter; kind: "fold", "period_doubling", "neimark_sacker" or "corner" of
+        special points, located to rounding; of the last point "until", "grazing" where the branch ends because a contact begins or
+        ceases with speed 0 (the values are extrapolated to it), or "lost", where orbits are no longer found for another reason; else empty.
+
+    Raises
+    ------
+    ValueError
+        No orbit is found at the start.
+
+    Examples
+    --------
+    >>> import numpy as np, nsds
+    >>> def bounce(x, p, out):
+    ...     out[0], out[1] = x[0] + x[1], 0.5 * x[1] - p[0] * np.cos(x[0] + x[1])
+    >>> start = [-np.arccos(-np.pi / 4), 2 * np.pi]  # one bounce a period of the table
+    >>> table = nsds.iterated_map(bounce, x=start, p=[4.0], modulo=[2 * np.pi, 0])
+    >>> branch = nsds.continue_orbit(table, parameter="p[0]", until=5.0)
+    >>> doubling = branch[branch["kind"] == "period_doubling"]["parameter"]  # 2 sqrt(pi² (1 - a)² + (1 + a)²), a = 0.5
+    >>> bool(abs(doubling - 2 * np.hypot(np.pi / 2, 1.5)).max() < 1e-8)
+    True
+    """
+    owner = "continue_orbit"
+    parameter = _checks.text(owner, "parameter", parameter)
+    section = section_of(owner, system, period, n_periods, scheme, parameter)
+    until, tol = _checks.number(owner, "until", until), _checks.number(owner, "tol", tol, above=0.0)
+    step = _checks.number(owner, "step", step, 0.0, 1.0, above=0.0)
+    smallest_step = _checks.number(owner, "smallest_step", smallest_step, 0.0, step, above=0.0)
+    max_points = _checks.integer(owner, "max_points", max_points, low=2)
+    corners = _checks.array(owner, "corners", corners, n_dims=1)
+    if until == section.value:
+        raise ValueError(f"{owner}: until must differ from the value {section.value} of {parameter!r}, where the branch begins")
+    x, returned, residual, _ = newton(section, section.x, section.value, tol, 30)
+    if not residual <= tol:
+        refuse(owner, section, x, returned, residual)
+    require_run(owner, returned, x)
+    return _Branch(section, x, until, tol, corners).followed(step, smallest_step, max_points)
+
+
+class _Branch:
+    """A branch and its scales: u = (x / scale, (parameter - first) / (until - first))."""
+
+    def __init__(self, section, x, until, tol, corners):
+        self.section, self.tol, self.corners = section, tol, corners
+        self.first, self.span = section.value, until - section.value
+        largest = abs(x).max() or 1.0
+        self.scale, self.start = np.where(abs(x) > _SMALL * largest, abs(x), largest), x
+
+    def parts(self, u):
+        """State and parameter."""
+        return u[:-1] * self.scale, self.first + u[-1] * self.span
+
+    def followed(self, step, smallest, max_points):
+        """The table of points."""
+        u = np.append(self.start / self.scale, 0.0)
+        ahead = np.append(np.zeros(len(u) - 1), 1.0)
+        point = self._corrected(u, ahead, ahead)
+        points, kinds, way, longest = [point], [""], [], _LONGEST * step
+        while len(points) < max_points and kinds[-1] not in ("until", "lost", "grazing"):
+            new, step = self._next(point, step, smallest)
+            if new is None:
+                kinds[-1] = kinds[-1] or self._why_lost(points, way, smallest)
+                break
+            before = len(points)
+            for kind, special in self._specials(point, new):
+                points.append(special)
+                kinds.append(kind)
+            if new.u[-1] >= 1.0 or new.u[-1] < 0.0:
+                new = self._at_value(point, new, 1.0 if new.u[-1] >= 1.0 else 0.0)
+                points, kinds = self._kept(points, kinds, before, new)
+            points.append(new)
+            kinds.append("until" if new.u[-1] in (0.0, 1.0) else "")
+            way.append(step)
+            point, step = new, min(step * (_GROWTH if new.n_iter <= _FAST else 1.0), longest)
+        return self._table(points[:max_points], kinds[:max_points])
+
+    def _kept(self, points, kinds, before, end):
+        """Special points of the last step that do not lie behind the end."""
+        inside = [k for k in range(before, len(points)) if 0.0 <= points[k].u[-1] <= 1.0]
+        return points[:before] + [points[k] for k in inside], kinds[:before] + [kinds[k] for k in inside]
+
+    def _next(self, point, step, smallest):
+        """(the next point, the step that led to it), or None where no step does."""
+        bent = None
+        while step >= smallest:
+            predicted = point.u + step * point.direction
+            new = self._corrected(predicted, point.direction, point.direction)
+            if new is not None and np.linalg.norm(new.u - predicted) <= _STRAY * step:
+                turns = new.direction @ point.direction < _BEND or new.returned.impacts[0] != point.returned.impacts[0]
+                if not turns:
+                    return new, step
+                bent = new
+            step *= 0.5
+        return bent, step  # a branch may have a corner where an impact has
+
+    def _equations(self, u):
+        """(what the section returns, its residual in units of the scales, derivatives (n, n + 1) of that)."""
+        x, value = self.parts(u)
+        section = self.section
+        returned = section.returns(x[None], [value])
+        delta = _DIFFERENCE * max(abs(self.span), abs(value))
+        around = section.returns(np.array([x, x]), [value + delta, value - delta], derive=False)
+        if not residual_of(section, x, returned) < math.inf or around.status.any() or not np.isfinite(around.ends).all():
+            return returned, None, None
+        F = difference(returned.ends[0], x, section.modulo) / self.scale
+        by_value = difference(around.ends[:1], around.ends[1:], section.modulo)[0] / (2.0 * delta) * self.span / self.scale
+        by_state = (returned.maps[0] - np.eye(section.n)) * self.scale / self.scale[:, None]
+        return returned, F, np.column_stack([by_state, by_value])
+
+    def _corrected(self, u, normal, towards):
+        """The point of the branch in the plane through u with this normal; None where Newton's method does not find it."""
+        at, last = u, math.inf
+        for k in range(_CORRECTIONS):
+            returned, F, derivatives = self._equations(at)
+            if F is None:
+                return None
+            bordered, size = np.vstack([derivatives, normal]), abs(F).max()
+            if size <= self.tol or (size <= _ROUNDING and size > 0.5 * last):
+                return self._point(at, returned, derivatives, towards, k)
+            last = size
+            try:
+                at = at - np.linalg.solve(bordered, np.append(F, normal @ (at - u)))
+            except np.linalg.LinAlgError:
+                return None
+            if not np.isfinite(at).all():
+                return None
+        return None
+
+    def _point(self, u, returned, derivatives, towards, n_iter):
+        direction = np.linalg.svd(derivatives)[2][-1]
+        direction = direction if direction @ towards >= 0 else -direction
+        M, identity = returned.maps[0], np.eye(self.section.n)
+        multipliers = np.linalg.eigvals(M)
+        i, j = np.triu_indices(self.section.n, 1)
+        pairs = np.prod(multipliers[i] * multipliers[j] - 1.0).real
+        tests = [direction[-1], np.linalg.det(M + identity), pairs, *self._corner_tests(u)]
+        return _Point(u, direction, returned, np.array(tests), n_iter)
+
+    def _corner_tests(self, u):
+        """By how much the phases of impacts lie behind those of corners, for each impact and corner, in (-1/2, 1/2]."""
+        if not self.corners.size:
+            return []
+        times = self.section.impact_times(*self.parts(u))
+        phase = times[:, None] * self.section.n_periods - self.corners
+        return (phase - np.round(phase)).reshape(-1).tolist()
+
+    def _specials(self, a, b):
+        """Special points between two points, in their order: [(kind, point), ...]."""
+        found = []
+        for k in range(len(a.tests) if len(a.tests) == len(b.tests) else 3):
+            kind = KINDS[min(k, 3)]
+            if not a.tests[k] * b.tests[k] < 0.0 or (k >= 3 and abs(a.tests[k] - b.tests[k]) > 0.25):
+                continue
+            special = self._located(a, b, k)
+            is_zero = special is not None and abs(special.tests[k]) <= _ZERO * max(abs(a.tests[k]), abs(b.tests[k]))  # not where it jumps
+            if is_zero and (kind != "neimark_sacker" or _has_complex_pair(special)):
+                found.append((np.linalg.norm(special.u - a.u), kind, special))
+        return [(kind, special) for _, kind, special in sorted(found, key=lambda one: one[0])]
+
+    def _located(self, a, b, k):
+        """The point between two at which test k is zero, by the method of Illinois along the direction of the first."""
+        length = (b.u - a.u) @ a.direction
+        low, high, f_low, f_high, best, side = 0.0, length, a.tests[k], b.tests[k], None, 0
+        for _ in range(_SECANTS):
+            s = (low * f_high - high * f_low) / (f_high - f_low)
+            new = self._corrected(a.u + s * a.direction, a.direction, a.direction)
+            if new is None or len(new.tests) != len(a.tests):
+                return best
+            best, f = new, new.tests[k]
+            if f == 0.0 or abs(high - low) <= _LOCATED * length or min(s - low, high - s) <= _LOCATED * length:
+                break
+            if f * f_high > 0.0:
+                high, f_high = s, f
+                f_low *= 0.5 if side == 1 else 1.0
+                side = 1
+            else:
+                low, f_low = s, f
+                f_high *= 0.5 if side == -1 else 1.0
+                side = -1
+        return best
+
+    def _at_value(self, a, b, value):
+        """The point at a value of the parameter that lies between two."""
+        share = (value - a.u[-1]) / (b.u[-1] - a.u[-1])
+        normal = np.append(np.zeros(len(a.u) - 1), 1.0)
+        start = a.u + share * (b.u - a.u)
+        start[-1] = value
+        point = self._corrected(start, normal, b.direction)
+        if point is None:
+            return b
+        point.u[-1] = value
+        return point
+
+    def _why_lost(self, points, way, smallest):
+        """Whether the branch is lost where a contact grazes: then its last point becomes that.
+
+        Either a contact begins there, whose speed squared grows in proportion to the way beyond the branch; or the speed of one goes to
+        zero, in proportion to the way that is left.
+        """
+        last = points[-1]
+        ways = smallest * np.array([64.0, 128.0])
+        beyond = [self.section.returns(*self._one(last.u + s * last.direction)) for s in ways]
+        squares = np.array([one.slowest[0] ** 2 for one in beyond])
+        if all(one.events[0] > last.returned.events[0] for one in beyond) and squares[0] < _GRAZES * last.returned.slowest[0] ** 2:
+            rest = ways[0] - squares[0] * (ways[1] - ways[0]) / (squares[1] - squares[0])
+            points[-1] = last._replace(u=last.u + rest * last.direction)
+            return "grazing"
+        speeds = np.array([one.returned.slowest[0] for one in points[-3:]])
+        if len(speeds) < 3 or not np.isfinite(speeds).all() or not (np.diff(speeds) < 0).all():
+            return "lost"
+        lengths = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff([one.u for one in points[-3:]], axis=0), axis=1))])
+        rest = speeds[-1] * (lengths[-1] - lengths[-2]) / (speeds[-2] - speeds[-1])
+        if not rest <= _GRAZES * max(way[0], 1e-3):
+            return "lost"
+        u = np.array([one.u for one in points[-3:]])
+        weights = [np.prod([speeds[j] / (speeds[j] - speeds[i]) for j in range(3) if j != i]) for i in range(3)]
+        points[-1] = last._replace(u=np.array(weights) @ u)
+        return "grazing"
+
+    def _one(self, u):
+        """A point as the section takes it."""
+        x, value = self.parts(u)
+        return x[None], [value]
+
+    def _table(self, points, kinds):
+        dtype = np.dtype([*orbit_dtype(self.section.n).descr, ("kind", "U16")])
+        rows = np.zeros(len(points), dtype)
+        for k, point in enumerate(points):
+            x, value = self.parts(point.u)
+            filled(rows, self.section, k, x, value, point.returned, point.n_iter)
+            rows[k]["kind"] = kinds[k]
+        return rows
+
+
+def _has_complex_pair(point):
+    """Whether multipliers near the circle are no real ones."""
+    multipliers = np.linalg.eigvals(point.returned.maps[0])
+    return bool((abs(multipliers.imag) > 1e-9).any())

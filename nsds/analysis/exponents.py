@@ -1,0 +1,143 @@
+"""Lyapunov exponents: growth of tangent vectors along a run, made orthonormal at sections."""
+
+import math
+
+import numpy as np
+
+from nsds import _checks
+from nsds.analysis.carried import Carried
+from nsds.analysis.sections import IteratedMap, Iterates
+from nsds.analysis.tangent import EVENTS, IMPACTS, LOG_DET, TIME, TOGETHER, UNTREATED
+from nsds.model.validation import valid
+
+
+def lyapunov(system, *, period=None, n_periods=1000, transient=100, n_exponents=None, blocks=16, scheme=None):
+    """Spectrum of Lyapunov exponents of the motion of a system, or of each member of an ensemble; or of a map.
+
+    Parameters
+    ----------
+    system : numpy.ndarray, or map from `nsds.iterated_map`
+        A record, or an array of records.
+    period : float, or array_like of the shape of the system
+        Time between sections, where tangent vectors are made orthonormal: of a forced system the period of what drives it.
+    n_periods, transient : int
+        Sections that count, and those before them, during which the vectors turn towards their directions.
+    n_exponents : int, optional
+        The largest ones only; all by default.
+    blocks : int
+        Errors are those of the means of so many blocks.
+    scheme : numpy.ndarray, optional
+        ``nsds.event_driven(...)`` with other options than its defaults.
+
+    Returns
+    -------
+    numpy.ndarray, of the shape of the system
+        exponents (k,), per unit of time (of maps per iteration), the largest first; errors (k,), of one standard deviation; rate, the mean
+        growth of volumes, summed along the run without the vectors; sum_error, of all exponents against it (NaN where k is less than all);
+        n_impacts, n_events, n_together and n_untreated as of `nsds.floquet`; time that counts; status, that of a run that ended early.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Arguments that do not fit; a system without tangent map (rigid bodies in space, sampled control).
+
+    Notes
+    -----
+    Vectors pass events by saltation matrices (Müller 1995). Ctrl-C ends the run, and gives what the blocks so far say.
+
+    Examples
+    --------
+    >>> import numpy as np, nsds
+    >>> def bounce(x, p, out):
+    ...     out[0], out[1] = x[0] + x[1], 0.5 * x[1] - 10 * np.cos(x[0] + x[1])
+    >>> table = nsds.iterated_map(bounce, x=[0.1, 0.2], modulo=[2 * np.pi, 2 * np.pi])
+    >>> found = nsds.lyapunov(table, n_periods=500)
+    >>> bool(found["exponents"][0] > 1), bool(abs(found["exponents"].sum() - np.log(0.5)) < 1e-8)
+    (True, True)
+    """
+    owner = "lyapunov"
+    n_periods, transient = _checks.integer(owner, "n_periods", n_periods, low=1), _checks.integer(owner, "transient", transient, low=0)
+    blocks = _checks.integer(owner, "blocks", blocks, low=2)
+    if n_exponents is not None:
+        n_exponents = _checks.integer(owner, "n_exponents", n_exponents, low=1)
+    run = _Vectors(owner, system, period, scheme, n_exponents)
+    try:
+        run.advance(transient)
+        samples = [run.sample()]
+        for count in np.diff(np.linspace(0, n_periods, min(blocks, n_periods) + 1).astype(int)):
+            run.advance(int(count))
+            samples.append(run.sample())
+    except KeyboardInterrupt:
+        samples = samples if "samples" in locals() else []
+        if len(samples) < 2:
+            raise
+    return _spectra(run, samples)
+
+
+class _Vectors:
+    """Tangent vectors of an ensemble of systems, or of a map."""
+
+    def __init__(self, owner, system, period, scheme, k):
+        self.is_map = isinstance(system, IteratedMap)
+        if self.is_map:
+            if period is not None or scheme is not None:
+                raise ValueError(f"{owner}: a map has neither period nor scheme: leave them out")
+            self.shape, self.n = (), system.n
+        else:
+            system = valid(owner, system)
+            if period is None:
+                raise ValueError(f"{owner}: period is missing: the time between sections")
+            self.shape = np.shape(system)
+            periods = _checks.array(owner, "period", period)
+            if periods.ndim and periods.shape != self.shape:
+                raise ValueError(f"{owner}: period must be a number, or of the shape {self.shape} of the system, got {periods.shape}")
+            if not (periods > 0).all():
+                raise ValueError(f"{owner}: period must be above 0, got {periods.min()}")
+            run = Carried(owner, system, periods.reshape(-1), scheme, n_columns=k, orthonormal=True)
+            self.n = run.plan.n_own
+        if k is not None and k > self.n:
+            raise ValueError(f"{owner}: n_exponents must be at most the number of states {self.n}, got {k}")
+        self.k = k or self.n
+        if self.is_map:
+            run = Iterates(system, system.x[None], system.p[None], n_columns=self.k, orthonormal=True)
+            self.n_done = 0
+        self.run = run
+
+    def advance(self, count):
+        self.run.advance(count)
+        self.n_done = self.n_done + count if self.is_map else 0
+
+    def sample(self):
+        """(growth, time, log_det, impacts, events, together, untreated), each (members, ...)."""
+        if self.is_map:
+            nothing = np.zeros(1)
+            return self.run.growth.copy(), np.full(1, float(self.n_done)), self.run.log_det.copy(), nothing, nothing, nothing, nothing
+        notes = self.run.notes[:, [TIME, LOG_DET, IMPACTS, EVENTS, TOGETHER, UNTREATED]].copy()
+        return self.run.growth[:, : self.k].copy(), *notes.T
+
+
+def _spectra(run, samples):
+    """The table of exponents, from what was sampled between blocks."""
+    k, members = run.k, len(samples[0][0])
+    result = np.zeros(
+        members,
+        [("exponents", "<f8", (k,)), ("errors", "<f8", (k,)), ("rate", "<f8"), ("sum_error", "<f8"), ("n_impacts", "<i8"),
+         ("n_events", "<i8"), ("n_together", "<i8"), ("n_untreated", "<i8"), ("time", "<f8"), ("status", "<i8")],
+    )  # fmt: skip
+    growth, time = np.array([one[0] for one in samples]), np.array([one[1] for one in samples])
+    passed = np.diff(time, axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = np.diff(growth, axis=0) / passed[..., None]
+        weights = passed / passed.sum(axis=0)
+        result["exponents"] = (growth[-1] - growth[0]) / (time[-1] - time[0])[:, None]
+        spread = (weights[..., None] * (means - result["exponents"]) ** 2).sum(axis=0)
+        result["errors"] = np.sqrt(spread / max(len(samples) - 2, 1))
+        result["rate"] = (samples[-1][2] - samples[0][2]) / (time[-1] - time[0])
+    result["sum_error"] = result["exponents"].sum(axis=1) - result["rate"] if k == run.n else math.nan
+    for column, name in enumerate(("n_impacts", "n_events", "n_together", "n_untreated"), start=3):
+        result[name] = samples[-1][column] - samples[0][column]
+    result["time"], result["status"] = time[-1] - time[0], run.run.status
+    order = np.argsort(-result["exponents"], axis=1, kind="stable")
+    for name in ("exponents", "errors"):
+        result[name] = np.take_along_axis(result[name], order, axis=1)
+    return result.reshape(run.shape)

@@ -1,0 +1,119 @@
+"""Event-driven Lagrangian systems, as `nsds.analysis.tangent` sees them: accelerations in the present modes, gaps and speeds, impacts."""
+
+from nsds._jit import kernel, tiny
+from nsds.analysis.tangent import FIELD, GUARD
+from nsds.model.layout import ABSENT
+from nsds.schemes.event_driven.forces import accelerate, evaluate_operators, factorise, free_accelerations, list_rows, push, solve_rows
+from nsds.schemes.event_driven.state import load as load_state
+from nsds.schemes.event_driven.state import store
+from nsds.schemes.event_driven.tables import FREE, HELD, SLIP
+from nsds.schemes.lagrangian.newton import EVERY
+from nsds.schemes.lagrangian.outputs import position, velocity
+
+_FULL = 1.0 - 1e-9  # of the friction that slip has: what sticks has less
+
+
+@tiny
+def is_linear(s):
+    """Whether all matrices are constant."""
+    return s.flow[0].is_linear != 0
+
+
+@tiny
+def n_guards(s):
+    """Rows that have guards."""
+    return s.newton.constraints.size
+
+
+@tiny
+def crosses(i, s, iwork):
+    """Whether a gap, or a speed of slip, has come to zero: at all other events motions go on smoothly."""
+    f, c = s.flow[0], s.newton.constraints[i]
+    is_gap = iwork[f.mode + i] == FREE and c.component == 0 and c.lower == ABSENT
+    return iwork[f.fired + i] != 0 and (is_gap or iwork[f.mode + i] == SLIP)
+
+
+@kernel
+def load(x, s, mem, work):
+    """The state (q, v) into x."""
+    f = s.flow[0]
+    load_state(s, mem, work, f.x_sampled)
+    for i in range(f.n):
+        x[i] = work[f.x_sampled + i]
+
+
+@kernel
+def _put(x, s, mem, work):
+    """The state from x."""
+    f = s.flow[0]
+    for i in range(f.n):
+        work[f.x_sampled + i] = x[i]
+    store(s, mem, work, f.x_sampled)
+
+
+@kernel
+def evaluate(what, row, t, x, out, s, functions, options, mem, imem, work, iwork):
+    """``(v, a)`` in the present modes, the guard of a row, or the state after an impact of the rows that are HELD or SLIP."""
+    f, p, n = s.flow[0], s.newton.plan[0], s.flow[0].n // 2
+    _put(x, s, mem, work)
+    if what == FIELD:
+        accelerate(t, s, functions, options, mem, imem, work, iwork)
+        for i in range(n):
+            out[i], out[n + i] = x[n + i], work[p.acc + i]
+        return
+    evaluate_operators(t, EVERY, s, functions, options, mem, imem, work, iwork)
+    if what == GUARD:
+        c = s.newton.constraints[row]
+        out[0] = position(c, s.newton.entries, mem, work)
+        if iwork[f.mode + row] == SLIP:
+            out[0], _ = velocity(c, s.newton.entries, mem, work)
+        return
+    free_accelerations(t, s, functions, options, mem, imem, work, iwork)
+    factorise(s, work, iwork)
+    for e in range(iwork[f.n_equations]):
+        i = iwork[p.active + iwork[f.row + e]]
+        u, _ = velocity(s.newton.constraints[i], s.newton.entries, mem, work)
+        work[f.rhs + e] = u + (work[s.newton.constraints[i].e] * u if work[f.opening + i] != 0.0 else 0.0)
+    solve_rows(s, work, iwork)
+    for i in range(n):
+        work[p.dv + i] = 0.0
+    push(p.dv, s, mem, work, iwork)
+    for i in range(n):
+        out[i], out[n + i] = x[i], x[n + i] + work[p.dv + i]
+
+
+@kernel
+def guard_rate(row, t, x, s, functions, options, mem, imem, work, iwork):
+    """How fast the guard of a row changes along the motion: the velocity of a gap, or ``H a + curvature``; after `evaluate` of FIELD."""
+    f, p, c = s.flow[0], s.newton.plan[0], s.newton.constraints[row]
+    if iwork[f.mode + row] == FREE:
+        evaluate_operators(t, EVERY, s, functions, options, mem, imem, work, iwork)
+        rate, _ = velocity(c, s.newton.entries, mem, work)
+        return rate
+    rate = 0.0 if c.curvature == ABSENT else work[c.curvature]
+    for k in range(c.entry, c.entry_end):
+        rate += work[s.newton.entries[k].coefficient] * work[p.acc + s.newton.entries[k].dof]
+    return rate
+
+
+@kernel
+def set_reset(s, mem, imem, work, iwork):
+    """Modes that stand for the impact whose impulses are in work[p.total:]: HELD what is hit or sticks, SLIP what slips.
+
+    work[opening:] is 1 of what rebounds with e; what closes comes to rest.
+    """
+    f, p, normal = s.flow[0], s.newton.plan[0], 0
+    for i in range(s.newton.constraints.size):
+        c, impulse, is_closed = s.newton.constraints[i], work[p.total + i], iwork[f.mode + i] == HELD
+        acts = impulse != 0.0 and c.lower == ABSENT
+        work[f.opening + i] = 0.0 if is_closed or c.e == ABSENT or c.rebound != ABSENT else 1.0
+        iwork[f.mode + i] = HELD if acts or c.bilateral != 0 else FREE
+        if c.component == 0:
+            normal = i
+        elif acts:
+            size = 0.0
+            for k in range(normal + 1, normal + 1 + s.newton.constraints[normal].tangents):
+                size += work[p.total + k] ** 2
+            if size**0.5 >= _FULL * work[c.mu] * work[p.total + normal]:
+                iwork[f.mode + i], work[f.direction + i] = SLIP, -impulse / size**0.5
+    list_rows(s, imem, iwork)

@@ -1,0 +1,184 @@
+"""Periodic orbits: Newton's method on a section, Floquet multipliers, branches of orbits and what happens along them."""
+
+import math
+
+import numpy as np
+
+from nsds import _checks
+from nsds.analysis.sections import difference, section_of
+from nsds.status import CONVERGED, advice
+
+_HALVINGS = 8
+
+
+def orbit_dtype(n):
+    """Fields of a table of orbits of n states."""
+    return np.dtype(
+        [("x", "<f8", (n,)), ("parameter", "<f8"), ("period", "<f8"), ("residual", "<f8"), ("monodromy", "<f8", (n, n)),
+         ("multipliers", "<c16", (n,)), ("log_det", "<f8"), ("n_impacts", "<i8"), ("n_events", "<i8"), ("slowest", "<f8"),
+         ("n_together", "<i8"), ("n_untreated", "<i8"), ("n_iter", "<i8"), ("status", "<i8")]
+    )  # fmt: skip
+
+
+def filled(rows, section, k, x, value, returned, n_iter):
+    """Row k of a table of orbits, from what the section gave at x."""
+    row, M = rows[k], returned.maps[0]
+    row["x"], row["parameter"], row["period"] = x, value, section.period(value) * section.n_periods
+    row["residual"] = abs(difference(returned.ends[0], x, section.modulo)).max()
+    row["monodromy"] = M
+    row["multipliers"] = _ordered(np.linalg.eigvals(M)) if np.isfinite(M).all() else math.nan
+    row["log_det"], row["slowest"] = returned.log_det[0], returned.slowest[0]
+    for name, numbers in (("n_impacts", "impacts"), ("n_events", "events"), ("n_together", "together"), ("n_untreated", "untreated")):
+        row[name] = int(getattr(returned, numbers)[0])
+    row["n_iter"], row["status"] = n_iter, returned.status[0]
+    return row
+
+
+def _ordered(multipliers):
+    """The largest first; of a pair that with the positive imaginary part."""
+    return multipliers[np.lexsort((-multipliers.imag, -abs(multipliers).round(12)))]
+
+
+def floquet(system, *, period=None, n_periods=1, scheme=None):
+    """Monodromy matrix and multipliers of the motion that starts at the state of a system, over a number of periods.
+
+    Parameters
+    ----------
+    system : numpy.ndarray, or map from `nsds.iterated_map`
+        A record, whose state is on an orbit: `nsds.orbit` finds one.
+    period : float
+        Of what drives the system; maps have none.
+    n_periods : int
+        Periods after which the orbit closes; of maps the iterations.
+    scheme : numpy.ndarray, optional
+        ``nsds.event_driven(...)`` with other options than its defaults.
+
+    Returns
+    -------
+    numpy.ndarray, shape ()
+        x (n,), all coordinates and then all velocities, or all states; parameter, NaN here; period, of the orbit; residual, by how much
+        the orbit does not close; monodromy (n, n); multipliers (n,), the largest first; log_det, the logarithm of its determinant as it
+        was summed along the motion; n_impacts, n_events; slowest, the smallest rate of a guard at its event, 0 where a contact grazes;
+        n_together, events at which several guards came to zero, so that the derivative is one of several; n_untreated, events whose
+        saltation matrix is not known (multiple impacts, state jumps of first-order systems); n_iter; status.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Arguments that do not fit; a system without tangent map (rigid bodies in space, sampled control).
+
+    Notes
+    -----
+    Between events the derivatives are exact where the motion is linear, and of fourth order else; at events they have saltation matrices
+    (Leine and Nijmeijer 2004). ``log_det`` against the determinant does not see all errors of these; the trace does.
+
+    Examples
+    --------
+    >>> import numpy as np, nsds
+    >>> def drive(t, z, out):
+    ...     out[0] = np.cos(z[0] * t)
+    >>> system = nsds.system(
+    ...     mass=nsds.lagrangian_linear(M=[[1.0]], C=[[0.1]], K=[[1.0]], fext=drive, q=[0.5], v=[0.0], z=[2.8]),
+    ...     stop=nsds.interaction(nsds.lagrangian_linear_relation(H=[[-1.0]], b=[10.0]), nsds.newton_impact(0.8), on="mass"),
+    ... )
+    >>> T = 2 * np.pi / 2.8
+    >>> multipliers = nsds.floquet(system, period=T)["multipliers"]  # without impacts those of the free motion
+    >>> bool(abs(np.prod(multipliers) - np.exp(-0.1 * T)) < 1e-14)
+    True
+    """
+    section = section_of("floquet", system, period, n_periods, scheme, None)
+    rows = np.zeros(1, orbit_dtype(section.n))
+    returned = section.returns(section.x[None], [math.nan])
+    return filled(rows, section, 0, section.x, math.nan, returned, 0).copy().reshape(())
+
+
+def orbit(system, *, period=None, n_periods=1, settle=0, tol=1e-11, max_iter=30, scheme=None):
+    """A periodic orbit of a forced system, or of a map, by Newton's method.
+
+    Parameters
+    ----------
+    system, period, n_periods, scheme
+        See `nsds.floquet`; the state of the system is where Newton's method starts.
+    settle : int
+        Orbits (n_periods periods each) that are run first, towards what attracts.
+    tol : float
+        Largest difference between end and start, relative to 1 or the state.
+    max_iter : int
+        Steps of Newton's method.
+
+    Returns
+    -------
+    numpy.ndarray, shape ()
+        As of `nsds.floquet`, at a point of the orbit at the system's own time.
+
+    Raises
+    ------
+    ValueError
+        No orbit is found: the message has the residual and the largest multiplier there, which is above 1 where the motion is chaotic.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> follower = nsds.examples.cam_follower(rpm=700.0, q=1.3, v=-66.0)
+    >>> found = nsds.orbit(follower, period=60 / 700)
+    >>> found["x"].round(5).tolist(), int(found["n_impacts"])
+    ([1.32791, -66.20684], 1)
+    >>> found["monodromy"].trace().round(6).item()
+    0.602722
+    """
+    owner = "orbit"
+    section = section_of(owner, system, period, n_periods, scheme, None)
+    settle, max_iter = _checks.integer(owner, "settle", settle, low=0), _checks.integer(owner, "max_iter", max_iter, low=1)
+    tol, x = _checks.number(owner, "tol", tol, above=0.0), section.x
+    for _ in range(settle):
+        returned = section.returns(x[None], [math.nan], derive=False)
+        require_run(owner, returned, x)
+        x = returned.ends[0]
+    x, returned, residual, n_iter = newton(section, x, math.nan, tol, max_iter)
+    if not residual <= tol:
+        refuse(owner, section, x, returned, residual)
+    rows = np.zeros(1, orbit_dtype(section.n))
+    return filled(rows, section, 0, x, math.nan, returned, n_iter).copy().reshape(())
+
+
+def require_run(owner, returned, x):
+    """Raise a ValueError where a run has failed, or drifted away."""
+    if returned.status[0] != CONVERGED:
+        raise ValueError(f"{owner}: the motion from the state {x.tolist()} ends: {advice(int(returned.status[0]))}")
+    if not np.isfinite(returned.ends).all():
+        raise ValueError(f"{owner}: the motion from the state {x.tolist()} drifts to infinity")
+
+
+def refuse(owner, section, x, returned, residual):
+    """Raise the ValueError that says that no orbit was found, and what is there instead."""
+    require_run(owner, returned, x)
+    largest = abs(np.linalg.eigvals(returned.maps[0])).max()
+    raise ValueError(
+        f"{owner}: no orbit of {section.n_periods} periods was found: the residual is {residual:.3g} at the state {x.tolist()}, "
+        f"the largest multiplier {largest:.3g}: the motion may be chaotic, or have another period"
+    )
+
+
+def residual_of(section, x, returned):
+    """The largest difference between end and start relative to 1 or the state; infinity where there is no end."""
+    if returned.status[0] != CONVERGED or not np.isfinite(returned.ends).all():
+        return math.inf
+    return (abs(difference(returned.ends[0], x, section.modulo)) / np.maximum(1.0, abs(x))).max()
+
+
+def newton(section, x, value, tol, max_iter):
+    """Newton's method at a fixed value of the parameter, its steps halved where they lead away: (x, what it returns, residual, steps)."""
+    returned = section.returns(x[None], [value])
+    residual, n_iter = residual_of(section, x, returned), 0
+    while not residual <= tol and n_iter < max_iter and math.isfinite(residual):
+        n_iter += 1
+        step = np.linalg.lstsq(returned.maps[0] - np.eye(section.n), difference(returned.ends[0], x, section.modulo), rcond=None)[0]
+        for halving in range(_HALVINGS):
+            trial = x - step * 0.5**halving
+            result = section.returns(trial[None], [value])
+            if residual_of(section, trial, result) < residual:
+                break
+        else:
+            break
+        x, returned, residual = trial, result, residual_of(section, trial, result)
+    return x, returned, residual, n_iter

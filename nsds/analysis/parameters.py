@@ -1,0 +1,73 @@
+"""Numbers of a record that are varied: fields by their path, as ``"follower.z[0]"``, and the words of the state."""
+
+import re
+
+import numpy as np
+
+from nsds import _checks
+from nsds.model.kinds import LAGRANGIAN, family
+from nsds.model.layout import state_fields
+from nsds.model.records import model_of
+from nsds.model.validation import valid
+
+_PATH = re.compile(r"(\w+)\.(\w+)((?:\[\d+\])*)")
+
+
+class Parameter:
+    """A number in a record, by its path: ``part.field`` or ``part.field[i]``; label: the argument that names it."""
+
+    def __init__(self, owner, label, record, path):
+        found = _PATH.fullmatch(_checks.text(owner, label, path))
+        if found is None:
+            raise ValueError(f"{owner}: {label} must be named as 'part.field' or 'part.field[i]', got {path!r}")
+        part, field, indices = found.groups()
+        self.path, self.part, self.field = path, part, field
+        self.index = tuple(int(i) for i in re.findall(r"\d+", indices))
+        names = record.dtype.names
+        if part not in names or record.dtype[part].base.names is None:
+            raise ValueError(f"{owner}: {label}: {path!r} names no part; there are {', '.join(n for n in names if record.dtype[n].names)}")
+        fields = record.dtype[part].base
+        if field not in fields.names or fields[field].base.kind != "f":
+            known = ", ".join(name for name in fields.names if fields[name].base.kind == "f")
+            raise ValueError(f"{owner}: {label}: {path!r} names no field of numbers; '{part}' has {known}")
+        values = record.reshape(-1)[:1][part][field]
+        try:
+            places = np.zeros(values.shape)[(0, *self.index)]
+        except IndexError:
+            raise ValueError(f"{owner}: {label}: {path!r} is out of range: the field has shape {values.shape[1:]}") from None
+        if np.size(places) != 1:
+            raise ValueError(f"{owner}: {label}: {path!r} has {np.size(places)} entries: say which, as '{path}[0]'")
+
+    def of(self, record):
+        """Its value in one record."""
+        return float(np.asarray(record[self.part][self.field])[self.index].reshape(-1)[0])
+
+    def put(self, records, values):
+        """The records (members,) with other values of it, a number or (members,); they are changed."""
+        places = records[self.part][self.field]
+        places[(slice(None), *self.index)] = np.reshape(
+            np.broadcast_to(values, records.shape), records.shape + (1,) * (places[(0, *self.index)].ndim)
+        )
+        return records
+
+
+def one_record(owner, system):
+    """A copy of the record of one system; ValueError or TypeError where it is none."""
+    system = valid(owner, system)
+    if np.shape(system) != ():
+        raise ValueError(f"{owner}: system must be one record, not an ensemble of shape {np.shape(system)}")
+    return np.array(system)
+
+
+def state_words(record):
+    """Where the states lie in a record, as words of its memory, in the order of `nsds.analysis`: all q, then all v, or all x."""
+    words = {"q": [], "v": [], "x": []}
+    wanted = ("q", "v") if family(model_of(record)) == LAGRANGIAN else ("x",)
+    for part, fields in state_fields(record):
+        base, begin = record.dtype[part].base, record.dtype.fields[part][1]
+        for e in range(int(np.prod(record.dtype[part].shape, dtype=int))):
+            for field in wanted:
+                if field in fields:
+                    start = (begin + e * base.itemsize + base.fields[field][1]) // 8
+                    words[field].append(start + np.arange(int(np.prod(base[field].shape, dtype=int))))
+    return np.concatenate([np.zeros(0, int), *(block for field in wanted for block in words[field])])

@@ -1,0 +1,98 @@
+"""Derivatives of the state at the end of a run by the state at its start and by numbers of the record."""
+
+import numpy as np
+
+from nsds import _checks
+from nsds.analysis.carried import Carried
+from nsds.analysis.parameters import Parameter, one_record
+from nsds.analysis.tangent import EVENTS, IMPACTS, TOGETHER, UNTREATED
+
+_STEP = 2.0**-17  # of a difference of the objective, relative to 1 or the variable
+
+
+def sensitivity(system, *, t_end, parameters=(), objective=None, rows=None, scheme=None):
+    """Derivatives of the state at t_end, and of a function of it, by the initial state and by parameters, through all events.
+
+    Parameters
+    ----------
+    system : numpy.ndarray
+        A record.
+    t_end : float
+        When the state is differentiated; no event should be just then.
+    parameters : sequence of str
+        Numbers of the record, as ``"floor.e"`` or ``"ball.fext[0]"``: of systems, interactions and laws.
+    objective : function ``objective(x)``, optional
+        A number that depends on the state at the end, a plain Python function of x (n,).
+    rows : int, optional
+        Points of the run between which the derivatives are of fourth order: more of them are more accurate, where motions are not linear,
+        or parameters act on them. 1 where no accuracy is to be gained, else 128.
+    scheme : numpy.ndarray, optional
+        ``nsds.event_driven(...)`` with other options than its defaults.
+
+    Returns
+    -------
+    numpy.ndarray, shape ()
+        x (n,), the state at the end, all coordinates and then all velocities, or all states; by_state (n, n) and by_parameters (n, k),
+        its derivatives; value, gradient (n + k,) of the objective, by the initial state and then by parameters, NaN without one;
+        n_impacts, n_events, n_together and n_untreated as of `nsds.floquet`; status.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Arguments that do not fit; parameters that name no field; a system without tangent map.
+
+    Notes
+    -----
+    Derivatives pass events by saltation matrices (Leine and Nijmeijer 2004). Those of a run by time stepping, whose impacts lie at the ends
+    of steps, do not converge to them: there the time of an impact does not move.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> ball = nsds.system(
+    ...     ball=nsds.lagrangian_linear(M=[[1.0]], fext=[-9.81], q=[1.0], v=[0.3]),
+    ...     floor=nsds.interaction(nsds.lagrangian_linear_relation(H=[[1.0]]), nsds.newton_impact(0.8), on="ball"),
+    ... )
+    >>> found = nsds.sensitivity(ball, t_end=2.5, parameters=["floor.e"])
+    >>> found["by_state"].round(4).tolist(), float(found["by_parameters"][0, 0].round(4))
+    ([[0.9275, 0.0931], [11.7413, 1.3591]], 4.8707)
+    """
+    owner = "sensitivity"
+    system = one_record(owner, system)
+    if isinstance(parameters, str) or not isinstance(parameters, (list, tuple)):
+        raise TypeError(f"{owner}: parameters must be a list of texts, got {_checks.shortened(parameters)}")
+    t_end = _checks.number(owner, "t_end", t_end)
+    if rows is not None:
+        rows = _checks.integer(owner, "rows", rows, low=1)
+    if objective is not None and not callable(objective):
+        raise TypeError(f"{owner}: objective must be a function of the state, got {_checks.shortened(objective)}")
+    start = float(system["t"])
+    if not t_end > start:
+        raise ValueError(f"{owner}: t_end must be after the system's time {start}, got {t_end}")
+    named = [Parameter(owner, "parameters", system, path) for path in parameters]
+    run = Carried(owner, system, t_end - start, scheme, parameters=named, rows=rows)
+    run.advance(1)
+    n, k = run.plan.n_own, len(named)
+    result = np.zeros(
+        (), [("x", "<f8", (n,)), ("by_state", "<f8", (n, n)), ("by_parameters", "<f8", (n, k)), ("value", "<f8"),
+             ("gradient", "<f8", (n + k,)), ("n_impacts", "<i8"), ("n_events", "<i8"), ("n_together", "<i8"), ("n_untreated", "<i8"),
+             ("status", "<i8")],
+    )  # fmt: skip
+    result["x"], result["status"] = run.states()[0], run.status[0]
+    result["by_state"], result["by_parameters"] = run.columns[0, :n, :n], run.columns[0, :n, run.plan.n :]
+    result["value"], result["gradient"] = np.nan, np.nan
+    if objective is not None:
+        result["value"] = _checks.number(owner, "objective(x)", objective(result["x"].copy()))
+        slope = [_slope(objective, result["x"], i) for i in range(n)]
+        result["gradient"] = slope @ np.concatenate([result["by_state"], result["by_parameters"]], axis=1)
+    for name, column in (("n_impacts", IMPACTS), ("n_events", EVENTS), ("n_together", TOGETHER), ("n_untreated", UNTREATED)):
+        result[name] = run.notes[0, column]
+    return result
+
+
+def _slope(objective, x, i):
+    """Central difference of the objective by one coordinate."""
+    high, low = x.copy(), x.copy()
+    high[i] += _STEP * max(1.0, abs(x[i]))
+    low[i] -= _STEP * max(1.0, abs(x[i]))
+    return (objective(high) - objective(low)) / (high[i] - low[i])

@@ -1,0 +1,247 @@
+"""Bifurcation diagrams and charts: points of a section over one parameter, or two, with the period after which they repeat."""
+
+import math
+import sys
+
+import numpy as np
+
+from nsds import _checks
+from nsds.analysis.carried import Carried
+from nsds.analysis.parameters import Parameter, one_record
+from nsds.analysis.sections import IteratedMap, Iterates, difference, place_in_map
+from nsds.status import NOT_COMPUTED
+
+_BYTES = 2**28  # of memory of the members of a chart that run at once
+
+
+def sweep(system, *, vary, period=None, record="stroboscopic", transient=200, keep=32, direction=(1, -1), tol=1e-6, scheme=None,
+          progress=None):  # fmt: skip
+    """What a forced system, or a map, settles to over a range of a parameter, or of two.
+
+    Parameters
+    ----------
+    system : numpy.ndarray, or map from `nsds.iterated_map`
+        A record.
+    vary : dict of str to array_like
+        One parameter or two, ``{"part.field[i]": values}`` (of maps ``"p[i]"``), with the values that each takes.
+    period : float, or function of the parameters
+        Of what drives the system: a number, or a function ``period(value)``, of two parameters ``period(first, second)``. Maps have none.
+    record : "stroboscopic" or "impact"
+        Points are states once a period, at the system's own phase; or at impacts, before and after each.
+    transient, keep : int
+        Periods (impacts) that are not recorded, and points that are.
+    direction : sequence of 1 and -1, or None
+        One parameter: the values are taken one after the other, upwards (1) or downwards (-1) as they are listed, each run starting from
+        the state at which the last one ended, so that branches that exist side by side are followed. None: each value starts from the
+        state of the system, all at once; so do the values of two parameters.
+    tol : float
+        Points that are no further apart, relative to 1 or their size, are the same, where the period is told.
+    scheme : numpy.ndarray, optional
+        ``nsds.event_driven(...)`` with other options than its defaults.
+    progress : bool, optional
+        Progress bar; by default on a terminal.
+
+    Returns
+    -------
+    numpy.ndarray
+        Structured array (directions, values), in the order in which the values are given; without directions (values,), of two
+        parameters (values, values). Fields: parameters (1 or 2,); t and x (keep, n), points as they come, NaN where there are none;
+        x_after, at impacts; n_points; n_periods, after which the points repeat, 0 where they do not within half of those that are kept
+        (of impacts: the number of impacts); n_impacts, in these periods, in all kept ones where they do not repeat; status, that of
+        `nsds.simulate` where the run ended early, NOT_COMPUTED after Ctrl-C.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Arguments that do not fit; parameters that name no field.
+
+    Examples
+    --------
+    >>> import numpy as np, nsds
+    >>> def logistic(x, p, out):
+    ...     out[0] = p[0] * x[0] * (1 - x[0])
+    >>> rows = nsds.sweep(nsds.iterated_map(logistic, x=[0.6], p=[2.5]), vary={"p[0]": [2.9, 3.2, 3.5, 3.9]})
+    >>> rows["n_periods"].tolist()
+    [[1, 2, 4, 0], [1, 2, 4, 0]]
+    """
+    owner = "sweep"
+    transient, keep = _checks.integer(owner, "transient", transient, low=0), _checks.integer(owner, "keep", keep, low=1)
+    _checks.choice(owner, "record", record, ("stroboscopic", "impact"))
+    tol = _checks.number(owner, "tol", tol, above=0.0)
+    if progress is not None:
+        progress = _checks.flag(owner, "progress", progress)
+    names, values = _varied(owner, vary)
+    signs = _signs(owner, direction) if len(names) == 1 else None
+    settings = transient, keep, record == "impact", tol
+    if isinstance(system, IteratedMap):
+        if period is not None or scheme is not None or record != "stroboscopic":
+            raise ValueError(f"{owner}: a map has neither period nor scheme nor impacts: leave them out")
+        runs = _OfMap(owner, system, names, settings)
+    else:
+        system = one_record(owner, system)
+        if period is None:
+            raise ValueError(f"{owner}: period is missing: that of what drives the system, a number or a function of the parameter")
+        runs = _OfSystem(owner, system, names, settings, period, scheme)
+    return _all_at_once(runs, values, progress) if signs is None else _one_by_one(runs, values[0], signs, progress)
+
+
+def _varied(owner, vary):
+    if not isinstance(vary, dict) or len(vary) not in (1, 2):
+        raise TypeError(f"{owner}: vary must be a dict of one parameter or two to values, got {_checks.shortened(vary)}")
+    values = [_checks.array(owner, f"vary[{name!r}]", given, n_dims=1) for name, given in vary.items()]
+    for name, given in zip(vary, values, strict=True):
+        if given.size == 0:
+            raise ValueError(f"{owner}: vary[{name!r}] must have at least one value")
+    return list(vary), values
+
+
+def _signs(owner, direction):
+    if direction is None:
+        return None
+    given = [direction] if isinstance(direction, (int, np.integer)) else list(direction) if isinstance(direction, (list, tuple)) else [0]
+    if not given or any(isinstance(sign, bool) or sign not in (1, -1) for sign in given):
+        raise ValueError(f"{owner}: direction must be None, or of 1 and -1, got {_checks.shortened(direction)}")
+    return [int(sign) for sign in given]
+
+
+def _all_at_once(runs, values, progress):
+    """Every combination of values from the state of the system, as many at once as memory holds."""
+    grid = np.stack(np.meshgrid(*values, indexing="ij"), axis=-1)
+    points = grid.reshape(-1, len(values))
+    result = runs.table(len(points))
+    result["parameters"], result["status"] = points, NOT_COMPUTED
+    n_at_once = max(1, _BYTES // runs.bytes)
+    with _bar(progress, len(points)) as bar:
+        try:
+            for first in range(0, len(points), n_at_once):
+                chunk = slice(first, first + n_at_once)
+                runs.run(np.repeat(runs.start[None], len(points[chunk]), axis=0), points[chunk], result[chunk])
+                bar.update(len(points[chunk]))
+        except KeyboardInterrupt:
+            if not (result["status"] != NOT_COMPUTED).any():
+                raise
+    return result.reshape(grid.shape[:-1])
+
+
+def _one_by_one(runs, values, signs, progress):
+    """Values one after the other, each from the last state: in all directions at once."""
+    result = np.stack([runs.table(len(values)) for _ in signs])
+    result["parameters"][..., 0], result["status"] = values, NOT_COMPUTED
+    states = np.repeat(runs.start[None], len(signs), axis=0)
+    orders = np.stack([np.arange(len(values))[::sign] for sign in signs])
+    with _bar(progress, len(values)) as bar:
+        try:
+            for k in range(len(values)):
+                rows = runs.table(len(signs))
+                ends = runs.run(states, values[orders[:, k], None], rows)
+                result[np.arange(len(signs)), orders[:, k]] = rows
+                kept = np.isfinite(ends).all(axis=1) & (rows["status"] == 0)
+                states = np.where(kept[:, None], ends, runs.start)
+                bar.update(1)
+        except KeyboardInterrupt:
+            if not (result["status"] != NOT_COMPUTED).any():
+                raise
+    return result
+
+
+def _bar(progress, total):
+    """A progress bar, where one is wanted."""
+    from tqdm.auto import tqdm
+
+    return tqdm(total=total, disable=progress is False or (progress is None and not sys.stderr.isatty()), delay=0.0 if progress else 0.5)
+
+
+class _OfSystem:
+    """Runs of a system with other values of parameters."""
+
+    def __init__(self, owner, system, names, settings, period, scheme):
+        self.owner, self.system, self.scheme, self.names = owner, system, scheme, names
+        self.parameters = [Parameter(owner, "vary", self.system, name) for name in names]
+        self.transient, self.keep, self.at_impacts, self.tol = settings
+        self.period = period if callable(period) else lambda *_: period
+        run = self._prepared(np.array([[parameter.of(self.system) for parameter in self.parameters]]))
+        self.start, self.n, self.modulo = run.states()[0], run.plan.n_own, 0.0
+        self.bytes = 3 * (run.run.mem.nbytes + run.run.prepared.work.nbytes + run.run.prepared.iwork.nbytes) + 16 * self.keep * self.n
+
+    def table(self, size):
+        """Rows of the result."""
+        return _table(size, len(self.names), self.keep, self.n, self.at_impacts)
+
+    def _prepared(self, values):
+        systems = np.repeat(self.system.reshape(1), len(values))
+        for parameter, column in zip(self.parameters, values.T, strict=True):
+            parameter.put(systems, column)
+        periods = [_checks.number(self.owner, "period", self.period(*row.tolist()), above=0.0) for row in values]
+        return Carried(self.owner, systems, periods, self.scheme, n_columns=0)
+
+    def run(self, states, values, rows):
+        """Run from states (members, n) at values (members, parameters); rows are filled. Returns the states at the ends."""
+        run = self._prepared(values)
+        run.restart(states)
+        if self.at_impacts:
+            run.record(self.keep, at_impacts=True, skipped=self.transient)
+            run.advance(self.transient + self.keep)
+        else:
+            run.advance(self.transient)
+            run.record(self.keep)
+            run.advance(self.keep)
+        rows["parameters"], rows["status"] = values, run.status
+        for m, row in enumerate(rows):
+            t, impacts, x, x_after = run.recorded(m)
+            if self.at_impacts:
+                row["x_after"][: len(t)] = x_after
+            _fill(row, t, x, impacts, self.at_impacts, self.tol, self.modulo)
+        return run.states()
+
+
+class _OfMap:
+    """Runs of a map with other values of parameters."""
+
+    def __init__(self, owner, iterated, names, settings):
+        self.iterated, self.places = iterated, [place_in_map(owner, "vary", iterated, name) for name in names]
+        self.transient, self.keep, _, self.tol = settings
+        self.start, self.n, self.modulo = iterated.x, iterated.n, iterated.modulo
+        self.bytes = 8 * (self.n + 1) * (2 * self.keep + 10 * (self.n + 1))
+
+    def table(self, size):
+        """Rows of the result."""
+        return _table(size, len(self.places), self.keep, self.n, False)
+
+    def run(self, states, values, rows):
+        """See `_OfSystem.run`."""
+        p = np.repeat(self.iterated.p[None], len(states), axis=0)
+        p[:, self.places] = values
+        run = Iterates(self.iterated, states, p, n_points=self.keep)
+        run.advance(self.transient + self.keep, self.transient)
+        rows["parameters"], rows["status"] = values, run.status
+        t = self.transient + 1.0 + np.arange(self.keep)
+        for m, row in enumerate(rows):
+            x = run.points[m, np.isfinite(run.points[m]).all(axis=1)]
+            _fill(row, t[: len(x)], x, np.zeros(len(x)), False, self.tol, self.modulo)
+        return run.x
+
+
+def _table(size, n_parameters, keep, n, at_impacts):
+    fields = [("parameters", "<f8", (n_parameters,)), ("t", "<f8", (keep,)), ("x", "<f8", (keep, n))]
+    fields += [("x_after", "<f8", (keep, n))] if at_impacts else []
+    rows = np.zeros(size, [*fields, ("n_points", "<i8"), ("n_periods", "<i8"), ("n_impacts", "<i8"), ("status", "<i8")])
+    for name, *_ in fields[1:]:
+        rows[name] = math.nan
+    return rows
+
+
+def _fill(row, t, x, impacts, at_impacts, tol, modulo):
+    """Points of one run, and after how many they repeat."""
+    row["t"][: len(t)], row["x"][: len(t)], row["n_points"] = t, x, len(t)
+    k = row["n_periods"] = _repeats(x, tol, modulo)
+    last = len(t) - 1 - k if k else 0
+    row["n_impacts"] = (k if k else len(t)) if at_impacts else impacts[-1] - impacts[last] if len(t) else 0
+
+
+def _repeats(x, tol, modulo):
+    """The smallest number of points after which they come again, all of the last half of them; 0 where there is none."""
+    for k in range(1, len(x) // 2 + 1):
+        off = abs(difference(x[k:], x[:-k], modulo)) / np.maximum(1.0, abs(x[k:]))
+        if (off[-max(k, len(x) // 4) :] <= tol).all():
+            return k
+    return 0

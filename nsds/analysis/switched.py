@@ -1,0 +1,65 @@
+"""Event-driven first-order systems in general, as `nsds.analysis.tangent` sees them: x' with multipliers, outputs, no jumps."""
+
+from nsds._jit import kernel, tiny
+from nsds.analysis.tangent import FIELD, GUARD
+from nsds.schemes.event_driven.filippov_outputs import clamped, evaluate_output_rates, evaluate_outputs, hold, linearise
+from nsds.schemes.event_driven.modes import HELD
+
+
+@tiny
+def is_linear(s):
+    """Never: functions of time, or others, are there."""
+    return False
+
+
+@tiny
+def n_guards(s):
+    """Rows that have guards."""
+    return s.flow[0].m
+
+
+@tiny
+def crosses(i, s, iwork):
+    """Whether the output of a row that is not held has come to zero; where lambda of one comes to a bound motions go on smoothly."""
+    f = s.flow[0]
+    return iwork[f.fired + i] != 0 and iwork[f.mode + i] != HELD
+
+
+@kernel
+def load(x, s, mem, work):
+    """The state into x."""
+    f = s.flow[0]
+    for j in range(f.n):
+        x[j] = work[f.x + j]
+
+
+@kernel
+def evaluate(what, row, t, x, out, s, functions, options, mem, imem, work, iwork):
+    """x' in the present modes, or the output of a row; the state as it is in place of a reset."""
+    f = s.flow[0]
+    for j in range(f.n):
+        work[f.sampled + j] = x[j]
+    if what == FIELD:
+        hold(clamped(t, f, work), f.sampled, s, functions, mem, imem, work, iwork)
+        for j in range(f.n):
+            out[j] = work[f.xdot + j]
+    elif what == GUARD:
+        evaluate_outputs(clamped(t, f, work), f.sampled, s, functions, mem, imem, work)
+        out[0] = work[f.w + row]
+    else:
+        for j in range(f.n):
+            out[j] = x[j]
+
+
+@kernel
+def guard_rate(row, t, x, s, functions, options, mem, imem, work, iwork):
+    """How fast the output of a row changes along the motion; after `evaluate` of FIELD."""
+    f = s.flow[0]
+    linearise(clamped(t, f, work), s, functions, mem, work, iwork)
+    evaluate_output_rates(clamped(t, f, work), f.sampled, s, functions, mem, imem, work)
+    return work[f.wt + row]
+
+
+@kernel
+def set_reset(s, mem, imem, work, iwork):
+    """Nothing: that the state jumps is noted as not treated."""

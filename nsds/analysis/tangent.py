@@ -1,0 +1,441 @@
+"""Tangent maps along an event-driven run: smooth flow between events, saltation matrices at them.
+
+Between rows the tangent map is ``exp(Omega)`` of the Jacobian J of the motion in its modes, by Magnus' method of fourth order,
+
+    Omega = h (J_1 + J_2) / 2 - sqrt(3) h^2 [J_1, J_2] / 12,
+
+at the two Gauss points of the row, between the states at its ends; of a linear motion ``Omega = h J``, to rounding. At an event whose
+guard g comes to zero, with the reset R of the state and the motions f- before and f+ after it,
+
+    S = DR + (f+ - DR f- - R_t) g_x^T / (g_x f- + g_t)        (P. C. Müller, Chaos, Solitons and Fractals 5 (1995) 1671)
+
+Parameters are states that do not move: rows and columns behind those of the state. All derivatives are central differences, which are
+exact where what they differentiate is linear. Families of systems say what f, g and R are: `nsds.analysis.mechanics`,
+`nsds.analysis.switched` and `nsds.analysis.affine`.
+"""
+
+import math
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from numba import float64, int64, types
+
+from nsds import _jit
+from nsds._jit import kernel, tiny, view
+from nsds.model.records import STEP, T0, T
+from nsds.status import CONVERGED, EVENT, INEXACT, JUMP
+
+FIELD, GUARD, RESET = range(3)  # what is differentiated
+DONE, STOPPED, STARTED, POINTS = range(4)  # columns of how far a member is
+AT_TIMES, AT_IMPACTS = range(2)  # where points are written down
+LOG_DET, TIME, EVENTS, IMPACTS, TOGETHER, UNTREATED, SLOWEST = range(7)  # columns of what is counted along a run
+N_NOTES = 7
+_STEP = 2.0**-17  # of a difference, relative to 1 or the variable; 1 where all is linear
+_TERMS = 16  # of the series of an exponential
+_GAUSS = math.sqrt(3.0) / 6.0
+_FAR = 1e-6  # of the speeds: by how much a reset may miss the state after an event
+# The scratch memory: the rate of the guard, vectors x_0, x_1, x_m, f_0, f_1, moved, high, low, guard, matrices J_1 (S), J_2, omega, map,
+# power, product.
+_VECTORS, _MATRICES = 9, 6
+
+
+class Plan(NamedTuple):
+    """Sizes of the tangent map."""
+
+    n: int  # states
+    n_parameters: int
+    n_columns: int  # of the tangent map that is carried along
+    n_own: int  # states that may be perturbed: those of the sources of a circuit come behind them
+    every: int  # rows from one section to the next
+    orthonormal: int  # whether columns are made orthonormal at sections, their growth summed
+    section: int  # AT_TIMES or AT_IMPACTS: where points are written down
+    width: int  # words of a point
+    evaluate: int  # address of `evaluate` of the family
+
+
+class Scratch(NamedTuple):
+    """Copies of the memory of one member, for evaluations that must leave no trace."""
+
+    mem: np.ndarray
+    imem: np.ndarray
+    work: np.ndarray
+    iwork: np.ndarray
+
+
+class Members(NamedTuple):
+    """Memory of all members, the time between their rows, and what is written down of them."""
+
+    mem: np.ndarray
+    imem: np.ndarray
+    work: np.ndarray
+    iwork: np.ndarray
+    h: np.ndarray  # (members,)
+    points: np.ndarray  # (members, words): of each point t, the number of impacts so far and the state; of impacts also that after it
+    skipped: np.ndarray  # (members,): sections, or impacts, before the first point
+
+
+class Changes(NamedTuple):
+    """What a change of parameter j by ``-delta_j`` (row 2 j) and ``delta_j`` (row 2 j + 1) does to the memory, as lists of words."""
+
+    delta: np.ndarray  # (parameters,)
+    mem_end: np.ndarray  # (1 + 2 parameters,): where the list of a row begins and ends
+    mem_at: np.ndarray
+    mem_value: np.ndarray
+    work_end: np.ndarray
+    work_at: np.ndarray
+    work_value: np.ndarray
+
+
+class Tangent(NamedTuple):
+    """What is carried along, of each member."""
+
+    columns: np.ndarray  # (members, n + parameters, columns) flat
+    growth: np.ndarray  # (members, columns): logarithms of what the columns have grown by
+    notes: np.ndarray  # (members, N_NOTES)
+    reached: np.ndarray  # (members, 4)
+    scratch: np.ndarray  # (members, words)
+
+
+def scratch_size(size):
+    """Words of `Tangent.scratch` of a state with parameters, size entries."""
+    return 1 + _VECTORS * size + _MATRICES * size * size
+
+
+@kernel
+def multiply(n, m, A, B, out):
+    """``out = A B`` of an (n, n) and an (n, m) matrix, by rows."""
+    for i in range(n):
+        for j in range(m):
+            s = 0.0
+            for k in range(n):
+                s += A[i * n + k] * B[k * m + j]
+            out[i * m + j] = s
+
+
+@kernel
+def exponential(n, A, out, power, product):
+    """``out = exp(A)`` by its series, of A halved until it is small, squared as often. power, product: scratch."""
+    largest = 0.0
+    for i in range(n):
+        s = 0.0
+        for j in range(n):
+            s += abs(A[i * n + j])
+        largest = max(largest, s)
+    halvings = 0
+    while largest > 0.5 and halvings < 1000:
+        largest *= 0.5
+        halvings += 1
+    scale = 0.5**halvings
+    for i in range(n * n):
+        out[i] = power[i] = 1.0 if i % (n + 1) == 0 else 0.0
+    for term in range(1, _TERMS):
+        multiply(n, n, A, power, product)
+        for i in range(n * n):
+            power[i] = product[i] * scale / term
+            out[i] += power[i]
+    for _ in range(halvings):
+        multiply(n, n, out, out, product)
+        for i in range(n * n):
+            out[i] = product[i]
+
+
+@kernel
+def log_of_determinant(n, A, spare):
+    """``log |det A|`` of an (n, n) matrix by rows, by elimination with pivots; -inf where it is singular."""
+    for i in range(n * n):
+        spare[i] = A[i]
+    result = 0.0
+    for k in range(n):
+        best = k
+        for i in range(k + 1, n):
+            best = i if abs(spare[i * n + k]) > abs(spare[best * n + k]) else best
+        pivot = spare[best * n + k]
+        if pivot == 0.0:
+            return -math.inf
+        result += math.log(abs(pivot))
+        for j in range(n):
+            spare[k * n + j], spare[best * n + j] = spare[best * n + j], spare[k * n + j]
+        for i in range(k + 1, n):
+            factor = spare[i * n + k] / pivot
+            for j in range(k, n):
+                spare[i * n + j] -= factor * spare[k * n + j]
+    return result
+
+
+@kernel
+def orthonormalise(n, k, columns, growth):
+    """Gram and Schmidt's method, twice, on k columns of n entries; logarithms of their lengths are added to growth."""
+    for j in range(k):
+        for _ in range(2):
+            for i in range(j):
+                s = 0.0
+                for a in range(n):
+                    s += columns[a * k + i] * columns[a * k + j]
+                for a in range(n):
+                    columns[a * k + j] -= s * columns[a * k + i]
+        length = 0.0
+        for a in range(n):
+            length = math.hypot(length, columns[a * k + j])
+        growth[j] += math.log(length) if length > 0.0 else -math.inf
+        for a in range(n):
+            columns[a * k + j] = columns[a * k + j] / length if length > 0.0 else 1.0 if a == j else 0.0
+
+
+@tiny
+def _copy(source, target):
+    """target = source, of two vectors."""
+    for i in range(target.size):
+        target[i] = source[i]
+
+
+@tiny
+def _keep(mem, work, iwork, scratch):
+    """Copies of the memory of a member."""
+    _copy(mem, scratch.mem)
+    _copy(work, scratch.work)
+    _copy(iwork, scratch.iwork)
+
+
+@tiny
+def _change(row, changes, scratch):
+    """The memory with a parameter changed."""
+    for k in range(changes.mem_end[row], changes.mem_end[row + 1]):
+        scratch.mem[changes.mem_at[k]] = changes.mem_value[k]
+    for k in range(changes.work_end[row], changes.work_end[row + 1]):
+        scratch.work[changes.work_at[k]] = changes.work_value[k]
+
+
+def _differentiate_template(what, row, t, x, size, out, plan, w, changes, one, other, tables, functions, options):
+    """Derivatives of `size` outputs by states and parameters, by rows into out; ``what`` of the family at x in the modes of ``one``."""
+    n = plan.n + plan.n_parameters
+    high, low = view(w, 6 * n + 1, n), view(w, 7 * n + 1, n)
+    for j in range(n):
+        if j < plan.n_own:
+            at, delta = x[j], (1.0 if is_linear(tables) else _STEP) * max(1.0, abs(x[j]))  # noqa: F821
+            x[j] = at + delta
+            up = x[j]
+            evaluate(plan.evaluate, (what, row, t, x, high, tables, functions, options, one.mem, one.imem, one.work, one.iwork))  # noqa: F821
+            x[j] = at - delta
+            width = up - x[j]
+            evaluate(plan.evaluate, (what, row, t, x, low, tables, functions, options, one.mem, one.imem, one.work, one.iwork))  # noqa: F821
+            x[j] = at
+        elif j >= plan.n:
+            width = 2.0 * changes.delta[j - plan.n]
+            for side in range(2):
+                _keep(one.mem, one.work, one.iwork, other)
+                _change(2 * (j - plan.n) + side, changes, other)
+                y = low if side == 0 else high
+                evaluate(plan.evaluate, (what, row, t, x, y, tables, functions, options, other.mem, other.imem, other.work, other.iwork))  # noqa: F821
+        for i in range(size):
+            out[i * n + j] = (high[i] - low[i]) / width if j < plan.n_own or j >= plan.n else 0.0
+
+
+def _jacobian_template(t, x, out, plan, w, changes, one, other, tables, functions, options):
+    """Jacobian of the motion, (n, n) by rows: those of the parameters are zero."""
+    n = plan.n + plan.n_parameters
+    for i in range(n * n):
+        out[i] = 0.0
+    differentiate(FIELD, 0, t, x, plan.n, out, plan, w, changes, one, other, tables, functions, options)  # noqa: F821
+
+
+def _propagate_template(t_0, t_1, tangent, m, plan, changes, one, other, tables, functions, options):
+    """The tangent map from the state x_0 of the scratch memory at t_0 to x_1 at t_1, with no event between, in the modes of ``one``."""
+    w, notes, n, h = tangent.scratch[m], tangent.notes[m], plan.n + plan.n_parameters, t_1 - t_0
+    behind = 1 + _VECTORS * n
+    x_0, x_1, x_m, f_0, f_1 = view(w, 1, n), view(w, n + 1, n), view(w, 2 * n + 1, n), view(w, 3 * n + 1, n), view(w, 4 * n + 1, n)
+    J_1, J_2, omega = view(w, behind, n * n), view(w, behind + n * n, n * n), view(w, behind + 2 * n * n, n * n)
+    whole, power, product = view(w, behind + 3 * n * n, n * n), view(w, behind + 4 * n * n, n * n), view(w, behind + 5 * n * n, n * n)
+    if is_linear(tables) and plan.n_parameters == 0:  # noqa: F821
+        jacobian(t_1, x_1, J_1, plan, w, changes, one, other, tables, functions, options)  # noqa: F821
+        for i in range(n * n):
+            omega[i] = h * J_1[i]
+    else:
+        evaluate(plan.evaluate, (FIELD, 0, t_0, x_0, f_0, tables, functions, options, one.mem, one.imem, one.work, one.iwork))  # noqa: F821
+        evaluate(plan.evaluate, (FIELD, 0, t_1, x_1, f_1, tables, functions, options, one.mem, one.imem, one.work, one.iwork))  # noqa: F821
+        for k in range(2):
+            a = 0.5 - _GAUSS if k == 0 else 0.5 + _GAUSS
+            b = 1.0 - a
+            for i in range(plan.n):
+                x_m[i] = b * x_0[i] + a * x_1[i] + a * b * ((a - b) * (x_1[i] - x_0[i]) + h * (b * f_0[i] - a * f_1[i]))
+            jacobian(t_0 + a * h, x_m, J_1 if k == 0 else J_2, plan, w, changes, one, other, tables, functions, options)  # noqa: F821
+        multiply(n, n, J_1, J_2, power)
+        multiply(n, n, J_2, J_1, product)
+        for i in range(n * n):
+            omega[i] = 0.5 * h * (J_1[i] + J_2[i]) - 0.5 * _GAUSS * h * h * (power[i] - product[i])
+    exponential(n, omega, whole, power, product)
+    for i in range(plan.n_own):
+        notes[LOG_DET] += omega[i * n + i]
+    _apply(whole, tangent.columns[m], n, plan.n_columns, product, power)
+
+
+@kernel
+def _apply(A, columns, n, k, product, spare):
+    """``columns = A columns``, of (n, n) and (n, k) matrices, k at most n."""
+    multiply(n, k, A, columns, product)
+    for i in range(n * k):
+        columns[i] = product[i]
+
+
+def _approach_template(t, tangent, m, plan, changes, one, other, tables, functions, options):
+    """Before an event: f- into f_1, gradient of the guard and, in front of all, its rate, kind of event and number of guards."""
+    w, notes = tangent.scratch[m], tangent.notes[m]
+    n = plan.n + plan.n_parameters
+    x, f, g = view(w, n + 1, n), view(w, 4 * n + 1, n), view(w, 8 * n + 1, n)
+    count, row = 0, -1
+    for i in range(n_guards(tables)):  # noqa: F821
+        if crosses(i, tables, one.iwork):  # noqa: F821
+            count, row = count + 1, i if row < 0 else row
+    for j in range(n):
+        g[j] = f[j] = 0.0
+    evaluate(plan.evaluate, (FIELD, 0, t, x, f, tables, functions, options, one.mem, one.imem, one.work, one.iwork))  # noqa: F821
+    w[0] = 0.0
+    if row >= 0:
+        w[0] = guard_rate(row, t, x, tables, functions, options, one.mem, one.imem, one.work, one.iwork)  # noqa: F821
+        differentiate(GUARD, row, t, x, 1, g, plan, w, changes, one, other, tables, functions, options)  # noqa: F821
+    notes[TOGETHER] += 1.0 if count > 1 else 0.0
+    if w[0] != 0.0:
+        notes[SLOWEST] = min(notes[SLOWEST], abs(w[0]))
+
+
+def _leave_template(t, jumped, tangent, m, plan, changes, one, other, tables, functions, options):
+    """After an event: the saltation matrix, applied to the tangent map. In: x_1, f_1, gradient and rate of the guard before it."""
+    w, notes = tangent.scratch[m], tangent.notes[m]
+    n = plan.n + plan.n_parameters
+    behind = 1 + _VECTORS * n
+    x, x_after, f_before, f_after = view(w, n + 1, n), view(w, 2 * n + 1, n), view(w, 4 * n + 1, n), view(w, 3 * n + 1, n)
+    moved, g = view(w, 5 * n + 1, n), view(w, 8 * n + 1, n)
+    S, spare, product = view(w, behind, n * n), view(w, behind + 4 * n * n, n * n), view(w, behind + 5 * n * n, n * n)
+    load(x_after, tables, one.mem, one.work)  # noqa: F821
+    evaluate(plan.evaluate, (FIELD, 0, t, x_after, f_after, tables, functions, options, one.mem, one.imem, one.work, one.iwork))  # noqa: F821
+    for i in range(n * n):
+        S[i] = 1.0 if i % (n + 1) == 0 else 0.0
+    for i in range(plan.n):
+        moved[i] = f_before[i]
+    if jumped:
+        set_reset(tables, one.mem, one.imem, one.work, one.iwork)  # noqa: F821
+        high, low, delta = view(w, 6 * n + 1, n), view(w, 7 * n + 1, n), _STEP * max(options.h, abs(t) * _STEP)
+        evaluate(plan.evaluate, (RESET, 0, t, x, high, tables, functions, options, one.mem, one.imem, one.work, one.iwork))  # noqa: F821
+        miss, size = 0.0, 0.0
+        for i in range(plan.n):
+            miss, size = max(miss, abs(high[i] - x_after[i])), max(size, abs(x_after[i]), abs(x[i]))
+        notes[UNTREATED] += 1.0 if not miss <= _FAR * size else 0.0
+        evaluate(plan.evaluate, (RESET, 0, t + delta, x, high, tables, functions, options, one.mem, one.imem, one.work, one.iwork))  # noqa: F821
+        evaluate(plan.evaluate, (RESET, 0, t - delta, x, low, tables, functions, options, one.mem, one.imem, one.work, one.iwork))  # noqa: F821
+        for i in range(plan.n):
+            moved[i] = (high[i] - low[i]) / (2.0 * delta)
+        differentiate(RESET, 0, t, x, plan.n, S, plan, w, changes, one, other, tables, functions, options)  # noqa: F821
+        for i in range(plan.n):
+            for j in range(plan.n):
+                moved[i] += S[i * n + j] * f_before[j]
+    for i in range(plan.n if w[0] != 0.0 else 0):
+        for j in range(n):
+            S[i * n + j] += (f_after[i] - moved[i]) * g[j] / w[0]
+    for i in range(plan.n_own):
+        for j in range(plan.n_own):
+            spare[i * plan.n_own + j] = S[i * n + j]
+    notes[LOG_DET] += log_of_determinant(plan.n_own, spare, product)
+    _apply(S, tangent.columns[m], n, plan.n_columns, product, spare)
+
+
+@kernel
+def _write(t, reached, width, n, x, x_after, notes, points):
+    """A point more, while there is room for it."""
+    at = reached[POINTS] * width
+    if at + width <= points.size:
+        points[at], points[at + 1] = t, notes[IMPACTS]
+        for i in range(n):
+            points[at + 2 + i] = x[i]
+        for i in range(width - 2 - n):
+            points[at + 2 + n + i] = x_after[i]
+        reached[POINTS] += 1
+
+
+def _tangent_march_template(first, last, until, plan, all_members, tables, functions, solver, solver_options, options, tangent, changes,
+                            ones, others):  # fmt: skip
+    """Rows of members first..last up to number ``until``, with their tangent maps where these have columns, and points of a section."""
+    n = plan.n + plan.n_parameters
+    for m in range(first, last):
+        mem, imem, work, iwork, address = all_members.mem[m], all_members.imem[m], all_members.work[m], all_members.iwork[m], functions[m]
+        reached, notes, w, is_after = tangent.reached[m], tangent.notes[m], tangent.scratch[m], False
+        points, skipped = all_members.points[m], all_members.skipped[m]
+        one = Scratch(ones.mem[m], ones.imem[m], ones.work[m], ones.iwork[m])
+        other = Scratch(others.mem[m], others.imem[m], others.work[m], others.iwork[m])
+        x_0, x_1, x_m = view(w, 1, n), view(w, n + 1, n), view(w, 2 * n + 1, n)
+        if reached[STARTED] == 0:
+            reached[STARTED] = 1
+            reached[STOPPED] = start(mem[T], tables, address, options, mem, imem, work, iwork)  # noqa: F821
+        while reached[DONE] < until and reached[STOPPED] == 0:
+            k, t_0 = imem[STEP] + 1, mem[T]
+            t = mem[T0] + k * all_members.h[m]
+            if not is_after:
+                load(x_0, tables, mem, work)  # noqa: F821
+            status, _, _ = step_(t, tables, address, solver, solver_options, options, mem, imem, work, iwork)  # noqa: F821
+            if status != CONVERGED and status != INEXACT and status < EVENT:
+                reached[STOPPED] = status
+                break
+            if status < EVENT:
+                imem[STEP], mem[T] = k, t
+            if is_after or status > EVENT:
+                notes[IMPACTS] += 1.0 if (status & JUMP) != 0 else 0.0
+                notes[UNTREATED] += 0.0 if is_after else 1.0
+                if plan.section == AT_IMPACTS and (status & JUMP) != 0 and is_after and notes[IMPACTS] > skipped:
+                    load(x_m, tables, mem, work)  # noqa: F821
+                    _write(mem[T], reached, plan.width, plan.n, x_1, x_m, notes, points)
+                if is_after and plan.n_columns > 0:
+                    _keep(mem, work, iwork, one)
+                    leave(mem[T], (status & JUMP) != 0, tangent, m, plan, changes, one, other, tables, address, options)  # noqa: F821
+                is_after = False
+                continue
+            load(x_1, tables, mem, work)  # noqa: F821
+            if plan.n_columns > 0:
+                _keep(mem, work, iwork, one)
+                if mem[T] > t_0:
+                    propagate(t_0, mem[T], tangent, m, plan, changes, one, other, tables, address, options)  # noqa: F821
+            notes[TIME] += mem[T] - t_0
+            is_after = status == EVENT
+            if is_after:
+                notes[EVENTS] += 1.0
+                if plan.n_columns > 0:
+                    approach(mem[T], tangent, m, plan, changes, one, other, tables, address, options)  # noqa: F821
+                continue
+            reached[DONE] += 1
+            if reached[DONE] % plan.every == 0:
+                if plan.orthonormal != 0:
+                    orthonormalise(n, plan.n_columns, tangent.columns[m], tangent.growth[m])
+                if plan.section == AT_TIMES and reached[DONE] > skipped * plan.every:
+                    _write(mem[T], reached, plan.width, plan.n, x_1, x_1, notes, points)
+
+
+FAMILY = ("is_linear", "n_guards", "crosses", "load", "guard_rate", "set_reset")
+_vector, _whole = float64[::1], int64[::1]
+_marches = {}
+
+
+def signature_of(prepared):
+    """Types of the arguments of ``evaluate`` of the family of what is prepared."""
+    known = [numba.typeof(one) for one in (prepared.tables, prepared.functions[0], prepared.options)]
+    return types.void(int64, int64, float64, _vector, _vector, *known, _vector, _whole, _vector, _whole)
+
+
+def _kernels_of(family, name, signature):
+    """The kernels of the tangent map of a family of systems, whose module says what f, g and R are; these are called by address."""
+    names = {key: getattr(family, key) for key in FAMILY} | {"evaluate": _jit.caller(signature)}
+    for template, key in (
+        (_differentiate_template, "differentiate"),
+        (_jacobian_template, "jacobian"),
+        (_propagate_template, "propagate"),
+        (_approach_template, "approach"),
+        (_leave_template, "leave"),
+    ):
+        names[key] = kernel(_jit.specialised(template, name, **names))
+    return names
+
+
+def march_of(prepared, family):
+    """The compiled loop that carries tangent maps along, of the scheme and the family of systems of what is prepared."""
+    name = family.__name__.rpartition(".")[2]
+    if name not in _marches:
+        names = _kernels_of(family, name, signature_of(prepared)) | {"start": prepared.stepper.start, "step_": prepared.stepper.step}
+        _marches[name] = kernel(_jit.specialised(_tangent_march_template, name, **names))
+    return _marches[name]

@@ -1,0 +1,181 @@
+"""Derivatives of event-driven motions through impacts and friction, orbits, branches, exponents and diagrams of systems.
+
+Models and closed forms are those of the cases impact_oscillator_period_n, den_hartog_response, lyapunov_impact_oscillator and
+sensitivity_bouncing_ball of the reference collection.
+"""
+
+import math
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import nsds
+from tests.analysis.models import PERIOD, C, R, den_hartog, duffing, friction_oscillator, impact_oscillator, single_impact_orbit
+from tests.paths import ROOT
+
+
+@pytest.mark.parametrize(("omega", "n", "sigma", "r"), [(2.8, 1, 0.0, 0.8), (5.0, 2, 0.0, 0.8), (1.3, 1, 0.3, 0.5)])
+def test_single_impact_orbits(omega, n, sigma, r):
+    """State, trace and determinant: the sign of the lower left entry of a saltation matrix is seen by the trace alone."""
+    _, phase, state, trace, det = single_impact_orbit(0.05, omega, r, n, sigma, 0.4)
+    start = impact_oscillator(0.05, omega, r, sigma, *(state + np.array([1e-3, -2e-3])), phase)
+    found = nsds.orbit(start, period=2 * math.pi / omega, n_periods=n)
+    np.testing.assert_allclose(found["x"], state, atol=1e-12)
+    assert found["n_impacts"] == 1
+    assert found["residual"] < 1e-11
+    np.testing.assert_allclose([found["monodromy"].trace(), np.linalg.det(found["monodromy"])], [trace, det], rtol=1e-10, atol=1e-11)
+    np.testing.assert_allclose(np.sum(found["multipliers"]), trace, rtol=1e-10, atol=1e-11)
+    assert abs(found["log_det"] - math.log(abs(det))) < 1e-12
+
+
+def test_period_doubling_of_a_single_impact_orbit():
+    """The frequency of the closed form; on the way the orbit remains that of the closed form."""
+    _, phase, state, _, _ = single_impact_orbit(0.05, 2.67, 0.8, 1, 0.0, 0.4)
+    start = impact_oscillator(0.05, 2.67, 0.8, 0.0, *state, phase)
+    branch = nsds.continue_orbit(start, parameter="mass.z[0]", until=2.65, period=lambda omega: 2 * math.pi / omega, step=0.2)
+    (doubling,) = branch[branch["kind"] == "period_doubling"]
+    assert abs(doubling["parameter"] - 2.6588845466848356) < 1e-10
+    for row in branch:
+        _, _, _, trace, _ = single_impact_orbit(0.05, row["parameter"], 0.8, 1, 0.0, 0.4)
+        assert abs(row["monodromy"].trace() - trace) < 1e-10
+
+
+@pytest.mark.parametrize(("f", "omega"), [(0.1, 0.8), (0.3, 1.2), (0.5, 2.0)])
+def test_multipliers_of_an_oscillator_with_dry_friction(f, omega):
+    """The map of a period is the square of that of half a period with the symmetry."""
+    _, phase, state, trace, det = den_hartog(f, omega, 0.4)
+    found = nsds.orbit(friction_oscillator(f, omega, *(state + 1e-3), phase), period=2 * math.pi / omega)
+    np.testing.assert_allclose(found["x"], state, atol=1e-11)
+    assert abs(found["monodromy"].trace() - (trace**2 - 2 * det)) < 1e-10
+    assert abs(np.linalg.det(found["monodromy"]) - det**2) < 1e-10
+
+
+def test_exponents_of_a_chaotic_impact_oscillator():
+    """Their sum is ``-2 zeta + 2 ln r`` times the rate of impacts, to rounding; the largest is 0.1578."""
+    found = nsds.lyapunov(impact_oscillator(0.05, 2.8, 0.8), period=2 * math.pi / 2.8, n_periods=3000)
+    rate = found["n_impacts"] / found["time"]
+    assert abs(found["exponents"].sum() + 0.1 - 2 * math.log(0.8) * rate) < 1e-11
+    assert abs(found["sum_error"]) < 1e-11
+    assert abs(found["exponents"][0] - 0.1578) < 5 * found["errors"][0]
+    assert abs(rate - 0.4892) < 0.02
+    assert found["n_untreated"] == 0 == found["status"]
+
+
+def test_exponents_of_an_ensemble_are_those_of_its_members():
+    one = impact_oscillator(0.05, 2.8, 0.8)
+    both = np.repeat(one, 2)
+    both["mass"]["z"][1, 0] = 2.6
+    found = nsds.lyapunov(both, period=2 * math.pi / np.array([2.8, 2.6]), n_periods=200)
+    alone = nsds.lyapunov(one, period=2 * math.pi / 2.8, n_periods=200)
+    assert (found[0]["exponents"] == alone["exponents"]).all()
+    assert abs(found[1]["exponents"][0] - found[1]["exponents"][1]) < 0.01  # a stable orbit with complex multipliers
+
+
+def test_sensitivities_of_a_bouncing_ball():
+    """Through four impacts, by the state, e and g; numbers of the case."""
+    ball = nsds.system(
+        ball=nsds.lagrangian_linear(M=[[1.0]], fext=[-9.81], q=[1.0], v=[0.3]),
+        floor=nsds.interaction(nsds.lagrangian_linear_relation(H=[[1.0]]), nsds.newton_impact(0.8), on="ball"),
+    )
+    found = nsds.sensitivity(ball, t_end=2.5, parameters=["floor.e", "ball.fext[0]"], objective=lambda x: x[0] ** 2, rows=1)
+    np.testing.assert_allclose(found["x"], [0.148004892454816426, -0.634770260516749262], atol=1e-13)
+    by_state = [[0.927507130947831, 0.09307058101947998], [11.74125589773367, 1.359059813386351]]
+    by_parameters = [[4.870671745101632, 0.08230615828734542], [49.2262246596263, 1.303133955378831]]
+    np.testing.assert_allclose(found["by_state"], by_state, atol=1e-12)
+    np.testing.assert_allclose(found["by_parameters"], by_parameters, atol=1e-9)
+    slope = 2 * found["x"][0] * np.append(by_state[0], by_parameters[0])
+    np.testing.assert_allclose(found["gradient"], slope, atol=1e-9)
+    assert found["n_impacts"] == 4
+    assert found["n_untreated"] == 0
+
+
+def test_sensitivities_of_a_nonlinear_motion_are_those_of_differences():
+    """Through two impacts; the derivatives converge with the fourth power of the distance of rows."""
+    exact = nsds.event_driven(rtol=1e-12, atol=1e-14)
+    run = lambda rows=1, **start: nsds.sensitivity(duffing(**start), t_end=9.0, parameters=["mass.z[0]"], rows=rows, scheme=exact)  # noqa: E731
+    wanted = []
+    for name, value in (("x", 0.1), ("v", 0.3), ("stiffness", 0.5)):
+        ends = [run(**{name: value + k * 1e-3})["x"] for k in (-2, -1, 1, 2)]
+        wanted.append((8 * (ends[2] - ends[1]) - ends[3] + ends[0]) / 12e-3)
+    errors = []
+    for rows in (64, 128):
+        found = run(rows)
+        errors.append(abs(np.column_stack([found["by_state"], found["by_parameters"]]) - np.transpose(wanted)).max())
+    assert found["n_impacts"] == 2
+    assert errors[1] < 1e-5
+    assert errors[0] / errors[1] > 10
+
+
+def test_diagram_of_an_impact_oscillator():
+    """One impact a period at omega = 2.65, two periods past the doubling at 2.6589, from impacts as from periods."""
+    start, period = impact_oscillator(0.05, 2.7, 0.8, x=-0.5), lambda omega: 2 * math.pi / omega
+    vary = {"mass.z[0]": [2.7, 2.65]}
+    rows = nsds.sweep(start, vary=vary, period=period, direction=1, transient=500, keep=8)
+    assert rows["n_periods"].tolist() == [[2, 1]]
+    assert rows["n_impacts"].tolist() == [[2, 1]]
+    impacts = nsds.sweep(start, vary=vary, period=period, direction=1, record="impact", transient=500, keep=8)
+    assert impacts["n_periods"].tolist() == [[2, 1]]
+    v, *_ = single_impact_orbit(0.05, 2.65, 0.8, 1, 0.0, 0.0)
+    np.testing.assert_allclose(impacts["x"][0, 1, :, 1], v, atol=1e-6)
+    np.testing.assert_allclose(impacts["x_after"][0, 1, :, 1], -0.8 * v, atol=1e-6)
+    at_once = nsds.sweep(start, vary=vary, period=period, direction=None, transient=500, keep=8)
+    assert (at_once["x"][0] == rows["x"][0, 0]).all()
+
+
+def test_what_is_refused_is_named():
+    system = impact_oscillator(0.05, 2.8, 0.8)
+    with pytest.raises(ValueError, match=r"no orbit of 1 periods was found: the residual is .* largest multiplier"):
+        nsds.orbit(system, period=2 * math.pi / 2.8, max_iter=2)
+    with pytest.raises(ValueError, match=r"'mass' has .*z"):
+        nsds.sweep(system, vary={"mass.omega": [1.0]}, period=1.0)
+    with pytest.raises(ValueError, match=r"2 entries: say which, as 'mass.z\[0\]'"):
+        nsds.continue_orbit(system, parameter="mass.z", until=3.0, period=1.0)
+    with pytest.raises(ValueError, match="rigid bodies"):
+        nsds.lyapunov(nsds.examples.dzhanibekov(), period=1.0)
+    with pytest.raises(ValueError, match=r"scheme must be nsds.event_driven"):
+        nsds.floquet(system, period=1.0, scheme=nsds.moreau_jean())
+
+
+PLAIN = """
+import pickle, sys
+import nsds
+from tests.analysis.models import PERIOD, buck
+exact = nsds.event_driven(time_events=[PERIOD], rtol=1e-12, atol=1e-14)
+relay, run = nsds.examples.relay_oscillator(), {"t_end": 7.0, "h": 7.0, "scheme": nsds.event_driven(), "progress": False}
+results = {
+    "relay": nsds.floquet(relay, period=7.0),
+    "end": nsds.simulate(relay, **run)["plant"]["x"][-1],
+    "buck": nsds.floquet(buck(15.0, 11.864897927512084, 0.5633093936033488), period=PERIOD, scheme=exact),
+}
+sys.stdout.buffer.write(pickle.dumps(results))
+"""
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """Results of runs without a compiler, which would take longer to be compiled than they take."""
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    run = subprocess.run([sys.executable, "-c", PLAIN], cwd=ROOT, env=environment, capture_output=True, check=False)
+    assert run.returncode == 0, run.stderr
+    return pickle.loads(run.stdout)
+
+
+def test_motions_are_carried_along_by_their_tangent_maps(plain):
+    """Without forcing ``M x'(0) = x'(T)``, where a relay switches, too."""
+    found, end = plain["relay"], plain["end"]
+    A, switch = np.array([[0, 1, 0], [0, 0, 1], [0, -3, -2]]), np.array([0, 0, 1])
+    np.testing.assert_allclose(found["monodromy"] @ (A @ found["x"] - switch), A @ end - switch * np.sign(end[0]), atol=1e-13)
+    assert found["n_events"] == 3
+    assert abs(found["log_det"] + 14) < 1e-12
+
+
+def test_a_converter(plain):
+    """State, trace and determinant of the case buck_period_doubling of the collection, at 15 V."""
+    found = plain["buck"]
+    assert found["residual"] < 1e-9
+    assert abs(found["monodromy"].trace() + 1.2261789538342707) < 1e-7
+    assert abs(np.linalg.det(found["monodromy"]) - math.exp(-PERIOD / (R * C))) < 1e-9
