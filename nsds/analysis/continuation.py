@@ -18,6 +18,7 @@ _ROUNDING = 1e-9  # residuals that are smaller, and no longer fall, are rounding
 _BEND = 0.9  # cosine between directions of successive points: below it the step is repeated, half as long
 _LOCATED, _SECANTS = 1e-13, 60  # of a step: where a special point is; how many points are tried
 _ZERO = 1e-6  # of the values between which a test changes sign: what a special point may have
+_NEAR = 8.0  # smallest steps: an impact so near to a corner is there where a branch is lost
 _GRAZES = 0.2  # of the branch: a branch that is lost so near, as the slowest guard says, ends where a contact grazes
 KINDS = ("fold", "period_doubling", "neimark_sacker", "corner")
 
@@ -61,8 +62,9 @@ def continue_orbit(system, *, parameter, until, period=None, n_periods=1, step=0
     -------
     numpy.ndarray (points,)
         The fields of `nsds.orbit` with the value of the parameter; kind: "fold", "period_doubling", "neimark_sacker" or "corner" of
-        special points, located to rounding; of the last point "until", "grazing" where the branch ends because a contact begins or
-        ceases with speed 0 (the values are extrapolated to it), or "lost", where orbits are no longer found for another reason; else empty.
+        special points, located to rounding; of the last point "until", "corner" where the branch folds there, "grazing" where it ends
+        because a contact begins or ceases with speed 0 (both are extrapolated to), or "lost", where orbits are no longer found for another
+        reason; else empty.
 
     Raises
     ------
@@ -117,7 +119,7 @@ class _Branch:
         ahead = np.append(np.zeros(len(u) - 1), 1.0)
         point = self._corrected(u, ahead, ahead)
         points, kinds, way, longest = [point], [""], [], _LONGEST * step
-        while len(points) < max_points and kinds[-1] not in ("until", "lost", "grazing"):
+        while len(points) < max_points and kinds[-1] != "until":
             new, step = self._next(point, step, smallest)
             if new is None:
                 kinds[-1] = kinds[-1] or self._why_lost(points, way, smallest)
@@ -253,12 +255,18 @@ class _Branch:
         return point
 
     def _why_lost(self, points, way, smallest):
-        """Whether the branch is lost where a contact grazes: then its last point becomes that.
+        """Whether the branch is lost at an impact at a corner, or where a contact grazes: then its last point becomes that.
 
-        Either a contact begins there, whose speed squared grows in proportion to the way beyond the branch; or the speed of one goes to
-        zero, in proportion to the way that is left.
+        Where a contact begins its speed squared grows in proportion to the way beyond the branch; where one ceases its speed falls in
+        proportion to the way that is left, as the distance of an impact from a corner does.
         """
         last = points[-1]
+        for k in range(3, min(len(last.tests), len(points[max(len(points) - 2, 0)].tests)) if len(points) > 1 else 0):
+            before, now = points[-2].tests[k], last.tests[k]
+            part = now / (before - now) if before != now else math.inf
+            if before * now >= 0.0 and 0.0 <= part * np.linalg.norm(last.u - points[-2].u) <= _NEAR * smallest:
+                points[-1] = last._replace(u=last.u + part * (last.u - points[-2].u))
+                return "corner"
         ways = smallest * np.array([64.0, 128.0])
         beyond = [self.section.returns(*self._one(last.u + s * last.direction)) for s in ways]
         squares = np.array([one.slowest[0] ** 2 for one in beyond])

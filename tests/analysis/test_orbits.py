@@ -179,3 +179,20 @@ def test_a_converter(plain):
     assert found["residual"] < 1e-9
     assert abs(found["monodromy"].trace() + 1.2261789538342707) < 1e-7
     assert abs(np.linalg.det(found["monodromy"]) - math.exp(-PERIOD / (R * C))) < 1e-9
+
+
+def test_doubling_and_corner_of_the_cam_follower():
+    """Orbits with one impact a turn double their period at 739.31978 rpm, and fold at 673.23444 rpm, where the impact is at a corner.
+
+    Both numbers follow from a harmonic motion between impacts, whose equations are solved for the phase; the cam's acceleration is the
+    derivative of its velocity to 1e-6 only, so that they agree to 1e-9.
+    """
+    corner = 1.050328174371336 / (2 * math.pi)
+    follower = nsds.examples.cam_follower(rpm=700.0, q=1.3279, v=-66.2068)
+    settings = {"parameter": "follower.z[0]", "period": lambda rpm: 60 / rpm, "corners": [corner], "step": 0.08}
+    up = nsds.continue_orbit(follower, until=745.0, **settings)
+    (doubling,) = up[up["kind"] == "period_doubling"]
+    assert abs(doubling["parameter"] - 739.3197803250873) < 1e-6
+    down = nsds.continue_orbit(follower, until=650.0, **settings)
+    assert down["kind"][-1] == "corner"
+    assert abs(down["parameter"][-1] - 673.23444503) < 1e-6
