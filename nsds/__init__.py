@@ -25,6 +25,7 @@ local frames
 import sys
 
 from nsds import circuits, examples, solvers
+from nsds.analysis.basins import basins
 from nsds.analysis.continuation import continue_orbit
 from nsds.analysis.exponents import lyapunov
 from nsds.analysis.orbits import floquet, orbit

@@ -326,11 +326,11 @@ class IteratedSection:
         return Returned(run.x, run.columns, run.status, nothing, nothing, nothing + math.inf, run.log_det, nothing, nothing)
 
 
-def place_in_map(owner, label, iterated, path):
-    """Number of the parameter of a map that is named as ``p[i]``."""
-    found = re.fullmatch(r"p\[(\d+)\]", _checks.text(owner, label, path))
-    if found is None or int(found.group(1)) >= iterated.p.size:
-        raise ValueError(f"{owner}: {label}: numbers of a map are named 'p[0]' to 'p[{iterated.p.size - 1}]', got {path!r}")
+def place_in_map(owner, label, iterated, path, letter="p"):
+    """Number of the parameter of a map that is named as ``p[i]``, or of the state ``x[i]``."""
+    found, size = re.fullmatch(letter + r"\[(\d+)\]", _checks.text(owner, label, path)), getattr(iterated, letter).size
+    if found is None or int(found.group(1)) >= size:
+        raise ValueError(f"{owner}: {label}: numbers of a map are named '{letter}[0]' to '{letter}[{size - 1}]', got {path!r}")
     return int(found.group(1))
 
 

@@ -111,12 +111,12 @@ def _all_at_once(runs, values, progress):
     result = runs.table(len(points))
     result["parameters"], result["status"] = points, NOT_COMPUTED
     n_at_once = max(1, _BYTES // runs.bytes)
-    with _bar(progress, len(points)) as bar:
+    with bar(progress, len(points)) as shown:
         try:
             for first in range(0, len(points), n_at_once):
                 chunk = slice(first, first + n_at_once)
                 runs.run(np.repeat(runs.start[None], len(points[chunk]), axis=0), points[chunk], result[chunk])
-                bar.update(len(points[chunk]))
+                shown.update(len(points[chunk]))
         except KeyboardInterrupt:
             if not (result["status"] != NOT_COMPUTED).any():
                 raise
@@ -129,7 +129,7 @@ def _one_by_one(runs, values, signs, progress):
     result["parameters"][..., 0], result["status"] = values, NOT_COMPUTED
     states = np.repeat(runs.start[None], len(signs), axis=0)
     orders = np.stack([np.arange(len(values))[::sign] for sign in signs])
-    with _bar(progress, len(values)) as bar:
+    with bar(progress, len(values)) as shown:
         try:
             for k in range(len(values)):
                 rows = runs.table(len(signs))
@@ -137,14 +137,14 @@ def _one_by_one(runs, values, signs, progress):
                 result[np.arange(len(signs)), orders[:, k]] = rows
                 kept = np.isfinite(ends).all(axis=1) & (rows["status"] == 0)
                 states = np.where(kept[:, None], ends, runs.start)
-                bar.update(1)
+                shown.update(1)
         except KeyboardInterrupt:
             if not (result["status"] != NOT_COMPUTED).any():
                 raise
     return result
 
 
-def _bar(progress, total):
+def bar(progress, total):
     """A progress bar, where one is wanted."""
     from tqdm.auto import tqdm
 

@@ -31,6 +31,10 @@ def nordmark_slope(x, p, out):
     out[0, 0] = p[0] if x[0] <= 0 else -0.5 / np.sqrt(x[0])
 
 
+def cubic(x, p, out):
+    out[0] = 1.5 * x[0] - 0.5 * x[0] ** 3
+
+
 def rotated(x, p, out):
     """A spiral whose multipliers are ``p[0] exp(+-i)``; (0, 0) is fixed."""
     c, s = p[0] * math.cos(1.0), p[0] * math.sin(1.0)
@@ -151,3 +155,24 @@ def test_branches_side_by_side_are_followed_in_both_directions():
     assert (up[values > 1 / 36] == 2).all()
     assert (down[values > 0.0263] == 2).all()
     assert (down[values < 1 / 40 - 1e-9] == 3).all()
+
+
+def test_basins_of_a_map():
+    """``x -> 1.5 x - x³/2``: to 1 or -1 within sqrt 3 on either side of 0, to either up to sqrt 5, beyond that to infinity."""
+    values = np.linspace(-2.5, 2.5, 402)
+    found = nsds.basins(nsds.iterated_map(cubic, x=[0.0]), grid={"x[0]": values}, keep=4)
+    assert sorted(found.attractors["x"][:, 0, 0].round(9)) == [-1, 1]
+    assert ((found.labels == -2) == (abs(values) > math.sqrt(5))).all()
+    ends = np.sign(values[abs(values) < math.sqrt(3)])
+    of_label = found.attractors["x"][:, 0, 0]
+    np.testing.assert_allclose(of_label[found.labels[abs(values) < math.sqrt(3)]], ends, atol=1e-9)
+    assert found.attractors["fraction"].sum() == pytest.approx((found.labels >= 0).mean())
+
+
+def test_basins_tell_chaos_from_orbits():
+    found = nsds.basins(nsds.iterated_map(nordmark, x=[0.0], p=[0.2, 0.026]), grid={"x[0]": np.linspace(-0.1, 0.1, 101)}, transient=2000)
+    assert set(found.attractors["n_periods"]) == {2, 3}
+    assert found.labels.min() >= 0
+    chaotic = nsds.basins(nsds.iterated_map(logistic, x=[0.0], p=[3.9]), grid={"x[0]": [0.3, 0.4]})
+    assert (chaotic.labels == -1).all()
+    assert len(chaotic.attractors) == 0

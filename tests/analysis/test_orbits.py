@@ -181,6 +181,18 @@ def test_a_converter(plain):
     assert abs(np.linalg.det(found["monodromy"]) - math.exp(-PERIOD / (R * C))) < 1e-9
 
 
+def test_basin_of_an_orbit():
+    """Near the orbit with one impact, at the least."""
+    _, phase, state, *_ = single_impact_orbit(0.05, 2.6, 0.8, 1, 0.0, 0.4)
+    start = impact_oscillator(0.05, 2.6, 0.8, 0.0, *state, phase)
+    grid = {"mass.q[0]": state[0] + np.array([-1e-2, 1e-2]), "mass.v[0]": state[1] + np.array([-1e-2, 0.0, 1e-2])}
+    found = nsds.basins(start, grid=grid, period=2 * math.pi / 2.6, transient=500, keep=4)
+    assert (found.labels == np.zeros((2, 3))).all()
+    (orbit,) = found.attractors
+    assert (orbit["n_periods"], orbit["fraction"]) == (1, 1)
+    np.testing.assert_allclose(orbit["x"][0], state, atol=1e-6)
+
+
 def test_doubling_and_corner_of_the_cam_follower():
     """Orbits with one impact a turn double their period at 739.31978 rpm, and fold at 673.23444 rpm, where the impact is at a corner.
 

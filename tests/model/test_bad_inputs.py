@@ -148,6 +148,8 @@ REFUSED = {
     "parameter": [None, 3, "", "q", "p", "p[9]", "p[-1]", {}, [], ODD, True],
     "varied": [None, 3, "a", [], {}, ODD, {"p[0]": "a"}, {"p[0]": []}, {"p[0]": [np.nan]}, {"p[0]": 1.0}, {"q": [1.0]}, {3: [1.0]},
                {"p[0]": [1.0], "p[1]": [1.0], "p[2]": [1.0]}],
+    "axes of states": [None, 3, "a", [], {}, ODD, {"x[0]": "a"}, {"x[0]": []}, {"x[0]": [np.nan]}, {"x[0]": 1.0}, {"x[1]": [1.0]},
+                       {3: [1.0]}],
     "direction": [0, 2, "up", True, [0], [], {}, ODD, 1.5, [1, 3], [True]],
     "period": ["a", {}, [], ODD, np.nan, 1j, True, 0.0, -1.0, 1.0],
     "row": [None, 3, "row", {}, [], ODD, np.zeros(3), np.zeros((), [("t", "f8")])],
@@ -270,6 +272,9 @@ CALLS = {
     "lyapunov": (nsds.lyapunov, lambda: {"system": table(), "n_periods": 20, "transient": 2}, {
         "system": "record", "period": "period", "n_periods": "whole", "transient": "natural", "n_exponents": "whole or none",
         "blocks": "whole", "scheme": "scheme"}),
+    "basins": (nsds.basins, lambda: {"system": table(), "grid": {"x[0]": [0.5]}, "progress": False}, {
+        "system": "record", "grid": "axes of states", "period": "period", "transient": "natural", "keep": "whole", "tol": "positive",
+        "scheme": "scheme", "progress": "progress"}),
     "sweep": (nsds.sweep, lambda: {"system": table(), "vary": {"p[0]": [0.5]}, "progress": False}, {
         "system": "record", "vary": "varied", "period": "period", "record": "word", "transient": "natural", "keep": "whole",
         "direction": "direction", "tol": "positive", "scheme": "scheme", "progress": "progress"}),
