@@ -86,7 +86,8 @@ from nsds.schemes.lagrangian.moreau_jean import moreau_jean
 from nsds.schemes.lagrangian.projection import moreau_jean_combined_projection, moreau_jean_direct_projection
 from nsds.schemes.lagrangian.schatzman_paoli import schatzman_paoli
 from nsds.schemes.rigid.rattle import rattle
-from nsds.schemes.run.simulation import simulate, step
+from nsds.schemes.run.simulation import simulate
+from nsds.schemes.run.stepping import step, stepper
 from nsds.schemes.run.streaming import resume, stream
 from nsds.status import advice
 

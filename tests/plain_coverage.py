@@ -27,6 +27,7 @@ _SHOWN = 25
 # Test files that are quick as plain Python, but for the tests with these words in their names: long runs, threads, what is compiled.
 TESTS = [
     "collision/test_collision.py", "collision/test_collision_detection.py", "maths/test_rotations.py", "schemes/test_linear_algebra.py",
+    "schemes/run/test_stepper.py",
     "schemes/lagrangian/test_forms_and_starts.py", "schemes/lagrangian/test_lagrangian_friction.py", "solvers/bodies/test_contact_rigid.py",
     "solvers/bodies/test_contact_piles.py", "solvers/box/test_solver_interface.py", "solvers/box/test_solver_kernels.py",
     "solvers/contact/test_contact_block_lu.py", "solvers/contact/test_contact_few.py", "solvers/contact/test_contact_sweeps.py",
@@ -35,6 +36,7 @@ LONG = [
     "a_million_steps", "what_is_reached", "light_grains", "bits_of_frozen", "bits_do_not_depend", "momentum_saves", "number_of_cores",
     "out_of_the_cache", "profile_measures", "unsuitable_solver", "as_if_alone", "arm_with_dry", "thin_disc",
     "strikes_a_rough", "rigid_body_does", "units_do_not_matter", "slides_in_a_curve", "redundant_contacts_at_rest",
+    "steps_have_the_bits", "takes_what_another", "own_steps_from", "memory_is_flat",
 ]  # fmt: skip
 
 

@@ -9,6 +9,7 @@ Kernels release the GIL, follow IEEE arithmetic (``error_model="numpy"``, no fas
 
 import numba
 
+from nsds._jit.bound import bound
 from nsds._jit.cache import is_cold
 from nsds._jit.calls import address, caller, on_demand
 from nsds._jit.compiler import callback, compiled, each, inlined, kernel, parallel, specialised, threaded, tiny
@@ -21,6 +22,7 @@ if numba.config.DISABLE_JIT:
 
 __all__ = [
     "address",
+    "bound",
     "callback",
     "caller",
     "compiled",

@@ -46,6 +46,11 @@ def address(signature, function):
     return next((number for number, known in _functions.items() if known is function), None) or _Callback(function).address
 
 
+def bound(*calls):
+    """A function ``call()`` that calls kernels one after the other, and returns what the last one does."""
+    return lambda: [function(*arguments) for function, arguments in calls][-1]
+
+
 def on_demand(signature, function):
     """A function ``address()`` for kernels."""
     return lambda: address(signature, function)

@@ -27,7 +27,8 @@ from nsds.model.records import memory
 from nsds.schemes.event_driven import filippov, first_order, lagrangian
 from nsds.schemes.event_driven.scheme import event_driven
 from nsds.schemes.run.interrupts import Interrupts
-from nsds.schemes.run.simulation import prepare_run, shares
+from nsds.schemes.run.preparation import prepare_run
+from nsds.schemes.run.simulation import shares
 
 ROWS = 128  # of a period of a motion that is not linear
 _FAMILIES = {lagrangian: mechanics, first_order: affine, filippov: switched}

@@ -309,6 +309,11 @@ def _rules(dtype, model):
     return _Rules(_groups(parts, dtype.itemsize // 8), parts, tuple(more))
 
 
+def bounds_of_words(dtype, model):
+    """{part: (first word, elements, words of an element, ranges of its fields)} of the records of a model; the head is the part ""."""
+    return _rules(dtype, model).parts
+
+
 def _head_dtype(dtype):
     return np.dtype([(name, dtype[name]) for name in _HEAD])
 

@@ -1,5 +1,7 @@
 """Trajectories: their dtype, restart from a row, and what a run raises when it ends early."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from nsds import _checks
@@ -53,16 +55,23 @@ class SimulationInterrupted(KeyboardInterrupt):
 
 def recorded(records, fields=None):
     """(dtype of a row, offsets in a record of the words behind the row's head) for the chosen fields; None: the state of all parts."""
-    state, bases = dict(state_fields(records)), {name: records.dtype[name].base for name in records.dtype.names}
+    return _recorded(records.dtype, records["model"].reshape(-1)[0], fields if fields is None or isinstance(fields, str) else tuple(fields))
+
+
+@lru_cache(maxsize=64)
+def _recorded(dtype, model, fields):
+    records = np.zeros(1, dtype)
+    records["model"] = model
+    state, bases = dict(state_fields(records)), {name: dtype[name].base for name in dtype.names}
     numbers = {part: [name for name in bases[part].names if bases[part][name].base.kind in "fi"] for part in state}
     chosen = state if fields is None else chosen_fields(fields, state, numbers)
     sources = [np.zeros(0, np.int64)]
     for part, names in chosen.items():
-        start, part_dtype = words(records.dtype, part)
+        start, part_dtype = words(dtype, part)
         base, count = part_dtype.base, part_dtype.shape[0] if part_dtype.shape else 1
         element = np.concatenate([base.fields[name][1] // 8 + np.arange(base[name].itemsize // 8) for name in names])
         sources.append((start + base.itemsize // 8 * np.arange(count)[:, None] + element).reshape(-1))
-    return row_dtype(records.dtype, chosen), np.concatenate(sources).astype(np.int32)
+    return row_dtype(dtype, chosen), np.concatenate(sources).astype(np.int32)
 
 
 def row_dtype(source, chosen):

@@ -79,7 +79,7 @@ def prepare(records, layout, inverses, options, method, work, iwork):
     constraints, order = unknowns.constraints, unknowns.order
     plan = _plan(parts, unknowns, method, work, iwork)
     plan["controlled"], plan["timed"] = has_controls(records), (layout.relations["e_function"] != ABSENT).any()
-    changing = [parts[field + "_function"] != ABSENT for field in "bTu"] + [(parts["u"] != ABSENT) & has_controls(records)]
+    changing = [parts[field + "_function"] != ABSENT for field in "bTu"] + [parts["u"] != ABSENT]  # u: by a controller, or between steps
     operators["constant"] = ~np.any(changing, axis=0)
     plan["driven"] = (layout.relations["bounds_function"] != ABSENT).any()
     plan["n_cone"] = (constraints["y"] == ABSENT).sum()

@@ -1,29 +1,28 @@
 """The time loop, recording, progress, interruption and failure policy: once, for all schemes."""
 
+import math
 import os
 import sys
 import time
 import warnings
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import NamedTuple
 
 import numpy as np
 
 from nsds import _checks, _jit
 from nsds._jit.cache import fingerprint
-from nsds.model.functions import Watch, offered, watch
+from nsds.model.functions import offered
 from nsds.model.layout import state_fields
 from nsds.model.records import N_ITER, RESIDUAL, STATUS, STEP, T0, T, copied, memory
 from nsds.model.trials import has_functions
-from nsds.model.validation import runnable, valid
+from nsds.model.validation import valid
 from nsds.results.storage import computed_with
 from nsds.results.trajectories import SimulationError, SimulationInterrupted
-from nsds.schemes import table as schemes
 from nsds.schemes.problem.tables import blame_row
-from nsds.schemes.run import sampled_control, several
+from nsds.schemes.run import several
 from nsds.schemes.run.interrupts import Interrupts
+from nsds.schemes.run.preparation import MOST_STEPS, Kept, has_event_rows, key_of, may_keep, prepare_run, put_back, taken
 from nsds.schemes.run.recording import DONE, FAILED, ROW, STARTED, STOPPED, Recorder
 from nsds.schemes.run.sampled_control import act
 from nsds.schemes.run.warnings import warn_of_overlaps, warn_of_violations
@@ -32,22 +31,8 @@ from nsds.status import CAPACITY, CONVERGED, EVENT, INEXACT, NON_FINITE, advice
 _CHUNK_SECONDS = 0.2
 _GROWTH = 64.0  # of a chunk, at most, from one to the next: steps may become slower
 _ROWS_OF_EVENT = 2  # room without which no step is begun
-_MOST_STEPS = 2**53  # times are t0 + step h: whole numbers up to there are floats, too
 # Words of the head of a row.
 _ROW_T, _ROW_STEP, _ROW_STATUS, _ROW_N_ITER, _ROW_RESIDUAL = range(5)
-
-
-class _Run(NamedTuple):
-    """Records being simulated in place, their memory, what the scheme prepared, and how it prepares others in their place."""
-
-    records: np.ndarray
-    mem: np.ndarray
-    prepared: NamedTuple
-    controls: NamedTuple
-    solver: int
-    solver_options: NamedTuple
-    prepare: Callable
-    watched: Watch | None  # what checks the user's functions, if something does
 
 
 def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, fields=None, progress=None, on_failure="raise", check=False,
@@ -131,47 +116,22 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, fields
     return _shaped(system, recorder.block())
 
 
-def step(system, h, *, scheme=None, solver=None, on_failure="raise", check=False, functions=None):
-    """One step: a new record (or ensemble) at ``t + h``. For many steps `simulate` saves the preparation that each call repeats.
-
-    Parameters
-    ----------
-    system, h, scheme, solver, on_failure, check, functions
-        See `simulate`.
-
-    Returns
-    -------
-    numpy.ndarray
-        Record with the new state, and status, n_iter and residual of the step.
-
-    Examples
-    --------
-    >>> import nsds
-    >>> ball = nsds.step(nsds.examples.bouncing_ball(), h=0.1)
-    >>> float(ball["t"]), float(ball["ball"]["v"][0].round(3))
-    (0.1, -0.981)
-    """
-    offered("step", functions)
-    if isinstance(scheme, dict):
-        system = valid("step", system)
-        groups = several.groups_of("step", system, scheme)
-        settings = {"solver": solver, "on_failure": on_failure, "check": check}
-        pieces = [step(several.part_of(system, names), h, scheme=options, **settings) for options, names in groups]
-        return several.joined_records(system, pieces)
-    run, _ = run_through("step", system, h, scheme, solver, on_failure, check=check)
-    return run.records.reshape(np.shape(system))
-
-
 def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_every=1, fields=None, progress=False, file=None,
-                check=False):  # fmt: skip
-    """(the run at its end, the recorder with its rows): to t_end, or one step."""
+                check=False, n_steps=1):  # fmt: skip
+    """(the run at its end, the recorder with its rows): to t_end, or n_steps; a run to t_end without a file may serve another one later."""
     save_every = _checks.integer(owner, "save_every", save_every, low=1)
     _checks.choice(owner, "on_failure", on_failure, ("raise", "warn", "continue"))
     if progress is not None:
         progress = _checks.flag(owner, "progress", progress)
     fields = _paths(owner, fields)
-    run, scheme = prepare_run(owner, system, h, scheme, solver, _checks.flag(owner, "check", check))
-    n_steps = _number_of_steps(owner, run.records, t_end, h)
+    key = key_of(system, h, scheme, solver) if t_end is not None and file is None and check is False else None
+    kept = taken(key)
+    if kept is not None and kept.starts_from(system):
+        run, scheme = kept.run, kept.scheme
+    else:
+        run, scheme = prepare_run(owner, system, h, scheme, solver, _checks.flag(owner, "check", check))
+        kept = Kept(run, scheme, np.shape(system)) if may_keep(key, run) else None
+    n_steps = number_of_steps(owner, run.records, t_end, h, n_steps)
     if file is not None and has_event_rows(run.prepared.stepper):
         raise ValueError(f"{owner}: the number of rows of an event-driven run is not known in advance; use nsds.simulate")
     recorder = Recorder(run.records, fields, n_steps, save_every, file)
@@ -194,6 +154,8 @@ def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_e
     if t_end is not None:
         warn_of_violations(run.prepared, recorder.initial)
     _report_failure(run, recorder, np.shape(system), on_failure)
+    if kept is not None and run is kept.run:
+        put_back(key, kept)
     return run, recorder
 
 
@@ -210,46 +172,28 @@ def _shaped(system, rows):
     return rows.reshape((*np.shape(system), *rows.shape[1:]))
 
 
-def prepare_run(owner, system, h, scheme, solver, check):
-    """(run from the state of a system, options of its scheme)."""
-    records = copied(runnable(owner, system)).reshape(-1)
-    h = _checks.number(owner, "h", h, above=0.0)
-    module, options = schemes.chosen(scheme, records)
-    method, solver_options, address = schemes.solver_of(solver, records, options)
-    anchored = records["t0"] + records["step"] * h == records["t"]
-    records["t0"] = np.where(anchored, records["t0"], records["t"])
-    records["step"] = np.where(anchored, records["step"], 0)
-    watched = Watch() if check else None
-
-    def prepare(records):
-        mem, token = memory(records), watch.set(watched)
-        try:
-            prepared = module.prepare(records, mem, options, h, method)
-            controls = sampled_control.prepare(owner, records, h)
-        finally:
-            watch.reset(token)
-        return _Run(records, mem, prepared, controls, address, solver_options, prepare, watched)
-
-    return prepare(records), options
-
-
-def _number_of_steps(owner, records, t_end, h):
-    """The fewest steps of size h to t_end; one where that is None."""
-    t, step = records["t"], records["step"]
-    if t_end is not None and (t_end <= t).any():
-        raise ValueError(f"{owner}: t_end must be after the system's time {t.max()}, got {t_end}")
-    latest = float(max(abs(t).max(), abs(t_end if t_end is not None else 0.0)))
-    if h < np.spacing(latest):
+def number_of_steps(owner, records, t_end, h, n_steps=1):
+    """The fewest steps of size h to t_end; n_steps where that is None."""
+    times = records["t"]
+    earliest, latest, step = float(times.min()), float(times.max()), int(records["step"].max())
+    if t_end is not None and t_end <= latest:
+        raise ValueError(f"{owner}: t_end must be after the system's time {latest}, got {t_end}")
+    largest = max(abs(earliest), abs(latest), abs(t_end if t_end is not None else 0.0))
+    if h < math.ulp(largest):
         raise ValueError(
-            f"{owner}: a step of h = {h:g} is lost in the rounding of times like {latest:g}, which is {np.spacing(latest):.2g}: "
+            f"{owner}: a step of h = {h:g} is lost in the rounding of times like {largest:g}, which is {math.ulp(largest):.2g}: "
             "take a larger h, or times closer to 0"
         )
-    counts = np.ones(t.shape) if t_end is None else np.ceil((t_end - t) / h - 1e-6)
-    if (counts != counts[0]).any():
+    if t_end is not None and not (earliest == latest or (_steps_between(times, t_end, h) == _steps_between(latest, t_end, h)).all()):
         raise ValueError(f"{owner}: all members of an ensemble must have the same time at the start")
-    if (step + counts > _MOST_STEPS).any():
-        raise ValueError(f"{owner}: steps are counted from 0 to 2^53, got {step.max()} before the run and {counts[0]:g} in it")
-    return max(int(counts[0]), 1)
+    count = n_steps if t_end is None else float(_steps_between(latest, t_end, h))
+    if step + count > MOST_STEPS:
+        raise ValueError(f"{owner}: steps are counted from 0 to 2^53, got {step} before the run and {count:g} in it")
+    return max(int(count), 1)
+
+
+def _steps_between(t, t_end, h):
+    return np.ceil((t_end - t) / h - 1e-6)
 
 
 def _march_template(first, last, until, n_total, save_every, stop, first_row, sources, reached, tables, functions, controls, solver,
@@ -317,15 +261,18 @@ def _save(at, width, sources, mem, imem, row, irow):
     return at
 
 
-_marches = {}
+def arguments_of_march(run, first, last, until, n_total, save_every, stop, first_row, sources, reached, rows, width):
+    """Arguments of the time loop of a run, in order: see `_march_template`."""
+    p = run.prepared
+    return (first, last, until, n_total, save_every, stop, first_row, sources, reached, p.tables, p.functions, tuple(run.controls),
+            run.solver, run.solver_options, p.options, run.mem, run.mem.view(np.int64), p.work, p.iwork, rows, rows.view(np.int64),
+            width)  # fmt: skip
 
 
-def has_event_rows(stepper):
-    """Whether a scheme saves rows at events, besides those after its steps."""
-    return getattr(stepper, "EVENT_ROWS", False)
+_marches, _entries = {}, {}
 
 
-def _march_of(stepper, again=False):
+def march_of(stepper, again=False):
     """The compiled time loop of schemes with the same step; again: to be called with arguments of the types of a call before."""
     name = stepper.step.__module__.removeprefix("nsds.schemes.").replace(".", "_")
     if name not in _marches:
@@ -334,7 +281,12 @@ def _march_of(stepper, again=False):
         if _jit.is_cold(march):
             print("nsds: compiling kernels, once for this version of the package ...", file=sys.stderr, flush=True)
         _marches[name] = march
-    return _jit.compiled(_marches[name]) if again else _marches[name]
+    march = _marches[name]
+    if not again or not hasattr(march, "overloads"):
+        return march
+    if _entries.get(name, (0,))[0] != len(march.overloads):
+        _entries[name] = len(march.overloads), _jit.compiled(march)
+    return _entries[name][1]
 
 
 def _march(run, recorder, n_steps, progress, stop, interrupts):
@@ -360,14 +312,19 @@ def _march(run, recorder, n_steps, progress, stop, interrupts):
     return run
 
 
+def cores():
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 @contextmanager
 def shares(n_members):
     """A function that calls another with ranges of members, one on each core; at the end none of them is running."""
-    workers = min(n_members, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
-    bounds = np.linspace(0, n_members, workers + 1).astype(int).tolist()
+    workers = min(n_members, cores())
     if workers == 1:
         yield lambda chunk: chunk(0, n_members)
     else:
+        bounds = np.linspace(0, n_members, workers + 1).astype(int).tolist()
         with ThreadPoolExecutor(workers) as pool:
             yield lambda chunk: list(pool.map(chunk, bounds[:-1], bounds[1:]))
 
@@ -378,16 +335,15 @@ def _advance(run, recorder, in_shares, interrupts, until, n_steps, stop):
     Until 0 the first row is made of the state at the start.
     """
     while True:
-        p, march = run.prepared, _march_of(run.prepared.stepper, again=until > 0)
+        p, march = run.prepared, march_of(run.prepared.stepper, again=until > 0)
         rows = memory(recorder.rows).reshape(run.records.size, -1)
 
-        def chunk(first, last, run=run, p=p, march=march, rows=rows):
-            march(first, last, until, n_steps, recorder.save_every, stop, recorder.first, recorder.sources, recorder.reached, p.tables,
-                  p.functions, tuple(run.controls), run.solver, run.solver_options, p.options, run.mem, run.mem.view(np.int64), p.work,
-                  p.iwork, rows, rows.view(np.int64), recorder.dtype.itemsize // 8)  # fmt: skip
+        def chunk(first, last, run=run, march=march, rows=rows):
+            march(*arguments_of_march(run, first, last, until, n_steps, recorder.save_every, stop, recorder.first, recorder.sources,
+                                      recorder.reached, rows, recorder.dtype.itemsize // 8))  # fmt: skip
 
         with interrupts.at_once():
-            in_shares(chunk)
+            inshares(chunk)
         for pairs in getattr(p.layout, "general_pairs", ()):
             pairs.raise_error()
         if not (recorder.reached[:, STOPPED] == CAPACITY).any():
@@ -404,7 +360,7 @@ def _advance(run, recorder, in_shares, interrupts, until, n_steps, stop):
 
 def _edition(run):
     """Fingerprint of the compiled code that a run consists of, but the solver of its one-step problems."""
-    return fingerprint(_march_of(run.prepared.stepper), {})[:16]
+    return fingerprint(march_of(run.prepared.stepper), {})[:16]
 
 
 class _NoBar:

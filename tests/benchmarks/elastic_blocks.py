@@ -22,7 +22,7 @@ import scipy.sparse as sp
 
 import nsds
 from nsds.schemes.linear_algebra import apply_inverse
-from nsds.schemes.run import simulation
+from nsds.schemes.run import preparation
 from tests.schemes.lagrangian.elastic_blocks import elastic_block
 
 MU, H = 0.4, 2e-3
@@ -51,7 +51,7 @@ def measure(cells, steps):
     made = time.process_time()
     nsds.simulate(cube(2), t_end=H, **settings)  # kernels are compiled
     compiled = time.process_time()
-    run = simulation.prepare_run("benchmark", system, H, settings["scheme"], None, False)[0]
+    run = preparation.prepare_run("benchmark", system, H, settings["scheme"], None, False)[0]
     prepared = time.process_time()
     o, work, iwork, n = run.prepared.tables.operators[0], run.prepared.work[0], run.prepared.iwork[0], system["block"]["q"].size
     p, solution = run.prepared.tables.plan[0], []

@@ -24,7 +24,7 @@ import numpy as np
 import nsds
 from nsds.schemes.rigid import moreau_jean as scheme
 from nsds.schemes.rigid import problem
-from nsds.schemes.run import simulation
+from nsds.schemes.run import preparation
 from tests.benchmarks.__main__ import find_peer
 from tests.benchmarks.solvers import show
 from tests.paths import PEER
@@ -56,7 +56,7 @@ class March:
 
     def __init__(self, n):
         solver = nsds.solvers.solver("bodies", **OPTIONS)
-        self.run = simulation.prepare_run("benchmark", pile(n), H, nsds.moreau_jean(theta=0.50001), solver, False)[0]
+        self.run = preparation.prepare_run("benchmark", pile(n), H, nsds.moreau_jean(theta=0.50001), solver, False)[0]
         prepared, self.mem = self.run.prepared, self.run.mem[0]
         self.tables, self.functions, self.work, self.iwork = prepared.tables, prepared.functions[0], prepared.work[0], prepared.iwork[0]
         self.state = (self.mem, self.mem.view(np.int64), self.work, self.iwork)

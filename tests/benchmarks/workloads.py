@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import timeit
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -121,7 +122,7 @@ def keep_memory():
 @contextmanager
 def loop_clock():
     """A list that collects the seconds spent in each call of the compiled time loop."""
-    spent, march_of = [], simulation._march_of
+    spent, march_of = [], simulation.march_of
 
     def timed(*which, **how):
         march = march_of(*which, **how)
@@ -133,11 +134,11 @@ def loop_clock():
 
         return clocked
 
-    simulation._march_of = timed
+    simulation.march_of = timed
     try:
         yield spent
     finally:
-        simulation._march_of = march_of
+        simulation.march_of = march_of
 
 
 def measure(workload):
@@ -190,6 +191,30 @@ def cold_memory(repeats):
     command = [sys.executable, "-c", COLD_MEMORY]
     runs = [subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT) for _ in range(repeats)]
     return statistics.median(float(run.stdout) for run in runs)
+
+
+def calls():
+    """µs of calls from Python above the steps that they make: of a stepper and `nsds.step`, and `nsds.simulate` of a known model."""
+    ball, members = nsds.examples.bouncing_ball(), 256
+    balls_, h = balls(members), 5e-3
+    one, many = nsds.stepper(ball, h), nsds.stepper(balls_, h)
+    place, places = ball.copy(), balls_.copy()
+
+    def least(call, number):
+        return min(timeit.repeat(call, number=number, repeat=20)) / number * 1e6
+
+    def above(advance, system, number):
+        some, more = (least(lambda n=n: advance(system, n, out=system), number) for n in (1, 101))
+        return some - (more - some) / 100
+
+    t_end = float(ball["t"]) + h
+    return {
+        "stepper call (µs)": (above(one, place, 2000), 5.0),
+        "stepper call, set state (µs)": (least(lambda: one(ball), 2000), 5.0),
+        "step call (µs)": (least(lambda: nsds.step(ball, h), 500), None),
+        "256 members, each (ns)": (above(many, places, 100) / members * 1e3, 50.0),
+        "simulate, set-up (µs)": (least(lambda: nsds.simulate(ball, t_end=t_end, h=h, progress=False), 100), 150.0),
+    }
 
 
 FIRST_RESULT = """

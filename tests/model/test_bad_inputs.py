@@ -371,6 +371,8 @@ CALLS = {
     "step": (nsds.step, lambda: {"system": bouncing(), "h": 0.01}, {
         "system": "record", "h": "positive", "scheme": "scheme", "solver": "solver", "on_failure": "word", "check": "flag",
         "functions": "functions"}),
+    "stepper": (nsds.stepper, lambda: {"system": bouncing(), "h": 0.01}, {
+        "system": "record", "h": "positive", "scheme": "scheme", "solver": "solver", "on_failure": "word", "functions": "functions"}),
     "restart": (nsds.restart, lambda: {"system": bouncing(), "row": rows()[5]}, {"system": "record", "row": "row"}),
     "relative_degree": (nsds.relative_degree, lambda: {"system": circuit()}, {"system": "record"}),
     "report": (nsds.report, lambda: {"trajectory": rows(), "system": bouncing(), "file": io.StringIO()}, {

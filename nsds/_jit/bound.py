@@ -1,0 +1,80 @@
+"""Kernels whose arguments are held in memory: to call them takes a fraction of a microsecond, whatever their number."""
+
+import ctypes
+from functools import cache
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import cpu_target
+
+_WORD = ir.IntType(64)
+
+
+def bound(*calls):
+    """A function ``call()`` that calls kernels one after the other, and returns the whole number that the last one does.
+
+    calls: of each (kernel, arguments): numbers, arrays and tuples of them, also named ones. They are looked at now: of arrays the memory
+    may be filled anew between calls, numbers are what they are. Without the GIL; kernels are compiled where they are not yet.
+    """
+    signatures = [tuple(map(numba.typeof, arguments)) for _, arguments in calls]
+    for (kernel, _), signature in zip(calls, signatures, strict=True):
+        if signature not in kernel.overloads:
+            kernel.compile(signature)
+    if numba.config.BOUNDSCHECK:  # they raise, which numba hands over to its own callers alone
+        return lambda: [kernel(*arguments) for kernel, arguments in calls][-1]
+    held = np.array([word for _, arguments in calls for word in _words_of(arguments)], np.uint64)
+    entry, place = _entry(tuple((kernel, signature) for (kernel, _), signature in zip(calls, signatures, strict=True))), held.ctypes.data
+
+    def call(entry=entry, place=place, kept=(held, calls)):
+        return entry(place)
+
+    return call
+
+
+def _words_of(value):
+    """What numba hands to a kernel for an argument, one word for each of its parts."""
+    if isinstance(value, tuple):
+        return [word for item in value for word in _words_of(item)]
+    if isinstance(value, np.ndarray):  # two owners, entries, bytes of an entry, data, lengths, strides
+        return [0, 0, value.size, value.itemsize, value.ctypes.data, *value.shape, *value.strides]
+    return [np.array(value, np.float64 if isinstance(value, (float, np.floating)) else np.int64).view(np.uint64).item()]
+
+
+@cache
+@global_compiler_lock
+def _entry(codes):
+    """Compiled code that calls kernels, of these signatures, with the words that lie at a place in memory one behind the other."""
+    context = cpu_target.target_context
+    library = context.codegen().create_library("nsds_bound")
+    module = library.create_ir_module("nsds_bound")
+    function = ir.Function(module, ir.FunctionType(_WORD, [_WORD.as_pointer()]), f"nsds_bound_{len(_kept)}")
+    builder = ir.IRBuilder(function.append_basic_block())
+    result, raised, at = builder.alloca(_WORD), builder.alloca(_WORD), 0
+    for kernel, signature in codes:
+        code = kernel.overloads[signature]
+        target = context.call_conv.get_function_type(code.signature.return_type, signature)
+        arguments = [builder.bitcast(place, kind) for place, kind in zip((result, raised), target.args, strict=False)]
+        for kind in target.args[2:]:
+            word = builder.load(builder.gep(function.args[0], [ir.Constant(_WORD, at)]))
+            arguments.append(_as_type(builder, word, kind))
+            at += 1
+        address = code.library.get_pointer_to_function(code.fndesc.llvm_func_name)
+        builder.call(builder.inttoptr(ir.Constant(_WORD, address), target.as_pointer()), arguments)
+    builder.ret(builder.load(result))
+    library.add_ir_module(module)
+    library.finalize()
+    _kept.append(library)
+    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(library.get_pointer_to_function(function.name))
+
+
+def _as_type(builder, word, kind):
+    if isinstance(kind, ir.PointerType):
+        return builder.inttoptr(word, kind)
+    if isinstance(kind, ir.IntType):
+        return word if kind.width == 64 else builder.trunc(word, kind)
+    return builder.bitcast(word, kind)
+
+
+_kept = []

@@ -1,0 +1,236 @@
+"""What a run works on: prepared once for a layout, parameters, scheme, step and solver, and kept for runs that differ in state alone."""
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from nsds import _checks
+from nsds._jit import kernel, tiny
+from nsds.model.functions import Watch, watch
+from nsds.model.kinds import CONTROL, RELATIONS, SYSTEMS
+from nsds.model.layout import state_fields, table
+from nsds.model.records import RESIDUAL, STEP, T0, T, copied, lines_of, memory
+from nsds.model.validation import bounds_of_words, runnable
+from nsds.schemes import table as schemes
+from nsds.schemes.run import sampled_control
+from nsds.schemes.run.recording import DONE, FAILED, ROW, STARTED, STOPPED
+from nsds.status import CAPACITY, NOT_COMPUTED
+
+MOST_STEPS = 2**53  # times are t0 + step h: whole numbers up to there are floats, too
+LAST = 2**62  # the number of the last step, from which those to be done are counted back
+# Words [first, end) of a record, and what they may be: as they were when the run was prepared, or numbers or whole numbers between bounds.
+STRETCH = table("first", "end", "kind")
+SAME, NUMBERS, WHOLE = range(3)
+_STANDS_STILL = 2  # in place of whether the scheme has started
+_FREE = ("p", "u", "z", "fext", "mext", "b")  # of systems, besides their state: written, or read in each step, where they lie in a record
+
+
+class Run(NamedTuple):
+    """Records being simulated in place, their memory, what the scheme prepared, and how it prepares others in their place."""
+
+    records: np.ndarray
+    mem: np.ndarray
+    prepared: NamedTuple
+    controls: NamedTuple
+    solver: int
+    solver_options: NamedTuple
+    prepare: Callable
+    watched: Watch | None  # what checks the user's functions, if something does
+
+
+def has_event_rows(stepper):
+    """Whether a scheme saves rows at events, besides those after its steps."""
+    return getattr(stepper, "EVENT_ROWS", False)
+
+
+def prepare_run(owner, system, h, scheme, solver, check):
+    """(`Run` from the state of a system, options of its scheme)."""
+    records = copied(runnable(owner, system)).reshape(-1)
+    h = _checks.number(owner, "h", h, above=0.0)
+    module, options = schemes.chosen(scheme, records)
+    method, solver_options, address = schemes.solver_of(solver, records, options)
+    anchored = records["t0"] + records["step"] * h == records["t"]
+    records["t0"] = np.where(anchored, records["t0"], records["t"])
+    records["step"] = np.where(anchored, records["step"], 0)
+    watched = Watch() if check else None
+
+    def prepare(records):
+        mem, token = memory(records), watch.set(watched)
+        try:
+            prepared = module.prepare(records, mem, options, h, method)
+            controls = sampled_control.prepare(owner, records, h)
+        finally:
+            watch.reset(token)
+        return Run(records, mem, prepared, controls, address, solver_options, prepare, watched)
+
+    return prepare(records), options
+
+
+class Admission(NamedTuple):
+    """What a record may differ in from that for which a run was prepared: stretches of words, and bounds of each."""
+
+    stretches: np.ndarray  # STRETCH
+    low: np.ndarray  # (words,)
+    high: np.ndarray
+    whole_low: np.ndarray  # the same memory as int64, for words that hold whole numbers
+    whole_high: np.ndarray
+
+
+@lru_cache(maxsize=64)
+def admission(dtype, model):
+    """`Admission` of records: their clock, their state and their inputs may change, all else is prepared for."""
+    low, high = np.zeros(dtype.itemsize // 8), np.zeros(dtype.itemsize // 8)
+    whole_low, whole_high, kind = low.view(np.int64), high.view(np.int64), np.full(low.size, SAME)
+    kind[RESIDUAL], whole_low[RESIDUAL], whole_high[RESIDUAL] = WHOLE, np.iinfo(np.int64).min, np.iinfo(np.int64).max  # of any bits
+    changing = _changing(dtype, model)
+    for name, (start, count, stride, fields) in bounds_of_words(dtype, model).items():
+        for each in fields:
+            if name and each.field not in changing.get(name, ()):
+                continue
+            words = start + each.start + stride * np.arange(count)[:, None] + np.arange(each.size)
+            kind[words] = NUMBERS if each.kind == "f" else WHOLE
+            for bounds, bound in ((low, each.low), (high, each.high)):
+                (bounds if each.kind == "f" else bounds.view(np.int64))[words] = bound
+    ends = np.append(np.flatnonzero(np.diff(kind)) + 1, kind.size)
+    stretches = np.zeros(ends.size, STRETCH)
+    stretches["end"], stretches["first"][1:], stretches["kind"] = ends, ends[:-1], kind[ends - 1]
+    return Admission(stretches, low, high, whole_low, whole_high)
+
+
+def _changing(dtype, model):
+    """{part: fields that may change between runs}."""
+    example = np.zeros((), dtype)
+    example["model"] = model
+    changing = {name: set(fields) for name, fields in state_fields(example)}
+    for name, kind, *_ in lines_of(model):
+        if kind in SYSTEMS:
+            changing[name] |= set(_FREE)
+        elif kind == CONTROL or (kind in RELATIONS and "F" not in dtype[name].base.names):  # F z is a constant that is prepared
+            changing[name].add("z")
+    return changing
+
+
+@kernel
+def admit(first, last, h, may, n_steps, given, igiven, mems, imems, reached):
+    """Take the states of members first..last from what is given, to be marched by n_steps[m]; a member that differs in more is stopped.
+
+    Stopped with NOT_COMPUTED: a parameter differs from that of ``mems``, a value is out of its range, or the clock cannot go on. The scheme
+    does not start anew on a member that is as its last step left it, nor on one that stands still.
+    """
+    for m in range(first, last):
+        mem, imem, new, inew = mems[m], imems[m], given[m], igiven[m]
+        is_good, other_parameters, other_state = True, 0, 0
+        for k in range(may.stretches.size):
+            s = may.stretches[k]
+            if s.kind == SAME:
+                for i in range(s.first, s.end):
+                    other_parameters |= inew[i] ^ imem[i]
+            elif s.kind == NUMBERS:
+                for i in range(s.first, s.end):
+                    is_good &= may.low[i] <= new[i] and new[i] <= may.high[i]
+                    other_state |= inew[i] ^ imem[i]
+                    imem[i] = inew[i]
+            else:
+                for i in range(s.first, s.end):
+                    is_good &= may.whole_low[i] <= inew[i] and inew[i] <= may.whole_high[i]
+                    other_state |= inew[i] ^ imem[i]
+                    imem[i] = inew[i]
+        if n_steps[m] > 0 and mem[T0] + imem[STEP] * h != mem[T]:
+            mem[T0], imem[STEP] = mem[T], 0
+        is_good &= other_parameters == 0 and imem[STEP] <= MOST_STEPS - n_steps[m] and not _is_lost(mem[T], h)
+        if other_state != 0 or reached[m, STARTED] != 1:
+            reached[m, STARTED] = 0 if n_steps[m] > 0 else _STANDS_STILL
+        reached[m, ROW], reached[m, DONE], reached[m, FAILED] = 0, LAST - n_steps[m], 0
+        reached[m, STOPPED] = 0 if is_good else NOT_COMPUTED
+
+
+@tiny
+def _is_lost(t, h):
+    """Whether a step is less than the distance of times."""
+    return t != 0.0 and h < math.ldexp(1.0, math.frexp(abs(t))[1] - 53)
+
+
+GOOD, FAILURE, SHORT, REFUSED = range(4)
+
+
+@kernel
+def outcome_of(first, last, reached):
+    """The worst that happened to members first..last: GOOD, FAILURE of a step, SHORT of room, REFUSED by `admit`."""
+    worst = GOOD
+    for m in range(first, last):
+        stopped = reached[m, STOPPED]
+        if stopped == NOT_COMPUTED:
+            worst = REFUSED
+        elif stopped == CAPACITY:
+            worst = max(worst, SHORT)
+        elif stopped != 0 or reached[m, FAILED] != 0:
+            worst = max(worst, FAILURE)
+    return worst
+
+
+class Kept:
+    """A run with a copy of what its scheme prepared, for systems that differ from the first one in clock, state and inputs alone."""
+
+    def __init__(self, run, scheme, shape):
+        records, p = run.records, run.prepared
+        self.run, self.scheme, self.shape, self.dtype = run, scheme, shape, records.dtype
+        self.given, self.n_steps = np.zeros_like(run.mem), np.ones(records.size, np.int64)
+        self.given_words, self.words = self.given.reshape(-1), run.mem.reshape(-1)
+        self.reached = np.zeros((records.size, 5), np.int64)
+        self._at_first = p.work.copy(), p.iwork.copy()
+
+    def read(self, system):
+        """Note the words of a system of the dtype and the shape of the run's."""
+        try:
+            self.given_words[...] = np.frombuffer(system)
+        except (TypeError, ValueError, BufferError):  # not contiguous
+            self.given_words[...] = memory(copied(system)).reshape(-1)
+
+    def admission(self, first, last):
+        """Arguments of `admit`."""
+        run, given = self.run, self.given
+        may = admission(self.dtype, run.records["model"][0])
+        return (first, last, run.prepared.options.h, may, self.n_steps, given, given.view(np.int64), run.mem, run.mem.view(np.int64),
+                self.reached)  # fmt: skip
+
+    def starts_from(self, system):
+        """Whether the run can begin from a system: then it has its state, and work memory as it was prepared."""
+        self.read(system)
+        self.n_steps[:] = 1
+        admit(*self.admission(0, self.n_steps.size))
+        p = self.run.prepared
+        p.work[...], p.iwork[...] = self._at_first
+        return outcome_of(0, self.n_steps.size, self.reached) == GOOD
+
+
+_kept = {}
+_MOST, _LARGEST = 8, 2**23  # runs, and bytes of each
+
+
+def key_of(system, h, scheme, solver):
+    """What decides, besides parameters, whether a run can serve a system; None where that is not known."""
+    if not isinstance(system, (np.ndarray, np.void)) or not (type(h) is int or isinstance(h, float)):
+        return None
+    options = [(x.dtype, x.tobytes()) if isinstance(x, np.ndarray) else x for x in (scheme, solver)]
+    return (system.dtype, system.shape, h, *options) if all(x is None or isinstance(x, (str, tuple)) for x in options) else None
+
+
+def taken(key):
+    """The run kept under a key, which is then its taker's alone; None where there is none."""
+    return _kept.pop(key, None)
+
+
+def may_keep(key, run):
+    """Whether a run is worth keeping: of large ones the preparation is a small part."""
+    p, dtype = run.prepared, run.records.dtype
+    return key is not None and dtype == key[0] and 4 * (run.mem.nbytes + p.work.nbytes + p.iwork.nbytes) <= _LARGEST
+
+
+def put_back(key, kept):
+    """Keep a run for others; of too many the one that was used least lately is dropped."""
+    _kept[key] = kept
+    for old in list(_kept)[:-_MOST]:
+        _kept.pop(old, None)

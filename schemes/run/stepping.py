@@ -1,0 +1,313 @@
+"""Steps one by one: what a step needs is prepared once, so that a call costs little more than the step."""
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
+import numpy as np
+
+from nsds import _checks
+from nsds._jit import bound
+from nsds.model.collisions import with_room
+from nsds.model.functions import offered
+from nsds.model.kinds import collisions_of
+from nsds.model.records import model_of
+from nsds.model.validation import valid
+from nsds.results.trajectories import ROW_HEAD, SimulationError
+from nsds.schemes.run import several
+from nsds.schemes.run.preparation import (
+    FAILURE,
+    GOOD,
+    LAST,
+    MOST_STEPS,
+    REFUSED,
+    SHORT,
+    Kept,
+    admit,
+    has_event_rows,
+    key_of,
+    may_keep,
+    outcome_of,
+    prepare_run,
+    put_back,
+    taken,
+)
+from nsds.schemes.run.recording import DONE, FAILED, ROW, STOPPED
+from nsds.schemes.run.simulation import arguments_of_march, cores, march_of, number_of_steps, run_through
+from nsds.schemes.run.warnings import warn_of_overlaps
+
+_CHUNK = 1000  # steps between two looks for Ctrl-C
+_THREADS_FROM = 2e-3  # seconds that a call with an ensemble takes
+_MOST_PREPARATIONS = 100  # in a call: each gives the records more room
+_WIDTH = len(ROW_HEAD)  # words of a row of which nothing is saved
+_NOTHING = np.zeros(0, np.int32)
+
+
+def stepper(system, h, *, scheme=None, solver=None, on_failure="raise", functions=None):
+    """Prepare steps of size h once: ``advance = nsds.stepper(system, h)``, then ``system = advance(system)`` as often as wanted.
+
+    For loops that look at the system, or change it, between steps: controllers, environments of reinforcement learning, coupling to other
+    programs. A call of a small model costs a microsecond or two, and gives the bits of `simulate` and `step`.
+
+    Parameters
+    ----------
+    system : numpy.ndarray
+        A record from `nsds.system`, or an array of such records; it is not changed.
+    h, scheme, solver, on_failure, functions
+        See `simulate`; one scheme for all systems, and not `nsds.event_driven`.
+
+    Returns
+    -------
+    callable
+        ``advance(system, n=1, *, out=None)``: a new record, or ensemble, ``n`` steps later. For an ensemble n may be an array of its shape:
+        each member makes its own number of steps, from its own time; one with 0 remains as it is. ``out``: a record or ensemble of the same
+        type that takes the result, and is returned; it may be ``system`` itself.
+
+        Between calls clock, states, ``u``, ``z``, ``fext``, ``mext`` and ``b`` of systems may be changed freely; where other fields differ
+        from those of the call before, what depends on them is prepared anew, which costs as much as `stepper` does. Records of
+        `nsds.collisions` that run out of room come back larger. A call that fails leaves ``out`` as it was.
+
+        One stepper serves one thread at a time, and several steppers as many threads: steps are made without Python's lock.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `simulate`; `nsds.event_driven`, which keeps what it knows of events from step to step; a system of another model or shape.
+    SimulationError
+        A step failed and ``on_failure="raise"``.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> cart = nsds.system(cart=nsds.lagrangian(mass=[1.0], q=[0.0], v=[1.0], u=[0.0]))
+    >>> advance = nsds.stepper(cart, h=0.01)
+    >>> for _ in range(100):
+    ...     cart["cart"]["u"] = -cart["cart"]["v"]
+    ...     cart = advance(cart)
+    >>> float(cart["t"]), float(cart["cart"]["v"][0].round(3))
+    (1.0, 0.366)
+    """
+    offered("stepper", functions)
+    if isinstance(scheme, dict):
+        raise ValueError("stepper: expected one scheme for all systems, got a dict")
+    result = _made("stepper", system, h, scheme, solver, on_failure)
+    if result is None:
+        raise ValueError("stepper: nsds.event_driven keeps what it knows of events from step to step; use nsds.simulate")
+    return result
+
+
+def step(system, h, *, scheme=None, solver=None, on_failure="raise", check=False, functions=None):
+    """One step: a new record (or ensemble) at ``t + h``. What it prepares is kept for the next call; `stepper` spares the look for it.
+
+    Parameters
+    ----------
+    system, h, scheme, solver, on_failure, check, functions
+        See `simulate`.
+
+    Returns
+    -------
+    numpy.ndarray
+        Record with the new state, and status, n_iter and residual of the step.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> ball = nsds.step(nsds.examples.bouncing_ball(), h=0.1)
+    >>> float(ball["t"]), float(ball["ball"]["v"][0].round(3))
+    (0.1, -0.981)
+    """
+    offered("step", functions)
+    if isinstance(scheme, dict):
+        system = valid("step", system)
+        groups = several.groups_of("step", system, scheme)
+        settings = {"solver": solver, "on_failure": on_failure, "check": check}
+        pieces = [step(several.part_of(system, names), h, scheme=options, **settings) for options, names in groups]
+        return several.joined_records(system, pieces)
+    key = key_of(system, h, scheme, solver) if check is False and isinstance(on_failure, str) else None
+    advance = None
+    if key is not None:
+        key = (*key, on_failure)
+        advance = taken(key) or _made("step", system, h, scheme, solver, on_failure)
+    if advance is None:
+        run, _ = run_through("step", system, h, scheme, solver, on_failure, check=check)
+        return run.records.reshape(np.shape(system))
+    result = advance(system)
+    if may_keep(key, advance.kept.run):
+        put_back(key, advance)
+    return result
+
+
+def _made(*settings):
+    """The `Stepper` of some settings; None where the scheme stops at events."""
+    owner, system, h, scheme, solver, on_failure = settings
+    _checks.choice(owner, "on_failure", on_failure, ("raise", "warn", "continue"))
+    run, options = prepare_run(owner, system, h, scheme, solver, False)
+    return None if has_event_rows(run.prepared.stepper) else Stepper(settings, run, options)
+
+
+class Stepper:
+    """What `stepper` returns. kept: its `Kept` run."""
+
+    def __init__(self, settings, run, options):
+        self._owner, system, *self._settings, self._on_failure = settings
+        self._lock, self._n, self._seconds = threading.Lock(), None, 0.0
+        self._use(Kept(_started(run, self._on_failure == "raise"), options, np.shape(system)))
+
+    def _use(self, kept):
+        """Bind what is prepared to calls: of all members, and of shares of them."""
+        run, n_members = kept.run, kept.n_steps.size
+        self.kept, self._dtype, self._shape = kept, run.records.dtype, kept.shape
+        rows, stop = np.zeros((n_members, 2 * _WIDTH)), self._on_failure == "raise"
+        self._general_pairs = tuple(getattr(run.prepared.layout, "general_pairs", ()))
+        march, kept.n_steps[:] = march_of(run.prepared.stepper), 0
+        self._most, self._n, self._total = 0, 0, kept.n_steps.copy()
+
+        def calls(first, last):
+            marching = march, arguments_of_march(run, first, last, LAST, LAST, LAST, stop, 0, _NOTHING, kept.reached, rows, _WIDTH)
+            ending = outcome_of, (first, last, kept.reached)
+            return bound((admit, kept.admission(first, last)), marching, ending), bound(marching, ending)
+
+        bounds = [0, n_members] if n_members == 1 else np.linspace(0, n_members, min(n_members, cores()) + 1).astype(int).tolist()
+        self._whole, self._shares = calls(0, n_members), [calls(*share) for share in pairwise(bounds)]
+
+    def __call__(self, system, n=1, *, out=None):
+        """The system n steps later."""
+        with self._lock:
+            if n is not self._n:
+                self._count(n)
+            try:
+                is_known = system.dtype is self._dtype and system.shape == self._shape
+            except AttributeError:
+                is_known = False
+            if is_known:
+                self.kept.read(system)
+            else:
+                self._read_other(system)
+            outcome = self._march()
+            if outcome != GOOD:
+                self._attend(outcome)
+            self._raise_general_errors()
+            if out is None:
+                return np.ndarray(self._shape, self._dtype, self.kept.words.copy())
+            return self._into(out)
+
+    def _count(self, n):
+        """Note how many steps the members are to make."""
+        if np.ndim(n) == 0:
+            self._total[:] = self._most = _checks.integer(self._owner, "n", n, low=0, high=MOST_STEPS)
+        else:
+            steps = _checks.whole_numbers(self._owner, "n", n)
+            if steps.shape != self._shape or (steps < 0).any():
+                raise ValueError(f"{self._owner}: n must be a whole number from 0, or an array of them of shape {self._shape}, got {n!r}")
+            self._total[:] = steps.reshape(-1)
+            self._most = int(self._total.max())
+        self._n = n if type(n) is int else None
+        np.minimum(self._total, _CHUNK, out=self.kept.n_steps)
+
+    def _march(self):
+        outcome = self._in_shares(0)
+        for done in range(_CHUNK, self._most, _CHUNK):
+            if outcome > FAILURE or (outcome == FAILURE and self._on_failure == "raise"):
+                break
+            self.kept.reached[:, DONE], self.kept.reached[:, ROW] = LAST - np.clip(self._total - done, 0, _CHUNK), 1
+            outcome = self._in_shares(1)
+        return outcome
+
+    def _in_shares(self, which):
+        """Call what is bound for all members; on all cores where the last call took so long that this pays."""
+        if len(self._shares) == 1:
+            return self._whole[which]()
+        began = time.perf_counter()
+        if self._seconds < _THREADS_FROM:
+            outcome = self._whole[which]()
+            self._seconds = time.perf_counter() - began
+            return outcome
+        with ThreadPoolExecutor(len(self._shares)) as pool:
+            outcome = max(pool.map(lambda share: share[which](), self._shares))
+        self._seconds = len(self._shares) * (time.perf_counter() - began)
+        return outcome
+
+    def _read_other(self, system):
+        """Read a system of another dtype; prepare anew where that is laid out otherwise, as of detected contacts with other room."""
+        records = valid(self._owner, system)
+        if records.shape != self._shape or records["model"].reshape(-1)[0] != self.kept.run.records["model"][0]:
+            raise ValueError(
+                f"{self._owner}: expected the model that was prepared, with shape {self._shape}, got "
+                f"{'another model' if records.shape == self._shape else f'shape {records.shape}'}"
+            )
+        if self._with_room(records).dtype != self._dtype:
+            self._prepare(records)
+        self.kept.read(self._with_room(records))
+
+    def _with_room(self, records):
+        """Records with the room for contacts of those that were prepared, where that is more."""
+        names = [line[0] for line in collisions_of(model_of(records))]
+        rooms = {name: max(dtype[name]["a"].shape[0] for dtype in (records.dtype, self._dtype)) for name in names}
+        return with_room(records, rooms) if names else records
+
+    def _prepare(self, records):
+        n_steps = self._total.copy()
+        run, options = prepare_run(self._owner, records, *self._settings, False)
+        number_of_steps(self._owner, run.records, None, self._settings[0], int(n_steps.max()))
+        self._use(Kept(_started(run, self._on_failure == "raise"), options, self._shape))
+        self._count(n_steps.reshape(self._shape) if self._shape else int(n_steps[0]))
+
+    def _attend(self, outcome):
+        """What is to be done where not all is good."""
+        for _ in range(_MOST_PREPARATIONS):
+            if outcome not in (REFUSED, SHORT):
+                break
+            records = self._given()
+            if outcome == SHORT:
+                records = self.kept.run.prepared.stepper.grow(records.reshape(-1)).reshape(self._shape)
+            self._prepare(records)
+            self.kept.read(self._with_room(records))
+            outcome = self._march()
+        if outcome == FAILURE and self._on_failure != "continue":
+            self._raise_general_errors()
+            self._report()
+
+    def _given(self):
+        """A copy of the system that was read."""
+        return np.ndarray(self._shape, self._dtype, self.kept.given_words.copy())
+
+    def _raise_general_errors(self):
+        for pairs in self._general_pairs:
+            pairs.raise_error()
+
+    def _report(self):
+        """Make the steps that failed again, with their rows, as a run that tells what happened."""
+        settings, system = (*self._settings, self._on_failure), self._given()
+        if (self._total == self._most).all():
+            run_through(self._owner, system, *settings, n_steps=self._most)
+            return
+        failed = (self.kept.reached[:, STOPPED] != 0) | (self.kept.reached[:, FAILED] != 0)
+        m = int(failed.argmax())
+        try:
+            run_through(self._owner, system.reshape(-1)[m], *settings, n_steps=int(self._total[m]))
+        except SimulationError as error:
+            raise SimulationError(error.trajectory, m, error.step, error.t, error.status, error.residual, error.cause) from None
+
+    def _into(self, out):
+        """Put the result into ``out``."""
+        if not isinstance(out, np.ndarray) or out.dtype != self._dtype or out.shape != self._shape or not out.flags.carray:
+            raise ValueError(
+                f"{self._owner}: out must be a writable, contiguous array of shape {self._shape} and of the type of the result, "
+                f"got {_checks.shortened(out)}"
+            )
+        np.frombuffer(out)[...] = self.kept.words
+        return out
+
+
+def _started(run, stop):
+    """The run with its time loop compiled, with room for the contacts at its start, and after a warning where these overlap."""
+    n_members = run.records.size
+    while True:
+        reached, rows = np.zeros((n_members, 5), np.int64), np.zeros((n_members, 2 * _WIDTH))
+        march = march_of(run.prepared.stepper)
+        march(*arguments_of_march(run, 0, n_members, 0, LAST, LAST, stop, 0, _NOTHING, reached, rows, _WIDTH))
+        if outcome_of(0, n_members, reached) != SHORT:
+            warn_of_overlaps(run.records, run.prepared)
+            return run
+        run = run.prepare(run.prepared.stepper.grow(run.records))
