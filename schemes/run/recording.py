@@ -6,11 +6,12 @@ import time
 
 import numpy as np
 
-from nsds.model.records import widened
-from nsds.results.trajectories import recorded
+from nsds.model.records import memory, widened
+from nsds.results.trajectories import ROW_HEAD, recorded
 from nsds.status import CAPACITY, NOT_COMPUTED, has_failed
 
 _MORE_ROWS = 64
+_NEVER = 2**62  # steps: rows are saved where they are asked for alone
 BLOCK_BYTES = 2**25  # of rows on their way into a file
 _BLOCK_SECONDS = 5.0  # a block that is not full is written after that time; in the beginning sooner
 _FIRST_SECONDS = 0.05
@@ -24,9 +25,9 @@ class Recorder:
     Between two calls of the compiled loop all members that go on have the same number of rows.
     """
 
-    def __init__(self, records, fields, n_steps, save_every, file=None):
-        self.fields, self.save_every, self.file = fields, save_every, file
-        self.n_rows = 1 + -(-n_steps // save_every)
+    def __init__(self, records, fields, n_steps, save_every, file=None, rows_at=None):
+        self.fields, self.save_every, self.file, self.rows_at = fields, save_every if rows_at is None else _NEVER, file, rows_at
+        self.n_rows = 1 + (-(-n_steps // save_every) if rows_at is None else rows_at.size)
         self.dtype, self.sources = recorded(records, fields)
         self.reached = np.zeros((records.size, 5), np.int64)
         self.rows = self._allocated(records.size)
@@ -113,6 +114,18 @@ class Recorder:
         more = self._allocated(len(self.reached), self.rows.shape[1] + _MORE_ROWS)
         self.rows = np.concatenate([self.rows, more], axis=1)
         self.reached[self.reached[:, STOPPED] == CAPACITY, STOPPED] = 0
+
+    def next_row(self, done, n_steps):
+        """The next step after ``done`` whose row is asked for, or the last one."""
+        return n_steps if self.rows_at is None else int(self.rows_at[np.searchsorted(self.rows_at, done, side="right")])
+
+    def end_at(self, records):
+        """Let the rows of members end with their state, where that is not yet saved."""
+        for m in np.flatnonzero(self.rows["step"][np.arange(records.size), self.reached[:, ROW] - self.first - 1] != records["step"]):
+            last = self.rows[m : m + 1, self.reached[m, ROW] - self.first :][:, :1]
+            last["t"], last["step"] = records["t"][m], records["step"][m]
+            last.view(np.float64)[..., len(ROW_HEAD) :] = memory(records)[m, self.sources]
+            self.reached[m, ROW] += 1
 
     def close(self):
         """Write what is left, and note what failed."""

@@ -5,8 +5,10 @@ import os
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,8 +37,8 @@ _ROWS_OF_EVENT = 2  # room without which no step is begun
 _ROW_T, _ROW_STEP, _ROW_STATUS, _ROW_N_ITER, _ROW_RESIDUAL = range(5)
 
 
-def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, fields=None, progress=None, on_failure="raise", check=False,
-             functions=None):  # fmt: skip
+def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, t_eval=None, fields=None, progress=None, on_failure="raise",
+             callback=None, callback_every=1, check=False, functions=None):  # fmt: skip
     """March a system, or every member of an ensemble, from its time to ``t_end``.
 
     Parameters
@@ -55,6 +57,9 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, fields
         systems with friction "lagrangian_plane" and its like; or a record from `nsds.solvers.solver`.
     save_every : int
         Save every that many steps; the initial and the last state are always saved.
+    t_eval : array_like, optional
+        Times, ascending, up to t_end: save the steps that reach them, in place of every one; the initial and the last state besides.
+        Nothing is interpolated, between steps there may be an impact.
     fields : sequence of str, optional
         What to save, as ``"ball"`` (its state) or ``"ball.q"``; all state by default. Any numeric field of the record may be named.
     progress : bool, optional
@@ -63,6 +68,11 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, fields
         What to do when a step is not solved or becomes NaN. The status of every step is in the trajectory. A step that is solved less
         well than asked, but well enough to make sense, has not failed: its status is INEXACT, its residual says how well, and
         `nsds.report` counts such rows.
+    callback : function ``callback(system)``, optional
+        Called with a copy of the system, or ensemble, after every ``callback_every`` steps; what is true of what it returns ends the run,
+        whose last state is then the one that it was given. What it raises ends the run too. To change the system use `nsds.stepper`.
+    callback_every : int
+        Steps from one call to the next.
     check : bool
         Run the user's functions in Python, and check them: one that reads or writes out of the range of its arguments, writes into another
         than the last, or raises, ends the run with a SimulationError that names part, function, index and time. Slow: for a function that
@@ -102,8 +112,10 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, fields
     """
     offered("simulate", functions)
     if isinstance(scheme, dict):
-        settings = {"t_end": t_end, "h": h, "solver": solver, "save_every": save_every, "progress": progress, "on_failure": on_failure,
-                    "check": check}  # fmt: skip
+        settings = {"t_end": t_end, "h": h, "solver": solver, "save_every": save_every, "t_eval": t_eval, "progress": progress,
+                    "on_failure": on_failure, "check": check}  # fmt: skip
+        if callback is not None:
+            raise ValueError("simulate: callback: several schemes run one after the other; expected one scheme, or no callback")
         system = valid("simulate", system)
         groups = several.groups_of("simulate", system, scheme)
         pieces = [
@@ -112,12 +124,14 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, fields
         ]
         return several.joined_rows(system, pieces)
     t_end = _checks.number("simulate", "t_end", t_end)
-    _, recorder = run_through("simulate", system, h, scheme, solver, on_failure, t_end, save_every, fields, progress, check=check)
+    pauses = _pauses("simulate", t_eval, save_every, callback, callback_every)
+    _, recorder = run_through("simulate", system, h, scheme, solver, on_failure, t_end, save_every, fields, progress, check=check,
+                              pauses=pauses)  # fmt: skip
     return _shaped(system, recorder.block())
 
 
 def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_every=1, fields=None, progress=False, file=None,
-                check=False, n_steps=1):  # fmt: skip
+                check=False, n_steps=1, pauses=None):  # fmt: skip
     """(the run at its end, the recorder with its rows): to t_end, or n_steps; a run to t_end without a file may serve another one later."""
     save_every = _checks.integer(owner, "save_every", save_every, low=1)
     _checks.choice(owner, "on_failure", on_failure, ("raise", "warn", "continue"))
@@ -134,7 +148,8 @@ def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_e
     n_steps = number_of_steps(owner, run.records, t_end, h, n_steps)
     if file is not None and has_event_rows(run.prepared.stepper):
         raise ValueError(f"{owner}: the number of rows of an event-driven run is not known in advance; use nsds.simulate")
-    recorder = Recorder(run.records, fields, n_steps, save_every, file)
+    rows_at = None if pauses is None or pauses.times is None else _steps_at(owner, pauses.times, run.records, t_end, h, n_steps)
+    recorder = Recorder(run.records, fields, n_steps, save_every, file, rows_at)
     settings = {"t_end": t_end, "h": float(h), "scheme": scheme, "solver": solver, "save_every": save_every, "fields": fields}
     settings["on_failure"] = on_failure
     try:
@@ -143,7 +158,7 @@ def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_e
                 if file is not None:
                     records = copied(_shaped(system, run.records))
                     file.open(records, recorder.dtype, settings, recorder.n_rows, computed_with(_edition(run)))
-                run = _march(run, recorder, n_steps, progress, on_failure == "raise", interrupts)
+                run = _march(run, recorder, n_steps, progress, on_failure == "raise", interrupts, pauses, np.shape(system))
             finally:
                 recorder.close()
     except KeyboardInterrupt:
@@ -157,6 +172,39 @@ def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_e
     if kept is not None and run is kept.run:
         put_back(key, kept)
     return run, recorder
+
+
+class _Pauses(NamedTuple):
+    """Where a run comes back to Python, for rows at times, None where these are many, and for a callback."""
+
+    times: np.ndarray | None
+    callback: Callable | None
+    every: int
+
+
+def _pauses(owner, t_eval, save_every, callback, every):
+    every = _checks.integer(owner, "callback_every", every, low=1)
+    if callback is not None and not callable(callback):
+        raise TypeError(f"{owner}: callback must be a function callback(system), got {_checks.shortened(callback)}")
+    if t_eval is None:
+        return _Pauses(None, callback, every)
+    times = _checks.array(owner, "t_eval", t_eval, n_dims=1)
+    if times.size == 0 or (np.diff(times) < 0).any():
+        raise ValueError(f"{owner}: t_eval must be ascending times, got {_checks.shortened(t_eval)}")
+    if save_every != 1:
+        raise ValueError(f"{owner}: t_eval says which steps are saved; it goes with save_every=1, got {save_every}")
+    return _Pauses(times, callback, every)
+
+
+def _steps_at(owner, times, records, t_end, h, n_steps):
+    """The steps that reach some times, and the last one."""
+    t = records["t"][0]
+    if times[0] < t or times[-1] > t_end:
+        raise ValueError(
+            f"{owner}: t_eval must lie between the system's time {t:g} and t_end = {t_end:g}, got {times[0]:g} to {times[-1]:g}"
+        )
+    steps = np.unique(np.append(np.clip(_steps_between(t, times, h), 0, n_steps), n_steps)).astype(np.int64)
+    return steps[steps > 0]
 
 
 def _paths(owner, fields):
@@ -289,8 +337,9 @@ def march_of(stepper, again=False):
     return _entries[name][1]
 
 
-def _march(run, recorder, n_steps, progress, stop, interrupts):
+def _march(run, recorder, n_steps, progress, stop, interrupts, pauses, shape):
     """Run the compiled loop in chunks of a fifth of a second, so that a progress bar moves and Ctrl-C works. Returns the run at its end."""
+    callback, every = (None, n_steps) if pauses is None or pauses.callback is None else (pauses.callback, pauses.every)
     bar = _progress_bar(progress, n_steps)
     done, n = 0, 64
     try:
@@ -300,11 +349,16 @@ def _march(run, recorder, n_steps, progress, stop, interrupts):
             warn_of_overlaps(run.records, run.prepared)
             while done < n_steps and not recorder.is_stopped and not (run.watched and run.watched.error):
                 interrupts.raise_noted()
-                began, until = time.perf_counter(), min(done + n, n_steps, recorder.last_step)
-                run = _advance(run, recorder, in_shares, interrupts, until, n_steps, stop)
+                due = recorder.next_row(done, n_steps)
+                began, until = time.perf_counter(), min(done + n, due, recorder.last_step, done + every - done % every)
+                run = _advance(run, recorder, in_shares, interrupts, until, due, stop)
                 elapsed, n, done = time.perf_counter() - began, until - done, until
                 bar.update(n)
                 n = max(1, int(n * min(_GROWTH, _CHUNK_SECONDS / max(elapsed, 1e-6))))
+                is_called = callback is not None and done % every == 0 and not recorder.is_stopped
+                if is_called and callback(copied(run.records.reshape(shape))):
+                    recorder.end_at(run.records)
+                    break
                 if done < n_steps and not recorder.is_stopped:
                     recorder.spill()
     finally:

@@ -159,6 +159,8 @@ REFUSED = {
     "column": [None, 3, "", "ball", "ball.", "no such.q", "ball.no", "ball.q[9]", "ball.q[-1]", {}, [], ODD, b"ball.q", "ball.q[]"],
     "axes": [3, "ax", {}, [], ODD],
     "index": [None, "a", 1.5, -1, 9, {}, [], ODD, np.nan, True],
+    "times": [*NOT_NUMBERS, 0.01, [0.02, 0.01], [-1.0, 0.01], [0.01, 1.0], [np.inf], force],
+    "callable or none": [3, "callback", {}, [], True, np.zeros(3), [print]],
     "time": ["a", {}, [], ODD, np.nan, 1j, [1.0, 2.0], None, True],
     "netlist": [None, 3, "no such file", "", {}, [], ODD, [3], [()], ["title"], [("R1",)], [("R1", "a", 0, None)], b"R1 a 0 1", True,
                 force],
@@ -367,7 +369,8 @@ CALLS = {
     "system": (nsds.system, lambda: {"ball": ball()}, {"t": "number", "other": "part"}),
     "simulate": (step_of, lambda: {"system": bouncing()}, {
         "system": "record", "t_end": "positive", "h": "positive", "scheme": "scheme", "solver": "solver", "save_every": "whole",
-        "fields": "fields", "progress": "progress", "on_failure": "word", "check": "flag", "functions": "functions"}),
+        "t_eval": "times", "fields": "fields", "progress": "progress", "on_failure": "word", "callback": "callable or none",
+        "callback_every": "whole", "check": "flag", "functions": "functions"}),
     "step": (nsds.step, lambda: {"system": bouncing(), "h": 0.01}, {
         "system": "record", "h": "positive", "scheme": "scheme", "solver": "solver", "on_failure": "word", "check": "flag",
         "functions": "functions"}),

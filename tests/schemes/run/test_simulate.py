@@ -69,6 +69,39 @@ def test_save_every_keeps_the_same_rows_and_the_last():
     assert some["n_iter"].sum() == every["n_iter"].sum()
 
 
+def test_rows_at_times_are_those_of_the_steps_that_reach_them():
+    every = nsds.simulate(ball(), t_end=1.0, h=0.01)
+    some = nsds.simulate(ball(), t_end=1.0, h=0.01, t_eval=[0.0, 0.105, 0.2, 0.2, 0.9])
+    for name in ("t", "step", "ball", "floor"):
+        np.testing.assert_array_equal(some[name], every[name][[0, 11, 20, 90, 100]])
+    assert some["n_iter"].sum() == every["n_iter"].sum()
+    systems = np.repeat(ball(), 3)
+    assert nsds.simulate(systems, t_end=1.0, h=0.01, t_eval=np.linspace(0.0, 1.0, 11)).shape == (3, 11)
+    with pytest.raises(ValueError, match=r"t_eval .* save_every=1"):
+        nsds.simulate(ball(), t_end=1.0, h=0.01, t_eval=[0.1], save_every=2)
+
+
+def test_a_callback_sees_the_system_and_may_end_the_run():
+    every, seen = nsds.simulate(ball(), t_end=1.0, h=0.01), []
+    rows = nsds.simulate(ball(), t_end=1.0, h=0.01, callback=seen.append, callback_every=25)
+    assert rows.tobytes() == every.tobytes()
+    assert [system["ball"]["q"].tobytes() for system in seen] == [every["ball"]["q"][k].tobytes() for k in (25, 50, 75, 100)]
+    low = nsds.simulate(ball(), t_end=1.0, h=0.01, save_every=7, callback=lambda system: system["ball"]["q"][0] < 0.3)
+    last = int(np.argmax(every["ball"]["q"][:, 0] < 0.3))
+    assert low["step"].tolist() == [*range(0, last, 7), last]
+    assert low["ball"][-1].tobytes() == every["ball"][last].tobytes()
+    systems = np.repeat(ball(), 3).reshape(3, 1)
+    assert nsds.simulate(systems, t_end=1.0, h=0.01, callback=lambda systems: systems.shape == (3, 1), callback_every=4).shape == (3, 1, 5)
+
+    def failing(system):
+        raise LookupError("own")
+
+    with pytest.raises(LookupError, match="own"):
+        nsds.simulate(ball(), t_end=1.0, h=0.01, callback=failing)
+    with pytest.raises(ValueError, match="callback: several schemes"):
+        nsds.simulate(ball(), t_end=1.0, h=0.01, callback=failing, scheme={"ball": nsds.moreau_jean()})
+
+
 def test_fields_choose_what_is_saved():
     trajectory = nsds.simulate(ball(), t_end=1.0, h=0.01, fields=["floor.lambda", "ball.p", "ball.q"])
     assert trajectory.dtype["ball"].names == ("p", "q")
