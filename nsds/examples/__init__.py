@@ -7,6 +7,7 @@ from nsds.examples import box_stack as _stack
 from nsds.examples import buck_converter as _buck
 from nsds.examples import cam_bifurcation as _bifurcation
 from nsds.examples import cam_follower as _cam
+from nsds.examples import cart_pole as _poles
 from nsds.examples import circuit_rlcd as _rlcd
 from nsds.examples import column_of_beads as _column
 from nsds.examples import diode_bridge as _bridge
@@ -38,6 +39,7 @@ from nsds.examples.box_stack import box_stack
 from nsds.examples.buck_converter import buck_converter
 from nsds.examples.cam_bifurcation import cam_bifurcation
 from nsds.examples.cam_follower import cam_follower, cam_motion
+from nsds.examples.cart_pole import CartPoles, cart_pole
 from nsds.examples.circuit_rlcd import circuit_rlcd, circuit_rlcd_energies
 from nsds.examples.column_of_beads import column_of_beads
 from nsds.examples.diode_bridge import diode_bridge
@@ -67,12 +69,14 @@ from nsds.examples.woodpecker import woodpecker
 
 __all__ = [
     "EXAMPLES",
+    "CartPoles",
     "bouncing_ball",
     "box_stack",
     "buck_converter",
     "cam_bifurcation",
     "cam_follower",
     "cam_motion",
+    "cart_pole",
     "circuit_rlcd",
     "circuit_rlcd_energies",
     "column_of_beads",
@@ -125,6 +129,7 @@ EXAMPLES = {
     "impacting_stick": Example(impacting_stick, _stick.RUN, _stick.draw),
     "spinning_disk": Example(spinning_disk, _disk.RUN, _disk.draw),
     "guitar_string": Example(guitar_string, _string.RUN, _string.draw),
+    "cart_pole": Example(cart_pole, _poles.RUN, _poles.draw),
     "two_link_manipulator": Example(two_link_manipulator, _arm.RUN, _arm.draw),
     "sliding_ball": Example(sliding_ball, _sliding.RUN, _sliding.draw),
     "dzhanibekov": Example(dzhanibekov, _nut.RUN, _nut.draw),
