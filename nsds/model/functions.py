@@ -4,9 +4,11 @@ All callbacks have one signature, ``(t, x, lam, z, out)``, whatever arguments th
 """
 
 import ctypes
+import dis
 import inspect
 import sys
 import types as python_types
+import warnings
 from contextvars import ContextVar
 from functools import cache, partial
 
@@ -143,7 +145,7 @@ def _require_signature(function, kind, field):
 def _keep(name, function, kind, field):
     """Compile a function for the field of a kind of part, unless that was done."""
     if (name, kind, field) not in _compiled:
-        _compiled[name, kind, field] = _compile(function, kind, field), function
+        _compiled[name, kind, field] = _compile(function, kind, field), function, _globals_read(function)
 
 
 def function_address(name, kind, field):
@@ -236,9 +238,61 @@ def try_once(part, name, kind, field, t, x, lam, z, n_out):
         raise ValueError(f"{about} fails at the start, with the shapes {_shapes(kind, field, arguments)}: {error}") from None
     if result is not None:
         raise TypeError(f"{about} must write its result into its last argument and return nothing, got {_checks.shortened(result)}")
+    if _binds(function, _last_parameter(function)):
+        trial = (*arguments[:-1], np.full(n_out, np.nan))
+        _run(function, kind, field, trial)
+        if n_out and np.isnan(trial[-1]).all():
+            name = _last_parameter(function)
+            raise TypeError(f"{about} must write into its last argument, as {name}[0] = ..., or {name}[:] = ...; '{name} = ...' is lost")
     is_wrong = np.isnan if field == "bounds" else lambda out: ~np.isfinite(out)
     if is_wrong(arguments[-1]).any():
         raise ValueError(f"{about} gives NaN or infinity at the start")
+
+
+def _last_parameter(function):
+    return function.__code__.co_varnames[function.__code__.co_argcount - 1]
+
+
+def _binds(function, name):
+    """Whether a function gives a local variable another value, but by an operation in place."""
+    before = ""
+    for instruction in dis.get_instructions(function):
+        bound = instruction.argval if isinstance(instruction.argval, tuple) else (instruction.argval,)
+        if instruction.opname.startswith("STORE_FAST") and name in bound[: instruction.opname.count("STORE")]:
+            return not before.startswith("INPLACE") and not before.endswith("=")
+        before = instruction.argrepr if instruction.opname == "BINARY_OP" else instruction.opname
+    return False
+
+
+def _globals_read(function):
+    """[(names of a module, name, number)] that a function, or one that it calls, reads: compiled code keeps the values of its time."""
+    found, seen, waiting = [], set(), [function]
+    while waiting:
+        one = waiting.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        for name in one.__code__.co_names:
+            value = one.__globals__.get(name)
+            value = getattr(value, "py_func", value)
+            if isinstance(value, python_types.FunctionType) and value.__module__ == function.__module__:
+                waiting.append(value)
+            elif isinstance(value, (bool, int, float, complex)):
+                found.append((one.__globals__, name, value))
+    return found
+
+
+def warn_of_globals(owner, names):
+    """Warn of functions, by the names that records have for them, which read numbers of their modules that have changed since."""
+    for (named, _, field), (_, function, numbers) in _compiled.items():
+        for namespace, name, value in numbers if named in names else ():
+            new = namespace.get(name)
+            if new is not value and new != value:
+                warnings.warn(
+                    f"{owner}: the function {function.__qualname__} ({field}) reads {name}, which was {value!r} when it was compiled "
+                    f"and is {_checks.shortened(new)} now: the system keeps {value!r}; build it again, or pass what changes in z",
+                    RuntimeWarning, stacklevel=4,
+                )  # fmt: skip
 
 
 def _about(part, function, kind, field):
@@ -298,7 +352,7 @@ class Watch:
                 self._check(part, function, kind, field, given, arguments)
         except Exception as error:
             where = f"{_about(part, function, kind, field)} at t = {t:.9g}, with the shapes {_shapes(kind, field, arguments)}:"
-            self.error = self.error or f"{where} {error or type(error).__name__}"
+            self.error = self.error or f"{where} {error} ({type(error).__name__})"
         if self.error is not None:
             out[:] = np.nan
 
@@ -313,6 +367,38 @@ class Watch:
                 at = int(np.flatnonzero(before.view(np.int64) != after.view(np.int64))[0])
                 own = next(own for own in _names(kind, field) if own in _SAME[name])
                 raise ValueError(f"it must write into its last argument alone, and wrote into {own}[{at}]")
+
+
+class Raised:
+    """While this context lasts, what compiled functions of users raise is kept, where numba would print and pass over it.
+
+    ``error``: the first exception, None without one.
+
+    It tells neither which function it was nor when: steps from before are to be made again with a `Watch`.
+    """
+
+    def __enter__(self):
+        self.error = None
+        if sys.unraisablehook is not _note_raised:
+            _before_raised[:] = [sys.unraisablehook]
+            sys.unraisablehook = _note_raised
+        _listening.append(self)
+        return self
+
+    def __exit__(self, *_):
+        _listening.remove(self)
+
+
+_listening, _before_raised = [], []
+
+
+def _note_raised(unraisable):
+    """Python's hook for exceptions that nobody can take: those of compiled code come with the words of numba's context."""
+    if _listening and isinstance(unraisable.object, str) and unraisable.object.startswith("<numba."):
+        for each in tuple(_listening):
+            each.error = each.error or unraisable.exc_value
+    else:
+        _before_raised[0](unraisable)
 
 
 _SAME = {"x": ("x", "q"), "lam": ("lam", "v"), "z": ("z",)}

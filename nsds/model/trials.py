@@ -53,6 +53,12 @@ def has_functions(records):
     return bool(_functions_of(records.dtype))
 
 
+def function_names(records):
+    """Names of all functions in records."""
+    found = (np.unique(records[part][field]) for part, field in _functions_of(records.dtype) if field != "n_u")
+    return {name.decode(errors="replace") for names in found for name in names.tolist()}
+
+
 def _try_all(system):
     t = system["t"].item()
     systems, interactions, controls = split(model_of(system))

@@ -7,17 +7,17 @@ import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import NamedTuple
 
 import numpy as np
 
 from nsds import _checks, _jit
 from nsds._jit.cache import fingerprint
-from nsds.model.functions import offered
+from nsds.model.functions import Raised, offered, warn_of_globals
 from nsds.model.layout import state_fields
 from nsds.model.records import N_ITER, RESIDUAL, STATUS, STEP, T0, T, copied, memory
-from nsds.model.trials import has_functions
+from nsds.model.trials import function_names, has_functions
 from nsds.model.validation import valid
 from nsds.results.storage import computed_with
 from nsds.results.trajectories import SimulationError, SimulationInterrupted
@@ -145,6 +145,8 @@ def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_e
     else:
         run, scheme = prepare_run(owner, system, h, scheme, solver, _checks.flag(owner, "check", check))
         kept = Kept(run, scheme, np.shape(system)) if may_keep(key, run) else None
+    if has_functions(run.records):
+        warn_of_globals(owner, function_names(run.records))
     n_steps = number_of_steps(owner, run.records, t_end, h, n_steps)
     if file is not None and has_event_rows(run.prepared.stepper):
         raise ValueError(f"{owner}: the number of rows of an event-driven run is not known in advance; use nsds.simulate")
@@ -153,12 +155,12 @@ def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_e
     settings = {"t_end": t_end, "h": float(h), "scheme": scheme, "solver": solver, "save_every": save_every, "fields": fields}
     settings["on_failure"] = on_failure
     try:
-        with Interrupts() as interrupts:
+        with Interrupts() as interrupts, Raised() if has_functions(run.records) and run.watched is None else nullcontext() as raised:
             try:
                 if file is not None:
                     records = copied(_shaped(system, run.records))
                     file.open(records, recorder.dtype, settings, recorder.n_rows, computed_with(_edition(run)))
-                run = _march(run, recorder, n_steps, progress, on_failure == "raise", interrupts, pauses, np.shape(system))
+                run = _march(run, recorder, n_steps, progress, on_failure == "raise", interrupts, pauses, np.shape(system), raised)
             finally:
                 recorder.close()
     except KeyboardInterrupt:
@@ -166,6 +168,8 @@ def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_e
         raise SimulationInterrupted(recorder.block().reshape(*np.shape(system), -1), recorder.n_reached, place) from None
     if run.watched is not None and run.watched.error is not None:
         _raise_watched(run, recorder, np.shape(system))
+    if raised is not None and raised.error is not None:
+        _raise_again(raised, recorder, owner, np.shape(system), h, scheme, solver)
     if t_end is not None:
         warn_of_violations(run.prepared, recorder.initial)
     _report_failure(run, recorder, np.shape(system), on_failure)
@@ -337,20 +341,22 @@ def march_of(stepper, again=False):
     return _entries[name][1]
 
 
-def _march(run, recorder, n_steps, progress, stop, interrupts, pauses, shape):
+def _march(run, recorder, n_steps, progress, stop, interrupts, pauses, shape, raised):
     """Run the compiled loop in chunks of a fifth of a second, so that a progress bar moves and Ctrl-C works. Returns the run at its end."""
     callback, every = (None, n_steps) if pauses is None or pauses.callback is None else (pauses.callback, pauses.every)
     bar = _progress_bar(progress, n_steps)
     done, n = 0, 64
     try:
         with shares(run.records.size) as in_shares:
+            _note_state(raised, run, 1)
             run = _advance(run, recorder, in_shares, interrupts, 0, n_steps, stop)
             recorder.spill()
             warn_of_overlaps(run.records, run.prepared)
-            while done < n_steps and not recorder.is_stopped and not (run.watched and run.watched.error):
+            while done < n_steps and not recorder.is_stopped and not (run.watched and run.watched.error) and not (raised and raised.error):
                 interrupts.raise_noted()
                 due = recorder.next_row(done, n_steps)
                 began, until = time.perf_counter(), min(done + n, due, recorder.last_step, done + every - done % every)
+                _note_state(raised, run, until - done)
                 run = _advance(run, recorder, in_shares, interrupts, until, due, stop)
                 elapsed, n, done = time.perf_counter() - began, until - done, until
                 bar.update(n)
@@ -397,7 +403,7 @@ def _advance(run, recorder, in_shares, interrupts, until, n_steps, stop):
                                       recorder.reached, rows, recorder.dtype.itemsize // 8))  # fmt: skip
 
         with interrupts.at_once():
-            inshares(chunk)
+            in_shares(chunk)
         for pairs in getattr(p.layout, "general_pairs", ()):
             pairs.raise_error()
         if not (recorder.reached[:, STOPPED] == CAPACITY).any():
@@ -457,6 +463,31 @@ def _raise_watched(run, recorder, shape):
     m, row = recorder.failure() or (0, run.records[0])
     member, kept = None if shape == () else int(m), recorder.block().reshape(*shape, -1)
     raise SimulationError(kept, member, int(row["step"]), row["t"].item(), NON_FINITE, row["residual"].item(), run.watched.error)
+
+
+def _note_state(raised, run, n_steps):
+    """Keep the state from which some steps are made, for `_raise_again`."""
+    if raised is not None:
+        raised.before = copied(run.records), n_steps
+
+
+def _raise_again(raised, recorder, owner, shape, h, scheme, solver):
+    """Make the steps in which a function raised again, checked, and raise what tells part, function and time, with the rows before."""
+    records, n_steps = raised.before
+    error = checked_again(raised.error, owner, records, shape, h, scheme, solver, np.full(records.size, n_steps))
+    block = recorder.block()
+    error.trajectory = block[:, : np.count_nonzero(block["step"][error.member or 0] < error.step)].reshape(*shape, -1)
+    raise error from raised.error
+
+
+def checked_again(raised, owner, records, shape, h, scheme, solver, counts):
+    """The SimulationError of the first of the members whose function raised when each makes its steps again, checked."""
+    for m in np.flatnonzero(counts):
+        try:
+            run_through(owner, records[m], h, scheme, solver, "raise", check=True, n_steps=int(counts[m]))
+        except SimulationError as e:
+            return SimulationError(e.trajectory, None if shape == () else int(m), e.step, e.t, e.status, e.residual, e.cause)
+    raise raised
 
 
 def _cause(run, m, row):

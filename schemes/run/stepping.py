@@ -10,9 +10,10 @@ import numpy as np
 from nsds import _checks
 from nsds._jit import bound
 from nsds.model.collisions import with_room
-from nsds.model.functions import offered
+from nsds.model.functions import Raised, offered
 from nsds.model.kinds import collisions_of
 from nsds.model.records import model_of
+from nsds.model.trials import has_functions
 from nsds.model.validation import valid
 from nsds.results.trajectories import ROW_HEAD, SimulationError
 from nsds.schemes.run import several
@@ -33,8 +34,8 @@ from nsds.schemes.run.preparation import (
     put_back,
     taken,
 )
-from nsds.schemes.run.recording import DONE, FAILED, ROW, STOPPED
-from nsds.schemes.run.simulation import arguments_of_march, cores, march_of, number_of_steps, run_through
+from nsds.schemes.run.recording import DONE, FAILED, ROW, STARTED, STOPPED
+from nsds.schemes.run.simulation import arguments_of_march, checked_again, cores, march_of, number_of_steps, run_through
 from nsds.schemes.run.warnings import warn_of_overlaps
 
 _CHUNK = 1000  # steps between two looks for Ctrl-C
@@ -160,6 +161,7 @@ class Stepper:
         self.kept, self._dtype, self._shape = kept, run.records.dtype, kept.shape
         rows, stop = np.zeros((n_members, 2 * _WIDTH)), self._on_failure == "raise"
         self._general_pairs = tuple(getattr(run.prepared.layout, "general_pairs", ()))
+        self._has_functions = has_functions(run.records)
         march, kept.n_steps[:] = march_of(run.prepared.stepper), 0
         self._most, self._n, self._total = 0, 0, kept.n_steps.copy()
 
@@ -206,6 +208,15 @@ class Stepper:
         np.minimum(self._total, _CHUNK, out=self.kept.n_steps)
 
     def _march(self):
+        if not self._has_functions:
+            return self._steps()
+        with Raised() as raised:
+            outcome = self._steps()
+        if raised.error is not None:
+            self._raise_again(raised.error)
+        return outcome
+
+    def _steps(self):
         outcome = self._in_shares(0)
         for done in range(_CHUNK, self._most, _CHUNK):
             if outcome > FAILURE or (outcome == FAILURE and self._on_failure == "raise"):
@@ -288,6 +299,11 @@ class Stepper:
             run_through(self._owner, system.reshape(-1)[m], *settings, n_steps=int(self._total[m]))
         except SimulationError as error:
             raise SimulationError(error.trajectory, m, error.step, error.t, error.status, error.residual, error.cause) from None
+
+    def _raise_again(self, raised):
+        """Make the steps in which a function raised again, checked, which tells part, function and time."""
+        self.kept.reached[:, STARTED] = 0
+        raise checked_again(raised, self._owner, self._given().reshape(-1), self._shape, *self._settings, self._total) from raised
 
     def _into(self, out):
         """Put the result into ``out``."""

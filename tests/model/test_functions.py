@@ -170,3 +170,63 @@ print("none")
 """
     ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.stdout.strip() == "none", ran.stderr
+
+
+@pytest.mark.parametrize("call", ["simulate", "step", "stepper"])
+def test_what_a_function_raises_ends_the_run_with_part_function_and_time(call):
+    def force(t, q, v, z, out):
+        if t > 0.055 and z[0] > 0:
+            raise ValueError("on purpose")
+        out[0] = -q[0]
+
+    systems = np.repeat(nsds.system(mass=nsds.lagrangian(mass=[1.0], fint=force, q=[1.0], v=[0.0], z=[1.0])), 3)
+    systems["mass"]["z"][:, 0] = [0.0, 0.0, 1.0]
+    run = {
+        "simulate": lambda system: nsds.simulate(system, t_end=1.0, h=0.01),
+        "step": lambda system: nsds.step(nsds.step(system, 0.03), 0.03),
+        "stepper": lambda system: nsds.stepper(system, 0.01)(system, 20),
+    }[call]
+    message = r"part 'mass': fint\(t, q, v, z, out\), .*force, at t = 0\.06, .*: on purpose \(ValueError\)"
+    for system, member in ((systems, 2), (systems[2], None)):
+        with pytest.raises(nsds.SimulationError, match=message) as caught:
+            run(system)
+        assert isinstance(caught.value.__cause__, ValueError)
+        assert caught.value.member == member
+        assert caught.value.trajectory["step"].max() < 6 or call == "stepper"
+    assert (run(systems[0])["status"] == 0).all()
+
+
+def test_a_function_that_loses_its_result_is_refused():
+    def loses(t, z, out):
+        out = z * t  # noqa: F841
+
+    def keeps(t, z, out):
+        out = out.reshape(1, 1)
+        out[0, 0] = 1.0
+
+    def adds(t, z, out):
+        out += 1.0
+
+    for function in (keeps, adds):
+        system = nsds.system(mass=nsds.lagrangian_linear(M=[1.0], fext=function, q=[0.0], v=[0.0], z=[2.0]))
+        assert nsds.step(system, 0.5)["mass"]["v"] == 0.5
+    with pytest.raises(TypeError, match=r"part 'mass': fext\(t, z, out\), .*loses, must write into its last argument.*'out = ...' is lost"):
+        nsds.system(mass=nsds.lagrangian_linear(M=[1.0], fext=loses, q=[0.0], v=[0.0], z=[2.0]))
+
+
+STRENGTH = 1.0
+
+
+def strong(t, z, out):
+    out[0] = STRENGTH
+
+
+def test_numbers_that_changed_since_a_function_was_compiled_are_told(monkeypatch):
+    system = nsds.system(mass=nsds.lagrangian_linear(M=[1.0], fext=strong, q=[0.0], v=[0.0]))
+    nsds.simulate(system, t_end=1.0, h=0.5)
+    monkeypatch.setitem(globals(), "STRENGTH", 2.0)
+    with pytest.warns(RuntimeWarning, match=r"simulate: the function strong \(fext\) reads STRENGTH, which was 1\.0 .* is 2\.0 now"):
+        old = nsds.simulate(system, t_end=1.0, h=0.5)
+    assert old["mass"]["v"][-1] == 1.0
+    system = nsds.system(mass=nsds.lagrangian_linear(M=[1.0], fext=strong, q=[0.0], v=[0.0]))
+    assert nsds.simulate(system, t_end=1.0, h=0.5)["mass"]["v"][-1] == 2.0
