@@ -215,7 +215,9 @@ def key_of(system, h, scheme, solver):
     if not isinstance(system, (np.ndarray, np.void)) or not (type(h) is int or isinstance(h, float)):
         return None
     options = [(x.dtype, x.tobytes()) if isinstance(x, np.ndarray) else x for x in (scheme, solver)]
-    return (system.dtype, system.shape, h, *options) if all(x is None or isinstance(x, (str, tuple)) for x in options) else None
+    if not all(x is None or isinstance(x, (str, tuple)) for x in options):
+        return None
+    return system.dtype, system.shape, h, *options, _checks.may_use_threads()  # of rigid bodies, which plan for them
 
 
 def taken(key):
