@@ -11,6 +11,9 @@ Conventions, everywhere:
     force, under every scheme but `nsds.event_driven`, where it is the force, and the impulse in the row after an impact; but a force (N)
     where the law holds between y and a lambda that y depends on (`nsds.compliant`, `nsds.lagrangian_relation`, linear relations with D,
     under complementarity and equality). On first-order systems it is the current, voltage or control itself, of the step that ends at t.
+    Shapes in a record, behind those of members and rows: () for one constraint, (m,) for m, (count,) or (count, m) of an interaction of
+    count elements; contacts with friction (d,) or (k d,), contact by contact, each normal first; of `nsds.collisions` (capacity, d), of
+    which the first n are contacts; multipliers mu of a normal cone (faces,).
 ``r``
     Input of first-order systems, ``M x' = f + r``, ``r = B lambda`` or ``g(t, x, lambda)``.
 ``H``

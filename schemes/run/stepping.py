@@ -161,7 +161,7 @@ class Stepper:
         self.kept, self._dtype, self._shape = kept, run.records.dtype, kept.shape
         rows, stop = np.zeros((n_members, 2 * _WIDTH)), self._on_failure == "raise"
         self._general_pairs = tuple(getattr(run.prepared.layout, "general_pairs", ()))
-        self._has_functions = has_functions(run.records)
+        self._has_functions, self._has_threads = has_functions(run.records), _checks.may_use_threads()
         march, kept.n_steps[:] = march_of(run.prepared.stepper), 0
         self._most, self._n, self._total = 0, 0, kept.n_steps.copy()
 
@@ -182,6 +182,8 @@ class Stepper:
                 is_known = system.dtype is self._dtype and system.shape == self._shape
             except AttributeError:
                 is_known = False
+            if self._has_threads != _checks.may_use_threads():  # a process that was forked since
+                self._prepare(valid(self._owner, system))
             if is_known:
                 self.kept.read(system)
             else:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import nsds
+from nsds import _checks
 from nsds.model.kinds import SYSTEMS
 from nsds.model.records import model_of
 from nsds.schemes.run import preparation
@@ -293,3 +294,13 @@ def test_memory_is_flat_and_threads_have_steppers_of_their_own():
         assert tracemalloc.get_traced_memory()[0] - before < 1000
     finally:
         tracemalloc.stop()
+
+
+def test_what_was_prepared_with_threads_is_prepared_anew_in_a_forked_process(monkeypatch):
+    system = nsds.system(ball=nsds.rigid_bodies(1.0, np.eye(3), q=[0, 0, 1, 1, 0, 0, 0], v=[0, 0, 0, 0, 0, 0], fext=[0, 0, -9.81]))
+    advance = nsds.stepper(system, 0.01)
+    before, stepped = advance.kept, advance(system)
+    monkeypatch.setattr(_checks, "_forked_from_threads", [1])
+    assert advance(system).tobytes() == stepped.tobytes()
+    assert advance.kept is not before
+    assert preparation.key_of(system, 0.01, None, None)[-1] is False
