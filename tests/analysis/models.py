@@ -40,7 +40,7 @@ def friction_oscillator(f, omega, x, v, phase):
     )
 
 
-def _motion(zeta, omega, phase, x, v, t):
+def free_motion(zeta, omega, phase, x, v, t):
     """State after t of the free motion from (x, v) at the forcing's phase."""
     response = 1.0 / (1.0 - omega**2 + 2j * zeta * omega)
     steady = lambda time: np.array([(response * np.exp(1j * (omega * time + phase)) * factor).real for factor in (1.0, 1j * omega)])  # noqa: E731
@@ -60,7 +60,7 @@ def single_impact_orbit(zeta, omega, r, n, sigma, after):
     phase = math.atan2(k1 * v / omega, sigma - k0 * v) + math.atan2(2 * zeta * omega, 1 - omega**2)
     before, behind = -sigma - 2 * zeta * v + math.cos(phase), -sigma + 2 * zeta * r * v + math.cos(phase)
     monodromy = np.array([[-r, 0.0], [(behind + r * before) / v, -r]]) @ E
-    state = _motion(zeta, omega, phase, sigma, -r * v, after * T)
+    state = free_motion(zeta, omega, phase, sigma, -r * v, after * T)
     return v, phase + omega * after * T, state, np.trace(monodromy), np.linalg.det(monodromy)
 
 
