@@ -9,6 +9,7 @@ from nsds.analysis.sections import difference, section_of
 from nsds.status import CONVERGED, advice
 
 _HALVINGS = 8
+_SHORT = 2.0**-17  # of a period: the step of differences in time
 
 
 def orbit_dtype(n):
@@ -92,13 +93,15 @@ def floquet(system, *, period=None, n_periods=1, scheme=None):
     return filled(rows, section, 0, section.x, math.nan, returned, 0).copy().reshape(())
 
 
-def orbit(system, *, period=None, n_periods=1, settle=0, tol=1e-11, max_iter=30, scheme=None):
-    """A periodic orbit of a forced system, or of a map, by Newton's method.
+def orbit(system, *, period=None, free_period=False, n_periods=1, settle=0, tol=1e-11, max_iter=30, scheme=None):
+    """A periodic orbit of a system, or of a map, by Newton's method.
 
     Parameters
     ----------
     system, period, n_periods, scheme
         See `nsds.floquet`; the state of the system is where Newton's method starts.
+    free_period : bool
+        Of systems that nothing drives: the period is a first guess only, and is found, too. One multiplier is then 1.
     settle : int
         Orbits (n_periods periods each) that are run first, towards what attracts.
     tol : float
@@ -128,17 +131,24 @@ def orbit(system, *, period=None, n_periods=1, settle=0, tol=1e-11, max_iter=30,
     """
     owner = "orbit"
     section = section_of(owner, system, period, n_periods, scheme, None)
+    if _checks.flag(owner, "free_period", free_period):
+        if period is None:
+            raise ValueError(f"{owner}: free_period is for systems, not for maps")
+        section.value, section.period = section.period(math.nan), lambda value: value
     settle, max_iter = _checks.integer(owner, "settle", settle, low=0), _checks.integer(owner, "max_iter", max_iter, low=1)
     tol, x = _checks.number(owner, "tol", tol, above=0.0), section.x
     for _ in range(settle):
-        returned = section.returns(x[None], [math.nan], derive=False)
+        returned = section.returns(x[None], [section.value], derive=False)
         require_run(owner, returned, x)
         x = returned.ends[0]
-    x, returned, residual, n_iter = newton(section, x, math.nan, tol, max_iter)
+    solve = newton_and_period if free_period else newton
+    x, returned, residual, n_iter = solve(section, x, section.value, tol, max_iter)
     if not residual <= tol:
         refuse(owner, section, x, returned, residual)
     rows = np.zeros(1, orbit_dtype(section.n))
-    return filled(rows, section, 0, x, math.nan, returned, n_iter).copy().reshape(())
+    result = filled(rows, section, 0, x, section.value, returned, n_iter).copy().reshape(())
+    result["parameter"] = math.nan
+    return result
 
 
 def require_run(owner, returned, x):
@@ -181,4 +191,31 @@ def newton(section, x, value, tol, max_iter):
         else:
             break
         x, returned, residual = trial, result, residual_of(section, trial, result)
+    return x, returned, residual, n_iter
+
+
+def newton_and_period(section, x, value, tol, max_iter):
+    """`newton` for a period that is unknown, too: the state moves across the motion only. Leaves the period in section.value."""
+    period = value
+    returned = section.returns(x[None], [period])
+    residual, n_iter = residual_of(section, x, returned), 0
+    while not residual <= tol and n_iter < max_iter and math.isfinite(residual):
+        n_iter += 1
+        delta = _SHORT * period
+        around = section.returns(np.array([x, x]), [period + delta, period - delta], derive=False).ends
+        start = section.returns(x[None], [delta], derive=False).ends[0] - x
+        by_period = (around[0] - around[1]) / (2.0 * delta)
+        bordered = np.block([[returned.maps[0] - np.eye(section.n), by_period[:, None]], [start[None] / delta, np.zeros((1, 1))]])
+        step = np.linalg.lstsq(bordered, np.append(returned.ends[0] - x, 0.0), rcond=None)[0]
+        for halving in range(_HALVINGS):
+            trial, length = x - step[:-1] * 0.5**halving, period - step[-1] * 0.5**halving
+            if not length > 0.0:
+                continue
+            result = section.returns(trial[None], [length])
+            if residual_of(section, trial, result) < residual:
+                break
+        else:
+            break
+        x, period, returned, residual = trial, length, result, residual_of(section, trial, result)
+    section.value = period
     return x, returned, residual, n_iter

@@ -74,7 +74,7 @@ class SectionMap:
         if self.parameter is None:
             if key not in self._pools:
                 self._pools[key] = self._pool(*key, values)
-            self._pools[key].restart(states)
+            self._pools[key].restart(states, [self.period(value) * self.n_periods for value in values])
             return self._pools[key]
         if self._is_plain is None:
             one, other = (self._pool(1, 0, [self.value + change]) for change in (0.0, max(1.0, abs(self.value)) * 2.0**-10))

@@ -32,6 +32,14 @@ def duffing(stiffness=0.5, x=0.1, v=0.3):
     )
 
 
+def self_excited(e=0.5, x=-1.0, v=0.0):
+    """``x'' - 0.2 x' + x = 0``, ``x <= 1``: what the negative damping brings in, impacts take out."""
+    return nsds.system(
+        mass=nsds.lagrangian_linear(M=[[1.0]], K=[[1.0]], C=[[-0.2]], q=[x], v=[v]),
+        stop=nsds.interaction(nsds.lagrangian_linear_relation(H=[[-1.0]], b=[1.0]), nsds.newton_impact(e), on="mass"),
+    )
+
+
 def friction_oscillator(f, omega, x, v, phase):
     """``x'' + x + f sgn(x') = cos(omega t + phase)``."""
     return nsds.system(

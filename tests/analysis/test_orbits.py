@@ -12,9 +12,20 @@ import sys
 
 import numpy as np
 import pytest
+from scipy.linalg import expm
 
 import nsds
-from tests.analysis.models import PERIOD, C, R, den_hartog, duffing, friction_oscillator, impact_oscillator, single_impact_orbit
+from tests.analysis.models import (
+    PERIOD,
+    C,
+    R,
+    den_hartog,
+    duffing,
+    friction_oscillator,
+    impact_oscillator,
+    self_excited,
+    single_impact_orbit,
+)
 from tests.paths import ROOT
 
 
@@ -179,6 +190,19 @@ def test_a_converter(plain):
     assert found["residual"] < 1e-9
     assert abs(found["monodromy"].trace() + 1.2261789538342707) < 1e-7
     assert abs(np.linalg.det(found["monodromy"]) - math.exp(-PERIOD / (R * C))) < 1e-9
+
+
+def test_orbits_whose_period_is_not_known():
+    """Multipliers 1 and ``e² exp(0.2 T)``, the determinant; the period is that at which a flight brings back the speed."""
+    found = nsds.orbit(self_excited(x=-1.3), period=5.0, free_period=True)
+    T = float(found["period"])
+    multipliers = found["multipliers"].real
+    np.testing.assert_allclose(multipliers, sorted([1.0, 0.25 * math.exp(0.2 * T)], reverse=True), atol=1e-9)
+    assert found["residual"] < 1e-10
+    assert found["n_impacts"] == 1
+    flight = expm(np.array([[0.0, 1.0], [-1.0, 0.2]]) * T)
+    v = (1.0 - flight[0, 0]) / flight[0, 1]  # after an impact: from x = 1 to x = 1
+    assert abs(-0.5 * (flight[1, 0] + flight[1, 1] * v) - v) < 1e-9
 
 
 def test_basin_of_an_orbit():

@@ -265,7 +265,8 @@ CALLS = {
     "floquet": (nsds.floquet, lambda: {"system": table()}, {
         "system": "record", "period": "period", "n_periods": "whole", "scheme": "scheme"}),
     "orbit": (nsds.orbit, lambda: {"system": table()}, {
-        "system": "record", "period": "period", "n_periods": "whole", "settle": "natural", "tol": "positive", "max_iter": "whole",
+        "system": "record", "period": "period", "free_period": "flag", "n_periods": "whole", "settle": "natural",
+        "tol": "positive", "max_iter": "whole",
         "scheme": "scheme"}),
     "continue_orbit": (nsds.continue_orbit, lambda: {"system": table(), "parameter": "p[0]", "until": 0.9}, {
         "system": "record", "parameter": "parameter", "until": "number", "period": "period", "n_periods": "whole", "tol": "positive",
