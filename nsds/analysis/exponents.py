@@ -61,14 +61,14 @@ def lyapunov(system, *, period=None, n_periods=1000, transient=100, n_exponents=
     if n_exponents is not None:
         n_exponents = _checks.integer(owner, "n_exponents", n_exponents, low=1)
     run = _Vectors(owner, system, period, scheme, n_exponents)
+    samples = []
     try:
         run.advance(transient)
-        samples = [run.sample()]
+        samples.append(run.sample())
         for count in np.diff(np.linspace(0, n_periods, min(blocks, n_periods) + 1).astype(int)):
             run.advance(int(count))
             samples.append(run.sample())
     except KeyboardInterrupt:
-        samples = samples if "samples" in locals() else []
         if len(samples) < 2:
             raise
     return _spectra(run, samples)

@@ -9,7 +9,7 @@ from nsds import _checks
 from nsds.analysis.carried import Carried
 from nsds.analysis.parameters import Parameter, one_record
 from nsds.analysis.sections import IteratedMap, Iterates, difference, place_in_map
-from nsds.status import NOT_COMPUTED
+from nsds.status import CONVERGED, NOT_COMPUTED
 
 _BYTES = 2**28  # of memory of the members of a chart that run at once
 
@@ -53,7 +53,12 @@ def sweep(system, *, vary, period=None, record="stroboscopic", transient=200, ke
     Raises
     ------
     ValueError, TypeError
-        Arguments that do not fit; parameters that name no field.
+        Arguments that do not fit; parameters that name no field; impacts that are to be recorded where there are none.
+
+    Notes
+    -----
+    `nsds.plotting.bifurcation` draws rows of one direction: ``bifurcation(rows["parameters"][:, 0], [row["x"][:row["n_points"], 0] for row
+    in rows])``.
 
     Examples
     --------
@@ -82,7 +87,10 @@ def sweep(system, *, vary, period=None, record="stroboscopic", transient=200, ke
         if period is None:
             raise ValueError(f"{owner}: period is missing: that of what drives the system, a number or a function of the parameter")
         runs = _OfSystem(owner, system, names, settings, period, scheme)
-    return _all_at_once(runs, values, progress) if signs is None else _one_by_one(runs, values[0], signs, progress)
+    rows = _all_at_once(runs, values, progress) if signs is None else _one_by_one(runs, values[0], signs, progress)
+    if record == "impact" and not rows["n_points"].any() and (rows["status"] == CONVERGED).all():
+        raise ValueError(f"{owner}: record is 'impact', and there is none at any value: look at the system, or record='stroboscopic'")
+    return rows
 
 
 def _varied(owner, vary):
@@ -135,7 +143,7 @@ def _one_by_one(runs, values, signs, progress):
                 rows = runs.table(len(signs))
                 ends = runs.run(states, values[orders[:, k], None], rows)
                 result[np.arange(len(signs)), orders[:, k]] = rows
-                kept = np.isfinite(ends).all(axis=1) & (rows["status"] == 0)
+                kept = np.isfinite(ends).all(axis=1) & (rows["status"] == CONVERGED)
                 states = np.where(kept[:, None], ends, runs.start)
                 shown.update(1)
         except KeyboardInterrupt:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.linalg import expm
 
 import nsds
+from nsds.analysis.sections import Iterates
 from nsds.analysis.tangent import exponential, log_of_determinant, multiply, orthonormalise
 
 # Feigenbaum cascade of the high-bounce map, alpha = 0.5, one table period a bounce: case high_bounce_map_cascade of the collection.
@@ -176,3 +177,26 @@ def test_basins_tell_chaos_from_orbits():
     chaotic = nsds.basins(nsds.iterated_map(logistic, x=[0.0], p=[3.9]), grid={"x[0]": [0.3, 0.4]})
     assert (chaotic.labels == -1).all()
     assert len(chaotic.attractors) == 0
+
+
+@pytest.mark.parametrize("analyse", ["lyapunov", "sweep", "basins"])
+def test_ctrl_c_returns_what_is_done(analyse, monkeypatch):
+    start, counted, advance = nsds.iterated_map(logistic, x=[0.3], p=[3.9]), [], Iterates.advance
+
+    def interrupted(run, *arguments):
+        counted.append(run)
+        if len(counted) > 3:
+            raise KeyboardInterrupt
+        advance(run, *arguments)
+
+    monkeypatch.setattr(Iterates, "advance", interrupted)
+    if analyse == "lyapunov":
+        found = nsds.lyapunov(start, n_periods=1600, blocks=16)
+        assert found["time"] == 200
+    elif analyse == "sweep":
+        rows = nsds.sweep(start, vary={"p[0]": [2.9, 3.2, 3.5, 3.9, 3.95]}, direction=(1, -1))
+        assert (rows["status"] == [[0, 0, 0, -1, -1], [-1, -1, 0, 0, 0]]).all()
+    else:
+        monkeypatch.setattr("nsds.analysis.basins._MEMBERS", 2)
+        found = nsds.basins(start, grid={"x[0]": np.linspace(0.1, 0.9, 8)})
+        assert found.labels.tolist() == [-1] * 6 + [-3] * 2

@@ -145,6 +145,12 @@ def test_what_is_refused_is_named():
         nsds.sweep(system, vary={"mass.omega": [1.0]}, period=1.0)
     with pytest.raises(ValueError, match=r"2 entries: say which, as 'mass.z\[0\]'"):
         nsds.continue_orbit(system, parameter="mass.z", until=3.0, period=1.0)
+    with pytest.raises(ValueError, match="record is 'impact', and there is none"):
+        nsds.sweep(
+            impact_oscillator(0.05, 2.8, 0.8, sigma=9.0), vary={"mass.z[0]": [2.8]}, period=1.0, record="impact", transient=2, keep=3
+        )
+    with pytest.raises(ValueError, match=r"drifts to infinity|ends: "):
+        nsds.orbit(impact_oscillator(-20.0, 2.8, 0.8, x=-1e3), period=30.0, settle=9)
     with pytest.raises(ValueError, match="rigid bodies"):
         nsds.lyapunov(nsds.examples.dzhanibekov(), period=1.0)
     with pytest.raises(ValueError, match=r"scheme must be nsds.event_driven"):
