@@ -71,7 +71,8 @@ def floquet(system, *, period=None, n_periods=1, scheme=None):
     Notes
     -----
     Between events the derivatives are exact where the motion is linear, and of fourth order else; at events they have saltation matrices
-    (Leine and Nijmeijer 2004). ``log_det`` against the determinant does not see all errors of these; the trace does.
+    (Leine and Nijmeijer 2004). ``log_det`` against the determinant does not see all errors of these; the trace does. Of guards that come
+    to zero together the first alone is followed, and of impacts that accumulate the flights that are left out are not.
 
     Examples
     --------
