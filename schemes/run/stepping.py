@@ -78,6 +78,12 @@ def stepper(system, h, *, scheme=None, solver=None, on_failure="raise", function
     SimulationError
         A step failed and ``on_failure="raise"``.
 
+    Notes
+    -----
+    What a scheme knows of the last step beside the record goes on where the system comes back as that step left it: the bits are those of
+    one run. Where something was changed the scheme starts anew, as `simulate` does from a record; only `nsds.generalised_alpha` of rigid
+    bodies, whose accelerations are not in the record, then differs in the last digits from a run that saw no restart.
+
     Examples
     --------
     >>> import nsds

@@ -75,7 +75,10 @@ def test_steps_have_the_bits_of_a_run(name, h, scheme):
     assert same_state(system, expected)
 
 
-@pytest.mark.parametrize(("name", "h", "scheme"), RUNS, ids=[f"{name} {scheme or ''}" for name, _, scheme in RUNS])
+AT_EVENTS = [(name, h, scheme) for (scheme, _), (name, h) in WITH_SCHEMES.items() if scheme == "event_driven"]
+
+
+@pytest.mark.parametrize(("name", "h", "scheme"), RUNS + AT_EVENTS, ids=[f"{name} {scheme or ''}" for name, _, scheme in RUNS + AT_EVENTS])
 def test_a_run_that_takes_what_another_prepared_has_its_bits(name, h, scheme):
     system, scheme = built(name, scheme)
     preparation._kept.clear()
