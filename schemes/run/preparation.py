@@ -121,30 +121,39 @@ def admit(first, last, h, may, n_steps, given, igiven, mems, imems, reached):
     does not start anew on a member that is as its last step left it, nor on one that stands still.
     """
     for m in range(first, last):
-        mem, imem, new, inew = mems[m], imems[m], given[m], igiven[m]
-        is_good, other_parameters, other_state = True, 0, 0
-        for k in range(may.stretches.size):
-            s = may.stretches[k]
-            if s.kind == SAME:
-                for i in range(s.first, s.end):
-                    other_parameters |= inew[i] ^ imem[i]
-            elif s.kind == NUMBERS:
-                for i in range(s.first, s.end):
-                    is_good &= may.low[i] <= new[i] and new[i] <= may.high[i]
-                    other_state |= inew[i] ^ imem[i]
-                    imem[i] = inew[i]
-            else:
-                for i in range(s.first, s.end):
-                    is_good &= may.whole_low[i] <= inew[i] and inew[i] <= may.whole_high[i]
-                    other_state |= inew[i] ^ imem[i]
-                    imem[i] = inew[i]
+        mem, imem, inew = mems[m], imems[m], igiven[m]
+        differing = 0
+        for i in range(imem.size):
+            differing |= inew[i] ^ imem[i]
+        goes_on = differing == 0 and reached[m, STARTED] == 1 and reached[m, STOPPED] == 0 and reached[m, FAILED] == 0
+        is_good = goes_on or _take_state(may, given[m], inew, mem, imem)
         if n_steps[m] > 0 and mem[T0] + imem[STEP] * h != mem[T]:
             mem[T0], imem[STEP] = mem[T], 0
-        is_good &= other_parameters == 0 and imem[STEP] <= MOST_STEPS - n_steps[m] and not _is_lost(mem[T], h)
-        if other_state != 0 or reached[m, STARTED] != 1:
+        is_good &= imem[STEP] <= MOST_STEPS - n_steps[m] and not _is_lost(mem[T], h)
+        if not goes_on:
             reached[m, STARTED] = 0 if n_steps[m] > 0 else _STANDS_STILL
         reached[m, ROW], reached[m, DONE], reached[m, FAILED] = 0, LAST - n_steps[m], 0
         reached[m, STOPPED] = 0 if is_good else NOT_COMPUTED
+
+
+@kernel
+def _take_state(may, new, inew, mem, imem):
+    """Copy what may differ into mem. False where something else differs, or a value is out of its range."""
+    is_good, differing = True, 0
+    for k in range(may.stretches.size):
+        s = may.stretches[k]
+        if s.kind == SAME:
+            for i in range(s.first, s.end):
+                differing |= inew[i] ^ imem[i]
+        elif s.kind == NUMBERS:
+            for i in range(s.first, s.end):
+                is_good &= may.low[i] <= new[i] and new[i] <= may.high[i]
+                imem[i] = inew[i]
+        else:
+            for i in range(s.first, s.end):
+                is_good &= may.whole_low[i] <= inew[i] and inew[i] <= may.whole_high[i]
+                imem[i] = inew[i]
+    return is_good and differing == 0
 
 
 @tiny
