@@ -49,6 +49,7 @@ from nsds.model.laws import (
     complementarity,
     dry_friction,
     equality,
+    force_law,
     fremond_impact,
     mixed_complementarity,
     multiple_impact,
@@ -57,6 +58,7 @@ from nsds.model.laws import (
     newton_impact_rolling_friction,
     normal_cone,
     relay,
+    spring_damper,
 )
 from nsds.model.relations_first_order import first_order_linear_relation, first_order_relation, type1_relation, type2_relation
 from nsds.model.relations_lagrangian import (

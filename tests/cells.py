@@ -30,7 +30,10 @@ VARIANTS = {"moreau_jean": ({"form": "global"},), "d1_minus_linear": ({"level": 
 
 
 class Law(NamedTuple):
-    """A law on the ball: how it is made, its rows H, restitution of each, friction, what the multiplier lies between, and its kind."""
+    """A law on the ball: how it is made, its rows H, restitution of each, friction, what the multiplier lies between, and its kind.
+
+    pull: stiffness and damping of a law that states a force.
+    """
 
     made: dict
     H: np.ndarray
@@ -38,6 +41,12 @@ class Law(NamedTuple):
     mu: tuple = (0.0, 0.0)
     disk: int = 0
     bounds: tuple = ()
+    pull: tuple = ()
+
+    @property
+    def is_held(self):
+        """Whether its rows are equations."""
+        return not self.closes and not np.isfinite(self.bounds).all() and not self.pull
 
     @property
     def closes(self):
@@ -76,6 +85,8 @@ def mechanical_laws():
         rows[f"newton_impact_rolling_friction, {where}"] = _contact(rolling, tangents, spins, 0.4, 0.0, 0.1, 2e-3)
     rows["dry_friction"] = Law(nsds.dry_friction(2.0), one, np.zeros(1), bounds=(-2.0, 2.0))
     rows["relay"] = Law(nsds.relay(-2.0, 1.0), one, np.zeros(1), bounds=(-2.0, 1.0))
+    for name, made in (("spring_damper", nsds.spring_damper(20.0, 0.5)), ("force_law", nsds.force_law(_pull, z=[20.0, 0.5]))):
+        rows[name] = Law(made, one, np.zeros(1), bounds=(-np.inf, np.inf), pull=(20.0, 0.5))
     rows["equality"] = Law(nsds.equality(), one * [0.0] + np.eye(6)[1], np.zeros(1), bounds=(-np.inf, np.inf))
     return rows
 
@@ -84,13 +95,15 @@ def mechanical_laws():
 def march(law, h=STEP, end=END):
     """q and v at the end by the Moreau–Jean scheme (theta = 1/2) in plain NumPy, the law solved by projections until they rest."""
     q, v = np.zeros(6), START.copy()
-    if not law.closes and not np.isfinite(law.bounds).all():
+    if law.is_held:
         v -= law.H[0] * (law.H[0] @ v)
     W = law.H @ (law.H / MASS).T
     r, rho = np.zeros(len(W)), 1.0 / np.linalg.norm(W, 2)
     for _ in range(round(end / h)):
         before, free = law.H @ v, v + h * FORCE / MASS
-        if not law.closes or GAP + law.H[0] @ (q + 0.5 * h * v) <= 0:
+        if law.pull:
+            free -= h * law.H[0] * (law.pull[0] * law.H[0] @ q + law.pull[1] * before) / MASS
+        elif not law.closes or GAP + law.H[0] @ (q + 0.5 * h * v) <= 0:
             for _ in range(20_000):
                 u = law.H @ free + W @ r + law.rebound(before)
                 last, r = r, law.nearest(r - rho * u, rho * u, h)
@@ -197,6 +210,8 @@ def lagrangian_relations(law, is_force=False):
 def lagrangian_cells():
     """(law, relation, kind of system, function that makes the system)."""
     for name, law in mechanical_laws().items():
+        if LAGRANGIAN not in LAWS[law.made["law"]].families:
+            continue
         for relation, made in lagrangian_relations(law).items():
             for kind in LAGRANGIAN_SYSTEMS if relation == "lagrangian_linear_relation" else LAGRANGIAN_SYSTEMS[:1]:
                 yield name, relation, kind, _lagrangian(kind, made, law.made, law)
@@ -221,6 +236,11 @@ def _gap_and_point(t, q, z, out):
     out[4], out[5], out[6] = 0.0, 0.0, 1.0
 
 
+def _pull(t, y, ydot, z, out):
+    for i in range(out.size):
+        out[i] = -z[0] * y[i] - z[1] * ydot[i]
+
+
 def _coordinates(t, q, z, out):
     for i in range(out.size):
         out[i] = z[7 * i + 6]
@@ -237,11 +257,10 @@ def rigid_relations(name, law):
             relations["joint"] = nsds.joints.slide_along(axis, lower=-GAP)
             relations["newton_euler_relation"] = nsds.newton_euler_relation(_coordinates, m=1, z=np.r_[law.H[0], GAP])
         return relations | {"collisions": None}
-    return {
-        "joint": nsds.joints.slide_along(axis),
-        "newton_euler_relation": nsds.newton_euler_relation(_coordinates, m=1, z=np.r_[law.H[0], 0.0]),
-        "prescribed_velocity": nsds.prescribed_velocity([int(np.argmax(law.H[0]))]),
-    }
+    relations = {"joint": nsds.joints.slide_along(axis)}
+    if name != "force_law":  # whose function and that of a relation have one z
+        relations["newton_euler_relation"] = nsds.newton_euler_relation(_coordinates, m=1, z=np.r_[law.H[0], 0.0])
+    return relations if law.pull else relations | {"prescribed_velocity": nsds.prescribed_velocity([int(np.argmax(law.H[0]))])}
 
 
 def rigid_cells():
@@ -254,7 +273,7 @@ def rigid_cells():
 
 def _rigid(relation, law):
     def system():
-        v = START if law.closes or np.isfinite(law.bounds).all() else START - law.H[0] * (law.H[0] @ START)
+        v = START - law.H[0] * (law.H[0] @ START) if law.is_held else START
         body = nsds.rigid_bodies(1.0, np.eye(3) * MASS[3], q=[0.0, 0, 0, 1, 0, 0, 0], v=v, fext=FORCE[:3])
         if relation is not None:
             return nsds.system(ball=body, law=nsds.interaction(relation, law.made, on="ball"))

@@ -11,6 +11,8 @@ from tests.circuits.netlists import EXAMPLES
 from tests.models_of_limits import LIMITS
 from tests.scenes import SCENES
 from tests.scenes import run as run_scene
+from tests.schemes.rigid.test_forces import SCHEMES as MACHINE_SCHEMES
+from tests.schemes.rigid.test_forces import planetary, rope
 from tests.test_doctests import MODULES
 
 _LARGE = ("sheared_block",)  # with the default scheme only
@@ -51,6 +53,9 @@ def cases():
         yield "event by event", limit.name, partial(_event_by_event, limit.build, limit.events, limit.t_end * _PART.get(limit.name, 1.0))
     for name, netlist in EXAMPLES.items():
         yield "event by event", f"circuit {name}", partial(_event_by_event, partial(nsds.circuit, netlist), nsds.event_driven(), 2e-3)
+    for name, scheme in MACHINE_SCHEMES.items():
+        yield "machines", f"planetary gear {name}", partial(nsds.simulate, planetary(), t_end=4e-3, h=2e-3, scheme=scheme, progress=False)
+    yield "machines", "rope", partial(nsds.simulate, rope(), t_end=0.4, h=1e-2, progress=False)
     yield "consistent starts", "slider_crank_3d", partial(nsds.consistent, nsds.examples.slider_crank_3d())
     for name, analyse in TANGENTS.items():
         yield "tangent maps", name, analyse

@@ -4,8 +4,10 @@ import numpy as np
 
 from nsds import _checks
 from nsds.model.collisions import collisions_record
+from nsds.model.freedom import require_free
 from nsds.model.interactions import interaction_record
 from nsds.model.kinds import COLLISIONS, CONTROL, NAMES, SYSTEMS
+from nsds.model.laws import LAWS
 from nsds.model.records import HEAD, RESERVED, leaf
 from nsds.model.validation import runnable
 
@@ -31,7 +33,8 @@ def system(*, t=0.0, **parts):
     Raises
     ------
     TypeError, ValueError
-        A part that no constructor made, a reserved name, an interaction on a part that does not exist or does not fit.
+        A part that no constructor made, a reserved name, an interaction on a part that does not exist or does not fit, a force on a
+        coordinate that joints of the same bodies hold.
 
     Examples
     --------
@@ -76,6 +79,7 @@ def system(*, t=0.0, **parts):
             if part["kind"] == CONTROL:
                 words += _wiring(name, part, parts, kinds)
         model.append(" ".join((name, *words)))
+    _require_free(parts, records, systems)
     model = "\n".join(model)
     dtype = HEAD + [("model", *leaf(model, 0))] + [(name, r.dtype, r.shape) if r.ndim else (name, r.dtype) for name, r in records.items()]
     result = np.zeros((), np.dtype(dtype))
@@ -84,6 +88,25 @@ def system(*, t=0.0, **parts):
     for name, record in records.items():
         result[name] = record
     return runnable("system", result)
+
+
+def _require_free(parts, records, systems):
+    """Refuse forces on coordinates that cannot change."""
+    rows = {name: part for name, part in parts.items() if part["kind"] == "interaction" and part["relation"]["relation"] == "joint"}
+    lines = [(name, part["law"]["law"] == "equality", LAWS[part["law"]["law"]].is_given) for name, part in rows.items()]
+    if any(is_force for _, _, is_force in lines):
+        require_free(records, lines, {name: _places(part, records[name], systems) for name, part in rows.items()})
+
+
+def _places(part, record, systems):
+    """(body of A, of B or None, q of A, q of B or None) of each element of an interaction."""
+    places = []
+    for element in np.atleast_1d(record):
+        chosen = element["element"] if "element" in record.dtype.names else [0] * len(part["sides"])
+        bodies = [(side, int(i)) for (side, _), i in zip(part["sides"], chosen, strict=True)]
+        q = [np.atleast_1d(systems[side]["record"])["q"][i] for side, i in bodies]
+        places.append((bodies[0], bodies[1] if len(bodies) > 1 else None, q[0], q[1] if len(q) > 1 else None))
+    return places
 
 
 # What parts hold, by their kind.

@@ -47,7 +47,7 @@ def call_function(functions, slot, arguments):
 
 
 _MECHANICAL = "t, q, v, z, out"
-# kind of part, but for relations -> its functions -> their arguments; the last one takes the result
+# kind of part, but for relations, or law -> its functions -> their arguments; the last one takes the result
 _ARGUMENTS = {
     "lagrangian_linear": {"fext": AT_T},
     "lagrangian": {"mass": "q, z, out", "fgyr": "q, v, z, out", "fext": AT_T, "T": "q, z, out"}
@@ -56,10 +56,12 @@ _ARGUMENTS = {
     "first_order": dict.fromkeys(("f", "jac_f", "T", "u"), "t, x, z, out"),
     "rigid_bodies": dict.fromkeys(("fext", "mext"), AT_T) | dict.fromkeys(("fint", "mint", "jac_q", "jac_v"), _MECHANICAL),
     "sampled_control": {"control": "t, x, state, z, u"},
+    "force_law": {"force": "t, y, ydot, z, out"},
 }
 # names of a callback's parameters
 _PARAMETERS = {
     "sampled_control": "t, x, state, z, u",
+    "force_law": "t, y, ydot, z, out",
     **dict.fromkeys(("lagrangian_linear", "first_order_linear", "first_order"), "t, x, lam, z, out"),
     **dict.fromkeys(("lagrangian", "rigid_bodies"), _MECHANICAL),
 }
@@ -308,7 +310,7 @@ def _taken(kind, field, arguments):
     t, x, lam, z, out = arguments
     if field in _SHAPES:
         out = out.reshape(eval(_SHAPES[field], {"x": x, "lam": lam, "out": out}))
-    values = {"t": t, "x": x, "q": x, "lam": lam, "v": lam, "state": lam, "z": z}
+    values = {"t": t, "x": x, "q": x, "y": x, "lam": lam, "v": lam, "ydot": lam, "state": lam, "z": z}
     return [values.get(name, out) for name in _names(kind, field)]
 
 
@@ -401,7 +403,7 @@ def _note_raised(unraisable):
         _before_raised[0](unraisable)
 
 
-_SAME = {"x": ("x", "q"), "lam": ("lam", "v"), "z": ("z",)}
+_SAME = {"x": ("x", "q", "y"), "lam": ("lam", "v", "ydot"), "z": ("z",)}
 
 
 def _vector_at(address, length):

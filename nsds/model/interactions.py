@@ -53,6 +53,8 @@ def interaction(relation, law, on):
     makers = ["nsds.joints" if name == "joint" else f"nsds.{name}" for name in RELATIONS]
     _checks.made("interaction", "relation", relation, "relation", made, makers)
     _checks.made("interaction", "law", law, "law", HELD, MAKERS)
+    if "z" in relation and law.get("z") is not None:
+        raise ValueError("interaction: relation and law both have parameters z, of which an interaction has one; give one of them all")
     return {"kind": "interaction", "relation": relation, "law": law, "sides": _sides(on)}
 
 

@@ -3,12 +3,14 @@
 The first part of an interaction is A, the second B; without a second part B is the world, at the origin with R_B = 1. With
 ``r = x_A + R_A a - x_B`` each row is one of
 
-=======  ==================================================================================================
-POINT    ``y = (r - R_B b) . R_B w - offset``: a point of A along an axis of B
-ALIGN    ``y = R_A u . R_B w - offset``: an axis of A and one of B
-ANGLE    ``y = angle - offset``, by which A has turned against B about ``R_B w``, from ``R_B b`` to ``R_A u``
-COUPLER  ``y = ratio coordinate_A - coordinate_B - offset``, each a translation or an angle on an axis fixed in the world
-=======  ==================================================================================================
+========  ==================================================================================================
+POINT     ``y = (r - R_B b) . R_B w - offset``: a point of A along an axis of B
+ALIGN     ``y = R_A u . R_B w - offset``: an axis of A and one of B
+ANGLE     ``y = angle - offset``, by which A has turned against B about ``R_B w``, from ``R_B b`` to ``R_A u``
+COUPLER   ``y = ratio coordinate_A - coordinate_B - offset``, each a translation or an angle on an axis fixed in the world
+DISTANCE  ``y = |r - R_B b| - offset`` of a point of A from one of B, ``-|r - R_B b| - offset`` where u is not zero
+GEAR      ``y = r_A (angle - direction) - r_B direction - offset``, angle as above, direction that of the line from B's centre to A's
+========  ==================================================================================================
 
 The multiplier of a row acts on A with its sign, and on B with the opposite one.
 """
@@ -20,9 +22,10 @@ from nsds.maths.rotations import perpendicular, turned, turned_back
 from nsds.model.fields import floats, integers
 from nsds.model.kinds import NEWTON_EULER, RELATIONS, Relation
 
-POINT, ALIGN, ANGLE, COUPLER = range(4)
+POINT, ALIGN, ANGLE, COUPLER, DISTANCE, GEAR = range(6)
+ANGULAR = (ANGLE, COUPLER, GEAR)  # rows with angles that change in time
 _FRAMES = ("world", "body")
-_GEOMETRY = {"row": integers("m", low=0, high="last kind"), "offset": floats("m")} | dict.fromkeys("aubw", floats("m", 3))
+_GEOMETRY = {"row": integers("m", low=0, high=GEAR), "offset": floats("m")} | dict.fromkeys("aubw", floats("m", 3))
 # Joint -> (axes of B along which a point of A is held; pairs of an axis of A and one of B that stay across each other). e is the joint's
 # axis, s and t are across it; without one they are those of the world. The gradients of three pairs are orthogonal at the start.
 _HELD = {
@@ -283,6 +286,91 @@ def slide_along(axis, lower=None, upper=None, point=None, frame="world"):
     return _coordinate("slide_along", lower, upper, frame, axis=axis, **geometry)
 
 
+def distance(point, second, length=None, lower=None, upper=None, frame="world"):
+    """The distance of a point of A from a point of B: of springs, dampers and winches; a rod without mass; a rope, or what keeps apart.
+
+    Parameters
+    ----------
+    point, second : array_like (3,)
+        The points of A and of B at the start.
+    length : float, optional
+        What y counts from, ``y = distance - length``: the length of a spring without load. The distance at the start if not given.
+    lower, upper : float, optional
+        Stops in metres, instead of a length: ``y = distance - lower``, ``y = upper - distance``, the last of which is a rope.
+    frame : {"world", "body"}
+        Whether the points are given in inertial coordinates or in those of body A.
+
+    Returns
+    -------
+    dict
+        A relation with m = 1 or 2: under `nsds.spring_damper` or `nsds.force_law` a force along the line of the points, under
+        `nsds.equality` a rod, with stops for a unilateral law.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Wrong shape, NaN or infinity, points that coincide, a length together with stops, stops in the wrong order, or an unknown frame.
+
+    Examples
+    --------
+    >>> from nsds import joints
+    >>> spring = joints.distance([0, 0, 0], [0, 0, 1.0], length=0.8)
+    >>> rope = joints.distance([0, 0, 0], [0, 0, 1.0], upper=1.5)
+    """
+    relation = _coordinate("distance", lower, upper, frame, point=point, second=second)
+    apart = np.linalg.norm(relation["point"] - relation["second"])
+    if apart == 0:
+        raise ValueError(f"distance: point and second must be apart, which gives the line of the force, got {relation['point'].tolist()}")
+    if length is not None and "lower" not in relation and "upper" not in relation:
+        return relation | {"length": _checks.number("distance", "length", length)}
+    if length is not None:
+        raise ValueError("distance: length is what y counts from without stops; give lower and upper, or length")
+    return relation | {"length": apart}
+
+
+def gear(axis, radius, second_radius, frame="world"):
+    """Wheels A and B roll on each other at their pitch circles, wherever their centres are: planets, and pinions on a wheel that moves.
+
+    The wheels' centres of mass are those of their circles. The gear does not hold them: each wheel has a hinge with the world or with a
+    carrier. `coupler` is for axes that are fixed in the world.
+
+    Parameters
+    ----------
+    axis : array_like (3,)
+        Direction of the axes of both wheels at the start, of any length but zero.
+    radius, second_radius : float
+        Of A's and of B's pitch circle (m); negative for a ring that the other one runs in.
+    frame : {"world", "body"}
+        Whether the axis is given in inertial coordinates or in those of body A.
+
+    Returns
+    -------
+    dict
+        A relation with m = 1: ``y = radius (angle_A - direction) + second_radius (angle_B - direction)``, with the direction of the line
+        of centres and angles since the start: the way that one circle slips on the other. Its multiplier under `nsds.equality` is the
+        impulse of the tooth force.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Wrong shape, NaN or infinity, a zero axis or radius, or an unknown frame; in `nsds.system`, centres on one axis.
+
+    Examples
+    --------
+    A planet of radius 0.02 in a ring that is fixed in the world, around the origin:
+
+    >>> from nsds import joints
+    >>> joints.gear([0, 0, 1], 0.02, -0.07)["m"]
+    1
+    """
+    relation = _rows_of("gear", 1, frame, axis=axis)
+    for name, value in (("radius", radius), ("second_radius", second_radius)):
+        relation[name] = _checks.number("gear", name, value)
+        if relation[name] == 0:
+            raise ValueError(f"gear: {name} must not be zero, got 0.0")
+    return relation
+
+
 def _joint(name, frame, **geometry):
     along, pairs = _HELD[name]
     return _rows_of(name, len(along) + len(pairs), frame, **geometry)
@@ -347,14 +435,16 @@ def resolve(relation, q_a, q_b=None):
     except ValueError:
         raise ValueError(f"resolve: q_a and q_b must be of as many bodies, got shapes {q_a.shape} and {q_b.shape}") from None
     bodies = q_a[..., None, :3], q_a[..., None, 3:], q_b[..., None, :3], q_b[..., None, 3:]
-    if relation["joint"] == "coupler":
+    if relation["joint"] == "gear":
+        rows = _geared(relation, *bodies)
+    elif relation["joint"] == "coupler":
         rows = _coupled(relation, *(bodies if has_b else bodies[:2] * 2))
     else:
         rows = _placed(relation, *bodies)
     m = relation["m"]
     sizes = {"row": (m,), "a": (m, 3), "u": (m, 3), "b": (m, 3), "w": (m, 3), "offset": (m,)}
     result = {key: np.broadcast_to(rows[key], shape + size).copy() for key, size in sizes.items()}
-    if np.isin(rows["row"], (ANGLE, COUPLER)).any():
+    if np.isin(rows["row"], ANGULAR).any():
         result["angle"] = np.zeros((*shape, m, 2))
     return result
 
@@ -372,14 +462,15 @@ def _placed(relation, x_a, p_a, x_b, p_b):
     given_in_body = relation["frame"] == "body"
     u, b, w = (turned(p_a, d) if given_in_body else d for d in (u, b, w))
     point = relation.get("point", x_a)
+    second = relation.get("second", point)
     if given_in_body and "point" in relation:
-        point = x_a + turned(p_a, point)
-    is_point = (kinds == POINT)[:, None]
+        point, second = x_a + turned(p_a, point), x_a + turned(p_a, second)
+    is_point = np.isin(kinds, (POINT, DISTANCE))[:, None]
     return {
         "row": kinds.astype(np.int64),
         "a": np.where(is_point, turned_back(p_a, point - x_a), 0.0),
         "u": turned_back(p_a, u),
-        "b": turned_back(p_b, np.where(is_point, point - x_b, b)),
+        "b": turned_back(p_b, np.where(is_point, second - x_b, b)),
         "w": turned_back(p_b, w),
         "offset": offset,
     }
@@ -396,6 +487,9 @@ def _rows(relation):
         return [(ANGLE, s, s, sign * e, offset) for sign, offset in _signs(relation)]
     if name == "slide_along":
         return [(POINT, none, none, sign * e, offset) for sign, offset in _signs(relation)]
+    if name == "distance":
+        line = _direction(name, "the line of the points", relation["point"] - relation["second"])
+        return [(DISTANCE, none if sign > 0 else line, none, line, offset) for sign, offset in _signs(relation)]
     axes, (along, pairs) = {"e": e, "s": s, "t": t}, _HELD[name]
     return [(POINT, none, none, axes[w], 0.0) for w in along] + [(ALIGN, axes[u], none, axes[w], 0.0) for u, w in pairs]
 
@@ -404,7 +498,7 @@ def _signs(relation):
     """(sign of the coordinate, offset) of each row: the coordinate, or what is left to its stops."""
     stops = [(1.0, relation["lower"])] if "lower" in relation else []
     stops += [(-1.0, -relation["upper"])] if "upper" in relation else []
-    return stops or [(1.0, 0.0)]
+    return stops or [(1.0, relation.get("length", 0.0))]
 
 
 def _coupled(relation, x_a, p_a, x_b, p_b):
@@ -415,6 +509,25 @@ def _coupled(relation, x_a, p_a, x_b, p_b):
     b = turned_back(p_b, _across(w)) if kind_b == "angle" else np.zeros(3)
     start_a, start_b = (x_a @ a if kind_a == "translation" else 0.0), (x_b @ w if kind_b == "translation" else 0.0)
     return {"row": np.array([COUPLER]), "a": a, "u": u, "b": b, "w": w, "offset": start_a - start_b}
+
+
+def _geared(relation, x_a, p_a, x_b, p_b):
+    """The row of a gear: ``a`` has the radii; ``u`` of A and ``b`` of B mark the line of centres at the start, ``w`` is B's axis."""
+    axis = relation["axis"] if relation["frame"] == "world" else turned(p_a, relation["axis"])
+    line = x_a - x_b
+    line = line - (line * axis).sum(axis=-1, keepdims=True) * axis
+    size = np.linalg.norm(line, axis=-1, keepdims=True)
+    if not (size > 0).all():
+        raise ValueError("gear: the centres of the wheels must not lie on one axis, which has no pitch point")
+    mark = line / size
+    return {
+        "row": np.array([GEAR]),
+        "a": np.array([relation["radius"], relation["second_radius"], 0.0]),
+        "u": turned_back(p_a, mark),
+        "b": turned_back(p_b, mark),
+        "w": turned_back(p_b, axis),
+        "offset": 0.0,
+    }
 
 
 def _across(axis):

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
+from nsds.model.functions import function_name
 from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, RELATIONS
 
 
@@ -55,6 +56,23 @@ def _cone_of(owner, law, m):
     return {"cone_G": law["G"], "cone_g": law["g"], "mu": np.zeros_like(law["g"])}
 
 
+def _coefficients_of(owner, law, m):
+    """Matrices of stiffness and damping, numbers of a single row."""
+    fields = {}
+    for field in ("stiffness", "damping"):
+        value = law[field]
+        if value.shape not in ((), (m,), (m, m)):
+            raise ValueError(f"{owner}: {field} must be a number or have shape {(m,)} or {(m, m)}, got {value.shape}")
+        matrix = value if value.ndim == 2 else np.eye(m) * value
+        fields[field] = matrix if m > 1 else matrix.reshape(())
+    return fields
+
+
+def _function_of(owner, law, m):
+    """The name of the function, and its parameters."""
+    return {field: law[field] for field in ("force", "z") if law[field] is not None}
+
+
 class Law(NamedTuple):
     """All that is said of a law: a new one is a row of `LAWS` and a constructor.
 
@@ -64,7 +82,7 @@ class Law(NamedTuple):
     constraints; of mechanical systems those of a force. restitution: parameters that are one, of each constraint of a block from the first
     on. is_detected: whether detected contacts may have it. is_of_position: whether it holds for y where y depends on lambda, which then is
     a force. held: what its constructor gives beside the parameters; fields: what a record holds of that, by a function of (owner, law, m);
-    shapes: that of each, or for a whole number the largest that it may be.
+    shapes: that of each, by lengths or as a whole, or for a whole number the largest that it may be.
     """
 
     roles: MappingProxyType
@@ -87,12 +105,17 @@ class Law(NamedTuple):
     @property
     def bilateral(self):
         """Whether lambda has either sign, and the constraint is never open."""
-        return self.form in ("equality", "dry_friction", "cone")
+        return self.form in ("equality", "dry_friction", "cone", "force")
 
     @property
     def is_bounded(self):
         """Whether lambda has two bounds of the law's own, and the constraint is never open, nor held."""
         return self.form in ("dry_friction", "bounded")
+
+    @property
+    def is_given(self):
+        """Whether lambda is that of a force which y and ydot give: nothing is to be solved for it."""
+        return self.form == "force"
 
     def block(self, family, dimension=None):
         """Constraints of one contact, of the usual dimension where none is given."""
@@ -100,7 +123,7 @@ class Law(NamedTuple):
         return sizes[next(iter(sizes)) if dimension is None else dimension]
 
 
-FORMS = ("equality", "unilateral", "friction", "rolling", "dry_friction", "cone", "bounded", "multiple_impact")
+FORMS = ("equality", "unilateral", "friction", "rolling", "dry_friction", "cone", "bounded", "multiple_impact", "force")
 _FRICTION = {"e_n": (0.0, 1.0), "e_t": (-1.0, 1.0), "mu": (0.0, np.inf)}
 _OF_CONTACT = {"restitution": ("e_n", "e_t"), "is_detected": True, "held": ("dimension",)}
 _CONTACT = {LAGRANGIAN: ("gap",), NEWTON_EULER: ("contact",)}
@@ -137,6 +160,11 @@ LAWS = {
         {FIRST_ORDER: ("output",)}, "cone", bounds=_two_sided,
         held=("G", "g"), shapes={"cone_G": ("k", "m"), "cone_g": ("k",), "mu": ("k",)}, fields=_cone_of,
     ),
+    "spring_damper": Law(
+        {NEWTON_EULER: ("joint",)}, "force", bounds=_two_sided,
+        held=("stiffness", "damping"), shapes=dict.fromkeys(("stiffness", "damping"), "per_pair"), fields=_coefficients_of,
+    ),
+    "force_law": Law({NEWTON_EULER: ("joint",)}, "force", bounds=_two_sided, held=("force", "z"), fields=_function_of),
 }  # fmt: skip
 # What the constructors give beside the name, and these.
 HELD = {name: (*law.parameters, *law.held) for name, law in LAWS.items()}
@@ -333,6 +361,80 @@ def dry_friction(limit):
     2.5
     """
     return _with_parameters("dry_friction", limit=limit)
+
+
+def spring_damper(stiffness, damping=0.0):
+    """Force of a spring and a damper on a coordinate y of two bodies: ``f = -stiffness y - damping ydot``, lambda its impulse in the step.
+
+    On `nsds.joints.distance` a spring between two points, y its extension; on `nsds.joints.hinge_angle` a torsion spring; on
+    `nsds.joints.slide_along` a spring along an axis; on all six rows of `nsds.joints.fixed_joint` a bushing. Stiff ones need no small steps
+    under schemes that are implicit: Newton's matrix couples the two bodies.
+
+    Parameters
+    ----------
+    stiffness, damping : float or array_like (m,) or (m, m)
+        Of each row of the relation, or of rows on each other: N/m and N s/m for ways, N m and N m s for angles and cosines.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Wrong shape, NaN or infinity.
+
+    Examples
+    --------
+    Two balls on a spring of length 1:
+
+    >>> import nsds
+    >>> balls = nsds.rigid_bodies(2.0, 0.1, q=[[0, 0, 0, 1, 0, 0, 0], [1.1, 0, 0, 1, 0, 0, 0]], v=[[0.0] * 6] * 2)
+    >>> spring = nsds.interaction(
+    ...     nsds.joints.distance([0, 0, 0], [1.1, 0, 0], length=1.0), nsds.spring_damper(100.0), on=("balls[0]", "balls[1]"))
+    >>> rows = nsds.simulate(nsds.system(balls=balls, spring=spring), t_end=0.3, h=1e-3)
+    >>> float(rows["spring"]["y"][-1].round(4))  # 0.1 cos 3
+    -0.099
+    """
+    law = {"law": "spring_damper"}
+    for name, value in (("stiffness", stiffness), ("damping", damping)):
+        law[name] = value = _checks.array("spring_damper", name, value)
+        if value.ndim > 2 or value.size == 0 or (value.ndim == 2 and value.shape[0] != value.shape[1]):
+            raise ValueError(f"spring_damper: {name} must be a number, a vector or a square matrix, got shape {value.shape}")
+    return law
+
+
+def force_law(force, z=None):
+    """Force that a function gives of a coordinate y of two bodies and its rate: springs and dampers of any kind, motors and servos.
+
+    It acts along y on the first body, and the other way on the second; lambda is its impulse in the step.
+
+    Parameters
+    ----------
+    force : function ``force(t, y, ydot, z, out)``
+        Writes the force of each row of the relation into ``out`` (m,): N for ways, N m for angles.
+    z : array_like, optional
+        Parameters passed to the function.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A function that has the wrong arguments or does not compile; parameters that are no vector of numbers.
+
+    Examples
+    --------
+    A servo that holds the angle of a door:
+
+    >>> import nsds
+    >>> def servo(t, y, ydot, z, out):
+    ...     out[0] = z[0] * (z[1] - y[0]) - z[2] * ydot[0]
+    >>> door = nsds.rigid_bodies(10.0, [1.0, 1.0, 1.0], q=[0.5, 0, 0, 1, 0, 0, 0], v=[0.0] * 6)
+    >>> system = nsds.system(
+    ...     door=door,
+    ...     hinge=nsds.interaction(nsds.joints.hinge([0, 0, 0], [0, 0, 1]), nsds.equality(), on="door"),
+    ...     servo=nsds.interaction(nsds.joints.hinge_angle([0, 0, 1]), nsds.force_law(servo, z=[40.0, 0.5, 20.0]), on="door"),
+    ... )
+    >>> float(nsds.simulate(system, t_end=5.0, h=1e-2)["servo"]["y"][-1].round(3))
+    0.5
+    """
+    z = None if z is None else _checks.array("force_law", "z", z, at_least=1, n_dims=1)
+    return {"law": "force_law", "force": function_name(force, "force_law", "force"), "z": z}
 
 
 def fremond_impact(e, mu, dimension=None):

@@ -71,7 +71,7 @@ def _try_all(system):
             if kind == "rigid_bodies":
                 sizes = dict.fromkeys(("fext", "mext", "fint", "mint"), 3) | {"jac_q": 42, "jac_v": 36}
             _try_part(name, kind, part, t, x, part["v"] if "v" in part.dtype.names else _NOTHING, sizes, x.size)
-    for name, kind, _, *sides in interactions:
+    for name, kind, law, *sides in interactions:
         parts = system[name].reshape(-1)
         for e in _with_other_functions(parts):
             part = parts[e]
@@ -92,6 +92,8 @@ def _try_all(system):
                 "gap": 7,
             }
             _try_part(name, kind, part, t, x, lam, sizes, m)
+            if arguments_of(law):
+                _try_part(name, law, part, t, np.atleast_1d(part["y"]), np.atleast_1d(part["ydot"]), {}, m)
     kinds = dict(systems)
     for name, _, written, *read in controls:
         x = np.concatenate(

@@ -428,20 +428,22 @@ def _fields_of_interaction(name, kind, law, sides, part, sizes):
     m, block = (y[0] if y else 1), _block(law, family, part.base)
     if len(y) > 1 or y in ((0,), (1,)) or m % block:
         raise ValueError(f"{name}.y must be a number or a vector, {block} for each contact, got shape {y}")
-    last_kind = joints.ALIGN if "angle" not in part.base.names else joints.COUPLER if m == 1 else joints.ANGLE
-    lengths = {"m": m, "n": n, "last kind": last_kind, "per_row": y, "per_contact": y if block == 1 else (m // block,) if m > block else ()}
+    lengths = {"m": m, "n": n, "per_row": y, "per_contact": y if block == 1 else (m // block,) if m > block else (),
+               "per_pair": 2 * y}  # fmt: skip
     fields = dict(ROWS[family])
     for field in arguments_of(kind):
         fields[field] = Leaf("S", required=field in RELATIONS[kind].needed)
     for field, known in RELATIONS[kind].fields.items():
         fields[field] = (*(known if isinstance(known, tuple) and not isinstance(known, Leaf) else (known,)), *_function_too(kind, field))
-    if arguments_of(kind):
+    fields |= dict.fromkeys(arguments_of(law), Leaf("S", required=True))
+    if arguments_of(kind) or arguments_of(law):
         fields["z"] = floats("n_z")
     for field, (low, high) in LAWS[law].parameters.items():
         is_bound = LAWS[law].form == "bounded"  # which may be infinite
         fields[field] = Leaf("f", "per_contact", low, high if is_bound else _finite(high), True)
     for field, shape in LAWS[law].shapes.items():
-        fields[field] = floats(*shape, required=True) if isinstance(shape, tuple) else Leaf("i", (), 0, shape, True)
+        is_number = isinstance(lengths.get(shape), int)
+        fields[field] = Leaf("i", (), 0, shape, True) if is_number else Leaf("f", shape, -LARGEST, LARGEST, True)
     checks = [_bounds_check] if "lower" in LAWS[law].parameters else []
     if "dofs" in RELATIONS[kind].fields:
         checks.append(_dofs_check)
@@ -575,9 +577,12 @@ def _geometry_check(owner, name, values, n_members):
     """Directions of joints are unit vectors, where a kind of row has them; a coupler's u and b are zero for what slides."""
     geometry = values["geometry"]
     row = geometry["row"]
+    alone = np.isin(row, (joints.COUPLER, joints.GEAR))
+    if (np.isin(row, joints.ANGULAR).any() and "angle" not in values.dtype.names) or (alone.any() and row.shape[-1] > 1):
+        raise ValueError(f"{owner}: {name}.geometry.row has kinds that want the field angle, or one row alone, got {row[0].tolist()}")
     if ((row == joints.COUPLER) & (geometry["a"] == 0).all(axis=-1)).any():
         raise ValueError(f"{owner}: {name}.geometry.a of a coupler must not be zero: it is an axis times the ratio")
-    for field, kinds in (("w", None), ("u", (joints.ALIGN, joints.ANGLE)), ("b", (joints.ANGLE,))):
+    for field, kinds in (("w", None), ("u", (joints.ALIGN, joints.ANGLE, joints.GEAR)), ("b", (joints.ANGLE, joints.GEAR))):
         squares = (np.clip(geometry[field], -2.0, 2.0) ** 2).sum(axis=-1)
         concerned = np.isin(row, kinds) if kinds else True
         wrong = concerned & (abs(squares - 1) > 2 * _UNIT)

@@ -7,8 +7,8 @@ import numpy as np
 from nsds import _checks
 from nsds.maths.rotations import turned_back
 from nsds.model.functions import CENTRAL_STEP, evaluate_at, function_address, offered
-from nsds.model.kinds import FIRST_ORDER, NEWTON_EULER, family, split
-from nsds.model.laws import is_force
+from nsds.model.kinds import FIRST_ORDER, NEWTON_EULER, collisions_of, family, split
+from nsds.model.laws import LAWS, is_force
 from nsds.model.layout import elements_of
 from nsds.model.records import model_of, stored_sparse
 from nsds.model.trials import n_u
@@ -16,7 +16,8 @@ from nsds.model.validation import runnable
 from nsds.results.trajectories import of_system
 from nsds.status import is_event
 
-WORKS = ("forces", "internal", "damping", "contact")
+WORKS = ("forces", "internal", "damping", "joints", "contact")
+_OF_JOINTS = ("joint", "newton_euler_relation", "scleronomous", "lagrangian_linear_relation")
 LEDGER = np.dtype([(name, "<f8") for name in ("t", "kinetic", "potential", *WORKS, "numerical")])
 
 
@@ -24,19 +25,22 @@ def energy(trajectory, system, theta=0.5, *, functions=None):
     """Energy ledger of a trajectory: mechanical energy at each row, and the work done in each step.
 
     It is the discrete equation of motion ([Notes], eq. 10.14) times ``v_theta = theta v_{k+1} + (1-theta) v_k``, with
-    ``d(kinetic + potential) = forces + internal + damping + contact + numerical`` and
+    ``d(kinetic + potential) = forces + internal + damping + joints + contact + numerical`` and
 
     - kinetic ``v^T M(q) v / 2``, potential ``q^T K q / 2``, which of other forces is not known: their work is in the ledger;
     - forces ``h v_theta . (F_ext + T u)_theta``;
     - internal ``-h v_theta . (F_int + F_gyr)_theta + v_theta . dM v_theta / 2``: what forces that are functions take, and the change of
       the mass gives, which are equal where F_gyr is all that M(q) gives rise to;
     - damping ``-h v_theta . C v_theta``;
-    - contact ``v_theta . p``, p the generalised impulse of all interactions in the step, which is ``H^T lambda``, ``h H^T lambda`` where
-      lambda is a force, or ``h g``; negative where energy is lost, positive where a drive puts it in;
+    - contact ``v_theta . p``, p the generalised impulse of all interactions in the step but joints, which is ``H^T lambda``,
+      ``h H^T lambda`` where lambda is a force, or ``h g``; negative where energy is lost, positive where a drive puts it in;
+    - joints the same of bilateral constraints, which in exact motion take nothing: what the scheme loses or gains in them. In models of
+      rigid bodies with `nsds.collisions` it is part of contact;
     - numerical, what these leave over. For constant matrices and H it is ``-(theta - 1/2) (dv . M dv + dq . K dq)``: nothing for
       theta = 1/2, dissipation for larger theta. It is O(h) of the power where the mass varies, as the error of the scheme.
 
-    Of rigid bodies potential is 0, K belongs to internal, and the gyroscopic moment, which does no work, to numerical.
+    Of rigid bodies potential is that of springs between them (`nsds.spring_damper`), whose dampers are in damping; forces of
+    `nsds.force_law` and K belong to internal, and the gyroscopic moment, which does no work, to numerical.
 
     H is that of the end of the step, as `nsds.moreau_jean` takes it: exact for constant H and for ``q_star=1``, and O(h) otherwise.
     Where positions move without velocities (projections), the change of the potential energy is numerical.
@@ -56,7 +60,7 @@ def energy(trajectory, system, theta=0.5, *, functions=None):
     Returns
     -------
     numpy.ndarray (rows,)
-        Fields t, kinetic, potential, and work forces, internal, damping, contact, numerical of the step that ends at t (J).
+        Fields t, kinetic, potential, and work forces, internal, damping, joints, contact, numerical of the step that ends at t (J).
 
     Raises
     ------
@@ -94,6 +98,7 @@ def energy(trajectory, system, theta=0.5, *, functions=None):
             q, v, p = (_recorded(trajectory, name, field, elements.size) for field in "qvp")
             for e in np.flatnonzero(np.isfinite(elements["mass"])):
                 _add_body(ledger, elements[e], theta, t, q[:, e], v[:, e], p[:, e])
+        _add_interactions(ledger, system, model, theta, trajectory)
         return _closed(ledger)
     state = {}
     for name, kind in systems:
@@ -105,13 +110,19 @@ def energy(trajectory, system, theta=0.5, *, functions=None):
             _add_system(ledger, part, kind, theta, t, q[:, e], v[:, e], u[:, e])
     for name, relation, law, *sides in interactions:
         parts = system[name].reshape(-1)
+        is_joint = _is_joint(relation, law, "D" in parts.dtype.names)
         lam = _recorded(trajectory, name, "lambda", parts.size)
         h = np.diff(t, prepend=t[0])[:, None] if is_force(law, relation, "D" in parts.dtype.names) else 1.0
         for e, chosen in enumerate(elements_of(system, name, len(sides))):
             q, v = (np.concatenate([state[side][i][:, element] for side, element in zip(sides, chosen, strict=True)], 1) for i in (0, 1))
-            impulse = h * _generalised(parts[e], relation, t, q, lam[:, e])
-            ledger["contact"][1:] += (_mean(theta, v) * impulse[1:]).sum(axis=1)
+            impulse, work = h * _generalised(parts[e], relation, t, q, lam[:, e]), "joints" if is_joint else "contact"
+            ledger[work][1:] += (_mean(theta, v) * impulse[1:]).sum(axis=1)
     return _closed(ledger)
+
+
+def _is_joint(relation, law, has_D=False):
+    """Whether an interaction is a bilateral constraint that stands still and gives no way, which does no work where it is exact."""
+    return law == "equality" and relation in _OF_JOINTS and not has_D
 
 
 def _closed(ledger):
@@ -136,6 +147,39 @@ def _add_body(ledger, part, theta, t, q, v, p):
         if field in names:
             ledger[work][1:] -= (power * _mean(theta, x @ part[field].T)).sum(axis=1)
     ledger["contact"][1:] += (v_theta * p[1:]).sum(axis=1)
+
+
+def _add_interactions(ledger, system, model, theta, trajectory):
+    """Energies and works of forces between rigid bodies; what is known not to be the work of joints leaves theirs."""
+    lines, of_others = split(model)[1], 0.0
+    for name, relation, law, *sides in lines:
+        elements = system[name].reshape(-1)
+        if _is_joint(relation, law):
+            continue
+        y, ydot, lam = (_recorded(trajectory, name, field, elements.size) for field in ("y", "ydot", "lambda"))
+        chosen = elements_of(system, name, len(sides))
+        for e, element in enumerate(elements):
+            if LAWS[law].is_given:
+                _add_force(ledger, element, theta, ledger["t"], y[:, e], ydot[:, e], lam[:, e])
+                continue
+            rate = ydot[:, e]
+            if "dofs" in element.dtype.names:  # whose ydot is the velocity less the one that is wanted
+                v = [_recorded(trajectory, side, "v", system[side].size)[:, i] for side, i in zip(sides, chosen[e], strict=True)]
+                rate = np.concatenate(v, axis=1)[:, element["dofs"].reshape(-1)]
+            of_others += (_mean(theta, rate) * lam[1:, e]).sum(axis=1)
+    if any(_is_joint(*line[1:3]) for line in lines) and not collisions_of(model):
+        ledger["joints"][1:], ledger["contact"][1:] = ledger["contact"][1:] - of_others, of_others
+
+
+def _add_force(ledger, part, theta, t, y, ydot, lam):
+    """Energy and work of one force between bodies."""
+    rate = _mean(theta, ydot)
+    if "stiffness" not in part.dtype.names:
+        ledger["internal"][1:] += (rate * lam[1:]).sum(axis=1)
+        return
+    stiffness, damping = (part[field].reshape(y.shape[1], -1) for field in ("stiffness", "damping"))
+    ledger["potential"] += np.einsum("ki,ij,kj->k", y, stiffness, y) / 2
+    ledger["damping"][1:] -= np.diff(t) * np.einsum("ki,ij,kj->k", rate, damping, rate)
 
 
 def _recorded(trajectory, part, field, count):

@@ -124,7 +124,7 @@ def _interaction(rows, name, system, mechanical):
     if not mechanical:
         return f"{ranges}, {law} {_violated(rows, _violation(rows[name], part, law), start)}"
     start = int(is_force(law, relation, "D" in part.dtype.names))  # row 0 holds y for lambda = 0
-    if LAWS[law].is_bounded:
+    if LAWS[law].is_bounded or LAWS[law].is_given:
         known = "ydot" in rows[name].dtype.names
         return f"{ranges}, ydot in {_range(rows[name]['ydot'], start)}" if known else ranges
     if RELATIONS[relation].role == "drive":  # there is no y

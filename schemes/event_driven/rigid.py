@@ -90,6 +90,8 @@ def _require_treated(records, options):
         raise ValueError(f"{_OWNER}: flow='exact' is for linear systems, not for rigid bodies; use flow='auto'")
     for what, lines in (("interaction", split(model)[1]), ("collisions", collisions_of(model))):
         for name, _, law, *_ in lines:
+            if LAWS[law].is_given:
+                raise ValueError(f"{_OWNER}: {what} '{name}': the scheme does not treat forces between bodies; use nsds.moreau_jean")
             if LAWS[law].form == "rolling":
                 raise ValueError(f"{_OWNER}: {what} '{name}': the scheme does not treat rolling friction; use nsds.moreau_jean")
 

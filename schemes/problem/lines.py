@@ -105,8 +105,8 @@ def state_functions(rows, line, functions):
     ValueError
         The relation has a function that no column is for.
     """
-    known, stated = _roles(rows.dtype), arguments_of(line.kind)
+    known, stated = _roles(rows.dtype), dict.fromkeys(arguments_of(line.kind), line.kind) | dict.fromkeys(arguments_of(line.law), line.law)
     if unknown := set(stated) - set(known):
         raise ValueError(f"interaction '{line.name}': no scheme here reads {min(unknown)} of a {line.kind}; they read {', '.join(known)}")
     for field in known:
-        rows[field + _FUNCTION] = functions.slots(line.name, line.kind, field, rows.size) if field in stated else ABSENT
+        rows[field + _FUNCTION] = functions.slots(line.name, stated[field], field, rows.size) if field in stated else ABSENT

@@ -22,7 +22,8 @@ from nsds._jit import kernel, stack, tiny, view
 from nsds.maths.vectors import norm
 from nsds.model.layout import ABSENT
 from nsds.schemes.problem.activation import slack
-from nsds.schemes.rigid.tables import BOUNDED, DRY, EQUALITY, FRICTION, IMPACT, ROLLING
+from nsds.schemes.rigid.forces import COMPLIANT
+from nsds.schemes.rigid.tables import BOUNDED, DRY, EQUALITY, FORCE, FRICTION, IMPACT, ROLLING
 from nsds.solvers.contact.signature import EQUATION
 
 _PROXIMAL = 1e-12  # epsilon: times s, the stiffness that is added to an equation
@@ -44,7 +45,7 @@ class Blocks(NamedTuple):
 @tiny
 def place(interaction, d, i):
     """Component of the one-step problem that row i of an interaction without bounds is, counted from the interaction's first."""
-    if interaction.law == EQUALITY:
+    if interaction.law == EQUALITY or interaction.law == FORCE:
         return i
     if interaction.law == IMPACT:
         return i * d
@@ -126,6 +127,12 @@ def state_block(h, ahead, is_new, interaction, first, d, mem, work, stated):
             H[12 * to + k] = work[it.H + 12 * i + k]
         if it.law != EQUALITY:
             b[to] += _restitution(it, i, mem) * mem[it.ydot + i]
+
+
+@tiny
+def has_gap(interaction):
+    """Whether it says something of positions, as prescribed velocities, bounds of forces and forces do not."""
+    return interaction.dofs == ABSENT and not has_bounds(interaction) and interaction.law != FORCE
 
 
 @tiny
@@ -234,7 +241,8 @@ def multiply_inverse(n, stride, inverse, x, y):
 def complete_blocks(d, stride, inverse, stated, G):
     """``G = H M_hat^-T`` of blocks and the diagonal in units of velocity. In/out: diagonal, b of stated.
 
-    A component that is left over gets s, the largest ``H_i M_hat^-1 H_i^T`` of the block; an equation epsilon s, and ``b - epsilon s r``.
+    A component that is left over gets s, the largest ``H_i M_hat^-1 H_i^T`` of the block; an equation epsilon s, and ``b - epsilon s r``; a
+    row of a force 1, see `schemes.rigid.forces`.
     """
     H, body, diagonal, b = stated.H, stated.body, stated.diagonal, stated.b
     for k in range(stated.disk.size):
@@ -255,7 +263,9 @@ def complete_blocks(d, stride, inverse, stated, G):
         if not s > 0.0:
             s = 1.0
         for a in range(k * d, k * d + d):
-            if diagonal[a] > 0.0:
+            if diagonal[a] == COMPLIANT:
+                diagonal[a] = 1.0
+            elif diagonal[a] > 0.0:
                 diagonal[a] = s
                 if stated.disk[k] != EQUATION:
                     b[a] *= s
@@ -416,10 +426,10 @@ def equation_residual(d, stated, w, speed, floor):
 
 @kernel
 def least_size(d, stated, speed, share, ulps):
-    """Least ``share net + ulps gross`` of the equations, see `equation_residual`; infinity without any."""
+    """Least ``share net + ulps gross`` of the equations, without rows of forces, see `equation_residual`; infinity without any."""
     least, body = math.inf, stated.body
     for k in range(stated.disk.size):
-        for a in range(k * d, k * d + d if stated.disk[k] == EQUATION else k * d):
+        for a in range(k * d, k * d + d if stated.disk[k] == EQUATION and stated.diagonal[k * d] != COMPLIANT else k * d):
             net, gross = _sizes(a, body[2 * k], body[2 * k + 1], stated.H, stated.b[a], speed)
             if net > 0.0:
                 least = min(least, share * net + ulps * gross)

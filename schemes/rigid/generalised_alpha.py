@@ -28,19 +28,20 @@ from nsds._jit import kernel, tiny, view
 from nsds.collision import WORLD
 from nsds.model.layout import table
 from nsds.schemes.problem.box import worse
-from nsds.schemes.rigid import blocks, problem, projection
+from nsds.schemes.rigid import blocks, forces, problem, projection
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import EXPONENTIAL, force, move
 from nsds.schemes.rigid.interactions import evaluate, frame_of
 from nsds.schemes.rigid.moreau_jean import blame, grow  # noqa: F401
-from nsds.schemes.rigid.tables import EQUALITY, P, V, tables
+from nsds.schemes.rigid.tables import EQUALITY, FORCE, P, V, tables
 from nsds.schemes.run.memory import Allocator, Prepared
 from nsds.status import CAPACITY, CONVERGED, INEXACT, NON_FINITE
 
 # Where accelerations a and A lie (6 each), what velocities change by, and would without friction, a copy of those of the start in inertial
 # axes, and whether the run has just begun.
 PLAN = table("acc", "A", "change", "smooth", "w_old", "fresh")
+EQUATIONS, SMOOTH, IMPULSIVE = range(3)  # problems: of bilateral constraints alone, with forces, and of all that makes velocities jump
 _CLOSE = 1e-13  # of velocities: what the solver may leave in equations
 _WAY = 1e-2  # of a step: for the differences that give the curvature of constraints
 
@@ -99,7 +100,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     if iwork[places.fresh] != 0:
         started = _start_accelerations(t_new - options.h, s, functions, solver, solver_options, options, mem, imem, work, iwork)
     _know_motion(options, own, places, work)
-    n_blocks = _list(False, form.interactions, own, work, iwork)
+    n_blocks = _list(SMOOTH, form.interactions, own, work, iwork)
     status, n_iter, residual = plain.iterate(t_new, 0, n_blocks, form, functions, solver, solver_options, smooth, mem, imem, work, iwork)
     status = worse(started, status)
     q, v, n_contacts, p = view(work, own.q, 7 * n), view(work, own.v, 6 * n), 0, s.positions.plan[0]
@@ -154,14 +155,13 @@ def _know_motion(options, p, places, work):
 
 
 @kernel
-def _list(with_impacts, interactions, p, work, iwork):
-    """Number of the blocks of bilateral constraints, and, if wanted, of rows with bounds and contacts that have joined. Out: begin."""
+def _list(what, interactions, p, work, iwork):
+    """Number of the blocks of bilateral constraints, and, if wanted, of forces, or of rows with bounds and closed contacts. Out: begin."""
     n = 0
     for k in range(interactions.size):
-        it, chosen = interactions[k], interactions[k].law == EQUALITY
-        if with_impacts and it.always != 0:
-            chosen = True
-        for i in range(it.m if with_impacts and it.always == 0 else 0):
+        it = interactions[k]
+        chosen = what == SMOOTH if it.law == FORCE else it.law == EQUALITY or (what == IMPULSIVE and it.always != 0)
+        for i in range(it.m if what == IMPULSIVE and it.always == 0 else 0):
             chosen = chosen or work[it.joined + i] != 0.0
         iwork[p.begin + k] = n if chosen else -1
         n += it.n_blocks if chosen else 0
@@ -189,6 +189,7 @@ def _start_accelerations(t, s, functions, solver, solver_options, options, mem, 
     q, v, R, w = view(work, own.q, 7 * n), view(work, own.v, 6 * n), view(work, p.R, 9 * n), view(work, p.w, 6 * n)
     acc, F, moved = view(work, places.acc, 6 * n), view(work, p.f, 6 * n), view(work, p.q_bar, 7 * n)
     projection.turn_matrices(p, q, work)
+    plain.to_inertial(n, R, v, w)
     projection.metric(t, True, form.bodies, p, q, functions, mem, work)
     for i in range(n):
         if form.bodies[i].fixed:
@@ -197,10 +198,11 @@ def _start_accelerations(t, s, functions, solver, solver_options, options, mem, 
         else:
             out, size = view(F, 6 * i, 6), view(work, p.size + 2 * i, 2)
             force(t, form.bodies[i], view(q, 7 * i, 7), view(v, 6 * i, 6), functions, mem, out, size)
+    if own.forces != 0:
+        forces.add_at_end(t, 0.0, 0.0, 0.0, s.positions, q, functions, mem, imem, work)
     plain.to_inertial(n, R, F, F)
     blocks.multiply_inverse(n, p.stride, view(work, p.inverse, p.stride * n), F, view(work, p.w_free, 6 * n))
-    plain.to_inertial(n, R, v, w)
-    n_blocks, way, status = _list(False, interactions, p, work, iwork), _WAY * options.h, CONVERGED
+    n_blocks, way, status = _list(EQUATIONS, interactions, p, work, iwork), _WAY * options.h, CONVERGED
     if n_blocks > 0:
         stated = problem.stated_blocks(0, n_blocks, p, work, iwork)
         for i in range(p.d * n_blocks):
@@ -304,7 +306,7 @@ def _jump(t, with_friction, n_contacts, s, functions, solver, solver_options, op
     q, v, R, w = view(work, own.q, 7 * n), view(work, own.v, 6 * n), view(work, p.R, 9 * n), view(work, p.w_free, 6 * n)
     inverse, change, impulse = view(work, p.inverse, p.stride * n), view(work, places.change, 6 * n), view(work, p.p, 6 * n)
     problem.clear(p, work)
-    n_blocks = _list(True, form.interactions, p, work, iwork)
+    n_blocks = _list(IMPULSIVE, form.interactions, p, work, iwork)
     if not with_friction:
         n_blocks = _omit_bounds(form.interactions, p, iwork)
     if n_contacts + n_blocks == 0:
@@ -453,7 +455,9 @@ def _keep_impulses(n_contacts, weight, s, options, mem, imem, work, iwork):
                 lam = blocks.impulse_within_bounds(options.h, it, i, first, p.d, mem, after)
             elif first >= 0:
                 lam = after[p.d * first + blocks.place(it, p.d, i)]
-            if it.law == EQUALITY:
+            if it.law == FORCE:
+                lam = options.h * work[it.force + i]
+            elif it.law == EQUALITY:
                 lam += before[p.d * iwork[own.begin + k] + blocks.place(it, p.d, i)] / weight
             mem[it.lam + i] = lam
             imem[it.active + i] = blocks.takes_part(it, i, -1.0, mem, work)

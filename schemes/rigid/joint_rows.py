@@ -5,7 +5,7 @@ import math
 from nsds._jit import kernel, stack, tiny, view
 from nsds.maths.rotations import perpendicular, rotate, rotate_back
 from nsds.maths.vectors import cross, dot, norm
-from nsds.model.joints import ALIGN, ANGLE, POINT
+from nsds.model.joints import ALIGN, ANGLE, DISTANCE, GEAR, POINT
 
 
 @kernel
@@ -14,11 +14,12 @@ def joint_row(kind, a, u, b, w, offset, q_a, q_b, has_b, angle, H):
 
     With ``r = R_B^T (x_A + R_A a - x_B)``, where x_B = 0 and R_B = 1 without B:
     POINT ``y = w.(r - b) - offset``, ALIGN ``y = w.R_B^T R_A u - offset``, ANGLE the angle from b to ``R_B^T R_A u`` about w less offset,
-    COUPLER |a| times A's coordinate on a, less B's on w, less offset; without B both coordinates are A's.
+    COUPLER |a| times A's coordinate on a, less B's on w, less offset; without B both coordinates are A's;
+    DISTANCE ``|r - b| - offset``, or ``-|r - b| - offset`` where u is not zero; GEAR ``a_0 (angle - direction) - a_1 direction - offset``.
 
-    In: a, u (3,) in axes of A, b, w (3,) in axes of B, of the world without B (COUPLER: a and w in those of the world); q_a, q_b (7,), of
-    which q_b is read where has_b. In/out: angle (2,), read and written by ANGLE (the first) and COUPLER: unwrapped to within pi of what it
-    was. Out: H (12,), Omega in axes of the bodies, zero for the world.
+    In: a, u (3,) in axes of A, b, w (3,) in axes of B, of the world without B (COUPLER: a and w in those of the world; GEAR: a radii);
+    q_a, q_b (7,), of which q_b is read where has_b. In/out: angle (2,), read and written by ANGLE (the first), COUPLER and GEAR: unwrapped
+    to within pi of what it was. Out: H (12,), Omega in axes of the bodies, zero for the world.
     """
     for i in range(12):
         H[i] = 0.0
@@ -56,6 +57,14 @@ def joint_row(kind, a, u, b, w, offset, q_a, q_b, has_b, angle, H):
             H[9 + i] = -n[i]
         rotate(p_b, n, n)
         rotate_back(p_a, n, view(H, 3, 3))
+    elif kind == DISTANCE:
+        y = _distance(a, b, w, q_a, place, H)
+        if u[0] != 0.0 or u[1] != 0.0 or u[2] != 0.0:
+            y = -y
+            for i in range(12):
+                H[i] = -H[i]
+    elif kind == GEAR:
+        y = _slip(a[0], a[1], u, b, w, q_a, place, angle, H)
     elif has_b:
         y = _coordinate(a, u, q_a, 1.0, view(angle, 0, 1), view(H, 0, 6))
         y += _coordinate(w, b, q_b, -1.0, view(angle, 1, 1), view(H, 6, 6))
@@ -80,6 +89,55 @@ def turned_arm(factor, arm, n, D):
         for j in range(3):
             D[3 * i + j] += factor * n[i] * arm[j]
         D[4 * i] -= factor * along
+
+
+@tiny
+def _distance(a, b, w, q_a, q_b, H):
+    # |r|, with r from B's point b to A's point a; where they coincide along w
+    r, n, p_a, p_b = stack(3), stack(3), view(q_a, 3, 4), view(q_b, 3, 4)
+    rotate(p_a, a, r)
+    rotate(p_b, b, n)
+    for i in range(3):
+        r[i] += q_a[i] - q_b[i] - n[i]
+    size = norm(r)
+    rotate(p_b, w, n)
+    for i in range(3):
+        n[i] = r[i] / size if size > 0.0 else n[i]
+        H[i], H[6 + i] = n[i], -n[i]
+    rotate_back(p_b, n, r)
+    cross(r, b, view(H, 9, 3))
+    rotate_back(p_a, n, n)
+    cross(a, n, view(H, 3, 3))
+    return size
+
+
+@tiny
+def _slip(radius, second_radius, u, b, w, q_a, q_b, angle, H):
+    # radius (angle - direction) - second_radius direction, angle of A's u from b about w in axes of B, direction that of A's centre
+    d, t, n, p_a, p_b, both = stack(3), stack(3), stack(3), view(q_a, 3, 4), view(q_b, 3, 4), radius + second_radius
+    rotate(p_a, u, d)
+    rotate_back(p_b, d, d)
+    y = radius * _angle(d, w, b, view(angle, 0, 1), n)
+    for i in range(3):
+        H[9 + i] = -radius * n[i]
+        d[i] = q_a[i] - q_b[i]
+    rotate(p_b, n, n)
+    rotate_back(p_a, n, n)
+    for i in range(3):
+        H[3 + i] = radius * n[i]
+    rotate_back(p_b, d, d)
+    y -= both * _angle(d, w, b, view(angle, 1, 1), n)
+    cross(w, b, t)
+    sine, cosine = dot(d, t), dot(d, b)
+    for i in range(3):
+        t[i] = both * (cosine * t[i] - sine * b[i]) / max(sine * sine + cosine * cosine, 1e-300)
+    cross(d, t, n)
+    for i in range(3):
+        H[9 + i] += n[i]
+    rotate(p_b, t, t)
+    for i in range(3):
+        H[i], H[6 + i] = -t[i], t[i]
+    return y
 
 
 @kernel

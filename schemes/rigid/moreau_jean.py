@@ -26,7 +26,7 @@ from nsds.model.collisions import with_room
 from nsds.model.kinds import collisions_of
 from nsds.model.layout import ABSENT
 from nsds.model.records import model_of
-from nsds.schemes.rigid import blocks, problem
+from nsds.schemes.rigid import blocks, forces, problem
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid.bodies import EXPONENTIAL, LINEAR, force, inverse_matrix
 from nsds.schemes.rigid.interactions import blame, evaluate  # noqa: F401
@@ -171,7 +171,7 @@ def to_body(n, R, w, v):
 @kernel
 def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
-    begin(t_new - options.h, options, s.bodies, s.plan[0], functions, mem, work)
+    begin(t_new - options.h, options, s, functions, mem, work)
     n_contacts, n_blocks = problem.choose_active(options, s, mem, imem, work, iwork)
     status, n_iter, residual = iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork)
     done = commit(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork)
@@ -179,8 +179,10 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
 
 
 @kernel
-def begin(t, options, bodies, p, functions, mem, work):
+def begin(t, options, s, functions, mem, work):
     """Keep q_k and v_k, where the iteration begins, and F_k."""
+    bodies, p = s.bodies, s.plan[0]
+    is_wanted = options.theta < 1.0 or options.is_explicit != 0.0 or p.unilateral != 0
     for i in range(p.n_bodies):
         q, v = view(work, p.q_old + 7 * i, 7), view(work, p.v_old + 6 * i, 6)
         for k in range(7):
@@ -188,8 +190,10 @@ def begin(t, options, bodies, p, functions, mem, work):
         for k in range(6):
             v[k] = mem[bodies[i].q + V + k]
             work[p.v + 6 * i + k] = v[k]
-        if (options.theta < 1.0 or options.is_explicit != 0.0 or p.unilateral != 0) and not bodies[i].fixed:
+        if is_wanted and not bodies[i].fixed:
             force(t, bodies[i], q, v, functions, mem, view(work, p.f_old + 6 * i, 6), view(work, p.size + 2 * i, 2))
+    if is_wanted and p.forces != 0:
+        forces.add_at_start(t, s, functions, mem, work)
 
 
 @kernel
@@ -217,11 +221,11 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
         if n_iter > 0 or not is_settled:
             problem.move_all(options.h, options, p, q, work)
         if n_iter == 0 or not is_settled:
-            evaluate_forces(t_new, options, bodies, p, q, v, functions, mem, work)
+            evaluate_forces(t_new, options, s, q, v, functions, mem, imem, work)
         if n_iter == 0 or not is_settled or n_equations > 0:
             problem.state_blocks(t_new, n_iter == 0, n_contacts, n_blocks, options, interactions, p, functions, mem, imem, work, iwork)
             n_equations = problem.count_equations(n_contacts, n_blocks, p, iwork)
-        if n_iter > 0 and n_blocks > 0 and options.q_star > 0.0 and not is_settled:  # H has moved
+        if n_iter > 0 and n_blocks > 0 and (options.q_star > 0.0 or p.forces != 0) and not is_settled:  # H has moved, or forces have
             problem.total_impulse(n_contacts, n_blocks, p, work, iwork)
         residual = free_residual(options, bodies, p, v, R, impulse, R_free, mem, work)
         equations, judged = equation_residual(
@@ -268,12 +272,16 @@ def verdict(status, solved, n_iter, residual, bearable):
 
 
 @tiny
-def evaluate_forces(t_new, options, bodies, p, q, v, functions, mem, work):
-    """F(t_{k+1}, q, v) of all bodies, and the sizes of its terms."""
+def evaluate_forces(t_new, options, s, q, v, functions, mem, imem, work):
+    """F(t_{k+1}, q, v) of all bodies and between them, and the sizes of its terms."""
+    p, weight = s.plan[0], options.h * options.theta
     for i in range(p.n_bodies):
-        if options.is_explicit == 0.0 and not bodies[i].fixed:
+        if options.is_explicit == 0.0 and not s.bodies[i].fixed:
             out, size = view(work, p.f + 6 * i, 6), view(work, p.size + 2 * i, 2)
-            force(t_new, bodies[i], view(q, 7 * i, 7), view(v, 6 * i, 6), functions, mem, out, size)
+            force(t_new, s.bodies[i], view(q, 7 * i, 7), view(v, 6 * i, 6), functions, mem, out, size)
+    if options.is_explicit == 0.0 and p.forces != 0:
+        floor = _ROUNDING / max(options.tol, _ROUNDING)
+        forces.add_at_end(t_new, weight, weight * options.h * options.a, floor, s, q, functions, mem, imem, work)
 
 
 @kernel

@@ -18,12 +18,12 @@ from nsds.maths.vectors import cross, norm
 from nsds.model.joints import ALIGN, POINT
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.problem.contact import call_in_turns, can_go_on
-from nsds.schemes.rigid import blocks
+from nsds.schemes.rigid import blocks, forces
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid.bodies import move
 from nsds.schemes.rigid.interactions import evaluate
 from nsds.schemes.rigid.joint_rows import turned_arm
-from nsds.schemes.rigid.tables import BOUNDED, EQUALITY, MASS
+from nsds.schemes.rigid.tables import BOUNDED, EQUALITY, FORCE, MASS
 from nsds.solvers.bodies import rigid, slabs
 from nsds.solvers.contact.signature import EQUATION, N_INFO, merit
 from nsds.status import CONVERGED, UNSUITED
@@ -40,7 +40,7 @@ PLAN = table(
     "body", "disk", "begin", "first", "linked", "row", "column", "isolver", "n_isolver", "isweeper", "n_isweeper",
     "which", "pair", "place", "slab", "counts", "groups",
     "n_bodies", "stride", "d", "n_contacts", "n_blocks", "few", "limit", "room", "linear", "parallel", "sweeps", "brief", "unilateral",
-    "bounded", "v_mid", "w_impact",
+    "bounded", "forces", "v_mid", "w_impact",
 )  # fmt: skip
 
 
@@ -106,7 +106,7 @@ def reserve(lists, options, method, work, iwork, n_members):
     plan["n_bodies"], plan["stride"], plan["d"], plan["n_blocks"], plan["n_contacts"] = n, stride, d, n_blocks, n_contacts
     plan["limit"], plan["room"], plan["linear"] = limit, column.size, _is_linear(lists, options)
     plan["parallel"] = n_members == 1 and may_use_threads()
-    plan["bounded"] = (interactions["law"] == BOUNDED).any()
+    plan["bounded"], plan["forces"] = (interactions["law"] == BOUNDED).any(), (interactions["law"] == FORCE).any()
     plan["unilateral"] = lists.collisions.size > 0 or (interactions["always"] == 0).any()
     return plan
 
@@ -124,7 +124,8 @@ def _is_linear(lists, options):
     bodies, interactions = lists.bodies, lists.interactions
     moving = ((interactions["row"] != ABSENT) | (interactions["h_function"] != ABSENT)).any() and options.q_star > 0
     simple = (bodies["isotropic"] & (bodies["coupled"] == 0) & (bodies["mext_inertial"] == 0)) | bodies["fixed"]
-    return options.is_explicit != 0 or (bool(simple.all()) and not moving and not np.isin(interactions["law"], (EQUALITY, BOUNDED)).any())
+    repeated = np.isin(interactions["law"], (EQUALITY, BOUNDED, FORCE)).any()
+    return options.is_explicit != 0 or (bool(simple.all()) and not moving and not repeated)
 
 
 def _pattern(lists, n_blocks, limit):
@@ -157,6 +158,7 @@ def choose_active(options, s, mem, imem, work, iwork):
             blocks.find_slack(options.h, it, q, moved, work)
         for i in range(it.m):
             active = active or blocks.takes_part(it, i, ahead, mem, work)
+        active = active and not (it.law == FORCE and options.is_explicit != 0.0)
         iwork[p.begin + k] = n_blocks if active else -1
         if active:
             n_blocks += it.n_blocks
@@ -246,6 +248,10 @@ def state_blocks(t_new, is_new, n_contacts, n_blocks, options, interactions, p, 
         it, first = interactions[k], iwork[p.begin + k]
         if first < 0:
             continue
+        if it.law == FORCE:  # with the H of their force, at the end of the step
+            forces.state_block(it, first, p.d, work, stated)
+            blocks.subtract_velocities(p.d, first, it, view(work, p.w, 6 * m), stated)
+            continue
         holds_position = options.span > 0.0 and it.law == EQUALITY and it.dofs == ABSENT
         if it.gap_function == ABSENT and (moves or is_new):
             t = t_new + 0.5 * options.span if it.dofs != ABSENT else t_new
@@ -293,7 +299,7 @@ def are_equations(interactions, p, iwork):
     """Whether all interactions that take part are equations."""
     result = True
     for k in range(interactions.size):
-        result = result and (iwork[p.begin + k] < 0 or interactions[k].law == EQUALITY)
+        result = result and (iwork[p.begin + k] < 0 or interactions[k].law == EQUALITY or interactions[k].law == FORCE)
     return result
 
 
@@ -531,8 +537,11 @@ def keep_impulses(n_contacts, n_blocks, options, s, mem, imem, work, iwork):
     r = stated_blocks(n_contacts, n_blocks, p, work, iwork).r
     for k in range(s.interactions.size):
         it, first = s.interactions[k], iwork[p.begin + k]
+        at_end = 0.0 if options.is_explicit != 0.0 else options.h * options.theta
         for i in range(it.m):
-            if blocks.has_bounds(it):
+            if it.law == FORCE:
+                mem[it.lam + i] = (options.h - at_end) * work[it.force_old + i] + at_end * work[it.force + i]
+            elif blocks.has_bounds(it):
                 mem[it.lam + i] = blocks.impulse_within_bounds(options.h, it, i, first, p.d, mem, r)
             else:
                 mem[it.lam + i] = r[p.d * first + blocks.place(it, p.d, i)] if first >= 0 else 0.0

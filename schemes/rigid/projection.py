@@ -74,7 +74,7 @@ def start(t, s, functions, options, mem, imem, work, iwork):
 def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
     form, own, p = s.motion, options.motion, s.motion.plan[0]
-    plain.begin(t_new - options.h, own, form.bodies, p, functions, mem, work)
+    plain.begin(t_new - options.h, own, form, functions, mem, work)
     n_contacts, n_blocks = problem.choose_active(own, form, mem, imem, work, iwork)
     status, n_iter, residual = plain.iterate(
         t_new, n_contacts, n_blocks, form, functions, solver, solver_options, own, mem, imem, work, iwork
@@ -342,7 +342,7 @@ def violated(t, is_first, press, options, interactions, p, q, functions, mem, im
         it = interactions[k]
         was_listed = not is_first and iwork[p.begin + k] >= 0
         iwork[p.begin + k] = -1
-        if it.dofs != ABSENT or blocks.has_bounds(it):
+        if not blocks.has_gap(it):
             continue
         evaluate(t, it, q, R, functions, mem, imem, work)
         violation = 0.0

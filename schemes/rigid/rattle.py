@@ -109,7 +109,7 @@ def start(t, s, functions, options, mem, imem, work, iwork):
 def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
     form, p, t, first, second = s.motion, s.motion.plan[0], t_new - options.h, options.first, options.second
-    plain.begin(t, first, form.bodies, p, functions, mem, work)
+    plain.begin(t, first, form, functions, mem, work)
     _scale_impulses(0.5, form, mem, imem)
     n_contacts, n_blocks = problem.choose_active(first, form, mem, imem, work, iwork)
     status, n_iter, residual = plain.iterate(
@@ -119,7 +119,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         _scale_impulses(2.0, form, mem, imem)
         return CAPACITY, n_iter, residual
     done = _meet(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork)
-    plain.begin(t_new, second, form.bodies, p, functions, mem, work)
+    plain.begin(t_new, second, form, functions, mem, work)
     if p.unilateral != 0:
         _approach(t_new, second, form, p, functions, mem, work)
     n_contacts, n_blocks = problem.choose_active(second, form, mem, imem, work, iwork)
@@ -181,8 +181,10 @@ def _approach(t, options, s, p, functions, mem, work):
         w_impact[i] = w[i] + F[i]
     for k in range(s.interactions.size):
         it = s.interactions[k]
-        for i in range(it.m if it.always == 0 and mem[it.lam] == 0.0 else 0):
+        for i in range(it.m if it.always == 0 else 0):
             gain = 0.0
+            if mem[it.lam + i // it.each * it.each] != 0.0:  # the contact, of which this is a row, carries
+                continue
             for l in range(6):
                 gain += work[it.H + 12 * i + l] * F[6 * it.a + l]
                 gain += work[it.H + 12 * i + 6 + l] * F[6 * it.b + l] if it.b != ABSENT else 0.0

@@ -26,12 +26,15 @@ _FUNCTIONS = ("fext", "mext", "fint", "mint", "jac_q", "jac_v")
 # row, the kinds of rows of a joint; dofs, the velocities that are prescribed; gap_function, of a contact; h_function. In the record: y,
 # ydot, lam, active, parameters of the law and of the relation. In the work memory: H (m, 12), on velocities in inertial axes; h and rate
 # (m), what ydot is besides H v; slack (m, 2), the forecasts up to which a row takes part; joined (m), not 0: it takes part whatever the
-# forecast; pressing (m), see `project`; x (14), arguments; spare. n_blocks: its blocks of the one-step problem; each: components of a
+# forecast; pressing (m), see `project`; x (14), arguments; spare; of forces those at the start and end of a step, and root (m, m), see
+# `schemes.rigid.forces`. n_blocks: its blocks of the one-step problem; each: components of a
 # contact.
 INTERACTION = table(
     "law", "m", "a", "b", "each", "n_blocks", "always", "y", "ydot", "lam", "active", "z", "n_z", "e_n", "e_t", "mu",
-    "mu_r", "lower", "upper", "row", "row_a", "row_u", "row_b", "row_w", "row_offset", "angle", "dofs", "H", "h", "rate", "slack", "joined",
-    "pressing", "x", "spare", "h_function", "jac_function", "h_t_function", "gap_function", "velocity_function",
+    "mu_r", "lower", "upper", "stiffness", "damping",
+    "row", "row_a", "row_u", "row_b", "row_w", "row_offset", "angle", "dofs", "H", "h", "rate", "slack", "joined",
+    "pressing", "x", "spare", "force_old", "force", "root",
+    "h_function", "jac_function", "h_t_function", "gap_function", "velocity_function", "force_function",
 )  # fmt: skip
 # One row for each of a model's collisions. In the record: n, the contacts, the shapes, parameters of the law. In the work memory: poses,
 # reaches and slacks of shapes, the contacts found at the end of a step, in the order of (a, b, feature), and scratch; scratch_i in the
@@ -43,7 +46,7 @@ COLLISIONS = table(
     "old_normal", "taking", "known", "scratch", "n_scratch",
     "new_a", "new_b", "new_feature", "found", "scratch_i", "n_scratch_i", "vertices", "n_vertices", "general",
 )  # fmt: skip
-EQUALITY, IMPACT, FRICTION, ROLLING, DRY, BOUNDED = (*range(5), 6)  # places in FORMS
+EQUALITY, IMPACT, FRICTION, ROLLING, DRY, BOUNDED, FORCE = (*range(5), 6, 8)  # places in FORMS
 
 
 class Lists(NamedTuple):
@@ -127,7 +130,8 @@ def _interaction(records, line, first, d, functions, work):
     rows, each = np.zeros(count, INTERACTION), np.arange(count)
     rows["law"], rows["m"] = FORMS.index(LAWS[law].form), m
     rows["each"] = LAWS[law].block(NEWTON_EULER)
-    rows["n_blocks"] = -(-m // d) if LAWS[law].form == "equality" else m // LAWS[law].block(NEWTON_EULER)
+    has_no_contacts, is_given = LAWS[law].form in ("equality", "force"), LAWS[law].is_given
+    rows["n_blocks"] = -(-m // d) if has_no_contacts else m // LAWS[law].block(NEWTON_EULER)
     rows["always"] = LAWS[law].bilateral or LAWS[law].is_bounded
     rows["a"] = line.sides[0] + line.elements[:, 0]
     rows["b"] = line.sides[1] + line.elements[:, 1] if len(line.sides) > 1 else ABSENT
@@ -136,7 +140,7 @@ def _interaction(records, line, first, d, functions, work):
     for column, field in (
         ("y", "y"), ("ydot", "ydot"), ("lam", "lambda"), ("active", "active"), ("z", "z"), ("dofs", "dofs"), ("angle", "angle"),
         *_restitution(law), ("mu", "limit" if "limit" in fields else "mu"), ("mu_r", "mu_r"), ("lower", "lower"),
-        ("upper", "upper"),
+        ("upper", "upper"), ("stiffness", "stiffness"), ("damping", "damping"),
     ):  # fmt: skip
         rows[column] = at[field][:, 0] if field in at else ABSENT
     rows["n_z"] = fields["z"][0].shape[0] if "z" in fields else 0
@@ -157,6 +161,9 @@ def _interaction(records, line, first, d, functions, work):
         ("pressing", m),
         ("x", 14),
         ("spare", 14 * m),
+        ("force_old", m * is_given),
+        ("force", m * is_given),
+        ("root", m * m * is_given),
     ):
         rows[column] = work.reserve(count * size) + size * each
     return rows

@@ -7,37 +7,51 @@ import numpy as np
 from nsds.collision import WORLD
 from nsds.collision.kinds import NAMES, SHAPES
 from nsds.model.kinds import collisions_of
+from nsds.model.layout import ABSENT
 from nsds.model.records import model_of
 from nsds.schemes.lagrangian.tables import VELOCITY
+from nsds.schemes.rigid.tables import EQUALITY
 
 _VIOLATION = 1e-6
 _OVERLAP = 0.01  # of the least extent of the smaller shape
 
 
 def warn_of_violations(prepared, trajectory):
-    """Warn of bilateral constraints that do not hold at the start: velocities are mended by the first step, positions never.
+    """Warn of the bilateral constraint that holds least at the start: velocities are mended by the first step, positions mostly never.
 
     Only what the rows (members, rows) of a run hold is looked at, and nothing where they go on from an earlier run.
     """
-    if not hasattr(prepared.layout, "owners"):
-        return
-    c = prepared.layout.constraints
-    for i in np.flatnonzero((c["bilateral"] != 0) & (c["level"] == VELOCITY)):
-        name, element, row = prepared.layout.owners[i]
-        if name not in trajectory.dtype.names or "y" not in trajectory.dtype[name].base.names:
-            continue
-        m = prepared.layout.sizes[name]
-        y = trajectory[name]["y"][:, 0].reshape(trajectory.shape[0], -1)[:, element * m + row] * (trajectory["step"][:, 0] == 0)
-        member = int(abs(y).argmax())
-        if abs(y[member]) > _VIOLATION:
-            where = f"{name}[{element}]" if trajectory.dtype[name].shape else name
-            who = f" of member {member}" if trajectory.shape[0] > 1 else ""
-            warnings.warn(
-                f"the bilateral constraint '{where}', row {row}{who}, is violated at the start, y = {y[member]:.3g}, and stays so; "
-                f"nsds.consistent(system) moves the system onto its constraints",
-                RuntimeWarning, stacklevel=4,
-            )  # fmt: skip
-            return
+    worst = (_VIOLATION,)
+    for name, entries, m in _bilateral(prepared.layout):
+        if name in trajectory.dtype.names and "y" in trajectory.dtype[name].base.names:
+            y = trajectory[name]["y"][:, 0].reshape(trajectory.shape[0], -1)[:, entries] * (trajectory["step"][:, :1] == 0)
+            member, at = np.unravel_index(abs(y).argmax(), y.shape)
+            if abs(y[member, at]) > worst[0]:
+                worst = abs(y[member, at]), y[member, at], name, member, *divmod(int(entries[at]), m)
+    if len(worst) > 1:
+        _, y, name, member, element, row = worst
+        where = f"{name}[{element}]" if trajectory.dtype[name].shape else name
+        who = f" of member {member}" if trajectory.shape[0] > 1 else ""
+        warnings.warn(
+            f"the bilateral constraint '{where}', row {row}{who}, is violated at the start, y = {y:.3g}; "
+            f"nsds.consistent(system) moves the system onto its constraints",
+            RuntimeWarning, stacklevel=4,
+        )  # fmt: skip
+
+
+def _bilateral(layout):
+    """(interaction, which of its rows are bilateral constraints of positions, rows of an element), of each that has some."""
+    found = {}
+    if hasattr(layout, "owners"):
+        c = layout.constraints
+        for i in np.flatnonzero((c["bilateral"] != 0) & (c["level"] == VELOCITY)):
+            name, element, row = layout.owners[i]
+            found.setdefault(name, []).append(element * layout.sizes[name] + row)
+        return [(name, np.array(entries), layout.sizes[name]) for name, entries in found.items()]
+    for name, it in zip(getattr(layout, "interaction_names", ()), getattr(layout, "interactions", ()), strict=True):
+        if it["law"] == EQUALITY and it["dofs"] == ABSENT:
+            found[name] = found.get(name, (0,))[0] + int(it["m"]), int(it["m"])
+    return [(name, np.arange(count), m) for name, (count, m) in found.items()]
 
 
 def warn_of_overlaps(records, prepared):

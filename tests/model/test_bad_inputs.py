@@ -36,6 +36,10 @@ def internal(t, q, v, z, out):
     out[0] = q[0]
 
 
+def pull(t, y, ydot, z, out):
+    out[0] = -y[0]
+
+
 def at_q(q, z, out):
     out[0] = 1.0
 
@@ -340,6 +344,8 @@ CALLS = {
         "e_n": "parameter within 0 and 1", "mu": "parameter", "mu_r": "parameter", "e_t": "parameter", "dimension": "dimension or none"}),
     "multiple_impact": (nsds.multiple_impact, lambda: {"e": 0.5}, {
         "e": "parameter within 0 and 1", "stiffness": "parameter", "exponent": "parameter"}),
+    "spring_damper": (nsds.spring_damper, lambda: {"stiffness": 1.0}, {"stiffness": "linear", "damping": "linear"}),
+    "force_law": (nsds.force_law, lambda: {"force": pull}, {"force": "function", "z": "parameters"}),
     "dry_friction": (nsds.dry_friction, lambda: {"limit": 1.0}, {"limit": "parameter"}),
     "fremond_impact": (nsds.fremond_impact, lambda: {"e": 0.5, "mu": 0.1}, {
         "e": "parameter within 0 and 1", "mu": "parameter", "dimension": "dimension or none"}),
@@ -410,6 +416,10 @@ CALLS = {
         "axis": "unit 3", "lower": "number or none", "upper": "number or none", "frame": "word"}),
     "joints.slide_along": (nsds.joints.slide_along, lambda: {"axis": [0, 1, 0]}, {
         "axis": "unit 3", "lower": "number or none", "upper": "number or none", "point": "3 or none", "frame": "word"}),
+    "joints.distance": (nsds.joints.distance, lambda: {"point": [0, 0, 1], "second": [0, 0, 0]}, {
+        "point": "3", "second": "3", "length": "number or none", "frame": "word"}),
+    "joints.gear": (nsds.joints.gear, lambda: {"axis": [0, 1, 0], "radius": 1.0, "second_radius": 2.0}, {
+        "axis": "unit 3", "radius": "number", "second_radius": "number", "frame": "word"}),
     "joints.coupler": (nsds.joints.coupler, lambda: {"first": ("angle", [0, 0, 1]), "second": ("angle", [0, 0, 1]), "ratio": 1.0}, {
         "first": "coordinate", "second": "coordinate", "ratio": "not zero"}),
     "joints.resolve": (nsds.joints.resolve, lambda: {"relation": nsds.joints.fixed_joint(), "q_a": Q}, {

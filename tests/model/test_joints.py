@@ -72,8 +72,13 @@ def values(fields, q_a, q_b):
             value = (x_a + R_a @ a - x_b - R_b @ b) @ (R_b @ w)
         elif row == joints.ALIGN:
             value = (R_a @ u) @ (R_b @ w)
+        elif row == joints.DISTANCE:
+            value = (-1 if u.any() else 1) * np.linalg.norm(x_a + R_a @ a - x_b - R_b @ b)
         else:
             value = math.atan2((R_a @ u) @ (R_b @ np.cross(w, b)), (R_a @ u) @ (R_b @ b))
+        if row == joints.GEAR:
+            line = R_b.T @ (x_a - x_b)
+            value = a[0] * value - (a[0] + a[1]) * math.atan2(line @ np.cross(w, b), line @ b)
         y.append(value - offset)
     return np.array(y)
 
@@ -91,6 +96,8 @@ BUILDERS = {
     "fixed_joint": lambda rng, frame: joints.fixed_joint(),
     "hinge_angle": lambda rng, frame: joints.hinge_angle(rng.normal(size=3), lower=-0.3, upper=4.0, frame=frame),
     "slide_along": lambda rng, frame: joints.slide_along(rng.normal(size=3), lower=-0.3, point=rng.normal(size=3), frame=frame),
+    "distance": lambda rng, frame: joints.distance(rng.normal(size=3), rng.normal(size=3), lower=0.2, upper=9.0, frame=frame),
+    "gear": lambda rng, frame: joints.gear(rng.normal(size=3), 0.3, rng.choice([-0.8, 0.5]), frame),
     "coupler": lambda rng, frame: coupled(rng),
 }
 HOLDING = ("ball_joint", "hinge", "prismatic", "cylindrical", "fixed_joint")
@@ -128,7 +135,7 @@ def test_y_and_its_derivative_along_the_exact_flow(name, rng, frame, has_b):
     later, earlier = (
         rows(fields, flow(q_a, v[:6], t), flow(q_b, v[6:], t) if has_b else None, angle.copy())[0] for t in (eps, -eps)
     )  # fmt: skip
-    tilted = fields["row"][0] in (joints.ANGLE, joints.COUPLER)  # where the marker is near the axis the angle turns fast
+    tilted = fields["row"][0] in joints.ANGULAR  # where the marker is near the axis the angle turns fast
     assert (later - earlier) / (2 * eps) == pytest.approx(H @ v, abs=1e-7, rel=1e-4 if tilted else 1e-7)
 
 
@@ -138,10 +145,11 @@ def test_y_and_its_derivative_along_the_exact_flow(name, rng, frame, has_b):
 def test_the_start_is_the_zero_of_a_joint(name, rng, frame, has_b):
     relation, fields, q_a, q_b = drawn(name, rng, frame, has_b)
     y, H = rows(fields, q_a, q_b)
-    stops = ([-relation["lower"]] if "lower" in relation else []) + ([relation["upper"]] if "upper" in relation else [])
+    start = relation.get("length", 0.0)  # of a distance
+    stops = ([start - relation["lower"]] if "lower" in relation else []) + ([relation["upper"] - start] if "upper" in relation else [])
     assert y == pytest.approx(np.array(stops or np.zeros(relation["m"])), abs=1e-14)
     assert np.linalg.matrix_rank(H, tol=1e-6) == (relation["m"] if len(stops) < 2 else 1)
-    assert ("angle" in fields) == (name in ("hinge_angle", "coupler"))
+    assert ("angle" in fields) == (name in ("hinge_angle", "coupler", "gear"))
 
 
 @pytest.mark.parametrize("name", HOLDING)
@@ -294,6 +302,10 @@ def test_many_bodies_at_once_are_resolved_as_one_by_one(name):
         (lambda: joints.hinge_angle([0, 0, 1], lower=1, upper=1), "hinge_angle: lower must be below upper, got 1 and 1"),
         (lambda: joints.slide_along([0, 0, 0]), "slide_along: axis must not be zero"),
         (lambda: joints.coupler(("angle", [0, 0, 1]), ("angle", [0, 0, 1]), 0), "coupler: ratio must not be zero"),
+        (lambda: joints.distance([1, 0, 0], [1, 0, 0]), r"distance: point and second must be apart, .* got \[1.0, 0.0, 0.0\]"),
+        (lambda: joints.distance([1, 0, 0], [0, 0, 0], 0.5, upper=2.0), "distance: length is what y counts from without stops"),
+        (lambda: joints.gear([0, 0, 1], 0.0, 1.0), "gear: radius must not be zero"),
+        (lambda: joints.resolve(joints.gear([0, 0, 1], 1.0, 2.0), ORIGIN, ORIGIN), "gear: the centres of the wheels"),
         (lambda: joints.coupler(("angle", [0, 0, 0]), ("angle", [0, 0, 1]), 1), "coupler: the axis of first must not be zero"),
     ],
 )

@@ -9,7 +9,14 @@ import nsds
 from nsds.model.kinds import RELATIONS
 from nsds.model.laws import FORMS, LAWS, fitting, require_fitting
 
-_GIVEN = {"e": 0.5, "e_n": 0.5, "mu": 0.3, "mu_r": 0.1, "limit": 2.0, "n_equalities": 1, "G": [[1.0]], "g": [0.0]}
+_GIVEN = {"e": 0.5, "e_n": 0.5, "mu": 0.3, "mu_r": 0.1, "limit": 2.0, "n_equalities": 1, "G": [[1.0]], "g": [0.0], "stiffness": 3.0}
+
+
+def pull(t, y, ydot, z, out):
+    out[0] = -y[0]
+
+
+_GIVEN["force"] = pull
 
 
 @pytest.mark.parametrize("name", list(LAWS))

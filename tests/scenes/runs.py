@@ -140,7 +140,7 @@ def growth_of_energy(system, rows, scene):
 def _rigid_growth(system, rows):
     ledger = energy(rows, system)
     h = np.diff(rows["t"])
-    gained = ledger["contact"] + ledger["numerical"]
+    gained = ledger["joints"] + ledger["contact"] + ledger["numerical"]
     allowed, speed, load = (np.zeros(len(rows)) for _ in range(3))
     for name, _ in split(model_of(system))[0]:
         parts = system[name].reshape(-1)
@@ -187,7 +187,7 @@ def _loads(system, rows):
 def _lagrangian_growth(system, rows, scheme):
     theta = 0.5 if scheme is None else scheme["theta"].item()
     ledger = energy(rows, system, theta)
-    gained, allowed, pressed, constant = ledger["contact"].copy(), np.zeros(len(rows)), np.zeros(len(rows)), True
+    gained, allowed, pressed, constant = ledger["joints"] + ledger["contact"], np.zeros(len(rows)), np.zeros(len(rows)), True
     for name, _ in split(model_of(system))[0]:
         parts = system[name].reshape(-1)
         v, p = (rows[name][field].reshape(len(rows), len(parts), -1) for field in "vp")

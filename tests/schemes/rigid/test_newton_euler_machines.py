@@ -83,15 +83,63 @@ def four_bar(r, run):
         (0.7, 0, 0): "rocker",
     }
     hinges = {f"joint_{i}": nsds.interaction(joints.hinge(point, [0, 0, 1]), EQUAL, on=on) for i, (point, on) in enumerate(sides.items())}
-    return nsds.system(**bodies, **hinges)
+    return bodies | hinges
 
 
 def test_a_four_bar_of_hinges_that_are_redundant():
     r = reference("four_bar_three_bodies")
     paths = {name: (r["t"], r[f"free_q_{name}"]) for name in ("crank", "coupler", "rocker")}
-    found = errors(four_bar(r, "free"), paths, (1.0,), (1e-3, 5e-4))
+    found = errors(nsds.system(**four_bar(r, "free")), paths, (1.0,), (1e-3, 5e-4))
     assert found[0] < 3e-5
     assert found[0] / found[1] == pytest.approx(4.0, abs=0.3)
+
+
+def motor(t, y, ydot, z, out):
+    out[0] = 12 + 4 * math.sin(3 * t) - ydot[0]
+
+
+def with_motor(r):
+    return four_bar(r, "torque") | {
+        "motor": nsds.interaction(joints.hinge_angle([0, 0, 1]), nsds.force_law(motor), on="crank"),
+    }
+
+
+@pytest.mark.parametrize("scheme", [nsds.rattle(), SECOND_ORDER], ids=["rattle", "alpha"])
+def test_a_motor_turns_a_four_bar(scheme):
+    """Of the case with a torque: the angle of the crank after two seconds and three turns."""
+    r, far = reference("four_bar_three_bodies"), []
+    system = nsds.system(**with_motor(r))
+    for h in (1e-3, 5e-4):
+        rows = nsds.simulate(system, t_end=2.0, h=h, scheme=scheme)
+        assert (rows["status"] == 0).all()
+        far.append(abs(rows["motor"]["y"][[len(rows) // 2, -1]] + 1.0 - r["torque_crank"][[200, 400]]).max())
+    assert far[0] < 5e-3
+    assert far[0] / far[1] == pytest.approx(4.0, abs=0.4)
+
+
+def off_centre(r):
+    """Two bodies on a spring between points that are not their centres of mass."""
+    q, arms = np.stack([r["rb_q1"][0], r["rb_q2"][0]]), np.array([[0.2, 0.1, 0], [-0.15, 0, 0.1]])
+    ends = q[:, :3] + nsds.rotations.turned(q[:, 3:], arms)
+    bodies = nsds.rigid_bodies([2.0, 1.5], [[0.05, 0.08, 0.11], [0.04, 0.03, 0.02]], q=q, v=[r["rb_v1"][0], r["rb_v2"][0]])
+    spring = nsds.interaction(joints.distance(*ends, length=1.2), nsds.spring_damper(60.0), on=("bodies[0]", "bodies[1]"))
+    return nsds.system(bodies=bodies, spring=spring)
+
+
+@pytest.mark.parametrize("scheme", [nsds.moreau_jean(), nsds.rattle(), SECOND_ORDER], ids=["moreau_jean", "rattle", "alpha"])
+def test_a_spring_off_centre_between_two_bodies(scheme):
+    r, far = reference("spring_damper_between_bodies"), []
+    system = off_centre(r)
+    for h in (2e-3, 1e-3):
+        rows = nsds.simulate(system, t_end=2.0, h=h, scheme=scheme)
+        assert (rows["status"] == 0).all()
+        far.append(max(abs(rows["bodies"]["q"][-1, i] - r[f"rb_q{i + 1}"][200]).max() for i in range(2)))
+        momentum = (rows["bodies"]["v"][..., :3] * np.array([2.0, 1.5])[:, None]).sum(axis=1)
+        np.testing.assert_allclose(momentum, [[0, 0, 0.3]] * len(rows), atol=1e-12)
+        ledger = nsds.energy(rows, system)
+        np.testing.assert_allclose(ledger["kinetic"] + ledger["potential"], r["rb_energy"][0], atol=2e-3)
+    assert far[1] < 1e-3
+    assert far[0] / far[1] == pytest.approx(4.0, abs=0.2)
 
 
 def test_a_slider_crank_in_space():
