@@ -413,56 +413,90 @@ def a_row_is_infeasible(row, column, M, q, lower, upper):
 
 
 @kernel
-def proves_infeasible(row, column, M, q, lower, upper, y, g):
+def proves_infeasible(row, column, M, q, lower, upper, y, sizes):
     """True when y proves, up to rounding, that no z within the bounds gives w the signs that are asked for.
 
     The proof (Farkas): ``y_i >= 0`` where ``w_i >= 0`` is asked (upper_i infinite), ``<= 0`` where ``w_i <= 0`` is (lower_i infinite), and
     ``max over z in [lower, upper] of y^T (M z + q) < 0``. Where a sum ``(M^T y)_j`` is rounding and z_j has no bound, y^T q must be so
-    clear that z_j would have to be 10^7 times larger than what moves the data, and that this rounding does not make it good with the
-    largest z_j that q of one of the rows asks for. Work: g (n,).
+    clear that z_j would have to be 10^7 times larger than what moves the data, and that this rounding does not make it good with z_j as
+    large as the rows ask for (see `_sizes_asked_for`). Work: sizes (n,).
     """
     n = q.size
-    for i in range(n):
-        g[i] = 0.0
     value = terms = 0.0
     for i in range(n):
         if (y[i] < 0.0 and lower[i] > -math.inf) or (y[i] > 0.0 and upper[i] < math.inf):
             return False
         value += y[i] * q[i]
         terms += abs(y[i] * q[i])
-        for k in range(row[i], row[i + 1]):
-            g[column[k]] += M[k] * y[i]
-    margin, unsure = _CERTAIN, 0.0
+    is_clear = True
     for j in range(n):
-        size = 0.0
-        for k in range(row[j], row[j + 1]):  # the pattern is symmetric: row j names what column j holds
-            i = column[k]
-            size += abs(y[i] * entry(row, column, M, i, j)) if y[i] != 0.0 else 0.0
-        if size == 0.0:
-            continue
-        if abs(g[j]) > _CERTAIN * size:
-            most = g[j] * (upper[j] if g[j] > 0.0 else lower[j])
+        g, size = _slope(j, row, column, M, y)
+        if abs(g) > _CERTAIN * size:
+            most = g * (upper[j] if g > 0.0 else lower[j])
             if most == math.inf:
                 return False
             value += most
             terms += abs(most)
-        elif max(abs(lower[j]), abs(upper[j])) < math.inf:
+        elif size > 0.0 and max(abs(lower[j]), abs(upper[j])) < math.inf:
             terms += size * max(abs(lower[j]), abs(upper[j]))
-        elif not _is_zero(j, row, column, M, y):
-            margin = _CLEAR
-            unsure += _CERTAIN * size * _asked_for(j, _ROUNDING * size, row, column, M, q, y)
-    return value < -margin * terms - unsure
+        elif size > 0.0:
+            is_clear &= _is_zero(j, row, column, M, y)
+    if is_clear:
+        return value < -_CERTAIN * terms
+    if not value < -_CLEAR * terms:
+        return False
+    _sizes_asked_for(row, column, M, q, y, sizes)
+    unsure = 0.0
+    for j in range(n):
+        g, size = _slope(j, row, column, M, y)
+        if abs(g) <= _CERTAIN * size and max(abs(lower[j]), abs(upper[j])) == math.inf and not _is_zero(j, row, column, M, y):
+            unsure += _CERTAIN * size * sizes[j]
+    return value < -_CLEAR * terms - unsure
 
 
 @kernel
-def _asked_for(j, least, row, column, M, q, y):
-    """The largest z_j that q of a row alone asks for, of rows whose part ``y_i M_ij`` is more than the least."""
-    most = 0.0
-    for k in range(row[j], row[j + 1]):
+def _slope(j, row, column, M, y):
+    """``(M^T y)_j``, and the sum of the magnitudes in it."""
+    g = size = 0.0
+    for k in range(row[j], row[j + 1]):  # the pattern is symmetric: row j names what column j holds
         i = column[k]
-        part = abs(y[i] * entry(row, column, M, i, j)) if y[i] != 0.0 else 0.0
-        if part > least:
-            most = max(most, abs(y[i] * q[i]) / part)
+        product = y[i] * entry(row, column, M, i, j) if y[i] != 0.0 else 0.0
+        g += product
+        size += abs(product)
+    return g, size
+
+
+@kernel
+def _sizes_asked_for(row, column, M, q, y, sizes):
+    """The largest z_j that a row of a proof asks for: to carry its q alone, then what z_k that are known by then are in it. Out: sizes.
+
+    So what a chain moves at one end moves it as a whole, whatever its stiffness. Parts of a column that are rounding ask for nothing.
+    """
+    for j in range(q.size):
+        sizes[j] = 0.0
+    is_first, grows = True, True
+    while grows:
+        grows = False
+        for j in range(q.size):
+            if sizes[j] == 0.0:
+                sizes[j] = _size_asked_for(j, is_first, row, column, M, q, y, sizes)
+                grows |= sizes[j] > 0.0
+        grows |= is_first
+        is_first = False
+
+
+@kernel
+def _size_asked_for(j, is_first, row, column, M, q, y, sizes):
+    """The largest z_j that one row asks for; is_first: by its q alone."""
+    most, least = 0.0, _ROUNDING * _slope(j, row, column, M, y)[1]
+    for k in range(row[j], row[j + 1]):
+        i, load = column[k], 0.0
+        part = abs(entry(row, column, M, i, j)) if y[i] != 0.0 else 0.0
+        if part > 0.0 and abs(y[i]) * part > least:
+            load = abs(q[i])
+            for l in range(row[i], row[i + 1] if not is_first else row[i]):
+                load = max(load, abs(M[l]) * sizes[column[l]])
+            most = max(most, load / part)
     return most
 
 

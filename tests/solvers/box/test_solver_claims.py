@@ -283,6 +283,21 @@ def test_a_proof_needs_more_than_rounding_beside_small_entries():
     assert not signature.proves_infeasible(row, column, data, q, lower, np.full(3, np.inf), y, np.zeros(3))
 
 
+def test_a_proof_does_not_end_at_a_soft_link():
+    """Springs from 10^-6 to 10^6 in a row: q moves one end by 1, and the rest, which no q acts on, with it; 10^6 times that hides in M."""
+    k = np.array([1.0, 1.0, 1e-6, 1e-6, 1e6, 1e6])
+    M = np.diag(k + np.append(k[1:], 0.0)) - np.diag(k[1:], 1) - np.diag(k[1:], -1)
+    q, lower = np.array([1.0, -1, 0, 0, 0, 0]), np.r_[np.full(3, -np.inf), np.zeros(3)]
+    q[1] += 2.0**-53
+    z = np.array([0.0, 1, 1, 1, 1, 1])
+    assert abs(M @ z + q).max() < 2e-10
+    for method in METHODS:
+        assert solvers.solve_relay(M, q, lower, np.inf, method, max_iter=500, on_failure="continue").status != status.INFEASIBLE
+    row, column, data, _ = forms.compressed_rows(M)
+    y = np.array([5e-7, 1e-6, 0.5, 1, 1, 1])
+    assert not signature.proves_infeasible(row, column, data, q, lower, np.full(6, np.inf), y, np.zeros(6))
+
+
 # Finite numbers.
 
 

@@ -394,3 +394,17 @@ def test_how_exact_steps_are_is_up_to_the_user(inexact, found):
     system, solver = nsds.examples.column_of_beads(count=8), solvers.solver("pgs", max_iter=2, inexact=inexact)
     rows = nsds.simulate(system, t_end=0.6, h=1e-3, solver=solver, on_failure="continue")
     assert rows["status"].max() == found
+
+
+@pytest.mark.parametrize(("inexact", "found"), [(0.1, status.MAX_ITER), (0.5, status.INEXACT)])
+def test_how_exact_steps_with_friction_are_is_up_to_the_user(inexact, found):
+    """Two sweeps over six blocks, one on the other, leave an error of 0.488."""
+    n, law, relation = 6, nsds.newton_impact_friction(0.0, 0.3), nsds.lagrangian_linear_relation
+    system = nsds.system(
+        blocks=nsds.lagrangian_linear(M=np.eye(2), fext=[-9.81, 1.0], q=np.c_[0.1 * np.arange(n), np.zeros(n)], v=[0, 0], count=n),
+        floor=nsds.interaction(relation(np.eye(2)), law, on="blocks[0]"),
+        between=nsds.interaction(relation([[-1, 0, 1, 0], [0, -1, 0, 1]], b=[-0.1, 0]), law, on=("blocks[:-1]", "blocks[1:]")),
+    )
+    solver = solvers.solver("nsgs", max_iter=2, inexact=inexact)
+    rows = nsds.simulate(system, t_end=0.01, h=0.01, solver=solver, on_failure="continue")
+    assert rows["status"][1] == found
