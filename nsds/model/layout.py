@@ -88,7 +88,7 @@ class FunctionSlots:
 
 def attach(constraints, column, tables, dtype):
     """Join tables of (rows, owner of each row), sorted by owner, and note each owner's range."""
-    rows = np.concatenate([np.zeros(0, dtype)] + [rows for rows, _ in tables])
+    rows = np.concatenate([np.zeros(0, dtype)] + [rows for rows, _ in tables], dtype=dtype)  # else NumPy may forget that they are `Row`
     owner = np.concatenate([np.zeros(0, np.int64)] + [owner for _, owner in tables])
     order = np.argsort(owner, kind="stable")
     bounds = np.searchsorted(owner[order], np.arange(constraints.size + 1))

@@ -70,7 +70,7 @@ def prepare(records, layout, options, h, method, work, iwork):
     return prepared._replace(tables=tables, options=Options(h, **numbers), work=more, iwork=imore, stepper=sys.modules[__name__])
 
 
-def cause_of(prepared, m, status):
+def cause_of(records, prepared, m, status):
     """What a failure of member m is due to, in words; nothing where the status says all."""
     if status != TOO_MANY_EVENTS or not prepared.layout.relation_names:
         return ""
@@ -253,7 +253,8 @@ def _update(t, s, functions, mem, imem, work, iwork):
         if c.y != ABSENT:
             holds = iwork[f.mode + i] == HELD and c.coupling == c.coupling_end
             mem[c.y] = 0.0 if holds else work[c.h]
-    collect_input(form.parts, form.elements, form.relations, mem, work)
+            zero += 0.0 * mem[c.y] + 0.0 * mem[c.lam]
+    zero += collect_input(form.parts, form.elements, form.relations, mem, work)
     return status if zero == 0.0 else NON_FINITE
 
 

@@ -60,6 +60,10 @@ _NEXT_TO_NOTHING = 1e-9  # of the shortest time of the system: the step that tel
 _VIOLATED = 1e-9  # of the terms of y
 _OFF = 1e-10  # of the terms of y: what is held and further away is so because a source or a switch has stepped
 _SMALLEST = 5e-324
+_BELOW_ZERO = (
+    "y is negative, and lambda changes its derivatives alone: the state would have to jump; begin where y is not negative, or take "
+    "nsds.euler_moreau, whose first step closes the gap"
+)
 
 
 class Options(NamedTuple):
@@ -138,13 +142,13 @@ def _operators(record, layout, constants, h):
     return result | {"near_x": C @ near @ A, "near_s": C @ near, "near_lam": C @ near @ B, "W": D + C @ near @ B}
 
 
-def cause_of(prepared, m, status):
+def cause_of(records, prepared, m, status):
     """What a failure of member m is due to, in words; nothing where the status says all."""
     if status not in (TOO_MANY_EVENTS, VIOLATED, IMPULSE):
         return ""
     row = prepared.iwork[m, prepared.tables.flow.plan[0]["culprit"]]
     name = np.repeat(prepared.layout.relation_names, prepared.layout.relations["m"])[row]
-    return f"interaction '{name}': {advice(status)}"
+    return f"interaction '{name}': {_BELOW_ZERO if status == VIOLATED else advice(status)}"
 
 
 @kernel
@@ -236,6 +240,7 @@ def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwo
         return TOO_MANY_EVENTS, 0
     status, found = _switch(is_start, s, solver, solver_options, work, iwork)
     if status != CONVERGED:
+        iwork[p.pending] = AT_START  # there is no motion from here: a run that goes on all the same asks again
         return status, 0
     status = _update(s, mem, work, iwork)
     return status, 0 if is_start and p.is_driven == 0 else EVENT | bits | found
@@ -280,7 +285,7 @@ def _switch(is_start, s, solver, solver_options, work, iwork):
         one_sided = work[p.bounds_upper + i] == np.inf and work[p.bounds_lower + i] > -np.inf
         if one_sided and iwork[p.direct + i] == 0 and y < -_VIOLATED * terms:
             iwork[p.culprit] = i
-            return VIOLATED, 0
+            return VIOLATED if p.is_driven == 0 else IMPULSE, 0
     status = choose_modes(is_start, s.flow, solver, solver_options, work, iwork) if p.m > 0 else CONVERGED
     solve_modes(s.flow, work, iwork)
     if p.is_driven != 0 and iwork[p.is_off] != 0:
@@ -306,10 +311,12 @@ def _update(s, mem, work, iwork):
         if p.is_driven != 0 and y == 0.0:  # 0 is for what is held
             y = _SMALLEST if iwork[p.mode + i] == LOWER else -_SMALLEST
         mem[s.constraints[i].y], mem[s.constraints[i].lam] = 0.0 if iwork[p.mode + i] == HELD else y, lam + 0.0  # no -0
+        zero += 0.0 * y + 0.0 * lam
     for a in range(p.n):
         work[p.spare + a] = 0.0
         zero += 0.0 * work[p.x + a]
         for i in range(p.m):
             work[p.spare + a] += work[p.raw_B + a * p.m + i] * mem[s.constraints[i].lam]
+        zero += 0.0 * work[p.spare + a]
     scatter(s.parts, p.spare, 1, mem, work)
     return CONVERGED if zero == 0.0 else NON_FINITE

@@ -342,6 +342,7 @@ def _end_motion(s, mem, work):
             for j in range(n):
                 work[p.x_new + j] -= work[p.correction + j * k + i] * z
             z = 0.0
+        zero += 0.0 * z
         if s.unknowns[i].order == 0:
             mem[s.unknowns[i].y] = z
         if s.unknowns[i].order == p.degree - 1:
@@ -351,5 +352,6 @@ def _end_motion(s, mem, work):
         work[p.x_new + j] = 0.0
         for i in range(k):
             work[p.x_new + j] += work[p.input + j * k + i] * work[p.z + i]
+        zero += 0.0 * work[p.x_new + j]
     scatter(s.parts, p.x_new, 1, mem, work)
     return zero

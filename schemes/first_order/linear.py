@@ -201,6 +201,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         for i in range(n):
             c = constraints[i]
             lam = work[z + i]
+            zero += 0.0 * lam + 0.0 * work[w + i]
             mem[c.lam] = lam
             if c.y != ABSENT:
                 mem[c.y] = work[w + i]
@@ -299,7 +300,7 @@ def _weighted_source(t, t_old, theta, controlled, part, o, e, functions, mem, wo
 
 @inlined
 def _end_motion(weight, has_input, parts, operators, p, mem, work, iwork):
-    """``x <- x_free + weight G r``. Returns False when x is not finite."""
+    """``x <- x_free + weight G r``. Returns False when x or r is not finite."""
     zero = 0.0
     for a in range(parts.size):
         part, o = parts[a], operators[a]
@@ -314,7 +315,7 @@ def _end_motion(weight, has_input, parts, operators, p, mem, work, iwork):
                 for i in range(n):
                     mem[q + i] += work[p.solution + i]
             for i in range(n):
-                zero += 0.0 * mem[q + i]
+                zero += 0.0 * mem[q + i] + 0.0 * mem[q + n + i]
     return zero == 0.0
 
 

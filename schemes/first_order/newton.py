@@ -254,7 +254,8 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         _predict(input_weight, output_weight, s, p, mem, work, iwork)
         solved = _solve(s, p, solver, solver_options, mem, work, iwork)
         _correct(input_weight, s, p, mem, work, iwork)
-    collect_input(parts, elements, relations, mem, work)
+    if collect_input(parts, elements, relations, mem, work) != 0.0:
+        status = NON_FINITE
     if not is_midpoint:
         for i in range(p.n_dofs):
             work[p.f_old + i] = work[p.f + i]
@@ -360,7 +361,7 @@ def _largest_residual(check_y, constraints, p, mem, work):
         if c.y != ABSENT:
             y, h = mem[c.y], work[c.h]
             error = _larger(error, y - h, abs(y) + abs(h) + abs(work[p.q + i]))
-            zero += 0.0 * h
+            zero += 0.0 * h + 0.0 * y
     return error + zero
 
 
@@ -558,7 +559,8 @@ def _correct(input_weight, s, p, mem, work, iwork):
 
 @tiny
 def collect_input(parts, elements, relations, mem, work):
-    """r of the parts: the sum of g of their relations."""
+    """r of the parts: the sum of g of their relations. Returns 0, NaN where one is not finite."""
+    zero = 0.0
     for k in range(elements.size):
         el = elements[k]
         part = parts[el.part]
@@ -570,3 +572,5 @@ def collect_input(parts, elements, relations, mem, work):
             q = r.q_first + j if j < r.n_first else r.q_second + j - r.n_first
             n = r.n_first if j < r.n_first else r.n - r.n_first
             mem[q + n] += work[r.g + j]
+            zero += 0.0 * mem[q + n]
+    return zero

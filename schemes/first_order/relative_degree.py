@@ -123,6 +123,7 @@ def _matrix(field, part, name):
 def degrees(C, A, B, D):
     """Degrees from the Markov parameters; a row counts as zero where it is small against the terms it is summed from."""
     m = D.shape[0]
+    C, A, B = (matrix / _unit(abs(matrix)) for matrix in (C, A, B))
     of_outputs, uniform, undecided = np.full(m, NONE), None, True
     markov, terms = D.toarray(), abs(D).toarray()
     state, sizes = B, abs(B)
@@ -138,4 +139,12 @@ def degrees(C, A, B, D):
             break
         markov, terms = (C @ state).toarray(), (abs(C) @ sizes).toarray()
         state, sizes = A @ state, abs(A) @ sizes
+        unit = _unit(sizes)
+        state, sizes = state / unit, sizes / unit
     return RelativeDegree(uniform, of_outputs)
+
+
+def _unit(sizes):
+    """A power of two near the largest entry: in such units powers of a matrix do not overflow, and keep their digits."""
+    largest = sizes.max() if min(sizes.shape) else 0.0
+    return 2.0 ** np.floor(np.log2(largest)) if largest > 0.0 else 1.0

@@ -187,6 +187,20 @@ def test_an_inductor_without_a_path_and_a_short_circuit_of_a_capacitor_end_the_r
     assert error.value.t == pytest.approx(1e-3)
 
 
+@pytest.mark.parametrize("netlist", [
+    ["C1 a 0 1u IC=10", "C2 b 0 2u", "D1 a b DI", "R1 b 0 10k", ".model DI D"],
+    ["L1 a 0 1m IC=1", "D1 a 0 DI", "R1 b 0 10", "V1 b 0 1", ".model DI D"],
+])  # fmt: skip
+def test_a_start_that_asks_for_a_jump_is_named_as_one(netlist):
+    """A diode between capacitors of 10 V and 0 V; an inductor with a current that its diode does not let pass."""
+    circuit = nsds.circuit(netlist)
+    with pytest.raises(nsds.SimulationError, match="charges or fluxes would jump"):
+        nsds.simulate(circuit, t_end=1e-3, h=1e-4, scheme=EVENTS)
+    rows = nsds.simulate(circuit, t_end=1e-3, h=1e-4, scheme=EVENTS, on_failure="continue")
+    assert (rows["status"][1:] == status.IMPULSE).all()
+    assert (nsds.simulate(circuit, t_end=1e-3, h=1e-4)["status"] == 0).all()  # implicit Euler takes the jump
+
+
 @settings(max_examples=25, deadline=None)
 @given(
     st.lists(

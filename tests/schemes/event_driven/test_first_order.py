@@ -353,8 +353,11 @@ def test_what_it_is_not_for_is_refused_by_name(words):
 
 def test_an_output_that_is_violated_at_the_start_is_a_failed_step():
     system = nsds.linear_complementarity_system([[0.0]], [[1.0]], [[1.0]], x=[-1.0])
-    with pytest.raises(nsds.SimulationError, match="violated"):
+    with pytest.raises(nsds.SimulationError, match=r"y is negative.*nsds\.euler_moreau"):
         nsds.simulate(system, t_end=1.0, h=0.1, scheme=EVENTS)
+    rows = nsds.simulate(system, t_end=1.0, h=0.1, scheme=EVENTS, on_failure="continue")
+    assert (rows["status"][1:] == status.VIOLATED).all()  # no row says that there is a motion
+    assert nsds.simulate(system, t_end=1.0, h=0.1)["plant"]["x"][1:] == pytest.approx(0.0, abs=1e-15)  # as the message advises
 
 
 def test_events_are_counted():

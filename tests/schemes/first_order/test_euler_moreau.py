@@ -783,6 +783,18 @@ def chain_of_integrators(r, D=0.0):
     return nsds.linear_complementarity_system(A, np.eye(r)[:, -1:], np.eye(r)[:1], [[D]], x=np.ones(r))
 
 
+@pytest.mark.parametrize("size", [1e-300, 1e200, 1e300])
+def test_relative_degree_does_not_depend_on_units(size):
+    """``C A^2 B`` overflows, or vanishes, where its factors do not."""
+    A = size * np.eye(3, k=1)
+    B, C = [[0.0], [0.0], [size]], [[size, 0.0, 0.0]]
+    system = nsds.system(
+        plant=nsds.first_order_linear(A=A, x=np.ones(3)),
+        c=nsds.interaction(nsds.first_order_linear_relation(C, B), nsds.complementarity(), on="plant"),
+    )
+    assert nsds.relative_degree(system) == (3, np.array([3]))
+
+
 def test_relative_degree_from_the_markov_parameters():
     for r in (1, 2, 3, 5):
         assert nsds.relative_degree(chain_of_integrators(r)) == (r, np.array([r]))
