@@ -37,7 +37,8 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None):
     world : shape or sequence of shapes
         Shapes that do not move.
     pairs : sequence of pairs of str, optional
-        Which parts are looked at with which, as ``[("balls", "balls"), ("balls", "world")]``; all by default.
+        Which parts are looked at with which, as ``[("balls", "balls"), ("balls", "world")]``; all by default, those that a joint holds
+        together too, whose shapes must not overlap then.
     margin : float
         Contacts are listed from this gap on (m), besides those which motion may close within a step, or that may take part as they are.
     capacity : int, optional

@@ -101,7 +101,7 @@ def _fastest(records, layout):
         return np.where(rates > 0, rates, 1e-300)
 
 
-def cause_of(prepared, m, status):
+def cause_of(records, prepared, m, status):
     """What a failure of member m is due to, in words; nothing where the status says all."""
     if status not in (TOO_MANY_EVENTS, PAINLEVE) or not prepared.layout.owners:
         return ""

@@ -15,3 +15,14 @@ def slack(length, speed, h):
     rest; of those that move, the sign of the forecast decides.
     """
     return _LENGTH * length + _SPEED * h * speed
+
+
+@tiny
+def is_closed(forecast, way, rounding, rest):
+    """Whether a contact takes part: its forecast ``y + gamma h ydot <= rounding``; or it is at rest and open by no more than ``rest``.
+
+    way: of a step, along the normal. At rest is what moves by no more than ``rest``; flight and impacts are those of the forecast alone.
+    Lagrangian systems, whose gaps are sums of a few terms, take 0 for rounding and `slack` for rest. Rigid bodies, whose gaps come from
+    iterations that end at a tolerance, take `slack` for rounding, and for rest a tenth of the way that forces are worth in a step.
+    """
+    return forecast <= rounding or max(forecast, abs(way)) <= rest

@@ -6,6 +6,7 @@ from nsds._jit import inlined, kernel, tiny, view
 from nsds.model.layout import ABSENT
 from nsds.schemes.lagrangian.tables import POSITION
 from nsds.schemes.problem import box, contact
+from nsds.schemes.problem.activation import is_closed
 
 _TOUCHING = 1e-300  # a first lambda that only says "pressing"
 
@@ -14,8 +15,7 @@ _TOUCHING = 1e-300  # a first lambda that only says "pressing"
 def choose_active(p, constraints, horizon, h, mem, imem, work, iwork):
     """Index set I_1 ([EventCapturing]): what is always active, and constraints of contacts whose forecast ``y + horizon ydot`` is closed.
 
-    A positive forecast is closed where it is so up to rounding, `gap_slack`, and the contact neither opens nor closes: what moves is told
-    by its sign.
+    A positive forecast is closed where it is so up to `gap_slack`, and the contact neither opens nor closes: see `is_closed`.
     Writes the active flags, the list p.active, and p.local (place in the list). Inactive multipliers are set to 0, those of new
     contacts to a guess that only says "pressing", by which a whole column that lands is solved at once.
     Returns the number of active constraints, negative (-1 - n) when the set differs from that of the last call.
@@ -26,7 +26,7 @@ def choose_active(p, constraints, horizon, h, mem, imem, work, iwork):
     for i in range(constraints.size):
         c = constraints[i]
         forecast = mem[c.gap] + horizon * mem[c.gap_rate]
-        if c.always or forecast <= 0.0 or max(forecast, h * abs(mem[c.gap_rate])) <= work[c.closed]:
+        if c.always or is_closed(forecast, h * mem[c.gap_rate], 0.0, work[c.closed]):
             changed |= iwork[local + i] != n
             iwork[local + i] = n
             iwork[active + n] = i

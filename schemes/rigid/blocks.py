@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from nsds._jit import kernel, stack, tiny, view
 from nsds.maths.vectors import norm
 from nsds.model.layout import ABSENT
-from nsds.schemes.problem.activation import slack
+from nsds.schemes.problem.activation import is_closed, slack
 from nsds.schemes.rigid.forces import COMPLIANT
 from nsds.schemes.rigid.tables import BOUNDED, DRY, EQUALITY, FORCE, FRICTION, IMPACT, ROLLING
 from nsds.solvers.contact.signature import EQUATION
@@ -60,17 +60,8 @@ def takes_part(interaction, i, ahead, mem, work):
     """
     first = i if interaction.law == IMPACT else i // interaction.each * interaction.each
     rounding, forces = work[interaction.slack + 2 * first], work[interaction.slack + 2 * first + 1]
-    is_in = interaction.always != 0 or work[interaction.joined + first] != 0.0
-    return is_in or (ahead >= 0.0 and is_closed(mem[interaction.y + first], ahead * mem[interaction.ydot + first], rounding, forces))
-
-
-@tiny
-def is_closed(y, way, rounding, forces):
-    """Whether a contact takes part: by the forecast ``y + way <= rounding``; or if it is at rest and open by no more than forces close.
-
-    way: ``gamma h ydot``. At rest is what moves by no more than that; flight and impacts are those of the forecast alone.
-    """
-    return y + way <= rounding or (y + way <= forces and abs(way) <= forces)
+    is_in, way = interaction.always != 0 or work[interaction.joined + first] != 0.0, ahead * mem[interaction.ydot + first]
+    return is_in or (ahead >= 0.0 and is_closed(mem[interaction.y + first] + way, way, rounding, forces))
 
 
 @kernel

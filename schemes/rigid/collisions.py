@@ -8,8 +8,7 @@ from nsds.collision import inherit as match
 from nsds.collision.kinds import SPHERE, bound
 from nsds.maths.vectors import cross, norm
 from nsds.model.layout import ABSENT
-from nsds.schemes.problem.activation import slack
-from nsds.schemes.rigid.blocks import is_closed
+from nsds.schemes.problem.activation import is_closed, slack
 from nsds.schemes.rigid.interactions import contact_rows, frame_of
 
 _MANY = 2000  # shapes from which all cores look for contacts
@@ -161,7 +160,8 @@ def choose(c, bodies, ahead, moved, first, q, w, mem, imem, work, bodies_of, whi
         relative_velocity(min(c.each, 1), a, b, frame, lever, w, u)
         rounding, forces = _slack(c, imem[c.a + i], a, moved, work)
         rounding_b, forces_b = _slack(c, imem[c.b + i], b, moved, work)
-        if is_closed(mem[c.y + i], ahead * u[0], rounding + rounding_b, forces + forces_b):
+        way = ahead * u[0]
+        if is_closed(mem[c.y + i] + way, way, rounding + rounding_b, forces + forces_b):
             bodies_of[2 * n], bodies_of[2 * n + 1], which[n] = a, b, i
             n += 1
     return n

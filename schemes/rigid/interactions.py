@@ -6,12 +6,16 @@ import numpy as np
 
 from nsds._jit import kernel, stack, tiny, view
 from nsds.maths import rotations
-from nsds.maths.vectors import cross, times
+from nsds.maths.vectors import cross, norm, times
 from nsds.model.functions import CENTRAL_STEP, call_function, is_finite_at, nan_of
+from nsds.model.kinds import collisions_of
 from nsds.model.layout import ABSENT
-from nsds.model.records import memory
+from nsds.model.records import memory, model_of
 from nsds.schemes.rigid.joint_rows import joint_row
-from nsds.schemes.rigid.tables import V
+from nsds.schemes.rigid.tables import EQUALITY, V
+from nsds.status import advice
+
+_OVERLAP = 1e-6  # of the distance of two bodies: deeper than what rounding and drawing leave of a contact
 
 
 @tiny
@@ -177,4 +181,30 @@ def blame(records, prepared, m):
         for field, size in {"h": k, "jac": k * x.size, "h_t": k, "gap": 7, "velocity": k}.items():
             if is_broken(r[f"{field}_function"], nothing if field == "velocity" else x, nothing, z, size):
                 return nan_of(f"{field} of interaction '{name}'", records[name][field].reshape(records.size, -1)[m, 0])
+    return ""
+
+
+def cause_of(records, prepared, m, status):
+    """Why a step of member m may have failed, in words: shapes overlap on bodies that a joint holds together; nothing if none do."""
+    lists, mem, names = prepared.layout, memory(records)[m], {}
+    for name, first in lists.part_names:
+        count = records.dtype[name].shape
+        names |= {first + e: f"'{name}[{e}]'" if count else f"'{name}'" for e in range(count[0] if count else 1)}
+    joined = {}
+    for name, r in zip(lists.interaction_names, lists.interactions, strict=True):
+        if r["law"] == EQUALITY and r["b"] != ABSENT:
+            joined[frozenset((int(r["a"]), int(r["b"])))] = name
+    for name, *_ in collisions_of(model_of(records)):
+        found = records[name][m]
+        sides = found["shape_body"][found["a"]], found["shape_body"][found["b"]]
+        for a, b, y in zip(*sides, found["y"][: found["n"]], strict=False):
+            pair = frozenset((int(a), int(b)))
+            if pair in joined:
+                x, other = (mem[lists.bodies[body]["q"] :][:3] for body in pair)
+                if y < -_OVERLAP * norm(x - other):
+                    held = " and ".join(names[body] for body in sorted(pair))
+                    return (
+                        f"{advice(status)}; the shapes of {held}, which '{joined[pair]}' holds together, overlap by {-y:.3g}: leave them "
+                        f"out by pairs= of nsds.collisions"
+                    )
     return ""

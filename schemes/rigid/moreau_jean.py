@@ -29,7 +29,7 @@ from nsds.model.records import model_of
 from nsds.schemes.rigid import blocks, forces, problem
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid.bodies import EXPONENTIAL, LINEAR, force, inverse_matrix
-from nsds.schemes.rigid.interactions import blame, evaluate  # noqa: F401
+from nsds.schemes.rigid.interactions import blame, cause_of, evaluate  # noqa: F401
 from nsds.schemes.rigid.tables import INERTIA, MASS, P, V, tables
 from nsds.schemes.run.memory import Allocator, Prepared
 from nsds.status import CAPACITY, CONVERGED, INEXACT, NEWTON, NON_FINITE, SINGULAR_STEP, STALLED

@@ -25,7 +25,7 @@ from nsds.schemes.problem.box import worse
 from nsds.schemes.rigid import blocks, problem
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import EXPONENTIAL, move
-from nsds.schemes.rigid.moreau_jean import blame, grow  # noqa: F401
+from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
 from nsds.schemes.rigid.tables import P, V, tables
 from nsds.schemes.run.memory import Allocator, Prepared
 from nsds.schemes.table import scheme_for

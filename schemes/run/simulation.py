@@ -447,7 +447,7 @@ def _report_failure(run, recorder, shape, on_failure):
     m, row = failure
     cause = _cause(run, m, row) if row["status"] == NON_FINITE else ""
     if hasattr(run.prepared.stepper, "cause_of"):
-        cause = cause or run.prepared.stepper.cause_of(run.prepared, m, row["status"])
+        cause = cause or run.prepared.stepper.cause_of(run.records, run.prepared, m, row["status"])
     if on_failure == "raise":
         member, kept = None if shape == () else int(m), recorder.block().reshape(*shape, -1)
         raise SimulationError(kept, member, int(row["step"]), row["t"].item(), int(row["status"]), row["residual"].item(), cause)
