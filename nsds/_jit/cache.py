@@ -5,6 +5,7 @@ none. The cache only ever saves time: where it cannot be read or written, or a f
 """
 
 import hashlib
+import io
 import os
 import pickle
 import sys
@@ -20,8 +21,10 @@ import numba
 import numpy as np
 from numba import types
 from numba.core.caching import dumps
-from numba.core.compiler import CompileResult
+from numba.core.compiler import compile_result
 from numba.core.dispatcher import Dispatcher
+
+from nsds._jit.library import Library
 
 _UNUSED_DAYS = 30
 _FOREIGN = sys.stdlib_module_names | {"numba", "numpy", "scipy", "llvmlite", "builtins"}  # known by their versions
@@ -36,7 +39,7 @@ def _folder():
     except RuntimeError:
         return None
     config = [numba.__version__, llvmlite.__version__, sys.version_info[:2], numba.config.BOUNDSCHECK, numba.config.OPT]
-    sources = [Path(__file__).with_name(name).read_bytes() for name in ("compiler.py", "calls.py", "cache.py")]
+    sources = [Path(__file__).with_name(name).read_bytes() for name in ("compiler.py", "calls.py", "cache.py", "library.py")]
     digest = hashlib.sha256(repr(config).encode() + b"".join(sources))
     return root / "nsds" / digest.hexdigest()[:16]
 
@@ -156,52 +159,106 @@ def _described(kind):
 
 
 class KernelCache:
-    """What numba asks of a cache, for one function: a file a signature, with a checksum, written whole or not at all."""
+    """What numba asks of a cache, for one function: a file a signature, with a checksum, written whole or not at all.
+
+    Code refers to that of other kernels by symbols, which no two processes share: each file lists those that are to be loaded before it.
+    """
 
     def __init__(self, owner):
         # What compiled code is made for has no name of its own in numba: a dispatcher, or a callback.
         self._function = owner if isinstance(owner, Dispatcher) else owner.__wrapped__
         self.cache_path = str(FOLDER)
 
-    def _path(self, signature, codegen):
+    def _beginning(self, signature, codegen):
+        """Of the names of files with code for a signature; one for each process that has compiled it."""
         arguments = getattr(signature, "args", signature)
         returned = getattr(signature, "return_type", None)
         key = repr((_described(arguments), str(returned), codegen.magic_tuple()))
-        return FOLDER / f"{_label(self._function)}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.nbc"
+        return f"{_label(self._function)}-{hashlib.sha256(key.encode()).hexdigest()[:16]}-"
 
     def load_overload(self, signature, target_context):
         """The code of a signature; None where it is to be compiled."""
         target_context.refresh()
-        if FOLDER is None:
-            return None
-        path = self._path(signature, target_context.codegen())
+        beginning = self._beginning(signature, target_context.codegen())
+        codes = (_load(name, target_context) for name in _list_files(beginning))
+        return next((code for code in codes if code is not None), None)
+
+    def save_overload(self, signature, result):
+        """Keep the code of a signature, where that is possible."""
+        library, symbol = result.library, result.fndesc.mangled_name
+        needed = [_file_of[f.name] for f in library._final_module.functions if f.is_declaration and f.name in _file_of]
+        _file_of[symbol] = None
+        if FOLDER is None or library.has_dynamic_globals or None in needed or not _is_writable():
+            return
+        name = f"{self._beginning(signature, result.codegen)}{hashlib.sha256(symbol.encode()).hexdigest()[:8]}.nbc"
+        data = pickle.dumps(needed) + dumps(result._reduce())
+        try:
+            handle, path = tempfile.mkstemp(prefix=name, suffix=".tmp", dir=FOLDER)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(hashlib.sha256(data).digest() + data)
+                os.replace(path, FOLDER / name)
+            except BaseException:
+                os.unlink(path)
+                raise
+            _file_of[symbol] = name
+        except OSError as error:
+            _say_that_nothing_is_kept(error)
+
+
+_file_of = {}  # by symbol, of all code that was compiled or loaded here; None where it could not be kept
+_loaded = {}  # what came out of the cache, by the names of files
+_listed = {}  # names of files by their beginnings
+
+
+def _list_files(beginning):
+    """Names of files that begin so; the folder is read again where none was known."""
+    if beginning not in _listed and FOLDER is not None:
+        with suppress(OSError):
+            for name in sorted(os.listdir(FOLDER)):
+                if name.endswith(".nbc"):
+                    names = _listed.setdefault(name[: name.rindex("-") + 1], [])
+                    if name not in names:
+                        names.append(name)
+    return _listed.get(beginning, ())
+
+
+def _load(name, target_context):
+    """The code in a file, and before it all that it refers to; None where something is missing or damaged, and then the file is removed."""
+    if name not in _loaded:
+        path = FOLDER / name
         try:
             data = path.read_bytes()
         except OSError:
             return None
-        if hashlib.sha256(data[_CHECKSUM:]).digest() != data[:_CHECKSUM]:
+        stream = io.BytesIO(data[_CHECKSUM:])
+        is_whole = hashlib.sha256(data[_CHECKSUM:]).digest() == data[:_CHECKSUM]
+        if not is_whole or any(_load(one, target_context) is None for one in pickle.load(stream)):
+            with suppress(OSError):
+                path.unlink()
             return None
         with suppress(OSError):  # a cache that may not be written: no need to tell when it was used
             os.utime(path)
-        return CompileResult._rebuild(target_context, *pickle.loads(data[_CHECKSUM:]))
+        _loaded[name] = _restore(target_context, *pickle.load(stream))
+        _file_of[_loaded[name].fndesc.mangled_name] = name
+    return _loaded[name]
 
-    def save_overload(self, signature, result):
-        """Keep the code of a signature, where that is possible."""
-        if FOLDER is None or result.library.has_dynamic_globals or not _is_writable():
-            return
-        data = dumps(result._reduce())
-        path = self._path(signature, result.codegen)
-        try:
-            handle, name = tempfile.mkstemp(prefix=path.name, suffix=".tmp", dir=FOLDER)
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(hashlib.sha256(data).digest() + data)
-                os.replace(name, path)
-            except BaseException:
-                os.unlink(name)
-                raise
-        except OSError as error:
-            _say_that_nothing_is_kept(error)
+
+def _restore(target_context, library, fndesc, environment, signature, objectmode, lifted, type_annotation, reload_init, referenced_envs):
+    """What numba's `CompileResult._rebuild` does, but that nothing is parsed which is only there for callers."""
+    for function in reload_init:
+        function()
+    codegen, (name, _, (code, bitcode)) = target_context.codegen(), library
+    symbols = fndesc.mangled_name, fndesc.llvm_cpython_wrapper_name, fndesc.llvm_cfunc_wrapper_name
+    library = Library.restored(codegen, name, code, bitcode, symbols)
+    result = compile_result(
+        target_context=target_context, typing_context=target_context.typing_context, library=library, environment=environment,
+        entry_point=target_context.get_executable(library, fndesc, environment), fndesc=fndesc, type_annotation=type_annotation,
+        signature=signature, objectmode=objectmode, lifted=lifted, reload_init=reload_init, referenced_envs=referenced_envs,
+    )  # fmt: skip
+    for one in referenced_envs:
+        codegen.set_env(one.env_name, one)
+    return result
 
 
 @cache

@@ -13,6 +13,7 @@ from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.typed_passes import NopythonRewrites
 
 from nsds._jit.cache import KernelCache
+from nsds._jit.library import Library
 from nsds._jit.views import matrix
 
 # Threads wait awake for the next loop for some microseconds only: with OpenMP's own choice, two are five times slower than one where
@@ -74,8 +75,23 @@ class _LoadThreads(FunctionPass):
         return False
 
 
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _CompileOnce(FunctionPass):
+    """Have the code go into a library of ours."""
+
+    _name = "nsds_compile_once"
+
+    def __init__(self):
+        FunctionPass.__init__(self)
+
+    def run_pass(self, state):
+        state.library = Library(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        return False
+
+
 class _KernelCompiler(CompilerBase):
-    passes = (_UnsignedIndices,)
+    passes = (_UnsignedIndices, _CompileOnce)
 
     def define_pipelines(self):
         pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
@@ -85,8 +101,12 @@ class _KernelCompiler(CompilerBase):
         return [pipeline]
 
 
+class _TinyCompiler(_KernelCompiler):
+    passes = (_UnsignedIndices,)
+
+
 class _ThreadedCompiler(_KernelCompiler):
-    passes = (_UnsignedIndices, _LoadThreads)
+    passes = (_UnsignedIndices, _CompileOnce, _LoadThreads)
 
 
 # No runtime (_nrt) means no allocation and no reference counting: a kernel that allocates does not compile.
@@ -95,7 +115,7 @@ OPTIONS = {"error_model": "numpy", "_nrt": False}
 
 def kernel(function, **options):
     """Compile on first use; cached on disk; runs without the GIL; never raises."""
-    result = numba.njit(function, nogil=True, **{"pipeline_class": _KernelCompiler} | OPTIONS | options)
+    result = numba.njit(function, nogil=True, **{"pipeline_class": _KernelCompiler, "no_cfunc_wrapper": True} | OPTIONS | options)
     result._cache = KernelCache(result)
     return result
 
@@ -116,7 +136,7 @@ def inlined(function):
 
 def tiny(function):
     """A kernel for many callers that is compiled once, and copied into each of them when they are optimised."""
-    return kernel(function, forceinline=True)
+    return kernel(function, forceinline=True, pipeline_class=_TinyCompiler)
 
 
 def parallel(function):

@@ -228,21 +228,64 @@ def test_users_fingerprints_follow_functions_called_through_a_module():
     assert fingerprint(scope["force"], {}) != first
 
 
-def test_damaged_files_of_the_cache_are_made_anew(copy_of_the_package):
+def test_damaged_and_missing_files_of_the_cache_are_made_anew(copy_of_the_package):
+    """Also those that refer to them: nothing of what remains is linked to code that is not there."""
     cache = {"NUMBA_CACHE_DIR": str(copy_of_the_package / "cache")}
     run(USE_A_CALLEE, copy_of_the_package, **cache)
-    files = sorted((copy_of_the_package / "cache").rglob("*.nbc"))
-    whole = {path: path.read_bytes() for path in files}
+    folder = copy_of_the_package / "cache"
+    files = sorted(folder.rglob("*.nbc"))
     for i, path in enumerate(files):
-        data = bytearray(whole[path])
+        data = bytearray(path.read_bytes())
         data[len(data) // 2] ^= 1
-        path.write_bytes((b"", data[: len(data) // 2], bytes(data))[i % 3])
+        if i % 4 == 3:
+            path.unlink()
+        elif i % 4 != 2:
+            path.write_bytes((b"", bytes(data))[i % 4])
     result = run(USE_A_CALLEE, copy_of_the_package, **cache)
     assert result.stdout.strip() == "0.0", result.stderr
-    for path in files:
-        data = path.read_bytes()
-        assert len(data) > 0.9 * len(whole[path])
-        assert data[:32] == hashlib.sha256(data[32:]).digest()
+    made_anew = {path: path.read_bytes() for path in folder.rglob("*.nbc")}
+    assert len(made_anew) == len(files)
+    assert all(data[:32] == hashlib.sha256(data[32:]).digest() for data in made_anew.values())
+    assert run(USE_A_CALLEE, copy_of_the_package, **cache).stdout.strip() == "0.0"
+    assert {path: path.read_bytes() for path in folder.rglob("*.nbc")} == made_anew
+
+
+COMPILED_ONCE = """
+import numpy as np
+from numba.core import event
+from nsds._jit import kernel, tiny
+
+@tiny
+def short(x):
+    return 2.0 * x[0]
+
+@kernel
+def long(x):
+    for _ in range(9):
+        for i in range(1, x.size):
+            x[i] = np.sin(x[i - 1]) + np.exp(x[i]) + np.cos(x[i]) + np.tan(x[i]) + np.tanh(x[i]) + np.sinh(x[i])
+        for i in range(1, x.size):
+            x[i] = np.arctan(x[i - 1]) + np.exp2(x[i]) + np.log(x[i]) + np.cosh(x[i]) + np.expm1(x[i]) + np.log1p(x[i])
+
+@kernel
+def caller(x):
+    long(x)
+    long(x)
+    return short(x)
+
+with event.install_recorder("numba:compile") as recorder:
+    value = caller(np.ones(2))
+module = next(iter(caller.overloads.values())).library._final_module
+declared = [f.name for f in module.functions if f.is_declaration]
+print(value, ["long" in " ".join(declared), "short" in " ".join(declared)], len(recorder.buffer) > 0)
+"""
+
+
+def test_a_callee_is_not_compiled_again_with_its_caller(tmp_path):
+    """Its code is referred to, that of tiny ones copied; a process that compiles nothing finds both."""
+    first, second = (run(COMPILED_ONCE, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
+    assert first.stdout.strip() == "2.0 [True, False] True", first.stderr
+    assert second.stdout.strip() == "2.0 [False, False] False", second.stderr
 
 
 def test_a_cache_that_cannot_be_written_is_read_and_told_of(tmp_path):
