@@ -3,6 +3,7 @@
 import itertools
 import os
 import types as python_types
+from functools import partial
 
 import numba
 from numba import types
@@ -117,7 +118,13 @@ def kernel(function, **options):
     """Compile on first use; cached on disk; runs without the GIL; never raises."""
     result = numba.njit(function, nogil=True, **{"pipeline_class": _KernelCompiler, "no_cfunc_wrapper": True} | OPTIONS | options)
     result._cache = KernelCache(result)
+    result.get_call_template = partial(_get_call_template, result)
     return result
+
+
+def _get_call_template(kernel, arguments, keywords):
+    """What numba asks where a kernel is called; a number that is written there is like any other, and no reason to compile anew."""
+    return type(kernel).get_call_template(kernel, tuple(map(types.unliteral, arguments)), keywords)
 
 
 def compiled(kernel):
