@@ -9,11 +9,15 @@ import os
 
 os.environ |= {"NUMBA_DISABLE_JIT": "1", "MPLBACKEND": "Agg"}  # before numba is imported
 
+import subprocess
 import sys
+import tempfile
 import time
 import traceback
 import warnings
 from collections import defaultdict
+from itertools import islice
+from pathlib import Path
 
 import coverage
 import pytest
@@ -22,6 +26,8 @@ from tests.kernels import kernels
 from tests.paths import ROOT
 
 LEAST = 90.0
+SHARES = 2  # processes
+FOLDERS = [f"{ROOT}/{name}/*" for name in ("nsds", "solvers", "schemes")]
 _SHOWN = 25
 
 # Test files that are quick as plain Python, but for the tests with these words in their names: long runs, threads, what is compiled.
@@ -89,22 +95,40 @@ def report(rows):
     return 100 * (1 - folders["all kernels"][1] / folders["all kernels"][0])
 
 
-def main():
-    """Exit status."""
-    folders = [f"{ROOT}/{name}/*" for name in ("nsds", "solvers", "schemes")]
-    measured = coverage.Coverage(data_file=None, include=folders, config_file=False)
+def run_share(share, file):
+    """Every so many of the cases and files of tests, their coverage into a file. Exit status."""
+    measured = coverage.Coverage(data_file=file, include=FOLDERS, config_file=False)
     measured.start()
     from tests.plain_cases import cases  # imports the package, whose templates are to be seen as they are made
 
-    failed = run(cases())
-    files = [f"{ROOT}/tests/{name}" for name in TESTS]
+    failed = run(islice(cases(), share, None, SHARES))
+    files = [f"{ROOT}/tests/{name}" for name in TESTS[share::SHARES]]
     if pytest.main(["-n", "0", "-p", "no:cacheprovider", "--durations=10", "-k", f"not ({' or '.join(LONG)})", *files]) != 0:
         failed.append("tests")
     measured.stop()
-    covered = report(list(lines_of_kernels(measured)))
-    print(f"\n{covered:.1f} % of the lines of kernels, at least {LEAST} wanted; {len(failed)} cases failed: {', '.join(failed) or 'none'}")
-    return int(covered < LEAST or bool(failed))
+    measured.save()
+    print(f"{len(failed)} cases failed: {', '.join(failed) or 'none'}\n")
+    return int(bool(failed))
+
+
+def main():
+    """Exit status."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = [f"{folder}/{share}" for share in range(SHARES)]
+        running = []
+        for share, file in enumerate(files):
+            command = [sys.executable, "-m", "tests.plain_coverage", str(share), file]
+            with open(f"{file}.txt", "w") as printed:
+                running.append(subprocess.Popen(command, stdout=printed, stderr=subprocess.STDOUT))
+        failed = sum(process.wait() != 0 for process in running)
+        for file in files:
+            print(Path(f"{file}.txt").read_text())
+        measured = coverage.Coverage(data_file=None, include=FOLDERS, config_file=False)
+        measured.combine([file for file in files if Path(file).exists()])
+        covered = report(list(lines_of_kernels(measured)))
+    print(f"\n{covered:.1f} % of the lines of kernels, at least {LEAST} wanted")
+    return int(covered < LEAST or failed > 0)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_share(int(sys.argv[1]), sys.argv[2]) if sys.argv[1:] else main())
