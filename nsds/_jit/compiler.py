@@ -37,14 +37,18 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_count_from_anywhere)
 
 
-@register_pass(mutates_CFG=False, analysis_only=True)
-class _UnsignedIndices(FunctionPass):
-    """Kernels never count from the end: read every index as unsigned, which spares the test for a negative one at each access."""
-
-    _name = "nsds_unsigned_indices"
+class _Pass(FunctionPass):
+    """numba wants this method written."""
 
     def __init__(self):
         FunctionPass.__init__(self)
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _UnsignedIndices(_Pass):
+    """Kernels never count from the end: read every index as unsigned, which spares the test for a negative one at each access."""
+
+    _name = "nsds_unsigned_indices"
 
     def run_pass(self, state):
         for block in state.func_ir.blocks.values():
@@ -63,13 +67,10 @@ def _is_signed_index(index):
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
-class _LoadThreads(FunctionPass):
+class _LoadThreads(_Pass):
     """Have numba load what parallel code refers to before this comes out of the cache: it forgets that of what is called, and aborts."""
 
     _name = "nsds_load_threads"
-
-    def __init__(self):
-        FunctionPass.__init__(self)
 
     def run_pass(self, state):
         state.reload_init.append(numba.get_num_threads)
@@ -77,13 +78,10 @@ class _LoadThreads(FunctionPass):
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
-class _CompileOnce(FunctionPass):
+class _CompileOnce(_Pass):
     """Have the code go into a library of ours."""
 
     _name = "nsds_compile_once"
-
-    def __init__(self):
-        FunctionPass.__init__(self)
 
     def run_pass(self, state):
         state.library = Library(state.targetctx.codegen(), state.func_id.func_qualname)
@@ -103,6 +101,8 @@ class _KernelCompiler(CompilerBase):
 
 
 class _TinyCompiler(_KernelCompiler):
+    """Callers contain these, so that users' functions that call them may go into numba's own cache."""
+
     passes = (_UnsignedIndices,)
 
 
