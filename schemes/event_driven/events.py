@@ -70,7 +70,7 @@ def handle(t, s, functions, solver, solver_options, options, mem, imem, work, iw
         if iwork[f.n_equations] > 0:
             put_on_constraints(t, s, functions, options, mem, imem, work, iwork)
     for i in range(form.constraints.size):
-        iwork[f.fired + i] = 0
+        iwork[f.fired + i], work[f.heading + i] = 0, work[f.direction + i]
         bits |= _change_of(form.constraints[i], iwork[f.before + i], iwork[f.mode + i])
         if iwork[f.mode + i] == SLIP and work[f.direction + i] * work[f.direction_before + i] < 0.0:
             bits |= FRICTION
@@ -356,7 +356,7 @@ def _revise_row(i, c, no_force, no_acceleration, s, mem, work, iwork):
         if (mode == HELD and mem[c.lam] < -no_force) or (mode == FREE and a < -no_acceleration):
             _set_contact(i, c, mode == FREE, s, iwork)
             return True
-    elif c.component == 1 and mode == HELD:
+    elif c.component == 1 and mode in (HELD, REDUNDANT):
         normal, other = mem[form.constraints[i - 1].lam], mem[form.constraints[i + 1].lam] if c.tangents == 2 else 0.0
         force = math.hypot(mem[c.lam], other)
         edge = no_force if iwork[f.fired + i] == 0 else -no_force
@@ -382,7 +382,8 @@ def _note_zeros(s, mem, work, iwork):
         work[f.opening + i] = u
         if mode == FREE and c.component == 0 and c.always == 0:
             if iwork[f.fired + i] != 0 or position(c, form.entries, mem, work) <= _ON_IT * work[f.length + i]:
-                zeros = 1 if abs(u) > work[f.slow + i] else 2 if abs(a) > _FORCE * work[f.pull + i] else 3
+                rises = a > _ON_IT * work[f.pull + i]
+                zeros = 1 if abs(u) > work[f.slow + i] else 2 if rises or abs(a) > _FORCE * work[f.pull + i] else 3
         elif mode == SLIP and abs(u) <= work[f.slow + i]:
             zeros = 1 if abs(a) > _FORCE * work[f.pull + i] else 2
         iwork[f.zeros + i] = zeros

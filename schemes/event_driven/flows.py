@@ -10,11 +10,11 @@ from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT
 from nsds.schemes.event_driven import dopri5
 from nsds.schemes.event_driven.bodies import rates
-from nsds.schemes.event_driven.forces import accelerate, evaluate_operators, factorise, hold, push, solve_rows
-from nsds.schemes.event_driven.guards import first_event, series_event
+from nsds.schemes.event_driven.forces import accelerate, evaluate_operators, factorise, hold, list_rows, push, solve_rows
+from nsds.schemes.event_driven.guards import first_event, series_event, time_in_step
 from nsds.schemes.event_driven.polynomials import FORCE_DEGREE, FORCE_NODES, NO_ROOT, evaluate, interpolate_force
 from nsds.schemes.event_driven.state import add, load, store
-from nsds.schemes.event_driven.tables import SERIES_DEGREE
+from nsds.schemes.event_driven.tables import FREE, HELD, SERIES_DEGREE, SLIP
 from nsds.schemes.lagrangian.newton import ACTIVE
 from nsds.schemes.lagrangian.outputs import lengths, position, velocity
 from nsds.schemes.lagrangian.tables import VELOCITY
@@ -59,9 +59,10 @@ def runge_kutta_step(t, t_end, s, functions, options, mem, imem, work, iwork):
         work[f.step], work[f.error] = dopri5.first_step(n, options.h, f.x, f.k, options.rtol, options.atol, work), 1.0
     h, error = min(work[f.step], t_end - t), math.inf
     for _ in range(_ATTEMPTS):
+        _set_headings(s, work)
         for i in range(1, dopri5.STAGES):
             dopri5.stage(i, n, h, f.x, f.k, f.x_new, work)
-            at = _derivative(t + dopri5.C[i] * h, f.x_new, f.k + i * n, s, functions, options, mem, imem, work, iwork)
+            at = _derivative(time_in_step(t, dopri5.C[i], h), f.x_new, f.k + i * n, s, functions, options, mem, imem, work, iwork)
             status = at if status == CONVERGED else status
         error = dopri5.error_of_step(n, h, f.x, f.x_new, f.k, options.rtol, options.atol, work) if status == CONVERGED else math.inf
         if error <= 1.0 or h <= _SHORTEST * max(abs(t), abs(t_end)):
@@ -76,10 +77,20 @@ def runge_kutta_step(t, t_end, s, functions, options, mem, imem, work, iwork):
     work[f.step] = h_next if h < t_end - t else max(h_next, work[f.step])
     dopri5.dense_output(n, h, f.x, f.x_new, f.k, f.poly, work)
     iwork[f.degree] = dopri5.DEGREE
+    _set_headings(s, work)
     theta = first_event(t, h, s, functions, options, mem, imem, work, iwork)
     for i in range(n):
         work[f.k + i] = work[f.k + dopri5.LAST * n + i]
     return CONVERGED, _arrive(theta, t, h, t_end, s, functions, options, mem, imem, work, iwork)
+
+
+@tiny
+def _set_headings(s, work):
+    """Directions of slip are those at the start of the step again: stages may have gone beyond the end of slip."""
+    f = s.flow[0]
+    for i in range(s.newton.constraints.size):
+        if s.newton.constraints[i].tangents < 2:  # in space they turn
+            work[f.direction + i] = work[f.heading + i]
 
 
 @kernel
@@ -92,16 +103,56 @@ def _arrive(theta, t, h, t_end, s, functions, options, mem, imem, work, iwork):
         t_new = t_end if h >= t_end - t else t + h
         for i in range(n):
             work[f.x + i] = work[f.x_new + i]
-        for i in range(s.newton.constraints.size):
-            iwork[f.zeros + i] = 0
     else:
         evaluate(n, iwork[f.degree], f.poly, theta, f.x, work)
         iwork[f.fresh] = 1
     store(s, mem, work, f.x)
-    if iwork[f.n_equations] > 0 and put_on_constraints(t_new, s, functions, options, mem, imem, work, iwork):
-        load(s, mem, work, f.x)
-        iwork[f.fresh] = 1
+    for i in range(s.newton.constraints.size if theta == NO_ROOT else 0):
+        work[f.heading + i] = work[f.direction + i]
+        iwork[f.zeros + i] = 1 if iwork[f.zeros + i] != 0 and _still_rests(i, s, mem, work, iwork) else 0
+    if iwork[f.n_equations] > 0:
+        is_moved = theta != NO_ROOT and f.is_linear == 0 and _put_on_gaps(t_new, s, functions, options, mem, imem, work, iwork)
+        if put_on_constraints(t_new, s, functions, options, mem, imem, work, iwork) or is_moved:
+            load(s, mem, work, f.x)
+            iwork[f.fresh] = 1
     return t_new
+
+
+@tiny
+def _still_rests(i, s, mem, work, iwork):
+    """Whether a row that has begun to slip is still slower than what counts as rest."""
+    form, f = s.newton, s.flow[0]
+    c = form.constraints[i]
+    u, _ = velocity(c, form.entries, mem, work)
+    return iwork[f.mode + i] == SLIP and c.tangents < 2 and abs(u) <= work[f.slip + i]
+
+
+@kernel
+def _put_on_gaps(t, s, functions, options, mem, imem, work, iwork):
+    """Project the positions in mem onto ``y = 0`` of the gaps that have come to zero, together with what is held, where both can be.
+
+    Held rows alone would move the others off it again, by more than flights are high at the end of an accumulation. Returns whether it
+    has changed.
+    """
+    f, m, joins, changed = s.flow[0], s.newton.constraints.size, False, False
+    for i in range(m):
+        c = s.newton.constraints[i]
+        iwork[f.before + i] = iwork[f.mode + i]
+        if iwork[f.fired + i] != 0 and iwork[f.mode + i] == FREE and c.component == 0 and c.lower == ABSENT:
+            iwork[f.mode + i], joins = HELD, True
+    if not joins:
+        return False
+    list_rows(s, imem, iwork)
+    for _ in range(_PROJECTIONS):
+        evaluate_operators(t, ACTIVE, s, functions, options, mem, imem, work, iwork)
+        if not (factorise(s, work, iwork) and correct(False, s, mem, work, iwork)):
+            break
+        changed = True
+    for i in range(m):
+        iwork[f.mode + i] = iwork[f.before + i]
+    list_rows(s, imem, iwork)
+    _refresh(t, s, functions, options, mem, imem, work, iwork)
+    return changed
 
 
 @kernel
@@ -144,7 +195,7 @@ def correct(at_velocity, s, mem, work, iwork):
         is_off |= abs(y) > _OFF * size
         work[f.rhs + e] = y
     if is_off:
-        solve_rows(s, work, iwork)
+        solve_rows(False, s, work, iwork)
         for i in range(p.n_dofs):
             work[p.dv + i] = 0.0
         push(p.dv, s, mem, work, iwork)
@@ -190,7 +241,8 @@ def _interpolate_forces(t, h, s, functions, mem, work, iwork):
             part, out = form.parts[el.part], f.force_value + j * n + el.dof
             if part.fext_function != ABSENT:
                 z = view(mem, part.z + el.e * part.stride, part.n_z)
-                call_function(functions, part.fext_function + el.e, (t + h * FORCE_NODES[j], nothing, nothing, z, view(work, out, part.n)))
+                at = time_in_step(t, FORCE_NODES[j], h)
+                call_function(functions, part.fext_function + el.e, (at, nothing, nothing, z, view(work, out, part.n)))
             else:
                 for i in range(part.n):
                     work[out + i] = 0.0 if part.fext == ABSENT else mem[part.fext + el.e * part.stride + i]

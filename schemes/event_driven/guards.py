@@ -5,6 +5,8 @@ along the direction of slip; of a bounded force that holds the distances to its 
 as `zeros` says, is an event only after it has left zero.
 """
 
+import math
+
 from nsds._jit import kernel, tiny, view
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT
@@ -19,13 +21,14 @@ from nsds.schemes.event_driven.polynomials import (
     interpolate_guard,
 )
 from nsds.schemes.event_driven.state import store
-from nsds.schemes.event_driven.tables import FREE, HELD, SLIP
+from nsds.schemes.event_driven.tables import FREE, HELD, REDUNDANT, SLIP
 from nsds.schemes.lagrangian.contact_forces import coordinate
 from nsds.schemes.lagrangian.newton import INACTIVE
 from nsds.schemes.lagrangian.outputs import position, velocity
 
 _NO_FORCE = 1e-10  # of the largest force: what is smaller starts from zero
 _ROUNDING = 2.0**-44  # of the largest lengths so far that cancelled in a gap
+_BEFORE, _SMALL_PART = 2.0**-48, 2.0**-10  # of the time: from where the end of a step is approached, if that is less of the step
 _TOGETHER = 1e-13  # of the step: guards that come to zero in that time do so at once
 _APART, _SECANTS = 1e-3, 6  # points of the first secant, in theta; how many are drawn
 _NONE, _GAP, _FORCE, _CONE, _SLIP, _BOUNDS = range(6)
@@ -40,7 +43,7 @@ def _guard_of(i, s, iwork):
     if c.component == 0:
         return _NONE if c.always != 0 else _GAP if mode == FREE else _FORCE if mode == HELD else _NONE
     if c.component == 1:
-        return _CONE if mode == HELD else _SLIP if mode == SLIP else _NONE
+        return _CONE if mode in (HELD, REDUNDANT) else _SLIP if mode == SLIP else _NONE
     return _NONE
 
 
@@ -73,6 +76,15 @@ def _leaves(values, degree, i, s, work):
     return size > _ROUNDING * work[s.flow[0].length + i]
 
 
+@tiny
+def _starts(i, degree, s, work, iwork):
+    """Whether a speed that is zero at the start of a step becomes more than that of rest: what slips in theory may be held by others."""
+    f, size = s.flow[0], 0.0
+    for j in range(degree + 1):
+        size += abs(work[f.guard_poly + j])
+    return iwork[f.zeros + i] == 0 or size > work[f.slip + i]
+
+
 @kernel
 def _root_of_force(degree, scale, s, work):
     """First root of a guard of forces in guard_poly; one that starts from zero counts once it has left it, and never if it does not."""
@@ -87,6 +99,20 @@ def _root_of_force(degree, scale, s, work):
 
 
 @kernel
+def _zeros_of(i, at_velocity, s, work, iwork):
+    """How many of the first coefficients of a guard in guard_poly are zero; where three are, those that are rounding count, too."""
+    form, f = s.newton, s.flow[0]
+    zeros, c, shift, is_zero = iwork[f.zeros + i], form.constraints[i], f.n // 2 if at_velocity else 0, True
+    while is_zero and 3 <= zeros < iwork[f.degree]:
+        size = 0.0
+        for k in range(c.entry, c.entry_end):
+            size += abs(work[form.entries[k].coefficient] * work[f.poly + zeros * f.n + shift + form.entries[k].dof])
+        is_zero = abs(work[f.guard_poly + zeros]) <= _ROUNDING * size
+        zeros += 1 if is_zero else 0
+    return zeros
+
+
+@kernel
 def series_event(s, mem, work, iwork):
     """The first event in a step of a linear motion, whose guards are polynomials: theta, or NO_ROOT. Out: root of each guard."""
     f, m = s.flow[0], s.newton.constraints.size
@@ -95,8 +121,8 @@ def series_event(s, mem, work, iwork):
         kind, root = _guard_of(i, s, iwork), NO_ROOT
         if kind in (_GAP, _SLIP):
             _linear_guard(i, kind == _SLIP, s, work, iwork)
-            if kind == _SLIP or _leaves(f.guard_poly, degree, i, s, work):
-                root = first_root(degree, f.guard_poly, iwork[f.zeros + i], 0.0, 1.0, work)
+            if _starts(i, degree, s, work, iwork) if kind == _SLIP else _leaves(f.guard_poly, degree, i, s, work):
+                root = first_root(degree, f.guard_poly, _zeros_of(i, kind == _SLIP, s, work, iwork), 0.0, 1.0, work)
         elif kind == _FORCE:
             for j in range(degree + 1):
                 work[f.guard_poly + j] = work[f.lam_poly + j * m + i]
@@ -178,22 +204,34 @@ def _has_sampled_guard(s, iwork):
 
 @kernel
 def _sampled_root(i, zeros, kind, s, work):
-    """First root of a sampled gap or speed; one that starts from zero is divided by theta^zeros, its limit there given."""
-    f, values = s.flow[0], s.flow[0].guard_value + i * (GUARD_DEGREE + 1)
-    is_speed = kind == _SLIP and s.newton.constraints[i].tangents == 2
-    for j in range(1, GUARD_DEGREE + 1):
-        for _ in range(0 if is_speed else zeros):
-            work[values + j] /= GUARD_NODES[j]
-    begin = GUARD_NODES[1] if zeros > 1 else 0.0
-    if is_speed:  # in space it counts from the speed of rest on
-        first = 0
-        while first < GUARD_DEGREE and work[values + first] <= 0.0:
+    """First root of a sampled gap or speed; a gap that starts from zero is divided by theta^zeros, its limit there given.
+
+    A speed that starts from zero counts from the speed of rest on: below that it is rounding.
+    """
+    f, values, begin = s.flow[0], s.flow[0].guard_value + i * (GUARD_DEGREE + 1), 0.0
+    if kind == _SLIP:
+        in_space, first = s.newton.constraints[i].tangents == 2, 0  # there the speed of rest has been subtracted
+        rest = 0.0 if in_space else work[f.slip + i]
+        least = -math.inf if in_space else -rest if zeros > 0 else math.inf
+        while first < GUARD_DEGREE and least <= work[values + first] <= rest:
             first += 1
         begin = GUARD_NODES[first]
-    elif zeros > 1 or (zeros > 0 and kind == _SLIP):
-        work[values] = work[values + 1] - (work[values + 2] - work[values + 1]) * GUARD_NODES[1] / (GUARD_NODES[2] - GUARD_NODES[1])
+    else:
+        for j in range(1, GUARD_DEGREE + 1):
+            for _ in range(zeros):
+                work[values + j] /= GUARD_NODES[j]
+        if zeros > 1:
+            begin = GUARD_NODES[1]
+            work[values] = work[values + 1] - (work[values + 2] - work[values + 1]) * GUARD_NODES[1] / (GUARD_NODES[2] - GUARD_NODES[1])
     interpolate_guard(values, f.guard_poly, f.spare, work)
     return first_root(GUARD_DEGREE, f.guard_poly, 0, begin, 1.0, work) if begin < 1.0 else NO_ROOT
+
+
+@tiny
+def time_in_step(t, theta, h):
+    """``t + theta h``; the end of a step is approached from before it, so that functions that jump there are those of the step."""
+    before = _BEFORE * (abs(t) + h)
+    return t + theta * h - (before if theta == 1.0 and before < _SMALL_PART * h else 0.0)
 
 
 @kernel
@@ -201,7 +239,7 @@ def _sample(t, h, s, functions, options, mem, imem, work, iwork):
     """Values of all guards at GUARD_NODES of the step."""
     constraints, f = s.newton.constraints, s.flow[0]
     for node in range(GUARD_DEGREE + 1):
-        at = t + GUARD_NODES[node] * h
+        at = time_in_step(t, GUARD_NODES[node], h)
         evaluate(f.n, iwork[f.degree], f.poly, GUARD_NODES[node], f.x_sampled, work)
         store(s, mem, work, f.x_sampled)
         if iwork[f.count] > 0:

@@ -5,13 +5,15 @@ from nsds.model.layout import ABSENT
 from nsds.schemes.event_driven.forces import assemble_rows
 from nsds.schemes.lagrangian.contact_forces import push_apart
 from nsds.schemes.lagrangian.newton import add_jump, keep_state
-from nsds.schemes.lagrangian.outputs import velocity
+from nsds.schemes.lagrangian.outputs import position, velocity
 from nsds.schemes.problem.active import extract_pattern, transpose_pattern
 from nsds.schemes.problem.box import ULPS
 from nsds.schemes.problem.impact import state_rebounds
 from nsds.status import CONVERGED, INEXACT
 
 _ALIKE = 0.1  # of each other: two ratios of flight times that say a contact accumulates
+_HALF, _TWICE = 4, 2  # slow impacts that are compared with the next ones; those that a contact has had that comes to rest with others
+_NEAR = 1e-3  # of the threshold of speeds: gaps, over the largest lengths, that close with others
 
 
 @kernel
@@ -50,7 +52,7 @@ def solve_impact(t, s, solver, solver_options, options, mem, work, iwork):
             size += abs(work[p.W + k] * work[p.z + iwork[p.sub_column + k]])
         work[f.speed + i] = max(work[f.speed + i], size)
     add_jump(form.parts, form.elements, p, mem, work)
-    _count_flights(t, s, options, work, iwork)
+    _count_flights(t, s, options, mem, work, iwork)
     return status, n_iter, residual
 
 
@@ -71,12 +73,13 @@ def _collide(n, s, mem, work, iwork):
 
 
 @kernel
-def _count_flights(t, s, options, work, iwork):
+def _count_flights(t, s, options, mem, work, iwork):
     """Contacts that come to rest: whose flights become shorter by one ratio, and whose speed is small. Their keep becomes 2.
 
-    Of the flights to come the sum is ``d q / (1 - q)``; when it ends is noted in work[tail].
+    Of the flights to come the sum is ``d q / (1 - q)``; when it ends is noted in work[tail]. Where several contacts strike in turn, no
+    flights need have one ratio: `_dies_out` tells, and all that touch come to rest together.
     """
-    form, f, p = s.newton, s.flow[0], s.newton.plan[0]
+    form, f, p, die = s.newton, s.flow[0], s.newton.plan[0], False
     for i in range(form.constraints.size):
         if work[p.total + i] > 0.0 and form.constraints[i].component == 0 and form.constraints[i].always == 0:
             d, before, earlier = t - work[f.last + i], work[f.flight + i], work[f.flight_before + i]
@@ -85,6 +88,39 @@ def _count_flights(t, s, options, work, iwork):
             if shrinks and work[f.approach + i] <= options.accumulation * work[f.speed + i]:
                 iwork[f.keep + i] = 2
                 work[f.tail] = max(work[f.tail], t + d * d / (before - d))
+            if work[f.approach + i] > work[f.slow + i] and _dies_out(i, t, options.accumulation, f, work, iwork):
+                iwork[f.keep + i], die = 2, True
+    for i in range(form.constraints.size if die else 0):
+        c = form.constraints[i]
+        if c.component == 0 and c.always == 0 and c.lower == ABSENT and iwork[f.run + i] >= _TWICE:
+            y, (u, _) = position(c, form.entries, mem, work), velocity(c, form.entries, mem, work)
+            if y <= _NEAR * options.accumulation * work[f.length + i] and u <= options.accumulation * work[f.speed + i]:
+                iwork[f.keep + i] = 2
+
+
+@kernel
+def _dies_out(i, t, threshold, f, work, iwork):
+    """Whether the slow impacts of a contact, 8, 16, 32 ... in a row, were half as fast, and came sooner, in the second half of them.
+
+    Notes in work[tail] when they would end if they went on so.
+    """
+    u, dies = work[f.approach + i], False
+    if u > threshold * work[f.speed + i]:
+        iwork[f.run + i] = 0
+        return False
+    iwork[f.run + i] += 1
+    n = iwork[f.run + i]
+    if n == 1:
+        work[f.run_start + i], work[f.run_first + i], work[f.run_second + i] = t, 0.0, 0.0
+    work[f.run_second + i] = max(work[f.run_second + i], u)
+    if n >= _HALF and n & (n - 1) == 0:
+        first, second = work[f.run_middle + i] - work[f.run_start + i], t - work[f.run_middle + i]
+        dies = n > _HALF and second < first and work[f.run_second + i] <= 0.5 * work[f.run_first + i]
+        if dies:
+            work[f.tail] = max(work[f.tail], t + second * second / (first - second))
+        work[f.run_first + i], work[f.run_second + i] = max(work[f.run_first + i], work[f.run_second + i]), 0.0
+        work[f.run_middle + i] = t
+    return dies
 
 
 @tiny

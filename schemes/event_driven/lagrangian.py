@@ -26,11 +26,12 @@ from nsds.schemes.lagrangian.tables import POSITION, is_linear, layout_of
 from nsds.schemes.linear_algebra import dense
 from nsds.schemes.run.memory import Allocator
 from nsds.schemes.run.sampled_control import has_controls
-from nsds.status import ACCUMULATION, CAPACITY, CONVERGED, EVENT, JUMP, PAINLEVE, TIME_EVENT, TOO_MANY_EVENTS, advice
+from nsds.status import ACCUMULATION, CAPACITY, CONVERGED, EVENT, JUMP, PAINLEVE, STEP_COLLAPSED, TIME_EVENT, TOO_MANY_EVENTS, advice
 
 EVENT_ROWS = True
 _OWNER = "event_driven"
 EXPLICIT = {"gamma": 0.0, "q_star": 1.0, "tol": 0.0, "max_iter": 0.0, "a": 0.0, "weight": 0.0, "at_q": 1.0, "at_v": 1.0, "paoli": 0.0}
+_PATIENCE, _CRAWL = 100_000, 1e-7  # steps that have got on by less than that part of the way to a row: a motion that does not end
 _REACH = 1.5  # of a series: angle of the fastest motion in a step
 
 
@@ -121,8 +122,9 @@ def start(t, s, functions, options, mem, imem, work, iwork):
     keep_state(form.parts, form.elements, p, mem, work)
     for i in range(form.constraints.size):
         iwork[f.mode + i] = HELD if form.constraints[i].bilateral != 0 else FREE
-        iwork[f.zeros + i] = iwork[f.fired + i] = 0
+        iwork[f.zeros + i] = iwork[f.fired + i] = iwork[f.run + i] = 0
         work[f.length + i] = work[f.speed + i] = work[f.pull + i] = work[f.flight + i] = work[f.flight_before + i] = 0.0
+        work[f.carried + i] = 0.0
         work[f.last + i] = t
     work[f.step], work[f.error], work[f.tail], work[f.force] = 0.0, 1.0, -np.inf, 0.0
     wind_up(t, s.times, f, iwork)
@@ -138,7 +140,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
 
     status is EVENT with bits of what happened where an event ends it.
     """
-    f, t, n = s.flow[0], mem[T], 0
+    f, t, n, begin = s.flow[0], mem[T], 0, mem[T]
     if iwork[f.pending] == 0 and f.is_controlled != 0:
         iwork[f.pending] = AT_START
     result, has_ended = CONVERGED, False
@@ -151,6 +153,8 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
             result = _update(t, s, functions, options, mem, imem, work, iwork)
         elif n == STEPS:
             result, has_ended = TOO_MANY_EVENTS, True
+        elif n == _PATIENCE and t - begin < _CRAWL * (t_new - begin):
+            result, has_ended = STEP_COLLAPSED, True
         else:
             until, n = next_stop(t, t_new, s.times, f, work, iwork), n + 1
             if f.is_linear != 0:

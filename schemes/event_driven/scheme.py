@@ -1,13 +1,15 @@
 """The event-driven scheme: its options, and which module steps a family of systems."""
 
+from importlib import import_module
+
 import numpy as np
 
 from nsds import _checks
 from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, family
 from nsds.model.records import model_of
-from nsds.schemes.event_driven import first_order, lagrangian, rigid
 from nsds.schemes.table import scheme_for
 
+_MODULES = {LAGRANGIAN: "lagrangian", FIRST_ORDER: "first_order", NEWTON_EULER: "rigid"}
 _FIELDS = [
     ("scheme", "S32"), ("rtol", "<f8"), ("atol", "<f8"), ("flow", "S8"), ("accumulation", "<f8"), ("max_events", "<i8"), ("hybrid", "<i8")
 ]  # fmt: skip
@@ -28,7 +30,9 @@ def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_even
     accumulation : float >= 0
         Impacts that accumulate, as those of a ball that comes to rest, end where three flight times fall by one ratio q and the speed of
         approach is below this part of the largest so far: the contact closes, and the flights left out, ``d q / (1 - q)``, are summed for
-        the time at which they would have ended. 0 follows them as long as their times can be told apart.
+        the time at which they would have ended. Where several contacts strike in turn, as the corners of a box, those that touch close
+        together after 8, 16, 32 ... impacts of one of them below that speed, the second half of which were half as fast and came sooner.
+        0 follows them as long as their times can be told apart.
     max_events : int
         More events than that between two rows of step h end the run, with a status that says where.
     time_events : array_like (k,)
@@ -106,5 +110,5 @@ def prepare(records, mem, options, h, method):
     systems = family(model_of(records))
     if options["hybrid"] and systems != FIRST_ORDER:
         raise ValueError("event_driven: hybrid is for first-order systems; mechanical ones sum their accumulations")
-    module = {LAGRANGIAN: lagrangian, FIRST_ORDER: first_order, NEWTON_EULER: rigid}[systems]
+    module = import_module(f"nsds.schemes.event_driven.{_MODULES[systems]}")  # each has hundreds of kernels, which take time to import
     return module.prepare(records, mem, options, h, method)

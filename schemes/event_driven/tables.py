@@ -13,33 +13,38 @@ from nsds.schemes.rigid.tables import BODY, COLLISIONS, INTERACTION
 SERIES_DEGREE = 24  # of the Taylor series of a linear motion
 # What a row of the problems of forces is. A bilateral constraint is always HELD, an open contact FREE; of a closed one the normal is HELD
 # and its tangents are, where it sticks, or SLIP, where ``lambda_t = -mu lambda_n direction``; a bounded force is HELD where it keeps the
-# velocity 0, else SLIP, at the bound that its direction says. What others hold already is REDUNDANT: its force is 0.
+# velocity 0, else SLIP, at the bound that its direction says. What others hold already is REDUNDANT: its force is 0, or a share
+# of friction.
 FREE, HELD, SLIP, REDUNDANT = range(4)
 # of the motion: x = (q, v) of all coordinates, n of them, at the start, the end and inside a step; stages k; poly, the
 # motion as polynomials of theta, and those of forces that depend on time; acc_free, accelerations without contact.
 _MOTION = ("x", "x_new", "x_sampled", "k", "poly", "force_value", "force_poly", "acc_free")
 # Of each constraint: the first root of its guard; length, speed and pull, the largest so far that cancelled in y, ydot and the acceleration
-# without contact; slow, below which it is at rest, and slip, the same for the guard; direction of slip, also before the event; last, the
-# time of the last impact, and two times of flight before that; approach, the speed before an impact; opening, ydot after an
-# event; right side and row sums of the problem of forces.
+# without contact; slow, below which it is at rest, and slip, the same for the guard; direction of slip, at the start of a step (heading),
+# and before the event; last, the time of the last impact, and two times of flight before that; approach, the speed before an impact;
+# opening, ydot after an event; right side and row sums of the problem of forces; of a run of slow impacts, when it began and when its first
+# half ended, and the largest speeds in both halves; carried, what the friction of a contact can be.
 _ROWS = (
-    "root", "length", "speed", "pull", "slow", "slip", "direction", "direction_before", "last", "flight", "flight_before", "approach",
-    "opening", "rhs", "size",
+    "root", "length", "speed", "pull", "slow", "slip", "direction", "heading", "direction_before", "last", "flight", "flight_before",
+    "approach", "opening", "rhs", "size", "run_start", "run_middle", "run_first", "run_second", "carried",
 )  # fmt: skip
-# Values and polynomial of guards, forces lambda as polynomials, scratch, and the matrix of the HELD rows.
-_GUARDS = ("guard_value", "guard_poly", "lam_poly", "spare", "matrix")
+# Values and polynomial of guards, forces lambda as polynomials, scratch, the matrix of the HELD rows, and shifts of forces.
+_GUARDS = ("guard_value", "guard_poly", "lam_poly", "spare", "matrix", "shift")
 # Numbers: the next step of the flow, the error of the last; tail, when an accumulation ends; limit, of steps; event, when the last one was;
 # force, the largest lambda so far.
 _NUMBERS = ("step", "error", "tail", "limit", "event", "force")
 # In the integer work memory, of each constraint: mode; zeros, in how many orders its guard starts from zero; fired, whether it has come to
 # zero; keep, whether it takes part in a problem; before, its mode before the event; equation, the number of an active row in the matrix,
-# row, the reverse, and
-# pivots; spared, whether others carry load rather than it.
-_WHOLE_ROWS = ("mode", "zeros", "fired", "keep", "before", "equation", "row", "pivots", "spared")
-# Whole numbers: how many rows are active, and HELD; the degree of poly; fresh, whether the state is another than that of the last step;
-# pending, whether an event is; next_time, of those known in advance; events since the last row, and at one time; has_forces, whether forces
-# depend on time; first_event, whether the step ends at one; culprit, the row that it is due to.
-_WHOLE = ("count", "n_equations", "degree", "fresh", "pending", "next_time", "n_events", "n_still", "has_forces", "first_event", "culprit")
+# row, the reverse, and pivots; spared, whether others carry load rather than it; run, slow impacts in a row; shifted, places in the
+# list that have shifts.
+_WHOLE_ROWS = ("mode", "zeros", "fired", "keep", "before", "equation", "row", "pivots", "spared", "run", "shifted")
+# Whole numbers: how many rows are active, and HELD, and how many shifts there are; the degree of poly; fresh, whether the state is another
+# than that of the last step; pending, whether an event is; next_time, of those known in advance; events since the last row, and at one
+# time; has_forces, whether forces depend on time; first_event, whether the step ends at one; culprit, the row that it is due to.
+_WHOLE = (
+    "count", "n_equations", "n_shifts", "degree", "fresh", "pending", "next_time", "n_events", "n_still", "has_forces", "first_event",
+    "culprit",
+)  # fmt: skip
 # is_linear and is_controlled are no places: whether all matrices are constant, and whether forces may jump at rows.
 FLOW = table("n", *_MOTION, *_ROWS, *_GUARDS, *_NUMBERS, *_WHOLE_ROWS, *_WHOLE, "is_linear", "is_controlled")
 
@@ -92,7 +97,7 @@ def place_flow(n_dofs, n_state, n_constraints, work, iwork):
     forces = (FORCE_DEGREE + 1) * n_dofs
     work.place(f, x=n, x_new=n, x_sampled=n, k=dopri5.STAGES * n, poly=(SERIES_DEGREE + 1) * n, acc_free=n_dofs)
     work.place(f, force_value=forces, force_poly=forces, lam_poly=(SERIES_DEGREE + 1) * m, guard_value=(GUARD_DEGREE + 1) * m)
-    work.place(f, guard_poly=SERIES_DEGREE + 1, spare=FORCE_DEGREE + 1, matrix=m * m, **dict.fromkeys(_ROWS, m))
+    work.place(f, guard_poly=SERIES_DEGREE + 1, spare=FORCE_DEGREE + 1, matrix=m * m, shift=m * m, **dict.fromkeys(_ROWS, m))
     work.place(f, **dict.fromkeys(_NUMBERS, 1))
     iwork.place(f, **dict.fromkeys(_WHOLE_ROWS, m), **dict.fromkeys(_WHOLE, 1))
     return f

@@ -2,12 +2,15 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import RK45
 
 from nsds.schemes.event_driven import dopri5, polynomials
+from nsds.schemes.event_driven.impacts import _dies_out
 from nsds.schemes.event_driven.polynomials import FORCE_DEGREE, FORCE_NODES, GUARD_DEGREE, GUARD_NODES, NO_ROOT
+from nsds.schemes.event_driven.tables import place_flow
+from nsds.schemes.run.memory import Allocator
 
 
 def pendulum(t, x):
@@ -157,3 +160,37 @@ def test_the_first_root_is_never_passed(real, imaginary, scale):
         assert abs(np.polynomial.Polynomial(coefficients)(found)) <= at_most
         before = np.linspace(0, found, 101)
         assert np.polynomial.Polynomial(coefficients)(before).min() > -noise
+
+
+# ---------------------------------------------------------------------------------------------------- slow impacts in a row
+def dies_at(times, speeds):
+    """The impact at which a run is said to die out, counted from 1, as it is defined; None where it does not."""
+    for n in (2**k for k in range(3, 20) if 2**k <= len(times)):
+        half, first, last = n // 2, times[n // 2 - 1] - times[0], times[n - 1] - times[n // 2 - 1]
+        if last < first and max(speeds[half:n]) <= 0.5 * max(speeds[:half]):
+            return n
+    return None
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(0.5, 1.1), st.floats(0.5, 1.1), st.integers(0, 2**32 - 1))
+def test_runs_of_slow_impacts_die_out_as_defined(ratio, shrink, seed):
+    """Speeds fall by a ratio and times between impacts by another, unevenly; faster ones begin the run anew."""
+    rng = np.random.default_rng(seed)
+    speeds = 0.9 * ratio ** np.arange(64) * rng.uniform(0.2, 1.0, 64)
+    speeds /= max(1.0, speeds.max())
+    times = np.cumsum(shrink ** np.arange(64) * rng.uniform(0.2, 1.0, 64))
+    work, iwork = Allocator(1), Allocator(1)
+    f = place_flow(1, 2, 1, work, iwork)[0]
+    work, iwork = work.array()[0], iwork.array(np.int64)[0]
+    work[f["speed"]] = 1.0
+    for before in range(3):  # faster than slow
+        work[f["approach"]] = 2.0
+        assert not _dies_out(0, -1.0 + before, 1.0, f, work, iwork)
+    found = None
+    for n, (t, u) in enumerate(zip(times, speeds, strict=True), 1):
+        work[f["approach"]] = u
+        if _dies_out(0, t, 1.0, f, work, iwork):
+            found = n
+            break
+    assert found == dies_at(times, speeds)
