@@ -134,7 +134,7 @@ def invert_in_place(n, A, size, work, iwork, pivots):
             return False
         iwork[pivots + k] = best
         work[size + k], work[size + best] = work[size + best], work[size + k]
-        for j in range(n):
+        for j in range(n if best != k else 0):
             work[A + k * n + j], work[A + best * n + j] = work[A + best * n + j], work[A + k * n + j]
         reciprocal = 1.0 / work[A + k * n + k]
         work[A + k * n + k] = 1.0

@@ -7,7 +7,8 @@ from functools import lru_cache
 import numpy as np
 
 from nsds import _checks
-from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, family
+from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, family, split
+from nsds.model.laws import LAWS
 from nsds.model.records import model_of
 from nsds.schemes.lagrangian import solver as lagrangian_solver
 from nsds.schemes.rigid import tables as newton_euler_tables
@@ -16,6 +17,7 @@ from nsds.solvers import table as solvers
 # name -> (families of systems it is for, module)
 SCHEMES = {}
 DEFAULTS = {LAGRANGIAN: "moreau_jean", NEWTON_EULER: "moreau_jean", FIRST_ORDER: "euler_moreau"}
+_WITH_JOINTS = "rattle"  # of rigid bodies with equations between them, which Moreau–Jean brakes
 
 
 def scheme_for(*families):
@@ -29,9 +31,12 @@ def scheme_for(*families):
 
 
 def chosen(options, system):
-    """Module and options of what a caller passed as scheme for a system; None means the default of the family of systems."""
-    systems = family(model_of(system))
+    """Module and options of what a caller passed as scheme for a system; None means the default of such systems."""
+    model = model_of(system)
+    systems = family(model)
     default = DEFAULTS[systems]
+    if systems == NEWTON_EULER and any(LAWS[law].form == "equality" for _, _, law, *_ in split(model)[1]):
+        default = _WITH_JOINTS
     if options is None:
         module = SCHEMES[default][1]
         return module, getattr(module, default)()

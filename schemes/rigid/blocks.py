@@ -9,8 +9,9 @@ Each law fills components of a block; those that are left over have ``u = s r``,
   distance, and r is counted from their middle; with one it is a row of complementarity, counted from it and along or against it; with
   none an equation. What r is counted from acts on the bodies as a known impulse.
 
-Equations may be redundant, as those of joints in a loop: they have ``u = H w + epsilon s (r - r_last)``, the proximal point iteration,
-which Newton's iteration over a step repeats until r no longer moves.
+Equations may be redundant, as those of joints in a loop (`schemes.rigid.redundancy`). Methods for contacts, which want regular matrices,
+get ``u = H w + epsilon s (r - r_last)``, s their own diagonal entries: the proximal point iteration, which Newton's iteration over a step
+repeats until r no longer moves.
 """
 
 import math
@@ -26,14 +27,15 @@ from nsds.schemes.rigid.forces import COMPLIANT
 from nsds.schemes.rigid.tables import BOUNDED, DRY, EQUALITY, FORCE, FRICTION, IMPACT, ROLLING
 from nsds.solvers.contact.signature import EQUATION
 
-_PROXIMAL = 1e-12  # epsilon: times s, the stiffness that is added to an equation
+PROXIMAL = 1e-12  # epsilon: times their own diagonal, the stiffness that is added to equations for methods for contacts
 _TANGENTS = 2
 
 
 class Blocks(NamedTuple):
     """Views of n blocks that lie behind one another."""
 
-    H: NDArray  # (n, d, 12): on v_a, omega_a, v_b, omega_b in inertial axes
+    H: NDArray  # (n, d, 12): on v_a, omega_a, v_b, omega_b in inertial axes; of impulses
+    E: NDArray  # the same of velocities, which is the H of impulses but where equations hold for positions
     diagonal: NDArray  # (n, d): what comes to the diagonal of W
     body: NDArray  # (2 n,): a and b, -1 the world
     disk: NDArray  # (n,)
@@ -229,11 +231,11 @@ def multiply_inverse(n, stride, inverse, x, y):
 
 
 @kernel
-def complete_blocks(d, stride, inverse, stated, G):
+def complete_blocks(epsilon, d, stride, inverse, stated, G):
     """``G = H M_hat^-T`` of blocks and the diagonal in units of velocity. In/out: diagonal, b of stated.
 
-    A component that is left over gets s, the largest ``H_i M_hat^-1 H_i^T`` of the block; an equation epsilon s, and ``b - epsilon s r``; a
-    row of a force 1, see `schemes.rigid.forces`.
+    A component that is left over gets s, the largest ``H_i M_hat^-1 H_i^T`` of the block; an equation epsilon times its own
+    ``H_i M_hat^-1 H_i^T``, and ``b`` less that times r; a row of a force 1, see `schemes.rigid.forces`.
     """
     H, body, diagonal, b = stated.H, stated.body, stated.diagonal, stated.b
     for k in range(stated.disk.size):
@@ -247,10 +249,7 @@ def complete_blocks(d, stride, inverse, stated, G):
                 else:
                     for l in range(6):
                         G[i + 6 * side + l] = 0.0
-            w = 0.0
-            for l in range(12):
-                w += H[i + l] * G[i + l]
-            s = max(s, w)
+            s = max(s, _own(k * d + a, H, G))
         if not s > 0.0:
             s = 1.0
         for a in range(k * d, k * d + d):
@@ -261,8 +260,18 @@ def complete_blocks(d, stride, inverse, stated, G):
                 if stated.disk[k] != EQUATION:
                     b[a] *= s
             elif diagonal[a] < 0.0:
-                diagonal[a] = _PROXIMAL * s
+                own = abs(_own(a, H, G))
+                diagonal[a] = epsilon * (own if own > 0.0 else s)
                 b[a] -= diagonal[a] * stated.r[a]
+
+
+@tiny
+def _own(a, H, G):
+    """``H_a M_hat^-1 H_a^T`` of component a."""
+    w = 0.0
+    for l in range(12 * a, 12 * a + 12):
+        w += H[l] * G[l]
+    return w
 
 
 @kernel
@@ -320,8 +329,8 @@ def pattern(n, body, fixed, first, blocks, row, column, room):
 
 @kernel
 def assemble(d, stated, G, row, column, W):
-    """``W_ij = sum over shared bodies of H_i M_hat^-1 H_j^T``, plus the diagonal. Out: W."""
-    H, body = stated.H, stated.body
+    """``W_ij = sum over shared bodies of E_i M_hat^-1 H_j^T``, plus the diagonal. Out: W."""
+    E, body = stated.E, stated.body
     for i in range(stated.disk.size):
         for k in range(row[i], row[i + 1]):
             j = column[k]
@@ -333,33 +342,39 @@ def assemble(d, stated, G, row, column, W):
                             if body[2 * i + side] == body[2 * j + other] and body[2 * i + side] >= 0:
                                 x, y = (i * d + a) * 12 + 6 * side, (j * d + b) * 12 + 6 * other
                                 for l in range(6):
-                                    s += H[x + l] * G[y + l]
+                                    s += E[x + l] * G[y + l]
                     W[(k * d + a) * d + b] = s
+
+
+@tiny
+def copy_rows(d, first, n_blocks, stated):
+    """``E = H`` of n blocks; where they share their memory, nothing happens."""
+    for i in range(12 * d * first, 12 * d * (first + n_blocks)):
+        stated.E[i] = stated.H[i]
+
+
+@tiny
+def velocity(start, a, body_a, body_b, H, w):
+    """``start + H w`` of component a, H of impulses or E of velocities."""
+    for side in range(2):
+        body = body_a if side == 0 else body_b
+        for l in range(6 if body >= 0 else 0):
+            start += H[12 * a + 6 * side + l] * w[6 * body + l]
+    return start
 
 
 @kernel
 def velocities(d, stated, w, q):
-    """``q = H w + b`` of blocks."""
-    H, body = stated.H, stated.body
-    for k in range(stated.disk.size):
-        for a in range(k * d, k * d + d):
-            s = stated.b[a]
-            for side in range(2):
-                if body[2 * k + side] >= 0:
-                    for l in range(6):
-                        s += H[12 * a + 6 * side + l] * w[6 * body[2 * k + side] + l]
-            q[a] = s
+    """``q = E w + b`` of blocks."""
+    for a in range(d * stated.disk.size):
+        q[a] = velocity(stated.b[a], a, stated.body[2 * (a // d)], stated.body[2 * (a // d) + 1], stated.E, w)
 
 
 @tiny
 def subtract_velocities(d, first, interaction, w, stated):
-    """``b -= H w`` of the rows of equations, whose first block is given."""
-    it = interaction
-    for a in range(d * first, d * first + it.m):
-        for side in range(2):
-            body = it.a if side == 0 else it.b
-            for l in range(6 if body >= 0 else 0):
-                stated.b[a] -= stated.H[12 * a + 6 * side + l] * w[6 * body + l]
+    """``b -= E w`` of the rows of equations, whose first block is given."""
+    for a in range(d * first, d * first + interaction.m):
+        stated.b[a] -= velocity(0.0, a, interaction.a, interaction.b, stated.E, w)
 
 
 @kernel
@@ -397,16 +412,12 @@ def equation_residual(d, stated, w, speed, floor):
 
     speed (4 each): of bodies, translation and rotation, without impulses that cancel and of these. floor: rounding of the latter.
     """
-    worst, judged, H, body, b = 0.0, 0.0, stated.H, stated.body, stated.b
+    worst, judged, H, body, b = 0.0, 0.0, stated.E, stated.body, stated.b
     for k in range(stated.disk.size):
         if stated.disk[k] != EQUATION:
             continue
         for a in range(k * d, k * d + d):
-            s = b[a]
-            for side in range(2):
-                if body[2 * k + side] >= 0:
-                    for l in range(6):
-                        s += H[12 * a + 6 * side + l] * w[6 * body[2 * k + side] + l]
+            s = velocity(b[a], a, body[2 * k], body[2 * k + 1], H, w)
             if s != 0.0:
                 net, gross = _sizes(a, body[2 * k], body[2 * k + 1], H, b[a], speed)
                 if net != 0.0:  # it is 0 where velocities are so small that their squares are

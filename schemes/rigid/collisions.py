@@ -64,6 +64,39 @@ def inherit(c, n, mem, imem, work, iwork):
 
 
 @kernel
+def pass_on(c, n, mem, imem, work, iwork):
+    """Impulses of contacts of the record that are not among the n found go to the nearest one of the same shapes. In/out: new_lam.
+
+    Which features of two shapes touch may change by rounding, as where corners lie on corners. Out: known, which of the record are found.
+    """
+    m, ones, frame, old, lam = imem[c.n], view(work, c.old_normal, n), stack(9), stack(9), stack(5)
+    for i in range(n):
+        ones[i] = 1.0
+    found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n), n
+    match(view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m), m, *found, 1, ones, view(work, c.known, m))
+    for j in range(m):
+        if work[c.known + j] != 0.0 or mem[c.lam + c.each * j] == 0.0:
+            continue
+        heir, least = -1, math.inf
+        for i in range(n):
+            if iwork[c.new_a + i] == imem[c.a + j] and iwork[c.new_b + i] == imem[c.b + j]:
+                far = 0.0
+                for k in range(3):
+                    far += (work[c.new_point + 3 * i + k] - mem[c.point + 3 * j + k]) ** 2
+                heir, least = (i, far) if far < least else (heir, least)
+        if heir < 0:
+            continue
+        frame_of(view(mem, c.normal + 3 * j, 3), old)
+        frame_of(view(work, c.new_normal + 3 * heir, 3), frame)
+        for k in range(c.each):
+            lam[k] = mem[c.lam + c.each * j + k]
+        for first in range(1, c.each, 2):
+            _turn(old, frame, view(lam, first, 2))
+        for k in range(c.each):
+            work[c.new_lam + c.each * heir + k] += lam[k]
+
+
+@kernel
 def recognise(c, n, mem, imem, work, iwork):
     """Which of the n contacts found are in the record. Out: known."""
     m = imem[c.n]

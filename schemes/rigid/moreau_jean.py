@@ -180,7 +180,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
 
 @kernel
 def begin(t, options, s, functions, mem, work):
-    """Keep q_k and v_k, where the iteration begins, and F_k."""
+    """Keep q_k and v_k, where the iteration begins, and F_k; of an explicit step the inverse masses, too."""
     bodies, p = s.bodies, s.plan[0]
     is_wanted = options.theta < 1.0 or options.is_explicit != 0.0 or p.unilateral != 0
     for i in range(p.n_bodies):
@@ -194,6 +194,8 @@ def begin(t, options, s, functions, mem, work):
             force(t, bodies[i], q, v, functions, mem, view(work, p.f_old + 6 * i, 6), view(work, p.size + 2 * i, 2))
     if is_wanted and p.forces != 0:
         forces.add_at_start(t, s, functions, mem, work)
+    if options.is_explicit != 0.0:
+        invert_masses(t, options, s, functions, mem, work)
 
 
 @kernel
@@ -205,7 +207,7 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
     are at most the residual that these options bear; the residual is the largest of the three.
     """
     bodies, interactions, p = s.bodies, s.interactions, s.plan[0]
-    m = p.n_bodies
+    m, t_force = p.n_bodies, t_new + 0.5 * options.span  # of both halves of RATTLE, of whose first one t_new is the start
     q, v, R, inverse = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.inverse, p.stride * m)
     w, R_free, impulse = view(work, p.w, 6 * m), view(work, p.R_free, 6 * m), view(work, p.p, 6 * m)
     problem.clear(p, work)
@@ -221,7 +223,7 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
         if n_iter > 0 or not is_settled:
             problem.move_all(options.h, options, p, q, work)
         if n_iter == 0 or not is_settled:
-            evaluate_forces(t_new, options, s, q, v, functions, mem, imem, work)
+            evaluate_forces(t_force, options, s, q, v, functions, mem, imem, work)
         if n_iter == 0 or not is_settled or n_equations > 0:
             problem.state_blocks(t_new, n_iter == 0, n_contacts, n_blocks, options, interactions, p, functions, mem, imem, work, iwork)
             n_equations = problem.count_equations(n_contacts, n_blocks, p, iwork)
@@ -229,7 +231,7 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
             problem.total_impulse(n_contacts, n_blocks, p, work, iwork)
         residual = free_residual(options, bodies, p, v, R, impulse, R_free, mem, work)
         equations, judged = equation_residual(
-            n_contacts, n_blocks, n_iter > 0 and n_equations > 0, tol_of_equations, bodies, p, v, w, inverse, mem, work, iwork
+            n_contacts, n_blocks, n_iter > 0 and n_equations > 0, tol_of_equations, options, bodies, p, v, w, inverse, mem, work, iwork
         )
         if not math.isfinite(residual + equations):
             status = NON_FINITE
@@ -245,11 +247,11 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
             break
         if n_iter > 0:
             problem.turn_joints(n_contacts, n_blocks, options, interactions, p, mem, imem, work, iwork)
-        if not invert(t_new, is_free, options, bodies, p, q, v, R, functions, mem, inverse, work):
+        if options.is_explicit == 0.0 and not invert(t_force, is_free, options, bodies, p, q, v, R, functions, mem, inverse, work):
             status = SINGULAR_STEP
             break
         if n_iter == 0:
-            equation_residual(n_contacts, n_blocks, n_equations > 0, tol, bodies, p, v, w, inverse, mem, work, iwork)
+            equation_residual(n_contacts, n_blocks, n_equations > 0, tol, options, bodies, p, v, w, inverse, mem, work, iwork)
         solved = problem.solve(n_contacts, n_blocks, n_iter == 0, s, solver, solver_options, tol, residual, mem, imem, work, iwork)
         change_velocities(p, R, R_free, impulse, inverse, w, v, work)
     if n_iter == 0 and is_settled:
@@ -344,7 +346,7 @@ def radius_of_gyration(body, mem):
 
 
 @tiny
-def equation_residual(n_contacts, n_blocks, is_wanted, tol, bodies, p, v, w, inverse, mem, work, iwork):
+def equation_residual(n_contacts, n_blocks, is_wanted, tol, options, bodies, p, v, w, inverse, mem, work, iwork):
     """How far the equations are from holding, relative to the velocities that cancel in them; and where rounding is not counted.
 
     is_wanted: whether there are equations, and the inverses are known. Out: speed, the velocities that what acts on a body is worth.
@@ -353,6 +355,9 @@ def equation_residual(n_contacts, n_blocks, is_wanted, tol, bodies, p, v, w, inv
         return 0.0, 0.0
     speed = view(work, p.speed, 4 * p.n_bodies)
     speeds(bodies, p, v, inverse, mem, work, speed)
+    for i in range(p.n_bodies if options.span > 0.0 else 0):  # rounding of positions counts as velocity
+        speed[4 * i] += _ROUNDING / (tol * options.span) * norm(view(work, p.q + 7 * i, 3))
+        speed[4 * i + 1] += _ROUNDING / (tol * options.span)
     return blocks.equation_residual(p.d, problem.stated_blocks(n_contacts, n_blocks, p, work, iwork), w, speed, _ROUNDING / tol)
 
 
@@ -413,6 +418,16 @@ def invert(t_new, is_free, options, bodies, p, q, v, R, functions, mem, inverse,
     return regular
 
 
+@kernel
+def invert_masses(t, options, s, functions, mem, work):
+    """Inverse masses at the start of an explicit step, for all its iterations. Out: turning, which is 0, and inverse."""
+    p, m = s.plan[0], s.plan[0].n_bodies
+    q, v, R, inverse = view(work, p.q_old, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.inverse, p.stride * m)
+    for i in range(9 * m):
+        work[p.turning + i] = 0.0
+    invert(t, False, options, s.bodies, p, q, v, R, functions, mem, inverse, work)
+
+
 @tiny
 def change_velocities(p, R, R_free, impulse, inverse, w, v, work):
     """``w += M_hat^-1 (p - R_free)``, and v likewise: a body on which nothing acts keeps the bits of its velocity."""
@@ -431,25 +446,34 @@ def change_velocities(p, R, R_free, impulse, inverse, w, v, work):
 @kernel
 def commit(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork):
     """The new state, impulses, contacts and outputs in mem. Returns CONVERGED, NON_FINITE, or CAPACITY, where nothing has changed."""
-    p, collisions = s.plan[0], s.collisions
+    p = s.plan[0]
     m = p.n_bodies
-    q, v, R, zero = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m), 0.0
-    for i in range(7 * m):
-        zero += 0.0 * q[i]
-    if not find_contacts(options, p.parallel != 0, collisions, q, v, mem, imem, work, iwork):
+    q, v, R = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m)
+    if not find_contacts(options, p.parallel != 0, s.collisions, q, v, mem, imem, work, iwork):
         return CAPACITY
     problem.keep_impulses(n_contacts, n_blocks, options, s, mem, imem, work, iwork)
-    take_contacts(collisions, mem, imem, work, iwork)
-    for k in range(collisions.size):
-        for i in range(imem[collisions[k].n]):
-            zero += 0.0 * mem[collisions[k].y + i]
+    take_contacts(s.collisions, mem, imem, work, iwork)
     for i in range(m):
+        at = s.bodies[i].q
+        for k in range(6):
+            mem[at + P + k] = work[p.p + 6 * i + k]
+        times_transposed(view(R, 9 * i, 9), view(mem, at + P + 3, 3), view(mem, at + P + 3, 3))
+    return put_state(t_new, s, q, v, R, functions, mem, imem, work)
+
+
+@kernel
+def put_state(t, s, q, v, R, functions, mem, imem, work):
+    """q and v into mem, with their outputs. Returns CONVERGED or NON_FINITE. Out: R and w of the state."""
+    zero = 0.0
+    for i in range(s.plan[0].n_bodies):
         at = s.bodies[i].q
         for k in range(7):
             mem[at + k] = q[7 * i + k]
+            zero += 0.0 * q[7 * i + k]
         for k in range(6):
             mem[at + V + k] = v[6 * i + k]
-            mem[at + P + k] = work[p.p + 6 * i + k]
-        times_transposed(view(R, 9 * i, 9), view(mem, at + P + 3, 3), view(mem, at + P + 3, 3))
-    is_finite = outputs(t_new, s.interactions, p, q, v, R, functions, mem, imem, work) and zero == 0.0
+    for k in range(s.collisions.size):
+        for i in range(imem[s.collisions[k].n]):
+            zero += 0.0 * mem[s.collisions[k].y + i]
+    is_finite = outputs(t, s.interactions, s.plan[0], q, v, R, functions, mem, imem, work) and zero == 0.0
     return CONVERGED if is_finite else NON_FINITE

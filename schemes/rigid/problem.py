@@ -18,29 +18,30 @@ from nsds.maths.vectors import cross, norm
 from nsds.model.joints import ALIGN, POINT
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.problem.contact import call_in_turns, can_go_on
-from nsds.schemes.rigid import blocks, forces
+from nsds.schemes.rigid import blocks, forces, redundancy
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid.bodies import move
 from nsds.schemes.rigid.interactions import evaluate
 from nsds.schemes.rigid.joint_rows import turned_arm
 from nsds.schemes.rigid.tables import BOUNDED, EQUALITY, FORCE, MASS
 from nsds.solvers.bodies import rigid, slabs
-from nsds.solvers.contact.signature import EQUATION, N_INFO, merit
-from nsds.status import CONVERGED, UNSUITED
+from nsds.solvers.contact.signature import EQUATION, N_INFO, merit, multiply
+from nsds.status import CONVERGED, STALLED, UNSUITED
 
 # Where the arrays of a member's work memory lie (last lines: of its integer work memory), and sizes. Of bodies: rotation matrices, q and
 # v before the step, now, and at qbar; forces before and now; inverses; velocities and impulses in inertial axes; sizes of terms of the
 # equation of motion, of forces, of impulses, and of all as velocities (4: translation and rotation, without impulses that cancel and with
 # them); v_mid, see `move_all`; w_impact, before an impact, w but where a scheme knows better; moved, see `way_of_forces`; known, impulses
-# that r of rows with bounds is counted from, and their sizes. Of contacts: frames, levers. Of the problem: as in `blocks`.
+# that r of rows with bounds is counted from, and their sizes. Of equations those of `redundancy`, and most, rows that there is room for.
+# Of contacts: frames, levers. Of the problem: as in `blocks`.
 PLAN = table(
     "R", "q_old", "v_old", "q", "v", "q_bar", "f_old", "f", "size", "inverse", "w", "w_free", "w_end", "R_free", "p", "impulses",
     "spare", "x", "h_size", "speed", "turning", "moved", "known", "known_size",
-    "frame", "lever", "H", "G", "diagonal", "b", "mu", "r", "u", "rhs", "W", "info", "solver", "n_solver", "sweeper", "n_sweeper",
+    "frame", "lever", "H", "G", "E", "diagonal", "b", "mu", "r", "u", "rhs", "W", "info", "solver", "n_solver", "sweeper", "n_sweeper",
     "body", "disk", "begin", "first", "linked", "row", "column", "isolver", "n_isolver", "isweeper", "n_isweeper",
     "which", "pair", "place", "slab", "counts", "groups",
     "n_bodies", "stride", "d", "n_contacts", "n_blocks", "few", "limit", "room", "linear", "parallel", "sweeps", "brief", "unilateral",
-    "bounded", "forces", "v_mid", "w_impact",
+    "bounded", "forces", "v_mid", "w_impact", "dense", "null", "gram", "scaled", "scale", "weight", "component", "row_of", "most",
 )  # fmt: skip
 
 
@@ -90,7 +91,11 @@ def reserve(lists, options, method, work, iwork, n_members):
     work.place(plan, **dict.fromkeys(("b", "r", "u"), d * (n_contacts + n_blocks)), rhs=d * limit, W=d * d * column.size)
     floats, integers = method.work_size(d, row, column) if limit else (0, 0)
     work.place(plan, solver=floats)
-    plan["v_mid"], plan["w_impact"] = plan["v_old"], plan["w"]
+    plan["v_mid"], plan["w_impact"], plan["E"] = plan["v_old"], plan["w"], plan["H"]
+    n_rows = int(interactions["m"][np.isin(interactions["law"], (EQUALITY, BOUNDED, FORCE))].sum())
+    plan["most"] = most = n_rows if n_rows <= redundancy.MOST else 0
+    work.place(plan, dense=most**2, null=most**2, gram=most**2 + most, scaled=most, scale=most, weight=most)
+    iwork.place(plan, component=most, row_of=d * limit if most else 0)
     iwork.place(plan, body=2 * (n_contacts + n_blocks), disk=n_contacts + n_blocks, begin=interactions.size, first=n + 1)
     iwork.place(plan, linked=2 * limit, row=limit + 1, column=column.size, isolver=integers)
     plan["n_solver"], plan["n_isolver"] = floats, integers
@@ -224,6 +229,7 @@ def stated_blocks(n_contacts, n_blocks, p, work, iwork):
     d, shift = p.d, n_contacts if has_matrix(n_contacts, n_blocks, p) else 0
     return blocks.Blocks(
         view(work, p.H + 12 * d * shift, 12 * d * n_blocks),
+        view(work, p.E + 12 * d * shift, 12 * d * n_blocks),
         view(work, p.diagonal + d * shift, d * n_blocks),
         view(iwork, p.body + 2 * n_contacts, 2 * n_blocks),
         view(iwork, p.disk + n_contacts, n_blocks),
@@ -250,23 +256,30 @@ def state_blocks(t_new, is_new, n_contacts, n_blocks, options, interactions, p, 
             continue
         if it.law == FORCE:  # with the H of their force, at the end of the step
             forces.state_block(it, first, p.d, work, stated)
+            blocks.copy_rows(p.d, first, it.n_blocks, stated)
             blocks.subtract_velocities(p.d, first, it, view(work, p.w, 6 * m), stated)
             continue
         holds_position = options.span > 0.0 and it.law == EQUALITY and it.dofs == ABSENT
         if it.gap_function == ABSENT and (moves or is_new):
             t = t_new + 0.5 * options.span if it.dofs != ABSENT else t_new
             evaluate(t, it, q_bar, view(work, p.R, 9 * m), functions, mem, imem, work)
-        if is_new or not holds_position:
+        if is_new or moves or not holds_position:
             blocks.state_block(h, ahead, is_new, it, first, p.d, mem, work, stated)
+            blocks.copy_rows(p.d, first, it.n_blocks, stated)
     if options.span > 0.0:
-        _hold_positions(t_new + options.span, options, interactions, p, functions, mem, imem, work, iwork, stated)
+        _hold_positions(
+            t_new + options.span, has_matrix(n_contacts, n_blocks, p), options, interactions, p, functions, mem, imem, work, iwork, stated
+        )
     if p.bounded != 0 and (moves or is_new):
         know_origins(h, interactions, p, mem, work, iwork)
 
 
 @kernel
-def _hold_positions(t, options, interactions, p, functions, mem, imem, work, iwork, stated):
-    """Equations for ``h = 0`` at q_k moved by ``span v`` instead of ``H w + rate = 0``: ``b = h / span - H w``. Out: b, diagonal, q_bar."""
+def _hold_positions(t, is_newton, options, interactions, p, functions, mem, imem, work, iwork, stated):
+    """Equations for ``h = 0`` at q_k moved by ``span v`` instead of ``H w + rate = 0``: ``b = h / span - E w``. Out: b, diagonal, E, q_bar.
+
+    E is the H of there, as Newton's method wants it, or, where is_newton is not true, that of the impulses.
+    """
     q_bar, w = view(work, p.q_bar, 7 * p.n_bodies), view(work, p.w, 6 * p.n_bodies)
     for i in range(p.n_bodies):
         v = view(work, p.v + 6 * i, 6)
@@ -275,6 +288,8 @@ def _hold_positions(t, options, interactions, p, functions, mem, imem, work, iwo
         it, first = interactions[k], iwork[p.begin + k]
         if first >= 0 and it.law == EQUALITY and it.dofs == ABSENT:
             evaluate(t, it, q_bar, view(work, p.R, 9 * p.n_bodies), functions, mem, imem, work)
+            for i in range(12 * it.m if is_newton else 0):
+                stated.E[12 * p.d * first + i] = work[it.H + i]
             for i in range(p.d * first, p.d * (first + it.n_blocks)):
                 row = i - p.d * first
                 stated.b[i], stated.diagonal[i] = (work[it.h + row] / options.span, -1.0) if row < it.m else (0.0, 1.0)
@@ -438,6 +453,7 @@ def solve_with_matrix(is_new, aim, n_contacts, n_blocks, s, solver, options, wan
     G, u, q, row = view(work, p.G, 12 * d * n), view(work, p.u, d * n), view(work, p.rhs, d * n), view(iwork, p.row, n + 1)
     stated = blocks.Blocks(
         view(work, p.H, 12 * d * n),
+        view(work, p.E, 12 * d * n),
         view(work, p.diagonal, d * n),
         view(iwork, p.body, 2 * n),
         view(iwork, p.disk, n),
@@ -455,10 +471,23 @@ def solve_with_matrix(is_new, aim, n_contacts, n_blocks, s, solver, options, wan
         frame, lever, body = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6), view(stated.body, 2 * i, 2)
         H, diagonal, is_equation = view(stated.H, 12 * d * i, 12 * d), view(stated.diagonal, d * i, d), disk[i] == EQUATION
         contacts.rows_of_contact(1 if is_equation else each, d, is_equation, body, frame, lever, H, diagonal)
+        blocks.copy_rows(d, i, 1, stated)
     column, W = view(iwork, p.column, row[n]), view(work, p.W, d * d * row[n])
-    blocks.complete_blocks(d, p.stride, view(work, p.inverse, p.stride * m), stated, G)
+    is_direct = p.most > 0 and p.brief != 0 and n_contacts == 0 and count_equations(0, n_blocks, p, iwork) == n_blocks
+    epsilon = 0.0 if is_direct else blocks.PROXIMAL
+    blocks.complete_blocks(epsilon, d, p.stride, view(work, p.inverse, p.stride * m), stated, G)
     blocks.assemble(d, stated, G, row, column, W)
     blocks.velocities(d, stated, view(work, p.w_free, 6 * m), q)
+    n_equations = redundancy.gather(epsilon, d, stated, row, column, W, p, work, iwork) if p.most > 0 else 0
+    rank = redundancy.factorise(n_equations, p, work, iwork)
+    if is_direct:
+        redundancy.solve(n_equations, rank, q, p, r, work, iwork)
+        multiply(row, column, W, q, r, u)
+        work[p.info], work[p.info + 1] = 1.0, redundancy.residual(rank, u, p, iwork) / size_of(q)
+        total_impulse(n_contacts, n_blocks, p, work, iwork)
+        return CONVERGED if work[p.info + 1] <= options.enough else STALLED
+    if rank < n_equations:
+        redundancy.make_consistent(n_equations, rank, p, q, work, iwork)
     info, spare, ispare = view(work, p.info, N_INFO), view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver)
     if wanted < math.inf:
         aim = max(min(aim, wanted / size_of(q), share * merit(False, disk, mu, row, column, W, q, r, u)), _CLOSEST)
@@ -472,7 +501,7 @@ def solve_by_sweeps(n_contacts, n_blocks, groups, p, options, work, iwork):
     """As `solve`, on the velocities of the bodies. groups: which contacts are swept at the same time, see `arrange`."""
     n, d, m = n_contacts + n_blocks, p.d, p.n_bodies
     stated, inverse = stated_blocks(n_contacts, n_blocks, p, work, iwork), view(work, p.inverse, p.stride * m)
-    blocks.complete_blocks(d, p.stride, inverse, stated, view(work, p.G, 12 * d * n_blocks))
+    blocks.complete_blocks(blocks.PROXIMAL, d, p.stride, inverse, stated, view(work, p.G, 12 * d * n_blocks))
     given = rigid.Problem(
         int64(d),
         groups,

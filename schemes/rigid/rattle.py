@@ -1,15 +1,17 @@
 """Nonsmooth RATTLE of rigid bodies: positions and velocities satisfy the equations, contacts act in both halves of the step.
 
-    M (v - v_k) = h/2 F(t_k, q_k, v) + H(q_k)^T r,             q_{k+1} = q_k o exp(h v),    h(q_{k+1}) = 0 of the equations
-    M (v_{k+1} - v) = h/2 F(t_{k+1}, q_{k+1}, v) + H(q_{k+1})^T s,                          H v_{k+1} + rate = 0 of these
+    M (v - v_k) = h/2 F + H(q_k)^T r,               q_{k+1} = q_k o exp(h v),    h(q_{k+1}) = 0 of the equations
+    M (v_{k+1} - v) = h/2 F + H(q_{k+1})^T s,       H v_{k+1} + rate = 0 of these
 
-with the laws of contacts, friction and bounds for ``H(q_k) v`` in the first half and for ``H(q_{k+1}) v_{k+1}`` in the second, of what is
-closed at q_k, or at q_{k+1}; velocities before an impact are v_k and v. Without contacts the step is the same backwards: of order 2, and
-what a conservative machine has of energy does not drift. Forces of position are explicit: a spring is stable for ``h omega < 2``.
+with ``F = F(t_k + h/2, q_k o exp(h v / 2), v)``, and the laws of contacts, friction and bounds for ``H(q_k) v`` in the first half and for
+``H(q_{k+1}) v_{k+1}`` in the second, of what is closed at q_k, or at q_{k+1}; velocities before an impact are v_k and v. Without contacts
+the step is the same backwards: of order 2, and what a conservative machine has of energy does not drift. Forces are those of the implicit
+midpoint rule, so that no spring or damper is too stiff; as under that rule, what is much faster than a step rings and is not damped.
 
 Both halves are steps of Moreau–Jean of half the length: an implicit one whose equations hold for positions (`problem.Options.span`), and a
-semi-explicit one that moves nothing.
-Reference: Breuling, Capobianco, Eugster, Leine, Nonlinear Analysis: Hybrid Systems 52 (2024) 101469.
+semi-explicit one that moves nothing and has the same forces.
+References: Breuling, Capobianco, Eugster, Leine, Nonlinear Analysis: Hybrid Systems 52 (2024) 101469, whose forces are those of q_k and
+q_{k+1}; Jay, SIAM J. Numer. Anal. 45 (2007) 1814–1842: forces by Gauss's, constraints by Lobatto's quadrature.
 """
 
 import sys
@@ -18,22 +20,26 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
-from nsds._jit import kernel, view
+from nsds._jit import kernel, tiny, view
+from nsds.maths.vectors import norm
+from nsds.model.joints import ALIGN, POINT
 from nsds.model.kinds import NEWTON_EULER
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.problem.box import worse
 from nsds.schemes.rigid import blocks, problem
+from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import EXPONENTIAL, move
 from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
-from nsds.schemes.rigid.tables import P, V, tables
+from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS, P, tables
 from nsds.schemes.run.memory import Allocator, Prepared
 from nsds.schemes.table import scheme_for
-from nsds.status import CAPACITY, CONVERGED, NON_FINITE
+from nsds.status import CAPACITY
 
 OPTIONS = np.dtype([("scheme", "S32"), ("newton_tol", "<f8"), ("newton_max_iter", "<i8")])
 # Impulses of the first half: on bodies in axes of the body (6 each), of interactions, and of contacts as they lie in the record.
-PLAN = table("impulse", "lam")
+PLAN = table("impulse", "lam", "load")
+_STIFF = 1 / 16  # (h omega / 2)^2 of a link that its joints pull is 3 to 4 times that, see `_are_loads_stiff`
 
 
 class Tables(NamedTuple):
@@ -48,12 +54,15 @@ class Options(NamedTuple):
 
     h: float
     first: problem.Options
+    loaded: problem.Options  # of a first half whose joints have H of its middle
     second: problem.Options
 
 
 @scheme_for(NEWTON_EULER)
 def rattle(newton_tol=1e-12, newton_max_iter=50):
     """Options of nonsmooth RATTLE: joints exact for positions and velocities, second order, energy without drift.
+
+    What rigid bodies with joints have by default.
 
     Parameters
     ----------
@@ -89,13 +98,14 @@ def prepare(records, mem, options, h, method):
     lists = tables(records, work, iwork)
     tol, max_iter = float(options["newton_tol"].item()), float(options["newton_max_iter"].item())
     first = problem.Options(
-        0.5 * h, theta=1.0, a=0.0, gamma=0.0, q_star=0.0, tol=tol, max_iter=max_iter, is_explicit=0.0, update=float(EXPONENTIAL), span=h
+        0.5 * h, theta=1.0, a=1.0, gamma=0.0, q_star=0.0, tol=tol, max_iter=max_iter, is_explicit=0.0, update=float(EXPONENTIAL), span=h
     )
     motion, places = plain.tables_of(lists, first, method, work, iwork, records.size), np.zeros(1, PLAN)
     n_lam = int(lists.interactions["m"].sum()) + int((lists.collisions["each"] * lists.collisions["capacity"]).sum())
-    work.place(places, impulse=6 * lists.bodies.size, lam=n_lam)
-    work.place(motion.plan, v_mid=6 * lists.bodies.size, w_impact=6 * lists.bodies.size)  # v_mid stays 0: forces are those of q_k
-    words = Options(h, first, first._replace(is_explicit=1.0, span=0.0))
+    work.place(places, impulse=6 * lists.bodies.size, lam=n_lam, load=6 * lists.bodies.size)
+    work.place(motion.plan, v_mid=6 * lists.bodies.size, w_impact=6 * lists.bodies.size)  # v_mid stays 0: the second half moves nothing
+    work.place(motion.plan, E=int(motion.plan["G"][0] - motion.plan["H"][0]))
+    words = Options(h, first, first._replace(q_star=1.0), first._replace(is_explicit=1.0, a=0.0, span=0.0))
     return Prepared(Tables(motion, places), lists.functions, words, work.array(), iwork.array(np.int64), sys.modules[__name__], lists)
 
 
@@ -108,7 +118,9 @@ def start(t, s, functions, options, mem, imem, work, iwork):
 @kernel
 def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
-    form, p, t, first, second = s.motion, s.motion.plan[0], t_new - options.h, options.first, options.second
+    form, p, t, second = s.motion, s.motion.plan[0], t_new - options.h, options.second
+    is_stiff = _are_loads_stiff(options.h, form, mem, imem)
+    first = options.loaded if is_stiff else options.first
     plain.begin(t, first, form, functions, mem, work)
     _scale_impulses(0.5, form, mem, imem)
     n_contacts, n_blocks = problem.choose_active(first, form, mem, imem, work, iwork)
@@ -118,16 +130,39 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     if not _move(options.h, first, form.collisions, p, mem, imem, work, iwork):
         _scale_impulses(2.0, form, mem, imem)
         return CAPACITY, n_iter, residual
-    done = _meet(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork)
-    plain.begin(t_new, second, form, functions, mem, work)
+    done = _meet(t_new, is_stiff, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork)
+    _turn_over(t_new, s, functions, second, mem, work)
     if p.unilateral != 0:
-        _approach(t_new, second, form, p, functions, mem, work)
+        _approach(second, form, p, mem, work)
     n_contacts, n_blocks = problem.choose_active(second, form, mem, imem, work, iwork)
     hit, n_second, error = plain.iterate(
         t_new, n_contacts, n_blocks, form, functions, solver, solver_options, second, mem, imem, work, iwork
     )
     ended = _commit(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork)
     return worse(worse(ended, done), worse(hit, status)), n_iter + n_second, max(residual, error)
+
+
+@kernel
+def _are_loads_stiff(h, s, mem, imem):
+    """Whether the last impulses of joints make some body's rotation so stiff that H of the ends of the step is not enough.
+
+    A load F on an arm a that turns has the stiffness F a, against the inertia ``I + m a^2`` about the joint.
+    """
+    for k in range(s.interactions.size):
+        it = s.interactions[k]
+        for i in range(it.m if it.row != ABSENT and it.law == EQUALITY else 0):
+            kind, load = imem[it.row + i], abs(mem[it.lam + i])
+            for side in range(2):
+                body, arm = it.a, norm(view(mem, (it.row_a if kind == POINT else it.row_u) + 3 * i, 3))
+                if side == 1:
+                    body, arm = it.b, norm(view(mem, it.row_b + 3 * i, 3))
+                if (kind != POINT and (kind != ALIGN or side == 1)) or body == ABSENT or s.bodies[body].fixed:
+                    continue
+                q = s.bodies[body].q
+                I, lever = view(mem, q + INERTIA, 9), mem[q + MASS] * arm * arm if kind == POINT else 0.0
+                if 0.25 * h * load * arm > _STIFF * ((I[0] + I[4] + I[8]) / 3.0 + lever):
+                    return True
+    return False
 
 
 @kernel
@@ -153,25 +188,62 @@ def _move(h, options, collisions, p, mem, imem, work, iwork):
 
 
 @kernel
-def _meet(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork):
+def _meet(t_new, is_stiff, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork):
     """The state between the halves in mem, with its contacts. Returns CONVERGED or NON_FINITE. Out: what the first half did, R, w."""
     form, p, places = s.motion, s.motion.plan[0], s.plan[0]
     m = p.n_bodies
     q, v, R = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m)
+    _hold_loads(is_stiff, n_contacts, n_blocks, form, places, work, iwork)
     plain.to_body(m, R, view(work, p.p, 6 * m), view(work, places.impulse, 6 * m))
     problem.keep_impulses(n_contacts, n_blocks, options.first, form, mem, imem, work, iwork)
-    plain.take_contacts(form.collisions, mem, imem, work, iwork)
-    _each_lambda(False, s, mem, imem, work)
-    return _put_state(t_new, form, p, q, v, R, functions, mem, imem, work)
+    for k in range(form.collisions.size):
+        c = form.collisions[k]
+        contacts.inherit(c, iwork[c.found], mem, imem, work, iwork)
+        contacts.pass_on(c, iwork[c.found], mem, imem, work, iwork)
+        contacts.take_over(c, iwork[c.found], mem, imem, work, iwork)
+    _each_lambda(2.0 if is_stiff else 1.0, s, mem, imem, work)
+    return plain.put_state(t_new, form, q, v, R, functions, mem, imem, work)
 
 
 @kernel
-def _approach(t, options, s, p, functions, mem, work):
+def _hold_loads(is_stiff, n_contacts, n_blocks, s, places, work, iwork):
+    """What joints have done with H of the middle, which the second half does, too, in axes of the bodies: 0 unless loads are stiff."""
+    p, stated = s.plan[0], problem.stated_blocks(n_contacts, n_blocks, s.plan[0], work, iwork)
+    load, R = view(work, places.load, 6 * p.n_bodies), view(work, p.R, 9 * p.n_bodies)
+    for i in range(6 * p.n_bodies):
+        load[i] = 0.0
+    for k in range(s.interactions.size if is_stiff else 0):
+        it, first = s.interactions[k], p.d * iwork[p.begin + k]
+        for side in range(2):
+            body = it.a if side == 0 else it.b
+            for l in range(6 if it.law == EQUALITY and first >= 0 and body != ABSENT else 0):
+                for i in range(first, first + it.m):
+                    load[6 * body + l] += stated.H[12 * i + 6 * side + l] * stated.r[i]
+    plain.to_body(p.n_bodies, R, load, load)
+
+
+@kernel
+def _turn_over(t, s, functions, options, mem, work):
+    """The second half begins where the first one ended, with its forces and loads. Out: q_old, v_old, f_old and force_old, inverse."""
+    form, p, load = s.motion, s.motion.plan[0], s.plan[0].load
+    m = p.n_bodies
+    for i in range(7 * m):
+        work[p.q_old + i] = work[p.q + i]
+    for i in range(6 * m):
+        work[p.v_old + i], work[p.f_old + i] = work[p.v + i], work[p.f + i] + work[load + i] / options.h
+    for k in range(form.interactions.size):
+        it = form.interactions[k]
+        for i in range(it.m if it.law == FORCE else 0):
+            work[it.force_old + i] = work[it.force + i]
+    plain.invert_masses(t, options, form, functions, mem, work)
+
+
+@kernel
+def _approach(options, s, p, mem, work):
     """Velocities before an impact, of contacts that have carried nothing: those to which forces alone lead. Out: w_impact, ydot."""
     m = p.n_bodies
-    q, v, R, w = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.w, 6 * m)
-    F, inverse, w_impact = view(work, p.R_free, 6 * m), view(work, p.inverse, p.stride * m), view(work, p.w_impact, 6 * m)
-    plain.invert(t, False, options, s.bodies, p, q, v, R, functions, mem, inverse, work)
+    R, w, F, w_impact = view(work, p.R, 9 * m), view(work, p.w, 6 * m), view(work, p.R_free, 6 * m), view(work, p.w_impact, 6 * m)
+    inverse = view(work, p.inverse, p.stride * m)
     for i in range(6 * m):
         F[i] = options.h * work[p.f_old + i]
     plain.to_inertial(m, R, F, F)
@@ -192,21 +264,6 @@ def _approach(t, options, s, p, functions, mem, work):
 
 
 @kernel
-def _put_state(t, s, p, q, v, R, functions, mem, imem, work):
-    """q and v into mem, with their outputs. Returns CONVERGED or NON_FINITE."""
-    zero = 0.0
-    for i in range(p.n_bodies):
-        at = s.bodies[i].q
-        for k in range(7):
-            mem[at + k] = q[7 * i + k]
-            zero += 0.0 * q[7 * i + k]
-        for k in range(6):
-            mem[at + V + k] = v[6 * i + k]
-    is_finite = plain.outputs(t, s.interactions, p, q, v, R, functions, mem, imem, work) and zero == 0.0
-    return CONVERGED if is_finite else NON_FINITE
-
-
-@kernel
 def _commit(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork):
     """The velocities after the second half, and the impulses of both, in mem. Returns CONVERGED or NON_FINITE."""
     form, p, places = s.motion, s.motion.plan[0], s.plan[0]
@@ -215,30 +272,31 @@ def _commit(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work,
     plain.to_body(m, R, view(work, p.p, 6 * m), view(work, p.R_free, 6 * m))
     for i in range(m):
         for k in range(6):
-            mem[form.bodies[i].q + P + k] = work[p.R_free + 6 * i + k] + work[places.impulse + 6 * i + k]
+            at = 6 * i + k
+            mem[form.bodies[i].q + P + k] = work[p.R_free + at] + work[places.impulse + at] + work[places.load + at]
     problem.keep_impulses(n_contacts, n_blocks, options.second, form, mem, imem, work, iwork)
-    _each_lambda(True, s, mem, imem, work)
-    return _put_state(t_new, form, p, q, v, R, functions, mem, imem, work)
+    _each_lambda(0.0, s, mem, imem, work)
+    return plain.put_state(t_new, form, q, v, R, functions, mem, imem, work)
 
 
 @kernel
-def _each_lambda(is_sum, s, mem, imem, work):
-    """lambda of the record is kept, or what was kept is added to it."""
+def _each_lambda(factor, s, mem, imem, work):
+    """lambda of the record is kept, factor times of equations; or, where that is 0, what was kept is added to it."""
     at = s.plan[0].lam
     for k in range(s.motion.interactions.size):
         it = s.motion.interactions[k]
-        _keep_or_add(is_sum, view(mem, it.lam, it.m), view(work, at, it.m))
+        _keep_or_add(factor if it.law == EQUALITY or factor == 0.0 else 1.0, view(mem, it.lam, it.m), view(work, at, it.m))
         at += it.m
     for k in range(s.motion.collisions.size):
         c = s.motion.collisions[k]
-        _keep_or_add(is_sum, view(mem, c.lam, c.each * imem[c.n]), view(work, at, c.each * imem[c.n]))
+        _keep_or_add(min(factor, 1.0), view(mem, c.lam, c.each * imem[c.n]), view(work, at, c.each * imem[c.n]))
         at += c.each * c.capacity
 
 
-@kernel
-def _keep_or_add(is_sum, lam, kept):
+@tiny
+def _keep_or_add(factor, lam, kept):
     for i in range(lam.size):
-        if is_sum:
+        if factor == 0.0:
             lam[i] += kept[i]
         else:
-            kept[i] = lam[i]
+            kept[i] = factor * lam[i]

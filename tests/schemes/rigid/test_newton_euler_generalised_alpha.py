@@ -57,7 +57,7 @@ def compare(scene, n_steps, rho, h=0.02):
 
 
 @pytest.mark.parametrize("second", JOINTS)
-@settings(examples(6), phases=[Phase.explicit, Phase.generate])
+@settings(examples(2), phases=[Phase.explicit, Phase.generate])
 @given(rng=generators, rho=st.sampled_from(RHOS), first=st.sampled_from(list(JOINTS)), bushing=st.booleans())
 def test_twin_with_joints(second, rng, rho, first, bushing):
     scene = Scene(rng, bushing)

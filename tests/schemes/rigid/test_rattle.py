@@ -99,7 +99,7 @@ def twin_step(q, v, h, m, I, arm, weight):
     H, x = gap_matrix(q, arm), np.r_[v, np.zeros(3)]
 
     def equations(x):
-        half = x[:6]
+        half = x[:6]  # the weight is constant; the gyroscopic moment depends on v alone
         return np.r_[M @ (half - v) - h / 2 * force(half) - H.T @ x[6:], gap(moved(q, half, h), arm) / h]
 
     for _ in range(20):
@@ -215,3 +215,52 @@ def test_a_box_slides_to_rest_and_stays(mu):
     assert abs(v[still]).max() < 1e-9
     assert abs(q[still] - q[-1]).max() < 1e-9
     assert rows["floor"]["lambda"][-1, :, 0].sum() == pytest.approx(h * GRAVITY, rel=1e-6)
+
+
+def test_it_is_what_rigid_bodies_with_joints_have_by_default():
+    """And nothing else: to the bits, and under `nsds.step`, too."""
+    rows = nsds.simulate(bob(10.0), t_end=0.05, h=1e-3)
+    assert rows.tobytes() == run(bob(10.0), 1e-3, 0.05).tobytes()
+    np.testing.assert_array_equal(nsds.step(bob(10.0), 1e-3)["bob"]["q"], rows["bob"]["q"][1])
+    free = nsds.system(bob=nsds.rigid_bodies(1.0, 1.0, q=[0, 0, 0, 1, 0, 0, 0], v=np.ones(6)))
+    assert nsds.simulate(free, t_end=0.05, h=1e-3).tobytes() == nsds.simulate(free, t_end=0.05, h=1e-3, scheme=nsds.moreau_jean()).tobytes()
+
+
+@pytest.mark.reference
+def test_a_hinge_takes_nothing_in_a_million_steps():
+    rows = nsds.simulate(bob(10.0), t_end=1e3, h=1e-3, save_every=10_000)
+    E = energy(rows, "bob", 1.0, np.full(3, 0.1), np.zeros(3))
+    np.testing.assert_allclose(E, E[0], rtol=1e-9)
+
+
+@pytest.mark.parametrize("stiffness", [1e2, 1e8])
+def test_a_spring_swings_as_under_the_midpoint_rule(stiffness):
+    """``M + h^2/4 K``: ``tan(phi / 2) = h omega / 2`` a step, whatever h omega is, and the energy stays."""
+    h, m = 1e-2, 2.0
+    ball = nsds.rigid_bodies(m, 1.0, q=[1e-3, 0, 0, 1, 0, 0, 0], v=np.zeros(6))
+    guide = nsds.interaction(joints.prismatic([1, 0, 0]), nsds.equality(), on="ball")
+    spring = nsds.interaction(joints.slide_along([1, 0, 0], point=[1e-3, 0, 0]), nsds.spring_damper(stiffness), on="ball")
+    rows = run(nsds.system(ball=ball, guide=guide, spring=spring), h, 1.0)
+    x, offset = rows["ball"]["q"][:, 0], rows["spring"]["y"][0] - rows["ball"]["q"][0, 0]
+    phi = 2 * math.atan(h * math.sqrt(stiffness / m) / 2)
+    np.testing.assert_allclose(x + offset, (x[0] + offset) * np.cos(phi * np.arange(len(x))), atol=1e-9)
+
+
+def chain(n, load, h_angle=0.02):
+    """Light links, with a heavy load at the end, which hangs a little off the vertical."""
+    length, parts = 0.25, {}
+    for k in range(n):
+        parts[f"link{k}"] = nsds.rigid_bodies(1.0, [6e-3, 6e-3, 1e-3], q=[0, 0, -length * (k + 0.5), 1, 0, 0, 0], v=np.zeros(6))
+        on = f"link{k}" if k == 0 else (f"link{k}", f"link{k - 1}")
+        parts[f"joint{k}"] = nsds.interaction(joints.ball_joint([0, 0, -length * k]), nsds.equality(), on=on)
+    push = [h_angle * load * GRAVITY, 0, -load * GRAVITY]
+    parts["load"] = nsds.rigid_bodies(load, 10.0, q=[0, 0, -length * n - 0.3, 1, 0, 0, 0], v=np.zeros(6), fext=push)
+    parts["hook"] = nsds.interaction(joints.ball_joint([0, 0, -length * n]), nsds.equality(), on=("load", f"link{n - 1}"))
+    return nsds.system(**parts)
+
+
+def test_light_links_that_a_heavy_load_pulls_need_no_small_steps():
+    """``h omega`` of a link is 6 for the larger step; the load swings as it does with steps of a hundredth."""
+    found = [run(chain(6, 500.0), h, 0.5)["load"]["q"][-1, :3] for h in (1e-2, 1e-4)]
+    assert found[1][0] > 0.01
+    np.testing.assert_allclose(found[0], found[1], atol=1e-3)

@@ -1,0 +1,200 @@
+"""Equations of joints that may depend on each other: solved directly, with multipliers of least norm.
+
+Rows are scaled by their own diagonal of the Delassus matrix, ``A = D W D`` with ``D = |diag(W)|^(-1/2)``, and factorised with pivots on
+the diagonal, as W, of which gyroscopic terms and equations for positions take the symmetry, is all but positive definite:
+
+    P A P^T = [L 0; . 1] [U, U X; 0, 0],        N = [-X; 1],        P A P^T N = 0,
+
+until what is left of every row is rounding of its own diagonal. What the other rows ask for besides is rounding of positions, or
+contradicts these, and is not met. Of the multipliers that meet these rows those are taken whose ``sum of T_i r_i^2`` is least, T_i the
+trace of the row's block of W, which does not depend on axes: ``z - N (N^T S N)^-1 N^T S z`` with ``S = D T D``. What is redundant carries
+alike where it is placed alike.
+"""
+
+import math
+
+from nsds._jit import kernel, tiny
+from nsds.solvers.contact.signature import EQUATION
+
+MOST = 120  # rows of a dense matrix; more are left to the solver
+_DEPENDENT = 1e-11  # of a row's own diagonal: what is left of a row that depends on the others
+
+
+@kernel
+def gather(epsilon, d, stated, row, column, W, p, work, iwork):
+    """The equations of a problem as a dense matrix, without the epsilon that makes them regular for other methods.
+
+    Returns the number of rows; 0 where there is no room. Out: dense, scale, component, and weight, the traces by rows.
+    """
+    n = 0
+    for a in range(stated.b.size):
+        iwork[p.row_of + a] = -1
+        if stated.disk[a // d] == EQUATION and _acts(a, stated.H) and _own(a, d, row, column, W) != 0.0:
+            if n == p.most:
+                return 0
+            iwork[p.component + n], iwork[p.row_of + a] = a, n
+            n += 1
+    for i in range(n * n):
+        work[p.dense + i] = 0.0
+    for i in range(n):
+        a = iwork[p.component + i]
+        for k in range(row[a // d], row[a // d + 1]):
+            for b in range(d):
+                j = iwork[p.row_of + d * column[k] + b]
+                if j >= 0:
+                    work[p.dense + n * i + j] = W[(k * d + a % d) * d + b]
+    for i in range(n):
+        work[p.scale + i], work[p.weight + i] = 1.0 / math.sqrt(abs(work[p.dense + n * i + i])), 0.0
+        for j in range(n):
+            if iwork[p.component + i] // d == iwork[p.component + j] // d:
+                work[p.weight + i] += abs(work[p.dense + n * j + j])
+    for i in range(n):
+        work[p.weight + i] *= work[p.scale + i] ** 2
+        for j in range(n):
+            work[p.dense + n * i + j] *= work[p.scale + i] * work[p.scale + j]
+        work[p.dense + n * i + i] -= epsilon
+    return n
+
+
+@tiny
+def _acts(a, H):
+    """Whether component a acts on anything."""
+    size = 0.0
+    for l in range(12 * a, 12 * a + 12):
+        size += abs(H[l])
+    return size > 0.0
+
+
+@tiny
+def _own(a, d, row, column, W):
+    """The diagonal entry of component a."""
+    k = row[a // d]
+    while column[k] != a // d:
+        k += 1
+    return W[(k * d + a % d) * d + a % d]
+
+
+@kernel
+def factorise(n, p, work, iwork):
+    """Factors of the independent rows, which come first. Returns their number. In/out: dense; scale, weight, component: permuted."""
+    A = p.dense
+    for k in range(n):
+        pivot = k
+        for i in range(k + 1, n):
+            if abs(work[A + n * i + i]) > abs(work[A + n * pivot + pivot]):
+                pivot = i
+        if not abs(work[A + n * pivot + pivot]) > _DEPENDENT:
+            return k
+        if pivot > k:
+            _exchange(n, k, pivot, p, work, iwork)
+        for i in range(k + 1, n):
+            factor = work[A + n * i + k] / work[A + n * k + k]
+            work[A + n * i + k] = factor
+            for j in range(k + 1, n if factor != 0.0 else k + 1):
+                work[A + n * i + j] -= factor * work[A + n * k + j]
+    return n
+
+
+@tiny
+def _exchange(n, k, m, p, work, iwork):
+    """Rows and columns k and m change places."""
+    A = p.dense
+    work[p.scale + k], work[p.scale + m] = work[p.scale + m], work[p.scale + k]
+    work[p.weight + k], work[p.weight + m] = work[p.weight + m], work[p.weight + k]
+    iwork[p.component + k], iwork[p.component + m] = iwork[p.component + m], iwork[p.component + k]
+    for j in range(n):
+        work[A + n * k + j], work[A + n * m + j] = work[A + n * m + j], work[A + n * k + j]
+    for i in range(n):
+        work[A + n * i + k], work[A + n * i + m] = work[A + n * i + m], work[A + n * i + k]
+
+
+@kernel
+def find_null_space(n, rank, of_rows, p, work):
+    """Out: null, the columns of X behind one another, and gram, Cholesky's factor of ``N^T S N``.
+
+    of_rows: N with ``N^T A = 0`` in place of ``A N = 0``, the same but where equations for positions take the symmetry of A; and S = 1.
+    """
+    A, m = p.dense, n - rank
+    for j in range(m):
+        x = p.null + rank * j
+        for i in range(rank - 1, -1, -1):
+            s = work[A + n * (rank + j) + i] if of_rows else work[A + n * i + rank + j]
+            for l in range(i + 1, rank):
+                s -= (work[A + n * l + i] if of_rows else work[A + n * i + l]) * work[x + l]
+            work[x + i] = s if of_rows else s / work[A + n * i + i]
+    for i in range(n if of_rows else 0):
+        work[p.weight + i] = 1.0
+    for i in range(m):
+        for j in range(i + 1):
+            s = work[p.weight + rank + i] if i == j else 0.0
+            for l in range(rank):
+                s += work[p.null + rank * i + l] * work[p.weight + l] * work[p.null + rank * j + l]
+            for l in range(j):
+                s -= work[p.gram + m * i + l] * work[p.gram + m * j + l]
+            work[p.gram + m * i + j] = math.sqrt(s) if i == j else s / work[p.gram + m * j + j]
+
+
+@kernel
+def take_out_null_space(n, rank, p, work):
+    """``z <- z - N (N^T S N)^-1 N^T S z``. In/out: scaled."""
+    z, m = p.scaled, n - rank
+    c = p.gram + m * m
+    for j in range(m):
+        s = work[p.weight + rank + j] * work[z + rank + j]
+        for l in range(rank):
+            s -= work[p.null + rank * j + l] * work[p.weight + l] * work[z + l]
+        work[c + j] = s
+    for j in range(m):
+        for l in range(j):
+            work[c + j] -= work[p.gram + m * j + l] * work[c + l]
+        work[c + j] /= work[p.gram + m * j + j]
+    for j in range(m - 1, -1, -1):
+        for l in range(j + 1, m):
+            work[c + j] -= work[p.gram + m * l + j] * work[c + l]
+        work[c + j] /= work[p.gram + m * j + j]
+    for j in range(m):
+        work[z + rank + j] -= work[c + j]
+        for l in range(rank):
+            work[z + l] += work[p.null + rank * j + l] * work[c + j]
+
+
+@kernel
+def solve(n, rank, q, p, r, work, iwork):
+    """``W r + q = 0`` of the first rows, with r of least norm. Out: r, 0 but in these rows."""
+    A, z = p.dense, p.scaled
+    for i in range(r.size):
+        r[i] = 0.0
+    for i in range(n):
+        work[z + i] = -work[p.scale + i] * q[iwork[p.component + i]] if i < rank else 0.0
+    for i in range(rank):
+        for l in range(i):
+            work[z + i] -= work[A + n * i + l] * work[z + l]
+    for i in range(rank - 1, -1, -1):
+        for l in range(i + 1, rank):
+            work[z + i] -= work[A + n * i + l] * work[z + l]
+        work[z + i] /= work[A + n * i + i]
+    if rank < n:
+        find_null_space(n, rank, False, p, work)
+        take_out_null_space(n, rank, p, work)
+    for i in range(n):
+        r[iwork[p.component + i]] = work[p.scale + i] * work[z + i]
+
+
+@kernel
+def make_consistent(n, rank, p, q, work, iwork):
+    """What dependent equations ask for is made what the others do, in the least way; multipliers then are of least norm. In/out: q."""
+    find_null_space(n, rank, True, p, work)
+    for i in range(n):
+        work[p.scaled + i] = work[p.scale + i] * q[iwork[p.component + i]]
+    take_out_null_space(n, rank, p, work)
+    for i in range(n):
+        q[iwork[p.component + i]] = work[p.scaled + i] / work[p.scale + i]
+
+
+@kernel
+def residual(rank, u, p, iwork):
+    """``||u||`` of the first rows."""
+    s = 0.0
+    for i in range(rank):
+        s += u[iwork[p.component + i]] ** 2
+    return math.sqrt(s)
