@@ -8,8 +8,8 @@ import numpy as np
 from nsds import _checks
 from nsds.analysis.carried import Carried
 from nsds.analysis.parameters import Parameter, one_record
+from nsds.analysis.pieces import bar
 from nsds.analysis.sections import IteratedMap, Iterates, difference, place_in_map
-from nsds.analysis.sweeps import bar
 from nsds.status import CONVERGED
 
 UNDECIDED, ENDED, NOT_RUN = -1, -2, -3  # labels that are no attractors

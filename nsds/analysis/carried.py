@@ -3,6 +3,7 @@
 import numpy as np
 
 from nsds import _checks, _jit
+from nsds._jit.cache import fingerprint
 from nsds.analysis import affine, mechanics, switched
 from nsds.analysis.parameters import state_words
 from nsds.analysis.tangent import (
@@ -111,6 +112,10 @@ class Carried:
 
         with Interrupts() as interrupts, shares(self.run.records.size) as in_shares, interrupts.at_once():
             in_shares(chunk)
+
+    def edition(self):
+        """Fingerprint of the compiled code."""
+        return fingerprint(march_of(self.run.prepared, self.family), {})
 
     @property
     def status(self):

@@ -12,6 +12,7 @@ from numba.core.errors import NumbaError
 
 from nsds import _checks, _jit
 from nsds._jit import kernel, view
+from nsds._jit.cache import fingerprint
 from nsds.analysis.carried import Carried
 from nsds.analysis.parameters import Parameter, one_record
 from nsds.analysis.tangent import EVENTS, IMPACTS, LOG_DET, SLOWEST, TOGETHER, UNTREATED, log_of_determinant, multiply, orthonormalise
@@ -125,7 +126,7 @@ class IteratedMap:
     """A map ``x -> f(x, p)`` that a user states: see `iterated_map`."""
 
     def __init__(self, function, x, p, jac, modulo):
-        self.function, self.x, self.p, self.modulo, self.n = function, x, p, modulo, x.size
+        self.function, self.jac, self.x, self.p, self.modulo, self.n = function, jac, x, p, modulo, x.size
         self.callbacks = [_compiled(function, "x, p, cleared(out)")]
         if jac is not None:
             self.callbacks.append(_compiled(jac, "x, p, matrix(cleared(out), (x.size, x.size))"))
@@ -133,6 +134,14 @@ class IteratedMap:
     def addresses(self):
         """Where the map and its Jacobian are called; 0 of a Jacobian that is not given."""
         return tuple(np.uintp(one.address) for one in self.callbacks) + (np.uintp(0),) * (2 - len(self.callbacks))
+
+    def __reduce__(self):
+        return IteratedMap, (self.function, self.x, self.p, self.jac, self.modulo)
+
+    def identity(self):
+        """All that decides its images, and where they start."""
+        functions = [fingerprint(one, {}) for one in (self.function, self.jac) if one is not None]
+        return repr(functions).encode() + b"".join(array.tobytes() for array in (self.x, self.p, self.modulo))
 
     def __repr__(self):
         return f"iterated_map({self.function.__name__}, x={self.x.tolist()}, p={self.p.tolist()})"

@@ -17,7 +17,7 @@ def sensitivity(system, *, t_end, parameters=(), objective=None, rows=None, sche
     ----------
     system : numpy.ndarray
         A record.
-    t_end : float
+    t_end : float or array_like (m,)
         When the state is differentiated; no event should be just then.
     parameters : sequence of str
         Numbers of the record, as ``"floor.e"`` or ``"ball.fext[0]"``: of systems, interactions and laws.
@@ -31,7 +31,7 @@ def sensitivity(system, *, t_end, parameters=(), objective=None, rows=None, sche
 
     Returns
     -------
-    numpy.ndarray, shape ()
+    numpy.ndarray, shape () or (m,)
         x (n,), the state at the end, all coordinates and then all velocities, or all states; by_state (n, n) and by_parameters (n, k),
         its derivatives; value, gradient (n + k,) of the objective, by the initial state and then by parameters, NaN without one;
         n_impacts, n_events, n_together and n_untreated as of `nsds.floquet`; status.
@@ -61,33 +61,32 @@ def sensitivity(system, *, t_end, parameters=(), objective=None, rows=None, sche
     system = one_record(owner, system)
     if isinstance(parameters, str) or not isinstance(parameters, (list, tuple)):
         raise TypeError(f"{owner}: parameters must be a list of texts, got {_checks.shortened(parameters)}")
-    t_end = _checks.number(owner, "t_end", t_end)
+    t_end = _checks.array(owner, "t_end", t_end)
     if rows is not None:
         rows = _checks.integer(owner, "rows", rows, low=1)
     if objective is not None and not callable(objective):
         raise TypeError(f"{owner}: objective must be a function of the state, got {_checks.shortened(objective)}")
     start = float(system["t"])
-    if not t_end > start:
-        raise ValueError(f"{owner}: t_end must be after the system's time {start}, got {t_end}")
+    if t_end.ndim > 1 or t_end.size == 0 or not (t_end > start).all():
+        raise ValueError(f"{owner}: t_end must be after the system's time {start}, or an array of such times, got {t_end.tolist()}")
     named = [Parameter(owner, "parameters", system, path) for path in parameters]
-    run = Carried(owner, system, t_end - start, scheme, parameters=named, rows=rows)
+    systems = np.repeat(system.reshape(1), t_end.size)
+    run = Carried(owner, systems, t_end.reshape(-1) - start, scheme, parameters=named, rows=rows)
     run.advance(1)
     n, k = run.plan.n_own, len(named)
-    result = np.zeros(
-        (), [("x", "<f8", (n,)), ("by_state", "<f8", (n, n)), ("by_parameters", "<f8", (n, k)), ("value", "<f8"),
-             ("gradient", "<f8", (n + k,)), ("n_impacts", "<i8"), ("n_events", "<i8"), ("n_together", "<i8"), ("n_untreated", "<i8"),
-             ("status", "<i8")],
-    )  # fmt: skip
-    result["x"], result["status"] = run.states()[0], run.status[0]
-    result["by_state"], result["by_parameters"] = run.columns[0, :n, :n], run.columns[0, :n, run.plan.n :]
+    vectors = [("x", (n,)), ("by_state", (n, n)), ("by_parameters", (n, k)), ("value", ()), ("gradient", (n + k,))]
+    counts = ("n_impacts", "n_events", "n_together", "n_untreated", "status")
+    result = np.zeros(t_end.size, [(name, "<f8", shape) for name, shape in vectors] + [(name, "<i8") for name in counts])
+    result["x"], result["status"] = run.states(), run.status
+    result["by_state"], result["by_parameters"] = run.columns[:, :n, :n], run.columns[:, :n, run.plan.n :]
     result["value"], result["gradient"] = np.nan, np.nan
-    if objective is not None:
-        result["value"] = _checks.number(owner, "objective(x)", objective(result["x"].copy()))
-        slope = [_slope(objective, result["x"], i) for i in range(n)]
-        result["gradient"] = slope @ np.concatenate([result["by_state"], result["by_parameters"]], axis=1)
+    for row in result if objective is not None else ():
+        row["value"] = _checks.number(owner, "objective(x)", objective(row["x"].copy()))
+        slope = [_slope(objective, row["x"], i) for i in range(n)]
+        row["gradient"] = slope @ np.concatenate([row["by_state"], row["by_parameters"]], axis=1)
     for name, column in (("n_impacts", IMPACTS), ("n_events", EVENTS), ("n_together", TOGETHER), ("n_untreated", UNTREATED)):
-        result[name] = run.notes[0, column]
-    return result
+        result[name] = run.notes[:, column]
+    return result.reshape(t_end.shape)
 
 
 def _slope(objective, x, i):

@@ -1,21 +1,25 @@
 """Bifurcation diagrams and charts: points of a section over one parameter, or two, with the period after which they repeat."""
 
 import math
-import sys
 
 import numpy as np
 
 from nsds import _checks
 from nsds.analysis.carried import Carried
 from nsds.analysis.parameters import Parameter, one_record
+from nsds.analysis.pieces import Piece, Store, finish_all
 from nsds.analysis.sections import IteratedMap, Iterates, difference, place_in_map
+from nsds.model.functions import functions_named, offered
+from nsds.model.trials import function_names
 from nsds.status import CONVERGED, NOT_COMPUTED
 
 _BYTES = 2**28  # of memory of the members of a chart that run at once
+_PIECES = 64  # that a sweep has at least, if it has so many values
+_FEWEST, _MOST = 16, 256  # members of a piece of a chart
 
 
 def sweep(system, *, vary, period=None, record="stroboscopic", transient=200, keep=32, direction=(1, -1), tol=1e-6, scheme=None,
-          progress=None):  # fmt: skip
+          store=None, client=None, progress=None):  # fmt: skip
     """What a forced system, or a map, settles to over a range of a parameter, or of two.
 
     Parameters
@@ -38,6 +42,14 @@ def sweep(system, *, vary, period=None, record="stroboscopic", transient=200, ke
         Points that are no further apart, relative to 1 or their size, are the same, where the period is told.
     scheme : numpy.ndarray, optional
         ``nsds.event_driven(...)`` with other options than its defaults.
+    store : str or Path, optional
+        Folder for what is computed, piece by piece. A piece is a file with checksums, named by all that decides its content: where the
+        same sweep is called again, finished pieces are read and the others computed.
+    client : distributed.Client, optional
+        Pieces are computed on the workers of this cluster, which see ``store`` under the same path (extra ``distributed``), with the bits
+        that one process gives. Workers of one thread each serve best, as each piece runs on one core. Values that are taken one after the
+        other cannot be shared out: pass direction=None. A worker that dies is replaced three times a piece; where the scheduler dies, call
+        `sweep` again.
     progress : bool, optional
         Progress bar; by default on a terminal.
 
@@ -54,11 +66,14 @@ def sweep(system, *, vary, period=None, record="stroboscopic", transient=200, ke
     ------
     ValueError, TypeError
         Arguments that do not fit; parameters that name no field; impacts that are to be recorded where there are none.
+    OSError
+        The store cannot be written.
+    ImportError
+        A client without the package ``distributed``.
 
-    Notes
-    -----
-    `nsds.plotting.bifurcation` draws rows of one direction: ``bifurcation(rows["parameters"][:, 0], [row["x"][:row["n_points"], 0] for row
-    in rows])``.
+    See Also
+    --------
+    nsds.plotting.diagram : its picture.
 
     Examples
     --------
@@ -77,6 +92,8 @@ def sweep(system, *, vary, period=None, record="stroboscopic", transient=200, ke
         progress = _checks.flag(owner, "progress", progress)
     names, values = _varied(owner, vary)
     signs = _signs(owner, direction) if len(names) == 1 else None
+    if client is not None and (store is None or not hasattr(client, "submit")):
+        raise ValueError(f"{owner}: client must be a distributed.Client, with store= a folder that its workers see, too")
     settings = transient, keep, record == "impact", tol
     if isinstance(system, IteratedMap):
         if period is not None or scheme is not None or record != "stroboscopic":
@@ -86,8 +103,20 @@ def sweep(system, *, vary, period=None, record="stroboscopic", transient=200, ke
         system = one_record(owner, system)
         if period is None:
             raise ValueError(f"{owner}: period is missing: that of what drives the system, a number or a function of the parameter")
-        runs = _OfSystem(owner, system, names, settings, period, scheme)
-    rows = _all_at_once(runs, values, progress) if signs is None else _one_by_one(runs, values[0], signs, progress)
+        runs = _OfSystem(owner, system, names, settings, scheme, period)
+    grid = np.stack(np.meshgrid(*values, indexing="ij"), axis=-1)
+    grid = grid if signs is None else np.stack([grid] * len(signs))
+    rows = runs.table(grid.shape[:-1])
+    rows["parameters"], rows["status"] = grid, NOT_COMPUTED
+    points, at = grid.reshape(-1, len(names)), rows.reshape(-1)
+    places = _places(values[0].size, signs) if signs else _places_of_chart(rows.size, runs.bytes)
+    pieces = [Piece(points[place], runs.periods(points[place]), bool(signs) and k > 0) for k, place in enumerate(places)]
+    try:
+        for k, found in finish_all(runs, pieces, None if store is None else Store(owner, store), client, progress):
+            at[places[k]] = found
+    except KeyboardInterrupt:
+        if not (rows["status"] != NOT_COMPUTED).any():
+            raise
     if record == "impact" and not rows["n_points"].any() and (rows["status"] == CONVERGED).all():
         raise ValueError(f"{owner}: record is 'impact', and there is none at any value: look at the system, or record='stroboscopic'")
     return rows
@@ -112,79 +141,77 @@ def _signs(owner, direction):
     return [int(sign) for sign in given]
 
 
-def _all_at_once(runs, values, progress):
-    """Every combination of values from the state of the system, as many at once as memory holds."""
-    grid = np.stack(np.meshgrid(*values, indexing="ij"), axis=-1)
-    points = grid.reshape(-1, len(values))
-    result = runs.table(len(points))
-    result["parameters"], result["status"] = points, NOT_COMPUTED
-    n_at_once = max(1, _BYTES // runs.bytes)
-    with bar(progress, len(points)) as shown:
-        try:
-            for first in range(0, len(points), n_at_once):
-                chunk = slice(first, first + n_at_once)
-                runs.run(np.repeat(runs.start[None], len(points[chunk]), axis=0), points[chunk], result[chunk])
-                shown.update(len(points[chunk]))
-        except KeyboardInterrupt:
-            if not (result["status"] != NOT_COMPUTED).any():
-                raise
-    return result.reshape(grid.shape[:-1])
+def _places(n_values, signs):
+    """Of each piece where its rows go (steps, directions): values are taken one after the other, in all directions at once."""
+    order = np.stack([np.arange(n_values)[::sign] + d * n_values for d, sign in enumerate(signs)], axis=1)
+    steps = max(1, n_values // _PIECES)
+    return [order[k : k + steps] for k in range(0, n_values, steps)]
 
 
-def _one_by_one(runs, values, signs, progress):
-    """Values one after the other, each from the last state: in all directions at once."""
-    result = np.stack([runs.table(len(values)) for _ in signs])
-    result["parameters"][..., 0], result["status"] = values, NOT_COMPUTED
-    states = np.repeat(runs.start[None], len(signs), axis=0)
-    orders = np.stack([np.arange(len(values))[::sign] for sign in signs])
-    with bar(progress, len(values)) as shown:
-        try:
-            for k in range(len(values)):
-                rows = runs.table(len(signs))
-                ends = runs.run(states, values[orders[:, k], None], rows)
-                result[np.arange(len(signs)), orders[:, k]] = rows
-                kept = np.isfinite(ends).all(axis=1) & (rows["status"] == CONVERGED)
-                states = np.where(kept[:, None], ends, runs.start)
-                shown.update(1)
-        except KeyboardInterrupt:
-            if not (result["status"] != NOT_COMPUTED).any():
-                raise
-    return result
+def _places_of_chart(n_points, n_bytes):
+    """Of each piece where its rows go (1, members): every one starts from the state of the system, many at once."""
+    size = max(1, min(_MOST, _BYTES // n_bytes, max(_FEWEST, n_points // _PIECES)))
+    return [np.arange(k, min(k + size, n_points))[None] for k in range(0, n_points, size)]
 
 
-def bar(progress, total):
-    """A progress bar, where one is wanted."""
-    from tqdm.auto import tqdm
+class _Runs:
+    """Runs with other values of parameters: what systems and maps share."""
 
-    return tqdm(total=total, disable=progress is False or (progress is None and not sys.stderr.isatty()), delay=0.0 if progress else 0.5)
+    def compute(self, piece, states):
+        """(rows (steps, members), states at the ends) of a piece that begins at these states (members, n), at None at the start."""
+        rows = self.table(piece.periods.shape)
+        states = np.repeat(self.start[None], piece.values.shape[1], axis=0) if states is None else states
+        for row, values, periods in zip(rows, piece.values, piece.periods, strict=True):
+            row["parameters"] = values
+            ends = self.run(states, values, periods, row)
+            kept = np.isfinite(ends).all(axis=1) & (row["status"] == CONVERGED)
+            states = np.where(kept[:, None], ends, self.start)
+        return rows, states
 
 
-class _OfSystem:
-    """Runs of a system with other values of parameters."""
+class _OfSystem(_Runs):
+    """Runs of a system."""
 
-    def __init__(self, owner, system, names, settings, period, scheme):
-        self.owner, self.system, self.scheme, self.names = owner, system, scheme, names
+    def __init__(self, owner, system, names, settings, scheme, period):
+        self.owner, self.system, self.names, self.settings, self.scheme = owner, system, names, settings, scheme
         self.parameters = [Parameter(owner, "vary", self.system, name) for name in names]
         self.transient, self.keep, self.at_impacts, self.tol = settings
         self.period = period if callable(period) else lambda *_: period
-        run = self._prepared(np.array([[parameter.of(self.system) for parameter in self.parameters]]))
-        self.start, self.n, self.modulo = run.states()[0], run.plan.n_own, 0.0
+        values = np.array([[parameter.of(self.system) for parameter in self.parameters]])
+        run = self._prepared(values, self.periods(values))
+        self.start, self.n, self.modulo, self.edition = run.states()[0], run.plan.n_own, 0.0, run.edition
         self.bytes = 3 * (run.run.mem.nbytes + run.run.prepared.work.nbytes + run.run.prepared.iwork.nbytes) + 16 * self.keep * self.n
 
-    def table(self, size):
-        """Rows of the result."""
-        return _table(size, len(self.names), self.keep, self.n, self.at_impacts)
+    def __reduce__(self):
+        """For other processes: with its functions, and the period at its own values, as others are told."""
+        period = float(self.periods(np.array([[parameter.of(self.system) for parameter in self.parameters]]))[0])
+        arguments = self.owner, self.system, self.names, self.settings, self.scheme, period
+        return _restored, (functions_named(function_names(self.system.reshape(1))), arguments)
 
-    def _prepared(self, values):
+    def identity(self):
+        """All that decides what runs give, but values and periods."""
+        scheme = b"" if self.scheme is None else self.scheme.tobytes()
+        return repr((self.system.dtype, self.names, self.settings, self.edition())).encode() + self.system.tobytes() + scheme
+
+    def table(self, shape):
+        """Rows of the result."""
+        return _table(shape, len(self.names), self.keep, self.n, self.at_impacts)
+
+    def periods(self, values):
+        """Periods (...) at values (..., parameters)."""
+        rows = values.reshape(-1, values.shape[-1]).tolist()
+        periods = [_checks.number(self.owner, "period", self.period(*row), above=0.0) for row in rows]
+        return np.reshape(periods, values.shape[:-1])
+
+    def _prepared(self, values, periods):
         systems = np.repeat(self.system.reshape(1), len(values))
         for parameter, column in zip(self.parameters, values.T, strict=True):
             parameter.put(systems, column)
-        periods = [_checks.number(self.owner, "period", self.period(*row.tolist()), above=0.0) for row in values]
         return Carried(self.owner, systems, periods, self.scheme, n_columns=0)
 
-    def run(self, states, values, rows):
+    def run(self, states, values, periods, rows):
         """Run from states (members, n) at values (members, parameters); rows are filled. Returns the states at the ends."""
-        run = self._prepared(values)
+        run = self._prepared(values, periods)
         run.restart(states)
         if self.at_impacts:
             run.record(self.keep, at_impacts=True, skipped=self.transient)
@@ -193,7 +220,7 @@ class _OfSystem:
             run.advance(self.transient)
             run.record(self.keep)
             run.advance(self.keep)
-        rows["parameters"], rows["status"] = values, run.status
+        rows["status"] = run.status
         for m, row in enumerate(rows):
             t, impacts, x, x_after = run.recorded(m)
             if self.at_impacts:
@@ -202,26 +229,40 @@ class _OfSystem:
         return run.states()
 
 
-class _OfMap:
-    """Runs of a map with other values of parameters."""
+def _restored(functions, arguments):
+    """Runs of a system that come from another process."""
+    offered("sweep", functions)
+    return _OfSystem(*arguments)
+
+
+class _OfMap(_Runs):
+    """Runs of a map."""
 
     def __init__(self, owner, iterated, names, settings):
-        self.iterated, self.places = iterated, [place_in_map(owner, "vary", iterated, name) for name in names]
+        self.iterated, self.places, self.settings = iterated, [place_in_map(owner, "vary", iterated, name) for name in names], settings
         self.transient, self.keep, _, self.tol = settings
         self.start, self.n, self.modulo = iterated.x, iterated.n, iterated.modulo
         self.bytes = 8 * (self.n + 1) * (2 * self.keep + 10 * (self.n + 1))
 
-    def table(self, size):
-        """Rows of the result."""
-        return _table(size, len(self.places), self.keep, self.n, False)
+    def identity(self):
+        """See `_OfSystem.identity`."""
+        return repr((self.places, self.settings)).encode() + self.iterated.identity()
 
-    def run(self, states, values, rows):
+    def table(self, shape):
+        """Rows of the result."""
+        return _table(shape, len(self.places), self.keep, self.n, False)
+
+    def periods(self, values):
+        """Maps have none: 1."""
+        return np.ones(values.shape[:-1])
+
+    def run(self, states, values, _periods, rows):
         """See `_OfSystem.run`."""
         p = np.repeat(self.iterated.p[None], len(states), axis=0)
         p[:, self.places] = values
         run = Iterates(self.iterated, states, p, n_points=self.keep)
         run.advance(self.transient + self.keep, self.transient)
-        rows["parameters"], rows["status"] = values, run.status
+        rows["status"] = run.status
         t = self.transient + 1.0 + np.arange(self.keep)
         for m, row in enumerate(rows):
             x = run.points[m, np.isfinite(run.points[m]).all(axis=1)]
@@ -229,10 +270,10 @@ class _OfMap:
         return run.x
 
 
-def _table(size, n_parameters, keep, n, at_impacts):
+def _table(shape, n_parameters, keep, n, at_impacts):
     fields = [("parameters", "<f8", (n_parameters,)), ("t", "<f8", (keep,)), ("x", "<f8", (keep, n))]
     fields += [("x_after", "<f8", (keep, n))] if at_impacts else []
-    rows = np.zeros(size, [*fields, ("n_points", "<i8"), ("n_periods", "<i8"), ("n_impacts", "<i8"), ("status", "<i8")])
+    rows = np.zeros(shape, [*fields, ("n_points", "<i8"), ("n_periods", "<i8"), ("n_impacts", "<i8"), ("status", "<i8")])
     for name, *_ in fields[1:]:
         rows[name] = math.nan
     return rows

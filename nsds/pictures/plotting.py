@@ -5,8 +5,16 @@ import re
 import numpy as np
 
 from nsds import _checks
+from nsds.pictures.axes import figure as figure
+from nsds.pictures.axes import legend_beside as legend_beside
+from nsds.pictures.axes import own_or_new
+from nsds.pictures.axes import require_matplotlib as require_matplotlib
+from nsds.pictures.diagrams import basin_map as basin_map
+from nsds.pictures.diagrams import branch as branch
+from nsds.pictures.diagrams import diagram as diagram
+from nsds.pictures.diagrams import multipliers as multipliers
 from nsds.pictures.scenes import animate as animate
-from nsds.pictures.scenes import require_matplotlib
+from nsds.pictures.scenes import animate_plane as animate_plane
 from nsds.pictures.scenes import scene as scene
 from nsds.pictures.scenes import snapshots as snapshots
 from nsds.results.trajectories import is_mechanical, require_rows
@@ -24,31 +32,9 @@ _LABELS = {
     "r": "input",
     "u": "control",
 }
-_MOST_AXES, _MOST_POINTS = 1000, 1e8
+_MOST_POINTS = 1e8
 _LEAST = {"time": 1e-9, "n_iter": 1.0, "residual": 1e-16, "res_q": 1e-16, "res_rho": 1e-16}  # what counts as equally good in comparisons
 _FIRST_ORDER_LABELS = _LABELS | {"y": "output", "lambda": "multiplier"}
-
-
-def figure(rows=1, *, sharex=False, height=2.6):
-    """New figure with axes below one another; returns (figure, axes), axes being one or an array.
-
-    Raises
-    ------
-    ImportError
-        matplotlib is not installed; the message names the extra.
-    """
-    require_matplotlib()
-    rows, sharex = _checks.integer("figure", "rows", rows, low=1, high=_MOST_AXES), _checks.flag("figure", "sharex", sharex)
-    height = _checks.number("figure", "height", height, above=0.0)
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(rows, 1, sharex=sharex, figsize=(8.0, max(4.5, height * rows)), layout="constrained")
-
-
-def _axes(owner, ax):
-    if ax is not None and not hasattr(ax, "plot"):
-        raise TypeError(f"{owner}: ax must be matplotlib axes, got {_checks.shortened(ax)}")
-    return figure()[1] if ax is None else ax
 
 
 def _part(owner, trajectory, what, name, *fields):
@@ -100,9 +86,10 @@ def time_series(trajectory, *names, ax=None):
         From `nsds.simulate`.
     *names : str
         ``"ball.q"`` (all components), ``"ball.q[0]"``, ``"floor.lambda"``; impulses are drawn as needles where they act, multipliers of
-        first-order systems as lines.
+        first-order systems as lines. Multipliers and outputs are those of the step that ends at t: where the first row has no step behind
+        it, they begin with the next.
     ax : matplotlib axes, optional
-        New ones by default.
+        New ones by default. Given ones keep what they have; the time axis is named where it has numbers.
 
     Returns
     -------
@@ -119,30 +106,36 @@ def time_series(trajectory, *names, ax=None):
     if not names:
         raise TypeError('time_series: names of columns are wanted, as "ball.q", got none')
     columns_of = {name: values(trajectory, name) for name in names}
-    ax = _axes("time_series", ax)
+    ax = own_or_new("time_series", ax)
     t = trajectory["t"]
     mechanical = is_mechanical(trajectory)
     for name in names:
-        columns = columns_of[name]
+        columns, field = columns_of[name], _NAME.fullmatch(name)[2]
+        first = int(not mechanical and field in ("lambda", "y") and trajectory["step"][0] == 0 and t.size > 1)
         for i in range(columns.shape[1]):
             label = name if columns.shape[1] == 1 else f"{name}[{i}]"
-            if mechanical and name.partition(".")[2].startswith("lambda"):
+            if mechanical and field == "lambda":
                 acts = columns[:, i] != 0
-                ax.vlines(t[acts], 0, columns[acts, i], label=label, color=f"C{i}", linewidth=0.8)
+                color = f"C{len(ax.get_legend_handles_labels()[0])}"
+                ax.vlines(t[acts], 0, columns[acts, i], label=label, color=color, linewidth=0.8)
+                ax.update_datalim([(t[0], 0.0), (t[-1], 0.0)])
+                ax.autoscale_view()
             else:
-                ax.plot(t, columns[:, i], label=label, linewidth=1.0)
-    ax.set_xlabel("t (s)")
+                ax.plot(t[first:], columns[first:, i], label=label, linewidth=1.0)
+    if ax.xaxis.get_tick_params().get("labelbottom", True):
+        ax.set_xlabel("t (s)")
     kinds = {_NAME.fullmatch(name)[2] for name in names}
     labels = _LABELS if mechanical else _FIRST_ORDER_LABELS
     ax.set_ylabel(names[0] if len(names) == 1 else labels.get(kinds.pop(), "") if len(kinds) == 1 else "")
     if 1 < len(ax.get_legend_handles_labels()[0]) <= 6:
-        ax.legend()
-    ax.label_outer()
+        legend_beside(ax)
     return ax
 
 
-def phase_plane(trajectory, part, coordinate=0, *, after=-np.inf, ax=None):
-    """Draw velocity against coordinate of one degree of freedom; jumps of the velocity (impacts) are not joined.
+def phase_plane(trajectory, part, coordinate=0, *, other=None, after=-np.inf, ax=None):
+    """Draw velocity against coordinate of one degree of freedom, or one state of a first-order system against another.
+
+    Jumps of the velocity (impacts) are not joined.
 
     Parameters
     ----------
@@ -151,7 +144,10 @@ def phase_plane(trajectory, part, coordinate=0, *, after=-np.inf, ax=None):
     part : str
         Name of a system.
     coordinate : int
-        Which of its coordinates.
+        Which of its coordinates; of a first-order system which of its states is drawn to the right.
+    other : int, optional
+        Of a first-order system the state that is drawn upwards, by default the one after that; of elements of an array part states are
+        counted through all of them.
     after : float
         Draw only rows with t >= after, to leave out a transient.
     ax : matplotlib axes, optional
@@ -169,11 +165,23 @@ def phase_plane(trajectory, part, coordinate=0, *, after=-np.inf, ax=None):
     'ball.v[0]'
     """
     trajectory, owner = require_rows("phase_plane", trajectory, (1,)), "phase_plane"
+    rows = trajectory[trajectory["t"] >= _time(owner, "after", after)]
+    if isinstance(part, str) and part in trajectory.dtype.names and "x" in (trajectory.dtype[part].base.names or ()):
+        size = trajectory[part]["x"][0].size
+        i = _checks.integer(owner, "coordinate", coordinate, low=0, high=size - 1)
+        j = (i + 1) % size if other is None else _checks.integer(owner, "other", other, low=0, high=size - 1)
+        ax = own_or_new(owner, ax)
+        ax.plot(values(rows, f"{part}.x[{i}]"), values(rows, f"{part}.x[{j}]"), linewidth=0.8)
+        ax.set(xlabel=f"{part}.x[{i}]", ylabel=f"{part}.x[{j}]")
+        return ax
     _part(owner, trajectory, "part", part, "q", "v")
+    if other is not None:
+        raise ValueError(
+            f"{owner}: other is for first-order systems, '{part}' has coordinates and velocities, got {_checks.shortened(other)}"
+        )
     size = trajectory[part]["q"][0].size
     coordinate = _checks.integer(owner, "coordinate", coordinate, low=0, high=size - 1)
-    rows = trajectory[trajectory["t"] >= _time(owner, "after", after)]
-    ax = _axes(owner, ax)
+    ax = own_or_new(owner, ax)
     q, v = (values(rows, f"{part}.{field}[{coordinate}]")[:, 0].copy() for field in ("q", "v"))
     jumps = 1 + np.flatnonzero((v[1:] > 0) & (v[:-1] < 0) & (np.diff(v) > 20 * np.median(abs(np.diff(v)))))
     ax.plot(np.insert(q, jumps, np.nan), np.insert(v, jumps, np.nan), linewidth=0.8)
@@ -281,7 +289,7 @@ def map_points(points, coordinate=0, *, ax=None):
     if not isinstance(points, np.ndarray) or not {"q", "v"} <= set(points.dtype.names or ()) or points["q"].ndim != 2:
         raise TypeError(f"{owner}: points must come from stroboscopic_points or impact_points, got {_checks.shortened(points)}")
     coordinate = _checks.integer(owner, "coordinate", coordinate, low=0, high=points["q"].shape[1] - 1)
-    ax = _axes(owner, ax)
+    ax = own_or_new(owner, ax)
     ax.plot(points["q"][:, coordinate], points["v"][:, coordinate], ".", markersize=2, color="black")
     ax.set(xlabel=f"q[{coordinate}]", ylabel=f"v[{coordinate}]")
     return ax
@@ -315,7 +323,7 @@ def bifurcation(parameter, points, *, ax=None):
         given = f"{len(points)} of them" if hasattr(points, "__len__") else _checks.shortened(points)
         raise ValueError(f"{owner}: points must be a sequence of {parameter.size}, one for each value of the parameter, got {given}")
     columns = [np.zeros(0), *(_checks.array(owner, f"points[{i}]", column, at_least=1, n_dims=1) for i, column in enumerate(points))]
-    ax = _axes(owner, ax)
+    ax = own_or_new(owner, ax)
     repeated = np.repeat(parameter, [column.size for column in columns[1:]])
     ax.plot(repeated, np.concatenate(columns), ".", markersize=1.5, color="black")
     return ax
@@ -377,7 +385,7 @@ def performance_profile(profile, measure="time", *, ax=None):
     >>> nsds.plotting.performance_profile(result).get_ylabel()
     'share of problems'
     """
-    ax = _axes("performance_profile", ax)
+    ax = own_or_new("performance_profile", ax)
     ratios = performance_ratios(profile, measure)
     ratios = ratios[~np.isnan(ratios).any(axis=1)]
     largest = 2 * ratios[ratios < np.inf].max(initial=1.0)

@@ -367,33 +367,118 @@ def animate(system, trajectory, path, *, fps=25, speed=1.0, shapes=None, box=Non
     ...     nsds.plotting.animate(system, trajectory, os.path.join(folder, "ball.gif"), fps=20)
     3
     """
+    shown, size = _film("animate", trajectory, path, fps, speed, inches, dpi)
+    placed = placed_shapes(system, shapes)
+    seen = limits(placed, poses(placed, positions(shown, system))) if box is None else box
+
+    def draw(ax, row):
+        ax.clear()
+        scene(system, row, ax=ax, shapes=shapes, box=seen, elev=elev, azim=azim)
+
+    return _write_film(path, shown, draw, fps, dpi, (size, size), projection="3d")
+
+
+def animate_plane(trajectory, lines, path, *, fps=25, speed=1.0, box=None, inches=4.8, dpi=80):
+    """Write a moving picture of a planar mechanism as GIF: lines through points that are computed from the rows; needs no screen.
+
+    Parameters
+    ----------
+    trajectory : numpy.ndarray (rows,)
+        From `nsds.simulate`, one system. Each frame shows the saved row that is nearest in time.
+    lines : function ``lines(row)``
+        Returns a list of arrays (points, 2), in m: each is drawn as a line with joints, in a colour of its own.
+    path : str or path
+        The file, ending in ``.gif``.
+    fps, speed, inches, dpi
+        See `animate`.
+    box : array_like (2, 2), optional
+        Smallest and largest x and y that are shown; around all frames by default.
+
+    Returns
+    -------
+    int
+        Number of frames.
+
+    Raises
+    ------
+    ImportError
+        matplotlib is not installed; the message names the extra.
+    TypeError, ValueError
+        A function that does not return arrays (points, 2), a path that does not end in .gif, numbers that are not positive.
+
+    Examples
+    --------
+    >>> import nsds, numpy as np, os, tempfile
+    >>> trajectory = nsds.simulate(nsds.examples.bouncing_ball(), t_end=0.2, h=5e-3)
+    >>> def lines(row):
+    ...     height, sideways, angle = row["ball"]["q"]
+    ...     turned = np.linspace(0, 2 * np.pi, 25) + angle
+    ...     return [np.column_stack([sideways + 0.1 * np.cos(turned), height + 0.1 * np.sin(turned)])]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     nsds.plotting.animate_plane(trajectory, lines, os.path.join(folder, "ball.gif"), fps=20)
+    5
+    """
+    owner = "animate_plane"
+    if not callable(lines):
+        raise TypeError(f"{owner}: lines must be a function lines(row), got {_checks.shortened(lines)}")
+    shown, size = _film(owner, trajectory, path, fps, speed, inches, dpi)
+    drawn = [_lines_at(owner, lines(row)) for row in shown]
+    if box is None:
+        points = np.concatenate([line for each in drawn for line in each])
+        box = np.stack([points.min(axis=0), points.max(axis=0)]) + 0.06 * np.ptp(points, axis=0).max() * np.array([[-1.0], [1.0]])
+    box = _checks.array(owner, "box", box, shape=(2, 2))
+    width, height = np.maximum(box[1] - box[0], 1e-9 * abs(box).max() + 1e-300)
+
+    def draw(ax, row_lines):
+        ax.clear()
+        ax.set(xlim=box[:, 0], ylim=box[:, 1], aspect="equal")
+        ax.set_axis_off()
+        for i, line in enumerate(row_lines):
+            ax.plot(*line.T, "o-", color=_COLOURS[i % len(_COLOURS)], markersize=4 if len(line) < _MANY else 0, linewidth=2)
+
+    return _write_film(path, drawn, draw, fps, dpi, size * np.array([width, height]) / max(width, height))
+
+
+def _lines_at(owner, given):
+    """What a function of lines returned, as arrays."""
+    if not isinstance(given, (list, tuple)) or not given:
+        raise TypeError(f"{owner}: lines must return a list of arrays of shape (points, 2), got {_checks.shortened(given)}")
+    result = [_checks.array(owner, f"lines()[{i}]", line, n_dims=2) for i, line in enumerate(given)]
+    if any(line.shape[1] != 2 or not line.size for line in result):
+        raise ValueError(f"{owner}: lines must return arrays of shape (points, 2), got shapes {[line.shape for line in result]}")
+    return result
+
+
+def _film(owner, trajectory, path, fps, speed, inches, dpi):
+    """(rows of the frames, edge in inches), of arguments that are checked."""
     require_matplotlib()
     if not str(path).endswith(".gif"):
-        raise ValueError(f"animate: path must end in .gif, got {str(path)!r}")
-    trajectory = require_rows("animate", trajectory, (1,))
-    fps, speed, inches, dpi = (
-        _checks.number("animate", name, value, above=0.0)
-        for name, value in (("fps", fps), ("speed", speed), ("inches", inches), ("dpi", dpi))
+        raise ValueError(f"{owner}: path must end in .gif, got {str(path)!r}")
+    trajectory = require_rows(owner, trajectory, (1,))
+    fps, speed, inches, _ = (
+        _checks.number(owner, name, value, above=0.0) for name, value in (("fps", fps), ("speed", speed), ("inches", inches), ("dpi", dpi))
     )
     n_frames = (trajectory["t"][-1] - trajectory["t"][0]) * fps / speed
     if not n_frames <= _MOST_FRAMES:
-        raise ValueError(f"animate: fps and speed must give at most {_MOST_FRAMES} frames, got {n_frames:.3g}")
+        raise ValueError(f"{owner}: fps and speed must give at most {_MOST_FRAMES} frames, got {n_frames:.3g}")
+    return trajectory[frames(trajectory, fps, speed)], inches
+
+
+def _write_film(path, shown, draw, fps, dpi, size, **axes):
+    """Draw each frame onto the axes of one figure, and write all; returns their number."""
     from matplotlib.animation import PillowWriter
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    placed, chosen = placed_shapes(system, shapes), frames(trajectory, fps, speed)
-    seen = limits(placed, poses(placed, positions(trajectory[chosen], system))) if box is None else box
-    figure = Figure(figsize=(inches, inches))
+    figure = Figure(figsize=size)
     FigureCanvasAgg(figure)
-    ax = figure.add_axes((0, 0, 1, 1), projection="3d")
+    ax = figure.add_axes((0, 0, 1, 1), **axes)
     writer = PillowWriter(fps=fps)
     with writer.saving(figure, str(path), dpi):
-        for row in trajectory[chosen]:
-            ax.clear()
-            scene(system, row, ax=ax, shapes=shapes, box=seen, elev=elev, azim=azim)
+        for each in shown:
+            draw(ax, each)
             writer.grab_frame()
-    return len(chosen)
+    return len(shown)
 
 
 def frames(trajectory, fps, speed):

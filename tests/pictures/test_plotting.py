@@ -1,8 +1,10 @@
 """Pictures show the numbers of the trajectory."""
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from PIL import Image
 
 import nsds
 from nsds.pictures import plotting
@@ -30,7 +32,8 @@ def test_impulses_are_needles_where_they_act(trajectory):
 def test_multipliers_of_first_order_systems_are_lines_without_mechanical_units():
     rows = nsds.simulate(nsds.examples.diode_bridge(), t_end=1e-4, h=1e-6)
     ax = plotting.time_series(rows, "switches.lambda[0]", "switches.lambda[1]")
-    np.testing.assert_array_equal(ax.lines[1].get_ydata(), rows["switches"]["lambda"][:, 1])
+    np.testing.assert_array_equal(ax.lines[1].get_ydata(), rows["switches"]["lambda"][1:, 1])  # row 0 has no step behind it
+    assert plotting.time_series(rows[5:], "switches.lambda[1]").lines[0].get_xdata().size == rows.size - 5
     assert ax.get_ylabel() == "multiplier"
     assert plotting.time_series(rows, "switches.y[0]", "switches.y[1]").get_ylabel() == "output"
     assert plotting.time_series(rows, "plant.x[0]", "plant.x[1]").get_ylabel() == "state"
@@ -103,3 +106,71 @@ def test_accuracy_is_compared_from_rounding_on():
     np.testing.assert_allclose(plotting.performance_ratios(result, "residual"), [[1, 1e10], [1, 1e4], [np.inf, 1]])
     with pytest.raises(ValueError, match="measure must be"):
         plotting.performance_profile(result, "memory")
+
+
+def test_the_axes_of_a_user_keep_what_they_have(trajectory):
+    """Neither neighbours nor what is there already are touched."""
+    _, axes = plt.subplots(2, 2)
+    for ax in axes.flat:
+        ax.set(xlabel="mine", ylabel="mine")
+    plotting.time_series(trajectory, "ball.q[0]", ax=axes[0, 1])
+    assert [ax.get_xlabel() for ax in axes.flat] == ["mine", "t (s)", "mine", "mine"]
+    assert all(label.get_visible() for label in axes[0, 1].get_xticklabels() + axes[0, 1].get_yticklabels())
+    assert axes[0, 1].get_ylabel() == "ball.q[0]"
+
+
+def test_the_time_is_named_below_axes_that_share_it(trajectory):
+    _, axes = plotting.figure(2, sharex=True)
+    assert [plotting.time_series(trajectory, name, ax=ax).get_xlabel() for name, ax in zip(("ball.q", "ball.v"), axes, strict=True)] == [
+        "",
+        "t (s)",
+    ]
+
+
+def test_a_legend_stands_beside_the_curves(trajectory):
+    ax = plotting.time_series(trajectory, "ball.q")
+    ax.figure.canvas.draw()
+    assert ax.get_legend().get_window_extent().x0 >= ax.get_window_extent().x1
+
+
+def test_phase_plane_of_states():
+    rows = nsds.simulate(nsds.examples.diode_bridge(), t_end=1e-4, h=1e-6)
+    for chosen, (i, j) in (({}, (0, 1)), ({"coordinate": 1}, (1, 0)), ({"other": 0}, (0, 0))):
+        line = plotting.phase_plane(rows, "plant", **chosen).lines[0]
+        np.testing.assert_array_equal(line.get_xdata(), rows["plant"]["x"][:, i])
+        np.testing.assert_array_equal(line.get_ydata(), rows["plant"]["x"][:, j])
+    with pytest.raises(ValueError, match="other must be"):
+        plotting.phase_plane(rows, "plant", other=2)
+
+
+def test_other_is_for_states(trajectory):
+    with pytest.raises(ValueError, match="other is for first-order systems"):
+        plotting.phase_plane(trajectory, "ball", other=1)
+
+
+def test_a_planar_picture_moves(trajectory, tmp_path):
+    seen = []
+
+    def lines(row):
+        seen.append(float(row["t"]))
+        return [[[0.0, 0.0], [row["ball"]["q"][0], 1.0]]]
+
+    assert plotting.animate_plane(trajectory, lines, tmp_path / "ball.gif", fps=4, dpi=20) == 13
+    np.testing.assert_allclose(seen, np.arange(13) / 4, atol=1e-9)
+    with Image.open(tmp_path / "ball.gif") as picture:
+        assert picture.n_frames > 5
+    with pytest.raises(ValueError, match=r"lines must return arrays of shape \(points, 2\)"):
+        plotting.animate_plane(trajectory, lambda row: [[[0.0, 0.0, 1.0]]], tmp_path / "ball.gif")
+
+
+def test_the_picture_of_the_cam_has_its_impacts_and_lift_off():
+    system = nsds.examples.cam_follower(rpm=150.0)
+    rows = nsds.simulate(system, t_end=1.2, h=1e-3)
+    lifts, forces, speeds, _ = nsds.examples.EXAMPLES["cam_follower"].draw(rows, system).axes
+    cam, follower, impacts, ends = lifts.lines
+    np.testing.assert_allclose(follower.get_ydata() - cam.get_ydata(), 1e3 * rows["follower"]["q"][:, 0], atol=1e-9)
+    found = nsds.contact_intervals(rows, system, "contact")
+    assert impacts.get_xdata().size == np.isfinite(found["impulse"]).sum() > 3
+    assert 0 < ends.get_xdata().size <= (found["end"] > found["begin"]).sum()
+    assert forces.lines[0].get_ydata().max() == pytest.approx(np.nanmax(found["force"]))
+    assert speeds.get_ylabel() == "impact velocity (m/s)"

@@ -1,0 +1,134 @@
+"""Pieces of a long computation: each is finished once, here or on a cluster, and kept in a file where a store is given."""
+
+import hashlib
+import os
+import sys
+import zipfile
+import zlib
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from nsds import _checks
+from nsds.schemes.run.simulation import on_one_core
+
+_RETRIES = 3  # of a piece whose worker dies
+
+
+class Piece(NamedTuple):
+    """Members that run at once, in steps of which each begins where the one before ended."""
+
+    values: np.ndarray  # (steps, members, parameters)
+    periods: np.ndarray  # (steps, members)
+    follows: bool  # whether it begins where the piece before ended
+
+
+class Store:
+    """A folder of finished pieces, as .npz files, whose every byte has a checksum; they appear whole or not at all."""
+
+    def __init__(self, owner, folder):
+        if not isinstance(folder, (str, os.PathLike)):
+            raise TypeError(f"{owner}: store must be a folder, got {_checks.shortened(folder)}")
+        self.folder = Path(folder).absolute()
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def read(self, name):
+        """(rows, states at the ends) of a piece; None where there is no such file, or a damaged one."""
+        try:
+            with np.load(self.folder / name, allow_pickle=False) as arrays:
+                return arrays["rows"], arrays["ends"]
+        except (OSError, ValueError, KeyError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error):
+            return None
+
+    def write(self, name, rows, ends):
+        """Keep what a piece gave."""
+        part = self.folder / f".{name}.{os.getpid()}-{os.urandom(4).hex()}"
+        try:
+            with open(part, "xb") as file:
+                np.savez(file, rows=rows, ends=ends)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(part, self.folder / name)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+def finish_all(work, pieces, store, client, progress):
+    """Yield (number, rows) of all pieces as they are finished; those that are in the store are read.
+
+    ``work.compute(piece, states)`` gives the rows of a piece and the states at their ends, from the states at which it begins, None for
+    those of the system; ``work.identity()`` is made of all that decides this but the piece.
+    """
+    identity = None if store is None else work.identity()
+    names = [""] * len(pieces) if store is None else _names(identity, pieces)
+    with bar(progress, sum(piece.periods.size for piece in pieces)) as shown:
+        for k, rows in _on_cluster(work, identity, pieces, names, store, client) if client else _here(work, pieces, names, store):
+            shown.update(rows.size)
+            yield k, rows
+
+
+def bar(progress, total):
+    """A progress bar, where one is wanted."""
+    from tqdm.auto import tqdm
+
+    return tqdm(total=total, disable=progress is False or (progress is None and not sys.stderr.isatty()), delay=0.0 if progress else 0.5)
+
+
+def _names(identity, pieces):
+    """Names of their files: number, and hash of all that decides what is in them."""
+    names, before = [], b""
+    for k, piece in enumerate(pieces):
+        digest = hashlib.sha256(identity + repr(piece.values.shape).encode() + piece.values.tobytes() + piece.periods.tobytes())
+        digest.update(before if piece.follows else b"")
+        before = digest.digest()
+        names.append(f"{k:06d}-{digest.hexdigest()[:32]}.npz")
+    return names
+
+
+def _here(work, pieces, names, store):
+    """In this process, whose cores share the members of a piece."""
+    ends = None
+    for k, (piece, name) in enumerate(zip(pieces, names, strict=True)):
+        found = None if store is None else store.read(name)
+        if found is None:
+            found = work.compute(piece, ends if piece.follows else None)
+            if store is not None:
+                store.write(name, *found)
+        rows, ends = found
+        yield k, rows
+
+
+def _on_cluster(work, identity, pieces, names, store, client):
+    """On the workers of a cluster, a piece a task."""
+    from distributed import as_completed
+
+    numbers, before = {}, None
+    try:
+        for k, (piece, name) in enumerate(zip(pieces, names, strict=True)):
+            found = store.read(name)
+            if found is None:
+                asked = work, identity, piece, name, names[k - 1] if piece.follows else None, store, before if piece.follows else None
+                before = client.submit(_finish, *asked, retries=_RETRIES, pure=False)
+                numbers[before] = k
+            else:
+                before = None
+                yield k, found[0]
+        for future in as_completed(list(numbers)):
+            future.result()
+            k = numbers.pop(future)
+            found = store.read(names[k])
+            if found is None:
+                raise OSError(f"{store.folder}: a worker finished {names[k]}, which is not there: do all see the same folder?")
+            yield k, found[0]
+    finally:
+        client.cancel(list(numbers))
+
+
+def _finish(work, identity, piece, name, name_before, store, _before):
+    """What a worker does: compute a piece, unless one that died had finished it."""
+    if work.identity() != identity:
+        raise RuntimeError("a worker of the cluster computes with another version of nsds, or of its functions")
+    if store.read(name) is None:
+        with on_one_core():
+            store.write(name, *work.compute(piece, None if name_before is None else store.read(name_before)[1]))

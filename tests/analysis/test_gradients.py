@@ -1,0 +1,112 @@
+"""Sensitivities of random models against differences of their runs, and a record from which parameters are identified."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy.optimize import least_squares
+
+import nsds
+from nsds.analysis.parameters import Parameter, state_words
+from nsds.model.records import memory
+from tests.analysis.models import friction_oscillator, impact_oscillator, self_excited
+
+N_MODELS = 200
+STEP = 2.0**-14
+
+
+def ball(mass, g, q, v, e):
+    return nsds.system(
+        ball=nsds.lagrangian_linear(M=[[mass]], fext=[-mass * g], q=[q], v=[v]),
+        floor=nsds.interaction(nsds.lagrangian_linear_relation(H=[[1.0]]), nsds.newton_impact(e), on="ball"),
+    )
+
+
+def pushed_pair(k, c, e, x, v):
+    """Two masses on springs, one of which strikes the other."""
+    return nsds.system(
+        masses=nsds.lagrangian_linear(
+            M=np.diag([1.0, 2.0]), K=np.diag([k, 1.0]), C=np.diag([c, c]), fext=[0.3, -0.4], q=[x, 0.5], v=[v, 0.0]
+        ),
+        touch=nsds.interaction(nsds.lagrangian_linear_relation(H=[[-1.0, 1.0]], b=[0.1]), nsds.newton_impact(e), on="masses"),
+    )
+
+
+def random_model(rng):
+    """(system, parameters)."""
+    u = rng.uniform
+    kind = rng.integers(5)
+    if kind == 0:
+        system = impact_oscillator(u(0.01, 0.3), u(0.5, 4), u(0.1, 1), u(0, 0.5), u(-2, -0.1), u(-2, 2), u(0, 6))
+        return system, ["stop.e", "stop.b", "mass.z[0]", "mass.z[1]", "mass.K", "mass.C"]
+    if kind == 1:
+        system = friction_oscillator(u(0.1, 0.5), u(0.5, 2), u(-2, 2), u(-2, 2), u(0, 6))
+        return system, ["friction.limit", "mass.z[0]", "mass.z[1]", "mass.K"]
+    if kind == 2:
+        return self_excited(u(0.1, 0.9), u(-2, 0.5), u(-1, 1)), ["stop.e", "mass.C", "mass.M"]
+    if kind == 3:
+        return pushed_pair(u(1, 9), u(0, 0.2), u(0.1, 1), u(-1, 0.5), u(-1, 3)), ["touch.e", "masses.K[0][0]", "masses.fext[1]"]
+    return ball(u(0.5, 2), u(5, 12), u(0.2, 2), u(-2, 2), u(0.6, 1)), ["floor.e", "ball.fext", "ball.M"]
+
+
+def differences(system, changes, t_end):
+    """Of each change(records, amounts): (derivative of the state at the end, by differences; how far two step lengths are apart)."""
+    steps = STEP * np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+    records = np.repeat(system.reshape(1), steps.size * len(changes))
+    for k, change in enumerate(changes):
+        change(records[k * steps.size : (k + 1) * steps.size], steps)
+    after = nsds.step(records, h=t_end, scheme=nsds.event_driven())
+    for x in np.split(memory(after)[:, state_words(after)], len(changes)):
+        coarse, fine = ((8 * (x[b] - x[a]) - (x[d] - x[c])) / (6 * (steps[b] - steps[a])) for a, b, c, d in ((1, 4, 0, 5), (2, 3, 1, 4)))
+        yield fine, abs(fine - coarse).max()
+
+
+def move(word, records, amounts):
+    memory(records)[:, word] += amounts
+
+
+def put(parameter, system, records, amounts):
+    parameter.put(records, parameter.of(system) + amounts)
+
+
+def test_derivatives_of_random_models_are_those_of_differences():
+    """By all states and parameters, through impacts, stick and slip; but where differences themselves pass another order of events."""
+    rng, n_compared, n_events, worst = np.random.default_rng(20), 0, 0, 0.0
+    for _ in range(N_MODELS):
+        system, names = random_model(rng)
+        t_end = float(rng.uniform(1.0, 4.0))
+        found = nsds.sensitivity(system, t_end=t_end, parameters=names)
+        assert found["status"] == 0
+        assert found["n_untreated"] == 0
+        changes = [partial(move, word) for word in state_words(system.reshape(1))]
+        changes += [partial(put, Parameter("test", "parameters", system, name), system) for name in names]
+        slopes = np.column_stack([found["by_state"], found["by_parameters"]])
+        for slope, (expected, doubt) in zip(slopes.T, differences(system, changes, t_end), strict=True):
+            size = 1.0 + abs(expected).max()
+            if doubt <= 1e-8 * size:
+                n_compared, worst = n_compared + 1, max(worst, abs(slope - expected).max() / size)
+        n_events += int(found["n_events"])
+    assert worst < 1e-6
+    assert n_compared > 900
+    assert n_events > 300
+
+
+def test_restitution_and_gravity_are_identified_from_a_noisy_record():
+    """Least squares with the derivatives of the motion: errors are those that the noise explains."""
+    true, times, noise = np.array([0.75, -9.81]), np.linspace(0.1, 2.4, 24), 1e-3
+
+    def motion(parameters):
+        system = ball(1.0, -parameters[1], 1.0, 0.0, parameters[0])
+        return nsds.sensitivity(system, t_end=times, parameters=["floor.e", "ball.fext"], rows=1)
+
+    position = lambda parameters: motion(parameters)["x"][:, 0]  # noqa: E731
+    slope = lambda parameters: motion(parameters)["by_parameters"][:, 0]  # noqa: E731
+    errors = []
+    for seed in range(8):
+        measured = position(true) + noise * np.random.default_rng(seed).standard_normal(times.size)
+        misfit = lambda p, measured=measured: (position(p) - measured) / noise  # noqa: E731
+        fit = least_squares(misfit, [0.74, -9.7], lambda p: slope(p) / noise, bounds=([0.0, -20.0], [1.0, -1.0]), x_scale=[0.01, 0.1])
+        deviation = noise * np.sqrt(np.diag(np.linalg.inv(slope(true).T @ slope(true))))
+        errors.append((fit.x - true) / deviation)
+    assert np.abs(errors).max() < 4.0
+    assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(1.0, abs=0.5)
