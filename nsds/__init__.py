@@ -25,17 +25,10 @@ local frames
     The normal component comes first: constraints of a contact with friction are (normal, tangents), ``||lambda_t|| <= mu lambda_n``.
 """
 
+import importlib
 import sys
 
-from nsds import circuits, examples, solvers
-from nsds.analysis.basins import basins
-from nsds.analysis.continuation import continue_orbit
-from nsds.analysis.exponents import lyapunov
-from nsds.analysis.orbits import floquet, orbit
-from nsds.analysis.sections import iterated_map
-from nsds.analysis.sensitivities import sensitivity
-from nsds.analysis.sweeps import sweep
-from nsds.circuits.record import circuit
+from nsds import solvers
 from nsds.maths import rotations
 from nsds.model import joints, shapes
 from nsds.model.assembly import system
@@ -73,10 +66,12 @@ from nsds.model.relations_rigid import contact_point, newton_euler_relation
 from nsds.model.rigid_bodies import rigid_bodies
 from nsds.model.systems import lagrangian_linear
 from nsds.pictures import plotting
-from nsds.pictures.viewing import view
+from nsds.results.contacts import contact_intervals
+from nsds.results.description import describe
 from nsds.results.energy import energy
 from nsds.results.report import report
 from nsds.results.storage import read_system, read_trajectory
+from nsds.results.tables import to_pandas, to_xarray
 from nsds.results.trajectories import SimulationError, SimulationInterrupted, restart
 from nsds.schemes.event_driven.scheme import event_driven
 from nsds.schemes.first_order.euler_moreau import euler_moreau
@@ -101,6 +96,35 @@ __version__ = "0.1.0"
 # Public modules lie where their subject does; they are imported as parts of the face: ``from nsds.plotting import figure``.
 sys.modules.update({"nsds.joints": joints, "nsds.plotting": plotting, "nsds.rotations": rotations, "nsds.shapes": shapes})
 
+# What few programs need is imported when it is asked for: what stands for itself are modules.
+_LATER = {
+    "circuits": "nsds.circuits",
+    "examples": "nsds.examples",
+    "basins": "nsds.analysis.basins",
+    "circuit": "nsds.circuits.record",
+    "continue_orbit": "nsds.analysis.continuation",
+    "floquet": "nsds.analysis.orbits",
+    "iterated_map": "nsds.analysis.sections",
+    "lyapunov": "nsds.analysis.exponents",
+    "orbit": "nsds.analysis.orbits",
+    "sensitivity": "nsds.analysis.sensitivities",
+    "sweep": "nsds.analysis.sweeps",
+    "view": "nsds.pictures.viewing",
+}
+
+
+def __getattr__(name):
+    if name not in _LATER:
+        raise AttributeError(f"module 'nsds' has no attribute {name!r}")
+    module = importlib.import_module(_LATER[name])
+    value = globals()[name] = module if module.__name__ == f"nsds.{name}" else getattr(module, name)
+    return value
+
+
+def __dir__():
+    return sorted({*globals(), *_LATER})
+
+
 # What is imported above is public: a name of a function, or of an error, is said once.
-_MODULES = ("circuits", "examples", "joints", "plotting", "rotations", "shapes", "solvers")
-__all__ = sorted([*_MODULES, *(name for name, value in globals().items() if callable(value))])
+_MODULES = ("joints", "plotting", "rotations", "shapes", "solvers")
+__all__ = sorted([*_MODULES, *_LATER, *(name for name, value in globals().items() if callable(value) and not name.startswith("_"))])

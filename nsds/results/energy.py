@@ -27,8 +27,9 @@ def energy(trajectory, system, theta=0.5, *, functions=None):
     It is the discrete equation of motion ([Notes], eq. 10.14) times ``v_theta = theta v_{k+1} + (1-theta) v_k``, with
     ``d(kinetic + potential) = forces + internal + damping + joints + contact + numerical`` and
 
-    - kinetic ``v^T M(q) v / 2``, potential ``q^T K q / 2``, which of other forces is not known: their work is in the ledger;
-    - forces ``h v_theta . (F_ext + T u)_theta``;
+    - kinetic ``v^T M(q) v / 2``, potential ``q^T K q / 2 - q . F_ext`` for constant F_ext, as weight: zero at q = 0. Of forces that are
+      functions none is known: their work is in the ledger;
+    - forces ``h v_theta . (F_ext(t) + T u)_theta``;
     - internal ``-h v_theta . (F_int + F_gyr)_theta + v_theta . dM v_theta / 2``: what forces that are functions take, and the change of
       the mass gives, which are equal where F_gyr is all that M(q) gives rise to;
     - damping ``-h v_theta . C v_theta``;
@@ -39,7 +40,8 @@ def energy(trajectory, system, theta=0.5, *, functions=None):
     - numerical, what these leave over. For constant matrices and H it is ``-(theta - 1/2) (dv . M dv + dq . K dq)``: nothing for
       theta = 1/2, dissipation for larger theta. It is O(h) of the power where the mass varies, as the error of the scheme.
 
-    Of rigid bodies potential is that of springs between them (`nsds.spring_damper`), whose dampers are in damping; forces of
+    Of rigid bodies potential is that of constant forces and of springs between them (`nsds.spring_damper`), whose dampers are in damping;
+    constant moments, which have none, belong to forces; those of
     `nsds.force_law` and K belong to internal, and the gyroscopic moment, which does no work, to numerical.
 
     H is that of the end of the step, as `nsds.moreau_jean` takes it: exact for constant H and for ``q_star=1``, and O(h) otherwise.
@@ -139,6 +141,9 @@ def _add_body(ledger, part, theta, t, q, v, p):
     for work, sign, fields in (("forces", 1, ("fext", "mext")), ("internal", -1, ("fint", "mint"))):
         for field, chosen in zip(fields, (slice(0, 3), slice(3, 6)), strict=True):
             if field in names:
+                if field == "fext" and part.dtype[field].kind != "S":
+                    ledger["potential"] -= q[:, :3] @ part[field]
+                    continue
                 force = _along(part, kind, field, (3,), t, q, v)
                 if field == "mext" and part["mext_inertial"]:
                     force = turned_back(q[:, 3:], force)
@@ -211,8 +216,11 @@ def _add_system(ledger, part, kind, theta, t, q, v, u):
         ledger["potential"] += (q * _times(q, part["K"])).sum(axis=1) / 2
     if "C" in names:
         ledger["damping"][1:] -= (power * _times(v_theta, part["C"])).sum(axis=1)
+    is_constant = "fext" in names and part.dtype["fext"].kind != "S"
+    if is_constant:
+        ledger["potential"] -= q @ part["fext"]
     for work, sign, field in (("forces", 1, "fext"), ("internal", -1, "fint"), ("internal", -1, "fgyr")):
-        if field in names:
+        if field in names and not (field == "fext" and is_constant):
             ledger[work][1:] += sign * (power * _mean(theta, _along(part, kind, field, (n,), t, q, v))).sum(axis=1)
     if "u" in names:
         size = n_u(part)

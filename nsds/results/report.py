@@ -10,17 +10,20 @@ from nsds.model.kinds import FIRST_ORDER, RELATIONS, family
 from nsds.model.laws import LAWS, is_force, rows_of_contact
 from nsds.model.records import model_of
 from nsds.model.validation import valid
+from nsds.results.contacts import intervals_of
 from nsds.results.energy import WORKS, energy
 from nsds.results.trajectories import is_mechanical, of_system, require_rows
-from nsds.status import INEXACT, advice, has_failed
+from nsds.status import INEXACT, advice, has_failed, is_event
 
 
 def report(trajectory, system=None, *, theta=0.5, file=None, functions=None):
     """Print what a careful user asks first: failed steps, worst residual, penetration, impacts, energy balance.
 
-    Penetration and impacts are those of the normal constraints, and of bilateral ones it says by how much they are violated. Of
-    first-order systems, instead, the ranges of y and lambda, and by how much the law is violated at worst. Without the system, which
-    tells what the law is, nothing is assumed of it: only these ranges are shown.
+    Of contacts: the deepest penetration, the number of impacts and the largest impulse, for how long they were kept closed, in how many
+    intervals (`nsds.contact_intervals`), and the largest lambda / h there, a force (of `nsds.event_driven` lambda itself). All of normal
+    constraints, in SI units, for a gap that is a length (of stops of angles: rad, N m s and N m). Of bilateral constraints it says by how
+    much they are violated. Of first-order systems, instead, the ranges of y and lambda, and by how much the law is violated at worst.
+    Without the system, which tells what the law is, nothing is assumed of it: only these ranges are shown.
 
     Parameters
     ----------
@@ -45,11 +48,11 @@ def report(trajectory, system=None, *, theta=0.5, file=None, functions=None):
     >>> import nsds
     >>> system = nsds.examples.bouncing_ball()
     >>> nsds.report(nsds.simulate(system, t_end=1.0, h=5e-3), system)  # doctest: +ELLIPSIS
-    200 steps, t = 0 to 1, 201 rows
+    200 steps, t = 0 to 1 s, 201 rows
     failed steps      none
     worst residual    0.0e+00
-    floor             no penetration, 1 impact, in contact 0.5 % of the rows
-    energy            0 -> 0.9431 J: forces 2.805, contact -1.862, balance within ...
+    floor             no penetration; 1 impact, impulse up to 8.44 N s; never closed for longer than a step
+    energy            9.81 -> 7.948 J: contact -1.862, balance within ...
     """
     offered("report", functions)
     out = sys.stdout if file is None else file
@@ -68,12 +71,12 @@ def report(trajectory, system=None, *, theta=0.5, file=None, functions=None):
     rows = np.atleast_2d(trajectory)
     members = "" if trajectory.ndim == 1 else f"{rows.shape[0]} members, "
     steps = int((rows["step"][:, -1] - rows["step"][:, 0]).max())
-    print(f"{members}{steps} steps, t = {rows['t'][0, 0]:g} to {np.nanmax(rows['t']):g}, {rows.shape[1]} rows", file=out)
+    print(f"{members}{steps} steps, t = {rows['t'][0, 0]:g} to {np.nanmax(rows['t']):g} s, {rows.shape[1]} rows", file=out)
     print(f"failed steps      {_failures(rows)}", file=out)
     if (rows["status"] == INEXACT).any():
         print(f"inexact steps     {_inexact(rows)}", file=out)
     worst = np.unravel_index(np.nanargmax(rows["residual"]), rows.shape)
-    at = f" at t = {rows['t'][worst]:g}" if rows["residual"][worst] > 0 else ""
+    at = f" at t = {rows['t'][worst]:g} s" if rows["residual"][worst] > 0 else ""
     print(f"worst residual    {rows['residual'][worst]:.1e}{at}", file=out)
     mechanical = is_mechanical(trajectory) if system is None else family(model_of(system)) != FIRST_ORDER
     for name in rows.dtype.names:
@@ -92,7 +95,7 @@ def _failures(rows):
     if not len(failed):
         return "none"
     first = rows[tuple(failed[0])]
-    return f"in {len(failed)} rows, first at t = {first['t']:g}: {advice(first['status'])}"
+    return f"in {len(failed)} rows, first at t = {first['t']:g} s: {advice(first['status'])}"
 
 
 def _inexact(rows):
@@ -100,16 +103,15 @@ def _inexact(rows):
     found = np.argwhere(rows["status"] == INEXACT)
     first, residuals = rows[tuple(found[0])], rows["residual"][tuple(found.T)]
     size = f"residual {np.median(residuals):.1e}, at most {residuals.max():.1e}"
-    return f"{len(found)} of {rows.size} rows, first at t = {first['t']:g}, {size}"
+    return f"{len(found)} of {rows.size} rows, first at t = {first['t']:g} s, {size}"
 
 
 def _collisions(rows, name):
     """What one line says of detected contacts: how many there are and press, and how deep the deepest is."""
     n, y, lam = (rows[name][key] for key in ("n", "y", "lambda"))
-    depth, where = _worst(rows, np.maximum(-y, 0), 0)
+    gap = _penetration(rows, y, 0)
     pressing = (lam.reshape(*y.shape, -1)[..., 0] > 0).sum(axis=2)
-    gap = f"penetration {depth:.1e}{where}" if depth > 0 else "no penetration"
-    return f"{gap}, {n.max()} contacts at most, {pressing.max()} pressing, {pressing.mean():.1f} on average"
+    return f"{gap}; {n.max()} contacts at most, {pressing.max()} pressing, {pressing.mean():.1f} on average"
 
 
 def _interaction(rows, name, system, mechanical):
@@ -133,13 +135,36 @@ def _interaction(rows, name, system, mechanical):
         return f"velocity {_violated(rows, abs(rows[name]['ydot']), 1)}"
     if LAWS[law].bilateral:
         return _violated(rows, abs(y), start)
-    normal = slice(None, None, rows_of_contact(law, part.dtype))
-    depth, where = _worst(rows, np.maximum(-y[..., normal], 0), start)
-    pressing = np.nan_to_num(lam[..., normal]) != 0
-    times = int((pressing[:, 1:] & ~pressing[:, :-1]).sum())
-    closed = f"closed {times} time{'s' * (times != 1)}" if start else f"{times} impact{'s' * (times != 1)}"
-    gap = f"penetration {depth:.1e}{where}" if depth > 0 else "no penetration"
-    return f"{gap}, {closed}, in contact {100 * pressing.mean():.1f} % of the rows"
+    size = rows_of_contact(law, part.dtype)
+    return f"{_penetration(rows, y[..., ::size], start)}; {_closings(rows, name, size, bool(start))}"
+
+
+def _penetration(rows, y, start):
+    depth, where = _worst(rows, np.maximum(-y, 0), start)
+    return f"penetration {depth:.1e} m{where}" if depth > 0 else "no penetration"
+
+
+def _closings(rows, name, size, holds_forces):
+    """What is said of when contacts press: impacts, intervals, forces."""
+    found = np.concatenate([intervals_of(row, name, size, holds_forces) for row in rows])
+    impulses, forces, durations = (value[~np.isnan(value)] for value in (found["impulse"], found["force"], found["end"] - found["begin"]))
+    impacts = ""
+    if not holds_forces:
+        size_of = f", impulse up to {impulses.max():.3g} N s" if impulses.size else ""
+        impacts = f"{_counted(impulses.size, 'impact')}{size_of}; "
+    kept = np.count_nonzero(durations > 0)
+    if not kept:
+        return f"{impacts}never closed for longer than a step"
+    n_contacts = rows.shape[0] * (rows[name]["lambda"][0, 0].size // size)
+    mean, span = durations.sum() / n_contacts, np.nanmax(rows["t"]) - rows["t"][0, 0]
+    on_average = " on average" if n_contacts > 1 else ""
+    known = "lambda" if holds_forces or is_event(rows["status"]).any() else "lambda / h"
+    force = f", {known} up to {forces.max():.3g} N" if forces.size else ""
+    return f"{impacts}closed in {_counted(kept, 'interval')}, for {mean:.3g} s of {span:.3g} s{on_average}{force}"
+
+
+def _counted(n, what):
+    return f"{n} {what}{'' if n == 1 else 's'}"
 
 
 def _range(values, start):
@@ -155,7 +180,7 @@ def _worst(rows, size, start):
     size = np.where(np.isnan(size), -1.0, size).reshape(*rows.shape, -1)[:, start:].max(axis=2)
     member, row = np.unravel_index(size.argmax(), size.shape)
     of_member = f" of member {member}" if rows.shape[0] > 1 else ""
-    return size.max() if size.max() >= 0 else np.nan, f" at t = {rows['t'][member, row + start]:g}{of_member}"
+    return size.max() if size.max() >= 0 else np.nan, f" at t = {rows['t'][member, row + start]:g} s{of_member}"
 
 
 def _violated(rows, size, start):

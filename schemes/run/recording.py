@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 
+from nsds import _checks
 from nsds.model.records import memory, widened
 from nsds.results.trajectories import ROW_HEAD, recorded
 from nsds.status import CAPACITY, NOT_COMPUTED, has_failed
@@ -30,9 +31,21 @@ class Recorder:
         self.n_rows = 1 + (-(-n_steps // save_every) if rows_at is None else rows_at.size)
         self.dtype, self.sources = recorded(records, fields)
         self.reached = np.zeros((records.size, 5), np.int64)
+        self._seen = np.ones(records.size, np.int64)  # rows at which a condition was looked at
         self.rows = self._allocated(records.size)
         self.first, self.written, self.wait = 0, -math.inf, 0.0
         self.n_failed, self.first_failed = 0, None
+
+    def write_into(self, owner, out, shape):
+        """Take a user's array for the rows of a system, or ensemble, of this shape."""
+        wanted = (*shape, self.n_rows)
+        if not isinstance(out, np.ndarray) or out.dtype != self.dtype or out.shape != wanted or not out.flags.carray:
+            given = f"shape {out.shape} of {out.dtype.itemsize} bytes" if isinstance(out, np.ndarray) else _checks.shortened(out)
+            raise ValueError(
+                f"{owner}: out must be a writable, contiguous array of shape {wanted} and of the type of the rows, of "
+                f"{self.dtype.itemsize} bytes each, got {given}"
+            )
+        self.rows = out.reshape(self.rows.shape)
 
     def _allocated(self, n_members, n_rows=None):
         shape, width = (n_members, n_rows or self._room()), self.dtype.itemsize
@@ -118,6 +131,18 @@ class Recorder:
     def next_row(self, done, n_steps):
         """The next step after ``done`` whose row is asked for, or the last one."""
         return n_steps if self.rows_at is None else int(self.rows_at[np.searchsorted(self.rows_at, done, side="right")])
+
+    def end_where(self, until):
+        """Let the rows of each member end where a condition holds first; True where it has for all of them."""
+        for m in np.flatnonzero(self.reached[:, DONE] != _NEVER):
+            row = until.first(self.rows[m, self._seen[m] : self.reached[m, ROW]])
+            if row is None:
+                self._seen[m] = max(self.reached[m, ROW], 1)
+            else:  # what came after it is as if it had not been
+                last = self.rows[m, self._seen[m] + row]
+                self.reached[m, ROW], self.reached[m, DONE] = self._seen[m] + row + 1, _NEVER
+                self.reached[m, STOPPED] = last["status"] if self.reached[m, STOPPED] != 0 and has_failed(last["status"]) else 0
+        return bool((self.reached[:, DONE] == _NEVER).all())
 
     def end_at(self, records):
         """Let the rows of members end with their state, where that is not yet saved."""

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ from nsds.schemes.run.interrupts import Interrupts
 from nsds.schemes.run.preparation import MOST_STEPS, Kept, has_event_rows, key_of, may_keep, prepare_run, put_back, taken
 from nsds.schemes.run.recording import DONE, FAILED, ROW, STARTED, STOPPED, Recorder
 from nsds.schemes.run.sampled_control import act
+from nsds.schemes.run.until import Until
 from nsds.schemes.run.warnings import warn_of_overlaps, warn_of_violations
 from nsds.status import CAPACITY, CONVERGED, EVENT, INEXACT, NON_FINITE, advice
 
@@ -38,7 +40,7 @@ _ROW_T, _ROW_STEP, _ROW_STATUS, _ROW_N_ITER, _ROW_RESIDUAL = range(5)
 
 
 def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, t_eval=None, fields=None, progress=None, on_failure="raise",
-             callback=None, callback_every=1, check=False, functions=None):  # fmt: skip
+             until=None, callback=None, callback_every=1, out=None, check=False, functions=None):  # fmt: skip
     """March a system, or every member of an ensemble, from its time to ``t_end``.
 
     Parameters
@@ -50,8 +52,9 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, t_eval
     h : float
         Step size; of `nsds.event_driven` the time between rows.
     scheme : numpy.ndarray, or dict of str to numpy.ndarray, optional
-        For instance ``nsds.moreau_jean(theta=0.5)``; Moreau–Jean by default, `nsds.euler_moreau` for first-order systems. A dict gives
-        each system its own, which no interaction may link to one with another.
+        For instance ``nsds.moreau_jean(theta=0.5)``; by default Moreau–Jean, `nsds.rattle` for rigid bodies with equations between them,
+        as joints, and `nsds.euler_moreau` for first-order systems. A dict gives each system its own, which no interaction may link to
+        one with another.
     solver : str or numpy.ndarray, optional
         Method for the one-step problems: a name from `nsds.solvers.methods`, of kind "relay", for rigid bodies "rigid", for Lagrangian
         systems with friction "lagrangian_plane" and its like; or a record from `nsds.solvers.solver`.
@@ -68,11 +71,18 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, t_eval
         What to do when a step is not solved or becomes NaN. The status of every step is in the trajectory. A step that is solved less
         well than asked, but well enough to make sense, has not failed: its status is INEXACT, its residual says how well, and
         `nsds.report` counts such rows.
+    until : str or function, optional
+        Ends the run at the first saved row after the initial one at which it holds, as ``"ball.q[0] < 0.1"``; of an ensemble each member
+        at its own, whose further rows have status -1. Or a function ``until(rows)``, which gets some of the saved rows and returns an array
+        of bool, one for each. Times are those of saved rows; to stop at an impact exactly use `nsds.event_driven`.
     callback : function ``callback(system)``, optional
         Called with a copy of the system, or ensemble, after every ``callback_every`` steps; what is true of what it returns ends the run,
         whose last state is then the one that it was given. What it raises ends the run too. To change the system use `nsds.stepper`.
     callback_every : int
         Steps from one call to the next.
+    out : numpy.ndarray, optional
+        Where the rows are written, in place of a new array: a result of the same run before, or an array of its type and shape. What this
+        returns shares its memory, unless the room of detected contacts grows. Memory that was used before takes the rows two times faster.
     check : bool
         Run the user's functions in Python, and check them: one that reads or writes out of the range of its arguments, writes into another
         than the last, or raises, ends the run with a SimulationError that names part, function, index and time. Slow: for a function that
@@ -114,8 +124,9 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, t_eval
     if isinstance(scheme, dict):
         settings = {"t_end": t_end, "h": h, "solver": solver, "save_every": save_every, "t_eval": t_eval, "progress": progress,
                     "on_failure": on_failure, "check": check}  # fmt: skip
-        if callback is not None:
-            raise ValueError("simulate: callback: several schemes run one after the other; expected one scheme, or no callback")
+        if callback is not None or until is not None or out is not None:
+            what = "callback" if callback is not None else "until" if until is not None else "out"
+            raise ValueError(f"simulate: {what}: several schemes run one after the other; expected one scheme, or no {what}")
         system = valid("simulate", system)
         groups = several.groups_of("simulate", system, scheme)
         pieces = [
@@ -124,14 +135,14 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, t_eval
         ]
         return several.joined_rows(system, pieces)
     t_end = _checks.number("simulate", "t_end", t_end)
-    pauses = _pauses("simulate", t_eval, save_every, callback, callback_every)
+    pauses = _pauses("simulate", t_eval, save_every, until, callback, callback_every)
     _, recorder = run_through("simulate", system, h, scheme, solver, on_failure, t_end, save_every, fields, progress, check=check,
-                              pauses=pauses)  # fmt: skip
+                              pauses=pauses, out=out)  # fmt: skip
     return _shaped(system, recorder.block())
 
 
 def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_every=1, fields=None, progress=False, file=None,
-                check=False, n_steps=1, pauses=None):  # fmt: skip
+                check=False, n_steps=1, pauses=None, out=None):  # fmt: skip
     """(the run at its end, the recorder with its rows): to t_end, or n_steps; a run to t_end without a file may serve another one later."""
     save_every = _checks.integer(owner, "save_every", save_every, low=1)
     _checks.choice(owner, "on_failure", on_failure, ("raise", "warn", "continue"))
@@ -151,7 +162,11 @@ def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_e
     if file is not None and has_event_rows(run.prepared.stepper):
         raise ValueError(f"{owner}: the number of rows of an event-driven run is not known in advance; use nsds.simulate")
     rows_at = None if pauses is None or pauses.times is None else _steps_at(owner, pauses.times, run.records, t_end, h, n_steps)
+    if out is not None and has_event_rows(run.prepared.stepper):
+        raise ValueError(f"{owner}: the number of rows of an event-driven run is not known in advance, so it takes no array out")
     recorder = Recorder(run.records, fields, n_steps, save_every, file, rows_at)
+    if out is not None:
+        recorder.write_into(owner, out, np.shape(system))
     settings = {"t_end": t_end, "h": float(h), "scheme": scheme, "solver": solver, "save_every": save_every, "fields": fields}
     settings["on_failure"] = on_failure
     try:
@@ -179,25 +194,27 @@ def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_e
 
 
 class _Pauses(NamedTuple):
-    """Where a run comes back to Python, for rows at times, None where these are many, and for a callback."""
+    """Where a run comes back to Python, for rows at times, None where these are many, for a condition, and for a callback."""
 
     times: np.ndarray | None
+    until: Until | None
     callback: Callable | None
     every: int
 
 
-def _pauses(owner, t_eval, save_every, callback, every):
+def _pauses(owner, t_eval, save_every, until, callback, every):
     every = _checks.integer(owner, "callback_every", every, low=1)
     if callback is not None and not callable(callback):
         raise TypeError(f"{owner}: callback must be a function callback(system), got {_checks.shortened(callback)}")
+    until = None if until is None else Until(owner, until)
     if t_eval is None:
-        return _Pauses(None, callback, every)
+        return _Pauses(None, until, callback, every)
     times = _checks.array(owner, "t_eval", t_eval, n_dims=1)
     if times.size == 0 or (np.diff(times) < 0).any():
         raise ValueError(f"{owner}: t_eval must be ascending times, got {_checks.shortened(t_eval)}")
     if save_every != 1:
         raise ValueError(f"{owner}: t_eval says which steps are saved; it goes with save_every=1, got {save_every}")
-    return _Pauses(times, callback, every)
+    return _Pauses(times, until, callback, every)
 
 
 def _steps_at(owner, times, records, t_end, h, n_steps):
@@ -360,6 +377,11 @@ def _march(run, recorder, n_steps, progress, stop, interrupts, pauses, shape, ra
                 run = _advance(run, recorder, in_shares, interrupts, until, due, stop)
                 elapsed, n, done = time.perf_counter() - began, until - done, until
                 bar.update(n)
+                if pauses is not None and pauses.until is not None and recorder.end_where(pauses.until):
+                    for noted in (raised, run.watched):
+                        if noted is not None:
+                            noted.error = None  # of steps beyond the end
+                    break
                 n = max(1, int(n * min(_GROWTH, _CHUNK_SECONDS / max(elapsed, 1e-6))))
                 is_called = callback is not None and done % every == 0 and not recorder.is_stopped
                 if is_called and callback(copied(run.records.reshape(shape))):
@@ -372,9 +394,24 @@ def _march(run, recorder, n_steps, progress, stop, interrupts, pauses, shape, ra
     return run
 
 
+_ONE_CORE = ContextVar("one core", default=False)
+
+
 def cores():
-    """Cores that this process may use."""
+    """Cores that this process, or the task that runs, may use."""
+    if _ONE_CORE.get():
+        return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def on_one_core():
+    """Members of what is run in this context do not share out the cores."""
+    token = _ONE_CORE.set(True)
+    try:
+        yield
+    finally:
+        _ONE_CORE.reset(token)
 
 
 @contextmanager

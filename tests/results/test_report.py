@@ -46,11 +46,11 @@ def test_report_finds_the_row_that_breaks_the_law(law, field):
     trajectory["switches"][field][7] = -3.0
     if law in ("equality", "mixed_complementarity") and field == "lambda":
         trajectory["switches"]["y"][7] = 0.25  # any multiplier will do there
-        assert "violated by at most 2.5e-01, at t = 0.7" in printed(trajectory, system)
+        assert "violated by at most 2.5e-01, at t = 0.7 s" in printed(trajectory, system)
     else:
         size = float(printed(trajectory, system).split("violated by at most ")[1].split(",")[0])
         assert size >= 1.0
-        assert ", at t = 0.7\n" in printed(trajectory, system)
+        assert ", at t = 0.7 s\n" in printed(trajectory, system)
 
 
 def test_report_of_ensembles_and_array_parts():
@@ -78,10 +78,10 @@ def test_friction_is_judged_by_its_normal_constraints():
     assert trajectory["floor"]["lambda"][:, 1].min() < 0  # only a bilateral normal would pull
     assert trajectory["floor"]["y"][:, 1].min() < -0.1
     impacts = ((lam[1:] > 0) & (lam[:-1] == 0)).sum()
-    depth = f"penetration {-y.min():.1e} at t = {trajectory['t'][y.argmin()]:g}"
-    assert f"floor             {depth}, {impacts} impacts, in contact 1.0 %" in printed(trajectory, system)
+    depth = f"penetration {-y.min():.1e} m at t = {trajectory['t'][y.argmin()]:g} s"
+    assert f"floor             {depth}; {impacts} impacts, impulse up to {lam.max():.3g} N s; never closed" in printed(trajectory, system)
     trajectory["floor"]["y"][7, 0] = -0.5
-    assert "penetration 5.0e-01 at t = 0.035" in printed(trajectory, system)
+    assert "penetration 5.0e-01 m at t = 0.035 s;" in printed(trajectory, system)
 
 
 def test_friction_of_array_parts_and_ensembles():
@@ -98,8 +98,9 @@ def test_friction_of_array_parts_and_ensembles():
     trajectories["floor"]["lambda"][..., 1::2] = 3.0  # tangents do not count
     text = printed(trajectories, members)
     pressing = trajectories["floor"]["lambda"][..., 0::2] != 0
-    assert "penetration 2.5e-01 at t = 0.06 of member 1" in text
-    assert f"{(pressing[:, 1:] & ~pressing[:, :-1]).sum()} impacts, in contact {100 * pressing.mean():.1f} %" in text
+    assert "penetration 2.5e-01 m at t = 0.06 s of member 1" in text
+    assert f"{(pressing[:, 1:] & ~pressing[:, :-1]).sum()} impacts, impulse up to 0.2 N s; closed in " in text
+    assert f"for {(pressing[:, 1:] & pressing[:, :-1]).sum(axis=1).mean() * 1e-2:.3g} s of 0.1 s on average, lambda / h up to 10 N" in text
 
 
 def test_without_the_system_nothing_is_said_of_laws():
@@ -117,7 +118,7 @@ def test_without_the_system_nothing_is_said_of_laws():
 def test_without_the_state_laws_are_told_but_no_energy():
     system = nsds.examples.spinning_disk()
     text = printed(nsds.simulate(system, t_end=1.0, h=5e-3, fields=["floor.y", "floor.lambda"]), system)
-    assert "impacts, in contact" in text
+    assert "impacts, impulse up to" in text
     assert "energy            not shown: the trajectory must hold the state of part 'disk', but disk.q was not recorded" in text
 
 
@@ -149,9 +150,9 @@ def test_laws_of_forces_start_with_the_first_step(law):
     text = printed(trajectory, system)
     assert "5.0e-02" not in text
     if law["law"] == "complementarity":
-        assert "closed 1 time, in contact" in text
+        assert "closed in 1 interval, for 0.2" in text
     trajectory["floor"]["y"][9] = -0.5
-    assert re.search(r"(penetration|violated by at most) 5.0e-01,? at t = 0.009", printed(trajectory, system))
+    assert re.search(r"(penetration|violated by at most) 5.0e-01( m|,) at t = 0.009 s", printed(trajectory, system))
 
 
 def weight(t, q, v, z, out):
@@ -187,3 +188,34 @@ def test_energy_of_all_kinds_of_systems_is_shown(part, words):
     assert words in line
     assert float(line.rpartition(" ")[2]) < 1e-9
     assert re.search(r"energy +not shown: \w", printed(trajectory[::2], system))
+
+
+def test_intervals_of_a_ball_that_comes_to_rest_by_steps_and_by_events():
+    """It falls from 1 m, bounces with e = 0.2, and rests with its weight, 9.81 N; impacts are those of the closed form."""
+    system = nsds.examples.bouncing_ball(e=0.2)
+    fall, v = math.sqrt(2 / 9.81), math.sqrt(2 * 9.81)
+    for run in ({"h": 1e-4}, {"h": 0.05, "scheme": nsds.event_driven()}):
+        found = nsds.contact_intervals(nsds.simulate(system, t_end=2.0, **run), system, "floor")
+        np.testing.assert_allclose(found["begin"][:2], [fall, fall * 1.4], atol=3e-4)
+        np.testing.assert_allclose(found["approach"][:2], [v, 0.2 * v], atol=2e-3)
+        np.testing.assert_allclose(found["impulse"][:2], [1.2 * v, 0.24 * v], atol=3e-3)
+        assert found["begin"][-1] == pytest.approx(fall * 1.5, abs=1e-3)
+        assert found["end"][-1] == pytest.approx(2.0)
+        assert found["force"][-1] == pytest.approx(9.81, rel=0.05)  # of the largest step, in which it also comes to rest
+        assert (found["end"][:2] == found["begin"][:2]).all()
+
+
+def test_intervals_tell_contacts_apart_and_begin_with_the_trajectory():
+    system = nsds.system(
+        blocks=nsds.lagrangian_linear(M=[2.0], fext=[-20.0], q=[[0.0], [0.5]], v=[[0.0], [0.0]], count=2),
+        floor=nsds.interaction(linear(H=[[1.0]]), nsds.newton_impact(0.0), on="blocks"),
+    )
+    rows = nsds.simulate(system, t_end=0.5, h=1e-3)[10:]
+    found = nsds.contact_intervals(rows, system, "floor")
+    assert found["contact"].tolist() == [0, 1]
+    assert found["begin"][0] == rows["t"][0]
+    assert np.isnan(found[0][["impulse", "approach"]].tolist()).all()
+    np.testing.assert_allclose(found["force"], 20.0)
+    assert found["begin"][1] == pytest.approx(math.sqrt(0.1), abs=2e-3)
+    with pytest.raises(ValueError, match="name must be one of the contacts of a mechanical system, floor, got 'flor'"):
+        nsds.contact_intervals(rows, system, "flor")

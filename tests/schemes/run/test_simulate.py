@@ -348,3 +348,33 @@ def test_rows_that_no_memory_holds_are_refused_before_the_run():
     with pytest.raises(MemoryError, match=r"rows of \d+ bytes are more than the memory .* save_every or fields, .* nsds.stream"):
         nsds.simulate(ball(), t_end=1e12, h=1e-3)
     assert len(nsds.simulate(ball(), t_end=1.0, h=1e-3, save_every=1000)) == 2
+
+
+def test_rows_go_into_an_array_of_the_user():
+    balls = np.repeat(nsds.examples.bouncing_ball(), 3)
+    balls["ball"]["q"][:, 0] = [1.0, 1.1, 1.2]
+    settings = {"t_end": 2.0, "h": 0.01, "fields": ["ball.q", "floor.lambda"]}
+    rows = nsds.simulate(balls, **settings)
+    out = np.empty_like(rows)
+    out.view(np.uint8)[...] = 255
+    again = nsds.simulate(balls, out=out, **settings)
+    assert again.tobytes() == rows.tobytes()
+    assert np.shares_memory(again, out)
+    shorter = nsds.simulate(balls, out=out, until="ball.q[0] < 0.5", **settings)
+    assert np.shares_memory(shorter, out)
+    assert shorter.shape[1] < rows.shape[1]
+    one = nsds.simulate(balls[1], out=out[1], **settings)
+    assert one.tobytes() == rows[1].tobytes()
+    assert np.shares_memory(one, out)
+
+
+def test_arrays_that_do_not_fit_the_rows_are_refused():
+    ball, settings = nsds.examples.bouncing_ball(), {"t_end": 1.0, "h": 0.01}
+    rows = nsds.simulate(ball, **settings)
+    readonly = rows.copy()
+    readonly.flags.writeable = False
+    for out in (rows[:-1], rows[::-1], readonly, np.repeat(rows[None], 2, axis=0), nsds.simulate(ball, fields="ball.q", **settings)):
+        with pytest.raises(ValueError, match="out must be a writable, contiguous array"):
+            nsds.simulate(ball, out=out, **settings)
+    with pytest.raises(ValueError, match="event-driven"):
+        nsds.simulate(ball, out=rows, scheme=nsds.event_driven(), **settings)

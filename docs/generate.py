@@ -1,0 +1,123 @@
+"""Pages and pictures of the documentation that are made from the package: gallery, statuses, reference of all public names."""
+
+import inspect
+import shutil
+import sys
+
+import matplotlib as mpl
+
+import nsds
+from nsds.examples import EXAMPLES
+from nsds.status import ADVICE
+
+# What is shown of an example that is long: a shorter run, or a smaller model.
+_SHORTER = {
+    "cam_bifurcation": ({"members": 41}, {"t_end": 6.5}),
+    "rotating_drum": ({}, {"t_end": 0.3}),
+    "third_order_stop": ({}, {"t_end": 2.0}),
+}
+# Pages of the reference, and what is on each: a public name that is missing here is an error.
+_GROUPS = {
+    "Systems": """system lagrangian lagrangian_linear lagrangian_modal rigid_bodies first_order first_order_linear
+        linear_complementarity_system circuit collisions sampled_control interaction""",
+    "Relations": """lagrangian_linear_relation scleronomous rheonomous compliant lagrangian_relation prescribed_velocity
+        newton_euler_relation contact_point first_order_linear_relation type1_relation type2_relation first_order_relation""",
+    "Laws": """newton_impact newton_impact_friction newton_impact_rolling_friction fremond_impact multiple_impact complementarity
+        mixed_complementarity equality relay normal_cone dry_friction spring_damper force_law""",
+    "Schemes": """moreau_jean moreau_jean_direct_projection moreau_jean_combined_projection moreau_jean_exact schatzman_paoli
+        d1_minus_linear generalised_alpha rattle euler_moreau zero_order_hold higher_order_sweeping event_driven""",
+    "Runs": "simulate step stepper stream resume restart consistent relative_degree SimulationError SimulationInterrupted",
+    "Results": "describe report energy contact_intervals to_pandas to_xarray advice read_trajectory read_system view",
+    "Analysis": "orbit floquet continue_orbit lyapunov sensitivity sweep basins iterated_map",
+}
+
+
+def write_all(folder):
+    """Write ``generated/`` in the folder of the documentation."""
+    out = folder / "generated"
+    (out / "gallery").mkdir(parents=True, exist_ok=True)
+    (out / "statuses.inc.md").write_text(_statuses(), encoding="utf-8")
+    (out / "reference").mkdir(exist_ok=True)
+    for name, text in _reference().items():
+        (out / "reference" / f"{name}.md").write_text(text, encoding="utf-8")
+    (out / "gallery.md").write_text(_gallery(out / "gallery"), encoding="utf-8")
+    _take_notebooks(folder.parent / "notebooks", out / "notebooks")
+
+
+def _statuses():
+    rows = [f"| {code} | `{_name(code)}` | {text} |" for code, text in sorted(ADVICE.items())]
+    return "\n".join(["| status | name | what it says |", "|---|---|---|", *rows, ""])
+
+
+def _name(code):
+    return next(name for name, value in vars(nsds.status).items() if name.isupper() and value is code)
+
+
+def public_names(module):
+    """Names of what a module of the face has for users: functions, kernels and classes with a docstring, its own or of its ``__all__``."""
+    names = getattr(module, "__all__", None) or [name for name, value in vars(module).items() if _is_own(name, value, module)]
+    return [name for name in names if callable(getattr(module, name))]
+
+
+def _is_own(name, value, module):
+    if name.startswith(("_", "require_")) or not callable(value) or not inspect.getdoc(value):
+        return False
+    home = "nsds.pictures." if module is nsds.plotting else module.__name__
+    return getattr(value, "__module__", "").startswith(home)
+
+
+def modules():
+    """Names of the modules of the face."""
+    return [name for name in nsds.__all__ if inspect.ismodule(getattr(nsds, name))]
+
+
+def _reference():
+    """{page: text}: a page for each group of the face, and for each of its modules."""
+    pages = {group.lower(): _page(group, "nsds", names.split()) for group, names in _GROUPS.items()}
+    left = set(nsds.__all__) - set(modules()) - {name for names in _GROUPS.values() for name in names.split()}
+    if left:
+        raise ValueError(f"docs/generate.py: no group of the reference has {', '.join(sorted(left))}")
+    for module in modules():
+        value = getattr(nsds, module)
+        pages[f"nsds.{module}"] = _page(f"nsds.{module}", f"nsds.{module}", public_names(value), inspect.getdoc(value))
+    return pages
+
+
+def _page(title, module, names, text=""):
+    lines = [f"# {title}", "", text, "", "```{eval-rst}", f".. currentmodule:: {module}", ""]
+    for name in names:
+        value = getattr(sys.modules[module], name)
+        if inspect.isclass(value) or inspect.isfunction(value):
+            lines += [f".. {'autoclass' if inspect.isclass(value) else 'autofunction'}:: {name}", ""]
+        else:  # a kernel, in which autodoc sees no function
+            text = "\n   ".join(inspect.getdoc(value).splitlines())
+            lines += [f".. function:: {name}{inspect.signature(value.py_func)}", "", f"   {text}", ""]
+    return "\n".join([*lines, "```", ""])
+
+
+def _gallery(folder):
+    """The page of all examples; pictures that are there already are kept."""
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    run_one = "Run one with `python -m nsds run NAME --plot picture.png`; `python -m nsds run NAME --help` says what its options mean."
+    lines = ["# Gallery", "", "All examples of the package, from short runs.", run_one, ""]
+    for name, example in EXAMPLES.items():
+        path = folder / f"{name}.png"
+        if not path.exists():
+            size, run = _SHORTER.get(name, ({}, {}))
+            system = example.build(**size)
+            figure = example.draw(nsds.simulate(system, progress=False, **(example.run | run)), system)
+            figure.savefig(path, dpi=72)
+            plt.close("all")
+        text = inspect.getdoc(example.build).splitlines()[0].split(": x = ")[0]
+        lines += [f"## {name}", "", text, "", f"![{name}](gallery/{path.name})", "", f"`nsds.examples.{name}`", ""]
+    return "\n".join(lines)
+
+
+def _take_notebooks(source, target):
+    """Notebooks as they were executed; where that was not done, without outputs."""
+    target.mkdir(exist_ok=True)
+    for path in sorted(source.glob("*.ipynb")):
+        if not (target / path.name).exists():
+            shutil.copy(path, target / path.name)

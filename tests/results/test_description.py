@@ -1,0 +1,66 @@
+"""What is described is what is there, for systems of all kinds, ensembles and rows."""
+
+import numpy as np
+import pytest
+
+import nsds
+from nsds.examples import EXAMPLES
+
+
+def cells(described):
+    """{(part, field): value}, whose part stands in the first of its rows."""
+    result, part = {}, ""
+    for name, _, field, value in described.rows:
+        part = name or part
+        result[part, field] = value
+    return result
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_example_fits_a_screen(name):
+    system = EXAMPLES[name].build()
+    text = repr(nsds.describe(system))
+    assert len(text.splitlines()) < 60
+    assert max(map(len, text.splitlines())) < 220
+    assert all(part in text for part in system.dtype.names[7:])
+
+
+def test_values_are_those_of_the_record():
+    system = nsds.examples.cam_follower(rpm=358.0, e=0.25)
+    found = cells(nsds.describe(system))
+    assert found["follower", "M"] == "1.221"
+    assert found["follower", "fext"] == "cam_force(t, z, out)"
+    assert found["follower", "z"] == "[358 1.221 0 1430.8]"
+    assert found["contact", "e"] == "0.25"
+    assert ("contact", "lambda") not in found
+
+
+def test_an_ensemble_shows_what_differs():
+    members = np.repeat(nsds.examples.cam_follower(), 3)
+    members["contact"]["e"] = [0.5, 0.75, 1.0]
+    described = nsds.describe(members)
+    assert described.title == "ensemble of 3 systems, each of 2 parts, Lagrangian, at t = 0 s"
+    assert cells(described)["contact", "e"] == "0.5 to 1"
+    assert cells(described)["follower", "q"] == "0.1"
+
+
+def test_rows_are_described_by_their_ranges():
+    system = nsds.examples.bouncing_ball()
+    rows = nsds.simulate(system, t_end=1.0, h=1e-2)
+    described = nsds.describe(rows)
+    assert described.title == "trajectory of 101 rows, t = 0 to 1 s, none failed"
+    assert ("floor", "y", "1", f"{rows['floor']['y'].min():.6g}", f"{rows['floor']['y'].max():.6g}") in described.rows
+    rows["status"][7] = 1
+    assert "1 failed, the first: iteration limit" in nsds.describe(rows).title
+    assert nsds.describe(rows[3]).title.startswith("row, t = 0.03 s")
+
+
+def test_in_a_notebook_it_is_a_table_without_markup_of_its_own():
+    page = nsds.describe(nsds.examples.bouncing_ball())._repr_html_()
+    assert page.count("<tr>") == 7
+    assert page.count("<td") == 4 * 6
+
+
+def test_text_of_a_record_is_no_markup():
+    circuit = nsds.circuit([("V<b>", "a", 0, 1.0), ("R1", "a", 0, 1.0)])
+    assert "<b>" not in nsds.describe(circuit)._repr_html_()
