@@ -3,6 +3,7 @@
 import argparse
 import inspect
 import sys
+from itertools import pairwise
 
 import numpy as np
 
@@ -45,20 +46,40 @@ def _parser():
         options = names.add_parser(name, help=summary, description=summary, allow_abbrev=False)
         model = options.add_argument_group("model")
         for parameter in inspect.signature(example.build).parameters.values():
-            model.add_argument(_flag(parameter.name), type=type(parameter.default), default=parameter.default, help="default: %(default)s")
+            meaning = _said(example.build, parameter.name)
+            model.add_argument(_flag(parameter.name), type=type(parameter.default), default=parameter.default, help=meaning)
         how = options.add_argument_group("run")
         for key, kind, default in (("h", float, None), ("t_end", float, None), ("save_every", int, 1), ("solver", str, "auto")):
             value = example.run.get(key, default)
             shown = value["method"].item().decode() if isinstance(value, np.ndarray) else value
-            how.add_argument(_flag(key), type=kind, default=value, help=f"default: {shown}")
+            how.add_argument(_flag(key), type=kind, default=value, help=f"{_RUN_OPTIONS[key]} [{shown}]")
         scheme, defaults = _scheme(example)
         for key, default in defaults.items():
             kind = _truth if isinstance(default, bool) else type(default)
-            how.add_argument(_flag(key), type=kind, default=default, help=f"of nsds.{scheme.__name__}; default: %(default)s")
+            how.add_argument(_flag(key), type=kind, default=default, help=f"nsds.{scheme.__name__}: {_said(scheme, key)}")
         how.add_argument("--plot", metavar="FILE", help="picture of the run (needs the extra nsds[plot])")
         how.add_argument("--save", metavar="FILE", help="trajectory and system as .npz")
         how.add_argument("--no-progress", action="store_true", help="no progress bar")
     return parser
+
+
+_RUN_OPTIONS = {
+    "h": "step size (s)",
+    "t_end": "time at the end (s)",
+    "save_every": "save every that many steps",
+    "solver": "method for the one-step problems, see nsds.solvers.methods()",
+}
+
+
+def _said(function, name):
+    """What the docstring of a function says of a parameter, for argparse."""
+    lines = inspect.getdoc(function).partition("Parameters\n----------\n")[2].partition("\n\n")[0].splitlines()
+    heads = [i for i, line in enumerate(lines) if not line.startswith(" ")] + [len(lines)]
+    for i, end in pairwise(heads):
+        if name in lines[i].partition(" : ")[0].split(", "):
+            text = " ".join(line.strip() for line in lines[i + 1 : end])
+            return f"{text} [%(default)s]".replace("%", "%%").replace("%%(default)s", "%(default)s")
+    raise ValueError(f"{function.__name__}: the docstring does not say what {name} is")
 
 
 def _scheme(example):

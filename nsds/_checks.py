@@ -22,14 +22,18 @@ def shortened(value):
 
 def array(owner, field, value, n_dims=None, shape=None, at_least=0):
     """Finite float64 array of the given shape or number of dimensions, after axes of length 1 were put before those of short ones."""
-    try:
-        result = np.array(value)
-        if result.dtype.kind not in "biuf" or isinstance(value, (bool, np.bool_)) or np.ma.is_masked(value):
-            raise TypeError
-        result = np.ascontiguousarray(result, dtype=np.float64).reshape(result.shape)
-    except (TypeError, ValueError, OverflowError):
-        raise TypeError(f"{owner}: {field} must be an array of real numbers, got {shortened(value)}") from None
-    result = result.reshape((1,) * (at_least - result.ndim) + result.shape)
+    if type(value) is np.ndarray and value.dtype == np.float64:
+        result = value.copy()
+    else:
+        try:
+            result = np.array(value)
+            if result.dtype.kind not in "biuf" or isinstance(value, (bool, np.bool_)) or np.ma.is_masked(value):
+                raise TypeError
+            result = np.ascontiguousarray(result, dtype=np.float64).reshape(result.shape)
+        except (TypeError, ValueError, OverflowError):
+            raise TypeError(f"{owner}: {field} must be an array of real numbers, got {shortened(value)}") from None
+    if result.ndim < at_least:
+        result = result.reshape((1,) * (at_least - result.ndim) + result.shape)
     if n_dims is not None and result.ndim != n_dims:
         wanted = "a number" if n_dims == 0 else f"an array of {n_dims} dimensions"
         raise ValueError(f"{owner}: {field} must be {wanted}, got shape {result.shape}")

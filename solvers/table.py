@@ -402,6 +402,9 @@ def _kernel_options(record, kind):
 
 def asked(owner, kind, method, tol, max_iter, given):
     """`chosen` of the arguments of a function that solves one problem: given, its further options by name; a record brings its own."""
+    if type(method) is str and not given and type(tol) is float and (max_iter is None or type(max_iter) is int):
+        name, options = _plainly_asked(owner, kind, method, tol, max_iter)
+        return find(name, kind, owner), options
     if not isinstance(method, (np.ndarray, np.void)):
         names = (*_CLASS_OF[kind].options, "work_size")
         unknown = [field for field in given if field not in names]
@@ -413,6 +416,13 @@ def asked(owner, kind, method, tol, max_iter, given):
             raise TypeError(f"{owner}: tol must be a number, got None")
         method = record_of(owner, method, tol, max_iter, **given)
     return chosen(method, kind, owner)
+
+
+@lru_cache(maxsize=64)
+def _plainly_asked(owner, kind, name, tol, max_iter):
+    """(name, options for kernels) of a method's name, tolerance and limit, which are those of most calls."""
+    find(name, kind, owner)
+    return _understood(owner, kind, record_of(owner, name, tol, max_iter).tobytes())
 
 
 def methods(kind="lcp"):
@@ -455,7 +465,14 @@ def arguments_of(method, options, problem, size, guess):
     return address(method), guess, *problem, options, np.zeros(n), np.zeros(n), info, *scratch(method, size, row, column)
 
 
+@lru_cache(maxsize=256)
+def _room_of_full(work_size, size, n):
+    """Words that a method needs where every row has all n entries."""
+    return work_size(size, np.arange(n + 1) * n, np.tile(np.arange(n), n))
+
+
 def scratch(method, size, row, column):
     """New (work, iwork) for a method and a pattern; size: unknowns, or components of a contact."""
-    floats, integers = method.work_size(size, row, column)
+    n = row.size - 1
+    floats, integers = _room_of_full(method.work_size, size, n) if column.size == n * n else method.work_size(size, row, column)
     return np.zeros(floats), np.zeros(max(integers, 1), np.int64)

@@ -4,6 +4,8 @@ import ast
 import importlib
 import inspect
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -144,6 +146,13 @@ def test_sources_are_named():
 @pytest.mark.parametrize("name", ["joints", "plotting", "rotations", "shapes", "examples", "solvers"])
 def test_public_modules_are_imported_from_the_face(name):
     assert importlib.import_module(f"nsds.{name}") is getattr(nsds, name)
+
+
+def test_what_few_programs_need_is_not_imported_with_the_package():
+    late = "matplotlib scipy.sparse scipy.spatial h5py nsds.examples nsds.circuits nsds.analysis.orbits nsds.schemes.event_driven.modes"
+    ask = f"import sys, nsds; print([name for name in {late.split()} if name in sys.modules], nsds.examples.bouncing_ball()['t'])"
+    found = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert found.stdout.split() == ["[]", "0.0"]
 
 
 @pytest.mark.parametrize("table", [LAWS, RELATIONS, SCHEMES], ids=["laws", "relations", "schemes"])

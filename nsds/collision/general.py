@@ -13,7 +13,6 @@ import ctypes
 from functools import lru_cache
 
 import numpy as np
-from scipy.spatial import ConvexHull
 
 from nsds.collision.facing import Placed, Pose, Surface, solid, surface_of
 from nsds.collision.frames import FIELDS
@@ -168,6 +167,8 @@ class GeneralPairs:
                 vertices, triangles = surface_of(size, self._vertices, self._triangles)
                 self._known[kind, size] = _polyhedron(kind, vertices.tobytes(), triangles.tobytes())
             else:
+                from scipy.spatial import ConvexHull
+
                 radius, length, _ = size
                 shape = solid(kind, np.array(size), None, None)
                 body = {

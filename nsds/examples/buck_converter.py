@@ -10,7 +10,7 @@ from nsds.model.first_order import first_order_linear
 from nsds.model.interactions import interaction
 from nsds.model.laws import complementarity
 from nsds.model.relations_first_order import first_order_linear_relation
-from nsds.pictures.plotting import figure, time_series
+from nsds.pictures.plotting import figure, legend_beside, time_series
 from nsds.schemes.first_order.euler_moreau import euler_moreau
 
 RUN = {"t_end": 2e-6, "h": 5e-11, "scheme": euler_moreau(theta=1.0)}
@@ -119,7 +119,7 @@ def draw(trajectory, system):
     axes[0].plot(t, [_ramp(time) for time in t], label="ramp")
     axes[0].plot(t, trajectory["circuit"]["x"][:, 4], label="amplifier")
     axes[0].set_ylabel("voltage (V)")
-    axes[0].legend()
+    legend_beside(axes[0])
     axes[1].plot(t, _SLOPE * (lam[:, 0] - lam[:, 1]))
     axes[1].set_ylabel("comparator (V)")
     axes[2].plot(t, lam[:, 11] - _DIODE)

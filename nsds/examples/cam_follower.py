@@ -10,12 +10,14 @@ from nsds.model.interactions import interaction
 from nsds.model.laws import newton_impact
 from nsds.model.relations_lagrangian import lagrangian_linear_relation
 from nsds.model.systems import lagrangian_linear
-from nsds.pictures.plotting import figure, phase_plane
+from nsds.pictures.plotting import figure, legend_beside
+from nsds.results.contacts import contact_intervals
 
 RUN = {"t_end": 5.0, "h": 1e-4}
 
 _PI = 3.14159265  # the study truncates pi
 _OFFSET = 0.3
+_RESTING = 0.40 - _OFFSET  # position of the resting circle
 
 
 @kernel
@@ -30,7 +32,7 @@ def cam_profile(t, rpm):
         beta = 2.0 * _PI - beta
         speed = -speed
     if beta <= 0.5 * _PI:
-        return 0.40 - _OFFSET, 0.0, 0.0
+        return _RESTING, 0.0, 0.0
     if beta <= 0.5 * _PI + 1.050328174371336:
         rise, slope, curvature = _arc(0.45, 0.85, beta)
     elif beta <= 0.5 * _PI + 1.22173047639603:
@@ -107,13 +109,33 @@ def cam_motion(t, rpm):
 
 
 def draw(trajectory, system):
-    """The last half second: follower above the cam, and the phase plane of the distance."""
-    drawing, (above, below) = figure(2)
-    last = trajectory[trajectory["t"] >= trajectory["t"][-1] - 0.5]
-    cam = cam_motion(last["t"], system["follower"]["z"][0].item())[0]
-    above.plot(last["t"], cam + last["follower"]["q"][:, 0], label="follower")
-    above.plot(last["t"], cam, label="cam")
-    above.set(xlabel="t (s)", ylabel="position (m)")
-    above.legend(loc="upper right")
-    phase_plane(trajectory, "follower", ax=below)
+    """The last three revolutions: lift of cam and follower, lift-off and impacts; force and impulses of the contact; impact velocities."""
+    drawing, (lifts, forces, speeds) = figure(3, sharex=True)
+    rpm = system["follower"]["z"][0].item()
+    last = trajectory[trajectory["t"] >= trajectory["t"][-1] - 180 / rpm]
+    t, cam = last["t"], cam_motion(last["t"], rpm)[0]
+    lift = 1e3 * (cam + last["follower"]["q"][:, 0] - _RESTING)
+    found = contact_intervals(last, system, "contact")
+    impacts, kept = found[np.isfinite(found["impulse"])], found[found["end"] > found["begin"]]
+    lifts.plot(t, 1e3 * (cam - _RESTING), label="cam", color="0.6")
+    lifts.plot(t, lift, label="follower", color="C0", linewidth=1.0)
+    lifts.plot(impacts["begin"], np.interp(impacts["begin"], t, lift), "v", color="C3", markersize=4, label="impact")
+    ends = kept["end"][kept["end"] < t[-1]]
+    lifts.plot(ends, np.interp(ends, t, lift), "^", color="C2", markersize=7, label="lift-off")
+    lifts.set_ylabel("lift (mm)")
+    held = np.zeros(t.size)
+    for begin, end, impulse in found[["begin", "end", "impulse"]].tolist():
+        chosen = (t > begin if np.isfinite(impulse) else t >= begin) & (t <= end)
+        held[chosen] = last["contact"]["lambda"][chosen] / (t[1] - t[0])
+    forces.plot(t, held, color="C0", linewidth=1.0)
+    forces.set_ylabel("contact force,\nlambda / h (N)", color="C0")
+    impulses = forces.twinx()
+    impulses.vlines(impacts["begin"], 0, impacts["impulse"], color="C3", linewidth=1.2)
+    impulses.set_ylabel("impulse (N s)", color="C3")
+    for ax in (forces, impulses):
+        ax.set_ylim(bottom=0)
+    speeds.vlines(impacts["begin"], 0, impacts["approach"], color="C3", linewidth=1.2)
+    speeds.plot(impacts["begin"], impacts["approach"], "v", color="C3", markersize=4)
+    speeds.set(xlabel="t (s)", ylabel="impact velocity (m/s)", xlim=(t[0], t[-1]))
+    legend_beside(lifts)
     return drawing

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from nsds.model.complementarity_system import linear_complementarity_system
-from nsds.pictures.plotting import figure, time_series
+from nsds.pictures.plotting import figure, legend_beside, time_series
 from nsds.schemes.first_order.euler_moreau import euler_moreau
 
 RUN = {"t_end": 5.0, "h": 5e-2, "scheme": euler_moreau(theta=0.5, gamma=0.5, gamma_for_relation=True)}
@@ -75,5 +75,5 @@ def draw(trajectory, system):
     for energy, label in ((stored, "stored"), (dissipated, "dissipated"), (stored + dissipated, "sum")):
         axes[2].plot(trajectory["t"], energy, label=label)
     axes[2].set(xlabel="t (s)", ylabel="energy (J)")
-    axes[2].legend()
+    legend_beside(axes[2])
     return drawing

@@ -107,8 +107,5 @@ def draw(trajectory, system):
     drawing, axes = figure(3, sharex=True)
     time_series(trajectory, "first_wall.y", "second_wall.y", ax=axes[0])
     time_series(trajectory, "pendulum.v", ax=axes[1]).set_ylabel("velocity (rad/s)")
-    for wall, color in (("first_wall", "C0"), ("second_wall", "C1")):
-        time_series(trajectory, f"{wall}.lambda", ax=axes[2]).collections[-1].set_color(color)
-    axes[2].set_ylabel("impulse (N s)")
-    axes[2].legend()
+    time_series(trajectory, "first_wall.lambda", "second_wall.lambda", ax=axes[2])
     return drawing

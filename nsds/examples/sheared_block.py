@@ -7,6 +7,7 @@ from nsds.model.interactions import interaction
 from nsds.model.laws import newton_impact_friction
 from nsds.model.relations_lagrangian import lagrangian_linear_relation
 from nsds.model.systems import lagrangian_linear
+from nsds.pictures.plotting import legend_beside
 from nsds.schemes.lagrangian.moreau_jean import moreau_jean
 
 RUN = {"t_end": 0.24, "h": 4e-3, "scheme": moreau_jean(theta=1.0)}
@@ -124,6 +125,6 @@ def draw(trajectory, system):
         counts.plot(trajectory["t"], chosen.sum(axis=1), label=label)
     face.set(xlabel="x (mm)", ylabel="y (mm)", aspect="equal")
     counts.set(xlabel="t (s)", ylabel="contacts")
-    face.legend(loc="upper right")
-    counts.legend()
+    face.legend(loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=3, fontsize="small", frameon=False)
+    legend_beside(counts)
     return drawing

@@ -119,8 +119,5 @@ def draw(trajectory, system):
     drawing, axes = figure(3, sharex=True)
     time_series(trajectory, "mechanism.v[0]", ax=axes[0]).set_ylabel("crank (rad/s)")
     time_series(trajectory, *(f"corners.y[{i}]" for i in range(0, 8, 2)), ax=axes[1])
-    for i in range(4):
-        time_series(trajectory, f"corners.lambda[{2 * i}]", ax=axes[2]).collections[-1].set_color(f"C{i}")
-    axes[2].set_ylabel("impulse (N s)")
-    axes[2].legend()
+    time_series(trajectory, *(f"corners.lambda[{i}]" for i in range(0, 8, 2)), ax=axes[2])
     return drawing

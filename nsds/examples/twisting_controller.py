@@ -55,6 +55,7 @@ def draw(trajectory, system):
     """State, and the force of the controller."""
     drawing, axes = figure(2, sharex=True)
     time_series(trajectory, "plant.x", ax=axes[0]).set_ylabel("position, velocity")
-    axes[1].step(trajectory["t"], trajectory["controller"]["lambda"] @ system["controller"]["B"][1])
+    control = trajectory["controller"]["lambda"][1:] @ system["controller"]["B"][1]  # of the step that ends at t
+    axes[1].step(trajectory["t"][1:], control)
     axes[1].set(xlabel="t (s)", ylabel="control")
     return drawing

@@ -190,7 +190,7 @@ def exp_quaternion(w, out):
 @of_sizes(3, 9)
 @tiny
 def exp_rotation(w, out):
-    """``out = exp(w~) = 1 + sin(theta)/theta w~ + (1 - cos(theta))/theta^2 w~^2`` with theta = |w|; w (3,), out (9,).
+    """``out = exp(w~) = 1 + sin(theta)/theta w~ + (1 - cos(theta))/theta^2 w~^2`` with ``theta = |w|``; w (3,), out (9,).
 
     [Notes], eq. 11.102, which has the sign of the last term wrong.
     """
@@ -259,7 +259,7 @@ def dexp(w, out):
 def dexp_inverse(w, out):
     """``wdot = out omega`` for the inertial angular velocity omega of ``R = exp(w~)``, the inverse of `dexp`; w (3,), out (9,).
 
-    ``1 - w~/2 + (1 - theta/2 cot(theta/2)) / theta^2 w~^2`` with theta = |w|, singular where theta is a multiple of 2 pi.
+    ``1 - w~/2 + (1 - theta/2 cot(theta/2)) / theta^2 w~^2`` with ``theta = |w|``, singular where theta is a multiple of 2 pi.
     """
     _skew_polynomial(w, -0.5, cotangent_remainder(0.25 * dot(w, w)), out)
 

@@ -5,10 +5,12 @@ All callbacks have one signature, ``(t, x, lam, z, out)``, whatever arguments th
 
 import ctypes
 import dis
+import importlib
 import inspect
 import sys
 import types as python_types
 import warnings
+from contextlib import suppress
 from contextvars import ContextVar
 from functools import cache, partial
 
@@ -74,6 +76,8 @@ _SHAPES = {
 }  # fmt: skip
 
 CENTRAL_STEP = 2.0**-17  # of a central difference, relative to 1 or the variable
+
+_OF_THE_PACKAGE = ("nsds.examples.", "nsds.circuits.")  # modules with functions, which are loaded when they are asked for
 
 _compiled, _offered = {}, {}
 
@@ -159,6 +163,11 @@ def function_address(name, kind, field):
     return _compiled[name, kind, field][0].address
 
 
+def functions_named(names):
+    """The functions of these names that are compiled here, for another process, to which they are `offered`."""
+    return list({function for (name, _, _), (_, function, _) in _compiled.items() if name in names})
+
+
 def offered(owner, functions):
     """Make functions known to this process, for records that name them.
 
@@ -184,7 +193,8 @@ def _identity(function):
 
 
 def _found(name, field):
-    """The function of a name: one that was passed, or that stands in a module which is loaded; nothing is imported for a record.
+    """The function of a name: one that was passed, or that stands in a module which is loaded; but those of the package itself, nothing
+    is imported for a record.
 
     Attributes are read from the dictionaries of modules and classes alone: a module may import when it is asked for an attribute.
     """
@@ -192,6 +202,9 @@ def _found(name, field):
     module, _, qualified = place.partition(":")
     if (qualified, wanted) in _offered:
         return _offered[qualified, wanted]
+    if module not in sys.modules and module.startswith(_OF_THE_PACKAGE):
+        with suppress(ModuleNotFoundError):
+            importlib.import_module(module)
     if module not in sys.modules:
         raise ValueError(
             f"{field}: the record names the user function {name!r}, and no module {module!r} is loaded: a record does not decide what is "

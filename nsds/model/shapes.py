@@ -6,7 +6,6 @@ position and unit quaternion, scalar first, in the axes of its body; hulls and m
 """
 
 import numpy as np
-from scipy.spatial import ConvexHull, QhullError
 
 from nsds import _checks
 from nsds.collision.kinds import SHAPES
@@ -238,6 +237,8 @@ def convex(vertices, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
     >>> stone["vertices"].shape, round(shapes.volume(stone), 12)
     ((6, 3), 1.333333333333)
     """
+    from scipy.spatial import ConvexHull, QhullError  # which few programs need, and takes long to import
+
     vertices = _vertices("convex", vertices, 4)
     try:
         hull = ConvexHull(vertices)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
+from nsds._jit import kernel
 
 _LEAST, _MOST = 1e-50, 1e50  # sizes of numbers with which all methods get along
 _SCALINGS = 20
@@ -112,8 +113,7 @@ def in_common_units(row, column, M, q, lower, upper):
     ``R M C`` with largest entries of rows and columns about 1, ``R q / size`` and ``bounds / (C size)``. Powers of two, so that nothing is
     rounded; a symmetric matrix stays symmetric.
     """
-    numbers = [abs(part) for part in (M, q, lower, upper)]
-    if all(_is_moderate(part) for part in numbers):
+    if _are_moderate(M) and _are_moderate(q) and _are_moderate(lower) and _are_moderate(upper):
         return Box(row, column, M, q, lower, upper), None
     n, i = q.size, np.repeat(np.arange(q.size), np.diff(row))
     exponent = np.where(M == 0.0, -np.inf, np.frexp(np.where(M == 0.0, 1.0, M))[1])
@@ -136,8 +136,14 @@ def in_common_units(row, column, M, q, lower, upper):
     return Box(row, column, *scaled), units
 
 
-def _is_moderate(numbers):
-    return not (((numbers > 0.0) & (numbers < _LEAST)) | ((numbers > _MOST) & (numbers < np.inf))).any()
+@kernel
+def _are_moderate(numbers):
+    """Whether all numbers but 0 and infinity are of sizes with which all methods get along."""
+    for i in range(numbers.size):
+        size = abs(numbers[i])
+        if (size > 0.0 and size < _LEAST) or (size > _MOST and size < np.inf):
+            return False
+    return True
 
 
 def _times(x, exponent):
@@ -180,19 +186,21 @@ def bounds(owner, n, lower, upper):
             given = np.asarray(value)
             if given.dtype.kind not in "biuf" or given.shape not in ((), (n,)):
                 raise TypeError
-            side = np.array(np.broadcast_to(given.astype(float), (n,)))
+            side = np.empty(n)
+            side[...] = given
         except (TypeError, ValueError):
             raise ValueError(f"{owner}: {field} must be a number or have shape {(n,)}, got {value!r}") from None
+        sides.append(side)
+    if ((sides[0] <= sides[1]) & (sides[0] < np.inf) & (sides[1] > -np.inf)).all():
+        return sides
+    for field, side in zip(("lower", "upper"), sides, strict=True):
         if np.isnan(side).any():
             raise ValueError(f"{owner}: {field} must not be NaN, got {side}")
-        sides.append(side)
     wrong = np.flatnonzero((sides[0] > sides[1]) | (sides[0] == np.inf) | (sides[1] == -np.inf))
-    if wrong.size:
-        i = wrong[0]
-        raise ValueError(
-            f"{owner}: lower must not exceed upper, and both must leave a finite point, got {sides[0][i]} and {sides[1][i]} at {i}"
-        )
-    return sides
+    i = wrong[0]
+    raise ValueError(
+        f"{owner}: lower must not exceed upper, and both must leave a finite point, got {sides[0][i]} and {sides[1][i]} at {i}"
+    )
 
 
 def squared(owner, M, q, lower, upper):
@@ -224,6 +232,24 @@ def blocks(rows):
     from scipy.sparse import block_array, coo_array
 
     return block_array([[None if b is None else coo_array(b) for b in line] for line in rows], format="coo")
+
+
+def joined(rows):
+    """`blocks`, but an array where there are few unknowns and all parts are arrays; no row or column of blocks may be None alone."""
+    parts = [b for line in rows for b in line if b is not None]
+    heights = [next(b.shape[0] for b in line if b is not None) for line in rows]
+    widths = [next(b.shape[1] for b in column if b is not None) for column in zip(*rows, strict=True)]
+    if sum(widths) >= _SPARSE_FROM or any(not isinstance(b, np.ndarray) for b in parts):
+        return blocks(rows)
+    result, top = np.zeros((sum(heights), sum(widths))), 0
+    for line, height in zip(rows, heights, strict=True):
+        left = 0
+        for b, width in zip(line, widths, strict=True):
+            if b is not None:
+                result[top : top + height, left : left + width] = b
+            left += width
+        top += height
+    return result
 
 
 def identity(n):

@@ -196,7 +196,7 @@ def _joined(owner, A, B, C, D, a, b):
     C = forms.matrix(owner, "C", C, (n_equations, m))
     D = forms.matrix(owner, "D", D, (m, n_free))
     lower = np.concatenate([np.full(n_free, -np.inf), np.zeros(m)])
-    return forms.blocks([[A, C], [D, B]]), np.concatenate([a, b]), lower, np.full(n_free + m, np.inf)
+    return forms.joined([[A, C], [D, B]]), np.concatenate([a, b]), lower, np.full(n_free + m, np.inf)
 
 
 def solve_avi(M, q, G, g, method="auto", tol=1e-10, max_iter=None, z0=None, on_failure="raise", **options):
@@ -352,7 +352,7 @@ def _check_convex(owner, P):
 def _bordered(owner, M, q, parts, z0):
     """Matrix, vector and guess of ``M z + q - sum G^T lambda`` and ``G z - g``, one box problem of z and the lambda of all parts."""
     rows = [[M, *[-G.T for G, _ in parts]], *[[G, *[None] * len(parts)] for G, _ in parts]]
-    whole, vector = (forms.blocks(rows) if parts else M), np.concatenate([q, *[-g for _, g in parts]])
+    whole, vector = (forms.joined(rows) if parts else M), np.concatenate([q, *[-g for _, g in parts]])
     z0 = np.zeros(q.size) if z0 is None else _checks.array(owner, "z0", z0, shape=q.shape)
     return whole, vector, np.concatenate([z0, np.zeros(vector.size - q.size)])
 
@@ -373,7 +373,8 @@ def _box(owner, kind, M, q, lower, upper, method, tol, max_iter, z0, on_failure,
     z, w, info = arguments[-5:-2]
     if units is not None:
         z[:], w[:], status = _returned(units, given, problem, options, z, w, info, status)
-    z[order], w[order] = z.copy(), w.copy()
+    if not isinstance(order, slice):
+        z[order], w[order] = z.copy(), w.copy()
     name = solver.name
     if name == "auto":
         name = f"auto: {auto.ORDER[int(info[2])]}"

@@ -357,6 +357,8 @@ def solve_contacts(problem, method, options, r0):
 
 def _times_power(x, exponent):
     """``2^exponent x``; infinite where that is too large."""
+    if exponent == 0:
+        return x
     with np.errstate(over="ignore"):
         return np.ldexp(x, exponent)
 

@@ -23,7 +23,17 @@ import numpy
 
 import nsds
 from tests.benchmarks import floors, history
-from tests.benchmarks.workloads import WORKLOADS, calls, cold_memory, first_result, keep_memory, measure, peer_command
+from tests.benchmarks.workloads import (
+    WORKLOADS,
+    calls,
+    cold_memory,
+    first_result,
+    keep_memory,
+    measure,
+    one_off_solves,
+    peer_command,
+    threads,
+)
 
 _PEER_SECONDS = 20.0  # per workload, after which the peer has no further turns
 COLUMNS = (
@@ -117,7 +127,7 @@ def main():
         print(f"{workload.name:<22}" + "".join(cell(row, key, width, digits) for key, _, width, digits in COLUMNS) + mark, flush=True)
     processes = {}
     if not arguments.only:
-        processes = calls() | first_result(3) | {"1000 balls, cold memory (ns)": (cold_memory(3), None)}
+        processes = calls() | threads() | one_off_solves() | first_result(3) | {"1000 balls, cold memory (ns)": (cold_memory(3), None)}
     for name, (figure, target) in processes.items():
         print(f"{name:<30}{figure:9.3f}" + (f"   target {target}" if target else ""))
     if arguments.history and rows:

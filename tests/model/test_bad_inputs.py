@@ -94,6 +94,8 @@ REFUSED = {
     "dimension or none": [*NUMBER, 1, 4, 0, -2, 2.5, "3"],
     "natural": [None, *NUMBER, 1.5, -1, 2**63],
     "flag": [None, "yes", 2, 0.5, {}, ODD, np.array([True, False])],
+    "folder or none": [3, {}, [], ODD, True, force],
+    "client": [3, {}, "cluster", [], ODD, True, force],
     "progress": ["yes", 2, 0.5, {}, ODD, np.array([True, False])],
     "word": [None, 3, "", "no such word", {}, [], ODD, b"all", True, np.nan],
     "vector": [None, *NOT_NUMBERS, [1.0, np.inf], force],
@@ -228,8 +230,28 @@ def halved(x, p, out):
     out[0] = p[0] * x[0]
 
 
+def both_halved(x, p, out):
+    out[0], out[1] = 0.5 * x[0], 0.5 * x[1]
+
+
+AXES = {"x[0]": [0.5, 0.6], "x[1]": [0.5]}
+
+
 def table():
     return nsds.iterated_map(halved, x=[1.0], p=[0.5])
+
+
+def swept():
+    return nsds.sweep(table(), vary={"p[0]": [0.5, 0.6]}, transient=5, keep=4, progress=False)
+
+
+def followed():
+    return nsds.continue_orbit(table(), parameter="p[0]", until=0.6)
+
+
+def square():
+    """Basins over two initial values."""
+    return nsds.basins(nsds.iterated_map(both_halved, x=[1.0, 1.0]), grid=AXES, transient=5, progress=False)
 
 
 def step_of(system, **more):
@@ -284,7 +306,8 @@ CALLS = {
         "scheme": "scheme", "progress": "progress"}),
     "sweep": (nsds.sweep, lambda: {"system": table(), "vary": {"p[0]": [0.5]}, "progress": False}, {
         "system": "record", "vary": "varied", "period": "period", "record": "word", "transient": "natural", "keep": "whole",
-        "direction": "direction", "tol": "positive", "scheme": "scheme", "progress": "progress"}),
+        "direction": "direction", "tol": "positive", "scheme": "scheme", "store": "folder or none", "client": "client",
+        "progress": "progress"}),
     "lagrangian_linear": (nsds.lagrangian_linear, lambda: {"M": [[1.0]], **FIRST}, {
         "M": "mass", "K": "matrix or none", "C": "matrix or none", "fext": "vector, function or none", "q": "vector", "v": "vector",
         "z": "parameters", "count": "whole or none"}),
@@ -376,8 +399,9 @@ CALLS = {
     "system": (nsds.system, lambda: {"ball": ball()}, {"t": "number", "other": "part"}),
     "simulate": (step_of, lambda: {"system": bouncing()}, {
         "system": "record", "t_end": "positive", "h": "positive", "scheme": "scheme", "solver": "solver", "save_every": "whole",
-        "t_eval": "times", "fields": "fields", "progress": "progress", "on_failure": "word", "callback": "callable or none",
-        "callback_every": "whole", "check": "flag", "functions": "functions"}),
+        "t_eval": "times", "fields": "fields", "progress": "progress", "on_failure": "word",
+        "until": "callable or none", "callback": "callable or none",
+        "callback_every": "whole", "out": "rows of this run", "check": "flag", "functions": "functions"}),
     "step": (nsds.step, lambda: {"system": bouncing(), "h": 0.01}, {
         "system": "record", "h": "positive", "scheme": "scheme", "solver": "solver", "on_failure": "word", "check": "flag",
         "functions": "functions"}),
@@ -389,6 +413,11 @@ CALLS = {
         "trajectory": "trajectory", "system": "record or none", "theta": "within 0 and 1", "file": "file", "functions": "functions"}),
     "energy": (nsds.energy, lambda: {"trajectory": rows(), "system": bouncing()}, {
         "trajectory": "trajectory", "system": "record", "theta": "within 0 and 1", "functions": "functions"}),
+    "to_pandas": (nsds.to_pandas, lambda: {"trajectory": rows()}, {"trajectory": "trajectory"}),
+    "to_xarray": (nsds.to_xarray, lambda: {"trajectory": rows()}, {"trajectory": "trajectory"}),
+    "describe": (nsds.describe, lambda: {"what": bouncing()}, {"what": "record"}),
+    "contact_intervals": (nsds.contact_intervals, lambda: {"trajectory": rows(), "system": bouncing(), "name": "floor"}, {
+        "trajectory": "trajectory", "system": "record", "name": "name"}),
     "advice": (nsds.advice, lambda: {"status": 0}, {"status": "status"}),
     "moreau_jean": (nsds.moreau_jean, dict, {
         "theta": "within 0 and 1", "gamma": "not negative", "q_star": "within 0 and 1", "form": "word", "update": "word",
@@ -458,6 +487,13 @@ CALLS = {
         "ax": "axes"}),
     "plotting.bifurcation": (nsds.plotting.bifurcation, lambda: {"parameter": [1.0, 2.0], "points": [[1.0], [2.0]]}, {
         "parameter": "vector", "points": "columns", "ax": "axes"}),
+    "plotting.diagram": (nsds.plotting.diagram, lambda: {"rows": swept()}, {
+        "rows": "rows of analysis", "coordinate": "index", "ax": "axes"}),
+    "plotting.branch": (nsds.plotting.branch, lambda: {"rows": followed()}, {
+        "rows": "rows of analysis", "coordinate": "index", "ax": "axes"}),
+    "plotting.multipliers": (nsds.plotting.multipliers, lambda: {"rows": followed()}, {"rows": "rows of analysis", "ax": "axes"}),
+    "plotting.basin_map": (nsds.plotting.basin_map, lambda: {"found": square(), "grid": AXES}, {
+        "found": "rows of analysis", "grid": "axes of a map", "ax": "axes"}),
     "plotting.performance_ratios": (nsds.plotting.performance_ratios, lambda: {"profile": np.ones((1, 1), PROFILE)}, {
         "profile": "trajectory", "measure": "word"}),
     "plotting.performance_profile": (nsds.plotting.performance_profile, lambda: {"profile": np.ones((1, 1), PROFILE)}, {
@@ -468,6 +504,10 @@ CALLS = {
         "system": "record", "trajectory": "trajectory", "count": "few"}),
     "plotting.animate": (nsds.plotting.animate, lambda: {"system": resting(), "trajectory": lying(), "path": os.devnull + ".gif"}, {
         "system": "record", "trajectory": "trajectory", "path": "gif", "fps": "positive", "speed": "positive", "inches": "positive",
+        "dpi": "positive"}),
+    "plotting.animate_plane": (nsds.plotting.animate_plane, lambda: {
+        "trajectory": rows(), "lines": lambda row: [np.eye(2)], "path": os.devnull + ".gif"}, {
+        "trajectory": "trajectory", "path": "gif", "fps": "positive", "speed": "positive", "inches": "positive",
         "dpi": "positive"}),
     "consistent": (nsds.consistent, lambda: {"system": resting()}, {"system": "record", "functions": "functions"}),
 }  # fmt: skip
@@ -494,6 +534,9 @@ REFUSED |= {
         {"ball": {"shape": "sphere"}},
     ],
     "map": [None, 3, "points", {}, [], ODD, np.zeros(3), np.zeros(3, [("q", "f8")]), np.zeros(3, [("q", "f8"), ("v", "f8")])],
+    "rows of this run": [3, "out", {}, [], ODD, np.zeros(3), np.zeros(3, [("t", "f8")]), True],
+    "rows of analysis": [None, 3, "rows", {}, [], ODD, np.zeros(3), np.zeros(3, [("x", "f8")]), (), True],
+    "axes of a map": [None, 3, "x", {}, [], ODD, {"x[0]": [0.5]}, {"x[0]": [0.5], "x[1]": [0.5]}, {"x[0]": "a", "x[1]": [0.5]}, ["x[0]"]],
     "columns": [None, 3, "a", {}, ODD, [[1.0]], [[1.0], ["a"]], [[1.0], None], [[np.nan], [1.0]], [[[1.0]], [1.0]]],
     "state of any length": [
         value
@@ -538,7 +581,7 @@ def test_what_is_bad_is_refused_by_name(name):
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("name", sorted(set(CALLS) - {"consistent", "plotting.animate"}))
+@pytest.mark.parametrize("name", sorted(set(CALLS) - {"consistent", "plotting.animate", "plotting.animate_plane"}))
 def test_what_is_good_is_taken(name):
     function, good, _ = CALLS[name]
     function(**good())
@@ -556,7 +599,7 @@ def test_the_table_has_all_public_functions_and_their_arguments():
         assert not missing, missing
 
 
-NOT_TABLED = {"joints.fixed_joint", "shapes.require_shape", "plotting.require_matplotlib"}
+NOT_TABLED = {"joints.fixed_joint", "shapes.require_shape", "plotting.require_matplotlib", "plotting.legend_beside"}
 
 
 @pytest.mark.parametrize("name", [name for name, value in vars(nsds.rotations).items() if hasattr(value, "sizes")])

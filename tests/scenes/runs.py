@@ -128,27 +128,27 @@ def growth_of_energy(system, rows, scene):
     M^-1: a body that forces press against a contact which opens gains that much at most. With restitution, ``lambda . u+`` is
     ``-e lambda . u-``, which adds ``e lambda_n |u_n-|`` where contacts rub, too. Gyroscopic moments at the ends of the step do the work
     ``-h Omega . (d x I d)``, ``d = (Omega+ - Omega-) / 2``. What the solver leaves open is its residual times impulses times speeds.
+    RATTLE has ``H v = 0`` of joints at both ends of a step and not between: they do up to ``|lambda| |v+ - v-|``, and take it again.
     """
     if family(model_of(system)) == FIRST_ORDER or scene.motors:
         return np.nan, 0.0
     with np.errstate(all="ignore"):
         if family(model_of(system)) == NEWTON_EULER:
-            return _rigid_growth(system, rows)
+            return _rigid_growth(system, rows, schemes.chosen(scene.settings.get("scheme"), system)[1]["scheme"] == b"rattle")
         return _lagrangian_growth(system, rows, scene.settings.get("scheme"))
 
 
-def _rigid_growth(system, rows):
+def _rigid_growth(system, rows, swings):
     ledger = energy(rows, system)
     h = np.diff(rows["t"])
-    gained = ledger["joints"] + ledger["contact"] + ledger["numerical"]
-    allowed, speed, load = (np.zeros(len(rows)) for _ in range(3))
+    gained, allowed, speed, load, change = (np.zeros(len(rows)) for _ in range(5))  # gained: the work of the impulses that bodies have got
     for name, _ in split(model_of(system))[0]:
         parts = system[name].reshape(-1)
         v, p = (rows[name][key].reshape(len(rows), len(parts), 6) for key in ("v", "p"))
         for k, part in enumerate(parts):
             dv, mean = np.diff(v[:, k], axis=0), (v[1:, k] + v[:-1, k]) / 2
+            gained[1:] += (mean * p[1:, k]).sum(axis=1)
             if np.isinf(part["mass"]):  # a drive: what it puts in is no gain
-                gained[1:] += (mean * p[1:, k]).sum(axis=1)
                 continue
             I, m = part["inertia"], float(part["mass"])
             force = m * dv[:, :3] - p[1:, k, :3], dv[:, 3:] @ I - p[1:, k, 3:]
@@ -160,14 +160,15 @@ def _rigid_growth(system, rows):
             weight = np.sqrt(np.trace(I) / m)
             fast = np.linalg.norm(v[:, k, :3], axis=1) + weight * np.linalg.norm(v[:, k, 3:], axis=1)
             speed[1:] = np.maximum(speed[1:], np.maximum(fast[1:], fast[:-1]) + np.linalg.norm(force[0], axis=1) / m)
+            change[1:] = np.maximum(change[1:], np.linalg.norm(dv[:, :3], axis=1) + weight * np.linalg.norm(dv[:, 3:], axis=1))
             load[1:] += np.linalg.norm(p[1:, k, :3], axis=1) + np.linalg.norm(p[1:, k, 3:], axis=1) / weight
     load = np.maximum(load, _loads(system, rows))
     residual = np.where(np.isfinite(rows["residual"]), rows["residual"], 0.0)
     rubs = any(np.max(system[name]["mu"]) > 0 for name in system.dtype.names if _has(system, name, "mu"))
     restitution = [float(np.max(system[name][e])) for name in system.dtype.names for e in ("e", "e_n") if _has(system, name, e)]
     allowed += 2 * (residual + (max(restitution, default=0.0) if rubs else 0.0)) * load * speed
-    moved = ledger["kinetic"] + sum(abs(ledger[name]) for name in ("forces", "internal", "damping", "contact")).cumsum()
-    return _rise(gained), _most(gained - allowed - ROUNDING * moved)
+    allowed += load * change * swings
+    return _rise(gained), _most(gained - allowed - ROUNDING * _moved(ledger))
 
 
 def _has(system, name, field):
@@ -199,9 +200,14 @@ def _lagrangian_growth(system, rows, scheme):
                 pressed += (p[:, k] * (p[:, k] / M if M.ndim == 1 else np.linalg.solve(M, p[:, k].T).T)).sum(axis=1)
     if constant:  # else the ledger's numerical part is what mass and its gyroscopic terms differ by, of order h
         gained += ledger["numerical"]
-    works = sum(abs(ledger[name]) for name in ("forces", "internal", "damping", "contact"))
-    moved = ledger["kinetic"] + abs(ledger["potential"]) + works.cumsum() + pressed
+    moved = _moved(ledger) + abs(ledger["potential"]) + pressed
     return _rise(gained), _most(gained - allowed - SOLVED * moved)
+
+
+def _moved(ledger):
+    """Energy that the parts have, and all that has gone in and out, which rounding is relative to."""
+    works = sum(abs(ledger[name]) for name in ("forces", "internal", "damping", "contact"))
+    return ledger["kinetic"] + (works + abs(np.diff(ledger["potential"], prepend=ledger["potential"][0]))).cumsum()
 
 
 def _rise(gained):

@@ -316,3 +316,21 @@ def test_the_dampings_of_newton_fb_can_be_multiplied(entry):
     """From the least to the largest by factors of 10: a least one of 0 would never get there."""
     least, most = newton_fb._dampings(np.array([entry]))
     assert 0.0 < least < most < np.inf
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_blocks_are_joined_alike_as_an_array_and_sparse(dense):
+    rng = np.random.default_rng(0)
+    A, B, C = rng.normal(size=(2, 2)), rng.normal(size=(2, 3)), rng.normal(size=(3, 2))
+    rows = [[A, B], [C, None]] if dense else [[sp.coo_array(A), B], [C, None]]
+    joined = forms.joined(rows)
+    assert isinstance(joined, np.ndarray) == dense
+    np.testing.assert_array_equal(forms.dense(joined), np.block([[A, B], [C, np.zeros((3, 3))]]))
+
+
+@pytest.mark.parametrize(
+    ("numbers", "moderate"),
+    [([], True), ([0.0, np.inf, -np.inf, 1e50, -1e-50], True), ([1.0, 1e51], False), ([-1e-51], False), ([0.0, -1e60], False)],
+)
+def test_numbers_of_extreme_sizes_are_found(numbers, moderate):
+    assert forms._are_moderate(np.array(numbers, float)) == moderate
