@@ -42,7 +42,7 @@ def chosen(options, system):
         return module, getattr(module, default)()
     name = _name_of(options)
     if name not in SCHEMES:
-        known = ", ".join(f"nsds.{scheme}" for scheme in SCHEMES)
+        known = ", ".join(f"nsds.{scheme}" for scheme in sorted(SCHEMES))
         raise TypeError(f"scheme: expected the result of one of {known}, got {_checks.shortened(options)}")
     treated, module = SCHEMES[name]
     if systems not in treated:

@@ -14,7 +14,7 @@ import numpy as np
 import nsds
 from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER
 from nsds.model.laws import LAWS
-from nsds.schemes.table import SCHEMES
+from nsds.schemes.table import DEFAULTS, SCHEMES
 from nsds.status import is_event
 from tests.reference_contact import hat, onto_cone
 
@@ -425,7 +425,9 @@ def _outcomes(family):
 
 
 def schemes_of(family):
-    return [name for name, (families, _) in SCHEMES.items() if family in families]
+    """Names of the schemes of a family, the default first."""
+    names = sorted(name for name, (families, _) in SCHEMES.items() if family in families)
+    return sorted(names, key=lambda name: name != DEFAULTS[family])
 
 
 def refusal(system, scheme):
@@ -477,8 +479,8 @@ def _mark(why, numbers):
 
 def _promises():
     lines = ["| scheme | systems | order | energy |", "|---|---|---|---|"]
-    for scheme, (families, _) in SCHEMES.items():
-        lines += [f"| {scheme} | {family} | {_order(scheme, family)} | {_energy(scheme, family)} |" for family in families]
+    for family in _FAMILIES:
+        lines += [f"| {scheme} | {family} | {_order(scheme, family)} | {_energy(scheme, family)} |" for scheme in schemes_of(family)]
     return lines
 
 
