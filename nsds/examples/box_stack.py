@@ -52,7 +52,8 @@ def box_stack(n=6, drop=0.005, mu=0.5, offset=0.1):
     q[:, 2] = _SIDE / 2 + _SIDE * np.arange(n) + drop * np.arange(1, n + 1)
     q[:, 3] = 1.0
     return system(
-        boxes=rigid_bodies(_MASS, inertia(shape, _MASS), q=q, v=np.zeros((n, 6)), fext=[0, 0, -_MASS * _GRAVITY]),
+        gravity=[0, 0, -_GRAVITY],
+        boxes=rigid_bodies(_MASS, inertia(shape, _MASS), q=q, v=np.zeros((n, 6))),
         contacts=collisions({"boxes": shape}, newton_impact_friction(e_n=0.0, mu=mu), world=plane()),
     )
 

@@ -52,7 +52,8 @@ def dominoes(n=12, gap=0.02, push=4.0, mu=0.3):
     q[:, 2], q[:, 3] = SIZE[2] / 2, 1.0
     v[0] = [push * SIZE[2] / 2, 0, push * SIZE[0] / 2, 0, push, 0]  # about the lower edge in front
     return system(
-        dominoes=rigid_bodies(mass, inertia(shape, mass), q=q, v=v, fext=[0, 0, -mass * _GRAVITY]),
+        gravity=[0, 0, -_GRAVITY],
+        dominoes=rigid_bodies(mass, inertia(shape, mass), q=q, v=v),
         contacts=collisions({"dominoes": shape}, newton_impact_friction(e_n=0.0, mu=mu), world=plane()),
     )
 

@@ -53,12 +53,12 @@ def euler_disk(tilt=0.4, mu=0.5, mu_r=2e-5):
     shape = cylinder(_RADIUS, _THICKNESS)
     height = _RADIUS * s + half * c
     return system(
+        gravity=[0, 0, -_GRAVITY],
         coin=rigid_bodies(
             _MASS,
             [across, across, along],
             q=[0, 0, height, math.cos(tilt / 2), 0, math.sin(tilt / 2), 0],
             v=[0, 0, 0, w * _RADIUS, 0, -w * half],
-            fext=[0, 0, -_MASS * _GRAVITY],
         ),
         contacts=collisions({"coin": shape}, newton_impact_rolling_friction(e_n=0.0, mu=mu, mu_r=mu_r), world=plane()),
     )

@@ -57,8 +57,9 @@ def rotating_drum(n=200, spin=3.0, mu=0.3, e=0.3, filling=0.35):
     wall = tube(radius, orientation=[math.sqrt(0.5), -math.sqrt(0.5), 0, 0])  # along y
     caps = [plane([0, side, 0], offset=-_WIDTH / 2) for side in (1, -1)]
     return system(
+        gravity=[0, 0, -_GRAVITY],
         drum=rigid_bodies(math.inf, 1.0, q=[0, 0, 0, 1, 0, 0, 0], v=[0, 0, 0, 0, spin, 0]),
-        grains=rigid_bodies(mass, inertia(grain, mass), q=q, v=v, fext=[0, 0, -mass * _GRAVITY]),
+        grains=rigid_bodies(mass, inertia(grain, mass), q=q, v=v),
         contacts=collisions(
             {"grains": grain, "drum": wall},
             newton_impact_friction(e_n=e, mu=mu),

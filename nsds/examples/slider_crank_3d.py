@@ -69,8 +69,9 @@ def slider_crank_3d(speed=6.0):
         "slider": (2.0, [1e-4, 1e-4, 1e-4], slider, [1, 0, 0, 0], [s, 0, 0], [a, 0, 0]),
     }
     return system(
+        gravity=[0, 0, -_GRAVITY],
         **{
-            name: rigid_bodies(mass, moments, q=[*x, *p], v=[*velocity, *twist], fext=[0, 0, -mass * _GRAVITY])
+            name: rigid_bodies(mass, moments, q=[*x, *p], v=[*velocity, *twist])
             for name, (mass, moments, x, p, velocity, twist) in parts.items()
         },
         pivot=interaction(joints.hinge(_CENTRE, [1, 0, 0]), equality(), on="crank"),

@@ -42,9 +42,8 @@ def sliding_ball(speed=2.0, mu=0.1):
     """
     ball = sphere(_RADIUS)
     return system(
-        ball=rigid_bodies(
-            _MASS, inertia(ball, _MASS), q=[0, 0, _RADIUS, 1, 0, 0, 0], v=[speed, 0, 0, 0, 0, 0], fext=[0, 0, -_MASS * _GRAVITY]
-        ),
+        gravity=[0, 0, -_GRAVITY],
+        ball=rigid_bodies(_MASS, inertia(ball, _MASS), q=[0, 0, _RADIUS, 1, 0, 0, 0], v=[speed, 0, 0, 0, 0, 0]),
         contacts=collisions({"ball": ball}, newton_impact_friction(e_n=0.0, mu=mu), world=plane()),
     )
 

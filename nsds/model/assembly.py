@@ -8,17 +8,21 @@ from nsds.model.freedom import require_free
 from nsds.model.interactions import interaction_record
 from nsds.model.kinds import COLLISIONS, CONTROL, NAMES, SYSTEMS
 from nsds.model.laws import LAWS
-from nsds.model.records import HEAD, RESERVED, leaf
+from nsds.model.records import GRAVITY, HEAD, RESERVED, leaf
 from nsds.model.validation import runnable
 
 
-def system(*, t=0.0, **parts):
+def system(*, t=0.0, gravity=None, **parts):
     """Join parts to one record: the whole state and description of a nonsmooth dynamical system.
 
     Parameters
     ----------
     t : float
         Time at the start.
+    gravity : array_like (3,), optional
+        Acceleration of free fall in inertial axes (m/s²), as ``[0, 0, -9.81]``: ``m g`` acts at the centre of mass of every rigid body of
+        finite mass, besides its fext. The record has it as ``system["gravity"]``, which may be changed. Coordinates of Lagrangian systems
+        need not be positions: their weight is ``M g`` in fext, or in fint.
     **parts
         Systems (`nsds.lagrangian`, `nsds.lagrangian_linear`, `nsds.lagrangian_modal`, `nsds.first_order_linear`, `nsds.first_order`,
         `nsds.rigid_bodies`), interactions (`nsds.interaction`), contacts to be detected (`nsds.collisions`) and controllers
@@ -33,8 +37,8 @@ def system(*, t=0.0, **parts):
     Raises
     ------
     TypeError, ValueError
-        A part that no constructor made, a reserved name, an interaction on a part that does not exist or does not fit, a force on a
-        coordinate that joints of the same bodies hold.
+        A part that no constructor made, a reserved name, gravity of systems that are not rigid bodies, an interaction on a part that does
+        not exist or does not fit, a force on a coordinate that joints of the same bodies hold.
 
     Examples
     --------
@@ -47,6 +51,10 @@ def system(*, t=0.0, **parts):
     0.9
     """
     t = _checks.number("system", "t", t)
+    if gravity is not None:
+        gravity = _checks.array("system", "gravity", gravity)
+        if gravity.shape != (3,):
+            raise ValueError(f"system: gravity must have shape (3,), got {gravity.shape}")
     for name, part in parts.items():
         if not name.isidentifier():
             raise ValueError(f"system: the name of a part must be an identifier, got {name!r}")
@@ -81,8 +89,11 @@ def system(*, t=0.0, **parts):
         model.append(" ".join((name, *words)))
     _require_free(parts, records, systems)
     model = "\n".join(model)
-    dtype = HEAD + [("model", *leaf(model, 0))] + [(name, r.dtype, r.shape) if r.ndim else (name, r.dtype) for name, r in records.items()]
+    dtype = HEAD + [("model", *leaf(model, 0))] + ([] if gravity is None else [(GRAVITY, *leaf(gravity, 0))])
+    dtype += [(name, r.dtype, r.shape) if r.ndim else (name, r.dtype) for name, r in records.items()]
     result = np.zeros((), np.dtype(dtype))
+    if gravity is not None:
+        result[GRAVITY] = gravity
     result["t"] = result["t0"] = t
     result["model"] = model.encode()
     for name, record in records.items():
@@ -130,7 +141,6 @@ def _wiring(name, part, parts, kinds):
     written = parts[part["writes"]]["record"].dtype.base
     if "u" not in written.names or written["u"].base.kind != "f":
         ways = {
-            "rigid_bodies": "a force that is a function, fint(t, q, v, z, out), controls rigid bodies",
             "lagrangian_linear": "lagrangian_linear has none, make it a nsds.lagrangian with u=numpy.zeros(n_u)",
         }
         way = ways.get(kinds[part["writes"]], "give it u=numpy.zeros(n_u)")

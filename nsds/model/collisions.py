@@ -63,8 +63,8 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None):
     >>> import nsds
     >>> ball = nsds.shapes.sphere(0.1)
     >>> system = nsds.system(
-    ...     ball=nsds.rigid_bodies(1.0, nsds.shapes.inertia(ball, 1.0), q=[0, 0, 0.5, 1, 0, 0, 0], v=[1, 0, 0, 0, 0, 0],
-    ...                            fext=[0, 0, -9.81]),
+    ...     gravity=[0, 0, -9.81],
+    ...     ball=nsds.rigid_bodies(1.0, nsds.shapes.inertia(ball, 1.0), q=[0, 0, 0.5, 1, 0, 0, 0], v=[1, 0, 0, 0, 0, 0]),
     ...     contacts=nsds.collisions({"ball": ball}, nsds.newton_impact_friction(e_n=0.5, mu=0.3), world=nsds.shapes.plane()),
     ... )
     >>> rows = nsds.simulate(system, t_end=2.0, h=1e-3)

@@ -11,7 +11,7 @@ SYSTEMS = {
     "lagrangian": (LAGRANGIAN, "q", ("q", "v", "u")),
     "first_order_linear": (FIRST_ORDER, "x", ("x", "r", "u")),
     "first_order": (FIRST_ORDER, "x", ("x", "r", "u")),
-    "rigid_bodies": (NEWTON_EULER, "q", ("q", "v", "p")),
+    "rigid_bodies": (NEWTON_EULER, "q", ("q", "v", "p", "u")),
 }
 
 

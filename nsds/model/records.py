@@ -1,6 +1,7 @@
 """Records: a system is one NumPy record whose dtype is nested and named, every leaf 8 bytes wide.
 
-The head of a record holds the clock and the outcome of the last step; ``model`` says in words what the parts are, one part a line.
+The head of a record holds the clock and the outcome of the last step; ``model`` says in words what the parts are, one part a line;
+``gravity`` is there where it was given.
 """
 
 from functools import lru_cache
@@ -12,7 +13,8 @@ from nsds._checks import shortened
 HEAD = [("t", "<f8"), ("t0", "<f8"), ("step", "<i8"), ("status", "<i8"), ("n_iter", "<i8"), ("residual", "<f8")]
 T, T0, STEP, STATUS, N_ITER, RESIDUAL = range(6)  # words of the head
 _TEXT = 128  # bytes: room for the name of another function, or of a longer model
-RESERVED = {name for name, _ in HEAD} | {"model"}
+GRAVITY = "gravity"  # behind the model in records that have it: an acceleration in space (3,)
+RESERVED = {name for name, _ in HEAD} | {"model", GRAVITY}
 
 
 def pack(fields, count):

@@ -5,18 +5,20 @@ import numpy as np
 from nsds import _checks
 from nsds.model.functions import function_name
 from nsds.model.records import pack
+from nsds.model.systems import control_fields
 
 _UNIT = 1e-6  # how far from 1 the norm of a quaternion may be
 _SYMMETRIC = 1e-9  # how far from symmetric an inertia may be, relative to its largest entry
 
 
 def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fint=None, mint=None, jac_q=None, jac_v=None, C=None, K=None,
-                 z=None, count=None):  # fmt: skip
-    """Rigid bodies ``m v' = f_ext - f_int + p_f``, ``I Omega' + Omega × I Omega = M_ext - M_int + p_M`` ([Notes], 11.198).
+                 T=None, u=None, u_frame="body", z=None, count=None):  # fmt: skip
+    """Rigid bodies ``m v' = m g + f_ext - f_int + f_u + p_f``, ``I Omega' + Omega × I Omega = M_ext - M_int + M_u + p_M``.
 
-    With ``q' = T(q) v``. Coordinates are ``q = (x, p)``: centre of mass (m) and unit quaternion, scalar first, which turns body axes
-    into inertial ones. Velocities are ``v = (v_g, Omega)``: of the centre in inertial axes (m/s), and angular in *body* axes (rad/s).
-    Forces are in inertial axes, moments in body axes.
+    This is eq. 11.198 of [Notes], with the control ``(f_u, M_u) = T u``, gravity g of `nsds.system`, and ``q' = T(q) v``. Coordinates are
+    ``q = (x, p)``: centre of mass (m) and unit quaternion, scalar first, which turns body axes into inertial ones. Velocities are
+    ``v = (v_g, Omega)``: of the centre in inertial axes (m/s), and angular in *body* axes (rad/s). Forces are in inertial axes, moments in
+    body axes, if nothing else is said.
 
     Parameters
     ----------
@@ -30,7 +32,7 @@ def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fin
     v : array_like (6,) or (count, 6)
         Velocities at the start.
     fext, mext : array_like (3,), (count, 3), or function ``fext(t, z, out)``, optional
-        External force in inertial axes (N), and moment (N m).
+        External force in inertial axes (N), besides weight, and moment (N m).
     frame : "body" or "inertial"
         Axes in which mext is given ([Notes], eq. 11.224).
     fint, mint : function ``fint(t, q, v, z, out)``, optional
@@ -39,6 +41,13 @@ def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fin
         Write the derivatives of (fint, mint) by q and by v into ``out``, (6, 7) and (6, 6). By finite differences if not given.
     C, K : array_like (6, 6) and (6, 7), optional
         Linear internal wrench ``C v + K q`` ([Notes], eq. 11.222), on the left-hand side.
+    T : array_like (6, n_u) or (count, 6, n_u), optional
+        Weight of the control: each column the force, then the moment about the centre of mass, of one input. The identity if not given.
+    u : array_like (n_u,) or (count, n_u), optional
+        Control (N and N m where T is the identity), held in a step. It may be changed between steps, by `nsds.stepper` as well as by a
+        `nsds.sampled_control`. One that is a function of the state at any time is a force fint.
+    u_frame : "body" or "inertial"
+        Axes of both the force and the moment ``T u``: those of a thruster on the body, or of a push in the room.
     z : array_like, optional
         Parameters passed to the functions; with ``count``, of shape (count, n_z) for one set each.
     count : int, optional
@@ -65,6 +74,13 @@ def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fin
     >>> rows = nsds.simulate(nsds.system(top=top), t_end=1.0, h=1e-3)
     >>> rows["top"]["v"][-1, 3:].round(4), float(np.linalg.norm(rows["top"]["q"][-1, 3:]).round(12))
     (array([-0.1144,  0.7918,  2.    ]), 1.0)
+
+    A drone whose rotor, along its own z, carries its weight stays where it is:
+
+    >>> drone = nsds.rigid_bodies(2.0, 0.1, q=[0, 0, 1, 1, 0, 0, 0], v=[0] * 6, T=np.eye(6)[:, 2:3], u=[2.0 * 9.81])
+    >>> rows = nsds.simulate(nsds.system(gravity=[0, 0, -9.81], drone=drone), t_end=1.0, h=1e-2)
+    >>> float(rows["drone"]["q"][-1, 2].round(12))
+    1.0
     """
     owner = "rigid_bodies"
     count = _count(owner, q, v, count)
@@ -72,15 +88,14 @@ def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fin
     fields["p"] = np.zeros_like(fields["v"])
     fields["mass"] = _masses(owner, mass, count)
     fields["inertia"] = _inertias(owner, inertia, count)
-    if not isinstance(frame, str) or frame not in ("body", "inertial"):
-        raise ValueError(f"{owner}: frame must be 'body' or 'inertial', got {_checks.shortened(frame)}")
+    is_inertial = _is_inertial(owner, "frame", frame)
     for name, value in (("fext", fext), ("mext", mext)):
         if callable(value):
             fields[name] = function_name(value, owner, name)
         elif value is not None:
             fields[name] = _per_body(owner, name, value, (3,), count)
     if mext is not None:
-        fields["mext_inertial"] = np.full(() if count is None else (count,), int(frame == "inertial"))
+        fields["mext_inertial"] = np.full(() if count is None else (count,), int(is_inertial))
     for name, function in (("fint", fint), ("mint", mint), ("jac_q", jac_q), ("jac_v", jac_v)):
         if function is not None:
             fields[name] = function_name(function, owner, name)
@@ -89,6 +104,12 @@ def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fin
     for name, matrix, shape in (("C", C, (6, 6)), ("K", K, (6, 7))):
         if matrix is not None:
             fields[name] = _per_body(owner, name, matrix, shape, count)
+    for name, value in (("T", T), ("u", u)):
+        if callable(value):
+            raise TypeError(f"{owner}: {name} must be numbers; a force that is a function of the state is fint(t, q, v, z, out)")
+    fields |= control_fields(owner, 6, T, u, None, None, count)
+    if u is not None:
+        fields["u_inertial"] = np.full(() if count is None else (count,), int(_is_inertial(owner, "u_frame", u_frame)))
     if z is not None:
         z = np.atleast_1d(_checks.array(owner, "z", z))
         fields["z"] = _per_body(owner, "z", z, z.shape[-1:], count)
@@ -97,6 +118,12 @@ def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fin
     record["q"][..., 3:] /= _norm(record["q"])[..., None]
     record["inertia"][np.isinf(record["mass"])] = np.eye(3)
     return {"kind": owner, "record": record}
+
+
+def _is_inertial(owner, name, frame):
+    if not isinstance(frame, str) or frame not in ("body", "inertial"):
+        raise ValueError(f"{owner}: {name} must be 'body' or 'inertial', got {_checks.shortened(frame)}")
+    return frame == "inertial"
 
 
 def _count(owner, q, v, count):

@@ -214,10 +214,11 @@ def control_fields(owner, n, T, u, n_u, z, count):
         known["T"] = fields["T"].shape[-1]
     elif T is None:
         known["T (the identity)"] = n
-    if u is not None and not callable(u):
-        known["u"] = 1 if _checks.shape_of(owner, "u", u) == (count,) else _checks.length(owner, "u", u)
     if n_u is not None:
         known["n_u"] = _checks.integer(owner, "n_u", n_u, low=1)
+    if u is not None and not callable(u):
+        is_one_each = _checks.shape_of(owner, "u", u) == (count,) and count not in known.values()
+        known["u"] = 1 if is_one_each else _checks.length(owner, "u", u)
     if u is not None:
         if not known:
             raise ValueError(f"{owner}: T and u are both functions: n_u, the length of u, must be given")

@@ -20,7 +20,7 @@ from nsds.model.functions import arguments_of
 from nsds.model.kinds import COLLISIONS, CONTROL, FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, RELATIONS, SYSTEMS
 from nsds.model.kinds import NAMES as NAMES_OF_CIRCUIT
 from nsds.model.laws import LAWS, require_fitting, rows_of_contact
-from nsds.model.records import HEAD, copied, lines_of, memory, model_of
+from nsds.model.records import GRAVITY, HEAD, copied, lines_of, memory, model_of
 from nsds.model.rigid_bodies import require_values
 from nsds.model.systems import require_mass
 from nsds.model.trials import try_functions
@@ -67,6 +67,9 @@ SYSTEM_FIELDS = {
         "fext": _FORCE,
         "mext": _FORCE,
         "mext_inertial": integers(low=0, high=1),
+        "T": floats(6, "n_u"),
+        "u": floats("n_u"),
+        "u_inertial": integers(low=0, high=1),
         "C": floats(6, 6),
         "K": floats(6, 7),
         "z": floats("n_z"),
@@ -116,7 +119,7 @@ COLLISION_FIELDS = {
 }
 _HEAD = {
     "t": floats(), "t0": floats(), "step": integers(low=0, high=2**53),
-    "status": integers(low=min(ADVICE), high=2 * EVENT - 1), "n_iter": integers(low=0, high=_WHOLE.max),
+    "status": integers(low=min(ADVICE), high=2 * EVENT - 1), "n_iter": integers(low=0, high=_WHOLE.max), GRAVITY: floats(3),
 }  # fmt: skip
 
 
@@ -287,7 +290,7 @@ def _rules(dtype, model):
         The model does not say how the record is made up, or not as its dtype does.
     """
     model = lines_of(model)
-    head = [name for name, _ in HEAD] + ["model"]
+    head = [name for name, _ in HEAD] + ["model"] + [GRAVITY] * (GRAVITY in dtype.names)
     names = [line[0] for line in model]
     if list(dtype.names) != head + names:
         raise ValueError(f"the record's fields must be {', '.join(head + names)}, as its model says, got {', '.join(dtype.names)}")
@@ -296,6 +299,9 @@ def _rules(dtype, model):
             raise ValueError(f"{name} must be one number of type {kind}, got {dtype[name]}")
     parts = {"": (0, 1, dtype.itemsize // 8, _ranges_of_fields("", _head_dtype(dtype), _HEAD, {}, dtype))}
     sizes = _sizes_of_systems(dtype, model)
+    for name, (family, _, _) in sizes.items() if GRAVITY in dtype.names else ():
+        if family != NEWTON_EULER:
+            raise ValueError(f"gravity is an acceleration in space of rigid bodies; '{name}' is {family}: give it its weight as a force")
     more = []
     for line in model:
         name, kind = line[:2]
@@ -315,7 +321,7 @@ def bounds_of_words(dtype, model):
 
 
 def _head_dtype(dtype):
-    return np.dtype([(name, dtype[name]) for name in _HEAD])
+    return np.dtype([(name, dtype[name]) for name in _HEAD if name in dtype.names])
 
 
 def _groups(parts, n_words):
@@ -384,9 +390,10 @@ def _fields_of(line, part, sizes):
             raise ValueError(f"{name} must begin with the fields {', '.join(leading)}, got {', '.join(names)}")
         if kind == "lagrangian" and ("M" in names) == ("mass" in names):
             raise ValueError(f"{name} must have one of the fields M and mass, got {', '.join(names)}")
-        if kind == "rigid_bodies" and ("mext" in names) != ("mext_inertial" in names):
-            raise ValueError(f"{name} must have both of the fields mext and mext_inertial, or none, got {', '.join(names)}")
-        lengths = {"n": n} if family != NEWTON_EULER else {}
+        for field in ("mext", "u") if kind == "rigid_bodies" else ():
+            if (field in names) != (f"{field}_inertial" in names):
+                raise ValueError(f"{name} must have both of the fields {field} and {field}_inertial, or none, got {', '.join(names)}")
+        lengths, n = ({"n": n}, n) if family != NEWTON_EULER else ({}, 6)
         if "n_u" not in names and "u" in names and ("T" not in names or part.base["u"].base.kind == "f"):
             lengths["n_u"] = n if "T" not in names else part.base["u"].shape[-1] if part.base["u"].shape else 0
         elif "n_u" not in names and "u" in names and part.base["T"].base.kind == "S":

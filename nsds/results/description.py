@@ -8,7 +8,7 @@ from nsds import _checks
 from nsds.collision.kinds import NAMES as SHAPE_NAMES
 from nsds.model.functions import arguments_of
 from nsds.model.kinds import COLLISIONS, CONTROL, NAMES, RELATIONS, family, state_of
-from nsds.model.records import model_of
+from nsds.model.records import GRAVITY, model_of
 from nsds.model.validation import valid
 from nsds.results.trajectories import ROW_HEAD, require_rows
 from nsds.status import advice, has_failed
@@ -101,6 +101,8 @@ def _of_system(records):
         values = [(field, _value(part, field, kind, law)) for field in part.dtype.names if _is_told(part, field, kind)]
         rows += _side_by_side(name, what, values)
     title = f"{who}, {family(model)}, at t = {_range(members['t'])} s"
+    if GRAVITY in members.dtype.names:
+        title += f", gravity {_value(members, GRAVITY, '', '')} m/s²"
     return Description(title, ("part", "what", "field", "value"), rows)
 
 

@@ -5,12 +5,12 @@ import math
 import numpy as np
 
 from nsds import _checks
-from nsds.maths.rotations import turned_back
+from nsds.maths.rotations import turned, turned_back
 from nsds.model.functions import CENTRAL_STEP, evaluate_at, function_address, offered
 from nsds.model.kinds import FIRST_ORDER, NEWTON_EULER, collisions_of, family, split
 from nsds.model.laws import LAWS, is_force
 from nsds.model.layout import elements_of
-from nsds.model.records import model_of, stored_sparse
+from nsds.model.records import GRAVITY, model_of, stored_sparse
 from nsds.model.trials import n_u
 from nsds.model.validation import runnable
 from nsds.results.trajectories import of_system
@@ -40,9 +40,9 @@ def energy(trajectory, system, theta=0.5, *, functions=None):
     - numerical, what these leave over. For constant matrices and H it is ``-(theta - 1/2) (dv . M dv + dq . K dq)``: nothing for
       theta = 1/2, dissipation for larger theta. It is O(h) of the power where the mass varies, as the error of the scheme.
 
-    Of rigid bodies potential is that of constant forces and of springs between them (`nsds.spring_damper`), whose dampers are in damping;
-    constant moments, which have none, belong to forces; those of
-    `nsds.force_law` and K belong to internal, and the gyroscopic moment, which does no work, to numerical.
+    Of rigid bodies potential is that of gravity, of constant forces and of springs between them (`nsds.spring_damper`), whose dampers are
+    in damping; constant moments, which have none, and controls belong to forces; what `nsds.force_law` and K say belongs to internal, and
+    the gyroscopic moment, which does no work, to numerical.
 
     H is that of the end of the step, as `nsds.moreau_jean` takes it: exact for constant H and for ``q_star=1``, and O(h) otherwise.
     Where positions move without velocities (projections), the change of the potential energy is numerical.
@@ -95,11 +95,14 @@ def energy(trajectory, system, theta=0.5, *, functions=None):
     ledger["t"] = t
     systems, interactions, _ = split(model)
     if family(model) == NEWTON_EULER:
+        gravity = system[GRAVITY] if GRAVITY in system.dtype.names else np.zeros(3)
         for name, _ in systems:
             elements = system[name].reshape(-1)
             q, v, p = (_recorded(trajectory, name, field, elements.size) for field in "qvp")
+            u = _recorded(trajectory, name, "u", elements.size) if "u" in elements.dtype.names else v[..., :0]
             for e in np.flatnonzero(np.isfinite(elements["mass"])):
-                _add_body(ledger, elements[e], theta, t, q[:, e], v[:, e], p[:, e])
+                ledger["potential"] -= elements[e]["mass"] * (q[:, e, :3] @ gravity)
+                _add_body(ledger, elements[e], theta, t, q[:, e], v[:, e], p[:, e], u[:, e])
         _add_interactions(ledger, system, model, theta, trajectory)
         return _closed(ledger)
     state = {}
@@ -133,8 +136,8 @@ def _closed(ledger):
     return ledger
 
 
-def _add_body(ledger, part, theta, t, q, v, p):
-    """Energy of one rigid body, and the works of its forces; p: its generalised impulses, moments in axes of the body."""
+def _add_body(ledger, part, theta, t, q, v, p, u):
+    """Energy of one rigid body, and the works of its forces; p: its generalised impulses, moments in axes of the body; u: its control."""
     kind, names, v_theta = "rigid_bodies", part.dtype.names, _mean(theta, v)
     q, v, power = q.copy(), v.copy(), np.diff(t)[:, None] * v_theta
     ledger["kinetic"] += (part["mass"] * (v[:, :3] ** 2).sum(axis=1) + np.einsum("ki,ij,kj->k", v[:, 3:], part["inertia"], v[:, 3:])) / 2
@@ -148,10 +151,20 @@ def _add_body(ledger, part, theta, t, q, v, p):
                 if field == "mext" and part["mext_inertial"]:
                     force = turned_back(q[:, 3:], force)
                 ledger[work][1:] += sign * (power[:, chosen] * _mean(theta, force)).sum(axis=1)
+    if "u" in names:
+        held = u[:-1] @ (part["T"].T if "T" in names else np.eye(6))  # a controller sets it at a row, for the step that follows
+        force = [_of_control(held, bool(part["u_inertial"]), at[:, 3:]) for at in (q[:-1], q[1:])]
+        ledger["forces"][1:] += (power * _mean(theta, *force)).sum(axis=1)
     for work, field, x in (("damping", "C", v), ("internal", "K", q)):
         if field in names:
             ledger[work][1:] -= (power * _mean(theta, x @ part[field].T)).sum(axis=1)
     ledger["contact"][1:] += (v_theta * p[1:]).sum(axis=1)
+
+
+def _of_control(wrench, is_inertial, p):
+    """Forces in inertial axes, moments in those of the body, of wrenches (rows, 6) that are given in one of them."""
+    force, moment = wrench[:, :3], wrench[:, 3:]
+    return np.concatenate([force if is_inertial else turned(p, force), turned_back(p, moment) if is_inertial else moment], axis=1)
 
 
 def _add_interactions(ledger, system, model, theta, trajectory):

@@ -62,6 +62,13 @@ def force(t, body, q, v, functions, mem, out, size):
     if body.mext_inertial:
         rotations.rotate_back(view(q, 3, 4), moment, moment)  # eq. 11.224
     size[0], size[1] = norm(out), norm(moment)
+    if body.gravity != ABSENT:
+        g, mass = view(mem, body.gravity, 3), mem[body.q + MASS]
+        for i in range(3):
+            out[i] += mass * g[i]
+        size[0] += mass * norm(g)
+    if body.u != ABSENT:
+        _add_control(body, q, mem, out, size)
     if not body.isotropic:
         Omega = view(v, 3, 3)
         times(view(mem, body.q + INERTIA, 9), Omega, term)
@@ -71,6 +78,32 @@ def force(t, body, q, v, functions, mem, out, size):
             moment[i] += term[i]
     if body.coupled:
         subtract_internal(t, body, q, v, functions, mem, out, size)
+
+
+@kernel
+def _add_control(body, q, mem, out, size):
+    """Add ``T u`` to the wrench out (6,), force in inertial axes, moment in those of the body; size (2,) grows by norms."""
+    wrench = stack(6)
+    _control(body, mem, wrench)
+    push, moment = view(wrench, 0, 3), view(wrench, 3, 3)
+    if body.u_inertial:
+        rotations.rotate_back(view(q, 3, 4), moment, moment)
+    else:
+        rotations.rotate(view(q, 3, 4), push, push)
+    for i in range(6):
+        out[i] += wrench[i]
+    size[0] += norm(push)
+    size[1] += norm(moment)
+
+
+@tiny
+def _control(body, mem, out):
+    """``out = T u`` (6,), in the axes in which the control is given."""
+    for i in range(6):
+        out[i] = mem[body.u + i] if body.T == ABSENT else 0.0
+        if body.T != ABSENT:
+            for j in range(body.n_u):
+                out[i] += mem[body.T + i * body.n_u + j] * mem[body.u + j]
 
 
 @kernel
@@ -114,7 +147,7 @@ def inverse_matrix(t, weight_v, weight_q, body, q, v, R, turning, is_free, funct
         return _invert_coupled(t, weight_v, weight_q, body, q, v, R, functions, mem, J, inverse, spare)
     inverse[0] = 1.0 / mem[body.q + MASS]
     A = view(inverse, 1, 9)
-    if body.isotropic and not body.mext_inertial and not turns:
+    if body.isotropic and not body.oriented and not turns:
         for i in range(9):
             A[i] = 1.0 / J[0] if i % 4 == 0 else 0.0
         return True
@@ -173,13 +206,16 @@ def _rotational_matrix(weight_v, weight_q, body, q, v, functions, t, mem, J):
             J[j] += weight_v * (Omega[1] * I[6 + j] - Omega[2] * I[3 + j])
             J[3 + j] += weight_v * (Omega[2] * I[j] - Omega[0] * I[6 + j])
             J[6 + j] += weight_v * (Omega[0] * I[3 + j] - Omega[1] * I[j])
-    if body.mext_inertial and weight_q != 0.0:
-        moment = stack(3)
-        if body.mext_function != ABSENT:
+    if (body.mext_inertial or body.u_inertial) and weight_q != 0.0:
+        moment, wrench = stack(3), stack(6)
+        for i in range(3):
+            moment[i] = mem[body.mext + i] if body.mext_inertial and body.mext != ABSENT else 0.0
+        if body.mext_inertial and body.mext_function != ABSENT:
             call_function(functions, body.mext_function, (t, view(mem, 0, 0), view(mem, 0, 0), view(mem, body.z, body.n_z), moment))
-        else:
+        if body.u_inertial:
+            _control(body, mem, wrench)
             for i in range(3):
-                moment[i] = mem[body.mext + i]
+                moment[i] += wrench[3 + i]
         rotations.rotate_back(view(q, 3, 4), moment, moment)
         for j in range(3):  # R exp(d)^T m = R^T m + (R^T m) × d
             a, b = (j + 1) % 3, (j + 2) % 3

@@ -39,8 +39,8 @@ from nsds.schemes.run.memory import Allocator, Prepared
 from nsds.status import CAPACITY, CONVERGED, INEXACT, NON_FINITE
 
 # Where accelerations a and A lie (6 each), what velocities change by, and would without friction, a copy of those of the start in inertial
-# axes, and whether the run has just begun.
-PLAN = table("acc", "A", "change", "smooth", "w_old", "fresh")
+# axes, the controls of the last step, and whether accelerations are to be computed first.
+PLAN = table("acc", "A", "change", "smooth", "w_old", "held", "fresh")
 EQUATIONS, SMOOTH, IMPULSIVE = range(3)  # problems: of bilateral constraints alone, with forces, and of all that makes velocities jump
 _CLOSE = 1e-13  # of velocities: what the solver may leave in equations
 _WAY = 1e-2  # of a step: for the differences that give the curvature of constraints
@@ -77,7 +77,7 @@ def prepare(records, h, weights, tol, max_iter, constraint_tol, max_rounds, meth
     positions = projection.Options(h, motion, constraint_tol, max_rounds, by_mass=1.0, every_contact=1.0, combined=0.0)
     first, second = (plain.tables_of(lists, motion, method, work, iwork, records.size) for _ in range(2))
     places, n = np.zeros(1, PLAN), lists.bodies.size
-    work.place(places, acc=6 * n, A=6 * n, change=6 * n, smooth=6 * n, w_old=6 * n)
+    work.place(places, acc=6 * n, A=6 * n, change=6 * n, smooth=6 * n, w_old=6 * n, held=int(lists.bodies["n_u"].sum()))
     work.place(first.plan, v_mid=6 * n)
     iwork.place(places, fresh=1)
     s, words = Tables(first, second, places), Options(h, positions, alpha_m, alpha_f, beta, gamma)
@@ -96,8 +96,8 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
     form, own, places, smooth, n = s.motion, s.motion.plan[0], s.plan[0], options.positions.motion, s.motion.plan[0].n_bodies
     _begin(form.bodies, own, places, mem, work)
-    started = CONVERGED
-    if iwork[places.fresh] != 0:
+    started, is_new = CONVERGED, _hold(form.bodies, places, mem, work)  # accelerations jump with the controls
+    if is_new or iwork[places.fresh] != 0:
         started = _start_accelerations(t_new - options.h, s, functions, solver, solver_options, options, mem, imem, work, iwork)
     _know_motion(options, own, places, work)
     n_blocks = _list(SMOOTH, form.interactions, own, work, iwork)
@@ -139,6 +139,18 @@ def _begin(bodies, p, places, mem, work):
         for k in range(6):
             work[p.v + 6 * i + k] = mem[bodies[i].q + V + k]
             work[places.w_old + 6 * i + k] = work[p.w + 6 * i + k]
+
+
+@kernel
+def _hold(bodies, places, mem, work):
+    """Keep the controls of the step; whether they are not those of the last one."""
+    at, is_new = places.held, False
+    for i in range(bodies.size):
+        for j in range(bodies[i].n_u):
+            is_new |= work[at] != mem[bodies[i].u + j]
+            work[at] = mem[bodies[i].u + j]
+            at += 1
+    return is_new
 
 
 @kernel

@@ -128,7 +128,7 @@ def _is_linear(lists, options):
     """Whether one iteration is exact: forces and matrices that do not change, and no equations to be repeated for."""
     bodies, interactions = lists.bodies, lists.interactions
     moving = ((interactions["row"] != ABSENT) | (interactions["h_function"] != ABSENT)).any() and options.q_star > 0
-    simple = (bodies["isotropic"] & (bodies["coupled"] == 0) & (bodies["mext_inertial"] == 0)) | bodies["fixed"]
+    simple = (bodies["isotropic"] & (bodies["coupled"] == 0) & (bodies["oriented"] == 0)) | bodies["fixed"]
     repeated = np.isin(interactions["law"], (EQUALITY, BOUNDED, FORCE)).any()
     return options.is_explicit != 0 or (bool(simple.all()) and not moving and not repeated)
 

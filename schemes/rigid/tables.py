@@ -10,15 +10,17 @@ from nsds.collision.general import general_pairs
 from nsds.model.kinds import NEWTON_EULER, collisions_of, split
 from nsds.model.laws import FORMS, LAWS
 from nsds.model.layout import ABSENT, FunctionSlots, count_and_stride, table
-from nsds.model.records import model_of, words
+from nsds.model.records import GRAVITY, model_of, words
 from nsds.schemes.problem.lines import interaction, state_functions
 
 # Words of a body's record from q on: v, p, mass and inertia lie behind one another.
 V, P, MASS, INERTIA = 7, 13, 19, 20
 # One row per body. In the record: q and what lies behind it, z, numeric terms; slots of functions. isotropic: no gyroscopic moment;
-# fixed: infinite mass; coupled: forces depend on q and v, so that force and moment do not separate.
+# oriented: forces depend on how it is turned; fixed: infinite mass; coupled: forces depend on q and v, so that force and moment do not
+# separate.
 BODY = table(
-    "q", "z", "n_z", "fext", "mext", "mext_inertial", "C", "K", "isotropic", "fixed", "coupled",
+    "q", "z", "n_z", "gravity", "fext", "mext", "mext_inertial", "C", "K", "T", "u", "n_u", "u_inertial", "isotropic", "oriented", "fixed",
+    "coupled",
     "fext_function", "mext_function", "fint_function", "mint_function", "jac_q_function", "jac_v_function",
 )  # fmt: skip
 _FUNCTIONS = ("fext", "mext", "fint", "mint", "jac_q", "jac_v")
@@ -104,14 +106,19 @@ def _bodies(records, name, kind, functions):
     rows["z"], rows["n_z"] = (start + fields["z"][1] // 8 + shift, fields["z"][0].shape[0]) if "z" in fields else (0, 0)
     for field in _FUNCTIONS:
         rows[f"{field}_function"] = functions.slots(name, kind, field, count)
-    for field in ("fext", "mext", "C", "K"):
+    rows["gravity"] = words(records.dtype, GRAVITY)[0] if GRAVITY in records.dtype.names else ABSENT
+    rows["n_u"] = fields["u"][0].shape[0] if "u" in fields else 0
+    for field in ("fext", "mext", "C", "K", "T", "u"):
         numeric = field in fields and fields[field][0].kind != "S"
         rows[field] = start + fields[field][1] // 8 + shift if numeric else ABSENT
     values = records[name].reshape(records.size, count)
     rows["fixed"] = _same(name, "an infinite mass", np.isinf(values["mass"]))
     scalar = (values["inertia"] == values["inertia"][..., :1, :1] * np.eye(3)).all(axis=(-2, -1))
     rows["isotropic"] = scalar.all(axis=0)
-    rows["mext_inertial"] = _same(name, "moments in inertial axes", values["mext_inertial"]) if "mext_inertial" in fields else 0
+    for field, what in (("mext", "moments"), ("u", "controls")):
+        inertial = f"{field}_inertial"
+        rows[inertial] = _same(name, f"{what} in inertial axes", values[inertial]) if field in fields else 0
+    rows["oriented"] = (rows["mext_inertial"] != 0) | (rows["u"] != ABSENT)
     rows["coupled"] = sum(rows[field] != ABSENT for field in ("C", "K", "fint_function", "mint_function")) > 0
     return rows
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from nsds.model.kinds import split
-from nsds.model.records import HEAD, copied, model_of
+from nsds.model.records import RESERVED, copied, model_of
 from nsds.results.trajectories import ROW_HEAD
 from nsds.schemes import table
 from nsds.status import CONVERGED, is_event
@@ -43,7 +43,7 @@ def groups_of(owner, system, scheme):
 
 def part_of(system, names):
     """The record, or ensemble, with some of its parts only."""
-    kept = [name for name, _ in HEAD] + ["model"] + [name for name in system.dtype.names if name in names]
+    kept = [name for name in system.dtype.names if name in RESERVED or name in names]
     result = np.zeros(system.shape, [(name, system.dtype[name]) for name in kept])
     for name in kept:
         result[name] = system[name]

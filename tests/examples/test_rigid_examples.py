@@ -33,8 +33,8 @@ def energy(system, rows, *parts):
             state = rows[name].reshape(rows.size, -1)[:, i]
             q, v = state["q"], state["v"]
             total += body["mass"] * (v[:, :3] ** 2).sum(axis=1) / 2 + np.einsum("ki,ij,kj->k", v[:, 3:], body["inertia"], v[:, 3:]) / 2
-            if "fext" in part.dtype.names:
-                total -= q[:, :3] @ body["fext"]
+            if np.isfinite(body["mass"]):
+                total -= body["mass"] * (q[:, :3] @ system["gravity"])
     return total
 
 

@@ -328,6 +328,8 @@ CALLS = {
         "mass": "positive or inf", "inertia": "vector", "q": "vector", "v": "vector", "fext": "vector, function or none",
         "mext": "vector, function or none", "frame": "word", "fint": "function or none", "mint": "function or none",
         "C": "matrix or none", "K": "matrix or none", "z": "parameters", "count": "whole or none"}),
+    "rigid_bodies, control": (rigid, lambda: {"T": [[1.0]] * 6, "u": [0.0]}, {
+        "T": "matrix", "u": "vector or none", "u_frame": "word"}),
     "lagrangian_linear_relation": (relation, lambda: {"H": [[1.0]]}, {
         "H": "linear", "b": "vector or none", "D": "matrix or none"}),
     "scleronomous": (nsds.scleronomous, lambda: {"h": at_q, "m": 1}, {
@@ -397,6 +399,7 @@ CALLS = {
         "shapes": "shapes of parts", "law": "law", "world": "world", "pairs": "pairs", "margin": "not negative",
         "capacity": "whole or none"}),
     "system": (nsds.system, lambda: {"ball": ball()}, {"t": "number", "other": "part"}),
+    "system, gravity": (nsds.system, lambda: {"box": rigid(), "gravity": [0, 0, -9.81]}, {"gravity": "vector or none"}),
     "simulate": (step_of, lambda: {"system": bouncing()}, {
         "system": "record", "t_end": "positive", "h": "positive", "scheme": "scheme", "solver": "solver", "save_every": "whole",
         "t_eval": "times", "fields": "fields", "progress": "progress", "on_failure": "word",

@@ -316,9 +316,6 @@ def test_advice_on_controllers_fits_the_kind_of_the_system():
         u[0] = 0.0
 
     loop = nsds.sampled_control(control, reads="part", writes="part")
-    body = nsds.rigid_bodies(1.0, 0.1, q=[0, 0, 0, 1, 0, 0, 0], v=[0] * 6)
-    with pytest.raises(ValueError, match="controls rigid bodies"):
-        nsds.system(part=body, loop=loop)
     with pytest.raises(ValueError, match="give it u=numpy"):
         nsds.system(part=nsds.lagrangian([1.0], q=[0.0], v=[0.0]), loop=loop)
     with pytest.raises(ValueError, match=r"make it a nsds\.lagrangian"):

@@ -146,16 +146,6 @@ def test_a_controller_may_read_several_parts_and_all_elements():
     np.testing.assert_allclose(rows["sink"]["u"][:, 0], rows["many"]["x"].sum(axis=(1, 2)) + rows["one"]["x"][:, 0])
 
 
-def test_advice_on_rigid_bodies_names_what_they_have():
-    body = nsds.rigid_bodies(1.0, np.eye(3), q=[0, 0, 1, 1, 0, 0, 0], v=np.zeros(6))
-
-    def control(t, x, state, z, u):
-        u[0] = -x[0]
-
-    with pytest.raises(ValueError, match=r"'body' has no constant control u to write; a force that is a function, fint\(t, q, v, z, out\)"):
-        nsds.system(body=body, controller=nsds.sampled_control(control, reads="body", writes="body"))
-
-
 def test_wrong_controllers_are_named():
     with pytest.raises(ValueError, match=r"period of controller 'controller', 0.12, must be a multiple of the step h = 0.05"):
         nsds.simulate(controlled(period=0.12), t_end=1.0, h=0.05, scheme=HOLD)
