@@ -85,7 +85,7 @@ def system(*, t=0.0, gravity=None, **parts):
             records[name] = part["record"]
             words = (part["kind"],)
             if part["kind"] == CONTROL:
-                words += _wiring(name, part, parts, kinds)
+                words += _wired(name, part, parts, kinds)
         model.append(" ".join((name, *words)))
     _require_free(parts, records, systems)
     model = "\n".join(model)
@@ -133,16 +133,20 @@ def _is_record(record):
     return record is None or (isinstance(record, np.ndarray) and record.dtype.names is not None)
 
 
-def _wiring(name, part, parts, kinds):
-    """The part that a controller writes, then those that it reads."""
-    for other in (part["writes"], *part["reads"]):
+def _wired(name, part, parts, kinds):
+    """The systems that a controller writes, as one word, then what it reads."""
+    for path in part["reads"]:
+        other, dot, _ = path.partition(".")
+        if other not in (parts if dot else kinds):
+            known = f"parts are: {', '.join(parts)}" if dot else f"systems are: {', '.join(kinds)}"
+            raise ValueError(f"controller '{name}': there is no {'part' if dot else 'system'} '{other}'; the {known}")
+    for other in part["writes"]:
         if other not in kinds:
             raise ValueError(f"controller '{name}': there is no system '{other}'; the systems are: {', '.join(kinds)}")
-    written = parts[part["writes"]]["record"].dtype.base
-    if "u" not in written.names or written["u"].base.kind != "f":
-        ways = {
-            "lagrangian_linear": "lagrangian_linear has none, make it a nsds.lagrangian with u=numpy.zeros(n_u)",
-        }
-        way = ways.get(kinds[part["writes"]], "give it u=numpy.zeros(n_u)")
-        raise ValueError(f"controller '{name}': '{part['writes']}' has no constant control u to write; {way}")
-    return part["writes"], *part["reads"]
+        written = parts[other]["record"].dtype.base
+        if "u" not in written.names or written["u"].base.kind != "f":
+            way = "give it u=numpy.zeros(n_u)"
+            if kinds[other] == "lagrangian_linear":
+                way = "lagrangian_linear has none, make it a nsds.lagrangian with u=numpy.zeros(n_u)"
+            raise ValueError(f"controller '{name}': '{other}' has no constant control u to write; {way}")
+    return ",".join(part["writes"]), *part["reads"]

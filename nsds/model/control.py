@@ -7,21 +7,26 @@ from nsds.model.functions import function_name
 from nsds.model.kinds import CONTROL
 from nsds.model.records import pack
 
-_NEVER = -1e300
+NEVER = -1e300
 
 
-def sampled_control(control, *, reads, writes, period=None, state=None, z=None):
-    """Controller with its own clock: at its instants it reads parts, and sets the control u of one of them until the next.
+def sampled_control(control, *, reads, writes, start=None, period=None, state=None, z=None):
+    """Controller with its own clock: at its instants it reads parts, and sets the control u of systems until the next.
 
     Parameters
     ----------
     control : function ``control(t, x, state, z, u)``
-        Reads the time, the states x of the parts it reads, one behind the other (of a Lagrangian system q, then v), and its own
-        ``state``, which it may change; writes ``u``, which holds the last one.
+        Reads the time, x, all numbers that it reads, one behind the other, and its own ``state``, which it may change; writes ``u``, the
+        controls of the systems that it writes, one behind the other, which holds the last ones.
     reads : str or sequence of str
-        Names of systems (all elements of an array part).
-    writes : str
-        Name of a system with a constant ``u``.
+        Names of systems, whose state is read (x; of mechanical systems q, then v), or of any field of any part, as ``"floor.lambda"``,
+        ``"contacts.y"``, ``"arm.p"``. Of array parts all elements, one after the other. Values are those of the row at that time, so that
+        lambda is that of the step before, as rows have it: of contacts an impulse, if the scheme says nothing else.
+    writes : str or sequence of str
+        Names of systems with a constant ``u``; no two controllers write the same one.
+    start : function ``start(t, x, state, z, u)``, optional
+        What is called at the first instant in place of ``control``, for instance to take a first difference. A run from a restart goes on
+        with ``control``.
     period : float, optional
         Time between two calls, a multiple of the step; every step if not given. The first call is at the start, and a row of the trajectory
         holds the control that was computed at its time and acts after it.
@@ -33,7 +38,8 @@ def sampled_control(control, *, reads, writes, period=None, state=None, z=None):
     Returns
     -------
     dict
-        A part for `nsds.system`, with the fields state, t_last (time of the last call), period, z.
+        A part for `nsds.system`, with the fields state, t_last (time of the last call), period, z. Arrays of `nsds.collisions` have room
+        for more contacts than there are, of which ``"contacts.n"`` says how many; what is read behind them moves when that room grows.
 
     Raises
     ------
@@ -54,16 +60,22 @@ def sampled_control(control, *, reads, writes, period=None, state=None, z=None):
     array([-3.   , -3.   , -2.369, -2.369])
     """
     owner = CONTROL
-    names = (reads,) if isinstance(reads, str) else tuple(reads) if isinstance(reads, (list, tuple)) else ()
-    if not names or not all(isinstance(name, str) for name in (*names, writes)) or len(set(names)) < len(names):
-        given = f"{_checks.shortened(reads)} and {_checks.shortened(writes)}"
-        raise TypeError(f"{owner}: reads and writes must be names of parts, each once, got {given}")
+    reads, writes = _names(owner, "reads", reads), _names(owner, "writes", writes)
     fields = {
         "control": function_name(control, owner, "control"),
         "period": np.array(0.0 if period is None else _checks.number(owner, "period", period, above=0.0)),
-        "t_last": np.array(_NEVER),
+        "t_last": np.array(NEVER),
     }
+    if start is not None:
+        fields["start"] = function_name(start, owner, "start")
     for name, value in (("state", state), ("z", z)):
         if value is not None:
             fields[name] = _checks.array(owner, name, value, at_least=1, n_dims=1)
-    return {"kind": owner, "record": pack(fields, None), "reads": names, "writes": writes}
+    return {"kind": owner, "record": pack(fields, None), "reads": reads, "writes": writes}
+
+
+def _names(owner, what, given):
+    names = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, (list, tuple)) else ()
+    if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        raise TypeError(f"{owner}: {what} must be names of parts, each once, got {_checks.shortened(given)}")
+    return names

@@ -57,7 +57,7 @@ _ARGUMENTS = {
     "first_order_linear": dict.fromkeys(("A", "b", "T", "u"), AT_T),
     "first_order": dict.fromkeys(("f", "jac_f", "T", "u"), "t, x, z, out"),
     "rigid_bodies": dict.fromkeys(("fext", "mext"), AT_T) | dict.fromkeys(("fint", "mint", "jac_q", "jac_v"), _MECHANICAL),
-    "sampled_control": {"control": "t, x, state, z, u"},
+    "sampled_control": dict.fromkeys(("control", "start"), "t, x, state, z, u"),
     "force_law": {"force": "t, y, ydot, z, out"},
 }
 # names of a callback's parameters

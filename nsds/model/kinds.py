@@ -86,6 +86,22 @@ def state_of(kind):
     return CONTROL_STATE if kind == CONTROL else INTERACTION_STATE[RELATIONS[kind].families[0]]
 
 
-def read_by_controllers(kind):
-    """Fields of a system that a controller reads, one behind the other."""
-    return ("x",) if SYSTEMS[kind][0] == FIRST_ORDER else ("q", "v")
+def wiring(model, line):
+    """(systems whose u a controller writes, [(part, fields)] that it reads), by its line of a model: ``name kind written,... read ...``.
+
+    What is read is ``part``, a system's state, or ``part.field``.
+    """
+    kinds, read = {name: kind for name, kind, *_ in model}, []
+    for part, _, field in (path.partition(".") for path in line[3:]):
+        state = ("x",) if SYSTEMS.get(kinds.get(part), ("",))[0] == FIRST_ORDER else ("q", "v")
+        read.append((part, (field,) if field else state))
+    return line[2].split(","), read
+
+
+def systems_of(model, name):
+    """Names of the systems that a part is, or acts on, or that it reads and writes."""
+    line = next(line for line in model if line[0] == name)
+    if line[1] != CONTROL:
+        return [name] if line[1] in SYSTEMS else list(line[3:])
+    written, read = wiring(model, line)
+    return written + [system for part, _ in read if part != name for system in systems_of(model, part)]

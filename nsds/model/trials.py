@@ -5,7 +5,7 @@ from functools import lru_cache
 import numpy as np
 
 from nsds.model.functions import arguments_of, try_once
-from nsds.model.kinds import CONTROL, SYSTEMS, read_by_controllers, split
+from nsds.model.kinds import CONTROL, SYSTEMS, split, wiring
 from nsds.model.records import model_of
 
 _NOTHING = np.zeros(0)
@@ -94,14 +94,13 @@ def _try_all(system):
             _try_part(name, kind, part, t, x, lam, sizes, m)
             if arguments_of(law):
                 _try_part(name, law, part, t, np.atleast_1d(part["y"]), np.atleast_1d(part["ydot"]), {}, m)
-    kinds = dict(systems)
-    for name, _, written, *read in controls:
-        x = np.concatenate(
-            [np.concatenate([system[part][field] for field in read_by_controllers(kinds[part])], axis=-1).reshape(-1) for part in read]
-        )
+    for name, *words in controls:
+        written, read = wiring(model_of(system), (name, *words))
+        parts = [(system[part].reshape(-1), fields) for part, fields in read]
+        x = np.concatenate([np.concatenate([one[field].reshape(-1) for field in fields]) for each, fields in parts for one in each])
         state = system[name]["state"] if "state" in system[name].dtype.names else _NOTHING
-        for part in system[name].reshape(-1):
-            _try_part(name, CONTROL, part, t, x, state, {}, system[written].reshape(-1)["u"].size)
+        n_controls = sum(system[part]["u"].size for part in written)
+        _try_part(name, CONTROL, system[name], t, x.astype(np.float64), state, {}, n_controls)
 
 
 def _with_other_functions(parts):

@@ -17,7 +17,7 @@ from nsds.collision.pairs import SUPPORTED, require_supported
 from nsds.model import joints
 from nsds.model.fields import FUNCTION, LARGEST, Leaf, floats, integers, sparse
 from nsds.model.functions import arguments_of
-from nsds.model.kinds import COLLISIONS, CONTROL, FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, RELATIONS, SYSTEMS
+from nsds.model.kinds import COLLISIONS, CONTROL, FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, RELATIONS, SYSTEMS, wiring
 from nsds.model.kinds import NAMES as NAMES_OF_CIRCUIT
 from nsds.model.laws import LAWS, require_fitting, rows_of_contact
 from nsds.model.records import GRAVITY, HEAD, copied, lines_of, memory, model_of
@@ -83,6 +83,7 @@ _MECHANICAL_ROWS = {"y": _ROW, "ydot": _ROW, "lambda": _ROW, "active": Leaf("i",
 ROWS = {LAGRANGIAN: _MECHANICAL_ROWS, NEWTON_EULER: _MECHANICAL_ROWS, FIRST_ORDER: {"y": _ROW, "lambda": _ROW}}
 CONTROL_FIELDS = {
     "control": Leaf("S", required=True),
+    "start": FUNCTION,
     "period": floats(low=0.0, required=True),
     "t_last": floats(required=True),
     "state": floats("n_state"),
@@ -370,13 +371,34 @@ def _sizes_of_systems(dtype, model):
     for name, kind, *others in model:
         if kind in SYSTEMS or kind == NAMES_OF_CIRCUIT:
             continue
-        sides = others if kind == CONTROL else others[1:]
-        limits = {CONTROL: (2, len(sizes) * 2 + 1), COLLISIONS: (1, len(sizes))}.get(kind, (1, 2))
-        if not limits[0] <= len(sides) <= limits[1] or not set(sides) <= set(sizes):
+        sides, most = (others[:1], 1) if kind == CONTROL else (others[1:], len(sizes) if kind == COLLISIONS else 2)
+        if kind == CONTROL and others:
+            sides, most = others[0].split(","), len(sizes)
+        if not 1 <= len(sides) <= most or not set(sides) <= set(sizes):
             raise ValueError(f"the model says that {kind} '{name}' acts on {' '.join(sides) or 'nothing'}; systems are: {', '.join(sizes)}")
-        if kind == CONTROL and ("u" not in dtype[sides[0]].base.names or dtype[sides[0]].base["u"].base.kind != "f"):
-            raise ValueError(f"the model says that controller '{name}' writes {sides[0]}.u, which is not there or not of numbers")
+    _require_wired(dtype, model)
     return sizes
+
+
+def _require_wired(dtype, model):
+    """Refuse controllers that read or write what is not there, or what another one writes."""
+    writer = {}
+    for line in model:
+        if line[1] != CONTROL:
+            continue
+        name, (written, read) = line[0], wiring(model, line)
+        places = [(part, field, "reads", "fi") for part, fields in read for field in fields] + [
+            (part, "u", "writes", "f") for part in written
+        ]
+        for part, field, does, kinds in places:
+            fields = dtype[part].base.names if part in dtype.names else None
+            if fields is None or field not in fields or dtype[part].base[field].base.kind not in kinds:
+                raise ValueError(f"controller '{name}' {does} {part}.{field}, which is not there or not of numbers")
+        for part in written:
+            if writer.setdefault(part, name) != name:
+                raise ValueError(f"controllers '{writer[part]}' and '{name}' both write {part}.u")
+        if not read:
+            raise ValueError(f"the model says that controller '{name}' reads nothing")
 
 
 def _fields_of(line, part, sizes):

@@ -95,7 +95,7 @@ def _of_system(records):
         part = members[name]
         what = [", ".join([kind, *words[:1]]), f"on {', '.join(words[1:])}"] if kind in RELATIONS or kind == COLLISIONS else [kind]
         if kind == CONTROL and words:
-            what = [kind, f"of {', '.join(words)}"]
+            what = [kind, f"of {', '.join(words[0].split(','))}", f"reads {', '.join(words[1:])}"]
         what += [f"{part.shape[1]} of them"] if part.ndim > 1 else []
         law = words[0] if what[0] != kind and words else kind
         values = [(field, _value(part, field, kind, law)) for field in part.dtype.names if _is_told(part, field, kind)]

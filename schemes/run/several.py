@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from nsds.model.kinds import split
+from nsds.model.kinds import NAMES, collisions_of, split, systems_of
 from nsds.model.records import RESERVED, copied, model_of
-from nsds.results.trajectories import ROW_HEAD
+from nsds.results.trajectories import ROW_HEAD, with_room
 from nsds.schemes import table
 from nsds.status import CONVERGED, is_event
 
@@ -15,9 +15,10 @@ def groups_of(owner, system, scheme):
     Raises
     ------
     ValueError
-        A name that is no system; an interaction or a controller between systems with different schemes.
+        A name that is no system; an interaction, collisions or a controller between systems with different schemes.
     """
-    systems, interactions, controls = split(model_of(system))
+    model = model_of(system)
+    systems = split(model)[0]
     if not scheme:
         raise ValueError(
             f"{owner}: scheme: a dict must give at least one system its scheme, got {{}}; the systems are: {', '.join(dict(systems))}"
@@ -30,7 +31,8 @@ def groups_of(owner, system, scheme):
     groups = {key[name]: (options[name], []) for name in options}
     for name in options:
         groups[key[name]][1].append(name)
-    for name, linked in [(line[0], line[3:]) for line in interactions] + [(line[0], line[2:]) for line in controls]:
+    for name in [line[0] for line in model if line[0] not in options and line[1] != NAMES]:
+        linked = systems_of(model, name)
         if len({key[part] for part in linked}) > 1:
             both = " and ".join(f"'{part}' ({options[part]['scheme'].item().decode()})" for part in linked)
             raise ValueError(
@@ -49,7 +51,16 @@ def part_of(system, names):
         result[name] = system[name]
     lines = system["model"].reshape(-1)[0].decode().split("\n")
     result["model"] = "\n".join(line for line in lines if line.split()[0] in names).encode()
+    for name, *_ in collisions_of(model_of(result)):
+        body = result[name]["shape_body"]
+        body[body >= 0] = _number_among(system, names)[body[body >= 0]]
     return result
+
+
+def _number_among(system, names):
+    """The number that each body of a record has among those of some of its systems."""
+    sizes = [(name in names, np.prod(system.dtype[name].shape, dtype=int)) for name, _ in split(model_of(system))[0]]
+    return np.cumsum(np.repeat(*zip(*sizes, strict=True))) - 1
 
 
 def fields_of(fields, names):
@@ -78,11 +89,14 @@ def joined_rows(system, pieces):
 
 def joined_records(system, pieces):
     """The record, or ensemble, with the parts of the groups."""
-    result = copied(system)
+    rooms = {name: piece.dtype[name]["a"].shape[0] for piece in pieces for name, *_ in collisions_of(model_of(piece))}
+    result = with_room(copied(system), rooms)
     for piece in pieces:
         for name in piece.dtype.names:
             if name != "model":
                 result[name] = piece[name]
+    for name, *_ in collisions_of(model_of(system)):
+        result[name]["shape_body"] = np.asarray(system)[name]["shape_body"]
     return _with_outcome(result, pieces)
 
 

@@ -203,9 +203,9 @@ def interaction_on_ball(relation, law, on):
     return nsds.system(ball=ball(), floor=nsds.interaction(relation, law, on))
 
 
-def controlled(control, *, reads, writes, period=None, state=None, z=None):
+def controlled(control, **arguments):
     plant = nsds.first_order_linear(A=[[-1.0]], x=[1.0], u=[0.0])
-    return nsds.system(plant=plant, loop=nsds.sampled_control(control, reads=reads, writes=writes, period=period, state=state, z=z))
+    return nsds.system(plant=plant, loop=nsds.sampled_control(control, **arguments))
 
 
 def prescribed(dofs, velocity=0.0, amplitude=None, omega=None, phase=0.0, z=None):
@@ -393,8 +393,8 @@ CALLS = {
     "circuits.events": (nsds.circuits.events, lambda: {"system": divider(), "trajectory": rows_of_divider()}, {
         "system": "record", "trajectory": "trajectory"}),
     "sampled_control": (controlled, lambda: {"control": control, "reads": "plant", "writes": "plant"}, {
-        "control": "function", "reads": "names", "writes": "name", "period": "positive or none", "state": "state of any length",
-        "z": "state of any length"}),
+        "control": "function", "reads": "names", "writes": "names", "start": "function or none", "period": "positive or none",
+        "state": "state of any length", "z": "state of any length"}),
     "collisions": (on_a_plane, lambda: {"shapes": {"ball": nsds.shapes.sphere(0.1)}, "law": nsds.newton_impact(0.0)}, {
         "shapes": "shapes of parts", "law": "law", "world": "world", "pairs": "pairs", "margin": "not negative",
         "capacity": "whole or none"}),

@@ -161,3 +161,87 @@ def test_wrong_controllers_are_named():
     with pytest.raises(ValueError, match=r"part 'controller'.*control\(t, x, state, z, u\).*out of bounds"):
         nsds.system(plant=nsds.first_order_linear([[1.0]], x=[1.0], u=[0.0]),
                     controller=nsds.sampled_control(integral_feedback, reads="plant", writes="plant"))  # fmt: skip
+
+
+def relay_feedback(t, x, state, z, u):
+    u[0] = -z[0] * x[0] - z[1] * x[1]
+
+
+def test_a_controller_reads_the_multipliers_of_the_step_before():
+    """``u_k = -y_k - 0.4 lambda_k``, lambda_0 what the record holds."""
+    system = nsds.system(
+        plant=nsds.first_order_linear([[-0.5]], x=[0.7], u=[0.0]),
+        switch=nsds.interaction(nsds.first_order_linear_relation(C=[[1.0]], B=[[1.0]]), nsds.relay(-0.2, 0.2), on="plant"),
+        loop=nsds.sampled_control(relay_feedback, reads=["switch.y", "switch.lambda"], writes="plant", z=[1.0, 0.4]),
+    )
+    rows = nsds.simulate(system, t_end=3.0, h=0.05)
+    y, lam = rows["switch"]["y"], rows["switch"]["lambda"]
+    assert len(np.unique(lam.round(6))) > 2
+    np.testing.assert_allclose(rows["plant"]["u"].ravel(), -y.ravel() - 0.4 * lam.ravel(), atol=1e-14)
+
+
+def slope(t, x, state, z, u):
+    u[0] = -z[0] * (x[0] - state[0])
+    state[0] = x[0]
+
+
+def note(t, x, state, z, u):
+    state[0] = x[0]
+
+
+def test_the_first_call_is_told_apart():
+    """A controller by differences begins with one of 0; a restart goes on with the one of the run."""
+    system = nsds.system(
+        mass=nsds.lagrangian(mass=[1.0], q=[5.0], v=[2.0], u=[0.0]),
+        brake=nsds.sampled_control(slope, reads="mass.q", writes="mass", start=note, period=0.1, state=[np.pi], z=[3.0]),
+    )
+    rows = nsds.simulate(system, t_end=1.0, h=0.05, scheme=nsds.moreau_jean(theta=0.5))
+    q, v, before, u = 5.0, 2.0, 5.0, 0.0
+    for row in rows[::2]:
+        u, before = -3.0 * (q - before), q
+        assert row["mass"]["u"][0] == pytest.approx(u, abs=1e-13)
+        assert row["mass"]["q"][0] == pytest.approx(q, abs=1e-13)
+        q, v = q + 0.1 * v + 0.005 * u, v + 0.1 * u
+    for k in (0, 4, 9):
+        again = nsds.simulate(nsds.restart(system, rows[k]), t_end=1.0, h=0.05, scheme=nsds.moreau_jean(theta=0.5))
+        assert again.tobytes() == rows[k:].tobytes()
+
+
+def is_closed(t, x, state, z, u):
+    u[0], u[1] = x[0], x[1]
+
+
+def test_whole_numbers_are_read_as_such_and_several_parts_written():
+    system = nsds.system(
+        ball=nsds.lagrangian(mass=[1.0], fext=[-10.0], q=[0.2], v=[0.0]),
+        floor=nsds.interaction(nsds.lagrangian_linear_relation(H=[[1.0]]), nsds.newton_impact(0.0), on="ball"),
+        lamp=nsds.lagrangian(mass=[1.0], q=[0.0], v=[0.0], u=[7.0]),
+        meter=nsds.lagrangian(mass=[1.0], q=[0.0], v=[0.0], u=[7.0]),
+        look=nsds.sampled_control(is_closed, reads=["floor.active", "floor.lambda"], writes=["lamp", "meter"]),
+    )
+    rows = nsds.simulate(system, t_end=0.5, h=0.01)
+    np.testing.assert_array_equal(rows["lamp"]["u"][:, 0], rows["floor"]["active"].ravel())
+    np.testing.assert_array_equal(rows["meter"]["u"][:, 0], rows["floor"]["lambda"].ravel())
+    assert set(rows["lamp"]["u"][:, 0]) == {0.0, 1.0}
+    described = repr(nsds.describe(system))
+    assert "of lamp, meter" in described
+    assert "reads floor.active, floor.lambda" in described
+
+
+@pytest.mark.parametrize(("changes", "words"), [
+    ({"reads": "switch.lambda"}, "controller 'c': there is no part 'switch'; the parts are: plant, c"),
+    ({"reads": "plant.q"}, "controller 'c' reads plant.q, which is not there or not of numbers"),
+    ({"reads": "c.control"}, "controller 'c' reads c.control, which is not there or not of numbers"),
+    ({"reads": "c"}, "controller 'c': there is no system 'c'; the systems are: plant"),
+    ({"writes": ["plant", "plan"]}, "controller 'c': there is no system 'plan'"),
+])  # fmt: skip
+def test_what_is_not_there_is_named(changes, words):
+    wiring = {"reads": "plant", "writes": "plant"} | changes
+    with pytest.raises(ValueError, match=words):
+        nsds.system(plant=nsds.first_order_linear([[1.0]], x=[1.0], u=[0.0]), c=nsds.sampled_control(note, state=[0.0], **wiring))
+
+
+def test_two_controllers_do_not_write_the_same():
+    loops = {name: nsds.sampled_control(note, reads="plant", writes="plant", state=[0.0]) for name in "ab"}
+    with pytest.raises(ValueError, match=r"controllers 'a' and 'b' both write plant\.u"):
+        nsds.system(plant=nsds.first_order_linear([[1.0]], x=[1.0], u=[0.0]), **loops)
