@@ -5,6 +5,7 @@ cones (`nsds.solvers.contact.signature`), and "nonlinear", user functions (`nsds
 several; the class of the problem says which method is meant.
 """
 
+import importlib
 import inspect
 from functools import cache, lru_cache
 from types import FunctionType
@@ -14,52 +15,43 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from nsds import _checks, _jit
-from nsds.solvers.box import auto as box_auto
-from nsds.solvers.box import cao_ferris, direct, gauss_seidel, latin, murty, newton_min, qp
-from nsds.solvers.box import cpg as box_cpg
-from nsds.solvers.box import enumeration as box_enumeration
-from nsds.solvers.box import interior_point as box_interior_point
-from nsds.solvers.box import lemke as box_lemke
-from nsds.solvers.box import newton_fb as box_newton_fb
-from nsds.solvers.box import proximal as box_proximal
 from nsds.solvers.box import signature as box_signature
-from nsds.solvers.contact import (
-    accelerated,
-    admm,
-    auto,
-    cpg,
-    enumeration,
-    fixed_points,
-    interior_point,
-    lemke,
-    newton,
-    nsgs,
-    projections,
-    proximal,
-    signature,
-)
+from nsds.solvers.contact import signature
 from nsds.solvers.contact.local import LOCALS
-from nsds.solvers.nonlinear import auto as nonlinear_auto
-from nsds.solvers.nonlinear import josephy
-from nsds.solvers.nonlinear import newton as nonlinear_newton
-from nsds.solvers.nonlinear import projections as nonlinear_projections
 from nsds.solvers.nonlinear import signature as nonlinear_signature
 
 
 class Method(NamedTuple):
-    """A solver: name, kernel (or a compiled callback), the scratch it needs, what it assumes of the problem, the kinds that it treats.
+    """A solver: name, where its code is, what it assumes of the problem, the kinds that it treats.
 
-    kernel: None where there is a function with another signature, as for problems without a Delassus matrix. options: those that it reads
-    beside tol and max_iter. reorders: it gains from unknowns in an order that keeps M close to its diagonal.
+    code: "module:kernel" in this package, or the compiled callback of a user's; None where there is a function with another signature, as
+    for problems without a Delassus matrix. room: the function of the module, or of the user's, that tells the scratch it needs. options:
+    those that it reads beside tol and max_iter. reorders: it gains from unknowns in an order that keeps M close to its diagonal.
     """
 
     name: str
-    kernel: object
-    work_size: object
+    code: object
     assumes: str
     kinds: tuple
     options: tuple = ()
     reorders: bool = False
+    room: object = "work_size"
+
+    @property
+    def kernel(self):
+        """Its compiled function."""
+        return _part_of(*self.code.split(":")) if isinstance(self.code, str) else self.code
+
+    @property
+    def work_size(self):
+        """Function that tells the words of scratch, floats and integers, of a problem's pattern."""
+        return _part_of(self.code.split(":")[0], self.room) if isinstance(self.code, str) else self.room
+
+
+@cache
+def _part_of(module, name):
+    """A function of a module of methods, which is imported when it is asked for."""
+    return getattr(importlib.import_module(f"nsds.solvers.{module}"), name)
 
 
 _BOX = ("lcp", "mlcp", "relay", "avi", "qp")
@@ -70,71 +62,72 @@ _NOT_ROLLING = (*_PLANE, "fc3d", "gfc3d", "rigid", "lagrangian_space")
 _CONTACT = ("fc2d", "fc3d", "rfc2d", "rfc3d", *_GLOBAL, *_RIGID, *_LAGRANGIAN)
 
 _BOX_METHODS = (
-    Method("auto", box_auto.auto, box_auto.work_size,
+    Method("auto", "box.auto:auto",
            "nothing; newton_min or direct first, then up to five others; see the result's method", _BOX, reorders=True),
-    Method("direct", direct.direct, direct.work_size,
+    Method("direct", "box.direct:direct",
            "a guess that says which z are at their bounds; one factorisation", _BOX, reorders=True),
-    Method("newton_min", newton_min.newton_min, newton_min.work_size,
+    Method("newton_min", "box.newton_min:newton_min",
            "P, or positive semidefinite and consistent; linear in n for chains", _BOX, reorders=True),
-    Method("proximal", box_proximal.proximal, box_proximal.work_size,
+    Method("proximal", "box.proximal:proximal",
            "positive semidefinite and consistent; linear in n for chains", _BOX, reorders=True),
-    Method("lemke", box_lemke.lemke, box_lemke.work_size, "copositive plus or P or bounded; dense, 8 n^2 bytes", _BOX),
-    Method("murty", murty.murty, murty.work_size, "P; dense, 8 n^2 bytes", _BOX),
-    Method("bard", murty.bard, murty.work_size, "P; dense, 8 n^2 bytes", _BOX),
-    Method("cao_ferris", cao_ferris.cao_ferris, cao_ferris.work_size, "copositive plus on the recession cone; dense", ("avi", "qp")),
-    Method("enumerate", box_enumeration.enumeration, box_enumeration.work_size, "any matrix; up to 2^20 bases", _BOX),
-    Method("newton_fb", box_newton_fb.newton_fb, box_newton_fb.work_size,
+    Method("lemke", "box.lemke:lemke", "copositive plus or P or bounded; dense, 8 n^2 bytes", _BOX),
+    Method("murty", "box.murty:murty", "P; dense, 8 n^2 bytes", _BOX),
+    Method("bard", "box.murty:bard", "P; dense, 8 n^2 bytes", _BOX),
+    Method("cao_ferris", "box.cao_ferris:cao_ferris", "copositive plus on the recession cone; dense", ("avi", "qp")),
+    Method("enumerate", "box.enumeration:enumeration", "any matrix; up to 2^20 bases", _BOX),
+    Method("newton_fb", "box.newton_fb:newton_fb",
            "P0 and regular, but often more; a band of M", _BOX, reorders=True),
-    Method("interior_point", box_interior_point.interior_point, box_interior_point.work_size,
+    Method("interior_point", "box.interior_point:interior_point",
            "positive semidefinite; a band of M", _BOX, reorders=True),
-    Method("qp", qp.qp, qp.work_size, "symmetric positive semidefinite; a band of M", _SYMMETRIC, reorders=True),
-    Method("pgs", gauss_seidel.pgs, gauss_seidel.work_size, "symmetric positive semidefinite or diagonally dominant", _BOX),
-    Method("psor", gauss_seidel.psor, gauss_seidel.work_size,
+    Method("qp", "box.qp:qp", "symmetric positive semidefinite; a band of M", _SYMMETRIC, reorders=True),
+    Method("pgs", "box.gauss_seidel:pgs", "symmetric positive semidefinite or diagonally dominant", _BOX),
+    Method("psor", "box.gauss_seidel:psor",
            "symmetric positive definite; weight: omega in (0, 2)", _BOX, options=("weight",)),
-    Method("rpgs", gauss_seidel.rpgs, gauss_seidel.work_size,
+    Method("rpgs", "box.gauss_seidel:rpgs",
            "symmetric positive semidefinite; weight: regularisation", _BOX, options=("weight",)),
-    Method("nsgs", gauss_seidel.nsgs, gauss_seidel.nsgs_work_size,
-           "symmetric positive definite; block: unknowns of a block", _BOX, options=("block",)),
-    Method("cpg", box_cpg.cpg, box_cpg.work_size, "symmetric positive definite", _SYMMETRIC),
-    Method("latin", latin.latin, latin.work_size,
+    Method("nsgs", "box.gauss_seidel:nsgs",
+           "symmetric positive definite; block: unknowns of a block", _BOX, options=("block",), room="nsgs_work_size"),
+    Method("cpg", "box.cpg:cpg", "symmetric positive definite", _SYMMETRIC),
+    Method("latin", "box.latin:latin",
            "positive semidefinite; a band of M; weight: search direction", _BOX, options=("weight",), reorders=True),
 )  # fmt: skip
 _CONTACT_METHODS = (
-    Method("auto", auto.auto, auto.work_size,
+    Method("auto", "contact.auto:auto",
            "nothing; sweeps, then Newton island by island; see the result's method", _CONTACT, options=("local", "rho", "seed", "freeze")),
-    Method("nsgs", nsgs.nsgs, nsgs.work_size,
+    Method("nsgs", "contact.nsgs:nsgs",
            "positive semidefinite, and bodies of comparable mass; linear in the blocks", _CONTACT, options=("local", "seed", "freeze")),
-    Method("nsgs_parallel", nsgs.nsgs_parallel, nsgs.parallel_work_size,
-           "as nsgs; contacts by colour, on all cores, with the same bits on any number of them", _CONTACT, options=("local",)),
-    Method("accelerated", accelerated.accelerated, accelerated.work_size,
+    Method("nsgs_parallel", "contact.nsgs:nsgs_parallel",
+           "as nsgs; contacts by colour, on all cores, with the same bits on any number of them", _CONTACT, options=("local",),
+           room="parallel_work_size"),
+    Method("accelerated", "contact.accelerated:accelerated",
            "nearly symmetric positive semidefinite, redundant too; one product with W an iteration", _CONTACT, options=("rho",)),
-    Method("extragradient", projections.extragradient, projections.work_size,
+    Method("extragradient", "contact.projections:extragradient",
            "positive semidefinite, unsymmetric too; two products with W an iteration", _CONTACT, options=("rho",)),
-    Method("fixed_point", projections.fixed_point, projections.work_size,
+    Method("fixed_point", "contact.projections:fixed_point",
            "symmetric positive semidefinite; one product with W an iteration", _CONTACT, options=("rho",)),
-    Method("tresca", fixed_points.tresca, fixed_points.work_size,
+    Method("tresca", "contact.fixed_points:tresca",
            "nearly symmetric positive semidefinite; proved for small mu", _CONTACT, options=("rho",)),
-    Method("aclm", fixed_points.aclm, fixed_points.work_size,
+    Method("aclm", "contact.fixed_points:aclm",
            "nearly symmetric positive semidefinite; proved for small mu", _CONTACT, options=("rho",)),
-    Method("panagiotopoulos", fixed_points.panagiotopoulos, fixed_points.work_size,
+    Method("panagiotopoulos", "contact.fixed_points:panagiotopoulos",
            "as tresca; slow where normal and tangential parts are strongly coupled", _CONTACT, options=("rho",)),
-    Method("newton_ac", newton.newton_ac, newton.work_size,
+    Method("newton_ac", "contact.newton:newton_ac",
            "a guess not too far off; unsymmetric and redundant too; up to 8192 contacts", _CONTACT, options=("rho",)),
-    Method("newton_jm", newton.newton_jm, newton.work_size, "as newton_ac", _CONTACT, options=("rho",)),
-    Method("newton_natural", newton.newton_natural, newton.work_size, "as newton_ac", _CONTACT, options=("rho",)),
-    Method("newton_fb", newton.newton_fb, newton.work_size, "as newton_ac; no rolling friction", _NOT_ROLLING, options=("rho",)),
-    Method("proximal", proximal.proximal, proximal.work_size,
+    Method("newton_jm", "contact.newton:newton_jm", "as newton_ac", _CONTACT, options=("rho",)),
+    Method("newton_natural", "contact.newton:newton_natural", "as newton_ac", _CONTACT, options=("rho",)),
+    Method("newton_fb", "contact.newton:newton_fb", "as newton_ac; no rolling friction", _NOT_ROLLING, options=("rho",)),
+    Method("proximal", "contact.proximal:proximal",
            "redundant and unsymmetric too; robust; up to 8192 contacts", _CONTACT, options=("rho",)),
-    Method("interior_point", interior_point.interior_point, interior_point.work_size,
+    Method("interior_point", "contact.interior_point:interior_point",
            "positive semidefinite, redundant too; no use for a guess; up to 8192 contacts", _CONTACT),
-    Method("admm", admm.admm, admm.work_size, "positive semidefinite, redundant too; up to 8192 contacts", _CONTACT, options=("rho",)),
-    Method("cpg", cpg.cpg, cpg.work_size, "in the plane; symmetric positive semidefinite; not proved to converge", _PLANE),
-    Method("enumerate", enumeration.enumeration, enumeration.work_size, "in the plane; any matrix; up to 10 contacts", _PLANE),
-    Method("lemke", lemke.lemke, lemke.work_size, "in the plane; copositive plus; up to 8192 contacts", _PLANE),
-    Method("nsgs_bodies", None, None,
+    Method("admm", "contact.admm:admm", "positive semidefinite, redundant too; up to 8192 contacts", _CONTACT, options=("rho",)),
+    Method("cpg", "contact.cpg:cpg", "in the plane; symmetric positive semidefinite; not proved to converge", _PLANE),
+    Method("enumerate", "contact.enumeration:enumeration", "in the plane; any matrix; up to 10 contacts", _PLANE),
+    Method("lemke", "contact.lemke:lemke", "in the plane; copositive plus; up to 8192 contacts", _PLANE),
+    Method("nsgs_bodies", None,
            "as nsgs, without forming W: time and memory grow with the contacts; on all cores", _GLOBAL, options=("local",)),
-    Method("newton_global", None, None, "as newton_ac, for v and r together, without forming W; SuperLU", _GLOBAL),
-    Method("bodies", auto.auto, auto.work_size,
+    Method("newton_global", None, "as newton_ac, for v and r together, without forming W; SuperLU", _GLOBAL),
+    Method("bodies", "contact.auto:auto",
            "nothing; sweeps on the velocities of rigid bodies, without forming W", _RIGID, options=("rho",)),
 )  # fmt: skip
 
@@ -142,16 +135,16 @@ _CONTACT_METHODS = (
 _NONLINEAR = ("ncp", "mcp", "vi", "soclcp")
 _WITH_BOUNDS = ("ncp", "mcp", "vi")
 _NONLINEAR_METHODS = (
-    Method("auto", nonlinear_auto.auto, nonlinear_auto.work_size,
+    Method("auto", "nonlinear.auto:auto",
            "nothing; newton_fb first, then the others, then from other guesses; see the result's method", _NONLINEAR),
-    Method("newton_fb", nonlinear_newton.newton_fb, nonlinear_newton.work_size,
+    Method("newton_fb", "nonlinear.newton:newton_fb",
            "a differentiable F that is P0 near the solution, but often less; dense, 8 n^2 bytes", _WITH_BOUNDS),
-    Method("newton_natural", nonlinear_newton.newton_natural, nonlinear_newton.work_size,
+    Method("newton_natural", "nonlinear.newton:newton_natural",
            "a differentiable F and a guess not too far off; dense, 8 n^2 bytes", _NONLINEAR),
-    Method("josephy", josephy.josephy, josephy.work_size,
+    Method("josephy", "nonlinear.josephy:josephy",
            "a differentiable F whose linearised problems can be solved; dense, 8 n^2 bytes", _WITH_BOUNDS),
-    Method("extragradient", nonlinear_projections.extragradient, nonlinear_projections.work_size, "a monotone F", _NONLINEAR),
-    Method("contraction", nonlinear_projections.contraction, nonlinear_projections.work_size, "a monotone F", _NONLINEAR),
+    Method("extragradient", "nonlinear.projections:extragradient", "a monotone F", _NONLINEAR),
+    Method("contraction", "nonlinear.projections:contraction", "a monotone F", _NONLINEAR),
 )  # fmt: skip
 
 
@@ -340,7 +333,7 @@ def _compiled(owner, name, one):
             n = (row.size - 1) * (1 if one is CLASSES["box"] else size)
             return floats * n, integers * n
 
-        one.own[name] = Method(name, kernel, room, "what its author says", one.kinds, _NAMED)
+        one.own[name] = Method(name, kernel, "what its author says", one.kinds, _NAMED, room=room)
     return one.own[name]
 
 
