@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from nsds import _checks, _jit
+from nsds import _checks
 from nsds._jit.cache import fingerprint
 from nsds.analysis import affine, mechanics, switched
 from nsds.analysis.parameters import state_words
@@ -20,15 +20,15 @@ from nsds.analysis.tangent import (
     Plan,
     Scratch,
     Tangent,
+    address_of_evaluate,
     march_of,
     scratch_size,
-    signature_of,
 )
 from nsds.model.records import memory
 from nsds.schemes.event_driven import filippov, first_order, lagrangian
 from nsds.schemes.event_driven.scheme import event_driven
 from nsds.schemes.run.interrupts import Interrupts
-from nsds.schemes.run.preparation import prepare_run
+from nsds.schemes.run.preparation import key_of, prepare_run, put_back, run_from
 from nsds.schemes.run.simulation import shares
 
 ROWS = 128  # of a period of a motion that is not linear
@@ -47,7 +47,7 @@ class Carried:
             raise ValueError(f"{owner}: scheme must be nsds.event_driven(...), got {_checks.shortened(scheme)}")
         periods = np.broadcast_to(np.asarray(period, float), np.size(system)).astype(float)
         shortest = float(periods.min())
-        run, _ = prepare_run(owner, system, shortest, scheme, None, False)
+        run = self._begin(owner, system, shortest, scheme)
         self.owner, self.family, flow, self.is_linear = owner, *_treated(owner, run.prepared)
         n = int(flow["n"][0])
         own = int(flow["n_own"][0]) if self.family is affine else n
@@ -55,9 +55,10 @@ class Carried:
         width = total if n_columns is None else n_columns
         self.rows = rows or (ROWS if width > 0 and (parameters or not self.is_linear) else 1)
         if self.rows > 1:
-            run, _ = prepare_run(owner, system, shortest / self.rows, scheme, None, False)
+            self.release()
+            run = self._begin(owner, system, shortest / self.rows, scheme)
         self.run, self.h, p = run, periods / self.rows, run.prepared
-        evaluate = int(_jit.address(signature_of(p), self.family.evaluate)) if width > 0 else 0
+        evaluate = address_of_evaluate(p, self.family) if width > 0 else 0
         self.plan = Plan(n, len(parameters), width, own, self.rows, int(orthonormal), AT_TIMES, n + 2, evaluate)
         self.changes = _changes_of(owner, system, shortest / self.rows, scheme, run, parameters)
         self.columns = np.zeros((members, total, width))
@@ -72,6 +73,16 @@ class Carried:
         self.points, self.skipped = np.zeros((members, 0)), np.zeros(members)
         self.n_done, self.words = 0, state_words(run.records)
         self._initial = _copy_of(self._memory)
+
+    def _begin(self, owner, system, h, scheme):
+        self._key = key_of(system, h, scheme, None)
+        run, _, self._kept = run_from(owner, system, h, scheme, None, False, self._key)
+        return run
+
+    def release(self):
+        """Leave what was prepared to other runs; this one is at its end."""
+        if self._kept is not None:
+            put_back(self._key, self._kept)
 
     def record(self, room, *, at_impacts=False, skipped=0):
         """Write down so many points from now on: at sections, or at impacts, those before the first ones skipped."""

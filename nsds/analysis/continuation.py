@@ -1,12 +1,13 @@
 """Branches of periodic orbits over a parameter, by pseudo-arclength, and the special points on them."""
 
 import math
+from contextlib import closing
 from typing import NamedTuple
 
 import numpy as np
 
 from nsds import _checks
-from nsds.analysis.orbits import filled, newton, orbit_dtype, refuse, require_run, residual_of
+from nsds.analysis.orbits import filled, newton, orbit_dtype, refuse, require_run
 from nsds.analysis.sections import difference, section_of
 
 _DIFFERENCE = 2.0**-17  # of the parameter, relative to its range or itself
@@ -85,19 +86,19 @@ def continue_orbit(system, *, parameter, until, period=None, n_periods=1, step=0
     """
     owner = "continue_orbit"
     parameter = _checks.text(owner, "parameter", parameter)
-    section = section_of(owner, system, period, n_periods, scheme, parameter)
     until, tol = _checks.number(owner, "until", until), _checks.number(owner, "tol", tol, above=0.0)
     step = _checks.number(owner, "step", step, 0.0, 1.0, above=0.0)
     smallest_step = _checks.number(owner, "smallest_step", smallest_step, 0.0, step, above=0.0)
     max_points = _checks.integer(owner, "max_points", max_points, low=2)
     corners = _checks.array(owner, "corners", corners, n_dims=1)
-    if until == section.value:
-        raise ValueError(f"{owner}: until must differ from the value {section.value} of {parameter!r}, where the branch begins")
-    x, returned, residual, _ = newton(section, section.x, section.value, tol, 30)
-    if not residual <= tol:
-        refuse(owner, section, x, returned, residual)
-    require_run(owner, returned, x)
-    return _Branch(section, x, until, tol, corners).followed(step, smallest_step, max_points)
+    with closing(section_of(owner, system, period, n_periods, scheme, parameter)) as section:
+        if until == section.value:
+            raise ValueError(f"{owner}: until must differ from the value {section.value} of {parameter!r}, where the branch begins")
+        x, returned, residual, _ = newton(section, section.x, section.value, tol, 30)
+        if not residual <= tol:
+            refuse(owner, section, x, returned, residual)
+        require_run(owner, returned, x)
+        return _Branch(section, x, until, tol, corners).followed(step, smallest_step, max_points)
 
 
 class _Branch:
@@ -160,13 +161,12 @@ class _Branch:
         """(what the section returns, its residual in units of the scales, derivatives (n, n + 1) of that)."""
         x, value = self.parts(u)
         section = self.section
-        returned = section.returns(x[None], [value])
         delta = _DIFFERENCE * max(abs(self.span), abs(value))
-        around = section.returns(np.array([x, x]), [value + delta, value - delta], derive=False)
-        if not residual_of(section, x, returned) < math.inf or around.status.any() or not np.isfinite(around.ends).all():
+        returned = section.returns(np.array([x, x, x]), [value, value + delta, value - delta])
+        if returned.status.any() or not np.isfinite(returned.ends).all():
             return returned, None, None
         F = difference(returned.ends[0], x, section.modulo) / self.scale
-        by_value = difference(around.ends[:1], around.ends[1:], section.modulo)[0] / (2.0 * delta) * self.span / self.scale
+        by_value = difference(returned.ends[1], returned.ends[2], section.modulo) / (2.0 * delta) * self.span / self.scale
         by_state = (returned.maps[0] - np.eye(section.n)) * self.scale / self.scale[:, None]
         return returned, F, np.column_stack([by_state, by_value])
 

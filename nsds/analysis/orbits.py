@@ -1,6 +1,7 @@
 """Periodic orbits: Newton's method on a section, Floquet multipliers, branches of orbits and what happens along them."""
 
 import math
+from contextlib import closing
 
 import numpy as np
 
@@ -88,10 +89,10 @@ def floquet(system, *, period=None, n_periods=1, scheme=None):
     >>> bool(abs(np.prod(multipliers) - np.exp(-0.1 * T)) < 1e-14)
     True
     """
-    section = section_of("floquet", system, period, n_periods, scheme, None)
-    rows = np.zeros(1, orbit_dtype(section.n))
-    returned = section.returns(section.x[None], [math.nan])
-    return filled(rows, section, 0, section.x, math.nan, returned, 0).copy().reshape(())
+    with closing(section_of("floquet", system, period, n_periods, scheme, None)) as section:
+        rows = np.zeros(1, orbit_dtype(section.n))
+        returned = section.returns(section.x[None], [math.nan])
+        return filled(rows, section, 0, section.x, math.nan, returned, 0).copy().reshape(())
 
 
 def orbit(system, *, period=None, free_period=False, n_periods=1, settle=0, tol=1e-11, max_iter=30, scheme=None):
@@ -131,25 +132,25 @@ def orbit(system, *, period=None, free_period=False, n_periods=1, settle=0, tol=
     0.602722
     """
     owner = "orbit"
-    section = section_of(owner, system, period, n_periods, scheme, None)
-    if _checks.flag(owner, "free_period", free_period):
-        if period is None:
-            raise ValueError(f"{owner}: free_period is for systems, not for maps")
-        section.value, section.period = section.period(math.nan), lambda value: value
-    settle, max_iter = _checks.integer(owner, "settle", settle, low=0), _checks.integer(owner, "max_iter", max_iter, low=1)
-    tol, x = _checks.number(owner, "tol", tol, above=0.0), section.x
-    for _ in range(settle):
-        returned = section.returns(x[None], [section.value], derive=False)
-        require_run(owner, returned, x)
-        x = returned.ends[0]
-    solve = newton_and_period if free_period else newton
-    x, returned, residual, n_iter = solve(section, x, section.value, tol, max_iter)
-    if not residual <= tol:
-        refuse(owner, section, x, returned, residual)
-    rows = np.zeros(1, orbit_dtype(section.n))
-    result = filled(rows, section, 0, x, section.value, returned, n_iter).copy().reshape(())
-    result["parameter"] = math.nan
-    return result
+    with closing(section_of(owner, system, period, n_periods, scheme, None)) as section:
+        if _checks.flag(owner, "free_period", free_period):
+            if period is None:
+                raise ValueError(f"{owner}: free_period is for systems, not for maps")
+            section.value, section.period = section.period(math.nan), lambda value: value
+        settle, max_iter = _checks.integer(owner, "settle", settle, low=0), _checks.integer(owner, "max_iter", max_iter, low=1)
+        tol, x = _checks.number(owner, "tol", tol, above=0.0), section.x
+        for _ in range(settle):
+            returned = section.returns(x[None], [section.value], derive=False)
+            require_run(owner, returned, x)
+            x = returned.ends[0]
+        solve = newton_and_period if free_period else newton
+        x, returned, residual, n_iter = solve(section, x, section.value, tol, max_iter)
+        if not residual <= tol:
+            refuse(owner, section, x, returned, residual)
+        rows = np.zeros(1, orbit_dtype(section.n))
+        result = filled(rows, section, 0, x, section.value, returned, n_iter).copy().reshape(())
+        result["parameter"] = math.nan
+        return result
 
 
 def require_run(owner, returned, x):

@@ -14,11 +14,11 @@ from nsds import _checks, _jit
 from nsds._jit import kernel, view
 from nsds._jit.cache import fingerprint
 from nsds.analysis.carried import Carried
-from nsds.analysis.parameters import Parameter, one_record
+from nsds.analysis.parameters import Parameter, one_record, state_words
 from nsds.analysis.tangent import EVENTS, IMPACTS, LOG_DET, SLOWEST, TOGETHER, UNTREATED, log_of_determinant, multiply, orthonormalise
 from nsds.model.records import memory
 from nsds.schemes.run.interrupts import Interrupts
-from nsds.schemes.run.simulation import shares
+from nsds.schemes.run.simulation import on_one_core, shares
 from nsds.status import CONVERGED, NON_FINITE
 
 _vector = float64[::1]
@@ -49,8 +49,8 @@ class SectionMap:
         self.period = _period_of(owner, period)
         self.parameter = None if path is None else Parameter(owner, "parameter", self.system, path)
         self.value = math.nan if path is None else self.parameter.of(self.system)
-        self._pools, self._is_plain = {}, None
-        self.x = self._pool(1, 0, [self.value]).states()[0]
+        self._pools, self._is_plain, self._state = {}, None, state_words(self.system)
+        self.x = memory(self.system.reshape(1).copy())[0, self._state]
         self.n = self.x.size
         self.modulo = np.zeros(self.n)
 
@@ -59,7 +59,7 @@ class SectionMap:
         result = self.system.reshape(1).copy()
         if self.parameter is not None:
             self.parameter.put(result, value)
-        memory(result)[0, next(iter(self._pools.values())).words] = x
+        memory(result)[0, self._state] = x
         return result.reshape(())
 
     def _pool(self, members, n_columns, values):
@@ -91,8 +91,14 @@ class SectionMap:
     def returns(self, states, values, *, derive=True):
         """Ends of sections that start from states (members, n) at values (members,) of the parameter, as `Returned`."""
         run = self._at(np.asarray(states, float), list(values), None if derive else 0)
-        run.advance(1)
+        with on_one_core():  # a few members: to wake a thread takes longer than they do
+            run.advance(1)
         return _returned(run, run.columns.copy())
+
+    def close(self):
+        """Leave what was prepared to other sections."""
+        for pool in self._pools.values():
+            pool.release()
 
     def impact_times(self, x, value):
         """When the impacts of the section from x are, as parts of it."""
@@ -319,6 +325,9 @@ class IteratedSection:
     def record(self, x, value):
         """The map with its start at x."""
         return self.iterated
+
+    def close(self):
+        """Nothing was prepared."""
 
     def impact_times(self, x, value):
         """A map has no impacts."""

@@ -409,11 +409,17 @@ def _tangent_march_template(first, last, until, plan, all_members, tables, funct
 
 FAMILY = ("is_linear", "n_guards", "crosses", "load", "guard_rate", "set_reset")
 _vector, _whole = float64[::1], int64[::1]
-_marches = {}
+_marches, _evaluates = {}, {}  # by family: tables of all models have the same types
 
 
-def signature_of(prepared):
-    """Types of the arguments of ``evaluate`` of the family of what is prepared."""
+def address_of_evaluate(prepared, family):
+    """Where ``evaluate`` of the family of what is prepared is called."""
+    if family not in _evaluates:
+        _evaluates[family] = int(_jit.address(_signature_of(prepared), family.evaluate))
+    return _evaluates[family]
+
+
+def _signature_of(prepared):
     known = [numba.typeof(one) for one in (prepared.tables, prepared.functions[0], prepared.options)]
     return types.void(int64, int64, float64, _vector, _vector, *known, _vector, _whole, _vector, _whole)
 
@@ -436,6 +442,6 @@ def march_of(prepared, family):
     """The compiled loop that carries tangent maps along, of the scheme and the family of systems of what is prepared."""
     name = family.__name__.rpartition(".")[2]
     if name not in _marches:
-        names = _kernels_of(family, name, signature_of(prepared)) | {"start": prepared.stepper.start, "step_": prepared.stepper.step}
+        names = _kernels_of(family, name, _signature_of(prepared)) | {"start": prepared.stepper.start, "step_": prepared.stepper.step}
         _marches[name] = kernel(_jit.specialised(_tangent_march_template, name, **names))
     return _marches[name]

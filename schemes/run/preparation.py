@@ -240,6 +240,18 @@ def may_keep(key, run):
     return key is not None and dtype == key[0] and 4 * (run.mem.nbytes + p.work.nbytes + p.iwork.nbytes) <= _LARGEST
 
 
+def run_from(owner, system, h, scheme, solver, check, key):
+    """(`Run` from the state of a system, options of its scheme, `Kept` of it): one that is kept under the key, where it can begin there.
+
+    Kept is None of runs that are not worth it, or have no key; `put_back` ends the use of others.
+    """
+    kept = taken(key)
+    if kept is not None and kept.starts_from(system):
+        return kept.run, kept.scheme, kept
+    run, options = prepare_run(owner, system, h, scheme, solver, check)
+    return run, options, Kept(run, options, np.shape(system)) if may_keep(key, run) else None
+
+
 def put_back(key, kept):
     """Keep a run for others; of too many the one that was used least lately is dropped."""
     _kept[key] = kept

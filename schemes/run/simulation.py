@@ -25,7 +25,7 @@ from nsds.results.trajectories import SimulationError, SimulationInterrupted
 from nsds.schemes.problem.tables import blame_row
 from nsds.schemes.run import several
 from nsds.schemes.run.interrupts import Interrupts
-from nsds.schemes.run.preparation import MOST_STEPS, Kept, has_event_rows, key_of, may_keep, prepare_run, put_back, taken
+from nsds.schemes.run.preparation import MOST_STEPS, has_event_rows, key_of, put_back, run_from
 from nsds.schemes.run.recording import DONE, FAILED, ROW, STARTED, STOPPED, Recorder
 from nsds.schemes.run.sampled_control import act
 from nsds.schemes.run.until import Until
@@ -150,12 +150,7 @@ def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_e
         progress = _checks.flag(owner, "progress", progress)
     fields = _paths(owner, fields)
     key = key_of(system, h, scheme, solver) if t_end is not None and file is None and check is False else None
-    kept = taken(key)
-    if kept is not None and kept.starts_from(system):
-        run, scheme = kept.run, kept.scheme
-    else:
-        run, scheme = prepare_run(owner, system, h, scheme, solver, _checks.flag(owner, "check", check))
-        kept = Kept(run, scheme, np.shape(system)) if may_keep(key, run) else None
+    run, scheme, kept = run_from(owner, system, h, scheme, solver, _checks.flag(owner, "check", check), key)
     if has_functions(run.records):
         warn_of_globals(owner, function_names(run.records))
     n_steps = number_of_steps(owner, run.records, t_end, h, n_steps)
