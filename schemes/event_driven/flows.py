@@ -5,14 +5,14 @@ Either ends where the first guard comes to zero. Both leave the motion in the st
 
 import math
 
-from nsds._jit import kernel, tiny, view
-from nsds.model.functions import call_function
+from nsds._jit import kernel, tiny
 from nsds.model.layout import ABSENT
 from nsds.schemes.event_driven import dopri5
 from nsds.schemes.event_driven.bodies import rates
 from nsds.schemes.event_driven.forces import accelerate, evaluate_operators, factorise, hold, list_rows, push, solve_rows
 from nsds.schemes.event_driven.guards import first_event, series_event, time_in_step
-from nsds.schemes.event_driven.polynomials import FORCE_DEGREE, FORCE_NODES, NO_ROOT, evaluate, interpolate_force
+from nsds.schemes.event_driven.loads import JUMP, before_jump, missing_in_forces
+from nsds.schemes.event_driven.polynomials import FORCE_DEGREE, NO_ROOT, evaluate
 from nsds.schemes.event_driven.state import add, load, store
 from nsds.schemes.event_driven.tables import FREE, HELD, SERIES_DEGREE, SLIP
 from nsds.schemes.lagrangian.newton import ACTIVE
@@ -23,8 +23,6 @@ from nsds.status import CONVERGED, NON_FINITE, SINGULAR_STEP, STEP_COLLAPSED
 
 _ATTEMPTS = 200  # at a step
 _SHORTEST = 2.0**-50  # of the time: a step that is shorter does not get on
-_ACCURATE = 1e-13  # of what is missing in the interpolation of a force, over the step for which it counts
-_UNIT = 2.0**-52
 _ROUNDING = 2.0**-54  # of the largest term: later ones of a series are lost
 _OFF = 2.0**-50  # of what cancels: by less nothing is projected
 _PROJECTIONS = 3
@@ -212,41 +210,30 @@ def series_step(t, t_end, s, functions, options, mem, imem, work, iwork):
         iwork[f.fresh] = 0
         if not factorise(s, work, iwork):
             return SINGULAR_STEP, t
-    h, is_accurate = min(work[f.step] if work[f.step] > 0.0 else work[f.limit], t_end - t), False
+    wanted = work[f.step] if work[f.step] > 0.0 else work[f.limit]
+    h, is_accurate, beyond, bad, across = min(wanted, t_end - t), False, 0.0, 0.0, 0.0
     for _ in range(_ATTEMPTS):
-        missing = _interpolate_forces(t, h, s, functions, mem, work, iwork) if iwork[f.has_forces] != 0 else 0.0
-        if missing * h <= _ACCURATE * min(options.h, work[f.limit]):
+        missing, is_bad = missing_in_forces(t, h, s, functions, options, mem, work, iwork)
+        if is_bad:
+            beyond, bad = h, missing
+        else:
+            if bad > JUMP:
+                h, across = before_jump(t, h, beyond, s, functions, options, mem, work, iwork)
+                bad = 0.0
             is_accurate = _expand(h, s, mem, imem, work, iwork)
         if is_accurate or not h > _SHORTEST * max(abs(t), abs(t_end)):
             break
-        h *= 0.5
+        h, across = 0.5 * h, 0.0
         work[f.step] = h
     if not is_accurate:
         return NON_FINITE, t
-    if h < t_end - t:
-        work[f.step] = min(2.0 * h, work[f.limit])
+    if across > 0.0:  # behind the jump steps are as long as before
+        work[f.step], work[f.resume] = across, wanted
+    elif h < t_end - t:
+        work[f.step], work[f.resume] = min(2.0 * max(h, work[f.resume]), work[f.limit]), 0.0
     evaluate(n, iwork[f.degree], f.poly, 1.0, f.x_new, work)
     theta = series_event(s, mem, work, iwork)
     return CONVERGED, _arrive(theta, t, h, t_end, s, functions, options, mem, imem, work, iwork)
-
-
-@kernel
-def _interpolate_forces(t, h, s, functions, mem, work, iwork):
-    """Polynomials in theta of the forces that functions of time give. Returns what is missing in them, relative to the largest values."""
-    form, f, n = s.newton, s.flow[0], s.flow[0].n // 2
-    nothing = view(mem, 0, 0)
-    for j in range(FORCE_DEGREE + 1):
-        for k in range(form.elements.size):
-            el = form.elements[k]
-            part, out = form.parts[el.part], f.force_value + j * n + el.dof
-            if part.fext_function != ABSENT:
-                z = view(mem, part.z + el.e * part.stride, part.n_z)
-                at = time_in_step(t, FORCE_NODES[j], h)
-                call_function(functions, part.fext_function + el.e, (at, nothing, nothing, z, view(work, out, part.n)))
-            else:
-                for i in range(part.n):
-                    work[out + i] = 0.0 if part.fext == ABSENT else mem[part.fext + el.e * part.stride + i]
-    return interpolate_force(n, f.force_value, _UNIT * (abs(t) + h) / h, f.force_poly, f.spare, work)
 
 
 @kernel

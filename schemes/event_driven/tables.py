@@ -30,9 +30,9 @@ _ROWS = (
 )  # fmt: skip
 # Values and polynomial of guards, forces lambda as polynomials, scratch, the matrix of the HELD rows, and shifts of forces.
 _GUARDS = ("guard_value", "guard_poly", "lam_poly", "spare", "matrix", "shift")
-# Numbers: the next step of the flow, the error of the last; tail, when an accumulation ends; limit, of steps; event, when the last one was;
-# force, the largest lambda so far.
-_NUMBERS = ("step", "error", "tail", "limit", "event", "force")
+# Numbers: the next step of the flow, and, where it crosses a jump of forces, that to resume with; the error of the last; tail, when an
+# accumulation ends; limit, of steps; event, when the last one was; force, the largest lambda so far.
+_NUMBERS = ("step", "resume", "error", "tail", "limit", "event", "force")
 # In the integer work memory, of each constraint: mode; zeros, in how many orders its guard starts from zero; fired, whether it has come to
 # zero; keep, whether it takes part in a problem; before, its mode before the event; equation, the number of an active row in the matrix,
 # row, the reverse, and pivots; spared, whether others carry load rather than it; run, slow impacts in a row; shifted, places in the
