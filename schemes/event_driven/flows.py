@@ -5,7 +5,7 @@ Either ends where the first guard comes to zero. Both leave the motion in the st
 
 import math
 
-from nsds._jit import kernel, tiny
+from nsds._jit import inlined, kernel, tiny
 from nsds.model.layout import ABSENT
 from nsds.schemes.event_driven import dopri5
 from nsds.schemes.event_driven.bodies import rates
@@ -236,7 +236,7 @@ def series_step(t, t_end, s, functions, options, mem, imem, work, iwork):
     return CONVERGED, _arrive(theta, t, h, t_end, s, functions, options, mem, imem, work, iwork)
 
 
-@kernel
+@inlined
 def _force_of_order(j, s, mem, imem, work, iwork):
     """Coefficient of theta^j of ``F - K q - C v`` into p.f."""
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
@@ -269,7 +269,8 @@ def _expand(h, s, mem, imem, work, iwork):
         orders = j + 1
         _force_of_order(j, s, mem, imem, work, iwork)
         apply_inverses(form.bodies, p.f, p.acc, p.scratch, work, iwork)
-        hold(p.acc, j == 0, s, mem, work, iwork)
+        if iwork[f.count] > 0:
+            hold(p.acc, j == 0, s, mem, work, iwork)
         lam = 0.0
         for a in range(iwork[f.count]):
             work[f.lam_poly + j * m + iwork[p.active + a]] = work[p.z + a]

@@ -17,24 +17,23 @@ _APART = 4.0  # units in the last place: nothing lies between
 @kernel
 def missing_in_forces(t, h, s, functions, options, mem, work, iwork):
     """Polynomials of the forces over the step into f.force_poly. Returns (what is missing in them, relative; whether that is too much)."""
-    f = s.flow[0]
+    f, form = s.flow[0], s.newton
     if iwork[f.has_forces] == 0:
         return 0.0, False
     n = f.n // 2
     for j in range(FORCE_DEGREE + 1):
-        _forces_at(time_in_step(t, FORCE_NODES[j], h), f.force_value + j * n, s, functions, mem, work)
+        _forces_at(time_in_step(t, FORCE_NODES[j], h), f.force_value + j * n, form.parts, form.elements, functions, mem, work)
     missing = interpolate_force(n, f.force_value, _UNIT * (abs(t) + h) / h, f.force_poly, f.spare, work)
     return missing, not missing * h <= _ACCURATE * min(options.h, work[f.limit])
 
 
 @kernel
-def _forces_at(t, out, s, functions, mem, work):
+def _forces_at(t, out, parts, elements, functions, mem, work):
     """Given forces of all parts at a time, into work[out:]."""
-    form = s.newton
     nothing = view(mem, 0, 0)
-    for k in range(form.elements.size):
-        el = form.elements[k]
-        part, to = form.parts[el.part], out + el.dof
+    for k in range(elements.size):
+        el = elements[k]
+        part, to = parts[el.part], out + el.dof
         if part.fext_function != ABSENT:
             z = view(mem, part.z + el.e * part.stride, part.n_z)
             call_function(functions, part.fext_function + el.e, (t, nothing, nothing, z, view(work, to, part.n)))
@@ -77,7 +76,7 @@ def _is_beyond(t, h, length, s, functions, mem, work):
     """Whether a force at ``t + length`` is another than the polynomials over the step h say, carried on."""
     f = s.flow[0]
     n, differs = f.n // 2, False
-    _forces_at(t + length, f.force_value, s, functions, mem, work)
+    _forces_at(t + length, f.force_value, s.newton.parts, s.newton.elements, functions, mem, work)
     for i in range(n):
         carried = value(FORCE_DEGREE, f.force_poly + i, n, length / h, work)
         now = work[f.force_value + i]

@@ -38,8 +38,8 @@ def _monomials(degree):
 
 
 FORCE_NODES, GUARD_NODES = _nodes(FORCE_DEGREE), _nodes(GUARD_DEGREE)
-_FORCE_CHEBYSHEV, _GUARD_CHEBYSHEV = _chebyshev(FORCE_DEGREE), _chebyshev(GUARD_DEGREE)
-_FORCE_MONOMIALS, _GUARD_MONOMIALS = _monomials(FORCE_DEGREE), _monomials(GUARD_DEGREE)
+_FORCE_CHEBYSHEV, _FORCE_MONOMIALS = np.ascontiguousarray(_chebyshev(FORCE_DEGREE).T), np.ascontiguousarray(_monomials(FORCE_DEGREE).T)
+_GUARD_CHEBYSHEV, _GUARD_MONOMIALS = _chebyshev(GUARD_DEGREE), _monomials(GUARD_DEGREE)
 
 
 @tiny
@@ -84,17 +84,19 @@ def interpolate_force(n, values, blur, p, spare, work):
         largest = max(abs(low), abs(high))
         lost = 16.0 * _ROUNDING * largest + _BLURS * blur * (high - low)
         for i in range(d + 1):
-            s = 0.0
-            for j in range(d + 1):
-                s += _FORCE_CHEBYSHEV[i, j] * work[values + j * n + a]
-            work[spare + i] = s if abs(s) > lost else 0.0
+            work[spare + i] = work[p + i * n + a] = 0.0
+        for j in range(d + 1):  # sums side by side: none waits for itself
+            at_node = work[values + j * n + a]
+            for i in range(d + 1):
+                work[spare + i] += _FORCE_CHEBYSHEV[j, i] * at_node
+        for i in range(d + 1):
+            work[spare + i] = work[spare + i] if abs(work[spare + i]) > lost else 0.0
         if largest > 0.0:
             worst = max(worst, (abs(work[spare + d]) + abs(work[spare + d - 1])) / largest)
-        for i in range(d + 1):
-            s = 0.0
-            for j in range(i, d + 1):
-                s += _FORCE_MONOMIALS[i, j] * work[spare + j]
-            work[p + i * n + a] = s
+        for j in range(d + 1):
+            of_order = work[spare + j]
+            for i in range(j + 1):
+                work[p + i * n + a] += _FORCE_MONOMIALS[j, i] * of_order
     return worst
 
 

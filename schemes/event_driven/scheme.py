@@ -36,7 +36,8 @@ def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_even
     max_events : int
         More events than that between two rows of step h end the run, with a status that says where.
     time_events : array_like (k,)
-        Times known in advance at which something switches, as corners of a cam or of a force: the motion stops there exactly.
+        Times known in advance at which something switches, as corners of a cam or of a force: the motion stops there exactly. Of linear
+        motions jumps of forces are also found without, to rounding, where no pulse is shorter than a ninth of a step of the motion.
     hybrid : bool
         First-order systems, which then all move by "dopri5": more events than ``max_events`` between two rows, or at one time, do not end
         the run. The motion to the next row is handed over to 64 steps of Euler–Moreau (explicit in f, of first order), and goes on from
