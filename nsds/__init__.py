@@ -10,7 +10,8 @@ Conventions, everywhere:
     Multiplier dual to y, never attractive for a contact. On Lagrangian systems it is the impulse of the step that ends at t (N s), not a
     force, under every scheme but `nsds.event_driven`, where it is the force, and the impulse in the row after an impact; but a force (N)
     where the law holds between y and a lambda that y depends on (`nsds.compliant`, `nsds.lagrangian_relation`, linear relations with D,
-    under complementarity and equality). On first-order systems it is the current, voltage or control itself, of the step that ends at t.
+    under complementarity and equality), and in what `nsds.equilibrium` returns. On first-order systems it is the current, voltage or
+    control itself, of the step that ends at t.
     Shapes in a record, behind those of members and rows: () for one constraint, (m,) for m, (count,) or (count, m) of an interaction of
     count elements; contacts with friction (d,) or (k d,), contact by contact, each normal first; of `nsds.collisions` (capacity, d), of
     which the first n are contacts; multipliers mu of a normal cone (faces,).
@@ -103,6 +104,7 @@ _LATER = {
     "basins": "nsds.analysis.basins",
     "circuit": "nsds.circuits.record",
     "continue_orbit": "nsds.analysis.continuation",
+    "equilibrium": "nsds.analysis.equilibria",
     "floquet": "nsds.analysis.orbits",
     "iterated_map": "nsds.analysis.sections",
     "lyapunov": "nsds.analysis.exponents",

@@ -81,6 +81,16 @@ def describe(what: np.ndarray) -> Any: ...
 def dry_friction(limit: float | ArrayLike) -> Any: ...
 def energy(trajectory: np.ndarray, system: np.ndarray, theta: float = ..., *, functions: Sequence[Any] | None = ...) -> np.ndarray: ...
 def equality() -> Any: ...
+def equilibrium(
+    system: np.ndarray,
+    *,
+    tol: float = ...,
+    max_iter: int = ...,
+    h: float | None = ...,
+    solver: str | np.ndarray | None = ...,
+    on_failure: str = ...,
+    functions: Sequence[Any] | None = ...,
+) -> np.ndarray: ...
 def euler_moreau(
     theta: float = ...,
     gamma: float = ...,

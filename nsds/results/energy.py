@@ -120,7 +120,7 @@ def energy(trajectory, system, theta=0.5, *, functions=None):
         h = np.diff(t, prepend=t[0])[:, None] if is_force(law, relation, "D" in parts.dtype.names) else 1.0
         for e, chosen in enumerate(elements_of(system, name, len(sides))):
             q, v = (np.concatenate([state[side][i][:, element] for side, element in zip(sides, chosen, strict=True)], 1) for i in (0, 1))
-            impulse, work = h * _generalised(parts[e], relation, t, q, lam[:, e]), "joints" if is_joint else "contact"
+            impulse, work = h * generalised(parts[e], relation, t, q, lam[:, e]), "joints" if is_joint else "contact"
             ledger[work][1:] += (_mean(theta, v) * impulse[1:]).sum(axis=1)
     return _closed(ledger)
 
@@ -147,13 +147,13 @@ def _add_body(ledger, part, theta, t, q, v, p, u):
                 if field == "fext" and part.dtype[field].kind != "S":
                     ledger["potential"] -= q[:, :3] @ part[field]
                     continue
-                force = _along(part, kind, field, (3,), t, q, v)
+                force = along(part, kind, field, (3,), t, q, v)
                 if field == "mext" and part["mext_inertial"]:
                     force = turned_back(q[:, 3:], force)
                 ledger[work][1:] += sign * (power[:, chosen] * _mean(theta, force)).sum(axis=1)
     if "u" in names:
         held = u[:-1] @ (part["T"].T if "T" in names else np.eye(6))  # a controller sets it at a row, for the step that follows
-        force = [_of_control(held, bool(part["u_inertial"]), at[:, 3:]) for at in (q[:-1], q[1:])]
+        force = [of_control(held, bool(part["u_inertial"]), at[:, 3:]) for at in (q[:-1], q[1:])]
         ledger["forces"][1:] += (power * _mean(theta, *force)).sum(axis=1)
     for work, field, x in (("damping", "C", v), ("internal", "K", q)):
         if field in names:
@@ -161,7 +161,7 @@ def _add_body(ledger, part, theta, t, q, v, p, u):
     ledger["contact"][1:] += (v_theta * p[1:]).sum(axis=1)
 
 
-def _of_control(wrench, is_inertial, p):
+def of_control(wrench, is_inertial, p):
     """Forces in inertial axes, moments in those of the body, of wrenches (rows, 6) that are given in one of them."""
     force, moment = wrench[:, :3], wrench[:, 3:]
     return np.concatenate([force if is_inertial else turned(p, force), turned_back(p, moment) if is_inertial else moment], axis=1)
@@ -219,27 +219,27 @@ def _add_system(ledger, part, kind, theta, t, q, v, u):
     v_theta = _mean(theta, v)
     power = np.diff(t)[:, None] * v_theta  # times a force and summed
     if "M" in names:
-        momentum = _times(v, part["M"])
+        momentum = times(v, part["M"])
     else:
-        M = _along(part, kind, "mass", (n, n), t, q, v)
+        M = along(part, kind, "mass", (n, n), t, q, v)
         momentum = np.einsum("kij,kj->ki", M, v)
         ledger["internal"][1:] += np.einsum("ki,kij,kj->k", v_theta, np.diff(M, axis=0), v_theta) / 2
     ledger["kinetic"] += (v * momentum).sum(axis=1) / 2
     if "K" in names:
-        ledger["potential"] += (q * _times(q, part["K"])).sum(axis=1) / 2
+        ledger["potential"] += (q * times(q, part["K"])).sum(axis=1) / 2
     if "C" in names:
-        ledger["damping"][1:] -= (power * _times(v_theta, part["C"])).sum(axis=1)
+        ledger["damping"][1:] -= (power * times(v_theta, part["C"])).sum(axis=1)
     is_constant = "fext" in names and part.dtype["fext"].kind != "S"
     if is_constant:
         ledger["potential"] -= q @ part["fext"]
     for work, sign, field in (("forces", 1, "fext"), ("internal", -1, "fint"), ("internal", -1, "fgyr")):
         if field in names and not (field == "fext" and is_constant):
-            ledger[work][1:] += sign * (power * _mean(theta, _along(part, kind, field, (n,), t, q, v))).sum(axis=1)
+            ledger[work][1:] += sign * (power * _mean(theta, along(part, kind, field, (n,), t, q, v))).sum(axis=1)
     if "u" in names:
         size = n_u(part)
-        T = _along(part, kind, "T", (n, size), t, q, v) if "T" in names else np.broadcast_to(np.eye(n), (t.size, n, n))
+        T = along(part, kind, "T", (n, size), t, q, v) if "T" in names else np.broadcast_to(np.eye(n), (t.size, n, n))
         if part.dtype["u"].kind == "S":
-            u = _along(part, kind, "u", (size,), t, q, v)
+            u = along(part, kind, "u", (size,), t, q, v)
             start, end = u[:-1], u[1:]
         else:
             start = end = u[:-1]  # a controller sets it at a row, for the step that follows
@@ -247,20 +247,20 @@ def _add_system(ledger, part, kind, theta, t, q, v, u):
         ledger["forces"][1:] += (power * force).sum(axis=1)
 
 
-def _generalised(part, relation, t, q, lam):
+def generalised(part, relation, t, q, lam):
     """``H^T lambda``, or g, of one element of an interaction at each row (rows, n)."""
     (rows, m), n = lam.shape, q.shape[1]
     lam = lam.copy()
     if "g" in part.dtype.names:
-        return _along(part, relation, "g", (n,), t, q, lam)
+        return along(part, relation, "g", (n,), t, q, lam)
     if "dofs" in part.dtype.names:
         result = np.zeros((rows, n))
         result[:, part["dofs"]] = lam
         return result
     if "H" in part.dtype.names and part.dtype["H"].kind != "S":
-        return _times(lam, part["H"], n)
+        return times(lam, part["H"], n)
     if "H" in part.dtype.names:
-        H = _along(part, relation, "H", (m, n), t, q, lam)
+        H = along(part, relation, "H", (m, n), t, q, lam)
     else:
         H = _difference(part, relation, t, q, lam)
     return np.einsum("kij,ki->kj", H, lam)
@@ -274,12 +274,12 @@ def _difference(part, relation, t, q, lam):
         before, after = q.copy(), q.copy()
         before[:, j] -= step
         after[:, j] += step
-        difference = [_along(part, relation, "h", lam.shape[1:], t, at, lam) for at in (before, after)]
+        difference = [along(part, relation, "h", lam.shape[1:], t, at, lam) for at in (before, after)]
         H[:, :, j] = (difference[1] - difference[0]) / (2 * step)[:, None]
     return H
 
 
-def _along(part, kind, field, shape, t, x, lam):
+def along(part, kind, field, shape, t, x, lam):
     """Values (rows, ...) of a field of a part: what its function gives at each row, or the numbers that it holds."""
     if part.dtype[field].kind != "S":
         return np.broadcast_to(part[field], (t.size, *shape))
@@ -289,7 +289,7 @@ def _along(part, kind, field, shape, t, x, lam):
     return out.reshape(t.size, *shape)
 
 
-def _times(x, matrix, n=None):
+def times(x, matrix, n=None):
     """Rows ``x[k] @ matrix`` for a stored diagonal, dense or compressed-row matrix, which has n columns, or is square."""
     if matrix.dtype.names:
         return x @ stored_sparse(matrix, x.shape[1] if n is None else n)

@@ -66,7 +66,7 @@ def warn_of_overlaps(records, prepared):
         for m in np.flatnonzero(records["step"] == 0):
             part = records[name][m]
             a, b, depth = part["a"][: part["n"]], part["b"][: part["n"]], -part["y"][: part["n"]]
-            thickness = _thickness(part)
+            thickness = thickness_of(part)
             deep = depth > _OVERLAP * np.minimum(thickness[a], thickness[b])
             if deep.any() and (worst is None or depth[deep].max() > worst[0]):
                 i = np.argmax(np.where(deep, depth, 0.0))
@@ -82,8 +82,8 @@ def warn_of_overlaps(records, prepared):
             )  # fmt: skip
 
 
-def _thickness(part):
-    """Least extent of all shapes of a part of collisions."""
+def thickness_of(part):
+    """Least extents of all shapes of a part of collisions; infinite of planes."""
     kind, size = part["shape_kind"], part["shape_size"]
     vertices = part["vertices"] if "vertices" in part.dtype.names else None
     result = np.empty(kind.size)

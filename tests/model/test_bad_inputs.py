@@ -294,6 +294,9 @@ CALLS = {
         "system": "record", "period": "period", "free_period": "flag", "n_periods": "whole", "settle": "natural",
         "tol": "positive", "max_iter": "whole",
         "scheme": "scheme"}),
+    "equilibrium": (nsds.equilibrium, lambda: {"system": resting()}, {
+        "system": "record", "tol": "positive", "max_iter": "whole", "h": "positive or none", "solver": "solver", "on_failure": "word",
+        "functions": "functions"}),
     "continue_orbit": (nsds.continue_orbit, lambda: {"system": table(), "parameter": "p[0]", "until": 0.9}, {
         "system": "record", "parameter": "parameter", "until": "number", "period": "period", "n_periods": "whole", "tol": "positive",
         "step": "within 0 and 1", "smallest_step": "positive", "max_points": "whole", "corners": "state of any length",
