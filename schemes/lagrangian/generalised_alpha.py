@@ -23,7 +23,7 @@ import numpy as np
 from nsds import _checks
 from nsds._jit import inlined, kernel, tiny
 from nsds.model.kinds import LAGRANGIAN, NEWTON_EULER, family
-from nsds.model.layout import ABSENT
+from nsds.model.layout import ABSENT, table
 from nsds.model.records import model_of
 from nsds.schemes.lagrangian import newton, projection
 from nsds.schemes.lagrangian.contact_forces import evaluate_curvature, push_apart, require_rigid
@@ -50,6 +50,8 @@ from nsds.status import CONVERGED, INEXACT
 OPTIONS = np.dtype(
     [("scheme", "S32"), ("rho", "<f8"), ("newton_tol", "<f8"), ("newton_max_iter", "<i8"), ("constraint_tol", "<f8"), ("max_rounds", "<i8")]
 )
+# In the work memory: the controls of the last step, part by part.
+PLACES = table("held")
 
 
 class Tables(NamedTuple):
@@ -57,6 +59,7 @@ class Tables(NamedTuple):
 
     positions: projection.Tables  # and the Newton form
     slippery: newton.Tables  # the same rows without friction and bounds
+    places: np.ndarray
 
 
 @scheme_for(LAGRANGIAN, NEWTON_EULER)
@@ -84,6 +87,8 @@ def generalised_alpha(rho=0.8, newton_tol=1e-10, newton_max_iter=50, constraint_
 
     Notes
     -----
+    Where a controller changes u, accelerations begin anew, so that jumps keep order 2; a u that changes in every step costs it for rho < 1.
+
     lambda of a row is the impulse of the step. A restart begins with the accelerations of its state, as the first step of a run does: it is
     as accurate, but not the same to the last bit. Unilateral contacts are impulses also where they persist: along a curve the scheme is of
     order 1 then; bilateral constraints keep order 2. Friction, dry friction and relays are impulses of the velocities at the end of a
@@ -126,10 +131,12 @@ def prepare(records, mem, options, h, method):
     smooth = newton.Options(
         h, gamma=0.0, q_star=1.0, tol=tol, max_iter=max_iter, a=beta / gamma, weight=gamma * ratio, at_q=1.0, at_v=1.0, paoli=0.0
     )
+    places = np.zeros(1, PLACES)
+    work.place(places, held=int((layout.parts["count"] * layout.parts["n_u"]).sum()))
     positions = projection.Options(h, smooth, combined=0.0, constraint_tol=constraint_tol, max_rounds=rounds, every_contact=1.0)
     prepared = prepare_with_positions(records, layout, smooth, "mass", method, work, iwork)
     options = rigid_generalised_alpha.Options(h, positions, alpha_m, alpha_f, beta, gamma)
-    tables = Tables(prepared.tables, _without_friction(prepared.tables))
+    tables = Tables(prepared.tables, _without_friction(prepared.tables), places)
     return prepared._replace(tables=tables, options=options, stepper=sys.modules[__name__])
 
 
@@ -157,6 +164,8 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     parts, elements, constraints, entries = form.parts, form.elements, form.constraints, form.entries
     p, h, smooth = form.plan[0], options.h, options.positions.newton
     started = CONVERGED
+    if p.controlled != 0 and _hold(parts, s.places[0].held, mem, work):  # accelerations jump with the controls
+        iwork[p.fresh] = 1
     if iwork[p.fresh] != 0:
         iwork[p.fresh] = 0
         started = _start_accelerations(t_new - h, s, functions, solver, solver_options, options, mem, imem, work, iwork)
@@ -193,6 +202,20 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         mem[constraints[i].lam] = work[p.total + i]
     update_outputs(h, 1.0, constraints, entries, form.couplings, mem, work)
     return status, n_iter, residual
+
+
+@tiny
+def _hold(parts, held, mem, work):
+    """Keep the controls of the step; whether they are not those of the last one."""
+    is_new = False
+    for k in range(parts.size):
+        part = parts[k]
+        for e in range(part.count if part.u != ABSENT else 0):
+            for j in range(part.u + e * part.stride, part.u + e * part.stride + part.n_u):
+                is_new |= work[held] != mem[j]
+                work[held] = mem[j]
+                held += 1
+    return is_new
 
 
 @kernel

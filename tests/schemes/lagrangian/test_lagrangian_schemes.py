@@ -483,6 +483,52 @@ def test_order_two_in_free_flight(scheme):
     assert orders(run, angle_of_pendulum(1.0, 1.0)) == pytest.approx((2, 2), abs=0.2)
 
 
+def switched(t, x, state, z, u):
+    u[0] = 1.0 if 0.45 < t < 0.95 else -0.5
+
+
+def pushed(h):
+    """A mass on a damped spring under a control that jumps at 0.5 and at 1."""
+    return nsds.system(
+        mass=nsds.lagrangian([1.0], fint=damped, q=[0.3], v=[0.0], T=[[1.0]], u=[0.0]),
+        control=nsds.sampled_control(switched, reads="mass", writes="mass", period=h * round(0.1 / h)),
+    )
+
+
+def damped(t, q, v, z, out):
+    out[0] = 4.0 * q[0] + 0.2 * v[0]
+
+
+def pushed_exactly():
+    x = np.array([0.3, 0.0])
+    for u in (-0.5, 1.0, -0.5):
+        x = (expm(0.5 * np.array([[0, 1, 0], [-4, -0.2, u], [0, 0, 0]])) @ np.append(x, 1.0))[:2]
+    return x
+
+
+@SECOND_ORDER
+def test_order_two_where_a_controller_makes_a_force_jump(scheme):
+    def run(h):
+        last = nsds.simulate(pushed(h), t_end=1.5, h=h, scheme=scheme)["mass"][-1]
+        return last["q"], last["v"]
+
+    assert orders(run, pushed_exactly(), h=0.025) == pytest.approx((2, 2), abs=0.2)
+
+
+@pytest.mark.parametrize("scheme", ALPHAS.values(), ids=ALPHAS.keys())
+def test_a_run_with_a_controller_is_one_that_is_restarted_where_it_changes_the_control(scheme):
+    h = 0.05
+    rows = nsds.simulate(pushed(h), t_end=1.5, h=h, scheme=scheme)
+    by_hand = nsds.system(mass=nsds.lagrangian([1.0], fint=damped, q=[0.3], v=[0.0], T=[[1.0]], u=[-0.5]))
+    for u in (-0.5, 1.0, -0.5):
+        by_hand["mass"]["u"] = u
+        part = nsds.simulate(by_hand, t_end=float(by_hand["t"]) + 0.5, h=h, scheme=scheme)
+        by_hand = nsds.restart(by_hand, part[-1])
+        k = round(float(by_hand["t"]) / h)
+        for field in ("q", "v"):
+            np.testing.assert_allclose(rows["mass"][field][k - 10 : k + 1], part["mass"][field], atol=1e-14)
+
+
 def on_the_circle(t_end, **start):
     angle, rate = angle_of_pendulum(t_end, **start)
     return [np.array([math.sin(angle), -math.cos(angle)]), rate * np.array([math.cos(angle), math.sin(angle)])]
