@@ -27,7 +27,8 @@ _NOTHING = 1e-12  # of forces
 _UNDONE = 0.5  # of a step: where the projection leaves less of two in a row, they are too long for the gaps that they close
 _FALLS = 0.7  # of the residual: a step that falls below it is well, also where it leads back
 _GROWTH, _SHRINKAGE = 80, 40  # powers of 2 between the first step and the longest, and the shortest
-_SHARE = 0.1  # of the tolerance: what the default solver of a step may leave
+_SHARE = 0.01  # of the tolerance: what the default solver of a step may leave
+_BRIEF = 10  # powers of 2 by which the last step is shorter than the first: it sees no contacts but those that are closed
 _TURN = 0.5  # rad: the most that a body turns in a step
 _FARTHEST = 1e9  # sizes of a system: what moves farther in a step does not come to rest
 _FAR = 2.0  # times the way that a step was to make, it is made again
@@ -63,7 +64,7 @@ def equilibrium(system, *, tol=1e-9, max_iter=2000, h=None, solver=None, on_fail
         The first step (s), short against the time in which the system would move. By default forces that do not cancel would move it in
         that time by a thousandth of its coordinates and gaps, of rigid bodies of their radius of gyration.
     solver : str or numpy.ndarray, optional
-        See `nsds.simulate`; by default the usual one with a tolerance of a tenth of tol.
+        See `nsds.simulate`; by default the usual one with a tolerance of a hundredth of tol.
     on_failure : "raise", "warn" or "continue"
         What to do where none is found: see Raises; or the record has the positions where the search ended, and its status.
     functions : sequence of functions, optional
@@ -155,8 +156,8 @@ def _joined(results):
 class _Pace:
     """How long the next step is, 2^k: steps grow up to the length at which one has led nowhere, and after a while beyond."""
 
-    def __init__(self, k):
-        self.k, self.most, self.n_at_most, self.n_shortened = k, math.inf, 0, 0
+    def __init__(self, k, most=math.inf):
+        self.k, self.most, self.n_at_most, self.n_shortened = k, most, 0, 0
 
     def shorten(self):
         """Behind a step that is to be made again."""
@@ -177,7 +178,7 @@ class _Search:
 
     def __init__(self, owner, record, tol, max_iter, h, solver):
         self.owner, self.given, self.tol, self.max_iter, self.h = owner, record, tol, max_iter, h
-        self.solver = solvers.solver(tol=_SHARE * min(tol, _SHARE)) if solver is None else solver
+        self.solver = solvers.solver(tol=_SHARE * min(tol, 1.0)) if solver is None else solver
         model = model_of(record)
         self.systems, self.interactions, _ = split(model)
         self.collisions = [name for name, *_ in collisions_of(model)]
@@ -270,12 +271,14 @@ class _Search:
             turns_back = before is not None and before @ found.momentum < 0.0
             moves = abs(way).max() > _SMALL * self.reach
             if residual <= self.tol and not (turns_back and moves):
-                settled = self.step(new, first)
+                brief = first - _BRIEF
+                settled = self.step(new, brief)
                 if not has_failed(settled["status"]):
-                    residual = self.residual(balance_of(settled, 2.0**first), self.moved(new, settled), first, forces)
+                    residual = self.residual(balance_of(settled, 2.0**brief), self.moved(new, settled), brief, forces)
                     if residual <= self.tol:
-                        return self.result(settled, first, CONVERGED, n_iter, residual), ""
-                record, before, last, pace = new, None, math.inf, _Pace(first)
+                        return self.result(settled, brief, CONVERGED, n_iter, residual), ""
+                shorter = max(brief, k - 1)  # the step has seen a contact that is not closed
+                record, before, last, pace = new, None, math.inf, _Pace(shorter, shorter)
             elif turns_back and not is_shorter and (moves or residual > _FALLS * last):
                 is_shorter = True
                 pace.shorten()

@@ -292,6 +292,33 @@ def test_linear_equilibrium_is_the_solution_of_a_complementarity_problem(n, m, s
     assert abs(load + H.T @ force - K @ found["body"]["q"]).max() <= 1e-7 * size
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_bodies_of_any_shape_thrown_into_a_bin_come_to_rest(seed):
+    """Each is held by contacts within their cones that do not overlap, and a run from there goes nowhere."""
+    rng, unit, parts, all_shapes = np.random.default_rng(seed), 10.0 ** (seed % 3 - 1), weight(), {}
+    mu, masses = 0.3 + 0.1 * seed, {}
+    for i in range(1 + seed % 3):
+        lengths = unit * rng.uniform(0.5, 1.5, 3)
+        shape = [shapes.box(lengths), shapes.capsule(*(0.4 * lengths[:2])), shapes.cylinder(*(0.5 * lengths[:2]))][rng.integers(3)]
+        p, mass = rng.normal(size=4), masses.setdefault(f"body_{i}", 10.0 ** rng.uniform(-1, 1))
+        q = [*(unit * rng.uniform(-0.3, 0.3, 2)), unit * (1.5 + 2 * i), *(p / np.linalg.norm(p))]
+        parts[f"body_{i}"] = nsds.rigid_bodies(mass, shapes.inertia(shape, mass), q=q, v=rng.normal(size=6))
+        all_shapes[f"body_{i}"] = shape
+    walls = [shapes.plane(normal=n, point=-3 * unit * np.array(n)) for n in ([1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0])]
+    law = nsds.newton_impact_friction(e_n=0.3, mu=mu)
+    system = nsds.system(**parts, contacts=nsds.collisions(all_shapes, law, world=[shapes.plane(), *walls]))
+    found = nsds.equilibrium(system)
+    forces, n = contact_forces(found)[0], found["contacts"]["n"]
+    assert (np.linalg.norm(forces[:, 1:], axis=1) <= mu * forces[:, 0] + 1e-8 * forces.max()).all()
+    assert found["contacts"]["y"][:n].min() >= -1e-9 * unit
+    for name, mass in masses.items():
+        assert np.linalg.norm(found[name]["p"][:3] - [0, 0, mass * G]) <= 1e-7 * sum(masses.values()) * G
+    h = 1e-3 * math.sqrt(unit)
+    rows = nsds.simulate(found, t_end=20 * h, h=h)
+    drift = [abs(rows[name]["q"][-1] - found[name]["q"]) / np.r_[[unit] * 3, np.ones(4)] for name in masses]
+    assert np.max(drift) <= 1e-3 * 0.5 * G * (20 * h) ** 2 / unit
+
+
 # Joints.
 
 
