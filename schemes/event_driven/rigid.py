@@ -221,7 +221,8 @@ def _pieces(line, lists, interactions, rows, work):
     entries["q"], entries["n"] = bodies["q"][body][:, None] + columns % 6, V
     inputs = entries.copy()
     inputs["q"], inputs["n"] = entries["q"] + V - 6, P - V
-    owner = np.broadcast_to(number[..., None], entries.shape).reshape(-1)
+    on_body = np.broadcast_to(body[:, None] != ABSENT, entries.shape)  # of shapes some meet the world, and others bodies
+    owner = np.broadcast_to(number[..., None], entries.shape)[on_body]
     none = np.zeros(0, COUPLING), np.zeros(0, np.int64)
-    return {"number": number, "constraints": constraints.reshape(-1), "entries": (entries.reshape(-1), owner),
-            "inputs": (inputs.reshape(-1), owner), "couplings": none}  # fmt: skip
+    return {"number": number, "constraints": constraints.reshape(-1), "entries": (entries[on_body], owner),
+            "inputs": (inputs[on_body], owner), "couplings": none}  # fmt: skip

@@ -124,6 +124,18 @@ def test_spheres_of_one_part_hit_each_other():
     np.testing.assert_allclose(rows["balls"]["v"][-1, :, 0], [0, 2], atol=1e-14)
 
 
+@pytest.mark.parametrize("law", [nsds.newton_impact(e=0.0), RUBBING])
+def test_a_sphere_falls_on_another_that_lies_on_the_floor(law):
+    """Shapes of which some contacts are of two bodies, others of a body and the world; they come to rest one above the other."""
+    parts = {f"ball_{k}": nsds.rigid_bodies(1.0, 0.016, q=[0, 0, 1.0 + k, 1, 0, 0, 0], v=[0] * 6, fext=[0, 0, -G]) for k in range(2)}
+    hits = nsds.collisions(dict.fromkeys(parts, nsds.shapes.sphere(0.2)), law, world=nsds.shapes.plane())
+    rows = run(nsds.system(**parts, hits=hits), 0.6, **TIGHT)
+    after, _ = happened(rows, JUMP)
+    np.testing.assert_allclose(after["t"], [math.sqrt(2 * 0.8 / G), math.sqrt(2 * 1.4 / G)], rtol=1e-11)
+    np.testing.assert_allclose([rows[name]["q"][-1, 2] for name in parts], [0.2, 0.6], atol=1e-12)
+    np.testing.assert_allclose(np.sort(rows["hits"]["lambda"][-1, :, 0])[-2:], [G, 2 * G], rtol=1e-9)
+
+
 def test_a_box_slides_on_its_face_and_stops():
     """All four feet share the load; it stops at ``v / (mu g)``, in a straight line."""
     mu, v = 0.4, np.array([1.2, 0.5])
