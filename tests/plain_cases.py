@@ -11,6 +11,7 @@ from tests.circuits.netlists import EXAMPLES
 from tests.models_of_limits import LIMITS
 from tests.scenes import SCENES
 from tests.scenes import run as run_scene
+from tests.schemes.event_driven.test_friction_in_space import bar, box
 from tests.schemes.rigid.test_forces import SCHEMES as MACHINE_SCHEMES
 from tests.schemes.rigid.test_forces import planetary, rope
 from tests.test_doctests import MODULES
@@ -34,6 +35,11 @@ TANGENTS = {
         max_points=3,
     ),
 }
+RUBBING = {
+    "feet on a line that stick": lambda: bar([2.0, 0.1, -9.81, 0.5, 1.0]),
+    "feet on a line that slip": lambda: bar([4.0, 3.0, -9.81, 0.5, 1.0]),
+    "a box that slips on four feet": lambda: box([0.6, 0.4, 0.1], [0] * 6, 0.6, 0.7),
+}
 _WITH_ALL_SOLVERS = ("impacting_stick", "relay_oscillator", "box_stack")
 
 
@@ -51,6 +57,8 @@ def cases():
         yield "generated problems x methods", name, partial(bits.digest, compute)
     for limit in LIMITS:
         yield "event by event", limit.name, partial(_event_by_event, limit.build, limit.events, limit.t_end * _PART.get(limit.name, 1.0))
+    for name, build in RUBBING.items():
+        yield "event by event", name, partial(_event_by_event, build, nsds.event_driven(), 0.02)
     for name, netlist in EXAMPLES.items():
         yield "event by event", f"circuit {name}", partial(_event_by_event, partial(nsds.circuit, netlist), nsds.event_driven(), 2e-3)
     for name, scheme in MACHINE_SCHEMES.items():

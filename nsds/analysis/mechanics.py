@@ -74,7 +74,7 @@ def evaluate(what, row, t, x, out, s, functions, options, mem, imem, work, iwork
         i = iwork[p.active + iwork[f.row + e]]
         u, _ = velocity(s.newton.constraints[i], s.newton.entries, mem, work)
         work[f.rhs + e] = u + (work[s.newton.constraints[i].e] * u if work[f.opening + i] != 0.0 else 0.0)
-    solve_rows(False, s, work, iwork)
+    solve_rows(s, work, iwork)
     for i in range(n):
         work[p.dv + i] = 0.0
     push(p.dv, s, mem, work, iwork)

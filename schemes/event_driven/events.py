@@ -18,6 +18,7 @@ from nsds.schemes.event_driven.forces import (
     jams,
     list_rows,
     mark_redundant,
+    slip_of,
 )
 from nsds.schemes.event_driven.impacts import is_solved, solve_impact
 from nsds.schemes.event_driven.tables import FREE, HELD, REDUNDANT, SLIP
@@ -39,9 +40,14 @@ from nsds.status import (
 _TOUCHING = 1e-11  # of the largest lengths that cancelled in a gap so far
 _ON_IT = 2.0**-44  # the same, of what counts as zero
 _AT_REST = 1e-10  # of the largest speeds so far
+_OF_ERROR = 0.1  # of the error of a step: what it leaves of a speed that has come to zero
 _RESOLVED = 2.0**-50  # of the time: flights that are shorter than that are none
+_CREEPS = 2.0**-17  # of the time between rows: speeds that are reached in it say nothing of the direction of a slip that begins
 _FORCE = 1e-9  # of the largest force or acceleration so far: less is zero
 _DOUBT = 1e3  # of that
+_ALIGNMENTS, _ALIGNED = 200, 1e-10  # of the directions in which slip begins: how many at most, and the angle that is none
+_STARTS = 1e-7  # of accelerations, as solvers know them: what is slower stays
+_ROUNDS = 3  # of the guess, in space
 _FAR = 1e3  # accelerations that an existing slip is worth in the guess of modes
 
 
@@ -66,7 +72,7 @@ def handle(t, s, functions, solver, solver_options, options, mem, imem, work, iw
             work[f.acc_free + i] = work[p.acc + i]
         status = _choose_modes(s, solver, solver_options, options, mem, imem, work, iwork)
     if status == CONVERGED:
-        _note_zeros(s, mem, work, iwork)
+        _note_zeros(s, options, mem, work, iwork)
         if iwork[f.n_equations] > 0:
             put_on_constraints(t, s, functions, options, mem, imem, work, iwork)
     for i in range(form.constraints.size):
@@ -107,7 +113,7 @@ def _scale(t, s, options, mem, work):
         work[f.speed + i] = max(work[f.speed + i], size)
         work[f.length + i] = max(work[f.length + i], lengths(c, form.entries, mem, work), abs(position(c, form.entries, mem, work)))
         work[f.pull + i] = max(work[f.pull + i], pull)
-        work[f.slow + i] = max(_AT_REST * work[f.speed + i], _RESOLVED * (abs(t) + options.h) * pull)
+        work[f.slow + i] = max(max(_AT_REST, _OF_ERROR * options.rtol) * work[f.speed + i], _RESOLVED * (abs(t) + options.h) * pull)
     for i in range(form.constraints.size):
         c = form.constraints[i]
         for k in range(i + 1, i + 1 + c.tangents if c.component == 0 else i + 1):  # of a contact as a whole
@@ -145,19 +151,19 @@ def _choose_modes(s, solver, solver_options, options, mem, imem, work, iwork):
         status = _guess(s, solver, solver_options, mem, work, iwork)
     for k in range(4 * form.constraints.size + 20):
         _restore(s, mem, work, iwork)
-        list_rows(s, imem, iwork)
-        if not factorise(s, work, iwork):
-            mark_redundant(s, work, iwork)
-            list_rows(s, imem, iwork)
-            if not factorise(s, work, iwork):
-                return SINGULAR_STEP
+        if not _factorise_rows(s, imem, work, iwork):
+            return SINGULAR_STEP
         for i in range(p.n_dofs):
             work[p.acc + i] = work[f.acc_free + i]
         hold(p.acc, True, s, mem, work, iwork)
         if jams(s, work, iwork):
             return PAINLEVE
-        if not _revise(k > form.constraints.size + 5, s, mem, work, iwork):
-            return CONVERGED
+        one_by_one = k > form.constraints.size + 5
+        if not _revise(one_by_one, s, mem, work, iwork):
+            if not _align(s, mem, work, iwork):
+                return SINGULAR_STEP
+            if not _revise(one_by_one, s, mem, work, iwork):
+                return CONVERGED
     return status if not is_solved(status) else STALLED
 
 
@@ -173,11 +179,57 @@ def _restore(s, mem, work, iwork):
 
 
 @kernel
+def _align(s, mem, work, iwork):
+    """Slip that begins in space is along its acceleration: ``d <- a + 2 pull d`` of unit length, again and again. False where it fails.
+
+    Not where that is next to nothing: there the direction is against the force that held it.
+    """
+    form, f, p = s.newton, s.flow[0], s.newton.plan[0]
+    for _ in range(_ALIGNMENTS):
+        off = 0.0
+        for i in range(form.constraints.size):
+            c = form.constraints[i]
+            if c.tangents == 2 and c.component == 1 and iwork[f.mode + i] == SLIP and slip_of(i, s, mem, work)[2] <= work[f.slow + i]:
+                x, _ = _acceleration(c, p.acc, s, work)
+                y, _ = _acceleration(form.constraints[i + 1], p.acc, s, work)
+                if math.hypot(x, y) > _STARTS * work[f.pull + i]:
+                    off = max(off, _turn_towards(i, x, y, f, work))
+        if off <= _ALIGNED:
+            break
+        if not factorise(s, work, iwork):
+            return False
+        for i in range(p.n_dofs):
+            work[p.acc + i] = work[f.acc_free + i]
+        hold(p.acc, True, s, mem, work, iwork)
+    return True
+
+
+@tiny
+def _turn_towards(i, x, y, f, work):
+    """A step of `_align` of one contact. Returns the sine of the angle between its direction and its acceleration (x, y)."""
+    d, e, stay = work[f.direction + i], work[f.direction + i + 1], 2.0 * work[f.pull + i]
+    size = math.hypot(x + stay * d, y + stay * e)
+    work[f.direction + i], work[f.direction + i + 1] = (x + stay * d) / size, (y + stay * e) / size
+    return abs(x * e - y * d) / math.hypot(x, y)
+
+
+@kernel
+def _factorise_rows(s, imem, work, iwork):
+    """Inverse of the matrix of the rows that are HELD, where some follow from others without these; False where it is singular."""
+    list_rows(s, imem, iwork)
+    if factorise(s, work, iwork):
+        return True
+    mark_redundant(s, work, iwork)
+    list_rows(s, imem, iwork)
+    return factorise(s, work, iwork)
+
+
+@kernel
 def _settle(s, mem, imem, work, iwork):
     """Velocities that are zero up to rounding become zero: those of the rows that are at rest, and of contacts that come to rest."""
-    list_rows(s, imem, iwork)
-    if iwork[s.flow[0].n_equations] > 0 and factorise(s, work, iwork):
+    if _factorise_rows(s, imem, work, iwork) and iwork[s.flow[0].n_equations] > 0:
         correct(True, s, mem, work, iwork)
+    _restore(s, mem, work, iwork)
 
 
 @kernel
@@ -231,16 +283,8 @@ def _bound_reached(c, mem, work):
 @tiny
 def _tangent(i, c, u, s, mem, work):
     """Mode of a tangent of a closed contact: SLIP with its direction where that moves."""
-    form, f = s.newton, s.flow[0]
-    if c.tangents == 1:
-        if abs(u) <= work[f.slow + i]:
-            return HELD
-        work[f.direction + i] = math.copysign(1.0, u)
-        return SLIP
-    first = i - c.component + 1
-    x, _ = velocity(form.constraints[first], form.entries, mem, work)
-    y, _ = velocity(form.constraints[first + 1], form.entries, mem, work)
-    speed = math.hypot(x, y)
+    f = s.flow[0]
+    _, _, speed = slip_of(i - c.component + 1, s, mem, work)
     if speed <= work[f.slow + i]:
         return HELD
     work[f.direction + i] = u / speed
@@ -249,11 +293,29 @@ def _tangent(i, c, u, s, mem, work):
 
 @kernel
 def _guess(s, solver, solver_options, mem, work, iwork):
-    """Modes from one problem of forces of all candidates; what slips already does so by far. Returns the solver's status."""
-    form, f, p = s.newton, s.flow[0], s.newton.plan[0]
-    n, most, size = 0, 0.0, 0.0
-    for i in range(p.n_dofs):
-        work[p.dv + i] = 0.0
+    """Modes from one problem of forces of all candidates; what slips already does so by far. Returns the solver's status.
+
+    Then its friction is against ``far direction + a``; in space the problem is solved again with ``far direction - a`` for that of before.
+    """
+    f, p, status = s.flow[0], s.newton.plan[0], CONVERGED
+    n, far, turns = _state_forces(s, mem, work, iwork)
+    for k in range(_ROUNDS if turns else 1):
+        for a in range(n):
+            i = iwork[p.active + a]
+            if iwork[f.mode + i] == SLIP:
+                work[p.q + a] += far * work[f.direction + i] - (work[p.w + a] if k > 0 else 0.0)
+        for i in range(p.n_dofs):
+            work[p.dv + i] = 0.0
+        status, _, _ = push_apart(n, p.dv, 0.0, 1.0, s.newton, s.newton.bodies, solver, solver_options, mem, work, iwork)
+    for a in range(n):
+        _guess_row(a, s, work, iwork)
+    return status
+
+
+@kernel
+def _state_forces(s, mem, work, iwork):
+    """The rows of the problem of forces, its vector and first guess. Returns (how many, a large acceleration, whether some turn)."""
+    form, f, p, n, most, turns = s.newton, s.flow[0], s.newton.plan[0], 0, 0.0, False
     for i in range(form.constraints.size):
         c = form.constraints[i]
         iwork[p.local + i] = ABSENT
@@ -262,26 +324,28 @@ def _guess(s, solver, solver_options, mem, work, iwork):
             mem[c.lam] = 0.0
             work[p.q + n], size = _acceleration(c, f.acc_free, s, work)
             most = max(most, size)
+            turns |= iwork[f.mode + i] == SLIP and c.tangents == 2
             n += 1
-    for a in range(n):
-        i = iwork[p.active + a]
-        if iwork[f.mode + i] == SLIP:
-            work[p.q + a] += _FAR * most * work[f.direction + i]
     work[p.rounding] = ULPS * most
-    status, _, _ = push_apart(n, p.dv, 0.0, 1.0, form, form.bodies, solver, solver_options, mem, work, iwork)
-    for a in range(n):
-        i = iwork[p.active + a]
-        c = form.constraints[i]
-        if c.bilateral == 0 and c.lower == ABSENT and c.component == 0:
-            _set_contact(i, c, work[p.z + a] > 0.0 or work[p.w + a] <= _FORCE * work[f.pull + i], s, iwork)
-        elif c.component == 1 and iwork[f.mode + i] == HELD:
-            other = work[p.z + a + 1] if c.tangents == 2 else 0.0
-            force = math.hypot(work[p.z + a], other)
-            if force > 0.0 and force >= (1.0 - _FORCE) * work[c.mu] * work[p.z + a - 1]:
-                for k in range(c.tangents):
-                    iwork[f.mode + i + k] = SLIP
-                    work[f.direction + i + k] = -work[p.z + a + k] / force
-    return status
+    return n, _FAR * most, turns
+
+
+@tiny
+def _guess_row(a, s, work, iwork):
+    """The mode of the a-th row of the problem of forces, or of its contact."""
+    f, p = s.flow[0], s.newton.plan[0]
+    i = iwork[p.active + a]
+    c = s.newton.constraints[i]
+    if c.bilateral == 0 and c.lower == ABSENT and c.component == 0:
+        _set_contact(i, c, work[p.z + a] > 0.0 or work[p.w + a] <= _FORCE * work[f.pull + i], s, iwork)
+    elif c.component == 1 and iwork[f.mode + i] == HELD:
+        other = work[p.z + a + 1] if c.tangents == 2 else 0.0
+        force = math.hypot(work[p.z + a], other)
+        moves = c.tangents == 1 or math.hypot(work[p.w + a], work[p.w + a + 1]) > _STARTS * work[f.pull + i]
+        if moves and force > 0.0 and force >= (1.0 - _FORCE) * work[c.mu] * work[p.z + a - 1]:
+            for k in range(c.tangents):
+                iwork[f.mode + i + k] = SLIP
+                work[f.direction + i + k] = -work[p.z + a + k] / force
 
 
 @tiny
@@ -365,14 +429,19 @@ def _revise_row(i, c, no_force, no_acceleration, s, mem, work, iwork):
                 iwork[f.mode + i + k] = SLIP
                 work[f.direction + i + k] = -mem[form.constraints[i + k].lam] / force
             return True
-    elif c.component == 1 and mode == SLIP and starts and c.tangents == 1 and a * work[f.direction + i] < -back:
-        iwork[f.mode + i] = HELD
-        return True
+    elif c.component == 1 and mode == SLIP:
+        along = a * work[f.direction + i]
+        if c.tangents == 2:
+            along += _acceleration(form.constraints[i + 1], s.newton.plan[0].acc, s, work)[0] * work[f.direction + i + 1]
+        if slip_of(i, s, mem, work)[2] <= work[f.slow + i] and along < -back:
+            for k in range(c.tangents):
+                iwork[f.mode + i + k] = HELD
+            return True
     return False
 
 
 @kernel
-def _note_zeros(s, mem, work, iwork):
+def _note_zeros(s, options, mem, work, iwork):
     """In how many orders guards start from zero: gaps that touch, and speeds of what begins to slip."""
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     for i in range(form.constraints.size):
@@ -384,7 +453,8 @@ def _note_zeros(s, mem, work, iwork):
             if iwork[f.fired + i] != 0 or position(c, form.entries, mem, work) <= _ON_IT * work[f.length + i]:
                 rises = a > _ON_IT * work[f.pull + i]
                 zeros = 1 if abs(u) > work[f.slow + i] else 2 if rises or abs(a) > _FORCE * work[f.pull + i] else 3
-        elif mode == SLIP and abs(u) <= work[f.slow + i]:
+        elif mode == SLIP and c.component < 2 and slip_of(i, s, mem, work)[2] <= work[f.slow + i]:
             zeros = 1 if abs(a) > _FORCE * work[f.pull + i] else 2
         iwork[f.zeros + i] = zeros
         work[f.slip + i] = 0.5 * work[f.slow + i]  # so that what stops is at rest
+        work[f.creep + i] = max(work[f.slow + i], _CREEPS * options.h * work[f.pull + i])

@@ -9,8 +9,8 @@ from nsds._jit import inlined, kernel, tiny
 from nsds.model.layout import ABSENT
 from nsds.schemes.event_driven import dopri5
 from nsds.schemes.event_driven.bodies import rates
-from nsds.schemes.event_driven.forces import accelerate, evaluate_operators, factorise, hold, list_rows, push, solve_rows
-from nsds.schemes.event_driven.guards import first_event, series_event, time_in_step
+from nsds.schemes.event_driven.forces import accelerate, evaluate_operators, factorise, hold, list_rows, push, slip_of, solve_rows, turn
+from nsds.schemes.event_driven.guards import first_event, series_event, time_in_step, turns
 from nsds.schemes.event_driven.loads import JUMP, before_jump, missing_in_forces
 from nsds.schemes.event_driven.polynomials import FORCE_DEGREE, NO_ROOT, evaluate
 from nsds.schemes.event_driven.state import add, load, store
@@ -55,31 +55,46 @@ def runge_kutta_step(t, t_end, s, functions, options, mem, imem, work, iwork):
         iwork[f.fresh] = 0
     if not work[f.step] > 0.0:
         work[f.step], work[f.error] = dopri5.first_step(n, options.h, f.x, f.k, options.rtol, options.atol, work), 1.0
-    h, error = min(work[f.step], t_end - t), math.inf
+    h, error, theta = min(work[f.step], t_end - t), math.inf, NO_ROOT
     for _ in range(_ATTEMPTS):
-        _set_headings(s, work)
-        for i in range(1, dopri5.STAGES):
-            dopri5.stage(i, n, h, f.x, f.k, f.x_new, work)
-            at = _derivative(time_in_step(t, dopri5.C[i], h), f.x_new, f.k + i * n, s, functions, options, mem, imem, work, iwork)
-            status = at if status == CONVERGED else status
-        error = dopri5.error_of_step(n, h, f.x, f.x_new, f.k, options.rtol, options.atol, work) if status == CONVERGED else math.inf
-        if error <= 1.0 or h <= _SHORTEST * max(abs(t), abs(t_end)):
+        status, error = _try_step(t, h, s, functions, options, mem, imem, work, iwork)
+        is_shortest = h <= _SHORTEST * max(abs(t), abs(t_end))
+        if error <= 1.0:
+            _set_headings(s, work)
+            theta = first_event(t, h, s, functions, options, mem, imem, work, iwork)
+            if is_shortest or not turns(theta, t, h, s, functions, options, mem, imem, work, iwork):
+                break
+            h *= 0.5
+        elif is_shortest:
             break
-        h *= dopri5.factor(error, work[f.error])
-        work[f.step], status = h, CONVERGED
+        else:
+            h *= dopri5.factor(error, work[f.error])
+        work[f.step] = h
     if not error <= 1.0:
         store(s, mem, work, f.x)
         return status if status != CONVERGED else STEP_COLLAPSED, t
     h_next = h * dopri5.factor(error, work[f.error])
     work[f.error] = error
     work[f.step] = h_next if h < t_end - t else max(h_next, work[f.step])
-    dopri5.dense_output(n, h, f.x, f.x_new, f.k, f.poly, work)
-    iwork[f.degree] = dopri5.DEGREE
-    _set_headings(s, work)
-    theta = first_event(t, h, s, functions, options, mem, imem, work, iwork)
     for i in range(n):
         work[f.k + i] = work[f.k + dopri5.LAST * n + i]
     return CONVERGED, _arrive(theta, t, h, t_end, s, functions, options, mem, imem, work, iwork)
+
+
+@kernel
+def _try_step(t, h, s, functions, options, mem, imem, work, iwork):
+    """One step from x to x_new, and its dense output. Returns (status, error of the step, infinite where a stage has failed)."""
+    f, n, status = s.flow[0], s.flow[0].n, CONVERGED
+    _set_headings(s, work)
+    for i in range(1, dopri5.STAGES):
+        dopri5.stage(i, n, h, f.x, f.k, f.x_new, work)
+        at = _derivative(time_in_step(t, dopri5.C[i], h), f.x_new, f.k + i * n, s, functions, options, mem, imem, work, iwork)
+        status = at if status == CONVERGED else status
+    if status != CONVERGED:
+        return status, math.inf
+    dopri5.dense_output(n, h, f.x, f.x_new, f.k, f.poly, work)
+    iwork[f.degree] = dopri5.DEGREE
+    return status, dopri5.error_of_step(n, h, f.x, f.x_new, f.k, options.rtol, options.atol, work)
 
 
 @tiny
@@ -87,8 +102,7 @@ def _set_headings(s, work):
     """Directions of slip are those at the start of the step again: stages may have gone beyond the end of slip."""
     f = s.flow[0]
     for i in range(s.newton.constraints.size):
-        if s.newton.constraints[i].tangents < 2:  # in space they turn
-            work[f.direction + i] = work[f.heading + i]
+        work[f.direction + i] = work[f.heading + i]
 
 
 @kernel
@@ -106,6 +120,9 @@ def _arrive(theta, t, h, t_end, s, functions, options, mem, imem, work, iwork):
         iwork[f.fresh] = 1
     store(s, mem, work, f.x)
     for i in range(s.newton.constraints.size if theta == NO_ROOT else 0):
+        if iwork[f.mode + i] == SLIP and s.newton.constraints[i].tangents == 2 and s.newton.constraints[i].component == 1:
+            turn(i, True, s, mem, work, iwork)
+    for i in range(s.newton.constraints.size if theta == NO_ROOT else 0):
         work[f.heading + i] = work[f.direction + i]
         iwork[f.zeros + i] = 1 if iwork[f.zeros + i] != 0 and _still_rests(i, s, mem, work, iwork) else 0
     if iwork[f.n_equations] > 0:
@@ -119,10 +136,10 @@ def _arrive(theta, t, h, t_end, s, functions, options, mem, imem, work, iwork):
 @tiny
 def _still_rests(i, s, mem, work, iwork):
     """Whether a row that has begun to slip is still slower than what counts as rest."""
-    form, f = s.newton, s.flow[0]
-    c = form.constraints[i]
-    u, _ = velocity(c, form.entries, mem, work)
-    return iwork[f.mode + i] == SLIP and c.tangents < 2 and abs(u) <= work[f.slip + i]
+    f, c = s.flow[0], s.newton.constraints[i]
+    if iwork[f.mode + i] != SLIP or c.component > 1:
+        return False
+    return slip_of(i, s, mem, work)[2] <= (work[f.slip + i] if c.tangents < 2 else work[f.creep + i])
 
 
 @kernel
@@ -193,7 +210,7 @@ def correct(at_velocity, s, mem, work, iwork):
         is_off |= abs(y) > _OFF * size
         work[f.rhs + e] = y
     if is_off:
-        solve_rows(False, s, work, iwork)
+        solve_rows(s, work, iwork)
         for i in range(p.n_dofs):
             work[p.dv + i] = 0.0
         push(p.dv, s, mem, work, iwork)

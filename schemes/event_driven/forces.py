@@ -13,6 +13,7 @@ from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT
 from nsds.schemes.derivatives import derivative
 from nsds.schemes.event_driven.bodies import bend_rows, evaluate_interactions, evaluate_wrenches
+from nsds.schemes.event_driven.shares import find_shifts, share
 from nsds.schemes.event_driven.tables import FREE, HELD, REDUNDANT, SLIP
 from nsds.schemes.lagrangian.contact_forces import clear_impulses, coordinate, width
 from nsds.schemes.lagrangian.functions import stated_rate
@@ -26,9 +27,6 @@ from nsds.status import CONVERGED, NON_FINITE, NOT_DEFINITE, SINGULAR_STEP
 _STANDING = 1e-100  # of the coordinates, per unit of time
 _WAY = 2.0**-8  # of the coordinates, between the points of a difference along the motion
 _NO_PIVOT = 1e-11  # of the terms of a row
-_LEAST = 1e-200  # force, where there is none at all
-_SWEEPS = 16  # over the tangents that share what they carry
-_CARRIES = 1e-6  # of the largest force: contacts that carry less get next to nothing of what tangents share
 _MOMENT, _OF_ROW = 2.0**-10, 0.25  # s, and of the time between rows: the same where time counts
 
 
@@ -98,70 +96,8 @@ def factorise(s, work, iwork):
     _gather_matrix(s, work, iwork)
     if not invert_in_place(iwork[f.n_equations], f.matrix, f.size, work, iwork, f.pivots):
         return False
-    _find_shifts(s, work, iwork)
+    find_shifts(s, work, iwork)
     return True
-
-
-@kernel
-def _find_shifts(s, work, iwork):
-    """Changes of forces that change no acceleration, one of each tangent that is REDUNDANT in a contact that carries: 1 of it, and
-
-        -A^-1 W_k   of the HELD rows
-
-    Out: the tangents' places in the list in iwork[shifted:], the rest in work[shift:].
-    """
-    constraints, f, p = s.newton.constraints, s.flow[0], s.newton.plan[0]
-    m, n = iwork[f.n_equations], 0
-    for b in range(iwork[f.count]):
-        i = iwork[p.active + b]
-        c = constraints[i]
-        if iwork[f.mode + i] != REDUNDANT or c.lower != ABSENT or c.component == 0 or iwork[f.mode + i - c.component] != HELD:
-            continue
-        iwork[f.shifted + n], to = b, f.shift + n * m
-        for e in range(m):
-            work[to + e] = 0.0
-        for e in range(m):
-            a = iwork[f.row + e]
-            for k in range(iwork[p.sub_row + a], iwork[p.sub_row + a + 1]):
-                for r in range(m if iwork[p.sub_column + k] == b else 0):
-                    work[to + r] -= work[f.matrix + r * m + e] * work[p.W + k]
-        n += 1
-    iwork[f.n_shifts] = n
-
-
-@kernel
-def _share(s, work, iwork):
-    """Tangents that follow from each other share what they carry such that ``sum lambda_t^2 / (mu lambda_n)`` is least: none slips alone.
-
-    In sweeps over the shifts; whatever they leave, the accelerations are the same. In and out: multipliers in work[p.z:].
-    """
-    f, p, m = s.flow[0], s.newton.plan[0], iwork[s.flow[0].n_equations]
-    for _ in range(_SWEEPS):
-        for k in range(iwork[f.n_shifts]):
-            b = iwork[f.shifted + k]
-            weight = _compliance(b, s, work, iwork)
-            slope, bend = weight * work[p.z + b], weight
-            for e in range(m):
-                n, a = work[f.shift + k * m + e], iwork[f.row + e]
-                if n != 0.0:
-                    weight = _compliance(a, s, work, iwork)
-                    slope += n * weight * work[p.z + a]
-                    bend += n * n * weight
-            step = -slope / bend
-            work[p.z + b] += step
-            for e in range(m):
-                work[p.z + iwork[f.row + e]] += step * work[f.shift + k * m + e]
-
-
-@tiny
-def _compliance(a, s, work, iwork):
-    """Of a tangent the reciprocal of what it can carry, of other rows nothing."""
-    f, p = s.flow[0], s.newton.plan[0]
-    i = iwork[p.active + a]
-    c = s.newton.constraints[i]
-    if c.lower != ABSENT or c.component == 0:
-        return 0.0
-    return 1.0 / max(work[f.carried + i - c.component], _CARRIES * work[f.force], _LEAST)
 
 
 @kernel
@@ -217,12 +153,9 @@ def bound_of(c, direction, work):
 
 
 @kernel
-def solve_rows(shares, s, work, iwork):
-    """Multipliers of the HELD rows, ``-A^-1 rhs``, and of those that slip with a contact, into work[p.z:] by place in the list.
-
-    shares: whether they are forces, of which rows that follow from each other have a share each.
-    """
-    constraints, f, p = s.newton.constraints, s.flow[0], s.newton.plan[0]
+def solve_rows(s, work, iwork):
+    """Multipliers of the HELD rows, ``-A^-1 rhs``, and of those that slip with a contact, into work[p.z:] by place in the list."""
+    f, p = s.flow[0], s.newton.plan[0]
     n, m = iwork[f.count], iwork[f.n_equations]
     for a in range(n):
         work[p.z + a] = 0.0
@@ -231,11 +164,16 @@ def solve_rows(shares, s, work, iwork):
         for k in range(m):
             lam -= work[f.matrix + e * m + k] * work[f.rhs + k]
         work[p.z + iwork[f.row + e]] = lam
-    if shares and iwork[f.n_shifts] > 0:
-        _share(s, work, iwork)
-    for a in range(n):
+    _slip_with(s, work, iwork)
+
+
+@tiny
+def _slip_with(s, work, iwork):
+    """Friction of what slips, ``-mu lambda_n direction``."""
+    f, p = s.flow[0], s.newton.plan[0]
+    for a in range(iwork[f.count]):
         i = iwork[p.active + a]
-        c = constraints[i]
+        c = s.newton.constraints[i]
         if iwork[f.mode + i] == SLIP and c.component > 0:
             work[p.z + a] = -work[c.mu] * work[f.direction + i] * work[p.z + a - c.component]
 
@@ -273,11 +211,10 @@ def hold(out, is_whole, s, mem, work, iwork):
             if iwork[f.mode + i] == SLIP and other.component == 0:
                 r += work[p.W + k] * bound_of(other, work[f.direction + i], work)
         work[f.rhs + e] = r
-    solve_rows(True, s, work, iwork)
-    for a in range(n if is_whole and iwork[f.n_shifts] > 0 else 0):
-        i = iwork[p.active + a]
-        if form.constraints[i].component == 0 and form.constraints[i].tangents > 0:
-            work[f.carried + i] = work[form.constraints[i].mu] * work[p.z + a]
+    solve_rows(s, work, iwork)
+    if iwork[f.n_shifts] > 0:
+        share(is_whole, s, work, iwork)
+        _slip_with(s, work, iwork)
     for a in range(n if is_whole else 0):
         i = iwork[p.active + a]
         if iwork[f.mode + i] == SLIP and form.constraints[i].component == 0:
@@ -319,7 +256,7 @@ def evaluate_rows(t, which, s, functions, options, mem, imem, work, iwork):
         curve(t, moment, which, form.relations[k], p, functions, mem, imem, work)
     for i in range(form.constraints.size):
         if iwork[f.mode + i] == SLIP and form.constraints[i].tangents == 2 and form.constraints[i].component == 1:
-            turn(i, s, mem, work)
+            turn(i, False, s, mem, work, iwork)
 
 
 @kernel
@@ -339,16 +276,26 @@ def accelerate(t, s, functions, options, mem, imem, work, iwork):
 
 
 @tiny
-def turn(i, s, mem, work):
+def slip_of(i, s, mem, work):
+    """(velocities of both tangents of a contact, their size); i: the first. In the plane, and of a bounded row, there is one."""
+    form, v = s.newton, 0.0
+    u, _ = velocity(form.constraints[i], form.entries, mem, work)
+    if form.constraints[i].tangents == 2:
+        v, _ = velocity(form.constraints[i + 1], form.entries, mem, work)
+    return u, v, math.hypot(u, v)
+
+
+@tiny
+def turn(i, anywhere, s, mem, work, iwork):
     """The direction of slip of a contact in space is that of its velocity; i: its first tangent.
 
-    Below the speed of rest it stays, and where the velocity is reversed: so motions go on smoothly beyond the time at which slip ends.
+    Below the speed of rest it stays, of a slip that begins below a larger one; and, unless it is to turn anywhere, where the velocity is
+    reversed: so motions go on smoothly beyond the time at which slip ends.
     """
-    form, f = s.newton, s.flow[0]
-    u, _ = velocity(form.constraints[i], form.entries, mem, work)
-    v, _ = velocity(form.constraints[i + 1], form.entries, mem, work)
-    speed = math.hypot(u, v)
-    if speed > work[f.slip + i] and u * work[f.direction + i] + v * work[f.direction + i + 1] > 0.0:
+    f = s.flow[0]
+    u, v, speed = slip_of(i, s, mem, work)
+    least = work[f.creep + i] if iwork[f.zeros + i] != 0 else work[f.slip + i]
+    if speed > least and (anywhere or u * work[f.direction + i] + v * work[f.direction + i + 1] > 0.0):
         work[f.direction + i], work[f.direction + i + 1] = u / speed, v / speed
 
 

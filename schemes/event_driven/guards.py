@@ -11,7 +11,7 @@ from nsds._jit import kernel, tiny, view
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT
 from nsds.schemes.event_driven.bodies import evaluate_interactions
-from nsds.schemes.event_driven.forces import accelerate
+from nsds.schemes.event_driven.forces import accelerate, slip_of
 from nsds.schemes.event_driven.polynomials import (
     GUARD_DEGREE,
     GUARD_NODES,
@@ -24,13 +24,14 @@ from nsds.schemes.event_driven.state import store
 from nsds.schemes.event_driven.tables import FREE, HELD, REDUNDANT, SLIP
 from nsds.schemes.lagrangian.contact_forces import coordinate
 from nsds.schemes.lagrangian.newton import INACTIVE
-from nsds.schemes.lagrangian.outputs import position, velocity
+from nsds.schemes.lagrangian.outputs import position
 
 _NO_FORCE = 1e-10  # of the largest force: what is smaller starts from zero
 _ROUNDING = 2.0**-44  # of the largest lengths so far that cancelled in a gap
 _BEFORE, _SMALL_PART = 2.0**-48, 2.0**-10  # of the time: from where the end of a step is approached, if that is less of the step
 _TOGETHER = 1e-13  # of the step: guards that come to zero in that time do so at once
 _APART, _SECANTS = 1e-3, 6  # points of the first secant, in theta; how many are drawn
+_ON_CONE = 1.0 - 1e-6  # of what a contact can carry
 _NONE, _GAP, _FORCE, _CONE, _SLIP, _BOUNDS = range(6)
 
 
@@ -282,10 +283,9 @@ def _value_of(i, s, mem, work, iwork):
         below, above = mem[c.lam] - work[c.lower], work[c.upper] - mem[c.lam]
         return above if below > 1e300 else below if above > 1e300 else below * above
     if kind == _SLIP:
-        u, _ = velocity(c, form.entries, mem, work)
+        u, v, _ = slip_of(i, s, mem, work)
         if c.tangents < 2:
             return u * work[f.direction + i]
-        v, _ = velocity(form.constraints[i + 1], form.entries, mem, work)
         return u * work[f.direction + i] + v * work[f.direction + i + 1] - work[f.slip + i]
     return 1.0
 
@@ -317,3 +317,41 @@ def _polish(theta, i, t, h, s, functions, options, mem, imem, work, iwork):
         last, g_last = theta, g
         theta, g = new, _guard_at(new, i, t, h, s, functions, options, mem, imem, work, iwork)
     return theta
+
+
+@kernel
+def turns(theta, t, h, s, functions, options, mem, imem, work, iwork):
+    """Whether a contact in space whose slip seems to be reversed in a step is not at rest then: it turns, faster than the step can tell."""
+    form, f, row = s.newton, s.flow[0], ABSENT
+    for i in range(form.constraints.size if theta != NO_ROOT else 0):
+        if iwork[f.fired + i] != 0 and _guard_of(i, s, iwork) == _SLIP and form.constraints[i].tangents == 2:
+            row = i
+    if row == ABSENT:
+        return False
+    _guard_at(theta, row, t, h, s, functions, options, mem, imem, work, iwork)
+    return slip_of(row, s, mem, work)[2] > (work[f.creep + row] if iwork[f.zeros + row] != 0 else work[f.slow + row])
+
+
+@kernel
+def start_together(s, mem, work, iwork):
+    """Where what one contact carries comes to its cone, others that share it stand on theirs: these guards have come to zero, too.
+
+    In: lambda at the event in mem.
+    """
+    form, f, starts = s.newton, s.flow[0], False
+    for i in range(form.constraints.size):
+        starts |= iwork[f.fired + i] != 0 and _load(i, s, mem, work, iwork) >= _ON_CONE
+    for i in range(form.constraints.size if starts else 0):
+        if _load(i, s, mem, work, iwork) >= _ON_CONE:
+            iwork[f.fired + i] = 1
+
+
+@tiny
+def _load(i, s, mem, work, iwork):
+    """Friction over what a contact that sticks can have; i: its first tangent. 0 of other rows."""
+    form, mode = s.newton, iwork[s.flow[0].mode + i]
+    c = form.constraints[i]
+    if c.component != 1 or mode in (FREE, SLIP):
+        return 0.0
+    limit, other = work[c.mu] * mem[form.constraints[i - 1].lam], mem[form.constraints[i + 1].lam] if c.tangents == 2 else 0.0
+    return math.hypot(mem[c.lam], other) / limit if limit > 0.0 else 0.0

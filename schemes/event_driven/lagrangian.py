@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 
-from nsds._jit import kernel
+from nsds._jit import kernel, tiny
 from nsds.model.layout import ABSENT
 from nsds.model.records import T
 from nsds.schemes.event_driven.bodies import list_contacts
@@ -16,6 +16,7 @@ from nsds.schemes.event_driven.clock import AT_EVENT, AT_START, STEPS, are_too_m
 from nsds.schemes.event_driven.events import handle
 from nsds.schemes.event_driven.flows import runge_kutta_step, series_step
 from nsds.schemes.event_driven.forces import accelerate, evaluate_operators, list_rows
+from nsds.schemes.event_driven.guards import start_together
 from nsds.schemes.event_driven.impacts import is_solved
 from nsds.schemes.event_driven.tables import FREE, HELD, Options, Tables, no_bodies, place_flow
 from nsds.schemes.lagrangian import newton
@@ -31,7 +32,7 @@ from nsds.status import ACCUMULATION, CAPACITY, CONVERGED, EVENT, JUMP, PAINLEVE
 EVENT_ROWS = True
 _OWNER = "event_driven"
 EXPLICIT = {"gamma": 0.0, "q_star": 1.0, "tol": 0.0, "max_iter": 0.0, "a": 0.0, "weight": 0.0, "at_q": 1.0, "at_v": 1.0, "paoli": 0.0}
-_PATIENCE, _CRAWL = 100_000, 1e-7  # steps that have got on by less than that part of the way to a row: a motion that does not end
+_PATIENCE, _CRAWL = 20_000, 1e-3  # steps that have got on by less than that part of the time between rows: a motion that does not end
 _REACH = 1.5  # of a series: angle of the fastest motion in a step
 
 
@@ -127,6 +128,7 @@ def start(t, s, functions, options, mem, imem, work, iwork):
         work[f.carried + i] = 0.0
         work[f.last + i] = t
     work[f.step], work[f.error], work[f.tail], work[f.force] = 0.0, 1.0, -np.inf, 0.0
+    work[f.mark], iwork[f.n_steps] = t, 0
     wind_up(t, s.times, f, iwork)
     list_rows(s, imem, iwork)
     _update(t, s, functions, options, mem, imem, work, iwork)
@@ -140,7 +142,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
 
     status is EVENT with bits of what happened where an event ends it.
     """
-    f, t, n, begin = s.flow[0], mem[T], 0, mem[T]
+    f, t, n = s.flow[0], mem[T], 0
     if iwork[f.pending] == 0 and f.is_controlled != 0:
         iwork[f.pending] = AT_START
     result, has_ended = CONVERGED, False
@@ -153,8 +155,8 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
             result = _update(t, s, functions, options, mem, imem, work, iwork)
         elif n == STEPS:
             result, has_ended = TOO_MANY_EVENTS, True
-        elif n == _PATIENCE and t - begin < _CRAWL * (t_new - begin):
-            result, has_ended = STEP_COLLAPSED, True
+        elif _crawls(t, options.h, f, work, iwork):
+            result, has_ended = TOO_MANY_EVENTS if iwork[f.n_events] > 0 else STEP_COLLAPSED, True
         else:
             until, n = next_stop(t, t_new, s.times, f, work, iwork), n + 1
             if f.is_linear != 0:
@@ -166,9 +168,19 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
             elif iwork[f.first_event] != 0 or (t >= until and until < t_new):
                 iwork[f.pending], mem[T], has_ended = AT_EVENT, t, True
                 result = _update(t, s, functions, options, mem, imem, work, iwork)
+                start_together(s, mem, work, iwork)
                 result = EVENT if result == CONVERGED else result
     list_contacts(s, mem, imem, work, iwork)
     return result, n, 0.0
+
+
+@tiny
+def _crawls(t, h, f, work, iwork):
+    """Count a step, and tell whether many have not got on, with events between them or without."""
+    iwork[f.n_steps] += 1
+    if t - work[f.mark] > _CRAWL * h:
+        work[f.mark], iwork[f.n_steps] = t, 0
+    return iwork[f.n_steps] > _PATIENCE
 
 
 @kernel

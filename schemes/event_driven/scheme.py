@@ -70,8 +70,12 @@ def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_even
 
     Rigid bodies move by Dormand and Prince's pair, their quaternions made unit; joints hold for positions and velocities, to rounding, and
     may follow from each other. Contacts of shapes (`nsds.collisions`) are found as they go, for scenes of few bodies: spheres with any
-    shape, capsules and boxes with planes. Rows list those that touch, or are nearer than the margin. Where several contacts of a body begin
-    to slip in space, they may be held to a wrong direction for a while, in which friction drives: watch `nsds.energy`, or step in time.
+    shape, capsules and boxes with planes. Rows list those that touch, or are nearer than the margin.
+
+    Slip in space begins along the accelerations of all contacts that begin together, then follows the velocities; what sticks on a line or
+    a face shares friction as evenly as can be. A slip that begins keeps its direction up to speeds that are reached in ``2^-17 h``: rows
+    that are far apart cost accuracy there. It is resolved by short steps where it is slow for long: such a run may end as too many events.
+    Of several bodies that touch each other about one run in a hundred ends so, or takes very long: step those in time.
 
     Of first-order systems linear ones with constant operators and sources move exactly, all others by "dopri5": nonlinear ones, with
     functions of time, with normal cones. Constraints that are one-sided have relative degree 0 or 1. Each row of a relation is in a mode:

@@ -20,19 +20,21 @@ FREE, HELD, SLIP, REDUNDANT = range(4)
 # motion as polynomials of theta, and those of forces that depend on time; acc_free, accelerations without contact.
 _MOTION = ("x", "x_new", "x_sampled", "k", "poly", "force_value", "force_poly", "acc_free")
 # Of each constraint: the first root of its guard; length, speed and pull, the largest so far that cancelled in y, ydot and the acceleration
-# without contact; slow, below which it is at rest, and slip, the same for the guard; direction of slip, at the start of a step (heading),
-# and before the event; last, the time of the last impact, and two times of flight before that; approach, the speed before an impact;
-# opening, ydot after an event; right side and row sums of the problem of forces; of a run of slow impacts, when it began and when its first
-# half ended, and the largest speeds in both halves; carried, what the friction of a contact can be.
+# without contact; slow, below which it is at rest, slip, the same for the guard, and creep, up to which what begins to slip in space keeps
+# its direction; direction of slip, at the start of a step (heading), and before the event; last, the time of the last impact, and two times
+# of flight before that; approach, the speed before an impact; opening, ydot after an event; right side and row sums of the problem of
+# forces; of a run of slow impacts, when it began and when its first half ended, and the largest speeds in both halves; carried, what the
+# friction of a contact can be.
 _ROWS = (
-    "root", "length", "speed", "pull", "slow", "slip", "direction", "heading", "direction_before", "last", "flight", "flight_before",
-    "approach", "opening", "rhs", "size", "run_start", "run_middle", "run_first", "run_second", "carried",
+    "root", "length", "speed", "pull", "slow", "slip", "creep", "direction", "heading", "direction_before", "last", "flight",
+    "flight_before", "approach", "opening", "rhs", "size", "run_start", "run_middle", "run_first", "run_second", "carried",
 )  # fmt: skip
 # Values and polynomial of guards, forces lambda as polynomials, scratch, the matrix of the HELD rows, and shifts of forces.
 _GUARDS = ("guard_value", "guard_poly", "lam_poly", "spare", "matrix", "shift")
 # Numbers: the next step of the flow, and, where it crosses a jump of forces, that to resume with; the error of the last; tail, when an
-# accumulation ends; limit, of steps; event, when the last one was; force, the largest lambda so far.
-_NUMBERS = ("step", "resume", "error", "tail", "limit", "event", "force")
+# accumulation ends; limit, of steps; event, when the last one was; force, the largest lambda so far; mark, a time from which
+# steps are counted.
+_NUMBERS = ("step", "resume", "error", "tail", "limit", "event", "force", "mark")
 # In the integer work memory, of each constraint: mode; zeros, in how many orders its guard starts from zero; fired, whether it has come to
 # zero; keep, whether it takes part in a problem; before, its mode before the event; equation, the number of an active row in the matrix,
 # row, the reverse, and pivots; spared, whether others carry load rather than it; run, slow impacts in a row; shifted, places in the
@@ -40,10 +42,11 @@ _NUMBERS = ("step", "resume", "error", "tail", "limit", "event", "force")
 _WHOLE_ROWS = ("mode", "zeros", "fired", "keep", "before", "equation", "row", "pivots", "spared", "run", "shifted")
 # Whole numbers: how many rows are active, and HELD, and how many shifts there are; the degree of poly; fresh, whether the state is another
 # than that of the last step; pending, whether an event is; next_time, of those known in advance; events since the last row, and at one
-# time; has_forces, whether forces depend on time; first_event, whether the step ends at one; culprit, the row that it is due to.
+# time; steps since the mark; has_forces, whether forces depend on time; first_event, whether the step ends at one; culprit, the row that
+# it is due to.
 _WHOLE = (
-    "count", "n_equations", "n_shifts", "degree", "fresh", "pending", "next_time", "n_events", "n_still", "has_forces", "first_event",
-    "culprit",
+    "count", "n_equations", "n_shifts", "degree", "fresh", "pending", "next_time", "n_events", "n_still", "n_steps", "has_forces",
+    "first_event", "culprit",
 )  # fmt: skip
 # is_linear and is_controlled are no places: whether all matrices are constant, and whether forces may jump at rows.
 FLOW = table("n", *_MOTION, *_ROWS, *_GUARDS, *_NUMBERS, *_WHOLE_ROWS, *_WHOLE, "is_linear", "is_controlled")

@@ -149,11 +149,11 @@ def fault_of(seed, t_end=1.5, flow="auto", in_space=False):
     open_ = (y > 1e-6) & (lam > 1e-9) & ~impact[:, None]
     if open_.any():
         return f"force on an open contact at t = {rows['t'][open_.any(axis=1).argmax()]:.9g}"
-    gain = _gain(system, rows)
-    return f"energy gained: {gain:.2e}" if not rubs and gain > _ENERGY else ""
+    gain = gain_of(system, rows)
+    return f"energy gained: {gain:.2e}" if (in_space or not rubs) and gain > _ENERGY else ""
 
 
-def _gain(system, rows):
+def gain_of(system, rows):
     """The largest rise of energy from one row to the next."""
     name = system.dtype.names[-2]
     part, q, v = system[name], rows[name]["q"], rows[name]["v"]

@@ -1,0 +1,170 @@
+"""Forces of tangents that follow from each other, as of feet that stick on a line: what moves does not tell who carries how much.
+
+Changes of forces that change no acceleration are added to a solution, ``lambda + sum_k s_k S_k``: those by which the sum of
+``|lambda_t|^2 / w`` is least, ``w = mu lambda_n`` of each contact, then those by which the largest ``|lambda_t| / w`` is least. So a
+contact comes to its cone only when the others cannot help it, and its force is against the slip that begins there. Along one shift at a
+time: of several shifts the largest may be larger than it need be.
+"""
+
+from nsds._jit import kernel, tiny
+from nsds.model.layout import ABSENT
+from nsds.schemes.event_driven.tables import HELD, REDUNDANT
+
+_SWEEPS, _SAME = 400, 1e-14  # over the shifts at most, until none changes more than that of the largest force
+_MORE_SWEEPS = 8
+_NOTHING = 1e-20  # of the squares of what a shift changes
+_HALVINGS = 56  # of the way between what is best for one contact and for another
+_CARRIES = 1e-6  # of the largest force: contacts that carry less get next to nothing of what tangents share
+_LEAST = 1e-200  # force, where there is none at all
+
+
+@kernel
+def find_shifts(s, work, iwork):
+    """Changes of forces that change no acceleration, one of each tangent that is REDUNDANT in a contact that carries: 1 of it, and
+
+        -A^-1 W_k   of the HELD rows
+
+    Out: the tangents' places in the list in iwork[shifted:], the rest in work[shift:].
+    """
+    f, p, m, n = s.flow[0], s.newton.plan[0], iwork[s.flow[0].n_equations], 0
+    for b in range(iwork[f.count]):
+        if iwork[f.mode + iwork[p.active + b]] != REDUNDANT or not _sticks(b, s, iwork):
+            continue
+        iwork[f.shifted + n], to = b, f.shift + n * m
+        for e in range(m):
+            work[to + e] = 0.0
+        for e in range(m):
+            a = iwork[f.row + e]
+            for k in range(iwork[p.sub_row + a], iwork[p.sub_row + a + 1]):
+                for r in range(m if iwork[p.sub_column + k] == b else 0):
+                    work[to + r] -= work[f.matrix + r * m + e] * work[p.W + k]
+        n += 1
+    iwork[f.n_shifts] = n
+
+
+@tiny
+def _sticks(a, s, iwork):
+    """Whether the a-th row of the list is a tangent that does not slip, of a contact that carries."""
+    f, i = s.flow[0], iwork[s.newton.plan[0].active + a]
+    c, mode = s.newton.constraints[i], iwork[s.flow[0].mode + i]
+    return c.lower == ABSENT and c.component > 0 and mode in (HELD, REDUNDANT) and iwork[f.mode + i - c.component] == HELD
+
+
+@kernel
+def share(is_whole, s, work, iwork):
+    """Shares of what tangents carry that follow from each other. In and out: multipliers in work[p.z:].
+
+    is_whole: whether they are forces, of which the normal ones say what contacts can carry; of linear motions coefficients of higher order
+    are shared likewise, and only such that squares are least, which is linear in them.
+    """
+    f = s.flow[0]
+    if is_whole:
+        _note_loads(s, work, iwork)
+    for _ in range(_SWEEPS):
+        largest, moved = _largest(s, work, iwork), 0.0
+        for k in range(iwork[f.n_shifts]):
+            way = _to_least_squares(k, s, work, iwork)
+            _shift(way, k, s, work, iwork)
+            moved = max(moved, abs(way))
+        if moved <= _SAME * largest:
+            break
+    for _ in range(_MORE_SWEEPS if iwork[f.n_shifts] > 1 else 1):
+        for k in range(iwork[f.n_shifts] if f.is_linear == 0 else 0):
+            _shift(_to_least_load(k, s, work, iwork), k, s, work, iwork)
+
+
+@kernel
+def _note_loads(s, work, iwork):
+    """``w = mu lambda_n`` of contacts, into work[carried:] of their normals."""
+    f, p = s.flow[0], s.newton.plan[0]
+    for a in range(iwork[f.count]):
+        i = iwork[p.active + a]
+        c = s.newton.constraints[i]
+        if c.component == 0 and c.tangents > 0:
+            work[f.carried + i] = max(work[c.mu] * work[p.z + a], _CARRIES * work[f.force], _LEAST)
+
+
+@tiny
+def _largest(s, work, iwork):
+    """The largest multiplier in the list."""
+    largest = 0.0
+    for a in range(iwork[s.flow[0].count]):
+        largest = max(largest, abs(work[s.newton.plan[0].z + a]))
+    return largest
+
+
+@tiny
+def _of_shift(k, a, f, work, iwork):
+    """Component of the k-th shift in the a-th row of the list."""
+    if iwork[f.shifted + k] == a:
+        return 1.0
+    return work[f.shift + k * iwork[f.n_equations] + iwork[f.equation + a]] if iwork[f.equation + a] != ABSENT else 0.0
+
+
+@kernel
+def _shift(way, k, s, work, iwork):
+    """``lambda + way S_k``."""
+    f, p = s.flow[0], s.newton.plan[0]
+    for a in range(iwork[f.count]):
+        work[p.z + a] += way * _of_shift(k, a, f, work, iwork)
+
+
+@kernel
+def _to_least_squares(k, s, work, iwork):
+    """How far along a shift ``sum |lambda_t|^2 / w`` is least."""
+    f, p, slope, bend = s.flow[0], s.newton.plan[0], 0.0, 0.0
+    for a in range(iwork[f.count]):
+        if _sticks(a, s, iwork):
+            i = iwork[p.active + a]
+            S, w = _of_shift(k, a, f, work, iwork), work[f.carried + i - s.newton.constraints[i].component]
+            slope += S * work[p.z + a] / w
+            bend += S * S / w
+    return -slope / bend
+
+
+@kernel
+def _to_least_load(k, s, work, iwork):
+    """How far along a shift the largest ``|lambda_t| / w`` is least: between where it is for one contact and for another."""
+    least, low, high = _NOTHING * _most_bent(k, s, work, iwork), 0.0, 0.0
+    for a in range(iwork[s.flow[0].count]):
+        _, slope, bend = _load(0.0, k, a, s, work, iwork)
+        if bend > least:
+            low, high = min(low, -slope / bend), max(high, -slope / bend)
+    for _ in range(_HALVINGS if low < high else 0):
+        way, largest, rises = 0.5 * (low + high), -1.0, 0.0
+        for a in range(iwork[s.flow[0].count]):
+            level, slope, bend = _load(way, k, a, s, work, iwork)
+            if bend > least and level > largest:
+                largest, rises = level, slope
+        if rises > 0.0:
+            high = way
+        else:
+            low = way
+    return 0.5 * (low + high)
+
+
+@tiny
+def _most_bent(k, s, work, iwork):
+    """The largest of the second derivatives of `_load`: next to that of others is rounding."""
+    most = 0.0
+    for a in range(iwork[s.flow[0].count]):
+        most = max(most, _load(0.0, k, a, s, work, iwork)[2])
+    return most
+
+
+@tiny
+def _load(way, k, a, s, work, iwork):
+    """``|lambda_t + way S_k|^2 / w^2`` of a contact, with half of its first and second derivatives; a: place of its first tangent."""
+    f, p, level, slope, bend = s.flow[0], s.newton.plan[0], 0.0, 0.0, 0.0
+    i = iwork[p.active + a]
+    c = s.newton.constraints[i]
+    if c.component != 1 or not _sticks(a, s, iwork):
+        return 0.0, 0.0, 0.0
+    w = work[f.carried + i - 1]
+    for b in range(a, a + c.tangents):
+        S = _of_shift(k, b, f, work, iwork)
+        force = work[p.z + b] + way * S
+        level += (force / w) ** 2
+        slope += force * S / (w * w)
+        bend += (S / w) ** 2
+    return level, slope, bend
