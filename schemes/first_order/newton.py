@@ -294,7 +294,7 @@ def _evaluate(t_f, t_y, f_at, y_at, s, p, functions, mem, imem, work):
         relation_values(t_y, r, functions, mem, work)
 
 
-@kernel
+@inlined
 def _evaluate_rates(t, at, parts, elements, p, out, functions, mem, imem, work):
     """f of all elements at ``at x + (1-at) x_k``."""
     for k in range(elements.size):
@@ -311,7 +311,7 @@ def _argument(at, part, el, p, mem, work):
         work[p.x + i] = at * mem[q + i] + (1.0 - at) * work[p.x_old + el.dof + i]
 
 
-@kernel
+@inlined
 def _residual(h, f_weight, input_weight, check_y, parts, elements, relations, constraints, p, mem, imem, work):
     """R, and the largest residual of a row of x, and of y if ``check_y``, relative to the magnitudes at hand that cancel in it."""
     size = p.size
