@@ -11,9 +11,10 @@ from numba.core import ir as numba_ir
 from numba.core.bytecode import FunctionIdentity
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
-from numba.core.typed_passes import NopythonRewrites
+from numba.core.typed_passes import NativeLowering, NativeParforLowering, NopythonRewrites
 
 from nsds._jit.cache import KernelCache
+from nsds._jit.convention import Lowering, as_callers_see
 from nsds._jit.library import Library
 from nsds._jit.views import matrix
 
@@ -91,19 +92,24 @@ class _CompileOnce(_Pass):
 
 class _KernelCompiler(CompilerBase):
     passes = (_UnsignedIndices, _CompileOnce)
+    has_short_arguments = True
 
     def define_pipelines(self):
         pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
         for one in self.passes:
             pipeline.add_pass_after(one, NopythonRewrites)
+        if self.has_short_arguments:
+            numbas = (NativeLowering, NativeParforLowering)
+            pipeline.passes = [(Lowering if one in numbas else one, why) for one, why in pipeline.passes]
         pipeline.finalize()
         return [pipeline]
 
 
 class _TinyCompiler(_KernelCompiler):
-    """Callers contain these, so that users' functions that call them may go into numba's own cache."""
+    """Callers contain these, arguments and all, so that users' functions that call them may go into numba's own cache."""
 
     passes = (_UnsignedIndices,)
+    has_short_arguments = False
 
 
 class _ThreadedCompiler(_KernelCompiler):
@@ -118,6 +124,8 @@ def kernel(function, **options):
     """Compile on first use; cached on disk; runs without the GIL; never raises."""
     result = numba.njit(function, nogil=True, **{"pipeline_class": _KernelCompiler, "no_cfunc_wrapper": True} | OPTIONS | options)
     result._cache = KernelCache(result)
+    if result._compiler.pipeline_class.has_short_arguments:
+        result.targetctx = as_callers_see(result.targetctx)
     result.get_call_template = partial(_get_call_template, result)
     return result
 

@@ -1,0 +1,146 @@
+"""How kernels hand arrays to each other: where the numbers lie, and the shape.
+
+numba hands over seven words for a vector, of which kernels need two: a step has some twenty arrays, and most of what it calls is short.
+"""
+
+from collections import ChainMap
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils, targetconfig
+from numba.core.callconv import CPUCallConv
+from numba.core.compiler_machinery import register_pass
+from numba.core.cpu import CPUContext
+from numba.core.datamodel import ArgPacker, default_manager
+from numba.core.datamodel.manager import DataModelManager
+from numba.core.datamodel.models import ArrayModel
+from numba.core.imputils import fix_returning_optional, impl_ret_new_ref
+from numba.core.lowering import Lower
+from numba.core.typed_passes import BaseNativeLowering
+from numba.parfors.parfor_lowering import ParforLower
+
+
+class _Contiguous(ArrayModel):
+    """An array as numba has it, but as an argument: then its rows lie one behind the other, and nothing counts who uses it."""
+
+    def get_argument_type(self):
+        if self._fe_type.layout != "C":
+            return super().get_argument_type()
+        return tuple(self._models[self._fields.index(name)].get_argument_type() for name in ("data", "shape"))
+
+    def as_argument(self, builder, value):
+        if self._fe_type.layout != "C":
+            return super().as_argument(builder, value)
+        return self.get(builder, value, "data"), tuple(cgutils.unpack_tuple(builder, self.get(builder, value, "shape")))
+
+    def from_argument(self, builder, value):
+        if self._fe_type.layout != "C":
+            return super().from_argument(builder, value)
+        data, shape = value
+        word = shape[0].type
+        stride = itemsize = ir.Constant(data.type, None).gep([ir.Constant(word, 1)]).ptrtoint(word)
+        strides = []
+        for n in reversed(shape):
+            strides.insert(0, stride)
+            stride = builder.mul(stride, n)
+        count = shape[0]
+        for n in shape[1:]:
+            count = builder.mul(count, n)
+        fields = {
+            "nitems": count, "itemsize": itemsize, "data": data, "shape": cgutils.pack_array(builder, shape),
+            "strides": cgutils.pack_array(builder, strides),
+        }  # fmt: skip
+        array = cgutils.get_null_value(self.get_value_type())
+        for name, field in fields.items():
+            array = self.set(builder, array, field, name)
+        return array
+
+
+_models = DataModelManager(ChainMap({types.Array: _Contiguous}, default_manager._handlers))
+
+
+class _Convention(CPUCallConv):
+    def _get_arg_packer(self, argtypes):
+        return ArgPacker(_models, argtypes)
+
+
+class _Context(CPUContext):
+    """numba's context, as those see it who call a kernel."""
+
+    def __init__(self, context):
+        self.__dict__ = context.__dict__
+
+    @property
+    def call_conv(self):
+        return _Convention(self)
+
+    def insert_user_function(self, func, fndesc, libs=()):
+        call = _call_of(fndesc, libs)
+        self._defns[func].append(call, call.signature)
+
+
+def as_callers_see(context):
+    """The context in which kernels are known to their callers."""
+    return context if isinstance(context, _Context) else _Context(context)
+
+
+def _call_of(fndesc, libraries):
+    """What generates the call of a kernel: numba's `user_function`, in whatever context the caller is compiled."""
+
+    def call(context, builder, signature, arguments):
+        inside = as_callers_see(context)
+        function = inside.declare_function(builder.module, fndesc)
+        status, result = inside.call_conv.call_function(builder, function, fndesc.restype, fndesc.argtypes, arguments)
+        with cgutils.if_unlikely(builder, status.is_error):
+            context.call_conv.return_status_propagate(builder, status)
+        result = fix_returning_optional(context, builder, signature, status, result)
+        return impl_ret_new_ref(context, builder, fndesc.restype, result)
+
+    call.signature, call.libs = fndesc.argtypes, tuple(libraries)
+    return call
+
+
+class _Arguments:
+    """numba's generation of code, but for how arguments arrive."""
+
+    @property
+    def call_conv(self):
+        return as_callers_see(self.context).call_conv
+
+    def setup_function(self, fndesc):
+        inner, self.context = self.context, as_callers_see(self.context)
+        super().setup_function(fndesc)
+        self.context = inner
+
+    def create_cpython_wrapper(self, release_gil=False):
+        as_callers_see(self.context).create_cpython_wrapper(self.library, self.fndesc, self.env, self.call_helper, release_gil=release_gil)
+
+    def create_cfunc_wrapper(self):
+        as_callers_see(self.context).create_cfunc_wrapper(self.library, self.fndesc, self.env, self.call_helper)
+
+
+class _Lower(_Arguments, Lower):
+    """Of a kernel."""
+
+
+class _ParforLower(_Arguments, ParforLower):
+    """Of a kernel with loops on all cores."""
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class Lowering(BaseNativeLowering):
+    """numba's last pass but one, for kernels."""
+
+    _name = "nsds_lowering"
+
+    @property
+    def lowering_class(self):
+        return _ParforLower if targetconfig.ConfigStack.top_or_none().auto_parallel.enabled else _Lower
+
+    def run_pass(self, state):
+        super().run_pass(state)
+        callee = state["cr"].cfunc
+        if callee is not None:  # as of code that is called by its address
+            state.targetctx.remove_user_function(callee)
+            as_callers_see(state.targetctx).insert_user_function(callee, state["cr"].fndesc, [state.library])
+        return True
