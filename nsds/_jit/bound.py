@@ -9,6 +9,8 @@ from llvmlite import ir
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 
+from nsds._jit.convention import as_callers_see
+
 _WORD = ir.IntType(64)
 
 
@@ -34,9 +36,11 @@ def bound(*calls):
 
 
 def _words_of(value):
-    """What numba hands to a kernel for an argument, one word for each of its parts."""
+    """What is handed to a kernel for an argument, one word for each of its parts."""
     if isinstance(value, tuple):
         return [word for item in value for word in _words_of(item)]
+    if isinstance(value, np.ndarray) and value.flags.c_contiguous:  # as in `nsds._jit.convention`
+        return [value.ctypes.data, *value.shape]
     if isinstance(value, np.ndarray):  # two owners, entries, bytes of an entry, data, lengths, strides
         return [0, 0, value.size, value.itemsize, value.ctypes.data, *value.shape, *value.strides]
     return [np.array(value, np.float64 if isinstance(value, (float, np.floating)) else np.int64).view(np.uint64).item()]
@@ -54,7 +58,7 @@ def _entry(codes):
     result, raised, at = builder.alloca(_WORD), builder.alloca(_WORD), 0
     for kernel, signature in codes:
         code = kernel.overloads[signature]
-        target = context.call_conv.get_function_type(code.signature.return_type, signature)
+        target = as_callers_see(context).call_conv.get_function_type(code.signature.return_type, signature)
         arguments = [builder.bitcast(place, kind) for place, kind in zip((result, raised), target.args, strict=False)]
         for kind in target.args[2:]:
             word = builder.load(builder.gep(function.args[0], [ir.Constant(_WORD, at)]))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numba import types
 
-from nsds._jit import address, caller, each, kernel, parallel, tiny
+from nsds._jit import address, bound, caller, each, kernel, parallel, tiny
 
 CASES = {
     "a vector": np.arange(5.0),
@@ -104,3 +104,17 @@ def call_it(at, vector, matrix):
 
 def test_what_is_called_by_its_address_gets_whole_arrays():
     assert call_it(np.uintp(address(SIGNATURE, last_of_both)), np.arange(4.0), np.arange(6).reshape(2, 3)) == 8.0
+
+
+@kernel
+def add_up(out, rows, matrix, every_other, weight):
+    for i in range(out.size):
+        out[i] = rows[i].value + matrix[i, 1] + weight * every_other[i]
+    return 7
+
+
+def test_bound_arguments_are_what_was_given():
+    rows, out = np.array([(1, 2.0), (3, 4.0)], [("count", "<i4"), ("value", "<f8")]), np.zeros(2)
+    given = out, rows, np.arange(4.0).reshape(2, 2), np.arange(8.0)[::4], 10.0
+    assert bound((add_up, given))() == 7
+    np.testing.assert_array_equal(out, [3.0, 47.0])
