@@ -38,15 +38,16 @@ _FAMILIES = {lagrangian: mechanics, first_order: affine, filippov: switched}
 class Carried:
     """A run of an ensemble over sections, one period after the other, with its tangent map where it has columns.
 
-    ``columns`` (members, n + parameters, columns), ``notes`` and ``growth`` as in `nsds.analysis.tangent`.
+    ``columns`` (members, n + parameters, columns), ``notes`` and ``growth`` as in `nsds.analysis.tangent`. One that is to be kept takes
+    what another has prepared, and leaves it to the next with `release`.
     """
 
-    def __init__(self, owner, system, period, scheme=None, *, n_columns=None, orthonormal=False, parameters=(), rows=None):
+    def __init__(self, owner, system, period, scheme=None, *, n_columns=None, orthonormal=False, parameters=(), rows=None, keep=False):
         scheme = event_driven() if scheme is None else scheme
         if getattr(scheme, "dtype", None) is None or scheme.dtype.names is None or scheme["scheme"].item() != b"event_driven":
             raise ValueError(f"{owner}: scheme must be nsds.event_driven(...), got {_checks.shortened(scheme)}")
         periods = np.broadcast_to(np.asarray(period, float), np.size(system)).astype(float)
-        shortest = float(periods.min())
+        shortest, self._keep = float(periods.min()), keep
         run = self._begin(owner, system, shortest, scheme)
         self.owner, self.family, flow, self.is_linear = owner, *_treated(owner, run.prepared)
         n = int(flow["n"][0])
@@ -75,7 +76,7 @@ class Carried:
         self._initial = _copy_of(self._memory)
 
     def _begin(self, owner, system, h, scheme):
-        self._key = key_of(system, h, scheme, None)
+        self._key = key_of(system, h, scheme, None) if self._keep else None
         run, _, self._kept = run_from(owner, system, h, scheme, None, False, self._key)
         return run
 

@@ -67,7 +67,7 @@ class SectionMap:
         if self.parameter is not None:
             self.parameter.put(systems, values)
         periods = [self.period(value) * self.n_periods for value in values]
-        return Carried(self.owner, systems, periods, self.scheme, n_columns=n_columns)
+        return Carried(self.owner, systems, periods, self.scheme, n_columns=n_columns, keep=self.parameter is None or bool(self._is_plain))
 
     def _at(self, states, values, n_columns):
         """A run from these states at these values: a prepared one, where the parameter is in the records alone."""
