@@ -12,7 +12,6 @@ from nbclient import NotebookClient
 
 from tests.paths import ROOT
 
-
 AT_ONCE = 2
 
 
