@@ -279,6 +279,7 @@ def first_result(repeats):
 
     def run(cache):
         environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installation has bytecode
         command = [sys.executable, "-c", FIRST_RESULT]
         result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=ROOT)
         return [float(x) for x in result.stdout.split()]
