@@ -1,5 +1,6 @@
 """How kernels are compiled: numba's pipeline with indices that never count from the end, without its runtime, cached by fingerprint."""
 
+import inspect
 import itertools
 import os
 import types as python_types
@@ -122,6 +123,7 @@ OPTIONS = {"error_model": "numpy", "_nrt": False}
 
 def kernel(function, **options):
     """Compile on first use; cached on disk; runs without the GIL; never raises."""
+    function.__signature__ = inspect.signature(function)  # numba asks for it twice
     result = numba.njit(function, nogil=True, **{"pipeline_class": _KernelCompiler, "no_cfunc_wrapper": True} | OPTIONS | options)
     result._cache = KernelCache(result)
     if result._compiler.pipeline_class.has_short_arguments:
