@@ -13,6 +13,7 @@ from nsds._jit.bound import bound
 from nsds._jit.cache import is_cold
 from nsds._jit.calls import address, caller, on_demand
 from nsds._jit.compiler import callback, compiled, each, inlined, kernel, parallel, specialised, threaded, tiny
+from nsds._jit.convention import AS_CALLED
 from nsds._jit.views import pointer, stack, view
 
 if numba.config.DISABLE_JIT:
@@ -21,6 +22,7 @@ if numba.config.DISABLE_JIT:
     globals().update({name: item for name, item in vars(plain).items() if not name.startswith("_")})
 
 __all__ = [
+    "AS_CALLED",
     "address",
     "bound",
     "callback",

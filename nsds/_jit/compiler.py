@@ -117,6 +117,12 @@ class _ThreadedCompiler(_KernelCompiler):
     passes = (_UnsignedIndices, _CompileOnce, _LoadThreads)
 
 
+class _CallbackCompiler(_KernelCompiler):
+    """numba's own pipeline, but for how arguments arrive."""
+
+    passes = ()
+
+
 # No runtime (_nrt) means no allocation and no reference counting: a kernel that allocates does not compile.
 OPTIONS = {"error_model": "numpy", "_nrt": False}
 
@@ -178,7 +184,7 @@ def callback(signature, function, parameters=None, arguments=None):
     if parameters is not None:
         names = {"function": numba.njit(function, error_model="numpy"), "cleared": _cleared, "matrix": matrix}
         function = eval(f"lambda {parameters}: function({arguments})", names)
-    return numba.cfunc(signature, error_model="numpy")(function)
+    return numba.cfunc(signature, error_model="numpy", pipeline_class=_CallbackCompiler)(function)
 
 
 @numba.njit

@@ -1,4 +1,4 @@
-"""How kernels hand arrays to each other: where the numbers lie, and the shape.
+"""How kernels, and callbacks that they call by address, get arrays: where the numbers lie, and the shape.
 
 numba hands over seven words for a vector, of which kernels need two: a step has some twenty arrays, and most of what it calls is short.
 """
@@ -56,12 +56,23 @@ class _Contiguous(ArrayModel):
         return array
 
 
+AS_CALLED = "<nsds: code that is called by its address>"  # what is said to have raised, where that code has
 _models = DataModelManager(ChainMap({types.Array: _Contiguous}, default_manager._handlers))
+
+
+def words_of(kinds):
+    """numba's packer of arguments of these types into words."""
+    return ArgPacker(_models, kinds)
+
+
+def c_function(context, returned, kinds):
+    """The type of code that is called by its address."""
+    return ir.FunctionType(context.get_value_type(returned), words_of(kinds).argument_types)
 
 
 class _Convention(CPUCallConv):
     def _get_arg_packer(self, argtypes):
-        return ArgPacker(_models, argtypes)
+        return words_of(argtypes)
 
 
 class _Context(CPUContext):
@@ -73,6 +84,25 @@ class _Context(CPUContext):
     @property
     def call_conv(self):
         return _Convention(self)
+
+    def create_cfunc_wrapper(self, library, fndesc, env, call_helper):
+        """numba's, with arguments in words; what is raised goes to `sys.unraisablehook`."""
+        module = self.create_module("cfunc_wrapper")
+        callee = ir.Function(module, self.call_conv.get_function_type(fndesc.restype, fndesc.argtypes), fndesc.llvm_func_name)
+        function = ir.Function(module, c_function(self, fndesc.restype, fndesc.argtypes), fndesc.llvm_cfunc_wrapper_name)
+        builder = ir.IRBuilder(function.append_basic_block("entry"))
+        given = words_of(fndesc.argtypes).from_arguments(builder, function.args)
+        status, result = self.call_conv.call_function(builder, callee, fndesc.restype, fndesc.argtypes, given, attrs=("noinline",))
+        with builder.if_then(status.is_error, likely=False):
+            python = self.get_python_api(builder)
+            held = python.gil_ensure()
+            self.call_conv.raise_error(builder, python, status)
+            place = python.string_from_string(self.insert_const_string(module, AS_CALLED))
+            python.err_write_unraisable(place)
+            python.decref(place)
+            python.gil_release(held)
+        builder.ret(result)
+        library.add_ir_module(module)
 
     def insert_user_function(self, func, fndesc, libs=()):
         call = _call_of(fndesc, libs)

@@ -342,9 +342,7 @@ class Watch:
     After that all functions give NaN, so that the step ends. ``error``: what went wrong, in words, None where nothing did.
     """
 
-    # Arrays come as LLVM hands over their structures: two owners, entries, bytes of an entry, data, length, stride.
-    _WORDS, _DATA, _LENGTH = 7, 4, 5
-    _SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_size_t] * (4 * _WORDS))
+    _SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_size_t] * 8)  # t, and where four vectors lie, and how long they are
 
     def __init__(self):
         self.error, self._callbacks = None, {}
@@ -358,7 +356,7 @@ class Watch:
         return ctypes.cast(self._callbacks[key], ctypes.c_void_p).value
 
     def _call(self, part, function, kind, field, t, *words):
-        *given, out = (_vector_at(words[i + self._DATA], words[i + self._LENGTH]) for i in range(0, len(words), self._WORDS))
+        *given, out = map(_vector_at, words[::2], words[1::2])
         arguments = t, *(vector.copy() for vector in given), out
         if kind != "sampled_control":
             out[:] = 0.0
@@ -408,8 +406,8 @@ _listening, _before_raised = [], []
 
 
 def _note_raised(unraisable):
-    """Python's hook for exceptions that nobody can take: those of compiled code come with the words of numba's context."""
-    if _listening and isinstance(unraisable.object, str) and unraisable.object.startswith("<numba."):
+    """Python's hook for exceptions that nobody can take: those of compiled code say that they are."""
+    if _listening and isinstance(unraisable.object, str) and unraisable.object == _jit.AS_CALLED:
         for each in tuple(_listening):
             each.error = each.error or unraisable.exc_value
     else:

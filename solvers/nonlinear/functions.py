@@ -12,9 +12,7 @@ from nsds._jit.cache import fingerprint
 from nsds.solvers.nonlinear.signature import CALLBACK
 
 _compiled = {}
-# Arrays come as LLVM hands over their structures: two owners, entries, bytes of an entry, data, length, stride.
-_WORDS, _DATA, _LENGTH = 7, 4, 5
-_SIGNATURE = ctypes.CFUNCTYPE(None, *[ctypes.c_size_t] * (3 * _WORDS))
+_SIGNATURE = ctypes.CFUNCTYPE(None, *[ctypes.c_size_t] * 6)  # where three vectors lie, and how long they are
 
 
 class Function:
@@ -57,7 +55,7 @@ class Function:
 
     def _call(self, *words):
         """What kernels call: the arguments in Python, and NaN after an error."""
-        z, p, out = (_vector_at(words[i + _DATA], words[i + _LENGTH]) for i in range(0, len(words), _WORDS))
+        z, p, out = map(_vector_at, words[::2], words[1::2])
         try:
             if self.error is None:
                 self.run(z.copy(), p.copy(), out)
