@@ -92,7 +92,7 @@ class _Context(CPUContext):
         function = ir.Function(module, c_function(self, fndesc.restype, fndesc.argtypes), fndesc.llvm_cfunc_wrapper_name)
         builder = ir.IRBuilder(function.append_basic_block("entry"))
         given = words_of(fndesc.argtypes).from_arguments(builder, function.args)
-        status, result = self.call_conv.call_function(builder, callee, fndesc.restype, fndesc.argtypes, given, attrs=("noinline",))
+        status, result = self.call_conv.call_function(builder, callee, fndesc.restype, fndesc.argtypes, given)
         with builder.if_then(status.is_error, likely=False):
             python = self.get_python_api(builder)
             held = python.gil_ensure()
