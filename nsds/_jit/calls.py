@@ -13,7 +13,7 @@ from numba.extending import intrinsic
 
 from nsds._jit.cache import KernelCache, is_cold
 from nsds._jit.compiler import OPTIONS, specialised
-from nsds._jit.convention import c_function, words_of
+from nsds._jit.convention import Words
 
 
 @cache
@@ -78,13 +78,13 @@ def caller(signature):
     @intrinsic
     def call(typing_context, address, arguments):
         def generate(context, builder, given, values):
-            target = c_function(context, signature.return_type, signature.args)
-            pointer = builder.inttoptr(values[0], target.as_pointer())
+            words = Words(signature.args)
+            pointer = builder.inttoptr(values[0], words.c_function(context, signature.return_type).as_pointer())
             unpacked = [
                 context.cast(builder, builder.extract_value(values[1], i), given.args[1][i], wanted)
                 for i, wanted in enumerate(signature.args)
             ]
-            result = builder.call(pointer, words_of(signature.args).as_arguments(builder, unpacked))
+            result = builder.call(pointer, words.as_arguments(builder, unpacked))
             return context.get_dummy_value() if signature.return_type is types.void else result
 
         return signature.return_type(address, arguments), generate

@@ -60,19 +60,20 @@ AS_CALLED = "<nsds: code that is called by its address>"  # what is said to have
 _models = DataModelManager(ChainMap({types.Array: _Contiguous}, default_manager._handlers))
 
 
-def words_of(kinds):
-    """numba's packer of arguments of these types into words."""
-    return ArgPacker(_models, kinds)
+class Words(ArgPacker):
+    """Arguments of some types as words."""
 
+    def __init__(self, kinds):
+        super().__init__(_models, kinds)
 
-def c_function(context, returned, kinds):
-    """The type of code that is called by its address."""
-    return ir.FunctionType(context.get_value_type(returned), words_of(kinds).argument_types)
+    def c_function(self, context, returned):
+        """The type of code that is called by its address."""
+        return ir.FunctionType(context.get_value_type(returned), self.argument_types)
 
 
 class _Convention(CPUCallConv):
     def _get_arg_packer(self, argtypes):
-        return words_of(argtypes)
+        return Words(argtypes)
 
 
 class _Context(CPUContext):
@@ -89,9 +90,10 @@ class _Context(CPUContext):
         """numba's, with arguments in words; what is raised goes to `sys.unraisablehook`."""
         module = self.create_module("cfunc_wrapper")
         callee = ir.Function(module, self.call_conv.get_function_type(fndesc.restype, fndesc.argtypes), fndesc.llvm_func_name)
-        function = ir.Function(module, c_function(self, fndesc.restype, fndesc.argtypes), fndesc.llvm_cfunc_wrapper_name)
+        words = Words(fndesc.argtypes)
+        function = ir.Function(module, words.c_function(self, fndesc.restype), fndesc.llvm_cfunc_wrapper_name)
         builder = ir.IRBuilder(function.append_basic_block("entry"))
-        given = words_of(fndesc.argtypes).from_arguments(builder, function.args)
+        given = words.from_arguments(builder, function.args)
         status, result = self.call_conv.call_function(builder, callee, fndesc.restype, fndesc.argtypes, given)
         with builder.if_then(status.is_error, likely=False):
             python = self.get_python_api(builder)
