@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linprog
+from scipy.sparse.csgraph import connected_components
 
 from nsds import solvers
 from nsds.solvers.problems import families
@@ -374,12 +375,12 @@ def has_a_point(p, claimed=None):
     weak link to data of that row). What counts as false are thus z that have grown until they hide q. A point may then be as large as the
     claimed z: definite matrices of condition 10^13 have such solutions.
     """
-    R, C, size = _units(p)
+    R, C, q_size, z_size = _units(p)
     lower, upper = _row_bounds(p)
-    M, q = R[:, None] * p.M * C, R * (p.q / size)  # in this order, for q that nearly vanish
-    z = np.zeros(len(C)) if claimed is None else abs(claimed) / C / size
+    M, q = R[:, None] * p.M * C, R * (p.q / q_size)  # in this order, for q that nearly vanish
+    z = np.zeros(len(C)) if claimed is None else abs(claimed) / C / z_size
     most = max(1e6, 2 * z.max(initial=0.0))
-    low, high = np.maximum(p.lower / C / size, -most), np.minimum(p.upper / C / size, most)
+    low, high = np.maximum(p.lower / C / z_size, -most), np.minimum(p.upper / C / z_size, most)
     at_least, at_most = np.isposinf(upper), np.isneginf(lower)
     rows, sides = np.vstack([-M[at_least], M[at_most]]), np.r_[q[at_least], -q[at_most]]
     if not len(rows):
@@ -401,7 +402,7 @@ def has_a_point(p, claimed=None):
 
 
 def _units(p):
-    """Powers of two for rows and columns, and a size for q and z."""
+    """Powers of two for rows and columns, and the sizes of q and z: one of all rows and columns that are linked with each other."""
     A = abs(p.M)
     R, C = np.ones(A.shape[0]), np.ones(A.shape[1])
     for _ in range(20):
@@ -409,14 +410,16 @@ def _units(p):
         rows, columns = B.max(axis=1, initial=0), B.max(axis=0, initial=0)
         R = R / 2.0 ** np.round(np.log2(np.where(rows > 0, rows, 1)) / 2)
         C = C / 2.0 ** np.round(np.log2(np.where(columns > 0, columns, 1)) / 2)
-    linked = (p.q != 0) & A.any(axis=1)  # rows and columns without entries have no unit
-    sizes = [np.frexp(p.q)[1][linked] + np.frexp(R)[1][linked] - 1]  # exponents, as R q may vanish
+    exponents = [(np.frexp(p.q)[1] + np.frexp(R)[1] - 1, (p.q != 0) & A.any(axis=1), 0)]  # as R q may vanish
     for side in (p.lower, p.upper):
-        given = np.isfinite(side) & (side != 0) & A.any(axis=0)
-        sizes.append(np.frexp(side)[1][given] - np.frexp(C)[1][given] + 1)
-    sizes = np.concatenate(sizes)
-    size = 2.0 ** np.clip(sizes.max(), -1074, 1023) if sizes.size else 1.0
-    return R, C, size
+        exponents.append((np.frexp(side)[1] - np.frexp(C)[1] + 1, np.isfinite(side) & (side != 0) & A.any(axis=0), 1))
+    n_parts, part = connected_components(sp.block_array([[None, sp.csr_array(A)], [sp.csr_array(A.T), None]]), directed=False)
+    of = part[: len(R)], part[len(R) :]  # rows, columns
+    largest = np.full(n_parts, -np.inf)
+    for exponent, counts, axis in exponents:  # rows and columns without entries have no unit
+        np.maximum.at(largest, of[axis][counts], exponent[counts])
+    size = np.where(np.isfinite(largest), 2.0 ** np.clip(np.where(np.isfinite(largest), largest, 0), -1074, 1023), 1.0)
+    return R, C, size[of[0]], size[of[1]]
 
 
 def exactly_feasible(rows, sides, low, high):
