@@ -6,6 +6,7 @@ none. The cache only ever saves time: where it cannot be read or written, or a f
 
 import hashlib
 import io
+import itertools
 import os
 import pickle
 import sys
@@ -19,6 +20,7 @@ from pathlib import Path
 import llvmlite
 import numba
 import numpy as np
+from llvmlite.binding import address_of_symbol
 from numba import types
 from numba.core.caching import dumps
 from numba.core.compiler import compile_result
@@ -28,6 +30,7 @@ from nsds._jit.library import Library
 
 _UNUSED_DAYS = 30
 _FOREIGN = sys.stdlib_module_names | {"numba", "numpy", "scipy", "llvmlite", "builtins"}  # known by their versions
+_COMPILED = "_ZN"  # what the names of code compiled here begin with
 _CHECKSUM = hashlib.sha256().digest_size
 
 
@@ -180,7 +183,6 @@ class KernelCache:
 
     def load_overload(self, signature, target_context):
         """The code of a signature; None where it is to be compiled."""
-        target_context.refresh()
         beginning = self._beginning(signature, target_context.codegen())
         codes = (_load(name, target_context) for name in _list_files(beginning))
         return next((code for code in codes if code is not None), None)
@@ -188,12 +190,14 @@ class KernelCache:
     def save_overload(self, signature, result):
         """Keep the code of a signature, where that is possible."""
         library, symbol = result.library, result.fndesc.mangled_name
-        needed = [_file_of[f.name] for f in library._final_module.functions if f.is_declaration and f.name in _file_of]
+        declared = _declarations(library._final_module)
+        needed = [_file_of[one] for one in declared if one in _file_of]
+        outside = [one for one in declared if not one.startswith(_COMPILED)]
         _file_of[symbol] = None
         if FOLDER is None or library.has_dynamic_globals or None in needed or not _is_writable():
             return
         name = f"{self._beginning(signature, result.codegen)}{hashlib.sha256(symbol.encode()).hexdigest()[:8]}.nbc"
-        data = pickle.dumps(needed) + dumps(result._reduce())
+        data = pickle.dumps((needed, outside)) + dumps(result._reduce())
         try:
             handle, path = tempfile.mkstemp(prefix=name, suffix=".tmp", dir=FOLDER)
             try:
@@ -225,6 +229,12 @@ def _list_files(beginning):
     return _listed.get(beginning, ())
 
 
+def _declarations(module):
+    """Names of functions and variables that compiled code refers to and does not hold, but for what LLVM makes itself."""
+    named = itertools.chain(module.functions, module.global_variables)
+    return [one.name for one in named if one.is_declaration and not one.name.startswith("llvm.")]
+
+
 def _load(name, target_context):
     """The code in a file, and before it all that it refers to; None where something is missing or damaged, and then the file is removed."""
     if name not in _loaded:
@@ -235,10 +245,13 @@ def _load(name, target_context):
             return None
         stream = io.BytesIO(data[_CHECKSUM:])
         is_whole = hashlib.sha256(data[_CHECKSUM:]).digest() == data[:_CHECKSUM]
-        if not is_whole or any(_load(one, target_context) is None for one in pickle.load(stream)):
+        needed, outside = pickle.load(stream) if is_whole else ((), ())
+        if not is_whole or any(_load(one, target_context) is None for one in needed):
             with suppress(OSError):
                 path.unlink()
             return None
+        if any(address_of_symbol(one) is None for one in outside):
+            target_context.refresh()  # numba's own functions, which take half a second to load
         with suppress(OSError):  # a cache that may not be written: no need to tell when it was used
             os.utime(path)
         _loaded[name] = _restore(target_context, *pickle.load(stream))
