@@ -3,8 +3,9 @@
 import math
 
 import numpy as np
+from numba import types
 
-from nsds._jit import inlined, kernel, tiny
+from nsds._jit import caller, inlined, kernel, on_demand, tiny
 from nsds.maths import cholesky
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL, SPARSE
 from nsds.model.records import stored_sparse
@@ -66,6 +67,20 @@ def solve_with(operator, element, n, b, x, scratch, work, iwork):
 
 
 @kernel
+def solve_sparse(kind, n, n_lower, n_upper, data, index, work, iwork, b, x, scratch):
+    """What `apply_inverse` does, with factors of a sparse matrix."""
+    if kind == FRONTS:
+        cholesky.solve(n, data, index, work, iwork, b, x, scratch)
+    else:
+        _solve_triangular(n, n_lower, n_upper, data, index, work, iwork, b, x, scratch)
+
+
+_FACTORS = types.void(*(types.int64,) * 6, types.float64[::1], types.int64[::1], *(types.int64,) * 3)
+call_solve_sparse = caller(_FACTORS)
+address_of_solve_sparse = on_demand(_FACTORS, solve_sparse)
+
+
+@kernel
 def apply_inverse(kind, n, n_lower, n_upper, data, index, work, iwork, b, x, scratch):
     """``x = A^-1 b`` with what `invert` made of A: reciprocals, the inverse, or triangular factors; all in work and iwork.
 
@@ -80,10 +95,12 @@ def apply_inverse(kind, n, n_lower, n_upper, data, index, work, iwork, b, x, scr
             for j in range(n):
                 row += work[data + i * n + j] * work[b + j]
             work[x + i] = row
-    elif kind == FRONTS:
-        cholesky.solve(n, data, index, work, iwork, b, x, scratch)
     else:
-        _solve_triangular(n, n_lower, n_upper, data, index, work, iwork, b, x, scratch)
+        factors = address_of_solve_sparse()
+        if factors != 0:
+            call_solve_sparse(factors, (kind, n, n_lower, n_upper, data, index, work, iwork, b, x, scratch))
+        else:
+            work[x] = math.nan  # it could not be compiled: the step tells
 
 
 @tiny

@@ -139,8 +139,14 @@ def kernel(function, **options):
 
 
 def _get_call_template(kernel, arguments, keywords):
-    """What numba asks where a kernel is called; a number that is written there is like any other, and no reason to compile anew."""
-    return type(kernel).get_call_template(kernel, tuple(map(types.unliteral, arguments)), keywords)
+    """What numba asks where a kernel is called; numbers that are written there, and those of tables, are no reason to compile anew."""
+    return type(kernel).get_call_template(kernel, tuple(map(_as_passed, arguments)), keywords)
+
+
+def _as_passed(kind):
+    """The type in which a kernel takes an argument: of integers the widest."""
+    kind = types.unliteral(kind)
+    return types.int64 if kind == types.int32 else kind
 
 
 def compiled(kernel):

@@ -25,21 +25,28 @@ def _in_order(kind, size, pose, vertices, general, a, b, margin, found):
 def _of_two(kind, size, pose, vertices, general, a, b, margin, found):
     """Contacts of shapes a and b, the kind of a not after that of b, by the kernel of two kinds, or by others."""
     if kind[a] == first and kind[b] == second:
-        return contacts(size, pose, a, b, margin, found)
+        address = address_of_contacts()
+        return call_contacts(address, (size, pose, a, b, margin, found)) if address != 0 else 0
     return others(kind, size, pose, vertices, general, a, b, margin, found)
 
 
 def _of_polyhedra(kind, size, pose, vertices, general, a, b, margin, found):
     """As `_of_two`, by a kernel that wants vertices."""
     if kind[a] == first and kind[b] == second:
-        return contacts(size, pose, vertices, a, b, margin, found)
+        address = address_of_contacts()
+        return call_contacts(address, (size, pose, vertices, a, b, margin, found)) if address != 0 else 0
     return others(kind, size, pose, vertices, general, a, b, margin, found)
 
 
-for (first, second), contacts in reversed(COMPILED.items()):
+_INTS, _FLOATS = types.Array(types.int64, 1, "C"), types.Array(types.float64, 1, "C")
+
+for (first, second), contacts in reversed(COMPILED.items()):  # each compiled when two such shapes come near each other
     others = _in_order
-    template = _of_polyhedra if "vertices" in signature(contacts).parameters else _of_two
-    bound_names = {"first": first, "second": second, "contacts": contacts, "others": others}
+    template, n_arrays = (_of_polyhedra, 3) if "vertices" in signature(contacts).parameters else (_of_two, 2)
+    contacts_type = types.int64(*(_FLOATS,) * n_arrays, types.int64, types.int64, types.float64, _FLOATS)
+    address_of_contacts, call_contacts = on_demand(contacts_type, contacts), caller(contacts_type)
+    bound_names = {"first": first, "second": second, "address_of_contacts": address_of_contacts, "call_contacts": call_contacts,
+                   "others": others}  # fmt: skip
     _in_order = tiny(specialised(template, f"{NAMES[first]}_{NAMES[second]}", **bound_names))
 
 
@@ -81,7 +88,6 @@ def _any_pair(kind, size, pose, vertices, general, a, b, margin, found):
     return n
 
 
-_INTS, _FLOATS = types.Array(types.int64, 1, "C"), types.Array(types.float64, 1, "C")
 _PAIR = types.int64(_INTS, _FLOATS, _FLOATS, _FLOATS, *(types.int64,) * 3, types.float64, _FLOATS)
 _call = caller(_PAIR)
 _address_of_any_pair = on_demand(_PAIR, _any_pair)
@@ -89,7 +95,7 @@ _address_of_any_pair = on_demand(_PAIR, _any_pair)
 
 @kernel
 def other_pairs(kind):
-    """Address of the code for pairs other than spheres with spheres and planes, 0 if no shape needs it: it takes long to compile."""
+    """Address of the code for pairs other than spheres with spheres and planes, 0 if no shape needs it."""
     for s in range(kind.size):
         if kind[s] != SPHERE and kind[s] != PLANE:
             return types.int64(_address_of_any_pair())

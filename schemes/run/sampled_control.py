@@ -85,7 +85,8 @@ def _words_of(record, part, *fields):
 
 @kernel
 def act(t, h, controllers, where, functions, mem, imem, scratch):
-    """Call the controllers whose instant t is; the control lies in mem afterwards."""
+    """Call the controllers whose instant t is; the control lies in mem afterwards. Returns False where it is not finite."""
+    zero = 0.0
     for i in range(controllers.size):
         c = controllers[i]
         if t > mem[c.t_last] and t - mem[c.t_last] >= mem[c.period] - _PUNCTUAL * h:
@@ -96,4 +97,6 @@ def act(t, h, controllers, where, functions, mem, imem, scratch):
             call_function(functions, slot, (t, x, view(mem, c.state, c.n_state), view(mem, c.z, c.n_z), u))
             for k in range(c.read_end, c.write_end):
                 mem[where[k].at] = scratch[c.x + k - c.read]
+                zero += 0.0 * mem[where[k].at]
             mem[c.t_last] = t
+    return zero == 0.0

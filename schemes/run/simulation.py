@@ -274,8 +274,12 @@ def _march_template(first, last, until, n_total, save_every, stop, first_row, so
         if reached[m, STARTED] == 0 and stopped == 0:
             reached[m, STARTED] = 1
             stopped = start(mem[T], tables, address, options, mem, imem, work, iwork)  # noqa: F821
-            if controllers.size > 0 and stopped == 0:
-                act(mem[T], h, controllers, where, control_functions[m], mem, imem, scratch[m])
+            if (
+                controllers.size > 0
+                and stopped == 0
+                and not act(mem[T], h, controllers, where, control_functions[m], mem, imem, scratch[m])
+            ):
+                imem[STATUS] = NON_FINITE
             if reached[m, ROW] == 0 and stopped == 0:
                 irow[_ROW_STATUS], irow[_ROW_N_ITER], row[_ROW_RESIDUAL] = imem[STATUS], imem[N_ITER], mem[RESIDUAL]
                 reached[m, FAILED] = 1 if imem[STATUS] != CONVERGED and imem[STATUS] != INEXACT and imem[STATUS] < EVENT else 0
@@ -298,8 +302,8 @@ def _march_template(first, last, until, n_total, save_every, stop, first_row, so
             imem[STEP] = k
             if not at_events or status in (CONVERGED, INEXACT):  # noqa: F821
                 mem[T] = t
-            if controllers.size > 0:
-                act(t, h, controllers, where, control_functions[m], mem, imem, scratch[m])
+            if controllers.size > 0 and not act(t, h, controllers, where, control_functions[m], mem, imem, scratch[m]):
+                status = imem[STATUS] = NON_FINITE
             done += 1
             irow[at + _ROW_N_ITER] += n_iter
             row[at + _ROW_RESIDUAL] = max(row[at + _ROW_RESIDUAL], residual)

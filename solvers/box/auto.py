@@ -5,7 +5,7 @@ import math
 from nsds._jit import inlined, kernel, on_demand, view
 from nsds.solvers.box import band, direct, enumeration, gauss_seidel, lemke, newton_fb, newton_min, proximal, tableau
 from nsds.solvers.box.signature import SOLVER, a_row_is_infeasible, call_solver, conclude, diagonal
-from nsds.status import CONVERGED, INFEASIBLE, MAX_ITER
+from nsds.status import CONVERGED, INFEASIBLE, MAX_ITER, STALLED
 
 # Methods in the order of info[2].
 ORDER = ("newton_min", "direct", "proximal", "lemke", "enumerate", "newton_fb", "proximal", "enumerate", "pgs")
@@ -110,22 +110,14 @@ def _is_blank(lower, upper, z):
 
 
 @kernel
-def auto(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
-    """Box problem ``w = M z + q``: Newton-min where the diagonal is positive, else direct, if there is a guess.
-
-    Where that fails, from the point of the box nearest to 0: proximal steps (with a positive diagonal, or where there is no room for a
-    dense method), Lemke, enumeration up to 2^10 bases, Newton-Fischer-Burmeister, proximal steps if not yet tried, enumeration up to 2^17
-    bases, each if the scratch has room for it; else projected Gauss–Seidel.
-    info[2] names the method whose z and status are returned by its place in `ORDER`; iterations of all attempts are counted.
-    """
+def search(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+    """Newton-min where the diagonal is positive, else direct, if there is a guess; where that fails, all that `fall_back` has."""
     n = q.size
-    info[2] = _NEWTON_MIN
-    if n == 1 and M[0] > 0.0:
-        return newton_min.one_unknown(row, column, M, q, lower, upper, options, z, w, info)
     rest = view(iwork, 1, iwork.size - 1)
     if iwork[0] == 0:
         iwork[0] = _sign_of_diagonal(row, column, M)
         rest[0] = 0
+    info[2] = _NEWTON_MIN
     if iwork[0] == _POSITIVE:
         status = newton_min.newton_min(row, column, M, q, lower, upper, options, z, w, info, work, rest)
     elif not _is_blank(lower, upper, z) and direct.room(n, band.measure(n, row, column)) <= work.size:
@@ -138,3 +130,22 @@ def auto(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     iwork[0] = 0  # the others write over what is known of the matrix
     others = address_of_fall_back()
     return call_solver(others, (row, column, M, q, lower, upper, options, z, w, info, work, rest)) if others != 0 else status
+
+
+address_of_search = on_demand(SOLVER, search)
+
+
+@kernel
+def auto(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+    """Box problem ``w = M z + q``: one unknown at once; else Newton-min where the diagonal is positive, or direct, if there is a guess.
+
+    Where that fails, from the point of the box nearest to 0: proximal steps (with a positive diagonal, or where there is no room for a
+    dense method), Lemke, enumeration up to 2^10 bases, Newton-Fischer-Burmeister, proximal steps if not yet tried, enumeration up to 2^17
+    bases, each if the scratch has room for it; else projected Gauss–Seidel.
+    info[2] names the method whose z and status are returned by its place in `ORDER`; iterations of all attempts are counted.
+    """
+    info[2] = _NEWTON_MIN
+    if q.size == 1 and M[0] > 0.0:
+        return newton_min.one_unknown(M, q, lower, upper, options, z, w, info)
+    more = address_of_search()
+    return call_solver(more, (row, column, M, q, lower, upper, options, z, w, info, work, iwork)) if more != 0 else STALLED

@@ -37,7 +37,7 @@ def newton_min(row, column, M, q, lower, upper, options, z, w, info, work, iwork
     """
     n = q.size
     if n == 1 and M[0] > 0.0:
-        return one_unknown(row, column, M, q, lower, upper, options, z, w, info)
+        return one_unknown(M, q, lower, upper, options, z, w, info)
     limit = int(options.max_iter) if options.max_iter > 0 else 200 + 3 * n
     side = view(iwork, _SIDE, n)
     choose_sides(lower, upper, z, side, True)
@@ -71,15 +71,18 @@ def _cost(n, iwork):
 
 
 @tiny
-def one_unknown(row, column, M, q, lower, upper, options, z, w, info):
+def one_unknown(M, q, lower, upper, options, z, w, info):
     """No sets to search, and the merit without its roots."""
     z[0] = min(max(-q[0] / M[0], lower[0]), upper[0])
     w[0] = M[0] * z[0] + q[0]
     info[0] = 1.0
+    if not np.isfinite(w[0]):
+        z[0] = min(max(0.0, lower[0]), upper[0])
+        w[0] = M[0] * z[0] + q[0]
+        info[1] = np.inf
+        return NON_FINITE
     error = excess(w[0], 0.0, lower[0], upper[0], z[0])
     info[1] = error / (abs(q[0]) + abs(M[0] * z[0])) if error > 0.0 else 0.0
-    if not np.isfinite(w[0]):
-        return conclude(NON_FINITE, 1, row, column, M, q, lower, upper, options, z, w, info)
     return CONVERGED if info[1] <= options.tol else STALLED
 
 

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from numba import float64, int64, types
 
-from nsds._jit import caller, inlined, kernel, tiny
+from nsds._jit import caller, inlined, kernel, on_demand, tiny
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, STALLED
 
 N_INFO = 3
@@ -234,6 +234,11 @@ def second_look(thorough, tol, rounding, row, column, M, q, lower, upper, z, w):
     merit = math.sqrt(merit)
     multiply_exactly(row, column, M, q, z, w)
     return merit
+
+
+_JUDGE = float64(types.boolean, float64, float64, _integers, _integers, *(_floats,) * 6)
+call_judge = caller(_JUDGE)
+address_of_second_look = on_demand(_JUDGE, second_look)
 
 
 @tiny
@@ -539,7 +544,8 @@ def conclude(status, n_iter, row, column, M, q, lower, upper, options, z, w, inf
     if n_mendable > 0 and n_clear == 0:
         merit, most = _mend(merit, most, tol, rounding, row, column, M, q, lower, upper, z, w)
     if merit <= tol < most or tol < merit < _VISIBLE * most:
-        merit = second_look(merit <= tol, tol, rounding, row, column, M, q, lower, upper, z, w)
+        closer = address_of_second_look()
+        merit = call_judge(closer, (merit <= tol, tol, rounding, row, column, M, q, lower, upper, z, w)) if closer != 0 else math.inf
     info[1] = merit
     if merit <= tol:
         return CONVERGED

@@ -245,3 +245,23 @@ def test_two_controllers_do_not_write_the_same():
     loops = {name: nsds.sampled_control(note, reads="plant", writes="plant", state=[0.0]) for name in "ab"}
     with pytest.raises(ValueError, match=r"controllers 'a' and 'b' both write plant\.u"):
         nsds.system(plant=nsds.first_order_linear([[1.0]], x=[1.0], u=[0.0]), **loops)
+
+
+def test_a_control_that_is_not_finite_fails_its_step():
+    """Rows with status 0 are finite, the control among them."""
+
+    def too_much(t, x, state, z, u):
+        u[0] = z[0] * x[0]
+
+    system = nsds.system(
+        plant=nsds.first_order_linear(A=[[0.0]], x=[10.0], u=[0.0]),
+        loop=nsds.sampled_control(too_much, reads="plant", writes="plant", period=0.2, z=[0.0]),
+    )
+    first = nsds.simulate(system, t_end=0.1, h=0.1, scheme=nsds.zero_order_hold())
+    assert (first["status"] == 0).all()
+    later = nsds.restart(system, first)
+    later["loop"]["z"] = 1e308
+    rows = nsds.simulate(later, t_end=0.4, h=0.1, scheme=nsds.zero_order_hold(), on_failure="continue")
+    assert rows["status"].tolist() == [0, status.NON_FINITE, status.NON_FINITE, status.NON_FINITE]
+    with pytest.raises(nsds.SimulationError, match="'plant'"):
+        nsds.simulate(later, t_end=0.4, h=0.1, scheme=nsds.zero_order_hold())
