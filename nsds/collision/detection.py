@@ -11,6 +11,7 @@ from nsds.collision.grid import LEVELS, LIMIT, REALS, WORDS, build, gather, meas
 from nsds.collision.narrow import contacts_of_pair, other_pairs
 
 _CHUNKS = 16  # parts that shapes are handed out in
+_FEW = 16  # shapes that are looked at pair by pair, without cells
 _STORED = 8  # partners of a shape that are kept from counting to writing
 
 
@@ -98,8 +99,10 @@ def _write(shapes, others, s, t, at, found, out):
 
 @kernel
 def _write_all(shapes, radius, others, s, at, found, out):
-    """Contacts of shape s with all others, where it has too many neighbours or no end; returns their number."""
+    """Contacts of shape s with all others, where these are few, or its neighbours too many, or it has no end; returns their number."""
     pose, n = shapes.pose, 0
+    if shapes.body[s] == WORLD or radius[s] < 0.0:
+        return 0
     for t in range(radius.size):
         if (t > s or shapes.body[t] == WORLD) and radius[t] >= 0.0 and meet(shapes, s, t):
             dx, dy, dz = pose[7 * s] - pose[7 * t], pose[7 * s + 1] - pose[7 * t + 1], pose[7 * s + 2] - pose[7 * t + 2]
@@ -138,8 +141,13 @@ def detect(kind, size, pose, body, reach, group, mask, vertices, general, a, b, 
     """
     shapes, out = Shapes(kind, size, pose, body, reach, group, mask), Contacts(a, b, feature, normal, point, gap)
     v, total = _partition(kind.size, work, iwork), 0
-    n_unbounded, largest, grids = _look_over(shapes, v)
     others = (other_pairs(kind), vertices, general)
+    if kind.size <= _FEW:
+        measure(kind, size, pose, reach, v.radius, v.unbounded)
+        for s in range(kind.size):
+            total += _write_all(shapes, v.radius, others, s, total, v.found, out)
+        return total
+    n_unbounded, largest, grids = _look_over(shapes, v)
     for s in range(kind.size):
         gather(s, shapes, v, largest, grids, n_unbounded, v.near)
         total += _write_near(shapes, v.radius, others, s, v.near, total, v.found, out)
