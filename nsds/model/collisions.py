@@ -6,7 +6,7 @@ from nsds import _checks
 from nsds.collision import WORLD, require_supported
 from nsds.collision.kinds import NAMES, SHAPES
 from nsds.model.kinds import COLLISIONS, NEWTON_EULER, SYSTEMS
-from nsds.model.laws import HELD, LAWS, block_of
+from nsds.model.laws import HELD, LAWS, block_of, require_parameters
 from nsds.model.records import pack, widened
 from nsds.model.shapes import require_shape
 
@@ -78,6 +78,7 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None):
         raise ValueError(f"{owner}: the name 'world' is taken; shapes that do not move go into world=")
     detected = [name for name, row in LAWS.items() if row.is_detected]
     _checks.made(owner, "law", law, "law", {name: HELD[name] for name in detected}, [f"nsds.{name}" for name in detected])
+    require_parameters("collisions", law["law"])
     for name in LAWS[law["law"]].parameters:
         if law[name].ndim:
             raise ValueError(f"{owner}: {name} must be one number for all contacts, got {law[name].tolist()}")

@@ -124,6 +124,7 @@ class Law(NamedTuple):
 
 
 FORMS = ("equality", "unilateral", "friction", "rolling", "dry_friction", "cone", "bounded", "multiple_impact", "force")
+_READ = {"friction": ("mu",), "rolling": ("mu", "mu_r"), "multiple_impact": ("stiffness", "exponent")}  # parameters, by kernels, by form
 _FRICTION = {"e_n": (0.0, 1.0), "e_t": (-1.0, 1.0), "mu": (0.0, np.inf)}
 _OF_CONTACT = {"restitution": ("e_n", "e_t"), "is_detected": True, "held": ("dimension",)}
 _CONTACT = {LAGRANGIAN: ("gap",), NEWTON_EULER: ("contact",)}
@@ -179,6 +180,14 @@ def require_fitting(owner, law, relation, family):
     if RELATIONS[relation].role not in LAWS[law].roles[family]:
         known = ", ".join(fitting(relation, family))
         raise ValueError(f"{owner}: {relation} wants one of the laws {known}, got {law}")
+    require_parameters(owner, law)
+
+
+def require_parameters(owner, law):
+    """Refuse a law whose row lacks a parameter that kernels read of laws of its form."""
+    missing = [parameter for parameter in _READ.get(LAWS[law].form, ()) if parameter not in LAWS[law].parameters]
+    if missing:
+        raise ValueError(f"{owner}: laws of the form {LAWS[law].form!r} have a parameter {missing[0]}, which the row of {law} lacks")
 
 
 def fitting(relation, family):

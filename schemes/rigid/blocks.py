@@ -135,11 +135,9 @@ def has_bounds(interaction):
 
 
 @tiny
-def bounds(interaction, i, mem):
+def bounds(interaction, i, work):
     """(lower, upper): bounds of the force of row i of a law that has them."""
-    if interaction.law == DRY:
-        return -mem[interaction.mu + i], mem[interaction.mu + i]
-    return mem[interaction.lower + i], mem[interaction.upper + i]
+    return work[interaction.lower + i], work[interaction.upper + i]
 
 
 @tiny
@@ -161,7 +159,7 @@ def _component(lower, upper):
 @kernel
 def _state_bounds(h, is_new, it, i, k, d, mem, work, stated):
     """Row i of a law of bounds, in block k, of which nothing else is used."""
-    lower, upper = bounds(it, i, mem)
+    lower, upper = bounds(it, i, work)
     start, sign = origin(h, lower, upper)
     to = k * d + _component(lower, upper)
     if to > k * d:
@@ -178,20 +176,20 @@ def _state_bounds(h, is_new, it, i, k, d, mem, work, stated):
 
 
 @tiny
-def impulse_within_bounds(h, interaction, i, first, d, mem, r):
+def impulse_within_bounds(h, interaction, i, first, d, work, r):
     """lambda of row i of a law of bounds, whose block is ``first + i``."""
-    lower, upper = bounds(interaction, i, mem)
+    lower, upper = bounds(interaction, i, work)
     start, sign = origin(h, lower, upper)
     counted = sign * r[(first + i) * d + _component(lower, upper)]
     return start + counted if start != 0.0 else counted
 
 
 @kernel
-def add_origins(h, interaction, mem, work, p, size):
+def add_origins(h, interaction, work, p, size):
     """``p += H^T impulse`` of what r of rows with bounds is counted from, and the norms of what each adds to size, as `add_impulses`."""
     term, it = stack(6), interaction
     for i in range(it.m):
-        lower, upper = bounds(it, i, mem)
+        lower, upper = bounds(it, i, work)
         impulse, _ = origin(h, lower, upper)
         for side in range(2):
             body = it.a if side == 0 else it.b

@@ -330,7 +330,7 @@ def _jump(t, with_friction, n_contacts, s, functions, solver, solver_options, op
     _state_rows(t, True, n_contacts, n_blocks, q, h, s, functions, mem, imem, work, iwork)
     _forget_equations(n_contacts, n_blocks, form.interactions, p, work, iwork)
     if p.bounded != 0:
-        problem.know_origins(h, form.interactions, p, mem, work, iwork)
+        problem.know_origins(h, form.interactions, p, work, iwork)
         blocks.multiply_inverse(n, p.stride, inverse, view(work, p.known, 6 * n), change)
         for i in range(6 * n):
             w[i] += change[i]
@@ -464,7 +464,7 @@ def _keep_impulses(n_contacts, weight, s, options, mem, imem, work, iwork):
         for i in range(it.m):
             lam = 0.0
             if first >= 0 and blocks.has_bounds(it):
-                lam = blocks.impulse_within_bounds(options.h, it, i, first, p.d, mem, after)
+                lam = blocks.impulse_within_bounds(options.h, it, i, first, p.d, work, after)
             elif first >= 0:
                 lam = after[p.d * first + blocks.place(it, p.d, i)]
             if it.law == FORCE:

@@ -271,7 +271,7 @@ def state_blocks(t_new, is_new, n_contacts, n_blocks, options, interactions, p, 
             t_new + options.span, has_matrix(n_contacts, n_blocks, p), options, interactions, p, functions, mem, imem, work, iwork, stated
         )
     if p.bounded != 0 and (moves or is_new):
-        know_origins(h, interactions, p, mem, work, iwork)
+        know_origins(h, interactions, p, work, iwork)
 
 
 @kernel
@@ -297,7 +297,7 @@ def _hold_positions(t, is_newton, options, interactions, p, functions, mem, imem
 
 
 @kernel
-def know_origins(h, interactions, p, mem, work, iwork):
+def know_origins(h, interactions, p, work, iwork):
     """Impulses that r of the rows with bounds is counted from. Out: known, known_size."""
     known, size = view(work, p.known, 6 * p.n_bodies), view(work, p.known_size, 2 * p.n_bodies)
     for i in range(6 * p.n_bodies):
@@ -306,7 +306,7 @@ def know_origins(h, interactions, p, mem, work, iwork):
         size[i] = 0.0
     for k in range(interactions.size):
         if interactions[k].law == BOUNDED and iwork[p.begin + k] >= 0:
-            blocks.add_origins(h, interactions[k], mem, work, known, size)
+            blocks.add_origins(h, interactions[k], work, known, size)
 
 
 @tiny
@@ -571,7 +571,7 @@ def keep_impulses(n_contacts, n_blocks, options, s, mem, imem, work, iwork):
             if it.law == FORCE:
                 mem[it.lam + i] = (options.h - at_end) * work[it.force_old + i] + at_end * work[it.force + i]
             elif blocks.has_bounds(it):
-                mem[it.lam + i] = blocks.impulse_within_bounds(options.h, it, i, first, p.d, mem, r)
+                mem[it.lam + i] = blocks.impulse_within_bounds(options.h, it, i, first, p.d, work, r)
             else:
                 mem[it.lam + i] = r[p.d * first + blocks.place(it, p.d, i)] if first >= 0 else 0.0
             imem[it.active + i] = blocks.takes_part(it, i, options.gamma * options.h, mem, work)

@@ -26,11 +26,11 @@ BODY = table(
 _FUNCTIONS = ("fext", "mext", "fint", "mint", "jac_q", "jac_v")
 # One row per element of an interaction. a, b: its bodies, b ABSENT for the world. What kind of relation it is, kernels see in what it has:
 # row, the kinds of rows of a joint; dofs, the velocities that are prescribed; gap_function, of a contact; h_function. In the record: y,
-# ydot, lam, active, parameters of the law and of the relation. In the work memory: H (m, 12), on velocities in inertial axes; h and rate
-# (m), what ydot is besides H v; slack (m, 2), the forecasts up to which a row takes part; joined (m), not 0: it takes part whatever the
-# forecast; pressing (m), see `project`; x (14), arguments; spare; of forces those at the start and end of a step, and root (m, m), see
-# `schemes.rigid.forces`. n_blocks: its blocks of the one-step problem; each: components of a
-# contact.
+# ydot, lam, active, parameters of the law and of the relation. In the work memory: lower and upper (m), bounds of a law that has its own;
+# H (m, 12), on velocities in inertial axes; h and rate (m), what ydot is besides H v; slack (m, 2), the forecasts up to which a row takes
+# part; joined (m), not 0: it takes part whatever the forecast; pressing (m), see `project`; x (14), arguments; spare; of forces those at
+# the start and end of a step, and root (m, m), see `schemes.rigid.forces`. n_blocks: its blocks of the one-step problem; each: components
+# of a contact.
 INTERACTION = table(
     "law", "m", "a", "b", "each", "n_blocks", "always", "y", "ydot", "lam", "active", "z", "n_z", "e_n", "e_t", "mu",
     "mu_r", "lower", "upper", "stiffness", "damping",
@@ -146,10 +146,13 @@ def _interaction(records, line, first, d, functions, work):
         raise ValueError(f"interaction '{line.name}' joins a body with itself")
     for column, field in (
         ("y", "y"), ("ydot", "ydot"), ("lam", "lambda"), ("active", "active"), ("z", "z"), ("dofs", "dofs"), ("angle", "angle"),
-        *_restitution(law), ("mu", "limit" if "limit" in fields else "mu"), ("mu_r", "mu_r"), ("lower", "lower"),
-        ("upper", "upper"), ("stiffness", "stiffness"), ("damping", "damping"),
+        *_restitution(law), ("mu", "mu"), ("mu_r", "mu_r"), ("stiffness", "stiffness"), ("damping", "damping"),
     ):  # fmt: skip
         rows[column] = at[field][:, 0] if field in at else ABSENT
+    rows["lower"] = rows["upper"] = ABSENT
+    if LAWS[law].is_bounded:
+        for column, bound in zip(("lower", "upper"), LAWS[law].bounds(line.values, m), strict=True):
+            rows[column] = work.store(bound.reshape(records.size, -1)) + m * each
     rows["n_z"] = fields["z"][0].shape[0] if "z" in fields else 0
     rows["row"] = ABSENT
     if "geometry" in fields:

@@ -7,7 +7,7 @@ import pytest
 
 import nsds
 from nsds.model.kinds import RELATIONS
-from nsds.model.laws import FORMS, LAWS, fitting, require_fitting
+from nsds.model.laws import FORMS, HELD, LAWS, fitting, require_fitting
 
 _GIVEN = {"e": 0.5, "e_n": 0.5, "mu": 0.3, "mu_r": 0.1, "limit": 2.0, "n_equalities": 1, "G": [[1.0]], "g": [0.0], "stiffness": 3.0}
 
@@ -31,6 +31,18 @@ def test_a_row_says_all_of_a_law(name):
     for family, roles in law.roles.items():
         assert roles
         assert set(roles) <= {relation.role for relation in RELATIONS.values() if family in relation.families}
+
+
+def test_a_row_without_what_kernels_read_is_refused_when_the_system_is_made(monkeypatch):
+    row = LAWS["newton_impact_friction"]
+    monkeypatch.setitem(LAWS, "newton_impact_friction", row._replace(parameters={"e_n": (0.0, 1.0), "e_t": (-1.0, 1.0)}))
+    law, message = {"law": "newton_impact_friction"}, "laws of the form 'friction' have a parameter mu, which the row of .* lacks"
+    monkeypatch.setitem(HELD, "newton_impact_friction", ())
+    point = nsds.lagrangian_linear([1.0, 1.0], q=[0.0, 0.0], v=[0.0, 0.0])
+    with pytest.raises(ValueError, match=f"interaction 'floor': {message}"):
+        nsds.system(point=point, floor=nsds.interaction(nsds.lagrangian_linear_relation(np.eye(2)), law, on="point"))
+    with pytest.raises(ValueError, match=f"collisions: {message}"):
+        nsds.collisions({"ball": nsds.shapes.sphere(1.0)}, law)
 
 
 @pytest.mark.parametrize("name", [name for name, law in LAWS.items() if not law.is_bounded])

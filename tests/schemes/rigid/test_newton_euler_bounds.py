@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import nsds
-from nsds.model import joints
+from nsds.model import joints, laws
+from nsds.model.kinds import NEWTON_EULER
 
 AT_ORIGIN = [0, 0, 0, 1, 0, 0, 0]
 BOUNDS = [(-4, 4), (-1, 5), (2, 5), (3, 3), (-np.inf, 5), (-1, np.inf), (0, np.inf), (-np.inf, np.inf)]
@@ -55,6 +56,29 @@ def test_equal_bounds_with_two_signs_are_dry_friction():
     rows = [nsds.simulate(wheel(3.0, law), t_end=2.0, h=H) for law in (nsds.dry_friction(4.0), nsds.relay(-4.0, 4.0))]
     for name, field in (("wheel", "q"), ("wheel", "v"), ("extra", "lambda")):
         np.testing.assert_array_equal(rows[0][name][field], rows[1][name][field])
+
+
+@pytest.mark.parametrize("relation", [None, nsds.prescribed_velocity([5], [1.0])], ids=["angle", "drive"])
+@pytest.mark.parametrize("scheme", ["moreau_jean", "rattle", "generalised_alpha"])
+def test_bounds_are_what_the_row_of_a_law_says(monkeypatch, relation, scheme):
+    """Whatever its parameters are called: a pawl, which takes up to a limit one way, is a relay of 0 and that limit."""
+
+    def one_way(values, m):
+        limit = values["most"].reshape(*values.shape, m)
+        return np.zeros_like(limit), limit
+
+    roles = {NEWTON_EULER: ("joint", "drive")}
+    monkeypatch.setitem(laws.LAWS, "pawl", laws.Law(roles, "bounded", {"most": (0.0, np.inf)}, bounds=one_way))
+    monkeypatch.setitem(laws.HELD, "pawl", ("most",))
+    pawl = {"law": "pawl", "most": np.array(4.0)}
+    for spin in (-3.0, 3.0):
+        own, relay = (
+            nsds.simulate(wheel(spin, law, relation), t_end=2.0, h=H, scheme=getattr(nsds, scheme)())
+            for law in (pawl, nsds.relay(0.0, 4.0))
+        )
+        for name, field in (("wheel", "q"), ("wheel", "v"), ("extra", "lambda")):
+            np.testing.assert_array_equal(own[name][field], relay[name][field])
+        assert own["extra"]["lambda"].max() == (0.0 if spin > 0.0 else H * 4.0)
 
 
 def test_without_bounds_it_is_an_equation():
