@@ -109,7 +109,10 @@ def arguments_of(kind):
 
 def wanted(kind, field):
     """How a function is to be written, as ``fext(t, z, out)``."""
-    return f"{field}({arguments_of(kind)[field]})"
+    known = arguments_of(kind)
+    if field not in known:
+        raise ValueError(f"{kind}: no function {field} is said to belong to it, but {', '.join(known) or 'none'}")
+    return f"{field}({known[field]})"
 
 
 def function_name(function, kind, field):

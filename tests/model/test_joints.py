@@ -104,6 +104,10 @@ HOLDING = ("ball_joint", "hinge", "prismatic", "cylindrical", "fixed_joint")
 frames = st.sampled_from(["world", "body"])
 
 
+def test_every_joint_is_tried():
+    assert set(joints._HELD) == set(HOLDING) <= set(BUILDERS)
+
+
 def drawn(name, rng, frame, has_b):
     relation = BUILDERS[name](rng, frame)
     q_a, q_b = configuration(rng), configuration(rng) if has_b else None

@@ -84,3 +84,15 @@ def test_a_function_that_no_scheme_reads_is_named(nonholonomic):
             nsds.simulate(sleigh(nonholonomic, 1.0, 0.0), t_end=0.1, h=0.05)
     finally:
         RELATIONS["nonholonomic"] = row
+
+
+def test_a_function_that_its_row_lacks_is_named(nonholonomic):
+    row = RELATIONS["nonholonomic"]
+    RELATIONS["nonholonomic"] = row._replace(functions={"H": "t, q, z, out"})
+    try:
+        with pytest.raises(ValueError, match="nonholonomic: no function h_t is said to belong to it, but H"):
+            nonholonomic(blade, wind, m=1, z=[_OFFSET])
+    finally:
+        RELATIONS["nonholonomic"] = row
+    with pytest.raises(ValueError, match="unstated: no function h is said to belong to it, but none"):
+        nonlinear("unstated", 1, None, {"h": blade})
