@@ -22,34 +22,6 @@ def _in_order(kind, size, pose, vertices, general, a, b, margin, found):
     return 0
 
 
-def _of_two(kind, size, pose, vertices, general, a, b, margin, found):
-    """Contacts of shapes a and b, the kind of a not after that of b, by the kernel of two kinds, or by others."""
-    if kind[a] == first and kind[b] == second:
-        address = address_of_contacts()
-        return call_contacts(address, (size, pose, a, b, margin, found)) if address != 0 else 0
-    return others(kind, size, pose, vertices, general, a, b, margin, found)
-
-
-def _of_polyhedra(kind, size, pose, vertices, general, a, b, margin, found):
-    """As `_of_two`, by a kernel that wants vertices."""
-    if kind[a] == first and kind[b] == second:
-        address = address_of_contacts()
-        return call_contacts(address, (size, pose, vertices, a, b, margin, found)) if address != 0 else 0
-    return others(kind, size, pose, vertices, general, a, b, margin, found)
-
-
-_INTS, _FLOATS = types.Array(types.int64, 1, "C"), types.Array(types.float64, 1, "C")
-
-for (first, second), contacts in reversed(COMPILED.items()):  # each compiled when two such shapes come near each other
-    others = _in_order
-    template, n_arrays = (_of_polyhedra, 3) if "vertices" in signature(contacts).parameters else (_of_two, 2)
-    contacts_type = types.int64(*(_FLOATS,) * n_arrays, types.int64, types.int64, types.float64, _FLOATS)
-    address_of_contacts, call_contacts = on_demand(contacts_type, contacts), caller(contacts_type)
-    bound_names = {"first": first, "second": second, "address_of_contacts": address_of_contacts, "call_contacts": call_contacts,
-                   "others": others}  # fmt: skip
-    _in_order = tiny(specialised(template, f"{NAMES[first]}_{NAMES[second]}", **bound_names))
-
-
 @tiny
 def _flip(found, n):
     """The same contacts seen from the other shape: normals turn round, points move across the gaps."""
@@ -58,6 +30,52 @@ def _flip(found, n):
         for i in range(2, 5):
             found[at + 3 + i] -= found[at + 1] * found[at + i]
             found[at + i] = -found[at + i]
+
+
+_INTS, _FLOATS = types.Array(types.int64, 1, "C"), types.Array(types.float64, 1, "C")
+
+
+def _of_two(kind, size, pose, vertices, general, a, b, margin, found):
+    """Contacts of shapes a and b, the kind of a not after that of b, by the kernel of two kinds, or by others."""
+    if kind[a] == first and kind[b] == second:  # noqa: F821
+        address, n = address_of_contacts(), 0  # noqa: F821
+        one, other = (b, a) if is_turned else (a, b)  # noqa: F821
+        if address != 0:
+            n = call_contacts(address, (size, pose, one, other, margin, found))  # noqa: F821
+        if is_turned:  # noqa: F821
+            _flip(found, n)
+        return n
+    return others(kind, size, pose, vertices, general, a, b, margin, found)  # noqa: F821
+
+
+def _of_polyhedra(kind, size, pose, vertices, general, a, b, margin, found):
+    """As `_of_two`, by a kernel that wants vertices."""
+    if kind[a] == first and kind[b] == second:  # noqa: F821
+        address, n = address_of_contacts(), 0  # noqa: F821
+        one, other = (b, a) if is_turned else (a, b)  # noqa: F821
+        if address != 0:
+            n = call_contacts(address, (size, pose, vertices, one, other, margin, found))  # noqa: F821
+        if is_turned:  # noqa: F821
+            _flip(found, n)
+        return n
+    return others(kind, size, pose, vertices, general, a, b, margin, found)  # noqa: F821
+
+
+def _with(pair, contacts, others):
+    """Code for shapes in the order of their kinds: a pair of kinds has its kernel, compiled when two such come near.
+
+    Where the first kind of the pair is the later one, the kernel gets the shapes in its own order.
+    """
+    wants_vertices = "vertices" in signature(contacts).parameters
+    of_pair = types.int64(*(_FLOATS,) * (3 if wants_vertices else 2), types.int64, types.int64, types.float64, _FLOATS)
+    names = dict(zip(("first", "second"), sorted(pair), strict=True))
+    names |= {"is_turned": pair[0] > pair[1], "address_of_contacts": on_demand(of_pair, contacts), "call_contacts": caller(of_pair)}
+    template = _of_polyhedra if wants_vertices else _of_two
+    return tiny(specialised(template, "_".join(NAMES[kind] for kind in pair), others=others, **names))
+
+
+for pair, contacts in reversed(COMPILED.items()):
+    _in_order = _with(pair, contacts, _in_order)
 
 
 @tiny

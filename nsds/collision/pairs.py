@@ -8,8 +8,8 @@ from nsds.collision.kinds import MESH, NAMES, SHAPES
 from nsds.collision.planes import box_plane, capsule_plane, cylinder_plane, polyhedron_plane
 from nsds.collision.spheres import sphere_box, sphere_capsule, sphere_cylinder, sphere_plane, sphere_sphere, sphere_tube
 
-# Two kinds of shapes, in the order of their table -> kernel (size, pose, a, b, margin, found) of their contacts, a of the first kind; one
-# that wants vertices has them behind pose.
+# Two kinds of shapes, in any order -> kernel (size, pose, a, b, margin, found) of their contacts, a of the first kind; one that wants
+# vertices has them behind pose.
 _KERNELS = {
     ("sphere", "sphere"): sphere_sphere,
     ("sphere", "capsule"): sphere_capsule,
@@ -27,9 +27,10 @@ _KERNELS = {
     ("mesh", "plane"): polyhedron_plane,
 }
 COMPILED = {(NAMES.index(a), NAMES.index(b)): contacts for (a, b), contacts in _KERNELS.items()}
+_OWN = frozenset(tuple(sorted(pair)) for pair in COMPILED)
 _SOLID = [code for code, shape in enumerate(SHAPES.values()) if shape.is_general]
-GENERAL = frozenset((a, b) for a in _SOLID for b in _SOLID if a <= b) - frozenset(COMPILED) - {(MESH, MESH)}  # by the library coal
-SUPPORTED = frozenset(COMPILED) | GENERAL
+GENERAL = frozenset((a, b) for a in _SOLID for b in _SOLID if a <= b) - _OWN - {(MESH, MESH)}  # by the library coal
+SUPPORTED = _OWN | GENERAL
 
 
 def require_supported(kind_a, kind_b):

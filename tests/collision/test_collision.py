@@ -7,8 +7,11 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from nsds import collision
-from nsds.collision import COMPILED, NAMES, SUPPORTED
+from nsds._jit import kernel
+from nsds.collision import COMPILED, NAMES, SUPPORTED, narrow
+from nsds.collision.frames import FIELDS, MOST
 from nsds.collision.general import GeneralPairs
+from nsds.collision.spheres import sphere_box
 from nsds.model import shapes
 from tests import reference_collision as twin
 from tests.strategies import examples, generators
@@ -214,6 +217,28 @@ def test_the_other_order_turns_normals_round_and_moves_points_across(pair, rng):
     assert (fixed.a == 1).all()
     assert (fixed.b == 0).all()
     assert np.allclose(fixed.gap, one.gap)
+
+
+@kernel
+def box_sphere(size, pose, a, b, margin, found):
+    """`sphere_box` as it would be written with the box first: a turned round."""
+    n = sphere_box(size, pose, b, a, margin, found)
+    narrow._flip(found, n)
+    return n
+
+
+TURNED = narrow._with((collision.BOX, collision.SPHERE), box_sphere, narrow._in_order)
+
+
+@examples(25)
+@given(rng=generators)
+def test_a_kernel_may_have_either_kind_first(rng):
+    a, b = near(("sphere", "box"), rng, low=-0.1, high=0.1)
+    size, pose, none = np.concatenate([a["size"], b["size"]]), np.concatenate([a["pose"], b["pose"]]), np.zeros(0)
+    one, other = np.zeros((2, MOST * FIELDS))
+    n = TURNED(np.array([collision.SPHERE, collision.BOX]), size, pose, none, 0, 0, 1, 0.2, one)
+    assert n == sphere_box(size, pose, 0, 1, 0.2, other) == 1
+    np.testing.assert_allclose(one, other, atol=1e-14)
 
 
 class TestKnownContacts:

@@ -134,7 +134,9 @@ def test_the_second_process_finds_everything_compiled(copy_of_the_package):
 
 def test_cached_kernels_run_without_what_numba_compiles_with():
     """Which takes as long to load as all the rest."""
-    program = "import sys, nsds; nsds.simulate(nsds.examples.bouncing_ball(), t_end=0.1, h=0.01); print('numba.np.arraymath' in sys.modules)"
+    program = (
+        "import sys, nsds; nsds.simulate(nsds.examples.bouncing_ball(), t_end=0.1, h=0.01); print('numba.np.arraymath' in sys.modules)"
+    )
     first, second = run(program), run(program)
     assert second.stdout == "False\n", first.stderr + second.stderr
 

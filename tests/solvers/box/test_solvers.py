@@ -222,6 +222,19 @@ def test_scratch_of_another_matrix_is_declared(p, method, rng):
     assert solve_by_kernel(p, method, scratch).z.tobytes() == solve_by_kernel(p, method, new_scratch(p, method)).z.tobytes()
 
 
+@examples(200)
+@given(problems([*SOLVABLE, "chain"]), methods)
+def test_methods_keep_to_their_scratch(p, method):
+    """What lies behind the words that ``work_size`` asks for stays as it is."""
+    sizes = [part.size for part in new_scratch(p, method)]
+    longer = [np.full(size + 64, 77, kind) for size, kind in zip(sizes, (float, np.int64), strict=True)]
+    scratch = [part[:size] for part, size in zip(longer, sizes, strict=True)]
+    scratch[1][0] = 0
+    solve_by_kernel(p, method, scratch)
+    for part, size in zip(longer, sizes, strict=True):
+        assert (part[size:] == 77).all()
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_equations_only_are_a_linear_system(method):
     rng = np.random.default_rng(5)

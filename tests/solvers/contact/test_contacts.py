@@ -461,13 +461,31 @@ def test_scratch_may_be_dirty(method):
     assert call(method, p, 0.0, 0) == call(method, p, np.nan, -7) == call(method, p, 1e300, 2**40)
 
 
-def call(method, p, value, number):
-    """(status, r, u, info) by the compiled code, with scratch that holds value and number."""
+@pytest.mark.parametrize("family", ["definite", "redundant"])
+@pytest.mark.parametrize(("method", "d"), [(method, d) for d in (2, 3) for method in solvers.methods(f"fc{d}d")])
+def test_methods_keep_to_their_scratch(method, family, d):
+    """What lies behind the words that ``work_size`` asks for stays as it is."""
+    behind = []
+    call(method, ref.draw_contacts(family, d, d - 1, 4, 11), 0.0, 0, f"fc{d}d", behind)
+    assert len(behind) == 2
+    for part in behind:
+        assert (part == _GUARD).all()
+
+
+_GUARD = 77
+
+
+def call(method, p, value, number, kind="fc2d", behind=None):
+    """(status, r, u, info) by the compiled code, with scratch that holds value and number; behind: gets what lies behind that."""
     problem = forms.Contacts(p.disk, p.mu.ravel(), *forms.block_rows(p.W, p.d), p.q)
-    chosen, options = table.chosen(solvers.solver(method, max_iter=20), "fc2d")
+    chosen, options = table.chosen(solvers.solver(method, max_iter=20), kind)
     *arguments, r, u, info, work, iwork = table.arguments_of(chosen, options, problem, p.d, np.zeros(len(p.q)))
+    longer = [np.full(part.size + 64, _GUARD, part.dtype) for part in (work, iwork)]
+    work, iwork = longer[0][: work.size], longer[1][: iwork.size]
     work[:], iwork[:] = value, number
     code = signature.solve_repeatedly(1, *arguments, r, u, info, work, iwork)
+    if behind is not None:
+        behind += [longer[0][work.size :], longer[1][iwork.size :]]
     return code, r.tobytes(), u.tobytes(), info.tobytes()
 
 
