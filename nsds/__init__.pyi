@@ -257,7 +257,7 @@ def moreau_jean(
     pre_impact: str = ...,
 ) -> np.ndarray: ...
 def moreau_jean_combined_projection(
-    theta: float = ...,
+    theta: Any = ...,
     gamma: float = ...,
     q_star: float = ...,
     newton_tol: float = ...,
@@ -267,7 +267,7 @@ def moreau_jean_combined_projection(
     metric: str = ...,
 ) -> np.ndarray: ...
 def moreau_jean_direct_projection(
-    theta: float = ...,
+    theta: Any = ...,
     gamma: float = ...,
     q_star: float = ...,
     newton_tol: float = ...,
@@ -319,7 +319,12 @@ def read_trajectory(file: str | PathLike[str], fields: Sequence[str] | None = ..
 def relative_degree(system: np.ndarray) -> Any: ...
 def relay(lower: float | ArrayLike = ..., upper: float | ArrayLike = ...) -> Any: ...
 def report(
-    trajectory: np.ndarray, system: np.ndarray | None = ..., *, theta: float = ..., file: Any = ..., functions: Sequence[Any] | None = ...
+    trajectory: np.ndarray,
+    system: np.ndarray | None = ...,
+    *,
+    theta: float | None = ...,
+    file: Any = ...,
+    functions: Sequence[Any] | None = ...,
 ) -> Any: ...
 def restart(system: np.ndarray, row: np.void | np.ndarray) -> Any: ...
 def resume(

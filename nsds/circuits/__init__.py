@@ -1,6 +1,7 @@
 """Circuits of ideal components: from a netlist to a record, and from a trajectory back to voltages and currents by their names."""
 
+from nsds.circuits.balance import energy
 from nsds.circuits.readings import current, events, mean, voltage
 from nsds.circuits.record import circuit
 
-__all__ = ["circuit", "current", "events", "mean", "voltage"]
+__all__ = ["circuit", "current", "energy", "events", "mean", "voltage"]

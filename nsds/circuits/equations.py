@@ -181,7 +181,7 @@ def _tableau(elements, devices):
             control = {key: -e.value * c for key, c in voltage(*e.nodes[2:]).items()}
             rows.append(_sum((1, voltage(a, b) if e.kind == "E" else {current: Fraction(1)}), (1, control)))
         elif e.kind in "FH":
-            rows.append((voltage(a, b) if e.kind == "H" else {current: Fraction(1)}) | {("i", _named(elements, e.of[0]).name): -e.value})
+            rows.append((voltage(a, b) if e.kind == "H" else {current: Fraction(1)}) | {("i", named(elements, e.of[0]).name): -e.value})
         elif e.kind == "OP":
             flow(current, a, b)
             rows.append(voltage(a, b) | {("lam", e.name): Fraction(-1)})
@@ -192,7 +192,8 @@ def _tableau(elements, devices):
     return rows + list(balance.values()), tuple(starts), starts
 
 
-def _named(elements, name):
+def named(elements, name):
+    """The element of that name, in any case."""
     return next(e for e in elements if e.name.lower() == name.lower())
 
 
@@ -208,7 +209,7 @@ def _inductors(elements, voltage, starts):
         if e.kind == "K":
             if not abs(e.value) <= 1:
                 raise ValueError(f"{_OWNER}: element '{e.name}': a coefficient of coupling must be in [-1, 1], got {float(e.value):g}")
-            names = [_named(elements, other).name for other in e.of]
+            names = [named(elements, other).name for other in e.of]
             for one, other in itertools.combinations(names, 2):
                 coupling[one, other] = coupling[other, one] = e.value
                 joint = group[one] | group[other]

@@ -5,6 +5,7 @@ import math
 import operator
 import os
 import re
+import warnings
 from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +14,8 @@ from nsds import _checks
 
 _OWNER = "circuit"
 _NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)(meg|[tgkmunpf])?([a-zµω]*)", re.IGNORECASE)
+_SUFFIXED = re.compile(r"(?<![\w.])(\d+\.?\d*|\.\d+)(?:e([+-]?\d+))?(meg|[tgkmunpf])[a-zµω]*", re.IGNORECASE)  # in an expression
+_BRACES = re.compile(r"\{[^}]*\}")
 _SUFFIX = {"t": 12, "g": 9, "meg": 6, "k": 3, "m": -3, "u": -6, "n": -9, "p": -12, "f": -15}
 _OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
 _TABLE = re.compile(
@@ -76,11 +79,14 @@ class _Scope(NamedTuple):
 
 def read(netlist, parameters):
     """`Netlist` of a text, a file, or lines and tuples; ``parameters`` replace those of .param with the same names."""
-    lines = _lines(netlist)
+    title, lines = _lines(netlist)
+    lines = [(number, _BRACES.sub(lambda match: re.sub(r"\s", "", match[0]), text)) for number, text in lines]
     scope = _Scope({}, {}, {name.lower(): exact(value) for name, value in parameters.items()})
     _require_used(parameters, lines)
     starts, t_end, elements = {}, None, []
-    for number, text in _defined(lines, scope):
+    left = _defined(lines, scope)
+    _warn_of_title(title, scope)
+    for number, text in left:
         word = text.split()[0].lower()
         if word == ".tran":
             t_end = _horizon(number, text, scope)
@@ -99,9 +105,9 @@ def exact(value):
 
 
 def _lines(netlist):
-    """[(number, text), ...] without title and comments, continued lines joined."""
+    """(title, [(number, text), ...]) without comments, continued lines joined."""
     if isinstance(netlist, (list, tuple)):
-        return [(k + 1, _line_of(k, each)) for k, each in enumerate(netlist)]
+        return "", [(k + 1, _line_of(k, each)) for k, each in enumerate(netlist)]
     if not isinstance(netlist, (str, os.PathLike)):
         raise TypeError(f"{_OWNER}: netlist must be a text, a path, or a list of lines and tuples, got {_checks.shortened(netlist)}")
     if isinstance(netlist, os.PathLike) or "\n" not in netlist:
@@ -109,10 +115,11 @@ def _lines(netlist):
             netlist = Path(netlist).read_text()
         except (OSError, ValueError) as error:
             raise ValueError(f"{_OWNER}: netlist has one line, so it must be a file: {error}") from None
+    title, *others = netlist.splitlines() or [""]
     result = []
-    for number, text in enumerate(netlist.splitlines(), 1):
+    for number, text in enumerate(others, 2):
         text = text.partition(";")[0].strip()
-        if number == 1 or not text or text.startswith("*"):
+        if not text or text.startswith("*"):
             continue
         if text.startswith("+"):
             if not result:
@@ -122,7 +129,17 @@ def _lines(netlist):
             break
         else:
             result.append((number, text))
-    return result
+    return title.strip(), result
+
+
+def _warn_of_title(title, scope):
+    """A first line that could be an element may have been meant as one."""
+    try:
+        is_element = bool(title) and bool(_made(1, title, scope))
+    except ValueError:
+        is_element = False
+    if is_element:
+        warnings.warn(f"{_OWNER}: the first line of a netlist is its title, so '{title}' is no element of it", UserWarning, stacklevel=4)
 
 
 def _line_of(k, given):
@@ -218,8 +235,9 @@ def _number(word, number, text, scope):
     match = _NUMBER.fullmatch(word)
     if match:
         return Fraction(match[1]) * Fraction(10) ** _SUFFIX.get((match[2] or "").lower(), 0)
+    plain = _SUFFIXED.sub(lambda match: f"{match[1]}e{int(match[2] or 0) + _SUFFIX[match[3].lower()]}", word)
     try:
-        return _evaluated(ast.parse(word, mode="eval").body, number, text, scope)
+        return _evaluated(ast.parse(plain, mode="eval").body, number, text, scope)
     except (SyntaxError, ZeroDivisionError):
         raise _wrong(number, text, f"'{word}' is no number, parameter or expression of them") from None
 
@@ -342,7 +360,7 @@ def _amplifier(number, text, name, scope):
 
 def _wave(number, text, words, scope):
     """DC, SIN, PULSE or PWL."""
-    words = re.sub(r"[(),]", " ", words).split()
+    words = re.findall(r"\{[^}]*\}|[^\s(),]+", words)
     kind, numbers = words[0].upper(), [_number(word, number, text, scope) for word in words[1:]] if words else []
     if kind not in ("DC", "SIN", "PULSE", "PWL"):
         if len(words) != 1:

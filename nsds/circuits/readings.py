@@ -8,10 +8,11 @@ from nsds.circuits.waveforms import HEAD, SWITCH_HEAD, control, next_wave, wave
 from nsds.circuits.waveforms import SWITCH as SWITCH_AT
 from nsds.model.kinds import NAMES
 from nsds.model.records import model_of
+from nsds.model.validation import valid
 from nsds.results.trajectories import of_system, require_rows
 from nsds.status import is_event
 
-_NOTHING = 1e-12  # of the largest current: what is smaller does not flow
+NOTHING = 1e-12  # of the largest current: what is smaller does not flow
 EVENT_OF_DEVICE = np.dtype([("t", "<f8"), ("device", "<i8"), ("state", "<i8")])
 
 
@@ -45,7 +46,7 @@ def voltage(system, trajectory, node, reference="0"):
     >>> float(nsds.circuits.voltage(circuit, rows, "out")[-1].round(2))  # 5 (1 - 1 / e)
     3.16
     """
-    of = _Rows("voltage", system, trajectory)
+    of = Readings("voltage", system, trajectory)
     return of.voltage(node) - of.voltage(reference)
 
 
@@ -79,7 +80,7 @@ def current(system, trajectory, element):
     >>> float(nsds.circuits.current(circuit, rows, "V1")[-1].round(5))
     -0.00184
     """
-    return _Rows("current", system, trajectory).current(element)
+    return Readings("current", system, trajectory).current(element)
 
 
 def mean(system, trajectory, reading, start, end):
@@ -114,7 +115,7 @@ def mean(system, trajectory, reading, start, end):
     >>> round(nsds.circuits.mean(circuit, rows, 0, 0.0, 0.02), 12)
     0.1
     """
-    of = _Rows("mean", system, trajectory)
+    of = Readings("mean", system, trajectory)
     x, n = of.trajectory["circuit"]["x"], int(system["names"]["n_integrals"])
     reading = _checks.integer("mean", "reading", reading, low=0)
     if reading >= n:
@@ -160,7 +161,7 @@ def events(system, trajectory):
     >>> nsds.circuits.events(circuit, rows)["state"].tolist()
     [1, 0]
     """
-    of = _Rows("events", system, trajectory)
+    of = Readings("events", system, trajectory)
     rows = of.trajectory[np.append(of.trajectory["t"][1:] > of.trajectory["t"][:-1], True)]  # the last ones of their time
     y, lam = (rows["devices"][field].reshape(rows.size, -1) for field in ("y", "lambda"))
     found, names = [], system["names"]["device_names"].item().decode().split()
@@ -186,29 +187,39 @@ def events(system, trajectory):
 
 def _flows(current, rows):
     """Whether a current flows at a row, or just after it where that is one of an event."""
-    flows = abs(current) > _NOTHING * abs(current).max(initial=0.0)
+    flows = abs(current) > NOTHING * abs(current).max(initial=0.0)
     return flows | (is_event(rows["status"]) & np.append(flows[1:], False))
 
 
-class _Rows:
+class Readings:
     """A trajectory with what gives its voltages and currents."""
 
     def __init__(self, owner, system, trajectory):
         self.owner = owner
+        system = valid(owner, system)
         if ("names", NAMES) not in [line[:2] for line in model_of(system)] or np.shape(system) != ():
             raise ValueError(f"{owner}: system must be one record of nsds.circuit, with the part 'names'")
         self.names = system["names"]
         self.trajectory = require_rows(owner, of_system(owner, trajectory, system), (1,))
-        rows = self.trajectory
-        z, k = self.names["z"], int(self.names["z"][0])
+        for part, field in (("circuit", "x"), ("devices", "lambda")):
+            if field not in (self.trajectory.dtype[part].names or () if part in self.trajectory.dtype.names else ()):
+                raise ValueError(f"{owner}: {part}.{field} was not recorded, from which voltages and currents follow")
+        self.node_names, self.element_names = (self.names[f"{what}_names"].item().decode().split() for what in ("node", "element"))
+        n = self.trajectory["circuit"]["x"].shape[1]
+        self.of_lambda = slice(n, n + self.trajectory["devices"]["lambda"][0].size)
+        self.known = self.known_at(False)
+
+    def known_at(self, is_left):
+        """What voltages and currents follow from, at each row (rows, known); of sources that step then, before it or after it."""
+        rows, z, k = self.trajectory, self.names["z"], int(self.names["z"][0])
         u = np.zeros((2, rows.size, k))
         for i, t in enumerate(rows["t"].tolist()) if k else ():
             at = HEAD
             for j in range(k):
-                u[:, i, j] = wave(t, False, at, z)
+                u[:, i, j] = wave(t, is_left, at, z)
                 at = next_wave(at, z)
         lam = rows["devices"]["lambda"].reshape(rows.size, -1)
-        self.known = np.hstack([rows["circuit"]["x"], lam, u[0], u[1], np.ones((rows.size, 1))])
+        return np.hstack([rows["circuit"]["x"], lam, u[0], u[1], np.ones((rows.size, 1))])
 
     def voltage(self, node):
         return self.known @ self.names["voltages"][self._place("node", node)]
@@ -218,6 +229,17 @@ class _Rows:
         result, is_diode = self.known @ self.names["currents"][place], self.names["by_switch"][place][1] == 1
         closed = self.is_closed(element, self.trajectory["t"])
         return result if closed is None else np.where(closed == is_diode, 0.0, result)
+
+    def voltages_across(self, known):
+        """Of all elements, from their first nodes to their second, for rows of what they follow from (rows, elements)."""
+        first, second = self.names["terminals"].T
+        return known @ (self.names["voltages"][first] - self.names["voltages"][second]).T
+
+    def distinct_elements(self):
+        """(place, name) of all but the switches beside diodes, with which they share a current."""
+        return [
+            (k, name) for k, name in enumerate(self.element_names) if self.names["by_switch"][k][0] < 0 or self.names["by_switch"][k][1]
+        ]
 
     def is_closed(self, element, times):
         """When the switch beside a diode, or that has one, is closed; None of other elements."""
@@ -230,7 +252,7 @@ class _Rows:
     def _place(self, what, name):
         if not isinstance(name, str) and not (what == "node" and isinstance(name, int)):
             raise TypeError(f"{self.owner}: {what} must be the name of one, got {_checks.shortened(name)}")
-        known = self.names[f"{what}_names"].item().decode().split()
+        known = self.node_names if what == "node" else self.element_names
         lowered = [each.lower() for each in known]
         if str(name).lower() not in lowered:
             raise ValueError(f"{self.owner}: there is no {what} '{name}'; there are: {', '.join(known)}")

@@ -1,12 +1,13 @@
 """A circuit as a record: a first-order system, and its diodes, switches and op-amps as rows of a box law."""
 
+import itertools
 import math
 import re
 
 import numpy as np
 
 from nsds import _checks
-from nsds.circuits.equations import reduced
+from nsds.circuits.equations import named, reduced
 from nsds.circuits.netlist import read
 from nsds.circuits.waveforms import driven_bounds, driven_rows, packed
 from nsds.model.assembly import system
@@ -129,6 +130,7 @@ class _Rows:
     def __init__(self, equations, elements):
         self.equations = equations
         self.resistance, self.order = _resistance(elements), [each.name for each in elements]
+        self.elements = {each.name: each for each in elements}
         self.outputs, self.bounds, self.closed, self.first, self.lam = [], [], {}, {}, {}
         for device in equations.devices:
             self.first[device.name] = len(self.outputs)
@@ -232,6 +234,10 @@ class _Rows:
         beside = shared | {switch: switch for switch in shared.values()}
         through = [self.switch_names.index(beside[name]) if name in beside else -1 for name in elements]
         fields["by_switch"] = np.array([through, [int(name in shared) for name in elements]]).T
+        fields["terminals"] = np.array([[list(e.voltages).index(node) for node in self.elements[name].nodes[:2]] for name in elements])
+        stores = self._stores()
+        fields["stores"] = np.array([[elements.index(name) for name in pair] for pair in stores] or [(0, 0)])
+        fields["stored"] = np.array([float(value) for value in stores.values()] or [0.0])
         devices = self._kinds()
         fields["devices"] = np.array(list(devices.values()) or [(0, NONE, 0)])
         none = np.zeros((0, len(self.waves)))
@@ -242,6 +248,15 @@ class _Rows:
                  "device_names": devices}  # fmt: skip
         fields |= {field: " ".join(each) for field, each in words.items()}
         return {"kind": "names", "record": pack(fields, None)}
+
+    def _stores(self):
+        """{(element, element): C, L or mutual inductance}: of twice the energy, what both voltages or currents are multiplied by."""
+        elements = self.elements.values()
+        stores = {(e.name, e.name): e.value for e in elements if e.kind in "CL"}
+        for coupling in (e for e in elements if e.kind == "K"):
+            for one, other in itertools.permutations([named(elements, name) for name in coupling.of], 2):
+                stores[one.name, other.name] = float(coupling.value) * math.sqrt(one.value * other.value)
+        return stores
 
     def _kinds(self):
         """{name: (first row, what it is, whether lambda is a voltage)} of diodes and op-amps, in their order in the netlist."""

@@ -63,7 +63,8 @@ def system(*, t=0.0, gravity=None, **parts):
         kind = part.get("kind") if isinstance(part, dict) else None
         if not isinstance(kind, str) or kind not in _HELD or not set(_HELD[kind]) <= set(part) or not _is_record(part.get("record")):
             given = _checks.shortened(part)
-            raise TypeError(f"system: part '{name}' must come from a constructor such as nsds.lagrangian_linear, got {given}")
+            way = "; a relation becomes a part by nsds.interaction" if isinstance(part, dict) and "relation" in part else ""
+            raise TypeError(f"system: part '{name}' must come from a constructor such as nsds.lagrangian_linear, got {given}{way}")
     kinds = {name: part["kind"] for name, part in parts.items() if part["kind"] in SYSTEMS}
     if not kinds:
         raise ValueError("system: at least one dynamical system is needed, got none")

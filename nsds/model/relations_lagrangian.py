@@ -213,7 +213,8 @@ def prescribed_velocity(dofs, velocity=0.0, *, amplitude=None, omega=None, phase
     Parameters
     ----------
     dofs : array_like (m,) of int
-        Degrees of freedom; of two parts those of the first, then those of the second.
+        Degrees of freedom; of two parts those of the first, then those of the second. Of a rigid body 0 to 2 are the velocity of its
+        centre of mass, 3 to 5 its angular velocity in axes of the body: a motor on the z-axis is ``[5]``, lambda / h its torque.
     velocity : float, array_like (m,), or function ``velocity(t, z, out)``
         Velocity; 0 holds a degree of freedom fixed. A function writes it into ``out`` (m,).
     amplitude, omega, phase : float or array_like (m,), optional

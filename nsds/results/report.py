@@ -6,23 +6,25 @@ import numpy as np
 
 from nsds import _checks
 from nsds.model.functions import offered
-from nsds.model.kinds import FIRST_ORDER, RELATIONS, family
+from nsds.model.kinds import FIRST_ORDER, NAMES, RELATIONS, family
 from nsds.model.laws import LAWS, is_force, rows_of_contact
 from nsds.model.records import model_of
 from nsds.model.validation import valid
 from nsds.results.contacts import intervals_of
-from nsds.results.energy import WORKS, energy
+from nsds.results.energy import WORKS, along, energy
 from nsds.results.trajectories import is_mechanical, of_system, require_rows
-from nsds.status import INEXACT, advice, has_failed, is_event
+from nsds.status import EVENT, INEXACT, advice, has_failed, is_event
 
 
-def report(trajectory, system=None, *, theta=0.5, file=None, functions=None):
+def report(trajectory, system=None, *, theta=None, file=None, functions=None):
     """Print what a careful user asks first: failed steps, worst residual, penetration, impacts, energy balance.
 
     Of contacts: the deepest penetration, the number of impacts and the largest impulse, for how long they were kept closed, in how many
     intervals (`nsds.contact_intervals`), and the largest lambda / h there, a force (of `nsds.event_driven` lambda itself). All of normal
     constraints, in SI units, for a gap that is a length (of stops of angles: rad, N m s and N m). Of bilateral constraints it says by how
-    much they are violated. Of first-order systems, instead, the ranges of y and lambda, and by how much the law is violated at worst.
+    much they are violated. Of first-order systems, instead, the ranges of y and lambda, and by how much the law is violated at worst; of
+    circuits by how much diodes, switches and op-amps violate theirs, the largest sum of currents at a node beside those that cancel there,
+    and the energy of `nsds.circuits.energy`.
     Without the system, which tells what the law is, nothing is assumed of it: only these ranges are shown.
 
     Parameters
@@ -31,8 +33,8 @@ def report(trajectory, system=None, *, theta=0.5, file=None, functions=None):
         From `nsds.simulate`.
     system : numpy.ndarray, optional
         The record that was simulated; with it the energy balance is shown (one system, every step saved), and how well laws hold.
-    theta : float
-        The one of the run, for the energy balance.
+    theta : float, optional
+        The one of the run, for the energy balance: 1/2 if not given, of circuits 1, as of the schemes that are taken by default.
     file : text stream, optional
         Standard output by default.
     functions : sequence of functions, optional
@@ -58,7 +60,7 @@ def report(trajectory, system=None, *, theta=0.5, file=None, functions=None):
     out = sys.stdout if file is None else file
     if not callable(getattr(out, "write", None)):
         raise TypeError(f"report: file must be a text stream, got {_checks.shortened(file)}")
-    theta = _checks.number("report", "theta", theta, 0.0, 1.0)
+    theta = None if theta is None else _checks.number("report", "theta", theta, 0.0, 1.0)
     trajectory = require_rows("report", trajectory, (1, 2))
     if system is not None:
         system = valid("report", system)
@@ -79,14 +81,18 @@ def report(trajectory, system=None, *, theta=0.5, file=None, functions=None):
     at = f" at t = {rows['t'][worst]:g} s" if rows["residual"][worst] > 0 else ""
     print(f"worst residual    {rows['residual'][worst]:.1e}{at}", file=out)
     mechanical = is_mechanical(trajectory) if system is None else family(model_of(system)) != FIRST_ORDER
+    circuit = system is not None and NAMES in (kind for _, kind, *_ in model_of(system))
     for name in rows.dtype.names:
         part = rows.dtype[name].base
         if part.names and {"n", "normal"} <= set(part.names):
             print(f"{name:<17} {_collisions(rows, name)}", file=out)
         elif part.names and {"y", "lambda"} <= set(part.names):
-            print(f"{name:<17} {_interaction(rows, name, system, mechanical)}", file=out)
+            print(f"{name:<17} {_interaction(rows, name, system, mechanical, circuit)}", file=out)
+    if circuit and trajectory.ndim == 1:
+        for name, text in _of_circuit(trajectory, system, 1.0 if theta is None else theta).items():
+            print(f"{name:<17} {text}", file=out)
     if mechanical and trajectory.ndim == 1:
-        balance = "pass the system to see the balance" if system is None else _balance(trajectory, system, theta)
+        balance = "pass the system to see the balance" if system is None else _balance(trajectory, system, 0.5 if theta is None else theta)
         print(f"energy            {balance}", file=out)
 
 
@@ -114,7 +120,7 @@ def _collisions(rows, name):
     return f"{gap}; {n.max()} contacts at most, {pressing.max()} pressing, {pressing.mean():.1f} on average"
 
 
-def _interaction(rows, name, system, mechanical):
+def _interaction(rows, name, system, mechanical, circuit):
     """What one line says of an interaction: how well its law holds, or ranges alone where the law is not known."""
     y, lam = (rows[name][key].reshape(*rows.shape, -1) for key in ("y", "lambda"))
     start = 0 if mechanical else 1  # in first-order systems row 0 need not be consistent
@@ -124,7 +130,8 @@ def _interaction(rows, name, system, mechanical):
     _, relation, law, *_ = next(line for line in model_of(system) if line[0] == name)
     part = np.atleast_1d(system)[name]
     if not mechanical:
-        return f"{ranges}, {law} {_violated(rows, _violation(rows[name], part, law), start)}"
+        violated = _violated(rows, _violation(rows, name, part, relation, law), start, " V" if circuit else "")
+        return f"laws {violated}" if circuit else f"{ranges}, {law} {violated}"
     start = int(is_force(law, relation, "D" in part.dtype.names))  # row 0 holds y for lambda = 0
     if LAWS[law].is_bounded or LAWS[law].is_given:
         known = "ydot" in rows[name].dtype.names
@@ -183,14 +190,15 @@ def _worst(rows, size, start):
     return size.max() if size.max() >= 0 else np.nan, f" at t = {rows['t'][member, row + start]:g} s{of_member}"
 
 
-def _violated(rows, size, start):
+def _violated(rows, size, start, unit=""):
     worst, where = _worst(rows, size, start)
-    return f"violated by at most {worst:.1e}" + (f",{where}" if worst > 0 else "")
+    return f"violated by at most {worst:.1e}{unit}" + (f",{where}" if worst > 0 else "")
 
 
-def _violation(state, part, law):
+def _violation(rows, name, part, relation, law):
     """How far rows are from ``-y ∈ N_[lower,upper](lambda)``, or from the equations of a cone: ``|lambda - P(lambda - y)|``."""
-    n_members, n_rows = state.shape[:2]
+    state, (n_members, n_rows) = rows[name], rows.shape
+    bounds = _moving_bounds(rows, part, relation, state["y"][0, 0].size) if "bounds" in part.dtype.names else None
     part = part.reshape(n_members, 1, -1)  # elements last, then their constraints
     y, lam = (state[key].reshape(n_members, n_rows, part.shape[2], -1) for key in ("y", "lambda"))
     if LAWS[law].form == "cone":
@@ -198,8 +206,35 @@ def _violation(state, part, law):
         slack = np.einsum("...ki,...i->...k", part["cone_G"], lam) - part["cone_g"]
         gap = y - np.einsum("...ki,...k->...i", part["cone_G"], mu)
         return np.concatenate([abs(gap), abs(np.minimum(mu, slack))], axis=-1).max(axis=(2, 3))
-    lower, upper = LAWS[law].bounds(part, y.shape[3])
+    lower, upper = LAWS[law].bounds(part, y.shape[3]) if bounds is None else bounds
     return abs(lam - np.clip(lam - y, lower, upper)).max(axis=(2, 3))
+
+
+def _moving_bounds(rows, parts, relation, m):
+    """Bounds that are functions of time, at each row: (members, rows, 1, m) twice; in rows after an event, those that hold from then on."""
+    t = rows["t"] + np.where(rows["status"] > EVENT, 2.0**-44 * np.nanmax(abs(rows["t"])), 0.0)
+    x, lam = np.zeros((rows.shape[1], 0)), np.zeros((rows.shape[1], m))  # of which the bounds take the size alone
+    found = np.stack([along(part, relation, "bounds", (2, m), t[k], x, lam) for k, part in enumerate(parts)])
+    return found[:, :, None, 0], found[:, :, None, 1]
+
+
+def _of_circuit(trajectory, system, theta):
+    """{name: text} of currents and of energy."""
+    from nsds.circuits import balance  # only here: most programs have no circuit
+
+    try:
+        worst, node = balance.unbalanced(system, trajectory)
+        ledger = balance.energy(system, trajectory, theta)
+    except ValueError as error:
+        return {"energy": f"not shown: {str(error).partition(': ')[2]}"}
+    at = f", at node {node}" if worst > 0 else ""
+    works = [f"{name} {ledger[name].sum():.4g}" for name in balance.WORKS if ledger[name].any()]
+    by = "the error of sums over rows" if is_event(trajectory["status"]).any() else "what the scheme takes"
+    stored = f"stored {ledger['stored'][0]:.4g} -> {ledger['stored'][-1]:.4g} J"
+    return {
+        "currents": f"at nodes balanced within {worst:.1e} of those that cancel{at}",
+        "energy": f"{stored}: {', '.join(works) or 'no work'}, numerical {ledger['numerical'].sum():.2g}: {by}",
+    }
 
 
 def _balance(trajectory, system, theta):

@@ -130,8 +130,9 @@ def is_mechanical(trajectory):
 def require_rows(owner, trajectory, n_dims, field="trajectory"):
     """Rows of a run, as an array of one of so many dimensions; any with None."""
     given = np.asarray(trajectory) if isinstance(trajectory, (np.ndarray, np.void)) else np.zeros(0)
-    if given.dtype.names is None or not {name for name, _ in ROW_HEAD} <= set(given.dtype.names):
-        raise TypeError(f"{owner}: {field} must be what nsds.simulate returns, got {_checks.shortened(trajectory)}")
+    if given.dtype.names is None or not {name for name, _ in ROW_HEAD} <= set(given.dtype.names) or "model" in given.dtype.names:
+        what = "a record made by nsds.system" if "model" in (given.dtype.names or ()) else _checks.shortened(trajectory)
+        raise TypeError(f"{owner}: {field} must be what nsds.simulate returns, got {what}")
     if n_dims is not None and (given.ndim not in n_dims or not given.size):
         raise ValueError(f"{owner}: {field} must have {' or '.join(map(str, n_dims))} dimensions and some rows, got shape {given.shape}")
     return given

@@ -20,7 +20,26 @@ _ROWS = ("data", "indices", "indptr", "shape")  # a matrix by compressed rows
 
 
 class Problem(NamedTuple):
-    """Box problem ``w = M z + q``, ``lower <= z <= upper``, ``-w ∈ N_[lower,upper](z)`` with a name."""
+    """Box problem ``w = M z + q``, ``lower <= z <= upper``, ``-w ∈ N_[lower,upper](z)`` with a name.
+
+    Parameters
+    ----------
+    name : str
+        What tables and pictures call it.
+    M : array_like (n, n) or scipy.sparse matrix
+        Matrix.
+    q : array_like (n,)
+        Vector.
+    lower, upper : float or array_like (n,)
+        Bounds of z: 0 and infinity, a linear complementarity problem, if not given; both infinite of an equation.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> problem = nsds.solvers.Problem("small", [[2.0, 1.0], [1.0, 2.0]], [-5.0, -6.0])
+    >>> nsds.solvers.profile([problem], ["lemke"], seconds=0)["status"].tolist()
+    [[0]]
+    """
 
     name: str
     M: object
@@ -143,7 +162,9 @@ def collected(owner, problems, readers):
             raise ValueError(f"{owner}: problems: no {' or '.join(readers)} files in {problems}")
         return [readers[file.suffix](file) for file in files]
     if not isinstance(problems, (list, tuple)) or any(not hasattr(problem, "name") or not hasattr(problem, "q") for problem in problems):
-        raise TypeError(f"{owner}: problems must be a folder or a list of problems, got {problems!r}")
+        raise TypeError(
+            f"{owner}: problems must be a folder or a list of nsds.solvers.Problem and its like, got {_checks.shortened(problems)}"
+        )
     if not problems:
         raise ValueError(f"{owner}: problems must hold at least one problem, got none")
     return problems

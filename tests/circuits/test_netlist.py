@@ -21,10 +21,28 @@ def elements(text, **params):
 @pytest.mark.parametrize(
     ("word", "value"),
     [("1k", "1000"), ("4.7u", "0.0000047"), ("1MEG", "1000000"), ("3m", "0.003"), ("1e-3", "0.001"), ("10pF", "1e-11"), ("2.5kOhm", "2500"),
-     (".5", "0.5"), ("1.5E2n", "1.5e-7"), ("{a*2}", "6"), ("{(a+1)/b}", "8"), ("a", "3")],
+     (".5", "0.5"), ("1.5E2n", "1.5e-7"), ("{a*2}", "6"), ("{(a+1)/b}", "8"), ("a", "3"),
+     ("{a*50u}", "150e-6"), ("{ 2k + 1.5E2n*(1 - b) }", "2000.000000075"), ("a*1MEGOhm", "3000000")],
 )  # fmt: skip
 def test_numbers_are_exact(word, value):
     assert elements(f".param a=3 b={{1/2}}\nR1 x 0 {word}")[0].value == Fraction(value)
+
+
+def test_expressions_stand_in_waves_too():
+    wave = elements(".param D=0.25\nV1 a 0 PULSE(0 1 { (1 - D)*20u } 0 0 {D*20u} 20u)")[0].value
+    assert wave == elements("V1 a 0 PULSE(0 1 15u 0 0 5u 20u)")[0].value
+
+
+def test_a_title_that_could_be_an_element_is_told():
+    with pytest.warns(UserWarning, match="so 'V1 a 0 5' is no element of it") as found:
+        nsds.circuit("V1 a 0 5\nR1 a 0 1\n")
+    assert found[0].filename == __file__
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("title", ["", "half-wave rectifier", "Voltage divider", "D1 a 0 DI", "* V1 a 0 5"])
+def test_titles_are_words(title):
+    nsds.circuit(f"{title}\nV1 a 0 5\nR1 a 0 1\n")
 
 
 def test_a_netlist_with_comments_continued_lines_and_subcircuits():
