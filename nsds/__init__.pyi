@@ -257,7 +257,7 @@ def moreau_jean(
     pre_impact: str = ...,
 ) -> np.ndarray: ...
 def moreau_jean_combined_projection(
-    theta: Any = ...,
+    theta: float = ...,
     gamma: float = ...,
     q_star: float = ...,
     newton_tol: float = ...,
@@ -267,7 +267,7 @@ def moreau_jean_combined_projection(
     metric: str = ...,
 ) -> np.ndarray: ...
 def moreau_jean_direct_projection(
-    theta: Any = ...,
+    theta: float = ...,
     gamma: float = ...,
     q_star: float = ...,
     newton_tol: float = ...,

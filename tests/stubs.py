@@ -36,6 +36,7 @@ def stub():
     """Text of the stub."""
     lines, functions = [_HEAD], [value for value in (getattr(nsds, name) for name in nsds.__all__) if inspect.isfunction(value)]
     told = [pair for function in functions for pair in _parameters(inspect.getdoc(function)).items()]
+    told = [(name, kind.removesuffix(" | None")) for name, kind in told]  # a default that is None says so itself
     shared = {name: kind for name, kind in told if all(other == kind for same, other in told if same == name)}
     for name in nsds.__all__:
         value = getattr(nsds, name)

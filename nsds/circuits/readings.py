@@ -222,9 +222,11 @@ class Readings:
         return np.hstack([rows["circuit"]["x"], lam, u[0], u[1], np.ones((rows.size, 1))])
 
     def voltage(self, node):
+        """Of a node against ground, or one of its part of the circuit."""
         return self.known @ self.names["voltages"][self._place("node", node)]
 
     def current(self, element):
+        """Through an element; a closed switch takes that of a diode beside it."""
         place = self._place("element", element)
         result, is_diode = self.known @ self.names["currents"][place], self.names["by_switch"][place][1] == 1
         closed = self.is_closed(element, self.trajectory["t"])

@@ -83,9 +83,8 @@ def energy(trajectory, system, theta=0.5, *, functions=None):
     model = model_of(system)
     trajectory = of_system("energy", trajectory, system)
     if family(model) == FIRST_ORDER:
-        raise ValueError(
-            "energy: kinetic and potential energy are those of mechanical systems; this one is first-order; of circuits see nsds.circuits.energy"
-        )
+        way = "; that of circuits is nsds.circuits.energy"
+        raise ValueError(f"energy: kinetic and potential energy are those of mechanical systems; this one is first-order{way}")
     theta = _checks.number("energy", "theta", theta, 0.0, 1.0)
     if is_event(trajectory["status"]).any():
         raise ValueError("energy: the ledger is that of steps, and this trajectory has rows at events; q and v of its rows tell the energy")

@@ -198,7 +198,6 @@ def _violated(rows, size, start, unit=""):
 def _violation(rows, name, part, relation, law):
     """How far rows are from ``-y ∈ N_[lower,upper](lambda)``, or from the equations of a cone: ``|lambda - P(lambda - y)|``."""
     state, (n_members, n_rows) = rows[name], rows.shape
-    bounds = _moving_bounds(rows, part, relation, state["y"][0, 0].size) if "bounds" in part.dtype.names else None
     part = part.reshape(n_members, 1, -1)  # elements last, then their constraints
     y, lam = (state[key].reshape(n_members, n_rows, part.shape[2], -1) for key in ("y", "lambda"))
     if LAWS[law].form == "cone":
@@ -206,16 +205,17 @@ def _violation(rows, name, part, relation, law):
         slack = np.einsum("...ki,...i->...k", part["cone_G"], lam) - part["cone_g"]
         gap = y - np.einsum("...ki,...k->...i", part["cone_G"], mu)
         return np.concatenate([abs(gap), abs(np.minimum(mu, slack))], axis=-1).max(axis=(2, 3))
-    lower, upper = LAWS[law].bounds(part, y.shape[3]) if bounds is None else bounds
+    is_moving = "bounds" in part.dtype.names
+    lower, upper = _moving_bounds(rows, part[:, 0], relation, y.shape[3]) if is_moving else LAWS[law].bounds(part, y.shape[3])
     return abs(lam - np.clip(lam - y, lower, upper)).max(axis=(2, 3))
 
 
 def _moving_bounds(rows, parts, relation, m):
-    """Bounds that are functions of time, at each row: (members, rows, 1, m) twice; in rows after an event, those that hold from then on."""
+    """Bounds that are functions of time, at each row: (members, rows, elements, m) twice; after an event, those that hold from then on."""
     t = rows["t"] + np.where(rows["status"] > EVENT, 2.0**-44 * np.nanmax(abs(rows["t"])), 0.0)
     x, lam = np.zeros((rows.shape[1], 0)), np.zeros((rows.shape[1], m))  # of which the bounds take the size alone
-    found = np.stack([along(part, relation, "bounds", (2, m), t[k], x, lam) for k, part in enumerate(parts)])
-    return found[:, :, None, 0], found[:, :, None, 1]
+    found = [[along(part, relation, "bounds", (2, m), t[k], x, lam) for part in member] for k, member in enumerate(parts)]
+    return np.moveaxis(found, (3, 2), (0, 2))
 
 
 def _of_circuit(trajectory, system, theta):

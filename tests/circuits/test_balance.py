@@ -27,7 +27,7 @@ def works(ledger):
 def printed(rows, circuit, **options):
     out = io.StringIO()
     nsds.report(rows, circuit, file=out, **options)
-    return dict((line[:17].strip(), line[18:]) for line in out.getvalue().splitlines()[1:])
+    return {line[:17].strip(): line[18:] for line in out.getvalue().splitlines()[1:]}
 
 
 def test_a_capacitor_charged_by_a_source_takes_half_of_what_it_delivers():
@@ -125,3 +125,13 @@ def test_a_ledger_needs_every_step():
     assert printed(only, circuit)["energy"].startswith("stored 0 -> ")
     for fields in (["circuit.x"], ["devices"]):
         assert "not recorded" in printed(nsds.simulate(circuit, t_end=1e-3, h=1e-5, fields=fields), circuit)["energy"]
+
+
+def test_members_with_switches_of_their_own_are_judged_each_by_its_bounds():
+    netlist = BOOST.replace("10u 20u", "{on} 20u").replace(".tran", ".param on=10u\n.tran")
+    circuits = np.stack([nsds.circuit(netlist, {"on": on}) for on in (5e-6, 12e-6)])
+    rows = nsds.simulate(circuits, t_end=3e-4, h=1e-6)
+    lines = printed(rows, circuits)
+    assert float(lines["devices"].split("at most ")[1].split(" V")[0]) < 1e-9
+    assert "energy" not in lines
+    assert float(printed(rows, circuits[::-1])["devices"].split("at most ")[1].split(" V")[0]) > 1.0

@@ -87,6 +87,7 @@ REFUSED = {
     "not negative": [None, *NUMBER, -1.0],
     "not negative or inf": [value for value in [None, *NUMBER, -1.0] if value is not np.inf],
     "within 0 and 1": [None, *NUMBER, -0.1, 1.1, 7],
+    "within 0 and 1 or none": [*NUMBER, -0.1, 1.1, 7],
     "within -1 and 1": [None, *NUMBER, -1.1, 1.1],
     "whole": [None, *NUMBER, 1.5, np.float64(2.0), 0, -1, 2**31, 2**63, "3"],
     "few": [None, *NUMBER, 1.5, np.float64(2.0), 0, -1, 2**31],
@@ -418,7 +419,8 @@ CALLS = {
     "restart": (nsds.restart, lambda: {"system": bouncing(), "row": rows()[5]}, {"system": "record", "row": "row"}),
     "relative_degree": (nsds.relative_degree, lambda: {"system": circuit()}, {"system": "record"}),
     "report": (nsds.report, lambda: {"trajectory": rows(), "system": bouncing(), "file": io.StringIO()}, {
-        "trajectory": "trajectory", "system": "record or none", "theta": "within 0 and 1", "file": "file", "functions": "functions"}),
+        "trajectory": "trajectory", "system": "record or none", "theta": "within 0 and 1 or none", "file": "file",
+        "functions": "functions"}),
     "energy": (nsds.energy, lambda: {"trajectory": rows(), "system": bouncing()}, {
         "trajectory": "trajectory", "system": "record", "theta": "within 0 and 1", "functions": "functions"}),
     "to_pandas": (nsds.to_pandas, lambda: {"trajectory": rows()}, {"trajectory": "trajectory"}),
