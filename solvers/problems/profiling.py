@@ -162,9 +162,8 @@ def collected(owner, problems, readers):
             raise ValueError(f"{owner}: problems: no {' or '.join(readers)} files in {problems}")
         return [readers[file.suffix](file) for file in files]
     if not isinstance(problems, (list, tuple)) or any(not hasattr(problem, "name") or not hasattr(problem, "q") for problem in problems):
-        raise TypeError(
-            f"{owner}: problems must be a folder or a list of nsds.solvers.Problem and its like, got {_checks.shortened(problems)}"
-        )
+        given = _checks.shortened(problems)
+        raise TypeError(f"{owner}: problems must be a folder or a list of problems, as nsds.solvers.Problem(name, M, q), got {given}")
     if not problems:
         raise ValueError(f"{owner}: problems must hold at least one problem, got none")
     return problems
