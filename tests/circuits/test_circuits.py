@@ -1,5 +1,7 @@
 """Circuits in time: checkpoints of exact solutions in the limit of ideal elements, and what holds in every row."""
 
+import shutil
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 import nsds
 from nsds import status
 from nsds.circuits.netlist import read
+from tests.benchmarks.peer_ngspice import compare
 from tests.circuits.netlists import BOOST, BRIDGE, EXAMPLES, OSCILLATOR, RECTIFIER
 from tests.paths import CIRCUITS
 
@@ -252,3 +255,10 @@ def test_cases_by_steps(name):
         errors.append(max(abs(found[column] - reference[column]).max() / abs(reference[column]).max() for column in columns))
     assert errors[0] <= 1.5 * error
     assert name == "relaxation_oscillator" or 1.5 < errors[0] / errors[1] < 2.5
+
+
+@pytest.mark.skipif(shutil.which("ngspice") is None, reason="ngspice is not installed")
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_ngspice_gives_the_same_but_for_what_its_elements_drop(name):
+    """7 mV of 10 V at a diode, two of them in a bridge or a clipper."""
+    assert compare(name)[0] < 3e-3
