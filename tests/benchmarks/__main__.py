@@ -1,5 +1,7 @@
 """Table of ns per step: ``python -m tests.benchmarks [--json FILE] [--history FILE] [--only TEXT] [--repeats N] [--no-peer]``.
 
+With ``--first-results`` seconds until the first result of each scheme instead, from a cold cache and from a warm one: some minutes.
+
 Here, floor and peer take turns within a workload; medians are shown, and the ratio to the floor is one of minima. The peer is looked for
 in the python that NSDS_PEER_PYTHON names, else in /usr/bin/python3. Forces of users are Python functions on both sides: compiled here,
 called by the peer's interpreter. A history gets one entry a run; "x last" is the ratio of the minima to the last run of the same machine.
@@ -28,6 +30,7 @@ from tests.benchmarks.workloads import (
     calls,
     cold_memory,
     first_result,
+    first_results_of_schemes,
     keep_memory,
     measure,
     one_off_solves,
@@ -100,6 +103,11 @@ def _versions():
     return {"nsds": nsds.__version__, "numba": numba.__version__, "numpy": numpy.__version__, "python": platform.python_version()}
 
 
+def _print(figures):
+    for name, (figure, target) in figures.items():
+        print(f"{name:<42}{figure:9.3f}" + (f"   target {target}" if target else ""))
+
+
 def main():
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -108,7 +116,11 @@ def main():
     parser.add_argument("--only", default="", help="workloads whose name contains this")
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--no-peer", action="store_true")
+    parser.add_argument("--first-results", action="store_true", help="seconds until the first result of each scheme, nothing else")
     arguments = parser.parse_args()
+    if arguments.first_results:
+        _print(first_results_of_schemes())
+        return
     peer = None if arguments.no_peer else find_peer()
     warm = keep_memory()
     print(f"nsds {nsds.__version__}, numba {numba.__version__}, numpy {numpy.__version__}, {platform.machine()}, every step recorded")
@@ -128,8 +140,7 @@ def main():
     processes = {}
     if not arguments.only:
         processes = calls() | threads() | one_off_solves() | first_result(3) | {"1000 balls, cold memory (ns)": (cold_memory(3), None)}
-    for name, (figure, target) in processes.items():
-        print(f"{name:<30}{figure:9.3f}" + (f"   target {target}" if target else ""))
+    _print(processes)
     if arguments.history and rows:
         history.append(arguments.history, entries, history.entry(versions, rows))
     if arguments.json:

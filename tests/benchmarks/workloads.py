@@ -48,6 +48,14 @@ def column(count, resting):
     )
 
 
+def resting_ball():
+    """One closed contact throughout."""
+    return nsds.system(
+        ball=nsds.lagrangian_linear(M=1.0, fext=-9.81, q=[0.0], v=[0.0]),
+        floor=nsds.interaction(nsds.lagrangian_linear_relation(H=[[1.0]]), nsds.newton_impact(0.0), on="ball"),
+    )
+
+
 def balls(members):
     """An ensemble of bouncing balls."""
     return np.repeat(nsds.examples.bouncing_ball(), members)
@@ -86,6 +94,7 @@ TRAPEZOIDAL = nsds.euler_moreau(theta=0.5)
 WORKLOADS = [
     Workload("bouncing ball", nsds.examples.bouncing_ball, 2000, 5e-3, 100, "ball", "bouncing_ball h=5e-3 T=10"),
     Workload("cam follower", nsds.examples.cam_follower, 10_000, 1e-4, 120, "cam", "cam_follower h=1e-4 T=1"),
+    Workload("resting ball", resting_ball, 10_000, 1e-3, 40),
     *(Workload(f"resting column {n}", lambda n=n: column(n, True), 20_000 // n, 1e-3, 200 * n, f"column {n}", f"beads n={n} steps={steps}")
       for n, steps in ((10, 200), (100, 100), (1000, 4))),
     *(Workload(f"dropping column {n}", lambda n=n: column(n, False), 2000, 1e-3, 0, "", f"beads n={n} rest=0 steps=2000")
@@ -264,28 +273,70 @@ began = time.perf_counter()
 import nsds
 from tests.paths import ROOT
 imported = time.perf_counter()
+{}
+print(imported - began, time.perf_counter() - imported)
+"""
+BALL = "nsds.simulate(nsds.examples.bouncing_ball(), t_end=1.0, h=5e-3)"
+NEW_FUNCTION = """
 def push(t, z, out):
     out[0] = z[0] * t
 system = nsds.system(
     mass=nsds.lagrangian_linear(M=[[2.0]], K=[[3.0]], fext=push, z=[1.0], q=[1.0], v=[0.0]),
     wall=nsds.interaction(nsds.lagrangian_linear_relation(H=[[1.0]]), nsds.newton_impact(0.5), on="mass"))
 nsds.simulate(system, t_end=1.0, h=1e-3)
-print(imported - began, time.perf_counter() - imported)
 """
+_EXAMPLE = "nsds.simulate(nsds.examples.{}(), t_end={}, h={}, scheme=nsds.{}())"
+_BOX = """
+box = nsds.shapes.box([1.0, 1.0, 1.0])
+system = nsds.system(
+    gravity=[0, 0, -9.81],
+    box=nsds.rigid_bodies(1.0, nsds.shapes.inertia(box, 1.0), q=[0, 0, 0.5, 1, 0, 0, 0], v=[0] * 6),
+    contacts=nsds.collisions({{"box": box}}, nsds.newton_impact_friction(e_n=0.0, mu=0.5), world=nsds.shapes.plane()))
+nsds.simulate(system, t_end=0.1, h=0.01, scheme=nsds.{}())
+"""
+_OF_LAGRANGIAN = ("schatzman_paoli", "moreau_jean_direct_projection", "moreau_jean_combined_projection", "d1_minus_linear",
+                  "generalised_alpha", "event_driven")  # fmt: skip
+# what is stepped, by which scheme -> program
+FIRST_PROGRAMS = {
+    "ball, moreau_jean": BALL,
+    **{f"ball, {scheme}": _EXAMPLE.format("bouncing_ball", 1.0, 5e-3, scheme) for scheme in _OF_LAGRANGIAN},
+    "string, moreau_jean_exact": _EXAMPLE.format("guitar_string", 1e-3, 5e-6, "moreau_jean_exact"),
+    "double pendulum, moreau_jean": _EXAMPLE.format("double_pendulum", 0.05, 5e-4, "moreau_jean"),
+    "diode bridge, euler_moreau": _EXAMPLE.format("diode_bridge", 1e-4, 1e-6, "euler_moreau"),
+    "relay, zero_order_hold": _EXAMPLE.format("relay_oscillator", 0.1, 1e-3, "zero_order_hold"),
+    "diode bridge, event_driven": _EXAMPLE.format("diode_bridge", 1e-4, 1e-6, "event_driven"),
+    **{f"box, {scheme}": _BOX.format(scheme) for scheme in ("moreau_jean", "rattle", "generalised_alpha", "event_driven")},
+}
+
+
+def seconds_of_first(program, cache):
+    """[seconds of the import, seconds of what a program does] in a fresh process."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installation has bytecode
+    command = [sys.executable, "-c", FIRST_RESULT.format(program)]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=ROOT)
+    return [float(x) for x in result.stdout.split()]
 
 
 def first_result(repeats):
-    """Seconds in fresh processes: {import, first simulate with a new function} from a warm cache, and import + first from a cold one."""
-
-    def run(cache):
-        environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installation has bytecode
-        command = [sys.executable, "-c", FIRST_RESULT]
-        result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=ROOT)
-        return [float(x) for x in result.stdout.split()]
-
+    """Seconds in fresh processes: the import and the first results from a warm cache, and both together from a cold one."""
     with tempfile.TemporaryDirectory() as cache:
-        cold = sum(run(cache))
-        warm = [run(cache) for _ in range(repeats)]
-    imports, firsts = (statistics.median(column) for column in zip(*warm, strict=True))
-    return {"import, warm (s)": (imports, 0.65), "first simulate, warm (s)": (firsts, 0.5), "first result, cold (s)": (cold, 30.0)}
+        cold = sum(seconds_of_first(BALL, cache))
+        seconds_of_first(NEW_FUNCTION, cache)
+        balls_, new = ([seconds_of_first(program, cache) for _ in range(repeats)] for program in (BALL, NEW_FUNCTION))
+    return {
+        "import, warm (s)": (statistics.median(imported for imported, _ in balls_), 0.65),
+        "first ball, warm (s)": (statistics.median(first for _, first in balls_), 0.3),
+        "first with a new function, warm (s)": (statistics.median(first for _, first in new), None),
+        "import and first ball, cold (s)": (cold, 3.0),
+    }
+
+
+def first_results_of_schemes():
+    """Seconds of the first result of each scheme, each from an empty cache of its own, and from the warm one: some minutes."""
+    rows = {}
+    for name, program in FIRST_PROGRAMS.items():
+        with tempfile.TemporaryDirectory() as cache:
+            rows[f"{name}, cold (s)"] = seconds_of_first(program, cache)[1], 8.0
+            rows[f"{name}, warm (s)"] = seconds_of_first(program, cache)[1], 0.3
+    return rows
