@@ -25,6 +25,7 @@ from numba import types
 from numba.core.caching import dumps
 from numba.core.compiler import compile_result
 from numba.core.dispatcher import Dispatcher
+from numba.core.runtime import rtsys
 
 from nsds._jit.library import Library
 
@@ -235,6 +236,12 @@ def _declarations(module):
     return [one.name for one in named if one.is_declaration and not one.name.startswith("llvm.")]
 
 
+def _are_missing(symbols, target_context):
+    """Whether some of what code refers to is not in this process."""
+    is_defined = target_context.codegen()._engine.is_symbol_defined
+    return any(address_of_symbol(one) is None and not is_defined(one) for one in symbols)
+
+
 def _load(name, target_context):
     """The code in a file, and before it all that it refers to; None where something is missing or damaged, and then the file is removed."""
     if name not in _loaded:
@@ -250,11 +257,16 @@ def _load(name, target_context):
             with suppress(OSError):
                 path.unlink()
             return None
-        if any(address_of_symbol(one) is None for one in outside):
+        if _are_missing(outside, target_context):
+            rtsys.initialize(target_context)  # what counts references, in users' functions
+        if _are_missing(outside, target_context):
             target_context.refresh()  # numba's own functions, which take half a second to load
         with suppress(OSError):  # a cache that may not be written: no need to tell when it was used
             os.utime(path)
-        _loaded[name] = _restore(target_context, *pickle.load(stream))
+        try:
+            _loaded[name] = _restore(target_context, *pickle.load(stream))
+        except ImportError:  # the module of a user's function, which has gone
+            return None
         _file_of[_loaded[name].fndesc.mangled_name] = name
     return _loaded[name]
 

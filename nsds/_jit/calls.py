@@ -7,21 +7,18 @@ from functools import cache
 import llvmlite.binding
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils, sigutils
-from numba.core.ccallback import CFunc
+from numba.core import cgutils
 from numba.extending import intrinsic
 
-from nsds._jit.cache import KernelCache, is_cold
-from nsds._jit.compiler import OPTIONS, specialised
+from nsds._jit.cache import is_cold
+from nsds._jit.compiler import OPTIONS, c_code, specialised
 from nsds._jit.convention import Words
 
 
 @cache
 def address(signature, function):
     """Address of a kernel's code compiled for one signature, for `caller`."""
-    code = CFunc(_at(function), sigutils.normalize_signature(signature), {}, OPTIONS, pipeline_class=function._compiler.pipeline_class)
-    code._cache = KernelCache(code)
-    code.compile()
+    code = c_code(_at(function), signature, OPTIONS, function._compiler.pipeline_class)
     _kept.append(code)
     return code.address
 

@@ -9,7 +9,9 @@ from functools import partial
 import numba
 from numba import types
 from numba.core import ir as numba_ir
+from numba.core import sigutils
 from numba.core.bytecode import FunctionIdentity
+from numba.core.ccallback import CFunc
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.typed_passes import NativeLowering, NativeParforLowering, NopythonRewrites
@@ -188,9 +190,17 @@ def callback(signature, function, parameters=None, arguments=None):
     ``cleared(out)`` is the vector out full of zeros, and ``matrix(out, (rows, columns))`` a matrix with its entries.
     """
     if parameters is not None:
-        names = {"function": numba.njit(function, error_model="numpy"), "cleared": _cleared, "matrix": matrix}
+        names = {"function": numba.njit(function, error_model="numpy"), "cleared": _cleared, "matrix": matrix, "__name__": __name__}
         function = eval(f"lambda {parameters}: function({arguments})", names)
-    return numba.cfunc(signature, error_model="numpy", pipeline_class=_CallbackCompiler)(function)
+    return c_code(function, signature, {"error_model": "numpy"}, _CallbackCompiler)
+
+
+def c_code(function, signature, options, pipeline_class):
+    """A function's code for one signature, from the cache or compiled at once, with an ``address``."""
+    code = CFunc(function, sigutils.normalize_signature(signature), {}, options, pipeline_class=pipeline_class)
+    code._cache = KernelCache(code)
+    code.compile()
+    return code
 
 
 @numba.njit
