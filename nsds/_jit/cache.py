@@ -31,7 +31,7 @@ from nsds._jit.library import Library
 
 _UNUSED_DAYS = 30
 _FOREIGN = sys.stdlib_module_names | {"numba", "numpy", "scipy", "llvmlite", "builtins"}  # known by their versions
-_COMPILED = "_ZN"  # what the names of code compiled here begin with
+_COMPILED, _OF_NUMBA = "_ZN", "_ZN5numba"  # what the names of compiled code begin with, and of that of numba's own functions
 _CHECKSUM = hashlib.sha256().digest_size
 
 
@@ -194,8 +194,9 @@ class KernelCache:
         declared = _declarations(library._final_module)
         needed = [_file_of[one] for one in declared if one in _file_of]
         outside = [one for one in declared if not one.startswith(_COMPILED)]
+        others = [one for one in declared if one.startswith(_COMPILED) and one not in _file_of and not one.startswith(_OF_NUMBA)]
         _file_of[symbol] = None
-        if FOLDER is None or library.has_dynamic_globals or None in needed or not _is_writable():
+        if others or FOLDER is None or library.has_dynamic_globals or None in needed or not _is_writable():
             return
         name = f"{self._beginning(signature, result.codegen)}{hashlib.sha256(symbol.encode()).hexdigest()[:8]}.nbc"
         data = pickle.dumps((needed, outside)) + dumps(result._reduce())

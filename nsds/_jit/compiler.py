@@ -120,9 +120,15 @@ class _ThreadedCompiler(_KernelCompiler):
 
 
 class _CallbackCompiler(_KernelCompiler):
-    """numba's own pipeline, but for how arguments arrive."""
+    """Indices may count from the end."""
 
-    passes = ()
+    passes = (_CompileOnce,)
+
+
+class _UsersCompiler(_CallbackCompiler):
+    """As numba compiles a function: others that it compiles may call it, and be called."""
+
+    has_short_arguments = False
 
 
 # No runtime (_nrt) means no allocation and no reference counting: a kernel that allocates does not compile.
@@ -190,7 +196,7 @@ def callback(signature, function, parameters=None, arguments=None):
     ``cleared(out)`` is the vector out full of zeros, and ``matrix(out, (rows, columns))`` a matrix with its entries.
     """
     if parameters is not None:
-        names = {"function": numba.njit(function, error_model="numpy"), "cleared": _cleared, "matrix": matrix, "__name__": __name__}
+        names = {"function": _users(function), "cleared": _cleared, "matrix": matrix, "__name__": __name__}
         function = eval(f"lambda {parameters}: function({arguments})", names)
     return c_code(function, signature, {"error_model": "numpy"}, _CallbackCompiler)
 
@@ -203,7 +209,13 @@ def c_code(function, signature, options, pipeline_class):
     return code
 
 
-@numba.njit
+def _users(function):
+    result = numba.njit(function, error_model="numpy", pipeline_class=_UsersCompiler)
+    result._cache = KernelCache(result)
+    return result
+
+
+@_users
 def _cleared(out):
     for i in range(out.size):
         out[i] = 0.0
