@@ -106,7 +106,7 @@ _LATER = {
     "continue_orbit": "nsds.analysis.continuation",
     "equilibrium": "nsds.analysis.equilibria",
     "floquet": "nsds.analysis.orbits",
-    "iterated_map": "nsds.analysis.sections",
+    "iterated_map": "nsds.analysis.maps",
     "lyapunov": "nsds.analysis.exponents",
     "orbit": "nsds.analysis.orbits",
     "sensitivity": "nsds.analysis.sensitivities",

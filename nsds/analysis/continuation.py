@@ -7,21 +7,25 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
+from nsds.analysis.maps import section_of
 from nsds.analysis.orbits import filled, newton, orbit_dtype, refuse, require_run
-from nsds.analysis.sections import difference, section_of
+from nsds.analysis.sections import difference
 
 _DIFFERENCE = 2.0**-17  # of the parameter, relative to its range or itself
 _SMALL = 1e-3  # of the largest state: one that is smaller has no scale of its own
 _CORRECTIONS = 8  # of a point, at most
 _FAST, _GROWTH, _LONGEST = 3, 1.5, 4.0  # corrections after which the next step is longer, by how much, and of the first one at most
-_STRAY = 0.2  # of a step: by how much a point may lie elsewhere than predicted
+_STRAY, _KINK = 0.2, 4.0  # of a step: by how much a point may lie elsewhere than predicted; beyond the border of a map
 _ROUNDING = 1e-9  # residuals that are smaller, and no longer fall, are rounding
 _BEND = 0.9  # cosine between directions of successive points: below it the step is repeated, half as long
 _LOCATED, _SECANTS = 1e-13, 60  # of a step: where a special point is; how many points are tried
 _ZERO = 1e-6  # of the values between which a test changes sign: what a special point may have
-_NEAR = 8.0  # smallest steps: an impact so near to a corner is there where a branch is lost
+_NEAR = 8.0  # smallest steps: an impact so near to a corner, or a point to a border, is there where a branch is lost
+_SHARES = (0.9, 0.5) * 16  # of what is left of the way there, one step after the other
+_AWAY = 1e-7  # of the branch: how far from a border derivatives are taken
 _GRAZES = 0.2  # of the branch: a branch that is lost so near, as the slowest guard says, ends where a contact grazes
-KINDS = ("fold", "period_doubling", "neimark_sacker", "corner")
+KINDS = ("fold", "period_doubling", "neimark_sacker")  # and "corner" of systems, "border" of maps
+_N = len(KINDS)
 
 
 class _Point(NamedTuple):
@@ -30,7 +34,7 @@ class _Point(NamedTuple):
     u: np.ndarray
     direction: np.ndarray
     returned: NamedTuple
-    tests: np.ndarray  # that change sign at special points, in the order of KINDS; the last ones are of impacts
+    tests: np.ndarray  # that change sign at special points, in the order of KINDS, and then the margins of the section
     n_iter: int
 
 
@@ -62,10 +66,11 @@ def continue_orbit(system, *, parameter, until, period=None, n_periods=1, step=0
     Returns
     -------
     numpy.ndarray (points,)
-        The fields of `nsds.orbit` with the value of the parameter; kind: "fold", "period_doubling", "neimark_sacker" or "corner" of
-        special points, located to rounding; of the last point "until", "corner" where the branch folds there, "grazing" where it ends
-        because a contact begins or ceases with speed 0 (both are extrapolated to), or "lost", where orbits are no longer found for another
-        reason; else empty.
+        The fields of `nsds.orbit` with the value of the parameter; kind: "fold", "period_doubling", "neimark_sacker", "corner" or, of
+        maps in pieces, "border" (a point of the orbit is where another piece begins; multipliers are those before it) of special points,
+        located to rounding; of the last point "until", "corner" or "border" where the branch folds or ends there, "grazing" where it ends
+        because a contact begins or ceases with speed 0 (these are extrapolated to), or "lost", where orbits are no longer found for
+        another reason; else empty.
 
     Raises
     ------
@@ -135,7 +140,7 @@ class _Branch:
             points.append(new)
             kinds.append("until" if new.u[-1] in (0.0, 1.0) else "")
             way.append(step)
-            point, step = new, min(step * (_GROWTH if new.n_iter <= _FAST else 1.0), longest)
+            point, step = new, max(smallest, min(step * (_GROWTH if new.n_iter <= _FAST else 1.0), longest))
         return self._table(points[:max_points], kinds[:max_points])
 
     def _kept(self, points, kinds, before, end):
@@ -149,36 +154,38 @@ class _Branch:
         while step >= smallest:
             predicted = point.u + step * point.direction
             new = self._corrected(predicted, point.direction, point.direction)
-            if new is not None and np.linalg.norm(new.u - predicted) <= _STRAY * step:
-                turns = new.direction @ point.direction < _BEND or new.returned.impacts[0] != point.returned.impacts[0]
-                if not turns:
-                    return new, step
-                bent = new
+            off = math.inf if new is None else np.linalg.norm(new.u - predicted)
+            if off <= _STRAY * step and new.direction @ point.direction >= _BEND and new.returned.impacts[0] == point.returned.impacts[0]:
+                return new, step
+            bent = new if off <= _STRAY * step or (off <= _KINK * step and self._crosses(point, new)) else bent
             step *= 0.5
-        return bent, step  # a branch may have a corner where an impact has
+        return bent, step  # a branch may have a corner where an impact has, or a point of a cycle meets a border
+
+    def _crosses(self, a, b):
+        """Whether a point of a cycle is on the other side of a border."""
+        return self.section.met == "border" and (a.tests[_N:] * b.tests[_N:] <= 0.0).any()
 
     def _equations(self, u):
         """(what the section returns, its residual in units of the scales, derivatives (n, n + 1) of that)."""
         x, value = self.parts(u)
         section = self.section
         delta = _DIFFERENCE * max(abs(self.span), abs(value))
-        returned = section.returns(np.array([x, x, x]), [value, value + delta, value - delta])
-        if returned.status.any() or not np.isfinite(returned.ends).all():
-            return returned, None, None
-        F = difference(returned.ends[0], x, section.modulo) / self.scale
-        by_value = difference(returned.ends[1], returned.ends[2], section.modulo) / (2.0 * delta) * self.span / self.scale
+        returned, slope = section.with_slopes(x, value, delta)
         by_state = (returned.maps[0] - np.eye(section.n)) * self.scale / self.scale[:, None]
-        return returned, F, np.column_stack([by_state, by_value])
+        derivatives = np.column_stack([by_state, slope * self.span / self.scale])
+        if returned.status.any() or not np.isfinite(returned.ends).all() or not np.isfinite(derivatives).all():
+            return returned, None, None
+        return returned, difference(returned.ends[0], x, section.modulo) / self.scale, derivatives
 
-    def _corrected(self, u, normal, towards):
+    def _corrected(self, u, normal, towards, tol=None):
         """The point of the branch in the plane through u with this normal; None where Newton's method does not find it."""
-        at, last = u, math.inf
+        at, last, tol = u, math.inf, self.tol if tol is None else tol
         for k in range(_CORRECTIONS):
             returned, F, derivatives = self._equations(at)
             if F is None:
                 return None
             bordered, size = np.vstack([derivatives, normal]), abs(F).max()
-            if size <= self.tol or (size <= _ROUNDING and size > 0.5 * last):
+            if size <= tol or (size <= _ROUNDING and size > 0.5 * last) or (size <= self.tol and k == _CORRECTIONS - 1):
                 return self._point(at, returned, derivatives, towards, k)
             last = size
             try:
@@ -196,26 +203,19 @@ class _Branch:
         multipliers = np.linalg.eigvals(M)
         i, j = np.triu_indices(self.section.n, 1)
         pairs = np.prod(multipliers[i] * multipliers[j] - 1.0).real
-        tests = [direction[-1], np.linalg.det(M + identity), pairs, *self._corner_tests(u)]
+        tests = [direction[-1], np.linalg.det(M + identity), pairs, *self.section.margins(*self.parts(u), self.corners)]
         return _Point(u, direction, returned, np.array(tests), n_iter)
-
-    def _corner_tests(self, u):
-        """By how much the phases of impacts lie behind those of corners, for each impact and corner, in (-1/2, 1/2]."""
-        if not self.corners.size:
-            return []
-        times = self.section.impact_times(*self.parts(u))
-        phase = times[:, None] * self.section.n_periods - self.corners
-        return (phase - np.round(phase)).reshape(-1).tolist()
 
     def _specials(self, a, b):
         """Special points between two points, in their order: [(kind, point), ...]."""
         found = []
-        for k in range(len(a.tests) if len(a.tests) == len(b.tests) else 3):
-            kind = KINDS[min(k, 3)]
-            if not a.tests[k] * b.tests[k] < 0.0 or (k >= 3 and abs(a.tests[k] - b.tests[k]) > 0.25):
+        for k in range(len(a.tests) if len(a.tests) == len(b.tests) else _N):
+            kind = KINDS[k] if k < _N else self.section.met
+            if not a.tests[k] * b.tests[k] < 0.0 or (kind == "corner" and abs(a.tests[k] - b.tests[k]) > 0.25):
                 continue
-            special = self._located(a, b, k)
-            is_zero = special is not None and abs(special.tests[k]) <= _ZERO * max(abs(a.tests[k]), abs(b.tests[k]))  # not where it jumps
+            special = self._at_border(a, b, k) if kind == "border" else self._located(a, b, k)
+            least, most = sorted(abs(point.tests[k]) for point in (a, b))
+            is_zero = special is not None and abs(special.tests[k]) <= _ZERO * min(1.0 + least, most)  # not where it jumps
             if is_zero and (kind != "neimark_sacker" or _has_complex_pair(special)):
                 found.append((np.linalg.norm(special.u - a.u), kind, special))
         return [(kind, special) for _, kind, special in sorted(found, key=lambda one: one[0])]
@@ -226,7 +226,7 @@ class _Branch:
         low, high, f_low, f_high, best, side = 0.0, length, a.tests[k], b.tests[k], None, 0
         for _ in range(_SECANTS):
             s = (low * f_high - high * f_low) / (f_high - f_low)
-            new = self._corrected(a.u + s * a.direction, a.direction, a.direction)
+            new = self._corrected(a.u + s * a.direction, a.direction, a.direction, tol=0.0)
             if new is None or len(new.tests) != len(a.tests):
                 return best
             best, f = new, new.tests[k]
@@ -242,6 +242,31 @@ class _Branch:
                 side = -1
         return best
 
+    def _at_border(self, a, b, k):
+        """The point between two at which margin k is zero, from the side of the first: branches have kinks there."""
+        way = (b.u - a.u) @ a.direction
+        for halving in range(1, _SECANTS):
+            new = self._corrected(a.u + way * 0.5**halving * a.direction, a.direction, a.direction)
+            if new is not None and 0.0 < new.tests[k] / a.tests[k] < 1.0:
+                return self._crept(a, new, k)
+        return None
+
+    def _crept(self, a, b, k):
+        """The point at which margin k, which falls from a to b, is zero: approached from their side, then extrapolated to.
+
+        Its derivatives are those of a point so far from it that differences do not reach across.
+        """
+        near = b.returned
+        for share in _SHARES:
+            new = self._corrected(b.u + share * _way_to_zero(a, b, k) * b.direction, b.direction, b.direction, tol=0.0)
+            if new is not None and 0.0 < new.tests[k] / b.tests[k] < 1.0:
+                a, b = b, new
+                near = b.returned if _way_to_zero(a, b, k) > _AWAY else near
+        tests = b.tests.copy()
+        tests[k] = 0.0
+        returned = b.returned._replace(maps=near.maps, log_det=near.log_det)
+        return b._replace(u=b.u + _way_to_zero(a, b, k) / np.linalg.norm(b.u - a.u) * (b.u - a.u), returned=returned, tests=tests)
+
     def _at_value(self, a, b, value):
         """The point at a value of the parameter that lies between two."""
         share = (value - a.u[-1]) / (b.u[-1] - a.u[-1])
@@ -255,18 +280,15 @@ class _Branch:
         return point
 
     def _why_lost(self, points, way, smallest):
-        """Whether the branch is lost at an impact at a corner, or where a contact grazes: then its last point becomes that.
+        """Whether the branch is lost at a corner or border, or where a contact grazes: then its last point becomes that.
 
         Where a contact begins its speed squared grows in proportion to the way beyond the branch; where one ceases its speed falls in
-        proportion to the way that is left, as the distance of an impact from a corner does.
+        proportion to the way that is left.
         """
-        last = points[-1]
-        for k in range(3, min(len(last.tests), len(points[max(len(points) - 2, 0)].tests)) if len(points) > 1 else 0):
-            before, now = points[-2].tests[k], last.tests[k]
-            part = now / (before - now) if before != now else math.inf
-            if before * now >= 0.0 and 0.0 <= part * np.linalg.norm(last.u - points[-2].u) <= _NEAR * smallest:
-                points[-1] = last._replace(u=last.u + part * (last.u - points[-2].u))
-                return "corner"
+        last, met = points[-1], self._met(points, smallest)
+        if met is not None:
+            points[-1] = met
+            return self.section.met
         ways = smallest * np.array([64.0, 128.0])
         beyond = [self.section.returns(*self._one(last.u + s * last.direction)) for s in ways]
         squares = np.array([one.slowest[0] ** 2 for one in beyond])
@@ -286,6 +308,13 @@ class _Branch:
         points[-1] = last._replace(u=np.array(weights) @ u)
         return "grazing"
 
+    def _met(self, points, smallest):
+        """The end of a branch at which a margin of its section comes to zero, or None: approached from this side, then extrapolated to."""
+        for k in range(_N, len(points[-1].tests) if len(points) > 1 and len(points[-1].tests) == len(points[-2].tests) else 0):
+            if 0.0 <= _way_to_zero(*points[-2:], k) <= _NEAR * smallest:
+                return self._crept(*points[-2:], k)
+        return None
+
     def _one(self, u):
         """A point as the section takes it."""
         x, value = self.parts(u)
@@ -299,6 +328,12 @@ class _Branch:
             filled(rows, self.section, k, x, value, point.returned, point.n_iter)
             rows[k]["kind"] = kinds[k]
         return rows
+
+
+def _way_to_zero(a, b, k):
+    """How far beyond b the line through test k of two points is zero; below zero where it does not fall, or has changed its sign."""
+    before, now = a.tests[k], b.tests[k]
+    return np.linalg.norm(b.u - a.u) * now / (before - now) if before * now >= 0.0 and before != now else -1.0
 
 
 def _has_complex_pair(point):

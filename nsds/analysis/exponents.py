@@ -6,7 +6,7 @@ import numpy as np
 
 from nsds import _checks
 from nsds.analysis.carried import Carried
-from nsds.analysis.sections import IteratedMap, Iterates
+from nsds.analysis.maps import IteratedMap, Iterates
 from nsds.analysis.tangent import EVENTS, IMPACTS, LOG_DET, TIME, TOGETHER, UNTREATED
 from nsds.model.validation import valid
 

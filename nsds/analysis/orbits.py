@@ -6,7 +6,8 @@ from contextlib import closing
 import numpy as np
 
 from nsds import _checks
-from nsds.analysis.sections import difference, section_of
+from nsds.analysis.maps import section_of
+from nsds.analysis.sections import difference
 from nsds.status import CONVERGED, advice
 
 _HALVINGS = 8
@@ -179,13 +180,20 @@ def residual_of(section, x, returned):
 
 
 def newton(section, x, value, tol, max_iter):
-    """Newton's method at a fixed value of the parameter, its steps halved where they lead away: (x, what it returns, residual, steps)."""
+    """Newton's method at a fixed value of the parameter, its steps halved where they lead away: (x, what it returns, residual, steps).
+
+    Where the state is small, it goes on until the residual is small relative to that, too, or no longer falls.
+    """
     returned = section.returns(x[None], [value])
     residual, n_iter = residual_of(section, x, returned), 0
-    while not residual <= tol and n_iter < max_iter and math.isfinite(residual):
+    while math.isfinite(residual) and n_iter < max_iter:
+        off = difference(returned.ends[0], x, section.modulo)
+        is_found = residual <= tol
+        if is_found and abs(off).max() <= tol * abs(x).max():
+            break
         n_iter += 1
-        step = np.linalg.lstsq(returned.maps[0] - np.eye(section.n), difference(returned.ends[0], x, section.modulo), rcond=None)[0]
-        for halving in range(_HALVINGS):
+        step = np.linalg.lstsq(returned.maps[0] - np.eye(section.n), off, rcond=None)[0]
+        for halving in range(1 if is_found else _HALVINGS):
             trial = x - step * 0.5**halving
             result = section.returns(trial[None], [value])
             if residual_of(section, trial, result) < residual:

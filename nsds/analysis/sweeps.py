@@ -6,9 +6,10 @@ import numpy as np
 
 from nsds import _checks
 from nsds.analysis.carried import Carried
+from nsds.analysis.maps import IteratedMap, Iterates, place_in_map
 from nsds.analysis.parameters import Parameter, one_record
 from nsds.analysis.pieces import Piece, Store, finish_all
-from nsds.analysis.sections import IteratedMap, Iterates, difference, place_in_map
+from nsds.analysis.sections import difference
 from nsds.model.functions import functions_named, offered
 from nsds.model.trials import function_names
 from nsds.status import CONVERGED, NOT_COMPUTED

@@ -7,7 +7,7 @@ from nsds.pictures.axes import legend_beside, own_or_new
 from nsds.status import CONVERGED
 
 _ON_CIRCLE = 1e-6  # by how much a multiplier may be outside: special points have one there
-_MARKS = {"fold": "s", "period_doubling": "o", "neimark_sacker": "D", "corner": "^", "grazing": "v", "lost": "x"}
+_MARKS = {"fold": "s", "period_doubling": "o", "neimark_sacker": "D", "corner": "^", "border": "P", "grazing": "v", "lost": "x"}
 _PALETTE, _N_COLOURS = "tab20", 20
 _PLAIN, _BLANK = "0.6", "1.0"  # greys of what does not repeat, and of what was not computed
 _MOST_PERIODS = 12  # that have colours of their own

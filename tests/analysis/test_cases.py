@@ -7,6 +7,7 @@ import pytest
 
 import nsds
 from tests.analysis.models import free_motion, friction_oscillator, impact_oscillator
+from tests.analysis.test_maps import maximal_orbit, maximal_orbits, nordmark, nordmark_slope
 from tests.paths import ANALYSIS
 
 pytestmark = [pytest.mark.reference, pytest.mark.skipif(not ANALYSIS.is_dir(), reason="the cases are not part of the package")]
@@ -69,3 +70,32 @@ def test_sensitivity_bouncing_ball():
     found = nsds.sensitivity(ball, t_end=2.5, parameters=["floor.e", "ball.fext[0]"], rows=1)
     np.testing.assert_allclose(np.hstack([found["by_state"], found["by_parameters"] * [1, -1]]), case["S"], atol=1e-9)
     np.testing.assert_allclose(found["x"], case["state"], atol=1e-12)
+
+
+@pytest.mark.parametrize("jac", [None, nordmark_slope])
+def test_nordmark_period_adding_by_continuation(jac):
+    case = columns("nordmark_period_adding")
+    for alpha, *edges in zip(case["alpha"], case["rho_pd"], case["rho_bc"], strict=True):
+        for m, doubling, border in zip(case["m"].tolist(), *edges, strict=True):
+            assert maximal_orbits(alpha, m) == pytest.approx((doubling, border), rel=1e-13)
+            start, rho = maximal_orbit(alpha, m, jac)
+            down = nsds.continue_orbit(start, parameter="p[1]", until=rho - 1.5 * (rho - doubling), n_periods=m)
+            up = nsds.continue_orbit(start, parameter="p[1]", until=2 * border, n_periods=m)
+            assert down[down["kind"] == "period_doubling"]["parameter"] == pytest.approx([doubling], rel=1e-10)
+            assert up["kind"][-1] == "border"
+            assert up["parameter"][-1] == pytest.approx(border, rel=1e-10)
+
+
+def test_nordmark_period_adding_by_brute_force():
+    """Towards either edge in steps of its 2e-4, from the middle of the window: the last value with m points."""
+    case = columns("nordmark_period_adding")
+    steps = np.append(np.geomspace(0.02, 2e-4, 24), -np.arange(1, 8) * 2e-4)
+    for alpha, *edges in zip(case["alpha"], case["rho_pd"], case["rho_bc"], strict=True):
+        for m, doubling, border in zip(case["m"].tolist(), *edges, strict=True):
+            for edge, inwards in ((doubling, 1.0), (border, -1.0)):
+                values = edge * (1 + inwards * steps)
+                x = maximal_orbit(alpha, m, rho=values[0])[0].x
+                start = nsds.iterated_map(nordmark, x=x, p=[alpha, values[0]])
+                rows = nsds.sweep(start, vary={"p[1]": values}, transient=100_000, tol=1e-5 * values[0], direction=1)[0]
+                last = np.flatnonzero(rows["n_periods"] == m)[-1]
+                assert values[last] == pytest.approx(edge, rel=1e-3)

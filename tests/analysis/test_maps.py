@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.linalg import expm
 
 import nsds
-from nsds.analysis.sections import Iterates
+from nsds.analysis.maps import Iterates, section_of, slopes
 from nsds.analysis.tangent import exponential, log_of_determinant, multiply, orthonormalise
 
 # Feigenbaum cascade of the high-bounce map, alpha = 0.5, one table period a bounce: case high_bounce_map_cascade of the collection.
@@ -30,6 +30,49 @@ def nordmark(x, p, out):
 
 def nordmark_slope(x, p, out):
     out[0, 0] = p[0] if x[0] <= 0 else -0.5 / np.sqrt(x[0])
+
+
+def side(x, p, out):
+    out[0] = x[0]
+
+
+def maximal_orbits(alpha, m):
+    """Parameters at which orbits of m points, one on the right, double their period and meet the border (Nordmark 1991)."""
+    A = alpha ** (m - 1)
+    return 0.75 * A**2 / (A + (1 - A) / (1 - alpha)), (A * (1 - alpha) / (alpha * (1 - A))) ** 2
+
+
+def maximal_orbit(alpha, m, jac=None, rho=None):
+    """The map at the point of such an orbit that is on the right, and rho: in the middle if not given."""
+    A, rho = alpha ** (m - 1), sum(maximal_orbits(alpha, m)) / 2 if rho is None else rho
+    u = -A / 2 + math.sqrt(A**2 / 4 + A * rho + rho * (1 - A) / (1 - alpha))
+    return nsds.iterated_map(nordmark, x=[u * u], p=[alpha, rho], jac=jac, border=side), rho
+
+
+def broken_line(x, p, out):
+    out[0] = (p[1] if x[0] <= 0 else p[2]) * x[0] + p[0]
+
+
+def gap(x, p, out):
+    out[0] = 0.6 * x[0] + p[0] - (1.0 if x[0] > 0 else 0.0)
+
+
+def clipped(x, p, out):
+    out[0] = 0.5 * x[0] - max(-1.0, min(1.0, 0.4 * x[0])) + p[0]
+
+
+def clips(x, p, out):
+    out[0] = (0.4 * x[0] - 1) * (0.4 * x[0] + 1)
+
+
+def normal_form(x, p, out):
+    t, d = (p[1], p[2]) if x[0] <= 0 else (p[3], p[4])
+    out[0], out[1] = t * x[0] + x[1] + p[0], -d * x[0]
+
+
+def bent(x, p, out):
+    out[0] = (math.sqrt(x[0]) if x[0] > 0 else 0.5 * x[0]) + p[0] * math.sin(x[1])
+    out[1] = x[0] * x[1] + p[0] ** 2
 
 
 def cubic(x, p, out):
@@ -92,22 +135,138 @@ def test_cascade_of_period_doublings():
         x = nsds.orbit(table, n_periods=2 ** (k + 1), settle=200)["x"]
 
 
-@pytest.mark.parametrize("m", [3, 5])
-def test_maximal_orbits_of_the_square_root_map(m):
-    """Doubling at ``rho = 3/4 A² / (A + (1 - A)/(1 - alpha))``, ``A = alpha^(m-1)``; the orbit ends where a point reaches the border."""
-    alpha = 0.2
-    A = alpha ** (m - 1)
-    doubling, border = 0.75 * A**2 / (A + (1 - A) / (1 - alpha)), (A * (1 - alpha) / (alpha * (1 - A))) ** 2
-    rho = (doubling + border) / 2
-    u = -A / 2 + math.sqrt(A**2 / 4 + A * rho + rho * (1 - A) / (1 - alpha))
-    start = nsds.iterated_map(nordmark, x=[u * u], p=[alpha, rho], jac=nordmark_slope)
+@pytest.mark.parametrize("jac", [None, nordmark_slope])
+@pytest.mark.parametrize(("alpha", "m"), [(0.2, 3), (0.2, 7), (0.5, 4), (0.35, 6), (0.9, 3)])
+def test_maximal_orbits_of_the_square_root_map(alpha, m, jac):
+    """Where they double their period, and end at the border (case nordmark_period_adding of the collection; alpha to 1e-10)."""
+    doubling, border = maximal_orbits(alpha, m)
+    start, rho = maximal_orbit(alpha, m, jac)
     branch = nsds.continue_orbit(start, parameter="p[1]", until=rho - 1.5 * (rho - doubling), n_periods=m)
     special = branch[branch["kind"] == "period_doubling"]["parameter"]
-    assert special.size == 1
-    assert abs(special[0] - doubling) < 1e-10 * doubling
-    ends = nsds.continue_orbit(start, parameter="p[1]", until=2 * border, n_periods=m)[-1]
-    assert ends["kind"] == "lost"
-    assert abs(ends["parameter"] - border) < 1e-4 * border
+    assert special == pytest.approx([doubling], rel=1e-11)
+    branch = nsds.continue_orbit(start, parameter="p[1]", until=2 * border, n_periods=m)
+    assert branch["kind"][-1] == "border"
+    assert branch["parameter"][-1] == pytest.approx(border, rel=1e-11)
+    A, u = alpha ** (m - 1), math.sqrt(border)
+    assert branch["multipliers"][-1].real == pytest.approx([-0.5 * A / u], rel=1e-5)
+    assert sorted(branch["x"][-1]) == pytest.approx([border], rel=1e-9)  # the image of the border
+
+
+def test_the_border_that_a_parameter_of_the_slope_leads_to():
+    rho = 0.03
+    start, _ = maximal_orbit(0.3, 3, rho=rho)
+    branch = nsds.continue_orbit(start, parameter="p[0]", until=0.1, n_periods=3)
+    assert branch["kind"][-1] == "border"
+    assert branch["parameter"][-1] == pytest.approx(math.sqrt(rho) / (1 - math.sqrt(rho)), rel=1e-12)
+
+
+@pytest.mark.parametrize(("left", "right"), [(0.5, -0.5), (0.5, -2.0), (-0.5, -2.0), (0.9, -0.3), (0.5, 2.0)])
+def test_a_fixed_point_goes_on_past_the_border_or_turns_back_there(left, right):
+    """``x -> left x + mu``, ``right x + mu``: fixed points ``mu / (1 - slope)`` on either side, with right = 2 both where mu < 0."""
+    start = nsds.iterated_map(broken_line, x=[-1 / (1 - left)], p=[-1.0, left, right], border=side)
+    branch = nsds.continue_orbit(start, parameter="p[0]", until=1.0)
+    special = branch[branch["kind"] != ""]
+    assert special["kind"].tolist() == ["border", "until"]
+    assert abs(special["parameter"][0]) < 1e-11
+    assert abs(special["x"][0, 0]) < 1e-11
+    end = -1.0 if right > 1 else 1.0
+    assert special["parameter"][1] == end
+    assert special["x"][1, 0] == pytest.approx(end / (1 - right), rel=1e-9)
+    assert special["multipliers"][1].real == pytest.approx([right], rel=1e-9)
+
+
+@pytest.mark.parametrize(("until", "wanted", "point"), [(0.8, 0.625, 0.0), (0.2, 0.375, -0.625)])
+def test_orbits_of_a_map_that_jumps_end_at_its_border(until, wanted, point):
+    """``x -> 0.6 x + mu``, less 1 on the right: points left and right in turn for ``0.6/1.6 < mu < 1/1.6``."""
+    start = nsds.iterated_map(gap, x=[(1.6 * 0.5 - 1) / 0.64], p=[0.5], border=side)
+    end = nsds.continue_orbit(start, parameter="p[0]", until=until, n_periods=2)[-1]
+    assert end["kind"] == "border"
+    assert end["parameter"] == pytest.approx(wanted, abs=1e-12)
+    assert end["x"][0] == pytest.approx(point, abs=1e-11)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_several_borders_are_stated_by_their_product(sign):
+    """``x -> x/2 - clip(0.4 x, -1, 1) + mu`` has its fixed point at ``mu/0.9`` up to 2.5, then at ``2 (mu - 1)``."""
+    branch = nsds.continue_orbit(nsds.iterated_map(clipped, x=[0.0], p=[0.0], border=clips), parameter="p[0]", until=5.0 * sign)
+    special = branch[branch["kind"] != ""]
+    assert special["kind"].tolist() == ["border", "until"]
+    np.testing.assert_allclose(special["parameter"], [2.25 * sign, 5 * sign], rtol=1e-12)
+    np.testing.assert_allclose(special["x"][:, 0], [2.5 * sign, 8 * sign], rtol=1e-11)
+
+
+def test_a_node_and_a_spiral_meet_at_the_border_in_the_plane():
+    """Normal form of border collisions (Nusse and Yorke 1992): ``(x, y) -> (t x + y + mu, -d x)`` with t, d of either side."""
+    p = [-1.0, 1.2, 0.3, -1.0, 0.9]
+    start = np.linalg.solve([[1 - p[1], -1.0], [p[2], 1.0]], [p[0], 0.0])
+    branch = nsds.continue_orbit(nsds.iterated_map(normal_form, x=start, p=p, border=side), parameter="p[0]", until=1.0)
+    special = branch[branch["kind"] != ""]
+    assert special["kind"].tolist() == ["border", "until"]
+    assert abs(special["parameter"][0]) < 1e-10
+    np.testing.assert_allclose(special["x"][1], np.linalg.solve([[1 - p[3], -1.0], [p[4], 1.0]], [1.0, 0.0]), rtol=1e-9)
+    assert abs(special["multipliers"][1]) == pytest.approx(np.sqrt([0.9, 0.9]), rel=1e-9)
+
+
+def test_small_orbits_are_as_accurate_as_large_ones():
+    """Residuals count relative to the state as well."""
+    for alpha, m in ((0.2, 8), (0.5, 3)):
+        start, rho = maximal_orbit(alpha, m)
+        wanted = start.x[0]
+        near = nsds.iterated_map(nordmark, x=[wanted * 1.01], p=[alpha, rho])
+        assert nsds.orbit(near, n_periods=m)["x"] == pytest.approx([wanted], rel=1e-11)
+
+
+def slopes_in_numpy(f, v, i):
+    """Twin of `slopes`: Richardson's extrapolation of central differences, narrower and narrower."""
+    best, least = np.nan, np.inf
+    h = 2.0**-6 * max(1.0, abs(v[i]))
+    for _ in range(16):
+        D = []
+        for k in range(3):
+            high, low = v.copy(), v.copy()
+            high[i] += h / 2**k
+            low[i] -= h / 2**k
+            D.append((f(high) - f(low)) / (high[i] - low[i]))
+        first, second = (4 * D[1] - D[0]) / 3, (4 * D[2] - D[1]) / 3
+        R, noise = (16 * second - first) / 15, 2.0**-48 * abs(f(high)) / h
+        error = abs(R - second) + noise
+        best, least = np.where(error < least, R, best), np.fmin(error, least)
+        if (error <= np.maximum(1e-9 * abs(R), 2 * noise)).all():
+            break
+        h /= 16
+    return best
+
+
+@given(st.floats(1e-12, 3.0), st.floats(-2.0, 2.0))
+def test_differences_are_as_short_as_the_map_asks_for(x, p):
+    """Beside the exact derivative, by the state and by a parameter, and the twin."""
+    table = nsds.iterated_map(bent, x=[x, 0.3], p=[p, 0.5])
+    out, spare = np.zeros(2), np.zeros(12)
+    for varied, i in (("x", 0), ("x", 1), ("p", 0)):
+        state, parameters = table.x.copy(), table.p.copy()
+        slopes(table.addresses()[0], 2, state, parameters, state if varied == "x" else parameters, i, out, spare)
+        exact = {("x", 0): [0.5 / math.sqrt(x), 0.3], ("x", 1): [math.cos(0.3) * p, x], ("p", 0): [math.sin(0.3), 2 * p]}[varied, i]
+        assert state.tolist() == table.x.tolist()
+        np.testing.assert_allclose(out, exact, rtol=1e-10, atol=1e-10 + 5e-14 / x)  # of which rounding
+
+        def f(v, varied=varied):
+            image = np.zeros(2)
+            bent(*((v, table.p) if varied == "x" else (table.x, v)), image)
+            return image
+
+        twin = slopes_in_numpy(f, (table.x if varied == "x" else table.p).copy(), i)
+        np.testing.assert_allclose(out, twin, rtol=1e-10, atol=1e-10 + 5e-14 / x)
+
+
+def test_derivatives_by_a_parameter_are_carried_along_iterations():
+    """``x_n`` of the logistic map as a polynomial of p, by differentiating its recursion."""
+    x, slope, p = 0.3, 0.0, 3.2
+    for _ in range(5):
+        x, slope = p * x * (1 - x), x * (1 - x) + p * (1 - 2 * x) * slope
+    section = section_of("test", nsds.iterated_map(logistic, x=[0.3], p=[p]), None, 5, None, "p[0]")
+    returned, found = section.with_slopes(np.array([0.3]), p, 1e-6)
+    assert returned.ends[0] == pytest.approx([x], rel=1e-14)
+    assert found == pytest.approx([slope], rel=1e-11)
 
 
 def test_folds_and_neimark_sacker_points():

@@ -288,7 +288,8 @@ Q = [0.0, 0, 0, 1.0, 0, 0, 0]
 # name -> (function, arguments that are good, kinds of arguments)
 CALLS = {
     "iterated_map": (nsds.iterated_map, lambda: {"f": halved, "x": [1.0], "p": [0.5]}, {
-        "f": "function", "x": "state of any length", "p": "parameters", "jac": "function or none", "modulo": "vector or none"}),
+        "f": "function", "x": "state of any length", "p": "parameters", "jac": "function or none", "modulo": "vector or none",
+        "border": "function or none"}),
     "floquet": (nsds.floquet, lambda: {"system": table()}, {
         "system": "record", "period": "period", "n_periods": "whole", "scheme": "scheme"}),
     "orbit": (nsds.orbit, lambda: {"system": table()}, {
