@@ -3,6 +3,8 @@
 p is a row of a table with the columns pending, next_time, n_events and n_still of the integer work memory, event and tail of the other.
 """
 
+import math
+
 from nsds._jit import tiny
 
 AT_EVENT, AT_START = 1, 2  # what is pending
@@ -21,11 +23,11 @@ def wind_up(t, times, p, iwork):
 
 @tiny
 def next_stop(t, t_new, times, p, work, iwork):
-    """The next time that is known in advance: of a row, of an event, of the end of an accumulation."""
+    """The next time that is known in advance: of a row, of an event, of the end of an accumulation; the last row may have been there."""
     until = t_new
     if iwork[p.next_time] < times.size:
         until = min(until, times[iwork[p.next_time]])
-    return min(until, work[p.tail]) if work[p.tail] > t else until
+    return min(until, max(work[p.tail], t)) if work[p.tail] > -math.inf else until
 
 
 @tiny

@@ -118,12 +118,13 @@ def _first_event(t, h, s, functions, mem, imem, work, iwork):
             work[f.root + i] = _root(i, degree, 0.0, _NO_VALUE * work[f.y_size + i], s, work, iwork)
             if work[f.root + i] < best:
                 best, which = work[f.root + i], 2 * i
-    begin, width = 0.0, _first_width(t, h, s, functions, mem, imem, work, iwork)
+    width, starts = _first_width(t, h, s, functions, mem, imem, work, iwork)
+    begin, narrowest = 0.0, _NEAREST if starts else _NARROWEST
     for _ in range(_SECTIONS if iwork[f.count] > 0 or iwork[f.n_sampled] > 0 else 0):
         if not begin < min(best, 1.0):
             break
         _sample(t, h, begin, width, s, functions, mem, imem, work, iwork)
-        if width > _NARROWEST and not _are_accurate(s, work, iwork):
+        if width > narrowest and not _are_accurate(s, work, iwork):
             width *= 0.5
             continue
         root, number = _sampled_event(begin, width, s, work, iwork)
@@ -134,7 +135,7 @@ def _first_event(t, h, s, functions, mem, imem, work, iwork):
             work[f.root + i] = min(work[f.root + i], work[f.section + i])
         if root < best:
             best, which = root, number
-        begin += width
+        begin, narrowest = begin + width, _NARROWEST
         width = min(2.0 * width, 1.0 - begin)
     for i in range(f.m):
         iwork[f.fired + i] = 1 if best != NO_ROOT and work[f.root + i] <= best + _TOGETHER else 0
@@ -143,7 +144,7 @@ def _first_event(t, h, s, functions, mem, imem, work, iwork):
 
 @kernel
 def _first_width(t, h, s, functions, mem, imem, work, iwork):
-    """Width of the first section: events may be far nearer than the motion has features, where a guard starts from zero."""
+    """(width of the first section, whether a guard starts from zero: events, and its kinks, may then be nearer than the motion's features)."""
     f, starts = s.flow[0], False
     for i in range(f.m):
         starts |= iwork[f.zero + i] != 0 and s.plain[i] == 0
@@ -152,9 +153,9 @@ def _first_width(t, h, s, functions, mem, imem, work, iwork):
         _evaluate_guards(t, h, theta, s, functions, mem, imem, work, iwork)
         for i in range(f.m):
             if s.plain[i] == 0 and iwork[f.mode + i] != HELD and _guard(i, 0, s, mem, work, iwork) < -_UNIT * work[f.y_size + i]:
-                return theta
+                return theta, starts
         theta *= _FARTHER
-    return 1.0
+    return 1.0, starts
 
 
 @kernel

@@ -87,15 +87,15 @@ def test_nordmark_period_adding_by_continuation(jac):
 
 
 def test_nordmark_period_adding_by_brute_force():
-    """Towards either edge in steps of its 2e-4, from the middle of the window: the last value with m points."""
+    """From inside the window past either edge, in steps that become shorter: the last value with m points."""
     case = columns("nordmark_period_adding")
-    steps = np.append(np.geomspace(0.02, 2e-4, 24), -np.arange(1, 8) * 2e-4)
+    steps = np.append(np.geomspace(0.02, 4e-4, 14), [0.0, -4e-4, -1e-3, -2e-3])
     for alpha, *edges in zip(case["alpha"], case["rho_pd"], case["rho_bc"], strict=True):
         for m, doubling, border in zip(case["m"].tolist(), *edges, strict=True):
             for edge, inwards in ((doubling, 1.0), (border, -1.0)):
                 values = edge * (1 + inwards * steps)
                 x = maximal_orbit(alpha, m, rho=values[0])[0].x
                 start = nsds.iterated_map(nordmark, x=x, p=[alpha, values[0]])
-                rows = nsds.sweep(start, vary={"p[1]": values}, transient=100_000, tol=1e-5 * values[0], direction=1)[0]
+                rows = nsds.sweep(start, vary={"p[1]": values}, transient=400_000, tol=1e-4 * values[0], direction=1)[0]
                 last = np.flatnonzero(rows["n_periods"] == m)[-1]
                 assert values[last] == pytest.approx(edge, rel=1e-3)
