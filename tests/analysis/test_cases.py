@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import nsds
+from nsds import status
 from tests.analysis.models import free_motion, friction_oscillator, impact_oscillator
 from tests.analysis.test_maps import maximal_orbit, maximal_orbits, nordmark, nordmark_slope
 from tests.paths import ANALYSIS
+from tests.schemes.event_driven.test_filippov import fuller, fullers_state, times_of
 
 pytestmark = [pytest.mark.reference, pytest.mark.skipif(not ANALYSIS.is_dir(), reason="the cases are not part of the package")]
 _PART = 0.37  # of an orbit: where the section is, away from impacts
@@ -99,3 +101,17 @@ def test_nordmark_period_adding_by_brute_force():
                 rows = nsds.sweep(start, vary={"p[1]": values}, transient=400_000, tol=1e-4 * values[0], direction=1)[0]
                 last = np.flatnonzero(rows["n_periods"] == m)[-1]
                 assert values[last] == pytest.approx(edge, rel=1e-3)
+
+
+def test_fuller_zeno():
+    case = columns("fuller_zeno")
+    for xi, end, switches in zip(case["xi"], case["t_zeno"], case["t_switch"], strict=True):
+        rows = nsds.simulate(fuller(xi), t_end=1.5 * end, h=0.1, scheme=nsds.event_driven())
+        np.testing.assert_allclose(np.unique(times_of(rows, status.SWITCHED))[:10], switches[:10], rtol=0, atol=1e-9)
+        assert times_of(rows, status.ACCUMULATION) == pytest.approx([end], abs=1e-8)
+        assert abs(rows["plant"]["x"][rows["t"] > end + 1e-8]).max() < 1e-8
+        stepped = [nsds.simulate(fuller(xi), t_end=1.5 * end, h=h, scheme=nsds.euler_moreau()) for h in (1e-3, 2.5e-4)]
+        before = [one[one["t"] < 0.8 * end] for one in stepped]
+        coarse, fine = (abs(one["plant"]["x"] - [fullers_state(xi, t) for t in one["t"]]).max() for one in before)
+        assert 2.5 < coarse / fine < 10.7
+        assert all(abs(one["plant"]["x"][-1]).max() < 1e-12 for one in stepped)

@@ -3,6 +3,8 @@
 Twins are closed forms, the exact motion of linear systems, and SciPy's solve_ivp with events at a tolerance of 1e-12.
 """
 
+from decimal import Decimal, localcontext
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -37,17 +39,85 @@ def fuller(xi, start=(None, -1.0)):
     )
 
 
-@pytest.mark.parametrize("xi", [0.25, np.sqrt((np.sqrt(33) - 1) / 24), 0.15])
-def test_fullers_switches_accumulate_and_the_state_rests(xi):
-    """Speeds at switches fall by k, times between them too; closed form."""
+XI = [0.25, np.sqrt((np.sqrt(33) - 1) / 24), 0.15, 0.01, 0.45, 0.49]  # the second one is that of Fuller's optimal control
+
+
+def fullers_times(xi, n):
+    """Times of the first n switches from the switching curve on, and the time of their accumulation: closed form."""
     k = np.sqrt((0.5 - xi) / (0.5 + xi))
-    rows = nsds.simulate(fuller(xi), t_end=1.2 * (1 + k) / (1 - k), h=0.5, scheme=EVENTS)
-    n = np.arange(1, 8)
-    np.testing.assert_allclose(np.unique(times_of(rows, status.SWITCHED))[:7], (1 + k) * (1 - k**n) / (1 - k), rtol=0, atol=1e-13)
-    assert times_of(rows, status.ACCUMULATION) == pytest.approx([(1 + k) / (1 - k)], abs=1e-9)
-    after = rows[rows["t"] > (1 + k) / (1 - k) + 1e-6]
+    return (1 + k) * (1 - k ** np.arange(1, n + 1)) / (1 - k), (1 + k) / (1 - k)
+
+
+def fullers_state(xi, t):
+    """State at t: between switches, at which speeds fall by k, a parabola."""
+    k, end = np.sqrt((0.5 - xi) / (0.5 + xi)), fullers_times(xi, 1)[1]
+    if t >= end:
+        return [0.0, 0.0]
+    n = np.floor(np.log1p(-t / end) / np.log(k) + 1e-12)
+    v = -((-k) ** n)
+    x, s, u = -xi * v * abs(v), t - end * (1 - k**n), -np.sign(v)
+    return [x + v * s + u * s * s / 2, v + u * s]
+
+
+def fullers_switches(xi, x, n):
+    """Times of n switches from any state on, and of their accumulation, in 60 digits: parabolas meet the switching curve."""
+    with localcontext() as context:
+        context.prec = 60
+        x, v, c, t, times = Decimal(x[0]), Decimal(x[1]), Decimal(xi), Decimal(0), []
+        u = -1 if x + c * v * abs(v) > 0 else 1
+        for _ in range(n):
+            roots = []
+            for sign in (1, -1):  # of the speed at the curve
+                A, B, C = Decimal(u) / 2 + c * sign, v + 2 * c * sign * v * u, x + c * sign * v * v
+                square = B * B - 4 * A * C
+                both = [(-B + half) / (2 * A) for half in (square.sqrt(), -square.sqrt())] if square >= 0 else []
+                roots += [root for root in both if root > Decimal("1e-45") and (v + u * root) * sign >= 0]
+            d = min(roots)
+            x, v, t, u = x + v * d + u * d * d / 2, v + u * d, t + d, -u
+            times.append(float(t))
+        k = ((1 - 2 * c) / (1 + 2 * c)).sqrt()
+        return times, float(t + abs(v) * (1 + k) / (1 - k))
+
+
+@pytest.mark.parametrize("xi", XI)
+def test_fullers_switches_accumulate_and_the_state_rests(xi):
+    """Speeds at switches fall by k, times between them too; closed form, case fuller_zeno of the collection."""
+    times, end = fullers_times(xi, 10)
+    rows = nsds.simulate(fuller(xi), t_end=1.2 * end, h=0.5, scheme=EVENTS)
+    np.testing.assert_allclose(np.unique(times_of(rows, status.SWITCHED))[:10], times, rtol=0, atol=1e-10)
+    assert times_of(rows, status.ACCUMULATION) == pytest.approx([end], abs=1e-9)
+    after = rows[rows["t"] > end + 1e-6]
     assert abs(after["plant"]["x"]).max() < 1e-10
     assert abs(after["switches"]["lambda"]).max() < 1e-8
+
+
+def test_fullers_switches_from_anywhere():
+    """Starts of all sizes off the switching curve; the tenth row is at the end of the accumulation, to rounding."""
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        xi, start = rng.uniform(0.02, 0.495), rng.normal(size=2) * 10 ** rng.uniform(-3, 3)
+        times, end = fullers_switches(xi, start, 40)
+        rows = nsds.simulate(fuller(xi, start), t_end=1.3 * end, h=end / 10, scheme=EVENTS)
+        found = np.unique(times_of(rows, status.SWITCHED))[:10]
+        assert found.size >= 8
+        np.testing.assert_allclose(found, times[: found.size], rtol=0, atol=1e-11 * end)
+        assert times_of(rows, status.ACCUMULATION) == pytest.approx([end], rel=1e-11)
+        assert abs(rows["plant"]["x"][rows["t"] > 1.01 * end]).max() < 1e-12 * (1 + end) ** 2
+
+
+@pytest.mark.parametrize("xi", XI[:3])
+def test_time_stepping_goes_through_fullers_accumulation(xi):
+    """Of first order before it, at rest behind it."""
+    end, errors = fullers_times(xi, 1)[1], []
+    for h in (2e-3, 1e-3, 5e-4, 2.5e-4):
+        rows = nsds.simulate(fuller(xi), t_end=1.5 * end, h=h, scheme=nsds.euler_moreau())
+        assert (rows["status"] == 0).all()
+        exact = np.array([fullers_state(xi, t) for t in rows["t"]])
+        errors.append(abs(rows["plant"]["x"] - exact)[rows["t"] < 0.8 * end].max())
+        assert abs(rows["plant"]["x"] - exact).mean() < 10 * h
+        assert abs(rows["plant"]["x"][-1]).max() < 1e-15
+    assert errors[-1] < 0.01
+    assert 5 < errors[0] / errors[-1] < 14
 
 
 @pytest.mark.parametrize("build", [spiral, lambda: driven_relay(1.5), *(lambda k=k: system_of(random_model(k)) for k in range(6))])
