@@ -7,7 +7,7 @@ from nsds.model.layout import ABSENT
 FORWARD_STEP = 2.0**-26  # of a forward difference, relative to 1 or the variable
 _TINY = 2.0**-10  # variables below this may be small because the scene is: then the step is checked
 _SHORTER = 2.0**-10  # ratio of steps that are compared
-_AGREEMENT = 2.0**-20  # of derivatives by both, relative to the largest of the row
+_AGREEMENT = 2.0**-34  # of derivatives by both, relative to the largest of the row
 
 
 @kernel
