@@ -168,7 +168,12 @@ def generalised_alpha(
 def higher_order_sweeping() -> np.ndarray: ...
 def interaction(relation: dict[str, Any], law: dict[str, Any], on: str) -> dict[str, Any]: ...
 def iterated_map(
-    f: Callable[..., Any], x: ArrayLike, p: ArrayLike = ..., jac: Callable[..., Any] | None = ..., modulo: ArrayLike | None = ...
+    f: Callable[..., Any],
+    x: ArrayLike,
+    p: ArrayLike = ...,
+    jac: Callable[..., Any] | None = ...,
+    modulo: ArrayLike | None = ...,
+    border: Callable[..., Any] | None = ...,
 ) -> Any: ...
 
 joints: ModuleType

@@ -30,9 +30,9 @@ def onto_the_second(t, lam, z, out):
     out[1] = lam[0]
 
 
-def fuller(xi, start=(None, -1.0)):
+def fuller(xi, start=(None, -1.0), normal=fuller_normal):
     """x1' = x2, x2' = u, u = -sgn(x1 + xi x2 |x2|), on the switching curve at the start."""
-    relation = nsds.type1_relation(fuller_surface, onto_the_second, m=1, C=fuller_normal, z=[xi])
+    relation = nsds.type1_relation(fuller_surface, onto_the_second, m=1, C=normal, z=[xi])
     x = [xi if start[0] is None else start[0], start[1]]
     return nsds.system(
         plant=nsds.first_order_linear([[0, 1.0], [0, 0]], x=x), switches=nsds.interaction(relation, nsds.relay(), on="plant")
@@ -79,11 +79,12 @@ def fullers_switches(xi, x, n):
         return times, float(t + abs(v) * (1 + k) / (1 - k))
 
 
+@pytest.mark.parametrize("normal", [fuller_normal, None])
 @pytest.mark.parametrize("xi", XI)
-def test_fullers_switches_accumulate_and_the_state_rests(xi):
+def test_fullers_switches_accumulate_and_the_state_rests(xi, normal):
     """Speeds at switches fall by k, times between them too; closed form, case fuller_zeno of the collection."""
     times, end = fullers_times(xi, 10)
-    rows = nsds.simulate(fuller(xi), t_end=1.2 * end, h=0.5, scheme=EVENTS)
+    rows = nsds.simulate(fuller(xi, normal=normal), t_end=1.2 * end, h=0.5, scheme=EVENTS)
     np.testing.assert_allclose(np.unique(times_of(rows, status.SWITCHED))[:10], times, rtol=0, atol=1e-10)
     assert times_of(rows, status.ACCUMULATION) == pytest.approx([end], abs=1e-9)
     after = rows[rows["t"] > end + 1e-6]
