@@ -144,7 +144,7 @@ def _first_event(t, h, s, functions, mem, imem, work, iwork):
 
 @kernel
 def _first_width(t, h, s, functions, mem, imem, work, iwork):
-    """(width of the first section, whether a guard starts from zero: events, and its kinks, may then be nearer than the motion's features)."""
+    """(width of the first section, whether a guard starts from zero: events, and kinks, may then be nearer than what the motion does)."""
     f, starts = s.flow[0], False
     for i in range(f.m):
         starts |= iwork[f.zero + i] != 0 and s.plain[i] == 0
