@@ -1,12 +1,15 @@
 """Checks of what users pass in: float64 copies or an error that names the function, the field, what it wants and what it got."""
 
 import importlib.util
+import math
 import os
 import reprlib
 import sys
 
 import numpy as np
 
+_FLOATS = np.dtype(np.float64)
+_FEW = 64  # numbers whose sum is sooner computed than each is tested
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = 80
 _short.maxlist = _short.maxtuple = 8
@@ -22,8 +25,14 @@ def shortened(value):
 
 def array(owner, field, value, n_dims=None, shape=None, at_least=0):
     """Finite float64 array of the given shape or number of dimensions, after axes of length 1 were put before those of short ones."""
-    if type(value) is np.ndarray and value.dtype == np.float64:
-        result = value.copy()
+    result = floats(owner, field, value, n_dims, shape, at_least)
+    return finite(owner, field, result.copy() if type(value) is np.ndarray and value.dtype is _FLOATS else result)
+
+
+def floats(owner, field, value, n_dims=None, shape=None, at_least=0):
+    """As `array`, but NaN and infinities may be in it, and a float64 array is no copy."""
+    if type(value) is np.ndarray and value.dtype is _FLOATS:
+        result = value
     else:
         try:
             result = np.array(value)
@@ -39,11 +48,18 @@ def array(owner, field, value, n_dims=None, shape=None, at_least=0):
         raise ValueError(f"{owner}: {field} must be {wanted}, got shape {result.shape}")
     if shape is not None and result.shape != shape:
         raise ValueError(f"{owner}: {field} must have shape {shape}, got {result.shape}")
-    if not np.isfinite(result).all():
-        where = np.argwhere(~np.isfinite(result))[0].tolist()
-        at = f" at index {where}" if result.ndim else ""
-        raise ValueError(f"{owner}: {field} must be finite, got {result[tuple(where)]}{at}")
     return result
+
+
+def finite(owner, field, value):
+    """An array that holds neither NaN nor infinities."""
+    if value.size <= _FEW and math.isfinite(sum(value.ravel().tolist())):  # which is soon done
+        return value
+    if not np.isfinite(value).all():
+        where = np.argwhere(~np.isfinite(value))[0].tolist()
+        at = f" at index {where}" if value.ndim else ""
+        raise ValueError(f"{owner}: {field} must be finite, got {value[tuple(where)]}{at}")
+    return value
 
 
 def number(owner, field, value, low=-np.inf, high=np.inf, above=None):

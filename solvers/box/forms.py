@@ -7,12 +7,14 @@ import numpy as np
 
 from nsds import _checks
 from nsds._jit import kernel
+from nsds.solvers.box.signature import call_solver
 
 _LEAST, _MOST = 1e-50, 1e50  # sizes of numbers with which all methods get along
 _SCALINGS = 20
 _FAR = 160.0  # binary digits by which bounds may be larger than what q asks of z
 _SPARSE_FROM = 32  # unknowns from which a dense matrix is searched for zeros
 _DENSITY = 0.2
+REFUSED = -1  # no status: the problem is not as it should be
 
 
 def narrow_order(row, column, n):
@@ -34,14 +36,21 @@ def _dense_pattern(n):
 def matrix(owner, field, value, shape=None):
     """A checked matrix: a float array, or a scipy.sparse array in coordinate form."""
     if hasattr(value, "tocoo"):
-        value = value.tocoo()
-        if len(value.shape) != 2:
-            raise ValueError(f"{owner}: {field} must have 2 dimensions, got shape {value.shape}")
-        if shape is not None and value.shape != shape:
-            raise ValueError(f"{owner}: {field} must have shape {shape}, got {value.shape}")
-        value.data = _checks.array(owner, field, value.data)
-        return value
+        return entries(owner, field, value, shape)
     return _checks.array(owner, field, value, n_dims=2) if shape is None else _checks.array(owner, field, value, shape=shape)
+
+
+def entries(owner, field, value, shape=None):
+    """As `matrix`, but an array may be the caller's own, and NaN and infinities may be in it."""
+    if type(value) is np.ndarray or not hasattr(value, "tocoo"):
+        return _checks.floats(owner, field, value, None if shape else 2, shape)
+    value = value.tocoo()
+    if len(value.shape) != 2:
+        raise ValueError(f"{owner}: {field} must have 2 dimensions, got shape {value.shape}")
+    if shape is not None and value.shape != shape:
+        raise ValueError(f"{owner}: {field} must have shape {shape}, got {value.shape}")
+    value.data = _checks.array(owner, field, value.data)
+    return value
 
 
 def dense(value):
@@ -108,13 +117,11 @@ class Units(NamedTuple):
 
 
 def in_common_units(row, column, M, q, lower, upper):
-    """(`Box`, `Units`) with numbers whose squares neither vanish nor overflow; Units None: they were so already.
+    """(`Box`, `Units`) with numbers whose squares neither vanish nor overflow.
 
     ``R M C`` with largest entries of rows and columns about 1, ``R q / size`` and ``bounds / (C size)``. Powers of two, so that nothing is
     rounded; a symmetric matrix stays symmetric.
     """
-    if _are_moderate(M) and _are_moderate(q) and _are_moderate(lower) and _are_moderate(upper):
-        return Box(row, column, M, q, lower, upper), None
     n, i = q.size, np.repeat(np.arange(q.size), np.diff(row))
     exponent = np.where(M == 0.0, -np.inf, np.frexp(np.where(M == 0.0, 1.0, M))[1])
     R, C = np.zeros(n), np.zeros(n)
@@ -137,11 +144,27 @@ def in_common_units(row, column, M, q, lower, upper):
 
 
 @kernel
-def _are_moderate(numbers):
-    """Whether all numbers but 0 and infinity are of sizes with which all methods get along."""
+def solve_moderate(solver, z0, row, column, M, q, lower, upper, options, z, w, info, work, iwork):
+    """Solve a problem from a guess; REFUSED where a number is NaN or so large or small that it wants `in_common_units`, or bounds cross.
+
+    solver: the address of its compiled code; all else as in `nsds.solvers.box.signature`.
+    """
+    is_good = _are_moderate(False, M) and _are_moderate(False, q) and _are_moderate(True, lower) and _are_moderate(True, upper)
+    for i in range(q.size):
+        is_good &= lower[i] <= upper[i] and lower[i] < np.inf and upper[i] > -np.inf and abs(z0[i]) < np.inf
+        z[i] = z0[i]
+    if not is_good:
+        return REFUSED
+    iwork[0] = 0
+    return call_solver(solver, (row, column, M, q, lower, upper, options, z, w, info, work, iwork))
+
+
+@kernel
+def _are_moderate(may_be_infinite, numbers):
+    """Whether all numbers but 0, and infinity where that may be, are of sizes with which all methods get along."""
     for i in range(numbers.size):
         size = abs(numbers[i])
-        if (size > 0.0 and size < _LEAST) or (size > _MOST and size < np.inf):
+        if not (_LEAST <= size <= _MOST or size == 0.0 or (may_be_infinite and size == np.inf)):
             return False
     return True
 
@@ -180,17 +203,9 @@ def in_users_units(units, lower, upper, scaled_lower, scaled_upper, z, w):
 
 def bounds(owner, n, lower, upper):
     """(lower, upper) as vectors: numbers are repeated; infinities allowed, NaN and lower > upper not."""
-    sides = []
-    for field, value in (("lower", lower), ("upper", upper)):
-        try:
-            given = np.asarray(value)
-            if given.dtype.kind not in "biuf" or given.shape not in ((), (n,)):
-                raise TypeError
-            side = np.empty(n)
-            side[...] = given
-        except (TypeError, ValueError):
-            raise ValueError(f"{owner}: {field} must be a number or have shape {(n,)}, got {value!r}") from None
-        sides.append(side)
+    sides = [np.empty(n), np.empty(n)]
+    for side, field, value in zip(sides, ("lower", "upper"), (lower, upper), strict=True):
+        side[...] = bound_of(owner, n, field, value)
     if ((sides[0] <= sides[1]) & (sides[0] < np.inf) & (sides[1] > -np.inf)).all():
         return sides
     for field, side in zip(("lower", "upper"), sides, strict=True):
@@ -201,6 +216,19 @@ def bounds(owner, n, lower, upper):
     raise ValueError(
         f"{owner}: lower must not exceed upper, and both must leave a finite point, got {sides[0][i]} and {sides[1][i]} at {i}"
     )
+
+
+def bound_of(owner, n, field, value):
+    """A bound as it was given, a number or one for each unknown; it may be NaN, or on the wrong side of the other."""
+    if type(value) is float:
+        return value
+    try:
+        given = np.asarray(value)
+        if given.dtype.kind not in "biuf" or given.shape not in ((), (n,)):
+            raise TypeError
+        return given
+    except (TypeError, ValueError):
+        raise ValueError(f"{owner}: {field} must be a number or have shape {(n,)}, got {value!r}") from None
 
 
 def squared(owner, M, q, lower, upper):

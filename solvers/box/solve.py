@@ -8,9 +8,12 @@ from nsds import _checks
 from nsds.solvers import results, table
 from nsds.solvers.box import auto, enumeration, forms
 from nsds.solvers.box.signature import N_INFO, conclude, multiply, solve_repeatedly
+from nsds.solvers.desks import Desk, Desks
 from nsds.solvers.results import judged
 from nsds.status import CONVERGED, INFEASIBLE, NON_FINITE, STALLED, UNBOUNDED
 
+_AUTO_NAMES = tuple(f"auto: {name}" for name in auto.ORDER)
+_DESKS = Desks()
 _SAFE = 1e-280  # numbers above, beside which products that vanish are nothing
 
 
@@ -86,8 +89,8 @@ def solve_lcp(M, q, method="auto", tol=1e-10, max_iter=None, z0=None, on_failure
     array([1.33333333, 2.33333333])
     """
     owner = "solve_lcp"
-    q = _checks.array(owner, "q", q, n_dims=1)
-    return _box(owner, "lcp", M, q, np.zeros(q.size), np.full(q.size, np.inf), method, tol, max_iter, z0, on_failure, options)
+    q = _checks.floats(owner, "q", q, n_dims=1)
+    return _box(owner, "lcp", M, q, 0.0, np.inf, method, tol, max_iter, z0, on_failure, options)
 
 
 def solve_relay(M, q, lower=-1.0, upper=1.0, method="auto", tol=1e-10, max_iter=None, z0=None, on_failure="raise", **options):
@@ -119,8 +122,8 @@ def solve_relay(M, q, lower=-1.0, upper=1.0, method="auto", tol=1e-10, max_iter=
     ([-0.5], [-1.0])
     """
     owner = "solve_relay"
-    q = _checks.array(owner, "q", q, n_dims=1)
-    return _box(owner, "relay", M, q, *forms.bounds(owner, q.size, lower, upper), method, tol, max_iter, z0, on_failure, options)
+    q = _checks.floats(owner, "q", q, n_dims=1)
+    return _box(owner, "relay", M, q, lower, upper, method, tol, max_iter, z0, on_failure, options)
 
 
 def solve_mlcp(
@@ -171,14 +174,14 @@ def solve_mlcp(
         M, q, lower, upper = _joined(owner, **given)
     if any(part is None for part in (M, q, lower, upper)):
         raise ValueError(f"{owner}: give M, q, lower and upper, or all of A, B, C, D, a and b")
-    q = _checks.array(owner, "q", q, n_dims=1)
-    M = forms.matrix(owner, "M", M)
+    q, M = _checks.floats(owner, "q", q, n_dims=1), forms.entries(owner, "M", M)
     n_rows, n = M.shape
     if q.size != n_rows:
         raise ValueError(f"{owner}: q must have shape {(n_rows,)} as M has shape {M.shape}, got {q.shape}")
-    lower, upper = forms.bounds(owner, n, lower, upper)
     if n_rows == n:
         return _box(owner, "mlcp", M, q, lower, upper, method, tol, max_iter, z0, on_failure, options)
+    q, M = _checks.finite(owner, "q", q), forms.matrix(owner, "M", M)
+    lower, upper = forms.bounds(owner, n, lower, upper)
     square, vector, edges, rows, columns = forms.squared(owner, M, q, lower, upper)
     guess = np.zeros(vector.size)
     guess[columns] = 0.0 if z0 is None else _checks.array(owner, "z0", z0, shape=(n,))
@@ -239,16 +242,18 @@ def solve_avi(M, q, G, g, method="auto", tol=1e-10, max_iter=None, z0=None, on_f
     q = _checks.array(owner, "q", q, n_dims=1)
     M = forms.matrix(owner, "M", M, (q.size, q.size))
     G, g = forms.polyhedron(owner, q.size, G, g)
-    edges = np.concatenate([np.full(q.size, -np.inf), np.zeros(g.size)]), np.full(q.size + g.size, np.inf)
     whole, vector, guess = _bordered(owner, M, q, [(G, g)], z0)
+    lower = np.zeros(vector.size)
+    lower[: q.size] = -np.inf
     s = None
     if isinstance(method, str) and method == "auto":
-        s = _box(owner, "avi", whole, vector, *edges, "cao_ferris", tol, max_iter, guess, "continue", options)
-        s = s._replace(method="auto: cao_ferris")
+        s = _box(owner, "avi", whole, vector, lower, np.inf, "cao_ferris", tol, max_iter, guess, "continue", options)
+        name = "auto: cao_ferris"
     if s is None or s.status not in (CONVERGED, INFEASIBLE):
-        s = _box(owner, "avi", whole, vector, *edges, method, tol, max_iter, guess, "continue", options)
-    z, multipliers = np.split(s.z, [q.size])
-    return judged(ConstrainedSolution(z, M @ z + q, *s[2:], multipliers), on_failure)
+        s = _box(owner, "avi", whole, vector, lower, np.inf, method, tol, max_iter, guess, "continue", options)
+        name = s.method
+    z = s.z[: q.size]
+    return judged(ConstrainedSolution(z, M @ z + q, s.status, s.n_iter, s.residual, name, s.z[q.size :]), on_failure)
 
 
 def solve_qp(
@@ -293,20 +298,19 @@ def solve_qp(
     c = _checks.array(owner, "c", c, n_dims=1)
     P = forms.matrix(owner, "P", P, (c.size, c.size))
     _check_convex(owner, P)
-    parts, edges = [], [forms.bounds(owner, c.size, lower, upper)]
+    parts, edges = [], forms.bounds(owner, c.size, lower, upper)
     for names, matrix, vector, low in ((("G", "g"), G, g, 0.0), (("A", "b"), A, b, -np.inf)):
         if (matrix is None) != (vector is None):
             raise ValueError(f"{owner}: {names[0]} and {names[1]} belong together")
         if matrix is not None:
             parts.append(forms.polyhedron(owner, c.size, matrix, vector, names))
-            edges.append((np.full(parts[-1][1].size, low), np.full(parts[-1][1].size, np.inf)))
-    edges = [np.concatenate(side) for side in zip(*edges, strict=True)]
+            more = np.full(parts[-1][1].size, low), np.full(parts[-1][1].size, np.inf)
+            edges = [np.concatenate(both) for both in zip(edges, more, strict=True)]
     whole, vector, guess = _bordered(owner, P, c, parts, z0)
     s = _box(owner, "qp", whole, vector, *edges, method, tol, max_iter, guess, "continue", options)
     if s.status == INFEASIBLE:
         s = s._replace(status=_without_solution(owner, P, c, parts, edges))
-    z, multipliers = np.split(s.z, [c.size])
-    return judged(ProgramSolution(z, s.w[: c.size], *s[2:], multipliers), on_failure)
+    return judged(ProgramSolution(s.z[: c.size], s.w[: c.size], *s[2:], s.z[c.size :]), on_failure)
 
 
 def _without_solution(owner, P, c, parts, edges):
@@ -353,32 +357,62 @@ def _bordered(owner, M, q, parts, z0):
     """Matrix, vector and guess of ``M z + q - sum G^T lambda`` and ``G z - g``, one box problem of z and the lambda of all parts."""
     rows = [[M, *[-G.T for G, _ in parts]], *[[G, *[None] * len(parts)] for G, _ in parts]]
     whole, vector = (forms.joined(rows) if parts else M), np.concatenate([q, *[-g for _, g in parts]])
-    z0 = np.zeros(q.size) if z0 is None else _checks.array(owner, "z0", z0, shape=q.shape)
-    return whole, vector, np.concatenate([z0, np.zeros(vector.size - q.size)])
+    if z0 is not None:
+        z0 = np.concatenate([_checks.array(owner, "z0", z0, shape=q.shape), np.zeros(vector.size - q.size)])
+    return whole, vector, z0
 
 
 def _box(owner, kind, M, q, lower, upper, method, tol, max_iter, z0, on_failure, options):
-    """Check, convert, solve."""
+    """Check, convert, solve. Compiled code looks at the numbers; where it refuses them, the field that is wrong is looked for."""
     results.check_policy(owner, on_failure)
-    n = q.size
-    if getattr(M, "format", "") == "bsr" and isinstance(method, str) and method == "nsgs":
+    if type(M) is not np.ndarray and getattr(M, "format", "") == "bsr" and isinstance(method, str) and method == "nsgs":
         options = {"block": M.blocksize[0], **options}
+    n = q.size
     solver, options = table.asked(owner, kind, method, tol, max_iter, options)
-    z0 = np.zeros(n) if z0 is None else _checks.array(owner, "z0", z0, shape=(n,))
-    given, order = forms.box(owner, M, q, lower, upper, solver.reorders)
+    z0 = 0.0 if z0 is None else _checks.floats(owner, "z0", z0, shape=(n,))
+    M = forms.entries(owner, "M", M, (n, n))
+    row, column, data, order = forms.compressed_rows(M, solver.reorders)
+    key = (solver.name, options, n) if column.size == n * n else None
+    desk = _DESKS.taken(key) or _desk(solver, options, row, column)
+    sides = forms.bound_of(owner, n, "lower", lower), forms.bound_of(owner, n, "upper", upper)
+    for held, given in zip((desk.problem.q, *desk.problem[4:], desk.guess), (q, *sides, z0), strict=True):
+        held[...] = given if order is None or type(given) is float else np.broadcast_to(given, n)[order]
+    desk.problem.M[...] = data
+    status, (z, w, info) = desk.solve(), (desk.z, desk.w, desk.info)
+    if status == forms.REFUSED:
+        _checks.finite(owner, "q", q)
+        forms.bounds(owner, n, lower, upper)
+        _checks.finite(owner, "z0", np.asarray(z0))
+        if isinstance(M, np.ndarray):
+            _checks.finite(owner, "M", M)
+        status, z, w, info = _in_other_units(desk.problem, solver, options, desk.guess)
+    if order is None:
+        z, w = z.copy(), w.copy()
+    else:
+        z, w = z[np.argsort(order)], w[np.argsort(order)]
+    n_iter, residual, place = info.tolist()
+    if key is not None:
+        _DESKS.put_back(key, desk)
+    name = _AUTO_NAMES[int(place)] if solver.name == "auto" else solver.name
+    return judged(Solution(z, w, int(status), int(n_iter), residual, name), on_failure)
+
+
+def _desk(solver, options, row, column):
+    """A `Desk` for a method and a pattern."""
+    n = row.size - 1
+    problem = forms.Box(row, column, np.zeros(column.size), *np.zeros((3, n)))
+    return Desk(forms.solve_moderate, table.arguments_of(solver, options, problem, n, np.zeros(n)), problem)
+
+
+def _in_other_units(given, solver, options, guess):
+    """(status, z, w, info) of a problem with numbers of extreme size."""
     problem, units = forms.in_common_units(*given)
-    guess = z0 if units is None else np.nan_to_num(forms.in_units_of(units, order, z0))
-    arguments = table.arguments_of(solver, options, problem, n, guess[order])
+    guess = np.nan_to_num(forms.in_units_of(units, slice(None), guess))
+    arguments = table.arguments_of(solver, options, problem, guess.size, guess)
     status = solve_repeatedly(1, False, *arguments)
     z, w, info = arguments[-5:-2]
-    if units is not None:
-        z[:], w[:], status = _returned(units, given, problem, options, z, w, info, status)
-    if not isinstance(order, slice):
-        z[order], w[order] = z.copy(), w.copy()
-    name = solver.name
-    if name == "auto":
-        name = f"auto: {auto.ORDER[int(info[2])]}"
-    return judged(Solution(z, w, int(status), int(info[0]), float(info[1]), name), on_failure)
+    z[:], w[:], status = _returned(units, given, problem, options, z, w, info, status)
+    return status, z, w, info
 
 
 def _returned(units, given, problem, options, z, w, info, status):

@@ -1,0 +1,55 @@
+"""Where single problems are solved: memory for one of its size, with a compiled call bound to it, kept for the next of the same size."""
+
+from nsds._jit import bound
+
+_MOST = 64  # sizes, each with as many desks as threads were at work at once
+_LARGEST = 2**18  # bytes of a desk that is kept: of larger ones making it is a small part
+
+
+class Desk:
+    """Arguments of a kernel, in memory that is filled anew for each problem; it is for one problem at a time.
+
+    problem: the arrays of the class of problems; guess: where the method starts; the rest is written by the kernel.
+    """
+
+    __slots__ = ("_call", "arguments", "guess", "info", "kernel", "problem", "w", "z")
+
+    def __init__(self, kernel, arguments, problem):
+        self.kernel, self.arguments, self.problem, self._call = kernel, arguments, problem, None
+        self.guess, self.z, self.w, self.info = arguments[1], *arguments[-5:-2]
+
+    def solve(self):
+        """What the kernel returns for the present problem."""
+        return self.kernel(*self.arguments) if self._call is None else self._call()
+
+    def bind(self):
+        """Prepare for many problems: a call then costs a sixth, but this as much as a hundred."""
+        if self._call is None:
+            self._call = bound((self.kernel, self.arguments))
+
+
+class Desks:
+    """Desks that are not in use, by what decides whether one serves a problem."""
+
+    def __init__(self):
+        self._free = {}
+
+    def taken(self, key):
+        """A desk of this key, which is its taker's alone until it is put back; None where none is free."""
+        try:
+            desk = self._free[key].pop()
+        except (KeyError, IndexError):
+            return None
+        desk.bind()
+        return desk
+
+    def put_back(self, key, desk):
+        """Keep a desk for others, unless it is large; of too many sizes the first are forgotten."""
+        try:
+            self._free[key].append(desk)
+        except KeyError:
+            if sum(part.nbytes for part in desk.arguments if hasattr(part, "nbytes")) > _LARGEST:
+                return
+            self._free[key] = [desk]
+            for old in list(self._free)[:-_MOST]:
+                self._free.pop(old, None)
