@@ -2,6 +2,7 @@
 
 from nsds._jit import bound
 
+REFUSED = -1  # no status: the problem is not as compiled code wants it
 _MOST = 64  # sizes, each with as many desks as threads were at work at once
 _LARGEST = 2**18  # bytes of a desk that is kept: of larger ones making it is a small part
 
@@ -9,13 +10,14 @@ _LARGEST = 2**18  # bytes of a desk that is kept: of larger ones making it is a 
 class Desk:
     """Arguments of a kernel, in memory that is filled anew for each problem; it is for one problem at a time.
 
-    problem: the arrays of the class of problems; guess: where the method starts; the rest is written by the kernel.
+    arguments, of the kernel: those of `nsds.solvers.table.arguments_of`, then more. problem: the arrays of a problem; guess: where the
+    method starts; z, w, info and more are for the kernel to write.
     """
 
-    __slots__ = ("_call", "arguments", "guess", "info", "kernel", "problem", "w", "z")
+    __slots__ = ("_call", "arguments", "guess", "info", "kernel", "more", "problem", "w", "z")
 
-    def __init__(self, kernel, arguments, problem):
-        self.kernel, self.arguments, self.problem, self._call = kernel, arguments, problem, None
+    def __init__(self, kernel, arguments, problem, more=()):
+        self.kernel, self.arguments, self.problem, self.more, self._call = kernel, (*arguments, *more), problem, more, None
         self.guess, self.z, self.w, self.info = arguments[1], *arguments[-5:-2]
 
     def solve(self):

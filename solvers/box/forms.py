@@ -8,13 +8,13 @@ import numpy as np
 from nsds import _checks
 from nsds._jit import kernel
 from nsds.solvers.box.signature import call_solver
+from nsds.solvers.desks import REFUSED
 
 _LEAST, _MOST = 1e-50, 1e50  # sizes of numbers with which all methods get along
 _SCALINGS = 20
 _FAR = 160.0  # binary digits by which bounds may be larger than what q asks of z
 _SPARSE_FROM = 32  # unknowns from which a dense matrix is searched for zeros
 _DENSITY = 0.2
-REFUSED = -1  # no status: the problem is not as it should be
 
 
 def narrow_order(row, column, n):

@@ -8,7 +8,7 @@ from nsds import _checks
 from nsds.solvers import results, table
 from nsds.solvers.box import auto, enumeration, forms
 from nsds.solvers.box.signature import N_INFO, conclude, multiply, solve_repeatedly
-from nsds.solvers.desks import Desk, Desks
+from nsds.solvers.desks import REFUSED, Desk, Desks
 from nsds.solvers.results import judged
 from nsds.status import CONVERGED, INFEASIBLE, NON_FINITE, STALLED, UNBOUNDED
 
@@ -379,7 +379,7 @@ def _box(owner, kind, M, q, lower, upper, method, tol, max_iter, z0, on_failure,
         held[...] = given if order is None or type(given) is float else np.broadcast_to(given, n)[order]
     desk.problem.M[...] = data
     status, (z, w, info) = desk.solve(), (desk.z, desk.w, desk.info)
-    if status == forms.REFUSED:
+    if status == REFUSED:
         _checks.finite(owner, "q", q)
         forms.bounds(owner, n, lower, upper)
         _checks.finite(owner, "z0", np.asarray(z0))

@@ -64,21 +64,37 @@ def block_rows(W, d):
 def count(owner, d, field, vector):
     """Number of contacts of a vector with d components for each."""
     if vector.size % d:
+        _checks.finite(owner, field, vector)
         raise ValueError(f"{owner}: {field} must have {d} components for each contact, got {vector.size}")
     return vector.size // d
 
 
-def friction(owner, mu, mu_r, n_contacts):
-    """(2 nc,): coefficients of friction and of rolling friction, each a number or one for each contact, at least 0."""
+@lru_cache(maxsize=64)
+def disks(n_contacts, disk):
+    """(nc,) of contacts of one kind; for reading."""
+    return np.full(n_contacts, disk)
+
+
+def coefficients(owner, mu, mu_r, n_contacts):
+    """(2 nc,): coefficients of friction and of rolling friction, each from a number or one for each contact; they may be any."""
     result = np.empty((n_contacts, 2))
     for i, (field, value) in enumerate((("mu", mu), ("mu_r", mu_r))):
-        value = _checks.array(owner, field, value)
-        if value.shape not in ((), (n_contacts,)):
+        value = value if type(value) is float else _checks.floats(owner, field, value)
+        if type(value) is not float and value.shape not in ((), (n_contacts,)):
+            _checks.finite(owner, field, value)
             raise ValueError(f"{owner}: {field} must be a number or have shape {(n_contacts,)}, got {value.shape}")
-        if (value < 0.0).any():
-            raise ValueError(f"{owner}: {field} must not be negative, got {value.min()}")
         result[:, i] = value
     return result.reshape(-1)
+
+
+def friction(owner, mu, mu_r, n_contacts):
+    """`coefficients`, which must be finite and at least 0."""
+    result = coefficients(owner, mu, mu_r, n_contacts)
+    for field, value in (("mu", mu), ("mu_r", mu_r)):
+        value = _checks.array(owner, field, value)
+        if (value < 0.0).any():
+            raise ValueError(f"{owner}: {field} must not be negative, got {value.min()}")
+    return result
 
 
 def check_diagonal(owner, field, W):

@@ -5,17 +5,33 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
+from nsds._jit import kernel, tiny, view
 from nsds.solvers import results, table
 from nsds.solvers.bodies import panels as bodies
 from nsds.solvers.box import forms as box_forms
 from nsds.solvers.box import solve as box
 from nsds.solvers.contact import auto, forms, generic, global_newton, infeasible
 from nsds.solvers.contact.forms import Contacts
-from nsds.solvers.contact.signature import N_INFO, classify, conclude, mixed_residual, solve_repeatedly
+from nsds.solvers.contact.signature import (
+    LARGEST_BLOCK,
+    N_INFO,
+    call_solver,
+    classify,
+    conclude,
+    diagonal_block,
+    largest,
+    mixed_residual,
+    solve_repeatedly,
+)
+from nsds.solvers.desks import REFUSED, Desk, Desks
 from nsds.status import CONVERGED, INFEASIBLE, MAX_ITER, NON_FINITE, RAY, SINGULAR, STALLED
 
 _MAY_BE_INFEASIBLE = (MAX_ITER, STALLED, RAY, SINGULAR, NON_FINITE)
 _EXTREME = 150  # binary exponent of the largest entry of W or q from which they are scaled
+_LEAST, _MOST = 2.0 ** (-_EXTREME - 1), 2.0**_EXTREME  # sizes of it that are not extreme
+_N_ANSWER = 4  # res_rho, res_q, n_iter, place of the method
+_AUTO_NAMES = tuple(f"auto: {name}" for name in auto.ORDER)
+_DESKS = Desks()
 _POLISHING_ROUNDS, _POLISHING_STEPS, _LEAST_TOL = 3, 10, 1e-15
 _STATES = np.array(["open", "sticking", "sliding"])
 
@@ -297,7 +313,7 @@ def solve_generic(M, q, blocks, method="auto", tol=1e-8, max_iter=None, z0=None,
     choice = table.asked(owner, kind, method, tol, max_iter, options)
     r0 = np.zeros(problem.q.size)
     r0[place] = z0
-    r, u, status, n_iter, _, residual, name = solve_contacts(problem, *choice, r0)
+    r, u, status, n_iter, _, residual, name, _ = solve_contacts(problem, *choice, r0)
     if status == CONVERGED and not abs(M).sum():  # r has no unit then, but is 0 in all
         r, u, residual = np.zeros_like(r), problem.q, 0.0
     return results.judged(MixedSolution(r[place], u[place], status, n_iter, residual, name), on_failure)
@@ -309,7 +325,15 @@ def contacts(owner, d, disk, W, q, mu, mu_r):
     n = forms.count(owner, d, "q", q)
     W = box_forms.matrix(owner, "W", W, (q.size, q.size))
     forms.check_diagonal(owner, "W", W)
-    return Contacts(np.full(n, disk), forms.friction(owner, mu, mu_r, n), *forms.block_rows(W, d), q)
+    return Contacts(forms.disks(n, disk), forms.friction(owner, mu, mu_r, n), *forms.block_rows(W, d), q)
+
+
+def _unchecked(owner, d, disk, W, q, mu, mu_r):
+    """`Contacts` as `contacts` makes them, of numbers that may be any."""
+    q = _checks.floats(owner, "q", q, n_dims=1)
+    n = forms.count(owner, d, "q", q)
+    rows = forms.block_rows(box_forms.entries(owner, "W", W, (q.size, q.size)), d)
+    return Contacts(forms.disks(n, disk), forms.coefficients(owner, mu, mu_r, n), *rows, q)
 
 
 def kind_of(d, rolls):
@@ -317,13 +341,94 @@ def kind_of(d, rolls):
     return {2: "fc2d", 3: "rfc2d" if rolls else "fc3d", 5: "rfc3d"}[d]
 
 
-def solve_contacts(problem, method, options, r0):
-    """(r, u, status, n_iter, res_q, res_rho, method) of a checked problem.
+def solve_contacts(problem, method, options, r0=None, check=None):
+    """(r, u, status, n_iter, res_q, res_rho, method, states) of a problem; states as of `states`.
+
+    check: a function that returns the problem with its numbers checked, and is asked where compiled code has refused them; None where
+    they are checked already. Where nothing is left to do all comes from one call of compiled code.
+    """
+    if not problem.q.size:
+        return problem.q.copy(), problem.q.copy(), CONVERGED, 0, 0.0, 0.0, method.name, states(problem, problem.q, problem.q)
+    n = problem.disk.size
+    key = (method.name, options, problem.d, n) if problem.column.size == n * n else None
+    desk = _DESKS.taken(key) or _desk(method, options, problem)
+    for held, given in zip(desk.problem, problem, strict=True):
+        held[...] = given
+    desk.guess[...] = 0.0 if r0 is None else r0
+    status, (answer, codes) = int(desk.solve()), desk.more
+    res_rho, res_q, n_iter, place = answer[:_N_ANSWER].tolist()
+    is_auto = method.name == "auto"
+    if status == REFUSED:
+        result = _in_other_units(check() if check else problem, method, options, desk.guess)
+    elif status != CONVERGED or not res_rho < np.inf or (is_auto and options.tol < res_q < np.inf):
+        result = _completed(desk.problem, desk.problem, 0, 0, options, desk.z, status, int(n_iter), _name(method, place))
+    else:
+        result = desk.z.copy(), desk.w.copy(), status, int(n_iter), res_q, res_rho, _name(method, place), _in_words(desk.problem, codes)
+    if key is not None:
+        _DESKS.put_back(key, desk)
+    return result
+
+
+def _desk(method, options, problem):
+    """A `Desk` for a method and a pattern."""
+    own = Contacts(*map(np.array, problem))
+    arguments = table.arguments_of(method, options, own, problem.d, np.zeros(problem.q.size))
+    return Desk(solve_and_judge, arguments, own, (np.zeros(_N_ANSWER + LARGEST_BLOCK), np.zeros(2 * problem.disk.size, np.int64)))
+
+
+def _name(method, place):
+    return _AUTO_NAMES[int(place)] if method.name == "auto" else method.name
+
+
+@kernel
+def solve_and_judge(solver, r0, disk, mu, row, column, W, q, options, r, u, info, work, iwork, answer, states):
+    """Solve a problem from a guess, and judge what comes of it; REFUSED where a number is NaN, too large or small, or of the wrong sign.
+
+    solver: the address of its compiled code. Out: answer (res_rho, res_q, n_iter and the place of the method; and work (5,)), states of
+    `classify`. res_rho is infinite where r is. The rest as in `nsds.solvers.contact.signature`.
+    """
+    if not _is_ordinary(r0, disk, mu, row, column, W, q):
+        return REFUSED
+    for i in range(q.size):
+        r[i] = r0[i]
+    status = call_solver(solver, (disk, mu, row, column, W, q, options, r, u, info, work, iwork))
+    answer[0], answer[2], answer[3] = np.inf, info[0], info[3]
+    if largest(r) < np.inf and _are_numbers(r):
+        answer[1] = mixed_residual(disk, mu, row, column, W, q, r, u, view(answer, _N_ANSWER, LARGEST_BLOCK))
+        conclude(MAX_ITER, 0, disk, mu, row, column, W, q, options, r, u, info)
+        answer[0] = info[1]
+        classify(disk, mu, row, column, W, r, u, states)
+    return status
+
+
+@kernel
+def _is_ordinary(r0, disk, mu, row, column, W, q):
+    """Whether a problem is to be solved as it is: finite, W and q not of extreme size, q not 0, mu and the diagonal of W not negative."""
+    d, is_good = q.size // disk.size, _are_numbers(W) and _are_numbers(q) and _are_numbers(mu) and _are_numbers(r0)
+    most_W, most_q = largest(W), largest(q)
+    is_good &= (_LEAST <= most_W < _MOST or most_W == 0.0) and _LEAST <= most_q < _MOST and largest(r0) < np.inf
+    for c in range(disk.size):
+        at = diagonal_block(row, column, c) * d * d
+        is_good &= 0.0 <= mu[2 * c] < np.inf and 0.0 <= mu[2 * c + 1] < np.inf
+        for a in range(d):
+            is_good &= W[at + a * (d + 1)] >= 0.0
+    return is_good
+
+
+@tiny
+def _are_numbers(x):
+    """Whether nothing is NaN."""
+    zero = 0.0
+    for i in range(x.size):
+        zero += 0.0 if x[i] == x[i] else 1.0
+    return zero == 0.0
+
+
+def _in_other_units(problem, method, options, r0):
+    """`solve_contacts` of a checked problem with numbers of any size, and with q = 0, of which no impulses are a solution.
 
     Powers of 2 bring numbers of extreme size to a middle one; they change nothing else.
     """
-    if not problem.q.size:
-        return r0, r0, CONVERGED, 0, 0.0, 0.0, method.name
     e_q, e_W = _exponent(problem.q), _exponent(problem.W)
     middle = problem._replace(q=np.ldexp(problem.q, -e_q), W=np.ldexp(problem.W, -e_W)) if e_q or e_W else problem
     options = options._replace(rho=float(np.ldexp(options.rho, e_W)))
@@ -332,17 +437,18 @@ def solve_contacts(problem, method, options, r0):
         arguments = table.arguments_of(method, options, middle, problem.d, r0)
         status = int(solve_repeatedly(1, *arguments))
         r, info = arguments[-5], arguments[-3]
-    else:  # no impulses are a solution
-        status, info, r = MAX_ITER, np.zeros(N_INFO), np.zeros_like(r0)
-    is_auto = method.name == "auto"
-    name = f"auto: {auto.ORDER[int(info[3])]}" if is_auto else method.name
-    n_iter = int(info[0])
-    if not problem.q.any():
-        judged = _judged(middle, options, r0)
-        r, status = (r0 if judged[1] == CONVERGED else r), CONVERGED
+    else:
+        status, info, r = CONVERGED, np.zeros(N_INFO), np.zeros_like(r0)
+        if _judged(middle, options, r0)[1] == CONVERGED:
+            r = r0
+    return _completed(problem, middle, e_q, e_W, options, r, status, int(info[0]), _name(method, info[3]))
+
+
+def _completed(problem, middle, e_q, e_W, options, r, status, n_iter, name):
+    """What `solve_contacts` returns of a point r that a method has ended with, in the units of the problem ``middle``."""
     if not np.isfinite(r).all():
         r = np.zeros_like(r)
-    if status == CONVERGED and is_auto and not (e_q or e_W):
+    if status == CONVERGED and name.startswith("auto") and not (e_q or e_W):
         r = _polished(problem, options, r)
     if status in _MAY_BE_INFEASIBLE and infeasible.is_infeasible(middle, r):
         status = INFEASIBLE
@@ -352,7 +458,7 @@ def solve_contacts(problem, method, options, r0):
     if not (np.isfinite(r).all() and np.isfinite(u).all() and np.isfinite(res_rho)):  # too large to be written down
         r, u, status = np.zeros_like(r), problem.q.copy(), INFEASIBLE if status == INFEASIBLE else NON_FINITE
         res_rho = _judged(middle, options, r)[2]
-    return r, u, status, n_iter, mixed_residual_of(problem, r), res_rho, name
+    return r.copy(), u, status, n_iter, mixed_residual_of(problem, r), res_rho, name, states(problem, r, u)
 
 
 def _times_power(x, exponent):
@@ -406,17 +512,27 @@ def states(problem, r, u):
     """ "open", "sticking" or "sliding", (nc,); with rolling (nc, 2)."""
     codes = np.zeros(2 * problem.disk.size, np.int64)
     classify(*problem[:-1], r, u, codes)
-    codes = _STATES[codes.reshape(-1, 2)]
-    return codes if (problem.disk < problem.d - 1).any() else codes[:, 0]
+    return _in_words(problem, codes)
+
+
+def _in_words(problem, codes):
+    rolls = any(disk < problem.d - 1 for disk in problem.disk.tolist())
+    return _STATES[codes.reshape(-1, 2) if rolls else codes[::2]]
 
 
 def _local(owner, d, disk, W, q, mu, mu_r, method, tol, max_iter, r0, on_failure, options):
     results.check_policy(owner, on_failure)
     choice = table.asked(owner, owner.removeprefix("solve_"), method, tol, max_iter, options)
-    problem = contacts(owner, d, disk, W, q, mu, mu_r)
-    r0 = np.zeros(problem.q.size) if r0 is None else _checks.array(owner, "r0", r0, shape=problem.q.shape)
-    r, u, *rest = solve_contacts(problem, *choice, r0)
-    return results.judged(ContactSolution(r, u, *rest, states(problem, r, u)), on_failure)
+    problem = _unchecked(owner, d, disk, W, q, mu, mu_r)
+    if r0 is not None:
+        r0 = _checks.floats(owner, "r0", r0, shape=problem.q.shape)
+
+    def check():
+        checked = contacts(owner, d, disk, W, q, mu, mu_r)
+        _checks.finite(owner, "r0", np.zeros(0) if r0 is None else r0)
+        return checked
+
+    return results.judged(ContactSolution(*solve_contacts(problem, *choice, r0, check)), on_failure)
 
 
 def _global(owner, d, disk, M, H, q, b, mu, mu_r, method, tol, max_iter, r0, on_failure, options):
@@ -429,21 +545,20 @@ def _global(owner, d, disk, M, H, q, b, mu, mu_r, method, tol, max_iter, r0, on_
     options = options._replace(rho=float(np.ldexp(options.rho, e_W)))
     r0 = np.ldexp(r0, -e_r)
     if method.name == "newton_global" and b.size:
-        v, r, u, *rest, problem = _by_newton(owner, disk, mu, M, H, q, b, options, r0)
+        v, r, u, *rest = _by_newton(owner, disk, mu, M, H, q, b, options, r0)
     else:
         solve_M, inverse_H = forms.inverse_times(owner, M, H)
         v = solve_M(q)
         if method.name == "nsgs_bodies" and b.size:
-            v, r, u, *rest, problem = _by_bodies(disk, mu, forms.panels(d, H, inverse_H), v, b, options, r0)
+            v, r, u, *rest = _by_bodies(disk, mu, forms.panels(d, H, inverse_H), v, b, options, r0)
         else:
             problem = contacts(owner, d, disk, H.T @ inverse_H, H.T @ v + b, *mu.reshape(-1, 2).T)
             r, u, *rest = solve_contacts(problem, method, options, r0)
             v = v + inverse_H @ r
-    state = states(problem, r, u)
     v, r, u = _times_power(v, e_v), _times_power(r, e_r), _times_power(u, e_u)
     if not all(np.isfinite(x).all() for x in (v, r, u)):  # too large to be written down
         (v, r, u), rest = (np.zeros_like(x) for x in (v, r, u)), [NON_FINITE, *rest[1:]]
-    return results.judged(GlobalContactSolution(v, r, u, *rest, state), on_failure)
+    return results.judged(GlobalContactSolution(v, r, u, *rest), on_failure)
 
 
 def _of_middle_size(M, H, q, b):
@@ -474,7 +589,7 @@ def _of_diagonal(disk, mu, W, b):
 
 
 def _by_bodies(disk, mu, panels, v_free, b, options, r):
-    """(v, r, u, status, n_iter, res_q, res_rho, method, `Contacts` with the diagonal blocks of W) by `bodies.nsgs_bodies`."""
+    """(v, r, u, status, n_iter, res_q, res_rho, method, states) by `bodies.nsgs_bodies`."""
     n = mu.size // 2
     d = b.size // n
     floats, integers = bodies.work_size(n, v_free.size, d)
@@ -483,14 +598,14 @@ def _by_bodies(disk, mu, panels, v_free, b, options, r):
     problem = _of_diagonal(disk, mu, W, b)
     work, iwork = np.zeros(floats), np.zeros(integers, np.int64)
     status = bodies.nsgs_bodies(bodies.Problem(problem.disk, mu, *panels, v_free, b), options, r, v, u, info, work, iwork)
-    return v, r, u, int(status), int(info[0]), float(info[2]), float(info[1]), "nsgs_bodies", problem
+    return v, r, u, int(status), int(info[0]), float(info[2]), float(info[1]), "nsgs_bodies", states(problem, r, u)
 
 
 def _by_newton(owner, disk, mu, M, H, q, b, options, r):
-    """(v, r, u, status, n_iter, res_q, res_rho, method, `Contacts` with estimates of W_cc) by `global_newton.newton_global`."""
+    """(v, r, u, status, n_iter, res_q, res_rho, method, states) by `global_newton.newton_global`."""
     solve_M = forms.factorised(owner, M)
     W = global_newton.diagonal_blocks(M, H, b.size // (mu.size // 2))
     problem = _of_diagonal(disk, mu, W, b)
     scale = np.linalg.norm(H.T @ solve_M(q) + b) or 1.0
     found = global_newton.newton_global(problem.disk, mu, M, H, q, b, W, scale, options, solve_M(q + H @ r), r)
-    return *found, "newton_global", problem
+    return *found, "newton_global", states(problem, *found[1:3])
