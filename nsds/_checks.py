@@ -64,7 +64,7 @@ def finite(owner, field, value):
 
 def number(owner, field, value, low=-np.inf, high=np.inf, above=None):
     """Finite float within [low, high], and > above where that is given."""
-    result = array(owner, field, value, n_dims=0).item()
+    result = value if type(value) is float and math.isfinite(value) else array(owner, field, value, n_dims=0).item()
     if not low <= result <= high or (above is not None and not result > above):
         bounds = f"above {above}" if above is not None else f"in [{low}, {high}]"
         raise ValueError(f"{owner}: {field} must be {bounds}, got {result}")

@@ -3,8 +3,17 @@
 from nsds._jit import bound
 
 REFUSED = -1  # no status: the problem is not as compiled code wants it
+_MOST_COLUMNS = 2**10  # of a pattern that is remembered
 _MOST = 64  # sizes, each with as many desks as threads were at work at once
 _LARGEST = 2**18  # bytes of a desk that is kept: of larger ones making it is a small part
+
+
+def key_of(method, options, size, row, column):
+    """What decides whether a desk serves a problem: its method and its pattern; size: as of `nsds.solvers.table.scratch`. None: keep none."""
+    n = row.size - 1
+    if column.size == n * n:
+        return method.name, options, size, n
+    return (method.name, options, size, row.tobytes(), column.tobytes()) if column.size <= _MOST_COLUMNS else None
 
 
 class Desk:

@@ -8,7 +8,7 @@ from nsds import _checks
 from nsds.solvers import results, table
 from nsds.solvers.box import auto, enumeration, forms
 from nsds.solvers.box.signature import N_INFO, conclude, multiply, solve_repeatedly
-from nsds.solvers.desks import REFUSED, Desk, Desks
+from nsds.solvers.desks import REFUSED, Desk, Desks, key_of
 from nsds.solvers.results import judged
 from nsds.status import CONVERGED, INFEASIBLE, NON_FINITE, STALLED, UNBOUNDED
 
@@ -372,7 +372,7 @@ def _box(owner, kind, M, q, lower, upper, method, tol, max_iter, z0, on_failure,
     z0 = 0.0 if z0 is None else _checks.floats(owner, "z0", z0, shape=(n,))
     M = forms.entries(owner, "M", M, (n, n))
     row, column, data, order = forms.compressed_rows(M, solver.reorders)
-    key = (solver.name, options, n) if column.size == n * n else None
+    key = key_of(solver, options, n, row, column)
     desk = _DESKS.taken(key) or _desk(solver, options, row, column)
     sides = forms.bound_of(owner, n, "lower", lower), forms.bound_of(owner, n, "upper", upper)
     for held, given in zip((desk.problem.q, *desk.problem[4:], desk.guess), (q, *sides, z0), strict=True):

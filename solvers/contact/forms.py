@@ -36,21 +36,24 @@ def _full_pattern(n):
     return np.arange(n + 1) * n, np.tile(np.arange(n), n)
 
 
-def block_rows(W, d):
+def block_rows(W, d, full=_FULL):
     """(row, column, data) of a square matrix from `nsds.solvers.box.forms.matrix`: rows of d × d blocks, as solvers want them.
 
-    Columns ascend, the pattern is symmetric, and the blocks of the diagonal are stored.
+    Columns ascend, the pattern is symmetric, and the blocks of the diagonal are stored. full: contacts up to which an array is not searched
+    for blocks of zeros.
     """
     n = W.shape[0] // d
     if not hasattr(W, "tocsr"):
-        if n <= _FULL:
+        if n <= full:
             return *_full_pattern(n), W.reshape(n, d, n, d).transpose(0, 2, 1, 3).reshape(-1)
         blocks = W.reshape(n, d, n, d).transpose(0, 2, 1, 3)
         stored = (blocks != 0.0).any(axis=(2, 3))
         stored |= stored.T
-        np.fill_diagonal(stored, True)
-        i, j = np.nonzero(stored)
-        return np.concatenate([[0], np.cumsum(np.bincount(i, minlength=n))]), np.ascontiguousarray(j), blocks[i, j].reshape(-1)
+        stored.flat[:: n + 1] = True
+        i, j = stored.nonzero()
+        row = np.zeros(n + 1, np.int64)
+        stored.sum(axis=1).cumsum(out=row[1:])
+        return row, np.ascontiguousarray(j), blocks[i, j].reshape(-1)
     i, j, every = W.row.astype(np.int64), W.col.astype(np.int64), np.arange(n)
     key = (i // d) * n + j // d
     mirrored = (j // d) * n + i // d

@@ -1,5 +1,6 @@
 """Mixed systems as contact problems: each law becomes contacts of one size, filled up with components on which nothing acts."""
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -42,43 +43,60 @@ def checked_blocks(owner, n, blocks):
     return result
 
 
+class _Layout(NamedTuple):
+    """Where blocks stand among contacts of one size d: disk (nc,), coned: contacts with coefficients, place of the unknowns, free places."""
+
+    d: int
+    disk: np.ndarray
+    coned: np.ndarray
+    place: np.ndarray
+    free: np.ndarray
+
+
+@lru_cache(maxsize=64)
+def _layout(blocks):
+    """`_Layout` of blocks (law, size)."""
+    d = max(size for law, size in blocks if law in _SIZES)
+    disk, coned, place = [], [], []
+    for law, size in blocks:
+        if law == "equality":
+            place += [len(disk) * d + i for i in range(size)]
+            disk += [EQUATION] * -(-size // d)
+        elif law == "lcp":
+            place += [(len(disk) + i) * d for i in range(size)]
+            disk += [0] * size
+        else:
+            tangents = size - 1 if law == "friction" else (size - 1) // 2
+            first = len(disk) * d
+            place += [first, *(first + 1 + i for i in range(tangents))]
+            place += [first + d - (size - 1 - tangents) + i for i in range(size - 1 - tangents)]
+            coned.append(len(disk))
+            disk.append(tangents)
+    place = np.array(place)
+    return _Layout(d, np.array(disk), np.array(coned), place, np.setdiff1d(np.arange(len(disk) * d), place))
+
+
 def embedded(M, q, blocks):
     """(`Contacts`, places of the unknowns in it): contacts of one size d, the largest that a block needs.
 
     An equality is cut into contacts of d equations; a row of complementarity is a contact without tangents. Components that are left
     over have ``u = s r``, s the diagonal of the first, or of the size of M, and mu_r = 0 or an equation, so that they stay 0.
     """
-    d = max(block.size for block in blocks if block.law in _SIZES)
-    disk, mu, place = [], [], []
-    for block in blocks:
-        if block.law == "equality":
-            n = -(-block.size // d)
-            place += [len(disk) * d + i for i in range(block.size)]
-            disk += [EQUATION] * n
-            mu += [0.0, 0.0] * n
-        elif block.law == "lcp":
-            place += [(len(disk) + i) * d for i in range(block.size)]
-            disk += [0] * block.size
-            mu += [0.0, 0.0] * block.size
-        else:
-            tangents = block.size - 1 if block.law == "friction" else (block.size - 1) // 2
-            first = len(disk) * d
-            place += [first, *(first + 1 + i for i in range(tangents))]
-            place += [first + d - (block.size - 1 - tangents) + i for i in range(block.size - 1 - tangents)]
-            disk.append(tangents)
-            mu += [block.mu, block.mu_r]
-    place = np.array(place)
-    import scipy.sparse as sp
+    d, disk, coned, place, free = _layout(tuple((block.law, block.size) for block in blocks))
+    n, diagonal = disk.size * d, M.diagonal()
+    mu, scale, vector = np.zeros((disk.size, 2)), np.ones(n), np.zeros(n)
+    mu[coned] = [block[2:] for block in blocks if block.law in _SIZES]
+    sizes = abs(M.data if hasattr(M, "tocoo") else M)
+    scale[place] = np.where(diagonal > 0.0, diagonal, sizes.max(initial=0.0) or 1.0)
+    vector[place], left = q, scale[free - free % d]
+    if hasattr(M, "tocoo"):
+        import scipy.sparse as sp
 
-    M = sp.coo_array(M)
-    n = len(disk) * d
-    free = np.setdiff1d(np.arange(n), place)
-    scale = np.ones(n)
-    scale[place] = np.where(M.diagonal() > 0.0, M.diagonal(), abs(M.data).max(initial=0.0) or 1.0)
-    whole = sp.coo_array(
-        (np.concatenate([M.data, scale[free - free % d]]), (np.concatenate([place[M.row], free]), np.concatenate([place[M.col], free]))),
-        shape=(n, n),
-    )
-    vector = np.zeros(n)
-    vector[place] = q
-    return Contacts(np.array(disk), np.array(mu), *block_rows(whole, d), vector), place
+        entries = np.concatenate([M.data, left])
+        places = np.concatenate([place[M.row], free]), np.concatenate([place[M.col], free])
+        whole = sp.coo_array((entries, places), shape=(n, n))
+    else:
+        whole = np.zeros((n, n))
+        whole[place[:, None], place] = M
+        whole[free, free] = left
+    return Contacts(disk, mu.reshape(-1), *block_rows(whole, d, full=0), vector), place

@@ -23,7 +23,7 @@ from nsds.solvers.contact.signature import (
     mixed_residual,
     solve_repeatedly,
 )
-from nsds.solvers.desks import REFUSED, Desk, Desks
+from nsds.solvers.desks import REFUSED, Desk, Desks, key_of
 from nsds.status import CONVERGED, INFEASIBLE, MAX_ITER, NON_FINITE, RAY, SINGULAR, STALLED
 
 _MAY_BE_INFEASIBLE = (MAX_ITER, STALLED, RAY, SINGULAR, NON_FINITE)
@@ -304,7 +304,7 @@ def solve_generic(M, q, blocks, method="auto", tol=1e-8, max_iter=None, z0=None,
     q = _checks.array(owner, "q", q, n_dims=1)
     M = box_forms.matrix(owner, "M", M, (q.size, q.size))
     blocks = generic.checked_blocks(owner, q.size, blocks)
-    z0 = np.zeros(q.size) if z0 is None else _checks.array(owner, "z0", z0, shape=q.shape)
+    z0 = None if z0 is None else _checks.array(owner, "z0", z0, shape=q.shape)
     if not any(block.law in ("friction", "rolling") for block in blocks):
         lower = np.concatenate([np.full(block.size, -np.inf if block.law == "equality" else 0.0) for block in blocks] or [q])
         return box.solve_mlcp(M, q, lower, np.inf, method, tol, max_iter, z0, on_failure, **options)
@@ -312,7 +312,7 @@ def solve_generic(M, q, blocks, method="auto", tol=1e-8, max_iter=None, z0=None,
     kind = kind_of(problem.d, any(block.law == "rolling" for block in blocks))
     choice = table.asked(owner, kind, method, tol, max_iter, options)
     r0 = np.zeros(problem.q.size)
-    r0[place] = z0
+    r0[place] = 0.0 if z0 is None else z0
     r, u, status, n_iter, _, residual, name, _ = solve_contacts(problem, *choice, r0)
     if status == CONVERGED and not abs(M).sum():  # r has no unit then, but is 0 in all
         r, u, residual = np.zeros_like(r), problem.q, 0.0
@@ -349,8 +349,7 @@ def solve_contacts(problem, method, options, r0=None, check=None):
     """
     if not problem.q.size:
         return problem.q.copy(), problem.q.copy(), CONVERGED, 0, 0.0, 0.0, method.name, states(problem, problem.q, problem.q)
-    n = problem.disk.size
-    key = (method.name, options, problem.d, n) if problem.column.size == n * n else None
+    key = key_of(method, options, problem.d, problem.row, problem.column)
     desk = _DESKS.taken(key) or _desk(method, options, problem)
     for held, given in zip(desk.problem, problem, strict=True):
         held[...] = given
