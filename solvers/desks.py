@@ -9,7 +9,7 @@ _LARGEST = 2**18  # bytes of a desk that is kept: of larger ones making it is a 
 
 
 def key_of(method, options, size, row, column):
-    """What decides whether a desk serves a problem: its method and its pattern; size: as of `nsds.solvers.table.scratch`. None: keep none."""
+    """What decides whether a desk serves a problem: method and pattern; size: as of `nsds.solvers.table.scratch`. None: none is kept."""
     n = row.size - 1
     if column.size == n * n:
         return method.name, options, size, n

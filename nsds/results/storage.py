@@ -39,7 +39,7 @@ except ImportError:  # on Windows, where a file that is open is not replaced
     fcntl = None
 
 _MAX_HEADER = 2**31 - 1  # of a .npy file: NumPy's own limit is meant for files that are not trusted, and a long model exceeds it
-_SETTINGS = ("t_end", "h", "scheme", "solver", "save_every", "fields", "on_failure")
+_SETTINGS = ("t_end", "h", "scheme", "solver", "save_every", "fields", "on_failure", "t_eval", "until")
 _FORMAT = {"libver": ("v110", "v110")}  # with checksums of all that HDF5 itself notes
 _STRETCH_BYTES = 2**16, 2**20  # rows that are checked, and written, together: in short runs, in long ones
 _READ_BYTES = 2**25
@@ -108,7 +108,7 @@ class RunFile:
     def open(self, system, dtype, settings, n_rows, edition):
         """Make the file of a system, for about n_rows rows of a dtype, or go on with the one that there is.
 
-        Settings: t_end, h, scheme, solver, save_every, fields, on_failure; records, numbers and text. Edition: see `computed_with`.
+        Settings: those of `_SETTINGS`; records, numbers and text. Edition: see `computed_with`.
         """
         self.n_to_come = self.n_kept + n_rows
         if self.raw is None:
@@ -319,6 +319,7 @@ class _Stored:
         """(settings, editions) of the run."""
         settings = json.loads(_read(self.tree, "settings"))
         settings |= {name: _from_npy(_read(self.tree, name)) for name in ("scheme", "solver") if name not in settings}
+        settings = {"t_eval": None, "until": None} | settings  # which earlier files do not have
         return {name: settings[name] for name in _SETTINGS}, settings["computed_with"]
 
     def read(self, dtype, chosen):

@@ -32,6 +32,7 @@ class Recorder:
         self.dtype, self.sources = recorded(records, fields)
         self.reached = np.zeros((records.size, 5), np.int64)
         self._seen = np.ones(records.size, np.int64)  # rows at which a condition was looked at
+        self.ended = {}  # of members that a condition ended: a record from before, and steps from there
         self.rows = self._allocated(records.size)
         self.first, self.written, self.wait = 0, -math.inf, 0.0
         self.n_failed, self.first_failed = 0, None
@@ -81,7 +82,7 @@ class Recorder:
         block = self.rows[:, : self.n_reached - self.first]
         counts = self.reached[:, ROW] - self.first
         for m in np.flatnonzero(counts < block.shape[1]):
-            rest = block[m, counts[m] :]
+            rest = block[m, max(counts[m], 0) :]
             rest.view(np.float64)[...] = math.nan
             rest["status"], rest["step"], rest["n_iter"] = NOT_COMPUTED, NOT_COMPUTED, 0
         return block
@@ -132,16 +133,21 @@ class Recorder:
         """The next step after ``done`` whose row is asked for, or the last one."""
         return n_steps if self.rows_at is None else int(self.rows_at[np.searchsorted(self.rows_at, done, side="right")])
 
-    def end_where(self, until):
-        """Let the rows of each member end where a condition holds first; True where it has for all of them."""
+    def end_where(self, until, before=None):
+        """Let the rows of each member end where a condition holds first; True where it has for all of them.
+
+        before: the records from which the last steps were made, from which `ended` then says how many of them count.
+        """
         for m in np.flatnonzero(self.reached[:, DONE] != _NEVER):
-            row = until.first(self.rows[m, self._seen[m] : self.reached[m, ROW]])
+            row = until.first(self.rows[m, self._seen[m] - self.first : self.reached[m, ROW] - self.first])
             if row is None:
                 self._seen[m] = max(self.reached[m, ROW], 1)
             else:  # what came after it is as if it had not been
-                last = self.rows[m, self._seen[m] + row]
+                last = self.rows[m, self._seen[m] - self.first + row]
                 self.reached[m, ROW], self.reached[m, DONE] = self._seen[m] + row + 1, _NEVER
                 self.reached[m, STOPPED] = last["status"] if self.reached[m, STOPPED] != 0 and has_failed(last["status"]) else 0
+                if before is not None:
+                    self.ended[m] = before[m : m + 1], int(last["step"] - before["step"][m])
         return bool((self.reached[:, DONE] == _NEVER).all())
 
     def end_at(self, records):

@@ -135,7 +135,7 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, t_eval
         ]
         return several.joined_rows(system, pieces)
     t_end = _checks.number("simulate", "t_end", t_end)
-    pauses = _pauses("simulate", t_eval, save_every, until, callback, callback_every)
+    pauses = pauses_of("simulate", t_eval, save_every, until, callback, callback_every)
     _, recorder = run_through("simulate", system, h, scheme, solver, on_failure, t_end, save_every, fields, progress, check=check,
                               pauses=pauses, out=out)  # fmt: skip
     return _shaped(system, recorder.block())
@@ -164,6 +164,9 @@ def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_e
         recorder.write_into(owner, out, np.shape(system))
     settings = {"t_end": t_end, "h": float(h), "scheme": scheme, "solver": solver, "save_every": save_every, "fields": fields}
     settings["on_failure"] = on_failure
+    if pauses is not None:
+        settings["t_eval"] = None if pauses.times is None else pauses.times.tolist()
+        settings["until"] = None if pauses.until is None else pauses.until.text or False
     try:
         with Interrupts() as interrupts, Raised() if has_functions(run.records) and run.watched is None else nullcontext() as raised:
             try:
@@ -197,7 +200,8 @@ class _Pauses(NamedTuple):
     every: int
 
 
-def _pauses(owner, t_eval, save_every, until, callback, every):
+def pauses_of(owner, t_eval, save_every, until, callback, every):
+    """`_Pauses` of what a user asks for."""
     every = _checks.integer(owner, "callback_every", every, low=1)
     if callback is not None and not callable(callback):
         raise TypeError(f"{owner}: callback must be a function callback(system), got {_checks.shortened(callback)}")
@@ -215,7 +219,7 @@ def _pauses(owner, t_eval, save_every, until, callback, every):
 def _steps_at(owner, times, records, t_end, h, n_steps):
     """The steps that reach some times, and the last one."""
     t = records["t"][0]
-    if times[0] < t or times[-1] > t_end:
+    if times.size and (times[0] < t or times[-1] > t_end):
         raise ValueError(
             f"{owner}: t_eval must lie between the system's time {t:g} and t_end = {t_end:g}, got {times[0]:g} to {times[-1]:g}"
         )
@@ -360,6 +364,7 @@ def march_of(stepper, again=False):
 def _march(run, recorder, n_steps, progress, stop, interrupts, pauses, shape, raised):
     """Run the compiled loop in chunks of a fifth of a second, so that a progress bar moves and Ctrl-C works. Returns the run at its end."""
     callback, every = (None, n_steps) if pauses is None or pauses.callback is None else (pauses.callback, pauses.every)
+    is_ending, before = pauses is not None and pauses.until is not None, None
     bar = _progress_bar(progress, n_steps)
     done, n = 0, 64
     try:
@@ -371,12 +376,13 @@ def _march(run, recorder, n_steps, progress, stop, interrupts, pauses, shape, ra
             while done < n_steps and not recorder.is_stopped and not (run.watched and run.watched.error) and not (raised and raised.error):
                 interrupts.raise_noted()
                 due = recorder.next_row(done, n_steps)
+                before = copied(run.records) if is_ending and recorder.file is not None else None
                 began, until = time.perf_counter(), min(done + n, due, recorder.last_step, done + every - done % every)
                 _note_state(raised, run, until - done)
                 run = _advance(run, recorder, in_shares, interrupts, until, due, stop)
                 elapsed, n, done = time.perf_counter() - began, until - done, until
                 bar.update(n)
-                if pauses is not None and pauses.until is not None and recorder.end_where(pauses.until):
+                if is_ending and recorder.end_where(pauses.until, before):
                     for noted in (raised, run.watched):
                         if noted is not None:
                             noted.error = None  # of steps beyond the end
@@ -388,6 +394,10 @@ def _march(run, recorder, n_steps, progress, stop, interrupts, pauses, shape, ra
                     break
                 if done < n_steps and not recorder.is_stopped:
                     recorder.spill()
+    except KeyboardInterrupt:
+        if is_ending:  # rows beyond the end may have been computed
+            recorder.end_where(pauses.until, before)
+        raise
     finally:
         bar.close()
     return run

@@ -4,14 +4,18 @@ import numpy as np
 
 from nsds import _checks
 from nsds.model.functions import offered
+from nsds.model.records import widened
 from nsds.results.storage import RunFile
 from nsds.results.trajectories import restart
-from nsds.schemes.run.simulation import run_through
+from nsds.schemes.run.simulation import pauses_of, run_through
+from nsds.schemes.run.stepping import stepper
+from nsds.schemes.run.until import Until
 from nsds.solvers import table as solvers
+from nsds.status import NOT_COMPUTED
 
 
-def stream(system, file, *, t_end, h, scheme=None, solver=None, save_every=1, fields=None, progress=None, on_failure="raise",
-           overwrite=False, check=False, functions=None):  # fmt: skip
+def stream(system, file, *, t_end, h, scheme=None, solver=None, save_every=1, t_eval=None, fields=None, progress=None,
+           on_failure="raise", until=None, callback=None, callback_every=1, overwrite=False, check=False, functions=None):  # fmt: skip
     """March as `nsds.simulate` does, with the rows going to an HDF5 file: memory stays bounded, however long the run (extra ``io``).
 
     What may end a run early, ``until`` and ``callback``, belongs to `nsds.simulate`, whose rows are in memory: take it in pieces, each
@@ -27,10 +31,13 @@ def stream(system, file, *, t_end, h, scheme=None, solver=None, save_every=1, fi
         A record from `nsds.system`, or an array of such records; it is not changed.
     file : str or Path
         HDF5 file to make.
-    t_end, h, save_every, fields, progress, on_failure, check, functions
+    t_end, h, save_every, t_eval, fields, progress, on_failure, callback, callback_every, check, functions
         See `nsds.simulate`.
     scheme : numpy.ndarray, optional
         One for all systems.
+    until : str or function, optional
+        As of `nsds.simulate`: ends the run at the first saved row after the initial one at which it holds, of an ensemble each member at
+        its own. A text goes into the file, and a run that is resumed before it has held ends there, too; a function is given anew.
     solver : str or numpy.ndarray, optional
         Method for the one-step problems; a run with a function of one's own is resumed by the process that made it alone.
     overwrite : bool
@@ -39,7 +46,7 @@ def stream(system, file, *, t_end, h, scheme=None, solver=None, save_every=1, fi
     Returns
     -------
     numpy.ndarray
-        The record, or ensemble, at the end of the run, from which one can go on.
+        The record, or ensemble, at the end of the run, from which one can go on; members that ``until`` ended, each at its own end.
 
     Raises
     ------
@@ -69,15 +76,28 @@ def stream(system, file, *, t_end, h, scheme=None, solver=None, save_every=1, fi
         raise ValueError("stream: the rows of a dict of schemes are computed one scheme after the other; expected one scheme, got a dict")
     t_end = _checks.number("stream", "t_end", t_end)
     solver = solvers.solver(solver) if callable(solver) else solver  # a record goes into the file
+    pauses = pauses_of("stream", t_eval, save_every, until, callback, callback_every)
     run_file = RunFile("stream", file, _checks.flag("stream", "overwrite", overwrite))
     try:
-        run, _ = run_through("stream", system, h, scheme, solver, on_failure, t_end, save_every, fields, progress, run_file, check)
+        run, recorder = run_through("stream", system, h, scheme, solver, on_failure, t_end, save_every, fields, progress, run_file, check,
+                                    pauses=pauses)  # fmt: skip
     finally:
         run_file.close()
-    return run.records.reshape(np.shape(system))
+    return _at_end(run, recorder, np.shape(system), h, scheme, solver)
 
 
-def resume(file, *, t_end=None, progress=None, on_failure=None, check=False, functions=None):
+def _at_end(run, recorder, shape, h, scheme, solver):
+    """The record, or ensemble, at the end of a run."""
+    records, steps = run.records.reshape(shape), np.zeros(shape, np.int64)
+    for m, (before, n) in recorder.ended.items():  # the run has gone on with them: their last steps are made again
+        run.records[m], steps.reshape(-1)[m] = widened(before, records.dtype)[0], n
+    if recorder.ended:
+        advance = stepper(records, h, scheme=scheme, solver=solver, on_failure="continue")
+        advance(records, n=steps if shape else int(steps), out=records)
+    return records
+
+
+def resume(file, *, t_end=None, progress=None, on_failure=None, until=None, callback=None, callback_every=1, check=False, functions=None):
     """Go on with the run in a file from its last row: all else is as it was, and so are the bits of an uninterrupted run.
 
     Parameters
@@ -86,8 +106,10 @@ def resume(file, *, t_end=None, progress=None, on_failure=None, check=False, fun
         HDF5 file that `nsds.stream` wrote; further rows go there.
     t_end : float, optional
         Where the run ends; by default where it was to end when it was interrupted.
-    progress, on_failure, check, functions
+    progress, on_failure, callback, callback_every, check, functions
         See `nsds.simulate`; on_failure is as it was by default.
+    until : str, function or False, optional
+        A condition that ends the run, see `nsds.stream`; by default the one that it had, False for none.
 
     Returns
     -------
@@ -101,7 +123,8 @@ def resume(file, *, t_end=None, progress=None, on_failure=None, check=False, fun
     BlockingIOError
         Another run writes the file.
     ValueError, TypeError, SimulationError, SimulationInterrupted
-        As `nsds.stream`; the file has no rows, or not the whole state; t_end is not after the last row.
+        As `nsds.stream`; the file has no rows, or not the whole state; t_end is not after the last row; the run ended where its condition
+        held, and there is no new one; the condition was a function; members of the ensemble have ended before others.
 
     Warns
     -----
@@ -131,7 +154,26 @@ def resume(file, *, t_end=None, progress=None, on_failure=None, check=False, fun
         for name, value in (("t_end", t_end), ("on_failure", on_failure)):
             settings[name] = settings[name] if value is None else value
         settings["t_end"] = _checks.number("resume", "t_end", settings["t_end"])
-        run, _ = run_through("resume", restart(system, last), progress=progress, file=run_file, check=check, **settings)
+        _require_unfinished(file, settings["until"], until, last, run_file.n_rows)
+        until = (settings["until"] if until is None else until) or None
+        t_eval = settings.pop("t_eval")
+        pauses = pauses_of("resume", t_eval, settings["save_every"], until, callback, callback_every)
+        if t_eval is not None:
+            pauses = pauses._replace(times=pauses.times[pauses.times > last["t"].max()])
+        del settings["until"]
+        run, recorder = run_through(
+            "resume", restart(system, last), progress=progress, file=run_file, check=check, pauses=pauses, **settings
+        )
     finally:
         run_file.close()
-    return run.records.reshape(np.shape(system))
+    return _at_end(run, recorder, np.shape(system), *(settings[name] for name in ("h", "scheme", "solver")))
+
+
+def _require_unfinished(file, held, until, last, n_rows):
+    """Refuse to go on with a run, or with members of one, which its condition ``held`` has ended, unless ``until`` takes its place."""
+    if (last["status"] == NOT_COMPUTED).any():
+        raise ValueError(f"resume: members of the ensemble in {file} have ended before others; nsds.restart goes on from a row of one")
+    if until is None and held is False:
+        raise ValueError(f"resume: the run in {file} ends by a function until(rows), which is not in the file; pass until, False for none")
+    if until is None and held and n_rows > 1 and any(Until("resume", held).first(row) == 0 for row in last.reshape(-1, 1)):
+        raise ValueError(f"resume: the run in {file} has ended where {held!r} held; pass until to go on, False for no condition")

@@ -14,7 +14,8 @@ class Until:
     """Where a run ends: for each member at the first saved row after the initial one at which a condition holds."""
 
     def __init__(self, owner, given):
-        self._owner, self._given = owner, given
+        self._owner = owner
+        self.text = given if isinstance(given, str) else None
         if callable(given):
             self._holds = given
         elif isinstance(given, str):

@@ -44,7 +44,7 @@ def checked_blocks(owner, n, blocks):
 
 
 class _Layout(NamedTuple):
-    """Where blocks stand among contacts of one size d: disk (nc,), coned: contacts with coefficients, place of the unknowns, free places."""
+    """Where blocks stand among contacts of size d: disk (nc,); coned: contacts with coefficients; place of the unknowns; free places."""
 
     d: int
     disk: np.ndarray

@@ -531,3 +531,111 @@ def test_rows_wider_than_the_record_are_refused():
     dtype = [(name, (kind.base, (4,))) if name == "beads" else (name, kind) for name, kind in dtype]
     with pytest.raises(ValueError, match=r"restart: beads\.q must have shape \(3, 1\) as in the record, got \(4, 1\) in the row"):
         nsds.restart(wide, widened(narrow, np.dtype(dtype))[0])
+
+
+# Conditions, times of rows and callbacks.
+
+FALLS = "ball.q[0] < 0.3"
+
+
+def assert_is_at_ends(final, rows):
+    """Each member has the state of its last row that was computed."""
+    for record, own in zip(final.reshape(-1), rows.reshape(-1, rows.shape[-1]), strict=True):
+        assert_is_at(record, own[own["status"] >= 0][-1])
+
+
+@pytest.mark.parametrize("make", [ball, ensemble])
+@pytest.mark.parametrize("save_every", [1, 7])
+def test_a_condition_ends_the_run(tmp_path, block, make, save_every):
+    arguments = {"t_end": 3.0, "h": 1e-3, "save_every": save_every, "until": FALLS}
+    final = nsds.stream(make(), tmp_path / "run.h5", **arguments)
+    rows = nsds.simulate(make(), **arguments)
+    assert 5 < rows.shape[-1] < 3000 / save_every
+    assert_same_bits(nsds.read_trajectory(tmp_path / "run.h5"), rows)
+    assert_is_at_ends(final, rows)
+
+
+def test_the_record_at_the_end_is_whole_though_few_fields_are_saved(tmp_path, block):
+    arguments = {"t_end": 3.0, "h": 1e-3, "until": lambda rows: rows["ball"]["q"][:, 0] < 0.3}
+    final = nsds.stream(ball(), tmp_path / "run.h5", fields="ball.q", **arguments)
+    assert_is_at(final, nsds.simulate(ball(), **arguments)[-1])
+
+
+def test_a_run_that_its_condition_ended_goes_on_where_that_is_wanted(tmp_path, block):
+    file, arguments = tmp_path / "run.h5", {"t_end": 3.0, "h": 1e-3}
+    whole = nsds.simulate(ball(), **arguments)
+    nsds.stream(ball(), file, until=FALLS, **arguments)
+    ended = nsds.read_trajectory(file)
+    for further in ({}, {"t_end": 4.0}):
+        with pytest.raises(ValueError, match=r"has ended where 'ball\.q\[0\] < 0\.3' held; pass until"):
+            nsds.resume(file, **further)
+    assert_same_bits(nsds.read_trajectory(file), ended)
+    final = nsds.resume(file, until="ball.q[0] > 0.35")
+    rises = ended.size + int((whole["ball"]["q"][ended.size :, 0] > 0.35).argmax())
+    assert_same_bits(nsds.read_trajectory(file), whole[: rises + 1])
+    assert_is_at(final, whole[rises])
+    assert_is_at(nsds.resume(file, until=False), whole[-1])
+    assert_same_bits(nsds.read_trajectory(file), whole)
+    assert_is_at(nsds.resume(file, t_end=3.5), nsds.simulate(ball(), t_end=3.5, h=1e-3)[-1])  # it has no condition any more
+
+
+@pytest.mark.parametrize("until", [FALLS, lambda rows: rows["ball"]["q"][:, 0] < 0.3])
+def test_a_run_that_is_resumed_ends_where_its_condition_holds(tmp_path, block, until):
+    file, rows = tmp_path / "run.h5", nsds.simulate(ball(), t_end=3.0, h=1e-3, until=FALLS)
+    nsds.stream(ball(), file, t_end=0.1, h=1e-3, until=until)
+    if callable(until):
+        with pytest.raises(ValueError, match="ends by a function"):
+            nsds.resume(file, t_end=3.0)
+    final = nsds.resume(file, t_end=3.0, until=until if callable(until) else None)
+    assert_same_bits(nsds.read_trajectory(file), rows)
+    assert_is_at(final, rows[-1])
+
+
+def test_an_ensemble_whose_members_ended_apart_is_not_resumed(tmp_path):
+    file, members = tmp_path / "run.h5", ensemble()
+    members["ball"]["q"][:, 0] = [1.0, 0.5, 20.0]
+    final = nsds.stream(members, file, t_end=1.0, h=1e-3, until=FALLS)
+    assert_is_at_ends(final, nsds.simulate(members, t_end=1.0, h=1e-3, until=FALLS))
+    assert np.unique(final["t"]).size == 3
+    assert (nsds.read_trajectory(file)["status"] == -1).any()
+    with pytest.raises(ValueError, match="have ended before others"):
+        nsds.resume(file, until=False)
+
+
+@pytest.mark.parametrize("make", [ball, ensemble])
+def test_rows_at_times(tmp_path, block, make):
+    times = [0.05, 0.2, 0.2004, 0.7, 0.95]
+    final = nsds.stream(make(), tmp_path / "run.h5", t_end=1.0, h=0.01, t_eval=times)
+    rows = nsds.simulate(make(), t_end=1.0, h=0.01, t_eval=times)
+    assert_same_bits(nsds.read_trajectory(tmp_path / "run.h5"), rows)
+    assert_is_at(final, rows[..., -1])
+
+
+def test_rows_at_times_of_a_run_that_goes_on(tmp_path, block):
+    file, times = tmp_path / "run.h5", [0.05, 0.2, 0.7, 0.95]
+    whole = nsds.simulate(ball(), t_end=1.2, h=0.01)
+
+    def stops(system):
+        return float(system["t"]) > 0.3
+
+    final = nsds.stream(ball(), file, t_end=1.0, h=0.01, t_eval=times, callback=stops)
+    assert_is_at(final, whole[31])
+    seen = []
+    nsds.resume(file, callback=lambda system: seen.append(int(system["step"])), callback_every=20)
+    final = nsds.resume(file, t_end=1.2)
+    rows, expected = nsds.read_trajectory(file), whole[[0, 5, 20, 31, 70, 95, 100, 120]]
+    for name in ("t", "step", "ball", "floor"):
+        assert_same_bits(rows[name].copy(), expected[name].copy())
+    assert_is_at(final, whole[-1])
+    assert seen == [51, 71, 91]
+
+
+@pytest.mark.parametrize("every", [1, 4])
+def test_a_callback_ends_the_run(tmp_path, block, every):
+    stops = {"callback": lambda system: float(system["t"]) > 0.3, "callback_every": every}
+    for save_every in (1, 3):
+        arguments = {"t_end": 1.0, "h": 0.01, "save_every": save_every, **stops}
+        final = nsds.stream(ball(), tmp_path / f"{save_every}.h5", **arguments)
+        rows = nsds.simulate(ball(), **arguments)
+        assert_same_bits(nsds.read_trajectory(tmp_path / f"{save_every}.h5"), rows)
+        assert_is_at(final, rows[-1])
