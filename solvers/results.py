@@ -92,9 +92,10 @@ def check_policy(owner, on_failure):
 
 def judged(solution, on_failure):
     """The solution, its SolverError, or a warning."""
-    check_policy("solver", on_failure)
-    if solution.status != CONVERGED and on_failure == "raise":
+    if solution.status == CONVERGED:
+        return solution
+    if on_failure == "raise":
         raise SolverError(solution)
-    if solution.status != CONVERGED and on_failure == "warn":
+    if on_failure == "warn":
         warnings.warn(str(SolverError(solution)), RuntimeWarning, stacklevel=4)
     return solution

@@ -99,13 +99,50 @@ def compressed_rows(M, reorder=False):
         place = np.empty(n, np.int64)
         place[order] = np.arange(n)
         i, j = place[i], place[j]
-    from scipy.sparse import coo_array
-
     every, zeros = np.arange(n), np.zeros(x.size + n)  # explicit zeros make the pattern symmetric
-    pattern = (np.concatenate([i, j, every]), np.concatenate([j, i, every]))
-    rows = coo_array((np.concatenate([x, zeros]), pattern), shape=(n, n)).tocsr()
-    rows.sum_duplicates()
-    return rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data, order
+    a, b, values = np.concatenate([i, j, every]), np.concatenate([j, i, every]), np.concatenate([x, zeros])
+    row, column, data = np.empty(n + 1, np.int64), np.empty_like(a), np.empty_like(values)
+    n_stored = sum_entries(a, b, values, np.arange(a.size), np.empty_like(a), row, column, data)
+    return row, column[:n_stored].copy(), data[:n_stored].copy(), order
+
+
+@kernel
+def sum_entries(i, j, x, places, spare, row, column, data):
+    """Compressed rows, columns ascending, of the sum of entries x at (i, j), each in their order. Returns how many there are.
+
+    Out: row, column, data. In: places, 0, 1, 2, ...; they and spare, as long, are work.
+    """
+    _order_by(j, places, row, spare)
+    _order_by(i, spare, row, places)
+    for k in range(row.size):
+        row[k] = 0
+    n_stored, in_row = 0, 0
+    for k in range(places.size):
+        e = places[k]
+        if n_stored > 0 and in_row == i[e] and column[n_stored - 1] == j[e]:
+            data[n_stored - 1] += x[e]
+        else:
+            in_row, column[n_stored], data[n_stored] = i[e], j[e], x[e]
+            row[in_row + 1] += 1
+            n_stored += 1
+    for k in range(row.size - 1):
+        row[k + 1] += row[k]
+    return n_stored
+
+
+@kernel
+def _order_by(key, before, begin, after):
+    """Places in the order of their keys, those with one key as they were before. Out: after. Work: begin, one more than there are keys."""
+    for k in range(begin.size):
+        begin[k] = 0
+    for k in range(before.size):
+        begin[key[before[k]] + 1] += 1
+    for k in range(begin.size - 1):
+        begin[k + 1] += begin[k]
+    for k in range(before.size):
+        place = begin[key[before[k]]]
+        after[place] = before[k]
+        begin[key[before[k]]] = place + 1
 
 
 class Units(NamedTuple):

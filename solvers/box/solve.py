@@ -167,12 +167,12 @@ def solve_mlcp(
     """
     owner = "solve_mlcp"
     results.check_policy(owner, on_failure)
-    given = {"A": A, "B": B, "C": C, "D": D, "a": a, "b": b}
-    if any(part is not None for part in given.values()):
+    if not (A is B is C is D is a is b is None):
+        given = {"A": A, "B": B, "C": C, "D": D, "a": a, "b": b}
         if any(part is None for part in given.values()) or any(part is not None for part in (M, q, lower, upper)):
             raise ValueError(f"{owner}: give M, q, lower and upper, or all of A, B, C, D, a and b")
         M, q, lower, upper = _joined(owner, **given)
-    if any(part is None for part in (M, q, lower, upper)):
+    if M is None or q is None or lower is None or upper is None:
         raise ValueError(f"{owner}: give M, q, lower and upper, or all of A, B, C, D, a and b")
     q, M = _checks.floats(owner, "q", q, n_dims=1), forms.entries(owner, "M", M)
     n_rows, n = M.shape
@@ -369,23 +369,24 @@ def _box(owner, kind, M, q, lower, upper, method, tol, max_iter, z0, on_failure,
         options = {"block": M.blocksize[0], **options}
     n = q.size
     solver, options = table.asked(owner, kind, method, tol, max_iter, options)
-    z0 = 0.0 if z0 is None else _checks.floats(owner, "z0", z0, shape=(n,))
+    guess = 0.0 if z0 is None else _checks.floats(owner, "z0", z0, shape=(n,))
     M = forms.entries(owner, "M", M, (n, n))
     row, column, data, order = forms.compressed_rows(M, solver.reorders)
     key = key_of(solver, options, n, row, column)
     desk = _DESKS.taken(key) or _desk(solver, options, row, column)
-    sides = forms.bound_of(owner, n, "lower", lower), forms.bound_of(owner, n, "upper", upper)
-    for held, given in zip((desk.problem.q, *desk.problem[4:], desk.guess), (q, *sides, z0), strict=True):
-        held[...] = given if order is None or type(given) is float else np.broadcast_to(given, n)[order]
-    desk.problem.M[...] = data
-    status, (z, w, info) = desk.solve(), (desk.z, desk.w, desk.info)
+    vectors = q, forms.bound_of(owner, n, "lower", lower), forms.bound_of(owner, n, "upper", upper), guess
+    if order is not None:
+        vectors = [x if type(x) is float else np.broadcast_to(x, n)[order] for x in vectors]
+    given = desk.problem
+    given.M[...], (given.q[...], given.lower[...], given.upper[...], desk.guess[...]) = data, vectors
+    status, z, w, info = int(desk.solve()), desk.z, desk.w, desk.info
     if status == REFUSED:
         _checks.finite(owner, "q", q)
         forms.bounds(owner, n, lower, upper)
-        _checks.finite(owner, "z0", np.asarray(z0))
+        _checks.finite(owner, "z0", np.asarray(guess))
         if isinstance(M, np.ndarray):
             _checks.finite(owner, "M", M)
-        status, z, w, info = _in_other_units(desk.problem, solver, options, desk.guess)
+        status, z, w, info = _in_other_units(given, solver, options, desk.guess)
     if order is None:
         z, w = z.copy(), w.copy()
     else:
@@ -394,7 +395,7 @@ def _box(owner, kind, M, q, lower, upper, method, tol, max_iter, z0, on_failure,
     if key is not None:
         _DESKS.put_back(key, desk)
     name = _AUTO_NAMES[int(place)] if solver.name == "auto" else solver.name
-    return judged(Solution(z, w, int(status), int(n_iter), residual, name), on_failure)
+    return judged(Solution(z, w, status, int(n_iter), residual, name), on_failure)
 
 
 def _desk(solver, options, row, column):
@@ -412,7 +413,7 @@ def _in_other_units(given, solver, options, guess):
     status = solve_repeatedly(1, False, *arguments)
     z, w, info = arguments[-5:-2]
     z[:], w[:], status = _returned(units, given, problem, options, z, w, info, status)
-    return status, z, w, info
+    return int(status), z, w, info
 
 
 def _returned(units, given, problem, options, z, w, info, status):

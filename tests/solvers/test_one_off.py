@@ -1,0 +1,224 @@
+"""Problems solved one by one in memory that is kept: bits do not depend on what was solved there before, nor on who solves beside."""
+
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nsds import solvers
+from nsds.solvers import desks, table
+from nsds.solvers.box import forms
+from nsds.solvers.box import solve as box
+from nsds.solvers.box.signature import solve_repeatedly
+from nsds.solvers.contact import forms as contact_forms
+from nsds.solvers.contact import signature
+from nsds.solvers.contact import solve as contact
+from nsds.status import CONVERGED
+from tests.strategies import examples, generators
+
+SIZES = [0.0, -1.0, 1e-60, 1e60, 1e-300, 1e300, np.inf, -np.inf, np.nan]  # numbers that a problem may not want
+BLOCKS = [("equality", 1), ("friction", 3, 0.4), ("lcp", 2)]
+
+
+def draw(rng, n):
+    """A matrix that is definite, with a vector."""
+    A = rng.normal(size=(n, n))
+    return A @ A.T + np.eye(n), rng.normal(size=n)
+
+
+def solve_any(rng):
+    """The result of some function for a small problem of its own, which may have no solution."""
+    M, q = draw(rng, 6)
+    M *= rng.choice([1.0, 1e80, 1e-80], p=[0.8, 0.1, 0.1])
+    q *= rng.choice([1.0, 0.0, 1e-80], p=[0.8, 0.1, 0.1])
+    some = {"on_failure": "continue", "method": rng.choice(["auto", "nsgs"]).item(), "tol": rng.choice([1e-10, 1e-6]).item()}
+    calls = [
+        lambda: solvers.solve_lcp(M, q, **some),
+        lambda: solvers.solve_lcp(M - np.diag(M.diagonal()), q, **some),
+        lambda: solvers.solve_relay(M, q, -0.1, 0.2, z0=q, **some),
+        lambda: solvers.solve_mlcp(sp.coo_array(M), q, -np.inf, np.inf, **some),
+        lambda: solvers.solve_fc2d(M, q, 0.3, **some),
+        lambda: solvers.solve_fc3d(M, q, [0.3, 0.0], r0=q, **some),
+        lambda: solvers.solve_rfc2d(M, q, 0.3, 0.1, **some),
+        lambda: solvers.solve_generic(M, q, BLOCKS, **some),
+        lambda: solvers.solve_avi(M, q, np.ones((1, 6)), [0.1], on_failure="continue"),
+    ]
+    return calls[rng.integers(len(calls))]()
+
+
+def bits(result):
+    return [part.tobytes() if isinstance(part, np.ndarray) else part for part in result]
+
+
+def fresh(monkeypatch):
+    for module in (box, contact):
+        monkeypatch.setattr(module, "_DESKS", desks.Desks())
+
+
+def test_bits_do_not_depend_on_what_was_solved_before(monkeypatch):
+    seeds = list(range(80))
+    alone = []
+    for seed in seeds:
+        fresh(monkeypatch)
+        alone.append(bits(solve_any(np.random.default_rng(seed))))
+    fresh(monkeypatch)
+    for seed in [*seeds, *reversed(seeds), *seeds]:
+        assert bits(solve_any(np.random.default_rng(seed))) == alone[seed], seed
+
+
+def test_threads_do_not_meet():
+    seeds = np.random.default_rng(0).integers(60, size=1200).tolist()
+    alone = [bits(solve_any(np.random.default_rng(seed))) for seed in range(60)]
+    with ThreadPoolExecutor(6) as pool:
+        together = list(pool.map(lambda seed: bits(solve_any(np.random.default_rng(seed))), seeds))
+    assert together == [alone[seed] for seed in seeds]
+
+
+def test_results_are_the_users_own():
+    rng = np.random.default_rng(1)
+    first = [solve_any(np.random.default_rng(seed)) for seed in range(30)]
+    before = [bits(result) for result in first]
+    for _ in range(100):
+        solve_any(rng)
+    assert [bits(result) for result in first] == before
+    M, q = draw(rng, 4)
+    a, b = solvers.solve_lcp(M, q), solvers.solve_lcp(M, q)
+    assert not any(np.shares_memory(x, y) for x in (a.z, a.w) for y in (b.z, b.w, M, q))
+    a.z[:] = np.nan
+    assert bits(solvers.solve_lcp(M, q)) == bits(b)
+
+
+def test_what_is_given_stays_and_may_lie_anyhow():
+    rng = np.random.default_rng(2)
+    M, q = draw(rng, 6)
+    M[0], M[:, 0] = np.abs(M[0]), np.abs(M[:, 0])
+    wide = np.repeat(q, 2)
+    for solve, more in ((solvers.solve_lcp, ()), (solvers.solve_relay, (-q * 0 - 1, q * 0 + 1)), (solvers.solve_fc3d, (0.3,))):
+        expected = bits(solve(M, q, *more))
+        for matrix, vector in ((np.asfortranarray(M), wide[::2]), (M.tolist(), q.tolist()), (M.astype(">f8"), q.astype(">f8"))):
+            given_before = [np.array(x).tobytes() for x in (matrix, vector)]
+            assert bits(solve(matrix, vector, *more)) == expected
+            assert [np.array(x).tobytes() for x in (matrix, vector)] == given_before
+        for x in (M, q):
+            x.flags.writeable = False
+        assert bits(solve(M, q, *more)) == expected
+        for x in (M, q):
+            x.flags.writeable = True
+
+
+def test_whole_numbers_are_not_taken_for_options_that_they_equal():
+    M, q = draw(np.random.default_rng(3), 3)
+    for _ in range(2):
+        solvers.solve_lcp(M, q, max_iter=1, on_failure="continue")
+        with pytest.raises(TypeError, match="max_iter must be a whole number"):
+            solvers.solve_lcp(M, q, max_iter=True)
+        with pytest.raises(TypeError, match="max_iter must be a whole number"):
+            solvers.solve_lcp(M, q, max_iter=1.0)
+
+
+def test_few_sizes_and_no_large_ones_are_kept(monkeypatch):
+    fresh(monkeypatch)
+    for n in range(1, 100):
+        solvers.solve_lcp(np.eye(n), np.ones(n), method="pgs")
+    assert len(box._DESKS._free) <= desks._MOST
+    solvers.solve_lcp(np.ones((400, 400)) + np.eye(400), np.ones(400), method="pgs")
+    sizes = [part.nbytes for free in box._DESKS._free.values() for desk in free for part in desk.arguments if hasattr(part, "nbytes")]
+    assert max(sizes) <= desks._LARGEST
+
+
+# Kernels and their twins.
+
+
+def is_moderate(M, q, lower, upper, z0):
+    """Twin of what `solve_moderate` asks of numbers."""
+
+    def are(x, may_be_infinite=False):
+        size = abs(np.asarray(x))
+        return ((size == 0) | ((size >= 1e-50) & (size <= 1e50)) | ((size == np.inf) & may_be_infinite)).all()
+
+    sides = are(lower, True) and are(upper, True) and (lower <= upper).all() and (lower < np.inf).all() and (upper > -np.inf).all()
+    return bool(are(M) and are(q) and sides and np.isfinite(z0).all())
+
+
+@examples(200)
+@given(generators, st.integers(1, 4), st.lists(st.tuples(st.integers(0, 4), st.sampled_from(SIZES)), max_size=2))
+def test_numbers_that_are_refused(rng, n, odd):
+    M, q = draw(rng, n)
+    parts = [M.ravel(), q, np.zeros(n), np.ones(n), rng.normal(size=n)]
+    for which, number in odd:
+        parts[which][rng.integers(parts[which].size)] = number
+    M, q, lower, upper, z0 = parts
+    method, options = table.asked("", "relay", "newton_min", 1e-10, None, {})
+    row, column, *_ = forms.compressed_rows(M.reshape(n, n))
+    problem = forms.Box(row, column, M, q, lower, upper)
+    arguments = table.arguments_of(method, options, problem, n, z0)
+    status = forms.solve_moderate(*arguments)
+    assert (status != desks.REFUSED) == is_moderate(M, q, lower, upper, z0)
+    if status != desks.REFUSED:
+        again = table.arguments_of(method, options, problem, n, z0)
+        assert solve_repeatedly(1, False, *again) == status
+        assert [x.tobytes() for x in again[-5:-2]] == [x.tobytes() for x in arguments[-5:-2]]
+
+
+def is_ordinary(d, mu, W, q, r0):
+    """Twin of what `solve_and_judge` asks of numbers."""
+    finite = all(np.isfinite(x).all() for x in (W, q, mu, r0))
+    return bool(
+        finite
+        and (abs(W).max() == 0 or abs(np.frexp(abs(W).max())[1]) <= 150)
+        and q.any()
+        and abs(np.frexp(abs(q).max())[1]) <= 150
+        and (mu >= 0).all()
+        and (W.diagonal() >= 0).all()
+    )
+
+
+@examples(200)
+@given(generators, st.sampled_from([2, 3]), st.integers(1, 3), st.lists(st.tuples(st.integers(0, 4), st.sampled_from(SIZES)), max_size=2))
+def test_contacts_that_are_refused(rng, d, n, odd):
+    W, q = draw(rng, d * n)
+    mu, r0 = np.abs(rng.normal(size=2 * n)), rng.normal(size=d * n)
+    for which, number in odd:
+        target = (W.reshape(-1), q, mu, r0, np.arange(0))[which]
+        if target.size:
+            target[rng.integers(target.size)] = number
+        else:
+            q[:] = 0.0
+    method, options = table.asked("", f"fc{d}d", "nsgs", 1e-8, 50, {})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        problem = contact_forms.Contacts(contact_forms.disks(n, d - 1), mu, *contact_forms.block_rows(W, d), q)
+    desk = contact._desk(method, options, problem)
+    desk.guess[:] = r0
+    status = desk.solve()
+    assert (status != desks.REFUSED) == is_ordinary(d, mu, W, q, r0)
+    if status == desks.REFUSED:
+        return
+    arguments = table.arguments_of(method, options, problem, d, r0)
+    assert signature.solve_repeatedly(1, *arguments) == status
+    r, answer = arguments[-5], desk.more[0]
+    np.testing.assert_array_equal(desk.z, r)
+    if np.isfinite(r).all():
+        u, code, res_rho = contact._judged(problem, options, r)
+        assert (answer[0], answer[1]) == (res_rho, contact.mixed_residual_of(problem, r))
+        assert status != CONVERGED or code == CONVERGED
+        np.testing.assert_array_equal(desk.w, u)
+        assert contact._in_words(problem, desk.more[1]).tolist() == contact.states(problem, r, u).tolist()
+
+
+@examples(100)
+@given(generators, st.integers(1, 9), st.integers(0, 30))
+def test_rows_of_entries(rng, n, count):
+    i, j, x = rng.integers(n, size=count), rng.integers(n, size=count), np.round(rng.normal(size=count), 1)
+    row, column, data, order = forms.compressed_rows(sp.coo_array((x, (i, j)), shape=(n, n)))
+    assert order is None
+    expected = np.zeros((n, n))
+    np.add.at(expected, (i, j), x)
+    np.testing.assert_allclose(sp.csr_array((data, column, row), shape=(n, n)).toarray(), expected, rtol=1e-15, atol=1e-15)
+    pairs = {*zip(i.tolist(), j.tolist(), strict=True), *zip(j.tolist(), i.tolist(), strict=True), *((k, k) for k in range(n))}
+    stored = [(k, int(c)) for k in range(n) for c in column[row[k] : row[k + 1]]]
+    assert stored == sorted(pairs)
