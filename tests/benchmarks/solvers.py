@@ -1,7 +1,8 @@
 """Solvers on collected problems, beside the peer, and on chains: ``python -m tests.benchmarks.solvers FOLDER... [--json FILE]``.
 
-µs of one solution in compiled code, from the guess 0 and (warm) from the solution, the matrix being that of the last call. The peer's
-time is that of its fastest solver that solves the problem, called through one Python call whose cost is subtracted in the last column.
+µs of one solution in compiled code, from the guess 0 and (warm) from the solution, the matrix being that of the last call; and of the whole
+call of the public function. The peer's time is that of its fastest solver that solves the problem, called through one Python call, with
+all arguments made before, whose cost is subtracted in the last column.
 """
 
 import os
@@ -13,6 +14,7 @@ import argparse
 import json
 import subprocess
 import time
+import timeit
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +35,13 @@ def warm_time(problem, seconds=0.02):
     solve_repeatedly(2, True, *arguments)
     status, least = fastest(seconds, solve_repeatedly, (True, *arguments))
     return least if status == CONVERGED else None
+
+
+def whole_time(problem, seconds=0.05):
+    """Seconds of a call of the public function."""
+    call = timeit.Timer(lambda: solvers.solve_relay(*problem[1:], on_failure="continue"))
+    count = max(1, int(0.1 * seconds / call.timeit(1)))
+    return min(call.repeat(10, count)) / count
 
 
 def peer_times(python, folders):
@@ -56,10 +65,12 @@ def collected(folders, peer):
         row["method"] = solvers.solve_relay(*problem[1:], on_failure="continue").method
         warm = warm_time(problem) if own["status"] == CONVERGED else None
         row["warm_us"] = None if warm is None else warm * 1e6
+        row["whole_us"] = whole_time(problem) * 1e6
         if problem.name in best:
             row["peer_us"], row["peer"] = best[problem.name][0] * 1e6, best[problem.name][1]
             row["ratio"] = row["peer_us"] / row["auto_us"]
             row["net_ratio"] = (row["peer_us"] - overhead * 1e6) / row["auto_us"]
+            row["whole_ratio"] = row["peer_us"] / row["whole_us"]
         yield row
 
 
@@ -103,19 +114,20 @@ def main():
     peer = None if arguments.no_peer else find_peer()
     rows = []
     if arguments.folders:
-        print(f"{'problem':34s}{'n':>5s}{'auto':>10s}{'warm':>9s}{'peer':>10s}{'ratio':>8s}{'net':>8s}")
+        print(f"{'problem':34s}{'n':>5s}{'auto':>10s}{'warm':>9s}{'whole':>10s}{'peer':>10s}{'ratio':>8s}{'net':>8s}")
     for row in collected(arguments.folders, peer):
         rows.append(row)
-        figures = show(row["auto_us"], 10) + show(row["warm_us"], 9, 3) + show(row.get("peer_us"), 10)
+        figures = show(row["auto_us"], 10) + show(row["warm_us"], 9, 3) + show(row["whole_us"], 10) + show(row.get("peer_us"), 10)
         ratios = show(row.get("ratio"), 8) + show(row.get("net_ratio"), 8)
         print(
             f"{row['problem']:34s}{row['n']:5d}{figures}{ratios}  {row['method']} / {row.get('peer', '-')} (status {row['status']})",
             flush=True,
         )
-    for name in ("ratio", "net_ratio"):
+    for name in ("ratio", "net_ratio", "whole_ratio"):
         ratios = np.array([row[name] for row in rows if name in row])
         if ratios.size:
-            print(f"{name}: faster on {(ratios > 1).sum()} of {ratios.size}, least {ratios.min():.2f}, median {np.median(ratios):.2f}")
+            counts = f"faster on {(ratios > 1).sum()} of {ratios.size}, within 2x on {(ratios >= 0.5).sum()}"
+            print(f"{name}: {counts}, least {ratios.min():.2f}, median {np.median(ratios):.2f}")
     counted = {}
     if arguments.folders:
         counted, n_problems = successes(arguments.folders)
