@@ -99,11 +99,16 @@ def compressed_rows(M, reorder=False):
         place = np.empty(n, np.int64)
         place[order] = np.arange(n)
         i, j = place[i], place[j]
-    every, zeros = np.arange(n), np.zeros(x.size + n)  # explicit zeros make the pattern symmetric
+    return *with_symmetric_pattern(i, j, x, n), order
+
+
+def with_symmetric_pattern(i, j, x, n):
+    """(row, column, data) of the sum of entries x at (i, j), with what makes the pattern symmetric and the diagonal full."""
+    every, zeros = np.arange(n), np.zeros(x.size + n)
     a, b, values = np.concatenate([i, j, every]), np.concatenate([j, i, every]), np.concatenate([x, zeros])
     row, column, data = np.empty(n + 1, np.int64), np.empty_like(a), np.empty_like(values)
     n_stored = sum_entries(a, b, values, np.arange(a.size), np.empty_like(a), row, column, data)
-    return row, column[:n_stored].copy(), data[:n_stored].copy(), order
+    return row, column[:n_stored].copy(), data[:n_stored].copy()
 
 
 @kernel

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
+from nsds._jit import kernel
 from nsds.solvers.box import forms
 
 _FULL = 10  # contacts up to which a dense matrix is not searched for zeros
@@ -54,14 +55,26 @@ def block_rows(W, d, full=_FULL):
         row = np.zeros(n + 1, np.int64)
         stored.sum(axis=1).cumsum(out=row[1:])
         return row, np.ascontiguousarray(j), blocks[i, j].reshape(-1)
-    i, j, every = W.row.astype(np.int64), W.col.astype(np.int64), np.arange(n)
-    key = (i // d) * n + j // d
-    mirrored = (j // d) * n + i // d
-    places, inverse = np.unique(np.concatenate([key, mirrored, every * (n + 1)]), return_inverse=True)
-    data = np.zeros(places.size * d * d)
-    np.add.at(data, inverse[: key.size] * d * d + (i % d) * d + j % d, W.data)
-    row, column = np.divmod(places, n) if n else (places, places)
-    return np.concatenate([[0], np.cumsum(np.bincount(row, minlength=n))]), column, data
+    i, j = W.row.astype(np.int64), W.col.astype(np.int64)
+    row, column, _ = forms.with_symmetric_pattern(i // d, j // d, W.data, n)
+    data = np.zeros(column.size * d * d)
+    add_entries(d, i, j, W.data, row, column, data)
+    return row, column, data
+
+
+@kernel
+def add_entries(d, i, j, x, row, column, data):
+    """Add entries x at (i, j) to the blocks that hold them. In/out: data."""
+    for e in range(x.size):
+        a, b = i[e] // d, j[e] // d
+        low, high = row[a], row[a + 1] - 1
+        while low < high:
+            middle = (low + high) // 2
+            if column[middle] < b:
+                low = middle + 1
+            else:
+                high = middle
+        data[(low * d + i[e] % d) * d + j[e] % d] += x[e]
 
 
 def count(owner, d, field, vector):

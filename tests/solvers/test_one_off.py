@@ -222,3 +222,18 @@ def test_rows_of_entries(rng, n, count):
     pairs = {*zip(i.tolist(), j.tolist(), strict=True), *zip(j.tolist(), i.tolist(), strict=True), *((k, k) for k in range(n))}
     stored = [(k, int(c)) for k in range(n) for c in column[row[k] : row[k + 1]]]
     assert stored == sorted(pairs)
+
+
+@examples(100)
+@given(generators, st.sampled_from([2, 3, 5]), st.integers(1, 6), st.integers(0, 30))
+def test_blocks_of_entries(rng, d, n, count):
+    i, j, x = rng.integers(n * d, size=count), rng.integers(n * d, size=count), np.round(rng.normal(size=count), 1)
+    row, column, data = contact_forms.block_rows(sp.coo_array((x, (i, j)), shape=(n * d, n * d)), d)
+    expected = np.zeros((n, d, n, d))
+    np.add.at(expected, (i // d, i % d, j // d, j % d), x)
+    blocks = np.zeros((n, n, d, d))
+    blocks[np.repeat(np.arange(n), np.diff(row)), column] = data.reshape(-1, d, d)
+    np.testing.assert_array_equal(blocks, expected.transpose(0, 2, 1, 3))
+    a, b = (i // d).tolist(), (j // d).tolist()
+    pairs = {*zip(a, b, strict=True), *zip(b, a, strict=True), *((k, k) for k in range(n))}
+    assert [(k, int(c)) for k in range(n) for c in column[row[k] : row[k + 1]]] == sorted(pairs)
