@@ -18,9 +18,6 @@ def stream(system, file, *, t_end, h, scheme=None, solver=None, save_every=1, t_
            on_failure="raise", until=None, callback=None, callback_every=1, overwrite=False, check=False, functions=None):  # fmt: skip
     """March as `nsds.simulate` does, with the rows going to an HDF5 file: memory stays bounded, however long the run (extra ``io``).
 
-    What may end a run early, ``until`` and ``callback``, belongs to `nsds.simulate`, whose rows are in memory: take it in pieces, each
-    from the last row of the one before (`nsds.restart`), or look at the file after each `nsds.resume`.
-
     Rows are written in blocks of 32 MB and at least every five seconds, the first ones at once. The file is valid, with all rows so far,
     also after a failure and Ctrl-C; after a kill, on a full disk or when the power fails it holds the rows up to the last block.
     `nsds.read_trajectory` and `nsds.read_system` read it, also while the run goes on, and `nsds.resume` goes on with it.
