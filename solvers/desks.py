@@ -4,6 +4,7 @@ from nsds._jit import bound
 
 REFUSED = -1  # no status: the problem is not as compiled code wants it
 _MOST_COLUMNS = 2**10  # of a pattern that is remembered
+_OFTEN = 100  # problems on a desk, in which numba's call has cost as much more as binding does
 _MOST = 64  # sizes, each with as many desks as threads were at work at once
 _LARGEST = 2**18  # bytes of a desk that is kept: of larger ones making it is a small part
 
@@ -23,20 +24,21 @@ class Desk:
     method starts; z, w, info and more are for the kernel to write.
     """
 
-    __slots__ = ("_call", "arguments", "guess", "info", "kernel", "more", "problem", "w", "z")
+    __slots__ = ("_call", "_n_solved", "arguments", "guess", "info", "kernel", "more", "problem", "w", "z")
 
     def __init__(self, kernel, arguments, problem, more=()):
-        self.kernel, self.arguments, self.problem, self.more, self._call = kernel, (*arguments, *more), problem, more, None
+        self.kernel, self.arguments, self.problem, self.more = kernel, (*arguments, *more), problem, more
         self.guess, self.z, self.w, self.info = arguments[1], *arguments[-5:-2]
+        self._call, self._n_solved = None, 0
 
     def solve(self):
-        """What the kernel returns for the present problem."""
-        return self.kernel(*self.arguments) if self._call is None else self._call()
-
-    def bind(self):
-        """Prepare for many problems: a call then costs a sixth, but this as much as a hundred."""
-        if self._call is None:
+        """What the kernel returns for the present problem. After some problems its arguments are bound, as a call then costs a sixth."""
+        if self._call is not None:
+            return self._call()
+        self._n_solved += 1
+        if self._n_solved == _OFTEN:
             self._call = bound((self.kernel, self.arguments))
+        return self.kernel(*self.arguments)
 
 
 class Desks:
@@ -48,11 +50,9 @@ class Desks:
     def taken(self, key):
         """A desk of this key, which is its taker's alone until it is put back; None where none is free."""
         try:
-            desk = self._free[key].pop()
+            return self._free[key].pop()
         except (KeyError, IndexError):
             return None
-        desk.bind()
-        return desk
 
     def put_back(self, key, desk):
         """Keep a desk for others, unless it is large; of too many sizes the first are forgotten."""

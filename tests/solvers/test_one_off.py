@@ -59,6 +59,14 @@ def fresh(monkeypatch):
         monkeypatch.setattr(module, "_DESKS", desks.Desks())
 
 
+@pytest.fixture(params=[1, 2, 100], ids=["bound at once", "bound", "not bound"])
+def often(request, monkeypatch):
+    """Problems after which the arguments of a call are bound to it."""
+    monkeypatch.setattr(desks, "_OFTEN", request.param)
+    fresh(monkeypatch)
+
+
+@pytest.mark.usefixtures("often")
 def test_bits_do_not_depend_on_what_was_solved_before(monkeypatch):
     seeds = list(range(80))
     alone = []
@@ -70,6 +78,7 @@ def test_bits_do_not_depend_on_what_was_solved_before(monkeypatch):
         assert bits(solve_any(np.random.default_rng(seed))) == alone[seed], seed
 
 
+@pytest.mark.usefixtures("often")
 def test_threads_do_not_meet():
     seeds = np.random.default_rng(0).integers(60, size=1200).tolist()
     alone = [bits(solve_any(np.random.default_rng(seed))) for seed in range(60)]
