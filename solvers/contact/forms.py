@@ -47,19 +47,48 @@ def block_rows(W, d, full=_FULL):
     if not hasattr(W, "tocsr"):
         if n <= full:
             return *_full_pattern(n), W.reshape(n, d, n, d).transpose(0, 2, 1, 3).reshape(-1)
-        blocks = W.reshape(n, d, n, d).transpose(0, 2, 1, 3)
-        stored = (blocks != 0.0).any(axis=(2, 3))
-        stored |= stored.T
-        stored.flat[:: n + 1] = True
-        i, j = stored.nonzero()
-        row = np.zeros(n + 1, np.int64)
-        stored.sum(axis=1).cumsum(out=row[1:])
-        return row, np.ascontiguousarray(j), blocks[i, j].reshape(-1)
+        W, stored, row = np.array(W, order="C"), np.zeros((n, n), np.int64), np.zeros(n + 1, np.int64)
+        mark_blocks(d, W, stored, row)
+        column = np.empty(row[n], np.int64)
+        data = np.empty(column.size * d * d)
+        copy_blocks(d, W, stored, column, data)
+        return row, column, data
     i, j = W.row.astype(np.int64), W.col.astype(np.int64)
     row, column, _ = forms.with_symmetric_pattern(i // d, j // d, W.data, n)
     data = np.zeros(column.size * d * d)
     add_entries(d, i, j, W.data, row, column, data)
     return row, column, data
+
+
+@kernel
+def mark_blocks(d, W, stored, row):
+    """Mark the blocks of W that are not 0, their mirror images and the diagonal. In/out: stored (nc, nc), row (nc + 1,); zeros at first."""
+    n = row.size - 1
+    for c in range(n):
+        stored[c, c] = 1
+        for e in range(n):
+            for a in range(d):
+                for b in range(d):
+                    if W[c * d + a, e * d + b] != 0.0:
+                        stored[c, e] = stored[e, c] = 1
+    for c in range(n):
+        row[c + 1] = row[c]
+        for e in range(n):
+            row[c + 1] += stored[c, e]
+
+
+@kernel
+def copy_blocks(d, W, stored, column, data):
+    """Blocks of W that `mark_blocks` has marked, row by row. Out: column, data."""
+    k = 0
+    for c in range(stored.shape[0]):
+        for e in range(stored.shape[1]):
+            if stored[c, e] == 1:
+                column[k] = e
+                for a in range(d):
+                    for b in range(d):
+                        data[(k * d + a) * d + b] = W[c * d + a, e * d + b]
+                k += 1
 
 
 @kernel

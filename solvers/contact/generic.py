@@ -44,13 +44,17 @@ def checked_blocks(owner, n, blocks):
 
 
 class _Layout(NamedTuple):
-    """Where blocks stand among contacts of size d: disk (nc,); coned: contacts with coefficients; place of the unknowns; free places."""
+    """Where blocks stand among contacts of size d: disk (nc,); coned: contacts with coefficients; place of the unknowns; free places.
+
+    first: the unknowns that begin the contacts to which free places belong.
+    """
 
     d: int
     disk: np.ndarray
     coned: np.ndarray
     place: np.ndarray
     free: np.ndarray
+    first: np.ndarray
 
 
 @lru_cache(maxsize=64)
@@ -72,8 +76,10 @@ def _layout(blocks):
             place += [first + d - (size - 1 - tangents) + i for i in range(size - 1 - tangents)]
             coned.append(len(disk))
             disk.append(tangents)
-    place = np.array(place)
-    return _Layout(d, np.array(disk), np.array(coned), place, np.setdiff1d(np.arange(len(disk) * d), place))
+    unknown = np.full(len(disk) * d, -1)
+    unknown[place] = np.arange(len(place))
+    free = np.flatnonzero(unknown < 0)
+    return _Layout(d, np.array(disk), np.array(coned), np.array(place), free, unknown[free - free % d])
 
 
 def embedded(M, q, blocks):
@@ -82,13 +88,12 @@ def embedded(M, q, blocks):
     An equality is cut into contacts of d equations; a row of complementarity is a contact without tangents. Components that are left
     over have ``u = s r``, s the diagonal of the first, or of the size of M, and mu_r = 0 or an equation, so that they stay 0.
     """
-    d, disk, coned, place, free = _layout(tuple((block.law, block.size) for block in blocks))
-    n, diagonal = disk.size * d, M.diagonal()
-    mu, scale, vector = np.zeros((disk.size, 2)), np.ones(n), np.zeros(n)
-    mu[coned] = [block[2:] for block in blocks if block.law in _SIZES]
-    sizes = abs(M.data if hasattr(M, "tocoo") else M)
-    scale[place] = np.where(diagonal > 0.0, diagonal, sizes.max(initial=0.0) or 1.0)
-    vector[place], left = q, scale[free - free % d]
+    d, disk, coned, place, free, first = _layout(tuple((block.law, block.size) for block in blocks))
+    n, left = disk.size * d, M.diagonal()[first]
+    if not (left > 0.0).all():
+        left = np.where(left > 0.0, left, abs(M.data if hasattr(M, "tocoo") else M).max(initial=0.0) or 1.0)
+    mu, vector = np.zeros((disk.size, 2)), np.zeros(n)
+    mu[coned], vector[place] = [block[2:] for block in blocks if block.law in _SIZES], q
     if hasattr(M, "tocoo"):
         import scipy.sparse as sp
 

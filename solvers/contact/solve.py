@@ -314,7 +314,7 @@ def solve_generic(M, q, blocks, method="auto", tol=1e-8, max_iter=None, z0=None,
     r0 = np.zeros(problem.q.size)
     r0[place] = 0.0 if z0 is None else z0
     r, u, status, n_iter, _, residual, name, _ = solve_contacts(problem, *choice, r0)
-    if status == CONVERGED and not abs(M).sum():  # r has no unit then, but is 0 in all
+    if status == CONVERGED and not (M.data if hasattr(M, "tocoo") else M).any():  # r has no unit then, but is 0 in all
         r, u, residual = np.zeros_like(r), problem.q, 0.0
     return results.judged(MixedSolution(r[place], u[place], status, n_iter, residual, name), on_failure)
 

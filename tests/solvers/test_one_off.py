@@ -139,6 +139,13 @@ def test_few_sizes_and_no_large_ones_are_kept(monkeypatch):
     assert max(sizes) <= desks._LARGEST
 
 
+@pytest.mark.parametrize("make", [np.array, sp.csr_array])
+def test_mixed_systems_without_entries(make):
+    s = solvers.solve_generic(make(np.zeros((6, 6))), [0.0, 1.0, 0.0, 0.0, 1.0, 2.0], BLOCKS)
+    assert s.z.tolist() == [0.0] * 6
+    assert s.w.tolist() == [0.0, 1.0, 0.0, 0.0, 1.0, 2.0]
+
+
 # Kernels and their twins.
 
 
@@ -234,10 +241,14 @@ def test_rows_of_entries(rng, n, count):
 
 
 @examples(100)
-@given(generators, st.sampled_from([2, 3, 5]), st.integers(1, 6), st.integers(0, 30))
-def test_blocks_of_entries(rng, d, n, count):
-    i, j, x = rng.integers(n * d, size=count), rng.integers(n * d, size=count), np.round(rng.normal(size=count), 1)
-    row, column, data = contact_forms.block_rows(sp.coo_array((x, (i, j)), shape=(n * d, n * d)), d)
+@given(generators, st.sampled_from([2, 3, 5]), st.integers(1, 6), st.integers(0, 30), st.booleans())
+def test_blocks_of_entries(rng, d, n, count, dense):
+    i, j, x = rng.integers(n * d, size=count), rng.integers(n * d, size=count), rng.choice([-1.5, 0.25, 2.0], size=count)
+    if dense:
+        _, places = np.unique(i * n * d + j, return_index=True)
+        i, j, x = i[places], j[places], x[places]
+    W = sp.coo_array((x, (i, j)), shape=(n * d, n * d))
+    row, column, data = contact_forms.block_rows(W.toarray(order="F") if dense else W, d, full=0)
     expected = np.zeros((n, d, n, d))
     np.add.at(expected, (i // d, i % d, j // d, j % d), x)
     blocks = np.zeros((n, n, d, d))
