@@ -196,7 +196,7 @@ def callback(signature, function, parameters=None, arguments=None):
     ``cleared(out)`` is the vector out full of zeros, and ``matrix(out, (rows, columns))`` a matrix with its entries.
     """
     if parameters is not None:
-        names = {"function": _users(function), "cleared": _cleared, "matrix": matrix, "__name__": __name__}
+        names = {"function": _users(function), "cleared": _users(_cleared), "matrix": matrix, "__name__": __name__}
         function = eval(f"lambda {parameters}: function({arguments})", names)
     return c_code(function, signature, {"error_model": "numpy"}, _CallbackCompiler)
 
@@ -210,12 +210,12 @@ def c_code(function, signature, options, pipeline_class):
 
 
 def _users(function):
+    """A function that callbacks call, compiled anew each time that it is asked for: what it reads may have changed."""
     result = numba.njit(function, error_model="numpy", pipeline_class=_UsersCompiler)
     result._cache = KernelCache(result)
     return result
 
 
-@_users
 def _cleared(out):
     for i in range(out.size):
         out[i] = 0.0
