@@ -260,8 +260,8 @@ def _load(name, target_context):
             return None
         if _are_missing(outside, target_context):
             rtsys.initialize(target_context)  # what counts references, in users' functions
-        if _are_missing(outside, target_context):
-            target_context.refresh()  # numba's own functions, which take half a second to load
+            if _are_missing(outside, target_context):
+                target_context.refresh()  # numba's own functions, which take half a second to load
         with suppress(OSError):  # a cache that may not be written: no need to tell when it was used
             os.utime(path)
         try:

@@ -4,7 +4,7 @@ import inspect
 import itertools
 import os
 import types as python_types
-from functools import partial
+from functools import cache, partial
 
 import numba
 from numba import types
@@ -196,7 +196,7 @@ def callback(signature, function, parameters=None, arguments=None):
     ``cleared(out)`` is the vector out full of zeros, and ``matrix(out, (rows, columns))`` a matrix with its entries.
     """
     if parameters is not None:
-        names = {"function": _users(function), "cleared": _users(_cleared), "matrix": matrix, "__name__": __name__}
+        names = {"function": _users(function), "cleared": _clearing(), "matrix": matrix, "__name__": __name__}
         function = eval(f"lambda {parameters}: function({arguments})", names)
     return c_code(function, signature, {"error_model": "numpy"}, _CallbackCompiler)
 
@@ -214,6 +214,12 @@ def _users(function):
     result = numba.njit(function, error_model="numpy", pipeline_class=_UsersCompiler)
     result._cache = KernelCache(result)
     return result
+
+
+@cache
+def _clearing():
+    """`_cleared` compiled once, also where nothing can be kept on disk."""
+    return _users(_cleared)
 
 
 def _cleared(out):
