@@ -365,9 +365,9 @@ def exact_row(i, row, column, M, q, z):
     return s + rest
 
 
-@kernel
-def entry(row, column, M, i, j):
-    """``M_ij``, which must be stored."""
+@tiny
+def place_of(row, column, i, j):
+    """Place k of the entry (or block) ij, which must be stored; the columns of a row ascend."""
     low, high = row[i], row[i + 1] - 1
     while low < high:
         middle = (low + high) // 2
@@ -375,7 +375,13 @@ def entry(row, column, M, i, j):
             low = middle + 1
         else:
             high = middle
-    return M[low]
+    return low
+
+
+@kernel
+def entry(row, column, M, i, j):
+    """``M_ij``, which must be stored."""
+    return M[place_of(row, column, i, j)]
 
 
 @kernel

@@ -8,6 +8,7 @@ import numpy as np
 from nsds import _checks
 from nsds._jit import kernel
 from nsds.solvers.box import forms
+from nsds.solvers.box.signature import place_of
 
 _FULL = 10  # contacts up to which a dense matrix is not searched for zeros
 _SMALL_BODY = 12  # unknowns of M that belong together, up to which they are inverted
@@ -95,15 +96,8 @@ def copy_blocks(d, W, stored, column, data):
 def add_entries(d, i, j, x, row, column, data):
     """Add entries x at (i, j) to the blocks that hold them. In/out: data."""
     for e in range(x.size):
-        a, b = i[e] // d, j[e] // d
-        low, high = row[a], row[a + 1] - 1
-        while low < high:
-            middle = (low + high) // 2
-            if column[middle] < b:
-                low = middle + 1
-            else:
-                high = middle
-        data[(low * d + i[e] % d) * d + j[e] % d] += x[e]
+        k = place_of(row, column, i[e] // d, j[e] // d)
+        data[(k * d + i[e] % d) * d + j[e] % d] += x[e]
 
 
 def count(owner, d, field, vector):

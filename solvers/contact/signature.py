@@ -28,6 +28,7 @@ from typing import NamedTuple
 from numba import float64, int64, types
 
 from nsds._jit import caller, kernel, specialised, tiny
+from nsds.solvers.box.signature import place_of
 from nsds.status import CONVERGED, NON_FINITE, STALLED
 
 EQUATION = -1
@@ -116,14 +117,7 @@ def multiply(row, column, W, q, r, u):
 @kernel
 def diagonal_block(row, column, c):
     """Place k of the block ``W_cc``: its entries are ``W[k d^2 + a d + b]``."""
-    low, high = row[c], row[c + 1] - 1
-    while low < high:
-        middle = (low + high) // 2
-        if column[middle] < c:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    return place_of(row, column, c, c)
 
 
 @tiny
