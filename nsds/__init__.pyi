@@ -399,7 +399,7 @@ def simulate(
     system: np.ndarray,
     *,
     t_end: float,
-    h: float,
+    h: float | ArrayLike,
     scheme: np.ndarray | dict[str, Any] | None = ...,
     solver: str | np.ndarray | None = ...,
     save_every: int = ...,
@@ -420,7 +420,7 @@ solvers: ModuleType
 def spring_damper(stiffness: float | ArrayLike, damping: float | ArrayLike = ...) -> Any: ...
 def step(
     system: Any,
-    h: Any,
+    h: float,
     *,
     scheme: Any = ...,
     solver: str | np.ndarray | None = ...,
@@ -430,7 +430,7 @@ def step(
 ) -> np.ndarray: ...
 def stepper(
     system: np.ndarray,
-    h: Any,
+    h: float,
     *,
     scheme: Any = ...,
     solver: str | np.ndarray | None = ...,
@@ -442,7 +442,7 @@ def stream(
     file: str | PathLike[str],
     *,
     t_end: Any,
-    h: Any,
+    h: float,
     scheme: np.ndarray | None = ...,
     solver: str | np.ndarray | None = ...,
     save_every: int = ...,

@@ -82,9 +82,7 @@ class Recorder:
         block = self.rows[:, : self.n_reached - self.first]
         counts = self.reached[:, ROW] - self.first
         for m in np.flatnonzero(counts < block.shape[1]):
-            rest = block[m, max(counts[m], 0) :]
-            rest.view(np.float64)[...] = math.nan
-            rest["status"], rest["step"], rest["n_iter"] = NOT_COMPUTED, NOT_COMPUTED, 0
+            mark_not_computed(block[m, max(counts[m], 0) :])
         return block
 
     def spill(self):
@@ -173,6 +171,12 @@ class Recorder:
         if stopped.size:
             return stopped[0], self.rows[stopped[0], self.reached[stopped[0], ROW] - self.first - 1]
         return self.first_failed
+
+
+def mark_not_computed(rows):
+    """Say of rows, which are contiguous, that their member did not reach them."""
+    rows.view(np.float64)[...] = math.nan
+    rows["status"], rows["step"], rows["n_iter"] = NOT_COMPUTED, NOT_COMPUTED, 0
 
 
 def _memory():

@@ -1,11 +1,13 @@
-"""Several schemes in one simulation: parts that no interaction links march side by side, each with its own ([Notes], 10.4)."""
+"""Runs that consist of others: parts with schemes of their own ([Notes], 10.4), members with steps of their own."""
 
 import numpy as np
 
+from nsds import _checks
 from nsds.model.kinds import NAMES, collisions_of, split, systems_of
-from nsds.model.records import RESERVED, copied, model_of
+from nsds.model.records import RESERVED, copied, model_of, widened
 from nsds.results.trajectories import ROW_HEAD, with_room
 from nsds.schemes import table
+from nsds.schemes.run.recording import mark_not_computed
 from nsds.status import CONVERGED, is_event
 
 
@@ -98,6 +100,32 @@ def joined_records(system, pieces):
     for name, *_ in collisions_of(model_of(system)):
         result[name]["shape_body"] = np.asarray(system)[name]["shape_body"]
     return _with_outcome(result, pieces)
+
+
+def members_by_step(owner, system, h):
+    """[(step size, numbers of the members that have it)], the first member's first; h: one for each member.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Not one step size for each member.
+    """
+    steps = _checks.array(owner, "h", h)
+    if steps.shape != system.shape:
+        raise ValueError(f"{owner}: h must be a number, or one for each member with shape {system.shape}, got shape {steps.shape}")
+    steps = steps.reshape(-1)
+    return [(value, np.flatnonzero(steps == value)) for value in dict.fromkeys(steps.tolist())]
+
+
+def joined_members(shape, pieces):
+    """One trajectory of an ensemble from [(numbers of members, their rows)]; what a member has not reached is not computed."""
+    names, n_rows = pieces[0][1].dtype.names, max(rows.shape[1] for _, rows in pieces)
+    dtype = np.dtype([(name, max((rows.dtype[name] for _, rows in pieces), key=lambda kind: kind.itemsize)) for name in names])
+    result = np.zeros((np.prod(shape, dtype=int), n_rows), dtype)
+    mark_not_computed(result)
+    for members, rows in pieces:
+        result[members, : rows.shape[1]] = widened(rows, dtype)
+    return result.reshape(*shape, n_rows)
 
 
 def _with_outcome(result, pieces):

@@ -49,8 +49,9 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, t_eval
         A record from `nsds.system`, or an array of such records; it is not changed.
     t_end : float
         The run takes the fewest steps of size h that reach t_end.
-    h : float
-        Step size; of `nsds.event_driven` the time between rows.
+    h : float or array_like
+        Step size; of `nsds.event_driven` the time between rows. Of an ensemble also one for each member: those with the same step run
+        together, one group after the other, and a member with fewer rows than others has status -1 in those that it lacks.
     scheme : numpy.ndarray, or dict of str to numpy.ndarray, optional
         For instance ``nsds.moreau_jean(theta=0.5)``; by default Moreau–Jean, `nsds.rattle` for rigid bodies with equations between them,
         as joints, and `nsds.euler_moreau` for first-order systems. A dict gives each system its own, which no interaction may link to
@@ -121,13 +122,14 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, t_eval
     8.437
     """
     offered("simulate", functions)
+    settings = {"t_end": t_end, "solver": solver, "save_every": save_every, "t_eval": t_eval, "progress": progress,
+                "on_failure": on_failure, "check": check}  # fmt: skip
+    if np.ndim(h) > 0:
+        _refuse("steps", "step", callback=callback, out=out)
+        return _with_own_steps(valid("simulate", system), h, scheme=scheme, fields=fields, until=until, **settings)
     if isinstance(scheme, dict):
-        settings = {"t_end": t_end, "h": h, "solver": solver, "save_every": save_every, "t_eval": t_eval, "progress": progress,
-                    "on_failure": on_failure, "check": check}  # fmt: skip
-        if callback is not None or until is not None or out is not None:
-            what = "callback" if callback is not None else "until" if until is not None else "out"
-            raise ValueError(f"simulate: {what}: several schemes run one after the other; expected one scheme, or no {what}")
-        system = valid("simulate", system)
+        _refuse("schemes", "scheme", callback=callback, until=until, out=out)
+        system, settings["h"] = valid("simulate", system), h
         groups = several.groups_of("simulate", system, scheme)
         pieces = [
             simulate(several.part_of(system, names), scheme=options, fields=several.fields_of(fields, names), **settings)
@@ -139,6 +141,31 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, t_eval
     _, recorder = run_through("simulate", system, h, scheme, solver, on_failure, t_end, save_every, fields, progress, check=check,
                               pauses=pauses, out=out)  # fmt: skip
     return _shaped(system, recorder.block())
+
+
+def _refuse(several_things, one, **given):
+    """Refuse arguments of which runs that are made one after the other know nothing."""
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(f"simulate: {name}: several {several_things} run one after the other; expected one {one}, or no {name}")
+
+
+def _with_own_steps(system, h, **settings):
+    """The rows of an ensemble whose members have steps of their own."""
+    pieces, records = [], system.reshape(-1)
+    for step, members in several.members_by_step("simulate", system, h):
+        try:
+            pieces.append((members, simulate(records[members], h=step, **settings)))
+        except SimulationError as e:
+            rows = several.joined_members(system.shape, [*pieces, (members, e.trajectory)])
+            raise SimulationError(rows, int(members[e.member]), e.step, e.t, e.status, e.residual, e.cause) from e.__cause__
+        except KeyboardInterrupt as e:
+            pieces += [(members, e.trajectory)] if isinstance(e, SimulationInterrupted) else []
+            if not pieces:
+                raise
+            rows = several.joined_members(system.shape, pieces)
+            raise SimulationInterrupted(rows, rows.shape[-1], ".trajectory") from None
+    return several.joined_members(system.shape, pieces)
 
 
 def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_every=1, fields=None, progress=False, file=None,

@@ -55,7 +55,9 @@ def stepper(system, h, *, scheme=None, solver=None, on_failure="raise", function
     ----------
     system : numpy.ndarray
         A record from `nsds.system`, or an array of such records; it is not changed.
-    h, scheme, solver, on_failure, functions
+    h : float
+        Step size, of all members.
+    scheme, solver, on_failure, functions
         See `simulate`; one scheme for all systems, and not `nsds.event_driven`.
 
     Returns
@@ -109,8 +111,10 @@ def step(system, h, *, scheme=None, solver=None, on_failure="raise", check=False
 
     Parameters
     ----------
-    system, h, scheme, solver, on_failure, check, functions
+    system, scheme, solver, on_failure, check, functions
         See `simulate`.
+    h : float
+        Step size, of all members.
 
     Returns
     -------

@@ -28,8 +28,10 @@ def stream(system, file, *, t_end, h, scheme=None, solver=None, save_every=1, t_
         A record from `nsds.system`, or an array of such records; it is not changed.
     file : str or Path
         HDF5 file to make.
-    t_end, h, save_every, t_eval, fields, progress, on_failure, callback, callback_every, check, functions
+    t_end, save_every, t_eval, fields, progress, on_failure, callback, callback_every, check, functions
         See `nsds.simulate`.
+    h : float
+        Step size, of all members.
     scheme : numpy.ndarray, optional
         One for all systems.
     until : str or function, optional

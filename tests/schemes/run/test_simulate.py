@@ -378,3 +378,101 @@ def test_arrays_that_do_not_fit_the_rows_are_refused():
             nsds.simulate(ball, out=out, **settings)
     with pytest.raises(ValueError, match="event-driven"):
         nsds.simulate(ball, out=rows, scheme=nsds.event_driven(), **settings)
+
+
+def members_of_their_own(h):
+    """(balls from four heights, a trajectory in which each has its own step)."""
+    balls = np.repeat(ball(), 4).reshape(2, 2)
+    balls["ball"]["q"][..., 0] = [[1.0, 1.1], [1.2, 1.3]]
+    return balls, nsds.simulate(balls, t_end=1.0, h=h)
+
+
+def test_members_may_have_steps_of_their_own():
+    h = np.array([[0.01, 0.003], [0.01, 0.1]])
+    balls, rows = members_of_their_own(h)
+    assert rows.shape == (2, 2, 335)
+    for m in np.ndindex(h.shape):
+        alone = nsds.simulate(balls[m], t_end=1.0, h=h[m])
+        assert rows[m][: len(alone)].tobytes() == alone.tobytes()
+        rest = rows[m][len(alone) :]
+        assert (rest["status"] == status.NOT_COMPUTED).all()
+        assert np.isnan(rest["ball"]["q"]).all()
+    assert members_of_their_own([[0.01] * 2] * 2)[1].tobytes() == nsds.simulate(balls, t_end=1.0, h=0.01).tobytes()
+
+
+def test_rows_at_times_and_ends_by_conditions_go_with_steps_of_their_own():
+    balls = np.repeat(ball(), 2)
+    rows = nsds.simulate(balls, t_end=1.0, h=[0.01, 0.004], t_eval=[0.2, 0.4], fields="ball.q")
+    np.testing.assert_allclose(rows["t"], [[0.0, 0.2, 0.4, 1.0]] * 2, atol=1e-12)
+    ended = nsds.simulate(balls, t_end=1.0, h=[0.01, 0.004], until="ball.q[0] < 0.5")
+    for m, h in enumerate((0.01, 0.004)):
+        alone = nsds.simulate(balls[m], t_end=1.0, h=h, until="ball.q[0] < 0.5")
+        assert ended[m, : len(alone)].tobytes() == alone.tobytes()
+
+
+def test_rows_of_steps_of_their_own_have_the_room_of_the_largest():
+    places = [[0.5 * (k % 2), 0.5 * (k // 2 % 2), 1.0 + k, 1, 0, 0, 0] for k in range(8)]
+    contacts = nsds.collisions(
+        {"balls": nsds.shapes.sphere(0.2)}, nsds.newton_impact_friction(0.0, 0.3), world=nsds.shapes.plane(), capacity=1
+    )
+    system = nsds.system(
+        balls=nsds.rigid_bodies(mass=np.ones(8), inertia=[np.eye(3)] * 8, q=places, v=np.zeros((8, 6)), fext=[[0, 0, -9.81]] * 8),
+        ground=contacts,
+    )
+    systems, h = np.repeat(system, 2), [0.01, 0.02]
+    systems["balls"]["q"][1, :4, 2] = 0.2  # four on the plane: only this one has to grow
+    rows = nsds.simulate(systems, t_end=0.1, h=h)
+    for m in range(2):
+        alone = nsds.simulate(systems[m], t_end=0.1, h=h[m])
+        n = alone["ground"]["n"]
+        np.testing.assert_array_equal(rows["ground"]["n"][m, : len(alone)], n)
+        np.testing.assert_array_equal(rows["balls"]["q"][m, : len(alone)], alone["balls"]["q"])
+        np.testing.assert_array_equal(rows["ground"]["lambda"][m, : len(alone), : n.max()], alone["ground"]["lambda"][:, : n.max()])
+
+
+def test_a_failed_member_with_a_step_of_its_own_is_named():
+    balls = np.repeat(ball(), 3)
+    balls["ball"]["q"][2] = balls["ball"]["v"][2] = [1e308, 0, 0]
+    with pytest.raises(nsds.SimulationError, match=r"member 2, step \d+ .*the state of part 'ball'") as caught:
+        nsds.simulate(balls, t_end=20.0, h=[0.1, 0.2, 0.1])
+    rows = caught.value.trajectory
+    assert caught.value.member == 2
+    assert (rows["status"][0, : caught.value.step] == 0).all()
+    assert (rows["status"][1] == status.NOT_COMPUTED).all()  # its turn had not come
+
+
+def test_interrupted_members_with_steps_of_their_own_keep_what_was_computed():
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    balls, condition = np.repeat(ball(), 2), lambda rows: interrupted_at(rows)
+
+    def interrupted_at(rows):
+        if rows["t"][-1] > 50.0 and len(balls) == 2 and rows["step"][-1] > 600:
+            signal.raise_signal(signal.SIGINT)
+        return np.zeros(len(rows), bool)
+
+    try:
+        with pytest.raises(nsds.SimulationInterrupted) as caught:
+            nsds.simulate(balls, t_end=100.0, h=[1.0, 0.01], until=condition)
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    rows = caught.value.trajectory
+    assert (rows["status"][0, :101] == 0).all()
+    assert rows["t"][1, 1] == 0.01
+
+
+@pytest.mark.parametrize(
+    ("h", "more", "words"),
+    [
+        ([0.1], {}, r"h must be a number, or one for each member with shape \(2,\), got shape \(1,\)"),
+        ([0.1, -0.1], {}, "h must be.*-0.1"),
+        ([0.1, np.nan], {}, "h must be finite"),
+        ([0.1, 0.2], {"callback": print}, "callback: several steps run one after the other"),
+        ([0.1, 0.2], {"out": np.zeros(2)}, "out: several steps run one after the other"),
+    ],
+)
+def test_steps_of_their_own_that_do_not_fit_are_refused(h, more, words):
+    with pytest.raises(ValueError, match=words):
+        nsds.simulate(np.repeat(ball(), 2), t_end=1.0, h=h, **more)
+    for one_only in (nsds.stepper, nsds.step):
+        with pytest.raises((TypeError, ValueError), match="h must be"):
+            one_only(np.repeat(ball(), 2), h=np.array(h))
