@@ -119,12 +119,12 @@ def _run(arguments):
     except (nsds.SimulationError, nsds.SimulationInterrupted) as error:
         print(f"nsds: {error}", file=sys.stderr)
         trajectory, code = error.trajectory, 1
-    nsds.report(trajectory, system, theta=options.get("theta", 0.5))
+    nsds.report(system, trajectory, theta=options.get("theta", 0.5))
     if arguments.save:
         np.savez_compressed(arguments.save, trajectory=trajectory, system=system)
         print(f"saved             {arguments.save}")
     if arguments.plot:
-        example.draw(trajectory, system).savefig(arguments.plot, dpi=120)
+        example.draw(system, trajectory).savefig(arguments.plot, dpi=120)
         print(f"picture           {arguments.plot}")
     return code
 

@@ -200,7 +200,7 @@ class Readings:
         if ("names", NAMES) not in [line[:2] for line in model_of(system)] or np.shape(system) != ():
             raise ValueError(f"{owner}: system must be one record of nsds.circuit, with the part 'names'")
         self.names = system["names"]
-        self.trajectory = require_rows(owner, of_system(owner, trajectory, system), (1,))
+        self.trajectory = require_rows(owner, of_system(owner, system, trajectory), (1,))
         for part, field in (("circuit", "x"), ("devices", "lambda")):
             if field not in (self.trajectory.dtype[part].names or () if part in self.trajectory.dtype.names else ()):
                 raise ValueError(f"{owner}: {part}.{field} was not recorded, from which voltages and currents follow")

@@ -108,7 +108,7 @@ __all__ = [
 
 
 class Example(NamedTuple):
-    """An example: ``build(**parameters)`` gives the record, ``simulate(record, **run)`` a run, ``draw(trajectory, record)`` its figure."""
+    """An example: ``build(**parameters)`` gives the record, ``simulate(record, **run)`` a run, ``draw(record, trajectory)`` its figure."""
 
     build: object
     run: dict

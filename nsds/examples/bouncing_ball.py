@@ -39,7 +39,7 @@ def bouncing_ball(height=1.0, e=0.9):
     )
 
 
-def draw(trajectory, system):
+def draw(system, trajectory):
     """Height, velocity and impulse against time."""
     drawing, axes = figure(3, sharex=True)
     for ax, name in zip(axes, ("ball.q[0]", "ball.v[0]", "floor.lambda"), strict=True):

@@ -58,6 +58,6 @@ def box_stack(n=6, drop=0.005, mu=0.5, offset=0.1):
     )
 
 
-def draw(trajectory, system):
+def draw(system, trajectory):
     """The tower at the start and at the end."""
     return snapshots(system, trajectory, 2)

@@ -112,7 +112,7 @@ def _transistors():
     return D, e
 
 
-def draw(trajectory, system):
+def draw(system, trajectory):
     """Ramp against amplifier, output of the comparator, voltage between the transistors, and what comes out."""
     drawing, axes = figure(4, sharex=True, height=2.0)
     t, lam = trajectory["t"], trajectory["switches"]["lambda"]

@@ -38,7 +38,7 @@ def cam_bifurcation(first_rpm=350.0, last_rpm=750.0, members=101, e=0.8):
     return followers
 
 
-def draw(trajectories, systems):
+def draw(systems, trajectories):
     """Distance from the cam, once a revolution after the transient, against speed."""
     drawing, ax = figure(1)
     rpm = systems["follower"]["z"][:, 0]

@@ -108,14 +108,14 @@ def cam_motion(t, rpm):
     return tuple(motion[:, i].reshape(t.shape) for i in range(3))
 
 
-def draw(trajectory, system):
+def draw(system, trajectory):
     """The last three revolutions: lift of cam and follower, lift-off and impacts; force and impulses of the contact; impact velocities."""
     drawing, (lifts, forces, speeds) = figure(3, sharex=True)
     rpm = system["follower"]["z"][0].item()
     last = trajectory[trajectory["t"] >= trajectory["t"][-1] - 180 / rpm]
     t, cam = last["t"], cam_motion(last["t"], rpm)[0]
     lift = 1e3 * (cam + last["follower"]["q"][:, 0] - _RESTING)
-    found = contact_intervals(last, system, "contact")
+    found = contact_intervals(system, last, "contact")
     impacts, kept = found[np.isfinite(found["impulse"])], found[found["end"] > found["begin"]]
     lifts.plot(t, 1e3 * (cam - _RESTING), label="cam", color="0.6")
     lifts.plot(t, lift, label="follower", color="C0", linewidth=1.0)

@@ -72,7 +72,7 @@ def cart_pole(angle=0.05, track=2.4, e=0.5, cart=1.0, pole=0.1, length=0.5):
     )  # fmt: skip
 
 
-def draw(trajectory, system):
+def draw(system, trajectory):
     """Place of the cart, angle of the pole, impulses of the buffers."""
     drawing, axes = figure(3, height=2.2)
     for column, ax in zip(("cart.q[0]", "cart.q[1]", "buffers.lambda"), axes, strict=True):

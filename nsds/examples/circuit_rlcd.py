@@ -5,7 +5,9 @@ import math
 import numpy as np
 
 from nsds.model.complementarity_system import linear_complementarity_system
+from nsds.model.validation import valid
 from nsds.pictures.plotting import figure, legend_beside, time_series
+from nsds.results.trajectories import of_system
 from nsds.schemes.first_order.euler_moreau import euler_moreau
 
 RUN = {"t_end": 5.0, "h": 5e-2, "scheme": euler_moreau(theta=0.5, gamma=0.5, gamma_for_relation=True)}
@@ -33,7 +35,7 @@ def circuit_rlcd(inductance=1.0, capacitance=1 / (4 * math.pi**2), resistance=10
     >>> import numpy as np, nsds
     >>> circuit = nsds.examples.circuit_rlcd()
     >>> rows = nsds.simulate(circuit, **nsds.examples.EXAMPLES["circuit_rlcd"].run)
-    >>> stored, dissipated = nsds.examples.circuit_rlcd_energies(rows, circuit)
+    >>> stored, dissipated = nsds.examples.circuit_rlcd_energies(circuit, rows)
     >>> bool(np.ptp(stored + dissipated) < 1e-12)
     True
     """
@@ -42,23 +44,25 @@ def circuit_rlcd(inductance=1.0, capacitance=1 / (4 * math.pi**2), resistance=10
     )
 
 
-def circuit_rlcd_energies(trajectory, system):
+def circuit_rlcd_energies(system, trajectory):
     """Energy stored in capacitor and inductor, and energy that the resistor took until then (J), of every row; two arrays.
 
     Parameters
     ----------
-    trajectory : numpy.ndarray (rows,)
-        Every step saved.
     system : numpy.ndarray, shape ()
         The record that was simulated.
+    trajectory : numpy.ndarray (rows,)
+        Every step saved.
 
     Examples
     --------
     >>> import nsds
     >>> circuit = nsds.examples.circuit_rlcd(charge=0.0, current=2.0)
-    >>> float(nsds.examples.circuit_rlcd_energies(nsds.simulate(circuit, t_end=1.0, h=0.1), circuit)[0][0])
+    >>> float(nsds.examples.circuit_rlcd_energies(circuit, nsds.simulate(circuit, t_end=1.0, h=0.1))[0][0])
     2.0
     """
+    system = valid("circuit_rlcd_energies", system)
+    trajectory = of_system("circuit_rlcd_energies", system, trajectory)
     x, lam = trajectory["plant"]["x"], trajectory["switches"]["lambda"]
     elastance, resistance = system["switches"]["C"][0, 0], system["switches"]["D"][0, 0]
     inductance = elastance / system["plant"]["A"][1, 0]
@@ -66,12 +70,12 @@ def circuit_rlcd_energies(trajectory, system):
     return (elastance * x[:, 0] ** 2 + inductance * x[:, 1] ** 2) / 2, np.append(0.0, np.cumsum(np.diff(trajectory["t"]) * power))
 
 
-def draw(trajectory, system):
+def draw(system, trajectory):
     """Charge and current, current of the diode, and where the energy is."""
     drawing, axes = figure(3, sharex=True)
     time_series(trajectory, "plant.x", ax=axes[0]).set_ylabel("charge (C), current (A)")
     time_series(trajectory, "switches.lambda", ax=axes[1]).set_ylabel("diode current (A)")
-    stored, dissipated = circuit_rlcd_energies(trajectory, system)
+    stored, dissipated = circuit_rlcd_energies(system, trajectory)
     for energy, label in ((stored, "stored"), (dissipated, "dissipated"), (stored + dissipated, "sum")):
         axes[2].plot(trajectory["t"], energy, label=label)
     axes[2].set(xlabel="t (s)", ylabel="energy (J)")

@@ -46,7 +46,7 @@ def column_of_beads(count=10, e=0.9, height=1.0, gap=0.05):
     )
 
 
-def draw(trajectory, system):
+def draw(system, trajectory):
     """Heights of all beads."""
     drawing, ax = figure(1)
     time_series(trajectory, "beads.q", ax=ax)

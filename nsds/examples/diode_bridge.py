@@ -45,7 +45,7 @@ def diode_bridge(voltage=10.0, capacitance=1e-6, inductance=1e-2, resistance=1e3
     )
 
 
-def draw(trajectory, system):
+def draw(system, trajectory):
     """Voltage and current of the tank, reverse voltages of R1 and F2, currents of F1 and R2."""
     drawing, axes = figure(4, sharex=True)
     for ax, name, unit in zip(axes[:2], ("plant.x[0]", "plant.x[1]"), ("voltage (V)", "current (A)"), strict=True):

@@ -58,6 +58,6 @@ def dominoes(n=12, gap=0.02, push=4.0, mu=0.3):
     )
 
 
-def draw(trajectory, system):
+def draw(system, trajectory):
     """The row at four times."""
     return snapshots(system, trajectory, 4)

@@ -102,7 +102,7 @@ def double_pendulum(first=0.1, second=0.2, e_first=1.0, e_second=0.0, mass=1.0, 
     )
 
 
-def draw(trajectory, system):
+def draw(system, trajectory):
     """Distances of both masses from the wall, angular velocities, and impulses."""
     drawing, axes = figure(3, sharex=True)
     time_series(trajectory, "first_wall.y", "second_wall.y", ax=axes[0])

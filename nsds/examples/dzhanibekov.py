@@ -44,7 +44,7 @@ def dzhanibekov(spin=6.0, disturbance=0.01):
     return system(nut=rigid_bodies(0.05, moments, q=[0, 0, 0, 1, 0, 0, 0], v=[0, 0, 0, disturbance, spin, 0]))
 
 
-def draw(trajectory, system):
+def draw(system, trajectory):
     """Angular velocities in axes of the body."""
     drawing, axes = figure(2, sharex=True)
     time_series(trajectory, "nut.v[4]", ax=axes[0]).set_ylabel("about the middle axis (rad/s)")

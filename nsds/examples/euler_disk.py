@@ -78,7 +78,7 @@ def tilts(trajectory):
     return 2 * np.arcsin(np.minimum(np.hypot(p[:, 1], p[:, 2]), 1.0))
 
 
-def draw(trajectory, system):
+def draw(system, trajectory):
     """Tilt and height of the centre."""
     drawing, axes = figure(2, sharex=True)
     axes[0].plot(trajectory["t"], tilts(trajectory))

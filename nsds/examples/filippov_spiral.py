@@ -74,7 +74,7 @@ def filippov_spiral(gain=500.0, alpha=0.01, x=3.0, y=3.0):
     )
 
 
-def draw(trajectory, system):
+def draw(system, trajectory):
     """The spiral, and both relays against time."""
     drawing, axes = figure(2, height=4.0)
     axes[0].plot(*trajectory["point"]["x"].T, linewidth=0.8)

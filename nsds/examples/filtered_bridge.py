@@ -55,7 +55,7 @@ def filtered_bridge(voltage=10.0, capacitance=1e-6, inductance=1e-2, resistance=
     )
 
 
-def draw(trajectory, system):
+def draw(system, trajectory):
     """Voltages of tank and load, and currents of three diodes."""
     drawing, axes = figure(2, sharex=True)
     time_series(trajectory, "tank.x[0]", "load.x[0]", ax=axes[0]).set_ylabel("voltage (V)")

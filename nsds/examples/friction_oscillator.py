@@ -56,7 +56,7 @@ def friction_oscillator(friction=0.5, amplitude=1.0, omega=0.3, start=1.0):
     )
 
 
-def draw(trajectory, system):
+def draw(system, trajectory):
     """Displacements, velocity of the mass that rubs, and its friction."""
     drawing, axes = figure(3, sharex=True)
     time_series(trajectory, "masses.x[0]", "masses.x[2]", ax=axes[0]).set_ylabel("displacement (m)")

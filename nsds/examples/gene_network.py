@@ -70,7 +70,7 @@ def gene_network(first=1.0, second=6.0, rate=40.0, lower=4.0, upper=8.0):
     )
 
 
-def draw(trajectory, system):
+def draw(system, trajectory):
     """Concentrations, and step functions of the thresholds."""
     drawing, axes = figure(2, sharex=True)
     time_series(trajectory, "genes.x", ax=axes[0]).set_ylabel("concentration")

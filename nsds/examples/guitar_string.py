@@ -63,7 +63,7 @@ def guitar_string(n_modes=20, frets=0.7, height=-5e-4, e=0.9, pluck=0.3, amplitu
     )
 
 
-def draw(trajectory, system):
+def draw(system, trajectory):
     """Shape of the string at eight instants with the height of the frets, gaps, and impulses."""
     drawing, axes = figure(3)
     q = trajectory["string"]["q"]

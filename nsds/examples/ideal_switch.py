@@ -77,7 +77,7 @@ def ideal_switch(source=12.0, period=1e-4, duty=0.4, inductance=1e-4, capacitanc
     )
 
 
-def draw(trajectory, system):
+def draw(system, trajectory):
     """The last five periods: voltage of the load, currents, and voltage behind the switch."""
     drawing, axes = figure(3, sharex=True)
     last = trajectory[trajectory["t"] >= trajectory["t"][-1] - 5 * system["switches"]["z"][1]]

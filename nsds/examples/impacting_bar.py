@@ -51,7 +51,7 @@ def impacting_bar(n_nodes=100, e=0.0):
     )
 
 
-def draw(trajectory, system):
+def draw(system, trajectory):
     """Both ends of the bar, and the impulse at the wall."""
     drawing, axes = figure(3, sharex=True)
     last = system["bar"]["q"].size - 1

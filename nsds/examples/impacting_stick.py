@@ -69,7 +69,7 @@ def impacting_stick(e=1.0, mu=0.01, angle=math.pi / 4, rotation=0.1, length=1.0)
     )
 
 
-def draw(trajectory, system):
+def draw(system, trajectory):
     """Height of the lower end, its normal and tangent velocity, and impulses."""
     drawing, axes = figure(3, sharex=True)
     time_series(trajectory, "floor.y[0]", ax=axes[0])

@@ -37,7 +37,7 @@ def relay_oscillator(velocity=3 / (math.pi * 2**0.5), amplitude=1.0):
     )
 
 
-def draw(trajectory, system):
+def draw(system, trajectory):
     """States and relay against time, and the limit cycle in the plane of x and x'."""
     drawing, axes = figure(3)
     time_series(trajectory, "plant.x", ax=axes[0]).set_ylabel("x, x', x''")

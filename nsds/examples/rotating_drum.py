@@ -86,6 +86,6 @@ def _lattice(n, radius):
     return places[np.lexsort(places.T)][:n]
 
 
-def draw(trajectory, system):
+def draw(system, trajectory):
     """The drum at three times."""
     return snapshots(system, trajectory, 3, elev=12, azim=-75)

@@ -106,7 +106,7 @@ def _areas(n):
     return np.outer(width, width)
 
 
-def draw(trajectory, system):
+def draw(system, trajectory):
     """The lower face at the end: pressure, and where it sticks and slides; how many contacts do so in time."""
     import matplotlib.pyplot as plt
 

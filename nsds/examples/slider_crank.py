@@ -114,7 +114,7 @@ def slider_crank(speed=150.0, rotation=-0.01, e=0.4, mu=0.01, clearance=1e-3):
     )
 
 
-def draw(trajectory, system):
+def draw(system, trajectory):
     """Speed of the crank, and gaps and normal impulses of the corners."""
     drawing, axes = figure(3, sharex=True)
     time_series(trajectory, "mechanism.v[0]", ax=axes[0]).set_ylabel("crank (rad/s)")

@@ -81,7 +81,7 @@ def slider_crank_3d(speed=6.0):
     )
 
 
-def draw(trajectory, system):
+def draw(system, trajectory):
     """Way of the slider, angular velocity of the crank, and by how far the joints have opened."""
     drawing, axes = figure(3, sharex=True)
     time_series(trajectory, "slider.q[0]", ax=axes[0]).set_ylabel("slider (m)")

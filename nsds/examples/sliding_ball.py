@@ -48,7 +48,7 @@ def sliding_ball(speed=2.0, mu=0.1):
     )
 
 
-def draw(trajectory, system):
+def draw(system, trajectory):
     """Velocity and angular velocity."""
     drawing, axes = figure(2, sharex=True)
     time_series(trajectory, "ball.v[0]", ax=axes[0]).set_ylabel("velocity (m/s)")

@@ -50,7 +50,7 @@ def spinning_disk(spin=2.0, e=0.9, mu=0.1, height=1.0):
     )
 
 
-def draw(trajectory, system):
+def draw(system, trajectory):
     """Height, lateral and angular velocity, and impulses."""
     drawing, axes = figure(3, sharex=True)
     time_series(trajectory, "disk.q[0]", ax=axes[0])

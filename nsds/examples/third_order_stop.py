@@ -42,7 +42,7 @@ def third_order_stop(position=0.5):
     return linear_complementarity_system(A=np.eye(3, k=1), B=[[0], [0], [1]], C=[[1, 0, 0]], b=push, x=[position, 0, 0])
 
 
-def draw(trajectory, system):
+def draw(system, trajectory):
     """Position, velocity and acceleration, and the multiplier where it is no jump."""
     drawing, axes = figure(2, sharex=True)
     time_series(trajectory, "plant.x", ax=axes[0]).set_ylabel("x, x', x''")

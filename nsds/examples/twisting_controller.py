@@ -51,7 +51,7 @@ def twisting_controller(gain=300.0, ratio=0.2, period=0.05, position=-15.0, velo
     )
 
 
-def draw(trajectory, system):
+def draw(system, trajectory):
     """State, and the force of the controller."""
     drawing, axes = figure(2, sharex=True)
     time_series(trajectory, "plant.x", ax=axes[0]).set_ylabel("position, velocity")

@@ -116,7 +116,7 @@ def two_link_manipulator(wall=1.3, e=0.5, mass=1.0, length=1.0, k_p=100.0, k_d=2
     )
 
 
-def draw(trajectory, system):
+def draw(system, trajectory):
     """Path of the tip with the wall, its distance from the wall, and impulses."""
     drawing, axes = figure(3, height=3.2)
     q, (length, wall) = trajectory["arm"]["q"], system["wall"]["z"]

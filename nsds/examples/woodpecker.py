@@ -62,7 +62,7 @@ def woodpecker(e=0.5, mu=0.3):
     )
 
 
-def draw(trajectory, system):
+def draw(system, trajectory):
     """Height of the sleeve, angles of sleeve and bird, and velocities of both angles."""
     drawing, axes = figure(3, sharex=True)
     time_series(trajectory, "toy.q[0]", ax=axes[0]).set_ylabel("height (m)")

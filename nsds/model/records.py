@@ -50,11 +50,12 @@ def model_of(records):
     """[(name, word, word, ...), ...]: what the parts of a record, or of an ensemble of equal models, are."""
     dtype = getattr(records, "dtype", None) if isinstance(records, (np.ndarray, np.void)) else None
     if dtype is None or "model" not in (dtype.names or ()) or dtype["model"].kind != "S":
-        is_list = isinstance(records, (list, tuple))
-        given = "rows of a trajectory" if dtype is not None and "residual" in (dtype.names or ()) else type(records).__name__
-        raise TypeError(
-            f"expected a record made by nsds.system, got {given}{'; numpy.stack makes an ensemble of records' if is_list else ''}"
-        )
+        given, way = type(records).__name__, ""
+        if isinstance(records, (list, tuple)):
+            way = "; numpy.stack makes an ensemble of records"
+        elif dtype is not None and "residual" in (dtype.names or ()):
+            given, way = "rows of a trajectory", "; the record comes first where a function takes both"
+        raise TypeError(f"expected a record made by nsds.system, got {given}{way}")
     models = np.asarray(records["model"]).reshape(-1)
     if models.size == 0:
         raise ValueError("an ensemble needs at least one record, got none")

@@ -76,7 +76,7 @@ def placed_shapes(system, shapes=None):
     return result
 
 
-def positions(rows, system):
+def positions(system, rows):
     """Coordinates (..., bodies, 7) of all rigid bodies at rows of a trajectory, or in a record: parts one after the other."""
     parts = [name for name, *_ in split(model_of(system))[0]]
     missing = [name for name in parts if name not in rows.dtype.names or "q" not in rows.dtype[name].base.names]
@@ -190,7 +190,7 @@ def scene(system, row=None, *, ax=None, shapes=None, box=None, elev=20.0, azim=-
     box = None if box is None else _checks.array("scene", "box", box, shape=(2, 3))
     if ax is not None and not hasattr(ax, "set_box_aspect"):
         raise TypeError(f"scene: ax must be matplotlib axes in space, got {_checks.shortened(ax)}")
-    at = poses(placed, positions(rows, system))
+    at = poses(placed, positions(system, rows))
     if ax is None:
         ax = _figure(1)[1][0]
     _look(ax, limits(placed, at) if box is None else box, elev, azim)
@@ -321,7 +321,7 @@ def snapshots(system, trajectory, count=3, *, shapes=None, elev=20.0, azim=-60.0
         raise ValueError("snapshots: there are no shapes to draw: the system has no collisions; give shapes={part: shape}")
     figure, axes = _figure(count, 3.6)
     rows = trajectory[np.linspace(0, trajectory.size - 1, count).round().astype(int)]
-    seen = limits(placed, poses(placed, positions(trajectory, system)))
+    seen = limits(placed, poses(placed, positions(system, trajectory)))
     for row, ax in zip(rows, axes, strict=True):
         scene(system, row, ax=ax, shapes=shapes, box=seen, elev=elev, azim=azim)
         ax.set_title(f"t = {row['t']:.3g} s")
@@ -369,7 +369,7 @@ def animate(system, trajectory, path, *, fps=25, speed=1.0, shapes=None, box=Non
     """
     shown, size = _film("animate", trajectory, path, fps, speed, inches, dpi)
     placed = placed_shapes(system, shapes)
-    seen = limits(placed, poses(placed, positions(shown, system))) if box is None else box
+    seen = limits(placed, poses(placed, positions(system, shown))) if box is None else box
 
     def draw(ax, row):
         ax.clear()

@@ -57,7 +57,7 @@ def view(system, trajectory=None, *, port=8080, shapes=None, fps=30.0, host="127
     if not placed:
         raise ValueError("view: there are no shapes to draw: the system has no collisions; give shapes={part: shape}")
     rows = np.asarray(system).reshape(1) if trajectory is None else trajectory
-    return Viewer(placed, rows["t"], poses(placed, positions(rows, system)), port, fps, host)
+    return Viewer(placed, rows["t"], poses(placed, positions(system, rows)), port, fps, host)
 
 
 class Viewer:

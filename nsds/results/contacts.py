@@ -13,15 +13,15 @@ from nsds.status import JUMP, is_event
 INTERVAL = np.dtype([("contact", "<i8"), ("begin", "<f8"), ("end", "<f8"), ("impulse", "<f8"), ("force", "<f8"), ("approach", "<f8")])
 
 
-def contact_intervals(trajectory, system, name):
+def contact_intervals(system, trajectory, name):
     """Intervals during which the contacts of an interaction press, from closing to lift-off.
 
     Parameters
     ----------
-    trajectory : numpy.ndarray (rows,)
-        From `nsds.simulate`, with lambda of the interaction. Where not all steps were saved, what happens between rows is not seen.
     system : numpy.ndarray, shape ()
         The record that was simulated.
+    trajectory : numpy.ndarray (rows,)
+        From `nsds.simulate`, with lambda of the interaction. Where not all steps were saved, what happens between rows is not seen.
     name : str
         The interaction: a unilateral one of a mechanical system.
 
@@ -42,15 +42,15 @@ def contact_intervals(trajectory, system, name):
     --------
     >>> import nsds
     >>> system = nsds.examples.bouncing_ball(e=0.0)
-    >>> intervals = nsds.contact_intervals(nsds.simulate(system, t_end=1.0, h=5e-3), system, "floor")
+    >>> intervals = nsds.contact_intervals(system, nsds.simulate(system, t_end=1.0, h=5e-3), "floor")
     >>> [float(intervals[key][0].round(3)) for key in ("begin", "end", "approach", "force")]
     [0.455, 1.0, 4.414, 9.81]
     """
     owner = "contact_intervals"
-    trajectory, system = require_rows(owner, trajectory, (1,)), valid(owner, system)
+    system, trajectory = valid(owner, system), require_rows(owner, trajectory, (1,))
     if system.size != 1:
         raise ValueError(f"{owner}: system must be one record, got an ensemble of shape {system.shape}")
-    trajectory = of_system(owner, trajectory, system)
+    trajectory = of_system(owner, system, trajectory)
     known = [line[0] for line in model_of(system) if _is_unilateral(line, system)]
     if _checks.text(owner, "name", name) not in known:
         raise ValueError(f"{owner}: name must be one of the contacts of a mechanical system, {', '.join(known) or 'none'}, got {name!r}")

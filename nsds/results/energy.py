@@ -21,7 +21,7 @@ _OF_JOINTS = ("joint", "newton_euler_relation", "scleronomous", "lagrangian_line
 LEDGER = np.dtype([(name, "<f8") for name in ("t", "kinetic", "potential", *WORKS, "numerical")])
 
 
-def energy(trajectory, system, theta=0.5, *, functions=None):
+def energy(system, trajectory, theta=0.5, *, functions=None):
     """Energy ledger of a trajectory: mechanical energy at each row, and the work done in each step.
 
     It is the discrete equation of motion ([Notes], eq. 10.14) times ``v_theta = theta v_{k+1} + (1-theta) v_k``, with
@@ -49,10 +49,10 @@ def energy(trajectory, system, theta=0.5, *, functions=None):
 
     Parameters
     ----------
-    trajectory : numpy.ndarray (rows,)
-        One system, every step saved, with the states of its parts and lambda of the interactions, which are saved by default.
     system : numpy.ndarray, shape ()
         The record that was simulated.
+    trajectory : numpy.ndarray (rows,)
+        One system, every step saved, with the states of its parts and lambda of the interactions, which are saved by default.
     theta : float
         The one of the run; 1/2 for schemes without, and for `nsds.schatzman_paoli`, whose theta is another. Impacts lose
         ``p . (v+ + v-) / 2``, which contact is for 1/2.
@@ -74,14 +74,14 @@ def energy(trajectory, system, theta=0.5, *, functions=None):
     --------
     >>> import nsds
     >>> system = nsds.examples.bouncing_ball(e=1.0)
-    >>> ledger = nsds.energy(nsds.simulate(system, t_end=1.0, h=1e-3), system)
+    >>> ledger = nsds.energy(system, nsds.simulate(system, t_end=1.0, h=1e-3))
     >>> bool(abs(ledger["numerical"]).max() < 1e-12)
     True
     """
     offered("energy", functions)
     system = runnable("energy", system)
     model = model_of(system)
-    trajectory = of_system("energy", trajectory, system)
+    trajectory = of_system("energy", system, trajectory)
     if family(model) == FIRST_ORDER:
         way = "; that of circuits is nsds.circuits.energy"
         raise ValueError(f"energy: kinetic and potential energy are those of mechanical systems; this one is first-order{way}")

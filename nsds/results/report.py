@@ -12,11 +12,11 @@ from nsds.model.records import model_of
 from nsds.model.validation import valid
 from nsds.results.contacts import intervals_of
 from nsds.results.energy import WORKS, along, energy
-from nsds.results.trajectories import is_mechanical, of_system, require_rows
+from nsds.results.trajectories import of_system, require_rows
 from nsds.status import EVENT, INEXACT, advice, has_failed, is_event
 
 
-def report(trajectory, system=None, *, theta=None, file=None, functions=None):
+def report(system, trajectory, *, theta=None, file=None, functions=None):
     """Print what a careful user asks first: failed steps, worst residual, penetration, impacts, energy balance.
 
     Of contacts: the deepest penetration, the number of impacts and the largest impulse, for how long they were kept closed, in how many
@@ -25,14 +25,13 @@ def report(trajectory, system=None, *, theta=None, file=None, functions=None):
     much they are violated. Of first-order systems, instead, the ranges of y and lambda, and by how much the law is violated at worst; of
     circuits by how much diodes, switches and op-amps violate theirs, the largest sum of currents at a node beside those that cancel there,
     and the energy of `nsds.circuits.energy`.
-    Without the system, which tells what the law is, nothing is assumed of it: only these ranges are shown.
 
     Parameters
     ----------
+    system : numpy.ndarray
+        The record, or ensemble, that was simulated; of a run in a file `nsds.read_system` gives it.
     trajectory : numpy.ndarray (rows,) or (members, rows)
-        From `nsds.simulate`.
-    system : numpy.ndarray, optional
-        The record that was simulated; with it the energy balance is shown (one system, every step saved), and how well laws hold.
+        What `nsds.simulate` returned for it; the energy balance is that of one system with every step saved.
     theta : float, optional
         The one of the run, for the energy balance: 1/2 if not given, of circuits 1, as of the schemes that are taken by default.
     file : text stream, optional
@@ -49,7 +48,7 @@ def report(trajectory, system=None, *, theta=None, file=None, functions=None):
     --------
     >>> import nsds
     >>> system = nsds.examples.bouncing_ball()
-    >>> nsds.report(nsds.simulate(system, t_end=1.0, h=5e-3), system)  # doctest: +ELLIPSIS
+    >>> nsds.report(system, nsds.simulate(system, t_end=1.0, h=5e-3))  # doctest: +ELLIPSIS
     200 steps, t = 0 to 1 s, 201 rows
     failed steps      none
     worst residual    0.0e+00
@@ -61,15 +60,12 @@ def report(trajectory, system=None, *, theta=None, file=None, functions=None):
     if not callable(getattr(out, "write", None)):
         raise TypeError(f"report: file must be a text stream, got {_checks.shortened(file)}")
     theta = None if theta is None else _checks.number("report", "theta", theta, 0.0, 1.0)
-    trajectory = require_rows("report", trajectory, (1, 2))
-    if system is not None:
-        system = valid("report", system)
-        if np.shape(system) != trajectory.shape[:-1]:
-            raise ValueError(
-                f"report: system must be the record that was simulated: it has the shape {np.shape(system)}, "
-                f"the trajectory {trajectory.shape}"
-            )
-    trajectory = of_system("report", trajectory, system)
+    system, trajectory = valid("report", system), require_rows("report", trajectory, (1, 2))
+    if np.shape(system) != trajectory.shape[:-1]:
+        raise ValueError(
+            f"report: system must be the record that was simulated: it has the shape {np.shape(system)}, the trajectory {trajectory.shape}"
+        )
+    trajectory = of_system("report", system, trajectory)
     rows = np.atleast_2d(trajectory)
     members = "" if trajectory.ndim == 1 else f"{rows.shape[0]} members, "
     steps = int((rows["step"][:, -1] - rows["step"][:, 0]).max())
@@ -80,8 +76,7 @@ def report(trajectory, system=None, *, theta=None, file=None, functions=None):
     worst = np.unravel_index(np.nanargmax(rows["residual"]), rows.shape)
     at = f" at t = {rows['t'][worst]:g} s" if rows["residual"][worst] > 0 else ""
     print(f"worst residual    {rows['residual'][worst]:.1e}{at}", file=out)
-    mechanical = is_mechanical(trajectory) if system is None else family(model_of(system)) != FIRST_ORDER
-    circuit = system is not None and NAMES in (kind for _, kind, *_ in model_of(system))
+    mechanical, circuit = family(model_of(system)) != FIRST_ORDER, NAMES in (kind for _, kind, *_ in model_of(system))
     for name in rows.dtype.names:
         part = rows.dtype[name].base
         if part.names and {"n", "normal"} <= set(part.names):
@@ -89,11 +84,10 @@ def report(trajectory, system=None, *, theta=None, file=None, functions=None):
         elif part.names and {"y", "lambda"} <= set(part.names):
             print(f"{name:<17} {_interaction(rows, name, system, mechanical, circuit)}", file=out)
     if circuit and trajectory.ndim == 1:
-        for name, text in _of_circuit(trajectory, system, 1.0 if theta is None else theta).items():
+        for name, text in _of_circuit(system, trajectory, 1.0 if theta is None else theta).items():
             print(f"{name:<17} {text}", file=out)
     if mechanical and trajectory.ndim == 1:
-        balance = "pass the system to see the balance" if system is None else _balance(trajectory, system, 0.5 if theta is None else theta)
-        print(f"energy            {balance}", file=out)
+        print(f"energy            {_balance(system, trajectory, 0.5 if theta is None else theta)}", file=out)
 
 
 def _failures(rows):
@@ -121,12 +115,10 @@ def _collisions(rows, name):
 
 
 def _interaction(rows, name, system, mechanical, circuit):
-    """What one line says of an interaction: how well its law holds, or ranges alone where the law is not known."""
+    """What one line says of an interaction: how well its law holds."""
     y, lam = (rows[name][key].reshape(*rows.shape, -1) for key in ("y", "lambda"))
     start = 0 if mechanical else 1  # in first-order systems row 0 need not be consistent
     ranges = ", ".join(f"{key} in {_range(value, start)}" for key, value in (("y", y), ("lambda", lam)))
-    if system is None:
-        return f"{ranges}; pass the system to see how well its law holds"
     _, relation, law, *_ = next(line for line in model_of(system) if line[0] == name)
     part = np.atleast_1d(system)[name]
     if not mechanical:
@@ -218,7 +210,7 @@ def _moving_bounds(rows, parts, relation, m):
     return np.moveaxis(found, (3, 2), (0, 2))
 
 
-def _of_circuit(trajectory, system, theta):
+def _of_circuit(system, trajectory, theta):
     """{name: text} of currents and of energy."""
     from nsds.circuits import balance  # only here: most programs have no circuit
 
@@ -237,9 +229,9 @@ def _of_circuit(trajectory, system, theta):
     }
 
 
-def _balance(trajectory, system, theta):
+def _balance(system, trajectory, theta):
     try:
-        ledger = energy(trajectory, system, theta)
+        ledger = energy(system, trajectory, theta)
     except ValueError as error:
         return f"not shown: {str(error).removeprefix('energy: ')}"
     total = ledger["kinetic"] + ledger["potential"]

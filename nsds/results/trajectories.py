@@ -94,7 +94,7 @@ def chosen_fields(fields, usual, available):
     return chosen
 
 
-def of_system(owner, trajectory, system):
+def of_system(owner, system, trajectory):
     """A trajectory in the byte order of the machine, where it may be one of the system.
 
     Raises
@@ -105,19 +105,18 @@ def of_system(owner, trajectory, system):
         Other parts or shapes than those of the system.
     """
     dtype = require_rows(owner, trajectory, None).dtype
-    if system is not None:
-        detected = {name for name, *_ in collisions_of(model_of(system))}  # their arrays grow during a run
-        for part in dtype.names[len(ROW_HEAD) :]:
-            if part not in system.dtype.names:
-                raise ValueError(f"{owner}: the trajectory is that of another system: this one has no part '{part}'")
-            for field in () if part in detected else dtype[part].base.names:
-                held, fields = (*dtype[part].shape, *dtype[part].base[field].shape), system.dtype[part].base
-                wanted = (*system.dtype[part].shape, *fields[field].shape) if field in fields.names else None
-                if held != wanted:
-                    expected = "no such field" if wanted is None else f"shape {wanted} as in the system"
-                    raise ValueError(
-                        f"{owner}: the trajectory is that of another system: expected of {part}.{field} {expected}, got shape {held}"
-                    )
+    detected = {name for name, *_ in collisions_of(model_of(system))}  # their arrays grow during a run
+    for part in dtype.names[len(ROW_HEAD) :]:
+        if part not in system.dtype.names:
+            raise ValueError(f"{owner}: the trajectory is that of another system: this one has no part '{part}'")
+        for field in () if part in detected else dtype[part].base.names:
+            held, fields = (*dtype[part].shape, *dtype[part].base[field].shape), system.dtype[part].base
+            wanted = (*system.dtype[part].shape, *fields[field].shape) if field in fields.names else None
+            if held != wanted:
+                expected = "no such field" if wanted is None else f"shape {wanted} as in the system"
+                raise ValueError(
+                    f"{owner}: the trajectory is that of another system: expected of {part}.{field} {expected}, got shape {held}"
+                )
     return np.asarray(trajectory).astype(dtype.newbyteorder("="), copy=False)
 
 
@@ -131,7 +130,8 @@ def require_rows(owner, trajectory, n_dims, field="trajectory"):
     """Rows of a run, as an array of one of so many dimensions; any with None."""
     given = np.asarray(trajectory) if isinstance(trajectory, (np.ndarray, np.void)) else np.zeros(0)
     if given.dtype.names is None or not {name for name, _ in ROW_HEAD} <= set(given.dtype.names) or "model" in given.dtype.names:
-        what = "a record made by nsds.system" if "model" in (given.dtype.names or ()) else _checks.shortened(trajectory)
+        is_record = "model" in (given.dtype.names or ())
+        what = "a record, which comes first where a function takes both" if is_record else _checks.shortened(trajectory)
         raise TypeError(f"{owner}: {field} must be what nsds.simulate returns, got {what}")
     if n_dims is not None and (given.ndim not in n_dims or not given.size):
         raise ValueError(f"{owner}: {field} must have {' or '.join(map(str, n_dims))} dimensions and some rows, got shape {given.shape}")

@@ -26,7 +26,7 @@ def works(ledger):
 
 def printed(rows, circuit, **options):
     out = io.StringIO()
-    nsds.report(rows, circuit, file=out, **options)
+    nsds.report(circuit, rows, file=out, **options)
     return {line[:17].strip(): line[18:] for line in out.getvalue().splitlines()[1:]}
 
 

@@ -72,7 +72,7 @@ def bar():
     system = nsds.examples.impacting_bar()
     trajectory = nsds.simulate(system, t_end=1.49601e-3, h=2e-6, scheme=nsds.moreau_jean(gamma=0.0))
     q, v, impulse = trajectory["bar"]["q"], trajectory["bar"]["v"], trajectory["wall"]["lambda"]
-    ledger = nsds.energy(trajectory, system)
+    ledger = nsds.energy(system, trajectory)
     columns = {"q_first": q[:, 0], "v_first": v[:, 0], "q_last": q[:, -1], "v_last": v[:, -1], "q_mid": q[:, 50], "v_mid": v[:, 50]}
     energies = {"kinetic_x2": 2 * ledger["kinetic"], "potential_x2": 2 * ledger["potential"]}
     energies = {name: np.r_[0.0, column[1:]] if name == "potential_x2" else column for name, column in energies.items()}

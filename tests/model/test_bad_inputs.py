@@ -419,16 +419,16 @@ CALLS = {
         "system": "record", "h": "positive", "scheme": "scheme", "solver": "solver", "on_failure": "word", "functions": "functions"}),
     "restart": (nsds.restart, lambda: {"system": bouncing(), "row": rows()[5]}, {"system": "record", "row": "row"}),
     "relative_degree": (nsds.relative_degree, lambda: {"system": circuit()}, {"system": "record"}),
-    "report": (nsds.report, lambda: {"trajectory": rows(), "system": bouncing(), "file": io.StringIO()}, {
-        "trajectory": "trajectory", "system": "record or none", "theta": "within 0 and 1 or none", "file": "file",
+    "report": (nsds.report, lambda: {"system": bouncing(), "trajectory": rows(), "file": io.StringIO()}, {
+        "system": "record", "trajectory": "trajectory", "theta": "within 0 and 1 or none", "file": "file",
         "functions": "functions"}),
-    "energy": (nsds.energy, lambda: {"trajectory": rows(), "system": bouncing()}, {
-        "trajectory": "trajectory", "system": "record", "theta": "within 0 and 1", "functions": "functions"}),
+    "energy": (nsds.energy, lambda: {"system": bouncing(), "trajectory": rows()}, {
+        "system": "record", "trajectory": "trajectory", "theta": "within 0 and 1", "functions": "functions"}),
     "to_pandas": (nsds.to_pandas, lambda: {"trajectory": rows()}, {"trajectory": "trajectory"}),
     "to_xarray": (nsds.to_xarray, lambda: {"trajectory": rows()}, {"trajectory": "trajectory"}),
     "describe": (nsds.describe, lambda: {"what": bouncing()}, {"what": "record"}),
-    "contact_intervals": (nsds.contact_intervals, lambda: {"trajectory": rows(), "system": bouncing(), "name": "floor"}, {
-        "trajectory": "trajectory", "system": "record", "name": "name"}),
+    "contact_intervals": (nsds.contact_intervals, lambda: {"system": bouncing(), "trajectory": rows(), "name": "floor"}, {
+        "system": "record", "trajectory": "trajectory", "name": "name"}),
     "advice": (nsds.advice, lambda: {"status": 0}, {"status": "status"}),
     "moreau_jean": (nsds.moreau_jean, dict, {
         "theta": "within 0 and 1", "gamma": "not negative", "q_star": "within 0 and 1", "form": "word", "update": "word",
@@ -590,6 +590,17 @@ def test_what_is_bad_is_refused_by_name(name):
             wrong += [f"{argument}={nsds._checks.shortened(value)}: {why}"] if why else []
     plt.close("all")
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("name", [name for name, (_, good, _) in CALLS.items() if {"system", "trajectory"} <= set(good())])
+def test_a_trajectory_before_its_system_is_refused(name):
+    """The record comes first in every function that takes both."""
+    function, good, _ = CALLS[name]
+    swapped = good()
+    swapped["system"], swapped["trajectory"] = swapped["trajectory"], swapped["system"]
+    assert list(swapped)[:2] == ["system", "trajectory"]
+    with pytest.raises(TypeError, match="comes first"):
+        function(**swapped)
 
 
 @pytest.mark.parametrize("name", sorted(set(CALLS) - {"consistent", "plotting.animate", "plotting.animate_plane"}))

@@ -118,7 +118,7 @@ def test_values_out_of_their_range_are_named(build, path, value, message):
 def test_every_function_checks(run):
     record = plant() if run is nsds.relative_degree else mechanism() if run is nsds.plotting.scene else sparse()
     rows = np.zeros(1, [*((name, "f8") for name in ("t", "step", "status", "n_iter", "residual"))])
-    arguments = {nsds.step: (record, 0.01), nsds.report: (rows, record), nsds.energy: (rows, record), nsds.restart: (record, rows[0])}.get(
+    arguments = {nsds.step: (record, 0.01), nsds.report: (record, rows), nsds.energy: (record, rows), nsds.restart: (record, rows[0])}.get(
         run, (record,)
     )
     record["status"] = 10**6
@@ -233,9 +233,9 @@ def test_times_that_cannot_be_told_apart_are_refused(arguments, message):
 def test_a_report_is_one_of_the_system():
     rows = nsds.simulate(bouncing(), t_end=0.05, h=0.01)
     with pytest.raises(ValueError, match="report: the trajectory is that of another system"):
-        nsds.report(rows, beads())
+        nsds.report(beads(), rows)
     with pytest.raises(ValueError, match="it has the shape"):
-        nsds.report(rows, np.repeat(bouncing(), 2))
+        nsds.report(np.repeat(bouncing(), 2), rows)
 
 
 def test_indefinite_masses_are_refused():

@@ -166,10 +166,10 @@ def test_a_planar_picture_moves(trajectory, tmp_path):
 def test_the_picture_of_the_cam_has_its_impacts_and_lift_off():
     system = nsds.examples.cam_follower(rpm=150.0)
     rows = nsds.simulate(system, t_end=1.2, h=1e-3)
-    lifts, forces, speeds, _ = nsds.examples.EXAMPLES["cam_follower"].draw(rows, system).axes
+    lifts, forces, speeds, _ = nsds.examples.EXAMPLES["cam_follower"].draw(system, rows).axes
     cam, follower, impacts, ends = lifts.lines
     np.testing.assert_allclose(follower.get_ydata() - cam.get_ydata(), 1e3 * rows["follower"]["q"][:, 0], atol=1e-9)
-    found = nsds.contact_intervals(rows, system, "contact")
+    found = nsds.contact_intervals(system, rows, "contact")
     assert impacts.get_xdata().size == np.isfinite(found["impulse"]).sum() > 3
     assert 0 < ends.get_xdata().size <= (found["end"] > found["begin"]).sum()
     assert forces.lines[0].get_ydata().max() == pytest.approx(np.nanmax(found["force"]))

@@ -16,7 +16,7 @@ GRAVITY = 9.81
 def ledger_of(system, t_end, h, theta=0.5, **options):
     """(rows, ledger) of a run of Moreau–Jean."""
     rows = nsds.simulate(system, t_end=t_end, h=h, scheme=nsds.moreau_jean(theta=theta, **options))
-    return rows, nsds.energy(rows, system, theta)
+    return rows, nsds.energy(system, rows, theta)
 
 
 def total(ledger):
@@ -178,7 +178,7 @@ def test_an_impact_loses_the_energy_of_its_restitution(scheme, wall):
         ball=nsds.lagrangian_linear(M=[mass], q=[0.0995], v=[v]), wall=nsds.interaction(WALLS[wall], nsds.newton_impact(e), on="ball")
     )
     rows = nsds.simulate(system, t_end=0.1, h=1e-3, scheme=SCHEMES[scheme])
-    ledger = nsds.energy(rows, system)
+    ledger = nsds.energy(system, rows)
     after = rows["ball"]["v"][-1, 0]
     assert after == pytest.approx(-e * v, rel=1e-12 if wall in ("linear", "sparse", "rheonomous") else 1e-3)  # where H varies it is H v
     np.testing.assert_allclose(ledger["contact"].sum(), mass / 2 * (after**2 - v**2), rtol=1e-9)
@@ -350,38 +350,38 @@ def test_the_trajectory_of_another_system_is_refused(part):
     own = nsds.simulate(other, t_end=0.1, h=0.01)
     for call, words in ((nsds.energy, "energy: the trajectory is that of another system"), (nsds.report, "report: the trajectory is that")):
         with pytest.raises(ValueError, match=words):
-            call(trajectory, other)
+            call(other, trajectory)
         with pytest.raises(ValueError, match=words):
-            call(own, nsds.examples.bouncing_ball())
+            call(nsds.examples.bouncing_ball(), own)
         with pytest.raises(TypeError, match="trajectory"):
-            call(own["t"], other)
+            call(other, own["t"])
 
 
 def test_trajectories_of_any_byte_order_give_the_same_ledger_and_restart():
     system = nsds.examples.bouncing_ball()
     rows = nsds.simulate(system, t_end=1.0, h=0.01)
     swapped = rows.astype(rows.dtype.newbyteorder())
-    np.testing.assert_array_equal(nsds.energy(swapped, system), nsds.energy(rows, system))
+    np.testing.assert_array_equal(nsds.energy(system, swapped), nsds.energy(system, rows))
     assert nsds.restart(system, swapped[60]) == nsds.restart(system, rows[60])
 
 
 def test_what_the_ledger_cannot_do_is_refused():
     first_order = nsds.system(tank=nsds.first_order_linear(A=[[-1.0]], x=[1.0]))
     with pytest.raises(ValueError, match="mechanical systems; this one is first-order"):
-        nsds.energy(nsds.simulate(first_order, t_end=1.0, h=0.1), first_order)
+        nsds.energy(first_order, nsds.simulate(first_order, t_end=1.0, h=0.1))
     system = nsds.system(
         arm=nsds.lagrangian([1.0], q=[0.0], v=[0.0], u=[1.0]), stop=nsds.interaction(WALLS["linear"], nsds.newton_impact(0.5), on="arm")
     )
     ensemble = np.repeat(system, 2)
-    for arguments in [(nsds.simulate(ensemble, t_end=1.0, h=0.1), ensemble), (nsds.simulate(system, t_end=1.0, h=0.1), ensemble)]:
+    for arguments in [(ensemble, nsds.simulate(ensemble, t_end=1.0, h=0.1)), (ensemble, nsds.simulate(system, t_end=1.0, h=0.1))]:
         with pytest.raises(ValueError, match="trajectory of one system with every step saved"):
             nsds.energy(*arguments)
     fields = ["arm.q", "arm.v", "arm.u", "stop.lambda"]
     for missing in fields:
         kept = [field for field in fields if field != missing]
         with pytest.raises(ValueError, match=f"state of part '{missing.partition('.')[0]}', but {missing} was not recorded"):
-            nsds.energy(nsds.simulate(system, t_end=1.0, h=0.1, fields=kept), system)
-    nsds.energy(nsds.simulate(system, t_end=1.0, h=0.1, fields=fields), system)
+            nsds.energy(system, nsds.simulate(system, t_end=1.0, h=0.1, fields=kept))
+    nsds.energy(system, nsds.simulate(system, t_end=1.0, h=0.1, fields=fields))
     ball = nsds.examples.bouncing_ball()
     with pytest.raises(ValueError, match="this trajectory has rows at events"):
-        nsds.energy(nsds.simulate(ball, t_end=1.0, h=0.1, scheme=nsds.event_driven()), ball)
+        nsds.energy(ball, nsds.simulate(ball, t_end=1.0, h=0.1, scheme=nsds.event_driven()))

@@ -10,9 +10,9 @@ import pytest
 import nsds
 
 
-def printed(*arguments):
+def printed(system, trajectory):
     out = io.StringIO()
-    nsds.report(*arguments, file=out)
+    nsds.report(system, trajectory, file=out)
     return out.getvalue()
 
 
@@ -33,7 +33,7 @@ LAWS = {
 @pytest.mark.parametrize("law", LAWS)
 def test_first_order_report_has_no_mechanical_words(law):
     system = one_state(LAWS[law])
-    text = printed(nsds.simulate(system, t_end=1.0, h=0.1), system)
+    text = printed(system, nsds.simulate(system, t_end=1.0, h=0.1))
     assert f"{law} violated by at most" in text
     assert not any(word in text for word in ("energy", "penetration", "impact", "J:"))
 
@@ -46,11 +46,11 @@ def test_report_finds_the_row_that_breaks_the_law(law, field):
     trajectory["switches"][field][7] = -3.0
     if law in ("equality", "mixed_complementarity") and field == "lambda":
         trajectory["switches"]["y"][7] = 0.25  # any multiplier will do there
-        assert "violated by at most 2.5e-01, at t = 0.7 s" in printed(trajectory, system)
+        assert "violated by at most 2.5e-01, at t = 0.7 s" in printed(system, trajectory)
     else:
-        size = float(printed(trajectory, system).split("violated by at most ")[1].split(",")[0])
+        size = float(printed(system, trajectory).split("violated by at most ")[1].split(",")[0])
         assert size >= 1.0
-        assert ", at t = 0.7 s\n" in printed(trajectory, system)
+        assert ", at t = 0.7 s\n" in printed(system, trajectory)
 
 
 def test_report_of_ensembles_and_array_parts():
@@ -61,10 +61,9 @@ def test_report_of_ensembles_and_array_parts():
     members = np.repeat(system, 2)
     members["relays"]["upper"] = 2.0
     trajectories = nsds.simulate(members, t_end=1.0, h=0.1)
-    assert "relay violated by at most" in printed(trajectories, members)
+    assert "relay violated by at most" in printed(members, trajectories)
     trajectories["relays"]["lambda"][1, 4, 2] = 2.5  # above the upper bound
-    assert "violated by at most 5.0e-01, at t = 0.4" in printed(trajectories, members)
-    assert "pass the system" in printed(trajectories)
+    assert "violated by at most 5.0e-01, at t = 0.4" in printed(members, trajectories)
 
 
 linear = nsds.lagrangian_linear_relation
@@ -79,9 +78,9 @@ def test_friction_is_judged_by_its_normal_constraints():
     assert trajectory["floor"]["y"][:, 1].min() < -0.1
     impacts = ((lam[1:] > 0) & (lam[:-1] == 0)).sum()
     depth = f"penetration {-y.min():.1e} m at t = {trajectory['t'][y.argmin()]:g} s"
-    assert f"floor             {depth}; {impacts} impacts, impulse up to {lam.max():.3g} N s; never closed" in printed(trajectory, system)
+    assert f"floor             {depth}; {impacts} impacts, impulse up to {lam.max():.3g} N s; never closed" in printed(system, trajectory)
     trajectory["floor"]["y"][7, 0] = -0.5
-    assert "penetration 5.0e-01 m at t = 0.035 s;" in printed(trajectory, system)
+    assert "penetration 5.0e-01 m at t = 0.035 s;" in printed(system, trajectory)
 
 
 def test_friction_of_array_parts_and_ensembles():
@@ -96,28 +95,16 @@ def test_friction_of_array_parts_and_ensembles():
     assert trajectories["floor"]["y"].shape == (2, 11, 2, 4)
     trajectories["floor"]["y"][1, 6, 1, 2] = -0.25
     trajectories["floor"]["lambda"][..., 1::2] = 3.0  # tangents do not count
-    text = printed(trajectories, members)
+    text = printed(members, trajectories)
     pressing = trajectories["floor"]["lambda"][..., 0::2] != 0
     assert "penetration 2.5e-01 m at t = 0.06 s of member 1" in text
     assert f"{(pressing[:, 1:] & ~pressing[:, :-1]).sum()} impacts, impulse up to 0.2 N s; closed in " in text
     assert f"for {(pressing[:, 1:] & pressing[:, :-1]).sum(axis=1).mean() * 1e-2:.3g} s of 0.1 s on average, lambda / h up to 10 N" in text
 
 
-def test_without_the_system_nothing_is_said_of_laws():
-    for trajectory in (
-        nsds.simulate(nsds.examples.spinning_disk(), t_end=1.0, h=5e-3),
-        nsds.simulate(nsds.examples.spinning_disk(), t_end=1.0, h=5e-3, fields=["floor.y", "floor.lambda"]),
-        nsds.simulate(shaken(), t_end=1.0, h=5e-3),
-    ):
-        text = printed(trajectory)
-        assert "; pass the system to see how well its law holds" in text
-        assert not any(word in text for word in ("penetration", "impact", "contact", "violated", "J:"))
-    assert "drive             y in [0, 0], lambda in [-0." in text
-
-
 def test_without_the_state_laws_are_told_but_no_energy():
     system = nsds.examples.spinning_disk()
-    text = printed(nsds.simulate(system, t_end=1.0, h=5e-3, fields=["floor.y", "floor.lambda"]), system)
+    text = printed(system, nsds.simulate(system, t_end=1.0, h=5e-3, fields=["floor.y", "floor.lambda"]))
     assert "impacts, impulse up to" in text
     assert "energy            not shown: the trajectory must hold the state of part 'disk', but disk.q was not recorded" in text
 
@@ -131,11 +118,11 @@ def shaken():
 
 def test_prescribed_velocities_are_judged_by_ydot():
     trajectory = nsds.simulate(shaken(), t_end=1.0, h=1e-2)
-    assert re.search(r"drive +velocity violated by at most \d\.\de-1\d", printed(trajectory, shaken()))
+    assert re.search(r"drive +velocity violated by at most \d\.\de-1\d", printed(shaken(), trajectory))
     trajectory["drive"]["ydot"][30] = -0.125
-    assert "velocity violated by at most 1.2e-01, at t = 0.3" in printed(trajectory, shaken())
+    assert "velocity violated by at most 1.2e-01, at t = 0.3" in printed(shaken(), trajectory)
     kept = nsds.simulate(shaken(), t_end=1.0, h=1e-2, fields=["chain", "drive.y", "drive.lambda"])
-    assert "ydot, which tells how well the velocity is kept, was not recorded" in printed(kept, shaken())
+    assert "ydot, which tells how well the velocity is kept, was not recorded" in printed(shaken(), kept)
 
 
 @pytest.mark.parametrize("law", [nsds.complementarity(), nsds.equality()], ids=lambda law: law["law"])
@@ -147,12 +134,12 @@ def test_laws_of_forces_start_with_the_first_step(law):
     )
     trajectory = nsds.simulate(system, t_end=0.3, h=1e-3)
     assert trajectory["floor"]["y"][0] == -0.05
-    text = printed(trajectory, system)
+    text = printed(system, trajectory)
     assert "5.0e-02" not in text
     if law["law"] == "complementarity":
         assert "closed in 1 interval, for 0.2" in text
     trajectory["floor"]["y"][9] = -0.5
-    assert re.search(r"(penetration|violated by at most) 5.0e-01( m|,) at t = 0.009 s", printed(trajectory, system))
+    assert re.search(r"(penetration|violated by at most) 5.0e-01( m|,) at t = 0.009 s", printed(system, trajectory))
 
 
 def weight(t, q, v, z, out):
@@ -166,8 +153,8 @@ def unit_mass(q, z, out):
 def test_a_failed_first_step_is_reported():
     trajectory = nsds.simulate(shaken(), t_end=1.0, h=1e-2)[:2]
     trajectory["drive"]["ydot"][1] = trajectory["drive"]["y"][1] = trajectory["drive"]["lambda"][1] = np.nan
-    assert "velocity violated by at most nan" in printed(trajectory, shaken())
-    assert "balance within nan" in printed(trajectory, shaken())
+    assert "velocity violated by at most nan" in printed(shaken(), trajectory)
+    assert "balance within nan" in printed(shaken(), trajectory)
 
 
 @pytest.mark.parametrize(
@@ -183,11 +170,11 @@ def test_a_failed_first_step_is_reported():
 def test_energy_of_all_kinds_of_systems_is_shown(part, words):
     system = nsds.system(part=part)
     trajectory = nsds.simulate(system, t_end=0.5, h=1e-2)
-    line = printed(trajectory, system).splitlines()[-1]
+    line = printed(system, trajectory).splitlines()[-1]
     assert line.startswith("energy ")
     assert words in line
     assert float(line.rpartition(" ")[2]) < 1e-9
-    assert re.search(r"energy +not shown: \w", printed(trajectory[::2], system))
+    assert re.search(r"energy +not shown: \w", printed(system, trajectory[::2]))
 
 
 def test_intervals_of_a_ball_that_comes_to_rest_by_steps_and_by_events():
@@ -195,7 +182,7 @@ def test_intervals_of_a_ball_that_comes_to_rest_by_steps_and_by_events():
     system = nsds.examples.bouncing_ball(e=0.2)
     fall, v = math.sqrt(2 / 9.81), math.sqrt(2 * 9.81)
     for run in ({"h": 1e-4}, {"h": 0.05, "scheme": nsds.event_driven()}):
-        found = nsds.contact_intervals(nsds.simulate(system, t_end=2.0, **run), system, "floor")
+        found = nsds.contact_intervals(system, nsds.simulate(system, t_end=2.0, **run), "floor")
         np.testing.assert_allclose(found["begin"][:2], [fall, fall * 1.4], atol=3e-4)
         np.testing.assert_allclose(found["approach"][:2], [v, 0.2 * v], atol=2e-3)
         np.testing.assert_allclose(found["impulse"][:2], [1.2 * v, 0.24 * v], atol=3e-3)
@@ -211,11 +198,11 @@ def test_intervals_tell_contacts_apart_and_begin_with_the_trajectory():
         floor=nsds.interaction(linear(H=[[1.0]]), nsds.newton_impact(0.0), on="blocks"),
     )
     rows = nsds.simulate(system, t_end=0.5, h=1e-3)[10:]
-    found = nsds.contact_intervals(rows, system, "floor")
+    found = nsds.contact_intervals(system, rows, "floor")
     assert found["contact"].tolist() == [0, 1]
     assert found["begin"][0] == rows["t"][0]
     assert np.isnan(found[0][["impulse", "approach"]].tolist()).all()
     np.testing.assert_allclose(found["force"], 20.0)
     assert found["begin"][1] == pytest.approx(math.sqrt(0.1), abs=2e-3)
     with pytest.raises(ValueError, match="name must be one of the contacts of a mechanical system, floor, got 'flor'"):
-        nsds.contact_intervals(rows, system, "flor")
+        nsds.contact_intervals(system, rows, "flor")

@@ -139,7 +139,7 @@ def growth_of_energy(system, rows, scene):
 
 
 def _rigid_growth(system, rows, swings):
-    ledger = energy(rows, system)
+    ledger = energy(system, rows)
     h = np.diff(rows["t"])
     gained, allowed, speed, load, change = (np.zeros(len(rows)) for _ in range(5))  # gained: the work of the impulses that bodies have got
     for name, _ in split(model_of(system))[0]:
@@ -187,7 +187,7 @@ def _loads(system, rows):
 
 def _lagrangian_growth(system, rows, scheme):
     theta = 0.5 if scheme is None else scheme["theta"].item()
-    ledger = energy(rows, system, theta)
+    ledger = energy(system, rows, theta)
     gained, allowed, pressed, constant = ledger["joints"] + ledger["contact"], np.zeros(len(rows)), np.zeros(len(rows)), True
     for name, _ in split(model_of(system))[0]:
         parts = system[name].reshape(-1)

@@ -29,7 +29,7 @@ def buck_converter():
 
 def circuit_rlcd_theta_gamma():
     circuit, rows = run_example("circuit_rlcd")
-    storage, dissipated = nsds.examples.circuit_rlcd_energies(rows, circuit)
+    storage, dissipated = nsds.examples.circuit_rlcd_energies(circuit, rows)
     x, lam = rows["plant"]["x"], rows["switches"]["lambda"]
     minus_y = -(4 * math.pi**2 * x[:, 0] + 10 * lam)  # of the row's own state, not of the point where the law holds
     return numbered(x=x) | {"lam": lam, "minus_y": minus_y, "storage": storage, "dissipated": dissipated, "total": storage + dissipated}

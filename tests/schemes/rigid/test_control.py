@@ -62,7 +62,7 @@ def test_gravity_is_the_weight_of_every_body(scheme):
 
 def test_gravity_has_a_potential_and_is_told():
     system = nsds.system(gravity=G, box=body(**thrown()))
-    ledger = nsds.energy(run(system, 0.5, 0.01, nsds.rattle()), system)
+    ledger = nsds.energy(system, run(system, 0.5, 0.01, nsds.rattle()))
     total = ledger["kinetic"] + ledger["potential"]
     np.testing.assert_allclose(total, total[0], rtol=1e-12)
     assert ledger["potential"][0] == pytest.approx(2.0 * 9.81)
@@ -153,7 +153,7 @@ def test_a_moment_in_the_room_does_not_turn_with_the_body(scheme):
 
 def test_the_work_of_a_control_is_that_of_forces():
     system = nsds.system(gravity=G, top=body(**thrown(), u=[1, 2, 3, 0.1, 0.2, 0.3]))
-    ledger = nsds.energy(run(system, 0.5, 1e-3, nsds.rattle()), system)
+    ledger = nsds.energy(system, run(system, 0.5, 1e-3, nsds.rattle()))
     gained = ledger["kinetic"][-1] + ledger["potential"][-1] - ledger["kinetic"][0] - ledger["potential"][0]
     assert gained > 1.0
     assert ledger["forces"].sum() == pytest.approx(gained, rel=1e-6)

@@ -153,7 +153,7 @@ def test_the_ledger_has_what_springs_hold_and_dampers_take():
     for law, work in ((nsds.spring_damper(50.0, 0.4), "damping"), (nsds.force_law(linear, z=[50.0, 0.4]), "internal")):
         system = nsds.system(balls=balls, spring=nsds.interaction(line, law, on=("balls[0]", "balls[1]")))
         rows = run(system, 1.0, 1e-2, nsds.moreau_jean(newton_tol=1e-15))
-        ledger = nsds.energy(rows, system)
+        ledger = nsds.energy(system, rows)
         assert abs(ledger["numerical"]).max() < 1e-12
         total = ledger["kinetic"] + ledger["potential"]
         assert total[0] == pytest.approx(1.0 if work == "damping" else 0.0, abs=1e-12)

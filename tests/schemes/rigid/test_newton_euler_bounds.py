@@ -161,7 +161,7 @@ def test_a_driven_ball_rolls_or_spins(limit, rolls):
 
 def test_what_a_motor_puts_in_is_in_the_ledger():
     system = wheel(0.0, nsds.relay(-1.0, 5.0), nsds.prescribed_velocity([5], [3.0]))
-    ledger = nsds.energy(nsds.simulate(system, t_end=2.0, h=1e-2), system)
+    ledger = nsds.energy(system, nsds.simulate(system, t_end=2.0, h=1e-2))
     assert ledger["contact"].sum() == pytest.approx(INERTIA * 9.0 / 2, abs=1e-9)
     assert abs(ledger["numerical"]).max() < 1e-12
 
@@ -197,7 +197,7 @@ def test_other_forms_of_the_step_have_them_too(scheme):
 
 def test_the_report_tells_forces_and_velocities(capsys):
     system = wheel(3.0, nsds.dry_friction(4.0))
-    nsds.report(nsds.simulate(system, t_end=1.0, h=H), system)
+    nsds.report(system, nsds.simulate(system, t_end=1.0, h=H))
     assert "lambda in [-0.2, 0], ydot in [1, 3]" in next(line for line in capsys.readouterr().out.splitlines() if line.startswith("extra"))
 
 

@@ -162,7 +162,7 @@ def test_a_spring_off_centre_between_two_bodies(scheme):
         far.append(max(abs(rows["bodies"]["q"][-1, i] - r[f"rb_q{i + 1}"][200]).max() for i in range(2)))
         momentum = (rows["bodies"]["v"][..., :3] * np.array([2.0, 1.5])[:, None]).sum(axis=1)
         np.testing.assert_allclose(momentum, [[0, 0, 0.3]] * len(rows), atol=1e-12)
-        ledger = nsds.energy(rows, system)
+        ledger = nsds.energy(system, rows)
         np.testing.assert_allclose(ledger["kinetic"] + ledger["potential"], r["rb_energy"][0], atol=2e-3)
     assert far[1] < 1e-3
     assert far[0] / far[1] == pytest.approx(4.0, abs=0.2)

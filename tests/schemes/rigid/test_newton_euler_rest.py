@@ -231,16 +231,20 @@ def test_views_of_memory_are_checked_where_asked_for(switch):
 # ------------------------------------------------------------------------------------------------ solved less well than asked
 
 
-def collapse(inexact=0.1, max_iter=12, **options):
-    """Rows of 64 balls that fall onto one another, with few sweeps for each step."""
+def heap():
+    """64 balls that fall onto one another."""
     x = [[1.01 * i + 0.2 * (k % 2), 1.01 * j, 0.5 + 1.01 * k] for k in range(4) for j in range(4) for i in range(4)]
     ball = shapes.sphere(0.5)
-    system = nsds.system(
+    return nsds.system(
         b=nsds.rigid_bodies(1.0, 0.1, q=[[*at, *UPRIGHT] for at in x], v=np.zeros((64, 6)), fext=[0, 0, -G]),
         contacts=nsds.collisions({"b": ball}, friction(0.5), world=shapes.plane()),
     )
+
+
+def collapse(inexact=0.1, max_iter=12, **options):
+    """Rows of the heap, with few sweeps for each step."""
     solver = nsds.solvers.solver("bodies", max_iter=max_iter, inexact=inexact)
-    return nsds.simulate(system, t_end=0.5, h=5e-3, solver=solver, **options)
+    return nsds.simulate(heap(), t_end=0.5, h=5e-3, solver=solver, **options)
 
 
 def test_what_is_solved_less_well_goes_on_and_is_counted():
@@ -250,7 +254,7 @@ def test_what_is_solved_less_well_goes_on_and_is_counted():
     np.testing.assert_array_equal(rows["residual"] > 1e-4, inexact)
     assert set(rows["status"].tolist()) == {0, 13}
     text = io.StringIO()
-    nsds.report(rows, file=text)
+    nsds.report(heap(), rows, file=text)
     assert "failed steps      none" in text.getvalue()
     assert f"inexact steps     {inexact.sum()} of {rows.size} rows, first at t = " in text.getvalue()
 

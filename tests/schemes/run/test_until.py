@@ -26,7 +26,7 @@ def test_members_end_each_at_their_own_row():
     ends = [math.ceil(1e3 * math.sqrt(2 * (q - 0.2) / 9.81)) for q in (1.0, 0.5)]
     assert np.abs(np.count_nonzero(rows["status"] == 0, axis=1) - [ends[0] + 1, ends[1] + 1, 1001]).max() <= 1
     assert np.isnan(rows["t"][1, -1])
-    nsds.report(rows, members)
+    nsds.report(members, rows)
 
 
 def test_saved_rows_events_and_restart():
