@@ -1,5 +1,7 @@
 """Voltages, currents, means and switchings of a circuit's trajectory, by the names of its netlist."""
 
+import operator
+
 import numpy as np
 
 from nsds import _checks
@@ -13,7 +15,6 @@ from nsds.results.trajectories import of_system, require_rows
 from nsds.status import is_event
 
 NOTHING = 1e-12  # of the largest current: what is smaller does not flow
-EVENT_OF_DEVICE = np.dtype([("t", "<f8"), ("device", "<i8"), ("state", "<i8")])
 
 
 def voltage(system, trajectory, node, reference="0"):
@@ -145,8 +146,8 @@ def events(system, trajectory):
     Returns
     -------
     numpy.ndarray (events,)
-        With the fields t, device (a place in ``system["names"]["device_names"]``) and state, which begins: of a diode 0 open, 1 conducts,
-        2 breaks down; of an op-amp -1 low, 0 between, 1 high. Before the first row diodes are open and op-amps between their rails.
+        With the fields t, device, its name, and state, which begins: of a diode 0 open, 1 conducts, 2 breaks down; of an op-amp -1 low,
+        0 between, 1 high. Before the first row diodes are open and op-amps between their rails.
 
     Raises
     ------
@@ -158,8 +159,8 @@ def events(system, trajectory):
     >>> import nsds
     >>> circuit = nsds.circuit([("V1", "a", 0, "SIN(0 1 1)"), ("D1", "a", "b", "DI"), ("R1", "b", 0, 10.0), ".model DI D"])
     >>> rows = nsds.simulate(circuit, t_end=0.9, h=0.1, scheme=nsds.event_driven())
-    >>> nsds.circuits.events(circuit, rows)["state"].tolist()
-    [1, 0]
+    >>> nsds.circuits.events(circuit, rows).tolist()
+    [(0.0, 'D1', 1), (0.5, 'D1', 0)]
     """
     of = Readings("events", system, trajectory)
     rows = of.trajectory[np.append(of.trajectory["t"][1:] > of.trajectory["t"][:-1], True)]  # the last ones of their time
@@ -180,9 +181,9 @@ def events(system, trajectory):
         closed = of.is_closed(names[number], rows["t"])
         state = state if closed is None else np.where(closed, 0, state)
         changes = np.flatnonzero(np.diff(state, prepend=0))
-        found += [(rows["t"][k], number, state[k]) for k in changes]
-    found = np.array(found, EVENT_OF_DEVICE)
-    return found[np.lexsort((found["device"], found["t"]))]
+        found += [(rows["t"][k], names[number], state[k]) for k in changes]
+    found.sort(key=operator.itemgetter(0))  # those of one time stay in the order of the netlist
+    return np.array(found, [("t", "<f8"), ("device", f"<U{max(map(len, names), default=1)}"), ("state", "<i8")])
 
 
 def _flows(current, rows):

@@ -132,12 +132,12 @@ class _Rows:
         self.resistance, self.order = _resistance(elements), [each.name for each in elements]
         self.elements = {each.name: each for each in elements}
         self.outputs, self.bounds, self.closed, self.first, self.lam = [], [], {}, {}, {}
-        for device in equations.devices:
-            self.first[device.name] = len(self.outputs)
-            self._add_device(device)
-        for element in equations.amplifiers:
-            self.first[element.name] = len(self.outputs)
-            self._add_amplifier(element)
+        self.owners = []  # names of the elements of rows
+        for devices, add in ((equations.devices, self._add_device), (equations.amplifiers, self._add_amplifier)):
+            for device in devices:
+                self.first[device.name] = len(self.outputs)
+                add(device)
+                self.owners += [device.name] * (len(self.outputs) - len(self.owners))
         if not self.outputs:  # a record has one row at least: this one is 0
             self._add({}, 0.0, 0.0)
         names = {d.switch for d in equations.devices if d.switch}
@@ -245,7 +245,7 @@ class _Rows:
         fields["n_integrals"] = np.array(n_integrals)
         fields["t_end"] = np.array(math.inf if t_end is None else t_end)
         words = {"node_names": e.voltages, "element_names": elements, "state_names": e.states,
-                 "device_names": devices}  # fmt: skip
+                 "device_names": devices, "row_names": self.owners}  # fmt: skip
         fields |= {field: " ".join(each) for field, each in words.items()}
         return {"kind": "names", "record": pack(fields, None)}
 

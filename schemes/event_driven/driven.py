@@ -28,6 +28,7 @@ from nsds.circuits.waveforms import (
 )  # fmt: skip
 from nsds.model.kinds import NAMES
 from nsds.model.records import model_of
+from nsds.status import IMPULSE, advice
 
 _SAMPLES = 64  # of a period of a sine, in which a control comes to its threshold
 _HALVINGS = 60
@@ -37,6 +38,19 @@ _STILL = 2.0**-46  # of the time: corners that are no further apart are one
 def is_circuit(records):
     """Whether records are those of circuits."""
     return any(kind == NAMES for _, kind, *_ in model_of(records))
+
+
+def cause_in_circuit(record, row, status):
+    """What a failure in a row of the devices is due to, by the names of the netlist: the device, and what would jump."""
+    owners, states = (record["names"][f"{what}_names"].item().decode().split() for what in ("row", "state"))
+    device, said = owners[row] if row < len(owners) else "devices", advice(status)
+    if status != IMPULSE:
+        return f"{device}: {said}"
+    jumping = [name for name, c in zip(states, record["devices"]["C"][row], strict=False) if c]
+    ways = {"C": "a capacitor is short-circuited", "L": "an inductor has no path left"}
+    reasons = [ways[kind] for kind in "CL" if kind in {name.rpartition(".")[2][0].upper() for name in jumping}] or ways.values()
+    whose = f", of {', '.join(jumping)}" if jumping else ""
+    return f"{device}: charges or fluxes would jump{whose}: {', or '.join(reasons)}; nsds.euler_moreau lets them"
 
 
 def augmented(record, t, C, A, B, D, mass):

@@ -15,7 +15,7 @@ from nsds.model.records import STEP, T
 from nsds.schemes.event_driven import filippov
 from nsds.schemes.event_driven.accumulation import follow_accumulations, forget_accumulations
 from nsds.schemes.event_driven.clock import AT_EVENT, AT_START, STEPS, are_too_many, count_event, next_stop, strikes, wind_up
-from nsds.schemes.event_driven.driven import augmented, drive, is_circuit, set_sources
+from nsds.schemes.event_driven.driven import augmented, cause_in_circuit, drive, is_circuit, set_sources
 from nsds.schemes.event_driven.modes import (
     HELD,
     LOWER,
@@ -147,6 +147,8 @@ def cause_of(records, prepared, m, status):
     if status not in (TOO_MANY_EVENTS, VIOLATED, IMPULSE):
         return ""
     row = prepared.iwork[m, prepared.tables.flow.plan[0]["culprit"]]
+    if is_circuit(records):
+        return cause_in_circuit(records[m], row, status)
     name = np.repeat(prepared.layout.relation_names, prepared.layout.relations["m"])[row]
     return f"interaction '{name}': {_BELOW_ZERO if status == VIOLATED else advice(status)}"
 
