@@ -41,7 +41,7 @@ def lagrangian_linear_relation(H, b=None, D=None):
     """
     owner = "lagrangian_linear_relation"
     if is_sparse(H):
-        rows = H.tocsr()
+        rows = H.tocsr(copy=True)
         rows.sum_duplicates()
         m = H.shape[0]
         jacobian = {

@@ -144,7 +144,7 @@ def mass_field(owner, name, matrix, n, count, regular):
     """`matrix_field` of a mass, which is symmetric and positive definite, or semidefinite where it need not be regular."""
     field = matrix_field(owner, name, matrix, n, count)
     if isinstance(field, dict):
-        _require_sparse_mass(f"{owner}: {name}", matrix.tocsc())
+        _require_sparse_mass(f"{owner}: {name}", matrix.tocsc(copy=True))
     else:
         require_mass(f"{owner}: {name}", field, field.ndim == (2 if count is None else 3), regular)
     return field
@@ -191,7 +191,7 @@ def matrix_field(owner, name, matrix, n, count):
 def _compressed_rows(owner, name, matrix, n, count):
     if matrix.shape != (n, n):
         raise ValueError(f"{owner}: {name} must have shape {(n, n)}, got {matrix.shape}")
-    rows = matrix.tocsr()
+    rows = matrix.tocsr(copy=True)
     rows.sum_duplicates()
     parts = {
         "indptr": rows.indptr.astype(np.int64),

@@ -49,8 +49,9 @@ def entries(owner, field, value, shape=None):
         raise ValueError(f"{owner}: {field} must have 2 dimensions, got shape {value.shape}")
     if shape is not None and value.shape != shape:
         raise ValueError(f"{owner}: {field} must have shape {shape}, got {value.shape}")
-    value.data = _checks.array(owner, field, value.data)
-    return value
+    from scipy.sparse import coo_array
+
+    return coo_array((_checks.array(owner, field, value.data), (value.row, value.col)), value.shape)
 
 
 def dense(value):

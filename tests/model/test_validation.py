@@ -9,6 +9,7 @@ from nsds.model.kinds import SYSTEMS
 from nsds.model.records import model_of
 from nsds.model.validation import valid
 from tests.benchmarks.edited_records import MODELS, OWN, edit_of, leaves, outcome
+from tests.sparse import FORMATS, kept, stored
 
 SOME = OWN | {name: MODELS[name] for name in ("bouncing_ball", "box_stack", "relay_oscillator", "circuit_rlcd")}
 
@@ -357,3 +358,25 @@ def test_a_law_of_no_contacts_fits_no_interaction():
     floor = nsds.interaction(nsds.lagrangian_linear_relation([[1.0]]), nsds.newton_impact([]), on="ball")
     with pytest.raises(ValueError, match=r"e must be a number or have shape \(1,\), got \(0,\)"):
         nsds.system(ball=ball, floor=floor)
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("dtype", [np.int32, np.float64])
+def test_sparse_matrices_of_models_stay_as_they_are(kind, dtype):
+    """Those of masses, stiffness, rates and relations; the record is that of the dense ones."""
+
+    def build(of):
+        M, H = of(2 * np.eye(3, dtype=dtype)), of(np.eye(2, 3, dtype=dtype))
+        chain = nsds.lagrangian_linear(M=M, K=M, C=M, q=np.zeros(3), v=np.zeros(3))
+        stops = nsds.interaction(nsds.lagrangian_linear_relation(H=H), nsds.newton_impact(0.5), on="chain")
+        tanks = nsds.system(tanks=nsds.first_order_linear(A=M, M=M, x=np.ones(3)))
+        return (M, H), nsds.system(chain=chain, stops=stops), tanks
+
+    before = [kept(stored(matrix.astype(dtype), kind)) for matrix in (2 * np.eye(3), np.eye(2, 3))]
+    matrices, *systems = build(lambda matrix: stored(matrix, kind))
+    assert [kept(matrix) for matrix in matrices] == before
+    for sparse_system, dense_system in zip(systems, build(lambda matrix: matrix)[1:], strict=True):
+        rows, expected = (nsds.simulate(each, t_end=0.1, h=0.01) for each in (sparse_system, dense_system))
+        first = sparse_system.dtype.names[-2 if "stops" in sparse_system.dtype.names else -1]
+        for field in rows.dtype[first].names:
+            np.testing.assert_allclose(rows[first][field], expected[first][field], atol=1e-12)

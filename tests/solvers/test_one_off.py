@@ -18,6 +18,7 @@ from nsds.solvers.contact import forms as contact_forms
 from nsds.solvers.contact import signature
 from nsds.solvers.contact import solve as contact
 from nsds.status import CONVERGED
+from tests.sparse import FORMATS, kept, stored
 from tests.strategies import examples, generators
 
 SIZES = [0.0, -1.0, 1e-60, 1e60, 1e-300, 1e300, np.inf, -np.inf, np.nan]  # numbers that a problem may not want
@@ -117,6 +118,47 @@ def test_what_is_given_stays_and_may_lie_anyhow():
         assert bits(solve(M, q, *more)) == expected
         for x in (M, q):
             x.flags.writeable = True
+
+
+IMPULSES = np.array([[-1, 1, 0], [0, -1, 1]])
+# name -> (call with matrices of whole numbers, the matrices)
+WITH_MATRICES = {
+    "lcp": (lambda M: solvers.solve_lcp(M, [-1, 2, -3]), 3),
+    "relay": (lambda M: solvers.solve_relay(M, [-1, 2, -3]), 3),
+    "mlcp": (lambda M: solvers.solve_mlcp(M, [-1, 2, -3], [-np.inf, 0, 0], np.inf), 3),
+    "mlcp of blocks": (lambda A, B, C, D: solvers.solve_mlcp(A=A, B=B, C=C, D=D, a=[-1, 2, 3], b=[1, 3, 4]), 3, 3, 3, 3),
+    "avi": (lambda M, G: solvers.solve_avi(M, [-1, 2, -3], G, [0, 0, 0]), 3, 3),
+    "qp": (lambda P, G, A: solvers.solve_qp(P, [-1, 2, -3], G, [-9, -9, -9], A, [1, 1, 1]), 3, 3, 3),
+    "all": (lambda M: solvers.all_solutions(M, [-1, 2, -3]), 3),
+    "fc2d": (lambda W: solvers.solve_fc2d(W, [-1, 2, -3, 1], 0.5), 4),
+    "fc3d": (lambda W: solvers.solve_fc3d(W, [-1, 2, -3], 0.5), 3),
+    "rfc2d": (lambda W: solvers.solve_rfc2d(W, [-1, 2, -3], 0.5, 0.1), 3),
+    "rfc3d": (lambda W: solvers.solve_rfc3d(W, [-1, 2, -3, 1, 1], 0.5, 0.1), 5),
+    "gfc2d": (lambda M, H: solvers.solve_gfc2d(M, H, [-1, 2, -3, 1], np.zeros(4), 0.5), 4, 4),
+    "gfc3d": (lambda M, H: solvers.solve_gfc3d(M, H, [-1, 2, -3], np.zeros(3), 0.5), 3, 3),
+    "grfc3d": (lambda M, H: solvers.solve_grfc3d(M, H, [-1, 2, -3, 1, 1], np.zeros(5), 0.5, 0.1), 5, 5),
+    "generic": (lambda M: solvers.solve_generic(M, [-1, 2, -3, 1, 1, 1], BLOCKS), 6),
+    "soclcp": (lambda M: solvers.solve_soclcp(M, [-1, 2, -3], cones=[3]), 3),
+    "multiple impact": (lambda M, H: solvers.solve_multiple_impact(M, H, [1, 0, 0], 1.0), 3, IMPULSES),
+    "multiple impact of W": (lambda W: solvers.solve_multiple_impact(W=W, u=[-1, 0, 0], e=1.0), 3),
+    "poisson impact": (lambda M, H: solvers.solve_poisson_impact(M, H, [1, 0, 0], 1.0), 3, IMPULSES),
+}
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("name", WITH_MATRICES)
+def test_sparse_matrices_of_the_user_stay_as_they_are(name, kind):
+    """Of any format and type of numbers, with entries that are stored twice or in no order; the result is that of the dense matrix."""
+    solve, *sizes = WITH_MATRICES[name]
+    dense = [2 * np.eye(size, dtype=int) if isinstance(size, int) else size for size in sizes]
+    expected = solve(*dense)
+    for dtype in (np.int8, np.int32, np.int64, np.int16, np.float32, np.float64):
+        given = [stored(matrix.astype(dtype), kind) for matrix in dense]
+        before = [kept(matrix) for matrix in given]
+        result = solve(*given)
+        assert [kept(matrix) for matrix in given] == before
+        for one, other in zip(result, expected, strict=True):
+            assert not isinstance(one, np.ndarray) or one.dtype.kind == "U" or np.allclose(one, other, atol=1e-6)
 
 
 def test_whole_numbers_are_not_taken_for_options_that_they_equal():
