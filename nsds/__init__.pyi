@@ -322,7 +322,7 @@ def rattle(newton_tol: float = ..., newton_max_iter: int = ...) -> np.ndarray: .
 def read_system(file: str | PathLike[str]) -> np.ndarray: ...
 def read_trajectory(file: str | PathLike[str], fields: Sequence[str] | None = ..., rows: int = ...) -> np.ndarray: ...
 def relative_degree(system: np.ndarray) -> Any: ...
-def relay(lower: float | ArrayLike = ..., upper: float | ArrayLike = ...) -> Any: ...
+def relay(lower: float | ArrayLike | None = ..., upper: float | ArrayLike | None = ...) -> Any: ...
 def report(
     system: np.ndarray, trajectory: np.ndarray, *, theta: float | None = ..., file: Any = ..., functions: Sequence[Any] | None = ...
 ) -> Any: ...
@@ -433,25 +433,25 @@ def stepper(
     functions: Sequence[Any] | None = ...,
 ) -> Callable[..., Any]: ...
 def stream(
-    system: np.ndarray,
-    file: str | PathLike[str],
+    system: Any,
+    file: Any,
     *,
     t_end: Any,
-    h: float,
-    scheme: np.ndarray | None = ...,
+    h: Any,
+    scheme: Any = ...,
     solver: str | np.ndarray | None = ...,
     save_every: int = ...,
     t_eval: ArrayLike | None = ...,
     fields: Sequence[str] | None = ...,
     progress: bool | None = ...,
     on_failure: str = ...,
-    until: str | Callable[..., Any] | None = ...,
+    until: Any = ...,
     callback: Callable[..., Any] | None = ...,
     callback_every: int = ...,
-    overwrite: bool = ...,
+    overwrite: Any = ...,
     check: bool = ...,
     functions: Sequence[Any] | None = ...,
-) -> np.ndarray: ...
+) -> Any: ...
 def sweep(
     system: np.ndarray | Any,
     *,

@@ -58,7 +58,7 @@ def _parser():
             kind = _truth if isinstance(default, bool) else type(default)
             how.add_argument(_flag(key), type=kind, default=default, help=f"nsds.{scheme.__name__}: {_said(scheme, key)}")
         how.add_argument("--plot", metavar="FILE", help="picture of the run (needs the extra nsds[plot])")
-        how.add_argument("--save", metavar="FILE", help="trajectory and system as .npz")
+        how.add_argument("--save", metavar="FILE", help="file for trajectory and system, ending in .npz")
         how.add_argument("--no-progress", action="store_true", help="no progress bar")
     return parser
 
@@ -101,6 +101,8 @@ def _run(arguments):
     example = EXAMPLES[arguments.example]
     if arguments.plot:
         nsds.plotting.require_matplotlib()  # before the run, not after it
+    if arguments.save and not arguments.save.lower().endswith(".npz"):
+        raise ValueError(f"--save writes the format .npz, and the name of the file must end in that, got {arguments.save!r}")
     system = example.build(**{name: getattr(arguments, name) for name in inspect.signature(example.build).parameters})
     scheme, options = _scheme(example)
     options = {name: getattr(arguments, name) for name in options}

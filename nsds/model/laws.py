@@ -539,7 +539,7 @@ def mixed_complementarity(n_equalities):
     }
 
 
-def relay(lower=-1.0, upper=1.0):
+def relay(lower=None, upper=None):
     """Relay: ``-y ∈ N_[lower,upper](lambda)``: lambda = lower where y > 0, upper where y < 0, anything between where y = 0.
 
     On joints and prescribed velocities of rigid bodies, and in Lagrangian systems, it is ydot that counts, and the bounds are those of a
@@ -550,10 +550,13 @@ def relay(lower=-1.0, upper=1.0):
     Parameters
     ----------
     lower, upper : float or array_like (m,)
-        Bounds of lambda, ``lower <= upper``; ``[0, 1]`` makes step functions of -y. Infinite bounds make the constraint one-sided.
+        Bounds of lambda, ``lower <= upper``, -1 and 1 if neither is given; ``[0, 1]`` makes step functions of -y. Infinite bounds make the
+        constraint one-sided.
 
     Raises
     ------
+    TypeError
+        One bound without the other.
     ValueError
         NaN, or lower above upper.
 
@@ -563,6 +566,13 @@ def relay(lower=-1.0, upper=1.0):
     >>> nsds.relay(0.0, 1.0)["upper"].item()
     1.0
     """
+    if (lower is None) != (upper is None):
+        given, missing, value = ("lower", "upper", lower) if upper is None else ("upper", "lower", upper)
+        raise TypeError(
+            f"relay: {missing} must be given where {given} is, got {given} = {_checks.shortened(value)} alone; relay(-1, 1) has bounds to "
+            "both sides of 0, nsds.dry_friction(limit) those of a force that opposes motion"
+        )
+    lower, upper = (-1.0, 1.0) if lower is None else (lower, upper)
     low, high = (_bounds(name, bound) for name, bound in (("lower", lower), ("upper", upper)))
     if low.ndim > 0 < high.ndim and low.shape != high.shape:
         raise ValueError(f"relay: lower and upper must have one length, got shapes {low.shape} and {high.shape}")

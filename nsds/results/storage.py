@@ -549,6 +549,14 @@ def _path(owner, file):
     return os.fsdecode(file)
 
 
+def name_of_hdf5(owner, file):
+    """A path that says what will be in the file."""
+    path = _path(owner, file)
+    if not path.lower().endswith((".h5", ".hdf5")):
+        raise ValueError(f"{owner}: file is written as HDF5, and its name must end in .h5 or .hdf5, got {path!r}")
+    return path
+
+
 def _size(n_bytes):
     return f"{n_bytes / 1e6:.3g} MB" if n_bytes < 1e9 else f"{n_bytes / 1e9:.3g} GB"
 

@@ -5,7 +5,7 @@ import numpy as np
 from nsds import _checks
 from nsds.model.functions import offered
 from nsds.model.records import widened
-from nsds.results.storage import RunFile
+from nsds.results.storage import RunFile, name_of_hdf5
 from nsds.results.trajectories import restart
 from nsds.schemes.run.simulation import pauses_of, run_through
 from nsds.schemes.run.stepping import stepper
@@ -27,7 +27,7 @@ def stream(system, file, *, t_end, h, scheme=None, solver=None, save_every=1, t_
     system : numpy.ndarray
         A record from `nsds.system`, or an array of such records; it is not changed.
     file : str or Path
-        HDF5 file to make.
+        HDF5 file to make, ending in ``.h5`` or ``.hdf5``.
     t_end, save_every, t_eval, fields, progress, on_failure, callback, callback_every, check, functions
         See `nsds.simulate`.
     h : float
@@ -58,7 +58,8 @@ def stream(system, file, *, t_end, h, scheme=None, solver=None, save_every=1, t_
     OSError
         The disk is full: says how much room there is and how much the run wants; or it fails. The file holds the rows written before.
     ValueError, TypeError, SimulationError, SimulationInterrupted
-        As `nsds.simulate`; the trajectory on the exception is the last block, the whole one is in the file.
+        As `nsds.simulate`, or the name of a file of another format; the trajectory on the exception is the last block, the whole one is
+        in the file.
 
     Examples
     --------
@@ -76,7 +77,7 @@ def stream(system, file, *, t_end, h, scheme=None, solver=None, save_every=1, t_
     t_end = _checks.number("stream", "t_end", t_end)
     solver = solvers.solver(solver) if callable(solver) else solver  # a record goes into the file
     pauses = pauses_of("stream", t_eval, save_every, until, callback, callback_every)
-    run_file = RunFile("stream", file, _checks.flag("stream", "overwrite", overwrite))
+    run_file = RunFile("stream", name_of_hdf5("stream", file), _checks.flag("stream", "overwrite", overwrite))
     try:
         run, recorder = run_through("stream", system, h, scheme, solver, on_failure, t_end, save_every, fields, progress, run_file, check,
                                     pauses=pauses)  # fmt: skip

@@ -380,7 +380,7 @@ CALLS = {
     "fremond_impact": (nsds.fremond_impact, lambda: {"e": 0.5, "mu": 0.1}, {
         "e": "parameter within 0 and 1", "mu": "parameter", "dimension": "dimension or none"}),
     "mixed_complementarity": (nsds.mixed_complementarity, lambda: {"n_equalities": 0}, {"n_equalities": "natural"}),
-    "relay": (nsds.relay, lambda: {}, {"lower": "bounds", "upper": "bounds"}),
+    "relay": (nsds.relay, lambda: {"lower": -1.0, "upper": 1.0}, {"lower": "bounds", "upper": "bounds"}),
     "normal_cone": (nsds.normal_cone, lambda: {"G": [[1.0]], "g": [0.0]}, {"G": "linear", "g": "vector"}),
     "linear_complementarity_system": (nsds.linear_complementarity_system, lambda: {
         "A": [[-1.0]], "B": [[1.0]], "C": [[1.0]], "D": [[1.0]], "x": [1.0]}, {

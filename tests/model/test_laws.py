@@ -53,6 +53,13 @@ def test_bounds_are_those_of_the_sign_of_lambda(name):
     assert (upper == np.inf).all()
 
 
+def test_a_relay_has_both_bounds_or_those_of_a_sign():
+    assert (nsds.relay()["lower"].item(), nsds.relay()["upper"].item()) == (-1.0, 1.0)
+    for given, missing in (("lower", "upper"), ("upper", "lower")):
+        with pytest.raises(TypeError, match=f"relay: {missing} must be given where {given} is, got {given} = 1 alone"):
+            nsds.relay(**{given: 1})
+
+
 def test_bounds_of_relays_dry_friction_and_mixed_problems():
     brakes = np.array([([2.0, 3.0],)], [("limit", float, (2,))])
     lower, upper = LAWS["dry_friction"].bounds(brakes, 2)

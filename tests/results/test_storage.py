@@ -339,11 +339,13 @@ def test_files_that_exist_are_kept_unless_told_otherwise(tmp_path):
         (ValueError, ["fields", "'bal'"], {"fields": ["bal"]}),
         (TypeError, ["solver", "record"], {"solver": 3}),
         (ValueError, ["stream", "one scheme", "dict"], {"scheme": {"ball": nsds.moreau_jean()}}),
+        (ValueError, ["stream: file", "HDF5", "run.npz"], {"file": "run.npz"}),
+        (ValueError, ["stream: file", ".h5 or .hdf5", "'run'"], {"file": "run"}),
     ],
 )
 def test_bad_arguments_are_named(tmp_path, error, words, arguments):
     with pytest.raises(error) as caught:
-        nsds.stream(ball(), tmp_path / "run.h5", **{"t_end": 1.0, "h": 0.1, **arguments})
+        nsds.stream(ball(), **{"file": tmp_path / "run.h5", "t_end": 1.0, "h": 0.1, **arguments})
     assert all(word in str(caught.value) for word in words), str(caught.value)
     assert not (tmp_path / "run.h5").exists()
 
