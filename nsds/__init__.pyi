@@ -433,25 +433,25 @@ def stepper(
     functions: Sequence[Any] | None = ...,
 ) -> Callable[..., Any]: ...
 def stream(
-    system: Any,
-    file: Any,
+    system: np.ndarray,
+    file: str | PathLike[str],
     *,
     t_end: Any,
-    h: Any,
-    scheme: Any = ...,
+    h: float,
+    scheme: np.ndarray | None = ...,
     solver: str | np.ndarray | None = ...,
     save_every: int = ...,
     t_eval: ArrayLike | None = ...,
     fields: Sequence[str] | None = ...,
     progress: bool | None = ...,
     on_failure: str = ...,
-    until: Any = ...,
+    until: str | Callable[..., Any] | None = ...,
     callback: Callable[..., Any] | None = ...,
     callback_every: int = ...,
-    overwrite: Any = ...,
+    overwrite: bool = ...,
     check: bool = ...,
     functions: Sequence[Any] | None = ...,
-) -> Any: ...
+) -> np.ndarray: ...
 def sweep(
     system: np.ndarray | Any,
     *,

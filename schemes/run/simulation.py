@@ -124,7 +124,7 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, t_eval
     offered("simulate", functions)
     settings = {"t_end": t_end, "solver": solver, "save_every": save_every, "t_eval": t_eval, "progress": progress,
                 "on_failure": on_failure, "check": check}  # fmt: skip
-    if np.ndim(h) > 0:
+    if _checks.shape_of("simulate", "h", h):
         _refuse("steps", "step", callback=callback, out=out)
         return _with_own_steps(valid("simulate", system), h, scheme=scheme, fields=fields, until=until, **settings)
     if isinstance(scheme, dict):
