@@ -81,7 +81,7 @@ class SectionMap:
         run = self._at(np.asarray(states, float), list(values), None if derive else 0)
         with on_one_core():  # a few members: to wake a thread takes longer than they do
             run.advance(1)
-        return _returned(run, run.columns.copy())
+        return _returned(run, run.columns[:, : self.n, : self.n].copy())  # the sources of a circuit, which time gives, come behind
 
     def with_slopes(self, x, value, delta):
         """What the section returns from x, and the derivative (n,) of its end by the parameter, from differences of this half width."""

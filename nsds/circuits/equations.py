@@ -76,7 +76,7 @@ def reduced(elements):
         relation = solved.relation()
         if relation is None:
             break
-        name = _dependent_state(relation, starts)
+        name = _dependent_state(relation, starts, waves)
         factor = relation.pop(("x", name))
         value = {key: -c / factor for key, c in relation.items()}
         dependent = {other: _substituted(row, ("x", name), value) for other, row in dependent.items()} | {name: value}
@@ -159,7 +159,7 @@ def _tableau(elements, devices):
         for node, factor in ((a, 1), (b, -1)):
             if node != "0":
                 row["v", node] = row.get(("v", node), 0) + Fraction(sign * factor)
-        return row
+        return {key: c for key, c in row.items() if c}  # of an element between a node and itself nothing
 
     for e in elements:
         if e.kind == "K":
@@ -189,7 +189,7 @@ def _tableau(elements, devices):
         flow(("id", d.name), *d.nodes)
         rows.append(_sum((1, voltage(*d.nodes)), (1, {("vd", d.name): Fraction(-1)})))
     rows += _inductors(elements, voltage, starts)
-    return rows + list(balance.values()), tuple(starts), starts
+    return rows + [{key: c for key, c in row.items() if c} for row in balance.values()], tuple(starts), starts
 
 
 def named(elements, name):
@@ -289,12 +289,17 @@ def _with_constants(row, waves):
     return row
 
 
-def _dependent_state(relation, starts):
+def _constants(waves):
+    """In words, the sources that never change."""
+    return f"constant sources ({', '.join(name for name, wave in waves.items() if wave.is_constant)})"
+
+
+def _dependent_state(relation, starts, waves):
     """Which state a relation of known quantities alone is solved for: one without a value of its own at the start, where there is one."""
     states = [key[1] for key in relation if key[0] == "x"]
     others = [key for key in relation if key[0] in ("lam", "du")]
     if not states or others:
-        names = ", ".join(dict.fromkeys(str(key[1]) for key in relation if key != _ONE)) or "sources of constant value"
+        names = ", ".join(dict.fromkeys(str(key[1]) for key in relation if key != _ONE)) or _constants(waves)
         raise ValueError(
             f"{_OWNER}: {names}: a loop of voltages, or a cut set of currents, that elements give already, contradict each other or would "
             "need an impulse; put a resistor into it"
@@ -310,7 +315,7 @@ def _require_consistent(dependent, free, starts, waves):
         value = sum(float(c) * _start_of(key, free, waves) for key, c in row.items())
         size = sum(abs(float(c) * _start_of(key, free, waves)) for key, c in row.items()) + abs(starts[name])
         if abs(value - float(starts[name])) > 1e-12 * float(size):
-            others = ", ".join(str(key[1]) for key in row if key != _ONE)
+            others = ", ".join(str(key[1]) for key in row if key != _ONE) or _constants(waves)
             raise ValueError(
                 f"{_OWNER}: element '{name}': IC={float(starts[name]):g} contradicts {others}, with which it makes a loop or a cut set: "
                 f"it would jump to {value:g}"

@@ -48,9 +48,10 @@ def cause_in_circuit(record, row, status):
         return f"{device}: {said}"
     jumping = [name for name, c in zip(states, record["devices"]["C"][row], strict=False) if c]
     ways = {"C": "a capacitor is short-circuited", "L": "an inductor has no path left"}
-    reasons = [ways[kind] for kind in "CL" if kind in {name.rpartition(".")[2][0].upper() for name in jumping}] or ways.values()
-    whose = f", of {', '.join(jumping)}" if jumping else ""
-    return f"{device}: charges or fluxes would jump{whose}: {', or '.join(reasons)}; nsds.euler_moreau lets them"
+    reasons = [ways[kind] for kind in "CL" if kind in {name.rpartition(".")[2][0].upper() for name in jumping}]
+    if not reasons:
+        return f"{device}: a source of voltage is short-circuited, or one of current has no path left"
+    return f"{device}: charges or fluxes would jump, of {', '.join(jumping)}: {', or '.join(reasons)}; nsds.euler_moreau lets them"
 
 
 def augmented(record, t, C, A, B, D, mass):

@@ -198,6 +198,19 @@ def test_a_converter(plain):
     assert abs(np.linalg.det(found["monodromy"]) - math.exp(-PERIOD / (R * C))) < 1e-9
 
 
+def test_the_orbit_of_a_buck_converter():
+    """Continuous conduction, the switch closed in the first half of a period: the monodromy matrix is that of R, L and C."""
+    L, C_, R_, period = 100e-6, 47e-6, 10.0, 20e-6
+    netlist = ["V1 in 0 12", "S1 in sw g 0 SWI", "D1 0 sw DI", "L1 sw out 100u", "C1 out 0 47u", "R1 out 0 10",
+               "VG g 0 PULSE(0 1 0 0 0 10u 20u)", ".model DI D", ".model SWI SW(Vt=0.5)"]  # fmt: skip
+    found = nsds.orbit(nsds.circuit([line.replace("100u", "100u IC=0.3") for line in netlist]), period=period)
+    A = np.array([[-1 / (R_ * C_), 1 / C_], [-1 / L, 0.0]])  # of the voltage of C1 and the current of L1
+    np.testing.assert_allclose(found["monodromy"], expm(A * period), rtol=1e-9, atol=1e-12)
+    whole, half = expm(A * period), expm(A * period / 2)  # driven by 12 V in the first half
+    driven = half @ (half - np.eye(2)) @ np.linalg.solve(A, [0.0, 12 / L])
+    np.testing.assert_allclose(found["x"], np.linalg.solve(np.eye(2) - whole, driven), rtol=1e-9)
+
+
 def test_orbits_whose_period_is_not_known():
     """Multipliers 1 and ``e² exp(0.2 T)``, the determinant; the period is that at which a flight brings back the speed."""
     found = nsds.orbit(self_excited(x=-1.3), period=5.0, free_period=True)

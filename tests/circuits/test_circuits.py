@@ -210,6 +210,11 @@ def test_a_start_that_asks_for_a_jump_is_named_as_one(netlist, message):
     assert (nsds.simulate(circuit, t_end=1e-3, h=1e-4)["status"] == 0).all()  # implicit Euler takes the jump
 
 
+def test_a_diode_across_a_source_is_named():
+    with pytest.raises(nsds.SimulationError, match="D1: a source of voltage is short-circuited"):
+        nsds.simulate(nsds.circuit(["V1 a 0 5", "D1 a 0 DI", ".model DI D"]), t_end=1e-3, h=1e-4, scheme=EVENTS)
+
+
 @settings(max_examples=25, deadline=None)
 @given(
     st.lists(

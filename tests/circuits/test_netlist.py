@@ -96,13 +96,23 @@ BAD = {
     ".model NM NMOS": "models are of kind D or SW",
     ".subckt A p": ".subckt has no .ends",
     "R1 a 0 1\nr1 a 0 1": "two elements of the name",
-    "V1 a 0 1\nV2 a 0 2": "contradict each other",
-    "I1 a 0 1": "contradict each other",
+    "V1 a 0 1\nV2 a 0 2": "circuit: constant sources (V1, V2): a loop of voltages, or a cut set of currents, that elements give already, "
+    "contradict each other",
+    "I1 a 0 1": "constant sources (I1): a loop of voltages, or a cut set of currents, that elements give already, contradict each other",
+    "V1 a a 1": "constant sources (V1): a loop of voltages, or a cut set of currents, that elements give already, contradict each other",
+    "V1 a 0 5\nC1 a 0 1u IC=3": "IC=3 contradicts constant sources (V1), with which",
     "V1 a 0 SIN(1 1 50)\nC1 a 0 1u IC=0": "IC=0 contradicts V1",
     "V1 a 0 PULSE(0 1 0 0 0 1 2)\nC1 a 0 1u": "the source steps",
     "V1 a 0 1\nL1 a 0 1\nL2 b 0 1\nK1 L1 L2 1.5": "must be in [-1, 1]",
     MODELS + "V1 a 0 1\nR1 a b 1\nS1 b 0 b 0 SWI": "the control of switch 'S1' must be a sum of sources",
 }
+
+
+@pytest.mark.parametrize("element", ["R1 a a 5", "C1 a a 1u", "D1 a a DI", "R1 0 0 1"])
+def test_what_lies_between_a_node_and_itself_changes_nothing(element):
+    circuit = nsds.circuit([element, "V1 a 0 1", "R2 a 0 2", ".model DI D"])
+    rows = nsds.simulate(circuit, t_end=1e-3, h=1e-4)
+    assert [nsds.circuits.current(circuit, rows, name)[-1] for name in (element[:2], "V1", "R2")] == [0.0, -0.5, 0.5]
 
 
 @pytest.mark.parametrize("text", BAD)
