@@ -111,6 +111,11 @@ def interaction_record(name, part, systems):
 
     fields = {key: np.zeros(() if m == 1 else (m,), np.int64 if key == "active" else np.float64) for key in _OF_CONSTRAINTS[family]}
     is_joint = relation["relation"] == "joint"
+    if is_joint and relation["joint"] in joints.HELD and LAWS[law["law"]].form == "unilateral":
+        raise ValueError(
+            f"interaction '{name}': {relation['joint']} holds bodies together, and {law['law']} would let them part: it wants "
+            "nsds.equality(); stops are joints.hinge_angle and joints.slide_along with lower= or upper="
+        )
     fields |= {} if is_joint else _fields(relation)
     fields |= {key: fields[key].reshape(fields["y"].shape) for key in ("b", "e", "velocity") if isinstance(fields.get(key), np.ndarray)}
     fields |= _law_fields(name, law, family, m, fields["y"].shape)

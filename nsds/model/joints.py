@@ -28,7 +28,7 @@ _FRAMES = ("world", "body")
 _GEOMETRY = {"row": integers("m", low=0, high=GEAR), "offset": floats("m")} | dict.fromkeys("aubw", floats("m", 3))
 # Joint -> (axes of B along which a point of A is held; pairs of an axis of A and one of B that stay across each other). e is the joint's
 # axis, s and t are across it; without one they are those of the world. The gradients of three pairs are orthogonal at the start.
-_HELD = {
+HELD = {
     "ball_joint": ("est", ()),
     "hinge": ("est", ("es", "et")),
     "fixed_joint": ("est", ("es", "st", "te")),
@@ -372,7 +372,7 @@ def gear(axis, radius, second_radius, frame="world"):
 
 
 def _joint(name, frame, **geometry):
-    along, pairs = _HELD[name]
+    along, pairs = HELD[name]
     return _rows_of(name, len(along) + len(pairs), frame, **geometry)
 
 
@@ -490,7 +490,7 @@ def _rows(relation):
     if name == "distance":
         line = _direction(name, "the line of the points", relation["point"] - relation["second"])
         return [(DISTANCE, none if sign > 0 else line, none, line, offset) for sign, offset in _signs(relation)]
-    axes, (along, pairs) = {"e": e, "s": s, "t": t}, _HELD[name]
+    axes, (along, pairs) = {"e": e, "s": s, "t": t}, HELD[name]
     return [(POINT, none, none, axes[w], 0.0) for w in along] + [(ALIGN, axes[u], none, axes[w], 0.0) for u, w in pairs]
 
 

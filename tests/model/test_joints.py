@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import nsds
 from nsds.model import joints
 from nsds.schemes.rigid.joint_rows import joint_row
 from tests.strategies import examples, generators
@@ -105,7 +106,7 @@ frames = st.sampled_from(["world", "body"])
 
 
 def test_every_joint_is_tried():
-    assert set(joints._HELD) == set(HOLDING) <= set(BUILDERS)
+    assert set(joints.HELD) == set(HOLDING) <= set(BUILDERS)
 
 
 def drawn(name, rng, frame, has_b):
@@ -154,6 +155,13 @@ def test_the_start_is_the_zero_of_a_joint(name, rng, frame, has_b):
     assert y == pytest.approx(np.array(stops or np.zeros(relation["m"])), abs=1e-14)
     assert np.linalg.matrix_rank(H, tol=1e-6) == (relation["m"] if len(stops) < 2 else 1)
     assert ("angle" in fields) == (name in ("hinge_angle", "coupler", "gear"))
+
+
+@pytest.mark.parametrize("name", HOLDING)
+def test_what_holds_bodies_together_is_no_stop(name):
+    body = nsds.rigid_bodies(1.0, 0.1, q=[0, 0, 0, 1, 0, 0, 0], v=np.zeros(6))
+    with pytest.raises(ValueError, match=f"interaction 'pin': {name} holds bodies together, and newton_impact would let them part"):
+        nsds.system(body=body, pin=nsds.interaction(BUILDERS[name](np.random.default_rng(0), "world"), nsds.newton_impact(0.5), on="body"))
 
 
 @pytest.mark.parametrize("name", HOLDING)
