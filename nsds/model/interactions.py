@@ -106,6 +106,8 @@ def interaction_record(name, part, systems):
     lengths = {len(e) for e in elements} - {1}
     if len(lengths) > 1:
         raise ValueError(f"interaction '{name}': the two sides choose {len(elements[0])} and {len(elements[1])} elements")
+    if len(elements) == 2 and part["sides"][0][0] == part["sides"][1][0] and (elements[0] == elements[1]).any():
+        raise ValueError(f"interaction '{name}': on names '{part['sides'][0][0]}' and itself, which nothing can act between")
     single = all(counts[side] is None or (isinstance(chooser, np.ndarray) and chooser.size == 1) for side, chooser in part["sides"])
     count = None if single else max(len(e) for e in elements)
 
@@ -115,6 +117,11 @@ def interaction_record(name, part, systems):
         raise ValueError(
             f"interaction '{name}': {relation['joint']} holds bodies together, and {law['law']} would let them part: it wants "
             "nsds.equality(); stops are joints.hinge_angle and joints.slide_along with lower= or upper="
+        )
+    if is_joint and {"lower", "upper"} <= set(relation) and LAWS[law["law"]].bilateral:
+        raise ValueError(
+            f"interaction '{name}': {law['law']} would hold {relation['joint']} at its lower and its upper stop at once; stops want "
+            "nsds.newton_impact(e)"
         )
     fields |= {} if is_joint else _fields(relation)
     fields |= {key: fields[key].reshape(fields["y"].shape) for key in ("b", "e", "velocity") if isinstance(fields.get(key), np.ndarray)}

@@ -164,6 +164,17 @@ def test_what_holds_bodies_together_is_no_stop(name):
         nsds.system(body=body, pin=nsds.interaction(BUILDERS[name](np.random.default_rng(0), "world"), nsds.newton_impact(0.5), on="body"))
 
 
+def test_what_contradicts_itself_is_refused():
+    """A coordinate that is held at both of its stops; a joint between a body and itself."""
+    bodies = nsds.rigid_bodies(1.0, 0.1, q=[[0, 0, z, 1, 0, 0, 0] for z in range(3)], v=np.zeros((3, 6)))
+    stops = nsds.interaction(joints.hinge_angle([0, 1, 0], lower=-1.0, upper=1.0), nsds.equality(), on="bodies[0]")
+    with pytest.raises(ValueError, match="interaction 'stops': equality would hold hinge_angle at its lower and its upper stop at once"):
+        nsds.system(bodies=bodies, stops=stops)
+    for on in (("bodies[0]", "bodies[0]"), ("bodies[1:]", "bodies[1:]"), (("bodies", [0, 1]), ("bodies", [2, 1])), ("bodies", "bodies")):
+        with pytest.raises(ValueError, match="interaction 'pin': on names 'bodies' and itself"):
+            nsds.system(bodies=bodies, pin=nsds.interaction(joints.ball_joint([0, 0, 0.5]), nsds.equality(), on=on))
+
+
 @pytest.mark.parametrize("name", HOLDING)
 @examples(25)
 @given(generators, frames, two_or_one)
