@@ -39,7 +39,7 @@ def choose_modes(t, is_start, s, functions, solver, solver_options, mem, imem, w
     strict = changed(solver_options, min(_STRICT, solver_options.tol), solver_options.max_iter)
     for k in range(_MAX_ITER):
         _state_problem(t, k == 0, s, functions, mem, imem, work, iwork)
-        solved = solve(m, s.row, s.column, r.W, r, solver, strict, work, iwork)
+        solved = solve(m, s.row, s.column, r.W, r, solver, strict, False, work, iwork)
         change, largest, zero = 0.0, 1e-300, 0.0
         for i in range(m):
             z = work[r.z + i]
@@ -173,7 +173,7 @@ def jump(t, s, functions, solver, solver_options, mem, imem, work, iwork):
     if not is_off:
         return CONVERGED, False
     work[r.rounding], iwork[r.isolver] = 0.0, 0
-    status = solve(m, s.row, s.column, r.W, r, solver, solver_options, work, iwork)
+    status = solve(m, s.row, s.column, r.W, r, solver, solver_options, False, work, iwork)
     for j in range(m):
         for a in range(f.n):
             work[f.x + a] += work[f.MB + j * f.n + a] * work[r.z + j]
@@ -200,7 +200,7 @@ def catch_up(t, h, s, functions, solver, solver_options, mem, imem, work, iwork)
                 work[r.q + i] -= slope * mem[constraints[j].lam]
                 work[r.W + i * m + j] = slope
         work[r.rounding], iwork[r.isolver] = 0.0, 0
-        solved = solve(m, s.row, s.column, r.W, r, solver, solver_options, work, iwork)
+        solved = solve(m, s.row, s.column, r.W, r, solver, solver_options, False, work, iwork)
         change, largest = 0.0, 1e-300
         for i in range(m):
             change = max(change, abs(work[r.z + i] - mem[constraints[i].lam]))

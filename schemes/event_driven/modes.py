@@ -149,7 +149,7 @@ def choose_modes(is_start, flow, solver, solver_options, work, iwork):
         work[p.q + i], work[p.lower + i], work[p.upper + i] = y, lower - work[p.K + i], upper - work[p.K + i]
         work[p.z + i] = min(max(0.0, work[p.lower + i]), work[p.upper + i])
     strict = changed(solver_options, min(_STRICT, solver_options.tol), solver_options.max_iter)
-    status = solve(m, flow.W_row, flow.W_column, p.W, p, solver, strict, work, iwork)
+    status = solve(m, flow.W_row, flow.W_column, p.W, p, solver, strict, False, work, iwork)
     for i in range(m):
         work[p.chosen + i] = min(max(work[p.z + i] + work[p.K + i], work[p.bounds_lower + i]), work[p.bounds_upper + i])
         z, lower, upper = work[p.z + i], work[p.bounds_lower + i] - work[p.K + i], work[p.bounds_upper + i] - work[p.K + i]

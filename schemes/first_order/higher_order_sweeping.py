@@ -261,7 +261,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     status, n_iter, residual = CONVERGED, 0, 0.0
     if k > 0:
         _state_problem(s.unknowns, p, mem, work)
-        status = solve(k, s.W_row, s.W_column, p.W, p, solver, solver_options, work, iwork)
+        status = solve(k, s.W_row, s.W_column, p.W, p, solver, solver_options, False, work, iwork)
         n_iter, residual = int(work[p.info]), work[p.info + 1]
     zero = _end_motion(s, mem, work)
     if zero != 0.0:

@@ -194,7 +194,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
             work[p.rounding] = ULPS * _largest_terms(output_weight, constraints, entries, p, mem, work)
             for i in range(n):
                 work[z + i] = mem[constraints[i].lam]
-            status = solve(n, W_row, W_column, p.W, p, solver, solver_options, work, iwork)
+            status = solve(n, W_row, W_column, p.W, p, solver, solver_options, False, work, iwork)
             n_iter, residual = int(work[p.info]), work[p.info + 1]
         if p.n_cone > 0:
             outputs_of_cones(constraints, s.couplings, z, w, work)

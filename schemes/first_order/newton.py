@@ -527,7 +527,7 @@ def _solve(s, p, solver, solver_options, mem, work, iwork):
     status = CONVERGED
     if n > 0:
         iwork[p.isolver] = 0  # another matrix
-        status = solve(n, s.W_row, s.W_column, p.W, p, solver, solver_options, work, iwork)
+        status = solve(n, s.W_row, s.W_column, p.W, p, solver, solver_options, False, work, iwork)
         if p.n_cone > 0:
             outputs_of_cones(constraints, s.couplings, p.z, p.w, work)
         for i in range(n):

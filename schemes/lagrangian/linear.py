@@ -231,12 +231,10 @@ def free_motion(t_new, h, theta, is_free, parts, functions, plan, operators, mem
     zero = 0.0
     for a in range(parts.size):
         part, o = parts[a], operators[a]
-        n, first_q, stride, first_old = part.n, part.q, part.stride, plan[0].v_old + part.dof
-        impulse, constant = o.impulse, o.constant
+        first_q, stride, first_old, impulse, constant = part.q, part.stride, plan[0].v_old + part.dof, o.impulse, o.constant
         for e in range(part.count):
-            q = first_q + e * stride
-            v = q + n
-            increment = impulse + e * n
+            n, q = part.n, first_q + e * stride  # n read before would have code test all bodies for overlap first, which takes longer
+            v, v_old, increment = q + n, first_old + e * n, impulse + e * n
             if not constant:
                 increment = solution
                 if part.fext_function != ABSENT:
@@ -252,7 +250,6 @@ def free_motion(t_new, h, theta, is_free, parts, functions, plan, operators, mem
                         work[x + i] = mem[q + i] + h * theta * mem[v + i]
                     subtract_product(part.K_kind, n, part.K_nnz, mem, imem, part.K + e * part.stride, h, work, x, rhs)
                 solve_with(o, e, n, rhs, solution, plan[0].scratch, work, iwork)
-            v_old = first_old + e * n
             for i in range(n):
                 v_k = mem[v + i]
                 v_free = v_k + work[increment + i]
@@ -285,20 +282,19 @@ def _end_motion(h, theta, parts, plan, operators, mem, work, iwork):
     zero = 0.0
     for a in range(parts.size):
         part, o = parts[a], operators[a]
-        n, first_q, stride, first_old, first_body = part.n, part.q, part.stride, plan[0].v_old + part.dof, plan[0].touched + part.body
+        first_q, stride, first_old, first_body = part.q, part.stride, plan[0].v_old + part.dof, plan[0].touched + part.body
         for e in range(part.count):
-            q = first_q + e * stride
-            v = q + n
-            body = first_body + e
-            if iwork[body] != 0:
+            n, q, body = part.n, first_q + e * stride, first_body + e
+            v, v_old = q + n, first_old + e * n
+            is_touched = iwork[body] != 0
+            if is_touched:
                 iwork[body] = 0
                 for i in range(n):
                     work[rhs + i] = mem[v + n + i]
                 solve_with(o, e, n, rhs, solution, plan[0].scratch, work, iwork)
-                for i in range(n):
-                    mem[v + i] += work[solution + i]
-            v_old = first_old + e * n
             for i in range(n):
+                if is_touched:
+                    mem[v + i] += work[solution + i]
                 mem[q + i] += h * (theta * mem[v + i] + (1.0 - theta) * work[v_old + i])
                 zero += 0.0 * mem[q + i]
     return zero == 0.0

@@ -15,6 +15,7 @@ class Asked(NamedTuple):
     """What was asked of the solver, for problems of either class, of which a system has one."""
 
     inexact: float
+    at_once: bool  # one row is solved where it is stated: see `nsds.schemes.problem.box.solve`
     box: box.Options
     contact: contact.Options
 
@@ -37,4 +38,4 @@ def solver_of(choice, system):
     kind = kind_of(system)
     method, options = solvers.chosen(choice, kind)
     _, other = solvers.chosen(None, "lagrangian_plane" if kind == "relay" else "relay")
-    return method, Asked(options.inexact, *((options, other) if kind == "relay" else (other, options)))
+    return method, Asked(options.inexact, method.name == "auto", *((options, other) if kind == "relay" else (other, options)))

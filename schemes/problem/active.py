@@ -119,7 +119,7 @@ def solve_active(p, blocks, n, h, unit, solver, constraints, inputs, options, me
 def solve(p, blocks, n, row, column, W, solver, constraints, options, work, iwork):
     """Hand the problem of the n listed rows to a solver: one with bounds, or, where the system has friction, one of contacts."""
     if blocks[0].d == 0:
-        return box.solve(n, row, column, W, p, solver, options.box, work, iwork)
+        return box.solve(n, row, column, W, p, solver, options.box, options.at_once, work, iwork)
     is_new = iwork[p.isolver] == 0
     iwork[p.isolver] = 1
     return contact.solve(blocks, constraints, n, is_new, solver, options, work, iwork)

@@ -1,6 +1,7 @@
 """One-step problems with bounds, handed to a solver, and how good what comes back is."""
 
 from nsds._jit import inlined, kernel, tiny, view
+from nsds.solvers.box.newton_min import one_unknown
 from nsds.solvers.box.signature import Options, call_solver
 from nsds.status import CONVERGED, INEXACT, INFEASIBLE, MAX_ITER, RAY, SINGULAR, STALLED
 
@@ -9,22 +10,22 @@ ULPS = 64 * _ROUNDING  # of the terms that cancel in q: what may be wrong in it
 
 
 @inlined
-def solve(n, row, column, W, p, solver, solver_options, work, iwork):
+def solve(n, row, column, W, p, solver, solver_options, at_once, work, iwork):
     """Hand the problem of n unknowns, W on the pattern (row, column) and the rest where the plan says, to a solver.
 
-    What rounding may have done to q, which who states it leaves in p.rounding, is no error. Returns the solver's status, or INEXACT where
-    the problem is solved less well than asked, but with sense; then the residual is in units of w.
+    at_once: one unknown gets its root here, as `nsds.solvers.box.auto` would give it: the call alone takes longer. What rounding may have
+    done to q, which who states it leaves in p.rounding, is no error. Returns the solver's status, or INEXACT where the problem is solved
+    less well than asked, but with sense; then the residual is in units of w.
     """
     asked = solver_options
     own = Options(asked.tol, asked.max_iter, asked.weight, asked.block, work[p.rounding], asked.inexact)
-    status = call_solver(
-        solver,
-        (
-            row, column, view(work, W, column.size), view(work, p.q, n), view(work, p.lower, n), view(work, p.upper, n), own,
-            view(work, p.z, n), view(work, p.w, n), view(work, p.info, 3), view(work, p.solver, p.n_solver),
-            view(iwork, p.isolver, p.n_isolver),
-        ),
-    )  # fmt: skip
+    M, q, lower, upper = view(work, W, column.size), view(work, p.q, n), view(work, p.lower, n), view(work, p.upper, n)
+    z, w, info = view(work, p.z, n), view(work, p.w, n), view(work, p.info, 3)
+    if at_once and n == 1 and M[0] > 0.0:
+        status = one_unknown(M, q, lower, upper, own, z, w, info)
+    else:
+        scratch, iscratch = view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver)
+        status = call_solver(solver, (row, column, M, q, lower, upper, own, z, w, info, scratch, iscratch))
     return status if status == CONVERGED else _judge(status, asked.inexact, n, row, column, W, p, work)
 
 

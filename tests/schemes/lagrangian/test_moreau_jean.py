@@ -311,6 +311,17 @@ def test_complementarity_is_an_impact_without_rebound():
     np.testing.assert_array_equal(run(nsds.complementarity()), run(nsds.newton_impact(0.0)))
 
 
+@pytest.mark.parametrize("law", [nsds.newton_impact(0.0), nsds.newton_impact(0.7), nsds.equality()], ids=["plastic", "elastic", "held"])
+def test_one_contact_solved_in_the_step_has_the_bits_of_the_called_method(law):
+    ball = nsds.system(
+        ball=nsds.lagrangian_linear(M=1.3, fext=-9.81, q=[0.01], v=[0.0]),
+        floor=nsds.interaction(nsds.lagrangian_linear_relation(H=[[0.7]]), law, on="ball"),
+    )
+    in_step, called = (nsds.simulate(ball, t_end=0.3, h=1e-3, solver=solver) for solver in ("auto", "newton_min"))
+    assert in_step["floor"]["lambda"].any()
+    assert in_step.tobytes() == called.tobytes()
+
+
 def test_redundant_contacts_are_solved():
     """Three supports of one body: the impulses are not unique, the motion is."""
     system = nsds.system(
