@@ -8,6 +8,10 @@ with ``F = F(t_k + h/2, q_k o exp(h v / 2), v)``, and the laws of contacts, fric
 the step is the same backwards: of order 2, and what a conservative machine has of energy does not drift. Forces are those of the implicit
 midpoint rule, so that no spring or damper is too stiff; as under that rule, what is much faster than a step rings and is not damped.
 
+Where no v is found that keeps joints at their positions and follows the laws of contacts, as of a mechanism that is struck while it turns
+by a radian in a step, or where joints would drive what they hold, they hold for velocities in the first half, and a linear motion beside
+it closes them; such a step is INEXACT, and of order 1.
+
 Both halves are steps of Moreau–Jean of half the length: an implicit one whose equations hold for positions (`problem.Options.span`), and a
 semi-explicit one that moves nothing and has the same forces.
 References: Breuling, Capobianco, Eugster, Leine, Nonlinear Analysis: Hybrid Systems 52 (2024) 101469, whose forces are those of q_k and
@@ -20,8 +24,8 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
-from nsds._jit import kernel, tiny, view
-from nsds.maths.vectors import norm
+from nsds._jit import kernel, stack, tiny, view
+from nsds.maths.vectors import dot, norm, times
 from nsds.model.joints import ALIGN, POINT
 from nsds.model.kinds import NEWTON_EULER
 from nsds.model.layout import ABSENT, table
@@ -30,15 +34,19 @@ from nsds.schemes.rigid import blocks, problem
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import EXPONENTIAL, move
+from nsds.schemes.rigid.generalised_alpha import EQUATIONS, list_blocks
 from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS, P, tables
 from nsds.schemes.run.memory import Allocator, Prepared
 from nsds.schemes.table import scheme_for
-from nsds.status import CAPACITY
+from nsds.status import CAPACITY, CONVERGED, INEXACT
 
 OPTIONS = np.dtype([("scheme", "S32"), ("newton_tol", "<f8"), ("newton_max_iter", "<i8")])
 # Impulses of the first half: on bodies in axes of the body (6 each), of interactions, and of contacts as they lie in the record.
-PLAN = table("impulse", "lam", "load")
+# w_start: velocities before it; way: those by which the bodies move.
+PLAN = table("impulse", "lam", "load", "w_start", "way")
+_TURN = 0.5  # radians, by which a linear motion that closes joints may turn bodies
+_OPEN = 1e-8  # of the coordinates, by which joints may be open at rest
 _STIFF = 1 / 16  # (h omega / 2)^2 of a link that its joints pull is 3 to 4 times that, see `_are_loads_stiff`
 
 
@@ -56,6 +64,8 @@ class Options(NamedTuple):
     first: problem.Options
     loaded: problem.Options  # of a first half whose joints have H of its middle
     second: problem.Options
+    yielding: problem.Options  # of a first half whose joints hold for velocities,
+    closing: problem.Options  # and of the motion that closes them
 
 
 @scheme_for(NEWTON_EULER)
@@ -103,9 +113,11 @@ def prepare(records, mem, options, h, method):
     motion, places = plain.tables_of(lists, first, method, work, iwork, records.size), np.zeros(1, PLAN)
     n_lam = int(lists.interactions["m"].sum()) + int((lists.collisions["each"] * lists.collisions["capacity"]).sum())
     work.place(places, impulse=6 * lists.bodies.size, lam=n_lam, load=6 * lists.bodies.size)
+    work.place(places, w_start=6 * lists.bodies.size, way=6 * lists.bodies.size)
     work.place(motion.plan, v_mid=6 * lists.bodies.size, w_impact=6 * lists.bodies.size)  # v_mid stays 0: the second half moves nothing
     work.place(motion.plan, E=int(motion.plan["G"][0] - motion.plan["H"][0]))
-    words = Options(h, first, first._replace(q_star=1.0), first._replace(is_explicit=1.0, a=0.0, span=0.0))
+    second, closing = first._replace(is_explicit=1.0, a=0.0, span=0.0), first._replace(is_explicit=1.0, max_iter=1.0)
+    words = Options(h, first, first._replace(q_star=1.0), second, first._replace(span=0.0), closing)
     return Prepared(Tables(motion, places), lists.functions, words, work.array(), iwork.array(np.int64), sys.modules[__name__], lists)
 
 
@@ -122,12 +134,20 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     is_stiff = _are_loads_stiff(options.h, form, mem, imem)
     first = options.loaded if is_stiff else options.first
     plain.begin(t, first, form, functions, mem, work)
+    _keep_velocities(p, s.plan[0], work)
     _scale_impulses(0.5, form, mem, imem)
     n_contacts, n_blocks = problem.choose_active(first, form, mem, imem, work, iwork)
     status, n_iter, residual = plain.iterate(
         t, n_contacts, n_blocks, form, functions, solver, solver_options, first, mem, imem, work, iwork
     )
-    if not _move(options.h, first, form.collisions, p, mem, imem, work, iwork):
+    way = p.v
+    is_found = status == CONVERGED or (status == INEXACT and not is_stiff)
+    if not is_found or _do_joints_drive(options.h, n_contacts, n_blocks, s, mem, work, iwork):
+        way = s.plan[0].way
+        is_stiff, n_tried = False, n_iter
+        n_contacts, n_blocks, status, n_iter, residual = _yield(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+        n_iter += n_tried
+    if not _move(options.h, first, way, form.collisions, p, mem, imem, work, iwork):
         _scale_impulses(2.0, form, mem, imem)
         return CAPACITY, n_iter, residual
     done = _meet(t_new, is_stiff, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork)
@@ -140,6 +160,90 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     )
     ended = _commit(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork)
     return worse(worse(ended, done), worse(hit, status)), n_iter + n_second, max(residual, error)
+
+
+@tiny
+def _keep_velocities(p, places, work):
+    """The velocities before the step, which are those before an impact, too. Out: w_start, w_impact."""
+    for i in range(6 * p.n_bodies):
+        work[places.w_start + i] = work[p.w_impact + i] = work[p.w + i]
+
+
+@kernel
+def _yield(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """A first half whose joints hold for velocities. Returns (contacts, blocks, status, iterations, residual). Out: way, closing joints."""
+    form, p, places = s.motion, s.motion.plan[0], s.plan[0]
+    _hold_velocities(t, form, functions, solver, solver_options, options.yielding, mem, imem, work, iwork)
+    for i in range(6 * p.n_bodies):
+        work[places.way + i] = work[p.v_old + i] = work[p.v + i]
+        work[p.f_old + i] = 0.0
+    plain.invert_masses(t, options.closing, form, functions, mem, work)
+    n = list_blocks(EQUATIONS, form.interactions, p, work, iwork)
+    plain.iterate(t, 0, n, form, functions, solver, solver_options, options.closing, mem, imem, work, iwork)
+    fastest, zero = 0.0, 0.0
+    for i in range(6 * p.n_bodies):
+        work[p.v + i] -= work[p.v_old + i]
+        zero += 0.0 * work[p.v + i]
+    for i in range(p.n_bodies):
+        fastest = max(fastest, norm(view(work, p.v + 6 * i + 3, 3)))
+    share = _TURN / max(_TURN, options.h * fastest)
+    for i in range(6 * p.n_bodies if zero == 0.0 else 0):
+        work[places.way + i] += share * work[p.v + i]
+    return _hold_velocities(t, form, functions, solver, solver_options, options.yielding, mem, imem, work, iwork)  # whose work is lost
+
+
+@kernel
+def _hold_velocities(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """From the state in mem, whose R, w and H are found again. Returns as `_yield`, INEXACT at best."""
+    p, m = s.plan[0], s.plan[0].n_bodies
+    plain.begin(t, options, s, functions, mem, work)
+    q, v, R = view(work, p.q_old, 7 * m), view(work, p.v_old, 6 * m), view(work, p.R, 9 * m)
+    plain.outputs(t, s.interactions, p, q, v, R, functions, mem, imem, work)
+    n_contacts, n_blocks = problem.choose_active(options, s, mem, imem, work, iwork)
+    status, n_iter, residual = plain.iterate(t, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+    return n_contacts, n_blocks, INEXACT if status == CONVERGED else status, n_iter, residual
+
+
+@kernel
+def _do_joints_drive(h, n_contacts, n_blocks, s, mem, work, iwork):
+    """Whether most of the kinetic energy after the first half, and more than there was, is work of joints: ``r^T H (w + w_k) / 2``.
+
+    They hold at the ends of the step, and H at its start turns with it: a share of some ``(h omega)^2 / 2`` is as it should be.
+    """
+    form, p, done = s.motion, s.motion.plan[0], 0.0
+    stated = problem.stated_blocks(n_contacts, n_blocks, p, work, iwork)
+    for k in range(form.interactions.size):
+        it, first = form.interactions[k], p.d * iwork[p.begin + k]
+        for i in range(first, first + it.m if it.row != ABSENT and it.law == EQUALITY and first >= 0 else first):
+            for l in range(12):
+                body = it.a if l < 6 else it.b
+                if body != ABSENT:
+                    at = 6 * body + l % 6
+                    done += 0.5 * stated.r[i] * stated.H[12 * i + l] * (work[p.w + at] + work[s.plan[0].w_start + at])
+    before, after = 0.0, 0.0
+    for i in range(form.bodies.size if done > 0.0 else 0):
+        if not form.bodies[i].fixed:
+            before += _kinetic_energy(form.bodies[i], p.v_old + 6 * i, mem, work) + _least_energy(h, form.bodies[i], p, i, mem, work)
+            after += _kinetic_energy(form.bodies[i], p.v + 6 * i, mem, work)
+    return done > max(before, 0.5 * after)
+
+
+@kernel
+def _kinetic_energy(body, at, mem, work):
+    """``(m |v|^2 + Omega . I Omega) / 2`` of the velocity that lies there."""
+    v, Omega, momentum = view(work, at, 3), view(work, at + 3, 3), stack(3)
+    times(view(mem, body.q + INERTIA, 9), Omega, momentum)
+    return 0.5 * (mem[body.q + MASS] * dot(v, v) + dot(Omega, momentum))
+
+
+@kernel
+def _least_energy(h, body, p, i, mem, work):
+    """What forces give in a step to a body at rest, and what closes a joint that is open by little."""
+    m, I = mem[body.q + MASS], view(mem, body.q + INERTIA, 9)
+    inertia = (I[0] + I[4] + I[8]) / 3.0
+    speed = h * norm(view(work, p.f + 6 * i, 3)) / m + _OPEN * norm(view(work, p.q_old + 7 * i, 3)) / h
+    turning = h * norm(view(work, p.f + 6 * i + 3, 3)) / inertia + _OPEN / h
+    return 0.5 * (m * speed * speed + inertia * turning * turning)
 
 
 @kernel
@@ -178,11 +282,11 @@ def _scale_impulses(factor, s, mem, imem):
 
 
 @kernel
-def _move(h, options, collisions, p, mem, imem, work, iwork):
-    """The bodies move by h v; contacts there, False where the record has no room for them. Out: q."""
+def _move(h, options, way, collisions, p, mem, imem, work, iwork):
+    """The bodies move by h times the velocities at ``way``; contacts there, False where the record has no room for them. Out: q."""
     q, v = view(work, p.q, 7 * p.n_bodies), view(work, p.v, 6 * p.n_bodies)
     for i in range(p.n_bodies):
-        v_i = view(v, 6 * i, 6)
+        v_i = view(work, way + 6 * i, 6)
         move(EXPONENTIAL, view(work, p.q_old + 7 * i, 7), h, 1.0, v_i, v_i, view(q, 7 * i, 7))
     return plain.find_contacts(options, p.parallel != 0, collisions, q, v, mem, imem, work, iwork)
 

@@ -9,6 +9,7 @@ from scipy.spatial.transform import Rotation
 
 import nsds
 from nsds import joints, shapes
+from tests.random_machines import mechanical_energy, random_machine
 from tests.strategies import examples, generators
 
 GRAVITY, HINGE = 9.81, [0.0, 0.0, 1.0]
@@ -264,3 +265,59 @@ def test_light_links_that_a_heavy_load_pulls_need_no_small_steps():
     found = [run(chain(6, 500.0), h, 0.5)["load"]["q"][-1, :3] for h in (1e-2, 1e-4)]
     assert found[1][0] > 0.01
     np.testing.assert_allclose(found[0], found[1], atol=1e-3)
+
+
+def struck(turn, e, h=0.01):
+    """A bar that turns about a hinge by so many radians in a step, until it strikes a wall."""
+    speed = turn / h
+    bar = nsds.rigid_bodies(1.0, [0.02, 0.02, 0.005], q=[0.5, 0, 0, 1, 0, 0, 0], v=[0, 0.5 * speed, 0, 0, 0, speed])
+    hits = nsds.collisions({"bar": shapes.box([1.0, 0.1, 0.1])}, nsds.newton_impact_friction(e, 0.3), world=shapes.plane([0, -1, 0], -0.3))
+    return nsds.system(bar=bar, pivot=nsds.interaction(joints.hinge([0, 0, 0], HINGE), nsds.equality(), on="bar"), hits=hits)
+
+
+@pytest.mark.parametrize(("turn", "e"), [(0.1, 0.0), (0.6, 0.0), (1.0, 0.0), (1.5, 0.0), (2.5, 0.0), (0.6, 0.5), (1.0, 0.5), (2.5, 0.5)])
+def test_what_is_struck_while_it_turns_by_a_radian_in_a_step_gains_nothing(turn, e):
+    rows = nsds.simulate(struck(turn, e), t_end=1.0, h=0.01)
+    E = energy(rows, "bar", 1.0, np.array([0.02, 0.02, 0.005]), np.zeros(3))
+    assert E.max() <= E[0] * (1 + 1e-12)
+    assert E[-1] < 0.01 * E[0]
+    assert abs(rows["pivot"]["y"][-1]).max() < 1e-11  # what has opened has closed
+    if turn < 1:
+        assert (rows["status"] == 0).all()
+
+
+@pytest.mark.parametrize("seed", [16, 60, 73, 82, 83, 176, 185, 200, 239])
+def test_random_machines_that_jam_run_on(seed):
+    """Steps in which no velocity keeps the joints at their positions, or joints drive: their energy grew up to 1e157 times."""
+    system, size, h = random_machine(seed)
+    rows = nsds.simulate(system, t_end=150 * h, h=h)
+    E = mechanical_energy(system, rows)
+    assert E.max() <= E[0] * (1 + 1e-6)
+    for name in (name for name in rows.dtype.names if name[0] == "j"):
+        opened = abs(rows[name]["y"]).max(axis=1)  # lengths and radians
+        assert opened.max() < max(size, 1.0)
+        assert np.median(opened) < 1e-6 * max(size, 1.0)
+
+
+def beside_a_pendulum():
+    """A ball that is drawn touching the ground as it arrives, and a pendulum."""
+    ball = nsds.rigid_bodies(1.0, [0.1] * 3, q=[0, 0, 0.5, 1, 0, 0, 0], v=[0, 0, -1.0, 0, 0, 0], fext=[0, 0, -GRAVITY])
+    bob = nsds.rigid_bodies(1.0, [0.1] * 3, q=[6, 0, 5, 1, 0, 0, 0], v=np.zeros(6), fext=[0, 0, -GRAVITY])
+    contacts = nsds.collisions({"ball": shapes.sphere(0.5)}, nsds.newton_impact_friction(0.5, 0.3), world=shapes.plane())
+    pivot = nsds.interaction(joints.hinge([5, 0, 5], [0, 1, 0]), nsds.equality(), on="bob")
+    return nsds.system(ball=ball, bob=bob, pivot=pivot, contacts=contacts)
+
+
+def test_what_arrives_in_the_first_step_is_thrown_back():
+    rows = nsds.simulate(beside_a_pendulum(), t_end=0.01, h=1e-3)
+    np.testing.assert_allclose(rows["ball"]["v"][1, 2], 0.5, atol=2e-3 * GRAVITY)
+
+
+def test_a_run_from_any_row_has_the_bits_of_the_whole():
+    """Velocities before an impact were those of the step before, where a contact had carried nothing."""
+    system = beside_a_pendulum()
+    rows = nsds.simulate(system, t_end=1.0, h=0.01)
+    for k in range(0, 96, 3):
+        again = nsds.simulate(nsds.restart(system, rows[k]), t_end=float(rows["t"][k]) + 0.05, h=0.01)
+        np.testing.assert_array_equal(again["ball"]["v"][-1], rows["ball"]["v"][k + 5])
+        np.testing.assert_array_equal(again["bob"]["q"][-1], rows["bob"]["q"][k + 5])
