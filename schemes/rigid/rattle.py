@@ -89,6 +89,11 @@ def rattle(newton_tol=1e-12, newton_max_iter=50):
     ValueError, TypeError
         An option out of its range.
 
+    Notes
+    -----
+    A step in which joints and contacts leave no velocity, or joints would drive what they hold, is INEXACT: joints hold for velocities in
+    it, and a motion beside it closes them. Of mechanisms that jam, or are struck while they turn by a radian in a step.
+
     Examples
     --------
     >>> import nsds
