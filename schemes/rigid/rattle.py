@@ -213,9 +213,12 @@ def _hold_velocities(t, s, functions, solver, solver_options, options, mem, imem
 def _do_joints_drive(h, n_contacts, n_blocks, s, mem, work, iwork):
     """Whether most of the kinetic energy after the first half, and more than there was, is work of joints: ``r^T H (w + w_k) / 2``.
 
-    They hold at the ends of the step, and H at its start turns with it: a share of some ``(h omega)^2 / 2`` is as it should be.
+    They hold at the ends of the step, and H at its start turns with it: a share of some ``(h omega)^2 / 2`` is as it should be. Joints
+    alone do not drive.
     """
     form, p, done = s.motion, s.motion.plan[0], 0.0
+    if n_contacts == 0 and problem.are_equations(form.interactions, p, iwork):
+        return False
     stated = problem.stated_blocks(n_contacts, n_blocks, p, work, iwork)
     for k in range(form.interactions.size):
         it, first = form.interactions[k], p.d * iwork[p.begin + k]
