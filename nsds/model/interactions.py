@@ -107,7 +107,7 @@ def interaction_record(name, part, systems):
     if len(lengths) > 1:
         raise ValueError(f"interaction '{name}': the two sides choose {len(elements[0])} and {len(elements[1])} elements")
     if len(elements) == 2 and part["sides"][0][0] == part["sides"][1][0] and (elements[0] == elements[1]).any():
-        raise ValueError(f"interaction '{name}': on names '{part['sides'][0][0]}' and itself, which nothing can act between")
+        raise ValueError(f"interaction '{name}' joins a body with itself: on names a part of '{part['sides'][0][0]}' twice")
     single = all(counts[side] is None or (isinstance(chooser, np.ndarray) and chooser.size == 1) for side, chooser in part["sides"])
     count = None if single else max(len(e) for e in elements)
 

@@ -28,6 +28,9 @@ class Kind(NamedTuple):
     judge: object
 
 
+_PERTURBATIONS = 100
+
+
 class Box(NamedTuple):
     """``w = M z + q``, ``lower <= z <= upper``, ``-w in N(z)``; dense."""
 
@@ -293,7 +296,7 @@ def judge_box(p, s):
         return "residual is NaN"
     if s.status == CONVERGED:
         return _judge_solution(p, s)
-    if s.status == INFEASIBLE and has_a_point(p):
+    if s.status == INFEASIBLE and has_clearly_a_point(p):
         return "false infeasible"
     return ""
 
@@ -467,6 +470,19 @@ def exactly_feasible(rows, sides, low, high):
         exchange(min(ratios)[3], c)
 
 
+def has_clearly_a_point(p):
+    """Whether some z gives w its signs, also where entries of M are other by a unit in the last place: what hangs on that is no claim."""
+    if not has_a_point(p):
+        return False
+    rng, ways = np.random.default_rng(0), np.array([-np.inf, 0.0, np.inf])
+    for _ in range(_PERTURBATIONS):
+        way = ways[rng.integers(3, size=p.M.shape)]
+        M = np.where((p.M != 0.0) & (way != 0.0), np.nextafter(p.M, way), p.M)
+        if not has_a_point(p._replace(M=M)):
+            return False
+    return True
+
+
 def _lifted(p):
     """The box problem of z and all multipliers."""
     n, m, k = len(p.q), len(p.g), len(p.b)
@@ -487,8 +503,8 @@ def judge_constrained(p, s):
         return _judge_solution(lifted, solvers.Solution(z, w, s.status, 0, s.residual, s.method))
     n = len(p.q)
     if s.status == INFEASIBLE and isinstance(s, solvers.ProgramSolution):
-        return "false infeasible" if has_a_point(_constraints(p)) else ""
-    if s.status == INFEASIBLE and has_a_point(lifted):
+        return "false infeasible" if has_clearly_a_point(_constraints(p)) else ""
+    if s.status == INFEASIBLE and has_clearly_a_point(lifted):
         return "false infeasible"
     if s.status == UNBOUNDED:
         if not has_a_point(_constraints(p), np.r_[s.z, np.zeros(len(p.g) + len(p.b))]):  # in which they hold as in a solution

@@ -171,7 +171,7 @@ def test_what_contradicts_itself_is_refused():
     with pytest.raises(ValueError, match="interaction 'stops': equality would hold hinge_angle at its lower and its upper stop at once"):
         nsds.system(bodies=bodies, stops=stops)
     for on in (("bodies[0]", "bodies[0]"), ("bodies[1:]", "bodies[1:]"), (("bodies", [0, 1]), ("bodies", [2, 1])), ("bodies", "bodies")):
-        with pytest.raises(ValueError, match="interaction 'pin': on names 'bodies' and itself"):
+        with pytest.raises(ValueError, match="interaction 'pin' joins a body with itself: on names a part of 'bodies' twice"):
             nsds.system(bodies=bodies, pin=nsds.interaction(joints.ball_joint([0, 0, 0.5]), nsds.equality(), on=on))
 
 
