@@ -107,7 +107,7 @@ def _gallery(folder):
         if not path.exists():
             size, run = _SHORTER.get(name, ({}, {}))
             system = example.build(**size)
-            figure = example.draw(nsds.simulate(system, progress=False, **(example.run | run)), system)
+            figure = example.draw(system, nsds.simulate(system, progress=False, **(example.run | run)))
             figure.savefig(path, dpi=72)
             plt.close("all")
         text = inspect.getdoc(example.build).splitlines()[0].split(": x = ")[0]
