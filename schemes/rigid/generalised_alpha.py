@@ -41,7 +41,6 @@ from nsds.status import CAPACITY, CONVERGED, INEXACT, NON_FINITE
 # Where accelerations a and A lie (6 each), what velocities change by, and would without friction, a copy of those of the start in inertial
 # axes, the controls of the last step, and whether accelerations are to be computed first.
 PLAN = table("acc", "A", "change", "smooth", "w_old", "held", "fresh")
-EQUATIONS, SMOOTH, IMPULSIVE = range(3)  # problems: of bilateral constraints alone, with forces, and of all that makes velocities jump
 _CLOSE = 1e-13  # of velocities: what the solver may leave in equations
 _WAY = 1e-2  # of a step: for the differences that give the curvature of constraints
 
@@ -100,7 +99,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     if is_new or iwork[places.fresh] != 0:
         started = _start_accelerations(t_new - options.h, s, functions, solver, solver_options, options, mem, imem, work, iwork)
     _know_motion(options, own, places, work)
-    n_blocks = list_blocks(SMOOTH, form.interactions, own, work, iwork)
+    n_blocks = problem.list_blocks(problem.SMOOTH, form.interactions, own, work, iwork)
     status, n_iter, residual = plain.iterate(t_new, 0, n_blocks, form, functions, solver, solver_options, smooth, mem, imem, work, iwork)
     status = worse(started, status)
     q, v, n_contacts, p = view(work, own.q, 7 * n), view(work, own.v, 6 * n), 0, s.positions.plan[0]
@@ -167,20 +166,6 @@ def _know_motion(options, p, places, work):
 
 
 @kernel
-def list_blocks(what, interactions, p, work, iwork):
-    """Number of the blocks of bilateral constraints, and, if wanted, of forces, or of rows with bounds and closed contacts. Out: begin."""
-    n = 0
-    for k in range(interactions.size):
-        it = interactions[k]
-        chosen = what == SMOOTH if it.law == FORCE else it.law == EQUALITY or (what == IMPULSIVE and it.always != 0)
-        for i in range(it.m if what == IMPULSIVE and it.always == 0 else 0):
-            chosen = chosen or work[it.joined + i] != 0.0
-        iwork[p.begin + k] = n if chosen else -1
-        n += it.n_blocks if chosen else 0
-    return n
-
-
-@kernel
 def _find(options, collisions, own, p, q, mem, imem, work, iwork):
     """Contacts at q, as far as motion with either velocity takes it; False where the record has no room for them. Out: v of p."""
     v = view(work, p.v, 6 * p.n_bodies)
@@ -214,7 +199,7 @@ def _start_accelerations(t, s, functions, solver, solver_options, options, mem, 
         forces.add_at_end(t, 0.0, 0.0, 0.0, s.positions, q, functions, mem, imem, work)
     plain.to_inertial(n, R, F, F)
     blocks.multiply_inverse(n, p.stride, view(work, p.inverse, p.stride * n), F, view(work, p.w_free, 6 * n))
-    n_blocks, way, status = list_blocks(EQUATIONS, interactions, p, work, iwork), _WAY * options.h, CONVERGED
+    n_blocks, way, status = problem.list_blocks(problem.EQUATIONS, interactions, p, work, iwork), _WAY * options.h, CONVERGED
     if n_blocks > 0:
         stated = problem.stated_blocks(0, n_blocks, p, work, iwork)
         for i in range(p.d * n_blocks):
@@ -318,7 +303,7 @@ def _jump(t, with_friction, n_contacts, s, functions, solver, solver_options, op
     q, v, R, w = view(work, own.q, 7 * n), view(work, own.v, 6 * n), view(work, p.R, 9 * n), view(work, p.w_free, 6 * n)
     inverse, change, impulse = view(work, p.inverse, p.stride * n), view(work, places.change, 6 * n), view(work, p.p, 6 * n)
     problem.clear(p, work)
-    n_blocks = list_blocks(IMPULSIVE, form.interactions, p, work, iwork)
+    n_blocks = problem.list_blocks(problem.IMPULSIVE, form.interactions, p, work, iwork)
     if not with_friction:
         n_blocks = _omit_bounds(form.interactions, p, iwork)
     if n_contacts + n_blocks == 0:

@@ -68,6 +68,7 @@ _CLOSE = 1e-10  # tolerance of equations where Newton's iteration wants none
 _CLOSEST = 2e-15  # the least tolerance that solvers are asked for
 _SHARE, _ULPS = 0.1, 4 * 2.0**-52  # of the tolerance of an equation, and of the velocities that cancel in it: what the solver may leave
 _PARALLEL = 4000  # contacts from which all cores sweep
+EQUATIONS, SMOOTH, IMPULSIVE = range(3)  # problems: of bilateral constraints alone, with forces, and of all that makes velocities jump
 
 address_of_sweeps = on_demand(rigid.SIGNATURE, rigid.nsgs_rigid)
 address_of_parallel_sweeps = on_demand(rigid.SIGNATURE, rigid.nsgs_rigid_parallel)
@@ -173,6 +174,20 @@ def choose_active(options, s, mem, imem, work, iwork):
         for i in range(first, n_contacts):
             iwork[p.which + p.n_contacts + i] = k
     return n_contacts, n_blocks
+
+
+@kernel
+def list_blocks(what, interactions, p, work, iwork):
+    """Number of the blocks of bilateral constraints, and, if wanted, of forces, or of rows with bounds and closed contacts. Out: begin."""
+    n = 0
+    for k in range(interactions.size):
+        it = interactions[k]
+        chosen = what == SMOOTH if it.law == FORCE else it.law == EQUALITY or (what == IMPULSIVE and it.always != 0)
+        for i in range(it.m if what == IMPULSIVE and it.always == 0 else 0):
+            chosen = chosen or work[it.joined + i] != 0.0
+        iwork[p.begin + k] = n if chosen else -1
+        n += it.n_blocks if chosen else 0
+    return n
 
 
 @tiny

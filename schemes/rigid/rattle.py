@@ -34,7 +34,6 @@ from nsds.schemes.rigid import blocks, problem
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import EXPONENTIAL, move
-from nsds.schemes.rigid.generalised_alpha import EQUATIONS, list_blocks
 from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS, P, tables
 from nsds.schemes.run.memory import Allocator, Prepared
@@ -43,8 +42,8 @@ from nsds.status import CAPACITY, CONVERGED, INEXACT
 
 OPTIONS = np.dtype([("scheme", "S32"), ("newton_tol", "<f8"), ("newton_max_iter", "<i8")])
 # Impulses of the first half: on bodies in axes of the body (6 each), of interactions, and of contacts as they lie in the record.
-# w_start: velocities before it; way: those by which the bodies move.
-PLAN = table("impulse", "lam", "load", "w_start", "way")
+# way: velocities by which the bodies move.
+PLAN = table("impulse", "lam", "load", "way")
 _TURN = 0.5  # radians, by which a linear motion that closes joints may turn bodies
 _OPEN = 1e-8  # of the coordinates, by which joints may be open at rest
 _STIFF = 1 / 16  # (h omega / 2)^2 of a link that its joints pull is 3 to 4 times that, see `_are_loads_stiff`
@@ -117,8 +116,7 @@ def prepare(records, mem, options, h, method):
     )
     motion, places = plain.tables_of(lists, first, method, work, iwork, records.size), np.zeros(1, PLAN)
     n_lam = int(lists.interactions["m"].sum()) + int((lists.collisions["each"] * lists.collisions["capacity"]).sum())
-    work.place(places, impulse=6 * lists.bodies.size, lam=n_lam, load=6 * lists.bodies.size)
-    work.place(places, w_start=6 * lists.bodies.size, way=6 * lists.bodies.size)
+    work.place(places, impulse=6 * lists.bodies.size, lam=n_lam, load=6 * lists.bodies.size, way=6 * lists.bodies.size)
     work.place(motion.plan, v_mid=6 * lists.bodies.size, w_impact=6 * lists.bodies.size)  # v_mid stays 0: the second half moves nothing
     work.place(motion.plan, E=int(motion.plan["G"][0] - motion.plan["H"][0]))
     second, closing = first._replace(is_explicit=1.0, a=0.0, span=0.0), first._replace(is_explicit=1.0, max_iter=1.0)
@@ -139,7 +137,8 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     is_stiff = _are_loads_stiff(options.h, form, mem, imem)
     first = options.loaded if is_stiff else options.first
     plain.begin(t, first, form, functions, mem, work)
-    _keep_velocities(p, s.plan[0], work)
+    for i in range(6 * p.n_bodies):
+        work[p.w_impact + i] = work[p.w + i]
     _scale_impulses(0.5, form, mem, imem)
     n_contacts, n_blocks = problem.choose_active(first, form, mem, imem, work, iwork)
     status, n_iter, residual = plain.iterate(
@@ -167,13 +166,6 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     return worse(worse(ended, done), worse(hit, status)), n_iter + n_second, max(residual, error)
 
 
-@tiny
-def _keep_velocities(p, places, work):
-    """The velocities before the step, which are those before an impact, too. Out: w_start, w_impact."""
-    for i in range(6 * p.n_bodies):
-        work[places.w_start + i] = work[p.w_impact + i] = work[p.w + i]
-
-
 @kernel
 def _yield(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """A first half whose joints hold for velocities. Returns (contacts, blocks, status, iterations, residual). Out: way, closing joints."""
@@ -183,7 +175,7 @@ def _yield(t, s, functions, solver, solver_options, options, mem, imem, work, iw
         work[places.way + i] = work[p.v_old + i] = work[p.v + i]
         work[p.f_old + i] = 0.0
     plain.invert_masses(t, options.closing, form, functions, mem, work)
-    n = list_blocks(EQUATIONS, form.interactions, p, work, iwork)
+    n = problem.list_blocks(problem.EQUATIONS, form.interactions, p, work, iwork)
     plain.iterate(t, 0, n, form, functions, solver, solver_options, options.closing, mem, imem, work, iwork)
     fastest, zero = 0.0, 0.0
     for i in range(6 * p.n_bodies):
@@ -227,7 +219,7 @@ def _do_joints_drive(h, n_contacts, n_blocks, s, mem, work, iwork):
                 body = it.a if l < 6 else it.b
                 if body != ABSENT:
                     at = 6 * body + l % 6
-                    done += 0.5 * stated.r[i] * stated.H[12 * i + l] * (work[p.w + at] + work[s.plan[0].w_start + at])
+                    done += 0.5 * stated.r[i] * stated.H[12 * i + l] * (work[p.w + at] + work[p.w_impact + at])
     before, after = 0.0, 0.0
     for i in range(form.bodies.size if done > 0.0 else 0):
         if not form.bodies[i].fixed:
