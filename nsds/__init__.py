@@ -51,6 +51,8 @@ from nsds.model.laws import (
     newton_impact_friction,
     newton_impact_rolling_friction,
     normal_cone,
+    poisson_impact,
+    poisson_impact_friction,
     relay,
     spring_damper,
 )

@@ -309,6 +309,8 @@ def orbit(
 
 plotting: ModuleType
 
+def poisson_impact(e: float | ArrayLike) -> Any: ...
+def poisson_impact_friction(e: float | ArrayLike, mu: float | ArrayLike, dimension: int | None = ...) -> Any: ...
 def prescribed_velocity(
     dofs: ArrayLike,
     velocity: float | ArrayLike | Callable[..., Any] = ...,

@@ -14,6 +14,7 @@ import numpy as np
 import nsds
 from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER
 from nsds.model.laws import LAWS
+from nsds.schemes.lagrangian.tables import IMPACTS
 from nsds.schemes.table import DEFAULTS, SCHEMES
 from nsds.status import is_event
 from tests.reference_contact import hat, onto_cone
@@ -54,8 +55,8 @@ class Law(NamedTuple):
         return not self.bounds
 
     def rebound(self, before):
-        """What the law adds to the velocity after a step, of the one before: ``e u-``; of multiple impacts only where contacts close."""
-        return self.restitution * (np.minimum(before, 0.0) if self.made["law"] == "multiple_impact" else before)
+        """What the law adds to the velocity after a step, of the one before: ``e u-``; of laws of impacts only where contacts close."""
+        return self.restitution * (np.minimum(before, 0.0) if LAWS[self.made["law"]].form in IMPACTS else before)
 
     def nearest(self, x, u, h):
         """The multiplier allowed by the law that is nearest to x, where it is stated for the velocity u."""
@@ -75,12 +76,15 @@ def mechanical_laws():
     one, plane, rolls = np.array([[1.0, 0, 0, 0, 0, 0]]), _TANGENTS[:1], _SPINS[1:]
     rows = {"newton_impact": _contact(nsds.newton_impact(0.4), [], [], 0.4, 0.0, 0.0)}
     rows["multiple_impact"] = _contact(nsds.multiple_impact(0.4), [], [], 0.4, 0.0, 0.0)
+    rows["poisson_impact"] = _contact(nsds.poisson_impact(0.4), [], [], 0.4, 0.0, 0.0)
     rows["complementarity"] = _contact(nsds.complementarity(), [], [], 0.0, 0.0, 0.0)
     for d, tangents, spins in ((2, plane, rolls), (3, _TANGENTS, _SPINS)):
         where = "plane" if d == 2 else "space"
         friction = nsds.newton_impact_friction(0.4, 0.1, dimension=d)
         rows[f"newton_impact_friction, {where}"] = _contact(friction, tangents, [], 0.4, 0.0, 0.1)
         rows[f"fremond_impact, {where}"] = _contact(nsds.fremond_impact(0.4, 0.1, dimension=d), tangents, [], 0.4, 1.0, 0.1)
+        poisson = nsds.poisson_impact_friction(0.4, 0.1, dimension=d)  # of a ball, whose W is diagonal, that is Newton's law
+        rows[f"poisson_impact_friction, {where}"] = _contact(poisson, tangents, [], 0.4, 0.0, 0.1)
         rolling = nsds.newton_impact_rolling_friction(0.4, 0.1, 2e-3, dimension=d)
         rows[f"newton_impact_rolling_friction, {where}"] = _contact(rolling, tangents, spins, 0.4, 0.0, 0.1, 2e-3)
     rows["dry_friction"] = Law(nsds.dry_friction(2.0), one, np.zeros(1), bounds=(-2.0, 2.0))

@@ -1,4 +1,4 @@
-"""Slow twins of the law of multiple impacts: the impulse form of the papers, and the deformation form by SciPy's integrator."""
+"""Slow twins of laws of impacts: of multiple impacts in the impulse form of the papers, and in deformations by SciPy; Poisson's."""
 
 import numpy as np
 from scipy.integrate import solve_ivp
@@ -64,3 +64,27 @@ def deformation_form(W, u, stiffness, exponent, e, tol=1e-10):
         if event.mode == "idle":
             state[n + event.contact] = 0.0
     raise AssertionError("the impact does not end")
+
+
+def poisson(W, u, e, mu, d):
+    """(u, P) after an impact of contacts of d rows by Poisson's law, each phase by projections until they rest."""
+    compression = _phase(W, u, np.zeros(len(e)), mu, d)
+    after = u + W @ compression
+    expansion = _phase(W, after, e * compression[::d], mu, d)
+    return after + W @ expansion, compression + expansion
+
+
+def _phase(W, u, least, mu, d):
+    """``0 <= (u + W P)_N  ⟂  P_N - least >= 0`` with ``P_T`` in the disk of ``mu P_N`` against the tangential velocity."""
+    P = np.zeros(len(u))
+    for _ in range(50_000):
+        before = P.copy()
+        for k, first in enumerate(range(0, len(u), d)):
+            P[first] = max(least[k], P[first] - (u[first] + W[first] @ P) / W[first, first])
+            tangents = slice(first + 1, first + d)
+            if d > 1:
+                x = P[tangents] - (u[tangents] + W[tangents] @ P) / np.linalg.norm(W[tangents, tangents], 2)
+                P[tangents] = x * min(1.0, mu[k] * P[first] / max(np.linalg.norm(x), 1e-300))
+        if abs(P - before).max() <= 1e-15 * (1 + abs(P).max()):
+            break
+    return P

@@ -54,6 +54,8 @@ class Carried:
         own = int(flow["n_own"][0]) if self.family is affine else n
         members, total = run.records.size, n + len(parameters)
         width = total if n_columns is None else n_columns
+        if width > 0 and self.family is mechanics and run.prepared.tables.newton.plan["impact_law"][0]:
+            raise ValueError(f"{owner}: impacts by the laws multiple_impact and poisson_impact have no tangent map; use nsds.newton_impact")
         self.rows = rows or (ROWS if width > 0 and (parameters or not self.is_linear) else 1)
         if self.rows > 1:
             self.release()

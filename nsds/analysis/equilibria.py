@@ -38,7 +38,7 @@ _NEWTON_TOL, _CLOSED = 1e-12, 1e-11  # of the steps; of the lengths of a system,
 _KEPT = 8  # lengths of steps that stay prepared
 _FIRST = -100, 30  # powers of 2 between which the first step is
 # Forms of laws that hold a velocity, of contacts the normal one.
-_HELD = "equality", "unilateral", "friction", "rolling", "multiple_impact"
+_HELD = "equality", "unilateral", "friction", "rolling", "multiple_impact", "poisson"
 
 
 def equilibrium(system, *, tol=1e-9, max_iter=2000, h=None, solver=None, on_failure="raise", functions=None):

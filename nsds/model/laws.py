@@ -123,8 +123,13 @@ class Law(NamedTuple):
         return sizes[next(iter(sizes)) if dimension is None else dimension]
 
 
-FORMS = ("equality", "unilateral", "friction", "rolling", "dry_friction", "cone", "bounded", "multiple_impact", "force")
-_READ = {"friction": ("mu",), "rolling": ("mu", "mu_r"), "multiple_impact": ("stiffness", "exponent")}  # parameters, by kernels, by form
+FORMS = ("equality", "unilateral", "friction", "rolling", "dry_friction", "cone", "bounded", "multiple_impact", "force", "poisson")
+_READ = {
+    "friction": ("mu",),
+    "rolling": ("mu", "mu_r"),
+    "multiple_impact": ("stiffness", "exponent"),
+    "poisson": ("e",),
+}  # parameters, by kernels, by form
 _FRICTION = {"e_n": (0.0, 1.0), "e_t": (-1.0, 1.0), "mu": (0.0, np.inf)}
 _OF_CONTACT = {"restitution": ("e_n", "e_t"), "is_detected": True, "held": ("dimension",)}
 _CONTACT = {LAGRANGIAN: ("gap",), NEWTON_EULER: ("contact",)}
@@ -137,6 +142,11 @@ LAWS = {
     "newton_impact_friction": Law(_CONTACT, "friction", _FRICTION, _FRICTION_BLOCKS, **_OF_CONTACT),
     "fremond_impact": Law(_CONTACT, "friction", _FRICTION, _FRICTION_BLOCKS, **_OF_CONTACT),
     "newton_impact_rolling_friction": Law(_CONTACT, "rolling", _ROLLING, _ROLLING_BLOCKS, **_OF_CONTACT),
+    "poisson_impact": Law({LAGRANGIAN: ("gap",)}, "poisson", {"e": (0.0, 1.0)}, restitution=("e",)),
+    "poisson_impact_friction": Law(
+        {LAGRANGIAN: ("gap",)}, "poisson", {"e": (0.0, 1.0), "mu": (0.0, np.inf)}, {LAGRANGIAN: {2: 2, 3: 3}},
+        restitution=("e",), held=("dimension",),
+    ),
     "multiple_impact": Law(
         {LAGRANGIAN: ("gap",)}, "multiple_impact", {"e": (0.0, 1.0), "stiffness": (1e-300, np.inf), "exponent": (1.0, np.inf)},
         restitution=("e",),
@@ -235,6 +245,82 @@ def newton_impact(e):
     'newton_impact'
     """
     return _with_parameters("newton_impact", e=e)
+
+
+def poisson_impact(e):
+    """Contacts of which several take part in one impact, by Poisson's law: what is given back is the part e of each impulse.
+
+    In compression contacts stop closing, ``0 <= ydot_C  ⟂  P_C >= 0``; in expansion each gives back ``e P_C`` at least,
+    ``0 <= ydot+  ⟂  P_E - e P_C >= 0`` (Pfeiffer and Glocker 1996, chapter 8). A contact alone obeys ``ydot+ = -e ydot-``, as under
+    `nsds.newton_impact`; of several, those at rest give back what others have pressed on them, so that a flat block which falls on one
+    corner rocks. See `nsds.solvers.solve_poisson_impact`.
+
+    Parameters
+    ----------
+    e : float or array_like (m,)
+        Restitution of impulses in [0, 1]; one value for all constraints of the interaction, or one each.
+
+    Raises
+    ------
+    ValueError
+        e outside [0, 1].
+
+    Notes
+    -----
+    Where all e are equal no impact gains energy. A step with an impact uses the velocities at its start and leaves those of the law at its
+    end, to which forces that press add nothing where contacts rebound, as under Newton's law. All contacts of the system are to have this
+    law or `nsds.poisson_impact_friction`; equations, `nsds.equality`, hold during the impact.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> balls = nsds.lagrangian_linear(M=[1.0], q=[[-0.2], [0.0], [0.1]], v=[[1.0], [0.0], [0.0]], count=3)
+    >>> touch = nsds.lagrangian_linear_relation(H=[[-1.0, 1.0]], b=[-0.1])
+    >>> cradle = nsds.interaction(touch, nsds.poisson_impact(e=0.5), on=("balls[:-1]", "balls[1:]"))
+    >>> rows = nsds.simulate(nsds.system(balls=balls, cradle=cradle), t_end=0.2, h=1e-3)
+    >>> rows["balls"]["v"][-1, :, 0].round(6).tolist()
+    [0.0, 0.5, 0.5]
+    """
+    return _with_parameters("poisson_impact", e=e)
+
+
+def poisson_impact_friction(e, mu, dimension=None):
+    """`nsds.poisson_impact` with Coulomb's friction in both phases of an impact, and of contacts that stay closed.
+
+    ``||P_CT|| <= mu P_CN`` opposes the tangential velocity at the end of compression, ``||P_ET|| <= mu P_EN`` that at the end of
+    expansion (Glocker and Pfeiffer 1995, without restitution of tangents). A body may so slip to one side in compression and to the other
+    in expansion, which Newton's law with friction, `nsds.newton_impact_friction`, does not know.
+
+    Parameters
+    ----------
+    e, mu : float or array_like (contacts,)
+        Restitution of normal impulses in [0, 1], and coefficient of friction.
+    dimension : 2 or 3, optional
+        Contacts in the plane or in space; in the plane if not given.
+
+    Raises
+    ------
+    ValueError
+        A parameter out of its range.
+
+    Notes
+    -----
+    Where all e are equal no impact gains energy. See `nsds.poisson_impact` for what goes with it.
+
+    Examples
+    --------
+    A rod that falls on its end, inclined by 45 degrees, under Newton's law and under Poisson's:
+
+    >>> import numpy as np, nsds
+    >>> end = nsds.lagrangian_linear_relation([[0.0, 1.0, -0.5], [1.0, 0.0, 0.5]])
+    >>> for law in (nsds.newton_impact_friction(0.5, 1.0), nsds.poisson_impact_friction(0.5, 1.0)):
+    ...     rod = nsds.lagrangian_linear(M=[1.0, 1.0, 1 / 6], q=np.zeros(3), v=[-0.2, -1.0, 0.0])
+    ...     rows = nsds.simulate(nsds.system(rod=rod, floor=nsds.interaction(end, law, on="rod")), t_end=1e-3, h=1e-3)
+    ...     (rows["floor"]["ydot"][-1].round(6) + 0.0).tolist()
+    [0.5, 0.0]
+    [0.56, 0.0]
+    """
+    return _with_parameters("poisson_impact_friction", e=e, mu=mu) | _dimension("poisson_impact_friction", dimension)
 
 
 def multiple_impact(e, stiffness=1.0, exponent=1.0):

@@ -8,7 +8,7 @@ from nsds.schemes.lagrangian.newton import add_jump, keep_state
 from nsds.schemes.lagrangian.outputs import position, velocity
 from nsds.schemes.problem.active import extract_pattern, transpose_pattern
 from nsds.schemes.problem.box import ULPS
-from nsds.schemes.problem.impact import state_rebounds
+from nsds.schemes.problem.impact import forget_impact, state_impact
 from nsds.status import CONVERGED, INEXACT
 
 _ALIKE = 0.1  # of each other: two ratios of flight times that say a contact accumulates
@@ -21,9 +21,9 @@ def solve_impact(t, s, solver, solver_options, options, mem, work, iwork):
     """One problem for all contacts that touch: ``0 <= H v+ + e H v-  ⟂  P >= 0`` with friction; bilateral constraints hold, too.
 
     iwork[keep] tells the rows; what is at rest has e = 0. With one e for all contacts and no friction no energy is gained; a contact that
-    opens may be left approaching by no more than e times its speed, and then has an impact of its own at once. Multiple impacts have the
-    velocities of their law instead, see `nsds.schemes.problem.impact`. Out: v+ in mem, impulses in p.total. Returns (status, iterations,
-    residual).
+    opens may be left approaching by no more than e times its speed, and then has an impact of its own at once. Other laws of impacts say
+    themselves what velocities follow, see `nsds.schemes.problem.impact`. Out: v+ in mem, impulses in p.total. Returns (status,
+    iterations, residual).
     """
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     n, most, status = 0, 0.0, CONVERGED
@@ -41,7 +41,7 @@ def solve_impact(t, s, solver, solver_options, options, mem, work, iwork):
     work[p.rounding] = ULPS * most
     for i in range(p.n_dofs):
         work[p.dv + i] = 0.0
-    if p.multiple != 0:
+    if p.impact_law != 0:
         status = _collide(n, s, mem, work, iwork)
         if status != CONVERGED:
             return status, 0, 0.0
@@ -52,20 +52,21 @@ def solve_impact(t, s, solver, solver_options, options, mem, work, iwork):
             size += abs(work[p.W + k] * work[p.z + iwork[p.sub_column + k]])
         work[f.speed + i] = max(work[f.speed + i], size)
     add_jump(form.parts, form.elements, p, mem, work)
+    forget_impact(form.constraints, work)  # the problem of forces knows of none
     _count_flights(t, s, options, mem, work, iwork)
     return status, n_iter, residual
 
 
 @kernel
 def _collide(n, s, mem, work, iwork):
-    """Adds to q what the velocities after a multiple impact want. Returns CONVERGED, or IMPACT."""
+    """Adds to q what the velocities after an impact by its law want. Returns CONVERGED, or IMPACT."""
     form, p = s.newton, s.newton.plan[0]
     keep_state(form.parts, form.elements, p, mem, work)
     extract_pattern(p, n, form.W_row, form.W_column, iwork)
     transpose_pattern(p, n, iwork)
     assemble_rows(n, s, work, iwork)
     row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
-    status = state_rebounds(p, n, p.W, row, column, form.constraints, form.entries, mem, work, iwork)
+    status = state_impact(p, n, p.W, row, column, form.constraints, form.entries, mem, work, iwork)
     for a in range(n):
         c = form.constraints[iwork[p.active + a]]
         work[p.q + a] += work[c.rebound] if c.rebound != ABSENT else 0.0

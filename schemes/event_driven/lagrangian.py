@@ -39,7 +39,7 @@ _REACH = 1.5  # of a series: angle of the fastest motion in a step
 def prepare(records, mem, options, h, method):
     """Tables of the Newton form, whose pieces evaluate, and those of the flow."""
     work, iwork = Allocator(records.size), Allocator(records.size)
-    layout = layout_of(records, work, _OWNER, h, h, has_multiple_impacts=True)
+    layout = layout_of(records, work, _OWNER, h, h, has_impact_laws=True)
     _require_treated(layout)
     words = newton.Options(h, **EXPLICIT)
     constraints = layout.constraints

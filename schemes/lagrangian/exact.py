@@ -41,6 +41,7 @@ ROW = table("first", "end")
 PLAN = table(
     "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", "n_solver", "rhs", "solution", "scratch", "dofs",
     "active", "local", "sub_row", "sub_column", "sub_place", "touched", "isolver", "n_isolver", "pull",
+    "impact_law",
 )  # fmt: skip
 
 

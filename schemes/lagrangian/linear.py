@@ -25,7 +25,7 @@ from nsds.schemes.problem.active import choose_active, extract_active, solve_act
 from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.box import ULPS
 from nsds.schemes.problem.contact import place_blocks
-from nsds.schemes.problem.impact import place_impacts, rebound, state_rebounds
+from nsds.schemes.problem.impact import place_impacts, rebound, state_impact
 from nsds.schemes.problem.tables import bodies_of, largest_contact, ordered, place_active, place_problem, store_inverse
 from nsds.schemes.run.memory import Prepared
 from nsds.status import CONVERGED, NON_FINITE
@@ -37,7 +37,8 @@ OPERATOR = table("kind", "data", "data_stride", "index", "index_stride", "n_lowe
 PLAN = table(
     "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "x", "solution", "scratch", "v_old", "dofs",
     "rounding", "active", "local", "sub_row", "sub_column", "sub_place", "touched", "isolver", "n_isolver", "pull",
-    "multiple", "impact", "whole", "reduced", "mode", "chosen", "reduced_row", "reduced_column", "diagonal",
+    "impact_law", "impact", "n_impact", "whole", "reduced", "mode", "n_mode", "chosen", "place_in_contact", "reduced_row",
+    "reduced_column", "diagonal",
 )  # fmt: skip
 
 
@@ -92,7 +93,7 @@ def reserve(layout, unknowns, method, work, iwork):
     plan = np.zeros(1, PLAN)
     place_problem(plan, unknowns, method, work, iwork)
     place_active(plan, unknowns, work, iwork)
-    place_impacts(plan, unknowns.constraints, work, iwork)
+    place_impacts(plan, unknowns, work, iwork)
     work.place(plan, sub_W=nnz, rhs=body, x=body, solution=body, scratch=body, v_old=dofs, dofs=dofs, pull=dofs)
     iwork.place(plan, touched=parts["count"].sum(), diagonal=unknowns.every.size)
     return plan
@@ -170,9 +171,9 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
             extract_active(p, n, s.W_row, s.W_column, work, iwork)
         if n > 0:
             impact = CONVERGED
-            if p.multiple != 0:
+            if p.impact_law != 0:
                 row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
-                impact = state_rebounds(p, n, p.sub_W, row, column, s.constraints, s.entries, mem, work, iwork)
+                impact = state_impact(p, n, p.sub_W, row, column, s.constraints, s.entries, mem, work, iwork)
             _state_problem(n, h, theta, s.constraints, s.entries, p, mem, work, iwork)
             status, n_iter, residual = solve_active(p, s.blocks, n, h, h, solver, s.constraints, s.inputs, solver_options, mem, work, iwork)
             status = impact if impact != CONVERGED else status

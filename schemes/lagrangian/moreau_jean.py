@@ -107,7 +107,7 @@ def prepare(records, mem, options, h, method):
         raise ValueError("moreau_jean: form='explicit' is for rigid bodies; for others theta=0 is explicit")
     work, iwork = Allocator(records.size), Allocator(records.size)
     constant = linear.Options(h, options["theta"].item(), options["gamma"].item())
-    layout = layout_of(records, work, "moreau_jean", h, h * constant.theta, has_multiple_impacts=options["form"] != b"global")
+    layout = layout_of(records, work, "moreau_jean", h, h * constant.theta, has_impact_laws=options["form"] != b"global")
     if options["form"] == b"global":
         if not is_linear(layout):
             raise ValueError("moreau_jean: form='global' is for linear systems with linear relations")

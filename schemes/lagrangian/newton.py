@@ -35,7 +35,7 @@ from nsds.schemes.problem.active import choose_active, extract_pattern, solve_ac
 from nsds.schemes.problem.assemble import assemble
 from nsds.schemes.problem.box import ULPS
 from nsds.schemes.problem.contact import place_blocks
-from nsds.schemes.problem.impact import place_impacts, rebound, state_rebounds
+from nsds.schemes.problem.impact import place_impacts, rebound, state_impact
 from nsds.schemes.problem.tables import BODY, largest_contact, ordered, place_active, place_problem, store_inverses
 from nsds.schemes.run.memory import Prepared
 from nsds.schemes.run.sampled_control import has_controls
@@ -62,8 +62,8 @@ PLAN = table(
     "W", "sub_W", "q", "z", "w", "lower", "upper", "info", "solver", "n_solver", "rhs", "solution", "scratch", "dofs", "spare", "at_q",
     "at_v", "q_old", "v_old", "f", "f_old", "size", "impulse", "kinetic", "residual", "dv", "a_old", "acc", "total", "n_dofs",
     "active", "local", "sub_row", "sub_column", "sub_place", "sub_next", "touched", "pivots", "fresh", "isolver", "n_isolver",
-    "rounding", "controlled", "pull", "bends", "shift", "H_moved", "multiple", "impact", "whole", "reduced",
-    "mode", "chosen", "reduced_row", "reduced_column",
+    "rounding", "controlled", "pull", "bends", "shift", "H_moved", "impact_law", "impact", "n_impact",
+    "whole", "reduced", "mode", "n_mode", "chosen", "place_in_contact", "reduced_row", "reduced_column",
 )  # fmt: skip
 
 
@@ -190,7 +190,7 @@ def _plan(records, layout, bodies, unknowns, d, method, work, iwork):
     plan = np.zeros(1, PLAN)
     place_problem(plan, unknowns, method, work, iwork, d)
     place_active(plan, unknowns, work, iwork)
-    place_impacts(plan, unknowns.constraints, work, iwork)
+    place_impacts(plan, unknowns, work, iwork)
     plan["sub_W"] = plan["W"]
     work.place(plan, rhs=body, solution=body, scratch=body, at_q=body, at_v=body, spare=spare)
     work.place(
@@ -315,8 +315,8 @@ def iterate(t_new, n, s, functions, solver, solver_options, options, mem, imem, 
             assemble(s.plan, inverses, s.constraints, s.entries, s.inputs, s.couplings, chosen, row, column, transpose, 1.0, shift,
                            work, iwork)  # fmt: skip
             iwork[p.isolver] = 0  # another matrix
-            if p.multiple != 0 and n_iter == 0:
-                solved = state_rebounds(p, n, p.W, row, column, s.constraints, s.entries, mem, work, iwork)
+            if p.impact_law != 0 and n_iter == 0:
+                solved = state_impact(p, n, p.W, row, column, s.constraints, s.entries, mem, work, iwork)
                 if solved != CONVERGED:
                     status = solved
                     break

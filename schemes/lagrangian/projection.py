@@ -173,7 +173,7 @@ def prepare(records, mem, options, h, method):
     if family(model_of(records)) == NEWTON_EULER:
         return rigid_projection.prepare(records, options, h, method)
     work, iwork = Allocator(records.size), Allocator(records.size)
-    layout = layout_of(records, work, owner, h, h * options["theta"].item(), has_multiple_impacts=True)
+    layout = layout_of(records, work, owner, h, h * options["theta"].item(), has_impact_laws=True)
     own = (float(options[name].item()) for name in ("constraint_tol", "max_rounds", "every_contact"))
     words = Options(h, newton.options_of(h, options), float(owner.endswith("combined_projection")), *own)
     metric = options["metric"].item().decode()

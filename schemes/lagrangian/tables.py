@@ -25,12 +25,12 @@ PART = table(
 # One row per scalar unknown of the one-step problem. In the record: y, ydot, lam, active; gap and gap_rate, the y and ydot of the contact
 # it belongs to. component: its place in the contact, 0 of the normal constraint and of one without friction; tangents: of the contact, 0
 # without friction. In the work memory: base, the constant part of y; h, the value of a nonlinear y; rate, what ydot is besides H v;
-# curvature, what its derivative is besides H a; e; of multiple impacts stiffness, exponent, and rebound, see `schemes.problem.impact`; mu
-# and mu_r of the contact; lower and upper, bounds of the force, of laws that have some of their own; closed, up to which the gap counts as
-# closed; pull, what the forces add to ydot in a step.
+# curvature, what its derivative is besides H a; e; of multiple impacts stiffness and exponent; of laws of impacts rebound and blow, see
+# `schemes.problem.impact`; mu and mu_r of the contact; lower and upper, bounds of the force, of laws that have some of their own; closed, up
+# to which the gap counts as closed; pull, what the forces add to ydot in a step. impact_law: a place in IMPACTS.
 CONSTRAINT = table(
     "y", "ydot", "lam", "active", "gap", "gap_rate", "component", "tangents", "closed", "pull", "level", "bilateral", "always", "base", "h",
-    "rate", "curvature", "e", "stiffness", "exponent", "rebound", "mu", "mu_r", "lower", "upper", *RANGES,
+    "rate", "curvature", "e", "stiffness", "exponent", "impact_law", "rebound", "blow", "mu", "mu_r", "lower", "upper", *RANGES,
 )  # fmt: skip
 POSITION, VELOCITY, DRIVEN = range(3)
 # One row per element of an interaction that users' functions say something of; what kind of relation it is, kernels see in which of them it
@@ -43,7 +43,9 @@ RELATION = table(
     "active", "multiplier", "x", "lam", "h", "g", "rate", "curvature", "H", "B", "D", "scaled", "e",
     "h_function", "g_function", "H_function", "h_t_function", "D_function", "B_function", "velocity_function",
 )  # fmt: skip
-TANGENTS = {("friction", 2): 1, ("friction", 3): 2, ("rolling", 3): 1, ("rolling", 5): 2}  # of a contact: (form of its law, constraints)
+_CONTACTS = (("friction", 2, 1), ("friction", 3, 2), ("poisson", 2, 1), ("poisson", 3, 2), ("rolling", 3, 1), ("rolling", 5, 2))
+TANGENTS = {(form, size): tangents for form, size, tangents in _CONTACTS}  # of a contact: (form of its law, constraints)
+IMPACTS = ("", "multiple_impact", "poisson")  # forms of laws of impacts, by the place that constraints and plans have
 _PART_FUNCTIONS = ("mass", "fint", "fgyr", "fext", "jac_q", "jac_v", "T", "u")
 
 
@@ -63,11 +65,11 @@ class Layout(NamedTuple):
     sizes: dict  # constraints in an element of each interaction
 
 
-def layout_of(records, work, owner, h, reach, has_multiple_impacts=False):
+def layout_of(records, work, owner, h, reach, has_impact_laws=False):
     """Tables of a record or ensemble; constants are stored in the work memory by its allocator.
 
     reach: how far a unit of v_{k+1} moves q_{k+1}. At position level the unknown is the impulse ``h lambda``, and the equation, that of
-    ``y / reach``, is like one of velocities. has_multiple_impacts: whether the scheme treats these.
+    ``y / reach``, is like one of velocities. has_impact_laws: whether the scheme treats these.
 
     Raises
     ------
@@ -79,7 +81,7 @@ def layout_of(records, work, owner, h, reach, has_multiple_impacts=False):
     parts = parts_of(records, systems, functions, work, PART, ("fext", "u"), ("M", "K", "C"))
     index = {name: i for i, (name, _) in enumerate(systems)}
     lines = [interaction(records, index, line) for line in interactions]
-    _require_multiple_impacts_alone(owner, lines, has_multiple_impacts)
+    _require_impacts_of_one_law(owner, lines, has_impact_laws)
     if components(records)[0]:
         _require_finite_bounds(owner, lines)
     pieces = [_pieces(records, parts, line, functions, work, owner, h, reach) for line in lines]
@@ -104,21 +106,22 @@ def _require_finite_bounds(owner, lines):
             )
 
 
-def _require_multiple_impacts_alone(owner, lines, is_treated):
-    """All contacts of a multiple impact have its law, and one exponent; beside it there are equations at most."""
-    found = [line for line in lines if line.law == "multiple_impact"]
+def _require_impacts_of_one_law(owner, lines, is_treated):
+    """All contacts of an impact by one of the laws of impacts have such a law, and one exponent; beside it there are equations at most."""
+    found = [line for line in lines if LAWS[line.law].form in IMPACTS]
     if not found:
         return
-    where = f"{owner}: interaction '{found[0].name}'"
+    where, law, form = f"{owner}: interaction '{found[0].name}'", found[0].law, LAWS[found[0].law].form
     if not is_treated:
-        raise ValueError(f"{where}: multiple_impact is for nsds.event_driven, and nsds.moreau_jean, form='reduced', and its projections")
+        raise ValueError(f"{where}: {law} is for nsds.event_driven, and nsds.moreau_jean, form='reduced', and its projections")
     of_forces = [line for line in lines if is_force(line.law, line.kind, "D" in line.at)]
-    other = next((line for line in lines if line.law not in ("multiple_impact", "equality") or line in of_forces), None)
+    other = next((line for line in lines if LAWS[line.law].form not in (form, "equality") or line in of_forces), None)
     if other is not None:
         raise ValueError(
-            f"{where} has the law multiple_impact, which goes with no other law but equality of velocities, "
-            f"and '{other.name}' has {other.law}"
+            f"{where} has the law {law}, which goes with no other law but equality of velocities, and '{other.name}' has {other.law}"
         )
+    if "exponent" not in LAWS[law].parameters:
+        return
     exponents = [line.values["exponent"].reshape(line.values.shape[0], -1) for line in found]
     exponents = np.concatenate(exponents, axis=1)
     if (exponents != exponents[:, :1]).any():
@@ -184,7 +187,7 @@ def constraints_of(line, block, level, work):
         constraints[column] = (work.reserve(count * m) + np.arange(count * m).reshape(count, m))[:, first]
     constraints["level"], constraints["bilateral"] = level, law.form == "equality"
     constraints["always"] = law.bilateral or law.is_bounded or level == POSITION
-    for column in ("base", "h", "rate", "curvature", "e", "stiffness", "exponent", "rebound", "mu", "mu_r", "lower", "upper"):
+    for column in ("base", "h", "rate", "curvature", "e", "stiffness", "exponent", "rebound", "blow", "mu", "mu_r", "lower", "upper"):
         constraints[column] = ABSENT
     _store_parameters(constraints, values, law, m, block, work)
     return constraints
@@ -212,10 +215,13 @@ def _store_parameters(constraints, values, law, m, block, work):
         places = work.store(values[field].reshape(n_members, -1)) + contacts
         for component in range(*of_components.indices(block)):
             constraints["e"][:, component::block] = places
-    if law.form == "multiple_impact":
+    if law.form in IMPACTS:
+        constraints["impact_law"] = IMPACTS.index(law.form)
         for field in ("stiffness", "exponent"):
-            constraints[field] = work.store(values[field].reshape(n_members, -1)) + contacts
-        constraints["rebound"] = work.reserve(count * m) + contacts
+            if field in law.parameters:
+                constraints[field] = np.repeat(work.store(values[field].reshape(n_members, -1)) + contacts, block, axis=1)
+        for column in ("rebound", "blow"):
+            constraints[column] = work.reserve(count * m) + np.arange(count * m).reshape(count, m)
     for field in ("mu", "mu_r") if block > 1 else ():
         if field in law.parameters:
             constraints[field] = np.repeat(work.store(values[field].reshape(n_members, -1)) + contacts, block, axis=1)

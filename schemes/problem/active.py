@@ -96,6 +96,32 @@ def accept(z, unit, c, inputs, touched, mem, work, iwork):
         iwork[touched + inputs[k].body] = 1
 
 
+@kernel
+def _start_from_blows(p, n, row, column, constraints, work, iwork):
+    """The problem of ``z - P``, P the impulses of an impact (`nsds.schemes.problem.impact`): ``q + W P``, and the guess. In/out: q, z."""
+    most = 0.0
+    for a in range(n):
+        c, size = constraints[iwork[p.active + a]], 0.0
+        for k in range(row[a], row[a + 1]):
+            blow = constraints[iwork[p.active + column[k]]].blow
+            if blow != ABSENT:
+                work[p.q + a] += work[p.sub_W + k] * work[blow]
+                size += abs(work[p.sub_W + k] * work[blow])
+        most = max(most, size)
+        if c.blow != ABSENT:
+            work[p.z + a] -= work[c.blow]
+            work[p.z + a] = max(work[p.z + a], 0.0) if c.component == 0 else work[p.z + a]
+    work[p.rounding] += box.ULPS * most
+
+
+@tiny
+def _add_blows(p, n, constraints, work, iwork):
+    """``z += P``."""
+    for a in range(n):
+        blow = constraints[iwork[p.active + a]].blow
+        work[p.z + a] += work[blow] if blow != ABSENT else 0.0
+
+
 @inlined
 def solve_active(p, blocks, n, h, unit, solver, constraints, inputs, options, mem, work, iwork):
     """Solve the problem of the n active constraints, its matrix sub_W and vector q prepared; the multipliers in mem are the first guess.
@@ -109,7 +135,11 @@ def solve_active(p, blocks, n, h, unit, solver, constraints, inputs, options, me
         work[z + a] = mem[c.lam] * (unit if c.level == POSITION else 1.0)
         state_bounds(a, h, c, p, work)
     row, column = view(iwork, p.sub_row, n + 1), view(iwork, p.sub_column, iwork[p.sub_row + n])
+    if p.impact_law != 0:
+        _start_from_blows(p, n, row, column, constraints, work, iwork)
     status = solve(p, blocks, n, row, column, p.sub_W, solver, constraints, options, work, iwork)
+    if p.impact_law != 0:
+        _add_blows(p, n, constraints, work, iwork)
     for a in range(n):
         accept(work[z + a], unit, constraints[iwork[active + a]], inputs, p.touched, mem, work, iwork)
     return status, int(work[p.info]), work[p.info + 1]

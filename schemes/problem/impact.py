@@ -1,63 +1,82 @@
-"""Multiple impacts in a step of velocities: what velocities its contacts must have at the end, from those at its start.
+"""Laws of impacts in a step of velocities: impulses of its contacts, and their velocities at its end, from those at its start.
 
-The law of Liu, Zhao and Brogliato gives impulses P and velocities u+ from the velocities u- at the start of the step, for positions and
-forces that stay (`nsds.solvers.impact.multiple`). As Newton's law does with ``e u-``, it then enters the one-step problem as an offset:
+A law gives impulses P and velocities u+ from the velocities u- at the start of the step, for positions and forces that stay: that of
+Liu, Zhao and Brogliato (`nsds.solvers.impact.multiple`) or Poisson's (`nsds.solvers.impact.poisson`). P acts in the step, and what forces
+press comes to it, in the one-step problem of ``lambda - P``:
 
-    0 <= u_{k+1} + rebound  ⟂  lambda >= 0,      rebound = -u+ where P > 0, else 0
+    0 <= u_{k+1} + rebound  ⟂  lambda - P >= 0,      rebound = -u+ where P > 0, else 0
 
-which P solves where no forces act. So contacts at rest carry loads, and without an impact the law is complementarity.
+with friction of ``lambda_n - P_n`` against the tangential velocity at the end. So ``lambda = P`` where no forces act, contacts at
+rest carry loads, and without an impact the law is complementarity, or Coulomb's.
 """
+
+import numpy as np
 
 from nsds._jit import kernel, on_demand, tiny, view
 from nsds.model.layout import ABSENT
+from nsds.schemes.lagrangian.tables import IMPACTS
 from nsds.schemes.problem.box import ULPS
 from nsds.solvers.box.signature import diagonal
-from nsds.solvers.impact.multiple import SIGNATURE, call_multiple_impact, multiple_impact, work_size
+from nsds.solvers.impact import multiple, poisson
 from nsds.status import CONVERGED, IMPACT
 
-_TOL = 1e-10  # of a step of the integration, relative to the largest velocity
-_PER_CONTACT = 4  # numbers beside those that the integration needs
+_POISSON = IMPACTS.index("poisson")
+_TOL = 1e-10  # of a step of the integration, relative to the largest velocity, or of the problems of Poisson's law
+_ENOUGH = 1e-7  # residual up to which these are solved
+_PER_CONTACT = 5  # numbers beside those that the law needs
 N_INFO = 2
 _REDUNDANT = 1e-12  # of an equation's diagonal entry: what is left of it where others imply it
 
-address_of_multiple_impact = on_demand(SIGNATURE, multiple_impact)
+address_of_multiple_impact = on_demand(multiple.SIGNATURE, multiple.multiple_impact)
+address_of_poisson_impact = on_demand(poisson.SIGNATURE, poisson.poisson_impact)
 
 
-def place_impacts(plan, constraints, work, iwork):
-    """Reserve the scratch of multiple impacts where constraints have that law; with equations, for a matrix from which they are gone."""
+def place_impacts(plan, unknowns, work, iwork):
+    """Reserve the scratch of impacts where constraints have such a law; with equations, for a matrix from which they are gone."""
+    constraints = unknowns.constraints
     is_contact = constraints["rebound"] != ABSENT
-    plan["multiple"] = bool(is_contact.any())
-    n = constraints.size if plan["multiple"][0] else 0
+    plan["impact_law"] = law = constraints["impact_law"].max(initial=0)
+    n, row, column = constraints.size if law else 0, unknowns.row, unknowns.column
     n_reduced = 0 if is_contact.all() else n
-    floats, integers = work_size(n)
+    if n_reduced:
+        n_contacts = int(is_contact.sum())
+        row, column = n_contacts * np.arange(n_contacts + 1), np.tile(np.arange(n_contacts), n_contacts)
+    sizes = [(0, 0)]
+    if law == _POISSON:
+        sizes += [poisson.work_size(row.size - 1, row, column, constraints["component"][is_contact])]
+    elif law:
+        sizes += [multiple.work_size(n)]
+    floats, integers = np.max(sizes, axis=0)
     work.place(plan, impact=floats + _PER_CONTACT * n + N_INFO, whole=n_reduced**2, reduced=n_reduced**2)
-    iwork.place(plan, mode=integers, chosen=n, reduced_row=n_reduced + 1, reduced_column=n_reduced**2)
+    iwork.place(plan, mode=integers, chosen=n, place_in_contact=n, reduced_row=n_reduced + 1, reduced_column=n_reduced**2)
+    plan["n_impact"], plan["n_mode"] = floats, integers
 
 
 @tiny
 def rebound(c, mem, work):
-    """What a law of impacts adds to ydot at the end of the step: ``e ydot_k``, or what `state_rebounds` found; 0 of others."""
+    """What a law of impacts adds to ydot at the end of the step: ``e ydot_k``, or what `state_impact` found; 0 of others."""
     if c.rebound != ABSENT:
         return work[c.rebound]
     return work[c.e] * mem[c.ydot] if c.e != ABSENT else 0.0
 
 
 @kernel
-def state_rebounds(p, n, W, row, column, constraints, entries, mem, work, iwork):
-    """Rebounds, from ydot_k, of the contacts among the n active constraints; others are equations, which hold during the impact.
+def state_impact(p, n, W, row, column, constraints, entries, mem, work, iwork):
+    """Impulses and rebounds, from ydot_k, of the contacts among the n active constraints; others are equations, which hold meanwhile.
 
-    W: where the matrix on the pattern begins. Returns CONVERGED, or IMPACT where the impact does not end.
+    W: where the matrix on the pattern begins. Returns CONVERGED, or IMPACT where the impact does not end, or has no solution.
     """
-    u, P = view(work, p.impact, n), view(work, p.impact + n, n)
-    stiffness, e = view(work, p.impact + 2 * n, n), view(work, p.impact + 3 * n, n)
-    info, first = view(work, p.impact + _PER_CONTACT * n, N_INFO), p.impact + _PER_CONTACT * n + N_INFO
+    u, P, e = view(work, p.impact, n), view(work, p.impact + n, n), view(work, p.impact + 2 * n, n)
+    mu, stiffness, info = view(work, p.impact + 3 * n, n), view(work, p.impact + 4 * n, n), view(work, p.impact + _PER_CONTACT * n, N_INFO)
     m, noise, exponent = 0, 0.0, 1.0
     for a in range(n):
         c = constraints[iwork[p.active + a]]
         if c.rebound == ABSENT:
             continue
-        u[m], stiffness[m], e[m], exponent = mem[c.ydot], work[c.stiffness], work[c.e], work[c.exponent]
-        iwork[p.chosen + m] = a
+        u[m], e[m], mu[m] = mem[c.ydot], 0.0 if c.e == ABSENT else work[c.e], 0.0 if c.mu == ABSENT else work[c.mu]
+        if c.stiffness != ABSENT:
+            stiffness[m], exponent = work[c.stiffness], work[c.exponent]
+        iwork[p.chosen + m], iwork[p.place_in_contact + m] = a, c.component
         m += 1
         size = work[c.pull]
         for k in range(c.entry, c.entry_end):
@@ -68,15 +87,31 @@ def state_rebounds(p, n, W, row, column, constraints, entries, mem, work, iwork)
         _reduce(p, n, m, row, column, matrix, constraints, work, iwork)
         row, column = view(iwork, p.reduced_row, m + 1), view(iwork, p.reduced_column, m * m)
         matrix = view(work, p.reduced, m * m)
-    floats, integers = work_size(m)
-    scratch, mode = view(work, first, floats), view(iwork, p.mode, integers)
-    u, P, stiffness, e = view(u, 0, m), view(P, 0, m), view(stiffness, 0, m), view(e, 0, m)
-    status = call_multiple_impact(
-        address_of_multiple_impact(), (row, column, matrix, stiffness, exponent, e, _TOL, noise, u, P, info, scratch, mode)
-    )
+    scratch, mode = view(work, p.impact + _PER_CONTACT * n + N_INFO, p.n_impact), view(iwork, p.mode, p.n_mode)
+    component = view(iwork, p.place_in_contact, m)
+    u, P, e, mu, stiffness = view(u, 0, m), view(P, 0, m), view(e, 0, m), view(mu, 0, m), view(stiffness, 0, m)
+    if p.impact_law == _POISSON:
+        status = poisson.call_poisson_impact(
+            address_of_poisson_impact(), (row, column, matrix, component, mu, e, _TOL, noise, u, P, info, scratch, mode)
+        )
+        status = CONVERGED if info[1] <= _ENOUGH else status
+    else:
+        status = multiple.call_multiple_impact(
+            address_of_multiple_impact(), (row, column, matrix, stiffness, exponent, e, _TOL, noise, u, P, info, scratch, mode)
+        )
     for a in range(m):
-        work[constraints[iwork[p.active + iwork[p.chosen + a]]].rebound] = -u[a] if P[a] > 0.0 else 0.0
+        c = constraints[iwork[p.active + iwork[p.chosen + a]]]
+        work[c.blow] = P[a]
+        work[c.rebound] = -u[a] if c.component == 0 and P[a] > 0.0 else 0.0
     return CONVERGED if status == CONVERGED else IMPACT
+
+
+@kernel
+def forget_impact(constraints, work):
+    """Impulses are 0 until the next impact."""
+    for i in range(constraints.size):
+        if constraints[i].blow != ABSENT:
+            work[constraints[i].blow] = 0.0
 
 
 @kernel

@@ -106,20 +106,28 @@ def solve_multiple_impact(
     return results.judged(_solution("multiple_impact", given, u, P, status, info), on_failure)
 
 
-def solve_poisson_impact(M=None, H=None, v=None, e=None, *, W=None, u=None, tol=1e-10, on_failure="raise"):
+def solve_poisson_impact(
+    M=None, H=None, v=None, e=None, mu=0.0, *, dimension=1, W=None, u=None, tol=1e-10, on_failure="raise"
+):  # fmt: skip
     """Impact of several contacts at once by Poisson's law: velocities after it, and impulses.
 
     In compression contacts stop closing, ``0 <= u_C = u- + W P_C  ⟂  P_C >= 0``; in expansion each gives back at least the part e of its
-    impulse, ``0 <= u+ = u_C + W P_E  ⟂  P_E - e P_C >= 0``. One contact alone obeys Newton's law.
+    impulse, ``0 <= u+ = u_C + W P_E  ⟂  P_E - e P_C >= 0``. With friction these are the normal components, and tangential impulses are at
+    most mu times the normal ones of their phase, against the tangential velocities at its end. One contact alone, without friction, obeys
+    Newton's law.
 
     Parameters
     ----------
     M, H, v, W, u, on_failure
-        As in `solve_multiple_impact`.
-    e : float or array_like (m,)
-        Restitution of impulses in [0, 1].
+        As in `solve_multiple_impact`; with friction a contact has dimension rows, the normal one and then its tangents.
+    e : float or array_like (contacts,)
+        Restitution of normal impulses in [0, 1].
+    mu : float or array_like (contacts,)
+        Coefficients of friction.
+    dimension : 1, 2 or 3
+        Rows of a contact: 1 without friction, else contacts in the plane or in space.
     tol : float
-        Tolerance of both linear complementarity problems, see `nsds.solvers.solve_lcp`.
+        Tolerance of both problems, see `nsds.solvers.solve_lcp` and `nsds.solvers.solve_fc3d`.
 
     Returns
     -------
@@ -133,7 +141,7 @@ def solve_poisson_impact(M=None, H=None, v=None, e=None, *, W=None, u=None, tol=
 
     Notes
     -----
-    Without friction (Pfeiffer and Glocker 1996, chapter 8). Energy does not grow where all e are equal.
+    Pfeiffer and Glocker 1996, chapter 8, without restitution of tangents. Energy does not grow where all e are equal.
 
     Examples
     --------
@@ -143,15 +151,28 @@ def solve_poisson_impact(M=None, H=None, v=None, e=None, *, W=None, u=None, tol=
     >>> s = nsds.solvers.solve_poisson_impact(M=[[1, 0, 0], [0, 1, 0], [0, 0, 1]], H=[[-1, 1, 0], [0, -1, 1]], v=[1, 0, 0], e=1)
     >>> s.v.round(6)
     array([-0.333333,  0.666667,  0.666667])
+
+    A ball that is thrown obliquely on a wall slides in both phases:
+
+    >>> s = nsds.solvers.solve_poisson_impact(W=[[1.0, 0.0], [0.0, 1.0]], u=[-1.0, 2.0], e=0.5, mu=0.2, dimension=2)
+    >>> s.u.round(6)
+    array([0.5, 1.7])
     """
     owner = "solve_poisson_impact"
     results.check_policy(owner, on_failure)
-    given = _given(owner, M, H, v, W, u)
-    e = _of_contacts(owner, "e", e, given.u.size, high=1.0)
+    given, d = _given(owner, M, H, v, W, u), _checks.integer(owner, "dimension", dimension, 1, 3)
+    n = given.u.size
+    if n % d:
+        raise ValueError(f"{owner}: dimension={d} wants {d} rows of each contact, got {n} rows")
+    e, mu = (_of_contacts(owner, field, value, n // d, high) for field, value, high in (("e", e, 1.0), ("mu", mu, np.inf)))
+    if d == 1 and mu.any():
+        raise ValueError(f"{owner}: friction wants dimension=2 or 3, and rows of tangents, got mu {mu.max():g} and dimension=1")
     tol = _checks.number(owner, "tol", tol, high=1e-3, above=0.0)
-    u, P, info = given.u.copy(), np.zeros(given.u.size), np.zeros(2)
-    floats, integers = poisson.work_size(u.size, given.rows.row, given.rows.column)
-    status = poisson.poisson_impact(*given.rows, e, tol, u, P, info, np.zeros(floats), np.zeros(integers, np.int64))
+    u, P, info, component = given.u.copy(), np.zeros(n), np.zeros(2), np.arange(n) % d
+    floats, integers = poisson.work_size(n, given.rows.row, given.rows.column, component)
+    status = poisson.poisson_impact(
+        *given.rows, component, np.repeat(mu, d), np.repeat(e, d), tol, 0.0, u, P, info, np.zeros(floats), np.zeros(integers, np.int64)
+    )
     return results.judged(_solution("poisson_impact", given, u, P, status, info), on_failure)
 
 
