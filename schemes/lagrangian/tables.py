@@ -26,7 +26,7 @@ PART = table(
 # it belongs to. component: its place in the contact, 0 of the normal constraint and of one without friction; tangents: of the contact, 0
 # without friction. In the work memory: base, the constant part of y; h, the value of a nonlinear y; rate, what ydot is besides H v;
 # curvature, what its derivative is besides H a; e; of multiple impacts stiffness and exponent; of laws of impacts rebound and blow, see
-# `schemes.problem.impact`; mu and mu_r of the contact; lower and upper, bounds of the force, of laws that have some of their own; closed, up
+# `schemes.problem.impact`; mu and mu_r of the contact; lower and upper, bounds of the force, of laws that have their own; closed, up
 # to which the gap counts as closed; pull, what the forces add to ydot in a step. impact_law: a place in IMPACTS.
 CONSTRAINT = table(
     "y", "ydot", "lam", "active", "gap", "gap_rate", "component", "tangents", "closed", "pull", "level", "bilateral", "always", "base", "h",
