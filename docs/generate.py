@@ -23,8 +23,8 @@ _GROUPS = {
     "Relations": """lagrangian_linear_relation scleronomous rheonomous compliant lagrangian_relation prescribed_velocity
         newton_euler_relation contact_point first_order_linear_relation type1_relation type2_relation first_order_relation""",
     "Laws": """newton_impact newton_impact_friction newton_impact_rolling_friction fremond_impact poisson_impact
-        poisson_impact_friction multiple_impact complementarity mixed_complementarity equality relay normal_cone dry_friction
-        spring_damper force_law""",
+        poisson_impact_friction multiple_impact multiple_impact_friction complementarity mixed_complementarity equality relay
+        normal_cone dry_friction spring_damper force_law""",
     "Schemes": """moreau_jean moreau_jean_direct_projection moreau_jean_combined_projection moreau_jean_exact schatzman_paoli
         d1_minus_linear generalised_alpha rattle euler_moreau zero_order_hold higher_order_sweeping event_driven""",
     "Runs": "simulate step stepper stream resume restart consistent relative_degree SimulationError SimulationInterrupted",

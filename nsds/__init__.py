@@ -47,6 +47,7 @@ from nsds.model.laws import (
     fremond_impact,
     mixed_complementarity,
     multiple_impact,
+    multiple_impact_friction,
     newton_impact,
     newton_impact_friction,
     newton_impact_rolling_friction,

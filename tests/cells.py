@@ -83,7 +83,9 @@ def mechanical_laws():
         friction = nsds.newton_impact_friction(0.4, 0.1, dimension=d)
         rows[f"newton_impact_friction, {where}"] = _contact(friction, tangents, [], 0.4, 0.0, 0.1)
         rows[f"fremond_impact, {where}"] = _contact(nsds.fremond_impact(0.4, 0.1, dimension=d), tangents, [], 0.4, 1.0, 0.1)
-        poisson = nsds.poisson_impact_friction(0.4, 0.1, dimension=d)  # of a ball, whose W is diagonal, that is Newton's law
+        multiple = nsds.multiple_impact_friction(0.4, 0.1, dimension=d)  # of a ball, whose W is diagonal, that is Newton's law
+        rows[f"multiple_impact_friction, {where}"] = _contact(multiple, tangents, [], 0.4, 0.0, 0.1)
+        poisson = nsds.poisson_impact_friction(0.4, 0.1, dimension=d)  # and so is Poisson's
         rows[f"poisson_impact_friction, {where}"] = _contact(poisson, tangents, [], 0.4, 0.0, 0.1)
         rolling = nsds.newton_impact_rolling_friction(0.4, 0.1, 2e-3, dimension=d)
         rows[f"newton_impact_rolling_friction, {where}"] = _contact(rolling, tangents, spins, 0.4, 0.0, 0.1, 2e-3)

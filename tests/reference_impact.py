@@ -88,3 +88,48 @@ def _phase(W, u, least, mu, d):
         if abs(P - before).max() <= 1e-15 * (1 + abs(P).max()):
             break
     return P
+
+
+def stronge(W, u, e, mu):
+    """(u, P) after an impact of one contact in the plane, by phases of slip and stick (Keller) and the work of the normal impulse."""
+    (a, b), (_, c) = W
+    P, work, compressed = np.zeros(2), 0.0, None
+    u_n, u_t = u
+    while True:
+        friction = -mu * np.sign(u_t) if u_t != 0 else -b / c if abs(b) <= mu * c else -mu * np.sign(b)
+        rate_n, rate_t = a + b * friction, b + c * friction
+        to_stop = -u_t / rate_t if u_t * rate_t < 0 else np.inf
+        if compressed is None:
+            to_end = -u_n / rate_n if rate_n > 0 else np.inf
+        else:
+            to_end = (np.sqrt(u_n**2 + 2 * rate_n * (compressed - work)) - u_n) / rate_n
+        d = min(to_end, to_stop)
+        P, work, u_n, u_t = P + d * np.array([1.0, friction]), work + d * (u_n + 0.5 * rate_n * d), u_n + rate_n * d, u_t + rate_t * d
+        u_t = 0.0 if to_stop <= to_end else u_t
+        if to_end <= to_stop:
+            if compressed is not None:
+                return u + W @ P, P
+            compressed, work, u_n = -(e**2) * work, 0.0, 0.0
+
+
+def small_steps(W, u, stiffness, exponent, e, mu, d, ds):
+    """(u, P) of multiple impacts with friction, contacts of d rows: steps ds of fictitious time, implicit in friction."""
+    n, nc = len(u), len(mu)
+    D, P, v, normal, T = np.zeros(nc), np.zeros(n), np.array(u, float), np.arange(nc) * d, np.zeros((nc, d - 1))
+    while (D > 0).any() or (v[normal] < -1e-9).any():
+        force, step = stiffness * D**exponent, np.zeros((nc, d))
+        step[:, 0] = force * ds
+        for _ in range(500):
+            before = T.copy()
+            for k in range(nc):
+                step[:, 1:], rows = T, slice(d * k + 1, d * k + d)
+                x = T[k] - (v[rows] + W[rows] @ step.ravel()) / np.linalg.norm(W[rows, rows], 2)
+                T[k] = x * min(1.0, mu[k] * force[k] * ds / max(np.linalg.norm(x), 1e-300))
+            if abs(T - before).max() <= 1e-10 * ds:
+                break
+        step[:, 1:] = T
+        new = v + W @ step.ravel()
+        mean = 0.5 * (v + new)[normal]
+        D = np.maximum(D - ds * np.where(mean < 0, mean, np.where(D > 0, mean / e**2, 0.0)), 0.0)
+        P, v = P + step.ravel(), new
+    return v, P

@@ -151,6 +151,11 @@ LAWS = {
         {LAGRANGIAN: ("gap",)}, "multiple_impact", {"e": (0.0, 1.0), "stiffness": (1e-300, np.inf), "exponent": (1.0, np.inf)},
         restitution=("e",),
     ),
+    "multiple_impact_friction": Law(
+        {LAGRANGIAN: ("gap",)}, "multiple_impact",
+        {"e": (0.0, 1.0), "mu": (0.0, np.inf), "stiffness": (1e-300, np.inf), "exponent": (1.0, np.inf)}, {LAGRANGIAN: {2: 2, 3: 3}},
+        restitution=("e",), held=("dimension",),
+    ),
     "dry_friction": Law(
         {LAGRANGIAN: ("gap", "drive"), NEWTON_EULER: ("joint", "drive")}, "dry_friction", {"limit": (0.0, np.inf)}, bounds=_strength
     ),
@@ -361,6 +366,46 @@ def multiple_impact(e, stiffness=1.0, exponent=1.0):
     [-0.070952, 0.076403, 0.994549]
     """
     return _with_parameters("multiple_impact", e=e, stiffness=stiffness, exponent=exponent)
+
+
+def multiple_impact_friction(e, mu, stiffness=1.0, exponent=1.0, dimension=None):
+    """`nsds.multiple_impact` with Coulomb's friction during the impact, and of contacts that stay closed.
+
+    While bodies touch, a contact that slips has ``dP_T = -mu dP_N u_T / ||u_T||``; one that sticks has what keeps it so, up to
+    ``mu dP_N``: slip may end and turn within an impact (Zhao, Liu and Brogliato 2009). A contact alone gives back the part ``e^2`` of the
+    work of compression (Stronge's restitution), whatever its stiffness is.
+
+    Parameters
+    ----------
+    e, mu : float or array_like (contacts,)
+        Energetic restitution in [0, 1], of the work of normal impulses, and coefficient of friction.
+    stiffness, exponent
+        See `nsds.multiple_impact`.
+    dimension : 2 or 3, optional
+        Contacts in the plane or in space; in the plane if not given.
+
+    Raises
+    ------
+    ValueError
+        A parameter out of its range.
+
+    Notes
+    -----
+    See `nsds.multiple_impact` for what goes with it; contacts of both laws may be in one system.
+
+    Examples
+    --------
+    A rod that falls on its end, inclined by 45 degrees:
+
+    >>> import numpy as np, nsds
+    >>> end = nsds.lagrangian_linear_relation([[0.0, 1.0, -0.5], [1.0, 0.0, 0.5]])
+    >>> rod = nsds.lagrangian_linear(M=[1.0, 1.0, 1 / 6], q=np.zeros(3), v=[-0.2, -1.0, 0.0])
+    >>> floor = nsds.interaction(end, nsds.multiple_impact_friction(0.5, 1.0), on="rod")
+    >>> (nsds.simulate(nsds.system(rod=rod, floor=floor), t_end=1e-3, h=1e-3)["floor"]["ydot"][-1].round(6) + 0.0).tolist()
+    [0.551362, 0.0]
+    """
+    law = "multiple_impact_friction"
+    return _with_parameters(law, e=e, mu=mu, stiffness=stiffness, exponent=exponent) | _dimension(law, dimension)
 
 
 def newton_impact_friction(e_n, mu, e_t=0.0, dimension=None):

@@ -43,8 +43,8 @@ RELATION = table(
     "active", "multiplier", "x", "lam", "h", "g", "rate", "curvature", "H", "B", "D", "scaled", "e",
     "h_function", "g_function", "H_function", "h_t_function", "D_function", "B_function", "velocity_function",
 )  # fmt: skip
-_CONTACTS = (("friction", 2, 1), ("friction", 3, 2), ("poisson", 2, 1), ("poisson", 3, 2), ("rolling", 3, 1), ("rolling", 5, 2))
-TANGENTS = {(form, size): tangents for form, size, tangents in _CONTACTS}  # of a contact: (form of its law, constraints)
+TANGENTS = {("rolling", 3): 1, ("rolling", 5): 2}  # of a contact: (form of its law, constraints)
+TANGENTS |= {(form, size): size - 1 for form in ("friction", "poisson", "multiple_impact") for size in (2, 3)}
 IMPACTS = ("", "multiple_impact", "poisson")  # forms of laws of impacts, by the place that constraints and plans have
 _PART_FUNCTIONS = ("mass", "fint", "fgyr", "fext", "jac_q", "jac_v", "T", "u")
 

@@ -45,7 +45,7 @@ def place_impacts(plan, unknowns, work, iwork):
     if law == _POISSON:
         sizes += [poisson.work_size(row.size - 1, row, column, constraints["component"][is_contact])]
     elif law:
-        sizes += [multiple.work_size(n)]
+        sizes += [multiple.work_size(constraints["component"][is_contact])]
     floats, integers = np.max(sizes, axis=0)
     work.place(plan, impact=floats + _PER_CONTACT * n + N_INFO, whole=n_reduced**2, reduced=n_reduced**2)
     iwork.place(plan, mode=integers, chosen=n, place_in_contact=n, reduced_row=n_reduced + 1, reduced_column=n_reduced**2)
@@ -97,7 +97,8 @@ def state_impact(p, n, W, row, column, constraints, entries, mem, work, iwork):
         status = CONVERGED if info[1] <= _ENOUGH else status
     else:
         status = multiple.call_multiple_impact(
-            address_of_multiple_impact(), (row, column, matrix, stiffness, exponent, e, _TOL, noise, u, P, info, scratch, mode)
+            address_of_multiple_impact(),
+            (row, column, matrix, component, mu, stiffness, exponent, e, _TOL, noise, u, P, info, scratch, mode),
         )
     for a in range(m):
         c = constraints[iwork[p.active + iwork[p.chosen + a]]]

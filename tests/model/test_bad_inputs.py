@@ -374,6 +374,9 @@ CALLS = {
         "e_n": "parameter within 0 and 1", "mu": "parameter", "mu_r": "parameter", "e_t": "parameter", "dimension": "dimension or none"}),
     "multiple_impact": (nsds.multiple_impact, lambda: {"e": 0.5}, {
         "e": "parameter within 0 and 1", "stiffness": "parameter", "exponent": "parameter"}),
+    "multiple_impact_friction": (nsds.multiple_impact_friction, lambda: {"e": 0.5, "mu": 0.1}, {
+        "e": "parameter within 0 and 1", "mu": "parameter", "stiffness": "parameter", "exponent": "parameter",
+        "dimension": "dimension or none"}),
     "poisson_impact": (nsds.poisson_impact, lambda: {"e": 0.5}, {"e": "parameter within 0 and 1"}),
     "poisson_impact_friction": (nsds.poisson_impact_friction, lambda: {"e": 0.5, "mu": 0.1}, {
         "e": "parameter within 0 and 1", "mu": "parameter", "dimension": "dimension or none"}),

@@ -1,11 +1,11 @@
-"""Poisson's law in simulations: Newton's for one contact, cradles, a block that rocks, rods with friction, sliding and rest."""
+"""Poisson's law, and multiple impacts with friction, in simulations: Newton's for one contact, a block that rocks, sliding and rest."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 
 import nsds
-from nsds.solvers import solve_poisson_impact
+from nsds.solvers import solve_multiple_impact, solve_poisson_impact
 from nsds.status import CLOSED, JUMP, is_event
 from tests.schemes.lagrangian.test_multiple_impacts import column, velocities
 from tests.strategies import examples, generators
@@ -86,13 +86,20 @@ def block(law, angle, v=(0.0, 0.0, 0.0)):
     return nsds.system(body=body, base=nsds.interaction(base, law, on="body"))
 
 
-def test_a_block_rocks_as_the_law_says():
-    """The impact of the second corner gives back of the impulse that it causes under the first, too."""
-    rows = nsds.simulate(block(nsds.poisson_impact_friction(0.4, 0.6), 0.2), t_end=0.5, h=0.01, scheme=nsds.event_driven())
+FRICTIONAL = [
+    (nsds.poisson_impact_friction, solve_poisson_impact, {}),
+    (nsds.multiple_impact_friction, solve_multiple_impact, {"stiffness": 2.0, "exponent": 1.5}),
+]
+
+
+@pytest.mark.parametrize(("law", "solve", "further"), FRICTIONAL)
+def test_a_block_rocks_as_the_law_says(law, solve, further):
+    """The impact of the second corner has impulses under the first, too."""
+    rows = nsds.simulate(block(law(0.4, 0.6, **further), 0.2), t_end=0.5, h=0.01, scheme=nsds.event_driven())
     k = int(np.flatnonzero(is_event(rows["status"]) & (rows["status"] & JUMP > 0))[0])
     before, after = rows["body"][k - 1], rows["body"][k]
     assert abs(before["q"][2]) < 1e-9
-    wanted = solve_poisson_impact(np.diag([1.0, 1.0, INERTIA]), corners(0.0), before["v"], 0.4, 0.6, dimension=2)
+    wanted = solve(np.diag([1.0, 1.0, INERTIA]), corners(0.0), before["v"], 0.4, mu=0.6, dimension=2, **further)
     np.testing.assert_allclose(after["v"], wanted.v, rtol=0, atol=1e-7)
     assert wanted.P[0] > 0.1 * wanted.P[2] > 0.0
     newton = nsds.simulate(block(nsds.newton_impact_friction(0.4, 0.6), 0.2), t_end=0.5, h=0.01, scheme=nsds.event_driven())
@@ -100,9 +107,10 @@ def test_a_block_rocks_as_the_law_says():
     assert abs(other - after["v"]).max() > 0.01
 
 
+@pytest.mark.parametrize("law", [row[0] for row in FRICTIONAL])
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_block_rocks_to_rest_and_never_gains_energy(scheme):
-    rows = nsds.simulate(block(nsds.poisson_impact_friction(0.3, 0.8), 0.15), t_end=3.0, h=1e-3, scheme=scheme)
+def test_a_block_rocks_to_rest_and_never_gains_energy(scheme, law):
+    rows = nsds.simulate(block(law(0.3, 0.8), 0.15), t_end=3.0, h=1e-3, scheme=scheme)
     v = rows["body"]["v"]
     assert abs(v[-1]).max() < 1e-3
     energy = 0.5 * (v**2 @ [1.0, 1.0, INERTIA]) + GRAVITY * rows["body"]["q"][:, 1]
@@ -111,15 +119,16 @@ def test_a_block_rocks_to_rest_and_never_gains_energy(scheme):
 
 
 @pytest.mark.parametrize("dimension", [2, 3])
+@pytest.mark.parametrize("law", [row[0] for row in FRICTIONAL])
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_what_slides_is_braked_and_what_falls_slides_on(scheme, dimension):
+def test_what_slides_is_braked_and_what_falls_slides_on(scheme, law, dimension):
     """A body falls obliquely on a floor and slides to rest: in closed form."""
     mu, e, u = 0.3, 0.5, 2.0
     H = np.eye(3)[[2, 0, 1][:dimension]]
     body = nsds.lagrangian_linear(
         M=[1.0] * 3, fext=[0.0, 0.0, -GRAVITY], q=[0.0, 0.0, 0.1], v=[0.6 * u, 0.8 * u if dimension == 3 else 0.0, 0.0]
     )
-    floor = nsds.interaction(nsds.lagrangian_linear_relation(H), nsds.poisson_impact_friction(e, mu, dimension), on="body")
+    floor = nsds.interaction(nsds.lagrangian_linear_relation(H), law(e, mu, dimension=dimension), on="body")
     rows = nsds.simulate(nsds.system(body=body, floor=floor), t_end=1.0, h=2e-3, scheme=scheme)
     speed = np.linalg.norm(rows["body"]["v"][:, :2], axis=1)
     start, fall = speed[0], np.sqrt(2 * 0.1 * GRAVITY)
@@ -144,12 +153,12 @@ def _bowl_rows(q, z, out):
 def test_on_a_curve_friction_is_that_of_newtons_law_in_the_limit():
     """A bead slides in a bowl: each step has a small impact, which must not hide the forces from friction."""
     end = []
-    for law in (nsds.newton_impact_friction(0.0, 0.2), nsds.poisson_impact_friction(0.0, 0.2)):
+    for law in (nsds.newton_impact_friction(0.0, 0.2), nsds.poisson_impact_friction(0.0, 0.2), nsds.multiple_impact_friction(0.0, 0.2)):
         bead = nsds.lagrangian_linear(M=[1.0, 1.0], fext=[0.0, -GRAVITY], q=[1.0, 0.0], v=[0.0, 0.0])
         bowl = nsds.interaction(nsds.scleronomous(_bowl, H=_bowl_rows, m=2, z=[1.0]), law, on="bead")
         rows = nsds.simulate(nsds.system(bead=bead, bowl=bowl), t_end=0.6, h=5e-4)
         end.append(np.r_[rows["bead"]["q"][-1], rows["bead"]["v"][-1]])
-    np.testing.assert_allclose(end[1], end[0], rtol=0, atol=5e-3)
+    np.testing.assert_allclose(end[1:], [end[0]] * 2, rtol=0, atol=5e-3)
 
 
 @given(generators)
@@ -160,7 +169,7 @@ def test_no_impact_gains_energy(rng):
     H, half = rng.normal(size=(nc * d, 6)), np.eye(6) + 0.2 * rng.normal(size=(6, 6))
     M, v = half @ half.T, rng.normal(size=6)
     v -= 0.2 * np.linalg.pinv(H[::d]) @ (H[::d] @ v + 1.0)
-    law = nsds.poisson_impact_friction(rng.uniform(), rng.uniform(0.0, 0.5), d)
+    law = rng.choice([row[0] for row in FRICTIONAL])(rng.uniform(), rng.uniform(0.0, 0.5), dimension=d)
     body = nsds.lagrangian_linear(M=M, q=np.zeros(6), v=v)
     system = nsds.system(body=body, walls=nsds.interaction(nsds.lagrangian_linear_relation(H), law, on="body"))
     rows = nsds.simulate(system, t_end=0.1, h=0.05, scheme=nsds.event_driven(), on_failure="continue")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from nsds.solvers import SolverError, solve_multiple_impact
 from nsds.status import CONVERGED, MAX_ITER
 from tests.paths import ANALYSIS
-from tests.reference_impact import deformation_form, impulse_form
+from tests.reference_impact import deformation_form, impulse_form, small_steps, stronge
 from tests.strategies import examples, generators
 
 THREE = {"M": np.eye(3), "H": [[-1, 1, 0], [0, -1, 1]], "v": [1, 0, 0]}
@@ -138,6 +138,86 @@ def test_a_long_chain_does_not_stumble_over_forces_that_are_noise():
     assert s.v.sum() == pytest.approx(1.0, abs=1e-12)
 
 
+def with_friction(rng, d, most=0.7):
+    """W, u, e, mu, stiffness, exponent of a few contacts of d rows."""
+    nc = int(rng.integers(1, 4))
+    H = rng.normal(size=(nc * d, nc * d + 2))
+    mu, e = rng.uniform(0, most, nc), rng.choice([1.0, 0.5, rng.uniform(0.3, 1)], nc)
+    return H @ H.T / (nc * d), rng.normal(size=nc * d), e, mu, 10 ** rng.uniform(-0.5, 0.5, nc), rng.choice([1.0, 1.5])
+
+
+@given(generators)
+@examples(60)
+def test_one_contact_with_friction_has_stronges_restitution(rng):
+    """In closed form: slip, its end, stick or slip the other way, whatever the force law is."""
+    half = rng.normal(size=(2, 2))
+    W, mu, e = half @ half.T + 0.2 * np.eye(2), rng.uniform(0, 1), rng.uniform(0.1, 1)
+    if W[0, 0] - mu * abs(W[0, 1]) < 0.05:
+        return  # friction that drives a contact into itself
+    u = np.array([-rng.uniform(0.2, 1), rng.choice([0.0, rng.normal()])])
+    s = solve_multiple_impact(W=W, u=u, e=e, mu=mu, dimension=2, exponent=rng.choice([1.0, 1.5, 2.0]))
+    wanted, P = stronge(W, u, e, mu)
+    np.testing.assert_allclose(s.u, wanted, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(s.P, P, rtol=0, atol=1e-8 * (1 + P.max()))
+
+
+@pytest.mark.parametrize("d", [2, 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_twin_in_small_steps_of_several_contacts_with_friction(seed, d):
+    rng = np.random.default_rng(seed)
+    W, u, e, mu, stiffness, exponent = with_friction(rng, d, 0.4)
+    u[::d] = -abs(u[::d])
+    s = solve_multiple_impact(W=W, u=u, e=e, mu=mu, stiffness=stiffness, exponent=exponent, dimension=d)
+    errors = [abs(small_steps(W, u, stiffness, exponent, e, mu, d, ds)[0] - s.u).max() for ds in (8e-3, 2e-3)]
+    assert errors[1] < 2e-2
+    assert errors[1] < 0.5 * errors[0]
+
+
+@given(generators, st.integers(2, 3))
+@examples(60)
+def test_what_holds_for_every_impact_with_friction(rng, d):
+    """u+ >= 0, impulses in their cones, energy never grows; 2 v and scaled stiffnesses; tangents turned in space."""
+    W, u, e, mu, stiffness, exponent = with_friction(rng, d)
+    given_, nc = {"e": e, "mu": mu, "exponent": exponent, "dimension": d}, len(mu)
+    s = solve_multiple_impact(W=W, u=u, stiffness=stiffness, **given_)
+    size, most = abs(u).max(), 1 + s.P.max()
+    assert (s.u[::d] >= -1e-9 * size).all()
+    tangential = np.linalg.norm(s.P.reshape(nc, d)[:, 1:], axis=1)
+    assert (tangential <= mu * s.P[::d] + 1e-7 * most).all()
+    assert s.P @ (s.u + u) <= 1e-9 * most
+    exact = {"rtol": 0, "atol": (1e-8 if d == 2 else 1e-5) * size}
+    np.testing.assert_allclose(solve_multiple_impact(W=W, u=2 * u, stiffness=stiffness, **given_).u, 2 * s.u, **exact)
+    np.testing.assert_allclose(solve_multiple_impact(W=W, u=u, stiffness=3 * stiffness, **given_).u, s.u, **exact)
+    if d == 3:
+        angle = rng.uniform(0, 6)
+        turn = np.kron(np.eye(nc), [[1, 0, 0], [0, np.cos(angle), -np.sin(angle)], [0, np.sin(angle), np.cos(angle)]])
+        turned = solve_multiple_impact(W=turn @ W @ turn.T, u=turn @ u, stiffness=stiffness, **given_)
+        np.testing.assert_allclose(turned.u, turn @ s.u, **exact)
+
+
+def test_without_friction_tangents_play_no_part():
+    H = chain(3)
+    rows = np.zeros((4, 6))
+    rows[::2, ::2], rows[1::2, 1::2] = H, H
+    s = solve_multiple_impact(np.eye(6), rows, [1, 0.5, 0, 0, 0, 0], 0.5, exponent=1.5, dimension=2)
+    plain = solve_multiple_impact(np.eye(3), H, [1, 0, 0], 0.5, exponent=1.5)
+    assert s.v[::2].tobytes() == plain.v.tobytes()
+    assert s.v[1::2].tolist() == [0.5, 0.0, 0.0]
+
+
+def test_masses_that_differ_by_turns_take_steps_as_the_square_root_of_their_ratio():
+    """A light ball bounces to and fro between heavy ones; a ratio of 1e12 would take ten million steps."""
+    steps = []
+    for ratio in (1e6, 1e8):
+        masses = np.where(np.arange(10) % 2, ratio, 1.0)
+        s = solve_multiple_impact(np.diag(masses), chain(10), np.eye(10)[0], 1.0)
+        steps.append(s.n_iter)
+        assert s.v @ (masses * s.v) == pytest.approx(1.0, rel=1e-8)
+    assert 5 < steps[1] / steps[0] < 20
+    masses = np.where(np.arange(10) % 2, 1.0, 1e12)
+    assert solve_multiple_impact(np.diag(masses), chain(10), np.eye(10)[0], 1.0, on_failure="continue").status == MAX_ITER
+
+
 def test_no_impact_and_one_that_never_ends():
     s = solve_multiple_impact(W=np.eye(2), u=[0.0, 1.0], e=1.0)
     assert (s.u.tolist(), s.P.tolist(), s.n_iter) == ([0.0, 1.0], [0.0, 0.0], 0)
@@ -159,6 +239,8 @@ BAD = [
     ({"stiffness": 0.0}, ValueError, "stiffness must be positive"), ({"stiffness": [1, -1]}, ValueError, "stiffness must be in"),
     ({"stiffness": "a"}, TypeError, "stiffness must be an array"), ({"exponent": 0.5}, ValueError, "exponent must be in"),
     ({"exponent": [1.0]}, ValueError, "exponent must be a number"), ({"tol": 0.0}, ValueError, "tol must be above"),
+    ({"mu": 0.5}, ValueError, "friction wants dimension=2 or 3"),
+    ({"dimension": 3}, ValueError, "dimension=3 wants 3 rows of each contact, got 2 rows"),
     ({"on_failure": "no"}, ValueError, "on_failure must be"),
 ]  # fmt: skip
 
