@@ -24,8 +24,8 @@ def interaction(relation, law, on):
         Of Lagrangian systems from `nsds.newton_impact`, `nsds.multiple_impact`, `nsds.multiple_impact_friction`,
         `nsds.newton_impact_friction`, `nsds.newton_impact_rolling_friction`, `nsds.fremond_impact`, `nsds.poisson_impact`,
         `nsds.poisson_impact_friction`, `nsds.dry_friction`, of first-order ones from `nsds.mixed_complementarity`, `nsds.normal_cone`, of
-        both from `nsds.relay`, `nsds.complementarity` and `nsds.equality`; of rigid bodies from `nsds.equality`, `nsds.newton_impact`, those of
-        friction, `nsds.dry_friction` and `nsds.relay`.
+        both from `nsds.relay`, `nsds.complementarity` and `nsds.equality`; of rigid bodies from `nsds.equality`, `nsds.newton_impact`,
+        those of friction, `nsds.dry_friction` and `nsds.relay`.
     on : str, (str, indices), or a pair of these
         Name of a part, or of two parts. Elements of an array part are chosen as in NumPy, ``"beads[0]"``, ``"beads[:-1]"``, or by
         an index array, ``("beads", [0, 2, 5])``; a bare name means all elements. Several elements make the interaction an array with
