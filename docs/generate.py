@@ -19,7 +19,7 @@ _SHORTER = {
 # Pages of the reference, and what is on each: a public name that is missing here is an error.
 _GROUPS = {
     "Systems": """system lagrangian lagrangian_linear lagrangian_modal rigid_bodies first_order first_order_linear
-        linear_complementarity_system circuit collisions sampled_control interaction""",
+        linear_complementarity_system circuit robot collisions sampled_control interaction""",
     "Relations": """lagrangian_linear_relation scleronomous rheonomous compliant lagrangian_relation prescribed_velocity
         newton_euler_relation contact_point first_order_linear_relation type1_relation type2_relation first_order_relation""",
     "Laws": """newton_impact newton_impact_friction newton_impact_rolling_friction fremond_impact poisson_impact

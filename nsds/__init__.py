@@ -112,6 +112,7 @@ _LATER = {
     "iterated_map": "nsds.analysis.maps",
     "lyapunov": "nsds.analysis.exponents",
     "orbit": "nsds.analysis.orbits",
+    "robot": "nsds.model.robots",
     "sensitivity": "nsds.analysis.sensitivities",
     "sweep": "nsds.analysis.sweeps",
     "view": "nsds.pictures.viewing",

@@ -212,8 +212,8 @@ def lagrangian_modal(
     mass: float | ArrayLike = ...,
     fext: ArrayLike | Callable[..., Any] | None = ...,
     *,
-    q: ArrayLike,
-    v: ArrayLike,
+    q: Any,
+    v: Any,
     z: ArrayLike | None = ...,
     count: int | None = ...,
 ) -> Any: ...
@@ -367,6 +367,21 @@ def rigid_bodies(
     u_frame: str = ...,
     z: ArrayLike | None = ...,
     count: int | None = ...,
+) -> dict[str, Any]: ...
+def robot(
+    urdf: str | PathLike[str],
+    *,
+    q: dict[str, Any] | None = ...,
+    v: dict[str, Any] | None = ...,
+    position: ArrayLike = ...,
+    orientation: ArrayLike = ...,
+    fixed: bool = ...,
+    motors: dict[str, Any] | None = ...,
+    e: float = ...,
+    law: dict[str, Any] | None = ...,
+    world: Sequence[Any] = ...,
+    self_contacts: bool = ...,
+    folder: PathLike[str] | None = ...,
 ) -> dict[str, Any]: ...
 
 rotations: ModuleType

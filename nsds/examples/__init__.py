@@ -26,6 +26,7 @@ from nsds.examples import impacting_stick as _stick
 from nsds.examples import relay_oscillator as _oscillator
 from nsds.examples import rotating_drum as _drum
 from nsds.examples import sheared_block as _block
+from nsds.examples import six_axis_arm as _six_axes
 from nsds.examples import slider_crank as _crank
 from nsds.examples import slider_crank_3d as _crank_3d
 from nsds.examples import sliding_ball as _sliding
@@ -58,6 +59,7 @@ from nsds.examples.impacting_stick import impacting_stick
 from nsds.examples.relay_oscillator import relay_oscillator
 from nsds.examples.rotating_drum import rotating_drum
 from nsds.examples.sheared_block import sheared_block
+from nsds.examples.six_axis_arm import six_axis_arm
 from nsds.examples.slider_crank import slider_crank
 from nsds.examples.slider_crank_3d import slider_crank_3d
 from nsds.examples.sliding_ball import sliding_ball
@@ -96,6 +98,7 @@ __all__ = [
     "relay_oscillator",
     "rotating_drum",
     "sheared_block",
+    "six_axis_arm",
     "slider_crank",
     "slider_crank_3d",
     "sliding_ball",
@@ -134,6 +137,7 @@ EXAMPLES = {
     "sliding_ball": Example(sliding_ball, _sliding.RUN, _sliding.draw),
     "dzhanibekov": Example(dzhanibekov, _nut.RUN, _nut.draw),
     "slider_crank_3d": Example(slider_crank_3d, _crank_3d.RUN, _crank_3d.draw),
+    "six_axis_arm": Example(six_axis_arm, _six_axes.RUN, _six_axes.draw),
     "euler_disk": Example(euler_disk, _coin.RUN, _coin.draw),
     "box_stack": Example(box_stack, _stack.RUN, _stack.draw),
     "dominoes": Example(dominoes, _dominoes.RUN, _dominoes.draw),

@@ -34,6 +34,7 @@ HELD = {
     "fixed_joint": ("est", ("es", "st", "te")),
     "prismatic": ("st", ("es", "st", "te")),
     "cylindrical": ("st", ("es", "et")),
+    "planar": ("e", ("es", "et")),
 }
 RELATIONS["joint"] = Relation((NEWTON_EULER,), "joint", fields={"angle": floats("m", 2), "geometry": _GEOMETRY})  # all that follow
 
@@ -157,6 +158,37 @@ def cylindrical(point, axis, frame="world"):
     4
     """
     return _joint("cylindrical", frame, point=point, axis=axis)
+
+
+def planar(point, axis, frame="world"):
+    """A slides on a plane of B and turns about its normal: three equations, two free translations and one free rotation.
+
+    Parameters
+    ----------
+    point : array_like (3,)
+        A point of A, and of the plane, at the start.
+    axis : array_like (3,)
+        Normal of the plane at the start, of any length but zero.
+    frame : {"world", "body"}
+        Whether they are given in inertial coordinates or in those of body A.
+
+    Returns
+    -------
+    dict
+        A relation with m = 3: the way of A's point along the normal, and two cosines of axes.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Wrong shape, NaN or infinity, a zero axis, or an unknown frame.
+
+    Examples
+    --------
+    >>> from nsds import joints
+    >>> joints.planar(point=[0, 0, 1], axis=[0, 0, 1])["m"]
+    3
+    """
+    return _joint("planar", frame, point=point, axis=axis)
 
 
 def fixed_joint():

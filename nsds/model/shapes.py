@@ -5,6 +5,8 @@ position and unit quaternion, scalar first, in the axes of its body; hulls and m
 (k, 3), numbers of vertices, counterclockwise from outside. A body may have several shapes, and several bodies may share one.
 """
 
+import os
+
 import numpy as np
 
 from nsds import _checks
@@ -304,6 +306,128 @@ def mesh(vertices, triangles, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
             f"{' to '.join(map(str, edges[count.argmax()]))} is passed {count.max()} times"
         )
     return _polyhedron("mesh", vertices, triangles, position, orientation)
+
+
+def from_file(path, *, scale=1.0, hull=False, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
+    """Mesh, or its convex hull, from a file: STL, OBJ, PLY, OFF, and what else the library trimesh reads (extra ``meshes``).
+
+    Vertices that are at one place become one, as STL has them anew for each triangle; triangles that lose a corner thereby are left out.
+
+    Parameters
+    ----------
+    path : str or path
+        The file; its ending says what it is.
+    scale : float or array_like (3,)
+        Metres for each unit of length in the file, along its axes; a mirror image where the product is negative. STL and OBJ have no units:
+        1e-3 for millimetres.
+    hull : bool
+        Whether its convex hull, as from `convex`, takes the place of the mesh.
+    position, orientation : array_like (3,) and (4,)
+        As for `convex`.
+
+    Returns
+    -------
+    dict
+        As from `mesh`, or `convex`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A file that is not there or cannot be read, one without triangles, and what `mesh` and `convex` refuse, with the name of the file.
+        Of a mesh that is open or inside out `volume` says by how much.
+    ImportError
+        trimesh is not installed.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from nsds import shapes
+    >>> corner = "v 0 0 0\\nv 1 0 0\\nv 0 1 0\\nv 0 0 1\\nf 1 3 2\\nf 1 2 4\\nf 2 3 4\\nf 3 1 4\\n"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "corner.obj")
+    ...     with open(path, "w") as file:
+    ...         written = file.write(corner)
+    ...     shape = shapes.from_file(path, scale=3.0)
+    >>> shape["shape"], round(shapes.volume(shape), 12)
+    ('mesh', 4.5)
+    """
+    if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
+        raise TypeError(f"from_file: path must be the name of a file, got {_checks.shortened(path)}")
+    scale = _checks.array("from_file", "scale", scale)
+    if scale.shape not in ((), (3,)) or not scale.all():
+        raise ValueError(f"from_file: scale must be a number or three, not zero, got {scale.tolist()}")
+    hull = _checks.flag("from_file", "hull", hull)
+    if not os.path.isfile(path):
+        raise ValueError(f"from_file: path: there is no file '{os.fspath(path)}'")
+    _checks.require_extra("trimesh", "meshes", "from_file: files of meshes are read by trimesh")
+    import trimesh
+
+    try:
+        read = trimesh.load_mesh(os.fspath(path), process=False)
+        vertices, triangles = np.array(read.vertices, dtype=np.float64) * scale, np.array(read.faces, dtype=np.int64)
+    except Exception as error:  # of any kind: readers of formats raise what they like
+        raise ValueError(f"from_file: path: trimesh cannot read '{os.fspath(path)}': {type(error).__name__}: {error}") from error
+    if not len(triangles):
+        raise ValueError(f"from_file: path: '{os.fspath(path)}' has no triangles")
+    try:
+        if hull:
+            return convex(vertices, position=position, orientation=orientation)
+        return mesh(*_welded(vertices, triangles, (scale * np.ones(3)).prod() < 0), position=position, orientation=orientation)
+    except ValueError as error:
+        raise ValueError(f"from_file: '{os.fspath(path)}': {error}") from None
+
+
+def _welded(vertices, triangles, is_mirrored):
+    """(vertices, triangles): each place once, and the triangles that still have three corners."""
+    vertices, number = np.unique(vertices, axis=0, return_inverse=True)
+    triangles = number.reshape(-1)[triangles]
+    triangles = triangles[(triangles != np.roll(triangles, 1, axis=1)).all(axis=1)]
+    return vertices, triangles[:, ::-1] if is_mirrored else triangles
+
+
+def height_map(heights, lengths, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
+    """Terrain from heights on a grid: a mesh of two triangles in each of its rectangles, solid below.
+
+    Parameters
+    ----------
+    heights : array_like (n, m)
+        Heights z over n places along x and m along y, at least 2 each, in m.
+    lengths : array_like (2,)
+        Of the whole along x and y, in m; its middle is the origin.
+    position, orientation : array_like (3,) and (4,)
+        As for `convex`.
+
+    Returns
+    -------
+    dict
+        As from `mesh`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Fewer heights than a grid has, lengths that are not two positive numbers, a pose that is not finite, a quaternion that is zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nsds import shapes
+    >>> x = np.linspace(-1, 1, 21)
+    >>> valley = shapes.height_map(0.2 * x[:, None] ** 2 + 0 * x, lengths=[2.0, 2.0])
+    >>> valley["triangles"].shape
+    (800, 3)
+    """
+    heights = _checks.array("height_map", "heights", heights, n_dims=2)
+    lengths = _checks.array("height_map", "lengths", lengths, shape=(2,))
+    n, m = heights.shape
+    if min(n, m) < 2:
+        raise ValueError(f"height_map: heights must have shape (n, m), both at least 2, got {heights.shape}")
+    if not (lengths > 0).all():
+        raise ValueError(f"height_map: lengths must be positive, got {lengths.tolist()}")
+    x, y = (np.linspace(-0.5, 0.5, count) * length for count, length in zip((n, m), lengths, strict=True))
+    vertices = np.stack([*np.meshgrid(x, y, indexing="ij"), heights], axis=-1).reshape(-1, 3)
+    corner = (np.arange(n - 1)[:, None] * m + np.arange(m - 1)).ravel()
+    triangles = np.stack([corner, corner + m, corner + m + 1, corner, corner + m + 1, corner + 1], axis=1).reshape(-1, 3)
+    return mesh(vertices, triangles, position=position, orientation=orientation)
 
 
 def volume(shape):

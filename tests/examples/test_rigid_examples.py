@@ -1,9 +1,12 @@
 """The examples of rigid bodies against what mechanics says of them."""
 
+import importlib
 import math
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 from scipy.special import ellipkm1
 
 import nsds
@@ -13,6 +16,7 @@ from nsds.examples.euler_disk import precession, tilts
 from nsds.examples.rotating_drum import GRAIN, drum_radius
 from nsds.status import INEXACT
 
+arm = importlib.import_module("nsds.examples.six_axis_arm")
 G = 9.81
 
 
@@ -155,3 +159,60 @@ def test_a_step_depends_on_the_record_alone():
     for k in (20, 60, 100, 150, 199):
         again = nsds.simulate(nsds.restart(system, rows[k]), t_end=rows["t"][k + 1], **settings)[-1]
         np.testing.assert_array_equal(again["grains"]["v"], rows[k + 1]["grains"]["v"])
+
+
+def arm_from(text, s):
+    """(rigid parts with their transforms, (point, axis) of each joint) of the six-axis arm: products of transforms, read from its text."""
+
+    def transform(element):
+        T = np.eye(4)
+        if element is not None:
+            T[:3, 3] = [float(x) for x in element.get("xyz", "0 0 0").split()]
+            T[:3, :3] = Rotation.from_euler("xyz", [float(x) for x in element.get("rpy", "0 0 0").split()]).as_matrix()
+        return T
+
+    tree = ElementTree.fromstring(text)
+    links = {link.get("name"): link for link in tree.findall("link")}
+    T, masses, axes = np.eye(4), [], []
+    for joint in tree.findall("joint"):  # a chain
+        T = T @ transform(joint.find("origin"))
+        if joint.get("type") != "fixed":
+            axis = np.array([float(x) for x in joint.find("axis").get("xyz").split()])
+            axes.append((T[:3, 3].copy(), T[:3, :3] @ axis))
+            turn = np.eye(4)
+            turn[:3, :3] = Rotation.from_rotvec(s[joint.get("name")] * axis).as_matrix()
+            T = T @ turn
+        name = joint.find("child").get("link")
+        inertial = links[name].find("inertial")
+        masses.append((name, float(inertial.find("mass").get("value")), (T @ transform(inertial.find("origin")))[:3, 3], len(axes)))
+    return masses, axes
+
+
+def test_six_axis_arm_is_where_its_angles_say_and_its_servos_carry_the_weight():
+    """At the end moments ``sum axis . ((c - x) × m g)`` over what a joint carries, and angles off by these over the stiffnesses."""
+    _, rows = run("six_axis_arm", t_end=4.0)
+    for row in (rows[0], rows[600], rows[-1]):
+        masses, axes = arm_from(arm.URDF, {joint: arm.START[joint] + row[f"{joint}_motor"]["y"] for joint in arm.JOINTS})
+        centres = {name: c for name, _, c, _ in masses}
+        tool = {name: m for name, m, *_ in masses if name in ("flange", "tool")}
+        centres["flange"] = sum(m * centres[name] for name, m in tool.items()) / sum(tool.values())
+        for name in ("column", "upper_arm", "elbow_block", "forearm", "wrist", "flange"):
+            np.testing.assert_allclose(row[name]["q"][:3], centres[name], atol=1e-9)
+    for i, (joint, (x, axis)) in enumerate(zip(arm.JOINTS, axes, strict=True)):
+        weight = sum(axis @ np.cross(c - x, [0, 0, -m * G]) for _, m, c, above in masses if above > i)
+        np.testing.assert_allclose(rows[f"{joint}_motor"]["lambda"][-1] / 1e-3, -weight, atol=1e-4)
+        off = rows[f"{joint}_motor"]["y"][-1] - (arm.TARGET[joint] - arm.START[joint])
+        np.testing.assert_allclose(off, weight / arm.STIFFNESS[joint], atol=1e-8)
+
+
+def test_six_axis_arm_that_swings_freely_keeps_its_energy_to_second_order():
+    text = arm.URDF.replace('type="revolute"', 'type="continuous"')
+    system = nsds.system(gravity=[0, 0, -G], **nsds.robot(text, q=arm.START))
+    names = ("column", "upper_arm", "elbow_block", "forearm", "wrist", "flange")
+    drift = []
+    for h in (2e-3, 1e-3):
+        rows = nsds.simulate(system, t_end=1.0, h=h)
+        total = energy(system, rows, *names)
+        drift.append(abs(total - total[0]).max())
+    assert drift[1] < 0.1  # of 1600 J that come and go
+    assert drift[0] / drift[1] == pytest.approx(4, rel=0.2)

@@ -3,6 +3,7 @@
 import inspect
 import io
 import os
+import tempfile
 import traceback
 from pathlib import Path
 
@@ -227,6 +228,18 @@ def rows():
     return _rows["ball"]
 
 
+SLIDER = """<robot name="r"><link name="base"/><link name="cart"><inertial><mass value="1"/><inertia/></inertial>
+    <collision><geometry><sphere radius="0.1"/></geometry></collision></link>
+    <joint name="rail" type="prismatic"><parent link="base"/><child link="cart"/><limit lower="-9" upper="9"/></joint></robot>"""
+
+
+def triangle():
+    """Name of a file with a mesh."""
+    path = Path(tempfile.gettempdir()) / "triangle.obj"
+    path.write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
+    return path
+
+
 def halved(x, p, out):
     out[0] = p[0] * x[0]
 
@@ -394,6 +407,10 @@ CALLS = {
         "e": "vector, function or none", "M": "matrix or none", "law": "law or none", "t": "number"}),
     "circuit": (nsds.circuit, lambda: {"netlist": [("V1", "a", 0, 1.0), ("R1", "a", 0, "load"), ".param load=1"]}, {
         "netlist": "netlist", "params": "values by name", "integrals": "readings", "t": "number"}),
+    "robot": (nsds.robot, lambda: {"urdf": SLIDER, "law": nsds.newton_impact(0.0)}, {
+        "urdf": "description", "q": "values of joints", "v": "values of joints", "position": "3", "orientation": "quaternion",
+        "fixed": "flag", "motors": "laws of joints", "e": "within 0 and 1", "law": "law or none", "world": "world", "self_contacts": "flag",
+        "folder": "folder or none"}),
     "circuits.voltage": (nsds.circuits.voltage, lambda: {"system": divider(), "trajectory": rows_of_divider(), "node": "a"}, {
         "system": "record", "trajectory": "trajectory", "node": "node", "reference": "node"}),
     "circuits.current": (nsds.circuits.current, lambda: {"system": divider(), "trajectory": rows_of_divider(), "element": "R1"}, {
@@ -457,6 +474,7 @@ CALLS = {
     "joints.ball_joint": (nsds.joints.ball_joint, lambda: {"point": [0, 0, 1]}, {"point": "3", "frame": "word"}),
     "joints.hinge": (nsds.joints.hinge, lambda: JOINT, OF_JOINT),
     "joints.cylindrical": (nsds.joints.cylindrical, lambda: JOINT, OF_JOINT),
+    "joints.planar": (nsds.joints.planar, lambda: JOINT, OF_JOINT),
     "joints.prismatic": (nsds.joints.prismatic, lambda: {"axis": [0, 1, 0]}, {"axis": "unit 3", "frame": "word"}),
     "joints.hinge_angle": (nsds.joints.hinge_angle, lambda: {"axis": [0, 1, 0]}, {
         "axis": "unit 3", "lower": "number or none", "upper": "number or none", "frame": "word"}),
@@ -484,6 +502,10 @@ CALLS = {
         "vertices": "points", "position": "3", "orientation": "quaternion"}),
     "shapes.mesh": (nsds.shapes.mesh, lambda: {"vertices": [[0, 0, 0], [1, 0, 0], [0, 1, 0]], "triangles": [[0, 1, 2]]}, {
         "vertices": "points", "triangles": "triangles", "position": "3", "orientation": "quaternion"}),
+    "shapes.from_file": (nsds.shapes.from_file, lambda: {"path": triangle()}, {
+        "path": "file of a mesh", "scale": "one or three", "hull": "flag", "position": "3", "orientation": "quaternion"}),
+    "shapes.height_map": (nsds.shapes.height_map, lambda: {"heights": np.eye(3), "lengths": [1.0, 2.0]}, {
+        "heights": "heights", "lengths": "positive 2", "position": "3", "orientation": "quaternion"}),
     "shapes.volume": (nsds.shapes.volume, lambda: {"shape": nsds.shapes.sphere(1.0)}, {"shape": "solid"}),
     "shapes.centre_of_mass": (nsds.shapes.centre_of_mass, lambda: {"shape": nsds.shapes.sphere(1.0)}, {"shape": "solid"}),
     "shapes.inertia": (nsds.shapes.inertia, lambda: {"shape": nsds.shapes.sphere(1.0), "mass": 1.0}, {
@@ -538,6 +560,13 @@ REFUSED |= {
     "parameter within 0 and 1": [None, *_TWO_OR_MORE, -0.1, 1.1],
     "parameter": [None, *_TWO_OR_MORE, -2.0],
     "not zero": [None, *NUMBER, 0],
+    "heights": [None, *NOT_NUMBERS, [[1.0, 2.0]], [[1.0], [2.0]], [[np.inf, 1.0], [1.0, 1.0]]],
+    "positive 2": [None, *NOT_NUMBERS, [0, 1], [1, -1], [1, 1, 1], 1.0],
+    "one or three": [None, *NOT_NUMBERS, 0, [1, 0, 1], [1, 1], np.inf, force],
+    "description": [None, 3, "", "no such file", "<robot", "<model/>", {}, [], ODD, b"<robot/>", True, force],
+    "values of joints": [3, "rail", [], ODD, {"rail": "a"}, {3: 1.0}, {"no such": 1.0}, {"rail": np.nan}, force],
+    "laws of joints": [3, "rail", [], ODD, {"rail": "a"}, {"rail": {}}, {3: nsds.spring_damper(1.0)}, {"no such": nsds.relay()}, force],
+    "file of a mesh": [None, 3, "", "no such file.stl", {}, [], ODD, True, os.devnull, __file__],
     "positive 3": [None, *NOT_NUMBERS, [1, 0, 1], [1, -1, 1], [1, 1], 1.0],
     "box": ["a", {}, [], ODD, np.zeros(3), [[0, 0, 0], [1, 1, np.nan]]],
     "gif": [None, 3, "picture.png", {}, ODD],

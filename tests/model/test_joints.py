@@ -94,6 +94,7 @@ BUILDERS = {
     "hinge": lambda rng, frame: joints.hinge(rng.normal(size=3), rng.normal(size=3), frame),
     "prismatic": lambda rng, frame: joints.prismatic(rng.normal(size=3), frame),
     "cylindrical": lambda rng, frame: joints.cylindrical(rng.normal(size=3), rng.normal(size=3), frame),
+    "planar": lambda rng, frame: joints.planar(rng.normal(size=3), rng.normal(size=3), frame),
     "fixed_joint": lambda rng, frame: joints.fixed_joint(),
     "hinge_angle": lambda rng, frame: joints.hinge_angle(rng.normal(size=3), lower=-0.3, upper=4.0, frame=frame),
     "slide_along": lambda rng, frame: joints.slide_along(rng.normal(size=3), lower=-0.3, point=rng.normal(size=3), frame=frame),
@@ -101,7 +102,7 @@ BUILDERS = {
     "gear": lambda rng, frame: joints.gear(rng.normal(size=3), 0.3, rng.choice([-0.8, 0.5]), frame),
     "coupler": lambda rng, frame: coupled(rng),
 }
-HOLDING = ("ball_joint", "hinge", "prismatic", "cylindrical", "fixed_joint")
+HOLDING = ("ball_joint", "hinge", "prismatic", "cylindrical", "planar", "fixed_joint")
 frames = st.sampled_from(["world", "body"])
 
 
@@ -182,11 +183,13 @@ def test_rows_vanish_on_the_motions_that_a_joint_leaves_free(name, rng, frame, h
     """A moves as the joint lets it, then both move as one: y stays zero, and H keeps its rank and its null space."""
     relation, fields, q_a, q_b = drawn(name, rng, frame, has_b)
     point, axis = given_vectors(relation, q_a)
-    slide = rng.normal() if name in ("prismatic", "cylindrical") else 0.0
+    slide = rng.normal() * axis if name in ("prismatic", "cylindrical") else 0.0 * axis
+    if name == "planar":
+        slide = np.cross(axis, rng.normal(size=3))
     angle = rng.uniform(-3, 3)
-    p = {"ball_joint": unit(rng, 4), "hinge": None, "cylindrical": None}.get(name, ORIGIN[3:])
+    p = {"ball_joint": unit(rng, 4), "hinge": None, "cylindrical": None, "planar": None}.get(name, ORIGIN[3:])
     p = turn(axis, angle) if p is None else p
-    q_a = moved(q_a, slide * axis, p, point)
+    q_a = moved(q_a, slide, p, point)
     if has_b:
         both = rng.normal(size=3), unit(rng, 4), rng.normal(size=3)
         q_a, q_b = moved(q_a, *both), moved(q_b, *both)
@@ -204,6 +207,10 @@ def test_rows_vanish_on_the_motions_that_a_joint_leaves_free(name, rng, frame, h
         point = q_a[:3] + R_a @ fields["a"][0]
         spin = np.concatenate([np.cross(axis, q_a[:3] - point), R_a.T @ axis])
         assert H[:, :6] @ spin == pytest.approx(np.zeros(n), abs=1e-12)
+    if name == "planar":
+        ways = np.linalg.svd(axis[None])[2][1:]
+        assert H[:, :3] @ ways.T == pytest.approx(np.zeros((n, 2)), abs=1e-13)
+        assert H[:, 3:6] @ (R_a.T @ axis) == pytest.approx(np.zeros(n), abs=1e-12)
     assert np.linalg.norm(H[:, 3:6][fields["row"] == joints.ALIGN], axis=1) == pytest.approx(1, abs=1e-12)
 
 
