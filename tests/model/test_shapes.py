@@ -138,3 +138,84 @@ def test_planes_along_z(sign):
 def test_refusals(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def written(shape, path, scale=1.0):
+    """A file of a mesh, by its ending: STL as text or in binary, each triangle with vertices of its own; OBJ with numbers."""
+    x, triangles = shape["vertices"] / scale, shape["triangles"]
+    if path.suffix == ".obj":
+        text = "".join(f"v {a!r} {b!r} {c!r}\n" for a, b, c in x.tolist()) + "".join(
+            f"f {i} {j} {k}\n" for i, j, k in (triangles + 1).tolist()
+        )
+        path.write_text(text)
+    elif path.stem == "text":
+        corners = "".join(
+            "facet normal 0 0 0\nouter loop\n" + "".join(f"vertex {a!r} {b!r} {c!r}\n" for a, b, c in x[t].tolist()) + "endloop\nendfacet\n"
+            for t in triangles
+        )
+        path.write_text(f"solid part\n{corners}endsolid part\n")
+    else:
+        rows = np.zeros(len(triangles), [("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
+        rows["corners"] = x[triangles]
+        path.write_bytes(bytes(80) + np.uint32(len(triangles)).tobytes() + rows.tobytes())
+    return path
+
+
+@pytest.mark.parametrize("name", ["part.obj", "text.stl", "binary.stl"])
+@pytest.mark.parametrize("hull", [False, True])
+def test_a_part_from_a_file_has_the_volume_centre_and_inertia_of_what_was_written(name, hull, tmp_path):
+    pytest.importorskip("trimesh")
+    whole = shapes.convex(np.random.default_rng(1).normal(size=(20, 3)), orientation=[1, 2, 3, 4])
+    path = written(whole, tmp_path / name, scale=1e-3)  # in millimetres
+    shape = shapes.from_file(path, scale=1e-3, hull=hull, orientation=[1, 2, 3, 4])
+    assert shape["shape"] == ("convex" if hull else "mesh")
+    assert len(shape["vertices"]) == len(whole["vertices"])  # which STL has six times
+    assert np.isclose(shapes.volume(shape), shapes.volume(whole), rtol=1e-6)
+    assert np.allclose(shapes.centre_of_mass(shape), shapes.centre_of_mass(whole), atol=1e-6)
+    assert np.allclose(shapes.inertia(shape, 2.0), shapes.inertia(whole, 2.0), rtol=1e-5, atol=1e-6)
+
+
+def test_a_mirrored_part_stays_closed_and_the_right_side_out(tmp_path):
+    pytest.importorskip("trimesh")
+    path = written(shapes.mesh(UNIT, TETRAHEDRON), tmp_path / "part.obj")
+    shape = shapes.from_file(path, scale=[2, -1, 1])
+    assert np.isclose(shapes.volume(shape), 1 / 3)
+    assert np.allclose(shapes.centre_of_mass(shape), [0.5, -0.25, 0.25])
+
+
+def test_files_that_are_open_inside_out_or_no_meshes_are_named(tmp_path):
+    pytest.importorskip("trimesh")
+    open_one = shapes.from_file(written(shapes.mesh(UNIT, TETRAHEDRON[:3]), tmp_path / "open.stl"))
+    with pytest.raises(ValueError, match="volume: the mesh must be closed, got 3 edges of one triangle only"):
+        shapes.volume(open_one)
+    turned = shapes.from_file(written(shapes.mesh(UNIT, TETRAHEDRON[:, ::-1]), tmp_path / "turned.obj"))
+    with pytest.raises(ValueError, match="counterclockwise from outside, got the volume -0[.]166667"):
+        shapes.inertia(turned, 1.0)
+    flat = tmp_path / "flat.obj"
+    flat.write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
+    with pytest.raises(ValueError, match=r"from_file: '.*flat\.obj': convex: vertices must have shape"):
+        shapes.from_file(flat, hull=True)
+    line = tmp_path / "line.obj"
+    line.write_text("v 0 0 0\nv 1 0 0\nv 2 0 0\nf 1 2 3\n")
+    with pytest.raises(ValueError, match=r"from_file: '.*line\.obj': mesh: triangles must have an area, number 0 has none"):
+        shapes.from_file(line)
+    (tmp_path / "empty.obj").write_text("v 0 0 0\n")
+    (tmp_path / "text.txt").write_text("no mesh")
+    for name in ("empty.obj", "text.txt", "nowhere.stl"):
+        with pytest.raises(ValueError, match=rf"from_file: path: .*{name}"):
+            shapes.from_file(tmp_path / name)
+
+
+@examples(25)
+@given(st.integers(2, 6), st.integers(2, 6), st.tuples(*[st.floats(-2, 2)] * 3))
+def test_a_height_map_goes_through_its_heights_and_looks_up(n, m, slope):
+    x, y = np.meshgrid(np.linspace(-1.5, 1.5, n), np.linspace(-0.5, 0.5, m), indexing="ij")
+    heights = slope[0] + slope[1] * x + slope[2] * y
+    heights[1, 1] += 1.0
+    shape = shapes.height_map(heights, [3.0, 1.0])
+    assert shape["triangles"].shape == (2 * (n - 1) * (m - 1), 3)
+    assert np.allclose(shape["vertices"], np.stack([x, y, heights], axis=-1).reshape(-1, 3))
+    corners_of = shape["vertices"][shape["triangles"]]
+    normal = np.cross(corners_of[:, 1] - corners_of[:, 0], corners_of[:, 2] - corners_of[:, 0])
+    assert np.isclose(normal[:, 2].sum() / 2, 3.0)
+    assert (normal[:, 2] > 0).all()
