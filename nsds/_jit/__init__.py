@@ -14,7 +14,7 @@ from nsds._jit.cache import is_cold
 from nsds._jit.calls import address, caller, on_demand
 from nsds._jit.compiler import callback, compiled, each, inlined, kernel, parallel, specialised, threaded, tiny
 from nsds._jit.convention import AS_CALLED
-from nsds._jit.views import pointer, stack, view
+from nsds._jit.views import at_address, pointer, stack, view
 
 if numba.config.DISABLE_JIT:
     from nsds._jit import plain
@@ -24,6 +24,7 @@ if numba.config.DISABLE_JIT:
 __all__ = [
     "AS_CALLED",
     "address",
+    "at_address",
     "bound",
     "callback",
     "caller",

@@ -81,6 +81,11 @@ def pointer(array):
     return array.ctypes.data
 
 
+def at_address(place, size):
+    """Floats that lie at an address, (size,)."""
+    return _np.ctypeslib.as_array((_ctypes.c_double * int(size)).from_address(int(place)))
+
+
 def stack(size):
     """A few floats, (size,), not initialised."""
     return _np.empty(size)

@@ -80,6 +80,27 @@ def pointer(typing_context, array):
 
 
 @intrinsic
+def at_address(typing_context, place, size):
+    """Floats that lie at an address, (size,): the other way round of `pointer`. Nothing checks that they are there."""
+
+    def generate(context, builder, signature, values):
+        target = context.make_array(signature.return_type)(context, builder)
+        length = context.cast(builder, values[1], signature.args[1], types.intp)
+        itemsize = context.get_constant(types.intp, 8)
+        context.populate_array(
+            target,
+            data=builder.inttoptr(values[0], ir.DoubleType().as_pointer()),
+            shape=cgutils.pack_array(builder, [length]),
+            strides=cgutils.pack_array(builder, [itemsize]),
+            itemsize=itemsize,
+            meminfo=None,
+        )
+        return target._getvalue()
+
+    return types.Array(types.float64, 1, "C")(place, size), generate
+
+
+@intrinsic
 def stack(typing_context, size):
     """A few floats on the stack, (size,), not initialised: what is small, constant and does not leave a function stays in registers."""
     if not isinstance(size, types.IntegerLiteral):

@@ -1,7 +1,5 @@
 """Contact detection: shapes in flat arrays, cell lists, contacts of pairs, and what contacts inherit from the step before.
 
-All is compiled but for the pairs in GENERAL, for which the library coal is asked.
-
 Shapes are numbered. The normal of a contact points from shape b to shape a, ``gap < 0`` is penetration.
 """
 

@@ -1,188 +1,180 @@
-"""Which part of a shape looks in a direction: a vertex, an edge or a face, as a polygon whose edges have names.
+"""Which part of a shape looks in a direction: a vertex, a line or a face, as a polygon whose edges have names.
 
-Between two shapes that touch, contacts are the corners of one such part clipped by another: see `nsds.collision.patches`. In plain NumPy,
-for the pairs of shapes that have no kernel.
+Between two shapes that touch, contacts are the corners of one such part clipped by another: see `nsds.collision.patches`. A part is a few
+words on the stack, numbered below, and its corners, counterclockwise from outside; its edges are named by their place in it.
 """
 
-from typing import NamedTuple
+import math
 
-import numpy as np
+from nsds._jit import kernel, stack, view
+from nsds.collision.geometry import FACE, FACES, FAN_LIST, FANS, N_EDGES, N_FACES, OUTWARDS, TRIANGLE, VERTICES
+from nsds.collision.kinds import CAPSULE, CYLINDER, SPHERE
+from nsds.collision.placed import AXES, BLOCK, CENTRE, CORNERS, FLAT_KIND, KIND, NORMAL, NUMBER, SIZE
+from nsds.maths.vectors import cross, dot, norm, times, times_transposed
 
-from nsds.collision.kinds import BOX, CAPSULE, CYLINDER, SPHERE
-from nsds.collision.surfaces import BOX_CORNERS, BOX_SIDES
-
+COUNT, PART_NUMBER, IS_FACE, PART_NORMAL, POINTS = 0, 1, 2, 3, 6  # words of a part
+MOST_CORNERS = 64  # of a part: of a face with more every second, or third, is taken
+PART = POINTS + 3 * MOST_CORNERS
 _STANDS = 0.7  # cosine between a cylinder's axis and a direction above which its end looks there rather than its side
-_COPLANAR = 1e-9  # of the size of a polyhedron: how far the vertices of one face may be off a plane
 _LEVEL = 1e-4  # sine between an edge and what is across a direction, below which the whole edge looks there
 
 
-class Facing(NamedTuple):
-    """A part of a surface, alone a shape too; its edges are named by their place in it."""
-
-    points: np.ndarray  # (k, 3) in the world, counterclockwise from outside
-    number: int  # of this part in its shape
-    normal: np.ndarray = None  # of a face
-
-    def facing(self, d, around):
-        """All of it."""
-        return self
-
-    def lowest(self, n):
-        """Least coordinate along n."""
-        return (self.points @ n).min()
-
-
-class Pose(NamedTuple):
-    """Where a shape is: its axes as columns, and its position."""
-
-    R: np.ndarray
-    x: np.ndarray
+@kernel
+def facing(shape, geometry, d, around, part):
+    """What looks along d, with so many corners where it is round. Out: part (PART,)."""
+    if shape[KIND] == FLAT_KIND:
+        part[COUNT], part[PART_NUMBER], part[IS_FACE] = 3, shape[NUMBER], 1.0
+        for i in range(9):
+            part[POINTS + i] = shape[CORNERS + i]
+        for i in range(3):
+            part[PART_NORMAL + i] = shape[NORMAL + i]
+    elif shape[KIND] == SPHERE or shape[KIND] == CAPSULE or shape[KIND] == CYLINDER:
+        _of_round(shape, d, around, part)
+    else:
+        _of_polyhedron(shape, geometry, d, part)
 
 
-class Placed(NamedTuple):
-    """A convex shape at its pose."""
-
-    shape: object
-    pose: Pose
-
-    def facing(self, d, around):
-        """What looks along d, with so many corners where it is round."""
-        return self.shape.facing(self.pose, d, around)
-
-    def lowest(self, n):
-        """Least coordinate along n."""
-        return self.pose.x @ n + self.shape.lowest(n @ self.pose.R)
-
-    @property
-    def middle(self):
-        """A point well within."""
-        return self.pose.x + self.pose.R @ self.shape.middle
-
-
-class Round:
-    """A sphere, capsule or cylinder."""
-
-    def __init__(self, kind, size):
-        self.middle, self.kind, self.radius, self.half = np.zeros(3), kind, size[0], 0.0 if kind == SPHERE else size[1] / 2
-        self.smallest = 2 * min(size[0], self.half) if kind == CYLINDER else 2 * size[0]
-
-    def facing(self, pose, d, around):
-        """What looks along d: a point, a line along the side, or the end of a cylinder as a polygon of so many corners."""
-        u = pose.R[:, 2]
-        cosine = u @ d
-        if self.kind == CYLINDER and abs(cosine) > _STANDS:
-            angle = 2 * np.pi * np.arange(around) / around * np.copysign(1.0, cosine)
-            circle = np.stack([np.cos(angle), np.sin(angle)], axis=1) @ pose.R[:, :2].T
-            normal = np.copysign(1.0, cosine) * u
-            return Facing(pose.x + self.half * normal + self.radius * circle, 1 if cosine > 0 else 2, normal)
-        outwards = d - cosine * u if self.kind == CYLINDER else d
-        middle = pose.x + self.radius / np.linalg.norm(outwards) * outwards
-        return Facing(middle[None] if self.kind == SPHERE else np.stack([middle - self.half * u, middle + self.half * u]), 0)
-
-    def lowest(self, n):
-        """Least coordinate along n, in the axes of the shape."""
-        across = np.hypot(n[0], n[1]) if self.kind == CYLINDER else 1.0
-        return -self.half * abs(n[2]) - self.radius * across
-
-
-class Polyhedron:
-    """A box or convex hull by its faces: polygons of vertices, counterclockwise from outside."""
-
-    def __init__(self, vertices, polygons, normals):
-        self.vertices, self.polygons, self.normals = vertices, polygons, normals
-        self.middle, self.smallest = vertices.mean(axis=0), np.ptp(vertices, axis=0).min()
-
-    def facing(self, pose, d, around):
-        """The face that looks most along d."""
-        number = int(np.argmax(self.normals @ (d @ pose.R)))
-        return Facing(pose.x + self.vertices[self.polygons[number]] @ pose.R.T, number, pose.R @ self.normals[number])
-
-    def lowest(self, n):
-        """Least coordinate along n, in the axes of the shape."""
-        return (self.vertices @ n).min()
-
-
-class Surface:
-    """A mesh, triangle by triangle; what is at an edge or vertex is known by all triangles there."""
-
-    def __init__(self, vertices, triangles):
-        self.vertices, self.triangles, self.widest = vertices, triangles, np.ptp(vertices, axis=0).max()
-        corners = vertices[triangles]
-        across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-        self.normals = across / np.linalg.norm(across, axis=1)[:, None]
-        # Of an edge: normal of a triangle, direction into it; of a vertex: normal times angle, edges from there; for each triangle.
-        self._inwards, self._around = {}, {}
-        for t, (triangle, points) in enumerate(zip(triangles.tolist(), corners, strict=True)):
+@kernel
+def _of_round(shape, d, around, part):
+    """A point, a line along the side, or the end of a cylinder as a polygon."""
+    R, u, out = view(shape, AXES, 9), stack(3), stack(3)
+    for i in range(3):
+        u[i] = R[3 * i + 2]
+    cosine, r = dot(u, d), shape[SIZE]
+    half = 0.0 if shape[KIND] == SPHERE else 0.5 * shape[SIZE + 1]
+    part[PART_NUMBER], part[IS_FACE] = 0, 0.0
+    if shape[KIND] == CYLINDER and abs(cosine) > _STANDS:
+        side = math.copysign(1.0, cosine)
+        part[COUNT], part[PART_NUMBER], part[IS_FACE] = around, (1 if side > 0.0 else 2), 1.0
+        for k in range(around):
+            angle = side * 2.0 * math.pi * k / around
+            x, y = r * math.cos(angle), r * math.sin(angle)
             for i in range(3):
-                start, end, last = triangle[i], triangle[(i + 1) % 3], points[(i + 2) % 3]
-                into = np.cross(self.normals[t], points[(i + 1) % 3] - points[i])
-                self._inwards.setdefault((min(start, end), max(start, end)), []).append((self.normals[t], into / np.linalg.norm(into)))
-                away = np.stack([points[(i + 1) % 3] - points[i], last - points[i]])
-                away /= np.linalg.norm(away, axis=1)[:, None]
-                angle = np.arccos(np.clip(away[0] @ away[1], -1, 1))
-                self._around.setdefault(start, []).append((angle * self.normals[t], away))
-        self._edge_number = {edge: len(triangles) + k for k, edge in enumerate(self._inwards)}
+                part[POINTS + 3 * k + i] = shape[CENTRE + i] + half * side * u[i] + R[3 * i] * x + R[3 * i + 1] * y
+        for i in range(3):
+            part[PART_NORMAL + i] = side * u[i]
+        return
+    for i in range(3):
+        out[i] = d[i] - (cosine * u[i] if shape[KIND] == CYLINDER else 0.0)
+    size = norm(out)
+    part[COUNT] = 1 if shape[KIND] == SPHERE else 2
+    for i in range(3):
+        x = shape[CENTRE + i] + r / size * out[i]
+        part[POINTS + i], part[POINTS + 3 + i] = x - half * u[i], x + half * u[i]
 
-    def triangle(self, pose, t):
-        """Triangle t as a face."""
-        return Facing(pose.x + self.vertices[self.triangles[t]] @ pose.R.T, t, pose.R @ self.normals[t])
 
-    def ridge(self, pose, d, t):
-        """The edge or vertex of triangle t that looks along d; None unless the surface bends away from there on all sides.
+@kernel
+def _of_polyhedron(shape, geometry, d, part):
+    """The face of a box or hull that looks most along d."""
+    block, local, R = int(shape[BLOCK]), stack(3), view(shape, AXES, 9)
+    times_transposed(R, d, local)
+    first, best, most = int(geometry[block + FACES]), 0, -math.inf
+    for f in range(int(geometry[block + N_FACES])):
+        cosine = dot(view(geometry, first + FACE * f, 3), local)
+        if cosine > most:
+            best, most = f, cosine
+    at, vertices = first + FACE * best, int(geometry[block + VERTICES])
+    corners, many = int(geometry[at + 3]), int(geometry[at + 4])
+    every = 1 + (many - 1) // MOST_CORNERS
+    count = (many + every - 1) // every
+    part[COUNT], part[PART_NUMBER], part[IS_FACE] = count, best, 1.0
+    times(R, view(geometry, at, 3), view(part, PART_NORMAL, 3))
+    for k in range(count):
+        x = view(part, POINTS + 3 * k, 3)
+        times(R, view(geometry, vertices + 3 * int(geometry[corners + every * k]), 3), x)
+        for i in range(3):
+            x[i] += shape[CENTRE + i]
 
-        Outside is where normals point, weighted by angles (Baerentzen and Aanaes, IEEE Trans. Vis. Comput. Graph. 11, 243, 2005).
-        """
-        local, triangle = d @ pose.R, self.triangles[t].tolist()
-        points = self.vertices[triangle]
-        height = points @ local
-        length = np.linalg.norm(points[1] - points[0])
-        top = [v for v, z in zip(triangle, height, strict=True) if z >= height.max() - _LEVEL * length]
-        if len(top) == 3:
-            return None
-        if len(top) == 2:
-            edge = min(top), max(top)
-            beside, number = self._inwards[edge], self._edge_number[edge]
+
+@kernel
+def _leans_out(geometry, block, t, i, local):
+    """Whether a triangle goes up along a direction, from its edge i on inwards."""
+    at, vertices = int(geometry[block + FACES]) + TRIANGLE * t, int(geometry[block + VERTICES])
+    u, into = stack(3), stack(3)
+    p, q = vertices + 3 * int(geometry[at + i]), vertices + 3 * int(geometry[at + (i + 1) % 3])
+    for m in range(3):
+        u[m] = geometry[q + m] - geometry[p + m]
+    cross(view(geometry, at + 3, 3), u, into)
+    return dot(into, local) > _LEVEL * norm(into)
+
+
+@kernel
+def _rises_around(geometry, block, v, local):
+    """Whether an edge goes up along a direction from vertex v of a mesh."""
+    fans, listed, vertices = int(geometry[block + FANS]), int(geometry[block + FAN_LIST]), int(geometry[block + VERTICES])
+    d = stack(3)
+    for entry in range(int(geometry[fans + v]), int(geometry[fans + v + 1])):
+        at = int(geometry[block + FACES]) + TRIANGLE * int(geometry[listed + entry])
+        for corner in range(3):
+            w = int(geometry[at + corner])
+            if w != v:
+                for m in range(3):
+                    d[m] = geometry[vertices + 3 * w + m] - geometry[vertices + 3 * v + m]
+                if dot(d, local) > _LEVEL * norm(d):
+                    return True
+    return False
+
+
+@kernel
+def ridge(mesh, geometry, n, t, part):
+    """The edge or vertex of triangle t of a mesh that looks along n; false unless the surface bends away from there on all sides.
+
+    Outside is where normals point, weighted by angles (Baerentzen and Aanaes, IEEE Trans. Vis. Comput. Graph. 11, 243, 2005).
+    Out: part (PART,).
+    """
+    block, local, heights = int(mesh[BLOCK]), stack(3), stack(3)
+    R = view(mesh, AXES, 9)
+    times_transposed(R, n, local)
+    at, vertices = int(geometry[block + FACES]) + TRIANGLE * t, int(geometry[block + VERTICES])
+    length, top, low = 0.0, -math.inf, -1
+    for i in range(3):
+        x = view(geometry, vertices + 3 * int(geometry[at + i]), 3)
+        heights[i] = dot(x, local)
+        top = max(top, heights[i])
+    for m in range(3):
+        length += (geometry[vertices + 3 * int(geometry[at + 1]) + m] - geometry[vertices + 3 * int(geometry[at]) + m]) ** 2
+    above, only = 0, 0
+    for i in range(3):
+        if heights[i] >= top - _LEVEL * math.sqrt(length):
+            above, only = above + 1, i
         else:
-            beside, number = self._around[top[0]], len(self.triangles) + len(self._inwards) + top[0]
-        leans = max(float(np.max(into @ local)) for _, into in beside) > _LEVEL
-        if leans or sum(weighted for weighted, _ in beside) @ local <= 0:
-            return None
-        return Facing(pose.x + self.vertices[sorted(top)] @ pose.R.T, number)
+            low = i
+    if above == 3:
+        return False
+    n_triangles = int(geometry[block + N_FACES])
+    part[IS_FACE] = 0.0
+    if above == 2:
+        i = (low + 1) % 3
+        beyond, outside = int(geometry[at + 6 + i]), dot(view(geometry, at + 3, 3), local)
+        if _leans_out(geometry, block, t, i, local):
+            return False
+        if beyond >= 0:
+            other = int(geometry[block + FACES]) + TRIANGLE * beyond
+            side = 0
+            for k in range(1, 3):
+                side = k if geometry[other + 9 + k] == geometry[at + 9 + i] else side
+            outside += dot(view(geometry, other + 3, 3), local)
+            if _leans_out(geometry, block, beyond, side, local):
+                return False
+        if outside <= 0.0:
+            return False
+        one, two = int(geometry[at + i]), int(geometry[at + (i + 1) % 3])
+        part[COUNT], part[PART_NUMBER] = 2, n_triangles + int(geometry[at + 9 + i])
+        _put_corner(mesh, geometry, min(one, two), part, 0)
+        _put_corner(mesh, geometry, max(one, two), part, 1)
+        return True
+    v = int(geometry[at + only])
+    if dot(view(geometry, int(geometry[block + OUTWARDS]) + 3 * v, 3), local) <= 0.0 or _rises_around(geometry, block, v, local):
+        return False
+    part[COUNT], part[PART_NUMBER] = 1, n_triangles + int(geometry[block + N_EDGES]) + v
+    _put_corner(mesh, geometry, v, part, 0)
+    return True
 
 
-def surface_of(size, vertices, triangles):
-    """(vertices, triangles) of the polyhedron of a size, out of those of all in a record."""
-    first, end = int(size[1]), int(size[1] + size[2])
-    own = (triangles[:, 0] >= first) & (triangles[:, 0] < end)
-    return vertices[first:end], triangles[own] - first
-
-
-def solid(kind, size, vertices, triangles):
-    """What answers for a convex shape; vertices and triangles of a hull."""
-    if kind in (SPHERE, CAPSULE, CYLINDER):
-        return Round(kind, size)
-    if kind == BOX:
-        normals = np.repeat(np.eye(3), 2, axis=0) * np.tile([-1.0, 1.0], 3)[:, None]
-        return Polyhedron(BOX_CORNERS * size, list(BOX_SIDES), normals)
-    return Polyhedron(vertices, *_faces(vertices, triangles))
-
-
-def _faces(vertices, triangles):
-    """(polygons, normals) of a hull: triangles in one plane are one face."""
-    corners = vertices[triangles]
-    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    area = np.linalg.norm(across, axis=1)
-    left, polygons, normals = np.ones(len(triangles), bool), [], []
-    tolerance = _COPLANAR * np.ptp(vertices, axis=0).max()
-    for t in np.argsort(-area, kind="stable"):
-        if left[t]:
-            normal = across[t] / area[t]
-            flat = left & (abs((corners - corners[t, 0]) @ normal) <= tolerance).all(axis=1)
-            left &= ~flat
-            used = np.unique(triangles[flat])
-            spokes = vertices[used] - vertices[used].mean(axis=0)
-            first = corners[t, 1] - corners[t, 0]
-            angle = np.arctan2(spokes @ np.cross(normal, first), spokes @ first)
-            polygons.append(used[np.argsort(angle)])
-            normals.append(normal)
-    return polygons, np.array(normals)
+@kernel
+def _put_corner(mesh, geometry, v, part, k):
+    """Vertex v of a mesh, in the world."""
+    x = view(part, POINTS + 3 * k, 3)
+    times(view(mesh, AXES, 9), view(geometry, int(geometry[int(mesh[BLOCK]) + VERTICES]) + 3 * v, 3), x)
+    for i in range(3):
+        x[i] += mesh[CENTRE + i]

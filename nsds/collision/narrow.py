@@ -4,22 +4,27 @@ from inspect import signature
 
 from numba import types
 
-from nsds._jit import caller, kernel, on_demand, pointer, specialised, stack, tiny
+from nsds._jit import caller, kernel, on_demand, specialised, stack, tiny
 from nsds.collision.frames import FIELDS
+from nsds.collision.general import general_pair
 from nsds.collision.kinds import NAMES, PLANE, SHAPES, SPHERE
 from nsds.collision.pairs import COMPILED
 from nsds.collision.spheres import sphere_plane, sphere_sphere
 
-_GENERAL = sum(shape.is_general << code for code, shape in enumerate(SHAPES.values()))  # a bit for each kind that coal knows
-_call_general = caller(types.int64(types.int64, types.int64, types.float64, types.int64, types.int64))
+_GENERAL = sum(shape.is_general << code for code, shape in enumerate(SHAPES.values()))  # a bit for each kind of solids and meshes
+_INTS, _FLOATS = types.Array(types.int64, 1, "C"), types.Array(types.float64, 1, "C")
+_OF_GENERAL = types.int64(_INTS, _FLOATS, _FLOATS, *(types.int64,) * 3, types.float64, _FLOATS)
+_call_general = caller(_OF_GENERAL)
+_address_of_general = on_demand(_OF_GENERAL, general_pair)
 
 
 @kernel
 def _in_order(kind, size, pose, vertices, general, a, b, margin, found):
-    """Contacts of shapes for which there is no kernel, by the library coal; none between kinds that are not supported."""
+    """Contacts of shapes for which there is no kernel of their own; none between kinds that are not supported."""
     if general != 0 and (_GENERAL >> kind[a]) & (_GENERAL >> kind[b]) & 1:
-        return _call_general(general, (a, b, margin, pointer(pose), pointer(found)))
-    return 0
+        address = _address_of_general()
+        return types.int64(0) if address == 0 else _call_general(address, (kind, size, pose, general, a, b, margin, found))
+    return types.int64(0)
 
 
 @tiny
@@ -30,9 +35,6 @@ def _flip(found, n):
         for i in range(2, 5):
             found[at + 3 + i] -= found[at + 1] * found[at + i]
             found[at + i] = -found[at + i]
-
-
-_INTS, _FLOATS = types.Array(types.int64, 1, "C"), types.Array(types.float64, 1, "C")
 
 
 def _of_two(kind, size, pose, vertices, general, a, b, margin, found):

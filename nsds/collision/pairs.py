@@ -1,6 +1,5 @@
-"""Pairs of kinds of shapes between which contacts can be found: by a kernel each, or by the library coal."""
+"""Pairs of kinds of shapes between which contacts can be found: by a kernel each, or by the one for all solids."""
 
-from nsds import _checks
 from nsds.collision.boxes import box_box
 from nsds.collision.capsule_box import capsule_box
 from nsds.collision.capsules import capsule_capsule
@@ -29,7 +28,7 @@ _KERNELS = {
 COMPILED = {(NAMES.index(a), NAMES.index(b)): contacts for (a, b), contacts in _KERNELS.items()}
 _OWN = frozenset(tuple(sorted(pair)) for pair in COMPILED)
 _SOLID = [code for code, shape in enumerate(SHAPES.values()) if shape.is_general]
-GENERAL = frozenset((a, b) for a in _SOLID for b in _SOLID if a <= b) - _OWN - {(MESH, MESH)}  # by the library coal
+GENERAL = frozenset((a, b) for a in _SOLID for b in _SOLID if a <= b) - _OWN - {(MESH, MESH)}
 SUPPORTED = _OWN | GENERAL
 
 
@@ -45,8 +44,6 @@ def require_supported(kind_a, kind_b):
     ------
     ValueError
         There is no such kind, or nothing finds the contacts of this pair.
-    ImportError
-        The pair needs the extra ``collision``, which is not installed.
 
     Examples
     --------
@@ -58,17 +55,10 @@ def require_supported(kind_a, kind_b):
     ValueError: collision: contacts between a tube and a box cannot be found; a tube meets: sphere
     """
     pair = [_code(kind) for kind in (kind_a, kind_b)]
-    if tuple(sorted(pair)) in GENERAL:
-        require_coal(*(NAMES[k] for k in pair))
-    elif tuple(sorted(pair)) not in SUPPORTED:
+    if tuple(sorted(pair)) not in SUPPORTED:
         partners = [NAMES[k] for k in range(len(NAMES)) if tuple(sorted((pair[0], k))) in SUPPORTED]
         a, b = (NAMES[k] for k in pair)
         raise ValueError(f"collision: contacts between a {a} and a {b} cannot be found; a {a} meets: {', '.join(partners)}")
-
-
-def require_coal(a, b):
-    """Raise an ImportError that names the extra where the library that finds contacts of these kinds is not installed."""
-    _checks.require_extra("coal", "collision", f"contacts between a {a} and a {b} need coal")
 
 
 def _code(kind):

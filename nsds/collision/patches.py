@@ -1,138 +1,265 @@
 """Contacts between two parts of surfaces that look at each other: corners of one clipped by the sides of the other, with stable names."""
 
-import numpy as np
+import math
 
-from nsds.collision.frames import MOST
+from nsds._jit import kernel, stack, tiny, view
+from nsds.collision.facing import COUNT, IS_FACE, MOST_CORNERS, PART_NORMAL, PART_NUMBER, POINTS, facing
+from nsds.collision.frames import FIELDS, MOST
+from nsds.collision.placed import lowest
 from nsds.collision.planes import STEEP
+from nsds.maths.vectors import cross, dot, norm
 
 FLAT = 1.0 - 5e-7  # cosine between the normal of a contact and that of a face on which it may be
+ROOM = 256  # contacts of two shapes before they are thinned
+LISTED = FIELDS * ROOM
+MOST_OF_PATCH = 2 * MOST_CORNERS + 1
 _ALONG = 1e-2  # sine between two lines that lie along each other
 _LOWER = 1e-7  # of the smaller shape: how much nearer the closest points must be than corners are to be a contact of their own
 _SAME = 1e-6  # of the smaller shape: contacts that are nearer to each other are one
 _ROUND = 32  # corners of a round face that others stand on; 8 of one that stands
-_NAMES = 10  # bits of the name of an edge
+_NAMES = 1 << 10  # names of edges
+_CUT = 1 << 9  # from here on names are those of cuts
 _SECOND = 1 << 52  # feature: which of both faces is stood on
 _KEPT = 1 << 16  # numbers of faces in a feature are counted up to there
+_VERTEX = 4  # words of a corner of a polygon: two coordinates in the face, height above it, name of the edge that starts there
+_HEIGHTS, _POLYGON = 2 * MOST_CORNERS + 2, _VERTEX * (2 * MOST_CORNERS + 2)
 
 
-def patch(a, b, n, closest, margin, small):
-    """Contacts of two shapes across a normal from b to a.
+@tiny
+def add(found, n, margin, feature, gap, normal, point):
+    """Adds a contact unless its gap exceeds the margin or there is no room; returns the number of contacts."""
+    if not gap <= margin or n >= ROOM:
+        return n
+    at = n * FIELDS
+    found[at], found[at + 1] = feature, gap
+    for i in range(3):
+        found[at + 2 + i], found[at + 5 + i] = normal[i], point[i]
+    return n + 1
 
-    Parameters
-    ----------
-    a, b : `nsds.collision.facing.Placed` or `nsds.collision.facing.Facing`
-        The shapes, or parts of them.
-    n : ndarray (3,)
-        As the closest points have it; the normal of a face that they may be on takes its place.
-    closest : (gap, point on a) or None
-        A contact of its own, unless corners are as near; without it n is the normal of the face of b.
-    margin, small : float
-        Largest gap, and size of the smaller shape.
 
-    Returns
-    -------
-    list of (feature, gap, normal, point on a)
+@tiny
+def base_of(of_a, of_b):
+    """First of the features between two parts."""
+    return (of_a[PART_NUMBER] % _KEPT * _KEPT + of_b[PART_NUMBER] % _KEPT) * _NAMES * _NAMES
+
+
+@kernel
+def patch(a, b, of_a, of_b, geometry, n, gap, point, margin, small, found, count):
+    """Adds the contacts of two shapes across a normal n from b to a; returns their number.
+
+    In: of_a, of_b (PART,): what looks at the other one; gap, point: the closest points, a contact of their own unless corners are as near.
     """
-    of_a, of_b = a.facing(-n, 8), b.facing(n, 8)
-    found, base = [], (of_a.number % _KEPT * _KEPT + of_b.number % _KEPT) << 2 * _NAMES
-    if closest is None or _stands_on(of_b, a, n, closest[0], small):
-        face = b.facing(n, _ROUND)
-        for point, height, name in _clipped(of_a.points, face, small):
-            found.append((base + name, height, face.normal, point))
-    elif _stands_on(of_a, b, -n, closest[0], small):
-        face = a.facing(-n, _ROUND)
-        for point, height, name in _clipped(of_b.points, face, small):
-            found.append((_SECOND + base + name, height, -face.normal, point - height * face.normal))
-    elif len(of_a.points) == 2 and len(of_b.points) == 2:
-        found = _side_by_side(of_a.points, of_b.points, n)
-    found = [one for one in found if one[1] <= margin]
-    if closest is not None and closest[0] <= margin and not any(gap <= closest[0] + _LOWER * small for _, gap, *_ in found):
-        found.append((-1 - of_b.number, closest[0], n, closest[1]))
-    return found
+    first, lowest_gap = count, math.inf
+    base = base_of(of_a, of_b)
+    turned = stack(3)
+    for i in range(3):
+        turned[i] = -n[i]
+    if _stands_on(of_b, a, geometry, n, gap, small):
+        facing(b, geometry, n, _ROUND, of_b)
+        count = clipped(of_a, of_b, base, margin, small, found, count)
+    elif _stands_on(of_a, b, geometry, turned, gap, small):
+        facing(a, geometry, turned, _ROUND, of_a)
+        begin = count
+        count = clipped(of_b, of_a, _SECOND + base, margin, small, found, count)
+        for k in range(begin, count):
+            at = FIELDS * k
+            for i in range(3):
+                found[at + 2 + i] = -found[at + 2 + i]
+                found[at + 5 + i] += found[at + 1] * found[at + 2 + i]
+    elif of_a[COUNT] == 2 and of_b[COUNT] == 2:
+        count = _side_by_side(of_a, of_b, n, margin, found, count)
+    for k in range(first, count):
+        lowest_gap = min(lowest_gap, found[FIELDS * k + 1])
+    if not lowest_gap <= gap + _LOWER * small:
+        count = add(found, count, margin, -1.0 - of_b[PART_NUMBER], gap, n, point)
+    return count
 
 
-def _stands_on(face, other, n, gap, small):
+@kernel
+def _stands_on(face, other, geometry, n, gap, small):
     """Whether a face is across a normal out of it, and as far from the other shape along its own as along that one."""
-    if face.normal is None or face.normal @ n < FLAT:
+    normal, x = view(face, PART_NORMAL, 3), stack(3)
+    if face[IS_FACE] == 0.0 or dot(normal, n) < FLAT:
         return False
-    return other.lowest(face.normal) - face.normal @ face.points[0] >= gap - _LOWER * small
+    return lowest(other, geometry, normal, x) - dot(normal, view(face, POINTS, 3)) >= gap - _LOWER * small
 
 
-def _clipped(points, face, small):
-    """(point, height above the face, name) of the corners of a part that are within the sides of a face."""
-    along = face.points[1] - face.points[0]
-    axes = np.stack([along / np.linalg.norm(along), np.cross(face.normal, along) / np.linalg.norm(along), face.normal])
-    polygon = [(*xyz, i) for i, xyz in enumerate(((points - face.points[0]) @ axes.T).tolist())]
-    sides = ((face.points - face.points[0]) @ axes[:2].T).tolist()
-    for i, (u, v) in enumerate(sides):
-        du, dv = sides[(i + 1) % len(sides)][0] - u, sides[(i + 1) % len(sides)][1] - v
-        length = max(np.hypot(du, dv), 1e-300)
-        beyond = [((p[0] - u) * dv - (p[1] - v) * du) / length for p in polygon]
-        polygon = _cut(polygon, beyond, (1 << _NAMES - 1) + i) if len(points) > 2 else _shortened(polygon, beyond, i, _SAME * small)
-    for k, (u, v, height, name) in enumerate(polygon):
-        before = polygon[k - 1][3] if len(points) > 2 else 0
-        yield face.points[0] + np.array([u, v, height]) @ axes, height, (before % (1 << _NAMES) << _NAMES) + name % (1 << _NAMES)
+@kernel
+def clipped(part, face, base, margin, small, found, count):
+    """Adds the corners of a part that are within the sides of a face, at their heights above it; returns the number of contacts."""
+    u, w, d, normal, x = stack(3), stack(3), stack(3), view(face, PART_NORMAL, 3), stack(3)
+    polygon, other, heights = stack(_POLYGON), stack(_POLYGON), stack(_HEIGHTS)
+    many, sides = int(part[COUNT]), int(face[COUNT])
+    for i in range(3):
+        u[i] = face[POINTS + 3 + i] - face[POINTS + i]
+    length = norm(u)
+    for i in range(3):
+        u[i] /= length
+    cross(normal, u, w)
+    for k in range(many):
+        for i in range(3):
+            d[i] = part[POINTS + 3 * k + i] - face[POINTS + i]
+        at = _VERTEX * k
+        polygon[at], polygon[at + 1], polygon[at + 2], polygon[at + 3] = dot(d, u), dot(d, w), dot(d, normal), k
+    size = many
+    for side in range(sides):
+        p, q = POINTS + 3 * side, POINTS + 3 * (side + 1 if side + 1 < sides else 0)
+        x0, y0, x1, y1 = 0.0, 0.0, 0.0, 0.0
+        for i in range(3):
+            start, end = face[p + i] - face[POINTS + i], face[q + i] - face[POINTS + i]
+            x0, y0, x1, y1 = x0 + start * u[i], y0 + start * w[i], x1 + end * u[i], y1 + end * w[i]
+        dx, dy = x1 - x0, y1 - y0
+        length = max(math.hypot(dx, dy), 1e-300)
+        for k in range(size):
+            heights[k] = ((polygon[_VERTEX * k] - x0) * dy - (polygon[_VERTEX * k + 1] - y0) * dx) / length
+        if many > 2:
+            size = _cut(polygon, size, heights, _CUT + side, other)
+        else:
+            size = _shortened(polygon, size, heights, 2 + side, _SAME * small, other)
+        for k in range(_VERTEX * size):
+            polygon[k] = other[k]
+    for k in range(size):
+        at, before = _VERTEX * k, (0.0 if many <= 2 else polygon[_VERTEX * (k - 1 if k > 0 else size - 1) + 3])
+        for i in range(3):
+            x[i] = face[POINTS + i] + polygon[at] * u[i] + polygon[at + 1] * w[i] + polygon[at + 2] * normal[i]
+        feature = base + before % _NAMES * _NAMES + polygon[at + 3] % _NAMES
+        count = add(found, count, margin, feature, polygon[at + 2], normal, x)
+    return count
 
 
-def _cut(polygon, beyond, name):
-    """The part of a polygon that is not beyond a side; the cut is an edge of that name (Sutherland and Hodgman)."""
-    result = []
-    for i, p in enumerate(polygon):
-        j = (i + 1) % len(polygon)
-        if beyond[i] <= 0:
-            result.append(p)
-        if (beyond[i] <= 0) != (beyond[j] <= 0):
-            result.append((*_between(p, polygon[j], beyond[i], beyond[j]), name if beyond[i] <= 0 else p[3]))
-    return result
-
-
-def _shortened(line, beyond, side, tolerance):
-    """The part of a line, or the point, that is not beyond a side; an end that is cut off is named after it."""
-    if all(distance > tolerance for distance in beyond):
-        return []
-    if len(line) == 1 or all(distance <= tolerance for distance in beyond):
-        return line
-    cut = (*_between(*line, *beyond), 2 + side)
-    return [line[0], cut] if beyond[0] <= tolerance else [cut, line[1]]
-
-
-def _between(p, q, at_p, at_q):
+@tiny
+def _between(polygon, p, q, at_p, at_q, out, to):
+    """Where the line from p to q is not beyond."""
     part = at_p / (at_p - at_q)
-    return tuple(p[k] + part * (q[k] - p[k]) for k in range(3))
+    for i in range(3):
+        out[to + i] = polygon[p + i] + part * (polygon[q + i] - polygon[p + i])
 
 
-def _side_by_side(a, b, n):
-    """Both ends of what two lines that lie along each other have in common; nothing of other lines."""
-    u, v = a[1] - a[0], b[1] - b[0]
-    u, v = u / np.linalg.norm(u), v / np.linalg.norm(v)
-    if np.linalg.norm(np.cross(u, v)) > _ALONG:
-        return []
-    s, t = (np.sort((line - a[0]) @ u) for line in (a, b))
-    low, high = max(s[0], t[0]), min(s[1], t[1])
+@kernel
+def _cut(polygon, size, beyond, name, out):
+    """The part of a polygon that is not beyond a side; the cut is an edge of that name (Sutherland and Hodgman). Returns its size."""
+    count = 0
+    for k in range(size):
+        following = k + 1 if k + 1 < size else 0
+        p, q = _VERTEX * k, _VERTEX * following
+        if beyond[k] <= 0.0:
+            for i in range(_VERTEX):
+                out[_VERTEX * count + i] = polygon[p + i]
+            count += 1
+        if (beyond[k] <= 0.0) != (beyond[following] <= 0.0):
+            _between(polygon, p, q, beyond[k], beyond[following], out, _VERTEX * count)
+            out[_VERTEX * count + 3] = name if beyond[k] <= 0.0 else polygon[p + 3]
+            count += 1
+    return count
+
+
+@kernel
+def _shortened(line, size, beyond, name, tolerance, out):
+    """The part of a line, or the point, that is not beyond a side; an end that is cut off is named after it. Returns its size."""
+    kept = 0
+    for k in range(size):
+        kept += 1 if beyond[k] <= tolerance else 0
+    if kept == 0:
+        return 0
+    for k in range(_VERTEX * size):
+        out[k] = line[k]
+    if size == 2 and kept == 1:
+        lost = 1 if beyond[0] <= tolerance else 0
+        _between(line, 0, _VERTEX, beyond[0], beyond[1], out, _VERTEX * lost)
+        out[_VERTEX * lost + 3] = name
+    return size
+
+
+@kernel
+def _side_by_side(of_a, of_b, n, margin, found, count):
+    """Adds both ends of what two lines that lie along each other have in common; nothing of other lines."""
+    u, v, x, y, d = stack(3), stack(3), stack(3), stack(3), stack(3)
+    for i in range(3):
+        u[i], v[i] = of_a[POINTS + 3 + i] - of_a[POINTS + i], of_b[POINTS + 3 + i] - of_b[POINTS + i]
+    length, other = norm(u), norm(v)
+    for i in range(3):
+        u[i], v[i], d[i] = u[i] / length, v[i] / other, of_b[POINTS + i] - of_a[POINTS + i]
+    cross(u, v, x)
+    if norm(x) > _ALONG:
+        return count
+    start, along = dot(d, u), dot(u, v)
+    low, high = max(0.0, min(start, start + other * along)), min(length, max(start, start + other * along))
     if low >= high:
-        return []
-    points = [(a[0] + w * u, b[0] + (w - (b[0] - a[0]) @ u) / (u @ v) * v) for w in (low, high)]
-    return [(end, n @ (x - y), n, x) for end, (x, y) in enumerate(points)]
+        return count
+    for end in range(2):
+        s, gap = (low if end == 0 else high), 0.0
+        for i in range(3):
+            x[i] = of_a[POINTS + i] + s * u[i]
+            y[i] = of_b[POINTS + i] + (s - start) / along * v[i]
+            gap += n[i] * (x[i] - y[i])
+        count = add(found, count, margin, end, gap, n, x)
+    return count
 
 
-def thinned(found, small):
-    """Contacts in the order of their features, each place once, MOST of them: the lowest, then one after the other those far from all."""
-    best = {}
-    for one in found:
-        if one[0] not in best or one[1] < best[one[0]][1]:
-            best[one[0]] = one
-    found = [best[feature] for feature in sorted(best)]
-    if len(found) < 2:
-        return found
-    gap = np.array([one[1] for one in found])
-    place = np.array([np.concatenate([one[3], small * one[2]]) for one in found])
-    apart = np.linalg.norm(place[:, None] - place[None], axis=2)
-    repeated = np.triu(apart < _SAME * small, 1).any(axis=0)
-    low = gap <= gap[~repeated].min() + _SAME * small
-    chosen = [int(np.argmax(low & ~repeated))]
-    far = np.where(repeated, -np.inf, apart[chosen[0]])
-    while len(chosen) < min(MOST, np.count_nonzero(~repeated)):
-        far[chosen] = -np.inf
-        chosen.append(int(np.argmax(far - STEEP * (gap - gap.min()))))
-        far = np.minimum(far, apart[chosen[-1]])
-    return [found[k] for k in sorted(chosen)]
+@kernel
+def _sorted_once(found, n):
+    """Contacts in the order of their features, the lowest of each; returns how many are left."""
+    one, left = stack(FIELDS), 0
+    for k in range(n):
+        for i in range(FIELDS):
+            one[i] = found[FIELDS * k + i]
+        at = left
+        while at > 0 and found[FIELDS * (at - 1)] > one[0]:
+            at -= 1
+        if at > 0 and found[FIELDS * (at - 1)] == one[0]:
+            if one[1] < found[FIELDS * (at - 1) + 1]:
+                for i in range(FIELDS):
+                    found[FIELDS * (at - 1) + i] = one[i]
+            continue
+        for later in range(left - at):
+            for i in range(FIELDS):
+                found[FIELDS * (left - later) + i] = found[FIELDS * (left - later - 1) + i]
+        for i in range(FIELDS):
+            found[FIELDS * at + i] = one[i]
+        left += 1
+    return left
+
+
+@tiny
+def _distance(found, k, l, small):
+    """How far two contacts are from each other, turned normals counted by the size of the smaller shape."""
+    square = 0.0
+    for i in range(3):
+        square += (found[FIELDS * k + 5 + i] - found[FIELDS * l + 5 + i]) ** 2
+        square += (small * (found[FIELDS * k + 2 + i] - found[FIELDS * l + 2 + i])) ** 2
+    return math.sqrt(square)
+
+
+@kernel
+def thinned(found, n, small, out):
+    """Contacts in the order of their features, each place once, MOST of them: the lowest, then one after the other those far from all.
+
+    Out: out (MOST FIELDS); returns their number.
+    """
+    n = _sorted_once(found, n)
+    far, lowest_gap, chosen = stack(ROOM), math.inf, 0
+    for k in range(n):
+        far[k] = math.inf
+        for l in range(k):
+            if _distance(found, k, l, small) < _SAME * small:
+                far[k] = -math.inf  # this place is there already
+        lowest_gap = min(lowest_gap, found[FIELDS * k + 1])
+    highest_low = math.inf
+    for k in range(n):
+        highest_low = min(highest_low, found[FIELDS * k + 1] if far[k] > 0.0 else math.inf)
+    best, best_k = math.inf, n
+    for k in range(n):
+        if best_k == n and far[k] > 0.0 and found[FIELDS * k + 1] <= highest_low + _SAME * small:
+            best_k = k
+    while best_k < n and chosen < MOST:
+        for i in range(FIELDS):
+            out[FIELDS * chosen + i] = found[FIELDS * best_k + i]
+        chosen += 1
+        for k in range(n):
+            far[k] = min(far[k], _distance(found, k, best_k, small)) if far[k] > -math.inf else far[k]
+        far[best_k] = -math.inf
+        best, best_k = -math.inf, n
+        for k in range(n):
+            if far[k] > -math.inf and far[k] - STEEP * (found[FIELDS * k + 1] - lowest_gap) > best:
+                best, best_k = far[k] - STEEP * (found[FIELDS * k + 1] - lowest_gap), k
+    return chosen

@@ -55,8 +55,6 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None):
     ------
     TypeError, ValueError
         Not a shape or law, a part named "world", shapes between which contacts cannot be found, a plane on a body.
-    ImportError
-        Shapes between which the library coal finds contacts, in `nsds.system`, where the extra ``collision`` is not installed.
 
     Examples
     --------
@@ -184,8 +182,8 @@ def _require_known(name, part, names, single):
             for kind_b in kinds[b]:
                 try:
                     require_supported(kind_a, kind_b)
-                except (ValueError, ImportError) as error:
-                    raise type(error)(f"collisions '{name}': {error}") from None
+                except ValueError as error:
+                    raise ValueError(f"collisions '{name}': {error}") from None
 
 
 def with_room(records, capacities):

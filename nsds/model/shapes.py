@@ -107,7 +107,7 @@ def capsule(radius, length, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
 
 
 def cylinder(radius, length, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
-    """Solid cylinder along z; it meets spheres and planes, and other solids with the extra ``collision``.
+    """Solid cylinder along z.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def plane(normal=(0, 0, 1), offset=0.0, *, point=None):
 
 
 def convex(vertices, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
-    """Convex hull of points; it meets planes, and other solids with the extra ``collision``.
+    """Convex hull of points.
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ def convex(vertices, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
 
 
 def mesh(vertices, triangles, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
-    """Surface of triangles, closed or open, as of terrain; it meets planes, and solids but meshes with the extra ``collision``.
+    """Surface of triangles, closed or open, as of terrain; it meets planes, and solids, but no other meshes.
 
     What meets it is held off on the side from which the triangles are counterclockwise; there is nothing within the surface, so that what
     is wholly inside does not touch it. A body of this shape touches planes with its vertices.

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from nsds import _checks
-from nsds.collision.facing import surface_of
+from nsds.collision.geometry import surface_of
 from nsds.collision.kinds import NAMES, POLYHEDRA, SHAPES, bound
 from nsds.maths.rotations import turned
 from nsds.model.kinds import NEWTON_EULER, SYSTEMS, collisions_of, split

@@ -477,8 +477,6 @@ def _advance(run, recorder, in_shares, interrupts, until, n_steps, stop):
 
         with interrupts.at_once():
             in_shares(chunk)
-        for pairs in getattr(p.layout, "general_pairs", ()):
-            pairs.raise_error()
         if not (recorder.reached[:, STOPPED] == CAPACITY).any():
             return run
         if has_event_rows(p.stepper):

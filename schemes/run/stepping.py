@@ -170,7 +170,6 @@ class Stepper:
         run, n_members = kept.run, kept.n_steps.size
         self.kept, self._dtype, self._shape = kept, run.records.dtype, kept.shape
         rows, stop = np.zeros((n_members, 2 * _WIDTH)), self._on_failure == "raise"
-        self._general_pairs = tuple(getattr(run.prepared.layout, "general_pairs", ()))
         self._has_functions, self._has_threads = has_functions(run.records), _checks.may_use_threads()
         march, kept.n_steps[:] = march_of(run.prepared.stepper), 0
         self._most, self._n, self._total = 0, 0, kept.n_steps.copy()
@@ -201,7 +200,6 @@ class Stepper:
             outcome = self._march()
             if outcome != GOOD:
                 self._attend(outcome)
-            self._raise_general_errors()
             if out is None:
                 return np.ndarray(self._shape, self._dtype, self.kept.words.copy())
             return self._into(out)
@@ -288,16 +286,11 @@ class Stepper:
             self.kept.read(self._with_room(records))
             outcome = self._march()
         if outcome == FAILURE and self._on_failure != "continue":
-            self._raise_general_errors()
             self._report()
 
     def _given(self):
         """A copy of the system that was read."""
         return np.ndarray(self._shape, self._dtype, self.kept.given_words.copy())
-
-    def _raise_general_errors(self):
-        for pairs in self._general_pairs:
-            pairs.raise_error()
 
     def _report(self):
         """Make the steps that failed again, with their rows, as a run that tells what happened."""

@@ -42,7 +42,7 @@ class Found:
         n = detect(
             kind, size.ravel(), pose, body, reaches, bits, bits, vertices.ravel(), general.address, *keys, *reals, *work
         )  # fmt: skip
-        general.raise_error()
+
         assert n <= capacity
         self.a, self.b, self.feature = keys[:, :n]
         self.normal, self.point, self.gap = reals[0][: 3 * n].reshape(n, 3), reals[1][: 3 * n].reshape(n, 3), reals[2][:n]

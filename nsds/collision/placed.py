@@ -1,0 +1,127 @@
+"""Convex shapes at their poses, and triangles of meshes, in a few words on the stack: their farthest points, alike for all.
+
+A sphere is a point with a radius, a capsule a line with one: these are their cores. A shape's words are numbered below; a triangle has
+three corners in the world, its normal and its number in place of the axes.
+"""
+
+import math
+
+from nsds._jit import kernel, stack, tiny, view
+from nsds.collision.frames import axes
+from nsds.collision.geometry import FACES, MIDDLE, N_VERTICES, SMALLEST, TRIANGLE, VERTICES
+from nsds.collision.kinds import BOX, CAPSULE, CONVEX, CYLINDER, MESH, SPHERE
+from nsds.maths.vectors import dot, times
+
+KIND, CENTRE, AXES, SIZE, BLOCK = 0, 1, 4, 13, 16
+PLACED = 17  # words of a shape
+CORNERS, NORMAL, NUMBER = 1, 10, 13  # of a triangle
+FLAT_KIND = -1.0  # of a triangle
+
+
+@kernel
+def place_shape(kind, size, pose, geometry, s, shape):
+    """Shape s at its pose. Out: shape (PLACED,)."""
+    shape[KIND], shape[BLOCK] = kind[s], geometry[1 + s]
+    for i in range(3):
+        shape[CENTRE + i], shape[SIZE + i] = pose[7 * s + i], size[3 * s + i]
+    axes(pose, s, view(shape, AXES, 9))
+
+
+@kernel
+def place_triangle(mesh, geometry, t, shape):
+    """Triangle t of a mesh that is placed. Out: shape (PLACED,)."""
+    block = int(mesh[BLOCK])
+    at, first = int(geometry[block + FACES]) + TRIANGLE * t, int(geometry[block + VERTICES])
+    shape[KIND], shape[NUMBER] = FLAT_KIND, t
+    R = view(mesh, AXES, 9)
+    times(R, view(geometry, at + 3, 3), view(shape, NORMAL, 3))
+    for corner in range(3):
+        x = view(shape, CORNERS + 3 * corner, 3)
+        times(R, view(geometry, first + 3 * int(geometry[at + corner]), 3), x)
+        for i in range(3):
+            x[i] += mesh[CENTRE + i]
+
+
+@tiny
+def radius(shape):
+    """Of what is round about its core."""
+    return shape[SIZE] if shape[KIND] == SPHERE or shape[KIND] == CAPSULE else 0.0
+
+
+@tiny
+def _farthest_of(points, first, n, d, out):
+    """The one of n points that is farthest along d."""
+    best, most = first, -math.inf
+    for i in range(n):
+        at = first + 3 * i
+        h = points[at] * d[0] + points[at + 1] * d[1] + points[at + 2] * d[2]
+        if h > most:
+            best, most = at, h
+    for i in range(3):
+        out[i] = points[best + i]
+
+
+@kernel
+def farthest(shape, geometry, d, out):
+    """The point of a core that is farthest along d. Out: out (3,), in the world."""
+    kind = shape[KIND]
+    if kind == FLAT_KIND:
+        _farthest_of(shape, CORNERS, 3, d, out)
+        return
+    R = view(shape, AXES, 9)
+    u0 = R[0] * d[0] + R[3] * d[1] + R[6] * d[2]
+    u1 = R[1] * d[0] + R[4] * d[1] + R[7] * d[2]
+    u2 = R[2] * d[0] + R[5] * d[1] + R[8] * d[2]
+    if kind == BOX:
+        out[0], out[1], out[2] = math.copysign(shape[SIZE], u0), math.copysign(shape[SIZE + 1], u1), math.copysign(shape[SIZE + 2], u2)
+        for i in range(3):
+            out[i] *= 0.5
+    elif kind == SPHERE:
+        out[0], out[1], out[2] = 0.0, 0.0, 0.0
+    elif kind != CONVEX and kind != MESH:
+        across, r = math.hypot(u0, u1), (shape[SIZE] if kind == CYLINDER else 0.0)
+        out[0], out[1] = (r * u0 / across, r * u1 / across) if across > 0.0 else (0.0, 0.0)
+        out[2] = math.copysign(0.5 * shape[SIZE + 1], u2)
+    else:
+        block = int(shape[BLOCK])
+        out[0], out[1], out[2] = u0, u1, u2
+        _farthest_of(geometry, int(geometry[block + VERTICES]), int(geometry[block + N_VERTICES]), out, out)
+    times(R, out, out)
+    for i in range(3):
+        out[i] += shape[CENTRE + i]
+
+
+@kernel
+def lowest(shape, geometry, n, x):
+    """Least coordinate of a shape along a unit vector n; x (3,) is written."""
+    x[0], x[1], x[2] = -n[0], -n[1], -n[2]
+    farthest(shape, geometry, x, x)
+    return dot(x, n) - radius(shape)
+
+
+@kernel
+def separation(a, b, geometry, n):
+    """How far shape a is from b along n; negative where they overlap."""
+    x, y, turned = stack(3), stack(3), stack(3)
+    for i in range(3):
+        turned[i] = -n[i]
+    return lowest(a, geometry, n, x) + lowest(b, geometry, turned, y)
+
+
+@kernel
+def middle_of(shape, geometry, out):
+    """A point well within a shape. Out: out (3,), in the world."""
+    block = int(shape[BLOCK])
+    for i in range(3):
+        out[i] = geometry[block + MIDDLE + i] if block > 0 else 0.0
+    times(view(shape, AXES, 9), out, out)
+    for i in range(3):
+        out[i] += shape[CENTRE + i]
+
+
+@kernel
+def smallest_of(shape, geometry):
+    """Least extent of a shape, of a mesh the largest."""
+    if shape[BLOCK] > 0.0:
+        return geometry[int(shape[BLOCK]) + SMALLEST]
+    return min(2.0 * shape[SIZE], shape[SIZE + 1]) if shape[KIND] == CYLINDER else 2.0 * shape[SIZE]

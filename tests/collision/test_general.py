@@ -1,0 +1,222 @@
+"""Kernels for solids and meshes beside their twins in NumPy: parts that look at each other, their contacts, all triangles one by one."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nsds import collision
+from nsds.collision import GENERAL, NAMES, general, geometry, gjk, placed
+from nsds.collision.frames import FIELDS, MOST
+from nsds.collision.kinds import BOX, CONVEX, MESH
+from nsds.model import shapes
+from tests import reference_collision as distances
+from tests import reference_patches as twin
+from tests.collision.test_collision import Found
+from tests.collision.test_collision_convex import FLOORS, apart, prism, stone, terrain
+from tests.strategies import examples, generators
+
+CONVEX_PAIRS = sorted(tuple(sorted(pair)) for pair in GENERAL if collision.MESH not in pair)
+SOLIDS = [NAMES[k] for k in sorted({k for pair in GENERAL for k in pair} - {MESH})]
+
+
+class Pair:
+    """Two shapes as kernels have them."""
+
+    def __init__(self, a, b):
+        kind = np.array([NAMES.index(s["shape"]) for s in (a, b)])
+        size, vertices, triangles = np.array([a["size"], b["size"]]), np.zeros((0, 3)), np.zeros((0, 3), np.int64)
+        for s, row in zip((a, b), size, strict=True):
+            if "vertices" in s:
+                row[1] = len(vertices)
+                triangles = np.concatenate([triangles, s["triangles"] + len(vertices)])
+                vertices = np.concatenate([vertices, s["vertices"]])
+        self.geometry = geometry.geometry_of(kind, size, vertices, triangles)
+        pose = np.concatenate([a["pose"], b["pose"]])
+        self.words = [np.zeros(placed.PLACED) for _ in range(2)]
+        for s, words in enumerate(self.words):
+            placed.place_shape(kind, size.ravel(), pose, self.geometry, s, words)
+
+    def towards(self):
+        """Direction from the middle of the second shape to that of the first, with the bits of the kernel."""
+        middles = np.zeros((2, 3))
+        for words, middle in zip(self.words, middles, strict=True):
+            placed.middle_of(words, self.geometry, middle)
+        d = middles[0] - middles[1]
+        return d / math.sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2])
+
+    def closest(self, towards, margin, small, other=None):
+        n, point = np.zeros(3), np.zeros(3)
+        gap = general.closest(self.words[0], self.words[1] if other is None else other, self.geometry, towards, margin, small, n, point)
+        return gap, n, point
+
+
+def beside(pair, rng, gap):
+    """As `apart`, with the first moved across a little, so that rounding does not decide which corners are above each other."""
+    a, b, d = apart(pair, rng, gap)
+    shift = 0.1 * np.cross(d, rng.normal(size=3))
+    return a | {"pose": a["pose"] + np.concatenate([shift, np.zeros(4)])}, b
+
+
+def as_twin(shape):
+    own = (shape["vertices"], shape["triangles"]) if "vertices" in shape else (None, None)
+    kind = NAMES.index(shape["shape"])
+    pose = twin.Pose(distances.axes(shape), shape["pose"][:3])
+    return (twin.Surface(*own), pose) if kind == MESH else twin.Placed(twin.solid(kind, shape["size"], *own), pose)
+
+
+def assert_same(found, expected):
+    """The same contacts; of places that are as good as equally far either."""
+    assert len(found) == len(expected)
+    expected = sorted(expected, key=lambda one: one[0])
+    np.testing.assert_array_equal(found.feature, [one[0] for one in expected])
+    for name, k in (("gap", 1), ("normal", 2), ("point", 3)):
+        np.testing.assert_allclose(
+            getattr(found, name), np.array([one[k] for one in expected]).reshape(getattr(found, name).shape), atol=1e-9
+        )
+
+
+@pytest.mark.parametrize("pair", CONVEX_PAIRS, ids=lambda pair: "-".join(NAMES[k] for k in pair))
+@examples(40)
+@given(rng=generators, gap=st.sampled_from([0.1, 1e-3, 0.0, -1e-3]))
+def test_contacts_of_solids_are_those_of_the_twin(pair, rng, gap):
+    a, b = beside(tuple(NAMES[k] for k in pair), rng, gap)
+    one, other, margin = as_twin(a), as_twin(b), 0.15
+    small, pair_of = min(one.shape.smallest, other.shape.smallest), Pair(a, b)
+    distance, n, point = pair_of.closest(pair_of.towards(), margin, small)
+    assert_same(Found([a, b], margin), twin.thinned(twin.patch(one, other, n, (distance, point), margin, small), small))
+
+
+@pytest.mark.parametrize("kind", SOLIDS)
+@examples(15)
+@given(rng=generators, gap=st.sampled_from([0.05, 1e-3, 0.0, -1e-3]))
+def test_contacts_with_a_mesh_are_those_of_all_its_triangles(kind, rng, gap):
+    a, b = beside((kind, "mesh"), rng, gap)
+    one, (surface, pose), margin = as_twin(a), as_twin(b), 0.1
+    small, pair, found, words = min(one.shape.smallest, surface.widest), Pair(a, b), [], np.zeros(placed.PLACED)
+    for t in range(len(surface.triangles)):
+        face = surface.triangle(pose, t)
+        placed.place_triangle(pair.words[1], pair.geometry, t, words)
+        distance, n, point = pair.closest(words[placed.NORMAL : placed.NORMAL + 3].copy(), margin, small, words)
+        if distance > margin:
+            continue
+        ridge = surface.ridge(pose, n, t) if face.normal @ n < twin.FLAT else None
+        if ridge is not None:
+            contacts = twin.patch(one, ridge, n, (distance, point), margin, small)
+        elif face.normal @ (one.middle - face.points[0]) > 0:
+            contacts = twin.patch(one, face, face.normal, None, margin, small)
+        else:
+            continue
+        found += [contact for contact in contacts if contact[1] >= -0.25 * small]
+    result, expected = Found([a, b], margin), twin.thinned(found, small)
+    assert len(result) == len(expected)
+    # Edges have other numbers in the twin: places and gaps are compared, in an order of their own.
+    points, gaps = np.array([one[3] for one in expected]).reshape(-1, 3), np.array([one[1] for one in expected])
+    order, other = (np.lexsort(np.round(x, 6).T) for x in (result.point, points))
+    np.testing.assert_allclose(result.point[order], points[other], atol=1e-9)
+    np.testing.assert_allclose(result.gap[order], gaps[other], atol=1e-9)
+
+
+@examples(50)
+@given(rng=generators, depth=st.sampled_from([0.3, 0.05, 1e-3, 1e-6]))
+def test_the_least_overlap_of_hulls_is_the_nearest_face_of_their_differences(rng, depth):
+    a, b, d = apart(("convex", "convex"), rng, -depth)
+    pair, S, n, point = Pair(a, b), np.zeros(gjk.SIMPLEX), np.zeros(3), np.zeros(3)
+    core = gjk.apart(*pair.words, pair.geometry, d, np.inf, n, point, S)
+    expected = distances.hull_distance(distances.corners(a), distances.corners(b))
+    assert (core == gjk.WITHIN) == (expected < 0)
+    if expected >= 0:  # they are apart, though not in the direction d
+        return
+    gjk.least_overlap(*pair.words, pair.geometry, S, 1.0, n)
+    np.testing.assert_allclose(np.linalg.norm(n), 1, atol=1e-12)
+    np.testing.assert_allclose(placed.separation(*pair.words, pair.geometry, n), expected, atol=1e-8)
+
+
+@examples(40)
+@given(rng=generators, gap=st.sampled_from([1.0, 1e-2, 1e-5]))
+def test_the_distance_of_hulls_is_that_of_the_origin_from_their_differences(rng, gap):
+    a, b, d = apart(("convex", "convex"), rng, gap)
+    pair, S, n, point = Pair(a, b), np.zeros(gjk.SIMPLEX), np.zeros(3), np.zeros(3)
+    core = gjk.apart(*pair.words, pair.geometry, rng.normal(size=3), np.inf, n, point, S)
+    np.testing.assert_allclose(core, distances.hull_distance(distances.corners(a), distances.corners(b)), atol=1e-9)
+    np.testing.assert_allclose(placed.separation(*pair.words, pair.geometry, n), core, atol=1e-9)
+    far = gjk.apart(*pair.words, pair.geometry, d, 0.5 * gap, n, point, S)
+    assert far > 0.5 * gap  # so much is known when it is given up
+
+
+def random_mesh(rng):
+    n = int(rng.integers(1, 9))
+    return terrain(n, lambda x, y: float(rng.normal()), size=1.0)
+
+
+@examples(25)
+@given(rng=generators)
+def test_the_tree_of_a_mesh_has_each_triangle_once_within_its_boxes(rng):
+    mesh = random_mesh(rng)
+    size, x, triangles = mesh["size"], mesh["vertices"], mesh["triangles"]
+    table = geometry.geometry_of(np.array([MESH]), size[None], x, triangles)
+    block = int(table[1])
+    nodes, order = int(table[block + geometry.NODES]), int(table[block + geometry.ORDER])
+
+    def members(box):
+        low, high, first, count = *np.split(table[nodes + geometry.NODE * box :][:6], 2), *table[nodes + geometry.NODE * box + 6 :][:2]
+        if count:
+            inside = table[order + int(first) :][: int(count)].astype(int).tolist()
+        else:
+            inside = members(int(first)) + members(int(first) + 1)
+        assert (x[triangles[inside]] >= low).all()
+        assert (x[triangles[inside]] <= high).all()
+        return inside
+
+    assert sorted(members(0)) == list(range(len(triangles)))
+
+
+@examples(25)
+@given(rng=generators)
+def test_triangles_know_what_is_beyond_their_edges_and_around_their_vertices(rng):
+    mesh = random_mesh(rng)
+    size, x, triangles = mesh["size"], mesh["vertices"], mesh["triangles"].tolist()
+    table = geometry.geometry_of(np.array([MESH]), size[None], x, mesh["triangles"])
+    block = int(table[1])
+    rows = table[int(table[block + geometry.FACES]) :][: geometry.TRIANGLE * len(triangles)].reshape(-1, geometry.TRIANGLE)
+    beyond = {(triangle[i], triangle[(i + 1) % 3]): t for t, triangle in enumerate(triangles) for i in range(3)}
+    for t, triangle in enumerate(triangles):
+        for i in range(3):
+            other = beyond.get((triangle[(i + 1) % 3], triangle[i]), -1)
+            assert rows[t, 6 + i] == other
+            assert other < 0 or rows[t, 9 + i] in rows[other, 9:]
+    fans, listed = int(table[block + geometry.FANS]), int(table[block + geometry.FAN_LIST])
+    for v in range(len(x)):
+        own = table[listed + int(table[fans + v]) : listed + int(table[fans + v + 1])]
+        assert sorted(own.tolist()) == [t for t, triangle in enumerate(triangles) if v in triangle]
+
+
+def test_shapes_that_are_alike_share_their_block():
+    rng = np.random.default_rng(0)
+    hull = stone(rng)
+    kind, size = np.array([BOX, CONVEX, BOX, CONVEX, BOX]), np.array([[1, 2, 3], hull["size"], [1, 2, 3], hull["size"], [3, 2, 1.0]])
+    table = geometry.geometry_of(kind, size, hull["vertices"], hull["triangles"])
+    starts = table[1:6]
+    assert starts[0] == starts[2] != starts[4]
+    assert starts[1] == starts[3]
+    assert table[0] == table.size
+
+
+def test_faces_with_very_many_corners_stand_on_some_of_them_all_round():
+    found = Found([prism(200, 0.2, 0.1, position=[0, 0, 0.05]), FLOORS["hull"]], 1e-3)
+    assert len(found) == MOST
+    angle = np.sort(np.arctan2(found.point[:, 1], found.point[:, 0]))
+    assert np.diff([*angle, angle[0] + 2 * np.pi]).max() < np.pi / 4
+    np.testing.assert_allclose(np.linalg.norm(found.point[:, :2], axis=1), 0.2, atol=1e-9)
+
+
+def test_what_lies_on_very_many_triangles_has_contacts_on_all_sides():
+    found = Found([shapes.box([1.5, 1.5, 0.1], position=[0.01, 0.02, 0.05]), terrain(60, lambda x, y: 0.0)], 1e-3)
+    assert len(found) == MOST
+    np.testing.assert_allclose(found.gap, 0, atol=1e-12)
+    for side in (-1, 1):
+        for axis in range(2):
+            assert (side * found.point[:, axis]).max() > 0.7
+    assert FIELDS * MOST <= 128
