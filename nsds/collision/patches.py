@@ -140,6 +140,8 @@ def _cut(polygon, size, beyond, name, out):
     """The part of a polygon that is not beyond a side; the cut is an edge of that name (Sutherland and Hodgman). Returns its size."""
     count = 0
     for k in range(size):
+        if count + 2 > _HEIGHTS:  # more than a convex polygon can have
+            return count
         following = k + 1 if k + 1 < size else 0
         p, q = _VERTEX * k, _VERTEX * following
         if beyond[k] <= 0.0:
