@@ -59,6 +59,7 @@ def cases():
         yield "event by event", limit.name, partial(_event_by_event, limit.build, limit.events, limit.t_end * _PART.get(limit.name, 1.0))
     for name, build in RUBBING.items():
         yield "event by event", name, partial(_event_by_event, build, nsds.event_driven(), 0.02)
+    yield "event by event", "forces that jump again", partial(_event_by_event, nsds.examples.cam_follower, nsds.event_driven(), 0.8)
     for name, netlist in EXAMPLES.items():
         yield "event by event", f"circuit {name}", partial(_event_by_event, partial(nsds.circuit, netlist), nsds.event_driven(), 2e-3)
     for name, scheme in MACHINE_SCHEMES.items():

@@ -11,8 +11,8 @@ from nsds.schemes.event_driven import dopri5
 from nsds.schemes.event_driven.bodies import rates
 from nsds.schemes.event_driven.forces import accelerate, evaluate_operators, factorise, hold, list_rows, push, slip_of, solve_rows, turn
 from nsds.schemes.event_driven.guards import first_event, series_event, time_in_step, turns
-from nsds.schemes.event_driven.loads import JUMP, before_jump, missing_in_forces
-from nsds.schemes.event_driven.polynomials import FORCE_DEGREE, NO_ROOT, evaluate
+from nsds.schemes.event_driven.loads import JUMP, at_foretold_jump, before_jump, missing_in_forces, next_jump, note_jump
+from nsds.schemes.event_driven.polynomials import NO_ROOT, evaluate
 from nsds.schemes.event_driven.state import add, load, store
 from nsds.schemes.event_driven.tables import FREE, HELD, SERIES_DEGREE, SLIP
 from nsds.schemes.lagrangian.newton import ACTIVE
@@ -229,6 +229,9 @@ def series_step(t, t_end, s, functions, options, mem, imem, work, iwork):
             return SINGULAR_STEP, t
     wanted = work[f.step] if work[f.step] > 0.0 else work[f.limit]
     h, is_accurate, beyond, bad, across = min(wanted, t_end - t), False, 0.0, 0.0, 0.0
+    foretold = next_jump(t, f, work, iwork)
+    is_foretold = foretold < t + h
+    h = foretold - t if is_foretold else h
     for _ in range(_ATTEMPTS):
         missing, is_bad = missing_in_forces(t, h, s, functions, options, mem, work, iwork)
         if is_bad:
@@ -237,19 +240,23 @@ def series_step(t, t_end, s, functions, options, mem, imem, work, iwork):
             if bad > JUMP:
                 h, across = before_jump(t, h, beyond, s, functions, options, mem, work, iwork)
                 bad = 0.0
+            elif is_foretold:
+                h, across = at_foretold_jump(t, h, missing, s, functions, options, mem, work, iwork)
             is_accurate = _expand(h, s, mem, imem, work, iwork)
         if is_accurate or not h > _SHORTEST * max(abs(t), abs(t_end)):
             break
-        h, across = 0.5 * h, 0.0
+        h, across, is_foretold = 0.5 * h, 0.0, False
         work[f.step] = h
     if not is_accurate:
         return NON_FINITE, t
-    if across > 0.0:  # behind the jump steps are as long as before
-        work[f.step], work[f.resume] = across, wanted
-    elif h < t_end - t:
-        work[f.step], work[f.resume] = min(2.0 * max(h, work[f.resume]), work[f.limit]), 0.0
     evaluate(n, iwork[f.degree], f.poly, 1.0, f.x_new, work)
     theta = series_event(s, mem, work, iwork)
+    if across > 0.0 and theta == NO_ROOT:  # behind the jump steps are as long as before
+        work[f.step], work[f.resume] = across, wanted
+        iwork[f.foretold] += 1 if is_foretold else 0
+        note_jump(t + h, f, work, iwork)
+    elif h < t_end - t:
+        work[f.step], work[f.resume] = min(2.0 * max(h, work[f.resume]), work[f.limit]), 0.0
     return CONVERGED, _arrive(theta, t, h, t_end, s, functions, options, mem, imem, work, iwork)
 
 
@@ -262,7 +269,7 @@ def _force_of_order(j, s, mem, imem, work, iwork):
         part, out, x = form.parts[el.part], p.f + el.dof, f.poly + j * f.n + el.dof
         for i in range(part.n):
             if iwork[f.has_forces] != 0:
-                work[out + i] = work[f.force_poly + j * (f.n // 2) + el.dof + i] if j <= FORCE_DEGREE else 0.0
+                work[out + i] = work[f.force_poly + j * (f.n // 2) + el.dof + i] if j <= iwork[f.force_degree] else 0.0
             else:
                 work[out + i] = mem[part.fext + el.e * part.stride + i] if j == 0 and part.fext != ABSENT else 0.0
         if part.K != ABSENT:
@@ -281,7 +288,7 @@ def _expand(h, s, mem, imem, work, iwork):
     for i in range(f.n):
         work[f.poly + i] = work[f.x + i]
     q_size, v_size, lam_size = _largest(f.poly, n, work), _largest(f.poly + n, n, work), 0.0
-    degree, small, least, orders = 0, 0, FORCE_DEGREE if iwork[f.has_forces] != 0 else 0, 0
+    degree, small, least, orders = 0, 0, iwork[f.force_degree], 0
     for j in range(SERIES_DEGREE):
         orders = j + 1
         _force_of_order(j, s, mem, imem, work, iwork)

@@ -18,6 +18,7 @@ from nsds.schemes.event_driven.flows import runge_kutta_step, series_step
 from nsds.schemes.event_driven.forces import accelerate, evaluate_operators, list_rows
 from nsds.schemes.event_driven.guards import start_together
 from nsds.schemes.event_driven.impacts import is_solved
+from nsds.schemes.event_driven.loads import forget_jumps
 from nsds.schemes.event_driven.tables import FREE, HELD, Options, Tables, no_bodies, place_flow
 from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
@@ -130,6 +131,7 @@ def start(t, s, functions, options, mem, imem, work, iwork):
     work[f.step], work[f.error], work[f.tail], work[f.force] = 0.0, 1.0, -np.inf, 0.0
     work[f.mark], iwork[f.n_steps] = t, 0
     wind_up(t, s.times, f, iwork)
+    forget_jumps(f, work, iwork)
     list_rows(s, imem, iwork)
     _update(t, s, functions, options, mem, imem, work, iwork)
     list_contacts(s, mem, imem, work, iwork)

@@ -11,14 +11,16 @@ from nsds.schemes.lagrangian import newton
 from nsds.schemes.rigid.tables import BODY, COLLISIONS, INTERACTION
 
 SERIES_DEGREE = 24  # of the Taylor series of a linear motion
+JUMPS = 64  # of forces, at most, whose times are remembered
 # What a row of the problems of forces is. A bilateral constraint is always HELD, an open contact FREE; of a closed one the normal is HELD
 # and its tangents are, where it sticks, or SLIP, where ``lambda_t = -mu lambda_n direction``; a bounded force is HELD where it keeps the
 # velocity 0, else SLIP, at the bound that its direction says. What others hold already is REDUNDANT: its force is 0, or a share
 # of friction.
 FREE, HELD, SLIP, REDUNDANT = range(4)
 # of the motion: x = (q, v) of all coordinates, n of them, at the start, the end and inside a step; stages k; poly, the
-# motion as polynomials of theta, and those of forces that depend on time; acc_free, accelerations without contact.
-_MOTION = ("x", "x_new", "x_sampled", "k", "poly", "force_value", "force_poly", "acc_free")
+# motion as polynomials of theta, and those of forces that depend on time; acc_free, accelerations without contact; jumped_at, when forces
+# have jumped lately.
+_MOTION = ("x", "x_new", "x_sampled", "k", "poly", "force_value", "force_poly", "acc_free", "jumped_at")
 # Of each constraint: the first root of its guard; length, speed and pull, the largest so far that cancelled in y, ydot and the acceleration
 # without contact; slow, below which it is at rest, slip, the same for the guard, and creep, up to which what begins to slip in space keeps
 # its direction; direction of slip, at the start of a step (heading), and before the event; last, the time of the last impact, and two times
@@ -33,8 +35,8 @@ _ROWS = (
 _GUARDS = ("guard_value", "guard_poly", "lam_poly", "spare", "matrix", "shift")
 # Numbers: the next step of the flow, and, where it crosses a jump of forces, that to resume with; the error of the last; tail, when an
 # accumulation ends; limit, of steps; event, when the last one was; force, the largest lambda so far; mark, a time from which
-# steps are counted.
-_NUMBERS = ("step", "resume", "error", "tail", "limit", "event", "force", "mark")
+# steps are counted; recurrence, the time after which jumps of forces come again, infinite where that is not known.
+_NUMBERS = ("step", "resume", "error", "tail", "limit", "event", "force", "mark", "recurrence")
 # In the integer work memory, of each constraint: mode; zeros, in how many orders its guard starts from zero; fired, whether it has come to
 # zero; keep, whether it takes part in a problem; before, its mode before the event; equation, the number of an active row in the matrix,
 # row, the reverse, and pivots; spared, whether others carry load rather than it; run, slow impacts in a row; shifted, places in the
@@ -43,10 +45,10 @@ _WHOLE_ROWS = ("mode", "zeros", "fired", "keep", "before", "equation", "row", "p
 # Whole numbers: how many rows are active, and HELD, and how many shifts there are; the degree of poly; fresh, whether the state is another
 # than that of the last step; pending, whether an event is; next_time, of those known in advance; events since the last row, and at one
 # time; steps since the mark; has_forces, whether forces depend on time; first_event, whether the step ends at one; culprit, the row that
-# it is due to.
+# it is due to; n_jumps, times in jumped_at; foretold, the one of them that comes again next; force_degree, of the polynomials of forces.
 _WHOLE = (
     "count", "n_equations", "n_shifts", "degree", "fresh", "pending", "next_time", "n_events", "n_still", "n_steps", "has_forces",
-    "first_event", "culprit",
+    "first_event", "culprit", "n_jumps", "foretold", "force_degree",
 )  # fmt: skip
 # is_linear and is_controlled are no places: whether all matrices are constant, and whether forces may jump at rows.
 FLOW = table("n", *_MOTION, *_ROWS, *_GUARDS, *_NUMBERS, *_WHOLE_ROWS, *_WHOLE, "is_linear", "is_controlled")
@@ -98,7 +100,7 @@ def place_flow(n_dofs, n_state, n_constraints, work, iwork):
     f, n, m = np.zeros(1, FLOW), n_state, n_constraints
     f["n"] = n
     forces = (FORCE_DEGREE + 1) * n_dofs
-    work.place(f, x=n, x_new=n, x_sampled=n, k=dopri5.STAGES * n, poly=(SERIES_DEGREE + 1) * n, acc_free=n_dofs)
+    work.place(f, x=n, x_new=n, x_sampled=n, k=dopri5.STAGES * n, poly=(SERIES_DEGREE + 1) * n, acc_free=n_dofs, jumped_at=JUMPS)
     work.place(f, force_value=forces, force_poly=forces, lam_poly=(SERIES_DEGREE + 1) * m, guard_value=(GUARD_DEGREE + 1) * m)
     work.place(f, guard_poly=SERIES_DEGREE + 1, spare=FORCE_DEGREE + 1, matrix=m * m, shift=m * m, **dict.fromkeys(_ROWS, m))
     work.place(f, **dict.fromkeys(_NUMBERS, 1))

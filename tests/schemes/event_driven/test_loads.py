@@ -8,6 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nsds
+from nsds.schemes.event_driven import loads
+from nsds.schemes.event_driven.tables import JUMPS, place_flow
+from nsds.schemes.run.memory import Allocator
 
 _STEPS, _STEPS_A_JUMP = 12, 6  # without jumps; up to one, across it, and on
 
@@ -64,3 +67,79 @@ def test_a_jump_of_one_of_two_forces_and_kinks():
     last = nsds.simulate(nsds.system(mass=mass), t_end=1.0, h=1.0, scheme=nsds.event_driven())["mass"][-1]
     assert last["v"] == pytest.approx([(0.3**2 + 0.7**2) / 2, 0.3], abs=1e-13)
     assert last["q"][1] == pytest.approx(0.3**2 / 2, abs=1e-13)
+
+
+def _square_wave(t, z, out):
+    """1 for the part z[1] of a period z[0], that begins z[2] late, then -1."""
+    out[0] = 1.0 if (t / z[0] - z[2]) % 1.0 < z[1] else -1.0
+
+
+@settings(max_examples=25)
+@given(st.floats(0.2, 0.5), st.floats(0.2, 0.8), st.floats(0.0, 0.999), st.booleans())
+def test_jumps_that_come_again_are_found_to_rounding_in_few_steps(period, part, phase, at_rows):
+    """Also where rows begin at the jumps: they then lie beside the ends of steps, or on them."""
+    phase = 0.0 if at_rows else phase
+    periods, omega = 30, 2.0
+    mass = nsds.lagrangian_linear(M=[[1.0]], K=[[omega**2]], fext=_square_wave, q=[0.0], v=[0.0], z=[period, part, phase])
+    rows = nsds.simulate(nsds.system(mass=mass), t_end=periods * period, h=period, scheme=nsds.event_driven())
+    state, now, up = np.zeros(2), 0.0, (-phase) % 1.0 < part
+    offsets = sorted([phase % 1.0, (phase + part) % 1.0])
+    times = [(k + offset) * period for k in range(periods) for offset in offsets if k + offset > 0.0]
+    for until in [*times, periods * period]:
+        rest, angle = np.array([(1.0 if up else -1.0) / omega**2, 0.0]), omega * (until - now)
+        c, s = math.cos(angle), math.sin(angle)
+        state = np.array([[c, s / omega], [-s * omega, c]]) @ (state - rest) + rest
+        now, up = until, not up
+    assert abs(np.array([rows["mass"]["q"][-1, 0], rows["mass"]["v"][-1, 0]]) - state).max() < 3e-13 * periods * max(1.0, now)
+    assert rows["n_iter"].sum() <= _STEPS_A_JUMP * len(times) + 2 * periods + _STEPS
+
+
+class Foretelling:
+    """What is foretold, in plain Python: jumps so far that may come again, and after what time."""
+
+    def __init__(self):
+        self.times, self.ahead, self.recurrence = [], [], math.inf
+
+    def next(self, now):
+        while self.ahead and self.ahead[0] <= now:
+            self.ahead.pop(0)
+        return self.ahead[0] if self.ahead else math.inf
+
+    def note(self, time, tol):
+        self.times = [*(self.times[JUMPS // 2 :] if len(self.times) == JUMPS else self.times), time]
+        if self.ahead:
+            self.ahead.append(time + self.recurrence)
+            return
+        gaps, self.recurrence = np.array(self.times), math.inf
+        for cycle in range(1, (len(gaps) - 1) // 3 + 1):
+            again = gaps[-2 * cycle :] - gaps[-3 * cycle : -cycle]
+            if (abs(again - again[-1]) <= tol).all():
+                self.recurrence = again[-1]
+                self.ahead = list(gaps[-cycle:] + again[-1])
+                return
+
+
+@settings(max_examples=60)
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=6), st.integers(1, 99), st.sampled_from([2.0**-9, 1.0, 2.0**9]))
+def test_jumps_are_foretold(gaps, count, unit):
+    """As the twin says, and rightly from the third cycle on, unless a part of a cycle seems to be one."""
+    work, iwork = Allocator(1), Allocator(1)
+    p, twin, wrong = place_flow(1, 2, 0, work, iwork)[0], Foretelling(), 0
+    work, iwork = work.array()[0], iwork.array(np.int64)[0]
+    loads.forget_jumps(p, work, iwork)
+    now = 0.0
+    for k, time in enumerate(unit * np.cumsum(np.resize(gaps, count))):
+        foretold = loads.next_jump(now, p, work, iwork)
+        assert foretold == twin.next(now)
+        while foretold < time:  # there is none
+            now, foretold = foretold, loads.next_jump(foretold, p, work, iwork)
+            assert foretold == twin.next(now)
+        wrong += k > 9 * len(gaps) and foretold != time
+        if foretold == time:
+            iwork[p["foretold"]] += 1
+            twin.ahead.pop(0)
+        loads.note_jump(time, p, work, iwork)
+        twin.note(time, 1e-9 * unit)
+        assert work[p["recurrence"]] == twin.recurrence
+        now = time
+    assert wrong == 0
