@@ -163,9 +163,10 @@ def _changes_of(owner, system, h, scheme, run, parameters):
     for parameter in parameters:
         value = parameter.of(run.records[0])
         delta = 2.0**-17 * max(1.0, abs(value))
+        middle = parameter.beside(run.records[0], delta)
         deltas.append(delta)
         for sign in (-1.0, 1.0):
-            changed = parameter.put(np.array(system).reshape(-1), value + sign * delta)
+            changed = parameter.put(np.array(system).reshape(-1), middle + sign * delta)
             other, _ = prepare_run(owner, changed, h, scheme, None, False)
             for name, ours, theirs in (("mem", memory(run.records), other.mem), ("work", run.prepared.work, other.prepared.work)):
                 at = np.flatnonzero(~((ours[0] == theirs[0]) | (np.isnan(ours[0]) & np.isnan(theirs[0]))))

@@ -8,8 +8,9 @@ from nsds import _checks
 from nsds.model.kinds import LAGRANGIAN, family
 from nsds.model.layout import state_fields
 from nsds.model.records import model_of
-from nsds.model.validation import valid
+from nsds.model.validation import bounds_of_words, valid
 
+_FRICTION = ("mu", "limit")
 _PATH = re.compile(r"(\w+)\.(\w+)((?:\[\d+\])*)")
 
 
@@ -21,7 +22,7 @@ class Parameter:
         if found is None:
             raise ValueError(f"{owner}: {label} must be named as 'part.field' or 'part.field[i]', got {path!r}")
         part, field, indices = found.groups()
-        self.path, self.part, self.field = path, part, field
+        self.owner, self.label, self.path, self.part, self.field = owner, label, path, part, field
         self.index = tuple(int(i) for i in re.findall(r"\d+", indices))
         names = record.dtype.names
         if part not in names or record.dtype[part].base.names is None:
@@ -41,6 +42,22 @@ class Parameter:
     def of(self, record):
         """Its value in one record."""
         return float(np.asarray(record[self.part][self.field])[self.index].reshape(-1)[0])
+
+    def beside(self, record, delta):
+        """The value, or the nearest one to it beside which values by delta less and more are in the range of the field.
+
+        Laws are linear in theirs, as far as motions go on in the same modes: there a derivative beside an end of the range is that at it.
+        What has no friction has no modes of friction: ValueError.
+        """
+        value = self.of(record)
+        _, _, _, ranges = bounds_of_words(record.dtype, record["model"].item())[self.part]
+        of_field = next(each for each in ranges if each.field == self.field)
+        inner, shape = record.dtype[self.part].base[self.field].shape, np.shape(record[self.part][self.field])
+        bounds = (np.broadcast_to(bound, of_field.size).reshape(inner) for bound in (of_field.low, of_field.high))
+        low, high = (float(np.broadcast_to(bound, shape)[self.index].flat[0]) for bound in bounds)
+        if value == low == 0.0 and self.field in _FRICTION:
+            raise ValueError(f"{self.owner}: {self.label}: {self.path!r} is 0, where friction begins: take a small number, as 1e-9")
+        return min(max(value, low + delta), high - delta)
 
     def put(self, records, values):
         """The records (members,) with other values of it, a number or (members,); they are changed."""

@@ -20,7 +20,8 @@ def sensitivity(system, *, t_end, parameters=(), objective=None, rows=None, sche
     t_end : float or array_like (m,)
         When the state is differentiated; no event should be just then.
     parameters : sequence of str
-        Numbers of the record, as ``"floor.e"`` or ``"ball.fext[0]"``: of systems, interactions and laws.
+        Numbers of the record, as ``"floor.e"``, ``"floor.mu"`` or ``"ball.fext[0]"``: of systems, interactions and laws; at an end of
+        its range, as e = 1, that of a number is the derivative from within, and friction may not be 0.
     objective : function ``objective(x)``, optional
         A number that depends on the state at the end, a plain Python function of x (n,).
     rows : int, optional
@@ -44,7 +45,8 @@ def sensitivity(system, *, t_end, parameters=(), objective=None, rows=None, sche
     Notes
     -----
     Derivatives pass events by saltation matrices (Leine and Nijmeijer 2004). Those of a run by time stepping, whose impacts lie at the ends
-    of steps, do not converge to them: there the time of an impact does not move.
+    of steps, do not converge to them: there the time of an impact does not move. Where a contact is closed at the start, ``by_state`` is
+    for states that it leaves closed: the columns of what it holds say nothing of states beside these.
 
     Examples
     --------
