@@ -74,6 +74,7 @@ def continue_orbit(
     max_points: int = ...,
     tol: float = ...,
     corners: ArrayLike = ...,
+    switch: int = ...,
     scheme: Any = ...,
 ) -> np.ndarray: ...
 def d1_minus_linear(level: str = ...) -> np.ndarray: ...

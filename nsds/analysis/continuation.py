@@ -1,7 +1,7 @@
 """Branches of periodic orbits over a parameter, by pseudo-arclength, and the special points on them."""
 
 import math
-from contextlib import closing
+from contextlib import ExitStack, closing
 from typing import NamedTuple
 
 import numpy as np
@@ -24,8 +24,10 @@ _NEAR = 8.0  # smallest steps: an impact so near to a corner, or a point to a bo
 _SHARES = (0.9, 0.5) * 16  # of what is left of the way there, one step after the other
 _AWAY = 1e-7  # of the branch: how far from a border derivatives are taken
 _GRAZES = 0.2  # of the branch: a branch that is lost so near, as the slowest guard says, ends where a contact grazes
-KINDS = ("fold", "period_doubling", "neimark_sacker")  # and "corner" of systems, "border" of maps
-_N = len(KINDS)
+_BEGUN, _NARROWED = 0.5, 12  # of a branch that leaves another: by how much its first point may lie elsewhere; how often it is nearer then
+_LEAVE = {"period_doubling": 2, "branch_point": 1}  # what other branches leave at, and how often they go round before they close
+KINDS = ("fold", "period_doubling", "neimark_sacker", "branch_point")  # and "corner" of systems, "border" of maps
+_N, _CROSSING = len(KINDS), KINDS.index("branch_point")
 
 
 class _Point(NamedTuple):
@@ -39,8 +41,10 @@ class _Point(NamedTuple):
 
 
 def continue_orbit(system, *, parameter, until, period=None, n_periods=1, step=0.02, smallest_step=1e-7, max_points=500, tol=1e-12,
-                   corners=(), scheme=None):  # fmt: skip
+                   corners=(), switch=0, scheme=None):  # fmt: skip
     """The branch of periodic orbits on which a system's state lies, over a parameter, through folds, with the special points on it.
+
+    And, where they are asked for, those that leave it.
 
     Parameters
     ----------
@@ -55,22 +59,27 @@ def continue_orbit(system, *, parameter, until, period=None, n_periods=1, step=0
     step, smallest_step : float
         First, and smallest, distance of points, as a part of the way from the first value to ``until``.
     max_points : int
-        Points at most, special ones included.
+        Points of a branch at most, special ones included.
     tol : float
         Difference between end and start of an orbit, relative to 1 or the state, at which a point is accepted; also one that no longer
         falls for rounding.
     corners : array_like (k,)
         Phases, as parts of the period from the system's time on, at which what drives the system has corners: impacts at these times are
         special.
+    switch : int
+        0: one branch. 1: also the branches that leave it at period doublings, and at the points at which branches of the same period
+        cross, as of symmetric systems that lose their symmetry (pitchforks); 2: also those that leave these, and so on.
 
     Returns
     -------
     numpy.ndarray (points,)
-        The fields of `nsds.orbit` with the value of the parameter; kind: "fold", "period_doubling", "neimark_sacker", "corner" or, of
-        maps in pieces, "border" (a point of the orbit is where another piece begins; multipliers are those before it) of special points,
-        located to rounding; of the last point "until", "corner" or "border" where the branch folds or ends there, "grazing" where it ends
-        because a contact begins or ceases with speed 0 (these are extrapolated to), or "lost", where orbits are no longer found for
-        another reason; else empty.
+        The fields of `nsds.orbit` with the value of the parameter; branch, its number, in the order in which they are found from 0 on;
+        and kind. Of special points, located to rounding: "fold", "period_doubling", "neimark_sacker", "branch_point" (another branch
+        crosses), "corner" or, of maps in pieces, "border" (a point of the orbit is where another piece begins; multipliers are those
+        before it). Of the last point "until", "corner" or "border" where the branch folds or ends there, "grazing" where it ends because
+        a contact begins or ceases with speed 0 (these are extrapolated to), or "lost", where orbits are no longer found for another
+        reason. A branch that leaves another begins at the special point, "leaves", and may end where it is back on it, "rejoins". Else
+        empty.
 
     Raises
     ------
@@ -96,39 +105,104 @@ def continue_orbit(system, *, parameter, until, period=None, n_periods=1, step=0
     smallest_step = _checks.number(owner, "smallest_step", smallest_step, 0.0, step, above=0.0)
     max_points = _checks.integer(owner, "max_points", max_points, low=2)
     corners = _checks.array(owner, "corners", corners, n_dims=1)
-    with closing(section_of(owner, system, period, n_periods, scheme, parameter)) as section:
+    switch = _checks.integer(owner, "switch", switch, low=0)
+    with ExitStack() as opened:
+        section = opened.enter_context(closing(section_of(owner, system, period, n_periods, scheme, parameter)))
         if until == section.value:
             raise ValueError(f"{owner}: until must differ from the value {section.value} of {parameter!r}, where the branch begins")
         x, returned, residual, _ = newton(section, section.x, section.value, tol, 30)
         if not residual <= tol:
             refuse(owner, section, x, returned, residual)
         require_run(owner, returned, x)
-        return _Branch(section, x, until, tol, corners).followed(step, smallest_step, max_points)
+        first = _Branch(section, x, until, tol, corners)
+        found = leave = [(first, *first.followed(first.begun(x), step, smallest_step, max_points))]
+        others = lambda rounds: opened.enter_context(closing(section_of(owner, system, period, rounds, scheme, parameter)))  # noqa: E731
+        for _ in range(switch):
+            leave = [one for before in leave for one in _that_leave(*before, others, step, smallest_step, max_points)]
+            found = found + leave
+        tables = [branch.table(points, kinds) for branch, points, kinds in found]
+    for k, rows in enumerate(tables):
+        rows["branch"] = k
+    return np.concatenate(tables)
+
+
+def _that_leave(branch, points, kinds, sections, step, smallest, max_points):
+    """Yield (branch, points, kinds) of those that leave a branch where no other that has left it is back."""
+    for point, kind in zip(points[1:], kinds[1:], strict=True):
+        if kind in _LEAVE and not any(point.u is crossing for crossing in branch.rejoined):
+            section = sections(branch.section.n_periods * _LEAVE[kind])
+            for start in branch.leaving(point, kind, section, step, smallest):
+                yield start.branch, *start.branch.followed(start.point, start.step, smallest, max_points, start.origin)
+
+
+class _Start(NamedTuple):
+    """Where a branch leaves another: its first point beside the special one, and what it is to return to."""
+
+    branch: object
+    point: _Point
+    step: float
+    origin: _Point
 
 
 class _Branch:
     """A branch and its scales: u = (x / scale, (parameter - first) / (until - first))."""
 
-    def __init__(self, section, x, until, tol, corners):
-        self.section, self.tol, self.corners = section, tol, corners
+    def __init__(self, section, x, until, tol, corners, parent=None):
+        self.section, self.tol, self.corners, self.parent = section, tol, corners, parent
+        self.crossings, self.rejoined = [], []  # of special points at which others leave; of those at which others are back
         self.first, self.span = section.value, until - section.value
         largest = abs(x).max() or 1.0
-        self.scale, self.start = np.where(abs(x) > _SMALL * largest, abs(x), largest), x
+        self.scale = np.where(abs(x) > _SMALL * largest, abs(x), largest) if parent is None else parent.scale
+
+    def begun(self, x):
+        """The point of the branch at the first value, where the state is x."""
+        u, ahead = np.append(x / self.scale, 0.0), np.append(np.zeros(len(x)), 1.0)
+        return self._corrected(u, ahead, ahead)
+
+    def leaving(self, point, kind, section, step, smallest):
+        """Yield `_Start`s of the branches that leave this one at a special point, on a section that closes when they do.
+
+        They leave along the eigenvector of the multiplier -1, or along the second null vector of the derivatives. The first point lies
+        in the plane across this at a distance, in which the branch that they leave does not.
+        """
+        if kind == "period_doubling":
+            values, vectors = np.linalg.eig(point.returned.maps[0] * self.scale / self.scale[:, None])
+            ways = [np.append(vectors[:, np.argmin(abs(values + 1.0))].real, 0.0)]
+        else:
+            *_, one, other = np.linalg.svd(self._equations(point.u)[2])[2]
+            across = one if abs(one @ point.direction) < abs(other @ point.direction) else other
+            ways = [across, -across]
+        branch = _Branch(section, self.parts(point.u)[0], self.first + self.span, self.tol, self.corners, self)
+        returned, *_ = branch._equations(point.u)
+        for way in ways:
+            away = way - (way @ point.direction) * point.direction
+            away /= np.linalg.norm(away)
+            distance = step
+            for _ in range(_NARROWED):
+                new = branch._corrected(point.u + distance * away, away, away)
+                if new is not None and np.linalg.norm(new.u - point.u - distance * away) <= _BEGUN * distance:
+                    yield _Start(branch, new, max(distance, smallest), point._replace(returned=returned, n_iter=0))
+                    break
+                distance *= 0.5
 
     def parts(self, u):
         """State and parameter."""
         return u[:-1] * self.scale, self.first + u[-1] * self.span
 
-    def followed(self, step, smallest, max_points):
-        """The table of points."""
-        u = np.append(self.start / self.scale, 0.0)
-        ahead = np.append(np.zeros(len(u) - 1), 1.0)
-        point = self._corrected(u, ahead, ahead)
+    def followed(self, point, step, smallest, max_points, origin=None):
+        """(points, their kinds), from the first one on; origin: the special point at which the branch has left another one."""
         points, kinds, way, longest = [point], [""], [], _LONGEST * step
+        if origin is not None:
+            points, kinds, way = [origin, point], ["leaves", ""], [step]
         while len(points) < max_points and kinds[-1] != "until":
             new, step = self._next(point, step, smallest)
             if new is None:
                 kinds[-1] = kinds[-1] or self._why_lost(points, way, smallest)
+                break
+            back = None if origin is None else self._back_on(point, new)
+            if back is not None:
+                points.append(back)
+                kinds.append("rejoins")
                 break
             before = len(points)
             for kind, special in self._specials(point, new):
@@ -141,7 +215,21 @@ class _Branch:
             kinds.append("until" if new.u[-1] in (0.0, 1.0) else "")
             way.append(step)
             point, step = new, max(smallest, min(step * (_GROWTH if new.n_iter <= _FAST else 1.0), longest))
-        return self._table(points[:max_points], kinds[:max_points])
+        self.crossings = [one.u for one, kind in zip(points, kinds, strict=True) if kind in _LEAVE]
+        return points[:max_points], kinds[:max_points]
+
+    def _back_on(self, a, b):
+        """The point between two at which the branch crosses the one that it has left, at a special point of that; None where it does not.
+
+        No branch leaves there any more.
+        """
+        way = b.u - a.u
+        for crossing in self.parent.crossings if a.tests[_CROSSING] * b.tests[_CROSSING] < 0.0 else ():
+            share = min(max((crossing - a.u) @ way / (way @ way), 0.0), 1.0)
+            if np.linalg.norm(a.u + share * way - crossing) <= _STRAY * np.linalg.norm(way):
+                self.parent.rejoined.append(crossing)
+                return b._replace(u=crossing, returned=self._equations(crossing)[0], n_iter=0)
+        return None
 
     def _kept(self, points, kinds, before, end):
         """Special points of the last step that do not lie behind the end."""
@@ -203,7 +291,8 @@ class _Branch:
         multipliers = np.linalg.eigvals(M)
         i, j = np.triu_indices(self.section.n, 1)
         pairs = np.prod(multipliers[i] * multipliers[j] - 1.0).real
-        tests = [direction[-1], np.linalg.det(M + identity), pairs, *self.section.margins(*self.parts(u), self.corners)]
+        crossing = np.linalg.det(np.vstack([derivatives, direction]))
+        tests = [direction[-1], np.linalg.det(M + identity), pairs, crossing, *self.section.margins(*self.parts(u), self.corners)]
         return _Point(u, direction, returned, np.array(tests), n_iter)
 
     def _specials(self, a, b):
@@ -320,8 +409,9 @@ class _Branch:
         x, value = self.parts(u)
         return x[None], [value]
 
-    def _table(self, points, kinds):
-        dtype = np.dtype([*orbit_dtype(self.section.n).descr, ("kind", "U16")])
+    def table(self, points, kinds):
+        """The table of points."""
+        dtype = np.dtype([*orbit_dtype(self.section.n).descr, ("branch", "<i8"), ("kind", "U16")])
         rows = np.zeros(len(points), dtype)
         for k, point in enumerate(points):
             x, value = self.parts(point.u)

@@ -7,7 +7,16 @@ from nsds.pictures.axes import legend_beside, own_or_new
 from nsds.status import CONVERGED
 
 _ON_CIRCLE = 1e-6  # by how much a multiplier may be outside: special points have one there
-_MARKS = {"fold": "s", "period_doubling": "o", "neimark_sacker": "D", "corner": "^", "border": "P", "grazing": "v", "lost": "x"}
+_MARKS = {
+    "fold": "s",
+    "period_doubling": "o",
+    "neimark_sacker": "D",
+    "branch_point": "*",
+    "corner": "^",
+    "border": "P",
+    "grazing": "v",
+    "lost": "x",
+}
 _PALETTE, _N_COLOURS = "tab20", 20
 _PLAIN, _BLANK = "0.6", "1.0"  # greys of what does not repeat, and of what was not computed
 _MOST_PERIODS = 12  # that have colours of their own
@@ -165,13 +174,13 @@ def branch(rows, coordinate=0, *, ax=None):
     ['stable', 'unstable', 'period doubling']
     """
     owner = "branch"
-    _rows(owner, rows, "nsds.continue_orbit", "parameter", "x", "multipliers", "kind")
+    _rows(owner, rows, "nsds.continue_orbit", "parameter", "x", "multipliers", "branch", "kind")
     coordinate = _checks.integer(owner, "coordinate", coordinate, low=0, high=rows["x"].shape[-1] - 1)
     ax, x = own_or_new(owner, ax), rows["x"][:, coordinate]
     unstable = (abs(rows["multipliers"]) > 1.0 + _ON_CIRCLE).any(axis=1)
     between = unstable[1:] | unstable[:-1]  # of special points the multipliers lie on the circle: their neighbours decide
     for wanted, style, name in ((False, "-", "stable"), (True, "--", "unstable")):
-        chosen = np.flatnonzero(between == wanted)
+        chosen = np.flatnonzero((between == wanted) & (rows["branch"][1:] == rows["branch"][:-1]))
         gaps = np.full(chosen.size, np.nan)
         ends = (np.stack([values[chosen], values[chosen + 1], gaps], axis=1).ravel() for values in (rows["parameter"], x))
         if chosen.size:

@@ -359,3 +359,67 @@ def test_ctrl_c_returns_what_is_done(analyse, monkeypatch):
         monkeypatch.setattr("nsds.analysis.basins._MEMBERS", 2)
         found = nsds.basins(start, grid={"x[0]": np.linspace(0.1, 0.9, 8)})
         assert found.labels.tolist() == [-1] * 6 + [-3] * 2
+
+
+def quadratic(x, p, out):
+    out[0] = p[0] * x[0] * (1.0 - x[0])
+
+
+def quadratic_bubble(x, p, out):
+    out[0] = (3.2 - p[0] ** 2) * x[0] * (1.0 - x[0])
+
+
+def odd_cubic(x, p, out):
+    out[0] = (1.0 + p[0]) * x[0] - x[0] ** 3
+
+
+def odd_bubble(x, p, out):
+    out[0] = (1.2 - p[0] ** 2) * x[0] - x[0] ** 3
+
+
+def branches(f, x, first, until, switch):
+    rows = nsds.continue_orbit(nsds.iterated_map(f, x=[x], p=[first]), parameter="p[0]", until=until, switch=switch)
+    return [rows[rows["branch"] == k] for k in range(rows["branch"].max() + 1)]
+
+
+def special_of(rows):
+    return [(row["kind"], row["parameter"].round(8)) for row in rows if row["kind"]]
+
+
+def test_branches_that_leave_at_period_doublings():
+    """Of the quadratic map: cycles of two points in closed form, their doubling at 1 + sqrt 6, and two more."""
+    found = branches(quadratic, 0.6, 2.5, 3.56, 3)
+    doublings = [3.0, 1.0 + math.sqrt(6.0), 3.54409036]
+    assert [rows["period"][-1] for rows in found] == [1, 2, 4, 8]
+    for rows, doubling in zip(found, doublings, strict=False):
+        assert rows["kind"][-1] == "until"
+        assert [value for kind, value in special_of(rows) if kind == "period_doubling"] == pytest.approx([doubling], abs=1e-8)
+    for rows, doubling in zip(found[1:], doublings, strict=True):
+        assert special_of(rows)[0] == ("leaves", pytest.approx(doubling, abs=1e-8))
+    p, x = found[1]["parameter"][1:], found[1]["x"][1:, 0]
+    root = np.sqrt((p - 3.0) * (p + 1.0))
+    assert np.minimum(abs(x - (p + 1.0 + root) / (2.0 * p)), abs(x - (p + 1.0 - root) / (2.0 * p))).max() < 1e-9
+    np.testing.assert_allclose(found[1]["multipliers"][1:, 0].real, 4.0 + 2.0 * p - p * p, atol=1e-8)
+
+
+def test_branches_that_leave_where_a_symmetry_is_lost():
+    """``x² = p``, on both sides, and the period doublings of these at p = 1."""
+    found = branches(odd_cubic, 0.0, -0.5, 1.2, 1)
+    assert special_of(found[0]) == [("branch_point", pytest.approx(0.0, abs=1e-9)), ("until", 1.2)]
+    assert len(found) == 3
+    assert sorted(np.sign(rows["x"][-1, 0]) for rows in found[1:]) == [-1, 1]
+    for rows in found[1:]:
+        assert abs(rows["x"][:, 0] ** 2 - rows["parameter"]).max() < 1e-9
+        assert special_of(rows)[1:] == [("period_doubling", 1.0), ("until", 1.2)]
+
+
+@pytest.mark.parametrize(("f", "x", "period", "n_branches"), [(quadratic_bubble, 0.6, 2, 2), (odd_bubble, 0.0, 1, 3)])
+def test_branches_that_come_back_end_there(f, x, period, n_branches):
+    """Nothing is followed twice: no branch leaves where one is back."""
+    found = branches(f, x, -0.9, 0.9, 2)
+    assert len(found) == n_branches
+    for rows in found[1:]:
+        assert (rows["period"] == period).all()
+        assert [kind for kind, _ in special_of(rows)] == ["leaves", "rejoins"]
+        assert rows["parameter"][[0, -1]] == pytest.approx([-math.sqrt(0.2), math.sqrt(0.2)], abs=1e-8)
+        assert len(rows) < 40

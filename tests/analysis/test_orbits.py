@@ -55,6 +55,24 @@ def test_period_doubling_of_a_single_impact_orbit():
         assert abs(row["monodromy"].trace() - trace) < 1e-10
 
 
+def test_the_branch_that_leaves_a_single_impact_orbit():
+    """Two impacts in two periods of the drive, from the doubling on; past it the single-impact orbit is unstable and this one attracts."""
+    _, phase, state, *_ = single_impact_orbit(0.05, 2.7, 0.8, 1, 0.0, 0.37)
+    start = impact_oscillator(0.05, 2.7, 0.8, 0.0, *state, phase)
+    period = lambda omega: 2 * math.pi / omega  # noqa: E731
+    rows = nsds.continue_orbit(start, parameter="mass.z[0]", until=2.6, period=period, switch=1)
+    first, doubled = rows[rows["branch"] == 0], rows[rows["branch"] == 1]
+    assert abs(doubled["parameter"][0] - 2.6588845466848356) < 1e-10
+    assert list(doubled["kind"][[0, -1]]) == ["leaves", "until"]
+    assert (first["n_impacts"] == 1).all()
+    assert (doubled["n_impacts"] == 2).all()
+    assert doubled["residual"].max() < 1e-9
+    last = impact_oscillator(0.05, doubled["parameter"][-1], 0.8, 0.0, *doubled["x"][-1], phase)
+    once = nsds.simulate(last, t_end=period(last["mass"]["z"][0]), h=period(last["mass"]["z"][0]), scheme=nsds.event_driven())[-1]
+    assert abs(once["mass"]["q"][0] - doubled["x"][-1, 0]) > 1e-3  # it does not close after one period
+    assert nsds.plotting.branch(rows).get_legend() is not None
+
+
 @pytest.mark.parametrize(("f", "omega"), [(0.1, 0.8), (0.3, 1.2), (0.5, 2.0)])
 def test_multipliers_of_an_oscillator_with_dry_friction(f, omega):
     """The map of a period is the square of that of half a period with the symmetry."""

@@ -315,7 +315,7 @@ CALLS = {
     "continue_orbit": (nsds.continue_orbit, lambda: {"system": table(), "parameter": "p[0]", "until": 0.9}, {
         "system": "record", "parameter": "parameter", "until": "number", "period": "period", "n_periods": "whole", "tol": "positive",
         "step": "within 0 and 1", "smallest_step": "positive", "max_points": "whole", "corners": "state of any length",
-        "scheme": "scheme"}),
+        "switch": "natural", "scheme": "scheme"}),
     "lyapunov": (nsds.lyapunov, lambda: {"system": table(), "n_periods": 20, "transient": 2}, {
         "system": "record", "period": "period", "n_periods": "whole", "transient": "natural", "n_exponents": "whole or none",
         "blocks": "whole", "scheme": "scheme"}),
