@@ -1,6 +1,7 @@
 """After the run: where the energy went."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from nsds.model.records import GRAVITY, model_of, stored_sparse
 from nsds.model.trials import n_u
 from nsds.model.validation import runnable
 from nsds.results.trajectories import of_system
-from nsds.status import is_event
+from nsds.status import JUMP, is_event
 
 WORKS = ("forces", "internal", "damping", "joints", "contact")
 _OF_JOINTS = ("joint", "newton_euler_relation", "scleronomous", "lagrangian_linear_relation")
@@ -47,6 +48,12 @@ def energy(system, trajectory, theta=0.5, *, functions=None):
     H is that of the end of the step, as `nsds.moreau_jean` takes it: exact for constant H and for ``q_star=1``, and O(h) otherwise.
     Where positions move without velocities (projections), the change of the potential energy is numerical.
 
+    Where a trajectory of `nsds.event_driven` has rows at events, lambda is a force, and the motion between rows is exact: theta plays no
+    part, and the work of contacts is the mean of their power at both rows times the time between. Behind the first row, and behind an
+    impact, whose row has its impulse, the force is that of the next row. So numerical is the error of these sums, of second order in the
+    time between rows, and nothing where forces are constant; and what flights that an accumulation leaves out
+    would have lost. The row after an impact has its work, ``p . (v+ + v-) / 2``, in contact, or joints.
+
     Parameters
     ----------
     system : numpy.ndarray, shape ()
@@ -67,8 +74,8 @@ def energy(system, trajectory, theta=0.5, *, functions=None):
     Raises
     ------
     ValueError
-        A first-order system, the trajectory of another system, steps between rows are missing, rows at events, or part of the state was
-        not recorded.
+        A first-order system, the trajectory of another system, steps between rows are missing, rows at events of rigid bodies with
+        `nsds.collisions`, or part of the state was not recorded.
 
     Examples
     --------
@@ -86,12 +93,17 @@ def energy(system, trajectory, theta=0.5, *, functions=None):
         way = "; that of circuits is nsds.circuits.energy"
         raise ValueError(f"energy: kinetic and potential energy are those of mechanical systems; this one is first-order{way}")
     theta = _checks.number("energy", "theta", theta, 0.0, 1.0)
-    if is_event(trajectory["status"]).any():
-        raise ValueError("energy: the ledger is that of steps, and this trajectory has rows at events; q and v of its rows tell the energy")
-    system = np.asarray(system)
-    if system.size != 1 or trajectory.ndim != 1 or (np.diff(trajectory["step"]) != 1).any():
+    system, at_events = np.asarray(system), is_event(trajectory["status"])
+    is_missing = np.diff(trajectory["step"]) > 1 if at_events.any() else np.diff(trajectory["step"]) != 1
+    if system.size != 1 or trajectory.ndim != 1 or is_missing.any():
         raise ValueError("energy: needs the trajectory of one system with every step saved (save_every=1)")
+    if at_events.any() and collisions_of(model):
+        raise ValueError(
+            "energy: rows at events do not tell the work of friction between them in nsds.collisions; q and v of the rows tell the energy"
+        )
     system, t = system.reshape(()), trajectory["t"].copy()
+    theta = 0.5 if at_events.any() else theta
+    steps = _Steps(theta, np.diff(t), at_events.any(), (at_events & (trajectory["status"] & JUMP > 0)))
     ledger = np.zeros(t.shape, LEDGER)
     ledger["t"] = t
     systems, interactions, _ = split(model)
@@ -103,8 +115,10 @@ def energy(system, trajectory, theta=0.5, *, functions=None):
             u = _recorded(trajectory, name, "u", elements.size) if "u" in elements.dtype.names else v[..., :0]
             for e in np.flatnonzero(np.isfinite(elements["mass"])):
                 ledger["potential"] -= elements[e]["mass"] * (q[:, e, :3] @ gravity)
-                _add_body(ledger, elements[e], theta, t, q[:, e], v[:, e], p[:, e], u[:, e])
-        _add_interactions(ledger, system, model, theta, trajectory)
+                _add_body(ledger, elements[e], theta, t, q[:, e], v[:, e], u[:, e])
+                if not steps.at_events:  # then impulses of bodies are those of forces, or of impacts
+                    ledger["contact"][1:] += steps.work(v[:, e], p[:, e], p[:, e])
+        _add_interactions(ledger, system, model, steps, trajectory)
         return _closed(ledger)
     state = {}
     for name, kind in systems:
@@ -121,9 +135,32 @@ def energy(system, trajectory, theta=0.5, *, functions=None):
         h = np.diff(t, prepend=t[0])[:, None] if is_force(law, relation, "D" in parts.dtype.names) else 1.0
         for e, chosen in enumerate(elements_of(system, name, len(sides))):
             q, v = (np.concatenate([state[side][i][:, element] for side, element in zip(sides, chosen, strict=True)], 1) for i in (0, 1))
-            impulse, work = h * generalised(parts[e], relation, t, q, lam[:, e]), "joints" if is_joint else "contact"
-            ledger[work][1:] += (_mean(theta, v) * impulse[1:]).sum(axis=1)
+            impulse, start = (h * generalised(parts[e], relation, t, q, x) for x in (lam[:, e], steps.begun(lam[:, e])))
+            ledger["joints" if is_joint else "contact"][1:] += steps.work(v, impulse, start)
     return _closed(ledger)
+
+
+class _Steps(NamedTuple):
+    """What the rows of a trajectory are: steps with impulses, or events and times between which forces act."""
+
+    theta: float
+    h: np.ndarray  # (rows - 1,)
+    at_events: bool
+    is_jump: np.ndarray  # (rows,)
+
+    def begun(self, lam):
+        """Multipliers (rows, m) behind each row: where that is the first, or has an impulse, those of the next."""
+        is_unknown = self.is_jump & self.at_events
+        is_unknown[0] = self.at_events  # what holds a contact is found when the first step begins
+        return np.where(is_unknown[:, None], np.concatenate([lam[1:], lam[-1:]]), lam)
+
+    def work(self, v, p, begun):
+        """Work (rows - 1,) of impulses p (rows, n); with events, of the impulses of impacts, and of forces; begun: those behind rows."""
+        impulsive = (_mean(self.theta, v) * p[1:]).sum(axis=1)
+        if not self.at_events:
+            return impulsive
+        power = (v[:-1] * begun[:-1] + v[1:] * p[1:]).sum(axis=1) / 2
+        return np.where(self.is_jump[1:], impulsive, self.h * power)
 
 
 def _is_joint(relation, law, has_D=False):
@@ -137,8 +174,8 @@ def _closed(ledger):
     return ledger
 
 
-def _add_body(ledger, part, theta, t, q, v, p, u):
-    """Energy of one rigid body, and the works of its forces; p: its generalised impulses, moments in axes of the body; u: its control."""
+def _add_body(ledger, part, theta, t, q, v, u):
+    """Energy of one rigid body, and the works of its forces; u: its control."""
     kind, names, v_theta = "rigid_bodies", part.dtype.names, _mean(theta, v)
     q, v, power = q.copy(), v.copy(), np.diff(t)[:, None] * v_theta
     ledger["kinetic"] += (part["mass"] * (v[:, :3] ** 2).sum(axis=1) + np.einsum("ki,ij,kj->k", v[:, 3:], part["inertia"], v[:, 3:])) / 2
@@ -159,7 +196,6 @@ def _add_body(ledger, part, theta, t, q, v, p, u):
     for work, field, x in (("damping", "C", v), ("internal", "K", q)):
         if field in names:
             ledger[work][1:] -= (power * _mean(theta, x @ part[field].T)).sum(axis=1)
-    ledger["contact"][1:] += (v_theta * p[1:]).sum(axis=1)
 
 
 def of_control(wrench, is_inertial, p):
@@ -168,9 +204,12 @@ def of_control(wrench, is_inertial, p):
     return np.concatenate([force if is_inertial else turned(p, force), turned_back(p, moment) if is_inertial else moment], axis=1)
 
 
-def _add_interactions(ledger, system, model, theta, trajectory):
-    """Energies and works of forces between rigid bodies; what is known not to be the work of joints leaves theirs."""
-    lines, of_others = split(model)[1], 0.0
+def _add_interactions(ledger, system, model, steps, trajectory):
+    """Energies and works of forces between rigid bodies; what is known not to be the work of joints leaves theirs.
+
+    With events contacts and drives have the work of their lambda, joints none.
+    """
+    lines, of_others = split(model)[1], np.zeros(ledger.size - 1)
     for name, relation, law, *sides in lines:
         elements = system[name].reshape(-1)
         if _is_joint(relation, law):
@@ -179,13 +218,15 @@ def _add_interactions(ledger, system, model, theta, trajectory):
         chosen = elements_of(system, name, len(sides))
         for e, element in enumerate(elements):
             if LAWS[law].is_given:
-                _add_force(ledger, element, theta, ledger["t"], y[:, e], ydot[:, e], lam[:, e])
+                _add_force(ledger, element, steps.theta, ledger["t"], y[:, e], ydot[:, e], lam[:, e])
                 continue
             rate = ydot[:, e]
             if "dofs" in element.dtype.names:  # whose ydot is the velocity less the one that is wanted
                 v = [_recorded(trajectory, side, "v", system[side].size)[:, i] for side, i in zip(sides, chosen[e], strict=True)]
                 rate = np.concatenate(v, axis=1)[:, element["dofs"].reshape(-1)]
-            of_others += (_mean(theta, rate) * lam[1:, e]).sum(axis=1)
+            of_others += steps.work(rate, lam[:, e], steps.begun(lam[:, e]))
+    if steps.at_events:
+        ledger["contact"][1:] = of_others
     if any(_is_joint(*line[1:3]) for line in lines) and not collisions_of(model):
         ledger["joints"][1:], ledger["contact"][1:] = ledger["contact"][1:] - of_others, of_others
 

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 import nsds
 from nsds.results.energy import WORKS
+from nsds.status import JUMP, is_event
 
 linear = nsds.lagrangian_linear_relation
 GRAVITY = 9.81
@@ -382,6 +383,94 @@ def test_what_the_ledger_cannot_do_is_refused():
         with pytest.raises(ValueError, match=f"state of part '{missing.partition('.')[0]}', but {missing} was not recorded"):
             nsds.energy(system, nsds.simulate(system, t_end=1.0, h=0.1, fields=kept))
     nsds.energy(system, nsds.simulate(system, t_end=1.0, h=0.1, fields=fields))
-    ball = nsds.examples.bouncing_ball()
-    with pytest.raises(ValueError, match="this trajectory has rows at events"):
-        nsds.energy(ball, nsds.simulate(ball, t_end=1.0, h=0.1, scheme=nsds.event_driven()))
+    body = nsds.rigid_bodies(1.0, 0.1, q=[0, 0, 0.2, 1, 0, 0, 0], v=np.zeros(6), fext=[0, 0, -GRAVITY])
+    law, floor = nsds.newton_impact_friction(0.5, 0.3), nsds.shapes.plane()
+    ball = nsds.system(ball=body, contacts=nsds.collisions({"ball": nsds.shapes.sphere(0.1)}, law, world=floor))
+    with pytest.raises(ValueError, match=r"rows at events do not tell the work of friction between them in nsds\.collisions"):
+        nsds.energy(ball, nsds.simulate(ball, t_end=0.3, h=0.1, scheme=nsds.event_driven()))
+
+
+def event_by_event(system, t_end, h):
+    rows = nsds.simulate(system, t_end=t_end, h=h, scheme=nsds.event_driven())
+    return rows, nsds.energy(system, rows), is_event(rows["status"]) & (rows["status"] & JUMP > 0)
+
+
+def test_impacts_of_a_ball_event_by_event():
+    """Each impact loses the part 1 - e^2 of what there is, in its own row; between them nothing is lost."""
+    system = nsds.examples.bouncing_ball(e=0.8)
+    _, ledger, jumps = event_by_event(system, 2.0, 0.1)
+    assert np.count_nonzero(jumps) == 3
+    start = total(ledger)[0]
+    np.testing.assert_allclose(ledger["contact"][jumps], -0.36 * start * 0.64 ** np.arange(3), rtol=1e-10)
+    assert not ledger["contact"][~jumps].any()
+    assert abs(ledger["numerical"]).max() < 1e-12 * start
+
+
+@pytest.mark.parametrize("law", [nsds.newton_impact(0.5), nsds.poisson_impact(0.5), nsds.multiple_impact(0.5)])
+def test_two_masses_on_a_spring_strike_a_wall_and_each_other_event_by_event(law):
+    K = 50.0 * np.array([[1.0, -1.0], [-1.0, 1.0]])
+    masses = nsds.lagrangian_linear(M=[1.0, 2.0], K=K, q=[0.5, 0.9], v=[-1.0, -6.0])
+    system = nsds.system(
+        masses=masses,
+        wall=nsds.interaction(linear([[1.0, 0.0]]), law, on="masses"),
+        touch=nsds.interaction(linear([[-1.0, 1.0]], b=[-0.1]), law, on="masses"),
+    )
+    rows, ledger, jumps = event_by_event(system, 0.5, 0.05)
+    assert np.count_nonzero(jumps) >= 2
+    assert (ledger["contact"][jumps] < 0.0).all()
+    assert abs(ledger["numerical"]).max() < 1e-9 * total(ledger)[0]
+    np.testing.assert_allclose(total(ledger)[-1] - total(ledger)[0], ledger["contact"].sum(), rtol=1e-9)
+    assert rows["touch"]["y"].min() > -1e-9
+
+
+def _end_of_rod(q, z, out):
+    out[0], out[1] = q[1] - z[0] * math.sin(q[2]), 0.0
+
+
+def _rows_of_rod(q, z, out):
+    out[0, 0], out[0, 1], out[0, 2] = 0.0, 1.0, -z[0] * math.cos(q[2])
+    out[1, 0], out[1, 1], out[1, 2] = 1.0, 0.0, z[0] * math.sin(q[2])
+
+
+@pytest.mark.parametrize("law", [nsds.newton_impact_friction, nsds.poisson_impact_friction, nsds.multiple_impact_friction])
+def test_a_rod_with_friction_event_by_event(law):
+    """What its end loses in impacts is in their rows to rounding; what it loses in sliding is summed to second order."""
+    for h in (0.02, 0.01, 0.005):
+        rod = nsds.lagrangian_linear(M=[1.0, 1.0, 1 / 12], fext=[0.0, -GRAVITY, 0.0], q=[0.0, 0.6, 0.9], v=[1.0, 0.0, 0.0])
+        end = nsds.scleronomous(_end_of_rod, H=_rows_of_rod, m=2, z=[0.5])
+        system = nsds.system(rod=rod, floor=nsds.interaction(end, law(0.0, 0.2), on="rod"))
+        _, ledger, jumps = event_by_event(system, 0.35, h)
+        assert np.count_nonzero(jumps) >= 1
+        assert (ledger["contact"][jumps] < 0.0).all()
+        assert abs(ledger["numerical"][jumps]).max() < 1e-8
+        assert ledger["contact"][~jumps].min() < -1e-4
+        assert abs(ledger["numerical"]).max() < h**2
+        np.testing.assert_allclose(total(ledger)[-1] - total(ledger)[0], ledger["contact"].sum(), rtol=0, atol=h**2)
+
+
+def test_a_rigid_ball_that_slides_event_by_event():
+    """It bounces, slides and rolls; friction of a contact that is stated by a function."""
+    body = nsds.rigid_bodies(2.0, np.eye(3) * 0.01, q=[0, 0, 0.3, 1, 0, 0, 0], v=[3.0, 0, 0, 0, 0, 0], fext=[0, 0, -2.0 * GRAVITY])
+    floor = nsds.interaction(nsds.contact_point(_lowest_point, z=[0.1]), nsds.newton_impact_friction(0.0, 0.1), on="ball")
+    _, ledger, jumps = event_by_event(nsds.system(ball=body, floor=floor), 1.5, 0.05)
+    assert np.count_nonzero(jumps) == 1
+    assert ledger["contact"][~jumps].sum() < -0.1
+    assert abs(ledger["numerical"]).max() < 1e-8
+    np.testing.assert_allclose(total(ledger)[-1] - total(ledger)[0], ledger["contact"].sum(), rtol=1e-7)
+
+
+def _lowest_point(t, q, z, out):
+    out[0] = q[2] - z[0]
+    out[1], out[2], out[3] = q[0], q[1], q[2] - z[0]
+    out[4], out[5], out[6] = 0.0, 0.0, 1.0
+
+
+def test_what_slides_from_the_start_event_by_event():
+    mass, mu = 2.0, 0.3
+    system = nsds.system(
+        block=nsds.lagrangian_linear(M=[mass, mass], fext=[0.0, -mass * GRAVITY], q=[0.0, 0.0], v=[2.0, 0.0]),
+        floor=nsds.interaction(linear(H=[[0.0, 1.0], [1.0, 0.0]]), nsds.newton_impact_friction(0.0, mu), on="block"),
+    )
+    rows, ledger, _ = event_by_event(system, 1.0, 0.1)
+    np.testing.assert_allclose(np.cumsum(ledger["contact"]), -mu * mass * GRAVITY * rows["block"]["q"][:, 0], atol=1e-10)
+    assert abs(ledger["numerical"]).max() < 1e-10
