@@ -15,7 +15,7 @@ import numpy as np
 from nsds._jit import at_address, kernel, stack, tiny, view
 from nsds.collision.facing import PART, facing, ridge
 from nsds.collision.frames import FIELDS
-from nsds.collision.geometry import DEPTH, NODE, NODES, ORDER, geometry_of
+from nsds.collision.geometry import DEPTH, FACES, NODE, NODES, ORDER, TRIANGLE, VERTICES, geometry_of
 from nsds.collision.gjk import SIMPLEX, WITHIN, apart, least_overlap
 from nsds.collision.kinds import MESH
 from nsds.collision.pairs import GENERAL
@@ -173,6 +173,17 @@ def _extent(a, mesh, geometry, reach, low, high):
         high[i] = reach - lowest(a, geometry, n, x) - origin
 
 
+@tiny
+def _is_beside(geometry, block, t, low, high):
+    """Whether a triangle of a mesh is outside a box."""
+    at, vertices, outside = int(geometry[block + FACES]) + TRIANGLE * t, int(geometry[block + VERTICES]), False
+    for i in range(3):
+        x = geometry[vertices + 3 * int(geometry[at]) + i]
+        y, z = geometry[vertices + 3 * int(geometry[at + 1]) + i], geometry[vertices + 3 * int(geometry[at + 2]) + i]
+        outside = outside or min(min(x, y), z) > high[i] or max(max(x, y), z) < low[i]
+    return outside
+
+
 @kernel
 def _with_mesh(a, mesh, geometry, margin, found):
     """Contacts of a convex shape with each triangle that is near."""
@@ -195,6 +206,8 @@ def _with_mesh(a, mesh, geometry, margin, found):
         elif is_near:
             for entry in range(int(geometry[at + 6]), int(geometry[at + 6]) + int(geometry[at + 7])):
                 t = int(geometry[order + entry])
+                if _is_beside(geometry, block, t, low, high):
+                    continue
                 place_triangle(mesh, geometry, t, face)
                 count = _of_triangle(a, mesh, face, t, geometry, middle, margin, small, listed, count)
                 if count > ROOM - MOST_OF_PATCH:
