@@ -23,9 +23,11 @@ _ZERO = 1e-6  # of the values between which a test changes sign: what a special 
 _NEAR = 8.0  # smallest steps: an impact so near to a corner, or a point to a border, is there where a branch is lost
 _SHARES = (0.9, 0.5) * 16  # of what is left of the way there, one step after the other
 _AWAY = 1e-7  # of the branch: how far from a border derivatives are taken
-_GRAZES = 0.2  # of the branch: a branch that is lost so near, as the slowest guard says, ends where a contact grazes
+_GRAZES = 0.2  # of the first step: a branch that is lost so near to where its slowest impact has no speed ends there
 _BEGUN, _NARROWED = 0.5, 12  # of a branch that leaves another: by how much its first point may lie elsewhere; how often it is nearer then
 _LEAVE = {"period_doubling": 2, "branch_point": 1}  # what other branches leave at, and how often they go round before they close
+_FADES, _LEAST_FADE, _PART_OF_REST = 12, 0.1, 2.0**-6  # points towards a grazing; of the speed before; of the way that is left
+_CRAWLS, _FADED = 1e-2, 1e-2  # of the first step: so short ones may lead to a grazing by no end; of the speed that is left there
 KINDS = ("fold", "period_doubling", "neimark_sacker", "branch_point")  # and "corner" of systems, "border" of maps
 _N, _CROSSING = len(KINDS), KINDS.index("branch_point")
 
@@ -77,7 +79,7 @@ def continue_orbit(system, *, parameter, until, period=None, n_periods=1, step=0
         and kind. Of special points, located to rounding: "fold", "period_doubling", "neimark_sacker", "branch_point" (another branch
         crosses), "corner" or, of maps in pieces, "border" (a point of the orbit is where another piece begins; multipliers are those
         before it). Of the last point "until", "corner" or "border" where the branch folds or ends there, "grazing" where it ends because
-        a contact begins or ceases with speed 0 (these are extrapolated to), or "lost", where orbits are no longer found for another
+        a contact begins or ceases with speed 0, or "lost", where orbits are no longer found for another
         reason. A branch that leaves another begins at the special point, "leaves", and may end where it is back on it, "rejoins". Else
         empty.
 
@@ -149,6 +151,7 @@ class _Branch:
 
     def __init__(self, section, x, until, tol, corners, parent=None):
         self.section, self.tol, self.corners, self.parent = section, tol, corners, parent
+        self.reach = math.inf  # of differences by the parameter, as a part of its way
         self.crossings, self.rejoined = [], []  # of special points at which others leave; of those at which others are back
         self.first, self.span = section.value, until - section.value
         largest = abs(x).max() or 1.0
@@ -214,6 +217,10 @@ class _Branch:
             points.append(new)
             kinds.append("until" if new.u[-1] in (0.0, 1.0) else "")
             way.append(step)
+            end = self._where_contact_ceases(points, way, _FADED) if step <= _CRAWLS * way[0] and not kinds[-1] else None
+            if end is not None:
+                points[-1], kinds[-1] = end, "grazing"
+                break
             point, step = new, max(smallest, min(step * (_GROWTH if new.n_iter <= _FAST else 1.0), longest))
         self.crossings = [one.u for one, kind in zip(points, kinds, strict=True) if kind in _LEAVE]
         return points[:max_points], kinds[:max_points]
@@ -257,7 +264,7 @@ class _Branch:
         """(what the section returns, its residual in units of the scales, derivatives (n, n + 1) of that)."""
         x, value = self.parts(u)
         section = self.section
-        delta = _DIFFERENCE * max(abs(self.span), abs(value))
+        delta = min(_DIFFERENCE * max(abs(self.span), abs(value)), self.reach * abs(self.span))
         returned, slope = section.with_slopes(x, value, delta)
         by_state = (returned.maps[0] - np.eye(section.n)) * self.scale / self.scale[:, None]
         derivatives = np.column_stack([by_state, slope * self.span / self.scale])
@@ -369,33 +376,65 @@ class _Branch:
         return point
 
     def _why_lost(self, points, way, smallest):
-        """Whether the branch is lost at a corner or border, or where a contact grazes: then its last point becomes that.
-
-        Where a contact begins its speed squared grows in proportion to the way beyond the branch; where one ceases its speed falls in
-        proportion to the way that is left.
-        """
+        """Whether the branch is lost at a corner or border, or where a contact grazes: then its last point becomes that."""
         last, met = points[-1], self._met(points, smallest)
         if met is not None:
             points[-1] = met
             return self.section.met
-        ways = smallest * np.array([64.0, 128.0])
-        beyond = [self.section.returns(*self._one(last.u + s * last.direction)) for s in ways]
-        squares = np.array([one.slowest[0] ** 2 for one in beyond])
-        if all(one.events[0] > last.returned.events[0] for one in beyond) and squares[0] < _GRAZES * last.returned.slowest[0] ** 2:
-            rest = ways[0] - squares[0] * (ways[1] - ways[0]) / (squares[1] - squares[0])
-            points[-1] = last._replace(u=last.u + rest * last.direction)
+        beyond = [self.section.returns(*self._one(last.u + smallest * k * last.direction)) for k in (64.0, 128.0)]
+        if all(one.events[0] > last.returned.events[0] for one in beyond):
+            points[-1] = self._before_contact(last, smallest)
             return "grazing"
-        speeds = np.array([one.returned.slowest[0] for one in points[-3:]])
-        if len(speeds) < 3 or not np.isfinite(speeds).all() or not (np.diff(speeds) < 0).all():
-            return "lost"
-        lengths = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff([one.u for one in points[-3:]], axis=0), axis=1))])
-        rest = speeds[-1] * (lengths[-1] - lengths[-2]) / (speeds[-2] - speeds[-1])
-        if not rest <= _GRAZES * max(way[0], 1e-3):
-            return "lost"
-        u = np.array([one.u for one in points[-3:]])
-        weights = [np.prod([speeds[j] / (speeds[j] - speeds[i]) for j in range(3) if j != i]) for i in range(3)]
-        points[-1] = last._replace(u=np.array(weights) @ u)
-        return "grazing"
+        end = self._where_contact_ceases(points, way, 1.0)
+        points[-1] = points[-1] if end is None else end
+        return "lost" if end is None else "grazing"
+
+    def _where_contact_ceases(self, points, way, part):
+        """Where the slowest impact has no speed, if orbits lead there up to a part of its speed now; else None."""
+        fading = self._fading(points[-3:], way)
+        if fading is None or not fading[-1].returned.slowest[0] <= part * points[-1].returned.slowest[0]:
+            return None
+        returned = fading[-1].returned._replace(slowest=np.zeros_like(fading[-1].returned.slowest))
+        return fading[-1]._replace(u=_at_speed(fading, 0.0), returned=returned)
+
+    def _before_contact(self, last, smallest):
+        """The last point of a branch before a contact begins with speed 0, where no step as long as the smallest leads on from ``last``.
+
+        Up to there the branch is smooth, and knows nothing of its end.
+        """
+        low, high, best = 0.0, smallest, last
+        while high - low > _LOCATED:
+            middle = 0.5 * (low + high)
+            new = self._corrected(last.u + middle * last.direction, last.direction, last.direction)
+            if new is not None and new.returned.events[0] == last.returned.events[0] and new.direction @ last.direction >= _BEND:
+                low, best = middle, new
+            else:
+                high = middle
+        return best
+
+    def _fading(self, points, way):
+        """Three points on the way to where a contact ceases, each impact half as fast as that before, as far as orbits are found.
+
+        Along the speed the branch is smooth, though derivatives of the section are not bounded: points are predicted in it, and
+        differences by the parameter are short beside the way that is left. None where speeds do not fall, or do so far from zero.
+        """
+        for _ in range(_FADES if len(points) == 3 else 0):
+            speeds = [one.returned.slowest[0] for one in points]
+            if not math.inf > speeds[0] > speeds[1] > speeds[2] > 0.0:
+                return None
+            predicted, end = _at_speed(points, 0.5 * speeds[2]), _at_speed(points, 0.0)
+            if not 0.0 < np.linalg.norm(end - points[2].u) <= _GRAZES * max(way[0], 1e-3):
+                return None
+            along = (predicted - points[2].u) / np.linalg.norm(predicted - points[2].u)
+            self.reach = _PART_OF_REST * abs(end[-1] - predicted[-1])
+            new = self._corrected(predicted, along, along)
+            self.reach = math.inf
+            if new is None or new.returned.impacts[0] != points[2].returned.impacts[0]:
+                break
+            if not _LEAST_FADE * speeds[2] < new.returned.slowest[0] < 0.9 * speeds[2]:
+                break
+            points = [*points[1:], new]
+        return points if len(points) == 3 else None
 
     def _met(self, points, smallest):
         """The end of a branch at which a margin of its section comes to zero, or None: approached from this side, then extrapolated to."""
@@ -418,6 +457,13 @@ class _Branch:
             filled(rows, self.section, k, x, value, point.returned, point.n_iter)
             rows[k]["kind"] = kinds[k]
         return rows
+
+
+def _at_speed(points, speed):
+    """Where the slowest impact has a speed, on the parabola through three points."""
+    speeds = np.array([one.returned.slowest[0] for one in points])
+    weights = [np.prod([(speed - speeds[j]) / (speeds[i] - speeds[j]) for j in range(3) if j != i]) for i in range(3)]
+    return np.array(weights) @ np.array([one.u for one in points])
 
 
 def _way_to_zero(a, b, k):

@@ -84,9 +84,14 @@ class SectionMap:
         return _returned(run, run.columns[:, : self.n, : self.n].copy())  # the sources of a circuit, which time gives, come behind
 
     def with_slopes(self, x, value, delta):
-        """What the section returns from x, and the derivative (n,) of its end by the parameter, from differences of this half width."""
+        """What the section returns from x, and the derivative (n,) of its end by the parameter, from differences of this half width.
+
+        Where there are other events on one side, as beyond a grazing, from the other one alone.
+        """
         returned = self.returns(np.array([x, x, x]), [value, value + delta, value - delta])
-        return returned, difference(returned.ends[1], returned.ends[2], self.modulo) / (2.0 * delta)
+        high, low = (k if returned.events[k] == returned.events[0] else 0 for k in (1, 2))
+        high, low = (high, low) if high or low else (1, 2)
+        return returned, difference(returned.ends[high], returned.ends[low], self.modulo) / (delta if 0 in (high, low) else 2.0 * delta)
 
     def close(self):
         """Leave what was prepared to other sections."""

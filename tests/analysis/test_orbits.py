@@ -55,6 +55,28 @@ def test_period_doubling_of_a_single_impact_orbit():
         assert abs(row["monodromy"].trace() - trace) < 1e-10
 
 
+@pytest.mark.parametrize(("zeta", "omega"), [(0.1, 2.2), (0.05, 1.5)])
+def test_a_branch_without_impacts_ends_where_a_contact_grazes(zeta, omega):
+    """Where its amplitude is the gap."""
+    response = 1.0 / (1.0 - omega**2 + 2j * zeta * omega)
+    start = impact_oscillator(zeta, omega, 0.5, 1.3 * abs(response), response.real, -omega * response.imag)
+    branch = nsds.continue_orbit(start, parameter="stop.b", until=0.5 * abs(response), period=2 * math.pi / omega)
+    assert branch["kind"][-1] == "grazing"
+    assert branch["n_impacts"][-1] == 0
+    assert abs(branch["parameter"][-1] - abs(response)) < 1e-11
+
+
+def test_a_branch_with_impacts_ends_where_a_contact_grazes():
+    """One impact a period, until its speed is none: at the same gap."""
+    zeta, omega, e = 0.1, 2.2, 0.5
+    _, phase, state, *_ = single_impact_orbit(zeta, omega, e, 1, 0.0, 0.37)
+    start = impact_oscillator(zeta, omega, e, 0.0, *state, phase)
+    branch = nsds.continue_orbit(start, parameter="stop.b", until=0.475, period=2 * math.pi / omega, max_points=200)
+    assert branch["kind"][-1] == "grazing"
+    assert branch["slowest"][-1] == 0.0
+    assert abs(branch["parameter"][-1] - 1.0 / math.hypot(1.0 - omega**2, 2.0 * zeta * omega)) < 1e-8
+
+
 def test_the_branch_that_leaves_a_single_impact_orbit():
     """Two impacts in two periods of the drive, from the doubling on; past it the single-impact orbit is unstable and this one attracts."""
     _, phase, state, *_ = single_impact_orbit(0.05, 2.7, 0.8, 1, 0.0, 0.37)
