@@ -217,7 +217,7 @@ class _Branch:
             points.append(new)
             kinds.append("until" if new.u[-1] in (0.0, 1.0) else "")
             way.append(step)
-            end = self._where_contact_ceases(points, way, _FADED) if step <= _CRAWLS * way[0] and not kinds[-1] else None
+            end = self._where_contact_ceases(points, 0.0) if step <= _CRAWLS * way[0] and not kinds[-1] else None
             if end is not None:
                 points[-1], kinds[-1] = end, "grazing"
                 break
@@ -385,17 +385,19 @@ class _Branch:
         if all(one.events[0] > last.returned.events[0] for one in beyond):
             points[-1] = self._before_contact(last, smallest)
             return "grazing"
-        end = self._where_contact_ceases(points, way, 1.0)
+        end = self._where_contact_ceases(points, _GRAZES * max(way[0] if way else 0.0, 1e-3))
         points[-1] = points[-1] if end is None else end
         return "lost" if end is None else "grazing"
 
-    def _where_contact_ceases(self, points, way, part):
-        """Where the slowest impact has no speed, if orbits lead there up to a part of its speed now; else None."""
-        fading = self._fading(points[-3:], way)
-        if fading is None or not fading[-1].returned.slowest[0] <= part * points[-1].returned.slowest[0]:
+    def _where_contact_ceases(self, points, near):
+        """Where the slowest impact has no speed, if orbits lead almost there, or if that is near; else None."""
+        fading = self._fading(points[-3:])
+        if fading is None:
             return None
-        returned = fading[-1].returned._replace(slowest=np.zeros_like(fading[-1].returned.slowest))
-        return fading[-1]._replace(u=_at_speed(fading, 0.0), returned=returned)
+        u, speeds = _at_speed(fading, 0.0), fading[-1].returned.slowest
+        if speeds[0] > _FADED * points[-1].returned.slowest[0] and not np.linalg.norm(u - points[-1].u) <= near:
+            return None
+        return fading[-1]._replace(u=u, returned=fading[-1].returned._replace(slowest=np.zeros_like(speeds)))
 
     def _before_contact(self, last, smallest):
         """The last point of a branch before a contact begins with speed 0, where no step as long as the smallest leads on from ``last``.
@@ -412,19 +414,17 @@ class _Branch:
                 high = middle
         return best
 
-    def _fading(self, points, way):
+    def _fading(self, points):
         """Three points on the way to where a contact ceases, each impact half as fast as that before, as far as orbits are found.
 
         Along the speed the branch is smooth, though derivatives of the section are not bounded: points are predicted in it, and
-        differences by the parameter are short beside the way that is left. None where speeds do not fall, or do so far from zero.
+        differences by the parameter are short beside the way that is left. None where speeds do not fall.
         """
         for _ in range(_FADES if len(points) == 3 else 0):
             speeds = [one.returned.slowest[0] for one in points]
             if not math.inf > speeds[0] > speeds[1] > speeds[2] > 0.0:
                 return None
             predicted, end = _at_speed(points, 0.5 * speeds[2]), _at_speed(points, 0.0)
-            if not 0.0 < np.linalg.norm(end - points[2].u) <= _GRAZES * max(way[0], 1e-3):
-                return None
             along = (predicted - points[2].u) / np.linalg.norm(predicted - points[2].u)
             self.reach = _PART_OF_REST * abs(end[-1] - predicted[-1])
             new = self._corrected(predicted, along, along)
