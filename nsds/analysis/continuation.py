@@ -26,7 +26,7 @@ _AWAY = 1e-7  # of the branch: how far from a border derivatives are taken
 _GRAZES = 0.2  # of the first step: a branch that is lost so near to where its slowest impact has no speed ends there
 _BEGUN, _NARROWED = 0.5, 12  # of a branch that leaves another: by how much its first point may lie elsewhere; how often it is nearer then
 _LEAVE = {"period_doubling": 2, "branch_point": 1}  # what other branches leave at, and how often they go round before they close
-_FADES, _LEAST_FADE, _PART_OF_REST = 12, 0.1, 2.0**-6  # points towards a grazing; of the speed before; of the way that is left
+_FADES, _LEAST_FADE = 12, 0.1  # points towards a grazing; of the speed before
 _CRAWLS, _FADED = 1e-2, 1e-2  # of the first step: so short ones may lead to a grazing by no end; of the speed that is left there
 KINDS = ("fold", "period_doubling", "neimark_sacker", "branch_point")  # and "corner" of systems, "border" of maps
 _N, _CROSSING = len(KINDS), KINDS.index("branch_point")
@@ -151,7 +151,6 @@ class _Branch:
 
     def __init__(self, section, x, until, tol, corners, parent=None):
         self.section, self.tol, self.corners, self.parent = section, tol, corners, parent
-        self.reach = math.inf  # of differences by the parameter, as a part of its way
         self.crossings, self.rejoined = [], []  # of special points at which others leave; of those at which others are back
         self.first, self.span = section.value, until - section.value
         largest = abs(x).max() or 1.0
@@ -264,7 +263,7 @@ class _Branch:
         """(what the section returns, its residual in units of the scales, derivatives (n, n + 1) of that)."""
         x, value = self.parts(u)
         section = self.section
-        delta = min(_DIFFERENCE * max(abs(self.span), abs(value)), self.reach * abs(self.span))
+        delta = _DIFFERENCE * max(abs(self.span), abs(value))
         returned, slope = section.with_slopes(x, value, delta)
         by_state = (returned.maps[0] - np.eye(section.n)) * self.scale / self.scale[:, None]
         derivatives = np.column_stack([by_state, slope * self.span / self.scale])
@@ -417,18 +416,16 @@ class _Branch:
     def _fading(self, points):
         """Three points on the way to where a contact ceases, each impact half as fast as that before, as far as orbits are found.
 
-        Along the speed the branch is smooth, though derivatives of the section are not bounded: points are predicted in it, and
-        differences by the parameter are short beside the way that is left. None where speeds do not fall.
+        Along the speed the branch is smooth, though derivatives of the section are not bounded: points are predicted in it. None where
+        speeds do not fall.
         """
         for _ in range(_FADES if len(points) == 3 else 0):
             speeds = [one.returned.slowest[0] for one in points]
             if not math.inf > speeds[0] > speeds[1] > speeds[2] > 0.0:
                 return None
-            predicted, end = _at_speed(points, 0.5 * speeds[2]), _at_speed(points, 0.0)
+            predicted = _at_speed(points, 0.5 * speeds[2])
             along = (predicted - points[2].u) / np.linalg.norm(predicted - points[2].u)
-            self.reach = _PART_OF_REST * abs(end[-1] - predicted[-1])
             new = self._corrected(predicted, along, along)
-            self.reach = math.inf
             if new is None or new.returned.impacts[0] != points[2].returned.impacts[0]:
                 break
             if not _LEAST_FADE * speeds[2] < new.returned.slowest[0] < 0.9 * speeds[2]:

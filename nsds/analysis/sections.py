@@ -12,6 +12,8 @@ from nsds.analysis.tangent import EVENTS, IMPACTS, LOG_DET, SLOWEST, TOGETHER, U
 from nsds.model.records import memory
 from nsds.schemes.run.simulation import on_one_core
 
+_SHORTER, _BY = 6, 16.0  # differences by the parameter, and how much shorter each is than the one before
+
 
 class Returned(NamedTuple):
     """What a map gave, of each member."""
@@ -86,12 +88,17 @@ class SectionMap:
     def with_slopes(self, x, value, delta):
         """What the section returns from x, and the derivative (n,) of its end by the parameter, from differences of this half width.
 
-        Where there are other events on one side, as beyond a grazing, from the other one alone.
+        Near a grazing there are other events on one side: differences are then shorter, and at last from the other side alone.
         """
-        returned = self.returns(np.array([x, x, x]), [value, value + delta, value - delta])
+        for _ in range(_SHORTER):
+            returned = self.returns(np.array([x, x, x]), [value, value + delta, value - delta])
+            used, delta = delta, delta / _BY
+            if (returned.events == returned.events[0]).all():
+                break
         high, low = (k if returned.events[k] == returned.events[0] else 0 for k in (1, 2))
         high, low = (high, low) if high or low else (1, 2)
-        return returned, difference(returned.ends[high], returned.ends[low], self.modulo) / (delta if 0 in (high, low) else 2.0 * delta)
+        width = ((high == 1) + (low == 2)) * used
+        return returned, difference(returned.ends[high], returned.ends[low], self.modulo) / width
 
     def close(self):
         """Leave what was prepared to other sections."""

@@ -66,12 +66,12 @@ def test_a_branch_without_impacts_ends_where_a_contact_grazes(zeta, omega):
     assert abs(branch["parameter"][-1] - abs(response)) < 1e-11
 
 
-def test_a_branch_with_impacts_ends_where_a_contact_grazes():
+@pytest.mark.parametrize(("zeta", "omega", "e", "until"), [(0.1, 2.2, 0.5, 0.475), (0.05, 2.7, 0.8, 1.77)])
+def test_a_branch_with_impacts_ends_where_a_contact_grazes(zeta, omega, e, until):
     """One impact a period, until its speed is none: at the same gap."""
-    zeta, omega, e = 0.1, 2.2, 0.5
     _, phase, state, *_ = single_impact_orbit(zeta, omega, e, 1, 0.0, 0.37)
     start = impact_oscillator(zeta, omega, e, 0.0, *state, phase)
-    branch = nsds.continue_orbit(start, parameter="stop.b", until=0.475, period=2 * math.pi / omega, max_points=200)
+    branch = nsds.continue_orbit(start, parameter="stop.b", until=until, period=2 * math.pi / omega, max_points=200)
     assert branch["kind"][-1] == "grazing"
     assert branch["slowest"][-1] == 0.0
     assert abs(branch["parameter"][-1] - 1.0 / math.hypot(1.0 - omega**2, 2.0 * zeta * omega)) < 1e-8
