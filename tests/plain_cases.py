@@ -4,6 +4,8 @@ import doctest
 import importlib
 from functools import partial
 
+import numpy as np
+
 import nsds
 from tests.analysis import models
 from tests.benchmarks import bits
@@ -40,6 +42,9 @@ RUBBING = {
     "feet on a line that slip": lambda: bar([4.0, 3.0, -9.81, 0.5, 1.0]),
     "a box that slips on four feet": lambda: box([0.6, 0.4, 0.1], [0] * 6, 0.6, 0.7),
 }
+# Two contacts in space with friction, of which one comes to stick and the other begins to slip.
+W_IN_SPACE = np.diag([1.0, 2.0, 1.5] * 2) + 0.2 * np.ones((6, 6))
+IMPACTS = {"multiple": nsds.solvers.solve_multiple_impact, "poisson": nsds.solvers.solve_poisson_impact}
 _WITH_ALL_SOLVERS = ("impacting_stick", "relay_oscillator", "box_stack")
 
 
@@ -60,6 +65,9 @@ def cases():
     for name, build in RUBBING.items():
         yield "event by event", name, partial(_event_by_event, build, nsds.event_driven(), 0.02)
     yield "event by event", "forces that jump again", partial(_event_by_event, nsds.examples.cam_follower, nsds.event_driven(), 0.8)
+    for name, solve in IMPACTS.items():
+        u = [-1.0, 0.3, 0.1, -0.5, 0.0, 0.0]
+        yield "impacts in space", name, partial(solve, W=W_IN_SPACE, u=u, e=0.5, mu=[0.3, 0.02], dimension=3)
     for name, netlist in EXAMPLES.items():
         yield "event by event", f"circuit {name}", partial(_event_by_event, partial(nsds.circuit, netlist), nsds.event_driven(), 2e-3)
     for name, scheme in MACHINE_SCHEMES.items():
