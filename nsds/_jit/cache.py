@@ -27,7 +27,8 @@ from numba.core.compiler import compile_result
 from numba.core.dispatcher import Dispatcher
 from numba.core.runtime import rtsys
 
-from nsds._jit.library import Library
+from nsds._jit.convention import executable, set_environment
+from nsds._jit.library import Library, Pieces
 
 _UNUSED_DAYS = 30
 _FOREIGN = sys.stdlib_module_names | {"numba", "numpy", "scipy", "llvmlite", "builtins"}  # known by their versions
@@ -199,7 +200,8 @@ class KernelCache:
         if others or FOLDER is None or library.has_dynamic_globals or None in needed or not _is_writable():
             return
         name = f"{self._beginning(signature, result.codegen)}{hashlib.sha256(symbol.encode()).hexdigest()[:8]}.nbc"
-        data = pickle.dumps((needed, outside)) + dumps(result._reduce())
+        defined = [one.name for one in library.get_defined_functions()]
+        data = pickle.dumps((needed, outside)) + dumps(result._reduce()) + pickle.dumps(defined)
         try:
             handle, path = tempfile.mkstemp(prefix=name, suffix=".tmp", dir=FOLDER)
             try:
@@ -265,27 +267,29 @@ def _load(name, target_context):
         with suppress(OSError):  # a cache that may not be written: no need to tell when it was used
             os.utime(path)
         try:
-            _loaded[name] = _restore(target_context, *pickle.load(stream))
+            reduced = pickle.load(stream)
+            _loaded[name] = _restore(target_context, pickle.load(stream), *reduced)
         except ImportError:  # the module of a user's function, which has gone
             return None
         _file_of[_loaded[name].fndesc.mangled_name] = name
     return _loaded[name]
 
 
-def _restore(target_context, library, fndesc, environment, signature, objectmode, lifted, type_annotation, reload_init, referenced_envs):
+def _restore(
+    target_context, defined, library, fndesc, environment, signature, objectmode, lifted, type_annotation, reload_init, referenced_envs
+):
     """What numba's `CompileResult._rebuild` does, but that nothing is parsed which is only there for callers."""
     for function in reload_init:
         function()
     codegen, (name, _, (code, bitcode)) = target_context.codegen(), library
-    symbols = fndesc.mangled_name, fndesc.llvm_cpython_wrapper_name, fndesc.llvm_cfunc_wrapper_name
-    library = Library.restored(codegen, name, code, bitcode, symbols)
+    library = Library.restored(codegen, name, code, bitcode, defined) if code else Pieces.restored(codegen, name, bitcode)
     result = compile_result(
         target_context=target_context, typing_context=target_context.typing_context, library=library, environment=environment,
-        entry_point=target_context.get_executable(library, fndesc, environment), fndesc=fndesc, type_annotation=type_annotation,
+        entry_point=executable(target_context, library, fndesc, environment), fndesc=fndesc, type_annotation=type_annotation,
         signature=signature, objectmode=objectmode, lifted=lifted, reload_init=reload_init, referenced_envs=referenced_envs,
     )  # fmt: skip
     for one in referenced_envs:
-        codegen.set_env(one.env_name, one)
+        set_environment(codegen, one)
     return result
 
 

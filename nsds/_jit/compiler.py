@@ -17,8 +17,8 @@ from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.typed_passes import NativeLowering, NativeParforLowering, NopythonRewrites
 
 from nsds._jit.cache import KernelCache
-from nsds._jit.convention import Lowering, as_callers_see
-from nsds._jit.library import Library
+from nsds._jit.convention import Lowering, LoweringOfPieces, as_callers_see
+from nsds._jit.library import Library, Pieces
 from nsds._jit.views import matrix
 
 # Threads wait awake for the next loop for some microseconds only: with OpenMP's own choice, two are five times slower than one where
@@ -85,25 +85,32 @@ class _LoadThreads(_Pass):
 class _CompileOnce(_Pass):
     """Have the code go into a library of ours."""
 
-    _name = "nsds_compile_once"
+    _name, _kind = "nsds_compile_once", Library
 
     def run_pass(self, state):
-        state.library = Library(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library = self._kind(state.targetctx.codegen(), state.func_id.func_qualname)
         state.library.enable_object_caching()
         return False
 
 
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _CopyOnly(_CompileOnce):
+    """Have the code be there for callers alone."""
+
+    _name, _kind = "nsds_copy_only", Pieces
+
+
 class _KernelCompiler(CompilerBase):
     passes = (_UnsignedIndices, _CompileOnce)
-    has_short_arguments = True
+    lowering = Lowering
 
     def define_pipelines(self):
         pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
         for one in self.passes:
             pipeline.add_pass_after(one, NopythonRewrites)
-        if self.has_short_arguments:
+        if self.lowering is not None:
             numbas = (NativeLowering, NativeParforLowering)
-            pipeline.passes = [(Lowering if one in numbas else one, why) for one, why in pipeline.passes]
+            pipeline.passes = [(self.lowering if one in numbas else one, why) for one, why in pipeline.passes]
         pipeline.finalize()
         return [pipeline]
 
@@ -111,8 +118,8 @@ class _KernelCompiler(CompilerBase):
 class _TinyCompiler(_KernelCompiler):
     """Callers contain these, arguments and all, so that users' functions that call them may go into numba's own cache."""
 
-    passes = (_UnsignedIndices,)
-    has_short_arguments = False
+    passes = (_UnsignedIndices, _CopyOnly)
+    lowering = LoweringOfPieces
 
 
 class _ThreadedCompiler(_KernelCompiler):
@@ -128,7 +135,7 @@ class _CallbackCompiler(_KernelCompiler):
 class _UsersCompiler(_CallbackCompiler):
     """As numba compiles a function: others that it compiles may call it, and be called."""
 
-    has_short_arguments = False
+    lowering = None
 
 
 # No runtime (_nrt) means no allocation and no reference counting: a kernel that allocates does not compile.
@@ -138,12 +145,42 @@ OPTIONS = {"error_model": "numpy", "_nrt": False}
 def kernel(function, **options):
     """Compile on first use; cached on disk; runs without the GIL; never raises."""
     function.__signature__ = inspect.signature(function)  # numba asks for it twice
-    result = numba.njit(function, nogil=True, **{"pipeline_class": _KernelCompiler, "no_cfunc_wrapper": True} | OPTIONS | options)
+    closed = {"pipeline_class": _KernelCompiler, "no_cfunc_wrapper": True, "no_cpython_wrapper": True}
+    result = numba.njit(function, **closed | OPTIONS | options)
     result._cache = KernelCache(result)
-    if result._compiler.pipeline_class.has_short_arguments:
+    if result._compiler.pipeline_class.lowering is Lowering:
         result.targetctx = as_callers_see(result.targetctx)
     result.get_call_template = partial(_get_call_template, result)
+    result.add_overload = partial(_add_overload, result)
+    result._compile_for_args, result._doors = partial(_open_door, result), {}
     return result
+
+
+def _add_overload(kernel, compiled):
+    """What numba does with code that is ready, but that Python does not know of it."""
+    kernel.overloads[tuple(compiled.signature.args)] = compiled
+
+
+def _open_door(kernel, *arguments):
+    """What numba asks where Python calls a kernel with new types: most are called by others alone, and looks at arguments are long."""
+    type(kernel)._compile_for_args(kernel, *arguments)
+    kinds = tuple(map(kernel.typeof_pyval, arguments))
+    entry = _door(kernel, kinds)
+    kernel._insert([kind._code for kind in kinds], entry)
+    return entry
+
+
+def _door(kernel, kinds):
+    """What Python calls to run the code of a kernel for these types."""
+    if kinds not in kernel._doors:
+        names = ", ".join(f"argument_{i}" for i in range(len(kinds)))
+        function = eval(f"lambda {names}: kernel({names})", {"kernel": kernel, "__name__": __name__})
+        is_threaded = kernel.targetoptions.get("parallel") or kernel._compiler.pipeline_class is _ThreadedCompiler
+        pipeline_class = _ThreadedCompiler if is_threaded else _KernelCompiler
+        door = numba.njit(function, nogil=True, pipeline_class=pipeline_class, no_cfunc_wrapper=True, **OPTIONS)
+        door._cache = KernelCache(door)
+        kernel._doors[kinds] = door.compile(kinds)
+    return kernel._doors[kinds]
 
 
 def _get_call_template(kernel, arguments, keywords):
@@ -162,8 +199,8 @@ def compiled(kernel):
 
     Only for arguments of the types of the call before; the kernel itself where it has been compiled for several.
     """
-    codes = list(kernel.overloads.values())
-    return codes[0].entry_point if len(codes) == 1 else kernel
+    known = list(kernel.overloads)
+    return _door(kernel, known[0]) if len(known) == 1 else kernel
 
 
 def inlined(function):

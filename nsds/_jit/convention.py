@@ -76,11 +76,34 @@ class _Convention(CPUCallConv):
         return Words(argtypes)
 
 
-class _Context(CPUContext):
-    """numba's context, as those see it who call a kernel."""
+class _Quiet(CPUContext):
+    """numba's context, for code that Python does not call."""
 
     def __init__(self, context):
         self.__dict__ = context.__dict__
+
+    def get_executable(self, library, fndesc, env):
+        return executable(super(), library, fndesc, env)
+
+
+def executable(context, library, fndesc, environment):
+    """What stands for code that was compiled: what Python calls, or a mark where nothing of the kind is there."""
+    library._ensure_finalized()
+    engine = library.codegen._engine
+    if engine.is_symbol_defined(fndesc.llvm_cpython_wrapper_name):
+        return context.get_executable(library, fndesc, environment)
+    set_environment(library.codegen, environment)
+    return object()
+
+
+def set_environment(codegen, environment):
+    """What numba's code raises and reads in Python's name, where some refers to it at all."""
+    if codegen._engine._ee.get_global_value_address(environment.env_name):
+        codegen.set_env(environment.env_name, environment)
+
+
+class _Context(_Quiet):
+    """numba's context, as those see it who call a kernel."""
 
     @property
     def call_conv(self):
@@ -160,7 +183,20 @@ class _ParforLower(_Arguments, ParforLower):
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class Lowering(BaseNativeLowering):
+class LoweringOfPieces(BaseNativeLowering):
+    """numba's last pass but one, for code that callers contain."""
+
+    _name, lowering_class = "nsds_lowering_of_pieces", Lower
+
+    def run_pass(self, state):
+        context, state.targetctx = state.targetctx, _Quiet(state.targetctx)
+        super().run_pass(state)
+        state.targetctx = context
+        return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class Lowering(LoweringOfPieces):
     """numba's last pass but one, for kernels."""
 
     _name = "nsds_lowering"

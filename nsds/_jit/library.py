@@ -6,6 +6,19 @@ numba by itself puts all that a function calls, and all that this calls, into th
 from llvmlite import binding
 from numba.core.codegen import JITCodeLibrary
 
+_LONG = 400  # instructions, far above what LLVM copies where it pays: callers are not even shown it
+
+
+def _is_long(module):
+    n = 0
+    for function in module.functions:
+        for block in function.blocks:
+            for _ in block.instructions:
+                n += 1
+                if n > _LONG:
+                    return True
+    return False
+
 
 class Library(JITCodeLibrary):
     """Code of one kernel. Whoever links it must keep it: of functions that are not copied it knows the symbols only."""
@@ -16,7 +29,12 @@ class Library(JITCodeLibrary):
         """The code for callers to copy from: LLVM does that where it pays, and then forgets it."""
         self._ensure_finalized()
         if self._shared_module is None:
-            self._shared_module = binding.parse_bitcode(self._bitcode) if self._bitcode else self._final_module.clone()
+            if self._bitcode:
+                self._shared_module = binding.parse_bitcode(self._bitcode)
+            elif _is_long(self._final_module):
+                self._shared_module = binding.parse_assembly("")
+            else:
+                self._shared_module = self._final_module.clone()
             for function in self._shared_module.functions:
                 if not function.is_declaration and function.linkage == binding.Linkage.external:
                     function.linkage = "available_externally"
@@ -31,4 +49,34 @@ class Library(JITCodeLibrary):
         self._bitcode = bitcode
         self._finalize_final_module()
         codegen._engine._defined_symbols.update(symbols)
+        return self
+
+
+class Pieces(JITCodeLibrary):
+    """Code that callers contain: it is not optimised but in them, and there is no machine code of it."""
+
+    _bitcode = b""
+
+    def _optimize_final_module(self):
+        pass
+
+    def _finalize_final_module(self):
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+    def _get_module_for_linking(self):
+        """The code for callers to copy from, as numba has it."""
+        if self._shared_module is None and self._bitcode:
+            self._shared_module = binding.parse_bitcode(self._bitcode)
+        return super()._get_module_for_linking()
+
+    def serialize_using_object_code(self):
+        """No machine code, and the code for callers."""
+        return self.name, "object", (b"", self._get_module_for_linking().as_bitcode())
+
+    @classmethod
+    def restored(cls, codegen, name, bitcode):
+        """From what `_get_module_for_linking` gave, which is parsed when it is asked for."""
+        self = cls(codegen, name)
+        self._bitcode, self._finalized = bitcode, True
         return self
