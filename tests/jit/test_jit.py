@@ -347,6 +347,47 @@ def test_a_callee_is_not_compiled_again_with_its_caller(tmp_path):
     assert second.stdout.strip() == "2.0 [False, False] False", second.stderr
 
 
+DOORS = """
+import numba
+import numpy as np
+from numba.core import event
+from nsds._jit import kernel, tiny
+
+@tiny
+def doubled(x):
+    return 2.0 * x
+
+@kernel
+def inner(x):
+    for i in range(x.size):
+        x[i] = doubled(x[i])
+    return x[0]
+
+@kernel
+def outer(x):
+    return inner(x) + doubled(1.0)
+
+x = np.ones(3)
+print(outer(x), end=" ")
+for one, argument in ((doubled, 1.0), (inner, x)):
+    one.compile((numba.typeof(argument),))
+codes = [next(iter(one.overloads.values())) for one in (doubled, inner, outer)]
+print(*(bool(code.library.get_pointer_to_function(code.fndesc.llvm_func_name)) for code in codes), end=" ")
+print(*(code.library.get_pointer_to_function(code.fndesc.llvm_cpython_wrapper_name) for code in codes), end=" ")
+with event.install_recorder("numba:compile") as recorder:
+    print(doubled(3.0), inner(x), outer(x), *(len(one.overloads) for one in (doubled, inner, outer)), end=" ")
+    print([data["dispatcher"].py_func.__name__ for data in (entry.data for _, entry in recorder.buffer if entry.is_start)])
+"""
+
+
+def test_python_comes_in_by_a_door(tmp_path):
+    """What only kernels call has no code for Python, what they contain none at all, until Python calls them; then nothing is made anew."""
+    first, second = (run(DOORS, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
+    results, doors = "4.0 False True True 0 0 0 6.0 4.0 10.0 1 1 1", "['<lambda>', '<lambda>']"
+    assert first.stdout.strip() == f"{results} {doors}", first.stderr
+    assert second.stdout.strip() == f"{results} []", second.stderr
+
+
 def test_a_cache_that_cannot_be_written_is_read_and_told_of(tmp_path):
     """A full or read-only disk: what is there is used, the rest is compiled for this process only."""
     first = run(USE_A_CALLEE, NUMBA_CACHE_DIR=str(tmp_path))
