@@ -240,6 +240,7 @@ def callback(signature, function, parameters=None, arguments=None):
 
 def c_code(function, signature, options, pipeline_class):
     """A function's code for one signature, from the cache or compiled at once, with an ``address``."""
+    pipeline_class = _KernelCompiler if pipeline_class is _TinyCompiler else pipeline_class
     code = CFunc(function, sigutils.normalize_signature(signature), {}, options, pipeline_class=pipeline_class)
     code._cache = KernelCache(code)
     code.compile()
