@@ -1,14 +1,18 @@
-"""Command line: ``python -m nsds`` lists the examples, ``python -m nsds run NAME`` runs one."""
+"""Command line: ``python -m nsds`` lists the examples, ``run NAME`` runs one, ``warm-up [NAME ...]`` compiles what they need."""
 
 import argparse
 import inspect
+import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
+from tqdm import tqdm
 
 import nsds
 from nsds.examples import EXAMPLES
+from nsds.schemes.run.simulation import cores
 from nsds.schemes.table import arguments_of
 
 
@@ -19,6 +23,8 @@ def main(argv=None):
     if arguments.command is None:
         print(_listing())
         return 0
+    if arguments.command == "warm-up":
+        return _warm_up(arguments)
     try:
         return _run(arguments)
     except (ValueError, TypeError, ImportError) as error:
@@ -32,13 +38,17 @@ def _listing():
     return "\n".join(
         [f"nsds {nsds.__version__}: nonsmooth dynamical systems. Examples:", *lines, "", "Run one:",
          "  python -m nsds run cam_follower --rpm 358 --plot cam.png --save cam.npz",
-         "  python -m nsds run cam_follower --help"]
+         "  python -m nsds run cam_follower --help", "", "Compile ahead what they need, on all cores:",
+         "  python -m nsds warm-up box_stack diode_bridge"]
     )  # fmt: skip
 
 
 def _parser():
     parser = argparse.ArgumentParser(prog="python -m nsds", description="Nonsmooth dynamical systems.", allow_abbrev=False)
     commands = parser.add_subparsers(dest="command")
+    ahead = commands.add_parser("warm-up", help="compile ahead what examples need, all or some", allow_abbrev=False)
+    ahead.add_argument("examples", nargs="*", metavar="EXAMPLE", help="those whose schemes, laws and shapes are wanted [all]")
+    ahead.add_argument("--processes", type=int, default=cores(), help="that compile at the same time [%(default)s]")
     run = commands.add_parser("run", help="run a built-in example", allow_abbrev=False)
     names = run.add_subparsers(dest="example", required=True, metavar="EXAMPLE")
     for name, example in EXAMPLES.items():
@@ -95,6 +105,36 @@ def _truth(text):
 
 def _flag(name):
     return "--" + name.replace("_", "-")
+
+
+_FIRST_STEPS = """
+import sys, nsds
+example = nsds.examples.EXAMPLES[sys.argv[1]]
+system, run = example.build(), dict(example.run)
+nsds.simulate(system, **run | {"t_end": system["t"].max() + 3 * run["h"], "progress": False})
+"""
+
+
+def _warm_up(arguments):
+    """Take the first steps of examples in processes of their own; kernels that are compiled there are kept for all."""
+    unknown = [name for name in arguments.examples if name not in EXAMPLES]
+    if unknown or arguments.processes < 1:
+        print(f"nsds: {f'no example {unknown[0]!r}' if unknown else '--processes must be at least 1'}", file=sys.stderr)
+        return 2
+    names = arguments.examples or list(EXAMPLES)
+
+    def first_steps(name):
+        return name, subprocess.run([sys.executable, "-c", _FIRST_STEPS, name], capture_output=True, text=True, check=False)
+
+    code = 0
+    with ThreadPoolExecutor(arguments.processes) as pool, tqdm(total=len(names), unit="example") as bar:
+        for name, done in pool.map(first_steps, names):
+            bar.set_description(name)
+            bar.update()
+            if done.returncode != 0:
+                print(f"nsds: {name}: {done.stderr.strip().splitlines()[-1]}", file=sys.stderr)
+                code = 1
+    return code
 
 
 def _run(arguments):

@@ -31,6 +31,16 @@ def test_runs_draws_and_saves_every_example(name, tmp_path, capsys):
         assert nsds.step(data["system"], h=run["h"], scheme=run.get("scheme")).dtype == EXAMPLES[name].build().dtype
 
 
+def test_warm_up_takes_first_steps_and_tells_which_could_not(capsys, monkeypatch):
+    assert main(["warm-up", "bouncing_ball", "relay_oscillator", "--processes", "2"]) == 0
+    assert "2/2" in capsys.readouterr().err
+    assert main(["warm-up", "bouncing_bal"]) == 2
+    assert "no example 'bouncing_bal'" in capsys.readouterr().err
+    monkeypatch.setitem(EXAMPLES, "missing", EXAMPLES["bouncing_ball"])  # of this process alone
+    assert main(["warm-up", "missing"]) == 1
+    assert "missing: KeyError: 'missing'" in capsys.readouterr().err
+
+
 def test_options_reach_model_and_run(tmp_path, capsys):
     file = tmp_path / "cam.npz"
     assert main(["run", "cam_follower", "--rpm", "660", "--e", "0.5", "--h", "1e-3", "--t-end", "0.1", "--save-every", "10",

@@ -82,7 +82,7 @@ def test_statuses_are_told():
     assert all(f"| {code} |" in text and advice in text for code, advice in ADVICE.items())
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"], ids=lambda path: path.name)
 def test_names_in_pages_are_there(path):
     """`nsds.a.b` in a page is something that nsds has; a link leads to a page."""
     text = path.read_text()

@@ -10,9 +10,8 @@ Kernels release the GIL, follow IEEE arithmetic (``error_model="numpy"``, no fas
 import numba
 
 from nsds._jit.bound import bound
-from nsds._jit.cache import is_cold
 from nsds._jit.calls import address, caller, on_demand
-from nsds._jit.compiler import callback, compiled, each, inlined, kernel, parallel, specialised, threaded, tiny
+from nsds._jit.compiler import announcing, callback, compiled, each, inlined, kernel, parallel, specialised, threaded, tiny
 from nsds._jit.convention import AS_CALLED
 from nsds._jit.views import at_address, pointer, stack, view
 
@@ -24,6 +23,7 @@ if numba.config.DISABLE_JIT:
 __all__ = [
     "AS_CALLED",
     "address",
+    "announcing",
     "at_address",
     "bound",
     "callback",
@@ -31,7 +31,6 @@ __all__ = [
     "compiled",
     "each",
     "inlined",
-    "is_cold",
     "kernel",
     "on_demand",
     "parallel",

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 import types as python_types
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -163,6 +163,22 @@ def _described(kind):
     if isinstance(kind, types.BaseTuple):
         return f"{kind}{getattr(kind, 'fields', '')}[{','.join(map(_described, kind))}]"
     return ",".join(map(_described, kind)) if isinstance(kind, (tuple, list)) else str(kind)
+
+
+@contextmanager
+def announced(function, what):
+    """Say that code of a kernel is compiled, where that is so, and how long it took last time on this machine."""
+    if not is_cold(function):
+        yield
+        return
+    path, last = None if FOLDER is None else FOLDER.parent / f"{what}.seconds", ""
+    with suppress(OSError, ValueError, AttributeError):
+        last = f" ({float(path.read_text()):.0f} s last time)"
+    print(f"nsds: compiling {what}, once for this version of the package{last} ...", file=sys.stderr, flush=True)
+    began = time.perf_counter()
+    yield
+    with suppress(OSError, AttributeError):
+        path.write_text(f"{time.perf_counter() - began:.1f}")
 
 
 class KernelCache:

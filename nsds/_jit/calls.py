@@ -1,7 +1,6 @@
 """Calls by address inside kernels."""
 
 import ctypes
-import sys
 from functools import cache
 
 import llvmlite.binding
@@ -10,7 +9,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from nsds._jit.cache import is_cold
+from nsds._jit.cache import announced
 from nsds._jit.compiler import OPTIONS, c_code, specialised
 from nsds._jit.convention import Words
 
@@ -41,9 +40,8 @@ def on_demand(signature, function):
     known = ctypes.c_size_t(0)
 
     def find():
-        if is_cold(_at(function)):
-            print(f"nsds: compiling {function.__name__}, once for this version of the package ...", file=sys.stderr, flush=True)
-        known.value = int(address(signature, function))
+        with announced(_at(function), function.__name__):
+            known.value = int(address(signature, function))
         return known.value
 
     fill = ctypes.CFUNCTYPE(ctypes.c_size_t)(find)

@@ -16,7 +16,7 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.typed_passes import NativeLowering, NativeParforLowering, NopythonRewrites
 
-from nsds._jit.cache import KernelCache
+from nsds._jit.cache import KernelCache, announced
 from nsds._jit.convention import Lowering, LoweringOfPieces, as_callers_see
 from nsds._jit.library import Library, Pieces
 from nsds._jit.views import matrix
@@ -154,6 +154,19 @@ def kernel(function, **options):
     result.add_overload = partial(_add_overload, result)
     result._compile_for_args, result._doors = partial(_open_door, result), {}
     return result
+
+
+def announcing(kernel, what):
+    """The kernel, which says when it is compiled for the first time."""
+    ordinary = kernel.compile
+
+    def first(signature):
+        kernel.compile = ordinary
+        with announced(kernel, what):
+            return ordinary(signature)
+
+    kernel.compile = first
+    return kernel
 
 
 def _add_overload(kernel, compiled):

@@ -377,9 +377,7 @@ def march_of(stepper, again=False):
     if name not in _marches:
         names = {"start": stepper.start, "step_": stepper.step, "at_events": has_event_rows(stepper)}
         march = _jit.kernel(_jit.specialised(_march_template, name, **names))
-        if _jit.is_cold(march):
-            print("nsds: compiling kernels, once for this version of the package ...", file=sys.stderr, flush=True)
-        _marches[name] = march
+        _marches[name] = _jit.announcing(march, f"kernels of {name}")
     march = _marches[name]
     if not again or not hasattr(march, "overloads"):
         return march

@@ -203,6 +203,11 @@ def test_the_first_compilation_is_announced_and_only_that(tmp_path, program, pri
     assert first.stderr.startswith(f"nsds: compiling {what}")
     assert first.stderr.count("\n") == 1
     assert second.stderr == ""
+    for pattern in ("*_march_*", "*fall_back*"):
+        for path in (tmp_path / "nsds" / FOLDER.name).glob(pattern):
+            path.unlink()
+    again = run(program, NUMBA_CACHE_DIR=str(tmp_path)).stderr.splitlines()
+    assert any(line.startswith(f"nsds: compiling {what}") and line.endswith(" s last time) ...") for line in again)
 
 
 FINGERPRINTS = """
