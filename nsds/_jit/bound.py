@@ -15,22 +15,23 @@ _WORD = ir.IntType(64)
 
 
 def bound(*calls):
-    """A function ``call()`` that calls kernels one after the other, and returns the whole number that the last one does.
+    """A function ``call(is_brief=False)`` that calls kernels one after the other, and returns the whole number that the last one does.
 
     calls: of each (kernel, arguments): numbers, arrays and tuples of them, also named ones. They are looked at now: of arrays the memory
-    may be filled anew between calls, numbers are what they are. Without the GIL; kernels are compiled where they are not yet.
+    may be filled anew between calls, numbers are what they are. Kernels are compiled where they are not yet. They run without the GIL;
+    brief calls keep it, as threads that hand it to each other at each call take longer than one of them.
     """
     signatures = [tuple(map(numba.typeof, arguments)) for _, arguments in calls]
     for (kernel, _), signature in zip(calls, signatures, strict=True):
         if signature not in kernel.overloads:
             kernel.compile(signature)
     if numba.config.BOUNDSCHECK:  # they raise, which numba hands over to its own callers alone
-        return lambda: [kernel(*arguments) for kernel, arguments in calls][-1]
+        return lambda is_brief=False: [kernel(*arguments) for kernel, arguments in calls][-1]
     held = np.array([word for _, arguments in calls for word in _words_of(arguments)], np.uint64)
-    entry, place = _entry(tuple((kernel, signature) for (kernel, _), signature in zip(calls, signatures, strict=True))), held.ctypes.data
+    entries, place = _entries(tuple((kernel, signature) for (kernel, _), signature in zip(calls, signatures, strict=True))), held.ctypes.data
 
-    def call(entry=entry, place=place, kept=(held, calls)):
-        return entry(place)
+    def call(is_brief=False, entries=entries, place=place, kept=(held, calls)):
+        return entries[is_brief](place)
 
     return call
 
@@ -48,8 +49,8 @@ def _words_of(value):
 
 @cache
 @global_compiler_lock
-def _entry(codes):
-    """Compiled code that calls kernels, of these signatures, with the words that lie at a place in memory one behind the other."""
+def _entries(codes):
+    """Compiled code that calls kernels, of these signatures, with the words that lie at a place in memory: without the GIL, and with it."""
     context = cpu_target.target_context
     library = context.codegen().create_library("nsds_bound")
     module = library.create_ir_module("nsds_bound")
@@ -70,7 +71,8 @@ def _entry(codes):
     library.add_ir_module(module)
     library.finalize()
     _kept.append(library)
-    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(library.get_pointer_to_function(function.name))
+    address = library.get_pointer_to_function(function.name)
+    return tuple(make(ctypes.c_int64, ctypes.c_void_p)(address) for make in (ctypes.CFUNCTYPE, ctypes.PYFUNCTYPE))
 
 
 def _as_type(builder, word, kind):

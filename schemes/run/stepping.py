@@ -39,6 +39,7 @@ from nsds.schemes.run.simulation import arguments_of_march, checked_again, cores
 from nsds.schemes.run.warnings import warn_of_overlaps
 
 _CHUNK = 1000  # steps between two looks for Ctrl-C
+_BRIEF = 2e-5  # seconds: calls that take less keep Python's lock
 _THREADS_FROM = 2e-3  # seconds that a call with an ensemble takes
 _MOST_PREPARATIONS = 100  # in a call: each gives the records more room
 _WIDTH = len(ROW_HEAD)  # words of a row of which nothing is saved
@@ -71,7 +72,8 @@ def stepper(system, h, *, scheme=None, solver=None, on_failure="raise", function
         from those of the call before, what depends on them is prepared anew, which costs as much as `stepper` does. Records of
         `nsds.collisions` that run out of room come back larger. A call that fails leaves ``out`` as it was.
 
-        One stepper serves one thread at a time, and several steppers as many threads: steps are made without Python's lock.
+        One stepper serves one thread at a time, and several steppers as many threads: steps are made without Python's lock, but for
+        calls of a few microseconds, of which most is Python's own.
 
     Raises
     ------
@@ -206,6 +208,7 @@ class Stepper:
 
     def _count(self, n):
         """Note how many steps the members are to make."""
+        before = self._most
         if np.ndim(n) == 0:
             self._total[:] = self._most = _checks.integer(self._owner, "n", n, low=0, high=MOST_STEPS)
         else:
@@ -214,6 +217,7 @@ class Stepper:
                 raise ValueError(f"{self._owner}: n must be a whole number from 0, or an array of them of shape {self._shape}, got {n!r}")
             self._total[:] = steps.reshape(-1)
             self._most = int(self._total.max())
+        self._seconds *= self._most / max(before, 1)
         self._n = n if type(n) is int else None
         np.minimum(self._total, _CHUNK, out=self.kept.n_steps)
 
@@ -237,11 +241,9 @@ class Stepper:
 
     def _in_shares(self, which):
         """Call what is bound for all members; on all cores where the last call took so long that this pays."""
-        if len(self._shares) == 1:
-            return self._whole[which]()
         began = time.perf_counter()
-        if self._seconds < _THREADS_FROM:
-            outcome = self._whole[which]()
+        if len(self._shares) == 1 or self._seconds < _THREADS_FROM:
+            outcome = self._whole[which](self._seconds < _BRIEF)
             self._seconds = time.perf_counter() - began
             return outcome
         with ThreadPoolExecutor(len(self._shares)) as pool:
