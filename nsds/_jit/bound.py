@@ -28,9 +28,9 @@ def bound(*calls):
     if numba.config.BOUNDSCHECK:  # they raise, which numba hands over to its own callers alone
         return lambda is_brief=False: [kernel(*arguments) for kernel, arguments in calls][-1]
     held = np.array([word for _, arguments in calls for word in _words_of(arguments)], np.uint64)
-    entries, place = _entries(tuple((kernel, signature) for (kernel, _), signature in zip(calls, signatures, strict=True))), held.ctypes.data
+    entries = _entries(tuple((kernel, signature) for (kernel, _), signature in zip(calls, signatures, strict=True)))
 
-    def call(is_brief=False, entries=entries, place=place, kept=(held, calls)):
+    def call(is_brief=False, entries=entries, place=held.ctypes.data, kept=(held, calls)):
         return entries[is_brief](place)
 
     return call
