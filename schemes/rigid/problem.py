@@ -18,30 +18,32 @@ from nsds.maths.vectors import cross, norm
 from nsds.model.joints import ALIGN, POINT
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.problem.contact import call_in_turns, can_go_on
-from nsds.schemes.rigid import blocks, forces, redundancy
+from nsds.schemes.rigid import blocks, equations, forces, redundancy
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid.bodies import move
 from nsds.schemes.rigid.interactions import evaluate
 from nsds.schemes.rigid.joint_rows import turned_arm
 from nsds.schemes.rigid.tables import BOUNDED, EQUALITY, FORCE, MASS
 from nsds.solvers.bodies import rigid, slabs
-from nsds.solvers.contact.signature import EQUATION, N_INFO, merit, multiply
+from nsds.solvers.contact.signature import EQUATION, N_INFO, merit
 from nsds.status import CONVERGED, STALLED, UNSUITED
 
 # Where the arrays of a member's work memory lie (last lines: of its integer work memory), and sizes. Of bodies: rotation matrices, q and
 # v before the step, now, and at qbar; forces before and now; inverses; velocities and impulses in inertial axes; sizes of terms of the
 # equation of motion, of forces, of impulses, and of all as velocities (4: translation and rotation, without impulses that cancel and with
 # them); v_mid, see `move_all`; w_impact, before an impact, w but where a scheme knows better; moved, see `way_of_forces`; known, impulses
-# that r of rows with bounds is counted from, and their sizes. Of equations those of `redundancy`, and most, rows that there is room for.
+# that r of rows with bounds is counted from, their sizes, and unknown, the others. Of equations those of `equations` and `redundancy`, and
+# most, rows that there is room for.
 # Of contacts: frames, levers. Of the problem: as in `blocks`.
 PLAN = table(
     "R", "q_old", "v_old", "q", "v", "q_bar", "f_old", "f", "size", "inverse", "w", "w_free", "w_end", "R_free", "p", "impulses",
-    "spare", "x", "h_size", "speed", "turning", "moved", "known", "known_size",
+    "spare", "x", "h_size", "speed", "turning", "moved", "known", "known_size", "unknown",
     "frame", "lever", "H", "G", "E", "diagonal", "b", "mu", "r", "u", "rhs", "W", "info", "solver", "n_solver", "sweeper", "n_sweeper",
     "body", "disk", "begin", "first", "linked", "row", "column", "isolver", "n_isolver", "isweeper", "n_isweeper",
     "which", "pair", "place", "slab", "counts", "groups",
     "n_bodies", "stride", "d", "n_contacts", "n_blocks", "few", "limit", "room", "linear", "parallel", "sweeps", "brief", "unilateral",
     "bounded", "forces", "v_mid", "w_impact", "dense", "null", "gram", "scaled", "scale", "weight", "component", "row_of", "most",
+    "n_nodes", "reach", "ends", "node_row", "node_body", "node_links", "node_at", "on_body",
 )  # fmt: skip
 
 
@@ -86,7 +88,7 @@ def reserve(lists, options, method, work, iwork, n_members):
     limit = _limit(name, n_blocks, n_contacts, d, n_members)
     row, column = _pattern(lists, n_blocks, limit) if limit else (np.zeros(1, np.int64), np.zeros(0, np.int64))
     n_rows = max(limit, n_blocks)
-    work.place(plan, h_size=2 * n, speed=4 * n, turning=9 * n, moved=n, known=6 * n, known_size=2 * n)
+    work.place(plan, h_size=2 * n, speed=4 * n, turning=9 * n, moved=n, known=6 * n, known_size=2 * n, unknown=6 * n)
     work.place(plan, frame=9 * n_contacts, lever=6 * n_contacts, mu=2 * (n_contacts + n_blocks))
     work.place(plan, **dict.fromkeys(("H", "G"), 12 * d * n_rows), diagonal=d * n_rows)
     work.place(plan, **dict.fromkeys(("b", "r", "u"), d * (n_contacts + n_blocks)), rhs=d * limit, W=d * d * column.size)
@@ -94,9 +96,11 @@ def reserve(lists, options, method, work, iwork, n_members):
     work.place(plan, solver=floats)
     plan["v_mid"], plan["w_impact"], plan["E"] = plan["v_old"], plan["w"], plan["H"]
     n_rows = int(interactions["m"][np.isin(interactions["law"], (EQUALITY, BOUNDED, FORCE))].sum())
-    plan["most"] = most = n_rows if n_rows <= redundancy.MOST else 0
+    plan["most"] = most = n_rows if n_rows <= equations.MOST else 0
     work.place(plan, dense=most**2, null=most**2, gram=most**2 + most, scaled=most, scale=most, weight=most)
-    iwork.place(plan, component=most, row_of=d * limit if most else 0)
+    nodes = equations.MOST_NODES if most else 0
+    iwork.place(plan, n_nodes=1, **dict.fromkeys(("component", "reach"), most), ends=2 * most, row_of=d * limit if most else 0)
+    iwork.place(plan, node_row=nodes + 1, node_body=2 * nodes, **dict.fromkeys(("node_links", "node_at"), nodes), on_body=n if most else 0)
     iwork.place(plan, body=2 * (n_contacts + n_blocks), disk=n_contacts + n_blocks, begin=interactions.size, first=n + 1)
     iwork.place(plan, linked=2 * limit, row=limit + 1, column=column.size, isolver=integers)
     plan["n_solver"], plan["n_isolver"] = floats, integers
@@ -477,38 +481,69 @@ def solve_with_matrix(is_new, aim, n_contacts, n_blocks, s, solver, options, wan
         view(work, p.r, d * n),
     )
     disk, mu, r = stated.disk, stated.mu, stated.r
-    if is_new:
-        first, linked = view(iwork, p.first, m + 1), view(iwork, p.linked, 2 * n)
-        blocks.link(n, stated.body, m, s.bodies, first, linked)
-        blocks.pattern(n, stated.body, s.bodies, first, linked, row, view(iwork, p.column, p.room), p.room)
     for i in range(n_contacts):
         each = s.collisions[iwork[p.which + p.n_contacts + iwork[p.place + i]]].each
         frame, lever, body = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6), view(stated.body, 2 * i, 2)
         H, diagonal, is_equation = view(stated.H, 12 * d * i, 12 * d), view(stated.diagonal, d * i, d), disk[i] == EQUATION
         contacts.rows_of_contact(1 if is_equation else each, d, is_equation, body, frame, lever, H, diagonal)
         blocks.copy_rows(d, i, 1, stated)
-    column, W = view(iwork, p.column, row[n]), view(work, p.W, d * d * row[n])
     is_direct = p.most > 0 and p.brief != 0 and n_contacts == 0 and count_equations(0, n_blocks, p, iwork) == n_blocks
     epsilon = 0.0 if is_direct else blocks.PROXIMAL
     blocks.complete_blocks(epsilon, d, p.stride, view(work, p.inverse, p.stride * m), stated, G)
-    blocks.assemble(d, stated, G, row, column, W)
     blocks.velocities(d, stated, view(work, p.w_free, 6 * m), q)
-    n_equations = redundancy.gather(epsilon, d, stated, row, column, W, p, work, iwork) if p.most > 0 else 0
-    rank = redundancy.factorise(n_equations, p, work, iwork)
     if is_direct:
-        redundancy.solve(n_equations, rank, q, p, r, work, iwork)
-        multiply(row, column, W, q, r, u)
-        work[p.info], work[p.info + 1] = 1.0, redundancy.residual(rank, u, p, iwork) / size_of(q)
-        total_impulse(n_contacts, n_blocks, p, work, iwork)
-        return CONVERGED if work[p.info + 1] <= options.enough else STALLED
-    if rank < n_equations:
-        redundancy.make_consistent(n_equations, rank, p, q, work, iwork)
+        row[n] = 0  # no pattern is known
+        return _solve_equations(stated, G, s.bodies, p, options, work, iwork)
+    if is_new or row[n] == 0:
+        first, linked = view(iwork, p.first, m + 1), view(iwork, p.linked, 2 * n)
+        blocks.link(n, stated.body, m, s.bodies, first, linked)
+        blocks.pattern(n, stated.body, s.bodies, first, linked, row, view(iwork, p.column, p.room), p.room)
+    column, W = view(iwork, p.column, row[n]), view(work, p.W, d * d * row[n])
+    blocks.assemble(d, stated, G, row, column, W)
+    if p.most > 0 and not equations.eliminate(equations.gather(epsilon, d, stated, s.bodies, G, p, work, iwork), p, work, iwork):
+        n_equations = redundancy.gather(epsilon, d, stated, s.bodies, G, p, work, iwork)
+        rank = redundancy.factorise(n_equations, p, work, iwork)
+        if rank < n_equations:
+            redundancy.make_consistent(n_equations, rank, p, q, work, iwork)
     info, spare, ispare = view(work, p.info, N_INFO), view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver)
     if wanted < math.inf:
         aim = max(min(aim, wanted / size_of(q), share * merit(False, disk, mu, row, column, W, q, r, u)), _CLOSEST)
     status = call_in_turns(solver, p.brief != 0, aim, disk, mu, row, column, W, q, options, r, u, info, spare, ispare)
     total_impulse(n_contacts, n_blocks, p, work, iwork)
     return CONVERGED if info[1] <= options.enough else status
+
+
+@kernel
+def _solve_equations(stated, G, bodies, p, options, work, iwork):
+    """Blocks that are all equations, at once; with multipliers of least norm where they depend on each other. Out: r, p."""
+    d, q = p.d, view(work, p.rhs, stated.b.size)
+    n, left = equations.gather(0.0, d, stated, bodies, G, p, work, iwork), math.inf
+    if equations.eliminate(n, p, work, iwork):
+        equations.substitute(n, q, p, stated.r, work, iwork)
+        left = _what_is_left(n, stated, q, p, work, iwork)
+    if not left <= options.enough:
+        redundancy.gather(0.0, d, stated, bodies, G, p, work, iwork)
+        rank = redundancy.factorise(n, p, work, iwork)
+        redundancy.solve(n, rank, q, p, stated.r, work, iwork)
+        left = _what_is_left(rank, stated, q, p, work, iwork)
+    work[p.info], work[p.info + 1] = 1.0, left
+    return CONVERGED if left <= options.enough else STALLED
+
+
+@kernel
+def _what_is_left(n_rows, stated, q, p, work, iwork):
+    """``||u|| / ||q||`` with u of the first rows. Out: p, the sizes of its terms. Work: unknown, w_end, u."""
+    m, d, s = p.n_bodies, p.d, 0.0
+    impulse, w, u = view(work, p.unknown, 6 * m), view(work, p.w_end, 6 * m), view(work, p.u, q.size)
+    total_impulse(0, stated.disk.size, p, work, iwork)
+    for i in range(6 * m):
+        impulse[i] = work[p.p + i] - (work[p.known + i] if p.bounded != 0 else 0.0)
+    blocks.multiply_inverse(m, p.stride, view(work, p.inverse, p.stride * m), impulse, w)
+    blocks.velocities(d, stated, w, u)
+    for i in range(n_rows):
+        a = iwork[p.component + i]
+        s += (u[a] - stated.b[a] + q[a] + stated.diagonal[a] * stated.r[a]) ** 2
+    return math.sqrt(s) / size_of(q)
 
 
 @kernel

@@ -1,7 +1,7 @@
-"""Equations of joints that may depend on each other: solved directly, with multipliers of least norm.
+"""Equations of joints that may depend on each other: solved with multipliers of least norm.
 
-Rows are scaled by their own diagonal of the Delassus matrix, ``A = D W D`` with ``D = |diag(W)|^(-1/2)``, and factorised with pivots on
-the diagonal, as W, of which gyroscopic terms and equations for positions take the symmetry, is all but positive definite:
+The scaled matrix ``A = D W D`` of `nsds.schemes.rigid.equations` is factorised with pivots on the diagonal, as W, of which gyroscopic
+terms and equations for positions take the symmetry, is all but positive definite:
 
     P A P^T = [L 0; . 1] [U, U X; 0, 0],        N = [-X; 1],        P A P^T N = 0,
 
@@ -14,64 +14,23 @@ alike where it is placed alike.
 import math
 
 from nsds._jit import kernel, tiny
-from nsds.solvers.contact.signature import EQUATION
+from nsds.schemes.rigid import equations
 
-MOST = 120  # rows of a dense matrix; more are left to the solver
 _DEPENDENT = 1e-11  # of a row's own diagonal: what is left of a row that depends on the others
 
 
 @kernel
-def gather(epsilon, d, stated, row, column, W, p, work, iwork):
-    """The equations of a problem as a dense matrix, without the epsilon that makes them regular for other methods.
-
-    Returns the number of rows; 0 where there is no room. Out: dense, scale, component, and weight, the traces by rows.
-    """
-    n = 0
-    for a in range(stated.b.size):
-        iwork[p.row_of + a] = -1
-        if stated.disk[a // d] == EQUATION and _acts(a, stated.H) and _own(a, d, row, column, W) != 0.0:
-            if n == p.most:
-                return 0
-            iwork[p.component + n], iwork[p.row_of + a] = a, n
-            n += 1
-    for i in range(n * n):
+def gather(epsilon, d, stated, bodies, G, p, work, iwork):
+    """As `equations.gather`, with all entries of dense. Out: also weight, the traces by rows."""
+    for i in range(p.most * p.most):
         work[p.dense + i] = 0.0
+    n = equations.gather(epsilon, d, stated, bodies, G, p, work, iwork)
     for i in range(n):
-        a = iwork[p.component + i]
-        for k in range(row[a // d], row[a // d + 1]):
-            for b in range(d):
-                j = iwork[p.row_of + d * column[k] + b]
-                if j >= 0:
-                    work[p.dense + n * i + j] = W[(k * d + a % d) * d + b]
-    for i in range(n):
-        work[p.scale + i], work[p.weight + i] = 1.0 / math.sqrt(abs(work[p.dense + n * i + i])), 0.0
+        work[p.weight + i] = 0.0
         for j in range(n):
             if iwork[p.component + i] // d == iwork[p.component + j] // d:
-                work[p.weight + i] += abs(work[p.dense + n * j + j])
-    for i in range(n):
-        work[p.weight + i] *= work[p.scale + i] ** 2
-        for j in range(n):
-            work[p.dense + n * i + j] *= work[p.scale + i] * work[p.scale + j]
-        work[p.dense + n * i + i] -= epsilon
+                work[p.weight + i] += (work[p.scale + i] / work[p.scale + j]) ** 2
     return n
-
-
-@tiny
-def _acts(a, H):
-    """Whether component a acts on anything."""
-    size = 0.0
-    for l in range(12 * a, 12 * a + 12):
-        size += abs(H[l])
-    return size > 0.0
-
-
-@tiny
-def _own(a, d, row, column, W):
-    """The diagonal entry of component a."""
-    k = row[a // d]
-    while column[k] != a // d:
-        k += 1
-    return W[(k * d + a % d) * d + a % d]
 
 
 @kernel
@@ -189,12 +148,3 @@ def make_consistent(n, rank, p, q, work, iwork):
     take_out_null_space(n, rank, p, work)
     for i in range(n):
         q[iwork[p.component + i]] = work[p.scaled + i] / work[p.scale + i]
-
-
-@kernel
-def residual(rank, u, p, iwork):
-    """``||u||`` of the first rows."""
-    s = 0.0
-    for i in range(rank):
-        s += u[iwork[p.component + i]] ** 2
-    return math.sqrt(s)

@@ -9,40 +9,23 @@ from hypothesis import strategies as st
 
 import nsds
 from nsds import joints
-from nsds.model.layout import table
 from nsds.schemes.rigid import redundancy
-from nsds.schemes.rigid.blocks import Blocks
-from nsds.solvers.contact.signature import EQUATION
+from tests.schemes.rigid.test_equations import FREE, laid_out, stated_of
 from tests.strategies import examples, generators
 
 HINGE = [0.0, 0.0, 1.0]
-PLAN = table("dense", "null", "gram", "scaled", "scale", "weight", "component", "row_of", "most")
+BODIES = FREE[:2]
 
 
-def laid_out(n, n_components):
-    """A plan whose arrays lie behind one another, and its work memories."""
-    p, at = np.zeros(1, PLAN), 0
-    for name, size in {"dense": n * n, "null": n * n, "gram": n * n + n, "scaled": n, "scale": n, "weight": n}.items():
-        p[name], at = at, at + size
-    p["row_of"], p["most"] = n, n
-    return p[0], np.zeros(at), np.zeros(n + n_components, np.int64)
-
-
-def problem(rng, n_blocks, dependent, d=3):
-    """(blocks, dense W, as compressed rows) of equations on one body in eighteen coordinates, some of which are sums of others."""
-    n = d * n_blocks
-    H = rng.normal(size=(n, 18)) * 10 ** rng.uniform(-2, 2, size=(n, 1))
+def problem(rng, n_blocks, dependent):
+    """(blocks, G, W) of equations between two bodies, some of which are sums of others."""
+    n = 3 * n_blocks
+    H = rng.normal(size=(n, 12)) * 10 ** rng.uniform(-2, 2, size=(n, 1))
     for i in dependent:
         others = [j for j in range(n) if j not in dependent]
         H[i] = rng.normal(size=len(others)) @ H[others]
-    mass = rng.uniform(0.1, 10.0, size=18)
-    W = (H / mass) @ H.T
-    shown = np.ones(12 * n)  # what `gather` asks of H: whether a row acts on anything
-    kinds = np.full(n_blocks, EQUATION)
-    stated = Blocks(shown, shown, np.zeros(n), np.zeros(2 * n_blocks, np.int64), kinds, np.zeros(2 * n_blocks), np.zeros(n), np.zeros(n))
-    row, column = np.arange(n_blocks + 1) * n_blocks, np.tile(np.arange(n_blocks), n_blocks)
-    stored = W.reshape(n_blocks, d, n_blocks, d).transpose(0, 2, 1, 3).reshape(-1).copy()
-    return stated, W, row, column, stored
+    stated, G, W = stated_of(rng, H, np.tile([0, 1], (n_blocks, 1)), 2)
+    return stated, G, W
 
 
 def least(W, q, d=3):
@@ -52,13 +35,13 @@ def least(W, q, d=3):
 
 
 @examples(60)
-@given(generators, st.integers(1, 5), st.integers(0, 4))
+@given(generators, st.integers(1, 3), st.integers(0, 4))
 def test_multipliers_are_those_of_least_norm(rng, n_blocks, n_dependent):
     n = 3 * n_blocks
     dependent = list(rng.choice(n, size=min(n_dependent, n - 1), replace=False))
-    stated, W, row, column, stored = problem(rng, n_blocks, dependent)
-    q, r, (p, work, iwork) = W @ rng.normal(size=n), np.zeros(n), laid_out(n, n)
-    assert redundancy.gather(0.0, 3, stated, row, column, stored, p, work, iwork) == n
+    stated, G, W = problem(rng, n_blocks, dependent)
+    q, r, (p, work, iwork) = W @ rng.normal(size=n), np.zeros(n), laid_out(n, n, 2)
+    assert redundancy.gather(0.0, 3, stated, BODIES, G, p, work, iwork) == n
     rank = redundancy.factorise(n, p, work, iwork)
     assert rank == n - len(dependent)
     redundancy.solve(n, rank, q, p, r, work, iwork)
@@ -71,9 +54,9 @@ def test_multipliers_are_those_of_least_norm(rng, n_blocks, n_dependent):
 @given(generators)
 def test_equations_that_contradict_each_other_are_made_consistent(rng):
     """What is added lies in the null space of W, in its units, and takes out all that is there."""
-    stated, W, row, column, stored = problem(rng, 3, [1, 5])
-    p, work, iwork = laid_out(9, 9)
-    redundancy.gather(0.0, 3, stated, row, column, stored, p, work, iwork)
+    stated, G, W = problem(rng, 3, [1, 5])
+    p, work, iwork = laid_out(9, 9, 2)
+    redundancy.gather(0.0, 3, stated, BODIES, G, p, work, iwork)
     rank = redundancy.factorise(9, p, work, iwork)
     q = rng.normal(size=9) * np.sqrt(np.diag(W))
     made, scale = q.copy(), 1.0 / np.sqrt(np.diag(W))
