@@ -532,17 +532,17 @@ def _solve_equations(stated, G, bodies, p, options, work, iwork):
 
 @kernel
 def _what_is_left(n_rows, stated, q, p, work, iwork):
-    """``||u|| / ||q||`` with u of the first rows. Out: p, the sizes of its terms. Work: unknown, w_end, u."""
-    m, d, s = p.n_bodies, p.d, 0.0
-    impulse, w, u = view(work, p.unknown, 6 * m), view(work, p.w_end, 6 * m), view(work, p.u, q.size)
+    """``||u|| / ||q||`` with u of the first rows. Out: p, the sizes of its terms. Work: unknown, w_end."""
+    m, s, body = p.n_bodies, 0.0, stated.body
+    impulse, w = view(work, p.unknown, 6 * m), view(work, p.w_end, 6 * m)
     total_impulse(0, stated.disk.size, p, work, iwork)
     for i in range(6 * m):
         impulse[i] = work[p.p + i] - (work[p.known + i] if p.bounded != 0 else 0.0)
     blocks.multiply_inverse(m, p.stride, view(work, p.inverse, p.stride * m), impulse, w)
-    blocks.velocities(d, stated, w, u)
     for i in range(n_rows):
         a = iwork[p.component + i]
-        s += (u[a] - stated.b[a] + q[a] + stated.diagonal[a] * stated.r[a]) ** 2
+        start = q[a] + stated.diagonal[a] * stated.r[a]
+        s += blocks.velocity(start, a, body[2 * (a // p.d)], body[2 * (a // p.d) + 1], stated.E, w) ** 2
     return math.sqrt(s) / size_of(q)
 
 
