@@ -47,8 +47,8 @@ def address(signature, function):
 
 
 def bound(*calls):
-    """A function ``call()`` that calls kernels one after the other, and returns what the last one does."""
-    return lambda: [function(*arguments) for function, arguments in calls][-1]
+    """A function ``call(is_brief=False)`` that calls kernels one after the other, and returns what the last one does."""
+    return lambda is_brief=False: [function(*arguments) for function, arguments in calls][-1]
 
 
 def on_demand(signature, function):
