@@ -229,11 +229,11 @@ def multiply_inverse(n, stride, inverse, x, y):
 
 
 @kernel
-def complete_blocks(epsilon, d, stride, inverse, stated, G):
+def complete_blocks(d, stride, inverse, stated, G):
     """``G = H M_hat^-T`` of blocks and the diagonal in units of velocity. In/out: diagonal, b of stated.
 
-    A component that is left over gets s, the largest ``H_i M_hat^-1 H_i^T`` of the block; an equation epsilon times its own
-    ``H_i M_hat^-1 H_i^T``, and ``b`` less that times r; a row of a force 1, see `schemes.rigid.forces`.
+    A component that is left over gets s, the largest ``H_i M_hat^-1 H_i^T`` of the block; an equation 0; a row of a force 1, see
+    `schemes.rigid.forces`.
     """
     H, body, diagonal, b = stated.H, stated.body, stated.diagonal, stated.b
     for k in range(stated.disk.size):
@@ -258,9 +258,18 @@ def complete_blocks(epsilon, d, stride, inverse, stated, G):
                 if stated.disk[k] != EQUATION:
                     b[a] *= s
             elif diagonal[a] < 0.0:
-                own = abs(_own(a, H, G))
-                diagonal[a] = epsilon * (own if own > 0.0 else s)
-                b[a] -= diagonal[a] * stated.r[a]
+                diagonal[a] = 0.0
+
+
+@kernel
+def soften_equations(epsilon, d, stated, G, q):
+    """Equations get epsilon times their own ``H_i M_hat^-1 H_i^T`` on the diagonal, and q less that times r. In/out: diagonal, q."""
+    for k in range(stated.disk.size):
+        for a in range(k * d, k * d + d if stated.disk[k] == EQUATION else k * d):
+            if stated.diagonal[a] == 0.0:
+                own = abs(_own(a, stated.H, G))
+                stated.diagonal[a] = epsilon * (own if own > 0.0 else 1.0)
+                q[a] -= stated.diagonal[a] * stated.r[a]
 
 
 @tiny

@@ -12,28 +12,35 @@ import math
 from nsds._jit import kernel, tiny
 from nsds.solvers.contact.signature import EQUATION
 
-MOST = 120  # rows of a dense matrix; more are left to the solver
-MOST_NODES = 62  # bits of a word; what links further pairs of bodies goes to the last node
+MOST = 600  # rows that there is room for; more are left to the solver
+_BITS = 62  # nodes for each word of links
 _SMALL = 1e-6  # of a row's own diagonal: a pivot that rows which depend on each other may have left
 
 
+def words_of(n_nodes):
+    """Words of the links of a node."""
+    return (n_nodes + _BITS - 1) // _BITS
+
+
 @kernel
-def gather(epsilon, d, stated, bodies, G, p, work, iwork):
-    """The equations of a problem as a dense matrix, without the epsilon that makes them regular for other methods.
+def gather(d, stated, bodies, G, p, work, iwork):
+    """The equations of a problem as a dense matrix, rows in their order of elimination; they were completed by `blocks.complete_blocks`.
 
     Returns the number of rows; 0 where there is no room. Out: nodes, component, scale, and dense where the elimination gets to.
     """
     n = _find_nodes(d, stated, G, p, iwork)
     if n == 0:
         return 0
-    _link_nodes(d, stated, bodies, p, iwork)
-    _order_nodes(p, iwork)
+    if iwork[p.is_ordered] == 0:
+        _link_nodes(bodies, p, iwork)
+        _order_nodes(p, iwork)
+        iwork[p.is_ordered] = 1
     _list_rows(d, stated, p, iwork)
     for i in range(n):
         a = iwork[p.component + i]
         diagonal = stated.diagonal[a] + _product(12 * a, 12 * a, 12, stated.E, G)
         work[p.scale + i] = 1.0 / math.sqrt(abs(diagonal))
-        work[p.dense + n * i + i] = diagonal * work[p.scale + i] ** 2 - epsilon
+        work[p.dense + n * i + i] = diagonal * work[p.scale + i] ** 2
     for x in range(iwork[p.n_nodes]):
         first, m = iwork[p.node_row + x], _reach(x, p, iwork)
         for k in range(iwork[p.node_row + x + 1] - first):
@@ -70,8 +77,11 @@ def _couple(i, j, n, E, G, p, work, iwork):
 
 @kernel
 def _find_nodes(d, stated, G, p, iwork):
-    """Number of rows that act on anything, 0 where there is no room for them. Out: n_nodes, node_body, row_of: the node of each, or -1."""
-    n, n_nodes = 0, 0
+    """Number of rows that act on anything, 0 where there is no room for them. Out: n_nodes, node_body, row_of: the node of each, or -1.
+
+    is_ordered becomes 0 where nodes are others than those of the last call.
+    """
+    n, n_nodes, n_before = 0, 0, iwork[p.n_nodes]
     for k in range(stated.disk.size):
         node = -1
         for a in range(d * k, d * k + d):
@@ -79,13 +89,15 @@ def _find_nodes(d, stated, G, p, iwork):
             if stated.disk[k] != EQUATION or not _acts(a, stated, G):
                 continue
             if n == p.most:
+                iwork[p.is_ordered] = 0
                 return 0
             if node < 0:
                 node = _node_of(stated.body[2 * k], stated.body[2 * k + 1], n_nodes, p, iwork)
                 n_nodes = max(n_nodes, node + 1)
             iwork[p.row_of + a] = node
             n += 1
-    iwork[p.n_nodes] = n_nodes
+    if n_nodes != n_before:
+        iwork[p.n_nodes], iwork[p.is_ordered] = n_nodes, 0
     return n
 
 
@@ -100,53 +112,67 @@ def _acts(a, stated, G):
 
 @tiny
 def _node_of(body_a, body_b, n_nodes, p, iwork):
-    """The node of a pair of bodies, a new one for a new pair. Out: node_body."""
+    """The node of a pair of bodies, a new one for a new pair. In/out: node_body, is_ordered."""
     for x in range(n_nodes):
         if iwork[p.node_body + 2 * x] == body_a and iwork[p.node_body + 2 * x + 1] == body_b:
             return x
-    x = min(n_nodes, MOST_NODES - 1)
-    iwork[p.node_body + 2 * x], iwork[p.node_body + 2 * x + 1] = body_a, body_b
-    return x
+    at = p.node_body + 2 * n_nodes
+    if iwork[at] != body_a or iwork[at + 1] != body_b:
+        iwork[at], iwork[at + 1], iwork[p.is_ordered] = body_a, body_b, 0
+    return n_nodes
 
 
 @kernel
-def _link_nodes(d, stated, bodies, p, iwork):
-    """Out: node_links: of each node the bits of those that share a body with it that can move."""
-    for i in range(bodies.size):
+def _link_nodes(bodies, p, iwork):
+    """Out: node_links: of each node the bits of those that share a body with it that can move, itself among them."""
+    words = p.n_words
+    for i in range(bodies.size * words):
         iwork[p.on_body + i] = 0
-    for x in range(iwork[p.n_nodes]):
-        iwork[p.node_links + x] = 0
     for turn in range(2):
-        for a in range(stated.b.size):
-            x = iwork[p.row_of + a]
-            for side in range(2 if x >= 0 else 0):
-                body = stated.body[2 * (a // d) + side]
+        for x in range(iwork[p.n_nodes]):
+            for w in range(words if turn == 0 else 0):
+                iwork[p.node_links + words * x + w] = 0
+            for side in range(2):
+                body = iwork[p.node_body + 2 * x + side]
                 if body >= 0 and not bodies[body].fixed and turn == 0:
-                    iwork[p.on_body + body] |= 1 << x
+                    iwork[p.on_body + words * body + x // _BITS] |= 1 << x % _BITS
                 elif body >= 0 and not bodies[body].fixed:
-                    iwork[p.node_links + x] |= iwork[p.on_body + body]
+                    for w in range(words):
+                        iwork[p.node_links + words * x + w] |= iwork[p.on_body + words * body + w]
 
 
 @kernel
 def _order_nodes(p, iwork):
     """Next comes the node with the fewest links to what is left, which it links with each other.
 
-    Out: node_place: places in the order; node_links: bits of what a node is linked to later; node_at: the node at each place.
+    Out: node_at: the node at each place of the order, node_place: that of each node; node_links: of each node those to later ones.
     """
-    n_nodes = iwork[p.n_nodes]
-    left = (1 << n_nodes) - 1
-    for x in range(n_nodes):
-        best, fewest = -1, MOST_NODES + 1
-        for j in range(n_nodes):
-            degree = _count(iwork[p.node_links + j] & left) if (left >> j) & 1 else fewest
+    n_nodes, words, left = iwork[p.n_nodes], p.n_words, p.nodes_left
+    for w in range(words):
+        iwork[left + w] = (1 << min(max(n_nodes - w * _BITS, 0), _BITS)) - 1
+    for at in range(n_nodes):
+        best, fewest = -1, n_nodes + 1
+        for x in range(n_nodes):
+            degree = fewest
+            if _has(left, x, iwork):
+                degree = 0
+                for w in range(words):
+                    degree += _count(iwork[p.node_links + words * x + w] & iwork[left + w])
             if degree < fewest:
-                best, fewest = j, degree
-        left ^= 1 << best
-        later = iwork[p.node_links + best] & left
-        iwork[p.node_at + x], iwork[p.node_links + best] = best, later
-        for j in range(n_nodes):
-            if (later >> j) & 1:
-                iwork[p.node_links + j] |= later
+                best, fewest = x, degree
+        iwork[left + best // _BITS] ^= 1 << best % _BITS
+        iwork[p.node_at + at], iwork[p.node_place + best] = best, at
+        for w in range(words):
+            iwork[p.node_links + words * best + w] &= iwork[left + w]
+        for x in range(n_nodes):
+            for w in range(words if _has(p.node_links + words * best, x, iwork) else 0):
+                iwork[p.node_links + words * x + w] |= iwork[p.node_links + words * best + w]
+
+
+@tiny
+def _has(at, x, iwork):
+    """Whether bit x of the words that begin there is set."""
+    return (iwork[at + x // _BITS] >> x % _BITS) & 1
 
 
 @tiny
@@ -162,26 +188,41 @@ def _count(bits):
 @kernel
 def _list_rows(d, stated, p, iwork):
     """Out: component: that of each row, node by node in their order; node_row: where nodes begin; ends: bodies of each row."""
-    n = 0
-    for x in range(iwork[p.n_nodes]):
-        iwork[p.node_row + x] = n
-        for a in range(stated.b.size):
-            if iwork[p.row_of + a] == iwork[p.node_at + x]:
-                iwork[p.component + n] = a
-                iwork[p.ends + 2 * n], iwork[p.ends + 2 * n + 1] = stated.body[2 * (a // d)], stated.body[2 * (a // d) + 1]
-                n += 1
-    iwork[p.node_row + iwork[p.n_nodes]] = n
+    n_nodes = iwork[p.n_nodes]
+    for at in range(n_nodes + 1):
+        iwork[p.node_row + at] = 0
+    for a in range(stated.b.size):
+        if iwork[p.row_of + a] >= 0:
+            iwork[p.node_row + 1 + iwork[p.node_place + iwork[p.row_of + a]]] += 1
+    for at in range(n_nodes):
+        iwork[p.node_row + at + 1] += iwork[p.node_row + at]
+    for at in range(n_nodes):
+        iwork[p.reach + at] = iwork[p.node_row + at]  # where the next row of a node goes
+    for a in range(stated.b.size):
+        if iwork[p.row_of + a] >= 0:
+            at = p.reach + iwork[p.node_place + iwork[p.row_of + a]]
+            i = iwork[at]
+            iwork[at] += 1
+            iwork[p.component + i] = a
+            iwork[p.ends + 2 * i], iwork[p.ends + 2 * i + 1] = stated.body[2 * (a // d)], stated.body[2 * (a // d) + 1]
 
 
 @tiny
-def _reach(x, p, iwork):
-    """Number of rows of the node at place x and of those that it is linked to later. Out: reach: these rows."""
-    m, links = 0, iwork[p.node_links + iwork[p.node_at + x]]
-    for y in range(x, iwork[p.n_nodes]):
-        if y == x or (links >> iwork[p.node_at + y]) & 1:
-            for i in range(iwork[p.node_row + y], iwork[p.node_row + y + 1]):
-                iwork[p.reach + m] = i
-                m += 1
+def _reach(at, p, iwork):
+    """Number of rows of the node at this place and of those that it is linked to later. Out: reach: these rows."""
+    m, first = 0, p.node_links + p.n_words * iwork[p.node_at + at]
+    for i in range(iwork[p.node_row + at], iwork[p.node_row + at + 1]):
+        iwork[p.reach + m] = i
+        m += 1
+    for w in range(p.n_words):
+        bits, x = iwork[first + w], w * _BITS
+        while bits != 0:
+            if bits & 1:
+                later = p.node_row + iwork[p.node_place + x]
+                for i in range(iwork[later], iwork[later + 1]):
+                    iwork[p.reach + m] = i
+                    m += 1
+            bits, x = bits >> 1, x + 1
     return m
 
 

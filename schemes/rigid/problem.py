@@ -43,7 +43,8 @@ PLAN = table(
     "which", "pair", "place", "slab", "counts", "groups",
     "n_bodies", "stride", "d", "n_contacts", "n_blocks", "few", "limit", "room", "linear", "parallel", "sweeps", "brief", "unilateral",
     "bounded", "forces", "v_mid", "w_impact", "dense", "null", "gram", "scaled", "scale", "weight", "component", "row_of", "most",
-    "n_nodes", "reach", "ends", "node_row", "node_body", "node_links", "node_at", "on_body",
+    "n_nodes", "n_words", "is_ordered", "reach", "ends", "node_row", "node_body", "node_links", "node_at", "node_place", "nodes_left",
+    "on_body",
 )  # fmt: skip
 
 
@@ -96,11 +97,13 @@ def reserve(lists, options, method, work, iwork, n_members):
     work.place(plan, solver=floats)
     plan["v_mid"], plan["w_impact"], plan["E"] = plan["v_old"], plan["w"], plan["H"]
     n_rows = int(interactions["m"][np.isin(interactions["law"], (EQUALITY, BOUNDED, FORCE))].sum())
-    plan["most"] = most = n_rows if n_rows <= equations.MOST else 0
-    work.place(plan, dense=most**2, null=most**2, gram=most**2 + most, scaled=most, scale=most, weight=most)
-    nodes = equations.MOST_NODES if most else 0
-    iwork.place(plan, n_nodes=1, **dict.fromkeys(("component", "reach"), most), ends=2 * most, row_of=d * limit if most else 0)
-    iwork.place(plan, node_row=nodes + 1, node_body=2 * nodes, **dict.fromkeys(("node_links", "node_at"), nodes), on_body=n if most else 0)
+    n_rows = n_rows if n_rows <= equations.MOST and (n_rows <= redundancy.MOST or n_rows**2 * n_members <= _WORDS) else 0
+    plan["most"], plan["n_words"], few = n_rows, equations.words_of(n_rows), min(n_rows, redundancy.MOST)
+    work.place(plan, dense=n_rows**2, null=few**2, gram=few**2 + few, scaled=n_rows, scale=n_rows, weight=few)
+    iwork.place(plan, n_nodes=1, is_ordered=1, ends=2 * n_rows, row_of=d * limit if n_rows else 0, node_row=n_rows + 1)
+    iwork.place(plan, node_body=2 * n_rows, **dict.fromkeys(("component", "reach", "node_at", "node_place"), n_rows))
+    words = int(plan["n_words"][0])
+    iwork.place(plan, nodes_left=words, node_links=words * n_rows, on_body=words * n)
     iwork.place(plan, body=2 * (n_contacts + n_blocks), disk=n_contacts + n_blocks, begin=interactions.size, first=n + 1)
     iwork.place(plan, linked=2 * limit, row=limit + 1, column=column.size, isolver=integers)
     plan["n_solver"], plan["n_isolver"] = floats, integers
@@ -487,24 +490,28 @@ def solve_with_matrix(is_new, aim, n_contacts, n_blocks, s, solver, options, wan
         H, diagonal, is_equation = view(stated.H, 12 * d * i, 12 * d), view(stated.diagonal, d * i, d), disk[i] == EQUATION
         contacts.rows_of_contact(1 if is_equation else each, d, is_equation, body, frame, lever, H, diagonal)
         blocks.copy_rows(d, i, 1, stated)
-    is_direct = p.most > 0 and p.brief != 0 and n_contacts == 0 and count_equations(0, n_blocks, p, iwork) == n_blocks
-    epsilon = 0.0 if is_direct else blocks.PROXIMAL
-    blocks.complete_blocks(epsilon, d, p.stride, view(work, p.inverse, p.stride * m), stated, G)
+    blocks.complete_blocks(d, p.stride, view(work, p.inverse, p.stride * m), stated, G)
     blocks.velocities(d, stated, view(work, p.w_free, 6 * m), q)
-    if is_direct:
+    if is_new:
         row[n] = 0  # no pattern is known
-        return _solve_equations(stated, G, s.bodies, p, options, work, iwork)
-    if is_new or row[n] == 0:
+    n_equations = equations.gather(d, stated, s.bodies, G, p, work, iwork) if p.most > 0 else 0
+    is_regular, rank = equations.eliminate(n_equations, p, work, iwork), n_equations
+    if p.most > 0 and p.brief != 0 and n_contacts == 0 and count_equations(0, n_blocks, p, iwork) == n_blocks:
+        left = _solve_equations(n_equations, is_regular, stated, G, s.bodies, p, options, work, iwork)
+        if left <= options.enough or n_equations <= redundancy.MOST:
+            return CONVERGED if left <= options.enough else STALLED
+    if not is_regular and n_equations <= redundancy.MOST:
+        redundancy.gather(d, stated, s.bodies, G, p, work, iwork)
+        rank = redundancy.factorise(n_equations, p, work, iwork)
+    if rank < n_equations:
+        redundancy.make_consistent(n_equations, rank, p, q, work, iwork)
+    blocks.soften_equations(blocks.PROXIMAL, d, stated, G, q)
+    if row[n] == 0:
         first, linked = view(iwork, p.first, m + 1), view(iwork, p.linked, 2 * n)
         blocks.link(n, stated.body, m, s.bodies, first, linked)
         blocks.pattern(n, stated.body, s.bodies, first, linked, row, view(iwork, p.column, p.room), p.room)
     column, W = view(iwork, p.column, row[n]), view(work, p.W, d * d * row[n])
     blocks.assemble(d, stated, G, row, column, W)
-    if p.most > 0 and not equations.eliminate(equations.gather(epsilon, d, stated, s.bodies, G, p, work, iwork), p, work, iwork):
-        n_equations = redundancy.gather(epsilon, d, stated, s.bodies, G, p, work, iwork)
-        rank = redundancy.factorise(n_equations, p, work, iwork)
-        if rank < n_equations:
-            redundancy.make_consistent(n_equations, rank, p, q, work, iwork)
     info, spare, ispare = view(work, p.info, N_INFO), view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver)
     if wanted < math.inf:
         aim = max(min(aim, wanted / size_of(q), share * merit(False, disk, mu, row, column, W, q, r, u)), _CLOSEST)
@@ -514,20 +521,22 @@ def solve_with_matrix(is_new, aim, n_contacts, n_blocks, s, solver, options, wan
 
 
 @kernel
-def _solve_equations(stated, G, bodies, p, options, work, iwork):
-    """Blocks that are all equations, at once; with multipliers of least norm where they depend on each other. Out: r, p."""
-    d, q = p.d, view(work, p.rhs, stated.b.size)
-    n, left = equations.gather(0.0, d, stated, bodies, G, p, work, iwork), math.inf
-    if equations.eliminate(n, p, work, iwork):
+def _solve_equations(n, is_regular, stated, G, bodies, p, options, work, iwork):
+    """Blocks that are all equations, at once; with multipliers of least norm where they depend on each other. Returns what is left.
+
+    is_regular: the n rows are eliminated. Out: r, p, info.
+    """
+    q, left = view(work, p.rhs, stated.b.size), math.inf
+    if is_regular:
         equations.substitute(n, q, p, stated.r, work, iwork)
         left = _what_is_left(n, stated, q, p, work, iwork)
-    if not left <= options.enough:
-        redundancy.gather(0.0, d, stated, bodies, G, p, work, iwork)
+    if not left <= options.enough and n <= redundancy.MOST:
+        redundancy.gather(p.d, stated, bodies, G, p, work, iwork)
         rank = redundancy.factorise(n, p, work, iwork)
         redundancy.solve(n, rank, q, p, stated.r, work, iwork)
         left = _what_is_left(rank, stated, q, p, work, iwork)
     work[p.info], work[p.info + 1] = 1.0, left
-    return CONVERGED if left <= options.enough else STALLED
+    return left
 
 
 @kernel
@@ -551,7 +560,9 @@ def solve_by_sweeps(n_contacts, n_blocks, groups, p, options, work, iwork):
     """As `solve`, on the velocities of the bodies. groups: which contacts are swept at the same time, see `arrange`."""
     n, d, m = n_contacts + n_blocks, p.d, p.n_bodies
     stated, inverse = stated_blocks(n_contacts, n_blocks, p, work, iwork), view(work, p.inverse, p.stride * m)
-    blocks.complete_blocks(blocks.PROXIMAL, d, p.stride, inverse, stated, view(work, p.G, 12 * d * n_blocks))
+    G = view(work, p.G, 12 * d * n_blocks)
+    blocks.complete_blocks(d, p.stride, inverse, stated, G)
+    blocks.soften_equations(blocks.PROXIMAL, d, stated, G, stated.b)
     given = rigid.Problem(
         int64(d),
         groups,

@@ -16,15 +16,16 @@ import math
 from nsds._jit import kernel, tiny
 from nsds.schemes.rigid import equations
 
+MOST = 120  # rows among which pivots are looked for; more are left to the solver
 _DEPENDENT = 1e-11  # of a row's own diagonal: what is left of a row that depends on the others
 
 
 @kernel
-def gather(epsilon, d, stated, bodies, G, p, work, iwork):
+def gather(d, stated, bodies, G, p, work, iwork):
     """As `equations.gather`, with all entries of dense. Out: also weight, the traces by rows."""
-    for i in range(p.most * p.most):
+    for i in range(min(p.most, MOST) ** 2):
         work[p.dense + i] = 0.0
-    n = equations.gather(epsilon, d, stated, bodies, G, p, work, iwork)
+    n = equations.gather(d, stated, bodies, G, p, work, iwork)
     for i in range(n):
         work[p.weight + i] = 0.0
         for j in range(n):

@@ -14,22 +14,25 @@ from tests.strategies import examples, generators
 
 PLAN = table(
     "dense", "null", "gram", "scaled", "scale", "weight", "component", "row_of", "most",
-    "n_nodes", "reach", "ends", "node_row", "node_body", "node_links", "node_at", "on_body",
+    "n_nodes", "n_words", "is_ordered", "reach", "ends", "node_row", "node_body", "node_links", "node_at", "node_place", "nodes_left",
+    "on_body",
 )  # fmt: skip
 FREE = np.zeros(70, [("fixed", bool)])
 
 
 def laid_out(most, n_components, n_bodies):
     """A plan whose arrays lie behind one another, and its work memories."""
-    p, at, nodes = np.zeros(1, PLAN), 0, equations.MOST_NODES
+    p, at, words = np.zeros(1, PLAN), 0, equations.words_of(most)
     for name, size in {"dense": most**2, "null": most**2, "gram": most**2 + most, "scaled": most, "scale": most, "weight": most}.items():
         p[name], at = at, at + size
-    whole, n_floats, at = {"component": most, "reach": most, "ends": 2 * most, "row_of": n_components, "n_nodes": 1}, at, 0
-    whole |= {"node_row": nodes + 1, "node_body": 2 * nodes, "node_links": nodes, "node_at": nodes, "on_body": n_bodies}
+    n_floats, at = at, 2
+    whole = {"component": most, "reach": most, "ends": 2 * most, "row_of": n_components, "node_row": most + 1, "node_body": 2 * most}
+    whole |= {"node_links": words * most, "node_at": most, "node_place": most, "nodes_left": words, "on_body": words * n_bodies}
     for name, size in whole.items():
         p[name], at = at, at + size
-    p["most"] = most
-    return p[0], np.full(n_floats, np.nan), np.full(at, -7)
+    p["most"], p["n_words"], p["is_ordered"], iwork = most, words, 1, np.full(at, -7)
+    iwork[:2] = 0
+    return p[0], np.full(n_floats, np.nan), iwork
 
 
 def stated_of(rng, H, bodies, n_bodies):
@@ -53,7 +56,7 @@ def solved(q, stated, G, n_bodies):
     """(whether no pivot was small, r, plan, integers of work)."""
     n, r = q.size, np.zeros(q.size)
     p, work, iwork = laid_out(n, n, n_bodies)
-    assert equations.gather(0.0, 3, stated, FREE[:n_bodies], G, p, work, iwork) == n
+    assert equations.gather(3, stated, FREE[:n_bodies], G, p, work, iwork) == n
     is_regular = equations.eliminate(n, p, work, iwork)
     if is_regular:
         equations.substitute(n, q, p, r, work, iwork)
@@ -85,14 +88,14 @@ def test_little_fills_in_where_joints_make_a_tree():
         order = rng.permutation(20)
         stated, G, W = stated_of(rng, rng.normal(size=(60, 12)), bodies[order], 20)
         is_regular, r, p, iwork = solved(np.ones(60), stated, G, 20)
-        links = iwork[p["node_links"] : p["node_links"] + 20]
+        links = iwork[p["node_links"] : p["node_links"] + 20]  # a word each
         joined = np.array([[len({*x} & {*y} - {-1}) > 0 for x in bodies] for y in bodies])
         assert 0 <= sum(int(x).bit_count() for x in links) - (joined.sum() - 20) / 2 <= most
         assert is_regular
         np.testing.assert_allclose(W @ r, -1.0, atol=1e-8)
 
 
-def test_more_pairs_of_bodies_than_bits_of_a_word():
+def test_links_of_many_bodies_take_several_words():
     rng = np.random.default_rng(2)
     bodies = np.array([[i, i - 1] for i in range(70)])
     H = rng.normal(size=(210, 12))
@@ -101,12 +104,12 @@ def test_more_pairs_of_bodies_than_bits_of_a_word():
     acting = np.arange(0, 210, 3)
     p, work, iwork = laid_out(100, 210, 70)
     r = np.zeros(210)
-    assert equations.gather(0.0, 3, stated, FREE, G, p, work, iwork) == 70
+    assert equations.gather(3, stated, FREE, G, p, work, iwork) == 70
     assert equations.eliminate(70, p, work, iwork)
     equations.substitute(70, np.ones(210), p, r, work, iwork)
     np.testing.assert_allclose((W @ r)[acting], -1.0, atol=1e-9)
     assert not np.delete(r, acting).any()
-    assert equations.gather(0.0, 3, stated, FREE, G, *laid_out(60, 210, 70)) == 0
+    assert equations.gather(3, stated, FREE, G, *laid_out(60, 210, 70)) == 0
 
 
 @examples(30)

@@ -41,7 +41,7 @@ def test_multipliers_are_those_of_least_norm(rng, n_blocks, n_dependent):
     dependent = list(rng.choice(n, size=min(n_dependent, n - 1), replace=False))
     stated, G, W = problem(rng, n_blocks, dependent)
     q, r, (p, work, iwork) = W @ rng.normal(size=n), np.zeros(n), laid_out(n, n, 2)
-    assert redundancy.gather(0.0, 3, stated, BODIES, G, p, work, iwork) == n
+    assert redundancy.gather(3, stated, BODIES, G, p, work, iwork) == n
     rank = redundancy.factorise(n, p, work, iwork)
     assert rank == n - len(dependent)
     redundancy.solve(n, rank, q, p, r, work, iwork)
@@ -56,7 +56,7 @@ def test_equations_that_contradict_each_other_are_made_consistent(rng):
     """What is added lies in the null space of W, in its units, and takes out all that is there."""
     stated, G, W = problem(rng, 3, [1, 5])
     p, work, iwork = laid_out(9, 9, 2)
-    redundancy.gather(0.0, 3, stated, BODIES, G, p, work, iwork)
+    redundancy.gather(3, stated, BODIES, G, p, work, iwork)
     rank = redundancy.factorise(9, p, work, iwork)
     q = rng.normal(size=9) * np.sqrt(np.diag(W))
     made, scale = q.copy(), 1.0 / np.sqrt(np.diag(W))
