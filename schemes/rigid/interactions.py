@@ -15,6 +15,7 @@ from nsds.schemes.rigid.joint_rows import joint_row
 from nsds.schemes.rigid.tables import EQUALITY, V
 from nsds.status import advice
 
+_DEPENDENT, _CONTRADICTS = 1e-6, 1e-3  # singular values that vanish, of the largest; and the part of the rates that nothing can meet
 _OVERLAP = 1e-6  # of the distance of two bodies: deeper than what rounding and drawing leave of a contact
 
 
@@ -185,7 +186,39 @@ def blame(records, prepared, m):
 
 
 def cause_of(records, prepared, m, status):
-    """Why a step of member m may have failed, in words: shapes overlap on bodies that a joint holds together; nothing if none do."""
+    """Why a step of member m may have failed, in words; nothing where neither of the two reasons that are looked for is there."""
+    return _contradiction(prepared, m, status) or _overlap_of_held(records, prepared, m, status)
+
+
+def _contradiction(prepared, m, status):
+    """Equations that no velocity obeys, as of a motor on what is held: with H and rate as the step left them."""
+    lists, work = prepared.layout, prepared.work[m]
+    rows, rates, names = [], [], []
+    for name, it in zip(lists.interaction_names, lists.interactions, strict=True):
+        for i in range(it["m"] if it["law"] == EQUALITY else 0):
+            row = np.zeros(6 * lists.bodies.size)
+            for side, body in enumerate((it["a"], it["b"])):
+                if body != ABSENT and not lists.bodies[body]["fixed"]:
+                    at = it["H"] + 12 * i + 6 * side
+                    row[6 * body : 6 * body + 6] = work[at : at + 6]
+            size = norm(row)
+            rows.append(row / size if size > 0.0 else row)
+            rates.append(work[it["rate"] + i] / (size if size > 0.0 else 1.0))
+            names.append(name)
+    if not np.any(rates) or not np.isfinite(rows).all():
+        return ""
+    left, singular, _ = np.linalg.svd(np.array(rows))
+    null = left[:, np.count_nonzero(singular > _DEPENDENT * singular[0]) :]
+    missed = null @ (null.T @ np.array(rates))
+    worst = abs(missed).max()
+    if not worst > _CONTRADICTS * abs(np.array(rates)).max():
+        return ""
+    parts = sorted({f"'{name}'" for name, each in zip(names, missed, strict=True) if abs(each) > _DEPENDENT * worst})
+    return f"the equations of {' and '.join(parts)} contradict each other: no velocity of the bodies obeys all of them"
+
+
+def _overlap_of_held(records, prepared, m, status):
+    """Shapes that overlap on bodies that a joint holds together."""
     lists, mem, names = prepared.layout, memory(records)[m], {}
     for name, first in lists.part_names:
         count = records.dtype[name].shape

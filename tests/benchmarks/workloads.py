@@ -37,6 +37,24 @@ class Workload(NamedTuple):
     cores: int = 1
 
 
+def box_on_a_plane():
+    """A cube that slides on the ground."""
+    box = nsds.rigid_bodies(1.0, 0.1, q=[0, 0, 0.4, 1, 0, 0, 0], v=[1.0, 0.5, 0, 0, 0, 0], fext=[0, 0, -9.81])
+    ground = nsds.collisions({"box": nsds.shapes.box([0.8, 0.8, 0.8])}, nsds.newton_impact_friction(0.0, 0.1), world=[nsds.shapes.plane()])
+    return nsds.system(box=box, contacts=ground)
+
+
+def chain(count, joint):
+    """Links that hang from the world, straight to the side at first, on hinges across gravity, or on balls."""
+    parts, place = {}, [0, 0, 0, 1, 0, 0, 0]
+    for i in range(count):
+        axis = ([0.0, 1.0, 0.0],) if joint is nsds.joints.hinge else ()
+        place[0], on = 0.1 * (i + 0.5), "link0" if i == 0 else (f"link{i}", f"link{i - 1}")
+        parts[f"link{i}"] = nsds.rigid_bodies(1.0, [1e-4, 1e-3, 1e-3], q=place, v=np.zeros(6), fext=[0, 0, -9.81])
+        parts[f"joint{i}"] = nsds.interaction(joint([0.1 * i, 0, 0], *axis), nsds.equality(), on=on)
+    return nsds.system(**parts)
+
+
 def column(count, resting):
     """Beads on a floor: closed contacts throughout (e = 0), or released with gaps (e = 0.9)."""
     gap, radius = (-1e-6 if resting else 0.05), 0.1
@@ -116,6 +134,10 @@ WORKLOADS = [
     Workload("string, 20 frets", lambda: string(1000, 20), 2000, 5e-6, 40_000, "", "", nsds.moreau_jean_exact()),
     Workload("1000 diode bridges", lambda: np.repeat(nsds.examples.diode_bridge(), 1000), 1000, 1e-6, 80, "bridge",
              "diode_bridge h=1e-6 T=5e-3", TRAPEZOIDAL, 1000, 0),
+    Workload("sliding box", box_on_a_plane, 2000, 1e-3, 3000),
+    Workload("two hinged links", lambda: chain(2, nsds.joints.hinge), 2000, 1e-3, 3000),
+    Workload("six-axis arm", nsds.examples.six_axis_arm, 1000, 1e-3, 10_000),
+    Workload("chain of 100 links", lambda: chain(100, nsds.joints.ball_joint), 100, 1e-3, 0),
 ]  # fmt: skip
 
 

@@ -302,3 +302,27 @@ def test_shapes_that_overlap_at_a_joint_are_named():
     with pytest.raises(nsds.SimulationError, match="iteration limit") as error:
         nsds.simulate(chain(pairs=[]), t_end=0.01, h=0.01, solver=solver)
     assert "overlap" not in str(error.value)
+
+
+@pytest.mark.parametrize("scheme", [None, nsds.moreau_jean()], ids=["default", "moreau_jean"])
+def test_equations_that_contradict_each_other_are_named(scheme):
+    """A motor on what joints hold, and two motors on one hinge; not what stands beside them, nor a motor that wants what is held."""
+
+    def system(**parts):
+        bodies = {
+            name: nsds.rigid_bodies(1.0, 0.1, q=[x, 0, 0, 1, 0, 0, 0], v=np.zeros(6), fext=[0, 0, -9.81])
+            for name, x in (("arm", 0.5), ("other", 5.0))
+        }
+        ball = nsds.interaction(nsds.joints.ball_joint([4.5, 0, 0]), nsds.equality(), on="other")
+        return nsds.system(**bodies, **{name: nsds.interaction(of, nsds.equality(), on="arm") for name, of in parts.items()}, ball=ball)
+
+    def motor(axis, rate):
+        return nsds.prescribed_velocity([axis], [rate])
+
+    hinge, settings = nsds.joints.hinge([0, 0, 0], [0, 1, 0]), {"t_end": 0.01, "h": 1e-3, "scheme": scheme}
+    with pytest.raises(nsds.SimulationError, match="the equations of 'hinge' and 'motor' contradict each other"):
+        nsds.simulate(system(hinge=hinge, motor=motor(5, 1.0)), **settings)
+    with pytest.raises(nsds.SimulationError, match="the equations of 'first' and 'second' contradict each other"):
+        nsds.simulate(system(hinge=hinge, first=motor(4, 1.0), second=motor(4, 2.0)), **settings)
+    rows = nsds.simulate(system(hinge=hinge, motor=motor(4, 1.0), held=motor(5, 0.0)), **settings)
+    assert (rows["status"] == 0).all()
