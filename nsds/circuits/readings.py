@@ -93,8 +93,8 @@ def mean(system, trajectory, reading, start, end):
         Record of `nsds.circuit` with the reading among its ``integrals``.
     trajectory : numpy.ndarray (rows,)
         What `nsds.simulate` returned for it.
-    reading : int
-        Its place among them.
+    reading : str
+        Which of them, as ``"v(out)"``.
     start, end : float
         Times of rows (s).
 
@@ -106,28 +106,30 @@ def mean(system, trajectory, reading, start, end):
     Raises
     ------
     TypeError, ValueError
-        Not a circuit and its trajectory, a place that there is not, times at which there are no rows.
+        Not a circuit and its trajectory, an integral that it does not have, times at which there are no rows.
 
     Examples
     --------
     >>> import nsds
     >>> circuit = nsds.circuit([("V1", "a", 0, "SIN(1 2 50)"), ("R1", "a", 0, 10.0)], integrals=["i(R1)"])
     >>> rows = nsds.simulate(circuit, t_end=0.02, h=1e-4)
-    >>> round(nsds.circuits.mean(circuit, rows, 0, 0.0, 0.02), 12)
+    >>> round(nsds.circuits.mean(circuit, rows, "i(R1)", 0.0, 0.02), 12)
     0.1
     """
     of = Readings("mean", system, trajectory)
-    x, n = of.trajectory["circuit"]["x"], int(system["names"]["n_integrals"])
-    reading = _checks.integer("mean", "reading", reading, low=0)
-    if reading >= n:
-        raise ValueError(f"mean: reading must be below {n}, the number of the circuit's integrals, got {reading}")
+    x, names = of.trajectory["circuit"]["x"], of.names["integral_names"].item().decode().split()
+    known = [name.lower() for name in names]
+    if not isinstance(reading, str) or "".join(reading.split()).lower() not in known:
+        there = ", ".join(names) or "of which there are none"
+        raise ValueError(f"mean: reading must be one of the circuit's integrals, {there}, got {_checks.shortened(reading)}")
+    place = known.index("".join(reading.split()).lower()) - len(known)
     values = []
     for name, time in (("start", start), ("end", end)):
         time = _checks.number("mean", name, time)
         at = np.flatnonzero(abs(of.trajectory["t"] - time) <= 1e-12 * max(abs(of.trajectory["t"][-1]), abs(time)))
         if at.size == 0:
             raise ValueError(f"mean: {name} must be the time of a row, got {time}")
-        values.append((of.trajectory["t"][at[-1]], x[at[-1], x.shape[1] - n + reading]))
+        values.append((of.trajectory["t"][at[-1]], x[at[-1], place]))
     if not values[1][0] > values[0][0]:
         raise ValueError(f"mean: end must be after start, got {start} and {end}")
     return float((values[1][1] - values[0][1]) / (values[1][0] - values[0][0]))

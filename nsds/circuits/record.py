@@ -88,8 +88,9 @@ def circuit(netlist, params=None, *, integrals=(), t=0.0):
     integrals = [integrals] if isinstance(integrals, str) else integrals
     if not isinstance(integrals, (list, tuple)):
         raise TypeError(f"{_OWNER}: integrals must be a list of texts such as 'v(out)', got {_checks.shortened(integrals)}")
-    integrals = [_reading(text, equations) for text in integrals]
-    rates = [*equations.rates.values(), *integrals] or [{}]
+    readings = [_reading(text, equations) for text in integrals]
+    integrals = {"".join(text.split()): row for text, row in zip(integrals, readings, strict=True)}
+    rates = [*equations.rates.values(), *integrals.values()] or [{}]
     x = [*(float(value) for value in equations.starts.values()), *(0.0 for _ in integrals)] or [0.0]
     A, B, U, U_rate, constants = rows.matrices(rates, len(x))
     C, D, weights, weights_rate, base = rows.matrices(rows.outputs, len(x))
@@ -102,7 +103,7 @@ def circuit(netlist, params=None, *, integrals=(), t=0.0):
         t=t,
         circuit=first_order_linear(A, x=x, **part),
         devices=interaction(relation, relay(bounds[0], bounds[1]), on="circuit"),
-        names=rows.names(len(x), len(integrals), switches, t_end),
+        names=rows.names(len(x), integrals, switches, t_end),
     )
 
 
@@ -222,7 +223,7 @@ class _Rows:
             result.append(np.array([at, float(threshold), lower, upper, constant[0], *U[0]]))
         return result
 
-    def names(self, n, n_integrals, switches, t_end):
+    def names(self, n, integrals, switches, t_end):
         """The part of a record that says how voltages and currents follow from its states."""
         e, fields = self.equations, {}
         shared = {d.name: d.switch for d in e.devices if d.switch and d.is_diode}  # diode -> the switch beside it
@@ -242,10 +243,9 @@ class _Rows:
         fields["devices"] = np.array(list(devices.values()) or [(0, NONE, 0)])
         none = np.zeros((0, len(self.waves)))
         fields["z"] = packed(self.waves, np.zeros(0), none, none, None, switches)
-        fields["n_integrals"] = np.array(n_integrals)
         fields["t_end"] = np.array(math.inf if t_end is None else t_end)
         words = {"node_names": e.voltages, "element_names": elements, "state_names": e.states,
-                 "device_names": devices, "row_names": self.owners}  # fmt: skip
+                 "device_names": devices, "row_names": self.owners, "integral_names": integrals}  # fmt: skip
         fields |= {field: " ".join(each) for field, each in words.items()}
         return {"kind": "names", "record": pack(fields, None)}
 

@@ -98,10 +98,9 @@ NAMES_FIELDS = {
     "stores": Leaf("i", ("n_stores", 2), 0, "n_elements-1", True),
     "stored": floats("n_stores", required=True),
     "devices": Leaf("i", ("n_devices", 3), 0, 10000, True),
-    "n_integrals": Leaf("i", (), 0, 10000, True),
     "z": floats("n_z", required=True),
     "t_end": floats(high=np.inf, required=True),
-} | dict.fromkeys(("node_names", "element_names", "state_names", "device_names", "row_names"), _NAMED)
+} | dict.fromkeys(("node_names", "element_names", "state_names", "device_names", "row_names", "integral_names"), _NAMED)
 COLLISION_FIELDS = {
     "shape_kind": Leaf("i", ("n_shapes",), 0, len(NAMES) - 1, True),
     "a": Leaf("i", ("capacity",), 0, "n_shapes-1", True),

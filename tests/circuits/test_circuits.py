@@ -123,6 +123,8 @@ def test_names_that_are_not_there_are_refused():
         nsds.circuits.current(circuit, rows, "R7")
     with pytest.raises(ValueError, match="integrals must be 'v\\(node\\)'"):
         nsds.circuit(BRIDGE, integrals=["p(R1)"])
+    with pytest.raises(ValueError, match="mean: reading must be one of the circuit's integrals, of which there are none, got 'v\\(p\\)'"):
+        nsds.circuits.mean(circuit, rows, "v(p)", 0.0, 1.0)
 
 
 def test_bounds_that_are_functions_of_time_are_refused_where_nothing_reads_them():
@@ -144,8 +146,8 @@ def test_a_rectifier_by_events_is_exact():
     v, t = nsds.circuits.voltage(circuit, rows, "out"), rows["t"]
     late = (t >= t_off) & (t < found["t"][2])
     np.testing.assert_allclose(v[late], 10 * np.sin(omega * t_off) * np.exp(-(t[late] - t_off) / 0.01), rtol=1e-12)
-    for number, mean in enumerate((5.70703024089, 0.0570703024089)):  # case halfwave_rc
-        assert abs(nsds.circuits.mean(circuit, rows, number, 0.04, 0.06) / mean - 1) < 1e-11
+    for reading, mean in (("v(out)", 5.70703024089), ("i(D1)", 0.0570703024089)):  # case halfwave_rc
+        assert abs(nsds.circuits.mean(circuit, rows, reading, 0.04, 0.06) / mean - 1) < 1e-11
 
 
 def test_a_boost_converter_by_events():
@@ -155,8 +157,8 @@ def test_a_boost_converter_by_events():
     found = nsds.circuits.events(circuit, rows)
     np.testing.assert_allclose(found["t"][:4], [1e-5, 2e-5, 3e-5, 4e-5], rtol=1e-13)
     for start, v, i in ((1.8e-3, 22.5824496057, 2.31960508654), (3.8e-3, 32.524814958, 0.475369585587)):
-        assert abs(nsds.circuits.mean(circuit, rows, 0, start, start + 2e-4) / v - 1) < 1e-11
-        assert abs(nsds.circuits.mean(circuit, rows, 1, start, start + 2e-4) / i - 1) < 1e-11
+        assert abs(nsds.circuits.mean(circuit, rows, "v(out)", start, start + 2e-4) / v - 1) < 1e-11
+        assert abs(nsds.circuits.mean(circuit, rows, "I( L1 )", start, start + 2e-4) / i - 1) < 1e-11
 
 
 def test_an_amplifier_that_oscillates_by_events():

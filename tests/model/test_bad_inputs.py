@@ -416,8 +416,8 @@ CALLS = {
     "circuits.current": (nsds.circuits.current, lambda: {"system": divider(), "trajectory": rows_of_divider(), "element": "R1"}, {
         "system": "record", "trajectory": "trajectory", "element": "element"}),
     "circuits.mean": (nsds.circuits.mean, lambda: {
-        "system": divider(), "trajectory": rows_of_divider(), "reading": 0, "start": 0.0, "end": 0.1}, {
-        "system": "record", "trajectory": "trajectory", "reading": "index", "start": "time", "end": "time"}),
+        "system": divider(), "trajectory": rows_of_divider(), "reading": "v(b)", "start": 0.0, "end": 0.1}, {
+        "system": "record", "trajectory": "trajectory", "reading": "node", "start": "time", "end": "time"}),
     "circuits.energy": (nsds.circuits.energy, lambda: {"system": divider(), "trajectory": rows_of_divider()}, {
         "system": "record", "trajectory": "trajectory", "theta": "within 0 and 1"}),
     "circuits.events": (nsds.circuits.events, lambda: {"system": divider(), "trajectory": rows_of_divider()}, {
