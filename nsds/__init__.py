@@ -109,6 +109,7 @@ _LATER = {
     "continue_orbit": "nsds.analysis.continuation",
     "equilibrium": "nsds.analysis.equilibria",
     "floquet": "nsds.analysis.orbits",
+    "gradient": "nsds.analysis.gradients",
     "iterated_map": "nsds.analysis.maps",
     "lyapunov": "nsds.analysis.exponents",
     "orbit": "nsds.analysis.orbits",

@@ -26,6 +26,7 @@ EARLY_SOURCE = 18
 IMPACT = 19
 IMPULSE = 20
 ACCELERATING = 21
+NOT_CROSSED = 22
 # Rows at events: EVENT, with bits of what happened in the row after it.
 JUMP, CLOSED, OPENED, FRICTION, ACCUMULATION, TIME_EVENT, SWITCHED, EVENT = 32, 64, 128, 256, 512, 1024, 2048, 4096
 TIME_STEPPED = 16  # in such rows, where failures have no place
@@ -48,6 +49,7 @@ ADVICE = {
     INEXACT: "solved less well than asked: residual tells the error; raise max_iter, or take a smaller step",
     IMPULSE: "charges or fluxes would jump: a capacitor is short-circuited, or an inductor has no path left",
     ACCELERATING: "no equilibrium: something keeps accelerating; look at what is to hold it, and at friction",
+    NOT_CROSSED: "no impact, or crossing of the section, that is recorded: the motion does not come there, or not in so many periods",
     IMPACT: "a multiple impact does not end: bodies without loss are held from both sides; give some contact e below 1",
     STEP_COLLAPSED: "the step of a smooth motion became too short: forces jump (say where with time_events), or rtol is too small",
     TOO_MANY_EVENTS: "more events than max_events between two rows, or at one time: look at the contact that is named; raise accumulation",

@@ -9,7 +9,7 @@ from nsds import _checks
 from nsds.analysis.carried import Carried
 from nsds.analysis.maps import IteratedMap, Iterates, place_in_map
 from nsds.analysis.parameters import Parameter, one_record
-from nsds.analysis.pieces import bar
+from nsds.schemes.run.pieces import bar
 from nsds.analysis.sections import difference
 from nsds.status import CONVERGED
 

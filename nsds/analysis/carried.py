@@ -7,8 +7,10 @@ from nsds._jit.cache import fingerprint
 from nsds.analysis import affine, mechanics, switched
 from nsds.analysis.parameters import state_words
 from nsds.analysis.tangent import (
+    AT_CROSSINGS,
     AT_IMPACTS,
     AT_TIMES,
+    CROSSINGS,
     DONE,
     IMPACTS,
     N_NOTES,
@@ -38,7 +40,7 @@ _FAMILIES = {lagrangian: mechanics, first_order: affine, filippov: switched}
 class Carried:
     """A run of an ensemble over sections, one period after the other, with its tangent map where it has columns.
 
-    ``columns`` (members, n + parameters, columns), ``notes`` and ``growth`` as in `nsds.analysis.tangent`. One that is to be kept takes
+    ``columns`` (members, n, columns), ``notes`` and ``growth`` as in `nsds.analysis.tangent`. One that is to be kept takes
     what another has prepared, and leaves it to the next with `release`.
     """
 
@@ -53,7 +55,7 @@ class Carried:
         n = int(flow["n"][0])
         own = int(flow["n_own"][0]) if self.family is affine else n
         members, total = run.records.size, n + len(parameters)
-        width = total if n_columns is None else n_columns
+        width = total if n_columns is None or parameters else n_columns
         if width > 0 and self.family is mechanics and run.prepared.tables.newton.plan["impact_law"][0]:
             raise ValueError(f"{owner}: impacts by the laws multiple_impact and poisson_impact have no tangent map; use nsds.newton_impact")
         self.rows = rows or (ROWS if width > 0 and (parameters or not self.is_linear) else 1)
@@ -62,18 +64,18 @@ class Carried:
             run = self._begin(owner, system, shortest / self.rows, scheme)
         self.run, self.h, p = run, periods / self.rows, run.prepared
         evaluate = address_of_evaluate(p, self.family) if width > 0 else 0
-        self.plan = Plan(n, len(parameters), width, own, self.rows, int(orthonormal), AT_TIMES, n + 2, evaluate)
+        self.plan = Plan(n, len(parameters), width, own, self.rows, int(orthonormal), AT_TIMES, n + 2, evaluate, 0, 0)
         self.changes = _changes_of(owner, system, shortest / self.rows, scheme, run, parameters)
-        self.columns = np.zeros((members, total, width))
-        self.columns[:] = np.eye(total)[:, :width]
+        self.columns = np.zeros((members, n, width))
+        self.columns[:] = np.eye(n, width)
         self.growth, self.notes = np.zeros((members, width)), np.zeros((members, N_NOTES))
         self.notes[:, SLOWEST] = np.inf
         self.reached = np.zeros((members, 4), np.int64)
-        scratch = np.zeros((members, scratch_size(total)))
+        scratch = np.zeros((members, scratch_size(n, total)))
         self._tangent = Tangent(self.columns.reshape(members, -1), self.growth, self.notes, self.reached, scratch)
         self._memory = Scratch(run.mem, run.mem.view(np.int64), p.work, p.iwork)
         self._spare = [_copy_of(self._memory) for _ in range(2)]
-        self.points, self.skipped = np.zeros((members, 0)), np.zeros(members)
+        self.points, self.skipped, self.varied = np.zeros((members, 0)), np.zeros(members), np.zeros((members, 0))
         self.n_done, self.words = 0, state_words(run.records)
         self._initial = _copy_of(self._memory)
 
@@ -87,12 +89,19 @@ class Carried:
         if self._kept is not None:
             put_back(self._key, self._kept)
 
-    def record(self, room, *, at_impacts=False, skipped=0):
-        """Write down so many points from now on: at sections, or at impacts, those before the first ones skipped."""
-        self.plan = self.plan._replace(section=AT_IMPACTS if at_impacts else AT_TIMES, width=2 + self.plan.n * (2 if at_impacts else 1))
+    def record(self, room, *, at=AT_TIMES, skipped=0, surface=None, varied=None):
+        """Write down so many points from now on: at sections in time, at impacts, or where a `Surface` is crossed, but the first ones skipped.
+
+        varied (members, k): the numbers that the function of the surface takes.
+        """
+        address, crossing = (0, 0) if surface is None else (surface.address, surface.crossing)
+        width = 2 + self.plan.n * (2 if at == AT_IMPACTS else 1)
+        self.plan = self.plan._replace(section=at, width=width, surface=address, crossing=crossing)
         self.points = np.zeros((self.run.records.size, room * self.plan.width))
         self.reached[:, POINTS] = 0
-        self.skipped = (self.notes[:, IMPACTS] if at_impacts else self.reached[:, DONE] / self.rows) + skipped
+        self.varied = np.zeros((self.run.records.size, 0)) if varied is None else np.ascontiguousarray(varied, float)
+        passed = {AT_TIMES: self.reached[:, DONE] / self.rows, AT_IMPACTS: self.notes[:, IMPACTS], AT_CROSSINGS: self.notes[:, CROSSINGS]}
+        self.skipped = passed[at] + skipped
 
     def recorded(self, m):
         """Points of a member: t, impacts so far, states (points, n), at impacts also the states after them."""
@@ -118,7 +127,7 @@ class Carried:
         """March on over so many sections; members whose run has failed stay where they are. Raises KeyboardInterrupt."""
         p, march = self.run.prepared, march_of(self.run.prepared, self.family)
         self.n_done += n_sections * self.plan.every
-        members = Members(*self._memory, self.h, self.points, self.skipped)
+        members = Members(*self._memory, self.h, self.points, self.skipped, self.varied)
 
         def chunk(first, last):
             march(first, last, self.n_done, self.plan, members, p.tables, p.functions, self.run.solver, self.run.solver_options, p.options,

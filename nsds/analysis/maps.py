@@ -120,17 +120,18 @@ def iterated_map(f, x, p=(), jac=None, modulo=None, border=None):
         raise ValueError(f"{owner}: modulo must be at least 0, got {modulo.min()}")
     for name, given, shape in (("f", function, x.size), ("jac", jacobian, (x.size, x.size)), ("border", border, 1)):
         if given is not None:
-            _try_once(owner, name, given, x.copy(), p.copy(), np.zeros(shape))
+            try_once(owner, name, given, x.copy(), p.copy(), np.zeros(shape))
     try:
         return IteratedMap(function, x, p, jacobian, modulo, border)
     except NumbaError as error:
         raise TypeError(f"{owner}: f or jac does not compile: {error}") from error
 
 
-def _try_once(owner, name, function, x, p, out):
-    """Run a function in Python, where an index out of range is an error; refuse it where it fails or gives no numbers."""
+def try_once(owner, name, function, *arguments):
+    """Run a function in Python, where an index out of range is an error; refuse it where it fails or gives no numbers in the last argument."""
+    out = arguments[-1]
     try:
-        result = function(x, p, out)
+        result = function(*arguments)
     except (ArithmeticError, IndexError, ValueError) as error:
         raise ValueError(f"{owner}: {name} fails at the start: {error}") from None
     if result is not None or not np.isfinite(out).all():
@@ -225,10 +226,10 @@ def iterate(first, last, count, skipped, addresses, modulo, place, x, p, points,
             if k > 0:
                 _differentiate(addresses, n, state, p[m], place, J, slope, differences)
                 if place >= 0:
-                    multiply(n, 1, J, drift[m], product)
+                    multiply(n, 1, n, J, drift[m], product)
                     for a in range(n):
                         drift[m, a] = product[a] + slope[a]
-                multiply(n, k, J, columns[m], product)
+                multiply(n, k, n, J, columns[m], product)
                 for a in range(n * k):
                     columns[m, a] = product[a]
                 log_det[m] += log_of_determinant(n, J, product)

@@ -68,6 +68,13 @@ class Parameter:
         return records
 
 
+def named_parameters(owner, system, paths):
+    """`Parameter`s of a list of paths."""
+    if isinstance(paths, str) or not isinstance(paths, (list, tuple)):
+        raise TypeError(f"{owner}: parameters must be a list of texts, got {_checks.shortened(paths)}")
+    return [Parameter(owner, "parameters", system, path) for path in paths]
+
+
 def one_record(owner, system):
     """A copy of the record of one system; ValueError or TypeError where it is none."""
     system = valid(owner, system)

@@ -8,7 +8,7 @@ import numpy as np
 from nsds import _checks
 from nsds.analysis.carried import Carried
 from nsds.analysis.parameters import Parameter, state_words
-from nsds.analysis.tangent import EVENTS, IMPACTS, LOG_DET, SLOWEST, TOGETHER, UNTREATED
+from nsds.analysis.tangent import AT_IMPACTS, EVENTS, IMPACTS, LOG_DET, SLOWEST, TOGETHER, UNTREATED
 from nsds.model.records import memory
 from nsds.schemes.run.simulation import on_one_core
 
@@ -118,7 +118,7 @@ class SectionMap:
         run.advance(1)
         count = int(run.notes[0, IMPACTS])
         run.restart(x[None], run.h * run.rows, [(self._words, [value])] if self._is_plain else ())
-        run.record(count, at_impacts=True)
+        run.record(count, at=AT_IMPACTS)
         run.advance(1)
         result = (run.recorded(0)[0] - self.system["t"]) / (self.period(value) * self.n_periods)
         run.record(0)

@@ -4,7 +4,7 @@ import numpy as np
 
 from nsds import _checks
 from nsds.analysis.carried import Carried
-from nsds.analysis.parameters import Parameter, one_record
+from nsds.analysis.parameters import named_parameters, one_record
 from nsds.analysis.tangent import EVENTS, IMPACTS, TOGETHER, UNTREATED
 
 _STEP = 2.0**-17  # of a difference of the objective, relative to 1 or the variable
@@ -61,9 +61,7 @@ def sensitivity(system, *, t_end, parameters=(), objective=None, rows=None, sche
     """
     owner = "sensitivity"
     system = one_record(owner, system)
-    if isinstance(parameters, str) or not isinstance(parameters, (list, tuple)):
-        raise TypeError(f"{owner}: parameters must be a list of texts, got {_checks.shortened(parameters)}")
-    t_end = _checks.array(owner, "t_end", t_end)
+    named, t_end = named_parameters(owner, system, parameters), _checks.array(owner, "t_end", t_end)
     if rows is not None:
         rows = _checks.integer(owner, "rows", rows, low=1)
     if objective is not None and not callable(objective):
@@ -71,7 +69,6 @@ def sensitivity(system, *, t_end, parameters=(), objective=None, rows=None, sche
     start = float(system["t"])
     if t_end.ndim > 1 or t_end.size == 0 or not (t_end > start).all():
         raise ValueError(f"{owner}: t_end must be after the system's time {start}, or an array of such times, got {t_end.tolist()}")
-    named = [Parameter(owner, "parameters", system, path) for path in parameters]
     systems = np.repeat(system.reshape(1), t_end.size)
     run = Carried(owner, systems, t_end.reshape(-1) - start, scheme, parameters=named, rows=rows)
     run.advance(1)
@@ -84,14 +81,14 @@ def sensitivity(system, *, t_end, parameters=(), objective=None, rows=None, sche
     result["value"], result["gradient"] = np.nan, np.nan
     for row in result if objective is not None else ():
         row["value"] = _checks.number(owner, "objective(x)", objective(row["x"].copy()))
-        slope = [_slope(objective, row["x"], i) for i in range(n)]
+        slope = [slope_of(objective, row["x"], i) for i in range(n)]
         row["gradient"] = slope @ np.concatenate([row["by_state"], row["by_parameters"]], axis=1)
     for name, column in (("n_impacts", IMPACTS), ("n_events", EVENTS), ("n_together", TOGETHER), ("n_untreated", UNTREATED)):
         result[name] = run.notes[:, column]
     return result.reshape(t_end.shape)
 
 
-def _slope(objective, x, i):
+def slope_of(objective, x, i):
     """Central difference of the objective by one coordinate."""
     high, low = x.copy(), x.copy()
     high[i] += _STEP * max(1.0, abs(x[i]))

@@ -8,19 +8,21 @@ from nsds import _checks
 from nsds.analysis.carried import Carried
 from nsds.analysis.maps import IteratedMap, Iterates, place_in_map
 from nsds.analysis.parameters import Parameter, one_record
-from nsds.analysis.pieces import Piece, Store, finish_all
+from nsds.schemes.run.pieces import Piece, finish_all, places_of, store_of
 from nsds.analysis.sections import difference
+from nsds.analysis.surfaces import Surface
+from nsds.analysis.tangent import AT_CROSSINGS, AT_IMPACTS, AT_TIMES
 from nsds.model.functions import functions_named, offered
 from nsds.model.trials import function_names
-from nsds.status import CONVERGED, NOT_COMPUTED
+from nsds.status import CONVERGED, NOT_COMPUTED, NOT_CROSSED
 
-_BYTES = 2**28  # of memory of the members of a chart that run at once
-_PIECES = 64  # that a sweep has at least, if it has so many values
-_FEWEST, _MOST = 16, 256  # members of a piece of a chart
+_PIECES = 64  # that a diagram has at least, if it has so many values
+_ROWS = 32  # of a period, between which crossings are looked for
+_AT = {"stroboscopic": AT_TIMES, "impact": AT_IMPACTS}
 
 
-def sweep(system, *, vary, period=None, record="stroboscopic", transient=200, keep=32, direction=(1, -1), tol=1e-6, scheme=None,
-          store=None, client=None, progress=None):  # fmt: skip
+def sweep(system, *, vary, period=None, record="stroboscopic", crossing=1, transient=200, keep=32, direction=(1, -1), tol=1e-6,
+          scheme=None, store=None, client=None, progress=None):  # fmt: skip
     """What a forced system, or a map, settles to over a range of a parameter, or of two.
 
     Parameters
@@ -31,10 +33,17 @@ def sweep(system, *, vary, period=None, record="stroboscopic", transient=200, ke
         One parameter or two, ``{"part.field[i]": values}`` (of maps ``"p[i]"``), with the values that each takes.
     period : float, or function of the parameters
         Of what drives the system: a number, or a function ``period(value)``, of two parameters ``period(first, second)``. Maps have none.
-    record : "stroboscopic" or "impact"
-        Points are states once a period, at the system's own phase; or at impacts, before and after each.
+        Of a system that nothing drives a time in which it crosses the section at least once: a run lasts so many periods as there are
+        points, with those that are not recorded.
+    record : "stroboscopic", "impact" or function ``record(t, x, p, out)``
+        Points are states once a period, at the system's own phase; or at impacts, before and after each; or where a function is zero,
+        which is located to rounding. A plain Python function, which is compiled: of the state x (n,), all coordinates and then all
+        velocities, or all states, and p, the values of what is varied, it writes a number into ``out`` (1,). What jumps over zero at an
+        impact does not cross it; of crossings in pairs both may be missed that are within a 32nd of a period.
+    crossing : 1, -1 or 0
+        Whether such a function has to rise where it is zero, or to fall, or either.
     transient, keep : int
-        Periods (impacts) that are not recorded, and points that are.
+        Periods (impacts, crossings) that are not recorded, and points that are.
     direction : sequence of 1 and -1, or None
         One parameter: the values are taken one after the other, upwards (1) or downwards (-1) as they are listed, each run starting from
         the state at which the last one ended, so that branches that exist side by side are followed. None: each value starts from the
@@ -60,13 +69,13 @@ def sweep(system, *, vary, period=None, record="stroboscopic", transient=200, ke
         Structured array (directions, values), in the order in which the values are given; without directions (values,), of two
         parameters (values, values). Fields: parameters (1 or 2,); t and x (keep, n), points as they come, NaN where there are none;
         x_after, at impacts; n_points; n_periods, after which the points repeat, 0 where they do not within half of those that are kept
-        (of impacts: the number of impacts); n_impacts, in these periods, in all kept ones where they do not repeat; status, that of
-        `nsds.simulate` where the run ended early, NOT_COMPUTED after Ctrl-C.
+        (of impacts and crossings: their number); n_impacts, in these periods, in all kept ones where they do not repeat; status, that of
+        `nsds.simulate` where the run ended early, NOT_CROSSED where there are no points, NOT_COMPUTED after Ctrl-C.
 
     Raises
     ------
     ValueError, TypeError
-        Arguments that do not fit; parameters that name no field; impacts that are to be recorded where there are none.
+        Arguments that do not fit; parameters that name no field; impacts, or crossings, that are to be recorded where there are none.
     OSError
         The store cannot be written.
     ImportError
@@ -87,39 +96,43 @@ def sweep(system, *, vary, period=None, record="stroboscopic", transient=200, ke
     """
     owner = "sweep"
     transient, keep = _checks.integer(owner, "transient", transient, low=0), _checks.integer(owner, "keep", keep, low=1)
-    _checks.choice(owner, "record", record, ("stroboscopic", "impact"))
+    crossing = _checks.integer(owner, "crossing", crossing, low=-1, high=1)
+    surface = Surface(owner, record, crossing) if callable(record) else None
+    moment = AT_CROSSINGS if surface is not None else _AT[_checks.choice(owner, "record", record, tuple(_AT))]
+    if surface is None and crossing != 1:
+        raise ValueError(f"{owner}: crossing goes with a function record(t, x, p, out), got record={_checks.shortened(record)}")
     tol = _checks.number(owner, "tol", tol, above=0.0)
     if progress is not None:
         progress = _checks.flag(owner, "progress", progress)
     names, values = _varied(owner, vary)
     signs = _signs(owner, direction) if len(names) == 1 else None
-    if client is not None and (store is None or not hasattr(client, "submit")):
-        raise ValueError(f"{owner}: client must be a distributed.Client, with store= a folder that its workers see, too")
-    settings = transient, keep, record == "impact", tol
+    kept = store_of(owner, store, client)
+    settings = transient, keep, moment, tol
     if isinstance(system, IteratedMap):
-        if period is not None or scheme is not None or record != "stroboscopic":
-            raise ValueError(f"{owner}: a map has neither period nor scheme nor impacts: leave them out")
+        if period is not None or scheme is not None or moment != AT_TIMES:
+            raise ValueError(f"{owner}: a map has neither period nor scheme nor impacts nor sections: leave them out")
         runs = _OfMap(owner, system, names, settings)
     else:
         system = one_record(owner, system)
         if period is None:
             raise ValueError(f"{owner}: period is missing: that of what drives the system, a number or a function of the parameter")
-        runs = _OfSystem(owner, system, names, settings, scheme, period)
+        runs = _OfSystem(owner, system, names, settings, scheme, period, surface)
     grid = np.stack(np.meshgrid(*values, indexing="ij"), axis=-1)
     grid = grid if signs is None else np.stack([grid] * len(signs))
     rows = runs.table(grid.shape[:-1])
     rows["parameters"], rows["status"] = grid, NOT_COMPUTED
     points, at = grid.reshape(-1, len(names)), rows.reshape(-1)
-    places = _places(values[0].size, signs) if signs else _places_of_chart(rows.size, runs.bytes)
+    places = _places(values[0].size, signs) if signs else places_of(rows.size, runs.bytes)
     pieces = [Piece(points[place], runs.periods(points[place]), bool(signs) and k > 0) for k, place in enumerate(places)]
     try:
-        for k, found in finish_all(runs, pieces, None if store is None else Store(owner, store), client, progress):
+        for k, found in finish_all(runs, pieces, kept, client, progress):
             at[places[k]] = found
     except KeyboardInterrupt:
         if not (rows["status"] != NOT_COMPUTED).any():
             raise
-    if record == "impact" and not rows["n_points"].any() and (rows["status"] == CONVERGED).all():
-        raise ValueError(f"{owner}: record is 'impact', and there is none at any value: look at the system, or record='stroboscopic'")
+    if (rows["status"] == NOT_CROSSED).all():
+        what = "'impact', and there is none" if surface is None else f"{record.__name__}, which is not crossed"
+        raise ValueError(f"{owner}: record is {what} at any value: look at the system, or record='stroboscopic'")
     return rows
 
 
@@ -149,12 +162,6 @@ def _places(n_values, signs):
     return [order[k : k + steps] for k in range(0, n_values, steps)]
 
 
-def _places_of_chart(n_points, n_bytes):
-    """Of each piece where its rows go (1, members): every one starts from the state of the system, many at once."""
-    size = max(1, min(_MOST, _BYTES // n_bytes, max(_FEWEST, n_points // _PIECES)))
-    return [np.arange(k, min(k + size, n_points))[None] for k in range(0, n_points, size)]
-
-
 class _Runs:
     """Runs with other values of parameters: what systems and maps share."""
 
@@ -165,7 +172,7 @@ class _Runs:
         for row, values, periods in zip(rows, piece.values, piece.periods, strict=True):
             row["parameters"] = values
             ends = self.run(states, values, periods, row)
-            kept = np.isfinite(ends).all(axis=1) & (row["status"] == CONVERGED)
+            kept = np.isfinite(ends).all(axis=1) & np.isin(row["status"], (CONVERGED, NOT_CROSSED))
             states = np.where(kept[:, None], ends, self.start)
         return rows, states
 
@@ -173,30 +180,33 @@ class _Runs:
 class _OfSystem(_Runs):
     """Runs of a system."""
 
-    def __init__(self, owner, system, names, settings, scheme, period):
-        self.owner, self.system, self.names, self.settings, self.scheme = owner, system, names, settings, scheme
+    def __init__(self, owner, system, names, settings, scheme, period, surface):
+        self.owner, self.system, self.names, self.settings, self.scheme, self.surface = owner, system, names, settings, scheme, surface
         self.parameters = [Parameter(owner, "vary", self.system, name) for name in names]
-        self.transient, self.keep, self.at_impacts, self.tol = settings
+        self.transient, self.keep, self.at, self.tol = settings
         self.period = period if callable(period) else lambda *_: period
         values = np.array([[parameter.of(self.system) for parameter in self.parameters]])
         run = self._prepared(values, self.periods(values))
         self.start, self.n, self.modulo, self.edition = run.states()[0], run.plan.n_own, 0.0, run.edition
+        if surface is not None:
+            surface.check(float(system["t"]), self.start, values[0])
         self.bytes = 3 * (run.run.mem.nbytes + run.run.prepared.work.nbytes + run.run.prepared.iwork.nbytes) + 16 * self.keep * self.n
 
     def __reduce__(self):
         """For other processes: with its functions, and the period at its own values, as others are told."""
         period = float(self.periods(np.array([[parameter.of(self.system) for parameter in self.parameters]]))[0])
-        arguments = self.owner, self.system, self.names, self.settings, self.scheme, period
+        arguments = self.owner, self.system, self.names, self.settings, self.scheme, period, self.surface
         return _restored, (functions_named(function_names(self.system.reshape(1))), arguments)
 
     def identity(self):
         """All that decides what runs give, but values and periods."""
         scheme = b"" if self.scheme is None else self.scheme.tobytes()
-        return repr((self.system.dtype, self.names, self.settings, self.edition())).encode() + self.system.tobytes() + scheme
+        surface = b"" if self.surface is None else self.surface.identity()
+        return repr((self.system.dtype, self.names, self.settings, self.edition())).encode() + self.system.tobytes() + scheme + surface
 
     def table(self, shape):
         """Rows of the result."""
-        return _table(shape, len(self.names), self.keep, self.n, self.at_impacts)
+        return _table(shape, len(self.names), self.keep, self.n, self.at == AT_IMPACTS)
 
     def periods(self, values):
         """Periods (...) at values (..., parameters)."""
@@ -208,25 +218,28 @@ class _OfSystem(_Runs):
         systems = np.repeat(self.system.reshape(1), len(values))
         for parameter, column in zip(self.parameters, values.T, strict=True):
             parameter.put(systems, column)
-        return Carried(self.owner, systems, periods, self.scheme, n_columns=0)
+        rows = None if self.surface is None else _ROWS
+        return Carried(self.owner, systems, periods, self.scheme, n_columns=0, rows=rows)
 
     def run(self, states, values, periods, rows):
         """Run from states (members, n) at values (members, parameters); rows are filled. Returns the states at the ends."""
         run = self._prepared(values, periods)
         run.restart(states)
-        if self.at_impacts:
-            run.record(self.keep, at_impacts=True, skipped=self.transient)
-            run.advance(self.transient + self.keep)
-        else:
+        if self.at == AT_TIMES:
             run.advance(self.transient)
             run.record(self.keep)
             run.advance(self.keep)
+        else:
+            run.record(self.keep, at=self.at, skipped=self.transient, surface=self.surface, varied=values)
+            run.advance(self.transient + self.keep)
         rows["status"] = run.status
         for m, row in enumerate(rows):
             t, impacts, x, x_after = run.recorded(m)
-            if self.at_impacts:
+            if self.at == AT_IMPACTS:
                 row["x_after"][: len(t)] = x_after
-            _fill(row, t, x, impacts, self.at_impacts, self.tol, self.modulo)
+            _fill(row, t, x, impacts, self.at == AT_IMPACTS, self.tol, self.modulo)
+            if not len(t) and row["status"] == CONVERGED:
+                row["status"] = NOT_CROSSED
         return run.states()
 
 

@@ -9,7 +9,7 @@ guard g comes to zero, with the reset R of the state and the motions f- before a
 
     S = DR + (f+ - DR f- - R_t) g_x^T / (g_x f- + g_t)        (P. C. Müller, Chaos, Solitons and Fractals 5 (1995) 1671)
 
-Parameters are states that do not move: rows and columns behind those of the state. All derivatives are central differences, which are
+Parameters are states that do not move: columns behind those of the state, as maps leave them alone. All derivatives are central differences, which are
 exact where what they differentiate is linear. Families of systems say what f, g and R are: `nsds.analysis.mechanics`,
 `nsds.analysis.switched` and `nsds.analysis.affine`.
 """
@@ -28,13 +28,14 @@ from nsds.status import CONVERGED, EVENT, INEXACT, JUMP
 
 FIELD, GUARD, RESET = range(3)  # what is differentiated
 DONE, STOPPED, STARTED, POINTS = range(4)  # columns of how far a member is
-AT_TIMES, AT_IMPACTS = range(2)  # where points are written down
-LOG_DET, TIME, EVENTS, IMPACTS, TOGETHER, UNTREATED, SLOWEST = range(7)  # columns of what is counted along a run
-N_NOTES = 7
+AT_TIMES, AT_IMPACTS, AT_CROSSINGS = range(3)  # where points are written down
+LOG_DET, TIME, EVENTS, IMPACTS, TOGETHER, UNTREATED, SLOWEST, CROSSINGS = range(8)  # columns of what is counted along a run
+N_NOTES = 8
 _STEP = 2.0**-17  # of a difference, relative to 1 or the variable; 1 where all is linear
 _TERMS = 16  # of the series of an exponential
 _GAUSS = math.sqrt(3.0) / 6.0
 _FAR = 1e-6  # of the speeds: by how much a reset may miss the state after an event
+_LOCATED, _SECANTS = 2.0**-50, 60  # of a crossing: how short the time in which it lies is in the end, relative; how many are tried
 # The scratch memory: the rate of the guard, vectors x_0, x_1, x_m, f_0, f_1, moved, high, low, guard, matrices J_1 (S), J_2, omega, map,
 # power, product.
 _VECTORS, _MATRICES = 9, 6
@@ -49,9 +50,11 @@ class Plan(NamedTuple):
     n_own: int  # states that may be perturbed: those of the sources of a circuit come behind them
     every: int  # rows from one section to the next
     orthonormal: int  # whether columns are made orthonormal at sections, their growth summed
-    section: int  # AT_TIMES or AT_IMPACTS: where points are written down
+    section: int  # AT_TIMES, AT_IMPACTS or AT_CROSSINGS: where points are written down
     width: int  # words of a point
     evaluate: int  # address of `evaluate` of the family
+    surface: int  # address of the function that is zero on a section
+    crossing: int  # 1: it has to rise there, -1: to fall, 0: either
 
 
 class Scratch(NamedTuple):
@@ -72,7 +75,8 @@ class Members(NamedTuple):
     iwork: np.ndarray
     h: np.ndarray  # (members,)
     points: np.ndarray  # (members, words): of each point t, the number of impacts so far and the state; of impacts also that after it
-    skipped: np.ndarray  # (members,): sections, or impacts, before the first point
+    skipped: np.ndarray  # (members,): sections, impacts or crossings before the first point
+    varied: np.ndarray  # (members, k): numbers that the function of a section takes
 
 
 class Changes(NamedTuple):
@@ -90,54 +94,60 @@ class Changes(NamedTuple):
 class Tangent(NamedTuple):
     """What is carried along, of each member."""
 
-    columns: np.ndarray  # (members, n + parameters, columns) flat
+    columns: np.ndarray  # (members, n, columns) flat; with parameters there are as many columns as states and parameters
     growth: np.ndarray  # (members, columns): logarithms of what the columns have grown by
     notes: np.ndarray  # (members, N_NOTES)
     reached: np.ndarray  # (members, 4)
     scratch: np.ndarray  # (members, words)
 
 
-def scratch_size(size):
-    """Words of `Tangent.scratch` of a state with parameters, size entries."""
-    return 1 + _VECTORS * size + _MATRICES * size * size
+def scratch_size(n, size):
+    """Words of `Tangent.scratch` of n states, which are size with parameters."""
+    return 1 + _VECTORS * size + _MATRICES * n * size
 
 
 @kernel
-def multiply(n, m, A, B, out):
-    """``out = A B`` of an (n, n) and an (n, m) matrix, by rows."""
+def multiply(n, m, width, A, B, out):
+    """``out = A B`` of the first n columns of n rows, each of this width, and an (n, m) matrix, by rows."""
     for i in range(n):
         for j in range(m):
             s = 0.0
             for k in range(n):
-                s += A[i * n + k] * B[k * m + j]
+                s += A[i * width + k] * B[k * m + j]
             out[i * m + j] = s
 
 
 @kernel
-def exponential(n, A, out, power, product):
-    """``out = exp(A)`` by its series, of A halved until it is small, squared as often. power, product: scratch."""
+def exponential(n, width, A, out, power, product):
+    """The first n rows of ``exp [[A, B], [0, 0]]``, of n rows ``[A B]`` of this width; out, power, product: (n, width).
+
+    By its series, of A halved until it is small, squared as often.
+    """
     largest = 0.0
     for i in range(n):
         s = 0.0
         for j in range(n):
-            s += abs(A[i * n + j])
+            s += abs(A[i * width + j])
         largest = max(largest, s)
     halvings = 0
     while largest > 0.5 and halvings < 1000:
         largest *= 0.5
         halvings += 1
     scale = 0.5**halvings
-    for i in range(n * n):
-        out[i] = power[i] = 1.0 if i % (n + 1) == 0 else 0.0
-    for term in range(1, _TERMS):
-        multiply(n, n, A, power, product)
-        for i in range(n * n):
+    for i in range(n):
+        for j in range(width):
+            power[i * width + j] = A[i * width + j] * scale
+            out[i * width + j] = power[i * width + j] + (1.0 if i == j else 0.0)
+    for term in range(2, _TERMS):
+        multiply(n, width, width, A, power, product)
+        for i in range(n * width):
             power[i] = product[i] * scale / term
             out[i] += power[i]
     for _ in range(halvings):
-        multiply(n, n, out, out, product)
-        for i in range(n * n):
-            out[i] = product[i]
+        multiply(n, width, width, out, out, product)
+        for i in range(n):
+            for j in range(width):
+                out[i * width + j] = product[i * width + j] + (out[i * width + j] if j >= n else 0.0)
 
 
 @kernel
@@ -206,6 +216,15 @@ def _change(row, changes, scratch):
         scratch.work[changes.work_at[k]] = changes.work_value[k]
 
 
+@tiny
+def _undo(row, changes, one, other):
+    """The memory as it was before a parameter was changed."""
+    for k in range(changes.mem_end[row], changes.mem_end[row + 1]):
+        other.mem[changes.mem_at[k]] = one.mem[changes.mem_at[k]]
+    for k in range(changes.work_end[row], changes.work_end[row + 1]):
+        other.work[changes.work_at[k]] = one.work[changes.work_at[k]]
+
+
 def _differentiate_template(what, row, t, x, size, out, plan, w, changes, one, other, tables, functions, options):
     """Derivatives of `size` outputs by states and parameters, by rows into out; ``what`` of the family at x in the modes of ``one``."""
     n = plan.n + plan.n_parameters
@@ -222,33 +241,35 @@ def _differentiate_template(what, row, t, x, size, out, plan, w, changes, one, o
             x[j] = at
         elif j >= plan.n:
             width = 2.0 * changes.delta[j - plan.n]
-            for side in range(2):
+            if j == plan.n:
                 _keep(one.mem, one.work, one.iwork, other)
-                _change(2 * (j - plan.n) + side, changes, other)
+            for side in range(2):
+                change = 2 * (j - plan.n) + side
+                _change(change, changes, other)
                 y = low if side == 0 else high
                 evaluate(plan.evaluate, (what, row, t, x, y, tables, functions, options, other.mem, other.imem, other.work, other.iwork))  # noqa: F821
+                _undo(change, changes, one, other)
         for i in range(size):
             out[i * n + j] = (high[i] - low[i]) / width if j < plan.n_own or j >= plan.n else 0.0
 
 
 def _jacobian_template(t, x, out, plan, w, changes, one, other, tables, functions, options):
-    """Jacobian of the motion, (n, n) by rows: those of the parameters are zero."""
-    n = plan.n + plan.n_parameters
-    for i in range(n * n):
+    """Jacobian of the motion by states and parameters, n rows."""
+    for i in range(plan.n * (plan.n + plan.n_parameters)):
         out[i] = 0.0
     differentiate(FIELD, 0, t, x, plan.n, out, plan, w, changes, one, other, tables, functions, options)  # noqa: F821
 
 
 def _propagate_template(t_0, t_1, tangent, m, plan, changes, one, other, tables, functions, options):
     """The tangent map from the state x_0 of the scratch memory at t_0 to x_1 at t_1, with no event between, in the modes of ``one``."""
-    w, notes, n, h = tangent.scratch[m], tangent.notes[m], plan.n + plan.n_parameters, t_1 - t_0
-    behind = 1 + _VECTORS * n
-    x_0, x_1, x_m, f_0, f_1 = view(w, 1, n), view(w, n + 1, n), view(w, 2 * n + 1, n), view(w, 3 * n + 1, n), view(w, 4 * n + 1, n)
-    J_1, J_2, omega = view(w, behind, n * n), view(w, behind + n * n, n * n), view(w, behind + 2 * n * n, n * n)
-    whole, power, product = view(w, behind + 3 * n * n, n * n), view(w, behind + 4 * n * n, n * n), view(w, behind + 5 * n * n, n * n)
+    w, notes, N, h = tangent.scratch[m], tangent.notes[m], plan.n + plan.n_parameters, t_1 - t_0
+    behind, size = 1 + _VECTORS * N, plan.n * N
+    x_0, x_1, x_m, f_0, f_1 = view(w, 1, N), view(w, N + 1, N), view(w, 2 * N + 1, N), view(w, 3 * N + 1, N), view(w, 4 * N + 1, N)
+    J_1, J_2, omega = view(w, behind, size), view(w, behind + size, size), view(w, behind + 2 * size, size)
+    whole, power, product = view(w, behind + 3 * size, size), view(w, behind + 4 * size, size), view(w, behind + 5 * size, size)
     if is_linear(tables) and plan.n_parameters == 0:  # noqa: F821
         jacobian(t_1, x_1, J_1, plan, w, changes, one, other, tables, functions, options)  # noqa: F821
-        for i in range(n * n):
+        for i in range(size):
             omega[i] = h * J_1[i]
     else:
         evaluate(plan.evaluate, (FIELD, 0, t_0, x_0, f_0, tables, functions, options, one.mem, one.imem, one.work, one.iwork))  # noqa: F821
@@ -259,22 +280,23 @@ def _propagate_template(t_0, t_1, tangent, m, plan, changes, one, other, tables,
             for i in range(plan.n):
                 x_m[i] = b * x_0[i] + a * x_1[i] + a * b * ((a - b) * (x_1[i] - x_0[i]) + h * (b * f_0[i] - a * f_1[i]))
             jacobian(t_0 + a * h, x_m, J_1 if k == 0 else J_2, plan, w, changes, one, other, tables, functions, options)  # noqa: F821
-        multiply(n, n, J_1, J_2, power)
-        multiply(n, n, J_2, J_1, product)
-        for i in range(n * n):
+        multiply(plan.n, N, N, J_1, J_2, power)
+        multiply(plan.n, N, N, J_2, J_1, product)
+        for i in range(size):
             omega[i] = 0.5 * h * (J_1[i] + J_2[i]) - 0.5 * _GAUSS * h * h * (power[i] - product[i])
-    exponential(n, omega, whole, power, product)
+    exponential(plan.n, N, omega, whole, power, product)
     for i in range(plan.n_own):
-        notes[LOG_DET] += omega[i * n + i]
-    _apply(whole, tangent.columns[m], n, plan.n_columns, product, power)
+        notes[LOG_DET] += omega[i * N + i]
+    _apply(whole, tangent.columns[m], plan.n, N, plan.n_columns, product)
 
 
 @kernel
-def _apply(A, columns, n, k, product, spare):
-    """``columns = A columns``, of (n, n) and (n, k) matrices, k at most n."""
-    multiply(n, k, A, columns, product)
-    for i in range(n * k):
-        columns[i] = product[i]
+def _apply(A, columns, n, width, k, product):
+    """``columns = A columns``, of n rows of this width and of k columns; those of parameters, which are all there, are 1 in rows below."""
+    multiply(n, k, width, A, columns, product)
+    for i in range(n):
+        for j in range(k):
+            columns[i * k + j] = product[i * k + j] + (A[i * width + j] if j >= n else 0.0)
 
 
 def _approach_template(t, tangent, m, plan, changes, one, other, tables, functions, options):
@@ -300,42 +322,42 @@ def _approach_template(t, tangent, m, plan, changes, one, other, tables, functio
 
 def _leave_template(t, jumped, tangent, m, plan, changes, one, other, tables, functions, options):
     """After an event: the saltation matrix, applied to the tangent map. In: x_1, f_1, gradient and rate of the guard before it."""
-    w, notes = tangent.scratch[m], tangent.notes[m]
-    n = plan.n + plan.n_parameters
-    behind = 1 + _VECTORS * n
-    x, x_after, f_before, f_after = view(w, n + 1, n), view(w, 2 * n + 1, n), view(w, 4 * n + 1, n), view(w, 3 * n + 1, n)
-    moved, g = view(w, 5 * n + 1, n), view(w, 8 * n + 1, n)
-    S, spare, product = view(w, behind, n * n), view(w, behind + 4 * n * n, n * n), view(w, behind + 5 * n * n, n * n)
+    w, notes, n = tangent.scratch[m], tangent.notes[m], plan.n
+    N = n + plan.n_parameters
+    behind, size = 1 + _VECTORS * N, n * N
+    x, x_after, f_before, f_after = view(w, N + 1, N), view(w, 2 * N + 1, N), view(w, 4 * N + 1, N), view(w, 3 * N + 1, N)
+    moved, g = view(w, 5 * N + 1, N), view(w, 8 * N + 1, N)
+    S, spare, product = view(w, behind, size), view(w, behind + 4 * size, size), view(w, behind + 5 * size, size)
     load(x_after, tables, one.mem, one.work)  # noqa: F821
     evaluate(plan.evaluate, (FIELD, 0, t, x_after, f_after, tables, functions, options, one.mem, one.imem, one.work, one.iwork))  # noqa: F821
-    for i in range(n * n):
-        S[i] = 1.0 if i % (n + 1) == 0 else 0.0
-    for i in range(plan.n):
+    for i in range(n):
+        for j in range(N):
+            S[i * N + j] = 1.0 if i == j else 0.0
         moved[i] = f_before[i]
     if jumped:
         set_reset(tables, one.mem, one.imem, one.work, one.iwork)  # noqa: F821
-        high, low, delta = view(w, 6 * n + 1, n), view(w, 7 * n + 1, n), _STEP * max(options.h, abs(t) * _STEP)
+        high, low, delta = view(w, 6 * N + 1, N), view(w, 7 * N + 1, N), _STEP * max(options.h, abs(t) * _STEP)
         evaluate(plan.evaluate, (RESET, 0, t, x, high, tables, functions, options, one.mem, one.imem, one.work, one.iwork))  # noqa: F821
-        miss, size = 0.0, 0.0
-        for i in range(plan.n):
-            miss, size = max(miss, abs(high[i] - x_after[i])), max(size, abs(x_after[i]), abs(x[i]))
-        notes[UNTREATED] += 1.0 if not miss <= _FAR * size else 0.0
+        miss, scale = 0.0, 0.0
+        for i in range(n):
+            miss, scale = max(miss, abs(high[i] - x_after[i])), max(scale, abs(x_after[i]), abs(x[i]))
+        notes[UNTREATED] += 1.0 if not miss <= _FAR * scale else 0.0
         evaluate(plan.evaluate, (RESET, 0, t + delta, x, high, tables, functions, options, one.mem, one.imem, one.work, one.iwork))  # noqa: F821
         evaluate(plan.evaluate, (RESET, 0, t - delta, x, low, tables, functions, options, one.mem, one.imem, one.work, one.iwork))  # noqa: F821
-        for i in range(plan.n):
+        for i in range(n):
             moved[i] = (high[i] - low[i]) / (2.0 * delta)
-        differentiate(RESET, 0, t, x, plan.n, S, plan, w, changes, one, other, tables, functions, options)  # noqa: F821
-        for i in range(plan.n):
-            for j in range(plan.n):
-                moved[i] += S[i * n + j] * f_before[j]
-    for i in range(plan.n if w[0] != 0.0 else 0):
-        for j in range(n):
-            S[i * n + j] += (f_after[i] - moved[i]) * g[j] / w[0]
+        differentiate(RESET, 0, t, x, n, S, plan, w, changes, one, other, tables, functions, options)  # noqa: F821
+        for i in range(n):
+            for j in range(n):
+                moved[i] += S[i * N + j] * f_before[j]
+    for i in range(n if w[0] != 0.0 else 0):
+        for j in range(N):
+            S[i * N + j] += (f_after[i] - moved[i]) * g[j] / w[0]
     for i in range(plan.n_own):
         for j in range(plan.n_own):
-            spare[i * plan.n_own + j] = S[i * n + j]
+            spare[i * plan.n_own + j] = S[i * N + j]
     notes[LOG_DET] += log_of_determinant(plan.n_own, spare, product)
-    _apply(S, tangent.columns[m], n, plan.n_columns, product, spare)
+    _apply(S, tangent.columns[m], n, N, plan.n_columns, product)
 
 
 @kernel
@@ -349,6 +371,45 @@ def _write(t, reached, width, n, x, x_after, notes, points):
         for i in range(width - 2 - n):
             points[at + 2 + n + i] = x_after[i]
         reached[POINTS] += 1
+
+
+def _cross_template(t_0, t_1, tangent, m, plan, members, one, other, tables, address, solver, solver_options, options):
+    """Note where a motion from the state x_0 at t_0, that of ``one``, to x_1 at t_1 crosses the section; no event lies between.
+
+    Between them the function changes its sign: where, is found by the method of Illinois, on motions from ``one`` that end earlier.
+    """
+    w, notes, reached, n, varied = tangent.scratch[m], tangent.notes[m], tangent.reached[m], plan.n + plan.n_parameters, members.varied[m]
+    x_m, g = view(w, 2 * n + 1, n), view(w, 0, 1)
+    on_surface(plan.surface, (t_0, view(w, 1, plan.n_own), varied, g))  # noqa: F821
+    g_0 = g[0]
+    on_surface(plan.surface, (t_1, view(w, n + 1, plan.n_own), varied, g))  # noqa: F821
+    g_1 = g[0]
+    rises, falls = g_0 < 0.0 <= g_1 and plan.crossing >= 0, g_0 > 0.0 >= g_1 and plan.crossing <= 0
+    if not (rises or falls):
+        return
+    notes[CROSSINGS] += 1.0
+    if notes[CROSSINGS] <= members.skipped[m] or (reached[POINTS] + 1) * plan.width > members.points[m].size:
+        return
+    low, high, g_low, g_high, side, t = t_0, t_1, g_0, g_1, 0, t_1
+    _copy(view(w, n + 1, n), x_m)
+    for _ in range(_SECANTS):
+        if g[0] == 0.0 or high - low <= _LOCATED * max(abs(low), abs(high), t_1 - t_0):
+            break
+        t = (low * g_high - high * g_low) / (g_high - g_low)
+        t = t if low < t < high else 0.5 * (low + high)
+        _keep(one.mem, one.work, one.iwork, other)
+        step_(t, tables, address, solver, solver_options, options, other.mem, other.imem, other.work, other.iwork)  # noqa: F821
+        load(x_m, tables, other.mem, other.work)  # noqa: F821
+        on_surface(plan.surface, (t, view(w, 2 * n + 1, plan.n_own), varied, g))  # noqa: F821
+        if g[0] * g_1 > 0.0:
+            high, g_high = t, g[0]
+            g_low *= 0.5 if side == 1 else 1.0
+            side = 1
+        else:
+            low, g_low = t, g[0]
+            g_high *= 0.5 if side == -1 else 1.0
+            side = -1
+    _write(t, reached, plan.width, plan.n, x_m, x_m, notes, members.points[m])
 
 
 def _tangent_march_template(first, last, until, plan, all_members, tables, functions, solver, solver_options, options, tangent, changes,
@@ -370,6 +431,8 @@ def _tangent_march_template(first, last, until, plan, all_members, tables, funct
             t = mem[T0] + k * all_members.h[m]
             if not is_after:
                 load(x_0, tables, mem, work)  # noqa: F821
+                if plan.section == AT_CROSSINGS:
+                    _keep(mem, work, iwork, one)
             status, _, _ = step_(t, tables, address, solver, solver_options, options, mem, imem, work, iwork)  # noqa: F821
             if status != CONVERGED and status != INEXACT and status < EVENT:
                 reached[STOPPED] = status
@@ -388,6 +451,8 @@ def _tangent_march_template(first, last, until, plan, all_members, tables, funct
                 is_after = False
                 continue
             load(x_1, tables, mem, work)  # noqa: F821
+            if plan.section == AT_CROSSINGS and mem[T] > t_0:
+                cross(t_0, mem[T], tangent, m, plan, all_members, one, other, tables, address, solver, solver_options, options)  # noqa: F821
             if plan.n_columns > 0:
                 _keep(mem, work, iwork, one)
                 if mem[T] > t_0:
@@ -402,13 +467,15 @@ def _tangent_march_template(first, last, until, plan, all_members, tables, funct
             reached[DONE] += 1
             if reached[DONE] % plan.every == 0:
                 if plan.orthonormal != 0:
-                    orthonormalise(n, plan.n_columns, tangent.columns[m], tangent.growth[m])
+                    orthonormalise(plan.n, plan.n_columns, tangent.columns[m], tangent.growth[m])
                 if plan.section == AT_TIMES and reached[DONE] > skipped * plan.every:
                     _write(mem[T], reached, plan.width, plan.n, x_1, x_1, notes, points)
 
 
 FAMILY = ("is_linear", "n_guards", "crosses", "load", "guard_rate", "set_reset")
 _vector, _whole = float64[::1], int64[::1]
+SURFACE = types.void(float64, _vector, _vector, _vector)
+_on_surface = _jit.caller(SURFACE)
 _marches, _evaluates = {}, {}  # by family: tables of all models have the same types
 
 
@@ -424,15 +491,16 @@ def _signature_of(prepared):
     return types.void(int64, int64, float64, _vector, _vector, *known, _vector, _whole, _vector, _whole)
 
 
-def _kernels_of(family, name, signature):
+def _kernels_of(family, name, signature, step):
     """The kernels of the tangent map of a family of systems, whose module says what f, g and R are; these are called by address."""
-    names = {key: getattr(family, key) for key in FAMILY} | {"evaluate": _jit.caller(signature)}
+    names = {key: getattr(family, key) for key in FAMILY} | {"evaluate": _jit.caller(signature), "on_surface": _on_surface, "step_": step}
     for template, key in (
         (_differentiate_template, "differentiate"),
         (_jacobian_template, "jacobian"),
         (_propagate_template, "propagate"),
         (_approach_template, "approach"),
         (_leave_template, "leave"),
+        (_cross_template, "cross"),
     ):
         names[key] = kernel(_jit.specialised(template, name, **names))
     return names
@@ -442,6 +510,6 @@ def march_of(prepared, family):
     """The compiled loop that carries tangent maps along, of the scheme and the family of systems of what is prepared."""
     name = family.__name__.rpartition(".")[2]
     if name not in _marches:
-        names = _kernels_of(family, name, _signature_of(prepared)) | {"start": prepared.stepper.start, "step_": prepared.stepper.step}
+        names = _kernels_of(family, name, _signature_of(prepared), prepared.stepper.step) | {"start": prepared.stepper.start}
         _marches[name] = kernel(_jit.specialised(_tangent_march_template, name, **names))
     return _marches[name]

@@ -20,6 +20,7 @@ from nsds.examples import filtered_bridge as _filtered
 from nsds.examples import friction_oscillator as _friction
 from nsds.examples import gene_network as _genes
 from nsds.examples import guitar_string as _string
+from nsds.examples import hopper as _hopper
 from nsds.examples import ideal_switch as _switch
 from nsds.examples import impacting_bar as _bar
 from nsds.examples import impacting_stick as _stick
@@ -53,6 +54,7 @@ from nsds.examples.filtered_bridge import filtered_bridge
 from nsds.examples.friction_oscillator import friction_oscillator
 from nsds.examples.gene_network import gene_network
 from nsds.examples.guitar_string import guitar_string
+from nsds.examples.hopper import hopper, hopper_apex, hopper_thrusts
 from nsds.examples.ideal_switch import ideal_switch
 from nsds.examples.impacting_bar import impacting_bar
 from nsds.examples.impacting_stick import impacting_stick
@@ -92,6 +94,9 @@ __all__ = [
     "friction_oscillator",
     "gene_network",
     "guitar_string",
+    "hopper",
+    "hopper_apex",
+    "hopper_thrusts",
     "ideal_switch",
     "impacting_bar",
     "impacting_stick",
@@ -130,6 +135,7 @@ EXAMPLES = {
     "slider_crank": Example(slider_crank, _crank.RUN, _crank.draw),
     "woodpecker": Example(woodpecker, _woodpecker.RUN, _woodpecker.draw),
     "impacting_stick": Example(impacting_stick, _stick.RUN, _stick.draw),
+    "hopper": Example(hopper, _hopper.RUN, _hopper.draw),
     "spinning_disk": Example(spinning_disk, _disk.RUN, _disk.draw),
     "guitar_string": Example(guitar_string, _string.RUN, _string.draw),
     "cart_pole": Example(cart_pole, _poles.RUN, _poles.draw),

@@ -40,7 +40,7 @@ _ROW_T, _ROW_STEP, _ROW_STATUS, _ROW_N_ITER, _ROW_RESIDUAL = range(5)
 
 
 def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, t_eval=None, fields=None, progress=None, on_failure="raise",
-             until=None, callback=None, callback_every=1, out=None, check=False, functions=None):  # fmt: skip
+             until=None, callback=None, callback_every=1, out=None, check=False, functions=None, store=None, client=None):  # fmt: skip
     """March a system, or every member of an ensemble, from its time to ``t_end``.
 
     Parameters
@@ -91,6 +91,11 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, t_eval
     functions : sequence of functions, optional
         User functions that the record names and this process has not seen yet, as of one that was loaded from a file. Those of modules
         that are imported are found without; a record never decides what is imported.
+    store : str or Path, optional
+        Of large ensembles: a folder for what is computed, some members at a time, as of `nsds.sweep`. Where the same run is asked for again,
+        finished pieces are read and the others computed. All members are through before a failure is told.
+    client : distributed.Client, optional
+        These pieces are computed on the workers of this cluster, as of `nsds.sweep`.
 
     Returns
     -------
@@ -124,11 +129,20 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, t_eval
     offered("simulate", functions)
     settings = {"t_end": t_end, "solver": solver, "save_every": save_every, "t_eval": t_eval, "progress": progress,
                 "on_failure": on_failure, "check": check}  # fmt: skip
+    if store is not None or client is not None:
+        why = "members run piece by piece, with what is text or numbers; expected no store"
+        _refuse(why, callback=callback, out=out, until=None if isinstance(until, str) else until, check=check or None)
+        if isinstance(scheme, dict) or _checks.shape_of("simulate", "h", h):
+            raise ValueError("simulate: store goes with one scheme and one step h for all members")
+        from nsds.schemes.run.ensembles import simulate_in_pieces  # which runs pieces by this function
+
+        settings = {"t_end": t_end, "h": h, "scheme": scheme, "solver": solver, "save_every": save_every, "t_eval": t_eval}
+        return simulate_in_pieces(system, store, client, progress, on_failure, fields=_paths("simulate", fields), until=until, **settings)
     if _checks.shape_of("simulate", "h", h):
-        _refuse("steps", "step", callback=callback, out=out)
+        _refuse("several steps run one after the other; expected one step", callback=callback, out=out)
         return _with_own_steps(valid("simulate", system), h, scheme=scheme, fields=fields, until=until, **settings)
     if isinstance(scheme, dict):
-        _refuse("schemes", "scheme", callback=callback, until=until, out=out)
+        _refuse("several schemes run one after the other; expected one scheme", callback=callback, until=until, out=out)
         system, settings["h"] = valid("simulate", system), h
         groups = several.groups_of("simulate", system, scheme)
         pieces = [
@@ -143,11 +157,11 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, t_eval
     return _shaped(system, recorder.block())
 
 
-def _refuse(several_things, one, **given):
+def _refuse(why, **given):
     """Refuse arguments of which runs that are made one after the other know nothing."""
     for name, value in given.items():
         if value is not None:
-            raise ValueError(f"simulate: {name}: several {several_things} run one after the other; expected one {one}, or no {name}")
+            raise ValueError(f"simulate: {name}: {why}, or no {name}")
 
 
 def _with_own_steps(system, h, **settings):
@@ -199,7 +213,7 @@ def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_e
             try:
                 if file is not None:
                     records = copied(_shaped(system, run.records))
-                    file.open(records, recorder.dtype, settings, recorder.n_rows, computed_with(_edition(run)))
+                    file.open(records, recorder.dtype, settings, recorder.n_rows, computed_with(edition(run)))
                 run = _march(run, recorder, n_steps, progress, on_failure == "raise", interrupts, pauses, np.shape(system), raised)
             finally:
                 recorder.close()
@@ -487,7 +501,7 @@ def _advance(run, recorder, in_shares, interrupts, until, n_steps, stop):
         run = run.prepare(records)
 
 
-def _edition(run):
+def edition(run):
     """Fingerprint of the compiled code that a run consists of, but the solver of its one-step problems."""
     return fingerprint(march_of(run.prepared.stepper), {})[:16]
 

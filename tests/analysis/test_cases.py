@@ -7,13 +7,17 @@ import pytest
 
 import nsds
 from nsds import status
-from tests.analysis.models import free_motion, friction_oscillator, impact_oscillator
+from tests.analysis.models import PERIOD, buck, free_motion, friction_oscillator, impact_oscillator
 from tests.analysis.test_maps import maximal_orbit, maximal_orbits, nordmark, nordmark_slope
 from tests.paths import ANALYSIS
 from tests.schemes.event_driven.test_filippov import fuller, fullers_state, times_of
 
 pytestmark = [pytest.mark.reference, pytest.mark.skipif(not ANALYSIS.is_dir(), reason="the cases are not part of the package")]
 _PART = 0.37  # of an orbit: where the section is, away from impacts
+
+
+def high_bounce(x, p, out):
+    out[0], out[1] = x[0] + x[1], p[1] * x[1] - p[0] * math.cos(x[0] + x[1])
 
 
 def columns(case):
@@ -61,6 +65,82 @@ def test_cam_follower_orbits():
         assert found["n_impacts"] == (8 if n == 3 else 1)
         if n == 3:
             np.testing.assert_allclose(sorted(found["multipliers"].real), sorted(case["mult358"]), atol=1e-6)
+        else:
+            np.testing.assert_allclose(found["multipliers"][0], case["mult700"] @ [1, 1j], atol=1e-6)
+        impacts = nsds.sweep(
+            nsds.examples.cam_follower(rpm=rpm, q=found["x"][0], v=found["x"][1]), vary={"follower.z[0]": [rpm]}, period=60 / rpm,
+            record="impact", transient=0, keep=8, direction=None, progress=False,
+        )[0]  # fmt: skip
+        phases = impacts["t"][: int(found["n_impacts"])] * rpm / 60
+        np.testing.assert_allclose(phases, case["imp358"][:, 0] if n == 3 else [0.181399127216811641], atol=1e-8)
+
+
+def test_chaos_of_the_cam_follower():
+    case = columns("cam_follower_orbits")
+    for rpm, wanted, error, rate in zip(*(case[name] for name in ("lyap_rpm", "lyap1", "lyap1_err", "impacts_per_period")), strict=True):
+        found = nsds.lyapunov(nsds.examples.cam_follower(rpm=rpm), period=60 / rpm, n_periods=20_000)
+        spread = 4 * math.hypot(error, found["errors"][0])
+        assert abs(found["exponents"][0] - wanted) < spread
+        assert abs(found["exponents"].sum() - 2 * math.log(0.8) * found["n_impacts"] / found["time"]) < 1e-9 * abs(found["rate"])
+        assert found["n_impacts"] / found["time"] * 60 / rpm == pytest.approx(rate, rel=1e-2)
+
+
+def test_lyapunov_impact_oscillator():
+    """lambda_1 within 1 % at 2.8 after 1e5 periods, elsewhere within four standard errors; the sum to rounding."""
+    case = columns("lyapunov_impact_oscillator")
+    one = impact_oscillator(0.05, 2.8, 0.8)
+    systems = np.repeat(one, len(case["omega"]))
+    systems["mass"]["z"][:, 0] = case["omega"]
+    rows = nsds.lyapunov(systems, period=2 * math.pi / case["omega"], n_periods=100_000)
+    for found, *wanted in zip(rows, *(case[name] for name in ("lambda1", "lambda1_err", "lambda2", "impact_rate")), strict=True):
+        first, error, second, rate = wanted
+        spread = 4 * math.hypot(error, found["errors"][0])
+        assert abs(found["exponents"][0] - first) < spread
+        assert abs(found["exponents"][1] - second) < spread
+        assert found["n_impacts"] / found["time"] == pytest.approx(rate, rel=5e-3)
+        assert abs(found["exponents"].sum() + 0.1 - 2 * math.log(0.8) * found["n_impacts"] / found["time"]) < 1e-9
+    assert rows["exponents"][0, 0] == pytest.approx(case["lambda1"][0], rel=0.01)
+
+
+def test_high_bounce_map_cascade():
+    """Folds and doublings of the orbits that bounce once in n periods, in closed form; and the cascade."""
+    case = columns("high_bounce_map_cascade")
+
+    def table(x, gamma, alpha):
+        return nsds.iterated_map(high_bounce, x=x, p=[gamma, alpha], modulo=[2 * math.pi, 0])
+
+    for alpha, n, fold, doubling in zip(*(case[name] for name in ("alpha", "n", "gamma_sn", "gamma_pd")), strict=True):
+        middle = 0.5 * (fold + doubling)
+        x = [-math.acos(2 * math.pi * n * (alpha - 1) / middle), 2 * math.pi * n]
+        up = nsds.continue_orbit(table(x, middle, alpha), parameter="p[0]", until=doubling + 0.2 * (doubling - fold))
+        down = nsds.continue_orbit(table(x, middle, alpha), parameter="p[0]", until=0.5 * fold, max_points=300)
+        assert up[up["kind"] == "period_doubling"]["parameter"] == pytest.approx([doubling], abs=1e-10)
+        assert down[down["kind"] == "fold"]["parameter"][0] == pytest.approx(fold, abs=1e-10)
+    first = nsds.continue_orbit(
+        table([-math.acos(-math.pi / 4), 2 * math.pi], 4.0, 0.5), parameter="p[0]", until=4.684, step=0.05, switch=4, max_points=300
+    )
+    doublings = [
+        value for k in range(5) for value in first[(first["period"] == 2**k) & (first["kind"] == "period_doubling")]["parameter"][:1]
+    ]
+    assert doublings == pytest.approx(case["cascade"][: len(doublings)], abs=1e-8)
+    assert len(doublings) == 5
+
+
+def test_buck_period_doubling():
+    """Orbits and traces of the seven rows, then the three doublings, each branch leaving the one before."""
+    case = columns("buck_period_doubling")
+    exact = nsds.event_driven(time_events=PERIOD * np.arange(1, 8), rtol=1e-12, atol=1e-14)
+    for v_in, v, i, trace in zip(*(case[name] for name in ("vin", "v0", "i0", "trace")), strict=True):
+        found = nsds.orbit(buck(v_in, v, i), period=PERIOD, scheme=exact)
+        np.testing.assert_allclose(found["x"], [v, i], rtol=1e-9)
+        assert abs(found["monodromy"].trace() - trace) < 1e-7
+        assert abs(np.linalg.det(found["monodromy"]) - 0.6791948711) < 1e-9
+    rows = nsds.continue_orbit(
+        buck(24.0, case["v0"][5], case["i0"][5]), parameter="switch.upper", until=32.2, period=PERIOD, scheme=exact, switch=2, step=0.03
+    )
+    for k, wanted in enumerate(case["pd"]):
+        doublings = rows[(np.round(rows["period"] / PERIOD) == 2**k) & (rows["kind"] == "period_doubling")]["parameter"]
+        assert doublings[0] == pytest.approx(wanted, abs=1e-7)
 
 
 def test_sensitivity_bouncing_ball():

@@ -97,7 +97,7 @@ matrices = st.integers(1, 5).flatmap(lambda n: st.lists(st.floats(-30, 30), min_
 def test_exponential_and_determinant(entries):
     n = math.isqrt(len(entries))
     A, out, spare, more = np.array(entries), np.zeros(n * n), np.zeros(n * n), np.zeros(n * n)
-    exponential(n, A, out, spare, more)
+    exponential(n, n, A, out, spare, more)
     wanted = expm(A.reshape(n, n))
     scale = math.exp(np.linalg.norm(A.reshape(n, n), np.inf))  # of the terms that cancel
     assert abs(out.reshape(n, n) - wanted).max() <= 1e-11 * scale
@@ -106,8 +106,20 @@ def test_exponential_and_determinant(entries):
     if np.linalg.cond(A.reshape(n, n)) < 1e8:
         assert sign != 0
         assert abs(ours - log) < 1e-6
-    multiply(n, n, A, out, spare)
+    multiply(n, n, n, A, out, spare)
     np.testing.assert_allclose(spare.reshape(n, n), A.reshape(n, n) @ out.reshape(n, n), rtol=1e-12, atol=1e-12 * scale)
+
+
+@given(st.integers(1, 4), st.integers(0, 3), st.integers(0, 10**6), st.sampled_from([0.1, 3.0, 40.0]))
+def test_exponential_with_columns_that_do_not_move(n, k, seed, size):
+    """The first rows of that of the whole matrix."""
+    A = np.random.default_rng(seed).uniform(-size, size, (n, n + k))
+    out, spare, more = (np.zeros(A.size) for _ in range(3))
+    exponential(n, n + k, A.ravel(), out, spare, more)
+    wanted = expm(np.vstack([A, np.zeros((k, n + k))]))[:n]
+    np.testing.assert_allclose(
+        out.reshape(n, n + k), wanted, rtol=1e-9, atol=1e-11 * math.exp(np.linalg.norm(A[:, :n], np.inf)) * (1 + size)
+    )
 
 
 def test_columns_become_orthonormal_and_their_growth_is_that_of_volumes():

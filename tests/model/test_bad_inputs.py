@@ -323,8 +323,8 @@ CALLS = {
         "system": "record", "grid": "axes of states", "period": "period", "transient": "natural", "keep": "whole", "tol": "positive",
         "scheme": "scheme", "progress": "progress"}),
     "sweep": (nsds.sweep, lambda: {"system": table(), "vary": {"p[0]": [0.5]}, "progress": False}, {
-        "system": "record", "vary": "varied", "period": "period", "record": "word", "transient": "natural", "keep": "whole",
-        "direction": "direction", "tol": "positive", "scheme": "scheme", "store": "folder or none", "client": "client",
+        "system": "record", "vary": "varied", "period": "period", "record": "word", "crossing": "direction",
+        "transient": "natural", "keep": "whole", "direction": "direction", "tol": "positive", "scheme": "scheme", "store": "folder or none", "client": "client",
         "progress": "progress"}),
     "lagrangian_linear": (nsds.lagrangian_linear, lambda: {"M": [[1.0]], **FIRST}, {
         "M": "mass", "K": "matrix or none", "C": "matrix or none", "fext": "vector, function or none", "q": "vector", "v": "vector",
@@ -434,7 +434,8 @@ CALLS = {
         "system": "record", "t_end": "positive", "h": "positive", "scheme": "scheme", "solver": "solver", "save_every": "whole",
         "t_eval": "times", "fields": "fields", "progress": "progress", "on_failure": "word",
         "until": "callable or none", "callback": "callable or none",
-        "callback_every": "whole", "out": "rows of this run", "check": "flag", "functions": "functions"}),
+        "callback_every": "whole", "out": "rows of this run", "check": "flag", "functions": "functions",
+        "store": "folder or none", "client": "client"}),
     "step": (nsds.step, lambda: {"system": bouncing(), "h": 0.01}, {
         "system": "record", "h": "positive", "scheme": "scheme", "solver": "solver", "on_failure": "word", "check": "flag",
         "functions": "functions"}),
@@ -593,7 +594,7 @@ REFUSED |= {
 # Functions that other tests give bad inputs, or that have no arguments.
 ELSEWHERE = {"circuits", "solvers",
              "examples", "joints", "shapes", "rotations", "plotting", "SimulationError", "SimulationInterrupted", "energy",
-    "resume", "sensitivity",
+    "resume", "sensitivity", "gradient",
              "read_system", "read_trajectory", "stream", "view", "complementarity", "equality", "zero_order_hold",
              "higher_order_sweeping"}  # fmt: skip
 

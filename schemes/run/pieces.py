@@ -14,14 +14,24 @@ from nsds import _checks
 from nsds.schemes.run.simulation import on_one_core
 
 _RETRIES = 3  # of a piece whose worker dies
+_BYTES = 2**28  # of memory of the members that run at once
+_PIECES = 64  # that a computation has at least, if it has so many members
+_FEWEST, _MOST = 16, 256  # members of a piece
 
 
 class Piece(NamedTuple):
     """Members that run at once, in steps of which each begins where the one before ended."""
 
-    values: np.ndarray  # (steps, members, parameters)
+    values: np.ndarray  # (steps, members, parameters), or records (1, members)
     periods: np.ndarray  # (steps, members)
     follows: bool  # whether it begins where the piece before ended
+    first: int = 0  # number of its first member, for messages
+
+
+def places_of(n_members, n_bytes):
+    """Of each piece the numbers of its members (1, members), which all begin on their own, many at once; n_bytes: of memory of one."""
+    size = max(1, min(_MOST, _BYTES // n_bytes, max(_FEWEST, n_members // _PIECES)))
+    return [np.arange(k, min(k + size, n_members))[None] for k in range(0, n_members, size)]
 
 
 class Store:
@@ -54,6 +64,13 @@ class Store:
             part.unlink(missing_ok=True)
 
 
+def store_of(owner, store, client):
+    """The `Store` of a folder, None where none is given; a client needs one, which its workers see, too."""
+    if client is not None and (store is None or not hasattr(client, "submit")):
+        raise ValueError(f"{owner}: client must be a distributed.Client, with store= a folder that its workers see, too")
+    return None if store is None else Store(owner, store)
+
+
 def finish_all(work, pieces, store, client, progress):
     """Yield (number, rows) of all pieces as they are finished; those that are in the store are read.
 
@@ -64,7 +81,7 @@ def finish_all(work, pieces, store, client, progress):
     names = [""] * len(pieces) if store is None else _names(identity, pieces)
     with bar(progress, sum(piece.periods.size for piece in pieces)) as shown:
         for k, rows in _on_cluster(work, identity, pieces, names, store, client) if client else _here(work, pieces, names, store):
-            shown.update(rows.size)
+            shown.update(pieces[k].periods.size)
             yield k, rows
 
 

@@ -1,0 +1,106 @@
+"""The gradient of a function of the state at the end of a run, backwards along it."""
+
+import numpy as np
+
+from nsds import _checks
+from nsds.analysis.carried import ROWS, Carried
+from nsds.analysis.parameters import named_parameters, one_record
+from nsds.analysis.sensitivities import slope_of
+from nsds.analysis.tangent import EVENTS, IMPACTS, TOGETHER, UNTREATED
+
+
+def gradient(system, *, t_end, objective, parameters=(), rows=ROWS, scheme=None):
+    """Gradient of a function of the state at t_end, by the state at any time before and by parameters: the adjoint of `nsds.sensitivity`.
+
+    Parameters
+    ----------
+    system : numpy.ndarray
+        A record.
+    t_end : float
+        When the objective is taken; no event should be just then.
+    objective : function ``objective(x)``
+        A number that depends on the state at the end, a plain Python function of x (n,).
+    parameters : sequence of str
+        See `nsds.sensitivity`.
+    rows : int
+        Into how many parts the run is divided: the costate is given between them.
+    scheme : numpy.ndarray, optional
+        ``nsds.event_driven(...)`` with other options than its defaults.
+
+    Returns
+    -------
+    numpy.ndarray, shape ()
+        t (rows + 1,); x (rows + 1, n), states then, all coordinates and then all velocities, or all states; costate (rows + 1, n), the
+        gradient of the objective by these; value, of the objective; gradient (n + k,), by the initial state, which is the first costate,
+        and then by parameters; n_impacts, n_events, n_together and n_untreated as of `nsds.floquet`; status: where it tells that the run
+        ended early, there is no gradient, but NaN.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Arguments that do not fit; parameters that name no field; a system without tangent map.
+
+    Notes
+    -----
+    The tangent map of each part, through its events, is kept, and one vector goes back through them. What a force f(t) on the coordinates
+    changes, of which nothing need be known in advance, follows from the costate p of the velocities: ``dJ = sum p M^-1 f dt``, an integral
+    over all times. At an impact the costate jumps.
+
+    Examples
+    --------
+    >>> import numpy as np, nsds
+    >>> ball = nsds.system(
+    ...     ball=nsds.lagrangian_linear(M=[[1.0]], fext=[-9.81], q=[1.0], v=[0.3]),
+    ...     floor=nsds.interaction(nsds.lagrangian_linear_relation(H=[[1.0]]), nsds.newton_impact(0.8), on="ball"),
+    ... )
+    >>> found = nsds.gradient(ball, t_end=2.5, objective=lambda x: x[0], parameters=["floor.e"], rows=50)
+    >>> found["gradient"].round(4).tolist()
+    [0.9275, 0.0931, 4.8707]
+    >>> bool(abs(np.trapezoid(found["costate"][:, 1], found["t"]) * -1.0 + 0.0823) < 2e-2)  # by gravity, with the jumps left out
+    True
+    """
+    owner = "gradient"
+    system, rows = one_record(owner, system), _checks.integer(owner, "rows", rows, low=1)
+    start, t_end = float(system["t"]), _checks.number(owner, "t_end", t_end)
+    if not t_end > start:
+        raise ValueError(f"{owner}: t_end must be after the system's time {start}, got {t_end}")
+    if not callable(objective):
+        raise TypeError(f"{owner}: objective must be a function of the state, got {_checks.shortened(objective)}")
+    named = named_parameters(owner, system, parameters)
+    run = Carried(owner, system.reshape(1), (t_end - start) / rows, scheme, parameters=named, rows=1)
+    n, k, states = run.plan.n_own, len(named), run.plan.n
+    counts = ("n_impacts", "n_events", "n_together", "n_untreated", "status")
+    fields = [("t", (rows + 1,)), ("x", (rows + 1, n)), ("costate", (rows + 1, n)), ("value", ()), ("gradient", (n + k,))]
+    result = np.zeros((), [(name, "<f8", shape) for name, shape in fields] + [(name, "<i8") for name in counts])
+    for name, _ in fields:
+        result[name] = np.nan
+    maps = _maps_of(run, result, rows, n, states)
+    if run.status[0] == 0:
+        last = result["x"][-1]
+        result["value"] = _checks.number(owner, "objective(x)", objective(last.copy()))
+        costate, by_parameters = np.array([slope_of(objective, last, i) for i in range(n)]), np.zeros(k)
+        result["costate"][-1] = costate
+        for row in range(rows - 1, -1, -1):
+            by_parameters += costate @ maps[row, :, n:]
+            costate = costate @ maps[row, :, :n]
+            result["costate"][row] = costate
+        result["gradient"] = np.append(costate, by_parameters)
+    for name, column in (("n_impacts", IMPACTS), ("n_events", EVENTS), ("n_together", TOGETHER), ("n_untreated", UNTREATED)):
+        result[name] = run.notes[0, column]
+    result["status"] = run.status[0]
+    return result
+
+
+def _maps_of(run, result, rows, n, states):
+    """Tangent maps of all parts of a run, by states and parameters (rows, n, n + k); t and x are filled."""
+    identity, own = np.eye(*run.columns.shape[1:]), np.r_[:n, states : run.columns.shape[2]]
+    maps = np.zeros((rows, n, own.size))
+    result["t"][0], result["x"][0] = run.run.records["t"][0], run.states()[0]
+    for row in range(rows):
+        run.columns[0] = identity
+        run.advance(1)
+        if run.status[0] != 0:
+            break
+        maps[row] = run.columns[0][:n, own]
+        result["t"][row + 1], result["x"][row + 1] = run.run.records["t"][0], run.states()[0]
+    return maps

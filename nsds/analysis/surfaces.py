@@ -1,0 +1,49 @@
+"""Surfaces in the space of states that a user states, on which points of a motion are written down."""
+
+import inspect
+from functools import cache
+
+import numpy as np
+from numba.core.errors import NumbaError
+
+from nsds import _checks, _jit
+from nsds._jit.cache import fingerprint
+from nsds.analysis.maps import try_once
+from nsds.analysis.tangent import SURFACE
+
+
+class Surface:
+    """Where a function ``function(t, x, p, out)`` is zero; crossing: 1 where it has to rise there, -1 where it has to fall, 0 either."""
+
+    def __init__(self, owner, function, crossing):
+        function = getattr(function, "py_func", function)
+        if not inspect.isfunction(function) or len(inspect.signature(function).parameters) != 4:
+            raise TypeError(
+                f"{owner}: record must be 'stroboscopic', 'impact' or a function record(t, x, p, out), got {_checks.shortened(function)}"
+            )
+        self.owner, self.function, self.crossing = owner, function, crossing
+
+    def check(self, t, x, p):
+        """Refuse a function that fails, or gives no number, at a state x (n,) with the numbers p that are varied; and compile it."""
+        try_once(self.owner, "record", self.function, t, x.copy(), p.copy(), np.zeros(1))
+        try:
+            _compiled(self.function)
+        except NumbaError as error:
+            raise TypeError(f"{self.owner}: record does not compile: {error}") from error
+
+    @property
+    def address(self):
+        """Where the function is called."""
+        return int(_compiled(self.function).address)
+
+    def __reduce__(self):
+        return Surface, (self.owner, self.function, self.crossing)
+
+    def identity(self):
+        """All that decides where it is crossed."""
+        return repr((fingerprint(self.function, {}), self.crossing)).encode()
+
+
+@cache
+def _compiled(function):
+    return _jit.callback(SURFACE, function, "t, x, p, out", "t, x, p, cleared(out)")

@@ -1,0 +1,106 @@
+"""Runs of large ensembles, some members at a time: what is finished is kept in a folder, or computed on a cluster."""
+
+import warnings
+
+import numpy as np
+
+from nsds import _checks
+from nsds._jit.cache import fingerprint
+from nsds.model.functions import functions_named, offered
+from nsds.model.trials import function_names
+from nsds.model.validation import valid
+from nsds.results.trajectories import SimulationError, SimulationInterrupted, recorded
+from nsds.schemes import table
+from nsds.schemes.run import several
+from nsds.schemes.run.pieces import Piece, finish_all, places_of, store_of
+from nsds.schemes.run.preparation import prepare_run
+from nsds.schemes.run.simulation import edition, number_of_steps, simulate
+from nsds.status import advice, has_failed
+
+_OWNER = "simulate"
+
+
+class _Runs:
+    """What pieces of an ensemble have in common: one member, for its type, and the arguments of `nsds.simulate`."""
+
+    def __init__(self, member, settings):
+        self.member, self.settings = member, settings
+        run, options = prepare_run(_OWNER, member, settings["h"], settings["scheme"], settings["solver"], False)
+        method, *_ = table.solver_of(settings["solver"], run.records, options)
+        steps = number_of_steps(_OWNER, run.records, settings["t_end"], settings["h"])
+        rows = steps // settings["save_every"] + 2 if settings["t_eval"] is None else len(settings["t_eval"]) + 1
+        self.bytes = recorded(run.records, settings["fields"])[0].itemsize * rows
+        self._edition = edition(run), method.name, fingerprint(method.kernel, {})
+
+    def __reduce__(self):
+        """For other processes: with its functions."""
+        return _restored, (functions_named(function_names(self.member.reshape(1))), self.member, self.settings)
+
+    def identity(self):
+        """All that decides what runs give, but the members."""
+        settings = {name: (x.dtype, x.tobytes()) if isinstance(x, np.ndarray) else x for name, x in self.settings.items()}
+        return repr((self.member.dtype, settings, self._edition)).encode()
+
+    def compute(self, piece, _states):
+        """(rows of the members of a piece, nothing that another begins with)."""
+        try:
+            return simulate(piece.values[0], on_failure="continue", progress=False, **self.settings), np.zeros(0)
+        except SimulationError as e:  # a user's function that raised
+            raise SimulationError(e.trajectory, piece.first + e.member, e.step, e.t, e.status, e.residual, e.cause) from e.__cause__
+
+
+def _restored(functions, member, settings):
+    """Runs that come from another process."""
+    offered(_OWNER, functions)
+    return _Runs(member, settings)
+
+
+def simulate_in_pieces(system, store, client, progress, on_failure, **settings):
+    """`nsds.simulate` of an ensemble, piece by piece: members of a piece run at once, all are through before a failure is told."""
+    kept = store_of(_OWNER, store, client)
+    _checks.choice(_OWNER, "on_failure", on_failure, ("raise", "warn", "continue"))
+    if progress is not None:
+        progress = _checks.flag(_OWNER, "progress", progress)
+    system = valid(_OWNER, system)
+    records = np.ascontiguousarray(system).reshape(-1)
+    settings["t_end"] = _checks.number(_OWNER, "t_end", settings["t_end"])
+    settings["h"] = _checks.number(_OWNER, "h", settings["h"], above=0.0)
+    settings["save_every"] = _checks.integer(_OWNER, "save_every", settings["save_every"], low=1)
+    if settings["t_eval"] is not None:
+        settings["t_eval"] = _checks.array(_OWNER, "t_eval", settings["t_eval"], n_dims=1)
+    runs = _Runs(records[:1].copy(), settings)
+    places = [place[0] for place in places_of(records.size, runs.bytes)]
+    pieces = [Piece(records[None, place], np.full((1, place.size), settings["h"]), False, int(place[0])) for place in places]
+    found = []
+    try:
+        for k, rows in finish_all(runs, pieces, kept, client, progress):
+            found.append((places[k], rows))
+    except KeyboardInterrupt:
+        if not found:
+            raise
+        rows = several.joined_members(system.shape, found)
+        raise SimulationInterrupted(rows, rows.shape[-1], ".trajectory") from None
+    rows = several.joined_members(system.shape, found)
+    _tell(records, rows, on_failure, settings)
+    return rows
+
+
+def _tell(records, rows, on_failure, settings):
+    """Apply the failure policy: the first member that has failed runs once more, for what is to blame."""
+    flat = rows.reshape(records.size, -1)
+    failed = np.argwhere(has_failed(flat["status"])) if on_failure != "continue" else np.zeros((0, 2), int)
+    if not len(failed):
+        return
+    m, row = int(failed[0, 0]), flat[tuple(failed[0])]
+    outcome = (int(row["step"]), row["t"].item(), int(row["status"]), row["residual"].item())
+    cause = ""
+    try:
+        simulate(records[m], on_failure="raise", progress=False, **settings)
+    except SimulationError as e:
+        cause = e.cause
+    if on_failure == "raise":
+        raise SimulationError(rows, m if rows.ndim > 1 else None, *outcome, cause)
+    message = (
+        f"{len(failed)} of {flat.size} saved rows have failed steps; the first: member {m}, step {outcome[0]} (t = {outcome[1]:.9g}): "
+    )
+    warnings.warn(message + (cause or advice(outcome[2])), RuntimeWarning, stacklevel=4)
