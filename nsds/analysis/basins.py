@@ -9,8 +9,8 @@ from nsds import _checks
 from nsds.analysis.carried import Carried
 from nsds.analysis.maps import IteratedMap, Iterates, place_in_map
 from nsds.analysis.parameters import Parameter, one_record
-from nsds.schemes.run.pieces import bar
 from nsds.analysis.sections import difference
+from nsds.schemes.run.pieces import bar
 from nsds.status import CONVERGED
 
 UNDECIDED, ENDED, NOT_RUN = -1, -2, -3  # labels that are no attractors

@@ -90,7 +90,7 @@ class Carried:
             put_back(self._key, self._kept)
 
     def record(self, room, *, at=AT_TIMES, skipped=0, surface=None, varied=None):
-        """Write down so many points from now on: at sections in time, at impacts, or where a `Surface` is crossed, but the first ones skipped.
+        """Write down so many points from now on: at sections in time, at impacts, or crossings of a `Surface`, the first ones skipped.
 
         varied (members, k): the numbers that the function of the surface takes.
         """

@@ -48,7 +48,7 @@ def gradient(system, *, t_end, objective, parameters=(), rows=ROWS, scheme=None)
 
     Examples
     --------
-    >>> import numpy as np, nsds
+    >>> import nsds
     >>> ball = nsds.system(
     ...     ball=nsds.lagrangian_linear(M=[[1.0]], fext=[-9.81], q=[1.0], v=[0.3]),
     ...     floor=nsds.interaction(nsds.lagrangian_linear_relation(H=[[1.0]]), nsds.newton_impact(0.8), on="ball"),
@@ -56,8 +56,6 @@ def gradient(system, *, t_end, objective, parameters=(), rows=ROWS, scheme=None)
     >>> found = nsds.gradient(ball, t_end=2.5, objective=lambda x: x[0], parameters=["floor.e"], rows=50)
     >>> found["gradient"].round(4).tolist()
     [0.9275, 0.0931, 4.8707]
-    >>> bool(abs(np.trapezoid(found["costate"][:, 1], found["t"]) * -1.0 + 0.0823) < 2e-2)  # by gravity, with the jumps left out
-    True
     """
     owner = "gradient"
     system, rows = one_record(owner, system), _checks.integer(owner, "rows", rows, low=1)

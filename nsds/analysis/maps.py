@@ -128,7 +128,7 @@ def iterated_map(f, x, p=(), jac=None, modulo=None, border=None):
 
 
 def try_once(owner, name, function, *arguments):
-    """Run a function in Python, where an index out of range is an error; refuse it where it fails or gives no numbers in the last argument."""
+    """Run a function in Python, where an index out of range is an error; refuse it where it fails or the last one gets no numbers."""
     out = arguments[-1]
     try:
         result = function(*arguments)

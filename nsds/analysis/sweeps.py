@@ -8,12 +8,12 @@ from nsds import _checks
 from nsds.analysis.carried import Carried
 from nsds.analysis.maps import IteratedMap, Iterates, place_in_map
 from nsds.analysis.parameters import Parameter, one_record
-from nsds.schemes.run.pieces import Piece, finish_all, places_of, store_of
 from nsds.analysis.sections import difference
 from nsds.analysis.surfaces import Surface
 from nsds.analysis.tangent import AT_CROSSINGS, AT_IMPACTS, AT_TIMES
 from nsds.model.functions import functions_named, offered
 from nsds.model.trials import function_names
+from nsds.schemes.run.pieces import Piece, finish_all, places_of, store_of
 from nsds.status import CONVERGED, NOT_COMPUTED, NOT_CROSSED
 
 _PIECES = 64  # that a diagram has at least, if it has so many values

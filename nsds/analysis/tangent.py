@@ -9,9 +9,9 @@ guard g comes to zero, with the reset R of the state and the motions f- before a
 
     S = DR + (f+ - DR f- - R_t) g_x^T / (g_x f- + g_t)        (P. C. Müller, Chaos, Solitons and Fractals 5 (1995) 1671)
 
-Parameters are states that do not move: columns behind those of the state, as maps leave them alone. All derivatives are central differences, which are
-exact where what they differentiate is linear. Families of systems say what f, g and R are: `nsds.analysis.mechanics`,
-`nsds.analysis.switched` and `nsds.analysis.affine`.
+Parameters are states that do not move: columns behind those of the state, as maps leave them alone. All derivatives
+are central differences, which are exact where what they differentiate is linear. Families of systems say what f, g and R are:
+`nsds.analysis.mechanics`, `nsds.analysis.switched` and `nsds.analysis.affine`.
 """
 
 import math

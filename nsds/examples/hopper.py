@@ -4,9 +4,9 @@ import numpy as np
 
 from nsds.model.assembly import system
 from nsds.model.interactions import interaction
-from nsds.model.systems import lagrangian_linear
 from nsds.model.laws import newton_impact
 from nsds.model.relations_lagrangian import lagrangian_linear_relation
+from nsds.model.systems import lagrangian_linear
 from nsds.pictures.plotting import figure, time_series
 from nsds.schemes.event_driven.scheme import event_driven
 
@@ -17,7 +17,7 @@ RUN = {"t_end": N * INTERVAL, "h": INTERVAL / 16, "scheme": event_driven(time_ev
 
 
 def hopper_forces(t, z, out):
-    """Weights, the spring's length, and the thrust of the interval, z[1:], on the body and back on the foot; z[0]: length of an interval."""
+    """Weights, the spring's length, and the thrust of an interval, z[1:], on the body and back on the foot; z[0]: how long these are."""
     j = int(t / z[0])
     thrust = z[1 + j] if j < z.size - 1 else 0.0
     out[0] = STIFFNESS * LENGTH - BODY * GRAVITY + thrust

@@ -92,8 +92,8 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, t_eval
         User functions that the record names and this process has not seen yet, as of one that was loaded from a file. Those of modules
         that are imported are found without; a record never decides what is imported.
     store : str or Path, optional
-        Of large ensembles: a folder for what is computed, some members at a time, as of `nsds.sweep`. Where the same run is asked for again,
-        finished pieces are read and the others computed. All members are through before a failure is told.
+        Of large ensembles: a folder for what is computed, some members at a time, as of `nsds.sweep`. Where the same run is asked for
+        again, finished pieces are read and the others computed. All members are through before a failure is told.
     client : distributed.Client, optional
         These pieces are computed on the workers of this cluster, as of `nsds.sweep`.
 

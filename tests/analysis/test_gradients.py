@@ -4,15 +4,17 @@ from functools import partial
 
 import numpy as np
 import pytest
-from scipy.optimize import least_squares
+from scipy.optimize import brentq, least_squares
 
 import nsds
 from nsds.analysis.parameters import Parameter, state_words
 from nsds.model.records import memory
-from tests.analysis.models import friction_oscillator, impact_oscillator, self_excited
+from nsds.status import EVENT, OPENED
+from tests.analysis.models import duffing, friction_oscillator, impact_oscillator, self_excited
 
 N_MODELS = 200
 STEP = 2.0**-14
+COUNTS = ("n_impacts", "n_events", "n_together", "n_untreated", "status")
 
 
 def ball(mass, g, q, v, e):
@@ -114,6 +116,92 @@ def test_derivatives_of_random_models_are_those_of_differences():
     assert worst < 1e-6
     assert n_compared > 900
     assert n_events > 300
+
+
+def test_gradients_backwards_are_those_forwards():
+    """Through the same parts of the same motions, of random models; and the derivative of a function that is not linear."""
+    rng, n_events = np.random.default_rng(21), 0
+    objective = lambda x: float(np.sin(x) @ np.arange(1.0, x.size + 1))  # noqa: E731
+    for _ in range(40):
+        system, names = random_model(rng)
+        t_end, rows = float(rng.uniform(1.0, 4.0)), int(rng.integers(1, 20))
+        back = nsds.gradient(system, t_end=t_end, objective=objective, parameters=names, rows=rows)
+        ahead = nsds.sensitivity(system, t_end=t_end, objective=objective, parameters=names, rows=rows)
+        np.testing.assert_allclose(back["gradient"], ahead["gradient"], rtol=1e-9, atol=1e-11 * (1 + abs(ahead["gradient"]).max()))
+        assert (back["costate"][0] == back["gradient"][: back["x"].shape[1]]).all()
+        assert (back["x"][-1] == ahead["x"]).all()
+        assert back["value"] == ahead["value"]
+        assert [back[name] for name in COUNTS] == [ahead[name] for name in COUNTS]
+        n_events += int(back["n_events"])
+    assert n_events > 60
+
+
+def test_costates_are_gradients_by_the_state_then():
+    system, last = duffing(), lambda x: x[0] + 2 * x[1] ** 2
+    found = nsds.gradient(system, t_end=9.0, objective=last, rows=90)
+    assert found["n_impacts"] == 2
+    for row in (20, 45, 80):
+        later = nsds.step(system, h=found["t"][row], scheme=nsds.event_driven())
+        np.testing.assert_allclose(memory(later.reshape(1))[0, state_words(later)], found["x"][row], atol=1e-8)
+        rest = nsds.gradient(later, t_end=9.0, objective=last, rows=90 - row)
+        np.testing.assert_allclose(found["costate"][row], rest["gradient"], rtol=1e-5)
+
+
+def push(t, z, out):
+    out[0] = -9.81 + (z[0] if z[1] <= t < z[1] + 0.25 else 0.0)
+
+
+def test_costates_tell_what_a_force_changes():
+    """Of a ball that is pushed for a quarter of a second, between two impacts: the integral of the costate of its velocity."""
+    floor = nsds.interaction(nsds.lagrangian_linear_relation(H=[[1.0]]), nsds.newton_impact(0.8), on="ball")
+    pushed = lambda force: nsds.system(  # noqa: E731
+        ball=nsds.lagrangian_linear(M=[[1.0]], fext=push, q=[1.0], v=[0.3], z=[force, 0.75]), floor=floor
+    )
+    scheme = nsds.event_driven(time_events=[0.75, 1.0])
+    found = nsds.gradient(pushed(0.0), t_end=2.5, objective=lambda x: x[1], rows=1000, scheme=scheme)
+    begin, end = 300, 400
+    assert found["t"][[begin, end]] == pytest.approx([0.75, 1.0], abs=1e-12)
+    whole = np.trapezoid(found["costate"][begin : end + 1, 1], found["t"][begin : end + 1])
+    ends = [nsds.step(pushed(sign * 1e-5), h=2.5, scheme=scheme)["ball"]["v"][0] for sign in (1, -1)]
+    assert whole == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-6)
+
+
+def test_thrusts_of_least_effort():
+    """They are in proportion to what each gains (Lagrange), none in flight, and less than any other that comes as high."""
+    thrusts, run = nsds.examples.hopper_thrusts(), nsds.examples.EXAMPLES["hopper"].run
+    names = [f"hopper.z[{1 + j}]" for j in range(len(thrusts))]
+    gain = nsds.gradient(
+        nsds.examples.hopper(thrusts), t_end=run["t_end"], objective=nsds.examples.hopper_apex, parameters=names, rows=12, scheme=run["scheme"]
+    )
+    assert gain["value"] == pytest.approx(0.35, abs=1e-9)
+    assert gain["n_impacts"] == 1
+    slope = gain["gradient"][4:]
+    np.testing.assert_allclose(thrusts, slope * (thrusts @ slope) / (slope @ slope), atol=2e-4 * abs(thrusts).max())
+    rows = nsds.simulate(nsds.examples.hopper(thrusts), **run)
+    lift_off = rows["t"][rows["status"] == EVENT | OPENED]
+    assert abs(thrusts[int(np.ceil(lift_off[0] / 2**-5)) :]).max() < 1e-6
+    for seed in range(3):
+        way = np.random.default_rng(seed).uniform(-1, 1, len(thrusts))
+        apex = lambda s, way=way: nsds.examples.hopper_apex(  # noqa: E731
+            nsds.simulate(nsds.examples.hopper(thrusts + way + s * slope / np.linalg.norm(slope)), **run)["hopper"][-1]
+        )
+        other = thrusts + way + brentq(lambda s: apex(s) - 0.35, -9.0, 9.0) * slope / np.linalg.norm(slope)
+        assert other @ other > thrusts @ thrusts
+
+
+def test_bad_gradients():
+    system = ball(1.0, 9.81, 1.0, 0.0, 0.8)
+    for options, error, words in (
+        ({"t_end": 0.0}, ValueError, "t_end must be after"),
+        ({"objective": 3.0}, TypeError, "objective must be a function"),
+        ({"objective": lambda x: "a"}, TypeError, "objective"),
+        ({"parameters": "floor.e"}, TypeError, "parameters must be a list"),
+        ({"parameters": ["floor.d"]}, ValueError, "names no field"),
+        ({"rows": 0}, ValueError, "rows must be at least 1"),
+        ({"system": np.repeat(system, 2)}, ValueError, "one record"),
+    ):
+        with pytest.raises(error, match=words):
+            nsds.gradient(**{"system": system, "t_end": 1.0, "objective": lambda x: x[0], **options})
 
 
 def test_restitution_and_gravity_are_identified_from_a_noisy_record():

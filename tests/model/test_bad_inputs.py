@@ -324,8 +324,8 @@ CALLS = {
         "scheme": "scheme", "progress": "progress"}),
     "sweep": (nsds.sweep, lambda: {"system": table(), "vary": {"p[0]": [0.5]}, "progress": False}, {
         "system": "record", "vary": "varied", "period": "period", "record": "word", "crossing": "direction",
-        "transient": "natural", "keep": "whole", "direction": "direction", "tol": "positive", "scheme": "scheme", "store": "folder or none", "client": "client",
-        "progress": "progress"}),
+        "transient": "natural", "keep": "whole", "direction": "direction", "tol": "positive", "scheme": "scheme",
+        "store": "folder or none", "client": "client", "progress": "progress"}),
     "lagrangian_linear": (nsds.lagrangian_linear, lambda: {"M": [[1.0]], **FIRST}, {
         "M": "mass", "K": "matrix or none", "C": "matrix or none", "fext": "vector, function or none", "q": "vector", "v": "vector",
         "z": "parameters", "count": "whole or none"}),
