@@ -167,25 +167,23 @@ def test_costates_tell_what_a_force_changes():
 
 
 def test_thrusts_of_least_effort():
-    """They are in proportion to what each gains (Lagrange), none in flight, and less than any other that comes as high."""
+    """They are in proportion to what each gains (Lagrange), none in flight, and less than any others that come as high."""
     thrusts, run = nsds.examples.hopper_thrusts(), nsds.examples.EXAMPLES["hopper"].run
+    hopper, apex = nsds.examples.hopper, nsds.examples.hopper_apex
     names = [f"hopper.z[{1 + j}]" for j in range(len(thrusts))]
-    gain = nsds.gradient(
-        nsds.examples.hopper(thrusts), t_end=run["t_end"], objective=nsds.examples.hopper_apex, parameters=names, rows=12, scheme=run["scheme"]
-    )
+    gain = nsds.gradient(hopper(thrusts), t_end=run["t_end"], objective=apex, parameters=names, rows=12, scheme=run["scheme"])
     assert gain["value"] == pytest.approx(0.35, abs=1e-9)
     assert gain["n_impacts"] == 1
     slope = gain["gradient"][4:]
     np.testing.assert_allclose(thrusts, slope * (thrusts @ slope) / (slope @ slope), atol=2e-4 * abs(thrusts).max())
-    rows = nsds.simulate(nsds.examples.hopper(thrusts), **run)
+    rows = nsds.simulate(hopper(thrusts), **run)
     lift_off = rows["t"][rows["status"] == EVENT | OPENED]
     assert abs(thrusts[int(np.ceil(lift_off[0] / 2**-5)) :]).max() < 1e-6
+    upwards = slope / np.linalg.norm(slope)
     for seed in range(3):
-        way = np.random.default_rng(seed).uniform(-1, 1, len(thrusts))
-        apex = lambda s, way=way: nsds.examples.hopper_apex(  # noqa: E731
-            nsds.simulate(nsds.examples.hopper(thrusts + way + s * slope / np.linalg.norm(slope)), **run)["hopper"][-1]
-        )
-        other = thrusts + way + brentq(lambda s: apex(s) - 0.35, -9.0, 9.0) * slope / np.linalg.norm(slope)
+        other = thrusts + np.random.default_rng(seed).uniform(-1, 1, len(thrusts))
+        missing = lambda s, other=other: apex(nsds.simulate(hopper(other + s * upwards), **run)["hopper"][-1]) - 0.35  # noqa: E731
+        other = other + brentq(missing, -9.0, 9.0) * upwards
         assert other @ other > thrusts @ thrusts
 
 

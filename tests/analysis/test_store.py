@@ -13,6 +13,7 @@ import pytest
 
 import nsds
 from nsds.analysis import sweeps
+from nsds.schemes.run import ensembles
 from nsds.status import NOT_COMPUTED
 from tests.analysis.models import impact_oscillator
 from tests.paths import ROOT
@@ -33,6 +34,22 @@ def diagram(**options):
     """Diagram of an impact oscillator over the frequency of its force, up and down."""
     settings = {"vary": {"mass.z[0]": np.linspace(2.5, 3.1, 70)}, "period": lambda omega: 2 * math.pi / omega, "progress": False}
     return nsds.sweep(impact_oscillator(0.05, 2.6, 0.8), **settings, transient=20, keep=4, **options)
+
+
+def above(t, x, p, out):
+    out[0] = x[0] + 0.1 * p[0]
+
+
+def crossings(**options):
+    return diagram(direction=None, record=above, **options)
+
+
+def ensemble(**options):
+    """Runs of oscillators with different starts, one hundred of them; event-driven ones have different numbers of rows."""
+    systems = np.repeat(impact_oscillator(0.05, 2.6, 0.8), 100)
+    systems["mass"]["q"][:, 0] = np.linspace(-2.0, -0.1, 100)
+    settings = {"t_end": 6.0, "h": 0.05, "scheme": nsds.event_driven(), "fields": ["mass"], "progress": False}
+    return nsds.simulate(systems.reshape(4, 25), **{**settings, **options})
 
 
 def files_of(folder):
@@ -105,6 +122,78 @@ def test_other_settings_have_other_pieces(tmp_path, computed):
     assert len(files_of(tmp_path)) == computed["count"]
 
 
+def test_runs_of_an_ensemble_are_kept(tmp_path, monkeypatch):
+    """The bits of a run of all members at once; a piece that is missing, or was damaged, is computed again, and nothing else is."""
+    computed, before = [], ensembles._Runs.compute
+    monkeypatch.setattr(ensembles._Runs, "compute", lambda work, piece, states: computed.append(piece.first) or before(work, piece, states))
+    for options in ({}, {"scheme": nsds.moreau_jean(), "h": 1e-3, "save_every": 7, "until": "mass.q[0] > -0.05"}):
+        whole, folder = ensemble(**options), tmp_path / str(len(options))
+        kept = ensemble(**options, store=folder)
+        assert kept.dtype == whole.dtype
+        assert kept.tobytes() == whole.tobytes()
+        assert computed == list(range(0, 100, 16))
+        files = sorted(folder.iterdir())
+        files[2].unlink()
+        files[5].write_bytes(files[5].read_bytes()[:-50])
+        computed.clear()
+        assert ensemble(**options, store=folder).tobytes() == whole.tobytes()
+        assert computed == [32, 80]
+        ensemble(**options | {"h": 0.04}, store=folder)
+        assert len(computed) == 2 + 7
+        computed.clear()
+
+
+def test_an_interrupted_run_of_an_ensemble_goes_on_where_it_was(tmp_path, monkeypatch):
+    whole, before, left = ensemble(), ensembles._Runs.compute, [3]
+
+    def compute(work, piece, states):
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        return before(work, piece, states)
+
+    monkeypatch.setattr(ensembles._Runs, "compute", compute)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        ensemble(store=tmp_path)
+    rows = caught.value.trajectory.reshape(100, -1)
+    assert (rows["status"][48:] == NOT_COMPUTED).all()
+    assert rows[:48, :20].tobytes() == whole.reshape(100, -1)[:48, :20].tobytes()
+    left[0] = 4
+    assert ensemble(store=tmp_path).tobytes() == whole.tobytes()
+
+
+def stiffening(t, q, v, z, out):
+    out[0] = z[0] * math.exp(q[0] ** 2) - 1.0
+
+
+def test_members_that_fail_are_told_when_all_are_through(tmp_path):
+    one = nsds.system(mass=nsds.lagrangian(mass=[[1.0]], fint=stiffening, q=[0.0], v=[0.0], z=[1.0]))
+    systems = np.repeat(one, 40)
+    systems["mass"]["v"][21, 0] = 1e30
+    settings = {"t_end": 0.3, "h": 0.1, "store": tmp_path, "progress": False}
+    with pytest.raises(nsds.SimulationError, match="member 21, step 1") as caught:
+        nsds.simulate(systems, **settings)
+    rows = caught.value.trajectory
+    assert np.flatnonzero((rows["status"] > 0).any(axis=1)).tolist() == [21]
+    assert (rows["step"][[0, 20, 22, 39], -1] == 3).all()
+    with pytest.warns(RuntimeWarning, match="first: member 21"):
+        assert nsds.simulate(systems, **settings, on_failure="warn").tobytes() == rows.tobytes()
+    assert nsds.simulate(systems, **settings, on_failure="continue").tobytes() == rows.tobytes()
+
+
+def test_ensembles_that_cannot_be_kept(tmp_path):
+    for options, words in (
+        ({"callback": print}, "callback: members run piece by piece"),
+        ({"until": lambda rows: rows["t"] > 1.0}, "until: members run piece by piece"),
+        ({"check": True}, "check: members run piece by piece"),
+        ({"h": np.full((4, 25), 0.1)}, "one step h"),
+        ({"t_end": -1.0}, "t_end must be after"),
+        ({"store": None, "client": object()}, "distributed.Client"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            ensemble(**{"store": tmp_path, **options})
+
+
 def test_bad_arguments(tmp_path):
     for options, error, words in (
         ({"store": 3}, TypeError, "store must be a folder"),
@@ -121,7 +210,7 @@ def test_bad_arguments(tmp_path):
 
 def test_a_cluster_computes_the_same_bits_although_a_worker_dies(tmp_path):
     distributed = pytest.importorskip("distributed")
-    whole, expected = diagram(direction=None), chart()
+    whole, expected, runs, crossed = diagram(direction=None), chart(), ensemble(), crossings()
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
         distributed.Client(cluster) as client,
@@ -131,6 +220,8 @@ def test_a_cluster_computes_the_same_bits_although_a_worker_dies(tmp_path):
         killer.start()
         assert chart(store=tmp_path / "chart", client=client).tobytes() == expected.tobytes()
         killer.join()
+        assert ensemble(store=tmp_path / "runs", client=client).tobytes() == runs.tobytes()
+        assert crossings(store=tmp_path / "crossings", client=client).tobytes() == crossed.tobytes()
         values = {"vary": {"mass.z[0]": [2.7, 2.6]}, "period": 2.0}
         assert nsds.sweep(impact_oscillator(0.05, 2.6, 0.8), **values, store=tmp_path / "few", client=client, progress=False).shape == (
             2,
