@@ -166,6 +166,15 @@ def fremond_impact(e: float | ArrayLike, mu: float | ArrayLike, dimension: int |
 def generalised_alpha(
     rho: float = ..., newton_tol: float = ..., newton_max_iter: int = ..., constraint_tol: float = ..., max_rounds: int = ...
 ) -> np.ndarray: ...
+def gradient(
+    system: np.ndarray,
+    *,
+    t_end: float,
+    objective: Callable[..., Any],
+    parameters: Sequence[str] = ...,
+    rows: int = ...,
+    scheme: np.ndarray | None = ...,
+) -> np.ndarray: ...
 def higher_order_sweeping() -> np.ndarray: ...
 def interaction(relation: dict[str, Any], law: dict[str, Any], on: str) -> dict[str, Any]: ...
 def iterated_map(
@@ -429,6 +438,8 @@ def simulate(
     out: np.ndarray | None = ...,
     check: bool = ...,
     functions: Sequence[Any] | None = ...,
+    store: str | PathLike[str] | None = ...,
+    client: Any = ...,
 ) -> np.ndarray: ...
 
 solvers: ModuleType
@@ -478,7 +489,8 @@ def sweep(
     *,
     vary: dict[str, Any],
     period: float | Callable[..., Any] | None = ...,
-    record: str = ...,
+    record: str | Callable[..., Any] = ...,
+    crossing: int = ...,
     transient: int = ...,
     keep: int = ...,
     direction: Sequence[Any] | None = ...,

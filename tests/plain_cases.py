@@ -8,6 +8,7 @@ import numpy as np
 
 import nsds
 from tests.analysis import models
+from tests.analysis.test_surfaces import moving, ripple
 from tests.benchmarks import bits
 from tests.circuits.netlists import EXAMPLES
 from tests.models_of_limits import LIMITS
@@ -28,6 +29,13 @@ TANGENTS = {
     "impacts": lambda: nsds.sweep(
         models.impact_oscillator(0.05, 2.8, 0.8), vary={"mass.z[0]": [2.8]}, period=2.25, record="impact", transient=1, keep=4
     ),
+    "crossings": lambda: nsds.sweep(
+        models.impact_oscillator(0.05, 2.8, 0.8), vary={"mass.z[0]": [2.8]}, period=2.25, record=moving, crossing=0, transient=1, keep=3
+    ),
+    "crossings of a converter": lambda: nsds.sweep(
+        models.buck(15.0, 11.9, 0.56), vary={"plant.x[0]": [11.9]}, period=models.PERIOD, record=ripple, transient=0, keep=1
+    ),
+    "backwards": lambda: nsds.gradient(models.duffing(), t_end=3.0, objective=lambda x: x[0], parameters=["mass.z[0]", "stop.e"], rows=6),
     "corners": lambda: nsds.continue_orbit(
         models.impact_oscillator(0.05, 2.67, 0.8, x=-0.41, v=-0.62),
         parameter="mass.z[0]",

@@ -35,11 +35,11 @@ def sweep(system, *, vary, period=None, record="stroboscopic", crossing=1, trans
         Of what drives the system: a number, or a function ``period(value)``, of two parameters ``period(first, second)``. Maps have none.
         Of a system that nothing drives a time in which it crosses the section at least once: a run lasts so many periods as there are
         points, with those that are not recorded.
-    record : "stroboscopic", "impact" or function ``record(t, x, p, out)``
-        Points are states once a period, at the system's own phase; or at impacts, before and after each; or where a function is zero,
-        which is located to rounding. A plain Python function, which is compiled: of the state x (n,), all coordinates and then all
-        velocities, or all states, and p, the values of what is varied, it writes a number into ``out`` (1,). What jumps over zero at an
-        impact does not cross it; of crossings in pairs both may be missed that are within a 32nd of a period.
+    record : str or function ``record(t, x, p, out)``
+        Points are states once a period, at the system's own phase, "stroboscopic"; or "impact", at impacts, before and after each; or where
+        a function is zero, located to rounding. A plain Python function, which is compiled: of the state x (n,), all coordinates and then
+        all velocities, or all states, and p, the values of what is varied, it writes a number into ``out`` (1,). What jumps over zero at
+        an impact does not cross it; of crossings in pairs both may be missed that are within a 32nd of a period.
     crossing : 1, -1 or 0
         Whether such a function has to rise where it is zero, or to fall, or either.
     transient, keep : int

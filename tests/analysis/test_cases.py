@@ -86,20 +86,31 @@ def test_chaos_of_the_cam_follower():
 
 
 def test_lyapunov_impact_oscillator():
-    """lambda_1 within 1 % at 2.8 after 1e5 periods, elsewhere within four standard errors; the sum to rounding."""
+    """lambda_1 within 1 % at 2.8 after 1e5 periods, elsewhere within four standard errors; the sum to rounding.
+
+    At 2.75 two chaotic motions exist side by side, with 0.5690 and 0.4377 impacts per unit time: the numbers of the case, a mean of eight
+    runs, are those of six on the first and two on the second.
+    """
     case = columns("lyapunov_impact_oscillator")
-    one = impact_oscillator(0.05, 2.8, 0.8)
-    systems = np.repeat(one, len(case["omega"]))
-    systems["mass"]["z"][:, 0] = case["omega"]
-    rows = nsds.lyapunov(systems, period=2 * math.pi / case["omega"], n_periods=100_000)
-    for found, *wanted in zip(rows, *(case[name] for name in ("lambda1", "lambda1_err", "lambda2", "impact_rate")), strict=True):
-        first, error, second, rate = wanted
-        spread = 4 * math.hypot(error, found["errors"][0])
-        assert abs(found["exponents"][0] - first) < spread
-        assert abs(found["exponents"][1] - second) < spread
-        assert found["n_impacts"] / found["time"] == pytest.approx(rate, rel=5e-3)
-        assert abs(found["exponents"].sum() + 0.1 - 2 * math.log(0.8) * found["n_impacts"] / found["time"]) < 1e-9
-    assert rows["exponents"][0, 0] == pytest.approx(case["lambda1"][0], rel=0.01)
+
+    def spectra(starts, omega, n_periods):
+        systems = np.repeat(impact_oscillator(0.05, omega, 0.8), len(starts))
+        systems["mass"]["q"][:, 0] = starts
+        rows = nsds.lyapunov(systems, period=2 * math.pi / omega, n_periods=n_periods)
+        rate = rows["n_impacts"] / rows["time"]
+        assert abs(rows["exponents"].sum(axis=1) + 0.1 - 2 * math.log(0.8) * rate).max() < 1e-9
+        return np.column_stack([rows["exponents"], rate]), rows["errors"][:, 0]
+
+    for omega, first, error, second, rate in zip(
+        *(case[name] for name in ("omega", "lambda1", "lambda1_err", "lambda2", "impact_rate")), strict=True
+    ):
+        starts, weights = ([-1.0, -0.3], [0.75, 0.25]) if omega == 2.75 else ([-1.0], [1.0])
+        found, errors = spectra(starts, omega, 100_000 if omega == 2.8 else 20_000)
+        spread = 4 * math.hypot(error, errors.max())
+        np.testing.assert_allclose((weights @ found)[:2], [first, second], atol=spread)
+        assert (weights @ found)[2] == pytest.approx(rate, rel=5e-3)
+        if omega == 2.8:
+            assert found[0, 0] == pytest.approx(first, rel=0.01)
 
 
 def test_high_bounce_map_cascade():
