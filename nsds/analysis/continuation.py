@@ -15,6 +15,7 @@ _DIFFERENCE = 2.0**-17  # of the parameter, relative to its range or itself
 _SMALL = 1e-3  # of the largest state: one that is smaller has no scale of its own
 _CORRECTIONS = 8  # of a point, at most
 _FAST, _GROWTH, _LONGEST = 3, 1.5, 4.0  # corrections after which the next step is longer, by how much, and of the first one at most
+_FARTHEST = 1.0  # of all the way: corrections that lead farther lead nowhere, and parameters out of their ranges
 _STRAY, _KINK = 0.2, 4.0  # of a step: by how much a point may lie elsewhere than predicted; beyond the border of a map
 _ROUNDING = 1e-9  # residuals that are smaller, and no longer fall, are rounding
 _BEND = 0.9  # cosine between directions of successive points: below it the step is repeated, half as long
@@ -286,7 +287,7 @@ class _Branch:
                 at = at - np.linalg.solve(bordered, np.append(F, normal @ (at - u)))
             except np.linalg.LinAlgError:
                 return None
-            if not np.isfinite(at).all():
+            if not np.linalg.norm(at - u) <= _FARTHEST:
                 return None
         return None
 

@@ -9,7 +9,7 @@ import nsds
 from nsds import solvers
 from nsds.examples import EXAMPLES
 from nsds.schemes.table import kind_of
-from nsds.status import CONVERGED, INEXACT
+from nsds.status import CONVERGED, INEXACT, is_event
 
 R_ON, R_OFF = 1e-3, 1e6
 TOL = 1e-10  # of Newton's iteration and of the solvers, by default
@@ -357,7 +357,7 @@ def test_no_row_is_called_solved_whose_residual_is_above_its_tolerance(name):
     """All schemes that take an example; those without a failure in its own: at the defaults no example has one."""
     own = EXAMPLES[name].run.get("scheme")
     rows = short_run(name, 150, scheme=own)
-    assert (rows["status"] == CONVERGED).all()
+    assert ((rows["status"] == CONVERGED) | is_event(rows["status"])).all()
     assert_honest(rows)
     taken = [rows for scheme in ALL_SCHEMES.values() if (rows := short_run(name, 40, scheme=scheme)) is not None]
     assert taken
