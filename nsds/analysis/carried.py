@@ -41,10 +41,12 @@ class Carried:
     """A run of an ensemble over sections, one period after the other, with its tangent map where it has columns.
 
     ``columns`` (members, n, columns), ``notes`` and ``growth`` as in `nsds.analysis.tangent`. One that is to be kept takes
-    what another has prepared, and leaves it to the next with `release`.
+    what another has prepared, and leaves it to the next with `release`. With a number of sections their maps are kept
+    apart: ``maps`` (members, sections, n, columns).
     """
 
-    def __init__(self, owner, system, period, scheme=None, *, n_columns=None, orthonormal=False, parameters=(), rows=None, keep=False):
+    def __init__(self, owner, system, period, scheme=None, *, n_columns=None, orthonormal=False, parameters=(), rows=None, keep=False,
+                 sections=0):  # fmt: skip
         scheme = event_driven() if scheme is None else scheme
         if getattr(scheme, "dtype", None) is None or scheme.dtype.names is None or scheme["scheme"].item() != b"event_driven":
             raise ValueError(f"{owner}: scheme must be nsds.event_driven(...), got {_checks.shortened(scheme)}")
@@ -71,8 +73,10 @@ class Carried:
         self.growth, self.notes = np.zeros((members, width)), np.zeros((members, N_NOTES))
         self.notes[:, SLOWEST] = np.inf
         self.reached = np.zeros((members, 4), np.int64)
-        scratch = np.zeros((members, scratch_size(n, total)))
-        self._tangent = Tangent(self.columns.reshape(members, -1), self.growth, self.notes, self.reached, scratch)
+        scratch, self.maps = np.zeros((members, scratch_size(n, total))), np.zeros((members, sections, n, width))
+        self._tangent = Tangent(
+            self.columns.reshape(members, -1), self.growth, self.notes, self.reached, scratch, self.maps.reshape(members, -1)
+        )
         self._memory = Scratch(run.mem, run.mem.view(np.int64), p.work, p.iwork)
         self._spare = [_copy_of(self._memory) for _ in range(2)]
         self.points, self.skipped, self.varied = np.zeros((members, 0)), np.zeros(members), np.zeros((members, 0))

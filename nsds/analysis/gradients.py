@@ -4,7 +4,7 @@ import numpy as np
 
 from nsds import _checks
 from nsds.analysis.carried import ROWS, Carried
-from nsds.analysis.parameters import named_parameters, one_record
+from nsds.analysis.parameters import named_parameters, one_record, state_of
 from nsds.analysis.sensitivities import slope_of
 from nsds.analysis.tangent import EVENTS, IMPACTS, TOGETHER, UNTREATED
 
@@ -65,14 +65,19 @@ def gradient(system, *, t_end, objective, parameters=(), rows=ROWS, scheme=None)
     if not callable(objective):
         raise TypeError(f"{owner}: objective must be a function of the state, got {_checks.shortened(objective)}")
     named = named_parameters(owner, system, parameters)
-    run = Carried(owner, system.reshape(1), (t_end - start) / rows, scheme, parameters=named, rows=1)
+    run = Carried(owner, system.reshape(1), (t_end - start) / rows, scheme, parameters=named, rows=1, sections=rows)
     n, k, states = run.plan.n_own, len(named), run.plan.n
     counts = ("n_impacts", "n_events", "n_together", "n_untreated", "status")
     fields = [("t", (rows + 1,)), ("x", (rows + 1, n)), ("costate", (rows + 1, n)), ("value", ()), ("gradient", (n + k,))]
     result = np.zeros((), [(name, "<f8", shape) for name, shape in fields] + [(name, "<i8") for name in counts])
     for name, _ in fields:
         result[name] = np.nan
-    maps = _maps_of(run, result, rows, n, states)
+    run.record(rows)
+    run.advance(rows)
+    t, _, x, _ = run.recorded(0)
+    result["t"][0], result["x"][0] = start, state_of(system)
+    result["t"][1 : len(t) + 1], result["x"][1 : len(t) + 1] = t, x
+    maps = run.maps[0][:, :n][:, :, np.r_[:n, states : run.plan.n_columns]]  # the sources of a circuit, which time gives, lie between
     if run.status[0] == 0:
         last = result["x"][-1]
         result["value"] = _checks.number(owner, "objective(x)", objective(last.copy()))
@@ -87,18 +92,3 @@ def gradient(system, *, t_end, objective, parameters=(), rows=ROWS, scheme=None)
         result[name] = run.notes[0, column]
     result["status"] = run.status[0]
     return result
-
-
-def _maps_of(run, result, rows, n, states):
-    """Tangent maps of all parts of a run, by states and parameters (rows, n, n + k); t and x are filled."""
-    identity, own = np.eye(*run.columns.shape[1:]), np.r_[:n, states : run.columns.shape[2]]
-    maps = np.zeros((rows, n, own.size))
-    result["t"][0], result["x"][0] = run.run.records["t"][0], run.states()[0]
-    for row in range(rows):
-        run.columns[0] = identity
-        run.advance(1)
-        if run.status[0] != 0:
-            break
-        maps[row] = run.columns[0][:n, own]
-        result["t"][row + 1], result["x"][row + 1] = run.run.records["t"][0], run.states()[0]
-    return maps

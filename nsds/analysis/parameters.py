@@ -7,7 +7,7 @@ import numpy as np
 from nsds import _checks
 from nsds.model.kinds import LAGRANGIAN, family
 from nsds.model.layout import state_fields
-from nsds.model.records import model_of
+from nsds.model.records import memory, model_of
 from nsds.model.validation import bounds_of_words, valid
 
 _FRICTION = ("mu", "limit")
@@ -81,6 +81,11 @@ def one_record(owner, system):
     if np.shape(system) != ():
         raise ValueError(f"{owner}: system must be one record, not an ensemble of shape {np.shape(system)}")
     return np.array(system)
+
+
+def state_of(record):
+    """The state (n,) in the record of one system."""
+    return memory(record.reshape(1))[0, state_words(record)]
 
 
 def state_words(record):

@@ -7,7 +7,7 @@ import numpy as np
 
 from nsds import _checks
 from nsds.analysis.carried import Carried
-from nsds.analysis.parameters import Parameter, state_words
+from nsds.analysis.parameters import Parameter, state_of, state_words
 from nsds.analysis.tangent import AT_IMPACTS, EVENTS, IMPACTS, LOG_DET, SLOWEST, TOGETHER, UNTREATED
 from nsds.model.records import memory
 from nsds.schemes.run.simulation import on_one_core
@@ -40,7 +40,7 @@ class SectionMap:
         self.parameter = None if path is None else Parameter(owner, "parameter", self.system, path)
         self.value = math.nan if path is None else self.parameter.of(self.system)
         self._pools, self._is_plain, self._state = {}, None, state_words(self.system)
-        self.x = memory(self.system.reshape(1).copy())[0, self._state]
+        self.x = state_of(self.system)
         self.n = self.x.size
         self.modulo = np.zeros(self.n)
 

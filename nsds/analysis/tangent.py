@@ -99,6 +99,7 @@ class Tangent(NamedTuple):
     notes: np.ndarray  # (members, N_NOTES)
     reached: np.ndarray  # (members, 4)
     scratch: np.ndarray  # (members, words)
+    maps: np.ndarray  # (members, words): of one section after the other what it did to columns of 1; where there are none, columns go on
 
 
 def scratch_size(n, size):
@@ -373,6 +374,15 @@ def _write(t, reached, width, n, x, x_after, notes, points):
         reached[POINTS] += 1
 
 
+@kernel
+def _set_apart(n, k, section, columns, maps):
+    """Keep the map (n, k) of a section, the next of which begins with columns of 1; rows of parameters, below, stay as they are."""
+    for i in range(n):
+        for j in range(k):
+            maps[(section * n + i) * k + j] = columns[i * k + j]
+            columns[i * k + j] = 1.0 if i == j else 0.0
+
+
 def _cross_template(t_0, t_1, tangent, m, plan, members, one, other, tables, address, solver, solver_options, options):
     """Note where a motion from the state x_0 at t_0, that of ``one``, to x_1 at t_1 crosses the section; no event lies between.
 
@@ -466,6 +476,8 @@ def _tangent_march_template(first, last, until, plan, all_members, tables, funct
                 continue
             reached[DONE] += 1
             if reached[DONE] % plan.every == 0:
+                if tangent.maps.shape[1] > 0:
+                    _set_apart(plan.n, plan.n_columns, reached[DONE] // plan.every - 1, tangent.columns[m], tangent.maps[m])
                 if plan.orthonormal != 0:
                     orthonormalise(plan.n, plan.n_columns, tangent.columns[m], tangent.growth[m])
                 if plan.section == AT_TIMES and reached[DONE] > skipped * plan.every:
