@@ -107,6 +107,15 @@ def _guard(i, side, s, mem, work, iwork):
     return lam - work[p.lower + i] if side == 0 else work[p.upper + i] - lam
 
 
+@tiny
+def _noise(i, s, work, iwork):
+    """Rounding of the guard of a row: what is no more is zero."""
+    f = s.flow[0]
+    if iwork[f.mode + i] == HELD:
+        return _NO_FORCE * work[f.lam_size + i]
+    return _NO_VALUE * (work[f.y_size + i] if s.plain[i] != 0 else work[f.terms + i])
+
+
 @kernel
 def _first_event(t, h, s, functions, mem, imem, work, iwork):
     """The first theta at which a guard comes to zero, or NO_ROOT, and its number, 2 i + side. Out: which do so, in iwork[f.fired:]."""
@@ -115,7 +124,7 @@ def _first_event(t, h, s, functions, mem, imem, work, iwork):
         work[f.root + i] = NO_ROOT
         if s.plain[i] != 0 and iwork[f.mode + i] != HELD:
             degree = _plain_guard(i, s, work, iwork)
-            work[f.root + i] = _root(i, degree, 0.0, _NO_VALUE * work[f.y_size + i], s, work, iwork)
+            work[f.root + i] = _root(i, degree, 0.0, _noise(i, s, work, iwork), s, work, iwork)
             if work[f.root + i] < best:
                 best, which = work[f.root + i], 2 * i
     width, starts = _first_width(t, h, s, functions, mem, imem, work, iwork)
@@ -180,9 +189,7 @@ def _sampled_event(begin, width, s, work, iwork):
         if not _is_sampled(number, s, work, iwork):
             continue
         interpolate_guard(f.guard_value + number * (GUARD_DEGREE + 1), f.guard_poly, f.spare, work)
-        held = iwork[f.mode + i] == HELD
-        noise = _NO_FORCE * work[f.lam_size + i] if held else _NO_VALUE * work[f.terms + i]
-        root = _root(i, GUARD_DEGREE, begin, noise, s, work, iwork)
+        root = _root(i, GUARD_DEGREE, begin, _noise(i, s, work, iwork), s, work, iwork)
         if root != NO_ROOT:
             root = begin + width * root
         work[f.section + i] = min(work[f.section + i], root)
@@ -211,9 +218,7 @@ def _are_accurate(s, work, iwork):
             for j in range(1, GUARD_DEGREE + 1):
                 largest = max(largest, abs(work[f.spare + j]))
             last = abs(work[f.spare + GUARD_DEGREE]) + abs(work[f.spare + GUARD_DEGREE - 1])
-            is_held = iwork[f.mode + number // 2] == HELD
-            noise = _NO_FORCE * work[f.lam_size + number // 2] if is_held else _NO_VALUE * work[f.terms + number // 2]
-            is_accurate &= last <= max(_INTERPOLATED * largest, noise)
+            is_accurate &= last <= max(_INTERPOLATED * largest, _noise(number // 2, s, work, iwork))
     return is_accurate
 
 
@@ -277,7 +282,7 @@ def _root(i, degree, begin, noise, s, work, iwork):
 def _land(theta, which, t, h, s, functions, mem, imem, work, iwork):
     """Repeat the step to the event that dense output says, and correct its length until the guard is zero there.
 
-    Returns (the length, whether the guard is zero there; the guard that is still positive had not been known well enough).
+    Returns (the length, whether the guard is zero there, up to rounding; one that is still positive had not been known well enough).
     """
     f, i, side = s.flow[0], which // 2, which % 2
     length, most = theta * h, _STRAY * h
@@ -295,7 +300,7 @@ def _land(theta, which, t, h, s, functions, mem, imem, work, iwork):
         elif abs(change) <= _LANDED * max(abs(t), h):
             break
         elif not abs(change) <= most or not 0.0 < length + change <= h:
-            return length, not g > 0.0
+            return length, not g > _noise(i, s, work, iwork)
         last_g, last = g, length
         length += change
         most = 0.5 * abs(change) if k > 0 else most

@@ -12,6 +12,7 @@ from scipy.optimize import brentq
 
 import nsds
 from nsds import status
+from tests.analysis.models import PERIOD, buck
 from tests.schemes.event_driven.test_first_order import clipper, driven_relay, oscillator, random_model, spiral, system_of, times_of
 
 EVENTS = nsds.event_driven(rtol=1e-11, atol=1e-13)
@@ -341,3 +342,18 @@ def test_too_many_events_are_handed_over_to_time_stepping_and_back():
     assert abs(rows["plant"]["x"][-1]).max() < 1e-12
     with pytest.raises(ValueError, match="hybrid is for first-order systems"):
         nsds.simulate(nsds.examples.bouncing_ball(), t_end=1.0, h=0.1, scheme=scheme)
+
+
+def test_switches_are_found_wherever_rows_are():
+    """States at the end of a period of a converter, of 400 starts: rows in between change nothing."""
+    rng, n = np.random.default_rng(0), 400
+    systems = np.repeat(buck(24.0, 12.0, 0.6), n)
+    systems["plant"]["x"], systems["switch"]["upper"] = rng.uniform([11.9, 0.5], [12.1, 0.7], (n, 2)), rng.uniform(20, 33, n)
+    scheme = nsds.event_driven(rtol=1e-12, atol=1e-14)
+
+    def ends(h):
+        rows = nsds.simulate(systems, t_end=PERIOD, h=h, scheme=scheme)
+        assert ((rows["status"] > 0) & (rows["status"] & status.SWITCHED > 0)).any(axis=1).sum() > n // 2
+        return np.array([one["plant"]["x"][one["t"] <= PERIOD][-1] for one in rows])
+
+    assert abs(ends(PERIOD) - ends(PERIOD / 32)).max() < 1e-10
