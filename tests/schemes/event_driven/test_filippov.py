@@ -349,7 +349,7 @@ def test_switches_are_found_wherever_rows_are():
     rng, n = np.random.default_rng(0), 400
     systems = np.repeat(buck(24.0, 12.0, 0.6), n)
     systems["plant"]["x"], systems["switch"]["upper"] = rng.uniform([11.9, 0.5], [12.1, 0.7], (n, 2)), rng.uniform(20, 33, n)
-    scheme = nsds.event_driven(rtol=1e-12, atol=1e-14)
+    scheme = nsds.event_driven(rtol=1e-12, atol=1e-14, time_events=[PERIOD])
 
     def ends(h):
         rows = nsds.simulate(systems, t_end=PERIOD, h=h, scheme=scheme)
