@@ -345,8 +345,8 @@ def test_too_many_events_are_handed_over_to_time_stepping_and_back():
 
 
 def test_switches_are_found_wherever_rows_are():
-    """States at the end of a period of a converter, of 400 starts: rows in between change nothing."""
-    rng, n = np.random.default_rng(0), 400
+    """States at the end of a period of a converter, of 1500 starts: rows in between change nothing."""
+    rng, n = np.random.default_rng(0), 1500
     systems = np.repeat(buck(24.0, 12.0, 0.6), n)
     systems["plant"]["x"], systems["switch"]["upper"] = rng.uniform([11.9, 0.5], [12.1, 0.7], (n, 2)), rng.uniform(20, 33, n)
     scheme = nsds.event_driven(rtol=1e-12, atol=1e-14, time_events=[PERIOD])
