@@ -138,6 +138,19 @@ def flag(owner, field, value):
     return bool(value)
 
 
+def flags(owner, field, value, shape=None):
+    """int64 array of 0 and 1, from True and False or these; of the given shape, from one for all or one for each."""
+    try:
+        result = np.array(value)
+    except ValueError:
+        result = np.array(None)
+    if result.dtype.kind not in "biuf" or not np.isin(result, (0, 1)).all():
+        raise TypeError(f"{owner}: {field} must be flags, True or False, got {shortened(value)}")
+    if shape is not None and result.shape not in ((), shape):
+        raise ValueError(f"{owner}: {field} must be one flag or have shape {shape}, got {result.shape}")
+    return np.broadcast_to(result.astype(np.int64), result.shape if shape is None else shape)
+
+
 def text(owner, field, value):
     """A str."""
     if not isinstance(value, str):

@@ -6,7 +6,7 @@ from nsds import _checks
 from nsds.model.collisions import collisions_record
 from nsds.model.freedom import require_free
 from nsds.model.interactions import interaction_record
-from nsds.model.kinds import COLLISIONS, CONTROL, NAMES, SYSTEMS
+from nsds.model.kinds import COLLISIONS, CONTROL, NAMES, SYSTEMS, WRITABLE
 from nsds.model.laws import LAWS
 from nsds.model.records import GRAVITY, HEAD, RESERVED, leaf
 from nsds.model.validation import runnable
@@ -123,8 +123,8 @@ def _places(part, record, systems):
 
 # What parts hold, by their kind.
 _HELD = dict.fromkeys(SYSTEMS, ("record",)) | {
-    "interaction": ("relation", "law", "sides"),
-    COLLISIONS: ("law", "margin", "shapes", "world", "pairs", "capacity"),
+    "interaction": ("relation", "law", "sides", "enabled"),
+    COLLISIONS: ("law", "margin", "shapes", "world", "pairs", "capacity", "enabled"),
     CONTROL: ("record", "reads", "writes"),
     NAMES: ("record",),
 }
@@ -134,14 +134,27 @@ def _is_record(record):
     return record is None or (isinstance(record, np.ndarray) and record.dtype.names is not None)
 
 
+def _switches(part):
+    """Flags that a part has."""
+    if part.get("record") is not None:
+        return [name for name in WRITABLE[1:] if name in part["record"].dtype.base.names]
+    return [name for name in WRITABLE[1:] if part.get(name) is not None]
+
+
 def _wired(name, part, parts, kinds):
-    """The systems that a controller writes, as one word, then what it reads."""
+    """What a controller writes, as one word, then what it reads."""
     for path in part["reads"]:
         other, dot, _ = path.partition(".")
         if other not in (parts if dot else kinds):
             known = f"parts are: {', '.join(parts)}" if dot else f"systems are: {', '.join(kinds)}"
             raise ValueError(f"controller '{name}': there is no {'part' if dot else 'system'} '{other}'; the {known}")
-    for other in part["writes"]:
+    for path in part["writes"]:
+        other, dot, field = path.partition(".")
+        if dot and other in parts and field != "u":
+            if field not in _switches(parts[other]):
+                known, way = ", ".join(WRITABLE), f"; give it {field}=True" if field in WRITABLE else ""
+                raise ValueError(f"controller '{name}' can write {known} of parts that have them, got {path}{way}")
+            continue
         if other not in kinds:
             raise ValueError(f"controller '{name}': there is no system '{other}'; the systems are: {', '.join(kinds)}")
         written = parts[other]["record"].dtype.base

@@ -14,7 +14,7 @@ _WORLD = "world"
 _OF_CONTACTS = ("a", "b", "feature", "normal", "point", "y", "lambda")
 
 
-def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None):
+def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None, enabled=None):
     """Contacts between shapes, found anew in every step: a part for `nsds.system`, of rigid bodies.
 
     A contact takes part in a step when the forecast ``y + gamma h ydot <= slack`` says so ([Notes], eq. 11.203); its frame (normal, two
@@ -43,13 +43,16 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None):
         Contacts are listed from this gap on (m), besides those which motion may close within a step, or that may take part as they are.
     capacity : int, optional
         Contacts for which the record has room at first; it grows as needed.
+    enabled : bool or array_like of bool (n_shapes,), optional
+        Which shapes are there, where that may change: between steps, in the record, or in a run, by a `nsds.sampled_control` that writes
+        ``"contacts.enabled"``. Shapes are counted through all parts, body by body, those of the world last.
 
     Returns
     -------
     dict
         A part for `nsds.system`. In the record it has the number of contacts n and, for each: a, b, numbers of the shapes, counted through
         all parts, the world's last; feature; normal and point (3,) on the surface of a, inertial; gap y; impulses lambda, normal
-        first, of the step that ends at t. The rest of the arrays is 0.
+        first, of the step that ends at t. The rest of the arrays is 0. And enabled (n_shapes,), where it was given.
 
     Raises
     ------
@@ -87,6 +90,7 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None):
     names = [*shapes, _WORLD]
     result["pairs"] = [(a, b) for a in names for b in names] if pairs is None else _pairs(owner, pairs, names)
     result["capacity"] = None if capacity is None else _checks.integer(owner, "capacity", capacity, low=1)
+    result["enabled"] = None if enabled is None else _checks.flags(owner, "enabled", enabled)
     return result
 
 
@@ -140,6 +144,8 @@ def collisions_record(name, part, systems):
         fields["vertices"] = np.concatenate([shape["vertices"] for shape, _ in known.values()])
         fields["triangles"] = np.concatenate([shape["triangles"] + first for shape, first in known.values()])
     fields |= {parameter: law[parameter] for parameter in LAWS[law["law"]].parameters}
+    if part["enabled"] is not None:
+        fields["enabled"] = _checks.flags(f"collisions '{name}'", "enabled", part["enabled"], kind.shape)
     return pack({"n": np.array(0)} | fields | {"margin": np.array(part["margin"])}, None)
 
 

@@ -17,13 +17,15 @@ def sampled_control(control, *, reads, writes, start=None, period=None, state=No
     ----------
     control : function ``control(t, x, state, z, u)``
         Reads the time, x, all numbers that it reads, one behind the other, and its own ``state``, which it may change; writes ``u``, the
-        controls of the systems that it writes, one behind the other, which holds the last ones.
+        controls of the systems that it writes, one behind the other, which holds the last ones, and flags likewise.
     reads : str or sequence of str
         Names of systems, whose state is read (x; of mechanical systems q, then v), or of any field of any part, as ``"floor.lambda"``,
         ``"contacts.y"``, ``"arm.p"``. Of array parts all elements, one after the other. Values are those of the row at that time, so that
         lambda is that of the step before, as rows have it: of contacts an impulse, if the scheme says nothing else.
     writes : str or sequence of str
-        Names of systems with a constant ``u``; no two controllers write the same one.
+        Names of systems with a constant ``u``; or ``"grains.alive"`` of `nsds.rigid_bodies`, ``"bond.enabled"`` of a `nsds.interaction` or
+        of `nsds.collisions`, which were given with it: there a number that is not 0 switches on. No two controllers write the same. What is
+        switched at a row takes part, or does not, from then on; lambda of the row is that of the step before.
     start : function ``start(t, x, state, z, u)``, optional
         What is called at the first instant in place of ``control``, for instance to take a first difference. A run from a restart goes on
         with ``control``.

@@ -13,7 +13,7 @@ from nsds.model.records import pack
 _ELEMENTS = re.compile(r"(\w+)\[\s*(-?\d*)\s*(:?)\s*(-?\d*)\s*(:?)\s*(-?\d*)\s*\]")
 
 
-def interaction(relation, law, on):
+def interaction(relation, law, on, *, enabled=None):
     """Join a relation and a law on the parts they act on.
 
     Parameters
@@ -30,12 +30,16 @@ def interaction(relation, law, on):
         Name of a part, or of two parts. Elements of an array part are chosen as in NumPy, ``"beads[0]"``, ``"beads[:-1]"``, or by
         an index array, ``("beads", [0, 2, 5])``; a bare name means all elements. Several elements make the interaction an array with
         one entry for each, and two sides are paired element by element.
+    enabled : bool or array_like of bool (count,), optional
+        Of rigid bodies, which elements take part, where that may change: between steps, in the record, or in a run, by a
+        `nsds.sampled_control` that writes ``"bond.enabled"``, as of bonds that break, latches and clutches. What is not enabled exerts no
+        force; its y and ydot are told all the same. A joint that is enabled must hold where the bodies are then.
 
     Returns
     -------
     dict
         A part for `nsds.system`. In the record it has the fields y and lambda, those of the relation and the law, and more that change in
-        time: ydot and active on Lagrangian systems, the multipliers mu of a normal cone.
+        time: ydot and active on Lagrangian systems, the multipliers mu of a normal cone, enabled where it was given.
 
     Raises
     ------
@@ -55,7 +59,9 @@ def interaction(relation, law, on):
     _checks.made("interaction", "law", law, "law", HELD, MAKERS)
     if "z" in relation and law.get("z") is not None:
         raise ValueError("interaction: relation and law both have parameters z, of which an interaction has one; give one of them all")
-    return {"kind": "interaction", "relation": relation, "law": law, "sides": _sides(on)}
+    if enabled is not None:
+        enabled = _checks.flags("interaction", "enabled", enabled)
+    return {"kind": "interaction", "relation": relation, "law": law, "sides": _sides(on), "enabled": enabled}
 
 
 def _sides(on):
@@ -128,6 +134,10 @@ def interaction_record(name, part, systems):
     fields |= _law_fields(name, law, family, m, fields["y"].shape)
     if count is not None:
         fields = {key: _stacked(value, count) for key, value in fields.items()}
+    if part["enabled"] is not None:
+        if family != NEWTON_EULER:
+            raise ValueError(f"interaction '{name}': enabled is for rigid bodies, but '{part['sides'][0][0]}' is {family}")
+        fields["enabled"] = _checks.flags(f"interaction '{name}'", "enabled", part["enabled"], () if count is None else (count,))
     if is_joint:
         fields |= _geometry(relation, part["sides"], elements, count, systems)
     if any(counts[side] is not None for side, _ in part["sides"]):

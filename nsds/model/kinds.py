@@ -11,7 +11,7 @@ SYSTEMS = {
     "lagrangian": (LAGRANGIAN, "q", ("q", "v", "u")),
     "first_order_linear": (FIRST_ORDER, "x", ("x", "r", "u")),
     "first_order": (FIRST_ORDER, "x", ("x", "r", "u")),
-    "rigid_bodies": (NEWTON_EULER, "q", ("q", "v", "p", "u")),
+    "rigid_bodies": (NEWTON_EULER, "q", ("q", "v", "p", "u", "alive")),
 }
 
 
@@ -49,13 +49,14 @@ def relation_of(*families, role, **said):
 
 # what changes in time of an interaction, by family
 INTERACTION_STATE = {
-    LAGRANGIAN: ("y", "ydot", "lambda", "active"),
+    LAGRANGIAN: ("y", "ydot", "lambda", "active", "enabled"),
     FIRST_ORDER: ("y", "lambda", "mu"),
-    NEWTON_EULER: ("y", "ydot", "lambda", "active", "angle"),
+    NEWTON_EULER: ("y", "ydot", "lambda", "active", "angle", "enabled"),
 }
 CONTROL, CONTROL_STATE = "sampled_control", ("state", "t_last")
+WRITABLE = ("u", "alive", "enabled")  # by controllers
 NAMES = "names"  # a part without a state: how voltages and currents of a circuit follow from its record
-COLLISIONS, COLLISIONS_STATE = "collisions", ("n", "a", "b", "feature", "normal", "point", "y", "lambda")
+COLLISIONS, COLLISIONS_STATE = "collisions", ("n", "a", "b", "feature", "normal", "point", "y", "lambda", "enabled")
 
 
 def split(model):
@@ -87,15 +88,16 @@ def state_of(kind):
 
 
 def wiring(model, line):
-    """(systems whose u a controller writes, [(part, fields)] that it reads), by its line of a model: ``name kind written,... read ...``.
+    """([(part, field)] that a controller writes, [(part, fields)] that it reads), by its line: ``name kind written,... read ...``.
 
-    What is read is ``part``, a system's state, or ``part.field``.
+    What is written is ``part``, a system's u, or ``part.field``; what is read is ``part``, a system's state, or ``part.field``.
     """
     kinds, read = {name: kind for name, kind, *_ in model}, []
     for part, _, field in (path.partition(".") for path in line[3:]):
         state = ("x",) if SYSTEMS.get(kinds.get(part), ("",))[0] == FIRST_ORDER else ("q", "v")
         read.append((part, (field,) if field else state))
-    return line[2].split(","), read
+    written = (path.partition(".") for path in line[2].split(","))
+    return [(part, field or "u") for part, _, field in written], read
 
 
 def systems_of(model, name):
@@ -104,4 +106,4 @@ def systems_of(model, name):
     if line[1] != CONTROL:
         return [name] if line[1] in SYSTEMS else list(line[3:])
     written, read = wiring(model, line)
-    return written + [system for part, _ in read if part != name for system in systems_of(model, part)]
+    return [system for part, _ in written + read if part != name for system in systems_of(model, part)]

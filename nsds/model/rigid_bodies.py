@@ -12,7 +12,7 @@ _SYMMETRIC = 1e-9  # how far from symmetric an inertia may be, relative to its l
 
 
 def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fint=None, mint=None, jac_q=None, jac_v=None, C=None, K=None,
-                 T=None, u=None, u_frame="body", z=None, count=None):  # fmt: skip
+                 T=None, u=None, u_frame="body", alive=None, z=None, count=None):  # fmt: skip
     """Rigid bodies ``m v' = m g + f_ext - f_int + f_u + p_f``, ``I Omega' + Omega × I Omega = M_ext - M_int + M_u + p_M``.
 
     This is eq. 11.198 of [Notes], with the control ``(f_u, M_u) = T u``, gravity g of `nsds.system`, and ``q' = T(q) v``. Coordinates are
@@ -48,6 +48,10 @@ def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fin
         `nsds.sampled_control`. One that is a function of the state at any time is a force fint.
     u_frame : "body" or "inertial"
         Axes of both the force and the moment ``T u``: those of a thruster on the body, or of a push in the room.
+    alive : bool or array_like of bool (count,), optional
+        Which bodies are there, where that may change: between steps, in the record, or in a run, by a `nsds.sampled_control` that writes
+        ``"grains.alive"``. One that is not is held where it is, with its velocity; nothing touches it, no force acts on it, and what joins
+        it to others is left out. It begins from there when it becomes 1. All bodies are there for good if this is not given.
     z : array_like, optional
         Parameters passed to the functions; with ``count``, of shape (count, n_z) for one set each.
     count : int, optional
@@ -57,7 +61,7 @@ def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fin
     -------
     dict
         A part for `nsds.system`. In the record it has the fields q, v, p (impulse of the last step, moments in body axes), mass,
-        inertia (3, 3), and those that were given.
+        inertia (3, 3), and those that were given; alive, 0 or 1, is recorded, too.
 
     Raises
     ------
@@ -110,6 +114,8 @@ def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fin
     fields |= control_fields(owner, 6, T, u, None, None, count)
     if u is not None:
         fields["u_inertial"] = np.full(() if count is None else (count,), int(_is_inertial(owner, "u_frame", u_frame)))
+    if alive is not None:
+        fields["alive"] = _checks.flags(owner, "alive", alive, () if count is None else (count,))
     if z is not None:
         z = np.atleast_1d(_checks.array(owner, "z", z))
         fields["z"] = _per_body(owner, "z", z, z.shape[-1:], count)

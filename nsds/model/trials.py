@@ -99,7 +99,7 @@ def _try_all(system):
         parts = [(system[part].reshape(-1), fields) for part, fields in read]
         x = np.concatenate([np.concatenate([one[field].reshape(-1) for field in fields]) for each, fields in parts for one in each])
         state = system[name]["state"] if "state" in system[name].dtype.names else _NOTHING
-        n_controls = sum(system[part]["u"].size for part in written)
+        n_controls = sum(system[part][field].size for part, field in written)
         _try_part(name, CONTROL, system[name], t, x.astype(np.float64), state, {}, n_controls)
 
 

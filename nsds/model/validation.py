@@ -17,7 +17,7 @@ from nsds.collision.pairs import SUPPORTED, require_supported
 from nsds.model import joints
 from nsds.model.fields import FUNCTION, LARGEST, Leaf, floats, integers, sparse
 from nsds.model.functions import arguments_of
-from nsds.model.kinds import COLLISIONS, CONTROL, FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, RELATIONS, SYSTEMS, wiring
+from nsds.model.kinds import COLLISIONS, CONTROL, FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, RELATIONS, SYSTEMS, WRITABLE, wiring
 from nsds.model.kinds import NAMES as NAMES_OF_CIRCUIT
 from nsds.model.laws import LAWS, require_fitting, rows_of_contact
 from nsds.model.records import GRAVITY, HEAD, copied, lines_of, memory, model_of
@@ -70,6 +70,7 @@ SYSTEM_FIELDS = {
         "T": floats(6, "n_u"),
         "u": floats("n_u"),
         "u_inertial": integers(low=0, high=1),
+        "alive": integers(low=0, high=1),
         "C": floats(6, 6),
         "K": floats(6, 7),
         "z": floats("n_z"),
@@ -119,6 +120,7 @@ COLLISION_FIELDS = {
     "vertices": floats("n_vertices", 3),
     "triangles": integers("n_triangles", 3, low=0, high="n_vertices-1"),
     "margin": floats(low=0.0, required=True),
+    "enabled": integers("n_shapes", low=0, high=1),
 }
 _HEAD = {
     "t": floats(), "t0": floats(), "step": integers(low=0, high=2**53),
@@ -373,9 +375,9 @@ def _sizes_of_systems(dtype, model):
     for name, kind, *others in model:
         if kind in SYSTEMS or kind == NAMES_OF_CIRCUIT:
             continue
-        sides, most = (others[:1], 1) if kind == CONTROL else (others[1:], len(sizes) if kind == COLLISIONS else 2)
-        if kind == CONTROL and others:
-            sides, most = others[0].split(","), len(sizes)
+        if kind == CONTROL and others:  # `_require_wired` looks at these
+            continue
+        sides, most = others[1:], len(sizes) if kind == COLLISIONS else 2
         if not 1 <= len(sides) <= most or not set(sides) <= set(sizes):
             raise ValueError(f"the model says that {kind} '{name}' acts on {' '.join(sides) or 'nothing'}; systems are: {', '.join(sizes)}")
     _require_wired(dtype, model)
@@ -389,16 +391,15 @@ def _require_wired(dtype, model):
         if line[1] != CONTROL:
             continue
         name, (written, read) = line[0], wiring(model, line)
-        places = [(part, field, "reads", "fi") for part, fields in read for field in fields] + [
-            (part, "u", "writes", "f") for part in written
-        ]
+        places = [(part, field, "reads", "fi") for part, fields in read for field in fields]
+        places += [(part, field, "writes", "f" if field == "u" else "i" if field in WRITABLE else "") for part, field in written]
         for part, field, does, kinds in places:
             fields = dtype[part].base.names if part in dtype.names else None
             if fields is None or field not in fields or dtype[part].base[field].base.kind not in kinds:
                 raise ValueError(f"controller '{name}' {does} {part}.{field}, which is not there or not of numbers")
-        for part in written:
-            if writer.setdefault(part, name) != name:
-                raise ValueError(f"controllers '{writer[part]}' and '{name}' both write {part}.u")
+        for place in written:
+            if writer.setdefault(place, name) != name:
+                raise ValueError(f"controllers '{writer[place]}' and '{name}' both write {'.'.join(place)}")
         if not read:
             raise ValueError(f"the model says that controller '{name}' reads nothing")
 
@@ -462,6 +463,8 @@ def _fields_of_interaction(name, kind, law, sides, part, sizes):
     lengths = {"m": m, "n": n, "per_row": y, "per_contact": y if block == 1 else (m // block,) if m > block else (),
                "per_pair": 2 * y}  # fmt: skip
     fields = dict(ROWS[family])
+    if family == NEWTON_EULER:
+        fields["enabled"] = integers(low=0, high=1)
     for field in arguments_of(kind):
         fields[field] = Leaf("S", required=field in RELATIONS[kind].needed)
     for field, known in RELATIONS[kind].fields.items():

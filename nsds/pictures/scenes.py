@@ -77,12 +77,21 @@ def placed_shapes(system, shapes=None):
 
 
 def positions(system, rows):
-    """Coordinates (..., bodies, 7) of all rigid bodies at rows of a trajectory, or in a record: parts one after the other."""
+    """Coordinates (..., bodies, 7) of all rigid bodies at rows of a trajectory, or in a record: parts one after the other.
+
+    NaN of bodies that are not alive, which then are not drawn.
+    """
     parts = [name for name, *_ in split(model_of(system))[0]]
     missing = [name for name in parts if name not in rows.dtype.names or "q" not in rows.dtype[name].base.names]
     if missing:
         raise ValueError(f"scene: the trajectory must hold q of all bodies, but '{missing[0]}.q' was not recorded")
-    return np.concatenate([rows[name]["q"].reshape(*np.shape(rows), -1, 7) for name in parts], axis=-2)
+    found = []
+    for name in parts:
+        q = rows[name]["q"].reshape(*np.shape(rows), -1, 7)
+        if "alive" in rows.dtype[name].base.names:
+            q = np.where(rows[name]["alive"].reshape(*np.shape(rows), -1, 1), q, np.nan)
+        found.append(q)
+    return np.concatenate(found, axis=-2)
 
 
 def poses(placed, q):
@@ -137,7 +146,7 @@ def limits(placed, world_poses):
     radii = np.array([radius_about(*placed[i][:2]) for i in solid])[:, None]
     x = world_poses[..., solid, :3]
     over = tuple(range(x.ndim - 1))
-    return np.stack([(x - radii).min(axis=over), (x + radii).max(axis=over)])
+    return np.stack([np.nanmin(x - radii, axis=over), np.nanmax(x + radii, axis=over)])
 
 
 def colours(placed):
@@ -220,7 +229,7 @@ def _draw(ax, placed, at):
     as_disks = set(balls) if len(balls) > _MANY else set()
     polygons, shades, colour = [], [], np.array([_rgb(c) for c in colours(placed)])
     for i, (kind, size, _, surface, _) in enumerate(placed):
-        if i in as_disks:
+        if i in as_disks or np.isnan(at[i, 0]):
             continue
         corners, faces = mesh(kind, size, extent, surface)
         corners = at[i, :3] + turned(at[i, 3:], corners)

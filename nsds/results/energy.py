@@ -17,7 +17,7 @@ from nsds.model.validation import runnable
 from nsds.results.trajectories import of_system
 from nsds.status import JUMP, is_event
 
-WORKS = ("forces", "internal", "damping", "joints", "contact")
+WORKS = ("forces", "internal", "damping", "joints", "contact", "switching")
 _OF_JOINTS = ("joint", "newton_euler_relation", "scleronomous", "lagrangian_linear_relation")
 LEDGER = np.dtype([(name, "<f8") for name in ("t", "kinetic", "potential", *WORKS, "numerical")])
 
@@ -38,6 +38,8 @@ def energy(system, trajectory, theta=0.5, *, functions=None):
       ``h H^T lambda`` where lambda is a force, or ``h g``; negative where energy is lost, positive where a drive puts it in;
     - joints the same of bilateral constraints, which in exact motion take nothing: what the scheme loses or gains in them. In models of
       rigid bodies with `nsds.collisions` it is part of contact;
+    - switching what bodies bring with them that are born at the row, and take with them that die (``alive``), and springs likewise that are
+      switched on or off; of what is not there nothing is counted;
     - numerical, what these leave over. For constant matrices and H it is ``-(theta - 1/2) (dv . M dv + dq . K dq)``: nothing for
       theta = 1/2, dissipation for larger theta. It is O(h) of the power where the mass varies, as the error of the scheme.
 
@@ -69,7 +71,8 @@ def energy(system, trajectory, theta=0.5, *, functions=None):
     Returns
     -------
     numpy.ndarray (rows,)
-        Fields t, kinetic, potential, and work forces, internal, damping, joints, contact, numerical of the step that ends at t (J).
+        Fields t, kinetic, potential, and work forces, internal, damping, joints, contact, switching, numerical of the step that ends at t
+        (J).
 
     Raises
     ------
@@ -113,11 +116,14 @@ def energy(system, trajectory, theta=0.5, *, functions=None):
             elements = system[name].reshape(-1)
             q, v, p = (_recorded(trajectory, name, field, elements.size) for field in "qvp")
             u = _recorded(trajectory, name, "u", elements.size) if "u" in elements.dtype.names else v[..., :0]
+            alive = _flags(trajectory, name, "alive", elements)
             for e in np.flatnonzero(np.isfinite(elements["mass"])):
-                ledger["potential"] -= elements[e]["mass"] * (q[:, e, :3] @ gravity)
-                _add_body(ledger, elements[e], theta, t, q[:, e], v[:, e], u[:, e])
+                own = np.zeros_like(ledger)
+                own["potential"] -= elements[e]["mass"] * (q[:, e, :3] @ gravity)
+                _add_body(own, elements[e], theta, t, q[:, e], v[:, e], u[:, e])
                 if not steps.at_events:  # then impulses of bodies are those of forces, or of impacts
-                    ledger["contact"][1:] += steps.work(v[:, e], p[:, e], p[:, e])
+                    own["contact"][1:] += steps.work(v[:, e], p[:, e], p[:, e])
+                _add_present(ledger, own, alive[:, e])
         _add_interactions(ledger, system, model, steps, trajectory)
         return _closed(ledger)
     state = {}
@@ -215,10 +221,14 @@ def _add_interactions(ledger, system, model, steps, trajectory):
         if _is_joint(relation, law):
             continue
         y, ydot, lam = (_recorded(trajectory, name, field, elements.size) for field in ("y", "ydot", "lambda"))
-        chosen = elements_of(system, name, len(sides))
+        chosen, enabled = elements_of(system, name, len(sides)), _flags(trajectory, name, "enabled", elements)
         for e, element in enumerate(elements):
             if LAWS[law].is_given:
-                _add_force(ledger, element, steps.theta, ledger["t"], y[:, e], ydot[:, e], lam[:, e])
+                own, is_on = np.zeros_like(ledger), enabled[:, e].copy()
+                for side, i in zip(sides, chosen[e], strict=True):
+                    is_on *= _flags(trajectory, side, "alive", system[side].reshape(-1))[:, i]
+                _add_force(own, element, steps.theta, ledger["t"], y[:, e], ydot[:, e], lam[:, e])
+                _add_present(ledger, own, is_on)
                 continue
             rate = ydot[:, e]
             if "dofs" in element.dtype.names:  # whose ydot is the velocity less the one that is wanted
@@ -229,6 +239,25 @@ def _add_interactions(ledger, system, model, steps, trajectory):
         ledger["contact"][1:] = of_others
     if any(_is_joint(*line[1:3]) for line in lines) and not collisions_of(model):
         ledger["joints"][1:], ledger["contact"][1:] = ledger["contact"][1:] - of_others, of_others
+
+
+def _flags(trajectory, part, field, elements):
+    """Flags (rows, elements) of a part, 1 where it has none."""
+    if field not in elements.dtype.names:
+        return np.ones((trajectory.size, elements.size))
+    return _recorded(trajectory, part, field, elements.size)[..., 0].astype(float)
+
+
+def _add_present(ledger, own, is_on):
+    """Add energies and works of one body or force, where it is there; a flag of a row holds from there on."""
+    energy = own["kinetic"] + own["potential"]
+    own["switching"][1:] = np.diff(is_on) * energy[1:]
+    for name in ("kinetic", "potential", *WORKS):
+        if name in ("kinetic", "potential"):
+            own[name] *= is_on
+        elif name != "switching":
+            own[name][1:] *= is_on[:-1]
+        ledger[name] += own[name]
 
 
 def _add_force(ledger, part, theta, t, y, ydot, lam):

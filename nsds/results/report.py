@@ -6,7 +6,7 @@ import numpy as np
 
 from nsds import _checks
 from nsds.model.functions import offered
-from nsds.model.kinds import FIRST_ORDER, NAMES, RELATIONS, family
+from nsds.model.kinds import FIRST_ORDER, NAMES, RELATIONS, collisions_of, family, split
 from nsds.model.laws import LAWS, is_force, rows_of_contact
 from nsds.model.records import model_of
 from nsds.model.validation import valid
@@ -24,7 +24,7 @@ def report(system, trajectory, *, theta=None, file=None, functions=None):
     constraints, in SI units, for a gap that is a length (of stops of angles: rad, N m s and N m). Of bilateral constraints it says by how
     much they are violated. Of first-order systems, instead, the ranges of y and lambda, and by how much the law is violated at worst; of
     circuits by how much diodes, switches and op-amps violate theirs, the largest sum of currents at a node beside those that cancel there,
-    and the energy of `nsds.circuits.energy`.
+    and the energy of `nsds.circuits.energy`. Of bodies that come and go (``alive``): how many, and which was born deepest in another.
 
     Parameters
     ----------
@@ -79,6 +79,8 @@ def report(system, trajectory, *, theta=None, file=None, functions=None):
     mechanical, circuit = family(model_of(system)) != FIRST_ORDER, NAMES in (kind for _, kind, *_ in model_of(system))
     for name in rows.dtype.names:
         part = rows.dtype[name].base
+        if "alive" in (part.names or ()):
+            print(f"{name:<17} {_lives(rows, name, system)}", file=out)
         if part.names and {"n", "normal"} <= set(part.names):
             print(f"{name:<17} {_collisions(rows, name)}", file=out)
         elif part.names and {"y", "lambda"} <= set(part.names):
@@ -104,6 +106,36 @@ def _inexact(rows):
     first, residuals = rows[tuple(found[0])], rows["residual"][tuple(found.T)]
     size = f"residual {np.median(residuals):.1e}, at most {residuals.max():.1e}"
     return f"{len(found)} of {rows.size} rows, first at t = {first['t']:g} s, {size}"
+
+
+def _lives(rows, name, system):
+    """What one line says of bodies that come and go: how many, and the one that was born deepest in another."""
+    alive = rows[name]["alive"].reshape(*rows.shape, -1).astype(int)
+    change, counts = np.diff(alive, axis=1), alive.sum(axis=2)
+    text = f"{counts[:, 0].max()} of {alive.shape[2]} bodies at the start, {counts[:, -1].max()} at the end: "
+    text += f"{np.count_nonzero(change > 0)} born, {np.count_nonzero(change < 0)} died"
+    models, worst = np.atleast_1d(system), (0.0,)
+    first = first_bodies(models[0])[name]
+    for contacts, *_ in (line for line in collisions_of(model_of(system)) if line[0] in rows.dtype.names):
+        for member, row, body in np.argwhere(change[:, :-1] > 0):  # its contacts are in the row after it was born
+            found, bodies = rows[contacts][member, row + 2], models[contacts][member]["shape_body"]
+            own = (bodies[found["a"]] == first + body) | (bodies[found["b"]] == first + body)
+            depth = np.where(own & (np.arange(own.size) < found["n"]), -found["y"], 0.0)
+            if depth.max() > worst[0]:
+                other = found["b" if bodies[found["a"][depth.argmax()]] == first + body else "a"][depth.argmax()]
+                worst = depth.max(), rows["t"][member, row + 1], body, other
+    if worst[0] > 0:
+        text += f"; {name}[{worst[2]}], born at t = {worst[1]:g} s, overlaps shape {worst[3]} by {worst[0]:.1e} m"
+    return text
+
+
+def first_bodies(record):
+    """{part: number of its first body} of a record of rigid bodies."""
+    first, n = {}, 0
+    for name, *_ in split(model_of(record))[0]:
+        first[name] = n
+        n += record[name].size
+    return first
 
 
 def _collisions(rows, name):

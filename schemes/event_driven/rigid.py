@@ -14,7 +14,7 @@ import numpy as np
 
 from nsds.collision import WORLD
 from nsds.collision.kinds import NAMES
-from nsds.model.kinds import NEWTON_EULER, collisions_of, split
+from nsds.model.kinds import NEWTON_EULER, WRITABLE, collisions_of, split
 from nsds.model.laws import LAWS
 from nsds.model.layout import ABSENT, COUPLING, DENSE, ENTRY, join
 from nsds.model.records import model_of
@@ -88,6 +88,10 @@ def _require_treated(records, options):
     model = model_of(records)
     if options["flow"].item() == b"exact":
         raise ValueError(f"{_OWNER}: flow='exact' is for linear systems, not for rigid bodies; use flow='auto'")
+    for name, *_ in model:
+        for field in WRITABLE[1:]:
+            if field in (records.dtype[name].base.names or ()):
+                raise ValueError(f"{_OWNER}: the scheme does not treat what comes and goes, as by {name}.{field}; use nsds.moreau_jean")
     for what, lines in (("interaction", split(model)[1]), ("collisions", collisions_of(model))):
         for name, _, law, *_ in lines:
             if LAWS[law].is_given:

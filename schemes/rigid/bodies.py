@@ -12,6 +12,7 @@ from nsds.maths.vectors import cross, norm, times
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT
 from nsds.schemes.derivatives import FORWARD_STEP
+from nsds.schemes.rigid.presence import is_unmoved
 from nsds.schemes.rigid.tables import INERTIA, MASS
 
 # How a configuration is moved: along the exponential map, or along the tangent T(q) v and then back to unit quaternions.
@@ -129,14 +130,14 @@ def subtract_internal(t, body, q, v, functions, mem, out, size):
 
 
 @kernel
-def inverse_matrix(t, weight_v, weight_q, body, q, v, R, turning, is_free, functions, mem, inverse, spare):
+def inverse_matrix(t, weight_v, weight_q, body, q, v, R, turning, is_free, functions, mem, inverse, spare, work):
     """Inverse of ``M - weight_v D_v F - weight_q D_q F T(q)`` ([Notes], eq. 11.213), in inertial axes; False where it is singular.
 
     turning (9,): what rotation of the body does to the moments of its joints, by rows in axes of the body, which comes off the rotation's
     3 × 3 as long as that stays positive definite, or, where is_free, far from singular. Out: inverse: of a body that is not coupled 1/m
     and the 3 × 3 of the rotation; of a coupled one 6 × 6. Work: spare (150,).
     """
-    if body.fixed:
+    if is_unmoved(body, work):
         for i in range(36 if body.coupled else 10):
             inverse[i] = 0.0
         return True

@@ -10,6 +10,7 @@ from nsds.maths.vectors import cross, norm
 from nsds.model.layout import ABSENT
 from nsds.schemes.problem.activation import is_closed, slack
 from nsds.schemes.rigid.interactions import contact_rows, frame_of
+from nsds.schemes.rigid.presence import hide
 
 _MANY = 2000  # shapes from which all cores look for contacts
 _SIGHT = 1e-3  # times the size of a shape: forces add no more to its slack
@@ -26,6 +27,7 @@ def find(c, ahead, parallel, q, v, mem, imem, work, iwork):
     kind, size, body = view(imem, c.kind, n), view(mem, c.size, 3 * n), view(imem, c.body, n)
     local, pose, reach = view(mem, c.local, 7 * n), view(work, c.pose, 7 * n), view(work, c.reach, n)
     place(body, local, q, pose)
+    hide(c, pose, work)
     for s in range(n):
         reach[s], work[c.slack + 2 * s], work[c.slack + 2 * s + 1] = 0.5 * mem[c.margin], 0.0, 0.0
         if body[s] != WORLD:

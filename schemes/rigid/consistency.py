@@ -5,6 +5,7 @@ from nsds.model.records import copied
 from nsds.schemes.rigid import blocks, problem, projection
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.interactions import evaluate
+from nsds.schemes.rigid.presence import is_gone
 from nsds.schemes.rigid.tables import EQUALITY, P, V
 from nsds.schemes.run.memory import of_each_member
 from nsds.solvers.contact.signature import EQUATION
@@ -42,7 +43,7 @@ def _make_consistent(t, s, functions, solver, solver_options, options, mem, imem
         return status
     projection.metric(t, True, form.bodies, p, q, functions, mem, work)
     plain.to_inertial(m, R, v, w)
-    n_blocks, left, most = _choose_equations(form.interactions, p, iwork), 0.0, 0.0
+    n_blocks, left, most = _choose_equations(form.interactions, p, work, iwork), 0.0, 0.0
     for k in range(_ROUNDS + 1 if n_blocks > 0 else 0):
         left, size = _state_velocities(t, n_blocks, form.interactions, p, q, functions, mem, imem, work, iwork)
         most = max(most, size)
@@ -64,19 +65,20 @@ def _make_consistent(t, s, functions, solver, solver_options, options, mem, imem
     if not plain.find_contacts(options.motion, own.parallel != 0, form.collisions, q, v, mem, imem, work, iwork):
         return CAPACITY
     plain.take_contacts(form.collisions, mem, imem, work, iwork)
-    _keep(form, q, v, mem, imem)
+    _keep(form, q, v, mem, work)
     problem.keep_contact_impulses(0, form.collisions, p, mem, imem, work, iwork)
     plain.outputs(t, form.interactions, own, q, v, view(work, own.R, 9 * m), functions, mem, imem, work)
     return CONVERGED
 
 
 @tiny
-def _choose_equations(interactions, p, iwork):
+def _choose_equations(interactions, p, work, iwork):
     """Number of their blocks. Out: begin."""
     n = 0
     for k in range(interactions.size):
-        iwork[p.begin + k] = n if interactions[k].law == EQUALITY else -1
-        n += interactions[k].n_blocks if interactions[k].law == EQUALITY else 0
+        is_listed = interactions[k].law == EQUALITY and work[interactions[k].off] == 0.0
+        iwork[p.begin + k] = n if is_listed else -1
+        n += interactions[k].n_blocks if is_listed else 0
     return n
 
 
@@ -114,9 +116,11 @@ def _state_velocities(t, n_blocks, interactions, p, q, functions, mem, imem, wor
 
 
 @kernel
-def _keep(s, q, v, mem, imem):
+def _keep(s, q, v, mem, work):
     """The state into the record, without impulses of the interactions."""
     for i in range(s.bodies.size):
+        if is_gone(s.bodies[i], work):
+            continue
         at = s.bodies[i].q
         for k in range(7):
             mem[at + k] = q[7 * i + k]

@@ -41,7 +41,7 @@ def add_at_start(t, s, functions, mem, work):
     """Forces at the state of the record, whose outputs and H are known. In/out: f_old and size of bodies; out: force_old."""
     for k in range(s.interactions.size):
         it = s.interactions[k]
-        if it.law == FORCE:
+        if it.law == FORCE and work[it.off] == 0.0:
             force_of(t, it, view(mem, it.y, it.m), view(mem, it.ydot, it.m), functions, mem, view(work, it.force_old, it.m))
             _add(it, it.force_old, s.bodies, s.plan[0], s.plan[0].f_old, work)
 
@@ -55,7 +55,7 @@ def add_at_end(t, weight_v, weight_q, floor, s, q, functions, mem, imem, work):
     p = s.plan[0]
     for k in range(s.interactions.size):
         it = s.interactions[k]
-        if it.law == FORCE:
+        if it.law == FORCE and work[it.off] == 0.0:
             y, ydot, f = view(work, it.h, it.m), view(work, it.spare, it.m), view(work, it.force, it.m)
             evaluate(t, it, q, view(work, p.R, 9 * p.n_bodies), functions, mem, imem, work)
             rates(it, p, work, ydot)

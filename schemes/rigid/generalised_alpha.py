@@ -34,6 +34,7 @@ from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import EXPONENTIAL, force, move
 from nsds.schemes.rigid.interactions import evaluate, frame_of
 from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
+from nsds.schemes.rigid.presence import is_gone, is_unmoved
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, P, V, tables
 from nsds.schemes.run.memory import Allocator, Prepared
 from nsds.status import CAPACITY, CONVERGED, INEXACT, NON_FINITE
@@ -136,7 +137,7 @@ def _begin(bodies, p, places, mem, work):
             work[p.q_old + 7 * i + k] = mem[bodies[i].q + k]
             work[p.q + 7 * i + k] = mem[bodies[i].q + k]
         for k in range(6):
-            work[p.v + 6 * i + k] = mem[bodies[i].q + V + k]
+            work[p.v + 6 * i + k] = 0.0 if is_gone(bodies[i], work) else mem[bodies[i].q + V + k]
             work[places.w_old + 6 * i + k] = work[p.w + 6 * i + k]
 
 
@@ -189,7 +190,7 @@ def _start_accelerations(t, s, functions, solver, solver_options, options, mem, 
     plain.to_inertial(n, R, v, w)
     projection.metric(t, True, form.bodies, p, q, functions, mem, work)
     for i in range(n):
-        if form.bodies[i].fixed:
+        if is_unmoved(form.bodies[i], work):
             for k in range(6):
                 F[6 * i + k] = 0.0
         else:
@@ -268,7 +269,7 @@ def _has_friction(n_contacts, s, p, work, iwork):
             return True
     for k in range(s.interactions.size):
         it = s.interactions[k]
-        if blocks.has_bounds(it):
+        if blocks.has_bounds(it) and work[it.off] == 0.0:
             return True
         for i in range(0, it.m if it.always == 0 and it.each > 1 else 0, it.each):
             if work[it.joined + i] != 0.0:
@@ -364,7 +365,7 @@ def _close_interactions(t, is_first, options, interactions, p, q, functions, mem
         moved[i] = 0.0
     for k in range(interactions.size):
         it = interactions[k]
-        if it.always == 0:
+        if it.always == 0 and work[it.off] == 0.0:
             evaluate(t, it, q, view(work, p.R, 9 * p.n_bodies), functions, mem, imem, work)
             blocks.find_slack(options.h, it, q, moved, work)
             for i in range(0, it.m, projection.stride(it)):
@@ -428,6 +429,8 @@ def _commit(t, n_contacts, s, functions, options, mem, imem, work, iwork):
     plain.to_body(n, R, smooth, smooth)
     plain.to_body(n, view(work, p.R, 9 * n), sudden, sudden)
     for i in range(n):
+        if is_gone(form.bodies[i], work):
+            continue
         at = form.bodies[i].q
         for k in range(7):
             mem[at + k] = q[7 * i + k]
@@ -454,10 +457,10 @@ def _keep_impulses(n_contacts, weight, s, options, mem, imem, work, iwork):
                 lam = after[p.d * first + blocks.place(it, p.d, i)]
             if it.law == FORCE:
                 lam = options.h * work[it.force + i]
-            elif it.law == EQUALITY:
+            elif it.law == EQUALITY and iwork[own.begin + k] >= 0:
                 lam += before[p.d * iwork[own.begin + k] + blocks.place(it, p.d, i)] / weight
             mem[it.lam + i] = lam
-            imem[it.active + i] = blocks.takes_part(it, i, -1.0, mem, work)
+            imem[it.active + i] = work[it.off] == 0.0 and blocks.takes_part(it, i, -1.0, mem, work)
     plain.take_contacts(form.collisions, mem, imem, work, iwork)
     problem.keep_contact_impulses(n_contacts, form.collisions, p, mem, imem, work, iwork)
 

@@ -30,6 +30,7 @@ from nsds.schemes.rigid import blocks, forces, problem
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid.bodies import EXPONENTIAL, LINEAR, force, inverse_matrix
 from nsds.schemes.rigid.interactions import blame, cause_of, evaluate  # noqa: F401
+from nsds.schemes.rigid.presence import is_gone, is_unmoved, note_presence
 from nsds.schemes.rigid.tables import INERTIA, MASS, P, V, tables
 from nsds.schemes.run.memory import Allocator, Prepared
 from nsds.status import CAPACITY, CONVERGED, INEXACT, NEWTON, NON_FINITE, SINGULAR_STEP, STALLED
@@ -85,14 +86,15 @@ def grow(records):
 
 @kernel
 def start(t, s, functions, options, mem, imem, work, iwork):
-    """Before the first step: rotations, contacts and outputs of the state. Returns CONVERGED, or CAPACITY where there is no room."""
+    """Before the first step: what is there, rotations, contacts and outputs of the state. Returns CONVERGED, or CAPACITY without room."""
     p = s.plan[0]
+    note_presence(s, mem, imem, work)
     q, v, R = view(work, p.q, 7 * p.n_bodies), view(work, p.v, 6 * p.n_bodies), view(work, p.R, 9 * p.n_bodies)
     for i in range(p.n_bodies):
         for k in range(7):
             q[7 * i + k] = mem[s.bodies[i].q + k]
         for k in range(6):
-            v[6 * i + k] = mem[s.bodies[i].q + V + k]
+            v[6 * i + k] = 0.0 if is_gone(s.bodies[i], work) else mem[s.bodies[i].q + V + k]
     if not find_contacts(options, p.parallel != 0, s.collisions, q, v, mem, imem, work, iwork):
         return CAPACITY
     take_contacts(s.collisions, mem, imem, work, iwork)
@@ -188,9 +190,9 @@ def begin(t, options, s, functions, mem, work):
         for k in range(7):
             q[k] = mem[bodies[i].q + k]
         for k in range(6):
-            v[k] = mem[bodies[i].q + V + k]
+            v[k] = 0.0 if is_gone(bodies[i], work) else mem[bodies[i].q + V + k]
             work[p.v + 6 * i + k] = v[k]
-        if is_wanted and not bodies[i].fixed:
+        if is_wanted and not is_unmoved(bodies[i], work):
             force(t, bodies[i], q, v, functions, mem, view(work, p.f_old + 6 * i, 6), view(work, p.size + 2 * i, 2))
     if is_wanted and p.forces != 0:
         forces.add_at_start(t, s, functions, mem, work)
@@ -278,7 +280,7 @@ def evaluate_forces(t_new, options, s, q, v, functions, mem, imem, work):
     """F(t_{k+1}, q, v) of all bodies and between them, and the sizes of its terms."""
     p, weight = s.plan[0], options.h * options.theta
     for i in range(p.n_bodies):
-        if options.is_explicit == 0.0 and not s.bodies[i].fixed:
+        if options.is_explicit == 0.0 and not is_unmoved(s.bodies[i], work):
             out, size = view(work, p.f + 6 * i, 6), view(work, p.size + 2 * i, 2)
             force(t_new, s.bodies[i], view(q, 7 * i, 7), view(v, 6 * i, 6), functions, mem, out, size)
     if options.is_explicit == 0.0 and p.forces != 0:
@@ -300,7 +302,7 @@ def free_residual(options, bodies, p, v, R, impulse, out, mem, work):
         q, f, f_old, v_old, total, left = bodies[i].q, p.f + 6 * i, p.f_old + 6 * i, p.v_old + 6 * i, 0.0, 0.0
         for side in range(2):
             R_side, size, radius = view(out, 6 * i + 3 * side, 3), 0.0, 1.0
-            if bodies[i].fixed:
+            if is_unmoved(bodies[i], work):
                 for k in range(3):
                     R_side[k] = 0.0
                 continue
@@ -413,7 +415,8 @@ def invert(t_new, is_free, options, bodies, p, q, v, R, functions, mem, inverse,
     for i in range(p.n_bodies):
         regular = regular and inverse_matrix(
             t_new, weight, weight * h * options.a, bodies[i], view(q, 7 * i, 7), view(v, 6 * i, 6), view(R, 9 * i, 9),
-            view(work, p.turning + 9 * i, 9), is_free, functions, mem, view(inverse, p.stride * i, p.stride), view(work, p.spare, 150),
+            view(work, p.turning + 9 * i, 9), is_free, functions, mem, view(inverse, p.stride * i, p.stride),
+            view(work, p.spare, 150), work,
         )  # fmt: skip
     return regular
 
@@ -466,6 +469,8 @@ def put_state(t, s, q, v, R, functions, mem, imem, work):
     """q and v into mem, with their outputs. Returns CONVERGED or NON_FINITE. Out: R and w of the state."""
     zero = 0.0
     for i in range(s.plan[0].n_bodies):
+        if is_gone(s.bodies[i], work):
+            continue
         at = s.bodies[i].q
         for k in range(7):
             mem[at + k] = q[7 * i + k]

@@ -171,7 +171,7 @@ def choose_active(options, s, mem, imem, work, iwork):
             blocks.find_slack(options.h, it, q, moved, work)
         for i in range(it.m):
             active = active or blocks.takes_part(it, i, ahead, mem, work)
-        active = active and not (it.law == FORCE and options.is_explicit != 0.0)
+        active = active and work[it.off] == 0.0 and not (it.law == FORCE and options.is_explicit != 0.0)
         iwork[p.begin + k] = n_blocks if active else -1
         if active:
             n_blocks += it.n_blocks
@@ -192,6 +192,7 @@ def list_blocks(what, interactions, p, work, iwork):
         chosen = what == SMOOTH if it.law == FORCE else it.law == EQUALITY or (what == IMPULSIVE and it.always != 0)
         for i in range(it.m if what == IMPULSIVE and it.always == 0 else 0):
             chosen = chosen or work[it.joined + i] != 0.0
+        chosen = chosen and work[it.off] == 0.0
         iwork[p.begin + k] = n if chosen else -1
         n += it.n_blocks if chosen else 0
     return n
@@ -631,11 +632,13 @@ def keep_impulses(n_contacts, n_blocks, options, s, mem, imem, work, iwork):
         for i in range(it.m):
             if it.law == FORCE:
                 mem[it.lam + i] = (options.h - at_end) * work[it.force_old + i] + at_end * work[it.force + i]
+            elif first < 0:
+                mem[it.lam + i] = 0.0
             elif blocks.has_bounds(it):
                 mem[it.lam + i] = blocks.impulse_within_bounds(options.h, it, i, first, p.d, work, r)
             else:
-                mem[it.lam + i] = r[p.d * first + blocks.place(it, p.d, i)] if first >= 0 else 0.0
-            imem[it.active + i] = blocks.takes_part(it, i, options.gamma * options.h, mem, work)
+                mem[it.lam + i] = r[p.d * first + blocks.place(it, p.d, i)]
+            imem[it.active + i] = work[it.off] == 0.0 and blocks.takes_part(it, i, options.gamma * options.h, mem, work)
     keep_contact_impulses(n_contacts, s.collisions, p, mem, imem, work, iwork)
 
 

@@ -26,6 +26,7 @@ from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import inverse_matrix
 from nsds.schemes.rigid.interactions import evaluate, frame_of
 from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
+from nsds.schemes.rigid.presence import is_unmoved
 from nsds.schemes.rigid.tables import EQUALITY, IMPACT, tables
 from nsds.schemes.run.memory import Allocator, Prepared
 from nsds.solvers.contact.signature import EQUATION
@@ -146,7 +147,7 @@ def join(t, attempt, n_contacts, n_blocks, s, functions, options, mem, imem, wor
     turn_matrices(p, q, work)
     for k in range(s.motion.interactions.size):
         it = s.motion.interactions[k]
-        if it.always == 0:
+        if it.always == 0 and work[it.off] == 0.0:
             evaluate(t, it, q, view(work, p.R, 9 * p.n_bodies), functions, mem, imem, work)
             is_new = False
             for i in range(0, it.m, stride(it)):
@@ -342,7 +343,7 @@ def violated(t, is_first, press, options, interactions, p, q, functions, mem, im
         it = interactions[k]
         was_listed = not is_first and iwork[p.begin + k] >= 0
         iwork[p.begin + k] = -1
-        if not blocks.has_gap(it):
+        if not blocks.has_gap(it) or work[it.off] != 0.0:
             continue
         evaluate(t, it, q, R, functions, mem, imem, work)
         violation = 0.0
@@ -408,12 +409,12 @@ def metric(t, by_mass, bodies, p, q, functions, mem, work):
         if by_mass:
             inverse_matrix(
                 t, 0.0, 0.0, bodies[i], view(q, 7 * i, 7), still, view(work, p.R + 9 * i, 9), nothing, False, functions, mem, own,
-                view(work, p.spare, 150),
+                view(work, p.spare, 150), work,
             )  # fmt: skip
         else:
             for k in range(p.stride):
                 own[k] = 0.0
-            movable = 0.0 if bodies[i].fixed else 1.0
+            movable = 0.0 if is_unmoved(bodies[i], work) else 1.0
             for k in range(6):
                 if p.stride == 36:
                     own[7 * k] = movable if k < 3 else 4.0 * movable

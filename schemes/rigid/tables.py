@@ -17,10 +17,10 @@ from nsds.schemes.problem.lines import interaction, state_functions
 V, P, MASS, INERTIA = 7, 13, 19, 20
 # One row per body. In the record: q and what lies behind it, z, numeric terms; slots of functions. isotropic: no gyroscopic moment;
 # oriented: forces depend on how it is turned; fixed: infinite mass; coupled: forces depend on q and v, so that force and moment do not
-# separate.
+# separate. alive: a flag in the record; gone: in the work memory, that it is not set, see `schemes.rigid.presence`.
 BODY = table(
     "q", "z", "n_z", "gravity", "fext", "mext", "mext_inertial", "C", "K", "T", "u", "n_u", "u_inertial", "isotropic", "oriented", "fixed",
-    "coupled",
+    "coupled", "alive", "gone",
     "fext_function", "mext_function", "fint_function", "mint_function", "jac_q_function", "jac_v_function",
 )  # fmt: skip
 _FUNCTIONS = ("fext", "mext", "fint", "mint", "jac_q", "jac_v")
@@ -28,24 +28,24 @@ _FUNCTIONS = ("fext", "mext", "fint", "mint", "jac_q", "jac_v")
 # row, the kinds of rows of a joint; dofs, the velocities that are prescribed; gap_function, of a contact; h_function. In the record: y,
 # ydot, lam, active, parameters of the law and of the relation. In the work memory: lower and upper (m), bounds of a law that has its own;
 # H (m, 12), on velocities in inertial axes; h and rate (m), what ydot is besides H v; slack (m, 2), the forecasts up to which a row takes
-# part; joined (m), not 0: it takes part whatever the forecast; pressing (m), see `project`; x (14), arguments; spare; of forces those at
-# the start and end of a step, and root (m, m), see `schemes.rigid.forces`. n_blocks: its blocks of the one-step problem; each: components
-# of a contact.
+# part; joined (m), not 0: it takes part whatever the forecast; pressing (m), see `project`; off, that it is not there; x (14), arguments;
+# spare; of forces those at the start and end of a step, and root (m, m), see `schemes.rigid.forces`. enabled: a flag in the record.
+# n_blocks: its blocks of the one-step problem; each: components of a contact.
 INTERACTION = table(
     "law", "m", "a", "b", "each", "n_blocks", "always", "y", "ydot", "lam", "active", "z", "n_z", "e_n", "e_t", "mu",
     "mu_r", "lower", "upper", "stiffness", "damping",
     "row", "row_a", "row_u", "row_b", "row_w", "row_offset", "angle", "dofs", "H", "h", "rate", "slack", "joined",
-    "pressing", "x", "spare", "force_old", "force", "root",
+    "pressing", "enabled", "off", "x", "spare", "force_old", "force", "root",
     "h_function", "jac_function", "h_t_function", "gap_function", "velocity_function", "force_function",
 )  # fmt: skip
-# One row for each of a model's collisions. In the record: n, the contacts, the shapes, parameters of the law. In the work memory: poses,
-# reaches and slacks of shapes, the contacts found at the end of a step, in the order of (a, b, feature), and scratch; scratch_i in the
-# integer one, and general, an address. For projections taking, whether a contact of the record takes part in the step, and presses, and
-# known, of contacts found, the number that they have in the record, plus 1, or 0.
+# One row for each of a model's collisions. In the record: n, the contacts, the shapes, their flags, parameters of the law. In the work
+# memory: poses, reaches and slacks of shapes, which of them are hidden, the contacts found at the end of a step, in the order of (a, b,
+# feature), and scratch; scratch_i in the integer one, and general, an address. For projections taking, whether a contact of the record
+# takes part in the step, and presses, and known, of contacts found, the number that they have in the record, plus 1, or 0.
 COLLISIONS = table(
     "capacity", "n_shapes", "each", "n", "a", "b", "feature", "normal", "point", "y", "lam", "e_n", "e_t", "mu", "mu_r", "margin",
-    "kind", "size", "local", "body", "group", "mask", "pose", "reach", "slack", "new_normal", "new_point", "new_gap", "new_lam",
-    "old_normal", "taking", "known", "scratch", "n_scratch",
+    "kind", "size", "local", "body", "group", "mask", "enabled", "hidden", "pose", "reach", "slack", "new_normal", "new_point", "new_gap",
+    "new_lam", "old_normal", "taking", "known", "scratch", "n_scratch",
     "new_a", "new_b", "new_feature", "found", "scratch_i", "n_scratch_i", "vertices", "n_vertices", "general",
 )  # fmt: skip
 EQUALITY, IMPACT, FRICTION, ROLLING, DRY, BOUNDED, FORCE = (*range(5), 6, 8)  # places in FORMS
@@ -76,7 +76,7 @@ def tables(records, work, iwork):
     functions = FunctionSlots(records)
     pieces, first, n_bodies = [], {}, 0
     for name, kind in systems:
-        pieces.append(_bodies(records, name, kind, functions))
+        pieces.append(_bodies(records, name, kind, functions, work))
         first[name] = n_bodies
         n_bodies += pieces[-1].size
     d = components(records)
@@ -96,7 +96,7 @@ def components(records):
     return max([3, *(LAWS[line[2]].block(NEWTON_EULER) for line in model_of(records) if len(line) > 2 and line[2] in LAWS)])
 
 
-def _bodies(records, name, kind, functions):
+def _bodies(records, name, kind, functions, work):
     start, dtype = words(records.dtype, name)
     fields = dtype.base.fields
     count, stride = count_and_stride(dtype)
@@ -106,6 +106,8 @@ def _bodies(records, name, kind, functions):
     rows["z"], rows["n_z"] = (start + fields["z"][1] // 8 + shift, fields["z"][0].shape[0]) if "z" in fields else (0, 0)
     for field in _FUNCTIONS:
         rows[f"{field}_function"] = functions.slots(name, kind, field, count)
+    rows["alive"] = start + fields["alive"][1] // 8 + shift if "alive" in fields else ABSENT
+    rows["gone"] = work.reserve(count) + np.arange(count)
     rows["gravity"] = words(records.dtype, GRAVITY)[0] if GRAVITY in records.dtype.names else ABSENT
     rows["n_u"] = fields["u"][0].shape[0] if "u" in fields else 0
     for field in ("fext", "mext", "C", "K", "T", "u"):
@@ -146,7 +148,7 @@ def _interaction(records, line, first, d, functions, work):
         raise ValueError(f"interaction '{line.name}' joins a body with itself")
     for column, field in (
         ("y", "y"), ("ydot", "ydot"), ("lam", "lambda"), ("active", "active"), ("z", "z"), ("dofs", "dofs"), ("angle", "angle"),
-        *_restitution(law), ("mu", "mu"), ("mu_r", "mu_r"), ("stiffness", "stiffness"), ("damping", "damping"),
+        *_restitution(law), ("mu", "mu"), ("mu_r", "mu_r"), ("stiffness", "stiffness"), ("damping", "damping"), ("enabled", "enabled"),
     ):  # fmt: skip
         rows[column] = at[field][:, 0] if field in at else ABSENT
     rows["lower"] = rows["upper"] = ABSENT
@@ -169,6 +171,7 @@ def _interaction(records, line, first, d, functions, work):
         ("slack", 2 * m),
         ("joined", m),
         ("pressing", m),
+        ("off", 1),
         ("x", 14),
         ("spare", 14 * m),
         ("force_old", m * is_given),
@@ -203,7 +206,7 @@ def _collisions(records, work, iwork):
             row[column] = at[field]
         for column, field in _restitution(law):
             row[column] = at.get(field, ABSENT)
-        for column in ("n", "a", "b", "feature", "normal", "point", "y", "mu", "mu_r", "margin", "group", "mask"):
+        for column in ("n", "a", "b", "feature", "normal", "point", "y", "mu", "mu_r", "margin", "group", "mask", "enabled"):
             row[column] = at.get(column, ABSENT)
         capacity, n_shapes = int(row["capacity"]), int(row["n_shapes"])
         floats, integers = work_size(n_shapes)
@@ -211,6 +214,7 @@ def _collisions(records, work, iwork):
             "pose": 7 * n_shapes,
             "reach": n_shapes,
             "slack": 2 * n_shapes,
+            "hidden": n_shapes,
             "new_normal": 3 * capacity,
             "new_point": 3 * capacity,
             "new_gap": capacity,

@@ -11,6 +11,7 @@ from nsds.model.kinds import split, wiring
 from nsds.model.layout import ABSENT, FunctionSlots, count_and_stride, table
 from nsds.model.records import model_of, words
 
+HELD, SWITCHED, BROKEN = range(3)  # what controllers do
 _PUNCTUAL = 1e-6  # of a step: how far the time may be off an instant
 
 # Where a controller's fields lie in a record, slots of its functions, the words that it reads and writes (a range of the list of words),
@@ -56,7 +57,7 @@ def prepare(owner, records, h):
         for field in ("control", "start"):
             row[field] = functions.slots(name, kind, field, 1)[0]
         x = np.concatenate([_words_of(records.dtype, part, *fields) for part, fields in read])
-        u = np.concatenate([_words_of(records.dtype, part, "u") for part in written])
+        u = np.concatenate([_words_of(records.dtype, part, field) for part, field in written])
         row["read"] = sum(each.size for each in lists)
         row["read_end"], row["write_end"] = row["read"] + x.size, row["read"] + x.size + u.size
         row["x"], row["u"] = size, size + x.size
@@ -85,8 +86,8 @@ def _words_of(record, part, *fields):
 
 @kernel
 def act(t, h, controllers, where, functions, mem, imem, scratch):
-    """Call the controllers whose instant t is; the control lies in mem afterwards. Returns False where it is not finite."""
-    zero = 0.0
+    """Call the controllers whose instant t is; what they write is in mem afterwards. HELD, SWITCHED: a flag, or BROKEN: not finite."""
+    zero, outcome = 0.0, HELD
     for i in range(controllers.size):
         c = controllers[i]
         if t > mem[c.t_last] and t - mem[c.t_last] >= mem[c.period] - _PUNCTUAL * h:
@@ -96,7 +97,13 @@ def act(t, h, controllers, where, functions, mem, imem, scratch):
             slot = c.start if mem[c.t_last] == NEVER and c.start != ABSENT else c.control
             call_function(functions, slot, (t, x, view(mem, c.state, c.n_state), view(mem, c.z, c.n_z), u))
             for k in range(c.read_end, c.write_end):
-                mem[where[k].at] = scratch[c.x + k - c.read]
-                zero += 0.0 * mem[where[k].at]
+                written = scratch[c.x + k - c.read]
+                zero += 0.0 * written
+                if where[k].is_whole:
+                    flag = 1 if written != 0.0 else 0
+                    outcome = outcome if flag == imem[where[k].at] else SWITCHED
+                    imem[where[k].at] = flag
+                else:
+                    mem[where[k].at] = written
             mem[c.t_last] = t
-    return zero == 0.0
+    return outcome if zero == 0.0 else BROKEN

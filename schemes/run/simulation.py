@@ -27,7 +27,7 @@ from nsds.schemes.run import several
 from nsds.schemes.run.interrupts import Interrupts
 from nsds.schemes.run.preparation import MOST_STEPS, has_event_rows, key_of, put_back, run_from
 from nsds.schemes.run.recording import DONE, FAILED, ROW, STARTED, STOPPED, Recorder
-from nsds.schemes.run.sampled_control import act
+from nsds.schemes.run.sampled_control import BROKEN, HELD, SWITCHED, act
 from nsds.schemes.run.until import Until
 from nsds.schemes.run.warnings import warn_of_overlaps, warn_of_violations
 from nsds.status import CAPACITY, CONVERGED, EVENT, INEXACT, NON_FINITE, advice
@@ -317,18 +317,18 @@ def _march_template(first, last, until, n_total, save_every, stop, first_row, so
         mem, imem, work, iwork, address, row, irow = mems[m], imems[m], works[m], iworks[m], functions[m], rows[m], irows[m]
         at, done, stopped = (reached[m, ROW] - first_row) * width, reached[m, DONE], reached[m, STOPPED]
         if reached[m, STARTED] == 0 and stopped == 0:
-            reached[m, STARTED] = 1
+            reached[m, STARTED], done_by_control = 1, HELD
             stopped = start(mem[T], tables, address, options, mem, imem, work, iwork)  # noqa: F821
-            if (
-                controllers.size > 0
-                and stopped == 0
-                and not act(mem[T], h, controllers, where, control_functions[m], mem, imem, scratch[m])
-            ):
+            if controllers.size > 0 and stopped == 0:
+                done_by_control = act(mem[T], h, controllers, where, control_functions[m], mem, imem, scratch[m])
+            if done_by_control == BROKEN:
                 imem[STATUS] = NON_FINITE
             if reached[m, ROW] == 0 and stopped == 0:
                 irow[_ROW_STATUS], irow[_ROW_N_ITER], row[_ROW_RESIDUAL] = imem[STATUS], imem[N_ITER], mem[RESIDUAL]
                 reached[m, FAILED] = 1 if imem[STATUS] != CONVERGED and imem[STATUS] != INEXACT and imem[STATUS] < EVENT else 0
                 at = _save(at, width, sources, mem, imem, row, irow)
+            if done_by_control == SWITCHED:  # behind the row, which has the impulses before
+                stopped = start(mem[T], tables, address, options, mem, imem, work, iwork)  # noqa: F821
         while done < until and stopped == 0:
             if at_events and at + _ROWS_OF_EVENT * width > row.size:  # noqa: F821
                 stopped = CAPACITY
@@ -347,7 +347,8 @@ def _march_template(first, last, until, n_total, save_every, stop, first_row, so
             imem[STEP] = k
             if not at_events or status in (CONVERGED, INEXACT):  # noqa: F821
                 mem[T] = t
-            if controllers.size > 0 and not act(t, h, controllers, where, control_functions[m], mem, imem, scratch[m]):
+            done_by_control = act(t, h, controllers, where, control_functions[m], mem, imem, scratch[m]) if controllers.size > 0 else HELD
+            if done_by_control == BROKEN:
                 status = imem[STATUS] = NON_FINITE
             done += 1
             irow[at + _ROW_N_ITER] += n_iter
@@ -358,6 +359,8 @@ def _march_template(first, last, until, n_total, save_every, stop, first_row, so
                 stopped, reached[m, FAILED] = status if stop else 0, 1
             if done % save_every == 0 or done == n_total or stopped != 0:
                 at = _save(at, width, sources, mem, imem, row, irow)
+            if done_by_control == SWITCHED and stopped == 0:
+                stopped = start(mem[T], tables, address, options, mem, imem, work, iwork)  # noqa: F821
         reached[m, ROW], reached[m, DONE], reached[m, STOPPED] = first_row + at // width, done, stopped
 
 
