@@ -17,6 +17,8 @@ from tests.scenes import run as run_scene
 from tests.schemes.event_driven.test_friction_in_space import bar, box
 from tests.schemes.rigid.test_forces import SCHEMES as MACHINE_SCHEMES
 from tests.schemes.rigid.test_forces import planetary, rope
+from tests.schemes.rigid.test_presence import SCHEMES as PRESENCE_SCHEMES
+from tests.schemes.rigid.test_presence import coming_and_going
 from tests.test_doctests import MODULES
 
 _LARGE = ("sheared_block",)  # with the default scheme only
@@ -80,6 +82,9 @@ def cases():
         yield "event by event", f"circuit {name}", partial(_event_by_event, partial(nsds.circuit, netlist), nsds.event_driven(), 2e-3)
     for name, scheme in MACHINE_SCHEMES.items():
         yield "machines", f"planetary gear {name}", partial(nsds.simulate, planetary(), t_end=4e-3, h=2e-3, scheme=scheme, progress=False)
+    for name, scheme in PRESENCE_SCHEMES.items():
+        come_and_go = partial(nsds.simulate, coming_and_going(), t_end=0.02, h=5e-3, scheme=scheme, progress=False)
+        yield "machines", f"coming and going {name}", come_and_go
     yield "machines", "rope", partial(nsds.simulate, rope(), t_end=0.4, h=1e-2, progress=False)
     yield "consistent starts", "slider_crank_3d", partial(nsds.consistent, nsds.examples.slider_crank_3d())
     for name, analyse in TANGENTS.items():

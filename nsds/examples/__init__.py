@@ -9,8 +9,11 @@ from nsds.examples import cam_bifurcation as _bifurcation
 from nsds.examples import cam_follower as _cam
 from nsds.examples import cart_pole as _poles
 from nsds.examples import circuit_rlcd as _rlcd
+from nsds.examples import clutch as _clutch
 from nsds.examples import column_of_beads as _column
+from nsds.examples import conveyor as _conveyor
 from nsds.examples import diode_bridge as _bridge
+from nsds.examples import docking as _docking
 from nsds.examples import dominoes as _dominoes
 from nsds.examples import double_pendulum as _pendulum
 from nsds.examples import dzhanibekov as _nut
@@ -19,6 +22,7 @@ from nsds.examples import filippov_spiral as _spiral
 from nsds.examples import filtered_bridge as _filtered
 from nsds.examples import friction_oscillator as _friction
 from nsds.examples import gene_network as _genes
+from nsds.examples import grain_hopper as _grains
 from nsds.examples import guitar_string as _string
 from nsds.examples import hopper as _hopper
 from nsds.examples import ideal_switch as _switch
@@ -43,8 +47,11 @@ from nsds.examples.cam_bifurcation import cam_bifurcation
 from nsds.examples.cam_follower import cam_follower, cam_motion
 from nsds.examples.cart_pole import CartPoles, cart_pole
 from nsds.examples.circuit_rlcd import circuit_rlcd, circuit_rlcd_energies
+from nsds.examples.clutch import clutch
 from nsds.examples.column_of_beads import column_of_beads
+from nsds.examples.conveyor import conveyor
 from nsds.examples.diode_bridge import diode_bridge
+from nsds.examples.docking import docking
 from nsds.examples.dominoes import dominoes
 from nsds.examples.double_pendulum import double_pendulum
 from nsds.examples.dzhanibekov import dzhanibekov
@@ -53,6 +60,7 @@ from nsds.examples.filippov_spiral import filippov_spiral
 from nsds.examples.filtered_bridge import filtered_bridge
 from nsds.examples.friction_oscillator import friction_oscillator
 from nsds.examples.gene_network import gene_network
+from nsds.examples.grain_hopper import grain_hopper
 from nsds.examples.guitar_string import guitar_string
 from nsds.examples.hopper import hopper, hopper_apex, hopper_thrusts
 from nsds.examples.ideal_switch import ideal_switch
@@ -83,8 +91,11 @@ __all__ = [
     "cart_pole",
     "circuit_rlcd",
     "circuit_rlcd_energies",
+    "clutch",
     "column_of_beads",
+    "conveyor",
     "diode_bridge",
+    "docking",
     "dominoes",
     "double_pendulum",
     "dzhanibekov",
@@ -93,6 +104,7 @@ __all__ = [
     "filtered_bridge",
     "friction_oscillator",
     "gene_network",
+    "grain_hopper",
     "guitar_string",
     "hopper",
     "hopper_apex",
@@ -148,6 +160,10 @@ EXAMPLES = {
     "box_stack": Example(box_stack, _stack.RUN, _stack.draw),
     "dominoes": Example(dominoes, _dominoes.RUN, _dominoes.draw),
     "rotating_drum": Example(rotating_drum, _drum.RUN, _drum.draw),
+    "grain_hopper": Example(grain_hopper, _grains.RUN, _grains.draw),
+    "conveyor": Example(conveyor, _conveyor.RUN, _conveyor.draw),
+    "clutch": Example(clutch, _clutch.RUN, _clutch.draw),
+    "docking": Example(docking, _docking.RUN, _docking.draw),
     "diode_bridge": Example(diode_bridge, _bridge.RUN, _bridge.draw),
     "filtered_bridge": Example(filtered_bridge, _filtered.RUN, _filtered.draw),
     "circuit_rlcd": Example(circuit_rlcd, _rlcd.RUN, _rlcd.draw),

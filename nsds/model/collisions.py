@@ -11,6 +11,7 @@ from nsds.model.records import pack, widened
 from nsds.model.shapes import require_shape
 
 _WORLD = "world"
+_POINTS, _MOST_POINTS = {"sphere": 4, "capsule": 4}, 12  # contacts of a shape that small scenes have room for at first
 _OF_CONTACTS = ("a", "b", "feature", "normal", "point", "y", "lambda")
 
 
@@ -135,7 +136,8 @@ def collisions_record(name, part, systems):
     _require_known(name, part, names, {side for side, system in systems.items() if system["record"].size == 1})
     law = part["law"]
     d = LAWS[law["law"]].block(NEWTON_EULER)
-    capacity = part["capacity"] or max(64, 4 * kind.size)
+    likely = sum(_POINTS.get(NAMES[code], _MOST_POINTS) for code in kind[body != WORLD])
+    capacity = part["capacity"] or max(4 * kind.size, min(64, likely))
     fields = {key: np.zeros((capacity,), np.int64) for key in ("a", "b", "feature")}
     fields |= {"normal": np.zeros((capacity, 3)), "point": np.zeros((capacity, 3)), "y": np.zeros(capacity)}
     fields["lambda"] = np.zeros((capacity, d))

@@ -494,7 +494,7 @@ def _advance(run, recorder, in_shares, interrupts, until, n_steps, stop):
             in_shares(chunk)
         if not (recorder.reached[:, STOPPED] == CAPACITY).any():
             return run
-        if has_event_rows(p.stepper):
+        if has_event_rows(p.stepper) and (recorder.reached[recorder.reached[:, STOPPED] == CAPACITY, ROW] > 0).all():
             recorder.extend()
             continue
         records = p.stepper.grow(run.records)

@@ -95,6 +95,7 @@ REFUSED = {
     "whole or none": [*NUMBER, 1.5, np.float64(2.0), 0, -1, 2**31, 2**63],
     "dimension or none": [*NUMBER, 1, 4, 0, -2, 2.5, "3"],
     "natural": [None, *NUMBER, 1.5, -1, 2**63],
+    "flags or none": ["yes", 2, 0.5, {}, [], ODD, [0.5], [True] * 9, np.nan, "1"],
     "flag": [None, "yes", 2, 0.5, {}, ODD, np.array([True, False])],
     "folder or none": [3, {}, [], ODD, True, force],
     "client": [3, {}, "cluster", [], ODD, True, force],
@@ -203,6 +204,11 @@ def resting():
 
 def interaction_on_ball(relation, law, on):
     return nsds.system(ball=ball(), floor=nsds.interaction(relation, law, on))
+
+
+def hinged(enabled):
+    pivot = nsds.interaction(nsds.joints.hinge([0, 0, 0], [0, 0, 1]), nsds.equality(), on="body", enabled=enabled)
+    return nsds.system(body=rigid(), pivot=pivot)
 
 
 def controlled(control, **arguments):
@@ -345,7 +351,7 @@ CALLS = {
     "rigid_bodies": (nsds.rigid_bodies, lambda: {"mass": 1.0, "inertia": 0.1, "q": Q, "v": [0] * 6}, {
         "mass": "positive or inf", "inertia": "vector", "q": "vector", "v": "vector", "fext": "vector, function or none",
         "mext": "vector, function or none", "frame": "word", "fint": "function or none", "mint": "function or none",
-        "C": "matrix or none", "K": "matrix or none", "z": "parameters", "count": "whole or none"}),
+        "C": "matrix or none", "K": "matrix or none", "alive": "flags or none", "z": "parameters", "count": "whole or none"}),
     "rigid_bodies, control": (rigid, lambda: {"T": [[1.0]] * 6, "u": [0.0]}, {
         "T": "matrix", "u": "vector or none", "u_frame": "word"}),
     "lagrangian_linear_relation": (relation, lambda: {"H": [[1.0]]}, {
@@ -380,6 +386,7 @@ CALLS = {
         "B": "function or none", "m": "whole", "z": "parameters"}),
     "interaction": (interaction_on_ball, lambda: {"relation": relation(H=[[1.0]]), "law": nsds.equality(), "on": "ball"}, {
         "relation": "relation", "law": "law", "on": "on"}),
+    "interaction, switched": (hinged, lambda: {"enabled": True}, {"enabled": "flags or none"}),
     "newton_impact": (nsds.newton_impact, lambda: {"e": 0.5}, {"e": "parameter within 0 and 1"}),
     "newton_impact_friction": (nsds.newton_impact_friction, lambda: {"e_n": 0.5, "mu": 0.1}, {
         "e_n": "parameter within 0 and 1", "mu": "parameter", "e_t": "parameter", "dimension": "dimension or none"}),
@@ -427,7 +434,7 @@ CALLS = {
         "state": "state of any length", "z": "state of any length"}),
     "collisions": (on_a_plane, lambda: {"shapes": {"ball": nsds.shapes.sphere(0.1)}, "law": nsds.newton_impact(0.0)}, {
         "shapes": "shapes of parts", "law": "law", "world": "world", "pairs": "pairs", "margin": "not negative",
-        "capacity": "whole or none"}),
+        "capacity": "whole or none", "enabled": "flags or none"}),
     "system": (nsds.system, lambda: {"ball": ball()}, {"t": "number", "other": "part"}),
     "system, gravity": (nsds.system, lambda: {"box": rigid(), "gravity": [0, 0, -9.81]}, {"gravity": "vector or none"}),
     "simulate": (step_of, lambda: {"system": bouncing()}, {

@@ -124,6 +124,17 @@ def test_spheres_of_one_part_hit_each_other():
     np.testing.assert_allclose(rows["balls"]["v"][-1, :, 0], [0, 2], atol=1e-14)
 
 
+def test_records_without_room_for_all_contacts_get_it():
+    """Of three spheres and the floor there are six."""
+    q, shape = [[0.1 * k, 0, 0.5 + k, 1, 0, 0, 0] for k in range(3)], {"balls": nsds.shapes.sphere(0.2)}
+    parts = {"balls": nsds.rigid_bodies(1.0, 0.016, q=q, v=np.zeros((3, 6)), fext=[0, 0, -G])}
+    rooms = [nsds.collisions(shape, nsds.newton_impact(e=0.5), world=nsds.shapes.plane(), capacity=n) for n in (1, 20)]
+    short, long = (run(nsds.system(**parts, hits=hits), 0.5, **TIGHT) for hits in rooms)
+    assert short["hits"]["y"].shape[1] >= 6
+    for part, field in (("balls", "q"), ("balls", "v"), ("hits", "n")):
+        assert short[part][field].tobytes() == long[part][field].tobytes()
+
+
 @pytest.mark.parametrize("law", [nsds.newton_impact(e=0.0), RUBBING])
 def test_a_sphere_falls_on_another_that_lies_on_the_floor(law):
     """Shapes of which some contacts are of two bodies, others of a body and the world; they come to rest one above the other."""

@@ -148,7 +148,7 @@ def test_two_bodies_whose_bond_breaks_keep_momentum_and_what_energy_is_theirs(na
     )
     rows = run(system, 0.4, 1e-3, SCHEMES[name])
     assert rows["bond"]["enabled"].tolist() == 200 * [1] + 201 * [0]
-    momentum = np.array([1.0, 2.0]) @ rows["pair"]["v"][:, :, 1]
+    momentum = rows["pair"]["v"][:, :, 1] @ [1.0, 2.0]
     np.testing.assert_allclose(momentum, 0.0, atol=1e-12)
     assert rows["bond"]["lambda"][1:201].all()
     assert not rows["bond"]["lambda"][201:].any()
@@ -172,9 +172,7 @@ def test_a_clutch_that_closes():
     v[:, 5] = w
     system = nsds.system(
         wheels=nsds.rigid_bodies(1.0, [[1.0, 1.0, i] for i in I], q=np.tile(AT_ORIGIN, (2, 1)), v=v),
-        clutch=nsds.interaction(
-            joints.hinge_angle([0, 0, 0], Z), nsds.relay(-torque, torque), on=("wheels[0]", "wheels[1]"), enabled=False
-        ),
+        clutch=nsds.interaction(joints.hinge_angle(Z), nsds.dry_friction(torque), on=("wheels[0]", "wheels[1]"), enabled=False),
         pedal=nsds.sampled_control(engage, reads="wheels", writes="clutch.enabled", z=[closes]),
     )
     rows = run(system, 2.0, h)
@@ -182,7 +180,7 @@ def test_a_clutch_that_closes():
     assert (turning[:101] == w).all()
     np.testing.assert_allclose(turning[-1], I @ w / I.sum(), rtol=1e-12)
     slips = abs(turning[:, 0] - turning[:, 1]) > 1e-9
-    assert abs(rows["t"][slips][-1] - end) <= h
+    assert abs(rows["t"][slips][-1] - end) <= 1.01 * h
     ledger = nsds.energy(system, rows)
     assert abs(ledger["contact"].sum() + 0.5 * I.prod() / I.sum() * (w[0] - w[1]) ** 2) < 1e-9
     assert not ledger["switching"].any()
@@ -204,6 +202,13 @@ def test_the_ledger_of_births_and_deaths():
 def swap(t, x, state, z, u):
     if t > z[0] - 1e-9:
         u[0], u[1] = 0.0, 1.0
+
+
+def coming_and_going():
+    """Linked balls, of which one dies and one is born, for runs without a compiler."""
+    x, v = scattered(7, 3)
+    clock = nsds.sampled_control(swap, reads="balls", writes="balls.alive", z=[0.01])
+    return balls(x, v, [True, False, True], chain=True, clock=clock)
 
 
 def test_a_trap_door_opens():
