@@ -54,6 +54,7 @@ def collisions(
     pairs: Sequence[Any] | None = ...,
     margin: float = ...,
     capacity: int | None = ...,
+    enabled: bool | ArrayLike | None = ...,
 ) -> dict[str, Any]: ...
 def complementarity() -> Any: ...
 def compliant(
@@ -176,7 +177,7 @@ def gradient(
     scheme: np.ndarray | None = ...,
 ) -> np.ndarray: ...
 def higher_order_sweeping() -> np.ndarray: ...
-def interaction(relation: dict[str, Any], law: dict[str, Any], on: str) -> dict[str, Any]: ...
+def interaction(relation: dict[str, Any], law: dict[str, Any], on: str, *, enabled: bool | ArrayLike | None = ...) -> dict[str, Any]: ...
 def iterated_map(
     f: Callable[..., Any],
     x: ArrayLike,
@@ -375,6 +376,7 @@ def rigid_bodies(
     T: ArrayLike | None = ...,
     u: ArrayLike | None = ...,
     u_frame: str = ...,
+    alive: bool | ArrayLike | None = ...,
     z: ArrayLike | None = ...,
     count: int | None = ...,
 ) -> dict[str, Any]: ...

@@ -17,10 +17,12 @@ from nsds.examples import docking as _docking
 from nsds.examples import dominoes as _dominoes
 from nsds.examples import double_pendulum as _pendulum
 from nsds.examples import dzhanibekov as _nut
+from nsds.examples import eccentric_cam as _eccentric
 from nsds.examples import euler_disk as _coin
 from nsds.examples import filippov_spiral as _spiral
 from nsds.examples import filtered_bridge as _filtered
 from nsds.examples import friction_oscillator as _friction
+from nsds.examples import gas_piston as _piston
 from nsds.examples import gene_network as _genes
 from nsds.examples import grain_hopper as _grains
 from nsds.examples import guitar_string as _string
@@ -36,6 +38,7 @@ from nsds.examples import slider_crank as _crank
 from nsds.examples import slider_crank_3d as _crank_3d
 from nsds.examples import sliding_ball as _sliding
 from nsds.examples import spinning_disk as _disk
+from nsds.examples import suspended_car as _car
 from nsds.examples import third_order_stop as _stop
 from nsds.examples import twisting_controller as _twisting
 from nsds.examples import two_link_manipulator as _arm
@@ -55,10 +58,12 @@ from nsds.examples.docking import docking
 from nsds.examples.dominoes import dominoes
 from nsds.examples.double_pendulum import double_pendulum
 from nsds.examples.dzhanibekov import dzhanibekov
+from nsds.examples.eccentric_cam import eccentric_cam
 from nsds.examples.euler_disk import euler_disk
 from nsds.examples.filippov_spiral import filippov_spiral
 from nsds.examples.filtered_bridge import filtered_bridge
 from nsds.examples.friction_oscillator import friction_oscillator
+from nsds.examples.gas_piston import gas_piston
 from nsds.examples.gene_network import gene_network
 from nsds.examples.grain_hopper import grain_hopper
 from nsds.examples.guitar_string import guitar_string
@@ -74,6 +79,7 @@ from nsds.examples.slider_crank import slider_crank
 from nsds.examples.slider_crank_3d import slider_crank_3d
 from nsds.examples.sliding_ball import sliding_ball
 from nsds.examples.spinning_disk import spinning_disk
+from nsds.examples.suspended_car import suspended_car
 from nsds.examples.third_order_stop import third_order_stop
 from nsds.examples.twisting_controller import twisting_controller
 from nsds.examples.two_link_manipulator import two_link_manipulator
@@ -99,10 +105,12 @@ __all__ = [
     "dominoes",
     "double_pendulum",
     "dzhanibekov",
+    "eccentric_cam",
     "euler_disk",
     "filippov_spiral",
     "filtered_bridge",
     "friction_oscillator",
+    "gas_piston",
     "gene_network",
     "grain_hopper",
     "guitar_string",
@@ -120,6 +128,7 @@ __all__ = [
     "slider_crank_3d",
     "sliding_ball",
     "spinning_disk",
+    "suspended_car",
     "third_order_stop",
     "twisting_controller",
     "two_link_manipulator",
@@ -155,6 +164,9 @@ EXAMPLES = {
     "sliding_ball": Example(sliding_ball, _sliding.RUN, _sliding.draw),
     "dzhanibekov": Example(dzhanibekov, _nut.RUN, _nut.draw),
     "slider_crank_3d": Example(slider_crank_3d, _crank_3d.RUN, _crank_3d.draw),
+    "eccentric_cam": Example(eccentric_cam, _eccentric.RUN, _eccentric.draw),
+    "gas_piston": Example(gas_piston, _piston.RUN, _piston.draw),
+    "suspended_car": Example(suspended_car, _car.RUN, _car.draw),
     "six_axis_arm": Example(six_axis_arm, _six_axes.RUN, _six_axes.draw),
     "euler_disk": Example(euler_disk, _coin.RUN, _coin.draw),
     "box_stack": Example(box_stack, _stack.RUN, _stack.draw),

@@ -89,4 +89,4 @@ def grain_hopper(n=24, interval=0.07, opens=2.4, mu=0.3):
 
 def draw(system, trajectory):
     """The hopper at four times."""
-    return snapshots(system, trajectory, 4, elev=12.0)
+    return snapshots(system, trajectory[trajectory["t"] < 2.8], 4, elev=35.0)

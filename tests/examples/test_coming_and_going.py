@@ -32,7 +32,7 @@ def test_a_hopper_bears_what_has_fallen_into_it_and_empties_through_its_gate():
 @pytest.mark.parametrize(("speed", "mu"), [(1.0, 0.2), (0.8, 0.4)])
 def test_parcels_slip_until_they_have_the_speed_of_the_belt(speed, mu):
     h, interval, length = 2e-3, 0.7, 1.6
-    system, rows = run("conveyor", {"n": 3, "speed": speed, "mu": mu, "length": length}, t_end=3.5)
+    system, rows = run("conveyor", {"n": 3, "speed": speed, "mu": mu, "length": length}, t_end=3.8)
     parcels, slips = rows["parcels"], speed / (mu * G)
     assert (parcels["q"][:, :, 2] < 0.1 + 1e-9).all()
     for i in range(3):
@@ -43,8 +43,8 @@ def test_parcels_slip_until_they_have_the_speed_of_the_belt(speed, mu):
         np.testing.assert_allclose(x[-1], speed * (t[-1] - slips / 2), atol=speed * h)
         assert t[-1] == pytest.approx(length / speed + slips / 2, abs=2 * h)
     ledger = nsds.energy(system, rows)
-    taken = 3 * 2.0 * speed**2 / 2  # those on which it has acted take their kinetic energy along
-    assert ledger["switching"].sum() == pytest.approx(-taken, rel=1e-6)
+    taken = 3 * 2.0 * speed**2 / 2  # kinetic energy that they take along, and height that the first did not bring: it was there
+    assert ledger["switching"].sum() == pytest.approx(-taken - 2.0 * G * 0.1, rel=1e-6)
     assert ledger["contact"].sum() == pytest.approx(taken, rel=1e-6)
 
 
@@ -68,7 +68,7 @@ def test_a_shuttle_that_has_docked_turns_with_the_station_as_momentum_says():
     for part in ("station", "shuttle"):
         np.testing.assert_allclose(rows[part]["v"][-1, 5], spin, rtol=1e-3)
     momentum = 8.0 * rows["station"]["v"][:, :3] + 2.0 * rows["shuttle"]["v"][:, :3]
-    np.testing.assert_allclose(momentum, momentum[[0]], atol=1e-14)
+    assert abs(momentum - momentum[0]).max() < 1e-14
     np.testing.assert_allclose(momentum[-1, 0] / 10.0, drift, rtol=1e-12)
     captured = rows["latch"]["enabled"].argmax()
     assert abs(rows["latch"]["y"][captured, 0]) <= 0.02 < abs(rows["latch"]["y"][captured - 1, 0])

@@ -87,7 +87,7 @@ def test_the_table_knows_all_systems():
         (plant, "plant.A.indices", 2, r"plant\.A\.indices"),
         (plant, "loop.period", -1.0, r"loop\.period must be finite and at least 0"),
         (plant, "relay.lower", 3.0, r"relay\.lower must be at most relay\.upper"),
-        (mechanism, "contacts.n", 65, r"contacts\.n must be a whole number in \[0, 64\], got 65"),
+        (mechanism, "contacts.n", 25, r"contacts\.n must be a whole number in \[0, 24\], got 25"),
         (mechanism, "contacts.shape_body", 4, r"contacts\.shape_body must be a whole number in \[-1, 3\], got 4"),
         (mechanism, "contacts.shape_kind", 8, r"contacts\.shape_kind must be a whole number in \[0, 7\], got 8"),
         (mechanism, "contacts.shape_kind", 4, r"contacts\.shape_size must be positive lengths of a convex"),
