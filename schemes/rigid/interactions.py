@@ -195,7 +195,7 @@ def _contradiction(prepared, m, status):
     lists, work = prepared.layout, prepared.work[m]
     rows, rates, names = [], [], []
     for name, it in zip(lists.interaction_names, lists.interactions, strict=True):
-        for i in range(it["m"] if it["law"] == EQUALITY else 0):
+        for i in range(it["m"] if it["law"] == EQUALITY and work[it["off"]] == 0.0 else 0):
             row = np.zeros(6 * lists.bodies.size)
             for side, body in enumerate((it["a"], it["b"])):
                 if body != ABSENT and not lists.bodies[body]["fixed"]:
