@@ -15,6 +15,7 @@ from tests.models_of_limits import LIMITS
 from tests.scenes import SCENES
 from tests.scenes import run as run_scene
 from tests.schemes.event_driven.test_friction_in_space import bar, box
+from tests.schemes.event_driven.test_handover import column
 from tests.schemes.rigid.test_forces import SCHEMES as MACHINE_SCHEMES
 from tests.schemes.rigid.test_forces import planetary, rope
 from tests.schemes.rigid.test_presence import SCHEMES as PRESENCE_SCHEMES
@@ -52,6 +53,10 @@ RUBBING = {
     "feet on a line that slip": lambda: bar([4.0, 3.0, -9.81, 0.5, 1.0]),
     "a box that slips on four feet": lambda: box([0.6, 0.4, 0.1], [0] * 6, 0.6, 0.7),
 }
+HANDED_OVER = {
+    "a column": lambda: column(0.9, [0.0, 1e-3, 2e-3], [0, 0, -0.1]),
+    "a box on four feet": lambda: box([0.6, 0.4, 0.1], [0, 0, -0.1, 0, 0, 0], 0.6, 0.7),
+}
 # Two contacts in space with friction, of which one comes to stick and the other begins to slip.
 W_IN_SPACE = np.diag([1.0, 2.0, 1.5] * 2) + 0.2 * np.ones((6, 6))
 IMPACTS = {"multiple": nsds.solvers.solve_multiple_impact, "poisson": nsds.solvers.solve_poisson_impact}
@@ -75,6 +80,9 @@ def cases():
     for name, build in RUBBING.items():
         yield "event by event", name, partial(_event_by_event, build, nsds.event_driven(), 0.02)
     yield "event by event", "forces that jump again", partial(_event_by_event, nsds.examples.cam_follower, nsds.event_driven(), 0.8)
+    hybrid = nsds.event_driven(hybrid=True, max_events=1, accumulation=0.0)
+    for name, build in HANDED_OVER.items():
+        yield "event by event", f"handed over, {name}", partial(_event_by_event, build, hybrid, 0.1)
     for name, solve in IMPACTS.items():
         u = [-1.0, 0.3, 0.1, -0.5, 0.0, 0.0]
         yield "impacts in space", name, partial(solve, W=W_IN_SPACE, u=u, e=0.5, mu=[0.3, 0.02], dimension=3)

@@ -58,6 +58,8 @@ class Carried:
         own = int(flow["n_own"][0]) if self.family is affine else n
         members, total = run.records.size, n + len(parameters)
         width = total if n_columns is None or parameters else n_columns
+        if width > 0 and scheme["hybrid"]:
+            raise ValueError(f"{owner}: an interval that is stepped in time has no tangent map; use nsds.event_driven(hybrid=False)")
         if width > 0 and self.family is mechanics and run.prepared.tables.newton.plan["impact_law"][0]:
             raise ValueError(f"{owner}: impacts by the laws multiple_impact and poisson_impact have no tangent map; use nsds.newton_impact")
         self.rows = rows or (ROWS if width > 0 and (parameters or not self.is_linear) else 1)

@@ -13,11 +13,10 @@ from nsds.schemes.event_driven.flows import correct, put_on_constraints
 from nsds.schemes.event_driven.forces import (
     evaluate_rows,
     factorise,
+    factorise_independent,
     free_accelerations,
     hold,
     jams,
-    list_rows,
-    mark_redundant,
     slip_of,
 )
 from nsds.schemes.event_driven.impacts import is_solved, solve_impact
@@ -61,8 +60,8 @@ def handle(t, s, functions, solver, solver_options, options, mem, imem, work, iw
         iwork[f.before + i] = iwork[f.mode + i]
         work[f.direction_before + i] = work[f.direction + i] if iwork[f.mode + i] == SLIP else 0.0
         work[p.total + i] = 0.0
-    if _find_touching(s, mem, work, iwork) and status == CONVERGED:
-        status, _, _ = solve_impact(t, s, solver, solver_options, options, mem, work, iwork)
+    if find_touching(s, mem, work, iwork) and status == CONVERGED:
+        status, _, _ = solve_impact(t, 0.0, s, solver, solver_options, options, mem, work, iwork)
         bits |= JUMP
         if is_solved(status):
             status = _evaluate(t, s, functions, options, mem, imem, work, iwork)
@@ -82,6 +81,14 @@ def handle(t, s, functions, solver, solver_options, options, mem, imem, work, iw
             bits |= FRICTION
     iwork[f.fresh] = 1
     return status, bits
+
+
+@kernel
+def strikes_at_start(t, s, functions, options, mem, imem, work, iwork):
+    """Whether contacts that touch approach at the state in mem."""
+    status = _evaluate(t, s, functions, options, mem, imem, work, iwork)
+    _scale(t, s, options, mem, work)
+    return find_touching(s, mem, work, iwork) or status != CONVERGED
 
 
 @tiny
@@ -123,7 +130,7 @@ def _scale(t, s, options, mem, work):
 
 
 @kernel
-def _find_touching(s, mem, work, iwork):
+def find_touching(s, mem, work, iwork):
     """Rows of contacts that touch, in iwork[keep], with those that are always there; True where one approaches."""
     form, f, touches, approaches = s.newton, s.flow[0], False, False
     for i in range(form.constraints.size):
@@ -151,7 +158,7 @@ def _choose_modes(s, solver, solver_options, options, mem, imem, work, iwork):
         status = _guess(s, solver, solver_options, mem, work, iwork)
     for k in range(4 * form.constraints.size + 20):
         _restore(s, mem, work, iwork)
-        if not _factorise_rows(s, imem, work, iwork):
+        if not factorise_independent(s, imem, work, iwork):
             return SINGULAR_STEP
         for i in range(p.n_dofs):
             work[p.acc + i] = work[f.acc_free + i]
@@ -214,20 +221,9 @@ def _turn_towards(i, x, y, f, work):
 
 
 @kernel
-def _factorise_rows(s, imem, work, iwork):
-    """Inverse of the matrix of the rows that are HELD, where some follow from others without these; False where it is singular."""
-    list_rows(s, imem, iwork)
-    if factorise(s, work, iwork):
-        return True
-    mark_redundant(s, work, iwork)
-    list_rows(s, imem, iwork)
-    return factorise(s, work, iwork)
-
-
-@kernel
 def _settle(s, mem, imem, work, iwork):
     """Velocities that are zero up to rounding become zero: those of the rows that are at rest, and of contacts that come to rest."""
-    if _factorise_rows(s, imem, work, iwork) and iwork[s.flow[0].n_equations] > 0:
+    if factorise_independent(s, imem, work, iwork) and iwork[s.flow[0].n_equations] > 0:
         correct(True, s, mem, work, iwork)
     _restore(s, mem, work, iwork)
 

@@ -9,7 +9,18 @@ from nsds._jit import inlined, kernel, tiny
 from nsds.model.layout import ABSENT
 from nsds.schemes.event_driven import dopri5
 from nsds.schemes.event_driven.bodies import rates
-from nsds.schemes.event_driven.forces import accelerate, evaluate_operators, factorise, hold, list_rows, push, slip_of, solve_rows, turn
+from nsds.schemes.event_driven.forces import (
+    accelerate,
+    evaluate_operators,
+    factorise,
+    factorise_independent,
+    hold,
+    list_rows,
+    push,
+    slip_of,
+    solve_rows,
+    turn,
+)
 from nsds.schemes.event_driven.guards import first_event, series_event, time_in_step, turns
 from nsds.schemes.event_driven.loads import JUMP, at_foretold_jump, before_jump, missing_in_forces, next_jump, note_jump
 from nsds.schemes.event_driven.polynomials import NO_ROOT, evaluate
@@ -126,7 +137,7 @@ def _arrive(theta, t, h, t_end, s, functions, options, mem, imem, work, iwork):
         work[f.heading + i] = work[f.direction + i]
         iwork[f.zeros + i] = 1 if iwork[f.zeros + i] != 0 and _still_rests(i, s, mem, work, iwork) else 0
     if iwork[f.n_equations] > 0:
-        is_moved = theta != NO_ROOT and f.is_linear == 0 and _put_on_gaps(t_new, s, functions, options, mem, imem, work, iwork)
+        is_moved = theta != NO_ROOT and f.is_linear == 0 and put_on_gaps(t_new, s, functions, options, mem, imem, work, iwork)
         if put_on_constraints(t_new, s, functions, options, mem, imem, work, iwork) or is_moved:
             load(s, mem, work, f.x)
             iwork[f.fresh] = 1
@@ -143,7 +154,7 @@ def _still_rests(i, s, mem, work, iwork):
 
 
 @kernel
-def _put_on_gaps(t, s, functions, options, mem, imem, work, iwork):
+def put_on_gaps(t, s, functions, options, mem, imem, work, iwork):
     """Project the positions in mem onto ``y = 0`` of the gaps that have come to zero, together with what is held, where both can be.
 
     Held rows alone would move the others off it again, by more than flights are high at the end of an accumulation. Returns whether it
@@ -160,7 +171,7 @@ def _put_on_gaps(t, s, functions, options, mem, imem, work, iwork):
     list_rows(s, imem, iwork)
     for _ in range(_PROJECTIONS):
         evaluate_operators(t, ACTIVE, s, functions, options, mem, imem, work, iwork)
-        if not (factorise(s, work, iwork) and correct(False, s, mem, work, iwork)):
+        if not (factorise_independent(s, imem, work, iwork) and correct(False, s, mem, work, iwork)):
             break
         changed = True
     for i in range(m):

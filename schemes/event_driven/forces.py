@@ -127,6 +127,17 @@ def mark_redundant(s, work, iwork):
 
 
 @kernel
+def factorise_independent(s, imem, work, iwork):
+    """Inverse of the matrix of the rows that are HELD, where some follow from others without these; False where it is singular."""
+    list_rows(s, imem, iwork)
+    if factorise(s, work, iwork):
+        return True
+    mark_redundant(s, work, iwork)
+    list_rows(s, imem, iwork)
+    return factorise(s, work, iwork)
+
+
+@kernel
 def jams(s, work, iwork):
     """Whether a contact slips into itself: ``W_nn - mu sum direction W_nt <= 0``, Painlevé's case, after `factorise`."""
     constraints, f, p = s.newton.constraints, s.flow[0], s.newton.plan[0]

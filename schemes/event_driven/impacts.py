@@ -17,13 +17,16 @@ _NEAR = 1e-3  # of the threshold of speeds: gaps, over the largest lengths, that
 
 
 @kernel
-def solve_impact(t, s, solver, solver_options, options, mem, work, iwork):
+def solve_impact(t, h, s, solver, solver_options, options, mem, work, iwork):
     """One problem for all contacts that touch: ``0 <= H v+ + e H v-  ⟂  P >= 0`` with friction; bilateral constraints hold, too.
 
     iwork[keep] tells the rows; what is at rest has e = 0. With one e for all contacts and no friction no energy is gained; a contact that
     opens may be left approaching by no more than e times its speed, and then has an impact of its own at once. Other laws of impacts say
     themselves what velocities follow, see `nsds.schemes.problem.impact`. Out: v+ in mem, impulses in p.total. Returns (status,
     iterations, residual).
+
+    h: 0 at an event, else a step of time, in which the accelerations in p.acc and bounded forces act, too; what is slower than these
+    accelerations can make it in the step is at rest.
     """
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     n, most, status = 0, 0.0, CONVERGED
@@ -31,21 +34,23 @@ def solve_impact(t, s, solver, solver_options, options, mem, work, iwork):
         c = form.constraints[i]
         work[p.total + i] = mem[c.lam] = 0.0
         iwork[p.local + i] = ABSENT
-        if iwork[f.keep + i] != 0 and c.lower == ABSENT:
+        if iwork[f.keep + i] != 0 and (c.lower == ABSENT or h > 0.0):
             iwork[p.local + i], iwork[p.active + n] = n, i
             ydot, size = velocity(c, form.entries, mem, work)
-            is_newton = c.e != ABSENT and c.rebound == ABSENT and not (c.component == 0 and abs(ydot) <= work[f.slow + i])
-            mem[c.ydot], work[p.q + n] = ydot, ydot + (work[c.e] * ydot if is_newton else 0.0)
-            most = max(most, size)
+            gain, most_gained = _gain(c, h, form.entries, p, work)
+            rests = c.component == 0 and abs(ydot) <= max(work[f.slow + i], most_gained)
+            is_newton = c.e != ABSENT and c.rebound == ABSENT and not rests
+            mem[c.ydot], work[p.q + n] = ydot, ydot + (work[c.e] * ydot if is_newton else 0.0) + gain
+            most = max(most, size + most_gained)
             n += 1
     work[p.rounding] = ULPS * most
     for i in range(p.n_dofs):
-        work[p.dv + i] = 0.0
+        work[p.dv + i] = h * work[p.acc + i]
     if p.impact_law != 0:
         status = _collide(n, s, mem, work, iwork)
         if status != CONVERGED:
             return status, 0, 0.0
-    status, n_iter, residual = push_apart(n, p.dv, 1.0, 1.0, form, form.bodies, solver, solver_options, mem, work, iwork)
+    status, n_iter, residual = push_apart(n, p.dv, 1.0, h if h > 0.0 else 1.0, form, form.bodies, solver, solver_options, mem, work, iwork)
     for a in range(n):  # velocities that cancel in the jump leave rounding
         i, size = iwork[p.active + a], 0.0
         for k in range(iwork[p.sub_row + a], iwork[p.sub_row + a + 1]):
@@ -53,8 +58,20 @@ def solve_impact(t, s, solver, solver_options, options, mem, work, iwork):
         work[f.speed + i] = max(work[f.speed + i], size)
     add_jump(form.parts, form.elements, p, mem, work)
     forget_impact(form.constraints, work)  # the problem of forces knows of none
-    _count_flights(t, s, options, mem, work, iwork)
+    if h == 0.0:
+        _count_flights(t, s, options, mem, work, iwork)
     return status, n_iter, residual
+
+
+@tiny
+def _gain(c, h, entries, p, work):
+    """(What the accelerations in p.acc add to ydot in a step h, the sum of the magnitudes in it)."""
+    gain, size = 0.0, 0.0
+    for k in range(c.entry, c.entry_end if h > 0.0 else c.entry):
+        term = h * work[entries[k].coefficient] * work[p.acc + entries[k].dof]
+        gain += term
+        size += abs(term)
+    return gain, size
 
 
 @kernel

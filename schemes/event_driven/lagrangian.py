@@ -13,14 +13,15 @@ from nsds.model.layout import ABSENT
 from nsds.model.records import T
 from nsds.schemes.event_driven.bodies import list_contacts
 from nsds.schemes.event_driven.clock import AT_EVENT, AT_START, STEPS, are_too_many, count_event, next_stop, strikes, wind_up
-from nsds.schemes.event_driven.events import handle
+from nsds.schemes.event_driven.events import handle, strikes_at_start
 from nsds.schemes.event_driven.flows import runge_kutta_step, series_step
 from nsds.schemes.event_driven.forces import accelerate, evaluate_operators, list_rows
 from nsds.schemes.event_driven.guards import start_together
+from nsds.schemes.event_driven.handover import begin_anew, hand_over
 from nsds.schemes.event_driven.impacts import is_solved
-from nsds.schemes.event_driven.loads import forget_jumps
-from nsds.schemes.event_driven.tables import FREE, HELD, Options, Tables, no_bodies, place_flow
+from nsds.schemes.event_driven.tables import HELD, Options, Tables, no_bodies, place_flow
 from nsds.schemes.lagrangian import newton
+from nsds.schemes.lagrangian.contact_forces import clear_impulses
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
 from nsds.schemes.lagrangian.newton import EVERY, keep_state
 from nsds.schemes.lagrangian.outputs import update_outputs
@@ -28,12 +29,25 @@ from nsds.schemes.lagrangian.tables import POSITION, is_linear, layout_of
 from nsds.schemes.linear_algebra import dense
 from nsds.schemes.run.memory import Allocator
 from nsds.schemes.run.sampled_control import has_controls
-from nsds.status import ACCUMULATION, CAPACITY, CONVERGED, EVENT, JUMP, PAINLEVE, STEP_COLLAPSED, TIME_EVENT, TOO_MANY_EVENTS, advice
+from nsds.status import (
+    ACCUMULATION,
+    CAPACITY,
+    CONVERGED,
+    EVENT,
+    JUMP,
+    PAINLEVE,
+    STEP_COLLAPSED,
+    TIME_EVENT,
+    TIME_STEPPED,
+    TOO_MANY_EVENTS,
+    advice,
+)
 
 EVENT_ROWS = True
 _OWNER = "event_driven"
 EXPLICIT = {"gamma": 0.0, "q_star": 1.0, "tol": 0.0, "max_iter": 0.0, "a": 0.0, "weight": 0.0, "at_q": 1.0, "at_v": 1.0, "paoli": 0.0}
 _PATIENCE, _CRAWL = 20_000, 1e-3  # steps that have got on by less than that part of the time between rows: a motion that does not end
+_HURRY, _WALK = 2_000, 0.1  # the same, where steps in time can get on instead
 _REACH = 1.5  # of a series: angle of the fastest motion in a step
 
 
@@ -59,7 +73,7 @@ def prepare(records, mem, options, h, method):
 
 def with_flow(prepared, flow, rigid, options, words):
     """What is prepared of the Newton form, with the tables of the flow, and of rigid bodies, and options."""
-    numbers = {name: float(options[name].item()) for name in ("rtol", "atol", "accumulation", "max_events")}
+    numbers = {name: float(options[name].item()) for name in ("rtol", "atol", "accumulation", "max_events", "hybrid")}
     tables = Tables(prepared.tables, flow, np.sort(options["time_events"]), rigid)
     return prepared._replace(tables=tables, options=Options(words.h, words, **numbers))
 
@@ -123,19 +137,29 @@ def start(t, s, functions, options, mem, imem, work, iwork):
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     keep_state(form.parts, form.elements, p, mem, work)
     for i in range(form.constraints.size):
-        iwork[f.mode + i] = HELD if form.constraints[i].bilateral != 0 else FREE
-        iwork[f.zeros + i] = iwork[f.fired + i] = iwork[f.run + i] = 0
-        work[f.length + i] = work[f.speed + i] = work[f.pull + i] = work[f.flight + i] = work[f.flight_before + i] = 0.0
-        work[f.carried + i] = 0.0
-        work[f.last + i] = t
-    work[f.step], work[f.error], work[f.tail], work[f.force] = 0.0, 1.0, -np.inf, 0.0
-    work[f.mark], iwork[f.n_steps] = t, 0
+        work[f.length + i] = work[f.speed + i] = work[f.pull + i] = work[f.carried + i] = 0.0
+    work[f.force] = 0.0
+    begin_anew(t, s, work, iwork)
     wind_up(t, s.times, f, iwork)
-    forget_jumps(f, work, iwork)
     list_rows(s, imem, iwork)
-    _update(t, s, functions, options, mem, imem, work, iwork)
+    _update(t, 0, s, functions, options, mem, imem, work, iwork)
     list_contacts(s, mem, imem, work, iwork)
     return CONVERGED
+
+
+@kernel
+def opening(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """Modes and forces of the first row, after `start`, unless an impact is there. What fails here does so in the first step, too."""
+    f = s.flow[0]
+    if strikes_at_start(t, s, functions, options, mem, imem, work, iwork):
+        return
+    status, _ = _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+    if status != CONVERGED:
+        begin_anew(t, s, work, iwork)
+        iwork[f.pending] = AT_START
+        list_rows(s, imem, iwork)
+        _update(t, 0, s, functions, options, mem, imem, work, iwork)
+    list_contacts(s, mem, imem, work, iwork)
 
 
 @kernel
@@ -154,11 +178,10 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     while not has_ended:
         if t >= t_new:
             iwork[f.n_events], has_ended = 0, True
-            result = _update(t, s, functions, options, mem, imem, work, iwork)
-        elif n == STEPS:
-            result, has_ended = TOO_MANY_EVENTS, True
-        elif _crawls(t, options.h, f, work, iwork):
-            result, has_ended = TOO_MANY_EVENTS if iwork[f.n_events] > 0 else STEP_COLLAPSED, True
+            result = _update(t, 0, s, functions, options, mem, imem, work, iwork)
+        elif n == STEPS or _crawls(t, options, f, work, iwork):
+            result, has_ended = TOO_MANY_EVENTS if options.hybrid != 0.0 or iwork[f.n_events] > 0 else STEP_COLLAPSED, True
+            mem[T] = t
         else:
             until, n = next_stop(t, t_new, s.times, f, work, iwork), n + 1
             if f.is_linear != 0:
@@ -169,26 +192,28 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
                 mem[T], has_ended = t, True
             elif iwork[f.first_event] != 0 or (t >= until and until < t_new):
                 iwork[f.pending], mem[T], has_ended = AT_EVENT, t, True
-                result = _update(t, s, functions, options, mem, imem, work, iwork)
+                result = _update(t, 0, s, functions, options, mem, imem, work, iwork)
                 start_together(s, mem, work, iwork)
                 result = EVENT if result == CONVERGED else result
+    if options.hybrid != 0.0 and result == TOO_MANY_EVENTS:
+        result = _step_in_time(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork)
     list_contacts(s, mem, imem, work, iwork)
     return result, n, 0.0
 
 
 @tiny
-def _crawls(t, h, f, work, iwork):
+def _crawls(t, options, f, work, iwork):
     """Count a step, and tell whether many have not got on, with events between them or without."""
     iwork[f.n_steps] += 1
-    if t - work[f.mark] > _CRAWL * h:
+    if t - work[f.mark] > (_CRAWL if options.hybrid == 0.0 else _WALK) * options.h:
         work[f.mark], iwork[f.n_steps] = t, 0
-    return iwork[f.n_steps] > _PATIENCE
+    return iwork[f.n_steps] > (_PATIENCE if options.hybrid == 0.0 else _HURRY)
 
 
 @kernel
 def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """What happens at t. Returns (CONVERGED, EVENT with bits), or a status that ends the run; 0 in place of bits where nothing shows."""
-    f, p, constraints = s.flow[0], s.newton.plan[0], s.newton.constraints
+    f, constraints = s.flow[0], s.newton.constraints
     is_start, bits = iwork[f.pending] == AT_START, 0
     iwork[f.pending] = 0
     if strikes(t, s.times, f, iwork):
@@ -205,24 +230,42 @@ def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwo
     status, found = handle(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
     if not is_solved(status):
         return status, 0
-    status = _update(t, s, functions, options, mem, imem, work, iwork)
     bits |= found
-    if (bits & JUMP) != 0:
-        for i in range(constraints.size):
-            mem[constraints[i].lam] = work[p.total + i]
+    status = _update(t, bits, s, functions, options, mem, imem, work, iwork)
     return status, EVENT | bits if not is_start or (bits & JUMP) != 0 else 0
 
 
 @kernel
-def _update(t, s, functions, options, mem, imem, work, iwork):
-    """y, ydot and the forces lambda at the state in mem. Returns a status."""
-    form, f = s.newton, s.flow[0]
+def _step_in_time(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """To the next row, or time that is known in advance, by steps in time. Returns EVENT with bits, or a status that ends the run."""
+    f = s.flow[0]
+    work[f.tail] = -np.inf
+    until = next_stop(mem[T], t_new, s.times, f, work, iwork)
+    status, bits = hand_over(mem[T], until, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+    mem[T] = until
+    if is_solved(status):
+        status = _update(until, bits, s, functions, options, mem, imem, work, iwork)
+    return EVENT | TIME_STEPPED | bits if status == CONVERGED else status
+
+
+@kernel
+def _update(t, bits, s, functions, options, mem, imem, work, iwork):
+    """y, ydot, the forces lambda, of an impact its impulses, and ``p = H^T lambda`` at the state in mem. Returns a status."""
+    form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     for i in range(form.constraints.size):
         mem[form.constraints[i].lam] = 0.0
     status = accelerate(t, s, functions, options, mem, imem, work, iwork)
     evaluate_operators(t, EVERY, s, functions, options, mem, imem, work, iwork)
     update_outputs(options.h, 1.0, form.constraints, form.entries, form.couplings, mem, work)
     for i in range(form.constraints.size):
-        work[f.force] = max(work[f.force], abs(mem[form.constraints[i].lam]))
-        imem[form.constraints[i].active] = 1 if iwork[f.mode + i] == HELD else 0
+        c = form.constraints[i]
+        work[f.force] = max(work[f.force], abs(mem[c.lam]))
+        imem[c.active] = 1 if iwork[f.mode + i] == HELD else 0
+        if (bits & JUMP) != 0:
+            mem[c.lam] = work[p.total + i]
+    clear_impulses(form.parts, form.elements, mem)
+    for i in range(form.constraints.size):
+        c = form.constraints[i]
+        for k in range(c.input, c.input_end):
+            mem[form.inputs[k].q + 2 * form.inputs[k].n] += work[form.inputs[k].coefficient] * mem[c.lam]
     return status

@@ -19,7 +19,7 @@ from nsds.model.laws import LAWS
 from nsds.model.layout import ABSENT, COUPLING, DENSE, ENTRY, join
 from nsds.model.records import model_of
 from nsds.schemes.event_driven.bodies import STATE
-from nsds.schemes.event_driven.lagrangian import EXPLICIT, cause_of, start, step, with_flow  # noqa: F401
+from nsds.schemes.event_driven.lagrangian import EXPLICIT, cause_of, opening, start, step, with_flow  # noqa: F401
 from nsds.schemes.event_driven.tables import PLACES, RIGID_ROWS, Rigid, place_flow
 from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.newton import ELEMENT

@@ -39,9 +39,11 @@ def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_even
         Times known in advance at which something switches, as corners of a cam or of a force: the motion stops there exactly. Of linear
         motions jumps of forces are also found without, to rounding, where no pulse is shorter than a ninth of a step of the motion.
     hybrid : bool
-        First-order systems, which then all move by "dopri5": more events than ``max_events`` between two rows, or at one time, do not end
-        the run. The motion to the next row is handed over to 64 steps of Euler–Moreau (explicit in f, of first order), and goes on from
-        events there; the status of that row says so.
+        More events than ``max_events`` between two rows, or at one time, do not end the run. The motion to the next row is handed over to
+        64 steps in time, and goes on from events there; the status of that row says so. Mechanical systems take steps of Moreau's midpoint
+        rule (explicit in the forces), at whose end contacts that touch close, and do so, too, where 2000 steps of the smooth motion have
+        not got on by a tenth of h; first-order systems, which then all move by "dopri5", take those of Euler–Moreau (explicit in f). Both
+        are of first order.
 
     Returns
     -------
@@ -75,7 +77,7 @@ def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_even
     Slip in space begins along the accelerations of all contacts that begin together, then follows the velocities; what sticks on a line or
     a face shares friction as evenly as can be. A slip that begins keeps its direction up to speeds that are reached in ``2^-17 h``: rows
     that are far apart cost accuracy there. It is resolved by short steps where it is slow for long: such a run may end as too many events.
-    Of several bodies that touch each other about one run in a hundred ends so, or takes very long: step those in time.
+    Of several bodies that touch each other about one run in a hundred ends so, or takes very long, unless it is ``hybrid``.
 
     Of first-order systems linear ones with constant operators and sources move exactly, all others by "dopri5": nonlinear ones, with
     functions of time, with normal cones. Constraints that are one-sided have relative degree 0 or 1. Each row of a relation is in a mode:
@@ -113,8 +115,6 @@ def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_even
 
 def prepare(records, mem, options, h, method):
     """What `nsds.schemes.run.simulation` asks of a scheme, by family."""
-    systems = family(model_of(records))
-    if options["hybrid"] and systems != FIRST_ORDER:
-        raise ValueError("event_driven: hybrid is for first-order systems; mechanical ones sum their accumulations")
-    module = import_module(f"nsds.schemes.event_driven.{_MODULES[systems]}")  # each has hundreds of kernels, which take time to import
+    name = _MODULES[family(model_of(records))]
+    module = import_module(f"nsds.schemes.event_driven.{name}")  # each has hundreds of kernels, which take time to import
     return module.prepare(records, mem, options, h, method)

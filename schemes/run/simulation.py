@@ -305,6 +305,11 @@ def _steps_between(t, t_end, h):
     return np.ceil((t_end - t) / h - 1e-6)
 
 
+@_jit.tiny
+def _no_opening(t, tables, address, solver, solver_options, options, mem, imem, work, iwork):
+    """The first row is that which `start` leaves."""
+
+
 def _march_template(first, last, until, n_total, save_every, stop, first_row, sources, reached, tables, functions, controls, solver,
                     solver_options, options, mems, imems, works, iworks, rows, irows, width):  # fmt: skip
     """Steps up to number ``until`` of members first..last, each recorded where it is due. Written once; each scheme gets its copy.
@@ -323,6 +328,8 @@ def _march_template(first, last, until, n_total, save_every, stop, first_row, so
                 done_by_control = act(mem[T], h, controllers, where, control_functions[m], mem, imem, scratch[m])
             if done_by_control == BROKEN:
                 imem[STATUS] = NON_FINITE
+            if at_events and stopped == 0:  # noqa: F821
+                opening(mem[T], tables, address, solver, solver_options, options, mem, imem, work, iwork)  # noqa: F821
             if reached[m, ROW] == 0 and stopped == 0:
                 irow[_ROW_STATUS], irow[_ROW_N_ITER], row[_ROW_RESIDUAL] = imem[STATUS], imem[N_ITER], mem[RESIDUAL]
                 reached[m, FAILED] = 1 if imem[STATUS] != CONVERGED and imem[STATUS] != INEXACT and imem[STATUS] < EVENT else 0
@@ -393,6 +400,7 @@ def march_of(stepper, again=False):
     name = stepper.step.__module__.removeprefix("nsds.schemes.").replace(".", "_")
     if name not in _marches:
         names = {"start": stepper.start, "step_": stepper.step, "at_events": has_event_rows(stepper)}
+        names["opening"] = getattr(stepper, "opening", _no_opening)
         march = _jit.kernel(_jit.specialised(_march_template, name, **names))
         _marches[name] = _jit.announcing(march, f"kernels of {name}")
     march = _marches[name]

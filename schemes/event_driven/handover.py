@@ -1,0 +1,86 @@
+"""An interval with too many events, handed over to time stepping: steps of Moreau's midpoint rule, explicit in the forces,
+
+    q_m = q + h/2 v,      M(q_m) (v+ - v) = h F(t_m, q_m, v) + H^T P,      q+ = q_m + h/2 v+,
+    0 <= H v+ + e H v  ⟂  P >= 0      of the contacts whose gap at q_m is closed, with friction and laws of impacts as at an event.
+
+Forces do no work in it beyond ``F (q+ - q)``. What rests at its end closes, and the motion goes on event by event.
+"""
+
+import numpy as np
+
+from nsds._jit import kernel
+from nsds.schemes.event_driven.clock import strikes
+from nsds.schemes.event_driven.events import find_touching, handle
+from nsds.schemes.event_driven.flows import put_on_gaps
+from nsds.schemes.event_driven.forces import evaluate_operators, free_accelerations, list_rows
+from nsds.schemes.event_driven.impacts import is_solved, solve_impact
+from nsds.schemes.event_driven.loads import forget_jumps
+from nsds.schemes.event_driven.state import add
+from nsds.schemes.event_driven.tables import FREE, HELD
+from nsds.schemes.lagrangian.newton import EVERY, keep_state
+from nsds.status import CONVERGED, NON_FINITE, TIME_EVENT
+
+_SUBSTEPS = 64
+
+
+@kernel
+def begin_anew(t, s, work, iwork):
+    """At t all contacts are open, and neither flights nor events have been."""
+    f, constraints = s.flow[0], s.newton.constraints
+    for i in range(constraints.size):
+        iwork[f.mode + i] = HELD if constraints[i].bilateral != 0 else FREE
+        iwork[f.zeros + i] = iwork[f.fired + i] = iwork[f.run + i] = 0
+        work[f.flight + i] = work[f.flight_before + i] = 0.0
+        work[f.last + i] = t
+    work[f.step], work[f.error], work[f.tail], work[f.mark] = 0.0, 1.0, -np.inf, t
+    iwork[f.n_steps] = iwork[f.n_events] = iwork[f.n_still] = iwork[f.pending] = 0
+    iwork[f.fresh] = 1
+    forget_jumps(f, work, iwork)
+
+
+@kernel
+def hand_over(t, until, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """From the state in mem to that at until, by steps in time, and into modes there. Returns (status, bits of what happened there)."""
+    h, bits = (until - t) / _SUBSTEPS, 0
+    begin_anew(until, s, work, iwork)
+    for k in range(_SUBSTEPS if until > t else 0):
+        at = t + (k + 0.5) * h
+        status = _step(at, h, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+        if not is_solved(status):
+            return status, 0
+    if strikes(until, s.times, s.flow[0], iwork):
+        bits = TIME_EVENT
+    evaluate_operators(until, EVERY, s, functions, options, mem, imem, work, iwork)
+    find_touching(s, mem, work, iwork)
+    for i in range(s.newton.constraints.size):
+        c = s.newton.constraints[i]
+        iwork[s.flow[0].fired + i] = 1 if c.component == 0 and c.always == 0 and iwork[s.flow[0].keep + i] != 0 else 0
+    list_rows(s, imem, iwork)
+    put_on_gaps(until, s, functions, options, mem, imem, work, iwork)
+    status, found = handle(until, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+    return status, bits | found
+
+
+@kernel
+def _step(t, h, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """One step of length h, whose middle is t. Returns a status."""
+    _drift(0.5 * h, s, mem, work)
+    status = free_accelerations(t, s, functions, options, mem, imem, work, iwork)
+    if status != CONVERGED:
+        return status
+    evaluate_operators(t, EVERY, s, functions, options, mem, imem, work, iwork)
+    find_touching(s, mem, work, iwork)
+    status, _, _ = solve_impact(t, h, s, solver, solver_options, options, mem, work, iwork)
+    return status if _drift(0.5 * h, s, mem, work) == 0.0 else NON_FINITE
+
+
+@kernel
+def _drift(h, s, mem, work):
+    """``q += h v``. Returns 0, or NaN where velocities are not finite."""
+    form, p, zero = s.newton, s.newton.plan[0], 0.0
+    keep_state(form.parts, form.elements, p, mem, work)
+    for i in range(p.n_dofs):
+        work[p.dv + i] = h * work[p.v_old + i]
+        zero += 0.0 * work[p.dv + i]
+    add(s, mem, work, p.dv, False)
+    return zero
