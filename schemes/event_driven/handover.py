@@ -50,13 +50,7 @@ def hand_over(t, until, s, functions, solver, solver_options, options, mem, imem
             return status, 0
     if strikes(until, s.times, s.flow[0], iwork):
         bits = TIME_EVENT
-    evaluate_operators(until, EVERY, s, functions, options, mem, imem, work, iwork)
-    find_touching(s, mem, work, iwork)
-    for i in range(s.newton.constraints.size):
-        c = s.newton.constraints[i]
-        iwork[s.flow[0].fired + i] = 1 if c.component == 0 and c.always == 0 and iwork[s.flow[0].keep + i] != 0 else 0
-    list_rows(s, imem, iwork)
-    put_on_gaps(until, s, functions, options, mem, imem, work, iwork)
+    _put_on_contacts(until, s, functions, options, mem, imem, work, iwork)
     status, found = handle(until, s, functions, solver, solver_options, options, mem, imem, work, iwork)
     return status, bits | found
 
@@ -72,6 +66,23 @@ def _step(t, h, s, functions, solver, solver_options, options, mem, imem, work, 
     find_touching(s, mem, work, iwork)
     status, _, _ = solve_impact(t, h, s, solver, solver_options, options, mem, work, iwork)
     return status if _drift(0.5 * h, s, mem, work) == 0.0 else NON_FINITE
+
+
+@kernel
+def _put_on_contacts(t, s, functions, options, mem, imem, work, iwork):
+    """Project the positions onto the gaps that are closed, and those that this closes. Out: fired, 1 of these."""
+    f, constraints, n, n_before = s.flow[0], s.newton.constraints, 0, -1
+    while n > n_before:
+        n, n_before = 0, n
+        evaluate_operators(t, EVERY, s, functions, options, mem, imem, work, iwork)
+        find_touching(s, mem, work, iwork)
+        for i in range(constraints.size):
+            touches = constraints[i].component == 0 and constraints[i].always == 0 and iwork[f.keep + i] != 0
+            iwork[f.fired + i] = 1 if touches else 0
+            n += 1 if touches else 0
+        list_rows(s, imem, iwork)
+        if n > n_before:
+            put_on_gaps(t, s, functions, options, mem, imem, work, iwork)
 
 
 @kernel
