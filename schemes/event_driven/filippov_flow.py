@@ -30,6 +30,7 @@ _IS_LEFT = 1e-6  # of the range of a guard: where it is said to start from zero 
 _OF_SLOPES = 64.0  # of the noise of a guard: that of its coefficients
 _SECTIONS = 200  # of a step, at most
 _NEAREST, _FARTHER = 2.0**-36, 16.0  # of a step: where one looks for an event first, and how much farther next
+_RESOLVED = 2.0**-40  # of the time: in what is shorter a guard follows the rounding of t
 _UNIT = 2.0**-52
 _EARLY = 0.125  # of a section: roots before that are looked for in a shorter one
 _NARROWEST, _INTERPOLATED = 2.0**-8, 1e-7  # section of a step, and by how much of its range a guard may miss its interpolation
@@ -127,8 +128,10 @@ def _first_event(t, h, s, functions, mem, imem, work, iwork):
             work[f.root + i] = _root(i, degree, 0.0, _noise(i, s, work, iwork), s, work, iwork)
             if work[f.root + i] < best:
                 best, which = work[f.root + i], 2 * i
-    width, starts = _first_width(t, h, s, functions, mem, imem, work, iwork)
-    begin, narrowest = 0.0, _NEAREST if starts else _NARROWEST
+    resolved = min(_RESOLVED * abs(t) / h, 1.0)
+    nearest = max(_NEAREST, resolved)
+    width, starts = _first_width(nearest, t, h, s, functions, mem, imem, work, iwork)
+    begin, narrowest = 0.0, nearest if starts else max(_NARROWEST, resolved)
     for _ in range(_SECTIONS if iwork[f.count] > 0 or iwork[f.n_sampled] > 0 else 0):
         if not begin < min(best, 1.0):
             break
@@ -137,14 +140,14 @@ def _first_event(t, h, s, functions, mem, imem, work, iwork):
             width *= 0.5
             continue
         root, number = _sampled_event(begin, width, s, work, iwork)
-        if root != NO_ROOT and root - begin < _EARLY * width and width > _LANDED:  # near the start of a section: look closer
-            width = max(2.0 * (root - begin), _LANDED)
+        if root != NO_ROOT and root - begin < _EARLY * width and width > max(resolved, _LANDED):  # near its start: look closer
+            width = max(2.0 * (root - begin), resolved, _LANDED)
             continue
         for i in range(f.m):
             work[f.root + i] = min(work[f.root + i], work[f.section + i])
         if root < best:
             best, which = root, number
-        begin, narrowest = begin + width, _NARROWEST
+        begin, narrowest = begin + width, max(_NARROWEST, resolved)
         width = min(2.0 * width, 1.0 - begin)
     for i in range(f.m):
         iwork[f.fired + i] = 1 if best != NO_ROOT and work[f.root + i] <= best + _TOGETHER else 0
@@ -152,12 +155,12 @@ def _first_event(t, h, s, functions, mem, imem, work, iwork):
 
 
 @kernel
-def _first_width(t, h, s, functions, mem, imem, work, iwork):
+def _first_width(nearest, t, h, s, functions, mem, imem, work, iwork):
     """(width of the first section, whether a guard starts from zero: events, and kinks, may then be nearer than what the motion does)."""
     f, starts = s.flow[0], False
     for i in range(f.m):
         starts |= iwork[f.zero + i] != 0 and s.plain[i] == 0
-    theta = _NEAREST if starts else 1.0
+    theta = nearest if starts else 1.0
     while theta < 1.0:
         _evaluate_guards(t, h, theta, s, functions, mem, imem, work, iwork)
         for i in range(f.m):

@@ -8,11 +8,12 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
+from scipy.linalg import expm
 from scipy.optimize import brentq
 
 import nsds
 from nsds import status
-from tests.analysis.models import PERIOD, buck
+from tests.analysis.models import C, L, PERIOD, R, buck
 from tests.schemes.event_driven.test_first_order import clipper, driven_relay, oscillator, random_model, spiral, system_of, times_of
 
 EVENTS = nsds.event_driven(rtol=1e-11, atol=1e-13)
@@ -355,3 +356,21 @@ def test_switches_are_found_wherever_rows_are():
         return np.array([one["plant"]["x"][one["t"] <= PERIOD][-1] for one in rows])
 
     assert abs(ends(PERIOD) - ends(PERIOD / 32)).max() < 1e-10
+
+
+@pytest.mark.parametrize("late", [0.0, 1e-9, 1e-8, 1e-7])
+def test_a_switch_just_before_the_ramp_jumps(late):
+    """A converter that switches 5e-7 s before a jump at 0.1048 s: guards are not looked at in times that rounding of t blurs.
+
+    The interval between that switch and the jump has the exact solution of a linear circuit without supply.
+    """
+    jumps = nsds.event_driven(time_events=PERIOD * np.arange(1, 270))
+    model = buck(33.65, 12.0139539 + 0.1 * late, 0.58812555)
+    model["t"] = 261 * PERIOD
+    rows = nsds.simulate(model, t_end=263 * PERIOD, h=PERIOD, scheme=jumps)
+    at_jump = np.argmax(rows["t"] >= 262 * PERIOD)
+    switch, jump = rows[at_jump - 1], rows[at_jump]
+    assert switch["switch"]["lambda"] == 0.0
+    assert 4e-7 < jump["t"] - switch["t"] < 6e-7
+    flow = expm(np.array([[-1 / (R * C), 1 / C], [-1 / L, 0]]) * (jump["t"] - switch["t"]))
+    np.testing.assert_allclose(jump["plant"]["x"], flow @ switch["plant"]["x"], rtol=1e-13)
