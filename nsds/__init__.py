@@ -106,6 +106,7 @@ _LATER = {
     "examples": "nsds.examples",
     "basins": "nsds.analysis.basins",
     "circuit": "nsds.circuits.record",
+    "continue_bifurcation": "nsds.analysis.bifurcations",
     "continue_orbit": "nsds.analysis.continuation",
     "equilibrium": "nsds.analysis.equilibria",
     "floquet": "nsds.analysis.orbits",

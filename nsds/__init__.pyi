@@ -63,6 +63,20 @@ def compliant(
 def consistent(system: np.ndarray, tol: float = ..., max_rounds: int = ..., *, functions: Sequence[Any] | None = ...) -> Any: ...
 def contact_intervals(system: np.ndarray, trajectory: np.ndarray, name: str) -> np.ndarray: ...
 def contact_point(gap: Callable[..., Any], z: ArrayLike | None = ...) -> dict[str, Any]: ...
+def continue_bifurcation(
+    system: Any,
+    *,
+    kind: str,
+    parameters: Sequence[Any],
+    until: float,
+    period: float | Callable[..., Any] | None = ...,
+    n_periods: int = ...,
+    step: float = ...,
+    smallest_step: float = ...,
+    max_points: int = ...,
+    tol: float = ...,
+    scheme: Any = ...,
+) -> np.ndarray: ...
 def continue_orbit(
     system: Any,
     *,

@@ -9,17 +9,24 @@ import numpy as np
 from nsds import _checks
 from nsds.analysis.maps import section_of
 from nsds.analysis.orbits import filled, newton, orbit_dtype, refuse, require_run
+from nsds.analysis.paths import (
+    BEND,
+    DIFFERENCE,
+    FAST,
+    GROWTH,
+    LOCATED,
+    LONGEST,
+    SECANTS,
+    STRAY,
+    Path,
+    Point,
+    has_complex_pair,
+    scale_of,
+    tests_of_maps,
+)
 from nsds.analysis.sections import difference
 
-_DIFFERENCE = 2.0**-17  # of the parameter, relative to its range or itself
-_SMALL = 1e-3  # of the largest state: one that is smaller has no scale of its own
-_CORRECTIONS = 8  # of a point, at most
-_FAST, _GROWTH, _LONGEST = 3, 1.5, 4.0  # corrections after which the next step is longer, by how much, and of the first one at most
-_FARTHEST = 1.0  # of all the way: corrections that lead farther lead nowhere, and parameters out of their ranges
-_STRAY, _KINK = 0.2, 4.0  # of a step: by how much a point may lie elsewhere than predicted; beyond the border of a map
-_ROUNDING = 1e-9  # residuals that are smaller, and no longer fall, are rounding
-_BEND = 0.9  # cosine between directions of successive points: below it the step is repeated, half as long
-_LOCATED, _SECANTS = 1e-13, 60  # of a step: where a special point is; how many points are tried
+_KINK = 4.0  # steps: by how much a point may lie elsewhere than predicted beyond the border of a map
 _ZERO = 1e-6  # of the values between which a test changes sign: what a special point may have
 _NEAR = 8.0  # smallest steps: an impact so near to a corner, or a point to a border, is there where a branch is lost
 _SHARES = (0.9, 0.5) * 16  # of what is left of the way there, one step after the other
@@ -31,16 +38,6 @@ _FADES, _LEAST_FADE = 12, 0.1  # points towards a grazing; of the speed before
 _CRAWLS, _FADED = 1e-2, 1e-2  # of the first step: so short ones may lead to a grazing by no end; of the speed that is left there
 KINDS = ("fold", "period_doubling", "neimark_sacker", "branch_point")  # and "corner" of systems, "border" of maps
 _N, _CROSSING = len(KINDS), KINDS.index("branch_point")
-
-
-class _Point(NamedTuple):
-    """A point of a branch: u = (x, parameter) in units of their scales, the direction of the branch, and what the section gave."""
-
-    u: np.ndarray
-    direction: np.ndarray
-    returned: NamedTuple
-    tests: np.ndarray  # that change sign at special points, in the order of KINDS, and then the margins of the section
-    n_iter: int
 
 
 def continue_orbit(system, *, parameter, until, period=None, n_periods=1, step=0.02, smallest_step=1e-7, max_points=500, tol=1e-12,
@@ -110,16 +107,16 @@ def continue_orbit(system, *, parameter, until, period=None, n_periods=1, step=0
     corners = _checks.array(owner, "corners", corners, n_dims=1)
     switch = _checks.integer(owner, "switch", switch, low=0)
     with ExitStack() as opened:
-        section = opened.enter_context(closing(section_of(owner, system, period, n_periods, scheme, parameter)))
-        if until == section.value:
-            raise ValueError(f"{owner}: until must differ from the value {section.value} of {parameter!r}, where the branch begins")
-        x, returned, residual, _ = newton(section, section.x, section.value, tol, 30)
+        section = opened.enter_context(closing(section_of(owner, system, period, n_periods, scheme, [parameter])))
+        if until == section.values[0]:
+            raise ValueError(f"{owner}: until must differ from the value {section.values[0]} of {parameter!r}, where the branch begins")
+        x, returned, residual, _ = newton(section, section.x, section.values, tol, 30)
         if not residual <= tol:
             refuse(owner, section, x, returned, residual)
         require_run(owner, returned, x)
         first = _Branch(section, x, until, tol, corners)
         found = leave = [(first, *first.followed(first.begun(x), step, smallest_step, max_points))]
-        others = lambda rounds: opened.enter_context(closing(section_of(owner, system, period, rounds, scheme, parameter)))  # noqa: E731
+        others = lambda rounds: opened.enter_context(closing(section_of(owner, system, period, rounds, scheme, [parameter])))  # noqa: E731
         for _ in range(switch):
             leave = [one for before in leave for one in _that_leave(*before, others, step, smallest_step, max_points)]
             found = found + leave
@@ -142,25 +139,23 @@ class _Start(NamedTuple):
     """Where a branch leaves another: its first point beside the special one, and what it is to return to."""
 
     branch: object
-    point: _Point
+    point: Point
     step: float
-    origin: _Point
+    origin: Point
 
 
-class _Branch:
+class _Branch(Path):
     """A branch and its scales: u = (x / scale, (parameter - first) / (until - first))."""
 
     def __init__(self, section, x, until, tol, corners, parent=None):
-        self.section, self.tol, self.corners, self.parent = section, tol, corners, parent
+        super().__init__(section, section.values, until - section.values, tol, scale_of(x) if parent is None else parent.scale)
+        self.corners, self.parent = corners, parent
         self.crossings, self.rejoined = [], []  # of special points at which others leave; of those at which others are back
-        self.first, self.span = section.value, until - section.value
-        largest = abs(x).max() or 1.0
-        self.scale = np.where(abs(x) > _SMALL * largest, abs(x), largest) if parent is None else parent.scale
 
     def begun(self, x):
         """The point of the branch at the first value, where the state is x."""
         u, ahead = np.append(x / self.scale, 0.0), np.append(np.zeros(len(x)), 1.0)
-        return self._corrected(u, ahead, ahead)
+        return self.corrected(u, ahead, ahead)
 
     def leaving(self, point, kind, section, step, smallest):
         """Yield `_Start`s of the branches that leave this one at a special point, on a section that closes when they do.
@@ -172,33 +167,29 @@ class _Branch:
             values, vectors = np.linalg.eig(point.returned.maps[0] * self.scale / self.scale[:, None])
             ways = [np.append(vectors[:, np.argmin(abs(values + 1.0))].real, 0.0)]
         else:
-            *_, one, other = np.linalg.svd(self._equations(point.u)[2])[2]
+            *_, one, other = np.linalg.svd(self.equations(point.u)[2])[2]
             across = one if abs(one @ point.direction) < abs(other @ point.direction) else other
             ways = [across, -across]
         branch = _Branch(section, self.parts(point.u)[0], self.first + self.span, self.tol, self.corners, self)
-        returned, *_ = branch._equations(point.u)
+        returned, *_ = branch.equations(point.u)
         for way in ways:
             away = way - (way @ point.direction) * point.direction
             away /= np.linalg.norm(away)
             distance = step
             for _ in range(_NARROWED):
-                new = branch._corrected(point.u + distance * away, away, away)
+                new = branch.corrected(point.u + distance * away, away, away)
                 if new is not None and np.linalg.norm(new.u - point.u - distance * away) <= _BEGUN * distance:
                     yield _Start(branch, new, max(distance, smallest), point._replace(returned=returned, n_iter=0))
                     break
                 distance *= 0.5
 
-    def parts(self, u):
-        """State and parameter."""
-        return u[:-1] * self.scale, self.first + u[-1] * self.span
-
     def followed(self, point, step, smallest, max_points, origin=None):
         """(points, their kinds), from the first one on; origin: the special point at which the branch has left another one."""
-        points, kinds, way, longest = [point], [""], [], _LONGEST * step
+        points, kinds, way, longest = [point], [""], [], LONGEST * step
         if origin is not None:
             points, kinds, way = [origin, point], ["leaves", ""], [step]
         while len(points) < max_points and kinds[-1] != "until":
-            new, step = self._next(point, step, smallest)
+            new, step = self.next(point, step, smallest)
             if new is None:
                 kinds[-1] = kinds[-1] or self._why_lost(points, way, smallest)
                 break
@@ -212,7 +203,7 @@ class _Branch:
                 points.append(special)
                 kinds.append(kind)
             if new.u[-1] >= 1.0 or new.u[-1] < 0.0:
-                new = self._at_value(point, new, 1.0 if new.u[-1] >= 1.0 else 0.0)
+                new = self.at_value(point, new, 1.0 if new.u[-1] >= 1.0 else 0.0)
                 points, kinds = self._kept(points, kinds, before, new)
             points.append(new)
             kinds.append("until" if new.u[-1] in (0.0, 1.0) else "")
@@ -221,7 +212,7 @@ class _Branch:
             if end is not None:
                 points[-1], kinds[-1] = end, "grazing"
                 break
-            point, step = new, max(smallest, min(step * (_GROWTH if new.n_iter <= _FAST else 1.0), longest))
+            point, step = new, max(smallest, min(step * (GROWTH if new.n_iter <= FAST else 1.0), longest))
         self.crossings = [one.u for one, kind in zip(points, kinds, strict=True) if kind in _LEAVE]
         return points[:max_points], kinds[:max_points]
 
@@ -233,9 +224,9 @@ class _Branch:
         way = b.u - a.u
         for crossing in self.parent.crossings if a.tests[_CROSSING] * b.tests[_CROSSING] < 0.0 else ():
             share = min(max((crossing - a.u) @ way / (way @ way), 0.0), 1.0)
-            if np.linalg.norm(a.u + share * way - crossing) <= _STRAY * np.linalg.norm(way):
+            if np.linalg.norm(a.u + share * way - crossing) <= STRAY * np.linalg.norm(way):
                 self.parent.rejoined.append(crossing)
-                return b._replace(u=crossing, returned=self._equations(crossing)[0], n_iter=0)
+                return b._replace(u=crossing, returned=self.equations(crossing)[0], n_iter=0)
         return None
 
     def _kept(self, points, kinds, before, end):
@@ -243,64 +234,28 @@ class _Branch:
         inside = [k for k in range(before, len(points)) if 0.0 <= points[k].u[-1] <= 1.0]
         return points[:before] + [points[k] for k in inside], kinds[:before] + [kinds[k] for k in inside]
 
-    def _next(self, point, step, smallest):
-        """(the next point, the step that led to it), or None where no step does."""
-        bent = None
-        while step >= smallest:
-            predicted = point.u + step * point.direction
-            new = self._corrected(predicted, point.direction, point.direction)
-            off = math.inf if new is None else np.linalg.norm(new.u - predicted)
-            if off <= _STRAY * step and new.direction @ point.direction >= _BEND and new.returned.impacts[0] == point.returned.impacts[0]:
-                return new, step
-            bent = new if off <= _STRAY * step or (off <= _KINK * step and self._crosses(point, new)) else bent
-            step *= 0.5
-        return bent, step  # a branch may have a corner where an impact has, or a point of a cycle meets a border
+    def may_bend(self, a, b, off):
+        """A branch may have a corner where an impact has, or a point of a cycle meets a border."""
+        crosses = self.section.met == "border" and (a.tests[_N:] * b.tests[_N:] <= 0.0).any()
+        return off <= STRAY or (off <= _KINK and crosses)
 
-    def _crosses(self, a, b):
-        """Whether a point of a cycle is on the other side of a border."""
-        return self.section.met == "border" and (a.tests[_N:] * b.tests[_N:] <= 0.0).any()
-
-    def _equations(self, u):
+    def equations(self, u):
         """(what the section returns, its residual in units of the scales, derivatives (n, n + 1) of that)."""
-        x, value = self.parts(u)
+        x, values = self.parts(u)
         section = self.section
-        delta = _DIFFERENCE * max(abs(self.span), abs(value))
-        returned, slope = section.with_slopes(x, value, delta)
+        returned, slope = section.with_slopes(x, values, DIFFERENCE * max(abs(self.span[0]), abs(values[0])))
         by_state = (returned.maps[0] - np.eye(section.n)) * self.scale / self.scale[:, None]
         derivatives = np.column_stack([by_state, slope * self.span / self.scale])
         if returned.status.any() or not np.isfinite(returned.ends).all() or not np.isfinite(derivatives).all():
             return returned, None, None
         return returned, difference(returned.ends[0], x, section.modulo) / self.scale, derivatives
 
-    def _corrected(self, u, normal, towards, tol=None):
-        """The point of the branch in the plane through u with this normal; None where Newton's method does not find it."""
-        at, last, tol = u, math.inf, self.tol if tol is None else tol
-        for k in range(_CORRECTIONS):
-            returned, F, derivatives = self._equations(at)
-            if F is None:
-                return None
-            bordered, size = np.vstack([derivatives, normal]), abs(F).max()
-            if size <= tol or (size <= _ROUNDING and size > 0.5 * last) or (size <= self.tol and k == _CORRECTIONS - 1):
-                return self._point(at, returned, derivatives, towards, k)
-            last = size
-            try:
-                at = at - np.linalg.solve(bordered, np.append(F, normal @ (at - u)))
-            except np.linalg.LinAlgError:
-                return None
-            if not np.linalg.norm(at - u) <= _FARTHEST:
-                return None
-        return None
-
-    def _point(self, u, returned, derivatives, towards, n_iter):
-        direction = np.linalg.svd(derivatives)[2][-1]
-        direction = direction if direction @ towards >= 0 else -direction
-        M, identity = returned.maps[0], np.eye(self.section.n)
-        multipliers = np.linalg.eigvals(M)
-        i, j = np.triu_indices(self.section.n, 1)
-        pairs = np.prod(multipliers[i] * multipliers[j] - 1.0).real
+    def tests(self, u, returned, derivatives, direction):
+        """Numbers that change sign at special points, in the order of KINDS, and then the margins of the section."""
+        M = returned.maps[0]
         crossing = np.linalg.det(np.vstack([derivatives, direction]))
-        tests = [direction[-1], np.linalg.det(M + identity), pairs, crossing, *self.section.margins(*self.parts(u), self.corners)]
-        return _Point(u, direction, returned, np.array(tests), n_iter)
+        doubles, pairs = tests_of_maps(M)[1:]
+        return np.array([direction[-1], doubles, pairs, crossing, *self.section.margins(*self.parts(u), self.corners)])
 
     def _specials(self, a, b):
         """Special points between two points, in their order: [(kind, point), ...]."""
@@ -309,40 +264,18 @@ class _Branch:
             kind = KINDS[k] if k < _N else self.section.met
             if not a.tests[k] * b.tests[k] < 0.0 or (kind == "corner" and abs(a.tests[k] - b.tests[k]) > 0.25):
                 continue
-            special = self._at_border(a, b, k) if kind == "border" else self._located(a, b, k)
+            special = self._at_border(a, b, k) if kind == "border" else self.located(a, b, k)
             least, most = sorted(abs(point.tests[k]) for point in (a, b))
             is_zero = special is not None and abs(special.tests[k]) <= _ZERO * min(1.0 + least, most)  # not where it jumps
-            if is_zero and (kind != "neimark_sacker" or _has_complex_pair(special)):
+            if is_zero and (kind != "neimark_sacker" or has_complex_pair(special)):
                 found.append((np.linalg.norm(special.u - a.u), kind, special))
         return [(kind, special) for _, kind, special in sorted(found, key=lambda one: one[0])]
-
-    def _located(self, a, b, k):
-        """The point between two at which test k is zero, by the method of Illinois along the direction of the first."""
-        length = (b.u - a.u) @ a.direction
-        low, high, f_low, f_high, best, side = 0.0, length, a.tests[k], b.tests[k], None, 0
-        for _ in range(_SECANTS):
-            s = (low * f_high - high * f_low) / (f_high - f_low)
-            new = self._corrected(a.u + s * a.direction, a.direction, a.direction, tol=0.0)
-            if new is None or len(new.tests) != len(a.tests):
-                return best
-            best, f = new, new.tests[k]
-            if f == 0.0 or abs(high - low) <= _LOCATED * length or min(s - low, high - s) <= _LOCATED * length:
-                break
-            if f * f_high > 0.0:
-                high, f_high = s, f
-                f_low *= 0.5 if side == 1 else 1.0
-                side = 1
-            else:
-                low, f_low = s, f
-                f_high *= 0.5 if side == -1 else 1.0
-                side = -1
-        return best
 
     def _at_border(self, a, b, k):
         """The point between two at which margin k is zero, from the side of the first: branches have kinks there."""
         way = (b.u - a.u) @ a.direction
-        for halving in range(1, _SECANTS):
-            new = self._corrected(a.u + way * 0.5**halving * a.direction, a.direction, a.direction)
+        for halving in range(1, SECANTS):
+            new = self.corrected(a.u + way * 0.5**halving * a.direction, a.direction, a.direction)
             if new is not None and 0.0 < new.tests[k] / a.tests[k] < 1.0:
                 return self._crept(a, new, k)
         return None
@@ -354,7 +287,7 @@ class _Branch:
         """
         near = b.returned
         for share in _SHARES:
-            new = self._corrected(b.u + share * _way_to_zero(a, b, k) * b.direction, b.direction, b.direction, tol=0.0)
+            new = self.corrected(b.u + share * _way_to_zero(a, b, k) * b.direction, b.direction, b.direction, tol=0.0)
             if new is not None and 0.0 < new.tests[k] / b.tests[k] < 1.0:
                 a, b = b, new
                 near = b.returned if _way_to_zero(a, b, k) > _AWAY else near
@@ -362,18 +295,6 @@ class _Branch:
         tests[k] = 0.0
         returned = b.returned._replace(maps=near.maps, log_det=near.log_det)
         return b._replace(u=b.u + _way_to_zero(a, b, k) / np.linalg.norm(b.u - a.u) * (b.u - a.u), returned=returned, tests=tests)
-
-    def _at_value(self, a, b, value):
-        """The point at a value of the parameter that lies between two."""
-        share = (value - a.u[-1]) / (b.u[-1] - a.u[-1])
-        normal = np.append(np.zeros(len(a.u) - 1), 1.0)
-        start = a.u + share * (b.u - a.u)
-        start[-1] = value
-        point = self._corrected(start, normal, b.direction)
-        if point is None:
-            return b
-        point.u[-1] = value
-        return point
 
     def _why_lost(self, points, way, smallest):
         """Whether the branch is lost at a corner or border, or where a contact grazes: then its last point becomes that."""
@@ -405,10 +326,10 @@ class _Branch:
         Up to there the branch is smooth, and knows nothing of its end.
         """
         low, high, best = 0.0, smallest, last
-        while high - low > _LOCATED:
+        while high - low > LOCATED:
             middle = 0.5 * (low + high)
-            new = self._corrected(last.u + middle * last.direction, last.direction, last.direction)
-            if new is not None and new.returned.events[0] == last.returned.events[0] and new.direction @ last.direction >= _BEND:
+            new = self.corrected(last.u + middle * last.direction, last.direction, last.direction)
+            if new is not None and new.returned.events[0] == last.returned.events[0] and new.direction @ last.direction >= BEND:
                 low, best = middle, new
             else:
                 high = middle
@@ -426,7 +347,7 @@ class _Branch:
                 return None
             predicted = _at_speed(points, 0.5 * speeds[2])
             along = (predicted - points[2].u) / np.linalg.norm(predicted - points[2].u)
-            new = self._corrected(predicted, along, along)
+            new = self.corrected(predicted, along, along)
             if new is None or new.returned.impacts[0] != points[2].returned.impacts[0]:
                 break
             if not _LEAST_FADE * speeds[2] < new.returned.slowest[0] < 0.9 * speeds[2]:
@@ -443,16 +364,15 @@ class _Branch:
 
     def _one(self, u):
         """A point as the section takes it."""
-        x, value = self.parts(u)
-        return x[None], [value]
+        x, values = self.parts(u)
+        return x[None], [values]
 
     def table(self, points, kinds):
         """The table of points."""
         dtype = np.dtype([*orbit_dtype(self.section.n).descr, ("branch", "<i8"), ("kind", "U16")])
         rows = np.zeros(len(points), dtype)
         for k, point in enumerate(points):
-            x, value = self.parts(point.u)
-            filled(rows, self.section, k, x, value, point.returned, point.n_iter)
+            filled(rows, self.section, k, *self.parts(point.u), point.returned, point.n_iter)
             rows[k]["kind"] = kinds[k]
         return rows
 
@@ -468,9 +388,3 @@ def _way_to_zero(a, b, k):
     """How far beyond b the line through test k of two points is zero; below zero where it does not fall, or has changed its sign."""
     before, now = a.tests[k], b.tests[k]
     return np.linalg.norm(b.u - a.u) * now / (before - now) if before * now >= 0.0 and before != now else -1.0
-
-
-def _has_complex_pair(point):
-    """Whether multipliers near the circle are no real ones."""
-    multipliers = np.linalg.eigvals(point.returned.maps[0])
-    return bool((abs(multipliers.imag) > 1e-9).any())

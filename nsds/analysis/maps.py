@@ -12,7 +12,7 @@ from numba.core.errors import NumbaError
 from nsds import _checks, _jit
 from nsds._jit import kernel, view
 from nsds._jit.cache import fingerprint
-from nsds.analysis.parameters import one_record
+from nsds.analysis.parameters import label_of, one_record
 from nsds.analysis.sections import Returned, SectionMap
 from nsds.analysis.tangent import log_of_determinant, multiply, orthonormalise
 from nsds.schemes.run.interrupts import Interrupts
@@ -271,24 +271,20 @@ class IteratedSection:
 
     met = "border"  # see `SectionMap`
 
-    def __init__(self, owner, iterated, n_periods, path):
-        self.owner, self.iterated, self.n_periods, self.period = owner, iterated, n_periods, lambda value: 1.0
-        self.place = None if path is None else place_in_map(owner, "parameter", iterated, path)
-        self.value = math.nan if path is None else float(iterated.p[self.place])
+    def __init__(self, owner, iterated, n_periods, names):
+        self.owner, self.iterated, self.n_periods, self.period = owner, iterated, n_periods, lambda *_: 1.0
+        self.names, self.places = names, [place_in_map(owner, label_of(names), iterated, name) for name in names]
+        self.values = iterated.p[self.places]
         self.x, self.n, self.modulo = iterated.x.copy(), iterated.n, iterated.modulo
-
-    def record(self, x, value):
-        """The map with its start at x."""
-        return self.iterated
 
     def close(self):
         """Nothing was prepared."""
 
-    def margins(self, x, value, corners):
+    def margins(self, x, values, corners):
         """Values of the border at the points of the orbit."""
         if self.iterated.border is None:
             return []
-        run = Iterates(self.iterated, x[None], self._parameters([value]), n_points=self.n_periods)
+        run = Iterates(self.iterated, x[None], self._parameters([values]), n_points=self.n_periods)
         run.advance(self.n_periods)
         out = np.zeros((self.n_periods, 1))
         for point, number in zip(run.points[0], out, strict=True):
@@ -297,17 +293,16 @@ class IteratedSection:
 
     def _parameters(self, values):
         p = np.repeat(self.iterated.p[None], len(values), axis=0)
-        if self.place is not None:
-            p[:, self.place] = values
+        p[:, self.places] = values
         return p
 
     def returns(self, states, values, *, derive=True):
         """See `SectionMap.returns`."""
         return self._run(states, values, self.n if derive else 0, -1)[0]
 
-    def with_slopes(self, x, value, delta):
+    def with_slopes(self, x, values, delta):
         """See `SectionMap.with_slopes`; the derivative is carried along the iterations."""
-        returned, run = self._run(x[None], [value], self.n, self.place)
+        returned, run = self._run(x[None], [values], self.n, self.places[0])
         return returned, run.drift[0]
 
     def _run(self, states, values, n_columns, place):
@@ -326,14 +321,14 @@ def place_in_map(owner, label, iterated, path, letter="p"):
     return int(found.group(1))
 
 
-def section_of(owner, system, period, n_periods, scheme, path):
+def section_of(owner, system, period, n_periods, scheme, names):
     """The section of a system, or of a map."""
     n_periods = _checks.integer(owner, "n_periods", n_periods, low=1)
     if isinstance(system, IteratedMap):
         if period is not None or scheme is not None:
             raise ValueError(f"{owner}: a map has neither period nor scheme: leave them out")
-        return IteratedSection(owner, system, n_periods, path)
+        return IteratedSection(owner, system, n_periods, names)
     system = one_record(owner, system)
     if period is None:
         raise ValueError(f"{owner}: period is missing: that of what drives the system, a number or a function of the parameter")
-    return SectionMap(owner, system, period, n_periods, scheme, path)
+    return SectionMap(owner, system, period, n_periods, scheme, names)

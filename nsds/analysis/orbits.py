@@ -14,19 +14,21 @@ _HALVINGS = 8
 _SHORT = 2.0**-17  # of a period: the step of differences in time
 
 
-def orbit_dtype(n):
+def orbit_dtype(n, parameter=("parameter", "<f8")):
     """Fields of a table of orbits of n states."""
     return np.dtype(
-        [("x", "<f8", (n,)), ("parameter", "<f8"), ("period", "<f8"), ("residual", "<f8"), ("monodromy", "<f8", (n, n)),
+        [("x", "<f8", (n,)), parameter, ("period", "<f8"), ("residual", "<f8"), ("monodromy", "<f8", (n, n)),
          ("multipliers", "<c16", (n,)), ("log_det", "<f8"), ("n_impacts", "<i8"), ("n_events", "<i8"), ("slowest", "<f8"),
          ("n_together", "<i8"), ("n_untreated", "<i8"), ("n_iter", "<i8"), ("status", "<i8")]
     )  # fmt: skip
 
 
-def filled(rows, section, k, x, value, returned, n_iter):
+def filled(rows, section, k, x, values, returned, n_iter):
     """Row k of a table of orbits, from what the section gave at x."""
     row, M = rows[k], returned.maps[0]
-    row["x"], row["parameter"], row["period"] = x, value, section.period(value) * section.n_periods
+    row["x"], row["period"] = x, section.period(*values) * section.n_periods
+    given = row.dtype.names[1]  # "parameter", or "parameters"
+    row[given] = np.reshape(values, row[given].shape) if section.names else math.nan
     row["residual"] = abs(difference(returned.ends[0], x, section.modulo)).max()
     row["monodromy"] = M
     row["multipliers"] = _ordered(np.linalg.eigvals(M)) if np.isfinite(M).all() else math.nan
@@ -90,10 +92,10 @@ def floquet(system, *, period=None, n_periods=1, scheme=None):
     >>> bool(abs(np.prod(multipliers) - np.exp(-0.1 * T)) < 1e-14)
     True
     """
-    with closing(section_of("floquet", system, period, n_periods, scheme, None)) as section:
+    with closing(section_of("floquet", system, period, n_periods, scheme, [])) as section:
         rows = np.zeros(1, orbit_dtype(section.n))
-        returned = section.returns(section.x[None], [math.nan])
-        return filled(rows, section, 0, section.x, math.nan, returned, 0).copy().reshape(())
+        returned = section.returns(section.x[None], [section.values])
+        return filled(rows, section, 0, section.x, section.values, returned, 0).copy().reshape(())
 
 
 def orbit(system, *, period=None, free_period=False, n_periods=1, settle=0, tol=1e-11, max_iter=30, scheme=None):
@@ -133,25 +135,23 @@ def orbit(system, *, period=None, free_period=False, n_periods=1, settle=0, tol=
     0.602722
     """
     owner = "orbit"
-    with closing(section_of(owner, system, period, n_periods, scheme, None)) as section:
+    with closing(section_of(owner, system, period, n_periods, scheme, [])) as section:
         if _checks.flag(owner, "free_period", free_period):
             if period is None:
                 raise ValueError(f"{owner}: free_period is for systems, not for maps")
-            section.value, section.period = section.period(math.nan), lambda value: value
+            section.values, section.period = np.array([section.period()]), lambda period: period
         settle, max_iter = _checks.integer(owner, "settle", settle, low=0), _checks.integer(owner, "max_iter", max_iter, low=1)
         tol, x = _checks.number(owner, "tol", tol, above=0.0), section.x
         for _ in range(settle):
-            returned = section.returns(x[None], [section.value], derive=False)
+            returned = section.returns(x[None], [section.values], derive=False)
             require_run(owner, returned, x)
             x = returned.ends[0]
         solve = newton_and_period if free_period else newton
-        x, returned, residual, n_iter = solve(section, x, section.value, tol, max_iter)
+        x, returned, residual, n_iter = solve(section, x, section.values, tol, max_iter)
         if not residual <= tol:
             refuse(owner, section, x, returned, residual)
         rows = np.zeros(1, orbit_dtype(section.n))
-        result = filled(rows, section, 0, x, section.value, returned, n_iter).copy().reshape(())
-        result["parameter"] = math.nan
-        return result
+        return filled(rows, section, 0, x, section.values, returned, n_iter).copy().reshape(())
 
 
 def require_run(owner, returned, x):
@@ -179,12 +179,12 @@ def residual_of(section, x, returned):
     return (abs(difference(returned.ends[0], x, section.modulo)) / np.maximum(1.0, abs(x))).max()
 
 
-def newton(section, x, value, tol, max_iter):
-    """Newton's method at a fixed value of the parameter, its steps halved where they lead away: (x, what it returns, residual, steps).
+def newton(section, x, values, tol, max_iter):
+    """Newton's method at fixed values of the parameters, its steps halved where they lead away: (x, what it returns, residual, steps).
 
     Where the state is small, it goes on until the residual is small relative to that, too, or no longer falls.
     """
-    returned = section.returns(x[None], [value])
+    returned = section.returns(x[None], [values])
     residual, n_iter = residual_of(section, x, returned), 0
     while math.isfinite(residual) and n_iter < max_iter:
         off = difference(returned.ends[0], x, section.modulo)
@@ -195,7 +195,7 @@ def newton(section, x, value, tol, max_iter):
         step = np.linalg.lstsq(returned.maps[0] - np.eye(section.n), off, rcond=None)[0]
         for halving in range(1 if is_found else _HALVINGS):
             trial = x - step * 0.5**halving
-            result = section.returns(trial[None], [value])
+            result = section.returns(trial[None], [values])
             if residual_of(section, trial, result) < residual:
                 break
         else:
@@ -204,16 +204,16 @@ def newton(section, x, value, tol, max_iter):
     return x, returned, residual, n_iter
 
 
-def newton_and_period(section, x, value, tol, max_iter):
-    """`newton` for a period that is unknown, too: the state moves across the motion only. Leaves the period in section.value."""
-    period = value
-    returned = section.returns(x[None], [period])
+def newton_and_period(section, x, values, tol, max_iter):
+    """`newton` for a period that is unknown, too: the state moves across the motion only. Leaves the period in section.values."""
+    period = values[0]
+    returned = section.returns(x[None], [[period]])
     residual, n_iter = residual_of(section, x, returned), 0
     while not residual <= tol and n_iter < max_iter and math.isfinite(residual):
         n_iter += 1
         delta = _SHORT * period
-        around = section.returns(np.array([x, x]), [period + delta, period - delta], derive=False).ends
-        start = section.returns(x[None], [delta], derive=False).ends[0] - x
+        around = section.returns(np.array([x, x]), [[period + delta], [period - delta]], derive=False).ends
+        start = section.returns(x[None], [[delta]], derive=False).ends[0] - x
         by_period = (around[0] - around[1]) / (2.0 * delta)
         bordered = np.block([[returned.maps[0] - np.eye(section.n), by_period[:, None]], [start[None] / delta, np.zeros((1, 1))]])
         step = np.linalg.lstsq(bordered, np.append(returned.ends[0] - x, 0.0), rcond=None)[0]
@@ -221,11 +221,11 @@ def newton_and_period(section, x, value, tol, max_iter):
             trial, length = x - step[:-1] * 0.5**halving, period - step[-1] * 0.5**halving
             if not length > 0.0:
                 continue
-            result = section.returns(trial[None], [length])
+            result = section.returns(trial[None], [[length]])
             if residual_of(section, trial, result) < residual:
                 break
         else:
             break
         x, period, returned, residual = trial, length, result, residual_of(section, trial, result)
-    section.value = period
+    section.values = np.array([period])
     return x, returned, residual, n_iter

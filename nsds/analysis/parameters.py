@@ -75,6 +75,11 @@ def named_parameters(owner, system, paths):
     return [Parameter(owner, "parameters", system, path) for path in paths]
 
 
+def label_of(names):
+    """The argument that has given names of parameters."""
+    return "parameter" if len(names) == 1 else "parameters"
+
+
 def one_record(owner, system):
     """A copy of the record of one system; ValueError or TypeError where it is none."""
     system = valid(owner, system)

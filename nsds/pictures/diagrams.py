@@ -185,13 +185,58 @@ def branch(rows, coordinate=0, *, ax=None):
         ends = (np.stack([values[chosen], values[chosen + 1], gaps], axis=1).ravel() for values in (rows["parameter"], x))
         if chosen.size:
             ax.plot(*ends, style, color="black", linewidth=1.2, label=name)
-    for kind, mark in _MARKS.items():
-        here = rows["kind"] == kind
-        if here.any():
-            ax.plot(rows["parameter"][here], x[here], mark, markersize=6, label=kind.replace("_", " "))
+    _mark(ax, rows["kind"], rows["parameter"], x)
     ax.set(xlabel="parameter", ylabel=f"x[{coordinate}]")
-    legend_beside(ax)
     return ax
+
+
+def bifurcation_curve(rows, *, ax=None):
+    """Draw a curve of bifurcations in the plane of its two parameters, points at which there is another one marked.
+
+    Parameters
+    ----------
+    rows : numpy.ndarray (points,)
+        From `nsds.continue_bifurcation`.
+    ax : matplotlib axes, optional
+        New ones by default; several curves may share one.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Raises
+    ------
+    TypeError
+        Rows of something else.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> def cubic(x, p, out):
+    ...     out[0] = x[0] + p[0] + p[1] * x[0] - x[0] ** 3
+    >>> rows = nsds.continue_bifurcation(
+    ...     nsds.iterated_map(cubic, x=[0.58], p=[-0.38, 1.0]), kind="fold", parameters=("p[0]", "p[1]"), until=2.0
+    ... )
+    >>> nsds.plotting.bifurcation_curve(rows).get_ylabel()
+    'second parameter'
+    """
+    owner = "bifurcation_curve"
+    _rows(owner, rows, "nsds.continue_bifurcation", "parameters", "multipliers", "kind")
+    ax = own_or_new(owner, ax)
+    ax.plot(*rows["parameters"].T, color="black", linewidth=1.2)
+    _mark(ax, rows["kind"], *rows["parameters"].T)
+    ax.set(xlabel="first parameter", ylabel="second parameter")
+    return ax
+
+
+def _mark(ax, kinds, x, y):
+    """Mark special points, and tell of them beside the picture."""
+    for kind, mark in _MARKS.items():
+        here = kinds == kind
+        if here.any():
+            ax.plot(x[here], y[here], mark, markersize=6, label=kind.replace("_", " "))
+    if ax.get_legend_handles_labels()[1]:
+        legend_beside(ax)
 
 
 def multipliers(rows, *, ax=None):

@@ -10,6 +10,7 @@ from nsds.pictures.axes import legend_beside as legend_beside
 from nsds.pictures.axes import own_or_new
 from nsds.pictures.axes import require_matplotlib as require_matplotlib
 from nsds.pictures.diagrams import basin_map as basin_map
+from nsds.pictures.diagrams import bifurcation_curve as bifurcation_curve
 from nsds.pictures.diagrams import branch as branch
 from nsds.pictures.diagrams import diagram as diagram
 from nsds.pictures.diagrams import multipliers as multipliers

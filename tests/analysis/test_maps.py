@@ -275,8 +275,8 @@ def test_derivatives_by_a_parameter_are_carried_along_iterations():
     x, slope, p = 0.3, 0.0, 3.2
     for _ in range(5):
         x, slope = p * x * (1 - x), x * (1 - x) + p * (1 - 2 * x) * slope
-    section = section_of("test", nsds.iterated_map(logistic, x=[0.3], p=[p]), None, 5, None, "p[0]")
-    returned, found = section.with_slopes(np.array([0.3]), p, 1e-6)
+    section = section_of("test", nsds.iterated_map(logistic, x=[0.3], p=[p]), None, 5, None, ["p[0]"])
+    returned, found = section.with_slopes(np.array([0.3]), np.array([p]), 1e-6)
     assert returned.ends[0] == pytest.approx([x], rel=1e-14)
     assert found == pytest.approx([slope], rel=1e-11)
 

@@ -155,6 +155,7 @@ REFUSED = {
     "triangles": [None, "a", {}, [], ODD, 3, [0, 1, 2], [[0, 1]], [[0, 1, 9]], [[0, 1, -1]], [[0.0, 1.0, 2.0]], [[0, 1, 1]], np.nan, 1j,
                   [[0, 1], [0, 1, 2]], [[True, False, True]], [[0, 1, 2], [0, 1, 2]]],
     "parameter": [None, 3, "", "q", "p", "p[9]", "p[-1]", {}, [], ODD, True],
+    "two texts": [None, 3, "p[0]", (), ("p[0]",), ("p[0]", "p[0]"), ("p[0]", "q"), ("p[0]", 3), ("p[9]", "p[0]"), {}, ODD, True],
     "varied": [None, 3, "a", [], {}, ODD, {"p[0]": "a"}, {"p[0]": []}, {"p[0]": [np.nan]}, {"p[0]": 1.0}, {"q": [1.0]}, {3: [1.0]},
                {"p[0]": [1.0], "p[1]": [1.0], "p[2]": [1.0]}],
     "axes of states": [None, 3, "a", [], {}, ODD, {"x[0]": "a"}, {"x[0]": []}, {"x[0]": [np.nan]}, {"x[0]": 1.0}, {"x[1]": [1.0]},
@@ -261,6 +262,15 @@ def table():
     return nsds.iterated_map(halved, x=[1.0], p=[0.5])
 
 
+def cubic(x, p, out):
+    out[0] = x[0] + p[0] + p[1] * x[0] - x[0] ** 3
+
+
+def folding():
+    """Its fixed points fold where 27 p[0]**2 = 4 p[1]**3."""
+    return nsds.iterated_map(cubic, x=[3**-0.5], p=[-2 / 27**0.5, 1.0])
+
+
 def swept():
     return nsds.sweep(table(), vary={"p[0]": [0.5, 0.6]}, transient=5, keep=4, progress=False)
 
@@ -322,6 +332,11 @@ CALLS = {
         "system": "record", "parameter": "parameter", "until": "number", "period": "period", "n_periods": "whole", "tol": "positive",
         "step": "within 0 and 1", "smallest_step": "positive", "max_points": "whole", "corners": "state of any length",
         "switch": "natural", "scheme": "scheme"}),
+    "continue_bifurcation": (
+        nsds.continue_bifurcation,
+        lambda: {"system": folding(), "kind": "fold", "parameters": ("p[0]", "p[1]"), "until": 1.5, "max_points": 3}, {
+        "system": "record", "kind": "word", "parameters": "two texts", "until": "number", "period": "period", "n_periods": "whole",
+        "tol": "positive", "step": "within 0 and 1", "smallest_step": "positive", "max_points": "whole", "scheme": "scheme"}),
     "lyapunov": (nsds.lyapunov, lambda: {"system": table(), "n_periods": 20, "transient": 2}, {
         "system": "record", "period": "period", "n_periods": "whole", "transient": "natural", "n_exponents": "whole or none",
         "blocks": "whole", "scheme": "scheme"}),
@@ -536,6 +551,10 @@ CALLS = {
         "parameter": "vector", "points": "columns", "ax": "axes"}),
     "plotting.diagram": (nsds.plotting.diagram, lambda: {"rows": swept()}, {
         "rows": "rows of analysis", "coordinate": "index", "ax": "axes"}),
+    "plotting.bifurcation_curve": (
+        nsds.plotting.bifurcation_curve,
+        lambda: {"rows": nsds.continue_bifurcation(folding(), kind="fold", parameters=("p[0]", "p[1]"), until=1.5, max_points=3)},
+        {"rows": "rows of analysis", "ax": "axes"}),
     "plotting.branch": (nsds.plotting.branch, lambda: {"rows": followed()}, {
         "rows": "rows of analysis", "coordinate": "index", "ax": "axes"}),
     "plotting.multipliers": (nsds.plotting.multipliers, lambda: {"rows": followed()}, {"rows": "rows of analysis", "ax": "axes"}),

@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 
 import nsds
 from nsds import status
-from tests.analysis.models import C, L, PERIOD, R, buck
+from tests.analysis.models import PERIOD, C, L, R, buck
 from tests.schemes.event_driven.test_first_order import clipper, driven_relay, oscillator, random_model, spiral, system_of, times_of
 
 EVENTS = nsds.event_driven(rtol=1e-11, atol=1e-13)

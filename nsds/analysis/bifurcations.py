@@ -1,0 +1,172 @@
+"""Curves of bifurcations of periodic orbits in the plane of two parameters."""
+
+from contextlib import closing
+
+import numpy as np
+
+from nsds import _checks
+from nsds.analysis.maps import section_of
+from nsds.analysis.orbits import filled, newton, orbit_dtype
+from nsds.analysis.paths import DIFFERENCE, FAST, GROWTH, LONGEST, Path, has_complex_pair, scale_of, tests_of_maps
+from nsds.analysis.sections import difference
+
+KINDS = ("fold", "period_doubling", "neimark_sacker")
+
+
+def continue_bifurcation(system, *, kind, parameters, until, period=None, n_periods=1, step=0.02, smallest_step=1e-7, max_points=500,
+                         tol=1e-12, scheme=None):  # fmt: skip
+    """The curve in the plane of two parameters on which periodic orbits fold, double their period, or lose stability otherwise.
+
+    Parameters
+    ----------
+    system, n_periods, scheme
+        See `nsds.orbit`. The state and the parameters of the system are near such a point: of one in a branch of
+        `nsds.continue_orbit`, say.
+    kind : str
+        "fold", "period_doubling" or "neimark_sacker", as special points of these branches are named.
+    parameters : sequence of two str
+        What is varied, as ``("follower.z[0]", "contact.e")``, of maps as ``("p[0]", "p[1]")``. Of the first one the value is found.
+    until : float
+        Value of the second one at which the curve ends; it also ends where it is back at the first value.
+    period : float, or function of both parameters
+        Of what drives the system.
+    step, smallest_step : float
+        First, and smallest, distance of points, as a part of the way from the first value of the second parameter to ``until``.
+    max_points : int
+        Points at most.
+    tol : float
+        See `nsds.continue_orbit`.
+
+    Returns
+    -------
+    numpy.ndarray (points,)
+        The fields of `nsds.orbit` with parameters (2,), and kind: of points at which another bifurcation is, too, located to rounding,
+        "fold", "period_doubling" or "neimark_sacker" (a pair of multipliers with the product 1); of the last one "until", or "lost" where
+        such orbits are no longer found; else empty. A curve of pairs of complex multipliers ends where they become real.
+
+    Raises
+    ------
+    ValueError
+        No such point is near the state of the system.
+
+    See Also
+    --------
+    nsds.plotting.bifurcation_curve : its picture.
+
+    Examples
+    --------
+    A ball on a table doubles its period at ``p0**2 = 4 pi**2 (1 - a)**2 + 4 (1 + a)**2``, a = p1.
+
+    >>> import numpy as np, nsds
+    >>> def bounce(x, p, out):
+    ...     out[0], out[1] = x[0] + x[1], p[1] * x[1] - p[0] * np.cos(x[0] + x[1])
+    >>> start = [-np.arccos(-np.pi / 4.3), 2 * np.pi]
+    >>> table = nsds.iterated_map(bounce, x=start, p=[4.3, 0.5], modulo=[2 * np.pi, 0])
+    >>> curve = nsds.continue_bifurcation(table, kind="period_doubling", parameters=("p[0]", "p[1]"), until=0.8)
+    >>> p, a = curve["parameters"].T
+    >>> bool(abs(p**2 - 4 * np.pi**2 * (1 - a) ** 2 - 4 * (1 + a) ** 2).max() < 1e-9)
+    True
+    """
+    owner = "continue_bifurcation"
+    kind = _checks.choice(owner, "kind", kind, KINDS)
+    if isinstance(parameters, str) or not isinstance(parameters, (list, tuple)) or len(parameters) != 2 or len(set(parameters)) != 2:
+        raise ValueError(f"{owner}: parameters must be two texts, got {_checks.shortened(parameters)}")
+    names = [_checks.text(owner, f"parameters[{k}]", name) for k, name in enumerate(parameters)]
+    until, tol = _checks.number(owner, "until", until), _checks.number(owner, "tol", tol, above=0.0)
+    step = _checks.number(owner, "step", step, 0.0, 1.0, above=0.0)
+    smallest_step = _checks.number(owner, "smallest_step", smallest_step, 0.0, step, above=0.0)
+    max_points = _checks.integer(owner, "max_points", max_points, low=2)
+    with closing(section_of(owner, system, period, n_periods, scheme, names)) as section:
+        if until == section.values[1]:
+            raise ValueError(f"{owner}: until must differ from the value {until} of {names[1]!r}, where the curve begins")
+        if section.n < 2 and kind == "neimark_sacker":
+            raise ValueError(f"{owner}: kind 'neimark_sacker' is of two states at least, and there is one")
+        curve = _Curve(section, kind, until, tol)
+        return curve.table(*curve.followed(curve.begun(owner), step, smallest_step, max_points))
+
+
+class _Curve(Path):
+    """u = (x / scale, the first parameter by its size, the second as a part of the way)."""
+
+    def __init__(self, section, kind, until, tol):
+        first = section.values
+        super().__init__(section, first, np.array([abs(first[0]) or 1.0, until - first[1]]), tol, scale_of(section.x))
+        self.kind, self.own = kind, KINDS.index(kind)
+
+    def begun(self, owner):
+        """The point of the curve at the first value of the second parameter."""
+        section = self.section
+        ahead = np.append(np.zeros(section.n + 1), 1.0)
+        at_values = newton(section, section.x, section.values, self.tol, 30)[0]
+        for x in (section.x, at_values):
+            u = np.concatenate([x / self.scale, np.zeros(2)])
+            point = self.corrected(u, ahead, ahead)
+            if point is not None and (self.kind != "neimark_sacker" or has_complex_pair(point)):
+                return point
+        raise ValueError(
+            f"{owner}: no {self.kind.replace('_', ' ')} is found near the state {section.x.tolist()} and the parameters "
+            f"{section.values.tolist()}: continue_orbit finds special points, at which curves begin"
+        )
+
+    def equations(self, u):
+        """(what the section returns; by how much the orbit does not close, and the test of the kind; their derivatives)."""
+        section, n = self.section, self.section.n
+        _, values = self.parts(u)
+        widths = np.full(n + 2, DIFFERENCE)
+        widths[n:] *= np.maximum(1.0, abs(values / self.span))
+        around = np.concatenate([u[None], u + np.diag(widths), u - np.diag(widths)])
+        states, parameters = around[:, :n] * self.scale, self.first + around[:, n:] * self.span
+        returned = section.returns(states, parameters)
+        if returned.status.any() or not (np.isfinite(returned.ends).all() and np.isfinite(returned.maps).all()):
+            return returned, None, None
+        if (returned.impacts != returned.impacts[0]).any():
+            return returned, None, None
+        off = difference(returned.ends, states, section.modulo) / self.scale
+        test = np.array([tests_of_maps(M)[self.own] for M in returned.maps])
+        slopes = [(each[1 : n + 3] - each[n + 3 :]).T / (2.0 * widths) for each in (off, test)]
+        slopes[0][:, :n] = (returned.maps[0] - np.eye(n)) * self.scale / self.scale[:, None]
+        return returned, np.append(off[0], test[0]), np.vstack(slopes)
+
+    def tests(self, _u, returned, _derivatives, _direction):
+        """Numbers that change sign where there is another bifurcation, too."""
+        return np.array(tests_of_maps(returned.maps[0]))
+
+    def followed(self, point, step, smallest, max_points):
+        """(points, their kinds), from the first one on."""
+        points, kinds, longest = [point], [""], LONGEST * step
+        while len(points) < max_points and not kinds[-1]:
+            new, step = self.next(point, step, smallest)
+            if new is None:
+                kinds[-1] = "lost"
+                break
+            for kind, special in self._specials(point, new):
+                points.append(special)
+                kinds.append(kind)
+            if self.kind == "neimark_sacker" and not has_complex_pair(new):
+                break
+            at_end = new.u[-1] >= 1.0 or new.u[-1] < 0.0
+            if at_end:
+                new = self.at_value(point, new, 1.0 if new.u[-1] >= 1.0 else 0.0)
+            points.append(new)
+            kinds.append("until" if at_end else "")
+            point, step = new, max(smallest, min(step * (GROWTH if new.n_iter <= FAST else 1.0), longest))
+        return points[:max_points], kinds[:max_points]
+
+    def _specials(self, a, b):
+        """Points between two at which there is another bifurcation, in their order."""
+        found = []
+        for k in range(len(a.tests)):
+            if k != self.own and a.tests[k] * b.tests[k] < 0.0:
+                special = self.located(a, b, k)
+                if special is not None and 0.0 <= special.u[-1] <= 1.0:
+                    found.append((np.linalg.norm(special.u - a.u), KINDS[k], special))
+        return [(kind, special) for _, kind, special in sorted(found, key=lambda one: one[0])]
+
+    def table(self, points, kinds):
+        """The table of points."""
+        dtype = np.dtype([*orbit_dtype(self.section.n, ("parameters", "<f8", (2,))).descr, ("kind", "U16")])
+        rows = np.zeros(len(points), dtype)
+        for k, point in enumerate(points):
+            filled(rows, self.section, k, *self.parts(point.u), point.returned, point.n_iter)
+            rows[k]["kind"] = kinds[k]
+        return rows

@@ -1,0 +1,135 @@
+"""Paths of orbits over parameters, by pseudo-arclength: points at which one equation fewer holds than there are unknowns."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+DIFFERENCE = 2.0**-17  # of the parameter, relative to its range or itself
+_SMALL = 1e-3  # of the largest state: one that is smaller has no scale of its own
+_CORRECTIONS = 8  # of a point, at most
+FAST, GROWTH, LONGEST = 3, 1.5, 4.0  # corrections after which the next step is longer, by how much, and of the first one at most
+_FARTHEST = 1.0  # of all the way: corrections that lead farther lead nowhere, and parameters out of their ranges
+STRAY = 0.2  # of a step: by how much a point may lie elsewhere than predicted
+_ROUNDING = 1e-9  # residuals that are smaller, and no longer fall, are rounding
+LOCATED, SECANTS = 1e-13, 60  # of a step: where a special point is; how many points are tried
+BEND = 0.9  # cosine between directions of successive points: below it the step is repeated, half as long
+
+
+class Point(NamedTuple):
+    """A point of a path: u = (x, parameters) in units of their scales, the direction of the path, and what the section gave."""
+
+    u: np.ndarray
+    direction: np.ndarray
+    returned: NamedTuple
+    tests: np.ndarray  # that change sign at special points
+    n_iter: int
+
+
+class Path:
+    """A path and its scales: u = (x / scale, parameters less the first ones, by their spans); the last unknown goes from 0 to 1.
+
+    What is particular to one gives ``equations(u)``: (what the section returned, F (n,), its derivatives (n, n + 1)), F None where there is
+    no orbit; and ``tests(u, returned, derivatives, direction)``.
+    """
+
+    def __init__(self, section, first, span, tol, scale):
+        self.section, self.first, self.span, self.tol, self.scale = section, first, span, tol, scale
+
+    def parts(self, u):
+        """State and parameters."""
+        return u[: self.section.n] * self.scale, self.first + u[self.section.n :] * self.span
+
+    def corrected(self, u, normal, towards, tol=None):
+        """The point of the path in the plane through u with this normal; None where Newton's method does not find it."""
+        at, last, tol = u, math.inf, self.tol if tol is None else tol
+        for k in range(_CORRECTIONS):
+            returned, F, derivatives = self.equations(at)
+            if F is None:
+                return None
+            bordered, size = np.vstack([derivatives, normal]), abs(F).max()
+            if size <= tol or (size <= _ROUNDING and size > 0.5 * last) or (size <= self.tol and k == _CORRECTIONS - 1):
+                direction = np.linalg.svd(derivatives)[2][-1]
+                direction = direction if direction @ towards >= 0 else -direction
+                return Point(at, direction, returned, self.tests(at, returned, derivatives, direction), k)
+            last = size
+            try:
+                at = at - np.linalg.solve(bordered, np.append(F, normal @ (at - u)))
+            except np.linalg.LinAlgError:
+                return None
+            if not np.linalg.norm(at - u) <= _FARTHEST:
+                return None
+        return None
+
+    def next(self, point, step, smallest):
+        """(the next point, the step that led to it), or (None, one that is too short) where no step does."""
+        bent = None
+        while step >= smallest:
+            predicted = point.u + step * point.direction
+            new = self.corrected(predicted, point.direction, point.direction)
+            off = math.inf if new is None else np.linalg.norm(new.u - predicted)
+            if off <= STRAY * step and new.direction @ point.direction >= BEND and new.returned.impacts[0] == point.returned.impacts[0]:
+                return new, step
+            bent = new if new is not None and self.may_bend(point, new, off / step) else bent
+            step *= 0.5
+        return bent, step
+
+    def may_bend(self, _point, _new, _off):
+        """Whether a point may come next though it lies elsewhere than predicted, by so many steps."""
+        return False
+
+    def located(self, a, b, k):
+        """The point between two at which test k is zero, by the method of Illinois along the direction of the first."""
+        length = (b.u - a.u) @ a.direction
+        low, high, f_low, f_high, best, side = 0.0, length, a.tests[k], b.tests[k], None, 0
+        for _ in range(SECANTS):
+            s = (low * f_high - high * f_low) / (f_high - f_low)
+            new = self.corrected(a.u + s * a.direction, a.direction, a.direction, tol=0.0)
+            if new is None or len(new.tests) != len(a.tests):
+                return best
+            best, f = new, new.tests[k]
+            if f == 0.0 or abs(high - low) <= LOCATED * length or min(s - low, high - s) <= LOCATED * length:
+                break
+            if f * f_high > 0.0:
+                high, f_high = s, f
+                f_low *= 0.5 if side == 1 else 1.0
+                side = 1
+            else:
+                low, f_low = s, f
+                f_high *= 0.5 if side == -1 else 1.0
+                side = -1
+        return best
+
+    def at_value(self, a, b, value):
+        """The point at a value of the last unknown that lies between two."""
+        share = (value - a.u[-1]) / (b.u[-1] - a.u[-1])
+        normal = np.append(np.zeros(len(a.u) - 1), 1.0)
+        start = a.u + share * (b.u - a.u)
+        start[-1] = value
+        point = self.corrected(start, normal, b.direction)
+        if point is None:
+            return b
+        point.u[-1] = value
+        return point
+
+
+def scale_of(x):
+    """Units of a state: its own sizes, but for numbers that are small."""
+    largest = abs(x).max() or 1.0
+    return np.where(abs(x) > _SMALL * largest, abs(x), largest)
+
+
+def tests_of_maps(M):
+    """Numbers that change sign where an orbit with these derivatives folds, doubles its period, and where a pair of multipliers has the
+    product 1."""
+    identity = np.eye(len(M))
+    multipliers = np.linalg.eigvals(M)
+    i, j = np.triu_indices(len(M), 1)
+    pairs = np.prod(multipliers[i] * multipliers[j] - 1.0).real
+    return np.linalg.det(M - identity), np.linalg.det(M + identity), pairs
+
+
+def has_complex_pair(point):
+    """Whether multipliers near the circle are no real ones."""
+    multipliers = np.linalg.eigvals(point.returned.maps[0])
+    return bool((abs(multipliers.imag) > 1e-9).any())
