@@ -456,6 +456,7 @@ def simulate(
     functions: Sequence[Any] | None = ...,
     store: str | PathLike[str] | None = ...,
     client: Any = ...,
+    mapped: bool = ...,
 ) -> np.ndarray: ...
 
 solvers: ModuleType
@@ -514,6 +515,7 @@ def sweep(
     scheme: np.ndarray | None = ...,
     store: str | PathLike[str] | None = ...,
     client: Any = ...,
+    mapped: bool = ...,
     progress: bool | None = ...,
 ) -> np.ndarray: ...
 def system(*, t: float = ..., gravity: ArrayLike | None = ..., **parts: Any) -> np.ndarray: ...

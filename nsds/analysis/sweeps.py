@@ -13,7 +13,7 @@ from nsds.analysis.surfaces import Surface
 from nsds.analysis.tangent import AT_CROSSINGS, AT_IMPACTS, AT_TIMES
 from nsds.model.functions import functions_named, offered
 from nsds.model.trials import function_names
-from nsds.schemes.run.pieces import Piece, finish_all, places_of, store_of
+from nsds.schemes.run.pieces import Piece, finish_all, names_of, places_of, store_of
 from nsds.status import CONVERGED, NOT_COMPUTED, NOT_CROSSED
 
 _PIECES = 64  # that a diagram has at least, if it has so many values
@@ -22,7 +22,7 @@ _AT = {"stroboscopic": AT_TIMES, "impact": AT_IMPACTS}
 
 
 def sweep(system, *, vary, period=None, record="stroboscopic", crossing=1, transient=200, keep=32, direction=(1, -1), tol=1e-6,
-          scheme=None, store=None, client=None, progress=None):  # fmt: skip
+          scheme=None, store=None, client=None, mapped=False, progress=None):  # fmt: skip
     """What a forced system, or a map, settles to over a range of a parameter, or of two.
 
     Parameters
@@ -60,6 +60,8 @@ def sweep(system, *, vary, period=None, record="stroboscopic", crossing=1, trans
         that one process gives. Workers of one thread each serve best, as each piece runs on one core. Values that are taken one after the
         other cannot be shared out: pass direction=None. A worker that dies is replaced three times a piece; where the scheduler dies, call
         `sweep` again.
+    mapped : bool
+        The result is an array over a file in the store, of which only what is used is in memory: `numpy.memmap`.
     progress : bool, optional
         Progress bar; by default on a terminal.
 
@@ -106,7 +108,7 @@ def sweep(system, *, vary, period=None, record="stroboscopic", crossing=1, trans
         progress = _checks.flag(owner, "progress", progress)
     names, values = _varied(owner, vary)
     signs = _signs(owner, direction) if len(names) == 1 else None
-    kept = store_of(owner, store, client)
+    kept = store_of(owner, store, client, mapped)
     settings = transient, keep, moment, tol
     if isinstance(system, IteratedMap):
         if period is not None or scheme is not None or moment != AT_TIMES:
@@ -119,13 +121,15 @@ def sweep(system, *, vary, period=None, record="stroboscopic", crossing=1, trans
         runs = _OfSystem(owner, system, names, settings, scheme, period, surface)
     grid = np.stack(np.meshgrid(*values, indexing="ij"), axis=-1)
     grid = grid if signs is None else np.stack([grid] * len(signs))
-    rows = runs.table(grid.shape[:-1])
-    rows["parameters"], rows["status"] = grid, NOT_COMPUTED
-    points, at = grid.reshape(-1, len(names)), rows.reshape(-1)
-    places = _places(values[0].size, signs) if signs else places_of(rows.size, runs.bytes)
+    shape, points, blank = grid.shape[:-1], grid.reshape(-1, len(names)), runs.table((1,))
+    places = _places(values[0].size, signs) if signs else places_of(len(points), runs.bytes)
     pieces = [Piece(points[place], runs.periods(points[place]), bool(signs) and k > 0) for k, place in enumerate(places)]
+    files = names_of(runs, pieces, kept)
+    rows = kept.array(files, shape, blank.dtype) if mapped else np.zeros(shape, blank.dtype)
+    rows[...] = blank
+    rows["parameters"], rows["status"], at = grid, NOT_COMPUTED, rows.reshape(-1)
     try:
-        for k, found in finish_all(runs, pieces, kept, client, progress):
+        for k, found in finish_all(runs, pieces, files, kept, client, progress):
             at[places[k]] = found
     except KeyboardInterrupt:
         if not (rows["status"] != NOT_COMPUTED).any():

@@ -12,7 +12,7 @@ from nsds.model.validation import valid
 from nsds.results.trajectories import SimulationError, SimulationInterrupted, recorded
 from nsds.schemes import table
 from nsds.schemes.run import several
-from nsds.schemes.run.pieces import Piece, finish_all, places_of, store_of
+from nsds.schemes.run.pieces import Piece, finish_all, names_of, places_of, store_of
 from nsds.schemes.run.preparation import prepare_run
 from nsds.schemes.run.simulation import edition, number_of_steps, simulate
 from nsds.status import advice, has_failed
@@ -55,9 +55,9 @@ def _restored(functions, member, settings):
     return _Runs(member, settings)
 
 
-def simulate_in_pieces(system, store, client, progress, on_failure, **settings):
+def simulate_in_pieces(system, store, client, mapped, progress, on_failure, **settings):
     """`nsds.simulate` of an ensemble, piece by piece: members of a piece run at once, all are through before a failure is told."""
-    kept = store_of(_OWNER, store, client)
+    kept = store_of(_OWNER, store, client, mapped)
     _checks.choice(_OWNER, "on_failure", on_failure, ("raise", "warn", "continue"))
     if progress is not None:
         progress = _checks.flag(_OWNER, "progress", progress)
@@ -71,16 +71,24 @@ def simulate_in_pieces(system, store, client, progress, on_failure, **settings):
     runs = _Runs(records[:1].copy(), settings)
     places = [place[0] for place in places_of(records.size, runs.bytes)]
     pieces = [Piece(records[None, place], np.full((1, place.size), settings["h"]), False, int(place[0])) for place in places]
-    found = []
+    files, kinds, found = names_of(runs, pieces, kept), [], []
+
+    def joined():
+        if not mapped:
+            return several.joined_members(system.shape, found)
+        read = ((place, kept.rows_of(name)) for place, name in found)
+        return several.joined_members(system.shape, read, kinds, lambda shape, dtype: kept.array(files, shape, dtype))
+
     try:
-        for k, rows in finish_all(runs, pieces, kept, client, progress):
-            found.append((places[k], rows))
+        for k, rows in finish_all(runs, pieces, files, kept, client, progress):
+            kinds.append((rows.dtype, rows.shape[1]))
+            found.append((places[k], files[k] if mapped else rows))
     except KeyboardInterrupt:
         if not found:
             raise
-        rows = several.joined_members(system.shape, found)
+        rows = joined()
         raise SimulationInterrupted(rows, rows.shape[-1], ".trajectory") from None
-    rows = several.joined_members(system.shape, found)
+    rows = joined()
     _tell(records, rows, on_failure, settings)
     return rows
 

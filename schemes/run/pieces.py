@@ -51,6 +51,18 @@ class Store:
         except (OSError, ValueError, KeyError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error):
             return None
 
+    def rows_of(self, name):
+        """The rows of a piece that is finished."""
+        found = self.read(name)
+        if found is None:
+            raise OSError(f"{self.folder}: a piece of this computation, {name}, was finished and is not there any more: call again")
+        return found[0]
+
+    def array(self, names, shape, dtype):
+        """An array over a file, which is made anew: that of the pieces with these names."""
+        digest = hashlib.sha256("".join(names).encode()).hexdigest()[:32]
+        return np.lib.format.open_memmap(self.folder / f"rows-{digest}.npy", mode="w+", shape=shape, dtype=dtype)
+
     def write(self, name, rows, ends):
         """Keep what a piece gave."""
         part = self.folder / f".{name}.{os.getpid()}-{os.urandom(4).hex()}"
@@ -64,23 +76,23 @@ class Store:
             part.unlink(missing_ok=True)
 
 
-def store_of(owner, store, client):
-    """The `Store` of a folder, None where none is given; a client needs one, which its workers see, too."""
+def store_of(owner, store, client, mapped):
+    """The `Store` of a folder, None where none is given; a client needs one, which its workers see, too; so does a result on the disk."""
+    if _checks.flag(owner, "mapped", mapped) and store is None:
+        raise ValueError(f"{owner}: mapped goes with store= a folder, in which the result lies")
     if client is not None and (store is None or not hasattr(client, "submit")):
         raise ValueError(f"{owner}: client must be a distributed.Client, with store= a folder that its workers see, too")
     return None if store is None else Store(owner, store)
 
 
-def finish_all(work, pieces, store, client, progress):
-    """Yield (number, rows) of all pieces as they are finished; those that are in the store are read.
+def finish_all(work, pieces, names, store, client, progress):
+    """Yield (number, rows) of all pieces as they are finished; those that are in the store, under their names, are read.
 
     ``work.compute(piece, states)`` gives the rows of a piece and the states at their ends, from the states at which it begins, None for
     those of the system; ``work.identity()`` is made of all that decides this but the piece.
     """
-    identity = None if store is None else work.identity()
-    names = [""] * len(pieces) if store is None else _names(identity, pieces)
     with bar(progress, sum(piece.periods.size for piece in pieces)) as shown:
-        for k, rows in _on_cluster(work, identity, pieces, names, store, client) if client else _here(work, pieces, names, store):
+        for k, rows in _on_cluster(work, pieces, names, store, client) if client else _here(work, pieces, names, store):
             shown.update(pieces[k].periods.size)
             yield k, rows
 
@@ -92,9 +104,11 @@ def bar(progress, total):
     return tqdm(total=total, disable=progress is False or (progress is None and not sys.stderr.isatty()), delay=0.0 if progress else 0.5)
 
 
-def _names(identity, pieces):
-    """Names of their files: number, and hash of all that decides what is in them."""
-    names, before = [], b""
+def names_of(work, pieces, store):
+    """Names of the files of pieces: number, and hash of all that decides what is in them; without a store they have none."""
+    if store is None:
+        return [""] * len(pieces)
+    names, before, identity = [], b"", work.identity()
     for k, piece in enumerate(pieces):
         digest = hashlib.sha256(identity + repr(piece.values.shape).encode() + piece.values.tobytes() + piece.periods.tobytes())
         digest.update(before if piece.follows else b"")
@@ -116,11 +130,11 @@ def _here(work, pieces, names, store):
         yield k, rows
 
 
-def _on_cluster(work, identity, pieces, names, store, client):
+def _on_cluster(work, pieces, names, store, client):
     """On the workers of a cluster, a piece a task."""
     from distributed import as_completed
 
-    numbers, before = {}, None
+    numbers, before, identity = {}, None, work.identity()
     try:
         for k, (piece, name) in enumerate(zip(pieces, names, strict=True)):
             found = store.read(name)
@@ -134,10 +148,7 @@ def _on_cluster(work, identity, pieces, names, store, client):
         for future in as_completed(list(numbers)):
             future.result()
             k = numbers.pop(future)
-            found = store.read(names[k])
-            if found is None:
-                raise OSError(f"{store.folder}: a worker finished {names[k]}, which is not there: do all see the same folder?")
-            yield k, found[0]
+            yield k, store.rows_of(names[k])
     finally:
         client.cancel(list(numbers))
 

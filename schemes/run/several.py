@@ -117,11 +117,16 @@ def members_by_step(owner, system, h):
     return [(value, np.flatnonzero(steps == value)) for value in dict.fromkeys(steps.tolist())]
 
 
-def joined_members(shape, pieces):
-    """One trajectory of an ensemble from [(numbers of members, their rows)]; what a member has not reached is not computed."""
-    names, n_rows = pieces[0][1].dtype.names, max(rows.shape[1] for _, rows in pieces)
-    dtype = np.dtype([(name, max((rows.dtype[name] for _, rows in pieces), key=lambda kind: kind.itemsize)) for name in names])
-    result = np.zeros((np.prod(shape, dtype=int), n_rows), dtype)
+def joined_members(shape, pieces, kinds=None, empty=np.zeros):
+    """One trajectory of an ensemble from (numbers of members, their rows) of pieces; what a member has not reached is not computed.
+
+    kinds: of each piece the type and the number of rows of a member, where pieces are read one after the other; empty(shape, dtype) makes
+    the array.
+    """
+    kinds = [(rows.dtype, rows.shape[1]) for _, rows in pieces] if kinds is None else kinds
+    names, n_rows = kinds[0][0].names, max(count for _, count in kinds)
+    dtype = np.dtype([(name, max((kind[name] for kind, _ in kinds), key=lambda each: each.itemsize)) for name in names])
+    result = empty((np.prod(shape, dtype=int), n_rows), dtype)
     mark_not_computed(result)
     for members, rows in pieces:
         result[members, : rows.shape[1]] = widened(rows, dtype)

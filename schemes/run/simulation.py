@@ -40,7 +40,8 @@ _ROW_T, _ROW_STEP, _ROW_STATUS, _ROW_N_ITER, _ROW_RESIDUAL = range(5)
 
 
 def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, t_eval=None, fields=None, progress=None, on_failure="raise",
-             until=None, callback=None, callback_every=1, out=None, check=False, functions=None, store=None, client=None):  # fmt: skip
+             until=None, callback=None, callback_every=1, out=None, check=False, functions=None, store=None, client=None,
+             mapped=False):  # fmt: skip
     """March a system, or every member of an ensemble, from its time to ``t_end``.
 
     Parameters
@@ -96,6 +97,8 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, t_eval
         again, finished pieces are read and the others computed. All members are through before a failure is told.
     client : distributed.Client, optional
         These pieces are computed on the workers of this cluster, as of `nsds.sweep`.
+    mapped : bool
+        The trajectory is an array over a file in the store, as of `nsds.sweep`: it may be larger than the memory.
 
     Returns
     -------
@@ -129,7 +132,7 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, t_eval
     offered("simulate", functions)
     settings = {"t_end": t_end, "solver": solver, "save_every": save_every, "t_eval": t_eval, "progress": progress,
                 "on_failure": on_failure, "check": check}  # fmt: skip
-    if store is not None or client is not None:
+    if store is not None or client is not None or mapped is not False:
         why = "members run piece by piece, with what is text or numbers; expected no store"
         _refuse(why, callback=callback, out=out, until=None if isinstance(until, str) else until, check=check or None)
         if isinstance(scheme, dict) or _checks.shape_of("simulate", "h", h):
@@ -137,7 +140,8 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, t_eval
         from nsds.schemes.run.ensembles import simulate_in_pieces  # which runs pieces by this function
 
         settings = {"t_end": t_end, "h": h, "scheme": scheme, "solver": solver, "save_every": save_every, "t_eval": t_eval}
-        return simulate_in_pieces(system, store, client, progress, on_failure, fields=_paths("simulate", fields), until=until, **settings)
+        settings |= {"fields": _paths("simulate", fields), "until": until}
+        return simulate_in_pieces(system, store, client, mapped, progress, on_failure, **settings)
     if _checks.shape_of("simulate", "h", h):
         _refuse("several steps run one after the other; expected one step", callback=callback, out=out)
         return _with_own_steps(valid("simulate", system), h, scheme=scheme, fields=fields, until=until, **settings)

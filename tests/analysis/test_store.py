@@ -96,6 +96,18 @@ def test_an_interrupted_sweep_goes_on_where_it_was(make, tmp_path, computed):
     assert computed["count"] == 2 * n_pieces
 
 
+@pytest.mark.parametrize("make", [chart, diagram, ensemble])
+def test_a_result_on_the_disk_has_the_same_bits(make, tmp_path):
+    whole = make()
+    mapped = make(store=tmp_path, mapped=True)
+    assert isinstance(mapped, np.memmap)
+    assert mapped.tobytes() == whole.tobytes()
+    assert mapped.dtype == whole.dtype
+    assert make(store=tmp_path, mapped=True).tobytes() == make(store=tmp_path).tobytes() == whole.tobytes()
+    with pytest.raises(ValueError, match="mapped goes with store"):
+        make(mapped=True)
+
+
 def test_damaged_pieces_are_computed_again(tmp_path, computed):
     whole = chart(store=tmp_path)
     n_pieces, files = computed["count"], sorted(tmp_path.iterdir())

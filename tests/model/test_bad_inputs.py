@@ -346,7 +346,7 @@ CALLS = {
     "sweep": (nsds.sweep, lambda: {"system": table(), "vary": {"p[0]": [0.5]}, "progress": False}, {
         "system": "record", "vary": "varied", "period": "period", "record": "word", "crossing": "direction",
         "transient": "natural", "keep": "whole", "direction": "direction", "tol": "positive", "scheme": "scheme",
-        "store": "folder or none", "client": "client", "progress": "progress"}),
+        "store": "folder or none", "client": "client", "mapped": "flag", "progress": "progress"}),
     "lagrangian_linear": (nsds.lagrangian_linear, lambda: {"M": [[1.0]], **FIRST}, {
         "M": "mass", "K": "matrix or none", "C": "matrix or none", "fext": "vector, function or none", "q": "vector", "v": "vector",
         "z": "parameters", "count": "whole or none"}),
@@ -457,7 +457,7 @@ CALLS = {
         "t_eval": "times", "fields": "fields", "progress": "progress", "on_failure": "word",
         "until": "callable or none", "callback": "callable or none",
         "callback_every": "whole", "out": "rows of this run", "check": "flag", "functions": "functions",
-        "store": "folder or none", "client": "client"}),
+        "store": "folder or none", "client": "client", "mapped": "flag"}),
     "step": (nsds.step, lambda: {"system": bouncing(), "h": 0.01}, {
         "system": "record", "h": "positive", "scheme": "scheme", "solver": "solver", "on_failure": "word", "check": "flag",
         "functions": "functions"}),
