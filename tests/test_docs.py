@@ -40,6 +40,8 @@ def pages_with_programs():
 
 @pytest.mark.parametrize("text", list(pages_with_programs()))
 def test_programs_run(text, tmp_path, monkeypatch):
+    for module in re.findall(r"^import (jax)$", "\n".join(programs(text)), re.MULTILINE):
+        pytest.importorskip(module, reason="an example for those who have it, which nsds does not need")
     mpl.use("Agg")
     monkeypatch.chdir(tmp_path)
     source = tmp_path / "program.py"  # of a file: users' functions are compiled from their source
