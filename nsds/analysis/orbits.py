@@ -196,11 +196,12 @@ def newton(section, x, values, tol, max_iter):
         for halving in range(1 if is_found else _HALVINGS):
             trial = x - step * 0.5**halving
             result = section.returns(trial[None], [values])
-            if residual_of(section, trial, result) < residual:
+            left = residual_of(section, trial, result)
+            if left < residual:
                 break
         else:
             break
-        x, returned, residual = trial, result, residual_of(section, trial, result)
+        x, returned, residual = trial, result, left
     return x, returned, residual, n_iter
 
 
@@ -222,10 +223,11 @@ def newton_and_period(section, x, values, tol, max_iter):
             if not length > 0.0:
                 continue
             result = section.returns(trial[None], [[length]])
-            if residual_of(section, trial, result) < residual:
+            left = residual_of(section, trial, result)
+            if left < residual:
                 break
         else:
             break
-        x, period, returned, residual = trial, length, result, residual_of(section, trial, result)
+        x, period, returned, residual = trial, length, result, left
     section.values = np.array([period])
     return x, returned, residual, n_iter

@@ -1,6 +1,7 @@
 """Numbers of a record that are varied: fields by their path, as ``"follower.z[0]"``, and the words of the state."""
 
 import re
+from functools import lru_cache
 
 import numpy as np
 
@@ -95,13 +96,20 @@ def state_of(record):
 
 def state_words(record):
     """Where the states lie in a record, as words of its memory, in the order of `nsds.analysis`: all q, then all v, or all x."""
+    return _words_of(record.dtype, tuple(state_fields(record)), family(model_of(record)) == LAGRANGIAN)
+
+
+@lru_cache(maxsize=64)
+def _words_of(dtype, fields_of_parts, is_mechanical):
     words = {"q": [], "v": [], "x": []}
-    wanted = ("q", "v") if family(model_of(record)) == LAGRANGIAN else ("x",)
-    for part, fields in state_fields(record):
-        base, begin = record.dtype[part].base, record.dtype.fields[part][1]
-        for e in range(int(np.prod(record.dtype[part].shape, dtype=int))):
+    wanted = ("q", "v") if is_mechanical else ("x",)
+    for part, fields in fields_of_parts:
+        base, begin = dtype[part].base, dtype.fields[part][1]
+        for e in range(int(np.prod(dtype[part].shape, dtype=int))):
             for field in wanted:
                 if field in fields:
                     start = (begin + e * base.itemsize + base.fields[field][1]) // 8
                     words[field].append(start + np.arange(int(np.prod(base[field].shape, dtype=int))))
-    return np.concatenate([np.zeros(0, int), *(block for field in wanted for block in words[field])])
+    result = np.concatenate([np.zeros(0, int), *(block for field in wanted for block in words[field])])
+    result.flags.writeable = False
+    return result

@@ -142,6 +142,8 @@ def _period_of(owner, period):
 def difference(ends, states, modulo):
     """``ends - states`` (members, n), the nearest one of coordinates that are angles."""
     result = ends - states
+    if not np.any(modulo):
+        return result
     with np.errstate(divide="ignore", invalid="ignore"):
         turns = np.where(modulo > 0, np.round(result / modulo), 0.0)
     return result - turns * modulo
