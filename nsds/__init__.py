@@ -67,6 +67,7 @@ from nsds.model.relations_lagrangian import (
     scleronomous,
 )
 from nsds.model.relations_rigid import contact_point, newton_euler_relation
+from nsds.model.planar_bodies import in_plane, planar_bodies
 from nsds.model.rigid_bodies import rigid_bodies
 from nsds.model.systems import lagrangian_linear
 from nsds.pictures import plotting

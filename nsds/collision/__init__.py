@@ -5,7 +5,21 @@ Shapes are numbered. The normal of a contact points from shape b to shape a, ``g
 
 from nsds.collision.detection import address_of_detect, address_of_detect_parallel, call_detect, detect, detect_parallel, inherit, work_size
 from nsds.collision.frames import WORLD, place
-from nsds.collision.kinds import BOX, CAPSULE, CONVEX, CYLINDER, MESH, NAMES, PLANE, SPHERE, TUBE
+from nsds.collision.kinds import (
+    BOX,
+    CAPSULE,
+    CONVEX,
+    CYLINDER,
+    DISK,
+    HALF_PLANE,
+    MESH,
+    NAMES,
+    PLANE,
+    POLYGON,
+    SPHERE,
+    STADIUM,
+    TUBE,
+)
 from nsds.collision.pairs import COMPILED, GENERAL, SUPPORTED, require_supported
 
 __all__ = [
@@ -14,11 +28,15 @@ __all__ = [
     "COMPILED",
     "CONVEX",
     "CYLINDER",
+    "DISK",
     "GENERAL",
+    "HALF_PLANE",
     "MESH",
     "NAMES",
     "PLANE",
+    "POLYGON",
     "SPHERE",
+    "STADIUM",
     "SUPPORTED",
     "TUBE",
     "WORLD",

@@ -1,17 +1,23 @@
 """Kinds of shapes: their codes, what their sizes mean, and all else that is said of each, in one table.
 
-============ =========================== =============================================
-kind         size                        in its own axes
-============ =========================== =============================================
-``sphere``   radius, -, -                centred
-``capsule``  radius, length, -           length of the cylinder along z, between half balls
-``cylinder`` radius, length, -           along z
-``box``      lengths                     edges along the axes
-``convex``   bound, vertex, vertices     convex hull of vertices; the largest distance of one, the first in the list of all, how many
-``mesh``     bound, vertex, vertices     surface of triangles of vertices, which are listed alike
-``plane``    -                           the half space z <= 0 is solid
-``tube``     radius, length, -           inner wall of a hollow cylinder along z, without caps
-============ =========================== =============================================
+============== =========================== =============================================
+kind           size                        in its own axes
+============== =========================== =============================================
+``sphere``     radius, -, -                centred
+``capsule``    radius, length, -           length of the cylinder along z, between half balls
+``cylinder``   radius, length, -           along z
+``box``        lengths                     edges along the axes
+``convex``     bound, vertex, vertices     convex hull of vertices; the largest distance of one, the first in the list of all, how many
+``mesh``       bound, vertex, vertices     surface of triangles of vertices, which are listed alike
+``plane``      -                           the half space z <= 0 is solid
+``tube``       radius, length, -           inner wall of a hollow cylinder along z, without caps
+``disk``       radius, -, -                in the plane, centred
+``stadium``    bound, radius, 0            in the plane, a rectangle along x between half disks; bound: half of the whole length
+``polygon``    bound, vertex, vertices     in the plane, convex, of vertices as of ``convex``, counterclockwise
+``half_plane`` -                           in the plane, y <= 0 is solid
+============== =========================== =============================================
+
+The last four are of bodies that move in the plane z = 0, turned about z.
 """
 
 import math
@@ -21,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds._jit import specialised, tiny
-from nsds.collision.surfaces import box_surface, square, turned_round, without_caps
+from nsds.collision.surfaces import box_surface, half_square, oval, square, turned_round, without_caps
 
 
 class Shape(NamedTuple):
@@ -31,7 +37,8 @@ class Shape(NamedTuple):
     how many of the sizes must be positive; is_endless: the last of them may be infinite. thickness: least extents, of sizes (n, 3) and the
     vertices of all polyhedra. surface: corners and faces for pictures, of the sizes and half the extent of what has no end; None for
     polyhedra, which have vertices and triangles of their own. volume, moments: of sizes, and of sizes and the mass, about the axes; None
-    for what is not solid. is_of_world: it cannot be on a body. is_general: it is one that `nsds.collision.general` takes.
+    for what is not solid; in the plane the area, and the moment about the normal. is_of_world: it cannot be on a body. is_general: it is one
+    that `nsds.collision.general` takes. is_planar: it lies in the plane z = 0.
     """
 
     bound: Callable
@@ -43,10 +50,11 @@ class Shape(NamedTuple):
     is_endless: bool = False
     is_of_world: bool = False
     is_general: bool = False
+    is_planar: bool = False
 
     @property
     def is_polyhedron(self):
-        """Whether it has vertices and triangles."""
+        """Whether it has vertices and triangles; a polygon has, too."""
         return self.surface is None
 
 
@@ -79,10 +87,10 @@ def _diameter(size, vertices):
     return 2 * size[:, 0]
 
 
-def _extent(size, vertices):
+def _extent(size, vertices, n_axes=3):
     """Least extent of the vertices of hulls along their axes."""
     ends = size[:, 1:].astype(np.int64).cumsum(axis=1)
-    return np.array([np.ptp(vertices[first:end], axis=0).min() for first, end in ends])
+    return np.array([np.ptp(vertices[first:end, :n_axes], axis=0).min() for first, end in ends])
 
 
 def _ball_volume(size):
@@ -105,6 +113,23 @@ def _capsule_moments(size, mass, ball=None):
     rod = mass - ball
     across = rod * (radius**2 / 4 + length**2 / 12) + ball * (0.4 * radius**2 + length**2 / 4 + 3 / 8 * radius * length)
     return np.array([across, across, rod * radius**2 / 2 + ball * 0.4 * radius**2])
+
+
+def _disk_area(radius):
+    return np.pi * radius**2
+
+
+def _stadium_area(size):
+    bound, radius, _ = size
+    return 4 * radius * (bound - radius) + _disk_area(radius)
+
+
+def _stadium_moment(size, mass):
+    """Of a rectangle between half disks, whose centres of mass are 4 / (3 pi) of the radius beyond its ends."""
+    bound, radius, _ = size
+    half = bound - radius
+    disk = mass * _disk_area(radius) / _stadium_area(size)
+    return (mass - disk) * (half**2 + radius**2) / 3 + disk * (radius**2 / 2 + half**2 + 8 / (3 * np.pi) * half * radius)
 
 
 def _half_circle(radius, half):
@@ -138,10 +163,25 @@ SHAPES = {
         _without_end, 0, lambda size, vertices: np.full(len(size), np.inf), lambda size, extent: square(extent), is_of_world=True
     ),
     "tube": Shape(_of_cylinder, 2, _diameter, lambda size, extent: without_caps(size[0], min(size[1] / 2, extent)), is_endless=True),
+    "disk": Shape(
+        _of_ball, 1, _diameter, lambda size, extent: oval(size[0], 0.0), lambda size: _disk_area(size[0]),
+        lambda size, mass: mass * size[0] ** 2 / 2, is_planar=True,
+    ),
+    "stadium": Shape(
+        _of_ball, 2, lambda size, vertices: 2 * size[:, 1], lambda size, extent: oval(size[1], size[0] - size[1]), _stadium_area,
+        _stadium_moment, is_planar=True,
+    ),
+    "polygon": Shape(_of_ball, 1, lambda size, vertices: _extent(size, vertices, 2), is_planar=True),
+    "half_plane": Shape(
+        _without_end, 0, lambda size, vertices: np.full(len(size), np.inf), lambda size, extent: half_square(extent), is_of_world=True,
+        is_planar=True,
+    ),
 }  # fmt: skip
 NAMES = tuple(SHAPES)
-SPHERE, CAPSULE, CYLINDER, BOX, CONVEX, MESH, PLANE, TUBE = range(8)
-POLYHEDRA = tuple(code for code, shape in enumerate(SHAPES.values()) if shape.is_polyhedron)
+SPHERE, CAPSULE, CYLINDER, BOX, CONVEX, MESH, PLANE, TUBE, DISK, STADIUM, POLYGON, HALF_PLANE = range(12)
+POLYHEDRA, PLANAR = (
+    tuple(code for code, shape in enumerate(SHAPES.values()) if getattr(shape, what)) for what in ("is_polyhedron", "is_planar")
+)
 
 
 def _bound(kind, size, s):

@@ -4,6 +4,7 @@ from nsds.collision.boxes import box_box
 from nsds.collision.capsule_box import capsule_box
 from nsds.collision.capsules import capsule_capsule
 from nsds.collision.kinds import MESH, NAMES, SHAPES
+from nsds.collision.planar import disk_disk, disk_half_plane, disk_outline, outline_half_plane, outline_outline
 from nsds.collision.planes import box_plane, capsule_plane, cylinder_plane, polyhedron_plane
 from nsds.collision.spheres import sphere_box, sphere_capsule, sphere_cylinder, sphere_plane, sphere_sphere, sphere_tube
 
@@ -24,6 +25,15 @@ _KERNELS = {
     ("box", "plane"): box_plane,
     ("convex", "plane"): polyhedron_plane,
     ("mesh", "plane"): polyhedron_plane,
+    ("disk", "disk"): disk_disk,
+    ("disk", "stadium"): disk_outline,
+    ("disk", "polygon"): disk_outline,
+    ("disk", "half_plane"): disk_half_plane,
+    ("stadium", "stadium"): outline_outline,
+    ("stadium", "polygon"): outline_outline,
+    ("stadium", "half_plane"): outline_half_plane,
+    ("polygon", "polygon"): outline_outline,
+    ("polygon", "half_plane"): outline_half_plane,
 }
 COMPILED = {(NAMES.index(a), NAMES.index(b)): contacts for (a, b), contacts in _KERNELS.items()}
 _OWN = frozenset(tuple(sorted(pair)) for pair in COMPILED)

@@ -18,6 +18,21 @@ def square(half):
     return half * np.array([[-1.0, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]]), np.array([[0, 1, 2, 3]])
 
 
+def half_square(extent):
+    """Of a half plane, the part of it that a picture shows."""
+    return extent * np.array([[-1.0, -1, 0], [1, -1, 0], [1, 0, 0], [-1, 0, 0]]), np.array([[0, 1, 2, 3]])
+
+
+def oval(radius, half):
+    """Of a disk, or of a stadium whose straight sides are twice ``half`` long: triangles about its centre."""
+    angle = np.linspace(0, 2 * np.pi, 2 * AROUND, endpoint=False) + np.pi / (2 * AROUND)
+    rim = np.stack([radius * np.cos(angle) + np.copysign(half, np.cos(angle)), radius * np.sin(angle), 0 * angle], axis=1)
+    here = np.arange(2 * AROUND)
+    return np.concatenate([rim, np.zeros((1, 3))]), np.stack(
+        [0 * here + 2 * AROUND, here, (here + 1) % (2 * AROUND), 0 * here + 2 * AROUND], 1
+    )
+
+
 def without_caps(radius, half):
     """Of a tube, from inside."""
     corners, faces = turned_round([radius, radius], [-half, half])

@@ -25,7 +25,7 @@ def system(*, t=0.0, gravity=None, **parts):
         need not be positions: their weight is ``M g`` in fext, or in fint.
     **parts
         Systems (`nsds.lagrangian`, `nsds.lagrangian_linear`, `nsds.lagrangian_modal`, `nsds.first_order_linear`, `nsds.first_order`,
-        `nsds.rigid_bodies`), interactions (`nsds.interaction`), contacts to be detected (`nsds.collisions`) and controllers
+        `nsds.rigid_bodies`, `nsds.planar_bodies`), interactions (`nsds.interaction`), contacts to be detected (`nsds.collisions`) and controllers
         (`nsds.sampled_control`), under the names by which they refer to each other.
 
     Returns
@@ -73,6 +73,9 @@ def system(*, t=0.0, gravity=None, **parts):
         both = " and ".join(f"'{name}' is {family}" for family, name in families.items())
         raise ValueError(f"system: one scheme steps all systems of a record, but {both}")
     systems = {name: parts[name] for name in kinds}
+    flat = [name for name, part in systems.items() if "planar" in part["record"].dtype.names]
+    if gravity is not None and gravity[2] != 0 and flat:
+        raise ValueError(f"system: gravity must lie in the plane z = 0 of the planar bodies '{flat[0]}', got {gravity.tolist()}")
 
     model, records = [], {}
     for name, part in parts.items():

@@ -1,5 +1,7 @@
 """Contacts that are detected while a simulation runs: shapes on bodies and in the world, and the law of their contacts."""
 
+import itertools
+
 import numpy as np
 
 from nsds import _checks
@@ -11,12 +13,15 @@ from nsds.model.records import pack, widened
 from nsds.model.shapes import require_shape
 
 _WORLD = "world"
-_POINTS, _MOST_POINTS = {"sphere": 4, "capsule": 4}, 12  # contacts of a shape that small scenes have room for at first
+_POINTS, _MOST_POINTS = (
+    {"sphere": 4, "capsule": 4, "disk": 4, "stadium": 4, "polygon": 6},
+    12,
+)  # contacts of a shape that small scenes have room for at first
 _OF_CONTACTS = ("a", "b", "feature", "normal", "point", "y", "lambda")
 
 
 def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None, enabled=None):
-    """Contacts between shapes, found anew in every step: a part for `nsds.system`, of rigid bodies.
+    """Contacts between shapes, found anew in every step: a part for `nsds.system`, of rigid bodies, in space or in the plane.
 
     A contact takes part in a step when the forecast ``y + gamma h ydot <= slack`` says so ([Notes], eq. 11.203); its frame (normal, two
     tangents, [Notes], 12.0.3) is that of the start of the step. The normal points from b to a; a contact point between two bodies lies
@@ -53,12 +58,14 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None, 
     dict
         A part for `nsds.system`. In the record it has the number of contacts n and, for each: a, b, numbers of the shapes, counted through
         all parts, the world's last; feature; normal and point (3,) on the surface of a, inertial; gap y; impulses lambda, normal
-        first, of the step that ends at t. The rest of the arrays is 0. And enabled (n_shapes,), where it was given.
+        first, of the step that ends at t; in the plane the second is along z × n, and with rolling friction the last is the moment about z,
+        the others 0. The rest of the arrays is 0. And enabled (n_shapes,), where it was given.
 
     Raises
     ------
     TypeError, ValueError
-        Not a shape or law, a part named "world", shapes between which contacts cannot be found, a plane on a body.
+        Not a shape or law, a part named "world", shapes between which contacts cannot be found, a plane on a body, shapes in the plane
+        beside shapes in space.
 
     Examples
     --------
@@ -84,10 +91,13 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None, 
     for name in LAWS[law["law"]].parameters:
         if law[name].ndim:
             raise ValueError(f"{owner}: {name} must be one number for all contacts, got {law[name].tolist()}")
-    block_of(owner, law, NEWTON_EULER)
     result = {"kind": COLLISIONS, "law": law, "margin": _checks.number(owner, "margin", margin, low=0.0)}
     result["shapes"] = {name: _listed(owner, name, value) for name, value in shapes.items()}
     result["world"] = _listed(owner, "world", world)
+    is_planar = _is_planar(owner, result)
+    if is_planar and law.get("dimension") == 3:
+        raise ValueError(f"{owner}: contacts of shapes in the plane have one tangent; {law['law']} wants dimension=2, got 3")
+    block_of(owner, law | {"dimension": None} if is_planar else law, NEWTON_EULER)
     names = [*shapes, _WORLD]
     result["pairs"] = [(a, b) for a in names for b in names] if pairs is None else _pairs(owner, pairs, names)
     result["capacity"] = None if capacity is None else _checks.integer(owner, "capacity", capacity, low=1)
@@ -101,6 +111,19 @@ def _pairs(owner, pairs, names):
         if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not all(isinstance(side, str) and side in names for side in pair):
             raise ValueError(f"{owner}: pairs must be pairs of {', '.join(names)}, got {_checks.shortened(pair)}")
     return [tuple(pair) for pair in result]
+
+
+def _is_planar(owner, part):
+    """Whether the shapes are in the plane, all of them; refuses some in the plane and some in space."""
+    found = {}
+    for side, shapes in (*part["shapes"].items(), (_WORLD, part["world"])):
+        for each in shapes:
+            for shape in each if isinstance(each, (list, tuple)) else [each]:
+                found.setdefault(SHAPES[shape["shape"]].is_planar, (side, shape["shape"]))
+    if len(found) == 2:
+        (side, flat), (other, solid) = found[True], found[False]
+        raise ValueError(f"{owner}: shapes must all be in the plane or in space, got a {flat} for '{side}' and a {solid} for '{other}'")
+    return True in found
 
 
 def _listed(owner, name, value):
@@ -170,6 +193,10 @@ def _on_bodies(name, part, side, systems, first):
     if SYSTEMS[systems[side]["kind"]][0] != NEWTON_EULER:
         raise ValueError(f"collisions '{name}': '{side}' is a {systems[side]['kind']}, expected rigid_bodies")
     count, shapes = max(systems[side]["record"].size, 1), part["shapes"][side]
+    for shape in itertools.chain.from_iterable(each if isinstance(each, (list, tuple)) else [each] for each in shapes):
+        if SHAPES[shape["shape"]].is_planar != ("planar" in systems[side]["record"].dtype.names):
+            given, wanted = ("a body in space", "planar_bodies") if SHAPES[shape["shape"]].is_planar else ("a planar body", "rigid_bodies")
+            raise ValueError(f"collisions '{name}': shapes of '{side}': a {shape['shape']} is a shape of nsds.{wanted}, got {given}")
     if shapes and isinstance(shapes[0], (list, tuple)):
         if len(shapes) != count:
             raise ValueError(f"collisions '{name}': '{side}' has {count} bodies, got shapes for {len(shapes)}")

@@ -97,6 +97,8 @@ def interaction_record(name, part, systems):
     counts = {side: system["record"].shape[0] if system["record"].ndim else None for side, system in systems.items()}
     sizes = {side: system["record"]["v" if "v" in system["record"].dtype.names else "x"].shape[-1] for side, system in systems.items()}
     relation, law = part["relation"], part["law"]
+    if any(_is_planar(systems.get(side)) for side, _ in part["sides"]):
+        relation = _in_plane(name, relation, part["sides"], systems)
     elements = [_elements(name, side, chooser, counts) for side, chooser in part["sides"]]
     family = _family(name, relation, law, part["sides"], kinds)
     m = block_of(f"interaction '{name}'", law, family) if relation["m"] is None else relation["m"]
@@ -145,6 +147,23 @@ def interaction_record(name, part, systems):
         table = np.stack([np.broadcast_to(e, (n_elements,)) for e in elements], axis=-1).astype(np.int64)
         fields["element"] = table[0] if count is None else table
     return pack(fields, count)
+
+
+def _is_planar(system):
+    return system is not None and "planar" in (system["record"].dtype.names or ())
+
+
+def _in_plane(name, relation, sides, systems):
+    """The relation of planar bodies: of a joint the rows in the plane."""
+    for side, _ in sides:
+        if side in systems and not _is_planar(systems[side]):
+            raise ValueError(f"interaction '{name}': '{side}' must be planar bodies, as those that it is joined with, got bodies in space")
+    if relation["relation"] != "joint":
+        return relation
+    try:
+        return joints.in_plane(relation)
+    except ValueError as error:
+        raise ValueError(f"interaction '{name}': {error}") from None
 
 
 _OF_CONSTRAINTS = dict.fromkeys((LAGRANGIAN, NEWTON_EULER), ("y", "ydot", "lambda", "active")) | {FIRST_ORDER: ("y", "lambda")}

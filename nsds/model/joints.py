@@ -36,6 +36,13 @@ HELD = {
     "cylindrical": ("st", ("es", "et")),
     "planar": ("e", ("es", "et")),
 }
+# The same between bodies that move in the plane z = 0: t is z, but where e is.
+_HELD_IN_PLANE = {
+    "ball_joint": ("es", ()),
+    "hinge": ("st", ()),
+    "fixed_joint": ("es", ("es",)),
+    "prismatic": ("s", ("es",)),
+}
 RELATIONS["joint"] = Relation((NEWTON_EULER,), "joint", fields={"angle": floats("m", 2), "geometry": _GEOMETRY})  # all that follow
 
 
@@ -481,6 +488,51 @@ def resolve(relation, q_a, q_b=None):
     return result
 
 
+def in_plane(relation):
+    """The rows in the plane z = 0 of a joint between bodies that move in it.
+
+    Parameters
+    ----------
+    relation : dict
+        From one of the functions of this module.
+
+    Returns
+    -------
+    dict
+        The same with the rows that are left: two of a hinge about z, a ball_joint, or a prismatic joint along an axis in the plane, three of
+        a fixed_joint, all of a coordinate.
+
+    Raises
+    ------
+    ValueError
+        An axis, point or direction that does not fit the plane, or a joint that leaves it.
+
+    Examples
+    --------
+    >>> from nsds import joints
+    >>> joints.in_plane(joints.hinge(point=[0, 1, 0], axis=[0, 0, 1]))["m"]
+    2
+    """
+    name = relation["joint"]
+    if name in HELD and name not in _HELD_IN_PLANE:
+        raise ValueError(f"{name} takes bodies out of the plane z = 0; between planar bodies are: {', '.join(_HELD_IN_PLANE)}")
+    axes = {"axis": (relation["axis"], name in _ABOUT_Z)} if "axis" in relation else {}
+    if name == "coupler":
+        axes = {f"the axis of {side}": (relation[side][1], relation[side][0] == "angle") for side in ("first", "second")}
+    for field, (axis, is_normal) in axes.items():
+        if axis[:2].any() if is_normal else axis[2] != 0:
+            wanted = "along z, the normal of the plane" if is_normal else "in the plane, 0 along z"
+            raise ValueError(f"{name}: {field} between planar bodies must be {wanted}, got {axis.tolist()}")
+    for field in ("point", "second"):
+        if field in relation and not isinstance(relation[field], tuple) and relation[field][2] != 0:
+            raise ValueError(f"{name}: {field} between planar bodies must be in the plane z = 0, got {relation[field].tolist()}")
+    along, pairs = _HELD_IN_PLANE.get(name, ((), ()))
+    return relation | {"planar": True, "m": len(along) + len(pairs) or relation["m"]}
+
+
+_ABOUT_Z = ("hinge", "hinge_angle", "gear")
+
+
 def _configurations(name, q):
     q = _checks.array("resolve", name, q, at_least=1)
     if q.shape[-1] != 7:
@@ -512,7 +564,7 @@ def _rows(relation):
     """Rows (kind, u, b, w, offset), in the frame of what is given."""
     none, name = np.zeros(3), relation["joint"]
     if "axis" in relation:
-        e, s, t = _frame(relation["axis"])
+        e, s, t = _frame_in_plane(relation["axis"]) if "planar" in relation else _frame(relation["axis"])
     else:
         e, s, t = np.eye(3)
     if name == "hinge_angle":
@@ -522,7 +574,7 @@ def _rows(relation):
     if name == "distance":
         line = _direction(name, "the line of the points", relation["point"] - relation["second"])
         return [(DISTANCE, none if sign > 0 else line, none, line, offset) for sign, offset in _signs(relation)]
-    axes, (along, pairs) = {"e": e, "s": s, "t": t}, HELD[name]
+    axes, (along, pairs) = {"e": e, "s": s, "t": t}, (_HELD_IN_PLANE if "planar" in relation else HELD)[name]
     return [(POINT, none, none, axes[w], 0.0) for w in along] + [(ALIGN, axes[u], none, axes[w], 0.0) for u, w in pairs]
 
 
@@ -566,6 +618,12 @@ def _across(axis):
     out = np.empty(3)
     perpendicular(axis, out)
     return out
+
+
+def _frame_in_plane(axis):
+    """Of an axis along z, or in the plane, to which t is normal then."""
+    z = np.array([0.0, 0.0, 1.0])
+    return (axis, np.array([1.0, 0.0, 0.0]), np.array([0.0, axis[2], 0.0])) if axis[2] != 0 else (axis, np.cross(z, axis), z)
 
 
 def _frame(axis):

@@ -1,5 +1,7 @@
 """Shapes of bodies for contact detection: balls, boxes, capsules, cylinders, planes, tubes, convex hulls and meshes, placed in its axes.
 
+Disks, stadia, rectangles, polygons and half planes are those of `nsds.planar_bodies`, in the plane z = 0.
+
 A shape is a small dict: ``"shape"``, the name of its kind; ``"size"`` (3,), lengths in m, see `nsds.collision.kinds`; ``"pose"`` (7,),
 position and unit quaternion, scalar first, in the axes of its body; hulls and meshes also have ``"vertices"`` (n, 3) and ``"triangles"``
 (k, 3), numbers of vertices, counterclockwise from outside. A body may have several shapes, and several bodies may share one.
@@ -430,13 +432,216 @@ def height_map(heights, lengths, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)
     return mesh(vertices, triangles, position=position, orientation=orientation)
 
 
+def disk(radius, *, position=(0, 0)):
+    """Disk in the plane.
+
+    Parameters
+    ----------
+    radius : float
+        In m, positive.
+    position : array_like (2,)
+        Centre in the axes of the body.
+
+    Returns
+    -------
+    dict
+        ``shape``, ``size`` and ``pose``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A radius that is not positive, a position that is not two finite numbers.
+
+    Examples
+    --------
+    >>> from nsds import shapes
+    >>> round(shapes.volume(shapes.disk(0.1)), 6), shapes.inertia(shapes.disk(0.1), mass=2.0)
+    (0.031416, 0.010000000000000002)
+    """
+    return _in_plane("disk", [_positive("disk", "radius", radius), 0, 0], position, 0.0)
+
+
+def stadium(radius, length, *, position=(0, 0), angle=0.0):
+    """Rectangle along x between two half disks: a capsule in the plane.
+
+    Parameters
+    ----------
+    radius : float
+        In m, positive.
+    length : float
+        Of the rectangle, between the centres of the half disks, in m, positive.
+    position : array_like (2,)
+        Centre in the axes of the body.
+    angle : float
+        By which it is turned, counterclockwise, in radians.
+
+    Returns
+    -------
+    dict
+        ``shape``, ``size`` and ``pose``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Lengths that are not positive, a position or angle that is not finite.
+
+    Examples
+    --------
+    >>> from nsds import shapes
+    >>> shapes.stadium(0.1, 1.0)["size"]
+    array([0.6, 0.1, 0. ])
+    """
+    radius, length = _positive("stadium", "radius", radius), _positive("stadium", "length", length)
+    return _in_plane("stadium", [radius + length / 2, radius, 0], position, angle)
+
+
+def rectangle(lengths, *, position=(0, 0), angle=0.0):
+    """Rectangle in the plane, its edges along its axes: a `polygon` of four corners.
+
+    Parameters
+    ----------
+    lengths : array_like (2,)
+        Full lengths of the edges along x and y, in m.
+    position, angle
+        As for `stadium`.
+
+    Returns
+    -------
+    dict
+        As from `polygon`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Lengths that are not two positive numbers, a position or angle that is not finite.
+
+    Examples
+    --------
+    >>> from nsds import shapes
+    >>> round(shapes.inertia(shapes.rectangle([3.0, 4.0]), mass=12.0), 12)
+    25.0
+    """
+    lengths = _checks.array("rectangle", "lengths", lengths, shape=(2,))
+    if not (lengths > 0).all():
+        raise ValueError(f"rectangle: lengths must be positive, got {lengths.tolist()}")
+    return polygon(lengths / 2 * [[-1, -1], [1, -1], [1, 1], [-1, 1]], position=position, angle=angle)
+
+
+def polygon(vertices, *, position=(0, 0), angle=0.0):
+    """Convex polygon in the plane: the convex hull of points.
+
+    Parameters
+    ----------
+    vertices : array_like (n, 2)
+        At least three points that span an area, in m; those within the hull or on its edges are left out.
+    position : array_like (2,)
+        Where the origin of the vertices is in the axes of the body. The body's own origin is its centre of mass: see `centre_of_mass`.
+    angle : float
+        By which their axes are turned, counterclockwise, in radians.
+
+    Returns
+    -------
+    dict
+        ``shape``, ``size``, ``pose``, and ``vertices`` (n, 3), counterclockwise, and ``triangles`` of the hull.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Points that do not span an area, a position or angle that is not finite.
+
+    Examples
+    --------
+    >>> from nsds import shapes
+    >>> corner = shapes.polygon([[0, 0], [0, 3], [3, 0], [1, 1], [1.5, 0]])
+    >>> len(corner["vertices"]), shapes.volume(corner), shapes.centre_of_mass(corner)
+    (3, 4.5, array([1., 1., 0.]))
+    """
+    vertices = _checks.array("polygon", "vertices", vertices, n_dims=2)
+    if vertices.shape[1] != 2 or len(vertices) < 3:
+        raise ValueError(f"polygon: vertices must have shape (n, 2), n at least 3, got {vertices.shape}")
+    hull = _hull_in_plane(vertices)
+    if len(hull) < 3:
+        raise ValueError(f"polygon: vertices must span an area, got {len(vertices)} on a line or in one point")
+    hull = np.column_stack([hull, np.zeros(len(hull))])
+    last = np.arange(2, len(hull))
+    shape = _in_plane("polygon", [np.linalg.norm(hull, axis=1).max(), 0, len(hull)], position, angle)
+    return shape | {"vertices": hull, "triangles": np.stack([0 * last, last - 1, last], axis=1)}
+
+
+_STRAIGHT = 1e-12  # of the extent: corners that lie no farther off the line of their neighbours are none
+
+
+def _hull_in_plane(points):
+    """Corners of the convex hull, counterclockwise, by its lower and upper chains (Andrew 1979)."""
+    points = np.unique(points, axis=0)
+    least = _STRAIGHT * np.ptp(points, axis=0).max() ** 2
+    chains = []
+    for way in (points, points[::-1]):
+        chain = []
+        for point in way:
+            while len(chain) > 1 and _turn(chain[-2], chain[-1], point) <= least:
+                chain.pop()
+            chain.append(point)
+        chains += chain[:-1]
+    return np.array(chains)
+
+
+def _turn(a, b, c):
+    """Twice the area of a triangle, positive if its corners are counterclockwise."""
+    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+
+
+def half_plane(normal=(0, 1), offset=0.0, *, point=None):
+    """Half plane below a line: what has ``n . x <= offset`` is solid, n the unit normal.
+
+    Parameters
+    ----------
+    normal : array_like (2,)
+        Points out of the solid; of any length but zero.
+    offset : float
+        Distance of the line to the origin along the normal, in m.
+    point : array_like (2,), optional
+        A point of the line, in place of the offset.
+
+    Returns
+    -------
+    dict
+        ``shape``, ``size`` and ``pose``: its y axis is the normal.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A normal that is zero or not two finite numbers, an offset and a point at the same time.
+
+    Examples
+    --------
+    >>> from nsds import shapes
+    >>> shapes.half_plane([0, 2], offset=-0.5)["pose"]
+    array([ 0. , -0.5,  0. ,  1. ,  0. ,  0. ,  0. ])
+    """
+    normal = _checks.array("half_plane", "normal", normal, shape=(2,))
+    if not normal.any():
+        raise ValueError("half_plane: normal must not be zero, got [0, 0]")
+    normal = _unit(normal)
+    offset, given = _checks.number("half_plane", "offset", offset), point is not None
+    point = _checks.array("half_plane", "point", offset * normal if point is None else point, shape=(2,))
+    if given and offset != 0:
+        raise ValueError(f"half_plane: give the offset or a point, got offset {offset} and point {point.tolist()}")
+    return _in_plane("half_plane", [0, 0, 0], point, np.arctan2(-normal[0], normal[1]))
+
+
+def _in_plane(kind, size, position, angle):
+    position, half = _checks.array(kind, "position", position, shape=(2,)), _checks.number(kind, "angle", angle) / 2
+    return _shape(kind, size, [*position, 0], [np.cos(half), 0, 0, np.sin(half)])
+
+
 def volume(shape):
-    """Volume of a solid shape in m^3.
+    """Volume of a solid shape in m^3; of a shape in the plane its area in m^2.
 
     Parameters
     ----------
     shape : dict
-        A sphere, box, capsule, cylinder, convex hull or closed mesh.
+        A sphere, box, capsule, cylinder, convex hull or closed mesh; a disk, stadium, rectangle or polygon.
 
     Returns
     -------
@@ -445,7 +650,7 @@ def volume(shape):
     Raises
     ------
     ValueError
-        The shape is a plane or a tube, or a mesh that is open or inside out.
+        The shape is a plane, a half plane or a tube, or a mesh that is open or inside out.
 
     Examples
     --------
@@ -454,7 +659,7 @@ def volume(shape):
     6.0
     """
     kind = _solid("volume", shape)
-    return _moments("volume", shape)[0] if kind.is_polyhedron else kind.volume(shape["size"])
+    return _moments("volume", shape)[0] if kind.is_polyhedron else float(kind.volume(shape["size"]))
 
 
 def centre_of_mass(shape):
@@ -502,7 +707,8 @@ def inertia(shape, mass):
     Returns
     -------
     ndarray (3, 3)
-        In kg m^2. The position of the shape plays no part: for a body of several shapes, add ``mass (|x|^2 1 - x x^T)`` of each.
+        In kg m^2. The position of the shape plays no part: for a body of several shapes, add ``mass (|x|^2 1 - x x^T)`` of each. Of a
+        shape in the plane a float, the moment about the normal, to which ``mass |x|^2`` comes.
 
     Raises
     ------
@@ -518,8 +724,12 @@ def inertia(shape, mass):
     kind = _solid("inertia", shape)
     mass = _positive("inertia", "mass", mass)
     R = _rotation(shape["pose"][3:])
+    if kind.is_planar and not kind.is_polyhedron:
+        return float(kind.moments(shape["size"], mass))
     if kind.is_polyhedron:
         whole, _, second = _moments("inertia", shape)
+        if kind.is_planar:
+            return float(mass / whole * np.trace(second))
         return mass / whole * (R @ (np.trace(second) * np.eye(3) - second) @ R.T)
     moments = kind.moments(shape["size"], mass)
     return R @ np.diag(moments) @ R.T
@@ -574,7 +784,12 @@ def _edges(triangles):
 
 
 def _moments(owner, shape):
-    """(volume, centre, second moments about it (3, 3)) of what triangles enclose: tetrahedra from one point, with signs."""
+    """(volume, centre, second moments about it (3, 3)) of what triangles enclose: tetrahedra from one point, with signs.
+
+    Of a polygon (area, centre, second moments) of its triangles.
+    """
+    if SHAPES[shape["shape"]].is_planar:
+        return _moments_in_plane(shape)
     edges = _edges(shape["triangles"])
     number = edges[:, 0] * len(shape["vertices"]) + edges[:, 1]
     n_open = np.setdiff1d(edges[:, 1] * len(shape["vertices"]) + edges[:, 0], number).size
@@ -589,6 +804,16 @@ def _moments(owner, shape):
     total = corners.sum(axis=1)
     centre = weight @ total / (4 * whole)
     second = (np.einsum("t,tci,tcj->ij", weight, corners, corners) + np.einsum("t,ti,tj->ij", weight, total, total)) / 20
+    return float(whole), middle + centre, second - whole * np.outer(centre, centre)
+
+
+def _moments_in_plane(shape):
+    middle = shape["vertices"].mean(axis=0)
+    corners = (shape["vertices"] - middle)[shape["triangles"]]
+    weight = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])[:, 2] / 2
+    whole, total = weight.sum(), corners.sum(axis=1)
+    centre = weight @ total / (3 * whole)
+    second = (np.einsum("t,tci,tcj->ij", weight, corners, corners) + np.einsum("t,ti,tj->ij", weight, total, total)) / 12
     return float(whole), middle + centre, second - whole * np.outer(centre, centre)
 
 

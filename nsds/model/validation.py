@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds.collision.kinds import NAMES, POLYHEDRA, SHAPES
+from nsds.collision.kinds import NAMES, PLANAR, POLYHEDRA, SHAPES
 from nsds.collision.pairs import SUPPORTED, require_supported
 from nsds.model import joints
 from nsds.model.fields import FUNCTION, LARGEST, Leaf, floats, integers, sparse
@@ -71,6 +71,7 @@ SYSTEM_FIELDS = {
         "u": floats("n_u"),
         "u_inertial": integers(low=0, high=1),
         "alive": integers(low=0, high=1),
+        "planar": integers(low=1, high=1),
         "C": floats(6, 6),
         "K": floats(6, 7),
         "z": floats("n_z"),
@@ -573,10 +574,24 @@ def _system_checks(name, kind, part, family):
         checks.append(_same_check("n_u"))
     if kind == "rigid_bodies":
         checks.append(lambda owner, name, bodies, n: require_values(owner, f"{name}.", bodies, n))
+        checks += [_planar_check] if "planar" in part.base.names else []
     if family == LAGRANGIAN and "M" in part.base.names:
         is_dense = len(part.base["M"].shape) == 2
         checks.append(lambda owner, name, values, n: require_mass(f"{owner}: {name}.M", values["M"], is_dense, kind == "lagrangian"))
     return checks
+
+
+def _planar_check(owner, name, bodies, n_members):
+    """Bodies that move in the plane z = 0 are in it, turned about its normal, and have no gyroscopic moments."""
+    for field, out in (("q", [2, 4, 5]), ("v", [2, 3, 4])):
+        off = bodies[field][..., out]
+        if off.any():
+            raise ValueError(f"{owner}: {name}.{field} must be 0 at entries {out}, out of the plane, got {abs(off).max():.3g}")
+    inertia = bodies["inertia"]
+    if (inertia != inertia[..., :1, :1] * np.eye(3)).any():
+        raise ValueError(
+            f"{owner}: {name}.inertia of planar bodies must be a number times the identity, got {inertia.reshape(-1, 3, 3)[0]}"
+        )
 
 
 def _same_check(field):
@@ -651,6 +666,12 @@ def _shapes_check(owner, name, part, n_members):
             raise ValueError(f"{owner}: {name}.shape_size must hold first vertex and number of vertices, of {n_vertices}, of polyhedra")
     if (abs(np.linalg.norm(pose[..., 3:], axis=-1) - 1) > _UNIT).any():
         raise ValueError(f"{owner}: {name}.shape_pose[3:] must be unit quaternions, scalar first")
+    if (flat := np.isin(kind, PLANAR)).any():
+        if not flat.all():
+            raise ValueError(f"{owner}: {name}.shape_kind must be of shapes in the plane, or in space, got both")
+        z = abs(pose[..., [2, 4, 5]]).max()
+        if z > 0:
+            raise ValueError(f"{owner}: {name}.shape_pose must be in the plane z = 0 and turned about z, got one that is {z:.3g} off")
     misplaced = _IS_OF_WORLD[kind] & (body >= 0)
     if misplaced.any():
         raise ValueError(f"{owner}: {name}.shape_body must be -1, the world, for {NAMES[kind[misplaced][0]]}s")

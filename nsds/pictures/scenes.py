@@ -16,7 +16,7 @@ from nsds.results.trajectories import require_rows
 
 _COLOURS = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#eeca3b", "#b279a2", "#ff9da6")
 _WORLD_COLOUR = "#b0b0b0"
-_SEE_THROUGH = ("plane", "tube")
+_SEE_THROUGH = ("plane", "tube", "half_plane")
 _LIGHT = np.array([0.3, -0.5, 0.8])
 
 
@@ -140,7 +140,7 @@ def radius_about(kind, size):
 
 def limits(placed, world_poses):
     """Smallest box (2, 3) about all shapes but planes, at all rows of world poses (..., shapes, 7)."""
-    solid = [i for i, (kind, *_) in enumerate(placed) if kind != "plane"]
+    solid = [i for i, (kind, *_) in enumerate(placed) if not SHAPES[kind].is_of_world]
     if not solid:
         return np.array([[-1.0] * 3, [1.0] * 3])
     radii = np.array([radius_about(*placed[i][:2]) for i in solid])[:, None]

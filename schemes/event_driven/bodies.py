@@ -19,7 +19,7 @@ from nsds.schemes.event_driven.tables import FREE, Rigid, no_bodies
 from nsds.schemes.lagrangian.newton import ACTIVE, EVERY
 from nsds.schemes.rigid.bodies import EXPONENTIAL, force, move
 from nsds.schemes.rigid.collisions import take_over
-from nsds.schemes.rigid.interactions import contact_rows, evaluate, frame_of
+from nsds.schemes.rigid.interactions import contact_rows, evaluate, frame_in
 from nsds.schemes.rigid.moreau_jean import radius_of_gyration
 from nsds.schemes.rigid.tables import V
 
@@ -150,7 +150,7 @@ def _evaluate_pair(r, row, c, q, mem, imem, work):
     while at < count - 1 and found[FIELDS * at] != row.feature:
         at += 1
     normal, gap = view(found, FIELDS * at + 2, 3), found[FIELDS * at + 1]
-    frame_of(normal, frame)
+    frame_in(c.planar, normal, frame)
     for k in range(3):
         work[row.normal + k], work[row.point + k] = normal[k], found[FIELDS * at + 5 + k]
         x = found[FIELDS * at + 5 + k] - (0.5 * gap * normal[k] if r.b != ABSENT else 0.0)

@@ -33,7 +33,8 @@ from nsds.schemes.run.memory import Allocator
 
 EVENT_ROWS = True
 _OWNER = "event_driven"
-_POINTS = {("capsule", "plane"): 2, ("box", "plane"): 8}  # features of a pair of shapes; a sphere has one, whatever it meets
+_POINTS = {("capsule", "plane"): 2, ("box", "plane"): 8, ("stadium", "half_plane"): 2}  # features of a pair of shapes, which have one
+_ROUND = {"sphere", "disk"}  # whatever they meet
 _MOST = 2000  # rows of contacts of shapes: they have a dense matrix
 
 
@@ -135,7 +136,7 @@ def _contacts_of(name, part, a, b, bodies):
     if body[a] == body[b] or not any(can_move) or not (group[a] & mask[b] and group[b] & mask[a]):
         return []
     kinds = tuple(sorted((NAMES[part["shape_kind"][a]], NAMES[part["shape_kind"][b]]), key=NAMES.index))
-    if "sphere" not in kinds and kinds not in _POINTS:
+    if not _ROUND & set(kinds) and kinds not in _POINTS:
         raise ValueError(f"{_OWNER}: collisions '{name}': the scheme does not find contacts of a {kinds[0]} and a {kinds[1]}; "
                          "use nsds.moreau_jean")  # fmt: skip
     a, b = (b, a) if body[a] == WORLD else (a, b)

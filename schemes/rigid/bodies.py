@@ -79,6 +79,8 @@ def force(t, body, q, v, functions, mem, out, size):
             moment[i] += term[i]
     if body.coupled:
         subtract_internal(t, body, q, v, functions, mem, out, size)
+    if body.planar:  # users' functions write what they like
+        out[2] = out[3] = out[4] = 0.0
 
 
 @kernel

@@ -9,7 +9,7 @@ from nsds.collision.kinds import SPHERE, bound
 from nsds.maths.vectors import cross, norm
 from nsds.model.layout import ABSENT
 from nsds.schemes.problem.activation import is_closed, slack
-from nsds.schemes.rigid.interactions import contact_rows, frame_of
+from nsds.schemes.rigid.interactions import contact_rows, frame_in
 from nsds.schemes.rigid.presence import hide
 
 _MANY = 2000  # shapes from which all cores look for contacts
@@ -59,8 +59,8 @@ def inherit(c, n, mem, imem, work, iwork):
     match(*found, *known, 3, view(mem, c.normal, 3 * m), normal)
     for i in range(n if c.each > 1 else 0):
         if norm(view(normal, 3 * i, 3)) > 0.0 and _has_turned(view(normal, 3 * i, 3), view(work, c.new_normal + 3 * i, 3)):
-            frame_of(view(normal, 3 * i, 3), old)
-            frame_of(view(work, c.new_normal + 3 * i, 3), frame)
+            frame_in(c.planar, view(normal, 3 * i, 3), old)
+            frame_in(c.planar, view(work, c.new_normal + 3 * i, 3), frame)
             for first in range(1, c.each, 2):
                 _turn(old, frame, view(lam, c.each * i + first, 2))
 
@@ -88,8 +88,8 @@ def pass_on(c, n, mem, imem, work, iwork):
                 heir, least = (i, far) if far < least else (heir, least)
         if heir < 0:
             continue
-        frame_of(view(mem, c.normal + 3 * j, 3), old)
-        frame_of(view(work, c.new_normal + 3 * heir, 3), frame)
+        frame_in(c.planar, view(mem, c.normal + 3 * j, 3), old)
+        frame_in(c.planar, view(work, c.new_normal + 3 * heir, 3), frame)
         for k in range(c.each):
             lam[k] = mem[c.lam + c.each * j + k]
         for first in range(1, c.each, 2):
@@ -148,7 +148,7 @@ def take_over(c, n, mem, imem, work, iwork):
 def locate(c, i, q, mem, imem, frame, lever):
     """(a, b): bodies of contact i of collisions c, -1: the world. Out: frame (9,), lever (6,): contact point minus the bodies' centres."""
     a, b = imem[c.body + imem[c.a + i]], imem[c.body + imem[c.b + i]]
-    frame_of(view(mem, c.normal + 3 * i, 3), frame)
+    frame_in(c.planar, view(mem, c.normal + 3 * i, 3), frame)
     way = 0.0 if b == WORLD else 0.5 * mem[c.y + i]
     for k in range(3):
         x = mem[c.point + 3 * i + k] - way * frame[k]

@@ -32,7 +32,7 @@ from nsds.schemes.rigid import blocks, forces, problem, projection
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import EXPONENTIAL, force, move
-from nsds.schemes.rigid.interactions import evaluate, frame_of
+from nsds.schemes.rigid.interactions import evaluate, frame_in
 from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
 from nsds.schemes.rigid.presence import is_gone, is_unmoved
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, P, V, tables
@@ -403,7 +403,7 @@ def _state_contacts(n, collisions, p, q, w_old, mem, imem, work, iwork):
         a, b = iwork[p.pair + 2 * j], iwork[p.pair + 2 * j + 1]
         frame, lever = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6)
         iwork[p.body + 2 * i], iwork[p.body + 2 * i + 1] = a, b
-        frame_of(view(work, c.new_normal + 3 * number, 3), frame)
+        frame_in(c.planar, view(work, c.new_normal + 3 * number, 3), frame)
         for k in range(3):
             x = work[c.new_point + 3 * number + k]
             lever[k], lever[3 + k] = x - q[7 * a + k], 0.0 if b == WORLD else x - q[7 * b + k]

@@ -32,6 +32,17 @@ def frame_of(normal, frame):
 
 
 @tiny
+def frame_in(planar, normal, frame):
+    """As `frame_of`; of contacts in the plane z = 0 the last tangent is z, about which these roll."""
+    if not planar:
+        frame_of(normal, frame)
+        return
+    frame[0], frame[1], frame[2] = normal[0], normal[1], 0.0
+    frame[3], frame[4], frame[5] = -normal[1], normal[0], 0.0
+    frame[6], frame[7], frame[8] = 0.0, 0.0, 1.0
+
+
+@tiny
 def contact_rows(each, frame, lever_a, lever_b, has_b, H):
     """H (each, 12) of one contact on (v_a, omega_a, v_b, omega_b) in inertial axes ([Notes], 12.0.4).
 

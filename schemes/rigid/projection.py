@@ -24,7 +24,7 @@ from nsds.schemes.rigid import blocks, problem
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import inverse_matrix
-from nsds.schemes.rigid.interactions import evaluate, frame_of
+from nsds.schemes.rigid.interactions import evaluate, frame_in
 from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
 from nsds.schemes.rigid.presence import is_unmoved
 from nsds.schemes.rigid.tables import EQUALITY, IMPACT, tables
@@ -315,7 +315,7 @@ def state_gaps(press, n, collisions, p, q, work, iwork):
         iwork[p.body + 2 * i], iwork[p.body + 2 * i + 1] = a, b
         iwork[p.disk + i] = EQUATION if press and role(c, number, work) > 1.0 else 0
         work[p.mu + 2 * i], work[p.mu + 2 * i + 1] = 0.0, 0.0
-        frame_of(view(work, c.new_normal + 3 * number, 3), view(work, p.frame + 9 * i, 9))
+        frame_in(c.planar, view(work, c.new_normal + 3 * number, 3), view(work, p.frame + 9 * i, 9))
         for k in range(3):
             x = work[c.new_point + 3 * number + k]
             work[p.lever + 6 * i + k] = x - q[7 * a + k]

@@ -7,6 +7,7 @@ import numpy as np
 
 from nsds.collision import work_size
 from nsds.collision.general import general_pairs
+from nsds.collision.kinds import PLANAR
 from nsds.model.kinds import NEWTON_EULER, collisions_of, split
 from nsds.model.laws import FORMS, LAWS
 from nsds.model.layout import ABSENT, FunctionSlots, count_and_stride, table
@@ -18,9 +19,10 @@ V, P, MASS, INERTIA = 7, 13, 19, 20
 # One row per body. In the record: q and what lies behind it, z, numeric terms; slots of functions. isotropic: no gyroscopic moment;
 # oriented: forces depend on how it is turned; fixed: infinite mass; coupled: forces depend on q and v, so that force and moment do not
 # separate. alive: a flag in the record; gone: in the work memory, that it is not set, see `schemes.rigid.presence`.
+# planar: it moves in the plane z = 0.
 BODY = table(
     "q", "z", "n_z", "gravity", "fext", "mext", "mext_inertial", "C", "K", "T", "u", "n_u", "u_inertial", "isotropic", "oriented", "fixed",
-    "coupled", "alive", "gone",
+    "coupled", "alive", "gone", "planar",
     "fext_function", "mext_function", "fint_function", "mint_function", "jac_q_function", "jac_v_function",
 )  # fmt: skip
 _FUNCTIONS = ("fext", "mext", "fint", "mint", "jac_q", "jac_v")
@@ -42,11 +44,12 @@ INTERACTION = table(
 # memory: poses, reaches and slacks of shapes, which of them are hidden, the contacts found at the end of a step, in the order of (a, b,
 # feature), and scratch; scratch_i in the integer one, and general, an address. For projections taking, whether a contact of the record
 # takes part in the step, and presses, and known, of contacts found, the number that they have in the record, plus 1, or 0.
+# planar: the shapes are such as lie in the plane z = 0.
 COLLISIONS = table(
     "capacity", "n_shapes", "each", "n", "a", "b", "feature", "normal", "point", "y", "lam", "e_n", "e_t", "mu", "mu_r", "margin",
     "kind", "size", "local", "body", "group", "mask", "enabled", "hidden", "pose", "reach", "slack", "new_normal", "new_point", "new_gap",
     "new_lam", "old_normal", "taking", "known", "scratch", "n_scratch",
-    "new_a", "new_b", "new_feature", "found", "scratch_i", "n_scratch_i", "vertices", "n_vertices", "general",
+    "new_a", "new_b", "new_feature", "found", "scratch_i", "n_scratch_i", "vertices", "n_vertices", "general", "planar",
 )  # fmt: skip
 EQUALITY, IMPACT, FRICTION, ROLLING, DRY, BOUNDED, FORCE = (*range(5), 6, 8)  # places in FORMS
 
@@ -107,6 +110,7 @@ def _bodies(records, name, kind, functions, work):
     for field in _FUNCTIONS:
         rows[f"{field}_function"] = functions.slots(name, kind, field, count)
     rows["alive"] = start + fields["alive"][1] // 8 + shift if "alive" in fields else ABSENT
+    rows["planar"] = "planar" in fields
     rows["gone"] = work.reserve(count) + np.arange(count)
     rows["gravity"] = words(records.dtype, GRAVITY)[0] if GRAVITY in records.dtype.names else ABSENT
     rows["n_u"] = fields["u"][0].shape[0] if "u" in fields else 0
@@ -226,6 +230,7 @@ def _collisions(records, work, iwork):
             row[column] = work.reserve(size)
         for column, size in (("new_a", capacity), ("new_b", capacity), ("new_feature", capacity), ("found", 1), ("scratch_i", integers)):
             row[column] = iwork.reserve(size)
+        row["planar"] = np.isin(records[name]["shape_kind"], PLANAR).all()
         row["n_scratch"], row["n_scratch_i"] = floats, integers
         if "vertices" in at:
             row["vertices"], row["n_vertices"] = at["vertices"], dtype["vertices"].shape[0]

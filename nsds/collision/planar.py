@@ -1,0 +1,243 @@
+"""Contacts of shapes in the plane z = 0: disks, polygons and stadia with each other and with half planes.
+
+Polygons and stadia are *outlines*: what is within a radius, 0 of a polygon, of a convex core with corners, two of a stadium. Where an edge
+of one core faces an edge of the other, contacts are the corners of each that lie above the other's edge, two at most: each is a corner
+against an edge, whichever of the two edges is looked at, and its feature is the number of the corner, that of the second shape after
+_CORNERS. Where a corner is nearest to a corner, that pair is a contact as well, with the number of the first shape's.
+"""
+
+import math
+
+from nsds._jit import kernel, stack, tiny
+from nsds.collision.frames import FIELDS, TINY, put
+
+_CORNERS = 1 << 20  # more than a shape has
+_ALIKE = 1e-9  # of the sizes: by how much more an edge of the second shape must part the two to be taken before one of the first
+_WITHIN = 1e-9  # of an edge: by how much a corner may lie beyond its end
+_NEARER = 1.0 - 1e-9  # of a distance: what is nearer than by rounding
+
+
+@tiny
+def _turn(pose, s):
+    """(cosine, sine) of the angle of shape s."""
+    p, r = pose[7 * s + 3], pose[7 * s + 6]
+    return p * p - r * r, 2.0 * p * r
+
+
+@tiny
+def _radius(size, s):
+    """Of what is round about the core of an outline."""
+    return size[3 * s + 1] if size[3 * s + 2] == 0.0 else 0.0
+
+
+@tiny
+def _n_corners(size, s):
+    """Corners of the core of an outline."""
+    return 2 if size[3 * s + 2] == 0.0 else int(size[3 * s + 2])
+
+
+@tiny
+def _corner(size, vertices, s, k):
+    """(x, y) of corner k of an outline's core in its own axes; numbers go round."""
+    n = _n_corners(size, s)
+    k = k - n if k >= n else k + n if k < 0 else k
+    if size[3 * s + 2] == 0.0:
+        return (size[3 * s] - size[3 * s + 1]) * (2.0 * k - 1.0), 0.0
+    at = 3 * (int(size[3 * s + 1]) + k)
+    return vertices[at], vertices[at + 1]
+
+
+@tiny
+def _placed_corner(size, pose, vertices, s, k):
+    """As `_corner`, in the world."""
+    c, d = _turn(pose, s)
+    x, y = _corner(size, vertices, s, k)
+    return pose[7 * s] + c * x - d * y, pose[7 * s + 1] + d * x + c * y
+
+
+@tiny
+def _put(found, count, margin, feature, gap, nx, ny, x, y):
+    """Adds a contact of normal (nx, ny) at (x, y) on the first shape; returns the number of contacts."""
+    normal = stack(3)
+    normal[0], normal[1], normal[2] = nx, ny, 0.0
+    return put(found, count, margin, feature, gap, normal, x, y, 0.0)
+
+
+@tiny
+def disk_disk(size, pose, a, b, margin, found):
+    """``gap = |x_a - x_b| - r_a - r_b``; y is the normal of disks with one centre."""
+    nx, ny = pose[7 * a] - pose[7 * b], pose[7 * a + 1] - pose[7 * b + 1]
+    distance, r = math.sqrt(nx * nx + ny * ny), size[3 * a]
+    nx, ny = (nx / distance, ny / distance) if distance > TINY else (0.0, 1.0)
+    return _put(found, 0, margin, 0.0, distance - r - size[3 * b], nx, ny, pose[7 * a] - r * nx, pose[7 * a + 1] - r * ny)
+
+
+@tiny
+def _height(pose, b, x, y):
+    """(nx, ny, height of a point above half plane b)."""
+    c, d = _turn(pose, b)
+    return -d, c, c * (y - pose[7 * b + 1]) - d * (x - pose[7 * b])
+
+
+@tiny
+def disk_half_plane(size, pose, a, b, margin, found):
+    """``gap = n . (x_a - x_b) - r``."""
+    r = size[3 * a]
+    nx, ny, height = _height(pose, b, pose[7 * a], pose[7 * a + 1])
+    return _put(found, 0, margin, 0.0, height - r, nx, ny, pose[7 * a] - r * nx, pose[7 * a + 1] - r * ny)
+
+
+@kernel
+def outline_half_plane(size, pose, vertices, a, b, margin, found):
+    """The lowest corner and the lower of its neighbours, each with the radius about it: no third one ever carries."""
+    n, r, lowest, least, count = _n_corners(size, a), _radius(size, a), 0, math.inf, 0
+    for k in range(n):
+        x, y = _placed_corner(size, pose, vertices, a, k)
+        height = _height(pose, b, x, y)[2]
+        lowest, least = (k, height) if height < least else (lowest, least)
+    second, least = -1, math.inf
+    for step in range(-1, 2, 2):
+        k = (lowest + step + n) % n
+        x, y = _placed_corner(size, pose, vertices, a, k)
+        height = _height(pose, b, x, y)[2]
+        second, least = (k, height) if height < least else (second, least)
+    for end in range(2):
+        k = lowest if end == 0 else second
+        x, y = _placed_corner(size, pose, vertices, a, k)
+        nx, ny, height = _height(pose, b, x, y)
+        count = _put(found, count, margin, float(k), height - r, nx, ny, x - r * nx, y - r * ny)
+    return count
+
+
+@kernel
+def disk_outline(size, pose, vertices, a, b, margin, found):
+    """Signed distance of the centre to the core, less the radii; a centre within the core leaves by the nearest edge."""
+    c, d = _turn(pose, b)
+    dx, dy = pose[7 * a] - pose[7 * b], pose[7 * a + 1] - pose[7 * b + 1]
+    x, y, r = c * dx + d * dy, c * dy - d * dx, size[3 * a]
+    nearest, inside, depth, nx, ny, mx, my = math.inf, True, -math.inf, 0.0, 1.0, 0.0, 1.0
+    for k in range(_n_corners(size, b)):
+        px, py = _corner(size, vertices, b, k)
+        qx, qy = _corner(size, vertices, b, k + 1)
+        ex, ey, ux, uy = qx - px, qy - py, x - px, y - py
+        length = math.sqrt(ex * ex + ey * ey)
+        height = (ey * ux - ex * uy) / length  # above the edge, along its outward normal
+        inside = inside and height < 0.0
+        if height > depth:
+            depth, mx, my = height, ey / length, -ex / length
+        part = min(max((ux * ex + uy * ey) / (length * length), 0.0), 1.0)
+        ux, uy = ux - part * ex, uy - part * ey
+        distance = math.sqrt(ux * ux + uy * uy)
+        if distance < nearest:
+            nearest, nx, ny = distance, ux, uy
+    if inside or not nearest > TINY:
+        nx, ny, nearest = mx, my, depth
+    else:
+        nx, ny = nx / nearest, ny / nearest
+    nx, ny = c * nx - d * ny, d * nx + c * ny
+    return _put(found, 0, margin, 0.0, nearest - r - _radius(size, b), nx, ny, pose[7 * a] - r * nx, pose[7 * a + 1] - r * ny)
+
+
+@tiny
+def _lowest_along(size, pose, vertices, s, nx, ny):
+    """(corner of a core that is lowest along a direction of the world, how high it is)."""
+    c, d = _turn(pose, s)
+    ux, uy = c * nx + d * ny, c * ny - d * nx
+    best, least = 0, math.inf
+    for k in range(_n_corners(size, s)):
+        x, y = _corner(size, vertices, s, k)
+        height = ux * x + uy * y
+        best, least = (k, height) if height < least else (best, least)
+    return best, least + nx * pose[7 * s] + ny * pose[7 * s + 1]
+
+
+@kernel
+def _parting(size, pose, vertices, a, b):
+    """(edge of the core of a above which that of b lies highest, how high); negative where no edge parts them."""
+    best, most = 0, -math.inf
+    for k in range(_n_corners(size, a)):
+        px, py = _placed_corner(size, pose, vertices, a, k)
+        qx, qy = _placed_corner(size, pose, vertices, a, k + 1)
+        length = math.sqrt((qx - px) ** 2 + (qy - py) ** 2)
+        nx, ny = (qy - py) / length, (px - qx) / length
+        height = _lowest_along(size, pose, vertices, b, nx, ny)[1] - (nx * px + ny * py)
+        best, most = (k, height) if height > most else (best, most)
+    return best, most
+
+
+@tiny
+def _facing(size, pose, vertices, s, nx, ny):
+    """The edge of a core that looks most against a direction: the number of its first corner."""
+    k = _lowest_along(size, pose, vertices, s, nx, ny)[0]
+    x, y = _placed_corner(size, pose, vertices, s, k)
+    slopes = stack(2)
+    for side in range(2):
+        px, py = _placed_corner(size, pose, vertices, s, k + 2 * side - 1)
+        px, py = px - x, py - y
+        slopes[side] = (px * nx + py * ny) / math.sqrt(px * px + py * py)
+    return k - 1 if slopes[0] < slopes[1] else k
+
+
+@kernel
+def outline_outline(size, pose, vertices, a, b, margin, found):
+    """Corners of each core above the facing edge of the other, and the corners that are nearest to each other."""
+    r_a, r_b = _radius(size, a), _radius(size, b)
+    edge, parting = _parting(size, pose, vertices, a, b)
+    edge_b, parting_b = _parting(size, pose, vertices, b, a)
+    is_turned = parting_b > parting + _ALIKE * (size[3 * a] + size[3 * b])
+    if max(parting, parting_b) - r_a - r_b > margin:
+        return 0
+    edge = edge_b if is_turned else edge
+    one, other = (b, a) if is_turned else (a, b)
+    n_one, n_other = _n_corners(size, one), _n_corners(size, other)
+    px, py = _placed_corner(size, pose, vertices, one, edge)
+    qx, qy = _placed_corner(size, pose, vertices, one, edge + 1)
+    length = math.sqrt((qx - px) ** 2 + (qy - py) ** 2)
+    tx, ty = (qx - px) / length, (qy - py) / length
+    nx, ny = ty, -tx
+    facing = _facing(size, pose, vertices, other, nx, ny)
+    along, height, ends, slack, nearest, count = stack(2), stack(2), stack(4), _WITHIN * length, math.inf, 0
+    for end in range(2):
+        x, y = _placed_corner(size, pose, vertices, other, facing + end)
+        along[end], height[end] = tx * (x - px) + ty * (y - py), nx * (x - px) + ny * (y - py)
+        ends[2 * end], ends[2 * end + 1] = x, y
+    sign = 1.0 if is_turned else -1.0  # the normal points to a
+    for end in range(2):  # corners of the other above the edge of the one
+        if -slack <= along[end] <= length + slack:
+            k = (facing + end + n_other) % n_other
+            depth, nearest = height[end], min(nearest, height[end])
+            shift = -r_a if is_turned else r_a - depth
+            feature = float(k if is_turned else _CORNERS + k)
+            x, y = ends[2 * end] + shift * nx, ends[2 * end + 1] + shift * ny
+            count = _put(found, count, margin, feature, depth - r_a - r_b, sign * nx, sign * ny, x, y)
+    low, high = min(along[0], along[1]), max(along[0], along[1])
+    for end in range(2):  # corners of the one below the edge of the other
+        at = length * end
+        if low < at - slack and at + slack < high:
+            depth = height[0] + (at - along[0]) / (along[1] - along[0]) * (height[1] - height[0])
+            nearest = min(nearest, depth)
+            k = (edge + end) % n_one
+            shift = depth - r_a if is_turned else r_a
+            feature = float(_CORNERS + k if is_turned else k)
+            x, y = px + at * tx + shift * nx, py + at * ty + shift * ny
+            count = _put(found, count, margin, feature, depth - r_a - r_b, sign * nx, sign * ny, x, y)
+    if max(parting, parting_b) > -_ALIKE * (size[3 * a] + size[3 * b]):
+        count = _put_corners(size, pose, vertices, a, b, edge, facing, is_turned, nearest, margin, found, count)
+    return count
+
+
+@kernel
+def _put_corners(size, pose, vertices, a, b, edge, facing, is_turned, nearest, margin, found, count):
+    """Adds the ends of two edges that are nearest to each other, if they are nearer than the cores have been found to be."""
+    first, second = (facing, edge) if is_turned else (edge, facing)
+    chosen, nx, ny, x, y = -1, 0.0, 0.0, 0.0, 0.0
+    for pair in range(4):
+        ax, ay = _placed_corner(size, pose, vertices, a, first + (pair & 1))
+        bx, by = _placed_corner(size, pose, vertices, b, second + (pair >> 1))
+        distance = math.sqrt((ax - bx) ** 2 + (ay - by) ** 2)
+        if TINY < distance < _NEARER * nearest:
+            chosen, nearest, nx, ny, x, y = first + (pair & 1), distance, (ax - bx) / distance, (ay - by) / distance, ax, ay
+    if chosen < 0:
+        return count
+    n, r = _n_corners(size, a), _radius(size, a)
+    return _put(found, count, margin, float((chosen + n) % n), nearest - r - _radius(size, b), nx, ny, x - r * nx, y - r * ny)
