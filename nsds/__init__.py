@@ -57,6 +57,7 @@ from nsds.model.laws import (
     relay,
     spring_damper,
 )
+from nsds.model.planar_bodies import in_plane, planar_bodies
 from nsds.model.relations_first_order import first_order_linear_relation, first_order_relation, type1_relation, type2_relation
 from nsds.model.relations_lagrangian import (
     compliant,
@@ -67,7 +68,6 @@ from nsds.model.relations_lagrangian import (
     scleronomous,
 )
 from nsds.model.relations_rigid import contact_point, newton_euler_relation
-from nsds.model.planar_bodies import in_plane, planar_bodies
 from nsds.model.rigid_bodies import rigid_bodies
 from nsds.model.systems import lagrangian_linear
 from nsds.pictures import plotting

@@ -37,8 +37,8 @@ class Shape(NamedTuple):
     how many of the sizes must be positive; is_endless: the last of them may be infinite. thickness: least extents, of sizes (n, 3) and the
     vertices of all polyhedra. surface: corners and faces for pictures, of the sizes and half the extent of what has no end; None for
     polyhedra, which have vertices and triangles of their own. volume, moments: of sizes, and of sizes and the mass, about the axes; None
-    for what is not solid; in the plane the area, and the moment about the normal. is_of_world: it cannot be on a body. is_general: it is one
-    that `nsds.collision.general` takes. is_planar: it lies in the plane z = 0.
+    for what is not solid; in the plane the area, and the moment about the normal. is_of_world: it cannot be on a body. is_general: it is
+    one that `nsds.collision.general` takes. is_planar: it lies in the plane z = 0.
     """
 
     bound: Callable

@@ -3,13 +3,13 @@
 Polygons and stadia are *outlines*: what is within a radius, 0 of a polygon, of a convex core with corners, two of a stadium. Where an edge
 of one core faces an edge of the other, contacts are the corners of each that lie above the other's edge, two at most: each is a corner
 against an edge, whichever of the two edges is looked at, and its feature is the number of the corner, that of the second shape after
-_CORNERS. Where a corner is nearest to a corner, that pair is a contact as well, with the number of the first shape's.
+_CORNERS. Where a corner is nearest to a corner, that pair is a contact as well, with the number of the first shape's after twice that.
 """
 
 import math
 
 from nsds._jit import kernel, stack, tiny
-from nsds.collision.frames import FIELDS, TINY, put
+from nsds.collision.frames import TINY, put
 
 _CORNERS = 1 << 20  # more than a shape has
 _ALIKE = 1e-9  # of the sizes: by how much more an edge of the second shape must part the two to be taken before one of the first
@@ -240,4 +240,4 @@ def _put_corners(size, pose, vertices, a, b, edge, facing, is_turned, nearest, m
     if chosen < 0:
         return count
     n, r = _n_corners(size, a), _radius(size, a)
-    return _put(found, count, margin, float((chosen + n) % n), nearest - r - _radius(size, b), nx, ny, x - r * nx, y - r * ny)
+    return _put(found, count, margin, float(2 * _CORNERS + (chosen + n) % n), nearest - r - _radius(size, b), nx, ny, x - r * nx, y - r * ny)

@@ -28,9 +28,8 @@ def oval(radius, half):
     angle = np.linspace(0, 2 * np.pi, 2 * AROUND, endpoint=False) + np.pi / (2 * AROUND)
     rim = np.stack([radius * np.cos(angle) + np.copysign(half, np.cos(angle)), radius * np.sin(angle), 0 * angle], axis=1)
     here = np.arange(2 * AROUND)
-    return np.concatenate([rim, np.zeros((1, 3))]), np.stack(
-        [0 * here + 2 * AROUND, here, (here + 1) % (2 * AROUND), 0 * here + 2 * AROUND], 1
-    )
+    middle = np.full_like(here, here.size)
+    return np.concatenate([rim, np.zeros((1, 3))]), np.stack([middle, here, (here + 1) % here.size, middle], axis=1)
 
 
 def without_caps(radius, half):

@@ -25,8 +25,8 @@ def system(*, t=0.0, gravity=None, **parts):
         need not be positions: their weight is ``M g`` in fext, or in fint.
     **parts
         Systems (`nsds.lagrangian`, `nsds.lagrangian_linear`, `nsds.lagrangian_modal`, `nsds.first_order_linear`, `nsds.first_order`,
-        `nsds.rigid_bodies`, `nsds.planar_bodies`), interactions (`nsds.interaction`), contacts to be detected (`nsds.collisions`) and controllers
-        (`nsds.sampled_control`), under the names by which they refer to each other.
+        `nsds.rigid_bodies`, `nsds.planar_bodies`), interactions (`nsds.interaction`), contacts to be detected (`nsds.collisions`) and
+        controllers (`nsds.sampled_control`), under the names by which they refer to each other.
 
     Returns
     -------

@@ -13,10 +13,8 @@ from nsds.model.records import pack, widened
 from nsds.model.shapes import require_shape
 
 _WORLD = "world"
-_POINTS, _MOST_POINTS = (
-    {"sphere": 4, "capsule": 4, "disk": 4, "stadium": 4, "polygon": 6},
-    12,
-)  # contacts of a shape that small scenes have room for at first
+# contacts of a shape that small scenes have room for at first
+_POINTS, _MOST_POINTS = {"sphere": 4, "capsule": 4, "disk": 4, "stadium": 4, "polygon": 6}, 12
 _OF_CONTACTS = ("a", "b", "feature", "normal", "point", "y", "lambda")
 
 

@@ -499,8 +499,8 @@ def in_plane(relation):
     Returns
     -------
     dict
-        The same with the rows that are left: two of a hinge about z, a ball_joint, or a prismatic joint along an axis in the plane, three of
-        a fixed_joint, all of a coordinate.
+        The same with the rows that are left: two of a hinge about z, of a ball_joint, or of a prismatic joint along an axis in the plane,
+        three of a fixed_joint, all of a coordinate.
 
     Raises
     ------

@@ -73,7 +73,7 @@ def planar_bodies(mass, inertia, q, v, fext=None, mext=None, *, T=None, u=None, 
     moment = _checks.array(owner, "inertia", inertia)
     if moment.ndim > 1 or moment.shape not in ((), (count,)):
         raise ValueError(f"{owner}: inertia must be a number about the normal, or have shape {(count or 1,)}, got shape {moment.shape}")
-    force = fext if fext is None or callable(fext) else _with_zeros(owner, "fext", fext, 2, [0, 1], 3, count)
+    force = fext if fext is None or callable(fext) else _in_space(_rows(owner, "fext", fext, count, 2), [0, 1], 3)
     couple = mext if mext is None or callable(mext) else _in_space(_scalars(owner, "mext", mext, count)[..., None], [2], 3)
     if u is not None and T is None:
         T = np.eye(3)
@@ -159,10 +159,6 @@ def _scalars(owner, name, value, count):
             f"{owner}: {name} must be a number{'' if count is None else f' or have shape {(count,)}'}, got shape {value.shape}"
         )
     return value
-
-
-def _with_zeros(owner, name, value, n, places, size, count):
-    return _in_space(_rows(owner, name, value, count, n), places, size)
 
 
 def _in_space(values, places, size):
