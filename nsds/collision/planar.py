@@ -240,4 +240,6 @@ def _put_corners(size, pose, vertices, a, b, edge, facing, is_turned, nearest, m
     if chosen < 0:
         return count
     n, r = _n_corners(size, a), _radius(size, a)
-    return _put(found, count, margin, float(2 * _CORNERS + (chosen + n) % n), nearest - r - _radius(size, b), nx, ny, x - r * nx, y - r * ny)
+    return _put(
+        found, count, margin, float(2 * _CORNERS + (chosen + n) % n), nearest - r - _radius(size, b), nx, ny, x - r * nx, y - r * ny
+    )

@@ -83,8 +83,8 @@ def planar_bodies(mass, inertia, q, v, fext=None, mext=None, *, T=None, u=None, 
             raise ValueError(f"{owner}: T must have shape (3, n_u), got {T.shape}")
         T = _in_space(T.swapaxes(-1, -2), _Z, 6).swapaxes(-1, -2)
     part = _as_own(
-        owner, rigid_bodies, mass, moment[..., None] * np.ones(3) if moment.ndim else float(moment), _coordinates(q), _in_space(v, _Z, 6),
-        force, couple, T=T, u=u, u_frame=u_frame, alive=alive, z=z, count=count,
+        owner, rigid_bodies, mass, moment[..., None, None] * np.eye(3), _coordinates(q), _in_space(v, _Z, 6), force, couple, T=T, u=u,
+        u_frame=u_frame, alive=alive, z=z, count=count,
     )  # fmt: skip
     record = part["record"]
     result = np.zeros(record.shape, [*record.dtype.descr, ("planar", "<i8")])
