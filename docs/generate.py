@@ -18,8 +18,8 @@ _SHORTER = {
 }
 # Pages of the reference, and what is on each: a public name that is missing here is an error.
 _GROUPS = {
-    "Systems": """system lagrangian lagrangian_linear lagrangian_modal rigid_bodies first_order first_order_linear
-        linear_complementarity_system circuit robot collisions sampled_control interaction""",
+    "Systems": """system lagrangian lagrangian_linear lagrangian_modal rigid_bodies planar_bodies first_order
+        first_order_linear linear_complementarity_system circuit robot collisions sampled_control interaction""",
     "Relations": """lagrangian_linear_relation scleronomous rheonomous compliant lagrangian_relation prescribed_velocity
         newton_euler_relation contact_point first_order_linear_relation type1_relation type2_relation first_order_relation""",
     "Laws": """newton_impact newton_impact_friction newton_impact_rolling_friction fremond_impact poisson_impact
@@ -28,7 +28,7 @@ _GROUPS = {
     "Schemes": """moreau_jean moreau_jean_direct_projection moreau_jean_combined_projection moreau_jean_exact schatzman_paoli
         d1_minus_linear generalised_alpha rattle euler_moreau zero_order_hold higher_order_sweeping event_driven""",
     "Runs": "simulate step stepper stream resume restart consistent relative_degree SimulationError SimulationInterrupted",
-    "Results": "describe report energy contact_intervals to_pandas to_xarray advice read_trajectory read_system view",
+    "Results": "describe report energy in_plane contact_intervals to_pandas to_xarray advice read_trajectory read_system view",
     "Analysis": "equilibrium orbit floquet continue_orbit continue_bifurcation lyapunov sensitivity gradient sweep basins iterated_map",
 }
 

@@ -191,6 +191,7 @@ def gradient(
     scheme: np.ndarray | None = ...,
 ) -> np.ndarray: ...
 def higher_order_sweeping() -> np.ndarray: ...
+def in_plane(bodies: np.ndarray) -> Any: ...
 def interaction(relation: dict[str, Any], law: dict[str, Any], on: str, *, enabled: bool | ArrayLike | None = ...) -> dict[str, Any]: ...
 def iterated_map(
     f: Callable[..., Any],
@@ -334,6 +335,21 @@ def orbit(
     max_iter: int = ...,
     scheme: Any = ...,
 ) -> np.ndarray: ...
+def planar_bodies(
+    mass: float | ArrayLike,
+    inertia: float | ArrayLike,
+    q: ArrayLike,
+    v: ArrayLike,
+    fext: ArrayLike | Callable[..., Any] | None = ...,
+    mext: float | ArrayLike | Callable[..., Any] | None = ...,
+    *,
+    T: ArrayLike | None = ...,
+    u: ArrayLike | None = ...,
+    u_frame: str = ...,
+    alive: bool | ArrayLike | None = ...,
+    z: ArrayLike | None = ...,
+    count: int | None = ...,
+) -> dict[str, Any]: ...
 
 plotting: ModuleType
 

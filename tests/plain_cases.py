@@ -18,6 +18,8 @@ from tests.schemes.event_driven.test_friction_in_space import bar, box
 from tests.schemes.event_driven.test_handover import column
 from tests.schemes.rigid.test_forces import SCHEMES as MACHINE_SCHEMES
 from tests.schemes.rigid.test_forces import planetary, rope
+from tests.schemes.rigid.test_planar import SCHEMES as PLANAR_SCHEMES
+from tests.schemes.rigid.test_planar import linked, of_all_shapes
 from tests.schemes.rigid.test_presence import SCHEMES as PRESENCE_SCHEMES
 from tests.schemes.rigid.test_presence import coming_and_going
 from tests.test_doctests import MODULES
@@ -93,6 +95,9 @@ def cases():
     for name, scheme in PRESENCE_SCHEMES.items():
         come_and_go = partial(nsds.simulate, coming_and_going(), t_end=0.02, h=5e-3, scheme=scheme, progress=False)
         yield "machines", f"coming and going {name}", come_and_go
+    for name, scheme in PLANAR_SCHEMES.items():
+        build = linked if name in ("rattle", "event_driven") else of_all_shapes
+        yield "machines", f"in the plane {name}", partial(nsds.simulate, build(), t_end=0.02, h=5e-3, scheme=scheme, progress=False)
     yield "machines", "rope", partial(nsds.simulate, rope(), t_end=0.4, h=1e-2, progress=False)
     yield "consistent starts", "slider_crank_3d", partial(nsds.consistent, nsds.examples.slider_crank_3d())
     for name, analyse in TANGENTS.items():

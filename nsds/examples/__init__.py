@@ -30,6 +30,7 @@ from nsds.examples import hopper as _hopper
 from nsds.examples import ideal_switch as _switch
 from nsds.examples import impacting_bar as _bar
 from nsds.examples import impacting_stick as _stick
+from nsds.examples import masonry_arch as _masonry
 from nsds.examples import relay_oscillator as _oscillator
 from nsds.examples import rotating_drum as _drum
 from nsds.examples import sheared_block as _block
@@ -71,6 +72,7 @@ from nsds.examples.hopper import hopper, hopper_apex, hopper_thrusts
 from nsds.examples.ideal_switch import ideal_switch
 from nsds.examples.impacting_bar import impacting_bar
 from nsds.examples.impacting_stick import impacting_stick
+from nsds.examples.masonry_arch import masonry_arch
 from nsds.examples.relay_oscillator import relay_oscillator
 from nsds.examples.rotating_drum import rotating_drum
 from nsds.examples.sheared_block import sheared_block
@@ -120,6 +122,7 @@ __all__ = [
     "ideal_switch",
     "impacting_bar",
     "impacting_stick",
+    "masonry_arch",
     "relay_oscillator",
     "rotating_drum",
     "sheared_block",
@@ -171,6 +174,7 @@ EXAMPLES = {
     "euler_disk": Example(euler_disk, _coin.RUN, _coin.draw),
     "box_stack": Example(box_stack, _stack.RUN, _stack.draw),
     "dominoes": Example(dominoes, _dominoes.RUN, _dominoes.draw),
+    "masonry_arch": Example(masonry_arch, _masonry.RUN, _masonry.draw),
     "rotating_drum": Example(rotating_drum, _drum.RUN, _drum.draw),
     "grain_hopper": Example(grain_hopper, _grains.RUN, _grains.draw),
     "conveyor": Example(conveyor, _conveyor.RUN, _conveyor.draw),

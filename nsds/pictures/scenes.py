@@ -1,4 +1,4 @@
-"""Pictures of rigid bodies in space (extra ``plot``): the shapes of collisions, and others, where the bodies are at a row."""
+"""Pictures of rigid bodies, in space or in the plane (extra ``plot``): shapes of collisions, and others, where the bodies are at a row."""
 
 import itertools
 
@@ -16,7 +16,7 @@ from nsds.results.trajectories import require_rows
 
 _COLOURS = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#eeca3b", "#b279a2", "#ff9da6")
 _WORLD_COLOUR = "#b0b0b0"
-_SEE_THROUGH = ("plane", "tube", "half_plane")
+SEE_THROUGH = ("plane", "tube", "half_plane")
 _LIGHT = np.array([0.3, -0.5, 0.8])
 
 
@@ -154,7 +154,7 @@ def colours(placed):
     return [_WORLD_COLOUR if body < 0 else _COLOURS[body % len(_COLOURS)] for *_, body in placed]
 
 
-def scene(system, row=None, *, ax=None, shapes=None, box=None, elev=20.0, azim=-60.0):
+def scene(system, row=None, *, ax=None, shapes=None, box=None, elev=None, azim=None):
     """Draw the shapes of a system of rigid bodies where its bodies are.
 
     Parameters
@@ -169,8 +169,9 @@ def scene(system, row=None, *, ax=None, shapes=None, box=None, elev=20.0, azim=-
         Shapes for pictures only, of parts, as of bodies that never touch: one from `nsds.shapes`, or a list.
     box : array_like (2, 3), optional
         Smallest and largest coordinates that are shown (m); about all shapes by default.
-    elev, azim : float
-        Where it is seen from, in degrees above the xy-plane, and about z.
+    elev, azim : float, optional
+        Where it is seen from, in degrees above the xy-plane, and about z: 20 and -60 by default, 90 and -90, which has x to the right and y
+        upwards, of shapes in the plane.
 
     Returns
     -------
@@ -195,7 +196,9 @@ def scene(system, row=None, *, ax=None, shapes=None, box=None, elev=20.0, azim=-
     if not placed:
         raise ValueError("scene: there are no shapes to draw: the system has no collisions; give shapes={part: shape}")
     rows = np.asarray(system).reshape(()) if row is None else require_rows("scene", row, (0,), "row")
-    elev, azim = _checks.number("scene", "elev", elev), _checks.number("scene", "azim", azim)
+    is_flat = all(SHAPES[kind].is_planar for kind, *_ in placed)
+    elev = _checks.number("scene", "elev", (90.0 if is_flat else 20.0) if elev is None else elev)
+    azim = _checks.number("scene", "azim", (-90.0 if is_flat else -60.0) if azim is None else azim)
     box = None if box is None else _checks.array("scene", "box", box, shape=(2, 3))
     if ax is not None and not hasattr(ax, "set_box_aspect"):
         raise TypeError(f"scene: ax must be matplotlib axes in space, got {_checks.shortened(ax)}")
@@ -233,12 +236,12 @@ def _draw(ax, placed, at):
             continue
         corners, faces = mesh(kind, size, extent, surface)
         corners = at[i, :3] + turned(at[i, 3:], corners)
-        if kind == "plane":
-            corners = _within(corners, ax)
+        if SHAPES[kind].is_of_world:
+            corners = _within(corners, ax, kind)
         across = np.cross(corners[faces[:, 2]] - corners[faces[:, 0]], corners[faces[:, 3]] - corners[faces[:, 1]])
         light = 0.75 + 0.25 * across @ _LIGHT / np.maximum(np.linalg.norm(across, axis=1) * np.linalg.norm(_LIGHT), 1e-300)
         polygons += list(corners[faces])
-        alpha = 0.15 if kind in _SEE_THROUGH else 1.0
+        alpha = 0.15 if kind in SEE_THROUGH else 1.0
         shades += [[*(s * colour[i]), alpha] for s in light]
     if polygons:
         ax.add_collection3d(Poly3DCollection(polygons, facecolors=np.array(shades), edgecolors="none"))
@@ -247,9 +250,12 @@ def _draw(ax, placed, at):
     return ax
 
 
-def _within(corners, ax):
-    """A plane's square, moved along itself to the middle of the picture."""
+def _within(corners, ax, kind):
+    """A plane's square, or the part of a half plane, moved along itself to the middle of the picture."""
     middle = _box_of(ax).mean(axis=0)
+    if kind == "half_plane":
+        line = corners[1] - corners[0]
+        return corners + (middle - corners.mean(axis=0)) @ line / (line @ line) * line
     normal = np.cross(corners[1] - corners[0], corners[3] - corners[0])
     normal /= np.linalg.norm(normal)
     shift = middle - corners.mean(axis=0)
@@ -300,7 +306,7 @@ def require_matplotlib():
     _checks.require_extra("matplotlib", "plot", "pictures need matplotlib")
 
 
-def snapshots(system, trajectory, count=3, *, shapes=None, elev=20.0, azim=-60.0):
+def snapshots(system, trajectory, count=3, *, shapes=None, elev=None, azim=None):
     """Draw scenes of a trajectory side by side, evenly spaced in time from the first row to the last.
 
     Parameters
@@ -337,7 +343,7 @@ def snapshots(system, trajectory, count=3, *, shapes=None, elev=20.0, azim=-60.0
     return figure
 
 
-def animate(system, trajectory, path, *, fps=25, speed=1.0, shapes=None, box=None, elev=20.0, azim=-60.0, inches=4.8, dpi=80):
+def animate(system, trajectory, path, *, fps=25, speed=1.0, shapes=None, box=None, elev=None, azim=None, inches=4.8, dpi=80):
     """Write a moving picture of a trajectory as GIF; needs no screen.
 
     Parameters

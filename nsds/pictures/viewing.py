@@ -6,7 +6,7 @@ import time
 import numpy as np
 
 from nsds import _checks
-from nsds.pictures.scenes import colours, limits, mesh, placed_shapes, poses, positions
+from nsds.pictures.scenes import SEE_THROUGH, colours, limits, mesh, placed_shapes, poses, positions
 from nsds.results.trajectories import require_rows
 
 
@@ -170,7 +170,7 @@ def _batch(scene, placed, chosen, world_poses):
         batched_wxyzs=world_poses[0, chosen, 3:].astype(np.float32),
         batched_positions=world_poses[0, chosen, :3].astype(np.float32),
         batched_colors=np.array([[int(every[i][k : k + 2], 16) for k in (1, 3, 5)] for i in chosen], np.uint8),
-        opacity=0.25 if kind in ("plane", "tube") else None,
+        opacity=0.25 if kind in SEE_THROUGH else None,
         side="double",
     )
     return np.array(chosen), handle

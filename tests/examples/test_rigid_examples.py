@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 from scipy.spatial.transform import Rotation
 from scipy.special import ellipkm1
 
@@ -117,6 +118,57 @@ def test_tower_stands_and_each_box_carries_the_weight_above():
     for below in range(n):
         joined = np.isin(a, below) & np.isin(b, below - 1) | np.isin(b, below) & np.isin(a, below - 1) if below else b == n
         np.testing.assert_allclose(force[joined].sum(), (n - below) * G, rtol=1e-3)
+
+
+def least_thickness(n, mu):
+    """Of a semicircular arch of n wedges that stands, as a fraction of its radius: a linear program for forces at the corners of joints."""
+
+    def stands(thickness):
+        angles = np.pi * np.arange(n + 1) / n
+        rays = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        equilibrium = np.zeros((3 * n, 4 * (n + 1)))  # of joint i: N and T at the inner and at the outer corner, on the stone behind it
+        weights = np.zeros(3 * n)
+        for i in range(n):
+            corners = [(1 + side * thickness / 2) * ray for ray in (rays[i], rays[i + 1]) for side in (-1, 1)]
+            x, y = np.array([corners[0], corners[1], corners[3], corners[2]]).T
+            turn = x * np.roll(y, -1) - y * np.roll(x, -1)
+            area = turn.sum() / 2
+            weights[3 * i : 3 * i + 3] = [0, area, ((x + np.roll(x, -1)) * turn).sum() / 6]
+            for joint, sign in ((i, 1.0), (i + 1, -1.0)):
+                across, along = np.array([-rays[joint][1], rays[joint][0]]), rays[joint]
+                for side in range(2):
+                    at = (1 + (2 * side - 1) * thickness / 2) * rays[joint]
+                    for k, way in enumerate((across, along)):
+                        column = 4 * joint + 2 * side + k
+                        equilibrium[3 * i : 3 * i + 3, column] += sign * np.array([*way, at[0] * way[1] - at[1] * way[0]])
+        normal, tangent = np.eye(4 * (n + 1))[0::2], np.eye(4 * (n + 1))[1::2]
+        cones = np.concatenate([tangent - mu * normal, -tangent - mu * normal])
+        bounds = [(0, None), (None, None)] * (2 * (n + 1))
+        found = linprog(np.zeros(4 * (n + 1)), cones, np.zeros(len(cones)), equilibrium, weights, bounds)
+        return found.status == 0
+
+    low, high = 0.05, 0.2
+    for _ in range(20):
+        middle = (low + high) / 2
+        low, high = (low, middle) if stands(middle) else (middle, high)
+    return high
+
+
+@pytest.mark.parametrize("n", [9, 15])
+def test_an_arch_stands_from_the_thickness_on_that_a_linear_program_finds(n):
+    critical = least_thickness(n, 0.7)
+    assert 0.07 < critical <= 0.1076  # of Milankovitch's, which may be cut anywhere
+    for part in (0.98, 1.02):
+        system, rows = run("masonry_arch", {"n": n, "thickness": part * critical})
+        q, _ = nsds.in_plane(rows["stones"])
+        moved = abs(q[-1] - q[0]).max()
+        assert moved < 1e-6 if part > 1 else moved > 0.05
+    contacts = rows["joints"][-1]
+    on_ground = np.arange(len(contacts["y"])) < contacts["n"]
+    on_ground &= contacts["b"] == n
+    weight = system["stones"]["mass"].sum() * G * 1e-3
+    assert contacts["lambda"][on_ground, 0].sum() == pytest.approx(weight, rel=1e-6)
+    assert contacts["lambda"][on_ground, 1].sum() == pytest.approx(0.0, abs=1e-6 * weight)
 
 
 def test_all_dominoes_fall_in_turn_and_the_wave_forgets_the_push():

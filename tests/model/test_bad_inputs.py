@@ -194,6 +194,10 @@ def rigid(**more):
     return nsds.rigid_bodies(1.0, 0.1, q=[0, 0, 1, 1, 0, 0, 0], v=[0] * 6, **more)
 
 
+def flat(**more):
+    return nsds.planar_bodies(1.0, 0.1, q=[0] * 3, v=[0] * 3, **more)
+
+
 def on_a_plane(shapes, law, **arguments):
     given = {"world": nsds.shapes.plane(), **arguments}
     return nsds.system(ball=rigid(), contacts=nsds.collisions(shapes, law, **given))
@@ -369,6 +373,12 @@ CALLS = {
         "C": "matrix or none", "K": "matrix or none", "alive": "flags or none", "z": "parameters", "count": "whole or none"}),
     "rigid_bodies, control": (rigid, lambda: {"T": [[1.0]] * 6, "u": [0.0]}, {
         "T": "matrix", "u": "vector or none", "u_frame": "word"}),
+    "planar_bodies": (nsds.planar_bodies, lambda: {"mass": 1.0, "inertia": 0.1, "q": [0] * 3, "v": [0] * 3}, {
+        "mass": "positive or inf", "inertia": "vector", "q": "vector", "v": "vector", "fext": "vector, function or none",
+        "mext": "vector, function or none", "alive": "flags or none", "z": "parameters", "count": "whole or none"}),
+    "planar_bodies, control": (flat, lambda: {"T": [[1.0]] * 3, "u": [0.0]}, {
+        "T": "matrix", "u": "vector or none", "u_frame": "word"}),
+    "in_plane": (nsds.in_plane, lambda: {"bodies": flat()["record"]}, {"bodies": "record"}),
     "lagrangian_linear_relation": (relation, lambda: {"H": [[1.0]]}, {
         "H": "linear", "b": "vector or none", "D": "matrix or none"}),
     "scleronomous": (nsds.scleronomous, lambda: {"h": at_q, "m": 1}, {

@@ -63,6 +63,35 @@ def pile(rng, n, law, scale=1.0, angle=0.0, shift=(0, 0)):
     )
 
 
+def of_all_shapes():
+    """A shape of each kind on each other one, in a corner, with rolling friction."""
+    outlines = [
+        shapes.disk(0.1),
+        shapes.stadium(0.06, 0.1),
+        shapes.rectangle([0.2, 0.1]),
+        shapes.polygon([[-0.1, -0.05], [0.1, -0.05], [0, 0.1]]),
+    ]
+    q = [[0.11 + 0.2 * (i % 4), 0.1 + 0.19 * (i // 4), 0.3 * i] for i in range(8)]
+    return nsds.system(
+        gravity=[0, -G, 0],
+        bodies=nsds.planar_bodies(1.0, 5e-3, q=q, v=[[-1.0, -2.0, 0.5 * i] for i in range(8)]),
+        contacts=nsds.collisions(
+            {"bodies": [[outlines[(i + i // 4) % 4]] for i in range(8)]}, ROLLING(0.0, 0.5, 0.01),
+            world=[shapes.half_plane(), shapes.half_plane([1, 0]), shapes.rectangle([0.1, 0.1], position=[0.5, 0]), shapes.disk(0.05)],
+        ),
+    )  # fmt: skip
+
+
+def linked():
+    """Two disks on a hinge, of which one touches the ground."""
+    return nsds.system(
+        gravity=[0, -G, 0],
+        bodies=nsds.planar_bodies(1.0, 5e-3, q=[[0, 0.1, 0], [0.3, 0.2, 0]], v=np.zeros((2, 3))),
+        pin=nsds.interaction(joints.hinge([0.1, 0.1, 0], [0, 0, 1]), nsds.equality(), on=("bodies[0]", "bodies[1]")),
+        contacts=nsds.collisions({"bodies": shapes.disk(0.1)}, FRICTION(0.0, 0.5), world=shapes.half_plane(), pairs=[("bodies", "world")]),
+    )
+
+
 class TestClosedForms:
     @pytest.mark.parametrize("scheme", SCHEMES.values(), ids=list(SCHEMES))
     def test_a_disk_rolls_or_slips_down_an_incline(self, scheme):
@@ -123,7 +152,7 @@ class TestClosedForms:
             boxes=nsds.planar_bodies(1.0, shapes.inertia(box, 1.0), q=q, v=np.zeros((n, 3))),
             contacts=nsds.collisions({"boxes": box}, FRICTION(0.0, 0.5), world=shapes.half_plane()),
         )
-        q, v, rows = run(stack, 2.0, 5e-3)
+        q, _, rows = run(stack, 2.0, 5e-3)
         assert abs(q - q[0]).max() < 1e-10
         assert (rows["contacts"]["n"] == 2 * n).all()
         lam, n_contacts = rows["contacts"]["lambda"][-1], rows["contacts"]["n"][-1]
@@ -331,7 +360,7 @@ class TestJoints:
         )
         assert system["guide"]["y"].shape == (2,)
         rows = nsds.simulate(system, t_end=0.3, h=1e-3, progress=False)
-        q, v = nsds.in_plane(rows["slider"])
+        _, v = nsds.in_plane(rows["slider"])
         np.testing.assert_allclose(v[-1, :2], -G * np.sin(slope) * 0.3 * np.array(axis[:2]), rtol=1e-9)
         rows = nsds.simulate(system, t_end=1.0, h=1e-3, progress=False)
         q, v = nsds.in_plane(rows["slider"])
@@ -361,7 +390,7 @@ class TestForces:
             out[0], out[1], out[2] = 7.0, -3.0, 0.5
 
         body = nsds.planar_bodies(2.0, 0.25, q=[0, 0, 0], v=[0, 0, 0], fext=push, mext=twist)
-        q, v = nsds.in_plane(nsds.simulate(nsds.system(body=body), t_end=1.0, h=1e-2, progress=False)["body"])
+        _, v = nsds.in_plane(nsds.simulate(nsds.system(body=body), t_end=1.0, h=1e-2, progress=False)["body"])
         np.testing.assert_allclose(v[-1], [0.5, 0.5, 2.0], rtol=1e-12)
 
     def test_a_control_acts_in_axes_of_the_body_or_of_the_room(self):
