@@ -504,8 +504,8 @@ def in_plane(relation):
 
     Raises
     ------
-    ValueError
-        An axis, point or direction that does not fit the plane, or a joint that leaves it.
+    TypeError, ValueError
+        Not such a relation; an axis, point or direction that does not fit the plane, or a joint that leaves it.
 
     Examples
     --------
@@ -513,6 +513,8 @@ def in_plane(relation):
     >>> joints.in_plane(joints.hinge(point=[0, 1, 0], axis=[0, 0, 1]))["m"]
     2
     """
+    if not isinstance(relation, dict) or not {"joint", "m"} <= set(relation):
+        raise TypeError(f"in_plane: relation must come from a function of nsds.joints, got {_checks.shortened(relation)}")
     name = relation["joint"]
     if name in HELD and name not in _HELD_IN_PLANE:
         raise ValueError(f"{name} takes bodies out of the plane z = 0; between planar bodies are: {', '.join(_HELD_IN_PLANE)}")

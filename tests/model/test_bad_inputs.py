@@ -147,6 +147,10 @@ REFUSED = {
     "dofs": [None, *NOT_NUMBERS, -1, [0, 0], 0.5, [0.0], 99, [[0]]],
     "coordinate": [None, 3, "angle", {}, [], ODD, ("angle",), ("no such", [0, 0, 1]), ("angle", [0, 0, 0]), ("angle", 3), ([], [0, 0, 1])],
     "unit 3": [None, *NOT_NUMBERS, [0, 0, 0], [1, 0], [[1, 0, 0]], [np.inf, 0, 0], 3.0],
+    "unit 2": [None, *NOT_NUMBERS, [0, 0], [1, 0, 0], [[1, 0]], [np.inf, 0], 3.0],
+    "2": [None, *NOT_NUMBERS, [1, 0, 0], [[1, 0]], [np.inf, 0], 3.0],
+    "2 or none": [*NOT_NUMBERS, [1, 0, 0], [[1, 0]], [np.inf, 0], 3.0],
+    "points of a plane": [None, *NOT_NUMBERS, [[1, 0], [2, 0], [3, 0]], [[0, 0], [1, 0]], [[0, 0, 0], [1, 0, 0], [0, 1, 0]], 3.0],
     "3": [None, *NOT_NUMBERS, [1, 0], [[1, 0, 0]], [np.inf, 0, 0], 3.0],
     "3 or none": [*NOT_NUMBERS, [1, 0], [[1, 0, 0]], [np.inf, 0, 0], 3.0],
     "quaternion": [None, *NOT_NUMBERS, [1, 0], [0, 0, 0, 0], [np.inf, 0, 0, 0], 1.0],
@@ -539,6 +543,15 @@ CALLS = {
         "path": "file of a mesh", "scale": "one or three", "hull": "flag", "position": "3", "orientation": "quaternion"}),
     "shapes.height_map": (nsds.shapes.height_map, lambda: {"heights": np.eye(3), "lengths": [1.0, 2.0]}, {
         "heights": "heights", "lengths": "positive 2", "position": "3", "orientation": "quaternion"}),
+    "shapes.disk": (nsds.shapes.disk, lambda: {"radius": 1.0}, {"radius": "positive", "position": "2"}),
+    "shapes.stadium": (nsds.shapes.stadium, lambda: {"radius": 1.0, "length": 1.0}, {
+        "radius": "positive", "length": "positive", "position": "2", "angle": "number"}),
+    "shapes.rectangle": (nsds.shapes.rectangle, lambda: {"lengths": [1.0, 2.0]}, {
+        "lengths": "positive 2", "position": "2", "angle": "number"}),
+    "shapes.polygon": (nsds.shapes.polygon, lambda: {"vertices": [[0, 0], [1, 0], [0, 1]]}, {
+        "vertices": "points of a plane", "position": "2", "angle": "number"}),
+    "shapes.half_plane": (nsds.shapes.half_plane, dict, {"normal": "unit 2", "offset": "number", "point": "2 or none"}),
+    "joints.in_plane": (nsds.joints.in_plane, lambda: {"relation": nsds.joints.fixed_joint()}, {"relation": "relation"}),
     "shapes.volume": (nsds.shapes.volume, lambda: {"shape": nsds.shapes.sphere(1.0)}, {"shape": "solid"}),
     "shapes.centre_of_mass": (nsds.shapes.centre_of_mass, lambda: {"shape": nsds.shapes.sphere(1.0)}, {"shape": "solid"}),
     "shapes.inertia": (nsds.shapes.inertia, lambda: {"shape": nsds.shapes.sphere(1.0), "mass": 1.0}, {
@@ -575,7 +588,7 @@ CALLS = {
     "plotting.performance_profile": (nsds.plotting.performance_profile, lambda: {"profile": np.ones((1, 1), PROFILE)}, {
         "profile": "trajectory", "measure": "word", "ax": "axes"}),
     "plotting.scene": (nsds.plotting.scene, lambda: {"system": resting()}, {
-        "system": "record", "shapes": "shapes of pictures", "ax": "axes", "box": "box", "elev": "number", "azim": "number"}),
+        "system": "record", "shapes": "shapes of pictures", "ax": "axes", "box": "box", "elev": "number or none", "azim": "number or none"}),
     "plotting.snapshots": (nsds.plotting.snapshots, lambda: {"system": resting(), "trajectory": lying(), "count": 1}, {
         "system": "record", "trajectory": "trajectory", "count": "few"}),
     "plotting.animate": (nsds.plotting.animate, lambda: {"system": resting(), "trajectory": lying(), "path": os.devnull + ".gif"}, {
