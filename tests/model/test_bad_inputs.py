@@ -588,7 +588,8 @@ CALLS = {
     "plotting.performance_profile": (nsds.plotting.performance_profile, lambda: {"profile": np.ones((1, 1), PROFILE)}, {
         "profile": "trajectory", "measure": "word", "ax": "axes"}),
     "plotting.scene": (nsds.plotting.scene, lambda: {"system": resting()}, {
-        "system": "record", "shapes": "shapes of pictures", "ax": "axes", "box": "box", "elev": "number or none", "azim": "number or none"}),
+        "system": "record", "shapes": "shapes of pictures", "ax": "axes", "box": "box", "elev": "number or none",
+        "azim": "number or none"}),
     "plotting.snapshots": (nsds.plotting.snapshots, lambda: {"system": resting(), "trajectory": lying(), "count": 1}, {
         "system": "record", "trajectory": "trajectory", "count": "few"}),
     "plotting.animate": (nsds.plotting.animate, lambda: {"system": resting(), "trajectory": lying(), "path": os.devnull + ".gif"}, {

@@ -130,7 +130,10 @@ def test_planes_along_z(sign):
         (lambda: shapes.plane([0, 0, 0]), "plane: normal must not be zero"),
         (lambda: shapes.plane([0, 0, 1], 1.0, point=[0, 0, 1]), "plane: give the offset or a point"),
         (lambda: shapes.box([1, 1, 1], orientation=[0, 0, 0, 0]), "box: orientation must be a unit quaternion"),
-        (lambda: shapes.volume(shapes.plane()), "volume: shape must be one of sphere, capsule, cylinder, box, convex, mesh, disk, stadium, polygon, got plane"),
+        (
+            lambda: shapes.volume(shapes.plane()),
+            "volume: shape must be one of sphere, capsule, cylinder, box, convex, mesh, disk, stadium, polygon, got plane",
+        ),
         (lambda: shapes.inertia(shapes.tube(1), 1), "inertia: shape must be one of .*, got tube"),
         (lambda: shapes.inertia(shapes.sphere(1), 0), "inertia: mass must be above 0, got 0"),
     ],
