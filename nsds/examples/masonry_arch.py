@@ -48,7 +48,7 @@ def masonry_arch(n=15, thickness=0.13, radius=2.0, mu=0.7):
     >>> for thickness in (0.13, 0.09):
     ...     rows = nsds.simulate(nsds.examples.masonry_arch(thickness=thickness), **run)
     ...     q, _ = nsds.in_plane(rows["stones"])
-    ...     abs(q[-1, 7, 1] - q[0, 7, 1]) < 1e-6
+    ...     bool(abs(q[-1, 7, 1] - q[0, 7, 1]) < 1e-6)
     True
     False
     """
