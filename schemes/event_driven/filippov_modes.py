@@ -131,7 +131,8 @@ def _find_orders(t, is_first, s, functions, mem, imem, work, iwork):
     for i in range(m):
         c, slope, terms = s.newton.constraints[i], 0.0, 0.0
         for j in range(m if is_first and iwork[f.direct + i] == 0 and iwork[f.zero + i] != 0 else 0):
-            slope = max(slope, abs(work[f.CMB + i * m + j]) * (work[f.lam_size + j] if work[f.still + i] > 0.0 else math.inf))
+            share = abs(work[f.CMB + i * m + j])
+            slope = max(slope, share * work[f.lam_size + j] if work[f.still + i] > 0.0 else math.inf if share > 0.0 else 0.0)
         for k in range(c.entry, c.entry_end):
             dof = s.newton.entries[k].dof
             work[f.xdot_size + dof] = max(work[f.xdot_size + dof], abs(work[f.xdot + dof]))

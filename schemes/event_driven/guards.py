@@ -54,18 +54,20 @@ def _linear_guard(i, at_velocity, s, work, iwork):
     form, f = s.newton, s.flow[0]
     c, shift = form.constraints[i], f.n // 2 if at_velocity else 0
     for j in range(iwork[f.degree] + 1):
-        g = 0.0
+        g, size = 0.0, 0.0
         for k in range(c.entry, c.entry_end):
-            g += work[form.entries[k].coefficient] * work[f.poly + j * f.n + shift + form.entries[k].dof]
+            term = work[form.entries[k].coefficient] * work[f.poly + j * f.n + shift + form.entries[k].dof]
+            g += term
+            size += abs(term)
         work[f.guard_poly + j] = g
+        work[f.length + i] = max(work[f.length + i], size if not at_velocity else 0.0)
     if at_velocity:
         work[f.guard_poly] += 0.0 if c.rate == ABSENT else work[c.rate]
         for j in range(iwork[f.degree] + 1):
             work[f.guard_poly + j] *= work[f.direction + i]
     else:
         work[f.guard_poly] += 0.0 if c.base == ABSENT else work[c.base]
-        for j in range(iwork[f.degree] + 1):
-            work[f.length + i] = max(work[f.length + i], abs(work[f.guard_poly + j]))
+        work[f.length + i] = max(work[f.length + i], abs(work[f.guard_poly]))
 
 
 @tiny
@@ -88,13 +90,18 @@ def _starts(i, degree, s, work, iwork):
 
 @kernel
 def _root_of_force(degree, scale, s, work):
-    """First root of a guard of forces in guard_poly; one that starts from zero counts once it has left it, and never if it does not."""
-    f, zeros = s.flow[0], 0
-    if abs(work[f.guard_poly]) <= _NO_FORCE * scale:
+    """First root of a guard of forces in guard_poly; one that starts from zero counts once it has left it, and never if it does not.
+
+    What falls by rounding before it rises starts from zero, too: bodies at rest that begin to press on each other.
+    """
+    f, zeros, nothing = s.flow[0], 0, _NO_FORCE * scale
+    if abs(work[f.guard_poly]) <= nothing:
         zeros, size = 1, 0.0
-        for j in range(1, degree + 1):
+        while zeros < degree and -nothing <= work[f.guard_poly + zeros] <= 0.0:
+            zeros += 1
+        for j in range(zeros, degree + 1):
             size += abs(work[f.guard_poly + j])
-        if size <= _NO_FORCE * scale:
+        if size <= nothing:
             return NO_ROOT
     return first_root(degree, f.guard_poly, zeros, 0.0, 1.0, work)
 

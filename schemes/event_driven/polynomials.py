@@ -140,7 +140,8 @@ def first_root(degree, p, zeros, begin, end, work):
         top = min(theta + reach, end)
         bound = _bend(d, p, theta, top, work)
         root = math.sqrt(slope * slope + 2.0 * bound * g)
-        s = (slope + root) / bound if slope > 0.0 else 2.0 * g / (root - slope)
+        above, below = (slope + root, bound) if slope > 0.0 else (2.0 * g, root - slope)
+        s = above / below if below > 0.0 else math.inf
         if theta + s <= top:
             if s <= 2.0 * _ROUNDING * theta:
                 return theta

@@ -358,6 +358,11 @@ def test_switches_are_found_wherever_rows_are():
     assert abs(ends(PERIOD) - ends(PERIOD / 32)).max() < 1e-10
 
 
+def test_a_ramp_that_jumps_unasked_says_where_and_what_to_do():
+    with pytest.raises(nsds.SimulationError, match=r"t = 0\.0004\).*'switch'.*say when with time_events"):
+        nsds.simulate(buck(24.0, 12.0, 0.6), t_end=20 * PERIOD, h=PERIOD, scheme=nsds.event_driven())
+
+
 @pytest.mark.parametrize("late", [0.0, 1e-9, 1e-8, 1e-7])
 def test_a_switch_just_before_the_ramp_jumps(late):
     """A converter that switches 5e-7 s before a jump at 0.1048 s: guards are not looked at in times that rounding of t blurs.
