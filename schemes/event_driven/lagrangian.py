@@ -19,12 +19,12 @@ from nsds.schemes.event_driven.forces import accelerate, evaluate_operators, lis
 from nsds.schemes.event_driven.guards import start_together
 from nsds.schemes.event_driven.handover import begin_anew, hand_over
 from nsds.schemes.event_driven.impacts import is_solved
-from nsds.schemes.event_driven.tables import HELD, Options, Tables, no_bodies, place_flow
+from nsds.schemes.event_driven.tables import FREE, HELD, Options, Tables, no_bodies, place_flow
 from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.contact_forces import clear_impulses
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
 from nsds.schemes.lagrangian.newton import EVERY, keep_state
-from nsds.schemes.lagrangian.outputs import update_outputs
+from nsds.schemes.lagrangian.outputs import position, update_outputs
 from nsds.schemes.lagrangian.tables import POSITION, is_linear, layout_of
 from nsds.schemes.linear_algebra import dense
 from nsds.schemes.run.memory import Allocator
@@ -40,6 +40,7 @@ from nsds.status import (
     TIME_EVENT,
     TIME_STEPPED,
     TOO_MANY_EVENTS,
+    VIOLATED,
     advice,
 )
 
@@ -49,6 +50,8 @@ EXPLICIT = {"gamma": 0.0, "q_star": 1.0, "tol": 0.0, "max_iter": 0.0, "a": 0.0, 
 _PATIENCE, _CRAWL = 20_000, 1e-3  # steps that have got on by less than that part of the time between rows: a motion that does not end
 _HURRY, _WALK = 2_000, 0.1  # the same, where steps in time can get on instead
 _REACH = 1.5  # of a series: angle of the fastest motion in a step
+_SUNK = 1e-6  # of the largest lengths in a gap so far: one that is negative by more where it comes to zero has jumped
+_GAP_JUMPS = "its gap jumps from positive to negative, and no motion of bodies follows: make it continuous in time and state"
 
 
 def prepare(records, mem, options, h, method):
@@ -120,10 +123,10 @@ def _fastest(records, layout):
 
 def cause_of(records, prepared, m, status):
     """What a failure of member m is due to, in words; nothing where the status says all."""
-    if status not in (TOO_MANY_EVENTS, PAINLEVE) or not prepared.layout.owners:
+    if status not in (TOO_MANY_EVENTS, PAINLEVE, VIOLATED) or not prepared.layout.owners:
         return ""
     name, element, row = prepared.layout.owners[prepared.iwork[m, prepared.tables.flow["culprit"][0]]]
-    return f"interaction '{name}', element {element}, row {row}: {advice(status)}"
+    return f"interaction '{name}', element {element}, row {row}: {_GAP_JUMPS if status == VIOLATED else advice(status)}"
 
 
 @kernel
@@ -224,7 +227,11 @@ def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwo
     if not is_start:
         count_event(t, options.h, f, work, iwork)
         for i in range(constraints.size):
+            c = constraints[i]
             iwork[f.culprit] = i if iwork[f.fired + i] != 0 else iwork[f.culprit]
+            closes = iwork[f.fired + i] != 0 and iwork[f.mode + i] == FREE and c.component == 0 and c.lower == ABSENT
+            if closes and position(c, s.newton.entries, mem, work) < -_SUNK * work[f.length + i]:
+                return VIOLATED, 0
     if are_too_many(options.max_events, f, iwork):
         return TOO_MANY_EVENTS, 0
     status, found = handle(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)

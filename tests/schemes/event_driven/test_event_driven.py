@@ -10,7 +10,20 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 import nsds
-from nsds.status import ACCUMULATION, CLOSED, EVENT, FRICTION, JUMP, NOT_COMPUTED, OPENED, PAINLEVE, TIME_EVENT, TOO_MANY_EVENTS, is_event
+from nsds.status import (
+    ACCUMULATION,
+    CLOSED,
+    EVENT,
+    FRICTION,
+    JUMP,
+    NOT_COMPUTED,
+    OPENED,
+    PAINLEVE,
+    TIME_EVENT,
+    TOO_MANY_EVENTS,
+    VIOLATED,
+    is_event,
+)
 from tests.benchmarks.fuzz_events import fault_of
 from tests.paths import ANALYSIS, REFERENCE
 from tests.reference_cases import needs_collection
@@ -374,6 +387,20 @@ def test_runs_never_hang():
         run(falling_ball(0.9), 9.0, h=9.0, max_events=20)
     assert caught.value.status == TOO_MANY_EVENTS
     assert len(happened(caught.value.trajectory, JUMP)[0]) == 20
+
+
+def jumping_floor(t, q, z, out):
+    out[0] = q[0] - (0.3 if t >= 0.4 else 0.0)
+
+
+def test_a_floor_that_jumps_says_where():
+    """From 0 to 0.3 at a ball that is 0.2152 high: no impact, which would have the speed of a difference quotient."""
+    ball = nsds.lagrangian(mass=[1.0], fext=[-G], q=[1.0], v=[0.0])
+    system = nsds.system(ball=ball, floor=nsds.interaction(nsds.rheonomous(jumping_floor, m=1), nsds.newton_impact(e=0.5), on="ball"))
+    with pytest.raises(nsds.SimulationError, match=r"t = 0\.4\).*'floor'.*its gap jumps") as caught:
+        run(system, 1.0)
+    assert caught.value.status == VIOLATED
+    np.testing.assert_allclose(caught.value.trajectory["ball"]["q"][-1], 1 - 0.08 * G, rtol=0, atol=1e-9)
 
 
 def test_what_is_not_treated_is_refused(tmp_path):
