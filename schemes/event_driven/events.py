@@ -47,6 +47,7 @@ _DOUBT = 1e3  # of that
 _ALIGNMENTS, _ALIGNED = 200, 1e-10  # of the directions in which slip begins: how many at most, and the angle that is none
 _STARTS = 1e-7  # of accelerations, as solvers know them: what is slower stays
 _ROUNDS = 3  # of the guess, in space
+_TURNS = 8  # events at one time, after which a choice that comes again and again has not settled
 _FAR = 1e3  # accelerations that an existing slip is worth in the guess of modes
 
 
@@ -151,7 +152,8 @@ def _choose_modes(s, solver, solver_options, options, mem, imem, work, iwork):
     """The modes of all rows from the problem of forces. In: accelerations without contact in acc_free. Returns a status."""
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     status = CONVERGED
-    trusts = iwork[f.n_still] % 2 == 1  # of what happens again at one time, every other time the guards alone are believed
+    # Of what happens again at one time, every other time the guards alone are believed; after some, those times change places.
+    trusts = (iwork[f.n_still] + iwork[f.n_still] // _TURNS) % 2 == 1
     n = _list_candidates(trusts, s, mem, work, iwork)
     _settle(s, mem, imem, work, iwork)
     if n > 0 and not trusts:
