@@ -50,7 +50,7 @@ EXPLICIT = {"gamma": 0.0, "q_star": 1.0, "tol": 0.0, "max_iter": 0.0, "a": 0.0, 
 _PATIENCE, _CRAWL = 20_000, 1e-3  # steps that have got on by less than that part of the time between rows: a motion that does not end
 _HURRY, _WALK = 2_000, 0.1  # the same, where steps in time can get on instead
 _REACH = 1.5  # of a series: angle of the fastest motion in a step
-_SUNK = 1e-6  # of the largest lengths in a gap so far: one that is negative by more where it comes to zero has jumped
+_SUNK = 1e-6  # of all lengths: a gap that is negative by more where it comes to zero has jumped
 _GAP_JUMPS = "its gap jumps from positive to negative, and no motion of bodies follows: make it continuous in time and state"
 
 
@@ -229,8 +229,8 @@ def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwo
         for i in range(constraints.size):
             c = constraints[i]
             iwork[f.culprit] = i if iwork[f.fired + i] != 0 else iwork[f.culprit]
-            closes = iwork[f.fired + i] != 0 and iwork[f.mode + i] == FREE and c.component == 0 and c.lower == ABSENT
-            if closes and position(c, s.newton.entries, mem, work) < -_SUNK * work[f.length + i]:
+            closes = iwork[f.fired + i] != 0 and iwork[f.mode + i] == FREE and c.component == 0 and c.h != ABSENT
+            if closes and position(c, s.newton.entries, mem, work) < -_SUNK * _extent(s, work):
                 return VIOLATED, 0
     if are_too_many(options.max_events, f, iwork):
         return TOO_MANY_EVENTS, 0
@@ -240,6 +240,17 @@ def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwo
     bits |= found
     status = _update(t, bits, s, functions, options, mem, imem, work, iwork)
     return status, EVENT | bits if not is_start or (bits & JUMP) != 0 else 0
+
+
+@tiny
+def _extent(s, work):
+    """The largest coordinate of the state at the start of the step, or length in a gap so far."""
+    f, size = s.flow[0], 0.0
+    for j in range(f.n // 2):
+        size = max(size, abs(work[f.x + j]))
+    for i in range(s.newton.constraints.size):
+        size = max(size, work[f.length + i])
+    return size
 
 
 @kernel
