@@ -106,9 +106,10 @@ def system(*, t=0.0, gravity=None, **parts):
 
 
 def _require_free(parts, records, systems):
-    """Refuse forces on coordinates that cannot change."""
+    """Refuse forces, motors and friction on coordinates that cannot change."""
     rows = {name: part for name, part in parts.items() if part["kind"] == "interaction" and part["relation"]["relation"] == "joint"}
-    lines = [(name, part["law"]["law"] == "equality", LAWS[part["law"]["law"]].is_given) for name, part in rows.items()]
+    laws = {name: LAWS[part["law"]["law"]] for name, part in rows.items()}
+    lines = [(name, law.form == "equality", law.is_given or law.is_bounded) for name, law in laws.items()]
     if any(is_force for _, _, is_force in lines):
         require_free(records, lines, {name: _places(part, records[name], systems) for name, part in rows.items()})
 

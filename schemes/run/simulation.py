@@ -29,7 +29,7 @@ from nsds.schemes.run.preparation import MOST_STEPS, has_event_rows, key_of, put
 from nsds.schemes.run.recording import DONE, FAILED, ROW, STARTED, STOPPED, Recorder
 from nsds.schemes.run.sampled_control import BROKEN, HELD, SWITCHED, act
 from nsds.schemes.run.until import Until
-from nsds.schemes.run.warnings import warn_of_overlaps, warn_of_violations
+from nsds.schemes.run.warnings import Births, warn_of_overlaps, warn_of_violations
 from nsds.status import CAPACITY, CONVERGED, EVENT, INEXACT, NON_FINITE, advice
 
 _CHUNK_SECONDS = 0.2
@@ -420,7 +420,7 @@ def _march(run, recorder, n_steps, progress, stop, interrupts, pauses, shape, ra
     callback, every = (None, n_steps) if pauses is None or pauses.callback is None else (pauses.callback, pauses.every)
     is_ending, before = pauses is not None and pauses.until is not None, None
     bar = _progress_bar(progress, n_steps)
-    done, n = 0, 64
+    done, n, births = 0, 64, Births(run.records, run.prepared, recorder.dtype)
     try:
         with shares(run.records.size) as in_shares:
             _note_state(raised, run, 1)
@@ -434,6 +434,7 @@ def _march(run, recorder, n_steps, progress, stop, interrupts, pauses, shape, ra
                 began, until = time.perf_counter(), min(done + n, due, recorder.last_step, done + every - done % every)
                 _note_state(raised, run, until - done)
                 run = _advance(run, recorder, in_shares, interrupts, until, due, stop)
+                births.note(recorder)
                 elapsed, n, done = time.perf_counter() - began, until - done, until
                 bar.update(n)
                 if is_ending and recorder.end_where(pauses.until, before):
@@ -454,6 +455,7 @@ def _march(run, recorder, n_steps, progress, stop, interrupts, pauses, shape, ra
         raise
     finally:
         bar.close()
+    births.warn()
     return run
 
 

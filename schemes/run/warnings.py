@@ -11,6 +11,7 @@ from nsds.model.layout import ABSENT
 from nsds.model.records import model_of
 from nsds.schemes.lagrangian.tables import VELOCITY
 from nsds.schemes.rigid.tables import EQUALITY
+from nsds.schemes.run.recording import ROW
 
 _VIOLATION = 1e-6
 _OVERLAP = 0.01  # of the least extent of the smaller shape
@@ -75,9 +76,60 @@ def warn_of_overlaps(records, prepared):
             depth, count, m, (one, other) = worst
             who = f" of member {m}" if records.size > 1 else ""
             warnings.warn(
-                f"collisions '{name}'{who}: {count} contact{'s' if count > 1 else ''} overlap at the start by more than "
+                f"collisions '{name}'{who}: {count} {'contacts overlap' if count > 1 else 'contact overlaps'} at the start by more than "
                 f"{_OVERLAP:.0%} of the smaller shape, the deepest by {depth:.3g} m: {one} and {other}; what overlaps stays so unless "
                 f"something pulls it apart",
+                UserWarning, stacklevel=5,
+            )  # fmt: skip
+
+
+class Births:
+    """Bodies that are born inside others, found from the rows of a run: the deepest overlap of each part of collisions."""
+
+    def __init__(self, records, prepared, dtype):
+        self._layout, self._records, self._seen, self._worst = prepared.layout, records, np.ones(records.size, np.int64), {}
+        bodies = prepared.layout.part_names if hasattr(prepared.layout, "general_pairs") else ()
+        self._first = {name: first for name, first in bodies if name in dtype.names and "alive" in (dtype[name].base.names or ())}
+        self._alive = {name: np.stack([records[name]["alive"].reshape(records.size, -1) != 0] * 2, axis=1) for name in self._first}
+        found = [line[0] for line in collisions_of(model_of(records))] if self._first else []
+        self._parts = [name for name in found if name in dtype.names and {"a", "b", "n", "y"} <= set(dtype[name].names)]
+
+    def note(self, recorder):
+        """Look at the rows since the last call. Contacts of what is born at one row are in the next."""
+        for m in range(self._seen.size if self._parts else 0):
+            rows = recorder.rows[m, self._seen[m] - recorder.first : recorder.reached[m, ROW] - recorder.first]
+            if rows.size == 0:
+                continue
+            self._seen[m] += rows.size
+            for name, first in self._first.items():
+                flags = np.concatenate([self._alive[name][m], rows[name]["alive"].reshape(rows.size, -1) != 0])
+                self._alive[name][m] = flags[-2:]
+                born = flags[1:-1] & ~flags[:-2]
+                for k in np.flatnonzero(born.any(axis=1)):
+                    self._compare(m, rows[k], first + np.flatnonzero(born[k]))
+
+    def _compare(self, m, row, born):
+        """Overlaps of bodies that were born before a row with others."""
+        for name in self._parts:
+            contacts, part = row[name], self._records[name][m]
+            a, b, depth = contacts["a"][: contacts["n"]], contacts["b"][: contacts["n"]], -contacts["y"][: contacts["n"]]
+            thickness, body = thickness_of(part), part["shape_body"]
+            deep = depth > _OVERLAP * np.minimum(thickness[a], thickness[b])
+            deep &= np.isin(body[a], born) | np.isin(body[b], born)
+            if deep.any():
+                i = np.argmax(np.where(deep, depth, 0.0))
+                who = f" of member {m}" if self._records.size > 1 else ""
+                pair = " and ".join(_shape_named(part, s, self._layout) for s in (a[i], b[i]))
+                count, worst = self._worst.get(name, (0, (0.0,)))
+                self._worst[name] = count + np.count_nonzero(deep), max(worst, (depth[i], float(row["t"]), who, pair))
+
+    def warn(self):
+        """Warn of what was found."""
+        for name, (count, (depth, t, who, pair)) in self._worst.items():
+            found = f"{count} {'contacts overlap' if count > 1 else 'contact overlaps'}"
+            warnings.warn(
+                f"collisions '{name}': bodies are born inside others: {found} by more than {_OVERLAP:.0%} of the smaller shape, the "
+                f"deepest{who} by {depth:.3g} m at t = {t:.6g}: {pair}; what overlaps stays so unless something pulls it apart",
                 UserWarning, stacklevel=5,
             )  # fmt: skip
 

@@ -207,7 +207,7 @@ def test_a_planetary_gear_under_torque(name):
 
 
 def test_a_motor_on_a_coordinate_that_a_joint_holds_is_refused():
-    """Across the axis of a hinge, seen from either body; about the axis, and on what only a chain holds, it is not."""
+    """Across the axis of a hinge, seen from either body; about the axis, and on what only a chain holds, it is not. So is friction."""
     bodies = nsds.rigid_bodies([1.0, 2.0], 1.0, q=[[0.3, 0.2, 0, 1, 0, 0, 0], [1.0, -0.4, 0.5, 0.6, 0.8, 0, 0]], v=np.zeros((2, 6)))
     both = ("bodies[0]", "bodies[1]")
     for on in (both, both[::-1]):
@@ -216,10 +216,10 @@ def test_a_motor_on_a_coordinate_that_a_joint_holds_is_refused():
             (joints.hinge_angle, [1, 0, 0], False), (joints.hinge_angle, Z, True), (joints.slide_along, Z, False),
             (joints.slide_along, [0, 1, 0], True),
         ):  # fmt: skip
-            motor = nsds.interaction(make(axis), nsds.spring_damper(1.0), on=on)
+            motors = [nsds.interaction(make(axis), law, on=on) for law in (nsds.spring_damper(1.0), nsds.relay(), nsds.dry_friction(1.0))]
             if is_free:
-                nsds.system(**parts, motor=motor)
-            else:
+                nsds.system(**parts, motor=motors[0], relay=motors[1], friction=motors[2])
+            for motor in () if is_free else motors:
                 with pytest.raises(ValueError, match="interaction 'motor': the coordinate of row 0 cannot change, joint 'hinge' holds it"):
                     nsds.system(**parts, motor=motor)
 

@@ -1,6 +1,7 @@
 """Bodies that are born and die, bonds, springs, clutches and shapes that are switched: against systems without them, and closed forms."""
 
 import io
+import warnings
 
 import numpy as np
 import pytest
@@ -302,3 +303,19 @@ def test_edited_flags_are_checked():
     system["balls"]["alive"] = 2
     with pytest.raises(ValueError, match=r"balls\.alive"):
         nsds.simulate(system, t_end=0.1, h=0.01)
+
+
+@pytest.mark.parametrize("settings", [{}, {"save_every": 3}])
+def test_who_is_born_inside_another_is_named_with_the_amount(settings):
+    """Of members of an ensemble, too; who was there before, and whoever is born beside others, is not."""
+    clock = nsds.sampled_control(born, reads="balls", writes="balls.alive", z=[0.0, 0.1, 0.2])
+    system = balls([[0, 0, R], [0, 0, 1.0], [1.0, 0, R]], np.zeros((3, 6)), [True, False, False], clock=clock)
+    system["balls"]["mass"][0] = 2.0
+    several = np.stack([system, system])
+    several[1]["balls"]["q"][1, 2] = 2.5 * R
+    words = r"'contacts'.*1 contact overlaps .* of member 1 by 0\.05 m at t = 0\.1\d*: sphere 0 of balls\[0\]"
+    with pytest.warns(UserWarning, match=words):
+        nsds.simulate(several, t_end=0.3, h=2e-3, **settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nsds.simulate(system, t_end=0.3, h=2e-3, **settings)
