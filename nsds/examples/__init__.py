@@ -11,10 +11,12 @@ from nsds.examples import cart_pole as _poles
 from nsds.examples import circuit_rlcd as _rlcd
 from nsds.examples import clutch as _clutch
 from nsds.examples import column_of_beads as _column
+from nsds.examples import compass_walker as _walker
 from nsds.examples import conveyor as _conveyor
 from nsds.examples import diode_bridge as _bridge
 from nsds.examples import docking as _docking
 from nsds.examples import dominoes as _dominoes
+from nsds.examples import door_latch as _latch
 from nsds.examples import double_pendulum as _pendulum
 from nsds.examples import dzhanibekov as _nut
 from nsds.examples import eccentric_cam as _eccentric
@@ -25,12 +27,15 @@ from nsds.examples import friction_oscillator as _friction
 from nsds.examples import gas_piston as _piston
 from nsds.examples import gene_network as _genes
 from nsds.examples import grain_hopper as _grains
+from nsds.examples import gripper as _gripper
 from nsds.examples import guitar_string as _string
 from nsds.examples import hopper as _hopper
 from nsds.examples import ideal_switch as _switch
 from nsds.examples import impacting_bar as _bar
 from nsds.examples import impacting_stick as _stick
+from nsds.examples import jammed_motor as _motor
 from nsds.examples import masonry_arch as _masonry
+from nsds.examples import planetary_gear as _gear
 from nsds.examples import relay_oscillator as _oscillator
 from nsds.examples import rotating_drum as _drum
 from nsds.examples import sheared_block as _block
@@ -38,6 +43,7 @@ from nsds.examples import six_axis_arm as _six_axes
 from nsds.examples import slider_crank as _crank
 from nsds.examples import slider_crank_3d as _crank_3d
 from nsds.examples import sliding_ball as _sliding
+from nsds.examples import solenoid_valve as _valve
 from nsds.examples import spinning_disk as _disk
 from nsds.examples import suspended_car as _car
 from nsds.examples import third_order_stop as _stop
@@ -53,10 +59,12 @@ from nsds.examples.cart_pole import CartPoles, cart_pole
 from nsds.examples.circuit_rlcd import circuit_rlcd, circuit_rlcd_energies
 from nsds.examples.clutch import clutch
 from nsds.examples.column_of_beads import column_of_beads
+from nsds.examples.compass_walker import compass_walker
 from nsds.examples.conveyor import conveyor
 from nsds.examples.diode_bridge import diode_bridge
 from nsds.examples.docking import docking
 from nsds.examples.dominoes import dominoes
+from nsds.examples.door_latch import door_latch
 from nsds.examples.double_pendulum import double_pendulum
 from nsds.examples.dzhanibekov import dzhanibekov
 from nsds.examples.eccentric_cam import eccentric_cam
@@ -67,12 +75,15 @@ from nsds.examples.friction_oscillator import friction_oscillator
 from nsds.examples.gas_piston import gas_piston
 from nsds.examples.gene_network import gene_network
 from nsds.examples.grain_hopper import grain_hopper
+from nsds.examples.gripper import gripper
 from nsds.examples.guitar_string import guitar_string
 from nsds.examples.hopper import hopper, hopper_apex, hopper_thrusts
 from nsds.examples.ideal_switch import ideal_switch
 from nsds.examples.impacting_bar import impacting_bar
 from nsds.examples.impacting_stick import impacting_stick
+from nsds.examples.jammed_motor import jammed_motor
 from nsds.examples.masonry_arch import masonry_arch
+from nsds.examples.planetary_gear import planetary_gear
 from nsds.examples.relay_oscillator import relay_oscillator
 from nsds.examples.rotating_drum import rotating_drum
 from nsds.examples.sheared_block import sheared_block
@@ -80,6 +91,7 @@ from nsds.examples.six_axis_arm import six_axis_arm
 from nsds.examples.slider_crank import slider_crank
 from nsds.examples.slider_crank_3d import slider_crank_3d
 from nsds.examples.sliding_ball import sliding_ball
+from nsds.examples.solenoid_valve import solenoid_valve
 from nsds.examples.spinning_disk import spinning_disk
 from nsds.examples.suspended_car import suspended_car
 from nsds.examples.third_order_stop import third_order_stop
@@ -101,10 +113,12 @@ __all__ = [
     "circuit_rlcd_energies",
     "clutch",
     "column_of_beads",
+    "compass_walker",
     "conveyor",
     "diode_bridge",
     "docking",
     "dominoes",
+    "door_latch",
     "double_pendulum",
     "dzhanibekov",
     "eccentric_cam",
@@ -115,6 +129,7 @@ __all__ = [
     "gas_piston",
     "gene_network",
     "grain_hopper",
+    "gripper",
     "guitar_string",
     "hopper",
     "hopper_apex",
@@ -122,7 +137,9 @@ __all__ = [
     "ideal_switch",
     "impacting_bar",
     "impacting_stick",
+    "jammed_motor",
     "masonry_arch",
+    "planetary_gear",
     "relay_oscillator",
     "rotating_drum",
     "sheared_block",
@@ -130,6 +147,7 @@ __all__ = [
     "slider_crank",
     "slider_crank_3d",
     "sliding_ball",
+    "solenoid_valve",
     "spinning_disk",
     "suspended_car",
     "third_order_stop",
@@ -169,22 +187,28 @@ EXAMPLES = {
     "slider_crank_3d": Example(slider_crank_3d, _crank_3d.RUN, _crank_3d.draw),
     "eccentric_cam": Example(eccentric_cam, _eccentric.RUN, _eccentric.draw),
     "gas_piston": Example(gas_piston, _piston.RUN, _piston.draw),
+    "planetary_gear": Example(planetary_gear, _gear.RUN, _gear.draw),
     "suspended_car": Example(suspended_car, _car.RUN, _car.draw),
     "six_axis_arm": Example(six_axis_arm, _six_axes.RUN, _six_axes.draw),
+    "gripper": Example(gripper, _gripper.RUN, _gripper.draw),
     "euler_disk": Example(euler_disk, _coin.RUN, _coin.draw),
     "box_stack": Example(box_stack, _stack.RUN, _stack.draw),
     "dominoes": Example(dominoes, _dominoes.RUN, _dominoes.draw),
     "masonry_arch": Example(masonry_arch, _masonry.RUN, _masonry.draw),
+    "compass_walker": Example(compass_walker, _walker.RUN, _walker.draw),
     "rotating_drum": Example(rotating_drum, _drum.RUN, _drum.draw),
     "grain_hopper": Example(grain_hopper, _grains.RUN, _grains.draw),
     "conveyor": Example(conveyor, _conveyor.RUN, _conveyor.draw),
     "clutch": Example(clutch, _clutch.RUN, _clutch.draw),
     "docking": Example(docking, _docking.RUN, _docking.draw),
+    "door_latch": Example(door_latch, _latch.RUN, _latch.draw),
     "diode_bridge": Example(diode_bridge, _bridge.RUN, _bridge.draw),
     "filtered_bridge": Example(filtered_bridge, _filtered.RUN, _filtered.draw),
     "circuit_rlcd": Example(circuit_rlcd, _rlcd.RUN, _rlcd.draw),
     "ideal_switch": Example(ideal_switch, _switch.RUN, _switch.draw),
     "buck_converter": Example(buck_converter, _buck.RUN, _buck.draw),
+    "jammed_motor": Example(jammed_motor, _motor.RUN, _motor.draw),
+    "solenoid_valve": Example(solenoid_valve, _valve.RUN, _valve.draw),
     "relay_oscillator": Example(relay_oscillator, _oscillator.RUN, _oscillator.draw),
     "friction_oscillator": Example(friction_oscillator, _friction.RUN, _friction.draw),
     "filippov_spiral": Example(filippov_spiral, _spiral.RUN, _spiral.draw),
