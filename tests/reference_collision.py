@@ -52,10 +52,22 @@ def signed_distance(shape, x):
         return np.linalg.norm(p) - radius
     if kind in ("convex", "mesh"):  # of points on or within the hull
         return (ConvexHull(shape["vertices"]).equations @ [*p, 1]).max()
+    if kind == "cone":
+        return _distance_to_triangle(np.hypot(p[0], p[1]), p[2], radius, length)
     if kind == "capsule":
         return np.linalg.norm(p - [0, 0, np.clip(p[2], -length / 2, length / 2)]) - radius
     beyond = np.abs(p) - shape["size"] / 2 if kind == "box" else np.array([np.hypot(p[0], p[1]) - radius, abs(p[2]) - length / 2])
     return np.linalg.norm(np.maximum(beyond, 0)) + min(beyond.max(), 0)
+
+
+def _distance_to_triangle(x, z, radius, height):
+    """Signed distance of a point to a cone, in a plane through its axis."""
+    corner, tip = np.array([radius, -height / 4]), np.array([0, 0.75 * height])
+    outside = max(-height / 4 - z, ((np.array([x, z]) - corner) @ [height, radius]) / np.hypot(radius, height))
+    if outside <= 0:
+        return outside
+    ends = (np.array([0, -height / 4]), corner), (corner, tip)
+    return min(np.linalg.norm(p + np.clip(((x, z) - p) @ (q - p) / ((q - p) @ (q - p)), 0, 1) * (q - p) - (x, z)) for p, q in ends)
 
 
 def lowest_height(shape, n, x):
@@ -66,6 +78,8 @@ def lowest_height(shape, n, x):
         return c + (shape["vertices"] @ u).min()
     if shape["shape"] == "cylinder":
         return c - size[1] / 2 * abs(u[2]) - size[0] * np.hypot(u[0], u[1])
+    if shape["shape"] == "cone":
+        return c + min(0.75 * size[1] * u[2], -size[1] / 4 * u[2] - size[0] * np.hypot(u[0], u[1]))
     _, bounds, radius = core(shape)
     return c - bounds @ np.abs(core(shape)[0].T @ n) - radius
 
@@ -116,7 +130,11 @@ def farthest(shape, d):
     u = d @ R[:, 2]
     if shape["shape"] == "sphere":
         return shape["pose"][:3] + radius * d
-    across = d - u * R[:, 2] if shape["shape"] == "cylinder" else d
+    across = d if shape["shape"] == "capsule" else d - u * R[:, 2]
+    if shape["shape"] == "cone":
+        size = np.linalg.norm(across)
+        rim = -length / 4 * R[:, 2] + (radius / size * across if size > 1e-12 else 0)
+        return shape["pose"][:3] + max(rim, 0.75 * length * R[:, 2], key=lambda x: x @ d)
     size = np.linalg.norm(across)
     return shape["pose"][:3] + np.sign(u) * length / 2 * R[:, 2] + (radius / size * across if size > 1e-12 else 0)
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds.collision.frames import MOST
-from nsds.collision.kinds import BOX, CAPSULE, CYLINDER, SPHERE
+from nsds.collision.kinds import BOX, CAPSULE, CONE, CYLINDER, SPHERE
 from nsds.collision.planes import STEEP
 from nsds.collision.surfaces import BOX_CORNERS, BOX_SIDES
 
@@ -83,6 +83,28 @@ class Round:
         return -self.half * abs(n[2]) - self.radius * across
 
 
+class Cone:
+    """Its base, or a line along its side."""
+
+    def __init__(self, size):
+        self.middle, self.radius, self.height = np.zeros(3), size[0], size[1]
+        self.smallest = min(2 * size[0], size[1])
+
+    def facing(self, pose, d, around):
+        """What looks along d: the line from rim to tip, or the base as a polygon of so many corners."""
+        u, low = pose.R[:, 2], pose.x - self.height / 4 * pose.R[:, 2]
+        if u @ d < -_STANDS:
+            angle = -2 * np.pi * np.arange(around) / around
+            return Facing(low + self.radius * np.stack([np.cos(angle), np.sin(angle)], axis=1) @ pose.R[:, :2].T, 2, -u)
+        outwards = d - (u @ d) * u
+        outwards = pose.R[:, 0] if np.linalg.norm(outwards) < _LEVEL else outwards / np.linalg.norm(outwards)
+        return Facing(np.stack([low + self.radius * outwards, low + self.height * u]), 0)
+
+    def lowest(self, n):
+        """Least coordinate along n, in the axes of the shape."""
+        return min(0.75 * self.height * n[2], -self.height / 4 * n[2] - self.radius * np.hypot(n[0], n[1]))
+
+
 class Polyhedron:
     """A box or convex hull by its faces: polygons of vertices, counterclockwise from outside."""
 
@@ -152,6 +174,8 @@ def solid(kind, size, vertices, triangles):
     """What answers for a convex shape; vertices and triangles of a hull."""
     if kind in (SPHERE, CAPSULE, CYLINDER):
         return Round(kind, size)
+    if kind == CONE:
+        return Cone(size)
     if kind == BOX:
         normals = np.repeat(np.eye(3), 2, axis=0) * np.tile([-1.0, 1.0], 3)[:, None]
         return Polyhedron(BOX_CORNERS * size, list(BOX_SIDES), normals)

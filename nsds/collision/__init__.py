@@ -8,6 +8,7 @@ from nsds.collision.frames import WORLD, place
 from nsds.collision.kinds import (
     BOX,
     CAPSULE,
+    CONE,
     CONVEX,
     CYLINDER,
     DISK,
@@ -26,6 +27,7 @@ __all__ = [
     "BOX",
     "CAPSULE",
     "COMPILED",
+    "CONE",
     "CONVEX",
     "CYLINDER",
     "DISK",

@@ -6,9 +6,9 @@ words on the stack, numbered below, and its corners, counterclockwise from outsi
 
 import math
 
-from nsds._jit import kernel, stack, view
+from nsds._jit import kernel, stack, tiny, view
 from nsds.collision.geometry import FACE, FACES, FAN_LIST, FANS, N_EDGES, N_FACES, OUTWARDS, TRIANGLE, VERTICES
-from nsds.collision.kinds import CAPSULE, CYLINDER, SPHERE
+from nsds.collision.kinds import CAPSULE, CONE, CYLINDER, SPHERE
 from nsds.collision.placed import AXES, BLOCK, CENTRE, CORNERS, FLAT_KIND, KIND, NORMAL, NUMBER, SIZE
 from nsds.maths.vectors import cross, dot, norm, times, times_transposed
 
@@ -30,6 +30,8 @@ def facing(shape, geometry, d, around, part):
             part[PART_NORMAL + i] = shape[NORMAL + i]
     elif shape[KIND] == SPHERE or shape[KIND] == CAPSULE or shape[KIND] == CYLINDER:
         _of_round(shape, d, around, part)
+    elif shape[KIND] == CONE:
+        _of_cone(shape, d, around, part)
     else:
         _of_polyhedron(shape, geometry, d, part)
 
@@ -45,14 +47,7 @@ def _of_round(shape, d, around, part):
     part[PART_NUMBER], part[IS_FACE] = 0, 0.0
     if shape[KIND] == CYLINDER and abs(cosine) > _STANDS:
         side = math.copysign(1.0, cosine)
-        part[COUNT], part[PART_NUMBER], part[IS_FACE] = around, (1 if side > 0.0 else 2), 1.0
-        for k in range(around):
-            angle = side * 2.0 * math.pi * k / around
-            x, y = r * math.cos(angle), r * math.sin(angle)
-            for i in range(3):
-                part[POINTS + 3 * k + i] = shape[CENTRE + i] + half * side * u[i] + R[3 * i] * x + R[3 * i + 1] * y
-        for i in range(3):
-            part[PART_NORMAL + i] = side * u[i]
+        _end_of_round(shape, half, side, around, part)
         return
     for i in range(3):
         out[i] = d[i] - (cosine * u[i] if shape[KIND] == CYLINDER else 0.0)
@@ -61,6 +56,42 @@ def _of_round(shape, d, around, part):
     for i in range(3):
         x = shape[CENTRE + i] + r / size * out[i]
         part[POINTS + i], part[POINTS + 3 + i] = x - half * u[i], x + half * u[i]
+
+
+@tiny
+def _end_of_round(shape, beyond, side, around, part):
+    """The end of a cylinder, so far from the centre to the side along the axis, or the base of a cone."""
+    R, r = view(shape, AXES, 9), shape[SIZE]
+    part[COUNT], part[PART_NUMBER], part[IS_FACE] = around, (1 if side > 0.0 else 2), 1.0
+    for k in range(around):
+        angle = side * 2.0 * math.pi * k / around
+        x, y = r * math.cos(angle), r * math.sin(angle)
+        for i in range(3):
+            part[POINTS + 3 * k + i] = shape[CENTRE + i] + beyond * side * R[3 * i + 2] + R[3 * i] * x + R[3 * i + 1] * y
+    for i in range(3):
+        part[PART_NORMAL + i] = side * R[3 * i + 2]
+
+
+@kernel
+def _of_cone(shape, d, around, part):
+    """The base of a cone as a polygon, or the line from its rim to its tip."""
+    R, u, out = view(shape, AXES, 9), stack(3), stack(3)
+    for i in range(3):
+        u[i] = R[3 * i + 2]
+    cosine, r, height = dot(u, d), shape[SIZE], shape[SIZE + 1]
+    if cosine < -_STANDS:
+        _end_of_round(shape, 0.25 * height, -1.0, around, part)
+        return
+    for i in range(3):
+        out[i] = d[i] - cosine * u[i]
+    if norm(out) < _LEVEL:  # it points there: any side will do
+        for i in range(3):
+            out[i] = R[3 * i]
+    size = norm(out)
+    part[COUNT], part[PART_NUMBER], part[IS_FACE] = 2, 0, 0.0
+    for i in range(3):
+        part[POINTS + i] = shape[CENTRE + i] - 0.25 * height * u[i] + r / size * out[i]
+        part[POINTS + 3 + i] = shape[CENTRE + i] + 0.75 * height * u[i]
 
 
 @kernel

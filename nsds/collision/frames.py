@@ -23,6 +23,16 @@ def put(found, n, margin, feature, gap, normal, x, y, z):
 
 
 @tiny
+def turn_round(found, n):
+    """The same contacts seen from the other shape: normals turn round, points move across the gaps."""
+    for k in range(n):
+        at = k * FIELDS
+        for i in range(2, 5):
+            found[at + 3 + i] -= found[at + 1] * found[at + i]
+            found[at + i] = -found[at + i]
+
+
+@tiny
 def axes(pose, s, R):
     """Rotation matrix Phi(p) of shape s, row-major: its axes are the columns ([Notes], eq. 11.137). Out: R (9,)."""
     rotation_matrix(view(pose, 7 * s + 3, 4), R)

@@ -14,7 +14,7 @@ import numpy as np
 
 from nsds._jit import at_address, kernel, stack, tiny, view
 from nsds.collision.facing import PART, facing, ridge
-from nsds.collision.frames import FIELDS
+from nsds.collision.frames import FIELDS, turn_round
 from nsds.collision.geometry import DEPTH, FACES, NODE, NODES, ORDER, TRIANGLE, VERTICES, geometry_of
 from nsds.collision.gjk import SIMPLEX, WITHIN, apart, least_overlap
 from nsds.collision.kinds import MESH
@@ -230,6 +230,10 @@ def general_pair(kind, size, pose, general, a, b, margin, found):
     place_shape(kind, size, pose, geometry, b, other)
     if kind[b] == MESH:
         return _with_mesh(one, other, geometry, margin, found)
+    if kind[a] == MESH:
+        n = _with_mesh(other, one, geometry, margin, found)
+        turn_round(found, n)
+        return n
     return _of_solids(one, other, geometry, margin, found)
 
 

@@ -15,9 +15,10 @@ kind           size                        in its own axes
 ``stadium``    bound, radius, 0            in the plane, a rectangle along x between half disks; bound: half of the whole length
 ``polygon``    bound, vertex, vertices     in the plane, convex, of vertices as of ``convex``, counterclockwise
 ``half_plane`` -                           in the plane, y <= 0 is solid
+``cone``       radius, height, -           along z, base at -height/4, tip at 3/4 height: the centre of mass is the origin
 ============== =========================== =============================================
 
-The last four are of bodies that move in the plane z = 0, turned about z.
+Four are of bodies that move in the plane z = 0, turned about z.
 """
 
 import math
@@ -74,6 +75,11 @@ def _of_cylinder(radius, length, _):
 
 
 @tiny
+def _of_cone(radius, height, _):
+    return max(math.sqrt(radius**2 + 0.0625 * height**2), 0.75 * height)
+
+
+@tiny
 def _of_box(x, y, z):
     return 0.5 * math.sqrt(x**2 + y**2 + z**2)
 
@@ -113,6 +119,11 @@ def _capsule_moments(size, mass, ball=None):
     rod = mass - ball
     across = rod * (radius**2 / 4 + length**2 / 12) + ball * (0.4 * radius**2 + length**2 / 4 + 3 / 8 * radius * length)
     return np.array([across, across, rod * radius**2 / 2 + ball * 0.4 * radius**2])
+
+
+def _cone_moments(size, mass):
+    across = mass * (3 / 20 * size[0] ** 2 + 3 / 80 * size[1] ** 2)
+    return np.array([across, across, mass * 3 / 10 * size[0] ** 2])
 
 
 def _disk_area(radius):
@@ -176,9 +187,14 @@ SHAPES = {
         _without_end, 0, lambda size, vertices: np.full(len(size), np.inf), lambda size, extent: half_square(extent), is_of_world=True,
         is_planar=True,
     ),
+    "cone": Shape(
+        _of_cone, 2, lambda size, vertices: np.minimum(2 * size[:, 0], size[:, 1]),
+        lambda size, extent: turned_round(size[0] * np.array([0, 1, 0]), size[1] / 4 * np.array([-1, -1, 3])),
+        lambda size: _rod_volume(size) / 3, _cone_moments, is_general=True,
+    ),
 }  # fmt: skip
 NAMES = tuple(SHAPES)
-SPHERE, CAPSULE, CYLINDER, BOX, CONVEX, MESH, PLANE, TUBE, DISK, STADIUM, POLYGON, HALF_PLANE = range(12)
+SPHERE, CAPSULE, CYLINDER, BOX, CONVEX, MESH, PLANE, TUBE, DISK, STADIUM, POLYGON, HALF_PLANE, CONE = range(13)
 POLYHEDRA, PLANAR = (
     tuple(code for code, shape in enumerate(SHAPES.values()) if getattr(shape, what)) for what in ("is_polyhedron", "is_planar")
 )

@@ -5,7 +5,7 @@ from inspect import signature
 from numba import types
 
 from nsds._jit import caller, kernel, on_demand, specialised, stack, tiny
-from nsds.collision.frames import FIELDS
+from nsds.collision.frames import FIELDS, turn_round
 from nsds.collision.general import general_pair
 from nsds.collision.kinds import NAMES, PLANE, SHAPES, SPHERE
 from nsds.collision.pairs import COMPILED
@@ -27,16 +27,6 @@ def _in_order(kind, size, pose, vertices, general, a, b, margin, found):
     return types.int64(0)
 
 
-@tiny
-def _flip(found, n):
-    """The same contacts seen from the other shape: normals turn round, points move across the gaps."""
-    for k in range(n):
-        at = k * FIELDS
-        for i in range(2, 5):
-            found[at + 3 + i] -= found[at + 1] * found[at + i]
-            found[at + i] = -found[at + i]
-
-
 def _of_two(kind, size, pose, vertices, general, a, b, margin, found):
     """Contacts of shapes a and b, the kind of a not after that of b, by the kernel of two kinds, or by others."""
     if kind[a] == first and kind[b] == second:  # noqa: F821
@@ -45,7 +35,7 @@ def _of_two(kind, size, pose, vertices, general, a, b, margin, found):
         if address != 0:
             n = call_contacts(address, (size, pose, one, other, margin, found))  # noqa: F821
         if is_turned:  # noqa: F821
-            _flip(found, n)
+            turn_round(found, n)
         return n
     return others(kind, size, pose, vertices, general, a, b, margin, found)  # noqa: F821
 
@@ -58,7 +48,7 @@ def _of_polyhedra(kind, size, pose, vertices, general, a, b, margin, found):
         if address != 0:
             n = call_contacts(address, (size, pose, vertices, one, other, margin, found))  # noqa: F821
         if is_turned:  # noqa: F821
-            _flip(found, n)
+            turn_round(found, n)
         return n
     return others(kind, size, pose, vertices, general, a, b, margin, found)  # noqa: F821
 
@@ -103,7 +93,7 @@ def _any_pair(kind, size, pose, vertices, general, a, b, margin, found):
         n = _in_order(kind, size, pose, vertices, general, a, b, margin, found)
     else:
         n = _in_order(kind, size, pose, vertices, general, b, a, margin, found)
-        _flip(found, n)
+        turn_round(found, n)
     _sort(found, n)
     return n
 
@@ -135,7 +125,7 @@ def contacts_of_pair(kind, size, pose, a, b, margin, others, found):
         return sphere_plane(size, pose, a, b, margin, found)
     if kind[a] == PLANE and kind[b] == SPHERE:
         n = sphere_plane(size, pose, b, a, margin, found)
-        _flip(found, n)
+        turn_round(found, n)
         return n
     address, vertices, general = others
     return 0 if address == 0 else _call(address, (kind, size, pose, vertices, general, a, b, margin, found))

@@ -5,7 +5,7 @@ from nsds.collision.capsule_box import capsule_box
 from nsds.collision.capsules import capsule_capsule
 from nsds.collision.kinds import MESH, NAMES, SHAPES
 from nsds.collision.planar import disk_disk, disk_half_plane, disk_outline, outline_half_plane, outline_outline
-from nsds.collision.planes import box_plane, capsule_plane, cylinder_plane, polyhedron_plane
+from nsds.collision.planes import box_plane, capsule_plane, cone_plane, cylinder_plane, polyhedron_plane
 from nsds.collision.spheres import sphere_box, sphere_capsule, sphere_cylinder, sphere_plane, sphere_sphere, sphere_tube
 
 # Two kinds of shapes, in any order -> kernel (size, pose, a, b, margin, found) of their contacts, a of the first kind; one that wants
@@ -21,6 +21,7 @@ _KERNELS = {
     ("capsule", "box"): capsule_box,
     ("capsule", "plane"): capsule_plane,
     ("cylinder", "plane"): cylinder_plane,
+    ("cone", "plane"): cone_plane,
     ("box", "box"): box_box,
     ("box", "plane"): box_plane,
     ("convex", "plane"): polyhedron_plane,

@@ -9,7 +9,7 @@ import math
 from nsds._jit import kernel, stack, tiny, view
 from nsds.collision.frames import axes
 from nsds.collision.geometry import FACES, MIDDLE, N_VERTICES, SMALLEST, TRIANGLE, VERTICES
-from nsds.collision.kinds import BOX, CAPSULE, CONVEX, CYLINDER, MESH, SPHERE
+from nsds.collision.kinds import BOX, CAPSULE, CONE, CONVEX, CYLINDER, MESH, SPHERE
 from nsds.maths.vectors import dot, times
 
 KIND, CENTRE, AXES, SIZE, BLOCK = 0, 1, 4, 13, 16
@@ -78,6 +78,11 @@ def farthest(shape, geometry, d, out):
             out[i] *= 0.5
     elif kind == SPHERE:
         out[0], out[1], out[2] = 0.0, 0.0, 0.0
+    elif kind == CONE:
+        across, r, height = math.hypot(u0, u1), shape[SIZE], shape[SIZE + 1]
+        at_rim = r * across > height * u2 and across > 0.0
+        out[0], out[1] = (r * u0 / across, r * u1 / across) if at_rim else (0.0, 0.0)
+        out[2] = (0.75 if r * across <= height * u2 else -0.25) * height
     elif kind != CONVEX and kind != MESH:
         across, r = math.hypot(u0, u1), (shape[SIZE] if kind == CYLINDER else 0.0)
         out[0], out[1] = (r * u0 / across, r * u1 / across) if across > 0.0 else (0.0, 0.0)
@@ -124,4 +129,5 @@ def smallest_of(shape, geometry):
     """Least extent of a shape, of a mesh the largest."""
     if shape[BLOCK] > 0.0:
         return geometry[int(shape[BLOCK]) + SMALLEST]
-    return min(2.0 * shape[SIZE], shape[SIZE + 1]) if shape[KIND] == CYLINDER else 2.0 * shape[SIZE]
+    has_ends = shape[KIND] == CYLINDER or shape[KIND] == CONE
+    return min(2.0 * shape[SIZE], shape[SIZE + 1]) if has_ends else 2.0 * shape[SIZE]

@@ -76,6 +76,29 @@ def cylinder_plane(size, pose, a, b, margin, found):
 
 
 @kernel
+def cone_plane(size, pose, a, b, margin, found):
+    """The lowest point of the rim (feature 0), four points fixed on it of a cone that stands (1-4), and the tip (5)."""
+    n, R, d, count = stack(3), stack(9), stack(3), 0
+    third_axis(pose, b, n)
+    axes(pose, a, R)
+    cosine = n[0] * R[2] + n[1] * R[5] + n[2] * R[8]
+    for i in range(3):
+        d[i] = cosine * R[3 * i + 2] - n[i]
+    sine, r, height = norm(d), size[3 * a], size[3 * a + 1]
+    s = -0.25 * height
+    cx, cy, cz = pose[7 * a] + s * R[2], pose[7 * a + 1] + s * R[5], pose[7 * a + 2] + s * R[8]
+    if sine > 1e-9:
+        x, y, z = cx + r * d[0] / sine, cy + r * d[1] / sine, cz + r * d[2] / sine
+        count = put(found, count, margin, 0, _height(pose, b, n, x, y, z), n, x, y, z)
+    for k in range(4 if cosine > _FLAT else 0):
+        side, i = (1.0 - 2.0 * (k & 1)) * r, k >> 1
+        x, y, z = cx + side * R[i], cy + side * R[3 + i], cz + side * R[6 + i]
+        count = put(found, count, margin, 1 + k, _height(pose, b, n, x, y, z), n, x, y, z)
+    x, y, z = cx + height * R[2], cy + height * R[5], cz + height * R[8]
+    return put(found, count, margin, 5, _height(pose, b, n, x, y, z), n, x, y, z)
+
+
+@kernel
 def polyhedron_plane(size, pose, vertices, a, b, margin, found):
     """The vertices near the plane, by their numbers in the shape; of more than MOST the lowest, and those farthest out all round."""
     n, m, R, count, offset = stack(3), stack(3), stack(9), 0, 0.0

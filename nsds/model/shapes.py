@@ -1,4 +1,4 @@
-"""Shapes of bodies for contact detection: balls, boxes, capsules, cylinders, planes, tubes, convex hulls and meshes, placed in its axes.
+"""Shapes of bodies for contact detection: balls, boxes, capsules, cylinders, cones, planes, tubes, hulls and meshes, placed in its axes.
 
 Disks, stadia, rectangles, polygons and half planes are those of `nsds.planar_bodies`, in the plane z = 0.
 
@@ -135,6 +135,36 @@ def cylinder(radius, length, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
     array([0.5, 0.2, 0. ])
     """
     return _shape("cylinder", [_positive("cylinder", "radius", radius), _positive("cylinder", "length", length), 0], position, orientation)
+
+
+def cone(radius, height, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
+    """Solid cone along z, with its centre of mass at its position: the base is a quarter of the height below, the tip three above.
+
+    Parameters
+    ----------
+    radius, height : float
+        Of the base, and from there to the tip, in m, positive.
+    position, orientation : array_like (3,) and (4,)
+        As for `box`.
+
+    Returns
+    -------
+    dict
+        ``shape``, ``size`` and ``pose``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Lengths that are not positive, a pose that is not finite, a quaternion that is zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nsds import shapes
+    >>> round(shapes.volume(shapes.cone(0.5, 0.6)) / (np.pi * 0.5**2 * 0.6), 12)
+    0.333333333333
+    """
+    return _shape("cone", [_positive("cone", "radius", radius), _positive("cone", "height", height), 0], position, orientation)
 
 
 def tube(radius, length=None, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
@@ -641,7 +671,7 @@ def volume(shape):
     Parameters
     ----------
     shape : dict
-        A sphere, box, capsule, cylinder, convex hull or closed mesh; a disk, stadium, rectangle or polygon.
+        A sphere, box, capsule, cylinder, cone, convex hull or closed mesh; a disk, stadium, rectangle or polygon.
 
     Returns
     -------

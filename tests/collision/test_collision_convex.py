@@ -30,7 +30,9 @@ def apart(pair, rng, gap):
     shape = (a, b)[rng.integers(2)]
     d = rng.normal(size=3)
     if rng.random() < 0.5 and shape["shape"] != "sphere":  # across a face or a side
-        own = ConvexHull(shape["vertices"]).equations[0, :3] if "vertices" in shape else [[0, 0, 1.0], [1.0, 0, 0]][rng.integers(2)]
+        own = ConvexHull(shape["vertices"]).equations[0, :3] if "vertices" in shape else np.eye(3)[[2, 0]][rng.integers(2)]
+        if shape["shape"] == "cone":  # out of its base or its side
+            own = np.array([[0, 0, -1.0], [shape["size"][1], 0, shape["size"][0]]])[rng.integers(2)] * (1 if shape is b else -1)
         d = twin.axes(shape) @ own
     d /= np.linalg.norm(d)
     x = a["pose"][:3] + twin.farthest(b, d) + gap * d - twin.farthest(a, -d)
@@ -269,6 +271,25 @@ def test_cylinders_stand_and_lie_on_boxes_and_each_other():
     beside = Found([shapes.cylinder(0.1, 1.0, position=[0.2, 0, 0.4]), shapes.cylinder(0.1, 1.0)], 0.01)
     np.testing.assert_allclose(np.sort(beside.point[:, 2]), [-0.1, 0.5], atol=1e-9)
     np.testing.assert_allclose(beside.gap, 0, atol=1e-9)
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+def test_cones_stand_on_their_base_and_lie_on_their_side(floor):
+    """On points all round, and on tip and rim; upside down the tip alone touches."""
+    cone, r, height = shapes.cone(0.2, 0.4), 0.2, 0.4
+    standing = nsds.simulate(falling(cone, FLOORS[floor], [0, 0, height / 4 - SET_DOWN, 1, 0, 0, 0], margin=1e-3), t_end=0.1, **EXACT)
+    assert abs(standing["body"]["v"]).max() < 1e-9
+    np.testing.assert_allclose(standing["contacts"]["lambda"][-1, :, 0].sum(), GRAVITY * 1e-3, rtol=1e-9)
+    slope = np.arctan(r / height)
+    down = np.array([np.cos(np.pi / 4 + slope / 2), 0, np.sin(np.pi / 4 + slope / 2), 0])
+    z = 0.75 * height * np.sin(slope) - SET_DOWN
+    lying = nsds.simulate(falling(cone, FLOORS[floor], [0, 0, z, *down], mu=0.6, margin=1e-3), t_end=0.1, **EXACT)
+    assert abs(lying["body"]["v"]).max() < 1e-9
+    n = lying["contacts"]["n"][-1]
+    x = np.sort(lying["contacts"]["point"][-1, :n, 0])
+    np.testing.assert_allclose(np.ptp(x), np.hypot(r, height), rtol=1e-6)
+    tip = Found([shapes.cone(r, height, position=[0.1, 0.2, 0.75 * height + 0.003], orientation=[0, 1, 0, 0]), FLOORS[floor]], 0.01)
+    np.testing.assert_allclose([*tip.gap, *tip.point[0]], [0.003, 0.1, 0.2, 0.003], atol=1e-12)
 
 
 def test_geometry_is_stored_once_and_runs_are_the_same_from_files_and_in_ensembles(tmp_path):

@@ -127,7 +127,7 @@ def test_what_is_nowhere_has_no_contacts_and_disturbs_no_others(detect):
 def test_shapes_of_all_kinds_have_the_contacts_of_each_pair(rng, n):
     """Mixed kinds among planes and tubes, some on the world: what two shapes alone give, put together."""
     cloud = Cloud(places("crowded", n, rng) / 2, 1.0, 0.1, rng.integers(-1, n, size=n))
-    kinds = [collision.SPHERE, collision.CAPSULE, collision.CYLINDER, collision.BOX, collision.PLANE, collision.TUBE]
+    kinds = [collision.SPHERE, collision.CAPSULE, collision.CYLINDER, collision.CONE, collision.BOX, collision.PLANE, collision.TUBE]
     cloud.kind, cloud.size = rng.choice(kinds, size=n), rng.uniform(0.3, 1.5, size=(n, 3))
     cloud.size[(cloud.kind == collision.TUBE) & (rng.random(n) < 0.5), 1] = np.inf
     cloud.pose[:, 3:] = quaternions(n, rng)

@@ -532,6 +532,8 @@ CALLS = {
         "radius": "positive", "length": "positive", "position": "3", "orientation": "quaternion"}),
     "shapes.cylinder": (nsds.shapes.cylinder, lambda: {"radius": 1.0, "length": 1.0}, {
         "radius": "positive", "length": "positive", "position": "3", "orientation": "quaternion"}),
+    "shapes.cone": (nsds.shapes.cone, lambda: {"radius": 1.0, "height": 1.0}, {
+        "radius": "positive", "height": "positive", "position": "3", "orientation": "quaternion"}),
     "shapes.tube": (nsds.shapes.tube, lambda: {"radius": 1.0}, {
         "radius": "positive", "length": "positive or none", "position": "3", "orientation": "quaternion"}),
     "shapes.plane": (nsds.shapes.plane, dict, {"normal": "unit 3", "offset": "number", "point": "3 or none"}),

@@ -18,6 +18,8 @@ def inside(shape, x):
     radius, length, _ = shape["size"]
     if shape["shape"] == "box":
         return (2 * np.abs(x) <= shape["size"]).all(axis=1)
+    if shape["shape"] == "cone":
+        return (x[:, 2] >= -length / 4) & (np.hypot(x[:, 0], x[:, 1]) * length <= radius * (0.75 * length - x[:, 2]))
     along = np.abs(x[:, 2])
     if shape["shape"] == "cylinder":
         return (np.hypot(x[:, 0], x[:, 1]) <= radius) & (along <= length / 2)
@@ -26,7 +28,7 @@ def inside(shape, x):
 
 
 @examples(25)
-@given(st.sampled_from(["sphere", "box", "capsule", "cylinder"]), st.tuples(lengths, lengths, lengths), quaternions)
+@given(st.sampled_from(["sphere", "box", "capsule", "cylinder", "cone"]), st.tuples(lengths, lengths, lengths), quaternions)
 def test_volume_and_inertia_are_those_of_the_points_within(kind, size, p):
     if kind == "sphere":
         shape = shapes.sphere(size[0], position=[1, 2, 3])
@@ -38,7 +40,8 @@ def test_volume_and_inertia_are_those_of_the_points_within(kind, size, p):
     grid = (np.arange(60) + 0.5) / 60 - 0.5
     x = side * np.stack(np.meshgrid(grid, grid, grid), axis=-1).reshape(-1, 3)
     if kind != "sphere":  # the grid fits the shape closely
-        extent = size if kind == "box" else [2 * size[0], 2 * size[0], size[1] + (2 * size[0] if kind == "capsule" else 0)]
+        beyond = {"capsule": 2 * size[0], "cone": 0.5 * size[1]}.get(kind, 0.0)
+        extent = size if kind == "box" else [2 * size[0], 2 * size[0], size[1] + beyond]
         x *= np.array(extent) / side
     else:
         extent = [2 * size[0]] * 3
@@ -132,7 +135,7 @@ def test_planes_along_z(sign):
         (lambda: shapes.box([1, 1, 1], orientation=[0, 0, 0, 0]), "box: orientation must be a unit quaternion"),
         (
             lambda: shapes.volume(shapes.plane()),
-            "volume: shape must be one of sphere, capsule, cylinder, box, convex, mesh, disk, stadium, polygon, got plane",
+            "volume: shape must be one of sphere, capsule, cylinder, box, convex, mesh, disk, stadium, polygon, cone, got plane",
         ),
         (lambda: shapes.inertia(shapes.tube(1), 1), "inertia: shape must be one of .*, got tube"),
         (lambda: shapes.inertia(shapes.sphere(1), 0), "inertia: mass must be above 0, got 0"),

@@ -21,6 +21,7 @@ SOLIDS = [
     shapes.box([0.2, 0.4, 0.6]),
     shapes.capsule(0.2, 0.5),
     shapes.cylinder(0.4, 0.3),
+    shapes.cone(0.4, 0.6),
     shapes.tube(0.5, 0.8),
 ]
 
@@ -37,6 +38,8 @@ def distance(kind, size, x):
         return np.hypot(across, np.maximum(abs(x[:, 2]) - length / 2, 0)) - r
     if kind == "tube":
         return across - r
+    if kind == "cone":
+        return np.maximum(-length / 4 - x[:, 2], (across * length + r * (x[:, 2] - 0.75 * length)) / np.hypot(r, length))
     return np.maximum(across - r, abs(x[:, 2]) - length / 2)
 
 
