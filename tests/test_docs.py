@@ -95,3 +95,11 @@ def test_names_in_pages_are_there(path):
             value = getattr(value, part)
     for target in re.findall(r"\]\(((?!http)[^)#]+)", re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.DOTALL)):
         assert "generated" in target or (path.parent / target).exists(), f"{path.name}: {target}"
+
+
+@pytest.mark.parametrize("path", [*PAGES, ROOT / "README.md"], ids=lambda path: path.name)
+def test_tests_and_examples_in_pages_are_there(path):
+    text = path.read_text()
+    known = {file.name for file in (ROOT / "tests").rglob("test_*.py")}
+    assert set(re.findall(r"`(?:tests/\S*/)?(test_\w+\.py)`", text)) <= known
+    assert set(re.findall(r"example `(\w+)`", text)) <= set(nsds.examples.EXAMPLES)
