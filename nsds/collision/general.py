@@ -64,8 +64,11 @@ def _nearest_of(a, geometry, n, point):
 
 
 @kernel
-def closest(a, b, geometry, towards, margin, small, n, point):
-    """Signed distance of two convex shapes, of which a leaves b about the unit vector towards. Out: n (3,) from b to a; point (3,) of a."""
+def closest(a, b, geometry, towards, is_surface, margin, small, n, point):
+    """Signed distance of two convex shapes, of which a leaves b about the unit vector towards. Out: n (3,) from b to a; point (3,) of a.
+
+    is_surface: b is a triangle of a surface, which a leaves to its outer side, though others may be nearer.
+    """
     S, d, moved, room = stack(SIMPLEX), stack(3), stack(PLACED), _APART * small
     core, rounds = apart(a, b, geometry, towards, margin, n, point, S), radius(a) + radius(b)
     if core >= room or core - rounds > margin:
@@ -76,7 +79,7 @@ def closest(a, b, geometry, towards, margin, small, n, point):
             d[i] = n[i]
         gap = _better(a, b, geometry, d, gap, n)
     gap = _better(a, b, geometry, towards, gap, n)
-    if core == WITHIN:
+    if core == WITHIN and not is_surface:
         for i in range(3):
             d[i] = towards[i]
         least_overlap(a, b, geometry, S, small, d)
@@ -112,7 +115,7 @@ def _of_solids(a, b, geometry, margin, found):
     length = norm(towards)
     for i in range(3):
         towards[i] = towards[i] / length if length > 0.0 else (1.0 if i == 2 else 0.0)
-    gap = closest(a, b, geometry, towards, margin, small, n, point)
+    gap = closest(a, b, geometry, towards, False, margin, small, n, point)
     if gap > margin:
         return 0
     for i in range(3):
@@ -134,7 +137,7 @@ def _of_triangle(a, mesh, face, t, geometry, middle, margin, small, listed, coun
     of_a, of_b, begin, normal = stack(PART), stack(PART), count, view(face, NORMAL, 3)
     if lowest(a, geometry, normal, d) - dot(normal, view(face, CORNERS, 3)) > margin:
         return count
-    gap = closest(a, face, geometry, normal, margin, small, n, point)
+    gap = closest(a, face, geometry, normal, True, margin, small, n, point)
     if gap > margin:
         return count
     if dot(normal, n) < FLAT and ridge(mesh, geometry, n, t, of_b):

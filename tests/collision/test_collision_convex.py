@@ -73,6 +73,15 @@ def test_the_deepest_gap_is_the_overlap_along_its_normal_which_is_nearly_the_lea
         np.testing.assert_allclose(twin.signed_distance(shape, x), 0, atol=1e-5)
 
 
+@pytest.mark.parametrize("pair", MESH_PAIRS, ids="-".join)
+@examples(40)
+@given(rng=generators, depth=st.sampled_from([1e-4, 1e-3, 1e-2]))
+def test_what_overlaps_a_mesh_has_contacts(pair, rng, depth):
+    """At its edges and corners, too, where a rim or tip that had come through them had none."""
+    a, b, _ = apart(pair, rng, -depth)
+    assert len(Found([a, b], 0.15)) >= 1
+
+
 @examples(60)
 @given(rng=generators, gap=st.sampled_from([0.2, 1e-2, 1e-4, -1e-4, -1e-2, -0.1]))
 def test_hulls_and_boxes_are_as_far_as_their_differences_are_from_the_origin(rng, gap):

@@ -47,9 +47,9 @@ class Pair:
         d = middles[0] - middles[1]
         return d / math.sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2])
 
-    def closest(self, towards, margin, small, other=None):
-        n, point = np.zeros(3), np.zeros(3)
-        gap = general.closest(self.words[0], self.words[1] if other is None else other, self.geometry, towards, margin, small, n, point)
+    def closest(self, towards, margin, small, triangle=None):
+        n, point, b = np.zeros(3), np.zeros(3), self.words[1] if triangle is None else triangle
+        gap = general.closest(self.words[0], b, self.geometry, towards, triangle is not None, margin, small, n, point)
         return gap, n, point
 
 
