@@ -434,10 +434,11 @@ def _march(run, recorder, n_steps, progress, stop, interrupts, pauses, shape, ra
                 began, until = time.perf_counter(), min(done + n, due, recorder.last_step, done + every - done % every)
                 _note_state(raised, run, until - done)
                 run = _advance(run, recorder, in_shares, interrupts, until, due, stop)
-                births.note(recorder)
                 elapsed, n, done = time.perf_counter() - began, until - done, until
                 bar.update(n)
-                if is_ending and recorder.end_where(pauses.until, before):
+                is_over = is_ending and recorder.end_where(pauses.until, before)
+                births.note(recorder)
+                if is_over:
                     for noted in (raised, run.watched):
                         if noted is not None:
                             noted.error = None  # of steps beyond the end
