@@ -13,6 +13,7 @@ from nsds._jit.bound import bound
 from nsds._jit.calls import address, caller, on_demand
 from nsds._jit.compiler import announcing, callback, compiled, each, inlined, kernel, parallel, specialised, threaded, tiny
 from nsds._jit.convention import AS_CALLED
+from nsds._jit.lanes import absolute, bits_of, chosen, larger, load, put, spread
 from nsds._jit.views import at_address, pointer, stack, view
 
 if numba.config.DISABLE_JIT:
@@ -22,20 +23,27 @@ if numba.config.DISABLE_JIT:
 
 __all__ = [
     "AS_CALLED",
+    "absolute",
     "address",
     "announcing",
     "at_address",
+    "bits_of",
     "bound",
     "callback",
     "caller",
+    "chosen",
     "compiled",
     "each",
     "inlined",
     "kernel",
+    "larger",
+    "load",
     "on_demand",
     "parallel",
     "pointer",
+    "put",
     "specialised",
+    "spread",
     "stack",
     "threaded",
     "tiny",

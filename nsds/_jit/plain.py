@@ -91,6 +91,34 @@ def stack(size):
     return _np.empty(size)
 
 
+def load(array, word, width):
+    """The lanes of a word of members side by side."""
+    return view(array, word * width, width).copy()
+
+
+def put(array, word, width, lanes):
+    """Write the lanes of a word."""
+    view(array, word * width, width)[:] = lanes
+
+
+def spread(number, width):
+    """A number, for all members."""
+    return _np.full(width, number, _np.float64)
+
+
+chosen, absolute = _np.where, _np.abs
+
+
+def larger(this, other):
+    """``max(this, other)`` of all members, this where the other is NaN."""
+    return _np.where(other > this, other, this)
+
+
+def bits_of(mask):
+    """A whole number whose bit l is set where the mask says yes of member l."""
+    return sum(1 << int(lane) for lane in _np.flatnonzero(mask))
+
+
 def announcing(kernel, what):
     """There is nothing to be compiled."""
     return kernel

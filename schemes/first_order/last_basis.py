@@ -10,7 +10,7 @@ from nsds.solvers.box.newton_min import BASIC, LOWER, choose_sides
 
 LARGEST = 16  # unknowns; beyond, preparing S at each switch costs more than it saves
 NO_BASIS = -1  # in place of the first side
-_UNDERFLOW = 1e-290  # less than this is compared with this
+UNDERFLOW = 1e-290  # less than this is compared with this
 
 
 @inlined
@@ -36,7 +36,7 @@ def try_last_basis(n, p, W_row, W_column, work, iwork):
         work[w + i] = w_i
         side_i = iwork[side + i]
         if side_i == BASIC:
-            merit = max(merit, abs(w_i) / max(terms, _UNDERFLOW))
+            merit = max(merit, abs(w_i) / max(terms, UNDERFLOW))
         elif work[lower + i] < work[upper + i]:
             right &= w_i >= 0.0 if side_i == LOWER else w_i <= 0.0
     return right, merit

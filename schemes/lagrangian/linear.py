@@ -16,6 +16,7 @@ import numpy as np
 from nsds._jit import inlined, kernel, tiny, view
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT, table
+from nsds.schemes.lagrangian import tiles  # noqa: F401
 from nsds.schemes.lagrangian.functions import blame, prescribe  # noqa: F401
 from nsds.schemes.lagrangian.outputs import state_pulls, update_outputs
 from nsds.schemes.lagrangian.tables import POSITION

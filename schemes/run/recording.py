@@ -18,6 +18,7 @@ _BLOCK_SECONDS = 5.0  # a block that is not full is written after that time; in 
 _FIRST_SECONDS = 0.05
 # Columns of how far a member is: rows saved, steps done, the status that ended its run, whether the scheme has started on its memory.
 ROW, DONE, STOPPED, STARTED, FAILED = range(5)
+ROW_T, ROW_STEP, ROW_STATUS, ROW_N_ITER, ROW_RESIDUAL = range(5)  # words of the head of a row
 
 
 class Recorder:

@@ -26,8 +26,21 @@ from nsds.schemes.problem.tables import blame_row
 from nsds.schemes.run import several
 from nsds.schemes.run.interrupts import Interrupts
 from nsds.schemes.run.preparation import MOST_STEPS, has_event_rows, key_of, put_back, run_from
-from nsds.schemes.run.recording import DONE, FAILED, ROW, STARTED, STOPPED, Recorder
+from nsds.schemes.run.recording import (
+    DONE,
+    FAILED,
+    ROW,
+    ROW_N_ITER,
+    ROW_RESIDUAL,
+    ROW_STATUS,
+    ROW_STEP,
+    ROW_T,
+    STARTED,
+    STOPPED,
+    Recorder,
+)
 from nsds.schemes.run.sampled_control import BROKEN, HELD, SWITCHED, act
+from nsds.schemes.run.tiles import tiles_of, whole_tiles
 from nsds.schemes.run.until import Until
 from nsds.schemes.run.warnings import Births, warn_of_overlaps, warn_of_violations
 from nsds.status import CAPACITY, CONVERGED, EVENT, INEXACT, NON_FINITE, advice
@@ -35,8 +48,6 @@ from nsds.status import CAPACITY, CONVERGED, EVENT, INEXACT, NON_FINITE, advice
 _CHUNK_SECONDS = 0.2
 _GROWTH = 64.0  # of a chunk, at most, from one to the next: steps may become slower
 _ROWS_OF_EVENT = 2  # room without which no step is begun
-# Words of the head of a row.
-_ROW_T, _ROW_STEP, _ROW_STATUS, _ROW_N_ITER, _ROW_RESIDUAL = range(5)
 
 
 def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, t_eval=None, fields=None, progress=None, on_failure="raise",
@@ -335,7 +346,7 @@ def _march_template(first, last, until, n_total, save_every, stop, first_row, so
             if at_events and stopped == 0:  # noqa: F821
                 opening(mem[T], tables, address, solver, solver_options, options, mem, imem, work, iwork)  # noqa: F821
             if reached[m, ROW] == 0 and stopped == 0:
-                irow[_ROW_STATUS], irow[_ROW_N_ITER], row[_ROW_RESIDUAL] = imem[STATUS], imem[N_ITER], mem[RESIDUAL]
+                irow[ROW_STATUS], irow[ROW_N_ITER], row[ROW_RESIDUAL] = imem[STATUS], imem[N_ITER], mem[RESIDUAL]
                 reached[m, FAILED] = 1 if imem[STATUS] != CONVERGED and imem[STATUS] != INEXACT and imem[STATUS] < EVENT else 0
                 at = _save(at, width, sources, mem, imem, row, irow)
             if done_by_control == SWITCHED:  # behind the row, which has the impulses before
@@ -352,7 +363,7 @@ def _march_template(first, last, until, n_total, save_every, stop, first_row, so
                 break
             imem[STATUS], imem[N_ITER], mem[RESIDUAL] = status, n_iter, residual
             if at_events and status >= EVENT:  # noqa: F821 (the time of the event is in mem)
-                irow[at + _ROW_STATUS], irow[at + _ROW_N_ITER] = status, irow[at + _ROW_N_ITER] + n_iter
+                irow[at + ROW_STATUS], irow[at + ROW_N_ITER] = status, irow[at + ROW_N_ITER] + n_iter
                 at = _save(at, width, sources, mem, imem, row, irow)
                 continue
             imem[STEP] = k
@@ -362,10 +373,10 @@ def _march_template(first, last, until, n_total, save_every, stop, first_row, so
             if done_by_control == BROKEN:
                 status = imem[STATUS] = NON_FINITE
             done += 1
-            irow[at + _ROW_N_ITER] += n_iter
-            row[at + _ROW_RESIDUAL] = max(row[at + _ROW_RESIDUAL], residual)
-            if status != CONVERGED and (status != INEXACT or irow[at + _ROW_STATUS] == CONVERGED):
-                irow[at + _ROW_STATUS] = status
+            irow[at + ROW_N_ITER] += n_iter
+            row[at + ROW_RESIDUAL] = max(row[at + ROW_RESIDUAL], residual)
+            if status != CONVERGED and (status != INEXACT or irow[at + ROW_STATUS] == CONVERGED):
+                irow[at + ROW_STATUS] = status
             if status != CONVERGED and status != INEXACT:
                 stopped, reached[m, FAILED] = status if stop else 0, 1
             if done % save_every == 0 or done == n_total or stopped != 0:
@@ -378,13 +389,13 @@ def _march_template(first, last, until, n_total, save_every, stop, first_row, so
 @_jit.inlined
 def _save(at, width, sources, mem, imem, row, irow):
     """Fill the row that begins at word ``at`` with the recorded words, clear the head of the next, and return where that begins."""
-    row[at + _ROW_T], irow[at + _ROW_STEP] = mem[T], imem[STEP]
-    behind_head = at + _ROW_RESIDUAL + 1
+    row[at + ROW_T], irow[at + ROW_STEP] = mem[T], imem[STEP]
+    behind_head = at + ROW_RESIDUAL + 1
     for i in range(sources.size):
         row[behind_head + i] = mem[sources[i]]
     at += width
     if at < row.size:
-        irow[at + _ROW_STATUS], irow[at + _ROW_N_ITER], row[at + _ROW_RESIDUAL] = 0, 0, 0.0
+        irow[at + ROW_STATUS], irow[at + ROW_N_ITER], row[at + ROW_RESIDUAL] = 0, 0, 0.0
     return at
 
 
@@ -487,7 +498,7 @@ def shares(n_members):
     if workers == 1:
         yield lambda chunk: chunk(0, n_members)
     else:
-        bounds = np.linspace(0, n_members, workers + 1).astype(int).tolist()
+        bounds = whole_tiles(np.linspace(0, n_members, workers + 1))
         with ThreadPoolExecutor(workers) as pool:
             yield lambda chunk: list(pool.map(chunk, bounds[:-1], bounds[1:]))
 
@@ -500,10 +511,14 @@ def _advance(run, recorder, in_shares, interrupts, until, n_steps, stop):
     while True:
         p, march = run.prepared, march_of(run.prepared.stepper, again=until > 0)
         rows = memory(recorder.rows).reshape(run.records.size, -1)
+        tiles = tiles_of(run, n_steps, march_of(p.stepper)) if until > 0 else None
 
-        def chunk(first, last, run=run, march=march, rows=rows):
-            march(*arguments_of_march(run, first, last, until, n_steps, recorder.save_every, stop, recorder.first, recorder.sources,
-                                      recorder.reached, rows, recorder.dtype.itemsize // 8))  # fmt: skip
+        def chunk(first, last, run=run, march=march, rows=rows, tiles=tiles):
+            arguments = arguments_of_march(run, first, last, until, n_steps, recorder.save_every, stop, recorder.first, recorder.sources,
+                                           recorder.reached, rows, recorder.dtype.itemsize // 8)  # fmt: skip
+            if tiles is not None:
+                tiles(*arguments)
+            march(*arguments)
 
         with interrupts.at_once():
             in_shares(chunk)

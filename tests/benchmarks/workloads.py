@@ -134,6 +134,8 @@ WORKLOADS = [
     Workload("string, 20 frets", lambda: string(1000, 20), 2000, 5e-6, 40_000, "", "", nsds.moreau_jean_exact()),
     Workload("1000 diode bridges", lambda: np.repeat(nsds.examples.diode_bridge(), 1000), 1000, 1e-6, 80, "bridge",
              "diode_bridge h=1e-6 T=5e-3", TRAPEZOIDAL, 1000, 0),
+    Workload("1000 cam followers", lambda: np.repeat(nsds.examples.cam_follower(), 1000), 1000, 1e-4, 25, "cam",
+             "cam_follower h=1e-4 T=1", None, 1000, 0),
     Workload("sliding box", box_on_a_plane, 2000, 1e-3, 3000),
     Workload("two hinged links", lambda: chain(2, nsds.joints.hinge), 2000, 1e-3, 3000),
     Workload("six-axis arm", nsds.examples.six_axis_arm, 1000, 1e-3, 10_000),
