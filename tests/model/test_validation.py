@@ -89,7 +89,7 @@ def test_the_table_knows_all_systems():
         (plant, "relay.lower", 3.0, r"relay\.lower must be at most relay\.upper"),
         (mechanism, "contacts.n", 25, r"contacts\.n must be a whole number in \[0, 24\], got 25"),
         (mechanism, "contacts.shape_body", 4, r"contacts\.shape_body must be a whole number in \[-1, 3\], got 4"),
-        (mechanism, "contacts.shape_kind", 12, r"contacts\.shape_kind must be a whole number in \[0, 11\], got 12"),
+        (mechanism, "contacts.shape_kind", 13, r"contacts\.shape_kind must be a whole number in \[0, 12\], got 13"),
         (mechanism, "contacts.shape_kind", 4, r"contacts\.shape_size must be positive lengths of a convex"),
         (mechanism, "pivot.geometry.w", 1e300, r"pivot\.geometry\.w must be unit vectors"),
         (mechanism, "stop.geometry.u", 0.0, r"stop\.geometry\.u must be unit vectors"),
