@@ -51,8 +51,8 @@ ADVICE = {
     ACCELERATING: "no equilibrium: something keeps accelerating; look at what is to hold it, and at friction",
     NOT_CROSSED: "no impact, or crossing of the section, that is recorded: the motion does not come there, or not in so many periods",
     IMPACT: "a multiple impact does not end: bodies without loss are held from both sides; give some contact e below 1",
-    STEP_COLLAPSED: "the step of a smooth motion became too short: forces jump (say where with time_events), slip turns too fast "
-    "(event_driven: hybrid=True), or rtol is too small",
+    STEP_COLLAPSED: "the step of a smooth motion became too short: forces jump (in time: say where with time_events; with the state: by a "
+    "law, as nsds.dry_friction), slip turns too fast (event_driven: hybrid=True), or rtol is too small",
     TOO_MANY_EVENTS: "more events than max_events between two rows, or at one time: where functions of time jump, say when with "
     "time_events; else look at what is named, raise accumulation, or take hybrid=True",
     PAINLEVE: "a contact slips into itself (Painlevé): rigid bodies with this friction have no motion, or several; use nsds.moreau_jean",

@@ -18,6 +18,7 @@ from nsds.schemes.event_driven.forces import (
     hold,
     jams,
     slip_of,
+    speed_of_rest,
 )
 from nsds.schemes.event_driven.impacts import is_solved, solve_impact
 from nsds.schemes.event_driven.tables import FREE, HELD, REDUNDANT, SLIP
@@ -38,8 +39,6 @@ from nsds.status import (
 
 _TOUCHING = 1e-11  # of the largest lengths that cancelled in a gap so far
 _ON_IT = 2.0**-44  # the same, of what counts as zero
-_AT_REST = 1e-10  # of the largest speeds so far
-_OF_ERROR = 0.1  # of the error of a step: what it leaves of a speed that has come to zero
 _RESOLVED = 2.0**-50  # of the time: flights that are shorter than that are none
 _CREEPS = 2.0**-17  # of the time between rows: speeds that are reached in it say nothing of the direction of a slip that begins
 _FORCE = 1e-9  # of the largest force or acceleration so far: less is zero
@@ -121,7 +120,8 @@ def _scale(t, s, options, mem, work):
         work[f.speed + i] = max(work[f.speed + i], size)
         work[f.length + i] = max(work[f.length + i], lengths(c, form.entries, mem, work), abs(position(c, form.entries, mem, work)))
         work[f.pull + i] = max(work[f.pull + i], pull)
-        work[f.slow + i] = max(max(_AT_REST, _OF_ERROR * options.rtol) * work[f.speed + i], _RESOLVED * (abs(t) + options.h) * pull)
+        rest = speed_of_rest(work[f.speed + i], c.tangents, options)
+        work[f.slow + i] = max(rest, _RESOLVED * (abs(t) + options.h) * pull)
     for i in range(form.constraints.size):
         c = form.constraints[i]
         for k in range(i + 1, i + 1 + c.tangents if c.component == 0 else i + 1):  # of a contact as a whole
@@ -450,7 +450,8 @@ def _note_zeros(s, options, mem, work, iwork):
         if mode == FREE and c.component == 0 and c.always == 0:
             if iwork[f.fired + i] != 0 or position(c, form.entries, mem, work) <= _ON_IT * work[f.length + i]:
                 rises = a > _ON_IT * work[f.pull + i]
-                zeros = 1 if abs(u) > work[f.slow + i] else 2 if rises or abs(a) > _FORCE * work[f.pull + i] else 3
+                nothing = _FORCE * work[f.pull + i] * (1.0 if iwork[f.before + i] == FREE else _DOUBT)  # next to no force has held it
+                zeros = 1 if abs(u) > work[f.slow + i] else 2 if rises or abs(a) > nothing else 3
         elif mode == SLIP and c.component < 2 and slip_of(i, s, mem, work)[2] <= work[f.slow + i]:
             zeros = 1 if abs(a) > _FORCE * work[f.pull + i] else 2
         iwork[f.zeros + i] = zeros

@@ -19,6 +19,7 @@ from nsds.schemes.event_driven.forces import (
     push,
     slip_of,
     solve_rows,
+    speed_of_rest,
     turn,
 )
 from nsds.schemes.event_driven.guards import first_event, series_event, time_in_step, turns
@@ -133,6 +134,7 @@ def _arrive(theta, t, h, t_end, s, functions, options, mem, imem, work, iwork):
     for i in range(s.newton.constraints.size if theta == NO_ROOT else 0):
         if iwork[f.mode + i] == SLIP and s.newton.constraints[i].tangents == 2 and s.newton.constraints[i].component == 1:
             turn(i, True, s, mem, work, iwork)
+            _note_speed(i, options, s, mem, work)
     for i in range(s.newton.constraints.size if theta == NO_ROOT else 0):
         work[f.heading + i] = work[f.direction + i]
         iwork[f.zeros + i] = 1 if iwork[f.zeros + i] != 0 and _still_rests(i, s, mem, work, iwork) else 0
@@ -142,6 +144,19 @@ def _arrive(theta, t, h, t_end, s, functions, options, mem, imem, work, iwork):
             load(s, mem, work, f.x)
             iwork[f.fresh] = 1
     return t_new
+
+
+@tiny
+def _note_speed(i, options, s, mem, work):
+    """Slip in space that has become faster than ever ends at a higher speed of rest; i: its first tangent."""
+    f, c = s.flow[0], s.newton.constraints[i]
+    for k in (i, i + 1):
+        _, size = velocity(s.newton.constraints[k], s.newton.entries, mem, work)
+        work[f.speed + k] = max(work[f.speed + k], size)
+    slow = speed_of_rest(max(work[f.speed + i], work[f.speed + i + 1]), c.tangents, options)
+    for k in (i - 1, i, i + 1):
+        work[f.slow + k] = max(work[f.slow + k], slow)
+        work[f.slip + k] = max(work[f.slip + k], 0.5 * slow)
 
 
 @tiny

@@ -28,6 +28,9 @@ _STANDING = 1e-100  # of the coordinates, per unit of time
 _WAY = 2.0**-8  # of the coordinates, between the points of a difference along the motion
 _NO_PIVOT = 1e-11  # of the terms of a row
 _MOMENT, _OF_ROW = 2.0**-10, 0.25  # s, and of the time between rows: the same where time counts
+_AT_REST = 1e-10  # of the largest speeds so far
+_OF_ERROR = 0.1  # of the error of a step: what it leaves of a speed that has come to zero
+_OF_ERROR_IN_SPACE = 10.0  # the same in space, where a slip that is slower than that has the direction of the error
 
 
 @kernel
@@ -294,6 +297,14 @@ def slip_of(i, s, mem, work):
     if form.constraints[i].tangents == 2:
         v, _ = velocity(form.constraints[i + 1], form.entries, mem, work)
     return u, v, math.hypot(u, v)
+
+
+@tiny
+def speed_of_rest(fastest, tangents, options):
+    """Up to which speed a row of a contact with so many tangents is at rest; fastest: the largest speeds that cancelled in it so far."""
+    if tangents < 2:
+        return max(_AT_REST, _OF_ERROR * options.rtol) * fastest
+    return max(_AT_REST * fastest, _OF_ERROR_IN_SPACE * (options.rtol * fastest + options.atol))
 
 
 @tiny

@@ -36,6 +36,8 @@ from nsds.status import (
     EVENT,
     JUMP,
     PAINLEVE,
+    SINGULAR_STEP,
+    STALLED,
     STEP_COLLAPSED,
     TIME_EVENT,
     TIME_STEPPED,
@@ -51,7 +53,11 @@ _PATIENCE, _CRAWL = 20_000, 1e-3  # steps that have got on by less than that par
 _HURRY, _WALK = 2_000, 0.1  # the same, where steps in time can get on instead
 _REACH = 1.5  # of a series: angle of the fastest motion in a step
 _SUNK = 1e-6  # of all lengths: a gap that is negative by more where it comes to zero has jumped
-_GAP_JUMPS = "its gap jumps from positive to negative, and no motion of bodies follows: make it continuous in time and state"
+_GAP_JUMPS = (
+    "its gap jumps from positive to negative, or bodies overlap at the start, and no motion of bodies follows: make it continuous in time "
+    "and state, and move apart what overlaps"
+)
+_SINGULAR = "the masses, or the equations of what is held, are singular at this state; where that is due to contacts, take hybrid=True"
 
 
 def prepare(records, mem, options, h, method):
@@ -123,6 +129,8 @@ def _fastest(records, layout):
 
 def cause_of(records, prepared, m, status):
     """What a failure of member m is due to, in words; nothing where the status says all."""
+    if status == SINGULAR_STEP:
+        return _SINGULAR
     if status not in (TOO_MANY_EVENTS, PAINLEVE, VIOLATED) or not prepared.layout.owners:
         return ""
     name, element, row = prepared.layout.owners[prepared.iwork[m, prepared.tables.flow["culprit"][0]]]
@@ -198,7 +206,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
                 result = _update(t, 0, s, functions, options, mem, imem, work, iwork)
                 start_together(s, mem, work, iwork)
                 result = EVENT if result == CONVERGED else result
-    if options.hybrid != 0.0 and result == TOO_MANY_EVENTS:
+    if options.hybrid != 0.0 and result in (TOO_MANY_EVENTS, STEP_COLLAPSED, SINGULAR_STEP, STALLED):
         result = _step_in_time(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork)
     list_contacts(s, mem, imem, work, iwork)
     return result, n, 0.0

@@ -39,10 +39,11 @@ def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_even
         Times known in advance at which something switches, as corners of a cam or of a force: the motion stops there exactly. Of linear
         motions jumps of forces are also found without, to rounding, where no pulse is shorter than a ninth of a step of the motion.
     hybrid : bool
-        More events than ``max_events`` between two rows, or at one time, do not end the run. The motion to the next row is handed over to
-        64 steps in time, and goes on from events there; the status of that row says so. Mechanical systems take steps of Moreau's midpoint
-        rule (explicit in the forces), at whose end contacts that touch close, and do so, too, where 2000 steps of the smooth motion have
-        not got on by a tenth of h; first-order systems, which then all move by "dopri5", take those of Euler–Moreau (explicit in f). Both
+        More events than ``max_events`` between two rows, or at one time, do not end the run, nor do steps that become too short, or events
+        after which no choice of what is held is found. The motion to the next row is handed over to 64 steps in time, and goes on from
+        events there; the status of that row says so. Mechanical systems take steps of Moreau's midpoint rule (explicit in the forces), at
+        whose end contacts that touch close, and do so, too, where 2000 steps of the smooth motion have not got on by a tenth of h;
+        first-order systems, which then all move by "dopri5", take those of Euler–Moreau (explicit in f) where events are too many. Both
         are of first order.
 
     Returns

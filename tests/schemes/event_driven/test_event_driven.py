@@ -436,10 +436,10 @@ def test_guards_that_begin_at_zero_do_not_come_again_at_once(seed):
     assert fault_of(seed) == ""
 
 
-@pytest.mark.parametrize("seed", [880, 2524, 78064, 103384, 309140])
+@pytest.mark.parametrize("seed", [880, 2524, 78064, 103384, 309140, 702472])
 def test_a_row_of_balls_that_once_did_not_come_to_an_end(seed):
     """Impacts of six balls at one time, and at another; a force that begins of second order; two that move side by side from 0;
-    a choice of modes that comes again every other time; gaps of 1e-77."""
+    a choice of modes that comes again every other time; gaps of 1e-77; a contact whose force is next to nothing and opens."""
     assert fault_of(seed) == ""
 
 

@@ -11,8 +11,8 @@ from scipy.optimize import minimize_scalar
 
 import nsds
 from nsds.status import EVENT, FRICTION, JUMP, MAX_ITER, PAINLEVE, SINGULAR_STEP, TOO_MANY_EVENTS
+from tests.benchmarks.fuzz_events import fault_of, random_system
 from tests.benchmarks.fuzz_events import gain_of as gain_of_points
-from tests.benchmarks.fuzz_events import random_system
 from tests.random_bodies import gain_of, random_bodies
 from tests.schemes.event_driven.test_event_driven import G, happened, run
 
@@ -50,6 +50,18 @@ def test_random_boxes_and_capsules_gain_no_energy(seed):
 def test_these_bodies_gain_no_energy(seed):
     system = random_bodies(seed)
     assert gain_of(run(system, 1.0, h=0.01, max_events=5000), system) < 1e-7
+
+
+@pytest.mark.parametrize("seed", [800089, 800705, 800913, 801953])
+def test_slip_ends_where_its_direction_is_that_of_the_error_of_a_step(seed):
+    """Points that slip, slow down and stick, from rest at the start, too: runs whose steps once became too short."""
+    assert fault_of(seed, t_end=1.1, in_space=True) == ""
+
+
+def test_slip_that_stays_slow_is_followed_to_its_end():
+    """A box on a corner, whose slip turns a hundred times as fast as it slows down; once it took millions of steps of 4e-9 s."""
+    system = random_bodies(20024)
+    assert gain_of(run(system, 1.5, h=0.01, max_events=400), system) < 1e-7
 
 
 # ------------------------------------------------------------------------------------------------------------ closed forms

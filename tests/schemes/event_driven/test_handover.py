@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nsds
-from nsds.status import CLOSED, EVENT, TIME_EVENT, TIME_STEPPED, is_event
+from nsds.status import CLOSED, EVENT, STEP_COLLAPSED, TIME_EVENT, TIME_STEPPED, is_event
 from tests.benchmarks.fuzz_events import gain_of, random_system
 from tests.random_bodies import gain_of as gain_of_bodies
 from tests.random_bodies import random_bodies
@@ -142,13 +142,30 @@ def test_random_columns_gain_no_energy(seed):
     assert rows["touch"]["y"].min() > -1e-9
 
 
-@pytest.mark.parametrize("seed", [20024])
+@pytest.mark.parametrize("seed", [20300])
 def test_bodies_whose_slip_is_too_slow_to_follow_are_handed_over(seed):
-    """Slip that stays slow, and turns fast: runs that end as too many events without."""
+    """Slip that turns too fast: runs that end as too many events without."""
     system = random_bodies(seed)
     rows = run(system, 1.5, 0.01, max_events=400)
     assert stepped(rows).any()
     assert gain_of_bodies(rows, system) < 1e-3
+
+
+def _braked(t, q, v, z, out):
+    out[0] = 5.0 * np.sign(v[0])
+
+
+def test_a_force_of_the_user_that_jumps_with_the_velocity_is_stepped_over():
+    """No step of the smooth motion is short enough where the mass stops; steps in time go to and fro there, by what forces do in one."""
+    system, h = nsds.system(mass=nsds.lagrangian(mass=[1.0], fint=_braked, fext=[1.0], q=[0.0], v=[1.0])), 0.05
+    with pytest.raises(nsds.SimulationError, match="too short") as failure:
+        nsds.simulate(system, t_end=0.5, h=h, scheme=nsds.event_driven())
+    assert failure.value.status == STEP_COLLAPSED
+    rows = run(system, 0.5, h)
+    stops = stepped(rows)
+    assert abs(rows["t"][stops][0] - 0.3) < 1e-12
+    assert abs(rows["mass"]["v"][stops]).max() <= 6.0 * h / SUBSTEPS
+    assert abs(rows["mass"]["q"][-1, 0] - 0.125) <= 0.5 * 6.0 * h / SUBSTEPS
 
 
 @pytest.mark.parametrize("e", [0.0, 0.5])
