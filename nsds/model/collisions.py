@@ -145,19 +145,22 @@ def collisions_record(name, part, systems):
     for side, system in systems.items():
         first[side] = n_bodies
         n_bodies += max(system["record"].size, 1)
-    tables, names, known = [], [*part["shapes"], _WORLD], {}
+    columns, names, known = [], [*part["shapes"], _WORLD], {}
     for index, side in enumerate(names):
         partners = [b if a == side else a for a, b in part["pairs"] if side in (a, b)]
         mask = sum(1 << names.index(partner) for partner in set(partners))
-        for shape, body in _on_bodies(name, part, side, systems, first):
-            tables.append((NAMES.index(shape["shape"]), _size_of(shape, known), shape["pose"], body, 1 << index, mask))
-    if not tables:
+        shapes, which, bodies = _on_bodies(name, part, side, systems, first)
+        if shapes:
+            rows = [(NAMES.index(shape["shape"]), _size_of(shape, known), shape["pose"], 1 << index, mask) for shape in shapes]
+            columns.append((bodies, *(np.array(column)[which] for column in zip(*rows, strict=True))))
+    if not columns:
         raise ValueError(f"collisions '{name}': at least one shape is needed, got none")
-    kind, size, pose, body, group, mask = (np.array(column) for column in zip(*tables, strict=True))
+    body, kind, size, pose, group, mask = (np.concatenate(column) for column in zip(*columns, strict=True))
     _require_known(name, part, names, {side for side, system in systems.items() if system["record"].size == 1})
     law = part["law"]
     d = LAWS[law["law"]].block(NEWTON_EULER)
-    likely = sum(_POINTS.get(NAMES[code], _MOST_POINTS) for code in kind[body != WORLD])
+    points = np.array([_POINTS.get(shape, _MOST_POINTS) for shape in NAMES])
+    likely = int(points[kind[body != WORLD]].sum())
     capacity = part["capacity"] or max(4 * kind.size, min(64, likely))
     fields = {key: np.zeros((capacity,), np.int64) for key in ("a", "b", "feature")}
     fields |= {"normal": np.zeros((capacity, 3)), "point": np.zeros((capacity, 3)), "y": np.zeros(capacity)}
@@ -183,9 +186,9 @@ def _size_of(shape, known):
 
 
 def _on_bodies(name, part, side, systems, first):
-    """(shape, number of its body) for all shapes of a part, or of the world."""
+    """(shapes of a part, or of the world; of each row of the record, which of these it has, and the number of its body)."""
     if side == _WORLD:
-        return [(shape, WORLD) for shape in part["world"]]
+        return part["world"], np.arange(len(part["world"])), np.full(len(part["world"]), WORLD)
     if side not in systems:
         raise ValueError(f"collisions '{name}': shapes: there is no part '{side}'; the systems are: {', '.join(systems)}")
     if SYSTEMS[systems[side]["kind"]][0] != NEWTON_EULER:
@@ -198,8 +201,9 @@ def _on_bodies(name, part, side, systems, first):
     if shapes and isinstance(shapes[0], (list, tuple)):
         if len(shapes) != count:
             raise ValueError(f"collisions '{name}': '{side}' has {count} bodies, got shapes for {len(shapes)}")
-        return [(shape, first[side] + i) for i, own in enumerate(shapes) for shape in own]
-    return [(shape, first[side] + i) for i in range(count) for shape in shapes]
+        own = list(itertools.chain.from_iterable(shapes))
+        return own, np.arange(len(own)), first[side] + np.repeat(np.arange(count), [len(each) for each in shapes])
+    return shapes, np.tile(np.arange(len(shapes)), count), first[side] + np.repeat(np.arange(count), len(shapes))
 
 
 def _require_known(name, part, names, single):

@@ -176,7 +176,7 @@ def require_values(owner, part, bodies, n_members=1):
     """
     q, mass, inertia = (bodies[name].reshape(n_members, -1, *shape) for name, shape in (("q", (7,)), ("mass", ()), ("inertia", (3, 3))))
     inertia = np.where(np.isinf(mass)[..., None, None], np.eye(3), inertia)
-    norm, least = _norm(q), np.linalg.eigvalsh(inertia)[..., 0]
+    norm, least = _norm(q), _least_moment(inertia)
     skew = abs(inertia - inertia.swapaxes(-1, -2)).max(axis=(-1, -2))
     for holds, field, want, got, values in (
         (abs(norm - 1.0) <= _UNIT, "q[3:]", "a unit quaternion, scalar first", "norm", norm),
@@ -189,6 +189,12 @@ def require_values(owner, part, bodies, n_members=1):
             of_body = f" of body {body}" if mass.shape[1] > 1 else ""
             of_member = f" of member {member}" if n_members > 1 else ""
             raise ValueError(f"{owner}: {part}{field} must be {want}, got one{of_body}{of_member} of {got} {values[member, body]:.9g}")
+
+
+def _least_moment(inertia):
+    """Least principal moment of each body; most inertias are given by their principal axes."""
+    off_diagonal = inertia[..., ~np.eye(3, dtype=bool)]
+    return np.linalg.eigvalsh(inertia)[..., 0] if off_diagonal.any() else np.diagonal(inertia, axis1=-2, axis2=-1).min(axis=-1)
 
 
 def _norm(q):
