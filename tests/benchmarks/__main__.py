@@ -28,12 +28,12 @@ from tests.benchmarks import floors, history
 from tests.benchmarks.workloads import (
     WORKLOADS,
     calls,
-    cold_memory,
     first_result,
     first_results_of_schemes,
     keep_memory,
     measure,
     one_off_solves,
+    outputs,
     peer_command,
     threads,
 )
@@ -139,7 +139,7 @@ def main():
         print(f"{workload.name:<22}" + "".join(cell(row, key, width, digits) for key, _, width, digits in COLUMNS) + mark, flush=True)
     processes = {}
     if not arguments.only:
-        processes = calls() | threads() | one_off_solves() | first_result(3) | {"1000 balls, cold memory (ns)": (cold_memory(3), None)}
+        processes = calls() | threads() | one_off_solves() | first_result(3) | outputs(3)
     _print(processes)
     if arguments.history and rows:
         history.append(arguments.history, entries, history.entry(versions, rows))
