@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from numpy.typing import NDArray
 
-from nsds._jit import kernel, stack, tiny, view
+from nsds._jit import kernel, specialised, stack, tiny, view
 from nsds.maths.vectors import norm
 from nsds.model.layout import ABSENT
 from nsds.schemes.problem.activation import is_closed, slack
@@ -93,33 +93,35 @@ def state_block(h, ahead, is_new, interaction, first, d, mem, work, stated):
     last impulses.
     """
     it, H, mu, b, diagonal, r = interaction, stated.H, stated.mu, stated.b, stated.diagonal, stated.r
+    is_equation, bounded = it.law == EQUALITY, has_bounds(it)
+    each = d if is_equation else it.each
     for k in range(first, first + it.n_blocks):
         stated.body[2 * k], stated.body[2 * k + 1] = it.a, it.b
-        stated.disk[k] = EQUATION if it.law == EQUALITY else _TANGENTS if it.law in (FRICTION, ROLLING) else 0
+        stated.disk[k] = EQUATION if is_equation else _TANGENTS if it.law in (FRICTION, ROLLING) else 0
         mu[2 * k], mu[2 * k + 1] = 0.0, 0.0
         c = k - first
         if it.law == FRICTION or it.law == ROLLING:
             mu[2 * k] = mem[it.mu + c]
             mu[2 * k + 1] = 0.0 if it.mu_r == ABSENT else mem[it.mu_r + c]
+        is_in = not bounded and takes_part(it, c * each, ahead, mem, work)
         for a in range(d):
-            b[k * d + a], diagonal[k * d + a] = 0.0, 1.0
-            if is_new:
-                r[k * d + a] = 0.0
-            for i in range(12):
-                H[(k * d + a) * 12 + i] = 0.0
-        if has_bounds(it):
+            i, to = c * each + a, k * d + a
+            if is_in and a < each and i < it.m:
+                b[to], diagonal[to] = work[it.rate + i], -1.0 if is_equation else 0.0
+                if not is_equation:
+                    b[to] += _restitution(it, i, mem) * mem[it.ydot + i]
+                if is_new:
+                    r[to] = mem[it.lam + i]
+                for l in range(12):
+                    H[12 * to + l] = work[it.H + 12 * i + l]
+            else:
+                b[to], diagonal[to] = 0.0, 1.0
+                if is_new:
+                    r[to] = 0.0
+                for l in range(12):
+                    H[12 * to + l] = 0.0
+        if bounded:
             _state_bounds(h, is_new, it, c, k, d, mem, work, stated)
-    for i in range(it.m if not has_bounds(it) else 0):
-        to = first * d + place(it, d, i)
-        if not takes_part(it, i, ahead, mem, work):
-            continue
-        b[to], diagonal[to] = work[it.rate + i], -1.0 if it.law == EQUALITY else 0.0
-        if is_new:
-            r[to] = mem[it.lam + i]
-        for k in range(12):
-            H[12 * to + k] = work[it.H + 12 * i + k]
-        if it.law != EQUALITY:
-            b[to] += _restitution(it, i, mem) * mem[it.ydot + i]
 
 
 @tiny
@@ -334,6 +336,22 @@ def pattern(n, body, fixed, first, blocks, row, column, room):
     return True
 
 
+_D = 0  # components of a block; bound by `specialised`
+
+
+def _add_product(x, y, k, E, G, W):
+    """``W_ab += sum_l E_al G_bl`` over the six columns of one body; x, y and k: where E, G and W begin."""
+    for a in range(_D):
+        for b in range(_D):
+            s = W[k + a * _D + b]
+            for l in range(6):
+                s += E[x + 12 * a + l] * G[y + 12 * b + l]
+            W[k + a * _D + b] = s
+
+
+_add_product_3, _add_product_5 = (tiny(specialised(_add_product, str(d), _D=d)) for d in (3, 5))
+
+
 @kernel
 def assemble(d, stated, G, row, column, W):
     """``W_ij = sum over shared bodies of E_i M_hat^-1 H_j^T``, plus the diagonal. Out: W."""
@@ -343,20 +361,21 @@ def assemble(d, stated, G, row, column, W):
             j = column[k]
             for a in range(d):
                 for b in range(d):
-                    s = stated.diagonal[i * d + a] if i == j and a == b else 0.0
-                    for side in range(2):
-                        for other in range(2):
-                            if body[2 * i + side] == body[2 * j + other] and body[2 * i + side] >= 0:
-                                x, y = (i * d + a) * 12 + 6 * side, (j * d + b) * 12 + 6 * other
-                                for l in range(6):
-                                    s += E[x + l] * G[y + l]
-                    W[(k * d + a) * d + b] = s
+                    W[(k * d + a) * d + b] = stated.diagonal[i * d + a] if i == j and a == b else 0.0
+            for side in range(2):
+                for other in range(2):
+                    if body[2 * i + side] == body[2 * j + other] and body[2 * i + side] >= 0:
+                        x, y = 12 * d * i + 6 * side, 12 * d * j + 6 * other
+                        if d == 3:
+                            _add_product_3(x, y, k * d * d, E, G, W)
+                        else:
+                            _add_product_5(x, y, k * d * d, E, G, W)
 
 
 @tiny
-def copy_rows(d, first, n_blocks, stated):
-    """``E = H`` of n blocks; where they share their memory, nothing happens."""
-    for i in range(12 * d * first, 12 * d * (first + n_blocks)):
+def copy_rows(p, first, n_blocks, stated):
+    """``E = H`` of n blocks, where these do not share their memory."""
+    for i in range(12 * p.d * first, 12 * p.d * (first + n_blocks) if p.E != p.H else 0):
         stated.E[i] = stated.H[i]
 
 

@@ -209,6 +209,8 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
     are at most the residual that these options bear; the residual is the largest of the three.
     """
     bodies, interactions, p = s.bodies, s.interactions, s.plan[0]
+    if p.linear != 0 and options.is_explicit == 0.0:
+        return solve_at_once(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork)
     m, t_force = p.n_bodies, t_new + 0.5 * options.span  # of both halves of RATTLE, of whose first one t_new is the start
     q, v, R, inverse = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.inverse, p.stride * m)
     w, R_free, impulse = view(work, p.w, 6 * m), view(work, p.R_free, 6 * m), view(work, p.p, 6 * m)
@@ -219,19 +221,15 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
     tol, enough = max(options.tol, _ROUNDING), solver_options.enough
     is_free = n_contacts == 0 and problem.are_equations(interactions, p, iwork)
     tol_of_equations = tol if problem.has_matrix(n_contacts, n_blocks, p) else max(tol, enough)
-    is_settled = p.linear != 0 and options.is_explicit == 0.0  # forces depend on t alone, and H on nothing
-    n_equations = 0
     for n_iter in range(int(options.max_iter) + 1):
-        if n_iter > 0 or not is_settled:
-            problem.move_all(options.h, options, p, q, work)
-        if n_iter == 0 or not is_settled:
-            evaluate_forces(t_force, options, s, q, v, functions, mem, imem, work)
-        if n_iter == 0 or not is_settled or n_equations > 0:
-            problem.state_blocks(t_new, n_iter == 0, n_contacts, n_blocks, options, interactions, p, functions, mem, imem, work, iwork)
-            n_equations = problem.count_equations(n_contacts, n_blocks, p, iwork)
-        if n_iter > 0 and n_blocks > 0 and (options.q_star > 0.0 or p.forces != 0) and not is_settled:  # H has moved, or forces have
+        problem.move_all(options.h, options, p, q, work)
+        evaluate_forces(t_force, options, s, q, v, functions, mem, imem, work)
+        problem.state_blocks(t_new, n_iter == 0, n_contacts, n_blocks, options, interactions, p, functions, mem, imem, work, iwork)
+        n_equations = problem.count_equations(n_contacts, n_blocks, p, iwork)
+        if n_iter > 0 and n_blocks > 0 and (options.q_star > 0.0 or p.forces != 0):  # H has moved, or forces have
             problem.total_impulse(n_contacts, n_blocks, p, work, iwork)
-        residual = free_residual(options, bodies, p, v, R, impulse, R_free, mem, work)
+        free_impulse(options, bodies, p, v, R, R_free, mem, work)
+        residual = free_residual(options, bodies, p, v, impulse, R_free, mem, work)
         equations, judged = equation_residual(
             n_contacts, n_blocks, n_iter > 0 and n_equations > 0, tol_of_equations, options, bodies, p, v, w, inverse, mem, work, iwork
         )
@@ -256,11 +254,30 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
             equation_residual(n_contacts, n_blocks, n_equations > 0, tol, options, bodies, p, v, w, inverse, mem, work, iwork)
         solved = problem.solve(n_contacts, n_blocks, n_iter == 0, s, solver, solver_options, tol, residual, mem, imem, work, iwork)
         change_velocities(p, R, R_free, impulse, inverse, w, v, work)
-    if n_iter == 0 and is_settled:
-        problem.move_all(options.h, options, p, q, work)
     if n_iter > 0 and n_contacts + n_blocks > 0:
         residual = max(residual, work[p.info + 1])
     return verdict(status, solved, n_iter, residual, solver_options.inexact), n_iter, residual
+
+
+@kernel
+def solve_at_once(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """`iterate` where forces depend on t alone, and H on nothing: one problem, whose residual is that of the step."""
+    p, t_force, tol = s.plan[0], t_new + 0.5 * options.span, max(options.tol, _ROUNDING)
+    m = p.n_bodies
+    q, v, R, inverse = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.inverse, p.stride * m)
+    w, R_free, impulse = view(work, p.w, 6 * m), view(work, p.R_free, 6 * m), view(work, p.p, 6 * m)
+    for i in range(9 * m):
+        work[p.turning + i] = 0.0
+    evaluate_forces(t_force, options, s, q, v, functions, mem, imem, work)
+    problem.state_blocks(t_new, True, n_contacts, n_blocks, options, s.interactions, p, functions, mem, imem, work, iwork)
+    free_impulse(options, s.bodies, p, v, R, R_free, mem, work)
+    solved, residual = SINGULAR_STEP, 0.0
+    if invert(t_force, False, options, s.bodies, p, q, v, R, functions, mem, inverse, work):
+        solved = problem.solve(n_contacts, n_blocks, True, s, solver, solver_options, tol, 1.0, mem, imem, work, iwork)
+        change_velocities(p, R, R_free, impulse, inverse, w, v, work)
+        residual = work[p.info + 1] if n_contacts + n_blocks > 0 else 0.0
+    problem.move_all(options.h, options, p, q, work)
+    return verdict(solved, solved, 1, residual, solver_options.inexact), 1, residual
 
 
 @tiny
@@ -289,28 +306,43 @@ def evaluate_forces(t_new, options, s, q, v, functions, mem, imem, work):
 
 
 @kernel
-def free_residual(options, bodies, p, v, R, impulse, out, mem, work):
-    """``R_free = M (v - v_k) - h F`` in inertial axes ([Notes], eq. 11.215). Returns the largest relative ``|R_free - p|``.
-
-    Relative to the magnitudes that cancel on the body, of translation and rotation together, one as much as the other at the radius of
-    gyration: what a body does not do at all is not judged by its rounding. Out: R_free (6 each).
-    """
-    h, theta, worst, term, momentum = options.h, options.theta, 0.0, stack(3), stack(3)
-    at_end = 0.0 if options.is_explicit != 0.0 else theta
+def free_impulse(options, bodies, p, v, R, out, mem, work):
+    """``R_free = M (v - v_k) - h F`` in inertial axes ([Notes], eq. 11.215). Out: R_free (6 each)."""
+    h, term = options.h, stack(3)
+    at_end = 0.0 if options.is_explicit != 0.0 else options.theta
     at_start = 1.0 - at_end
     for i in range(p.n_bodies):
-        q, f, f_old, v_old, total, left = bodies[i].q, p.f + 6 * i, p.f_old + 6 * i, p.v_old + 6 * i, 0.0, 0.0
+        q, f, f_old, v_old, R_i = bodies[i].q, p.f + 6 * i, p.f_old + 6 * i, p.v_old + 6 * i, view(out, 6 * i, 6)
+        if is_unmoved(bodies[i], work):
+            for k in range(6):
+                R_i[k] = 0.0
+            continue
+        for k in range(3):
+            R_i[k] = mem[q + MASS] * (v[6 * i + k] - work[v_old + k])
+            term[k] = v[6 * i + 3 + k] - work[v_old + 3 + k]
+        times(view(mem, q + INERTIA, 9), term, view(R_i, 3, 3))
+        for k in range(6 if at_end != 0.0 else 0):
+            R_i[k] -= h * at_end * work[f + k]
+        for k in range(6 if at_start != 0.0 else 0):
+            R_i[k] -= h * at_start * work[f_old + k]
+        times(view(R, 9 * i, 9), view(R_i, 3, 3), view(R_i, 3, 3))
+
+
+@kernel
+def free_residual(options, bodies, p, v, impulse, R_free, mem, work):
+    """The largest relative ``|R_free - p|``. Out: h_size, the sizes of terms of forces as impulses.
+
+    Relative to the magnitudes that cancel on the body, of translation and rotation together, one as much as the other at the radius of
+    gyration: what a body does not do at all is not judged by its rounding.
+    """
+    h, worst, term, momentum = options.h, 0.0, stack(3), stack(3)
+    for i in range(p.n_bodies):
+        q, v_old, total, left = bodies[i].q, p.v_old + 6 * i, 0.0, 0.0
         for side in range(2):
-            R_side, size, radius = view(out, 6 * i + 3 * side, 3), 0.0, 1.0
+            size, radius = 0.0, 1.0
             if is_unmoved(bodies[i], work):
-                for k in range(3):
-                    R_side[k] = 0.0
                 continue
-            for k in range(3):
-                term[k] = v[6 * i + 3 * side + k] - work[v_old + 3 * side + k]
             if side == 0:
-                for k in range(3):
-                    term[k] *= mem[q + MASS]
                 size = mem[q + MASS] * (norm(view(v, 6 * i, 3)) + norm(view(work, v_old, 3)))
             else:
                 I = view(mem, q + INERTIA, 9)
@@ -318,20 +350,11 @@ def free_residual(options, bodies, p, v, R, impulse, out, mem, work):
                 size = norm(momentum)
                 times(I, view(work, v_old + 3, 3), momentum)
                 size += norm(momentum)
-                times(I, term, term)
                 radius = radius_of_gyration(bodies[i], mem)
-            for k in range(3 * side, 3 * side + 3):
-                R_side[k - 3 * side] = term[k - 3 * side]
-                if at_end != 0.0:
-                    R_side[k - 3 * side] -= h * at_end * work[f + k]
-                if at_start != 0.0:
-                    R_side[k - 3 * side] -= h * at_start * work[f_old + k]
-            if side == 1:
-                times(view(R, 9 * i, 9), R_side, R_side)
             work[p.h_size + 2 * i + side] = h * work[p.size + 2 * i + side]
             size += work[p.h_size + 2 * i + side] + work[p.impulses + 2 * i + side]
             for k in range(3):
-                term[k] = R_side[k] - impulse[6 * i + 3 * side + k]
+                term[k] = R_free[6 * i + 3 * side + k] - impulse[6 * i + 3 * side + k]
             total += size / radius
             left = max(left, norm(term) / radius)
         if total > 0.0:

@@ -279,7 +279,7 @@ def state_blocks(t_new, is_new, n_contacts, n_blocks, options, interactions, p, 
             continue
         if it.law == FORCE:  # with the H of their force, at the end of the step
             forces.state_block(it, first, p.d, work, stated)
-            blocks.copy_rows(p.d, first, it.n_blocks, stated)
+            blocks.copy_rows(p, first, it.n_blocks, stated)
             blocks.subtract_velocities(p.d, first, it, view(work, p.w, 6 * m), stated)
             continue
         holds_position = options.span > 0.0 and it.law == EQUALITY and it.dofs == ABSENT
@@ -288,7 +288,7 @@ def state_blocks(t_new, is_new, n_contacts, n_blocks, options, interactions, p, 
             evaluate(t, it, q_bar, view(work, p.R, 9 * m), functions, mem, imem, work)
         if is_new or moves or not holds_position:
             blocks.state_block(h, ahead, is_new, it, first, p.d, mem, work, stated)
-            blocks.copy_rows(p.d, first, it.n_blocks, stated)
+            blocks.copy_rows(p, first, it.n_blocks, stated)
     if options.span > 0.0:
         _hold_positions(
             t_new + options.span, has_matrix(n_contacts, n_blocks, p), options, interactions, p, functions, mem, imem, work, iwork, stated
@@ -490,7 +490,7 @@ def solve_with_matrix(is_new, aim, n_contacts, n_blocks, s, solver, options, wan
         frame, lever, body = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6), view(stated.body, 2 * i, 2)
         H, diagonal, is_equation = view(stated.H, 12 * d * i, 12 * d), view(stated.diagonal, d * i, d), disk[i] == EQUATION
         contacts.rows_of_contact(1 if is_equation else each, d, is_equation, body, frame, lever, H, diagonal)
-        blocks.copy_rows(d, i, 1, stated)
+        blocks.copy_rows(p, i, 1, stated)
     blocks.complete_blocks(d, p.stride, view(work, p.inverse, p.stride * m), stated, G)
     blocks.velocities(d, stated, view(work, p.w_free, 6 * m), q)
     if is_new:
@@ -507,7 +507,9 @@ def solve_with_matrix(is_new, aim, n_contacts, n_blocks, s, solver, options, wan
     if rank < n_equations:
         redundancy.make_consistent(n_equations, rank, p, q, work, iwork)
     blocks.soften_equations(blocks.PROXIMAL, d, stated, G, q)
-    if row[n] == 0:
+    if n == 1:
+        row[0], row[1], iwork[p.column] = 0, 1, 0
+    elif row[n] == 0:
         first, linked = view(iwork, p.first, m + 1), view(iwork, p.linked, 2 * n)
         blocks.link(n, stated.body, m, s.bodies, first, linked)
         blocks.pattern(n, stated.body, s.bodies, first, linked, row, view(iwork, p.column, p.room), p.room)
@@ -629,7 +631,11 @@ def keep_impulses(n_contacts, n_blocks, options, s, mem, imem, work, iwork):
     for k in range(s.interactions.size):
         it, first = s.interactions[k], iwork[p.begin + k]
         at_end = 0.0 if options.is_explicit != 0.0 else options.h * options.theta
+        takes_part = False
         for i in range(it.m):
+            if i % it.each == 0:
+                takes_part = work[it.off] == 0.0 and blocks.takes_part(it, i, options.gamma * options.h, mem, work)
+            imem[it.active + i] = takes_part
             if it.law == FORCE:
                 mem[it.lam + i] = (options.h - at_end) * work[it.force_old + i] + at_end * work[it.force + i]
             elif first < 0:
@@ -638,7 +644,6 @@ def keep_impulses(n_contacts, n_blocks, options, s, mem, imem, work, iwork):
                 mem[it.lam + i] = blocks.impulse_within_bounds(options.h, it, i, first, p.d, work, r)
             else:
                 mem[it.lam + i] = r[p.d * first + blocks.place(it, p.d, i)]
-            imem[it.active + i] = work[it.off] == 0.0 and blocks.takes_part(it, i, options.gamma * options.h, mem, work)
     keep_contact_impulses(n_contacts, s.collisions, p, mem, imem, work, iwork)
 
 
