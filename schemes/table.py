@@ -118,4 +118,30 @@ def solver_of(choice, system, scheme=None):
         method, options = lagrangian_solver.solver_of(choice, system)
     else:
         method, options = solvers.chosen(choice, kind_of(system))
+    if method.law:
+        _require_law_fits(solvers.name_of_law(method.name), system, _name_of(scheme))
     return method, options, solvers.address(method)
+
+
+# What a law of a user's own, of velocities and impulses, is for: schemes, and forms of the other laws of a system.
+_OF_VELOCITIES = ("moreau_jean", "moreau_jean_exact")
+_BESIDE_CONTACTS, _BESIDE_BOUNDS = (
+    ("equality", "unilateral", "friction", "rolling", "force"),
+    ("equality", "unilateral", "dry_friction", "bounded"),
+)
+
+
+def _require_law_fits(law, system, scheme):
+    """Refuse a law of `nsds.solvers.own_law` where problems are not all stated for velocities, or other laws do not go with it."""
+    model, owner = model_of(system), f"own_law: {law}"
+    if family(model) == FIRST_ORDER:
+        raise ValueError(f"{owner} is a law of velocities and impulses; first-order systems have relays and nsds.filippov for others")
+    if scheme not in _OF_VELOCITIES:
+        wanted = " or ".join(f"nsds.{name}()" for name in _OF_VELOCITIES)
+        raise ValueError(f"{owner} is a law of velocities and impulses, which the scheme {scheme} does not only have; use {wanted}")
+    lines = [(line[0], line[2]) for line in model if len(line) > 2 and line[2] in LAWS]
+    has_friction = any(LAWS[name].form in ("friction", "rolling") for _, name in lines)
+    taken = _BESIDE_CONTACTS if has_friction or family(model) == NEWTON_EULER else _BESIDE_BOUNDS
+    for interaction, name in lines:
+        if LAWS[name].form not in taken:
+            raise ValueError(f"{owner} does not go with {name} of '{interaction}'; with friction it is a law of contacts, else of bounds")

@@ -32,7 +32,7 @@ from nsds.solvers.problems.families import FAMILIES, generate
 from nsds.solvers.problems.fclib import FclibFile, FclibSolution, read_fclib, write_fclib
 from nsds.solvers.problems.profiling import Problem, profile, read_problem
 from nsds.solvers.results import SolverError
-from nsds.solvers.table import methods, solver
+from nsds.solvers.table import methods, own_law, solver
 
 __all__ = [
     "CONTACT_FAMILIES",
@@ -54,6 +54,7 @@ __all__ = [
     "generate",
     "generate_contacts",
     "methods",
+    "own_law",
     "profile",
     "profile_contacts",
     "read_contact_problem",

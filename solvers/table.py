@@ -15,7 +15,9 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from nsds import _checks, _jit
+from nsds.solvers.box import own_law as box_own_law
 from nsds.solvers.box import signature as box_signature
+from nsds.solvers.contact import own_law as own_law_of_contacts
 from nsds.solvers.contact import signature
 from nsds.solvers.contact.local import LOCALS
 from nsds.solvers.nonlinear import signature as nonlinear_signature
@@ -36,6 +38,7 @@ class Method(NamedTuple):
     options: tuple = ()
     reorders: bool = False
     room: object = "work_size"
+    law: int = 0  # address of the law of a user's own that it solves; see `own_law`
 
     @property
     def kernel(self):
@@ -151,7 +154,7 @@ _NONLINEAR_METHODS = (
 class ProblemClass(NamedTuple):
     """Problems with one signature: the module that has it, its arguments, kinds of problems, methods, their options, methods of users.
 
-    own: None where users bring none.
+    own: None where users bring none; own_law: the module of laws of users, and the option that has the address.
     """
 
     signature: object
@@ -160,21 +163,25 @@ class ProblemClass(NamedTuple):
     methods: dict
     options: tuple
     own: dict | None
+    own_law: tuple | None
 
 
-def _problem_class(module, arguments, kinds, methods, own):
+def _problem_class(module, arguments, kinds, methods, own, law=None):
     options = tuple(option for option in _NAMED if any(option in method.options for method in methods))
-    return ProblemClass(module, arguments, kinds, {method.name: method for method in methods}, options, own)
+    return ProblemClass(module, arguments, kinds, {method.name: method for method in methods}, options, own, law)
 
 
 _NAMED = ("weight", "block", "rho", "local", "seed", "freeze")  # options that some methods read
 CLASSES = {
-    "box": _problem_class(box_signature, "row, column, M, q, lower, upper, options, z, w, info, work, iwork", _BOX, _BOX_METHODS, {}),
-    "contact": _problem_class(signature, "disk, mu, row, column, W, q, options, r, u, info, work, iwork", _CONTACT, _CONTACT_METHODS, {}),
+    "box": _problem_class(box_signature, "row, column, M, q, lower, upper, options, z, w, info, work, iwork", _BOX, _BOX_METHODS, {},
+                          (box_own_law, "weight")),
+    "contact": _problem_class(signature, "disk, mu, row, column, W, q, options, r, u, info, work, iwork", _CONTACT, _CONTACT_METHODS, {},
+                              (own_law_of_contacts, "rho")),
     "nonlinear": _problem_class(nonlinear_signature, "problem, options, z, w, info, work, iwork", _NONLINEAR, _NONLINEAR_METHODS, None),
-}
+}  # fmt: skip
 _CLASS_OF = {kind: one for one in CLASSES.values() for kind in one.kinds}
-_BROUGHT = {}  # functions of users, and the scratch they need, by name
+_BROUGHT = {}  # functions of users, and the scratch they need, None of a law, by name
+_OF_STEPS = ("relay", *_RIGID, *_LAGRANGIAN)  # kinds of problems that `nsds.simulate` has
 _MOST = 2**53  # of counts: kernels take options as floats
 _BOX_TOL, _CONTACT_TOL = 1e-10, 1e-8  # tolerances where none is given
 _AIM, _ENOUGH = 1e-10, 1e-4  # and of steps of mechanical systems: what methods with a matrix are asked for, and what counts as solved
@@ -259,6 +266,87 @@ def solver(
     return record_of("solver", method, tol, max_iter, inexact, work_size, **given)
 
 
+def own_law(function, *, tol=None, max_iter=None, inexact=0.1):
+    """A law of your own in place of the laws of contacts or of rows with bounds, as a record that `nsds.simulate` takes as solver.
+
+    Parameters
+    ----------
+    function : function
+        The law of one contact, ``law(rho, mu, mu_r, r, u, out)``, or of one row with bounds, ``law(rho, lower, upper, z, w)``, which
+        returns a number. The law holds where ``out = r``, or where ``z`` is returned, whatever the number rho > 0 is: rho has the units of
+        an impulse over a velocity, and what is written is a projection, or a proximal map, of ``r - rho u`` or ``z - rho w``.
+        r, u, z, w are impulses and velocities of a step, the normal component first, restitution inside u_N; mu and mu_r those of the
+        contact; lower and upper bounds of the impulse. Tangents of a Lagrangian contact are the rows of its relation; of rigid bodies they
+        follow from the normal, x and y where it is z.
+    tol, max_iter, inexact
+        As of `solver`; tol is for ``||r - out|| / rho`` of all contacts relative to velocities without impulses.
+
+    Returns
+    -------
+    numpy.ndarray, shape ()
+        Record for ``nsds.simulate(.., solver=..)``.
+
+    Raises
+    ------
+    TypeError
+        The function has another number of arguments; where it is used, it does not compile, or is not a law of what the system has.
+    ValueError
+        Where it is used: a scheme or a law of the system that this one cannot take the place of.
+
+    Notes
+    -----
+    The law is that of all contacts with friction of a system, or, where nothing has friction, of all rows that are no equations; contacts
+    without friction beside others keep their law, and so do equations. Sweeps solve the problem, contact by contact, each by the fixed
+    point of its law, and the residual is judged by the law. So it is for `nsds.moreau_jean` and `nsds.moreau_jean_exact`, whose problems
+    are stated for velocities and impulses; others are refused.
+
+    Examples
+    --------
+    Friction that is proportional to the velocity up to a bound:
+
+    >>> import nsds
+    >>> h, c = 1e-2, 2.0
+    >>> def viscous(rho, lower, upper, z, w):
+    ...     return min(max((z - rho * w) / (1.0 + rho / (h * c)), lower), upper)
+    >>> mass = nsds.lagrangian_linear(M=1.0, q=0.0, v=4.0)
+    >>> slide = nsds.interaction(nsds.lagrangian_linear_relation([[1.0]]), nsds.dry_friction(1.0), on="mass")
+    >>> rows = nsds.simulate(nsds.system(mass=mass, slide=slide), t_end=5.0, h=h, solver=nsds.solvers.own_law(viscous))
+    >>> [round(float(v), 3) for v in rows["mass"]["v"][[100, 350], 0]]  # 4 - t, and 1/2 exp(-2 (t - 3.5)) from t = 3.5 on
+    [3.0, 0.5]
+    """
+    plain = getattr(function, "py_func", function)
+    sizes = {_n_arguments(one.own_law[0].ARGUMENTS) for one in CLASSES.values() if one.own_law}
+    if not isinstance(plain, FunctionType) or len(inspect.signature(plain).parameters) not in sizes:
+        raise TypeError(f"own_law: expected a Python function {_wanted_laws()}, got {_checks.shortened(function)}")
+    name = f"{plain.__name__[:8]}#{id(function):x}:law"
+    _BROUGHT[name] = function, None
+    return record_of("own_law", name, tol, max_iter, inexact)
+
+
+def _n_arguments(names):
+    return len(names.split(","))
+
+
+def _wanted_laws():
+    return " or ".join(f"law({one.own_law[0].ARGUMENTS})" for one in CLASSES.values() if one.own_law)
+
+
+def _law_compiled(owner, name, one):
+    """The `Method` of a user's law for a class of problems."""
+    if name not in one.own:
+        (module, _), function = one.own_law, _BROUGHT[name][0]
+        wanted = f"law({module.ARGUMENTS})"
+        if len(inspect.signature(getattr(function, "py_func", function)).parameters) != _n_arguments(module.ARGUMENTS):
+            what = "rows with bounds, without friction" if one is CLASSES["box"] else "contacts with friction"
+            raise TypeError(f"{owner}: the law {function.__name__} is not for this system, which has {what}: it wants {wanted}")
+        try:
+            law = _jit.callback(module.LAW, function).address
+        except (NumbaError, TypeError) as error:
+            raise TypeError(f"{owner}: the function {function.__name__} does not compile as {wanted}: {error}") from error
+        one.own[name] = Method(name, module.sweeps, "what its author says", one.kinds, (), room=module.work_size, law=law)
+    return one.own[name]
+
+
 def record_of(owner, method, tol=None, max_iter=None, inexact=0.1, work_size=(0, 0), **given):
     """`solver` for a function of the name owner, with which errors begin."""
     if callable(method):
@@ -318,8 +406,19 @@ def _brought(owner, function, work_size):
     return name
 
 
+def _not_single(owner, name):
+    return f"{owner}: the law {name_of_law(name)} of own_law is for nsds.simulate, not for single problems"
+
+
+def name_of_law(name):
+    """What the function of a law is called that is known by a name."""
+    return _BROUGHT[name][0].__name__
+
+
 def _compiled(owner, name, one):
-    """The `Method` of a user's solver for a class of problems."""
+    """The `Method` of a user's solver for a class of problems, or of a law."""
+    if _BROUGHT[name][1] is None:
+        return _law_compiled(owner, name, one)
     if name not in one.own:
         function, (floats, integers) = _BROUGHT[name]
         try:
@@ -340,12 +439,23 @@ def _compiled(owner, name, one):
 def treats(name, kind):
     """Whether a name stands for a method for a kind of problems."""
     known, takes_own = _CLASS_OF[kind].methods, _CLASS_OF[kind].own is not None
-    return isinstance(name, str) and ((name in _BROUGHT and takes_own) or (name in known and kind in known[name].kinds))
+    return isinstance(name, str) and (
+        (name in _BROUGHT and takes_own and not is_law(name)) or (name in known and kind in known[name].kinds)
+    )
+
+
+def is_law(name):
+    """Whether a name stands for a law of a user's own."""
+    return isinstance(name, str) and name in _BROUGHT and _BROUGHT[name][1] is None
 
 
 def find(name, kind, owner="solver"):
     """The `Method` of a name for a kind of problems, which it must treat."""
     one = _CLASS_OF[kind]
+    if is_law(name) and kind in _OF_STEPS:
+        return _law_compiled(owner, name, one)
+    if is_law(name):
+        raise ValueError(_not_single(owner, name))
     if not treats(name, kind):
         known = [each.methods[name] for each in (one, *CLASSES.values()) if isinstance(name, str) and name in each.methods]
         why = f", which is for {', '.join(known[0].kinds)}" if known else ""
@@ -376,8 +486,10 @@ def _understood(owner, kind, stored):
     name, local, inexact = (fields.pop(field) or default for field, default in (("method", b""), ("local", b""), ("inexact", 0.0)))
     name = name.decode(errors="replace")
     record = record_of("solver, of the record", name, inexact=inexact, local=local.decode(errors="replace"), **fields)
-    _require_read(owner, record, name, find(name, kind, owner).options, f" for {kind} problems")
-    return name, _kernel_options(record, kind)
+    method = find(name, kind, owner)
+    _require_read(owner, record, name, method.options, f" for {kind} problems")
+    options = _kernel_options(record, kind)
+    return name, options._replace(**{_CLASS_OF[kind].own_law[1]: float(method.law)}) if method.law else options
 
 
 def _kernel_options(record, kind):
@@ -408,7 +520,10 @@ def asked(owner, kind, method, tol, max_iter, given):
         if tol is None:
             raise TypeError(f"{owner}: tol must be a number, got None")
         method = record_of(owner, method, tol, max_iter, **given)
-    return chosen(method, kind, owner)
+    found, options = chosen(method, kind, owner)
+    if found.law:
+        raise ValueError(_not_single(owner, found.name))
+    return found, options
 
 
 @lru_cache(maxsize=64)

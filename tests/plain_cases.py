@@ -22,6 +22,7 @@ from tests.schemes.rigid.test_planar import SCHEMES as PLANAR_SCHEMES
 from tests.schemes.rigid.test_planar import linked, of_all_shapes
 from tests.schemes.rigid.test_presence import SCHEMES as PRESENCE_SCHEMES
 from tests.schemes.rigid.test_presence import coming_and_going
+from tests.solvers.test_own_law import elliptic, point
 from tests.test_doctests import MODULES
 
 _LARGE = ("sheared_block",)  # with the default scheme only
@@ -88,6 +89,8 @@ def cases():
     for name, solve in IMPACTS.items():
         u = [-1.0, 0.3, 0.1, -0.5, 0.0, 0.0]
         yield "impacts in space", name, partial(solve, W=W_IN_SPACE, u=u, e=0.5, mu=[0.3, 0.02], dimension=3)
+    own = nsds.solvers.own_law(elliptic)
+    yield "laws of users", "elliptic", partial(nsds.simulate, point([2.0, 1.0, 0.0]), t_end=3e-3, h=1e-3, solver=own, progress=False)
     for name, netlist in EXAMPLES.items():
         yield "event by event", f"circuit {name}", partial(_event_by_event, partial(nsds.circuit, netlist), nsds.event_driven(), 2e-3)
     for name, scheme in MACHINE_SCHEMES.items():
