@@ -185,6 +185,20 @@ def test_a_box_in_space_comes_to_rest(e):
     assert abs(np.linalg.norm(rows["box"]["q"][:, 3:], axis=1) - 1).max() < 1e-12
 
 
+def test_a_hinged_box_comes_to_rest_on_the_ground():
+    """Joints and contacts of shapes in one interval: the hinge holds to rounding, and the box rests where events alone put it."""
+    box = nsds.rigid_bodies(1.0, [0.02, 0.08, 0.08], q=[0.5, 0, 1.0, 1, 0, 0, 0], v=np.zeros(6), fext=[0, 0, -G])
+    hinge = nsds.interaction(nsds.joints.hinge([-0.5, 0, 0], [0, 1, 0]), nsds.equality(), on="box")
+    law, shape = nsds.newton_impact_friction(e_n=0.7, mu=0.4, dimension=3), nsds.shapes.box([1.0, 0.1, 0.1])
+    system = nsds.system(box=box, hinge=hinge, hits=nsds.collisions({"box": shape}, law, world=nsds.shapes.plane()))
+    rows = run(system, 3.0, 0.02, max_events=2)
+    assert stepped(rows).any()
+    assert abs(rows["hinge"]["y"]).max() < 1e-12
+    assert abs(rows["box"]["v"][-1]).max() < 1e-12
+    exact = nsds.simulate(system, t_end=3.0, h=0.02, scheme=nsds.event_driven())
+    np.testing.assert_allclose(rows["box"]["q"][-1], exact["box"]["q"][-1], atol=1e-9)
+
+
 def test_rows_that_are_not_events_have_no_such_bit():
     rows = run(column(0.5, [0.1], [0.0]), 0.1, 0.01)
     assert not (rows["status"][~is_event(rows["status"])]).any()
