@@ -69,7 +69,7 @@ class Carried:
         self.run, self.h, p = run, periods / self.rows, run.prepared
         evaluate = address_of_evaluate(p, self.family) if width > 0 else 0
         self.plan = Plan(n, len(parameters), width, own, self.rows, int(orthonormal), AT_TIMES, n + 2, evaluate, 0, 0)
-        self.changes = _changes_of(owner, system, shortest / self.rows, scheme, run, parameters)
+        self.changes = changes_of(owner, system, shortest / self.rows, scheme, run, parameters)
         self.columns = np.zeros((members, n, width))
         self.columns[:] = np.eye(n, width)
         self.growth, self.notes = np.zeros((members, width)), np.zeros((members, N_NOTES))
@@ -80,10 +80,10 @@ class Carried:
             self.columns.reshape(members, -1), self.growth, self.notes, self.reached, scratch, self.maps.reshape(members, -1)
         )
         self._memory = Scratch(run.mem, run.mem.view(np.int64), p.work, p.iwork)
-        self._spare = [_copy_of(self._memory) for _ in range(2)]
+        self._spare = [copy_of(self._memory) for _ in range(2)]
         self.points, self.skipped, self.varied = np.zeros((members, 0)), np.zeros(members), np.zeros((members, 0))
         self.n_done, self.words = 0, state_words(run.records)
-        self._initial = _copy_of(self._memory)
+        self._initial = copy_of(self._memory)
 
     def _begin(self, owner, system, h, scheme):
         self._key = key_of(system, h, scheme, None) if self._keep else None
@@ -167,12 +167,13 @@ def _treated(owner, prepared):
     return family, flow, family is affine or (family is mechanics and bool(flow["is_linear"][0]))
 
 
-def _copy_of(scratch):
+def copy_of(scratch):
+    """A copy of the memory of all members."""
     mem = scratch.mem.copy()
     return Scratch(mem, mem.view(np.int64), scratch.work.copy(), scratch.iwork.copy())
 
 
-def _changes_of(owner, system, h, scheme, run, parameters):
+def changes_of(owner, system, h, scheme, run, parameters):
     """What a change of each parameter does to the memory: words that differ once the changed systems are prepared."""
     deltas, lists = [], {"mem": [], "work": []}
     for parameter in parameters:

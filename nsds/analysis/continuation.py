@@ -75,11 +75,12 @@ def continue_orbit(system, *, parameter, until, period=None, n_periods=1, step=0
     numpy.ndarray (points,)
         The fields of `nsds.orbit` with the value of the parameter; branch, its number, in the order in which they are found from 0 on;
         and kind. Of special points, located to rounding: "fold", "period_doubling", "neimark_sacker", "branch_point" (another branch
-        crosses), "corner" or, of maps in pieces, "border" (a point of the orbit is where another piece begins; multipliers are those
-        before it). Of the last point "until", "corner" or "border" where the branch folds or ends there, "grazing" where it ends because
-        a contact begins or ceases with speed 0, or "lost", where orbits are no longer found for another
-        reason. A branch that leaves another begins at the special point, "leaves", and may end where it is back on it, "rejoins". Else
-        empty.
+        crosses), "stick" of mechanical systems and "sliding" of others (a phase of sticking, or of sliding, begins or ceases, or a pair
+        of switches: the number of events changes, and not that of impacts; multipliers are those before it), "corner" or, of
+        maps in pieces, "border" (a point of the orbit is where another piece begins; multipliers are those before it). Of the
+        last point "until", "corner" or "border" where the branch folds or ends there, "grazing" where it ends because a contact begins or
+        ceases with speed 0, or "lost", where orbits are no longer found for another reason. A branch that leaves another begins at the
+        special point, "leaves", and may end where it is back on it, "rejoins". Else empty.
 
     Raises
     ------
@@ -269,7 +270,26 @@ class _Branch(Path):
             is_zero = special is not None and abs(special.tests[k]) <= _ZERO * min(1.0 + least, most)  # not where it jumps
             if is_zero and (kind != "neimark_sacker" or has_complex_pair(special)):
                 found.append((np.linalg.norm(special.u - a.u), kind, special))
+        if a.returned.events[0] != b.returned.events[0] and a.returned.impacts[0] == b.returned.impacts[0]:
+            special = self._where_events_change(a, b)
+            if special is not None:
+                found.append((np.linalg.norm(special.u - a.u), self.section.phases, special))
         return [(kind, special) for _, kind, special in sorted(found, key=lambda one: one[0])]
+
+    def _where_events_change(self, a, b):
+        """The last point from a towards b with as many events as a: a phase of sticking or sliding begins, or ceases, there."""
+        length = (b.u - a.u) @ a.direction
+        low, high, best = 0.0, length, None
+        while high - low > LOCATED * length:
+            middle = 0.5 * (low + high)
+            new = self.corrected(a.u + middle * a.direction, a.direction, a.direction)
+            if new is None or new.returned.impacts[0] != a.returned.impacts[0]:
+                return None
+            if new.returned.events[0] == a.returned.events[0]:
+                low, best = middle, new
+            else:
+                high = middle
+        return best
 
     def _at_border(self, a, b, k):
         """The point between two at which margin k is zero, from the side of the first: branches have kinks there."""

@@ -5,13 +5,13 @@ import math
 import numpy as np
 
 from nsds import _checks
-from nsds.analysis.carried import Carried
 from nsds.analysis.maps import IteratedMap, Iterates
+from nsds.analysis.stepped import carried
 from nsds.analysis.tangent import EVENTS, IMPACTS, LOG_DET, TIME, TOGETHER, UNTREATED
 from nsds.model.validation import valid
 
 
-def lyapunov(system, *, period=None, n_periods=1000, transient=100, n_exponents=None, blocks=16, scheme=None):
+def lyapunov(system, *, period=None, n_periods=1000, transient=100, n_exponents=None, blocks=16, scheme=None, h=None):
     """Spectrum of Lyapunov exponents of the motion of a system, or of each member of an ensemble; or of a map.
 
     Parameters
@@ -27,7 +27,10 @@ def lyapunov(system, *, period=None, n_periods=1000, transient=100, n_exponents=
     blocks : int
         Errors are those of the means of so many blocks.
     scheme : numpy.ndarray, optional
-        ``nsds.event_driven(...)`` with other options than its defaults.
+        ``nsds.event_driven(...)`` with other options than its defaults; with h a time-stepping scheme, by default that of `nsds.simulate`.
+    h : float, optional
+        Step of a time-stepping scheme, of which a period has a whole number: the derivatives are then those of what it computes.
+        Leave it out for event-driven motions.
 
     Returns
     -------
@@ -43,7 +46,9 @@ def lyapunov(system, *, period=None, n_periods=1000, transient=100, n_exponents=
 
     Notes
     -----
-    Vectors pass events by saltation matrices (Müller 1995). Ctrl-C ends the run, and gives what the blocks so far say.
+    Vectors pass events by saltation matrices (Müller 1995). With a step h derivatives of steps carry them, whose impacts do not move in
+    time (see `nsds.sensitivity`): what is chaotic by the times of its impacts alone has no exponent above 0 there.
+    Ctrl-C ends the run, and gives what the blocks so far say.
 
     Examples
     --------
@@ -60,7 +65,7 @@ def lyapunov(system, *, period=None, n_periods=1000, transient=100, n_exponents=
     blocks = _checks.integer(owner, "blocks", blocks, low=2)
     if n_exponents is not None:
         n_exponents = _checks.integer(owner, "n_exponents", n_exponents, low=1)
-    run = _Vectors(owner, system, period, scheme, n_exponents)
+    run = _Vectors(owner, system, period, scheme, h, n_exponents)
     samples = []
     try:
         run.advance(transient)
@@ -77,11 +82,11 @@ def lyapunov(system, *, period=None, n_periods=1000, transient=100, n_exponents=
 class _Vectors:
     """Tangent vectors of an ensemble of systems, or of a map."""
 
-    def __init__(self, owner, system, period, scheme, k):
+    def __init__(self, owner, system, period, scheme, h, k):
         self.is_map = isinstance(system, IteratedMap)
         if self.is_map:
-            if period is not None or scheme is not None:
-                raise ValueError(f"{owner}: a map has neither period nor scheme: leave them out")
+            if period is not None or scheme is not None or h is not None:
+                raise ValueError(f"{owner}: a map has neither period nor scheme nor step: leave them out")
             self.shape, self.n = (), system.n
         else:
             system = valid(owner, system)
@@ -93,7 +98,7 @@ class _Vectors:
                 raise ValueError(f"{owner}: period must be a number, or of the shape {self.shape} of the system, got {periods.shape}")
             if not (periods > 0).all():
                 raise ValueError(f"{owner}: period must be above 0, got {periods.min()}")
-            run = Carried(owner, system, periods.reshape(-1), scheme, n_columns=k, orthonormal=True)
+            run = carried(owner, system, periods.reshape(-1), scheme, h, n_columns=k, orthonormal=True)
             self.n = run.plan.n_own
         if k is not None and k > self.n:
             raise ValueError(f"{owner}: n_exponents must be at most the number of states {self.n}, got {k}")

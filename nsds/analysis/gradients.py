@@ -3,13 +3,14 @@
 import numpy as np
 
 from nsds import _checks
-from nsds.analysis.carried import ROWS, Carried
+from nsds.analysis.carried import ROWS
 from nsds.analysis.parameters import named_parameters, one_record, state_of
 from nsds.analysis.sensitivities import slope_of
+from nsds.analysis.stepped import carried
 from nsds.analysis.tangent import EVENTS, IMPACTS, TOGETHER, UNTREATED
 
 
-def gradient(system, *, t_end, objective, parameters=(), rows=ROWS, scheme=None):
+def gradient(system, *, t_end, objective, parameters=(), rows=ROWS, scheme=None, h=None):
     """Gradient of a function of the state at t_end, by the state at any time before and by parameters: the adjoint of `nsds.sensitivity`.
 
     Parameters
@@ -25,7 +26,9 @@ def gradient(system, *, t_end, objective, parameters=(), rows=ROWS, scheme=None)
     rows : int
         Into how many parts the run is divided: the costate is given between them.
     scheme : numpy.ndarray, optional
-        ``nsds.event_driven(...)`` with other options than its defaults.
+        ``nsds.event_driven(...)`` with other options than its defaults; with h a time-stepping scheme, by default that of `nsds.simulate`.
+    h : float, optional
+        Step of a time-stepping scheme, of which each part has a whole number: see `nsds.sensitivity`.
 
     Returns
     -------
@@ -65,7 +68,7 @@ def gradient(system, *, t_end, objective, parameters=(), rows=ROWS, scheme=None)
     if not callable(objective):
         raise TypeError(f"{owner}: objective must be a function of the state, got {_checks.shortened(objective)}")
     named = named_parameters(owner, system, parameters)
-    run = Carried(owner, system.reshape(1), (t_end - start) / rows, scheme, parameters=named, rows=1, sections=rows)
+    run = carried(owner, system.reshape(1), (t_end - start) / rows, scheme, h, parameters=named, rows=1, sections=rows)
     n, k, states = run.plan.n_own, len(named), run.plan.n
     counts = ("n_impacts", "n_events", "n_together", "n_untreated", "status")
     fields = [("t", (rows + 1,)), ("x", (rows + 1, n)), ("costate", (rows + 1, n)), ("value", ()), ("gradient", (n + k,))]

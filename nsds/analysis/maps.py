@@ -321,14 +321,14 @@ def place_in_map(owner, label, iterated, path, letter="p"):
     return int(found.group(1))
 
 
-def section_of(owner, system, period, n_periods, scheme, names):
+def section_of(owner, system, period, n_periods, scheme, names, h=None):
     """The section of a system, or of a map."""
     n_periods = _checks.integer(owner, "n_periods", n_periods, low=1)
     if isinstance(system, IteratedMap):
-        if period is not None or scheme is not None:
-            raise ValueError(f"{owner}: a map has neither period nor scheme: leave them out")
+        if period is not None or scheme is not None or h is not None:
+            raise ValueError(f"{owner}: a map has neither period nor scheme nor step: leave them out")
         return IteratedSection(owner, system, n_periods, names)
     system = one_record(owner, system)
     if period is None:
         raise ValueError(f"{owner}: period is missing: that of what drives the system, a number or a function of the parameter")
-    return SectionMap(owner, system, period, n_periods, scheme, names)
+    return SectionMap(owner, system, period, n_periods, scheme, names, h)

@@ -11,6 +11,7 @@ from nsds.analysis.sections import difference
 from nsds.status import CONVERGED, advice
 
 _HALVINGS = 8
+_FAR = 1e9  # times the first state, or 1: what is farther has drifted away
 _SHORT = 2.0**-17  # of a period: the step of differences in time
 
 
@@ -44,7 +45,7 @@ def _ordered(multipliers):
     return multipliers[np.lexsort((-multipliers.imag, -abs(multipliers).round(12)))]
 
 
-def floquet(system, *, period=None, n_periods=1, scheme=None):
+def floquet(system, *, period=None, n_periods=1, scheme=None, h=None):
     """Monodromy matrix and multipliers of the motion that starts at the state of a system, over a number of periods.
 
     Parameters
@@ -56,7 +57,10 @@ def floquet(system, *, period=None, n_periods=1, scheme=None):
     n_periods : int
         Periods after which the orbit closes; of maps the iterations.
     scheme : numpy.ndarray, optional
-        ``nsds.event_driven(...)`` with other options than its defaults.
+        ``nsds.event_driven(...)`` with other options than its defaults; with h a time-stepping scheme, by default that of `nsds.simulate`.
+    h : float, optional
+        Step of a time-stepping scheme, of which an orbit has a whole number: the derivatives are then those of what it computes.
+        Leave it out for event-driven motions.
 
     Returns
     -------
@@ -76,7 +80,9 @@ def floquet(system, *, period=None, n_periods=1, scheme=None):
     -----
     Between events the derivatives are exact where the motion is linear, and of fourth order else; at events they have saltation matrices
     (Leine and Nijmeijer 2004). ``log_det`` against the determinant does not see all errors of these; the trace does. Of guards that come
-    to zero together the first alone is followed, and of impacts that accumulate the flights that are left out are not.
+    to zero together the first alone is followed, and of impacts that accumulate the flights that are left out are not. With a step h
+    events are steps in which what is active changes, of which slowest tells nothing, and n_untreated counts columns of derivatives across
+    such a change; impacts do not move in time: see `nsds.sensitivity`.
 
     Examples
     --------
@@ -92,18 +98,18 @@ def floquet(system, *, period=None, n_periods=1, scheme=None):
     >>> bool(abs(np.prod(multipliers) - np.exp(-0.1 * T)) < 1e-14)
     True
     """
-    with closing(section_of("floquet", system, period, n_periods, scheme, [])) as section:
+    with closing(section_of("floquet", system, period, n_periods, scheme, [], h)) as section:
         rows = np.zeros(1, orbit_dtype(section.n))
         returned = section.returns(section.x[None], [section.values])
         return filled(rows, section, 0, section.x, section.values, returned, 0).copy().reshape(())
 
 
-def orbit(system, *, period=None, free_period=False, n_periods=1, settle=0, tol=1e-11, max_iter=30, scheme=None):
+def orbit(system, *, period=None, free_period=False, n_periods=1, settle=0, tol=1e-11, max_iter=30, scheme=None, h=None):
     """A periodic orbit of a system, or of a map, by Newton's method.
 
     Parameters
     ----------
-    system, period, n_periods, scheme
+    system, period, n_periods, scheme, h
         See `nsds.floquet`; the state of the system is where Newton's method starts.
     free_period : bool
         Of systems that nothing drives: the period is a first guess only, and is found, too. One multiplier is then 1.
@@ -135,16 +141,18 @@ def orbit(system, *, period=None, free_period=False, n_periods=1, settle=0, tol=
     0.602722
     """
     owner = "orbit"
-    with closing(section_of(owner, system, period, n_periods, scheme, [])) as section:
+    with closing(section_of(owner, system, period, n_periods, scheme, [], h)) as section:
         if _checks.flag(owner, "free_period", free_period):
             if period is None:
                 raise ValueError(f"{owner}: free_period is for systems, not for maps")
+            if h is not None:
+                raise ValueError(f"{owner}: free_period is for event-driven motions: a period has a whole number of steps h")
             section.values, section.period = np.array([section.period()]), lambda period: period
         settle, max_iter = _checks.integer(owner, "settle", settle, low=0), _checks.integer(owner, "max_iter", max_iter, low=1)
         tol, x = _checks.number(owner, "tol", tol, above=0.0), section.x
         for _ in range(settle):
             returned = section.returns(x[None], [section.values], derive=False)
-            require_run(owner, returned, x)
+            require_run(owner, returned, x, section.x)
             x = returned.ends[0]
         solve = newton_and_period if free_period else newton
         x, returned, residual, n_iter = solve(section, x, section.values, tol, max_iter)
@@ -154,11 +162,11 @@ def orbit(system, *, period=None, free_period=False, n_periods=1, settle=0, tol=
         return filled(rows, section, 0, x, section.values, returned, n_iter).copy().reshape(())
 
 
-def require_run(owner, returned, x):
-    """Raise a ValueError where a run has failed, or drifted away."""
+def require_run(owner, returned, x, first=None):
+    """Raise a ValueError where a run has failed, or drifted away, from a first state."""
     if returned.status[0] != CONVERGED:
         raise ValueError(f"{owner}: the motion from the state {x.tolist()} ends: {advice(int(returned.status[0]))}")
-    if not np.isfinite(returned.ends).all():
+    if not np.isfinite(returned.ends).all() or (first is not None and abs(returned.ends).max() > _FAR * max(1.0, abs(first).max())):
         raise ValueError(f"{owner}: the motion from the state {x.tolist()} drifts to infinity")
 
 

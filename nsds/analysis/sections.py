@@ -5,9 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
-from nsds.analysis.carried import Carried
 from nsds.analysis.parameters import Parameter, label_of, state_of
+from nsds.analysis.stepped import carried
 from nsds.analysis.tangent import AT_IMPACTS, EVENTS, IMPACTS, LOG_DET, SLOWEST, TOGETHER, UNTREATED
+from nsds.model.kinds import LAGRANGIAN, family
+from nsds.model.records import model_of
 from nsds.schemes.run.simulation import on_one_core
 
 _SHORTER, _BY = 6, 16.0  # differences by the parameter, and how much shorter each is than the one before
@@ -32,8 +34,9 @@ class SectionMap:
 
     met = "corner"  # what an orbit comes to where one of its margins is zero
 
-    def __init__(self, owner, system, period, n_periods, scheme, names):
-        self.owner, self.system, self.scheme, self.n_periods, self.names = owner, system, scheme, n_periods, names
+    def __init__(self, owner, system, period, n_periods, scheme, names, h=None):
+        self.owner, self.system, self.scheme, self.n_periods, self.names, self.h = owner, system, scheme, n_periods, names, h
+        self.phases = "stick" if family(model_of(system)) == LAGRANGIAN else "sliding"  # what begins where the number of events changes
         self.period = _period_of(owner, period)
         self.parameters = [Parameter(owner, label_of(names), self.system, name) for name in names]
         self.values = np.array([parameter.of(self.system) for parameter in self.parameters])
@@ -47,7 +50,7 @@ class SectionMap:
         for parameter, column in zip(self.parameters, np.transpose(values), strict=bool(self.parameters)):
             parameter.put(systems, column)
         keep = bool(self._words or not self.names)
-        return Carried(self.owner, systems, self._lengths(values), self.scheme, n_columns=n_columns, keep=keep)
+        return carried(self.owner, systems, self._lengths(values), self.scheme, self.h, n_columns=n_columns, keep=keep)
 
     def _lengths(self, values):
         """Of sections, in time."""

@@ -3,14 +3,14 @@
 import numpy as np
 
 from nsds import _checks
-from nsds.analysis.carried import Carried
 from nsds.analysis.parameters import named_parameters, one_record
+from nsds.analysis.stepped import carried
 from nsds.analysis.tangent import EVENTS, IMPACTS, TOGETHER, UNTREATED
 
 _STEP = 2.0**-17  # of a difference of the objective, relative to 1 or the variable
 
 
-def sensitivity(system, *, t_end, parameters=(), objective=None, rows=None, scheme=None):
+def sensitivity(system, *, t_end, parameters=(), objective=None, rows=None, scheme=None, h=None):
     """Derivatives of the state at t_end, and of a function of it, by the initial state and by parameters, through all events.
 
     Parameters
@@ -28,7 +28,10 @@ def sensitivity(system, *, t_end, parameters=(), objective=None, rows=None, sche
         Points of the run between which the derivatives are of fourth order: more of them are more accurate, where motions are not linear,
         or parameters act on them. 1 where no accuracy is to be gained, else 128.
     scheme : numpy.ndarray, optional
-        ``nsds.event_driven(...)`` with other options than its defaults.
+        ``nsds.event_driven(...)`` with other options than its defaults; with h a time-stepping scheme, by default that of `nsds.simulate`.
+    h : float, optional
+        Step of a time-stepping scheme, of which one t_end has a whole number: the derivatives are then those of what it computes (see
+        Notes), and rows is without meaning. Leave it out for event-driven motions.
 
     Returns
     -------
@@ -44,8 +47,10 @@ def sensitivity(system, *, t_end, parameters=(), objective=None, rows=None, sche
 
     Notes
     -----
-    Derivatives pass events by saltation matrices (Leine and Nijmeijer 2004). Those of a run by time stepping, whose impacts lie at the ends
-    of steps, do not converge to them: there the time of an impact does not move. Where a contact is closed at the start, ``by_state`` is
+    Derivatives pass events by saltation matrices (Leine and Nijmeijer 2004). Those of a run by time stepping, which h asks for, are
+    derivatives of each step with the same active constraints, up to the tolerance of iterations over 1e-5. Its impacts lie at the ends of
+    steps, and their time does not move, so that they do not converge to the former: they tell what the scheme computes, not what it
+    approximates. Without impacts, and without other jumps of the motion, they do. Where a contact is closed at the start, ``by_state`` is
     for states that it leaves closed: the columns of what it holds say nothing of states beside these.
 
     Examples
@@ -70,7 +75,7 @@ def sensitivity(system, *, t_end, parameters=(), objective=None, rows=None, sche
     if t_end.ndim > 1 or t_end.size == 0 or not (t_end > start).all():
         raise ValueError(f"{owner}: t_end must be after the system's time {start}, or an array of such times, got {t_end.tolist()}")
     systems = np.repeat(system.reshape(1), t_end.size)
-    run = Carried(owner, systems, t_end.reshape(-1) - start, scheme, parameters=named, rows=rows)
+    run = carried(owner, systems, t_end.reshape(-1) - start, scheme, h, parameters=named, rows=rows)
     run.advance(1)
     n, k = run.plan.n_own, len(named)
     vectors = [("x", (n,)), ("by_state", (n, n)), ("by_parameters", (n, k)), ("value", ()), ("gradient", (n + k,))]

@@ -38,7 +38,7 @@ _FAR = 1e-6  # of the speeds: by how much a reset may miss the state after an ev
 _LOCATED, _SECANTS = 2.0**-50, 60  # of a crossing: how short the time in which it lies is in the end, relative; how many are tried
 # The scratch memory: the rate of the guard, vectors x_0, x_1, x_m, f_0, f_1, moved, high, low, guard, matrices J_1 (S), J_2, omega, map,
 # power, product.
-_VECTORS, _MATRICES = 9, 6
+VECTORS, _MATRICES = 9, 6
 
 
 class Plan(NamedTuple):
@@ -104,7 +104,7 @@ class Tangent(NamedTuple):
 
 def scratch_size(n, size):
     """Words of `Tangent.scratch` of n states, which are size with parameters."""
-    return 1 + _VECTORS * size + _MATRICES * n * size
+    return 1 + VECTORS * size + _MATRICES * n * size
 
 
 @kernel
@@ -194,7 +194,7 @@ def orthonormalise(n, k, columns, growth):
 
 
 @tiny
-def _copy(source, target):
+def copy_vector(source, target):
     """target = source, of two vectors."""
     for i in range(target.size):
         target[i] = source[i]
@@ -203,13 +203,13 @@ def _copy(source, target):
 @tiny
 def _keep(mem, work, iwork, scratch):
     """Copies of the memory of a member."""
-    _copy(mem, scratch.mem)
-    _copy(work, scratch.work)
-    _copy(iwork, scratch.iwork)
+    copy_vector(mem, scratch.mem)
+    copy_vector(work, scratch.work)
+    copy_vector(iwork, scratch.iwork)
 
 
 @tiny
-def _change(row, changes, scratch):
+def put_change(row, changes, scratch):
     """The memory with a parameter changed."""
     for k in range(changes.mem_end[row], changes.mem_end[row + 1]):
         scratch.mem[changes.mem_at[k]] = changes.mem_value[k]
@@ -246,7 +246,7 @@ def _differentiate_template(what, row, t, x, size, out, plan, w, changes, one, o
                 _keep(one.mem, one.work, one.iwork, other)
             for side in range(2):
                 change = 2 * (j - plan.n) + side
-                _change(change, changes, other)
+                put_change(change, changes, other)
                 y = low if side == 0 else high
                 evaluate(plan.evaluate, (what, row, t, x, y, tables, functions, options, other.mem, other.imem, other.work, other.iwork))  # noqa: F821
                 _undo(change, changes, one, other)
@@ -264,7 +264,7 @@ def _jacobian_template(t, x, out, plan, w, changes, one, other, tables, function
 def _propagate_template(t_0, t_1, tangent, m, plan, changes, one, other, tables, functions, options):
     """The tangent map from the state x_0 of the scratch memory at t_0 to x_1 at t_1, with no event between, in the modes of ``one``."""
     w, notes, N, h = tangent.scratch[m], tangent.notes[m], plan.n + plan.n_parameters, t_1 - t_0
-    behind, size = 1 + _VECTORS * N, plan.n * N
+    behind, size = 1 + VECTORS * N, plan.n * N
     x_0, x_1, x_m, f_0, f_1 = view(w, 1, N), view(w, N + 1, N), view(w, 2 * N + 1, N), view(w, 3 * N + 1, N), view(w, 4 * N + 1, N)
     J_1, J_2, omega = view(w, behind, size), view(w, behind + size, size), view(w, behind + 2 * size, size)
     whole, power, product = view(w, behind + 3 * size, size), view(w, behind + 4 * size, size), view(w, behind + 5 * size, size)
@@ -288,11 +288,11 @@ def _propagate_template(t_0, t_1, tangent, m, plan, changes, one, other, tables,
     exponential(plan.n, N, omega, whole, power, product)
     for i in range(plan.n_own):
         notes[LOG_DET] += omega[i * N + i]
-    _apply(whole, tangent.columns[m], plan.n, N, plan.n_columns, product)
+    apply_map(whole, tangent.columns[m], plan.n, N, plan.n_columns, product)
 
 
 @kernel
-def _apply(A, columns, n, width, k, product):
+def apply_map(A, columns, n, width, k, product):
     """``columns = A columns``, of n rows of this width and of k columns; those of parameters, which are all there, are 1 in rows below."""
     multiply(n, k, width, A, columns, product)
     for i in range(n):
@@ -325,7 +325,7 @@ def _leave_template(t, jumped, tangent, m, plan, changes, one, other, tables, fu
     """After an event: the saltation matrix, applied to the tangent map. In: x_1, f_1, gradient and rate of the guard before it."""
     w, notes, n = tangent.scratch[m], tangent.notes[m], plan.n
     N = n + plan.n_parameters
-    behind, size = 1 + _VECTORS * N, n * N
+    behind, size = 1 + VECTORS * N, n * N
     x, x_after, f_before, f_after = view(w, N + 1, N), view(w, 2 * N + 1, N), view(w, 4 * N + 1, N), view(w, 3 * N + 1, N)
     moved, g = view(w, 5 * N + 1, N), view(w, 8 * N + 1, N)
     S, spare, product = view(w, behind, size), view(w, behind + 4 * size, size), view(w, behind + 5 * size, size)
@@ -358,11 +358,11 @@ def _leave_template(t, jumped, tangent, m, plan, changes, one, other, tables, fu
         for j in range(plan.n_own):
             spare[i * plan.n_own + j] = S[i * N + j]
     notes[LOG_DET] += log_of_determinant(plan.n_own, spare, product)
-    _apply(S, tangent.columns[m], n, N, plan.n_columns, product)
+    apply_map(S, tangent.columns[m], n, N, plan.n_columns, product)
 
 
 @kernel
-def _write(t, reached, width, n, x, x_after, notes, points):
+def write_point(t, reached, width, n, x, x_after, notes, points):
     """A point more, while there is room for it."""
     at = reached[POINTS] * width
     if at + width <= points.size:
@@ -375,7 +375,7 @@ def _write(t, reached, width, n, x, x_after, notes, points):
 
 
 @kernel
-def _set_apart(n, k, section, columns, maps):
+def set_apart(n, k, section, columns, maps):
     """Keep the map (n, k) of a section, the next of which begins with columns of 1; rows of parameters, below, stay as they are."""
     for i in range(n):
         for j in range(k):
@@ -401,7 +401,7 @@ def _cross_template(t_0, t_1, tangent, m, plan, members, one, other, tables, add
     if notes[CROSSINGS] <= members.skipped[m] or (reached[POINTS] + 1) * plan.width > members.points[m].size:
         return
     low, high, g_low, g_high, side, t = t_0, t_1, g_0, g_1, 0, t_1
-    _copy(view(w, n + 1, n), x_m)
+    copy_vector(view(w, n + 1, n), x_m)
     for _ in range(_SECANTS):
         if g[0] == 0.0 or high - low <= _LOCATED * max(abs(low), abs(high), t_1 - t_0):
             break
@@ -419,7 +419,7 @@ def _cross_template(t_0, t_1, tangent, m, plan, members, one, other, tables, add
             low, g_low = t, g[0]
             g_high *= 0.5 if side == -1 else 1.0
             side = -1
-    _write(t, reached, plan.width, plan.n, x_m, x_m, notes, members.points[m])
+    write_point(t, reached, plan.width, plan.n, x_m, x_m, notes, members.points[m])
 
 
 def _tangent_march_template(first, last, until, plan, all_members, tables, functions, solver, solver_options, options, tangent, changes,
@@ -454,7 +454,7 @@ def _tangent_march_template(first, last, until, plan, all_members, tables, funct
                 notes[UNTREATED] += 0.0 if is_after else 1.0
                 if plan.section == AT_IMPACTS and (status & JUMP) != 0 and is_after and notes[IMPACTS] > skipped:
                     load(x_m, tables, mem, work)  # noqa: F821
-                    _write(mem[T], reached, plan.width, plan.n, x_1, x_m, notes, points)
+                    write_point(mem[T], reached, plan.width, plan.n, x_1, x_m, notes, points)
                 if is_after and plan.n_columns > 0:
                     _keep(mem, work, iwork, one)
                     leave(mem[T], (status & JUMP) != 0, tangent, m, plan, changes, one, other, tables, address, options)  # noqa: F821
@@ -477,11 +477,11 @@ def _tangent_march_template(first, last, until, plan, all_members, tables, funct
             reached[DONE] += 1
             if reached[DONE] % plan.every == 0:
                 if tangent.maps.shape[1] > 0:
-                    _set_apart(plan.n, plan.n_columns, reached[DONE] // plan.every - 1, tangent.columns[m], tangent.maps[m])
+                    set_apart(plan.n, plan.n_columns, reached[DONE] // plan.every - 1, tangent.columns[m], tangent.maps[m])
                 if plan.orthonormal != 0:
                     orthonormalise(plan.n, plan.n_columns, tangent.columns[m], tangent.growth[m])
                 if plan.section == AT_TIMES and reached[DONE] > skipped * plan.every:
-                    _write(mem[T], reached, plan.width, plan.n, x_1, x_1, notes, points)
+                    write_point(mem[T], reached, plan.width, plan.n, x_1, x_1, notes, points)
 
 
 FAMILY = ("is_linear", "n_guards", "crosses", "load", "guard_rate", "set_reset")

@@ -50,6 +50,7 @@ from nsds.status import CONVERGED, INEXACT
 OPTIONS = np.dtype(
     [("scheme", "S32"), ("rho", "<f8"), ("newton_tol", "<f8"), ("newton_max_iter", "<i8"), ("constraint_tol", "<f8"), ("max_rounds", "<i8")]
 )
+IS_ONE_STEP = False  # accelerations go on from one step to the next
 # In the work memory: the controls of the last step, part by part.
 PLACES = table("held")
 

@@ -7,7 +7,7 @@ import pytest
 
 import nsds
 from nsds import status
-from tests.analysis.models import PERIOD, buck, free_motion, friction_oscillator, impact_oscillator
+from tests.analysis.models import PERIOD, buck, free_motion, friction_oscillator, impact_oscillator, single_impact_orbit
 from tests.analysis.test_maps import maximal_orbit, maximal_orbits, nordmark, nordmark_slope
 from tests.paths import ANALYSIS
 from tests.schemes.event_driven.test_filippov import fuller, fullers_state, times_of
@@ -37,6 +37,28 @@ def test_impact_oscillator_period_n():
         assert abs(found["slowest"] - v) < 1e-9
         assert abs(found["monodromy"].trace() - trace) < 1e-6 * max(1.0, abs(trace))
         assert abs(np.linalg.det(found["monodromy"]) - det) < 1e-6 * max(1.0, abs(trace))
+
+
+def test_doublings_of_single_impact_orbits():
+    """On the branch of each, from a little below its frequency on."""
+    case = columns("impact_oscillator_period_n")
+    for n, omega in zip(case["pd_n"].tolist(), case["pd_omega"], strict=True):
+        ends, found = (0.998 * omega, 1.002 * omega), []
+        _, phase, state, *_ = single_impact_orbit(0.05, ends[0], 0.8, n, 0.0, _PART)
+        start = impact_oscillator(0.05, ends[0], 0.8, 0.0, *state, phase)
+        period = lambda omega: 2 * math.pi / omega  # noqa: E731
+        found = nsds.continue_orbit(start, parameter="mass.z[0]", until=ends[1], period=period, n_periods=n, step=0.2)
+        assert found[found["kind"] == "period_doubling"]["parameter"] == pytest.approx([omega], abs=1e-9)
+        assert (found["n_impacts"] == 1).all()
+
+
+def test_den_hartog_stick_slip():
+    """What the motion settles to where it sticks: its largest displacement is at a row of an event."""
+    case = columns("den_hartog_response")
+    for f, omega, x_max in zip(case["f_stick"], case["omega_stick"], case["x_stick"], strict=True):
+        T = 2 * math.pi / omega
+        rows = nsds.simulate(friction_oscillator(f, omega, 0.0, 0.0, 0.0), t_end=60 * T, h=T, scheme=nsds.event_driven())
+        assert abs(rows["mass"]["q"][rows["t"] > 50 * T]).max() == pytest.approx(x_max, abs=1e-8)
 
 
 def test_den_hartog_response():
@@ -73,6 +95,10 @@ def test_cam_follower_orbits():
         )[0]  # fmt: skip
         phases = impacts["t"][: int(found["n_impacts"])] * rpm / 60
         np.testing.assert_allclose(phases, case["imp358"][:, 0] if n == 3 else [0.181399127216811641], atol=1e-8)
+        speeds = impacts["x"][: int(found["n_impacts"]), 1]
+        np.testing.assert_allclose(speeds, case["imp358"][:, 1] if n == 3 else [-90.948595949], rtol=1e-6)
+        if n == 1:
+            assert abs(found["monodromy"].trace() - 0.6027216735333) < 1e-6
 
 
 def test_chaos_of_the_cam_follower():
@@ -141,7 +167,9 @@ def test_buck_period_doubling():
     """Orbits and traces of the seven rows, then the three doublings, each on the branch that leaves at the one before."""
     case = columns("buck_period_doubling")
     exact = nsds.event_driven(time_events=PERIOD * np.arange(1, 8), rtol=1e-12, atol=1e-14)
-    for v_in, v, i, trace in zip(*(case[name] for name in ("vin", "v0", "i0", "trace")), strict=True):
+    for v_in, v, i, trace, at in zip(*(case[name] for name in ("vin", "v0", "i0", "trace", "ts")), strict=True):
+        rows = nsds.simulate(buck(v_in, v, i), t_end=PERIOD, h=PERIOD, scheme=exact)
+        assert np.unique(times_of(rows, status.SWITCHED))[0] == pytest.approx(at, rel=1e-9)
         found = nsds.orbit(buck(v_in, v, i), period=PERIOD, scheme=exact)
         np.testing.assert_allclose(found["x"], [v, i], rtol=1e-9)
         assert abs(found["monodromy"].trace() - trace) < 1e-7

@@ -13,6 +13,7 @@ import sys
 import numpy as np
 import pytest
 from scipy.linalg import expm
+from scipy.optimize import root
 
 import nsds
 from tests.analysis.models import (
@@ -21,6 +22,7 @@ from tests.analysis.models import (
     R,
     den_hartog,
     duffing,
+    free_motion,
     friction_oscillator,
     impact_oscillator,
     self_excited,
@@ -103,6 +105,42 @@ def test_multipliers_of_an_oscillator_with_dry_friction(f, omega):
     np.testing.assert_allclose(found["x"], state, atol=1e-11)
     assert abs(found["monodromy"].trace() - (trace**2 - 2 * det)) < 1e-10
     assert abs(np.linalg.det(found["monodromy"]) - det**2) < 1e-10
+
+
+@pytest.mark.parametrize(("omega", "f", "onset"), [(0.8, 0.79, 0.817406385710882739), (0.6, 0.5, 0.531512540169225788)])
+def test_where_a_motion_begins_to_stick(omega, f, onset):
+    """Where the force at the turning point is that of friction (Den Hartog 1931): beyond it one multiplier is 0."""
+    _, phase, state, *_ = den_hartog(f, omega, 0.3)
+    start = friction_oscillator(f, omega, *state, phase)
+    rows = nsds.continue_orbit(start, parameter="friction.limit", until=f + 0.04, period=2 * math.pi / omega, step=0.2)
+    (stick,) = rows[rows["kind"] == "stick"]
+    assert abs(stick["parameter"] - onset) < 2e-9
+    assert abs(rows["multipliers"][-1, 1]) < 1e-12
+    assert rows["n_events"][-1] == rows["n_events"][0] + 2
+
+
+def vivid(v, phase, gap, omega, zeta, e):
+    """What a flight of one period from an impact of this speed and phase ends with: (displacement beyond the stop, change of the speed).
+
+    "Velocity into variation in displacement" (Ghosh and Simpson 2025): no impact is looked for, so that it is smooth at speed 0 and beyond.
+    """
+    x, end = free_motion(zeta, omega, phase, gap, -e * v, 2 * math.pi / omega)
+    return np.array([x - gap, end - v])
+
+
+def test_branches_to_a_grazing_are_zeros_of_a_map_from_speeds():
+    """By Newton's method from one speed to the next, down to none, where the gap is the amplitude of the motion without impacts."""
+    zeta, omega, e = 0.1, 2.2, 0.5
+    _, phase, state, *_ = single_impact_orbit(zeta, omega, e, 1, 0.0, 0.37)
+    start, at_impact = impact_oscillator(zeta, omega, e, 0.0, *state, phase), phase - 0.37 * 2 * math.pi
+    rows = nsds.continue_orbit(start, parameter="stop.b", until=0.475, period=2 * math.pi / omega, max_points=200)
+    unknown = np.array([at_impact, 0.0])
+    for speed, gap in zip(rows["slowest"], rows["parameter"], strict=True):
+        unknown = root(lambda u, speed=speed: vivid(speed, *u, omega, zeta, e), unknown, tol=1e-13).x
+        assert abs(unknown[1] - gap) < 1e-8
+    assert rows["kind"][-1] == "grazing"
+    virtual = root(lambda u: vivid(-0.1, *u, omega, zeta, e), unknown, tol=1e-13)
+    assert virtual.success  # at a speed that no impact has: the other side of the grazing
 
 
 def test_exponents_of_a_chaotic_impact_oscillator():
@@ -191,6 +229,8 @@ def test_what_is_refused_is_named():
         )
     with pytest.raises(ValueError, match=r"drifts to infinity|ends: "):
         nsds.orbit(impact_oscillator(-20.0, 2.8, 0.8, x=-1e3), period=30.0, settle=9)
+    with pytest.raises(ValueError, match="drifts to infinity"):
+        nsds.orbit(impact_oscillator(-0.5, 2.8, 0.8, sigma=1e30), period=2 * math.pi / 2.8, settle=60)
     with pytest.raises(ValueError, match="rigid bodies"):
         nsds.lyapunov(nsds.examples.dzhanibekov(), period=1.0)
     with pytest.raises(ValueError, match=r"scheme must be nsds.event_driven"):

@@ -328,11 +328,11 @@ CALLS = {
         "f": "function", "x": "state of any length", "p": "parameters", "jac": "function or none", "modulo": "vector or none",
         "border": "function or none"}),
     "floquet": (nsds.floquet, lambda: {"system": table()}, {
-        "system": "record", "period": "period", "n_periods": "whole", "scheme": "scheme"}),
+        "system": "record", "period": "period", "n_periods": "whole", "scheme": "scheme", "h": "positive or none"}),
     "orbit": (nsds.orbit, lambda: {"system": table()}, {
         "system": "record", "period": "period", "free_period": "flag", "n_periods": "whole", "settle": "natural",
         "tol": "positive", "max_iter": "whole",
-        "scheme": "scheme"}),
+        "scheme": "scheme", "h": "positive or none"}),
     "equilibrium": (nsds.equilibrium, lambda: {"system": resting()}, {
         "system": "record", "tol": "positive", "max_iter": "whole", "h": "positive or none", "solver": "solver", "on_failure": "word",
         "functions": "functions"}),
@@ -347,7 +347,7 @@ CALLS = {
         "tol": "positive", "step": "within 0 and 1", "smallest_step": "positive", "max_points": "whole", "scheme": "scheme"}),
     "lyapunov": (nsds.lyapunov, lambda: {"system": table(), "n_periods": 20, "transient": 2}, {
         "system": "record", "period": "period", "n_periods": "whole", "transient": "natural", "n_exponents": "whole or none",
-        "blocks": "whole", "scheme": "scheme"}),
+        "blocks": "whole", "scheme": "scheme", "h": "positive or none"}),
     "basins": (nsds.basins, lambda: {"system": table(), "grid": {"x[0]": [0.5]}, "progress": False}, {
         "system": "record", "grid": "axes of states", "period": "period", "transient": "natural", "keep": "whole", "tol": "positive",
         "scheme": "scheme", "progress": "progress"}),

@@ -1,0 +1,322 @@
+"""Tangent maps along a run by time stepping: derivatives of each step while the set of what is active stays as it is.
+
+A step is a map of the state, ``x_{k+1} = Phi(x_k, p)``, smooth as long as the same constraints are active and the same bounds are reached:
+there the implicit function theorem, of the one-step problem with these, says what its derivative is. Here it is the central difference of
+the step itself, from states and parameters beside; exact to rounding where a step is linear, which it is for linear systems without
+friction in a plane. Where one side has another active set the difference is taken from the other side.
+
+As an impact lies at the end of a step whatever the state, its time does not move: these are derivatives of what the scheme computes, and
+in general **not** those of the motion which it approximates, however short its steps are. Those are in `nsds.analysis.tangent`.
+"""
+
+import math
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+
+from nsds import _checks, _jit
+from nsds._jit import kernel, tiny, view
+from nsds.analysis.carried import Carried, changes_of, copy_of
+from nsds.analysis.parameters import state_words
+from nsds.analysis.tangent import (
+    AT_TIMES,
+    DONE,
+    EVENTS,
+    IMPACTS,
+    LOG_DET,
+    N_NOTES,
+    STARTED,
+    STOPPED,
+    TIME,
+    TOGETHER,
+    UNTREATED,
+    VECTORS,
+    Members,
+    Plan,
+    Scratch,
+    Tangent,
+    apply_map,
+    copy_vector,
+    log_of_determinant,
+    orthonormalise,
+    put_change,
+    scratch_size,
+    set_apart,
+    write_point,
+)
+from nsds.model.kinds import LAGRANGIAN, NEWTON_EULER, family, split
+from nsds.model.laws import LAWS
+from nsds.model.records import STEP, T0, T, model_of
+from nsds.schemes.run.interrupts import Interrupts
+from nsds.schemes.run.preparation import prepare_run
+from nsds.schemes.run.simulation import shares
+from nsds.status import CONVERGED, INEXACT
+
+_DIFFERENCE = 2.0**-17  # relative to 1 or the variable
+_SHORTER = 2.0**-7  # of the difference, where an active set changes within it
+_AT_BOUND = 1e-9  # of a bound
+_PHASE = 1e-9  # of a step: by how much a period may differ from a whole number of them
+_DENSE, _ENOUGH = 4, 64  # steps from one event to the next, on the mean of so many, at which steps are too long
+
+
+class Rows(NamedTuple):
+    """Multipliers, by their words in the memory, and the bounds at which constraints become active."""
+
+    at: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+@tiny
+def _side(value, low, high):
+    """-1 of what is at its lower bound, 1 at its upper one, else 0."""
+    if value <= low + _AT_BOUND * abs(low):
+        return -1
+    return 1 if value >= high - _AT_BOUND * abs(high) else 0
+
+
+@tiny
+def _is_solved(status):
+    """Whether a step has a result."""
+    return status in (CONVERGED, INEXACT)
+
+
+@kernel
+def _is_alike(one, other, rows):
+    """Whether the same multipliers are at their bounds in two memories."""
+    for k in range(rows.at.size):
+        i = rows.at[k]
+        if _side(one[i], rows.low[k], rows.high[k]) != _side(other[i], rows.low[k], rows.high[k]):
+            return False
+    return True
+
+
+@kernel
+def _note_events(before, after, rows, notes):
+    """Count a step in which what is active has changed, and the contacts that have closed."""
+    changed = 0
+    for k in range(rows.at.size):
+        i = rows.at[k]
+        was, now = _side(before[i], rows.low[k], rows.high[k]), _side(after[i], rows.low[k], rows.high[k])
+        changed += 1 if was != now else 0
+        notes[IMPACTS] += 1.0 if was == -1 and now == 0 and rows.low[k] == 0.0 else 0.0
+    notes[EVENTS] += 1.0 if changed > 0 else 0.0
+    notes[TOGETHER] += 1.0 if changed > 1 else 0.0
+
+
+def _beside_template(j, side, delta, t, y, m, plan, words, changes, fresh, one, other, tables, address, solver, solver_options, options):
+    """The state y after the step to t with state, or parameter, j beside itself; the status of the step. ``one``: memory before it."""
+    copy_vector(one.mem, other.mem)
+    copy_vector(fresh.work[m], other.work)
+    copy_vector(fresh.iwork[m], other.iwork)
+    if j < plan.n:
+        other.mem[words[j]] = one.mem[words[j]] + (delta if side == 1 else -delta)
+    else:
+        put_change(2 * (j - plan.n) + side, changes, other)
+    status = start(one.mem[T], tables, address, options, other.mem, other.imem, other.work, other.iwork)  # noqa: F821
+    if status == 0:
+        status, _, _ = step_(t, tables, address, solver, solver_options, options, other.mem, other.imem, other.work, other.iwork)  # noqa: F821
+    for i in range(plan.n):
+        y[i] = other.mem[words[i]]
+    return status
+
+
+def _differentiate_step_template(t, now, out, w, m, plan, words, rows, changes, fresh, one, other, tables, address, solver,
+                                 solver_options, options):  # fmt: skip
+    """Derivatives of the state after the step to t, which is in ``now``, by states and parameters, n rows into out.
+
+    Returns the number of columns for which the active set is another one on both sides: these are differences across it.
+    """
+    n, N, lost = plan.n, plan.n + plan.n_parameters, 0
+    low, high = view(w, 1, N), view(w, N + 1, N)
+    for j in range(N):
+        delta = _DIFFERENCE * max(1.0, abs(one.mem[words[j]])) if j < n else changes.delta[j - n]
+        is_low, is_high = False, False
+        for shorter in range(2 if j < n else 1):
+            delta *= 1.0 if shorter == 0 else _SHORTER
+            status = beside(j, 0, delta, t, low, m, plan, words, changes, fresh, one, other, tables, address, solver,  # noqa: F821
+                            solver_options, options)  # fmt: skip
+            is_low = _is_solved(status) and _is_alike(now, other.mem, rows)
+            status = beside(j, 1, delta, t, high, m, plan, words, changes, fresh, one, other, tables, address, solver,  # noqa: F821
+                            solver_options, options)  # fmt: skip
+            is_high = _is_solved(status) and _is_alike(now, other.mem, rows)
+            if is_low and is_high:
+                break
+        lost += 0 if is_low or is_high else 1
+        is_central = is_low == is_high
+        for i in range(n):
+            above = high[i] if is_high or is_central else now[words[i]]
+            below = low[i] if is_low or is_central else now[words[i]]
+            out[i * N + j] = (above - below) / (2.0 * delta if is_central else delta)
+    return lost
+
+
+def _stepped_march_template(first, last, until, plan, all_members, fresh, words, rows, tables, functions, solver, solver_options, options,
+                            tangent, changes, ones, others):  # fmt: skip
+    """Steps of members first..last up to number ``until``, with their tangent maps where these have columns, and points of a section."""
+    n, N = plan.n, plan.n + plan.n_parameters
+    behind, size = VECTORS * N + 1, n * N
+    for m in range(first, last):
+        mem, imem, work, iwork, address = all_members.mem[m], all_members.imem[m], all_members.work[m], all_members.iwork[m], functions[m]
+        reached, notes, w, columns = tangent.reached[m], tangent.notes[m], tangent.scratch[m], tangent.columns[m]
+        one = Scratch(ones.mem[m], ones.imem[m], ones.work[m], ones.iwork[m])
+        other = Scratch(others.mem[m], others.imem[m], others.work[m], others.iwork[m])
+        x, J, spare, product = view(w, 1, N), view(w, behind, size), view(w, behind + 4 * size, size), view(w, behind + 5 * size, size)
+        if reached[STARTED] == 0:
+            reached[STARTED] = 1
+            reached[STOPPED] = start(mem[T], tables, address, options, mem, imem, work, iwork)  # noqa: F821
+        while reached[DONE] < until and reached[STOPPED] == 0:
+            k, t_0 = imem[STEP] + 1, mem[T]
+            t = mem[T0] + k * options.h
+            copy_vector(mem, one.mem)
+            status, _, _ = step_(t, tables, address, solver, solver_options, options, mem, imem, work, iwork)  # noqa: F821
+            if not _is_solved(status):
+                reached[STOPPED] = status
+                break
+            if plan.n_columns > 0:
+                notes[UNTREATED] += differentiate_step(t, mem, J, w, m, plan, words, rows, changes, fresh, one, other, tables, address,  # noqa: F821
+                                                       solver, solver_options, options)  # fmt: skip
+                for i in range(n):
+                    for j in range(n):
+                        spare[i * n + j] = J[i * N + j]
+                notes[LOG_DET] += log_of_determinant(n, spare, product)
+                apply_map(J, columns, n, N, plan.n_columns, product)
+            imem[STEP], mem[T] = k, t
+            _note_events(one.mem, mem, rows, notes)
+            notes[TIME] += t - t_0
+            reached[DONE] += 1
+            if reached[DONE] % plan.every == 0:
+                if tangent.maps.shape[1] > 0:
+                    set_apart(n, plan.n_columns, reached[DONE] // plan.every - 1, columns, tangent.maps[m])
+                if plan.orthonormal != 0:
+                    orthonormalise(n, plan.n_columns, columns, tangent.growth[m])
+                if plan.section == AT_TIMES and reached[DONE] > all_members.skipped[m] * plan.every:
+                    for i in range(n):
+                        x[i] = mem[words[i]]
+                    write_point(t, reached, plan.width, n, x, x, notes, all_members.points[m])
+
+
+_marches = {}
+
+
+def _march_of(stepper):
+    """The compiled loop that carries tangent maps along the steps of a scheme."""
+    name = stepper.step.__module__.removeprefix("nsds.schemes.").replace(".", "_")
+    if name not in _marches:
+        names = {"start": stepper.start, "step_": stepper.step}
+        names["beside"] = kernel(_jit.specialised(_beside_template, name, **names))
+        names["differentiate_step"] = kernel(_jit.specialised(_differentiate_step_template, name, **names))
+        _marches[name] = kernel(_jit.specialised(_stepped_march_template, name, **names))
+    return _marches[name]
+
+
+class Stepped(Carried):
+    """`Carried` by time stepping, with steps h of which a section has a whole number."""
+
+    def __init__(self, owner, system, period, scheme, h, *, n_columns=None, orthonormal=False, parameters=(), sections=0):
+        periods = np.broadcast_to(np.asarray(period, float), np.size(system))
+        self.owner, length = owner, float(periods[0])
+        if (periods != length).any():
+            raise ValueError(f"{owner}: with a step h all sections must be of one length, got some from {periods.min()} to {periods.max()}")
+        every, h = whole_steps(owner, length, h)
+        run, _ = prepare_run(owner, system, h, scheme, None, False)
+        if family(model_of(run.records)) == NEWTON_EULER:
+            raise ValueError(f"{owner}: rigid bodies in space are not treated: state the system by nsds.lagrangian")
+        if run.controls.table.size:
+            raise ValueError(f"{owner}: systems with nsds.sampled_control are not treated")
+        if not getattr(run.prepared.stepper, "IS_ONE_STEP", True):
+            raise ValueError(f"{owner}: scheme keeps more than the state from one step to the next: no map of states")
+        self.run, self.words, self.rows, self.h, self._length, self._kept = run, state_words(run.records), every, h, length, None
+        members, n, total = run.records.size, self.words.size, self.words.size + len(parameters)
+        width = total if n_columns is None or parameters else n_columns
+        self.plan = Plan(n, len(parameters), width, n, every, int(orthonormal), AT_TIMES, n + 2, 0, 0, 0)
+        self.changes = changes_of(owner, system, h, scheme, run, parameters)
+        self.columns = np.zeros((members, n, width))
+        self.growth, self.notes, self.reached = np.zeros((members, width)), np.zeros((members, N_NOTES)), np.zeros((members, 4), np.int64)
+        self.maps, p = np.zeros((members, sections, n, width)), run.prepared
+        self._tangent = Tangent(self.columns.reshape(members, -1), self.growth, self.notes, self.reached,
+                                np.zeros((members, scratch_size(n, total))), self.maps.reshape(members, -1))  # fmt: skip
+        self._memory = Scratch(run.mem, run.mem.view(np.int64), p.work, p.iwork)
+        self._initial, self._spare = copy_of(self._memory), [copy_of(self._memory) for _ in range(2)]
+        self.points, self.skipped, self.varied = np.zeros((members, 0)), np.zeros(members), np.zeros((members, 0))
+        self._rows, self._has_warned = _rows_of(run.records, h), False
+        self.restart()
+
+    def restart(self, states=None, periods=None, change=()):
+        """See `Carried.restart`; the length of sections remains."""
+        if periods is not None and not (np.asarray(periods) == self._length).all():
+            raise ValueError(f"{self.owner}: with a step h all sections must be of one length, {self._length}")
+        super().restart(states, None, change)
+
+    def advance(self, n_sections):
+        """See `Carried.advance`."""
+        p, march = self.run.prepared, _march_of(self.run.prepared.stepper)
+        self.n_done += n_sections * self.plan.every
+        members = Members(*self._memory, np.zeros(0), self.points, self.skipped, self.varied)
+
+        def chunk(first, last):
+            march(first, last, self.n_done, self.plan, members, self._initial, self.words, self._rows, p.tables, p.functions,
+                  self.run.solver, self.run.solver_options, p.options, self._tangent, self.changes, *self._spare)  # fmt: skip
+
+        with Interrupts() as interrupts, shares(self.run.records.size) as in_shares, interrupts.at_once():
+            in_shares(chunk)
+        self._warn_of_events()
+
+    def _warn_of_events(self):
+        """Say once that events are too close for the step."""
+        done = self.reached[:, DONE]
+        dense = (done >= _ENOUGH) & (_DENSE * self.notes[:, EVENTS] > done)
+        if dense.any() and not self._has_warned:
+            self._has_warned, m = True, int(np.argmax(dense))
+            warnings.warn(
+                f"{self.owner}: h = {self.h:g} is too coarse for the events: what is active changes in {self.notes[m, EVENTS]:.0f} of "
+                f"{done[m]} steps; take a smaller h, or nsds.event_driven()",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+
+
+def carried(owner, system, period, scheme, h, **settings):
+    """A run with tangent maps: by time stepping where there is a step h, else event by event."""
+    if h is None:
+        return Carried(owner, system, period, scheme, **settings)
+    h = _checks.number(owner, "h", h, above=0.0)
+    if getattr(getattr(scheme, "dtype", None), "names", None) and scheme["scheme"].item() == b"event_driven":
+        raise ValueError(f"{owner}: h is the step of a time-stepping scheme: nsds.event_driven has none, leave it out")
+    settings.pop("rows", None)
+    settings.pop("keep", None)
+    return Stepped(owner, system, period, scheme, h, **settings)
+
+
+def whole_steps(owner, length, h):
+    """(their number in a section of this length, the step that is that part of it): the phase must not drift."""
+    count = max(1, round(length / h))
+    off = (count * h - length) / length
+    if not abs(count * h - length) <= _PHASE * h * max(1.0, count):
+        raise ValueError(
+            f"{owner}: h = {h:g} is no divisor of the section of length {length:g}: after {count} steps the phase is off by {off:.2g} of "
+            f"it, more in each; take h = {length!r} / {math.ceil(length / h)}"
+        )
+    return count, length / count
+
+
+def _rows_of(records, h):
+    """`Rows` of the interactions of a record, whose multipliers are impulses in mechanical systems."""
+    at, low, high = [], [], []
+    model = model_of(records)
+    scale = h if family(model_of(records)) == LAGRANGIAN else 1.0
+    for name, _, law, *_ in split(model)[1]:
+        base, part = records.dtype[name].base, records[name][:1].reshape(-1)
+        m = int(np.prod(base["lambda"].shape, dtype=int))
+        first = (records.dtype.fields[name][1] + base.fields["lambda"][1]) // 8
+        words = first + base.itemsize // 8 * np.arange(part.size)[:, None] + np.arange(m)
+        if LAWS[law].bilateral and not LAWS[law].is_bounded:
+            continue
+        lower, upper = (np.broadcast_to(bound, words.shape) for bound in LAWS[law].bounds(part, m))
+        at.append(words.ravel())
+        low.append(lower.ravel() * scale)
+        high.append(upper.ravel() * scale)
+    if not at:
+        return Rows(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+    return Rows(np.concatenate(at).astype(np.int64), np.concatenate(low), np.concatenate(high))
