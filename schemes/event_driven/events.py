@@ -449,8 +449,9 @@ def _note_zeros(s, options, mem, work, iwork):
         work[f.opening + i] = u
         if mode == FREE and c.component == 0 and c.always == 0:
             if iwork[f.fired + i] != 0 or position(c, form.entries, mem, work) <= _ON_IT * work[f.length + i]:
-                rises = a > _ON_IT * work[f.pull + i]
-                nothing = _FORCE * work[f.pull + i] * (1.0 if iwork[f.before + i] == FREE else _DOUBT)  # next to no force has held it
+                was_held = iwork[f.before + i] != FREE
+                rises = a > _ON_IT * work[f.pull + i] and not (was_held and iwork[f.fired + i] != 0)  # a is 0 where no force is left
+                nothing = _FORCE * work[f.pull + i] * (_DOUBT if was_held else 1.0)  # next to no force has held it
                 zeros = 1 if abs(u) > work[f.slow + i] else 2 if rises or abs(a) > nothing else 3
         elif mode == SLIP and c.component < 2 and slip_of(i, s, mem, work)[2] <= work[f.slow + i]:
             zeros = 1 if abs(a) > _FORCE * work[f.pull + i] else 2

@@ -154,6 +154,16 @@ def test_exponents_of_a_chaotic_impact_oscillator():
     assert found["n_untreated"] == 0 == found["status"]
 
 
+def test_a_contact_lets_go_once_however_late():
+    """Where the drive no longer presses it on the stop: there the acceleration is nothing but the rounding of the time."""
+    rng, n = np.random.default_rng(0), 2000
+    systems = np.repeat(impact_oscillator(0.03, 2.82, 0.75, x=0.0), n)
+    systems["t"] = (0.5 * math.pi + 2 * math.pi * rng.integers(0, 3000, n)) / 2.82 - 10.0 ** rng.uniform(-3, -0.3, n)
+    found = nsds.lyapunov(systems, period=0.6, n_periods=1, transient=0)
+    assert (found["status"] == 0).all()
+    assert (found["n_events"] == 1).all()
+
+
 def test_exponents_of_an_ensemble_are_those_of_its_members():
     one = impact_oscillator(0.05, 2.8, 0.8)
     both = np.repeat(one, 2)
