@@ -138,7 +138,7 @@ def _spectra(run, samples):
         spread = (weights[..., None] * (means - result["exponents"]) ** 2).sum(axis=0)
         result["errors"] = np.sqrt(spread / max(len(samples) - 2, 1))
         result["rate"] = (samples[-1][2] - samples[0][2]) / (time[-1] - time[0])
-    result["sum_error"] = result["exponents"].sum(axis=1) - result["rate"] if k == run.n else math.nan
+        result["sum_error"] = result["exponents"].sum(axis=1) - result["rate"] if k == run.n else math.nan  # NaN, too, of what sticks
     for column, name in enumerate(("n_impacts", "n_events", "n_together", "n_untreated"), start=3):
         result[name] = samples[-1][column] - samples[0][column]
     result["time"], result["status"] = time[-1] - time[0], run.run.status
