@@ -18,6 +18,7 @@ from nsds.schemes.event_driven.clock import AT_EVENT, AT_START, STEPS, are_too_m
 from nsds.schemes.event_driven.driven import augmented, cause_in_circuit, drive, is_circuit, set_sources
 from nsds.schemes.event_driven.modes import (
     HELD,
+    LENGTHS,
     LOWER,
     PLAN,
     UPPER,
@@ -56,7 +57,6 @@ from nsds.status import (
 
 EVENT_ROWS = True
 _OWNER = "event_driven"
-_NEXT_TO_NOTHING = 1e-9  # of the shortest time of the system: the step that tells the modes
 _VIOLATED = 1e-9  # of the terms of y
 _OFF = 1e-10  # of the terms of y: what is held and further away is so because a source or a switch has stepped
 _SMALLEST = 5e-324
@@ -99,7 +99,7 @@ def prepare(records, mem, options, h, method):
     p["n_own"] = (layout.parts["count"] * layout.parts["n"]).sum()
     p["is_driven"] = is_circuit(records)
     for name in members[0]:
-        if name not in ("W", "spare"):
+        if name != "spare":
             p[name] = work.store(np.stack([member[name] for member in members]))
     for prefix in ("bounds", "open"):
         p[f"{prefix}_lower"], p[f"{prefix}_upper"] = work.store(layout.lower), work.store(layout.upper)
@@ -107,7 +107,6 @@ def prepare(records, mem, options, h, method):
     row, column = np.arange(m + 1) * m, np.tile(np.arange(m), m)
     place_problem(p, Unknowns(None, None, c, None, row, column, None), method, work, iwork)
     work, iwork, plan = work.array(), iwork.array(np.int64), p[0]
-    work[:, plan["W"] : plan["W"] + m * m] = [member["W"].reshape(-1) for member in members]
     work[:, plan["spare"] : plan["spare"] + n] = [member["spare"] for member in members]
     iwork[:, plan["direct"] : plan["direct"] + m] = [(member["D"] != 0).any(axis=1) for member in members]
     numbers = {name: float(options[name].item()) for name in ("accumulation", "max_events")}
@@ -125,7 +124,7 @@ def _is_exact(records, options, layout):
 
 
 def _operators(record, layout, constants, h):
-    """Dense operators of one member, by the names of `PLAN`, and W of the choice of modes."""
+    """Dense operators of one member, by the names of `PLAN`."""
     from scipy.linalg import block_diag, matrix_balance
 
     C, A, B, D = (operator.toarray() for operator in operators(record, layout, constants))
@@ -135,11 +134,11 @@ def _operators(record, layout, constants, h):
         C, A, B, mass, e, constant = augmented(record, record["t"][0], C, A, B, D, mass)
     n = A.shape[0]
     fastest = max(abs(np.linalg.eigvals(A)).max(initial=0.0), 1.0 / h)
-    short = _NEXT_TO_NOTHING / fastest
     balanced, (scale, _) = matrix_balance(A, permute=False, separate=True)  # states may have units of any size
-    near = short * scale[:, None] * np.linalg.inv(np.eye(n) - short * balanced) / scale
+    steps = [length / fastest for length in LENGTHS]
+    near = np.stack([step * scale[:, None] * np.linalg.inv(np.eye(n) - step * balanced) / scale for step in steps])
     result = {"A": A, "B": B, "raw_B": np.linalg.solve(mass, B), "C": C, "D": D, "mass": mass, "e": e, "spare": constant}
-    return result | {"near_x": C @ near @ A, "near_s": C @ near, "near_lam": C @ near @ B, "W": D + C @ near @ B}
+    return result | {"near_x": C @ near @ A, "near_s": C @ near, "near_lam": C @ near @ B}
 
 
 def cause_of(records, prepared, m, status):

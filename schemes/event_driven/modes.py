@@ -6,7 +6,8 @@ rational complementarity problem (Heemels, Schumacher, Weiland 2000) at the freq
 
     w = (D + h C G B) lambda + (C x + e) + h C G (A x + s),   G = (I - h A)^-1,      w and lambda by the law
 
-with ``C x + e`` of rows that came to zero put to zero. In a mode, y = 0 of the HELD rows is differentiated until lambda follows from it,
+with ``C x + e`` of rows that came to zero put to zero. Where the modes that it chooses end at once, terms of higher order decide, which are
+rounding at that h: the next choice takes a longer one. In a mode, y = 0 of the HELD rows is differentiated until lambda follows from it,
 which gives ``lambda = L x + l`` and ``x' = (A + B L) x + s + B l``.
 """
 
@@ -18,20 +19,22 @@ import numpy as np
 from nsds._jit import kernel, tiny
 from nsds.model.layout import table
 from nsds.schemes.event_driven.polynomials import NO_ROOT, first_root
-from nsds.schemes.problem.box import solve
+from nsds.schemes.problem.box import ULPS, solve
 from nsds.solvers.box.signature import changed
+from nsds.status import CONVERGED
 
 LOWER, UPPER, HELD = range(3)
 SERIES_DEGREE = 24
-# Of n states and m rows. Operators, with M^-1; raw_B without it; near_x, near_s: what of x and s is in w of the choice of modes. State,
-# source, coefficients of the motion, and of a guard. Elimination: rows and their columns of lambda, of x, constants, sizes;
-# constant input. In a mode: L, l, Y = C + D L, y0; rate and constant of the motion. The largest |x| so far, and the terms of its change in
-# a step, which tell what rounding is. Of each row and mode that it left: last time, two times of flight, the longest, and the state then.
-# Numbers: next step, end of an accumulation, time of the last event.
+LENGTHS = (1e-11, 1e-9, 1e-7, 1e-5, 1e-3)  # of the step that tells the modes, in the shortest times of the system
+# Of n states and m rows. Operators, with M^-1; raw_B without it; near_x, near_s, near_lam: what of x, s and lambda is in w of the choice of
+# modes, for each of its lengths. State, source, coefficients of the motion, and of a guard. Elimination: rows and their columns of lambda,
+# of x, constants, sizes; constant input. In a mode: L, l, Y = C + D L, y0; rate and constant of the motion. The largest |x| so far, and the
+# terms that each coefficient of the motion could have, which tell what rounding is. Of each row and mode that it left: last time, two times
+# of flight, the longest, and the state then. Numbers: next step, end of an accumulation, time of the last event.
 _ARRAYS = {
     "A": "nn", "B": "nm", "raw_B": "nm", "C": "mn", "D": "mm", "mass": "nn", "e": "m", "near_x": "mn", "near_s": "mn",
     "x": "n", "s": "n", "spare": "n", "poly": "np", "guard": "p", "P": "mm", "X": "mn", "K": "m", "size": "m",
-    "input": "n", "L": "mn", "l": "m", "Y": "mn", "y0": "m", "rate": "nn", "constant": "n", "x_size": "n", "c_size": "n",
+    "input": "n", "L": "mn", "l": "m", "Y": "mn", "y0": "m", "rate": "nn", "constant": "n", "x_size": "n", "c_size": "np",
     "last": "3m", "flight": "3m", "flight_before": "3m", "longest": "3m", "x_last": "3mn", "step": "", "tail": "", "event": "",
     "corner": "", "near_lam": "mm", "chosen": "m", "hidden": "mn", "hidden_constant": "m",
 }  # fmt: skip
@@ -58,7 +61,10 @@ PLAN = table(
 )
 _ON_IT = 1e-12  # of the largest terms of y: what is smaller is zero
 _NO_VALUE = 1e-13  # of the terms of a guard: what is smaller starts from zero
-_NO_SLOPE, _MOST_SLOPE = 1e-9, 1e-6  # of the terms of its derivatives; ten times as much each time that nothing moves
+_ROUNDED = 1e-10  # of them: what is below zero by less than this is so by the rounding of a choice of modes, and starts from zero, too
+_NOISE = 1e-12  # of the terms that a coefficient could have: what is smaller is their rounding
+_NO_SLOPE = 1e-9  # of the terms of its derivatives
+_NO_CHANGE, _MOST_CHANGE = 1e-14, 1e-9  # of its terms, where nothing moves: what it changes by less in a step; ten times as much each time
 _STRICT = 1e-13  # tolerance of the choice of modes, which terms of 1e-9 decide
 _VERGE = 1e-10  # of the largest y: a row whose y is smaller may be held
 _OFF = 1e-9  # of the terms of what is held: how far it may be from 0
@@ -121,6 +127,10 @@ def choose_modes(is_start, flow, solver, solver_options, work, iwork):
     Its unknowns are by how much lambda differs from what it was, so that constants cancel in no row.
     """
     p, m, n = flow.plan[0], flow.plan[0].m, flow.plan[0].n
+    length = min(iwork[p.n_still], len(LENGTHS) - 1)
+    near_x, near_s, near_lam = p.near_x + length * m * n, p.near_s + length * m * n, p.near_lam + length * m * m
+    for k in range(m * m):
+        work[p.W + k] = work[p.D + k] + work[near_lam + k]
     for i in range(m):
         lam, lower, upper = multiplier(i, p, work), work[p.bounds_lower + i], work[p.bounds_upper + i]
         if iwork[p.fired + i] != 0 and iwork[p.mode + i] == HELD:
@@ -142,14 +152,23 @@ def choose_modes(is_start, flow, solver, solver_options, work, iwork):
         else:
             for k in range(m):
                 y += work[p.D + i * m + k] * work[p.K + k]
+                terms += abs(work[p.D + i * m + k] * work[p.K + k])
+        terms = terms if y != 0.0 else 0.0
         for j in range(n):
-            y += work[p.near_x + i * n + j] * work[p.x + j] + work[p.near_s + i * n + j] * work[p.s + j]
+            of_x, of_s = work[near_x + i * n + j] * work[p.x + j], work[near_s + i * n + j] * work[p.s + j]
+            y, terms = y + of_x + of_s, terms + abs(of_x) + abs(of_s)
         for k in range(m):
-            y += work[p.near_lam + i * m + k] * work[p.K + k]
+            of_lam = work[near_lam + i * m + k] * work[p.K + k]
+            y, terms = y + of_lam, terms + abs(of_lam)
+        y = y if abs(y) > _NOTHING * terms else 0.0  # rounding, which a solver would take for data
         work[p.q + i], work[p.lower + i], work[p.upper + i] = y, lower - work[p.K + i], upper - work[p.K + i]
         work[p.z + i] = min(max(0.0, work[p.lower + i]), work[p.upper + i])
     strict = changed(solver_options, min(_STRICT, solver_options.tol), solver_options.max_iter)
     status = solve(m, flow.W_row, flow.W_column, p.W, p, solver, strict, False, work, iwork)
+    if status != CONVERGED:  # switches may have moved lambda so far that what decides is rounding of its terms
+        work[p.rounding] = _start_again(p, work)
+        status = solve(m, flow.W_row, flow.W_column, p.W, p, solver, strict, False, work, iwork)
+        work[p.rounding] = 0.0
     for i in range(m):
         work[p.chosen + i] = min(max(work[p.z + i] + work[p.K + i], work[p.bounds_lower + i]), work[p.bounds_upper + i])
         z, lower, upper = work[p.z + i], work[p.bounds_lower + i] - work[p.K + i], work[p.bounds_upper + i] - work[p.K + i]
@@ -157,6 +176,20 @@ def choose_modes(is_start, flow, solver, solver_options, work, iwork):
         if lower == upper:
             iwork[p.mode + i] = LOWER if work[p.q + i] > 0.0 else UPPER
     return status
+
+
+@kernel
+def _start_again(p, work):
+    """Put z at the point of its box that is nearest to 0. Returns rounding of the largest terms that w has there."""
+    largest = 0.0
+    for i in range(p.m):
+        work[p.z + i] = min(max(0.0, work[p.lower + i]), work[p.upper + i])
+    for i in range(p.m):
+        terms = abs(work[p.q + i])
+        for k in range(p.m):
+            terms += abs(work[p.W + i * p.m + k] * work[p.z + k])
+        largest = max(largest, terms)
+    return ULPS * largest
 
 
 @kernel
@@ -438,17 +471,16 @@ def _series(h, p, work):
     n, growth = p.n, 1e3
     for a in range(n):
         work[p.poly + a] = work[p.x + a]
-    for a in range(n):
-        size = abs(work[p.constant + a])
-        for b in range(n):
-            size += abs(work[p.rate + a * n + b]) * (work[p.x_size + b] if b >= p.n_own else abs(work[p.x + b]))
-        work[p.c_size + a] = size * h
+        work[p.c_size + a] = work[p.x_size + a] if a >= p.n_own else abs(work[p.x + a])
     for j in range(SERIES_DEGREE):
         for a in range(n):
             c = work[p.constant + a] if j == 0 else 0.0
+            size = abs(c)
             for b in range(n):
                 c += work[p.rate + a * n + b] * work[p.poly + j * n + b]
+                size += abs(work[p.rate + a * n + b]) * work[p.c_size + j * n + b]
             work[p.poly + (j + 1) * n + a] = c * h / (j + 1)
+            work[p.c_size + (j + 1) * n + a] = size * h / (j + 1)
     for a in range(n):
         largest = 0.0
         for j in range(SERIES_DEGREE):
@@ -465,21 +497,21 @@ def _series(h, p, work):
 @kernel
 def _first_event(p, work, iwork):
     """The first theta at which a guard comes to zero, or NO_ROOT. Out: which do so, in iwork[p.fired:]."""
-    best, no_slope = NO_ROOT, min(_NO_SLOPE * 10.0 ** iwork[p.n_still], _MOST_SLOPE)
+    best, no_change = NO_ROOT, min(_NO_CHANGE * 10.0 ** iwork[p.n_still], _MOST_CHANGE) if iwork[p.n_still] > 0 else 0.0
     for i in range(p.m):
         work[p.w + i] = NO_ROOT
         mode = iwork[p.mode + i]
         if work[p.bounds_lower + i] == work[p.bounds_upper + i]:
             continue
         if mode != HELD:
-            work[p.w + i] = _root(p.Y + i * p.n, 1.0 if mode == LOWER else -1.0, work[p.y0 + i], 0.0, no_slope, p, work)
+            work[p.w + i] = _root(p.Y + i * p.n, 1.0 if mode == LOWER else -1.0, work[p.y0 + i], 0.0, no_change, p, work)
             best = min(best, work[p.w + i])
             continue
         at, lower, upper = p.L + i * p.n, work[p.bounds_lower + i], work[p.bounds_upper + i]
         if lower > -math.inf:
-            work[p.w + i] = _root(at, 1.0, work[p.l + i], lower, no_slope, p, work)
+            work[p.w + i] = _root(at, 1.0, work[p.l + i], lower, no_change, p, work)
         if upper < math.inf:
-            work[p.w + i] = min(work[p.w + i], _root(at, -1.0, work[p.l + i], upper, no_slope, p, work))
+            work[p.w + i] = min(work[p.w + i], _root(at, -1.0, work[p.l + i], upper, no_change, p, work))
         best = min(best, work[p.w + i])
     for i in range(p.m):
         iwork[p.fired + i] = 1 if best != NO_ROOT and work[p.w + i] <= best + _TOGETHER else 0
@@ -487,20 +519,25 @@ def _first_event(p, work, iwork):
 
 
 @kernel
-def _root(row, sign, constant, bound, no_slope, p, work):
+def _root(row, sign, constant, bound, no_change, p, work):
     """First root of ``sign (row x + constant - bound)`` along the motion; coefficients that are rounding count as zero at the start."""
-    zeros, is_start = 0, True
+    zeros, is_start, size = 0, True, 0.0
     for j in range(SERIES_DEGREE + 1):
         g = constant - bound if j == 0 else 0.0
         terms = abs(constant) + abs(bound) if j == 0 else 0.0
+        reach = 0.0
         for a in range(p.n):
             c = work[p.poly + j * p.n + a]
             g += work[row + a] * c
-            size = work[p.x_size + a] if j == 0 else work[p.c_size + a] if j == 1 else abs(c)
-            terms += abs(work[row + a]) * size
-        is_start &= abs(g) <= (no_slope if j > 0 else _NO_VALUE) * terms
+            terms += abs(work[row + a]) * (work[p.x_size + a] if j == 0 else abs(c))
+            reach += abs(work[row + a]) * work[p.c_size + j * p.n + a]
+        g *= sign
+        if j == 0:
+            is_start, size = -_ROUNDED * terms <= g <= max(_NO_VALUE, no_change) * terms, terms
+        else:
+            is_start &= abs(g) <= max(_NO_SLOPE * terms, _NOISE * reach, no_change * size)
         zeros += 1 if is_start else 0
-        work[p.guard + j] = sign * g
+        work[p.guard + j] = g
     return first_root(SERIES_DEGREE, p.guard, zeros, 0.0, 1.0, work)
 
 

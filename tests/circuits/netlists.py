@@ -55,3 +55,32 @@ R1 p n 100
 .model DI D
 """
 EXAMPLES = {"rectifier": RECTIFIER, "boost": BOOST, "oscillator": OSCILLATOR, "zener": ZENER, "bridge": BRIDGE}
+
+
+MODELS = """
+.model DI D(Ron=0 Vfwd=0)
+.model DZ D(Ron=0 Vfwd=0.6 Vrev=4)
+.model SWM SW(Ron=0 Vt=0.5)
+"""
+
+
+def random_converter(rng):
+    """A source, up to four nodes more; between any two of them resistors, inductors, capacitors, diodes, switches with a clock."""
+    n, kind, frequency = rng.integers(2, 6), rng.integers(3), rng.choice([50, 1000])
+    lines = ["random", "V1 n1 0 " + ("DC 10", f"SIN(0 10 {frequency})", f"SIN(2 10 {frequency} 0 0 {rng.choice([0, 30, 90])})")[kind]]
+    for k in range(2, n + 1):
+        is_resistor = rng.random() < 0.8
+        lines.append(f"{'R' if is_resistor else 'C'}g{k} n{k} 0 {10 ** (rng.uniform(2, 5) if is_resistor else rng.uniform(-7, -4)):.3g}")
+    for k in range(rng.integers(n, 2 * n + 3)):
+        a, b = rng.choice(["0", *(f"n{j}" for j in range(1, n + 1))], 2, replace=False)
+        what, ohm = rng.choice(list("RRCLDDDDZS")), 10 ** rng.uniform(-1, 2)
+        if what == "R":
+            lines.append(f"R{k} {a} {b} {10 ** rng.uniform(0, 4):.3g}")
+        elif what == "L":
+            lines.append(f"L{k} {a} {b} {10 ** rng.uniform(-4, -1):.3g}")
+        else:
+            rest = {"C": f"C{k} x{k} {b} {10 ** rng.uniform(-7, -4):.3g}", "D": f"D{k} x{k} {b} DI", "Z": f"D{k} x{k} {b} DZ"}
+            lines += [f"Rx{k} {a} x{k} {ohm:.3g}", rest.get(what, f"S{k} x{k} {b} g{k} 0 SWM")]
+            if what == "S":
+                lines.append(f"VG{k} g{k} 0 PULSE(0 1 {rng.integers(5)}00u 0 0 {rng.integers(1, 9)}00u 1m)")
+    return "\n".join(lines) + MODELS

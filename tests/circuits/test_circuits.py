@@ -11,7 +11,7 @@ import nsds
 from nsds import status
 from nsds.circuits.netlist import read
 from tests.benchmarks.peer_ngspice import compare
-from tests.circuits.netlists import BOOST, BRIDGE, EXAMPLES, OSCILLATOR, RECTIFIER
+from tests.circuits.netlists import BOOST, BRIDGE, EXAMPLES, MODELS, OSCILLATOR, RECTIFIER, random_converter
 from tests.paths import CIRCUITS
 
 # name, step, strong columns, their largest error in the limit of that step (case.md), from exact event-driven solutions
@@ -233,6 +233,40 @@ def test_random_networks_obey_their_laws(drawn):
     circuit = nsds.circuit(lines)
     rows = nsds.simulate(circuit, t_end=1.0, h=0.02)[1:]
     require_laws(circuit, rows, "\n".join(["title", *lines]))
+
+
+@pytest.mark.parametrize("seed", range(0, 400, 100))
+def test_random_converters_obey_their_laws_event_by_event(seed):
+    """Modes that only terms of high order tell apart, states at rest whose guards are rounding, currents that decay by 16 digits."""
+    for k in range(seed, seed + 100):
+        netlist = random_converter(np.random.default_rng(k))
+        circuit = nsds.circuit(netlist)
+        rows = nsds.simulate(circuit, t_end=5e-3, h=1e-4, scheme=EVENTS)[1:]
+        require_laws(circuit, rows[rows["status"] != status.EVENT], netlist)
+
+
+def test_a_cascade_of_diodes_that_all_begin_at_zero():
+    """Two stages of Cockcroft and Walton: D4 conducts from the start, by the third derivative of its voltage."""
+    netlist = """cascade
+V1 a 0 SIN(0 10 50)
+R0 a a0 10
+C1 a0 b 10u
+D1 0 b DI
+D2 b c DI
+C2 c 0 10u
+C3 b d 10u
+D3 c d DI
+D4 d e DI
+C4 e c 10u
+R1 e 0 50k
+"""
+    circuit = nsds.circuit(netlist + MODELS)
+    rows = nsds.simulate(circuit, t_end=0.2, h=1e-3, scheme=EVENTS)
+    require_laws(circuit, rows[1:][rows["status"][1:] != status.EVENT], netlist + MODELS)
+    assert nsds.circuits.current(circuit, rows, "D4")[rows["t"] == 1e-3] > 0
+    steps = nsds.simulate(circuit, t_end=0.2, h=1e-5, save_every=100)
+    by_steps, by_events = (nsds.circuits.voltage(circuit, each, "e")[-1] for each in (steps, rows))
+    assert by_steps == pytest.approx(by_events, rel=2e-4)
 
 
 @pytest.mark.reference
