@@ -20,7 +20,7 @@ from pathlib import Path
 import llvmlite
 import numba
 import numpy as np
-from llvmlite.binding import address_of_symbol
+from llvmlite.binding import Linkage, address_of_symbol
 from numba import types
 from numba.core.caching import dumps
 from numba.core.compiler import compile_result
@@ -250,9 +250,13 @@ def _list_files(beginning):
 
 
 def _declarations(module):
-    """Names of functions and variables that compiled code refers to and does not hold, but for what LLVM makes itself."""
+    """Names of functions and variables that compiled code refers to and does not hold, but for what LLVM makes itself.
+
+    Code that is there to be copied counts, too: whoever does not copy it refers to it.
+    """
     named = itertools.chain(module.functions, module.global_variables)
-    return [one.name for one in named if one.is_declaration and not one.name.startswith("llvm.")]
+    outside = [one for one in named if one.is_declaration or one.linkage == Linkage.available_externally]
+    return [one.name for one in outside if not one.name.startswith("llvm.")]
 
 
 def _are_missing(symbols, target_context):

@@ -351,6 +351,51 @@ def test_a_callee_is_not_compiled_again_with_its_caller(tmp_path):
     assert second.stdout.strip() == "2.0 [False, False] False", second.stderr
 
 
+A_PIECE = """
+import numpy as np
+from nsds._jit import kernel, tiny
+
+@kernel
+def long(x):
+    for i in range(1, x.size):
+REPEATED
+
+@tiny
+def piece(x):
+    long(x)
+    return 2.0 * x[0]
+
+""".replace(
+    "REPEATED", 12 * "        x[i] = np.sin(x[i - 1]) + np.exp(x[i]) + np.cos(x[i]) + np.tan(x[i]) + np.tanh(x[i]) + np.sinh(x[i])\n"
+)
+EARLY = """
+@kernel
+def known_first(x):
+    long(x)
+
+@kernel
+def early(x):
+    return piece(x)
+
+known_first(np.ones(2))
+print(early(np.ones(2)))
+"""
+LATE = """
+@kernel
+def late(x):
+    return piece(x) + piece(x)
+
+print(late(np.ones(2)))
+"""
+
+
+def test_what_a_piece_calls_is_loaded_with_it(tmp_path):
+    """Code that a piece shows to its callers is not in them where they do not copy it: they refer to it, in another process, too."""
+    for callers, value in ((EARLY, "2.0"), (LATE, "4.0"), (LATE, "4.0")):
+        found = run(A_PIECE + callers, NUMBA_CACHE_DIR=str(tmp_path))
+        assert (found.returncode, found.stdout.strip()) == (0, value), found.stderr
+
+
 DOORS = """
 import numba
 import numpy as np
