@@ -11,7 +11,7 @@ import numba
 
 from nsds._jit.bound import bound
 from nsds._jit.calls import address, caller, on_demand
-from nsds._jit.compiler import announcing, callback, compiled, each, inlined, kernel, parallel, specialised, threaded, tiny
+from nsds._jit.compiler import announcing, callback, compiled, each, inlined, is_compiled, kernel, parallel, specialised, threaded, tiny
 from nsds._jit.convention import AS_CALLED
 from nsds._jit.lanes import absolute, bits_of, chosen, larger, load, put, spread
 from nsds._jit.views import at_address, pointer, stack, view
@@ -35,6 +35,7 @@ __all__ = [
     "compiled",
     "each",
     "inlined",
+    "is_compiled",
     "kernel",
     "larger",
     "load",

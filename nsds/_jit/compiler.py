@@ -16,7 +16,7 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.typed_passes import NativeLowering, NativeParforLowering, NopythonRewrites
 
-from nsds._jit.cache import KernelCache, announced
+from nsds._jit.cache import KernelCache, announced, is_cold
 from nsds._jit.convention import Lowering, LoweringOfPieces, as_callers_see
 from nsds._jit.library import Library, Pieces
 from nsds._jit.views import matrix
@@ -167,6 +167,11 @@ def announcing(kernel, what):
 
     kernel.compile = first
     return kernel
+
+
+def is_compiled(kernel):
+    """Whether code of a kernel is here or in the cache, so that its first call need not wait for the compiler."""
+    return bool(kernel.overloads) or not is_cold(kernel)
 
 
 def _add_overload(kernel, compiled):

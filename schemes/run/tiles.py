@@ -10,14 +10,15 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _jit
-from nsds._jit import larger, load, put, view
+from nsds._jit import is_compiled, larger, load, put, view
 from nsds.model.records import N_ITER, RESIDUAL, STATUS, STEP, T0, T
 from nsds.schemes.run.recording import DONE, ROW, ROW_N_ITER, ROW_RESIDUAL, ROW_STATUS, ROW_STEP, ROW_T, STARTED, STOPPED
 from nsds.status import CONVERGED
 
 WIDTH = 8  # members of a tile: two registers of four; four take a quarter longer each, sixteen no less
 _MOST_WORDS = 512  # of a member: more do not stay in the nearest cache
-WORTH = 100_000  # steps of all members: of fewer, compiling for tiles would take longer than it saves
+WORTH = 100_000  # steps of all members: of fewer, tiles save nothing that is felt
+WORTH_COMPILING = 100_000_000  # of fewer, compiling for tiles takes longer than they save
 _FEW_LEAVE = 4  # a tile ends where more than every fourth step is taken alone,
 _AT_LEAST = 32  # from so many on
 _COUNTERS = 5  # of each member
@@ -54,6 +55,8 @@ def tiles_of(run, n_steps, march):
     if run.controls.table.size > 0 or run.watched is not None or not module.suits(prepared.tables, run.solver_options):
         return None
     places, kernel = module.places(prepared.tables), kernel_of(module, WIDTH, march)
+    if run.records.size * n_steps < WORTH_COMPILING and not is_compiled(kernel):
+        return None
 
     def advance(*arguments):
         kernel(*arguments, places, np.empty((words + places["size"].item() + _COUNTERS) * WIDTH))

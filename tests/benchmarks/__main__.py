@@ -24,6 +24,7 @@ import numba
 import numpy
 
 import nsds
+from nsds.schemes.run import tiles
 from tests.benchmarks import floors, history
 from tests.benchmarks.workloads import (
     WORKLOADS,
@@ -122,6 +123,7 @@ def main():
         _print(first_results_of_schemes())
         return
     peer = None if arguments.no_peer else find_peer()
+    tiles.WORTH_COMPILING = 0  # as on a machine that has run a large ensemble before
     warm = keep_memory()
     print(f"nsds {nsds.__version__}, numba {numba.__version__}, numpy {numpy.__version__}, {platform.machine()}, every step recorded")
     print(f"peer: {'Siconos of the system python (Debian builds it with assertions)' if peer else 'not found'}")

@@ -15,6 +15,7 @@ EULER = nsds.euler_moreau
 @pytest.fixture(autouse=True)
 def of_short_runs(monkeypatch):
     monkeypatch.setattr(tiles, "WORTH", 0)
+    monkeypatch.setattr(tiles, "WORTH_COMPILING", 0)
 
 
 def balls(n):
