@@ -10,7 +10,6 @@ from numba import float64
 
 from nsds._jit import caller, kernel, view
 from nsds.solvers.box.signature import diagonal, row_sum
-from nsds.solvers.contact.signature import keep_better
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, SINGULAR, STALLED
 
 ARGUMENTS = "rho, lower, upper, z, w"
@@ -40,7 +39,10 @@ def sweeps(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     for k in range(limit + 1):
         error = residual(law, options.rounding, row, column, M, q, lower, upper, z, w)
         patience = _PATIENCE if error < 0.999 * least else patience - 1
-        least = keep_better(error, least, z, best)
+        if error < least:
+            least = error
+            for i in range(n):
+                best[i] = z[i]
         info[0], info[1] = k, error
         if not math.isfinite(error):
             return NON_FINITE

@@ -6,7 +6,7 @@ from numba import float64, int64, void
 
 from nsds._jit import caller, kernel, on_demand, specialised, tiny, view
 from nsds.solvers.contact import alart_curnier, quartic
-from nsds.solvers.contact.signature import EQUATION, conclude
+from nsds.solvers.contact.signature import EQUATION, SOLVER, conclude
 from nsds.status import CONVERGED
 
 # How a contact is solved, in the order of options.local.
@@ -242,8 +242,8 @@ def solve_contact(local, d, disk, mu, mu_r, W, k, q, r, scratch):
     _call_iterate(_address_of_iterate(), (local, d, disk, mu, mu_r, W, k, q, r, guess, scratch))
 
 
-@tiny
-def solve_alone(disk, mu, row, column, W, q, options, r, u, info, scratch):
+@kernel
+def solve_alone(disk, mu, row, column, W, q, options, r, u, info, scratch, iwork):
     """Contact problem ``u = W r + q`` of one contact, in one step of `solve_contact`. Returns CONVERGED, or a status with r as it was.
 
     Work: scratch (5 + SCRATCH).
@@ -256,6 +256,9 @@ def solve_alone(disk, mu, row, column, W, q, options, r, u, info, scratch):
     for a in range(d if status != CONVERGED else 0):
         r[a] = guess[a]
     return status
+
+
+address_of_solve_alone = on_demand(SOLVER, solve_alone)
 
 
 _D = 0  # components of a contact; bound by `specialised`
