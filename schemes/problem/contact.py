@@ -19,7 +19,6 @@ from numba import int64, typeof, types, uintp
 from nsds._jit import caller, kernel, on_demand, tiny, view
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.lagrangian.tables import CONSTRAINT
-from nsds.solvers.contact.local import address_of_solve_alone
 from nsds.solvers.contact.signature import EQUATION, N_INFO, SOLVER, call_solver, changed
 from nsds.status import CONVERGED, INEXACT, INFEASIBLE, MAX_ITER, RAY, SINGULAR, STALLED
 
@@ -219,15 +218,8 @@ def _state_bounded(blocks, n, work, iwork):
 
 @kernel
 def call_in_turns(solver, is_brief, aim, disk, mu, row, column, W, q, options, r, u, info, work, iwork):
-    """Contact problem ``u = W r + q`` to the tolerance aim; where the method is tried in turns, briefly, longer, and to what is enough.
-
-    is_brief: of the default, which solves one contact in space at once, as `nsds.solvers.contact.auto` would with more calls.
-    """
+    """Contact problem ``u = W r + q`` to the tolerance aim; where the method is tried in turns, briefly, longer, and to what is enough."""
     in_turns = is_brief and options.max_iter == 0.0
-    is_alone = in_turns and disk.size == 1 and q.size > 2 and disk[0] != EQUATION
-    alone = address_of_solve_alone() if is_alone else 0
-    if alone != 0 and call_solver(alone, (disk, mu, row, column, W, q, changed(options, aim, 1.0), r, u, info, work, iwork)) == CONVERGED:
-        return CONVERGED
     own = changed(options, aim, _BRIEFLY if in_turns else options.max_iter)
     status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, work, iwork))
     if in_turns and info[1] > max(aim, _CLOSE_TO):

@@ -6,8 +6,7 @@ from numba import float64, int64, void
 
 from nsds._jit import caller, kernel, on_demand, specialised, tiny, view
 from nsds.solvers.contact import alart_curnier, quartic
-from nsds.solvers.contact.signature import EQUATION, SOLVER, conclude
-from nsds.status import CONVERGED
+from nsds.solvers.contact.signature import EQUATION
 
 # How a contact is solved, in the order of options.local.
 LOCALS = ("auto", "exact", "alart_curnier", "jean_moreau", "projection")
@@ -240,25 +239,6 @@ def solve_contact(local, d, disk, mu, mu_r, W, k, q, r, scratch):
         if _solve_exactly(d, mu, W, k, q, r, scratch):
             return
     _call_iterate(_address_of_iterate(), (local, d, disk, mu, mu_r, W, k, q, r, guess, scratch))
-
-
-@kernel
-def solve_alone(disk, mu, row, column, W, q, options, r, u, info, scratch, iwork):
-    """Contact problem ``u = W r + q`` of one contact, in one step of `solve_contact`. Returns CONVERGED, or a status with r as it was.
-
-    Work: scratch (5 + SCRATCH).
-    """
-    d, guess = q.size, view(scratch, SCRATCH, 5)
-    for a in range(d):
-        guess[a] = r[a]
-    solve_contact(int(options.local), d, disk[0], mu[0], mu[1], W, 0, q, r, view(scratch, 0, SCRATCH))
-    status = conclude(CONVERGED, 1, disk, mu, row, column, W, q, options, r, u, info)
-    for a in range(d if status != CONVERGED else 0):
-        r[a] = guess[a]
-    return status
-
-
-address_of_solve_alone = on_demand(SOLVER, solve_alone)
 
 
 _D = 0  # components of a contact; bound by `specialised`
