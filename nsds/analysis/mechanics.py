@@ -3,6 +3,7 @@
 from nsds._jit import kernel, tiny
 from nsds.analysis.tangent import FIELD, GUARD
 from nsds.model.layout import ABSENT
+from nsds.schemes.event_driven.disks import first_of_disk
 from nsds.schemes.event_driven.forces import accelerate, evaluate_operators, factorise, free_accelerations, list_rows, push, solve_rows
 from nsds.schemes.event_driven.state import load as load_state
 from nsds.schemes.event_driven.state import store
@@ -112,7 +113,7 @@ def set_reset(s, mem, imem, work, iwork):
             normal = i
         elif acts:
             size = 0.0
-            for k in range(normal + 1, normal + 1 + s.newton.constraints[normal].tangents):
+            for k in range(first_of_disk(i, c), first_of_disk(i, c) + c.tangents):
                 size += work[p.total + k] ** 2
             if size**0.5 >= _FULL * work[c.mu] * work[p.total + normal]:
                 iwork[f.mode + i], work[f.direction + i] = SLIP, -impulse / size**0.5

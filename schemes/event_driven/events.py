@@ -9,6 +9,7 @@ import math
 
 from nsds._jit import kernel, tiny
 from nsds.model.layout import ABSENT
+from nsds.schemes.event_driven.disks import begins_disk, first_of_disk, rolls, rows_of, unit_of
 from nsds.schemes.event_driven.flows import correct, put_on_constraints
 from nsds.schemes.event_driven.forces import (
     evaluate_rows,
@@ -124,9 +125,10 @@ def _scale(t, s, options, mem, work):
         work[f.slow + i] = max(rest, _RESOLVED * (abs(t) + options.h) * pull)
     for i in range(form.constraints.size):
         c = form.constraints[i]
-        for k in range(i + 1, i + 1 + c.tangents if c.component == 0 else i + 1):  # of a contact as a whole
+        end = i + 1 + c.tangents if c.component == 0 else i + c.tangents if begins_disk(c) and rolls(c) else i
+        for k in range(i + 1, end):  # of normal and tangents as a whole, and of a disk of rolling
             work[f.slow + i], work[f.pull + i] = max(work[f.slow + i], work[f.slow + k]), max(work[f.pull + i], work[f.pull + k])
-        for k in range(i + 1, i + 1 + c.tangents if c.component == 0 else i + 1):
+        for k in range(i + 1, end):
             work[f.slow + k], work[f.pull + k] = work[f.slow + i], work[f.pull + i]
 
 
@@ -198,7 +200,8 @@ def _align(s, mem, work, iwork):
         off = 0.0
         for i in range(form.constraints.size):
             c = form.constraints[i]
-            if c.tangents == 2 and c.component == 1 and iwork[f.mode + i] == SLIP and slip_of(i, s, mem, work)[2] <= work[f.slow + i]:
+            slips = c.tangents == 2 and begins_disk(c) and iwork[f.mode + i] == SLIP
+            if slips and slip_of(i, s, mem, work)[2] <= work[f.slow + i]:
                 x, _ = _acceleration(c, p.acc, s, work)
                 y, _ = _acceleration(form.constraints[i + 1], p.acc, s, work)
                 if math.hypot(x, y) > _STARTS * work[f.pull + i]:
@@ -282,7 +285,7 @@ def _bound_reached(c, mem, work):
 def _tangent(i, c, u, s, mem, work):
     """Mode of a tangent of a closed contact: SLIP with its direction where that moves."""
     f = s.flow[0]
-    _, _, speed = slip_of(i - c.component + 1, s, mem, work)
+    _, _, speed = slip_of(first_of_disk(i, c), s, mem, work)
     if speed <= work[f.slow + i]:
         return HELD
     work[f.direction + i] = u / speed
@@ -336,11 +339,11 @@ def _guess_row(a, s, work, iwork):
     c = s.newton.constraints[i]
     if c.bilateral == 0 and c.lower == ABSENT and c.component == 0:
         _set_contact(i, c, work[p.z + a] > 0.0 or work[p.w + a] <= _FORCE * work[f.pull + i], s, iwork)
-    elif c.component == 1 and iwork[f.mode + i] == HELD:
+    elif begins_disk(c) and iwork[f.mode + i] == HELD:
         other = work[p.z + a + 1] if c.tangents == 2 else 0.0
         force = math.hypot(work[p.z + a], other)
         moves = c.tangents == 1 or math.hypot(work[p.w + a], work[p.w + a + 1]) > _STARTS * work[f.pull + i]
-        if moves and force > 0.0 and force >= (1.0 - _FORCE) * work[c.mu] * work[p.z + a - 1]:
+        if moves and force > 0.0 and force >= (1.0 - _FORCE) * work[c.mu] * work[p.z + iwork[p.local + i - c.component]]:
             for k in range(c.tangents):
                 iwork[f.mode + i + k] = SLIP
                 work[f.direction + i + k] = -work[p.z + a + k] / force
@@ -364,7 +367,7 @@ def _set_contact(i, c, closes, s, iwork):
     """Open a contact, with all its rows, or close it."""
     f = s.flow[0]
     iwork[f.mode + i] = HELD if closes else FREE
-    for k in range(i + 1, i + 1 + c.tangents):
+    for k in range(i + 1, i + rows_of(c)):
         if not closes:
             iwork[f.mode + k] = FREE
         elif iwork[f.mode + k] == FREE and iwork[f.keep + k] != 0:
@@ -381,7 +384,8 @@ def _revise(one_by_one, s, mem, work, iwork):
     for i in range(form.constraints.size):
         others |= iwork[f.mode + i] == REDUNDANT and form.constraints[i].component == 0 and form.constraints[i].always == 0
     for a in range(iwork[f.count]):
-        work[f.force] = max(work[f.force], abs(work[s.newton.plan[0].z + a]))
+        if not rolls(form.constraints[iwork[s.newton.plan[0].active + a]]):
+            work[f.force] = max(work[f.force], abs(work[s.newton.plan[0].z + a]))
     for i in range(form.constraints.size):  # what holds bodies together may pull more than what acts on them
         _, pull = _acceleration(form.constraints[i], s.newton.plan[0].acc, s, work)
         work[f.pull + i] = max(work[f.pull + i], pull)
@@ -390,11 +394,11 @@ def _revise(one_by_one, s, mem, work, iwork):
         if iwork[f.keep + i] != 0 and c.bilateral == 0 and not ((one_by_one or others) and changed):
             pulls = iwork[f.mode + i] == HELD and c.component == 0 and c.always == 0 and mem[c.lam] < -_FORCE * work[f.force]
             if others and pulls and iwork[f.spared + i] == 0:
-                for k in range(i, i + 1 + c.tangents):
+                for k in range(i, i + rows_of(c)):
                     iwork[f.spared + k] = 1
                 changed = True
                 continue
-            changed |= _revise_row(i, c, _FORCE * work[f.force], _FORCE * work[f.pull + i], s, mem, work, iwork)
+            changed |= _revise_row(i, c, _FORCE * work[f.force] * unit_of(c, work), _FORCE * work[f.pull + i], s, mem, work, iwork)
     return changed
 
 
@@ -418,8 +422,9 @@ def _revise_row(i, c, no_force, no_acceleration, s, mem, work, iwork):
         if (mode == HELD and mem[c.lam] < -no_force) or (mode == FREE and a < -no_acceleration):
             _set_contact(i, c, mode == FREE, s, iwork)
             return True
-    elif c.component == 1 and mode in (HELD, REDUNDANT):
-        normal, other = mem[form.constraints[i - 1].lam], mem[form.constraints[i + 1].lam] if c.tangents == 2 else 0.0
+    elif begins_disk(c) and mode in (HELD, REDUNDANT):
+        normal = mem[form.constraints[i - c.component].lam]
+        other = mem[form.constraints[i + 1].lam] if c.tangents == 2 else 0.0
         force = math.hypot(mem[c.lam], other)
         edge = no_force if iwork[f.fired + i] == 0 else -no_force
         if force > work[c.mu] * normal + edge and force > 0.0:
@@ -427,7 +432,7 @@ def _revise_row(i, c, no_force, no_acceleration, s, mem, work, iwork):
                 iwork[f.mode + i + k] = SLIP
                 work[f.direction + i + k] = -mem[form.constraints[i + k].lam] / force
             return True
-    elif c.component == 1 and mode == SLIP:
+    elif begins_disk(c) and mode == SLIP:
         along = a * work[f.direction + i]
         if c.tangents == 2:
             along += _acceleration(form.constraints[i + 1], s.newton.plan[0].acc, s, work)[0] * work[f.direction + i + 1]
@@ -453,7 +458,7 @@ def _note_zeros(s, options, mem, work, iwork):
                 rises = a > _ON_IT * work[f.pull + i] and not (was_held and iwork[f.fired + i] != 0)  # a is 0 where no force is left
                 nothing = _FORCE * work[f.pull + i] * (_DOUBT if was_held else 1.0)  # next to no force has held it
                 zeros = 1 if abs(u) > work[f.slow + i] else 2 if rises or abs(a) > nothing else 3
-        elif mode == SLIP and c.component < 2 and slip_of(i, s, mem, work)[2] <= work[f.slow + i]:
+        elif mode == SLIP and (c.component == 0 or begins_disk(c)) and slip_of(i, s, mem, work)[2] <= work[f.slow + i]:
             zeros = 1 if abs(a) > _FORCE * work[f.pull + i] else 2
         iwork[f.zeros + i] = zeros
         work[f.slip + i] = 0.5 * work[f.slow + i]  # so that what stops is at rest

@@ -9,6 +9,7 @@ from nsds._jit import inlined, kernel, tiny
 from nsds.model.layout import ABSENT
 from nsds.schemes.event_driven import dopri5
 from nsds.schemes.event_driven.bodies import rates
+from nsds.schemes.event_driven.disks import begins_disk, rolls
 from nsds.schemes.event_driven.forces import (
     accelerate,
     evaluate_operators,
@@ -132,7 +133,7 @@ def _arrive(theta, t, h, t_end, s, functions, options, mem, imem, work, iwork):
         iwork[f.fresh] = 1
     store(s, mem, work, f.x)
     for i in range(s.newton.constraints.size if theta == NO_ROOT else 0):
-        if iwork[f.mode + i] == SLIP and s.newton.constraints[i].tangents == 2 and s.newton.constraints[i].component == 1:
+        if iwork[f.mode + i] == SLIP and s.newton.constraints[i].tangents == 2 and begins_disk(s.newton.constraints[i]):
             turn(i, True, s, mem, work, iwork)
             _note_speed(i, options, s, mem, work)
     for i in range(s.newton.constraints.size if theta == NO_ROOT else 0):
@@ -154,7 +155,7 @@ def _note_speed(i, options, s, mem, work):
         _, size = velocity(s.newton.constraints[k], s.newton.entries, mem, work)
         work[f.speed + k] = max(work[f.speed + k], size)
     slow = speed_of_rest(max(work[f.speed + i], work[f.speed + i + 1]), c.tangents, options)
-    for k in (i - 1, i, i + 1):
+    for k in range(i if rolls(c) else i - 1, i + 2):
         work[f.slow + k] = max(work[f.slow + k], slow)
         work[f.slip + k] = max(work[f.slip + k], 0.5 * slow)
 
@@ -163,7 +164,7 @@ def _note_speed(i, options, s, mem, work):
 def _still_rests(i, s, mem, work, iwork):
     """Whether a row that has begun to slip is still slower than what counts as rest."""
     f, c = s.flow[0], s.newton.constraints[i]
-    if iwork[f.mode + i] != SLIP or c.component > 1:
+    if iwork[f.mode + i] != SLIP or not (c.component == 0 or begins_disk(c)):
         return False
     return slip_of(i, s, mem, work)[2] <= (work[f.slip + i] if c.tangents < 2 else work[f.creep + i])
 

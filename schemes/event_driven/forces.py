@@ -13,6 +13,7 @@ from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT
 from nsds.schemes.derivatives import derivative
 from nsds.schemes.event_driven.bodies import bend_rows, evaluate_interactions, evaluate_wrenches
+from nsds.schemes.event_driven.disks import begins_disk, rolls, rows_of
 from nsds.schemes.event_driven.shares import find_shifts, share
 from nsds.schemes.event_driven.tables import FREE, HELD, REDUNDANT, SLIP
 from nsds.schemes.lagrangian.contact_forces import clear_impulses, coordinate, width
@@ -81,8 +82,10 @@ def _gather_matrix(s, work, iwork):
             c = constraints[i]
             if iwork[f.mode + i] == HELD:
                 work[f.matrix + e * m + iwork[f.equation + b]] += work[p.W + k]
-            elif iwork[f.mode + i] == SLIP and c.component > 0 and iwork[f.equation + b - c.component] != ABSENT:
-                work[f.matrix + e * m + iwork[f.equation + b - c.component]] -= work[c.mu] * work[f.direction + i] * work[p.W + k]
+            elif iwork[f.mode + i] == SLIP and c.component > 0:
+                normal = iwork[f.equation + iwork[p.local + i - c.component]]
+                if normal != ABSENT:
+                    work[f.matrix + e * m + normal] -= work[c.mu] * work[f.direction + i] * work[p.W + k]
     for e in range(m):
         work[f.size + e] = 0.0
         for k in range(m):
@@ -107,20 +110,20 @@ def factorise(s, work, iwork):
 def mark_redundant(s, work, iwork):
     """Rows that others hold already become REDUNDANT, with the friction of their contacts: those whose pivot is rounding.
 
-    Of rows that follow from each other those that are spared do so.
+    Of rows that follow from each other those of rolling do so, then those that are spared.
     """
     constraints, f, p = s.newton.constraints, s.flow[0], s.newton.plan[0]
     _gather_matrix(s, work, iwork)
     m = iwork[f.n_equations]
-    for k in range(2 * m):
+    for k in range(3 * m):
         e = k % m
         i = iwork[p.active + iwork[f.row + e]]
-        if iwork[f.spared + i] != k // m:
+        if (2 if rolls(constraints[i]) else iwork[f.spared + i]) != k // m:
             continue
         pivot = work[f.matrix + e * m + e]
         if iwork[f.mode + i] == REDUNDANT or not abs(pivot) > _NO_PIVOT * work[f.size + e]:
             iwork[f.mode + i] = REDUNDANT
-            for k in range(i + 1, i + 1 + constraints[i].tangents if constraints[i].component == 0 else i + 1):
+            for k in range(i + 1, i + rows_of(constraints[i]) if constraints[i].component == 0 else i + 1):
                 iwork[f.mode + k] = REDUNDANT
             continue
         for r in range(m):  # rows that are done are not looked at again
@@ -147,15 +150,16 @@ def jams(s, work, iwork):
     for a in range(iwork[f.count]):
         i = iwork[p.active + a]
         c = constraints[i]
-        if iwork[f.mode + i] == HELD and c.component == 0 and c.tangents > 0 and iwork[f.mode + i + 1] == SLIP:
-            effect = 0.0
+        if iwork[f.mode + i] == HELD and c.component == 0 and c.tangents > 0:
+            effect, slips = 0.0, False
             for k in range(iwork[p.sub_row + a], iwork[p.sub_row + a + 1]):
-                b = iwork[p.sub_column + k]
-                if b == a:
+                b = iwork[p.active + iwork[p.sub_column + k]]
+                if b == i:
                     effect += work[p.W + k]
-                elif a < b <= a + c.tangents:
-                    effect -= work[c.mu] * work[f.direction + iwork[p.active + b]] * work[p.W + k]
-            if effect <= 0.0:
+                elif i < b < i + rows_of(c) and iwork[f.mode + b] == SLIP:
+                    slips = True
+                    effect -= work[constraints[b].mu] * work[f.direction + b] * work[p.W + k]
+            if slips and effect <= 0.0:
                 return True
     return False
 
@@ -189,7 +193,7 @@ def _slip_with(s, work, iwork):
         i = iwork[p.active + a]
         c = s.newton.constraints[i]
         if iwork[f.mode + i] == SLIP and c.component > 0:
-            work[p.z + a] = -work[c.mu] * work[f.direction + i] * work[p.z + a - c.component]
+            work[p.z + a] = -work[c.mu] * work[f.direction + i] * work[p.z + iwork[p.local + i - c.component]]
 
 
 @kernel
@@ -269,7 +273,7 @@ def evaluate_rows(t, which, s, functions, options, mem, imem, work, iwork):
     for k in range(form.relations.size):
         curve(t, moment, which, form.relations[k], p, functions, mem, imem, work)
     for i in range(form.constraints.size):
-        if iwork[f.mode + i] == SLIP and form.constraints[i].tangents == 2 and form.constraints[i].component == 1:
+        if iwork[f.mode + i] == SLIP and form.constraints[i].tangents == 2 and begins_disk(form.constraints[i]):
             turn(i, False, s, mem, work, iwork)
 
 
@@ -291,7 +295,7 @@ def accelerate(t, s, functions, options, mem, imem, work, iwork):
 
 @tiny
 def slip_of(i, s, mem, work):
-    """(velocities of both tangents of a contact, their size); i: the first. In the plane, and of a bounded row, there is one."""
+    """(velocities of both rows of a disk, their size); i: the first. In the plane, and of a bounded row, there is one."""
     form, v = s.newton, 0.0
     u, _ = velocity(form.constraints[i], form.entries, mem, work)
     if form.constraints[i].tangents == 2:

@@ -11,6 +11,7 @@ from nsds._jit import kernel, tiny, view
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT
 from nsds.schemes.event_driven.bodies import evaluate_interactions
+from nsds.schemes.event_driven.disks import begins_disk, unit_of
 from nsds.schemes.event_driven.forces import accelerate, slip_of
 from nsds.schemes.event_driven.polynomials import (
     GUARD_DEGREE,
@@ -43,7 +44,7 @@ def _guard_of(i, s, iwork):
         return _BOUNDS if mode == HELD else _SLIP if mode == SLIP else _NONE
     if c.component == 0:
         return _NONE if c.always != 0 else _GAP if mode == FREE else _FORCE if mode == HELD else _NONE
-    if c.component == 1:
+    if begins_disk(c):
         return _CONE if mode in (HELD, REDUNDANT) else _SLIP if mode == SLIP else _NONE
     return _NONE
 
@@ -138,7 +139,8 @@ def series_event(s, mem, work, iwork):
         elif kind in (_CONE, _BOUNDS):
             for side in (-1.0, 1.0):
                 _margin(i, side, degree, s, work)
-                root = min(root, _root_of_force(degree, scale, s, work) if work[f.guard_poly] < 1e300 else NO_ROOT)
+                unit = unit_of(s.newton.constraints[i], work)
+                root = min(root, _root_of_force(degree, unit * scale, s, work) if work[f.guard_poly] < 1e300 else NO_ROOT)
         work[f.root + i] = root
         best = min(best, root)
     _note_fired(best, s, work, iwork)
@@ -159,7 +161,7 @@ def _margin(i, side, degree, s, work):
     c, f, m = s.newton.constraints[i], s.flow[0], s.newton.constraints.size
     for j in range(degree + 1):
         g = side * work[f.lam_poly + j * m + i]
-        work[f.guard_poly + j] = g + (work[c.mu] * work[f.lam_poly + j * m + i - 1] if c.lower == ABSENT else 0.0)
+        work[f.guard_poly + j] = g + (work[c.mu] * work[f.lam_poly + j * m + i - c.component] if c.lower == ABSENT else 0.0)
     if c.lower != ABSENT:
         work[f.guard_poly] += -work[c.lower] if side > 0.0 else work[c.upper]
 
@@ -189,7 +191,7 @@ def first_event(t, h, s, functions, options, mem, imem, work, iwork):
             root = NO_ROOT if stays else _sampled_root(i, iwork[f.zeros + i], kind, s, work)
         elif kind != _NONE:
             interpolate_guard(f.guard_value + i * (GUARD_DEGREE + 1), f.guard_poly, f.spare, work)
-            square = scale if kind == _FORCE else scale * scale
+            square = scale if kind == _FORCE else (unit_of(constraints[i], work) * scale) ** 2
             root = _root_of_force(GUARD_DEGREE, square, s, work)
         work[f.root + i] = root
         if root < best:
@@ -284,7 +286,8 @@ def _value_of(i, s, mem, work, iwork):
     if kind == _FORCE:
         return mem[c.lam]
     if kind == _CONE:
-        limit, other = work[c.mu] * mem[form.constraints[i - 1].lam], mem[form.constraints[i + 1].lam] if c.tangents == 2 else 0.0
+        limit = work[c.mu] * mem[form.constraints[i - c.component].lam]
+        other = mem[form.constraints[i + 1].lam] if c.tangents == 2 else 0.0
         return limit * abs(limit) - mem[c.lam] ** 2 - other * other
     if kind == _BOUNDS:
         below, above = mem[c.lam] - work[c.lower], work[c.upper] - mem[c.lam]
@@ -355,10 +358,11 @@ def start_together(s, mem, work, iwork):
 
 @tiny
 def _load(i, s, mem, work, iwork):
-    """Friction over what a contact that sticks can have; i: its first tangent. 0 of other rows."""
+    """Friction over what a disk that sticks can have; i: its first row. 0 of other rows."""
     form, mode = s.newton, iwork[s.flow[0].mode + i]
     c = form.constraints[i]
-    if c.component != 1 or mode in (FREE, SLIP):
+    if not begins_disk(c) or mode in (FREE, SLIP):
         return 0.0
-    limit, other = work[c.mu] * mem[form.constraints[i - 1].lam], mem[form.constraints[i + 1].lam] if c.tangents == 2 else 0.0
+    limit = work[c.mu] * mem[form.constraints[i - c.component].lam]
+    other = mem[form.constraints[i + 1].lam] if c.tangents == 2 else 0.0
     return math.hypot(mem[c.lam], other) / limit if limit > 0.0 else 0.0

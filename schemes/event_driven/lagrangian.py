@@ -13,6 +13,7 @@ from nsds.model.layout import ABSENT
 from nsds.model.records import T
 from nsds.schemes.event_driven.bodies import list_contacts
 from nsds.schemes.event_driven.clock import AT_EVENT, AT_START, STEPS, are_too_many, count_event, next_stop, strikes, wind_up
+from nsds.schemes.event_driven.disks import rolls, state_coefficients
 from nsds.schemes.event_driven.events import handle, strikes_at_start
 from nsds.schemes.event_driven.flows import runge_kutta_step, series_step
 from nsds.schemes.event_driven.forces import accelerate, evaluate_operators, list_rows
@@ -65,6 +66,7 @@ def prepare(records, mem, options, h, method):
     work, iwork = Allocator(records.size), Allocator(records.size)
     layout = layout_of(records, work, _OWNER, h, h, has_impact_laws=True)
     _require_treated(layout)
+    layout = layout._replace(constraints=state_coefficients(layout.constraints))
     words = newton.Options(h, **EXPLICIT)
     constraints = layout.constraints
     n_dofs = int((layout.parts["count"] * layout.parts["n"]).sum())
@@ -88,15 +90,12 @@ def with_flow(prepared, flow, rigid, options, words):
 
 
 def _require_treated(layout):
-    """Refuse laws of positions, y that depends on lambda, and rolling friction."""
+    """Refuse laws of positions, and y that depends on lambda."""
     c = layout.constraints
-    for refused, what in (
-        ((c["level"] == POSITION) | (c["coupling"] != c["coupling_end"]), "a y that depends on lambda"),
-        (c["mu_r"] != ABSENT, "rolling friction"),
-    ):
-        if refused.any():
-            name = layout.owners[int(np.argmax(refused))][0]
-            raise ValueError(f"{_OWNER}: interaction '{name}': the scheme does not treat {what}; use nsds.moreau_jean")
+    refused = (c["level"] == POSITION) | (c["coupling"] != c["coupling_end"])
+    if refused.any():
+        name = layout.owners[int(np.argmax(refused))][0]
+        raise ValueError(f"{_OWNER}: interaction '{name}': the scheme does not treat a y that depends on lambda; use nsds.moreau_jean")
     if (layout.relations["D"] != ABSENT).any() or (layout.relations["g_function"] != ABSENT).any():
         name = layout.relation_names[int(np.argmax((layout.relations["D"] != ABSENT) | (layout.relations["g_function"] != ABSENT)))]
         raise ValueError(f"{_OWNER}: interaction '{name}': the scheme does not treat a relation with lambda in it; use nsds.moreau_jean")
@@ -285,7 +284,7 @@ def _update(t, bits, s, functions, options, mem, imem, work, iwork):
     update_outputs(options.h, 1.0, form.constraints, form.entries, form.couplings, mem, work)
     for i in range(form.constraints.size):
         c = form.constraints[i]
-        work[f.force] = max(work[f.force], abs(mem[c.lam]))
+        work[f.force] = max(work[f.force], 0.0 if rolls(c) else abs(mem[c.lam]))
         imem[c.active] = 1 if iwork[f.mode + i] == HELD else 0
         if (bits & JUMP) != 0:
             mem[c.lam] = work[p.total + i]

@@ -19,6 +19,7 @@ from nsds.model.laws import LAWS
 from nsds.model.layout import ABSENT, COUPLING, DENSE, ENTRY, join
 from nsds.model.records import model_of
 from nsds.schemes.event_driven.bodies import STATE
+from nsds.schemes.event_driven.disks import state_coefficients
 from nsds.schemes.event_driven.lagrangian import EXPLICIT, cause_of, opening, start, step, with_flow  # noqa: F401
 from nsds.schemes.event_driven.tables import PLACES, RIGID_ROWS, Rigid, place_flow
 from nsds.schemes.lagrangian import newton
@@ -85,7 +86,7 @@ def prepare(records, mem, options, h, method):
 
 
 def _require_treated(records, options):
-    """Refuse rolling friction, and an exact flow."""
+    """Refuse forces between bodies, what comes and goes, and an exact flow."""
     model = model_of(records)
     if options["flow"].item() == b"exact":
         raise ValueError(f"{_OWNER}: flow='exact' is for linear systems, not for rigid bodies; use flow='auto'")
@@ -97,8 +98,6 @@ def _require_treated(records, options):
         for name, _, law, *_ in lines:
             if LAWS[law].is_given:
                 raise ValueError(f"{_OWNER}: {what} '{name}': the scheme does not treat forces between bodies; use nsds.moreau_jean")
-            if LAWS[law].form == "rolling":
-                raise ValueError(f"{_OWNER}: {what} '{name}': the scheme does not treat rolling friction; use nsds.moreau_jean")
 
 
 def _pairs(records, k, line, lists, work):
@@ -170,7 +169,8 @@ def _layout_of(records, lists, rows, work):
     parts, relations = _parts(lists.bodies), np.zeros(0, RELATION)
     sizes = {line.name: line.m for line in lines}
     named = lists.interactions[: len(lists.interaction_names)]  # behind them are contacts of shapes
-    return Layout(parts, relations, *join(pieces, CONSTRAINT), lists.functions, lists.bodies, named, lists.part_names,
+    constraints, *rest = join(pieces, CONSTRAINT)
+    return Layout(parts, relations, state_coefficients(constraints), *rest, lists.functions, lists.bodies, named, lists.part_names,
                   lists.interaction_names, tuple(owners), sizes)  # fmt: skip
 
 
@@ -212,9 +212,11 @@ def _pieces(line, lists, interactions, rows, work):
     level = DRIVEN if law.is_bounded or (interactions["dofs"] != ABSENT).any() else VELOCITY
     constraints = constraints_of(line, law.block(NEWTON_EULER), level, work)
     rows["curvature"] = work.reserve(m * count) + m * np.arange(count)
-    if rows["collision"][:1].max(initial=ABSENT) != ABSENT:  # three words of each contact
-        collision = collisions[rows["collision"][0]]
-        constraints["active"] = np.array([collision[at] for at in ("a", "b", "feature")])[:m] + rows["slot"][:, None]
+    if rows["collision"][:1].max(initial=ABSENT) != ABSENT:  # three words of each contact; rows of rolling share the last, unread
+        collision, word = collisions[rows["collision"][0]], np.minimum(np.arange(m), 2)
+        constraints["active"] = np.array([collision[at] for at in ("a", "b", "feature")])[word] + rows["slot"][:, None]
+        for column, at in (("y", collision["normal"]), ("ydot", collision["point"])):
+            constraints[column] = at + 3 * rows["slot"][:, None] + word
     for column, places in (("h", interactions["h"]), ("rate", interactions["rate"]), ("curvature", rows["curvature"])):
         constraints[column] = places[:, None] + np.arange(m)
     number = np.arange(count * m).reshape(count, m)

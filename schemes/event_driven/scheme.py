@@ -68,8 +68,8 @@ def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_even
     are kept on what is held. A contact that slips into itself (Painlevé) ends the run with a status of its own. Where members of an
     ensemble have different numbers of events, the rows behind the last one of a member have status -1.
 
-    Of mechanical systems the scheme does not treat relations whose y depends on lambda, and rolling friction; of no system files
-    (`nsds.stream`).
+    Of mechanical systems the scheme does not treat relations whose y depends on lambda; of no system files (`nsds.stream`).
+    Where contacts resist rolling (`nsds.newton_impact_rolling_friction`), what turns sticks and slips as what slides does, each by itself.
 
     Rigid bodies move by Dormand and Prince's pair, their quaternions made unit; joints hold for positions and velocities, to rounding, and
     may follow from each other. Contacts of shapes (`nsds.collisions`) are found as they go, for scenes of few bodies: spheres with any

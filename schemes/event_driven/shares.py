@@ -8,6 +8,7 @@ time: of several shifts the largest may be larger than it need be.
 
 from nsds._jit import kernel, tiny
 from nsds.model.layout import ABSENT
+from nsds.schemes.event_driven.disks import begins_disk, unit_of
 from nsds.schemes.event_driven.tables import HELD, REDUNDANT
 
 _SWEEPS, _SAME = 400, 1e-14  # over the shifts at most, until none changes more than that of the largest force
@@ -75,13 +76,14 @@ def share(is_whole, s, work, iwork):
 
 @kernel
 def _note_loads(s, work, iwork):
-    """``w = mu lambda_n`` of contacts, into work[carried:] of their normals."""
+    """``w = mu lambda_n`` of disks, into work[carried:] of their rows."""
     f, p = s.flow[0], s.newton.plan[0]
     for a in range(iwork[f.count]):
         i = iwork[p.active + a]
         c = s.newton.constraints[i]
-        if c.component == 0 and c.tangents > 0:
-            work[f.carried + i] = max(work[c.mu] * work[p.z + a], _CARRIES * work[f.force], _LEAST)
+        if c.component > 0:
+            load = work[c.mu] * work[p.z + iwork[p.local + i - c.component]]
+            work[f.carried + i] = max(load, _CARRIES * work[f.force] * unit_of(c, work), _LEAST)
 
 
 @tiny
@@ -116,7 +118,7 @@ def _to_least_squares(k, s, work, iwork):
     for a in range(iwork[f.count]):
         if _sticks(a, s, iwork):
             i = iwork[p.active + a]
-            S, w = _of_shift(k, a, f, work, iwork), work[f.carried + i - s.newton.constraints[i].component]
+            S, w = _of_shift(k, a, f, work, iwork), work[f.carried + i] * unit_of(s.newton.constraints[i], work)
             slope += S * work[p.z + a] / w
             bend += S * S / w
     return -slope / bend
@@ -158,9 +160,9 @@ def _load(way, k, a, s, work, iwork):
     f, p, level, slope, bend = s.flow[0], s.newton.plan[0], 0.0, 0.0, 0.0
     i = iwork[p.active + a]
     c = s.newton.constraints[i]
-    if c.component != 1 or not _sticks(a, s, iwork):
+    if not begins_disk(c) or not _sticks(a, s, iwork):
         return 0.0, 0.0, 0.0
-    w = work[f.carried + i - 1]
+    w = work[f.carried + i]
     for b in range(a, a + c.tangents):
         S = _of_shift(k, b, f, work, iwork)
         force = work[p.z + b] + way * S
