@@ -101,7 +101,7 @@ def _runs_of(owner, system, names, period, scheme):
             states[:, places] = starts
             run = Iterates(system, states, np.repeat(system.p[None], len(starts), axis=0), n_points=keep)
             run.advance(transient + keep, transient)
-            return run.points, run.status == CONVERGED, system.modulo
+            return run.points, run.status == CONVERGED, system.turns
 
         return of_map
     record = one_record(owner, system)
@@ -119,7 +119,7 @@ def _runs_of(owner, system, names, period, scheme):
         run.record(keep)
         run.advance(keep)
         points = run.points.reshape(len(starts), keep, -1)[:, :, 2 : 2 + run.plan.n_own]
-        return points, run.status == CONVERGED, 0.0
+        return points, run.status == CONVERGED, None
 
     return of_system
 

@@ -1,8 +1,12 @@
 """Runs with tangent maps: a system, or an ensemble, that is marched event by event with the derivatives of its state."""
 
+import math
+from typing import NamedTuple
+
 import numpy as np
 
 from nsds import _checks
+from nsds._jit import bound, kernel
 from nsds._jit.cache import fingerprint
 from nsds.analysis import affine, mechanics, switched
 from nsds.analysis.parameters import state_words
@@ -23,6 +27,7 @@ from nsds.analysis.tangent import (
     Scratch,
     Tangent,
     address_of_evaluate,
+    copy_vector,
     march_of,
     scratch_size,
 )
@@ -30,29 +35,54 @@ from nsds.model.records import memory
 from nsds.schemes.event_driven import filippov, first_order, lagrangian
 from nsds.schemes.event_driven.scheme import event_driven
 from nsds.schemes.run.interrupts import Interrupts
-from nsds.schemes.run.preparation import key_of, prepare_run, put_back, run_from
+from nsds.schemes.run.preparation import Kept, key_of, may_keep, prepare_run, put_back, taken
 from nsds.schemes.run.simulation import shares
 
 ROWS = 128  # of a period of a motion that is not linear
 _FAMILIES = {lagrangian: mechanics, first_order: affine, filippov: switched}
 
 
+class Words(NamedTuple):
+    """Where a number lies in the records, and, but for its sign, in the memory of what was prepared."""
+
+    mem: np.ndarray
+    work: np.ndarray
+    sign: np.ndarray
+
+
+@kernel
+def rewind(first, last, n, k, initial, now, tangent):
+    """Members first..last as they begin, with columns (n, k) of 1."""
+    for m in range(first, last):
+        copy_vector(initial.mem[m], now.mem[m])
+        copy_vector(initial.work[m], now.work[m])
+        copy_vector(initial.iwork[m], now.iwork[m])
+        notes, columns = tangent.notes[m], tangent.columns[m]
+        for i in range(notes.size):
+            notes[i] = math.inf if i == SLOWEST else 0.0
+        for i in range(tangent.growth.shape[1]):
+            tangent.growth[m, i] = 0.0
+        for i in range(tangent.reached.shape[1]):
+            tangent.reached[m, i] = 0
+        for i in range(n):
+            for j in range(k):
+                columns[i * k + j] = 1.0 if i == j else 0.0
+
+
 class Carried:
     """A run of an ensemble over sections, one period after the other, with its tangent map where it has columns.
 
-    ``columns`` (members, n, columns), ``notes`` and ``growth`` as in `nsds.analysis.tangent`. One that is to be kept takes
-    what another has prepared, and leaves it to the next with `release`. With a number of sections their maps are kept
+    ``columns`` (members, n, columns), ``notes`` and ``growth`` as in `nsds.analysis.tangent`. With a number of sections their maps are kept
     apart: ``maps`` (members, sections, n, columns).
     """
 
-    def __init__(self, owner, system, period, scheme=None, *, n_columns=None, orthonormal=False, parameters=(), rows=None, keep=False,
-                 sections=0):  # fmt: skip
+    def __init__(self, owner, system, period, scheme=None, *, n_columns=None, orthonormal=False, parameters=(), rows=None, sections=0):
         scheme = event_driven() if scheme is None else scheme
         if getattr(scheme, "dtype", None) is None or scheme.dtype.names is None or scheme["scheme"].item() != b"event_driven":
             raise ValueError(f"{owner}: scheme must be nsds.event_driven(...), got {_checks.shortened(scheme)}")
         periods = np.broadcast_to(np.asarray(period, float), np.size(system)).astype(float)
-        shortest, self._keep = float(periods.min()), keep
-        run = self._begin(owner, system, shortest, scheme)
+        shortest = float(periods.min())
+        run, options = prepare_run(owner, system, shortest, scheme, None, False)
         self.owner, self.family, flow, self.is_linear = owner, *_treated(owner, run.prepared)
         n = int(flow["n"][0])
         own = int(flow["n_own"][0]) if self.family is affine else n
@@ -64,36 +94,28 @@ class Carried:
             raise ValueError(f"{owner}: impacts by the laws multiple_impact and poisson_impact have no tangent map; use nsds.newton_impact")
         self.rows = rows or (ROWS if width > 0 and (parameters or not self.is_linear) else 1)
         if self.rows > 1:
-            self.release()
-            run = self._begin(owner, system, shortest / self.rows, scheme)
-        self.run, self.h, p = run, periods / self.rows, run.prepared
+            run, options = prepare_run(owner, system, shortest / self.rows, scheme, None, False)
+        self.run, self.options, self.h, p = run, options, periods / self.rows, run.prepared
         evaluate = address_of_evaluate(p, self.family) if width > 0 else 0
         self.plan = Plan(n, len(parameters), width, own, self.rows, int(orthonormal), AT_TIMES, n + 2, evaluate, 0, 0)
         self.changes = changes_of(owner, system, shortest / self.rows, scheme, run, parameters)
-        self.columns = np.zeros((members, n, width))
-        self.columns[:] = np.eye(n, width)
-        self.growth, self.notes = np.zeros((members, width)), np.zeros((members, N_NOTES))
-        self.notes[:, SLOWEST] = np.inf
-        self.reached = np.zeros((members, 4), np.int64)
+        self.words = state_words(run.records)
+        self._allocate(members, sections)
+
+    def _allocate(self, members, sections):
+        """Memory of the tangent maps, and copies of that of the run."""
+        n, total, width, p = self.plan.n, self.plan.n + self.plan.n_parameters, self.plan.n_columns, self.run.prepared
+        self.columns, self.growth = np.zeros((members, n, width)), np.zeros((members, width))
+        self.notes, self.reached = np.zeros((members, N_NOTES)), np.zeros((members, 4), np.int64)
         scratch, self.maps = np.zeros((members, scratch_size(n, total))), np.zeros((members, sections, n, width))
         self._tangent = Tangent(
             self.columns.reshape(members, -1), self.growth, self.notes, self.reached, scratch, self.maps.reshape(members, -1)
         )
-        self._memory = Scratch(run.mem, run.mem.view(np.int64), p.work, p.iwork)
-        self._spare = [copy_of(self._memory) for _ in range(2)]
+        self._memory = Scratch(self.run.mem, self.run.mem.view(np.int64), p.work, p.iwork)
+        self._initial, self._spare = copy_of(self._memory), [copy_of(self._memory) for _ in range(2)]
         self.points, self.skipped, self.varied = np.zeros((members, 0)), np.zeros(members), np.zeros((members, 0))
-        self.n_done, self.words = 0, state_words(run.records)
-        self._initial = copy_of(self._memory)
-
-    def _begin(self, owner, system, h, scheme):
-        self._key = key_of(system, h, scheme, None) if self._keep else None
-        run, _, self._kept = run_from(owner, system, h, scheme, None, False, self._key)
-        return run
-
-    def release(self):
-        """Leave what was prepared to other runs; this one is at its end."""
-        if self._kept is not None:
-            put_back(self._key, self._kept)
+        self._section, self._n_sections, self._kept = None, 0, None
+        self.restart()
 
     def record(self, room, *, at=AT_TIMES, skipped=0, surface=None, varied=None):
         """Write down so many points from now on: at sections in time, at impacts, or crossings of a `Surface`, the first ones skipped.
@@ -116,31 +138,75 @@ class Carried:
         return points[:, 0], points[:, 1], points[:, 2:own], points[:, 2 + self.plan.n : own + self.plan.n]
 
     def restart(self, states=None, periods=None, change=()):
-        """Begin anew at the time of the system, from states (members, n), with periods; change: (words, values) of the records."""
-        for now, before in zip(self._memory, self._initial, strict=True):
-            now[...] = before
+        """Begin anew at the time of the system, from states (members, n), with periods; change: pairs of `Words` and values (members,).
+
+        What is not given is as it was when the run began last.
+        """
+        self._set_out(states, periods, change)
+        rewind(0, self.run.records.size, *self._of_rewind())
+        self.n_done = 0
+
+    def _set_out(self, states, periods, change):
         for words, values in change:
-            self.run.mem[:, words] = np.reshape(values, (-1, 1))
+            self._kept = None  # its work memory is that of the numbers before
+            self._initial.mem[:, words.mem] = values[:, None]
+            self._initial.work[:, words.work] = words.sign * values[:, None]
         if states is not None:
-            self.run.mem[:, self.words] = states
+            self._initial.mem[:, self.words] = states
         if periods is not None:
-            self.h = np.asarray(periods, float) / self.rows
-        self.columns[:] = np.eye(*self.columns.shape[1:])
-        self.growth[:], self.notes[:], self.reached[:], self.n_done = 0.0, 0.0, 0, 0
-        self.notes[:, SLOWEST] = np.inf
+            np.divide(periods, self.rows, out=self.h)
+
+    def _of_rewind(self):
+        return self.plan.n, self.plan.n_columns, self._initial, self._memory, self._tangent
+
+    def _marching(self, until):
+        """The compiled loop, and its arguments but the range of members."""
+        p, members = self.run.prepared, Members(*self._memory, self.h, self.points, self.skipped, self.varied)
+        given = until, self.plan, members, p.tables, p.functions, self.run.solver, self.run.solver_options, p.options
+        return march_of(p, self.family), (*given, self._tangent, self.changes, *self._spare)
 
     def advance(self, n_sections):
         """March on over so many sections; members whose run has failed stay where they are. Raises KeyboardInterrupt."""
-        p, march = self.run.prepared, march_of(self.run.prepared, self.family)
         self.n_done += n_sections * self.plan.every
-        members = Members(*self._memory, self.h, self.points, self.skipped, self.varied)
-
-        def chunk(first, last):
-            march(first, last, self.n_done, self.plan, members, p.tables, p.functions, self.run.solver, self.run.solver_options, p.options,
-                  self._tangent, self.changes, *self._spare)  # fmt: skip
-
+        march, arguments = self._marching(self.n_done)
         with Interrupts() as interrupts, shares(self.run.records.size) as in_shares, interrupts.at_once():
-            in_shares(chunk)
+            in_shares(lambda first, last: march(first, last, *arguments))
+
+    def section(self, states, periods, change=()):
+        """`restart`, and march over one section, on one core: to wake a thread takes longer than a few members do.
+
+        From the second time on by a call whose arguments are looked at no more.
+        """
+        self._set_out(states, periods, change)
+        self.n_done, self._n_sections = self.plan.every, self._n_sections + 1
+        if self._section is None:
+            (march, arguments), n = self._marching(self.n_done), self.run.records.size
+            calls = (rewind, (0, n, *self._of_rewind())), (march, (0, n, *arguments))
+            with Interrupts() as interrupts, interrupts.at_once():
+                if self._n_sections == 1:
+                    for call, given in calls:
+                        call(*given)
+                    return
+                self._section = bound(*calls)
+        self._section()
+
+    def starts_from(self, system, periods):
+        """Whether the run can begin from another system: one that differs in its clock, state and inputs alone."""
+        if not self._kept.starts_from(system):
+            return False
+        for now, before in zip(self._memory, self._initial, strict=True):
+            before[...] = now
+        self._set_out(None, periods, ())
+        return True
+
+    def keep(self, key):
+        """Be kept for another system, if that is worth it: see `kept_run`."""
+        if not may_keep(key, self.run):
+            return
+        if self._kept is None:
+            self.restart()
+            self._kept = Kept(self.run, self.options, self.run.records.shape)
+        put_back(key, self)
 
     def edition(self):
         """Fingerprint of the compiled code."""
@@ -154,6 +220,17 @@ class Carried:
     def states(self):
         """States of all members (members, n_own), as they are."""
         return self.run.mem[:, self.words].copy()
+
+
+def kept_run(owner, systems, periods, scheme, n_columns):
+    """(a `Carried`, a key under which it may be kept at its end): one that is kept, where it can begin from these systems, or a new one."""
+    key = key_of(systems, float(min(periods)), scheme, None)
+    key = None if key is None else (*key, n_columns)
+    run = None if key is None else taken(key)
+    if run is None or not run.starts_from(systems, periods):
+        run = Carried(owner, systems, periods, scheme, n_columns=n_columns)
+    run.owner = owner
+    return run, key
 
 
 def _treated(owner, prepared):
@@ -173,6 +250,11 @@ def copy_of(scratch):
     return Scratch(mem, mem.view(np.int64), scratch.work.copy(), scratch.iwork.copy())
 
 
+def is_same(one, other):
+    """Whether words are the same numbers, or none."""
+    return (one == other) | (np.isnan(one) & np.isnan(other))
+
+
 def changes_of(owner, system, h, scheme, run, parameters):
     """What a change of each parameter does to the memory: words that differ once the changed systems are prepared."""
     deltas, lists = [], {"mem": [], "work": []}
@@ -185,7 +267,7 @@ def changes_of(owner, system, h, scheme, run, parameters):
             changed = parameter.put(np.array(system).reshape(-1), middle + sign * delta)
             other, _ = prepare_run(owner, changed, h, scheme, None, False)
             for name, ours, theirs in (("mem", memory(run.records), other.mem), ("work", run.prepared.work, other.prepared.work)):
-                at = np.flatnonzero(~((ours[0] == theirs[0]) | (np.isnan(ours[0]) & np.isnan(theirs[0]))))
+                at = np.flatnonzero(~is_same(ours[0], theirs[0]))
                 lists[name].append((at, theirs[0, at]))
     pieces = []
     for found in lists.values():

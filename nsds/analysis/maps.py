@@ -31,6 +31,7 @@ class IteratedMap:
 
     def __init__(self, function, x, p, jac, modulo, border):
         self.function, self.jac, self.x, self.p, self.modulo, self.border, self.n = function, jac, x, p, modulo, border, x.size
+        self.turns = modulo if modulo.any() else None
         self.callbacks = [_compiled(function, "x, p, cleared(out)")]
         if jac is not None:
             self.callbacks.append(_compiled(jac, "x, p, matrix(cleared(out), (x.size, x.size))"))
@@ -275,7 +276,7 @@ class IteratedSection:
         self.owner, self.iterated, self.n_periods, self.period = owner, iterated, n_periods, lambda *_: 1.0
         self.names, self.places = names, [place_in_map(owner, label_of(names), iterated, name) for name in names]
         self.values = iterated.p[self.places]
-        self.x, self.n, self.modulo = iterated.x.copy(), iterated.n, iterated.modulo
+        self.x, self.n, self.modulo = iterated.x.copy(), iterated.n, iterated.turns
 
     def close(self):
         """Nothing was prepared."""

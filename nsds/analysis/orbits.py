@@ -12,6 +12,7 @@ from nsds.status import CONVERGED, advice
 
 _HALVINGS = 8
 _FAR = 1e9  # times the first state, or 1: what is farther has drifted away
+_SINGULAR = 1e13  # condition of Newton's equations, about: beyond it they are singular
 _SHORT = 2.0**-17  # of a period: the step of differences in time
 
 
@@ -180,11 +181,12 @@ def refuse(owner, section, x, returned, residual):
     )
 
 
-def residual_of(section, x, returned):
-    """The largest difference between end and start relative to 1 or the state; infinity where there is no end."""
+def off_of(section, x, returned):
+    """(end less start, the largest difference relative to 1 or the state); (None, infinity) where there is no end."""
     if returned.status[0] != CONVERGED or not np.isfinite(returned.ends).all():
-        return math.inf
-    return (abs(difference(returned.ends[0], x, section.modulo)) / np.maximum(1.0, abs(x))).max()
+        return None, math.inf
+    off = difference(returned.ends[0], x, section.modulo)
+    return off, (abs(off) / np.maximum(1.0, abs(x))).max()
 
 
 def newton(section, x, values, tol, max_iter):
@@ -192,32 +194,42 @@ def newton(section, x, values, tol, max_iter):
 
     Where the state is small, it goes on until the residual is small relative to that, too, or no longer falls.
     """
-    returned = section.returns(x[None], [values])
-    residual, n_iter = residual_of(section, x, returned), 0
-    while math.isfinite(residual) and n_iter < max_iter:
-        off = difference(returned.ends[0], x, section.modulo)
+    returned, identity = section.returns(x[None], [values]), np.eye(section.n)
+    (off, residual), n_iter = off_of(section, x, returned), 0
+    while off is not None and n_iter < max_iter:
         is_found = residual <= tol
         if is_found and abs(off).max() <= tol * abs(x).max():
             break
         n_iter += 1
-        step = np.linalg.lstsq(returned.maps[0] - np.eye(section.n), off, rcond=None)[0]
+        step = _solved(returned.maps[0] - identity, off)
         for halving in range(1 if is_found else _HALVINGS):
             trial = x - step * 0.5**halving
             result = section.returns(trial[None], [values])
-            left = residual_of(section, trial, result)
+            off_trial, left = off_of(section, trial, result)
             if left < residual:
                 break
         else:
             break
-        x, returned, residual = trial, result, left
+        x, returned, off, residual = trial, result, off_trial, left
     return x, returned, residual, n_iter
+
+
+def _solved(A, b):
+    """``A x = b``; where that is singular to rounding the shortest of the x that come nearest."""
+    try:
+        inverse = np.linalg.inv(A)
+        if abs(A).max() * abs(inverse).max() < _SINGULAR:
+            return inverse @ b
+    except np.linalg.LinAlgError:
+        pass
+    return np.linalg.lstsq(A, b, rcond=None)[0]
 
 
 def newton_and_period(section, x, values, tol, max_iter):
     """`newton` for a period that is unknown, too: the state moves across the motion only. Leaves the period in section.values."""
     period = values[0]
     returned = section.returns(x[None], [[period]])
-    residual, n_iter = residual_of(section, x, returned), 0
+    residual, n_iter = off_of(section, x, returned)[1], 0
     while not residual <= tol and n_iter < max_iter and math.isfinite(residual):
         n_iter += 1
         delta = _SHORT * period
@@ -231,7 +243,7 @@ def newton_and_period(section, x, values, tol, max_iter):
             if not length > 0.0:
                 continue
             result = section.returns(trial[None], [[length]])
-            left = residual_of(section, trial, result)
+            left = off_of(section, trial, result)[1]
             if left < residual:
                 break
         else:

@@ -5,12 +5,12 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
+from nsds.analysis.carried import Words, is_same, kept_run
 from nsds.analysis.parameters import Parameter, label_of, state_of
 from nsds.analysis.stepped import carried
 from nsds.analysis.tangent import AT_IMPACTS, EVENTS, IMPACTS, LOG_DET, SLOWEST, TOGETHER, UNTREATED
 from nsds.model.kinds import LAGRANGIAN, family
 from nsds.model.records import model_of
-from nsds.schemes.run.simulation import on_one_core
 
 _SHORTER, _BY = 6, 16.0  # differences by the parameter, and how much shorter each is than the one before
 
@@ -40,51 +40,60 @@ class SectionMap:
         self.period = _period_of(owner, period)
         self.parameters = [Parameter(owner, label_of(names), self.system, name) for name in names]
         self.values = np.array([parameter.of(self.system) for parameter in self.parameters])
-        self._pools, self._words = {}, None
+        self._pools, self._keys, self._words = {}, {}, None if names else []
         self.x = state_of(self.system)
         self.n = self.x.size
-        self.modulo = np.zeros(self.n)
+        self.modulo = None  # of states that are angles
 
-    def _pool(self, members, n_columns, values):
+    def _systems(self, members, values):
         systems = np.repeat(self.system.reshape(1), members)
         for parameter, column in zip(self.parameters, np.transpose(values), strict=bool(self.parameters)):
             parameter.put(systems, column)
-        keep = bool(self._words or not self.names)
-        return carried(self.owner, systems, self._lengths(values), self.scheme, self.h, n_columns=n_columns, keep=keep)
+        return systems
+
+    def _pool(self, members, n_columns, values):
+        return carried(self.owner, self._systems(members, values), self._lengths(values), self.scheme, self.h, n_columns=n_columns)
 
     def _lengths(self, values):
         """Of sections, in time."""
         return [self.period(*each) * self.n_periods for each in values]
 
-    def _at(self, states, values, n_columns):
-        """A run from these states (members, n) at these values (members, k): a prepared one, where they are in the records alone."""
+    def _at(self, values, n_columns):
+        """A run at these values (members, k), which is a prepared one where they are in the records alone, and how it is to begin."""
         if self._words is None:
             self._words = self._words_of_parameters()
-        key = len(values), n_columns
-        if key not in self._pools or len(self._words) < len(self.names):
+        key, lengths = (len(values), n_columns), self._lengths(values)
+        if len(self._words) < len(self.names):
             self._pools[key] = self._pool(*key, values)
-        self._pools[key].restart(states, self._lengths(values), zip(self._words, np.transpose(values), strict=False))
-        return self._pools[key]
+        elif key not in self._pools and self.h is None:
+            self._pools[key], self._keys[key] = kept_run(self.owner, self._systems(key[0], values), lengths, self.scheme, n_columns)
+        elif key not in self._pools:
+            self._pools[key] = self._pool(*key, values)
+        return self._pools[key], lengths, zip(self._words, np.transpose(values), strict=False)
 
     def _words_of_parameters(self):
-        """Where in the records each parameter lies; [] where one changes what is prepared, too."""
+        """Where each parameter lies; [] where one changes what is prepared by more than copies of itself."""
         words = []
         for k in range(len(self.names)):
-            changed = self.values.copy()
-            changed[k] += max(1.0, abs(changed[k])) * 2.0**-10
-            one, other = (self._pool(1, 0, [values]) for values in (self.values, changed))
-            same = one.run.prepared.work.shape == other.run.prepared.work.shape
-            if not (same and np.array_equal(one.run.prepared.work, other.run.prepared.work, equal_nan=True)):
+            given = [self.values.copy() for _ in range(2)]
+            given[1][k] += max(1.0, abs(self.values[k])) * 2.0**-10
+            one, other = (self._pool(1, 0, [values]).run for values in given)
+            at = np.flatnonzero(~is_same(one.prepared.work[0], other.prepared.work[0]))
+            sign = np.sign(other.prepared.work[0, at] * given[1][k])
+            copies = [run.prepared.work[0, at] == sign * values[k] for run, values in zip((one, other), given, strict=True)]
+            if not (np.all(copies) and np.array_equal(one.prepared.iwork, other.prepared.iwork)):
                 return []
-            words.append(np.flatnonzero(one.run.mem[0] != other.run.mem[0]))
+            words.append(Words(np.flatnonzero(~is_same(one.mem[0], other.mem[0])), at, sign))
         return words
 
     def returns(self, states, values, *, derive=True):
         """Ends of sections that start from states (members, n) at values (members,) of the parameter, as `Returned`."""
-        run = self._at(np.asarray(states, float), np.asarray(values, float), None if derive else 0)
-        with on_one_core():  # a few members: to wake a thread takes longer than they do
-            run.advance(1)
-        return _returned(run, run.columns[:, : self.n, : self.n].copy())  # the sources of a circuit, which time gives, come behind
+        run, lengths, change = self._at(np.asarray(values, float), None if derive else 0)
+        run.section(states, lengths, change)
+        notes = run.notes.copy()
+        counts = [notes[:, k] for k in (IMPACTS, EVENTS, SLOWEST, LOG_DET, TOGETHER, UNTREATED)]
+        maps = run.columns[:, : self.n, : self.n].copy()  # the sources of a circuit, which time gives, come behind
+        return Returned(run.states(), maps, run.status.copy(), *counts)
 
     def with_slopes(self, x, values, delta):
         """What the section returns from x, and the derivative (n,) of its end by its one parameter, from differences of this half width.
@@ -103,8 +112,8 @@ class SectionMap:
 
     def close(self):
         """Leave what was prepared to other sections."""
-        for pool in self._pools.values():
-            pool.release()
+        for of_pool, key in self._keys.items():
+            self._pools[of_pool].keep(key)
 
     def margins(self, x, values, corners):
         """By how much the phases of impacts lie behind those of corners, for each impact and corner, in (-1/2, 1/2]."""
@@ -115,23 +124,16 @@ class SectionMap:
 
     def _impact_times(self, x, values):
         """When the impacts of the section from x are, as parts of it."""
-        start, given = x[None], np.array([values])
-        run = self._at(start, given, 0)
-        run.advance(1)
+        values = np.array([values])
+        run, lengths, change = self._at(values, 0)
+        run.section(x[None], lengths, change)
         count = int(run.notes[0, IMPACTS])
-        run = self._at(start, given, 0)
+        run.restart()
         run.record(count, at=AT_IMPACTS)
         run.advance(1)
-        result = (run.recorded(0)[0] - self.system["t"]) / self._lengths(given)[0]
+        result = (run.recorded(0)[0] - self.system["t"]) / lengths[0]
         run.record(0)
         return result
-
-
-def _returned(run, maps):
-    notes = run.notes
-    return Returned(
-        run.states(), maps, run.status.copy(), *(notes[:, k].copy() for k in (IMPACTS, EVENTS, SLOWEST, LOG_DET, TOGETHER, UNTREATED))
-    )
 
 
 def _period_of(owner, period):
@@ -145,7 +147,7 @@ def _period_of(owner, period):
 def difference(ends, states, modulo):
     """``ends - states`` (members, n), the nearest one of coordinates that are angles."""
     result = ends - states
-    if not np.any(modulo):
+    if modulo is None:
         return result
     with np.errstate(divide="ignore", invalid="ignore"):
         turns = np.where(modulo > 0, np.round(result / modulo), 0.0)

@@ -17,7 +17,7 @@ import numpy as np
 
 from nsds import _checks, _jit
 from nsds._jit import kernel, tiny, view
-from nsds.analysis.carried import Carried, changes_of, copy_of
+from nsds.analysis.carried import Carried, changes_of
 from nsds.analysis.parameters import state_words
 from nsds.analysis.tangent import (
     AT_TIMES,
@@ -25,7 +25,6 @@ from nsds.analysis.tangent import (
     EVENTS,
     IMPACTS,
     LOG_DET,
-    N_NOTES,
     STARTED,
     STOPPED,
     TIME,
@@ -35,22 +34,18 @@ from nsds.analysis.tangent import (
     Members,
     Plan,
     Scratch,
-    Tangent,
     apply_map,
     copy_vector,
     log_of_determinant,
     orthonormalise,
     put_change,
-    scratch_size,
     set_apart,
     write_point,
 )
 from nsds.model.kinds import LAGRANGIAN, NEWTON_EULER, family, split
 from nsds.model.laws import LAWS
 from nsds.model.records import STEP, T0, T, model_of
-from nsds.schemes.run.interrupts import Interrupts
 from nsds.schemes.run.preparation import prepare_run
-from nsds.schemes.run.simulation import shares
 from nsds.status import CONVERGED, INEXACT
 
 _DIFFERENCE = 2.0**-17  # relative to 1 or the variable
@@ -227,40 +222,34 @@ class Stepped(Carried):
             raise ValueError(f"{owner}: systems with nsds.sampled_control are not treated")
         if not getattr(run.prepared.stepper, "IS_ONE_STEP", True):
             raise ValueError(f"{owner}: scheme keeps more than the state from one step to the next: no map of states")
-        self.run, self.words, self.rows, self.h, self._length, self._kept = run, state_words(run.records), every, h, length, None
+        self.run, self.words, self.rows, self.h, self._length = run, state_words(run.records), every, h, length
         members, n, total = run.records.size, self.words.size, self.words.size + len(parameters)
         width = total if n_columns is None or parameters else n_columns
         self.plan = Plan(n, len(parameters), width, n, every, int(orthonormal), AT_TIMES, n + 2, 0, 0, 0)
         self.changes = changes_of(owner, system, h, scheme, run, parameters)
-        self.columns = np.zeros((members, n, width))
-        self.growth, self.notes, self.reached = np.zeros((members, width)), np.zeros((members, N_NOTES)), np.zeros((members, 4), np.int64)
-        self.maps, p = np.zeros((members, sections, n, width)), run.prepared
-        self._tangent = Tangent(self.columns.reshape(members, -1), self.growth, self.notes, self.reached,
-                                np.zeros((members, scratch_size(n, total))), self.maps.reshape(members, -1))  # fmt: skip
-        self._memory = Scratch(run.mem, run.mem.view(np.int64), p.work, p.iwork)
-        self._initial, self._spare = copy_of(self._memory), [copy_of(self._memory) for _ in range(2)]
-        self.points, self.skipped, self.varied = np.zeros((members, 0)), np.zeros(members), np.zeros((members, 0))
         self._rows, self._has_warned = _rows_of(run.records, h), False
-        self.restart()
+        self._allocate(members, sections)
 
-    def restart(self, states=None, periods=None, change=()):
+    def _set_out(self, states, periods, change):
         """See `Carried.restart`; the length of sections remains."""
         if periods is not None and not (np.asarray(periods) == self._length).all():
             raise ValueError(f"{self.owner}: with a step h all sections must be of one length, {self._length}")
-        super().restart(states, None, change)
+        super()._set_out(states, None, change)
+
+    def _marching(self, until):
+        """See `Carried._marching`."""
+        p, members = self.run.prepared, Members(*self._memory, np.zeros(0), self.points, self.skipped, self.varied)
+        given = until, self.plan, members, self._initial, self.words, self._rows, p.tables, p.functions, self.run.solver
+        return _march_of(p.stepper), (*given, self.run.solver_options, p.options, self._tangent, self.changes, *self._spare)
 
     def advance(self, n_sections):
         """See `Carried.advance`."""
-        p, march = self.run.prepared, _march_of(self.run.prepared.stepper)
-        self.n_done += n_sections * self.plan.every
-        members = Members(*self._memory, np.zeros(0), self.points, self.skipped, self.varied)
+        super().advance(n_sections)
+        self._warn_of_events()
 
-        def chunk(first, last):
-            march(first, last, self.n_done, self.plan, members, self._initial, self.words, self._rows, p.tables, p.functions,
-                  self.run.solver, self.run.solver_options, p.options, self._tangent, self.changes, *self._spare)  # fmt: skip
-
-        with Interrupts() as interrupts, shares(self.run.records.size) as in_shares, interrupts.at_once():
-            in_shares(chunk)
+    def section(self, states, periods, change=()):
+        """See `Carried.section`."""
+        super().section(states, periods, change)
         self._warn_of_events()
 
     def _warn_of_events(self):
@@ -285,7 +274,6 @@ def carried(owner, system, period, scheme, h, **settings):
     if getattr(getattr(scheme, "dtype", None), "names", None) and scheme["scheme"].item() == b"event_driven":
         raise ValueError(f"{owner}: h is the step of a time-stepping scheme: nsds.event_driven has none, leave it out")
     settings.pop("rows", None)
-    settings.pop("keep", None)
     return Stepped(owner, system, period, scheme, h, **settings)
 
 

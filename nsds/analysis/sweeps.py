@@ -191,7 +191,7 @@ class _OfSystem(_Runs):
         self.period = period if callable(period) else lambda *_: period
         values = np.array([[parameter.of(self.system) for parameter in self.parameters]])
         run = self._prepared(values, self.periods(values))
-        self.start, self.n, self.modulo, self.edition = run.states()[0], run.plan.n_own, 0.0, run.edition
+        self.start, self.n, self.modulo, self.edition = run.states()[0], run.plan.n_own, None, run.edition
         if surface is not None:
             surface.check(float(system["t"]), self.start, values[0])
         self.bytes = 3 * (run.run.mem.nbytes + run.run.prepared.work.nbytes + run.run.prepared.iwork.nbytes) + 16 * self.keep * self.n
@@ -259,7 +259,7 @@ class _OfMap(_Runs):
     def __init__(self, owner, iterated, names, settings):
         self.iterated, self.places, self.settings = iterated, [place_in_map(owner, "vary", iterated, name) for name in names], settings
         self.transient, self.keep, _, self.tol = settings
-        self.start, self.n, self.modulo = iterated.x, iterated.n, iterated.modulo
+        self.start, self.n, self.modulo = iterated.x, iterated.n, iterated.turns
         self.bytes = 8 * (self.n + 1) * (2 * self.keep + 10 * (self.n + 1))
 
     def identity(self):

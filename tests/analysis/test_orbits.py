@@ -9,6 +9,7 @@ import os
 import pickle
 import subprocess
 import sys
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -16,6 +17,8 @@ from scipy.linalg import expm
 from scipy.optimize import root
 
 import nsds
+from nsds.analysis.maps import section_of
+from nsds.schemes.run import preparation
 from tests.analysis.models import (
     PERIOD,
     C,
@@ -223,6 +226,36 @@ def test_diagram_of_an_impact_oscillator():
     np.testing.assert_allclose(impacts["x_after"][0, 1, :, 1], -0.8 * v, atol=1e-6)
     at_once = nsds.sweep(start, vary=vary, period=period, direction=None, transient=500, keep=8)
     assert (at_once["x"][0] == rows["x"][0, 0]).all()
+
+
+def test_what_a_call_has_prepared_serves_the_next_with_the_same_bits():
+    """Also where it has varied a number of which copies are prepared, or of which more is."""
+    period = 2 * math.pi / 2.7
+    _, phase, state, *_ = single_impact_orbit(0.05, 2.7, 0.8, 1, 0.0, 0.37)
+
+    def found(e, b=0.0, x=state):
+        system = impact_oscillator(0.05, 2.7, e, b, *x, phase)
+        return nsds.orbit(system, period=period)
+
+    fresh = []
+    for e, b in ((0.8, 0.0), (0.75, 0.0), (0.8, 0.01)):
+        preparation._kept.clear()
+        fresh.append(found(e, b).tobytes())
+    branches = {}
+    for parameter, until in (("stop.e", 0.75), ("stop.b", 0.01), ("mass.C[0][0]", 0.11)):
+        start = impact_oscillator(0.05, 2.7, 0.8, 0.0, *state, phase)
+        branches[parameter] = nsds.continue_orbit(start, parameter=parameter, until=until, period=period)[-1]
+        assert [found(0.8).tobytes(), found(0.75).tobytes(), found(0.8, 0.01).tobytes()] == fresh
+    for (parameter, row), wanted in zip(branches.items(), (found(0.75), found(0.8, 0.01)), strict=False):
+        np.testing.assert_allclose(row["x"], wanted["x"], atol=1e-11, err_msg=parameter)
+    for e, then in ((0.8, 0.75), (0.75, 0.8), (0.8, 0.75)):  # of one member, which is taken over each time
+        with closing(section_of("test", impact_oscillator(0.05, 2.7, e, 0.0, *state, phase), period, 1, None, ["stop.e"])) as section:
+            for value in (e, then):
+                section.returns(state[None], [[value]])
+        assert found(then).tobytes() == fresh[then < 0.8]
+    trace, det = single_impact_orbit(0.055, 2.7, 0.8, 1, 0.0, 0.37)[3:]
+    M = branches["mass.C[0][0]"]["monodromy"]
+    np.testing.assert_allclose([M.trace(), np.linalg.det(M)], [trace, det], atol=1e-9)
 
 
 def test_what_is_refused_is_named():
