@@ -33,7 +33,8 @@ def basins(
     transient: int = ...,
     keep: int = ...,
     tol: float = ...,
-    scheme: Any = ...,
+    scheme: np.ndarray | None = ...,
+    h: float | None = ...,
     progress: bool | None = ...,
 ) -> Any: ...
 def circuit(

@@ -88,10 +88,9 @@ class Carried:
         own = int(flow["n_own"][0]) if self.family is affine else n
         members, total = run.records.size, n + len(parameters)
         width = total if n_columns is None or parameters else n_columns
-        if width > 0 and scheme["hybrid"]:
-            raise ValueError(f"{owner}: an interval that is stepped in time has no tangent map; use nsds.event_driven(hybrid=False)")
-        if width > 0 and self.family is mechanics and run.prepared.tables.newton.plan["impact_law"][0]:
-            raise ValueError(f"{owner}: impacts by the laws multiple_impact and poisson_impact have no tangent map; use nsds.newton_impact")
+        self.without_map = _without_map(scheme, self.family, run.prepared)
+        if width > 0 and self.without_map:
+            raise ValueError(f"{owner}: {self.without_map}")
         self.rows = rows or (ROWS if width > 0 and (parameters or not self.is_linear) else 1)
         if self.rows > 1:
             run, options = prepare_run(owner, system, shortest / self.rows, scheme, None, False)
@@ -242,6 +241,15 @@ def _treated(owner, prepared):
     if flow["is_controlled"][0]:
         raise ValueError(f"{owner}: systems with nsds.sampled_control are not treated")
     return family, flow, family is affine or (family is mechanics and bool(flow["is_linear"][0]))
+
+
+def _without_map(scheme, family, prepared):
+    """Why there is no tangent map of what can be run; empty where there is one."""
+    if scheme["hybrid"]:
+        return "an interval that is stepped in time has no tangent map; use nsds.event_driven(hybrid=False)"
+    if family is mechanics and prepared.tables.newton.plan["impact_law"][0]:
+        return "impacts by the laws multiple_impact and poisson_impact have no tangent map; use nsds.newton_impact"
+    return ""
 
 
 def copy_of(scratch):

@@ -33,7 +33,7 @@ def filled(rows, section, k, x, values, returned, n_iter):
     row[given] = np.reshape(values, row[given].shape) if section.names else math.nan
     row["residual"] = abs(difference(returned.ends[0], x, section.modulo)).max()
     row["monodromy"] = M
-    row["multipliers"] = _ordered(np.linalg.eigvals(M)) if np.isfinite(M).all() else math.nan
+    row["multipliers"] = multipliers_of(M)
     row["log_det"], row["slowest"] = returned.log_det[0], returned.slowest[0]
     for name, numbers in (("n_impacts", "impacts"), ("n_events", "events"), ("n_together", "together"), ("n_untreated", "untreated")):
         row[name] = int(getattr(returned, numbers)[0])
@@ -41,8 +41,11 @@ def filled(rows, section, k, x, values, returned, n_iter):
     return row
 
 
-def _ordered(multipliers):
-    """The largest first; of a pair that with the positive imaginary part."""
+def multipliers_of(M):
+    """Eigenvalues of the derivatives, the largest first, of a pair that with the positive imaginary part; NaN where M has no numbers."""
+    if not np.isfinite(M).all():
+        return np.full(len(M), math.nan)
+    multipliers = np.linalg.eigvals(M)
     return multipliers[np.lexsort((-multipliers.imag, -abs(multipliers).round(12)))]
 
 

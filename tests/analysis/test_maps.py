@@ -11,6 +11,8 @@ from scipy.linalg import expm
 import nsds
 from nsds.analysis.maps import Iterates, section_of, slopes
 from nsds.analysis.tangent import exponential, log_of_determinant, multiply, orthonormalise
+from nsds.schemes.run import simulation
+from tests.analysis.models import impact_oscillator
 
 # Feigenbaum cascade of the high-bounce map, alpha = 0.5, one table period a bounce: case high_bounce_map_cascade of the collection.
 CASCADE = [4.34391579120605866, 4.62766618748035183, 4.67268580135391045, 4.6815298253150557]
@@ -339,6 +341,52 @@ def test_basins_of_a_map():
     of_label = found.attractors["x"][:, 0, 0]
     np.testing.assert_allclose(of_label[found.labels[abs(values) < math.sqrt(3)]], ends, atol=1e-9)
     assert found.attractors["fraction"].sum() == pytest.approx((found.labels >= 0).mean())
+
+
+def test_motions_that_still_settle_are_no_attractors_of_their_own():
+    """A ball on a table comes to its orbits of one bounce in turns: on the way two bounces, or three, seem to repeat."""
+    table = nsds.iterated_map(bounce, x=[0.0, 0.0], p=[4.1], modulo=[2 * math.pi, 0])
+    late = {"x[0]": np.linspace(0, 2 * math.pi, 300), "x[1]": np.linspace(-10, 20, 300)[::25]}
+    found = nsds.basins(table, grid=late, transient=20, tol=1e-3)
+    one = nsds.basins(table, grid=late, transient=2000)
+    assert len(found.attractors) == len(one.attractors) == 3
+    for row in found.attractors:
+        assert abs(row["multipliers"].prod() - 0.5 ** row["n_periods"]) < 1e-9
+        assert row["error"] == pytest.approx(math.sqrt(row["fraction"] * (1 - row["fraction"]) / found.labels.size))
+
+
+def test_the_number_of_threads_changes_no_bits(monkeypatch):
+    """Of basins and diagrams of maps and systems."""
+    start, period = impact_oscillator(0.05, 2.7, 0.8, x=-0.5), lambda omega: 2 * math.pi / omega
+    vary = {"mass.z[0]": np.linspace(2.6, 2.8, 23)}
+    grid = {"mass.q[0]": np.linspace(-1, -0.1, 5), "mass.v[0]": np.linspace(-1, 1, 7)}
+    ring = nsds.iterated_map(nordmark, x=[0.0], p=[0.2, 0.026])
+    results = []
+    for count in (1, 2, 5):
+        monkeypatch.setattr(simulation, "cores", lambda count=count: count)
+        found = [nsds.basins(start, grid=grid, period=period(2.6), transient=60, keep=8, tol=1e-2),
+                 nsds.basins(ring, grid={"x[0]": np.linspace(-0.1, 0.1, 101)}, transient=200)]  # fmt: skip
+        rows = [nsds.sweep(start, vary=vary, period=period, transient=20, keep=8, direction=None),
+                nsds.sweep(start, vary=vary, period=period, record="impact", transient=20, keep=8),
+                nsds.sweep(ring, vary={"p[1]": np.linspace(0.02, 0.04, 31)}, direction=None)]  # fmt: skip
+        results.append([array.tobytes() for one in (*found, rows) for array in one])
+    assert results[0] == results[1] == results[2]
+
+
+def test_basins_of_what_a_scheme_computes():
+    """A mass between two wells, whose equilibria are orbits of any period; what the start says beside."""
+
+    def wells(t, q, v, z, out):
+        out[0] = q[0] ** 3 - q[0] + 0.5 * v[0]
+
+    system = nsds.system(mass=nsds.lagrangian([1.0], fint=wells, q=[0.0], v=[0.0]))
+    grid = {"mass.q[0]": np.linspace(-0.9, 0.9, 6)}
+    found = nsds.basins(system, grid=grid, period=1.0, h=0.05, transient=80, keep=4)
+    np.testing.assert_array_equal(np.sign(found.attractors["x"][found.labels, 0, 0]), np.sign(grid["mass.q[0]"]))
+    np.testing.assert_allclose(abs(found.attractors["x"][:, 0, 0]), 1.0, atol=1e-6)
+    assert (abs(found.attractors["multipliers"]) < 0.8).all()
+    with pytest.raises(ValueError, match="basins: h = 0.3 is no divisor"):
+        nsds.basins(system, grid=grid, period=1.0, h=0.3)
 
 
 def test_basins_tell_chaos_from_orbits():

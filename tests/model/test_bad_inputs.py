@@ -350,7 +350,7 @@ CALLS = {
         "blocks": "whole", "scheme": "scheme", "h": "positive or none"}),
     "basins": (nsds.basins, lambda: {"system": table(), "grid": {"x[0]": [0.5]}, "progress": False}, {
         "system": "record", "grid": "axes of states", "period": "period", "transient": "natural", "keep": "whole", "tol": "positive",
-        "scheme": "scheme", "progress": "progress"}),
+        "scheme": "scheme", "h": "positive or none", "progress": "progress"}),
     "sweep": (nsds.sweep, lambda: {"system": table(), "vary": {"p[0]": [0.5]}, "progress": False}, {
         "system": "record", "vary": "varied", "period": "period", "record": "word", "crossing": "direction",
         "transient": "natural", "keep": "whole", "direction": "direction", "tol": "positive", "scheme": "scheme",
