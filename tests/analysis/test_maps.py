@@ -385,7 +385,7 @@ def test_basins_of_what_a_scheme_computes():
     np.testing.assert_array_equal(np.sign(found.attractors["x"][found.labels, 0, 0]), np.sign(grid["mass.q[0]"]))
     np.testing.assert_allclose(abs(found.attractors["x"][:, 0, 0]), 1.0, atol=1e-6)
     assert (abs(found.attractors["multipliers"]) < 0.8).all()
-    with pytest.raises(ValueError, match="basins: h = 0.3 is no divisor"):
+    with pytest.raises(ValueError, match=r"basins: h = 0.3 is no divisor"):
         nsds.basins(system, grid=grid, period=1.0, h=0.3)
 
 
