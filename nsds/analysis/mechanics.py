@@ -3,6 +3,7 @@
 from nsds._jit import kernel, tiny
 from nsds.analysis.tangent import FIELD, GUARD
 from nsds.model.layout import ABSENT
+from nsds.schemes.event_driven.compliance import is_compliant
 from nsds.schemes.event_driven.disks import first_of_disk
 from nsds.schemes.event_driven.forces import accelerate, evaluate_operators, factorise, free_accelerations, list_rows, push, solve_rows
 from nsds.schemes.event_driven.state import load as load_state
@@ -30,7 +31,7 @@ def n_guards(s):
 def crosses(i, s, iwork):
     """Whether a gap, or a speed of slip, has come to zero: at all other events motions go on smoothly."""
     f, c = s.flow[0], s.newton.constraints[i]
-    is_gap = iwork[f.mode + i] == FREE and c.component == 0 and c.lower == ABSENT
+    is_gap = iwork[f.mode + i] == FREE and c.component == 0 and c.lower == ABSENT and not is_compliant(c)
     return iwork[f.fired + i] != 0 and (is_gap or iwork[f.mode + i] == SLIP)
 
 

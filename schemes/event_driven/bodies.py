@@ -19,9 +19,10 @@ from nsds.schemes.event_driven.tables import FREE, Rigid, no_bodies
 from nsds.schemes.lagrangian.newton import ACTIVE, EVERY
 from nsds.schemes.rigid.bodies import EXPONENTIAL, force, move
 from nsds.schemes.rigid.collisions import take_over
+from nsds.schemes.rigid.forces import force_of
 from nsds.schemes.rigid.interactions import contact_rows, evaluate, frame_in
 from nsds.schemes.rigid.moreau_jean import radius_of_gyration
-from nsds.schemes.rigid.tables import V
+from nsds.schemes.rigid.tables import FORCE, V
 
 STATE = 13  # numbers of a body
 _ROOM = MOST * FIELDS
@@ -71,8 +72,8 @@ def displace(s, mem, work, shift):
 
 
 @kernel
-def _evaluate_wrenches(t, f, rigid, functions, mem, work):
-    """Forces on all bodies at the state in mem, into work[f:]; none on those that are fixed."""
+def _evaluate_wrenches(t, f, rigid, functions, mem, imem, work):
+    """Forces on all bodies at the state in mem, those between bodies too, into work[f:]; none on those that are fixed."""
     size = stack(2)
     for i in range(rigid.bodies.size):
         body, out = rigid.bodies[i], view(work, f + 6 * i, 6)
@@ -81,6 +82,29 @@ def _evaluate_wrenches(t, f, rigid, functions, mem, work):
                 out[k] = 0.0
         else:
             force(t, body, view(mem, body.q, 7), view(mem, body.q + V, 6), functions, mem, out, size)
+    for k in range(rigid.interactions.size):
+        if rigid.interactions[k].law == FORCE and rigid.rows[k].collision == ABSENT:
+            _add_force_between(t, k, f, rigid, functions, mem, imem, work)
+
+
+@kernel
+def _add_force_between(t, k, f, rigid, functions, mem, imem, work):
+    """The force of a spring, damper or function into lambda of its rows, and ``H^T lambda`` to the forces in work[f:]."""
+    r = rigid.interactions[k]
+    _place(r.a, 0.0, rigid, mem, work)
+    if r.b != ABSENT:
+        _place(r.b, 0.0, rigid, mem, work)
+    _evaluate(t, k, rigid, functions, mem, imem, work)
+    _turn_rows(r, rigid.plan[0], work)
+    ydot, lam = view(work, r.spare, r.m), view(mem, r.lam, r.m)
+    for i in range(r.m):
+        ydot[i] = _speed(r, i, rigid.bodies, mem, work)
+    force_of(t, r, view(work, r.h, r.m), ydot, functions, mem, lam)
+    for side in range(2 if r.b != ABSENT else 1):
+        body = r.a if side == 0 else r.b
+        for i in range(r.m if not rigid.bodies[body].fixed else 0):
+            for l in range(6):
+                work[f + 6 * body + l] += work[r.H + 12 * i + 6 * side + l] * lam[i]
 
 
 @kernel
@@ -253,7 +277,7 @@ def _operate(bodies, interactions, rows, collisions, plan, what, which, t, momen
     """One of the three; at: where forces go, or modes are."""
     rigid = Rigid(bodies, interactions, rows, collisions, plan)
     if what == _FORCES:
-        _evaluate_wrenches(t, at, rigid, functions, mem, work)
+        _evaluate_wrenches(t, at, rigid, functions, mem, imem, work)
     elif what == _CURVATURES:
         _bend_rows(t, moment, which, at, rigid, functions, mem, imem, work, iwork)
     else:

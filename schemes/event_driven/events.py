@@ -9,6 +9,7 @@ import math
 
 from nsds._jit import kernel, tiny
 from nsds.model.layout import ABSENT
+from nsds.schemes.event_driven.compliance import choose, is_compliant
 from nsds.schemes.event_driven.disks import begins_disk, first_of_disk, rolls, rows_of, unit_of
 from nsds.schemes.event_driven.flows import correct, put_on_constraints
 from nsds.schemes.event_driven.forces import (
@@ -67,6 +68,8 @@ def handle(t, s, functions, solver, solver_options, options, mem, imem, work, iw
         if is_solved(status):
             status = _evaluate(t, s, functions, options, mem, imem, work, iwork)
             _scale(t, s, options, mem, work)
+    if status == CONVERGED and f.is_compliant != 0 and choose(t, s, functions, options, mem, work, iwork):
+        status = _evaluate(t, s, functions, options, mem, imem, work, iwork)
     if status == CONVERGED:
         for i in range(p.n_dofs):
             work[f.acc_free + i] = work[p.acc + i]
@@ -143,6 +146,7 @@ def find_touching(s, mem, work, iwork):
             work[f.approach + i] = -ydot
             held = iwork[f.mode + i] != FREE
             touches = c.always != 0 or held or iwork[f.fired + i] != 0 or y <= _TOUCHING * work[f.length + i]
+            touches &= not is_compliant(c)
             approaches |= touches and c.always == 0 and ydot < -work[f.slow + i]
         iwork[f.keep + i] = 1 if touches else 0
         iwork[f.spared + i] = 0
@@ -246,6 +250,8 @@ def _list_candidates(trusts, s, mem, work, iwork):
         u, _ = velocity(c, form.entries, mem, work)
         rests = abs(u) <= work[f.slow + i]
         mode = FREE
+        if is_compliant(c):
+            continue
         if c.bilateral != 0:
             mode = HELD
         elif c.lower != ABSENT:
@@ -449,6 +455,8 @@ def _note_zeros(s, options, mem, work, iwork):
     form, f, p = s.newton, s.flow[0], s.newton.plan[0]
     for i in range(form.constraints.size):
         c, zeros, mode = form.constraints[i], 0, iwork[f.mode + i]
+        if is_compliant(c):
+            continue
         u, _ = velocity(c, form.entries, mem, work)
         a, _ = _acceleration(c, p.acc, s, work)
         work[f.opening + i] = u

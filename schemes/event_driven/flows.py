@@ -9,6 +9,7 @@ from nsds._jit import inlined, kernel, tiny
 from nsds.model.layout import ABSENT
 from nsds.schemes.event_driven import dopri5
 from nsds.schemes.event_driven.bodies import rates
+from nsds.schemes.event_driven.compliance import is_compliant
 from nsds.schemes.event_driven.disks import begins_disk, rolls
 from nsds.schemes.event_driven.forces import (
     accelerate,
@@ -180,7 +181,8 @@ def put_on_gaps(t, s, functions, options, mem, imem, work, iwork):
     for i in range(m):
         c = s.newton.constraints[i]
         iwork[f.before + i] = iwork[f.mode + i]
-        if iwork[f.fired + i] != 0 and iwork[f.mode + i] == FREE and c.component == 0 and c.lower == ABSENT:
+        closes = iwork[f.fired + i] != 0 and iwork[f.mode + i] == FREE and c.component == 0 and c.lower == ABSENT
+        if closes and not is_compliant(c):
             iwork[f.mode + i], joins = HELD, True
     if not joins:
         return False

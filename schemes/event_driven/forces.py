@@ -13,6 +13,7 @@ from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT
 from nsds.schemes.derivatives import derivative
 from nsds.schemes.event_driven.bodies import bend_rows, evaluate_interactions, evaluate_wrenches
+from nsds.schemes.event_driven.compliance import add_forces, is_compliant
 from nsds.schemes.event_driven.disks import begins_disk, rolls, rows_of
 from nsds.schemes.event_driven.shares import find_shifts, share
 from nsds.schemes.event_driven.tables import FREE, HELD, REDUNDANT, SLIP
@@ -42,6 +43,7 @@ def list_rows(s, imem, iwork):
     for i in range(form.constraints.size):
         acts = iwork[f.mode + i] != FREE
         imem[form.constraints[i].active] = 1 if acts else 0
+        acts &= not is_compliant(form.constraints[i])
         iwork[p.local + i] = n if acts else ABSENT
         if acts:
             iwork[p.active + n] = i
@@ -250,6 +252,8 @@ def free_accelerations(t, s, functions, options, mem, imem, work, iwork):
         definite = evaluate_masses(1.0, form.parts, form.elements, p, functions, mem, imem, work)
         regular = invert(t, options.newton, form.parts, form.elements, form.bodies, p, functions, mem, imem, work, iwork)
         evaluate_forces(t, options.newton, form.parts, form.elements, p, p.f, functions, mem, imem, work)
+        if s.flow[0].is_compliant != 0:
+            regular &= add_forces(t, s, functions, options, mem, work, iwork)
     apply_inverses(form.bodies, p.f, p.acc, p.scratch, work, iwork)
     return CONVERGED if definite and regular else SINGULAR_STEP if definite else NOT_DEFINITE
 

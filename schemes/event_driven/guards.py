@@ -1,8 +1,9 @@
 """Guards: what must stay positive while the motion is smooth, and the first of them that does not.
 
 Of an open contact the gap; of a closed one its force, and where it sticks the distance to the cone of friction; of what slips its speed
-along the direction of slip; of a bounded force that holds the distances to its bounds. A guard that starts from zero, in so many orders
-as `zeros` says, is an event only after it has left zero.
+along the direction of slip; of a bounded force that holds the distances to its bounds; of compliant rows what `choose` says of them
+(`nsds.schemes.event_driven.compliance`). A guard that starts from zero, in so many orders as `zeros` says, is an event only after it has
+left zero.
 """
 
 import math
@@ -11,6 +12,7 @@ from nsds._jit import kernel, tiny, view
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT
 from nsds.schemes.event_driven.bodies import evaluate_interactions
+from nsds.schemes.event_driven.compliance import is_compliant
 from nsds.schemes.event_driven.disks import begins_disk, unit_of
 from nsds.schemes.event_driven.forces import accelerate, slip_of
 from nsds.schemes.event_driven.polynomials import (
@@ -33,13 +35,15 @@ _BEFORE, _SMALL_PART = 2.0**-48, 2.0**-10  # of the time: from where the end of 
 _TOGETHER = 1e-13  # of the step: guards that come to zero in that time do so at once
 _APART, _SECANTS = 1e-3, 6  # points of the first secant, in theta; how many are drawn
 _ON_CONE = 1.0 - 1e-6  # of what a contact can carry
-_NONE, _GAP, _FORCE, _CONE, _SLIP, _BOUNDS = range(6)
+_NONE, _GAP, _FORCE, _CONE, _SLIP, _BOUNDS, _SOFT = range(7)
 
 
 @tiny
 def _guard_of(i, s, iwork):
     """What kind of guard row i has."""
     c, mode = s.newton.constraints[i], iwork[s.flow[0].mode + i]
+    if is_compliant(c):
+        return _NONE if c.bilateral != 0 else _SOFT
     if c.lower != ABSENT:
         return _BOUNDS if mode == HELD else _SLIP if mode == SLIP else _NONE
     if c.component == 0:
@@ -182,11 +186,11 @@ def first_event(t, h, s, functions, options, mem, imem, work, iwork):
             _linear_guard(i, False, s, work, iwork)
             if _leaves(f.guard_poly, iwork[f.degree], i, s, work):
                 root = first_root(iwork[f.degree], f.guard_poly, iwork[f.zeros + i], 0.0, 1.0, work)
-        elif kind in (_GAP, _SLIP):
-            for j in range(GUARD_DEGREE + 1 if kind == _GAP else 0):
+        elif kind in (_GAP, _SLIP, _SOFT):
+            for j in range(GUARD_DEGREE + 1 if kind != _SLIP else 0):
                 work[f.length + i] = max(work[f.length + i], abs(work[f.guard_value + i * (GUARD_DEGREE + 1) + j]))
-            stays = kind == _GAP and not _leaves(f.guard_value + i * (GUARD_DEGREE + 1), GUARD_DEGREE, i, s, work)
-            if kind == _GAP and iwork[f.zeros + i] == 1:  # the rate of the gap at the start is known
+            stays = kind != _SLIP and not _leaves(f.guard_value + i * (GUARD_DEGREE + 1), GUARD_DEGREE, i, s, work)
+            if kind != _SLIP and iwork[f.zeros + i] == 1:  # the rate of the gap at the start is known
                 work[f.guard_value + i * (GUARD_DEGREE + 1)] = h * work[f.opening + i]
             root = NO_ROOT if stays else _sampled_root(i, iwork[f.zeros + i], kind, s, work)
         elif kind != _NONE:
@@ -252,7 +256,7 @@ def _sample(t, h, s, functions, options, mem, imem, work, iwork):
         at = time_in_step(t, GUARD_NODES[node], h)
         evaluate(f.n, iwork[f.degree], f.poly, GUARD_NODES[node], f.x_sampled, work)
         store(s, mem, work, f.x_sampled)
-        if iwork[f.count] > 0:
+        if iwork[f.count] > 0 or f.is_compliant != 0:
             accelerate(at, s, functions, options, mem, imem, work, iwork)
         evaluate_gaps(at, s, functions, mem, imem, work, iwork)
         for i in range(constraints.size):
@@ -283,6 +287,8 @@ def _value_of(i, s, mem, work, iwork):
     c = form.constraints[i]
     if kind == _GAP:
         return position(c, form.entries, mem, work)
+    if kind == _SOFT:
+        return work[f.margin + i]
     if kind == _FORCE:
         return mem[c.lam]
     if kind == _CONE:
@@ -306,7 +312,7 @@ def _guard_at(theta, i, t, h, s, functions, options, mem, imem, work, iwork):
     f = s.flow[0]
     evaluate(f.n, iwork[f.degree], f.poly, theta, f.x_sampled, work)
     store(s, mem, work, f.x_sampled)
-    if iwork[f.count] > 0:
+    if iwork[f.count] > 0 or f.is_compliant != 0:
         accelerate(t + theta * h, s, functions, options, mem, imem, work, iwork)
     evaluate_gaps(t + theta * h, s, functions, mem, imem, work, iwork)
     return _value_of(i, s, mem, work, iwork)

@@ -10,6 +10,7 @@ import numpy as np
 
 from nsds._jit import kernel
 from nsds.schemes.event_driven.clock import strikes
+from nsds.schemes.event_driven.compliance import choose
 from nsds.schemes.event_driven.events import find_touching, handle
 from nsds.schemes.event_driven.flows import put_on_gaps
 from nsds.schemes.event_driven.forces import evaluate_operators, free_accelerations, list_rows
@@ -63,6 +64,10 @@ def _step(t, h, s, functions, solver, solver_options, options, mem, imem, work, 
     if status != CONVERGED:
         return status
     evaluate_operators(t, EVERY, s, functions, options, mem, imem, work, iwork)
+    if s.flow[0].is_compliant != 0 and choose(t, s, functions, options, mem, work, iwork):
+        status = free_accelerations(t, s, functions, options, mem, imem, work, iwork)
+        if status != CONVERGED:
+            return status
     find_touching(s, mem, work, iwork)
     status, _, _ = solve_impact(t, h, s, solver, solver_options, options, mem, work, iwork)
     return status if _drift(0.5 * h, s, mem, work) == 0.0 else NON_FINITE

@@ -9,10 +9,13 @@ import sys
 import numpy as np
 
 from nsds._jit import kernel, tiny
+from nsds.model.kinds import split
+from nsds.model.laws import LAWS
 from nsds.model.layout import ABSENT
-from nsds.model.records import T
+from nsds.model.records import T, model_of
 from nsds.schemes.event_driven.bodies import list_contacts
 from nsds.schemes.event_driven.clock import AT_EVENT, AT_START, STEPS, are_too_many, count_event, next_stop, strikes, wind_up
+from nsds.schemes.event_driven.compliance import choose, is_compliant
 from nsds.schemes.event_driven.disks import rolls, state_coefficients
 from nsds.schemes.event_driven.events import handle, strikes_at_start
 from nsds.schemes.event_driven.flows import runge_kutta_step, series_step
@@ -49,7 +52,7 @@ from nsds.status import (
 
 EVENT_ROWS = True
 _OWNER = "event_driven"
-EXPLICIT = {"gamma": 0.0, "q_star": 1.0, "tol": 0.0, "max_iter": 0.0, "a": 0.0, "weight": 0.0, "at_q": 1.0, "at_v": 1.0, "paoli": 0.0}
+EXPLICIT = {"gamma": 0.0, "q_star": 1.0, "tol": 0.0, "max_iter": 0.0, "a": 1.0, "weight": 0.0, "at_q": 1.0, "at_v": 1.0, "paoli": 0.0}
 _PATIENCE, _CRAWL = 20_000, 1e-3  # steps that have got on by less than that part of the time between rows: a motion that does not end
 _HURRY, _WALK = 2_000, 0.1  # the same, where steps in time can get on instead
 _REACH = 1.5  # of a series: angle of the fastest motion in a step
@@ -65,21 +68,32 @@ def prepare(records, mem, options, h, method):
     """Tables of the Newton form, whose pieces evaluate, and those of the flow."""
     work, iwork = Allocator(records.size), Allocator(records.size)
     layout = layout_of(records, work, _OWNER, h, h, has_impact_laws=True)
-    _require_treated(layout)
+    _require_treated(records, layout)
     layout = layout._replace(constraints=state_coefficients(layout.constraints))
     words = newton.Options(h, **EXPLICIT)
     constraints = layout.constraints
     n_dofs = int((layout.parts["count"] * layout.parts["n"]).sum())
-    flow = place_flow(n_dofs, 2 * n_dofs, constraints.size, work, iwork)
+    compliant = np.where(constraints["level"] == POSITION, constraints["coupling_end"] - constraints["coupling"], 0).max(initial=0)
+    flow = place_flow(n_dofs, 2 * n_dofs, constraints.size, work, iwork, int(compliant))
     exact = _is_exact(options, layout)
     prepared = newton.prepare(records, layout, words, method, work, iwork)
     flow["is_linear"], flow["is_controlled"] = exact, has_controls(records)
+    prepared.iwork[:, flow["relation"][0] : flow["relation"][0] + constraints.size] = _relations_of(prepared.tables)
     if exact:
         prepared.work[:, flow["limit"][0]] = _REACH / _fastest(records, layout)
         prepared.iwork[:, flow["has_forces"][0]] = (layout.parts["fext_function"] != ABSENT).any()
     else:
         prepared.work[:, flow["limit"][0]] = np.inf
     return with_flow(prepared, flow, no_bodies(), options, words)._replace(stepper=sys.modules[__name__])
+
+
+def _relations_of(tables):
+    """Of each constraint the number of its relation in the table, ABSENT where it is linear."""
+    found = np.full(tables.constraints.size, ABSENT)
+    for k, r in enumerate(tables.relations):
+        lam = tables.constraints["lam"]
+        found[(lam >= r["multiplier"]) & (lam < r["multiplier"] + r["m"])] = k
+    return found
 
 
 def with_flow(prepared, flow, rigid, options, words):
@@ -89,23 +103,31 @@ def with_flow(prepared, flow, rigid, options, words):
     return prepared._replace(tables=tables, options=Options(words.h, words, **numbers))
 
 
-def _require_treated(layout):
-    """Refuse laws of positions, and y that depends on lambda."""
+def _require_treated(records, layout):
+    """Refuse a ydot that depends on an impulse, and what is compliant in some directions and rigid in others."""
     c = layout.constraints
-    refused = (c["level"] == POSITION) | (c["coupling"] != c["coupling_end"])
+    refused = (c["level"] != POSITION) & (c["coupling"] != c["coupling_end"])
     if refused.any():
         name = layout.owners[int(np.argmax(refused))][0]
-        raise ValueError(f"{_OWNER}: interaction '{name}': the scheme does not treat a y that depends on lambda; use nsds.moreau_jean")
-    if (layout.relations["D"] != ABSENT).any() or (layout.relations["g_function"] != ABSENT).any():
-        name = layout.relation_names[int(np.argmax((layout.relations["D"] != ABSENT) | (layout.relations["g_function"] != ABSENT)))]
-        raise ValueError(f"{_OWNER}: interaction '{name}': the scheme does not treat a relation with lambda in it; use nsds.moreau_jean")
+        raise ValueError(f"{_OWNER}: interaction '{name}': the scheme does not treat a ydot that depends on lambda; use nsds.moreau_jean")
+    for name, _, law, *_ in split(model_of(records))[1]:
+        part = records.dtype[name].base
+        if LAWS[law].is_of_position and "D" in part.names and part["D"].base.kind == "f":
+            D = records[name]["D"]
+            if (np.linalg.eigvalsh(D + np.swapaxes(D, -1, -2))[..., 0] <= 0).any():
+                raise ValueError(
+                    f"{_OWNER}: interaction '{name}': D must be positive definite: what is rigid has none; else use nsds.moreau_jean"
+                )
 
 
 def _is_exact(options, layout):
     """Whether motions are linear wherever contacts are: then they are series."""
-    can = is_linear(layout) and layout.constraints["tangents"].max(initial=0) < 2 and not layout.relations.size
+    c = layout.constraints
+    can = is_linear(layout) and c["tangents"].max(initial=0) < 2 and not layout.relations.size and not (c["level"] == POSITION).any()
     if options["flow"].item() == b"exact" and not can:
-        raise ValueError(f"{_OWNER}: flow='exact' is for linear systems and linear relations without friction in space; use flow='auto'")
+        raise ValueError(
+            f"{_OWNER}: flow='exact' is for linear systems and linear relations, without friction in space and compliance; use flow='auto'"
+        )
     return can and options["flow"].item() != b"dopri5"
 
 
@@ -159,9 +181,15 @@ def start(t, s, functions, options, mem, imem, work, iwork):
 
 @kernel
 def opening(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
-    """Modes and forces of the first row, after `start`, unless an impact is there. What fails here does so in the first step, too."""
+    """Modes and forces of the first row, after `start`; just those of compliant rows where an impact is there.
+
+    What fails here does so in the first step, too.
+    """
     f = s.flow[0]
     if strikes_at_start(t, s, functions, options, mem, imem, work, iwork):
+        if f.is_compliant != 0 and choose(t, s, functions, options, mem, work, iwork):
+            list_rows(s, imem, iwork)
+            _update(t, 0, s, functions, options, mem, imem, work, iwork)
         return
     status, _ = _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
     if status != CONVERGED:
@@ -237,6 +265,7 @@ def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwo
             c = constraints[i]
             iwork[f.culprit] = i if iwork[f.fired + i] != 0 else iwork[f.culprit]
             closes = iwork[f.fired + i] != 0 and iwork[f.mode + i] == FREE and c.component == 0 and c.h != ABSENT
+            closes &= not is_compliant(c)
             if closes and position(c, s.newton.entries, mem, work) < -_SUNK * _extent(s, work):
                 return VIOLATED, 0
     if are_too_many(options.max_events, f, iwork):
@@ -286,7 +315,7 @@ def _update(t, bits, s, functions, options, mem, imem, work, iwork):
         c = form.constraints[i]
         work[f.force] = max(work[f.force], 0.0 if rolls(c) else abs(mem[c.lam]))
         imem[c.active] = 1 if iwork[f.mode + i] == HELD else 0
-        if (bits & JUMP) != 0:
+        if (bits & JUMP) != 0 and not is_compliant(c):
             mem[c.lam] = work[p.total + i]
     clear_impulses(form.parts, form.elements, mem)
     for i in range(form.constraints.size):

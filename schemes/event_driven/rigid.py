@@ -24,7 +24,7 @@ from nsds.schemes.event_driven.lagrangian import EXPLICIT, cause_of, opening, st
 from nsds.schemes.event_driven.tables import PLACES, RIGID_ROWS, Rigid, place_flow
 from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.newton import ELEMENT
-from nsds.schemes.lagrangian.tables import CONSTRAINT, DRIVEN, PART, RELATION, VELOCITY, constraints_of
+from nsds.schemes.lagrangian.tables import CONSTRAINT, DRIVEN, PART, POSITION, RELATION, VELOCITY, constraints_of
 from nsds.schemes.problem.lines import Interaction, interaction
 from nsds.schemes.problem.tables import BODY
 from nsds.schemes.rigid.interactions import blame  # noqa: F401
@@ -86,7 +86,7 @@ def prepare(records, mem, options, h, method):
 
 
 def _require_treated(records, options):
-    """Refuse forces between bodies, what comes and goes, and an exact flow."""
+    """Refuse what comes and goes, and an exact flow."""
     model = model_of(records)
     if options["flow"].item() == b"exact":
         raise ValueError(f"{_OWNER}: flow='exact' is for linear systems, not for rigid bodies; use flow='auto'")
@@ -94,10 +94,6 @@ def _require_treated(records, options):
         for field in WRITABLE[1:]:
             if field in (records.dtype[name].base.names or ()):
                 raise ValueError(f"{_OWNER}: the scheme does not treat what comes and goes, as by {name}.{field}; use nsds.moreau_jean")
-    for what, lines in (("interaction", split(model)[1]), ("collisions", collisions_of(model))):
-        for name, _, law, *_ in lines:
-            if LAWS[law].is_given:
-                raise ValueError(f"{_OWNER}: {what} '{name}': the scheme does not treat forces between bodies; use nsds.moreau_jean")
 
 
 def _pairs(records, k, line, lists, work):
@@ -209,8 +205,9 @@ def _inverses(records, lists, work):
 def _pieces(line, lists, interactions, rows, work):
     """Constraints and entries of H of one interaction, numbered from 0. Out: curvature of rows."""
     law, m, count, bodies, collisions = LAWS[line.law], line.m, interactions.size, lists.bodies, lists.collisions
-    level = DRIVEN if law.is_bounded or (interactions["dofs"] != ABSENT).any() else VELOCITY
+    level = DRIVEN if law.is_bounded or (interactions["dofs"] != ABSENT).any() else POSITION if law.is_given else VELOCITY
     constraints = constraints_of(line, law.block(NEWTON_EULER), level, work)
+    constraints["bilateral"] |= law.is_given  # always HELD, and no equation: the state gives lambda
     rows["curvature"] = work.reserve(m * count) + m * np.arange(count)
     if rows["collision"][:1].max(initial=ABSENT) != ABSENT:  # three words of each contact; rows of rolling share the last, unread
         collision, word = collisions[rows["collision"][0]], np.minimum(np.arange(m), 2)

@@ -25,8 +25,9 @@ def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_even
         Error of a step of the smooth motion, relative to the state and absolute (in the units of the coordinates).
     flow : "auto", "exact" or "dopri5"
         How smooth motions are computed. "exact": Taylor series to rounding, for linear systems whose matrices are constant, with forces
-        that may depend on time (of Lagrangian systems), and no friction in space; no impact is missed, and times of impacts are exact to
-        rounding. "dopri5": the explicit Runge–Kutta pair of Dormand and Prince with dense output. "auto": exact where it can be.
+        that may depend on time (of Lagrangian systems), without friction in space and compliance; no impact is missed, and times of
+        impacts are exact to rounding. "dopri5": the explicit Runge–Kutta pair of Dormand and Prince with dense output. "auto": exact where
+        it can be.
     accumulation : float >= 0
         Impacts that accumulate, as those of a ball that comes to rest, end where three flight times fall by one ratio q and the speed of
         approach is below this part of the largest so far: the contact closes, and the flights left out, ``d q / (1 - q)``, are summed for
@@ -68,7 +69,10 @@ def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_even
     are kept on what is held. A contact that slips into itself (Painlevé) ends the run with a status of its own. Where members of an
     ensemble have different numbers of events, the rows behind the last one of a member have status -1.
 
-    Of mechanical systems the scheme does not treat relations whose y depends on lambda; of no system files (`nsds.stream`).
+    Compliant contacts (D, `nsds.compliant`, `nsds.lagrangian_relation`) are forces of the smooth motion, which "dopri5" follows; where they
+    close and open is an event. D must be positive definite. Forces between bodies (`nsds.spring_damper`, `nsds.force_law`) act as the
+    state has them; corners of a user's function are left to the control of steps. The scheme does not treat relations whose ydot depends
+    on an impulse; of no system files (`nsds.stream`).
     Where contacts resist rolling (`nsds.newton_impact_rolling_friction`), what turns sticks and slips as what slides does, each by itself.
 
     Rigid bodies move by Dormand and Prince's pair, their quaternions made unit; joints hold for positions and velocities, to rounding, and

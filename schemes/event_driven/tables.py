@@ -24,15 +24,18 @@ _MOTION = ("x", "x_new", "x_sampled", "k", "poly", "force_value", "force_poly", 
 # Of each constraint: the first root of its guard; length, speed and pull, the largest so far that cancelled in y, ydot and the acceleration
 # without contact; slow, below which it is at rest, slip, the same for the guard, and creep, up to which what begins to slip in space keeps
 # its direction; direction of slip, at the start of a step (heading), and before the event; last, the time of the last impact, and two times
-# of flight before that; approach, the speed before an impact; opening, ydot after an event; right side and row sums of the problem of
+# of flight before that; approach, the speed before an impact; opening, ydot after an event; of compliant rows margin, the value of the
+# guard, opening and bend, its derivatives, and soft, scratch; right side and row sums of the problem of
 # forces; of a run of slow impacts, when it began and when its first half ended, and the largest speeds in both halves; carried, what the
 # friction of a contact can be.
 _ROWS = (
     "root", "length", "speed", "pull", "slow", "slip", "creep", "direction", "heading", "direction_before", "last", "flight",
     "flight_before", "approach", "opening", "rhs", "size", "run_start", "run_middle", "run_first", "run_second", "carried",
+    "margin", "bend", "soft",
 )  # fmt: skip
-# Values and polynomial of guards, forces lambda as polynomials, scratch, the matrix of the HELD rows, and shifts of forces.
-_GUARDS = ("guard_value", "guard_poly", "lam_poly", "spare", "matrix", "shift")
+# Values and polynomial of guards, forces lambda as polynomials, scratch, the matrix of the HELD rows, shifts of forces, and the matrix of a
+# compliant element.
+_GUARDS = ("guard_value", "guard_poly", "lam_poly", "spare", "matrix", "shift", "soft_matrix")
 # Numbers: the next step of the flow, and, where it crosses a jump of forces, that to resume with; the error of the last; tail, when an
 # accumulation ends; limit, of steps; event, when the last one was; force, the largest lambda so far; mark, a time from which
 # steps are counted; recurrence, the time after which jumps of forces come again, infinite where that is not known.
@@ -40,8 +43,8 @@ _NUMBERS = ("step", "resume", "error", "tail", "limit", "event", "force", "mark"
 # In the integer work memory, of each constraint: mode; zeros, in how many orders its guard starts from zero; fired, whether it has come to
 # zero; keep, whether it takes part in a problem; before, its mode before the event; equation, the number of an active row in the matrix,
 # row, the reverse, and pivots; spared, whether others carry load rather than it; run, slow impacts in a row; shifted, places in the
-# list that have shifts.
-_WHOLE_ROWS = ("mode", "zeros", "fired", "keep", "before", "equation", "row", "pivots", "spared", "run", "shifted")
+# list that have shifts; relation, that of a compliant row, ABSENT where y is linear.
+_WHOLE_ROWS = ("mode", "zeros", "fired", "keep", "before", "equation", "row", "pivots", "spared", "run", "shifted", "relation")
 # Whole numbers: how many rows are active, and HELD, and how many shifts there are; the degree of poly; fresh, whether the state is another
 # than that of the last step; pending, whether an event is; next_time, of those known in advance; events since the last row, and at one
 # time; steps since the mark; has_forces, whether forces depend on time; first_event, whether the step ends at one; culprit, the row that
@@ -50,8 +53,9 @@ _WHOLE = (
     "count", "n_equations", "n_shifts", "degree", "fresh", "pending", "next_time", "n_events", "n_still", "n_steps", "has_forces",
     "first_event", "culprit", "n_jumps", "foretold", "force_degree",
 )  # fmt: skip
-# is_linear and is_controlled are no places: whether all matrices are constant, and whether forces may jump at rows.
-FLOW = table("n", *_MOTION, *_ROWS, *_GUARDS, *_NUMBERS, *_WHOLE_ROWS, *_WHOLE, "is_linear", "is_controlled")
+# is_linear, is_controlled and is_compliant are no places: whether all matrices are constant, whether forces may jump at rows, and whether
+# there are compliant rows.
+FLOW = table("n", *_MOTION, *_ROWS, *_GUARDS, *_NUMBERS, *_WHOLE_ROWS, *_WHOLE, "is_linear", "is_controlled", "is_compliant")
 
 
 class Options(NamedTuple):
@@ -96,14 +100,16 @@ class Tables(NamedTuple):
     rigid: Rigid
 
 
-def place_flow(n_dofs, n_state, n_constraints, work, iwork):
-    """The table FLOW, its arrays reserved; n_state: numbers of a state."""
+def place_flow(n_dofs, n_state, n_constraints, work, iwork, compliant=0):
+    """The table FLOW, its arrays reserved; n_state: numbers of a state; compliant: rows of the largest compliant element."""
     f, n, m = np.zeros(1, FLOW), n_state, n_constraints
     f["n"] = n
     forces = (FORCE_DEGREE + 1) * n_dofs
     work.place(f, x=n, x_new=n, x_sampled=n, k=dopri5.STAGES * n, poly=(SERIES_DEGREE + 1) * n, acc_free=n_dofs, jumped_at=JUMPS)
     work.place(f, force_value=forces, force_poly=forces, lam_poly=(SERIES_DEGREE + 1) * m, guard_value=(GUARD_DEGREE + 1) * m)
     work.place(f, guard_poly=SERIES_DEGREE + 1, spare=FORCE_DEGREE + 1, matrix=m * m, shift=m * m, **dict.fromkeys(_ROWS, m))
+    work.place(f, soft_matrix=compliant**2)
     work.place(f, **dict.fromkeys(_NUMBERS, 1))
     iwork.place(f, **dict.fromkeys(_WHOLE_ROWS, m), **dict.fromkeys(_WHOLE, 1))
+    f["is_compliant"] = compliant > 0
     return f

@@ -1,0 +1,275 @@
+"""Compliant contacts: y that depends on lambda, a force that the state gives, ``0 <= h(t, q, lambda)  ⟂  lambda >= 0``.
+
+Of the rows of an element those that are HELD have y = 0, which is solved for lambda, a force of the smooth motion; others have lambda = 0.
+Guards are y of what is open, and of what is closed ``D_ii lambda_i``, or -y without the force where it is the only row of a nonlinear
+element. Where one comes to zero motions go on with another force, and nothing jumps. Of a nonlinear element lambda is never negative.
+"""
+
+import math
+
+from nsds._jit import kernel, tiny
+from nsds.model.layout import ABSENT
+from nsds.schemes.event_driven.tables import FREE, HELD
+from nsds.schemes.lagrangian.contact_forces import coordinate
+from nsds.schemes.lagrangian.functions import relation_operators, relation_output
+from nsds.schemes.lagrangian.outputs import compliance, position, velocity
+from nsds.schemes.lagrangian.tables import POSITION
+
+_ITERATIONS = 100  # of Newton's method
+_SAME, _CLOSE = 2.0**-50, 1e-9  # change of lambda, relative: nothing follows, it is good enough
+_FIRST = 1e-8  # of the largest force: where lambda begins that is 0 and has no slope there
+_BACK = 0.25  # part of lambda that is kept where Newton's step goes beyond zero
+_ON_IT, _NO_FORCE, _NO_PULL = 1e-11, 1e-9, 1e-9  # of the largest lengths, forces and accelerations so far: zero
+
+
+@tiny
+def is_compliant(c):
+    """Whether lambda of a row is a force that the state gives."""
+    return c.level == POSITION
+
+
+@tiny
+def _leads(i, c, s):
+    """Whether a row is the first one of a compliant element."""
+    first = i
+    for k in range(c.coupling, c.coupling_end):
+        first = min(first, s.newton.couplings[k].constraint)
+    return c.level == POSITION and first == i
+
+
+@kernel
+def _slope(i, j, s, options, work):
+    """``dy_i / dlambda_j``."""
+    c = s.newton.constraints[i]
+    for k in range(c.coupling, c.coupling_end):
+        if s.newton.couplings[k].constraint == j:
+            return work[s.newton.couplings[k].coefficient] * options.h * options.h
+    return 0.0
+
+
+@tiny
+def output(i, s, options, mem, work):
+    """y of a compliant row."""
+    form = s.newton
+    c = form.constraints[i]
+    y = position(c, form.entries, mem, work)
+    return y if c.h != ABSENT else y + options.h * options.h * compliance(c, form.constraints, form.couplings, mem, work)
+
+
+@kernel
+def add_forces(t, s, functions, options, mem, work, iwork):
+    """lambda of all compliant rows at the state in mem, and what they add to the forces in p.f; False where there is no solution."""
+    form, p, is_solved = s.newton, s.newton.plan[0], True
+    for i in range(form.constraints.size):
+        c = form.constraints[i]
+        if _leads(i, c, s):
+            r = iwork[s.flow[0].relation + i]
+            is_solved &= _solve_element(t, i, s, functions, options, mem, work, iwork)
+            if r != ABSENT and form.relations[r].g_function != ABSENT:
+                _add_inputs(form.relations[r], p, work)
+        if c.level == POSITION and not _has_input(i, s, iwork):
+            for k in range(c.input, c.input_end):
+                work[p.f + form.inputs[k].dof] += work[form.inputs[k].coefficient] * mem[c.lam]
+    return is_solved
+
+
+@tiny
+def _has_input(i, s, iwork):
+    """Whether the force of a row is a function g."""
+    r = iwork[s.flow[0].relation + i]
+    return r != ABSENT and s.newton.relations[r].g_function != ABSENT
+
+
+@tiny
+def _add_inputs(r, p, work):
+    """``p = g`` of an element."""
+    for j in range(r.n):
+        work[p.f + (r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first)] += work[r.g + j]
+
+
+@tiny
+def _solve_element(t, i, s, functions, options, mem, work, iwork):
+    """lambda of the element that row i leads, and the values of its guards; False where there is no solution."""
+    if iwork[s.flow[0].relation + i] == ABSENT:
+        return _solve_linear(i, s, options, mem, work, iwork)
+    return _solve(t, i, s, functions, options, mem, work, iwork)
+
+
+@kernel
+def _solve_linear(i, s, options, mem, work, iwork):
+    """lambda of the element that row i leads, where y is linear."""
+    form, f = s.newton, s.flow[0]
+    c = form.constraints[i]
+    for k in range(c.coupling, c.coupling_end):
+        j = form.couplings[k].constraint
+        mem[form.constraints[j].lam] = 0.0
+        work[f.soft + j] = -position(form.constraints[j], form.entries, mem, work)
+    is_solved = _divide(i, f.soft, s, options, work, iwork)
+    for k in range(c.coupling, c.coupling_end):
+        j = form.couplings[k].constraint
+        mem[form.constraints[j].lam] = work[f.soft + j]
+    for k in range(c.coupling, c.coupling_end):
+        j = form.couplings[k].constraint
+        held = iwork[f.mode + j] == HELD
+        work[f.margin + j] = work[f.soft + j] * _slope(j, j, s, options, work) if held else output(j, s, options, mem, work)
+    return is_solved
+
+
+@kernel
+def _evaluate(t, r, s, functions, options, mem, work):
+    """h, g and operators of a relation at the state and lambda in mem."""
+    for j in range(r.n):
+        work[r.x + j] = mem[coordinate(r, j)]
+    for j in range(r.m):
+        work[r.lam + j] = mem[r.multiplier + j]
+    relation_output(t, r, functions, mem, work)
+    relation_operators(t, options.h, r, True, 1.0 / (options.h * options.h), s.newton.plan[0].spare, functions, mem, work)
+
+
+@kernel
+def _solve(t, i, s, functions, options, mem, work, iwork):
+    """lambda of the element that row i leads, by Newton's method; one-sided ones stay positive."""
+    form, f = s.newton, s.flow[0]
+    c, r, change, size = form.constraints[i], form.relations[iwork[s.flow[0].relation + i]], 0.0, 0.0
+    is_alone = c.coupling_end == c.coupling + 1
+    for k in range(c.coupling, c.coupling_end):
+        row = form.constraints[form.couplings[k].constraint]
+        if iwork[f.mode + form.couplings[k].constraint] != HELD or (is_alone and row.bilateral == 0):
+            mem[row.lam] = 0.0
+    for n in range(_ITERATIONS):
+        _evaluate(t, r, s, functions, options, mem, work)
+        if n == 0 and is_alone and c.bilateral == 0:
+            y = work[c.h]
+            work[f.margin + i] = -y if iwork[f.mode + i] == HELD else y
+            if iwork[f.mode + i] != HELD or not y < 0.0:
+                return y == y
+        for k in range(c.coupling, c.coupling_end):
+            j = form.couplings[k].constraint
+            work[f.soft + j] = -work[form.constraints[j].h]
+        is_regular, change, size = _divide(i, f.soft, s, options, work, iwork), 0.0, 0.0
+        for k in range(c.coupling, c.coupling_end):
+            j = form.couplings[k].constraint
+            lam = mem[form.constraints[j].lam]
+            mem[form.constraints[j].lam] = new = _stepped(lam, work[f.soft + j], is_regular, j, s, work, iwork)
+            change, size = max(change, abs(new - lam)), max(size, abs(new))
+        if change <= _SAME * size:
+            break
+    _evaluate(t, r, s, functions, options, mem, work)
+    for k in range(c.coupling, c.coupling_end if not is_alone else c.coupling):
+        j = form.couplings[k].constraint
+        lam = mem[form.constraints[j].lam]
+        work[f.margin + j] = lam * _slope(j, j, s, options, work) if iwork[f.mode + j] == HELD else work[form.constraints[j].h]
+    return change <= _CLOSE * max(size, work[f.force]) or (is_alone and abs(work[c.h]) <= _ON_IT * work[f.length + i])
+
+
+@tiny
+def _stepped(lam, step, is_regular, j, s, work, iwork):
+    """lambda after a step of Newton's method."""
+    f, c = s.flow[0], s.newton.constraints[j]
+    if iwork[f.mode + j] != HELD:
+        return 0.0
+    if not is_regular or not abs(step) < math.inf or (step == 0.0 and lam == 0.0 and work[c.h] < 0.0):
+        return max(_FIRST * work[f.force], _FIRST) if lam == 0.0 else _BACK * lam
+    return lam + step if c.bilateral != 0 or lam + step >= 0.0 else _BACK * lam
+
+
+@kernel
+def _divide(i, b, s, options, work, iwork):
+    """``D x = b`` of the HELD rows of the element that row i leads, 0 of others; False where D is singular. In/out: work[b:], by row."""
+    form, f = s.newton, s.flow[0]
+    first, m, A = form.constraints[i].coupling, form.constraints[i].coupling_end - form.constraints[i].coupling, f.soft_matrix
+    for k in range(m):
+        j = form.couplings[first + k].constraint
+        held = iwork[f.mode + j] == HELD
+        work[b + j] = work[b + j] if held else 0.0
+        for l in range(m):
+            other = form.couplings[first + l].constraint
+            both = held and iwork[f.mode + other] == HELD
+            work[A + k * m + l] = _slope(j, other, s, options, work) if both else 1.0 if k == l else 0.0
+    for e in range(m):  # pivots on the diagonal: its symmetric part is definite
+        pivot, at = work[A + e * m + e], form.couplings[first + e].constraint
+        if not 0.0 < abs(pivot) < math.inf:
+            return False
+        for k in range(e + 1, m):
+            factor = work[A + k * m + e] / pivot
+            for l in range(e, m):
+                work[A + k * m + l] -= factor * work[A + e * m + l]
+            work[b + form.couplings[first + k].constraint] -= factor * work[b + at]
+    for back in range(m):
+        e = m - 1 - back
+        at = form.couplings[first + e].constraint
+        for l in range(e + 1, m):
+            work[b + at] -= work[A + e * m + l] * work[b + form.couplings[first + l].constraint]
+        work[b + at] /= work[A + e * m + e]
+    return True
+
+
+@kernel
+def choose(t, s, functions, options, mem, work, iwork):
+    """Modes of compliant rows at the state in mem: what is closed pushes, what is open is apart, or will be so next.
+
+    In: accelerations in p.acc, operators and curvatures at the state. Rows whose guard is zero follow its first derivative, or its second;
+    of rows that contradict their mode the first one changes it, again and again. Out: zeros and opening of the guards. Returns whether any
+    mode has changed.
+    """
+    form, f, changed = s.newton, s.flow[0], False
+    for i in range(form.constraints.size):
+        c = form.constraints[i]
+        if not _leads(i, c, s):
+            continue
+        for _ in range(8 * (c.coupling_end - c.coupling) + 8):
+            _solve_element(t, i, s, functions, options, mem, work, iwork)
+            _rates(i, s, options, mem, work, iwork)
+            wrong = ABSENT
+            for k in range(c.coupling, c.coupling_end):
+                j = form.couplings[k].constraint
+                if form.constraints[j].bilateral == 0 and _sense(j, s, options, mem, work, iwork) < 0.0 and (wrong == ABSENT or j < wrong):
+                    wrong = j
+            if wrong == ABSENT:
+                break
+            iwork[f.mode + wrong], changed = FREE if iwork[f.mode + wrong] == HELD else HELD, True
+    return changed
+
+
+@kernel
+def _rates(i, s, options, mem, work, iwork):
+    """First and second derivatives of the guards of the element that row i leads, into work[opening:] and work[bend:]."""
+    form, f = s.newton, s.flow[0]
+    c = form.constraints[i]
+    for place in (f.opening, f.bend):
+        for k in range(c.coupling, c.coupling_end):
+            j = form.couplings[k].constraint
+            row = form.constraints[j]
+            rate, _ = velocity(row, form.entries, mem, work)
+            if place == f.bend:
+                rate = 0.0 if row.curvature == ABSENT else work[row.curvature]
+                for l in range(row.entry, row.entry_end):
+                    rate += work[form.entries[l].coefficient] * work[s.newton.plan[0].acc + form.entries[l].dof]
+            work[place + j], work[f.soft + j] = rate, -rate
+        is_coupled = c.coupling_end > c.coupling + 1 and _divide(i, f.soft, s, options, work, iwork)
+        for k in range(c.coupling, c.coupling_end):
+            j = form.couplings[k].constraint
+            for l in range(c.coupling, c.coupling_end if is_coupled else c.coupling):
+                other = form.couplings[l].constraint
+                if other != j and iwork[f.mode + other] == HELD:
+                    work[place + j] += _slope(j, other, s, options, work) * work[f.soft + other]
+        for k in range(c.coupling, c.coupling_end):
+            j = form.couplings[k].constraint
+            work[place + j] *= -1.0 if iwork[f.mode + j] == HELD else 1.0
+
+
+@kernel
+def _sense(j, s, options, mem, work, iwork):
+    """Sign of the guard of a row, or of its first derivative that is not zero. Out: zeros."""
+    f, c = s.flow[0], s.newton.constraints[j]
+    margin, held = work[f.margin + j], iwork[f.mode + j] == HELD
+    on_it = iwork[f.fired + j] != 0 or abs(margin) <= _ON_IT * work[f.length + j]
+    on_it |= held and abs(mem[c.lam]) <= _NO_FORCE * work[f.force]
+    iwork[f.zeros + j] = 0
+    if not on_it:
+        return margin
+    iwork[f.zeros + j] = 1
+    if abs(work[f.opening + j]) > work[f.slow + j]:
+        return work[f.opening + j]
+    iwork[f.zeros + j] = 2
+    return work[f.bend + j] if abs(work[f.bend + j]) > _NO_PULL * work[f.pull + j] else 0.0
