@@ -108,6 +108,7 @@ _LATER = {
     "basins": "nsds.analysis.basins",
     "circuit": "nsds.circuits.record",
     "continue_bifurcation": "nsds.analysis.bifurcations",
+    "continue_equilibrium": "nsds.analysis.equilibrium_paths",
     "continue_orbit": "nsds.analysis.continuation",
     "equilibrium": "nsds.analysis.equilibria",
     "floquet": "nsds.analysis.orbits",

@@ -78,6 +78,16 @@ def continue_bifurcation(
     tol: float = ...,
     scheme: Any = ...,
 ) -> np.ndarray: ...
+def continue_equilibrium(
+    system: np.ndarray,
+    *,
+    parameter: str,
+    until: float,
+    step: float = ...,
+    smallest_step: float = ...,
+    max_points: int = ...,
+    tol: float = ...,
+) -> np.ndarray: ...
 def continue_orbit(
     system: Any,
     *,

@@ -211,6 +211,11 @@ def resting():
     return on_a_plane({"ball": nsds.shapes.sphere(0.5)}, nsds.newton_impact(0.0))
 
 
+def pressed():
+    stop = nsds.interaction(nsds.lagrangian_linear_relation(H=[[-1.0]], b=[0.1]), nsds.newton_impact(0.0), on="mass")
+    return nsds.system(mass=nsds.lagrangian_linear(M=[[1.0]], K=[[4.0]], fext=[0.0], q=[0.0], v=[0.0]), stop=stop)
+
+
 def interaction_on_ball(relation, law, on):
     return nsds.system(ball=ball(), floor=nsds.interaction(relation, law, on))
 
@@ -336,6 +341,10 @@ CALLS = {
     "equilibrium": (nsds.equilibrium, lambda: {"system": resting()}, {
         "system": "record", "tol": "positive", "max_iter": "whole", "h": "positive or none", "solver": "solver", "on_failure": "word",
         "functions": "functions"}),
+    "continue_equilibrium": (
+        nsds.continue_equilibrium, lambda: {"system": pressed(), "parameter": "mass.fext[0]", "until": 0.9, "max_points": 3}, {
+        "system": "record", "parameter": "parameter", "until": "number", "tol": "positive", "step": "within 0 and 1",
+        "smallest_step": "positive", "max_points": "whole"}),
     "continue_orbit": (nsds.continue_orbit, lambda: {"system": table(), "parameter": "p[0]", "until": 0.9}, {
         "system": "record", "parameter": "parameter", "until": "number", "period": "period", "n_periods": "whole", "tol": "positive",
         "step": "within 0 and 1", "smallest_step": "positive", "max_points": "whole", "corners": "state of any length",
