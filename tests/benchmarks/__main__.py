@@ -5,6 +5,8 @@ With ``--first-results`` seconds until the first result of each scheme instead, 
 Here, floor and peer take turns within a workload; medians are shown, and the ratio to the floor is one of minima. The peer is looked for
 in the python that NSDS_PEER_PYTHON names, else in /usr/bin/python3. Forces of users are Python functions on both sides: compiled here,
 called by the peer's interpreter. A history gets one entry a run; "x last" is the ratio of the minima to the last run of the same machine.
+Bytes are those of a row; "% memory" is the time in which this machine writes them, into memory of the size of all rows, as a share of the
+step's; operations are counted in the hand-written loop. Ensembles follow with fresh and with reused output.
 """
 
 import os
@@ -21,11 +23,11 @@ import time
 from pathlib import Path
 
 import numba
-import numpy
+import numpy as np
 
 import nsds
 from nsds.schemes.run import tiles
-from tests.benchmarks import floors, history
+from tests.benchmarks import ensembles, floors, history, machine
 from tests.benchmarks.workloads import (
     WORKLOADS,
     calls,
@@ -34,7 +36,6 @@ from tests.benchmarks.workloads import (
     keep_memory,
     measure,
     one_off_solves,
-    outputs,
     peer_command,
     threads,
 )
@@ -43,7 +44,7 @@ _PEER_SECONDS = 20.0  # per workload, after which the peer has no further turns
 COLUMNS = (
     ("ns", "ns/step", 11, 1), ("min_ns", "min", 11, 1), ("target_ns", "target", 9, 0), ("floor_ns", "floor", 10, 1),
     ("floor_ratio", "x floor", 9, 1), ("setup_ms", "set-up ms", 11, 2), ("peer_us", "peer µs", 11, 2), ("ratio", "ratio", 8, 0),
-    ("last_ratio", "x last", 9, 3),
+    ("bytes", "bytes", 7, 0), ("flops", "flops", 8, 0), ("pace", "% memory", 9, 0), ("last_ratio", "x last", 9, 3),
 )  # fmt: skip
 
 
@@ -92,7 +93,16 @@ def run(workload, peer, repeats):
     row |= {"floor_ns": min(floor) if floor else None, "floor_ratio": min(own) / min(floor) if floor else None}
     row |= {"peer_us": statistics.median(others), "peer_min_us": min(others), "peer_repeats": len(others)} if others else {"peer_us": None}
     row["ratio"] = row["peer_us"] * 1e3 / row["ns"] if others else None
-    return row
+    size = bytes_of_a_row(workload)
+    writing = machine.bandwidth("write", size * workload.per * workload.n_steps // len(used), len(used))
+    return row | {"bytes": size, "flops": floors.count_flops(workload.floor) if floor else None, "pace": 1e11 * size / writing / min(own)}
+
+
+def bytes_of_a_row(workload):
+    """What is recorded of a system, or of a member, in each step."""
+    system = workload.build()
+    t_end = np.min(system["t"]) + workload.h
+    return nsds.simulate(system, t_end=t_end, h=workload.h, scheme=workload.scheme, progress=False).dtype.itemsize
 
 
 def cell(row, key, width, digits):
@@ -101,7 +111,7 @@ def cell(row, key, width, digits):
 
 
 def _versions():
-    return {"nsds": nsds.__version__, "numba": numba.__version__, "numpy": numpy.__version__, "python": platform.python_version()}
+    return {"nsds": nsds.__version__, "numba": numba.__version__, "numpy": np.__version__, "python": platform.python_version()}
 
 
 def _print(figures):
@@ -125,7 +135,7 @@ def main():
     peer = None if arguments.no_peer else find_peer()
     tiles.WORTH_COMPILING = 0  # as on a machine that has run a large ensemble before
     warm = keep_memory()
-    print(f"nsds {nsds.__version__}, numba {numba.__version__}, numpy {numpy.__version__}, {platform.machine()}, every step recorded")
+    print(f"nsds {nsds.__version__}, numba {numba.__version__}, numpy {np.__version__}, {platform.machine()}, every step recorded")
     print(f"peer: {'Siconos of the system python (Debian builds it with assertions)' if peer else 'not found'}")
     print(f"memory of the output: {'warm' if warm else 'as malloc gives it'}")
     entries, versions = history.read(arguments.history) if arguments.history else [], _versions()
@@ -141,7 +151,8 @@ def main():
         print(f"{workload.name:<22}" + "".join(cell(row, key, width, digits) for key, _, width, digits in COLUMNS) + mark, flush=True)
     processes = {}
     if not arguments.only:
-        processes = calls() | threads() | one_off_solves() | first_result(3) | outputs(3)
+        rows += ensembles.show(ensembles.rows_of())
+        processes = calls() | threads() | one_off_solves() | first_result(3)
     _print(processes)
     if arguments.history and rows:
         history.append(arguments.history, entries, history.entry(versions, rows))

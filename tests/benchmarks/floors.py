@@ -12,6 +12,7 @@ from scipy.sparse.linalg import spsolve
 from nsds.examples.cam_follower import cam_profile
 from nsds.examples.diode_bridge import diode_bridge
 from nsds.examples.impacting_bar import impacting_bar
+from tests.benchmarks import flops
 from tests.benchmarks.workloads import relay
 
 
@@ -126,12 +127,8 @@ def _bar_of(n, n_steps, h):
         pivot[i] = 1 / (diagonal[i] - lower[i] * off[i - 1])
     wall = spsolve(M_hat.tocsc(), np.eye(1, n)[0])
     rows, d = np.empty((n_steps, 2 * n)), np.empty(n)
-
-    def call():
-        _bar(n_steps, h, K.diagonal(), K.diagonal(1)[0], lower, pivot, wall, bar["q"].copy(), bar["v"].copy(), d, rows)
-        return rows
-
-    return call
+    diagonal, off = K.diagonal(), float(K.diagonal(1)[0])
+    return _bar, lambda: (n_steps, h, diagonal, off, lower, pivot, wall, bar["q"].copy(), bar["v"].copy(), d, rows)
 
 
 @numba.njit
@@ -191,42 +188,23 @@ def _switched_of(n_steps, system, h, lower, upper):
     lower, upper = np.array(lower), np.array(upper)
     x_free, q, z, w, rows = np.empty(len(A)), np.empty(m), np.empty(m), np.empty(m), np.empty((n_steps, 1 + len(A) + 2 * m))
 
-    def call():
-        _switched(n_steps, h, Phi, G, C, M, S, shift, lower, upper, plant["x"].copy(), x_free, q, z, w, rows)
-        return rows
-
-    return call
+    return _switched, lambda: (n_steps, h, Phi, G, C, M, S, shift, lower, upper, plant["x"].copy(), x_free, q, z, w, rows)
 
 
 def _ball_of(n_steps):
     M_inv, f, H = np.diag([1, 1, 250.0]), np.array([-9.81, 0, 0]), np.array([1.0, 0, 0])
     v_free, rows = np.empty(3), np.empty((n_steps, 10))
-
-    def call():
-        _ball(n_steps, 5e-3, 0.9, M_inv, f, H, np.array([1.0, 0, 0]), np.zeros(3), v_free, rows)
-        return rows
-
-    return call
+    return _ball, lambda: (n_steps, 5e-3, 0.9, M_inv, f, H, np.array([1.0, 0, 0]), np.zeros(3), v_free, rows)
 
 
 def _cam_of(n_steps):
     rows = np.empty((n_steps, 4))
-
-    def call():
-        _cam(n_steps, 1e-4, 0.8, 358.0, rows)
-        return rows
-
-    return call
+    return _cam, lambda: (n_steps, 1e-4, 0.8, 358.0, rows)
 
 
 def _column_of(n, n_steps):
     pivot, lam, rows = np.empty(n), np.empty(n), np.empty((n_steps, 2 * n))
-
-    def call():
-        _column(n_steps, 1e-3, np.zeros(n), np.zeros(n), pivot, lam, rows)
-        return rows
-
-    return call
+    return _column, lambda: (n_steps, 1e-3, np.zeros(n), np.zeros(n), pivot, lam, rows)
 
 
 FLOORS = {"ball": (_ball_of, 2000), "cam": (_cam_of, 10_000)}
@@ -242,19 +220,27 @@ FLOORS |= {
 
 @cache
 def prepared(name):
-    """(a call of the floor, its steps), compiled and with its memory touched."""
+    """(kernel, function that makes its arguments, steps) of a floor, compiled and with its memory touched."""
     build, n_steps = FLOORS[name]
-    call = build(n_steps)
-    call()
-    return call, n_steps
+    kernel, arguments = build(n_steps)
+    kernel(*arguments())
+    return kernel, arguments, n_steps
 
 
 def measure(name):
     """ns per step of a floor, recorded, memory warm: minimum over a few calls."""
-    call, n_steps = prepared(name)
+    kernel, arguments, n_steps = prepared(name)
     times = []
     for _ in range(20):
+        given = arguments()
         began = time.perf_counter()
-        call()
+        kernel(*given)
         times.append(time.perf_counter() - began)
     return min(times) / n_steps * 1e9
+
+
+@cache
+def count_flops(name):
+    """Floating-point operations per step of a floor, those of a sine counted as one."""
+    kernel, arguments, n_steps = prepared(name)
+    return flops.of(kernel, *arguments()) / n_steps

@@ -190,9 +190,13 @@ def measure(workload):
         return time.perf_counter() - began
 
     def one_run():
-        with loop_clock() as spent:
+        if np.ndim(system) > 0:
             total = seconds(workload.n_steps)
-        loop = sum(spent) if np.ndim(system) == 0 else total - seconds(1)
+            loop = total - seconds(1)
+        else:
+            with loop_clock() as spent:
+                total = seconds(workload.n_steps)
+            loop = sum(spent)
         return loop, total - loop
 
     n_runs = int(np.clip(_GROUP_SECONDS / sum(one_run()), 3, 40))
@@ -203,32 +207,6 @@ def measure(workload):
 def peer_command(python, workload):
     """Command line of the peer's workload."""
     return [python, str(Path(__file__).with_name("peer.py")), *workload.peer.split()]
-
-
-OUTPUTS = """
-import time
-import numpy as np
-import nsds
-from tests.paths import ROOT
-balls = np.repeat(nsds.examples.bouncing_ball(), 1000)
-def run(n_steps, out=None):
-    began = time.perf_counter()
-    rows = nsds.simulate(balls, t_end=n_steps * 5e-3, h=5e-3, progress=False, out=out)
-    return time.perf_counter() - began, rows
-one = min(run(1)[0] for _ in range(3))
-cold, rows = run(2000)
-fresh, reused = (min(run(2000, out)[0] for _ in range(3)) for out in (None, rows))
-print(*((seconds - one) / 1999e3 * 1e9 for seconds in (cold, fresh, reused)))
-"""
-
-
-def outputs(repeats):
-    """ns per ball and step of 1000 balls whose output is memory that the process touches for the first time, that is new, and ``out=``."""
-    command = [sys.executable, "-c", OUTPUTS]
-    runs = [subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT) for _ in range(repeats)]
-    figures = zip(*(map(float, run.stdout.split()) for run in runs), strict=True)
-    names = ("first output", "fresh output", "reused output")
-    return {f"1000 balls, {name} (ns)": (statistics.median(ns), None) for name, ns in zip(names, figures, strict=True)}
 
 
 def calls():
