@@ -54,12 +54,12 @@ def measure(name, repeats):
     for _ in range(repeats):  # in turns
         figures["reused"] = min(figures["reused"], seconds(n_steps, rows)[0])
         figures["fresh"] = min(figures["fresh"], seconds(n_steps)[0])
-        floor_ns = min(floor_ns, floors.measure(floor) / cores)
+        floor_ns = min(floor_ns, floors.measure(floor, n_steps) / cores)
     figures = {key: (value - one) / (n_steps - 1) / MEMBERS * 1e9 for key, value in figures.items()}
     size, target = rows.dtype.itemsize, target if cores > 1 else None
     fresh, reused = machine.fresh_bandwidth(rows.nbytes, cores) / 1e9, machine.bandwidth("write", rows.nbytes // cores, cores) / 1e9
     paces = {"fresh_pace": 100 * size / figures["fresh"] / fresh, "reused_pace": 100 * size / figures["reused"] / reused}
-    own = {"name": f"{MEMBERS} {name}", "cores": cores, "target": target, "bytes": size, "flops": floors.count_flops(floor)}
+    own = {"name": f"{MEMBERS} {name}", "cores": cores, "target": target, "bytes": size, "flops": floors.count_flops(floor, n_steps)}
     return own | figures | paces | {"fresh_GBs": fresh, "reused_GBs": reused, "floor": floor_ns, "ratio": figures["reused"] / floor_ns}
 
 

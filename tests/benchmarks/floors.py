@@ -219,18 +219,17 @@ FLOORS |= {
 
 
 @cache
-def prepared(name):
-    """(kernel, function that makes its arguments, steps) of a floor, compiled and with its memory touched."""
-    build, n_steps = FLOORS[name]
-    kernel, arguments = build(n_steps)
+def prepared(name, n_steps):
+    """(kernel, function that makes its arguments) of a floor, compiled and with its memory touched."""
+    kernel, arguments = FLOORS[name][0](n_steps)
     kernel(*arguments())
-    return kernel, arguments, n_steps
+    return kernel, arguments
 
 
-def measure(name):
+def measure(name, n_steps=None):
     """ns per step of a floor, recorded, memory warm: minimum over a few calls."""
-    kernel, arguments, n_steps = prepared(name)
-    times = []
+    n_steps, times = n_steps or FLOORS[name][1], []
+    kernel, arguments = prepared(name, n_steps)
     for _ in range(20):
         given = arguments()
         began = time.perf_counter()
@@ -240,7 +239,8 @@ def measure(name):
 
 
 @cache
-def count_flops(name):
+def count_flops(name, n_steps=None):
     """Floating-point operations per step of a floor, those of a sine counted as one."""
-    kernel, arguments, n_steps = prepared(name)
+    n_steps = n_steps or FLOORS[name][1]
+    kernel, arguments = prepared(name, n_steps)
     return flops.of(kernel, *arguments()) / n_steps

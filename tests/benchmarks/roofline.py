@@ -1,6 +1,7 @@
 """The page docs/performance.md: ``python -m tests.benchmarks.roofline [--show] [--spheres N ...] [--sizes N ...]``.
 
-A quarter of an hour on a quiet machine.
+A quarter of an hour on a quiet machine, and some 12 GB for the largest size.
+
 Bytes and operations of a step beside what the machine moves and computes in a second, for single models, ensembles and piles; time and
 memory by size; rows that go to a file. With ``--show`` the page is printed, and the file stays as it is.
 """
