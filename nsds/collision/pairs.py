@@ -3,7 +3,7 @@
 from nsds.collision.boxes import box_box
 from nsds.collision.capsule_box import capsule_box
 from nsds.collision.capsules import capsule_capsule
-from nsds.collision.kinds import MESH, NAMES, SHAPES
+from nsds.collision.kinds import NAMES, SHAPES
 from nsds.collision.planar import disk_disk, disk_half_plane, disk_outline, outline_half_plane, outline_outline
 from nsds.collision.planes import box_plane, capsule_plane, cone_plane, cylinder_plane, polyhedron_plane
 from nsds.collision.spheres import sphere_box, sphere_capsule, sphere_cylinder, sphere_plane, sphere_sphere, sphere_tube
@@ -39,7 +39,7 @@ _KERNELS = {
 COMPILED = {(NAMES.index(a), NAMES.index(b)): contacts for (a, b), contacts in _KERNELS.items()}
 _OWN = frozenset(tuple(sorted(pair)) for pair in COMPILED)
 _SOLID = [code for code, shape in enumerate(SHAPES.values()) if shape.is_general]
-GENERAL = frozenset((a, b) for a in _SOLID for b in _SOLID if a <= b) - _OWN - {(MESH, MESH)}
+GENERAL = frozenset((a, b) for a in _SOLID for b in _SOLID if a <= b) - _OWN
 SUPPORTED = _OWN | GENERAL
 
 

@@ -59,19 +59,26 @@ def patch(a, b, of_a, of_b, geometry, n, gap, point, margin, small, found, count
         count = clipped(of_a, of_b, base, margin, small, found, count)
     elif _stands_on(of_a, b, geometry, turned, gap, small):
         facing(a, geometry, turned, _ROUND, of_a)
-        begin = count
-        count = clipped(of_b, of_a, _SECOND + base, margin, small, found, count)
-        for k in range(begin, count):
-            at = FIELDS * k
-            for i in range(3):
-                found[at + 2 + i] = -found[at + 2 + i]
-                found[at + 5 + i] += found[at + 1] * found[at + 2 + i]
+        count = clipped_by_first(of_a, of_b, base, margin, small, found, count)
     elif of_a[COUNT] == 2 and of_b[COUNT] == 2:
-        count = _side_by_side(of_a, of_b, n, margin, found, count)
+        count = _side_by_side(of_a, of_b, base, n, margin, found, count)
     for k in range(first, count):
         lowest_gap = min(lowest_gap, found[FIELDS * k + 1])
     if not lowest_gap <= gap + _LOWER * small:
         count = add(found, count, margin, -1.0 - of_b[PART_NUMBER], gap, n, point)
+    return count
+
+
+@kernel
+def clipped_by_first(of_a, of_b, base, margin, small, found, count):
+    """As `clipped`, of the corners of part b within the sides of face a; normals are those from b to a, points on a."""
+    begin = count
+    count = clipped(of_b, of_a, _SECOND + base, margin, small, found, count)
+    for k in range(begin, count):
+        at = FIELDS * k
+        for i in range(3):
+            found[at + 2 + i] = -found[at + 2 + i]
+            found[at + 5 + i] += found[at + 1] * found[at + 2 + i]
     return count
 
 
@@ -173,7 +180,7 @@ def _shortened(line, size, beyond, name, tolerance, out):
 
 
 @kernel
-def _side_by_side(of_a, of_b, n, margin, found, count):
+def _side_by_side(of_a, of_b, base, n, margin, found, count):
     """Adds both ends of what two lines that lie along each other have in common; nothing of other lines."""
     u, v, x, y, d = stack(3), stack(3), stack(3), stack(3), stack(3)
     for i in range(3):
@@ -194,7 +201,7 @@ def _side_by_side(of_a, of_b, n, margin, found, count):
             x[i] = of_a[POINTS + i] + s * u[i]
             y[i] = of_b[POINTS + i] + (s - start) / along * v[i]
             gap += n[i] * (x[i] - y[i])
-        count = add(found, count, margin, end, gap, n, x)
+        count = add(found, count, margin, base + end, gap, n, x)
     return count
 
 

@@ -48,53 +48,48 @@ def box_plane(size, pose, a, b, margin, found):
 
 
 @kernel
-def cylinder_plane(size, pose, a, b, margin, found):
-    """The lowest point of each rim (features 0 and 5), and four points fixed on the rims (1-4, 6-9) of a cylinder that stands.
+def _rim(size, s, feature, stands, pose, R, n, a, b, margin, found, count):
+    """Points of the rim at s on the axis of solid a: the lowest one (feature), and of a solid that stands four fixed ones (the next four).
 
-    The lowest point of a rim lies along ``-n + (n . u) u`` from its centre, u the axis; a rim flat on the plane has none.
+    The lowest point lies along ``-n + (n . u) u`` from the rim's centre, u the axis; a rim flat on the plane has none.
     """
-    n, R, d, count = stack(3), stack(9), stack(3), 0
-    third_axis(pose, b, n)
-    axes(pose, a, R)
+    d = stack(3)
     cosine = n[0] * R[2] + n[1] * R[5] + n[2] * R[8]
     for i in range(3):
         d[i] = cosine * R[3 * i + 2] - n[i]
-    sine = norm(d)
-    r = size[3 * a]
+    sine, r = norm(d), size[3 * a]
+    cx, cy, cz = pose[7 * a] + s * R[2], pose[7 * a + 1] + s * R[5], pose[7 * a + 2] + s * R[8]
+    if sine > 1e-9:
+        x, y, z = cx + r * d[0] / sine, cy + r * d[1] / sine, cz + r * d[2] / sine
+        count = put(found, count, margin, feature, _height(pose, b, n, x, y, z), n, x, y, z)
+    for k in range(4 if stands else 0):
+        side, i = (1.0 - 2.0 * (k & 1)) * r, k >> 1
+        x, y, z = cx + side * R[i], cy + side * R[3 + i], cz + side * R[6 + i]
+        count = put(found, count, margin, feature + 1 + k, _height(pose, b, n, x, y, z), n, x, y, z)
+    return count
+
+
+@kernel
+def cylinder_plane(size, pose, a, b, margin, found):
+    """The lowest point of each rim (features 0 and 5), and four points fixed on the rims (1-4, 6-9) of a cylinder that stands."""
+    n, R, count = stack(3), stack(9), 0
+    third_axis(pose, b, n)
+    axes(pose, a, R)
+    stands = abs(n[0] * R[2] + n[1] * R[5] + n[2] * R[8]) > _FLAT
     for end in range(2):
-        s = (end - 0.5) * size[3 * a + 1]
-        cx, cy, cz = pose[7 * a] + s * R[2], pose[7 * a + 1] + s * R[5], pose[7 * a + 2] + s * R[8]
-        if sine > 1e-9:
-            x, y, z = cx + r * d[0] / sine, cy + r * d[1] / sine, cz + r * d[2] / sine
-            count = put(found, count, margin, 5 * end, _height(pose, b, n, x, y, z), n, x, y, z)
-        if abs(cosine) > _FLAT:
-            for k in range(4):
-                side, i = (1.0 - 2.0 * (k & 1)) * r, k >> 1
-                x, y, z = cx + side * R[i], cy + side * R[3 + i], cz + side * R[6 + i]
-                count = put(found, count, margin, 5 * end + 1 + k, _height(pose, b, n, x, y, z), n, x, y, z)
+        count = _rim(size, (end - 0.5) * size[3 * a + 1], 5 * end, stands, pose, R, n, a, b, margin, found, count)
     return count
 
 
 @kernel
 def cone_plane(size, pose, a, b, margin, found):
     """The lowest point of the rim (feature 0), four points fixed on it of a cone that stands (1-4), and the tip (5)."""
-    n, R, d, count = stack(3), stack(9), stack(3), 0
+    n, R, height = stack(3), stack(9), size[3 * a + 1]
     third_axis(pose, b, n)
     axes(pose, a, R)
-    cosine = n[0] * R[2] + n[1] * R[5] + n[2] * R[8]
-    for i in range(3):
-        d[i] = cosine * R[3 * i + 2] - n[i]
-    sine, r, height = norm(d), size[3 * a], size[3 * a + 1]
-    s = -0.25 * height
-    cx, cy, cz = pose[7 * a] + s * R[2], pose[7 * a + 1] + s * R[5], pose[7 * a + 2] + s * R[8]
-    if sine > 1e-9:
-        x, y, z = cx + r * d[0] / sine, cy + r * d[1] / sine, cz + r * d[2] / sine
-        count = put(found, count, margin, 0, _height(pose, b, n, x, y, z), n, x, y, z)
-    for k in range(4 if cosine > _FLAT else 0):
-        side, i = (1.0 - 2.0 * (k & 1)) * r, k >> 1
-        x, y, z = cx + side * R[i], cy + side * R[3 + i], cz + side * R[6 + i]
-        count = put(found, count, margin, 1 + k, _height(pose, b, n, x, y, z), n, x, y, z)
-    x, y, z = cx + height * R[2], cy + height * R[5], cz + height * R[8]
+    stands = n[0] * R[2] + n[1] * R[5] + n[2] * R[8] > _FLAT
+    count = _rim(size, -0.25 * height, 0, stands, pose, R, n, a, b, margin, found, 0)
+    x, y, z = pose[7 * a] + 0.75 * height * R[2], pose[7 * a + 1] + 0.75 * height * R[5], pose[7 * a + 2] + 0.75 * height * R[8]
     return put(found, count, margin, 5, _height(pose, b, n, x, y, z), n, x, y, z)
 
 

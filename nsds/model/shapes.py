@@ -287,7 +287,7 @@ def convex(vertices, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
 
 
 def mesh(vertices, triangles, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
-    """Surface of triangles, closed or open, as of terrain; it meets planes, and solids, but no other meshes.
+    """Surface of triangles, closed or open, as of terrain; it meets planes, solids and other meshes.
 
     What meets it is held off on the side from which the triangles are counterclockwise; there is nothing within the surface, so that what
     is wholly inside does not touch it. A body of this shape touches planes with its vertices.

@@ -19,6 +19,7 @@ from tests.strategies import examples, generators
 
 CONVEX_PAIRS = sorted(tuple(NAMES[k] for k in pair) for pair in GENERAL if collision.MESH not in pair)
 MESH_PAIRS = sorted(tuple(NAMES[k] for k in pair) for pair in GENERAL if collision.MESH in pair)
+WITH_SOLIDS = [pair for pair in MESH_PAIRS if pair != ("mesh", "mesh")]  # corners of two meshes in each other are left in several ways
 GRAVITY = 9.81
 SET_DOWN = 1e-9  # so deep that rounding does not decide what touches
 EXACT = {"h": 1e-3, "solver": nsds.solvers.solver("nsgs", tol=1e-12, max_iter=10000)}
@@ -90,7 +91,7 @@ def test_hulls_and_boxes_are_as_far_as_their_differences_are_from_the_origin(rng
     np.testing.assert_allclose(Found([a, b], 0.5).gap.min(), expected, atol=2e-7)
 
 
-@pytest.mark.parametrize("pair", CONVEX_PAIRS + MESH_PAIRS, ids="-".join)
+@pytest.mark.parametrize("pair", CONVEX_PAIRS + WITH_SOLIDS, ids="-".join)
 @examples(15)
 @given(rng=generators, gap=st.sampled_from([0.1, 1e-3, -1e-3]))
 def test_contacts_move_with_the_shapes_and_turn_round_with_their_order(pair, rng, gap):
@@ -107,6 +108,17 @@ def test_contacts_move_with_the_shapes_and_turn_round_with_their_order(pair, rng
     if pair[0] != pair[1]:
         np.testing.assert_allclose(np.sort(other.gap), np.sort(before.gap), atol=1e-9)
         np.testing.assert_allclose(other.other[m], before.point[k], atol=1e-9)
+
+
+@examples(15)
+@given(rng=generators, gap=st.sampled_from([0.1, 1e-3]))
+def test_contacts_of_meshes_turn_round_with_their_order(rng, gap):
+    a, b, _ = apart(("mesh", "mesh"), rng, gap)
+    found, other = Found([a, b], 0.15), Found([b, a], 0.15)
+    k, m = found.gap.argmin(), other.gap.argmin()
+    np.testing.assert_allclose(other.gap[m], found.gap[k], atol=1e-9)
+    np.testing.assert_allclose(other.normal[m], -found.normal[k], atol=1e-6)
+    np.testing.assert_allclose(other.other[m], found.point[k], atol=1e-9)
 
 
 def stone(rng, n=12):
@@ -327,9 +339,61 @@ def test_faces_that_touch_to_rounding_have_the_contacts_of_faces(gap, shift):
     np.testing.assert_allclose(abs(found.normal), np.broadcast_to([0, 0, 1.0], found.normal.shape), atol=1e-12)
 
 
-def test_meshes_do_not_meet_meshes():
-    with pytest.raises(ValueError, match="between a mesh and a mesh cannot be found"):
-        falling(icosphere(0.1), terrain(2, lambda x, y: 0.0), [0, 0, 1, 1, 0, 0, 0])
+@pytest.mark.parametrize("shift", [0.8, 0.995])
+@pytest.mark.parametrize("depth", [0.05, 1e-3])
+def test_what_lies_on_a_mesh_near_its_edge_is_not_held_by_its_side(shift, depth):
+    """Deeper behind the side than behind the top, it leaves upwards; a box of triangles has the contacts of a box."""
+    table = box_hull([1.0, 1.0, 1.0])
+    for shape in (shapes.box([1.0] * 3), shapes.mesh(table["vertices"], table["triangles"])):
+        found = Found(
+            [shape | {"pose": np.array([shift, 0.1, 1 - depth, 1, 0, 0, 0])}, shapes.mesh(table["vertices"], table["triangles"])], 0.02
+        )
+        deep = found.gap < 0
+        np.testing.assert_allclose(found.gap[deep], -min(depth, 1 - shift), atol=1e-12)
+        np.testing.assert_allclose(abs(found.normal[deep]) @ [1.0, 0, 0], float(depth > 1 - shift), atol=1e-12)
+        if depth < 1 - shift:
+            x = found.point[deep][:, :2]
+            np.testing.assert_allclose([x.min(axis=0), x.max(axis=0)], [[shift - 0.5, -0.4], [0.5, 0.5]], atol=1e-12)
+
+
+def extruded(outline, triangles, width):
+    """Mesh of a prism along y over a polygon of the plane of x and z, which is given with its triangles."""
+    n, outline, following = len(outline), np.array(outline), np.roll(np.arange(len(outline)), -1)
+    vertices = np.vstack([np.insert(outline, 1, y, axis=1) for y in (-width / 2, width / 2)])
+    ends = [np.array(triangles), np.array(triangles)[:, ::-1] + n]
+    sides = [np.stack(side, axis=1) for side in ((np.arange(n), n + np.arange(n), following), (following, n + np.arange(n), n + following))]
+    return shapes.mesh(vertices, np.vstack([*ends, *sides]))
+
+
+def test_a_mesh_hangs_in_a_slot_of_another_as_boxes_do():
+    """A T falls into the slot of a U, both with concave edges; its arms carry it."""
+    slot = [(-1, 0), (1, 0), (1, 1), (0.3, 1), (0.3, 0.3), (-0.3, 0.3), (-0.3, 1), (-1, 1)]
+    hanger = [(-0.2, -0.5), (0.2, -0.5), (0.2, 0), (0.6, 0), (0.6, 0.3), (-0.6, 0.3), (-0.6, 0), (-0.2, 0)]
+    u = extruded(slot, [(0, 1, 4), (0, 4, 5), (1, 2, 3), (1, 3, 4), (0, 5, 6), (0, 6, 7)], 1.0)
+    t = extruded(hanger, [(0, 1, 2), (0, 2, 7), (2, 3, 4), (2, 4, 7), (7, 4, 5), (7, 5, 6)], 0.6)
+    np.testing.assert_allclose([shapes.volume(u), shapes.volume(t)], [1.58, 0.336])
+    of_boxes = [
+        ([shapes.box([0.4, 0.6, 0.5], position=[0, 0, -0.25]), shapes.box([1.2, 0.6, 0.3], position=[0, 0, 0.15])]),
+        [shapes.box([2, 1, 0.3], position=[0, 0, 0.15]), *(shapes.box([0.7, 1, 0.7], position=[x, 0, 0.65]) for x in (-0.65, 0.65))],
+    ]
+    runs = []
+    for shape, world in ((t, [u]), of_boxes):
+        body = nsds.rigid_bodies(1.0, shapes.inertia(t, 1.0), q=[0.02, 0, 1.1, 1, 0, 0, 0], v=np.zeros(6), fext=[0, 0, -GRAVITY])
+        law = nsds.newton_impact_friction(e_n=0.0, mu=0.3)
+        runs.append(nsds.simulate(nsds.system(body=body, contacts=nsds.collisions({"body": shape}, law, world=world)), t_end=0.4, h=1e-3))
+    np.testing.assert_allclose(runs[0]["body"]["q"], runs[1]["body"]["q"], atol=1e-9)
+    np.testing.assert_allclose(runs[0]["contacts"]["lambda"][-1, :, 0].sum(), GRAVITY * 1e-3, rtol=1e-6)
+    assert abs(runs[0]["body"]["v"][-1]).max() < 1e-9
+
+
+def test_a_ball_of_triangles_comes_to_rest_in_a_bowl_of_triangles():
+    run = nsds.simulate(
+        falling(icosphere(0.1), terrain(12, lambda x, y: x**2 + y**2), [0.3, 0.1, 0.4, 1, 0, 0, 0], mu=0.5), t_end=1.0, h=2e-3
+    )
+    gaps = run["contacts"]["y"] * (np.arange(run["contacts"]["y"].shape[1]) < run["contacts"]["n"][:, None])
+    assert (run["status"] == 0).all()
+    assert gaps.min() > -5e-3
+    assert np.linalg.norm(run["body"]["q"][-1, :2]) < 0.35
 
 
 def test_overlap_at_the_start_is_told():

@@ -1,0 +1,309 @@
+"""Contacts with meshes, triangle by triangle: of a convex shape, and of two meshes.
+
+A triangle counts for what is before it. Across an edge or vertex there are contacts where the surface bends away from it; elsewhere the
+triangle itself is what counts, so that nothing that slides over the joint of two triangles is held up there.
+"""
+
+import math
+
+from nsds._jit import kernel, stack, tiny, view
+from nsds.collision.facing import PART, facing, ridge
+from nsds.collision.frames import FIELDS
+from nsds.collision.geometry import DEPTH, FACES, FAN_LIST, FANS, NODE, NODES, ORDER, TRIANGLE, VERTICES
+from nsds.collision.patches import FLAT, LISTED, MOST_OF_PATCH, ROOM, base_of, clipped, clipped_by_first, patch, thinned
+from nsds.collision.placed import (
+    AXES,
+    BLOCK,
+    CENTRE,
+    CORNERS,
+    NORMAL,
+    PLACED,
+    lowest,
+    middle_of,
+    place_triangle,
+    separation,
+    smallest_of,
+)
+from nsds.collision.solids import closest
+from nsds.maths.vectors import dot, times
+
+_DEEP = 0.25  # of a shape: what is farther behind a triangle did not come through it
+_SOONER = 0.5  # of an overlap: another direction counts only where two shapes overlap by less
+_ACROSS = 1e-9  # cosine between the normals of two triangles above which they do not look at each other
+_OF_FIRST, _OF_SECOND, _BESIDE = range(3)  # out of which of two triangles they leave
+_WAITING = DEPTH + 3  # words of `_next_near`: triangles left of a leaf, where they begin and end, and how many boxes wait, which follow
+
+
+@tiny
+def _begin_near(waiting):
+    """Before the first `_next_near`."""
+    waiting[0], waiting[1], waiting[2], waiting[3] = 0.0, 0.0, 1.0, 0.0
+
+
+@kernel
+def _next_near(mesh, geometry, low, high, waiting):
+    """The next triangle of a mesh that may be in a box of its own axes, -1 after the last. In and out: waiting (_WAITING,)."""
+    block = int(mesh[BLOCK])
+    nodes, order = int(geometry[block + NODES]), int(geometry[block + ORDER])
+    while True:
+        while waiting[0] < waiting[1]:
+            t = int(geometry[order + int(waiting[0])])
+            waiting[0] += 1.0
+            if not _is_beside(geometry, block, t, low, high):
+                return t
+        if waiting[2] == 0.0:
+            return -1
+        waiting[2] -= 1.0
+        left = 3 + int(waiting[2])
+        at = nodes + NODE * int(waiting[left])
+        is_near = True
+        for i in range(3):
+            is_near = is_near and geometry[at + i] <= high[i] and geometry[at + 3 + i] >= low[i]
+        if is_near and geometry[at + 7] == 0.0:
+            waiting[left], waiting[left + 1] = geometry[at + 6], geometry[at + 6] + 1.0
+            waiting[2] += 2.0
+        elif is_near:
+            waiting[0], waiting[1] = geometry[at + 6], geometry[at + 6] + geometry[at + 7]
+
+
+@kernel
+def _is_left_beside(one, other, mesh, geometry, t, sense, gap, n):
+    """Whether two shapes that overlap, one with a triangle of a mesh, overlap by half or less along the normal of one beside that.
+
+    As of what lies on a table near its edge: it leaves that upwards, not to the side. sense: 1 of a mesh that is the other, -1 of the one.
+    Out: n (3,), which is the normal of such a triangle, or its opposite.
+    """
+    block, m, is_left, least = int(mesh[BLOCK]), stack(3), False, _SOONER * gap
+    faces, fans, listed = int(geometry[block + FACES]), int(geometry[block + FANS]), int(geometry[block + FAN_LIST])
+    for corner in range(3):
+        v = int(geometry[faces + TRIANGLE * t + corner])
+        for entry in range(int(geometry[fans + v]), int(geometry[fans + v + 1])):
+            beside = int(geometry[listed + entry])
+            if beside == t:
+                continue
+            times(view(mesh, AXES, 9), view(geometry, faces + TRIANGLE * beside + 3, 3), m)
+            for k in range(3):
+                m[k] *= sense
+            s = separation(one, other, geometry, m)
+            if s > least:
+                least, is_left = s, True
+                for k in range(3):
+                    n[k] = m[k]
+    return is_left
+
+
+@tiny
+def _shallow(listed, begin, count, small):
+    """Leaves out contacts, from one on, that are too deep for what came through a triangle; returns how many there are."""
+    kept = begin
+    for k in range(begin, count):
+        if listed[FIELDS * k + 1] >= -_DEEP * small:
+            for i in range(FIELDS):
+                listed[FIELDS * kept + i] = listed[FIELDS * k + i]
+            kept += 1
+    return kept
+
+
+@tiny
+def _with_room(listed, count, small, found):
+    """How many contacts are listed, thinned where there is no room for more. Work: found."""
+    if count > ROOM - MOST_OF_PATCH:
+        count = thinned(listed, count, small, found)
+        for k in range(FIELDS * count):
+            listed[k] = found[k]
+    return count
+
+
+@kernel
+def _of_triangle(is_strict, a, mesh, face, t, geometry, middle, margin, small, listed, count):
+    """Adds the contacts of a convex shape with a triangle of a mesh that is placed; returns their number.
+
+    is_strict: none of one that overlaps and is left sooner out of a triangle beside it, but across an edge; else these count, too.
+    """
+    n, point, turned, d = stack(3), stack(3), stack(3), stack(3)
+    of_a, of_b, begin, normal = stack(PART), stack(PART), count, view(face, NORMAL, 3)
+    if lowest(a, geometry, normal, d) - dot(normal, view(face, CORNERS, 3)) > margin:
+        return count
+    gap = closest(a, face, geometry, normal, True, margin, small, n, point)
+    if gap > margin:
+        return count
+    is_beside = gap < 0.0 and _is_left_beside(a, face, mesh, geometry, t, 1.0, gap, d)
+    if is_beside:
+        gap = closest(a, face, geometry, d, True, margin, small, n, point)
+    if dot(normal, n) < FLAT and ridge(mesh, geometry, n, t, of_b):
+        for i in range(3):
+            turned[i] = -n[i]
+        facing(a, geometry, turned, 8, of_a)
+        count = patch(a, face, of_a, of_b, geometry, n, gap, point, margin, small, listed, count)
+    elif not (is_beside and is_strict):
+        for i in range(3):
+            d[i], turned[i] = middle[i] - face[CORNERS + i], -normal[i]
+        if dot(normal, d) <= 0.0:  # it is behind the triangle
+            return count
+        facing(a, geometry, turned, 8, of_a)
+        facing(face, geometry, normal, 8, of_b)
+        count = clipped(of_a, of_b, base_of(of_a, of_b), margin, small, listed, count)
+    return _shallow(listed, begin, count, small)
+
+
+@tiny
+def _extent(a, mesh, geometry, reach, low, high):
+    """The box of a shape in the axes of a mesh, larger by what is near. Out: low, high (3,)."""
+    n, x, R = stack(3), stack(3), view(mesh, AXES, 9)
+    for i in range(3):
+        for m in range(3):
+            n[m] = R[3 * m + i]
+        origin = dot(n, view(mesh, CENTRE, 3))
+        low[i] = lowest(a, geometry, n, x) - origin - reach
+        for m in range(3):
+            n[m] = -n[m]
+        high[i] = reach - lowest(a, geometry, n, x) - origin
+
+
+@tiny
+def _is_beside(geometry, block, t, low, high):
+    """Whether a triangle of a mesh is outside a box."""
+    at, vertices, outside = int(geometry[block + FACES]) + TRIANGLE * t, int(geometry[block + VERTICES]), False
+    for i in range(3):
+        x = geometry[vertices + 3 * int(geometry[at]) + i]
+        y, z = geometry[vertices + 3 * int(geometry[at + 1]) + i], geometry[vertices + 3 * int(geometry[at + 2]) + i]
+        outside = outside or min(min(x, y), z) > high[i] or max(max(x, y), z) < low[i]
+    return outside
+
+
+@kernel
+def with_mesh(a, mesh, geometry, margin, found):
+    """Contacts of a convex shape with each triangle that is near."""
+    low, high, middle, waiting = stack(3), stack(3), stack(3), stack(_WAITING)
+    listed, face, count = stack(LISTED), stack(PLACED), 0
+    small = min(smallest_of(a, geometry), smallest_of(mesh, geometry))
+    _extent(a, mesh, geometry, margin, low, high)
+    middle_of(a, geometry, middle)
+    for turn in range(2):
+        _begin_near(waiting)
+        t = _next_near(mesh, geometry, low, high, waiting) if count == 0 else -1
+        while t >= 0:
+            place_triangle(mesh, geometry, t, face)
+            count = _of_triangle(turn == 0, a, mesh, face, t, geometry, middle, margin, small, listed, count)
+            count = _with_room(listed, count, small, found)
+            t = _next_near(mesh, geometry, low, high, waiting)
+    return thinned(listed, count, small, found)
+
+
+@tiny
+def _extent_of_mesh(mesh, other, geometry, reach, low, high):
+    """The box around the box of a mesh in the axes of another, larger by what is near. Out: low, high (3,)."""
+    x, y, root = stack(3), stack(3), int(geometry[int(mesh[BLOCK]) + NODES])
+    for i in range(3):
+        low[i], high[i] = math.inf, -math.inf
+    for corner in range(8):
+        for i in range(3):
+            x[i] = geometry[root + i + 3 * (corner >> i & 1)]
+        times(view(mesh, AXES, 9), x, y)
+        for i in range(3):
+            y[i] += mesh[CENTRE + i] - other[CENTRE + i]
+        for i in range(3):
+            s = other[AXES + i] * y[0] + other[AXES + 3 + i] * y[1] + other[AXES + 6 + i] * y[2]
+            low[i], high[i] = min(low[i], s - reach), max(high[i], s + reach)
+
+
+@kernel
+def of_meshes(a, b, geometry, margin, found):
+    """Contacts of two meshes: of each triangle of one with each of the other that is near and looks at it."""
+    low, high, low_b, high_b = stack(3), stack(3), stack(3), stack(3)
+    waiting, waiting_b, listed, one, other, count = stack(_WAITING), stack(_WAITING), stack(LISTED), stack(PLACED), stack(PLACED), 0
+    small = min(smallest_of(a, geometry), smallest_of(b, geometry))
+    _extent_of_mesh(b, a, geometry, margin, low, high)
+    for turn in range(2):
+        _begin_near(waiting)
+        s = _next_near(a, geometry, low, high, waiting) if count == 0 else -1
+        while s >= 0:
+            place_triangle(a, geometry, s, one)
+            _extent(one, b, geometry, margin, low_b, high_b)
+            _begin_near(waiting_b)
+            t = _next_near(b, geometry, low_b, high_b, waiting_b)
+            while t >= 0:
+                place_triangle(b, geometry, t, other)
+                count = _of_triangles(turn == 0, a, b, one, other, s, t, geometry, margin, small, listed, count)
+                count = _with_room(listed, count, small, found)
+                t = _next_near(b, geometry, low_b, high_b, waiting_b)
+            s = _next_near(a, geometry, low, high, waiting)
+    return thinned(listed, count, small, found)
+
+
+@kernel
+def _of_triangles(is_strict, a, b, one, other, s, t, geometry, margin, small, listed, count):
+    """Adds the contacts of triangle s of mesh a with triangle t of mesh b, both placed; returns their number. is_strict: as above."""
+    n, point, x, turned = stack(3), stack(3), stack(3), stack(3)
+    normal, looks, begin = view(one, NORMAL, 3), view(other, NORMAL, 3), count
+    for i in range(3):
+        turned[i] = -normal[i]
+    is_far = lowest(one, geometry, looks, x) - dot(looks, view(other, CORNERS, 3)) > margin
+    is_far = is_far or lowest(other, geometry, normal, x) - dot(normal, view(one, CORNERS, 3)) > margin
+    if is_far or dot(normal, looks) > _ACROSS:
+        return count
+    gap, way = _leave(a, b, one, other, geometry, s, t, margin, small, n, point)
+    if gap > margin:
+        return count
+    of_a, of_b = stack(PART), stack(PART)
+    for i in range(3):
+        x[i] = -n[i]
+    is_on_b, is_on_a = dot(looks, n) >= FLAT, dot(turned, n) >= FLAT
+    if not is_on_b and not is_on_a:
+        of_edges = ridge(b, geometry, n, t, of_b)
+        is_on_b = not of_edges and way != _OF_FIRST
+        is_on_a = not is_on_b and not (of_edges and ridge(a, geometry, x, s, of_a))
+        if is_strict and way == _BESIDE and (is_on_b or is_on_a):  # what is there counts
+            return count
+    if is_on_b or is_on_a:
+        facing(one, geometry, x, 3, of_a)
+        facing(other, geometry, n, 3, of_b)
+    base = base_of(of_a, of_b)
+    if is_on_b:
+        count = clipped(of_a, of_b, base, margin, small, listed, count) if _is_before(one, other, small) else count
+    elif is_on_a:
+        count = clipped_by_first(of_a, of_b, base, margin, small, listed, count) if _is_before(other, one, small) else count
+    else:
+        count = patch(one, other, of_a, of_b, geometry, n, gap, point, margin, small, listed, count)
+        for k in range(begin, count):
+            if listed[FIELDS * k] < 0.0:  # the closest points: each pair of edges has its own
+                listed[FIELDS * k] = -1.0 - base
+    return _shallow(listed, begin, count, small)
+
+
+@kernel
+def _leave(a, b, one, other, geometry, s, t, margin, small, n, point):
+    """(Signed distance of two triangles, out of which they leave): of two that overlap the one that is left sooner, or one beside it.
+
+    Out: n (3,), point (3,) of the first.
+    """
+    m, x, best, way = stack(3), stack(3), -math.inf, _OF_SECOND
+    gap = closest(one, other, geometry, view(other, NORMAL, 3), True, margin, small, n, point)
+    is_behind = dot(n, view(other, NORMAL, 3)) < -_ACROSS or dot(n, view(one, NORMAL, 3)) > _ACROSS
+    if gap > margin or (gap >= 0.0 and not is_behind):
+        return gap, way
+    for k in range(4):
+        mesh, triangle, placed, sense = (b, t, other, 1.0) if k % 2 == 0 else (a, s, one, -1.0)
+        for i in range(3 if k < 2 else 0):
+            x[i] = sense * placed[NORMAL + i]
+        is_other = k < 2 or _is_left_beside(one, other, mesh, geometry, triangle, sense, best, x)
+        if is_other and separation(one, other, geometry, x) > best:
+            best, way = separation(one, other, geometry, x), (_BESIDE if k >= 2 else _OF_SECOND if k == 0 else _OF_FIRST)
+            for i in range(3):
+                m[i] = x[i]
+    if gap < 0.0:
+        return closest(one, other, geometry, m, True, margin, small, n, point), way
+    for i in range(3):
+        n[i] = m[i]
+    lowest(one, geometry, n, point)
+    return best if best < 0.0 else math.inf, way  # of two that are apart there are others nearer to each other
+
+
+@tiny
+def _is_before(one, other, small):
+    """Whether what lies behind a triangle is before another one."""
+    d = stack(3)
+    for i in range(3):
+        middle = (one[CORNERS + i] + one[CORNERS + 3 + i] + one[CORNERS + 6 + i]) / 3.0
+        d[i] = middle - _DEEP * small * one[NORMAL + i] - other[CORNERS + i]
+    return dot(view(other, NORMAL, 3), d) > 0.0

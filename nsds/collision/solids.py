@@ -1,0 +1,104 @@
+"""Closest points of two convex shapes, apart or not, and their contacts.
+
+How far two that are apart are from each other says `nsds.collision.gjk`. Contacts are then corners of the faces that look at each other
+(`nsds.collision.patches`), with the gaps of these faces.
+
+Shapes that touch or overlap are moved apart along a normal n, to a distance r, and the normal n' of that place is taken: the separation
+``s(n) = min_a n . x - max_b n . x`` has ``s(n') >= s(n) + (r - s(n)) (1 - n . n')``, so that repeated it grows up to a least overlap. The
+normal of two shapes that are hardly apart, of which only rounding is left, is never asked for.
+"""
+
+import math
+
+from nsds._jit import kernel, stack, tiny
+from nsds.collision.facing import PART, facing
+from nsds.collision.gjk import SIMPLEX, WITHIN, apart, least_overlap
+from nsds.collision.patches import LISTED, patch, thinned
+from nsds.collision.placed import CORNERS, FLAT_KIND, KIND, PLACED, farthest, middle_of, radius, separation, smallest_of
+from nsds.maths.vectors import norm
+
+_APART = 0.02  # of the smaller shape: distance to which shapes that are nearer are moved apart
+_ROUNDS, _SETTLED = 30, 1e-13  # of moving apart; growth of the separation, of the smaller shape, that is none
+
+
+@tiny
+def _better(a, b, geometry, candidate, gap, n):
+    """Takes a direction in which two shapes are farther apart; returns how far. In and out: n (3,)."""
+    s = separation(a, b, geometry, candidate)
+    if s > gap:
+        for i in range(3):
+            n[i] = candidate[i]
+    return max(s, gap)
+
+
+@tiny
+def _nearest_of(a, geometry, n, point):
+    """The point of a shape that is lowest along n. Out: point (3,)."""
+    for i in range(3):
+        point[i] = -n[i]
+    farthest(a, geometry, point, point)
+    for i in range(3):
+        point[i] -= radius(a) * n[i]
+
+
+@kernel
+def closest(a, b, geometry, towards, is_surface, margin, small, n, point):
+    """Signed distance of two convex shapes, of which a leaves b about the unit vector towards. Out: n (3,) from b to a; point (3,) of a.
+
+    is_surface: b is a triangle of a surface, which a leaves to its outer side, though others may be nearer.
+    """
+    S, d, moved, room, corners = stack(SIMPLEX), stack(3), stack(PLACED), _APART * small, 3 if a[KIND] == FLAT_KIND else 1
+    core, rounds = apart(a, b, geometry, towards, margin, n, point, S), radius(a) + radius(b)
+    if core >= room or core - rounds > margin:
+        return core - rounds
+    gap = -math.inf
+    if core > 0.0:
+        for i in range(3):
+            d[i] = n[i]
+        gap = _better(a, b, geometry, d, gap, n)
+    gap = _better(a, b, geometry, towards, gap, n)
+    if core == WITHIN and not is_surface:
+        for i in range(3):
+            d[i] = towards[i]
+        least_overlap(a, b, geometry, S, small, d)
+        gap = _better(a, b, geometry, d, gap, n)
+    for i in range(PLACED):
+        moved[i] = a[i]
+    for _ in range(_ROUNDS):
+        shift = room - gap
+        for i in range(3 * corners):
+            moved[CORNERS + i] = a[CORNERS + i] + shift * n[i % 3]  # of solids that is their centre
+        if apart(moved, b, geometry, n, math.inf, d, point, S) < 0.0:  # of shapes without extent
+            _nearest_of(a, geometry, n, point)
+            return gap
+        for i in range(3):
+            point[i] -= shift * n[i]
+        better = _better(a, b, geometry, d, gap, n)
+        if not better > gap + _SETTLED * small:
+            return better
+        gap = better
+    return gap
+
+
+@kernel
+def of_solids(a, b, geometry, margin, found):
+    """Contacts of two convex shapes."""
+    of_a, of_b, listed = stack(PART), stack(PART), stack(LISTED)
+    towards, n, point, turned = stack(3), stack(3), stack(3), stack(3)
+    small = min(smallest_of(a, geometry), smallest_of(b, geometry))
+    middle_of(a, geometry, towards)
+    middle_of(b, geometry, n)
+    for i in range(3):
+        towards[i] -= n[i]
+    length = norm(towards)
+    for i in range(3):
+        towards[i] = towards[i] / length if length > 0.0 else (1.0 if i == 2 else 0.0)
+    gap = closest(a, b, geometry, towards, False, margin, small, n, point)
+    if gap > margin:
+        return 0
+    for i in range(3):
+        turned[i] = -n[i]
+    facing(a, geometry, turned, 8, of_a)
+    facing(b, geometry, n, 8, of_b)
+    count = patch(a, b, of_a, of_b, geometry, n, gap, point, margin, small, listed, 0)
+    return thinned(listed, count, small, found)
