@@ -15,6 +15,7 @@ from nsds.model.laws import LAWS, rows_of_contact
 from nsds.model.layout import elements_of
 from nsds.model.records import model_of, stored_sparse
 from nsds.model.trials import n_u
+from nsds.model.validation import valid
 from nsds.results.energy import along, generalised, times
 from nsds.status import CONVERGED
 
@@ -88,6 +89,7 @@ def continue_equilibrium(system, *, parameter, until, step=0.02, smallest_step=1
     smallest_step = _checks.number(owner, "smallest_step", smallest_step, 0.0, step, above=0.0)
     max_points = _checks.integer(owner, "max_points", max_points, low=2)
     statics = _Statics(owner, record, parameter)
+    valid(owner, statics.at(until))
     if until == statics.value:
         raise ValueError(f"{owner}: until must differ from the value {until} of {parameter!r}, where the path begins")
     return _followed(owner, statics, until, tol, step, smallest_step, max_points)

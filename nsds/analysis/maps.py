@@ -278,6 +278,9 @@ class IteratedSection:
         self.values = iterated.p[self.places]
         self.x, self.n, self.modulo = iterated.x.copy(), iterated.n, iterated.turns
 
+    def require(self, _k, _value):
+        """Parameters of maps have no range."""
+
     def close(self):
         """Nothing was prepared."""
 

@@ -11,6 +11,7 @@ from nsds.analysis.stepped import carried
 from nsds.analysis.tangent import AT_IMPACTS, EVENTS, IMPACTS, LOG_DET, SLOWEST, TOGETHER, UNTREATED
 from nsds.model.kinds import LAGRANGIAN, family
 from nsds.model.records import model_of
+from nsds.model.validation import valid
 
 _SHORTER, _BY = 6, 16.0  # differences by the parameter, and how much shorter each is than the one before
 
@@ -109,6 +110,10 @@ class SectionMap:
         high, low = (high, low) if high or low else (1, 2)
         width = ((high == 1) + (low == 2)) * used
         return returned, difference(returned.ends[high], returned.ends[low], self.modulo) / width
+
+    def require(self, k, value):
+        """Refuse a value of a parameter that is out of its range."""
+        valid(self.owner, self.parameters[k].put(self.system.reshape(1).copy(), value).reshape(()))
 
     def close(self):
         """Leave what was prepared to other sections."""

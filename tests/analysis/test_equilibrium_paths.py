@@ -170,6 +170,8 @@ def test_what_is_refused_is_named():
         nsds.continue_equilibrium(held, parameter="truss.z[2]", until=-0.005)
     with pytest.raises(ValueError, match=r"'truss' has .*z"):
         nsds.continue_equilibrium(held, parameter="truss.load", until=1.0)
+    with pytest.raises(ValueError, match=r"stop\.e must be in \[0, 1\], got 2"):
+        nsds.continue_equilibrium(held, parameter="stop.e", until=2.0)
     with pytest.raises(ValueError, match="expected a record of Lagrangian systems"):
         nsds.continue_equilibrium(buck(15.0, 11.9, 0.56), parameter="plant.x[0]", until=1.0)
     floor = nsds.interaction(

@@ -122,6 +122,25 @@ def test_where_a_motion_begins_to_stick(omega, f, onset):
     assert rows["n_events"][-1] == rows["n_events"][0] + 2
 
 
+def force(t, z, out):
+    out[1] = z[2] * math.cos(z[0] * t + z[1])
+
+
+@pytest.mark.parametrize(("omega", "f", "onset"), [(0.8, 0.79, 0.817406385710882739), (0.6, 0.5, 0.531512540169225788)])
+def test_where_a_motion_begins_to_slide(omega, f, onset):
+    """The same oscillator with a relay for its friction: it slides where that sticks, as the drive falls to f / onset."""
+    _, phase, state, *_ = den_hartog(f, omega, 0.3)
+    start = nsds.system(
+        plant=nsds.first_order_linear([[0.0, 1.0], [-1.0, 0.0]], b=force, x=state, z=[omega, phase, 1.0]),
+        friction=nsds.interaction(nsds.first_order_linear_relation(C=[[0.0, 1.0]], B=[[0.0], [1.0]]), nsds.relay(-f, f), on="plant"),
+    )
+    rows = nsds.continue_orbit(start, parameter="plant.z[2]", until=f / (f + 0.04), period=2 * math.pi / omega, step=0.2)
+    (slides,) = rows[rows["kind"] == "sliding"]
+    assert abs(slides["parameter"] - f / onset) < 2e-9
+    assert abs(rows["multipliers"][-1, 1]) < 1e-12
+    assert rows["n_events"][-1] == rows["n_events"][0] + 2
+
+
 def vivid(v, phase, gap, omega, zeta, e):
     """What a flight of one period from an impact of this speed and phase ends with: (displacement beyond the stop, change of the speed).
 
@@ -274,6 +293,8 @@ def test_what_is_refused_is_named():
         nsds.orbit(impact_oscillator(-20.0, 2.8, 0.8, x=-1e3), period=30.0, settle=9)
     with pytest.raises(ValueError, match="drifts to infinity"):
         nsds.orbit(impact_oscillator(-0.5, 2.8, 0.8, sigma=1e30), period=2 * math.pi / 2.8, settle=60)
+    with pytest.raises(ValueError, match=r"stop\.e must be in \[0, 1\], got 1\.2"):
+        nsds.continue_orbit(system, parameter="stop.e", until=1.2, period=2 * math.pi / 2.8)
     with pytest.raises(ValueError, match="rigid bodies"):
         nsds.lyapunov(nsds.examples.dzhanibekov(), period=1.0)
     with pytest.raises(ValueError, match=r"scheme must be nsds.event_driven"):
