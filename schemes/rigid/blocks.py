@@ -47,11 +47,17 @@ class Blocks(NamedTuple):
 @tiny
 def place(interaction, d, i):
     """Component of the one-step problem that row i of an interaction without bounds is, counted from the interaction's first."""
-    if interaction.law == EQUALITY or interaction.law == FORCE:
+    each = interaction.each
+    if i < each or interaction.law == EQUALITY or interaction.law == FORCE:
         return i
-    if interaction.law == IMPACT:
-        return i * d
-    return i // interaction.each * d + i % interaction.each
+    return i * d if each == 1 else i // each * d + i % each
+
+
+@tiny
+def first_row(interaction, i):
+    """First row of the contact that row i is one of; of one contact and of single rows without a division, which takes long."""
+    each = interaction.each
+    return 0 if i < each else i if each == 1 else i // each * each
 
 
 @tiny
@@ -60,21 +66,23 @@ def takes_part(interaction, i, ahead, mem, work):
 
     ahead: negative where no forecast counts.
     """
-    first = i if interaction.law == IMPACT else i // interaction.each * interaction.each
+    first = first_row(interaction, i)
     rounding, forces = work[interaction.slack + 2 * first], work[interaction.slack + 2 * first + 1]
     is_in, way = interaction.always != 0 or work[interaction.joined + first] != 0.0, ahead * mem[interaction.ydot + first]
     return is_in or (ahead >= 0.0 and is_closed(mem[interaction.y + first] + way, way, rounding, forces))
 
 
-@kernel
+@tiny
 def find_slack(h, interaction, q, moved, work):
-    """The forecasts up to which each row of an interaction takes part (see `is_closed`), from H at q. Out: slack.
+    """The forecasts up to which each contact of an interaction takes part (see `is_closed`), from H at q. Out: slack of its first row.
 
     For rounding that of the lengths ``|H_v| |x| + |H_omega|``; for forces ``|H_v|`` times moved (n_bodies,), a fraction of the way that
     they are worth in a step (see `way_of_forces`).
     """
     it = interaction
     for i in range(it.m):
+        if first_row(it, i) != i:
+            continue
         length = forces = 0.0
         for side in range(2):
             body, row = it.a if side == 0 else it.b, it.H + 12 * i + 6 * side
@@ -85,7 +93,7 @@ def find_slack(h, interaction, q, moved, work):
         work[it.slack + 2 * i], work[it.slack + 2 * i + 1] = slack(length, 0.0, h), forces
 
 
-@kernel
+@tiny
 def state_block(h, ahead, is_new, interaction, first, d, mem, work, stated):
     """Blocks ``first ..`` of an interaction, from its H and rate in the work memory. Out: stated.
 
@@ -109,7 +117,7 @@ def state_block(h, ahead, is_new, interaction, first, d, mem, work, stated):
             if is_in and a < each and i < it.m:
                 b[to], diagonal[to] = work[it.rate + i], -1.0 if is_equation else 0.0
                 if not is_equation:
-                    b[to] += _restitution(it, i, mem) * mem[it.ydot + i]
+                    b[to] += _restitution(it, c, a, mem) * mem[it.ydot + i]
                 if is_new:
                     r[to] = mem[it.lam + i]
                 for l in range(12):
@@ -204,33 +212,37 @@ def add_origins(h, interaction, work, p, size):
 
 
 @tiny
-def _restitution(it, i, mem):
-    """e of row i: of the normal, of tangents, none of rolling, or where the law has none."""
-    c, component = i // it.each, i % it.each
+def _restitution(it, c, component, mem):
+    """e of a component of contact c: of the normal, of tangents, none of rolling, or where the law has none."""
     e = it.e_n if component == 0 else it.e_t if component < 3 else ABSENT
     return mem[e + c] if e != ABSENT else 0.0
 
 
-@kernel
+@tiny
 def multiply_inverse(n, stride, inverse, x, y):
     """``y = M_hat^-1 x`` for the n blocks of six components of x; inverse: stride 10 (1/m and 3 × 3) or 36 each."""
     for c in range(n):
-        A, i = view(inverse, stride * c, stride), 6 * c
-        if stride == 36:
-            for k in range(6):
-                s = 0.0
-                for l in range(6):
-                    s += A[6 * k + l] * x[i + l]
-                y[i + k] = s
-        else:
-            x3, x4, x5 = x[i + 3], x[i + 4], x[i + 5]
-            for k in range(3):
-                y[i + k] = A[0] * x[i + k]
-            for k in range(3):
-                y[i + 3 + k] = A[1 + 3 * k] * x3 + A[2 + 3 * k] * x4 + A[3 + 3 * k] * x5
+        _apply(stride, view(inverse, stride * c, stride), view(x, 6 * c, 6), view(y, 6 * c, 6))
 
 
-@kernel
+@tiny
+def _apply(stride, A, x, y):
+    """``y = A x`` of one body."""
+    if stride == 36:
+        for k in range(6):
+            s = 0.0
+            for l in range(6):
+                s += A[6 * k + l] * x[l]
+            y[k] = s
+    else:
+        x3, x4, x5 = x[3], x[4], x[5]
+        for k in range(3):
+            y[k] = A[0] * x[k]
+        for k in range(3):
+            y[3 + k] = A[1 + 3 * k] * x3 + A[2 + 3 * k] * x4 + A[3 + 3 * k] * x5
+
+
+@tiny
 def complete_blocks(d, stride, inverse, stated, G):
     """``G = H M_hat^-T`` of blocks and the diagonal in units of velocity. In/out: diagonal, b of stated.
 
@@ -239,17 +251,20 @@ def complete_blocks(d, stride, inverse, stated, G):
     """
     H, body, diagonal, b = stated.H, stated.body, stated.diagonal, stated.b
     for k in range(stated.disk.size):
-        s = 0.0
+        s, has_rest = 0.0, False
+        for a in range(d):
+            has_rest = has_rest or diagonal[k * d + a] > 0.0
         for a in range(d):
             i = (k * d + a) * 12
             for side in range(2):
                 if body[2 * k + side] >= 0:
                     A = view(inverse, stride * body[2 * k + side], stride)
-                    multiply_inverse(A.size // stride, stride, A, view(H, i + 6 * side, 6), view(G, i + 6 * side, 6))
+                    _apply(stride, A, view(H, i + 6 * side, 6), view(G, i + 6 * side, 6))
                 else:
                     for l in range(6):
                         G[i + 6 * side + l] = 0.0
-            s = max(s, _own(k * d + a, H, G))
+            if has_rest:
+                s = max(s, _own(k * d + a, H, G))
         if not s > 0.0:
             s = 1.0
         for a in range(k * d, k * d + d):
@@ -263,7 +278,7 @@ def complete_blocks(d, stride, inverse, stated, G):
                 diagonal[a] = 0.0
 
 
-@kernel
+@tiny
 def soften_equations(epsilon, d, stated, G, q):
     """Equations get epsilon times their own ``H_i M_hat^-1 H_i^T`` on the diagonal, and q less that times r. In/out: diagonal, q."""
     for k in range(stated.disk.size):
@@ -352,7 +367,7 @@ def _add_product(x, y, k, E, G, W):
 _add_product_3, _add_product_5 = (tiny(specialised(_add_product, str(d), _D=d)) for d in (3, 5))
 
 
-@kernel
+@tiny
 def assemble(d, stated, G, row, column, W):
     """``W_ij = sum over shared bodies of E_i M_hat^-1 H_j^T``, plus the diagonal. Out: W."""
     E, body = stated.E, stated.body
@@ -389,11 +404,12 @@ def velocity(start, a, body_a, body_b, H, w):
     return start
 
 
-@kernel
+@tiny
 def velocities(d, stated, w, q):
     """``q = E w + b`` of blocks."""
-    for a in range(d * stated.disk.size):
-        q[a] = velocity(stated.b[a], a, stated.body[2 * (a // d)], stated.body[2 * (a // d) + 1], stated.E, w)
+    for k in range(stated.disk.size):
+        for a in range(k * d, k * d + d):
+            q[a] = velocity(stated.b[a], a, stated.body[2 * k], stated.body[2 * k + 1], stated.E, w)
 
 
 @tiny
@@ -403,7 +419,7 @@ def subtract_velocities(d, first, interaction, w, stated):
         stated.b[a] -= velocity(0.0, a, interaction.a, interaction.b, stated.E, w)
 
 
-@kernel
+@tiny
 def add_impulses(d, stated, p, size):
     """``p += H^T r`` of blocks, and the norms of what each block adds to translation and rotation to size (2 each)."""
     term, H, body, r = stack(6), stated.H, stated.body, stated.r

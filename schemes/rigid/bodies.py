@@ -143,16 +143,18 @@ def inverse_matrix(t, weight_v, weight_q, body, q, v, R, turning, is_free, funct
         for i in range(36 if body.coupled else 10):
             inverse[i] = 0.0
         return True
-    J = view(spare, 0, 9)
-    _rotational_matrix(weight_v, weight_q, body, q, v, functions, t, mem, J)
-    turns = _subtract(turning, is_free, J)
+    J, is_ball, turns = view(spare, 0, 9), body.isotropic and not body.oriented and not body.coupled, False
+    if not (is_ball and _is_zero(turning)):
+        _rotational_matrix(weight_v, weight_q, body, q, v, functions, t, mem, J)
+        turns = _subtract(turning, is_free, J)
     if body.coupled:
         return _invert_coupled(t, weight_v, weight_q, body, q, v, R, functions, mem, J, inverse, spare)
     inverse[0] = 1.0 / mem[body.q + MASS]
     A = view(inverse, 1, 9)
-    if body.isotropic and not body.oriented and not turns:
+    if is_ball and not turns:
+        own = 1.0 / mem[body.q + INERTIA]
         for i in range(9):
-            A[i] = 1.0 / J[0] if i % 4 == 0 else 0.0
+            A[i] = own if i % 4 == 0 else 0.0
         return True
     if not _invert_3(J, A):
         return False
@@ -166,10 +168,7 @@ def _subtract(turning, is_free, J):
 
     Returns whether J has changed.
     """
-    size = 0.0
-    for i in range(9):
-        size += abs(turning[i])
-    if size == 0.0:
+    if _is_zero(turning):
         return False
     A = stack(9)
     for i in range(9):
@@ -180,6 +179,15 @@ def _subtract(turning, is_free, J):
             return False
     for i in range(9):
         J[i] = A[i]
+    return True
+
+
+@tiny
+def _is_zero(turning):
+    """Whether nothing is to be subtracted."""
+    for i in range(9):
+        if turning[i] != 0.0:
+            return False
     return True
 
 

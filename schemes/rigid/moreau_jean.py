@@ -123,7 +123,7 @@ def take_contacts(collisions, mem, imem, work, iwork):
         contacts.take_over(c, iwork[c.found], mem, imem, work, iwork)
 
 
-@kernel
+@tiny
 def outputs(t, interactions, p, q, v, R, functions, mem, imem, work):
     """R and w of the state (q, v), and y and ydot of all interactions, whose H is that of q afterwards. False where some is not finite."""
     w, zero = view(work, p.w, 6 * p.n_bodies), 0.0
@@ -180,7 +180,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     return status if done == CONVERGED else done, n_iter, residual
 
 
-@kernel
+@tiny
 def begin(t, options, s, functions, mem, work):
     """Keep q_k and v_k, where the iteration begins, and F_k; of an explicit step the inverse masses, too."""
     bodies, p = s.bodies, s.plan[0]
@@ -259,7 +259,7 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
     return verdict(status, solved, n_iter, residual, solver_options.inexact), n_iter, residual
 
 
-@kernel
+@tiny
 def solve_at_once(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """`iterate` where forces depend on t alone, and H on nothing: one problem, whose residual is that of the step."""
     p, t_force, tol = s.plan[0], t_new + 0.5 * options.span, max(options.tol, _ROUNDING)
@@ -305,7 +305,7 @@ def evaluate_forces(t_new, options, s, q, v, functions, mem, imem, work):
         forces.add_at_end(t_new, weight, weight * options.h * options.a, floor, s, q, functions, mem, imem, work)
 
 
-@kernel
+@tiny
 def free_impulse(options, bodies, p, v, R, out, mem, work):
     """``R_free = M (v - v_k) - h F`` in inertial axes ([Notes], eq. 11.215). Out: R_free (6 each)."""
     h, term = options.h, stack(3)
@@ -430,7 +430,7 @@ def dot_9(A):
     return s
 
 
-@kernel
+@tiny
 def invert(t_new, is_free, options, bodies, p, q, v, R, functions, mem, inverse, work):
     """Inverse iteration matrices of all bodies; False where one is singular. is_free: with equations only, they may be indefinite."""
     h, weight = options.h, 0.0 if options.is_explicit != 0.0 else options.h * options.theta
@@ -487,7 +487,7 @@ def commit(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, 
     return put_state(t_new, s, q, v, R, functions, mem, imem, work)
 
 
-@kernel
+@tiny
 def put_state(t, s, q, v, R, functions, mem, imem, work):
     """q and v into mem, with their outputs. Returns CONVERGED or NON_FINITE. Out: R and w of the state."""
     zero = 0.0

@@ -155,7 +155,7 @@ def _pattern(lists, n_blocks, limit):
     return row, column[: row[-1]].copy()
 
 
-@kernel
+@tiny
 def choose_active(options, s, mem, imem, work, iwork):
     """(contacts, blocks of interactions) that take part: bilateral ones, and those whose forecast ``y + gamma h ydot`` says so.
 
@@ -444,7 +444,7 @@ def clear(p, work):
         work[p.impulses + i] = 0.0
 
 
-@kernel
+@tiny
 def solve_blocks(n_contacts, n_blocks, is_new, s, solver, options, wanted, share, work, iwork):
     """As `solve`, once everything is stated, w_free too; methods with a matrix and sweeps take over where others leave contacts unsolved.
 
@@ -590,7 +590,7 @@ def solve_by_sweeps(n_contacts, n_blocks, groups, p, options, work, iwork):
     return CONVERGED if work[p.info + 1] <= options.enough else status
 
 
-@kernel
+@tiny
 def total_impulse(n_contacts, n_blocks, p, work, iwork):
     """``H^T r`` with H and r as they are now. Out: p, and the sizes of its terms."""
     d, impulse, size = p.d, view(work, p.p, 6 * p.n_bodies), view(work, p.impulses, 2 * p.n_bodies)
@@ -623,7 +623,7 @@ def add_contact_impulses(n, d, body, frame, lever, r, p, size):
                 size[2 * i + 1] += norm(moment) + norm(L)
 
 
-@kernel
+@tiny
 def keep_impulses(n_contacts, n_blocks, options, s, mem, imem, work, iwork):
     """lambda of everything into the record, 0 of what took no part."""
     p = s.plan[0]
@@ -633,7 +633,7 @@ def keep_impulses(n_contacts, n_blocks, options, s, mem, imem, work, iwork):
         at_end = 0.0 if options.is_explicit != 0.0 else options.h * options.theta
         takes_part = False
         for i in range(it.m):
-            if i % it.each == 0:
+            if blocks.first_row(it, i) == i:
                 takes_part = work[it.off] == 0.0 and blocks.takes_part(it, i, options.gamma * options.h, mem, work)
             imem[it.active + i] = takes_part
             if it.law == FORCE:
