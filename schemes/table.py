@@ -17,6 +17,7 @@ from nsds.solvers import table as solvers
 # name -> (families of systems it is for, module)
 SCHEMES = {}
 DEFAULTS = {LAGRANGIAN: "moreau_jean", NEWTON_EULER: "moreau_jean", FIRST_ORDER: "euler_moreau"}
+_BY_ROWS = ("event_driven", "d1_minus_linear")  # schemes that take rigid bodies as rows of Lagrangian systems
 _WITH_JOINTS = "rattle"  # of rigid bodies with equations between them, which Moreau–Jean brakes
 
 
@@ -114,7 +115,7 @@ def kind_of(system):
 def solver_of(choice, system, scheme=None):
     """(`Method`, kernel options, address of its code) of what a caller passed as solver for a system under a scheme, options or None."""
     systems = family(model_of(system))
-    if systems == LAGRANGIAN or (systems == NEWTON_EULER and _name_of(scheme) == "event_driven"):
+    if systems == LAGRANGIAN or (systems == NEWTON_EULER and _name_of(scheme) in _BY_ROWS):
         method, options = lagrangian_solver.solver_of(choice, system)
     else:
         method, options = solvers.chosen(choice, kind_of(system))
@@ -125,6 +126,7 @@ def solver_of(choice, system, scheme=None):
 
 # What a law of a user's own, of velocities and impulses, is for: schemes, and forms of the other laws of a system.
 _OF_VELOCITIES = ("moreau_jean", "moreau_jean_exact")
+_WITH_POSITIONS = ("moreau_jean_direct_projection", "moreau_jean_combined_projection")  # whose problems of positions are without friction
 _BESIDE_CONTACTS, _BESIDE_BOUNDS = (
     ("equality", "unilateral", "friction", "rolling", "force"),
     ("equality", "unilateral", "dry_friction", "bounded"),
@@ -136,12 +138,13 @@ def _require_law_fits(law, system, scheme):
     model, owner = model_of(system), f"own_law: {law}"
     if family(model) == FIRST_ORDER:
         raise ValueError(f"{owner} is a law of velocities and impulses; first-order systems have relays and nsds.filippov for others")
-    if scheme not in _OF_VELOCITIES:
-        wanted = " or ".join(f"nsds.{name}()" for name in _OF_VELOCITIES)
-        raise ValueError(f"{owner} is a law of velocities and impulses, which the scheme {scheme} does not only have; use {wanted}")
     lines = [(line[0], line[2]) for line in model if len(line) > 2 and line[2] in LAWS]
-    has_friction = any(LAWS[name].form in ("friction", "rolling") for _, name in lines)
-    taken = _BESIDE_CONTACTS if has_friction or family(model) == NEWTON_EULER else _BESIDE_BOUNDS
+    is_of_contacts = family(model) == NEWTON_EULER or any(LAWS[name].form in ("friction", "rolling") for _, name in lines)
+    schemes = (*_OF_VELOCITIES, *_WITH_POSITIONS) if is_of_contacts else _OF_VELOCITIES
+    if scheme not in schemes:
+        wanted = " or ".join(f"nsds.{name}()" for name in schemes)
+        raise ValueError(f"{owner} is a law of velocities and impulses, which the scheme {scheme} does not only have; use {wanted}")
+    taken = _BESIDE_CONTACTS if is_of_contacts else _BESIDE_BOUNDS
     for interaction, name in lines:
         if LAWS[name].form not in taken:
             raise ValueError(f"{owner} does not go with {name} of '{interaction}'; with friction it is a law of contacts, else of bounds")

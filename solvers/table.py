@@ -298,7 +298,8 @@ def own_law(function, *, tol=None, max_iter=None, inexact=0.1):
     The law is that of all contacts with friction of a system, or, where nothing has friction, of all rows that are no equations; contacts
     without friction beside others keep their law, and so do equations. Sweeps solve the problem, contact by contact, each by the fixed
     point of its law, and the residual is judged by the law. So it is for `nsds.moreau_jean` and `nsds.moreau_jean_exact`, whose problems
-    are stated for velocities and impulses; others are refused.
+    are stated for velocities and impulses, and, as a law of contacts, for their projections, whose problems of positions have no friction;
+    others are refused.
 
     Examples
     --------

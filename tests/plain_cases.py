@@ -92,6 +92,9 @@ def cases():
         yield "impacts in space", name, partial(solve, W=W_IN_SPACE, u=u, e=0.5, mu=[0.3, 0.02], dimension=3)
     own = nsds.solvers.own_law(elliptic)
     yield "laws of users", "elliptic", partial(nsds.simulate, point([2.0, 1.0, 0.0]), t_end=3e-3, h=1e-3, solver=own, progress=False)
+    for level in ("acceleration", "velocity"):
+        d1 = nsds.d1_minus_linear(level)
+        yield "D1-", level, partial(nsds.simulate, nsds.examples.sliding_ball(), t_end=0.02, h=5e-3, scheme=d1, progress=False)
     for name, netlist in EXAMPLES.items():
         yield "event by event", f"circuit {name}", partial(_event_by_event, partial(nsds.circuit, netlist), nsds.event_driven(), 2e-3)
     for name, scheme in MACHINE_SCHEMES.items():

@@ -299,3 +299,45 @@ def projected(inverse, equations, contacts, t, q, tol=1e-13):
             way = way + moves @ G.T @ nu
         q = [moved(x, way[6 * i : 6 * i + 6], 1.0) for i, x in enumerate(q)]
     return q
+
+
+def d1_step(bodies, equations, contacts, t, q, v, h, s=1e-3):
+    """(q, v) after a step of the D1- scheme, accelerations being what forces keep from going below zero; contacts without friction."""
+    inverse, w = np.linalg.inv(masses(bodies)), np.concatenate(v)
+
+    def curvature(rates):
+        return (8 * (rates(s) - rates(-s)) - (rates(2 * s) - rates(-2 * s))) / (12 * s)
+
+    def accelerations(t, q, w, closed):
+        """With the forces of equations and of the contacts in closed that do not open."""
+
+        def along(rates):
+            return curvature(lambda way: rates(t + way, [moved(x, w[6 * i : 6 * i + 6], way) for i, x in enumerate(q)]))
+
+        def rates_of_equations(t, q):
+            H, rate = rows_and_rates(equations, t, q)
+            return H @ w + rate
+
+        pressed, bent = [], []
+        for contact in closed:
+            _, G = rows_of_contact(contact, q)
+            if (G @ w)[0] <= 1e-10:
+                pressed.append((contact._replace(e_n=1.0, mu=0.0), G))
+                bent.append(along(lambda _, q, contact=contact: rows_of_contact(contact, q)[1] @ w))
+        free = inverse @ forces(bodies, t, q, w.reshape(-1, 6))
+        H, _ = rows_and_rates(equations, t, q)
+        return with_impulses(free, inverse, H, along(rates_of_equations), pressed, bent)[0]
+
+    def touch(contact, q):
+        return rows_of_contact(contact, q)[0] <= 1e-9
+
+    at_start = [contact for contact in contacts if touch(contact, q)]
+    a = accelerations(t, q, w, at_start)
+    w_star = w + h * a
+    q_new = [moved(x, 0.5 * (w + w_star)[6 * i : 6 * i + 6], h) for i, x in enumerate(q)]
+    a_new = accelerations(t + h, q_new, w_star, [contact for contact in at_start if touch(contact, q_new)])
+    w_minus = w + 0.5 * h * (a + a_new)
+    H, rate = rows_and_rates(equations, t + h, q_new)
+    struck = [(contact._replace(mu=0.0), rows_of_contact(contact, q_new)[1]) for contact in contacts if touch(contact, q_new)]
+    w_new, _ = with_impulses(w_minus, inverse, H, rate, struck, [G @ w_minus for _, G in struck])
+    return q_new, list(w_new.reshape(-1, 6))

@@ -189,14 +189,24 @@ def _evaluate_pair(r, row, c, q, mem, imem, work):
 def list_contacts(s, mem, imem, work, iwork):
     """The contacts of shapes that touch, or are nearer than the margin, into the record; what the engine has kept in its places goes."""
     rigid, f = s.rigid, s.flow[0]
+    for k in range(rigid.rows.size):
+        if rigid.rows[k].collision != ABSENT:
+            number = iwork[rigid.rows[k].number]
+            touches = iwork[f.mode + number] != FREE or work[rigid.interactions[k].h] <= _NEAR * work[f.length + number]
+            iwork[f.listed + number] = 1 if touches else 0
+    write_contacts(f.listed, rigid, mem, imem, work, iwork)
+
+
+@kernel
+def write_contacts(listed, rigid, mem, imem, work, iwork):
+    """Contacts of shapes into the record: those with a flag in iwork[listed:] or an impulse, and those nearer than the margin."""
     for i in range(rigid.collisions.size):
         c, n, last = rigid.collisions[i], 0, 0
         for k in range(rigid.rows.size):
             row, r = rigid.rows[k], rigid.interactions[k]
             if row.collision == i:
-                number, last = iwork[row.number], row.slot + 1
-                near = max(mem[c.margin], _NEAR * work[f.length + number])
-                if iwork[f.mode + number] != FREE or mem[r.lam] != 0.0 or work[r.h] <= near:
+                last = row.slot + 1
+                if iwork[listed + iwork[row.number]] != 0 or mem[r.lam] != 0.0 or work[r.h] <= mem[c.margin]:
                     iwork[c.new_a + n], iwork[c.new_b + n], iwork[c.new_feature + n] = row.shape_a, row.shape_b, row.feature
                     work[c.new_gap + n] = work[r.h]
                     for j in range(3):
@@ -294,24 +304,24 @@ _address_of_door = on_demand(_DOOR, _operate)
 
 
 @tiny
-def evaluate_wrenches(t, s, functions, mem, imem, work, iwork):
-    """Forces on all bodies at the state in mem, into p.f."""
-    r = s.rigid
-    _call_door(_address_of_door(), (r.bodies, r.interactions, r.rows, r.collisions, r.plan, _FORCES, EVERY, t, 0.0, s.newton.plan[0].f,
-                                    functions, mem, imem, work, iwork))  # fmt: skip
+def evaluate_wrenches(t, f, rigid, functions, mem, imem, work, iwork):
+    """Forces on all bodies at the state in mem, into work[f:]."""
+    r = rigid
+    _call_door(_address_of_door(), (r.bodies, r.interactions, r.rows, r.collisions, r.plan, _FORCES, EVERY, t, 0.0, f, functions, mem, imem,
+                                    work, iwork))  # fmt: skip
 
 
 @tiny
-def evaluate_interactions(t, which, s, functions, mem, imem, work, iwork):
-    """h, rate and H of the chosen interactions at the state in mem; which: EVERY, ACTIVE, or else those that hold nothing."""
-    r = s.rigid
-    _call_door(_address_of_door(), (r.bodies, r.interactions, r.rows, r.collisions, r.plan, _OPERATORS, which, t, 0.0, s.flow[0].mode,
-                                    functions, mem, imem, work, iwork))  # fmt: skip
+def evaluate_interactions(t, which, mode, rigid, functions, mem, imem, work, iwork):
+    """h, rate and H of the chosen interactions at the state in mem; which: EVERY, ACTIVE, or else those whose modes hold nothing."""
+    r = rigid
+    _call_door(_address_of_door(), (r.bodies, r.interactions, r.rows, r.collisions, r.plan, _OPERATORS, which, t, 0.0, mode, functions,
+                                    mem, imem, work, iwork))  # fmt: skip
 
 
 @tiny
-def bend_rows(t, moment, which, s, functions, mem, imem, work, iwork):
+def bend_rows(t, moment, which, mode, rigid, functions, mem, imem, work, iwork):
     """Curvatures of the chosen interactions; moment: between points of differences where something depends on time. H is left moved."""
-    r = s.rigid
-    _call_door(_address_of_door(), (r.bodies, r.interactions, r.rows, r.collisions, r.plan, _CURVATURES, which, t, moment, s.flow[0].mode,
-                                    functions, mem, imem, work, iwork))  # fmt: skip
+    r = rigid
+    _call_door(_address_of_door(), (r.bodies, r.interactions, r.rows, r.collisions, r.plan, _CURVATURES, which, t, moment, mode, functions,
+                                    mem, imem, work, iwork))  # fmt: skip

@@ -247,7 +247,7 @@ def free_accelerations(t, s, functions, options, mem, imem, work, iwork):
     """``M^-1 F`` of all coordinates into p.acc, with the masses at the state. Returns a status."""
     form, p, definite, regular = s.newton, s.newton.plan[0], True, True
     if s.rigid.bodies.size > 0:
-        evaluate_wrenches(t, s, functions, mem, imem, work, iwork)
+        evaluate_wrenches(t, p.f, s.rigid, functions, mem, imem, work, iwork)
     else:
         definite = evaluate_masses(1.0, form.parts, form.elements, p, functions, mem, imem, work)
         regular = invert(t, options.newton, form.parts, form.elements, form.bodies, p, functions, mem, imem, work, iwork)
@@ -262,7 +262,7 @@ def free_accelerations(t, s, functions, options, mem, imem, work, iwork):
 def evaluate_operators(t, which, s, functions, options, mem, imem, work, iwork):
     """y, H and rate of relations at the state in mem, chosen as by `evaluate_relations`."""
     if s.rigid.bodies.size > 0:
-        evaluate_interactions(t, which, s, functions, mem, imem, work, iwork)
+        evaluate_interactions(t, which, s.flow[0].mode, s.rigid, functions, mem, imem, work, iwork)
     else:
         evaluate_relations(t, 1.0, 0.0, which, options.newton, s.newton.relations, s.newton.plan[0], functions, mem, imem, work)
 
@@ -272,7 +272,7 @@ def evaluate_rows(t, which, s, functions, options, mem, imem, work, iwork):
     """Operators of relations at the state, chosen as by `evaluate_relations`, curvature and directions of slip."""
     form, f, p, moment = s.newton, s.flow[0], s.newton.plan[0], min(_MOMENT, _OF_ROW * options.h)
     if s.rigid.bodies.size > 0:
-        bend_rows(t, moment, which, s, functions, mem, imem, work, iwork)
+        bend_rows(t, moment, which, f.mode, s.rigid, functions, mem, imem, work, iwork)
     evaluate_operators(t, which, s, functions, options, mem, imem, work, iwork)
     for k in range(form.relations.size):
         curve(t, moment, which, form.relations[k], p, functions, mem, imem, work)

@@ -267,7 +267,7 @@ def _sample(t, h, s, functions, options, mem, imem, work, iwork):
 def evaluate_gaps(t, s, functions, mem, imem, work, iwork):
     """y of the nonlinear relations that hold nothing, at the state in mem."""
     if s.rigid.bodies.size > 0:
-        evaluate_interactions(t, INACTIVE, s, functions, mem, imem, work, iwork)
+        evaluate_interactions(t, INACTIVE, s.flow[0].mode, s.rigid, functions, mem, imem, work, iwork)
     for k in range(s.newton.relations.size):
         r = s.newton.relations[k]
         acts = False

@@ -58,54 +58,80 @@ class Layout(NamedTuple):
 
 
 def prepare(records, mem, options, h, method):
-    """Tables of the engine; the masses are constant in axes of the bodies."""
-    _require_treated(records, options)
-    work, iwork = Allocator(records.size), Allocator(records.size)
+    """Tables of the engine."""
+    if options["flow"].item() == b"exact":
+        raise ValueError(f"{_OWNER}: flow='exact' is for linear systems, not for rigid bodies; use flow='auto'")
+    work, iwork, words = Allocator(records.size), Allocator(records.size), newton.Options(h, **EXPLICIT)
+    stated = state(_OWNER, records, work, iwork)
+    n = stated.rigid.bodies.size
+    flow = place_flow(6 * n, STATE * n, stated.layout.constraints.size, work, iwork)
+    prepared = newton_form(stated, records, words, method, work, iwork)
+    prepared.work[:, flow["limit"][0]] = np.inf
+    flow["is_controlled"] = prepared.tables.plan["controlled"]
+    return with_flow(prepared, flow, stated.rigid, options, words)._replace(stepper=sys.modules[__name__])
+
+
+class Stated(NamedTuple):
+    """The rows of a model of rigid bodies, as those of Lagrangian systems, whose parts its bodies are; d: components of a contact."""
+
+    layout: Layout
+    rigid: Rigid
+    d: int
+
+
+def state(owner, records, work, iwork):
+    """`Stated` of a record or ensemble, for the scheme that is the owner; the work memory is reserved.
+
+    Raises
+    ------
+    ValueError
+        What comes and goes, and shapes whose contacts have no number.
+    """
+    _require_treated(owner, records)
     lists = tables(records, work, iwork)
     rows = np.zeros(lists.interactions.size, RIGID_ROWS)
     rows["collision"] = ABSENT
-    pairs = [_pairs(records, k, line, lists, work) for k, line in enumerate(collisions_of(model_of(records)))]
+    pairs = [_pairs(owner, records, k, line, lists, work) for k, line in enumerate(collisions_of(model_of(records)))]
     lists = lists._replace(interactions=np.concatenate([lists.interactions, *(found for found, _ in pairs)], dtype=INTERACTION))
     rows = np.concatenate([rows, *(row for _, row in pairs)], dtype=RIGID_ROWS)
     layout = _layout_of(records, lists, rows, work)
-    n, words = lists.bodies.size, newton.Options(h, **EXPLICIT)
+    n, plan = lists.bodies.size, np.zeros(1, PLACES)
     rows["number"] = [iwork.reserve(m) for m in lists.interactions["m"]]
-    plan = np.zeros(1, PLACES)
     work.place(plan, q=7 * n, R=9 * n)
-    flow = place_flow(6 * n, STATE * n, layout.constraints.size, work, iwork)
-    elements, bodies = _elements(n), _inverses(records, lists, work)
-    prepared = newton.prepare_problem(records, layout, elements, bodies, bodies, lists.d, words, method, work, iwork)
-    prepared.work[:, flow["limit"][0]] = np.inf
-    number = {lam: i for i, lam in enumerate(prepared.tables.constraints["lam"])}
-    for r, row in zip(lists.interactions, rows, strict=True):
-        prepared.iwork[:, row["number"] : row["number"] + r["m"]] = [number[r["lam"] + i] for i in range(r["m"])]
-    flow["is_controlled"] = prepared.tables.plan["controlled"]
     plan["is_short"] = any(row.size > c["capacity"] for (_, row), c in zip(pairs, lists.collisions, strict=True))
-    rigid = Rigid(lists.bodies, lists.interactions, rows, lists.collisions, plan)
-    return with_flow(prepared, flow, rigid, options, words)._replace(stepper=sys.modules[__name__])
+    return Stated(layout, Rigid(lists.bodies, lists.interactions, rows, lists.collisions, plan), lists.d)
 
 
-def _require_treated(records, options):
-    """Refuse what comes and goes, and an exact flow."""
+def newton_form(stated, records, words, method, work, iwork):
+    """What `newton.prepare_problem` prepares of them; the masses are constant in axes of the bodies. Out: numbers of the rows."""
+    layout, rigid = stated.layout, stated.rigid
+    elements, inverses = _elements(rigid.bodies.size), _inverses(records, layout.part_names, rigid.bodies.size, work)
+    prepared = newton.prepare_problem(records, layout, elements, inverses, inverses, stated.d, words, method, work, iwork)
+    number = {lam: i for i, lam in enumerate(prepared.tables.constraints["lam"])}
+    for r, row in zip(rigid.interactions, rigid.rows, strict=True):
+        prepared.iwork[:, row["number"] : row["number"] + r["m"]] = [number[r["lam"] + i] for i in range(r["m"])]
+    return prepared
+
+
+def _require_treated(owner, records):
+    """Refuse what comes and goes."""
     model = model_of(records)
-    if options["flow"].item() == b"exact":
-        raise ValueError(f"{_OWNER}: flow='exact' is for linear systems, not for rigid bodies; use flow='auto'")
     for name, *_ in model:
         for field in WRITABLE[1:]:
             if field in (records.dtype[name].base.names or ()):
-                raise ValueError(f"{_OWNER}: the scheme does not treat what comes and goes, as by {name}.{field}; use nsds.moreau_jean")
+                raise ValueError(f"{owner}: the scheme does not treat what comes and goes, as by {name}.{field}; use nsds.moreau_jean")
 
 
-def _pairs(records, k, line, lists, work):
+def _pairs(owner, records, k, line, lists, work):
     """(rows of INTERACTION, rows of RIGID_ROWS) of all contacts that the shapes of one of the collisions can have."""
     name, part, c = line[0], records[line[0]][0], lists.collisions[k]
     found = []
     for a in range(part["shape_kind"].size):
         for b in range(a + 1, part["shape_kind"].size):
-            found += _contacts_of(name, part, a, b, lists.bodies)
+            found += _contacts_of(owner, name, part, a, b, lists.bodies)
     if len(found) * c["each"] > _MOST:
         raise ValueError(
-            f"{_OWNER}: collisions '{name}': the shapes can have {len(found)} contacts, which is too many: use nsds.moreau_jean"
+            f"{owner}: collisions '{name}': the shapes can have {len(found)} contacts, which is too many: use nsds.moreau_jean"
         )
     interactions, rows, slot = np.zeros(len(found), INTERACTION), np.zeros(len(found), RIGID_ROWS), np.arange(len(found))
     for column in interactions.dtype.names:
@@ -124,7 +150,7 @@ def _pairs(records, k, line, lists, work):
     return interactions, rows
 
 
-def _contacts_of(name, part, a, b, bodies):
+def _contacts_of(owner, name, part, a, b, bodies):
     """(shape, shape, feature) of the contacts that two shapes can have, the first on a body."""
     body, group, mask = part["shape_body"], part["group"], part["mask"]
     can_move = [body[s] != WORLD and not bodies[body[s]]["fixed"] for s in (a, b)]
@@ -132,7 +158,7 @@ def _contacts_of(name, part, a, b, bodies):
         return []
     kinds = tuple(sorted((NAMES[part["shape_kind"][a]], NAMES[part["shape_kind"][b]]), key=NAMES.index))
     if not _ROUND & set(kinds) and kinds not in _POINTS:
-        raise ValueError(f"{_OWNER}: collisions '{name}': the scheme does not find contacts of a {kinds[0]} and a {kinds[1]}; "
+        raise ValueError(f"{owner}: collisions '{name}': the scheme does not find contacts of a {kinds[0]} and a {kinds[1]}; "
                          "use nsds.moreau_jean")  # fmt: skip
     a, b = (b, a) if body[a] == WORLD else (a, b)
     return [(a, b, feature) for feature in range(_POINTS.get(kinds, 1))]
@@ -188,11 +214,11 @@ def _elements(n):
     return elements
 
 
-def _inverses(records, lists, work):
-    """Inverse masses of all bodies, of mass and inertia; zero of those that are fixed."""
-    rows = np.zeros(lists.bodies.size, BODY)
+def _inverses(records, part_names, n, work):
+    """Inverse masses of all n bodies, of mass and inertia; zero of those that are fixed."""
+    rows = np.zeros(n, BODY)
     rows["kind"], rows["n"], rows["dof"] = DENSE, 6, 6 * np.arange(rows.size)
-    for name, first in lists.part_names:
+    for name, first in part_names:
         values = records[name].reshape(records.size, -1)
         inverse = np.zeros((*values.shape, 6, 6))
         free = ~np.isinf(values["mass"])

@@ -15,14 +15,16 @@ Mech. Engrg. 290 (2015) 250–276).
 
 import math
 import sys
+from importlib import import_module
 from typing import NamedTuple
 
 import numpy as np
 
 from nsds import _checks
 from nsds._jit import inlined, kernel, tiny
-from nsds.model.kinds import LAGRANGIAN
+from nsds.model.kinds import LAGRANGIAN, NEWTON_EULER, family
 from nsds.model.layout import ABSENT
+from nsds.model.records import model_of
 from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.contact_forces import evaluate_curvature, push_apart, require_rigid
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
@@ -38,7 +40,7 @@ from nsds.schemes.lagrangian.newton import (
     state_pull,
 )
 from nsds.schemes.lagrangian.outputs import gap_slack, position, state_pulls, update_outputs, velocity
-from nsds.schemes.lagrangian.tables import layout_of
+from nsds.schemes.lagrangian.tables import POSITION, layout_of
 from nsds.schemes.linear_algebra import apply_inverses
 from nsds.schemes.problem.box import ULPS, worse
 from nsds.schemes.run.memory import Allocator
@@ -48,9 +50,9 @@ from nsds.status import CONVERGED, INEXACT, NON_FINITE, NOT_DEFINITE, SINGULAR_S
 OPTIONS = np.dtype([("scheme", "S32"), ("velocity_level", "<i8")])
 _REST = 0.05  # y of a persistent contact, relative to the way that its acceleration makes in a step
 _SLIDES = 1e-6  # slip at the end of a step, relative to that at its start: less is sticking
-_LEFT, _RIGHT, _IMPACT = range(3)
+AT_START, AT_END, IMPACT = range(3)
 # Words of the Newton form, of which this scheme takes the pieces that evaluate: M at q_{k+1}, nothing implicit.
-_EXPLICIT = {"gamma": 0.0, "q_star": 1.0, "tol": 0.0, "max_iter": 0.0, "a": 0.0, "weight": 0.0, "at_q": 1.0, "at_v": 1.0, "paoli": 0.0}
+EXPLICIT = {"gamma": 0.0, "q_star": 1.0, "tol": 0.0, "max_iter": 0.0, "a": 0.0, "weight": 0.0, "at_q": 1.0, "at_v": 1.0, "paoli": 0.0}
 
 
 class Options(NamedTuple):
@@ -61,7 +63,7 @@ class Options(NamedTuple):
     velocity_level: float
 
 
-@scheme_for(LAGRANGIAN)
+@scheme_for(LAGRANGIAN, NEWTON_EULER)
 def d1_minus_linear(level="acceleration"):
     """Options of the half-explicit D1- scheme: second order between impacts and in persistent contact (Schindler and Acary 2014).
 
@@ -92,6 +94,10 @@ def d1_minus_linear(level="acceleration"):
     are not corrected: where accelerations are kept zero, a bilateral constraint drifts by O(h^2). Sliding, sticking and rolling have
     order 2, changes between them order 1. Relations with D are refused.
 
+    Rigid bodies: velocities are those in axes of the body, whose gyroscopic moment is a force; rotations follow the exponential map.
+    Contacts of shapes have a row for each that two shapes can have, as under `nsds.event_driven`: spheres, and boxes or capsules on planes.
+    What comes and goes is refused.
+
     Examples
     --------
     >>> import nsds
@@ -107,10 +113,12 @@ def d1_minus_linear(level="acceleration"):
 
 def prepare(records, mem, options, h, method):
     """Tables and constant inverse masses of all members."""
+    if family(model_of(records)) == NEWTON_EULER:
+        return import_module("nsds.schemes.rigid.d1_minus_linear").prepare(records, options, h, method)  # which builds on this module
     work, iwork = Allocator(records.size), Allocator(records.size)
     layout = layout_of(records, work, "d1_minus_linear", h, h)
     require_rigid("d1_minus_linear", layout)
-    words = Options(h, newton.Options(h, **_EXPLICIT), float(options["velocity_level"].item()))
+    words = Options(h, newton.Options(h, **EXPLICIT), float(options["velocity_level"].item()))
     prepared = newton.prepare(records, layout, words.newton, method, work, iwork)
     return prepared._replace(options=words, stepper=sys.modules[__name__])
 
@@ -140,7 +148,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     evaluate_forces(t, options.newton, parts, elements, p, p.f, functions, mem, imem, work)
     apply_inverses(s.bodies, p.f, p.a_old, p.scratch, work, iwork)
     evaluate_curvature(t, h, s.relations, p, functions, mem, work)
-    status, n_iter, residual = _contact(_LEFT, p.a_old, s, solver, solver_options, options, mem, imem, work, iwork)
+    status, n_iter, residual = add_contact(AT_START, p.a_old, s, solver, solver_options, options, mem, imem, work, iwork)
     _move(h, parts, elements, p, mem, work)
     definite = evaluate_masses(1.0, parts, elements, p, functions, mem, imem, work)
     regular = invert(t_new, options.newton, parts, elements, s.bodies, p, functions, mem, imem, work, iwork)
@@ -148,9 +156,9 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     evaluate_forces(t_new, options.newton, parts, elements, p, p.f, functions, mem, imem, work)
     apply_inverses(s.bodies, p.f, p.dv, p.scratch, work, iwork)
     evaluate_curvature(t_new, h, s.relations, p, functions, mem, work)
-    status_2, n_2, residual_2 = _contact(_RIGHT, p.dv, s, solver, solver_options, options, mem, imem, work, iwork)
-    finite = _end_smooth_motion(h, parts, elements, p, mem, work)
-    status_3, n_3, residual_3 = _contact(_IMPACT, p.dv, s, solver, solver_options, options, mem, imem, work, iwork)
+    status_2, n_2, residual_2 = add_contact(AT_END, p.dv, s, solver, solver_options, options, mem, imem, work, iwork)
+    finite = end_smooth_motion(h, parts, elements, p, mem, work)
+    status_3, n_3, residual_3 = add_contact(IMPACT, p.dv, s, solver, solver_options, options, mem, imem, work, iwork)
     add_jump(parts, elements, p, mem, work)
     for i in range(constraints.size):
         mem[constraints[i].lam] = work[p.total + i]
@@ -178,7 +186,7 @@ def _move(h, parts, elements, p, mem, work):
 
 
 @inlined
-def _end_smooth_motion(h, parts, elements, p, mem, work):
+def end_smooth_motion(h, parts, elements, p, mem, work):
     """v-, the left limit of the velocity; a in p.dv becomes 0, for the jump. False where it is not finite."""
     zero = 0.0
     for k in range(elements.size):
@@ -193,16 +201,17 @@ def _end_smooth_motion(h, parts, elements, p, mem, work):
 
 
 @kernel
-def _contact(when, a, s, solver, solver_options, options, mem, imem, work, iwork):
+def add_contact(when, a, s, solver, solver_options, options, mem, imem, work, iwork):
     """Forces or impulses of the closed contacts, added to the accelerations (the jump) in work[a:]. Returns the solver's result."""
-    p, weight = s.plan[0], 1.0 if when == _IMPACT else 0.5 * options.h
-    n = _choose(when, a, options, s.constraints, s.entries, p, mem, imem, work, iwork)
+    p, weight = s.plan[0], 1.0 if when == IMPACT else 0.5 * options.h
+    tol = solver_options.contact.tol if s.blocks[0].d > 0 else solver_options.box.tol
+    n = _choose(when, tol, a, options, s.constraints, s.entries, p, mem, imem, work, iwork)
     _state_problem(n, when, a, options, s.constraints, s.entries, p, mem, work, iwork)
-    if when == _LEFT:
+    if when == AT_START:
         for i in range(p.n_dofs):
             work[p.dv + i] = work[a + i]
     status, n_iter, residual = push_apart(n, a, weight, 1.0, s, s.bodies, solver, solver_options, mem, work, iwork)
-    if when == _LEFT and status in (CONVERGED, INEXACT) and _turn(n, a, options.h, s.constraints, s.entries, p, mem, work, iwork):
+    if when == AT_START and status in (CONVERGED, INEXACT) and _turn(n, a, options.h, s.constraints, s.entries, p, mem, work, iwork):
         status, more, residual = push_apart(n, a, weight, 1.0, s, s.bodies, solver, solver_options, mem, work, iwork)
         n_iter += more
     return status, n_iter, residual
@@ -242,25 +251,29 @@ def _state_start(rate, b, a, constraints, entries, p, work, iwork):
 
 
 @inlined
-def _choose(when, a, options, constraints, entries, p, mem, imem, work, iwork):
+def _choose(when, tol, a, options, constraints, entries, p, mem, imem, work, iwork):
     """List the contacts that are closed: at the start of the step, at both ends, or at the end.
 
-    Forces at acceleration level want a contact that does not open besides; at velocity level that comes out of the problem itself, and a
-    contact that persists, where y is zero up to O(h^3) only, remains closed. Bounded forces have no impulses.
+    Forces at acceleration level want a contact that does not open besides, by more than the tolerance tol of the solver leaves; at velocity
+    level that comes out of the problem itself, and a contact that persists, where y is zero up to O(h^3) only, remains closed. Bounded
+    forces have no impulses; forces that the state gives, of rigid bodies, are not listed.
     """
-    n, h, at_velocity = 0, options.h, options.velocity_level != 0.0
+    n, h, at_velocity, left = 0, options.h, options.velocity_level != 0.0, 0.0
+    for i in range(constraints.size if not at_velocity and when != IMPACT else 0):
+        left = max(left, tol * velocity(constraints[i], entries, mem, work)[1])
     for i in range(constraints.size):
         c = constraints[i]
-        closed = c.always != 0 and (when != _IMPACT or c.lower == ABSENT)
+        closed = c.always != 0 and c.level != POSITION and (when != IMPACT or c.lower == ABSENT)
         if c.component > 0:
             closed = iwork[p.local + i - c.component] != ABSENT
         elif c.always == 0:
             slack = gap_slack(c, h, entries, mem, work)
             if at_velocity and imem[c.active] != 0:
                 slack = max(slack, h * h * _REST * _size_of_acceleration(c, a, entries, work))
-            closed = when == _LEFT or position(c, entries, mem, work) <= slack
-            closed &= when == _IMPACT or mem[c.y] <= slack
-            closed &= when == _IMPACT or at_velocity or velocity(c, entries, mem, work)[0] <= _speed_rounding(c, h, a, entries, mem, work)
+            closed = when == AT_START or position(c, entries, mem, work) <= slack
+            closed &= when == IMPACT or mem[c.y] <= slack
+            if when != IMPACT and not at_velocity:
+                closed &= velocity(c, entries, mem, work)[0] <= max(left, _speed_rounding(c, h, a, entries, mem, work))
         iwork[p.local + i] = n if closed else ABSENT
         if closed:
             iwork[p.active + n] = i
@@ -297,7 +310,7 @@ def _state_problem(n, when, a, options, constraints, entries, p, mem, work, iwor
         c = constraints[iwork[p.active + b]]
         at_velocity = options.velocity_level != 0.0 or c.component > 0 or c.lower != ABSENT
         v, size = velocity(c, entries, mem, work)
-        if when == _IMPACT:
+        if when == IMPACT:
             e = 0.0 if c.e == ABSENT else work[c.e]
             s = (1.0 + e) * v
         else:
@@ -306,9 +319,9 @@ def _state_problem(n, when, a, options, constraints, entries, p, mem, work, iwor
             for k in range(c.entry, c.entry_end):
                 s += work[entries[k].coefficient] * work[a + entries[k].dof]
                 size += abs(work[entries[k].coefficient] * work[a + entries[k].dof])
-            if not at_velocity or when == _LEFT:
+            if not at_velocity or when == AT_START:
                 s += 0.0 if c.curvature == ABSENT else work[c.curvature]
-            if at_velocity and when == _LEFT:
+            if at_velocity and when == AT_START:
                 s += v / h
             elif at_velocity:
                 s += 2.0 / h * old_velocity(c, entries, p, work)

@@ -24,7 +24,7 @@ from nsds.maths.vectors import norm
 from nsds.model.layout import ABSENT
 from nsds.schemes.problem.activation import is_closed, slack
 from nsds.schemes.rigid.forces import COMPLIANT
-from nsds.schemes.rigid.tables import BOUNDED, DRY, EQUALITY, FORCE, FRICTION, IMPACT, ROLLING
+from nsds.schemes.rigid.tables import BOUNDED, DRY, EQUALITY, FORCE, FRICTION, ROLLING
 from nsds.solvers.contact.signature import EQUATION
 
 PROXIMAL = 1e-12  # epsilon: times their own diagonal, the stiffness that is added to equations for methods for contacts

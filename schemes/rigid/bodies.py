@@ -185,10 +185,10 @@ def _subtract(turning, is_free, J):
 @tiny
 def _is_zero(turning):
     """Whether nothing is to be subtracted."""
+    count = 0
     for i in range(9):
-        if turning[i] != 0.0:
-            return False
-    return True
+        count += turning[i] != 0.0
+    return count == 0
 
 
 @tiny

@@ -29,6 +29,7 @@ WITH_SCHEMES = {
     ("moreau_jean_combined_projection", NEWTON_EULER): ("slider_crank_3d", 1e-4),
     ("moreau_jean_exact", LAGRANGIAN): ("guitar_string", 1e-4),
     ("d1_minus_linear", LAGRANGIAN): ("impacting_stick", 1e-2),
+    ("d1_minus_linear", NEWTON_EULER): ("sliding_ball", 1e-2),
     ("generalised_alpha", LAGRANGIAN): ("impacting_stick", 1e-2),
     ("generalised_alpha", NEWTON_EULER): ("box_stack", 1e-2),
     ("rattle", NEWTON_EULER): ("box_stack", 1e-2),

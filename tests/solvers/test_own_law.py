@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 
 import nsds
-from nsds import status
+from nsds import _jit, status
 from nsds.solvers import own_law
+from nsds.solvers.box import own_law as of_rows
+from nsds.solvers.box import signature as box
+from nsds.solvers.contact import own_law as of_contacts
+from nsds.solvers.contact import signature as contact
 
 G, H, MU_X, MU_Y, DAMPING = 9.81, 1e-3, 0.6, 0.3, 2.0
 relation = nsds.lagrangian_linear_relation
@@ -26,13 +30,17 @@ def elliptic(rho, mu, mu_r, r, u, out):
 
 
 def coulomb(rho, mu, mu_r, r, u, out):
-    size, out[0] = 0.0, max(r[0] - rho * u[0], 0.0)
-    for i in range(1, r.size):
-        out[i] = r[i] - rho * u[i]
-        size += out[i] ** 2
-    size = np.sqrt(size)
-    for i in range(1, r.size):
-        out[i] *= mu * out[0] / size if size > mu * out[0] else 1.0
+    """Of contacts with rolling friction, too, in space."""
+    out[0] = max(r[0] - rho * u[0], 0.0)
+    for disk in range(2 if r.size == 5 else 1):
+        first = 1 + 2 * disk
+        last, radius, size = min(first + 2, r.size), (mu_r if disk else mu) * out[0], 0.0
+        for i in range(first, last):
+            out[i] = r[i] - rho * u[i]
+            size += out[i] ** 2
+        size = np.sqrt(size)
+        for i in range(first, last):
+            out[i] *= radius / size if size > radius else 1.0
 
 
 def viscous(rho, lower, upper, z, w):
@@ -74,6 +82,65 @@ def block(v):
     return nsds.system(body=body, plane=plane)
 
 
+# ------------------------------------------------------------------------------------------------------- plain twins
+def sweep_contacts(law, d, mu, W, q, n_sweeps):
+    """Impulses after sweeps over contacts, each by ``r <- law(rho, ..)``, rho the inverse of the largest row sum of its block, to rest."""
+    r = np.zeros(len(q))
+    for _ in range(n_sweeps):
+        for c, (slope, slope_r) in enumerate(mu):
+            mine = slice(d * c, d * c + d)
+            rho, out = 1.0 / abs(W[mine, mine]).sum(axis=1).max(), np.zeros(d)
+            for _ in range(100):
+                law(rho, slope, slope_r, r[mine], W[mine] @ r + q[mine], out)
+                change, r[mine] = abs(out - r[mine]).max(), out
+                if change <= 1e-15 * abs(out).max():
+                    break
+    return r
+
+
+def drawn(n, d, seed):
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(n * d, n * d))
+    return A @ A.T / (n * d) + 0.2 * np.eye(n * d), rng.normal(size=n * d)
+
+
+@pytest.mark.parametrize("d", [2, 3, 5])
+def test_sweeps_over_contacts_are_those_of_the_twin(d):
+    n, law = 3, _jit.callback(of_contacts.LAW, coulomb)
+    W, q = drawn(n, d, d)
+    q[::d] -= 2.0  # all are closed
+    mu, disk = np.array([[0.5, 0.1], [1.0, 0.3], [0.2, 0.05]]), np.full(n, min(d - 1, 2))
+    row, column = n * np.arange(n + 1), np.tile(np.arange(n), n)
+    blocks = W.reshape(n, d, n, d).transpose(0, 2, 1, 3).ravel().copy()
+    for n_sweeps, wanted in ((1, status.MAX_ITER), (2, status.MAX_ITER), (500, status.CONVERGED)):
+        options = contact.Options(1e-12, float(n_sweeps), 0.0, float(law.address), 0.0, 0.0, 1e-8, 0.1)
+        r, u, info = np.zeros(n * d), np.zeros(n * d), np.zeros(contact.N_INFO)
+        work = np.zeros(of_contacts.work_size(d, row, column)[0])
+        found = of_contacts.sweeps(disk, mu.ravel(), row, column, blocks, q, options, r, u, info, work, np.zeros(1, np.int64))
+        assert found == wanted
+        np.testing.assert_allclose(r, sweep_contacts(coulomb, d, mu, W, q, n_sweeps), atol=1e-12)
+        np.testing.assert_allclose(u, W @ r + q, atol=1e-12)
+
+
+def test_sweeps_over_rows_are_those_of_the_twin():
+    """Among them an equation, which keeps its own law."""
+    n, law = 4, _jit.callback(of_rows.LAW, viscous)
+    M, q = drawn(n, 1, 7)
+    lower, upper = np.array([-1.0, -0.2, -np.inf, -3.0]), np.array([1.0, 0.4, np.inf, 3.0])
+    row, column, z = n * np.arange(n + 1), np.tile(np.arange(n), n), np.zeros(n)
+    for n_sweeps in (1, 2, 3, 5000):
+        options = box.Options(1e-13, float(n_sweeps), float(law.address), 0.0, 0.0, 0.1)
+        mine, w, info = np.zeros(n), np.zeros(n), np.zeros(box.N_INFO)
+        of_rows.sweeps(row, column, M.ravel(), q, lower, upper, options, mine, w, info, np.zeros(n), np.zeros(1, np.int64))
+        z[:] = 0.0
+        for _ in range(min(n_sweeps, 1000)):
+            for i in range(n):
+                w_i = M[i] @ z + q[i]
+                z[i] = z[i] - w_i / M[i, i] if i == 2 else viscous(1.0 / M[i, i], lower[i], upper[i], z[i], w_i)
+        np.testing.assert_allclose(mine, z, atol=1e-12)
+
+
+# ------------------------------------------------------------------------------------------------------- runs
 @pytest.mark.parametrize("make", [point, block])
 def test_a_point_on_an_elliptic_cone_follows_its_curve(make):
     """``v_T' = -g (mu_x^2 v_x, mu_y^2 v_y) / sqrt(mu_x^2 v_x^2 + mu_y^2 v_y^2)``: v_y is C times v_x to the power of (mu_y / mu_x)^2.
@@ -137,6 +204,28 @@ def test_a_rolling_ball_under_coulombs_law_written_anew():
     np.testing.assert_allclose(mine["ball"]["v"], usual["ball"]["v"], atol=1e-8)
 
 
+@pytest.mark.parametrize("scheme", ["moreau_jean_direct_projection", "moreau_jean_combined_projection"])
+@pytest.mark.parametrize("make", [point, block])
+def test_positions_are_projected_beside_a_law_of_contacts(make, scheme):
+    """Where nothing is to be projected the motion is that without; a start below the plane is brought onto it."""
+    scheme, settings = getattr(nsds, scheme)(), {"t_end": 0.1, "h": H, "solver": own_law(elliptic)}
+    mine, usual = (nsds.simulate(make([2.0, 1.0, 0.0]), scheme=each, **settings)["body"] for each in (scheme, nsds.moreau_jean()))
+    np.testing.assert_allclose(mine["v"], usual["v"], atol=1e-9)
+    below = make([2.0, 1.0, 0.0])
+    below["body"]["q"][2] = -1e-3
+    assert abs(nsds.simulate(below, scheme=scheme, **settings)["body"]["q"][-1, 2]) < 1e-8
+
+
+def test_a_law_of_bounds_under_the_exact_scheme():
+    """A free modal mass under viscous friction up to a bound: as `test_viscous_friction_up_to_a_bound`, by another scheme."""
+    mass = nsds.lagrangian_modal([0.0], mass=[1.0], q=[0.0], v=[4.0])
+    slide = nsds.interaction(relation([[1.0]]), nsds.dry_friction(1.0), on="mass")
+    rows = nsds.simulate(nsds.system(mass=mass, slide=slide), t_end=5.0, h=H, solver=own_law(viscous), scheme=nsds.moreau_jean_exact())
+    t, q = rows["t"], rows["mass"]["q"][:, 0]
+    exact = np.where(t < 3.5, 4.0 * t - t**2 / 2, 4.0 * 3.5 - 3.5**2 / 2 + 0.25 * (1.0 - np.exp(-2.0 * (t - 3.5))))
+    np.testing.assert_allclose(q, exact, atol=8.0 * H)
+
+
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 def test_viscous_friction_up_to_a_bound(scale):
     """``4 - t`` down to 1/2, then ``exp(-2 t)``, in any unit of mass; with it a stop, by the law of bounds that it is written with."""
@@ -176,7 +265,7 @@ def _relay():
     [
         (lambda: point([0, 0, 0.0]), elliptic, nsds.schatzman_paoli(), "schatzman_paoli"),
         (lambda: point([0, 0, 0.0]), elliptic, nsds.event_driven(), "event_driven"),
-        (lambda: block([0, 0, 0.0]), elliptic, nsds.moreau_jean_combined_projection(), "moreau_jean_combined_projection"),
+        (nsds.examples.two_link_manipulator, bounds, nsds.moreau_jean_combined_projection(), "moreau_jean_combined_projection"),
         (lambda: block([0, 0, 0.0]), elliptic, nsds.rattle(), r"use nsds\.moreau_jean"),
         (_relay, viscous, None, "first-order systems"),
         (nsds.examples.two_link_manipulator, viscous, nsds.generalised_alpha(), "generalised_alpha"),

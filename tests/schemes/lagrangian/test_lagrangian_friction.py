@@ -250,7 +250,9 @@ def balls(mu_r, v, h, scheme):
     )
 
 
-@pytest.mark.parametrize("scheme", [nsds.moreau_jean(), nsds.generalised_alpha()], ids=["moreau_jean", "alpha"])
+@pytest.mark.parametrize(
+    "scheme", [nsds.moreau_jean(), nsds.generalised_alpha(), nsds.d1_minus_linear("velocity")], ids=["moreau_jean", "alpha", "d1"]
+)
 @pytest.mark.parametrize("mu_r", [None, 0.002, 0.05])
 def test_a_ball_slides_and_rolls_as_a_rigid_body_does(mu_r, scheme):
     """About one axis: to the solver's tolerance; with a spin a step turns a rigid body's axes, which is a difference of second order."""
@@ -297,7 +299,9 @@ def foot(t, q, z, out):
     out[4], out[5], out[6] = 0.0, 0.0, 1.0
 
 
-@pytest.mark.parametrize("scheme", [nsds.moreau_jean(q_star=0.0), nsds.generalised_alpha()], ids=["moreau_jean", "alpha"])
+@pytest.mark.parametrize(
+    "scheme", [nsds.moreau_jean(q_star=0.0), nsds.generalised_alpha(), nsds.d1_minus_linear("velocity")], ids=["moreau_jean", "alpha", "d1"]
+)
 def test_a_disc_on_three_feet_spins_and_slides_as_a_rigid_body_does(scheme):
     radius, v, inertia = 0.2, np.array([0.8, 0.3, 0, 0, 0, 12.0]), np.array([0.01, 0.01, 0.02])
     settings = {"t_end": 0.5, "h": 2e-3, "scheme": scheme, "solver": nsds.solvers.solver(tol=1e-12)}

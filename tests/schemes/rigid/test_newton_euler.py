@@ -105,20 +105,20 @@ class Scene:
         self.parts["rod"] = nsds.interaction(relation, nsds.equality(), on=("a", "b"))
         self.equations.append(twin.Equations(0, 1, lambda t, q_a, q_b: self.evaluated(rod, 1, t, [*q_a, *q_b], z)))
 
-    def add_contacts(self, rolling=False):
+    def add_contacts(self, rolling=False, mu=None):
         for name, part, z in (("slope", "a", [0.3, *unit(self.rng)]), ("pair", ("a", "b"), [0.5, 0.5])):
             function, z = ball_on_slope if name == "slope" else two_balls, np.array(z)
             z[0] += self.evaluated(function, 7, 0.0, np.concatenate(self.q)[: 7 * len(part)], z)[0]  # they touch
-            e_n, e_t, mu = self.rng.uniform(0, 1), self.rng.uniform(-0.5, 1), self.rng.uniform(0, 1)
-            mu_r = self.rng.uniform(0, 0.3) if rolling else 0.0
-            law = nsds.newton_impact_rolling_friction(e_n, mu, mu_r, e_t) if rolling else nsds.newton_impact_friction(e_n, mu, e_t)
+            e_n, e_t, drawn = self.rng.uniform(0, 1), self.rng.uniform(-0.5, 1), self.rng.uniform(0, 1)
+            mu_r, slope = self.rng.uniform(0, 0.3) if rolling else 0.0, drawn if mu is None else mu
+            law = nsds.newton_impact_rolling_friction(e_n, slope, mu_r, e_t) if rolling else nsds.newton_impact_friction(e_n, slope, e_t)
             self.parts[name] = nsds.interaction(nsds.contact_point(function, z), law, on=part)
 
             def gap(q_a, q_b, function=function, z=z):
                 out = self.evaluated(function, 7, 0.0, q_a if q_b is None else [*q_a, *q_b], z)
                 return out[0], out[1:4], out[4:]
 
-            self.contacts.append(twin.Contact(0, None if len(part) == 1 else 1, gap, e_n, mu, e_t, mu_r))
+            self.contacts.append(twin.Contact(0, None if len(part) == 1 else 1, gap, e_n, slope, e_t, mu_r))
 
     @staticmethod
     def evaluated(function, m, t, q, z):

@@ -1,0 +1,170 @@
+"""The half-explicit D1- scheme on rigid bodies: that of Lagrangian systems, whose problems it solves, in velocities of a moving frame.
+
+    v* = v_k + h a_k,   q_{k+1} = q_k moved by h/2 (v_k + v*),   v- = v_k + h/2 (a_k + a*),   v_{k+1} = v- + M^-1 H_{k+1}^T P
+
+with v = (v_g, Omega) in axes of the body, where masses are constant: velocities are those of `nsds.schemes.lagrangian.d1_minus_linear`, its
+accelerations too, with the gyroscopic moment among the forces. Rotations follow the exponential map of the mean of Omega, which leaves out
+a commutator of O(h^3). Rows, and contacts that shapes can have, are those of the event-driven scheme (`nsds.schemes.event_driven.rigid`).
+"""
+
+import sys
+from typing import NamedTuple
+
+import numpy as np
+
+from nsds._jit import kernel, stack, tiny, view
+from nsds.model.layout import ABSENT, table
+from nsds.schemes.event_driven import rigid
+from nsds.schemes.event_driven.bodies import bend_rows, evaluate_interactions, evaluate_wrenches, write_contacts
+from nsds.schemes.event_driven.tables import Rigid
+from nsds.schemes.lagrangian import newton
+from nsds.schemes.lagrangian.contact_forces import clear_impulses
+from nsds.schemes.lagrangian.d1_minus_linear import AT_END, AT_START, EXPLICIT, IMPACT, Options, add_contact, end_smooth_motion
+from nsds.schemes.lagrangian.newton import EVERY, add_jump, keep_state
+from nsds.schemes.lagrangian.outputs import state_pulls, update_outputs
+from nsds.schemes.lagrangian.tables import POSITION
+from nsds.schemes.linear_algebra import apply_inverses
+from nsds.schemes.problem.box import worse
+from nsds.schemes.rigid.bodies import EXPONENTIAL, move
+from nsds.schemes.rigid.interactions import blame  # noqa: F401
+from nsds.schemes.rigid.moreau_jean import grow  # noqa: F401
+from nsds.schemes.rigid.tables import V
+from nsds.schemes.run.memory import Allocator
+from nsds.status import CAPACITY, CONVERGED, NON_FINITE
+
+_OWNER = "d1_minus_linear"
+_MOMENT = 0.1  # of h: between points of differences where something depends on time
+# In the integer work memory, of each row: whether it had an impulse in the last step, and whether it is in the record's list of contacts.
+KEPT = table("active", "listed")
+
+
+class Tables(NamedTuple):
+    """Tables of the step."""
+
+    newton: newton.Tables
+    rigid: Rigid
+    kept: np.ndarray
+
+
+def prepare(records, options, h, method):
+    """Tables of all members."""
+    work, iwork = Allocator(records.size), Allocator(records.size)
+    stated = rigid.state(_OWNER, records, work, iwork)
+    kept = np.zeros(1, KEPT)
+    iwork.place(kept, active=stated.layout.constraints.size, listed=stated.layout.constraints.size)
+    words = Options(h, newton.Options(h, **EXPLICIT), float(options["velocity_level"].item()))
+    prepared = rigid.newton_form(stated, records, words.newton, method, work, iwork)
+    tables = Tables(prepared.tables, stated.rigid, kept)
+    return prepared._replace(tables=tables, options=words, stepper=sys.modules[__name__])
+
+
+@kernel
+def start(t, s, functions, options, mem, imem, work, iwork):
+    """Before the first step: which rows were active, and outputs of the state. CAPACITY without room for the contacts of shapes."""
+    if s.rigid.plan[0].is_short != 0:
+        return CAPACITY
+    constraints, kept, p = s.newton.constraints, s.kept[0], s.newton.plan[0]
+    for i in range(constraints.size):
+        iwork[kept.active + i], work[p.total + i] = imem[constraints[i].active], mem[constraints[i].lam]
+    _find_active(s, mem, imem, iwork)
+    evaluate_wrenches(t, p.f, s.rigid, functions, mem, imem, work, iwork)
+    for i in range(constraints.size):
+        mem[constraints[i].lam] = work[p.total + i]
+    apply_inverses(s.newton.bodies, p.f, p.a_old, p.scratch, work, iwork)
+    for i in range(p.n_dofs):
+        work[p.pull + i] = options.h * abs(work[p.a_old + i])
+    evaluate_interactions(t, EVERY, 0, s.rigid, functions, mem, imem, work, iwork)
+    state_pulls(p.pull, constraints, s.newton.entries, work)
+    _end(s, options, mem, imem, work, iwork)
+    return CONVERGED
+
+
+@tiny
+def _find_active(s, mem, imem, iwork):
+    """Of contacts of shapes, which the record lists by shapes and feature: those with an impulse. Out: active."""
+    for k in range(s.rigid.rows.size):
+        row, r = s.rigid.rows[k], s.rigid.interactions[k]
+        if row.collision != ABSENT:
+            c, was_active = s.rigid.collisions[row.collision], 0
+            for i in range(imem[c.n]):
+                is_it = imem[c.a + i] == row.shape_a and imem[c.b + i] == row.shape_b and imem[c.feature + i] == row.feature
+                if is_it and mem[c.lam + c.each * i] != 0.0:
+                    was_active = 1
+            for i in range(r.m):
+                iwork[s.kept[0].active + iwork[row.number + i]] = was_active
+
+
+@kernel
+def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """One step from the state in mem to the state at t_new, in mem. Returns (status, solver's iterations, residual)."""
+    form, h, t = s.newton, options.h, t_new - options.h
+    constraints, p, kept = form.constraints, form.plan[0], s.kept[0]
+    keep_state(form.parts, form.elements, p, mem, work)
+    _evaluate(t, p.a_old, s, options, functions, mem, imem, work, iwork)
+    update_outputs(h, 1.0, constraints, form.entries, form.couplings, mem, work)  # of contacts of shapes the record has a list instead
+    for i in range(constraints.size):
+        work[p.total + i] = 0.0
+        imem[constraints[i].active] = iwork[kept.active + i]
+    _add_forces(h, s, mem, work)
+    status, n_iter, residual = add_contact(AT_START, p.a_old, form, solver, solver_options, options, mem, imem, work, iwork)
+    _move(h, s, mem, work)
+    _evaluate(t_new, p.dv, s, options, functions, mem, imem, work, iwork)
+    _add_forces(h, s, mem, work)
+    status_2, n_2, residual_2 = add_contact(AT_END, p.dv, form, solver, solver_options, options, mem, imem, work, iwork)
+    is_finite = end_smooth_motion(h, form.parts, form.elements, p, mem, work)
+    status_3, n_3, residual_3 = add_contact(IMPACT, p.dv, form, solver, solver_options, options, mem, imem, work, iwork)
+    add_jump(form.parts, form.elements, p, mem, work)
+    for i in range(constraints.size):
+        mem[constraints[i].lam] = work[p.total + i]
+        iwork[kept.active + i] = 1 if work[p.total + i - constraints[i].component] != 0.0 else 0
+    _end(s, options, mem, imem, work, iwork)
+    status = worse(worse(status, status_2), status_3) if is_finite else NON_FINITE
+    return status, n_iter + n_2 + n_3, max(residual, residual_2, residual_3)
+
+
+@kernel
+def _evaluate(t, a, s, options, functions, mem, imem, work, iwork):
+    """Accelerations without contact at the state in mem, into work[a:], curvatures, and h, rate and H of all interactions."""
+    p = s.newton.plan[0]
+    evaluate_wrenches(t, p.f, s.rigid, functions, mem, imem, work, iwork)
+    apply_inverses(s.newton.bodies, p.f, a, p.scratch, work, iwork)
+    bend_rows(t, _MOMENT * options.h, EVERY, 0, s.rigid, functions, mem, imem, work, iwork)
+    evaluate_interactions(t, EVERY, 0, s.rigid, functions, mem, imem, work, iwork)
+
+
+@tiny
+def _add_forces(h, s, mem, work):
+    """Impulses of half a step of the forces between bodies, which lambda of their rows is then, into total."""
+    for i in range(s.newton.constraints.size):
+        c = s.newton.constraints[i]
+        if c.level == POSITION:
+            work[s.newton.plan[0].total + i] += 0.5 * h * mem[c.lam]
+
+
+@kernel
+def _move(h, s, mem, work):
+    """``v* = v_k + h a_k``, and q_k moved by ``h/2 (v_k + v*)``."""
+    p, kept = s.newton.plan[0], stack(7)
+    for b in range(s.rigid.bodies.size):
+        q = s.rigid.bodies[b].q
+        v, v_old = view(mem, q + V, 6), view(work, p.v_old + 6 * b, 6)
+        for i in range(7):
+            kept[i] = mem[q + i]
+        for i in range(6):
+            v[i] = v_old[i] + h * work[p.a_old + 6 * b + i]
+        move(EXPONENTIAL, kept, h, 0.5, v_old, v, view(mem, q, 7))
+
+
+@kernel
+def _end(s, options, mem, imem, work, iwork):
+    """Outputs of the state, ``p = H^T lambda`` of the bodies, flags, and the list of contacts of shapes."""
+    form, kept = s.newton, s.kept[0]
+    update_outputs(options.h, 1.0, form.constraints, form.entries, form.couplings, mem, work)
+    clear_impulses(form.parts, form.elements, mem)
+    for i in range(form.constraints.size):
+        c = form.constraints[i]
+        imem[c.active] = iwork[kept.active + i]
+        iwork[kept.listed + i] = 1 if mem[c.gap] <= work[c.closed] else 0
+        for k in range(c.input, c.input_end):
+            mem[form.inputs[k].q + 2 * form.inputs[k].n] += work[form.inputs[k].coefficient] * mem[c.lam]
+    write_contacts(kept.listed, s.rigid, mem, imem, work, iwork)
