@@ -166,10 +166,10 @@ def stored_ways(kind, n, method):
     return [f"{method}@{way}" for way in (*ways, *(("dense",) if n <= _DENSE else ()))]
 
 
-def run_peer(python, file, methods, seconds):
-    """Rows of `peer_contacts` for the methods that returned."""
+def run_peer(python, file, methods, seconds, *others):
+    """Rows of `peer_contacts` for the methods that returned; others: more of its arguments."""
     script = Path(__file__).with_name("peer_contacts.py")
-    command = [python, script, file, *methods, "--budget", str(seconds)]
+    command = [python, script, file, *methods, "--budget", str(seconds), *others]
     printed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     return [row for row in json.loads(printed or "[]") if row["status"] == "ok"]
 

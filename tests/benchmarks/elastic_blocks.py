@@ -2,9 +2,10 @@
 
 For a cube of so many cells along a side (6, 14, 20 and 31 make 1029, 10 125, 27 783 and 98 304 unknowns with 49 to 1024 contacts): the time
 to make the record, to prepare (order of elimination, factors, W) and of a step, in all, of solutions with the factors alone (two in a
-step), and the iterations of the contact problem; the peak of memory. Each size runs in a process of its own, on one thread; times are
-those of the processor. With ``--peer`` also seconds of the peer's global methods that solve the problem of the last step, from zero: they
-factorise in each, which here is done once, in preparation.
+step), and the iterations of the contact problem; the peak of memory; growth, the power of the number of unknowns by which a step takes
+longer than with the size before. Each size runs in a process of its own, on one thread; times are those of the processor. With ``--peer``
+also seconds of the peer's global methods that solve the problem of the last step, from zero: they factorise in each, which here is done
+once, in preparation. A method that has not ended after ``--patience`` seconds has no figure.
 """
 
 import os
@@ -90,7 +91,7 @@ def measure(cells, steps):
     }  # fmt: skip
 
 
-def beside_peer(cells, steps, python):
+def beside_peer(cells, steps, python, patience):
     """Seconds of the peer's global methods whose impulses in the last step are those here."""
     system, settings = cube(cells), {"h": H, "scheme": nsds.moreau_jean(theta=1.0), "progress": False}
     rows = nsds.simulate(system, t_end=(1 + steps) * H, **settings)
@@ -105,7 +106,7 @@ def beside_peer(cells, steps, python):
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "problem.npz"
         np.savez(file, **problem)
-        found = run_peer(python, file, PEER_METHODS, 0.2)
+        found = run_peer(python, file, PEER_METHODS, 0.2, "--limit", str(patience))
     off = [abs(np.array(row["r"]) - impulse).max() / abs(impulse).max() for row in found]
     return {f"peer {row['solver']}": row["time_s"] for row, error in zip(found, off, strict=True) if error <= CLOSE}
 
@@ -117,17 +118,25 @@ def main():
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--one", action="store_true", help="in this process, as JSON")
     parser.add_argument("--peer", action="store_true", help="beside the peer, where it is found")
+    parser.add_argument("--patience", type=float, default=30.0, help="seconds for one method of the peer")
     arguments = parser.parse_args()
     python = find_peer() if arguments.peer else None
     if arguments.one:
         figures = measure(arguments.cells[0], arguments.steps)
-        print(json.dumps(figures | (beside_peer(arguments.cells[0], arguments.steps, python) if python else {})))
+        print(json.dumps(figures | (beside_peer(arguments.cells[0], arguments.steps, python, arguments.patience) if python else {})))
         return
+    last = None
     for cells in arguments.cells:
         command = [sys.executable, "-m", "tests.benchmarks.elastic_blocks", "--one", "--cells", str(cells), "--steps", str(arguments.steps)]
-        command += ["--peer"] if arguments.peer else []
+        command += ["--peer", "--patience", str(arguments.patience)] if arguments.peer else []
         figures = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1])
-        print(f"{cells} cells: " + ", ".join(f"{key} {value:.4g}" for key, value in figures.items()), flush=True)
+        shown = [f"{key} {value:.4g}" for key, value in figures.items()]
+        if last is not None:
+            shown.append(f"growth {np.log(figures['step'] / last['step']) / np.log(figures['unknowns'] / last['unknowns']):.2f}")
+        if arguments.peer and not any(key.startswith("peer") for key in figures):
+            shown.append(f"no method of the peer within {arguments.patience:g} s" if python else "no peer here")
+        print(f"{cells} cells: " + ", ".join(shown), flush=True)
+        last = figures
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import peer_solvers
 import siconos.numerics as sn
 
 TOLERANCE = 1e-8
-TIME_LIMIT = 8.0  # seconds of one child process
+TIME_LIMIT = 8.0  # seconds of one child process, unless others are given
 STORAGES = ("dense", "blocks", "sparse")  # of the peer, in its order
 DENSE, BLOCKS, SPARSE = range(3)
 EQUALITY, FRICTION = 2, 4  # kinds of blocks of its mixed problems
@@ -194,9 +194,10 @@ if __name__ == "__main__":
     parser.add_argument("file", type=Path)
     parser.add_argument("methods", nargs="+", metavar="METHOD")
     parser.add_argument("--budget", type=float, default=0.2, help="seconds for one method")
+    parser.add_argument("--limit", type=float, default=TIME_LIMIT, help="seconds after which a method is given up")
     given = parser.parse_args()
     rows = []
     for name in given.methods:
-        status, values = peer_solvers.in_child(measure, (given.file, name, given.budget), TIME_LIMIT)
+        status, values = peer_solvers.in_child(measure, (given.file, name, given.budget), given.limit)
         rows.append({"solver": name, "status": status, **dict(zip(("time_s", "calls", "code", "r"), values or (), strict=False))})
     print(json.dumps(rows))
