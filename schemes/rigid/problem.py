@@ -8,10 +8,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import int64
+from numba import float64, int64, typeof
 
 from nsds._checks import may_use_threads
-from nsds._jit import kernel, on_demand, stack, tiny, view
+from nsds._jit import caller, each, kernel, on_demand, parallel, stack, tiny, view
 from nsds.collision import WORLD
 from nsds.maths.rotations import rotate, rotate_back
 from nsds.maths.vectors import cross, norm
@@ -23,7 +23,7 @@ from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid.bodies import move
 from nsds.schemes.rigid.interactions import evaluate
 from nsds.schemes.rigid.joint_rows import turned_arm
-from nsds.schemes.rigid.tables import BOUNDED, EQUALITY, FORCE, MASS
+from nsds.schemes.rigid.tables import BOUNDED, COLLISIONS, EQUALITY, FORCE, MASS
 from nsds.solvers.bodies import rigid, slabs
 from nsds.solvers.contact.signature import EQUATION, N_INFO, merit
 from nsds.status import CONVERGED, STALLED, UNSUITED
@@ -70,7 +70,7 @@ _WAY = 0.1  # of the way that forces are worth in a step: contacts that are open
 _CLOSE = 1e-10  # tolerance of equations where Newton's iteration wants none
 _CLOSEST = 2e-15  # the least tolerance that solvers are asked for
 _SHARE, _ULPS = 0.1, 4 * 2.0**-52  # of the tolerance of an equation, and of the velocities that cancel in it: what the solver may leave
-_PARALLEL = 4000  # contacts from which all cores sweep
+_PARALLEL, _CHUNKS = 4000, 16  # contacts from which all cores state and sweep them, and parts in which they are handed out
 EQUATIONS, SMOOTH, IMPULSIVE = range(3)  # problems: of bilateral constraints alone, with forces, and of all that makes velocities jump
 
 address_of_sweeps = on_demand(rigid.SIGNATURE, rigid.nsgs_rigid)
@@ -228,16 +228,39 @@ def arrange(n, in_order, p, work, iwork):
     slabs.order(n_slabs, pair, slab, view(iwork, p.place, n), view(iwork, p.groups, 2 * n_slabs + 1))
 
 
+@tiny
+def state_contacts(n, collisions, plan, mem, imem, work, iwork):
+    """The n contacts that take part, in the order of place, many on all cores. Out: the first n of disk, mu, body, frame, lever, b, r."""
+    if plan[0].parallel != 0 and n >= _PARALLEL:
+        _call_statement(_address_of_parallel_statement(), (int64(n), collisions, plan, mem, imem, work, iwork))
+    else:
+        _state_some(0, n, collisions, plan, mem, imem, work, iwork)
+
+
 @kernel
-def state_contacts(n, collisions, p, mem, imem, work, iwork):
-    """The n contacts that take part, in the order of place. Out: the first n of disk, mu, body, frame, lever, b, r."""
+def _state_some(first, last, collisions, plan, mem, imem, work, iwork):
+    """Those at places from first to last."""
+    p = plan[0]
     q = view(work, p.q_old, 7 * p.n_bodies)
-    for i in range(n):
+    for i in range(first, last):
         k = iwork[p.place + i]
         c = collisions[iwork[p.which + p.n_contacts + k]]
         is_new = mem[c.lam + c.each * iwork[p.which + k]] == 0.0
         w = view(work, p.w_impact if is_new else p.w, 6 * p.n_bodies)
         contacts.state_contact(c, iwork[p.which + k], i, p, q, w, mem, imem, work, iwork)
+
+
+@parallel
+def _state_all(n, collisions, plan, mem, imem, work, iwork):
+    for chunk in each(_CHUNKS):
+        _state_some(chunk * n // _CHUNKS, (chunk + 1) * n // _CHUNKS, collisions, plan, mem, imem, work, iwork)
+    return 0
+
+
+_STATEMENT = int64(
+    int64, typeof(np.zeros(0, COLLISIONS)), typeof(np.zeros(0, PLAN)), float64[::1], int64[::1], float64[::1], int64[::1]
+)  # of `_state_all`
+_call_statement, _address_of_parallel_statement = caller(_STATEMENT), on_demand(_STATEMENT, _state_all)
 
 
 @tiny
@@ -414,7 +437,7 @@ def solve(n_contacts, n_blocks, is_new, s, solver, options, tol, reached, mem, i
         w_free[i] = w[i] - w_free[i]
     if is_new:
         arrange(n_contacts, has_matrix(n_contacts, n_blocks, p), p, work, iwork)
-        state_contacts(n_contacts, s.collisions, p, mem, imem, work, iwork)
+        state_contacts(n_contacts, s.collisions, s.plan, mem, imem, work, iwork)
     wanted, share = equation_accuracy(n_contacts, n_blocks, min(tol, _CLOSE), p, work, iwork), min(1.0, _SHARE * tol / reached)
     return solve_blocks(n_contacts, n_blocks, is_new, s, solver, options, wanted, share, work, iwork)
 

@@ -198,8 +198,13 @@ def _build(p, R, ids):
     """Records of all contacts. Out: R, ids."""
     n = p.body.size // 2
     for chunk in _each(_CHUNKS):
-        for c in range(n * chunk // _CHUNKS, n * (chunk + 1) // _CHUNKS):
-            build_record(c, p, R, ids)
+        _build_some(n * chunk // _CHUNKS, n * (chunk + 1) // _CHUNKS, p, R, ids)
+
+
+@kernel
+def _build_some(first, last, p, R, ids):
+    for c in range(first, last):
+        build_record(c, p, R, ids)
 
 
 def _apply(begin, R, ids, r, B):
@@ -208,10 +213,15 @@ def _apply(begin, R, ids, r, B):
         first, last = slabs.phase(begin.size - 1, phase), slabs.phase(begin.size - 1, phase + 1)
         if begin[last] > begin[first]:
             for g in _each(first, last):
-                for c in range(begin[g], begin[g + 1]):
-                    x = view(r, _D * c, _D)
-                    r_3, r_4 = (x[3], x[4]) if _D == 5 else (0.0, 0.0)
-                    _act(c * record_size(_D), ids[2 * c] * BODY, ids[2 * c + 1] * BODY, R, B, x[0], x[1], x[2], r_3, r_4)
+                _apply_some(begin[g], begin[g + 1], R, ids, r, B)
+
+
+def _apply_some(first, last, R, ids, r, B):
+    """Contacts from first to last of `_apply`."""
+    for c in range(first, last):
+        x = view(r, _D * c, _D)
+        r_3, r_4 = (x[3], x[4]) if _D == 5 else (0.0, 0.0)
+        _act(c * record_size(_D), ids[2 * c] * BODY, ids[2 * c + 1] * BODY, R, B, x[0], x[1], x[2], r_3, r_4)
 
 
 def _sweep(begin, beta, gain, s, change, own):
@@ -223,12 +233,18 @@ def _sweep(begin, beta, gain, s, change, own):
         first, last = slabs.phase(begin.size - 1, phase), slabs.phase(begin.size - 1, phase + 1)
         if begin[last] > begin[first]:
             for g in _each(first, last):
-                total = total_along = 0.0
-                for c in range(begin[g], begin[g + 1]):
-                    moved, along = _relax(c, beta, gain, s, view(own, g * SCRATCH, SCRATCH))
-                    total += moved
-                    total_along += along
-                change[2 * g], change[2 * g + 1] = total, total_along
+                own_g, change_g = view(own, g * SCRATCH, SCRATCH), view(change, 2 * g, 2)
+                _sweep_some(begin[g], begin[g + 1], beta, gain, s, change_g, own_g)
+
+
+def _sweep_some(first, last, beta, gain, s, change, own):
+    """Contacts from first to last of `_sweep`, one after the other."""
+    total = total_along = 0.0
+    for c in range(first, last):
+        moved, along = _relax(c, beta, gain, s, own)
+        total += moved
+        total_along += along
+    change[0], change[1] = total, total_along
 
 
 def _extrapolate(beta, B, before):
@@ -245,35 +261,57 @@ def _extrapolate(beta, B, before):
 
 def _residuals(unit, mu, s, u, sums):
     """u of all contacts, and the sums of squares of res_q and res_rho in parts. Out: u, sums (2 _CHUNKS,)."""
-    n, size, R, disk = u.size // _D, record_size(_D), s.R, s.disk
+    n = u.size // _D
     for chunk in _each(_CHUNKS):
-        x, plain, scaled = stack(5), 0.0, 0.0
-        for c in range(n * chunk // _CHUNKS, n * (chunk + 1) // _CHUNKS):
-            k = c * size
-            u_0, u_1, u_2, u_3, u_4 = _velocity(k, s.ids[2 * c] * BODY, s.ids[2 * c + 1] * BODY, R, s.B)
-            u[_D * c], u[_D * c + 1], u[_D * c + 2] = u_0 + R[k + B_AT], u_1 + R[k + B_AT + 1], u_2 + R[k + B_AT + 2]
-            if _D == 5:
-                u[_D * c + 3], u[_D * c + 4] = u_3 + R[k + B_AT + 3], u_4 + R[k + B_AT + 4]
-            mean = mean_of_record(_D, k, R)
-            mean = mean if mean > 0.0 else 1.0
-            plain += natural_map(1.0 / unit, disk[c], mu[2 * c], mu[2 * c + 1], _D, c * _D, s.r, u, x) * unit**2
-            scaled += natural_map(1.0 / mean, disk[c], mu[2 * c], mu[2 * c + 1], _D, c * _D, s.r, u, x) * mean**2
-        sums[2 * chunk], sums[2 * chunk + 1] = plain, scaled
+        _residuals_of_some(n * chunk // _CHUNKS, n * (chunk + 1) // _CHUNKS, unit, mu, s, u, view(sums, 2 * chunk, 2))
 
 
-def _templates(d, suffix, decorate, loops):
-    """(sweep by the law, sweep that may hold the slip, apply, residuals) for contacts of d components."""
+def _residuals_of_some(first, last, unit, mu, s, u, sums):
+    """Contacts from first to last of `_residuals`."""
+    size, R, disk, x, plain, scaled = record_size(_D), s.R, s.disk, stack(5), 0.0, 0.0
+    for c in range(first, last):
+        k = c * size
+        u_0, u_1, u_2, u_3, u_4 = _velocity(k, s.ids[2 * c] * BODY, s.ids[2 * c + 1] * BODY, R, s.B)
+        u[_D * c], u[_D * c + 1], u[_D * c + 2] = u_0 + R[k + B_AT], u_1 + R[k + B_AT + 1], u_2 + R[k + B_AT + 2]
+        if _D == 5:
+            u[_D * c + 3], u[_D * c + 4] = u_3 + R[k + B_AT + 3], u_4 + R[k + B_AT + 4]
+        mean = mean_of_record(_D, k, R)
+        mean = mean if mean > 0.0 else 1.0
+        plain += natural_map(1.0 / unit, disk[c], mu[2 * c], mu[2 * c + 1], _D, c * _D, s.r, u, x) * unit**2
+        scaled += natural_map(1.0 / mean, disk[c], mu[2 * c], mu[2 * c + 1], _D, c * _D, s.r, u, x) * mean**2
+    sums[0], sums[1] = plain, scaled
+
+
+def _of_some(d):
+    """(sweep by the law, sweep that may hold the slip, apply, residuals) of contacts of d components in a row, for any number of cores."""
+    velocity, act, block = (velocity_3, act_3, relax_block_3) if d == 3 else (velocity_5, act_5, relax_block_5)
+    sweep = kernel(specialised(_sweep_some, f"blocks_{d}", _relax=block))
+    return [
+        kernel(specialised(_sweep_some, str(d), _relax=relax_3)) if d == 3 else sweep,
+        sweep,
+        kernel(specialised(_apply_some, str(d), _D=d, _act=act)),
+        kernel(specialised(_residuals_of_some, str(d), _D=d, _velocity=velocity)),
+    ]
+
+
+def _templates(d, some, suffix, decorate, loops):
+    """`_of_some`, for all contacts."""
+    sweep, sweep_blocks, apply, residuals = some
     bound = {"_D": d, "_each": loops}
-    bound["_velocity"], bound["_act"], block = (velocity_3, act_3, relax_block_3) if d == 3 else (velocity_5, act_5, relax_block_5)
-    sweep_blocks = decorate(specialised(_sweep, f"blocks_{d}_{suffix}", _relax=block, **bound))
-    sweep = decorate(specialised(_sweep, f"{d}_{suffix}", _relax=relax_3, **bound)) if d == 3 else sweep_blocks
-    return [sweep, sweep_blocks, *(decorate(specialised(f, f"{d}_{suffix}", **bound)) for f in (_apply, _residuals))]
+    sweep_all_blocks = decorate(specialised(_sweep, f"blocks_{d}_{suffix}", _sweep_some=sweep_blocks, **bound))
+    return [
+        decorate(specialised(_sweep, f"{d}_{suffix}", _sweep_some=sweep, **bound)) if d == 3 else sweep_all_blocks,
+        sweep_all_blocks,
+        decorate(specialised(_apply, f"{d}_{suffix}", _apply_some=apply, **bound)),
+        decorate(specialised(_residuals, f"{d}_{suffix}", _residuals_of_some=residuals, **bound)),
+    ]
 
 
-_sweep_3, _sweep_blocks_3, _apply_3, _residuals_3 = _templates(3, "serial", kernel, range)
-_, _sweep_5, _apply_5, _residuals_5 = _templates(5, "serial", kernel, range)
-_sweep_3_each, _sweep_blocks_3_each, _apply_3_each, _residuals_3_each = _templates(3, "parallel", parallel, each)
-_, _sweep_5_each, _apply_5_each, _residuals_5_each = _templates(5, "parallel", parallel, each)
+_some_3, _some_5 = _of_some(3), _of_some(5)
+_sweep_3, _sweep_blocks_3, _apply_3, _residuals_3 = _templates(3, _some_3, "serial", kernel, range)
+_, _sweep_5, _apply_5, _residuals_5 = _templates(5, _some_5, "serial", kernel, range)
+_sweep_3_each, _sweep_blocks_3_each, _apply_3_each, _residuals_3_each = _templates(3, _some_3, "parallel", parallel, each)
+_, _sweep_5_each, _apply_5_each, _residuals_5_each = _templates(5, _some_5, "parallel", parallel, each)
 _build_serial, _extrapolate_serial = (kernel(specialised(f, "serial", _each=range)) for f in (_build, _extrapolate))
 _build_all, _extrapolate_all = _build_serial, _extrapolate_serial
 _build_parallel, _extrapolate_parallel = (parallel(specialised(f, "parallel", _each=each)) for f in (_build, _extrapolate))

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 
+import numba
 import numpy as np
 import pytest
 
@@ -326,3 +327,29 @@ def test_equations_that_contradict_each_other_are_named(scheme):
         nsds.simulate(system(hinge=hinge, first=motor(4, 1.0), second=motor(4, 2.0)), **settings)
     rows = nsds.simulate(system(hinge=hinge, motor=motor(4, 1.0), held=motor(5, 0.0)), **settings)
     assert (rows["status"] == 0).all()
+
+
+def test_the_number_of_threads_does_not_matter():
+    """Spheres on a grid that fly into their neighbours: enough contacts for all cores to find, state and sweep them."""
+    n, radius, ball = 13, 0.1, shapes.sphere(0.1)
+    i = np.arange(n**3)
+    q = np.tile([0.0, 0, 0, *UPRIGHT], (n**3, 1))
+    q[:, :3] = 2 * radius * np.stack([i % n - (n - 1) / 2, i // n % n - (n - 1) / 2, i // n**2 + 0.5], axis=1)
+    v = np.random.default_rng(0).uniform(-1.0, 1.0, (n**3, 6))
+    v[:, :3] -= 5.0 * q[:, :3]
+    spheres = nsds.rigid_bodies(1.0, shapes.inertia(ball, 1.0), q=q, v=v, fext=[0, 0, -G])
+    law, planes = nsds.newton_impact_friction(0.0, 0.3), [shapes.plane()]
+    system, solver = (
+        nsds.system(spheres=spheres, contacts=nsds.collisions({"spheres": ball}, law, world=planes)),
+        nsds.solvers.solver("bodies", max_iter=10),
+    )
+    threads, found = numba.get_num_threads(), []
+    how = {"t_end": 2e-3, "h": 1e-3, "solver": solver, "on_failure": "continue"}
+    try:
+        for count in sorted({1, threads}):
+            numba.set_num_threads(count)
+            found.append(nsds.simulate(system, **how))
+    finally:
+        numba.set_num_threads(threads)
+    assert (found[0]["contacts"]["lambda"][1].reshape(-1, 3)[:, 0] > 0.0).sum() > 4000
+    assert {rows.tobytes() for rows in found} == {found[0].tobytes()}
