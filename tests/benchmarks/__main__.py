@@ -149,9 +149,9 @@ def main():
         rows.append(row)
         mark = "  slower" if history.is_slower(row["last_ratio"]) else ""
         print(f"{workload.name:<22}" + "".join(cell(row, key, width, digits) for key, _, width, digits in COLUMNS) + mark, flush=True)
-    processes = {}
+    members, processes = [], {}
     if not arguments.only:
-        rows += ensembles.show(ensembles.rows_of())
+        members = list(ensembles.show(ensembles.rows_of()))
         processes = calls() | threads() | one_off_solves() | first_result(3)
     _print(processes)
     if arguments.history and rows:
@@ -159,7 +159,9 @@ def main():
     if arguments.json:
         about = {"machine": platform.machine(), "cores": os.cpu_count(), "warm_memory": warm, "load": os.getloadavg()[0]}
         about["peer"] = "siconos, Debian package with assertions" if peer else None
-        Path(arguments.json).write_text(json.dumps({"versions": versions, **about, "rows": rows, "processes": processes}, indent=1))
+        Path(arguments.json).write_text(
+            json.dumps({"versions": versions, **about, "rows": rows, "ensembles": members, "processes": processes}, indent=1)
+        )
 
 
 if __name__ == "__main__":
