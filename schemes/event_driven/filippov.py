@@ -56,7 +56,8 @@ def prepare(records, layout, options, h, method, work, iwork):
     refuse_driven_bounds(_OWNER, layout)
     prepared = newton.prepare(records, layout, newton.Options(1.0, **_EXPLICIT), method, work, iwork)
     form = prepared.tables
-    flow, problem, row, column = place(int(form.plan["n_dofs"][0]), form.constraints, method, work, iwork)
+    is_stiff = options["flow"].item() == b"radau"
+    flow, problem, row, column = place(int(form.plan["n_dofs"][0]), form.constraints, is_stiff, method, work, iwork)
     more, imore = work.array(), iwork.array(np.int64)
     more[:, : prepared.work.shape[1]], imore[:, : prepared.iwork.shape[1]] = prepared.work, prepared.iwork
     relations = form.relations

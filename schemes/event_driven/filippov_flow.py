@@ -1,4 +1,4 @@
-"""The motion of a first-order system in its modes: one step of Dormand and Prince's method, to the first event in it.
+"""The motion of a first-order system in its modes: one step of Dormand and Prince's method, or of Radau IIA, to the first event in it.
 
 Guards are w of rows at a bound, and what lambda of HELD rows is away from its bounds.
 """
@@ -6,7 +6,7 @@ Guards are w of rows at a bound, and what lambda of HELD rows is away from its b
 import math
 
 from nsds._jit import kernel, tiny
-from nsds.schemes.event_driven import dopri5
+from nsds.schemes.event_driven import dopri5, radau5
 from nsds.schemes.event_driven.filippov_outputs import clamped, evaluate_outputs, hold, linearise, set_difference
 from nsds.schemes.event_driven.modes import HELD, LOWER
 from nsds.schemes.event_driven.polynomials import (
@@ -58,6 +58,69 @@ def _stages(t, h, s, functions, mem, imem, work, iwork):
 
 
 @kernel
+def _advance(t, h, s, functions, options, mem, imem, work, iwork):
+    """A step of length h from work[f.x:]: x_new, its derivative, dense output. Returns (status, error, infinite where a stage fails)."""
+    f, n = s.flow[0], s.flow[0].n
+    if f.is_stiff != 0:
+        return _advance_stiff(t, h, s, functions, options, mem, imem, work, iwork)
+    status = _stages(t, h, s, functions, mem, imem, work, iwork)
+    if status != CONVERGED:
+        return status, math.inf
+    dopri5.dense_output(n, h, f.x, f.x_new, f.k, f.poly, work)
+    return status, dopri5.error_of_step(n, h, f.x, f.x_new, f.k, options.rtol, options.atol, work)
+
+
+@kernel
+def _note_slopes(t, s, functions, mem, imem, work, iwork):
+    """Slopes of x' at the start of a step, by differences from x' in work[f.k:]. Returns a status."""
+    f, n, status = s.flow[0], s.flow[0].n, CONVERGED
+    for j in range(n):
+        radau5.perturb(j, n, f.x, f.sampled, work)
+        at = _derivative(t, f.sampled, f.first, s, functions, mem, imem, work, iwork)
+        status = at if status == CONVERGED else status
+        radau5.note_slope(j, n, f.x, f.sampled, f.k, f.first, f.jac, work)
+    return status
+
+
+@kernel
+def _advance_stiff(t, h, s, functions, options, mem, imem, work, iwork):
+    """As `_advance`, by Radau IIA."""
+    f, n, last, status = s.flow[0], s.flow[0].n, 0.0, CONVERGED
+    if not radau5.prepare(n, h, f, work, iwork):
+        return CONVERGED, math.inf
+    for a in range(n):
+        work[f.first + a] = work[f.k + a]
+    radau5.begin(n, f, work)
+    is_done, diverges = False, False
+    for _ in range(radau5.ITERATIONS):
+        for i in range(radau5.STAGES):
+            radau5.stage(i, n, f, f.x_new, work)
+            at = _derivative(t + radau5.C[i] * h, f.x_new, f.k + i * n, s, functions, mem, imem, work, iwork)
+            status = at if status == CONVERGED else status
+        size = radau5.improve(n, h, options.rtol, options.atol, f, work)
+        is_done, diverges = radau5.is_solved(size, last, options.rtol)
+        if is_done or diverges or status != CONVERGED:
+            break
+        last = size
+    for a in range(n):
+        work[f.k + a] = work[f.first + a]
+    if not is_done:
+        return status, math.inf
+    radau5.conclude(n, f, work)
+    radau5.dense_output(n, f, work)
+    for a in range(n):
+        work[f.poly + dopri5.DEGREE * n + a] = 0.0
+    status = _derivative(t + h, f.x_new, f.k + dopri5.LAST * n, s, functions, mem, imem, work, iwork)
+    error = radau5.error_of_step(n, h, f.k, options.rtol, options.atol, f, work)
+    if error > 1.0:
+        for a in range(n):
+            work[f.sampled + a] = work[f.x + a] + work[f.g + a]
+        _derivative(t, f.sampled, f.first, s, functions, mem, imem, work, iwork)
+        error = radau5.error_of_step(n, h, f.first, options.rtol, options.atol, f, work)
+    return status, error
+
+
+@kernel
 def move(t, t_end, s, functions, options, mem, imem, work, iwork):
     """One accepted step from the state in work[f.x:] towards t_end, or to the first event in it. Returns (status, time, is_event)."""
     f, n, status = s.flow[0], s.flow[0].n, CONVERGED
@@ -68,11 +131,14 @@ def move(t, t_end, s, functions, options, mem, imem, work, iwork):
     if not work[f.step] > 0.0:
         work[f.step], work[f.error] = dopri5.first_step(n, options.h, f.x, f.k, options.rtol, options.atol, work), 1.0
     h, error = min(work[f.step], t_end - t), math.inf
+    if f.is_stiff != 0:
+        at = _note_slopes(t, s, functions, mem, imem, work, iwork)
+        status = at if status == CONVERGED else status
     for _ in range(_ATTEMPTS):
         set_difference(h, f, work)
-        at = _stages(t, h, s, functions, mem, imem, work, iwork)
+        at, error = _advance(t, h, s, functions, options, mem, imem, work, iwork)
         status = at if status == CONVERGED else status
-        error = dopri5.error_of_step(n, h, f.x, f.x_new, f.k, options.rtol, options.atol, work) if status == CONVERGED else math.inf
+        error = error if status == CONVERGED else math.inf
         if error <= 1.0 or h <= _SHORTEST * max(abs(t), abs(t_end)):
             break
         h *= dopri5.factor(error, work[f.error])
@@ -82,11 +148,10 @@ def move(t, t_end, s, functions, options, mem, imem, work, iwork):
     h_next = h * dopri5.factor(error, work[f.error])
     work[f.error] = error
     work[f.step] = h_next if h < t_end - t else max(h_next, work[f.step])
-    dopri5.dense_output(n, h, f.x, f.x_new, f.k, f.poly, work)
     theta, which = _first_event(t, h, s, functions, mem, imem, work, iwork)
     t_new, is_event = t_end if h >= t_end - t else t + h, theta != NO_ROOT
     if is_event:
-        length, is_event = _land(theta, which, t, h, s, functions, mem, imem, work, iwork)
+        length, is_event = _land(theta, which, t, h, s, functions, options, mem, imem, work, iwork)
         t_new = t + length
     for i in range(f.m):
         iwork[f.zero + i] = 0 if t_new > t else iwork[f.zero + i]
@@ -282,7 +347,7 @@ def _root(i, degree, begin, noise, s, work, iwork):
 
 
 @kernel
-def _land(theta, which, t, h, s, functions, mem, imem, work, iwork):
+def _land(theta, which, t, h, s, functions, options, mem, imem, work, iwork):
     """Repeat the step to the event that dense output says, and correct its length until the guard is zero there.
 
     Returns (the length, whether the guard is zero there, up to rounding; one that is still positive had not been known well enough).
@@ -291,7 +356,7 @@ def _land(theta, which, t, h, s, functions, mem, imem, work, iwork):
     length, most = theta * h, _STRAY * h
     slope, last, last_g = 0.0, length, 0.0
     for k in range(_LANDINGS):
-        _stages(t, length, s, functions, mem, imem, work, iwork)
+        _advance(t, length, s, functions, options, mem, imem, work, iwork)
         if iwork[f.mode + i] != HELD:
             evaluate_outputs(clamped(t + length, f, work), f.x_new, s, functions, mem, imem, work)
         g = _guard(i, side, s, mem, work, iwork)

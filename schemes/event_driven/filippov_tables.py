@@ -11,13 +11,15 @@ from nsds.schemes.event_driven.polynomials import GUARD_DEGREE
 from nsds.schemes.first_order import newton
 from nsds.schemes.problem.tables import Unknowns, place_problem
 
-# Of n states and m rows. States: present, at the end of a step, of samples, of differences; x', x''; forces before M^-1; stages and
+# Of n states and m rows. Of stiff motions what `nsds.schemes.event_driven.radau5` works with, and x' at the start of a step. States:
+# present, at the end of a step, of samples, of differences; x', x''; forces before M^-1; stages and
 # coefficients of the motion. w of all rows, its first two rates, what of w is off at an event; M^-1 B by columns, its product with C, D,
 # the second rates by lambda. Elimination: P, combinations of rows, right side, sizes. Of each row: largest |w| and |lambda|, terms of w,
 # the rate that is rest; values and polynomial of guards; first root in the step and in a section of it. Of each row and mode that it
 # left: last time, two times of flight, the longest, the state then. Numbers: next step, error of the last one, end of an accumulation,
 # time of the last event, step of differences, first and last time at which functions are called.
 _ARRAYS = {
+    "jac": "in", "newton": "rr", "filter": "in", "z": "r", "g": "r", "sizes": "r", "first": "i",
     "x": "n", "x_new": "n", "at": "n", "sampled": "n", "scratch": "n", "xdot": "n", "xdd": "n", "rhs": "n", "k": "sn", "poly": "dn",
     "x_size": "n", "xdot_size": "n", "w": "m", "wt": "m", "wtt": "m", "off": "m", "MB": "mn", "CMB": "mm", "D": "mm", "second": "mm",
     "P": "mm", "T": "mm", "R": "m", "size": "m", "y_size": "m", "lam_size": "m", "terms": "m", "still": "m",
@@ -33,7 +35,7 @@ _ROWS = ("mode", "before", "direct", "fired", "zero", "order", "row", "place", "
 _WHOLE = ("fresh", "pending", "frozen", "n_events", "n_still", "next_time", "culprit", "count", "n_sampled")
 # Where the problem of all rows lies, by the names that `nsds.schemes.problem.box` knows.
 PROBLEM = table("W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", "n_solver", "isolver", "n_isolver")
-FILIPPOV = table("n", "m", "is_controlled", "varies", "is_affine", *_ARRAYS, *_ROWS, *_WHOLE)
+FILIPPOV = table("n", "m", "is_controlled", "varies", "is_affine", "is_stiff", *_ARRAYS, *_ROWS, *_WHOLE, "stage_pivots")
 
 
 class Options(NamedTuple):
@@ -59,17 +61,22 @@ class Tables(NamedTuple):
     times: np.ndarray  # of events that are known in advance
 
 
-def place(n, constraints, method, work, iwork):
-    """Tables FILIPPOV and PROBLEM, their arrays reserved, and the pattern of the problem of all rows: (flow, problem, row, column)."""
+def place(n, constraints, is_stiff, method, work, iwork):
+    """Tables FILIPPOV and PROBLEM, their arrays reserved, and the pattern of the problem of all rows: (flow, problem, row, column).
+
+    is_stiff: whether the motion is that of `nsds.schemes.event_driven.radau5`.
+    """
     m = constraints.size
     f = np.zeros(1, FILIPPOV)
-    sizes = {"n": n, "m": m, "s": dopri5.STAGES, "d": dopri5.DEGREE + 1, "g": GUARD_DEGREE + 1, "2": 2, "3": 3}
+    sizes = {"n": n, "m": m, "s": dopri5.STAGES, "d": dopri5.DEGREE + 1, "g": GUARD_DEGREE + 1, "2": 2, "3": 3,
+             "i": n * is_stiff, "r": 3 * n * is_stiff}  # fmt: skip
     work.place(f, **{name: math.prod(sizes[axis] for axis in shape) for name, shape in _ARRAYS.items()})
     iwork.place(f, **dict.fromkeys(_ROWS, m), **dict.fromkeys(_WHOLE, 1))
     row, column = np.arange(m + 1) * m, np.tile(np.arange(m), m)
     problem = np.zeros(1, PROBLEM)
     place_problem(problem, Unknowns(None, None, constraints, None, row, column, None), method, work, iwork)
-    f["n"], f["m"] = n, m
+    iwork.place(f, stage_pivots=3 * n * is_stiff)
+    f["n"], f["m"], f["is_stiff"] = n, m, is_stiff
     return f, problem, row, column
 
 

@@ -120,7 +120,8 @@ def _is_exact(records, options, layout):
     varies = [parts[field + "_function"] != ABSENT for field in ("b", "T", "u")]
     varies += [relations[field + "_function"] != ABSENT for field in ("e", "bounds")]
     can = is_constant(layout) and (is_circuit(records) or not any(each.any() for each in varies))
-    return bool(can and (layout.constraints["y"] != ABSENT).all() and options["flow"].item() != b"dopri5" and not options["hybrid"])
+    may = options["flow"].item() in (b"auto", b"exact") and not options["hybrid"]
+    return bool(can and (layout.constraints["y"] != ABSENT).all() and may)
 
 
 def _operators(record, layout, constants, h):

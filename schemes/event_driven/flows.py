@@ -1,4 +1,4 @@
-"""The smooth motion between events: one step of Dormand and Prince's method, or of the Taylor series of a linear motion.
+"""The smooth motion between events: one step of Dormand and Prince's method, of Radau IIA, or of the Taylor series of a linear motion.
 
 Either ends where the first guard comes to zero. Both leave the motion in the step as polynomials of ``theta = (time - t) / h`` in [0, 1].
 """
@@ -7,7 +7,7 @@ import math
 
 from nsds._jit import inlined, kernel, tiny
 from nsds.model.layout import ABSENT
-from nsds.schemes.event_driven import dopri5
+from nsds.schemes.event_driven import dopri5, radau5
 from nsds.schemes.event_driven.bodies import rates
 from nsds.schemes.event_driven.compliance import is_compliant
 from nsds.schemes.event_driven.disks import begins_disk, rolls
@@ -70,6 +70,8 @@ def runge_kutta_step(t, t_end, s, functions, options, mem, imem, work, iwork):
     if not work[f.step] > 0.0:
         work[f.step], work[f.error] = dopri5.first_step(n, options.h, f.x, f.k, options.rtol, options.atol, work), 1.0
     h, error, theta = min(work[f.step], t_end - t), math.inf, NO_ROOT
+    if f.is_stiff != 0:
+        status = _note_slopes(t, s, functions, options, mem, imem, work, iwork)
     for _ in range(_ATTEMPTS):
         status, error = _try_step(t, h, s, functions, options, mem, imem, work, iwork)
         is_shortest = h <= _SHORTEST * max(abs(t), abs(t_end))
@@ -100,6 +102,8 @@ def _try_step(t, h, s, functions, options, mem, imem, work, iwork):
     """One step from x to x_new, and its dense output. Returns (status, error of the step, infinite where a stage has failed)."""
     f, n, status = s.flow[0], s.flow[0].n, CONVERGED
     _set_headings(s, work)
+    if f.is_stiff != 0:
+        return _try_stiff_step(t, h, s, functions, options, mem, imem, work, iwork)
     for i in range(1, dopri5.STAGES):
         dopri5.stage(i, n, h, f.x, f.k, f.x_new, work)
         at = _derivative(time_in_step(t, dopri5.C[i], h), f.x_new, f.k + i * n, s, functions, options, mem, imem, work, iwork)
@@ -109,6 +113,55 @@ def _try_step(t, h, s, functions, options, mem, imem, work, iwork):
     dopri5.dense_output(n, h, f.x, f.x_new, f.k, f.poly, work)
     iwork[f.degree] = dopri5.DEGREE
     return status, dopri5.error_of_step(n, h, f.x, f.x_new, f.k, options.rtol, options.atol, work)
+
+
+@kernel
+def _note_slopes(t, s, functions, options, mem, imem, work, iwork):
+    """Slopes of x' at the start of a step, by differences from x' in work[f.k:]. Returns a status."""
+    f, n, status = s.flow[0], s.flow[0].n, CONVERGED
+    for j in range(n):
+        radau5.perturb(j, n, f.x, f.x_sampled, work)
+        at = _derivative(t, f.x_sampled, f.first, s, functions, options, mem, imem, work, iwork)
+        status = at if status == CONVERGED else status
+        radau5.note_slope(j, n, f.x, f.x_sampled, f.k, f.first, f.jac, work)
+    return status
+
+
+@kernel
+def _try_stiff_step(t, h, s, functions, options, mem, imem, work, iwork):
+    """As `_try_step`, by Radau IIA."""
+    f, n, last, status = s.flow[0], s.flow[0].n, 0.0, CONVERGED
+    if not radau5.prepare(n, h, f, work, iwork):
+        return CONVERGED, math.inf
+    for a in range(n):
+        work[f.first + a] = work[f.k + a]
+    radau5.begin(n, f, work)
+    is_done, diverges = False, False
+    for _ in range(radau5.ITERATIONS):
+        for i in range(radau5.STAGES):
+            radau5.stage(i, n, f, f.x_new, work)
+            at = _derivative(time_in_step(t, radau5.C[i], h), f.x_new, f.k + i * n, s, functions, options, mem, imem, work, iwork)
+            status = at if status == CONVERGED else status
+        size = radau5.improve(n, h, options.rtol, options.atol, f, work)
+        is_done, diverges = radau5.is_solved(size, last, options.rtol)
+        if is_done or diverges or status != CONVERGED:
+            break
+        last = size
+    for a in range(n):
+        work[f.k + a] = work[f.first + a]
+    if not is_done or status != CONVERGED:
+        return status, math.inf
+    radau5.conclude(n, f, work)
+    radau5.dense_output(n, f, work)
+    iwork[f.degree] = radau5.DEGREE
+    status = _derivative(time_in_step(t, 1.0, h), f.x_new, f.k + dopri5.LAST * n, s, functions, options, mem, imem, work, iwork)
+    error = radau5.error_of_step(n, h, f.k, options.rtol, options.atol, f, work)
+    if error > 1.0:
+        for a in range(n):
+            work[f.x_sampled + a] = work[f.x + a] + work[f.g + a]
+        _derivative(t, f.x_sampled, f.first, s, functions, options, mem, imem, work, iwork)
+        error = radau5.error_of_step(n, h, f.first, options.rtol, options.atol, f, work)
+    return status, error
 
 
 @tiny

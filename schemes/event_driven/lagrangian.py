@@ -74,7 +74,8 @@ def prepare(records, mem, options, h, method):
     constraints = layout.constraints
     n_dofs = int((layout.parts["count"] * layout.parts["n"]).sum())
     compliant = np.where(constraints["level"] == POSITION, constraints["coupling_end"] - constraints["coupling"], 0).max(initial=0)
-    flow = place_flow(n_dofs, 2 * n_dofs, constraints.size, work, iwork, int(compliant))
+    is_stiff = options["flow"].item() == b"radau"
+    flow = place_flow(n_dofs, 2 * n_dofs, constraints.size, is_stiff, work, iwork, int(compliant))
     exact = _is_exact(options, layout)
     prepared = newton.prepare(records, layout, words, method, work, iwork)
     flow["is_linear"], flow["is_controlled"] = exact, has_controls(records)
@@ -128,7 +129,7 @@ def _is_exact(options, layout):
         raise ValueError(
             f"{_OWNER}: flow='exact' is for linear systems and linear relations, without friction in space and compliance; use flow='auto'"
         )
-    return can and options["flow"].item() != b"dopri5"
+    return can and options["flow"].item() in (b"auto", b"exact")
 
 
 def _fastest(records, layout):

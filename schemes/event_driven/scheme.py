@@ -23,11 +23,12 @@ def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_even
     ----------
     rtol, atol : float > 0
         Error of a step of the smooth motion, relative to the state and absolute (in the units of the coordinates).
-    flow : "auto", "exact" or "dopri5"
+    flow : "auto", "exact", "dopri5" or "radau"
         How smooth motions are computed. "exact": Taylor series to rounding, for linear systems whose matrices are constant, with forces
         that may depend on time (of Lagrangian systems), without friction in space and compliance; no impact is missed, and times of
-        impacts are exact to rounding. "dopri5": the explicit Runge–Kutta pair of Dormand and Prince with dense output. "auto": exact where
-        it can be.
+        impacts are exact to rounding. "dopri5": the explicit Runge–Kutta pair of Dormand and Prince with dense output. "radau": the
+        implicit method Radau IIA of order 5 with dense output, for motions that are stiff, of few coordinates (its matrices are dense, and
+        slopes are differences). "auto": exact where it can be, else "dopri5".
     accumulation : float >= 0
         Impacts that accumulate, as those of a ball that comes to rest, end where three flight times fall by one ratio q and the speed of
         approach is below this part of the largest so far: the contact closes, and the flights left out, ``d q / (1 - q)``, are summed for
@@ -108,7 +109,7 @@ def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_even
     owner = "event_driven"
     times = np.sort(_checks.array(owner, "time_events", time_events, n_dims=1))
     record = np.zeros((), np.dtype([*_FIELDS, ("time_events", "<f8", times.shape)]))
-    record["scheme"], record["flow"] = owner.encode(), _checks.choice(owner, "flow", flow, ("auto", "exact", "dopri5")).encode()
+    record["scheme"], record["flow"] = owner.encode(), _checks.choice(owner, "flow", flow, ("auto", "exact", "dopri5", "radau")).encode()
     for name, value in (("rtol", rtol), ("atol", atol)):
         record[name] = _checks.number(owner, name, value, above=0.0)
     record["accumulation"] = _checks.number(owner, "accumulation", accumulation, 0.0, 1.0)

@@ -53,9 +53,12 @@ _WHOLE = (
     "count", "n_equations", "n_shifts", "degree", "fresh", "pending", "next_time", "n_events", "n_still", "n_steps", "has_forces",
     "first_event", "culprit", "n_jumps", "foretold", "force_degree",
 )  # fmt: skip
-# is_linear, is_controlled and is_compliant are no places: whether all matrices are constant, whether forces may jump at rows, and whether
-# there are compliant rows.
-FLOW = table("n", *_MOTION, *_ROWS, *_GUARDS, *_NUMBERS, *_WHOLE_ROWS, *_WHOLE, "is_linear", "is_controlled", "is_compliant")
+# Of stiff motions what `nsds.schemes.event_driven.radau5` works with, and x' at the start of a step.
+_STIFF = ("jac", "newton", "filter", "z", "g", "sizes", "first", "stage_pivots")
+# These are no places: whether all matrices are constant, forces may jump at rows, there are compliant rows, and the motion is stiff.
+FLOW = table(
+    "n", *_MOTION, *_ROWS, *_GUARDS, *_NUMBERS, *_WHOLE_ROWS, *_WHOLE, *_STIFF, "is_linear", "is_controlled", "is_compliant", "is_stiff"
+)
 
 
 class Options(NamedTuple):
@@ -100,8 +103,11 @@ class Tables(NamedTuple):
     rigid: Rigid
 
 
-def place_flow(n_dofs, n_state, n_constraints, work, iwork, compliant=0):
-    """The table FLOW, its arrays reserved; n_state: numbers of a state; compliant: rows of the largest compliant element."""
+def place_flow(n_dofs, n_state, n_constraints, is_stiff, work, iwork, compliant=0):
+    """The table FLOW, its arrays reserved; n_state: numbers of a state; compliant: rows of the largest compliant element.
+
+    is_stiff: whether the motion is that of `nsds.schemes.event_driven.radau5`.
+    """
     f, n, m = np.zeros(1, FLOW), n_state, n_constraints
     f["n"] = n
     forces = (FORCE_DEGREE + 1) * n_dofs
@@ -111,5 +117,8 @@ def place_flow(n_dofs, n_state, n_constraints, work, iwork, compliant=0):
     work.place(f, soft_matrix=compliant**2)
     work.place(f, **dict.fromkeys(_NUMBERS, 1))
     iwork.place(f, **dict.fromkeys(_WHOLE_ROWS, m), **dict.fromkeys(_WHOLE, 1))
-    f["is_compliant"] = compliant > 0
+    square, stages = n * n * is_stiff, 3 * n * is_stiff
+    work.place(f, jac=square, newton=9 * square, filter=square, z=stages, g=stages, sizes=stages, first=n * is_stiff)
+    iwork.place(f, stage_pivots=stages)
+    f["is_compliant"], f["is_stiff"] = compliant > 0, is_stiff
     return f

@@ -181,7 +181,7 @@ def test_runs_of_slow_impacts_die_out_as_defined(ratio, shrink, seed):
     speeds /= max(1.0, speeds.max())
     times = np.cumsum(shrink ** np.arange(64) * rng.uniform(0.2, 1.0, 64))
     work, iwork = Allocator(1), Allocator(1)
-    f = place_flow(1, 2, 1, work, iwork)[0]
+    f = place_flow(1, 2, 1, False, work, iwork)[0]
     work, iwork = work.array()[0], iwork.array(np.int64)[0]
     work[f["speed"]] = 1.0
     for before in range(3):  # faster than slow

@@ -124,7 +124,7 @@ class Foretelling:
 def test_jumps_are_foretold(gaps, count, unit):
     """As the twin says, and rightly from the third cycle on, unless a part of a cycle seems to be one."""
     work, iwork = Allocator(1), Allocator(1)
-    p, twin, wrong = place_flow(1, 2, 0, work, iwork)[0], Foretelling(), 0
+    p, twin, wrong = place_flow(1, 2, 0, False, work, iwork)[0], Foretelling(), 0
     work, iwork = work.array()[0], iwork.array(np.int64)[0]
     loads.forget_jumps(p, work, iwork)
     now = 0.0
