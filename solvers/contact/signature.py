@@ -416,7 +416,10 @@ def _hidden(factor, disk, mu, row, column, W, q, r):
 
 @kernel
 def mixed_residual(disk, mu, row, column, W, q, r, u, x):
-    """``res_q = ||r - P_K(r - uhat)|| / ||q||``, which other codes judge by although it mixes units. Out: u. Work: x (5,)."""
+    """``res_q = ||r - P_K(r - uhat)|| / ||q||``, which other codes judge by although it mixes units; infinite where squares are too large.
+
+    Out: u. Work: x (5,).
+    """
     d = q.size // max(disk.size, 1)
     multiply(row, column, W, q, r, u)
     s = scale = 0.0
@@ -424,7 +427,8 @@ def mixed_residual(disk, mu, row, column, W, q, r, u, x):
         s += natural_map(1.0, disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, r, u, x)
         for i in range(c * d, (c + 1) * d):
             scale += q[i] ** 2 + 0.0 * u[i]
-    return math.sqrt(s) / (math.sqrt(scale) if scale != 0.0 else 1.0)
+    error = math.sqrt(s) / (math.sqrt(scale) if scale != 0.0 else 1.0)
+    return error if error >= 0.0 else math.inf
 
 
 @kernel

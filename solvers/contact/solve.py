@@ -484,8 +484,7 @@ def _judged(problem, options, r):
 
 def mixed_residual_of(problem, r):
     """res_q."""
-    error = float(mixed_residual(*problem, r, np.zeros(r.size), np.zeros(5)))
-    return error if error >= 0.0 else np.inf  # where squares are too large
+    return float(mixed_residual(*problem, r, np.zeros(r.size), np.zeros(5)))
 
 
 def _polished(problem, options, r):

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nsds import solvers
@@ -237,6 +237,7 @@ def is_ordinary(d, mu, W, q, r0):
 
 @examples(200)
 @given(generators, st.sampled_from([2, 3]), st.integers(1, 3), st.lists(st.tuples(st.integers(0, 4), st.sampled_from(SIZES)), max_size=2))
+@example(np.random.default_rng(0), 2, 2, [(0, 0.0), (3, 1e300)])  # of which squares are too large
 def test_contacts_that_are_refused(rng, d, n, odd):
     W, q = draw(rng, d * n)
     mu, r0 = np.abs(rng.normal(size=2 * n)), rng.normal(size=d * n)
