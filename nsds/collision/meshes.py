@@ -115,10 +115,11 @@ def _with_room(listed, count, small, found):
 
 
 @kernel
-def _of_triangle(is_strict, a, mesh, face, t, geometry, middle, margin, small, listed, count):
+def _of_triangle(is_strict, skipped, a, mesh, face, t, geometry, middle, margin, small, listed, count):
     """Adds the contacts of a convex shape with a triangle of a mesh that is placed; returns their number.
 
     is_strict: none of one that overlaps and is left sooner out of a triangle beside it, but across an edge; else these count, too.
+    Out: skipped[0], 1 where one was left out.
     """
     n, point, turned, d = stack(3), stack(3), stack(3), stack(3)
     of_a, of_b, begin, normal = stack(PART), stack(PART), count, view(face, NORMAL, 3)
@@ -135,7 +136,9 @@ def _of_triangle(is_strict, a, mesh, face, t, geometry, middle, margin, small, l
             turned[i] = -n[i]
         facing(a, geometry, turned, 8, of_a)
         count = patch(a, face, of_a, of_b, geometry, n, gap, point, margin, small, listed, count)
-    elif not (is_beside and is_strict):
+    elif is_beside and is_strict:
+        skipped[0] = 1.0
+    else:
         for i in range(3):
             d[i], turned[i] = middle[i] - face[CORNERS + i], -normal[i]
         if dot(normal, d) <= 0.0:  # it is behind the triangle
@@ -175,16 +178,17 @@ def _is_beside(geometry, block, t, low, high):
 def with_mesh(a, mesh, geometry, margin, found):
     """Contacts of a convex shape with each triangle that is near."""
     low, high, middle, waiting = stack(3), stack(3), stack(3), stack(_WAITING)
-    listed, face, count = stack(LISTED), stack(PLACED), 0
+    listed, face, skipped, count = stack(LISTED), stack(PLACED), stack(1), 0
     small = min(smallest_of(a, geometry), smallest_of(mesh, geometry))
     _extent(a, mesh, geometry, margin, low, high)
     middle_of(a, geometry, middle)
+    skipped[0] = 0.0
     for turn in range(2):
         _begin_near(waiting)
-        t = _next_near(mesh, geometry, low, high, waiting) if count == 0 else -1
+        t = _next_near(mesh, geometry, low, high, waiting) if turn == 0 or (count == 0 and skipped[0] != 0.0) else -1
         while t >= 0:
             place_triangle(mesh, geometry, t, face)
-            count = _of_triangle(turn == 0, a, mesh, face, t, geometry, middle, margin, small, listed, count)
+            count = _of_triangle(turn == 0, skipped, a, mesh, face, t, geometry, middle, margin, small, listed, count)
             count = _with_room(listed, count, small, found)
             t = _next_near(mesh, geometry, low, high, waiting)
     return thinned(listed, count, small, found)
@@ -210,13 +214,14 @@ def _extent_of_mesh(mesh, other, geometry, reach, low, high):
 @kernel
 def of_meshes(a, b, geometry, margin, found):
     """Contacts of two meshes: of each triangle of one with each of the other that is near and looks at it."""
-    low, high, low_b, high_b = stack(3), stack(3), stack(3), stack(3)
+    low, high, low_b, high_b, skipped = stack(3), stack(3), stack(3), stack(3), stack(1)
     waiting, waiting_b, listed, one, other, count = stack(_WAITING), stack(_WAITING), stack(LISTED), stack(PLACED), stack(PLACED), 0
     small = min(smallest_of(a, geometry), smallest_of(b, geometry))
     _extent_of_mesh(b, a, geometry, margin, low, high)
+    skipped[0] = 0.0
     for turn in range(2):
         _begin_near(waiting)
-        s = _next_near(a, geometry, low, high, waiting) if count == 0 else -1
+        s = _next_near(a, geometry, low, high, waiting) if turn == 0 or (count == 0 and skipped[0] != 0.0) else -1
         while s >= 0:
             place_triangle(a, geometry, s, one)
             _extent(one, b, geometry, margin, low_b, high_b)
@@ -224,7 +229,7 @@ def of_meshes(a, b, geometry, margin, found):
             t = _next_near(b, geometry, low_b, high_b, waiting_b)
             while t >= 0:
                 place_triangle(b, geometry, t, other)
-                count = _of_triangles(turn == 0, a, b, one, other, s, t, geometry, margin, small, listed, count)
+                count = _of_triangles(turn == 0, skipped, a, b, one, other, s, t, geometry, margin, small, listed, count)
                 count = _with_room(listed, count, small, found)
                 t = _next_near(b, geometry, low_b, high_b, waiting_b)
             s = _next_near(a, geometry, low, high, waiting)
@@ -232,7 +237,7 @@ def of_meshes(a, b, geometry, margin, found):
 
 
 @kernel
-def _of_triangles(is_strict, a, b, one, other, s, t, geometry, margin, small, listed, count):
+def _of_triangles(is_strict, skipped, a, b, one, other, s, t, geometry, margin, small, listed, count):
     """Adds the contacts of triangle s of mesh a with triangle t of mesh b, both placed; returns their number. is_strict: as above."""
     n, point, x, turned = stack(3), stack(3), stack(3), stack(3)
     normal, looks, begin = view(one, NORMAL, 3), view(other, NORMAL, 3), count
@@ -254,6 +259,7 @@ def _of_triangles(is_strict, a, b, one, other, s, t, geometry, margin, small, li
         is_on_b = not of_edges and way != _OF_FIRST
         is_on_a = not is_on_b and not (of_edges and ridge(a, geometry, x, s, of_a))
         if is_strict and way == _BESIDE and (is_on_b or is_on_a):  # what is there counts
+            skipped[0] = 1.0
             return count
     if is_on_b or is_on_a:
         facing(one, geometry, x, 3, of_a)
