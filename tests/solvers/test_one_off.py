@@ -263,7 +263,7 @@ def test_contacts_that_are_refused(rng, d, n, odd):
     np.testing.assert_array_equal(desk.z, r)
     if np.isfinite(r).all():
         u, code, res_rho = contact._judged(problem, options, r)
-        assert (answer[0], answer[1]) == (res_rho, contact.mixed_residual_of(problem, r))
+        np.testing.assert_array_equal(answer[:2], (res_rho, contact.mixed_residual_of(problem, r)))  # a merit may be NaN, with its status
         assert status != CONVERGED or code == CONVERGED
         np.testing.assert_array_equal(desk.w, u)
         assert contact._in_words(problem, desk.more[1]).tolist() == contact.states(problem, r, u).tolist()
