@@ -1,12 +1,17 @@
 """The same workloads in Siconos' Python interface: ``python3 peer.py NAME key=value ...`` prints µs per step, first step left out.
 
 Run by the python that has siconos installed; Debian's package is built with assertions on. The state is recorded every step where it
-is few arrays; larger models record nothing here, in the peer's favour.
+is few arrays; larger models record nothing here, in the peer's favour. Workloads whose name ends in ``_by_events`` print a line of JSON
+for `tests.benchmarks.events`.
 """
 
+import json
 import math
+import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 import siconos.kernel as sk
@@ -89,22 +94,27 @@ def cam_follower(h, T):
     """One coordinate, forcing written in Python."""
     follower = Follower([0.1], [0.0], [[1.221]])
     follower.setKPtr([[1430.8]])
-    follower.force = np.zeros(1)
-    follower.setFExtPtr(follower.force)
+    follower.setFExtPtr([0.0])
+    follower.force = follower.fExt()  # a view: what setFExtPtr is given is copied
     contact = impact(0.8, [[1.0]])
     s = simulation_of([(contact, follower)], [follower], h, T)
     return march(s, round(T / h), [follower.q(), follower.velocity(), contact.lambda_(1)])
 
 
-def beads(n, steps, rest=1, h=1e-3):
-    """A column of n beads."""
-    radius, gap = 0.1, (-1e-6 if rest else 0.05)
-    e = 0.0 if rest else 0.9
+def column_of(n, gap, e):
+    """(bodies, links) of a column of n beads."""
+    radius = 0.1
     bodies = [sk.LagrangianLinearTIDS([radius + gap + i * (2 * radius + gap)], [0.0], [[1.0]]) for i in range(n)]
     for body in bodies:
         body.setFExtPtr([-9.81])
     links = [(impact(e, [[1.0]], [-radius]), bodies[0])]
     links += [(impact(e, [[-1.0, 1.0]], [-2 * radius]), bodies[i - 1], bodies[i]) for i in range(1, n)]
+    return bodies, links
+
+
+def beads(n, steps, rest=1, h=1e-3):
+    """A column of n beads."""
+    bodies, links = column_of(n, -1e-6, 0.0) if rest else column_of(n, 0.05, 0.9)
     s = simulation_of(links, bodies, h, (steps + 5) * h)
     return march(s, steps, [x for b in bodies for x in (b.q(), b.velocity())])
 
@@ -121,6 +131,59 @@ def bar(n, steps, h=1e-6):
     body.setFExtPtr(np.zeros(n))
     s = simulation_of([(impact(0.0, np.eye(1, n)), body)], [body], h, (steps + 5) * h)
     return march(s, steps, [body.q(), body.velocity()])
+
+
+def by_events(links, bodies, h, T, rtol):
+    """JSON of an event-driven run with Lsodar: seconds without initialisation, times of impacts, and how many times were stopped at."""
+    model = sk.NonSmoothDynamicalSystem(0.0, T)
+    for body in bodies:
+        model.insertDynamicalSystem(body)
+    for interaction, *on in links:
+        model.link(interaction, *on)
+    simulation, integrator = sk.EventDriven(model, sk.TimeDiscretisation(0.0, h)), sk.LsodarOSI()
+    simulation.insertIntegrator(integrator)
+    simulation.insertNonSmoothProblem(sk.LCP(), sk.SICONOS_OSNSP_ED_IMPACT)
+    simulation.insertNonSmoothProblem(sk.LCP(), sk.SICONOS_OSNSP_ED_SMOOTH_ACC)
+    integrator.setTol(1, rtol, 1e-3 * rtol)
+    simulation.initialize()
+    manager, impacts, stops = simulation.eventsManager(), [], 0
+    began = time.perf_counter()
+    while simulation.hasNextEvent():
+        simulation.advanceToEvent()
+        if manager.nextEvent().getType() == 2:  # found on the way, not a time of the discretisation
+            impacts.append(simulation.nextTime())
+        simulation.processEvents()
+        stops += 1
+    return json.dumps({"seconds": time.perf_counter() - began, "impacts": impacts, "stops": stops})
+
+
+def ball_by_events(h, T, rtol):
+    """The ball of three coordinates."""
+    ball = sk.LagrangianLinearTIDS([1.0, 0, 0], [0.0, 0, 0], [[1.0, 0, 0], [0, 1, 0], [0, 0, 0.004]])
+    ball.setFExtPtr([-9.81, 0, 0])
+    return by_events([(impact(0.9, [[1.0, 0, 0]]), ball)], [ball], h, T, rtol)
+
+
+PENDULUM_FORCE = """#include <math.h>
+void pendulum(double t, unsigned n, const double *q, const double *v, double *f, unsigned n_z, double *z) { f[0] = 9.81 * sin(q[0]); }
+"""
+
+
+def pendulum_by_events(h, T, rtol):
+    """A pendulum of one angle at a stop, its force a compiled function, as here."""
+    pendulum = sk.LagrangianDS([1.0], [0.0], [[1.0]])
+    with tempfile.TemporaryDirectory() as folder:
+        source, library = Path(folder, "force.c"), Path(folder, "ForcePlugin")
+        source.write_text(PENDULUM_FORCE)
+        subprocess.run(["cc", "-O3", "-shared", "-fPIC", source, "-o", library.with_suffix(".so"), "-lm"], check=True)
+        pendulum.setComputeFIntFunction(str(library), "pendulum")
+        return by_events([(impact(0.9, [[1.0]], [0.3]), pendulum)], [pendulum], h, T, rtol)
+
+
+def chain_by_events(n, h, T, rtol):
+    """The dropping column of n beads."""
+    bodies, links = column_of(n, 0.05, 0.9)
+    return by_events(links, bodies, h, T, rtol)
 
 
 def first_order(model, law, problem, h, T):
