@@ -51,8 +51,11 @@ class Options(NamedTuple):
 
 
 def product(p, q):
-    """Hamilton's product."""
-    return np.array([p[0] * q[0] - p[1:] @ q[1:], *(p[0] * q[1:] + q[0] * p[1:] + np.cross(p[1:], q[1:]))])
+    """Hamilton's product; in floats, which take a twentieth of the time of arrays so short."""
+    (a, b, c, d), (e, f, g, h) = np.asarray(p).tolist(), np.asarray(q).tolist()
+    return np.array(
+        [a * e - b * f - c * g - d * h, a * f + b * e + c * h - d * g, a * g - b * h + c * e + d * f, a * h + b * g - c * f + d * e]
+    )
 
 
 def matrix(p):
@@ -253,7 +256,7 @@ def alpha_step(bodies, equations, contacts, t, q, v, accelerations, h, rho, n_it
         known = (H @ velocities(np.zeros(6 * n)) + rate) / weight
         new, force = with_impulses(free, hat, H, known, [], [])
         change, a_new = abs(new - a_new).max(), new
-        if change < 1e-11 * (1 + abs(new).max()):
+        if change < 1e-8 * (1 + abs(new).max()):  # H comes from differences, with as much noise
             break
     closed = np.array([rows_of_contact(contact, places(a_new))[0] <= 1e-9 for contact in contacts], bool)
     q_new, w = projected(inverse, equations, contacts, t + h, places(a_new)), velocities(a_new)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import nsds
 from nsds.model import joints
 from nsds.schemes.rigid.joint_rows import joint_row
+from tests.reference_newton_euler import product
 from tests.strategies import examples, generators
 
 ORIGIN = np.array([0, 0, 0, 1.0, 0, 0, 0])
@@ -19,10 +20,6 @@ two_or_one = st.booleans()
 def unit(rng, n=3):
     x = rng.normal(size=n)
     return x / np.linalg.norm(x)
-
-
-def product(p, q):
-    return np.concatenate([[p[0] * q[0] - p[1:] @ q[1:]], p[0] * q[1:] + q[0] * p[1:] + np.cross(p[1:], q[1:])])
 
 
 def turn(axis, angle):
