@@ -126,13 +126,20 @@ def take_contacts(collisions, mem, imem, work, iwork):
 @tiny
 def outputs(t, interactions, p, q, v, R, functions, mem, imem, work):
     """R and w of the state (q, v), and y and ydot of all interactions, whose H is that of q afterwards. False where some is not finite."""
-    w, zero = view(work, p.w, 6 * p.n_bodies), 0.0
     for i in range(p.n_bodies):
         rotations.rotation_matrix(view(q, 7 * i + 3, 4), view(R, 9 * i, 9))
+    for k in range(interactions.size):
+        evaluate(t, interactions[k], q, R, functions, mem, imem, work)
+    return outputs_of_velocities(interactions, p, v, R, mem, work)
+
+
+@tiny
+def outputs_of_velocities(interactions, p, v, R, mem, work):
+    """As `outputs`, where h, H and rate, and R, are those of the state."""
+    w, zero = view(work, p.w, 6 * p.n_bodies), 0.0
     to_inertial(p.n_bodies, R, v, w)
     for k in range(interactions.size):
         it = interactions[k]
-        evaluate(t, it, q, R, functions, mem, imem, work)
         keep_outputs(it, w, mem, work)
         for i in range(it.m):
             zero += 0.0 * mem[it.y + i] + 0.0 * mem[it.ydot + i]
@@ -490,6 +497,14 @@ def commit(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, 
 @tiny
 def put_state(t, s, q, v, R, functions, mem, imem, work):
     """q and v into mem, with their outputs. Returns CONVERGED or NON_FINITE. Out: R and w of the state."""
+    is_finite = keep_state(s, q, v, mem, imem, work)
+    is_finite = outputs(t, s.interactions, s.plan[0], q, v, R, functions, mem, imem, work) and is_finite
+    return CONVERGED if is_finite else NON_FINITE
+
+
+@tiny
+def keep_state(s, q, v, mem, imem, work):
+    """q and v into mem. Returns whether q and gaps of contacts are finite."""
     zero = 0.0
     for i in range(s.plan[0].n_bodies):
         if is_gone(s.bodies[i], work):
@@ -503,5 +518,4 @@ def put_state(t, s, q, v, R, functions, mem, imem, work):
     for k in range(s.collisions.size):
         for i in range(imem[s.collisions[k].n]):
             zero += 0.0 * mem[s.collisions[k].y + i]
-    is_finite = outputs(t, s.interactions, s.plan[0], q, v, R, functions, mem, imem, work) and zero == 0.0
-    return CONVERGED if is_finite else NON_FINITE
+    return zero == 0.0

@@ -287,7 +287,10 @@ def stated_blocks(n_contacts, n_blocks, p, work, iwork):
 
 @kernel
 def state_blocks(t_new, is_new, n_contacts, n_blocks, options, interactions, p, functions, mem, imem, work, iwork):
-    """The blocks of interactions that take part, with H at qbar; of contacts, and where q_star is 0, H at q_k, in the first iteration."""
+    """The blocks of interactions that take part, with H at qbar; of contacts, and where q_star is 0, H at q_k, in the first iteration.
+
+    H at q_k of contacts and of joints, which do not depend on t, is there since `nsds.schemes.rigid.moreau_jean.outputs`.
+    """
     h, ahead, m, moves = options.h, options.gamma * options.h, p.n_bodies, options.q_star > 0.0
     q_bar = view(work, p.q_bar, 7 * m)
     if moves and (p.linear == 0 or options.is_explicit != 0.0):
@@ -306,7 +309,7 @@ def state_blocks(t_new, is_new, n_contacts, n_blocks, options, interactions, p, 
             blocks.subtract_velocities(p.d, first, it, view(work, p.w, 6 * m), stated)
             continue
         holds_position = options.span > 0.0 and it.law == EQUALITY and it.dofs == ABSENT
-        if it.gap_function == ABSENT and (moves or is_new):
+        if it.gap_function == ABSENT and (moves or (is_new and it.row == ABSENT)):
             t = t_new + 0.5 * options.span if it.dofs != ABSENT else t_new
             evaluate(t, it, q_bar, view(work, p.R, 9 * m), functions, mem, imem, work)
         if is_new or moves or not holds_position:

@@ -175,14 +175,14 @@ def leave(attempt, n_before, n_contacts, blocks_before, s, p, work, iwork):
 
 @kernel
 def restart(t, interactions, p, functions, mem, imem, work):
-    """Back to the velocities of the start of the step, and to H of contacts there."""
+    """Back to the velocities of the start of the step, and to H of contacts and joints there."""
     m = p.n_bodies
     q_old, R = view(work, p.q_old, 7 * m), view(work, p.R, 9 * m)
     for i in range(6 * m):
         work[p.v + i] = work[p.v_old + i]
     plain.to_inertial(m, R, view(work, p.v_old, 6 * m), view(work, p.w, 6 * m))
     for k in range(interactions.size):
-        if interactions[k].gap_function != ABSENT:
+        if interactions[k].gap_function != ABSENT or interactions[k].row != ABSENT:
             evaluate(t, interactions[k], q_old, R, functions, mem, imem, work)
 
 

@@ -38,7 +38,7 @@ from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS, P, tables
 from nsds.schemes.run.memory import Allocator, Prepared
 from nsds.schemes.table import scheme_for
-from nsds.status import CAPACITY, CONVERGED, INEXACT
+from nsds.status import CAPACITY, CONVERGED, INEXACT, NON_FINITE
 
 OPTIONS = np.dtype([("scheme", "S32"), ("newton_tol", "<f8"), ("newton_max_iter", "<i8")])
 # Impulses of the first half: on bodies in axes of the body (6 each), of interactions, and of contacts as they lie in the record.
@@ -162,7 +162,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     hit, n_second, error = plain.iterate(
         t_new, n_contacts, n_blocks, form, functions, solver, solver_options, second, mem, imem, work, iwork
     )
-    ended = _commit(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork)
+    ended = _commit(n_contacts, n_blocks, s, options, mem, imem, work, iwork)
     return worse(worse(ended, done), worse(hit, status)), n_iter + n_second, max(residual, error)
 
 
@@ -368,8 +368,11 @@ def _approach(options, s, p, mem, work):
 
 
 @kernel
-def _commit(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork):
-    """The velocities after the second half, and the impulses of both, in mem. Returns CONVERGED or NON_FINITE."""
+def _commit(n_contacts, n_blocks, s, options, mem, imem, work, iwork):
+    """The velocities after the second half, and the impulses of both, in mem. Returns CONVERGED or NON_FINITE.
+
+    H of everything is that of `_meet`: the second half moves nothing.
+    """
     form, p, places = s.motion, s.motion.plan[0], s.plan[0]
     m = p.n_bodies
     q, v, R = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m)
@@ -380,7 +383,9 @@ def _commit(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work,
             mem[form.bodies[i].q + P + k] = work[p.R_free + at] + work[places.impulse + at] + work[places.load + at]
     problem.keep_impulses(n_contacts, n_blocks, options.second, form, mem, imem, work, iwork)
     _each_lambda(0.0, s, mem, imem, work)
-    return plain.put_state(t_new, form, q, v, R, functions, mem, imem, work)
+    is_finite = plain.keep_state(form, q, v, mem, imem, work)
+    is_finite = plain.outputs_of_velocities(form.interactions, p, v, R, mem, work) and is_finite
+    return CONVERGED if is_finite else NON_FINITE
 
 
 @kernel
