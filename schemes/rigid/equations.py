@@ -42,10 +42,11 @@ def gather(d, stated, bodies, G, p, work, iwork):
         work[p.scale + i] = 1.0 / math.sqrt(abs(diagonal))
         work[p.dense + n * i + i] = diagonal * work[p.scale + i] ** 2
     for x in range(iwork[p.n_nodes]):
-        first, m = iwork[p.node_row + x], _reach(x, p, iwork)
-        for k in range(iwork[p.node_row + x + 1] - first):
-            for j in range(k + 1, m):
-                _couple(first + k, iwork[p.reach + j], n, stated.E, G, p, work, iwork)
+        n_runs = _reach(x, p, iwork)
+        for i in range(iwork[p.node_row + x], iwork[p.node_row + x + 1]):
+            iwork[p.reach] = i + 1
+            for run in range(p.reach, p.reach + 2 * n_runs, 2):
+                _couple(i, iwork[run], iwork[run + 1], n, stated.E, G, p, work, iwork)
     return n
 
 
@@ -59,17 +60,21 @@ def _product(x, y, size, E, G):
 
 
 @tiny
-def _couple(i, j, n, E, G, p, work, iwork):
-    """The entries (i, j) and (j, i): what acts on bodies that both rows have. Out: dense."""
-    x, y, s, t = 12 * iwork[p.component + i], 12 * iwork[p.component + j], 0.0, 0.0
-    for side in range(2):
-        body = iwork[p.ends + 2 * i + side]
+def _couple(i, begin, end, n, E, G, p, work, iwork):
+    """The entries (i, j) and (j, i) of rows j from begin up to end: what acts on bodies that both rows have. Out: dense."""
+    x, body_a, body_b, scale = 12 * iwork[p.component + i], iwork[p.ends + 2 * i], iwork[p.ends + 2 * i + 1], work[p.scale + i]
+    for j in range(begin, end):
+        y, s, t = 12 * iwork[p.component + j], 0.0, 0.0
         for other in range(2):
-            if body >= 0 and body == iwork[p.ends + 2 * j + other]:
-                s += _product(x + 6 * side, y + 6 * other, 6, E, G)
-                t += _product(y + 6 * other, x + 6 * side, 6, E, G)
-    scale = work[p.scale + i] * work[p.scale + j]
-    work[p.dense + n * i + j], work[p.dense + n * j + i] = scale * s, scale * t
+            body = iwork[p.ends + 2 * j + other]
+            if body >= 0 and body == body_a:
+                s += _product(x, y + 6 * other, 6, E, G)
+                t += _product(y + 6 * other, x, 6, E, G)
+            if body >= 0 and body == body_b:
+                s += _product(x + 6, y + 6 * other, 6, E, G)
+                t += _product(y + 6 * other, x + 6, 6, E, G)
+        both = scale * work[p.scale + j]
+        work[p.dense + n * i + j], work[p.dense + n * j + i] = both * s, both * t
 
 
 # ------------------------------------------------------------------------------------------------------------------ nodes
@@ -209,42 +214,47 @@ def _list_rows(d, stated, p, iwork):
 
 @tiny
 def _reach(at, p, iwork):
-    """Number of rows of the node at this place and of those that it is linked to later. Out: reach: these rows."""
-    m, first = 0, p.node_links + p.n_words * iwork[p.node_at + at]
-    for i in range(iwork[p.node_row + at], iwork[p.node_row + at + 1]):
-        iwork[p.reach + m] = i
-        m += 1
+    """Runs of rows of the node at this place and of those that it is linked to later. Returns their number. Out: reach: begin, end."""
+    n_runs, first = 0, p.node_links + p.n_words * iwork[p.node_at + at]
+    iwork[p.reach], iwork[p.reach + 1] = iwork[p.node_row + at], iwork[p.node_row + at + 1]
     for w in range(p.n_words):
         bits, x = iwork[first + w], w * _BITS
         while bits != 0:
-            if bits & 1:
-                later = p.node_row + iwork[p.node_place + x]
-                for i in range(iwork[later], iwork[later + 1]):
-                    iwork[p.reach + m] = i
-                    m += 1
+            if bits & 1 and iwork[p.node_place + x] != at:
+                later, last = p.node_row + iwork[p.node_place + x], p.reach + 2 * n_runs
+                if iwork[later] != iwork[last + 1]:
+                    n_runs, last = n_runs + 1, last + 2
+                    iwork[last] = iwork[later]
+                iwork[last + 1] = iwork[later + 1]
             bits, x = bits >> 1, x + 1
-    return m
+    return n_runs + 1
 
 
 # ------------------------------------------------------------------------------------------------------------------ elimination
+
+
+@tiny
+def _subtract(factor, row, below, n_runs, p, work, iwork):
+    """A multiple of a row from one below, in the columns of reach. In/out: dense."""
+    for run in range(p.reach, p.reach + 2 * n_runs, 2):
+        for j in range(iwork[run], iwork[run + 1]):
+            work[below + j] -= factor * work[row + j]
 
 
 @kernel
 def eliminate(n, p, work, iwork):
     """Factors L and U of the n rows as they come; False where a pivot is small. In/out: dense."""
     for x in range(iwork[p.n_nodes] if n > 0 else 0):
-        first, m = iwork[p.node_row + x], _reach(x, p, iwork)
-        for k in range(iwork[p.node_row + x + 1] - first):
-            row = p.dense + n * (first + k)
-            if not abs(work[row + first + k]) > _SMALL:
+        n_runs = _reach(x, p, iwork)
+        for k in range(iwork[p.node_row + x], iwork[p.node_row + x + 1]):
+            row = p.dense + n * k
+            if not abs(work[row + k]) > _SMALL:
                 return False
-            inverse = 1.0 / work[row + first + k]
-            for i in range(k + 1, m):
-                below = p.dense + n * iwork[p.reach + i]
-                factor = work[below + first + k] * inverse
-                work[below + first + k] = factor
-                for j in range(k + 1, m):
-                    work[below + iwork[p.reach + j]] -= factor * work[row + iwork[p.reach + j]]
+            iwork[p.reach], inverse = k + 1, 1.0 / work[row + k]
+            for run in range(p.reach, p.reach + 2 * n_runs, 2):
+                for i in range(iwork[run], iwork[run + 1]):
+                    work[p.dense + n * i + k] *= inverse
+                    _subtract(work[p.dense + n * i + k], row, p.dense + n * i, n_runs, p, work, iwork)
     return True
 
 
@@ -257,16 +267,19 @@ def substitute(n, q, p, r, work, iwork):
     for i in range(n):
         work[z + i] = -work[p.scale + i] * q[iwork[p.component + i]]
     for x in range(iwork[p.n_nodes]):
-        first, m = iwork[p.node_row + x], _reach(x, p, iwork)
-        for k in range(iwork[p.node_row + x + 1] - first):
-            for i in range(k + 1, m):
-                work[z + iwork[p.reach + i]] -= work[p.dense + n * iwork[p.reach + i] + first + k] * work[z + first + k]
+        n_runs = _reach(x, p, iwork)
+        for k in range(iwork[p.node_row + x], iwork[p.node_row + x + 1]):
+            iwork[p.reach], z_k = k + 1, work[z + k]
+            for run in range(p.reach, p.reach + 2 * n_runs, 2):
+                for i in range(iwork[run], iwork[run + 1]):
+                    work[z + i] -= work[p.dense + n * i + k] * z_k
     for x in range(iwork[p.n_nodes] - 1, -1, -1):
-        first, m = iwork[p.node_row + x], _reach(x, p, iwork)
-        for k in range(iwork[p.node_row + x + 1] - first - 1, -1, -1):
-            s = work[z + first + k]
-            for j in range(k + 1, m):
-                s -= work[p.dense + n * (first + k) + iwork[p.reach + j]] * work[z + iwork[p.reach + j]]
-            work[z + first + k] = s / work[p.dense + n * (first + k) + first + k]
+        n_runs = _reach(x, p, iwork)
+        for k in range(iwork[p.node_row + x + 1] - 1, iwork[p.node_row + x] - 1, -1):
+            s, row, iwork[p.reach] = work[z + k], p.dense + n * k, k + 1
+            for run in range(p.reach, p.reach + 2 * n_runs, 2):
+                for j in range(iwork[run], iwork[run + 1]):
+                    s -= work[row + j] * work[z + j]
+            work[z + k] = s / work[row + k]
     for i in range(n):
         r[iwork[p.component + i]] = work[p.scale + i] * work[z + i]

@@ -101,7 +101,7 @@ def reserve(lists, options, method, work, iwork, n_members):
     plan["most"], plan["n_words"], few = n_rows, equations.words_of(n_rows), min(n_rows, redundancy.MOST)
     work.place(plan, dense=n_rows**2, null=few**2, gram=few**2 + few, scaled=n_rows, scale=n_rows, weight=few)
     iwork.place(plan, n_nodes=1, is_ordered=1, ends=2 * n_rows, row_of=d * limit if n_rows else 0, node_row=n_rows + 1)
-    iwork.place(plan, node_body=2 * n_rows, **dict.fromkeys(("component", "reach", "node_at", "node_place"), n_rows))
+    iwork.place(plan, node_body=2 * n_rows, reach=2 * n_rows, **dict.fromkeys(("component", "node_at", "node_place"), n_rows))
     words = int(plan["n_words"][0])
     iwork.place(plan, nodes_left=words, node_links=words * n_rows, on_body=words * n)
     iwork.place(plan, body=2 * (n_contacts + n_blocks), disk=n_contacts + n_blocks, begin=interactions.size, first=n + 1)

@@ -26,7 +26,7 @@ def laid_out(most, n_components, n_bodies):
     for name, size in {"dense": most**2, "null": most**2, "gram": most**2 + most, "scaled": most, "scale": most, "weight": most}.items():
         p[name], at = at, at + size
     n_floats, at = at, 2
-    whole = {"component": most, "reach": most, "ends": 2 * most, "row_of": n_components, "node_row": most + 1, "node_body": 2 * most}
+    whole = {"component": most, "reach": 2 * most, "ends": 2 * most, "row_of": n_components, "node_row": most + 1, "node_body": 2 * most}
     whole |= {"node_links": words * most, "node_at": most, "node_place": most, "nodes_left": words, "on_body": words * n_bodies}
     for name, size in whole.items():
         p[name], at = at, at + size
