@@ -1,22 +1,18 @@
-"""The explicit Runge–Kutta pair of Dormand and Prince of orders 5 and 4, piece by piece, for any right-hand side.
+"""The explicit Runge–Kutta pair of Dormand and Prince of orders 5 and 4, for any right-hand side.
 
-Whoever integrates writes the loop over the stages, and evaluates the right-hand side in between:
-
-    for i in range(1, STAGES):
-        stage(i, n, h, x, k, at, work)                        # the state at t + C[i] h
-        f(t + C[i] * h, at, k + i * n)
-    # after the last stage: at holds the solution, k + LAST n its derivative, which is the first of the next step
-    error = error_of_step(n, h, x, at, k, rtol, atol, work)   # <= 1: accepted
-    h_next = h * factor(error, last_error)
-    dense_output(n, h, x, at, k, poly, work)                  # for `nsds.schemes.event_driven.polynomials`
+`step_of` binds its step to a right-hand side. Of the tables of a motion, ``s.flow[0]`` has the columns n, x, x_new, k (STAGES n) and poly
+(5 n), places in the work memory. A step is accepted where its error is not above 1; `factor` says how long the next is.
 
 Dormand and Prince, J. Comput. Appl. Math. 6 (1980) 19–26; dense output and step control as in Hairer, Nørsett, Wanner, Solving Ordinary
 Differential Equations I, II.4–II.6.
 """
 
+import math
+
 import numpy as np
 
-from nsds._jit import kernel, tiny
+from nsds._jit import kernel, specialised, tiny
+from nsds.status import CONVERGED
 
 STAGES, LAST, DEGREE = 7, 6, 4
 C = np.array([0.0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0])
@@ -44,8 +40,24 @@ _STABILISING = 0.04  # exponent of the last error: the step does not swing
 _FIRST = 0.01  # of the time in which the state changes by itself
 
 
+def _take_step(t, h, s, functions, options, mem, imem, work, iwork):
+    """A step from work[x:], with x' there in work[k:]: the state in x_new, x' in LAST of k, and dense output.
+
+    Returns (status, error relative to the tolerances, infinite where a stage fails).
+    """
+    f, n, status = s.flow[0], s.flow[0].n, CONVERGED
+    for i in range(1, STAGES):
+        _stage(i, n, h, f.x, f.k, f.x_new, work)
+        at = derivative(time_in_step(t, C[i], h), f.x_new, f.k + i * n, s, functions, options, mem, imem, work, iwork)  # noqa: F821
+        status = at if status == CONVERGED else status
+    if status != CONVERGED:
+        return status, math.inf
+    _dense_output(n, h, f.x, f.x_new, f.k, f.poly, work)
+    return status, _error_of_step(n, h, f.x, f.x_new, f.k, options.rtol, options.atol, work)
+
+
 @kernel
-def stage(i, n, h, x, k, out, work):
+def _stage(i, n, h, x, k, out, work):
     """State of stage i, ``x + h sum_j a_ij k_j``, into work[out:]; of the last one the solution of order 5. k_j lies at ``k + j n``."""
     for a in range(n):
         s = 0.0
@@ -55,7 +67,7 @@ def stage(i, n, h, x, k, out, work):
 
 
 @kernel
-def error_of_step(n, h, x, x_new, k, rtol, atol, work):
+def _error_of_step(n, h, x, x_new, k, rtol, atol, work):
     """Root mean square of the errors of all components, each relative to ``atol + rtol max(|x|, |x_new|)``; NaN where a stage is."""
     s = 0.0
     for a in range(n):
@@ -95,7 +107,7 @@ def first_step(n, h_max, x, k, rtol, atol, work):
 
 
 @kernel
-def dense_output(n, h, x, x_new, k, poly, work):
+def _dense_output(n, h, x, x_new, k, poly, work):
     """Coefficients of the interpolant of order 4 in ``theta = (time - t) / h``: that of theta^j of component a in work[poly + j n + a]."""
     for a in range(n):
         bend = 0.0
@@ -110,3 +122,8 @@ def dense_output(n, h, x, x_new, k, poly, work):
         work[poly + 2 * n + a] = last + bend - first
         work[poly + 3 * n + a] = -last - 2.0 * bend
         work[poly + 4 * n + a] = bend
+
+
+def step_of(name, derivative, time_in_step):
+    """Kernel of a step of motions with a right-hand side; for the arguments see `nsds.schemes.event_driven.radau5.steps_of`."""
+    return kernel(specialised(_take_step, name, derivative=derivative, time_in_step=time_in_step))

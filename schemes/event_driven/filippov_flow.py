@@ -37,8 +37,8 @@ _NARROWEST, _INTERPOLATED = 2.0**-8, 1e-7  # section of a step, and by how much 
 
 
 @kernel
-def _derivative(t, x, out, s, functions, mem, imem, work, iwork):
-    """x' at the state work[x:] into work[out:]. Returns a status."""
+def _derivative(t, x, out, s, functions, options, mem, imem, work, iwork):
+    """x' at the state work[x:] into work[out:]; the options are not read. Returns a status."""
     f = s.flow[0]
     status = hold(clamped(t, f, work), x, s, functions, mem, imem, work, iwork)
     for j in range(f.n):
@@ -46,78 +46,25 @@ def _derivative(t, x, out, s, functions, mem, imem, work, iwork):
     return status
 
 
-@kernel
-def _stages(t, h, s, functions, mem, imem, work, iwork):
-    """All stages but the first of a step from work[f.x:]; x_new and its derivative. Returns a status."""
-    f, n, status = s.flow[0], s.flow[0].n, CONVERGED
-    for i in range(1, dopri5.STAGES):
-        dopri5.stage(i, n, h, f.x, f.k, f.x_new, work)
-        at = _derivative(t + dopri5.C[i] * h, f.x_new, f.k + i * n, s, functions, mem, imem, work, iwork)
-        status = at if status == CONVERGED else status
-    return status
+@tiny
+def _time_in_step(t, theta, h):
+    """``t + theta h``."""
+    return t + theta * h
+
+
+_explicit_step = dopri5.step_of("first_order", _derivative, _time_in_step)
+_note_slopes, _stiff_step = radau5.steps_of("first_order", _derivative, _time_in_step)
 
 
 @kernel
 def _advance(t, h, s, functions, options, mem, imem, work, iwork):
     """A step of length h from work[f.x:]: x_new, its derivative, dense output. Returns (status, error, infinite where a stage fails)."""
     f, n = s.flow[0], s.flow[0].n
-    if f.is_stiff != 0:
-        return _advance_stiff(t, h, s, functions, options, mem, imem, work, iwork)
-    status = _stages(t, h, s, functions, mem, imem, work, iwork)
-    if status != CONVERGED:
-        return status, math.inf
-    dopri5.dense_output(n, h, f.x, f.x_new, f.k, f.poly, work)
-    return status, dopri5.error_of_step(n, h, f.x, f.x_new, f.k, options.rtol, options.atol, work)
-
-
-@kernel
-def _note_slopes(t, s, functions, mem, imem, work, iwork):
-    """Slopes of x' at the start of a step, by differences from x' in work[f.k:]. Returns a status."""
-    f, n, status = s.flow[0], s.flow[0].n, CONVERGED
-    for j in range(n):
-        radau5.perturb(j, n, f.x, f.sampled, work)
-        at = _derivative(t, f.sampled, f.first, s, functions, mem, imem, work, iwork)
-        status = at if status == CONVERGED else status
-        radau5.note_slope(j, n, f.x, f.sampled, f.k, f.first, f.jac, work)
-    return status
-
-
-@kernel
-def _advance_stiff(t, h, s, functions, options, mem, imem, work, iwork):
-    """As `_advance`, by Radau IIA."""
-    f, n, last, status = s.flow[0], s.flow[0].n, 0.0, CONVERGED
-    if not radau5.prepare(n, h, f, work, iwork):
-        return CONVERGED, math.inf
-    for a in range(n):
-        work[f.first + a] = work[f.k + a]
-    radau5.begin(n, f, work)
-    is_done, diverges = False, False
-    for _ in range(radau5.ITERATIONS):
-        for i in range(radau5.STAGES):
-            radau5.stage(i, n, f, f.x_new, work)
-            at = _derivative(t + radau5.C[i] * h, f.x_new, f.k + i * n, s, functions, mem, imem, work, iwork)
-            status = at if status == CONVERGED else status
-        size = radau5.improve(n, h, options.rtol, options.atol, f, work)
-        is_done, diverges = radau5.is_solved(size, last, options.rtol)
-        if is_done or diverges or status != CONVERGED:
-            break
-        last = size
-    for a in range(n):
-        work[f.k + a] = work[f.first + a]
-    if not is_done:
-        return status, math.inf
-    radau5.conclude(n, f, work)
-    radau5.dense_output(n, f, work)
+    if f.is_stiff == 0:
+        return _explicit_step(t, h, s, functions, options, mem, imem, work, iwork)
     for a in range(n):
         work[f.poly + dopri5.DEGREE * n + a] = 0.0
-    status = _derivative(t + h, f.x_new, f.k + dopri5.LAST * n, s, functions, mem, imem, work, iwork)
-    error = radau5.error_of_step(n, h, f.k, options.rtol, options.atol, f, work)
-    if error > 1.0:
-        for a in range(n):
-            work[f.sampled + a] = work[f.x + a] + work[f.g + a]
-        _derivative(t, f.sampled, f.first, s, functions, mem, imem, work, iwork)
-        error = radau5.error_of_step(n, h, f.first, options.rtol, options.atol, f, work)
-    return status, error
+    return _stiff_step(t, h, s, functions, options, mem, imem, work, iwork)
 
 
 @kernel
@@ -126,14 +73,13 @@ def move(t, t_end, s, functions, options, mem, imem, work, iwork):
     f, n, status = s.flow[0], s.flow[0].n, CONVERGED
     if iwork[f.fresh] != 0:
         set_difference(work[f.step] if work[f.step] > 0.0 else 1e-3 * options.h, f, work)
-        status = _derivative(t, f.x, f.k, s, functions, mem, imem, work, iwork)
+        status = _derivative(t, f.x, f.k, s, functions, options, mem, imem, work, iwork)
         iwork[f.fresh] = 0
     if not work[f.step] > 0.0:
         work[f.step], work[f.error] = dopri5.first_step(n, options.h, f.x, f.k, options.rtol, options.atol, work), 1.0
     h, error = min(work[f.step], t_end - t), math.inf
     if f.is_stiff != 0:
-        at = _note_slopes(t, s, functions, mem, imem, work, iwork)
-        status = at if status == CONVERGED else status
+        _note_slopes(t, s, functions, options, mem, imem, work, iwork)
     for _ in range(_ATTEMPTS):
         set_difference(h, f, work)
         at, error = _advance(t, h, s, functions, options, mem, imem, work, iwork)
@@ -239,11 +185,11 @@ def _first_width(nearest, t, h, s, functions, mem, imem, work, iwork):
 def _evaluate_guards(t, h, theta, s, functions, mem, imem, work, iwork):
     """Outputs, and lambda of HELD rows, at theta of the step."""
     f = s.flow[0]
-    evaluate(f.n, dopri5.DEGREE, f.poly, theta, f.sampled, work)
+    evaluate(f.n, dopri5.DEGREE, f.poly, theta, f.x_sampled, work)
     if iwork[f.count] > 0:
-        hold(clamped(t + theta * h, f, work), f.sampled, s, functions, mem, imem, work, iwork)
+        hold(clamped(t + theta * h, f, work), f.x_sampled, s, functions, mem, imem, work, iwork)
     else:
-        evaluate_outputs(clamped(t + theta * h, f, work), f.sampled, s, functions, mem, imem, work)
+        evaluate_outputs(clamped(t + theta * h, f, work), f.x_sampled, s, functions, mem, imem, work)
 
 
 @kernel
@@ -320,10 +266,10 @@ def _sample(t, h, begin, width, s, functions, mem, imem, work, iwork):
 
 @tiny
 def _terms(i, s, work):
-    """The terms of w of a row at the state in work[f.sampled:], together."""
+    """The terms of w of a row at the state in work[f.x_sampled:], together."""
     f, c, w, terms = s.flow[0], s.newton.constraints[i], work[s.flow[0].w + i], 0.0
     for k in range(c.entry, c.entry_end):
-        term = work[s.newton.entries[k].coefficient] * work[f.sampled + s.newton.entries[k].dof]
+        term = work[s.newton.entries[k].coefficient] * work[f.x_sampled + s.newton.entries[k].dof]
         w -= term
         terms += abs(term)
     return terms + abs(w)

@@ -20,7 +20,7 @@ from nsds.schemes.problem.tables import Unknowns, place_problem
 # time of the last event, step of differences, first and last time at which functions are called.
 _ARRAYS = {
     "jac": "in", "newton": "rr", "filter": "in", "z": "r", "g": "r", "sizes": "r", "first": "i",
-    "x": "n", "x_new": "n", "at": "n", "sampled": "n", "scratch": "n", "xdot": "n", "xdd": "n", "rhs": "n", "k": "sn", "poly": "dn",
+    "x": "n", "x_new": "n", "at": "n", "x_sampled": "n", "scratch": "n", "xdot": "n", "xdd": "n", "rhs": "n", "k": "sn", "poly": "dn",
     "x_size": "n", "xdot_size": "n", "w": "m", "wt": "m", "wtt": "m", "off": "m", "MB": "mn", "CMB": "mm", "D": "mm", "second": "mm",
     "P": "mm", "T": "mm", "R": "m", "size": "m", "y_size": "m", "lam_size": "m", "terms": "m", "still": "m",
     "guard_value": "2gm", "guard_poly": "g", "spare": "g", "root": "m", "section": "m",

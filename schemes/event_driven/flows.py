@@ -56,6 +56,10 @@ def _derivative(t, x, out, s, functions, options, mem, imem, work, iwork):
     return status
 
 
+_explicit_step = dopri5.step_of("lagrangian", _derivative, time_in_step)
+_note_slopes, _stiff_step = radau5.steps_of("lagrangian", _derivative, time_in_step)
+
+
 @kernel
 def runge_kutta_step(t, t_end, s, functions, options, mem, imem, work, iwork):
     """One accepted step from the state in mem towards t_end, or to the first event in it. Returns (status, time reached).
@@ -71,7 +75,7 @@ def runge_kutta_step(t, t_end, s, functions, options, mem, imem, work, iwork):
         work[f.step], work[f.error] = dopri5.first_step(n, options.h, f.x, f.k, options.rtol, options.atol, work), 1.0
     h, error, theta = min(work[f.step], t_end - t), math.inf, NO_ROOT
     if f.is_stiff != 0:
-        status = _note_slopes(t, s, functions, options, mem, imem, work, iwork)
+        _note_slopes(t, s, functions, options, mem, imem, work, iwork)
     for _ in range(_ATTEMPTS):
         status, error = _try_step(t, h, s, functions, options, mem, imem, work, iwork)
         is_shortest = h <= _SHORTEST * max(abs(t), abs(t_end))
@@ -100,68 +104,13 @@ def runge_kutta_step(t, t_end, s, functions, options, mem, imem, work, iwork):
 @kernel
 def _try_step(t, h, s, functions, options, mem, imem, work, iwork):
     """One step from x to x_new, and its dense output. Returns (status, error of the step, infinite where a stage has failed)."""
-    f, n, status = s.flow[0], s.flow[0].n, CONVERGED
+    f = s.flow[0]
     _set_headings(s, work)
     if f.is_stiff != 0:
-        return _try_stiff_step(t, h, s, functions, options, mem, imem, work, iwork)
-    for i in range(1, dopri5.STAGES):
-        dopri5.stage(i, n, h, f.x, f.k, f.x_new, work)
-        at = _derivative(time_in_step(t, dopri5.C[i], h), f.x_new, f.k + i * n, s, functions, options, mem, imem, work, iwork)
-        status = at if status == CONVERGED else status
-    if status != CONVERGED:
-        return status, math.inf
-    dopri5.dense_output(n, h, f.x, f.x_new, f.k, f.poly, work)
+        iwork[f.degree] = radau5.DEGREE
+        return _stiff_step(t, h, s, functions, options, mem, imem, work, iwork)
     iwork[f.degree] = dopri5.DEGREE
-    return status, dopri5.error_of_step(n, h, f.x, f.x_new, f.k, options.rtol, options.atol, work)
-
-
-@kernel
-def _note_slopes(t, s, functions, options, mem, imem, work, iwork):
-    """Slopes of x' at the start of a step, by differences from x' in work[f.k:]. Returns a status."""
-    f, n, status = s.flow[0], s.flow[0].n, CONVERGED
-    for j in range(n):
-        radau5.perturb(j, n, f.x, f.x_sampled, work)
-        at = _derivative(t, f.x_sampled, f.first, s, functions, options, mem, imem, work, iwork)
-        status = at if status == CONVERGED else status
-        radau5.note_slope(j, n, f.x, f.x_sampled, f.k, f.first, f.jac, work)
-    return status
-
-
-@kernel
-def _try_stiff_step(t, h, s, functions, options, mem, imem, work, iwork):
-    """As `_try_step`, by Radau IIA."""
-    f, n, last, status = s.flow[0], s.flow[0].n, 0.0, CONVERGED
-    if not radau5.prepare(n, h, f, work, iwork):
-        return CONVERGED, math.inf
-    for a in range(n):
-        work[f.first + a] = work[f.k + a]
-    radau5.begin(n, f, work)
-    is_done, diverges = False, False
-    for _ in range(radau5.ITERATIONS):
-        for i in range(radau5.STAGES):
-            radau5.stage(i, n, f, f.x_new, work)
-            at = _derivative(time_in_step(t, radau5.C[i], h), f.x_new, f.k + i * n, s, functions, options, mem, imem, work, iwork)
-            status = at if status == CONVERGED else status
-        size = radau5.improve(n, h, options.rtol, options.atol, f, work)
-        is_done, diverges = radau5.is_solved(size, last, options.rtol)
-        if is_done or diverges or status != CONVERGED:
-            break
-        last = size
-    for a in range(n):
-        work[f.k + a] = work[f.first + a]
-    if not is_done or status != CONVERGED:
-        return status, math.inf
-    radau5.conclude(n, f, work)
-    radau5.dense_output(n, f, work)
-    iwork[f.degree] = radau5.DEGREE
-    status = _derivative(time_in_step(t, 1.0, h), f.x_new, f.k + dopri5.LAST * n, s, functions, options, mem, imem, work, iwork)
-    error = radau5.error_of_step(n, h, f.k, options.rtol, options.atol, f, work)
-    if error > 1.0:
-        for a in range(n):
-            work[f.x_sampled + a] = work[f.x + a] + work[f.g + a]
-        _derivative(t, f.x_sampled, f.first, s, functions, options, mem, imem, work, iwork)
-        error = radau5.error_of_step(n, h, f.first, options.rtol, options.atol, f, work)
-    return status, error
+    return _explicit_step(t, h, s, functions, options, mem, imem, work, iwork)
 
 
 @tiny

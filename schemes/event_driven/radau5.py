@@ -1,22 +1,13 @@
-"""The implicit Runge–Kutta method Radau IIA of order 5 for stiff motions, piece by piece, for any right-hand side.
+"""The implicit Runge–Kutta method Radau IIA of order 5 for stiff motions, for any right-hand side.
 
 Of the stages ``x + z_i`` at ``t + C[i] h``, with f an autonomous or other right-hand side and J its slope at the start of the step,
 
     z_i = h sum_j a_ij f(t + c_j h, x + z_j),       (I - h A ⊗ J) dz = h (A ⊗ I) f - z       simplified Newton
     (gamma / h I - J) error = f(t, x) + sum_i e_i z_i / h                                     of order 3
 
-and the solution at the end is the last stage. Whoever integrates evaluates the right-hand side in between:
-
-    perturb(j, n, x, at, work); f(t, at, column); note_slope(j, ...)          # for all j: J
-    prepare(n, h, p, work, iwork)                                             # the two matrices
-    begin(n, p, work)                                                         # z = 0
-    while not done:
-        stage(i, n, p, at, work); f(t + C[i] h, at, k + i n)                  # for all i
-        size = improve(n, h, rtol, atol, p, work)                             # a step of Newton's method
-    conclude(n, p, work); error = error_of_step(n, h, first, rtol, atol, p, work); dense_output(n, p, work)
-
-p is a row of a table with the columns n, x, x_new, k, poly, jac (n, n), newton (3 n, 3 n), filter (n, n), z, g, sizes (3 n) of the work
-memory, and stage_pivots (3 n) of the integer one. Hairer and Wanner, Solving Ordinary Differential Equations II, IV.8; dense output is the
+and the solution at the end is the last stage. `steps_of` binds it to a right-hand side. Of the tables of a motion, ``s.flow[0]`` has the
+columns n, and x, x_new, x_sampled, first (n), k, poly, jac (n, n), newton (3 n, 3 n), filter (n, n), z, g, sizes (3 n) of the work memory,
+and stage_pivots (3 n) of the integer one. Hairer and Wanner, Solving Ordinary Differential Equations II, IV.8; dense output is the
 polynomial of collocation.
 """
 
@@ -24,8 +15,10 @@ import math
 
 import numpy as np
 
-from nsds._jit import kernel, tiny
+from nsds._jit import kernel, specialised, tiny
+from nsds.schemes.event_driven.dopri5 import LAST
 from nsds.schemes.linear_algebra import invert_in_place
+from nsds.status import CONVERGED
 
 STAGES, DEGREE = 3, 3
 _S = math.sqrt(6.0)
@@ -39,29 +32,66 @@ A = np.array(
 )
 ERROR = np.array([-(13 + 7 * _S) / 3, (-13 + 7 * _S) / 3, -1 / 3])
 GAMMA = 30.0 / (6.0 + 81.0 ** (1 / 3) - 9.0 ** (1 / 3))  # the real eigenvalue of A^-1
-ITERATIONS = 10  # of Newton's method, at most
+_ITERATIONS = 10  # of Newton's method, at most
 _SLOPE, _LEAST_SIZE = 2.0**-26, 1e-5  # of a component: difference for its slope, and of how small a one
 _LOOSE, _UNITS = 0.03, 10.0  # of the tolerance: what Newton's method may miss; units in the last place that it cannot
 _DIVERGES = 0.99  # ratio of two changes
 
 
-@tiny
-def perturb(j, n, x, at, work):
-    """The state with component j moved, into work[at:]."""
-    for a in range(n):
-        work[at + a] = work[x + a]
-    work[at + j] += _SLOPE * math.sqrt(max(_LEAST_SIZE, abs(work[x + j])))
+def _note_slopes(t, s, functions, options, mem, imem, work, iwork):
+    """Slopes of x' at the start of a step, by differences from x' in work[k:], into work[jac:]; wrong ones make Newton's method slow."""
+    f, n = s.flow[0], s.flow[0].n
+    for j in range(n):
+        for a in range(n):
+            work[f.x_sampled + a] = work[f.x + a]
+        work[f.x_sampled + j] += _SLOPE * math.sqrt(max(_LEAST_SIZE, abs(work[f.x + j])))
+        derivative(t, f.x_sampled, f.first, s, functions, options, mem, imem, work, iwork)  # noqa: F821
+        for a in range(n):
+            work[f.jac + a * n + j] = (work[f.first + a] - work[f.k + a]) / (work[f.x_sampled + j] - work[f.x + j])
 
 
-@tiny
-def note_slope(j, n, x, at, first, moved, jac, work):
-    """Column j of J, from x' at the state (work[first:]) and at the moved one (work[moved:]); n rows."""
+def _take_step(t, h, s, functions, options, mem, imem, work, iwork):
+    """A step from work[x:], with x' there in work[k:] and its slopes in work[jac:]: the state in x_new, x' in LAST of k, and dense output.
+
+    Returns (status, error relative to the tolerances, infinite where a stage fails or the equations are not solved).
+    """
+    f, n, last, status = s.flow[0], s.flow[0].n, 0.0, CONVERGED
+    if not _prepare(n, h, f, work, iwork):
+        return CONVERGED, math.inf
     for a in range(n):
-        work[jac + a * n + j] = (work[moved + a] - work[first + a]) / (work[at + j] - work[x + j])
+        work[f.first + a] = work[f.k + a]
+    for i in range(STAGES * n):
+        work[f.z + i] = 0.0
+    is_done, diverges = False, False
+    for _ in range(_ITERATIONS):
+        for i in range(STAGES):
+            for a in range(n):
+                work[f.x_new + a] = work[f.x + a] + work[f.z + i * n + a]
+            at = derivative(time_in_step(t, C[i], h), f.x_new, f.k + i * n, s, functions, options, mem, imem, work, iwork)  # noqa: F821
+            status = at if status == CONVERGED else status
+        size = improve(n, h, options.rtol, options.atol, f, work)
+        is_done, diverges = _is_solved(size, last, options.rtol)
+        if is_done or diverges or status != CONVERGED:
+            break
+        last = size
+    for a in range(n):
+        work[f.k + a] = work[f.first + a]
+        work[f.x_new + a] = work[f.x + a] + work[f.z + 2 * n + a]
+    if not is_done or status != CONVERGED:
+        return status, math.inf
+    _dense_output(n, f, work)
+    status = derivative(time_in_step(t, 1.0, h), f.x_new, f.k + LAST * n, s, functions, options, mem, imem, work, iwork)  # noqa: F821
+    error = _error_of_step(n, h, f.k, options.rtol, options.atol, f, work)
+    if error > 1.0:  # of what is stiff the estimate is too large: filtered once more
+        for a in range(n):
+            work[f.x_sampled + a] = work[f.x + a] + work[f.g + a]
+        derivative(t, f.x_sampled, f.first, s, functions, options, mem, imem, work, iwork)  # noqa: F821
+        error = _error_of_step(n, h, f.first, options.rtol, options.atol, f, work)
+    return status, error if status == CONVERGED else math.inf
 
 
 @kernel
-def prepare(n, h, p, work, iwork):
+def _prepare(n, h, p, work, iwork):
     """Inverses of ``I - h A ⊗ J`` and ``gamma / h I - J``; False where one is singular."""
     m = 3 * n
     for i in range(m):
@@ -78,20 +108,6 @@ def prepare(n, h, p, work, iwork):
             work[p.filter + i * n + j] = value = (GAMMA / h if i == j else 0.0) - work[p.jac + i * n + j]
             work[p.sizes + i] += abs(value)
     return invert_in_place(n, p.filter, p.sizes, work, iwork, p.stage_pivots)
-
-
-@tiny
-def begin(n, p, work):
-    """``z = 0``."""
-    for i in range(3 * n):
-        work[p.z + i] = 0.0
-
-
-@tiny
-def stage(i, n, p, at, work):
-    """State of stage i into work[at:]."""
-    for a in range(n):
-        work[at + a] = work[p.x + a] + work[p.z + i * n + a]
 
 
 @kernel
@@ -113,7 +129,7 @@ def improve(n, h, rtol, atol, p, work):
 
 
 @tiny
-def is_solved(size, last, rtol):
+def _is_solved(size, last, rtol):
     """(Whether Newton's method has come near enough, whether it diverges); size and last: of its last two changes, 0 of none."""
     ratio = size / last if last > 0.0 else 1.0
     if size == 0.0 or (ratio < 1.0 and size * ratio / (1.0 - ratio) <= max(_UNITS * 2.0**-52 / rtol, min(_LOOSE, math.sqrt(rtol)))):
@@ -121,15 +137,8 @@ def is_solved(size, last, rtol):
     return False, not size < math.inf or (last > 0.0 and ratio >= _DIVERGES)
 
 
-@tiny
-def conclude(n, p, work):
-    """The state at the end of the step into x_new."""
-    for a in range(n):
-        work[p.x_new + a] = work[p.x + a] + work[p.z + 2 * n + a]
-
-
 @kernel
-def error_of_step(n, h, first, rtol, atol, p, work):
+def _error_of_step(n, h, first, rtol, atol, p, work):
     """Root mean square of the errors of all components, in the norm of the tolerances; in work[p.g:], too, itself.
 
     first: offset of x' at the start of the step, or, filtered once more, at the start moved by the error.
@@ -148,7 +157,7 @@ def error_of_step(n, h, first, rtol, atol, p, work):
 
 
 @kernel
-def dense_output(n, p, work):
+def _dense_output(n, p, work):
     """Coefficients of the cubic through the start and all stages: that of theta^j of component a in work[poly + j n + a]."""
     for a in range(n):
         z1, z2, z3 = work[p.z + a], work[p.z + n + a], work[p.z + 2 * n + a]
@@ -159,3 +168,13 @@ def dense_output(n, p, work):
         work[p.poly + n + a] = d1 - C[0] * d12 + C[0] * C[1] * d123
         work[p.poly + 2 * n + a] = d12 - (C[0] + C[1]) * d123
         work[p.poly + 3 * n + a] = d123
+
+
+def steps_of(name, derivative, time_in_step):
+    """(kernel of the slopes, kernel of a step) of motions with a right-hand side.
+
+    derivative: ``(t, x, out, s, functions, options, mem, imem, work, iwork) -> status``, x' at the state work[x:] into work[out:];
+    time_in_step: ``(t, theta, h)``, when theta of a step is; name: of the motions, which makes the kernels ones of their own.
+    """
+    names = {"derivative": derivative, "time_in_step": time_in_step}
+    return kernel(specialised(_note_slopes, name, **names)), kernel(specialised(_take_step, name, **names))

@@ -1,16 +1,21 @@
 """The pieces that flows are made of: Dormand and Prince's pair against SciPy's, interpolation, and the search for roots."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import RK45
 
+from nsds._jit import specialised
+from nsds.model.layout import table
 from nsds.schemes.event_driven import dopri5, polynomials
 from nsds.schemes.event_driven.impacts import _dies_out
 from nsds.schemes.event_driven.polynomials import FORCE_DEGREE, FORCE_NODES, GUARD_DEGREE, GUARD_NODES, NO_ROOT
 from nsds.schemes.event_driven.tables import place_flow
 from nsds.schemes.run.memory import Allocator
+from nsds.status import CONVERGED
 
 
 def pendulum(t, x):
@@ -19,15 +24,19 @@ def pendulum(t, x):
 
 def taken(t, x, h, f=pendulum, rtol=1e-6, atol=1e-9):
     """(new state, error, coefficients of the dense output, stages) of one step."""
-    n, work = x.size, np.zeros(100)
+    n, work, p = x.size, np.zeros(100), np.zeros(1, table("n", "x", "k", "x_new", "poly"))
     k, new, poly = 10, 60, 70
+    p[0] = n, 0, k, new, poly
     work[:n] = x
     work[k : k + n] = f(t, x)
-    for i in range(1, dopri5.STAGES):
-        dopri5.stage(i, n, h, 0, k, new, work)
-        work[k + i * n : k + (i + 1) * n] = f(t + dopri5.C[i] * h, work[new : new + n])
-    error = dopri5.error_of_step(n, h, 0, new, k, rtol, atol, work)
-    dopri5.dense_output(n, h, 0, new, k, poly, work)
+
+    def derivative(t, at, out, *_):
+        work[out : out + n] = f(t, work[at : at + n])
+        return CONVERGED
+
+    step = specialised(dopri5._take_step, "here", derivative=derivative, time_in_step=lambda t, theta, h: t + theta * h)
+    status, error = step(t, h, SimpleNamespace(flow=p), None, SimpleNamespace(rtol=rtol, atol=atol), None, None, work, None)
+    assert status == CONVERGED
     return work[new : new + n].copy(), error, work[poly : poly + 5 * n].reshape(5, n).copy(), work[k : k + 7 * n].reshape(7, n).copy()
 
 

@@ -1,6 +1,7 @@
 """Stiff motions by Radau IIA: its step against a twin, orders, published references, and events in stiff motions."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,46 +9,37 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import fsolve
 
 import nsds
+from nsds._jit import specialised
 from nsds.model.layout import table
 from nsds.schemes.event_driven import radau5
-from nsds.status import EVENT, JUMP
+from nsds.status import CONVERGED, EVENT, JUMP
 from tests.schemes.event_driven.test_event_driven import G, happened, linear
 from tests.schemes.event_driven.test_flows import circle, pendulum
 
 RELAY = 0.3  # of the switch
-PLACES = table("n", "x", "x_new", "k", "poly", "jac", "newton", "filter", "z", "g", "sizes", "stage_pivots")
+PLACES = table("n", "x", "x_new", "x_sampled", "k", "poly", "first", "jac", "newton", "filter", "z", "g", "sizes", "stage_pivots")
 
 
 def taken(t, x, h, f, rtol=1e-10, atol=1e-12):
     """(new state, error, coefficients of the dense output) of one step."""
     n, p, at = x.size, np.zeros(1, PLACES), 0
-    sizes = {"n": 1, "x": n, "x_new": n, "k": 3 * n, "poly": 4 * n, "jac": n * n, "newton": 9 * n * n, "filter": n * n,
-             "z": 3 * n, "g": 3 * n, "sizes": 3 * n}  # fmt: skip
+    sizes = {"n": 1, "x": n, "x_new": n, "x_sampled": n, "k": 7 * n, "poly": 4 * n, "first": n, "jac": n * n, "newton": 9 * n * n,
+             "filter": n * n, "z": 3 * n, "g": 3 * n, "sizes": 3 * n}  # fmt: skip
     for name, size in sizes.items():
         p[name], at = at, at + size
-    p["n"], p, work, iwork = n, p[0], np.zeros(at + 3 * n), np.zeros(3 * n, np.int64)
-    first, moved, state = at, at + n, at + 2 * n
-    work[p["x"] : p["x"] + n], work[first : first + n] = x, f(t, x)
-    for j in range(n):
-        radau5.perturb(j, n, p["x"], state, work)
-        work[moved : moved + n] = f(t, work[state : state + n])
-        radau5.note_slope(j, n, p["x"], state, first, moved, p["jac"], work)
-    assert radau5.prepare(n, h, p, work, iwork)
-    radau5.begin(n, p, work)
-    last, is_done = 0.0, False
-    for _ in range(radau5.ITERATIONS):
-        for i in range(radau5.STAGES):
-            radau5.stage(i, n, p, state, work)
-            work[p["k"] + i * n : p["k"] + (i + 1) * n] = f(t + radau5.C[i] * h, work[state : state + n])
-        size = radau5.improve(n, h, rtol, atol, p, work)
-        is_done, diverges = radau5.is_solved(size, last, rtol)
-        if is_done or diverges:
-            break
-        last = size
-    assert is_done
-    radau5.conclude(n, p, work)
-    error = radau5.error_of_step(n, h, first, rtol, atol, p, work)
-    radau5.dense_output(n, p, work)
+    p["n"], work, iwork = n, np.zeros(at), np.zeros(3 * n, np.int64)
+    s, options = SimpleNamespace(flow=p), SimpleNamespace(rtol=rtol, atol=atol)
+
+    def derivative(t, at, out, *_):
+        work[out : out + n] = f(t, work[at : at + n])
+        return CONVERGED
+
+    bound = {"derivative": derivative, "time_in_step": lambda t, theta, h: t + theta * h}
+    p = p[0]
+    work[p["x"] : p["x"] + n], work[p["k"] : p["k"] + n] = x, f(t, x)
+    specialised(radau5._note_slopes, "here", **bound)(t, s, None, options, None, None, work, iwork)
+    status, error = specialised(radau5._take_step, "here", **bound)(t, h, s, None, options, None, None, work, iwork)
+    assert status == CONVERGED
     return work[p["x_new"] : p["x_new"] + n].copy(), error, work[p["poly"] : p["poly"] + 4 * n].reshape(4, n).copy()
 
 
