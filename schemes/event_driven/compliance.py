@@ -14,6 +14,7 @@ from nsds.schemes.lagrangian.contact_forces import coordinate
 from nsds.schemes.lagrangian.functions import relation_operators, relation_output
 from nsds.schemes.lagrangian.outputs import compliance, position, velocity
 from nsds.schemes.lagrangian.tables import POSITION
+from nsds.schemes.linear_algebra import invert_in_place
 
 _ITERATIONS = 100  # of Newton's method
 _SAME, _CLOSE = 2.0**-50, 1e-9  # change of lambda, relative: nothing follows, it is good enough
@@ -181,26 +182,19 @@ def _divide(i, b, s, options, work, iwork):
     for k in range(m):
         j = form.couplings[first + k].constraint
         held = iwork[f.mode + j] == HELD
-        work[b + j] = work[b + j] if held else 0.0
+        work[f.rhs + k], work[f.size + k] = work[b + j] if held else 0.0, 0.0
         for l in range(m):
             other = form.couplings[first + l].constraint
             both = held and iwork[f.mode + other] == HELD
-            work[A + k * m + l] = _slope(j, other, s, options, work) if both else 1.0 if k == l else 0.0
-    for e in range(m):  # pivots on the diagonal: its symmetric part is definite
-        pivot, at = work[A + e * m + e], form.couplings[first + e].constraint
-        if not 0.0 < abs(pivot) < math.inf:
-            return False
-        for k in range(e + 1, m):
-            factor = work[A + k * m + e] / pivot
-            for l in range(e, m):
-                work[A + k * m + l] -= factor * work[A + e * m + l]
-            work[b + form.couplings[first + k].constraint] -= factor * work[b + at]
-    for back in range(m):
-        e = m - 1 - back
-        at = form.couplings[first + e].constraint
-        for l in range(e + 1, m):
-            work[b + at] -= work[A + e * m + l] * work[b + form.couplings[first + l].constraint]
-        work[b + at] /= work[A + e * m + e]
+            work[A + k * m + l] = value = _slope(j, other, s, options, work) if both else 1.0 if k == l else 0.0
+            work[f.size + k] += abs(value)
+    if not invert_in_place(m, A, f.size, work, iwork, f.pivots):
+        return False
+    for k in range(m):
+        x = 0.0
+        for l in range(m):
+            x += work[A + k * m + l] * work[f.rhs + l]
+        work[b + form.couplings[first + k].constraint] = x
     return True
 
 

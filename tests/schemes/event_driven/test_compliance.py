@@ -115,6 +115,15 @@ def test_coupled_floors_obey_their_law_and_keep_energy(seed):
     assert np.ptp(energy) < 1e-9 * len(rows) * (1 + abs(energy).max())
 
 
+def test_forces_that_are_almost_gyroscopic():
+    """D whose diagonal is by 1e9 smaller than its skew part: no pivot."""
+    D = 1e-3 * np.array([[1e-9, 1.0], [-1.0, 1e-9]])
+    part = nsds.lagrangian_linear(M=[1.0, 1.0], q=[-1e-3, 1e-3], v=[0.0, 0.0])
+    springs = nsds.interaction(linear(H=np.eye(2), D=D), nsds.complementarity(), on="part")
+    rows = run(nsds.system(part=part, springs=springs), 1e-3, h=1e-3)
+    np.testing.assert_allclose(rows["springs"]["lambda"], np.linalg.solve(D, -rows["part"]["q"].T).T, rtol=1e-13)
+
+
 def test_springs_and_forces_between_bodies():
     """Two balls on a spring: ``y = 0.1 cos 10 t``; a servo on a door against SciPy."""
     balls = nsds.rigid_bodies(2.0, 0.1, q=[[0, 0, 0, 1, 0, 0, 0], [1.1, 0, 0, 1, 0, 0, 0]], v=[[0.0] * 6] * 2)
