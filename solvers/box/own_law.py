@@ -8,19 +8,33 @@ import math
 
 from numba import float64
 
-from nsds._jit import caller, kernel, view
+from nsds._jit import caller, kernel, tiny, view
 from nsds.solvers.box.signature import diagonal, row_sum
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, SINGULAR, STALLED
 
 ARGUMENTS = "rho, lower, upper, z, w"
 LAW = float64(*(float64,) * 5)
 _call_law = caller(LAW)
-_MAX_SWEEPS, _PATIENCE = 10_000, 200
+MAX_SWEEPS, PATIENCE = 10_000, 200
 
 
 def work_size(n, row, column):
     """The best z."""
     return n, 0
+
+
+@tiny
+def look(k, error, least, patience, tol, z, best, info):
+    """(status, least residual, patience) after sweep k, whose residual is error; MAX_ITER: go on. In/out: best, the z of the least one."""
+    patience = PATIENCE if error < 0.999 * least else patience - 1
+    if error < least:
+        least = error
+        for i in range(z.size):
+            best[i] = z[i]
+    info[0], info[1] = k, error
+    if not math.isfinite(error):
+        return NON_FINITE, least, patience
+    return CONVERGED if error <= tol else STALLED if patience == 0 else MAX_ITER, least, patience
 
 
 @kernel
@@ -30,28 +44,20 @@ def sweeps(row, column, M, q, lower, upper, options, z, w, info, work, iwork):
     The residual is the norm of ``M_ii (z_i - law(1 / M_ii, ..))`` relative to the terms that cancel in w_i, beyond options.rounding.
     """
     law, n, best = int(options.weight), q.size, view(work, 0, q.size)
-    limit = int(options.max_iter) if options.max_iter > 0 else _MAX_SWEEPS
-    status, least, patience = MAX_ITER, math.inf, _PATIENCE
+    limit = int(options.max_iter) if options.max_iter > 0 else MAX_SWEEPS
+    status, least, patience = MAX_ITER, math.inf, PATIENCE
     info[0], info[1] = 0, math.inf
     for i in range(n):
         if not diagonal(row, column, M, i) > 0.0:
             return SINGULAR
     for k in range(limit + 1):
         error = residual(law, options.rounding, row, column, M, q, lower, upper, z, w)
-        patience = _PATIENCE if error < 0.999 * least else patience - 1
-        if error < least:
-            least = error
-            for i in range(n):
-                best[i] = z[i]
-        info[0], info[1] = k, error
-        if not math.isfinite(error):
-            return NON_FINITE
-        status = CONVERGED if error <= options.tol else STALLED if patience == 0 else MAX_ITER
+        status, least, patience = look(k, error, least, patience, options.tol, z, best, info)
         if status != MAX_ITER or k == limit:
             break
         for i in range(n):
             z[i] = _renewed(law, i, row_sum(i, row, column, M, q, z)[0], diagonal(row, column, M, i), lower, upper, z)
-    if status != CONVERGED:
+    if status in (MAX_ITER, STALLED):
         for i in range(n):
             z[i] = best[i]
         info[1] = residual(law, options.rounding, row, column, M, q, lower, upper, z, w)

@@ -15,14 +15,15 @@ import math
 from numba import float64, void
 
 from nsds._jit import caller, kernel, stack, tiny, view
+from nsds.solvers.box.own_law import MAX_SWEEPS, PATIENCE, look
 from nsds.solvers.contact import local as one
-from nsds.solvers.contact.signature import LARGEST_BLOCK, diagonal_block, keep_better, law_error, multiply, scales_of
-from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, STALLED
+from nsds.solvers.contact.signature import LARGEST_BLOCK, diagonal_block, law_error, multiply, scales_of
+from nsds.status import MAX_ITER, STALLED
 
 ARGUMENTS = "rho, mu, mu_r, r, u, out"
 LAW = void(*(float64,) * 3, *(float64[::1],) * 3)
 _call_law = caller(LAW)
-_MAX_SWEEPS, _MAX_LOCAL, _PATIENCE = 10_000, 100, 200
+_MAX_LOCAL = 100
 _STILL = 1e-15  # change of a contact, relative to its largest component, at which its iteration ends
 
 
@@ -43,21 +44,16 @@ def sweeps(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     d = q.size // max(n, 1)
     own, scratch = view(work, 0, 2 * LARGEST_BLOCK), view(work, 2 * LARGEST_BLOCK, one.SCRATCH)
     best = view(work, 2 * LARGEST_BLOCK + one.SCRATCH, d * n)
-    limit = int(options.max_iter) if options.max_iter > 0 else _MAX_SWEEPS
-    status, least, patience = MAX_ITER, math.inf, _PATIENCE
+    limit = int(options.max_iter) if options.max_iter > 0 else MAX_SWEEPS
+    status, least, patience = MAX_ITER, math.inf, PATIENCE
     for k in range(limit + 1):
         error = residual(law, disk, mu, row, column, W, q, r, u)
-        patience = _PATIENCE if error < 0.999 * least else patience - 1
-        least = keep_better(error, least, r, best)
-        info[0], info[1] = k, error
-        if not math.isfinite(error):
-            return NON_FINITE
-        status = CONVERGED if error <= options.tol else STALLED if patience == 0 else MAX_ITER
+        status, least, patience = look(k, error, least, patience, options.tol, r, best, info)
         if status != MAX_ITER or k == limit:
             break
         for c in range(n):
             _relax(c, law, d, disk, mu, row, column, W, q, r, own, scratch)
-    if status != CONVERGED:
+    if status in (MAX_ITER, STALLED):
         for i in range(d * n):
             r[i] = best[i]
         info[1] = residual(law, disk, mu, row, column, W, q, r, u)
