@@ -24,7 +24,7 @@ from nsds.schemes.event_driven.forces import (
     speed_of_rest,
     turn,
 )
-from nsds.schemes.event_driven.guards import first_event, series_event, time_in_step, turns
+from nsds.schemes.event_driven.guards import first_event, note_turns, series_event, time_in_step, turns
 from nsds.schemes.event_driven.loads import JUMP, at_foretold_jump, before_jump, missing_in_forces, next_jump, note_jump
 from nsds.schemes.event_driven.polynomials import NO_ROOT, evaluate
 from nsds.schemes.event_driven.state import add, load, store
@@ -81,6 +81,7 @@ def runge_kutta_step(t, t_end, s, functions, options, mem, imem, work, iwork):
         is_shortest = h <= _SHORTEST * max(abs(t), abs(t_end))
         if error <= 1.0:
             _set_headings(s, work)
+            note_turns(s, mem, work, iwork)
             theta = first_event(t, h, s, functions, options, mem, imem, work, iwork)
             if is_shortest or not turns(theta, t, h, s, functions, options, mem, imem, work, iwork):
                 break

@@ -336,16 +336,41 @@ def _polish(theta, i, t, h, s, functions, options, mem, imem, work, iwork):
 
 
 @kernel
+def note_turns(s, mem, work, iwork):
+    """turned: whether a contact in space slips at the end of a step, whose state is in mem, against its direction at the start."""
+    f = s.flow[0]
+    for i in range(s.newton.constraints.size):
+        iwork[f.turned + i] = 0
+        if _guard_of(i, s, iwork) == _SLIP and s.newton.constraints[i].tangents == 2:
+            u, v, speed = slip_of(i, s, mem, work)
+            is_reversed = u * work[f.direction + i] + v * work[f.direction + i + 1] < 0.0
+            iwork[f.turned + i] = 1 if is_reversed and speed > _rest_of(i, s, work, iwork) else 0
+
+
+@tiny
+def _rest_of(i, s, work, iwork):
+    """Up to which speed a contact in space whose slip seems to be reversed is at rest; i: its first tangent."""
+    f = s.flow[0]
+    return work[f.creep + i] if iwork[f.zeros + i] != 0 else work[f.slow + i]
+
+
+@kernel
 def turns(theta, t, h, s, functions, options, mem, imem, work, iwork):
-    """Whether a contact in space whose slip seems to be reversed in a step is not at rest then: it turns, faster than the step can tell."""
+    """Whether a contact in space whose slip seems to be reversed in a step is not at rest then: it turns, faster than the step can tell.
+
+    So it does, too, where it is reversed at the end (`note_turns`) and has never been at rest: stages may all be beyond the turn.
+    """
     form, f, row = s.newton, s.flow[0], ABSENT
+    for i in range(form.constraints.size):
+        if iwork[f.turned + i] != 0 and work[f.root + i] == NO_ROOT:
+            return True
     for i in range(form.constraints.size if theta != NO_ROOT else 0):
         if iwork[f.fired + i] != 0 and _guard_of(i, s, iwork) == _SLIP and form.constraints[i].tangents == 2:
             row = i
     if row == ABSENT:
         return False
     _guard_at(theta, row, t, h, s, functions, options, mem, imem, work, iwork)
-    return slip_of(row, s, mem, work)[2] > (work[f.creep + row] if iwork[f.zeros + row] != 0 else work[f.slow + row])
+    return slip_of(row, s, mem, work)[2] > _rest_of(row, s, work, iwork)
 
 
 @kernel

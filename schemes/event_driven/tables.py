@@ -43,8 +43,10 @@ _NUMBERS = ("step", "resume", "error", "tail", "limit", "event", "force", "mark"
 # In the integer work memory, of each constraint: mode; zeros, in how many orders its guard starts from zero; fired, whether it has come to
 # zero; keep, whether it takes part in a problem; before, its mode before the event; equation, the number of an active row in the matrix,
 # row, the reverse, and pivots; spared, whether others carry load rather than it; run, slow impacts in a row; shifted, places in the
-# list that have shifts; relation, that of a compliant row, ABSENT where y is linear; listed, whether it is in the record's list.
-_WHOLE_ROWS = ("mode", "zeros", "fired", "keep", "before", "equation", "row", "pivots", "spared", "run", "shifted", "relation", "listed")
+# list that have shifts; relation, that of a compliant row, ABSENT where y is linear; listed, whether it is in the record's list; turned,
+# whether its slip is reversed at the end of a step.
+_WHOLE_ROWS = ("mode", "zeros", "fired", "keep", "before", "equation", "row", "pivots", "spared", "run", "shifted", "relation", "listed",
+               "turned")  # fmt: skip
 # Whole numbers: how many rows are active, and HELD, and how many shifts there are; the degree of poly; fresh, whether the state is another
 # than that of the last step; pending, whether an event is; next_time, of those known in advance; events since the last row, and at one
 # time; steps since the mark; has_forces, whether forces depend on time; first_event, whether the step ends at one; culprit, the row that

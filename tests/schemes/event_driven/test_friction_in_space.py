@@ -58,6 +58,23 @@ def test_slip_ends_where_its_direction_is_that_of_the_error_of_a_step(seed):
     assert fault_of(seed, t_end=1.1, in_space=True) == ""
 
 
+@pytest.mark.parametrize("across", [-2.0, -2.01, -2.1])
+def test_slip_that_turns_round_in_less_than_a_step_is_followed(across):
+    """A point that hardly slips after it fell on an incline is pulled round by its weight, before the first stage of a step of a flight."""
+    force = np.array([1.56636514, 2.43946917, -9.37185096])
+    point = nsds.lagrangian_linear(M=np.ones(3), fext=force, q=[0, 0, 0.82811434], v=[0.02406853, across, 0.02406853])
+    law = nsds.newton_impact_friction(e_n=0.0, mu=0.3, dimension=3)
+    floor = nsds.interaction(nsds.lagrangian_linear_relation(H=[[0, 0, 1.0], [1.0, 0, 0], [0, 1.0, 0]]), law, on="points")
+    rows = run(nsds.system(points=point, floor=floor), 0.5, h=0.01)
+    (after,), _ = happened(rows, JUMP)
+
+    def slips(t, u):
+        return force[:2] + 0.3 * force[2] * u / np.hypot(*u)
+
+    exact = solve_ivp(slips, (after["t"], 0.5), after["points"]["v"][:2], "DOP853", rtol=1e-11, atol=1e-13).y[:, -1]
+    np.testing.assert_allclose(rows["points"]["v"][-1], [*exact, 0.0], rtol=0, atol=1e-8)
+
+
 def test_slip_that_stays_slow_is_followed_to_its_end():
     """A box on a corner, whose slip turns a hundred times as fast as it slows down; once it took millions of steps of 4e-9 s."""
     system = random_bodies(20024)
