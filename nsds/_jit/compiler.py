@@ -5,6 +5,7 @@ import itertools
 import os
 import types as python_types
 from functools import cache, partial
+from typing import ClassVar
 
 import numba
 from numba import types
@@ -15,6 +16,7 @@ from numba.core.ccallback import CFunc
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.typed_passes import NativeLowering, NativeParforLowering, NopythonRewrites
+from numba.core.untyped_passes import InlineInlinables
 
 from nsds._jit.cache import KernelCache, announced, is_cold
 from nsds._jit.convention import Lowering, LoweringOfPieces, as_callers_see
@@ -100,17 +102,47 @@ class _CopyOnly(_CompileOnce):
     _name, _kind = "nsds_copy_only", Pieces
 
 
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Paste(InlineInlinables):
+    """numba's, but that what is pasted, made for one place, is not copied first: numba does so twice, with all names for each block."""
+
+    _name = "nsds_paste"
+
+    def _do_work(self, state, work_list, block, i, call, worker):
+        worker._compiler_pipeline = lambda state: _with(DefaultPassBuilder.define_untyped_pipeline(state), _PASTE)
+        worker.inline_function = partial(_paste, worker)
+        return InlineInlinables._do_work(self, state, work_list, block, i, call, worker)
+
+
+_PASTE = {InlineInlinables: _Paste}
+
+
+def _paste(worker, caller, block, i, function):
+    """What numba's `InlineWorker` does."""
+    piece = worker.run_untyped_passes(function)
+    blocks = list(piece.blocks.values())
+    for one in blocks:
+        one.__deepcopy__ = lambda _, one=one: one
+    result = worker.inline_ir(caller, block, i, piece, function.__code__.co_freevars)
+    for one in blocks:
+        del one.__deepcopy__
+    return result
+
+
+def _with(pipeline, others):
+    """The pipeline with other passes in the place of some."""
+    pipeline.passes = [(others.get(one, one), why) for one, why in pipeline.passes]
+    return pipeline
+
+
 class _KernelCompiler(CompilerBase):
     passes = (_UnsignedIndices, _CompileOnce)
-    lowering = Lowering
+    lowering: ClassVar = {NativeLowering: Lowering, NativeParforLowering: Lowering}
 
     def define_pipelines(self):
-        pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        pipeline = _with(DefaultPassBuilder.define_nopython_pipeline(self.state), _PASTE | self.lowering)
         for one in self.passes:
             pipeline.add_pass_after(one, NopythonRewrites)
-        if self.lowering is not None:
-            numbas = (NativeLowering, NativeParforLowering)
-            pipeline.passes = [(self.lowering if one in numbas else one, why) for one, why in pipeline.passes]
         pipeline.finalize()
         return [pipeline]
 
@@ -119,7 +151,7 @@ class _TinyCompiler(_KernelCompiler):
     """Callers contain these, arguments and all, so that users' functions that call them may go into numba's own cache."""
 
     passes = (_UnsignedIndices, _CopyOnly)
-    lowering = LoweringOfPieces
+    lowering: ClassVar = dict.fromkeys(_KernelCompiler.lowering, LoweringOfPieces)
 
 
 class _ThreadedCompiler(_KernelCompiler):
@@ -135,7 +167,7 @@ class _CallbackCompiler(_KernelCompiler):
 class _UsersCompiler(_CallbackCompiler):
     """As numba compiles a function: others that it compiles may call it, and be called."""
 
-    lowering = None
+    lowering: ClassVar = {}
 
 
 # No runtime (_nrt) means no allocation and no reference counting: a kernel that allocates does not compile.
@@ -148,7 +180,7 @@ def kernel(function, **options):
     closed = {"pipeline_class": _KernelCompiler, "no_cfunc_wrapper": True, "no_cpython_wrapper": True}
     result = numba.njit(function, **closed | OPTIONS | options)
     result._cache = KernelCache(result)
-    if result._compiler.pipeline_class.lowering is Lowering:
+    if Lowering in result._compiler.pipeline_class.lowering.values():
         result.targetctx = as_callers_see(result.targetctx)
     result.get_call_template = partial(_get_call_template, result)
     result.add_overload = partial(_add_overload, result)
