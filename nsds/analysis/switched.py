@@ -38,13 +38,13 @@ def evaluate(what, row, t, x, out, s, functions, options, mem, imem, work, iwork
     """x' in the present modes, or the output of a row; the state as it is in place of a reset."""
     f = s.flow[0]
     for j in range(f.n):
-        work[f.sampled + j] = x[j]
+        work[f.x_sampled + j] = x[j]
     if what == FIELD:
-        hold(clamped(t, f, work), f.sampled, s, functions, mem, imem, work, iwork)
+        hold(clamped(t, f, work), f.x_sampled, s, functions, mem, imem, work, iwork)
         for j in range(f.n):
             out[j] = work[f.xdot + j]
     elif what == GUARD:
-        evaluate_outputs(clamped(t, f, work), f.sampled, s, functions, mem, imem, work)
+        evaluate_outputs(clamped(t, f, work), f.x_sampled, s, functions, mem, imem, work)
         out[0] = work[f.w + row]
     else:
         for j in range(f.n):
@@ -56,7 +56,7 @@ def guard_rate(row, t, x, s, functions, options, mem, imem, work, iwork):
     """How fast the output of a row changes along the motion; after `evaluate` of FIELD."""
     f = s.flow[0]
     linearise(clamped(t, f, work), s, functions, mem, work, iwork)
-    evaluate_output_rates(clamped(t, f, work), f.sampled, s, functions, mem, imem, work)
+    evaluate_output_rates(clamped(t, f, work), f.x_sampled, s, functions, mem, imem, work)
     return work[f.wt + row]
 
 
