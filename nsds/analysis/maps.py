@@ -23,6 +23,7 @@ _vector = float64[::1]
 _MAP = types.void(_vector, _vector, _vector)
 _call = _jit.caller(_MAP)
 _WIDEST, _NARROWER, _WIDTHS = 2.0**-6, 2.0**-4, 16  # differences: the first one, relative to 1 or the variable, and how much shorter next
+_SECONDS = 1e-7  # that an image takes, at about
 _AGREE, _NOISE = 1e-9, 2.0**-48  # of the derivative: by how much extrapolated ones may differ; of the values
 
 
@@ -263,7 +264,8 @@ class Iterates:
                 lambda first, last: iterate(
                     first, last, count, skipped, self.iterated.addresses(), self.iterated.modulo, self.place, self.x, self.p, self.points,
                     self.columns.reshape(len(self.x), -1), self.drift, self.growth, self.log_det, self.status, self._spare,
-                )
+                ),
+                _SECONDS * len(self.x) * count,
             )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -46,6 +47,7 @@ from nsds.schemes.run.warnings import Births, warn_of_overlaps, warn_of_violatio
 from nsds.status import CAPACITY, CONVERGED, EVENT, INEXACT, NON_FINITE, advice
 
 _CHUNK_SECONDS = 0.2
+THREADS_FROM = 5e-3  # seconds of work: to wake a thread takes milliseconds where others want the cores
 _GROWTH = 64.0  # of a chunk, at most, from one to the next: steps may become slower
 _ROWS_OF_EVENT = 2  # room without which no step is begun
 
@@ -431,11 +433,12 @@ def _march(run, recorder, n_steps, progress, stop, interrupts, pauses, shape, ra
     callback, every = (None, n_steps) if pauses is None or pauses.callback is None else (pauses.callback, pauses.every)
     is_ending, before = pauses is not None and pauses.until is not None, None
     bar = _progress_bar(progress, n_steps)
-    done, n, births = 0, 64, Births(run.records, run.prepared, recorder.dtype)
+    done, n, births = 0, max(1, 64 // run.records.size), Births(run.records, run.prepared, recorder.dtype)
+    seconds, workers = 0.0, min(run.records.size, cores())  # of work, before it is shared
     try:
         with shares(run.records.size) as in_shares:
             _note_state(raised, run, 1)
-            run = _advance(run, recorder, in_shares, interrupts, 0, n_steps, stop)
+            run = _advance(run, recorder, in_shares, seconds, interrupts, 0, n_steps, stop)
             recorder.spill()
             warn_of_overlaps(run.records, run.prepared)
             while done < n_steps and not recorder.is_stopped and not (run.watched and run.watched.error) and not (raised and raised.error):
@@ -444,8 +447,9 @@ def _march(run, recorder, n_steps, progress, stop, interrupts, pauses, shape, ra
                 before = copied(run.records) if is_ending and recorder.file is not None else None
                 began, until = time.perf_counter(), min(done + n, due, recorder.last_step, done + every - done % every)
                 _note_state(raised, run, until - done)
-                run = _advance(run, recorder, in_shares, interrupts, until, due, stop)
+                run = _advance(run, recorder, in_shares, seconds, interrupts, until, due, stop)
                 elapsed, n, done = time.perf_counter() - began, until - done, until
+                work = elapsed if seconds < THREADS_FROM else workers * elapsed
                 bar.update(n)
                 is_over = is_ending and recorder.end_where(pauses.until, before)
                 births.note(recorder)
@@ -454,7 +458,8 @@ def _march(run, recorder, n_steps, progress, stop, interrupts, pauses, shape, ra
                         if noted is not None:
                             noted.error = None  # of steps beyond the end
                     break
-                n = max(1, int(n * min(_GROWTH, _CHUNK_SECONDS / max(elapsed, 1e-6))))
+                n, n_before = max(1, int(n * min(_GROWTH, _CHUNK_SECONDS / max(elapsed, 1e-6)))), n
+                seconds = work * n / n_before
                 is_called = callback is not None and done % every == 0 and not recorder.is_stopped
                 if is_called and callback(copied(run.records.reshape(shape))):
                     recorder.end_at(run.records)
@@ -493,17 +498,28 @@ def on_one_core():
 
 @contextmanager
 def shares(n_members):
-    """A function that calls another with ranges of members, one on each core; at the end none of them is running."""
+    """A function that calls another with ranges of members, on each core one where the work takes so long that this pays.
+
+    It is given how many seconds that is on one core, where somebody knows. The first range is computed where it is called: of as many
+    threads as there are cores two would begin on one of them.
+    """
     workers = min(n_members, cores())
-    if workers == 1:
-        yield lambda chunk: chunk(0, n_members)
-    else:
-        bounds = whole_tiles(np.linspace(0, n_members, workers + 1))
-        with ThreadPoolExecutor(workers) as pool:
-            yield lambda chunk: list(pool.map(chunk, bounds[:-1], bounds[1:]))
+    first, *bounds = whole_tiles(np.linspace(0, n_members, workers + 1))
+    with ThreadPoolExecutor(max(workers - 1, 1)) as pool:
+
+        def in_shares(chunk, seconds=math.inf):
+            if workers == 1 or seconds < THREADS_FROM:
+                chunk(0, n_members)
+                return
+            others = [pool.submit(chunk, *ends) for ends in pairwise(bounds)]
+            chunk(first, bounds[0])
+            for other in others:
+                other.result()
+
+        yield in_shares
 
 
-def _advance(run, recorder, in_shares, interrupts, until, n_steps, stop):
+def _advance(run, recorder, in_shares, seconds, interrupts, until, n_steps, stop):
     """All members to the step of number ``until``; where one needs more room than its record has, all grow, and it repeats its step.
 
     Until 0 the first row is made of the state at the start.
@@ -521,7 +537,7 @@ def _advance(run, recorder, in_shares, interrupts, until, n_steps, stop):
             march(*arguments)
 
         with interrupts.at_once():
-            in_shares(chunk)
+            in_shares(chunk, seconds)
         if not (recorder.reached[:, STOPPED] == CAPACITY).any():
             return run
         if has_event_rows(p.stepper) and (recorder.reached[recorder.reached[:, STOPPED] == CAPACITY, ROW] > 0).all():

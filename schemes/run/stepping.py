@@ -35,12 +35,11 @@ from nsds.schemes.run.preparation import (
     taken,
 )
 from nsds.schemes.run.recording import DONE, FAILED, ROW, STARTED, STOPPED
-from nsds.schemes.run.simulation import arguments_of_march, checked_again, cores, march_of, number_of_steps, run_through
+from nsds.schemes.run.simulation import THREADS_FROM, arguments_of_march, checked_again, cores, march_of, number_of_steps, run_through
 from nsds.schemes.run.warnings import warn_of_overlaps
 
 _CHUNK = 1000  # steps between two looks for Ctrl-C
 _BRIEF = 2e-5  # seconds: calls that take less keep Python's lock
-_THREADS_FROM = 2e-3  # seconds that a call with an ensemble takes
 _MOST_PREPARATIONS = 100  # in a call: each gives the records more room
 _WIDTH = len(ROW_HEAD)  # words of a row of which nothing is saved
 _NOTHING = np.zeros(0, np.int32)
@@ -242,7 +241,7 @@ class Stepper:
     def _in_shares(self, which):
         """Call what is bound for all members; on all cores where the last call took so long that this pays."""
         began = time.perf_counter()
-        if len(self._shares) == 1 or self._seconds < _THREADS_FROM:
+        if len(self._shares) == 1 or self._seconds < THREADS_FROM:
             outcome = self._whole[which](self._seconds < _BRIEF)
             self._seconds = time.perf_counter() - began
             return outcome
