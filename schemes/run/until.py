@@ -27,6 +27,8 @@ class Until:
 
     def first(self, rows):
         """Number of the first of some rows at which the condition holds; None where there is none."""
+        if rows.size == 0:
+            return None
         held = np.asarray(self._holds(rows))
         if held.shape != rows.shape or held.dtype != bool:
             raise ValueError(

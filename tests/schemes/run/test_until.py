@@ -19,6 +19,12 @@ def test_rows_end_where_the_condition_holds():
     assert nsds.simulate(BALL, t_end=0.2, h=1e-3, until="ball.q[0] < 0.2").size == 201
 
 
+def test_rows_that_are_far_apart():
+    every = nsds.simulate(BALL, t_end=3.0, h=1e-3, save_every=100)
+    rows = nsds.simulate(BALL, t_end=3.0, h=1e-3, save_every=100, until="ball.q[0] < 0.3")
+    np.testing.assert_array_equal(rows, every[: int((every["ball"]["q"][:, 0] < 0.3).argmax()) + 1])
+
+
 def test_members_end_each_at_their_own_row():
     members = np.repeat(BALL, 3)
     members["ball"]["q"][:, 0] = [1.0, 0.5, 20.0]
