@@ -9,6 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -500,23 +501,29 @@ def on_one_core():
 def shares(n_members):
     """A function that calls another with ranges of members, on each core one where the work takes so long that this pays.
 
-    It is given how many seconds that is on one core, where somebody knows. The first range is computed where it is called: of as many
-    threads as there are cores two would begin on one of them.
+    It is given how many seconds that is on one core, where somebody knows.
     """
     workers = min(n_members, cores())
-    first, *bounds = whole_tiles(np.linspace(0, n_members, workers + 1))
-    with ThreadPoolExecutor(max(workers - 1, 1)) as pool:
+    if workers == 1:
+        yield lambda chunk, seconds=math.inf: chunk(0, n_members)
+        return
+    bounds = whole_tiles(np.linspace(0, n_members, workers + 1))
+    with ThreadPoolExecutor(workers - 1) as pool:
 
         def in_shares(chunk, seconds=math.inf):
-            if workers == 1 or seconds < THREADS_FROM:
+            if seconds < THREADS_FROM:
                 chunk(0, n_members)
-                return
-            others = [pool.submit(chunk, *ends) for ends in pairwise(bounds)]
-            chunk(first, bounds[0])
-            for other in others:
-                other.result()
+            else:
+                together(pool, [partial(chunk, *ends) for ends in pairwise(bounds)])
 
         yield in_shares
+
+
+def together(pool, calls):
+    """What calls return, of which the first is made here: of as many threads as there are cores two would begin on one of them."""
+    first, *others = calls
+    others = [pool.submit(call) for call in others]
+    return [first(), *(other.result() for other in others)]
 
 
 def _advance(run, recorder, in_shares, seconds, interrupts, until, n_steps, stop):

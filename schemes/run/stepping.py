@@ -35,7 +35,16 @@ from nsds.schemes.run.preparation import (
     taken,
 )
 from nsds.schemes.run.recording import DONE, FAILED, ROW, STARTED, STOPPED
-from nsds.schemes.run.simulation import THREADS_FROM, arguments_of_march, checked_again, cores, march_of, number_of_steps, run_through
+from nsds.schemes.run.simulation import (
+    THREADS_FROM,
+    arguments_of_march,
+    checked_again,
+    cores,
+    march_of,
+    number_of_steps,
+    run_through,
+    together,
+)
 from nsds.schemes.run.warnings import warn_of_overlaps
 
 _CHUNK = 1000  # steps between two looks for Ctrl-C
@@ -245,8 +254,8 @@ class Stepper:
             outcome = self._whole[which](self._seconds < _BRIEF)
             self._seconds = time.perf_counter() - began
             return outcome
-        with ThreadPoolExecutor(len(self._shares)) as pool:
-            outcome = max(pool.map(lambda share: share[which](), self._shares))
+        with ThreadPoolExecutor(len(self._shares) - 1) as pool:
+            outcome = max(together(pool, [share[which] for share in self._shares]))
         self._seconds = len(self._shares) * (time.perf_counter() - began)
         return outcome
 
