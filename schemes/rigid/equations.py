@@ -9,7 +9,7 @@ References: George, Liu, SIAM Review 31 (1989) 1–19; Featherstone, Rigid Body 
 
 import math
 
-from nsds._jit import kernel, tiny
+from nsds._jit import kernel, load, put, spread, stack, tiny, view
 from nsds.solvers.contact.signature import EQUATION
 
 MOST = 600  # rows that there is room for; more are left to the solver
@@ -28,91 +28,98 @@ def gather(d, stated, bodies, G, p, work, iwork):
 
     Returns the number of rows; 0 where there is no room. Out: nodes, component, scale, and dense where the elimination gets to.
     """
-    n = _find_nodes(d, stated, G, p, iwork)
-    if n == 0:
-        return 0
-    if iwork[p.is_ordered] == 0:
+    n = _find_nodes(d, stated, G, p, work, iwork)
+    if n > 0 and iwork[p.is_ordered] == 0:
         _link_nodes(bodies, p, iwork)
         _order_nodes(p, iwork)
-        iwork[p.is_ordered] = 1
-    _list_rows(d, stated, p, iwork)
+        _list_runs(p, iwork)
+    if n > 0 and iwork[p.is_ordered] != n:
+        _list_rows(stated, p, iwork)
+        iwork[p.is_ordered] = n
     for i in range(n):
-        a = iwork[p.component + i]
-        diagonal = stated.diagonal[a] + _product(12 * a, 12 * a, 12, stated.E, G)
-        work[p.scale + i] = 1.0 / math.sqrt(abs(diagonal))
-        work[p.dense + n * i + i] = diagonal * work[p.scale + i] ** 2
+        own = work[p.own + iwork[p.component + i]]
+        work[p.scale + i] = 1.0 / math.sqrt(abs(own))
+        work[p.dense + n * i + i] = own * work[p.scale + i] ** 2
     for x in range(iwork[p.n_nodes]):
-        n_runs = _reach(x, p, iwork)
-        for i in range(iwork[p.node_row + x], iwork[p.node_row + x + 1]):
-            iwork[p.reach] = i + 1
-            for run in range(p.reach, p.reach + 2 * n_runs, 2):
-                _couple(i, iwork[run], iwork[run + 1], n, stated.E, G, p, work, iwork)
+        for run in range(iwork[p.run_of + x], iwork[p.run_of + x + 1], 2):
+            for y in range(iwork[run], iwork[run + 1]):
+                _couple(x, y, n, stated.E, G, p, work, iwork)
     return n
 
 
 @tiny
-def _product(x, y, size, E, G):
-    """``E[x:x + size] . G[y:y + size]``."""
-    s = 0.0
-    for l in range(size):
-        s += E[x + l] * G[y + l]
-    return s
+def _products(x, y, E, G):
+    """``E[x:x + 6] . G[y:y + 6]`` as two sums."""
+    first = load(view(E, x, 2), 0, 2) * load(view(G, y, 2), 0, 2)
+    second = load(view(E, x + 2, 2), 0, 2) * load(view(G, y + 2, 2), 0, 2)
+    return first + second + load(view(E, x + 4, 2), 0, 2) * load(view(G, y + 4, 2), 0, 2)
 
 
 @tiny
-def _couple(i, begin, end, n, E, G, p, work, iwork):
-    """The entries (i, j) and (j, i) of rows j from begin up to end: what acts on bodies that both rows have. Out: dense."""
-    x, body_a, body_b, scale = 12 * iwork[p.component + i], iwork[p.ends + 2 * i], iwork[p.ends + 2 * i + 1], work[p.scale + i]
-    for j in range(begin, end):
-        y, s, t = 12 * iwork[p.component + j], 0.0, 0.0
-        for other in range(2):
-            body = iwork[p.ends + 2 * j + other]
-            if body >= 0 and body == body_a:
-                s += _product(x, y + 6 * other, 6, E, G)
-                t += _product(y + 6 * other, x, 6, E, G)
-            if body >= 0 and body == body_b:
-                s += _product(x + 6, y + 6 * other, 6, E, G)
-                t += _product(y + 6 * other, x + 6, 6, E, G)
-        both = scale * work[p.scale + j]
-        work[p.dense + n * i + j], work[p.dense + n * j + i] = both * s, both * t
+def _own(x, E, G):
+    """``E[x:x + 12] . G[x:x + 12]``."""
+    sums = stack(2)
+    put(sums, 0, 2, _products(x, x, E, G) + _products(x + 6, x + 6, E, G))
+    return sums[0] + sums[1]
+
+
+@tiny
+def _couple(x, y, n, E, G, p, work, iwork):
+    """The entries of rows of node x with those of y, or with later ones of x: by what acts on bodies that both have. Out: dense."""
+    a, b, c, d = iwork[p.ends + 2 * x], iwork[p.ends + 2 * x + 1], iwork[p.ends + 2 * y], iwork[p.ends + 2 * y + 1]
+    share_ac, share_ad, share_bc, share_bd = a == c and a >= 0, a == d and a >= 0, b == c and b >= 0, b == d and b >= 0
+    dense, scale, component, end, sums = p.dense, p.scale, p.component, iwork[p.node_row + y + 1], stack(4)
+    for i in range(iwork[p.node_row + x], iwork[p.node_row + x + 1]):
+        e, scale_i = 12 * iwork[component + i], work[scale + i]
+        for j in range(max(iwork[p.node_row + y], i + 1), end):
+            g, s, t = 12 * iwork[component + j], spread(0.0, 2), spread(0.0, 2)
+            if share_ac:
+                s, t = _products(e, g, E, G), _products(g, e, E, G)
+            if share_bd:
+                s, t = s + _products(e + 6, g + 6, E, G), t + _products(g + 6, e + 6, E, G)
+            if share_ad:
+                s, t = s + _products(e, g + 6, E, G), t + _products(g + 6, e, E, G)
+            if share_bc:
+                s, t = s + _products(e + 6, g, E, G), t + _products(g, e + 6, E, G)
+            put(sums, 0, 2, s)
+            put(sums, 1, 2, t)
+            both = scale_i * work[scale + j]
+            work[dense + n * i + j], work[dense + n * j + i] = both * (sums[0] + sums[1]), both * (sums[2] + sums[3])
 
 
 # ------------------------------------------------------------------------------------------------------------------ nodes
 
 
 @kernel
-def _find_nodes(d, stated, G, p, iwork):
-    """Number of rows that act on anything, 0 where there is no room for them. Out: n_nodes, node_body, row_of: the node of each, or -1.
+def _find_nodes(d, stated, G, p, work, iwork):
+    """Number of rows that act on anything that moves, 0 where there is no room for them. Out: n_nodes, node_body, own, row_of.
 
-    is_ordered becomes 0 where nodes are others than those of the last call.
+    own: diagonal entries, row_of: nodes, or -1, by components. is_ordered, the number of rows that are listed, becomes 0 where nodes are
+    others than those of the last call, and -1 where nodes are these and rows are others.
     """
-    n, n_nodes, n_before = 0, 0, iwork[p.n_nodes]
+    n, n_nodes, n_before, are_same = 0, 0, iwork[p.n_nodes], True
     for k in range(stated.disk.size):
         node = -1
         for a in range(d * k, d * k + d):
-            iwork[p.row_of + a] = -1
-            if stated.disk[k] != EQUATION or not _acts(a, stated, G):
-                continue
-            if n == p.most:
-                iwork[p.is_ordered] = 0
-                return 0
-            if node < 0:
-                node = _node_of(stated.body[2 * k], stated.body[2 * k + 1], n_nodes, p, iwork)
-                n_nodes = max(n_nodes, node + 1)
-            iwork[p.row_of + a] = node
-            n += 1
+            before = iwork[p.row_of + a]
+            product = _own(12 * a, stated.E, G) if stated.disk[k] == EQUATION else 0.0
+            work[p.own + a] = stated.diagonal[a] + product
+            does_act = product != 0.0 and work[p.own + a] != 0.0
+            if does_act:
+                if n == p.most:
+                    iwork[p.n_nodes], iwork[p.is_ordered] = 0, 0
+                    return 0
+                if node < 0:
+                    node = _node_of(stated.body[2 * k], stated.body[2 * k + 1], n_nodes, p, iwork)
+                    n_nodes = max(n_nodes, node + 1)
+                n += 1
+            iwork[p.row_of + a] = node if does_act else -1
+            are_same = are_same and iwork[p.row_of + a] == before
     if n_nodes != n_before:
         iwork[p.n_nodes], iwork[p.is_ordered] = n_nodes, 0
+    elif iwork[p.is_ordered] != 0 and not are_same:
+        iwork[p.is_ordered] = -1
     return n
-
-
-@tiny
-def _acts(a, stated, G):
-    """Whether component a acts on anything that can be moved, or yields."""
-    size = 0.0
-    for l in range(12 * a, 12 * a + 12):
-        size += abs(stated.H[l])
-    return size > 0.0 and stated.diagonal[a] + _product(12 * a, 12 * a, 12, stated.E, G) != 0.0
 
 
 @tiny
@@ -191,8 +198,30 @@ def _count(bits):
 
 
 @kernel
-def _list_rows(d, stated, p, iwork):
-    """Out: component: that of each row, node by node in their order; node_row: where nodes begin; ends: bodies of each row."""
+def _list_runs(p, iwork):
+    """Out: runs: places of each node itself and of those that it is linked to later, the first and one behind the last; run_of; ends.
+
+    run_of: where the runs of each place lie, ends: the bodies of its node.
+    """
+    n_nodes, run = iwork[p.n_nodes], p.runs
+    for at in range(n_nodes):
+        node = iwork[p.node_at + at]
+        iwork[p.run_of + at], iwork[run], iwork[run + 1] = run, at, at + 1
+        for other in range(at + 1, n_nodes):
+            if _has(p.node_links + p.n_words * node, iwork[p.node_at + other], iwork):
+                if other != iwork[run + 1]:
+                    run += 2
+                    iwork[run] = other
+                iwork[run + 1] = other + 1
+        run += 2
+        for side in range(2):
+            iwork[p.ends + 2 * at + side] = iwork[p.node_body + 2 * node + side]
+    iwork[p.run_of + n_nodes] = run
+
+
+@kernel
+def _list_rows(stated, p, iwork):
+    """Out: component: that of each row, node by node in their order; node_row: where nodes begin."""
     n_nodes = iwork[p.n_nodes]
     for at in range(n_nodes + 1):
         iwork[p.node_row + at] = 0
@@ -201,85 +230,65 @@ def _list_rows(d, stated, p, iwork):
             iwork[p.node_row + 1 + iwork[p.node_place + iwork[p.row_of + a]]] += 1
     for at in range(n_nodes):
         iwork[p.node_row + at + 1] += iwork[p.node_row + at]
-    for at in range(n_nodes):
-        iwork[p.reach + at] = iwork[p.node_row + at]  # where the next row of a node goes
+        iwork[p.next_row + at] = iwork[p.node_row + at]  # where the next row of a node goes
     for a in range(stated.b.size):
         if iwork[p.row_of + a] >= 0:
-            at = p.reach + iwork[p.node_place + iwork[p.row_of + a]]
-            i = iwork[at]
+            at = p.next_row + iwork[p.node_place + iwork[p.row_of + a]]
+            iwork[p.component + iwork[at]] = a
             iwork[at] += 1
-            iwork[p.component + i] = a
-            iwork[p.ends + 2 * i], iwork[p.ends + 2 * i + 1] = stated.body[2 * (a // d)], stated.body[2 * (a // d) + 1]
-
-
-@tiny
-def _reach(at, p, iwork):
-    """Runs of rows of the node at this place and of those that it is linked to later. Returns their number. Out: reach: begin, end."""
-    n_runs, first = 0, p.node_links + p.n_words * iwork[p.node_at + at]
-    iwork[p.reach], iwork[p.reach + 1] = iwork[p.node_row + at], iwork[p.node_row + at + 1]
-    for w in range(p.n_words):
-        bits, x = iwork[first + w], w * _BITS
-        while bits != 0:
-            if bits & 1 and iwork[p.node_place + x] != at:
-                later, last = p.node_row + iwork[p.node_place + x], p.reach + 2 * n_runs
-                if iwork[later] != iwork[last + 1]:
-                    n_runs, last = n_runs + 1, last + 2
-                    iwork[last] = iwork[later]
-                iwork[last + 1] = iwork[later + 1]
-            bits, x = bits >> 1, x + 1
-    return n_runs + 1
 
 
 # ------------------------------------------------------------------------------------------------------------------ elimination
 
 
+@kernel
+def eliminate(n, q, p, work, iwork):
+    """``W r + q = 0`` of the n rows, made triangular as they come; False where a pivot is small. In/out: dense. Out: scaled, pivot."""
+    z, node_row = p.scaled, p.node_row
+    for i in range(n):
+        work[z + i] = -work[p.scale + i] * q[iwork[p.component + i]]
+    for x in range(iwork[p.n_nodes] if n > 0 else 0):
+        first, last = iwork[p.run_of + x], iwork[p.run_of + x + 1]
+        for k in range(iwork[node_row + x], iwork[node_row + x + 1]):
+            row = p.dense + n * k
+            if not abs(work[row + k]) > _SMALL:
+                return False
+            inverse, z_k = 1.0 / work[row + k], work[z + k]
+            work[p.pivot + k] = inverse
+            for run in range(first, last, 2):
+                for i in range(max(k + 1, iwork[node_row + iwork[run]]), iwork[node_row + iwork[run + 1]]):
+                    below = p.dense + n * i
+                    factor = work[below + k] * inverse
+                    if factor != 0.0:
+                        work[z + i] -= factor * z_k
+                        _subtract(factor, row, below, k + 1, first, last, node_row, work, iwork)
+    return True
+
+
 @tiny
-def _subtract(factor, row, below, n_runs, p, work, iwork):
-    """A multiple of a row from one below, in the columns of reach. In/out: dense."""
-    for run in range(p.reach, p.reach + 2 * n_runs, 2):
-        for j in range(iwork[run], iwork[run + 1]):
+def _subtract(factor, row, below, begin, first, last, node_row, work, iwork):
+    """A multiple of a row from one below, from a column on, in the columns of runs. In/out: dense."""
+    for run in range(first, last, 2):
+        # two at a time: vector loops of the compiler take longer to begin than these are long
+        j, end = max(begin, iwork[node_row + iwork[run]]), iwork[node_row + iwork[run + 1]]
+        while j < end - 1:
+            put(view(work, below + j, 2), 0, 2, load(view(work, below + j, 2), 0, 2) - factor * load(view(work, row + j, 2), 0, 2))
+            j += 2
+        if j < end:
             work[below + j] -= factor * work[row + j]
 
 
 @kernel
-def eliminate(n, p, work, iwork):
-    """Factors L and U of the n rows as they come; False where a pivot is small. In/out: dense."""
-    for x in range(iwork[p.n_nodes] if n > 0 else 0):
-        n_runs = _reach(x, p, iwork)
-        for k in range(iwork[p.node_row + x], iwork[p.node_row + x + 1]):
-            row = p.dense + n * k
-            if not abs(work[row + k]) > _SMALL:
-                return False
-            iwork[p.reach], inverse = k + 1, 1.0 / work[row + k]
-            for run in range(p.reach, p.reach + 2 * n_runs, 2):
-                for i in range(iwork[run], iwork[run + 1]):
-                    work[p.dense + n * i + k] *= inverse
-                    _subtract(work[p.dense + n * i + k], row, p.dense + n * i, n_runs, p, work, iwork)
-    return True
-
-
-@kernel
-def substitute(n, q, p, r, work, iwork):
-    """``W r + q = 0`` by the factors of `eliminate`. Out: r, 0 but in these rows."""
-    z = p.scaled
+def substitute(n, p, r, work, iwork):
+    """``W r + q = 0`` of what `eliminate` has made triangular. Out: r, 0 but in these rows. In/out: scaled."""
+    z, node_row = p.scaled, p.node_row
     for a in range(r.size):
         r[a] = 0.0
-    for i in range(n):
-        work[z + i] = -work[p.scale + i] * q[iwork[p.component + i]]
-    for x in range(iwork[p.n_nodes]):
-        n_runs = _reach(x, p, iwork)
-        for k in range(iwork[p.node_row + x], iwork[p.node_row + x + 1]):
-            iwork[p.reach], z_k = k + 1, work[z + k]
-            for run in range(p.reach, p.reach + 2 * n_runs, 2):
-                for i in range(iwork[run], iwork[run + 1]):
-                    work[z + i] -= work[p.dense + n * i + k] * z_k
     for x in range(iwork[p.n_nodes] - 1, -1, -1):
-        n_runs = _reach(x, p, iwork)
-        for k in range(iwork[p.node_row + x + 1] - 1, iwork[p.node_row + x] - 1, -1):
-            s, row, iwork[p.reach] = work[z + k], p.dense + n * k, k + 1
-            for run in range(p.reach, p.reach + 2 * n_runs, 2):
-                for j in range(iwork[run], iwork[run + 1]):
+        for k in range(iwork[node_row + x + 1] - 1, iwork[node_row + x] - 1, -1):
+            s, row = work[z + k], p.dense + n * k
+            for run in range(iwork[p.run_of + x], iwork[p.run_of + x + 1], 2):
+                for j in range(max(k + 1, iwork[node_row + iwork[run]]), iwork[node_row + iwork[run + 1]]):
                     s -= work[row + j] * work[z + j]
-            work[z + k] = s / work[row + k]
-    for i in range(n):
-        r[iwork[p.component + i]] = work[p.scale + i] * work[z + i]
+            work[z + k] = s * work[p.pivot + k]
+            r[iwork[p.component + k]] = work[p.scale + k] * work[z + k]

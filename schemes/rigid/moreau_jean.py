@@ -227,6 +227,7 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
     status, solved, residual, n_iter, unsolved, least, waited = NEWTON, CONVERGED, math.inf, 0, 0, math.inf, 0
     tol, enough = max(options.tol, _ROUNDING), solver_options.enough
     is_free = n_contacts == 0 and problem.are_equations(interactions, p, iwork)
+    is_linear = is_free and options.is_explicit != 0.0 and n_blocks > 0
     tol_of_equations = tol if problem.has_matrix(n_contacts, n_blocks, p) else max(tol, enough)
     for n_iter in range(int(options.max_iter) + 1):
         problem.move_all(options.h, options, p, q, work)
@@ -261,6 +262,10 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
             equation_residual(n_contacts, n_blocks, n_equations > 0, tol, options, bodies, p, v, w, inverse, mem, work, iwork)
         solved = problem.solve(n_contacts, n_blocks, n_iter == 0, s, solver, solver_options, tol, residual, mem, imem, work, iwork)
         change_velocities(p, R, R_free, impulse, inverse, w, v, work)
+        if is_linear and work[p.info] == 0.0 and work[p.info + 1] <= tol:  # all equations, and at once
+            status, residual, n_iter = solved, work[p.info + 1], n_iter + 1
+            problem.move_all(options.h, options, p, q, work)
+            break
     if n_iter > 0 and n_contacts + n_blocks > 0:
         residual = max(residual, work[p.info + 1])
     return verdict(status, solved, n_iter, residual, solver_options.inexact), n_iter, residual

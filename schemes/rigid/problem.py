@@ -43,8 +43,8 @@ PLAN = table(
     "which", "pair", "place", "slab", "counts", "groups",
     "n_bodies", "stride", "d", "n_contacts", "n_blocks", "few", "limit", "room", "linear", "parallel", "sweeps", "brief", "unilateral",
     "bounded", "forces", "v_mid", "w_impact", "dense", "null", "gram", "scaled", "scale", "weight", "component", "row_of", "most",
-    "n_nodes", "n_words", "is_ordered", "reach", "ends", "node_row", "node_body", "node_links", "node_at", "node_place", "nodes_left",
-    "on_body",
+    "n_nodes", "n_words", "is_ordered", "next_row", "ends", "node_row", "node_body", "node_links", "node_at", "node_place", "nodes_left",
+    "on_body", "own", "pivot", "run_of", "runs",
 )  # fmt: skip
 
 
@@ -99,11 +99,13 @@ def reserve(lists, options, method, work, iwork, n_members):
     n_rows = int(interactions["m"][np.isin(interactions["law"], (EQUALITY, BOUNDED, FORCE))].sum())
     n_rows = n_rows if n_rows <= equations.MOST and (n_rows <= redundancy.MOST or n_rows**2 * n_members <= _WORDS) else 0
     plan["most"], plan["n_words"], few = n_rows, equations.words_of(n_rows), min(n_rows, redundancy.MOST)
-    work.place(plan, dense=n_rows**2, null=few**2, gram=few**2 + few, scaled=n_rows, scale=n_rows, weight=few)
-    iwork.place(plan, n_nodes=1, is_ordered=1, ends=2 * n_rows, row_of=d * limit if n_rows else 0, node_row=n_rows + 1)
-    iwork.place(plan, node_body=2 * n_rows, reach=2 * n_rows, **dict.fromkeys(("component", "node_at", "node_place"), n_rows))
+    work.place(plan, dense=n_rows**2, null=few**2, gram=few**2 + few, weight=few, own=d * limit if n_rows else 0)
+    work.place(plan, **dict.fromkeys(("scaled", "scale", "pivot"), n_rows))
+    iwork.place(plan, n_nodes=1, is_ordered=1, ends=2 * n_rows, row_of=d * limit if n_rows else 0)
+    iwork.place(plan, node_body=2 * n_rows, **dict.fromkeys(("component", "next_row", "node_at", "node_place"), n_rows))
     words = int(plan["n_words"][0])
     iwork.place(plan, nodes_left=words, node_links=words * n_rows, on_body=words * n)
+    iwork.place(plan, **dict.fromkeys(("node_row", "run_of"), n_rows + 1), runs=n_rows * (n_rows + 5) // 2)
     iwork.place(plan, body=2 * (n_contacts + n_blocks), disk=n_contacts + n_blocks, begin=interactions.size, first=n + 1)
     iwork.place(plan, linked=2 * limit, row=limit + 1, column=column.size, isolver=integers)
     plan["n_solver"], plan["n_isolver"] = floats, integers
@@ -376,6 +378,12 @@ def count_equations(n_contacts, n_blocks, p, iwork):
     return n
 
 
+@tiny
+def _are_solved_at_once(n_contacts, n_blocks, p, iwork):
+    """Whether there are equations alone, and room for their matrix."""
+    return p.most > 0 and p.brief != 0 and n_contacts == 0 and count_equations(0, n_blocks, p, iwork) == n_blocks
+
+
 @kernel
 def turn_joints(n_contacts, n_blocks, options, interactions, p, mem, imem, work, iwork):
     """What rotations of bodies do to the moments of their joints, by the impulses as they are. Out: turning.
@@ -441,7 +449,9 @@ def solve(n_contacts, n_blocks, is_new, s, solver, options, tol, reached, mem, i
     if is_new:
         arrange(n_contacts, has_matrix(n_contacts, n_blocks, p), p, work, iwork)
         state_contacts(n_contacts, s.collisions, s.plan, mem, imem, work, iwork)
-    wanted, share = equation_accuracy(n_contacts, n_blocks, min(tol, _CLOSE), p, work, iwork), min(1.0, _SHARE * tol / reached)
+    wanted, share = math.inf, min(1.0, _SHARE * tol / reached)
+    if p.most > redundancy.MOST or not _are_solved_at_once(n_contacts, n_blocks, p, iwork):
+        wanted = equation_accuracy(n_contacts, n_blocks, min(tol, _CLOSE), p, work, iwork)
     return solve_blocks(n_contacts, n_blocks, is_new, s, solver, options, wanted, share, work, iwork)
 
 
@@ -522,8 +532,8 @@ def solve_with_matrix(is_new, aim, n_contacts, n_blocks, s, solver, options, wan
     if is_new:
         row[n] = 0  # no pattern is known
     n_equations = equations.gather(d, stated, s.bodies, G, p, work, iwork) if p.most > 0 else 0
-    is_regular, rank = equations.eliminate(n_equations, p, work, iwork), n_equations
-    if p.most > 0 and p.brief != 0 and n_contacts == 0 and count_equations(0, n_blocks, p, iwork) == n_blocks:
+    is_regular, rank = equations.eliminate(n_equations, q, p, work, iwork), n_equations
+    if _are_solved_at_once(n_contacts, n_blocks, p, iwork):
         left = _solve_equations(n_equations, is_regular, stated, G, s.bodies, p, options, work, iwork)
         if left <= options.enough or n_equations <= redundancy.MOST:
             return CONVERGED if left <= options.enough else STALLED
@@ -553,18 +563,19 @@ def solve_with_matrix(is_new, aim, n_contacts, n_blocks, s, solver, options, wan
 def _solve_equations(n, is_regular, stated, G, bodies, p, options, work, iwork):
     """Blocks that are all equations, at once; with multipliers of least norm where they depend on each other. Returns what is left.
 
-    is_regular: the n rows are eliminated. Out: r, p, info.
+    is_regular: the n rows are eliminated. Out: r, p, info: how often rows were chosen, what is left.
     """
-    q, left = view(work, p.rhs, stated.b.size), math.inf
+    q, left, n_choices = view(work, p.rhs, stated.b.size), math.inf, 0.0
     if is_regular:
-        equations.substitute(n, q, p, stated.r, work, iwork)
+        equations.substitute(n, p, stated.r, work, iwork)
         left = _what_is_left(n, stated, q, p, work, iwork)
     if not left <= options.enough and n <= redundancy.MOST:
+        n_choices = 1.0
         redundancy.gather(p.d, stated, bodies, G, p, work, iwork)
         rank = redundancy.factorise(n, p, work, iwork)
         redundancy.solve(n, rank, q, p, stated.r, work, iwork)
         left = _what_is_left(rank, stated, q, p, work, iwork)
-    work[p.info], work[p.info + 1] = 1.0, left
+    work[p.info], work[p.info + 1] = n_choices, left
     return left
 
 

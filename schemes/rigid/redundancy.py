@@ -26,6 +26,8 @@ def gather(d, stated, bodies, G, p, work, iwork):
     for i in range(min(p.most, MOST) ** 2):
         work[p.dense + i] = 0.0
     n = equations.gather(d, stated, bodies, G, p, work, iwork)
+    if n > 0:
+        iwork[p.is_ordered] = -1  # `factorise` exchanges rows: they are to be listed anew
     for i in range(n):
         work[p.weight + i] = 0.0
         for j in range(n):

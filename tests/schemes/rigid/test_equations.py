@@ -14,8 +14,8 @@ from tests.strategies import examples, generators
 
 PLAN = table(
     "dense", "null", "gram", "scaled", "scale", "weight", "component", "row_of", "most",
-    "n_nodes", "n_words", "is_ordered", "reach", "ends", "node_row", "node_body", "node_links", "node_at", "node_place", "nodes_left",
-    "on_body",
+    "n_nodes", "n_words", "is_ordered", "next_row", "ends", "node_row", "node_body", "node_links", "node_at", "node_place", "nodes_left",
+    "on_body", "own", "pivot", "run_of", "runs",
 )  # fmt: skip
 FREE = np.zeros(70, [("fixed", bool)])
 
@@ -23,10 +23,12 @@ FREE = np.zeros(70, [("fixed", bool)])
 def laid_out(most, n_components, n_bodies):
     """A plan whose arrays lie behind one another, and its work memories."""
     p, at, words = np.zeros(1, PLAN), 0, equations.words_of(most)
-    for name, size in {"dense": most**2, "null": most**2, "gram": most**2 + most, "scaled": most, "scale": most, "weight": most}.items():
+    whole = {"dense": most**2, "null": most**2, "gram": most**2 + most, "own": n_components}
+    for name, size in (whole | dict.fromkeys(("scaled", "scale", "weight", "pivot"), most)).items():
         p[name], at = at, at + size
     n_floats, at = at, 2
-    whole = {"component": most, "reach": 2 * most, "ends": 2 * most, "row_of": n_components, "node_row": most + 1, "node_body": 2 * most}
+    whole = {"component": most, "next_row": most, "ends": 2 * most, "row_of": n_components, "node_row": most + 1, "node_body": 2 * most}
+    whole |= {"run_of": most + 1, "runs": most * (most + 5) // 2}
     whole |= {"node_links": words * most, "node_at": most, "node_place": most, "nodes_left": words, "on_body": words * n_bodies}
     for name, size in whole.items():
         p[name], at = at, at + size
@@ -57,9 +59,9 @@ def solved(q, stated, G, n_bodies):
     n, r = q.size, np.zeros(q.size)
     p, work, iwork = laid_out(n, n, n_bodies)
     assert equations.gather(3, stated, FREE[:n_bodies], G, p, work, iwork) == n
-    is_regular = equations.eliminate(n, p, work, iwork)
+    is_regular = equations.eliminate(n, q, p, work, iwork)
     if is_regular:
-        equations.substitute(n, q, p, r, work, iwork)
+        equations.substitute(n, p, r, work, iwork)
     return is_regular, r, p, iwork
 
 
@@ -105,11 +107,28 @@ def test_links_of_many_bodies_take_several_words():
     p, work, iwork = laid_out(100, 210, 70)
     r = np.zeros(210)
     assert equations.gather(3, stated, FREE, G, p, work, iwork) == 70
-    assert equations.eliminate(70, p, work, iwork)
-    equations.substitute(70, np.ones(210), p, r, work, iwork)
+    assert equations.eliminate(70, np.ones(210), p, work, iwork)
+    equations.substitute(70, p, r, work, iwork)
     np.testing.assert_allclose((W @ r)[acting], -1.0, atol=1e-9)
     assert not np.delete(r, acting).any()
     assert equations.gather(3, stated, FREE, G, *laid_out(60, 210, 70)) == 0
+
+
+def test_rows_that_come_and_go_between_the_same_bodies_are_listed_anew():
+    """With the work memory of the problem before: all rows, one of them left out, another one in its place, and all again."""
+    rng, bodies = np.random.default_rng(3), np.array([[0, -1], [0, 1], [2, 1]])
+    H, (p, work, iwork) = rng.normal(size=(9, 12)), laid_out(9, 9, 3)
+    for absent in ([], [4], [3], []):
+        acting, r = np.delete(np.arange(9), absent), np.zeros(9)
+        H_now = H.copy()
+        H_now[absent] = 0.0
+        stated, G, W = stated_of(rng, H_now, bodies, 3)
+        n = equations.gather(3, stated, FREE[:3], G, p, work, iwork)
+        assert n == acting.size
+        assert equations.eliminate(n, np.ones(9), p, work, iwork)
+        equations.substitute(n, p, r, work, iwork)
+        np.testing.assert_allclose((W @ r)[acting], -1.0, atol=1e-8)
+        assert not r[absent].any()
 
 
 @examples(30)
