@@ -29,7 +29,8 @@ ACCELERATING = 21
 NOT_CROSSED = 22
 # Rows at events: EVENT, with bits of what happened in the row after it.
 JUMP, CLOSED, OPENED, FRICTION, ACCUMULATION, TIME_EVENT, SWITCHED, EVENT = 32, 64, 128, 256, 512, 1024, 2048, 4096
-TIME_STEPPED = 16  # in such rows, where failures have no place
+# In such rows, where failures have no place: TIME_STEPPED, and why.
+AFTER_MANY_EVENTS, AFTER_SHORT_STEPS, AFTER_NO_MODES, AFTER_JAM, TIME_STEPPED = 1, 2, 4, 8, 16
 NOT_COMPUTED = -1
 
 ADVICE = {
@@ -52,10 +53,11 @@ ADVICE = {
     NOT_CROSSED: "no impact, or crossing of the section, that is recorded: the motion does not come there, or not in so many periods",
     IMPACT: "a multiple impact does not end: bodies without loss are held from both sides; give some contact e below 1",
     STEP_COLLAPSED: "the step of a smooth motion became too short: forces jump (in time: say where with time_events; with the state: by a "
-    "law, as nsds.dry_friction), slip turns too fast (event_driven: hybrid=True), or rtol is too small",
+    "law, as nsds.dry_friction), slip turns too fast, or rtol is too small; hybrid=True of nsds.event_driven goes on",
     TOO_MANY_EVENTS: "more events than max_events between two rows, or at one time: where functions of time jump, say when with "
-    "time_events; else look at what is named, raise accumulation, or take hybrid=True",
-    PAINLEVE: "a contact slips into itself (Painlevé): rigid bodies with this friction have no motion, or several; use nsds.moreau_jean",
+    "time_events; else look at what is named, or raise accumulation; hybrid=True goes on",
+    PAINLEVE: "a contact slips into itself (Painlevé): rigid bodies with this friction have no motion, or several; time stepping has one: nsds.moreau_jean, or "
+    "nsds.event_driven with hybrid=True",
     UNBOUNDED: "the objective falls without end within the constraints, which was proved up to rounding",
     EARLY_SOURCE: "a source that varies reaches an output earlier than the multipliers do, by more than one derivative: state it by states",
     INFEASIBLE: "no point satisfies the inequalities, which was proved up to rounding: look for contradictory constraints",
@@ -70,7 +72,11 @@ HAPPENED = {
     ACCUMULATION: "impacts have accumulated",
     TIME_EVENT: "a time that was given",
     SWITCHED: "a relay switches",
-    TIME_STEPPED: "time stepping up to here, as there were too many events",
+    TIME_STEPPED: "time stepping up to here",
+    AFTER_MANY_EVENTS: "as there were too many events",
+    AFTER_SHORT_STEPS: "as steps of the smooth motion became too short",
+    AFTER_NO_MODES: "as no choice of what is held was found",
+    AFTER_JAM: "as a contact slips into itself (Painlevé)",
 }
 
 

@@ -80,6 +80,8 @@ class Carried:
         scheme = event_driven() if scheme is None else scheme
         if getattr(scheme, "dtype", None) is None or scheme.dtype.names is None or scheme["scheme"].item() != b"event_driven":
             raise ValueError(f"{owner}: scheme must be nsds.event_driven(...), got {_checks.shortened(scheme)}")
+        scheme = scheme.copy()
+        scheme["hybrid"] = False  # an interval that is stepped in time has no tangent map
         periods = np.broadcast_to(np.asarray(period, float), np.size(system)).astype(float)
         shortest = float(periods.min())
         run, options = prepare_run(owner, system, shortest, scheme, None, False)
@@ -88,7 +90,7 @@ class Carried:
         own = int(flow["n_own"][0]) if self.family is affine else n
         members, total = run.records.size, n + len(parameters)
         width = total if n_columns is None or parameters else n_columns
-        self.without_map = _without_map(scheme, self.family, run.prepared)
+        self.without_map = _without_map(self.family, run.prepared)
         if width > 0 and self.without_map:
             raise ValueError(f"{owner}: {self.without_map}")
         self.rows = rows or (ROWS if width > 0 and (parameters or not self.is_linear) else 1)
@@ -243,10 +245,8 @@ def _treated(owner, prepared):
     return family, flow, family is affine or (family is mechanics and bool(flow["is_linear"][0]))
 
 
-def _without_map(scheme, family, prepared):
+def _without_map(family, prepared):
     """Why there is no tangent map of what can be run; empty where there is one."""
-    if scheme["hybrid"]:
-        return "an interval that is stepped in time has no tangent map; use nsds.event_driven(hybrid=False)"
     if family is mechanics and prepared.tables.newton.plan["impact_law"][0]:
         return "impacts by the laws multiple_impact and poisson_impact have no tangent map; use nsds.newton_impact"
     return ""

@@ -12,7 +12,22 @@ from nsds._jit import kernel
 from nsds.model.layout import ABSENT
 from nsds.model.records import STEP, T
 from nsds.schemes.event_driven.accumulation import follow_accumulations, forget_accumulations
-from nsds.schemes.event_driven.clock import AT_EVENT, AT_START, STEPS, are_too_many, count_event, next_stop, strikes, wind_up
+from nsds.schemes.event_driven.clock import (
+    AT_EVENT,
+    AT_START,
+    STEPS,
+    SUBSTEPS,
+    are_too_many,
+    count_event,
+    end_of_interval,
+    is_handed_over,
+    lengthen,
+    next_stop,
+    note_length,
+    reason,
+    strikes,
+    wind_up,
+)
 from nsds.schemes.event_driven.filippov_flow import move, put_on_outputs
 from nsds.schemes.event_driven.filippov_modes import catch_up, choose_modes, jump, note_direct
 from nsds.schemes.event_driven.filippov_outputs import clamped, evaluate_output_rates, evaluate_outputs, hold, linearise, set_difference
@@ -42,7 +57,7 @@ from nsds.status import (
 EVENT_ROWS = True
 _OWNER = "event_driven"
 _NO_TIME = 2.0**-48  # of the time: how far from an event that is known in advance functions are called
-_SUBSTEPS = 64  # of Euler–Moreau, to which a motion with too many events is handed over
+_INTERVALS = 64  # of Euler–Moreau, one after the other, at most; they reach the next row long before
 _REST = 1e-3  # of the rate of w at an accumulation: what is smaller at its limit is zero
 _EXPLICIT = {"theta": 0.0, "input_weight": 0.0, "output_weight": 0.0, "midpoint": 0.0, "tol": 0.0, "max_iter": 0.0}
 
@@ -96,7 +111,7 @@ def start(t, s, functions, options, mem, imem, work, iwork):
         work[f.x_size + j], work[f.xdot_size + j] = abs(work[f.x + j]), 0.0
     forget_accumulations(f, work, iwork)
     work[f.step], work[f.error], work[f.event] = 0.0, 1.0, -np.inf
-    wind_up(t, s.times, f, iwork)
+    wind_up(t, s.times, f, work, iwork)
     _open_window(t, s, work, iwork)
     set_difference(1e-3 * options.h, f, work)
     if not invert_groups(0.0, 0.0, form, p, work, iwork):
@@ -131,9 +146,8 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         iwork[f.pending] = AT_START
     if iwork[f.pending] != 0:
         status, bits = _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
-        if status == TOO_MANY_EVENTS and options.hybrid != 0.0:
-            until = next_stop(t, t_new, s.times, f, work, iwork)
-            return _hand_over(t, until, s, functions, solver, solver_options, mem, imem, work, iwork), 0, 0.0
+        if is_handed_over(status) and options.hybrid != 0.0:
+            return _hand_over(t_new, status, s, functions, solver, solver_options, options, mem, imem, work, iwork), 0, 0.0
         if status != CONVERGED or bits != 0:
             return status | bits, 0, 0.0
     for k in range(STEPS):
@@ -147,6 +161,8 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
             status, t, is_event = move(t, until, s, functions, options, mem, imem, work, iwork)
             if status != CONVERGED:
                 mem[T] = t
+                if is_handed_over(status) and options.hybrid != 0.0:
+                    status = _hand_over(t_new, status, s, functions, solver, solver_options, options, mem, imem, work, iwork)
                 return status, k, 0.0
         if is_event or (t >= until and until < t_new):
             iwork[f.pending], mem[T] = AT_EVENT, t
@@ -170,7 +186,7 @@ def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwo
         count_event(t, options.h, f, work, iwork)
         if iwork[f.frozen] == 0 and (bits & ACCUMULATION) == 0:
             _sum_accumulations(t, s, functions, options, mem, imem, work, iwork)
-    if are_too_many(options.max_events, f, iwork):
+    if are_too_many(t, options, f, work, iwork):
         return TOO_MANY_EVENTS, 0
     if iwork[f.frozen] != 0:
         return CONVERGED, EVENT | bits
@@ -182,22 +198,36 @@ def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwo
 
 
 @kernel
-def _hand_over(t, until, s, functions, solver, solver_options, mem, imem, work, iwork):
-    """From t to the next row, or time that is known in advance, by steps of Euler–Moreau. Returns a status, EVENT with bits."""
-    f, h, status, bits = s.flow[0], (until - t) / _SUBSTEPS, TOO_MANY_EVENTS, 0
-    for k in range(_SUBSTEPS if until > t else 0):
-        status = catch_up(clamped(t + k * h, f, work), h, s, functions, solver, solver_options, mem, imem, work, iwork)
-        if status != CONVERGED:
-            break
-    if status == CONVERGED:
-        iwork[f.n_events], iwork[f.n_still], iwork[f.fresh], mem[T] = 0, 0, 1, until
+def _hand_over(t_new, why, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """From the state in mem on, by steps of Euler–Moreau, until modes are found; why: the status that it is due to.
+
+    Returns EVENT with bits, or a status that ends the run, as where no modes are found at the next row, or time that is known in advance.
+    """
+    f, t, status, bits = s.flow[0], mem[T], why, 0
+    work[f.tail], iwork[f.frozen] = -np.inf, 0
+    until = next_stop(t, t_new, s.times, f, work, iwork)
+    note_length(t, why, options.h, f, work)
+    _load(s, mem, work)
+    for _ in range(_INTERVALS):
+        end = end_of_interval(t, until, f, work)
+        h = (end - t) / SUBSTEPS
+        for k in range(SUBSTEPS if end > t else 0):
+            status = catch_up(clamped(t + k * h, f, work), h, s, functions, solver, solver_options, mem, imem, work, iwork)
+            if status != CONVERGED:
+                return status
+        t = mem[T] = work[f.handed_to] = end
+        iwork[f.n_events], iwork[f.n_still], iwork[f.fresh] = 0, 0, 1
+        work[f.step], work[f.error] = 0.0, 1.0
         forget_accumulations(f, work, iwork)
         for i in range(f.m):
             iwork[f.fired + i] = 0
-        status, bits = _switch(until, True, s, functions, solver, solver_options, mem, imem, work, iwork)
+        status, bits = _switch(t, True, s, functions, solver, solver_options, mem, imem, work, iwork)
+        if not is_handed_over(status) or t >= until:
+            break
+        lengthen(t, True, options.h, f, work)
     if status == CONVERGED:
-        status = _update(until, s, functions, mem, imem, work, iwork)
-    return status if status != CONVERGED else EVENT | TIME_STEPPED | bits
+        status = _update(t, s, functions, mem, imem, work, iwork)
+    return status if status != CONVERGED else EVENT | TIME_STEPPED | reason(why) | bits
 
 
 @kernel

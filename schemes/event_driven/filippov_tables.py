@@ -25,7 +25,7 @@ _ARRAYS = {
     "P": "mm", "T": "mm", "R": "m", "size": "m", "y_size": "m", "lam_size": "m", "terms": "m", "still": "m",
     "guard_value": "2gm", "guard_poly": "g", "spare": "g", "root": "m", "section": "m",
     "last": "3m", "flight": "3m", "flight_before": "3m", "longest": "3m", "x_last": "3mn",
-    "step": "", "error": "", "tail": "", "event": "", "delta": "", "t_low": "", "t_high": "",
+    "step": "", "error": "", "tail": "", "event": "", "delta": "", "t_low": "", "t_high": "", "handed": "", "handed_to": "",
 }  # fmt: skip
 # Whole numbers. Of each row: mode, also before the event; direct, whether w depends on lambda at once; fired, whether its guard came to
 # zero; zero, whether it starts from zero; order of the rate that tells lambda; held rows, their places, columns of the elimination.
@@ -46,7 +46,7 @@ class Options(NamedTuple):
     atol: float
     accumulation: float  # of the longest time between events: where it may end
     max_events: float
-    hybrid: float  # not 0: more events than that are stepped over
+    hybrid: float  # not 0: what cannot be followed event by event is handed over to time stepping
 
 
 class Tables(NamedTuple):

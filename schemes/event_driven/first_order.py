@@ -120,7 +120,7 @@ def _is_exact(records, options, layout):
     varies = [parts[field + "_function"] != ABSENT for field in ("b", "T", "u")]
     varies += [relations[field + "_function"] != ABSENT for field in ("e", "bounds")]
     can = is_constant(layout) and (is_circuit(records) or not any(each.any() for each in varies))
-    may = options["flow"].item() in (b"auto", b"exact") and not options["hybrid"]
+    may = options["flow"].item() in (b"auto", b"exact")
     return bool(can and (layout.constraints["y"] != ABSENT).all() and may)
 
 
@@ -177,7 +177,7 @@ def start(t, s, functions, options, mem, imem, work, iwork):
         note_size(p, work)
     work[p.step], work[p.event], work[p.rounding] = 0.0, -np.inf, 0.0
     iwork[p.n_hidden] = 0
-    wind_up(t, s.times, p, iwork)
+    wind_up(t, s.times, p, work, iwork)
     return CONVERGED
 
 
@@ -238,7 +238,7 @@ def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwo
         count_event(t, options.h, p, work, iwork)
         if iwork[p.frozen] == 0 and (bits & ACCUMULATION) == 0:
             follow_accumulations(t, options.accumulation, p, work, iwork)
-    if are_too_many(options.max_events, p, iwork):
+    if are_too_many(t, options, p, work, iwork):
         return TOO_MANY_EVENTS, 0
     status, found = _switch(is_start, s, solver, solver_options, work, iwork)
     if status != CONVERGED:

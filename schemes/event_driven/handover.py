@@ -1,27 +1,28 @@
-"""An interval with too many events, handed over to time stepping: steps of Moreau's midpoint rule, explicit in the forces,
+"""An interval that cannot be followed event by event, handed over to time stepping: Moreau's midpoint rule, explicit in the forces,
 
     q_m = q + h/2 v,      M(q_m) (v+ - v) = h F(t_m, q_m, v) + H^T P,      q+ = q_m + h/2 v+,
     0 <= H v+ + e H v  ⟂  P >= 0      of the contacts whose gap at q_m is closed, with friction and laws of impacts as at an event.
 
-Forces do no work in it beyond ``F (q+ - q)``. What rests at its end closes, and the motion goes on event by event.
+Forces do no work in it beyond ``F (q+ - q)``. What rests at its end closes, and the motion goes on event by event. Intervals are short,
+and longer where one follows soon after another (`nsds.schemes.event_driven.clock.note_length`).
 """
 
 import numpy as np
 
 from nsds._jit import kernel
-from nsds.schemes.event_driven.clock import strikes
+from nsds.schemes.event_driven.clock import AT_START, SUBSTEPS, end_of_interval, is_handed_over, lengthen, note_length, strikes
 from nsds.schemes.event_driven.compliance import choose
 from nsds.schemes.event_driven.events import find_touching, handle
 from nsds.schemes.event_driven.flows import put_on_gaps
-from nsds.schemes.event_driven.forces import evaluate_operators, free_accelerations, list_rows
+from nsds.schemes.event_driven.forces import accelerate, evaluate_operators, free_accelerations, list_rows
 from nsds.schemes.event_driven.impacts import is_solved, solve_impact
 from nsds.schemes.event_driven.loads import forget_jumps
-from nsds.schemes.event_driven.state import add
+from nsds.schemes.event_driven.state import add, load, store
 from nsds.schemes.event_driven.tables import FREE, HELD
 from nsds.schemes.lagrangian.newton import EVERY, keep_state
 from nsds.status import CONVERGED, NON_FINITE, TIME_EVENT
 
-_SUBSTEPS = 64
+_INTERVALS = 64  # one after the other, at most; they reach the next row long before
 
 
 @kernel
@@ -40,20 +41,43 @@ def begin_anew(t, s, work, iwork):
 
 
 @kernel
-def hand_over(t, until, s, functions, solver, solver_options, options, mem, imem, work, iwork):
-    """From the state in mem to that at until, by steps in time, and into modes there. Returns (status, bits of what happened there)."""
-    h, bits = (until - t) / _SUBSTEPS, 0
-    begin_anew(until, s, work, iwork)
-    for k in range(_SUBSTEPS if until > t else 0):
-        at = t + (k + 0.5) * h
-        status = _step(at, h, s, functions, solver, solver_options, options, mem, imem, work, iwork)
-        if not is_solved(status):
-            return status, 0
-    if strikes(until, s.times, s.flow[0], iwork):
-        bits = TIME_EVENT
-    _put_on_contacts(until, s, functions, options, mem, imem, work, iwork)
-    status, found = handle(until, s, functions, solver, solver_options, options, mem, imem, work, iwork)
-    return status, bits | found
+def hand_over(t, until, why, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """From the state in mem on, by steps in time, until modes are found, or to the time until; why: the status that it is due to.
+
+    Returns (status, bits of what happened at the end, time there, length of a step). That is 0 where modes were found; else impulses of
+    the last step are in p.total, and the end is pending.
+    """
+    f, h = s.flow[0], 0.0
+    work[f.tail] = -np.inf
+    note_length(t, why, options.h, f, work)
+    for _ in range(_INTERVALS):
+        end, bits = end_of_interval(t, until, f, work), 0
+        h = (end - t) / SUBSTEPS
+        begin_anew(end, s, work, iwork)
+        for k in range(SUBSTEPS if end > t else 0):
+            status = _step(t + (k + 0.5) * h, h, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+            if not is_solved(status):
+                return status, 0, t, h
+        t = work[f.handed_to] = end
+        if strikes(t, s.times, f, iwork):
+            bits = TIME_EVENT
+        _put_on_contacts(t, s, functions, options, mem, imem, work, iwork)
+        load(s, mem, work, f.x)
+        status, found = handle(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+        if is_solved(status):
+            status = accelerate(t, s, functions, options, mem, imem, work, iwork)
+        if not is_handed_over(status):
+            return status, bits | found, t, 0.0
+        store(s, mem, work, f.x)
+        lengthen(t, True, options.h, f, work)
+        if t >= until:
+            break
+    begin_anew(t, s, work, iwork)
+    list_rows(s, imem, iwork)
+    iwork[f.pending] = AT_START
+    status = _step(t, h, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+    store(s, mem, work, f.x)
+    return status, bits, t, h
 
 
 @kernel

@@ -14,7 +14,19 @@ from nsds.model.laws import LAWS
 from nsds.model.layout import ABSENT
 from nsds.model.records import T, model_of
 from nsds.schemes.event_driven.bodies import list_contacts
-from nsds.schemes.event_driven.clock import AT_EVENT, AT_START, STEPS, are_too_many, count_event, next_stop, strikes, wind_up
+from nsds.schemes.event_driven.clock import (
+    AT_EVENT,
+    AT_START,
+    STEPS,
+    are_too_many,
+    count_event,
+    fewer,
+    is_handed_over,
+    next_stop,
+    reason,
+    strikes,
+    wind_up,
+)
 from nsds.schemes.event_driven.compliance import choose, is_compliant
 from nsds.schemes.event_driven.disks import rolls, state_coefficients
 from nsds.schemes.event_driven.events import handle, strikes_at_start
@@ -23,6 +35,7 @@ from nsds.schemes.event_driven.forces import accelerate, evaluate_operators, lis
 from nsds.schemes.event_driven.guards import start_together
 from nsds.schemes.event_driven.handover import begin_anew, hand_over
 from nsds.schemes.event_driven.impacts import is_solved
+from nsds.schemes.event_driven.state import load, store
 from nsds.schemes.event_driven.tables import FREE, HELD, Options, Tables, no_bodies, place_flow
 from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.contact_forces import clear_impulses
@@ -41,7 +54,6 @@ from nsds.status import (
     JUMP,
     PAINLEVE,
     SINGULAR_STEP,
-    STALLED,
     STEP_COLLAPSED,
     TIME_EVENT,
     TIME_STEPPED,
@@ -54,14 +66,13 @@ EVENT_ROWS = True
 _OWNER = "event_driven"
 EXPLICIT = {"gamma": 0.0, "q_star": 1.0, "tol": 0.0, "max_iter": 0.0, "a": 1.0, "weight": 0.0, "at_q": 1.0, "at_v": 1.0, "paoli": 0.0}
 _PATIENCE, _CRAWL = 20_000, 1e-3  # steps that have got on by less than that part of the time between rows: a motion that does not end
-_HURRY, _WALK = 2_000, 0.1  # the same, where steps in time can get on instead
 _REACH = 1.5  # of a series: angle of the fastest motion in a step
 _SUNK = 1e-6  # of all lengths: a gap that is negative by more where it comes to zero has jumped
 _GAP_JUMPS = (
     "its gap jumps from positive to negative, or bodies overlap at the start, and no motion of bodies follows: make it continuous in time "
     "and state, and move apart what overlaps"
 )
-_SINGULAR = "the masses, or the equations of what is held, are singular at this state; where that is due to contacts, take hybrid=True"
+_SINGULAR = "the masses, or the equations of what is held, are singular at this state"
 
 
 def prepare(records, mem, options, h, method):
@@ -173,7 +184,7 @@ def start(t, s, functions, options, mem, imem, work, iwork):
         work[f.length + i] = work[f.speed + i] = work[f.pull + i] = work[f.carried + i] = 0.0
     work[f.force] = 0.0
     begin_anew(t, s, work, iwork)
-    wind_up(t, s.times, f, iwork)
+    wind_up(t, s.times, f, work, iwork)
     list_rows(s, imem, iwork)
     _update(t, 0, s, functions, options, mem, imem, work, iwork)
     list_contacts(s, mem, imem, work, iwork)
@@ -219,7 +230,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
             iwork[f.n_events], has_ended = 0, True
             result = _update(t, 0, s, functions, options, mem, imem, work, iwork)
         elif n == STEPS or _crawls(t, options, f, work, iwork):
-            result, has_ended = TOO_MANY_EVENTS if options.hybrid != 0.0 or iwork[f.n_events] > 0 else STEP_COLLAPSED, True
+            result, has_ended = TOO_MANY_EVENTS if iwork[f.n_events] > 0 else STEP_COLLAPSED, True
             mem[T] = t
         else:
             until, n = next_stop(t, t_new, s.times, f, work, iwork), n + 1
@@ -234,8 +245,8 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
                 result = _update(t, 0, s, functions, options, mem, imem, work, iwork)
                 start_together(s, mem, work, iwork)
                 result = EVENT if result == CONVERGED else result
-    if options.hybrid != 0.0 and result in (TOO_MANY_EVENTS, STEP_COLLAPSED, SINGULAR_STEP, STALLED):
-        result = _step_in_time(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+    if options.hybrid != 0.0 and is_handed_over(result):
+        result = _step_in_time(t_new, result, s, functions, solver, solver_options, options, mem, imem, work, iwork)
     list_contacts(s, mem, imem, work, iwork)
     return result, n, 0.0
 
@@ -244,9 +255,10 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
 def _crawls(t, options, f, work, iwork):
     """Count a step, and tell whether many have not got on, with events between them or without."""
     iwork[f.n_steps] += 1
-    if t - work[f.mark] > (_CRAWL if options.hybrid == 0.0 else _WALK) * options.h:
+    less = fewer(t, options.h, f, work)
+    if t - work[f.mark] > max(_CRAWL * options.h, work[f.handed] if less > 1.0 else 0.0):
         work[f.mark], iwork[f.n_steps] = t, 0
-    return iwork[f.n_steps] > (_PATIENCE if options.hybrid == 0.0 else _HURRY)
+    return iwork[f.n_steps] > _PATIENCE / less
 
 
 @kernel
@@ -269,10 +281,13 @@ def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwo
             closes &= not is_compliant(c)
             if closes and position(c, s.newton.entries, mem, work) < -_SUNK * _extent(s, work):
                 return VIOLATED, 0
-    if are_too_many(options.max_events, f, iwork):
+    if are_too_many(t, options, f, work, iwork):
         return TOO_MANY_EVENTS, 0
+    load(s, mem, work, f.x)
     status, found = handle(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
     if not is_solved(status):
+        if options.hybrid != 0.0:
+            store(s, mem, work, f.x)
         return status, 0
     bits |= found
     status = _update(t, bits, s, functions, options, mem, imem, work, iwork)
@@ -291,16 +306,22 @@ def _extent(s, work):
 
 
 @kernel
-def _step_in_time(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
-    """To the next row, or time that is known in advance, by steps in time. Returns EVENT with bits, or a status that ends the run."""
+def _step_in_time(t_new, why, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """Towards the next row, or time that is known in advance, by steps in time, after the status why.
+
+    Returns EVENT with bits, or a status that ends the run. Where no modes are found at the end, lambda is the mean force of a step.
+    """
     f = s.flow[0]
-    work[f.tail] = -np.inf
     until = next_stop(mem[T], t_new, s.times, f, work, iwork)
-    status, bits = hand_over(mem[T], until, s, functions, solver, solver_options, options, mem, imem, work, iwork)
-    mem[T] = until
+    status, bits, t, h = hand_over(mem[T], until, why, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+    mem[T] = t
     if is_solved(status):
-        status = _update(until, bits, s, functions, options, mem, imem, work, iwork)
-    return EVENT | TIME_STEPPED | bits if status == CONVERGED else status
+        status = _update(t, bits, s, functions, options, mem, imem, work, iwork)
+        if h > 0.0:
+            for i in range(s.newton.constraints.size):
+                mem[s.newton.constraints[i].lam] += work[s.newton.plan[0].total + i] / h
+            _gather_inputs(s, mem, work)
+    return EVENT | TIME_STEPPED | reason(why) | bits if status == CONVERGED else status
 
 
 @kernel
@@ -318,9 +339,16 @@ def _update(t, bits, s, functions, options, mem, imem, work, iwork):
         imem[c.active] = 1 if iwork[f.mode + i] == HELD else 0
         if (bits & JUMP) != 0 and not is_compliant(c):
             mem[c.lam] = work[p.total + i]
+    _gather_inputs(s, mem, work)
+    return status
+
+
+@tiny
+def _gather_inputs(s, mem, work):
+    """``p = H^T lambda``."""
+    form = s.newton
     clear_impulses(form.parts, form.elements, mem)
     for i in range(form.constraints.size):
         c = form.constraints[i]
         for k in range(c.input, c.input_end):
             mem[form.inputs[k].q + 2 * form.inputs[k].n] += work[form.inputs[k].coefficient] * mem[c.lam]
-    return status

@@ -36,7 +36,7 @@ _ARRAYS = {
     "x": "n", "s": "n", "spare": "n", "poly": "np", "guard": "p", "P": "mm", "X": "mn", "K": "m", "size": "m",
     "input": "n", "L": "mn", "l": "m", "Y": "mn", "y0": "m", "rate": "nn", "constant": "n", "x_size": "n", "c_size": "np",
     "last": "3m", "flight": "3m", "flight_before": "3m", "longest": "3m", "x_last": "3mn", "step": "", "tail": "", "event": "",
-    "corner": "", "near_lam": "mm", "chosen": "m", "hidden": "mn", "hidden_constant": "m",
+    "handed": "", "handed_to": "", "corner": "", "near_lam": "mm", "chosen": "m", "hidden": "mn", "hidden_constant": "m",
 }  # fmt: skip
 # Whole numbers. Of each row: mode, also before the event; direct, whether y depends on lambda at once; fired, whether its guard came to
 # zero; row and column in the elimination. pending, whether an event is; frozen, whether an accumulation is waited for; counts; culprit.

@@ -16,7 +16,7 @@ _FIELDS = [
 
 
 @scheme_for(LAGRANGIAN, FIRST_ORDER, NEWTON_EULER)
-def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_events=100_000, time_events=(), hybrid=False):
+def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_events=100_000, time_events=(), hybrid=True):
     """Options of event-driven integration: smooth motions to the accuracy asked for, and events at their times.
 
     Parameters

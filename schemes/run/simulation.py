@@ -44,7 +44,7 @@ from nsds.schemes.run.recording import (
 from nsds.schemes.run.sampled_control import BROKEN, HELD, SWITCHED, act
 from nsds.schemes.run.tiles import tiles_of, whole_tiles
 from nsds.schemes.run.until import Until
-from nsds.schemes.run.warnings import Births, warn_of_overlaps, warn_of_violations
+from nsds.schemes.run.warnings import Births, warn_of_hand_overs, warn_of_overlaps, warn_of_violations
 from nsds.status import CAPACITY, CONVERGED, EVENT, INEXACT, NON_FINITE, advice
 
 _CHUNK_SECONDS = 0.2
@@ -244,6 +244,8 @@ def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_e
         _raise_again(raised, recorder, owner, np.shape(system), h, scheme, solver)
     if t_end is not None:
         warn_of_violations(run.prepared, recorder.initial)
+    if file is None:
+        warn_of_hand_overs(run.prepared, recorder.block())
     _report_failure(run, recorder, np.shape(system), on_failure)
     if kept is not None and run is kept.run:
         put_back(key, kept)

@@ -1,4 +1,4 @@
-"""Warnings of a run about how its system starts."""
+"""Warnings of a run: how its system starts, what is born into others, and what was not followed event by event."""
 
 import warnings
 
@@ -12,6 +12,7 @@ from nsds.model.records import model_of
 from nsds.schemes.lagrangian.tables import VELOCITY
 from nsds.schemes.rigid.tables import EQUALITY
 from nsds.schemes.run.recording import ROW
+from nsds.status import TIME_STEPPED, advice, is_event
 
 _VIOLATION = 1e-6
 _OVERLAP = 0.01  # of the least extent of the smaller shape
@@ -36,6 +37,21 @@ def warn_of_violations(prepared, trajectory):
         warnings.warn(
             f"the bilateral constraint '{where}', row {row}{who}, is violated at the start, y = {y:.3g}; "
             f"nsds.consistent(system) moves the system onto its constraints",
+            RuntimeWarning, stacklevel=4,
+        )  # fmt: skip
+
+
+def warn_of_hand_overs(prepared, rows):
+    """Warn of intervals of rows (members, rows) that event-driven steps handed over to time stepping: how many, the first, and why."""
+    if not hasattr(prepared.stepper, "EVENT_ROWS"):
+        return
+    stepped = is_event(rows["status"]) & (rows["status"] & TIME_STEPPED != 0)
+    if stepped.any():
+        member, row = np.unravel_index(stepped.argmax(), stepped.shape)
+        who = f" of member {member}" if rows.shape[0] > 1 else ""
+        warnings.warn(
+            f"event_driven: {np.count_nonzero(stepped)} interval(s) were handed over to time stepping, the first{who} up to "
+            f"t = {rows['t'][member, row]:.9g}: {advice(int(rows['status'][member, row]))}; hybrid=False ends the run there instead",
             RuntimeWarning, stacklevel=4,
         )  # fmt: skip
 
