@@ -133,7 +133,7 @@ def event_driven(
     accumulation: float = ...,
     max_events: int = ...,
     time_events: ArrayLike = ...,
-    hybrid: bool = ...,
+    hybrid: bool | None = ...,
 ) -> np.ndarray: ...
 
 examples: ModuleType

@@ -53,11 +53,11 @@ ADVICE = {
     NOT_CROSSED: "no impact, or crossing of the section, that is recorded: the motion does not come there, or not in so many periods",
     IMPACT: "a multiple impact does not end: bodies without loss are held from both sides; give some contact e below 1",
     STEP_COLLAPSED: "the step of a smooth motion became too short: forces jump (in time: say where with time_events; with the state: by a "
-    "law, as nsds.dry_friction), slip turns too fast, or rtol is too small; hybrid=True of nsds.event_driven goes on",
+    "law, as nsds.dry_friction), slip turns too fast, or rtol is too small; nsds.event_driven(hybrid=True) goes on",
     TOO_MANY_EVENTS: "more events than max_events between two rows, or at one time: where functions of time jump, say when with "
     "time_events; else look at what is named, or raise accumulation; hybrid=True goes on",
-    PAINLEVE: "a contact slips into itself (Painlevé): rigid bodies with this friction have no motion, or several; time stepping has one: nsds.moreau_jean, or "
-    "nsds.event_driven with hybrid=True",
+    PAINLEVE: "a contact slips into itself (Painlevé): rigid bodies with this friction have no motion, or several; "
+    "time stepping has one: nsds.moreau_jean, or nsds.event_driven without hybrid=False",
     UNBOUNDED: "the objective falls without end within the constraints, which was proved up to rounding",
     EARLY_SOURCE: "a source that varies reaches an output earlier than the multipliers do, by more than one derivative: state it by states",
     INFEASIBLE: "no point satisfies the inequalities, which was proved up to rounding: look for contradictory constraints",

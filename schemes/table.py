@@ -60,13 +60,13 @@ def _name_of(options):
     return name.decode(errors="replace") if isinstance(name, bytes) else None
 
 
-# Fields of options that are not arguments of the same name of their constructors: the name, and the values for 0 and 1.
+# Fields of options that are not arguments of the same name of their constructors: the name, and the values for 0, 1 ...
 _FLAGS = {
     "every_contact": ("contacts", ("active", "all")),
     "velocity_level": ("level", ("acceleration", "velocity")),
     "gamma_for_relation": ("gamma_for_relation", (False, True)),
     "midpoint": ("midpoint", (False, True)),
-    "hybrid": ("hybrid", (False, True)),
+    "hybrid": ("hybrid", (False, True, None)),
 }
 
 
@@ -95,9 +95,9 @@ def arguments_of(options):
     for field in options.dtype.names[1:]:
         value, argument = options[field].tolist(), field
         if field in _FLAGS:
-            if value not in (0, 1):
-                raise ValueError(f"{name}: {field} must be 0 or 1, got {value}")
             argument, values = _FLAGS[field]
+            if value not in range(len(values)):
+                raise ValueError(f"{name}: {field} must be {' or '.join(map(str, range(len(values))))}, got {value}")
             value = values[value]
         if argument in taken:
             arguments[argument] = value.decode(errors="replace") if isinstance(value, bytes) else value

@@ -1,7 +1,7 @@
 """Times at which an event-driven step has to stop, and how many events there have been: what all families of systems have in common.
 
-p is a row of a table with the columns pending, next_time, n_events and n_still of the integer work memory, event, tail, handed and handed_to
-of the other.
+p is a row of a table with the columns pending, next_time, n_events and n_still of the integer work memory, event, tail, handed and
+handed_to of the other.
 """
 
 import math
@@ -24,6 +24,7 @@ from nsds.status import (
 )
 
 AT_EVENT, AT_START = 1, 2  # what is pending
+NEVER, ALWAYS, USUAL = range(3)  # the option hybrid
 STEPS = 10**9  # of a motion between two rows: a bound that is never met
 _STILL = 2.0**-48  # of the time: events that are no further apart are at one time
 _MOST_STILL = 64  # of them

@@ -13,6 +13,7 @@ from nsds.model.layout import ABSENT
 from nsds.model.records import STEP, T
 from nsds.schemes.event_driven.accumulation import follow_accumulations, forget_accumulations
 from nsds.schemes.event_driven.clock import (
+    ALWAYS,
     AT_EVENT,
     AT_START,
     STEPS,
@@ -146,7 +147,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         iwork[f.pending] = AT_START
     if iwork[f.pending] != 0:
         status, bits = _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
-        if is_handed_over(status) and options.hybrid != 0.0:
+        if is_handed_over(status) and options.hybrid == ALWAYS:
             return _hand_over(t_new, status, s, functions, solver, solver_options, options, mem, imem, work, iwork), 0, 0.0
         if status != CONVERGED or bits != 0:
             return status | bits, 0, 0.0
@@ -161,7 +162,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
             status, t, is_event = move(t, until, s, functions, options, mem, imem, work, iwork)
             if status != CONVERGED:
                 mem[T] = t
-                if is_handed_over(status) and options.hybrid != 0.0:
+                if is_handed_over(status) and options.hybrid == ALWAYS:
                     status = _hand_over(t_new, status, s, functions, solver, solver_options, options, mem, imem, work, iwork)
                 return status, k, 0.0
         if is_event or (t >= until and until < t_new):

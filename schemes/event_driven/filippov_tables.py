@@ -46,7 +46,7 @@ class Options(NamedTuple):
     atol: float
     accumulation: float  # of the longest time between events: where it may end
     max_events: float
-    hybrid: float  # not 0: what cannot be followed event by event is handed over to time stepping
+    hybrid: float  # ALWAYS: what cannot be followed event by event is handed over to time stepping
 
 
 class Tables(NamedTuple):

@@ -14,7 +14,7 @@ from nsds.model.layout import ABSENT
 from nsds.model.records import STEP, T
 from nsds.schemes.event_driven import filippov
 from nsds.schemes.event_driven.accumulation import follow_accumulations, forget_accumulations
-from nsds.schemes.event_driven.clock import AT_EVENT, AT_START, STEPS, are_too_many, count_event, next_stop, strikes, wind_up
+from nsds.schemes.event_driven.clock import ALWAYS, AT_EVENT, AT_START, STEPS, are_too_many, count_event, next_stop, strikes, wind_up
 from nsds.schemes.event_driven.driven import augmented, cause_in_circuit, drive, is_circuit, set_sources
 from nsds.schemes.event_driven.modes import (
     HELD,
@@ -120,7 +120,7 @@ def _is_exact(records, options, layout):
     varies = [parts[field + "_function"] != ABSENT for field in ("b", "T", "u")]
     varies += [relations[field + "_function"] != ABSENT for field in ("e", "bounds")]
     can = is_constant(layout) and (is_circuit(records) or not any(each.any() for each in varies))
-    may = options["flow"].item() in (b"auto", b"exact")
+    may = options["flow"].item() in (b"auto", b"exact") and options["hybrid"] != ALWAYS
     return bool(can and (layout.constraints["y"] != ABSENT).all() and may)
 
 

@@ -15,8 +15,10 @@ from nsds.model.layout import ABSENT
 from nsds.model.records import T, model_of
 from nsds.schemes.event_driven.bodies import list_contacts
 from nsds.schemes.event_driven.clock import (
+    ALWAYS,
     AT_EVENT,
     AT_START,
+    NEVER,
     STEPS,
     are_too_many,
     count_event,
@@ -36,7 +38,7 @@ from nsds.schemes.event_driven.guards import start_together
 from nsds.schemes.event_driven.handover import begin_anew, hand_over
 from nsds.schemes.event_driven.impacts import is_solved
 from nsds.schemes.event_driven.state import load, store
-from nsds.schemes.event_driven.tables import FREE, HELD, Options, Tables, no_bodies, place_flow
+from nsds.schemes.event_driven.tables import FREE, HELD, SLIP, Options, Tables, no_bodies, place_flow
 from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.contact_forces import clear_impulses
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
@@ -245,10 +247,19 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
                 result = _update(t, 0, s, functions, options, mem, imem, work, iwork)
                 start_together(s, mem, work, iwork)
                 result = EVENT if result == CONVERGED else result
-    if options.hybrid != 0.0 and is_handed_over(result):
+    if _goes_on(result, options, s, iwork):
         result = _step_in_time(t_new, result, s, functions, solver, solver_options, options, mem, imem, work, iwork)
     list_contacts(s, mem, imem, work, iwork)
     return result, n, 0.0
+
+
+@tiny
+def _goes_on(status, options, s, iwork):
+    """Whether time stepping goes on after this status; usually not where nothing slips and steps are too short: some force jumps."""
+    slips = options.hybrid == ALWAYS or status != STEP_COLLAPSED
+    for i in range(s.newton.constraints.size if not slips else 0):
+        slips |= iwork[s.flow[0].mode + i] == SLIP
+    return options.hybrid != NEVER and slips and is_handed_over(status)
 
 
 @tiny
@@ -286,7 +297,7 @@ def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwo
     load(s, mem, work, f.x)
     status, found = handle(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
     if not is_solved(status):
-        if options.hybrid != 0.0:
+        if options.hybrid != NEVER:
             store(s, mem, work, f.x)
         return status, 0
     bits |= found

@@ -7,6 +7,7 @@ import numpy as np
 from nsds import _checks
 from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, family
 from nsds.model.records import model_of
+from nsds.schemes.event_driven.clock import USUAL
 from nsds.schemes.table import scheme_for
 
 _MODULES = {LAGRANGIAN: "lagrangian", FIRST_ORDER: "first_order", NEWTON_EULER: "rigid"}
@@ -16,7 +17,7 @@ _FIELDS = [
 
 
 @scheme_for(LAGRANGIAN, FIRST_ORDER, NEWTON_EULER)
-def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_events=100_000, time_events=(), hybrid=True):
+def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_events=100_000, time_events=(), hybrid=None):
     """Options of event-driven integration: smooth motions to the accuracy asked for, and events at their times.
 
     Parameters
@@ -36,17 +37,22 @@ def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_even
         together after 8, 16, 32 ... impacts of one of them below that speed, the second half of which were half as fast and came sooner.
         0 follows them as long as their times can be told apart.
     max_events : int
-        More events than that between two rows of step h end the run, with a status that says where.
+        More events than that between two rows of step h are too many; soon after an interval of time stepping a sixteenth of that is.
     time_events : array_like (k,)
         Times known in advance at which something switches, as corners of a cam or of a force: the motion stops there exactly. Of linear
         motions jumps of forces are also found without, to rounding, where no pulse is shorter than a ninth of a step of the motion.
-    hybrid : bool
-        More events than ``max_events`` between two rows, or at one time, do not end the run, nor do steps that become too short, or events
-        after which no choice of what is held is found. The motion to the next row is handed over to 64 steps in time, and goes on from
-        events there; the status of that row says so. Mechanical systems take steps of Moreau's midpoint rule (explicit in the forces), at
-        whose end contacts that touch close, and do so, too, where 2000 steps of the smooth motion have not got on by a tenth of h;
-        first-order systems, which then all move by "dopri5", take those of Euler–Moreau (explicit in f) where events are too many. Both
-        are of first order.
+    hybrid : bool, optional
+        What cannot be followed event by event is handed over to time stepping for a short interval, and goes on from events there: more
+        events than ``max_events`` between two rows, or too many at one time; impacts whose problem is not solved; events after which no
+        choice of what is held is found; contacts that slip into themselves (Painlevé); steps that become too short, or 20 000 of them
+        in a thousandth of h. By default that is so of mechanical systems, and of steps that become too short where a contact slips: else
+        a force jumps or grows without end, and the run ends with a status that says so. True: wherever it may be, and of first-order
+        systems, which then all move by "dopri5". False: the run ends there, with a status that says why.
+        The interval has 64 steps and is ``2^-10 h`` long; where another one comes soon after, that is four times as long, up to the
+        next row. The status of the row at its end says so, and why, in bits (`nsds.advice`), and the run warns once. Mechanical systems
+        take steps of Moreau's midpoint rule (explicit in the forces), at whose end contacts that touch close; first-order systems those
+        of Euler–Moreau (explicit in f). Both are of first order. Where no choice is found at a row either, lambda there is the mean
+        force of a step. Where the problem of a step in time is not solved either, the run ends.
 
     Returns
     -------
@@ -67,8 +73,9 @@ def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_even
 
     All contacts that touch at an impact make one problem with the laws of the record (Newton's restitution of what approaches, friction);
     then the forces make one at the level of accelerations, from which contacts stay closed, stick, slip or open. Positions and velocities
-    are kept on what is held. A contact that slips into itself (Painlevé) ends the run with a status of its own. Where members of an
-    ensemble have different numbers of events, the rows behind the last one of a member have status -1.
+    are kept on what is held. A contact that slips into itself (Painlevé) has no motion, or several: an interval of time stepping has one,
+    in which it is stopped by an impulse, and its row has a bit of its own. Where members of an ensemble have different numbers of events,
+    the rows behind the last one of a member have status -1.
 
     Compliant contacts (D, `nsds.compliant`, `nsds.lagrangian_relation`) are forces of the smooth motion, which "dopri5" follows; where they
     close and open is an event. D must be positive definite. Forces between bodies (`nsds.spring_damper`, `nsds.force_law`) act as the
@@ -82,8 +89,8 @@ def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_even
 
     Slip in space begins along the accelerations of all contacts that begin together, then follows the velocities; what sticks on a line or
     a face shares friction as evenly as can be. A slip that begins keeps its direction up to speeds that are reached in ``2^-17 h``: rows
-    that are far apart cost accuracy there. It is resolved by short steps where it is slow for long: such a run may end as too many events.
-    Of several bodies that touch each other about one run in a hundred ends so, or takes very long, unless it is ``hybrid``.
+    that are far apart cost accuracy there. It is resolved by short steps where it is slow for long; where these become too many, by an
+    interval of time stepping, as in about one run in seventy of several bodies that touch each other.
 
     Of first-order systems linear ones with constant operators and sources move exactly, all others by "dopri5": nonlinear ones, with
     functions of time, with normal cones. Constraints that are one-sided have relative degree 0 or 1. Each row of a relation is in a mode:
@@ -115,7 +122,7 @@ def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_even
     record["accumulation"] = _checks.number(owner, "accumulation", accumulation, 0.0, 1.0)
     record["max_events"] = _checks.integer(owner, "max_events", max_events, low=1)
     record["time_events"] = times
-    record["hybrid"] = _checks.flag(owner, "hybrid", hybrid)
+    record["hybrid"] = USUAL if hybrid is None else _checks.flag(owner, "hybrid", hybrid)
     return record
 
 

@@ -73,7 +73,7 @@ class Options(NamedTuple):
     atol: float
     accumulation: float  # of the largest speed: contacts that bounce more slowly may come to rest
     max_events: float
-    hybrid: float  # not 0: what cannot be followed event by event is handed over to time stepping
+    hybrid: float  # NEVER, ALWAYS, USUAL: whether what cannot be followed event by event is handed over to time stepping
 
 
 # Of the rows of an interaction of rigid bodies: where their curvature lies, and in the integer work memory their numbers. Of two shapes

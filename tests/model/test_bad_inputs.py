@@ -99,7 +99,7 @@ REFUSED = {
     "flag": [None, "yes", 2, 0.5, {}, ODD, np.array([True, False])],
     "folder or none": [3, {}, [], ODD, True, force],
     "client": [3, {}, "cluster", [], ODD, True, force],
-    "progress": ["yes", 2, 0.5, {}, ODD, np.array([True, False])],
+    "flag or none": ["yes", 2, 0.5, {}, ODD, np.array([True, False])],
     "word": [None, 3, "", "no such word", {}, [], ODD, b"all", True, np.nan],
     "vector": [None, *NOT_NUMBERS, [1.0, np.inf], force],
     "vector or none": [*NOT_NUMBERS, [1.0, np.inf], force],
@@ -359,11 +359,11 @@ CALLS = {
         "blocks": "whole", "scheme": "scheme", "h": "positive or none"}),
     "basins": (nsds.basins, lambda: {"system": table(), "grid": {"x[0]": [0.5]}, "progress": False}, {
         "system": "record", "grid": "axes of states", "period": "period", "transient": "natural", "keep": "whole", "tol": "positive",
-        "scheme": "scheme", "h": "positive or none", "progress": "progress"}),
+        "scheme": "scheme", "h": "positive or none", "progress": "flag or none"}),
     "sweep": (nsds.sweep, lambda: {"system": table(), "vary": {"p[0]": [0.5]}, "progress": False}, {
         "system": "record", "vary": "varied", "period": "period", "record": "word", "crossing": "direction",
         "transient": "natural", "keep": "whole", "direction": "direction", "tol": "positive", "scheme": "scheme",
-        "store": "folder or none", "client": "client", "mapped": "flag", "progress": "progress"}),
+        "store": "folder or none", "client": "client", "mapped": "flag", "progress": "flag or none"}),
     "lagrangian_linear": (nsds.lagrangian_linear, lambda: {"M": [[1.0]], **FIRST}, {
         "M": "mass", "K": "matrix or none", "C": "matrix or none", "fext": "vector, function or none", "q": "vector", "v": "vector",
         "z": "parameters", "count": "whole or none"}),
@@ -477,7 +477,7 @@ CALLS = {
     "system, gravity": (nsds.system, lambda: {"box": rigid(), "gravity": [0, 0, -9.81]}, {"gravity": "vector or none"}),
     "simulate": (step_of, lambda: {"system": bouncing()}, {
         "system": "record", "t_end": "positive", "h": "positive", "scheme": "scheme", "solver": "solver", "save_every": "whole",
-        "t_eval": "times", "fields": "fields", "progress": "progress", "on_failure": "word",
+        "t_eval": "times", "fields": "fields", "progress": "flag or none", "on_failure": "word",
         "until": "callable or none", "callback": "callable or none",
         "callback_every": "whole", "out": "rows of this run", "check": "flag", "functions": "functions",
         "store": "folder or none", "client": "client", "mapped": "flag"}),
@@ -510,7 +510,7 @@ CALLS = {
     "rattle": (nsds.rattle, dict, {"newton_tol": "positive", "newton_max_iter": "whole"}),
     "event_driven": (nsds.event_driven, dict, {
         "rtol": "positive", "atol": "positive", "flow": "word", "accumulation": "within 0 and 1", "max_events": "whole",
-        "time_events": "state of any length", "hybrid": "flag"}),
+        "time_events": "state of any length", "hybrid": "flag or none"}),
     "schatzman_paoli": (nsds.schatzman_paoli, dict, {"theta": "within 0 and 1", "gamma": "not negative or inf"} | SCHEME_NUMBERS),
     "moreau_jean_direct_projection": (nsds.moreau_jean_direct_projection, dict, PROJECTION | {"contacts": "word"}),
     "moreau_jean_combined_projection": (nsds.moreau_jean_combined_projection, dict, PROJECTION),

@@ -12,6 +12,7 @@ from scipy.optimize import brentq
 import nsds
 from nsds.status import (
     ACCUMULATION,
+    AFTER_JAM,
     CLOSED,
     EVENT,
     FRICTION,
@@ -266,10 +267,17 @@ def test_a_rod_that_jams_says_so():
     """Painlevé: the tip of a rod that slides fast, with mu large, digs in."""
     rod = nsds.lagrangian(mass=[1.0, 1.0, 1 / 3], fext=[0, -G, 0], q=[0.0, math.sin(1.0), 1.0], v=[-30.0, 0.0, 0.0])
     ground = nsds.interaction(nsds.scleronomous(rod_ends, m=2), nsds.newton_impact_friction(e_n=0.0, mu=2.0), on="rod")
+    system = nsds.system(rod=rod, ground=ground)
     with pytest.raises(nsds.SimulationError, match="Painlevé") as caught:
-        run(nsds.system(rod=rod, ground=ground), 1.0)
+        run(system, 1.0, hybrid=False)
     assert caught.value.status == PAINLEVE
     assert "ground" in str(caught.value)
+    with pytest.warns(RuntimeWarning, match="Painlevé"):
+        rows = run(system, 0.2)
+    jams = is_event(rows["status"]) & (rows["status"] & AFTER_JAM > 0)
+    assert jams.sum() == 1
+    assert abs(rows["ground"]["ydot"][jams, 1]).max() < 0.1  # an impulse has stopped the tip
+    assert rows["ground"]["y"][:, 0].min() > -1e-9
 
 
 # ----------------------------------------------------------------------------------------------------- nonlinear systems
@@ -384,7 +392,7 @@ def test_restarts_go_on():
 
 def test_runs_never_hang():
     with pytest.raises(nsds.SimulationError, match=r"'floor'.*more events") as caught:
-        run(falling_ball(0.9), 9.0, h=9.0, max_events=20)
+        run(falling_ball(0.9), 9.0, h=9.0, max_events=20, hybrid=False)
     assert caught.value.status == TOO_MANY_EVENTS
     assert len(happened(caught.value.trajectory, JUMP)[0]) == 20
 
