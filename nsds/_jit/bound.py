@@ -10,6 +10,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 
 from nsds._jit.convention import as_callers_see
+from nsds._jit.reference import Reference
 
 _WORD = ir.IntType(64)
 
@@ -27,19 +28,30 @@ def bound(*calls):
             kernel.compile(signature)
     if numba.config.BOUNDSCHECK:  # they raise, which numba hands over to its own callers alone
         return lambda is_brief=False: [kernel(*arguments) for kernel, arguments in calls][-1]
-    held = np.array([word for _, arguments in calls for word in _words_of(arguments)], np.uint64)
+    kept = [calls]
+    held = np.array([word for _, arguments in calls for item in arguments for word in _words_of(item, kept)], np.uint64)
     entries = _entries(tuple((kernel, signature) for (kernel, _), signature in zip(calls, signatures, strict=True)))
 
-    def call(is_brief=False, entries=entries, place=held.ctypes.data, kept=(held, calls)):
+    def call(is_brief=False, entries=entries, place=held.ctypes.data, kept=(held, kept)):
         return entries[is_brief](place)
 
     return call
 
 
-def _words_of(value):
-    """What is handed to a kernel for an argument, one word for each of its parts."""
+def _words_of(value, kept):
+    """What is handed to a kernel for an argument, one word for each of its parts; what it refers to is added to kept."""
+    if isinstance(value, tuple) and isinstance(numba.typeof(value), Reference):
+        kept.append(np.array([word for item in value for word in _parts_of(item, kept)], np.uint64))
+        return [kept[-1].ctypes.data]
+    return _parts_of(value, kept)
+
+
+def _parts_of(value, kept):
+    """The words of an argument, or of a part of one that is handed over by reference."""
+    if isinstance(value, tuple) and isinstance(numba.typeof(value), Reference):
+        return [word for item in value for word in _parts_of(item, kept)]
     if isinstance(value, tuple):
-        return [word for item in value for word in _words_of(item)]
+        return [word for item in value for word in _words_of(item, kept)]
     if isinstance(value, np.ndarray) and value.flags.c_contiguous:  # as in `nsds._jit.convention`
         return [value.ctypes.data, *value.shape]
     if isinstance(value, np.ndarray):  # two owners, entries, bytes of an entry, data, lengths, strides

@@ -66,6 +66,10 @@ class Words(ArgPacker):
     def __init__(self, kinds):
         super().__init__(_models, kinds)
 
+    def of_each(self, words):
+        """The words of each argument."""
+        return self._unflattener.unflatten(words)
+
     def c_function(self, context, returned):
         """The type of code that is called by its address."""
         return ir.FunctionType(context.get_value_type(returned), self.argument_types)
@@ -74,6 +78,12 @@ class Words(ArgPacker):
 class _Convention(CPUCallConv):
     def _get_arg_packer(self, argtypes):
         return Words(argtypes)
+
+    def decorate_function(self, fn, args, fe_argtypes, noalias=False):
+        super().decorate_function(fn, args, fe_argtypes, noalias)
+        for kind, argument in zip(fe_argtypes, Words(fe_argtypes).of_each(self.get_arguments(fn)), strict=True):
+            for attribute in getattr(_models.lookup(kind), "attributes", ()):
+                argument.add_attribute(attribute)
 
 
 class _Quiet(CPUContext):

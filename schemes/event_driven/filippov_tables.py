@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nsds._jit import by_reference
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.event_driven import dopri5
 from nsds.schemes.event_driven.polynomials import GUARD_DEGREE
@@ -38,6 +39,7 @@ PROBLEM = table("W", "q", "z", "w", "lower", "upper", "info", "rounding", "solve
 FILIPPOV = table("n", "m", "is_controlled", "varies", "is_affine", "is_stiff", *_ARRAYS, *_ROWS, *_WHOLE, "stage_pivots")
 
 
+@by_reference
 class Options(NamedTuple):
     """Words of the step."""
 
@@ -49,6 +51,7 @@ class Options(NamedTuple):
     hybrid: float  # ALWAYS: what cannot be followed event by event is handed over to time stepping
 
 
+@by_reference
 class Tables(NamedTuple):
     """What a step reads of one model."""
 

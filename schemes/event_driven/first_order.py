@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds._jit import kernel, tiny
+from nsds._jit import by_reference, kernel, tiny
 from nsds.model.layout import ABSENT
 from nsds.model.records import STEP, T
 from nsds.schemes.event_driven import filippov
@@ -66,6 +66,7 @@ _BELOW_ZERO = (
 )
 
 
+@by_reference
 class Options(NamedTuple):
     """Words of the step."""
 
@@ -74,6 +75,7 @@ class Options(NamedTuple):
     max_events: float
 
 
+@by_reference
 class Tables(NamedTuple):
     """What a step reads of one model."""
 

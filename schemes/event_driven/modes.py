@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds._jit import kernel, tiny
+from nsds._jit import by_reference, kernel, tiny
 from nsds.model.layout import table
 from nsds.schemes.event_driven.polynomials import NO_ROOT, first_root
 from nsds.schemes.problem.box import ULPS, solve
@@ -76,6 +76,7 @@ _EPS = 2.0**-54
 _ATTEMPTS = 200
 
 
+@by_reference
 class Flow(NamedTuple):
     """Tables of the motion."""
 

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nsds._jit import by_reference
 from nsds.model.layout import table
 from nsds.schemes.event_driven import dopri5
 from nsds.schemes.event_driven.polynomials import FORCE_DEGREE, GUARD_DEGREE
@@ -64,6 +65,7 @@ FLOW = table(
 )
 
 
+@by_reference
 class Options(NamedTuple):
     """Words of the step."""
 
@@ -82,6 +84,7 @@ RIGID_ROWS = table("curvature", "number", "collision", "shape_a", "shape_b", "fe
 PLACES = table("q", "R", "is_short")  # of all bodies, where interactions are evaluated; whether collisions have no room for their contacts
 
 
+@by_reference
 class Rigid(NamedTuple):
     """Tables of rigid bodies, empty where there are none."""
 
@@ -97,6 +100,7 @@ def no_bodies():
     return Rigid(np.zeros(0, BODY), np.zeros(0, INTERACTION), np.zeros(0, RIGID_ROWS), np.zeros(0, COLLISIONS), np.zeros(1, PLACES))
 
 
+@by_reference
 class Tables(NamedTuple):
     """Tables of the step."""
 

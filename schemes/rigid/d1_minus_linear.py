@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds._jit import kernel, stack, tiny, view
+from nsds._jit import by_reference, kernel, stack, tiny, view
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.event_driven import rigid
 from nsds.schemes.event_driven.bodies import bend_rows, evaluate_interactions, evaluate_wrenches, write_contacts
@@ -38,6 +38,7 @@ _MOMENT = 0.1  # of h: between points of differences where something depends on 
 KEPT = table("active", "listed")
 
 
+@by_reference
 class Tables(NamedTuple):
     """Tables of the step."""
 

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds._jit import kernel, tiny, view
+from nsds._jit import by_reference, kernel, tiny, view
 from nsds.collision import WORLD
 from nsds.model.layout import table
 from nsds.schemes.problem.box import worse
@@ -46,6 +46,7 @@ _CLOSE = 1e-13  # of velocities: what the solver may leave in equations
 _WAY = 1e-2  # of a step: for the differences that give the curvature of constraints
 
 
+@by_reference
 class Tables(NamedTuple):
     """What a step reads of a model."""
 
@@ -54,6 +55,7 @@ class Tables(NamedTuple):
     plan: np.ndarray
 
 
+@by_reference
 class Options(NamedTuple):
     """Words of a step; positions has those of the smooth problem and of the projection, of Lagrangian systems or of rigid bodies."""
 

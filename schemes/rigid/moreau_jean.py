@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds._jit import kernel, stack, tiny, view
+from nsds._jit import by_reference, kernel, stack, tiny, view
 from nsds.maths import rotations
 from nsds.maths.vectors import norm, times, times_transposed
 from nsds.model.collisions import with_room
@@ -41,6 +41,7 @@ _PATIENCE = 10  # Newton's iterations in which the residual must halve
 _UNSOLVED = 3  # one-step problems in a row of one step that its solver may leave unsolved
 
 
+@by_reference
 class Tables(NamedTuple):
     """What a step reads of a model."""
 

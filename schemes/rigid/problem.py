@@ -11,7 +11,7 @@ import numpy as np
 from numba import float64, int64, typeof
 
 from nsds._checks import may_use_threads
-from nsds._jit import caller, each, kernel, on_demand, parallel, stack, tiny, view
+from nsds._jit import by_reference, caller, each, kernel, on_demand, parallel, stack, tiny, view
 from nsds.collision import WORLD
 from nsds.maths.rotations import rotate, rotate_back
 from nsds.maths.vectors import cross, norm
@@ -48,6 +48,7 @@ PLAN = table(
 )  # fmt: skip
 
 
+@by_reference
 class Options(NamedTuple):
     """Words of a step."""
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds._jit import kernel, stack, tiny, view
+from nsds._jit import by_reference, kernel, stack, tiny, view
 from nsds.collision import WORLD
 from nsds.maths import rotations
 from nsds.maths.vectors import times_transposed
@@ -35,6 +35,7 @@ from nsds.status import CONVERGED, INEXACT, UNSUITED, VIOLATED
 _SHARE = 0.1  # of the tolerance: what the solver may leave
 
 
+@by_reference
 class Tables(NamedTuple):
     """What a step with its projection reads of a model."""
 
@@ -42,6 +43,7 @@ class Tables(NamedTuple):
     positions: plain.Tables  # the same, but for a plan of its own: impulses of the projection must not overwrite those of the step
 
 
+@by_reference
 class Options(NamedTuple):
     """Words of a step with its projection."""
 

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
-from nsds._jit import kernel, stack, tiny, view
+from nsds._jit import by_reference, kernel, stack, tiny, view
 from nsds.maths.vectors import dot, norm, times
 from nsds.model.joints import ALIGN, POINT
 from nsds.model.kinds import NEWTON_EULER
@@ -49,6 +49,7 @@ _OPEN = 1e-8  # of the coordinates, by which joints may be open at rest
 _STIFF = 1 / 16  # (h omega / 2)^2 of a link that its joints pull is 3 to 4 times that, see `_are_loads_stiff`
 
 
+@by_reference
 class Tables(NamedTuple):
     """What a step reads of a model."""
 
@@ -56,6 +57,7 @@ class Tables(NamedTuple):
     plan: np.ndarray
 
 
+@by_reference
 class Options(NamedTuple):
     """Words of a step."""
 

@@ -1,0 +1,121 @@
+"""Tuples of tables, of which kernels are handed the place in memory alone.
+
+numba hands over each word of each array of a tuple at each call, and unpacks them all where they arrive: half of what LLVM reads, as most
+kernels pass the tables on to others and read one or two. Here each word lies in memory, written once where Python calls, and a kernel
+reads those that it needs.
+"""
+
+import hashlib
+
+import numba
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.datamodel import PrimitiveModel, default_manager
+from numba.core.imputils import lower_getattr_generic
+from numba.core.pythonapi import NativeValue, unbox
+from numba.core.typing.templates import AttributeTemplate, infer_getattr
+from numba.core.typing.typeof import typeof_impl
+
+from nsds._jit.convention import Words
+
+_WORD = ir.IntType(64)
+
+
+def by_reference(cls):
+    """Decorator of a NamedTuple that kernels read, and never make: fields are arrays, numbers, and tuples of them."""
+
+    @typeof_impl.register(cls)
+    def typeof(value, context):
+        return Reference(cls, [numba.typeof(item) for item in value])
+
+    return cls
+
+
+class Reference(types.Type):
+    """The type of a tuple that is handed over by its place in memory."""
+
+    def __init__(self, cls, kinds):
+        self.cls, self.kinds = cls, tuple(kinds)
+        super().__init__(f"{cls.__module__}.{cls.__name__}({', '.join(map(str, self.kinds))})")
+
+    @property
+    def key(self):
+        return self.cls, self.kinds
+
+    @property
+    def mangling_args(self):
+        """A short name for symbols: those of numba list each column of each table."""
+        return f"{self.cls.__name__}_{hashlib.sha256(self.name.encode()).hexdigest()[:16]}", ()
+
+    def field(self, name):
+        """(type of a field, which of the words is its first)."""
+        i = self.cls._fields.index(name)
+        return self.kinds[i], sum(map(n_words, self.kinds[:i]))
+
+
+def n_words(kind):
+    """In how many words of memory a value lies; references inside others lie where they are."""
+    return sum(map(n_words, kind.kinds)) if isinstance(kind, Reference) else len(Words([kind]).argument_types)
+
+
+@infer_getattr
+class _Fields(AttributeTemplate):
+    key = Reference
+
+    def generic_resolve(self, kind, name):
+        return kind.field(name)[0] if name in kind.cls._fields else None
+
+
+class _Model(PrimitiveModel):
+    attributes = ("noalias", "captures(none)")  # so that nothing which is written elsewhere has words read anew
+
+    def __init__(self, manager, kind):
+        super().__init__(manager, kind, _WORD.as_pointer())
+
+
+default_manager.register(Reference, _Model)
+
+
+@lower_getattr_generic(Reference)
+def _get(context, builder, kind, place, name):
+    kind, at = kind.field(name)
+    place = _after(builder, place, at)
+    if isinstance(kind, Reference):
+        return place
+    words = Words([kind])
+    return words.from_arguments(
+        builder,
+        [
+            builder.load(builder.bitcast(_after(builder, place, i), word.as_pointer()))
+            for i, word in enumerate(words.argument_types)
+        ],
+    )[0]
+
+
+def _after(builder, place, n):
+    return builder.gep(place, [ir.Constant(_WORD, n)]) if n else place
+
+
+@unbox(Reference)
+def _unbox(kind, value, c):
+    """The words of a tuple of Python's, in memory of the caller."""
+    place = cgutils.alloca_once(c.builder, _WORD, size=max(n_words(kind), 1))
+    return NativeValue(place, is_error=_write(kind, value, c, place))
+
+
+def _write(kind, value, c, place):
+    """Whether a part of a tuple is not what its type says."""
+    failed = cgutils.false_bit
+    for i, inner in enumerate(kind.kinds):
+        item = c.pyapi.tuple_getitem(value, i)
+        if isinstance(inner, Reference):
+            failed = c.builder.or_(failed, _write(inner, item, c, place))
+            place = _after(c.builder, place, n_words(inner))
+            continue
+        native = c.unbox(inner, item)
+        failed = c.builder.or_(failed, native.is_error)
+        for word in Words([inner]).as_arguments(c.builder, [native.value]):
+            c.builder.store(word, c.builder.bitcast(place, word.type.as_pointer()))
+            place = _after(c.builder, place, 1)
+    return failed
