@@ -15,8 +15,8 @@ from numba.core.bytecode import FunctionIdentity
 from numba.core.ccallback import CFunc
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
-from numba.core.typed_passes import NativeLowering, NativeParforLowering, NopythonRewrites
-from numba.core.untyped_passes import InlineInlinables
+from numba.core.typed_passes import InlineOverloads, NativeLowering, NativeParforLowering, NopythonRewrites, NopythonTypeInference
+from numba.core.untyped_passes import InlineClosureLikes, InlineInlinables, LiteralUnroll, RewriteDynamicRaises, WithLifting
 
 from nsds._jit.cache import KernelCache, announced, is_cold
 from nsds._jit.convention import Lowering, LoweringOfPieces, as_callers_see
@@ -130,19 +130,24 @@ def _paste(worker, caller, block, i, function):
 
 
 def _with(pipeline, others):
-    """The pipeline with other passes in the place of some."""
-    pipeline.passes = [(others.get(one, one), why) for one, why in pipeline.passes]
+    """The pipeline with other passes in the place of some, None to leave it out."""
+    pipeline.passes = [(others.get(one, one), why) for one, why in pipeline.passes if others.get(one, one) is not None]
     return pipeline
+
+
+# What numba looks for in Python at large and no kernel has: closures, expressions of whole arrays, functions of numba's that are pasted.
+_SPARED = dict.fromkeys((InlineClosureLikes, InlineOverloads, LiteralUnroll, NopythonRewrites, RewriteDynamicRaises, WithLifting))
 
 
 class _KernelCompiler(CompilerBase):
     passes = (_UnsignedIndices, _CompileOnce)
     lowering: ClassVar = {NativeLowering: Lowering, NativeParforLowering: Lowering}
+    spared: ClassVar = _SPARED
 
     def define_pipelines(self):
-        pipeline = _with(DefaultPassBuilder.define_nopython_pipeline(self.state), _PASTE | self.lowering)
+        pipeline = _with(DefaultPassBuilder.define_nopython_pipeline(self.state), _PASTE | self.spared | self.lowering)
         for one in self.passes:
-            pipeline.add_pass_after(one, NopythonRewrites)
+            pipeline.add_pass_after(one, NopythonTypeInference)
         pipeline.finalize()
         return [pipeline]
 
@@ -161,7 +166,7 @@ class _ThreadedCompiler(_KernelCompiler):
 class _CallbackCompiler(_KernelCompiler):
     """Indices may count from the end."""
 
-    passes = (_CompileOnce,)
+    passes, spared = (_CompileOnce,), {}
 
 
 class _UsersCompiler(_CallbackCompiler):

@@ -10,20 +10,20 @@ _LONG = 400  # instructions, far above what LLVM copies where it pays: callers a
 
 
 def _is_long(module):
-    n = 0
-    for function in module.functions:
-        for block in function.blocks:
-            for _ in block.instructions:
-                n += 1
-                if n > _LONG:
-                    return True
-    return False
+    return sum(line.startswith("  ") for line in str(module).splitlines()) > _LONG
 
 
 class Library(JITCodeLibrary):
     """Code of one kernel. Whoever links it must keep it: of functions that are not copied it knows the symbols only."""
 
     _bitcode = b""
+
+    def _optimize_functions(self, module):
+        module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self):
+        passes, builder = self._codegen._module_pass_manager()
+        passes.run(self._final_module, builder)
 
     def _get_module_for_linking(self):
         """The code for callers to copy from: LLVM does that where it pays, and then forgets it."""
