@@ -45,7 +45,8 @@ def _folder():
         return None
     config = [numba.__version__, llvmlite.__version__, sys.version_info[:2], numba.config.BOUNDSCHECK, numba.config.OPT]
     sources = [
-        Path(__file__).with_name(name).read_bytes() for name in ("compiler.py", "convention.py", "calls.py", "cache.py", "library.py", "reference.py")
+        Path(__file__).with_name(name).read_bytes()
+        for name in ("compiler.py", "convention.py", "calls.py", "cache.py", "library.py", "reference.py")
     ]
     digest = hashlib.sha256(repr(config).encode() + b"".join(sources))
     return root / "nsds" / digest.hexdigest()[:16]

@@ -20,6 +20,7 @@ from numba.core.typing.typeof import typeof_impl
 from nsds._jit.convention import Words
 
 _WORD = ir.IntType(64)
+_NOT_KEPT = next(name for name in ("captures(none)", "nocapture") if name in ir.ArgumentAttributes._known)  # in LLVM 21 and before
 
 
 def by_reference(cls):
@@ -68,7 +69,7 @@ class _Fields(AttributeTemplate):
 
 
 class _Model(PrimitiveModel):
-    attributes = ("noalias", "captures(none)")  # so that nothing which is written elsewhere has words read anew
+    attributes = ("noalias", _NOT_KEPT)  # so that nothing which is written elsewhere has words read anew
 
     def __init__(self, manager, kind):
         super().__init__(manager, kind, _WORD.as_pointer())
@@ -86,10 +87,7 @@ def _get(context, builder, kind, place, name):
     words = Words([kind])
     return words.from_arguments(
         builder,
-        [
-            builder.load(builder.bitcast(_after(builder, place, i), word.as_pointer()))
-            for i, word in enumerate(words.argument_types)
-        ],
+        [builder.load(builder.bitcast(_after(builder, place, i), word.as_pointer())) for i, word in enumerate(words.argument_types)],
     )[0]
 
 
