@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
-from nsds._jit import by_reference, inlined, kernel
+from nsds._jit import inlined, kernel
 from nsds.model.kinds import FIRST_ORDER
 from nsds.model.layout import ABSENT, table
 from nsds.model.records import STEP
@@ -48,14 +48,12 @@ _SNAP = 1e-13  # of the terms of z_i and of its change in a step: what is smalle
 _HIDDEN = 1e-12  # of the terms: what is smaller does not reach a derivative of y
 
 
-@by_reference
 class Options(NamedTuple):
     """Words of the step."""
 
     h: float
 
 
-@by_reference
 class Tables(NamedTuple):
     """What a step reads of one model."""
 

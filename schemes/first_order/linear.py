@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds._jit import by_reference, inlined, kernel, view
+from nsds._jit import inlined, kernel, view
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL, SPARSE, table
 from nsds.model.records import STEP
@@ -39,7 +39,6 @@ PLAN = table(
 _LARGEST_PRODUCT = 64
 
 
-@by_reference
 class Options(NamedTuple):
     """Words of the step."""
 
@@ -50,7 +49,6 @@ class Options(NamedTuple):
     output_weight: float  # of x_{k+1} in the relation
 
 
-@by_reference
 class Tables(NamedTuple):
     """What a step reads of one model; constraints, with what they refer to, are in the order of the one-step problem."""
 

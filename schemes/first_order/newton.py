@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds._jit import by_reference, inlined, kernel, tiny
+from nsds._jit import inlined, kernel, tiny
 from nsds.model.layout import ABSENT, DENSE, table
 from nsds.model.records import STEP
 from nsds.schemes.first_order.functions import blame, rate, rate_jacobian, relation_jacobians, relation_values  # noqa: F401
@@ -46,7 +46,6 @@ PLAN = table(
 )  # fmt: skip
 
 
-@by_reference
 class Options(NamedTuple):
     """Words of the step."""
 
@@ -59,7 +58,6 @@ class Options(NamedTuple):
     max_iter: float
 
 
-@by_reference
 class Tables(NamedTuple):
     """What a step reads of one model; degrees of freedom are numbered by groups, constraints in the order of the one-step problem."""
 

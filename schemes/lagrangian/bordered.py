@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds._jit import by_reference, inlined, kernel
+from nsds._jit import inlined, kernel
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL, table
 from nsds.schemes.lagrangian import linear
 from nsds.schemes.lagrangian.functions import blame, prescribe  # noqa: F401
@@ -35,7 +35,6 @@ BORDERED = table(
 )  # fmt: skip
 
 
-@by_reference
 class Tables(NamedTuple):
     """Tables of the step; nodes in the order of the bordered problem, whose pattern is W_row, W_column."""
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
-from nsds._jit import by_reference, inlined, kernel, tiny
+from nsds._jit import inlined, kernel, tiny
 from nsds.model.kinds import LAGRANGIAN, NEWTON_EULER, family
 from nsds.model.layout import ABSENT
 from nsds.model.records import model_of
@@ -55,7 +55,6 @@ AT_START, AT_END, IMPACT = range(3)
 EXPLICIT = {"gamma": 0.0, "q_star": 1.0, "tol": 0.0, "max_iter": 0.0, "a": 0.0, "weight": 0.0, "at_q": 1.0, "at_v": 1.0, "paoli": 0.0}
 
 
-@by_reference
 class Options(NamedTuple):
     """Words of the step; velocity_level is 0 or 1."""
 

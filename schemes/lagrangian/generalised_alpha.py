@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
-from nsds._jit import by_reference, inlined, kernel, tiny
+from nsds._jit import inlined, kernel, tiny
 from nsds.model.kinds import LAGRANGIAN, NEWTON_EULER, family
 from nsds.model.layout import ABSENT, table
 from nsds.model.records import model_of
@@ -55,7 +55,6 @@ IS_ONE_STEP = False  # accelerations go on from one step to the next
 PLACES = table("held")
 
 
-@by_reference
 class Tables(NamedTuple):
     """What a step reads of a model."""
 

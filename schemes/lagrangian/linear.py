@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds._jit import by_reference, inlined, kernel, tiny, view
+from nsds._jit import inlined, kernel, tiny, view
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.lagrangian import tiles  # noqa: F401
@@ -43,7 +43,6 @@ PLAN = table(
 )  # fmt: skip
 
 
-@by_reference
 class Options(NamedTuple):
     """Words of the step."""
 
@@ -52,7 +51,6 @@ class Options(NamedTuple):
     gamma: float  # of h: the forecast of contact
 
 
-@by_reference
 class Tables(NamedTuple):
     """Tables of the step; constraints in the order of the one-step problem, whose pattern is W_row, W_column."""
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds._jit import by_reference, inlined, kernel, tiny, view
+from nsds._jit import inlined, kernel, tiny, view
 from nsds.model.layout import ABSENT, DENSE, table
 from nsds.schemes.derivatives import derivative
 from nsds.schemes.lagrangian.functions import add_tangents, blame, force, mass, relation_operators, relation_output  # noqa: F401
@@ -67,7 +67,6 @@ PLAN = table(
 )  # fmt: skip
 
 
-@by_reference
 class Options(NamedTuple):
     """Words of the step."""
 
@@ -84,7 +83,6 @@ class Options(NamedTuple):
     sees_q_star: float = 0.0  # not 0: restitution sees v_k by the H of q*
 
 
-@by_reference
 class Tables(NamedTuple):
     """Tables of the step; constraints in the order of the one-step problem, whose pattern is W_row, W_column."""
 

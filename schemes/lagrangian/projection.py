@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _checks
-from nsds._jit import by_reference, inlined, kernel, tiny, view
+from nsds._jit import inlined, kernel, tiny, view
 from nsds.model.kinds import LAGRANGIAN, NEWTON_EULER, family
 from nsds.model.layout import ABSENT, DENSE, DIAGONAL
 from nsds.model.records import model_of
@@ -38,7 +38,6 @@ OPTIONS = np.dtype(
 _METRICS = "mass", "identity"
 
 
-@by_reference
 class Options(NamedTuple):
     """Words of the step with its projection; flags are 0 or 1."""
 
@@ -50,7 +49,6 @@ class Options(NamedTuple):
     every_contact: float
 
 
-@by_reference
 class Tables(NamedTuple):
     """Tables of the step, and of the problem of positions behind it."""
 

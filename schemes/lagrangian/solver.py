@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-from nsds._jit import by_reference
 from nsds.model.kinds import NEWTON_EULER, family
 from nsds.model.records import model_of
 from nsds.schemes.lagrangian.tables import components
@@ -12,7 +11,6 @@ from nsds.solvers.box import signature as box
 from nsds.solvers.contact import signature as contact
 
 
-@by_reference
 class Asked(NamedTuple):
     """What was asked of the solver, for problems of either class, of which a system has one."""
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds._jit import by_reference, kernel, view
+from nsds._jit import kernel, view
 from nsds.model.control import NEVER
 from nsds.model.functions import call_function
 from nsds.model.kinds import split, wiring
@@ -21,7 +21,6 @@ CONTROLLER = table("t_last", "period", "state", "n_state", "z", "n_z", "control"
 WORD = table("at", "is_whole")
 
 
-@by_reference
 class Controls(NamedTuple):
     """Tables of the controllers of a model, the words that they read and write, addresses of their functions, scratch (members, words)."""
 

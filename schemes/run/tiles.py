@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds import _jit
-from nsds._jit import by_reference, is_compiled, larger, load, put, view
+from nsds._jit import is_compiled, larger, load, put, view
 from nsds.model.records import N_ITER, RESIDUAL, STATUS, STEP, T0, T
 from nsds.schemes.run.recording import DONE, ROW, ROW_N_ITER, ROW_RESIDUAL, ROW_STATUS, ROW_STEP, ROW_T, STARTED, STOPPED
 from nsds.status import CONVERGED
@@ -24,7 +24,6 @@ _AT_LEAST = 32  # from so many on
 _COUNTERS = 5  # of each member
 
 
-@by_reference
 class Tile(NamedTuple):
     """Memory of a tile: words of its members, interleaved, and a few numbers of each."""
 
