@@ -4,6 +4,7 @@ import math
 from contextlib import closing
 
 import numpy as np
+from scipy.linalg import lapack
 
 from nsds import _checks
 from nsds.analysis.maps import section_of
@@ -12,7 +13,7 @@ from nsds.status import CONVERGED, advice
 
 _HALVINGS = 8
 _FAR = 1e9  # times the first state, or 1: what is farther has drifted away
-_SINGULAR = 1e13  # condition of Newton's equations, about: beyond it they are singular
+_SINGULAR = 1e-13  # 1 over the condition of Newton's equations: below it they are singular
 _SHORT = 2.0**-17  # of a period: the step of differences in time
 
 
@@ -45,7 +46,10 @@ def multipliers_of(M):
     """Eigenvalues of the derivatives, the largest first, of a pair that with the positive imaginary part; NaN where M has no numbers."""
     if not np.isfinite(M).all():
         return np.full(len(M), math.nan)
-    multipliers = np.linalg.eigvals(M)
+    real, imag, _, _, failed = lapack.dgeev(M, compute_vl=False, compute_vr=False)
+    if failed:
+        raise np.linalg.LinAlgError("the multipliers of an orbit are not found")
+    multipliers = real + 1j * imag
     return multipliers[np.lexsort((-multipliers.imag, -abs(multipliers).round(12)))]
 
 
@@ -186,10 +190,11 @@ def refuse(owner, section, x, returned, residual):
 
 def off_of(section, x, returned):
     """(end less start, the largest difference relative to 1 or the state); (None, infinity) where there is no end."""
-    if returned.status[0] != CONVERGED or not np.isfinite(returned.ends).all():
+    if returned.status[0] != CONVERGED:
         return None, math.inf
     off = difference(returned.ends[0], x, section.modulo)
-    return off, (abs(off) / np.maximum(1.0, abs(x))).max()
+    residual = (abs(off) / np.maximum(1.0, abs(x))).max()
+    return (off, residual) if residual < math.inf else (None, math.inf)
 
 
 def newton(section, x, values, tol, max_iter):
@@ -219,12 +224,9 @@ def newton(section, x, values, tol, max_iter):
 
 def _solved(A, b):
     """``A x = b``; where that is singular to rounding the shortest of the x that come nearest."""
-    try:
-        inverse = np.linalg.inv(A)
-        if abs(A).max() * abs(inverse).max() < _SINGULAR:
-            return inverse @ b
-    except np.linalg.LinAlgError:
-        pass
+    factors, pivots, _ = lapack.dgetrf(A)
+    if lapack.dgecon(factors, abs(A).sum(axis=0).max())[0] > _SINGULAR:
+        return lapack.dgetrs(factors, pivots, b)[0]
     return np.linalg.lstsq(A, b, rcond=None)[0]
 
 

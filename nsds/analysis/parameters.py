@@ -96,14 +96,16 @@ def state_of(record):
 
 def state_words(record):
     """Where the states lie in a record, as words of its memory, in the order of `nsds.analysis`: all q, then all v, or all x."""
-    return _words_of(record.dtype, tuple(state_fields(record)), family(model_of(record)) == LAGRANGIAN)
+    return _words_of(record.dtype, record["model"].reshape(-1)[0])
 
 
 @lru_cache(maxsize=64)
-def _words_of(dtype, fields_of_parts, is_mechanical):
+def _words_of(dtype, model):
+    record = np.zeros((), dtype)
+    record["model"] = model
     words = {"q": [], "v": [], "x": []}
-    wanted = ("q", "v") if is_mechanical else ("x",)
-    for part, fields in fields_of_parts:
+    wanted = ("q", "v") if family(model_of(record)) == LAGRANGIAN else ("x",)
+    for part, fields in state_fields(record):
         base, begin = dtype[part].base, dtype.fields[part][1]
         for e in range(int(np.prod(dtype[part].shape, dtype=int))):
             for field in wanted:
