@@ -12,7 +12,7 @@ from nsds.model.records import stored_sparse
 
 FRONTS = 3  # how an inverse is kept, beside DIAGONAL, DENSE and SPARSE: by `nsds.maths.cholesky`
 _SYMMETRIC = 1e-14  # of the largest entry: by how much transposed entries may differ in a symmetric matrix
-_NO_PIVOT = 1e-14  # of the absolute terms of a row: a pivot that small is rounding
+_NO_PIVOT = 1e-13  # of the absolute terms of a row: a pivot that small is rounding, which grows in elimination
 _NOT_POSITIVE = 1e-15  # of the diagonal entry: what is left of it in Cholesky's method is rounding
 _LARGEST_BATCH = 64  # rows; larger matrices are inverted one by one, for less memory at a time
 _ACCURATE = 1e-12  # of the terms that cancel: a residual by which sparse factors are good

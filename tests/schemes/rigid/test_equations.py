@@ -17,7 +17,7 @@ PLAN = table(
     "n_nodes", "n_words", "is_ordered", "next_row", "ends", "node_row", "node_body", "node_links", "node_at", "node_place", "nodes_left",
     "on_body", "own", "pivot", "run_of", "runs",
 )  # fmt: skip
-FREE = np.zeros(70, [("fixed", bool)])
+FREE = np.zeros(70, table("fixed"))
 
 
 def laid_out(most, n_components, n_bodies):
