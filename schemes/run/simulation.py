@@ -516,6 +516,7 @@ def shares(n_members):
             if seconds < THREADS_FROM:
                 chunk(0, n_members)
             else:
+                chunk(0, 0)  # what two threads call first, both at once, has numba look at all arguments in Python for ever
                 together(pool, [partial(chunk, *ends) for ends in pairwise(bounds)])
 
         yield in_shares

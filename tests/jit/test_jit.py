@@ -515,3 +515,23 @@ def test_code_on_demand_asks_python_once(monkeypatch):
     assert many_times(10) == 1024.0
     assert many_times(3) == 8.0
     assert len(asked) == 1
+
+
+FIRST_CALLED_BY_THREADS = """
+import cProfile, pstats, numpy as np, nsds
+from nsds.analysis.carried import Carried
+from nsds.schemes.run import simulation
+simulation.cores = lambda: 2
+run = Carried("test", np.repeat(nsds.examples.cam_follower(rpm=700.0), 64), 60 / 700, n_columns=0)
+run.advance(1)
+profile = cProfile.Profile()
+profile.enable()
+run.advance(1)
+profile.disable()
+print([place for place in pstats.Stats(profile).stats if "numba" in place[0]])
+"""
+
+
+def test_kernels_that_threads_called_first_are_called_without_numba():
+    """Types that two threads number at once have two numbers, and no call finds the compiled code but by way of Python, for 12 ms."""
+    assert run(FIRST_CALLED_BY_THREADS).stdout == "[]\n"
