@@ -102,7 +102,7 @@ def march(law, h=STEP, end=END):
     """q and v at the end by the Moreau–Jean scheme (theta = 1/2) in plain NumPy, the law solved by projections until they rest."""
     q, v = np.zeros(6), START.copy()
     lengths = np.where(np.arange(len(law.H)) > law.disk, RADIUS, 1.0)[:, None]  # spins as velocities: projections then rest soon
-    law = law._replace(H=law.H * lengths, mu=(law.mu[0], law.mu[1] / RADIUS)) if law.closes else law
+    law = law._replace(H=law.H * lengths, mu=(law.mu[0], law.mu[1] / RADIUS))
     if law.is_held:
         v -= law.H[0] * (law.H[0] @ v)
     W = law.H @ (law.H / MASS).T
