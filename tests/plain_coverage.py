@@ -9,6 +9,7 @@ import os
 
 os.environ |= {"NUMBA_DISABLE_JIT": "1", "MPLBACKEND": "Agg"}  # before numba is imported
 
+import json
 import subprocess
 import sys
 import tempfile
@@ -16,18 +17,16 @@ import time
 import traceback
 import warnings
 from collections import defaultdict
-from itertools import islice
 from pathlib import Path
 
-import coverage
 import pytest
 
 from tests.kernels import kernels
 from tests.paths import ROOT
+from tests.reached import mark, reached, statements
 
 LEAST = 90.0
 SHARES = 2  # processes
-FOLDERS = [f"{ROOT}/{name}/*" for name in ("nsds", "solvers", "schemes")]
 _SHOWN = 25
 
 # Test files that are quick as plain Python, but for the tests with these words in their names: long runs, threads, what is compiled.
@@ -67,16 +66,12 @@ def run(cases):
     return failed
 
 
-def lines_of_kernels(measured):
-    """(file, kernel, number of its lines, those that were not run) of all kernels."""
-    analysed = {}
+def lines_of_kernels(ran):
+    """(file, kernel, number of its lines, those that were not run) of all kernels; ran: (path, line) of statements that were."""
     for path, node in kernels():
-        if path not in analysed:
-            _, lines, _, missing, _ = measured.analysis2(str(path))
-            analysed[path] = set(lines), set(missing)
-        own = set(range(node.body[0].lineno, node.end_lineno + 1))
-        lines, missing = analysed[path]
-        yield path.relative_to(ROOT).as_posix(), node.name, len(lines & own), sorted(missing & own)
+        lines = statements(node)
+        missing = sorted(line for line in lines if (str(path), line) not in ran)
+        yield path.relative_to(ROOT).as_posix(), node.name, len(lines), missing
 
 
 def report(rows):
@@ -95,40 +90,49 @@ def report(rows):
     return 100 * (1 - folders["all kernels"][1] / folders["all kernels"][0])
 
 
-def run_share(share, file):
-    """Every so many of the cases and files of tests, their coverage into a file. Exit status."""
-    measured = coverage.Coverage(data_file=file, include=FOLDERS, config_file=False)
-    measured.start()
-    from tests.plain_cases import cases  # imports the package, whose templates are to be seen as they are made
+def _unclaimed(cases, folder):
+    """The cases that no other process has taken."""
+    for number, case in enumerate(cases):
+        try:
+            (folder / f"case {number}").touch(exist_ok=False)
+        except FileExistsError:
+            continue
+        yield case
 
-    failed = run(islice(cases(), share, None, SHARES))
+
+def run_share(share, folder):
+    """Every so many of the files of tests, then cases that are left; the lines that ran go into a file. Exit status."""
+    mark()
+    from tests.plain_cases import cases  # imports the package
+
+    failed = []
     files = [f"{ROOT}/tests/{name}" for name in TESTS[share::SHARES]]
     if pytest.main(["-n", "0", "-p", "no:cacheprovider", "--durations=10", "-k", f"not ({' or '.join(LONG)})", *files]) != 0:
         failed.append("tests")
-    measured.stop()
-    measured.save()
+    failed += run(_unclaimed(cases(), folder))
+    (folder / f"{share}.json").write_text(json.dumps(reached()))
     print(f"{len(failed)} cases failed: {', '.join(failed) or 'none'}\n")
     return int(bool(failed))
 
 
 def main():
     """Exit status."""
-    with tempfile.TemporaryDirectory() as folder:
-        files = [f"{folder}/{share}" for share in range(SHARES)]
-        running = []
-        for share, file in enumerate(files):
-            command = [sys.executable, "-m", "tests.plain_coverage", str(share), file]
-            with open(f"{file}.txt", "w") as printed:
+    with tempfile.TemporaryDirectory() as name:
+        folder, running = Path(name), []
+        for share in range(SHARES):
+            command = [sys.executable, "-m", "tests.plain_coverage", str(share), name]
+            with open(folder / f"{share}.txt", "w") as printed:
                 running.append(subprocess.Popen(command, stdout=printed, stderr=subprocess.STDOUT))
         failed = sum(process.wait() != 0 for process in running)
-        for file in files:
-            print(Path(f"{file}.txt").read_text())
-        measured = coverage.Coverage(data_file=None, include=FOLDERS, config_file=False)
-        measured.combine([file for file in files if Path(file).exists()])
-        covered = report(list(lines_of_kernels(measured)))
+        ran = set()
+        for share in range(SHARES):
+            print((folder / f"{share}.txt").read_text())
+            if (folder / f"{share}.json").exists():
+                ran.update(map(tuple, json.loads((folder / f"{share}.json").read_text())))
+        covered = report(list(lines_of_kernels(ran)))
     print(f"\n{covered:.1f} % of the lines of kernels, at least {LEAST} wanted")
     return int(covered < LEAST or failed > 0)
 
 
 if __name__ == "__main__":
-    sys.exit(run_share(int(sys.argv[1]), sys.argv[2]) if sys.argv[1:] else main())
+    sys.exit(run_share(int(sys.argv[1]), Path(sys.argv[2])) if sys.argv[1:] else main())

@@ -69,9 +69,8 @@ def has_numbered_option(node):
 
 
 def test_what_travels_has_names():
-    found = list(kernels())
-    assert not {names(path) for path, node in found if has_long_tuple(node)}
-    assert not {names(path) for path, node in found if has_numbered_option(node)}
+    assert not {names(path) for path, node in kernels() if has_long_tuple(node)}
+    assert not {names(path) for path, node in kernels() if has_numbered_option(node)}
 
 
 def test_every_folder_of_the_package_is_installed():
