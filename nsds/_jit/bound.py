@@ -40,7 +40,7 @@ def bound(*calls):
 
 def _words_of(value, kept):
     """What is handed to a kernel for an argument, one word for each of its parts; what it refers to is added to kept."""
-    if isinstance(value, tuple) and isinstance(numba.typeof(value), Reference):
+    if isinstance(value, tuple) and _is_by_reference(value):
         kept.append(np.array([word for item in value for word in _parts_of(item, kept)], np.uint64))
         return [kept[-1].ctypes.data]
     return _parts_of(value, kept)
@@ -48,7 +48,7 @@ def _words_of(value, kept):
 
 def _parts_of(value, kept):
     """The words of an argument, or of a part of one that is handed over by reference."""
-    if isinstance(value, tuple) and isinstance(numba.typeof(value), Reference):
+    if isinstance(value, tuple) and _is_by_reference(value):
         return [word for item in value for word in _parts_of(item, kept)]
     if isinstance(value, tuple):
         return [word for item in value for word in _words_of(item, kept)]
@@ -57,6 +57,13 @@ def _parts_of(value, kept):
     if isinstance(value, np.ndarray):  # two owners, entries, bytes of an entry, data, lengths, strides
         return [0, 0, value.size, value.itemsize, value.ctypes.data, *value.shape, *value.strides]
     return [np.array(value, np.float64 if isinstance(value, (float, np.floating)) else np.int64).view(np.uint64).item()]
+
+
+def _is_by_reference(value):
+    """Whether tuples of its class are handed over by their place in memory: the type of all that is in one takes milliseconds."""
+    if type(value) not in _by_reference:
+        _by_reference[type(value)] = isinstance(numba.typeof(value), Reference)
+    return _by_reference[type(value)]
 
 
 @cache
@@ -96,3 +103,4 @@ def _as_type(builder, word, kind):
 
 
 _kept = []
+_by_reference = {}

@@ -190,7 +190,8 @@ class Stepper:
             return bound((admit, kept.admission(first, last)), marching, ending), bound(marching, ending)
 
         bounds = [0, n_members] if n_members == 1 else np.linspace(0, n_members, min(n_members, cores()) + 1).astype(int).tolist()
-        self._whole, self._shares = calls(0, n_members), [calls(*share) for share in pairwise(bounds)]
+        self._whole = calls(0, n_members)
+        self._shares = [self._whole] if len(bounds) == 2 else [calls(*share) for share in pairwise(bounds)]
 
     def __call__(self, system, n=1, *, out=None):
         """The system n steps later."""
