@@ -60,6 +60,11 @@ def _name_of(options):
     return name.decode(errors="replace") if isinstance(name, bytes) else None
 
 
+def is_event_driven(options):
+    """Whether options of a scheme, or None, are those of `nsds.event_driven`."""
+    return _name_of(options) == "event_driven"
+
+
 # Fields of options that are not arguments of the same name of their constructors: the name, and the values for 0, 1 ...
 _FLAGS = {
     "every_contact": ("contacts", ("active", "all")),

@@ -202,13 +202,13 @@ def _with_own_steps(system, h, **settings):
 
 def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_every=1, fields=None, progress=False, file=None,
                 check=False, n_steps=1, pauses=None, out=None):  # fmt: skip
-    """(the run at its end, the recorder with its rows): to t_end, or n_steps; a run to t_end without a file may serve another one later."""
+    """(the run at its end, the recorder with its rows): to t_end, or n_steps; a run without a file may serve another one later."""
     save_every = _checks.integer(owner, "save_every", save_every, low=1)
     _checks.choice(owner, "on_failure", on_failure, ("raise", "warn", "continue"))
     if progress is not None:
         progress = _checks.flag(owner, "progress", progress)
     fields = _paths(owner, fields)
-    key = key_of(system, h, scheme, solver) if t_end is not None and file is None and check is False else None
+    key = key_of(system, h, scheme, solver) if file is None and check is False else None
     run, scheme, kept = run_from(owner, system, h, scheme, solver, _checks.flag(owner, "check", check), key)
     if has_functions(run.records):
         warn_of_globals(owner, function_names(run.records))

@@ -16,6 +16,7 @@ from nsds.model.records import model_of
 from nsds.model.trials import has_functions
 from nsds.model.validation import valid
 from nsds.results.trajectories import ROW_HEAD, SimulationError
+from nsds.schemes import table as schemes
 from nsds.schemes.run import several
 from nsds.schemes.run.preparation import (
     FAILURE,
@@ -26,7 +27,6 @@ from nsds.schemes.run.preparation import (
     SHORT,
     Kept,
     admit,
-    has_event_rows,
     key_of,
     may_keep,
     outcome_of,
@@ -110,10 +110,9 @@ def stepper(system, h, *, scheme=None, solver=None, on_failure="raise", function
     offered("stepper", functions)
     if isinstance(scheme, dict):
         raise ValueError("stepper: expected one scheme for all systems, got a dict")
-    result = _made("stepper", system, h, scheme, solver, on_failure)
-    if result is None:
+    if schemes.is_event_driven(scheme):
         raise ValueError("stepper: nsds.event_driven keeps what it knows of events from step to step; use nsds.simulate")
-    return result
+    return _made("stepper", system, h, scheme, solver, on_failure)
 
 
 def step(system, h, *, scheme=None, solver=None, on_failure="raise", check=False, functions=None):
@@ -146,13 +145,11 @@ def step(system, h, *, scheme=None, solver=None, on_failure="raise", check=False
         pieces = [step(several.part_of(system, names), h, scheme=options, **settings) for options, names in groups]
         return several.joined_records(system, pieces)
     key = key_of(system, h, scheme, solver) if check is False and isinstance(on_failure, str) else None
-    advance = None
-    if key is not None:
-        key = (*key, on_failure)
-        advance = taken(key) or _made("step", system, h, scheme, solver, on_failure)
-    if advance is None:
+    if key is None or schemes.is_event_driven(scheme):
         run, _ = run_through("step", system, h, scheme, solver, on_failure, check=check)
-        return run.records.reshape(np.shape(system))
+        return run.records.reshape(np.shape(system)).copy()  # the run may be kept, and its records written again
+    key = (*key, on_failure)
+    advance = taken(key) or _made("step", system, h, scheme, solver, on_failure)
     result = advance(system)
     if may_keep(key, advance.kept.run):
         put_back(key, advance)
@@ -160,11 +157,11 @@ def step(system, h, *, scheme=None, solver=None, on_failure="raise", check=False
 
 
 def _made(*settings):
-    """The `Stepper` of some settings; None where the scheme stops at events."""
+    """The `Stepper` of some settings."""
     owner, system, h, scheme, solver, on_failure = settings
     _checks.choice(owner, "on_failure", on_failure, ("raise", "warn", "continue"))
     run, options = prepare_run(owner, system, h, scheme, solver, False)
-    return None if has_event_rows(run.prepared.stepper) else Stepper(settings, run, options)
+    return Stepper(settings, run, options)
 
 
 class Stepper:

@@ -179,6 +179,37 @@ def test_parameters_that_were_edited_are_prepared_for(call):
         system = new
 
 
+@pytest.mark.parametrize(
+    ("name", "h", "part", "field"),
+    [("bouncing_ball", 0.3, "floor", "e"), ("relay_oscillator", 0.05, "plant", "A"), ("filippov_spiral", 0.1, "relays", "upper")],
+)
+def test_steps_event_by_event_use_what_is_prepared(monkeypatch, name, h, part, field):
+    """The bits of steps prepared anew, through events; earlier results remain as they were, and edited parameters are prepared for."""
+    system, scheme = getattr(nsds.examples, name)(), nsds.event_driven()
+
+    def anew(system):
+        preparation._kept.clear()
+        return nsds.step(system, h, scheme=scheme)
+
+    expected = [system]
+    for _ in range(5):
+        expected.append(anew(expected[-1]))
+    found, prepared = [system], []
+    monkeypatch.setattr(preparation, "prepare_run", lambda *args, prepare=preparation.prepare_run: prepared.append(1) or prepare(*args))
+    preparation._kept.clear()
+    for _ in range(5):
+        found.append(nsds.step(found[-1], h, scheme=scheme))
+    assert len(prepared) == 1
+    assert [record.tobytes() for record in found] == [record.tobytes() for record in expected]
+    assert nsds.step(found[2], h, scheme=scheme).tobytes() == expected[3].tobytes()  # an earlier state, and another clock
+    edited = found[1].copy()
+    edited[part][field] *= 0.5
+    after = nsds.step(edited, h, scheme=scheme)
+    assert len(prepared) == 2
+    assert after.tobytes() == anew(edited).tobytes()
+    assert after.tobytes() != expected[2].tobytes()
+
+
 def test_rooms_for_contacts_grow():
     """The records that come back are larger, and go on as those of a run."""
     box = nsds.shapes.box([0.1, 0.1, 0.1])
