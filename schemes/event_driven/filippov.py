@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 
-from nsds._jit import kernel
+from nsds._jit import kernel, tiny
 from nsds.model.layout import ABSENT
 from nsds.model.records import STEP, T
 from nsds.schemes.event_driven.accumulation import follow_accumulations, forget_accumulations
@@ -16,8 +16,10 @@ from nsds.schemes.event_driven.clock import (
     ALWAYS,
     AT_EVENT,
     AT_START,
+    NEVER,
     STEPS,
     SUBSTEPS,
+    USUAL,
     are_too_many,
     count_event,
     end_of_interval,
@@ -44,10 +46,12 @@ from nsds.status import (
     CLOSED,
     CONVERGED,
     EVENT,
+    INFEASIBLE,
     JUMP,
     NON_FINITE,
     OPENED,
     SINGULAR_STEP,
+    STEP_COLLAPSED,
     SWITCHED,
     TIME_EVENT,
     TIME_STEPPED,
@@ -83,6 +87,8 @@ def prepare(records, layout, options, h, method, work, iwork):
     plain = are_plain(layout, form.constraints)
     imore[:, flow["n_sampled"][0]] = (plain == 0).sum()
     numbers = {name: float(options[name].item()) for name in ("rtol", "atol", "accumulation", "max_events", "hybrid")}
+    if any(changes) and numbers["hybrid"] == USUAL:  # what looks like many events may be a jump that the user has not told of
+        numbers["hybrid"] = float(NEVER)
     tables = Tables(form, flow, problem, plain, row, column, np.sort(options["time_events"]))
     return prepared._replace(tables=tables, options=Options(h, **numbers), work=more, iwork=imore, stepper=sys.modules[__name__])
 
@@ -147,7 +153,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         iwork[f.pending] = AT_START
     if iwork[f.pending] != 0:
         status, bits = _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
-        if is_handed_over(status) and options.hybrid == ALWAYS:
+        if _goes_on(status, options):
             return _hand_over(t_new, status, s, functions, solver, solver_options, options, mem, imem, work, iwork), 0, 0.0
         if status != CONVERGED or bits != 0:
             return status | bits, 0, 0.0
@@ -162,7 +168,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
             status, t, is_event = move(t, until, s, functions, options, mem, imem, work, iwork)
             if status != CONVERGED:
                 mem[T] = t
-                if is_handed_over(status) and options.hybrid == ALWAYS:
+                if _goes_on(status, options):
                     status = _hand_over(t_new, status, s, functions, solver, solver_options, options, mem, imem, work, iwork)
                 return status, k, 0.0
         if is_event or (t >= until and until < t_new):
@@ -170,6 +176,13 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
             status = _update(t, s, functions, mem, imem, work, iwork)
             return EVENT if status == CONVERGED else status, k + 1, 0.0
     return TOO_MANY_EVENTS, STEPS, 0.0
+
+
+@tiny
+def _goes_on(status, options):
+    """Whether time stepping goes on after this status; usually not where steps are too short: some source jumps, or grows without end."""
+    is_usual = is_handed_over(status) or status == INFEASIBLE
+    return options.hybrid != NEVER and (options.hybrid == ALWAYS or status != STEP_COLLAPSED) and is_usual
 
 
 @kernel

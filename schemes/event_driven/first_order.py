@@ -46,6 +46,7 @@ from nsds.status import (
     EVENT,
     IMPULSE,
     INEXACT,
+    INFEASIBLE,
     NON_FINITE,
     OPENED,
     SWITCHED,
@@ -61,8 +62,8 @@ _VIOLATED = 1e-9  # of the terms of y
 _OFF = 1e-10  # of the terms of y: what is held and further away is so because a source or a switch has stepped
 _SMALLEST = 5e-324
 _BELOW_ZERO = (
-    "y is negative, and lambda changes its derivatives alone: the state would have to jump; begin where y is not negative, or take "
-    "nsds.euler_moreau, whose first step closes the gap"
+    "y is negative, and no lambda makes it 0, which changes its derivatives alone: the state would have to jump; begin where y is not "
+    "negative, or take flow='dopri5', which jumps, or nsds.euler_moreau, whose first step closes the gap"
 )
 
 
@@ -291,15 +292,28 @@ def _switch(is_start, s, solver, solver_options, work, iwork):
             iwork[p.culprit] = i
             return VIOLATED if p.is_driven == 0 else IMPULSE, 0
     status = choose_modes(is_start, s.flow, solver, solver_options, work, iwork) if p.m > 0 else CONVERGED
+    if status == INFEASIBLE and is_start and p.is_driven == 0:
+        iwork[p.culprit] = _lowest(p, work)
+        return VIOLATED, 0
     solve_modes(s.flow, work, iwork)
-    if p.is_driven != 0 and iwork[p.is_off] != 0:
-        return IMPULSE, 0
+    if iwork[p.is_off] != 0 and (is_start or p.is_driven != 0):
+        return VIOLATED if p.is_driven == 0 else IMPULSE, 0
     for i in range(p.m):
         mode, before = iwork[p.mode + i], iwork[p.before + i]
         if mode != before:
             bits |= CLOSED if mode == HELD else OPENED if before == HELD else SWITCHED
             iwork[p.culprit] = i
     return CONVERGED if status == INEXACT else status, bits
+
+
+@tiny
+def _lowest(p, work):
+    """The row whose y is lowest."""
+    row, lowest = 0, np.inf
+    for i in range(p.m):
+        y, _ = output(i, p, work)
+        row, lowest = (i, y) if y < lowest else (row, lowest)
+    return row
 
 
 @kernel

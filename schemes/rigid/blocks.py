@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from numpy.typing import NDArray
 
-from nsds._jit import kernel, specialised, stack, tiny, view
+from nsds._jit import kernel, load, put, specialised, stack, tiny, view
 from nsds.maths.vectors import norm
 from nsds.model.layout import ABSENT
 from nsds.schemes.problem.activation import is_closed, slack
@@ -351,17 +351,38 @@ def pattern(n, body, fixed, first, blocks, row, column, room):
     return True
 
 
+@tiny
+def full_pattern(n, body, fixed, row, column):
+    """Whether all blocks act on the first one's body, or there is but one: W then has all blocks. Out: row (n + 1,), column."""
+    a, b = body[0], body[1]
+    has_a, has_b = a >= 0 and not fixed[a].fixed, b >= 0 and not fixed[b].fixed
+    for k in range(1, n):
+        has_a = has_a and (body[2 * k] == a or body[2 * k + 1] == a)
+        has_b = has_b and (body[2 * k] == b or body[2 * k + 1] == b)
+    if not (n == 1 or has_a or has_b):
+        return False
+    for i in range(n):
+        row[i + 1] = n * (i + 1)
+        for j in range(n):
+            column[n * i + j] = j
+    row[0] = 0
+    return True
+
+
 _D = 0  # components of a block; bound by `specialised`
 
 
 def _add_product(x, y, k, E, G, W):
     """``W_ab += sum_l E_al G_bl`` over the six columns of one body; x, y and k: where E, G and W begin."""
+    sums = stack(2)
     for a in range(_D):
+        i = x + 12 * a
+        first, second, third = load(view(E, i, 2), 0, 2), load(view(E, i + 2, 2), 0, 2), load(view(E, i + 4, 2), 0, 2)
         for b in range(_D):
-            s = W[k + a * _D + b]
-            for l in range(6):
-                s += E[x + 12 * a + l] * G[y + 12 * b + l]
-            W[k + a * _D + b] = s
+            j = y + 12 * b
+            s = first * load(view(G, j, 2), 0, 2) + second * load(view(G, j + 2, 2), 0, 2)
+            put(sums, 0, 2, s + third * load(view(G, j + 4, 2), 0, 2))
+            W[k + a * _D + b] += sums[0] + sums[1]
 
 
 _add_product_3, _add_product_5 = (tiny(specialised(_add_product, str(d), _D=d)) for d in (3, 5))

@@ -192,7 +192,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
 def begin(t, options, s, functions, mem, work):
     """Keep q_k and v_k, where the iteration begins, and F_k; of an explicit step the inverse masses, too."""
     bodies, p = s.bodies, s.plan[0]
-    is_wanted = options.theta < 1.0 or options.is_explicit != 0.0 or p.unilateral != 0
+    is_wanted = options.theta < 1.0 or options.is_explicit != 0.0 or options.span > 0.0 or p.unilateral != 0
     for i in range(p.n_bodies):
         q, v = view(work, p.q_old + 7 * i, 7), view(work, p.v_old + 6 * i, 6)
         for k in range(7):

@@ -28,15 +28,15 @@ from nsds.solvers.bodies import rigid, slabs
 from nsds.solvers.contact.signature import EQUATION, N_INFO, merit
 from nsds.status import CONVERGED, STALLED, UNSUITED
 
-# Where the arrays of a member's work memory lie (last lines: of its integer work memory), and sizes. Of bodies: rotation matrices, q and
-# v before the step, now, and at qbar; forces before and now; inverses; velocities and impulses in inertial axes; sizes of terms of the
-# equation of motion, of forces, of impulses, and of all as velocities (4: translation and rotation, without impulses that cancel and with
-# them); v_mid, see `move_all`; w_impact, before an impact, w but where a scheme knows better; moved, see `way_of_forces`; known, impulses
-# that r of rows with bounds is counted from, their sizes, and unknown, the others. Of equations those of `equations` and `redundancy`, and
-# most, rows that there is room for.
+# Where the arrays of a member's work memory lie (last lines: of its integer work memory), and sizes. Of bodies: rotation matrices, and how
+# rotations over a span follow angular velocities, see `_follow_turn`; q and v before the step, now, and at qbar; forces before and now;
+# inverses; velocities and impulses in inertial axes; sizes of terms of the equation of motion, of forces, of impulses, and of all as
+# velocities (4: translation and rotation, without impulses that cancel and with them); v_mid, see `move_all`; w_impact, before an impact,
+# w but where a scheme knows better; moved, see `way_of_forces`; known, impulses that r of rows with bounds is counted from, their sizes,
+# and unknown, the others. Of equations those of `equations` and `redundancy`, and most, rows that there is room for.
 # Of contacts: frames, levers. Of the problem: as in `blocks`.
 PLAN = table(
-    "R", "q_old", "v_old", "q", "v", "q_bar", "f_old", "f", "size", "inverse", "w", "w_free", "w_end", "R_free", "p", "impulses",
+    "R", "R_span", "q_old", "v_old", "q", "v", "q_bar", "f_old", "f", "size", "inverse", "w", "w_free", "w_end", "R_free", "p", "impulses",
     "spare", "x", "h_size", "speed", "turning", "moved", "known", "known_size", "unknown",
     "frame", "lever", "H", "G", "E", "diagonal", "b", "mu", "r", "u", "rhs", "W", "info", "solver", "n_solver", "sweeper", "n_sweeper",
     "body", "disk", "begin", "first", "linked", "row", "column", "isolver", "n_isolver", "isweeper", "n_isweeper",
@@ -67,6 +67,7 @@ class Options(NamedTuple):
 _FEW = 64  # blocks up to which the default solves with a matrix at once
 _DENSE = 512  # blocks up to which detected contacts are solved with one at all,
 _WORDS = 1 << 27  # as long as the matrices of all members of an ensemble take no more than so many floats
+_NEAR = 0.5  # radians, by which a body may turn in a step: of one that turns farther H alone takes the place of the derivative
 _WAY = 0.1  # of the way that forces are worth in a step: contacts that are open by less take part
 _CLOSE = 1e-10  # tolerance of equations where Newton's iteration wants none
 _CLOSEST = 2e-15  # the least tolerance that solvers are asked for
@@ -85,7 +86,8 @@ def reserve(lists, options, method, work, iwork, n_members):
     plan = np.zeros(1, PLAN)
     stride = 36 if bodies["coupled"].any() else 10
     n_blocks, n_contacts = int(interactions["n_blocks"].sum()), int(lists.collisions["capacity"].sum())
-    work.place(plan, R=9 * n, q_old=7 * n, v_old=6 * n, q=7 * n, v=6 * n, q_bar=7 * n, f_old=6 * n, f=6 * n, size=2 * n, x=3 * n)
+    work.place(plan, R=9 * n, R_span=9 * n)
+    work.place(plan, q_old=7 * n, v_old=6 * n, q=7 * n, v=6 * n, q_bar=7 * n, f_old=6 * n, f=6 * n, size=2 * n, x=3 * n)
     work.place(plan, inverse=stride * n, w=6 * n, w_free=6 * n, w_end=6 * n, R_free=6 * n, p=6 * n, impulses=2 * n, spare=150, info=N_INFO)
     limit = _limit(name, n_blocks, n_contacts, d, n_members)
     row, column = _pattern(lists, n_blocks, limit) if limit else (np.zeros(1, np.int64), np.zeros(0, np.int64))
@@ -330,22 +332,37 @@ def state_blocks(t_new, is_new, n_contacts, n_blocks, options, interactions, p, 
 def _hold_positions(t, is_newton, options, interactions, p, functions, mem, imem, work, iwork, stated):
     """Equations for ``h = 0`` at q_k moved by ``span v`` instead of ``H w + rate = 0``: ``b = h / span - E w``. Out: b, diagonal, E, q_bar.
 
-    E is the H of there, as Newton's method wants it, or, where is_newton is not true, that of the impulses.
+    E is the derivative of ``h / span``, see `_follow_turn`, or, where is_newton is not true, the H of the impulses.
     """
-    q_bar, w = view(work, p.q_bar, 7 * p.n_bodies), view(work, p.w, 6 * p.n_bodies)
+    q_bar, w, R_span = view(work, p.q_bar, 7 * p.n_bodies), view(work, p.w, 6 * p.n_bodies), view(work, p.R_span, 9 * p.n_bodies)
     for i in range(p.n_bodies):
         v = view(work, p.v + 6 * i, 6)
         move(int(options.update), view(work, p.q_old + 7 * i, 7), options.span, 1.0, v, v, view(q_bar, 7 * i, 7))
+        _follow_turn(options.span, view(v, 3, 3), view(work, p.R + 9 * i, 9), view(R_span, 9 * i, 9))
     for k in range(interactions.size):
         it, first = interactions[k], iwork[p.begin + k]
         if first >= 0 and it.law == EQUALITY and it.dofs == ABSENT:
-            evaluate(t, it, q_bar, view(work, p.R, 9 * p.n_bodies), functions, mem, imem, work)
+            evaluate(t, it, q_bar, R_span, functions, mem, imem, work)
             for i in range(12 * it.m if is_newton else 0):
                 stated.E[12 * p.d * first + i] = work[it.H + i]
             for i in range(p.d * first, p.d * (first + it.n_blocks)):
                 row = i - p.d * first
                 stated.b[i], stated.diagonal[i] = (work[it.h + row] / options.span, -1.0) if row < it.m else (0.0, 1.0)
             blocks.subtract_velocities(p.d, first, it, w, stated)
+
+
+@tiny
+def _follow_turn(span, Omega, R, R_span):
+    """``R_span = R dexp(span Omega)`` up to the square of the turn; R alone of one that is so far that nothing farther is to be found.
+
+    The rotation by ``span Omega`` changes by ``dexp(span Omega)^T span dOmega`` in axes of the body.
+    """
+    share, once, twice = span if span * norm(Omega) < _NEAR else 0.0, stack(3), stack(3)
+    for i in range(0, 9, 3):
+        cross(view(R, i, 3), Omega, once)
+        cross(once, Omega, twice)
+        for k in range(3):
+            R_span[i + k] = R[i + k] + share / 2.0 * once[k] + share * share / 6.0 * twice[k]
 
 
 @kernel
@@ -544,9 +561,7 @@ def solve_with_matrix(is_new, aim, n_contacts, n_blocks, s, solver, options, wan
     if rank < n_equations:
         redundancy.make_consistent(n_equations, rank, p, q, work, iwork)
     blocks.soften_equations(blocks.PROXIMAL, d, stated, G, q)
-    if n == 1:
-        row[0], row[1], iwork[p.column] = 0, 1, 0
-    elif row[n] == 0:
+    if row[n] == 0 and not blocks.full_pattern(n, stated.body, s.bodies, row, view(iwork, p.column, p.room)):
         first, linked = view(iwork, p.first, m + 1), view(iwork, p.linked, 2 * n)
         blocks.link(n, stated.body, m, s.bodies, first, linked)
         blocks.pattern(n, stated.body, s.bodies, first, linked, row, view(iwork, p.column, p.room), p.room)

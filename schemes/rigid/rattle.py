@@ -45,6 +45,7 @@ OPTIONS = np.dtype([("scheme", "S32"), ("newton_tol", "<f8"), ("newton_max_iter"
 # way: velocities by which the bodies move.
 PLAN = table("impulse", "lam", "load", "way")
 _TURN = 0.5  # radians, by which a linear motion that closes joints may turn bodies
+_FAR = 1 / 64  # radians, by which bodies turn in a step of which impulses of the last one are a guess that counts
 _OPEN = 1e-8  # of the coordinates, by which joints may be open at rest
 _STIFF = 1 / 16  # (h omega / 2)^2 of a link that its joints pull is 3 to 4 times that, see `_are_loads_stiff`
 
@@ -143,6 +144,8 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         work[p.w_impact + i] = work[p.w + i]
     _scale_impulses(0.5, form, mem, imem)
     n_contacts, n_blocks = problem.choose_active(first, form, mem, imem, work, iwork)
+    if n_contacts == 0 and problem.are_equations(form.interactions, p, iwork):
+        _anticipate(t, first, form, functions, mem, work)
     status, n_iter, residual = plain.iterate(
         t, n_contacts, n_blocks, form, functions, solver, solver_options, first, mem, imem, work, iwork
     )
@@ -166,6 +169,31 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     )
     ended = _commit(n_contacts, n_blocks, s, options, mem, imem, work, iwork)
     return worse(worse(ended, done), worse(hit, status)), n_iter + n_second, max(residual, error)
+
+
+@kernel
+def _anticipate(t, options, s, functions, mem, work):
+    """Where Newton's iteration begins: after forces at t_k, and half of what joints have done in the last step. Out: v, w.
+
+    Velocities are those at t_k where some body turns too far in a step for this to spare an iteration, or would do so, as after an impact.
+    """
+    p, m, farthest = s.plan[0], s.plan[0].n_bodies, 0.0
+    for i in range(m):
+        farthest = max(farthest, options.span * norm(view(work, p.v_old + 6 * i + 3, 3)))
+    if not farthest <= _FAR:
+        return
+    R, change, way = view(work, p.R, 9 * m), view(work, p.R_free, 6 * m), view(work, p.w_free, 6 * m)
+    for i in range(6 * m):
+        change[i] = options.h * work[p.f_old + i] + 0.5 * mem[s.bodies[i // 6].q + P + i % 6]
+    plain.to_inertial(m, R, change, change)
+    plain.invert_masses(t, options, s, functions, mem, work)
+    blocks.multiply_inverse(m, p.stride, view(work, p.inverse, p.stride * m), change, way)
+    for i in range(m):
+        farthest = max(farthest, options.span * norm(view(way, 6 * i + 3, 3)))
+    plain.to_body(m, R, way, change)
+    for i in range(6 * m if farthest <= _FAR else 0):
+        work[p.w + i] += way[i]
+        work[p.v + i] += change[i]
 
 
 @kernel

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -365,3 +366,46 @@ def test_events_are_counted():
     with pytest.raises(nsds.SimulationError, match="interaction 'switches': more events") as error:
         nsds.simulate(spiral(), t_end=2.0, h=1.0, scheme=nsds.event_driven(accumulation=0.0, max_events=50))
     assert len(error.value.trajectory) > 50
+
+
+def skew_relays(seed):
+    """Relays whose D is skew, as in a gyrator, some of which chatter."""
+    rng = np.random.default_rng(seed)
+    n, m = 4, 3
+    C, K = rng.normal(size=(m, n)), rng.normal(size=(m, m))
+    A, x = rng.normal(size=(n, n)) - 0.5 * np.eye(n), 2 * rng.normal(size=n)
+    return nsds.linear_complementarity_system(A, C.T.copy(), C, K - K.T, x=x, law=nsds.relay())
+
+
+def test_relays_of_which_no_modes_are_found_are_stepped_in_time_by_default():
+    """By "dopri5", as the exact motion goes; with hybrid=False the run ends."""
+    handed = 0
+    for seed in range(12):
+        system, settings = skew_relays(seed), {"t_end": 2.0, "h": 0.05, "on_failure": "continue"}
+        exact = nsds.simulate(system, scheme=EVENTS, **settings)[-1]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            rows = nsds.simulate(system, scheme=nsds.event_driven(flow="dopri5"), **settings)
+        assert rows["t"][-1] == 2.0
+        np.testing.assert_allclose(rows["plant"]["x"][-1], exact["plant"]["x"], atol=1e-6 * (1.0 + abs(rows["plant"]["x"]).max()))
+        stepped = (rows["status"] >= status.EVENT) & (rows["status"] & status.TIME_STEPPED != 0)
+        if stepped.any():
+            handed += 1
+            ended = nsds.simulate(system, scheme=nsds.event_driven(flow="dopri5", hybrid=False), **settings)
+            assert ended["status"].max(where=ended["status"] < status.EVENT, initial=0) > 0
+    assert handed > 0
+
+
+def test_a_state_that_would_have_to_jump_where_d_is_singular_is_refused_by_exact_flows():
+    """``y = C x + D lambda`` with D of rank 1: no lambda opens both; "dopri5" jumps as the first step of Euler–Moreau does in the limit."""
+    B = np.array([[1.0, 0.0], [0.5, 1.0]])
+    system = nsds.linear_complementarity_system(-np.eye(2), B, B.T, [[1.0, -1.0], [-1.0, 1.0]], x=[-1.0, -0.5])
+    settings = {"t_end": 1.0, "h": 0.1}
+    with pytest.raises(nsds.SimulationError, match=r"no lambda makes it 0.*flow='dopri5', which jumps"):
+        nsds.simulate(system, scheme=EVENTS, **settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        rows = nsds.simulate(system, scheme=nsds.event_driven(flow="dopri5"), **settings)
+    errors = [abs(nsds.simulate(system, t_end=1.0, h=h)["plant"]["x"][-1] - rows["plant"]["x"][-1]).max() for h in (1e-3, 1e-4)]
+    assert errors[1] < 0.2 * errors[0] < 2e-4
+    assert min(rows["switches"]["y"][1:].min(), rows["switches"]["lambda"][1:].min()) > -1e-9

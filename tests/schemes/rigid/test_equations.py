@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import nsds
 from nsds import joints
 from nsds.model.layout import table
-from nsds.schemes.rigid import equations
+from nsds.schemes.rigid import blocks, equations
 from nsds.schemes.rigid.blocks import Blocks
 from nsds.solvers.contact.signature import EQUATION
 from tests.strategies import examples, generators
@@ -80,6 +80,23 @@ def test_equations_between_random_bodies_are_solved(rng, n_bodies, n_loops):
     else:
         scale = 1.0 / np.sqrt(abs(np.diag(W)))
         assert np.linalg.cond(scale[:, None] * W * scale) > 1e3
+
+
+@examples(60)
+@given(generators, st.integers(1, 6), st.integers(1, 3))
+def test_blocks_that_act_on_one_body_have_the_pattern_of_all_pairs(rng, n, n_bodies):
+    """As the search for pairs finds it; blocks that act on several have that of the search alone."""
+    fixed, body = np.zeros(n_bodies, table("fixed")), rng.integers(-1, n_bodies, 2 * n)
+    fixed["fixed"] = rng.random(n_bodies) < 0.3
+    row, column, first, linked = (np.zeros(size, np.int64) for size in (n + 1, n * n, n_bodies + 1, 2 * n))
+    blocks.link(n, body, n_bodies, fixed, first, linked)
+    assert blocks.pattern(n, body, fixed, first, linked, row, column, n * n)
+    row_of_all, column_of_all = np.zeros(n + 1, np.int64), np.zeros(n * n, np.int64)
+    moving = [{int(b) for b in pair if b >= 0 and not fixed["fixed"][b]} for pair in body.reshape(-1, 2)]
+    assert blocks.full_pattern(n, body, fixed, row_of_all, column_of_all) == (n == 1 or bool(set.intersection(*moving)))
+    if row_of_all[n] > 0:
+        np.testing.assert_array_equal(row, row_of_all)
+        np.testing.assert_array_equal(column, column_of_all)
 
 
 def test_little_fills_in_where_joints_make_a_tree():

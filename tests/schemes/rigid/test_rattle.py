@@ -41,6 +41,16 @@ def test_a_hinge_without_load_takes_nothing():
     assert abs(rows["pivot"]["ydot"]).max() < 1e-11
 
 
+@pytest.mark.parametrize(("turn", "most"), [(1e-3, 2), (0.05, 3), (0.4, 6)])
+def test_newton_converges_at_once_however_far_a_body_turns(turn, most):
+    """About a ball joint, by so many radians in a step of two halves; with H in place of the derivative it takes up to 14 of them."""
+    h = 1e-2
+    spin = turn / h * np.array([1.0, -1.0, 2.0]) / math.sqrt(6.0)
+    body = nsds.rigid_bodies(1.0, [0.02, 0.03, 0.005], q=[0.3, 0.4, 0, 1, 0, 0, 0], v=[*np.cross(spin, [0.3, 0.4, 0.0]), *spin])
+    system = nsds.system(bob=body, pivot=nsds.interaction(joints.ball_joint([0, 0, 0]), nsds.equality(), on="bob"))
+    assert run(system, h, 0.3)["n_iter"][2:].max() <= most
+
+
 def test_the_ledger_says_what_a_hinge_takes():
     """All that is lost, under Moreau–Jean at the rate ``h omega^2``; nothing here."""
     system, h = bob(10.0), 1e-3

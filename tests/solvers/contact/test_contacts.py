@@ -594,3 +594,16 @@ def test_nonsense_is_refused_of_global_problems(method, change, message):
 def test_nonsense_is_refused_of_mixed_systems(blocks, message):
     with pytest.raises(ValueError, match=message):
         solvers.solve_generic(np.eye(3), [-1.0, 0.0, 0.0], blocks)
+
+
+@examples(60)
+@given(problems("auto"), st.floats(-6.0, 12.0), st.integers(0, 2**32 - 1))
+def test_the_bound_of_what_rounding_hides_is_one(p, size, seed):
+    """And of problems as small as these at most a thousand times as much, so that it says enough."""
+    rng = np.random.default_rng(seed)
+    r = 10.0**size * rng.normal(size=p.q.size)
+    row, column, W = forms.block_rows(p.W, p.d)
+    hidden = signature._hidden(1.0, p.disk, p.mu.ravel(), row, column, W, p.q, r)
+    bound = signature._most_hidden(1.0, p.mu.ravel(), W, p.q, r)
+    assert hidden <= bound * (1 + 1e-12)
+    assert bound <= 1e3 * hidden
