@@ -24,6 +24,7 @@ from nsds.schemes.event_driven.modes import (
     UPPER,
     Flow,
     choose_modes,
+    jump,
     move,
     multiplier,
     note_size,
@@ -47,6 +48,7 @@ from nsds.status import (
     IMPULSE,
     INEXACT,
     INFEASIBLE,
+    JUMP,
     NON_FINITE,
     OPENED,
     SWITCHED,
@@ -61,9 +63,10 @@ _OWNER = "event_driven"
 _VIOLATED = 1e-9  # of the terms of y
 _OFF = 1e-10  # of the terms of y: what is held and further away is so because a source or a switch has stepped
 _SMALLEST = 5e-324
+_NO_TIME = 2.0**-60  # of a step: what a D settles in that B reaches so soon is no time
 _BELOW_ZERO = (
-    "y is negative, and no lambda makes it 0, which changes its derivatives alone: the state would have to jump; begin where y is not "
-    "negative, or take flow='dopri5', which jumps, or nsds.euler_moreau, whose first step closes the gap"
+    "y is negative, and no lambda makes it 0, which changes its derivatives alone: the state would have to jump, and no jump along B "
+    "was found; begin where y is not negative"
 )
 
 
@@ -136,6 +139,7 @@ def _operators(record, layout, constants, h):
     e, constant = constants[layout.constraints["base"]], np.zeros(A.shape[0])
     if is_circuit(record):
         C, A, B, mass, e, constant = augmented(record, record["t"][0], C, A, B, D, mass)
+    D = np.where(abs(D) < _NO_TIME * h * (abs(C) @ abs(B)), 0.0, D)
     n = A.shape[0]
     fastest = max(abs(np.linalg.eigvals(A)).max(initial=0.0), 1.0 / h)
     balanced, (scale, _) = matrix_balance(A, permute=False, separate=True)  # states may have units of any size
@@ -248,7 +252,7 @@ def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwo
         iwork[p.pending] = AT_START  # there is no motion from here: a run that goes on all the same asks again
         return status, 0
     status = _update(s, mem, work, iwork)
-    return status, 0 if is_start and p.is_driven == 0 else EVENT | bits | found
+    return status, 0 if is_start and p.is_driven == 0 and (found & JUMP) == 0 else EVENT | bits | found
 
 
 @kernel
@@ -281,29 +285,41 @@ def _from_masses(p, work):
 
 @kernel
 def _switch(is_start, s, solver, solver_options, work, iwork):
-    """Put x on what came to zero, and find the modes after that. Returns (status, bits of what changed)."""
+    """Put x on what came to zero, and find the modes after that; at the start x may jump. Returns (status, bits of what changed)."""
     p, bits = s.flow.plan[0], 0
     put_on_outputs(s.flow, work, iwork)
     for i in range(p.m):
         iwork[p.before + i] = iwork[p.mode + i]
-        y, terms = output(i, p, work)
-        one_sided = work[p.bounds_upper + i] == np.inf and work[p.bounds_lower + i] > -np.inf
-        if one_sided and iwork[p.direct + i] == 0 and y < -_VIOLATED * terms:
-            iwork[p.culprit] = i
-            return VIOLATED if p.is_driven == 0 else IMPULSE, 0
-    status = choose_modes(is_start, s.flow, solver, solver_options, work, iwork) if p.m > 0 else CONVERGED
-    if status == INFEASIBLE and is_start and p.is_driven == 0:
-        iwork[p.culprit] = _lowest(p, work)
-        return VIOLATED, 0
-    solve_modes(s.flow, work, iwork)
-    if iwork[p.is_off] != 0 and (is_start or p.is_driven != 0):
-        return VIOLATED if p.is_driven == 0 else IMPULSE, 0
+    status = _find_modes(is_start, s, solver, solver_options, work, iwork)
+    if status == VIOLATED and is_start and jump(s.flow, solver, solver_options, work, iwork):
+        status, bits = _find_modes(is_start, s, solver, solver_options, work, iwork), JUMP
+    if status in (VIOLATED, IMPULSE):
+        return status, 0
     for i in range(p.m):
         mode, before = iwork[p.mode + i], iwork[p.before + i]
         if mode != before:
             bits |= CLOSED if mode == HELD else OPENED if before == HELD else SWITCHED
             iwork[p.culprit] = i
     return CONVERGED if status == INEXACT else status, bits
+
+
+@kernel
+def _find_modes(is_start, s, solver, solver_options, work, iwork):
+    """The modes at x, and the motion in them. Returns a status: VIOLATED, or of circuits IMPULSE, where x would have to jump."""
+    p = s.flow.plan[0]
+    off = VIOLATED if p.is_driven == 0 else IMPULSE
+    for i in range(p.m):
+        y, terms = output(i, p, work)
+        one_sided = work[p.bounds_upper + i] == np.inf and work[p.bounds_lower + i] > -np.inf
+        if one_sided and iwork[p.direct + i] == 0 and y < -_VIOLATED * terms:
+            iwork[p.culprit] = i
+            return off
+    status = choose_modes(is_start, s.flow, solver, solver_options, work, iwork) if p.m > 0 else CONVERGED
+    if status == INFEASIBLE and is_start and p.is_driven == 0:
+        iwork[p.culprit] = _lowest(p, work)
+        return off
+    solve_modes(s.flow, work, iwork)
+    return off if iwork[p.is_off] != 0 and (is_start or p.is_driven != 0) else status
 
 
 @tiny

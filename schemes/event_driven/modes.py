@@ -65,6 +65,8 @@ _ROUNDED = 1e-10  # of them: what is below zero by less than this is so by the r
 _NOISE = 1e-12  # of the terms that a coefficient could have: what is smaller is their rounding
 _NO_SLOPE = 1e-9  # of the terms of its derivatives
 _NO_CHANGE, _MOST_CHANGE = 1e-14, 1e-9  # of its terms, where nothing moves: what it changes by less in a step; ten times as much each time
+_ENOUGH = 1e-8  # residual with which modes are tried where rounding of W decides between them; wrong ones end at once, and others are tried
+_SHORT = 1e-4  # of the time in which B changes what D gives at once: the first step of which a jump is the limit
 _STRICT = 1e-13  # tolerance of the choice of modes, which terms of 1e-9 decide
 _VERGE = 1e-10  # of the largest y: a row whose y is smaller may be held
 _OFF = 1e-9  # of the terms of what is held: how far it may be from 0
@@ -170,6 +172,8 @@ def choose_modes(is_start, flow, solver, solver_options, work, iwork):
         work[p.rounding] = _start_again(p, work)
         status = solve(m, flow.W_row, flow.W_column, p.W, p, solver, strict, False, work, iwork)
         work[p.rounding] = 0.0
+    if status != CONVERGED and work[p.info + 1] <= max(_ENOUGH, solver_options.tol):  # what is left to decide is rounding of W
+        status = CONVERGED
     for i in range(m):
         work[p.chosen + i] = min(max(work[p.z + i] + work[p.K + i], work[p.bounds_lower + i]), work[p.bounds_upper + i])
         z, lower, upper = work[p.z + i], work[p.bounds_lower + i] - work[p.K + i], work[p.bounds_upper + i] - work[p.K + i]
@@ -177,6 +181,55 @@ def choose_modes(is_start, flow, solver, solver_options, work, iwork):
         if lower == upper:
             iwork[p.mode + i] = LOWER if work[p.q + i] > 0.0 else UPPER
     return status
+
+
+@kernel
+def jump(flow, solver, solver_options, work, iwork):
+    """``x += B p`` where no lambda makes y what it must be: p of an implicit step, ``h lambda``, as h goes to 0. False where there is none.
+
+    ``0 <= p  ⟂  C (x + B p) + e + D p / h >= 0``, and p = 0 of bounded multipliers, with three h, each half of the one before: of what p
+    differs by from its limit two orders go.
+    """
+    p, m, n, of_B, of_D = flow.plan[0], flow.plan[0].m, flow.plan[0].n, 0.0, 0.0
+    for k in range(m * m):
+        of_D, of_B = max(of_D, abs(work[p.D + k])), max(of_B, abs(_driven(k // m, k % m, p, work)))
+    strict = changed(solver_options, min(_STRICT, solver_options.tol), solver_options.max_iter)
+    for halvings in range(3):
+        stiffness = of_B / (_SHORT * of_D) * 2.0**halvings if of_D > 0.0 else 0.0
+        for i in range(m):
+            low, high = work[p.bounds_lower + i] > -math.inf, work[p.bounds_upper + i] < math.inf
+            work[p.q + i], _ = output(i, p, work)
+            work[p.z + i], work[p.lower + i], work[p.upper + i] = 0.0, 0.0 if low else -math.inf, 0.0 if high else math.inf
+            for k in range(m):
+                work[p.W + i * m + k] = _driven(i, k, p, work) + stiffness * work[p.D + i * m + k]
+        status = solve(m, flow.W_row, flow.W_column, p.W, p, solver, strict, False, work, iwork)
+        if status != CONVERGED and not work[p.info + 1] <= max(_ENOUGH, solver_options.tol):
+            return False
+        weight = (1.0 if halvings == 0 else -6.0 if halvings == 1 else 8.0) / 3.0
+        for i in range(m):
+            work[p.chosen + i] = (work[p.chosen + i] if halvings > 0 else 0.0) + weight * work[p.z + i]
+    most = 0.0
+    for i in range(m):
+        most = max(most, abs(work[p.chosen + i]))
+        for a in range(n):
+            work[p.x + a] += work[p.B + a * m + i] * work[p.chosen + i]
+    note_size(p, work)
+    for i in range(m):
+        is_held = abs(work[p.chosen + i]) > _VERGE * most
+        low, high = work[p.bounds_lower + i] > -math.inf, work[p.bounds_upper + i] < math.inf
+        iwork[p.mode + i] = LOWER if low and not is_held else UPPER if high and not is_held else HELD
+    solve_modes(flow, work, iwork)
+    put_on_outputs(flow, work, iwork)  # from a jump in digits that count to one in all of them
+    return True
+
+
+@tiny
+def _driven(i, k, p, work):
+    """``(C B)_ik``."""
+    s = 0.0
+    for a in range(p.n):
+        s += work[p.C + i * p.n + a] * work[p.B + a * p.m + k]
+    return s
 
 
 @kernel
