@@ -31,7 +31,7 @@ def largest_eigenvalue(W, k, d, first, last):
     if last - first == 1:
         return a
     b, c = W[k + (first + 1) * (d + 1)], 0.5 * (W[k + first * d + first + 1] + W[k + (first + 1) * d + first])
-    return 0.5 * (a + b) + math.sqrt(0.25 * (a - b) ** 2 + c * c)
+    return 0.5 * (a + b) + math.sqrt(0.25 * (a - b) * (a - b) + c * c)
 
 
 @tiny
@@ -49,7 +49,7 @@ def _disk_equation(form, mu, b, rho_n, rho_t, d, first, last, at, r, u, F, A, B)
     g, size = mu * b, 0.0
     for i in range(first, last):
         F[i] = r[at + i] - rho_t * u[at + i]
-        size += F[i] ** 2
+        size += F[i] * F[i]
     size = math.sqrt(size)
     if b > 0.0 and size <= g:
         for i in range(first, last):

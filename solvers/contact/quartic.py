@@ -156,7 +156,8 @@ def solve_quartic(mu, W, k, q, r, roots):
     size = abs(A) + abs(B) + abs(C) + abs(D) + abs(E)
     best, c_best, s_best = -math.inf, 1.0, 0.0
     for i in range(n):
-        c, s = (1.0 - roots[i] ** 2) / (1.0 + roots[i] ** 2), 2.0 * roots[i] / (1.0 + roots[i] ** 2)
+        square = roots[i] * roots[i]
+        c, s = (1.0 - square) / (1.0 + square), 2.0 * roots[i] / (1.0 + square)
         c, s = turn_c * c - turn_s * s, turn_s * c + turn_c * s
         for _ in range(_POLISHED):
             c, s, value = refine(A, B, C, D, E, c, s)
