@@ -145,7 +145,7 @@ def inverse_matrix(t, weight_v, weight_q, body, q, v, R, turning, is_free, funct
         return True
     J, is_ball, turns = view(spare, 0, 9), body.isotropic and not body.oriented and not body.coupled, False
     if not (is_ball and _is_zero(turning)):
-        _rotational_matrix(weight_v, weight_q, body, q, v, functions, t, mem, J)
+        rotational_matrix(weight_v, weight_q, body, q, v, functions, t, mem, J)
         turns = _subtract(turning, is_free, J)
     if body.coupled:
         return _invert_coupled(t, weight_v, weight_q, body, q, v, R, functions, mem, J, inverse, spare)
@@ -158,7 +158,7 @@ def inverse_matrix(t, weight_v, weight_q, body, q, v, R, turning, is_free, funct
         return True
     if not _invert_3(J, A):
         return False
-    _turn_block(R, 3, 3, A, J)
+    turn_block(R, 3, 3, A, J)
     return True
 
 
@@ -203,7 +203,7 @@ def _leading_minor(n, A):
 
 
 @tiny
-def _rotational_matrix(weight_v, weight_q, body, q, v, functions, t, mem, J):
+def rotational_matrix(weight_v, weight_q, body, q, v, functions, t, mem, J):
     """``I + weight_v dM_gyr/dOmega - weight_q dM_ext/d(rotation)``, 3 × 3 in axes of the body ([Notes], eqs 11.221 and 11.227)."""
     I, Omega, momentum = view(mem, body.q + INERTIA, 9), view(v, 3, 3), stack(3)
     for i in range(9):
@@ -271,14 +271,14 @@ def _invert_coupled(t, weight_v, weight_q, body, q, v, R, functions, mem, J, inv
         for b in range(0, 6, 3):
             for i in range(9):
                 block[i] = inverse[6 * (a + i // 3) + b + i % 3]
-            _turn_block(R, a, b, block, turned)
+            turn_block(R, a, b, block, turned)
             for i in range(9):
                 inverse[6 * (a + i // 3) + b + i % 3] = block[i]
     return True
 
 
 @tiny
-def _turn_block(R, a, b, block, spare):
+def turn_block(R, a, b, block, spare):
     """``block <- R block R^T``, each R only where rows (a) or columns (b) belong to the rotation."""
     for i in range(3):
         for j in range(3):

@@ -36,7 +36,7 @@ from nsds.schemes.run.memory import Allocator, Prepared
 from nsds.status import CAPACITY, CONVERGED, INEXACT, NEWTON, NON_FINITE, SINGULAR_STEP, STALLED
 
 _GROWTH = 1.5
-_ROUNDING = 16 * 2.0**-52  # of what cancels in an equation: no residual below it means anything
+ROUNDING = 16 * 2.0**-52  # of what cancels in an equation: no residual below it means anything
 _PATIENCE = 10  # Newton's iterations in which the residual must halve
 _UNSOLVED = 3  # one-step problems in a row of one step that its solver may leave unsolved
 
@@ -226,7 +226,7 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
     for i in range(9 * m):
         work[p.turning + i] = 0.0
     status, solved, residual, n_iter, unsolved, least, waited = NEWTON, CONVERGED, math.inf, 0, 0, math.inf, 0
-    tol, enough = max(options.tol, _ROUNDING), solver_options.enough
+    tol, enough = max(options.tol, ROUNDING), solver_options.enough
     is_free = n_contacts == 0 and problem.are_equations(interactions, p, iwork)
     is_linear = is_free and options.is_explicit != 0.0 and n_blocks > 0
     tol_of_equations = tol if problem.has_matrix(n_contacts, n_blocks, p) else max(tol, enough)
@@ -275,7 +275,7 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
 @tiny
 def solve_at_once(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """`iterate` where forces depend on t alone, and H on nothing: one problem, whose residual is that of the step."""
-    p, t_force, tol = s.plan[0], t_new + 0.5 * options.span, max(options.tol, _ROUNDING)
+    p, t_force, tol = s.plan[0], t_new + 0.5 * options.span, max(options.tol, ROUNDING)
     m = p.n_bodies
     q, v, R, inverse = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.inverse, p.stride * m)
     w, R_free, impulse = view(work, p.w, 6 * m), view(work, p.R_free, 6 * m), view(work, p.p, 6 * m)
@@ -314,7 +314,7 @@ def evaluate_forces(t_new, options, s, q, v, functions, mem, imem, work):
             out, size = view(work, p.f + 6 * i, 6), view(work, p.size + 2 * i, 2)
             force(t_new, s.bodies[i], view(q, 7 * i, 7), view(v, 6 * i, 6), functions, mem, out, size)
     if options.is_explicit == 0.0 and p.forces != 0:
-        floor = _ROUNDING / max(options.tol, _ROUNDING)
+        floor = ROUNDING / max(options.tol, ROUNDING)
         forces.add_at_end(t_new, weight, weight * options.h * options.a, floor, s, q, functions, mem, imem, work)
 
 
@@ -394,9 +394,9 @@ def equation_residual(n_contacts, n_blocks, is_wanted, tol, options, bodies, p, 
     speed = view(work, p.speed, 4 * p.n_bodies)
     speeds(bodies, p, v, inverse, mem, work, speed)
     for i in range(p.n_bodies if options.span > 0.0 else 0):  # rounding of positions counts as velocity
-        speed[4 * i] += _ROUNDING / (tol * options.span) * norm(view(work, p.q + 7 * i, 3))
-        speed[4 * i + 1] += _ROUNDING / (tol * options.span)
-    return blocks.equation_residual(p.d, problem.stated_blocks(n_contacts, n_blocks, p, work, iwork), w, speed, _ROUNDING / tol)
+        speed[4 * i] += ROUNDING / (tol * options.span) * norm(view(work, p.q + 7 * i, 3))
+        speed[4 * i + 1] += ROUNDING / (tol * options.span)
+    return blocks.equation_residual(p.d, problem.stated_blocks(n_contacts, n_blocks, p, work, iwork), w, speed, ROUNDING / tol)
 
 
 @kernel

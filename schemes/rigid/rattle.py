@@ -30,7 +30,7 @@ from nsds.model.joints import ALIGN, POINT
 from nsds.model.kinds import NEWTON_EULER
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.problem.box import worse
-from nsds.schemes.rigid import blocks, problem
+from nsds.schemes.rigid import blocks, problem, trees
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import EXPONENTIAL, move
@@ -56,6 +56,7 @@ class Tables(NamedTuple):
 
     motion: plain.Tables
     plan: np.ndarray
+    tree: trees.Tables
 
 
 @by_reference
@@ -124,7 +125,8 @@ def prepare(records, mem, options, h, method):
     work.place(motion.plan, E=int(motion.plan["G"][0] - motion.plan["H"][0]))
     second, closing = first._replace(is_explicit=1.0, a=0.0, span=0.0), first._replace(is_explicit=1.0, max_iter=1.0)
     words = Options(h, first, first._replace(q_star=1.0), second, first._replace(span=0.0), closing)
-    return Prepared(Tables(motion, places), lists.functions, words, work.array(), iwork.array(np.int64), sys.modules[__name__], lists)
+    tree = trees.plant(lists, mem, work, iwork)
+    return Prepared(Tables(motion, places, tree), lists.functions, words, work.array(), iwork.array(np.int64), sys.modules[__name__], lists)
 
 
 @kernel
@@ -144,10 +146,8 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         work[p.w_impact + i] = work[p.w + i]
     _scale_impulses(0.5, form, mem, imem)
     n_contacts, n_blocks = problem.choose_active(first, form, mem, imem, work, iwork)
-    if n_contacts == 0 and problem.are_equations(form.interactions, p, iwork):
-        _anticipate(t, first, form, functions, mem, work)
-    status, n_iter, residual = plain.iterate(
-        t, n_contacts, n_blocks, form, functions, solver, solver_options, first, mem, imem, work, iwork
+    status, n_iter, residual = _first_half(
+        t, is_stiff, n_contacts, n_blocks, s, functions, solver, solver_options, first, mem, imem, work, iwork
     )
     way = p.v
     is_found = status == CONVERGED or (status == INEXACT and not is_stiff)
@@ -164,11 +164,51 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     if p.unilateral != 0:
         _approach(second, form, p, mem, work)
     n_contacts, n_blocks = problem.choose_active(second, form, mem, imem, work, iwork)
-    hit, n_second, error = plain.iterate(
-        t_new, n_contacts, n_blocks, form, functions, solver, solver_options, second, mem, imem, work, iwork
-    )
+    hit, n_second, error = _second_half(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, second, mem, imem, work, iwork)
     ended = _commit(n_contacts, n_blocks, s, options, mem, imem, work, iwork)
     return worse(worse(ended, done), worse(hit, status)), n_iter + n_second, max(residual, error)
+
+
+@kernel
+def _first_half(t, is_stiff, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """In the velocities that joints leave free, where nothing but they and forces act and they form a tree; else as `plain.iterate`."""
+    form, p, n_tried = s.motion, s.motion.plan[0], 0
+    if not is_stiff and n_contacts == 0 and trees.acts_alone(form, s.tree, mem, imem, work, iwork):
+        status, n_tried, residual = trees.move(t, n_blocks, form, s.tree, functions, options, mem, imem, work, iwork)
+        if status == CONVERGED:
+            return status, n_tried, residual
+        _begin_again(form, work)
+    if n_contacts == 0 and problem.are_equations(form.interactions, p, iwork):
+        _anticipate(t, options, form, functions, mem, work)
+    status, n_iter, residual = plain.iterate(
+        t, n_contacts, n_blocks, form, functions, solver, solver_options, options, mem, imem, work, iwork
+    )
+    return status, n_tried + n_iter, residual
+
+
+@kernel
+def _second_half(t, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """As `_first_half`, of what moves nothing."""
+    form, n_tried = s.motion, 0
+    if n_contacts == 0 and trees.acts_alone(form, s.tree, mem, imem, work, iwork):
+        status, n_tried, residual = trees.hold(t, n_blocks, form, s.tree, functions, options, mem, imem, work, iwork)
+        if status == CONVERGED:
+            return status, n_tried, residual
+        _begin_again(form, work)
+    status, n_iter, residual = plain.iterate(
+        t, n_contacts, n_blocks, form, functions, solver, solver_options, options, mem, imem, work, iwork
+    )
+    return status, n_tried + n_iter, residual
+
+
+@tiny
+def _begin_again(s, work):
+    """Velocities of the start of a half. Out: v, w."""
+    p = s.plan[0]
+    v, R = view(work, p.v, 6 * p.n_bodies), view(work, p.R, 9 * p.n_bodies)
+    for i in range(6 * p.n_bodies):
+        v[i] = work[p.v_old + i]
+    plain.to_inertial(p.n_bodies, R, v, view(work, p.w, 6 * p.n_bodies))
 
 
 @kernel

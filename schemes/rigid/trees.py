@@ -1,0 +1,581 @@
+"""Machines whose joints form a tree: the halves of a step of RATTLE in the velocities that joints leave free.
+
+With S, whose columns are the velocities ``w = S theta`` that all joints allow, impulses of joints drop out,
+
+    S_k^T (M (w - w_k) - h/2 F) = 0,        S_{k+1}^T (M (w_{k+1} - w) - h/2 F) = 0,  w_{k+1} = S_{k+1} theta,
+
+and few unknowns are left, and no equations. In the first half Newton's iteration turns and shifts joints until
+
+    R_free = M (w - w_k) - h/2 F,    A theta = -S_k^T R_free,    A = S_k^T M_hat D
+
+gives nothing more. From the world on, joints say by which rotation Q and which way a body moves in the step, ``Q_i = Q_parent E``, and
+these say its velocities, ``h omega = log(Q)``; so ``D = dw/d(joints)`` are the columns of S at the new places, their rotations times
+``dexp^-1(h omega)``. All is in inertial axes, counted from q_k: nothing cancels in a short step.
+
+What joints do to a body is what is left of its balance, less what the bodies beyond it hand on. Rows of a joint share it, as its
+directions are orthogonal.
+References: Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, 3.2 and 4.1 (motion subspaces, trees); `schemes.rigid.rattle`.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from nsds._jit import by_reference, kernel, stack, tiny, view
+from nsds.maths import rotations
+from nsds.maths.vectors import cross, dot, norm, times
+from nsds.model.joints import ALIGN, POINT
+from nsds.model.layout import ABSENT, table
+from nsds.schemes.rigid import moreau_jean as plain
+from nsds.schemes.rigid import problem
+from nsds.schemes.rigid.blocks import place
+from nsds.schemes.rigid.bodies import rotational_matrix, turn_block
+from nsds.schemes.rigid.presence import is_gone
+from nsds.schemes.rigid.tables import EQUALITY, FORCE, MASS
+from nsds.status import CONVERGED, NEWTON
+
+# One row per body that moves, none before its parent. parent: another body, above: its row, both ABSENT for the world, above also for a
+# body that nothing moves; joint: an interaction, ABSENT for a body that is free; is_b: the body is B of its joint, along whose axes the
+# point of the other one slides. slides, turns: how many translations and rotations are left; first: the first unknown of these, columns:
+# how many unknowns move the body, path: in the integer work memory, which. In the work memory, in inertial axes at q_k: S and D, the
+# columns; arm and lever, the point of the joint from the parent and from the body; axis (3, 3), of translations; pin, of the rotation.
+# In the step: Q, by which the body turns (4), and way; swing, E (4); slide.
+LINK = table(
+    "body", "parent", "above", "joint", "is_b", "slides", "turns", "planar", "first", "columns", "path", "S", "D", "arm", "lever", "axis",
+    "pin", "Q", "way", "swing", "slide",
+)  # fmt: skip
+# n: unknowns. Of all in the work memory: moved, by which joints have moved; A; theta, the right side at first; wrench and rotary, what
+# joints do, and inertias (3, 3), of each body; row, of a force, by the unknowns (2 n). In the integer one: joins, whether an interaction is
+# a joint of the tree; row_of, that of each body.
+PLAN = table("n", "moved", "A", "theta", "wrench", "rotary", "row", "joins", "row_of")
+_MOST = 8000  # squares of columns, summed over bodies: of larger trees the equations take less time
+_FAR = 1.0  # radians, by which no body may turn in a step
+_PATIENCE = 8  # Newton's iterations
+_CLOSED = 2.0**-42  # of the lengths that cancel in it, by which a joint counts as closed
+_PIVOT = 1e-12  # of a diagonal entry: smaller pivots are rounding
+_ORTHOGONAL = 1e-6
+
+
+@by_reference
+class Tables(NamedTuple):
+    """A tree; no links where joints form none, or one that is too large."""
+
+    links: np.ndarray
+    plan: np.ndarray
+
+
+# ------------------------------------------------------------------------------------------------------------------ preparation
+
+
+def plant(lists, mem, work, iwork):
+    """`Tables` of the tree of a model's joints; its work memory is reserved."""
+    order, plan = _order(lists, _joints(lists, mem)), np.zeros(1, PLAN)
+    links, paths, n = np.zeros(len(order), LINK), [], 0
+    row_of = np.full(lists.bodies.size, ABSENT)
+    for link, (body, parent, joint, is_b, slides, turns) in zip(links, order, strict=True):
+        above = row_of[parent] if parent != ABSENT else ABSENT
+        paths.append([*(paths[above] if above != ABSENT else ()), *range(n, n + slides + turns)])
+        link["body"], link["parent"], link["above"], link["joint"], link["is_b"] = body, parent, above, joint, is_b
+        link["slides"], link["turns"], link["first"], link["columns"] = slides, turns, n, len(paths[-1])
+        link["planar"] = lists.bodies["planar"][body]
+        row_of[body], n = len(paths) - 1, n + slides + turns
+    if not 0 < sum(len(path) ** 2 for path in paths) <= _MOST:
+        return Tables(np.zeros(0, LINK), plan)
+    sizes = {"arm": 3, "lever": 3, "axis": 9, "pin": 3, "Q": 4, "way": 3, "swing": 4, "slide": 3}
+    for link, path in zip(links, paths, strict=True):
+        link["path"] = _store(iwork, path)
+        for name, size in ({"S": 6 * len(path), "D": 6 * len(path)} | sizes).items():
+            link[name] = work.reserve(size)
+    work.place(plan, moved=n, A=n * n, theta=n, wrench=6 * row_of.size, rotary=9 * row_of.size, row=2 * n)
+    plan["n"], plan["row_of"] = n, _store(iwork, row_of)
+    plan["joins"] = _store(iwork, np.isin(np.arange(lists.interactions.size), links["joint"]))
+    return Tables(links, plan)
+
+
+def _store(iwork, numbers):
+    """Where whole numbers lie that are those of all members."""
+    return iwork.store(np.tile(np.array(numbers, np.int64), (iwork.n_members, 1)))
+
+
+def _joints(lists, mem):
+    """{interaction: (slides, turns)} of those that leave translations along axes, and rotations about one, all or none, in all members."""
+    found, bodies = {}, lists.bodies
+    for k, it in enumerate(lists.interactions):
+        m = int(it["m"])
+        if it["law"] != EQUALITY or it["row"] == ABSENT or bodies["coupled"].any():
+            continue
+        kinds = mem[:, it["row"] : it["row"] + m].view(np.int64)
+        a, u, b, w = (mem[:, it[f"row_{name}"] : it[f"row_{name}"] + 3 * m].reshape(-1, m, 3) for name in "aubw")
+        n, is_planar = int((kinds[0] == POINT).sum()), bool(bodies["planar"][it["a"]])
+        turns = ({0: 1, 1: 0} if is_planar else {0: 3, 2: 1, 3: 0}).get(m - n)
+        if n == 0 or turns is None or (kinds != np.where(np.arange(m) < n, POINT, ALIGN)).any():
+            continue
+        p_a, p_b = (_UPRIGHT if it[side] == ABSENT else mem[:, bodies["q"][it[side]] + 3 :][:, None, :4] for side in "ab")
+        moments = np.cross(rotations.turned(p_a, u[:, n:]), rotations.turned(p_b, w[:, n:]))
+        has_one_pin = turns != 1 or is_planar or (u[:, n:] == u[:, n : n + 1]).all()
+        has_one_point = all((points == points[:, :1]).all() for points in (a[:, :n], b[:, :n]))
+        if has_one_point and has_one_pin and _are_orthogonal(w[:, :n]) and _are_orthogonal(moments):
+            found[k] = (2 if is_planar else 3) - n, turns
+    return found
+
+
+_UPRIGHT = np.array([1.0, 0.0, 0.0, 0.0])
+
+
+def _are_orthogonal(directions):
+    """Whether vectors (members, k, 3) are orthogonal unit vectors."""
+    return abs(directions @ directions.transpose(0, 2, 1) - np.eye(directions.shape[1])).max(initial=0.0) < _ORTHOGONAL
+
+
+def _order(lists, joints):
+    """[(body, parent, joint, is_b, slides, turns)] from the world on; nothing without joints, and where they close a loop."""
+    bodies, around = lists.bodies, {}
+
+    def root_of(body):
+        return ABSENT if body == ABSENT or bodies["fixed"][body] else body
+
+    for k, left in joints.items():
+        a, b = (int(lists.interactions[side][k]) for side in "ab")
+        for body, parent, is_b in ((a, b, False), (b, a, True)):
+            if root_of(body) != ABSENT:
+                around.setdefault(root_of(parent), []).append((body, parent, k, is_b, *left))
+    order, known, used = [], set(), set()
+    for root in (ABSENT, *np.flatnonzero(bodies["fixed"] == 0).tolist()) if joints else ():
+        if root in known:
+            continue
+        if root != ABSENT:
+            order.append((root, ABSENT, ABSENT, False, *((2, 1) if bodies["planar"][root] else (3, 3))))
+        known.add(root)
+        waiting = [root]
+        while waiting:
+            for line in around.get(waiting.pop(0), ()):
+                if line[2] in used:
+                    continue
+                if line[0] in known:
+                    return []
+                used.add(line[2])
+                known.add(line[0])
+                order.append(line)
+                waiting.append(line[0])
+    return order
+
+
+# ------------------------------------------------------------------------------------------------------------------ halves of a step
+
+
+@kernel
+def acts_alone(s, tree, mem, imem, work, iwork):
+    """Whether the step that begins is one of the tree: its joints are there and closed, forces may be, and nothing else acts."""
+    p, is_alone = s.plan[0], tree.links.size > 0
+    for i in range(s.bodies.size if is_alone else 0):
+        v = view(work, p.v_old + 6 * i, 6)
+        is_at_rest = v[0] == 0.0 and v[1] == 0.0 and v[2] == 0.0 and v[3] == 0.0 and v[4] == 0.0 and v[5] == 0.0
+        is_alone = is_alone and not is_gone(s.bodies[i], work) and (not s.bodies[i].fixed or is_at_rest)
+    for k in range(s.interactions.size if is_alone else 0):
+        it, acts, joins = s.interactions[k], iwork[p.begin + k] >= 0, iwork[tree.plan[0].joins + k] != 0
+        is_alone = is_alone and (acts == joins or (acts and it.law == FORCE)) and (not joins or _is_closed(it, p, mem, imem, work))
+    return is_alone
+
+
+@tiny
+def _is_closed(it, p, mem, imem, work):
+    """Whether y of a joint is rounding."""
+    length = norm(view(work, p.q_old + 7 * it.a, 3)) + norm(view(mem, it.row_a, 3))
+    if it.b != ABSENT:
+        length += norm(view(work, p.q_old + 7 * it.b, 3))
+    is_closed = True
+    for i in range(it.m):
+        is_closed = is_closed and abs(mem[it.y + i]) <= _CLOSED * (length if imem[it.row + i] == POINT else 1.0)
+    return is_closed
+
+
+@kernel
+def move(t, n_blocks, s, tree, functions, options, mem, imem, work, iwork):
+    """The first half, from v_k. Returns (CONVERGED, or NEWTON where nothing is found, iterations, residual). Out: v, w, f, p, r."""
+    p, plan, h, tol = s.plan[0], tree.plan[0], options.span, max(options.tol, plain.ROUNDING)
+    m, n, residual = p.n_bodies, tree.plan[0].n, math.inf
+    v, R, w, R_free = view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.w, 6 * m), view(work, p.R_free, 6 * m)
+    _begin(view(work, p.q_old, 7 * m), R, s, tree, mem, work)
+    _state_columns(True, tree.links, work)
+    _guess(h, tree, work, w)
+    for n_iter in range(_PATIENCE):
+        farthest = _find_places(tree, work, h, w)
+        plain.to_body(m, R, w, v)
+        problem.move_all(options.h, options, p, view(work, p.q, 7 * m), work)
+        plain.evaluate_forces(t + 0.5 * h, options, s, view(work, p.q, 7 * m), v, functions, mem, imem, work)
+        plain.free_impulse(options, s.bodies, p, v, R, R_free, mem, work)
+        if n_iter > 0:
+            residual = _share(n_blocks, s, tree, options, mem, work, iwork)
+        if not (residual > tol and farthest < _FAR):
+            break
+        _project(tree, R_free, work, iwork)
+        if n_iter == 0:
+            _find_inertias(t + 0.5 * h, options, s, tree, functions, mem, work)
+        _state_columns(False, tree.links, work)
+        _sum_inertias(True, h, s, tree, mem, work, iwork)
+        if not _solve(n, view(work, plan.A, n * n), view(work, plan.theta, n)):
+            break
+        _move_joints(-h, tree, work)
+    return CONVERGED if residual <= tol and farthest < _FAR else NEWTON, n_iter, residual
+
+
+@kernel
+def hold(t, n_blocks, s, tree, functions, options, mem, imem, work, iwork):
+    """The second half, which moves nothing. Returns as `move`. Out: v, w, p, r."""
+    p, plan, tol = s.plan[0], tree.plan[0], max(options.tol, plain.ROUNDING)
+    m, n = p.n_bodies, tree.plan[0].n
+    v, R, w, R_free = view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.w, 6 * m), view(work, p.R_free, 6 * m)
+    _begin(view(work, p.q_old, 7 * m), R, s, tree, mem, work)
+    _state_columns(True, tree.links, work)
+    for i in range(6 * m):
+        v[i] = 0.0
+    plain.free_impulse(options, s.bodies, p, v, R, R_free, mem, work)  # - M w - h F
+    _project(tree, R_free, work, iwork)
+    _find_inertias(t, options, s, tree, functions, mem, work)
+    _sum_inertias(False, 0.0, s, tree, mem, work, iwork)
+    if not _solve(n, view(work, plan.A, n * n), view(work, plan.theta, n)):
+        return NEWTON, 0, math.inf
+    for i in range(6 * m):
+        w[i] = 0.0
+    for at in range(tree.links.size):
+        link = tree.links[at]
+        for c in range(link.columns):
+            for l in range(6):
+                w[6 * link.body + l] -= work[link.S + 6 * c + l] * work[plan.theta + iwork[link.path + c]]
+    plain.to_body(m, R, w, v)
+    plain.free_impulse(options, s.bodies, p, v, R, R_free, mem, work)
+    residual = _share(n_blocks, s, tree, options, mem, work, iwork)
+    return CONVERGED if residual <= tol else NEWTON, 1, residual
+
+
+# ------------------------------------------------------------------------------------------------------------------ joints
+
+
+@kernel
+def _begin(q, R, s, tree, mem, work):
+    """Points and axes of joints where bodies are at q, R. Out: arm, lever, axis, pin; slide, 0, and Q, no rotation."""
+    for at in range(tree.links.size):
+        link = tree.links[at]
+        arm, lever, pin, axis = view(work, link.arm, 3), view(work, link.lever, 3), view(work, link.pin, 3), view(work, link.axis, 9)
+        for l in range(9):
+            axis[l] = 1.0 if l % 4 == 0 else 0.0
+        for l in range(3):
+            arm[l], lever[l], pin[l] = 0.0, 0.0, 1.0 if l == 2 else 0.0
+            work[link.slide + l], work[link.Q + 1 + l] = 0.0, 0.0
+        work[link.Q] = 1.0
+        if link.joint == ABSENT:
+            continue
+        it = s.interactions[link.joint]
+        times(view(R, 9 * it.a, 9), view(mem, it.row_a, 3), lever)
+        for l in range(3):
+            point = q[7 * it.a + l] + lever[l]
+            lever[l] = point - q[7 * link.body + l]
+            arm[l] = point - q[7 * link.parent + l] if link.parent != ABSENT else 0.0
+        n_points = (3 if link.planar == 0 else 2) - link.slides
+        if link.slides > 0:
+            _free_axes(link, view(mem, it.row_w, 6), axis)
+            for l in range(0, 9 if it.b != ABSENT else 0, 3):
+                times(view(R, 9 * it.b, 9), view(axis, l, 3), view(axis, l, 3))
+        if link.turns == 1 and link.planar == 0:
+            u = view(mem, it.row_u + 3 * n_points, 3)
+            times(view(R, 9 * it.a, 9), u, pin)
+
+
+@tiny
+def _free_axes(link, w, axis):
+    """The axes, one or two, across those along which a joint holds. Out: axis, in axes of B."""
+    if link.planar != 0:
+        axis[0], axis[1], axis[2] = -w[1], w[0], 0.0
+    elif link.slides == 1:
+        cross(w, view(w, 3, 3), axis)
+    else:
+        rotations.perpendicular(w, axis)
+        cross(w, axis, view(axis, 3, 3))
+
+
+@kernel
+def _guess(h, tree, work, w):
+    """By which joints move in a step at the velocities w. Out: moved, swing."""
+    for at in range(tree.links.size):
+        link, relative, point, turn = tree.links[at], stack(3), stack(3), stack(3)
+        i, first, sign = 6 * link.body, tree.plan[0].moved + link.first, 1.0 if link.is_b == 0 else -1.0
+        cross(view(w, i + 3, 3), view(work, link.lever, 3), point)
+        for l in range(3):
+            point[l] += w[i + l]
+            relative[l] = turn[l] = w[i + 3 + l]
+        if link.parent != ABSENT:
+            cross(view(w, 6 * link.parent + 3, 3), view(work, link.arm, 3), turn)
+            for l in range(3):
+                point[l] -= w[6 * link.parent + l] + turn[l]
+                relative[l] -= w[6 * link.parent + 3 + l]
+        for c in range(link.slides):
+            work[first + c] = sign * h * dot(view(work, link.axis + 3 * c, 3), point)
+        if link.turns == 1:
+            work[first + link.slides] = h * dot(view(work, link.pin, 3), relative)
+        elif link.turns == 3:
+            for l in range(3):
+                turn[l] = h * w[i + 3 + l]
+            rotations.exp_quaternion(turn, view(work, link.swing, 4))
+
+
+@kernel
+def _move_joints(scale, tree, work):
+    """Joints move by scale theta, rotations about all axes in inertial ones. In/out: moved, swing."""
+    for at in range(tree.links.size):
+        link, turn, Q = tree.links[at], stack(3), stack(4)
+        theta, moved = view(work, tree.plan[0].theta + link.first, 6), view(work, tree.plan[0].moved + link.first, 6)
+        for c in range(link.slides + (1 if link.turns == 1 else 0)):
+            moved[c] += scale * theta[c]
+        if link.turns == 3:
+            for l in range(3):
+                turn[l] = scale * theta[link.slides + l]
+            swing = view(work, link.swing, 4)
+            rotations.exp_quaternion(turn, Q)
+            rotations.product(Q, swing, swing)
+            rotations.normalise(swing)
+
+
+@kernel
+def _find_places(tree, work, h, w):
+    """How bodies turn and go as joints have moved, and with which velocities. Returns the largest rotation. Out: Q, way, slide, w."""
+    farthest, way, turn = 0.0, stack(3), stack(3)
+    for at in range(tree.links.size):
+        link = tree.links[at]
+        Q, slide, swing, moved = (
+            view(work, link.Q, 4), view(work, link.slide, 3), view(work, link.swing, 4), view(work, tree.plan[0].moved + link.first, 6)
+        )  # fmt: skip
+        if link.turns < 3:
+            angle = moved[link.slides] if link.turns == 1 else 0.0
+            sine = math.sin(0.5 * angle)
+            swing[0] = math.cos(0.5 * angle)
+            for l in range(3):
+                swing[1 + l] = sine * work[link.pin + l]
+        for l in range(4):
+            Q[l] = swing[l]
+        for l in range(3):
+            way[l], slide[l] = 0.0, 0.0
+            for c in range(link.slides):
+                slide[l] += moved[c] * work[link.axis + 3 * c + l]
+        if link.above != ABSENT:
+            above = tree.links[link.above]
+            Q_above = view(work, above.Q, 4)
+            if link.turns < 3:
+                rotations.product(Q_above, swing, Q)
+            _add_turned(Q_above, view(work, link.arm, 3), 1.0, way)
+            for l in range(3):
+                way[l] += work[above.way + l]
+            rotations.rotate(Q_above if link.is_b == 0 else Q, slide, turn)
+        else:
+            for l in range(3):
+                turn[l] = slide[l]
+            if link.is_b != 0:
+                rotations.rotate(Q, slide, turn)
+        _add_turned(Q, view(work, link.lever, 3), -1.0, way)
+        for l in range(3):
+            work[link.way + l] = way[l] + (turn[l] if link.is_b == 0 else -turn[l])
+        rotations.log_quaternion(Q, turn)
+        for l in range(3):
+            w[6 * link.body + l], w[6 * link.body + 3 + l] = work[link.way + l] / h, turn[l] / h
+        farthest = max(farthest, norm(turn))
+    return farthest
+
+
+@tiny
+def _add_turned(Q, a, sign, out):
+    """``out += sign (Q - 1) a``, of a rotation by Q, however small."""
+    once, twice, axis = stack(3), stack(3), view(Q, 1, 3)
+    cross(axis, a, once)
+    cross(axis, once, twice)
+    for l in range(3):
+        out[l] += 2.0 * sign * (Q[0] * once[l] + twice[l])
+
+
+# ------------------------------------------------------------------------------------------------------------------ unknowns
+
+
+@kernel
+def _state_columns(is_start, links, work):
+    """Velocities that each unknown gives to the bodies which it moves, at q_k or where they are now. Out: S, or D."""
+    for at in range(links.size):
+        link = links[at]
+        n_shared, columns = link.columns - link.slides - link.turns, view(work, link.S if is_start else link.D, 6 * link.columns)
+        Q, arm, lever, axis, turn = view(work, link.Q, 4), stack(3), stack(3), stack(3), stack(3)
+        above = links[link.above] if link.above != ABSENT else link
+        Q_above = view(work, above.Q, 4)
+        slides_on = Q if link.is_b != 0 else Q_above
+        slid = 0.0 if is_start else 1.0
+        for l in range(3):
+            lever[l] = work[link.lever + l] + (slid * work[link.slide + l] if link.is_b != 0 else 0.0)
+            arm[l] = work[link.arm + l] + (slid * work[link.slide + l] if link.is_b == 0 else 0.0)
+        if not is_start:
+            rotations.rotate(Q, lever, lever)
+            if link.above != ABSENT:
+                rotations.rotate(Q_above, arm, arm)
+        for c in range(n_shared):
+            column, given = view(columns, 6 * c, 6), view(work, (above.S if is_start else above.D) + 6 * c, 6)
+            cross(view(given, 3, 3), arm, turn)
+            for l in range(3):
+                column[l], column[3 + l] = given[l] + turn[l], given[3 + l] if link.turns < 3 else 0.0
+            cross(view(column, 3, 3), lever, turn)
+            for l in range(3):
+                column[l] -= turn[l]
+        for c in range(link.slides):
+            column = view(columns, 6 * (n_shared + c), 6)
+            for l in range(3):
+                axis[l] = work[link.axis + 3 * c + l]
+                column[3 + l] = 0.0
+            if not is_start and (link.above != ABSENT or link.is_b != 0):
+                rotations.rotate(slides_on, axis, axis)
+            for l in range(3):
+                column[l] = axis[l] if link.is_b == 0 else -axis[l]
+        for c in range(link.turns):
+            column = view(columns, 6 * (n_shared + link.slides + c), 6)
+            for l in range(3):
+                axis[l] = work[link.pin + l] if link.turns == 1 else 1.0 if l == c else 0.0
+            if not is_start and link.turns == 1:
+                rotations.rotate(Q, axis, axis)
+            for l in range(3):
+                column[3 + l] = axis[l]
+            cross(lever, axis, column)
+
+
+@kernel
+def _project(tree, R_free, work, iwork):
+    """``theta = S^T R_free``."""
+    theta = view(work, tree.plan[0].theta, tree.plan[0].n)
+    for c in range(theta.size):
+        theta[c] = 0.0
+    for at in range(tree.links.size):
+        link = tree.links[at]
+        for c in range(link.columns):
+            theta[iwork[link.path + c]] += _dot_6(view(work, link.S + 6 * c, 6), view(R_free, 6 * link.body, 6))
+
+
+@tiny
+def _dot_6(a, b):
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + (a[3] * b[3] + a[4] * b[4] + a[5] * b[5])
+
+
+@kernel
+def _find_inertias(t, options, s, tree, functions, mem, work):
+    """3 × 3 of rotation in inertial axes, with the derivative of moments by velocities and rotations at the start. Out: rotary."""
+    p, weight, spare = s.plan[0], 0.0 if options.is_explicit != 0.0 else options.h * options.theta, stack(9)
+    for at in range(tree.links.size):
+        i = tree.links[at].body
+        J, q, v = view(work, tree.plan[0].rotary + 9 * i, 9), view(work, p.q_old + 7 * i, 7), view(work, p.v_old + 6 * i, 6)
+        rotational_matrix(weight, weight * options.h * options.a, s.bodies[i], q, v, functions, t, mem, J)
+        if not s.bodies[i].isotropic or s.bodies[i].oriented:
+            turn_block(view(work, p.R + 9 * i, 9), 3, 3, J, spare)
+
+
+@kernel
+def _sum_inertias(moves, h, s, tree, mem, work, iwork):
+    """``A = S^T M_hat D``, with what forces between bodies have of it; without motion D is S. In/out: D, of velocities then. Out: A."""
+    n, p, plan = tree.plan[0].n, s.plan[0], tree.plan[0]
+    A, y, turn, T = view(work, plan.A, n * n), stack(6), stack(3), stack(9)
+    for c in range(n * n):
+        A[c] = 0.0
+    for at in range(tree.links.size):
+        link = tree.links[at]
+        i, mass, J = 6 * link.body, mem[s.bodies[link.body].q + MASS], view(work, plan.rotary + 9 * link.body, 9)
+        for l in range(3):
+            turn[l] = h * work[p.w + i + 3 + l]
+        if moves:
+            rotations.dexp_inverse(turn, T)
+        for b in range(link.columns):
+            D = view(work, (link.D if moves else link.S) + 6 * b, 6)
+            if moves:
+                times(T, view(D, 3, 3), view(D, 3, 3))
+            for l in range(3):
+                y[l] = mass * D[l]
+            times(J, view(D, 3, 3), view(y, 3, 3))
+            column = iwork[link.path + b]
+            for a in range(link.columns):
+                A[n * iwork[link.path + a] + column] += _dot_6(view(work, link.S + 6 * a, 6), y)
+    for k in range(s.interactions.size if moves and p.forces != 0 else 0):
+        if s.interactions[k].law == FORCE and iwork[p.begin + k] >= 0:
+            _add_force(s.interactions[k], tree, A, work, iwork)
+
+
+@kernel
+def _add_force(it, tree, A, work, iwork):
+    """``A += S^T H^T L L^T H D`` of a force whose stiffness is ``L L^T``, see `schemes.rigid.forces`."""
+    n, plan, row = tree.plan[0].n, tree.plan[0], stack(12)
+    left, right = view(work, plan.row, n), view(work, plan.row + n, n)
+    for j in range(it.m):
+        for l in range(12):
+            row[l] = 0.0
+            for i in range(j, it.m):
+                row[l] += work[it.root + it.m * i + j] * work[it.H + 12 * i + l]
+        for c in range(n):
+            left[c], right[c] = 0.0, 0.0
+        for side in range(2):
+            body = it.a if side == 0 else it.b
+            at = iwork[plan.row_of + body] if body != ABSENT else ABSENT
+            link = tree.links[max(at, 0)]
+            for c in range(link.columns if at != ABSENT else 0):
+                left[iwork[link.path + c]] += _dot_6(view(work, link.S + 6 * c, 6), view(row, 6 * side, 6))
+                right[iwork[link.path + c]] += _dot_6(view(work, link.D + 6 * c, 6), view(row, 6 * side, 6))
+        for a in range(n):
+            for b in range(n if left[a] != 0.0 else 0):
+                A[n * a + b] += left[a] * right[b]
+
+
+@kernel
+def _solve(n, A, x):
+    """``x <- A^-1 x`` by elimination as it comes, A all but symmetric and positive definite; False where a pivot is rounding."""
+    for k in range(n):
+        least = _PIVOT * abs(A[n * k + k])
+        for j in range(k):
+            factor = A[n * k + j] / A[n * j + j]
+            if factor != 0.0:
+                for i in range(j + 1, n):
+                    A[n * k + i] -= factor * A[n * j + i]
+                x[k] -= factor * x[j]
+        if not A[n * k + k] > least:
+            return False
+    for k in range(n - 1, -1, -1):
+        for j in range(k + 1, n):
+            x[k] -= A[n * k + j] * x[j]
+        x[k] /= A[n * k + k]
+    return True
+
+
+@kernel
+def _share(n_blocks, s, tree, options, mem, work, iwork):
+    """What joints do, from R_free. Returns how much of it no joint does, see `plain.free_residual`. Out: r, p and sizes of its terms."""
+    p, m = s.plan[0], s.plan[0].n_bodies
+    r, R_free = problem.stated_blocks(0, n_blocks, p, work, iwork).r, view(work, p.R_free, 6 * m)
+    wrench, term, left = view(work, tree.plan[0].wrench, 6 * m), stack(6), stack(6)
+    problem.clear(p, work)
+    for i in range(6 * m):
+        wrench[i] = R_free[i]
+    for i in range(r.size):
+        r[i] = 0.0
+    for at in range(tree.links.size - 1, -1, -1):
+        link = tree.links[at]
+        if link.joint == ABSENT:
+            continue
+        it, first = s.interactions[link.joint], p.d * iwork[p.begin + link.joint]
+        for l in range(6):
+            left[l] = wrench[6 * link.body + l]
+        for i in range(it.m):
+            own, k = view(work, it.H + 12 * i + 6 * link.is_b, 6), first + place(it, p.d, i)
+            force, moment = view(own, 0, 3), view(own, 3, 3)
+            size = dot(force, force)
+            r[k] = dot(force, left) / size if size > 0.0 else dot(moment, view(left, 3, 3)) / dot(moment, moment)
+            for l in range(3, 6):
+                left[l] -= r[k] * own[l]
+        for side in range(2 if it.b != ABSENT else 1):
+            body = it.a if side == 0 else it.b
+            for l in range(6):
+                term[l] = 0.0
+                for i in range(it.m):
+                    term[l] += work[it.H + 12 * i + 6 * side + l] * r[first + place(it, p.d, i)]
+                work[p.p + 6 * body + l] += term[l]
+                wrench[6 * body + l] -= term[l]
+            work[p.impulses + 2 * body] += norm(term)
+            work[p.impulses + 2 * body + 1] += norm(view(term, 3, 3))
+    impulse, v = view(work, p.p, 6 * m), view(work, p.v, 6 * m)
+    return plain.free_residual(options, s.bodies, p, v, impulse, R_free, mem, work)
