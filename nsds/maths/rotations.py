@@ -166,6 +166,13 @@ def cotangent_remainder(x2):
 
 
 @tiny
+def _arc_ratio(x2):
+    """``arcsin(x) / x`` for ``x2 = x^2 < 0.01``."""
+    s = 63.0 / 2816.0 + x2 * (231.0 / 13312.0 + x2 * (143.0 / 10240.0 + x2 * (6435.0 / 557056.0)))
+    return 1.0 + x2 * (1.0 / 6.0 + x2 * (3.0 / 40.0 + x2 * (5.0 / 112.0 + x2 * (35.0 / 1152.0 + x2 * s))))
+
+
+@tiny
 def _skew_polynomial(w, a, b, out):
     # out = 1 + a w~ + b w~^2
     w1, w2, w3 = w[0], w[1], w[2]
@@ -224,8 +231,8 @@ def quaternion_of(R, out):
 def log_quaternion(p, out):
     """The rotation vector, ``|out| <= pi``, of a unit quaternion; the same for p and -p; p (4,), out (3,)."""
     sine2 = p[1] * p[1] + p[2] * p[2] + p[3] * p[3]
-    factor = 2.0
-    if sine2 > 1e-290:  # its root is not spoilt by underflow
+    factor = 2.0 * _arc_ratio(sine2)
+    if sine2 >= 0.01:
         sine = math.sqrt(sine2)
         factor = 2.0 * math.atan2(sine, abs(p[0])) / sine
     if p[0] < 0.0:

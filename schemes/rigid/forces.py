@@ -47,10 +47,11 @@ def add_at_start(t, s, functions, mem, work):
 
 
 @kernel
-def add_at_end(t, weight_v, weight_q, floor, s, q, functions, mem, imem, work):
-    """Forces at q and w, and their L for the weights ``h theta`` and ``h^2 theta a``. In/out: f and size of bodies; out: force, root.
+def add_at_end(is_new, t, weight_v, weight_q, floor, s, q, functions, mem, imem, work):
+    """Forces at q and w. In/out: f and size of bodies; root, blur, found where is_new, else what they were; out: force.
 
-    floor: how much of what rounding of lengths makes of stiff forces counts as size.
+    root: L for the weights ``h theta`` and ``h^2 theta a``; blur: what rounding of lengths makes of stiff forces, of which floor says how
+    much counts as size.
     """
     p = s.plan[0]
     for k in range(s.interactions.size):
@@ -61,14 +62,19 @@ def add_at_end(t, weight_v, weight_q, floor, s, q, functions, mem, imem, work):
             rates(it, p, work, ydot)
             force_of(t, it, y, ydot, functions, mem, f)
             _add(it, it.force, s.bodies, p, p.f, work)
-            moved, K = view(work, it.spare + it.m, it.m), view(work, it.root, it.m * it.m)
-            for i in range(it.m * it.m):
-                K[i] = 0.0
-            _add_slopes(t, weight_q, it.stiffness, y, it, y, ydot, f, functions, mem, moved, K)
-            if weight_q > 0.0:
-                _add_rounding(floor / weight_q, it, s.bodies, p, q, K, work)
-            _add_slopes(t, weight_v, it.damping, ydot, it, y, ydot, f, functions, mem, moved, K)
-            _factorise(it.m, K)
+            if is_new:
+                moved, K = view(work, it.spare + it.m, it.m), view(work, it.root, it.m * it.m)
+                for i in range(it.m * it.m):
+                    K[i] = 0.0
+                _add_slopes(t, weight_q, it.stiffness, y, it, y, ydot, f, functions, mem, moved, K)
+                _find_blur(floor / weight_q if weight_q > 0.0 else 0.0, it, q, K, work)
+                _add_slopes(t, weight_v, it.damping, ydot, it, y, ydot, f, functions, mem, moved, K)
+                _factorise(it.m, K)
+            for side in range(2):
+                body = it.a if side == 0 else it.b
+                if body != ABSENT and not s.bodies[body].fixed:
+                    work[p.size + 2 * body] += work[it.blur + 2 * side]
+                    work[p.size + 2 * body + 1] += work[it.blur + 2 * side + 1]
 
 
 @tiny
@@ -120,8 +126,10 @@ def _add_slopes(t, weight, numbers, x, it, y, ydot, f, functions, mem, moved, K)
 
 
 @kernel
-def _add_rounding(factor, it, bodies, p, q, K, work):
-    """factor times what the lengths that cancel in y are worth by K, as forces. In/out: size of bodies."""
+def _find_blur(factor, it, q, K, work):
+    """factor times what the lengths that cancel in y are worth by K, as forces and moments on both bodies. Out: blur."""
+    for l in range(4):
+        work[it.blur + l] = 0.0
     for i in range(it.m):
         s = 0.0
         for j in range(it.m):
@@ -131,11 +139,8 @@ def _add_rounding(factor, it, bodies, p, q, K, work):
                 if body != ABSENT:
                     length += norm(view(work, row + 6 * side, 3)) * norm(view(q, 7 * body, 3)) + norm(view(work, row + 6 * side + 3, 3))
             s += factor * abs(K[it.m * i + j]) * length
-        for side in range(2):
-            body, row = it.a if side == 0 else it.b, it.H + 12 * i + 6 * side
-            if body != ABSENT and not bodies[body].fixed:
-                work[p.size + 2 * body] += s * norm(view(work, row, 3))
-                work[p.size + 2 * body + 1] += s * norm(view(work, row + 3, 3))
+        for l in range(4):
+            work[it.blur + l] += s * norm(view(work, it.H + 12 * i + 3 * l, 3))
 
 
 @tiny

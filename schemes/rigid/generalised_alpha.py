@@ -199,7 +199,7 @@ def _start_accelerations(t, s, functions, solver, solver_options, options, mem, 
             out, size = view(F, 6 * i, 6), view(work, p.size + 2 * i, 2)
             force(t, form.bodies[i], view(q, 7 * i, 7), view(v, 6 * i, 6), functions, mem, out, size)
     if own.forces != 0:
-        forces.add_at_end(t, 0.0, 0.0, 0.0, s.positions, q, functions, mem, imem, work)
+        forces.add_at_end(False, t, 0.0, 0.0, 0.0, s.positions, q, functions, mem, imem, work)
     plain.to_inertial(n, R, F, F)
     blocks.multiply_inverse(n, p.stride, view(work, p.inverse, p.stride * n), F, view(work, p.w_free, 6 * n))
     n_blocks, way, status = problem.list_blocks(problem.EQUATIONS, interactions, p, work, iwork), _WAY * options.h, CONVERGED

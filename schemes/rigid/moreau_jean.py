@@ -232,7 +232,7 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
     tol_of_equations = tol if problem.has_matrix(n_contacts, n_blocks, p) else max(tol, enough)
     for n_iter in range(int(options.max_iter) + 1):
         problem.move_all(options.h, options, p, q, work)
-        evaluate_forces(t_force, options, s, q, v, functions, mem, imem, work)
+        evaluate_forces(True, t_force, options, s, q, v, functions, mem, imem, work)
         problem.state_blocks(t_new, n_iter == 0, n_contacts, n_blocks, options, interactions, p, functions, mem, imem, work, iwork)
         n_equations = problem.count_equations(n_contacts, n_blocks, p, iwork)
         if n_iter > 0 and n_blocks > 0 and (options.q_star > 0.0 or p.forces != 0):  # H has moved, or forces have
@@ -281,7 +281,7 @@ def solve_at_once(t_new, n_contacts, n_blocks, s, functions, solver, solver_opti
     w, R_free, impulse = view(work, p.w, 6 * m), view(work, p.R_free, 6 * m), view(work, p.p, 6 * m)
     for i in range(9 * m):
         work[p.turning + i] = 0.0
-    evaluate_forces(t_force, options, s, q, v, functions, mem, imem, work)
+    evaluate_forces(True, t_force, options, s, q, v, functions, mem, imem, work)
     problem.state_blocks(t_new, True, n_contacts, n_blocks, options, s.interactions, p, functions, mem, imem, work, iwork)
     free_impulse(options, s.bodies, p, v, R, R_free, mem, work)
     solved, residual = SINGULAR_STEP, 0.0
@@ -306,8 +306,8 @@ def verdict(status, solved, n_iter, residual, bearable):
 
 
 @tiny
-def evaluate_forces(t_new, options, s, q, v, functions, mem, imem, work):
-    """F(t_{k+1}, q, v) of all bodies and between them, and the sizes of its terms."""
+def evaluate_forces(is_new, t_new, options, s, q, v, functions, mem, imem, work):
+    """F(t_{k+1}, q, v) of all bodies and between them, and the sizes of its terms; where is_new, how stiff those between them are."""
     p, weight = s.plan[0], options.h * options.theta
     for i in range(p.n_bodies):
         if options.is_explicit == 0.0 and not is_unmoved(s.bodies[i], work):
@@ -315,7 +315,7 @@ def evaluate_forces(t_new, options, s, q, v, functions, mem, imem, work):
             force(t_new, s.bodies[i], view(q, 7 * i, 7), view(v, 6 * i, 6), functions, mem, out, size)
     if options.is_explicit == 0.0 and p.forces != 0:
         floor = ROUNDING / max(options.tol, ROUNDING)
-        forces.add_at_end(t_new, weight, weight * options.h * options.a, floor, s, q, functions, mem, imem, work)
+        forces.add_at_end(is_new, t_new, weight, weight * options.h * options.a, floor, s, q, functions, mem, imem, work)
 
 
 @tiny

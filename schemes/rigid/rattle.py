@@ -45,7 +45,7 @@ OPTIONS = np.dtype([("scheme", "S32"), ("newton_tol", "<f8"), ("newton_max_iter"
 # way: velocities by which the bodies move.
 PLAN = table("impulse", "lam", "load", "way")
 _TURN = 0.5  # radians, by which a linear motion that closes joints may turn bodies
-_FAR = 1 / 64  # radians, by which bodies turn in a step of which impulses of the last one are a guess that counts
+_FAR = 1 / 4  # radians, by which bodies turn in a step of which impulses of the last one are a guess that counts
 _OPEN = 1e-8  # of the coordinates, by which joints may be open at rest
 _STIFF = 1 / 16  # (h omega / 2)^2 of a link that its joints pull is 3 to 4 times that, see `_are_loads_stiff`
 
@@ -160,8 +160,9 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         _scale_impulses(2.0, form, mem, imem)
         return CAPACITY, n_iter, residual
     done = _meet(t_new, is_stiff, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork)
-    _turn_over(t_new, s, functions, second, mem, work)
+    _turn_over(s, second, work)
     if p.unilateral != 0:
+        plain.invert_masses(t_new, second, form, functions, mem, work)
         _approach(second, form, p, mem, work)
     n_contacts, n_blocks = problem.choose_active(second, form, mem, imem, work, iwork)
     hit, n_second, error = _second_half(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, second, mem, imem, work, iwork)
@@ -173,13 +174,13 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
 def _first_half(t, is_stiff, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """In the velocities that joints leave free, where nothing but they and forces act and they form a tree; else as `plain.iterate`."""
     form, p, n_tried = s.motion, s.motion.plan[0], 0
+    if n_contacts == 0 and problem.are_equations(form.interactions, p, iwork):
+        _anticipate(t, options, form, functions, mem, work, iwork)
     if not is_stiff and n_contacts == 0 and trees.acts_alone(form, s.tree, mem, imem, work, iwork):
         status, n_tried, residual = trees.move(t, n_blocks, form, s.tree, functions, options, mem, imem, work, iwork)
         if status == CONVERGED:
             return status, n_tried, residual
         _begin_again(form, work)
-    if n_contacts == 0 and problem.are_equations(form.interactions, p, iwork):
-        _anticipate(t, options, form, functions, mem, work)
     status, n_iter, residual = plain.iterate(
         t, n_contacts, n_blocks, form, functions, solver, solver_options, options, mem, imem, work, iwork
     )
@@ -195,6 +196,8 @@ def _second_half(t, n_contacts, n_blocks, s, functions, solver, solver_options, 
         if status == CONVERGED:
             return status, n_tried, residual
         _begin_again(form, work)
+    if form.plan[0].unilateral == 0:
+        plain.invert_masses(t, options, form, functions, mem, work)
     status, n_iter, residual = plain.iterate(
         t, n_contacts, n_blocks, form, functions, solver, solver_options, options, mem, imem, work, iwork
     )
@@ -212,7 +215,7 @@ def _begin_again(s, work):
 
 
 @kernel
-def _anticipate(t, options, s, functions, mem, work):
+def _anticipate(t, options, s, functions, mem, work, iwork):
     """Where Newton's iteration begins: after forces at t_k, and half of what joints have done in the last step. Out: v, w.
 
     Velocities are those at t_k where some body turns too far in a step for this to spare an iteration, or would do so, as after an impact.
@@ -226,6 +229,14 @@ def _anticipate(t, options, s, functions, mem, work):
     for i in range(6 * m):
         change[i] = options.h * work[p.f_old + i] + 0.5 * mem[s.bodies[i // 6].q + P + i % 6]
     plain.to_inertial(m, R, change, change)
+    for k in range(s.interactions.size if p.forces != 0 else 0):
+        it = s.interactions[k]
+        for i in range(it.m if it.law == FORCE and iwork[p.begin + k] >= 0 else 0):
+            more = mem[it.lam + i] - options.h * work[it.force_old + i]
+            for l in range(6):
+                change[6 * it.a + l] += more * work[it.H + 12 * i + l]
+                if it.b != ABSENT:
+                    change[6 * it.b + l] += more * work[it.H + 12 * i + 6 + l]
     plain.invert_masses(t, options, s, functions, mem, work)
     blocks.multiply_inverse(m, p.stride, view(work, p.inverse, p.stride * m), change, way)
     for i in range(m):
@@ -397,8 +408,8 @@ def _hold_loads(is_stiff, n_contacts, n_blocks, s, places, work, iwork):
 
 
 @kernel
-def _turn_over(t, s, functions, options, mem, work):
-    """The second half begins where the first one ended, with its forces and loads. Out: q_old, v_old, f_old and force_old, inverse."""
+def _turn_over(s, options, work):
+    """The second half begins where the first one ended, with its forces and loads. Out: q_old, v_old, f_old and force_old."""
     form, p, load = s.motion, s.motion.plan[0], s.plan[0].load
     m = p.n_bodies
     for i in range(7 * m):
@@ -409,7 +420,6 @@ def _turn_over(t, s, functions, options, mem, work):
         it = form.interactions[k]
         for i in range(it.m if it.law == FORCE else 0):
             work[it.force_old + i] = work[it.force + i]
-    plain.invert_masses(t, options, form, functions, mem, work)
 
 
 @kernel

@@ -29,7 +29,6 @@ from nsds.model.joints import ALIGN, POINT
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid import problem
-from nsds.schemes.rigid.blocks import place
 from nsds.schemes.rigid.bodies import rotational_matrix, turn_block
 from nsds.schemes.rigid.presence import is_gone
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, MASS
@@ -37,24 +36,25 @@ from nsds.status import CONVERGED, NEWTON
 
 # One row per body that moves, none before its parent. parent: another body, above: its row, both ABSENT for the world, above also for a
 # body that nothing moves; joint: an interaction, ABSENT for a body that is free; is_b: the body is B of its joint, along whose axes the
-# point of the other one slides. slides, turns: how many translations and rotations are left; first: the first unknown of these, columns:
-# how many unknowns move the body, path: in the integer work memory, which. In the work memory, in inertial axes at q_k: S and D, the
-# columns; arm and lever, the point of the joint from the parent and from the body; axis (3, 3), of translations; pin, of the rotation.
-# In the step: Q, by which the body turns (4), and way; swing, E (4); slide.
+# point of the other one slides. points: rows of the joint that hold a point, which come first; slides, turns: translations and rotations
+# that are left, first: the first unknown of these; columns: how many unknowns move the body, path: in the integer work memory, which. In
+# the work memory, in inertial axes at q_k: S and D, the columns; arm and lever, the point of the joint from the parent and from the body;
+# axis (3, 3), of translations; pin, of the rotation. In the step: Q, by which the body turns (4), and way; swing, E (4); slide.
 LINK = table(
-    "body", "parent", "above", "joint", "is_b", "slides", "turns", "planar", "first", "columns", "path", "S", "D", "arm", "lever", "axis",
-    "pin", "Q", "way", "swing", "slide",
+    "body", "parent", "above", "joint", "is_b", "points", "slides", "turns", "planar", "first", "columns", "path", "S", "D", "arm", "lever",
+    "axis", "pin", "Q", "way", "swing", "slide",
 )  # fmt: skip
 # n: unknowns. Of all in the work memory: moved, by which joints have moved; A; theta, the right side at first; wrench and rotary, what
 # joints do, and inertias (3, 3), of each body; row, of a force, by the unknowns (2 n). In the integer one: joins, whether an interaction is
-# a joint of the tree; row_of, that of each body.
-PLAN = table("n", "moved", "A", "theta", "wrench", "rotary", "row", "joins", "row_of")
+# a joint of the tree; row_of, that of each body. oriented: forces depend on places.
+PLAN = table("n", "oriented", "moved", "A", "theta", "wrench", "rotary", "row", "joins", "row_of")
 _MOST = 8000  # squares of columns, summed over bodies: of larger trees the equations take less time
 _FAR = 1.0  # radians, by which no body may turn in a step
-_PATIENCE = 8  # Newton's iterations
+_PATIENCE = 10  # Newton's iterations
+_NEAR, _SLOW = 1e-2, 1e-3  # residual, and part of the last one, below which A need not be found anew
 _CLOSED = 2.0**-42  # of the lengths that cancel in it, by which a joint counts as closed
 _PIVOT = 1e-12  # of a diagonal entry: smaller pivots are rounding
-_ORTHOGONAL = 1e-6
+_ORTHOGONAL = 1e-10
 
 
 @by_reference
@@ -79,6 +79,7 @@ def plant(lists, mem, work, iwork):
         link["body"], link["parent"], link["above"], link["joint"], link["is_b"] = body, parent, above, joint, is_b
         link["slides"], link["turns"], link["first"], link["columns"] = slides, turns, n, len(paths[-1])
         link["planar"] = lists.bodies["planar"][body]
+        link["points"] = (2 if link["planar"] else 3) - slides
         row_of[body], n = len(paths) - 1, n + slides + turns
     if not 0 < sum(len(path) ** 2 for path in paths) <= _MOST:
         return Tables(np.zeros(0, LINK), plan)
@@ -88,6 +89,7 @@ def plant(lists, mem, work, iwork):
         for name, size in ({"S": 6 * len(path), "D": 6 * len(path)} | sizes).items():
             link[name] = work.reserve(size)
     work.place(plan, moved=n, A=n * n, theta=n, wrench=6 * row_of.size, rotary=9 * row_of.size, row=2 * n)
+    plan["oriented"] = lists.bodies["oriented"].any() or (lists.interactions["law"] == FORCE).any()
     plan["n"], plan["row_of"] = n, _store(iwork, row_of)
     plan["joins"] = _store(iwork, np.isin(np.arange(lists.interactions.size), links["joint"]))
     return Tables(links, plan)
@@ -194,7 +196,7 @@ def _is_closed(it, p, mem, imem, work):
 def move(t, n_blocks, s, tree, functions, options, mem, imem, work, iwork):
     """The first half, from v_k. Returns (CONVERGED, or NEWTON where nothing is found, iterations, residual). Out: v, w, f, p, r."""
     p, plan, h, tol = s.plan[0], tree.plan[0], options.span, max(options.tol, plain.ROUNDING)
-    m, n, residual = p.n_bodies, tree.plan[0].n, math.inf
+    m, n, residual, least, is_slow = p.n_bodies, tree.plan[0].n, math.inf, _NEAR, True
     v, R, w, R_free = view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.w, 6 * m), view(work, p.R_free, 6 * m)
     _begin(view(work, p.q_old, 7 * m), R, s, tree, mem, work)
     _state_columns(True, tree.links, work)
@@ -202,8 +204,9 @@ def move(t, n_blocks, s, tree, functions, options, mem, imem, work, iwork):
     for n_iter in range(_PATIENCE):
         farthest = _find_places(tree, work, h, w)
         plain.to_body(m, R, w, v)
-        problem.move_all(options.h, options, p, view(work, p.q, 7 * m), work)
-        plain.evaluate_forces(t + 0.5 * h, options, s, view(work, p.q, 7 * m), v, functions, mem, imem, work)
+        if plan.oriented != 0:
+            problem.move_all(options.h, options, p, view(work, p.q, 7 * m), work)
+        plain.evaluate_forces(is_slow, t + 0.5 * h, options, s, view(work, p.q, 7 * m), v, functions, mem, imem, work)
         plain.free_impulse(options, s.bodies, p, v, R, R_free, mem, work)
         if n_iter > 0:
             residual = _share(n_blocks, s, tree, options, mem, work, iwork)
@@ -212,10 +215,14 @@ def move(t, n_blocks, s, tree, functions, options, mem, imem, work, iwork):
         _project(tree, R_free, work, iwork)
         if n_iter == 0:
             _find_inertias(t + 0.5 * h, options, s, tree, functions, mem, work)
-        _state_columns(False, tree.links, work)
-        _sum_inertias(True, h, s, tree, mem, work, iwork)
-        if not _solve(n, view(work, plan.A, n * n), view(work, plan.theta, n)):
-            break
+        is_slow = residual > _SLOW * least
+        if is_slow:
+            _state_columns(False, tree.links, work)
+            _sum_inertias(True, h, s, tree, mem, work, iwork)
+            if not _factorise(n, view(work, plan.A, n * n)):
+                break
+        least = min(least, residual)
+        _substitute(n, view(work, plan.A, n * n), view(work, plan.theta, n))
         _move_joints(-h, tree, work)
     return CONVERGED if residual <= tol and farthest < _FAR else NEWTON, n_iter, residual
 
@@ -234,8 +241,9 @@ def hold(t, n_blocks, s, tree, functions, options, mem, imem, work, iwork):
     _project(tree, R_free, work, iwork)
     _find_inertias(t, options, s, tree, functions, mem, work)
     _sum_inertias(False, 0.0, s, tree, mem, work, iwork)
-    if not _solve(n, view(work, plan.A, n * n), view(work, plan.theta, n)):
+    if not _factorise(n, view(work, plan.A, n * n)):
         return NEWTON, 0, math.inf
+    _substitute(n, view(work, plan.A, n * n), view(work, plan.theta, n))
     for i in range(6 * m):
         w[i] = 0.0
     for at in range(tree.links.size):
@@ -272,13 +280,12 @@ def _begin(q, R, s, tree, mem, work):
             point = q[7 * it.a + l] + lever[l]
             lever[l] = point - q[7 * link.body + l]
             arm[l] = point - q[7 * link.parent + l] if link.parent != ABSENT else 0.0
-        n_points = (3 if link.planar == 0 else 2) - link.slides
         if link.slides > 0:
             _free_axes(link, view(mem, it.row_w, 6), axis)
             for l in range(0, 9 if it.b != ABSENT else 0, 3):
                 times(view(R, 9 * it.b, 9), view(axis, l, 3), view(axis, l, 3))
         if link.turns == 1 and link.planar == 0:
-            u = view(mem, it.row_u + 3 * n_points, 3)
+            u = view(mem, it.row_u + 3 * link.points, 3)
             times(view(R, 9 * it.a, 9), u, pin)
 
 
@@ -523,23 +530,31 @@ def _add_force(it, tree, A, work, iwork):
 
 
 @kernel
-def _solve(n, A, x):
-    """``x <- A^-1 x`` by elimination as it comes, A all but symmetric and positive definite; False where a pivot is rounding."""
+def _factorise(n, A):
+    """``A <- L U`` as it comes, all but symmetric and positive definite; False where a pivot is rounding. In/out: A; of U 1 / pivots."""
     for k in range(n):
         least = _PIVOT * abs(A[n * k + k])
         for j in range(k):
-            factor = A[n * k + j] / A[n * j + j]
-            if factor != 0.0:
-                for i in range(j + 1, n):
-                    A[n * k + i] -= factor * A[n * j + i]
-                x[k] -= factor * x[j]
+            factor = A[n * k + j] * A[n * j + j]
+            A[n * k + j] = factor
+            for i in range(j + 1, n if factor != 0.0 else 0):
+                A[n * k + i] -= factor * A[n * j + i]
         if not A[n * k + k] > least:
             return False
+        A[n * k + k] = 1.0 / A[n * k + k]
+    return True
+
+
+@kernel
+def _substitute(n, A, x):
+    """``x <- (L U)^-1 x``."""
+    for k in range(n):
+        for j in range(k):
+            x[k] -= A[n * k + j] * x[j]
     for k in range(n - 1, -1, -1):
         for j in range(k + 1, n):
             x[k] -= A[n * k + j] * x[j]
-        x[k] /= A[n * k + k]
-    return True
+        x[k] *= A[n * k + k]
 
 
 @kernel
@@ -561,18 +576,18 @@ def _share(n_blocks, s, tree, options, mem, work, iwork):
         for l in range(6):
             left[l] = wrench[6 * link.body + l]
         for i in range(it.m):
-            own, k = view(work, it.H + 12 * i + 6 * link.is_b, 6), first + place(it, p.d, i)
-            force, moment = view(own, 0, 3), view(own, 3, 3)
-            size = dot(force, force)
-            r[k] = dot(force, left) / size if size > 0.0 else dot(moment, view(left, 3, 3)) / dot(moment, moment)
+            own = view(work, it.H + 12 * i + 6 * link.is_b, 6)
+            r[first + i] = dot(own, left) if i < link.points else dot(view(own, 3, 3), view(left, 3, 3))
             for l in range(3, 6):
-                left[l] -= r[k] * own[l]
+                left[l] -= r[first + i] * own[l]
         for side in range(2 if it.b != ABSENT else 1):
             body = it.a if side == 0 else it.b
             for l in range(6):
                 term[l] = 0.0
-                for i in range(it.m):
-                    term[l] += work[it.H + 12 * i + 6 * side + l] * r[first + place(it, p.d, i)]
+            for i in range(it.m):
+                for l in range(6):
+                    term[l] += work[it.H + 12 * i + 6 * side + l] * r[first + i]
+            for l in range(6):
                 work[p.p + 6 * body + l] += term[l]
                 wrench[6 * body + l] -= term[l]
             work[p.impulses + 2 * body] += norm(term)
