@@ -12,6 +12,12 @@ def dot(a, b):
 
 
 @tiny
+def dot_6(a, b):
+    """``a . b`` of six numbers each, as two sums."""
+    return (a[0] * b[0] + a[1] * b[1] + a[2] * b[2]) + (a[3] * b[3] + a[4] * b[4] + a[5] * b[5])
+
+
+@tiny
 def norm(x):
     """``|x|``."""
     return math.sqrt(dot(x, x))

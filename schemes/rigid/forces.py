@@ -12,7 +12,7 @@ left out once all has converged. A row that is not stiff has L near 0 and does n
 import math
 
 from nsds._jit import kernel, stack, tiny, view
-from nsds.maths.vectors import norm, times_transposed
+from nsds.maths.vectors import dot_6, norm, times_transposed
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT
 from nsds.schemes.derivatives import FORWARD_STEP
@@ -81,10 +81,9 @@ def add_at_end(is_new, t, weight_v, weight_q, floor, s, q, functions, mem, imem,
 def rates(it, p, work, ydot):
     """``ydot = H w + rate`` of one element, with H and w as they lie in the work memory."""
     for i in range(it.m):
-        ydot[i] = work[it.rate + i]
-        for l in range(6):
-            ydot[i] += work[it.H + 12 * i + l] * work[p.w + 6 * it.a + l]
-            ydot[i] += work[it.H + 12 * i + 6 + l] * work[p.w + 6 * it.b + l] if it.b != ABSENT else 0.0
+        ydot[i] = work[it.rate + i] + dot_6(view(work, it.H + 12 * i, 6), view(work, p.w + 6 * it.a, 6))
+        if it.b != ABSENT:
+            ydot[i] += dot_6(view(work, it.H + 12 * i + 6, 6), view(work, p.w + 6 * it.b, 6))
 
 
 @kernel

@@ -11,7 +11,7 @@ from nsds.model.functions import CENTRAL_STEP, call_function, is_finite_at, nan_
 from nsds.model.kinds import collisions_of
 from nsds.model.layout import ABSENT
 from nsds.model.records import memory, model_of
-from nsds.schemes.rigid.joint_rows import joint_row
+from nsds.schemes.rigid.joint_rows import joint_row, seen_from
 from nsds.schemes.rigid.tables import EQUALITY, V
 from nsds.status import advice
 
@@ -79,12 +79,14 @@ def evaluate(t, interaction, q, R, functions, mem, imem, work):
         _evaluate_contact(t, r, qa, qb, has_b, functions, mem, work)
         return
     if r.row != ABSENT:
+        seen = stack(7)
+        seen_from(qa, qb, has_b, seen)
         for i in range(r.m):
             a, u, b, w = (r.row_a + 3 * i, r.row_u + 3 * i, r.row_b + 3 * i, r.row_w + 3 * i)
             angle = view(work, r.spare, 2) if r.angle == ABSENT else view(mem, r.angle + 2 * i, 2)
             work[r.h + i] = joint_row(
                 imem[r.row + i], view(mem, a, 3), view(mem, u, 3), view(mem, b, 3), view(mem, w, 3), mem[r.row_offset + i], qa, qb, has_b,
-                angle, view(work, r.H + 12 * i, 12),
+                seen, angle, view(work, r.H + 12 * i, 12),
             )  # fmt: skip
             work[r.rate + i] = 0.0
     elif r.dofs != ABSENT:

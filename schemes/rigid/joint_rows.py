@@ -3,13 +3,28 @@
 import math
 
 from nsds._jit import kernel, stack, tiny, view
-from nsds.maths.rotations import perpendicular, rotate, rotate_back
+from nsds.maths.rotations import perpendicular, product, rotate, rotate_back
 from nsds.maths.vectors import cross, dot, norm
 from nsds.model.joints import ALIGN, ANGLE, DISTANCE, GEAR, POINT
 
 
 @kernel
-def joint_row(kind, a, u, b, w, offset, q_a, q_b, has_b, angle, H):
+def seen_from(q_a, q_b, has_b, seen):
+    """``seen = (R_B^T (x_A - x_B), p_B^-1 p_A)`` (7,), the configuration of A as B sees it, q_a without B."""
+    for i in range(7):
+        seen[i] = q_a[i]
+    if has_b:
+        back, p = stack(4), view(seen, 3, 4)
+        for i in range(3):
+            seen[i] -= q_b[i]
+            back[1 + i] = -q_b[4 + i]
+        back[0] = q_b[3]
+        rotate(back, seen, seen)
+        product(back, p, p)
+
+
+@kernel
+def joint_row(kind, a, u, b, w, offset, q_a, q_b, has_b, seen, angle, H):
     """Value y and Jacobian of one row of a joint: ``ydot = H (v_A, Omega_A, v_B, Omega_B)`` along ``qdot = T(q) v``; returns y.
 
     With ``r = R_B^T (x_A + R_A a - x_B)``, where x_B = 0 and R_B = 1 without B:
@@ -18,46 +33,56 @@ def joint_row(kind, a, u, b, w, offset, q_a, q_b, has_b, angle, H):
     DISTANCE ``|r - b| - offset``, or ``-|r - b| - offset`` where u is not zero; GEAR ``a_0 (angle - direction) - a_1 direction - offset``.
 
     In: a, u (3,) in axes of A, b, w (3,) in axes of B, of the world without B (COUPLER: a and w in those of the world; GEAR: a radii);
-    q_a, q_b (7,), of which q_b is read where has_b. In/out: angle (2,), read and written by ANGLE (the first), COUPLER and GEAR: unwrapped
-    to within pi of what it was. Out: H (12,), Omega in axes of the bodies, zero for the world.
+    q_a, q_b (7,), of which q_b is read where has_b; seen (7,) by `seen_from`. In/out: angle (2,), read and written by ANGLE (the first),
+    COUPLER and GEAR: unwrapped to within pi of what it was. Out: H (12,), Omega in axes of the bodies, zero for the world.
     """
-    for i in range(12):
+    arm, n, p_seen = stack(3), stack(3), view(seen, 3, 4)  # r or R_B^T R_A u, an axis of B
+    if kind == POINT:
+        rotate(p_seen, a, arm)
+        for i in range(3):
+            arm[i] += seen[i]
+            n[i] = w[i]
+        y = w[0] * (arm[0] - b[0]) + w[1] * (arm[1] - b[1]) + w[2] * (arm[2] - b[2])
+        if has_b:
+            rotate(view(q_b, 3, 4), w, n)
+        for i in range(3):
+            H[i], H[6 + i] = n[i], -n[i]
+        rotate_back(p_seen, w, n)
+        cross(a, n, view(H, 3, 3))
+        cross(w, arm, view(H, 9, 3))
+    elif kind == ALIGN:
+        rotate(p_seen, u, arm)
+        y = dot(arm, w)
+        rotate_back(p_seen, w, n)
+        for i in range(3):
+            H[i] = H[6 + i] = 0.0
+        cross(u, n, view(H, 3, 3))
+        cross(w, arm, view(H, 9, 3))
+    elif kind == ANGLE:
+        rotate(p_seen, u, arm)
+        y = _angle(arm, w, b, view(angle, 0, 1), n)
+        for i in range(3):
+            H[i] = H[6 + i] = 0.0
+            H[9 + i] = -n[i]
+        rotate_back(p_seen, n, view(H, 3, 3))
+    else:
+        y = _far_row(kind, a, u, b, w, q_a, q_b, has_b, angle, H)
+    for i in range(6, 6 if has_b else 12):
         H[i] = 0.0
-    place, arm, n = stack(7), stack(3), stack(3)  # the place of B, r or R_B^T R_A u, an axis of B
+    return y - offset
+
+
+@kernel
+def _far_row(kind, a, u, b, w, q_a, q_b, has_b, angle, H):
+    # rows of distances and of angles in the world
+    place = stack(7)
     for i in range(7):
         place[i] = 1.0 if i == 3 else 0.0
         if has_b:
             place[i] = q_b[i]
-    p_a, p_b = view(q_a, 3, 4), view(place, 3, 4)
-    if kind == POINT:
-        rotate(p_a, a, arm)
-        for i in range(3):
-            arm[i] += q_a[i] - place[i]
-        rotate_back(p_b, arm, arm)
-        y = w[0] * (arm[0] - b[0]) + w[1] * (arm[1] - b[1]) + w[2] * (arm[2] - b[2])
-        rotate(p_b, w, n)
-        for i in range(3):
-            H[i], H[6 + i] = n[i], -n[i]
-        rotate_back(p_a, n, n)
-        cross(a, n, view(H, 3, 3))
-        cross(w, arm, view(H, 9, 3))
-    elif kind == ALIGN:
-        rotate(p_a, u, arm)
-        rotate_back(p_b, arm, arm)
-        y = dot(arm, w)
-        rotate(p_b, w, n)
-        rotate_back(p_a, n, n)
-        cross(u, n, view(H, 3, 3))
-        cross(w, arm, view(H, 9, 3))
-    elif kind == ANGLE:
-        rotate(p_a, u, arm)
-        rotate_back(p_b, arm, arm)
-        y = _angle(arm, w, b, view(angle, 0, 1), n)
-        for i in range(3):
-            H[9 + i] = -n[i]
-        rotate(p_b, n, n)
-        rotate_back(p_a, n, view(H, 3, 3))
-    elif kind == DISTANCE:
+    for i in range(12):
+        H[i] = 0.0
+    if kind == DISTANCE:
         y = _distance(a, b, w, q_a, place, H)
         if u[0] != 0.0 or u[1] != 0.0 or u[2] != 0.0:
             y = -y
@@ -71,10 +96,7 @@ def joint_row(kind, a, u, b, w, offset, q_a, q_b, has_b, angle, H):
     else:
         y = _coordinate(a, u, q_a, 1.0, view(angle, 0, 1), view(H, 0, 6))
         y += _coordinate(w, b, q_a, -1.0, view(angle, 1, 1), view(H, 0, 6))
-    if not has_b:
-        for i in range(6, 12):
-            H[i] = 0.0
-    return y - offset
+    return y
 
 
 @tiny
@@ -167,7 +189,9 @@ def _angle(direction, axis, start, angle, gradient):
     cross(axis, start, t)
     sine, cosine, along = dot(direction, t), dot(direction, start), dot(direction, axis)
     value = math.atan2(sine, cosine)
-    value += 2.0 * math.pi * math.floor((angle[0] - value) / (2.0 * math.pi) + 0.5)
+    ahead = angle[0] - value
+    if not -math.pi <= ahead < math.pi:  # seldom, and slow
+        value += 2.0 * math.pi * math.floor(ahead / (2.0 * math.pi) + 0.5)
     angle[0] = value
     tilt = along / max(sine * sine + cosine * cosine, 1e-300)
     for i in range(3):

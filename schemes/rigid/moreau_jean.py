@@ -21,7 +21,7 @@ import numpy as np
 
 from nsds._jit import by_reference, kernel, stack, tiny, view
 from nsds.maths import rotations
-from nsds.maths.vectors import norm, times, times_transposed
+from nsds.maths.vectors import dot_6, norm, times, times_transposed
 from nsds.model.collisions import with_room
 from nsds.model.kinds import collisions_of
 from nsds.model.layout import ABSENT
@@ -151,12 +151,9 @@ def outputs_of_velocities(interactions, p, v, R, mem, work):
 def keep_outputs(it, w, mem, work):
     """y and ydot of one interaction, from its H and rate and velocities w."""
     for i in range(it.m):
-        s = work[it.rate + i]
-        for l in range(6):
-            s += work[it.H + 12 * i + l] * w[6 * it.a + l]
+        s = work[it.rate + i] + dot_6(view(work, it.H + 12 * i, 6), view(w, 6 * it.a, 6))
         if it.b != ABSENT:
-            for l in range(6):
-                s += work[it.H + 12 * i + 6 + l] * w[6 * it.b + l]
+            s += dot_6(view(work, it.H + 12 * i + 6, 6), view(w, 6 * it.b, 6))
         mem[it.y + i], mem[it.ydot + i] = work[it.h + i], s
 
 

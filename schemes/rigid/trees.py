@@ -24,7 +24,7 @@ import numpy as np
 
 from nsds._jit import by_reference, kernel, stack, tiny, view
 from nsds.maths import rotations
-from nsds.maths.vectors import cross, dot, norm, times
+from nsds.maths.vectors import cross, dot, dot_6, norm, times
 from nsds.model.joints import ALIGN, POINT
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.rigid import moreau_jean as plain
@@ -456,12 +456,7 @@ def _project(tree, R_free, work, iwork):
     for at in range(tree.links.size):
         link = tree.links[at]
         for c in range(link.columns):
-            theta[iwork[link.path + c]] += _dot_6(view(work, link.S + 6 * c, 6), view(R_free, 6 * link.body, 6))
-
-
-@tiny
-def _dot_6(a, b):
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + (a[3] * b[3] + a[4] * b[4] + a[5] * b[5])
+            theta[iwork[link.path + c]] += dot_6(view(work, link.S + 6 * c, 6), view(R_free, 6 * link.body, 6))
 
 
 @kernel
@@ -499,7 +494,7 @@ def _sum_inertias(moves, h, s, tree, mem, work, iwork):
             times(J, view(D, 3, 3), view(y, 3, 3))
             column = iwork[link.path + b]
             for a in range(link.columns):
-                A[n * iwork[link.path + a] + column] += _dot_6(view(work, link.S + 6 * a, 6), y)
+                A[n * iwork[link.path + a] + column] += dot_6(view(work, link.S + 6 * a, 6), y)
     for k in range(s.interactions.size if moves and p.forces != 0 else 0):
         if s.interactions[k].law == FORCE and iwork[p.begin + k] >= 0:
             _add_force(s.interactions[k], tree, A, work, iwork)
@@ -522,8 +517,8 @@ def _add_force(it, tree, A, work, iwork):
             at = iwork[plan.row_of + body] if body != ABSENT else ABSENT
             link = tree.links[max(at, 0)]
             for c in range(link.columns if at != ABSENT else 0):
-                left[iwork[link.path + c]] += _dot_6(view(work, link.S + 6 * c, 6), view(row, 6 * side, 6))
-                right[iwork[link.path + c]] += _dot_6(view(work, link.D + 6 * c, 6), view(row, 6 * side, 6))
+                left[iwork[link.path + c]] += dot_6(view(work, link.S + 6 * c, 6), view(row, 6 * side, 6))
+                right[iwork[link.path + c]] += dot_6(view(work, link.D + 6 * c, 6), view(row, 6 * side, 6))
         for a in range(n):
             for b in range(n if left[a] != 0.0 else 0):
                 A[n * a + b] += left[a] * right[b]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import nsds
 from nsds.model import joints
-from nsds.schemes.rigid.joint_rows import joint_row
+from nsds.schemes.rigid.joint_rows import joint_row, seen_from
 from tests.reference_newton_euler import product
 from tests.strategies import examples, generators
 
@@ -51,12 +51,13 @@ def configuration(rng):
 def rows(fields, q_a, q_b, angle=None):
     """y (m,), H (m, 12) by the kernel; angle (m, 2) is advanced where it is given."""
     m = len(fields["row"])
-    y, H = np.empty(m), np.full((m, 12), np.nan)
+    y, H, seen = np.empty(m), np.full((m, 12), np.nan), np.empty(7)
     angle = np.zeros((m, 2)) if angle is None else angle
     q = ORIGIN[:0] if q_b is None else q_b
+    seen_from(q_a, q, q_b is not None, seen)
     for r in range(m):
         data = (fields[key][r] for key in ("a", "u", "b", "w", "offset"))
-        y[r] = joint_row(fields["row"][r], *data, q_a, q, q_b is not None, angle[r], H[r])
+        y[r] = joint_row(fields["row"][r], *data, q_a, q, q_b is not None, seen, angle[r], H[r])
     return y, H
 
 
