@@ -77,6 +77,42 @@ def add_at_end(is_new, t, weight_v, weight_q, floor, s, q, functions, mem, imem,
                     work[p.size + 2 * body + 1] += work[it.blur + 2 * side + 1]
 
 
+@kernel
+def follow(h, s, change, R_free, work):
+    """Forces after a change of velocities, to first order: by ``-H^T L L^T H change / h``. In/out: force, f, ``R_free = .. - h f``."""
+    p, term = s.plan[0], stack(6)
+    for k in range(s.interactions.size):
+        it = s.interactions[k]
+        if it.law != FORCE or work[it.off] != 0.0:
+            continue
+        push, pull = view(work, it.spare, it.m), view(work, it.spare + it.m, it.m)
+        for i in range(it.m):
+            pull[i] = dot_6(view(work, it.H + 12 * i, 6), view(change, 6 * it.a, 6))
+            if it.b != ABSENT:
+                pull[i] += dot_6(view(work, it.H + 12 * i + 6, 6), view(change, 6 * it.b, 6))
+        for j in range(it.m):
+            push[j] = 0.0
+            for i in range(j, it.m):
+                push[j] += work[it.root + it.m * i + j] * pull[i]
+        for i in range(it.m - 1, -1, -1):
+            pull[i] = 0.0
+            for j in range(i + 1):
+                pull[i] += work[it.root + it.m * i + j] * push[j]
+            work[it.force + i] -= pull[i] / h
+        for side in range(2):
+            body = it.a if side == 0 else it.b
+            if body == ABSENT or s.bodies[body].fixed:
+                continue
+            for l in range(6):
+                term[l] = 0.0
+                for i in range(it.m):
+                    term[l] += work[it.H + 12 * i + 6 * side + l] * pull[i]
+                R_free[6 * body + l] += term[l]
+            times_transposed(view(work, p.R + 9 * body, 9), view(term, 3, 3), view(term, 3, 3))
+            for l in range(6):
+                work[p.f + 6 * body + l] -= term[l] / h
+
+
 @tiny
 def rates(it, p, work, ydot):
     """``ydot = H w + rate`` of one element, with H and w as they lie in the work memory."""

@@ -125,7 +125,7 @@ def prepare(records, mem, options, h, method):
     work.place(motion.plan, E=int(motion.plan["G"][0] - motion.plan["H"][0]))
     second, closing = first._replace(is_explicit=1.0, a=0.0, span=0.0), first._replace(is_explicit=1.0, max_iter=1.0)
     words = Options(h, first, first._replace(q_star=1.0), second, first._replace(span=0.0), closing)
-    tree = trees.plant(lists, mem, work, iwork)
+    tree = trees.plant(lists, mem, method, work, iwork)
     return Prepared(Tables(motion, places, tree), lists.functions, words, work.array(), iwork.array(np.int64), sys.modules[__name__], lists)
 
 

@@ -6,11 +6,11 @@ With S, whose columns are the velocities ``w = S theta`` that all joints allow, 
 
 and few unknowns are left, and no equations. In the first half Newton's iteration turns and shifts joints until
 
-    R_free = M (w - w_k) - h/2 F,    A theta = -S_k^T R_free,    A = S_k^T M_hat D
+    R_free = M (w - w_k) - h/2 F,    A theta = g = S_k^T R_free,    A = S_k^T M_hat D
 
-gives nothing more. From the world on, joints say by which rotation Q and which way a body moves in the step, ``Q_i = Q_parent E``, and
-these say its velocities, ``h omega = log(Q)``; so ``D = dw/d(joints)`` are the columns of S at the new places, their rotations times
-``dexp^-1(h omega)``. All is in inertial axes, counted from q_k: nothing cancels in a short step.
+is nothing, by ``-h theta`` at a time. From the world on, joints say by which rotation Q a body turns in the step, ``Q_i = Q_parent E``, and
+which way it goes; these say its velocities, ``h omega = log(Q)``. So ``D = dw/d(joints)`` are the columns of S at the new places, their
+rotations times ``dexp^-1(h omega)``. All is in inertial axes, counted from q_k: nothing cancels in a short step.
 
 What joints do to a body is what is left of its balance, less what the bodies beyond it hand on. Rows of a joint share it, as its
 directions are orthogonal.
@@ -27,11 +27,11 @@ from nsds.maths import rotations
 from nsds.maths.vectors import cross, dot, dot_6, norm, times
 from nsds.model.joints import ALIGN, POINT
 from nsds.model.layout import ABSENT, table
+from nsds.schemes.rigid import forces, problem
 from nsds.schemes.rigid import moreau_jean as plain
-from nsds.schemes.rigid import problem
 from nsds.schemes.rigid.bodies import rotational_matrix, turn_block
 from nsds.schemes.rigid.presence import is_gone
-from nsds.schemes.rigid.tables import EQUALITY, FORCE, MASS
+from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS
 from nsds.status import CONVERGED, NEWTON
 
 # One row per body that moves, none before its parent. parent: another body, above: its row, both ABSENT for the world, above also for a
@@ -44,14 +44,15 @@ LINK = table(
     "body", "parent", "above", "joint", "is_b", "points", "slides", "turns", "planar", "first", "columns", "path", "S", "D", "arm", "lever",
     "axis", "pin", "Q", "way", "swing", "slide",
 )  # fmt: skip
-# n: unknowns. Of all in the work memory: moved, by which joints have moved; A; theta, the right side at first; wrench and rotary, what
+# n: unknowns. Of all in the work memory: moved, by which joints have moved; A, g, theta; wrench and rotary, what
 # joints do, and inertias (3, 3), of each body; row, of a force, by the unknowns (2 n). In the integer one: joins, whether an interaction is
 # a joint of the tree; row_of, that of each body. oriented: forces depend on places.
-PLAN = table("n", "oriented", "moved", "A", "theta", "wrench", "rotary", "row", "joins", "row_of")
-_MOST = 8000  # squares of columns, summed over bodies: of larger trees the equations take less time
+PLAN = table("n", "oriented", "moved", "A", "g", "theta", "wrench", "rotary", "row", "joins", "row_of")
+_WORTH = 50  # squares of columns, summed over bodies, for each equation: of larger trees these take less time
 _FAR = 1.0  # radians, by which no body may turn in a step
 _PATIENCE = 10  # Newton's iterations
-_NEAR, _SLOW = 1e-2, 1e-3  # residual, and part of the last one, below which A need not be found anew
+_SLOW = 1e-3  # of the last correction: A is found anew for one that is larger
+_SMALL = 1e-6  # a correction that forces follow to first order
 _CLOSED = 2.0**-42  # of the lengths that cancel in it, by which a joint counts as closed
 _PIVOT = 1e-12  # of a diagonal entry: smaller pivots are rounding
 _ORTHOGONAL = 1e-10
@@ -68,9 +69,9 @@ class Tables(NamedTuple):
 # ------------------------------------------------------------------------------------------------------------------ preparation
 
 
-def plant(lists, mem, work, iwork):
-    """`Tables` of the tree of a model's joints; its work memory is reserved."""
-    order, plan = _order(lists, _joints(lists, mem)), np.zeros(1, PLAN)
+def plant(lists, mem, method, work, iwork):
+    """`Tables` of the tree of a model's joints, for the default method; its work memory is reserved."""
+    order, plan = _order(lists, _joints(lists, mem) if method.name == "auto" else {}), np.zeros(1, PLAN)
     links, paths, n = np.zeros(len(order), LINK), [], 0
     row_of = np.full(lists.bodies.size, ABSENT)
     for link, (body, parent, joint, is_b, slides, turns) in zip(links, order, strict=True):
@@ -81,14 +82,14 @@ def plant(lists, mem, work, iwork):
         link["planar"] = lists.bodies["planar"][body]
         link["points"] = (2 if link["planar"] else 3) - slides
         row_of[body], n = len(paths) - 1, n + slides + turns
-    if not 0 < sum(len(path) ** 2 for path in paths) <= _MOST:
+    if not 0 < sum(len(path) ** 2 for path in paths) <= _WORTH * lists.interactions["m"][links["joint"][links["joint"] != ABSENT]].sum():
         return Tables(np.zeros(0, LINK), plan)
     sizes = {"arm": 3, "lever": 3, "axis": 9, "pin": 3, "Q": 4, "way": 3, "swing": 4, "slide": 3}
     for link, path in zip(links, paths, strict=True):
         link["path"] = _store(iwork, path)
         for name, size in ({"S": 6 * len(path), "D": 6 * len(path)} | sizes).items():
             link[name] = work.reserve(size)
-    work.place(plan, moved=n, A=n * n, theta=n, wrench=6 * row_of.size, rotary=9 * row_of.size, row=2 * n)
+    work.place(plan, moved=n, A=n * n, g=n, theta=n, wrench=6 * row_of.size, rotary=9 * row_of.size, row=2 * n)
     plan["oriented"] = lists.bodies["oriented"].any() or (lists.interactions["law"] == FORCE).any()
     plan["n"], plan["row_of"] = n, _store(iwork, row_of)
     plan["joins"] = _store(iwork, np.isin(np.arange(lists.interactions.size), links["joint"]))
@@ -194,37 +195,41 @@ def _is_closed(it, p, mem, imem, work):
 
 @kernel
 def move(t, n_blocks, s, tree, functions, options, mem, imem, work, iwork):
-    """The first half, from v_k. Returns (CONVERGED, or NEWTON where nothing is found, iterations, residual). Out: v, w, f, p, r."""
+    """The first half, from v_k. Returns (CONVERGED, or NEWTON where nothing is found, iterations, residual). Out: v, w, f, p, r.
+
+    A stays what it is as long as corrections shrink by `_SLOW`; the last of them, after which no more than rounding is left by what they
+    were before, is taken to first order.
+    """
     p, plan, h, tol = s.plan[0], tree.plan[0], options.span, max(options.tol, plain.ROUNDING)
-    m, n, residual, least, is_slow = p.n_bodies, tree.plan[0].n, math.inf, _NEAR, True
+    m, residual, before, scale, is_slow, n_iter = p.n_bodies, math.inf, 0.0, 0.0, True, 0
     v, R, w, R_free = view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.w, 6 * m), view(work, p.R_free, 6 * m)
     _begin(view(work, p.q_old, 7 * m), R, s, tree, mem, work)
     _state_columns(True, tree.links, work)
     _guess(h, tree, work, w)
-    for n_iter in range(_PATIENCE):
-        farthest = _find_places(tree, work, h, w)
+    while n_iter < _PATIENCE and _find_places(tree, work, h, w) < _FAR:
         plain.to_body(m, R, w, v)
         if plan.oriented != 0:
             problem.move_all(options.h, options, p, view(work, p.q, 7 * m), work)
         plain.evaluate_forces(is_slow, t + 0.5 * h, options, s, view(work, p.q, 7 * m), v, functions, mem, imem, work)
         plain.free_impulse(options, s.bodies, p, v, R, R_free, mem, work)
-        if n_iter > 0:
-            residual = _share(n_blocks, s, tree, options, mem, work, iwork)
-        if not (residual > tol and farthest < _FAR):
-            break
         _project(tree, R_free, work, iwork)
         if n_iter == 0:
-            _find_inertias(t + 0.5 * h, options, s, tree, functions, mem, work)
-        is_slow = residual > _SLOW * least
+            scale = _energy_at_hand(options.h, s, tree, mem, work)
+        size = _correct(n_iter == 0, t, scale, s, tree, functions, options, mem, work, iwork)
+        is_slow = n_iter > 0 and size > _SLOW * before
         if is_slow:
-            _state_columns(False, tree.links, work)
-            _sum_inertias(True, h, s, tree, mem, work, iwork)
-            if not _factorise(n, view(work, plan.A, n * n)):
+            size = _correct(True, t, scale, s, tree, functions, options, mem, work, iwork)
+        if not size < math.inf:
+            break
+        n_iter += 1
+        if size <= tol or (size <= _SMALL and size * size <= 0.1 * tol * before and not is_slow):
+            _correct_velocities(options.h, s, tree, mem, work, iwork)
+            residual = _share(n_blocks, s, tree, options, mem, work, iwork)
+            if residual <= tol:
                 break
-        least = min(least, residual)
-        _substitute(n, view(work, plan.A, n * n), view(work, plan.theta, n))
         _move_joints(-h, tree, work)
-    return CONVERGED if residual <= tol and farthest < _FAR else NEWTON, n_iter, residual
+        before = size
+    return CONVERGED if residual <= tol else NEWTON, n_iter, residual
 
 
 @kernel
@@ -243,7 +248,7 @@ def hold(t, n_blocks, s, tree, functions, options, mem, imem, work, iwork):
     _sum_inertias(False, 0.0, s, tree, mem, work, iwork)
     if not _factorise(n, view(work, plan.A, n * n)):
         return NEWTON, 0, math.inf
-    _substitute(n, view(work, plan.A, n * n), view(work, plan.theta, n))
+    _substitute(n, view(work, plan.A, n * n), view(work, plan.g, n), view(work, plan.theta, n))
     for i in range(6 * m):
         w[i] = 0.0
     for at in range(tree.links.size):
@@ -449,23 +454,23 @@ def _state_columns(is_start, links, work):
 
 @kernel
 def _project(tree, R_free, work, iwork):
-    """``theta = S^T R_free``."""
-    theta = view(work, tree.plan[0].theta, tree.plan[0].n)
-    for c in range(theta.size):
-        theta[c] = 0.0
+    """``g = S^T R_free``."""
+    g = view(work, tree.plan[0].g, tree.plan[0].n)
+    for c in range(g.size):
+        g[c] = 0.0
     for at in range(tree.links.size):
         link = tree.links[at]
         for c in range(link.columns):
-            theta[iwork[link.path + c]] += dot_6(view(work, link.S + 6 * c, 6), view(R_free, 6 * link.body, 6))
+            g[iwork[link.path + c]] += dot_6(view(work, link.S + 6 * c, 6), view(R_free, 6 * link.body, 6))
 
 
 @kernel
 def _find_inertias(t, options, s, tree, functions, mem, work):
-    """3 × 3 of rotation in inertial axes, with the derivative of moments by velocities and rotations at the start. Out: rotary."""
+    """3 × 3 of rotation in inertial axes, with the derivative of moments by velocities and rotations. Out: rotary."""
     p, weight, spare = s.plan[0], 0.0 if options.is_explicit != 0.0 else options.h * options.theta, stack(9)
     for at in range(tree.links.size):
         i = tree.links[at].body
-        J, q, v = view(work, tree.plan[0].rotary + 9 * i, 9), view(work, p.q_old + 7 * i, 7), view(work, p.v_old + 6 * i, 6)
+        J, q, v = view(work, tree.plan[0].rotary + 9 * i, 9), view(work, p.q_old + 7 * i, 7), view(work, p.v + 6 * i, 6)
         rotational_matrix(weight, weight * options.h * options.a, s.bodies[i], q, v, functions, t, mem, J)
         if not s.bodies[i].isotropic or s.bodies[i].oriented:
             turn_block(view(work, p.R + 9 * i, 9), 3, 3, J, spare)
@@ -541,15 +546,75 @@ def _factorise(n, A):
 
 
 @kernel
-def _substitute(n, A, x):
-    """``x <- (L U)^-1 x``."""
+def _substitute(n, A, g, x):
+    """``x = (L U)^-1 g``; returns ``g . x``."""
+    work = 0.0
     for k in range(n):
+        x[k] = g[k]
         for j in range(k):
             x[k] -= A[n * k + j] * x[j]
     for k in range(n - 1, -1, -1):
         for j in range(k + 1, n):
             x[k] -= A[n * k + j] * x[j]
         x[k] *= A[n * k + k]
+        work += g[k] * x[k]
+    return work
+
+
+@kernel
+def _correct(is_new, t, scale, s, tree, functions, options, mem, work, iwork):
+    """The size of ``theta = A^-1 g`` beside what is at hand, infinity where A is singular. is_new: A is found anew, from D. Out: theta."""
+    n, plan = tree.plan[0].n, tree.plan[0]
+    A = view(work, plan.A, n * n)
+    if is_new:
+        _state_columns(False, tree.links, work)
+        _find_inertias(t + 0.5 * options.span, options, s, tree, functions, mem, work)
+        _sum_inertias(True, options.span, s, tree, mem, work, iwork)
+        if not _factorise(n, A):
+            return math.inf
+    energy = abs(_substitute(n, A, view(work, plan.g, n), view(work, plan.theta, n)))
+    return math.sqrt(energy / scale) if energy > 0.0 else energy
+
+
+@kernel
+def _energy_at_hand(h, s, tree, mem, work):
+    """Twice the kinetic energy of the velocities that bodies have and had, and that forces are worth in a half."""
+    p, total, momentum = s.plan[0], 0.0, stack(3)
+    for at in range(tree.links.size):
+        i = tree.links[at].body
+        q = s.bodies[i].q
+        mass, I, push, turn = mem[q + MASS], view(mem, q + INERTIA, 9), h * work[p.size + 2 * i], h * work[p.size + 2 * i + 1]
+        for place in (p.v + 6 * i, p.v_old + 6 * i):
+            v, Omega = view(work, place, 3), view(work, place + 3, 3)
+            times(I, Omega, momentum)
+            total += mass * dot(v, v) + dot(Omega, momentum)
+        total += push * push / mass + 3.0 * turn * turn / (I[0] + I[4] + I[8])
+    return total
+
+
+@kernel
+def _correct_velocities(h, s, tree, mem, work, iwork):
+    """Velocities less D theta, and what follows from it to first order. In/out: w, v, R_free, forces between bodies."""
+    p, plan, m = s.plan[0], tree.plan[0], s.plan[0].n_bodies
+    change, spin = view(work, p.w_free, 6 * m), stack(3)
+    for i in range(6 * m):
+        change[i] = 0.0
+    for at in range(tree.links.size):
+        link = tree.links[at]
+        i, mass = link.body, mem[s.bodies[link.body].q + MASS]
+        dw, R_free = view(change, 6 * i, 6), view(work, p.R_free + 6 * i, 6)
+        for c in range(link.columns):
+            for l in range(6):
+                dw[l] -= work[link.D + 6 * c + l] * work[plan.theta + iwork[link.path + c]]
+        times(view(work, plan.rotary + 9 * i, 9), view(dw, 3, 3), spin)
+        for l in range(3):
+            R_free[l] += mass * dw[l]
+            R_free[3 + l] += spin[l]
+        for l in range(6):
+            work[p.w + 6 * i + l] += dw[l]
+    plain.to_body(m, view(work, p.R, 9 * m), view(work, p.w, 6 * m), view(work, p.v, 6 * m))
+    if p.forces != 0:
+        forces.follow(h, s, change, view(work, p.R_free, 6 * m), work)
 
 
 @kernel
