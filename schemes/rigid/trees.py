@@ -39,21 +39,22 @@ from nsds.status import CONVERGED, NEWTON
 # point of the other one slides. points: rows of the joint that hold a point, which come first; slides, turns: translations and rotations
 # that are left, first: the first unknown of these; columns: how many unknowns move the body, path: in the integer work memory, which. In
 # the work memory, in inertial axes at q_k: S and D, the columns; arm and lever, the point of the joint from the parent and from the body;
-# axis (3, 3), of translations; pin, of the rotation. In the step: Q, by which the body turns (4), and way; swing, E (4); slide.
+# axis (3, 3), of translations; pin, of the rotation; shift and spin, which close the joint. In the step: Q, by which the body turns (4),
+# and way; swing, E (4); slide.
 LINK = table(
     "body", "parent", "above", "joint", "is_b", "points", "slides", "turns", "planar", "first", "columns", "path", "S", "D", "arm", "lever",
-    "axis", "pin", "Q", "way", "swing", "slide",
+    "axis", "pin", "shift", "spin", "Q", "way", "swing", "slide",
 )  # fmt: skip
 # n: unknowns. Of all in the work memory: moved, by which joints have moved; A, g, theta; wrench and rotary, what
 # joints do, and inertias (3, 3), of each body; row, of a force, by the unknowns (2 n). In the integer one: joins, whether an interaction is
 # a joint of the tree; row_of, that of each body. oriented: forces depend on places.
 PLAN = table("n", "oriented", "moved", "A", "g", "theta", "wrench", "rotary", "row", "joins", "row_of")
 _WORTH = 50  # squares of columns, summed over bodies, for each equation: of larger trees these take less time
-_FAR = 1.0  # radians, by which no body may turn in a step
+_FAR = 2.5  # radians, by which no body may turn in a step
 _PATIENCE = 10  # Newton's iterations
 _SLOW = 1e-3  # of the last correction: A is found anew for one that is larger
 _SMALL = 1e-6  # a correction that forces follow to first order
-_CLOSED = 2.0**-42  # of the lengths that cancel in it, by which a joint counts as closed
+_CLOSED = 1e-8  # of the lengths that cancel in it: a joint that is open by less closes to first order
 _PIVOT = 1e-12  # of a diagonal entry: smaller pivots are rounding
 _ORTHOGONAL = 1e-10
 
@@ -84,7 +85,7 @@ def plant(lists, mem, method, work, iwork):
         row_of[body], n = len(paths) - 1, n + slides + turns
     if not 0 < sum(len(path) ** 2 for path in paths) <= _WORTH * lists.interactions["m"][links["joint"][links["joint"] != ABSENT]].sum():
         return Tables(np.zeros(0, LINK), plan)
-    sizes = {"arm": 3, "lever": 3, "axis": 9, "pin": 3, "Q": 4, "way": 3, "swing": 4, "slide": 3}
+    sizes = {"arm": 3, "lever": 3, "axis": 9, "pin": 3, "shift": 3, "spin": 3, "Q": 4, "way": 3, "swing": 4, "slide": 3}
     for link, path in zip(links, paths, strict=True):
         link["path"] = _store(iwork, path)
         for name, size in ({"S": 6 * len(path), "D": 6 * len(path)} | sizes).items():
@@ -183,7 +184,7 @@ def acts_alone(s, tree, mem, imem, work, iwork):
 
 @tiny
 def _is_closed(it, p, mem, imem, work):
-    """Whether y of a joint is rounding."""
+    """Whether a joint is all but closed."""
     length = norm(view(work, p.q_old + 7 * it.a, 3)) + norm(view(mem, it.row_a, 3))
     if it.b != ABSENT:
         length += norm(view(work, p.q_old + 7 * it.b, 3))
@@ -205,6 +206,7 @@ def move(t, n_blocks, s, tree, functions, options, mem, imem, work, iwork):
     v, R, w, R_free = view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.w, 6 * m), view(work, p.R_free, 6 * m)
     _begin(view(work, p.q_old, 7 * m), R, s, tree, mem, work)
     _state_columns(True, tree.links, work)
+    _close(s, tree, mem, work)
     _guess(h, tree, work, w)
     while n_iter < _PATIENCE and _find_places(tree, work, h, w) < _FAR:
         plain.to_body(m, R, w, v)
@@ -307,6 +309,25 @@ def _free_axes(link, w, axis):
 
 
 @kernel
+def _close(s, tree, mem, work):
+    """What closes joints that are open by y. Out: shift, spin."""
+    for at in range(tree.links.size):
+        link, shift, spin = tree.links[at], stack(3), stack(3)
+        for l in range(3):
+            shift[l] = spin[l] = 0.0
+        if link.joint != ABSENT:
+            it = s.interactions[link.joint]
+            for i in range(link.points):
+                for l in range(3):
+                    shift[l] -= mem[it.y + i] * work[it.H + 12 * i + 6 * link.is_b + l]
+            for i in range(link.points, it.m):
+                for l in range(3):
+                    spin[l] -= mem[it.y + i] * work[it.H + 12 * i + 6 * link.is_b + 3 + l]
+        for l in range(3):
+            work[link.shift + l], work[link.spin + l] = shift[l], spin[l]
+
+
+@kernel
 def _guess(h, tree, work, w):
     """By which joints move in a step at the velocities w. Out: moved, swing."""
     for at in range(tree.links.size):
@@ -351,7 +372,8 @@ def _move_joints(scale, tree, work):
 @kernel
 def _find_places(tree, work, h, w):
     """How bodies turn and go as joints have moved, and with which velocities. Returns the largest rotation. Out: Q, way, slide, w."""
-    farthest, way, turn = 0.0, stack(3), stack(3)
+    farthest, way, turn, closing = 0.0, stack(3), stack(3), stack(4)
+    closing[0] = 1.0
     for at in range(tree.links.size):
         link = tree.links[at]
         Q, slide, swing, moved = (
@@ -362,18 +384,19 @@ def _find_places(tree, work, h, w):
             sine = math.sin(0.5 * angle)
             swing[0] = math.cos(0.5 * angle)
             for l in range(3):
-                swing[1 + l] = sine * work[link.pin + l]
+                swing[1 + l], closing[1 + l] = sine * work[link.pin + l], 0.5 * work[link.spin + l]
+            rotations.product(closing, swing, swing)
         for l in range(4):
             Q[l] = swing[l]
         for l in range(3):
-            way[l], slide[l] = 0.0, 0.0
+            way[l], slide[l] = work[link.shift + l], 0.0
             for c in range(link.slides):
                 slide[l] += moved[c] * work[link.axis + 3 * c + l]
         if link.above != ABSENT:
             above = tree.links[link.above]
             Q_above = view(work, above.Q, 4)
             if link.turns < 3:
-                rotations.product(Q_above, swing, Q)
+                rotations.product(Q_above, Q, Q)
             _add_turned(Q_above, view(work, link.arm, 3), 1.0, way)
             for l in range(3):
                 way[l] += work[above.way + l]

@@ -1,0 +1,161 @@
+"""Trees of joints: the same steps as by equations, whatever the joints, what acts on them, and the scales; and what is no tree."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import nsds
+from nsds import joints
+from nsds.schemes.rigid import trees
+from nsds.schemes.run.preparation import prepare_run
+from tests.strategies import examples, generators
+
+BY_EQUATIONS = nsds.rattle(newton_max_iter=49)  # another record than the default's, so that no kept run is taken
+KINDS = ("hinge", "ball_joint", "fixed_joint", "prismatic", "cylindrical", "planar")
+
+
+def joint_of(kind, point, axis):
+    given = {"ball_joint": (point,), "fixed_joint": (), "prismatic": (axis,)}
+    return getattr(joints, kind)(*given.get(kind, (point, axis)))
+
+
+def unit(x):
+    return x / np.linalg.norm(x)
+
+
+def random_tree(rng, n, scale=1.0, planar=False, speed=3.0):
+    """A system of n bodies, each on an earlier one, the world or a fixed body, or free; springs between any, a motor in a hinge."""
+    parts, places = {"frame": nsds.rigid_bodies(np.inf, 1.0, q=[0, 0, 0, 1, 0, 0, 0], v=np.zeros(6))}, [np.zeros(3)]
+    names, forces = ["frame"], {}
+    if planar:
+        parts = {"frame": nsds.planar_bodies(np.inf, 1.0, q=[0, 0, 0], v=[0, 0, 0])}
+    for i in range(n):
+        name, place, mass = f"b{i}", scale * rng.normal(size=3) * [1, 1, not planar], 10 ** rng.uniform(-1, 1)
+        inertia, v = mass * scale**2 * rng.uniform(0.05, 0.1, 3), speed * rng.normal(size=6) * np.repeat([scale, 1.0], 3)
+        if planar:
+            parts[name] = nsds.planar_bodies(mass, inertia[0], q=[*place[:2], rng.uniform(0, 6)], v=v[[0, 1, 5]])
+        else:
+            parts[name] = nsds.rigid_bodies(mass, inertia, q=[*place, *unit(rng.normal(size=4))], v=v)
+        kinds, axis = ("hinge", "ball_joint", "fixed_joint", "prismatic") if planar else KINDS, unit(rng.normal(size=3))
+        kind, other = "hinge" if i == 0 else rng.choice(kinds), names[rng.integers(len(names))]
+        if planar:
+            axis = np.array([0, 0, 1.0]) if kind == "hinge" else unit(axis * [1, 1, 0])
+        on = name if rng.random() < 0.2 else (name, other) if rng.random() < 0.5 else (other, name)
+        point = (place + scale * rng.normal(size=3)) * [1, 1, not planar]
+        if i == 0 or rng.random() < 0.85:
+            parts[f"j{i}"] = nsds.interaction(joint_of(kind, point, axis), nsds.equality(), on=on)
+            if kind == "hinge" and rng.random() < 0.5:
+                stiff = mass * scale**2 * 10.0 ** rng.uniform(0, 5)
+                forces[f"m{i}"] = nsds.interaction(joints.hinge_angle(axis), nsds.spring_damper(stiff, 0.05 * stiff), on=on)
+        if rng.random() < 0.4:
+            spring = joints.distance(place, places[rng.integers(len(places))] + scale * np.array([0.1, 0, 0]))
+            forces[f"s{i}"] = nsds.interaction(spring, nsds.spring_damper(50.0 * mass, 0.5 * mass), on=(name, names[-1]))
+        names.append(name)
+        places.append(place)
+    return nsds.system(gravity=[0, -9.81 * scale, 0], **parts, **forces)
+
+
+def links_of(system):
+    return prepare_run("test", system, 1e-3, nsds.rattle(), nsds.solvers.solver("auto"), False)[0].prepared.tables.tree.links
+
+
+def both(system, h, n_steps):
+    """Rows by the tree, and by equations."""
+    assert links_of(system).size > 0
+    rows = nsds.simulate(system, t_end=n_steps * h, h=h)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trees, "_WORTH", 0)
+        others = nsds.simulate(system, t_end=n_steps * h, h=h, scheme=BY_EQUATIONS)
+    return rows, others
+
+
+def assert_alike(rows, others, tol):
+    """To tol of what is largest among all bodies, or all impulses: rods without mass, and springs in them, carry rounding."""
+    assert (rows["status"] == others["status"]).all()
+    for field in ("q", "v", "p", "lambda"):
+        names = [name for name in rows.dtype.names if rows.dtype[name].names and field in rows.dtype[name].names]
+        largest = max(abs(others[name][field]).max() for name in names)
+        for name in names:
+            np.testing.assert_allclose(rows[name][field], others[name][field], rtol=0, atol=tol * largest, err_msg=f"{name}.{field}")
+
+
+@examples(40)
+@given(generators, st.integers(1, 6), st.booleans())
+def test_the_steps_are_those_by_equations(rng, n, planar):
+    """Joints of all kinds either way round, free bodies, a body that nothing moves, springs, motors stiffer than their bodies."""
+    rows, others = both(random_tree(rng, n, planar=planar), 2e-3, 8)
+    assert_alike(rows, others, 1e-8)
+    assert (rows["status"] == 0).all()
+    assert rows["residual"].max() <= 1e-12
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+def test_other_scales(scale):
+    for seed in range(4):
+        rows, others = both(random_tree(np.random.default_rng(seed), 4, scale), 2e-3, 8)
+        assert_alike(rows, others, 1e-7)
+
+
+def test_far_turns_take_the_equations_where_they_must():
+    """A quarter of a radian a step; and three, more than a tree takes."""
+    for omega in (25.0, 300.0):
+        spin = np.array([0.3, 1.0, 0.0]) * omega
+        body = nsds.rigid_bodies(1.0, [0.02, 0.03, 0.005], q=[0.3, 0.4, 0, 1, 0, 0, 0], v=[*np.cross(spin, [0.3, 0.4, 0.0]), *spin])
+        system = nsds.system(bob=body, pivot=nsds.interaction(joints.ball_joint([0, 0, 0]), nsds.equality(), on="bob"))
+        rows, others = both(system, 1e-2, 1)
+        assert_alike(rows, others, 1e-9)
+        assert (rows.tobytes() == others.tobytes()) == (omega == 300.0)
+
+
+def pendulum(x=1.0, **options):
+    body = nsds.rigid_bodies(1.0, 0.1, q=[x, 0, 0, 1, 0, 0, 0], v=np.zeros(6), fext=[0, -9.81, 0])
+    return nsds.system(bob=body, pivot=nsds.interaction(joints.hinge([0, 0, 0], [0, 0, 1]), nsds.equality(), on="bob", **options))
+
+
+def test_what_hangs_at_rest_stays():
+    body = nsds.rigid_bodies(2.0, [0.1, 0.2, 0.3], q=[0, -1, 0, 1, 0, 0, 0], v=np.zeros(6), fext=[0, -19.62, 0])
+    system = nsds.system(bob=body, pivot=nsds.interaction(joints.hinge([0, 0, 0], [0, 0, 1]), nsds.equality(), on="bob"))
+    rows = nsds.simulate(system, t_end=1.0, h=1e-2)
+    assert abs(rows["bob"]["v"]).max() < 1e-14
+    np.testing.assert_allclose(rows["pivot"]["lambda"][1:, 0], rows["pivot"]["lambda"][1, 0], rtol=1e-12)
+    assert np.linalg.norm(rows["pivot"]["lambda"][-1]) == pytest.approx(2.0 * 9.81 * 1e-2)
+
+
+def test_what_is_no_tree_is_none():
+    """A loop, two joints on one pair of bodies, a joint that holds no point; another method than the default."""
+    bodies = {f"b{i}": nsds.rigid_bodies(1.0, 0.1, q=[i, 0, 0, 1, 0, 0, 0], v=np.zeros(6)) for i in range(2)}
+
+    def pin(x, on, relation=joints.ball_joint):
+        return nsds.interaction(relation([x, 0, 0]), nsds.equality(), on=on)
+
+    loop = {"j0": pin(-0.5, "b0"), "j1": pin(0.5, ("b1", "b0")), "j2": pin(1.5, "b1")}
+    twice = {"j0": pin(0.5, ("b1", "b0")), "j1": pin(0.7, ("b1", "b0"))}
+    rod = {"rod": nsds.interaction(joints.distance([1, 0, 0], [0, 0.5, 0]), nsds.equality(), on=("b1", "b0"))}
+    for parts, number in ((loop, 0), (twice, 0), (rod, 0), ({"j0": pin(-0.5, "b0")}, 2), ({"j1": pin(0.5, ("b1", "b0"))} | rod, 2)):
+        assert links_of(nsds.system(**bodies, **parts)).size == number
+    chosen = nsds.solvers.solver("nsgs")
+    assert prepare_run("test", pendulum(), 1e-3, nsds.rattle(), chosen, False)[0].prepared.tables.tree.links.size == 0
+
+
+def test_joints_that_are_off_or_open():
+    """A joint without effect lets the body fall; one that is open, by little or by a millimetre, closes in the first step."""
+    system = pendulum(enabled=True)
+    system["pivot"]["enabled"] = False
+    rows = nsds.simulate(system, t_end=0.1, h=1e-2)
+    np.testing.assert_allclose(rows["bob"]["v"][:, 1], -9.81 * rows["t"], atol=1e-12)
+    for gap in (1e-9, 1e-3):
+        system = pendulum()
+        system["bob"]["q"] = [1.0 + gap, 0, gap, *unit(np.array([1.0, 2.0 * gap, 0, 0]))]
+        rows, others = both(system, 1e-2, 5)
+        assert abs(rows["pivot"]["y"][0]).max() > 0.9 * gap
+        assert abs(rows["pivot"]["y"][1:]).max() < 1e-13
+        assert_alike(rows, others, 1e-10)
+
+
+def test_members_are_as_they_are_alone():
+    """Of an ensemble whose members have joints elsewhere."""
+    members = np.stack([pendulum(), pendulum(1.5), pendulum(0.5)])
+    rows = nsds.simulate(members, t_end=0.1, h=1e-2)
+    for k, x in enumerate((1.0, 1.5, 0.5)):
+        assert rows[k].tobytes() == nsds.simulate(pendulum(x), t_end=0.1, h=1e-2).tobytes()
