@@ -115,16 +115,13 @@ def _joints(lists, mem):
         turns = ({0: 1, 1: 0} if is_planar else {0: 3, 2: 1, 3: 0}).get(m - n)
         if n == 0 or turns is None or (kinds != np.where(np.arange(m) < n, POINT, ALIGN)).any():
             continue
-        p_a, p_b = (_UPRIGHT if it[side] == ABSENT else mem[:, bodies["q"][it[side]] + 3 :][:, None, :4] for side in "ab")
-        moments = np.cross(rotations.turned(p_a, u[:, n:]), rotations.turned(p_b, w[:, n:]))
+        is_straight = not mem[:, it["row_offset"] + n : it["row_offset"] + m].any()
         has_one_pin = turns != 1 or is_planar or (u[:, n:] == u[:, n : n + 1]).all()
         has_one_point = all((points == points[:, :1]).all() for points in (a[:, :n], b[:, :n]))
-        if has_one_point and has_one_pin and _are_orthogonal(w[:, :n]) and _are_orthogonal(moments):
+        axes = (w[:, :n], w[:, n:], u[:, n : n + 1] if turns == 1 else u[:, n:])
+        if is_straight and has_one_point and has_one_pin and all(_are_orthogonal(directions) for directions in axes):
             found[k] = (2 if is_planar else 3) - n, turns
     return found
-
-
-_UPRIGHT = np.array([1.0, 0.0, 0.0, 0.0])
 
 
 def _are_orthogonal(directions):
