@@ -173,15 +173,19 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
 
 @kernel
 def _first_half(t, is_stiff, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork):
-    """In the velocities that joints leave free, where nothing but they and forces act and they form a tree; else as `plain.iterate`."""
+    """In the velocities that joints leave free, where they form a tree; else as `plain.iterate`."""
     form, p, n_tried = s.motion, s.motion.plan[0], 0
     if n_contacts == 0 and problem.are_equations(form.interactions, p, iwork):
         _anticipate(t, options, form, functions, mem, work, iwork)
-    if not is_stiff and n_contacts == 0 and trees.acts_alone(form, s.tree, mem, imem, work, iwork):
-        status, n_tried, residual = trees.move(t, n_blocks, form, s.tree, functions, options, mem, imem, work, iwork)
+    n_laws = -1 if is_stiff else trees.laws_of(n_contacts, n_blocks, form, s.tree, mem, imem, work, iwork)
+    if n_laws >= 0:
+        status, n_tried, residual = trees.move(
+            t, n_contacts, n_laws, form, s.tree, functions, solver, solver_options, options, mem, imem, work, iwork
+        )
         if status == CONVERGED:
             return status, n_tried, residual
         _begin_again(form, work)
+        problem.choose_active(options, form, mem, imem, work, iwork)
     status, n_iter, residual = plain.iterate(
         t, n_contacts, n_blocks, form, functions, solver, solver_options, options, mem, imem, work, iwork
     )
@@ -192,11 +196,15 @@ def _first_half(t, is_stiff, n_contacts, n_blocks, s, functions, solver, solver_
 def _second_half(t, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """As `_first_half`, of what moves nothing."""
     form, n_tried = s.motion, 0
-    if n_contacts == 0 and trees.acts_alone(form, s.tree, mem, imem, work, iwork):
-        status, n_tried, residual = trees.hold(t, n_blocks, form, s.tree, functions, options, mem, imem, work, iwork)
+    n_laws = trees.laws_of(n_contacts, n_blocks, form, s.tree, mem, imem, work, iwork)
+    if n_laws >= 0:
+        status, n_tried, residual = trees.hold(
+            t, n_contacts, n_laws, form, s.tree, functions, solver, solver_options, options, mem, imem, work, iwork
+        )
         if status == CONVERGED:
             return status, n_tried, residual
         _begin_again(form, work)
+        problem.choose_active(options, form, mem, imem, work, iwork)
     if form.plan[0].unilateral == 0:
         plain.invert_masses(t, options, form, functions, mem, work)
     status, n_iter, residual = plain.iterate(

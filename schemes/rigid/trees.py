@@ -29,6 +29,7 @@ from nsds.model.joints import ALIGN, POINT
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.rigid import forces, problem
 from nsds.schemes.rigid import moreau_jean as plain
+from nsds.schemes.rigid import tree_contacts as laws
 from nsds.schemes.rigid.bodies import rotational_matrix, turn_block
 from nsds.schemes.rigid.presence import is_gone
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS
@@ -45,17 +46,16 @@ LINK = table(
     "body", "parent", "above", "joint", "is_b", "points", "slides", "turns", "planar", "first", "columns", "path", "S", "D", "arm", "lever",
     "axis", "pin", "shift", "spin", "Q", "way", "swing", "slide",
 )  # fmt: skip
-# n: unknowns. Of all in the work memory: moved, by which joints have moved; A, g, theta; wrench and rotary, what
-# joints do, and inertias (3, 3), of each body; row, of a force, by the unknowns (2 n). In the integer one: joins, whether an interaction is
-# a joint of the tree; row_of, that of each body. oriented: forces depend on places.
-PLAN = table("n", "oriented", "moved", "A", "g", "theta", "wrench", "rotary", "row", "joins", "row_of")
+# n: unknowns; oriented: forces depend on places. Of all in the work memory: moved, by which joints have moved; A, factorised, and whether
+# it is regular; g, theta; wrench and rotary, what joints do, and inertias (3, 3), of each body; row, of a force, by the unknowns (2 n). In
+# the integer one: joins, whether an interaction is a joint of the tree; row_of, that of each body.
+PLAN = table("n", "oriented", "moved", "A", "regular", "g", "theta", "wrench", "rotary", "row", "joins", "row_of")
 _WORTH = 50  # squares of columns, summed over bodies, for each equation: of larger trees these take less time
 _FAR = 2.5  # radians, by which no body may turn in a step
 _PATIENCE = 10  # Newton's iterations
 _SLOW = 1e-3  # of the last correction: A is found anew for one that is larger
 _SMALL = 1e-6  # a correction that forces follow to first order
 _CLOSED = 1e-8  # of the lengths that cancel in it: a joint that is open by less closes to first order
-_PIVOT = 1e-12  # of a diagonal entry: smaller pivots are rounding
 _ORTHOGONAL = 1e-10
 
 
@@ -65,6 +65,7 @@ class Tables(NamedTuple):
 
     links: np.ndarray
     plan: np.ndarray
+    contacts: np.ndarray  # the plan of `tree_contacts`
 
 
 # ------------------------------------------------------------------------------------------------------------------ preparation
@@ -84,17 +85,17 @@ def plant(lists, mem, method, work, iwork):
         link["points"] = (2 if link["planar"] else 3) - slides
         row_of[body], n = len(paths) - 1, n + slides + turns
     if not 0 < sum(len(path) ** 2 for path in paths) <= _WORTH * lists.interactions["m"][links["joint"][links["joint"] != ABSENT]].sum():
-        return Tables(np.zeros(0, LINK), plan)
+        return Tables(np.zeros(0, LINK), plan, np.zeros(1, laws.PLAN))
     sizes = {"arm": 3, "lever": 3, "axis": 9, "pin": 3, "shift": 3, "spin": 3, "Q": 4, "way": 3, "swing": 4, "slide": 3}
     for link, path in zip(links, paths, strict=True):
         link["path"] = _store(iwork, path)
         for name, size in ({"S": 6 * len(path), "D": 6 * len(path)} | sizes).items():
             link[name] = work.reserve(size)
-    work.place(plan, moved=n, A=n * n, g=n, theta=n, wrench=6 * row_of.size, rotary=9 * row_of.size, row=2 * n)
+    work.place(plan, moved=n, A=n * n, regular=1, g=n, theta=n, wrench=6 * row_of.size, rotary=9 * row_of.size, row=2 * n)
     plan["oriented"] = lists.bodies["oriented"].any() or (lists.interactions["law"] == FORCE).any()
     plan["n"], plan["row_of"] = n, _store(iwork, row_of)
     plan["joins"] = _store(iwork, np.isin(np.arange(lists.interactions.size), links["joint"]))
-    return Tables(links, plan)
+    return Tables(links, plan, laws.reserve(lists, method, n, work, iwork))
 
 
 def _store(iwork, numbers):
@@ -166,17 +167,26 @@ def _order(lists, joints):
 
 
 @kernel
-def acts_alone(s, tree, mem, imem, work, iwork):
-    """Whether the step that begins is one of the tree: its joints are there and closed, forces may be, and nothing else acts."""
-    p, is_alone = s.plan[0], tree.links.size > 0
-    for i in range(s.bodies.size if is_alone else 0):
+def laws_of(n_contacts, n_blocks, s, tree, mem, imem, work, iwork):
+    """Blocks of laws beside the joints, if the step that begins is one of the tree, else -1: its joints are there and all but closed.
+
+    Equations that are no joints of it are not for it, nor are bodies of infinite mass that move, or more blocks than there is room for.
+    In/out: begin, see `tree_contacts.number_blocks`.
+    """
+    p, joins, is_one, n_laws = s.plan[0], tree.plan[0].joins, tree.links.size > 0, 0
+    for i in range(s.bodies.size if is_one else 0):
         v = view(work, p.v_old + 6 * i, 6)
         is_at_rest = v[0] == 0.0 and v[1] == 0.0 and v[2] == 0.0 and v[3] == 0.0 and v[4] == 0.0 and v[5] == 0.0
-        is_alone = is_alone and not is_gone(s.bodies[i], work) and (not s.bodies[i].fixed or is_at_rest)
-    for k in range(s.interactions.size if is_alone else 0):
-        it, acts, joins = s.interactions[k], iwork[p.begin + k] >= 0, iwork[tree.plan[0].joins + k] != 0
-        is_alone = is_alone and (acts == joins or (acts and it.law == FORCE)) and (not joins or _is_closed(it, p, mem, imem, work))
-    return is_alone
+        is_one = is_one and not is_gone(s.bodies[i], work) and (not s.bodies[i].fixed or is_at_rest)
+    for k in range(s.interactions.size if is_one else 0):
+        it, acts, is_joint = s.interactions[k], iwork[p.begin + k] >= 0, iwork[joins + k] != 0
+        is_one = is_one and (it.law != EQUALITY or acts == is_joint) and (not is_joint or _is_closed(it, p, mem, imem, work))
+        n_laws += it.n_blocks if acts and not is_joint and it.law != FORCE else 0
+    if not is_one or n_contacts + n_laws > tree.contacts[0].most or (n_contacts > 0 and not problem.has_matrix(n_contacts, n_blocks, p)):
+        return -1
+    if n_contacts + n_laws > 0:
+        laws.number_blocks(s.interactions, joins, p, iwork)
+    return n_laws
 
 
 @tiny
@@ -192,7 +202,7 @@ def _is_closed(it, p, mem, imem, work):
 
 
 @kernel
-def move(t, n_blocks, s, tree, functions, options, mem, imem, work, iwork):
+def move(t, n_contacts, n_laws, s, tree, functions, solver, solver_options, options, mem, imem, work, iwork):
     """The first half, from v_k. Returns (CONVERGED, or NEWTON where nothing is found, iterations, residual). Out: v, w, f, p, r.
 
     A stays what it is as long as corrections shrink by `_SLOW`; the last of them, after which no more than rounding is left by what they
@@ -201,6 +211,8 @@ def move(t, n_blocks, s, tree, functions, options, mem, imem, work, iwork):
     p, plan, h, tol = s.plan[0], tree.plan[0], options.span, max(options.tol, plain.ROUNDING)
     m, residual, before, scale, is_slow, n_iter = p.n_bodies, math.inf, 0.0, 0.0, True, 0
     v, R, w, R_free = view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.w, 6 * m), view(work, p.R_free, 6 * m)
+    if n_contacts + n_laws > 0:
+        laws.state(t, n_contacts, n_laws, s, plan.joins, options, functions, mem, imem, work, iwork)
     _begin(view(work, p.q_old, 7 * m), R, s, tree, mem, work)
     _state_columns(True, tree.links, work)
     _close(s, tree, mem, work)
@@ -211,45 +223,47 @@ def move(t, n_blocks, s, tree, functions, options, mem, imem, work, iwork):
             problem.move_all(options.h, options, p, view(work, p.q, 7 * m), work)
         plain.evaluate_forces(is_slow, t + 0.5 * h, options, s, view(work, p.q, 7 * m), v, functions, mem, imem, work)
         plain.free_impulse(options, s.bodies, p, v, R, R_free, mem, work)
-        _project(tree, R_free, work, iwork)
         if n_iter == 0:
             scale = _energy_at_hand(options.h, s, tree, mem, work)
-        size = _correct(n_iter == 0, t, scale, s, tree, functions, options, mem, work, iwork)
+            _renew(t, n_contacts, n_laws, s, tree, functions, options, mem, work, iwork)
+        size = _correct(False, scale, n_contacts, n_laws, s, tree, solver, solver_options, work, iwork)
         is_slow = n_iter > 0 and size > _SLOW * before
         if is_slow:
-            size = _correct(True, t, scale, s, tree, functions, options, mem, work, iwork)
+            _renew(t, n_contacts, n_laws, s, tree, functions, options, mem, work, iwork)
+            size = _correct(False, scale, n_contacts, n_laws, s, tree, solver, solver_options, work, iwork)
         if not size < math.inf:
             break
         n_iter += 1
         if size <= tol or (size <= _SMALL and size * size <= 0.1 * tol * before and not is_slow):
             _correct_velocities(options.h, s, tree, mem, work, iwork)
-            residual = _share(n_blocks, s, tree, options, mem, work, iwork)
+            residual = _share(n_contacts, n_laws, s, tree, options, mem, work, iwork)
             if residual <= tol:
                 break
         _move_joints(-h, tree, work)
         before = size
-    return CONVERGED if residual <= tol else NEWTON, n_iter, residual
+    return _verdict(n_contacts + n_laws, residual, tol, p, solver_options, work), n_iter, residual
 
 
 @kernel
-def hold(t, n_blocks, s, tree, functions, options, mem, imem, work, iwork):
+def hold(t, n_contacts, n_laws, s, tree, functions, solver, solver_options, options, mem, imem, work, iwork):
     """The second half, which moves nothing. Returns as `move`. Out: v, w, p, r."""
     p, plan, tol = s.plan[0], tree.plan[0], max(options.tol, plain.ROUNDING)
-    m, n = p.n_bodies, tree.plan[0].n
+    m = p.n_bodies
     v, R, w, R_free = view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.w, 6 * m), view(work, p.R_free, 6 * m)
+    if n_contacts + n_laws > 0:
+        laws.state(t, n_contacts, n_laws, s, plan.joins, options, functions, mem, imem, work, iwork)
     _begin(view(work, p.q_old, 7 * m), R, s, tree, mem, work)
     _state_columns(True, tree.links, work)
     for i in range(6 * m):
-        v[i] = 0.0
-    plain.free_impulse(options, s.bodies, p, v, R, R_free, mem, work)  # - M w - h F
-    _project(tree, R_free, work, iwork)
+        v[i] = w[i] = 0.0
+    plain.free_impulse(options, s.bodies, p, v, R, R_free, mem, work)  # - M w_k - h F
     _find_inertias(t, options, s, tree, functions, mem, work)
     _sum_inertias(False, 0.0, s, tree, mem, work, iwork)
-    if not _factorise(n, view(work, plan.A, n * n)):
+    work[plan.regular] = 1.0 if laws.factorise(plan.n, view(work, plan.A, plan.n**2)) else 0.0
+    if n_contacts + n_laws > 0 and work[plan.regular] != 0.0:
+        laws.respond(True, n_contacts, n_laws, s, tree, work, iwork)
+    if not _correct(True, 1.0, n_contacts, n_laws, s, tree, solver, solver_options, work, iwork) < math.inf:
         return NEWTON, 0, math.inf
-    _substitute(n, view(work, plan.A, n * n), view(work, plan.g, n), view(work, plan.theta, n))
-    for i in range(6 * m):
-        w[i] = 0.0
     for at in range(tree.links.size):
         link = tree.links[at]
         for c in range(link.columns):
@@ -257,8 +271,14 @@ def hold(t, n_blocks, s, tree, functions, options, mem, imem, work, iwork):
                 w[6 * link.body + l] -= work[link.S + 6 * c + l] * work[plan.theta + iwork[link.path + c]]
     plain.to_body(m, R, w, v)
     plain.free_impulse(options, s.bodies, p, v, R, R_free, mem, work)
-    residual = _share(n_blocks, s, tree, options, mem, work, iwork)
-    return CONVERGED if residual <= tol else NEWTON, 1, residual
+    residual = _share(n_contacts, n_laws, s, tree, options, mem, work, iwork)
+    return _verdict(n_contacts + n_laws, residual, tol, p, solver_options, work), 1, residual
+
+
+@tiny
+def _verdict(n_blocks, residual, tol, p, options, work):
+    """CONVERGED where balances hold, and laws, if there are any; else NEWTON."""
+    return CONVERGED if residual <= tol and (n_blocks == 0 or work[p.info + 1] <= options.enough) else NEWTON
 
 
 # ------------------------------------------------------------------------------------------------------------------ joints
@@ -473,15 +493,17 @@ def _state_columns(is_start, links, work):
 
 
 @kernel
-def _project(tree, R_free, work, iwork):
-    """``g = S^T R_free``."""
-    g = view(work, tree.plan[0].g, tree.plan[0].n)
+def _project(tree, p, work, iwork):
+    """``g = S^T (R_free - known)``."""
+    left, g = stack(6), view(work, tree.plan[0].g, tree.plan[0].n)
     for c in range(g.size):
         g[c] = 0.0
     for at in range(tree.links.size):
         link = tree.links[at]
+        for l in range(6):
+            left[l] = work[p.R_free + 6 * link.body + l] - (work[p.known + 6 * link.body + l] if p.bounded != 0 else 0.0)
         for c in range(link.columns):
-            g[iwork[link.path + c]] += dot_6(view(work, link.S + 6 * c, 6), view(R_free, 6 * link.body, 6))
+            g[iwork[link.path + c]] += dot_6(view(work, link.S + 6 * c, 6), left)
 
 
 @kernel
@@ -550,50 +572,29 @@ def _add_force(it, tree, A, work, iwork):
 
 
 @kernel
-def _factorise(n, A):
-    """``A <- L U`` as it comes, all but symmetric and positive definite; False where a pivot is rounding. In/out: A; of U 1 / pivots."""
-    for k in range(n):
-        least = _PIVOT * abs(A[n * k + k])
-        for j in range(k):
-            factor = A[n * k + j] * A[n * j + j]
-            A[n * k + j] = factor
-            for i in range(j + 1, n if factor != 0.0 else 0):
-                A[n * k + i] -= factor * A[n * j + i]
-        if not A[n * k + k] > least:
-            return False
-        A[n * k + k] = 1.0 / A[n * k + k]
-    return True
+def _renew(t, n_contacts, n_laws, s, tree, functions, options, mem, work, iwork):
+    """A where joints have moved to, factorised, and what laws do by it. Out: D, A, regular, and those of `tree_contacts`."""
+    plan = tree.plan[0]
+    _state_columns(False, tree.links, work)
+    _find_inertias(t + 0.5 * options.span, options, s, tree, functions, mem, work)
+    _sum_inertias(True, options.span, s, tree, mem, work, iwork)
+    work[plan.regular] = 1.0 if laws.factorise(plan.n, view(work, plan.A, plan.n**2)) else 0.0
+    if n_contacts + n_laws > 0 and work[plan.regular] != 0.0:
+        laws.respond(False, n_contacts, n_laws, s, tree, work, iwork)
 
 
 @kernel
-def _substitute(n, A, g, x):
-    """``x = (L U)^-1 g``; returns ``g . x``."""
-    work = 0.0
-    for k in range(n):
-        x[k] = g[k]
-        for j in range(k):
-            x[k] -= A[n * k + j] * x[j]
-    for k in range(n - 1, -1, -1):
-        for j in range(k + 1, n):
-            x[k] -= A[n * k + j] * x[j]
-        x[k] *= A[n * k + k]
-        work += g[k] * x[k]
-    return work
-
-
-@kernel
-def _correct(is_new, t, scale, s, tree, functions, options, mem, work, iwork):
-    """The size of ``theta = A^-1 g`` beside what is at hand, infinity where A is singular. is_new: A is found anew, from D. Out: theta."""
-    n, plan = tree.plan[0].n, tree.plan[0]
-    A = view(work, plan.A, n * n)
-    if is_new:
-        _state_columns(False, tree.links, work)
-        _find_inertias(t + 0.5 * options.span, options, s, tree, functions, mem, work)
-        _sum_inertias(True, options.span, s, tree, mem, work, iwork)
-        if not _factorise(n, A):
-            return math.inf
-    energy = abs(_substitute(n, A, view(work, plan.g, n), view(work, plan.theta, n)))
-    return math.sqrt(energy / scale) if energy > 0.0 else energy
+def _correct(is_start, scale, n_contacts, n_laws, s, tree, solver, options, work, iwork):
+    """The size of theta beside what is at hand, infinity where A is singular. Out: g, theta; r of laws."""
+    n, plan, p = tree.plan[0].n, tree.plan[0], s.plan[0]
+    if work[plan.regular] == 0.0:
+        return math.inf
+    _project(tree, p, work, iwork)
+    if n_contacts + n_laws == 0:
+        energy = laws.substitute(n, view(work, plan.A, n * n), view(work, plan.g, n), view(work, plan.theta, n))
+    else:
+        _, energy = laws.solve(is_start, n_contacts, n_laws, s, tree, solver, options, work, iwork)
+    return math.sqrt(abs(energy) / scale) if abs(energy) > 0.0 else energy
 
 
 @kernel
@@ -638,39 +639,43 @@ def _correct_velocities(h, s, tree, mem, work, iwork):
 
 
 @kernel
-def _share(n_blocks, s, tree, options, mem, work, iwork):
-    """What joints do, from R_free. Returns how much of it no joint does, see `plain.free_residual`. Out: r, p and sizes of its terms."""
+def _share(n_contacts, n_laws, s, tree, options, mem, work, iwork):
+    """What joints do, from R_free and what laws do. Returns how much of it nothing does, see `plain.free_residual`.
+
+    Out: r of joints, H of their blocks; p and sizes of its terms.
+    """
     p, m = s.plan[0], s.plan[0].n_bodies
-    r, R_free = problem.stated_blocks(0, n_blocks, p, work, iwork).r, view(work, p.R_free, 6 * m)
     wrench, term, left = view(work, tree.plan[0].wrench, 6 * m), stack(6), stack(6)
-    problem.clear(p, work)
+    problem.total_impulse(n_contacts, n_laws, p, work, iwork)
     for i in range(6 * m):
-        wrench[i] = R_free[i]
-    for i in range(r.size):
-        r[i] = 0.0
+        wrench[i] = work[p.R_free + i] - work[p.p + i]
     for at in range(tree.links.size - 1, -1, -1):
         link = tree.links[at]
         if link.joint == ABSENT:
             continue
-        it, first = s.interactions[link.joint], p.d * iwork[p.begin + link.joint]
+        it = s.interactions[link.joint]
+        first = p.d * (n_contacts + iwork[p.begin + link.joint])
+        r, H = view(work, p.r + first, it.m), view(work, p.H + 12 * first, 12 * it.m)
         for l in range(6):
             left[l] = wrench[6 * link.body + l]
         for i in range(it.m):
             own = view(work, it.H + 12 * i + 6 * link.is_b, 6)
-            r[first + i] = dot(own, left) if i < link.points else dot(view(own, 3, 3), view(left, 3, 3))
+            r[i] = dot(own, left) if i < link.points else dot(view(own, 3, 3), view(left, 3, 3))
             for l in range(3, 6):
-                left[l] -= r[first + i] * own[l]
+                left[l] -= r[i] * own[l]
+        for l in range(12 * it.m if n_contacts + n_laws > 0 else 0):
+            H[l] = work[it.H + l]
         for side in range(2 if it.b != ABSENT else 1):
             body = it.a if side == 0 else it.b
             for l in range(6):
                 term[l] = 0.0
             for i in range(it.m):
                 for l in range(6):
-                    term[l] += work[it.H + 12 * i + 6 * side + l] * r[first + i]
+                    term[l] += work[it.H + 12 * i + 6 * side + l] * r[i]
             for l in range(6):
                 work[p.p + 6 * body + l] += term[l]
                 wrench[6 * body + l] -= term[l]
             work[p.impulses + 2 * body] += norm(term)
             work[p.impulses + 2 * body + 1] += norm(view(term, 3, 3))
-    impulse, v = view(work, p.p, 6 * m), view(work, p.v, 6 * m)
+    impulse, v, R_free = view(work, p.p, 6 * m), view(work, p.v, 6 * m), view(work, p.R_free, 6 * m)
     return plain.free_residual(options, s.bodies, p, v, impulse, R_free, mem, work)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nsds
-from nsds import joints
+from nsds import joints, shapes
 from nsds.schemes.rigid import trees
 from nsds.schemes.run.preparation import prepare_run
 from tests.strategies import examples, generators
@@ -24,8 +24,11 @@ def unit(x):
     return x / np.linalg.norm(x)
 
 
-def random_tree(rng, n, scale=1.0, planar=False, speed=3.0):
-    """A system of n bodies, each on an earlier one, the world or a fixed body, or free; springs between any, a motor in a hinge."""
+def random_tree(rng, n, scale=1.0, planar=False, speed=3.0, mu=None):
+    """A system of n bodies, each on an earlier one, the world or a fixed body, or free; springs between any, a motor in a hinge.
+
+    With mu the bodies are balls between two walls, and hinges have stops and brakes.
+    """
     parts, places = {"frame": nsds.rigid_bodies(np.inf, 1.0, q=[0, 0, 0, 1, 0, 0, 0], v=np.zeros(6))}, [np.zeros(3)]
     names, forces = ["frame"], {}
     if planar:
@@ -48,11 +51,21 @@ def random_tree(rng, n, scale=1.0, planar=False, speed=3.0):
             if kind == "hinge" and rng.random() < 0.5:
                 stiff = mass * scale**2 * 10.0 ** rng.uniform(0, 5)
                 forces[f"m{i}"] = nsds.interaction(joints.hinge_angle(axis), nsds.spring_damper(stiff, 0.05 * stiff), on=on)
+            if kind == "hinge" and mu is not None:
+                brake, stop = nsds.dry_friction(0.1 * mass * scale**2), joints.hinge_angle(axis, lower=-1e-3, upper=2e-2)
+                forces[f"d{i}"] = nsds.interaction(joints.hinge_angle(axis), brake, on=on)
+                forces[f"e{i}"] = nsds.interaction(stop, nsds.newton_impact(0.3), on=on)
         if rng.random() < 0.4:
             spring = joints.distance(place, places[rng.integers(len(places))] + scale * np.array([0.1, 0, 0]))
             forces[f"s{i}"] = nsds.interaction(spring, nsds.spring_damper(50.0 * mass, 0.5 * mass), on=(name, names[-1]))
         names.append(name)
         places.append(place)
+    if mu is not None:
+        r, heights = 0.05 * scale, [place[1] for place in places[1:]]
+        wall, ball = (shapes.half_plane, shapes.disk(r)) if planar else (shapes.plane, shapes.sphere(r))
+        world = [wall([0, sign, 0][: 3 - planar], min(sign * y for y in heights) - 1.02 * r) for sign in (1.0, -1.0)]
+        law = nsds.newton_impact_friction(0.3, mu, dimension=3 - planar)
+        parts["walls"] = nsds.collisions(dict.fromkeys(names[1:], ball), law, world=world, pairs=[])
     return nsds.system(gravity=[0, -9.81 * scale, 0], **parts, **forces)
 
 
@@ -88,6 +101,14 @@ def test_the_steps_are_those_by_equations(rng, n, planar):
     assert_alike(rows, others, 1e-8)
     assert (rows["status"] == 0).all()
     assert rows["residual"].max() <= 1e-12
+
+
+@examples(40)
+@given(generators, st.integers(1, 6), st.booleans(), st.sampled_from([0.0, 0.3, 1.0]))
+def test_the_steps_are_those_by_equations_where_bodies_touch(rng, n, planar, mu):
+    """Balls that strike two walls and slide on them, with hinges that strike their stops and rub."""
+    rows, others = both(random_tree(rng, n, planar=planar, mu=mu), 2e-3, 15)
+    assert_alike(rows, others, 1e-6)
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1e6])

@@ -1,0 +1,186 @@
+"""What touches, stops or rubs in a tree of joints: its one-step problem in the velocities that joints leave free.
+
+With ``theta = A^-1 (g - S^T H^T r)``, g of `schemes.rigid.trees`, and velocities ``w - D theta``, the laws are stated for
+
+    u = W r + q,    W = H D A^-1 S^T H^T,    q = H (w - D A^-1 g) + b
+
+in blocks of d components, as in `schemes.rigid.blocks`; all blocks act on each other. Equations of joints are none of them.
+"""
+
+import numpy as np
+
+from nsds._jit import kernel, view
+from nsds.maths.vectors import dot_6
+from nsds.model.layout import ABSENT, table
+from nsds.schemes.problem.contact import call_in_turns
+from nsds.schemes.rigid import blocks, problem
+from nsds.schemes.rigid.collisions import rows_of_contact
+from nsds.schemes.rigid.interactions import evaluate
+from nsds.schemes.rigid.tables import EQUALITY, FORCE
+from nsds.solvers.contact.signature import N_INFO
+
+# most: blocks that there is room for. left and right, ``H S`` and ``H D`` by components (n each); response, ``A^-1 S^T H^T`` likewise.
+PLAN = table("most", "left", "right", "response", "W", "rhs", "solver", "n_solver", "row", "column", "isolver", "n_isolver")
+_MOST = 24
+_PIVOT = 1e-12  # of a diagonal entry: smaller pivots are rounding
+
+
+def reserve(lists, method, n, work, iwork):
+    """Plan of the arrays for n unknowns."""
+    plan, d = np.zeros(1, PLAN), lists.d
+    of_laws = ~np.isin(lists.interactions["law"], (EQUALITY, FORCE))
+    most = min(_MOST, int(lists.interactions["n_blocks"][of_laws].sum() + lists.collisions["capacity"].sum()))
+    plan["most"] = most
+    if most > 0:
+        floats, integers = method.work_size(d, np.arange(most + 1) * most, np.tile(np.arange(most), most))
+        work.place(plan, **dict.fromkeys(("left", "right", "response"), d * most * n), W=(d * most) ** 2, rhs=d * most, solver=floats)
+        iwork.place(plan, row=most + 1, column=most**2, isolver=integers)
+        plan["n_solver"], plan["n_isolver"] = floats, integers
+    return plan
+
+
+@kernel
+def number_blocks(interactions, joins, p, iwork):
+    """Blocks of laws come first, then those of joints and forces. Returns how many of the first there are. In/out: begin."""
+    n = n_laws = 0
+    for turn in range(2):
+        for k in range(interactions.size):
+            it = interactions[k]
+            if iwork[p.begin + k] >= 0 and (it.law == FORCE or iwork[joins + k] != 0) == (turn == 1):
+                iwork[p.begin + k] = n
+                n += it.n_blocks
+        n_laws = n if turn == 0 else n_laws
+    return n_laws
+
+
+@kernel
+def state(t, n_contacts, n_laws, s, joins, options, functions, mem, imem, work, iwork):
+    """The laws of contacts and of interactions, with H at q_k and w_k. Out: blocks and known of plan p."""
+    p, d, m = s.plan[0], s.plan[0].d, s.plan[0].n_bodies
+    problem.arrange(n_contacts, True, p, work, iwork)
+    problem.state_contacts(n_contacts, s.collisions, s.plan, mem, imem, work, iwork)
+    for i in range(n_contacts):
+        each = s.collisions[iwork[p.which + p.n_contacts + iwork[p.place + i]]].each
+        frame, lever, body = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6), view(iwork, p.body + 2 * i, 2)
+        rows_of_contact(each, d, False, body, frame, lever, view(work, p.H + 12 * d * i, 12 * d), view(work, p.diagonal + d * i, d))
+    stated = problem.stated_blocks(n_contacts, n_laws, p, work, iwork)
+    for k in range(s.interactions.size):
+        it, first = s.interactions[k], iwork[p.begin + k]
+        if first >= 0 and it.law != FORCE and iwork[joins + k] == 0:
+            if it.row == ABSENT and it.gap_function == ABSENT:
+                evaluate(t, it, view(work, p.q_old, 7 * m), view(work, p.R, 9 * m), functions, mem, imem, work)
+            blocks.state_block(options.h, options.gamma * options.h, True, it, first, d, mem, work, stated)
+    if p.bounded != 0:
+        problem.know_origins(options.h, s.interactions, p, work, iwork)
+
+
+@kernel
+def respond(is_start, n_contacts, n_laws, s, tree, work, iwork):
+    """What impulses of laws do, A factorised: with the columns S, at the start of a half, or D. Out: left, right, response, W."""
+    p, plan, n = s.plan[0], tree.contacts[0], tree.plan[0].n
+    count, d, A = n_contacts + n_laws, s.plan[0].d, view(work, tree.plan[0].A, n * n)
+    left, right, W = plan.left, plan.left if is_start else plan.right, plan.W
+    _project(True, count, p, tree, plan.left, work, iwork)
+    if not is_start:
+        _project(False, count, p, tree, plan.right, work, iwork)
+    for b in range(d * count):
+        substitute(n, A, view(work, left + n * b, n), view(work, plan.response + n * b, n))
+        for a in range(d * count):
+            to = W + ((a // d * count + b // d) * d + a % d) * d + b % d
+            work[to] = 0.0
+            for c in range(n):
+                work[to] += work[right + n * a + c] * work[plan.response + n * b + c]
+    for k in range(count):
+        own, largest = W + (k * count + k) * d * d, 0.0
+        for a in range(d):
+            largest = max(largest, work[own + a * (d + 1)])
+        for a in range(d):  # what is left over has u = s r
+            if work[p.diagonal + d * k + a] > 0.0:
+                work[own + a * (d + 1)] = largest if largest > 0.0 else 1.0
+
+
+@kernel
+def _project(is_left, count, p, tree, out, work, iwork):
+    """``H S``, or ``H D``, by components."""
+    n, d = tree.plan[0].n, p.d
+    for a in range(d * count):
+        for c in range(n):
+            work[out + n * a + c] = 0.0
+        for side in range(2):
+            body = iwork[p.body + 2 * (a // d) + side]
+            at = iwork[tree.plan[0].row_of + body] if body >= 0 else ABSENT
+            link, H = tree.links[max(at, 0)], view(work, p.H + 12 * a + 6 * side, 6)
+            for c in range(link.columns if at != ABSENT else 0):
+                column = view(work, (link.S if is_left else link.D) + 6 * c, 6)
+                work[out + n * a + iwork[link.path + c]] += dot_6(H, column)
+
+
+@kernel
+def solve(is_start, n_contacts, n_laws, s, tree, solver, options, work, iwork):
+    """``theta = A^-1 g`` with impulses as the laws want them, and g less what these do. Returns (status, ``g . theta``).
+
+    is_start: w is 0, and its columns are S. Out: r, theta, info. In/out: g.
+    """
+    p, plan, n, d, count = s.plan[0], tree.contacts[0], tree.plan[0].n, s.plan[0].d, n_contacts + n_laws
+    A, g, theta = view(work, tree.plan[0].A, n * n), view(work, tree.plan[0].g, n), view(work, tree.plan[0].theta, n)
+    q, r, u = view(work, plan.rhs, d * count), view(work, p.r, d * count), view(work, p.u, d * count)
+    row, column, W = view(iwork, plan.row, count + 1), view(iwork, plan.column, count**2), view(work, plan.W, (d * count) ** 2)
+    disk, mu, body = view(iwork, p.disk, count), view(work, p.mu, 2 * count), view(iwork, p.body, 2 * count)
+    H, w, right = view(work, p.H, 12 * d * count), view(work, p.w, 6 * p.n_bodies), plan.left if is_start else plan.right
+    substitute(n, A, g, theta)
+    for k in range(count):
+        row[k + 1] = count * (k + 1)
+        for j in range(count):
+            column[count * k + j] = j
+        for a in range(d * k, d * k + d):
+            share = W[(k * count + k) * d * d + a % d * (d + 1)] if work[p.diagonal + a] > 0.0 else 1.0
+            q[a] = blocks.velocity(share * work[p.b + a], a, body[2 * k], body[2 * k + 1], H, w)  # b of what is left over is in units of r
+            for c in range(n):
+                q[a] -= work[right + n * a + c] * theta[c]
+    row[0] = 0
+    info, spare, ispare = view(work, p.info, N_INFO), view(work, plan.solver, plan.n_solver), view(iwork, plan.isolver, plan.n_isolver)
+    status = call_in_turns(solver, p.brief != 0, options.tol, disk, mu, row, column, W, q, options, r, u, info, spare, ispare)
+    for k in range(count):  # what is open carries nothing, not even rounding
+        own = W[(k * count + k) * d * d]
+        if work[p.diagonal + d * k] == 0.0 and not r[d * k] * own > u[d * k]:
+            for a in range(d * k, d * k + d):
+                r[a] = 0.0
+    energy = 0.0
+    for c in range(n):
+        for a in range(d * count):
+            theta[c] -= work[plan.response + n * a + c] * r[a]
+            g[c] -= work[plan.left + n * a + c] * r[a]
+        energy += g[c] * theta[c]
+    return status, energy
+
+
+@kernel
+def factorise(n, A):
+    """``A <- L U`` as it comes, all but symmetric and positive definite; False where a pivot is rounding. In/out: A; of U 1 / pivots."""
+    for k in range(n):
+        least = _PIVOT * abs(A[n * k + k])
+        for j in range(k):
+            factor = A[n * k + j] * A[n * j + j]
+            A[n * k + j] = factor
+            for i in range(j + 1, n if factor != 0.0 else 0):
+                A[n * k + i] -= factor * A[n * j + i]
+        if not A[n * k + k] > least:
+            return False
+        A[n * k + k] = 1.0 / A[n * k + k]
+    return True
+
+
+@kernel
+def substitute(n, A, g, x):
+    """``x = (L U)^-1 g``; returns ``g . x``."""
+    energy = 0.0
+    for k in range(n):
+        x[k] = g[k]
+        for j in range(k):
+            x[k] -= A[n * k + j] * x[j]
+    for k in range(n - 1, -1, -1):
+        for j in range(k + 1, n):
+            x[k] -= A[n * k + j] * x[j]
+        x[k] *= A[n * k + k]
+        energy += g[k] * x[k]
+    return energy
