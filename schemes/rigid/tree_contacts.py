@@ -23,6 +23,7 @@ from nsds.solvers.contact.signature import N_INFO
 PLAN = table("most", "left", "right", "response", "W", "rhs", "solver", "n_solver", "row", "column", "isolver", "n_isolver")
 _MOST = 24
 _PIVOT = 1e-12  # of a diagonal entry: smaller pivots are rounding
+_HELD = 1e-12  # of a block's largest entry: one that is smaller is what rounding leaves of what joints hold
 
 
 def reserve(lists, method, n, work, iwork):
@@ -76,7 +77,11 @@ def state(t, n_contacts, n_laws, s, joins, options, functions, mem, imem, work, 
 
 @kernel
 def respond(is_start, n_contacts, n_laws, s, tree, work, iwork):
-    """What impulses of laws do, A factorised: with the columns S, at the start of a half, or D. Out: left, right, response, W."""
+    """What impulses of laws do, A factorised: with the columns S, at the start of a half, or D. Out: left, right, response, W, diagonal.
+
+    Tangents along which joints let nothing move are left over, as that out of the plane of bodies in it. False where this is so of a
+    normal, whose impulse joints may carry or not.
+    """
     p, plan, n = s.plan[0], tree.contacts[0], tree.plan[0].n
     count, d, A = n_contacts + n_laws, s.plan[0].d, view(work, tree.plan[0].A, n * n)
     left, right, W = plan.left, plan.left if is_start else plan.right, plan.W
@@ -90,13 +95,16 @@ def respond(is_start, n_contacts, n_laws, s, tree, work, iwork):
             work[to] = 0.0
             for c in range(n):
                 work[to] += work[right + n * a + c] * work[plan.response + n * b + c]
+    is_free = True
     for k in range(count):
         own, largest = W + (k * count + k) * d * d, 0.0
         for a in range(d):
             largest = max(largest, work[own + a * (d + 1)])
+        is_free = is_free and (work[p.diagonal + d * k] != 0.0 or work[own] > _HELD * largest)
         for a in range(d):  # what is left over has u = s r
-            if work[p.diagonal + d * k + a] > 0.0:
-                work[own + a * (d + 1)] = largest if largest > 0.0 else 1.0
+            if work[p.diagonal + d * k + a] > 0.0 or not work[own + a * (d + 1)] > _HELD * largest:
+                work[p.diagonal + d * k + a], work[own + a * (d + 1)] = 1.0, largest if largest > 0.0 else 1.0
+    return is_free
 
 
 @kernel

@@ -205,11 +205,11 @@ def _is_closed(it, p, mem, imem, work):
 def move(t, n_contacts, n_laws, s, tree, functions, solver, solver_options, options, mem, imem, work, iwork):
     """The first half, from v_k. Returns (CONVERGED, or NEWTON where nothing is found, iterations, residual). Out: v, w, f, p, r.
 
-    A stays what it is as long as corrections shrink by `_SLOW`; the last of them, after which no more than rounding is left by what they
-    were before, is taken to first order.
+    A stays what it is as long as corrections shrink by `_SLOW`. The last of them is taken to first order: the one after which, by the rate
+    at which they have shrunk, no more than rounding is left.
     """
     p, plan, h, tol = s.plan[0], tree.plan[0], options.span, max(options.tol, plain.ROUNDING)
-    m, residual, before, scale, is_slow, n_iter = p.n_bodies, math.inf, 0.0, 0.0, True, 0
+    m, residual, before, rate, scale, is_slow, n_iter = p.n_bodies, math.inf, math.inf, 1.0, 0.0, True, 0
     v, R, w, R_free = view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.w, 6 * m), view(work, p.R_free, 6 * m)
     if n_contacts + n_laws > 0:
         laws.state(t, n_contacts, n_laws, s, plan.joins, options, functions, mem, imem, work, iwork)
@@ -227,14 +227,14 @@ def move(t, n_contacts, n_laws, s, tree, functions, solver, solver_options, opti
             scale = _energy_at_hand(options.h, s, tree, mem, work)
             _renew(t, n_contacts, n_laws, s, tree, functions, options, mem, work, iwork)
         size = _correct(False, scale, n_contacts, n_laws, s, tree, solver, solver_options, work, iwork)
-        is_slow = n_iter > 0 and size > _SLOW * before
+        rate, is_slow = min(rate, size / before) if n_iter > 0 else 1.0, n_iter > 0 and size > _SLOW * before
         if is_slow:
             _renew(t, n_contacts, n_laws, s, tree, functions, options, mem, work, iwork)
             size = _correct(False, scale, n_contacts, n_laws, s, tree, solver, solver_options, work, iwork)
         if not size < math.inf:
             break
         n_iter += 1
-        if size <= tol or (size <= _SMALL and size * size <= 0.1 * tol * before and not is_slow):
+        if size <= tol or (size <= _SMALL and rate * size <= 0.1 * tol):
             _correct_velocities(options.h, s, tree, mem, work, iwork)
             residual = _share(n_contacts, n_laws, s, tree, options, mem, work, iwork)
             if residual <= tol:
@@ -260,8 +260,8 @@ def hold(t, n_contacts, n_laws, s, tree, functions, solver, solver_options, opti
     _find_inertias(t, options, s, tree, functions, mem, work)
     _sum_inertias(False, 0.0, s, tree, mem, work, iwork)
     work[plan.regular] = 1.0 if laws.factorise(plan.n, view(work, plan.A, plan.n**2)) else 0.0
-    if n_contacts + n_laws > 0 and work[plan.regular] != 0.0:
-        laws.respond(True, n_contacts, n_laws, s, tree, work, iwork)
+    if n_contacts + n_laws > 0 and work[plan.regular] != 0.0 and not laws.respond(True, n_contacts, n_laws, s, tree, work, iwork):
+        work[plan.regular] = 0.0
     if not _correct(True, 1.0, n_contacts, n_laws, s, tree, solver, solver_options, work, iwork) < math.inf:
         return NEWTON, 0, math.inf
     for at in range(tree.links.size):
@@ -579,8 +579,8 @@ def _renew(t, n_contacts, n_laws, s, tree, functions, options, mem, work, iwork)
     _find_inertias(t + 0.5 * options.span, options, s, tree, functions, mem, work)
     _sum_inertias(True, options.span, s, tree, mem, work, iwork)
     work[plan.regular] = 1.0 if laws.factorise(plan.n, view(work, plan.A, plan.n**2)) else 0.0
-    if n_contacts + n_laws > 0 and work[plan.regular] != 0.0:
-        laws.respond(False, n_contacts, n_laws, s, tree, work, iwork)
+    if n_contacts + n_laws > 0 and work[plan.regular] != 0.0 and not laws.respond(False, n_contacts, n_laws, s, tree, work, iwork):
+        work[plan.regular] = 0.0
 
 
 @kernel
