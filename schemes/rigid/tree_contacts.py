@@ -7,23 +7,26 @@ With ``theta = A^-1 (g - S^T H^T r)``, g of `schemes.rigid.trees`, and velocitie
 in blocks of d components, as in `schemes.rigid.blocks`; all blocks act on each other. Equations of joints are none of them.
 """
 
+import math
+
 import numpy as np
 
-from nsds._jit import kernel, view
-from nsds.maths.vectors import dot_6
+from nsds._jit import kernel, tiny, view
+from nsds.maths.vectors import dot, dot_6
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.problem.contact import call_in_turns
 from nsds.schemes.rigid import blocks, problem
 from nsds.schemes.rigid.collisions import rows_of_contact
 from nsds.schemes.rigid.interactions import evaluate
-from nsds.schemes.rigid.tables import EQUALITY, FORCE
+from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS
 from nsds.solvers.contact.signature import N_INFO
 
 # most: blocks that there is room for. left and right, ``H S`` and ``H D`` by components (n each); response, ``A^-1 S^T H^T`` likewise.
 PLAN = table("most", "left", "right", "response", "W", "rhs", "solver", "n_solver", "row", "column", "isolver", "n_isolver")
 _MOST = 24
+_LEVELS, _LEVEL = 40, 1e-3  # rounds of `_level`, and change, relative to the largest impulse, that is none
 _PIVOT = 1e-12  # of a diagonal entry: smaller pivots are rounding
-_HELD = 1e-12  # of a block's largest entry: one that is smaller is what rounding leaves of what joints hold
+_HELD = 1e-9  # of the largest entry that a block would have without joints: one that is smaller they hold, but for rounding
 
 
 def reserve(lists, method, n, work, iwork):
@@ -76,7 +79,7 @@ def state(t, n_contacts, n_laws, s, joins, options, functions, mem, imem, work, 
 
 
 @kernel
-def respond(is_start, n_contacts, n_laws, s, tree, work, iwork):
+def respond(is_start, n_contacts, n_laws, s, tree, mem, work, iwork):
     """What impulses of laws do, A factorised: with the columns S, at the start of a half, or D. Out: left, right, response, W, diagonal.
 
     Tangents along which joints let nothing move are left over, as that out of the plane of bodies in it. False where this is so of a
@@ -99,12 +102,25 @@ def respond(is_start, n_contacts, n_laws, s, tree, work, iwork):
     for k in range(count):
         own, largest = W + (k * count + k) * d * d, 0.0
         for a in range(d):
-            largest = max(largest, work[own + a * (d + 1)])
+            largest = max(largest, _without_joints(k, a, s, mem, work, iwork))
         is_free = is_free and (work[p.diagonal + d * k] != 0.0 or work[own] > _HELD * largest)
         for a in range(d):  # what is left over has u = s r
             if work[p.diagonal + d * k + a] > 0.0 or not work[own + a * (d + 1)] > _HELD * largest:
                 work[p.diagonal + d * k + a], work[own + a * (d + 1)] = 1.0, largest if largest > 0.0 else 1.0
     return is_free
+
+
+@tiny
+def _without_joints(k, a, s, mem, work, iwork):
+    """``H M^-1 H^T`` of component a of block k, for balls of the bodies' inertias."""
+    p, total = s.plan[0], 0.0
+    for side in range(2):
+        body, H = iwork[p.body + 2 * k + side], p.H + 12 * (p.d * k + a) + 6 * side
+        if body >= 0 and not s.bodies[body].fixed:
+            q, force, moment = s.bodies[body].q, view(work, H, 3), view(work, H + 3, 3)
+            inertia = (mem[q + INERTIA] + mem[q + INERTIA + 4] + mem[q + INERTIA + 8]) / 3.0
+            total += dot(force, force) / mem[q + MASS] + dot(moment, moment) / inertia
+    return total
 
 
 @kernel
@@ -124,10 +140,10 @@ def _project(is_left, count, p, tree, out, work, iwork):
 
 
 @kernel
-def solve(is_start, n_contacts, n_laws, s, tree, solver, options, work, iwork):
+def solve(is_start, is_first, n_contacts, n_laws, s, tree, solver, options, work, iwork):
     """``theta = A^-1 g`` with impulses as the laws want them, and g less what these do. Returns (status, ``g . theta``).
 
-    is_start: w is 0, and its columns are S. Out: r, theta, info. In/out: g.
+    is_start: w is 0, and its columns are S; is_first: r is that of the last step. Out: r, theta, info. In/out: g.
     """
     p, plan, n, d, count = s.plan[0], tree.contacts[0], tree.plan[0].n, s.plan[0].d, n_contacts + n_laws
     A, g, theta = view(work, tree.plan[0].A, n * n), view(work, tree.plan[0].g, n), view(work, tree.plan[0].theta, n)
@@ -146,6 +162,8 @@ def solve(is_start, n_contacts, n_laws, s, tree, solver, options, work, iwork):
             for c in range(n):
                 q[a] -= work[right + n * a + c] * theta[c]
     row[0] = 0
+    if is_first:
+        _level(d, disk, mu, view(work, p.diagonal, d * count), W, q, r, u)
     info, spare, ispare = view(work, p.info, N_INFO), view(work, plan.solver, plan.n_solver), view(iwork, plan.isolver, plan.n_isolver)
     status = call_in_turns(solver, p.brief != 0, options.tol, disk, mu, row, column, W, q, options, r, u, info, spare, ispare)
     for k in range(count):  # what is open carries nothing, not even rounding
@@ -160,6 +178,44 @@ def solve(is_start, n_contacts, n_laws, s, tree, solver, options, work, iwork):
             g[c] -= work[plan.left + n * a + c] * r[a]
         energy += g[c] * theta[c]
     return status, energy
+
+
+@kernel
+def _level(d, disk, mu, diagonal, W, q, r, change):
+    """Impulses on their way to what the laws want, all at once and alike, but those that roll. In/out: r. Work: change.
+
+    Sweeps load the first of many contacts with what several could carry; contacts that carry alike hold most by friction.
+    """
+    count = disk.size
+    for _ in range(_LEVELS):
+        farthest = most = 0.0
+        for i in range(count):
+            for a in range(3):
+                u, size = q[d * i + a], 0.0
+                for j in range(count):
+                    row = ((i * count + j) * d + a) * d
+                    for b in range(d):
+                        u, size = u + W[row + b] * r[d * j + b], size + abs(W[row + b])
+                change[d * i + a] = -u / size if diagonal[d * i + a] == 0.0 and size > 0.0 else 0.0
+            _stay_in_cone(diagonal[d * i] != 0.0, mu[2 * i] if disk[i] > 0 else 0.0, view(r, d * i, 3), view(change, d * i, 3))
+            for a in range(3):
+                farthest, most = max(farthest, abs(change[d * i + a])), max(most, abs(r[d * i + a]))
+        if farthest <= _LEVEL * most:
+            return
+        for i in range(count):
+            for a in range(3):
+                r[d * i + a] += change[d * i + a]
+
+
+@tiny
+def _stay_in_cone(is_given, mu, r, change):
+    """A change of normal and tangents that leaves the normal above 0, if it is not given, and tangents in the disk. In/out: change."""
+    if not is_given:
+        change[0] = max(-r[0], change[0])
+    limit, x, y = mu * (r[0] + change[0]), r[1] + change[1], r[2] + change[2]
+    size = math.sqrt(x * x + y * y)
+    share = limit / size if size > limit else 1.0
+    change[1], change[2] = share * x - r[1], share * y - r[2]
 
 
 @kernel

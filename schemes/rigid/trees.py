@@ -51,7 +51,8 @@ LINK = table(
 # the integer one: joins, whether an interaction is a joint of the tree; row_of, that of each body.
 PLAN = table("n", "oriented", "moved", "A", "regular", "g", "theta", "wrench", "rotary", "row", "joins", "row_of")
 _WORTH = 50  # squares of columns, summed over bodies, for each equation: of larger trees these take less time
-_FAR = 2.5  # radians, by which no body may turn in a step
+_FAR, _FAR_IN_CONTACT = 2.5, 0.5  # radians, by which no body may turn in a step
+_DRIVEN = 0.1  # of the energy at hand, which joints and laws may give: rotation in a step is worth a few hundredths
 _PATIENCE = 10  # Newton's iterations
 _SLOW = 1e-3  # of the last correction: A is found anew for one that is larger
 _SMALL = 1e-6  # a correction that forces follow to first order
@@ -210,6 +211,7 @@ def move(t, n_contacts, n_laws, s, tree, functions, solver, solver_options, opti
     """
     p, plan, h, tol = s.plan[0], tree.plan[0], options.span, max(options.tol, plain.ROUNDING)
     m, residual, before, rate, scale, is_slow, n_iter = p.n_bodies, math.inf, math.inf, 1.0, 0.0, True, 0
+    far = _FAR if n_contacts + n_laws == 0 else _FAR_IN_CONTACT
     v, R, w, R_free = view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.w, 6 * m), view(work, p.R_free, 6 * m)
     if n_contacts + n_laws > 0:
         laws.state(t, n_contacts, n_laws, s, plan.joins, options, functions, mem, imem, work, iwork)
@@ -217,7 +219,7 @@ def move(t, n_contacts, n_laws, s, tree, functions, solver, solver_options, opti
     _state_columns(True, tree.links, work)
     _close(s, tree, mem, work)
     _guess(h, tree, work, w)
-    while n_iter < _PATIENCE and _find_places(tree, work, h, w) < _FAR:
+    while n_iter < _PATIENCE and _find_places(tree, work, h, w) < far:
         plain.to_body(m, R, w, v)
         if plan.oriented != 0:
             problem.move_all(options.h, options, p, view(work, p.q, 7 * m), work)
@@ -226,17 +228,17 @@ def move(t, n_contacts, n_laws, s, tree, functions, solver, solver_options, opti
         if n_iter == 0:
             scale = _energy_at_hand(options.h, s, tree, mem, work)
             _renew(t, n_contacts, n_laws, s, tree, functions, options, mem, work, iwork)
-        size = _correct(False, scale, n_contacts, n_laws, s, tree, solver, solver_options, work, iwork)
+        size = _correct(False, n_iter == 0, scale, n_contacts, n_laws, s, tree, solver, solver_options, work, iwork)
         rate, is_slow = min(rate, size / before) if n_iter > 0 else 1.0, n_iter > 0 and size > _SLOW * before
         if is_slow:
             _renew(t, n_contacts, n_laws, s, tree, functions, options, mem, work, iwork)
-            size = _correct(False, scale, n_contacts, n_laws, s, tree, solver, solver_options, work, iwork)
+            size = _correct(False, False, scale, n_contacts, n_laws, s, tree, solver, solver_options, work, iwork)
         if not size < math.inf:
             break
         n_iter += 1
         if size <= tol or (size <= _SMALL and rate * size <= 0.1 * tol):
             _correct_velocities(options.h, s, tree, mem, work, iwork)
-            residual = _share(n_contacts, n_laws, s, tree, options, mem, work, iwork)
+            residual = _share(n_contacts, n_laws, scale, s, tree, options, mem, work, iwork)
             if residual <= tol:
                 break
         _move_joints(-h, tree, work)
@@ -254,15 +256,16 @@ def hold(t, n_contacts, n_laws, s, tree, functions, solver, solver_options, opti
         laws.state(t, n_contacts, n_laws, s, plan.joins, options, functions, mem, imem, work, iwork)
     _begin(view(work, p.q_old, 7 * m), R, s, tree, mem, work)
     _state_columns(True, tree.links, work)
+    scale = _energy_at_hand(options.h, s, tree, mem, work)
     for i in range(6 * m):
         v[i] = w[i] = 0.0
     plain.free_impulse(options, s.bodies, p, v, R, R_free, mem, work)  # - M w_k - h F
     _find_inertias(t, options, s, tree, functions, mem, work)
     _sum_inertias(False, 0.0, s, tree, mem, work, iwork)
     work[plan.regular] = 1.0 if laws.factorise(plan.n, view(work, plan.A, plan.n**2)) else 0.0
-    if n_contacts + n_laws > 0 and work[plan.regular] != 0.0 and not laws.respond(True, n_contacts, n_laws, s, tree, work, iwork):
+    if n_contacts + n_laws > 0 and work[plan.regular] != 0.0 and not laws.respond(True, n_contacts, n_laws, s, tree, mem, work, iwork):
         work[plan.regular] = 0.0
-    if not _correct(True, 1.0, n_contacts, n_laws, s, tree, solver, solver_options, work, iwork) < math.inf:
+    if not _correct(True, True, 1.0, n_contacts, n_laws, s, tree, solver, solver_options, work, iwork) < math.inf:
         return NEWTON, 0, math.inf
     for at in range(tree.links.size):
         link = tree.links[at]
@@ -271,7 +274,7 @@ def hold(t, n_contacts, n_laws, s, tree, functions, solver, solver_options, opti
                 w[6 * link.body + l] -= work[link.S + 6 * c + l] * work[plan.theta + iwork[link.path + c]]
     plain.to_body(m, R, w, v)
     plain.free_impulse(options, s.bodies, p, v, R, R_free, mem, work)
-    residual = _share(n_contacts, n_laws, s, tree, options, mem, work, iwork)
+    residual = _share(n_contacts, n_laws, scale, s, tree, options, mem, work, iwork)
     return _verdict(n_contacts + n_laws, residual, tol, p, solver_options, work), 1, residual
 
 
@@ -579,12 +582,12 @@ def _renew(t, n_contacts, n_laws, s, tree, functions, options, mem, work, iwork)
     _find_inertias(t + 0.5 * options.span, options, s, tree, functions, mem, work)
     _sum_inertias(True, options.span, s, tree, mem, work, iwork)
     work[plan.regular] = 1.0 if laws.factorise(plan.n, view(work, plan.A, plan.n**2)) else 0.0
-    if n_contacts + n_laws > 0 and work[plan.regular] != 0.0 and not laws.respond(False, n_contacts, n_laws, s, tree, work, iwork):
+    if n_contacts + n_laws > 0 and work[plan.regular] != 0.0 and not laws.respond(False, n_contacts, n_laws, s, tree, mem, work, iwork):
         work[plan.regular] = 0.0
 
 
 @kernel
-def _correct(is_start, scale, n_contacts, n_laws, s, tree, solver, options, work, iwork):
+def _correct(is_start, is_first, scale, n_contacts, n_laws, s, tree, solver, options, work, iwork):
     """The size of theta beside what is at hand, infinity where A is singular. Out: g, theta; r of laws."""
     n, plan, p = tree.plan[0].n, tree.plan[0], s.plan[0]
     if work[plan.regular] == 0.0:
@@ -593,7 +596,7 @@ def _correct(is_start, scale, n_contacts, n_laws, s, tree, solver, options, work
     if n_contacts + n_laws == 0:
         energy = laws.substitute(n, view(work, plan.A, n * n), view(work, plan.g, n), view(work, plan.theta, n))
     else:
-        _, energy = laws.solve(is_start, n_contacts, n_laws, s, tree, solver, options, work, iwork)
+        _, energy = laws.solve(is_start, is_first, n_contacts, n_laws, s, tree, solver, options, work, iwork)
     return math.sqrt(abs(energy) / scale) if abs(energy) > 0.0 else energy
 
 
@@ -639,16 +642,19 @@ def _correct_velocities(h, s, tree, mem, work, iwork):
 
 
 @kernel
-def _share(n_contacts, n_laws, s, tree, options, mem, work, iwork):
+def _share(n_contacts, n_laws, scale, s, tree, options, mem, work, iwork):
     """What joints do, from R_free and what laws do. Returns how much of it nothing does, see `plain.free_residual`.
 
-    Out: r of joints, H of their blocks; p and sizes of its terms.
+    It is infinity where there are laws, and these and joints drive: all but across what joints hold, laws want large velocities. Out: r of
+    joints, H of their blocks; p and sizes of its terms.
     """
-    p, m = s.plan[0], s.plan[0].n_bodies
+    p, m, done = s.plan[0], s.plan[0].n_bodies, 0.0
     wrench, term, left = view(work, tree.plan[0].wrench, 6 * m), stack(6), stack(6)
     problem.total_impulse(n_contacts, n_laws, p, work, iwork)
     for i in range(6 * m):
         wrench[i] = work[p.R_free + i] - work[p.p + i]
+    for i in range(m if n_contacts + n_laws > 0 and p.bounded == 0 else 0):
+        done += _work_of(view(work, p.p + 6 * i, 6), i, p, work)
     for at in range(tree.links.size - 1, -1, -1):
         link = tree.links[at]
         if link.joint == ABSENT:
@@ -675,7 +681,18 @@ def _share(n_contacts, n_laws, s, tree, options, mem, work, iwork):
             for l in range(6):
                 work[p.p + 6 * body + l] += term[l]
                 wrench[6 * body + l] -= term[l]
+            if n_contacts + n_laws > 0:
+                done += _work_of(term, body, p, work)
             work[p.impulses + 2 * body] += norm(term)
             work[p.impulses + 2 * body + 1] += norm(view(term, 3, 3))
     impulse, v, R_free = view(work, p.p, 6 * m), view(work, p.v, 6 * m), view(work, p.R_free, 6 * m)
-    return plain.free_residual(options, s.bodies, p, v, impulse, R_free, mem, work)
+    is_driven = n_contacts + n_laws > 0 and (done > _DRIVEN * scale or _energy_at_hand(0.0, s, tree, mem, work) > 2.0 * scale)
+    return math.inf if is_driven else plain.free_residual(options, s.bodies, p, v, impulse, R_free, mem, work)
+
+
+@tiny
+def _work_of(impulse, body, p, work):
+    """``impulse . (w_k + w)``, twice the work of an impulse on a body."""
+    spin = stack(3)
+    times(view(work, p.R + 9 * body, 9), view(work, p.v_old + 6 * body + 3, 3), spin)
+    return dot(impulse, view(work, p.v_old + 6 * body, 3)) + dot(view(impulse, 3, 3), spin) + dot_6(impulse, view(work, p.w + 6 * body, 6))
