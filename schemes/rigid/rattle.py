@@ -12,8 +12,8 @@ Where no v is found that keeps joints at their positions and follows the laws of
 by a radian in a step, or where joints would drive what they hold, they hold for velocities in the first half, and a linear motion beside
 it closes them; such a step is INEXACT, and of order 1.
 
-Where joints form a tree, and nothing but they and forces acts, both are solved in the velocities that joints leave free
-(`schemes.rigid.trees`). Else both halves are steps of Moreau–Jean of half the length: an implicit one whose equations hold for positions
+Where joints form a tree, both halves are solved in the velocities that these leave free (`schemes.rigid.trees`). Else, and where that
+finds nothing, both halves are steps of Moreau–Jean of half the length: an implicit one whose equations hold for positions
 (`problem.Options.span`), and a semi-explicit one that moves nothing and has the same forces.
 References: Breuling, Capobianco, Eugster, Leine, Nonlinear Analysis: Hybrid Systems 52 (2024) 101469, whose forces are those of q_k and
 q_{k+1}; Jay, SIAM J. Numer. Anal. 45 (2007) 1814–1842: forces by Gauss's, constraints by Lobatto's quadrature.

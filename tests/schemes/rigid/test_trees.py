@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import nsds
 from nsds import joints, shapes
+from nsds.schemes.rigid import tree_contacts as laws
 from nsds.schemes.rigid import trees
 from nsds.schemes.run.preparation import prepare_run
 from tests.strategies import examples, generators
@@ -180,3 +181,39 @@ def test_members_are_as_they_are_alone():
     rows = nsds.simulate(members, t_end=0.1, h=1e-2)
     for k, x in enumerate((1.0, 1.5, 0.5)):
         assert rows[k].tobytes() == nsds.simulate(pendulum(x), t_end=0.1, h=1e-2).tobytes()
+
+
+@examples(20)
+@given(generators, st.integers(1, 9))
+def test_factors_solve_what_is_all_but_symmetric(rng, n):
+    A = rng.normal(size=(n, n))
+    A = A @ A.T + n * np.eye(n) + 0.1 * rng.normal(size=(n, n))
+    g, x, LU = rng.normal(size=n), np.empty(n), A.reshape(-1).copy()
+    assert laws.factorise(n, LU)
+    assert laws.substitute(n, LU, g, x) == pytest.approx(g @ np.linalg.solve(A, g))
+    np.testing.assert_allclose(A @ x, g, atol=1e-10)
+    singular = np.outer(g, g).reshape(-1) if n > 1 else np.zeros(1)
+    assert not laws.factorise(n, singular)
+
+
+@examples(20)
+@given(generators, st.integers(1, 6), st.sampled_from([3, 5]))
+def test_impulses_are_levelled_within_their_cones(rng, count, d):
+    """Towards the law: normals stay positive, tangents in the disk, rolling as it was, what is given stays; alike contacts carry alike."""
+    H = rng.normal(size=(count * d, 6))
+    W = (H @ H.T).reshape(count, d, count, d).transpose(0, 2, 1, 3).reshape(-1).copy()
+    q, mu, disk = rng.normal(size=count * d), rng.uniform(0, 1, 2 * count), np.full(count, 2)
+    diagonal, r, change = np.zeros(count * d), np.zeros(count * d), np.empty(count * d)
+    r[::d] = rng.uniform(0, 1, count)
+    diagonal[0], given = rng.integers(2), r.copy()
+    laws._level(d, disk, mu, diagonal, W, q, r, change)
+    R = r.reshape(count, d)
+    assert (R[:, 0] >= 0).all()
+    assert (np.linalg.norm(R[:, 1:3], axis=1) <= mu[::2] * R[:, 0] * (1 + 1e-12)).all()
+    assert (R[:, 3:] == given.reshape(count, d)[:, 3:]).all()
+    assert diagonal[0] == 0 or r[0] == given[0]
+    alike, r = np.ones(count * count * d * d), np.zeros(count * d)
+    laws._level(d, disk, 0 * mu, 0 * diagonal, alike, -np.ones(count * d), r, change)
+    np.testing.assert_allclose(r[::d], r[0], rtol=1e-12)
+    assert r[::d].sum() == pytest.approx(1.0, rel=0.01)
+    np.testing.assert_allclose(r.reshape(count, d)[:, 1:], 0.0)
