@@ -50,14 +50,14 @@ LINK = table(
 # it is regular; g, theta; wrench and rotary, what joints do, and inertias (3, 3), of each body; row, of a force, by the unknowns (2 n). In
 # the integer one: joins, whether an interaction is a joint of the tree; row_of, that of each body.
 PLAN = table("n", "oriented", "moved", "A", "regular", "g", "theta", "wrench", "rotary", "row", "joins", "row_of")
-_WORTH = 50  # squares of columns, summed over bodies, for each equation: of larger trees these take less time
+_WORTH, _MOST = 50, 48  # squares of columns, summed over bodies, for each equation, and unknowns: of larger trees these take less time
 _FAR, _FAR_IN_CONTACT = 2.5, 0.5  # radians, by which no body may turn in a step
 _DRIVEN = 0.1  # of the energy at hand, which joints and laws may give: rotation in a step is worth a few hundredths
 _PATIENCE = 10  # Newton's iterations
 _SLOW = 1e-3  # of the last correction: A is found anew for one that is larger
 _SMALL = 1e-6  # a correction that forces follow to first order
 _CLOSED = 1e-8  # of the lengths that cancel in it: a joint that is open by less closes to first order
-_ORTHOGONAL = 1e-10
+_ORTHOGONAL = 1e-10  # by which products of directions may differ from 0 and 1
 
 
 @by_reference
@@ -85,7 +85,8 @@ def plant(lists, mem, method, work, iwork):
         link["planar"] = lists.bodies["planar"][body]
         link["points"] = (2 if link["planar"] else 3) - slides
         row_of[body], n = len(paths) - 1, n + slides + turns
-    if not 0 < sum(len(path) ** 2 for path in paths) <= _WORTH * lists.interactions["m"][links["joint"][links["joint"] != ABSENT]].sum():
+    n_equations = lists.interactions["m"][links["joint"][links["joint"] != ABSENT]].sum()
+    if not (0 < n <= _MOST and sum(len(path) ** 2 for path in paths) <= _WORTH * n_equations):
         return Tables(np.zeros(0, LINK), plan, np.zeros(1, laws.PLAN))
     sizes = {"arm": 3, "lever": 3, "axis": 9, "pin": 3, "shift": 3, "spin": 3, "Q": 4, "way": 3, "swing": 4, "slide": 3}
     for link, path in zip(links, paths, strict=True):
@@ -204,7 +205,7 @@ def _is_closed(it, p, mem, imem, work):
 
 @kernel
 def move(t, n_contacts, n_laws, s, tree, functions, solver, solver_options, options, mem, imem, work, iwork):
-    """The first half, from v_k. Returns (CONVERGED, or NEWTON where nothing is found, iterations, residual). Out: v, w, f, p, r.
+    """The first half, from v_k. Returns (status, iterations, residual): CONVERGED, or NEWTON where nothing is found. Out: v, w, f, p, r.
 
     A stays what it is as long as corrections shrink by `_SLOW`. The last of them is taken to first order: the one after which, by the rate
     at which they have shrunk, no more than rounding is left.
@@ -219,7 +220,7 @@ def move(t, n_contacts, n_laws, s, tree, functions, solver, solver_options, opti
     _state_columns(True, tree.links, work)
     _close(s, tree, mem, work)
     _guess(h, tree, work, w)
-    while n_iter < _PATIENCE and _find_places(tree, work, h, w) < far:
+    while n_iter < min(_PATIENCE, options.max_iter) and _find_places(tree, work, h, w) < far:
         plain.to_body(m, R, w, v)
         if plan.oriented != 0:
             problem.move_all(options.h, options, p, view(work, p.q, 7 * m), work)
@@ -243,7 +244,8 @@ def move(t, n_contacts, n_laws, s, tree, functions, solver, solver_options, opti
                 break
         _move_joints(-h, tree, work)
         before = size
-    return _verdict(n_contacts + n_laws, residual, tol, p, solver_options, work), n_iter, residual
+    status, residual = _verdict(n_contacts + n_laws, residual, tol, p, solver_options, work)
+    return status, n_iter, residual
 
 
 @kernel
@@ -275,13 +277,15 @@ def hold(t, n_contacts, n_laws, s, tree, functions, solver, solver_options, opti
     plain.to_body(m, R, w, v)
     plain.free_impulse(options, s.bodies, p, v, R, R_free, mem, work)
     residual = _share(n_contacts, n_laws, scale, s, tree, options, mem, work, iwork)
-    return _verdict(n_contacts + n_laws, residual, tol, p, solver_options, work), 1, residual
+    status, residual = _verdict(n_contacts + n_laws, residual, tol, p, solver_options, work)
+    return status, 1, residual
 
 
 @tiny
 def _verdict(n_blocks, residual, tol, p, options, work):
-    """CONVERGED where balances hold, and laws, if there are any; else NEWTON."""
-    return CONVERGED if residual <= tol and (n_blocks == 0 or work[p.info + 1] <= options.enough) else NEWTON
+    """(status, residual): CONVERGED where balances hold, and laws, if there are any; else NEWTON; the largest residual of both."""
+    of_laws = work[p.info + 1] if n_blocks > 0 else 0.0
+    return CONVERGED if residual <= tol and of_laws <= options.enough else NEWTON, max(residual, of_laws)
 
 
 # ------------------------------------------------------------------------------------------------------------------ joints
