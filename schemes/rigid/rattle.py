@@ -177,7 +177,7 @@ def _first_half(t, is_stiff, n_contacts, n_blocks, s, functions, solver, solver_
     form, p, n_tried = s.motion, s.motion.plan[0], 0
     if n_contacts == 0 and problem.are_equations(form.interactions, p, iwork):
         _anticipate(t, options, form, functions, mem, work, iwork)
-    n_laws = -1 if is_stiff else trees.laws_of(n_contacts, n_blocks, form, s.tree, mem, imem, work, iwork)
+    n_laws = -1 if is_stiff else trees.laws_of(False, n_contacts, n_blocks, form, s.tree, mem, imem, work, iwork)
     if n_laws >= 0:
         status, n_tried, residual = trees.move(
             t, n_contacts, n_laws, form, s.tree, functions, solver, solver_options, options, mem, imem, work, iwork
@@ -196,7 +196,7 @@ def _first_half(t, is_stiff, n_contacts, n_blocks, s, functions, solver, solver_
 def _second_half(t, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """As `_first_half`, of what moves nothing."""
     form, n_tried = s.motion, 0
-    n_laws = trees.laws_of(n_contacts, n_blocks, form, s.tree, mem, imem, work, iwork)
+    n_laws = trees.laws_of(False, n_contacts, n_blocks, form, s.tree, mem, imem, work, iwork)
     if n_laws >= 0:
         status, n_tried, residual = trees.hold(
             t, n_contacts, n_laws, form, s.tree, functions, solver, solver_options, options, mem, imem, work, iwork
@@ -260,7 +260,7 @@ def _anticipate(t, options, s, functions, mem, work, iwork):
 def _yield(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """A first half whose joints hold for velocities. Returns (contacts, blocks, status, iterations, residual). Out: way, closing joints."""
     form, p, places = s.motion, s.motion.plan[0], s.plan[0]
-    _hold_velocities(t, form, functions, solver, solver_options, options.yielding, mem, imem, work, iwork)
+    _hold_velocities(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
     for i in range(6 * p.n_bodies):
         work[places.way + i] = work[p.v_old + i] = work[p.v + i]
         work[p.f_old + i] = 0.0
@@ -276,19 +276,43 @@ def _yield(t, s, functions, solver, solver_options, options, mem, imem, work, iw
     share = _TURN / max(_TURN, options.h * fastest)
     for i in range(6 * p.n_bodies if zero == 0.0 else 0):
         work[places.way + i] += share * work[p.v + i]
-    return _hold_velocities(t, form, functions, solver, solver_options, options.yielding, mem, imem, work, iwork)  # whose work is lost
+    return _hold_velocities(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)  # whose work is lost
 
 
 @kernel
 def _hold_velocities(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
-    """From the state in mem, whose R, w and H are found again. Returns as `_yield`, INEXACT at best."""
+    """From the state in mem, whose R, w and H are found again. Returns as `_yield`, INEXACT at best.
+
+    Where nothing is found with forces of the middle, a tree of joints takes those at q_k, and one problem.
+    """
+    form, p = s.motion, s.motion.plan[0]
+    n_contacts, n_blocks = _begin_anew(t, form, functions, options.yielding, mem, imem, work, iwork)
+    status, n_iter, residual = plain.iterate(
+        t, n_contacts, n_blocks, form, functions, solver, solver_options, options.yielding, mem, imem, work, iwork
+    )
+    if status != CONVERGED and status != INEXACT and s.tree.links.size > 0:
+        n_contacts, n_blocks = _begin_anew(t, form, functions, options.second, mem, imem, work, iwork)
+        n_laws = trees.laws_of(True, n_contacts, n_blocks, form, s.tree, mem, imem, work, iwork)
+        found, error = status, residual
+        if n_laws >= 0:
+            found, _, error = trees.hold(
+                t, n_contacts, n_laws, form, s.tree, functions, solver, solver_options, options.second, mem, imem, work, iwork
+            )
+        if found == CONVERGED or error <= solver_options.inexact:
+            status, residual = CONVERGED, error
+            for i in range(6 * p.n_bodies):
+                work[p.f + i] = work[p.f_old + i]
+    return n_contacts, n_blocks, INEXACT if status == CONVERGED else status, n_iter, residual
+
+
+@kernel
+def _begin_anew(t, s, functions, options, mem, imem, work, iwork):
+    """(contacts, blocks) of the state in mem. Out: R, w and H, and what `plain.begin` says."""
     p, m = s.plan[0], s.plan[0].n_bodies
     plain.begin(t, options, s, functions, mem, work)
     q, v, R = view(work, p.q_old, 7 * m), view(work, p.v_old, 6 * m), view(work, p.R, 9 * m)
     plain.outputs(t, s.interactions, p, q, v, R, functions, mem, imem, work)
-    n_contacts, n_blocks = problem.choose_active(options, s, mem, imem, work, iwork)
-    status, n_iter, residual = plain.iterate(t, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork)
-    return n_contacts, n_blocks, INEXACT if status == CONVERGED else status, n_iter, residual
+    return problem.choose_active(options, s, mem, imem, work, iwork)
 
 
 @kernel

@@ -22,9 +22,11 @@ from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS
 from nsds.solvers.contact.signature import N_INFO
 
 # most: blocks that there is room for. left and right, ``H S`` and ``H D`` by components (n each); response, ``A^-1 S^T H^T`` likewise.
-PLAN = table("most", "left", "right", "response", "W", "rhs", "solver", "n_solver", "row", "column", "isolver", "n_isolver")
+# group: of both sides of each block, ABSENT where nothing of it moves, and of the second side where it is that of the first.
+PLAN = table("most", "left", "right", "response", "W", "rhs", "solver", "n_solver", "row", "column", "group", "isolver", "n_isolver")
+GROUP = table("origin", "size")  # unknowns that hang together by joints and forces: the first one, how many
 _MOST = 24
-_LEVELS, _LEVEL = 40, 1e-3  # rounds of `_level`, and change, relative to the largest impulse, that is none
+_LEVELS, _LEVEL = 200, 1e-5  # rounds of `_level`, and change, relative to the largest impulse, that is none
 _PIVOT = 1e-12  # of a diagonal entry: smaller pivots are rounding
 _HELD = 1e-9  # of the largest entry that a block would have without joints: one that is smaller they hold, but for rounding
 
@@ -38,7 +40,7 @@ def reserve(lists, method, n, work, iwork):
     if most > 0:
         floats, integers = method.work_size(d, np.arange(most + 1) * most, np.tile(np.arange(most), most))
         work.place(plan, **dict.fromkeys(("left", "right", "response"), d * most * n), W=(d * most) ** 2, rhs=d * most, solver=floats)
-        iwork.place(plan, row=most + 1, column=most**2, isolver=integers)
+        iwork.place(plan, row=most + 1, column=most**2, group=2 * most, isolver=integers)
         plan["n_solver"], plan["n_isolver"] = floats, integers
     return plan
 
@@ -87,17 +89,26 @@ def respond(is_start, n_contacts, n_laws, s, tree, mem, work, iwork):
     """
     p, plan, n = s.plan[0], tree.contacts[0], tree.plan[0].n
     count, d, A = n_contacts + n_laws, s.plan[0].d, view(work, tree.plan[0].A, n * n)
-    left, right, W = plan.left, plan.left if is_start else plan.right, plan.W
+    right, W = plan.left if is_start else plan.right, plan.W
+    _find_groups(count, p, tree, iwork)
     _project(True, count, p, tree, plan.left, work, iwork)
     if not is_start:
         _project(False, count, p, tree, plan.right, work, iwork)
+    for i in range((d * count) ** 2):
+        work[W + i] = 0.0
     for b in range(d * count):
-        substitute(n, A, view(work, left + n * b, n), view(work, plan.response + n * b, n))
-        for a in range(d * count):
-            to = W + ((a // d * count + b // d) * d + a % d) * d + b % d
-            work[to] = 0.0
-            for c in range(n):
-                work[to] += work[right + n * a + c] * work[plan.response + n * b + c]
+        for side in range(2):
+            k = iwork[plan.group + 2 * (b // d) + side]
+            if k == ABSENT:
+                continue
+            first, size = tree.groups[k].origin, tree.groups[k].size
+            _substitute_group(n, first, size, A, view(work, plan.left + n * b, n), view(work, plan.response + n * b, n))
+            response = view(work, plan.response + n * b + first, size)
+            for i in range(count):
+                if iwork[plan.group + 2 * i] == k or iwork[plan.group + 2 * i + 1] == k:
+                    for a in range(d):
+                        to = W + ((i * count + b // d) * d + a) * d + b % d
+                        work[to] += _dot(size, view(work, right + n * (d * i + a) + first, size), response)
     is_free = True
     for k in range(count):
         own, largest = W + (k * count + k) * d * d, 0.0
@@ -108,6 +119,27 @@ def respond(is_start, n_contacts, n_laws, s, tree, mem, work, iwork):
             if work[p.diagonal + d * k + a] > 0.0 or not work[own + a * (d + 1)] > _HELD * largest:
                 work[p.diagonal + d * k + a], work[own + a * (d + 1)] = 1.0, largest if largest > 0.0 else 1.0
     return is_free
+
+
+@kernel
+def _find_groups(count, p, tree, iwork):
+    """Out: group."""
+    plan = tree.contacts[0]
+    for k in range(count):
+        for side in range(2):
+            body = iwork[p.body + 2 * k + side]
+            at = iwork[tree.plan[0].row_of + body] if body >= 0 else ABSENT
+            group = tree.links[at].group if at != ABSENT else ABSENT
+            iwork[plan.group + 2 * k + side] = ABSENT if side == 1 and group == iwork[plan.group + 2 * k] else group
+
+
+@tiny
+def _dot(n, x, y):
+    """``x . y`` of n numbers."""
+    s = 0.0
+    for i in range(n):
+        s += x[i] * y[i]
+    return s
 
 
 @tiny
@@ -151,7 +183,7 @@ def solve(is_start, is_first, n_contacts, n_laws, s, tree, solver, options, work
     row, column, W = view(iwork, plan.row, count + 1), view(iwork, plan.column, count**2), view(work, plan.W, (d * count) ** 2)
     disk, mu, body = view(iwork, p.disk, count), view(work, p.mu, 2 * count), view(iwork, p.body, 2 * count)
     H, w, right = view(work, p.H, 12 * d * count), view(work, p.w, 6 * p.n_bodies), plan.left if is_start else plan.right
-    substitute(n, A, g, theta)
+    substitute(n, tree.groups, A, g, theta)
     for k in range(count):
         row[k + 1] = count * (k + 1)
         for j in range(count):
@@ -159,8 +191,11 @@ def solve(is_start, is_first, n_contacts, n_laws, s, tree, solver, options, work
         for a in range(d * k, d * k + d):
             share = W[(k * count + k) * d * d + a % d * (d + 1)] if work[p.diagonal + a] > 0.0 else 1.0
             q[a] = blocks.velocity(share * work[p.b + a], a, body[2 * k], body[2 * k + 1], H, w)  # b of what is left over is in units of r
-            for c in range(n):
-                q[a] -= work[right + n * a + c] * theta[c]
+            for side in range(2):
+                group = iwork[plan.group + 2 * k + side]
+                if group != ABSENT:
+                    first, size = tree.groups[group].origin, tree.groups[group].size
+                    q[a] -= _dot(size, view(work, right + n * a + first, size), view(theta, first, size))
     row[0] = 0
     if is_first:
         _level(d, disk, mu, view(work, p.diagonal, d * count), W, q, r, u)
@@ -171,11 +206,15 @@ def solve(is_start, is_first, n_contacts, n_laws, s, tree, solver, options, work
         if work[p.diagonal + d * k] == 0.0 and not r[d * k] * own > u[d * k]:
             for a in range(d * k, d * k + d):
                 r[a] = 0.0
+    for a in range(d * count):
+        for side in range(2):
+            group = iwork[plan.group + 2 * (a // d) + side]
+            first = tree.groups[group].origin if group != ABSENT else 0
+            for c in range(first, first + (tree.groups[group].size if group != ABSENT else 0)):
+                theta[c] -= work[plan.response + n * a + c] * r[a]
+                g[c] -= work[plan.left + n * a + c] * r[a]
     energy = 0.0
     for c in range(n):
-        for a in range(d * count):
-            theta[c] -= work[plan.response + n * a + c] * r[a]
-            g[c] -= work[plan.left + n * a + c] * r[a]
         energy += g[c] * theta[c]
     return status, energy
 
@@ -219,31 +258,45 @@ def _stay_in_cone(is_given, mu, r, change):
 
 
 @kernel
-def factorise(n, A):
-    """``A <- L U`` as it comes, all but symmetric and positive definite; False where a pivot is rounding. In/out: A; of U 1 / pivots."""
-    for k in range(n):
-        least = _PIVOT * abs(A[n * k + k])
-        for j in range(k):
-            factor = A[n * k + j] * A[n * j + j]
-            A[n * k + j] = factor
-            for i in range(j + 1, n if factor != 0.0 else 0):
-                A[n * k + i] -= factor * A[n * j + i]
-        if not A[n * k + k] > least:
-            return False
-        A[n * k + k] = 1.0 / A[n * k + k]
+def factorise(n, groups, A):
+    """``A <- L U`` as it comes, by groups, all but symmetric and positive definite; False where a pivot is rounding.
+
+    In/out: A (n, n), of which nothing counts but what couples unknowns of one group; of U 1 / pivots.
+    """
+    for which in range(groups.size):
+        first, end = groups[which].origin, groups[which].origin + groups[which].size
+        for k in range(first, end):
+            least = _PIVOT * abs(A[n * k + k])
+            for j in range(first, k):
+                factor = A[n * k + j] * A[n * j + j]
+                A[n * k + j] = factor
+                for i in range(j + 1, end if factor != 0.0 else 0):
+                    A[n * k + i] -= factor * A[n * j + i]
+            if not A[n * k + k] > least:
+                return False
+            A[n * k + k] = 1.0 / A[n * k + k]
     return True
 
 
 @kernel
-def substitute(n, A, g, x):
+def substitute(n, groups, A, g, x):
     """``x = (L U)^-1 g``; returns ``g . x``."""
     energy = 0.0
-    for k in range(n):
+    for which in range(groups.size):
+        energy += _substitute_group(n, groups[which].origin, groups[which].size, A, g, x)
+    return energy
+
+
+@tiny
+def _substitute_group(n, first, size, A, g, x):
+    """`substitute` for the unknowns of a group."""
+    energy = 0.0
+    for k in range(first, first + size):
         x[k] = g[k]
-        for j in range(k):
+        for j in range(first, k):
             x[k] -= A[n * k + j] * x[j]
-    for k in range(n - 1, -1, -1):
-        for j in range(k + 1, n):
+    for k in range(first + size - 1, first - 1, -1):
+        for j in range(k + 1, first + size):
             x[k] -= A[n * k + j] * x[j]
         x[k] *= A[n * k + k]
         energy += g[k] * x[k]

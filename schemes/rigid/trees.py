@@ -38,19 +38,20 @@ from nsds.status import CONVERGED, NEWTON
 # One row per body that moves, none before its parent. parent: another body, above: its row, both ABSENT for the world, above also for a
 # body that nothing moves; joint: an interaction, ABSENT for a body that is free; is_b: the body is B of its joint, along whose axes the
 # point of the other one slides. points: rows of the joint that hold a point, which come first; slides, turns: translations and rotations
-# that are left, first: the first unknown of these; columns: how many unknowns move the body, path: in the integer work memory, which. In
-# the work memory, in inertial axes at q_k: S and D, the columns; arm and lever, the point of the joint from the parent and from the body;
-# axis (3, 3), of translations; pin, of the rotation; shift and spin, which close the joint. In the step: Q, by which the body turns (4),
-# and way; swing, E (4); slide.
+# that are left, first: the first unknown of these; columns: how many unknowns move the body, path: in the integer work memory, which;
+# group: what hangs together. In the work memory, in inertial axes at q_k: S and D, the columns; arm and lever, the point of the joint from
+# the parent and from the body; axis (3, 3), of translations; pin, of the rotation; shift and spin, which close the joint. In the step: Q,
+# by which the body turns (4), and way; swing, E (4); slide.
 LINK = table(
-    "body", "parent", "above", "joint", "is_b", "points", "slides", "turns", "planar", "first", "columns", "path", "S", "D", "arm", "lever",
-    "axis", "pin", "shift", "spin", "Q", "way", "swing", "slide",
+    "body", "parent", "above", "joint", "is_b", "points", "slides", "turns", "planar", "first", "columns", "path", "group", "S", "D", "arm",
+    "lever", "axis", "pin", "shift", "spin", "Q", "way", "swing", "slide",
 )  # fmt: skip
 # n: unknowns; oriented: forces depend on places. Of all in the work memory: moved, by which joints have moved; A, factorised, and whether
 # it is regular; g, theta; wrench and rotary, what joints do, and inertias (3, 3), of each body; row, of a force, by the unknowns (2 n). In
 # the integer one: joins, whether an interaction is a joint of the tree; row_of, that of each body.
 PLAN = table("n", "oriented", "moved", "A", "regular", "g", "theta", "wrench", "rotary", "row", "joins", "row_of")
-_WORTH, _MOST = 50, 48  # squares of columns, summed over bodies, for each equation, and unknowns: of larger trees these take less time
+_WORTH = 50  # squares of columns, summed over bodies with joints, for each equation: of larger trees these take less time
+_MOST = 200  # unknowns
 _FAR, _FAR_IN_CONTACT = 2.5, 0.5  # radians, by which no body may turn in a step
 _DRIVEN = 0.1  # of the energy at hand, which joints and laws may give: rotation in a step is worth a few hundredths
 _PATIENCE = 10  # Newton's iterations
@@ -66,6 +67,7 @@ class Tables(NamedTuple):
 
     links: np.ndarray
     plan: np.ndarray
+    groups: np.ndarray  # `tree_contacts.GROUP`
     contacts: np.ndarray  # the plan of `tree_contacts`
 
 
@@ -75,8 +77,10 @@ class Tables(NamedTuple):
 def plant(lists, mem, method, work, iwork):
     """`Tables` of the tree of a model's joints, for the default method; its work memory is reserved."""
     order, plan = _order(lists, _joints(lists, mem) if method.name == "auto" else {}), np.zeros(1, PLAN)
+    group_of = _groups(lists, order)
+    order.sort(key=lambda line: group_of[line[0]])
     links, paths, n = np.zeros(len(order), LINK), [], 0
-    row_of = np.full(lists.bodies.size, ABSENT)
+    row_of, groups = np.full(lists.bodies.size, ABSENT), np.zeros(max(group_of.values(), default=-1) + 1, laws.GROUP)
     for link, (body, parent, joint, is_b, slides, turns) in zip(links, order, strict=True):
         above = row_of[parent] if parent != ABSENT else ABSENT
         paths.append([*(paths[above] if above != ABSENT else ()), *range(n, n + slides + turns)])
@@ -85,9 +89,13 @@ def plant(lists, mem, method, work, iwork):
         link["planar"] = lists.bodies["planar"][body]
         link["points"] = (2 if link["planar"] else 3) - slides
         row_of[body], n = len(paths) - 1, n + slides + turns
-    n_equations = lists.interactions["m"][links["joint"][links["joint"] != ABSENT]].sum()
-    if not (0 < n <= _MOST and sum(len(path) ** 2 for path in paths) <= _WORTH * n_equations):
-        return Tables(np.zeros(0, LINK), plan, np.zeros(1, laws.PLAN))
+        link["group"] = group_of[body]
+        groups["size"][group_of[body]] += slides + turns
+    groups["origin"] = np.cumsum(groups["size"]) - groups["size"]
+    has_joint = links["joint"] != ABSENT
+    n_equations = lists.interactions["m"][links["joint"][has_joint]].sum()
+    if not (0 < n <= _MOST and (links["columns"][has_joint] ** 2).sum() <= _WORTH * n_equations):
+        return Tables(np.zeros(0, LINK), plan, groups[:0], np.zeros(1, laws.PLAN))
     sizes = {"arm": 3, "lever": 3, "axis": 9, "pin": 3, "shift": 3, "spin": 3, "Q": 4, "way": 3, "swing": 4, "slide": 3}
     for link, path in zip(links, paths, strict=True):
         link["path"] = _store(iwork, path)
@@ -97,7 +105,7 @@ def plant(lists, mem, method, work, iwork):
     plan["oriented"] = lists.bodies["oriented"].any() or (lists.interactions["law"] == FORCE).any()
     plan["n"], plan["row_of"] = n, _store(iwork, row_of)
     plan["joins"] = _store(iwork, np.isin(np.arange(lists.interactions.size), links["joint"]))
-    return Tables(links, plan, laws.reserve(lists, method, n, work, iwork))
+    return Tables(links, plan, groups, laws.reserve(lists, method, n, work, iwork))
 
 
 def _store(iwork, numbers):
@@ -165,11 +173,29 @@ def _order(lists, joints):
     return order
 
 
+def _groups(lists, order):
+    """{body: number} of what hangs together by joints and forces, in the order in which its first body comes."""
+    leader = {line[0]: line[0] for line in order}
+
+    def leader_of(body):
+        while leader[body] != body:
+            body = leader[body]
+        return body
+
+    pairs = [(body, parent) for body, parent, *_ in order]
+    pairs += [(int(it["a"]), int(it["b"])) for it in lists.interactions if it["law"] == FORCE]
+    for a, b in pairs:
+        if a in leader and b in leader:
+            leader[leader_of(b)] = leader_of(a)
+    numbers = {}
+    return {line[0]: numbers.setdefault(leader_of(line[0]), len(numbers)) for line in order}
+
+
 # ------------------------------------------------------------------------------------------------------------------ halves of a step
 
 
 @kernel
-def laws_of(n_contacts, n_blocks, s, tree, mem, imem, work, iwork):
+def laws_of(may_be_open, n_contacts, n_blocks, s, tree, mem, imem, work, iwork):
     """Blocks of laws beside the joints, if the step that begins is one of the tree, else -1: its joints are there and all but closed.
 
     Equations that are no joints of it are not for it, nor are bodies of infinite mass that move, or more blocks than there is room for.
@@ -182,7 +208,7 @@ def laws_of(n_contacts, n_blocks, s, tree, mem, imem, work, iwork):
         is_one = is_one and not is_gone(s.bodies[i], work) and (not s.bodies[i].fixed or is_at_rest)
     for k in range(s.interactions.size if is_one else 0):
         it, acts, is_joint = s.interactions[k], iwork[p.begin + k] >= 0, iwork[joins + k] != 0
-        is_one = is_one and (it.law != EQUALITY or acts == is_joint) and (not is_joint or _is_closed(it, p, mem, imem, work))
+        is_one = is_one and (it.law != EQUALITY or acts == is_joint) and (not is_joint or may_be_open or _is_closed(it, p, mem, imem, work))
         n_laws += it.n_blocks if acts and not is_joint and it.law != FORCE else 0
     if not is_one or n_contacts + n_laws > tree.contacts[0].most or (n_contacts > 0 and not problem.has_matrix(n_contacts, n_blocks, p)):
         return -1
@@ -264,7 +290,7 @@ def hold(t, n_contacts, n_laws, s, tree, functions, solver, solver_options, opti
     plain.free_impulse(options, s.bodies, p, v, R, R_free, mem, work)  # - M w_k - h F
     _find_inertias(t, options, s, tree, functions, mem, work)
     _sum_inertias(False, 0.0, s, tree, mem, work, iwork)
-    work[plan.regular] = 1.0 if laws.factorise(plan.n, view(work, plan.A, plan.n**2)) else 0.0
+    work[plan.regular] = 1.0 if laws.factorise(plan.n, tree.groups, view(work, plan.A, plan.n**2)) else 0.0
     if n_contacts + n_laws > 0 and work[plan.regular] != 0.0 and not laws.respond(True, n_contacts, n_laws, s, tree, mem, work, iwork):
         work[plan.regular] = 0.0
     if not _correct(True, True, 1.0, n_contacts, n_laws, s, tree, solver, solver_options, work, iwork) < math.inf:
@@ -530,8 +556,11 @@ def _sum_inertias(moves, h, s, tree, mem, work, iwork):
     """``A = S^T M_hat D``, with what forces between bodies have of it; without motion D is S. In/out: D, of velocities then. Out: A."""
     n, p, plan = tree.plan[0].n, s.plan[0], tree.plan[0]
     A, y, turn, T = view(work, plan.A, n * n), stack(6), stack(3), stack(9)
-    for c in range(n * n):
-        A[c] = 0.0
+    for k in range(tree.groups.size):
+        group = tree.groups[k]
+        for c in range(group.origin, group.origin + group.size):
+            for b in range(group.origin, group.origin + group.size):
+                A[n * c + b] = 0.0
     for at in range(tree.links.size):
         link = tree.links[at]
         i, mass, J = 6 * link.body, mem[s.bodies[link.body].q + MASS], view(work, plan.rotary + 9 * link.body, 9)
@@ -566,15 +595,17 @@ def _add_force(it, tree, A, work, iwork):
                 row[l] += work[it.root + it.m * i + j] * work[it.H + 12 * i + l]
         for c in range(n):
             left[c], right[c] = 0.0, 0.0
+        group = tree.groups[0]
         for side in range(2):
             body = it.a if side == 0 else it.b
             at = iwork[plan.row_of + body] if body != ABSENT else ABSENT
             link = tree.links[max(at, 0)]
+            group = tree.groups[link.group] if at != ABSENT else group
             for c in range(link.columns if at != ABSENT else 0):
                 left[iwork[link.path + c]] += dot_6(view(work, link.S + 6 * c, 6), view(row, 6 * side, 6))
                 right[iwork[link.path + c]] += dot_6(view(work, link.D + 6 * c, 6), view(row, 6 * side, 6))
-        for a in range(n):
-            for b in range(n if left[a] != 0.0 else 0):
+        for a in range(group.origin, group.origin + group.size):
+            for b in range(group.origin, group.origin + (group.size if left[a] != 0.0 else 0)):
                 A[n * a + b] += left[a] * right[b]
 
 
@@ -585,7 +616,7 @@ def _renew(t, n_contacts, n_laws, s, tree, functions, options, mem, work, iwork)
     _state_columns(False, tree.links, work)
     _find_inertias(t + 0.5 * options.span, options, s, tree, functions, mem, work)
     _sum_inertias(True, options.span, s, tree, mem, work, iwork)
-    work[plan.regular] = 1.0 if laws.factorise(plan.n, view(work, plan.A, plan.n**2)) else 0.0
+    work[plan.regular] = 1.0 if laws.factorise(plan.n, tree.groups, view(work, plan.A, plan.n**2)) else 0.0
     if n_contacts + n_laws > 0 and work[plan.regular] != 0.0 and not laws.respond(False, n_contacts, n_laws, s, tree, mem, work, iwork):
         work[plan.regular] = 0.0
 
@@ -598,7 +629,7 @@ def _correct(is_start, is_first, scale, n_contacts, n_laws, s, tree, solver, opt
         return math.inf
     _project(tree, p, work, iwork)
     if n_contacts + n_laws == 0:
-        energy = laws.substitute(n, view(work, plan.A, n * n), view(work, plan.g, n), view(work, plan.theta, n))
+        energy = laws.substitute(n, tree.groups, view(work, plan.A, n * n), view(work, plan.g, n), view(work, plan.theta, n))
     else:
         _, energy = laws.solve(is_start, is_first, n_contacts, n_laws, s, tree, solver, options, work, iwork)
     return math.sqrt(abs(energy) / scale) if abs(energy) > 0.0 else energy

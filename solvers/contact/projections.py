@@ -57,7 +57,7 @@ def _iterate(twice, disk, mu, row, column, W, q, options, r, u, info, work):
             if not ratio > _MOST:
                 break
             t *= _CUT * min(1.0, 1.0 / ratio)
-        residual = math.sqrt(moved) / t
+        residual = math.sqrt(moved) / t if t > 0.0 else math.inf
         if twice and moved > 0.0:
             alpha = (moved - t * product) / (moved - 2.0 * t * product + t * t * changed)
             step(CONE, _RELAXED * alpha * t, disk, v.mu_y, v.radius, v.y, v.F_new, v.y)

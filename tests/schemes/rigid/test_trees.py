@@ -188,12 +188,17 @@ def test_members_are_as_they_are_alone():
 def test_factors_solve_what_is_all_but_symmetric(rng, n):
     A = rng.normal(size=(n, n))
     A = A @ A.T + n * np.eye(n) + 0.1 * rng.normal(size=(n, n))
-    g, x, LU = rng.normal(size=n), np.empty(n), A.reshape(-1).copy()
-    assert laws.factorise(n, LU)
-    assert laws.substitute(n, LU, g, x) == pytest.approx(g @ np.linalg.solve(A, g))
+    first = int(rng.integers(n))
+    groups = np.array([(0, first), (first, n - first)], laws.GROUP)
+    A[:first, first:] = A[first:, :first] = 0.0
+    g, x, LU = rng.normal(size=n), np.empty(n), A.copy()
+    LU[:first, first:] = LU[first:, :first] = np.nan  # between groups nothing is read
+    LU = LU.reshape(-1)
+    assert laws.factorise(n, groups, LU)
+    assert laws.substitute(n, groups, LU, g, x) == pytest.approx(g @ np.linalg.solve(A, g))
     np.testing.assert_allclose(A @ x, g, atol=1e-10)
     singular = np.outer(g, g).reshape(-1) if n > 1 else np.zeros(1)
-    assert not laws.factorise(n, singular)
+    assert not laws.factorise(n, np.array([(0, n)], laws.GROUP), singular)
 
 
 @examples(20)
@@ -215,5 +220,5 @@ def test_impulses_are_levelled_within_their_cones(rng, count, d):
     alike, r = np.ones(count * count * d * d), np.zeros(count * d)
     laws._level(d, disk, 0 * mu, 0 * diagonal, alike, -np.ones(count * d), r, change)
     np.testing.assert_allclose(r[::d], r[0], rtol=1e-12)
-    assert r[::d].sum() == pytest.approx(1.0, rel=0.01)
+    assert r[::d].sum() == pytest.approx(1.0, rel=1e-4)
     np.testing.assert_allclose(r.reshape(count, d)[:, 1:], 0.0)
