@@ -26,6 +26,7 @@ from nsds.solvers.contact.signature import N_INFO
 PLAN = table("most", "left", "right", "response", "W", "rhs", "solver", "n_solver", "row", "column", "group", "isolver", "n_isolver")
 GROUP = table("origin", "size")  # unknowns that hang together by joints and forces: the first one, how many
 _MOST = 24
+_MANY = 3  # blocks from which some may carry for others
 _LEVELS, _LEVEL = 200, 1e-5  # rounds of `_level`, and change, relative to the largest impulse, that is none
 _PIVOT = 1e-12  # of a diagonal entry: smaller pivots are rounding
 _HELD = 1e-9  # of the largest entry that a block would have without joints: one that is smaller they hold, but for rounding
@@ -197,7 +198,7 @@ def solve(is_start, is_first, n_contacts, n_laws, s, tree, solver, options, work
                     first, size = tree.groups[group].origin, tree.groups[group].size
                     q[a] -= _dot(size, view(work, right + n * a + first, size), view(theta, first, size))
     row[0] = 0
-    if is_first:
+    if is_first and count >= _MANY:
         _level(d, disk, mu, view(work, p.diagonal, d * count), W, q, r, u)
     info, spare, ispare = view(work, p.info, N_INFO), view(work, plan.solver, plan.n_solver), view(iwork, plan.isolver, plan.n_isolver)
     status = call_in_turns(solver, p.brief != 0, options.tol, disk, mu, row, column, W, q, options, r, u, info, spare, ispare)
