@@ -19,6 +19,7 @@ References: Breuling, Capobianco, Eugster, Leine, Nonlinear Analysis: Hybrid Sys
 q_{k+1}; Jay, SIAM J. Numer. Anal. 45 (2007) 1814–1842: forces by Gauss's, constraints by Lobatto's quadrature.
 """
 
+import math
 import sys
 from typing import NamedTuple
 
@@ -285,24 +286,34 @@ def _hold_velocities(t, s, functions, solver, solver_options, options, mem, imem
 
     Where nothing is found with forces of the middle, a tree of joints takes those at q_k, and one problem.
     """
-    form, p = s.motion, s.motion.plan[0]
-    n_contacts, n_blocks = _begin_anew(t, form, functions, options.yielding, mem, imem, work, iwork)
-    status, n_iter, residual = plain.iterate(
-        t, n_contacts, n_blocks, form, functions, solver, solver_options, options.yielding, mem, imem, work, iwork
+    form = s.motion
+    n_contacts, n_blocks, status, n_iter, residual = _hold_with_forces(
+        t, form, functions, solver, solver_options, options.yielding, mem, imem, work, iwork
     )
     if status != CONVERGED and status != INEXACT and s.tree.links.size > 0:
         n_contacts, n_blocks = _begin_anew(t, form, functions, options.second, mem, imem, work, iwork)
-        n_laws = trees.laws_of(True, n_contacts, n_blocks, form, s.tree, mem, imem, work, iwork)
-        found, error = status, residual
+        n_laws, left = trees.laws_of(True, n_contacts, n_blocks, form, s.tree, mem, imem, work, iwork), math.inf
         if n_laws >= 0:
-            found, _, error = trees.hold(
+            _, _, left = trees.hold(
                 t, n_contacts, n_laws, form, s.tree, functions, solver, solver_options, options.second, mem, imem, work, iwork
             )
-        if found == CONVERGED or error <= solver_options.inexact:
-            status, residual = CONVERGED, error
-            for i in range(6 * p.n_bodies):
-                work[p.f + i] = work[p.f_old + i]
+        if left <= solver_options.inexact:
+            status, residual = CONVERGED, left
+            for i in range(6 * form.plan[0].n_bodies):
+                work[form.plan[0].f + i] = work[form.plan[0].f_old + i]
+        else:
+            n_contacts, n_blocks, status, n_iter, residual = _hold_with_forces(
+                t, form, functions, solver, solver_options, options.yielding, mem, imem, work, iwork
+            )
     return n_contacts, n_blocks, INEXACT if status == CONVERGED else status, n_iter, residual
+
+
+@kernel
+def _hold_with_forces(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """As `_hold_velocities`, with forces of the middle."""
+    n_contacts, n_blocks = _begin_anew(t, s, functions, options, mem, imem, work, iwork)
+    status, n_iter, residual = plain.iterate(t, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+    return n_contacts, n_blocks, status, n_iter, residual
 
 
 @kernel
