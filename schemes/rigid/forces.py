@@ -12,11 +12,11 @@ left out once all has converged. A row that is not stiff has L near 0 and does n
 import math
 
 from nsds._jit import kernel, stack, tiny, view
-from nsds.maths.vectors import dot_6, norm, times_transposed
+from nsds.maths.vectors import norm, times_transposed
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT
 from nsds.schemes.derivatives import FORWARD_STEP
-from nsds.schemes.rigid.interactions import evaluate
+from nsds.schemes.rigid.interactions import evaluate, row_velocity
 from nsds.schemes.rigid.tables import FORCE
 from nsds.solvers.contact.signature import EQUATION
 
@@ -87,9 +87,7 @@ def follow(h, s, change, R_free, work):
             continue
         push, pull = view(work, it.spare, it.m), view(work, it.spare + it.m, it.m)
         for i in range(it.m):
-            pull[i] = dot_6(view(work, it.H + 12 * i, 6), view(change, 6 * it.a, 6))
-            if it.b != ABSENT:
-                pull[i] += dot_6(view(work, it.H + 12 * i + 6, 6), view(change, 6 * it.b, 6))
+            pull[i] = row_velocity(0.0, it, i, change, work)
         for j in range(it.m):
             push[j] = 0.0
             for i in range(j, it.m):
@@ -116,10 +114,9 @@ def follow(h, s, change, R_free, work):
 @tiny
 def rates(it, p, work, ydot):
     """``ydot = H w + rate`` of one element, with H and w as they lie in the work memory."""
+    w = view(work, p.w, 6 * p.n_bodies)
     for i in range(it.m):
-        ydot[i] = work[it.rate + i] + dot_6(view(work, it.H + 12 * i, 6), view(work, p.w + 6 * it.a, 6))
-        if it.b != ABSENT:
-            ydot[i] += dot_6(view(work, it.H + 12 * i + 6, 6), view(work, p.w + 6 * it.b, 6))
+        ydot[i] = row_velocity(work[it.rate + i], it, i, w, work)
 
 
 @kernel

@@ -6,7 +6,7 @@ import numpy as np
 
 from nsds._jit import kernel, stack, tiny, view
 from nsds.maths import rotations
-from nsds.maths.vectors import cross, norm, times
+from nsds.maths.vectors import cross, dot_6, norm, times
 from nsds.model.functions import CENTRAL_STEP, call_function, is_finite_at, nan_of
 from nsds.model.kinds import collisions_of
 from nsds.model.layout import ABSENT
@@ -67,6 +67,13 @@ def contact_rows(each, frame, lever_a, lever_b, has_b, H):
             for k in range(3):
                 if has_b:
                     H[12 * i + 9 + k] = -moment[k]
+
+
+@tiny
+def row_velocity(start, it, i, w, work):
+    """``start + H w`` of row i of an interaction, with H as it lies in the work memory and velocities w of all bodies."""
+    s = start + dot_6(view(work, it.H + 12 * i, 6), view(w, 6 * it.a, 6))
+    return s if it.b == ABSENT else s + dot_6(view(work, it.H + 12 * i + 6, 6), view(w, 6 * it.b, 6))
 
 
 @kernel

@@ -21,15 +21,14 @@ import numpy as np
 
 from nsds._jit import by_reference, kernel, stack, tiny, view
 from nsds.maths import rotations
-from nsds.maths.vectors import dot_6, norm, times, times_transposed
+from nsds.maths.vectors import norm, times, times_transposed
 from nsds.model.collisions import with_room
 from nsds.model.kinds import collisions_of
-from nsds.model.layout import ABSENT
 from nsds.model.records import model_of
 from nsds.schemes.rigid import blocks, forces, problem
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid.bodies import EXPONENTIAL, LINEAR, force, inverse_matrix
-from nsds.schemes.rigid.interactions import blame, cause_of, evaluate  # noqa: F401
+from nsds.schemes.rigid.interactions import blame, cause_of, evaluate, row_velocity  # noqa: F401
 from nsds.schemes.rigid.presence import is_gone, is_unmoved, note_presence
 from nsds.schemes.rigid.tables import INERTIA, MASS, P, V, tables
 from nsds.schemes.run.memory import Allocator, Prepared
@@ -151,10 +150,7 @@ def outputs_of_velocities(interactions, p, v, R, mem, work):
 def keep_outputs(it, w, mem, work):
     """y and ydot of one interaction, from its H and rate and velocities w."""
     for i in range(it.m):
-        s = work[it.rate + i] + dot_6(view(work, it.H + 12 * i, 6), view(w, 6 * it.a, 6))
-        if it.b != ABSENT:
-            s += dot_6(view(work, it.H + 12 * i + 6, 6), view(w, 6 * it.b, 6))
-        mem[it.y + i], mem[it.ydot + i] = work[it.h + i], s
+        mem[it.y + i], mem[it.ydot + i] = work[it.h + i], row_velocity(work[it.rate + i], it, i, w, work)
 
 
 @tiny

@@ -148,7 +148,9 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         work[p.w_impact + i] = work[p.w + i]
     _scale_impulses(0.5, form, mem, imem)
     n_contacts, n_blocks = problem.choose_active(first, form, mem, imem, work, iwork)
-    status, n_iter, residual = _first_half(
+    if n_contacts == 0 and problem.are_equations(form.interactions, p, iwork):
+        _anticipate(t, first, form, functions, mem, work, iwork)
+    status, n_iter, residual = _solve_half(
         t, is_stiff, n_contacts, n_blocks, s, functions, solver, solver_options, first, mem, imem, work, iwork
     )
     way = p.v
@@ -167,46 +169,33 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         plain.invert_masses(t_new, second, form, functions, mem, work)
         _approach(second, form, p, mem, work)
     n_contacts, n_blocks = problem.choose_active(second, form, mem, imem, work, iwork)
-    hit, n_second, error = _second_half(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, second, mem, imem, work, iwork)
+    hit, n_second, error = _solve_half(
+        t_new, False, n_contacts, n_blocks, s, functions, solver, solver_options, second, mem, imem, work, iwork
+    )
     ended = _commit(n_contacts, n_blocks, s, options, mem, imem, work, iwork)
     return worse(worse(ended, done), worse(hit, status)), n_iter + n_second, max(residual, error)
 
 
 @kernel
-def _first_half(t, is_stiff, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork):
-    """In the velocities that joints leave free, where they form a tree; else as `plain.iterate`."""
-    form, p, n_tried = s.motion, s.motion.plan[0], 0
-    if n_contacts == 0 and problem.are_equations(form.interactions, p, iwork):
-        _anticipate(t, options, form, functions, mem, work, iwork)
-    n_laws = -1 if is_stiff else trees.laws_of(False, n_contacts, n_blocks, form, s.tree, mem, imem, work, iwork)
+def _solve_half(t, is_stiff, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """In the velocities that joints leave free, where they form a tree and loads are not stiff; else as `plain.iterate`."""
+    form, n_tried, n_laws = s.motion, 0, -1
+    if not is_stiff:
+        n_laws = trees.laws_of(False, n_contacts, n_blocks, form, s.tree, mem, imem, work, iwork)
     if n_laws >= 0:
-        status, n_tried, residual = trees.move(
-            t, n_contacts, n_laws, form, s.tree, functions, solver, solver_options, options, mem, imem, work, iwork
-        )
+        if options.span > 0.0:
+            status, n_tried, residual = trees.move(
+                t, n_contacts, n_laws, form, s.tree, functions, solver, solver_options, options, mem, imem, work, iwork
+            )
+        else:
+            status, n_tried, residual = trees.hold(
+                t, n_contacts, n_laws, form, s.tree, functions, solver, solver_options, options, mem, imem, work, iwork
+            )
         if status == CONVERGED:
             return status, n_tried, residual
         _begin_again(form, work)
         problem.choose_active(options, form, mem, imem, work, iwork)
-    status, n_iter, residual = plain.iterate(
-        t, n_contacts, n_blocks, form, functions, solver, solver_options, options, mem, imem, work, iwork
-    )
-    return status, n_tried + n_iter, residual
-
-
-@kernel
-def _second_half(t, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork):
-    """As `_first_half`, of what moves nothing."""
-    form, n_tried = s.motion, 0
-    n_laws = trees.laws_of(False, n_contacts, n_blocks, form, s.tree, mem, imem, work, iwork)
-    if n_laws >= 0:
-        status, n_tried, residual = trees.hold(
-            t, n_contacts, n_laws, form, s.tree, functions, solver, solver_options, options, mem, imem, work, iwork
-        )
-        if status == CONVERGED:
-            return status, n_tried, residual
-        _begin_again(form, work)
-        problem.choose_active(options, form, mem, imem, work, iwork)
-    if form.plan[0].unilateral == 0:
+    if options.is_explicit != 0.0 and form.plan[0].unilateral == 0:
         plain.invert_masses(t, options, form, functions, mem, work)
     status, n_iter, residual = plain.iterate(
         t, n_contacts, n_blocks, form, functions, solver, solver_options, options, mem, imem, work, iwork

@@ -48,16 +48,14 @@ def reserve(lists, method, n, work, iwork):
 
 @kernel
 def number_blocks(interactions, joins, p, iwork):
-    """Blocks of laws come first, then those of joints and forces. Returns how many of the first there are. In/out: begin."""
-    n = n_laws = 0
+    """Blocks of laws come first, then those of joints and forces. In/out: begin."""
+    n = 0
     for turn in range(2):
         for k in range(interactions.size):
             it = interactions[k]
             if iwork[p.begin + k] >= 0 and (it.law == FORCE or iwork[joins + k] != 0) == (turn == 1):
                 iwork[p.begin + k] = n
                 n += it.n_blocks
-        n_laws = n if turn == 0 else n_laws
-    return n_laws
 
 
 @kernel

@@ -240,7 +240,7 @@ def move(t, n_contacts, n_laws, s, tree, functions, solver, solver_options, opti
     m, residual, before, rate, scale, is_slow, n_iter = p.n_bodies, math.inf, math.inf, 1.0, 0.0, True, 0
     far = _FAR if n_contacts + n_laws == 0 else _FAR_IN_CONTACT
     v, R, w, R_free = view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.w, 6 * m), view(work, p.R_free, 6 * m)
-    if n_contacts + n_laws > 0:
+    if n_contacts + n_laws > 0 or p.bounded != 0:
         laws.state(t, n_contacts, n_laws, s, plan.joins, options, functions, mem, imem, work, iwork)
     _begin(view(work, p.q_old, 7 * m), R, s, tree, mem, work)
     _state_columns(True, tree.links, work)
@@ -254,11 +254,11 @@ def move(t, n_contacts, n_laws, s, tree, functions, solver, solver_options, opti
         plain.free_impulse(options, s.bodies, p, v, R, R_free, mem, work)
         if n_iter == 0:
             scale = _energy_at_hand(options.h, s, tree, mem, work)
-            _renew(t, n_contacts, n_laws, s, tree, functions, options, mem, work, iwork)
+            _renew(False, t + 0.5 * h, n_contacts, n_laws, s, tree, functions, options, mem, work, iwork)
         size = _correct(False, n_iter == 0, scale, n_contacts, n_laws, s, tree, solver, solver_options, work, iwork)
         rate, is_slow = min(rate, size / before) if n_iter > 0 else 1.0, n_iter > 0 and size > _SLOW * before
         if is_slow:
-            _renew(t, n_contacts, n_laws, s, tree, functions, options, mem, work, iwork)
+            _renew(False, t + 0.5 * h, n_contacts, n_laws, s, tree, functions, options, mem, work, iwork)
             size = _correct(False, False, scale, n_contacts, n_laws, s, tree, solver, solver_options, work, iwork)
         if not size < math.inf:
             break
@@ -280,7 +280,7 @@ def hold(t, n_contacts, n_laws, s, tree, functions, solver, solver_options, opti
     p, plan, tol = s.plan[0], tree.plan[0], max(options.tol, plain.ROUNDING)
     m = p.n_bodies
     v, R, w, R_free = view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.w, 6 * m), view(work, p.R_free, 6 * m)
-    if n_contacts + n_laws > 0:
+    if n_contacts + n_laws > 0 or p.bounded != 0:
         laws.state(t, n_contacts, n_laws, s, plan.joins, options, functions, mem, imem, work, iwork)
     _begin(view(work, p.q_old, 7 * m), R, s, tree, mem, work)
     _state_columns(True, tree.links, work)
@@ -288,18 +288,12 @@ def hold(t, n_contacts, n_laws, s, tree, functions, solver, solver_options, opti
     for i in range(6 * m):
         v[i] = w[i] = 0.0
     plain.free_impulse(options, s.bodies, p, v, R, R_free, mem, work)  # - M w_k - h F
-    _find_inertias(t, options, s, tree, functions, mem, work)
-    _sum_inertias(False, 0.0, s, tree, mem, work, iwork)
-    work[plan.regular] = 1.0 if laws.factorise(plan.n, tree.groups, view(work, plan.A, plan.n**2)) else 0.0
-    if n_contacts + n_laws > 0 and work[plan.regular] != 0.0 and not laws.respond(True, n_contacts, n_laws, s, tree, mem, work, iwork):
-        work[plan.regular] = 0.0
+    _renew(True, t, n_contacts, n_laws, s, tree, functions, options, mem, work, iwork)
     if not _correct(True, True, 1.0, n_contacts, n_laws, s, tree, solver, solver_options, work, iwork) < math.inf:
         return NEWTON, 0, math.inf
     for at in range(tree.links.size):
         link = tree.links[at]
-        for c in range(link.columns):
-            for l in range(6):
-                w[6 * link.body + l] -= work[link.S + 6 * c + l] * work[plan.theta + iwork[link.path + c]]
+        _subtract_motion(link, link.S, plan, view(w, 6 * link.body, 6), work, iwork)
     plain.to_body(m, R, w, v)
     plain.free_impulse(options, s.bodies, p, v, R, R_free, mem, work)
     residual = _share(n_contacts, n_laws, scale, s, tree, options, mem, work, iwork)
@@ -610,14 +604,18 @@ def _add_force(it, tree, A, work, iwork):
 
 
 @kernel
-def _renew(t, n_contacts, n_laws, s, tree, functions, options, mem, work, iwork):
-    """A where joints have moved to, factorised, and what laws do by it. Out: D, A, regular, and those of `tree_contacts`."""
+def _renew(is_start, t, n_contacts, n_laws, s, tree, functions, options, mem, work, iwork):
+    """A at the start, by S alone, or where joints have moved to, factorised, and what laws do by it.
+
+    Out: D but at the start, A, regular, and those of `tree_contacts`.
+    """
     plan = tree.plan[0]
-    _state_columns(False, tree.links, work)
-    _find_inertias(t + 0.5 * options.span, options, s, tree, functions, mem, work)
-    _sum_inertias(True, options.span, s, tree, mem, work, iwork)
+    if not is_start:
+        _state_columns(False, tree.links, work)
+    _find_inertias(t, options, s, tree, functions, mem, work)
+    _sum_inertias(not is_start, options.span, s, tree, mem, work, iwork)
     work[plan.regular] = 1.0 if laws.factorise(plan.n, tree.groups, view(work, plan.A, plan.n**2)) else 0.0
-    if n_contacts + n_laws > 0 and work[plan.regular] != 0.0 and not laws.respond(False, n_contacts, n_laws, s, tree, mem, work, iwork):
+    if n_contacts + n_laws > 0 and work[plan.regular] != 0.0 and not laws.respond(is_start, n_contacts, n_laws, s, tree, mem, work, iwork):
         work[plan.regular] = 0.0
 
 
@@ -651,6 +649,14 @@ def _energy_at_hand(h, s, tree, mem, work):
     return total
 
 
+@tiny
+def _subtract_motion(link, columns, plan, out, work, iwork):
+    """``out -= columns theta`` of one body, its S or D."""
+    for c in range(link.columns):
+        for l in range(6):
+            out[l] -= work[columns + 6 * c + l] * work[plan.theta + iwork[link.path + c]]
+
+
 @kernel
 def _correct_velocities(h, s, tree, mem, work, iwork):
     """Velocities less D theta, and what follows from it to first order. In/out: w, v, R_free, forces between bodies."""
@@ -662,9 +668,7 @@ def _correct_velocities(h, s, tree, mem, work, iwork):
         link = tree.links[at]
         i, mass = link.body, mem[s.bodies[link.body].q + MASS]
         dw, R_free = view(change, 6 * i, 6), view(work, p.R_free + 6 * i, 6)
-        for c in range(link.columns):
-            for l in range(6):
-                dw[l] -= work[link.D + 6 * c + l] * work[plan.theta + iwork[link.path + c]]
+        _subtract_motion(link, link.D, plan, dw, work, iwork)
         times(view(work, plan.rotary + 9 * i, 9), view(dw, 3, 3), spin)
         for l in range(3):
             R_free[l] += mass * dw[l]

@@ -222,3 +222,20 @@ def test_impulses_are_levelled_within_their_cones(rng, count, d):
     np.testing.assert_allclose(r[::d], r[0], rtol=1e-12)
     assert r[::d].sum() == pytest.approx(1.0, rel=1e-4)
     np.testing.assert_allclose(r.reshape(count, d)[:, 1:], 0.0)
+
+
+def test_a_drive_that_is_switched_off_pushes_no_more():
+    """One with unequal bounds, whose impulse is counted from their middle."""
+    body = nsds.rigid_bodies(1.0, 0.1, q=[0, 0, 0, 1, 0, 0, 0], v=np.zeros(6))
+    system = nsds.system(
+        wheel=body,
+        hinge=nsds.interaction(joints.hinge([0, 0, 0], [0, 0, 1]), nsds.equality(), on="wheel"),
+        drive=nsds.interaction(joints.hinge_angle([0, 0, 1]), nsds.relay(1.0, 3.0), on="wheel", enabled=True),
+    )
+    assert links_of(system).size > 0
+    advance = nsds.stepper(system, h=1e-2)
+    system = advance(system, n=5)
+    spin = system["wheel"]["v"][5].item()
+    assert spin == pytest.approx(5 * 1e-2 * 1.0 / 0.1)
+    system["drive"]["enabled"] = False
+    assert advance(system, n=5)["wheel"]["v"][5] == pytest.approx(spin)
