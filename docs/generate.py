@@ -27,7 +27,8 @@ _GROUPS = {
         normal_cone dry_friction spring_damper force_law""",
     "Schemes": """moreau_jean moreau_jean_direct_projection moreau_jean_combined_projection moreau_jean_exact schatzman_paoli
         d1_minus_linear generalised_alpha rattle euler_moreau zero_order_hold higher_order_sweeping event_driven""",
-    "Runs": "simulate step stepper stream resume restart consistent relative_degree SimulationError SimulationInterrupted",
+    "Runs": """simulate step stepper stream resume restart consistent relative_degree one_step_problems SimulationError
+        SimulationInterrupted""",
     "Results": "describe report energy in_plane contact_intervals to_pandas to_xarray advice read_trajectory read_system view",
     "Analysis": """equilibrium continue_equilibrium orbit floquet continue_orbit continue_bifurcation lyapunov sensitivity gradient sweep
         basins iterated_map""",

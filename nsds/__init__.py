@@ -115,6 +115,7 @@ _LATER = {
     "gradient": "nsds.analysis.gradients",
     "iterated_map": "nsds.analysis.maps",
     "lyapunov": "nsds.analysis.exponents",
+    "one_step_problems": "nsds.schemes.run.problems",
     "orbit": "nsds.analysis.orbits",
     "robot": "nsds.model.robots",
     "sensitivity": "nsds.analysis.sensitivities",

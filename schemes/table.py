@@ -11,6 +11,7 @@ from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, family, spli
 from nsds.model.laws import LAWS
 from nsds.model.records import model_of
 from nsds.schemes.lagrangian import solver as lagrangian_solver
+from nsds.schemes.problem.recorder import Recorder
 from nsds.schemes.rigid import tables as newton_euler_tables
 from nsds.solvers import table as solvers
 
@@ -119,6 +120,8 @@ def kind_of(system):
 
 def solver_of(choice, system, scheme=None):
     """(`Method`, kernel options, address of its code) of what a caller passed as solver for a system under a scheme, options or None."""
+    if isinstance(choice, Recorder):
+        return choice.in_place_of(*solver_of(choice.choice, system, scheme))
     systems = family(model_of(system))
     if systems == LAGRANGIAN or (systems == NEWTON_EULER and _name_of(scheme) in _BY_ROWS):
         method, options = lagrangian_solver.solver_of(choice, system)

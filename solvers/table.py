@@ -39,6 +39,7 @@ class Method(NamedTuple):
     reorders: bool = False
     room: object = "work_size"
     law: int = 0  # address of the law of a user's own that it solves; see `own_law`
+    sweeps: int = 0  # address of what is called where rigid bodies are swept; 0: the sweeps themselves
 
     @property
     def kernel(self):

@@ -10,7 +10,7 @@ Kernels release the GIL, follow IEEE arithmetic (``error_model="numpy"``, no fas
 import numba
 
 from nsds._jit.bound import bound
-from nsds._jit.calls import address, caller, on_demand
+from nsds._jit.calls import PythonCallback, address, caller, on_demand
 from nsds._jit.compiler import announcing, callback, compiled, each, inlined, is_compiled, kernel, parallel, specialised, threaded, tiny
 from nsds._jit.convention import AS_CALLED
 from nsds._jit.lanes import absolute, bits_of, chosen, larger, load, put, spread
@@ -24,6 +24,7 @@ if numba.config.DISABLE_JIT:
 
 __all__ = [
     "AS_CALLED",
+    "PythonCallback",
     "absolute",
     "address",
     "announcing",

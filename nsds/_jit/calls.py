@@ -4,6 +4,7 @@ import ctypes
 from functools import cache
 
 import llvmlite.binding
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -62,6 +63,42 @@ def on_demand(signature, function):
         return types.uintp(), generate
 
     return ask
+
+
+class PythonCallback:
+    """A Python function with an ``address``, which kernels call as they do a kernel of a signature; arrays are those of the caller.
+
+    What it raises is lost: it has to keep it.
+    """
+
+    def __init__(self, signature, function):
+        words = []
+        self._function, self._readers = function, [_reader(kind, words) for kind in signature.args]
+        self._code = ctypes.CFUNCTYPE(_C_WORDS[signature.return_type], *words)(lambda *given: self._call(iter(given)))
+        self.address = ctypes.cast(self._code, ctypes.c_void_p).value
+
+    def _call(self, given):
+        return self._function(*(reader(given) for reader in self._readers))
+
+
+_C_WORDS = {types.float64: ctypes.c_double, types.int64: ctypes.c_int64, types.uintp: ctypes.c_size_t, types.void: None}
+
+
+def _reader(kind, words):
+    """What makes an argument of the next words that are given; their types are added to ``words``."""
+    if isinstance(kind, types.Array):
+        words += [ctypes.c_size_t, ctypes.c_int64]
+        number = _C_WORDS[kind.dtype]
+        return lambda given: _vector_at(number, next(given), next(given))
+    if isinstance(kind, types.BaseTuple):
+        readers = [_reader(each, words) for each in kind.types]
+        return lambda given: kind.instance_class(*(reader(given) for reader in readers))
+    words.append(_C_WORDS[kind])
+    return next
+
+
+def _vector_at(number, place, size):
+    return np.frombuffer((number * size).from_address(place), number) if size else np.zeros(0, number)
 
 
 def caller(signature):

@@ -21,6 +21,13 @@ class _Callback:
         _functions[self.address] = function
 
 
+class PythonCallback(_Callback):
+    """A Python function with an ``address``."""
+
+    def __init__(self, signature, function):
+        super().__init__(function)
+
+
 def kernel(function, **options):
     """The function as it is."""
     return function

@@ -3,7 +3,6 @@
 All callbacks have one signature, ``(t, x, lam, z, out)``, whatever arguments the user's function takes: kernels call them in one way.
 """
 
-import ctypes
 import dis
 import importlib
 import inspect
@@ -345,8 +344,6 @@ class Watch:
     After that all functions give NaN, so that the step ends. ``error``: what went wrong, in words, None where nothing did.
     """
 
-    _SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_size_t] * 8)  # t, and where four vectors lie, and how long they are
-
     def __init__(self):
         self.error, self._callbacks = None, {}
 
@@ -355,11 +352,12 @@ class Watch:
         key = part, name, kind, field
         if key not in self._callbacks:
             function_address(name, kind, field)
-            self._callbacks[key] = self._SIGNATURE(partial(self._call, part, _compiled[name, kind, field][1], kind, field))
-        return ctypes.cast(self._callbacks[key], ctypes.c_void_p).value
+            called = partial(self._call, part, _compiled[name, kind, field][1], kind, field)
+            self._callbacks[key] = _jit.PythonCallback(_CALLBACK, called)
+        return self._callbacks[key].address
 
-    def _call(self, part, function, kind, field, t, *words):
-        *given, out = map(_vector_at, words[::2], words[1::2])
+    def _call(self, part, function, kind, field, t, *vectors):
+        *given, out = vectors
         arguments = t, *(vector.copy() for vector in given), out
         if kind != "sampled_control":
             out[:] = 0.0
@@ -418,10 +416,6 @@ def _note_raised(unraisable):
 
 
 _SAME = {"x": ("x", "q", "y"), "lam": ("lam", "v", "ydot"), "z": ("z",)}
-
-
-def _vector_at(address, length):
-    return np.frombuffer((ctypes.c_double * length).from_address(address)) if length else np.zeros(0)
 
 
 watch = ContextVar("watch", default=None)

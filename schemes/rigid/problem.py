@@ -8,7 +8,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import float64, int64, typeof
+from numba import float64, int64, typeof, uintp
 
 from nsds._checks import may_use_threads
 from nsds._jit import by_reference, caller, each, kernel, on_demand, parallel, stack, tiny, view
@@ -41,10 +41,10 @@ PLAN = table(
     "frame", "lever", "H", "G", "E", "diagonal", "b", "mu", "r", "u", "rhs", "W", "info", "solver", "n_solver", "sweeper", "n_sweeper",
     "body", "disk", "begin", "first", "linked", "row", "column", "isolver", "n_isolver", "isweeper", "n_isweeper",
     "which", "pair", "place", "slab", "counts", "groups",
-    "n_bodies", "stride", "d", "n_contacts", "n_blocks", "few", "limit", "room", "linear", "parallel", "sweeps", "brief", "unilateral",
-    "bounded", "forces", "v_mid", "w_impact", "dense", "null", "gram", "scaled", "scale", "weight", "component", "row_of", "most",
-    "n_nodes", "n_words", "is_ordered", "next_row", "ends", "node_row", "node_body", "node_links", "node_at", "node_place", "nodes_left",
-    "on_body", "own", "pivot", "run_of", "runs",
+    "n_bodies", "stride", "d", "n_contacts", "n_blocks", "few", "limit", "room", "linear", "parallel", "sweeps", "instead", "brief",
+    "unilateral", "bounded", "forces", "v_mid", "w_impact", "dense", "null", "gram", "scaled", "scale", "weight", "component", "row_of",
+    "most", "n_nodes", "n_words", "is_ordered", "next_row", "ends", "node_row", "node_body", "node_links", "node_at", "node_place",
+    "nodes_left", "on_body", "own", "pivot", "run_of", "runs",
 )  # fmt: skip
 
 
@@ -114,7 +114,8 @@ def reserve(lists, options, method, work, iwork, n_members):
     plan["n_solver"], plan["n_isolver"] = floats, integers
     plan["few"] = few = min(limit, _FEW) if name == "auto" and stride == 10 and n_contacts else limit
     plan["brief"] = name == "auto"
-    plan["sweeps"] = name in ("auto", "bodies") and stride == 10
+    plan["sweeps"] = (name in ("auto", "bodies") or method.sweeps != 0) and stride == 10
+    plan["instead"] = iwork.store(np.full((n_members, 1), method.sweeps, np.int64))
     if plan["sweeps"][0] and (n_contacts or few < n_blocks):  # sweeps also take over where methods with a matrix give up
         floats, integers = rigid.work_size(d, n_contacts, n_blocks, n, 2 * slabs.count(n_contacts))
         work.place(plan, sweeper=floats)
@@ -637,7 +638,9 @@ def solve_by_sweeps(n_contacts, n_blocks, groups, p, options, work, iwork):
     own = rigid.Options(options.enough, options.max_iter, options.rho)
     r, v, u, info = view(work, p.r, d * n), view(work, p.w_end, 6 * m), view(work, p.u, d * n), view(work, p.info, N_INFO)
     spare, ispare = view(work, p.sweeper, p.n_sweeper), view(iwork, p.isweeper, p.n_isweeper)
-    address = address_of_parallel_sweeps() if p.parallel != 0 and n_contacts >= _PARALLEL else address_of_sweeps()
+    address = uintp(iwork[p.instead])
+    if address == 0:
+        address = address_of_parallel_sweeps() if p.parallel != 0 and n_contacts >= _PARALLEL else address_of_sweeps()
     status = rigid.call_sweeps(address, (given, own, r, v, u, info, spare, ispare))
     total_impulse(n_contacts, n_blocks, p, work, iwork)
     return CONVERGED if work[p.info + 1] <= options.enough else status

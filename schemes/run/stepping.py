@@ -108,11 +108,7 @@ def stepper(system, h, *, scheme=None, solver=None, on_failure="raise", function
     (1.0, 0.366)
     """
     offered("stepper", functions)
-    if isinstance(scheme, dict):
-        raise ValueError("stepper: expected one scheme for all systems, got a dict")
-    if schemes.is_event_driven(scheme):
-        raise ValueError("stepper: nsds.event_driven keeps what it knows of events from step to step; use nsds.simulate")
-    return _made("stepper", system, h, scheme, solver, on_failure)
+    return made("stepper", system, h, scheme, solver, on_failure)
 
 
 def step(system, h, *, scheme=None, solver=None, on_failure="raise", check=False, functions=None):
@@ -149,16 +145,20 @@ def step(system, h, *, scheme=None, solver=None, on_failure="raise", check=False
         run, _ = run_through("step", system, h, scheme, solver, on_failure, check=check)
         return run.records.reshape(np.shape(system)).copy()  # the run may be kept, and its records written again
     key = (*key, on_failure)
-    advance = taken(key) or _made("step", system, h, scheme, solver, on_failure)
+    advance = taken(key) or made("step", system, h, scheme, solver, on_failure)
     result = advance(system)
     if may_keep(key, advance.kept.run):
         put_back(key, advance)
     return result
 
 
-def _made(*settings):
-    """The `Stepper` of some settings."""
+def made(*settings):
+    """The `Stepper` of some settings: owner, system, h, scheme, solver, on_failure."""
     owner, system, h, scheme, solver, on_failure = settings
+    if isinstance(scheme, dict):
+        raise ValueError(f"{owner}: expected one scheme for all systems, got a dict")
+    if schemes.is_event_driven(scheme):
+        raise ValueError(f"{owner}: nsds.event_driven keeps what it knows of events from step to step; use nsds.simulate")
     _checks.choice(owner, "on_failure", on_failure, ("raise", "warn", "continue"))
     run, options = prepare_run(owner, system, h, scheme, solver, False)
     return Stepper(settings, run, options)

@@ -486,6 +486,9 @@ CALLS = {
         "functions": "functions"}),
     "stepper": (nsds.stepper, lambda: {"system": bouncing(), "h": 0.01}, {
         "system": "record", "h": "positive", "scheme": "scheme", "solver": "solver", "on_failure": "word", "functions": "functions"}),
+    "one_step_problems": (lambda **given: list(nsds.one_step_problems(**given)), lambda: {"system": bouncing(), "t_end": 0.05, "h": 0.01}, {
+        "system": "record", "t_end": "positive", "h": "positive", "scheme": "scheme", "solver": "solver", "every": "whole",
+        "functions": "functions"}),
     "restart": (nsds.restart, lambda: {"system": bouncing(), "row": rows()[5]}, {"system": "record", "row": "row"}),
     "relative_degree": (nsds.relative_degree, lambda: {"system": circuit()}, {"system": "record"}),
     "report": (nsds.report, lambda: {"system": bouncing(), "trajectory": rows(), "file": io.StringIO()}, {

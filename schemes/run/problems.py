@@ -1,0 +1,108 @@
+"""The one-step problems of a run, for those who develop or compare solvers."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nsds import _checks
+from nsds.model.functions import offered
+from nsds.results.trajectories import SimulationError
+from nsds.schemes.problem.recorder import Recorder
+from nsds.schemes.run.simulation import number_of_steps
+from nsds.schemes.run.stepping import made
+from nsds.solvers.problems.contact_problem import ContactProblem
+from nsds.solvers.problems.profiling import Problem
+
+
+class OneStepProblem(NamedTuple):
+    """A problem that the step to time t had to solve, the solver's first guess, and its solution.
+
+    r, u: of contacts ``u = W r + q``, and v of global problems, so that it is a solution for `nsds.solvers.write_fclib`; of a
+    `nsds.solvers.Problem` z and w.
+    """
+
+    t: float
+    step: int
+    problem: ContactProblem | Problem
+    guess: np.ndarray
+    r: np.ndarray
+    u: np.ndarray
+    v: np.ndarray | None
+    status: int
+    n_iter: int
+    residual: float
+
+
+def one_step_problems(system, *, t_end, h, scheme=None, solver=None, every=1, functions=None):
+    """The one-step problems of a run, as its solver is given them: to compare methods on them, or to write them into files.
+
+    Parameters
+    ----------
+    system : numpy.ndarray, shape ()
+        A record from `nsds.system`; it is not changed.
+    t_end, h, scheme, solver, functions
+        See `nsds.simulate`; one scheme, and not `nsds.event_driven`.
+    every : int
+        Problems of every that many steps.
+
+    Returns
+    -------
+    iterator of OneStepProblem
+        NamedTuples (t, step, problem, guess, r, u, v, status, n_iter, residual) as they are solved, while steps are made.
+        A step may have none, where nothing touches, or several: Newton's iteration states one in each round, projections have their own.
+        The last one of a step is the one that counts. problem: of contacts a `nsds.solvers.ContactProblem`, of rows with bounds a
+        `nsds.solvers.Problem`, named after step and round. Equations beside contacts, as those of joints, are eliminated; of rigid
+        bodies with more than 512 blocks there is no matrix W but M, H, f and w, where v begins with the velocities (v, omega) of bodies
+        in inertial axes that can change, and goes on with multipliers of equations.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `nsds.simulate`; an ensemble.
+    SimulationError
+        A step failed; its problems come before.
+
+    Notes
+    -----
+    What a scheme solves in passing goes to its solver here: the last digits may differ from those of `nsds.simulate`. What has a solver
+    of its own, as the laws of multiple impacts, or has equations alone, is not recorded.
+
+    Examples
+    --------
+    >>> import nsds
+    >>> blocks = nsds.examples.box_stack()
+    >>> found = list(nsds.one_step_problems(blocks, t_end=0.05, h=5e-3))
+    >>> found[-1].problem.name, found[-1].problem.n_contacts
+    ('step-10-0', 12)
+    >>> hardest = max(found, key=lambda one: one.n_iter)
+    >>> W, q, mu, *_ = hardest.problem[1:]
+    >>> bool(nsds.solvers.solve_fc3d(W, q, mu, method="interior_point").residual < 1e-8)
+    True
+    """
+    owner = "one_step_problems"
+    offered(owner, functions)
+    if np.shape(system) != ():
+        raise ValueError(f"{owner}: system must be one record, got an ensemble of shape {np.shape(system)}")
+    every, recorder = _checks.integer(owner, "every", every, low=1), Recorder(solver)
+    advance = made(owner, system, h, scheme, recorder, "raise")
+    n_steps = number_of_steps(owner, advance.kept.run.records, _checks.number(owner, "t_end", t_end), h)
+    return _recorded(system, advance, recorder, n_steps, every)
+
+
+def _recorded(system, advance, recorder, n_steps, every):
+    for _ in range(n_steps // every):
+        system = advance(system, every - 1) if every > 1 else system
+        failure, recorder.is_on = None, True
+        recorder.kept.clear()
+        try:
+            system = advance(system)
+        except SimulationError as error:
+            failure = error
+        recorder.is_on = False
+        if recorder.error is not None:
+            raise recorder.error
+        t, step = (failure.t, failure.step) if failure else (system["t"].item(), system["step"].item())
+        for k, solved in enumerate(recorder.kept):
+            yield OneStepProblem(t, step, solved.problem._replace(name=f"step-{step}-{k}"), *solved[1:])
+        if failure:
+            raise failure
