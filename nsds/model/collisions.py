@@ -7,6 +7,7 @@ import numpy as np
 from nsds import _checks
 from nsds.collision import WORLD, require_supported
 from nsds.collision.kinds import NAMES, SHAPES
+from nsds.model.functions import function_name
 from nsds.model.kinds import COLLISIONS, NEWTON_EULER, SYSTEMS
 from nsds.model.laws import HELD, LAWS, block_of, require_parameters
 from nsds.model.records import pack, widened
@@ -18,7 +19,7 @@ _POINTS, _MOST_POINTS = {"sphere": 4, "capsule": 4, "disk": 4, "stadium": 4, "po
 _OF_CONTACTS = ("a", "b", "feature", "normal", "point", "y", "lambda")
 
 
-def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None, enabled=None):
+def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None, enabled=None, on_contact=None, z=None):
     """Contacts between shapes, found anew in every step: a part for `nsds.system`, of rigid bodies, in space or in the plane.
 
     A contact takes part in a step when the forecast ``y + gamma h ydot <= slack`` says so ([Notes], eq. 11.203); its frame (normal, two
@@ -50,6 +51,13 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None, 
     enabled : bool or array_like of bool (n_shapes,), optional
         Which shapes are there, where that may change: between steps, in the record, or in a run, by a `nsds.sampled_control` that writes
         ``"contacts.enabled"``. Shapes are counted through all parts, body by body, those of the world last.
+    on_contact : function ``on_contact(shapes, poses, z, contact)``, optional
+        Called, compiled, for each contact that is found, before anything knows of it: shapes (3,), numbers of the shapes a and b, and the
+        feature; poses (14,), position and quaternion of both; contact (7,), its normal, its point on a and its gap, which the function may
+        change. A normal is made a unit vector; a gap of infinity drops the contact. One that lessens gaps, as a coat does, wants a margin
+        of as much. `nsds.event_driven` and `nsds.d1_minus_linear`, which follow shapes as they are, refuse it.
+    z : array_like, optional
+        Parameters of this function.
 
     Returns
     -------
@@ -57,7 +65,7 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None, 
         A part for `nsds.system`. In the record it has the number of contacts n and, for each: a, b, numbers of the shapes, counted through
         all parts, the world's last; feature; normal and point (3,) on the surface of a, inertial; gap y; impulses lambda, normal
         first, of the step that ends at t; in the plane the second is along z × n, and with rolling friction the last is the moment about z,
-        the others 0. The rest of the arrays is 0. And enabled (n_shapes,), where it was given.
+        the others 0. The rest of the arrays is 0. And enabled (n_shapes,) and z, where they were given.
 
     Raises
     ------
@@ -100,6 +108,10 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None, 
     result["pairs"] = [(a, b) for a in names for b in names] if pairs is None else _pairs(owner, pairs, names)
     result["capacity"] = None if capacity is None else _checks.integer(owner, "capacity", capacity, low=1)
     result["enabled"] = None if enabled is None else _checks.flags(owner, "enabled", enabled)
+    result["on_contact"] = None if on_contact is None else function_name(on_contact, owner, "on_contact")
+    if z is not None and on_contact is None:
+        raise ValueError(f"{owner}: z are parameters of on_contact, which was not given")
+    result["z"] = None if z is None else _checks.array(owner, "z", z, at_least=1, n_dims=1)
     return result
 
 
@@ -172,6 +184,7 @@ def collisions_record(name, part, systems):
     fields |= {parameter: law[parameter] for parameter in LAWS[law["law"]].parameters}
     if part["enabled"] is not None:
         fields["enabled"] = _checks.flags(f"collisions '{name}'", "enabled", part["enabled"], kind.shape)
+    fields |= {field: part[field] for field in ("on_contact", "z") if part[field] is not None}
     return pack({"n": np.array(0)} | fields | {"margin": np.array(part["margin"])}, None)
 
 

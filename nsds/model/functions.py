@@ -57,11 +57,13 @@ _ARGUMENTS = {
     "first_order": dict.fromkeys(("f", "jac_f", "T", "u"), "t, x, z, out"),
     "rigid_bodies": dict.fromkeys(("fext", "mext"), AT_T) | dict.fromkeys(("fint", "mint", "jac_q", "jac_v"), _MECHANICAL),
     "sampled_control": dict.fromkeys(("control", "start"), "t, x, state, z, u"),
+    "collisions": {"on_contact": "shapes, poses, z, contact"},
     "force_law": {"force": "t, y, ydot, z, out"},
 }
 # names of a callback's parameters
 _PARAMETERS = {
     "sampled_control": "t, x, state, z, u",
+    "collisions": "t, shapes, poses, z, contact",
     "force_law": "t, y, ydot, z, out",
     **dict.fromkeys(("lagrangian_linear", "first_order_linear", "first_order"), "t, x, lam, z, out"),
     **dict.fromkeys(("lagrangian", "rigid_bodies"), _MECHANICAL),
@@ -73,6 +75,8 @@ _SHAPES = {
     "bounds": "2, lam.size", "mass": "x.size, x.size", "jac_q": "out.size // x.size, x.size", "jac_v": "lam.size, lam.size",
     "jac": "lam.size, x.size", "H": "lam.size, x.size",
 }  # fmt: skip
+
+_IN_PLACE = ("sampled_control", "collisions")  # whose functions get what there is as their last argument, and change it
 
 CENTRAL_STEP = 2.0**-17  # of a central difference, relative to 1 or the variable
 
@@ -243,11 +247,14 @@ def _compile(function, kind, field):
         ) from error
 
 
-def try_once(part, name, kind, field, t, x, lam, z, n_out):
-    """Run a function in Python, where an index out of range is an error and not a wild write; refuse it where it fails or gives NaN."""
+def try_once(part, name, kind, field, t, x, lam, z, out):
+    """Run a function in Python, where an index out of range is an error and not a wild write; refuse it where it fails or gives NaN.
+
+    out: its last argument, as it is before the call.
+    """
     function_address(name, kind, field)
     function = _compiled[name, kind, field][1]
-    arguments = t, x.copy(), lam.copy(), z.copy(), np.zeros(n_out)
+    arguments = t, x.copy(), lam.copy(), z.copy(), out.copy()
     about = _about(part, function, kind, field)
     try:
         result = _run(function, kind, field, arguments)
@@ -256,12 +263,12 @@ def try_once(part, name, kind, field, t, x, lam, z, n_out):
     if result is not None:
         raise TypeError(f"{about} must write its result into its last argument and return nothing, got {_checks.shortened(result)}")
     if _binds(function, _last_parameter(function)):
-        trial = (*arguments[:-1], np.full(n_out, np.nan))
+        trial = (*arguments[:-1], np.full(out.size, np.nan))
         _run(function, kind, field, trial)
-        if n_out and np.isnan(trial[-1]).all():
+        if out.size and np.isnan(trial[-1]).all():
             name = _last_parameter(function)
             raise TypeError(f"{about} must write into its last argument, as {name}[0] = ..., or {name}[:] = ...; '{name} = ...' is lost")
-    is_wrong = np.isnan if field == "bounds" else lambda out: ~np.isfinite(out)
+    is_wrong = np.isnan if field in ("bounds", "on_contact") else lambda out: ~np.isfinite(out)
     if is_wrong(arguments[-1]).any():
         raise ValueError(f"{about} gives NaN or infinity at the start")
 
@@ -325,7 +332,7 @@ def _taken(kind, field, arguments):
     t, x, lam, z, out = arguments
     if field in _SHAPES:
         out = out.reshape(eval(_SHAPES[field], {"x": x, "lam": lam, "out": out}))
-    values = {"t": t, "x": x, "q": x, "y": x, "lam": lam, "v": lam, "ydot": lam, "state": lam, "z": z}
+    values = {"t": t, "x": x, "q": x, "y": x, "shapes": x, "lam": lam, "v": lam, "ydot": lam, "state": lam, "poses": lam, "z": z}
     return [values.get(name, out) for name in _names(kind, field)]
 
 
@@ -359,7 +366,7 @@ class Watch:
     def _call(self, part, function, kind, field, t, *vectors):
         *given, out = vectors
         arguments = t, *(vector.copy() for vector in given), out
-        if kind != "sampled_control":
+        if kind not in _IN_PLACE:
             out[:] = 0.0
         try:
             if self.error is None:
@@ -415,7 +422,7 @@ def _note_raised(unraisable):
         _before_raised[0](unraisable)
 
 
-_SAME = {"x": ("x", "q", "y"), "lam": ("lam", "v", "ydot"), "z": ("z",)}
+_SAME = {"x": ("x", "q", "y", "shapes"), "lam": ("lam", "v", "ydot", "poses"), "z": ("z",)}
 
 
 watch = ContextVar("watch", default=None)

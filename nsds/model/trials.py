@@ -5,7 +5,7 @@ from functools import lru_cache
 import numpy as np
 
 from nsds.model.functions import arguments_of, try_once
-from nsds.model.kinds import CONTROL, SYSTEMS, split, wiring
+from nsds.model.kinds import COLLISIONS, CONTROL, SYSTEMS, collisions_of, split, wiring
 from nsds.model.records import model_of
 
 _NOTHING = np.zeros(0)
@@ -94,6 +94,8 @@ def _try_all(system):
             _try_part(name, kind, part, t, x, lam, sizes, m)
             if arguments_of(law):
                 _try_part(name, law, part, t, np.atleast_1d(part["y"]), np.atleast_1d(part["ydot"]), {}, m)
+    for name, *_ in collisions_of(model_of(system)):
+        _try_on_contact(name, system[name])
     for name, *words in controls:
         written, read = wiring(model_of(system), (name, *words))
         parts = [(system[part].reshape(-1), fields) for part, fields in read]
@@ -101,6 +103,15 @@ def _try_all(system):
         state = system[name]["state"] if "state" in system[name].dtype.names else _NOTHING
         n_controls = sum(system[part][field].size for part, field in written)
         _try_part(name, CONTROL, system[name], t, x.astype(np.float64), state, {}, n_controls)
+
+
+def _try_on_contact(name, part):
+    """Try what is called for contacts on one that might be: of the first shape with itself, as it lies on its body."""
+    if "on_contact" in part.dtype.names:
+        pose, z = part["shape_pose"][0], part["z"] if "z" in part.dtype.names else _NOTHING
+        contact = np.concatenate([[0.0, 0.0, 1.0], pose[:3], [0.0]])
+        function = part["on_contact"].item().decode(errors="replace")
+        try_once(name, function, COLLISIONS, "on_contact", 0.0, np.zeros(3), np.concatenate([pose, pose]), z, contact)
 
 
 def _with_other_functions(parts):
@@ -128,4 +139,5 @@ def _try_part(name, kind, part, t, x, lam, sizes, otherwise):
     z = part["z"].reshape(-1) if "z" in part.dtype.names else _NOTHING
     for field in arguments_of(kind):
         if field in part.dtype.names and part.dtype[field].kind == "S":
-            try_once(name, part[field].item().decode(errors="replace"), kind, field, t, x, lam, z, sizes.get(field, otherwise))
+            out = np.zeros(sizes.get(field, otherwise))
+            try_once(name, part[field].item().decode(errors="replace"), kind, field, t, x, lam, z, out)

@@ -122,6 +122,8 @@ COLLISION_FIELDS = {
     "triangles": integers("n_triangles", 3, low=0, high="n_vertices-1"),
     "margin": floats(low=0.0, required=True),
     "enabled": integers("n_shapes", low=0, high=1),
+    "on_contact": Leaf("S"),
+    "z": floats("n_z"),
 }
 _HEAD = {
     "t": floats(), "t0": floats(), "step": integers(low=0, high=2**53),

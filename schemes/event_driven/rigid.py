@@ -126,6 +126,8 @@ def _pairs(owner, records, k, line, lists, work):
     """(rows of INTERACTION, rows of RIGID_ROWS) of all contacts that the shapes of one of the collisions can have."""
     name, part, c = line[0], records[line[0]][0], lists.collisions[k]
     found = []
+    if "on_contact" in part.dtype.names:
+        raise ValueError(f"{owner}: collisions '{name}': the scheme follows shapes as they are, without on_contact; use nsds.moreau_jean")
     for a in range(part["shape_kind"].size):
         for b in range(a + 1, part["shape_kind"].size):
             found += _contacts_of(owner, name, part, a, b, lists.bodies)

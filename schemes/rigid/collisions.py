@@ -2,11 +2,14 @@
 
 import math
 
+from numba import uintp
+
 from nsds._jit import kernel, stack, tiny, view
 from nsds.collision import WORLD, address_of_detect, address_of_detect_parallel, call_detect, place
 from nsds.collision import inherit as match
 from nsds.collision.kinds import SPHERE, bound
 from nsds.maths.vectors import cross, norm
+from nsds.model.functions import call_address
 from nsds.model.layout import ABSENT
 from nsds.schemes.problem.activation import is_closed, slack
 from nsds.schemes.rigid.interactions import contact_rows, frame_in
@@ -40,12 +43,43 @@ def find(c, ahead, parallel, q, v, mem, imem, work, iwork):
             work[c.slack + 2 * s], work[c.slack + 2 * s + 1] = rounding, forces
     general = iwork[c.general]
     address = address_of_detect_parallel() if parallel and n >= _MANY and general == 0 else address_of_detect()
-    return call_detect(address, (
+    count = call_detect(address, (
         kind, size, pose, body, reach, view(imem, c.group, n), view(imem, c.mask, n),
         view(mem, c.vertices, 3 * c.n_vertices), general, view(iwork, c.new_a, m), view(iwork, c.new_b, m),
         view(iwork, c.new_feature, m), view(work, c.new_normal, 3 * m), view(work, c.new_point, 3 * m), view(work, c.new_gap, m),
         view(work, c.scratch, c.n_scratch), view(iwork, c.scratch_i, c.n_scratch_i),
     ))  # fmt: skip
+    return count if iwork[c.hook] == 0 or count > m else _hand_over(c, count, mem, work, iwork)
+
+
+@kernel
+def _hand_over(c, n, mem, work, iwork):
+    """The n contacts found as the user's function `on_contact` leaves them; returns their number, without those whose gap is infinite.
+
+    One that is not of numbers has the gap -infinity, so that it takes part and the step fails.
+    """
+    address, kept, shapes, poses, contact = uintp(iwork[c.hook]), 0, stack(3), stack(14), stack(7)
+    for i in range(n):
+        a, b = iwork[c.new_a + i], iwork[c.new_b + i]
+        shapes[0], shapes[1], shapes[2], contact[6] = a, b, iwork[c.new_feature + i], work[c.new_gap + i]
+        for k in range(7):
+            poses[k], poses[7 + k] = work[c.pose + 7 * a + k], work[c.pose + 7 * b + k]
+        for k in range(3):
+            contact[k], contact[3 + k] = work[c.new_normal + 3 * i + k], work[c.new_point + 3 * i + k]
+        call_address(address, (0.0, view(shapes, 0, 3), view(poses, 0, 14), view(mem, c.z, c.n_z), view(contact, 0, 7)))
+        if contact[6] == math.inf:
+            continue
+        size, sound = 1.0, 0.0
+        for k in range(3):
+            if contact[k] != work[c.new_normal + 3 * i + k]:
+                size = norm(contact)
+        for k in range(3):
+            work[c.new_normal + 3 * kept + k], work[c.new_point + 3 * kept + k] = contact[k] / size, contact[3 + k]
+            sound += 0.0 * (contact[k] / size + contact[3 + k] + contact[6])
+        iwork[c.new_a + kept], iwork[c.new_b + kept], iwork[c.new_feature + kept] = a, b, iwork[c.new_feature + i]
+        work[c.new_gap + kept] = contact[6] if sound == 0.0 else -math.inf
+        kept += 1
+    return kept
 
 
 @kernel

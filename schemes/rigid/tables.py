@@ -8,9 +8,10 @@ import numpy as np
 from nsds.collision import work_size
 from nsds.collision.general import general_pairs
 from nsds.collision.kinds import PLANAR
+from nsds.model.kinds import COLLISIONS as DETECTED
 from nsds.model.kinds import NEWTON_EULER, collisions_of, split
 from nsds.model.laws import FORMS, LAWS
-from nsds.model.layout import ABSENT, FunctionSlots, count_and_stride, table
+from nsds.model.layout import ABSENT, FunctionSlots, addresses, count_and_stride, table
 from nsds.model.records import GRAVITY, model_of, words
 from nsds.schemes.problem.lines import interaction, state_functions
 
@@ -43,14 +44,15 @@ INTERACTION = table(
 )  # fmt: skip
 # One row for each of a model's collisions. In the record: n, the contacts, the shapes, their flags, parameters of the law. In the work
 # memory: poses, reaches and slacks of shapes, which of them are hidden, the contacts found at the end of a step, in the order of (a, b,
-# feature), and scratch; scratch_i in the integer one, and general, an address. For projections taking, whether a contact of the record
-# takes part in the step, and presses, and known, of contacts found, the number that they have in the record, plus 1, or 0.
+# feature), and scratch; scratch_i in the integer one, and general and hook, addresses, the latter of a user's function that reads z. For
+# projections taking, whether a contact of the record takes part in the step, and presses, and known, of contacts found, the number that
+# they have in the record, plus 1, or 0.
 # planar: the shapes are such as lie in the plane z = 0.
 COLLISIONS = table(
     "capacity", "n_shapes", "each", "n", "a", "b", "feature", "normal", "point", "y", "lam", "e_n", "e_t", "mu", "mu_r", "margin",
     "kind", "size", "local", "body", "group", "mask", "enabled", "hidden", "pose", "reach", "slack", "new_normal", "new_point", "new_gap",
     "new_lam", "old_normal", "taking", "known", "scratch", "n_scratch",
-    "new_a", "new_b", "new_feature", "found", "scratch_i", "n_scratch_i", "vertices", "n_vertices", "general", "planar",
+    "new_a", "new_b", "new_feature", "found", "scratch_i", "n_scratch_i", "vertices", "n_vertices", "general", "hook", "z", "n_z", "planar",
 )  # fmt: skip
 EQUALITY, IMPACT, FRICTION, ROLLING, DRY, BOUNDED, FORCE = (*range(5), 6, 8)  # places in FORMS
 
@@ -239,7 +241,16 @@ def _collisions(records, work, iwork):
         asked = [_general_pairs(one) for one in records[name]]
         row["general"] = iwork.store(np.array([[pairs.address] for pairs in asked]))
         general += asked
+        row["hook"] = iwork.store(_addresses_on_contact(records[name], name))
+        row["z"], row["n_z"] = (at["z"], dtype["z"].shape[0]) if "z" in at else (0, 0)
     return rows, tuple(general)
+
+
+def _addresses_on_contact(collisions, name):
+    """(members, 1) addresses of the function that is called for each contact, 0 without one."""
+    if "on_contact" not in collisions.dtype.names:
+        return np.zeros((collisions.size, 1), np.int64)
+    return addresses(collisions["on_contact"], name, DETECTED, "on_contact").astype(np.int64).reshape(-1, 1)
 
 
 def _general_pairs(collisions):

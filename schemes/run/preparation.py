@@ -10,7 +10,7 @@ import numpy as np
 from nsds import _checks
 from nsds._jit import kernel, tiny
 from nsds.model.functions import Watch, watch
-from nsds.model.kinds import CONTROL, RELATIONS, SYSTEMS
+from nsds.model.kinds import COLLISIONS, CONTROL, RELATIONS, SYSTEMS
 from nsds.model.layout import state_fields, table
 from nsds.model.records import RESIDUAL, STEP, T0, T, copied, lines_of, memory
 from nsds.model.validation import bounds_of_words, runnable
@@ -108,7 +108,9 @@ def _changing(dtype, model):
     for name, kind, *_ in lines_of(model):
         if kind in SYSTEMS:
             changing[name] |= set(_FREE)
-        elif kind == CONTROL or (kind in RELATIONS and "F" not in dtype[name].base.names):  # F z is a constant that is prepared
+        elif kind in (CONTROL, COLLISIONS) or (
+            kind in RELATIONS and "F" not in dtype[name].base.names
+        ):  # F z is a constant that is prepared
             changing[name].add("z")
     return changing
 

@@ -174,6 +174,7 @@ REFUSED = {
     "axes": [3, "ax", {}, [], ODD],
     "index": [None, "a", 1.5, -1, 9, {}, [], ODD, np.nan, True],
     "times": [*NOT_NUMBERS, 0.01, [0.02, 0.01], [-1.0, 0.01], [0.01, 1.0], [np.inf], force],
+    "of no function": [[1.0], "z", {}, np.nan, np.zeros((2, 2))],
     "callable or none": [3, "callback", {}, [], True, np.zeros(3), [print]],
     "time": ["a", {}, [], ODD, np.nan, 1j, [1.0, 2.0], None, True],
     "netlist": [None, 3, "no such file", "", {}, [], ODD, [3], [()], ["title"], [("R1",)], [("R1", "a", 0, None)], b"R1 a 0 1", True,
@@ -472,7 +473,7 @@ CALLS = {
         "state": "state of any length", "z": "state of any length"}),
     "collisions": (on_a_plane, lambda: {"shapes": {"ball": nsds.shapes.sphere(0.1)}, "law": nsds.newton_impact(0.0)}, {
         "shapes": "shapes of parts", "law": "law", "world": "world", "pairs": "pairs", "margin": "not negative",
-        "capacity": "whole or none", "enabled": "flags or none"}),
+        "capacity": "whole or none", "enabled": "flags or none", "on_contact": "callable or none", "z": "of no function"}),
     "system": (nsds.system, lambda: {"ball": ball()}, {"t": "number", "other": "part"}),
     "system, gravity": (nsds.system, lambda: {"box": rigid(), "gravity": [0, 0, -9.81]}, {"gravity": "vector or none"}),
     "simulate": (step_of, lambda: {"system": bouncing()}, {
