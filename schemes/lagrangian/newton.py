@@ -63,7 +63,7 @@ PLAN = table(
     "at_v", "q_old", "v_old", "f", "f_old", "size", "impulse", "kinetic", "residual", "dv", "a_old", "acc", "total", "n_dofs",
     "active", "local", "sub_row", "sub_column", "sub_place", "sub_next", "touched", "pivots", "fresh", "isolver", "n_isolver",
     "rounding", "controlled", "pull", "bends", "shift", "H_moved", "impact_law", "impact", "n_impact",
-    "whole", "reduced", "mode", "n_mode", "chosen", "place_in_contact", "reduced_row", "reduced_column",
+    "constant", "known", "whole", "reduced", "mode", "n_mode", "chosen", "place_in_contact", "reduced_row", "reduced_column",
 )  # fmt: skip
 
 
@@ -118,7 +118,7 @@ def prepare_problem(records, layout, elements, bodies, bent, d, options, method,
     """Tables and work memory of all members, with what `_elements` gives; d: components of a block, 0 of a problem with bounds."""
     unknowns = ordered(layout.constraints, layout.entries, layout.inputs, layout.couplings, bodies["kind"])
     constraints, couplings = unknowns.constraints, unknowns.couplings
-    plan = _plan(records, layout, bodies, unknowns, d, method, work, iwork)
+    plan = _plan(records, layout, elements, bodies, unknowns, d, method, work, iwork)
     blocks = place_blocks(plan, constraints, unknowns, d, method, work, iwork)
     first, end = layout.entries["coefficient"].min(initial=work.size), layout.entries["coefficient"].max(initial=-1) + 1
     bends = (bent["kind"] == DENSE).any() and _bending(layout.relations).any() and first < end
@@ -182,7 +182,7 @@ def _elements(records, layout, options, work, iwork):
     return elements, bodies, bent
 
 
-def _plan(records, layout, bodies, unknowns, d, method, work, iwork):
+def _plan(records, layout, elements, bodies, unknowns, d, method, work, iwork):
     """Reserve the arrays of the one-step problem, of the iteration, and scratch."""
     body, dofs = int(bodies["n"].max()), bodies["n"].sum()
     varying = max((int(n) for n, kind in zip(bodies["n"], bodies["kind"], strict=True) if kind == DENSE), default=0)
@@ -200,9 +200,10 @@ def _plan(records, layout, bodies, unknowns, d, method, work, iwork):
         ),
         total=unknowns.constraints.size,
         H_moved=(layout.relations["m"] * layout.relations["n"]).max(initial=0),
+        known=(layout.relations["m"] * (2 * layout.relations["n"] + layout.relations["m"])).sum(),
     )
     iwork.place(plan, sub_next=unknowns.constraints.size, touched=bodies.size, pivots=body, fresh=1)
-    plan["n_dofs"], plan["controlled"] = dofs, has_controls(records)
+    plan["n_dofs"], plan["controlled"], plan["constant"] = dofs, has_controls(records), (elements["mass"] == ABSENT).all()
     return plan
 
 
@@ -312,9 +313,11 @@ def iterate(t_new, n, s, functions, solver, solver_options, options, mem, imem, 
         inverses, shift = s.bent if bends else s.bodies, p.shift if bends else 0
         apply_inverses(inverses, p.residual, p.dv, p.scratch, work, iwork)
         if n > 0:
-            assemble(s.plan, inverses, s.constraints, s.entries, s.inputs, s.couplings, chosen, row, column, transpose, 1.0, shift,
-                           work, iwork)  # fmt: skip
-            iwork[p.isolver] = 0  # another matrix
+            if bends or _have_changed(relations, p, imem, work) or p.constant == 0 or iwork[p.isolver] == 0:
+                assemble(s.plan, inverses, s.constraints, s.entries, s.inputs, s.couplings, chosen, row, column, transpose, 1.0, shift,
+                               work, iwork)  # fmt: skip
+                work[p.known] = math.nan if bends else work[p.known]  # W is not that of the operators
+                iwork[p.isolver] = 0  # another matrix
             if p.impact_law != 0 and n_iter == 0:
                 solved = state_impact(p, n, p.W, row, column, s.constraints, s.entries, mem, work, iwork)
                 if solved != CONVERGED:
@@ -331,6 +334,31 @@ def iterate(t_new, n, s, functions, solver, solver_options, options, mem, imem, 
     if solved != CONVERGED:
         residual = max(residual, work[p.info + 1])
     return INEXACT if status == NEWTON and n_iter > 0 and residual <= _NEARLY * solver_options.inexact else status, n_iter, residual
+
+
+@tiny
+def _have_changed(relations, p, imem, work):
+    """Whether H, B or D of a relation with an active constraint differ from those of the last call, which are noted."""
+    known, changed = p.known, False
+    for k in range(relations.size):
+        r = relations[k]
+        n_H, n_B, n_D = r.m * r.n, 0 if r.g_function == ABSENT else r.m * r.n, 0 if r.D == ABSENT else r.m * r.m
+        if _is_active(r, imem):
+            changed |= _note(n_H, r.H, known, work)
+            changed |= _note(n_B, r.B, known + n_H, work)
+            changed |= _note(n_D, r.D, known + n_H + n_B, work)
+        known += n_H + n_B + n_D
+    return changed
+
+
+@tiny
+def _note(n, first, known, work):
+    """Copy n words; True where there were others."""
+    changed = False
+    for i in range(n):
+        changed |= work[known + i] != work[first + i]
+        work[known + i] = work[first + i]
+    return changed
 
 
 @inlined

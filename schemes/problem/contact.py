@@ -27,13 +27,13 @@ _BRIEFLY, _LONGER = 60.0, 1000.0  # iterations of each method in the first attem
 _CLOSE_TO = 1e-8  # which is made above this residual: the lightest of bodies in a stack has velocities far below the largest
 # Where the arrays of a problem lie. Of the n rows: which constraints they are, pattern and matrix, q, guess and solution z, w, bounds, the
 # rounding of q, and info. Of the blocks: d, 0 where there is no friction; the component that a row is, and the row that a component is, or
-# ABSENT; disk and mu; pattern, and where each entry of W goes; mark, scratch; count, how many there are; matrix, vector, r, u; soft, what
-# comes to the diagonal of equations; details, the method's info, and its scratch. Whether the method is tried briefly first, and whether
-# some rows have two bounds.
+# ABSENT; linked, of how many rows the pattern was last made, which, and their components; disk and mu; pattern, and where each entry of W
+# goes; mark, scratch; count, how many there are; matrix, vector, r, u; soft, what comes to the diagonal of equations; details, the method's
+# info, and its scratch. Whether the method is tried briefly first, and whether some rows have two bounds.
 BLOCKS = table(
     "active", "row", "column", "W", "q", "z", "w", "lower", "upper", "rounding", "info",
-    "d", "component", "row_of", "disk", "mu", "block_row", "block_column", "entry", "mark", "count", "matrix", "vector", "r", "u", "soft",
-    "details", "solver", "n_solver", "isolver", "n_isolver", "brief", "bounded",
+    "d", "linked", "component", "row_of", "disk", "mu", "block_row", "block_column", "entry", "mark", "count", "matrix", "vector", "r", "u",
+    "soft", "details", "solver", "n_solver", "isolver", "n_isolver", "brief", "bounded",
 )  # fmt: skip
 
 
@@ -58,7 +58,7 @@ def place_blocks(plan, constraints, unknowns, d, method, work, iwork):
     floats, integers = method.work_size(d, block_row, block_column)
     work.place(blocks, matrix=d * d * pairs.size, **dict.fromkeys(("vector", "r", "u"), d * n_blocks), mu=2 * n_blocks, soft=n)
     work.place(blocks, details=N_INFO, solver=floats)
-    iwork.place(blocks, component=n, row_of=d * n_blocks, disk=n_blocks, block_row=n_blocks + 1, block_column=pairs.size)
+    iwork.place(blocks, linked=2 * n + 1, component=n, row_of=d * n_blocks, disk=n_blocks, block_row=n_blocks + 1, block_column=pairs.size)
     iwork.place(blocks, entry=column.size, mark=n_blocks, count=1, isolver=max(integers, 1))
     blocks["n_solver"], blocks["n_isolver"], blocks["d"], blocks["brief"] = floats, max(integers, 1), d, method.name == "auto"
     blocks["bounded"] = (constraints["lower"] != ABSENT).any()
@@ -149,6 +149,18 @@ def _link(blocks, iwork):
                 at = iwork[p.component + iwork[p.column + e]]
                 iwork[p.entry + e] = (iwork[p.mark + at // d] * d + i - d * k) * d + at % d
     iwork[p.block_row + count] = end
+
+
+@tiny
+def _are_linked(p, n, iwork):
+    """Whether the n rows, and the components that they are, are those that the pattern was last made of; they are noted."""
+    are_same = iwork[p.linked] == n
+    iwork[p.linked] = n
+    for a in range(n):
+        row, at = p.linked + 1 + 2 * a, p.linked + 2 + 2 * a
+        are_same &= iwork[row] == iwork[p.active + a] and iwork[at] == iwork[p.component + a]
+        iwork[row], iwork[at] = iwork[p.active + a], iwork[p.component + a]
+    return are_same
 
 
 @kernel
@@ -247,7 +259,8 @@ def _solve(blocks, constraints, n, is_new, solver, options, work, iwork):
     p = blocks[0]
     if is_new:
         _gather(blocks, n, constraints, work, iwork)
-        _link(blocks, iwork)
+        if not _are_linked(p, n, iwork):
+            _link(blocks, iwork)
         _fill(blocks, n, constraints, work, iwork)
     _state(blocks, work, iwork)
     if p.bounded != 0:
