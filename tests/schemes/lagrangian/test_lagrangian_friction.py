@@ -641,3 +641,28 @@ def test_what_does_not_fit_is_refused_with_what_would(count):
     )
     with pytest.raises(ValueError, match="interaction 'pull': beside contacts with friction relay wants finite bounds"):
         nsds.simulate(both, t_end=0.1, h=0.01)
+
+
+def tilted(q, z, out):
+    out[0], out[1], out[2] = q[0] + z[0] * q[1], q[1] - z[0] * q[0], q[2]
+
+
+def tilted_H(q, z, out):
+    out[0, 0], out[0, 1], out[1, 1], out[1, 0], out[2, 2] = 1.0, z[0], 1.0, -z[0], 1.0
+
+
+@pytest.mark.parametrize("jacobian", [tilted_H, None], ids=["H given", "H by differences"])
+def test_a_plane_that_is_tilted_between_steps_is_the_new_plane(jacobian):
+    """W is kept while H is the same, to the bit, and no longer."""
+    law = nsds.newton_impact_friction(0.0, mu=0.2, dimension=3)
+    block = nsds.lagrangian_linear(M=np.diag([1.0, 1.0, 1.0]), fext=[-9.81, 0, 0], q=[0.0, 0, 0], v=[0, 1.0, 0.5])
+    plane = nsds.interaction(nsds.scleronomous(tilted, jacobian, m=3, z=[0.0]), law, on="block")
+    system = nsds.system(block=block, plane=plane)
+    advance = nsds.stepper(system, 1e-3)
+    for tilt in (0.0, -0.1, -0.1, -0.2):  # into the block, which touches
+        system["plane"]["z"] = tilt
+        anew = nsds.stepper(system, 1e-3)(system, 20)
+        system = advance(system, 20)
+        assert system.tobytes() == anew.tobytes()
+        direction = np.array([1.0, tilt, 0.0])
+        assert direction @ system["block"]["v"] == pytest.approx(0.0, abs=1e-12)
