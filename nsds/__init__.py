@@ -116,6 +116,7 @@ _LATER = {
     "iterated_map": "nsds.analysis.maps",
     "lyapunov": "nsds.analysis.exponents",
     "orbit": "nsds.analysis.orbits",
+    "rays": "nsds.results.rays",
     "robot": "nsds.model.robots",
     "sensitivity": "nsds.analysis.sensitivities",
     "sweep": "nsds.analysis.sweeps",
