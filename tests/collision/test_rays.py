@@ -223,7 +223,7 @@ def test_rays_down_the_columns_of_a_grid_meet_it():
     (shapes.cone(1.0, 4.0), [0.5, 0, 5], [0, 0, -1], 4, np.array([4, 0, 1]) / np.sqrt(17)),
     (shapes.cone(1.0, 4.0), [0, 0, -0.5], [0, 0, 1], 3.5, [0, 0, 1]),
     (shapes.cone(1.0, 4.0), [0, 0, 5], [0, 0, 1], np.inf, None),  # away from the tip, where the other half would be
-    (shapes.cone(1.0, 4.0), [-5, 0, 3.5], [1, 0, 0], np.inf, None),
+    (shapes.cone(1.0, 4.0), [-5, 0, 8.1], [1, 0, -1], np.inf, None),  # through that, and past the cone
     (shapes.cone(1.0, 4.0), [1, 0, 3], [-1, 0, -4], np.sqrt(17) / 2, np.array([4, 0, 1]) / np.sqrt(17)),  # parallel to a line of its side
     (shapes.cone(1.0, 4.0), [-1, 0, 5], [1, 0, -4], 0.75 * np.sqrt(17), np.array([-4, 0, 1]) / np.sqrt(17)),
     (shapes.cone(1.0, 4.0), [0, 0, 3.5], [1, 0, -4], np.inf, None),
