@@ -29,6 +29,7 @@ from nsds.collision.kinds import (
     POLYGON,
     SPHERE,
     STADIUM,
+    TUBE,
 )
 from nsds.collision.lines import (
     ENTERED,
@@ -187,8 +188,10 @@ def _cross(scene, s, p, u, low, high, span):
         of_cone(size[0], size[1], p, u, span)
     elif kind == POLYGON:
         of_polygon(scene.vertices, int(size[1]), int(size[2]), p, u, span)
-    else:
+    elif kind == TUBE:
         of_tube(size, p, u, span)
+    else:
+        begin(span, (math.inf, -math.inf))
 
 
 @kernel

@@ -37,7 +37,7 @@ def rays(system, origins, directions, *, name=None, reach=np.inf, ignore=()):
         The part of `nsds.collisions` whose shapes are looked at; all by default.
     reach : float
         What is farther than this is not seen (m).
-    ignore : str, int or sequence of str
+    ignore : str, int or sequence of these
         What is not seen: names of parts of bodies, "world", or numbers of bodies as in the result.
 
     Returns
