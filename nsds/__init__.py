@@ -117,6 +117,7 @@ _LATER = {
     "lyapunov": "nsds.analysis.exponents",
     "one_step_problems": "nsds.schemes.run.problems",
     "orbit": "nsds.analysis.orbits",
+    "rays": "nsds.results.rays",
     "robot": "nsds.model.robots",
     "sensitivity": "nsds.analysis.sensitivities",
     "sweep": "nsds.analysis.sweeps",

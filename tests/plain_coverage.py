@@ -31,8 +31,9 @@ _SHOWN = 25
 
 # Test files that are quick as plain Python, but for the tests with these words in their names: long runs, threads, what is compiled.
 TESTS = [
-    "collision/test_collision.py", "collision/test_collision_detection.py", "maths/test_rotations.py", "schemes/test_linear_algebra.py",
-    "schemes/run/test_stepper.py", "schemes/run/test_tiles.py", "jit/test_lanes.py", "schemes/rigid/test_on_contact.py",
+    "collision/test_collision.py", "collision/test_collision_detection.py", "collision/test_rays.py", "maths/test_rotations.py",
+    "schemes/test_linear_algebra.py", "schemes/run/test_stepper.py", "schemes/run/test_tiles.py", "schemes/rigid/test_on_contact.py",
+    "jit/test_lanes.py",
     "schemes/lagrangian/test_forms_and_starts.py", "schemes/lagrangian/test_lagrangian_friction.py", "solvers/bodies/test_contact_rigid.py",
     "solvers/bodies/test_contact_piles.py", "solvers/box/test_solver_interface.py", "solvers/box/test_solver_kernels.py",
     "solvers/contact/test_contact_block_lu.py", "solvers/contact/test_contact_few.py", "solvers/contact/test_contact_sweeps.py",

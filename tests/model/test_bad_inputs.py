@@ -159,6 +159,10 @@ REFUSED = {
     "triangles": [None, "a", {}, [], ODD, 3, [0, 1, 2], [[0, 1]], [[0, 1, 9]], [[0, 1, -1]], [[0.0, 1.0, 2.0]], [[0, 1, 1]], np.nan, 1j,
                   [[0, 1], [0, 1, 2]], [[True, False, True]], [[0, 1, 2], [0, 1, 2]]],
     "parameter": [None, 3, "", "q", "p", "p[9]", "p[-1]", {}, [], ODD, True],
+    "rows of 3": [None, *NOT_NUMBERS, [1, 0], [[[1, 0, 0]]], [np.inf, 0, 0], 3.0],
+    "directions of rays": [None, *NOT_NUMBERS, [1, 0], [0, 0, 0], [[[1, 0, 0]]], [np.inf, 0, 0], 3.0],
+    "name or none": [3, "", "no such part", "a b", {}, [], ODD, b"ball", True],
+    "bodies": [None, 3, -1, 0.5, "", "no such part", {}, ODD, [3], [None], ["no such part"], b"ball", True],
     "two texts": [None, 3, "p[0]", (), ("p[0]",), ("p[0]", "p[0]"), ("p[0]", "q"), ("p[0]", 3), ("p[9]", "p[0]"), {}, ODD, True],
     "varied": [None, 3, "a", [], {}, ODD, {"p[0]": "a"}, {"p[0]": []}, {"p[0]": [np.nan]}, {"p[0]": 1.0}, {"q": [1.0]}, {3: [1.0]},
                {"p[0]": [1.0], "p[1]": [1.0], "p[2]": [1.0]}],
@@ -502,6 +506,9 @@ CALLS = {
     "describe": (nsds.describe, lambda: {"what": bouncing()}, {"what": "record"}),
     "contact_intervals": (nsds.contact_intervals, lambda: {"system": bouncing(), "trajectory": rows(), "name": "floor"}, {
         "system": "record", "trajectory": "trajectory", "name": "name"}),
+    "rays": (nsds.rays, lambda: {"system": resting(), "origins": [[0, 0, 9.0]], "directions": [[0, 0, -1.0]]}, {
+        "system": "record", "origins": "rows of 3", "directions": "directions of rays", "name": "name or none",
+        "reach": "not negative or inf", "ignore": "bodies"}),
     "advice": (nsds.advice, lambda: {"status": 0}, {"status": "status"}),
     "moreau_jean": (nsds.moreau_jean, dict, {
         "theta": "within 0 and 1", "gamma": "not negative", "q_star": "within 0 and 1", "form": "word", "update": "word",

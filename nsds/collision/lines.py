@@ -1,0 +1,189 @@
+"""Where a line enters and leaves a shape, in the axes of the shape, and the normals there.
+
+A line is ``p + t u`` with a unit vector u. What is of it in a convex shape is a span: the two t, and the numbers of the faces by which it
+enters and leaves, `ROUND` of what is not flat. A line that misses the shape has a span that ends before it begins. Faces of boxes are
+numbered by axes, the low one first; ends of cylinders, bases of cones, planes and half planes have the numbers of such faces.
+
+Spans of halves, balls and walls need no tolerance: the last entry and the first exit leave no gap at an edge. Where p is the point of the
+line that is nearest to the shape, rounding is that of lengths of the shape, however far away the line begins.
+"""
+
+import math
+
+from nsds._jit import kernel, tiny
+from nsds.collision.geometry import FACE, FACES, N_FACES, VERTICES
+from nsds.collision.kinds import CAPSULE, CONE, DISK, SPHERE, STADIUM, TUBE
+
+IN, OUT, ENTERED, LEFT = range(4)
+SPAN = 4  # words of a span
+ROUND = -1.0  # number of a face that is not flat
+LOW_Z, HIGH_Z, HIGH_Y = 4.0, 5.0, 3.0
+
+
+@tiny
+def begin(span, ends):
+    """A span between two t, in what has no flat faces so far."""
+    span[IN], span[OUT] = ends
+    span[ENTERED] = span[LEFT] = ROUND
+
+
+@tiny
+def clip(span, face, height, rate):
+    """What is left of a span below a face, ``height + t rate <= 0``."""
+    if rate < 0.0:
+        t = -height / rate
+        if t > span[IN]:
+            span[IN], span[ENTERED] = t, face
+    elif rate > 0.0:
+        t = -height / rate
+        if t < span[OUT]:
+            span[OUT], span[LEFT] = t, face
+    elif height > 0.0:
+        span[IN], span[OUT] = math.inf, -math.inf
+
+
+@tiny
+def in_ball(r, x, y, z, u):
+    """(t, t) in a ball, the line beginning at (x, y, z) from its centre: half the chord is ``sqrt(r^2 - d^2)``, d the line's distance."""
+    t = -(x * u[0] + y * u[1] + z * u[2])
+    x, y, z = x + t * u[0], y + t * u[1], z + t * u[2]
+    rest = r * r - (x * x + y * y + z * z)
+    if rest < 0.0:
+        return math.inf, -math.inf
+    half = math.sqrt(rest)
+    return t - half, t + half
+
+
+@tiny
+def in_wall(r, x, y, a, b):
+    """(t, t) within a radius of the z axis: ``(x + t a)^2 + (y + t b)^2 <= r^2``."""
+    square, across = a * a + b * b, x * b - y * a
+    if square == 0.0:  # along the axis
+        return (-math.inf, math.inf) if x * x + y * y <= r * r else (math.inf, -math.inf)
+    rest = r * r * square - across * across
+    if rest < 0.0:
+        return math.inf, -math.inf
+    t, half = -(x * a + y * b) / square, math.sqrt(rest) / square
+    return t - half, t + half
+
+
+@kernel
+def of_box(lengths, p, u, span):
+    """Between three pairs of planes."""
+    begin(span, (-math.inf, math.inf))
+    for i in range(3):
+        clip(span, 2.0 * i, -p[i] - 0.5 * lengths[i], -u[i])
+        clip(span, 2.0 * i + 1.0, p[i] - 0.5 * lengths[i], u[i])
+
+
+@kernel
+def of_cylinder(size, p, u, span):
+    """Within a wall and between two ends."""
+    begin(span, in_wall(size[0], p[0], p[1], u[0], u[1]))
+    clip(span, LOW_Z, -p[2] - 0.5 * size[1], -u[2])
+    clip(span, HIGH_Z, p[2] - 0.5 * size[1], u[2])
+
+
+@kernel
+def of_rod(r, half, x, y, z, u, axis, span):
+    """In a wall about an axis from -half to half, or in a ball about one of its ends: from the first entry to the last exit.
+
+    x, y, z: where the line begins; axis: 2 of a capsule, 0 of a stadium, which has its balls in the plane.
+    """
+    if axis == 2:
+        begin(span, in_wall(r, x, y, u[0], u[1]))
+        clip(span, ROUND, -z - half, -u[2])
+        clip(span, ROUND, z - half, u[2])
+    else:
+        begin(span, in_wall(r, y, z, u[1], u[2]))
+        clip(span, ROUND, -x - half, -u[0])
+        clip(span, ROUND, x - half, u[0])
+    if not span[IN] <= span[OUT]:
+        begin(span, (math.inf, -math.inf))
+    for side in range(-1, 2, 2):
+        ends = in_ball(r, x, y, z - side * half, u) if axis == 2 else in_ball(r, x - side * half, y, z, u)
+        span[IN], span[OUT] = min(span[IN], ends[0]), max(span[OUT], ends[1])
+
+
+@kernel
+def of_cone(r, height, p, u, span):
+    """Below the base of ``|x| <= s``, where lengths across are measured in radii and s, from the tip down, in heights.
+
+    ``A t^2 + 2 B t + C <= 0`` holds in both halves of the double cone: of a line that is less steep than the side, A > 0, between two t,
+    which are in one of the halves; of a steeper one in a half line in each.
+    """
+    x, y, s = p[0] / r, p[1] / r, 0.75 - p[2] / height
+    a, b, c = u[0] / r, u[1] / r, -u[2] / height
+    A, B, C = a * a + b * b - c * c, x * a + y * b - s * c, x * x + y * y - s * s
+    i, j, k = x * c - s * a, y * c - s * b, x * b - y * a
+    rest = i * i + j * j - k * k  # B^2 - A C, without its cancellation
+    begin(span, (math.inf, -math.inf))
+    if rest < 0.0 and A > 0.0:
+        return
+    root = B + math.copysign(math.sqrt(max(rest, 0.0)), B)
+    t = -C / root if root != 0.0 else 0.0
+    other = -root / A if A != 0.0 else math.copysign(math.inf, root)
+    if A > 0.0:
+        if A * s - B * c >= 0.0:
+            span[IN], span[OUT] = min(t, other), max(t, other)
+    elif c > 0.0:
+        span[IN], span[OUT] = max(t, other), math.inf
+    else:
+        span[IN], span[OUT] = -math.inf, min(t, other)
+    clip(span, LOW_Z, s - 1.0, c)
+
+
+@kernel
+def of_hull(geometry, block, p, u, span):
+    """Below all faces of a convex polyhedron."""
+    faces, vertices = int(geometry[block + FACES]), int(geometry[block + VERTICES])
+    begin(span, (-math.inf, math.inf))
+    for face in range(int(geometry[block + N_FACES])):
+        at, height, rate = faces + FACE * face, 0.0, 0.0
+        corner = vertices + 3 * int(geometry[int(geometry[at + 3])])
+        for i in range(3):
+            height += geometry[at + i] * (p[i] - geometry[corner + i])
+            rate += geometry[at + i] * u[i]
+        clip(span, float(face), height, rate)
+
+
+@kernel
+def of_polygon(vertices, first, n, p, u, span):
+    """Left of all edges of a convex polygon in the plane."""
+    begin(span, (-math.inf, math.inf))
+    for k in range(n):
+        at, to = 3 * (first + k), 3 * (first + (k + 1 if k + 1 < n else 0))
+        a, b = vertices[to + 1] - vertices[at + 1], vertices[at] - vertices[to]
+        clip(span, float(k), a * (p[0] - vertices[at]) + b * (p[1] - vertices[at + 1]), a * u[0] + b * u[1])
+
+
+@kernel
+def of_tube(size, p, u, span):
+    """The two points where a line goes through the wall, as far as this reaches."""
+    begin(span, in_wall(size[0], p[0], p[1], u[0], u[1]))
+    half = 0.5 * size[1]
+    if span[IN] <= span[OUT] and not abs(p[2] + span[IN] * u[2]) <= half:
+        span[IN] = -math.inf
+    if not abs(p[2] + span[OUT] * u[2]) <= half:
+        span[OUT] = math.inf
+
+
+@kernel
+def round_normal(kind, size, x, n):
+    """Outward unit normal at a point of what is round. Out: n (3,)."""
+    n[0], n[1], n[2] = x[0], x[1], x[2]
+    if kind == CAPSULE:
+        n[2] -= min(max(n[2], -0.5 * size[1]), 0.5 * size[1])
+    elif kind == STADIUM:
+        n[0] -= min(max(n[0], size[1] - size[0]), size[0] - size[1])
+    elif kind == CONE:
+        across = math.hypot(n[0], n[1])
+        n[0], n[1] = (n[0] / across * size[1], n[1] / across * size[1]) if across > 0.0 else (0.0, 0.0)
+        n[2] = size[0]
+    elif kind != SPHERE and kind != DISK:
+        n[2] = 0.0
+    length = math.hypot(math.hypot(n[0], n[1]), n[2])
+    if kind == TUBE:  # its inside is open
+        length = -length
+    for i in range(3):
+        n[i] /= length

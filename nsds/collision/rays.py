@@ -1,0 +1,287 @@
+"""The first surface that each of many rays meets: shapes whose ball a ray goes through, one after the other, and trees of triangles.
+
+A ray that begins in a solid meets its surface from inside; meshes and walls of tubes are seen from both sides. Of surfaces at the same
+distance that of the first shape counts.
+
+A triangle is seen along the ray, and the ray is in it where it passes all three edges on the same side, or goes through one (Woop, Benthin
+and Wald 2013). Which side of an edge that is, is a comparison of two products, which rounding may make equal but never turns round: two
+triangles at an edge never both refuse the ray.
+"""
+
+import math
+from typing import NamedTuple
+
+from numpy.typing import NDArray
+
+from nsds._jit import kernel, stack, tiny, view
+from nsds.collision.frames import axes
+from nsds.collision.geometry import DEPTH, FACE, FACES, NODE, NODES, ORDER, TRIANGLE, VERTICES
+from nsds.collision.kinds import (
+    BOX,
+    CAPSULE,
+    CONE,
+    CONVEX,
+    CYLINDER,
+    DISK,
+    HALF_PLANE,
+    MESH,
+    PLANE,
+    POLYGON,
+    SPHERE,
+    STADIUM,
+    TUBE,
+)
+from nsds.collision.lines import (
+    ENTERED,
+    HIGH_Y,
+    HIGH_Z,
+    IN,
+    LEFT,
+    OUT,
+    ROUND,
+    SPAN,
+    begin,
+    clip,
+    in_ball,
+    of_box,
+    of_cone,
+    of_cylinder,
+    of_hull,
+    of_polygon,
+    of_rod,
+    of_tube,
+    round_normal,
+)
+from nsds.maths.vectors import dot, times, times_transposed
+
+_ROUNDING = 4e-15  # of a length, and more than coordinates lose
+_WAITING = DEPTH + 2  # boxes of a tree that wait to be opened, and more
+_STEEPEST = 1e300  # 1 / u of a line that is parallel to the sides of a box
+
+
+class Scene(NamedTuple):
+    """Shapes in the world."""
+
+    kind: NDArray  # (ns,)
+    size: NDArray  # (3 ns,)
+    pose: NDArray  # (7 ns,)
+    radius: NDArray  # (ns,): of the balls that hold them, infinite of what has no end, negative of what is not there
+    vertices: NDArray  # (3 nv,): of polyhedra
+    geometry: NDArray  # of `nsds.collision.geometry`, of hulls and meshes
+
+
+class Sight(NamedTuple):
+    """A direction u as triangles are seen along it: of its largest component k, ``a = u_i / u_k``, ``b = u_j / u_k``, ``c = 1 / u_k``."""
+
+    i: int
+    j: int
+    k: int
+    a: float
+    b: float
+    c: float
+
+
+@tiny
+def _sight(u):
+    """How triangles are seen along a direction."""
+    x, y, z = abs(u[0]), abs(u[1]), abs(u[2])
+    k = 0 if x >= y and x >= z else 1 if y >= z else 2
+    i = k + 1 if k < 2 else 0
+    j = i + 1 if i < 2 else 0
+    return Sight(i, j, k, u[i] / u[k], u[j] / u[k], 1.0 / u[k])
+
+
+@tiny
+def _seen(sight, points, at, p):
+    """(across, across, along) of a point from the start of a line: the same of a vertex for all of its triangles."""
+    z = points[at + sight.k] - p[sight.k]
+    return points[at + sight.i] - p[sight.i] - sight.a * z, points[at + sight.j] - p[sight.j] - sight.b * z, sight.c * z
+
+
+@kernel
+def _in_triangle(geometry, at, vertices, sight, p):
+    """Where a line meets a triangle; infinite where it does not."""
+    ax, ay, az = _seen(sight, geometry, vertices + 3 * int(geometry[at]), p)
+    bx, by, bz = _seen(sight, geometry, vertices + 3 * int(geometry[at + 1]), p)
+    cx, cy, cz = _seen(sight, geometry, vertices + 3 * int(geometry[at + 2]), p)
+    a, b, c = cx * by - cy * bx, ax * cy - ay * cx, bx * ay - by * ax
+    whole = a + b + c
+    if (min(min(a, b), c) < 0.0 and max(max(a, b), c) > 0.0) or whole == 0.0:
+        return math.inf
+    return (a * az + b * bz + c * cz) / whole
+
+
+@tiny
+def _reaches(geometry, at, p, inverse, slack, low, high):
+    """Whether a line is in a box of a tree between two t. inverse: 1 / u, of a component that is 0 a large number."""
+    for i in range(3):
+        one = (geometry[at + i] - slack - p[i]) * inverse[i]
+        other = (geometry[at + 3 + i] + slack - p[i]) * inverse[i]
+        low, high = max(low, min(one, other)), min(high, max(one, other))
+    return low <= high
+
+
+@tiny
+def _is_first_nearer(geometry, one, other, u):
+    """Whether the middle of a box comes before that of another one along u."""
+    ahead = 0.0
+    for i in range(3):
+        ahead += u[i] * ((geometry[other + i] - geometry[one + i]) + (geometry[other + 3 + i] - geometry[one + 3 + i]))
+    return ahead >= 0.0
+
+
+@kernel
+def of_mesh(geometry, block, slack, p, u, low, high, span):
+    """The first triangle of a mesh that a line meets from t = low on and before high, as a span that begins there.
+
+    The tree is gone through from boxes that are near; what is behind a triangle that was met is left out. slack: of its boxes.
+    """
+    nodes, order, faces, vertices = block + NODES, block + ORDER, block + FACES, block + VERTICES
+    nodes, order, faces, vertices = int(geometry[nodes]), int(geometry[order]), int(geometry[faces]), int(geometry[vertices])
+    waiting, inverse, sight, left, best = stack(_WAITING), stack(3), _sight(u), 1, -1
+    for i in range(3):
+        inverse[i] = 1.0 / u[i] if abs(u[i]) * _STEEPEST > 1.0 else math.copysign(_STEEPEST, u[i])
+    waiting[0] = 0.0
+    while left > 0:
+        left -= 1
+        at = nodes + NODE * int(waiting[left])
+        if not _reaches(geometry, at, p, inverse, slack, low, high):
+            continue
+        first, n = int(geometry[at + 6]), int(geometry[at + 7])
+        if n == 0:
+            one = nodes + NODE * first
+            is_nearer = _is_first_nearer(geometry, one, one + NODE, u)
+            far = first + 1 if is_nearer else first
+            waiting[left], waiting[left + 1] = float(far), float(2 * first + 1 - far)
+            left += 2
+        for entry in range(first, first + n):
+            triangle = int(geometry[order + entry])
+            t = _in_triangle(geometry, faces + TRIANGLE * triangle, vertices, sight, p)
+            if low <= t < high:
+                high, best = t, triangle
+    begin(span, (high, math.inf) if best >= 0 else (math.inf, -math.inf))
+    span[ENTERED] = float(best)
+
+
+@kernel
+def _cross(scene, s, p, u, low, high, span):
+    """Where a line enters and leaves shape s, in its axes; of a mesh, what it meets between two t. Out: span (SPAN,)."""
+    kind, size = scene.kind[s], view(scene.size, 3 * s, 3)
+    if kind in (SPHERE, DISK):
+        begin(span, in_ball(size[0], p[0], p[1], p[2], u))
+    elif kind == BOX:
+        of_box(size, p, u, span)
+    elif kind == MESH:
+        of_mesh(scene.geometry, int(scene.geometry[1 + s]), _ROUNDING * size[0], p, u, low, high, span)
+    elif kind == CONVEX:
+        of_hull(scene.geometry, int(scene.geometry[1 + s]), p, u, span)
+    elif kind in (PLANE, HALF_PLANE):
+        begin(span, (-math.inf, math.inf))
+        clip(span, HIGH_Z if kind == PLANE else HIGH_Y, p[2 if kind == PLANE else 1], u[2 if kind == PLANE else 1])
+    elif kind == CAPSULE:
+        of_rod(size[0], 0.5 * size[1], p[0], p[1], p[2], u, 2, span)
+    elif kind == STADIUM:
+        of_rod(size[1], size[0] - size[1], p[0], p[1], p[2], u, 0, span)
+    elif kind == CYLINDER:
+        of_cylinder(size, p, u, span)
+    elif kind == CONE:
+        of_cone(size[0], size[1], p, u, span)
+    elif kind == POLYGON:
+        of_polygon(scene.vertices, int(size[1]), int(size[2]), p, u, span)
+    elif kind == TUBE:
+        of_tube(size, p, u, span)
+    else:
+        begin(span, (math.inf, -math.inf))
+
+
+@kernel
+def _normal_at(scene, s, face, x, n):
+    """Outward unit normal of shape s at a point x of a face, in its axes. Out: n (3,)."""
+    kind, size = scene.kind[s], view(scene.size, 3 * s, 3)
+    if face == ROUND:
+        round_normal(kind, size, x, n)
+    elif kind in (CONVEX, MESH):
+        at = int(scene.geometry[int(scene.geometry[1 + s]) + FACES])
+        at += FACE * int(face) if kind == CONVEX else TRIANGLE * int(face) + 3
+        for i in range(3):
+            n[i] = scene.geometry[at + i]
+    elif kind == POLYGON:
+        first, k = int(size[1]), int(face)
+        at, to = 3 * (first + k), 3 * (first + (k + 1 if k + 1 < int(size[2]) else 0))
+        n[0], n[1] = scene.vertices[to + 1] - scene.vertices[at + 1], scene.vertices[at] - scene.vertices[to]
+        length = math.hypot(n[0], n[1])
+        n[0], n[1], n[2] = n[0] / length, n[1] / length, 0.0
+    else:
+        n[0], n[1], n[2] = 0.0, 0.0, 0.0
+        n[int(face) // 2] = 1.0 if int(face) % 2 == 1 else -1.0
+
+
+@tiny
+def _to_axes(scene, s, origin, direction, R, p, u):
+    """A ray in the axes of shape s; returns how far along the ray p is: where it is nearest to the position of what has an end.
+
+    Out: R (9,), p (3,), u (3,).
+    """
+    axes(scene.pose, s, R)
+    for i in range(3):
+        p[i] = origin[i] - scene.pose[7 * s + i]
+    along = -dot(p, direction) if scene.radius[s] < math.inf else 0.0
+    for i in range(3):
+        p[i] += along * direction[i]
+    times_transposed(R, p, p)
+    times_transposed(R, direction, u)
+    return along
+
+
+@tiny
+def _may_meet(scene, s, origin, direction, best):
+    """Whether a ray goes through the ball of shape s nearer than what is known."""
+    r, at = scene.radius[s], 7 * s
+    x, y, z = scene.pose[at] - origin[0], scene.pose[at + 1] - origin[1], scene.pose[at + 2] - origin[2]
+    along = x * direction[0] + y * direction[1] + z * direction[2]
+    r += _ROUNDING * (abs(along) + r)
+    if not (r >= 0.0 and along >= -r and along - r < best):  # of what is not there neither holds
+        return False
+    x, y, z = x - along * direction[0], y - along * direction[1], z - along * direction[2]
+    return x * x + y * y + z * z <= r * r
+
+
+@kernel
+def first_shape(scene, origin, direction, limit, found):
+    """The number of the shape that a ray meets first, nearer than a limit; -1 of none. Out: found (7,): distance, point and normal."""
+    R, p, u, span = stack(9), stack(3), stack(3), stack(SPAN)
+    best, shape, face, reached = limit, -1, ROUND, 0.0
+    for s in range(scene.kind.size):
+        if not _may_meet(scene, s, origin, direction, best):
+            continue
+        along = _to_axes(scene, s, origin, direction, R, p, u)
+        _cross(scene, s, p, u, -along, best - along, span)
+        if span[IN] <= span[OUT]:
+            is_outside = along + span[IN] >= 0.0
+            t = span[IN] if is_outside else span[OUT]
+            if 0.0 <= along + t < best:
+                best, shape, face, reached = along + t, s, (span[ENTERED] if is_outside else span[LEFT]), t
+    found[0] = best
+    if shape < 0:
+        return shape
+    _to_axes(scene, shape, origin, direction, R, p, u)
+    for i in range(3):
+        p[i] += reached * u[i]
+    _normal_at(scene, shape, face, p, u)
+    times(R, p, view(found, 1, 3))
+    times(R, u, view(found, 4, 3))
+    for i in range(3):
+        found[1 + i] += scene.pose[7 * shape + i]
+    return shape
+
+
+@kernel
+def cast(kind, size, pose, radius, vertices, geometry, origin, direction, limit, shape, found):
+    """The first shape that each ray meets, nearer than a limit.
+
+    In: shapes as in `Scene`; origin, direction (3 n), unit vectors. Out: shape (n,), -1 where there is none; found (7 n): distance, point
+    and normal of each.
+    """
+    scene = Scene(kind, size, pose, radius, vertices, geometry)
+    for i in range(shape.size):
+        shape[i] = first_shape(scene, view(origin, 3 * i, 3), view(direction, 3 * i, 3), limit, view(found, 7 * i, 7))
