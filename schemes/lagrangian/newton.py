@@ -287,7 +287,7 @@ def iterate(t_new, n, s, functions, solver, solver_options, options, mem, imem, 
     t = t_new - (1.0 - options.at_q) * options.h
     _predict(options.h, parts, elements, p, mem, work)
     status, n_iter, residual, solved, change = NEWTON, 0, math.inf, CONVERGED, math.inf
-    which, may_bend, least, previous, waited = ACTIVE, p.bends != 0 and n > 0, math.inf, math.inf, 0
+    which, may_bend, least, previous, waited, has_changed = ACTIVE, p.bends != 0 and n > 0, math.inf, math.inf, 0, False
     for n_iter in range(int(options.max_iter) + 1):
         evaluate_forces(t, options, parts, elements, p, p.f, functions, mem, imem, work)
         definite = evaluate_masses(options.q_star, parts, elements, p, functions, mem, imem, work)
@@ -295,11 +295,14 @@ def iterate(t_new, n, s, functions, solver, solver_options, options, mem, imem, 
             is_slow = which == KEPT or residual > _FAST * previous
             which = KEPT if n_iter >= 2 and residual <= _DIFFERENCES and is_slow else ACTIVE
             evaluate_relations(t_new, options.q_star, options.paoli, which, options, relations, p, functions, mem, imem, work)
+            has_changed = _have_changed(relations, p, imem, work)
+            if has_changed or p.constant == 0:
+                iwork[p.isolver] = 0  # another matrix
             if options.sees_q_star != 0.0:
                 _see_start(n, s.constraints, s.entries, p, mem, work, iwork)
         _residual(options, parts, elements, relations, n, p, mem, imem, work)
         previous = residual
-        residual = _error(n, n_iter, change, s, options, mem, work, iwork)
+        residual = _error(n, n_iter, change, has_changed, s, options, mem, work, iwork)
         least, waited = (residual, 0) if residual < 0.5 * least else (least, waited + 1)
         status = _verdict(residual, definite, solved, n_iter, options)
         if status != NEWTON or n_iter == int(options.max_iter):
@@ -313,11 +316,10 @@ def iterate(t_new, n, s, functions, solver, solver_options, options, mem, imem, 
         inverses, shift = s.bent if bends else s.bodies, p.shift if bends else 0
         apply_inverses(inverses, p.residual, p.dv, p.scratch, work, iwork)
         if n > 0:
-            if bends or _have_changed(relations, p, imem, work) or p.constant == 0 or iwork[p.isolver] == 0:
+            if bends or iwork[p.isolver] == 0:
                 assemble(s.plan, inverses, s.constraints, s.entries, s.inputs, s.couplings, chosen, row, column, transpose, 1.0, shift,
                                work, iwork)  # fmt: skip
-                work[p.known] = math.nan if bends else work[p.known]  # W is not that of the operators
-                iwork[p.isolver] = 0  # another matrix
+                iwork[p.isolver] = 0
             if p.impact_law != 0 and n_iter == 0:
                 solved = state_impact(p, n, p.W, row, column, s.constraints, s.entries, mem, work, iwork)
                 if solved != CONVERGED:
@@ -326,6 +328,8 @@ def iterate(t_new, n, s, functions, solver, solver_options, options, mem, imem, 
             _state_problem(n, shift, s, options, mem, work, iwork)
             unit = 1.0 if options.paoli != 0.0 else options.h  # lambda is an impulse, or a force
             solved, _, _ = solve_active(p, s.blocks, n, options.h, unit, solver, s.constraints, s.inputs, solver_options, mem, work, iwork)
+            if bends:
+                iwork[p.isolver] = 0  # W was not that of the operators
             if solved not in (CONVERGED, INEXACT) and bends:  # curvature may leave the problem without a solution
                 may_bend, solved = False, CONVERGED
                 continue
@@ -528,7 +532,7 @@ def _add_nonlinear_input(h, r, p, work):
 
 
 @inlined
-def _error(n, n_iter, change, s, options, mem, work, iwork):
+def _error(n, n_iter, change, has_changed, s, options, mem, work, iwork):
     """Largest of ``R + B z``, and of what ydot (or y) is off from the w of the solver, relative to what they are summed from.
 
     Only what is not finite counts before the first iteration. Where ``h^2 K`` is large against M, the rounding of q keeps R from falling to
@@ -548,7 +552,10 @@ def _error(n, n_iter, change, s, options, mem, work, iwork):
             error = max(error, abs(work[p.dv + i]) / max(work[p.kinetic + i] + work[p.impulse + i], _UNDERFLOW))
         zero += 0.0 * work[p.dv + i]
     for a in range(n):
-        zero += _not_finite(constraints[iwork[p.active + a]], s.entries, inputs, s.couplings, work)
+        c = constraints[iwork[p.active + a]]
+        zero += (0.0 if c.h == ABSENT else 0.0 * work[c.h]) + (0.0 if c.rate == ABSENT else 0.0 * work[c.rate])
+        if has_changed:
+            zero += _not_finite(c, s.entries, inputs, s.couplings, work)
     for a in range(n if n_iter > 0 else 0):
         off = _constraint_error(a, constraints[iwork[p.active + a]], options, s.elements, s.entries, s.couplings, p, mem, work, iwork)
         error = max(error, off)
@@ -558,9 +565,8 @@ def _error(n, n_iter, change, s, options, mem, work, iwork):
 
 @tiny
 def _not_finite(c, entries, inputs, couplings, work):
-    """0 where a constraint's value and operators are finite, NaN where not."""
-    zero = 0.0 if c.h == ABSENT else 0.0 * work[c.h]
-    zero += 0.0 if c.rate == ABSENT else 0.0 * work[c.rate]
+    """0 where a constraint's operators are finite, NaN where not."""
+    zero = 0.0
     for k in range(c.entry, c.entry_end):
         zero += 0.0 * work[entries[k].coefficient]
     for k in range(c.input, c.input_end):
