@@ -51,7 +51,7 @@ class Recorder:
     def in_place_of(self, method, options, address):
         """(`Method`, options, address) that bring every problem here; under no known name, so that no scheme takes a way of its own."""
         self.kept.clear()  # a step is made again with what is prepared now
-        signature, take, settings = (box, _box_problem, (1, True)) if method.kinds[0] == "lcp" else (contact, _contact_problem, (1,))
+        signature, take, settings = (box, _box_problem, (1, True)) if "relay" in method.kinds else (contact, _contact_problem, (1,))
 
         def solve(*arguments):
             *_, solution, _, info, _, _ = arguments  # of both classes of problems
