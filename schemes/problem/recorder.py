@@ -1,35 +1,20 @@
 """One-step problems as a solver is given them, kept: what stands in a solver's place while the problems of a run are recorded."""
 
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
 from nsds import _jit
 from nsds.schemes.rigid.interactions import contact_rows
+from nsds.schemes.rigid.problem import SWEEPERS
 from nsds.solvers.bodies import rigid
 from nsds.solvers.box import signature as box
 from nsds.solvers.contact import signature as contact
-from nsds.solvers.contact.forms import inverse_times
+from nsds.solvers.contact.forms import without_equations
 from nsds.solvers.contact.signature import EQUATION
 from nsds.solvers.problems.contact_problem import ContactProblem
 from nsds.solvers.problems.profiling import Problem
 from nsds.status import NOT_COMPUTED
-
-_SWEEPERS = ("auto", "bodies")  # methods that sweep over the contacts of rigid bodies where these are many
-
-
-class Solved(NamedTuple):
-    """A problem without its name, from which guess the solver began, and what came of it: r and u, or z and w; v of global ones."""
-
-    problem: ContactProblem | Problem
-    guess: np.ndarray
-    r: np.ndarray
-    u: np.ndarray
-    v: np.ndarray | None
-    status: int
-    n_iter: int
-    residual: float
 
 
 @_jit.kernel
@@ -41,7 +26,8 @@ def _sweep(sweeps, given, options, r, v, u, info, work, iwork):
 class Recorder:
     """Takes the place of a solver in what a scheme prepares: passes all problems on to it, and keeps them while ``is_on``.
 
-    choice: the solver, as a caller passes it. kept: `Solved`, in the order of the calls. error: what was raised on the way, or None.
+    choice: the solver, as a caller passes it. kept: in the order of the calls, what a `OneStepProblem` has from the problem on, without a
+    name. error: what was raised on the way, or None.
     """
 
     def __init__(self, choice):
@@ -59,7 +45,7 @@ class Recorder:
             return self._keep(take, arguments, guess, info, partial(signature.solve_repeatedly, *settings, address, guess, *arguments))
 
         self._solver = _jit.PythonCallback(signature.SOLVER, solve)
-        sweeps = self._sweeps.address if method.name in _SWEEPERS else 0
+        sweeps = self._sweeps.address if method.name in SWEEPERS else 0
         options = options._replace(at_once=False) if hasattr(options, "at_once") else options
         return method._replace(name="recorded", sweeps=sweeps), options, np.uintp(self._solver.address)
 
@@ -74,7 +60,7 @@ class Recorder:
             status = solve()
             solved = take(arguments, guess) if self.is_on else None
             if solved is not None:
-                self.kept.append(Solved(*solved, int(status), int(info[0]), float(info[1])))
+                self.kept.append((*solved, int(status), int(info[0]), float(info[1])))
         except Exception as error:  # nobody sees what is raised in a callback: `one_step_problems` raises it
             self.error, status = self.error or error, NOT_COMPUTED
         return status
@@ -99,9 +85,10 @@ def _contact_problem(arguments, guess):
         return None
     if is_equation.any():
         own, other = np.flatnonzero(~is_equation), np.flatnonzero(is_equation)
-        across = W[own][:, other]
-        solve, reduced = inverse_times("one_step_problems", W[other][:, other], W[other][:, own].tocsc())
-        W, q = (W[own][:, own] - across @ reduced).tocsr(), q[own] - across @ solve(q[other])
+        rows, equations = W[own], W[other]
+        W, q = without_equations(
+            "one_step_problems", rows[:, own], rows[:, other], equations[:, own], equations[:, other], q[own], q[other]
+        )
         guess, r, u = guess[own], r[own], u[own]
     return ContactProblem("", W, q, *_frictions(disk, mu, d)), guess, r, u, None
 
@@ -116,7 +103,7 @@ def _frictions(disk, mu, d):
 def _problem_of_bodies(arguments, guess):
     """The global form: velocities of the bodies, of those components that can change; then, of interactions, multipliers of equations, and
     ``diagonal r`` of other rows that have one."""
-    from scipy.sparse import block_diag, coo_array, csr_array, diags_array
+    from scipy.sparse import block_array, block_diag, coo_array, csr_array, diags_array, vstack
 
     given, _, r, v, u, *_ = arguments
     d, n, n_contacts, n_bodies = given.d, given.disk.size, given.body.size // 2, given.v_free.size // 6
@@ -131,8 +118,7 @@ def _problem_of_bodies(arguments, guess):
     which = np.broadcast_to((body >= 0)[:, None, :, None], rows.shape)
     place = np.broadcast_to(np.arange(n * d).reshape(n, d, 1, 1), rows.shape)
     H = coo_array((rows[which], (np.broadcast_to(at, rows.shape)[which], place[which])), shape=(6 * n_bodies, n * d)).tocsr()[moving]
-    M, f, w, v, diagonal = block_diag(masses, format="csr"), given.v_free[moving], given.b.copy(), v[moving], np.zeros(n * d)
-    f = M @ f
+    M, w, diagonal = block_diag(masses, format="csr"), given.b.copy(), np.zeros(n * d)
     diagonal[n_contacts * d :] = given.diagonal
     is_equation = np.repeat(given.disk == EQUATION, d)
     own, other, soft = np.flatnonzero(~is_equation), np.flatnonzero(is_equation), np.flatnonzero((diagonal != 0.0) & ~is_equation)
@@ -140,27 +126,15 @@ def _problem_of_bodies(arguments, guess):
         return None
     G, l = H[:, other], r[other]
     extra = csr_array((np.ones(soft.size), (np.arange(soft.size), np.searchsorted(own, soft))), shape=(soft.size, own.size))
-    M = _bordered(M, G, diags_array(diagonal[other]), diags_array(1.0 / diagonal[soft]))
-    H = _stacked(H[:, own], csr_array((other.size, own.size)), extra)
-    f, v = np.concatenate([f, -w[other], np.zeros(soft.size)]), np.concatenate([v, l, diagonal[soft] * r[soft]])
+    f, v = (
+        np.concatenate([M @ given.v_free[moving], -w[other], np.zeros(soft.size)]),
+        np.concatenate([v[moving], l, diagonal[soft] * r[soft]]),
+    )
+    R, S = diags_array(diagonal[other]), diags_array(1.0 / diagonal[soft])
+    M = block_array([[M, -G, None], [G.T, R, None], [None, None, S]], format="csr")
+    H = vstack([H[:, own], csr_array((other.size, own.size)), extra], format="csr")
     problem = ContactProblem("", None, None, *_frictions(given.disk, given.mu, d), M=M, H=H, f=f, w=w[own])
     return problem, guess[own], r[own].copy(), u[own].copy(), v
-
-
-def _bordered(M, G, R, S):
-    """``[[M, -G, 0], [G^T, R, 0], [0, 0, S]]``, of which G and S may be empty."""
-    from scipy.sparse import block_array
-
-    blocks = [[M, -G], [G.T, R]] if G.shape[1] else [[M]]
-    if S.shape[0]:
-        blocks = [[*line, None] for line in blocks] + [[None] * len(blocks) + [S]]
-    return block_array(blocks, format="csr")
-
-
-def _stacked(*parts):
-    from scipy.sparse import vstack
-
-    return vstack([part for part in parts if part.shape[0]], format="csr")
 
 
 def _inertias(inverses):

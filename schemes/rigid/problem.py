@@ -73,6 +73,7 @@ _CLOSE = 1e-10  # tolerance of equations where Newton's iteration wants none
 _CLOSEST = 2e-15  # the least tolerance that solvers are asked for
 _SHARE, _ULPS = 0.1, 4 * 2.0**-52  # of the tolerance of an equation, and of the velocities that cancel in it: what the solver may leave
 _PARALLEL, _CHUNKS = 4000, 16  # contacts from which all cores state and sweep them, and parts in which they are handed out
+SWEEPERS = "auto", "bodies"  # methods that sweep over the contacts, "auto" where these are many
 EQUATIONS, SMOOTH, IMPULSIVE = range(3)  # problems: of bilateral constraints alone, with forces, and of all that makes velocities jump
 
 address_of_sweeps = on_demand(rigid.SIGNATURE, rigid.nsgs_rigid)
@@ -114,7 +115,7 @@ def reserve(lists, options, method, work, iwork, n_members):
     plan["n_solver"], plan["n_isolver"] = floats, integers
     plan["few"] = few = min(limit, _FEW) if name == "auto" and stride == 10 and n_contacts else limit
     plan["brief"] = name == "auto"
-    plan["sweeps"] = (name in ("auto", "bodies") or method.sweeps != 0) and stride == 10
+    plan["sweeps"] = (name in SWEEPERS or method.sweeps != 0) and stride == 10
     plan["instead"] = iwork.store(np.full((n_members, 1), method.sweeps, np.int64))
     if plan["sweeps"][0] and (n_contacts or few < n_blocks):  # sweeps also take over where methods with a matrix give up
         floats, integers = rigid.work_size(d, n_contacts, n_blocks, n, 2 * slabs.count(n_contacts))

@@ -108,9 +108,7 @@ def _changing(dtype, model):
     for name, kind, *_ in lines_of(model):
         if kind in SYSTEMS:
             changing[name] |= set(_FREE)
-        elif kind in (CONTROL, COLLISIONS) or (
-            kind in RELATIONS and "F" not in dtype[name].base.names
-        ):  # F z is a constant that is prepared
+        elif kind in (CONTROL, COLLISIONS, *RELATIONS) and "F" not in dtype[name].base.names:  # F z is a constant that is prepared
             changing[name].add("z")
     return changing
 

@@ -60,7 +60,7 @@ def one_step_problems(system, *, t_end, h, scheme=None, solver=None, every=1, fu
     ValueError, TypeError
         As `nsds.simulate`; an ensemble.
     SimulationError
-        A step failed; its problems come before.
+        A step failed; its problems come before, where it is one of which they were asked for.
 
     Notes
     -----
@@ -102,7 +102,7 @@ def _recorded(system, advance, recorder, n_steps, every):
         if recorder.error is not None:
             raise recorder.error
         t, step = (failure.t, failure.step) if failure else (system["t"].item(), system["step"].item())
-        for k, solved in enumerate(recorder.kept):
-            yield OneStepProblem(t, step, solved.problem._replace(name=f"step-{step}-{k}"), *solved[1:])
+        for k, (problem, *solved) in enumerate(recorder.kept):
+            yield OneStepProblem(t, step, problem._replace(name=f"step-{step}-{k}"), *solved)
         if failure:
             raise failure

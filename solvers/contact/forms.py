@@ -164,6 +164,12 @@ def factorised(owner, M):
         raise ValueError(f"{owner}: M must be regular, it is singular") from None
 
 
+def without_equations(owner, W, V, U, R, q, s):
+    """(W, q) of ``u = W r + V l + q`` once the equations ``U r + R l + s = 0`` are eliminated; matrices are sparse."""
+    solve, inverse_U = inverse_times(owner, R, U.tocsc())
+    return (W - V @ inverse_U).tocsr(), q - V @ solve(s)
+
+
 def inverse_times(owner, M, H):
     """Function ``x -> M^-1 x`` for vectors, and ``M^-1 H``, sparse where M falls apart into small blocks.
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from nsds import _checks
 from nsds.solvers.box import forms
-from nsds.solvers.contact.forms import inverse_times
+from nsds.solvers.contact.forms import without_equations
 from nsds.solvers.problems.contact_problem import ContactProblem, checked_problem
 
 _COLUMNS, _ROWS = -1, -2  # nz of compressed matrices
@@ -266,8 +266,7 @@ def _read_local(owner, group):
     if "V" in group:
         s = np.ravel(_member(owner, vectors, "s"))
         V, R = _read_matrix(owner, group, "V", (size, s.size)), _read_matrix(owner, group, "R", (s.size, s.size))
-        solve_R, inverse_V = inverse_times(f"{owner}, of {group.name}/R", R, V.T.tocsc())
-        W, q = (W - V @ inverse_V).tocsr(), q - V @ solve_R(_vector(owner, vectors, "s", s.size))
+        W, q = without_equations(f"{owner}, of {group.name}/R", W, V, V.T, R, q, _vector(owner, vectors, "s", s.size))
     return {"W": W, "q": q, "mu": mu}
 
 
