@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from nsds import _checks
-from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, family, split
+from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, family
 from nsds.model.laws import LAWS
 from nsds.model.records import model_of
 from nsds.schemes.lagrangian import solver as lagrangian_solver
@@ -17,9 +17,8 @@ from nsds.solvers import table as solvers
 
 # name -> (families of systems it is for, module)
 SCHEMES = {}
-DEFAULTS = {LAGRANGIAN: "moreau_jean", NEWTON_EULER: "moreau_jean", FIRST_ORDER: "euler_moreau"}
+DEFAULTS = {LAGRANGIAN: "moreau_jean", NEWTON_EULER: "rattle", FIRST_ORDER: "euler_moreau"}
 _BY_ROWS = ("event_driven", "d1_minus_linear")  # schemes that take rigid bodies as rows of Lagrangian systems
-_WITH_JOINTS = "rattle"  # of rigid bodies with equations between them, which Moreau–Jean brakes
 
 
 def scheme_for(*families):
@@ -37,8 +36,6 @@ def chosen(options, system):
     model = model_of(system)
     systems = family(model)
     default = DEFAULTS[systems]
-    if systems == NEWTON_EULER and any(LAWS[law].form == "equality" for _, _, law, *_ in split(model)[1]):
-        default = _WITH_JOINTS
     if options is None:
         module = SCHEMES[default][1]
         return module, getattr(module, default)()

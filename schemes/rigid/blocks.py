@@ -94,11 +94,11 @@ def find_slack(h, interaction, q, moved, work):
 
 
 @tiny
-def state_block(h, ahead, is_new, interaction, first, d, mem, work, stated):
+def state_block(h, ahead, is_half, is_new, interaction, first, d, mem, work, stated):
     """Blocks ``first ..`` of an interaction, from its H and rate in the work memory. Out: stated.
 
     Rows that take no part are left over. diagonal: 1 in components that are left over, 0 else, -1 in equations; r, where it is new: the
-    last impulses.
+    last impulses. is_half: b is counted from `aim` instead of restitution, see `problem.Options`.
     """
     it, H, mu, b, diagonal, r = interaction, stated.H, stated.mu, stated.b, stated.diagonal, stated.r
     is_equation, bounded = it.law == EQUALITY, has_bounds(it)
@@ -116,8 +116,10 @@ def state_block(h, ahead, is_new, interaction, first, d, mem, work, stated):
             i, to = c * each + a, k * d + a
             if is_in and a < each and i < it.m:
                 b[to], diagonal[to] = work[it.rate + i], -1.0 if is_equation else 0.0
-                if not is_equation:
-                    b[to] += _restitution(it, c, a, mem) * mem[it.ydot + i]
+                if not is_equation and is_half:
+                    b[to] += work[it.aim + i]
+                elif not is_equation:
+                    b[to] += restitution(it, c, a, mem) * mem[it.ydot + i]
                 if is_new:
                     r[to] = mem[it.lam + i]
                 for l in range(12):
@@ -212,7 +214,7 @@ def add_origins(h, interaction, work, p, size):
 
 
 @tiny
-def _restitution(it, c, component, mem):
+def restitution(it, c, component, mem):
     """e of a component of contact c: of the normal, of tangents, none of rolling, or where the law has none."""
     e = it.e_n if component == 0 else it.e_t if component < 3 else ABSENT
     return mem[e + c] if e != ABSENT else 0.0

@@ -8,14 +8,16 @@ from nsds._jit import kernel, stack, tiny, view
 from nsds.collision import WORLD, address_of_detect, address_of_detect_parallel, call_detect, place
 from nsds.collision import inherit as match
 from nsds.collision.kinds import SPHERE, bound
-from nsds.maths.vectors import cross, norm
+from nsds.maths.vectors import cross, norm, times
 from nsds.model.functions import call_address
 from nsds.model.layout import ABSENT
 from nsds.schemes.problem.activation import is_closed, slack
 from nsds.schemes.rigid.interactions import contact_rows, frame_in
 from nsds.schemes.rigid.presence import hide
+from nsds.schemes.rigid.tables import INERTIA, MASS
 
 _MANY = 2000  # shapes from which all cores look for contacts
+DEEPEST = 0.01  # of the size of a body: by no more is it pushed out of another in a step
 _SIGHT = 1e-3  # times the size of a shape: forces add no more to its slack
 
 
@@ -99,6 +101,112 @@ def inherit(c, n, mem, imem, work, iwork):
                 _turn(old, frame, view(lam, c.each * i + first, 2))
 
 
+@tiny
+def restitution(c, k, mem):
+    """e of component k of a contact: of the normal, of tangents, none of rolling, or where the law has none."""
+    e = c.e_n if k == 0 else c.e_t if k < min(c.each, 3) else ABSENT
+    return mem[e] if e != ABSENT else 0.0
+
+
+@tiny
+def rebounds(c, mem):
+    """Whether velocities before an impact count."""
+    return restitution(c, 0, mem) != 0.0 or restitution(c, 1, mem) != 0.0
+
+
+@kernel
+def note_approach(h, c, q, w, gain, mem, imem, work):
+    """Velocities w before an impact, of contacts of the record, in inertial axes. Out: before (3 each).
+
+    With what forces have added until the gap is closed: a share of the velocities ``gain`` that they are worth in the step h.
+    """
+    frame, lever, u, more = stack(9), stack(6), stack(5), stack(5)
+    for i in range(imem[c.n] if rebounds(c, mem) else 0):
+        a, b = locate(c, i, q, mem, imem, frame, lever)
+        relative_velocity(3, a, b, frame, lever, w, u)
+        relative_velocity(3, a, b, frame, lever, gain, more)
+        share = time_to_close(h, mem[c.y + i], u[0])
+        for l in range(3):
+            work[c.before + 3 * i + l] = 0.0
+            for k in range(3):
+                work[c.before + 3 * i + l] += (u[k] + share * more[k]) * frame[3 * k + l]
+
+
+@tiny
+def time_to_close(h, gap, ydot):
+    """After which share of a step h a gap is closed by its rate: 0 of one that is closed, 1 where it opens or does not close in the step."""
+    if gap <= 0.0:
+        return 0.0
+    return gap / (-h * ydot) if gap < -h * ydot else 1.0
+
+
+@kernel
+def inherit_approach(c, n, mem, imem, work, iwork):
+    """Velocities before an impact of the n contacts found: those of the same contacts in the record, 0 of new ones. Out: new_before."""
+    m = imem[c.n]
+    if rebounds(c, mem):
+        found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n), n
+        known = view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m), m
+        match(*found, *known, 3, view(work, c.before, 3 * m), view(work, c.new_before, 3 * n))
+
+
+@kernel
+def aim_at_gaps(span, is_pushing, c, bodies, q, mem, imem, work):
+    """Gaps are not to be negative after a motion of time span: ``u + y / span >= 0``; bodies that stick do not move along. Out: aim.
+
+    Bodies that lie within each other are pushed apart by no more than a share of their size, or, unless is_pushing, not at all.
+    """
+    frame, lever = stack(9), stack(6)
+    for i in range(imem[c.n]):
+        a, b = locate(c, i, q, mem, imem, frame, lever)
+        deepest = 0.0
+        if is_pushing:
+            deepest = DEEPEST * min(_size(bodies, a, view(lever, 0, 3), mem), _size(bodies, b, view(lever, 3, 3), mem))
+        for k in range(c.each):
+            work[c.aim + c.each * i + k] = max(mem[c.y + i], -deepest) / span if k == 0 else 0.0
+
+
+@tiny
+def _size(bodies, body, lever, mem):
+    """Of a body, seen from a contact; infinity of what does not move."""
+    if body == WORLD or bodies[body].fixed:
+        return math.inf
+    I = view(mem, bodies[body].q + INERTIA, 9)
+    return max(norm(lever), math.sqrt((I[0] + I[4] + I[8]) / (3.0 * mem[bodies[body].q + MASS])))
+
+
+@kernel
+def aim_at_velocities(c, q, w, mem, imem, work):
+    """What restitution wants: by `new_before` of contacts that carry, by velocities w of others. Out: aim (each)."""
+    frame, lever, u = stack(9), stack(6), stack(5)
+    for i in range(imem[c.n]):
+        for k in range(c.each):
+            work[c.aim + c.each * i + k] = 0.0
+        if not rebounds(c, mem):
+            continue
+        a, b = locate(c, i, q, mem, imem, frame, lever)
+        relative_velocity(3, a, b, frame, lever, w, u)
+        if mem[c.lam + c.each * i] != 0.0:
+            times(frame, view(work, c.new_before + 3 * i, 3), u)
+            u[0] = min(u[0], 0.0)
+        for k in range(min(c.each, 3)):
+            work[c.aim + c.each * i + k] = restitution(c, k, mem) * u[k]
+
+
+@kernel
+def take_back(c, q, mem, imem, impulse):
+    """``impulse -= H^T lambda`` of the contacts of the record, with H at q. In/out: impulse (6 each), in inertial axes."""
+    frame, lever, H = stack(9), stack(6), stack(60)
+    for i in range(imem[c.n]):
+        if mem[c.lam + c.each * i] == 0.0:
+            continue
+        a, b = locate(c, i, q, mem, imem, frame, lever)
+        contact_rows(c.each, frame, lever, view(lever, 3, 3), b != WORLD, H)
+        for k in range(c.each):
+            for l in range(12 if b != WORLD else 6):
+                impulse[6 * (a if l < 6 else b) + l % 6] -= H[12 * k + l] * mem[c.lam + c.each * i + k]
+
+
 @kernel
 def pass_on(c, n, mem, imem, work, iwork):
     """Impulses of contacts of the record that are not among the n found go to the nearest one of the same shapes. In/out: new_lam.
@@ -128,6 +236,8 @@ def pass_on(c, n, mem, imem, work, iwork):
             lam[k] = mem[c.lam + c.each * j + k]
         for first in range(1, c.each, 2):
             _turn(old, frame, view(lam, first, 2))
+        for k in range(3 if work[c.new_lam + c.each * heir] == 0.0 and rebounds(c, mem) else 0):
+            work[c.new_before + 3 * heir + k] = work[c.before + 3 * j + k]
         for k in range(c.each):
             work[c.new_lam + c.each * heir + k] += lam[k]
 
@@ -214,10 +324,10 @@ def relative_velocity(each, a, b, frame, lever, w, u):
 
 
 @kernel
-def choose(c, bodies, ahead, moved, first, q, w, mem, imem, work, bodies_of, which):
+def choose(c, bodies, ahead, is_half, moved, first, q, w, mem, imem, work, bodies_of, which):
     """Contacts of collisions c that take part ([Notes], eq. 11.203, and `is_closed`); returns the number of those so far.
 
-    moved (n_bodies,): see `way_of_forces`. Slacks are those of both shapes.
+    is_half: those that carry, too, see `problem.Options`. moved (n_bodies,): see `way_of_forces`. Slacks are those of both shapes.
 
     Where neither side can move nothing is to be done. Out, from place ``first`` on: bodies_of (2 each), which: number of the contact.
     """
@@ -230,7 +340,8 @@ def choose(c, bodies, ahead, moved, first, q, w, mem, imem, work, bodies_of, whi
         rounding, forces = _slack(c, imem[c.a + i], a, moved, work)
         rounding_b, forces_b = _slack(c, imem[c.b + i], b, moved, work)
         way = ahead * u[0]
-        if is_closed(mem[c.y + i] + way, way, rounding + rounding_b, forces + forces_b):
+        carries = is_half and mem[c.lam + c.each * i] > 0.0
+        if carries or is_closed(mem[c.y + i] + way, way, rounding + rounding_b, forces + forces_b):
             bodies_of[2 * n], bodies_of[2 * n + 1], which[n] = a, b, i
             n += 1
     return n
@@ -263,8 +374,7 @@ def state_law(c, i, p, a, b, frame, lever, w, mem, work, iwork):
     work[p.mu + 2 * i] = 0.0 if c.each == 1 else mem[c.mu]
     work[p.mu + 2 * i + 1] = mem[c.mu_r] if c.each == 5 else 0.0
     for k in range(p.d):
-        e = c.e_n if k == 0 else c.e_t if k < min(c.each, 3) else ABSENT
-        work[p.b + p.d * i + k] = mem[e] * u[k] if e != ABSENT else 0.0
+        work[p.b + p.d * i + k] = restitution(c, k, mem) * u[k]
 
 
 @kernel

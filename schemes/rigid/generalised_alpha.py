@@ -74,7 +74,8 @@ def prepare(records, h, weights, tol, max_iter, constraint_tol, max_rounds, meth
     alpha_m, alpha_f, beta, gamma = weights
     theta = gamma * (1 - alpha_f) / (1 - alpha_m)
     motion = problem.Options(
-        h, theta, beta / gamma, gamma=0.0, q_star=1.0, tol=tol, max_iter=max_iter, is_explicit=0.0, update=float(EXPONENTIAL), span=0.0
+        h, theta, beta / gamma, gamma=0.0, q_star=1.0, tol=tol, max_iter=max_iter, is_explicit=0.0, update=float(EXPONENTIAL), span=0.0,
+        is_half=0.0,
     )
     positions = projection.Options(h, motion, constraint_tol, max_rounds, by_mass=1.0, every_contact=1.0, combined=0.0)
     first, second = (plain.tables_of(lists, motion, method, work, iwork, records.size) for _ in range(2))
@@ -238,7 +239,7 @@ def _state_rows(t, is_new, n_contacts, n_blocks, q, h, s, functions, mem, imem, 
         it, first = s.motion.interactions[k], iwork[p.begin + k]
         if first >= 0:
             evaluate(t, it, q, view(work, p.R, 9 * p.n_bodies), functions, mem, imem, work)
-            blocks.state_block(h, -1.0, is_new, it, first, p.d, mem, work, stated)
+            blocks.state_block(h, -1.0, False, is_new, it, first, p.d, mem, work, stated)
 
 
 @kernel

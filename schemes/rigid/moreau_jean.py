@@ -74,7 +74,7 @@ def options_of(h, options):
     if is_explicit:
         q_star, tol = 0.0, np.inf
     return problem.Options(
-        h, theta, theta, gamma, q_star, tol, max_iter, float(is_explicit), float(LINEAR if is_linear else EXPONENTIAL), 0.0
+        h, theta, theta, gamma, q_star, tol, max_iter, float(is_explicit), float(LINEAR if is_linear else EXPONENTIAL), 0.0, 0.0
     )
 
 
@@ -254,7 +254,7 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
             break
         if n_iter == 0:
             equation_residual(n_contacts, n_blocks, n_equations > 0, tol, options, bodies, p, v, w, inverse, mem, work, iwork)
-        solved = problem.solve(n_contacts, n_blocks, n_iter == 0, s, solver, solver_options, tol, residual, mem, imem, work, iwork)
+        solved = problem.solve(n_contacts, n_blocks, n_iter == 0, options.is_half != 0.0, s, solver, solver_options, tol, residual, mem, imem, work, iwork)
         change_velocities(p, R, R_free, impulse, inverse, w, v, work)
         if is_linear and work[p.info] == 0.0 and work[p.info + 1] <= tol:  # all equations, and at once
             status, residual, n_iter = solved, work[p.info + 1], n_iter + 1
@@ -279,7 +279,7 @@ def solve_at_once(t_new, n_contacts, n_blocks, s, functions, solver, solver_opti
     free_impulse(options, s.bodies, p, v, R, R_free, mem, work)
     solved, residual = SINGULAR_STEP, 0.0
     if invert(t_force, False, options, s.bodies, p, q, v, R, functions, mem, inverse, work):
-        solved = problem.solve(n_contacts, n_blocks, True, s, solver, solver_options, tol, 1.0, mem, imem, work, iwork)
+        solved = problem.solve(n_contacts, n_blocks, True, options.is_half != 0.0, s, solver, solver_options, tol, 1.0, mem, imem, work, iwork)
         change_velocities(p, R, R_free, impulse, inverse, w, v, work)
         residual = work[p.info + 1] if n_contacts + n_blocks > 0 else 0.0
     problem.move_all(options.h, options, p, q, work)

@@ -31,8 +31,7 @@ from nsds.status import CONVERGED, STALLED, UNSUITED
 # Where the arrays of a member's work memory lie (last lines: of its integer work memory), and sizes. Of bodies: rotation matrices, and how
 # rotations over a span follow angular velocities, see `_follow_turn`; q and v before the step, now, and at qbar; forces before and now;
 # inverses; velocities and impulses in inertial axes; sizes of terms of the equation of motion, of forces, of impulses, and of all as
-# velocities (4: translation and rotation, without impulses that cancel and with them); v_mid, see `move_all`; w_impact, before an impact,
-# w but where a scheme knows better; moved, see `way_of_forces`; known, impulses that r of rows with bounds is counted from, their sizes,
+# velocities (4: translation and rotation, without impulses that cancel and with them); v_mid, see `move_all`; moved, see `way_of_forces`; known, impulses that r of rows with bounds is counted from, their sizes,
 # and unknown, the others. Of equations those of `equations` and `redundancy`, and most, rows that there is room for.
 # Of contacts: frames, levers. Of the problem: as in `blocks`.
 PLAN = table(
@@ -42,7 +41,7 @@ PLAN = table(
     "body", "disk", "begin", "first", "linked", "row", "column", "isolver", "n_isolver", "isweeper", "n_isweeper",
     "which", "pair", "place", "slab", "counts", "groups",
     "n_bodies", "stride", "d", "n_contacts", "n_blocks", "few", "limit", "room", "linear", "parallel", "sweeps", "instead", "brief",
-    "unilateral", "bounded", "forces", "v_mid", "w_impact", "dense", "null", "gram", "scaled", "scale", "weight", "component", "row_of",
+    "unilateral", "bounded", "forces", "v_mid", "dense", "null", "gram", "scaled", "scale", "weight", "component", "row_of",
     "most", "n_nodes", "n_words", "is_ordered", "next_row", "ends", "node_row", "node_body", "node_links", "node_at", "node_place",
     "nodes_left", "on_body", "own", "pivot", "run_of", "runs",
 )  # fmt: skip
@@ -62,6 +61,7 @@ class Options(NamedTuple):
     is_explicit: float  # not 0: the semi-explicit form
     update: float  # how a configuration is moved: EXPONENTIAL or LINEAR
     span: float  # not 0: equations between positions hold where v, with H at q_k, takes the bodies in so long a time
+    is_half: float  # not 0: laws of contacts are counted from what a scheme of two halves has written to `aim`, in place of restitution
 
 
 _FEW = 64  # blocks up to which the default solves with a matrix at once
@@ -99,7 +99,7 @@ def reserve(lists, options, method, work, iwork, n_members):
     work.place(plan, **dict.fromkeys(("b", "r", "u"), d * (n_contacts + n_blocks)), rhs=d * limit, W=d * d * column.size)
     floats, integers = method.work_size(d, row, column) if limit else (0, 0)
     work.place(plan, solver=floats)
-    plan["v_mid"], plan["w_impact"], plan["E"] = plan["v_old"], plan["w"], plan["H"]
+    plan["v_mid"], plan["E"] = plan["v_old"], plan["H"]
     n_rows = int(interactions["m"][np.isin(interactions["law"], (EQUALITY, BOUNDED, FORCE))].sum())
     n_rows = n_rows if n_rows <= equations.MOST and (n_rows <= redundancy.MOST or n_rows**2 * n_members <= _WORDS) else 0
     plan["most"], plan["n_words"], few = n_rows, equations.words_of(n_rows), min(n_rows, redundancy.MOST)
@@ -184,7 +184,7 @@ def choose_active(options, s, mem, imem, work, iwork):
             n_blocks += it.n_blocks
     for k in range(s.collisions.size):
         first, number = n_contacts, view(iwork, p.which, p.n_contacts)
-        n_contacts = contacts.choose(s.collisions[k], s.bodies, ahead, moved, first, q, w, mem, imem, work, pair, number)
+        n_contacts = contacts.choose(s.collisions[k], s.bodies, ahead, options.is_half != 0.0, moved, first, q, w, mem, imem, work, pair, number)
         for i in range(first, n_contacts):
             iwork[p.which + p.n_contacts + i] = k
     return n_contacts, n_blocks
@@ -248,13 +248,21 @@ def state_contacts(n, collisions, plan, mem, imem, work, iwork):
 def _state_some(first, last, collisions, plan, mem, imem, work, iwork):
     """Those at places from first to last."""
     p = plan[0]
-    q = view(work, p.q_old, 7 * p.n_bodies)
+    q, w = view(work, p.q_old, 7 * p.n_bodies), view(work, p.w, 6 * p.n_bodies)
     for i in range(first, last):
         k = iwork[p.place + i]
         c = collisions[iwork[p.which + p.n_contacts + k]]
-        is_new = mem[c.lam + c.each * iwork[p.which + k]] == 0.0
-        w = view(work, p.w_impact if is_new else p.w, 6 * p.n_bodies)
         contacts.state_contact(c, iwork[p.which + k], i, p, q, w, mem, imem, work, iwork)
+
+
+@kernel
+def aim_contacts(n, collisions, p, work, iwork):
+    """Laws of the n contacts are counted from `aim` of the record's contacts. Out: the first n of b."""
+    for i in range(n):
+        j = iwork[p.place + i]
+        c = collisions[iwork[p.which + p.n_contacts + j]]
+        for k in range(c.each):
+            work[p.b + p.d * i + k] = work[c.aim + c.each * iwork[p.which + j] + k]
 
 
 @parallel
@@ -320,7 +328,7 @@ def state_blocks(t_new, is_new, n_contacts, n_blocks, options, interactions, p, 
             t = t_new + 0.5 * options.span if it.dofs != ABSENT else t_new
             evaluate(t, it, q_bar, view(work, p.R, 9 * m), functions, mem, imem, work)
         if is_new or moves or not holds_position:
-            blocks.state_block(h, ahead, is_new, it, first, p.d, mem, work, stated)
+            blocks.state_block(h, ahead, options.is_half != 0.0, is_new, it, first, p.d, mem, work, stated)
             blocks.copy_rows(p, first, it.n_blocks, stated)
     if options.span > 0.0:
         _hold_positions(
@@ -447,7 +455,7 @@ def move_all(h, options, p, q, work):
 
 
 @kernel
-def solve(n_contacts, n_blocks, is_new, s, solver, options, tol, reached, mem, imem, work, iwork):
+def solve(n_contacts, n_blocks, is_new, is_half, s, solver, options, tol, reached, mem, imem, work, iwork):
     """The one-step problem ``u = H (w_free + M_hat^-1 H^T r) + b``. Returns the solver's status. Out: p, the sizes of its terms.
 
     tol: of equations, relative to the velocities at hand; reached: the residual of Newton's iteration that this is to bring there.
@@ -469,6 +477,8 @@ def solve(n_contacts, n_blocks, is_new, s, solver, options, tol, reached, mem, i
     if is_new:
         arrange(n_contacts, has_matrix(n_contacts, n_blocks, p), p, work, iwork)
         state_contacts(n_contacts, s.collisions, s.plan, mem, imem, work, iwork)
+        if is_half:
+            aim_contacts(n_contacts, s.collisions, p, work, iwork)
     wanted, share = math.inf, min(1.0, _SHARE * tol / reached)
     if p.most > redundancy.MOST or not _are_solved_at_once(n_contacts, n_blocks, p, iwork):
         wanted = equation_accuracy(n_contacts, n_blocks, min(tol, _CLOSE), p, work, iwork)

@@ -36,6 +36,7 @@ from nsds.schemes.rigid import blocks, problem, trees
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import EXPONENTIAL, move
+from nsds.schemes.rigid.interactions import row_velocity
 from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS, P, tables
 from nsds.schemes.run.memory import Allocator, Prepared
@@ -44,8 +45,8 @@ from nsds.status import CAPACITY, CONVERGED, INEXACT, NON_FINITE
 
 OPTIONS = np.dtype([("scheme", "S32"), ("newton_tol", "<f8"), ("newton_max_iter", "<i8")])
 # Impulses of the first half: on bodies in axes of the body (6 each), of interactions, and of contacts as they lie in the record.
-# way: velocities by which the bodies move.
-PLAN = table("impulse", "lam", "load", "way")
+# way: velocities by which the bodies move. w_old: at q_k, in inertial axes; w_new: those that forces add in a step, or after one.
+PLAN = table("impulse", "lam", "load", "way", "w_old", "w_new")
 _TURN = 0.5  # radians, by which a linear motion that closes joints may turn bodies
 _FAR = 1 / 4  # radians, by which bodies turn in a step of which impulses of the last one are a guess that counts
 _OPEN = 1e-8  # of the coordinates, by which joints may be open at rest
@@ -118,14 +119,15 @@ def prepare(records, mem, options, h, method):
     lists = tables(records, work, iwork)
     tol, max_iter = float(options["newton_tol"].item()), float(options["newton_max_iter"].item())
     first = problem.Options(
-        0.5 * h, theta=1.0, a=1.0, gamma=0.0, q_star=0.0, tol=tol, max_iter=max_iter, is_explicit=0.0, update=float(EXPONENTIAL), span=h
+        0.5 * h, theta=1.0, a=1.0, gamma=2.0, q_star=0.0, tol=tol, max_iter=max_iter, is_explicit=0.0, update=float(EXPONENTIAL), span=h,
+        is_half=1.0,
     )
     motion, places = plain.tables_of(lists, first, method, work, iwork, records.size), np.zeros(1, PLAN)
-    n_lam = int(lists.interactions["m"].sum()) + int((lists.collisions["each"] * lists.collisions["capacity"]).sum())
-    work.place(places, impulse=6 * lists.bodies.size, lam=n_lam, load=6 * lists.bodies.size, way=6 * lists.bodies.size)
-    work.place(motion.plan, v_mid=6 * lists.bodies.size, w_impact=6 * lists.bodies.size)  # v_mid stays 0: the second half moves nothing
+    work.place(places, impulse=6 * lists.bodies.size, lam=int(lists.interactions["m"].sum()), load=6 * lists.bodies.size)
+    work.place(places, **dict.fromkeys(("way", "w_old", "w_new"), 6 * lists.bodies.size))
+    work.place(motion.plan, v_mid=6 * lists.bodies.size)  # v_mid stays 0: the second half moves nothing
     work.place(motion.plan, E=int(motion.plan["G"][0] - motion.plan["H"][0]))
-    second, closing = first._replace(is_explicit=1.0, a=0.0, span=0.0), first._replace(is_explicit=1.0, max_iter=1.0)
+    second, closing = first._replace(is_explicit=1.0, a=0.0, span=0.0, gamma=0.0), first._replace(is_explicit=1.0, max_iter=1.0)
     words = Options(h, first, first._replace(q_star=1.0), second, first._replace(span=0.0), closing)
     tree = trees.plant(lists, mem, method, work, iwork)
     return Prepared(Tables(motion, places, tree), lists.functions, words, work.array(), iwork.array(np.int64), sys.modules[__name__], lists)
@@ -145,8 +147,11 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     first = options.loaded if is_stiff else options.first
     plain.begin(t, first, form, functions, mem, work)
     for i in range(6 * p.n_bodies):
-        work[p.w_impact + i] = work[p.w + i]
+        work[s.plan[0].w_old + i] = work[p.w + i]
     _scale_impulses(0.5, form, mem, imem)
+    if p.unilateral != 0:
+        _note_approach(t, s, first, functions, mem, imem, work)
+        _aim_at_gaps(True, first, form, mem, imem, work)
     n_contacts, n_blocks = problem.choose_active(first, form, mem, imem, work, iwork)
     if n_contacts == 0 and problem.are_equations(form.interactions, p, iwork):
         _anticipate(t, first, form, functions, mem, work, iwork)
@@ -167,7 +172,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     _turn_over(s, second, work)
     if p.unilateral != 0:
         plain.invert_masses(t_new, second, form, functions, mem, work)
-        _approach(second, form, p, mem, work)
+        _aim_at_velocities(second, s, mem, imem, work)
     n_contacts, n_blocks = problem.choose_active(second, form, mem, imem, work, iwork)
     hit, n_second, error = _solve_half(
         t_new, False, n_contacts, n_blocks, s, functions, solver, solver_options, second, mem, imem, work, iwork
@@ -250,6 +255,7 @@ def _anticipate(t, options, s, functions, mem, work, iwork):
 def _yield(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """A first half whose joints hold for velocities. Returns (contacts, blocks, status, iterations, residual). Out: way, closing joints."""
     form, p, places = s.motion, s.motion.plan[0], s.plan[0]
+    _aim_at_gaps(False, options.first, form, mem, imem, work)
     _hold_velocities(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
     for i in range(6 * p.n_bodies):
         work[places.way + i] = work[p.v_old + i] = work[p.v + i]
@@ -322,7 +328,7 @@ def _do_joints_drive(h, n_contacts, n_blocks, s, mem, work, iwork):
     They hold at the ends of the step, and H at its start turns with it: a share of some ``(h omega)^2 / 2`` is as it should be. Joints
     alone do not drive.
     """
-    form, p, done = s.motion, s.motion.plan[0], 0.0
+    form, p, w_old, done = s.motion, s.motion.plan[0], s.plan[0].w_old, 0.0
     if n_contacts == 0 and problem.are_equations(form.interactions, p, iwork):
         return False
     stated = problem.stated_blocks(n_contacts, n_blocks, p, work, iwork)
@@ -333,7 +339,7 @@ def _do_joints_drive(h, n_contacts, n_blocks, s, mem, work, iwork):
                 body = it.a if l < 6 else it.b
                 if body != ABSENT:
                     at = 6 * body + l % 6
-                    done += 0.5 * stated.r[i] * stated.H[12 * i + l] * (work[p.w + at] + work[p.w_impact + at])
+                    done += 0.5 * stated.r[i] * stated.H[12 * i + l] * (work[p.w + at] + work[w_old + at])
     before, after = 0.0, 0.0
     for i in range(form.bodies.size if done > 0.0 else 0):
         if not form.bodies[i].fixed:
@@ -417,10 +423,14 @@ def _meet(t_new, is_stiff, n_contacts, n_blocks, s, functions, options, mem, ime
     for k in range(form.collisions.size):
         c = form.collisions[k]
         contacts.inherit(c, iwork[c.found], mem, imem, work, iwork)
+        contacts.inherit_approach(c, iwork[c.found], mem, imem, work, iwork)
         contacts.pass_on(c, iwork[c.found], mem, imem, work, iwork)
         contacts.take_over(c, iwork[c.found], mem, imem, work, iwork)
-    _each_lambda(2.0 if is_stiff else 1.0, s, mem, imem, work)
-    return plain.put_state(t_new, form, q, v, R, functions, mem, imem, work)
+    _each_lambda(2.0 if is_stiff else 1.0, s, mem, work)
+    done = plain.put_state(t_new, form, q, v, R, functions, mem, imem, work)
+    if p.unilateral != 0:
+        _take_back(s, mem, imem, work)
+    return done
 
 
 @kernel
@@ -456,28 +466,113 @@ def _turn_over(s, options, work):
 
 
 @kernel
-def _approach(options, s, p, mem, work):
-    """Velocities before an impact, of contacts that have carried nothing: those to which forces alone lead. Out: w_impact, ydot."""
-    m = p.n_bodies
-    R, w, F, w_impact = view(work, p.R, 9 * m), view(work, p.w, 6 * m), view(work, p.R_free, 6 * m), view(work, p.w_impact, 6 * m)
-    inverse = view(work, p.inverse, p.stride * m)
+def _note_approach(t, s, options, functions, mem, imem, work):
+    """Velocities before an impact, of contacts that may close in the step, see `contacts.note_approach`. Out: before, w_new."""
+    form, p, places, h = s.motion, s.motion.plan[0], s.plan[0], options.span
+    m, q = p.n_bodies, view(work, p.q_old, 7 * p.n_bodies)
+    w, gain = view(work, places.w_old, 6 * m), view(work, places.w_new, 6 * m)
+    plain.invert_masses(t, options, form, functions, mem, work)
+    _gain_of_forces(h, p.f_old, form, work, gain)
+    for k in range(form.interactions.size):
+        it = form.interactions[k]
+        for i in range(it.m if it.always == 0 else 0):
+            first = blocks.first_row(it, i)
+            share = contacts.time_to_close(h, mem[it.y + first], mem[it.ydot + first])
+            work[it.joined + i], work[it.before + i] = 0.0, mem[it.ydot + i] + share * row_velocity(0.0, it, i, gain, work)
+    for k in range(form.collisions.size):
+        contacts.note_approach(h, form.collisions[k], q, w, gain, mem, imem, work)
+
+
+@kernel
+def _gain_of_forces(h, force, s, work, gain):
+    """Velocities that forces, which lie there in axes of the bodies, add in a time h. Out: gain (6 each), in inertial axes. Work: R_free."""
+    p, m = s.plan[0], s.plan[0].n_bodies
+    F = view(work, p.R_free, 6 * m)
     for i in range(6 * m):
-        F[i] = options.h * work[p.f_old + i]
-    plain.to_inertial(m, R, F, F)
-    blocks.multiply_inverse(m, p.stride, inverse, F, w_impact)
+        F[i] = h * work[force + i]
+    plain.to_inertial(m, view(work, p.R, 9 * m), F, F)
+    blocks.multiply_inverse(m, p.stride, view(work, p.inverse, p.stride * m), F, gain)
     for i in range(6 * m):
-        F[i] = 0.0 if s.bodies[i // 6].fixed else w_impact[i]
-        w_impact[i] = w[i] + F[i]
+        gain[i] = 0.0 if s.bodies[i // 6].fixed else gain[i]
+
+
+@kernel
+def _aim_at_gaps(is_pushing, options, s, mem, imem, work):
+    """Laws of contacts in the first half, see `contacts.aim_at_gaps`. Out: aim."""
+    p, span = s.plan[0], 2.0 * options.h
     for k in range(s.interactions.size):
         it = s.interactions[k]
         for i in range(it.m if it.always == 0 else 0):
-            gain = 0.0
-            if mem[it.lam + i // it.each * it.each] != 0.0:  # the contact, of which this is a row, carries
-                continue
-            for l in range(6):
-                gain += work[it.H + 12 * i + l] * F[6 * it.a + l]
-                gain += work[it.H + 12 * i + 6 + l] * F[6 * it.b + l] if it.b != ABSENT else 0.0
-            mem[it.ydot + i] += gain
+            deepest = _deepest(it, i, s.bodies, mem, work) if is_pushing else 0.0
+            work[it.aim + i] = max(mem[it.y + i], -deepest) / span if blocks.first_row(it, i) == i else 0.0
+    for k in range(s.collisions.size):
+        contacts.aim_at_gaps(span, is_pushing, s.collisions[k], s.bodies, view(work, p.q_old, 7 * p.n_bodies), mem, imem, work)
+
+
+@tiny
+def _deepest(it, i, bodies, mem, work):
+    """By how much a row whose gap is negative is opened in a step at most."""
+    size = math.inf
+    for side in range(2):
+        body, row = it.a if side == 0 else it.b, it.H + 12 * i + 6 * side
+        if body != ABSENT and not bodies[body].fixed:
+            radius = plain.radius_of_gyration(bodies[body], mem)
+            size = min(size, norm(view(work, row, 3)) * radius + norm(view(work, row + 3, 3)))
+    return contacts.DEEPEST * size
+
+
+@kernel
+def _take_back(s, mem, imem, work):
+    """What contacts did in the first half is taken back, with H at q_{k+1}: the second half finds what they do in the whole step.
+
+    So bodies that the first half has pushed apart do not fly apart. In/out: load; lambda of the record, a guess for the whole step; joined.
+    """
+    form, p, places = s.motion, s.motion.plan[0], s.plan[0]
+    m = p.n_bodies
+    back, load = view(work, p.R_free, 6 * m), view(work, places.load, 6 * m)
+    for i in range(6 * m):
+        back[i] = 0.0
+    for k in range(form.interactions.size):
+        it = form.interactions[k]
+        for i in range(it.m if it.always == 0 else 0):
+            lam = mem[it.lam + i]
+            if mem[it.lam + blocks.first_row(it, i)] != 0.0:
+                work[it.joined + i] = 1.0
+            for l in range(12 if it.b != ABSENT else 6):
+                back[6 * (it.a if l < 6 else it.b) + l % 6] -= work[it.H + 12 * i + l] * lam
+            mem[it.lam + i] = 2.0 * lam
+    for k in range(form.collisions.size):
+        c = form.collisions[k]
+        contacts.take_back(c, view(work, p.q, 7 * m), mem, imem, back)
+        for i in range(c.each * imem[c.n]):
+            mem[c.lam + i] *= 2.0
+    plain.to_body(m, view(work, p.R, 9 * m), back, back)
+    for i in range(6 * m):
+        load[i] += back[i]
+
+
+@kernel
+def _aim_at_velocities(options, s, mem, imem, work):
+    """Laws of contacts in the second half: what restitution wants, see `contacts.aim_at_velocities`. Out: aim.
+
+    Contacts that have carried nothing have velocities after the first half and the forces of this one.
+    """
+    form, p = s.motion, s.motion.plan[0]
+    m = p.n_bodies
+    w, w_new = view(work, p.w, 6 * m), view(work, s.plan[0].w_new, 6 * m)
+    _gain_of_forces(options.h, p.f, form, work, w_new)
+    for k in range(form.interactions.size):
+        it = form.interactions[k]
+        for i in range(it.m if it.always == 0 else 0):
+            first = blocks.first_row(it, i)
+            u = mem[it.ydot + i] + row_velocity(0.0, it, i, w_new, work)
+            if mem[it.lam + first] != 0.0:
+                u = work[it.before + i] if i != first else min(work[it.before + i], 0.0)
+            work[it.aim + i] = blocks.restitution(it, i // it.each, i - first, mem) * u
+    for i in range(6 * m):
+        w_new[i] += w[i]
+    for k in range(form.collisions.size):
+        contacts.aim_at_velocities(form.collisions[k], view(work, p.q, 7 * m), w_new, mem, imem, work)
 
 
 @kernel
@@ -495,30 +590,24 @@ def _commit(n_contacts, n_blocks, s, options, mem, imem, work, iwork):
             at = 6 * i + k
             mem[form.bodies[i].q + P + k] = work[p.R_free + at] + work[places.impulse + at] + work[places.load + at]
     problem.keep_impulses(n_contacts, n_blocks, options.second, form, mem, imem, work, iwork)
-    _each_lambda(0.0, s, mem, imem, work)
+    _each_lambda(0.0, s, mem, work)
     is_finite = plain.keep_state(form, q, v, mem, imem, work)
     is_finite = plain.outputs_of_velocities(form.interactions, p, v, R, mem, work) and is_finite
     return CONVERGED if is_finite else NON_FINITE
 
 
 @kernel
-def _each_lambda(factor, s, mem, imem, work):
-    """lambda of the record is kept, factor times of equations; or, where that is 0, what was kept is added to it."""
+def _each_lambda(factor, s, mem, work):
+    """lambda of what acts in both halves is kept, factor times of equations; or, where that is 0, what was kept is added to it.
+
+    Contacts have in the second half what they do in the whole step.
+    """
     at = s.plan[0].lam
     for k in range(s.motion.interactions.size):
         it = s.motion.interactions[k]
-        _keep_or_add(factor if it.law == EQUALITY or factor == 0.0 else 1.0, view(mem, it.lam, it.m), view(work, at, it.m))
+        for i in range(it.m if it.always != 0 else 0):
+            if factor == 0.0:
+                mem[it.lam + i] += work[at + i]
+            else:
+                work[at + i] = (factor if it.law == EQUALITY else 1.0) * mem[it.lam + i]
         at += it.m
-    for k in range(s.motion.collisions.size):
-        c = s.motion.collisions[k]
-        _keep_or_add(min(factor, 1.0), view(mem, c.lam, c.each * imem[c.n]), view(work, at, c.each * imem[c.n]))
-        at += c.each * c.capacity
-
-
-@tiny
-def _keep_or_add(factor, lam, kept):
-    for i in range(lam.size):
-        if factor == 0.0:
-            lam[i] += kept[i]
-        else:
-            kept[i] = factor * lam[i]

@@ -31,7 +31,8 @@ _FUNCTIONS = ("fext", "mext", "fint", "mint", "jac_q", "jac_v")
 # row, the kinds of rows of a joint; dofs, the velocities that are prescribed; gap_function, of a contact; h_function. In the record: y,
 # ydot, lam, active, parameters of the law and of the relation. In the work memory: lower and upper (m), bounds of a law that has its own;
 # H (m, 12), on velocities in inertial axes; h and rate (m), what ydot is besides H v; slack (m, 2), the forecasts up to which a row takes
-# part; joined (m), not 0: it takes part whatever the forecast; pressing (m), see `project`; off, that it is not there; x (14), arguments;
+# part; joined (m), not 0: it takes part whatever the forecast; pressing (m), see `project`; before and aim (m), of a scheme of two halves: velocities
+# before an impact, and what laws are counted from; off, that it is not there; x (14), arguments;
 # spare; of forces those at the start and end of a step, root (m, m) and blur (4), see `schemes.rigid.forces`. enabled: a flag in the
 # record.
 # n_blocks: its blocks of the one-step problem; each: components of a contact.
@@ -39,19 +40,20 @@ INTERACTION = table(
     "law", "m", "a", "b", "each", "n_blocks", "always", "y", "ydot", "lam", "active", "z", "n_z", "e_n", "e_t", "mu",
     "mu_r", "lower", "upper", "stiffness", "damping",
     "row", "row_a", "row_u", "row_b", "row_w", "row_offset", "angle", "dofs", "H", "h", "rate", "slack", "joined",
-    "pressing", "enabled", "off", "x", "spare", "force_old", "force", "root", "blur",
+    "pressing", "before", "aim", "enabled", "off", "x", "spare", "force_old", "force", "root", "blur",
     "h_function", "jac_function", "h_t_function", "gap_function", "velocity_function", "force_function",
 )  # fmt: skip
 # One row for each of a model's collisions. In the record: n, the contacts, the shapes, their flags, parameters of the law. In the work
 # memory: poses, reaches and slacks of shapes, which of them are hidden, the contacts found at the end of a step, in the order of (a, b,
 # feature), and scratch; scratch_i in the integer one, and general and hook, addresses, the latter of a user's function that reads z. For
-# projections taking, whether a contact of the record takes part in the step, and presses, and known, of contacts found, the number that
+# schemes of two halves before, velocities before an impact in inertial axes, new_before, of contacts found, and aim (each), what laws are
+# counted from. For projections taking, whether a contact of the record takes part in the step, and presses, and known, of contacts found, the number that
 # they have in the record, plus 1, or 0.
 # planar: the shapes are such as lie in the plane z = 0.
 COLLISIONS = table(
     "capacity", "n_shapes", "each", "n", "a", "b", "feature", "normal", "point", "y", "lam", "e_n", "e_t", "mu", "mu_r", "margin",
     "kind", "size", "local", "body", "group", "mask", "enabled", "hidden", "pose", "reach", "slack", "new_normal", "new_point", "new_gap",
-    "new_lam", "old_normal", "taking", "known", "scratch", "n_scratch",
+    "new_lam", "old_normal", "before", "new_before", "aim", "taking", "known", "scratch", "n_scratch",
     "new_a", "new_b", "new_feature", "found", "scratch_i", "n_scratch_i", "vertices", "n_vertices", "general", "hook", "z", "n_z", "planar",
 )  # fmt: skip
 EQUALITY, IMPACT, FRICTION, ROLLING, DRY, BOUNDED, FORCE = (*range(5), 6, 8)  # places in FORMS
@@ -178,6 +180,8 @@ def _interaction(records, line, first, d, functions, work):
         ("slack", 2 * m),
         ("joined", m),
         ("pressing", m),
+        ("before", m),
+        ("aim", m),
         ("off", 1),
         ("x", 14),
         ("spare", 14 * m),
@@ -227,6 +231,9 @@ def _collisions(records, work, iwork):
             "new_point": 3 * capacity,
             "new_gap": capacity,
             "old_normal": 3 * capacity,
+            "before": 3 * capacity,
+            "new_before": 3 * capacity,
+            "aim": int(row["each"]) * capacity,
             "taking": capacity,
             "known": capacity,
         }

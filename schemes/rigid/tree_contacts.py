@@ -64,6 +64,7 @@ def state(t, n_contacts, n_laws, s, joins, options, functions, mem, imem, work, 
     p, d, m = s.plan[0], s.plan[0].d, s.plan[0].n_bodies
     problem.arrange(n_contacts, True, p, work, iwork)
     problem.state_contacts(n_contacts, s.collisions, s.plan, mem, imem, work, iwork)
+    problem.aim_contacts(n_contacts, s.collisions, p, work, iwork)
     for i in range(n_contacts):
         each = s.collisions[iwork[p.which + p.n_contacts + iwork[p.place + i]]].each
         frame, lever, body = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6), view(iwork, p.body + 2 * i, 2)
@@ -74,7 +75,7 @@ def state(t, n_contacts, n_laws, s, joins, options, functions, mem, imem, work, 
         if first >= 0 and it.law != FORCE and iwork[joins + k] == 0:
             if it.row == ABSENT and it.gap_function == ABSENT:
                 evaluate(t, it, view(work, p.q_old, 7 * m), view(work, p.R, 9 * m), functions, mem, imem, work)
-            blocks.state_block(options.h, options.gamma * options.h, True, it, first, d, mem, work, stated)
+            blocks.state_block(options.h, options.gamma * options.h, True, True, it, first, d, mem, work, stated)
     if p.bounded != 0:
         problem.know_origins(options.h, s.interactions, p, work, iwork)
 
