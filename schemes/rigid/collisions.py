@@ -87,11 +87,22 @@ def _hand_over(c, n, mem, work, iwork):
 @kernel
 def inherit(c, n, mem, imem, work, iwork):
     """Impulses of the n contacts found: those of the same contacts in the record, turned with the frame; 0 of new ones. Out: new_lam."""
+    _inherit(c, n, view(mem, c.lam, c.each * imem[c.n]), view(work, c.new_lam, c.each * n), mem, imem, work, iwork)
+
+
+@kernel
+def inherit_last(c, n, mem, imem, work, iwork):
+    """As `inherit`, of the impulses of the last step. Out: new_last."""
+    _inherit(c, n, view(work, c.last, c.each * imem[c.n]), view(work, c.new_last, c.each * n), mem, imem, work, iwork)
+
+
+@kernel
+def _inherit(c, n, known_lam, lam, mem, imem, work, iwork):
     m, frame, old = imem[c.n], stack(9), stack(9)
     found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n), n
     known = view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m), m
-    lam, normal = view(work, c.new_lam, c.each * n), view(work, c.old_normal, 3 * n)
-    match(*found, *known, c.each, view(mem, c.lam, c.each * m), lam)
+    normal = view(work, c.old_normal, 3 * n)
+    match(*found, *known, c.each, known_lam, lam)
     match(*found, *known, 3, view(mem, c.normal, 3 * m), normal)
     for i in range(n if c.each > 1 else 0):
         if norm(view(normal, 3 * i, 3)) > 0.0 and _has_turned(view(normal, 3 * i, 3), view(work, c.new_normal + 3 * i, 3)):

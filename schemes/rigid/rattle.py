@@ -148,7 +148,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     plain.begin(t, first, form, functions, mem, work)
     for i in range(6 * p.n_bodies):
         work[s.plan[0].w_old + i] = work[p.w + i]
-    _scale_impulses(0.5, form, mem, imem)
+    _scale_impulses(0.5, form, mem, imem, work)
     if p.unilateral != 0:
         _note_approach(t, s, first, functions, mem, imem, work)
         _aim_at_gaps(True, first, form, mem, imem, work)
@@ -166,7 +166,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         n_contacts, n_blocks, status, n_iter, residual = _yield(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
         n_iter += n_tried
     if not _move(options.h, first, way, form.collisions, p, mem, imem, work, iwork):
-        _scale_impulses(2.0, form, mem, imem)
+        _scale_impulses(2.0, form, mem, imem, work)
         return CAPACITY, n_iter, residual
     done = _meet(t_new, is_stiff, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork)
     _turn_over(s, second, work)
@@ -390,7 +390,7 @@ def _are_loads_stiff(h, s, mem, imem):
 
 
 @kernel
-def _scale_impulses(factor, s, mem, imem):
+def _scale_impulses(factor, s, mem, imem, work):
     """lambda of the record, from which each half guesses its own."""
     for k in range(s.interactions.size):
         for i in range(s.interactions[k].m):
@@ -398,6 +398,8 @@ def _scale_impulses(factor, s, mem, imem):
     for k in range(s.collisions.size):
         c = s.collisions[k]
         for i in range(c.each * imem[c.n]):
+            if factor < 1.0:
+                work[c.last + i] = mem[c.lam + i]
             mem[c.lam + i] *= factor
 
 
@@ -423,6 +425,7 @@ def _meet(t_new, is_stiff, n_contacts, n_blocks, s, functions, options, mem, ime
     for k in range(form.collisions.size):
         c = form.collisions[k]
         contacts.inherit(c, iwork[c.found], mem, imem, work, iwork)
+        contacts.inherit_last(c, iwork[c.found], mem, imem, work, iwork)
         contacts.inherit_approach(c, iwork[c.found], mem, imem, work, iwork)
         contacts.pass_on(c, iwork[c.found], mem, imem, work, iwork)
         contacts.take_over(c, iwork[c.found], mem, imem, work, iwork)
@@ -544,8 +547,10 @@ def _take_back(s, mem, imem, work):
     for k in range(form.collisions.size):
         c = form.collisions[k]
         contacts.take_back(c, view(work, p.q, 7 * m), mem, imem, back)
-        for i in range(c.each * imem[c.n]):
-            mem[c.lam + i] *= 2.0
+        for i in range(imem[c.n]):
+            is_known = work[c.new_last + c.each * i] > 0.0
+            for l in range(c.each * i, c.each * i + c.each if mem[c.lam + c.each * i] > 0.0 else 0):
+                mem[c.lam + l] = work[c.new_last + l] if is_known else 2.0 * mem[c.lam + l]
     plain.to_body(m, view(work, p.R, 9 * m), back, back)
     for i in range(6 * m):
         load[i] += back[i]

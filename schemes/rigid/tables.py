@@ -53,7 +53,7 @@ INTERACTION = table(
 COLLISIONS = table(
     "capacity", "n_shapes", "each", "n", "a", "b", "feature", "normal", "point", "y", "lam", "e_n", "e_t", "mu", "mu_r", "margin",
     "kind", "size", "local", "body", "group", "mask", "enabled", "hidden", "pose", "reach", "slack", "new_normal", "new_point", "new_gap",
-    "new_lam", "old_normal", "before", "new_before", "aim", "taking", "known", "scratch", "n_scratch",
+    "new_lam", "old_normal", "before", "new_before", "aim", "last", "new_last", "taking", "known", "scratch", "n_scratch",
     "new_a", "new_b", "new_feature", "found", "scratch_i", "n_scratch_i", "vertices", "n_vertices", "general", "hook", "z", "n_z", "planar",
 )  # fmt: skip
 EQUALITY, IMPACT, FRICTION, ROLLING, DRY, BOUNDED, FORCE = (*range(5), 6, 8)  # places in FORMS
@@ -233,7 +233,7 @@ def _collisions(records, work, iwork):
             "old_normal": 3 * capacity,
             "before": 3 * capacity,
             "new_before": 3 * capacity,
-            "aim": int(row["each"]) * capacity,
+            **dict.fromkeys(("aim", "last", "new_last"), int(row["each"]) * capacity),
             "taking": capacity,
             "known": capacity,
         }
