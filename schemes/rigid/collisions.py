@@ -17,7 +17,7 @@ from nsds.schemes.rigid.presence import hide
 from nsds.schemes.rigid.tables import INERTIA, MASS
 
 _MANY = 2000  # shapes from which all cores look for contacts
-DEEPEST = 0.01  # of the size of a body: by no more is it pushed out of another in a step
+DEEPEST, NOTHING = 0.01, 1e-6  # of the size of a body: it is pushed out of another by no more in a step, and an overlap that is none
 _SIGHT = 1e-3  # times the size of a shape: forces add no more to its slack
 
 
@@ -170,11 +170,21 @@ def aim_at_gaps(span, is_pushing, c, bodies, q, mem, imem, work):
     frame, lever = stack(9), stack(6)
     for i in range(imem[c.n]):
         a, b = locate(c, i, q, mem, imem, frame, lever)
-        deepest = 0.0
-        if is_pushing:
-            deepest = DEEPEST * min(_size(bodies, a, view(lever, 0, 3), mem), _size(bodies, b, view(lever, 3, 3), mem))
+        size = min(_size(bodies, a, view(lever, 0, 3), mem), _size(bodies, b, view(lever, 3, 3), mem)) if is_pushing else 0.0
         for k in range(c.each):
-            work[c.aim + c.each * i + k] = max(mem[c.y + i], -deepest) / span if k == 0 else 0.0
+            work[c.aim + c.each * i + k] = gap_to_close(mem[c.y + i], size) / span if k == 0 else 0.0
+
+
+@tiny
+def gap_to_close(gap, size):
+    """What a motion may close of a gap; of one that is negative what it opens, with the sign of the gap; size: 0 where it opens nothing.
+
+    Any overlap up to `NOTHING` of the size is as good as another, and half of it is wanted where there is more or none: what solvers leave
+    does not move what rests.
+    """
+    if -NOTHING * size <= gap <= 0.0:
+        return 0.0
+    return max(gap + 0.5 * NOTHING * size, -DEEPEST * size)
 
 
 @tiny

@@ -36,6 +36,7 @@ from nsds.status import CAPACITY, CONVERGED, INEXACT, NEWTON, NON_FINITE, SINGUL
 
 _GROWTH = 1.5
 ROUNDING = 16 * 2.0**-52  # of what cancels in an equation: no residual below it means anything
+_NEGLIGIBLE = 1e-4  # of what sweeps may leave: a change of velocities for which contacts are not swept again
 _PATIENCE = 10  # Newton's iterations in which the residual must halve
 _UNSOLVED = 3  # one-step problems in a row of one step that its solver may leave unsolved
 
@@ -221,7 +222,7 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
     status, solved, residual, n_iter, unsolved, least, waited = NEWTON, CONVERGED, math.inf, 0, 0, math.inf, 0
     tol, enough = max(options.tol, ROUNDING), solver_options.enough
     is_free = n_contacts == 0 and problem.are_equations(interactions, p, iwork)
-    is_linear = is_free and options.is_explicit != 0.0 and n_blocks > 0
+    is_linear = is_free and options.is_explicit != 0.0 and options.span == 0.0 and n_blocks > 0
     tol_of_equations = tol if problem.has_matrix(n_contacts, n_blocks, p) else max(tol, enough)
     for n_iter in range(int(options.max_iter) + 1):
         problem.move_all(options.h, options, p, q, work)
@@ -254,7 +255,10 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
             break
         if n_iter == 0:
             equation_residual(n_contacts, n_blocks, n_equations > 0, tol, options, bodies, p, v, w, inverse, mem, work, iwork)
-        solved = problem.solve(n_contacts, n_blocks, n_iter == 0, options.is_half != 0.0, s, solver, solver_options, tol, residual, mem, imem, work, iwork)
+        if n_iter == 0 or n_equations > 0 or problem.has_matrix(n_contacts, n_blocks, p) or residual > _NEGLIGIBLE * enough:
+            solved = problem.solve(
+                n_contacts, n_blocks, n_iter == 0, options.is_half != 0.0, s, solver, solver_options, tol, residual, mem, imem, work, iwork
+            )
         change_velocities(p, R, R_free, impulse, inverse, w, v, work)
         if is_linear and work[p.info] == 0.0 and work[p.info + 1] <= tol:  # all equations, and at once
             status, residual, n_iter = solved, work[p.info + 1], n_iter + 1
@@ -279,7 +283,9 @@ def solve_at_once(t_new, n_contacts, n_blocks, s, functions, solver, solver_opti
     free_impulse(options, s.bodies, p, v, R, R_free, mem, work)
     solved, residual = SINGULAR_STEP, 0.0
     if invert(t_force, False, options, s.bodies, p, q, v, R, functions, mem, inverse, work):
-        solved = problem.solve(n_contacts, n_blocks, True, options.is_half != 0.0, s, solver, solver_options, tol, 1.0, mem, imem, work, iwork)
+        solved = problem.solve(
+            n_contacts, n_blocks, True, options.is_half != 0.0, s, solver, solver_options, tol, 1.0, mem, imem, work, iwork
+        )
         change_velocities(p, R, R_free, impulse, inverse, w, v, work)
         residual = work[p.info + 1] if n_contacts + n_blocks > 0 else 0.0
     problem.move_all(options.h, options, p, q, work)

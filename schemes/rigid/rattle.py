@@ -47,6 +47,7 @@ OPTIONS = np.dtype([("scheme", "S32"), ("newton_tol", "<f8"), ("newton_max_iter"
 # Impulses of the first half: on bodies in axes of the body (6 each), of interactions, and of contacts as they lie in the record.
 # way: velocities by which the bodies move. w_old: at q_k, in inertial axes; w_new: those that forces add in a step, or after one.
 PLAN = table("impulse", "lam", "load", "way", "w_old", "w_new")
+_ROUNDS = 5.0  # of Newton's method, in which a motion closes joints
 _TURN = 0.5  # radians, by which a linear motion that closes joints may turn bodies
 _FAR = 1 / 4  # radians, by which bodies turn in a step of which impulses of the last one are a guess that counts
 _OPEN = 1e-8  # of the coordinates, by which joints may be open at rest
@@ -127,7 +128,7 @@ def prepare(records, mem, options, h, method):
     work.place(places, **dict.fromkeys(("way", "w_old", "w_new"), 6 * lists.bodies.size))
     work.place(motion.plan, v_mid=6 * lists.bodies.size)  # v_mid stays 0: the second half moves nothing
     work.place(motion.plan, E=int(motion.plan["G"][0] - motion.plan["H"][0]))
-    second, closing = first._replace(is_explicit=1.0, a=0.0, span=0.0, gamma=0.0), first._replace(is_explicit=1.0, max_iter=1.0)
+    second, closing = first._replace(is_explicit=1.0, a=0.0, span=0.0, gamma=0.0), first._replace(is_explicit=1.0, max_iter=_ROUNDS)
     words = Options(h, first, first._replace(q_star=1.0), second, first._replace(span=0.0), closing)
     tree = trees.plant(lists, mem, method, work, iwork)
     return Prepared(Tables(motion, places, tree), lists.functions, words, work.array(), iwork.array(np.int64), sys.modules[__name__], lists)
@@ -472,7 +473,11 @@ def _turn_over(s, options, work):
 def _note_approach(t, s, options, functions, mem, imem, work):
     """Velocities before an impact, of contacts that may close in the step, see `contacts.note_approach`. Out: before, w_new."""
     form, p, places, h = s.motion, s.motion.plan[0], s.plan[0], options.span
-    m, q = p.n_bodies, view(work, p.q_old, 7 * p.n_bodies)
+    m, q, rebounds = p.n_bodies, view(work, p.q_old, 7 * p.n_bodies), form.interactions.size > 0
+    for k in range(form.collisions.size):
+        rebounds = rebounds or contacts.rebounds(form.collisions[k], mem)
+    if not rebounds:
+        return
     w, gain = view(work, places.w_old, 6 * m), view(work, places.w_new, 6 * m)
     plain.invert_masses(t, options, form, functions, mem, work)
     _gain_of_forces(h, p.f_old, form, work, gain)
@@ -506,22 +511,22 @@ def _aim_at_gaps(is_pushing, options, s, mem, imem, work):
     for k in range(s.interactions.size):
         it = s.interactions[k]
         for i in range(it.m if it.always == 0 else 0):
-            deepest = _deepest(it, i, s.bodies, mem, work) if is_pushing else 0.0
-            work[it.aim + i] = max(mem[it.y + i], -deepest) / span if blocks.first_row(it, i) == i else 0.0
+            size = _size(it, i, s.bodies, mem, work) if is_pushing else 0.0
+            work[it.aim + i] = contacts.gap_to_close(mem[it.y + i], size) / span if blocks.first_row(it, i) == i else 0.0
     for k in range(s.collisions.size):
         contacts.aim_at_gaps(span, is_pushing, s.collisions[k], s.bodies, view(work, p.q_old, 7 * p.n_bodies), mem, imem, work)
 
 
 @tiny
-def _deepest(it, i, bodies, mem, work):
-    """By how much a row whose gap is negative is opened in a step at most."""
+def _size(it, i, bodies, mem, work):
+    """Of the bodies of a row, in units of its gap."""
     size = math.inf
     for side in range(2):
         body, row = it.a if side == 0 else it.b, it.H + 12 * i + 6 * side
         if body != ABSENT and not bodies[body].fixed:
             radius = plain.radius_of_gyration(bodies[body], mem)
             size = min(size, norm(view(work, row, 3)) * radius + norm(view(work, row + 3, 3)))
-    return contacts.DEEPEST * size
+    return size
 
 
 @kernel
