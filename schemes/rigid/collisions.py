@@ -215,8 +215,11 @@ def aim_at_velocities(c, q, w, mem, imem, work):
 
 
 @kernel
-def take_back(c, q, mem, imem, impulse):
-    """``impulse -= H^T lambda`` of the contacts of the record, with H at q. In/out: impulse (6 each), in inertial axes."""
+def take_back(c, q, mem, imem, work, impulse):
+    """``impulse -= H^T lambda`` of the contacts of the record, with H at q. In/out: impulse (6 each), in inertial axes; lambda.
+
+    lambda becomes a guess of what contacts do in the whole step: what they did in the last one, twice as much where they did nothing.
+    """
     frame, lever, H = stack(9), stack(6), stack(60)
     for i in range(imem[c.n]):
         if mem[c.lam + c.each * i] == 0.0:
@@ -226,6 +229,9 @@ def take_back(c, q, mem, imem, impulse):
         for k in range(c.each):
             for l in range(12 if b != WORLD else 6):
                 impulse[6 * (a if l < 6 else b) + l % 6] -= H[12 * k + l] * mem[c.lam + c.each * i + k]
+        is_known = work[c.new_last + c.each * i] > 0.0
+        for k in range(c.each * i, c.each * i + c.each):
+            mem[c.lam + k] = work[c.new_last + k] if is_known else 2.0 * mem[c.lam + k]
 
 
 @kernel
