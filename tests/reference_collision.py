@@ -166,13 +166,13 @@ def least_overlap(a, b):
     return min(overlap(a, b, sign * n) for n in directions for sign in (1, -1))
 
 
-def sphere_contacts(x, radius, body, reach, group, mask):
-    """(a, b, gap) of spheres that reach each other, all pairs looked at, in order; world shapes come second."""
+def sphere_contacts(x, radius, body, reach, group, meets):
+    """(a, b, gap) of spheres that reach each other, all pairs looked at, in order; world shapes come second. meets: of groups, a matrix."""
     found = []
     for a in range(len(x)):
         for b in range(len(x)):
             ordered = body[a] != -1 and (body[b] == -1 or a < b)
-            if ordered and body[a] != body[b] and group[a] & mask[b] and group[b] & mask[a]:
+            if ordered and body[a] != body[b] and meets[group[a], group[b]]:
                 gap = np.linalg.norm(x[a] - x[b]) - radius[a] - radius[b]
                 if gap <= reach[a] + reach[b]:
                     found.append((a, b, gap))

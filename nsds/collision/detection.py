@@ -133,8 +133,8 @@ def _look_over(shapes, v):
 def detect(kind, size, pose, body, reach, group, mask, vertices, general, a, b, feature, normal, point, gap, work, iwork):
     """Contacts of shapes that are as near as they reach, ``gap <= reach_a + reach_b``; returns their number, which may exceed the capacity.
 
-    In: kind (ns,); size (3 ns); pose (7 ns) in the world; body (ns,), -1 for the world; reach (ns,) in m; group, mask (ns,): bits, two
-    shapes are looked at if ``group_a & mask_b`` and ``group_b & mask_a``; vertices (3 nv) of polyhedra; general: address from
+    In: kind (ns,); size (3 ns); pose (7 ns) in the world; body (ns,), -1 for the world; reach (ns,) in m; group (ns,) and mask: which
+    are looked at with which, see `nsds.collision.groups`; vertices (3 nv) of polyhedra; general: address from
     `nsds.collision.general`, 0 where no pair needs it. Out, up to the capacity ``a.size``, in the order of (a, b,
     feature): a, b: shapes, a < b, or b on the world; feature: which vertex, edge or end; normal (3 per contact), from b to a; point (3 per
     contact) on a, that on b is ``point - gap normal``; gap. Work: see `work_size`.

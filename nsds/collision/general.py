@@ -5,6 +5,7 @@ import numpy as np
 from nsds._jit import at_address, kernel, stack
 from nsds.collision.frames import turn_round
 from nsds.collision.geometry import geometry_of
+from nsds.collision.groups import kinds_that_meet
 from nsds.collision.kinds import MESH
 from nsds.collision.meshes import of_meshes, with_mesh
 from nsds.collision.pairs import GENERAL
@@ -43,12 +44,12 @@ class GeneralPairs:
         The shapes.
     vertices, triangles : ndarray (nv, 3) and (nt, 3)
         Of all polyhedra.
-    pairs : sequence of (int, int)
-        Kinds that meet.
+    pairs : set of (int, int)
+        Kinds that meet, the smaller first.
     """
 
     def __init__(self, kind, size, vertices, triangles, pairs):
-        needed = any(tuple(sorted(pair)) in GENERAL for pair in pairs)
+        needed = not pairs.isdisjoint(GENERAL)
         self._geometry = geometry_of(kind, size, vertices, triangles) if needed else np.zeros(0)
         self.address = self._geometry.ctypes.data if needed else 0
 
@@ -57,13 +58,5 @@ def general_pairs(kind, size, body, group, mask, vertices, triangles):
     """`GeneralPairs` of the shapes of a record: which kinds meet is told by their groups; those of one body do not meet."""
     present = set(np.flatnonzero(np.bincount(kind)).tolist())
     if not any(present.issuperset(pair) for pair in GENERAL):  # many balls are not sorted for nothing
-        return GeneralPairs(kind, size, vertices, triangles, [])
-    rows, where = np.unique(np.stack([kind, group, mask], axis=1), axis=0, return_inverse=True)
-    bodies = [np.unique(body[where.reshape(-1) == i]) for i in range(len(rows))]
-    pairs = set()
-    for i, (kind_a, group_a, mask_a) in enumerate(rows.tolist()):
-        for j, (kind_b, group_b, mask_b) in enumerate(rows.tolist()[: i + 1]):
-            alone = np.union1d(bodies[i], bodies[j]).size < 2
-            if group_a & mask_b and group_b & mask_a and not alone:
-                pairs.add((min(kind_a, kind_b), max(kind_a, kind_b)))
-    return GeneralPairs(kind, size, vertices, triangles, sorted(pairs))
+        return GeneralPairs(kind, size, vertices, triangles, set())
+    return GeneralPairs(kind, size, vertices, triangles, kinds_that_meet(kind, body, group, mask))

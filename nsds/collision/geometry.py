@@ -9,6 +9,7 @@ import numpy as np
 
 from nsds.collision.kinds import BOX, MESH, POLYHEDRA
 from nsds.collision.surfaces import BOX_CORNERS, BOX_SIDES
+from nsds.collision.triangles import Edges, across_of, beyond, turned
 
 # Words of a block: how many vertices there are, and where the first is; faces, of a mesh triangles, alike; a point well within; the least
 # extent, of a mesh the largest. Of a mesh: where the triangles around each vertex begin in a list, that list, sums of their normals by
@@ -124,29 +125,24 @@ def faces_of(vertices, triangles):
 
 @lru_cache(maxsize=64)
 def _block_of_mesh(vertices, triangles):
-    """Of a mesh, from the bytes of its arrays."""
+    """Of a mesh, from the bytes of its arrays; triangles that are turned against their neighbours count as if they were not."""
     vertices, triangles = np.frombuffer(vertices).reshape(-1, 3), np.frombuffer(triangles, np.int64).reshape(-1, 3)
-    corners, n = vertices[triangles], len(triangles)
-    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    triangles = np.where(turned(vertices, triangles)[:, None], triangles[:, ::-1], triangles)
+    corners, n, edges = vertices[triangles], len(triangles), Edges(triangles)
+    across = across_of(vertices, triangles)
     normals = across / np.linalg.norm(across, axis=1)[:, None]
-    starts, ends = triangles.ravel(), np.roll(triangles, -1, axis=1).ravel()
-    _, edge, count = np.unique(np.minimum(starts, ends) * len(vertices) + np.maximum(starts, ends), return_inverse=True, return_counts=True)
-    order = np.argsort(edge, kind="stable")  # the two halves of an edge lie side by side
-    first, partner = np.cumsum(count) - count, np.full(3 * n, -1)
-    one, other = order[first[count == 2]], order[first[count == 2] + 1]
-    partner[one], partner[other] = other // 3, one // 3
     away = np.stack([np.roll(corners, -1, axis=1) - corners, np.roll(corners, 1, axis=1) - corners])
     away /= np.linalg.norm(away, axis=-1, keepdims=True)
     angle = np.arccos(np.clip((away[0] * away[1]).sum(axis=-1), -1, 1))
     outwards = np.zeros_like(vertices)
     np.add.at(outwards, triangles.ravel(), (angle[:, :, None] * normals[:, None]).reshape(-1, 3))
-    fan = np.argsort(starts, kind="stable")
+    fan = np.argsort(edges.starts, kind="stable")
     nodes, leaves = _tree(corners.min(axis=1), corners.max(axis=1))
     head = np.zeros(_HEAD)
-    head[[N_VERTICES, N_FACES, SMALLEST, N_EDGES]] = len(vertices), n, np.ptp(vertices, axis=0).max(), len(count)
+    head[[N_VERTICES, N_FACES, SMALLEST, N_EDGES]] = len(vertices), n, np.ptp(vertices, axis=0).max(), len(edges.count)
     head[MIDDLE : MIDDLE + 3] = vertices.mean(axis=0)
-    table = np.column_stack([triangles, normals, partner.reshape(-1, 3), edge.reshape(-1, 3)])
-    begins = np.concatenate([[0.0], np.cumsum(np.bincount(starts, minlength=len(vertices)))])
+    table = np.column_stack([triangles, normals, beyond(vertices, triangles, normals, edges), edges.edge.reshape(-1, 3)])
+    begins = np.concatenate([[0.0], np.cumsum(np.bincount(edges.starts, minlength=len(vertices)))])
     sections = {VERTICES: vertices, FACES: table, FANS: begins, FAN_LIST: fan // 3.0, OUTWARDS: outwards, NODES: nodes, ORDER: leaves}
     return _joined(head, sections)
 

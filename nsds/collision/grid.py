@@ -8,6 +8,7 @@ import math
 
 from nsds._jit import kernel, tiny, view
 from nsds.collision.frames import TINY, WORLD
+from nsds.collision.groups import groups_meet
 from nsds.collision.kinds import bound
 
 LEVELS = 32
@@ -155,9 +156,8 @@ def build(pose, body, largest, v):
 
 @tiny
 def meet(shapes, a, b):
-    """May shapes a and b touch: they are not of one body, and their groups are not hidden from each other?"""
-    group, mask = shapes.group, shapes.mask
-    return shapes.body[a] != shapes.body[b] and group[a] & mask[b] != 0 and group[b] & mask[a] != 0
+    """May shapes a and b touch: they are not of one body, and their groups meet?"""
+    return shapes.body[a] != shapes.body[b] and groups_meet(shapes.group[a], shapes.group[b], shapes.mask)
 
 
 @tiny

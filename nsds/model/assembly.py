@@ -37,8 +37,8 @@ def system(*, t=0.0, gravity=None, **parts):
     Raises
     ------
     TypeError, ValueError
-        A part that no constructor made, a reserved name, gravity of systems that are not rigid bodies, an interaction on a part that does
-        not exist or does not fit, a force on a coordinate that joints of the same bodies hold.
+        A part that no constructor made, a taken name, gravity of systems that are not rigid bodies, an interaction on a part that does not
+        exist or does not fit, a force on a coordinate that joints of the same bodies hold.
 
     Examples
     --------
@@ -50,6 +50,9 @@ def system(*, t=0.0, gravity=None, **parts):
     >>> system["floor"]["e"].item()
     0.9
     """
+    for name, value in (("t", t), (GRAVITY, gravity)):
+        if isinstance(value, dict):
+            raise ValueError(_TAKEN.format(name))
     t = _checks.number("system", "t", t)
     if gravity is not None:
         gravity = _checks.array("system", "gravity", gravity)
@@ -59,7 +62,7 @@ def system(*, t=0.0, gravity=None, **parts):
         if not name.isidentifier():
             raise ValueError(f"system: the name of a part must be an identifier, got {name!r}")
         if name in RESERVED:
-            raise ValueError(f"system: the name '{name}' is reserved, choose another for this part")
+            raise ValueError(_TAKEN.format(name))
         kind = part.get("kind") if isinstance(part, dict) else None
         if not isinstance(kind, str) or kind not in _HELD or not set(_HELD[kind]) <= set(part) or not _is_record(part.get("record")):
             given = _checks.shortened(part)
@@ -132,6 +135,9 @@ _HELD = dict.fromkeys(SYSTEMS, ("record",)) | {
     CONTROL: ("record", "reads", "writes"),
     NAMES: ("record",),
 }
+
+
+_TAKEN = "system: the name '{}' is taken: it is reserved for what all records have; choose another for this part"
 
 
 def _is_record(record):

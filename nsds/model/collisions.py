@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 
 from nsds import _checks
-from nsds.collision import WORLD, require_supported
+from nsds.collision import SUPPORTED, WORLD, require_supported
+from nsds.collision.groups import kinds_that_meet, mask_of
 from nsds.collision.kinds import NAMES, SHAPES
 from nsds.model.functions import function_name
 from nsds.model.kinds import COLLISIONS, NEWTON_EULER, SYSTEMS
@@ -105,7 +106,7 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None, 
         raise ValueError(f"{owner}: contacts of shapes in the plane have one tangent; {law['law']} wants dimension=2, got 3")
     block_of(owner, law | {"dimension": None} if is_planar else law, NEWTON_EULER)
     names = [*shapes, _WORLD]
-    result["pairs"] = [(a, b) for a in names for b in names] if pairs is None else _pairs(owner, pairs, names)
+    result["pairs"] = None if pairs is None else _pairs(owner, pairs, names)
     result["capacity"] = None if capacity is None else _checks.integer(owner, "capacity", capacity, low=1)
     result["enabled"] = None if enabled is None else _checks.flags(owner, "enabled", enabled)
     result["on_contact"] = None if on_contact is None else function_name(on_contact, owner, "on_contact")
@@ -158,17 +159,20 @@ def collisions_record(name, part, systems):
         first[side] = n_bodies
         n_bodies += max(system["record"].size, 1)
     columns, names, known = [], [*part["shapes"], _WORLD], {}
-    for index, side in enumerate(names):
-        partners = [b if a == side else a for a, b in part["pairs"] if side in (a, b)]
-        mask = sum(1 << names.index(partner) for partner in set(partners))
+    group_of, mask = _groups(part["pairs"], names)
+    for side in names:
         shapes, which, bodies = _on_bodies(name, part, side, systems, first)
         if shapes:
-            rows = [(NAMES.index(shape["shape"]), _size_of(shape, known), shape["pose"], 1 << index, mask) for shape in shapes]
+            rows = [(NAMES.index(shape["shape"]), _size_of(shape, known), shape["pose"], group_of[side]) for shape in shapes]
             columns.append((bodies, *(np.array(column)[which] for column in zip(*rows, strict=True))))
     if not columns:
         raise ValueError(f"collisions '{name}': at least one shape is needed, got none")
-    body, kind, size, pose, group, mask = (np.concatenate(column) for column in zip(*columns, strict=True))
-    _require_known(name, part, names, {side for side, system in systems.items() if system["record"].size == 1})
+    body, kind, size, pose, group = (np.concatenate(column) for column in zip(*columns, strict=True))
+    for pair in sorted(kinds_that_meet(kind, body, group, mask) - SUPPORTED):
+        try:
+            require_supported(*pair)
+        except ValueError as error:
+            raise ValueError(f"collisions '{name}': {error}") from None
     law = part["law"]
     d = LAWS[law["law"]].block(NEWTON_EULER)
     points = np.array([_POINTS.get(shape, _MOST_POINTS) for shape in NAMES])
@@ -186,6 +190,17 @@ def collisions_record(name, part, systems):
         fields["enabled"] = _checks.flags(f"collisions '{name}'", "enabled", part["enabled"], kind.shape)
     fields |= {field: part[field] for field in ("on_contact", "z") if part[field] is not None}
     return pack({"n": np.array(0)} | fields | {"margin": np.array(part["margin"])}, None)
+
+
+def _groups(pairs, names):
+    """({part: number of its group}, mask): parts that are looked at with the same ones are a group; see `nsds.collision.groups`."""
+    if pairs is None:
+        return dict.fromkeys(names, 0), mask_of(np.ones((1, 1), bool))
+    place, meets = {side: i for i, side in enumerate(names)}, np.zeros((len(names), len(names)), bool)
+    for a, b in pairs:
+        meets[place[a], place[b]] = meets[place[b], place[a]] = True
+    _, first, group = np.unique(meets, axis=0, return_index=True, return_inverse=True)
+    return dict(zip(names, group.reshape(-1).tolist(), strict=True)), mask_of(meets[np.ix_(first, first)])
 
 
 def _size_of(shape, known):
@@ -217,23 +232,6 @@ def _on_bodies(name, part, side, systems, first):
         own = list(itertools.chain.from_iterable(shapes))
         return own, np.arange(len(own)), first[side] + np.repeat(np.arange(count), [len(each) for each in shapes])
     return shapes, np.tile(np.arange(len(shapes)), count), first[side] + np.repeat(np.arange(count), len(shapes))
-
-
-def _require_known(name, part, names, single):
-    """Refuse pairs of shapes between which contacts cannot be found; those of one body do not meet."""
-    kinds = {side: set() for side in names}
-    for side, shapes in (*part["shapes"].items(), (_WORLD, part["world"])):
-        for each in shapes:
-            kinds[side] |= {shape["shape"] for shape in (each if isinstance(each, (list, tuple)) else [each])}
-    for a, b in part["pairs"]:
-        if a == b and (a == _WORLD or a in single):
-            continue
-        for kind_a in kinds[a]:
-            for kind_b in kinds[b]:
-                try:
-                    require_supported(kind_a, kind_b)
-                except ValueError as error:
-                    raise ValueError(f"collisions '{name}': {error}") from None
 
 
 def with_room(records, capacities):

@@ -1,5 +1,7 @@
 """Rigid bodies in space: ``m v' = f``, ``I Omega' + Omega × I Omega = M``, with unit quaternions ([Notes], 11.5)."""
 
+import warnings
+
 import numpy as np
 
 from nsds import _checks
@@ -9,6 +11,7 @@ from nsds.model.systems import control_fields
 
 _UNIT = 1e-6  # how far from 1 the norm of a quaternion may be
 _SYMMETRIC = 1e-9  # how far from symmetric an inertia may be, relative to its largest entry
+_PLATE = 1e-6  # of the largest moment: by how much more it may exceed the sum of the others, as files with six digits have it of a plate
 
 
 def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fint=None, mint=None, jac_q=None, jac_v=None, C=None, K=None,
@@ -69,6 +72,11 @@ def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fin
         Wrong shape or type, NaN or infinity, a mass that is not positive, an inertia that is not symmetric and positive definite, a
         quaternion whose norm is not 1, or a function that has the wrong arguments or does not compile.
 
+    Warns
+    -----
+    UserWarning
+        An inertia that no body can have: its largest principal moment is larger than the sum of the others. It is taken as it is.
+
     Examples
     --------
     A top far from any force turns about a fixed angular momentum:
@@ -121,6 +129,7 @@ def rigid_bodies(mass, inertia, q, v, fext=None, mext=None, *, frame="body", fin
         fields["z"] = _per_body(owner, "z", z, z.shape[-1:], count)
     record = pack(fields, count)
     require_values(owner, "", record)
+    _warn_of_moments(owner, record)
     record["q"][..., 3:] /= _norm(record["q"])[..., None]
     record["inertia"][np.isinf(record["mass"])] = np.eye(3)
     return {"kind": owner, "record": record}
@@ -176,7 +185,7 @@ def require_values(owner, part, bodies, n_members=1):
     """
     q, mass, inertia = (bodies[name].reshape(n_members, -1, *shape) for name, shape in (("q", (7,)), ("mass", ()), ("inertia", (3, 3))))
     inertia = np.where(np.isinf(mass)[..., None, None], np.eye(3), inertia)
-    norm, least = _norm(q), _least_moment(inertia)
+    norm, least = _norm(q), _principal_moments(inertia).min(axis=-1)
     skew = abs(inertia - inertia.swapaxes(-1, -2)).max(axis=(-1, -2))
     for holds, field, want, got, values in (
         (abs(norm - 1.0) <= _UNIT, "q[3:]", "a unit quaternion, scalar first", "norm", norm),
@@ -191,10 +200,26 @@ def require_values(owner, part, bodies, n_members=1):
             raise ValueError(f"{owner}: {part}{field} must be {want}, got one{of_body}{of_member} of {got} {values[member, body]:.9g}")
 
 
-def _least_moment(inertia):
-    """Least principal moment of each body; most inertias are given by their principal axes."""
+def _warn_of_moments(owner, bodies):
+    """Warn of principal moments A + B < C, which no distribution of mass has: the equations of motion can be solved, of no body."""
+    mass, moments = bodies["mass"].reshape(-1), _principal_moments(bodies["inertia"]).reshape(-1, 3)
+    largest = moments.max(axis=-1)
+    excess = 2.0 - (moments / largest[:, None]).sum(axis=-1)  # of the largest
+    wrong = (excess > _PLATE) & np.isfinite(mass)
+    if wrong.any():
+        body = int(wrong.argmax())
+        of_body = f" of body {body}" if mass.size > 1 else ""
+        warnings.warn(
+            f"{owner}: inertia{of_body} is one that no body can have: its largest principal moment is {largest[body]:.9g} kg m², the "
+            f"sum of the others is less by {excess[body] * largest[body]:.3g}; it is taken as it is",
+            UserWarning, stacklevel=3,
+        )  # fmt: skip
+
+
+def _principal_moments(inertia):
+    """Principal moments of each body, in any order; most inertias are given by their principal axes."""
     off_diagonal = inertia[..., ~np.eye(3, dtype=bool)]
-    return np.linalg.eigvalsh(inertia)[..., 0] if off_diagonal.any() else np.diagonal(inertia, axis1=-2, axis2=-1).min(axis=-1)
+    return np.linalg.eigvalsh(inertia) if off_diagonal.any() else np.diagonal(inertia, axis1=-2, axis2=-1)
 
 
 def _norm(q):

@@ -8,11 +8,13 @@ position and unit quaternion, scalar first, in the axes of its body; hulls and m
 """
 
 import os
+import warnings
 
 import numpy as np
 
 from nsds import _checks
 from nsds.collision.kinds import SHAPES
+from nsds.collision.triangles import Edges, is_inside_out, mended, turned
 from nsds.maths.rotations import rotation_matrix
 
 
@@ -295,9 +297,12 @@ def mesh(vertices, triangles, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
     Parameters
     ----------
     vertices : array_like (n, 3)
-        In m; those without triangles are left out.
+        In m. Those at one place become one, those without triangles are left out.
     triangles : array_like of int (k, 3)
-        Numbers of vertices, counterclockwise from outside.
+        Numbers of vertices, counterclockwise from outside. Those without area, those that are there again, and walls within a solid,
+        between parts that lie face to face, are left out; where one without area fills a slit beside an edge, its neighbour is divided.
+        Triangles may be open, turned against their neighbours, and more than two at an edge: that is a surface, and no solid, as `volume`,
+        `inertia` and `centre_of_mass` say. Contacts are found as if all went with most of the surface they are of.
     position, orientation : array_like (3,) and (4,)
         As for `convex`.
 
@@ -309,8 +314,12 @@ def mesh(vertices, triangles, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
     Raises
     ------
     TypeError, ValueError
-        Numbers that are not those of vertices, triangles without area, neighbours that are oriented against each other, more than two
-        triangles at an edge, a pose that is not finite, a quaternion that is zero.
+        Numbers that are not those of vertices, vertices or a pose that are not finite, no triangle with an area, a quaternion that is zero.
+
+    Warns
+    -----
+    UserWarning
+        Triangles that are turned against their neighbours, with the first of them; a closed surface that is inside out, which is turned.
 
     Examples
     --------
@@ -319,6 +328,11 @@ def mesh(vertices, triangles, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
     >>> ramp["triangles"].shape
     (2, 3)
     """
+    return _mesh("", vertices, triangles, position, orientation)
+
+
+def _mesh(where, vertices, triangles, position, orientation):
+    """`mesh`; where: what warnings begin with."""
     vertices = _vertices("mesh", vertices, 3)
     triangles = _checks.whole_numbers("mesh", "triangles", triangles)
     if triangles.ndim != 2 or triangles.shape[1:] != (3,) or not len(triangles):
@@ -326,24 +340,36 @@ def mesh(vertices, triangles, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
     if triangles.min() < 0 or triangles.max() >= len(vertices):
         outside = triangles[(triangles < 0) | (triangles >= len(vertices))][0]
         raise ValueError(f"mesh: triangles must be numbers of vertices, 0 to {len(vertices) - 1}, got {outside}")
-    corners = vertices[triangles]
-    area = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
-    longest = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1)
-    if (area <= 1e-12 * longest**2).any():
-        raise ValueError(f"mesh: triangles must have an area, number {int(np.argmax(area <= 1e-12 * longest**2))} has none")
-    edges, count = np.unique(_edges(triangles), axis=0, return_counts=True)
-    if (count > 1).any():
-        raise ValueError(
-            f"mesh: an edge belongs to at most two triangles that pass it in opposite senses; that from vertex "
-            f"{' to '.join(map(str, edges[count.argmax()]))} is passed {count.max()} times"
-        )
+    n_given, triangles = len(triangles), mended(vertices, triangles)
+    if not len(triangles):
+        raise ValueError(f"mesh: a triangle must have an area, none of the {n_given} has one")
+    triangles = _right_side_out(where, vertices, triangles)
     return _polyhedron("mesh", vertices, triangles, position, orientation)
+
+
+def _right_side_out(where, vertices, triangles):
+    """The triangles, those of closed surfaces that are inside out turned; warns of these, and of some turned against their neighbours."""
+    is_turned = turned(vertices, triangles)
+    is_out = is_inside_out(vertices, np.where(is_turned[:, None], triangles[:, ::-1], triangles))
+    if is_turned.any():
+        warnings.warn(
+            f"{where}mesh: {np.count_nonzero(is_turned)} of {len(triangles)} triangles are turned against their neighbours, the first has "
+            f"vertices {triangles[is_turned.argmax()].tolist()}: contacts are found as if it were not, and the mesh is no solid",
+            UserWarning, stacklevel=4,
+        )  # fmt: skip
+    if is_out.any():
+        warnings.warn(
+            f"{where}mesh: {np.count_nonzero(is_out)} of {len(triangles)} triangles are those of a closed surface that is inside out: they "
+            f"are turned, counterclockwise from outside",
+            UserWarning, stacklevel=4,
+        )  # fmt: skip
+    return np.where(is_out[:, None], triangles[:, ::-1], triangles)
 
 
 def from_file(path, *, scale=1.0, hull=False, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
     """Mesh, or its convex hull, from a file: STL, OBJ, PLY, OFF, and what else the library trimesh reads (extra ``meshes``).
 
-    Vertices that are at one place become one, as STL has them anew for each triangle; triangles that lose a corner thereby are left out.
+    Meshes are taken as they come, see `mesh`: STL has vertices anew for each triangle, scanners and CAD leave triangles without area.
 
     Parameters
     ----------
@@ -366,7 +392,7 @@ def from_file(path, *, scale=1.0, hull=False, position=(0, 0, 0), orientation=(1
     ------
     TypeError, ValueError
         A file that is not there or cannot be read, one without triangles, and what `mesh` and `convex` refuse, with the name of the file.
-        Of a mesh that is open or inside out `volume` says by how much.
+        Of a mesh that is open `volume` says by how much.
     ImportError
         trimesh is not installed.
 
@@ -403,18 +429,11 @@ def from_file(path, *, scale=1.0, hull=False, position=(0, 0, 0), orientation=(1
         raise ValueError(f"from_file: path: '{os.fspath(path)}' has no triangles")
     try:
         if hull:
-            return convex(vertices, position=position, orientation=orientation)
-        return mesh(*_welded(vertices, triangles, (scale * np.ones(3)).prod() < 0), position=position, orientation=orientation)
+            return convex(vertices[np.unique(triangles)], position=position, orientation=orientation)
+        triangles = triangles[:, ::-1] if (scale * np.ones(3)).prod() < 0 else triangles  # a mirror image
+        return _mesh(f"from_file: '{os.fspath(path)}': ", vertices, triangles, position, orientation)
     except ValueError as error:
         raise ValueError(f"from_file: '{os.fspath(path)}': {error}") from None
-
-
-def _welded(vertices, triangles, is_mirrored):
-    """(vertices, triangles): each place once, and the triangles that still have three corners."""
-    vertices, number = np.unique(vertices, axis=0, return_inverse=True)
-    triangles = number.reshape(-1)[triangles]
-    triangles = triangles[(triangles != np.roll(triangles, 1, axis=1)).all(axis=1)]
-    return vertices, triangles[:, ::-1] if is_mirrored else triangles
 
 
 def height_map(heights, lengths, *, position=(0, 0, 0), orientation=(1, 0, 0, 0)):
@@ -808,11 +827,6 @@ def _polyhedron(kind, vertices, triangles, position, orientation):
     return shape | {"vertices": vertices, "triangles": triangles.reshape(-1, 3).astype(np.int64)}
 
 
-def _edges(triangles):
-    """(from, to) of the edges of triangles (3 k, 2)."""
-    return np.stack([triangles, np.roll(triangles, -1, axis=1)], axis=-1).reshape(-1, 2)
-
-
 def _moments(owner, shape):
     """(volume, centre, second moments about it (3, 3)) of what triangles enclose: tetrahedra from one point, with signs.
 
@@ -820,11 +834,13 @@ def _moments(owner, shape):
     """
     if SHAPES[shape["shape"]].is_planar:
         return _moments_in_plane(shape)
-    edges = _edges(shape["triangles"])
-    number = edges[:, 0] * len(shape["vertices"]) + edges[:, 1]
-    n_open = np.setdiff1d(edges[:, 1] * len(shape["vertices"]) + edges[:, 0], number).size
+    edges = Edges(shape["triangles"])
+    n_open, n_against = np.count_nonzero(edges.count == 1), np.count_nonzero((edges.balance != 0) & (edges.count > 1))
     if n_open:
         raise ValueError(f"{owner}: the mesh must be closed, got {n_open} edges of one triangle only")
+    if n_against:
+        wanted = "the mesh must be closed, with triangles that pass each edge as often in one sense as in the other"
+        raise ValueError(f"{owner}: {wanted}, got {n_against} edges where some are turned, or three meet")
     middle = shape["vertices"].mean(axis=0)
     corners = (shape["vertices"] - middle)[shape["triangles"]]
     weight = np.linalg.det(corners) / 6

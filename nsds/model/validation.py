@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nsds.collision.groups import has_groups, kinds_that_meet
 from nsds.collision.kinds import NAMES, PLANAR, POLYHEDRA, SHAPES
 from nsds.collision.pairs import SUPPORTED, require_supported
 from nsds.model import joints
@@ -116,8 +117,8 @@ COLLISION_FIELDS = {
     "shape_size": floats("n_shapes", 3, low=0.0, high=np.inf, required=True),
     "shape_pose": floats("n_shapes", 7, required=True),
     "shape_body": Leaf("i", ("n_shapes",), -1, "n_bodies-1", True),
-    "group": Leaf("i", ("n_shapes",), _WHOLE.min, _WHOLE.max, True),
-    "mask": Leaf("i", ("n_shapes",), _WHOLE.min, _WHOLE.max, True),
+    "group": Leaf("i", ("n_shapes",), 0, _WHOLE.max, True),
+    "mask": Leaf("i", ("n_mask",), _WHOLE.min, _WHOLE.max, True),
     "vertices": floats("n_vertices", 3),
     "triangles": integers("n_triangles", 3, low=0, high="n_vertices-1"),
     "margin": floats(low=0.0, required=True),
@@ -666,6 +667,8 @@ def _shapes_check(owner, name, part, n_members):
         first, count = size[solid][:, 1], size[solid][:, 2]
         if not ((first == np.floor(first)) & (count == np.floor(count)) & (count >= 1) & (first + count <= n_vertices)).all():
             raise ValueError(f"{owner}: {name}.shape_size must hold first vertex and number of vertices, of {n_vertices}, of polyhedra")
+    if not has_groups(part["mask"], last := part["group"].max().item()):
+        raise ValueError(f"{owner}: {name}.mask must have bits for all pairs of groups up to group {last}")
     if (abs(np.linalg.norm(pose[..., 3:], axis=-1) - 1) > _UNIT).any():
         raise ValueError(f"{owner}: {name}.shape_pose[3:] must be unit quaternions, scalar first")
     if (flat := np.isin(kind, PLANAR)).any():
@@ -682,20 +685,12 @@ def _shapes_check(owner, name, part, n_members):
         (i, j) for i in present for j in present if i <= j and (i, j) not in SUPPORTED and not (_IS_OF_WORLD[i] and _IS_OF_WORLD[j])
     ]
     if doubtful:
-        columns = (part[field].reshape(-1).tobytes() for field in ("shape_kind", "shape_body", "group", "mask"))
-        for pair in _meeting(*columns) & set(doubtful):
-            require_supported(*pair)
+        columns = (part[field].reshape(n_members, -1) for field in ("shape_kind", "shape_body", "group", "mask"))
+        for member in {tuple(column.tobytes() for column in member) for member in zip(*columns, strict=True)}:
+            for pair in _meeting(*member) & set(doubtful):
+                require_supported(*pair)
 
 
 @lru_cache(maxsize=64)
 def _meeting(*columns):
-    """Pairs of kinds of shapes on different bodies that are looked at with each other."""
-    kind, body, group, mask = (np.frombuffer(column, np.int64) for column in columns)
-    rows, where = np.unique(np.stack([kind, group, mask]), axis=1, return_inverse=True)
-    bodies = [np.unique(body[where.reshape(-1) == i]) for i in range(rows.shape[1])]
-    pairs = set()
-    for i, (a, group_a, mask_a) in enumerate(rows.T.tolist()):
-        for j, (b, group_b, mask_b) in enumerate(rows.T.tolist()):
-            if group_a & mask_b and group_b & mask_a and np.union1d(bodies[i], bodies[j]).size > 1:
-                pairs.add((min(a, b), max(a, b)))
-    return pairs
+    return kinds_that_meet(*(np.frombuffer(column, np.int64) for column in columns))

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds.collision import WORLD
+from nsds.collision.groups import meeting
 from nsds.collision.kinds import NAMES
 from nsds.model.kinds import NEWTON_EULER, WRITABLE, collisions_of, split
 from nsds.model.laws import LAWS
@@ -129,9 +130,11 @@ def _pairs(owner, records, k, line, lists, work):
     found = []
     if "on_contact" in part.dtype.names:
         raise ValueError(f"{owner}: collisions '{name}': the scheme follows shapes as they are, without on_contact; use nsds.moreau_jean")
+    meets = meeting(part["mask"], int(part["group"].max()) + 1)
     for a in range(part["shape_kind"].size):
         for b in range(a + 1, part["shape_kind"].size):
-            found += _contacts_of(owner, name, part, a, b, lists.bodies)
+            if meets[part["group"][a], part["group"][b]]:
+                found += _contacts_of(owner, name, part, a, b, lists.bodies)
     if len(found) * c["each"] > _MOST:
         raise ValueError(
             f"{owner}: collisions '{name}': the shapes can have {len(found)} contacts, which is too many: use nsds.moreau_jean"
@@ -155,9 +158,9 @@ def _pairs(owner, records, k, line, lists, work):
 
 def _contacts_of(owner, name, part, a, b, bodies):
     """(shape, shape, feature) of the contacts that two shapes can have, the first on a body."""
-    body, group, mask = part["shape_body"], part["group"], part["mask"]
+    body = part["shape_body"]
     can_move = [body[s] != WORLD and not bodies[body[s]]["fixed"] for s in (a, b)]
-    if body[a] == body[b] or not any(can_move) or not (group[a] & mask[b] and group[b] & mask[a]):
+    if body[a] == body[b] or not any(can_move):
         return []
     kinds = tuple(sorted((NAMES[part["shape_kind"][a]], NAMES[part["shape_kind"][b]]), key=NAMES.index))
     if not _ROUND & set(kinds) and kinds not in _POINTS:

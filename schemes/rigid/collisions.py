@@ -46,7 +46,7 @@ def find(c, ahead, parallel, q, v, mem, imem, work, iwork):
     general = iwork[c.general]
     address = address_of_detect_parallel() if parallel and n >= _MANY and general == 0 else address_of_detect()
     count = call_detect(address, (
-        kind, size, pose, body, reach, view(imem, c.group, n), view(imem, c.mask, n),
+        kind, size, pose, body, reach, view(imem, c.group, n), view(imem, c.mask, c.n_mask),
         view(mem, c.vertices, 3 * c.n_vertices), general, view(iwork, c.new_a, m), view(iwork, c.new_b, m),
         view(iwork, c.new_feature, m), view(work, c.new_normal, 3 * m), view(work, c.new_point, 3 * m), view(work, c.new_gap, m),
         view(work, c.scratch, c.n_scratch), view(iwork, c.scratch_i, c.n_scratch_i),

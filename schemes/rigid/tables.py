@@ -52,8 +52,8 @@ INTERACTION = table(
 # planar: the shapes are such as lie in the plane z = 0.
 COLLISIONS = table(
     "capacity", "n_shapes", "each", "n", "a", "b", "feature", "normal", "point", "y", "lam", "e_n", "e_t", "mu", "mu_r", "margin",
-    "kind", "size", "local", "body", "group", "mask", "enabled", "hidden", "pose", "reach", "slack", "new_normal", "new_point", "new_gap",
-    "new_lam", "old_normal", "before", "new_before", "aim", "last", "new_last", "taking", "known", "scratch", "n_scratch",
+    "kind", "size", "local", "body", "group", "mask", "n_mask", "enabled", "hidden", "pose", "reach", "slack", "new_normal", "new_point",
+    "new_gap", "new_lam", "old_normal", "before", "new_before", "aim", "last", "new_last", "taking", "known", "scratch", "n_scratch",
     "new_a", "new_b", "new_feature", "found", "scratch_i", "n_scratch_i", "vertices", "n_vertices", "general", "hook", "z", "n_z", "planar",
 )  # fmt: skip
 EQUALITY, IMPACT, FRICTION, ROLLING, DRY, BOUNDED, FORCE = (*range(5), 6, 8)  # places in FORMS
@@ -220,6 +220,7 @@ def _collisions(records, work, iwork):
             row[column] = at.get(field, ABSENT)
         for column in ("n", "a", "b", "feature", "normal", "point", "y", "mu", "mu_r", "margin", "group", "mask", "enabled"):
             row[column] = at.get(column, ABSENT)
+        row["n_mask"] = dtype["mask"].shape[0]
         capacity, n_shapes = int(row["capacity"]), int(row["n_shapes"])
         floats, integers = work_size(n_shapes)
         sizes = {

@@ -44,7 +44,7 @@ from nsds.schemes.run.recording import (
 from nsds.schemes.run.sampled_control import BROKEN, HELD, SWITCHED, act
 from nsds.schemes.run.tiles import tiles_of, whole_tiles
 from nsds.schemes.run.until import Until
-from nsds.schemes.run.warnings import Births, warn_of_hand_overs, warn_of_overlaps, warn_of_violations
+from nsds.schemes.run.warnings import Births, warn_of_hand_overs, warn_of_overlaps, warn_of_penetration, warn_of_violations
 from nsds.status import CAPACITY, CONVERGED, EVENT, INEXACT, NON_FINITE, advice
 
 _CHUNK_SECONDS = 0.2
@@ -441,8 +441,10 @@ def _march(run, recorder, n_steps, progress, stop, interrupts, pauses, shape, ra
     try:
         with shares(run.records.size) as in_shares:
             _note_state(raised, run, 1)
+            given = copied(run.records) if hasattr(run.prepared.stepper, "opening") else None
             run = _advance(run, recorder, in_shares, seconds, interrupts, 0, n_steps, stop)
             recorder.spill()
+            warn_of_penetration(run.records, given)
             warn_of_overlaps(run.records, run.prepared)
             while done < n_steps and not recorder.is_stopped and not (run.watched and run.watched.error) and not (raised and raised.error):
                 interrupts.raise_noted()

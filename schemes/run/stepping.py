@@ -45,7 +45,7 @@ from nsds.schemes.run.simulation import (
     run_through,
     together,
 )
-from nsds.schemes.run.warnings import warn_of_overlaps
+from nsds.schemes.run.warnings import warn_of_overlaps, warn_of_penetration
 
 _CHUNK = 1000  # steps between two looks for Ctrl-C
 _BRIEF = 2e-5  # seconds: calls that take less keep Python's lock
@@ -337,6 +337,7 @@ def _started(run, stop):
         march = march_of(run.prepared.stepper)
         march(*arguments_of_march(run, 0, n_members, 0, LAST, LAST, stop, 0, _NOTHING, reached, rows, _WIDTH))
         if outcome_of(0, n_members, reached) != SHORT:
+            warn_of_penetration(run.records)
             warn_of_overlaps(run.records, run.prepared)
             return run
         run = run.prepare(run.prepared.stepper.grow(run.records))

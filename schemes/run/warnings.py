@@ -6,7 +6,8 @@ import numpy as np
 
 from nsds.collision import WORLD
 from nsds.collision.kinds import NAMES, SHAPES
-from nsds.model.kinds import collisions_of
+from nsds.model.kinds import collisions_of, split
+from nsds.model.laws import LAWS, is_force, rows_of_contact
 from nsds.model.layout import ABSENT
 from nsds.model.records import model_of
 from nsds.schemes.lagrangian.tables import VELOCITY
@@ -14,7 +15,8 @@ from nsds.schemes.rigid.tables import EQUALITY
 from nsds.schemes.run.recording import ROW
 from nsds.status import TIME_STEPPED, advice, is_event
 
-_VIOLATION = 1e-6
+_VIOLATION = 1e-6  # in units of y: less is rounding, or what an earlier run has left
+_ONE_SIDED = ("unilateral", "friction", "rolling", "poisson", "multiple_impact")  # forms of laws whose y is a gap
 _OVERLAP = 0.01  # of the least extent of the smaller shape
 
 
@@ -69,6 +71,51 @@ def _bilateral(layout):
         if it["law"] == EQUALITY and it["dofs"] == ABSENT:
             found[name] = found.get(name, (0,))[0] + int(it["m"]), int(it["m"])
     return [(name, np.arange(count), m) for name, (count, m) in found.items()]
+
+
+def warn_of_penetration(records, given=None):
+    """Warn of contacts and stops of interactions whose gap is negative at the start: the deepest of each interaction.
+
+    given: the records before a scheme opened the run, which moves what penetrates out of its contacts: then of what has moved. Nothing is
+    said of records that go on from an earlier run.
+    """
+    starts = np.flatnonzero(records["step"] == 0)
+    if not starts.size:
+        return
+    for name, *_ in split(model_of(records))[0] if given is not None else ():
+        if "q" not in records.dtype[name].base.names:
+            continue
+        moved = abs(records[name]["q"] - given[name]["q"]).reshape(records.size, -1, records.dtype[name].base["q"].shape[0])
+        moved[records["step"] != 0] = 0.0
+        if moved.max() > _VIOLATION:
+            member, element, entry = np.unravel_index(moved.argmax(), moved.shape)
+            where = f"{name}[{element}]" if records.dtype[name].shape else name
+            who = f" of member {member}" if records.size > 1 else ""
+            warnings.warn(
+                f"'{where}'{who} begins in penetration: its contacts have moved it out before the first row, q[{entry}] by "
+                f"{moved.max():.3g}; nsds.consistent(system) moves the system onto its constraints",
+                UserWarning, stacklevel=5,
+            )  # fmt: skip
+    for name, kind, law, *_ in split(model_of(records))[1]:
+        fields = records.dtype[name].base
+        if LAWS[law].form not in _ONE_SIDED or "ydot" not in fields.names or is_force(law, kind, "D" in fields.names):
+            continue
+        part = records[name][starts].reshape(starts.size, -1)
+        each = rows_of_contact(law, fields)
+        gap = part["y"].reshape(*part.shape, -1)[..., ::each]
+        if "enabled" in fields.names:
+            gap = np.where(part["enabled"][..., None] != 0, gap, 0.0)
+        count = np.count_nonzero(gap < -_VIOLATION)
+        if count:
+            member, element, contact = np.unravel_index(gap.argmin(), gap.shape)
+            where = f"{name}[{element}]" if records.dtype[name].shape else name
+            who = f" of member {starts[member]}" if records.size > 1 else ""
+            begin = f"{count} contacts of '{name}' begin" if count > 1 else f"the contact '{name}' begins"
+            warnings.warn(
+                f"{begin} in penetration, the deepest is '{where}', row {contact * each}{who}, with the gap y = {gap.min():.3g}; it stays "
+                f"so unless something pulls it apart or a scheme projects positions; nsds.consistent(system) moves it onto its constraints",
+                UserWarning, stacklevel=5,
+            )  # fmt: skip
 
 
 def warn_of_overlaps(records, prepared):

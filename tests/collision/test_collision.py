@@ -11,6 +11,7 @@ from nsds._jit import kernel
 from nsds.collision import COMPILED, NAMES, SUPPORTED, narrow
 from nsds.collision.frames import FIELDS, MOST, turn_round
 from nsds.collision.general import GeneralPairs
+from nsds.collision.groups import mask_of
 from nsds.collision.kinds import PLANAR
 from nsds.collision.spheres import sphere_box
 from nsds.model import shapes
@@ -34,14 +35,14 @@ class Found:
                 row[1] = len(vertices)
                 triangles = np.concatenate([triangles, s["triangles"] + len(vertices)])
                 vertices = np.concatenate([vertices, s["vertices"]])
-        general = GeneralPairs(kind, size, vertices, triangles, [(k, l) for k in set(kind.tolist()) for l in set(kind.tolist())])
+        general = GeneralPairs(kind, size, vertices, triangles, {(k, l) for k in kind.tolist() for l in kind.tolist() if k <= l})
         body = np.arange(ns) if body is None else np.array(body)
-        reaches, bits = np.full(ns, reach / 2), np.ones(ns, dtype=np.int64)
+        reaches, groups, all_meet = np.full(ns, reach / 2), np.zeros(ns, np.int64), mask_of(np.ones((1, 1), bool))
         floats, ints = collision.work_size(ns)
         keys, reals = np.empty((3, capacity), dtype=np.int64), [np.empty(3 * capacity), np.empty(3 * capacity), np.empty(capacity)]
         work = np.full(floats, np.nan), np.full(ints, -7)
         n = detect(
-            kind, size.ravel(), pose, body, reaches, bits, bits, vertices.ravel(), general.address, *keys, *reals, *work
+            kind, size.ravel(), pose, body, reaches, groups, all_meet, vertices.ravel(), general.address, *keys, *reals, *work
         )  # fmt: skip
 
         assert n <= capacity

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from nsds import collision
+from nsds.collision.groups import mask_of
 from tests import reference_collision as twin
 from tests.strategies import examples, generators
 
@@ -16,27 +17,28 @@ DETECTORS = [collision.detect, collision.detect_parallel]
 class Cloud:
     """Spheres in flat arrays, as kernels have them."""
 
-    def __init__(self, x, radius, reach=0.0, body=None, group=None, mask=None):
+    def __init__(self, x, radius, reach=0.0, body=None, group=None, meets=None):
         self.x, self.radius, ns = x, np.broadcast_to(radius, len(x)).copy(), len(x)
         self.kind = np.full(ns, collision.SPHERE)
         self.size = np.column_stack([self.radius, np.zeros((ns, 2))])
         self.pose = np.column_stack([x, np.ones(ns), np.zeros((ns, 3))])
         self.body = np.arange(ns) if body is None else body
         self.reach = np.broadcast_to(np.float64(reach), ns).copy()
-        self.group, self.mask = (np.ones(ns, dtype=np.int64) if g is None else g for g in (group, mask))
+        self.group = np.zeros(ns, np.int64) if group is None else group
+        self.meets = np.ones((1, 1), bool) if meets is None else meets
 
     def detect(self, detect=collision.detect, capacity=4096):
         """(number, a, b, feature, normal, point, gap); what is not written stays -1."""
         ns = len(self.x)
         keys, reals = np.full((3, capacity), -1), [np.full(3 * capacity, -1.0), np.full(3 * capacity, -1.0), np.full(capacity, -1.0)]
         floats, ints = collision.work_size(ns)
-        data = self.kind, self.size.ravel(), self.pose.ravel(), self.body, self.reach, self.group, self.mask, np.empty(0), 0
+        data = self.kind, self.size.ravel(), self.pose.ravel(), self.body, self.reach, self.group, mask_of(self.meets), np.empty(0), 0
         n = detect(*data, *keys, *reals, np.full(floats, np.nan), np.full(ints, -7))
         return n, *keys, *reals
 
     def check(self):
         """Both kernels find what the twin finds, with the same bits."""
-        expected = twin.sphere_contacts(self.x, self.radius, self.body, self.reach, self.group, self.mask)
+        expected = twin.sphere_contacts(self.x, self.radius, self.body, self.reach, self.group, self.meets)
         n, a, b, feature, _, _, gap = first = self.detect(capacity=len(expected) + 3)
         assert list(zip(a[:n], b[:n], strict=True)) == [pair[:2] for pair in expected]
         assert np.allclose(gap[:n], [pair[2] for pair in expected], atol=1e-12)
@@ -75,11 +77,12 @@ def test_spheres_of_any_sizes_anywhere_have_the_contacts_of_all_pairs(name, rng,
 
 
 @examples(15)
-@given(rng=generators, n=st.integers(1, 60))
-def test_bodies_groups_and_the_world(rng, n):
-    """Shapes of one body, of hidden groups, and of the world among themselves have no contacts."""
-    bits = [rng.integers(0, 4, size=n) for _ in range(2)]
-    Cloud(places("crowded", n, rng), 1.0, 0.1, rng.integers(-1, 8, size=n), *bits).check()
+@given(rng=generators, n=st.integers(1, 60), n_groups=st.sampled_from([1, 2, 11, 62, 63, 64, 200]))
+def test_bodies_groups_and_the_world(rng, n, n_groups):
+    """Shapes of one body, of groups that do not meet, and of the world among themselves have no contacts, however many groups there are."""
+    some = rng.random((n_groups, n_groups)) < 0.7
+    groups = rng.integers(n_groups, size=n), some | some.T
+    Cloud(places("crowded", n, rng), 1.0, 0.1, rng.integers(-1, 8, size=n), *groups).check()
 
 
 def test_large_clouds_use_the_grid_and_hashed_rows():
@@ -114,7 +117,7 @@ def test_what_exceeds_the_capacity_is_counted_but_not_written(detect):
 def test_what_is_nowhere_has_no_contacts_and_disturbs_no_others(detect):
     x = places("crowded", 60, np.random.default_rng(2))
     cloud = Cloud(x, 1.0, 0.1)
-    expected = [p[:2] for p in twin.sphere_contacts(x, cloud.radius, cloud.body, cloud.reach, cloud.group, cloud.mask)]
+    expected = [p[:2] for p in twin.sphere_contacts(x, cloud.radius, cloud.body, cloud.reach, cloud.group, cloud.meets)]
     cloud.pose[7, 0], cloud.pose[8, 1], cloud.pose[9, 2] = np.nan, np.inf, -np.inf
     n, a, b, *_ = cloud.detect(detect)
     kept = [pair for pair in expected if not {7, 8, 9} & set(pair)]

@@ -1,7 +1,11 @@
 """What the constructors of rigid bodies, their relations and collisions refuse, and how they say so."""
 
+import re
+import warnings
+
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import nsds
 from nsds.model import joints, shapes
@@ -231,3 +235,35 @@ def test_a_method_that_builds_matrices_refuses_what_is_too_large_for_it():
     with pytest.raises(nsds.SimulationError, match="does not treat this problem, or not at this size"):
         nsds.step(system, h=1e-3, solver="nsgs")
     assert nsds.step(system, h=1e-3)["status"] == 0
+
+
+TILTED = Rotation.from_rotvec([0.3, -0.5, 0.7]).as_matrix()
+
+
+@pytest.mark.parametrize(
+    ("inertia", "excess"),
+    [
+        ([1.0, 1.0, 2.1], "0.1"),
+        ([0.001, 0.2, 0.3], "0.099"),
+        (np.diag([5.0, 1.0, 1.0]), "3"),
+        (TILTED @ np.diag([1.0, 2.0, 3.5]) @ TILTED.T, "0.5"),
+        ([1.0, 1.0, 2.0 * (1 + 1e-5)], "2e-05"),
+    ],
+)
+def test_an_inertia_that_no_body_can_have_is_taken_with_a_warning_of_the_amount(inertia, excess):
+    with pytest.warns(UserWarning, match=rf"inertia is one that no body can have: .* less by {re.escape(excess)};") as caught:
+        part = nsds.rigid_bodies(1.0, inertia, q=[0, 0, 0, 1, 0, 0, 0], v=[0] * 6)
+    assert caught[0].filename == __file__
+    matrix = np.diag(inertia) if np.ndim(inertia) == 1 else inertia
+    assert np.array_equal(part["record"]["inertia"], matrix)
+    with pytest.warns(UserWarning, match=rf"inertia of body 1 is one that no body can have: .* less by {re.escape(excess)};"):
+        nsds.rigid_bodies(1.0, [np.eye(3), matrix], q=[[0, 0, 0, 1, 0, 0, 0]] * 2, v=[[0] * 6] * 2)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e6])
+def test_plates_rods_and_what_nothing_stops_are_bodies(scale):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for inertia in ([1, 1, 2], [0.1, 0.2, 0.3], [1e-12, 1, 1], TILTED @ np.diag([1.0, 2.0, 3.0]) @ TILTED.T, 0.4):
+            nsds.rigid_bodies(1.0, scale * np.array(inertia, float), q=[0, 0, 0, 1, 0, 0, 0], v=[0] * 6)
+        nsds.rigid_bodies(np.inf, [1.0, 1.0, 9.0], q=[0, 0, 0, 1, 0, 0, 0], v=[0] * 6)
