@@ -57,13 +57,18 @@ def closest(a, b, geometry, towards, is_surface, margin, small, n, point):
             d[i] = n[i]
         gap = _better(a, b, geometry, d, gap, n)
     gap = _better(a, b, geometry, towards, gap, n)
-    if core == WITHIN and not is_surface:
-        for i in range(3):
-            d[i] = towards[i]
-        least_overlap(a, b, geometry, S, small, d)
-        gap = _better(a, b, geometry, d, gap, n)
     for i in range(PLACED):
         moved[i] = a[i]
+    for attempt in range(0 if is_surface else 2):
+        if attempt == 1 and gap < -room:  # of what hardly touches rounding may hide the way out: it is looked for a little deeper
+            for i in range(3 * corners):
+                moved[CORNERS + i] = a[CORNERS + i] - room * towards[i % 3]
+            core = apart(moved, b, geometry, towards, math.inf, d, point, S)
+        if core == WITHIN and (attempt == 0 or gap < -room):
+            for i in range(3):
+                d[i] = towards[i]
+            least_overlap(moved, b, geometry, S, small, d)
+            gap = _better(a, b, geometry, d, gap, n)
     for _ in range(_ROUNDS):
         shift = room - gap
         for i in range(3 * corners):
