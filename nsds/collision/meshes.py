@@ -79,9 +79,10 @@ def _is_left_beside(one, other, mesh, geometry, t, sense, gap, n):
         v = int(geometry[faces + TRIANGLE * t + corner])
         for entry in range(int(geometry[fans + v]), int(geometry[fans + v + 1])):
             beside = int(geometry[listed + entry])
-            if beside == t:
+            normal = view(geometry, faces + TRIANGLE * beside + 3, 3)
+            if beside == t or dot(normal, view(geometry, faces + TRIANGLE * t + 3, 3)) >= FLAT:  # of one plane: the same way out
                 continue
-            times(view(mesh, AXES, 9), view(geometry, faces + TRIANGLE * beside + 3, 3), m)
+            times(view(mesh, AXES, 9), normal, m)
             for k in range(3):
                 m[k] *= sense
             s = separation(one, other, geometry, m)

@@ -22,7 +22,7 @@ from nsds.schemes.rigid.tables import COLLISIONS
 
 _ROOM = MOST * FIELDS
 _ROUNDS = 12  # of Newton's iteration: convergence is quadratic; what has not ended by then counts as met
-_MET = 1e-6  # of the way of a step: gap at which shapes have met
+_MET = 1e-5  # of the way of a step: gap at which shapes have met; half of it is left, so that they still have one normal
 _ALIKE = 0.9  # cosine between two normals that belong to the same contact
 _ENDLESS = (1 << PLANE) | (1 << HALF_PLANE) | (1 << TUBE)  # whose normal does not change along the way
 
@@ -86,6 +86,7 @@ def _march(c, i, share, follows, slack, ahead, x, w, x_b, w_b, mem, imem, work, 
     for k in range(7):
         saved[k], saved[7 + k] = pose[7 * a + k], pose[7 * b + k]
     count, best, met = 0, 0, slack + _MET * span
+    share = max(0.0, share * (1.0 - 0.5 * met / max(mem[c.y + i], met)))
     for _ in range(_ROUNDS):
         _carry(share * ahead, x, w, view(saved, 0, 7), view(pose, 7 * a, 7))
         _carry(share * ahead, x_b, w_b, view(saved, 7, 7), view(pose, 7 * b, 7))
@@ -94,7 +95,7 @@ def _march(c, i, share, follows, slack, ahead, x, w, x_b, w_b, mem, imem, work, 
             if follows and dot(normal, view(found, FIELDS * k + 2, 3)) < _ALIKE:
                 continue
             gap, closing = found[FIELDS * k + 1], _closing(share * ahead, ahead, found, k, x, w, x_b, w_b)
-            left = 0.0 if gap <= met else gap / -closing if closing < 0.0 else math.inf
+            left = 0.0 if gap <= met else (gap - 0.5 * met) / -closing if closing < 0.0 else math.inf
             if left < way or (left == way and left == 0.0 and gap < found[FIELDS * best + 1]):
                 best, way = k, left
         if best < 0 or share + way > 1.0 + _MET:
