@@ -224,7 +224,7 @@ def _hides(kind, size, pose, vertices, general, contacts, first, last, own, hold
 
 
 @tiny
-def _is_hidden(kind, size, pose, body, vertices, general, contacts, r, n_runs, start, next_of, head, dropped):
+def _is_hidden(kind, size, pose, body, vertices, general, contacts, r, start, next_of, head, dropped):
     """Whether some contact of the bodies of run r rules that run out."""
     first, last = start[r], start[r + 1]
     kinds = (1 << kind[contacts.a[first]]) | (1 << kind[contacts.b[first]])
@@ -270,7 +270,7 @@ def drop_hidden(kind, size, pose, body, vertices, general, a, b, feature, normal
         if body[shape] != WORLD:
             next_of[entry], head[body[shape]] = head[body[shape]], entry
     for r in range(n_runs):
-        if _is_hidden(kind, size, pose, body, vertices, general, contacts, r, n_runs, start, next_of, head, dropped):
+        if _is_hidden(kind, size, pose, body, vertices, general, contacts, r, start, next_of, head, dropped):
             dropped[r] = 1
     for r in range(n_runs):
         for i in range(start[r], start[r + 1] if dropped[r] == 0 else start[r]):

@@ -1,8 +1,8 @@
 """Whether shapes whose contact the forecast closes meet at all on their way, and where they look at each other then.
 
-The forecast ``y + gamma h ydot`` follows one normal, that of the start of the step. As the distance of convex shapes is a convex function of
-their relative position it is a bound from below: what passes an edge, half a millimetre above a ledge, is forecast to hit it. Newton's
-iteration for the root of the distance along the way, contacts found anew at each place, never goes beyond the first one; where a forecast
+The forecast ``y + gamma h ydot`` follows one normal, that of the start of the step. As the distance of convex shapes is a convex function
+of their relative position it is a bound from below: what passes an edge, half a millimetre above a ledge, is forecast to hit it. Newton's
+iteration for the root of the distance along the way, contacts found again at each place, never goes beyond the first one; where a forecast
 from some place reaches the end of the step with a gap, the shapes do not meet.
 """
 
@@ -139,7 +139,7 @@ def _do_touch(c, i, slack, mem, imem):
 
 @kernel
 def _share_of(c, i, slack, ahead, x, w, x_b, w_b, mem):
-    """Share of the step after which the forecast closes contact i of the record; more than 1 where it is closed, or is not closed by that."""
+    """Share of the step after which the forecast closes contact i of the record; more than 1 where that does not close it, or it is closed."""
     one, gap = stack(FIELDS), mem[c.y + i]
     one[1] = gap
     for k in range(3):
@@ -152,7 +152,7 @@ def _share_of(c, i, slack, ahead, x, w, x_b, w_b, mem):
 def meet(collisions, number, ahead, first, last, q, w, mem, imem, work, iwork, pair, which):
     """Those of the contacts at places first to last of which, chosen by the forecast, whose shapes meet; returns the place after them.
 
-    Of shapes that are apart, whose normal turns on the way, the contacts become those of the place where they meet. In and out: pair, which.
+    Of shapes that are apart, whose normal turns on the way, contacts become those of the place where they meet. In and out: pair, which.
     """
     c, found, kept, at, nothing = collisions[number], stack(_ROOM), first, first, stack(6)
     for k in range(6):
@@ -191,8 +191,6 @@ def meet(collisions, number, ahead, first, last, q, w, mem, imem, work, iwork, p
 
 
 _INTS, _FLOATS = int64[::1], float64[::1]
-_SIGNATURE = int64(
-    typeof(np.zeros(0, COLLISIONS)), int64, float64, int64, int64, *(_FLOATS,) * 3, _INTS, _FLOATS, *(_INTS,) * 3
-)
+_SIGNATURE = int64(typeof(np.zeros(0, COLLISIONS)), int64, float64, int64, int64, *(_FLOATS,) * 3, _INTS, _FLOATS, *(_INTS,) * 3)
 call_meet = caller(_SIGNATURE)
 address_of_meet = on_demand(_SIGNATURE, meet)

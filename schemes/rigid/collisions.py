@@ -262,8 +262,8 @@ def choose(c, bodies, ahead, moved, first, q, w, mem, imem, work, bodies_of, whi
 def are_some_open(c, first, last, which, mem, imem, work, iwork):
     """Whether some of the contacts chosen are open, so that the forecast alone may have chosen them, and as they were found."""
     result = False
-    for place in range(first, last if iwork[c.hook] == 0 else first):
-        i = which[place]
+    for at in range(first, last if iwork[c.hook] == 0 else first):
+        i = which[at]
         result = result or mem[c.y + i] > work[c.slack + 2 * imem[c.a + i]]
     return result
 
