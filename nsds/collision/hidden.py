@@ -36,6 +36,7 @@ from nsds.maths.vectors import dot, norm, times, times_transposed
 
 _FLUSH = 1e-5  # of the smaller shape: what rises above a plane by less is flush with it
 _OTHER = 1e-8  # 1 minus the cosine from which on two normals are not the same
+_OPPOSITE = -0.5  # cosine between two normals below which one shape is between the other two
 _FACE = 1e-4  # 1 minus the cosine between a normal and a face up to which the face is what it belongs to
 _TILT = 1.5e-2  # the sine of that, and more
 _SINK = 2.0  # times the depth of a contact: how far the body on it may reach below its plane
@@ -195,23 +196,24 @@ def _hides(kind, size, pose, vertices, general, contacts, first, last, own, hold
     """
     x, m, face, upper_side, c_side = stack(3), stack(3), stack(3), 1 - own if is_turned else own, side if is_turned else 1 - side
     best = _deepest(contacts, first, last)
-    upper, lower = contacts.b[best], contacts.a[best]
-    if upper_side == 0:
-        upper, lower = lower, upper
-    tol = _FLUSH * min(bound(kind, size, upper), bound(kind, size, lower))
     sense = 1.0 if c_side == 1 else -1.0  # normals point from b to a: here, to what is above
     own_sense = 1.0 if upper_side == 0 else -1.0
     for k in range(3):
         m[k] = sense * contacts.normal[3 * hold + k]
-    if own_sense * dot(m, view(contacts.normal, 3 * best, 3)) > 1.0 - _OTHER:
+    if not _OPPOSITE < own_sense * dot(m, view(contacts.normal, 3 * best, 3)) < 1.0 - _OTHER:
         return False
+    upper, lower = contacts.b[best], contacts.a[best]
+    if upper_side == 0:
+        upper, lower = lower, upper
+    size_of_upper = bound(kind, size, upper)
+    tol = _FLUSH * min(size_of_upper, bound(kind, size, lower))
     if not contacts.gap[hold] <= max(contacts.gap[best], 0.0) + tol:
         return False
     _point_on(c_side, contacts, hold, x)
     level = dot(m, x)
     for i in range(first, last):
         _point_on(1 - upper_side, contacts, i, x)
-        if dot(m, x) > level + tol + _TILT * bound(kind, size, upper):  # as far as a face of c may be from m
+        if dot(m, x) > level + tol + _TILT * size_of_upper:  # as far as a face of c may be from m
             return False
     sink, reach = _SINK * max(-contacts.gap[hold], 0.0), max(contacts.gap[best], 0.0) + tol
     if _is_parted(kind, size, pose, vertices, general, upper, lower, m, level, tol, sink, reach):

@@ -139,7 +139,7 @@ def _do_touch(c, i, slack, mem, imem):
 
 @kernel
 def _share_of(c, i, slack, ahead, x, w, x_b, w_b, mem):
-    """Share of the step after which the forecast closes contact i of the record; more than 1 where that does not close it, or it is closed."""
+    """Share of the step after which the forecast closes contact i of the record; above 1 where that does not close it, or it is closed."""
     one, gap = stack(FIELDS), mem[c.y + i]
     one[1] = gap
     for k in range(3):
