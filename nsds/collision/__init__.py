@@ -5,6 +5,7 @@ Shapes are numbered. The normal of a contact points from shape b to shape a, ``g
 
 from nsds.collision.detection import address_of_detect, address_of_detect_parallel, call_detect, detect, detect_parallel, inherit, work_size
 from nsds.collision.frames import WORLD, place
+from nsds.collision.hidden import address_of_drop_hidden, call_drop_hidden, has_edges, links_size
 from nsds.collision.kinds import (
     BOX,
     CAPSULE,
@@ -44,10 +45,14 @@ __all__ = [
     "WORLD",
     "address_of_detect",
     "address_of_detect_parallel",
+    "address_of_drop_hidden",
     "call_detect",
+    "call_drop_hidden",
     "detect",
     "detect_parallel",
+    "has_edges",
     "inherit",
+    "links_size",
     "place",
     "require_supported",
     "work_size",

@@ -31,18 +31,18 @@ _DEEP = 0.25  # of a shape: what is farther behind a triangle did not come throu
 _SOONER = 0.5  # of an overlap: another direction counts only where two shapes overlap by less
 _ACROSS = 1e-9  # cosine between the normals of two triangles above which they do not look at each other
 _OF_FIRST, _OF_SECOND, _BESIDE = range(3)  # out of which of two triangles they leave
-_WAITING = DEPTH + 3  # words of `_next_near`: triangles left of a leaf, where they begin and end, and how many boxes wait, which follow
+WAITING = DEPTH + 3  # words of `next_near`: triangles left of a leaf, where they begin and end, and how many boxes wait, which follow
 
 
 @tiny
-def _begin_near(waiting):
-    """Before the first `_next_near`."""
+def begin_near(waiting):
+    """Before the first `next_near`."""
     waiting[0], waiting[1], waiting[2], waiting[3] = 0.0, 0.0, 1.0, 0.0
 
 
 @kernel
-def _next_near(mesh, geometry, low, high, waiting):
-    """The next triangle of a mesh that may be in a box of its own axes, -1 after the last. In and out: waiting (_WAITING,)."""
+def next_near(mesh, geometry, low, high, waiting):
+    """The next triangle of a mesh that may be in a box of its own axes, -1 after the last. In and out: waiting (WAITING,)."""
     block = int(mesh[BLOCK])
     nodes, order = int(geometry[block + NODES]), int(geometry[block + ORDER])
     while True:
@@ -79,9 +79,10 @@ def _is_left_beside(one, other, mesh, geometry, t, sense, gap, n):
         v = int(geometry[faces + TRIANGLE * t + corner])
         for entry in range(int(geometry[fans + v]), int(geometry[fans + v + 1])):
             beside = int(geometry[listed + entry])
-            if beside == t:
+            normal = view(geometry, faces + TRIANGLE * beside + 3, 3)
+            if beside == t or dot(normal, view(geometry, faces + TRIANGLE * t + 3, 3)) >= FLAT:  # of one plane: the same way out
                 continue
-            times(view(mesh, AXES, 9), view(geometry, faces + TRIANGLE * beside + 3, 3), m)
+            times(view(mesh, AXES, 9), normal, m)
             for k in range(3):
                 m[k] *= sense
             s = separation(one, other, geometry, m)
@@ -177,20 +178,20 @@ def _is_beside(geometry, block, t, low, high):
 @kernel
 def with_mesh(a, mesh, geometry, margin, found):
     """Contacts of a convex shape with each triangle that is near."""
-    low, high, middle, waiting = stack(3), stack(3), stack(3), stack(_WAITING)
+    low, high, middle, waiting = stack(3), stack(3), stack(3), stack(WAITING)
     listed, face, skipped, count = stack(LISTED), stack(PLACED), stack(1), 0
     small = min(smallest_of(a, geometry), smallest_of(mesh, geometry))
     _extent(a, mesh, geometry, margin, low, high)
     middle_of(a, geometry, middle)
     skipped[0] = 0.0
     for turn in range(2):
-        _begin_near(waiting)
-        t = _next_near(mesh, geometry, low, high, waiting) if turn == 0 or (count == 0 and skipped[0] != 0.0) else -1
+        begin_near(waiting)
+        t = next_near(mesh, geometry, low, high, waiting) if turn == 0 or (count == 0 and skipped[0] != 0.0) else -1
         while t >= 0:
             place_triangle(mesh, geometry, t, face)
             count = _of_triangle(turn == 0, skipped, a, mesh, face, t, geometry, middle, margin, small, listed, count)
             count = _with_room(listed, count, small, found)
-            t = _next_near(mesh, geometry, low, high, waiting)
+            t = next_near(mesh, geometry, low, high, waiting)
     return thinned(listed, count, small, found)
 
 
@@ -215,24 +216,24 @@ def _extent_of_mesh(mesh, other, geometry, reach, low, high):
 def of_meshes(a, b, geometry, margin, found):
     """Contacts of two meshes: of each triangle of one with each of the other that is near and looks at it."""
     low, high, low_b, high_b, skipped = stack(3), stack(3), stack(3), stack(3), stack(1)
-    waiting, waiting_b, listed, one, other, count = stack(_WAITING), stack(_WAITING), stack(LISTED), stack(PLACED), stack(PLACED), 0
+    waiting, waiting_b, listed, one, other, count = stack(WAITING), stack(WAITING), stack(LISTED), stack(PLACED), stack(PLACED), 0
     small = min(smallest_of(a, geometry), smallest_of(b, geometry))
     _extent_of_mesh(b, a, geometry, margin, low, high)
     skipped[0] = 0.0
     for turn in range(2):
-        _begin_near(waiting)
-        s = _next_near(a, geometry, low, high, waiting) if turn == 0 or (count == 0 and skipped[0] != 0.0) else -1
+        begin_near(waiting)
+        s = next_near(a, geometry, low, high, waiting) if turn == 0 or (count == 0 and skipped[0] != 0.0) else -1
         while s >= 0:
             place_triangle(a, geometry, s, one)
             _extent(one, b, geometry, margin, low_b, high_b)
-            _begin_near(waiting_b)
-            t = _next_near(b, geometry, low_b, high_b, waiting_b)
+            begin_near(waiting_b)
+            t = next_near(b, geometry, low_b, high_b, waiting_b)
             while t >= 0:
                 place_triangle(b, geometry, t, other)
                 count = _of_triangles(turn == 0, skipped, a, b, one, other, s, t, geometry, margin, small, listed, count)
                 count = _with_room(listed, count, small, found)
-                t = _next_near(b, geometry, low_b, high_b, waiting_b)
-            s = _next_near(a, geometry, low, high, waiting)
+                t = next_near(b, geometry, low_b, high_b, waiting_b)
+            s = next_near(a, geometry, low, high, waiting)
     return thinned(listed, count, small, found)
 
 

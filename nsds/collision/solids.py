@@ -18,6 +18,7 @@ from nsds.collision.placed import CORNERS, FLAT_KIND, KIND, PLACED, farthest, mi
 from nsds.maths.vectors import norm
 
 _APART = 0.02  # of the smaller shape: distance to which shapes that are nearer are moved apart
+_CLEAR = 1e-9  # of the smaller shape: an overlap of which not only rounding is left
 _ROUNDS, _SETTLED = 30, 1e-13  # of moving apart; growth of the separation, of the smaller shape, that is none
 
 
@@ -29,6 +30,15 @@ def _better(a, b, geometry, candidate, gap, n):
         for i in range(3):
             n[i] = candidate[i]
     return max(s, gap)
+
+
+@tiny
+def _soonest(moved, a, b, geometry, towards, S, small, d, gap, n):
+    """The direction in which b and a shape moved from a come apart soonest, if it is better; returns how far a is then. Work: d (3,)."""
+    for i in range(3):
+        d[i] = towards[i]
+    least_overlap(moved, b, geometry, S, small, d)
+    return _better(a, b, geometry, d, gap, n)
 
 
 @tiny
@@ -57,13 +67,16 @@ def closest(a, b, geometry, towards, is_surface, margin, small, n, point):
             d[i] = n[i]
         gap = _better(a, b, geometry, d, gap, n)
     gap = _better(a, b, geometry, towards, gap, n)
-    if core == WITHIN and not is_surface:
-        for i in range(3):
-            d[i] = towards[i]
-        least_overlap(a, b, geometry, S, small, d)
-        gap = _better(a, b, geometry, d, gap, n)
     for i in range(PLACED):
         moved[i] = a[i]
+    if core == WITHIN and not is_surface:
+        gap = _soonest(moved, a, b, geometry, towards, S, small, d, gap, n)
+    is_unclear = gap < -room if core == WITHIN else gap < -_CLEAR * small
+    if is_unclear and not is_surface:  # of what hardly touches rounding hides the way out: it is looked for a little deeper
+        for i in range(3 * corners):
+            moved[CORNERS + i] = a[CORNERS + i] - room * towards[i % 3]
+        if apart(moved, b, geometry, towards, math.inf, d, point, S) == WITHIN:
+            gap = _soonest(moved, a, b, geometry, towards, S, small, d, gap, n)
     for _ in range(_ROUNDS):
         shift = room - gap
         for i in range(3 * corners):

@@ -32,6 +32,11 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None, 
     bodies, and at most 1e-3 of a shape's size: forces would close such a gap within the step, and where something else holds the body, as
     the other three legs of a table, the contact carries its share.
 
+    Shapes that abut are as one, whether of one body or of several: a contact is left out where another one of the same body has a plane
+    that parts its shapes, above it the one and below it the other, to 1e-5 of the smaller; so nothing that slides is held up at a seam of
+    tiles or triangles which are flush. A contact that is open takes part only if the shapes meet within the forecast as they move, and then
+    with the normal of where they meet: what passes above an edge is not struck. With on_contact contacts are those that are found.
+
     Parameters
     ----------
     shapes : dict of str to shape

@@ -5,7 +5,15 @@ import math
 from numba import uintp
 
 from nsds._jit import kernel, stack, tiny, view
-from nsds.collision import WORLD, address_of_detect, address_of_detect_parallel, call_detect, place
+from nsds.collision import (
+    WORLD,
+    address_of_detect,
+    address_of_detect_parallel,
+    address_of_drop_hidden,
+    call_detect,
+    call_drop_hidden,
+    place,
+)
 from nsds.collision import inherit as match
 from nsds.collision.kinds import SPHERE, bound
 from nsds.maths.vectors import cross, norm, times
@@ -51,7 +59,21 @@ def find(c, ahead, parallel, q, v, mem, imem, work, iwork):
         view(iwork, c.new_feature, m), view(work, c.new_normal, 3 * m), view(work, c.new_point, 3 * m), view(work, c.new_gap, m),
         view(work, c.scratch, c.n_scratch), view(iwork, c.scratch_i, c.n_scratch_i),
     ))  # fmt: skip
-    return count if iwork[c.hook] == 0 or count > m else _hand_over(c, count, mem, work, iwork)
+    if count > m or (iwork[c.hook] == 0 and c.edges == 0):
+        return count
+    return _drop_hidden(c, count, mem, imem, work, iwork) if iwork[c.hook] == 0 else _hand_over(c, count, mem, work, iwork)
+
+
+@kernel
+def _drop_hidden(c, n, mem, imem, work, iwork):
+    """The n contacts found without those that others rule out, see `nsds.collision.hidden`; returns their number."""
+    ns, address = c.n_shapes, address_of_drop_hidden()
+    return n if address == 0 else call_drop_hidden(address, (
+        view(imem, c.kind, ns), view(mem, c.size, 3 * ns), view(work, c.pose, 7 * ns), view(imem, c.body, ns),
+        view(mem, c.vertices, 3 * c.n_vertices), iwork[c.general], view(iwork, c.new_a, n), view(iwork, c.new_b, n),
+        view(iwork, c.new_feature, n), view(work, c.new_normal, 3 * n), view(work, c.new_point, 3 * n), view(work, c.new_gap, n),
+        c.n_bodies, view(iwork, c.links, c.n_links),
+    ))  # fmt: skip
 
 
 @kernel
@@ -372,6 +394,16 @@ def choose(c, bodies, ahead, is_half, moved, first, q, w, mem, imem, work, bodie
             bodies_of[2 * n], bodies_of[2 * n + 1], which[n] = a, b, i
             n += 1
     return n
+
+
+@tiny
+def are_some_open(c, first, last, which, mem, imem, work, iwork):
+    """Whether some of the contacts chosen are open, so that the forecast alone may have chosen them, and as they were found."""
+    result = False
+    for at in range(first, last if iwork[c.hook] == 0 else first):
+        i = which[at]
+        result = result or mem[c.y + i] > work[c.slack + 2 * imem[c.a + i]]
+    return result
 
 
 @tiny

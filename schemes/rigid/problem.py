@@ -21,6 +21,7 @@ from nsds.schemes.problem import friction
 from nsds.schemes.problem.contact import call_in_turns, can_go_on
 from nsds.schemes.rigid import blocks, equations, forces, redundancy
 from nsds.schemes.rigid import collisions as contacts
+from nsds.schemes.rigid.approach import address_of_meet, call_meet
 from nsds.schemes.rigid.bodies import move
 from nsds.schemes.rigid.interactions import evaluate
 from nsds.schemes.rigid.joint_rows import turned_arm
@@ -186,10 +187,21 @@ def choose_active(options, s, mem, imem, work, iwork):
             n_blocks += it.n_blocks
     for k in range(s.collisions.size):
         first, number = n_contacts, view(iwork, p.which, p.n_contacts)
-        n_contacts = contacts.choose(s.collisions[k], s.bodies, ahead, options.is_half != 0.0, moved, first, q, w, mem, imem, work, pair, number)
+        is_half = options.is_half != 0.0
+        n_contacts = contacts.choose(s.collisions[k], s.bodies, ahead, is_half, moved, first, q, w, mem, imem, work, pair, number)
+        if contacts.are_some_open(s.collisions[k], first, n_contacts, number, mem, imem, work, iwork):
+            n_contacts = _without_missed(k, ahead, first, n_contacts, s.collisions, q, w, mem, imem, work, iwork, pair, number)
         for i in range(first, n_contacts):
             iwork[p.which + p.n_contacts + i] = k
     return n_contacts, n_blocks
+
+
+@tiny
+def _without_missed(k, ahead, first, last, collisions, q, w, mem, imem, work, iwork, pair, which):
+    """The place after those contacts of collisions k, from first on, whose shapes meet within the forecast. In and out: pair, which."""
+    address = address_of_meet()
+    arguments = (collisions, int64(k), ahead, int64(first), int64(last), q, w, mem, imem, work, iwork, pair, which)
+    return int64(last) if address == 0 else call_meet(address, arguments)
 
 
 @kernel

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsds.collision import work_size
+from nsds.collision import has_edges, links_size, work_size
 from nsds.collision.general import general_pairs
 from nsds.collision.kinds import PLANAR
 from nsds.model.kinds import COLLISIONS as DETECTED
@@ -49,12 +49,13 @@ INTERACTION = table(
 # schemes of two halves before, velocities before an impact in inertial axes, new_before, of contacts found, and aim (each), what laws are
 # counted from. For projections taking, whether a contact of the record takes part in the step, and presses, and known, of contacts found, the number that
 # they have in the record, plus 1, or 0.
-# planar: the shapes are such as lie in the plane z = 0.
+# planar: the shapes are such as lie in the plane z = 0. edges: some have any, so that contacts may be hidden; links: scratch for that.
 COLLISIONS = table(
     "capacity", "n_shapes", "each", "n", "a", "b", "feature", "normal", "point", "y", "lam", "e_n", "e_t", "mu", "mu_r", "margin",
     "kind", "size", "local", "body", "group", "mask", "n_mask", "enabled", "hidden", "pose", "reach", "slack", "new_normal", "new_point",
     "new_gap", "new_lam", "old_normal", "before", "new_before", "aim", "last", "new_last", "taking", "known", "scratch", "n_scratch",
     "new_a", "new_b", "new_feature", "found", "scratch_i", "n_scratch_i", "vertices", "n_vertices", "general", "hook", "z", "n_z", "planar",
+    "edges", "links", "n_links", "n_bodies",
 )  # fmt: skip
 EQUALITY, IMPACT, FRICTION, ROLLING, DRY, BOUNDED, FORCE = (*range(5), 6, 8)  # places in FORMS
 
@@ -242,6 +243,9 @@ def _collisions(records, work, iwork):
             row[column] = work.reserve(size)
         for column, size in (("new_a", capacity), ("new_b", capacity), ("new_feature", capacity), ("found", 1), ("scratch_i", integers)):
             row[column] = iwork.reserve(size)
+        row["edges"], row["n_bodies"] = has_edges(np.unique(records[name]["shape_kind"])), int(records[name]["shape_body"].max()) + 1
+        row["n_links"] = links_size(row["n_bodies"], capacity) if row["edges"] else 0
+        row["links"] = iwork.reserve(int(row["n_links"]))
         row["planar"] = np.isin(records[name]["shape_kind"], PLANAR).all()
         row["n_scratch"], row["n_scratch_i"] = floats, integers
         if "vertices" in at:

@@ -1,0 +1,289 @@
+"""Contacts that no motion can lead to, because a neighbouring face or body is in front of them: shapes that abut are as one.
+
+A contact of two shapes a and c says that a is above the plane through it, with its normal m. Where a shape b lies below that plane, a and b
+meet in the plane at most, across m: their contact with another normal is one with an edge that b hides behind c, as the seam of two tiles
+that are flush is, whose sides look at each other. It is left out. Both conditions are those of a plane that separates a and b, whatever c
+is, so that nothing which could be hit is lost: a step that rises above the plane by more than the tolerance keeps its contacts.
+"""
+
+import math
+
+from numba import float64, int64
+
+from nsds._jit import at_address, caller, kernel, on_demand, stack, tiny, view
+from nsds.collision.detection import Contacts
+from nsds.collision.frames import WORLD, axes
+from nsds.collision.geometry import FACE, FACES, N_FACES, TRIANGLE, VERTICES
+from nsds.collision.kinds import (
+    BOX,
+    CAPSULE,
+    CONE,
+    CONVEX,
+    CYLINDER,
+    DISK,
+    HALF_PLANE,
+    MESH,
+    PLANE,
+    POLYGON,
+    SPHERE,
+    STADIUM,
+    TUBE,
+    bound,
+)
+from nsds.collision.meshes import WAITING, begin_near, next_near
+from nsds.collision.placed import PLACED, place_shape
+from nsds.maths.vectors import dot, norm, times, times_transposed
+
+_FLUSH = 1e-5  # of the smaller shape: what rises above a plane by less is flush with it
+_OTHER = 1e-8  # 1 minus the cosine from which on two normals are not the same
+_OPPOSITE = -0.5  # cosine between two normals below which one shape is between the other two
+_FACE = 1e-4  # 1 minus the cosine between a normal and a face up to which the face is what it belongs to
+_TILT = 1.5e-2  # the sine of that, and more
+_SINK = 2.0  # times the depth of a contact: how far the body on it may reach below its plane
+_MOST_HOLDS = 64  # contacts of one body that are looked at: what has more, as a floor, is below its neighbours
+_ROUND = (1 << SPHERE) | (1 << CAPSULE) | (1 << DISK) | (1 << STADIUM)
+_ENDLESS = (1 << PLANE) | (1 << HALF_PLANE) | (1 << TUBE)
+
+
+def links_size(n_bodies, capacity):
+    """Length of the integer work array of `drop_hidden`."""
+    return n_bodies + 4 * capacity + 1
+
+
+def has_edges(kinds):
+    """Whether there is a shape of which contacts can be hidden; kinds: iterable of codes."""
+    return any(not (_ROUND | _ENDLESS) >> int(kind) & 1 for kind in kinds)
+
+
+@tiny
+def _of_vertices(d, first, n, vertices):
+    """The largest ``d . x`` of n vertices."""
+    most = -math.inf
+    for i in range(first, first + n):
+        most = max(most, d[0] * vertices[3 * i] + d[1] * vertices[3 * i + 1] + d[2] * vertices[3 * i + 2])
+    return most
+
+
+@kernel
+def support(kind, size, pose, vertices, s, d):
+    """The largest ``d . x`` of shape s, in the world; infinite of what has no end that way. d (3,): a unit vector."""
+    R, u, x, y, z = stack(9), stack(3), size[3 * s], size[3 * s + 1], size[3 * s + 2]
+    axes(pose, s, R)
+    times_transposed(R, d, u)
+    middle, across = dot(d, view(pose, 7 * s, 3)), math.hypot(u[0], u[1])
+    if kind[s] == BOX:
+        return middle + 0.5 * (x * abs(u[0]) + y * abs(u[1]) + z * abs(u[2]))
+    if kind[s] == SPHERE or kind[s] == DISK:
+        return middle + x
+    if kind[s] == CAPSULE:
+        return middle + x + 0.5 * y * abs(u[2])
+    if kind[s] == CYLINDER:
+        return middle + x * across + 0.5 * y * abs(u[2])
+    if kind[s] == CONE:
+        return middle + max(0.75 * y * u[2], x * across - 0.25 * y * u[2])
+    if kind[s] == STADIUM:
+        return middle + y + (x - y) * abs(u[0])
+    if kind[s] == CONVEX or kind[s] == MESH or kind[s] == POLYGON:
+        return middle + _of_vertices(u, int(y), int(z), vertices)
+    out = u[2] if kind[s] == PLANE else u[1] if kind[s] == HALF_PLANE else -1.0
+    return middle if out > 1.0 - _OTHER else math.inf
+
+
+@kernel
+def _support_near(kind, size, pose, vertices, general, s, other, reach, d):
+    """As `support`; of a mesh that of its triangles near another shape, -infinity where there are none."""
+    if kind[s] != MESH or general == 0:
+        return support(kind, size, pose, vertices, s, d)
+    low, high, e, u, mesh, waiting, most = stack(3), stack(3), stack(3), stack(3), stack(PLACED), stack(WAITING), -math.inf
+    geometry = at_address(general, int(at_address(general, 1)[0]))
+    place_shape(kind, size, pose, geometry, s, mesh)
+    R = stack(9)
+    axes(pose, s, R)
+    for i in range(3):
+        for side in range(2):
+            sense = 2.0 * side - 1.0
+            e[0], e[1], e[2] = sense * R[i], sense * R[3 + i], sense * R[6 + i]
+            far = dot(e, view(pose, 7 * other, 3)) + size[3 * other]  # a mesh in the ball about it
+            far = far if kind[other] == MESH else support(kind, size, pose, vertices, other, e)
+            far += reach - dot(e, view(pose, 7 * s, 3))
+            low[i], high[i] = (-far if side == 0 else low[i]), far
+    times_transposed(R, d, u)
+    block = int(geometry[1 + s])
+    faces, first = int(geometry[block + FACES]), int(geometry[block + VERTICES])
+    begin_near(waiting)
+    t = next_near(mesh, geometry, low, high, waiting)
+    while t >= 0:
+        for corner in range(3):
+            most = max(most, dot(u, view(geometry, first + 3 * int(geometry[faces + TRIANGLE * t + corner]), 3)))
+        t = next_near(mesh, geometry, low, high, waiting)
+    return dot(d, view(pose, 7 * s, 3)) + most
+
+
+@kernel
+def _face_along(kind, size, pose, vertices, general, s, m, n):
+    """Whether a shape has a flat face about a unit vector m. Out: n (3,), its normal."""
+    R, u, v, best, least = stack(9), stack(3), stack(3), -1, 1.0 - _FACE
+    axes(pose, s, R)
+    times_transposed(R, m, u)
+    n[0], n[1], n[2] = 0.0, 0.0, 0.0
+    for i in range(3):
+        is_axis = kind[s] == BOX or ((kind[s] == CYLINDER or kind[s] == CONE) and i == 2)
+        if is_axis and abs(u[i]) > least and not (kind[s] == CONE and u[i] > 0.0):
+            best, least, n[i] = i, abs(u[i]), math.copysign(1.0, u[i])
+    if kind[s] == POLYGON:
+        first, count = int(size[3 * s + 1]), int(size[3 * s + 2])
+        for k in range(count):
+            p, q = 3 * (first + k), 3 * (first + (k + 1) % count)
+            v[0], v[1], v[2] = vertices[q + 1] - vertices[p + 1], vertices[p] - vertices[q], 0.0
+            cosine = dot(u, v) / norm(v)
+            if cosine > least:
+                best, least, n[0], n[1] = k, cosine, v[0] / norm(v), v[1] / norm(v)
+    if kind[s] == CONVEX and general != 0:
+        geometry = at_address(general, int(at_address(general, 1)[0]))
+        block = int(geometry[1 + s])
+        for k in range(int(geometry[block + N_FACES])):
+            normal = view(geometry, int(geometry[block + FACES]) + FACE * k, 3)
+            if dot(normal, u) > least:
+                best, least = k, dot(normal, u)
+                for i in range(3):
+                    n[i] = normal[i]
+    times(R, n, n)
+    return best >= 0
+
+
+@kernel
+def _is_parted(kind, size, pose, vertices, general, upper, lower, m, level, tol, sink, reach):
+    """Whether the plane ``m . x = level`` has one shape above it, to a depth, and another one below it, to the tolerance."""
+    turned = stack(3)
+    for i in range(3):
+        turned[i] = -m[i]
+    if not _support_near(kind, size, pose, vertices, general, lower, upper, reach, m) <= level + tol:
+        return False
+    return -_support_near(kind, size, pose, vertices, general, upper, lower, reach, turned) >= level - tol - sink
+
+
+@tiny
+def _point_on(side, contacts, i, x):
+    """Where contact i is on its shape a, or b. Out: x (3,)."""
+    for k in range(3):
+        x[k] = contacts.point[3 * i + k] - (contacts.gap[i] * contacts.normal[3 * i + k] if side == 1 else 0.0)
+
+
+@tiny
+def _is_same(contacts, i, j):
+    """Whether two contacts are of the same shapes and have the same normal."""
+    result = contacts.a[i] == contacts.a[j] and contacts.b[i] == contacts.b[j]
+    for k in range(3):
+        result = result and contacts.normal[3 * i + k] == contacts.normal[3 * j + k]
+    return result
+
+
+@tiny
+def _deepest(contacts, first, last):
+    """The contact with the least gap."""
+    best = first
+    for i in range(first + 1, last):
+        best = i if contacts.gap[i] < contacts.gap[best] else best
+    return best
+
+
+@kernel
+def _hides(kind, size, pose, vertices, general, contacts, first, last, own, hold, side, is_turned):
+    """Whether a contact ``hold`` rules out those from first to last, of shapes a and b, whose shape ``own`` is on the body of it.
+
+    own: 0 or 1, for a or b; side: 0 or 1, which of the shapes of hold is on that body. That body is above the plane of hold; or, is_turned,
+    below it, and the other shape, which both have in common, above.
+    """
+    x, m, face, upper_side, c_side = stack(3), stack(3), stack(3), 1 - own if is_turned else own, side if is_turned else 1 - side
+    best = _deepest(contacts, first, last)
+    sense = 1.0 if c_side == 1 else -1.0  # normals point from b to a: here, to what is above
+    own_sense = 1.0 if upper_side == 0 else -1.0
+    for k in range(3):
+        m[k] = sense * contacts.normal[3 * hold + k]
+    if not _OPPOSITE < own_sense * dot(m, view(contacts.normal, 3 * best, 3)) < 1.0 - _OTHER:
+        return False
+    upper, lower = contacts.b[best], contacts.a[best]
+    if upper_side == 0:
+        upper, lower = lower, upper
+    size_of_upper = bound(kind, size, upper)
+    tol = _FLUSH * min(size_of_upper, bound(kind, size, lower))
+    if not contacts.gap[hold] <= max(contacts.gap[best], 0.0) + tol:
+        return False
+    _point_on(c_side, contacts, hold, x)
+    level = dot(m, x)
+    for i in range(first, last):
+        _point_on(1 - upper_side, contacts, i, x)
+        if dot(m, x) > level + tol + _TILT * size_of_upper:  # as far as a face of c may be from m
+            return False
+    sink, reach = _SINK * max(-contacts.gap[hold], 0.0), max(contacts.gap[best], 0.0) + tol
+    if _is_parted(kind, size, pose, vertices, general, upper, lower, m, level, tol, sink, reach):
+        return True
+    c = contacts.a[hold] if c_side == 0 else contacts.b[hold]
+    if not _face_along(kind, size, pose, vertices, general, c, m, face):
+        return False
+    level = support(kind, size, pose, vertices, c, face)
+    return _is_parted(kind, size, pose, vertices, general, upper, lower, face, level, tol, sink, reach)
+
+
+@tiny
+def _is_hidden(kind, size, pose, body, vertices, general, contacts, r, start, next_of, head, dropped):
+    """Whether some contact of the bodies of run r rules that run out."""
+    first, last = start[r], start[r + 1]
+    kinds = (1 << kind[contacts.a[first]]) | (1 << kind[contacts.b[first]])
+    if kinds & _ENDLESS != 0 or kinds & ~_ROUND == 0:
+        return False
+    for own in range(2):
+        shape, other = contacts.a[first], contacts.b[first]
+        if own == 1:
+            shape, other = other, shape
+        entry, count = (head[body[shape]] if body[shape] != WORLD else -1), 0
+        while entry >= 0 and count < _MOST_HOLDS:
+            run, side = entry // 2, entry % 2
+            hold = _deepest(contacts, start[run], start[run + 1])
+            if run != r and dropped[run] == 0:
+                if _hides(kind, size, pose, vertices, general, contacts, first, last, own, hold, side, False):
+                    return True
+                beyond = contacts.b[hold] if side == 0 else contacts.a[hold]
+                is_turned = beyond == other and shape != (contacts.a[hold] if side == 0 else contacts.b[hold])
+                if is_turned and _hides(kind, size, pose, vertices, general, contacts, first, last, own, hold, side, True):
+                    return True
+            entry, count = next_of[entry], count + 1
+    return False
+
+
+@kernel
+def drop_hidden(kind, size, pose, body, vertices, general, a, b, feature, normal, point, gap, n_bodies, links):
+    """Leaves out contacts that others rule out; returns how many there are. In and out: a, b, feature, normal, point, gap of n contacts.
+
+    Those of two shapes with one normal go together. One that is left out rules out nothing: of those that rule out each other the last
+    stays. Work: links, see `links_size`.
+    """
+    n, contacts, n_runs, kept = a.size, Contacts(a, b, feature, normal, point, gap), 0, 0
+    head, next_of = view(links, 0, n_bodies), view(links, n_bodies, 2 * n)
+    dropped, start = view(links, n_bodies + 2 * n, n), view(links, n_bodies + 3 * n, n + 1)
+    for i in range(n):
+        if i == 0 or not _is_same(contacts, i, i - 1):
+            start[n_runs], dropped[n_runs], n_runs = i, 0, n_runs + 1
+    start[n_runs] = n
+    for i in range(n_bodies):
+        head[i] = -1
+    for entry in range(2 * n_runs - 1, -1, -1):
+        shape = contacts.a[start[entry // 2]] if entry % 2 == 0 else contacts.b[start[entry // 2]]
+        if body[shape] != WORLD:
+            next_of[entry], head[body[shape]] = head[body[shape]], entry
+    for r in range(n_runs):
+        if _is_hidden(kind, size, pose, body, vertices, general, contacts, r, start, next_of, head, dropped):
+            dropped[r] = 1
+    for r in range(n_runs):
+        for i in range(start[r], start[r + 1] if dropped[r] == 0 else start[r]):
+            a[kept], b[kept], feature[kept], gap[kept] = a[i], b[i], feature[i], gap[i]
+            for k in range(3):
+                normal[3 * kept + k], point[3 * kept + k] = normal[3 * i + k], point[3 * i + k]
+            kept += 1
+    return kept
+
+
+_INTS, _FLOATS = int64[::1], float64[::1]
+_SIGNATURE = int64(_INTS, *(_FLOATS,) * 2, _INTS, _FLOATS, int64, *(_INTS,) * 3, *(_FLOATS,) * 3, int64, _INTS)
+call_drop_hidden = caller(_SIGNATURE)
+address_of_drop_hidden = on_demand(_SIGNATURE, drop_hidden)

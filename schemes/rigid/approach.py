@@ -1,0 +1,196 @@
+"""Whether shapes whose contact the forecast closes meet at all on their way, and where they look at each other then.
+
+The forecast ``y + gamma h ydot`` follows one normal, that of the start of the step. As the distance of convex shapes is a convex function
+of their relative position it is a bound from below: what passes an edge, half a millimetre above a ledge, is forecast to hit it. Newton's
+iteration for the root of the distance along the way, contacts found again at each place, never goes beyond the first one; where a forecast
+from some place reaches the end of the step with a gap, the shapes do not meet.
+"""
+
+import math
+
+import numpy as np
+from numba import float64, int64, typeof
+
+from nsds._jit import caller, kernel, on_demand, stack, tiny, view
+from nsds.collision import HALF_PLANE, MESH, PLANE, TUBE, WORLD
+from nsds.collision.frames import FIELDS, MOST
+from nsds.collision.kinds import bound
+from nsds.collision.narrow import contacts_of_pair, other_pairs
+from nsds.maths.rotations import exp_quaternion, product, rotate
+from nsds.maths.vectors import cross, dot, norm
+from nsds.schemes.rigid.tables import COLLISIONS
+
+_ROOM = MOST * FIELDS
+_ROUNDS = 12  # of Newton's iteration: convergence is quadratic; what has not ended by then counts as met
+_MET = 1e-5  # of the way of a step: gap at which shapes have met; half of it is left, so that they still have one normal
+_ALIKE = 0.9  # cosine between two normals that belong to the same contact
+_ENDLESS = (1 << PLANE) | (1 << HALF_PLANE) | (1 << TUBE)  # whose normal does not change along the way
+
+
+@kernel
+def _carry(way, x, w, pose, out):
+    """A pose on a body at x whose velocities, times the way, carry it on. Out: out (7,)."""
+    turn, quaternion, lever = stack(3), stack(4), stack(3)
+    for k in range(3):
+        turn[k], lever[k] = way * w[3 + k], pose[k] - x[k]
+    exp_quaternion(turn, quaternion)
+    rotate(quaternion, lever, lever)
+    for k in range(3):
+        out[k] = x[k] + way * w[k] + lever[k]
+    product(quaternion, view(pose, 3, 4), view(out, 3, 4))
+
+
+@kernel
+def _speed(way, x, w, point, n):
+    """Velocity along n of a body at x, carried on, where a point is."""
+    lever, turned = stack(3), stack(3)
+    for k in range(3):
+        lever[k] = point[k] - x[k] - way * w[k]
+    cross(view(w, 3, 3), lever, turned)
+    return dot(n, w) + dot(n, turned)
+
+
+@kernel
+def _closing(way, ahead, found, k, x, w, x_b, w_b):
+    """What the motion of both bodies adds in a step to the gap of contact k of those found."""
+    n, point, point_b = view(found, FIELDS * k + 2, 3), view(found, FIELDS * k + 5, 3), stack(3)
+    for i in range(3):
+        point_b[i] = point[i] - found[FIELDS * k + 1] * n[i]
+    return ahead * (_speed(way, x, w, point, n) - _speed(way, x_b, w_b, point_b, n))
+
+
+@tiny
+def _far(c, shape, mem, imem):
+    """How far the points of a shape are from the centre of its body, at most."""
+    size = bound(view(imem, c.kind, c.n_shapes), view(mem, c.size, 3 * c.n_shapes), shape)
+    return size + norm(view(mem, c.local + 7 * shape, 3))
+
+
+@kernel
+def _march(c, i, share, follows, slack, ahead, x, w, x_b, w_b, mem, imem, work, iwork, found):
+    """(share of the step after which two shapes meet, number of contacts there, the one that is met); the number is 0 where they do not.
+
+    In: i: a contact of theirs; share: after which the forecast closes it; follows: only contacts with a normal like its count, where shapes
+    touch elsewhere; slack: gap of what has met. x, w: positions and velocities of the bodies. Out: found (MOST FIELDS).
+    """
+    a, b, n, saved, normal = imem[c.a + i], imem[c.b + i], c.n_shapes, stack(14), stack(3)
+    pose, kind, size, way = view(work, c.pose, 7 * n), view(imem, c.kind, n), view(mem, c.size, 3 * n), 0.0
+    others = other_pairs(kind), view(mem, c.vertices, 3 * c.n_vertices), iwork[c.general]
+    for k in range(3):
+        normal[k] = w[k] - w_b[k]
+    span = norm(normal) + norm(view(w, 3, 3)) * _far(c, a, mem, imem)
+    span += norm(view(w_b, 3, 3)) * _far(c, b, mem, imem) if imem[c.body + b] != WORLD else 0.0
+    span *= ahead
+    for k in range(3):
+        normal[k] = mem[c.normal + 3 * i + k]
+    for k in range(7):
+        saved[k], saved[7 + k] = pose[7 * a + k], pose[7 * b + k]
+    count, best, met = 0, 0, slack + _MET * span
+    share = max(0.0, share * (1.0 - 0.5 * met / max(mem[c.y + i], met)))
+    for _ in range(_ROUNDS):
+        _carry(share * ahead, x, w, view(saved, 0, 7), view(pose, 7 * a, 7))
+        _carry(share * ahead, x_b, w_b, view(saved, 7, 7), view(pose, 7 * b, 7))
+        count, best, way = contacts_of_pair(kind, size, pose, a, b, slack + span, others, found), -1, math.inf
+        for k in range(count):
+            if follows and dot(normal, view(found, FIELDS * k + 2, 3)) < _ALIKE:
+                continue
+            gap, closing = found[FIELDS * k + 1], _closing(share * ahead, ahead, found, k, x, w, x_b, w_b)
+            left = 0.0 if gap <= met else (gap - 0.5 * met) / -closing if closing < 0.0 else math.inf
+            if left < way or (left == way and left == 0.0 and gap < found[FIELDS * best + 1]):
+                best, way = k, left
+        if best < 0 or share + way > 1.0 + _MET:
+            count = 0
+        if count == 0 or way == 0.0:
+            break
+        for k in range(3):
+            normal[k] = found[FIELDS * best + 2 + k]
+        share = min(share + way, 1.0)
+    for k in range(7):
+        pose[7 * a + k], pose[7 * b + k] = saved[k], saved[7 + k]
+    return share, count, best
+
+
+@kernel
+def _turn_to(c, i, k, share, ahead, x, w, x_b, w_b, found, mem, imem):
+    """Contact i of the record becomes the k-th of those found where two shapes meet: its gap is what the motion from now to there adds."""
+    lever, quaternion, turn = stack(3), stack(4), stack(3)
+    for j in range(3):
+        turn[j] = -share * ahead * w[3 + j]
+        lever[j] = found[FIELDS * k + 5 + j] - x[j] - share * ahead * w[j]
+    exp_quaternion(turn, quaternion)
+    rotate(quaternion, lever, lever)
+    mem[c.y + i] = found[FIELDS * k + 1] - share * _closing(share * ahead, ahead, found, k, x, w, x_b, w_b)
+    for j in range(3):
+        mem[c.normal + 3 * i + j], mem[c.point + 3 * i + j] = found[FIELDS * k + 2 + j], x[j] + lever[j]
+    for j in range(c.each):
+        mem[c.lam + c.each * i + j] = 0.0
+
+
+@tiny
+def _do_touch(c, i, slack, mem, imem):
+    """Whether some contact of the record between the shapes of contact i is closed."""
+    first, touches = i, False
+    while first > 0 and imem[c.a + first - 1] == imem[c.a + i] and imem[c.b + first - 1] == imem[c.b + i]:
+        first -= 1
+    while first < imem[c.n] and imem[c.a + first] == imem[c.a + i] and imem[c.b + first] == imem[c.b + i]:
+        touches, first = touches or mem[c.y + first] <= slack, first + 1
+    return touches
+
+
+@kernel
+def _share_of(c, i, slack, ahead, x, w, x_b, w_b, mem):
+    """Share of the step after which the forecast closes contact i of the record; above 1 where that does not close it, or it is closed."""
+    one, gap = stack(FIELDS), mem[c.y + i]
+    one[1] = gap
+    for k in range(3):
+        one[2 + k], one[5 + k] = mem[c.normal + 3 * i + k], mem[c.point + 3 * i + k]
+    closing = _closing(0.0, ahead, one, 0, x, w, x_b, w_b)
+    return min(1.0, gap / -closing) if gap > slack and gap + closing <= slack else 2.0
+
+
+@kernel
+def meet(collisions, number, ahead, first, last, q, w, mem, imem, work, iwork, pair, which):
+    """Those of the contacts at places first to last of which, chosen by the forecast, whose shapes meet; returns the place after them.
+
+    Of shapes that are apart, whose normal turns on the way, contacts become those of the place where they meet. In and out: pair, which.
+    """
+    c, found, kept, at, nothing = collisions[number], stack(_ROOM), first, first, stack(6)
+    for k in range(6):
+        nothing[k] = 0.0
+    while at < last:
+        i, end = which[at], at + 1
+        a, b, body, body_b = imem[c.a + i], imem[c.b + i], pair[2 * at], pair[2 * at + 1]
+        while end < last and imem[c.a + which[end]] == a and imem[c.b + which[end]] == b:
+            end += 1
+        slack = work[c.slack + 2 * a] + (work[c.slack + 2 * b] if body_b != WORLD else 0.0)
+        kinds = (1 << imem[c.kind + a]) | (1 << imem[c.kind + b])
+        x, v = view(q, 7 * body, 3), view(w, 6 * body, 6)
+        x_b, v_b = (view(nothing, 0, 3), view(nothing, 0, 6)) if body_b == WORLD else (view(q, 7 * body_b, 3), view(w, 6 * body_b, 6))
+        touches, soonest = _do_touch(c, i, slack, mem, imem), 2.0
+        for place in range(at, end):
+            soonest = min(soonest, _share_of(c, which[place], slack, ahead, x, v, x_b, v_b, mem))
+        is_checked, share, count, best, used = soonest <= 1.0 and kinds & _ENDLESS == 0, soonest, 0, 0, 0
+        if is_checked and not touches:
+            share, count, best = _march(c, i, soonest, False, slack, ahead, x, v, x_b, v_b, mem, imem, work, iwork, found)
+        for place in range(at, end):
+            i = which[place]
+            own, is_kept = _share_of(c, i, slack, ahead, x, v, x_b, v_b, mem), True
+            if is_checked and own <= 1.0 and not touches:
+                is_kept = count > 0
+                if is_kept and dot(view(found, FIELDS * best + 2, 3), view(mem, c.normal + 3 * i, 3)) < _ALIKE:
+                    is_kept = used < count
+                    if is_kept:
+                        _turn_to(c, i, (best + used) % count, share, ahead, x, v, x_b, v_b, found, mem, imem)
+                        used += 1
+            elif is_checked and own <= 1.0 and kinds & (1 << MESH) != 0:
+                is_kept = _march(c, i, own, True, slack, ahead, x, v, x_b, v_b, mem, imem, work, iwork, found)[1] > 0
+            if is_kept:
+                pair[2 * kept], pair[2 * kept + 1], which[kept], kept = body, body_b, i, kept + 1
+        at = end
+    return kept
+
+
+_INTS, _FLOATS = int64[::1], float64[::1]
+_SIGNATURE = int64(typeof(np.zeros(0, COLLISIONS)), int64, float64, int64, int64, *(_FLOATS,) * 3, _INTS, _FLOATS, *(_INTS,) * 3)
+call_meet = caller(_SIGNATURE)
+address_of_meet = on_demand(_SIGNATURE, meet)
