@@ -30,6 +30,7 @@ import numpy as np
 from nsds import _checks
 from nsds._jit import by_reference, kernel, stack, tiny, view
 from nsds.maths.vectors import dot, norm, times
+from nsds.model.joints import POINT
 from nsds.model.kinds import NEWTON_EULER
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.problem.box import worse
@@ -42,7 +43,7 @@ from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS, P, tables
 from nsds.schemes.run.memory import Allocator, Prepared
 from nsds.schemes.table import scheme_for
-from nsds.status import CAPACITY, CONVERGED, INEXACT, NON_FINITE
+from nsds.status import CAPACITY, CONVERGED, INEXACT, NON_FINITE, VIOLATED
 
 OPTIONS = np.dtype([("scheme", "S32"), ("newton_tol", "<f8"), ("newton_max_iter", "<i8")])
 # Impulses of the first half: on bodies in axes of the body (6 each), of interactions, and of contacts as they lie in the record.
@@ -52,6 +53,7 @@ PLAN = table("impulse", "lam", "back", "way", "w_old", "w_new")
 _ROUNDS = 5.0  # of Newton's method, in which a motion closes joints
 _TURN = 0.5  # radians, by which a linear motion that closes joints may turn bodies
 _FAR = 1 / 4  # radians, by which bodies turn in a step of which impulses of the last one are a guess that counts
+_TORN = 0.01  # of its size: what a joint is open by at most where a step is INEXACT
 _OPEN = 1e-8  # of the coordinates, by which joints may be open at rest
 
 
@@ -149,10 +151,10 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     for i in range(6 * p.n_bodies):
         work[s.plan[0].w_old + i] = work[p.w + i]
     _scale_impulses(0.5, form, mem, imem, work)
+    n_contacts, n_blocks = problem.choose_active(first, form, mem, imem, work, iwork)
     if p.unilateral != 0:
         _note_approach(t, s, first, functions, mem, imem, work)
         _aim_at_gaps(True, first, form, mem, imem, work)
-    n_contacts, n_blocks = problem.choose_active(first, form, mem, imem, work, iwork)
     if n_contacts == 0 and problem.are_equations(form.interactions, p, iwork):
         _anticipate(t, first, form, functions, mem, work, iwork)
     status, n_iter, residual = _solve_half(t, n_contacts, n_blocks, s, functions, solver, solver_options, first, mem, imem, work, iwork)
@@ -167,6 +169,9 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         _scale_impulses(2.0, form, mem, imem, work)
         return CAPACITY, n_iter, residual
     done = _meet(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork)
+    residual = max(residual, _opening(form, mem, imem, work))
+    if residual > _TORN and status == INEXACT:
+        status = VIOLATED
     _turn_over(second.h, s, work)
     if p.unilateral != 0:
         plain.invert_masses(t_new, second, form, functions, mem, work)
@@ -367,10 +372,12 @@ def _least_energy(h, body, p, i, mem, work):
 
 @kernel
 def _scale_impulses(factor, s, mem, imem, work):
-    """lambda of the record, from which each half guesses its own."""
+    """lambda of the record, from which each half guesses its own; none has joined. Out: last."""
     for k in range(s.interactions.size):
-        for i in range(s.interactions[k].m):
-            mem[s.interactions[k].lam + i] *= factor
+        it = s.interactions[k]
+        for i in range(it.m):
+            mem[it.lam + i] *= factor
+            work[it.joined + i] = 0.0
     for k in range(s.collisions.size):
         c = s.collisions[k]
         for i in range(c.each * imem[c.n]):
@@ -430,7 +437,7 @@ def _turn_over(h, s, work):
 
 @kernel
 def _note_approach(t, s, options, functions, mem, imem, work):
-    """Velocities before an impact, of contacts that may close in the step, see `contacts.note_approach`. Out: before, w_new."""
+    """Velocities before an impact, of contacts that may close in the step, see `contacts.note_approach`. Out: before, w_new, inverse."""
     form, p, places, h = s.motion, s.motion.plan[0], s.plan[0], options.span
     m, q, rebounds = p.n_bodies, view(work, p.q_old, 7 * p.n_bodies), form.interactions.size > 0
     for k in range(form.collisions.size):
@@ -445,7 +452,7 @@ def _note_approach(t, s, options, functions, mem, imem, work):
         for i in range(it.m if it.always == 0 else 0):
             first = blocks.first_row(it, i)
             share = contacts.time_to_close(h, mem[it.y + first], mem[it.ydot + first])
-            work[it.joined + i], work[it.before + i] = 0.0, mem[it.ydot + i] + share * row_velocity(0.0, it, i, gain, work)
+            work[it.before + i] = mem[it.ydot + i] + share * row_velocity(0.0, it, i, gain, work)
     for k in range(form.collisions.size):
         contacts.note_approach(h, form.collisions[k], q, w, gain, mem, imem, work)
 
@@ -536,6 +543,23 @@ def _aim_at_velocities(options, s, mem, imem, work):
         w_new[i] += w[i]
     for k in range(form.collisions.size):
         contacts.aim_at_velocities(form.collisions[k], view(work, p.q, 7 * m), w_new, mem, imem, work)
+
+
+@kernel
+def _opening(s, mem, imem, work):
+    """By how much joints are open at most, of the lengths between their points and the centres of their bodies, or in radians."""
+    worst = 0.0
+    for k in range(s.interactions.size):
+        it = s.interactions[k]
+        if it.law != EQUALITY or it.row == ABSENT or work[it.off] != 0.0:
+            continue
+        for i in range(it.m):
+            length = 1.0
+            if imem[it.row + i] == POINT:
+                length = norm(view(mem, it.row_a + 3 * i, 3)) + norm(view(mem, it.row_b + 3 * i, 3)) if it.b != ABSENT else 0.0
+                length += plain.radius_of_gyration(s.bodies[it.a], mem) if not s.bodies[it.a].fixed else 0.0
+            worst = max(worst, abs(mem[it.y + i]) / length if length > 0.0 else 0.0)
+    return worst
 
 
 @kernel
