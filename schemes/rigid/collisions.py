@@ -158,7 +158,7 @@ def note_approach(h, c, q, w, gain, mem, imem, work):
         a, b = locate(c, i, q, mem, imem, frame, lever)
         relative_velocity(3, a, b, frame, lever, w, u)
         relative_velocity(3, a, b, frame, lever, gain, more)
-        share = time_to_close(h, mem[c.y + i], u[0])
+        share = time_to_close(h, mem[c.y + i], u[0], more[0])
         for l in range(3):
             work[c.before + 3 * i + l] = 0.0
             for k in range(3):
@@ -166,11 +166,16 @@ def note_approach(h, c, q, w, gain, mem, imem, work):
 
 
 @tiny
-def time_to_close(h, gap, ydot):
-    """After which share of a step h a gap is closed by its rate: 0 of one that is closed, 1 where it opens or does not close in the step."""
+def time_to_close(h, gap, ydot, gain):
+    """Share s of a step h after which a gap is closed, ``gap + h s (ydot + gain s / 2) = 0``: 0 of one that is, at most 1.
+
+    gain: of ydot in the step.
+    """
     if gap <= 0.0:
         return 0.0
-    return gap / (-h * ydot) if gap < -h * ydot else 1.0
+    square = ydot * ydot - 2.0 * gain * gap / h
+    speed = math.sqrt(square) - ydot if square > 0.0 else 0.0
+    return 2.0 * gap / (h * speed) if 2.0 * gap < h * speed else 1.0
 
 
 @kernel
@@ -204,9 +209,11 @@ def gap_to_close(gap, size):
     Any overlap up to `NOTHING` of the size is as good as another, and half of it is wanted where there is more or none: what solvers leave
     does not move what rests.
     """
+    if not math.isfinite(gap):
+        return gap
     if -NOTHING * size <= gap <= 0.0:
         return 0.0
-    return max(gap + 0.5 * NOTHING * size, -DEEPEST * size)
+    return gap if gap > NOTHING * size else max(gap + 0.5 * NOTHING * size, -DEEPEST * size)
 
 
 @tiny
@@ -237,21 +244,45 @@ def aim_at_velocities(c, q, w, mem, imem, work):
 
 
 @kernel
-def take_back(c, q, mem, imem, work, impulse):
-    """``impulse -= H^T lambda`` of the contacts of the record, with H at q. In/out: impulse (6 each), in inertial axes; lambda.
+def take_back(c, n, q_old, q, mem, imem, work, iwork, lost, turned):
+    """``-H^T r`` of what contacts of the record did in the first half of a step, which ends with the n contacts found.
 
-    lambda becomes a guess of what contacts do in the whole step: what they did in the last one, twice as much where they did nothing.
+    Where they carried in the last step, too, with H of the end q, as forces turn with the bodies; of impacts, and of contacts that are lost,
+    with H of q_old, as if they had not been. In/out: turned, lost (6 each), in inertial axes, to which it is added. Out: known, which of
+    the record are found.
     """
-    frame, lever, H = stack(9), stack(6), stack(60)
+    m, ones, frame, lever, H = imem[c.n], view(work, c.old_normal, n), stack(9), stack(6), stack(60)
+    for i in range(n):
+        ones[i] = 1.0
+    found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n), n
+    match(view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m), m, *found, 1, ones, view(work, c.known, m))
+    for j in range(m):
+        is_impact = work[c.known + j] == 0.0 or not work[c.last + c.each * j] > 0.0
+        if is_impact and mem[c.lam + c.each * j] != 0.0:
+            a, b = locate(c, j, q_old, mem, imem, frame, lever)
+            _subtract(c.each, a, b, frame, lever, view(mem, c.lam + c.each * j, c.each), H, lost)
+    for i in range(n):
+        if work[c.new_last + c.each * i] > 0.0 and work[c.new_lam + c.each * i] != 0.0:
+            a, b = imem[c.body + iwork[c.new_a + i]], imem[c.body + iwork[c.new_b + i]]
+            normal, point = view(work, c.new_normal + 3 * i, 3), view(work, c.new_point + 3 * i, 3)
+            place_contact(c, a, b, work[c.new_gap + i], normal, point, q, frame, lever)
+            _subtract(c.each, a, b, frame, lever, view(work, c.new_lam + c.each * i, c.each), H, turned)
+
+
+@tiny
+def _subtract(each, a, b, frame, lever, r, H, impulse):
+    """``impulse -= H^T r`` of one contact."""
+    contact_rows(each, frame, lever, view(lever, 3, 3), b != WORLD, H)
+    for k in range(each):
+        for l in range(12 if b != WORLD else 6):
+            impulse[6 * (a if l < 6 else b) + l % 6] -= H[12 * k + l] * r[k]
+
+
+@kernel
+def guess_whole(c, mem, imem, work):
+    """lambda of what carried in the first half becomes a guess for the whole step: that of the last one, or twice as much. In/out: lambda."""
     for i in range(imem[c.n]):
-        if mem[c.lam + c.each * i] == 0.0:
-            continue
-        a, b = locate(c, i, q, mem, imem, frame, lever)
-        contact_rows(c.each, frame, lever, view(lever, 3, 3), b != WORLD, H)
-        for k in range(c.each):
-            for l in range(12 if b != WORLD else 6):
-                impulse[6 * (a if l < 6 else b) + l % 6] -= H[12 * k + l] * mem[c.lam + c.each * i + k]
-        is_known = work[c.new_last + c.each * i] > 0.0
+        is_known = work[c.new_last + c.each * i] > 0.0 and mem[c.lam + c.each * i] > 0.0
         for k in range(c.each * i, c.each * i + c.each):
             mem[c.lam + k] = work[c.new_last + k] if is_known else 2.0 * mem[c.lam + k]
 
@@ -260,13 +291,9 @@ def take_back(c, q, mem, imem, work, impulse):
 def pass_on(c, n, mem, imem, work, iwork):
     """Impulses of contacts of the record that are not among the n found go to the nearest one of the same shapes. In/out: new_lam.
 
-    Which features of two shapes touch may change by rounding, as where corners lie on corners. Out: known, which of the record are found.
+    Which features of two shapes touch may change by rounding, as where corners lie on corners. In: known, see `take_back`.
     """
-    m, ones, frame, old, lam = imem[c.n], view(work, c.old_normal, n), stack(9), stack(9), stack(5)
-    for i in range(n):
-        ones[i] = 1.0
-    found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n), n
-    match(view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m), m, *found, 1, ones, view(work, c.known, m))
+    m, frame, old, lam = imem[c.n], stack(9), stack(9), stack(5)
     for j in range(m):
         if work[c.known + j] != 0.0 or mem[c.lam + c.each * j] == 0.0:
             continue
@@ -341,13 +368,19 @@ def take_over(c, n, mem, imem, work, iwork):
 def locate(c, i, q, mem, imem, frame, lever):
     """(a, b): bodies of contact i of collisions c, -1: the world. Out: frame (9,), lever (6,): contact point minus the bodies' centres."""
     a, b = imem[c.body + imem[c.a + i]], imem[c.body + imem[c.b + i]]
-    frame_in(c.planar, view(mem, c.normal + 3 * i, 3), frame)
-    way = 0.0 if b == WORLD else 0.5 * mem[c.y + i]
+    place_contact(c, a, b, mem[c.y + i], view(mem, c.normal + 3 * i, 3), view(mem, c.point + 3 * i, 3), q, frame, lever)
+    return a, b
+
+
+@tiny
+def place_contact(c, a, b, gap, normal, point, q, frame, lever):
+    """frame and lever, see `locate`, of a contact between bodies a and b whose point is on a."""
+    frame_in(c.planar, normal, frame)
+    way = 0.0 if b == WORLD else 0.5 * gap
     for k in range(3):
-        x = mem[c.point + 3 * i + k] - way * frame[k]
+        x = point[k] - way * frame[k]
         lever[k] = x - q[7 * a + k]
         lever[3 + k] = 0.0 if b == WORLD else x - q[7 * b + k]
-    return a, b
 
 
 @kernel

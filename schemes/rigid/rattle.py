@@ -376,6 +376,8 @@ def _scale_impulses(factor, s, mem, imem, work):
     for k in range(s.interactions.size):
         it = s.interactions[k]
         for i in range(it.m):
+            if factor < 1.0:
+                work[it.last + i] = mem[it.lam + i]
             mem[it.lam + i] *= factor
             work[it.joined + i] = 0.0
     for k in range(s.collisions.size):
@@ -402,6 +404,9 @@ def _meet(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, i
     form, p, places = s.motion, s.motion.plan[0], s.plan[0]
     m = p.n_bodies
     q, v, R = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m)
+    back, turned = view(work, places.back, 6 * m), view(work, places.w_new, 6 * m)
+    for i in range(6 * m):
+        back[i] = turned[i] = 0.0
     plain.to_body(m, R, view(work, p.p, 6 * m), view(work, places.impulse, 6 * m))
     problem.keep_impulses(n_contacts, n_blocks, options.first, form, mem, imem, work, iwork)
     for k in range(form.collisions.size):
@@ -409,12 +414,19 @@ def _meet(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, i
         contacts.inherit(c, iwork[c.found], mem, imem, work, iwork)
         contacts.inherit_last(c, iwork[c.found], mem, imem, work, iwork)
         contacts.inherit_approach(c, iwork[c.found], mem, imem, work, iwork)
+        contacts.take_back(c, iwork[c.found], view(work, p.q_old, 7 * m), q, mem, imem, work, iwork, back, turned)
         contacts.pass_on(c, iwork[c.found], mem, imem, work, iwork)
         contacts.take_over(c, iwork[c.found], mem, imem, work, iwork)
+        contacts.guess_whole(c, mem, imem, work)
     _each_lambda(False, s, mem, work)
+    _take_back(True, form.interactions, back, mem, work)
+    plain.to_body(m, R, back, back)
     done = plain.put_state(t_new, form, q, v, R, functions, mem, imem, work)
-    if p.unilateral != 0:
-        _take_back(s, mem, imem, work)
+    _take_back(False, form.interactions, turned, mem, work)
+    _guess_whole(form.interactions, mem, work)
+    plain.to_body(m, R, turned, turned)
+    for i in range(6 * m):
+        back[i] += turned[i]
     return done
 
 
@@ -451,7 +463,7 @@ def _note_approach(t, s, options, functions, mem, imem, work):
         it = form.interactions[k]
         for i in range(it.m if it.always == 0 else 0):
             first = blocks.first_row(it, i)
-            share = contacts.time_to_close(h, mem[it.y + first], mem[it.ydot + first])
+            share = contacts.time_to_close(h, mem[it.y + first], mem[it.ydot + first], row_velocity(0.0, it, first, gain, work))
             work[it.before + i] = mem[it.ydot + i] + share * row_velocity(0.0, it, i, gain, work)
     for k in range(form.collisions.size):
         contacts.note_approach(h, form.collisions[k], q, w, gain, mem, imem, work)
@@ -496,29 +508,29 @@ def _size(it, i, bodies, mem, work):
 
 
 @kernel
-def _take_back(s, mem, imem, work):
-    """What contacts did in the first half is taken back, with H at q_{k+1}: the second half finds what they do in the whole step.
+def _take_back(is_impact, interactions, back, mem, work):
+    """``back -= H^T r`` of what contacts did in the first half, of impacts or of others, see `contacts.take_back`. In/out: back.
 
-    So bodies that the first half has pushed apart do not fly apart. Out: back, in axes of the bodies; joined. In/out: lambda of the record,
-    a guess for the whole step.
+    The second half finds what contacts do in the whole step: so bodies that the first half has pushed apart do not fly apart.
     """
-    form, p = s.motion, s.motion.plan[0]
-    m = p.n_bodies
-    back = view(work, s.plan[0].back, 6 * m)
-    for i in range(6 * m):
-        back[i] = 0.0
-    for k in range(form.interactions.size):
-        it = form.interactions[k]
+    for k in range(interactions.size):
+        it = interactions[k]
         for i in range(it.m if it.always == 0 else 0):
-            lam = mem[it.lam + i]
+            if (work[it.last + blocks.first_row(it, i)] > 0.0) == is_impact:
+                continue
+            for l in range(12 if it.b != ABSENT else 6):
+                back[6 * (it.a if l < 6 else it.b) + l % 6] -= work[it.H + 12 * i + l] * mem[it.lam + i]
+
+
+@kernel
+def _guess_whole(interactions, mem, work):
+    """lambda of contacts becomes a guess for the whole step; those that carry take part in the second half. In/out: lambda. Out: joined."""
+    for k in range(interactions.size):
+        it = interactions[k]
+        for i in range(it.m if it.always == 0 else 0):
             if mem[it.lam + blocks.first_row(it, i)] != 0.0:
                 work[it.joined + i] = 1.0
-            for l in range(12 if it.b != ABSENT else 6):
-                back[6 * (it.a if l < 6 else it.b) + l % 6] -= work[it.H + 12 * i + l] * lam
-            mem[it.lam + i] = 2.0 * lam
-    for k in range(form.collisions.size):
-        contacts.take_back(form.collisions[k], view(work, p.q, 7 * m), mem, imem, work, back)
-    plain.to_body(m, view(work, p.R, 9 * m), back, back)
+            mem[it.lam + i] *= 2.0
 
 
 @kernel

@@ -40,7 +40,7 @@ INTERACTION = table(
     "law", "m", "a", "b", "each", "n_blocks", "always", "y", "ydot", "lam", "active", "z", "n_z", "e_n", "e_t", "mu",
     "mu_r", "lower", "upper", "stiffness", "damping",
     "row", "row_a", "row_u", "row_b", "row_w", "row_offset", "angle", "dofs", "H", "h", "rate", "slack", "joined",
-    "pressing", "before", "aim", "enabled", "off", "x", "spare", "force_old", "force", "root", "blur",
+    "pressing", "before", "aim", "last", "enabled", "off", "x", "spare", "force_old", "force", "root", "blur",
     "h_function", "jac_function", "h_t_function", "gap_function", "velocity_function", "force_function",
 )  # fmt: skip
 # One row for each of a model's collisions. In the record: n, the contacts, the shapes, their flags, parameters of the law. In the work
@@ -183,6 +183,7 @@ def _interaction(records, line, first, d, functions, work):
         ("pressing", m),
         ("before", m),
         ("aim", m),
+        ("last", m),
         ("off", 1),
         ("x", 14),
         ("spare", 14 * m),
