@@ -16,7 +16,7 @@ from nsds.collision import (
 )
 from nsds.collision import inherit as match
 from nsds.collision.kinds import SPHERE, bound
-from nsds.maths.vectors import cross, norm, times
+from nsds.maths.vectors import cross, norm
 from nsds.model.functions import call_address
 from nsds.model.layout import ABSENT
 from nsds.schemes.problem.activation import is_closed, slack
@@ -149,20 +149,13 @@ def rebounds(c, mem):
 
 @kernel
 def note_approach(h, c, q, w, gain, mem, imem, work):
-    """Velocities w before an impact, of contacts of the record, in inertial axes. Out: before (3 each).
-
-    With what forces have added until the gap is closed: a share of the velocities ``gain`` that they are worth in the step h.
-    """
+    """After which share of a step h contacts of the record close, see `time_to_close`; gain: velocities that forces add. Out: before."""
     frame, lever, u, more = stack(9), stack(6), stack(5), stack(5)
     for i in range(imem[c.n] if rebounds(c, mem) else 0):
         a, b = locate(c, i, q, mem, imem, frame, lever)
-        relative_velocity(3, a, b, frame, lever, w, u)
-        relative_velocity(3, a, b, frame, lever, gain, more)
-        share = time_to_close(h, mem[c.y + i], u[0], more[0])
-        for l in range(3):
-            work[c.before + 3 * i + l] = 0.0
-            for k in range(3):
-                work[c.before + 3 * i + l] += (u[k] + share * more[k]) * frame[3 * k + l]
+        relative_velocity(1, a, b, frame, lever, w, u)
+        relative_velocity(1, a, b, frame, lever, gain, more)
+        work[c.before + i] = time_to_close(h, mem[c.y + i], u[0], more[0])
 
 
 @tiny
@@ -180,12 +173,12 @@ def time_to_close(h, gap, ydot, gain):
 
 @kernel
 def inherit_approach(c, n, mem, imem, work, iwork):
-    """Velocities before an impact of the n contacts found: those of the same contacts in the record, 0 of new ones. Out: new_before."""
+    """`before` of the n contacts found, from the same contacts in the record; 0 of new ones. Out: new_before."""
     m = imem[c.n]
     if rebounds(c, mem):
         found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n), n
         known = view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m), m
-        match(*found, *known, 3, view(work, c.before, 3 * m), view(work, c.new_before, 3 * n))
+        match(*found, *known, 1, view(work, c.before, m), view(work, c.new_before, n))
 
 
 @kernel
@@ -226,21 +219,25 @@ def _size(bodies, body, lever, mem):
 
 
 @kernel
-def aim_at_velocities(c, q, w, mem, imem, work):
-    """What restitution wants: by `new_before` of contacts that carry, by velocities w of others. Out: aim (each)."""
-    frame, lever, u = stack(9), stack(6), stack(5)
+def aim_at_velocities(c, q, w_old, gain, w, mem, imem, work):
+    """What restitution wants of contacts of the record: by velocities before an impact. Out: aim (each).
+
+    They are those of the start, with what forces have added until the gap was closed; w of contacts that carry nothing so far, and 0 of
+    those that carried in the last step, too.
+    """
+    frame, lever, u, more = stack(9), stack(6), stack(5), stack(5)
     for i in range(imem[c.n]):
         for k in range(c.each):
             work[c.aim + c.each * i + k] = 0.0
-        if not rebounds(c, mem):
+        carries = mem[c.lam + c.each * i] != 0.0
+        if not rebounds(c, mem) or (carries and work[c.new_last + c.each * i] > 0.0):
             continue
         a, b = locate(c, i, q, mem, imem, frame, lever)
-        relative_velocity(3, a, b, frame, lever, w, u)
-        if mem[c.lam + c.each * i] != 0.0:
-            times(frame, view(work, c.new_before + 3 * i, 3), u)
-            u[0] = min(u[0], 0.0)
+        relative_velocity(c.each, a, b, frame, lever, w_old if carries else w, u)
+        relative_velocity(c.each, a, b, frame, lever, gain, more)
         for k in range(min(c.each, 3)):
-            work[c.aim + c.each * i + k] = restitution(c, k, mem) * u[k]
+            speed = u[k] + (work[c.new_before + i] * more[k] if carries else 0.0)
+            work[c.aim + c.each * i + k] = restitution(c, k, mem) * (min(speed, 0.0) if k == 0 else speed)
 
 
 @kernel
@@ -312,8 +309,8 @@ def pass_on(c, n, mem, imem, work, iwork):
             lam[k] = mem[c.lam + c.each * j + k]
         for first in range(1, c.each, 2):
             _turn(old, frame, view(lam, first, 2))
-        for k in range(3 if work[c.new_lam + c.each * heir] == 0.0 and rebounds(c, mem) else 0):
-            work[c.new_before + 3 * heir + k] = work[c.before + 3 * j + k]
+        if work[c.new_lam + c.each * heir] == 0.0 and rebounds(c, mem):
+            work[c.new_before + heir], work[c.new_last + c.each * heir] = work[c.before + j], work[c.last + c.each * j]
         for k in range(c.each):
             work[c.new_lam + c.each * heir + k] += lam[k]
 

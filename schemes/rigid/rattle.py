@@ -48,8 +48,8 @@ from nsds.status import CAPACITY, CONVERGED, INEXACT, NON_FINITE, VIOLATED
 OPTIONS = np.dtype([("scheme", "S32"), ("newton_tol", "<f8"), ("newton_max_iter", "<i8")])
 # Impulses of the first half: on bodies in axes of the body (6 each), of interactions, and of contacts as they lie in the record.
 # back: what of the first half is taken back, see `_take_back`. way: velocities by which the bodies move. w_old: at q_k, in inertial axes;
-# w_new: those that forces add in a step, or after one.
-PLAN = table("impulse", "lam", "back", "way", "w_old", "w_new")
+# gain: what forces add in a step; w_new: after the forces of the second half.
+PLAN = table("impulse", "lam", "back", "way", "w_old", "gain", "w_new")
 _ROUNDS = 5.0  # of Newton's method, in which a motion closes joints
 _TURN = 0.5  # radians, by which a linear motion that closes joints may turn bodies
 _FAR = 1 / 4  # radians, by which bodies turn in a step of which impulses of the last one are a guess that counts
@@ -127,7 +127,7 @@ def prepare(records, mem, options, h, method):
     )
     motion, places = plain.tables_of(lists, first, method, work, iwork, records.size), np.zeros(1, PLAN)
     work.place(places, impulse=6 * lists.bodies.size, lam=int(lists.interactions["m"].sum()))
-    work.place(places, **dict.fromkeys(("back", "way", "w_old", "w_new"), 6 * lists.bodies.size))
+    work.place(places, **dict.fromkeys(("back", "way", "w_old", "gain", "w_new"), 6 * lists.bodies.size))
     work.place(motion.plan, v_mid=6 * lists.bodies.size)  # v_mid stays 0: the second half moves nothing
     work.place(motion.plan, E=int(motion.plan["G"][0] - motion.plan["H"][0]))
     second, closing = first._replace(is_explicit=1.0, a=0.0, span=0.0, gamma=0.0), first._replace(is_explicit=1.0, max_iter=_ROUNDS)
@@ -449,22 +449,20 @@ def _turn_over(h, s, work):
 
 @kernel
 def _note_approach(t, s, options, functions, mem, imem, work):
-    """Velocities before an impact, of contacts that may close in the step, see `contacts.note_approach`. Out: before, w_new, inverse."""
+    """When contacts close in the step, see `contacts.note_approach`. Out: before, gain, inverse."""
     form, p, places, h = s.motion, s.motion.plan[0], s.plan[0], options.span
     m, q, rebounds = p.n_bodies, view(work, p.q_old, 7 * p.n_bodies), form.interactions.size > 0
     for k in range(form.collisions.size):
         rebounds = rebounds or contacts.rebounds(form.collisions[k], mem)
     if not rebounds:
         return
-    w, gain = view(work, places.w_old, 6 * m), view(work, places.w_new, 6 * m)
+    w, gain = view(work, places.w_old, 6 * m), view(work, places.gain, 6 * m)
     plain.invert_masses(t, options, form, functions, mem, work)
     _gain_of_forces(h, p.f_old, form, work, gain)
     for k in range(form.interactions.size):
         it = form.interactions[k]
         for i in range(it.m if it.always == 0 else 0):
-            first = blocks.first_row(it, i)
-            share = contacts.time_to_close(h, mem[it.y + first], mem[it.ydot + first], row_velocity(0.0, it, first, gain, work))
-            work[it.before + i] = mem[it.ydot + i] + share * row_velocity(0.0, it, i, gain, work)
+            work[it.before + i] = contacts.time_to_close(h, mem[it.y + i], mem[it.ydot + i], row_velocity(0.0, it, i, gain, work))
     for k in range(form.collisions.size):
         contacts.note_approach(h, form.collisions[k], q, w, gain, mem, imem, work)
 
@@ -541,20 +539,23 @@ def _aim_at_velocities(options, s, mem, imem, work):
     """
     form, p = s.motion, s.motion.plan[0]
     m = p.n_bodies
-    w, w_new = view(work, p.w, 6 * m), view(work, s.plan[0].w_new, 6 * m)
+    w, w_new, w_old = view(work, p.w, 6 * m), view(work, s.plan[0].w_new, 6 * m), view(work, s.plan[0].w_old, 6 * m)
+    gain = view(work, s.plan[0].gain, 6 * m)
     _gain_of_forces(options.h, p.f, form, work, w_new)
+    for i in range(6 * m):
+        w_new[i] += w[i]
     for k in range(form.interactions.size):
         it = form.interactions[k]
         for i in range(it.m if it.always == 0 else 0):
             first = blocks.first_row(it, i)
-            u = mem[it.ydot + i] + row_velocity(0.0, it, i, w_new, work)
-            if mem[it.lam + first] != 0.0:
-                u = work[it.before + i] if i != first else min(work[it.before + i], 0.0)
-            work[it.aim + i] = blocks.restitution(it, i // it.each, i - first, mem) * u
-    for i in range(6 * m):
-        w_new[i] += w[i]
+            carries, u = mem[it.lam + first] != 0.0, 0.0
+            if not carries:
+                u = row_velocity(work[it.rate + i], it, i, w_new, work)
+            elif not work[it.last + first] > 0.0:
+                u = row_velocity(work[it.rate + i], it, i, w_old, work) + work[it.before + first] * row_velocity(0.0, it, i, gain, work)
+            work[it.aim + i] = blocks.restitution(it, i // it.each, i - first, mem) * (min(u, 0.0) if i == first else u)
     for k in range(form.collisions.size):
-        contacts.aim_at_velocities(form.collisions[k], view(work, p.q, 7 * m), w_new, mem, imem, work)
+        contacts.aim_at_velocities(form.collisions[k], view(work, p.q, 7 * m), w_old, gain, w_new, mem, imem, work)
 
 
 @kernel
