@@ -62,6 +62,7 @@ def handle(t, s, functions, solver, solver_options, options, mem, imem, work, iw
         iwork[f.before + i] = iwork[f.mode + i]
         work[f.direction_before + i] = work[f.direction + i] if iwork[f.mode + i] == SLIP else 0.0
         work[p.total + i] = 0.0
+        work[f.kept + i] = mem[form.constraints[i].lam]
     if find_touching(s, mem, work, iwork) and status == CONVERGED:
         status, _, _ = solve_impact(t, 0.0, s, solver, solver_options, options, mem, work, iwork)
         bits |= JUMP

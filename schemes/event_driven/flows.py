@@ -206,25 +206,26 @@ def put_on_gaps(t, s, functions, options, mem, imem, work, iwork):
 def put_on_constraints(t, s, functions, options, mem, imem, work, iwork):
     """Project the state in mem onto what is held: positions onto ``y = 0``, then velocities onto ``H v + rate = 0``, along M^-1 B.
 
-    Returns whether it has changed.
+    Returns whether it has changed. Nothing does where what is held is singular.
     """
-    changed = False
+    changed, is_regular = False, True
     for _ in range(_PROJECTIONS):
-        _refresh(t, s, functions, options, mem, imem, work, iwork)
-        if not correct(False, s, mem, work, iwork):
+        is_regular = _refresh(t, s, functions, options, mem, imem, work, iwork)
+        if not (is_regular and correct(False, s, mem, work, iwork)):
             break
         changed = True
     if changed:
-        _refresh(t, s, functions, options, mem, imem, work, iwork)
-    return correct(True, s, mem, work, iwork) or changed
+        is_regular = _refresh(t, s, functions, options, mem, imem, work, iwork)
+    return (is_regular and correct(True, s, mem, work, iwork)) or changed
 
 
 @tiny
 def _refresh(t, s, functions, options, mem, imem, work, iwork):
-    """Operators of what is held at the state in mem, where they change."""
-    if s.flow[0].is_linear == 0:
-        evaluate_operators(t, ACTIVE, s, functions, options, mem, imem, work, iwork)
-        factorise(s, work, iwork)
+    """Operators of what is held at the state in mem, where they change. Returns whether that is regular."""
+    if s.flow[0].is_linear != 0:
+        return True
+    evaluate_operators(t, ACTIVE, s, functions, options, mem, imem, work, iwork)
+    return factorise(s, work, iwork)
 
 
 @kernel

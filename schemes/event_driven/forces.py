@@ -12,6 +12,7 @@ from nsds._jit import kernel, tiny, view
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT
 from nsds.schemes.derivatives import derivative
+from nsds.schemes.event_driven import dependent
 from nsds.schemes.event_driven.bodies import bend_rows, evaluate_interactions, evaluate_wrenches
 from nsds.schemes.event_driven.compliance import add_forces, is_compliant
 from nsds.schemes.event_driven.disks import begins_disk, rolls, rows_of
@@ -53,6 +54,7 @@ def list_rows(s, imem, iwork):
                 m += 1
             n += 1
     iwork[f.count], iwork[f.n_equations], iwork[f.fresh] = n, m, 1
+    iwork[f.depends] = ABSENT
     if n > 0:
         extract_pattern(p, n, form.W_row, form.W_column, iwork)
         transpose_pattern(p, n, iwork)
@@ -96,34 +98,51 @@ def _gather_matrix(s, work, iwork):
 
 @kernel
 def factorise(s, work, iwork):
-    """Inverse of the matrix of the HELD rows; False where it is singular."""
+    """Inverse of the matrix of the HELD rows, see `dependent.invert` of equations that depend on each other; False where it is singular.
+
+    That is also where more equations depend on each other than just before: there a mechanism may leave its branch.
+    """
     f = s.flow[0]
+    known = iwork[f.depends]
     iwork[f.n_shifts] = 0
     if iwork[f.count] == 0:
         return True
     _gather_matrix(s, work, iwork)
-    if not invert_in_place(iwork[f.n_equations], f.matrix, f.size, work, iwork, f.pivots):
+    if known <= 0 and invert_in_place(iwork[f.n_equations], f.matrix, f.size, work, iwork, f.pivots):
+        iwork[f.depends] = 0
+    elif known == 0:
         return False
+    else:
+        if known < 0:
+            _gather_matrix(s, work, iwork)
+        if not dependent.invert(s, work, iwork):
+            return False
+        if 0 < known < iwork[f.depends]:
+            iwork[f.depends] = known
+            return False
     find_shifts(s, work, iwork)
     return True
 
 
 @kernel
 def mark_redundant(s, work, iwork):
-    """Rows that others hold already become REDUNDANT, with the friction of their contacts: those whose pivot is rounding.
+    """Contacts that others hold already become REDUNDANT, with their friction: those whose pivot is rounding.
 
-    Of rows that follow from each other those of rolling do so, then those that are spared.
+    Of rows that follow from each other those of rolling and of bounded forces do so, then those that are spared; equations never do.
     """
     constraints, f, p = s.newton.constraints, s.flow[0], s.newton.plan[0]
     _gather_matrix(s, work, iwork)
     m = iwork[f.n_equations]
-    for k in range(3 * m):
+    for k in range(4 * m):
         e = k % m
         i = iwork[p.active + iwork[f.row + e]]
-        if (2 if rolls(constraints[i]) else iwork[f.spared + i]) != k // m:
+        is_equation = constraints[i].bilateral != 0
+        if (0 if is_equation else 3 if rolls(constraints[i]) or constraints[i].lower != ABSENT else 1 + iwork[f.spared + i]) != k // m:
             continue
         pivot = work[f.matrix + e * m + e]
         if iwork[f.mode + i] == REDUNDANT or not abs(pivot) > _NO_PIVOT * work[f.size + e]:
+            if is_equation:
+                continue
             iwork[f.mode + i] = REDUNDANT
             for k in range(i + 1, i + rows_of(constraints[i]) if constraints[i].component == 0 else i + 1):
                 iwork[f.mode + k] = REDUNDANT
@@ -170,6 +189,17 @@ def jams(s, work, iwork):
 def bound_of(c, direction, work):
     """The force of a bounded row that slips in a direction."""
     return work[c.lower] if direction > 0.0 else work[c.upper]
+
+
+@tiny
+def given_force(i, s, work, iwork):
+    """The force of a bounded row that is not solved for: its bound where it slips, that of before where others hold it; else 0."""
+    f, c = s.flow[0], s.newton.constraints[i]
+    if c.lower == ABSENT:
+        return 0.0
+    if iwork[f.mode + i] == REDUNDANT:
+        return min(max(work[f.kept + i], work[c.lower]), work[c.upper])
+    return bound_of(c, work[f.direction + i], work) if iwork[f.mode + i] == SLIP else 0.0
 
 
 @kernel
@@ -226,10 +256,7 @@ def hold(out, is_whole, s, mem, work, iwork):
         for k in range(c.entry, c.entry_end):
             r += work[form.entries[k].coefficient] * work[out + form.entries[k].dof]
         for k in range(iwork[p.sub_row + a] if is_whole else 0, iwork[p.sub_row + a + 1] if is_whole else 0):
-            i = iwork[p.active + iwork[p.sub_column + k]]
-            other = form.constraints[i]
-            if iwork[f.mode + i] == SLIP and other.component == 0:
-                r += work[p.W + k] * bound_of(other, work[f.direction + i], work)
+            r += work[p.W + k] * given_force(iwork[p.active + iwork[p.sub_column + k]], s, work, iwork)
         work[f.rhs + e] = r
     solve_rows(s, work, iwork)
     if iwork[f.n_shifts] > 0:
@@ -237,8 +264,8 @@ def hold(out, is_whole, s, mem, work, iwork):
         _slip_with(s, work, iwork)
     for a in range(n if is_whole else 0):
         i = iwork[p.active + a]
-        if iwork[f.mode + i] == SLIP and form.constraints[i].component == 0:
-            work[p.z + a] = bound_of(form.constraints[i], work[f.direction + i], work)
+        if form.constraints[i].lower != ABSENT and iwork[f.mode + i] != HELD:
+            work[p.z + a] = given_force(i, s, work, iwork)
     push(out, s, mem, work, iwork)
 
 

@@ -38,7 +38,7 @@ from nsds.schemes.event_driven.guards import start_together
 from nsds.schemes.event_driven.handover import begin_anew, hand_over
 from nsds.schemes.event_driven.impacts import is_solved
 from nsds.schemes.event_driven.state import load, store
-from nsds.schemes.event_driven.tables import FREE, HELD, SLIP, Options, Tables, no_bodies, place_flow
+from nsds.schemes.event_driven.tables import FREE, HELD, SLIP, Options, Tables, no_bodies, number_blocks, place_flow
 from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.contact_forces import clear_impulses
 from nsds.schemes.lagrangian.functions import blame  # noqa: F401
@@ -93,6 +93,7 @@ def prepare(records, mem, options, h, method):
     prepared = newton.prepare(records, layout, words, method, work, iwork)
     flow["is_linear"], flow["is_controlled"] = exact, has_controls(records)
     prepared.iwork[:, flow["relation"][0] : flow["relation"][0] + constraints.size] = _relations_of(prepared.tables)
+    number_blocks(prepared, flow, max(constraints.size, 1))
     if exact:
         prepared.work[:, flow["limit"][0]] = _REACH / _fastest(records, layout)
         prepared.iwork[:, flow["has_forces"][0]] = (layout.parts["fext_function"] != ABSENT).any()
@@ -255,11 +256,21 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
 
 @tiny
 def _goes_on(status, options, s, iwork):
-    """Whether time stepping goes on after this status; usually not where nothing slips and steps are too short: some force jumps."""
-    slips = options.hybrid == ALWAYS or status != STEP_COLLAPSED
-    for i in range(s.newton.constraints.size if not slips else 0):
-        slips |= iwork[s.flow[0].mode + i] == SLIP
-    return options.hybrid != NEVER and slips and is_handed_over(status)
+    """Whether time stepping goes on after this status.
+
+    Usually not where nothing slips and steps are too short, as some force jumps; never where a smooth motion fails that equations alone
+    hold, as of a mechanism at a position at which it loses a rank: steps in time would leave its branch.
+    """
+    slips, touches, holds = False, False, False
+    for i in range(s.newton.constraints.size):
+        c, mode = s.newton.constraints[i], iwork[s.flow[0].mode + i]
+        holds |= c.bilateral != 0 and not is_compliant(c)
+        touches |= c.bilateral == 0 and not is_compliant(c) and mode != FREE
+        slips |= mode == SLIP
+    may = touches or not holds if status in (STEP_COLLAPSED, SINGULAR_STEP) else True
+    if status == STEP_COLLAPSED:
+        may &= slips or options.hybrid == ALWAYS
+    return options.hybrid != NEVER and may and is_handed_over(status)
 
 
 @tiny

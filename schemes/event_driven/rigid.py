@@ -21,7 +21,7 @@ from nsds.model.records import model_of
 from nsds.schemes.event_driven.bodies import STATE
 from nsds.schemes.event_driven.disks import state_coefficients
 from nsds.schemes.event_driven.lagrangian import EXPLICIT, cause_of, opening, start, step, with_flow  # noqa: F401
-from nsds.schemes.event_driven.tables import PLACES, RIGID_ROWS, Rigid, place_flow
+from nsds.schemes.event_driven.tables import PLACES, RIGID_ROWS, Rigid, number_blocks, place_flow
 from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.newton import ELEMENT
 from nsds.schemes.lagrangian.tables import CONSTRAINT, DRIVEN, PART, POSITION, RELATION, VELOCITY, constraints_of
@@ -68,6 +68,7 @@ def prepare(records, mem, options, h, method):
     prepared = newton_form(stated, records, words, method, work, iwork)
     prepared.work[:, flow["limit"][0]] = np.inf
     flow["is_controlled"] = prepared.tables.plan["controlled"]
+    number_blocks(prepared, flow, stated.d)
     return with_flow(prepared, flow, stated.rigid, options, words)._replace(stepper=sys.modules[__name__])
 
 

@@ -47,7 +47,8 @@ def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_even
         choice of what is held is found; contacts that slip into themselves (Painlevé); steps that become too short, or 20 000 of them
         in a thousandth of h. By default that is so but of steps that become too short where no contact slips, as a force jumps or
         grows without end, and of first-order systems whose motion is "exact", or whose outputs users' functions give, which may jump:
-        the run ends with a status that says so. True: wherever it may be, and first-order systems all move by "dopri5". False: the run
+        the run ends with a status that says so. True: wherever it may be, but where joints alone hold a motion that fails, as at a position
+        at which a mechanism loses a rank, and first-order systems all move by "dopri5". False: the run
         ends there, with a status that says why.
         The interval has 64 steps and is ``2^-10 h`` long; where another one comes soon after, that is four times as long, up to the
         next row. The status of the row at its end says so, and why, in bits (`nsds.advice`), and the run warns once. Mechanical systems

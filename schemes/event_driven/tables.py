@@ -15,8 +15,8 @@ SERIES_DEGREE = 24  # of the Taylor series of a linear motion
 JUMPS = 64  # of forces, at most, whose times are remembered
 # What a row of the problems of forces is. A bilateral constraint is always HELD, an open contact FREE; of a closed one the normal is HELD
 # and its tangents are, where it sticks, or SLIP, where ``lambda_t = -mu lambda_n direction``; a bounded force is HELD where it keeps the
-# velocity 0, else SLIP, at the bound that its direction says. What others hold already is REDUNDANT: its force is 0, or a share
-# of friction.
+# velocity 0, else SLIP, at the bound that its direction says. A contact that others hold already is REDUNDANT: its force is 0, or a share
+# of friction; of dry friction that of before.
 FREE, HELD, SLIP, REDUNDANT = range(4)
 # of the motion: x = (q, v) of all coordinates, n of them, at the start, the end and inside a step; stages k; poly, the
 # motion as polynomials of theta, and those of forces that depend on time; acc_free, accelerations without contact; jumped_at, when forces
@@ -28,11 +28,12 @@ _MOTION = ("x", "x_new", "x_sampled", "k", "poly", "force_value", "force_poly", 
 # of flight before that; approach, the speed before an impact; opening, ydot after an event; of compliant rows margin, the value of the
 # guard, opening and bend, its derivatives, and soft, scratch; right side and row sums of the problem of
 # forces; of a run of slow impacts, when it began and when its first half ended, and the largest speeds in both halves; carried, what the
-# friction of a contact can be.
+# friction of a contact can be; of equations that may depend on each other weight, scale and side, see
+# `nsds.schemes.event_driven.dependent`; kept, the force of a bounded row before the event.
 _ROWS = (
     "root", "length", "speed", "pull", "slow", "slip", "creep", "direction", "heading", "direction_before", "last", "flight",
     "flight_before", "approach", "opening", "rhs", "size", "run_start", "run_middle", "run_first", "run_second", "carried",
-    "margin", "bend", "soft",
+    "margin", "bend", "soft", "weight", "scale", "side", "kept",
 )  # fmt: skip
 # Values and polynomial of guards, forces lambda as polynomials, scratch, the matrix of the HELD rows, shifts of forces, and the matrix of a
 # compliant element.
@@ -46,16 +47,19 @@ _NUMBERS = ("step", "resume", "error", "tail", "limit", "event", "force", "mark"
 # zero; keep, whether it takes part in a problem; before, its mode before the event; equation, the number of an active row in the matrix,
 # row, the reverse, and pivots; spared, whether others carry load rather than it; run, slow impacts in a row; shifted, places in the
 # list that have shifts; relation, that of a compliant row, ABSENT where y is linear; listed, whether it is in the record's list; turned,
-# whether its slip is reversed at the end of a step.
+# whether its slip is reversed at the end of a step; left_out, whether it is an equation that follows from others; block, the first row of
+# its block of equations.
 _WHOLE_ROWS = ("mode", "zeros", "fired", "keep", "before", "equation", "row", "pivots", "spared", "run", "shifted", "relation", "listed",
-               "turned")  # fmt: skip
+               "turned", "left_out", "block")  # fmt: skip
 # Whole numbers: how many rows are active, and HELD, and how many shifts there are; the degree of poly; fresh, whether the state is another
 # than that of the last step; pending, whether an event is; next_time, of those known in advance; events since the last row, and at one
 # time; steps since the mark; has_forces, whether forces depend on time; first_event, whether the step ends at one; culprit, the row that
-# it is due to; n_jumps, times in jumped_at; foretold, the one of them that comes again next; force_degree, of the polynomials of forces.
+# it is due to; n_jumps, times in jumped_at; foretold, the one of them that comes again next; force_degree, of the polynomials of forces;
+# depends, how many equations followed from others when the matrix was last factorised, ABSENT
+# before.
 _WHOLE = (
     "count", "n_equations", "n_shifts", "degree", "fresh", "pending", "next_time", "n_events", "n_still", "n_steps", "has_forces",
-    "first_event", "culprit", "n_jumps", "foretold", "force_degree",
+    "first_event", "culprit", "n_jumps", "foretold", "force_degree", "depends",
 )  # fmt: skip
 # Of stiff motions what `nsds.schemes.event_driven.radau5` works with, and x' at the start of a step.
 _STIFF = ("jac", "newton", "filter", "z", "g", "sizes", "first", "stage_pivots")
@@ -108,6 +112,13 @@ class Tables(NamedTuple):
     flow: np.ndarray
     times: np.ndarray  # of events that are known in advance
     rigid: Rigid
+
+
+def number_blocks(prepared, flow, d):
+    """Of each constraint the first one of its block of equations, d rows of an interaction, into the integer work memory."""
+    first = {}
+    blocks = [first.setdefault((name, element, row // d), i) for i, (name, element, row) in enumerate(prepared.layout.owners)]
+    prepared.iwork[:, flow["block"][0] : flow["block"][0] + len(blocks)] = blocks
 
 
 def place_flow(n_dofs, n_state, n_constraints, is_stiff, work, iwork, compliant=0):

@@ -5,7 +5,7 @@ import numpy as np
 from nsds._jit import inlined, kernel, tiny, view
 from nsds.model.layout import ABSENT
 from nsds.schemes.lagrangian.tables import POSITION
-from nsds.schemes.problem import box, contact
+from nsds.schemes.problem import box, contact, friction
 from nsds.schemes.problem.activation import is_closed
 
 _TOUCHING = 1e-300  # a first lambda that only says "pressing"
@@ -140,6 +140,7 @@ def solve_active(p, blocks, n, h, unit, solver, constraints, inputs, options, me
     status = solve(p, blocks, n, row, column, p.sub_W, solver, constraints, options, work, iwork)
     if p.impact_law != 0:
         _add_blows(p, n, constraints, work, iwork)
+    friction.keep_rows(p, n, row, column, constraints, mem, work, iwork)
     for a in range(n):
         accept(work[z + a], unit, constraints[iwork[active + a]], inputs, p.touched, mem, work, iwork)
     return status, int(work[p.info]), work[p.info + 1]

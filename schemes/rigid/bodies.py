@@ -146,7 +146,7 @@ def inverse_matrix(t, weight_v, weight_q, body, q, v, R, turning, is_free, funct
     J, is_ball, turns = view(spare, 0, 9), body.isotropic and not body.oriented and not body.coupled, False
     if not (is_ball and _is_zero(turning)):
         rotational_matrix(weight_v, weight_q, body, q, v, functions, t, mem, J)
-        turns = _subtract(turning, is_free, J)
+        turns = subtract_turning(turning, is_free, J)
     if body.coupled:
         return _invert_coupled(t, weight_v, weight_q, body, q, v, R, functions, mem, J, inverse, spare)
     inverse[0] = 1.0 / mem[body.q + MASS]
@@ -163,7 +163,7 @@ def inverse_matrix(t, weight_v, weight_q, body, q, v, R, turning, is_free, funct
 
 
 @tiny
-def _subtract(turning, is_free, J):
+def subtract_turning(turning, is_free, J):
     """``J <- J - turning`` where leading minors of the symmetric part stay some part of what they are, or the last one's size if is_free.
 
     Returns whether J has changed.

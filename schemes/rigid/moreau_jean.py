@@ -25,7 +25,7 @@ from nsds.maths.vectors import norm, times, times_transposed
 from nsds.model.collisions import with_room
 from nsds.model.kinds import collisions_of
 from nsds.model.records import model_of
-from nsds.schemes.rigid import blocks, forces, problem
+from nsds.schemes.rigid import blocks, forces, loads, problem
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid.bodies import EXPONENTIAL, LINEAR, force, inverse_matrix
 from nsds.schemes.rigid.interactions import blame, cause_of, evaluate, row_velocity  # noqa: F401
@@ -48,6 +48,7 @@ class Tables(NamedTuple):
     interactions: np.ndarray
     collisions: np.ndarray
     plan: np.ndarray  # one row: where the arrays of the work memory lie
+    links: np.ndarray  # `loads.LINK`, of RATTLE alone
 
 
 def prepare(records, options, h, method):
@@ -61,7 +62,7 @@ def prepare(records, options, h, method):
 def tables_of(lists, options, method, work, iwork, n_members):
     """`Tables` with a plan of their own."""
     plan = problem.reserve(lists, options, method, work, iwork, n_members)
-    return Tables(lists.bodies, lists.interactions, lists.collisions, plan)
+    return Tables(lists.bodies, lists.interactions, lists.collisions, plan, np.zeros(0, loads.LINK))
 
 
 def options_of(h, options):
@@ -222,6 +223,7 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
     tol, enough = max(options.tol, ROUNDING), solver_options.enough
     is_free = n_contacts == 0 and problem.are_equations(interactions, p, iwork)
     is_linear = is_free and options.is_explicit != 0.0 and n_blocks > 0
+    is_pressed = options.span > 0.0 and options.is_explicit == 0.0 and s.links.size > 0
     tol_of_equations = tol if problem.has_matrix(n_contacts, n_blocks, p) else max(tol, enough)
     for n_iter in range(int(options.max_iter) + 1):
         problem.move_all(options.h, options, p, q, work)
@@ -230,6 +232,10 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
         n_equations = problem.count_equations(n_contacts, n_blocks, p, iwork)
         if n_iter > 0 and n_blocks > 0 and (options.q_star > 0.0 or p.forces != 0):  # H has moved, or forces have
             problem.total_impulse(n_contacts, n_blocks, p, work, iwork)
+        if is_pressed:
+            loads.press(options.h, s, mem, work, iwork)
+            if n_iter == 0:
+                loads.take_from_guess(options.h, s, problem.stated_blocks(n_contacts, n_blocks, p, work, iwork).r, work, iwork)
         free_impulse(options, bodies, p, v, R, R_free, mem, work)
         residual = free_residual(options, bodies, p, v, impulse, R_free, mem, work)
         equations, judged = equation_residual(
@@ -247,7 +253,7 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
         is_stuck = waited >= _PATIENCE or unsolved >= _UNSOLVED or (n_iter > 0 and p.linear != 0)
         if status != NEWTON or is_stuck or n_iter == int(options.max_iter):
             break
-        if n_iter > 0:
+        if n_iter > 0 and options.q_star > 0.0:
             problem.turn_joints(n_contacts, n_blocks, options, interactions, p, mem, imem, work, iwork)
         if options.is_explicit == 0.0 and not invert(t_force, is_free, options, bodies, p, q, v, R, functions, mem, inverse, work):
             status = SINGULAR_STEP

@@ -17,6 +17,7 @@ from nsds.maths.rotations import rotate, rotate_back
 from nsds.maths.vectors import cross, norm
 from nsds.model.joints import ALIGN, POINT
 from nsds.model.layout import ABSENT, table
+from nsds.schemes.problem import friction
 from nsds.schemes.problem.contact import call_in_turns, can_go_on
 from nsds.schemes.rigid import blocks, equations, forces, redundancy
 from nsds.schemes.rigid import collisions as contacts
@@ -34,7 +35,8 @@ from nsds.status import CONVERGED, STALLED, UNSUITED
 # velocities (4: translation and rotation, without impulses that cancel and with them); v_mid, see `move_all`; w_impact, before an impact,
 # w but where a scheme knows better; moved, see `way_of_forces`; known, impulses that r of rows with bounds is counted from, their sizes,
 # and unknown, the others. Of equations those of `equations` and `redundancy`, and most, rows that there is room for.
-# Of contacts: frames, levers. Of the problem: as in `blocks`.
+# Of contacts: frames, levers. Of the problem: as in `blocks`. load, wrench, arms: see `loads`; kept: see
+# `nsds.schemes.problem.friction`.
 PLAN = table(
     "R", "R_span", "q_old", "v_old", "q", "v", "q_bar", "f_old", "f", "size", "inverse", "w", "w_free", "w_end", "R_free", "p", "impulses",
     "spare", "x", "h_size", "speed", "turning", "moved", "known", "known_size", "unknown",
@@ -44,7 +46,7 @@ PLAN = table(
     "n_bodies", "stride", "d", "n_contacts", "n_blocks", "few", "limit", "room", "linear", "parallel", "sweeps", "instead", "brief",
     "unilateral", "bounded", "forces", "v_mid", "w_impact", "dense", "null", "gram", "scaled", "scale", "weight", "component", "row_of",
     "most", "n_nodes", "n_words", "is_ordered", "next_row", "ends", "node_row", "node_body", "node_links", "node_at", "node_place",
-    "nodes_left", "on_body", "own", "pivot", "run_of", "runs",
+    "nodes_left", "on_body", "own", "pivot", "run_of", "runs", "load", "wrench", "arms", "kept",
 )  # fmt: skip
 
 
@@ -96,7 +98,7 @@ def reserve(lists, options, method, work, iwork, n_members):
     work.place(plan, h_size=2 * n, speed=4 * n, turning=9 * n, moved=n, known=6 * n, known_size=2 * n, unknown=6 * n)
     work.place(plan, frame=9 * n_contacts, lever=6 * n_contacts, mu=2 * (n_contacts + n_blocks))
     work.place(plan, **dict.fromkeys(("H", "G"), 12 * d * n_rows), diagonal=d * n_rows)
-    work.place(plan, **dict.fromkeys(("b", "r", "u"), d * (n_contacts + n_blocks)), rhs=d * limit, W=d * d * column.size)
+    work.place(plan, **dict.fromkeys(("b", "r", "u"), d * (n_contacts + n_blocks)), rhs=d * limit, W=d * d * column.size, kept=2 * limit)
     floats, integers = method.work_size(d, row, column) if limit else (0, 0)
     work.place(plan, solver=floats)
     plan["v_mid"], plan["w_impact"], plan["E"] = plan["v_old"], plan["w"], plan["H"]
@@ -572,7 +574,10 @@ def solve_with_matrix(is_new, aim, n_contacts, n_blocks, s, solver, options, wan
     info, spare, ispare = view(work, p.info, N_INFO), view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver)
     if wanted < math.inf:
         aim = max(min(aim, wanted / size_of(q), share * merit(False, disk, mu, row, column, W, q, r, u)), _CLOSEST)
+    kept = view(work, p.kept, 2 * n)
+    friction.note(d, disk, stated.diagonal, r, kept)
     status = call_in_turns(solver, p.brief != 0, aim, disk, mu, row, column, W, q, options, r, u, info, spare, ispare)
+    friction.keep_blocks(d, disk, row, column, W, u, kept, r)
     total_impulse(n_contacts, n_blocks, p, work, iwork)
     return CONVERGED if info[1] <= options.enough else status
 

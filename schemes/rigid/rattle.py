@@ -6,7 +6,9 @@
 with ``F = F(t_k + h/2, q_k o exp(h v / 2), v)``, and the laws of contacts, friction and bounds for ``H(q_k) v`` in the first half and for
 ``H(q_{k+1}) v_{k+1}`` in the second, of what is closed at q_k, or at q_{k+1}; velocities before an impact are v_k and v. Without contacts
 the step is the same backwards: of order 2, and what a conservative machine has of energy does not drift. Forces are those of the implicit
-midpoint rule, so that no spring or damper is too stiff; as under that rule, what is much faster than a step rings and is not damped.
+midpoint rule, so that no spring or damper is too stiff; as under that rule, what is much faster than a step rings and is not damped. What
+they press into joints acts with H of the middle, too, ``F + H^T Lambda`` (`schemes.rigid.loads`): H of the ends would give a strong force
+through a joint a lever of ``h v / 2``, one way in the first half and the other way in the second.
 
 Where no v is found that keeps joints at their positions and follows the laws of contacts, as of a mechanism that is struck while it turns
 by a radian in a step, or where joints would drive what they hold, they hold for velocities in the first half, and a linear motion beside
@@ -28,11 +30,10 @@ import numpy as np
 from nsds import _checks
 from nsds._jit import by_reference, kernel, stack, tiny, view
 from nsds.maths.vectors import dot, norm, times
-from nsds.model.joints import ALIGN, POINT
 from nsds.model.kinds import NEWTON_EULER
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.problem.box import worse
-from nsds.schemes.rigid import blocks, problem, trees
+from nsds.schemes.rigid import blocks, loads, problem, trees
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import EXPONENTIAL, move
@@ -45,11 +46,10 @@ from nsds.status import CAPACITY, CONVERGED, INEXACT, NON_FINITE
 OPTIONS = np.dtype([("scheme", "S32"), ("newton_tol", "<f8"), ("newton_max_iter", "<i8")])
 # Impulses of the first half: on bodies in axes of the body (6 each), of interactions, and of contacts as they lie in the record.
 # way: velocities by which the bodies move.
-PLAN = table("impulse", "lam", "load", "way")
+PLAN = table("impulse", "lam", "way")
 _TURN = 0.5  # radians, by which a linear motion that closes joints may turn bodies
 _FAR = 1 / 4  # radians, by which bodies turn in a step of which impulses of the last one are a guess that counts
 _OPEN = 1e-8  # of the coordinates, by which joints may be open at rest
-_STIFF = 1 / 16  # (h omega / 2)^2 of a link that its joints pull is 3 to 4 times that, see `_are_loads_stiff`
 
 
 @by_reference
@@ -67,7 +67,6 @@ class Options(NamedTuple):
 
     h: float
     first: problem.Options
-    loaded: problem.Options  # of a first half whose joints have H of its middle
     second: problem.Options
     yielding: problem.Options  # of a first half whose joints hold for velocities,
     closing: problem.Options  # and of the motion that closes them
@@ -122,12 +121,13 @@ def prepare(records, mem, options, h, method):
     )
     motion, places = plain.tables_of(lists, first, method, work, iwork, records.size), np.zeros(1, PLAN)
     n_lam = int(lists.interactions["m"].sum()) + int((lists.collisions["each"] * lists.collisions["capacity"]).sum())
-    work.place(places, impulse=6 * lists.bodies.size, lam=n_lam, load=6 * lists.bodies.size, way=6 * lists.bodies.size)
+    work.place(places, impulse=6 * lists.bodies.size, lam=n_lam, way=6 * lists.bodies.size)
     work.place(motion.plan, v_mid=6 * lists.bodies.size, w_impact=6 * lists.bodies.size)  # v_mid stays 0: the second half moves nothing
     work.place(motion.plan, E=int(motion.plan["G"][0] - motion.plan["H"][0]))
     second, closing = first._replace(is_explicit=1.0, a=0.0, span=0.0), first._replace(is_explicit=1.0, max_iter=1.0)
-    words = Options(h, first, first._replace(q_star=1.0), second, first._replace(span=0.0), closing)
-    tree = trees.plant(lists, mem, method, work, iwork)
+    words, joints = Options(h, first, second, first._replace(span=0.0), closing), trees.joints_of(lists, mem)
+    motion = motion._replace(links=loads.plant(lists, joints, motion.plan, work))
+    tree = trees.plant(lists, joints, method, work, iwork)
     return Prepared(Tables(motion, places, tree), lists.functions, words, work.array(), iwork.array(np.int64), sys.modules[__name__], lists)
 
 
@@ -140,9 +140,7 @@ def start(t, s, functions, options, mem, imem, work, iwork):
 @kernel
 def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
-    form, p, t, second = s.motion, s.motion.plan[0], t_new - options.h, options.second
-    is_stiff = _are_loads_stiff(options.h, form, mem, imem)
-    first = options.loaded if is_stiff else options.first
+    form, p, t, first, second = s.motion, s.motion.plan[0], t_new - options.h, options.first, options.second
     plain.begin(t, first, form, functions, mem, work)
     for i in range(6 * p.n_bodies):
         work[p.w_impact + i] = work[p.w + i]
@@ -150,38 +148,33 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     n_contacts, n_blocks = problem.choose_active(first, form, mem, imem, work, iwork)
     if n_contacts == 0 and problem.are_equations(form.interactions, p, iwork):
         _anticipate(t, first, form, functions, mem, work, iwork)
-    status, n_iter, residual = _solve_half(
-        t, is_stiff, n_contacts, n_blocks, s, functions, solver, solver_options, first, mem, imem, work, iwork
-    )
+    status, n_iter, residual = _solve_half(t, n_contacts, n_blocks, s, functions, solver, solver_options, first, mem, imem, work, iwork)
     way = p.v
-    is_found = status == CONVERGED or (status == INEXACT and not is_stiff)
+    is_found = status in (CONVERGED, INEXACT)
     if not is_found or _do_joints_drive(options.h, n_contacts, n_blocks, s, mem, work, iwork):
         way = s.plan[0].way
-        is_stiff, n_tried = False, n_iter
+        n_tried = n_iter
         n_contacts, n_blocks, status, n_iter, residual = _yield(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
         n_iter += n_tried
     if not _move(options.h, first, way, form.collisions, p, mem, imem, work, iwork):
         _scale_impulses(2.0, form, mem, imem)
         return CAPACITY, n_iter, residual
-    done = _meet(t_new, is_stiff, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork)
-    _turn_over(s, second, work)
+    done = _meet(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork)
+    _turn_over(s, work)
     if p.unilateral != 0:
         plain.invert_masses(t_new, second, form, functions, mem, work)
         _approach(second, form, p, mem, work)
     n_contacts, n_blocks = problem.choose_active(second, form, mem, imem, work, iwork)
-    hit, n_second, error = _solve_half(
-        t_new, False, n_contacts, n_blocks, s, functions, solver, solver_options, second, mem, imem, work, iwork
-    )
+    hit, n_second, error = _solve_half(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, second, mem, imem, work, iwork)
     ended = _commit(n_contacts, n_blocks, s, options, mem, imem, work, iwork)
     return worse(worse(ended, done), worse(hit, status)), n_iter + n_second, max(residual, error)
 
 
 @kernel
-def _solve_half(t, is_stiff, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork):
-    """In the velocities that joints leave free, where they form a tree and loads are not stiff; else as `plain.iterate`."""
-    form, n_tried, n_laws = s.motion, 0, -1
-    if not is_stiff:
-        n_laws = trees.laws_of(False, n_contacts, n_blocks, form, s.tree, mem, imem, work, iwork)
+def _solve_half(t, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """In the velocities that joints leave free, where they form a tree; else as `plain.iterate`."""
+    form, n_tried = s.motion, 0
+    n_laws = trees.laws_of(False, n_contacts, n_blocks, form, s.tree, mem, imem, work, iwork)
     if n_laws >= 0:
         if options.span > 0.0:
             status, n_tried, residual = trees.move(
@@ -250,6 +243,7 @@ def _anticipate(t, options, s, functions, mem, work, iwork):
 def _yield(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """A first half whose joints hold for velocities. Returns (contacts, blocks, status, iterations, residual). Out: way, closing joints."""
     form, p, places = s.motion, s.motion.plan[0], s.plan[0]
+    loads.clear(form, work)
     _hold_velocities(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
     for i in range(6 * p.n_bodies):
         work[places.way + i] = work[p.v_old + i] = work[p.v + i]
@@ -355,32 +349,12 @@ def _least_energy(h, body, p, i, mem, work):
     """What forces give in a step to a body at rest, and what closes a joint that is open by little."""
     m, I = mem[body.q + MASS], view(mem, body.q + INERTIA, 9)
     inertia = (I[0] + I[4] + I[8]) / 3.0
-    speed = h * norm(view(work, p.f + 6 * i, 3)) / m + _OPEN * norm(view(work, p.q_old + 7 * i, 3)) / h
-    turning = h * norm(view(work, p.f + 6 * i + 3, 3)) / inertia + _OPEN / h
+    F = stack(6)
+    for k in range(6):
+        F[k] = work[p.f + 6 * i + k] - work[p.load + 6 * i + k]
+    speed = h * norm(view(F, 0, 3)) / m + _OPEN * norm(view(work, p.q_old + 7 * i, 3)) / h
+    turning = h * norm(view(F, 3, 3)) / inertia + _OPEN / h
     return 0.5 * (m * speed * speed + inertia * turning * turning)
-
-
-@kernel
-def _are_loads_stiff(h, s, mem, imem):
-    """Whether the last impulses of joints make some body's rotation so stiff that H of the ends of the step is not enough.
-
-    A load F on an arm a that turns has the stiffness F a, against the inertia ``I + m a^2`` about the joint.
-    """
-    for k in range(s.interactions.size):
-        it = s.interactions[k]
-        for i in range(it.m if it.row != ABSENT and it.law == EQUALITY else 0):
-            kind, load = imem[it.row + i], abs(mem[it.lam + i])
-            for side in range(2):
-                body, arm = it.a, norm(view(mem, (it.row_a if kind == POINT else it.row_u) + 3 * i, 3))
-                if side == 1:
-                    body, arm = it.b, norm(view(mem, it.row_b + 3 * i, 3))
-                if (kind != POINT and (kind != ALIGN or side == 1)) or body == ABSENT or s.bodies[body].fixed:
-                    continue
-                q = s.bodies[body].q
-                I, lever = view(mem, q + INERTIA, 9), mem[q + MASS] * arm * arm if kind == POINT else 0.0
-                if 0.25 * h * load * arm > _STIFF * ((I[0] + I[4] + I[8]) / 3.0 + lever):
-                    return True
-    return False
 
 
 @kernel
@@ -406,12 +380,11 @@ def _move(h, options, way, collisions, p, mem, imem, work, iwork):
 
 
 @kernel
-def _meet(t_new, is_stiff, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork):
+def _meet(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork):
     """The state between the halves in mem, with its contacts. Returns CONVERGED or NON_FINITE. Out: what the first half did, R, w."""
     form, p, places = s.motion, s.motion.plan[0], s.plan[0]
     m = p.n_bodies
     q, v, R = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m)
-    _hold_loads(is_stiff, n_contacts, n_blocks, form, places, work, iwork)
     plain.to_body(m, R, view(work, p.p, 6 * m), view(work, places.impulse, 6 * m))
     problem.keep_impulses(n_contacts, n_blocks, options.first, form, mem, imem, work, iwork)
     for k in range(form.collisions.size):
@@ -419,36 +392,19 @@ def _meet(t_new, is_stiff, n_contacts, n_blocks, s, functions, options, mem, ime
         contacts.inherit(c, iwork[c.found], mem, imem, work, iwork)
         contacts.pass_on(c, iwork[c.found], mem, imem, work, iwork)
         contacts.take_over(c, iwork[c.found], mem, imem, work, iwork)
-    _each_lambda(2.0 if is_stiff else 1.0, s, mem, imem, work)
+    _each_lambda(False, s, mem, imem, work)
     return plain.put_state(t_new, form, q, v, R, functions, mem, imem, work)
 
 
 @kernel
-def _hold_loads(is_stiff, n_contacts, n_blocks, s, places, work, iwork):
-    """What joints have done with H of the middle, which the second half does, too, in axes of the bodies: 0 unless loads are stiff."""
-    p, stated = s.plan[0], problem.stated_blocks(n_contacts, n_blocks, s.plan[0], work, iwork)
-    load, R = view(work, places.load, 6 * p.n_bodies), view(work, p.R, 9 * p.n_bodies)
-    for i in range(6 * p.n_bodies):
-        load[i] = 0.0
-    for k in range(s.interactions.size if is_stiff else 0):
-        it, first = s.interactions[k], p.d * iwork[p.begin + k]
-        for side in range(2):
-            body = it.a if side == 0 else it.b
-            for l in range(6 if it.law == EQUALITY and first >= 0 and body != ABSENT else 0):
-                for i in range(first, first + it.m):
-                    load[6 * body + l] += stated.H[12 * i + 6 * side + l] * stated.r[i]
-    plain.to_body(p.n_bodies, R, load, load)
-
-
-@kernel
-def _turn_over(s, options, work):
-    """The second half begins where the first one ended, with its forces and loads. Out: q_old, v_old, f_old and force_old."""
-    form, p, load = s.motion, s.motion.plan[0], s.plan[0].load
+def _turn_over(s, work):
+    """The second half begins where the first one ended, with its forces. Out: q_old, v_old, f_old and force_old."""
+    form, p = s.motion, s.motion.plan[0]
     m = p.n_bodies
     for i in range(7 * m):
         work[p.q_old + i] = work[p.q + i]
     for i in range(6 * m):
-        work[p.v_old + i], work[p.f_old + i] = work[p.v + i], work[p.f + i] + work[load + i] / options.h
+        work[p.v_old + i], work[p.f_old + i] = work[p.v + i], work[p.f + i]
     for k in range(form.interactions.size):
         it = form.interactions[k]
         for i in range(it.m if it.law == FORCE else 0):
@@ -493,32 +449,33 @@ def _commit(n_contacts, n_blocks, s, options, mem, imem, work, iwork):
     for i in range(m):
         for k in range(6):
             at = 6 * i + k
-            mem[form.bodies[i].q + P + k] = work[p.R_free + at] + work[places.impulse + at] + work[places.load + at]
+            mem[form.bodies[i].q + P + k] = work[p.R_free + at] + work[places.impulse + at] + options.h * work[p.load + at]
     problem.keep_impulses(n_contacts, n_blocks, options.second, form, mem, imem, work, iwork)
-    _each_lambda(0.0, s, mem, imem, work)
+    _each_lambda(True, s, mem, imem, work)
+    loads.add_to(options.h, form, mem, work)
     is_finite = plain.keep_state(form, q, v, mem, imem, work)
     is_finite = plain.outputs_of_velocities(form.interactions, p, v, R, mem, work) and is_finite
     return CONVERGED if is_finite else NON_FINITE
 
 
 @kernel
-def _each_lambda(factor, s, mem, imem, work):
-    """lambda of the record is kept, factor times of equations; or, where that is 0, what was kept is added to it."""
+def _each_lambda(is_sum, s, mem, imem, work):
+    """lambda of the record is kept; or, where it is a sum, what was kept is added to it."""
     at = s.plan[0].lam
     for k in range(s.motion.interactions.size):
         it = s.motion.interactions[k]
-        _keep_or_add(factor if it.law == EQUALITY or factor == 0.0 else 1.0, view(mem, it.lam, it.m), view(work, at, it.m))
+        _keep_or_add(is_sum, view(mem, it.lam, it.m), view(work, at, it.m))
         at += it.m
     for k in range(s.motion.collisions.size):
         c = s.motion.collisions[k]
-        _keep_or_add(min(factor, 1.0), view(mem, c.lam, c.each * imem[c.n]), view(work, at, c.each * imem[c.n]))
+        _keep_or_add(is_sum, view(mem, c.lam, c.each * imem[c.n]), view(work, at, c.each * imem[c.n]))
         at += c.each * c.capacity
 
 
 @tiny
-def _keep_or_add(factor, lam, kept):
+def _keep_or_add(is_sum, lam, kept):
     for i in range(lam.size):
-        if factor == 0.0:
+        if is_sum:
             lam[i] += kept[i]
         else:
-            kept[i] = factor * lam[i]
+            kept[i] = lam[i]

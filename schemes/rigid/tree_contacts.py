@@ -14,6 +14,7 @@ import numpy as np
 from nsds._jit import kernel, tiny, view
 from nsds.maths.vectors import dot, dot_6
 from nsds.model.layout import ABSENT, table
+from nsds.schemes.problem import friction
 from nsds.schemes.problem.contact import call_in_turns
 from nsds.schemes.rigid import blocks, problem
 from nsds.schemes.rigid.collisions import rows_of_contact
@@ -22,8 +23,11 @@ from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS
 from nsds.solvers.contact.signature import N_INFO
 
 # most: blocks that there is room for. left and right, ``H S`` and ``H D`` by components (n each); response, ``A^-1 S^T H^T`` likewise.
-# group: of both sides of each block, ABSENT where nothing of it moves, and of the second side where it is that of the first.
-PLAN = table("most", "left", "right", "response", "W", "rhs", "solver", "n_solver", "row", "column", "group", "isolver", "n_isolver")
+# group: of both sides of each block, ABSENT where nothing of it moves, and of the second side where it is that of the first. kept:
+# see `nsds.schemes.problem.friction`.
+PLAN = table(
+    "most", "left", "right", "response", "W", "rhs", "solver", "n_solver", "row", "column", "group", "isolver", "n_isolver", "kept"
+)
 GROUP = table("origin", "size")  # unknowns that hang together by joints and forces: the first one, how many
 _MOST = 24
 _MANY = 3  # blocks from which some may carry for others
@@ -40,7 +44,14 @@ def reserve(lists, method, n, work, iwork):
     plan["most"] = most
     if most > 0:
         floats, integers = method.work_size(d, np.arange(most + 1) * most, np.tile(np.arange(most), most))
-        work.place(plan, **dict.fromkeys(("left", "right", "response"), d * most * n), W=(d * most) ** 2, rhs=d * most, solver=floats)
+        work.place(
+            plan,
+            **dict.fromkeys(("left", "right", "response"), d * most * n),
+            W=(d * most) ** 2,
+            rhs=d * most,
+            solver=floats,
+            kept=2 * most,
+        )
         iwork.place(plan, row=most + 1, column=most**2, group=2 * most, isolver=integers)
         plan["n_solver"], plan["n_isolver"] = floats, integers
     return plan
@@ -196,10 +207,13 @@ def solve(is_start, is_first, n_contacts, n_laws, s, tree, solver, options, work
                     first, size = tree.groups[group].origin, tree.groups[group].size
                     q[a] -= _dot(size, view(work, right + n * a + first, size), view(theta, first, size))
     row[0] = 0
+    kept = view(work, plan.kept, 2 * count)
+    friction.note(d, disk, view(work, p.diagonal, d * count), r, kept)
     if is_first and count >= _MANY:
         _level(d, disk, mu, view(work, p.diagonal, d * count), W, q, r, u)
     info, spare, ispare = view(work, p.info, N_INFO), view(work, plan.solver, plan.n_solver), view(iwork, plan.isolver, plan.n_isolver)
     status = call_in_turns(solver, p.brief != 0, options.tol, disk, mu, row, column, W, q, options, r, u, info, spare, ispare)
+    friction.keep_blocks(d, disk, row, column, W, u, kept, r)
     for k in range(count):  # what is open carries nothing, not even rounding
         own = W[(k * count + k) * d * d]
         if work[p.diagonal + d * k] == 0.0 and not r[d * k] * own > u[d * k]:

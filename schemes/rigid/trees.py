@@ -27,10 +27,10 @@ from nsds.maths import rotations
 from nsds.maths.vectors import cross, dot, dot_6, norm, times
 from nsds.model.joints import ALIGN, POINT
 from nsds.model.layout import ABSENT, table
-from nsds.schemes.rigid import forces, problem
+from nsds.schemes.rigid import forces, loads, problem
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid import tree_contacts as laws
-from nsds.schemes.rigid.bodies import rotational_matrix, turn_block
+from nsds.schemes.rigid.bodies import rotational_matrix, subtract_turning, turn_block
 from nsds.schemes.rigid.presence import is_gone
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS
 from nsds.status import CONVERGED, NEWTON
@@ -46,10 +46,10 @@ LINK = table(
     "body", "parent", "above", "joint", "is_b", "points", "slides", "turns", "planar", "first", "columns", "path", "group", "S", "D", "arm",
     "lever", "axis", "pin", "shift", "spin", "Q", "way", "swing", "slide",
 )  # fmt: skip
-# n: unknowns; oriented: forces depend on places. Of all in the work memory: moved, by which joints have moved; A, factorised, and whether
+# n: unknowns. Of all in the work memory: moved, by which joints have moved; A, factorised, and whether
 # it is regular; g, theta; wrench and rotary, what joints do, and inertias (3, 3), of each body; row, of a force, by the unknowns (2 n). In
 # the integer one: joins, whether an interaction is a joint of the tree; row_of, that of each body.
-PLAN = table("n", "oriented", "moved", "A", "regular", "g", "theta", "wrench", "rotary", "row", "joins", "row_of")
+PLAN = table("n", "moved", "A", "regular", "g", "theta", "wrench", "rotary", "row", "joins", "row_of")
 _WORTH = 50  # squares of columns, summed over bodies with joints, for each equation: of larger trees these take less time
 _MOST = 200  # unknowns
 _FAR, _FAR_IN_CONTACT = 2.5, 0.5  # radians, by which no body may turn in a step
@@ -74,9 +74,10 @@ class Tables(NamedTuple):
 # ------------------------------------------------------------------------------------------------------------------ preparation
 
 
-def plant(lists, mem, method, work, iwork):
-    """`Tables` of the tree of a model's joints, for the default method; its work memory is reserved."""
-    order, plan = _order(lists, _joints(lists, mem) if method.name == "auto" else {}), np.zeros(1, PLAN)
+def plant(lists, joints, method, work, iwork):
+    """`Tables` of the tree of joints, see `joints_of`, for the default method; its work memory is reserved."""
+    is_for_it = method.name == "auto" and not lists.bodies["coupled"].any()
+    order, plan = _order(lists, joints if is_for_it else {}), np.zeros(1, PLAN)
     group_of = _groups(lists, order)
     order.sort(key=lambda line: group_of[line[0]])
     links, paths, n = np.zeros(len(order), LINK), [], 0
@@ -102,7 +103,6 @@ def plant(lists, mem, method, work, iwork):
         for name, size in ({"S": 6 * len(path), "D": 6 * len(path)} | sizes).items():
             link[name] = work.reserve(size)
     work.place(plan, moved=n, A=n * n, regular=1, g=n, theta=n, wrench=6 * row_of.size, rotary=9 * row_of.size, row=2 * n)
-    plan["oriented"] = lists.bodies["oriented"].any() or (lists.interactions["law"] == FORCE).any()
     plan["n"], plan["row_of"] = n, _store(iwork, row_of)
     plan["joins"] = _store(iwork, np.isin(np.arange(lists.interactions.size), links["joint"]))
     return Tables(links, plan, groups, laws.reserve(lists, method, n, work, iwork))
@@ -113,12 +113,12 @@ def _store(iwork, numbers):
     return iwork.store(np.tile(np.array(numbers, np.int64), (iwork.n_members, 1)))
 
 
-def _joints(lists, mem):
+def joints_of(lists, mem):
     """{interaction: (slides, turns)} of those that leave translations along axes, and rotations about one, all or none, in all members."""
     found, bodies = {}, lists.bodies
     for k, it in enumerate(lists.interactions):
         m = int(it["m"])
-        if it["law"] != EQUALITY or it["row"] == ABSENT or bodies["coupled"].any():
+        if it["law"] != EQUALITY or it["row"] == ABSENT:
             continue
         kinds = mem[:, it["row"] : it["row"] + m].view(np.int64)
         a, u, b, w = (mem[:, it[f"row_{name}"] : it[f"row_{name}"] + 3 * m].reshape(-1, m, 3) for name in "aubw")
@@ -248,9 +248,9 @@ def move(t, n_contacts, n_laws, s, tree, functions, solver, solver_options, opti
     _guess(h, tree, work, w)
     while n_iter < min(_PATIENCE, options.max_iter) and _find_places(tree, work, h, w) < far:
         plain.to_body(m, R, w, v)
-        if plan.oriented != 0:
-            problem.move_all(options.h, options, p, view(work, p.q, 7 * m), work)
+        problem.move_all(options.h, options, p, view(work, p.q, 7 * m), work)
         plain.evaluate_forces(is_slow, t + 0.5 * h, options, s, view(work, p.q, 7 * m), v, functions, mem, imem, work)
+        loads.press(options.h, s, mem, work, iwork)
         plain.free_impulse(options, s.bodies, p, v, R, R_free, mem, work)
         if n_iter == 0:
             scale = _energy_at_hand(options.h, s, tree, mem, work)
@@ -535,13 +535,14 @@ def _project(tree, p, work, iwork):
 
 @kernel
 def _find_inertias(t, options, s, tree, functions, mem, work):
-    """3 × 3 of rotation in inertial axes, with the derivative of moments by velocities and rotations. Out: rotary."""
+    """3 × 3 of rotation in inertial axes, with derivatives of moments by velocities and rotations, of joints, too. Out: rotary."""
     p, weight, spare = s.plan[0], 0.0 if options.is_explicit != 0.0 else options.h * options.theta, stack(9)
     for at in range(tree.links.size):
         i = tree.links[at].body
         J, q, v = view(work, tree.plan[0].rotary + 9 * i, 9), view(work, p.q_old + 7 * i, 7), view(work, p.v + 6 * i, 6)
         rotational_matrix(weight, weight * options.h * options.a, s.bodies[i], q, v, functions, t, mem, J)
-        if not s.bodies[i].isotropic or s.bodies[i].oriented:
+        turns = weight > 0.0 and subtract_turning(view(work, p.turning + 9 * i, 9), False, J)
+        if not s.bodies[i].isotropic or s.bodies[i].oriented or turns:
             turn_block(view(work, p.R + 9 * i, 9), 3, 3, J, spare)
 
 
@@ -640,7 +641,9 @@ def _energy_at_hand(h, s, tree, mem, work):
     for at in range(tree.links.size):
         i = tree.links[at].body
         q = s.bodies[i].q
-        mass, I, push, turn = mem[q + MASS], view(mem, q + INERTIA, 9), h * work[p.size + 2 * i], h * work[p.size + 2 * i + 1]
+        mass, I, load = mem[q + MASS], view(mem, q + INERTIA, 9), view(work, p.load + 6 * i, 6)
+        push = h * max(0.0, work[p.size + 2 * i] - norm(load))  # of what joints press into each other no velocity comes
+        turn = h * max(0.0, work[p.size + 2 * i + 1] - norm(view(load, 3, 3)))
         for place in (p.v + 6 * i, p.v_old + 6 * i):
             v, Omega = view(work, place, 3), view(work, place + 3, 3)
             times(I, Omega, momentum)

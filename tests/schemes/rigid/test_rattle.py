@@ -105,21 +105,23 @@ def twin_step(q, v, h, m, I, arm, weight):
     M = np.diag(np.r_[m, m, m, I])
 
     def force(v):
-        return np.r_[weight, -np.cross(v[3:], I * v[3:])]
+        """The joint takes the weight at the middle of the step, and leaves its moment about the joint there."""
+        lever = -turn(moved(q, v, h / 2)[3:]).apply(arm)
+        return np.r_[np.zeros(3), turn(moved(q, v, h / 2)[3:]).inv().apply(np.cross(lever, weight)) - np.cross(v[3:], I * v[3:])]
 
     H, x = gap_matrix(q, arm), np.r_[v, np.zeros(3)]
 
     def equations(x):
-        half = x[:6]  # the weight is constant; the gyroscopic moment depends on v alone
+        half = x[:6]
         return np.r_[M @ (half - v) - h / 2 * force(half) - H.T @ x[6:], gap(moved(q, half, h), arm) / h]
 
     for _ in range(20):
         J = np.array([(equations(x + 1e-7 * e) - equations(x - 1e-7 * e)) / 2e-7 for e in np.eye(9)]).T
         x = x - np.linalg.solve(J, equations(x))
     half = x[:6]
+    free = M @ half + h / 2 * force(half)
     q = moved(q, half, h)
     H = gap_matrix(q, arm)
-    free = M @ half + h / 2 * force(half)
     KKT = np.block([[M, -H.T], [H, np.zeros((3, 3))]])
     return q, np.linalg.solve(KKT, np.r_[free, np.zeros(3)])[:6]
 

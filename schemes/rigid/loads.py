@@ -1,0 +1,225 @@
+"""Forces that joints carry, at the middle of a step: what bodies press into their joints acts where these are then.
+
+RATTLE has forces F of the middle of a step, and joints with H of its ends, which do not balance each other: a strong force through a joint
+has a lever of some ``h v / 2`` about it in one half and the opposite one in the other, and so slows down what it should not touch. So the
+joints of a spanning tree take at once all that they can,
+
+    F <- F + H^T Lambda,        H of the middle,
+
+body by body towards the world: of the wrench about the point of its joint a body keeps what the joint leaves free, a force along what
+slides and a moment about what turns; the rest is on its parent. That is the same backwards in time, so that a step stays so. What joints
+that close loops carry, and what is due to motion, is left to H of the ends, with an error of second order.
+
+With the loads at hand Newton's matrix knows of how they turn with a body, as stiff as they are: ``-h^2 dM/d(rotation)`` comes to its
+inertia, see `schemes.rigid.joint_rows.turned_arm`.
+"""
+
+import numpy as np
+
+from nsds._jit import kernel, stack, tiny, view
+from nsds.maths.rotations import rotate, rotate_back
+from nsds.maths.vectors import cross, dot, norm
+from nsds.model.layout import ABSENT, table
+from nsds.schemes.rigid.presence import is_unmoved
+from nsds.schemes.rigid.tables import EQUALITY, FORCE
+
+# One row per joint of the spanning tree, those that are farthest from the world first. child hands on what it carries, parent, a body or
+# ABSENT for the world, gets it; is_b: the child is B of the interaction joint; points: rows that hold a point, which come first; turns:
+# rotations that are left; planar: of bodies in the plane; Lambda: the forces of its rows, in the work memory.
+LINK = table("child", "parent", "joint", "is_b", "points", "turns", "planar", "Lambda")
+
+
+def plant(lists, joints, plan, work):
+    """Spanning tree `LINK` of joints, {interaction: (slides, turns)}; its work memory is reserved, and written into the plan.
+
+    None where no force depends on places and joints close loops, or contacts act, too: H of the ends balances what is the same there.
+    """
+    bodies, around, order = lists.bodies, {}, []
+    for k, left in joints.items():
+        a, b = (int(lists.interactions[side][k]) for side in "ab")
+        for child, parent, is_b in ((a, b, False), (b, a, True)):
+            if child != ABSENT and not bodies["fixed"][child]:
+                root = ABSENT if parent == ABSENT or bodies["fixed"][parent] else parent
+                around.setdefault(root, []).append((child, parent, k, is_b, left))
+    known = set()
+    for root in (ABSENT, *np.flatnonzero(bodies["fixed"] == 0).tolist()):
+        waiting = [] if root in known else [root]
+        known.add(root)
+        while waiting:
+            for line in around.get(waiting.pop(0), ()):
+                if line[0] not in known:
+                    known.add(line[0])
+                    order.append(line)
+                    waiting.append(line[0])
+    laws = lists.interactions["law"]
+    depend_on_places = bodies["oriented"].any() or bodies["coupled"].any() or (laws == FORCE).any()
+    has_contacts = lists.collisions.size > 0 or (lists.interactions["always"] == 0).any()
+    if (has_contacts or len(order) < (laws == EQUALITY).sum()) and not depend_on_places:
+        order = []
+    links = np.zeros(len(order), LINK)
+    for link, (child, parent, k, is_b, (slides, turns)) in zip(links, order[::-1], strict=True):
+        link["child"], link["parent"], link["joint"], link["is_b"], link["turns"] = child, parent, k, is_b, turns
+        link["planar"] = bodies["planar"][child]
+        link["points"] = (2 if link["planar"] else 3) - slides
+        link["Lambda"] = work.reserve(int(lists.interactions["m"][k]))
+    n = bodies.size if order else 0
+    work.place(plan, load=6 * bodies.size, wrench=6 * n, arms=9 * n)
+    return links
+
+
+@kernel
+def press(h, s, mem, work, iwork):
+    """``F + H^T Lambda`` of all bodies, at q of the middle of a step; h: half of it. In/out: f, size. Out: load, Lambda, turning."""
+    p, m = s.plan[0], s.plan[0].n_bodies
+    q, wrench, arms = view(work, p.q, 7 * m), view(work, p.wrench, 6 * m), view(work, p.arms, 9 * m)
+    for i in range(m):
+        for l in range(3):
+            wrench[6 * i + l] = 0.0 if is_unmoved(s.bodies[i], work) else work[p.f + 6 * i + l]
+            wrench[6 * i + 3 + l] = 0.0 if is_unmoved(s.bodies[i], work) else work[p.f + 6 * i + 3 + l]
+        rotate(view(q, 7 * i + 3, 4), view(wrench, 6 * i + 3, 3), view(wrench, 6 * i + 3, 3))
+        for l in range(9):
+            arms[9 * i + l] = work[p.turning + 9 * i + l] = 0.0
+    for at in range(s.links.size):
+        link = s.links[at]
+        if iwork[p.begin + link.joint] >= 0:
+            _hand_on(h, link, s.interactions[link.joint], p, q, wrench, arms, mem, work)
+        else:
+            _clear(link, s.interactions[link.joint].m, work)
+    for i in range(m):
+        moves, load = not is_unmoved(s.bodies[i], work), view(work, p.load + 6 * i, 6)
+        rotate_back(view(q, 7 * i + 3, 4), view(wrench, 6 * i + 3, 3), view(wrench, 6 * i + 3, 3))
+        for l in range(6):
+            load[l] = wrench[6 * i + l] - (work[p.f + 6 * i + l] if moves else 0.0)
+            if moves:
+                work[p.f + 6 * i + l] = wrench[6 * i + l]
+        work[p.size + 2 * i] += norm(view(load, 0, 3))
+        work[p.size + 2 * i + 1] += norm(view(load, 3, 3))
+
+
+@kernel
+def _hand_on(h, link, it, p, q, wrench, arms, mem, work):
+    """What the joint of a body holds of its wrench goes to its parent. In/out: wrench, arms. Out: Lambda, turning.
+
+    arms: of each body the sum of ``r F^T``, with r from its centre to the points of joints at which it gets F.
+    """
+    c, point, pin, n, u, moment, force = link.child, stack(3), stack(3), stack(3), stack(3), stack(3), stack(3)
+    x, own, sign = view(q, 7 * c, 3), view(wrench, 6 * c, 6), 1.0 if link.is_b != 0 else -1.0
+    p_a, p_b = view(q, 7 * it.a + 3, 4), view(q, 7 * max(it.b, 0) + 3, 4)
+    rotate(p_a, view(mem, it.row_a, 3), point)
+    for l in range(3):
+        point[l] += q[7 * it.a + l] - x[l]  # from the centre of the body
+        force[l] = pin[l] = 0.0
+    # 1. force
+    for i in range(link.points):
+        _axis(it, i, p_b, mem, n)
+        along = dot(n, own)
+        work[link.Lambda + i] = sign * along
+        for l in range(3):
+            force[l] += along * n[l]
+    for k in range(9):
+        arms[9 * c + k] -= point[k // 3] * own[k % 3]
+    # 2. moment about the point of the joint
+    cross(point, own, moment)
+    if link.turns == 1 and link.planar != 0:
+        pin[2] = 1.0
+    elif link.turns == 1:
+        rotate(p_a, view(mem, it.row_u + 3 * link.points, 3), pin)
+    _note_turn(h, link.turns, view(q, 7 * c + 3, 4), pin, view(arms, 9 * c, 9), view(work, p.turning + 9 * c, 9))
+    for l in range(3):
+        moment[l] = own[3 + l] - moment[l] if link.turns < 3 else 0.0
+    about = dot(pin, moment)
+    for l in range(3):
+        moment[l] -= about * pin[l]
+    for i in range(link.points, it.m):
+        _axis(it, i, p_b, mem, n)
+        rotate(p_a, view(mem, it.row_u + 3 * i, 3), u)
+        cross(u, n, n)
+        work[link.Lambda + i] = sign * dot(n, moment)
+    # 3. from one body to the other; of a ball joint the moment that is left is the one about its point
+    cross(point, force, u)
+    for l in range(3):
+        own[l] -= force[l]
+        own[3 + l] -= moment[l] + u[l]
+    if link.parent == ABSENT:
+        return
+    to, arm = view(wrench, 6 * link.parent, 6), view(arms, 9 * link.parent, 9)
+    for l in range(3):
+        point[l] += x[l] - q[7 * link.parent + l]
+    cross(point, force, u)
+    for l in range(3):
+        to[l] += force[l]
+        to[3 + l] += moment[l] + u[l]
+    for k in range(9):
+        arm[k] += point[k // 3] * force[k % 3]
+
+
+@tiny
+def _axis(it, i, p_b, mem, n):
+    """The direction of row i in axes of B, in inertial ones."""
+    if it.b != ABSENT:
+        rotate(p_b, view(mem, it.row_w + 3 * i, 3), n)
+    else:
+        for l in range(3):
+            n[l] = mem[it.row_w + 3 * i + l]
+
+
+@tiny
+def _note_turn(h, turns, p_c, pin, X, turning):
+    """``h^2 (X - tr X)`` of what may turn, the derivative of the moment ``r x F`` by a rotation, ``X = sum r F^T``. Out: turning (9,)."""
+    if turns == 0:
+        return
+    trace, axis, column = X[0] + X[4] + X[8], stack(3), stack(3)
+    if turns == 1:
+        slope = -trace
+        for k in range(9):
+            slope += pin[k // 3] * X[k] * pin[k % 3]
+        rotate_back(p_c, pin, axis)
+        for k in range(9):
+            turning[k] = h * h * slope * axis[k // 3] * axis[k % 3]
+        return
+    for k in range(9):
+        turning[k] = h * h * (X[k] - (trace if k % 4 == 0 else 0.0))
+    for i in range(0, 9, 3):
+        rotate_back(p_c, view(turning, i, 3), view(turning, i, 3))
+    for j in range(3):
+        for i in range(3):
+            column[i] = turning[3 * i + j]
+        rotate_back(p_c, column, column)
+        for i in range(3):
+            turning[3 * i + j] = column[i]
+
+
+@tiny
+def _clear(link, m, work):
+    for i in range(m):
+        work[link.Lambda + i] = 0.0
+
+
+@kernel
+def clear(s, work):
+    """Joints press at the ends of the step alone. Out: load, Lambda."""
+    p = s.plan[0]
+    for i in range(6 * p.n_bodies):
+        work[p.load + i] = 0.0
+    for at in range(s.links.size):
+        _clear(s.links[at], s.interactions[s.links[at].joint].m, work)
+
+
+@kernel
+def add_to(factor, s, mem, work):
+    """lambda of the record gets factor times Lambda."""
+    for at in range(s.links.size):
+        it = s.interactions[s.links[at].joint]
+        for i in range(it.m):
+            mem[it.lam + i] += factor * work[s.links[at].Lambda + i]
+
+
+@kernel
+def take_from_guess(h, s, r, work, iwork):
+    """Impulses of equations with which a half begins are those beside h Lambda. In/out: r, by components of the one-step problem."""
+    p = s.plan[0]
+    for at in range(s.links.size):
+        link = s.links[at]
+        first = p.d * iwork[p.begin + link.joint]
+        for i in range(s.interactions[link.joint].m if first >= 0 else 0):
+            r[first + i] -= h * work[link.Lambda + i]
