@@ -32,7 +32,7 @@ LINK = table("child", "parent", "joint", "is_b", "points", "turns", "planar", "L
 def plant(lists, joints, plan, work):
     """Spanning tree `LINK` of joints, {interaction: (slides, turns)}; its work memory is reserved, and written into the plan.
 
-    None where joints close loops and no force depends on places: H of the ends balances what is the same there.
+    None where no force depends on places and joints close loops, or contacts act, too: H of the ends balances what is the same there.
     """
     bodies, around, order = lists.bodies, {}, []
     for k, left in joints.items():
@@ -53,7 +53,8 @@ def plant(lists, joints, plan, work):
                     waiting.append(line[0])
     laws = lists.interactions["law"]
     depend_on_places = bodies["oriented"].any() or bodies["coupled"].any() or (laws == FORCE).any()
-    if len(order) < (laws == EQUALITY).sum() and not depend_on_places:
+    has_contacts = lists.collisions.size > 0 or (lists.interactions["always"] == 0).any()
+    if (has_contacts or len(order) < (laws == EQUALITY).sum()) and not depend_on_places:
         order = []
     links = np.zeros(len(order), LINK)
     for link, (child, parent, k, is_b, (slides, turns)) in zip(links, order[::-1], strict=True):
