@@ -12,7 +12,7 @@ import numpy as np
 from numba import float64, int64, typeof
 
 from nsds._jit import caller, kernel, on_demand, stack, tiny, view
-from nsds.collision import HALF_PLANE, MESH, PLANE, TUBE, WORLD
+from nsds.collision import HALF_PLANE, MESH, PLANE, TUBE, WORLD, place
 from nsds.collision.frames import FIELDS, MOST
 from nsds.collision.kinds import bound
 from nsds.collision.narrow import contacts_of_pair, other_pairs
@@ -67,11 +67,11 @@ def _far(c, shape, mem, imem):
 
 
 @kernel
-def _march(c, i, share, follows, slack, ahead, x, w, x_b, w_b, mem, imem, work, iwork, found):
+def _march(c, i, share, follows, slack, ahead, q, x, w, x_b, w_b, mem, imem, work, iwork, found):
     """(share of the step after which two shapes meet, number of contacts there, the one that is met); the number is 0 where they do not.
 
     In: i: a contact of theirs; share: after which the forecast closes it; follows: only contacts with a normal like its count, where shapes
-    touch elsewhere; slack: gap of what has met. x, w: positions and velocities of the bodies. Out: found (MOST FIELDS).
+    touch elsewhere; slack: gap of what has met; q: of all bodies; x, w: positions and velocities of both. Out: found (MOST FIELDS).
     """
     a, b, n, saved, normal = imem[c.a + i], imem[c.b + i], c.n_shapes, stack(14), stack(3)
     pose, kind, size, way = view(work, c.pose, 7 * n), view(imem, c.kind, n), view(mem, c.size, 3 * n), 0.0
@@ -83,6 +83,8 @@ def _march(c, i, share, follows, slack, ahead, x, w, x_b, w_b, mem, imem, work, 
     span *= ahead
     for k in range(3):
         normal[k] = mem[c.normal + 3 * i + k]
+    place(view(imem, c.body + a, 1), view(mem, c.local + 7 * a, 7), q, view(pose, 7 * a, 7))
+    place(view(imem, c.body + b, 1), view(mem, c.local + 7 * b, 7), q, view(pose, 7 * b, 7))
     for k in range(7):
         saved[k], saved[7 + k] = pose[7 * a + k], pose[7 * b + k]
     count, best, met = 0, 0, slack + _MET * span
@@ -167,13 +169,13 @@ def meet(collisions, number, ahead, first, last, q, w, mem, imem, work, iwork, p
         x, v = view(q, 7 * body, 3), view(w, 6 * body, 6)
         x_b, v_b = (view(nothing, 0, 3), view(nothing, 0, 6)) if body_b == WORLD else (view(q, 7 * body_b, 3), view(w, 6 * body_b, 6))
         touches, soonest = _do_touch(c, i, slack, mem, imem), 2.0
-        for place in range(at, end):
-            soonest = min(soonest, _share_of(c, which[place], slack, ahead, x, v, x_b, v_b, mem))
+        for spot in range(at, end):
+            soonest = min(soonest, _share_of(c, which[spot], slack, ahead, x, v, x_b, v_b, mem))
         is_checked, share, count, best, used = soonest <= 1.0 and kinds & _ENDLESS == 0, soonest, 0, 0, 0
         if is_checked and not touches:
-            share, count, best = _march(c, i, soonest, False, slack, ahead, x, v, x_b, v_b, mem, imem, work, iwork, found)
-        for place in range(at, end):
-            i = which[place]
+            share, count, best = _march(c, i, soonest, False, slack, ahead, q, x, v, x_b, v_b, mem, imem, work, iwork, found)
+        for spot in range(at, end):
+            i = which[spot]
             own, is_kept = _share_of(c, i, slack, ahead, x, v, x_b, v_b, mem), True
             if is_checked and own <= 1.0 and not touches:
                 is_kept = count > 0
@@ -183,7 +185,7 @@ def meet(collisions, number, ahead, first, last, q, w, mem, imem, work, iwork, p
                         _turn_to(c, i, (best + used) % count, share, ahead, x, v, x_b, v_b, found, mem, imem)
                         used += 1
             elif is_checked and own <= 1.0 and kinds & (1 << MESH) != 0:
-                is_kept = _march(c, i, own, True, slack, ahead, x, v, x_b, v_b, mem, imem, work, iwork, found)[1] > 0
+                is_kept = _march(c, i, own, True, slack, ahead, q, x, v, x_b, v_b, mem, imem, work, iwork, found)[1] > 0
             if is_kept:
                 pair[2 * kept], pair[2 * kept + 1], which[kept], kept = body, body_b, i, kept + 1
         at = end
