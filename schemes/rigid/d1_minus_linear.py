@@ -26,7 +26,7 @@ from nsds.schemes.lagrangian.tables import POSITION
 from nsds.schemes.linear_algebra import apply_inverses
 from nsds.schemes.problem.box import worse
 from nsds.schemes.rigid.bodies import EXPONENTIAL, move
-from nsds.schemes.rigid.interactions import blame  # noqa: F401
+from nsds.schemes.rigid.interactions import blame, foresee_angles, keep_angles  # noqa: F401
 from nsds.schemes.rigid.moreau_jean import grow  # noqa: F401
 from nsds.schemes.rigid.tables import V
 from nsds.schemes.run.memory import Allocator
@@ -108,7 +108,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         imem[constraints[i].active] = iwork[kept.active + i]
     _add_forces(h, s, mem, work)
     status, n_iter, residual = add_contact(AT_START, p.a_old, form, solver, solver_options, options, mem, imem, work, iwork)
-    _move(h, s, mem, work)
+    _move(h, s, mem, imem, work)
     _evaluate(t_new, p.dv, s, options, functions, mem, imem, work, iwork)
     _add_forces(h, s, mem, work)
     status_2, n_2, residual_2 = add_contact(AT_END, p.dv, form, solver, solver_options, options, mem, imem, work, iwork)
@@ -143,9 +143,14 @@ def _add_forces(h, s, mem, work):
 
 
 @kernel
-def _move(h, s, mem, work):
+def _move(h, s, mem, imem, work):
     """``v* = v_k + h a_k``, and q_k moved by ``h/2 (v_k + v*)``."""
-    p, kept = s.newton.plan[0], stack(7)
+    p, kept, n = s.newton.plan[0], stack(7), s.rigid.bodies.size
+    keep_angles(s.rigid.interactions, mem, work)
+    v_old, a_old, R = view(work, p.v_old, 6 * n), view(work, p.a_old, 6 * n), view(work, s.rigid.plan[0].R, 9 * n)
+    foresee_angles(h, 1.0, v_old, v_old, R, s.rigid.interactions, mem, imem, work)
+    keep_angles(s.rigid.interactions, mem, work)
+    foresee_angles(0.5 * h * h, 1.0, a_old, a_old, R, s.rigid.interactions, mem, imem, work)
     for b in range(s.rigid.bodies.size):
         q = s.rigid.bodies[b].q
         v, v_old = view(mem, q + V, 6), view(work, p.v_old + 6 * b, 6)

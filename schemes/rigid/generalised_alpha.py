@@ -32,7 +32,7 @@ from nsds.schemes.rigid import blocks, forces, problem, projection
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import EXPONENTIAL, force, move
-from nsds.schemes.rigid.interactions import evaluate, frame_in
+from nsds.schemes.rigid.interactions import evaluate, frame_in, keep_angles, restore_angles
 from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
 from nsds.schemes.rigid.presence import is_gone, is_unmoved
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, P, V, tables
@@ -98,6 +98,7 @@ def start(t, s, functions, options, mem, imem, work, iwork):
 def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
     form, own, places, smooth, n = s.motion, s.motion.plan[0], s.plan[0], options.positions.motion, s.motion.plan[0].n_bodies
+    keep_angles(form.interactions, mem, work)
     _begin(form.bodies, own, places, mem, work)
     started, is_new = CONVERGED, _hold(form.bodies, places, mem, work)  # accelerations jump with the controls
     if is_new or iwork[places.fresh] != 0:
@@ -114,6 +115,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
             projected = projection.project(t_new, s, functions, solver, solver_options, options.positions, mem, imem, work, iwork)
             status = worse(projected, status)
         if not _find(options, form.collisions, own, p, q, mem, imem, work, iwork):
+            restore_angles(form.interactions, mem, work)
             return CAPACITY, n_iter, residual
         n_contacts = _close(t_new, s, functions, options, mem, imem, work, iwork)
         if attempt == 1 or status not in (CONVERGED, INEXACT) or not _has_friction(n_contacts, form, p, work, iwork):

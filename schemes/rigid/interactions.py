@@ -6,8 +6,9 @@ import numpy as np
 
 from nsds._jit import kernel, stack, tiny, view
 from nsds.maths import rotations
-from nsds.maths.vectors import cross, dot_6, norm, times
+from nsds.maths.vectors import cross, dot, dot_6, norm, times
 from nsds.model.functions import CENTRAL_STEP, call_function, is_finite_at, nan_of
+from nsds.model.joints import ANGLE, COUPLER, GEAR
 from nsds.model.kinds import collisions_of
 from nsds.model.layout import ABSENT
 from nsds.model.records import memory, model_of
@@ -74,6 +75,58 @@ def row_velocity(start, it, i, w, work):
     """``start + H w`` of row i of an interaction, with H as it lies in the work memory and velocities w of all bodies."""
     s = start + dot_6(view(work, it.H + 12 * i, 6), view(w, 6 * it.a, 6))
     return s if it.b == ABSENT else s + dot_6(view(work, it.H + 12 * i + 6, 6), view(w, 6 * it.b, 6))
+
+
+@tiny
+def keep_angles(interactions, mem, work):
+    """Angles of rows of joints at the start of a step, from which `foresee_angles` goes on. Out: angle_old."""
+    for k in range(interactions.size):
+        r = interactions[k]
+        for i in range(2 * r.m if r.angle != ABSENT else 0):
+            work[r.angle_old + i] = mem[r.angle + i]
+
+
+@tiny
+def restore_angles(interactions, mem, work):
+    """Angles of rows of joints as at the start of the step, where the next configuration is that one again."""
+    for k in range(interactions.size):
+        r = interactions[k]
+        for i in range(2 * r.m if r.angle != ABSENT else 0):
+            mem[r.angle + i] = work[r.angle_old + i]
+
+
+@kernel
+def foresee_angles(h, weight, v, v_old, R, interactions, mem, imem, work):
+    """Angles of rows of joints about where a motion for h by ``weight v + (1 - weight) v_old`` takes them, from angle_old on.
+
+    `evaluate` then takes the turn nearest to that, so that bodies may turn by more than half a turn in a step. v, v_old (6 each), in axes
+    of the bodies, and R (9 each): of all bodies, at the start.
+    """
+    n, spin, spin_b, Omega = stack(3), stack(3), stack(3), stack(3)
+    for k in range(interactions.size):
+        r = interactions[k]
+        for i in range(r.m if r.angle != ABSENT else 0):
+            kind, angle, old = imem[r.row + i], r.angle + 2 * i, r.angle_old + 2 * i
+            if kind != ANGLE and kind != COUPLER and kind != GEAR:
+                continue
+            for l in range(3):
+                Omega[l] = h * (weight * v[6 * r.a + 3 + l] + (1.0 - weight) * v_old[6 * r.a + 3 + l])
+            times(view(R, 9 * r.a, 9), Omega, spin)
+            for l in range(3):
+                n[l], spin_b[l] = mem[r.row_w + 3 * i + l], 0.0
+            if r.b != ABSENT:
+                for l in range(3):
+                    Omega[l] = h * (weight * v[6 * r.b + 3 + l] + (1.0 - weight) * v_old[6 * r.b + 3 + l])
+                times(view(R, 9 * r.b, 9), Omega, spin_b)
+            if kind == COUPLER:
+                axis = view(mem, r.row_a + 3 * i, 3)
+                mem[angle] = work[old] + dot(axis, spin) / norm(axis)
+                mem[angle + 1] = work[old + 1] + dot(n, spin if r.b == ABSENT else spin_b)
+            else:
+                if r.b != ABSENT:
+                    times(view(R, 9 * r.b, 9), n, n)
+                mem[angle] = work[old] + dot(n, spin) - dot(n, spin_b)
+                mem[angle + 1] = work[old + 1] - (dot(n, spin_b) if kind == GEAR else 0.0)
 
 
 @kernel

@@ -28,7 +28,7 @@ from nsds.model.records import model_of
 from nsds.schemes.rigid import blocks, forces, loads, problem
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid.bodies import EXPONENTIAL, LINEAR, force, inverse_matrix
-from nsds.schemes.rigid.interactions import blame, cause_of, evaluate, row_velocity  # noqa: F401
+from nsds.schemes.rigid.interactions import blame, cause_of, evaluate, keep_angles, restore_angles, row_velocity  # noqa: F401
 from nsds.schemes.rigid.presence import is_gone, is_unmoved, note_presence
 from nsds.schemes.rigid.tables import INERTIA, MASS, P, V, tables
 from nsds.schemes.run.memory import Allocator, Prepared
@@ -187,6 +187,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
 def begin(t, options, s, functions, mem, work):
     """Keep q_k and v_k, where the iteration begins, and F_k; of an explicit step the inverse masses, too."""
     bodies, p = s.bodies, s.plan[0]
+    keep_angles(s.interactions, mem, work)
     is_wanted = options.theta < 1.0 or options.is_explicit != 0.0 or options.span > 0.0 or p.unilateral != 0
     for i in range(p.n_bodies):
         q, v = view(work, p.q_old + 7 * i, 7), view(work, p.v_old + 6 * i, 6)
@@ -227,7 +228,7 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
     is_pressed = options.span > 0.0 and options.is_explicit == 0.0 and s.links.size > 0
     tol_of_equations = tol if problem.has_matrix(n_contacts, n_blocks, p) else max(tol, enough)
     for n_iter in range(int(options.max_iter) + 1):
-        problem.move_all(options.h, options, p, q, work)
+        problem.move_all(options.h, options, s.interactions, p, q, mem, imem, work)
         evaluate_forces(True, t_force, options, s, q, v, functions, mem, imem, work)
         problem.state_blocks(t_new, n_iter == 0, n_contacts, n_blocks, options, interactions, p, functions, mem, imem, work, iwork)
         n_equations = problem.count_equations(n_contacts, n_blocks, p, iwork)
@@ -268,8 +269,9 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
         change_velocities(p, R, R_free, impulse, inverse, w, v, work)
         if is_linear and work[p.info] == 0.0 and work[p.info + 1] <= tol:  # all equations, and at once
             status, residual, n_iter = solved, work[p.info + 1], n_iter + 1
-            problem.move_all(options.h, options, p, q, work)
+            problem.move_all(options.h, options, s.interactions, p, q, mem, imem, work)
             break
+    problem.foresee_all(options.h, options, interactions, p, mem, imem, work)
     if n_iter > 0 and n_contacts + n_blocks > 0:
         residual = max(residual, work[p.info + 1])
     return verdict(status, solved, n_iter, residual, solver_options.inexact), n_iter, residual
@@ -294,7 +296,7 @@ def solve_at_once(t_new, n_contacts, n_blocks, s, functions, solver, solver_opti
         )
         change_velocities(p, R, R_free, impulse, inverse, w, v, work)
         residual = work[p.info + 1] if n_contacts + n_blocks > 0 else 0.0
-    problem.move_all(options.h, options, p, q, work)
+    problem.move_all(options.h, options, s.interactions, p, q, mem, imem, work)
     return verdict(solved, solved, 1, residual, solver_options.inexact), 1, residual
 
 
@@ -494,6 +496,7 @@ def commit(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, 
     m = p.n_bodies
     q, v, R = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m)
     if not find_contacts(options, p.parallel != 0, s.collisions, q, v, mem, imem, work, iwork):
+        restore_angles(s.interactions, mem, work)
         return CAPACITY
     problem.keep_impulses(n_contacts, n_blocks, options, s, mem, imem, work, iwork)
     take_contacts(s.collisions, mem, imem, work, iwork)

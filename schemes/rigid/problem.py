@@ -23,7 +23,7 @@ from nsds.schemes.rigid import blocks, equations, forces, redundancy
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid.approach import address_of_meet, call_meet
 from nsds.schemes.rigid.bodies import move
-from nsds.schemes.rigid.interactions import evaluate
+from nsds.schemes.rigid.interactions import evaluate, foresee_angles
 from nsds.schemes.rigid.joint_rows import turned_arm
 from nsds.schemes.rigid.tables import BOUNDED, COLLISIONS, EQUALITY, FORCE, MASS
 from nsds.solvers.bodies import rigid, slabs
@@ -323,7 +323,7 @@ def state_blocks(t_new, is_new, n_contacts, n_blocks, options, interactions, p, 
     h, ahead, m, moves = options.h, options.gamma * options.h, p.n_bodies, options.q_star > 0.0
     q_bar = view(work, p.q_bar, 7 * m)
     if moves and (p.linear == 0 or options.is_explicit != 0.0):
-        move_all(options.q_star * options.h, options, p, q_bar, work)
+        move_all(options.q_star * options.h, options, interactions, p, q_bar, mem, imem, work)
     elif is_new:
         for i in range(7 * m):
             q_bar[i] = work[p.q_old + i]
@@ -363,6 +363,8 @@ def _hold_positions(t, is_newton, options, interactions, p, functions, mem, imem
         v = view(work, p.v + 6 * i, 6)
         move(int(options.update), view(work, p.q_old + 7 * i, 7), options.span, 1.0, v, v, view(q_bar, 7 * i, 7))
         _follow_turn(options.span, view(v, 3, 3), view(work, p.R + 9 * i, 9), view(R_span, 9 * i, 9))
+    v = view(work, p.v, 6 * p.n_bodies)
+    foresee_angles(options.span, 1.0, v, v, view(work, p.R, 9 * p.n_bodies), interactions, mem, imem, work)
     for k in range(interactions.size):
         it, first = interactions[k], iwork[p.begin + k]
         if first >= 0 and it.law == EQUALITY and it.dofs == ABSENT:
@@ -461,11 +463,19 @@ def turn_joints(n_contacts, n_blocks, options, interactions, p, mem, imem, work,
 
 
 @tiny
-def move_all(h, options, p, q, work):
-    """``q = q_k`` moved by ``h (a v + (1 - a) v_mid)``, of all bodies; v_mid is v_k, but where a scheme knows better."""
+def move_all(h, options, interactions, p, q, mem, imem, work):
+    """``q = q_k`` moved by ``h (a v + (1 - a) v_mid)``, of all bodies; v_mid is v_k, but where a scheme knows better. Out: q, angles."""
+    foresee_all(h, options, interactions, p, mem, imem, work)
     for i in range(p.n_bodies):
         q_old, v_mid = view(work, p.q_old + 7 * i, 7), view(work, p.v_mid + 6 * i, 6)
         move(int(options.update), q_old, h, options.a, v_mid, view(work, p.v + 6 * i, 6), view(q, 7 * i, 7))
+
+
+@tiny
+def foresee_all(h, options, interactions, p, mem, imem, work):
+    """Angles of joints about where the motion of `move_all` takes them."""
+    v, v_mid, R = view(work, p.v, 6 * p.n_bodies), view(work, p.v_mid, 6 * p.n_bodies), view(work, p.R, 9 * p.n_bodies)
+    foresee_angles(h, options.a, v, v_mid, R, interactions, mem, imem, work)
 
 
 @kernel

@@ -24,7 +24,7 @@ from nsds.schemes.rigid import blocks, problem
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import inverse_matrix
-from nsds.schemes.rigid.interactions import evaluate, frame_in
+from nsds.schemes.rigid.interactions import evaluate, frame_in, restore_angles
 from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
 from nsds.schemes.rigid.presence import is_unmoved
 from nsds.schemes.rigid.tables import EQUALITY, IMPACT, tables
@@ -183,6 +183,7 @@ def restart(t, interactions, p, functions, mem, imem, work):
     for i in range(6 * m):
         work[p.v + i] = work[p.v_old + i]
     plain.to_inertial(m, R, view(work, p.v_old, 6 * m), view(work, p.w, 6 * m))
+    restore_angles(interactions, mem, work)
     for k in range(interactions.size):
         if interactions[k].gap_function != ABSENT or interactions[k].row != ABSENT:
             evaluate(t, interactions[k], q_old, R, functions, mem, imem, work)

@@ -38,7 +38,7 @@ from nsds.schemes.rigid import blocks, loads, problem, trees
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import EXPONENTIAL, move
-from nsds.schemes.rigid.interactions import row_velocity
+from nsds.schemes.rigid.interactions import foresee_angles, keep_angles, restore_angles, row_velocity
 from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS, P, tables
 from nsds.schemes.run.memory import Allocator, Prepared
@@ -165,14 +165,16 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         n_tried = n_iter
         n_contacts, n_blocks, status, n_iter, residual = _yield(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
         n_iter += n_tried
-    if not _move(options.h, first, way, form.collisions, p, mem, imem, work, iwork):
+    if not _move(options.h, first, way, form, mem, imem, work, iwork):
         _scale_impulses(2.0, form, mem, imem, work)
+        restore_angles(form.interactions, mem, work)
         return CAPACITY, n_iter, residual
     done = _meet(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork)
     residual = max(residual, _opening(form, mem, imem, work))
     if residual > _TORN and status == INEXACT:
         status = VIOLATED
     _turn_over(second.h, s, work)
+    keep_angles(form.interactions, mem, work)  # the second half moves nothing
     if p.unilateral != 0:
         plain.invert_masses(t_new, second, form, functions, mem, work)
         _aim_at_velocities(second, s, mem, imem, work)
@@ -389,13 +391,15 @@ def _scale_impulses(factor, s, mem, imem, work):
 
 
 @kernel
-def _move(h, options, way, collisions, p, mem, imem, work, iwork):
+def _move(h, options, way, s, mem, imem, work, iwork):
     """The bodies move by h times the velocities at ``way``; contacts there, False where the record has no room for them. Out: q."""
-    q, v = view(work, p.q, 7 * p.n_bodies), view(work, p.v, 6 * p.n_bodies)
+    p = s.plan[0]
+    q, v, w = view(work, p.q, 7 * p.n_bodies), view(work, p.v, 6 * p.n_bodies), view(work, way, 6 * p.n_bodies)
+    foresee_angles(h, 1.0, w, w, view(work, p.R, 9 * p.n_bodies), s.interactions, mem, imem, work)
     for i in range(p.n_bodies):
         v_i = view(work, way + 6 * i, 6)
         move(EXPONENTIAL, view(work, p.q_old + 7 * i, 7), h, 1.0, v_i, v_i, view(q, 7 * i, 7))
-    return plain.find_contacts(options, p.parallel != 0, collisions, q, v, mem, imem, work, iwork)
+    return plain.find_contacts(options, p.parallel != 0, s.collisions, q, v, mem, imem, work, iwork)
 
 
 @kernel

@@ -248,7 +248,7 @@ def move(t, n_contacts, n_laws, s, tree, functions, solver, solver_options, opti
     _guess(h, tree, work, w)
     while n_iter < min(_PATIENCE, options.max_iter) and _find_places(tree, work, h, w) < far:
         plain.to_body(m, R, w, v)
-        problem.move_all(options.h, options, p, view(work, p.q, 7 * m), work)
+        problem.move_all(options.h, options, s.interactions, p, view(work, p.q, 7 * m), mem, imem, work)
         plain.evaluate_forces(is_slow, t + 0.5 * h, options, s, view(work, p.q, 7 * m), v, functions, mem, imem, work)
         loads.press(options.h, s, mem, work, iwork)
         plain.free_impulse(options, s.bodies, p, v, R, R_free, mem, work)
