@@ -17,6 +17,7 @@ from nsds.model.laws import LAWS
 from nsds.schemes.lagrangian.tables import IMPACTS
 from nsds.schemes.table import DEFAULTS, SCHEMES
 from nsds.status import is_event
+from tests.pairs import PAIRS, scene
 from tests.reference_contact import hat, onto_cone
 
 RADIUS, GAP, STEP, END = 0.1, 0.02, 1e-3, 0.3
@@ -401,6 +402,12 @@ What goes with what. This page is made by `python -m tests.cells`, which makes a
 `tests/test_laws_and_schemes.py` holds every cell marked ✓ to the definition of its law and to a plain twin. All others are refused with
 the message below the table.
 """
+_SHAPES = """
+## Shapes
+
+A shape on a body above one of the world. `tests/collision/test_pairs_and_schemes.py` holds every cell: what is set
+down rests, what is dropped comes back as its law says, what is thrown beside misses.
+"""
 _ORDER = """
 ## What the schemes promise
 
@@ -420,7 +427,17 @@ def page():
     text = [_INTRODUCTION]
     for family, title in _FAMILIES.items():
         text += [f"\n## {title}\n", *_table(family, _outcomes(family))]
-    return "\n".join([*text, _ORDER, *_promises(), ""])
+    return "\n".join([*text, _SHAPES, *_pairs_of_shapes(), _ORDER, *_promises(), ""])
+
+
+def _pairs_of_shapes():
+    """Lines of the table of shapes: pairs by schemes, and below it the refusals."""
+    schemes, numbers = schemes_of(NEWTON_EULER), {}
+    lines = ["| above | below | " + " | ".join(schemes) + " |", "|---|---|" + "---|" * len(schemes)]
+    for above, below in PAIRS:
+        marks = (_mark(refusal(scene(above, below), getattr(nsds, scheme)()), numbers) for scheme in schemes)
+        lines.append(f"| {above} | {below} | " + " | ".join(marks) + " |")
+    return [*lines, "", *(f"{number}. {why}" for why, number in numbers.items())]
 
 
 def _outcomes(family):

@@ -3,6 +3,7 @@
 from nsds.collision.boxes import box_box
 from nsds.collision.capsule_box import capsule_box
 from nsds.collision.capsules import capsule_capsule
+from nsds.collision.frames import MOST
 from nsds.collision.kinds import NAMES, SHAPES
 from nsds.collision.planar import disk_disk, disk_half_plane, disk_outline, outline_half_plane, outline_outline
 from nsds.collision.planes import box_plane, capsule_plane, cone_plane, cylinder_plane, polyhedron_plane
@@ -36,6 +37,21 @@ _KERNELS = {
     ("polygon", "polygon"): outline_outline,
     ("polygon", "half_plane"): outline_half_plane,
 }
+# How many contacts they find at most, where that is less than MOST; those of spheres and disks find one.
+_MANY = {
+    ("capsule", "capsule"): 3,
+    ("capsule", "plane"): 2,
+    ("cylinder", "plane"): 10,
+    ("cone", "plane"): 6,
+    ("box", "box"): 12,
+    ("box", "plane"): 8,
+    ("stadium", "stadium"): 3,
+    ("stadium", "polygon"): 3,
+    ("stadium", "half_plane"): 2,
+    ("polygon", "polygon"): 3,
+    ("polygon", "half_plane"): 2,
+}
+_ROUND = {"sphere", "disk"}
 COMPILED = {(NAMES.index(a), NAMES.index(b)): contacts for (a, b), contacts in _KERNELS.items()}
 _OWN = frozenset(tuple(sorted(pair)) for pair in COMPILED)
 _SOLID = [code for code, shape in enumerate(SHAPES.values()) if shape.is_general]
@@ -70,6 +86,12 @@ def require_supported(kind_a, kind_b):
         partners = [NAMES[k] for k in range(len(NAMES)) if tuple(sorted((pair[0], k))) in SUPPORTED]
         a, b = (NAMES[k] for k in pair)
         raise ValueError(f"collision: contacts between a {a} and a {b} cannot be found; a {a} meets: {', '.join(partners)}")
+
+
+def most_contacts(kind_a, kind_b):
+    """How many contacts two shapes of these kinds, codes in any order, have at most: what is round touches what is convex once."""
+    kinds = NAMES[min(kind_a, kind_b)], NAMES[max(kind_a, kind_b)]
+    return 1 if _ROUND & set(kinds) and "mesh" not in kinds else _MANY.get(kinds, MOST)
 
 
 def _code(kind):

@@ -2,6 +2,11 @@
 
 The state of a body is (x, p, v, Omega), 13 numbers, Omega in axes of the body: there its masses are constant. p counts by its direction
 alone, so that what stages leave of its length does no harm. H of all rows acts on (v, Omega), too.
+
+Contacts of two shapes are found by the detection of all schemes, `nsds.collision.narrow.contacts_of_pair`. Each pair has so many slots as
+it can have contacts, each slot the rows of one contact. A slot knows its contact by the feature; `renew_contacts` gives empty slots to what
+is found besides. In between, in stages and samples of a step, a contact whose feature has become another one, as where a corner slides
+over an edge, is the nearest one that is found.
 """
 
 import math
@@ -11,9 +16,10 @@ from numba import typeof, types
 from nsds._jit import caller, kernel, on_demand, stack, tiny, view
 from nsds.collision import place
 from nsds.collision.frames import FIELDS, MOST
+from nsds.collision.kinds import MESH, bound
 from nsds.collision.narrow import contacts_of_pair, other_pairs
 from nsds.maths import rotations
-from nsds.maths.vectors import norm, times_transposed
+from nsds.maths.vectors import dot, norm, times_transposed
 from nsds.model.layout import ABSENT
 from nsds.schemes.event_driven.tables import FREE, Rigid, no_bodies
 from nsds.schemes.lagrangian.newton import ACTIVE, EVERY
@@ -26,6 +32,8 @@ from nsds.schemes.rigid.tables import FORCE, V
 
 STATE = 13  # numbers of a body
 _ROOM = MOST * FIELDS
+NO_FEATURE = -(1 << 60)  # of a slot without a contact; features are smaller in size
+SAME, NEW, LOST = range(3)  # what `renew_contacts` says of a slot: as before, another contact than before, none in place of one
 _NEAR = 1e-11  # of the lengths that cancel in a gap: what touches
 _WAY = 2.0**-9  # of a turn, or of the radius of gyration: between the points of a difference along the motion
 
@@ -72,7 +80,7 @@ def displace(s, mem, work, shift):
 
 
 @kernel
-def _evaluate_wrenches(t, f, rigid, functions, mem, imem, work):
+def _evaluate_wrenches(t, f, rigid, functions, mem, imem, work, iwork):
     """Forces on all bodies at the state in mem, those between bodies too, into work[f:]; none on those that are fixed."""
     size = stack(2)
     for i in range(rigid.bodies.size):
@@ -84,18 +92,17 @@ def _evaluate_wrenches(t, f, rigid, functions, mem, imem, work):
             force(t, body, view(mem, body.q, 7), view(mem, body.q + V, 6), functions, mem, out, size)
     for k in range(rigid.interactions.size):
         if rigid.interactions[k].law == FORCE and rigid.rows[k].collision == ABSENT:
-            _add_force_between(t, k, f, rigid, functions, mem, imem, work)
+            _add_force_between(t, k, f, rigid, functions, mem, imem, work, iwork)
 
 
 @kernel
-def _add_force_between(t, k, f, rigid, functions, mem, imem, work):
+def _add_force_between(t, k, f, rigid, functions, mem, imem, work, iwork):
     """The force of a spring, damper or function into lambda of its rows, and ``H^T lambda`` to the forces in work[f:]."""
     r = rigid.interactions[k]
     _place(r.a, 0.0, rigid, mem, work)
     if r.b != ABSENT:
         _place(r.b, 0.0, rigid, mem, work)
-    _evaluate(t, k, rigid, functions, mem, imem, work)
-    _turn_rows(r, rigid.plan[0], work)
+    _evaluate(t, k, ABSENT, rigid, functions, mem, imem, work, iwork)
     ydot, lam = view(work, r.spare, r.m), view(mem, r.lam, r.m)
     for i in range(r.m):
         ydot[i] = _speed(r, i, rigid.bodies, mem, work)
@@ -113,9 +120,17 @@ def _evaluate_interactions(t, which, mode, rigid, functions, mem, imem, work, iw
     for i in range(rigid.bodies.size):
         _place(i, 0.0, rigid, mem, work)
     for k in range(rigid.interactions.size):
-        if which == EVERY or _acts(k, mode, rigid, iwork) == (which == ACTIVE):
-            _evaluate(t, k, rigid, functions, mem, imem, work)
-            _turn_rows(rigid.interactions[k], rigid.plan[0], work)
+        if rigid.rows[k].first == k and (which == EVERY or _is_chosen(k, which == ACTIVE, mode, rigid, iwork)):
+            _evaluate(t, k, mode, rigid, functions, mem, imem, work, iwork)
+
+
+@tiny
+def _is_chosen(first, is_active, mode, rigid, iwork):
+    """Whether of an interaction, or of the slots of a pair of shapes from the first one on, one holds something, or one does not."""
+    chosen = False
+    for k in range(first, first + rigid.rows[first].many):
+        chosen |= _acts(k, mode, rigid, iwork) == is_active
+    return chosen
 
 
 @tiny
@@ -151,38 +166,178 @@ def _turn_rows(r, plan, work):
 
 
 @tiny
-def _evaluate(t, k, rigid, functions, mem, imem, work):
-    """h, rate and H of an interaction, or of a contact of two shapes, where bodies have been placed."""
+def _evaluate(t, k, mode, rigid, functions, mem, imem, work, iwork):
+    """h, rate and H of an interaction, or of all slots of a pair of shapes from the first one on, where bodies have been placed."""
     plan = rigid.plan[0]
-    q, R = view(work, plan.q, 7 * rigid.bodies.size), view(work, plan.R, 9 * rigid.bodies.size)
     if rigid.rows[k].collision == ABSENT:
+        q, R = view(work, plan.q, 7 * rigid.bodies.size), view(work, plan.R, 9 * rigid.bodies.size)
         evaluate(t, rigid.interactions[k], q, R, functions, mem, imem, work)
+        _turn_rows(rigid.interactions[k], plan, work)
     else:
-        _evaluate_pair(rigid.interactions[k], rigid.rows[k], rigid.collisions[rigid.rows[k].collision], q, mem, imem, work)
+        _evaluate_pair(k, False, mode, rigid, mem, imem, work, iwork)
 
 
 @kernel
-def _evaluate_pair(r, row, c, q, mem, imem, work):
-    """h and H of a contact of two shapes, however far they are from each other; its normal and its point, as `detect` gives them."""
-    n, found, frame, lever_a, lever_b = c.n_shapes, stack(_ROOM), stack(9), stack(3), stack(3)
-    kind, pose, a, b, at = view(imem, c.kind, n), view(work, c.pose, 7 * n), row.shape_a, row.shape_b, 0
+def _evaluate_pair(first, renews, mode, rigid, mem, imem, work, iwork):
+    """h and H of all contacts of two shapes, whose slots begin with the first, with normals and points as `detect` gives them.
+
+    renews: whether slots take over what is found. mode: where modes of rows lie, ABSENT where there are none. Out: least, the least gap
+    that holds nothing, and rate; changed, set to 1 where a slot is not evaluated as the feature that it has, or more is found than has one.
+    """
+    row, pair, plan = rigid.rows[first], rigid.rows[first], rigid.plan[0]
+    c, r, many = rigid.collisions[pair.collision], rigid.interactions[first], pair.many
+    n, found, own, mate = c.n_shapes, stack(_ROOM), stack(MOST), stack(MOST)
+    kind, size, pose = view(imem, c.kind, n), view(mem, c.size, 3 * n), view(work, c.pose, 7 * n)
+    q, a, b = view(work, plan.q, 7 * rigid.bodies.size), pair.shape_a, pair.shape_b
     for side in range(2):
         shape = a if side == 0 else b
         place(view(imem, c.body + shape, 1), view(mem, c.local + 7 * shape, 7), q, view(work, c.pose + 7 * shape, 7))
-    others = other_pairs(kind), view(mem, c.vertices, 3 * c.n_vertices), 0
-    count = contacts_of_pair(kind, view(mem, c.size, 3 * n), pose, a, b, math.inf, others, found)
-    while at < count - 1 and found[FIELDS * at] != row.feature:
-        at += 1
-    normal, gap = view(found, FIELDS * at + 2, 3), found[FIELDS * at + 1]
-    frame_in(c.planar, normal, frame)
-    for k in range(3):
-        work[row.normal + k], work[row.point + k] = normal[k], found[FIELDS * at + 5 + k]
-        x = found[FIELDS * at + 5 + k] - (0.5 * gap * normal[k] if r.b != ABSENT else 0.0)
-        lever_a[k], lever_b[k] = x - q[7 * r.a + k], x - q[7 * r.b + k] if r.b != ABSENT else 0.0
+    others = other_pairs(kind), view(mem, c.vertices, 3 * c.n_vertices), iwork[c.general]
+    far = _far(kind, size, pose, a, b)
+    work[pair.rate] = _rate_of_gap(first, far, kind, size, rigid, mem)
+    margin = _sight(first, kind, size, rigid, mem, work)
+    count = contacts_of_pair(kind, size, pose, a, b, margin, others, found)
+    _match(first, count, found, own, mate, rigid, work, iwork)
+    if renews:
+        _fill_slots(first, count, found, own, mate, mode, rigid, work, iwork)
+    least = min(margin, far)
+    for j in range(count):
+        k = first + int(mate[j])
+        if mate[j] < 0.0:
+            iwork[pair.changed] = 1
+        elif iwork[rigid.rows[k].feature] != int(found[FIELDS * j]):
+            iwork[pair.changed] = 1
+        if mate[j] < 0.0 or (mode != ABSENT and iwork[mode + iwork[rigid.rows[k].number]] == FREE):
+            least = min(least, found[FIELDS * j + 1])
+    work[pair.least] = least
+    for k in range(first, first + many):
+        row, j = rigid.rows[k], int(own[k - first])
+        for i in range(r.m):
+            work[rigid.interactions[k].h + i], work[rigid.interactions[k].rate + i] = 0.0, 0.0
+        if j >= 0:
+            _write_contact(k, found, j, c.planar, rigid, work)
+        else:
+            iwork[pair.changed] = 1 if iwork[row.feature] != NO_FEATURE else iwork[pair.changed]
+            work[rigid.interactions[k].h] = min(margin, far)
+
+
+@tiny
+def _write_contact(k, found, j, planar, rigid, work):
+    """h, H, normal and point of a slot from the j-th contact found."""
+    row, r, plan, frame, lever_a, lever_b = rigid.rows[k], rigid.interactions[k], rigid.plan[0], stack(9), stack(3), stack(3)
+    q, normal, gap = view(work, plan.q, 7 * rigid.bodies.size), view(found, FIELDS * j + 2, 3), found[FIELDS * j + 1]
+    frame_in(planar, normal, frame)
+    for i in range(3):
+        work[row.normal + i], work[row.point + i] = normal[i], found[FIELDS * j + 5 + i]
+        x = found[FIELDS * j + 5 + i] - (0.5 * gap * normal[i] if r.b != ABSENT else 0.0)
+        lever_a[i], lever_b[i] = x - q[7 * r.a + i], x - q[7 * r.b + i] if r.b != ABSENT else 0.0
     contact_rows(r.m, frame, lever_a, lever_b, r.b != ABSENT, view(work, r.H, 12 * r.m))
-    for i in range(r.m):
-        work[r.h + i], work[r.rate + i] = 0.0, 0.0
+    _turn_rows(r, plan, work)
     work[r.h] = gap
+
+
+@tiny
+def _far(kind, size, pose, a, b):
+    """A length as large as where two shapes are: what the gap of a slot without a contact is at most."""
+    far = 0.0
+    for i in range(3):
+        far += abs(pose[7 * a + i] - pose[7 * b + i])
+    for side in range(2):
+        radius = bound(kind, size, a if side == 0 else b)
+        far += radius if radius < math.inf else 0.0
+    return far
+
+
+@tiny
+def _sight(first, kind, size, rigid, mem, work):
+    """The gap up to which contacts of two shapes are looked for: of meshes what motion may close soon, of others all."""
+    pair = rigid.rows[first]
+    if kind[pair.shape_a] != MESH and kind[pair.shape_b] != MESH:
+        return math.inf
+    smaller = min(bound(kind, size, pair.shape_a), bound(kind, size, pair.shape_b))
+    return max(mem[rigid.collisions[pair.collision].margin], smaller + 2.0 * work[pair.rate] * work[rigid.plan[0].horizon])
+
+
+@tiny
+def _rate_of_gap(first, far, kind, size, rigid, mem):
+    """A bound of how fast the gap of two shapes changes, from the speeds of the bodies in mem."""
+    pair, r, square, rate = rigid.rows[first], rigid.interactions[first], 0.0, 0.0
+    for i in range(3):
+        v = mem[rigid.bodies[r.a].q + V + i] - (mem[rigid.bodies[r.b].q + V + i] if r.b != ABSENT else 0.0)
+        square += v * v
+    for side in range(2 if r.b != ABSENT else 1):
+        body, shape = (r.a, pair.shape_a) if side == 0 else (r.b, pair.shape_b)
+        radius = min(bound(kind, size, shape), far) + norm(view(mem, rigid.collisions[pair.collision].local + 7 * shape, 3))
+        rate += radius * norm(view(mem, rigid.bodies[body].q + V + 3, 3))
+    return rate + math.sqrt(square)
+
+
+@kernel
+def _match(first, count, found, own, mate, rigid, work, iwork):
+    """Which of the contacts found is that of each slot: that of its feature, else the nearest that no other one has.
+
+    Out: own (MOST,): of each slot its contact; mate (MOST,): of each contact its slot; -1 where there is none.
+    """
+    many = rigid.rows[first].many
+    for j in range(count):
+        mate[j] = -1.0
+    for l in range(many):
+        own[l] = -1.0
+        for j in range(count):
+            if mate[j] < 0.0 and int(found[FIELDS * j]) == iwork[rigid.rows[first + l].feature]:
+                own[l], mate[j] = j, l
+                break
+    for l in range(many):
+        row, nearest, least = rigid.rows[first + l], -1, math.inf
+        if own[l] < 0.0 and iwork[row.feature] != NO_FEATURE:
+            for j in range(count):
+                square = 0.0
+                for i in range(3):
+                    square += (found[FIELDS * j + 5 + i] - work[row.point + i]) ** 2
+                if mate[j] < 0.0 and square < least and dot(view(found, FIELDS * j + 2, 3), view(work, row.normal, 3)) > 0.0:
+                    nearest, least = j, square
+            if nearest >= 0:
+                own[l], mate[nearest] = nearest, l
+
+
+@kernel
+def _fill_slots(first, count, found, own, mate, mode, rigid, work, iwork):
+    """Slots become those of the contacts that they have been matched with; what is left, the nearest first, has those without a contact.
+
+    Where there is none, the slot of the largest gap that holds nothing. Out: state of each slot.
+    """
+    many = rigid.rows[first].many
+    for l in range(many):
+        row, was = rigid.rows[first + l], iwork[rigid.rows[first + l].feature]
+        iwork[row.feature] = int(found[FIELDS * int(own[l])]) if own[l] >= 0.0 else NO_FEATURE
+        iwork[row.state] = LOST if own[l] < 0.0 and was != NO_FEATURE else SAME
+    for _ in range(count):
+        nearest, least, slot, most = -1, math.inf, -1, -math.inf
+        for j in range(count):
+            if mate[j] < 0.0 and found[FIELDS * j + 1] < least:
+                nearest, least = j, found[FIELDS * j + 1]
+        for l in range(many if nearest >= 0 else 0):
+            is_held = mode != ABSENT and iwork[mode + iwork[rigid.rows[first + l].number]] != FREE
+            gap = math.inf if own[l] < 0.0 else found[FIELDS * int(own[l]) + 1]
+            if not is_held and gap > max(most, least):
+                slot, most = l, gap
+        if slot < 0:
+            return
+        if own[slot] >= 0.0:
+            mate[int(own[slot])] = -1.0
+        own[slot], mate[nearest] = nearest, slot
+        iwork[rigid.rows[first + slot].feature] = int(found[FIELDS * nearest])
+        iwork[rigid.rows[first + slot].state] = NEW
+
+
+@kernel
+def _renew_contacts(mode, rigid, mem, imem, work, iwork):
+    """The slots of all pairs of shapes take over the contacts that are found at the state in mem; h and H of these."""
+    for i in range(rigid.bodies.size):
+        _place(i, 0.0, rigid, mem, work)
+    for k in range(rigid.rows.size):
+        if rigid.rows[k].collision != ABSENT and rigid.rows[k].first == k:
+            _evaluate_pair(k, True, mode, rigid, mem, imem, work, iwork)
 
 
 @kernel
@@ -202,20 +357,42 @@ def write_contacts(listed, rigid, mem, imem, work, iwork):
     """Contacts of shapes into the record: those with a flag in iwork[listed:] or an impulse, and those nearer than the margin."""
     for i in range(rigid.collisions.size):
         c, n, last = rigid.collisions[i], 0, 0
-        for k in range(rigid.rows.size):
-            row, r = rigid.rows[k], rigid.interactions[k]
-            if row.collision == i:
-                last = row.slot + 1
-                if iwork[listed + iwork[row.number]] != 0 or mem[r.lam] != 0.0 or work[r.h] <= mem[c.margin]:
-                    iwork[c.new_a + n], iwork[c.new_b + n], iwork[c.new_feature + n] = row.shape_a, row.shape_b, row.feature
-                    work[c.new_gap + n] = work[r.h]
+        for first in range(rigid.rows.size):
+            pair = rigid.rows[first]
+            if pair.collision != i or pair.first != first:
+                continue
+            last, begin = pair.slot + pair.many, n
+            for k in range(first, first + pair.many):
+                row, r = rigid.rows[k], rigid.interactions[k]
+                is_near = iwork[listed + iwork[row.number]] != 0 or mem[r.lam] != 0.0 or work[r.h] <= mem[c.margin]
+                if is_near and iwork[row.feature] != NO_FEATURE:
+                    at = _move_up(c, begin, n, iwork[row.feature], work, iwork)
+                    iwork[c.new_a + at], iwork[c.new_b + at], iwork[c.new_feature + at] = row.shape_a, row.shape_b, iwork[row.feature]
+                    work[c.new_gap + at] = work[r.h]
                     for j in range(3):
-                        work[c.new_normal + 3 * n + j], work[c.new_point + 3 * n + j] = work[row.normal + j], work[row.point + j]
+                        work[c.new_normal + 3 * at + j], work[c.new_point + 3 * at + j] = work[row.normal + j], work[row.point + j]
                     for j in range(c.each):
-                        work[c.new_lam + c.each * n + j] = mem[r.lam + j]
+                        work[c.new_lam + c.each * at + j] = mem[r.lam + j]
                     n += 1
         imem[c.n] = last
         take_over(c, n, mem, imem, work, iwork)
+
+
+@tiny
+def _move_up(c, begin, n, feature, work, iwork):
+    """Room among the contacts from begin to n, in the order of features: those of larger ones move up. Returns its place."""
+    at = n
+    while at > begin and iwork[c.new_feature + at - 1] > feature:
+        at -= 1
+        iwork[c.new_a + at + 1], iwork[c.new_b + at + 1] = iwork[c.new_a + at], iwork[c.new_b + at]
+        iwork[c.new_feature + at + 1], work[c.new_gap + at + 1] = iwork[c.new_feature + at], work[c.new_gap + at]
+        for j in range(3):
+            work[c.new_normal + 3 * at + 3 + j], work[c.new_point + 3 * at + 3 + j] = (
+                work[c.new_normal + 3 * at + j], work[c.new_point + 3 * at + j],
+            )  # fmt: skip
+        for j in range(c.each):
+            work[c.new_lam + c.each * at + c.each + j] = work[c.new_lam + c.each * at + j]
+    return at
 
 
 @kernel
@@ -224,14 +401,15 @@ def _bend_rows(t, moment, which, mode, rigid, functions, mem, imem, work, iwork)
 
     Of h itself where its derivatives are differences. moment: between the points, where something depends on time. H is left moved.
     """
-    for k in range(rigid.interactions.size):
-        r = rigid.interactions[k]
-        if which == ACTIVE and not _acts(k, mode, rigid, iwork):
+    for first in range(rigid.interactions.size):
+        pair, r = rigid.rows[first], rigid.interactions[first]
+        if pair.first != first or (which == ACTIVE and not _is_chosen(first, True, mode, rigid, iwork)):
             continue
-        out, way = rigid.rows[k].curvature, _way(moment, k, rigid, mem)
+        way = _way(moment, first, rigid, mem)
         by_output = r.h_function != ABSENT and r.jac_function == ABSENT
-        for i in range(r.m):
-            work[out + i] = 0.0
+        for k in range(first, first + pair.many):
+            for i in range(r.m):
+                work[rigid.rows[k].curvature + i] = 0.0
         for j in range(-2, 3 if way < math.inf else -2):
             weight = _weight(j, by_output, way)
             if weight == 0.0:
@@ -239,10 +417,11 @@ def _bend_rows(t, moment, which, mode, rigid, functions, mem, imem, work, iwork)
             _place(r.a, j * way, rigid, mem, work)
             if r.b != ABSENT:
                 _place(r.b, j * way, rigid, mem, work)
-            _evaluate(t + j * way, k, rigid, functions, mem, imem, work)
-            _turn_rows(r, rigid.plan[0], work)
-            for i in range(r.m):
-                work[out + i] += weight * (work[r.h + i] if by_output else _speed(r, i, rigid.bodies, mem, work))
+            _evaluate(t + j * way, first, mode, rigid, functions, mem, imem, work, iwork)
+            for k in range(first, first + pair.many):
+                one, out = rigid.interactions[k], rigid.rows[k].curvature
+                for i in range(r.m):
+                    work[out + i] += weight * (work[one.h + i] if by_output else _speed(one, i, rigid.bodies, mem, work))
 
 
 @tiny
@@ -279,17 +458,23 @@ def _way(moment, k, rigid, mem):
 
 
 # What interactions and forces say takes long to compile, and Lagrangian systems do without: it is called by address.
-_FORCES, _OPERATORS, _CURVATURES = range(3)
+_FORCES, _OPERATORS, _CURVATURES, _CONTACTS, _PAIR = range(5)
 
 
 @kernel
 def _operate(bodies, interactions, rows, collisions, plan, what, which, t, moment, at, functions, mem, imem, work, iwork):
-    """One of the three; at: where forces go, or modes are."""
+    """One of the five; at: where forces go, or modes are."""
     rigid = Rigid(bodies, interactions, rows, collisions, plan)
     if what == _FORCES:
-        _evaluate_wrenches(t, at, rigid, functions, mem, imem, work)
+        _evaluate_wrenches(t, at, rigid, functions, mem, imem, work, iwork)
     elif what == _CURVATURES:
         _bend_rows(t, moment, which, at, rigid, functions, mem, imem, work, iwork)
+    elif what == _CONTACTS:
+        _renew_contacts(at, rigid, mem, imem, work, iwork)
+    elif what == _PAIR:
+        for side in range(2 if interactions[which].b != ABSENT else 1):
+            _place(interactions[which].a if side == 0 else interactions[which].b, 0.0, rigid, mem, work)
+        _evaluate_pair(which, False, at, rigid, mem, imem, work, iwork)
     else:
         _evaluate_interactions(t, which, at, rigid, functions, mem, imem, work, iwork)
     return 0
@@ -325,3 +510,29 @@ def bend_rows(t, moment, which, mode, rigid, functions, mem, imem, work, iwork):
     r = rigid
     _call_door(_address_of_door(), (r.bodies, r.interactions, r.rows, r.collisions, r.plan, _CURVATURES, which, t, moment, mode, functions,
                                     mem, imem, work, iwork))  # fmt: skip
+
+
+@tiny
+def renew_contacts(mode, rigid, functions, mem, imem, work, iwork):
+    """Slots of all pairs of shapes take over the contacts found at the state in mem. Out: state of each slot, h and H."""
+    r = rigid
+    if r.collisions.size > 0:
+        _call_door(_address_of_door(), (r.bodies, r.interactions, r.rows, r.collisions, r.plan, _CONTACTS, EVERY, 0.0, 0.0, mode, functions,
+                                        mem, imem, work, iwork))  # fmt: skip
+
+
+@tiny
+def least_gap(first, mode, rigid, functions, mem, imem, work, iwork):
+    """The least gap that holds nothing of two shapes, by the first of their slots, at the state in mem."""
+    r = rigid
+    _call_door(_address_of_door(), (r.bodies, r.interactions, r.rows, r.collisions, r.plan, _PAIR, first, 0.0, 0.0, mode, functions,
+                                    mem, imem, work, iwork))  # fmt: skip
+    return work[r.rows[first].least]
+
+
+@tiny
+def forget_contacts(rigid, iwork):
+    """All slots are without a contact."""
+    for k in range(rigid.rows.size):
+        if rigid.rows[k].collision != ABSENT:
+            iwork[rigid.rows[k].feature] = NO_FEATURE

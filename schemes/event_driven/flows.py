@@ -8,7 +8,7 @@ import math
 from nsds._jit import inlined, kernel, tiny
 from nsds.model.layout import ABSENT
 from nsds.schemes.event_driven import dopri5, radau5
-from nsds.schemes.event_driven.bodies import rates
+from nsds.schemes.event_driven.bodies import LOST, SAME, rates, renew_contacts
 from nsds.schemes.event_driven.compliance import is_compliant
 from nsds.schemes.event_driven.disks import begins_disk, rolls
 from nsds.schemes.event_driven.forces import (
@@ -24,7 +24,7 @@ from nsds.schemes.event_driven.forces import (
     speed_of_rest,
     turn,
 )
-from nsds.schemes.event_driven.guards import first_event, note_turns, series_event, time_in_step, turns
+from nsds.schemes.event_driven.guards import first_event, least_length, note_turns, series_event, time_in_step, turns
 from nsds.schemes.event_driven.loads import JUMP, at_foretold_jump, before_jump, missing_in_forces, next_jump, note_jump
 from nsds.schemes.event_driven.polynomials import NO_ROOT, evaluate
 from nsds.schemes.event_driven.state import add, load, store
@@ -77,6 +77,7 @@ def runge_kutta_step(t, t_end, s, functions, options, mem, imem, work, iwork):
     if f.is_stiff != 0:
         _note_slopes(t, s, functions, options, mem, imem, work, iwork)
     for _ in range(_ATTEMPTS):
+        foresee(h, s, work)
         status, error = _try_step(t, h, s, functions, options, mem, imem, work, iwork)
         is_shortest = h <= _SHORTEST * max(abs(t), abs(t_end))
         if error <= 1.0:
@@ -136,6 +137,10 @@ def _arrive(theta, t, h, t_end, s, functions, options, mem, imem, work, iwork):
         evaluate(n, iwork[f.degree], f.poly, theta, f.x, work)
         iwork[f.fresh] = 1
     store(s, mem, work, f.x)
+    if take_over_contacts(t_new, s, functions, mem, imem, work, iwork):
+        iwork[f.first_event] = 1
+    if theta != NO_ROOT and s.rigid.collisions.size > 0 and iwork[f.swept] != ABSENT:
+        _fire_swept(s, work, iwork)
     for i in range(s.newton.constraints.size if theta == NO_ROOT else 0):
         if iwork[f.mode + i] == SLIP and s.newton.constraints[i].tangents == 2 and begins_disk(s.newton.constraints[i]):
             turn(i, True, s, mem, work, iwork)
@@ -149,6 +154,47 @@ def _arrive(theta, t, h, t_end, s, functions, options, mem, imem, work, iwork):
             load(s, mem, work, f.x)
             iwork[f.fresh] = 1
     return t_new
+
+
+@tiny
+def foresee(h, s, work):
+    """Contacts with meshes are looked for as far as motion may close them in a time h."""
+    if s.rigid.bodies.size > 0:
+        work[s.rigid.plan[0].horizon] = h
+
+
+@kernel
+def take_over_contacts(t, s, functions, mem, imem, work, iwork):
+    """Slots of shapes take over the contacts that are found at the state in mem. Returns whether a closed one is not there any more.
+
+    What is new has no flights and impacts behind it; what is not there is open.
+    """
+    rigid, f, is_lost = s.rigid, s.flow[0], False
+    if rigid.collisions.size == 0:
+        return False
+    renew_contacts(f.mode, rigid, functions, mem, imem, work, iwork)
+    for k in range(rigid.rows.size):
+        row = rigid.rows[k]
+        for l in range(rigid.interactions[k].m if row.collision != ABSENT and iwork[row.state] != SAME else 0):
+            i = iwork[row.number + l]
+            is_lost |= iwork[row.state] == LOST and iwork[f.mode + i] != FREE
+            iwork[f.mode + i] = FREE
+            iwork[f.zeros + i] = iwork[f.fired + i] = iwork[f.run + i] = 0
+            work[f.flight + i], work[f.flight_before + i], work[f.last + i] = 0.0, 0.0, t
+    if is_lost:
+        list_rows(s, imem, iwork)
+    return is_lost
+
+
+@tiny
+def _fire_swept(s, work, iwork):
+    """The guards of two shapes that meet have come to zero, where none of a row has."""
+    rigid, f = s.rigid, s.flow[0]
+    first = iwork[f.swept]
+    for k in range(first, first + rigid.rows[first].many):
+        i = iwork[rigid.rows[k].number]
+        is_nearest = work[rigid.interactions[k].h] <= work[rigid.rows[first].least] + least_length(first, s, work, iwork)
+        iwork[f.fired + i] = 1 if iwork[f.mode + i] == FREE and is_nearest else iwork[f.fired + i]
 
 
 @tiny

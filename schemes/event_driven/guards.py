@@ -4,6 +4,9 @@ Of an open contact the gap; of a closed one its force, and where it sticks the d
 along the direction of slip; of a bounded force that holds the distances to its bounds; of compliant rows what `choose` says of them
 (`nsds.schemes.event_driven.compliance`). A guard that starts from zero, in so many orders as `zeros` says, is an event only after it has
 left zero.
+
+Of two shapes the least gap counts besides, whichever contact has it: where that is now one, now another, and where bodies move so fast that
+they might pass each other between two samples. Then it is followed by steps of what it cannot lose faster (conservative advancement).
 """
 
 import math
@@ -11,7 +14,7 @@ import math
 from nsds._jit import kernel, tiny, view
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT
-from nsds.schemes.event_driven.bodies import evaluate_interactions
+from nsds.schemes.event_driven.bodies import evaluate_interactions, least_gap
 from nsds.schemes.event_driven.compliance import is_compliant
 from nsds.schemes.event_driven.disks import begins_disk, unit_of
 from nsds.schemes.event_driven.forces import accelerate, slip_of
@@ -35,6 +38,9 @@ _BEFORE, _SMALL_PART = 2.0**-48, 2.0**-10  # of the time: from where the end of 
 _TOGETHER = 1e-13  # of the step: guards that come to zero in that time do so at once
 _APART, _SECANTS = 1e-3, 6  # points of the first secant, in theta; how many are drawn
 _ON_CONE = 1.0 - 1e-6  # of what a contact can carry
+_SOONER = 1e-9  # of the step: by how much less a gap of shapes must come to zero before a guard of a row to count besides
+_LOOKS, _HALVINGS = 200_000, 200  # at a gap between two samples; in the search for where it is zero
+_TOUCHES = 1e-12  # of the lengths in a gap: less is none
 _NONE, _GAP, _FORCE, _CONE, _SLIP, _BOUNDS, _SOFT = range(7)
 
 
@@ -182,7 +188,9 @@ def first_event(t, h, s, functions, options, mem, imem, work, iwork):
     scale, best, which = work[f.force], NO_ROOT, ABSENT
     for i in range(constraints.size):
         kind, root = _guard_of(i, s, iwork), NO_ROOT
-        if kind == _GAP and constraints[i].h == ABSENT:
+        if kind == _GAP and iwork[f.changes + i] != 0:
+            pass
+        elif kind == _GAP and constraints[i].h == ABSENT:
             _linear_guard(i, False, s, work, iwork)
             if _leaves(f.guard_poly, iwork[f.degree], i, s, work):
                 root = first_root(iwork[f.degree], f.guard_poly, iwork[f.zeros + i], 0.0, 1.0, work)
@@ -203,7 +211,91 @@ def first_event(t, h, s, functions, options, mem, imem, work, iwork):
     _note_fired(best, s, work, iwork)
     if which != ABSENT and (_guard_of(which, s, iwork) != _GAP or constraints[which].h != ABSENT):
         best = _polish(best, which, t, h, s, functions, options, mem, imem, work, iwork)
+    return min(best, _sweep(best, h, s, functions, mem, imem, work, iwork))
+
+
+@kernel
+def _sweep(best, h, s, functions, mem, imem, work, iwork):
+    """Where two shapes come to touch before theta = best, though no guard of a row says so; else best. Out: swept, and fired."""
+    f, first = s.flow[0], ABSENT
+    for k in range(s.rigid.rows.size):
+        row, is_open = s.rigid.rows[k], False
+        for l in range(k, k + row.many if row.collision != ABSENT and row.first == k else k):
+            is_open |= iwork[f.mode + iwork[s.rigid.rows[l].number]] == FREE
+        if is_open:
+            root = _first_touch(k, best, h, s, functions, mem, imem, work, iwork)
+            if root < best - _SOONER:
+                best, first = root, k
+    iwork[f.swept] = first
+    for i in range(s.newton.constraints.size if first != ABSENT else 0):
+        iwork[f.fired + i] = 0
     return best
+
+
+@kernel
+def _first_touch(first, end, h, s, functions, mem, imem, work, iwork):
+    """First theta < end at which the least gap of two shapes that holds nothing comes to zero, as samples tell; NO_ROOT where it does not.
+
+    Between two samples it is looked at where they do not exclude that it is zero, its rate being bounded.
+    """
+    row = s.rigid.rows[first]
+    nothing, theta, gap = least_length(first, s, work, iwork), 0.0, work[row.least_at]
+    for node in range(1, GUARD_DEGREE + 1):
+        if theta >= end:
+            return NO_ROOT
+        high, gap_high = GUARD_NODES[node], work[row.least_at + node]
+        rate = h * max(work[row.rate_at + node - 1], work[row.rate_at + node])
+        is_fast = rate * (high - theta) > max(work[row.thin], gap)  # the gap at high may be that behind a mesh, which has no inside
+        for _ in range(_LOOKS):
+            further = theta + max(gap, work[row.thin]) / rate if is_fast else high
+            if further >= high:
+                further, gap_further = high, gap_high
+            else:
+                gap_further = _least_at(further, first, s, functions, mem, imem, work, iwork)
+            if gap_further < -nothing:
+                return _crossing(theta, gap, further, gap_further, nothing, first, s, functions, mem, imem, work, iwork)
+            theta, gap = further, gap_further
+            if theta >= high:
+                break
+    return NO_ROOT
+
+
+@kernel
+def _crossing(low, gap_low, high, gap_high, nothing, first, s, functions, mem, imem, work, iwork):
+    """Where the least gap of two shapes is zero between low, where it is positive or leaves zero, and high, where it is negative."""
+    share, side = 0.5, 0
+    for _ in range(_HALVINGS):
+        if gap_low > nothing:  # regula falsi, an end that stays has half of its gap (Illinois)
+            share = gap_low / (gap_low - gap_high)
+        theta = low + share * (high - low)
+        if not low < theta < high:
+            break
+        gap = _least_at(theta, first, s, functions, mem, imem, work, iwork)
+        if gap == 0.0:
+            return theta
+        if gap > 0.0:
+            low, gap_low, gap_high, side = theta, gap, (0.5 * gap_high if side > 0 else gap_high), 1
+        else:
+            high, gap_high, gap_low, side = theta, gap, (0.5 * gap_low if side < 0 and gap_low > nothing else gap_low), -1
+    return high
+
+
+@tiny
+def _least_at(theta, first, s, functions, mem, imem, work, iwork):
+    """The least gap of two shapes that holds nothing at theta of the step; leaves that state in mem."""
+    f = s.flow[0]
+    evaluate(f.n, iwork[f.degree], f.poly, theta, f.x_sampled, work)
+    store(s, mem, work, f.x_sampled)
+    return least_gap(first, f.mode, s.rigid, functions, mem, imem, work, iwork)
+
+
+@tiny
+def least_length(first, s, work, iwork):
+    """What is no gap between two shapes, by the first of their slots."""
+    size = 0.0
+    for k in range(first, first + s.rigid.rows[first].many):
+        size = max(size, work[s.flow[0].length + iwork[s.rigid.rows[k].number]])
+    return _TOUCHES * size
 
 
 @tiny
@@ -251,7 +343,10 @@ def time_in_step(t, theta, h):
 @kernel
 def _sample(t, h, s, functions, options, mem, imem, work, iwork):
     """Values of all guards at GUARD_NODES of the step."""
-    constraints, f = s.newton.constraints, s.flow[0]
+    constraints, rows, f = s.newton.constraints, s.rigid.rows, s.flow[0]
+    for k in range(rows.size):
+        if rows[k].collision != ABSENT:
+            iwork[rows[k].changed] = 0
     for node in range(GUARD_DEGREE + 1):
         at = time_in_step(t, GUARD_NODES[node], h)
         evaluate(f.n, iwork[f.degree], f.poly, GUARD_NODES[node], f.x_sampled, work)
@@ -261,6 +356,12 @@ def _sample(t, h, s, functions, options, mem, imem, work, iwork):
         evaluate_gaps(at, s, functions, mem, imem, work, iwork)
         for i in range(constraints.size):
             work[f.guard_value + i * (GUARD_DEGREE + 1) + node] = _value_of(i, s, mem, work, iwork)
+        for k in range(rows.size):
+            if rows[k].collision != ABSENT and rows[k].first == k:
+                work[rows[k].least_at + node], work[rows[k].rate_at + node] = work[rows[k].least], work[rows[k].rate]
+    for k in range(rows.size):
+        if rows[k].collision != ABSENT:
+            iwork[f.changes + iwork[rows[k].number]] = iwork[rows[rows[k].first].changed]
 
 
 @kernel

@@ -13,7 +13,7 @@ from nsds._jit import kernel
 from nsds.schemes.event_driven.clock import AT_START, SUBSTEPS, end_of_interval, is_handed_over, lengthen, note_length, strikes
 from nsds.schemes.event_driven.compliance import choose
 from nsds.schemes.event_driven.events import find_touching, handle
-from nsds.schemes.event_driven.flows import put_on_gaps
+from nsds.schemes.event_driven.flows import put_on_gaps, take_over_contacts
 from nsds.schemes.event_driven.forces import accelerate, evaluate_operators, free_accelerations, list_rows
 from nsds.schemes.event_driven.impacts import is_solved, solve_impact
 from nsds.schemes.event_driven.loads import forget_jumps
@@ -87,6 +87,7 @@ def _step(t, h, s, functions, solver, solver_options, options, mem, imem, work, 
     status = free_accelerations(t, s, functions, options, mem, imem, work, iwork)
     if status != CONVERGED:
         return status
+    take_over_contacts(t, s, functions, mem, imem, work, iwork)
     evaluate_operators(t, EVERY, s, functions, options, mem, imem, work, iwork)
     if s.flow[0].is_compliant != 0 and choose(t, s, functions, options, mem, work, iwork):
         status = free_accelerations(t, s, functions, options, mem, imem, work, iwork)
@@ -101,6 +102,7 @@ def _step(t, h, s, functions, solver, solver_options, options, mem, imem, work, 
 def _put_on_contacts(t, s, functions, options, mem, imem, work, iwork):
     """Project the positions onto the gaps that are closed, and those that this closes. Out: fired, 1 of these."""
     f, constraints, n, n_before = s.flow[0], s.newton.constraints, 0, -1
+    take_over_contacts(t, s, functions, mem, imem, work, iwork)
     while n > n_before:
         n, n_before = 0, n
         evaluate_operators(t, EVERY, s, functions, options, mem, imem, work, iwork)

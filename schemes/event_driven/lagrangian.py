@@ -13,7 +13,7 @@ from nsds.model.kinds import split
 from nsds.model.laws import LAWS
 from nsds.model.layout import ABSENT
 from nsds.model.records import T, model_of
-from nsds.schemes.event_driven.bodies import list_contacts
+from nsds.schemes.event_driven.bodies import forget_contacts, list_contacts
 from nsds.schemes.event_driven.clock import (
     ALWAYS,
     AT_EVENT,
@@ -32,7 +32,7 @@ from nsds.schemes.event_driven.clock import (
 from nsds.schemes.event_driven.compliance import choose, is_compliant
 from nsds.schemes.event_driven.disks import rolls, state_coefficients
 from nsds.schemes.event_driven.events import handle, strikes_at_start
-from nsds.schemes.event_driven.flows import runge_kutta_step, series_step
+from nsds.schemes.event_driven.flows import runge_kutta_step, series_step, take_over_contacts
 from nsds.schemes.event_driven.forces import accelerate, evaluate_operators, list_rows
 from nsds.schemes.event_driven.guards import start_together
 from nsds.schemes.event_driven.handover import begin_anew, hand_over
@@ -189,6 +189,8 @@ def start(t, s, functions, options, mem, imem, work, iwork):
     begin_anew(t, s, work, iwork)
     wind_up(t, s.times, f, work, iwork)
     list_rows(s, imem, iwork)
+    forget_contacts(s.rigid, iwork)
+    take_over_contacts(t, s, functions, mem, imem, work, iwork)
     _update(t, 0, s, functions, options, mem, imem, work, iwork)
     list_contacts(s, mem, imem, work, iwork)
     return CONVERGED
@@ -305,6 +307,8 @@ def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwo
                 return VIOLATED, 0
     if are_too_many(t, options, f, work, iwork):
         return TOO_MANY_EVENTS, 0
+    if is_start:
+        take_over_contacts(t, s, functions, mem, imem, work, iwork)
     load(s, mem, work, f.x)
     status, found = handle(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
     if not is_solved(status):

@@ -3,7 +3,7 @@
 A body is a part of six coordinates, whose velocities and impulses lie behind one another in the record; what is not as that of Lagrangian
 systems, motions and operators of interactions, is in `nsds.schemes.event_driven.bodies`.
 
-Contacts of shapes are found as they go: each contact that two shapes can have, a feature, is a row of the engine, whose guard is its gap.
+Contacts of shapes are found as they go: each contact that two shapes can have is a slot, with rows of the engine, whose guard is its gap.
 While the engine works, y, ydot and flags of these rows lie in the places of their record; `list_contacts` puts there what belongs there.
 """
 
@@ -14,14 +14,16 @@ import numpy as np
 
 from nsds.collision import WORLD
 from nsds.collision.groups import meeting
-from nsds.collision.kinds import NAMES
+from nsds.collision.kinds import HALF_PLANE, PLANE
+from nsds.collision.pairs import most_contacts
 from nsds.model.kinds import NEWTON_EULER, WRITABLE, collisions_of, split
 from nsds.model.laws import LAWS
 from nsds.model.layout import ABSENT, COUPLING, DENSE, ENTRY, join
 from nsds.model.records import model_of
-from nsds.schemes.event_driven.bodies import STATE
+from nsds.schemes.event_driven.bodies import NO_FEATURE, STATE
 from nsds.schemes.event_driven.disks import state_coefficients
 from nsds.schemes.event_driven.lagrangian import EXPLICIT, cause_of, opening, start, step, with_flow  # noqa: F401
+from nsds.schemes.event_driven.polynomials import GUARD_DEGREE
 from nsds.schemes.event_driven.tables import PLACES, RIGID_ROWS, Rigid, number_blocks, place_flow
 from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.newton import ELEMENT
@@ -32,11 +34,11 @@ from nsds.schemes.rigid.interactions import blame  # noqa: F401
 from nsds.schemes.rigid.moreau_jean import grow  # noqa: F401
 from nsds.schemes.rigid.tables import INTERACTION, P, V, tables
 from nsds.schemes.run.memory import Allocator
+from nsds.schemes.run.warnings import thickness_of
 
 EVENT_ROWS = True
 _OWNER = "event_driven"
-_POINTS = {("capsule", "plane"): 2, ("box", "plane"): 8, ("stadium", "half_plane"): 2}  # features of a pair of shapes, which have one
-_ROUND = {"sphere", "disk"}  # whatever they meet
+_LOOKED = 0.1  # of the thinner of two shapes: the way after which gaps are looked at again
 _MOST = 2000  # rows of contacts of shapes: they have a dense matrix
 
 
@@ -56,6 +58,7 @@ class Layout(NamedTuple):
     interaction_names: tuple
     owners: tuple  # (interaction, element, row) of each constraint
     sizes: dict  # constraints in an element of each interaction
+    geometry: tuple  # `GeneralPairs`, whose memory the tables point to
 
 
 def prepare(records, mem, options, h, method):
@@ -87,19 +90,21 @@ def state(owner, records, work, iwork):
     Raises
     ------
     ValueError
-        What comes and goes, and shapes whose contacts have no number.
+        What comes and goes, a function on contacts, and too many contacts.
     """
     _require_treated(owner, records)
     lists = tables(records, work, iwork)
     rows = np.zeros(lists.interactions.size, RIGID_ROWS)
-    rows["collision"] = ABSENT
-    pairs = [_pairs(owner, records, k, line, lists, work) for k, line in enumerate(collisions_of(model_of(records)))]
+    rows["collision"], rows["first"], rows["many"] = ABSENT, np.arange(rows.size), 1
+    pairs = [_pairs(owner, records, k, line, lists, work, iwork) for k, line in enumerate(collisions_of(model_of(records)))]
     lists = lists._replace(interactions=np.concatenate([lists.interactions, *(found for found, _ in pairs)], dtype=INTERACTION))
+    for (_, row), begin in zip(pairs, np.cumsum([rows.size, *(row.size for _, row in pairs)]), strict=False):
+        row["first"] += begin
     rows = np.concatenate([rows, *(row for _, row in pairs)], dtype=RIGID_ROWS)
     layout = _layout_of(records, lists, rows, work)
     n, plan = lists.bodies.size, np.zeros(1, PLACES)
     rows["number"] = [iwork.reserve(m) for m in lists.interactions["m"]]
-    work.place(plan, q=7 * n, R=9 * n)
+    work.place(plan, q=7 * n, R=9 * n, horizon=1)
     plan["is_short"] = any(row.size > c["capacity"] for (_, row), c in zip(pairs, lists.collisions, strict=True))
     return Stated(layout, Rigid(lists.bodies, lists.interactions, rows, lists.collisions, plan), lists.d)
 
@@ -124,50 +129,63 @@ def _require_treated(owner, records):
                 raise ValueError(f"{owner}: the scheme does not treat what comes and goes, as by {name}.{field}; use nsds.moreau_jean")
 
 
-def _pairs(owner, records, k, line, lists, work):
-    """(rows of INTERACTION, rows of RIGID_ROWS) of all contacts that the shapes of one of the collisions can have."""
+def _pairs(owner, records, k, line, lists, work, iwork):
+    """(rows of INTERACTION, rows of RIGID_ROWS) of slots for all contacts that the shapes of one of the collisions can have."""
     name, part, c = line[0], records[line[0]][0], lists.collisions[k]
-    found = []
     if "on_contact" in part.dtype.names:
         raise ValueError(f"{owner}: collisions '{name}': the scheme follows shapes as they are, without on_contact; use nsds.moreau_jean")
-    meets = meeting(part["mask"], int(part["group"].max()) + 1)
-    for a in range(part["shape_kind"].size):
-        for b in range(a + 1, part["shape_kind"].size):
-            if meets[part["group"][a], part["group"][b]]:
-                found += _contacts_of(owner, name, part, a, b, lists.bodies)
-    if len(found) * c["each"] > _MOST:
-        raise ValueError(
-            f"{owner}: collisions '{name}': the shapes can have {len(found)} contacts, which is too many: use nsds.moreau_jean"
-        )
-    interactions, rows, slot = np.zeros(len(found), INTERACTION), np.zeros(len(found), RIGID_ROWS), np.arange(len(found))
+    found = np.array(_pairs_of(part, lists.bodies), np.int64).reshape(-1, 3)  # shapes, and how many contacts they can have
+    many = found[:, 2]
+    slot = np.arange(many.sum())
+    if slot.size * c["each"] > _MOST:
+        raise ValueError(f"{owner}: collisions '{name}': the shapes can have {slot.size} contacts, which is too many: use nsds.moreau_jean")
+    interactions, rows = np.zeros(slot.size, INTERACTION), np.zeros(slot.size, RIGID_ROWS)
     for column in interactions.dtype.names:
         interactions[column] = ABSENT if column.endswith("_function") or column in ("row", "dofs", "angle") else 0
     interactions["m"] = interactions["each"] = m = c["each"]
-    rows["collision"], rows["slot"] = k, slot
-    if found:
-        rows["shape_a"], rows["shape_b"], rows["feature"] = np.array(found).T
-        interactions["a"], interactions["b"] = (part["shape_body"][rows[f"shape_{side}"]] for side in "ab")
+    rows["collision"], rows["slot"], rows["many"] = k, slot, np.repeat(many, many)
+    rows["first"] = np.repeat(np.cumsum(many) - many, many)
+    for side, shape in zip("ab", found.T[:2], strict=True):
+        rows[f"shape_{side}"] = np.repeat(shape, many)
+        interactions[side] = part["shape_body"][rows[f"shape_{side}"]]
     interactions["b"] = np.where(interactions["b"] == WORLD, ABSENT, interactions["b"])
     interactions["lam"] = c["lam"] + m * slot
     for column, size in (("H", 12 * m), ("h", m), ("rate", m)):
         interactions[column] = work.reserve(size * slot.size) + size * slot
     for column in ("normal", "point"):
         rows[column] = work.reserve(3 * slot.size) + 3 * slot
+    for column in ("least", "rate"):
+        rows[column] = work.reserve(slot.size) + slot
+    for column in ("least_at", "rate_at"):
+        rows[column] = work.reserve(slot.size * (GUARD_DEGREE + 1)) + slot * (GUARD_DEGREE + 1)
+    rows["thin"] = work.store(np.stack([_ways(member, found[:, :2]) for member in records[name]])) + slot
+    rows["feature"] = iwork.store(np.full((records.size, slot.size), NO_FEATURE)) + slot
+    for column in ("state", "changed"):
+        rows[column] = iwork.reserve(slot.size) + slot
     return interactions, rows
 
 
-def _contacts_of(owner, name, part, a, b, bodies):
-    """(shape, shape, feature) of the contacts that two shapes can have, the first on a body."""
-    body = part["shape_body"]
-    can_move = [body[s] != WORLD and not bodies[body[s]]["fixed"] for s in (a, b)]
-    if body[a] == body[b] or not any(can_move):
-        return []
-    kinds = tuple(sorted((NAMES[part["shape_kind"][a]], NAMES[part["shape_kind"][b]]), key=NAMES.index))
-    if not _ROUND & set(kinds) and kinds not in _POINTS:
-        raise ValueError(f"{owner}: collisions '{name}': the scheme does not find contacts of a {kinds[0]} and a {kinds[1]}; "
-                         "use nsds.moreau_jean")  # fmt: skip
-    a, b = (b, a) if body[a] == WORLD else (a, b)
-    return [(a, b, feature) for feature in range(_POINTS.get(kinds, 1))]
+def _ways(part, pairs):
+    """How far two shapes may move without a look, for the slots of each pair: a small part of the thinner one; any way on half spaces.
+
+    What has passed half of a solid would leave it on the other side; behind a mesh nothing is found that is deeper than a quarter of it.
+    """
+    thickness, ends = thickness_of(part), np.isin(part["shape_kind"], [PLANE, HALF_PLANE])
+    ways = _LOOKED * thickness[pairs].min(axis=1)
+    many = [most_contacts(*part["shape_kind"][pair]) for pair in pairs]
+    return np.repeat(np.where(ends[pairs].any(axis=1), np.inf, ways), many)
+
+
+def _pairs_of(part, bodies):
+    """(shape, shape, most contacts) of the shapes that may meet and move, the first on a body."""
+    body, group, found = part["shape_body"], part["group"], []
+    can_move, meets = [on != WORLD and not bodies[on]["fixed"] for on in body], meeting(part["mask"], int(group.max()) + 1)
+    for a in range(body.size):
+        for b in range(a + 1, body.size):
+            if body[a] != body[b] and (can_move[a] or can_move[b]) and meets[group[a], group[b]]:
+                one, other = (b, a) if body[a] == WORLD else (a, b)
+                found.append((one, other, most_contacts(part["shape_kind"][a], part["shape_kind"][b])))
+    return found
 
 
 def _line_of(records, line, c, rows):
@@ -199,7 +217,7 @@ def _layout_of(records, lists, rows, work):
     named = lists.interactions[: len(lists.interaction_names)]  # behind them are contacts of shapes
     constraints, *rest = join(pieces, CONSTRAINT)
     return Layout(parts, relations, state_coefficients(constraints), *rest, lists.functions, lists.bodies, named, lists.part_names,
-                  lists.interaction_names, tuple(owners), sizes)  # fmt: skip
+                  lists.interaction_names, tuple(owners), sizes, lists.general_pairs)  # fmt: skip
 
 
 def _parts(bodies):

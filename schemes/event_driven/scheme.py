@@ -86,8 +86,10 @@ def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_even
     Where contacts resist rolling (`nsds.newton_impact_rolling_friction`), what turns sticks and slips as what slides does, each by itself.
 
     Rigid bodies move by Dormand and Prince's pair, their quaternions made unit; joints hold for positions and velocities, to rounding, and
-    may follow from each other. Contacts of shapes (`nsds.collisions`) are found as they go, for scenes of few bodies: spheres with any
-    shape, capsules and boxes with planes. Rows list those that touch, or are nearer than the margin.
+    may follow from each other. Contacts of shapes (`nsds.collisions`) are found as they go, of all shapes, for scenes of few bodies: each
+    contact that two shapes can have is a row of the problems, and 2000 rows are the most. Rows of the record list those that touch, or are
+    nearer than the margin. However fast bodies are, they do not pass each other: where they move further between two looks at their gap
+    than a tenth of the thinner shape, the gap is followed by steps of what it cannot lose faster.
 
     Slip in space begins along the accelerations of all contacts that begin together, then follows the velocities; what sticks on a line or
     a face shares friction as evenly as can be. A slip that begins keeps its direction up to speeds that are reached in ``2^-17 h``: rows

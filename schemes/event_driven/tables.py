@@ -48,18 +48,18 @@ _NUMBERS = ("step", "resume", "error", "tail", "limit", "event", "force", "mark"
 # row, the reverse, and pivots; spared, whether others carry load rather than it; run, slow impacts in a row; shifted, places in the
 # list that have shifts; relation, that of a compliant row, ABSENT where y is linear; listed, whether it is in the record's list; turned,
 # whether its slip is reversed at the end of a step; left_out, whether it is an equation that follows from others; block, the first row of
-# its block of equations.
+# its block of equations; changes, whether its gap is now that of one contact of two shapes, now of another.
 _WHOLE_ROWS = ("mode", "zeros", "fired", "keep", "before", "equation", "row", "pivots", "spared", "run", "shifted", "relation", "listed",
-               "turned", "left_out", "block")  # fmt: skip
+               "turned", "left_out", "block", "changes")  # fmt: skip
 # Whole numbers: how many rows are active, and HELD, and how many shifts there are; the degree of poly; fresh, whether the state is another
 # than that of the last step; pending, whether an event is; next_time, of those known in advance; events since the last row, and at one
 # time; steps since the mark; has_forces, whether forces depend on time; first_event, whether the step ends at one; culprit, the row that
 # it is due to; n_jumps, times in jumped_at; foretold, the one of them that comes again next; force_degree, of the polynomials of forces;
-# depends, how many equations followed from others when the matrix was last factorised, ABSENT
-# before.
+# depends, how many equations followed from others when the matrix was last factorised, ABSENT before; swept, of the shapes that meet at
+# the end of the step the first slot, ABSENT where a guard of a row ends it.
 _WHOLE = (
     "count", "n_equations", "n_shifts", "degree", "fresh", "pending", "next_time", "n_events", "n_still", "n_steps", "has_forces",
-    "first_event", "culprit", "n_jumps", "foretold", "force_degree", "depends",
+    "first_event", "culprit", "n_jumps", "foretold", "force_degree", "depends", "swept",
 )  # fmt: skip
 # Of stiff motions what `nsds.schemes.event_driven.radau5` works with, and x' at the start of a step.
 _STIFF = ("jac", "newton", "filter", "z", "g", "sizes", "first", "stage_pivots")
@@ -82,10 +82,19 @@ class Options(NamedTuple):
     hybrid: float  # NEVER, ALWAYS, USUAL: whether what cannot be followed event by event is handed over to time stepping
 
 
-# Of the rows of an interaction of rigid bodies: where their curvature lies, and in the integer work memory their numbers. Of two shapes
-# that may meet, a contact of a given feature: which collisions and shapes, its place in these collisions; normal and point, where they lie.
-RIGID_ROWS = table("curvature", "number", "collision", "shape_a", "shape_b", "feature", "slot", "normal", "point")
-PLACES = table("q", "R", "is_short")  # of all bodies, where interactions are evaluated; whether collisions have no room for their contacts
+# Of the rows of an interaction of rigid bodies: where their curvature lies, and in the integer work memory their numbers; first, its own
+# number, and many, 1. Of a slot for a contact of two shapes that may meet: which collisions and shapes, its place in these collisions; the
+# first of the slots of these shapes, and how many they are; in the integer work memory the feature that it has, what has become of it
+# (state), and, of the first of these slots, whether others than these features have been found (changed); where normal and point lie.
+# Of the first also the least gap that holds nothing, a bound of the rate at which gaps change, both of these at the points of a step where
+# guards are sampled (least_at, rate_at), and thin, the way that may be taken without a look: what is shorter passes nothing.
+RIGID_ROWS = table(
+    "curvature", "number", "first", "many", "collision", "shape_a", "shape_b", "slot", "feature", "state", "changed", "normal", "point",
+    "least", "rate", "least_at", "rate_at", "thin",
+)  # fmt: skip
+# Of all bodies, where interactions are evaluated; whether collisions have no room for their contacts; horizon, the time in which contacts
+# with meshes must be foreseen.
+PLACES = table("q", "R", "is_short", "horizon")
 
 
 @by_reference

@@ -49,6 +49,7 @@ from nsds.status import CONVERGED, INEXACT, NON_FINITE, NOT_DEFINITE, SINGULAR_S
 
 OPTIONS = np.dtype([("scheme", "S32"), ("velocity_level", "<i8")])
 _REST = 0.05  # y of a persistent contact, relative to the way that its acceleration makes in a step
+_ULPS, _RESTS = 1e-12, 1e-8  # of speeds, and of what forces add to them in a step: up to which contacts do not open
 _SLIDES = 1e-6  # slip at the end of a step, relative to that at its start: less is sticking
 AT_START, AT_END, IMPACT = range(3)
 # Words of the Newton form, of which this scheme takes the pieces that evaluate: M at q_{k+1}, nothing implicit.
@@ -95,8 +96,8 @@ def d1_minus_linear(level="acceleration"):
     order 2, changes between them order 1. Relations with D are refused.
 
     Rigid bodies: velocities are those in axes of the body, whose gyroscopic moment is a force; rotations follow the exponential map.
-    Contacts of shapes have a row for each that two shapes can have, as under `nsds.event_driven`: spheres, and boxes or capsules on planes.
-    What comes and goes is refused.
+    Contacts of shapes have a row for each that two shapes can have, as under `nsds.event_driven`, for scenes of few bodies. What comes and
+    goes is refused.
 
     Examples
     --------
@@ -292,11 +293,13 @@ def _size_of_acceleration(c, a, entries, work):
 
 @tiny
 def _speed_rounding(c, h, a, entries, mem, work):
-    """Up to which H v may be rounding, of the velocities and of what a step adds."""
+    """Up to which H v may be rounding, of the velocities and, over many steps at rest, of what each of them adds."""
     s = 0.0
     for k in range(c.entry, c.entry_end):
-        s += abs(work[entries[k].coefficient]) * (abs(mem[entries[k].q + entries[k].n]) + h * abs(work[a + entries[k].dof]))
-    return 1e-12 * s
+        s += abs(work[entries[k].coefficient]) * (
+            _ULPS * abs(mem[entries[k].q + entries[k].n]) + _RESTS * h * abs(work[a + entries[k].dof])
+        )
+    return s
 
 
 @inlined

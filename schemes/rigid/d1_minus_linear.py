@@ -7,6 +7,7 @@ accelerations too, with the gyroscopic moment among the forces. Rotations follow
 a commutator of O(h^3). Rows, and contacts that shapes can have, are those of the event-driven scheme (`nsds.schemes.event_driven.rigid`).
 """
 
+import math
 import sys
 from typing import NamedTuple
 
@@ -15,7 +16,15 @@ import numpy as np
 from nsds._jit import by_reference, kernel, stack, tiny, view
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.event_driven import rigid
-from nsds.schemes.event_driven.bodies import bend_rows, evaluate_interactions, evaluate_wrenches, write_contacts
+from nsds.schemes.event_driven.bodies import (
+    SAME,
+    bend_rows,
+    evaluate_interactions,
+    evaluate_wrenches,
+    forget_contacts,
+    renew_contacts,
+    write_contacts,
+)
 from nsds.schemes.event_driven.tables import Rigid
 from nsds.schemes.lagrangian import newton
 from nsds.schemes.lagrangian.contact_forces import clear_impulses
@@ -67,6 +76,9 @@ def start(t, s, functions, options, mem, imem, work, iwork):
     constraints, kept, p = s.newton.constraints, s.kept[0], s.newton.plan[0]
     for i in range(constraints.size):
         iwork[kept.active + i], work[p.total + i] = imem[constraints[i].active], mem[constraints[i].lam]
+    work[s.rigid.plan[0].horizon] = options.h
+    forget_contacts(s.rigid, iwork)
+    renew_contacts(ABSENT, s.rigid, functions, mem, imem, work, iwork)
     _find_active(s, mem, imem, iwork)
     evaluate_wrenches(t, p.f, s.rigid, functions, mem, imem, work, iwork)
     for i in range(constraints.size):
@@ -74,7 +86,7 @@ def start(t, s, functions, options, mem, imem, work, iwork):
     apply_inverses(s.newton.bodies, p.f, p.a_old, p.scratch, work, iwork)
     for i in range(p.n_dofs):
         work[p.pull + i] = options.h * abs(work[p.a_old + i])
-    evaluate_interactions(t, EVERY, 0, s.rigid, functions, mem, imem, work, iwork)
+    evaluate_interactions(t, EVERY, ABSENT, s.rigid, functions, mem, imem, work, iwork)
     state_pulls(p.pull, constraints, s.newton.entries, work)
     _end(s, options, mem, imem, work, iwork)
     return CONVERGED
@@ -88,7 +100,7 @@ def _find_active(s, mem, imem, iwork):
         if row.collision != ABSENT:
             c, was_active = s.rigid.collisions[row.collision], 0
             for i in range(imem[c.n]):
-                is_it = imem[c.a + i] == row.shape_a and imem[c.b + i] == row.shape_b and imem[c.feature + i] == row.feature
+                is_it = imem[c.a + i] == row.shape_a and imem[c.b + i] == row.shape_b and imem[c.feature + i] == iwork[row.feature]
                 if is_it and mem[c.lam + c.each * i] != 0.0:
                     was_active = 1
             for i in range(r.m):
@@ -127,10 +139,16 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
 def _evaluate(t, a, s, options, functions, mem, imem, work, iwork):
     """Accelerations without contact at the state in mem, into work[a:], curvatures, and h, rate and H of all interactions."""
     p = s.newton.plan[0]
+    renew_contacts(ABSENT, s.rigid, functions, mem, imem, work, iwork)
+    for k in range(s.rigid.rows.size):
+        row = s.rigid.rows[k]
+        for i in range(s.rigid.interactions[k].m if row.collision != ABSENT and iwork[row.state] != SAME else 0):
+            mem[s.newton.constraints[iwork[row.number + i]].y] = math.inf  # it was not closed at the start of the step
+            iwork[s.kept[0].active + iwork[row.number + i]] = 0
     evaluate_wrenches(t, p.f, s.rigid, functions, mem, imem, work, iwork)
     apply_inverses(s.newton.bodies, p.f, a, p.scratch, work, iwork)
-    bend_rows(t, _MOMENT * options.h, EVERY, 0, s.rigid, functions, mem, imem, work, iwork)
-    evaluate_interactions(t, EVERY, 0, s.rigid, functions, mem, imem, work, iwork)
+    bend_rows(t, _MOMENT * options.h, EVERY, ABSENT, s.rigid, functions, mem, imem, work, iwork)
+    evaluate_interactions(t, EVERY, ABSENT, s.rigid, functions, mem, imem, work, iwork)
 
 
 @tiny

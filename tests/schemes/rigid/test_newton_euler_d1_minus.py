@@ -130,13 +130,3 @@ def test_steps_one_by_one_are_those_of_a_run():
     for row in rows[1:]:
         record = nsds.step(record, 1e-2, scheme=nsds.d1_minus_linear("velocity"))
         np.testing.assert_array_equal(record["ball"]["q"], row["ball"]["q"])
-
-
-def test_shapes_whose_contacts_have_no_number_are_named():
-    box = nsds.shapes.box([1, 1, 1])
-    system = nsds.system(
-        box=nsds.rigid_bodies(1.0, 1.0, q=[0, 0, 2, 1, 0, 0, 0], v=np.zeros(6)),
-        floor=nsds.collisions({"box": box}, nsds.newton_impact_friction(0.0, 0.1), world=box),
-    )
-    with pytest.raises(ValueError, match=r"d1_minus_linear: collisions 'floor': .* does not find contacts of a box and a box"):
-        nsds.simulate(system, t_end=0.1, h=0.1, scheme=nsds.d1_minus_linear())

@@ -475,7 +475,11 @@ def test_records_that_have_left_the_plane_are_named():
             nsds.simulate(wrong, t_end=0.1, h=1e-2, progress=False)
 
 
-def test_the_event_driven_scheme_refuses_polygons():
-    system = on_incline(shapes.rectangle([0.4, 0.1]), 0.05, 0.1, FRICTION(0.0, 0.5))
-    with pytest.raises(ValueError, match="does not find contacts of a polygon and a half_plane"):
-        nsds.simulate(system, t_end=0.1, h=1e-2, scheme=nsds.event_driven(), progress=False)
+def test_a_polygon_slides_down_by_events_as_coulomb_says():
+    """a = g (sin slope - mu cos slope) on a line, from rest, on both of its lower corners."""
+    slope, mu = 0.4, 0.2
+    system = on_incline(shapes.rectangle([0.4, 0.1]), 0.05, slope, FRICTION(0.0, mu))
+    q, v, _ = run(system, 0.5, 0.1, scheme=nsds.event_driven())
+    a = G * (np.sin(slope) - mu * np.cos(slope))
+    np.testing.assert_allclose(q[-1], [a * 0.5**2 / 2, 0.05, 0.0], atol=1e-9)
+    np.testing.assert_allclose(v[-1], [a * 0.5, 0.0, 0.0], atol=1e-9)
