@@ -28,7 +28,7 @@ from nsds._jit import by_reference, kernel, tiny, view
 from nsds.collision import WORLD
 from nsds.model.layout import table
 from nsds.schemes.problem.box import worse
-from nsds.schemes.rigid import blocks, forces, problem, projection
+from nsds.schemes.rigid import blocks, forces, passing, problem, projection
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import EXPONENTIAL, force, move
@@ -105,6 +105,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     n_blocks = problem.list_blocks(problem.SMOOTH, form.interactions, own, work, iwork)
     status, n_iter, residual = plain.iterate(t_new, 0, n_blocks, form, functions, solver, solver_options, smooth, mem, imem, work, iwork)
     status = worse(started, status)
+    passing.keep_from_passing(options.h, smooth.a, form, mem, imem, work, iwork)
     q, v, n_contacts, p = view(work, own.q, 7 * n), view(work, own.v, 6 * n), 0, s.positions.plan[0]
     projection.turn_matrices(p, q, work)
     _close_interactions(t_new, True, options, form.interactions, p, q, functions, mem, imem, work)

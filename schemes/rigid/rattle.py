@@ -32,7 +32,7 @@ from nsds.model.joints import ALIGN, POINT
 from nsds.model.kinds import NEWTON_EULER
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.problem.box import worse
-from nsds.schemes.rigid import blocks, problem, trees
+from nsds.schemes.rigid import blocks, passing, problem, trees
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import EXPONENTIAL, move
@@ -160,7 +160,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         is_stiff, n_tried = False, n_iter
         n_contacts, n_blocks, status, n_iter, residual = _yield(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
         n_iter += n_tried
-    if not _move(options.h, first, way, form.collisions, p, mem, imem, work, iwork):
+    if not _move(options.h, first, way, form, mem, imem, work, iwork):
         _scale_impulses(2.0, form, mem, imem)
         return CAPACITY, n_iter, residual
     done = _meet(t_new, is_stiff, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork)
@@ -396,13 +396,15 @@ def _scale_impulses(factor, s, mem, imem):
 
 
 @kernel
-def _move(h, options, way, collisions, p, mem, imem, work, iwork):
+def _move(h, options, way, s, mem, imem, work, iwork):
     """The bodies move by h times the velocities at ``way``; contacts there, False where the record has no room for them. Out: q."""
+    p = s.plan[0]
     q, v = view(work, p.q, 7 * p.n_bodies), view(work, p.v, 6 * p.n_bodies)
     for i in range(p.n_bodies):
         v_i = view(work, way + 6 * i, 6)
         move(EXPONENTIAL, view(work, p.q_old + 7 * i, 7), h, 1.0, v_i, v_i, view(q, 7 * i, 7))
-    return plain.find_contacts(options, p.parallel != 0, collisions, q, v, mem, imem, work, iwork)
+    passing.keep_from_passing(h, 1.0, s, mem, imem, work, iwork)
+    return plain.find_contacts(options, p.parallel != 0, s.collisions, q, v, mem, imem, work, iwork)
 
 
 @kernel

@@ -6,8 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds.collision import work_size
+from nsds.collision.frames import FIELDS, MOST
 from nsds.collision.general import general_pairs
 from nsds.collision.kinds import PLANAR
+from nsds.collision.touching import thicknesses
 from nsds.model.kinds import COLLISIONS as DETECTED
 from nsds.model.kinds import NEWTON_EULER, collisions_of, split
 from nsds.model.laws import FORMS, LAWS
@@ -47,12 +49,15 @@ INTERACTION = table(
 # feature), and scratch; scratch_i in the integer one, and general and hook, addresses, the latter of a user's function that reads z. For
 # projections taking, whether a contact of the record takes part in the step, and presses, and known, of contacts found, the number that
 # they have in the record, plus 1, or 0.
-# planar: the shapes are such as lie in the plane z = 0.
+# planar: the shapes are such as lie in the plane z = 0. thickness: of each shape, and of the thinnest; swept: poses on the way of a step, and
+# contacts of two shapes there; passed (3): by how much more than is safe a shape has moved that nothing keeps from passing others, where a
+# user's function stands between, which shape, and its speed: see `schemes.rigid.passing`.
 COLLISIONS = table(
     "capacity", "n_shapes", "each", "n", "a", "b", "feature", "normal", "point", "y", "lam", "e_n", "e_t", "mu", "mu_r", "margin",
     "kind", "size", "local", "body", "group", "mask", "enabled", "hidden", "pose", "reach", "slack", "new_normal", "new_point", "new_gap",
     "new_lam", "old_normal", "taking", "known", "scratch", "n_scratch",
     "new_a", "new_b", "new_feature", "found", "scratch_i", "n_scratch_i", "vertices", "n_vertices", "general", "hook", "z", "n_z", "planar",
+    "thickness", "swept", "passed",
 )  # fmt: skip
 EQUALITY, IMPACT, FRICTION, ROLLING, DRY, BOUNDED, FORCE = (*range(5), 6, 8)  # places in FORMS
 
@@ -229,6 +234,8 @@ def _collisions(records, work, iwork):
             "old_normal": 3 * capacity,
             "taking": capacity,
             "known": capacity,
+            "swept": 7 * n_shapes + MOST * FIELDS,
+            "passed": 3,
         }
         for column, size in (sizes | {"new_lam": int(row["each"]) * capacity, "scratch": floats}).items():
             row[column] = work.reserve(size)
@@ -238,6 +245,8 @@ def _collisions(records, work, iwork):
         row["n_scratch"], row["n_scratch_i"] = floats, integers
         if "vertices" in at:
             row["vertices"], row["n_vertices"] = at["vertices"], dtype["vertices"].shape[0]
+        thickness = np.stack([thicknesses(one) for one in records[name]])
+        row["thickness"] = work.store(np.column_stack([thickness, thickness.min(axis=1)]))
         asked = [_general_pairs(one) for one in records[name]]
         row["general"] = iwork.store(np.array([[pairs.address] for pairs in asked]))
         general += asked
