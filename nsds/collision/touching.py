@@ -2,8 +2,8 @@
 
 The path of a body is a screw: at a time t of the step, from 0 to 1, its centre is ``c + v (t - t_0) + R arm`` and its quaternion ``R p``, with
 ``R = exp(w (t - t_0))``, in inertial axes. A distance g along a normal n shrinks at most as fast as ``-n . (v_a - v_b)`` and rotation say,
-between convex shapes for the rest of the step (Mirtich, Impulse-based Dynamic Simulation, Berkeley 1996, 2.3); between others, whose nearest
-points may be elsewhere later, at most as fast as any of their points move.
+between convex shapes for the rest of the step (Mirtich, Impulse-based Dynamic Simulation, Berkeley 1996, 2.3). Surfaces that are not convex
+may have points that are not near yet, and come nearer at most as fast as any point moves.
 """
 
 import math
@@ -26,8 +26,9 @@ FAST = 0.5  # of the thinner shape: what moves farther in a step could pass
 _DEPTH = 0.01  # of it: overlap at which two shapes touch, deep enough for the normal of the side that they came from,
 _MOST = 0.2  # and that of shapes that overlap more from step to step
 _CLOSE = 0.05  # of the former: how exactly it is met
-_SIGHT = 4.0  # of the thinner shape: how far contacts of a surface that is not convex are looked for
-_STEPS = 256  # of a step: none is shorter
+_SIGHT = 4.0  # of the smaller shape: how far contacts of a surface that is not convex are looked for
+_CORNER = 0.1  # of the thinner shape: how far one may move where such a surface, which is near, could bend towards it
+_STEPS = 1024  # of a step: none is shorter
 _HALVINGS = 40
 _OPEN = 0.01  # of its diameter: thickness of a surface that encloses nothing
 
@@ -218,10 +219,10 @@ def first_touch(m, s, t, begin):
         return NEVER
     is_convex = m.kind[s] != MESH and m.kind[t] != MESH and m.kind[s] != TUBE and m.kind[t] != TUBE
     room, shortest, before, time = _DEPTH * small, (1.0 - begin) / _STEPS, begin, begin
-    depth, close = room, _CLOSE * room
+    depth, close, sight = room, _CLOSE * room, _SIGHT * min(bound(m.kind, m.size, s), bound(m.kind, m.size, t))
     for k in range(_STEPS + 1):
         rest = 1.0 - time
-        margin = fastest * rest if is_convex else min(fastest * rest, _SIGHT * small)
+        margin = fastest * rest if is_convex else min(fastest * rest, sight)
         gap = _nearest(m, s, t, time, margin, n, x)
         if k == 0 and gap < 0.0:
             depth = max(min(room - gap, _MOST * small), 0.1 * room - gap)
@@ -229,11 +230,15 @@ def first_touch(m, s, t, begin):
             if _approach(m, s, t, time, n, x) > 0.0:
                 return time if gap >= -2.0 * depth else _between(m, s, t, before, time, margin, close - depth, n, x)
             depth = room - gap  # it comes out of there
-        speed = closing_speed(m, s, t, time, n) if is_convex and gap < math.inf else fastest
-        way = min(gap, margin) + depth
-        if way >= speed * rest or rest <= 0.0:
+        share = (margin + depth) / fastest
+        if gap < math.inf:
+            speed = closing_speed(m, s, t, time, n)
+            share = (gap + depth) / speed if speed * rest > gap + depth else 1.0
+            if not is_convex:
+                share = min(share, max(gap, _CORNER * small) / fastest)
+        if share >= rest:
             return NEVER
-        before, time = time, min(1.0, time + max(way / speed, shortest))
+        before, time = time, min(1.0, time + max(share, shortest))
     return NEVER
 
 
