@@ -1,9 +1,9 @@
 """When two shapes that move during a step touch, by conservative advancement: no farther than their distance allows at their speed.
 
-The path of a body is a screw: at a time t of the step, from 0 to 1, its centre is ``c + v (t - t_0) + R arm`` and its quaternion ``R p``, with
-``R = exp(w (t - t_0))``, in inertial axes. A distance g along a normal n shrinks at most as fast as ``-n . (v_a - v_b)`` and rotation say,
-between convex shapes for the rest of the step (Mirtich, Impulse-based Dynamic Simulation, Berkeley 1996, 2.3). Surfaces that are not convex
-may have points that are not near yet, and come nearer at most as fast as any point moves.
+The path of a body is a screw: at a time t of the step, from 0 to 1, its centre is ``c + v (t - t_0) + R arm`` and its quaternion ``R p``,
+with ``R = exp(w (t - t_0))``, in inertial axes. A distance g along a normal n shrinks at most as fast as ``-n . (v_a - v_b)`` and rotation
+say, between convex shapes for the rest of the step (Mirtich, Impulse-based Dynamic Simulation, Berkeley 1996, 2.3). Surfaces that are not
+convex may have points that are not near yet, and come nearer at most as fast as any point moves.
 """
 
 import math
@@ -22,13 +22,13 @@ from nsds.maths.vectors import cross, dot, norm
 
 START, POINT, ARM, TURN, SPEED, SPIN, PATH = 0, 1, 4, 7, 11, 14, 17  # words of a path: t_0, c, arm, p, v, w; how many there are
 NEVER = 2.0  # a time after the step
-FAST = 0.5  # of the thinner shape: what moves farther in a step could pass
+FAST, _FAST_AT_SURFACE = 0.5, 0.2  # of the thinner shape: what moves farther in a step could pass; and where one is not convex
 _DEPTH = 0.01  # of it: overlap at which two shapes touch, deep enough for the normal of the side that they came from,
 _MOST = 0.2  # and that of shapes that overlap more from step to step
 _CLOSE = 0.05  # of the former: how exactly it is met
 _SIGHT = 4.0  # of the smaller shape: how far contacts of a surface that is not convex are looked for
-_CORNER = 0.1  # of the thinner shape: how far one may move where such a surface, which is near, could bend towards it
-_STEPS = 1024  # of a step: none is shorter
+_CORNER = 0.1  # of the thinner shape: how far one may move where bounds allow less, or where such a surface could bend towards it
+_STEPS = 4096  # of a step, at most
 _HALVINGS = 40
 _OPEN = 0.01  # of its diameter: thickness of a surface that encloses nothing
 
@@ -47,8 +47,8 @@ class Moving(NamedTuple):
     found: NDArray  # work: contacts of two shapes
 
 
-def thicknesses(part):
-    """What must be passed to be on the other side, of all shapes of a part of collisions: of polyhedra ``2 V / A``, infinite of planes."""
+def _thicknesses(part):
+    """What must be passed to be on the other side, of all shapes of a part of collisions; infinite of planes."""
     kind, size = part["shape_kind"], part["shape_size"]
     result, known = np.empty(kind.size), {}
     for code, shape in enumerate(SHAPES.values()):
@@ -63,18 +63,31 @@ def thicknesses(part):
     return result
 
 
+def safe_ways(part):
+    """Thicknesses of all shapes, and last by how much two may move in a step before any are looked at."""
+    thickness = _thicknesses(part)
+    fast = _FAST_AT_SURFACE if np.isin(part["shape_kind"], (MESH, TUBE)).any() else FAST
+    return np.append(thickness, fast * thickness.min())
+
+
 def _thickness(code, size, vertices, triangles):
-    """``2 V / A`` of a closed surface, a plate's thickness however it lies; of an open one a part of its diameter."""
+    """Least width between a side and what is opposite of it; of a mesh ``2 V / A``, a plate's thickness, or a part of its diameter."""
     if code == POLYGON:
-        x = vertices[int(size[1]) : int(size[1] + size[2]), :2]
-        edges = np.roll(x, -1, axis=0) - x
-        return abs(x[:, 0] @ edges[:, 1] - x[:, 1] @ edges[:, 0]) / np.linalg.norm(edges, axis=1).sum()
-    vertices, triangles = surface_of(size, vertices, triangles)
-    corners = vertices[triangles] - vertices.mean(axis=0)
-    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    area = np.linalg.norm(across, axis=1).sum() / 2
-    is_closed = (np.linalg.norm(across.sum(axis=0)) <= 1e-9 * area) if code == MESH else True
-    volume = abs((corners[:, 0] * across).sum()) / 6
+        corners = vertices[int(size[1]) : int(size[1] + size[2]), :2]
+        edges = np.roll(corners, -1, axis=0) - corners
+        normals = np.column_stack([edges[:, 1], -edges[:, 0]])
+        places = corners
+    else:
+        places, triangles = surface_of(size, vertices, triangles)
+        corners = places[triangles]
+        normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+        corners = corners[:, 0]
+    length = np.linalg.norm(normals, axis=1)
+    if code != MESH:
+        normals, corners = normals[length > 0] / length[length > 0, None], corners[length > 0]
+        return ((normals * corners).sum(axis=1)[:, None] - normals @ places.T).max(axis=1).min()
+    volume, area = abs(((corners - places.mean(axis=0)) * normals).sum()) / 6, length.sum() / 2
+    is_closed = np.linalg.norm(normals.sum(axis=0)) <= 1e-9 * area
     return 2 * volume / area if is_closed and volume > 1e-9 * area * size[0] else _OPEN * 2 * size[0]
 
 
@@ -215,10 +228,11 @@ def first_touch(m, s, t, begin):
     place_at(m, s, begin)
     place_at(m, t, begin)
     fastest = closing_speed(m, s, t, begin, anywhere)
-    if not fastest * (1.0 - begin) > FAST * small or _move_alike(m, s, t, begin, small):
-        return NEVER
     is_convex = m.kind[s] != MESH and m.kind[t] != MESH and m.kind[s] != TUBE and m.kind[t] != TUBE
-    room, shortest, before, time = _DEPTH * small, (1.0 - begin) / _STEPS, begin, begin
+    fast = FAST if is_convex else _FAST_AT_SURFACE
+    if not fastest * (1.0 - begin) > fast * small or _move_alike(m, s, t, begin, small):
+        return NEVER
+    room, shortest, before, time = _DEPTH * small, max((1.0 - begin) / _STEPS, _CORNER * small / fastest), begin, begin
     depth, close, sight = room, _CLOSE * room, _SIGHT * min(bound(m.kind, m.size, s), bound(m.kind, m.size, t))
     for k in range(_STEPS + 1):
         rest = 1.0 - time
@@ -235,7 +249,7 @@ def first_touch(m, s, t, begin):
             speed = closing_speed(m, s, t, time, n)
             share = (gap + depth) / speed if speed * rest > gap + depth else 1.0
             if not is_convex:
-                share = min(share, max(gap, _CORNER * small) / fastest)
+                share = min(share, max(gap / fastest, shortest))
         if share >= rest:
             return NEVER
         before, time = time, min(1.0, time + max(share, shortest))

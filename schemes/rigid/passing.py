@@ -1,8 +1,8 @@
 """Bodies that would pass through others within one step are kept on the side that they come from.
 
-What moves farther in a step than half of the thinner of two shapes follows its path until they touch (`nsds.collision.touching`), and from
-there on the path of the other one, the heavier, whatever holds to it. Velocities stay: the contact that is found there acts as its law says,
-in this step or the next. So the time that is left of a step is lost for one body, once an impact.
+What moves farther in a step than half of the thinner of two shapes follows its path until they touch (`nsds.collision.touching`), and the
+lighter one from there on the path of the other. Velocities stay: the contact that is found there acts as its law says, in this step or the
+next. So the time that is left of a step is lost for one body, once or twice an impact.
 
 Bodies that joints hold together give way as one: they stop where one of them touches. Where joints hold them to the world, what pushes them
 on within the step may get into them.
@@ -18,56 +18,58 @@ from nsds.collision.detection import Shapes, Touches, first_touches
 from nsds.collision.frames import FIELDS, MOST
 from nsds.collision.kinds import SPHERE, bound
 from nsds.collision.narrow import other_pairs
-from nsds.collision.touching import ARM, FAST, NEVER, PATH, POINT, SPEED, SPIN, START, TURN, Moving, follow
+from nsds.collision.touching import ARM, NEVER, PATH, POINT, SPEED, SPIN, START, TURN, Moving, follow
 from nsds.maths.rotations import log_quaternion, normalise, product, rotate
 from nsds.maths.vectors import norm
 from nsds.model.layout import ABSENT
 from nsds.schemes.rigid.presence import hide
 from nsds.schemes.rigid.tables import EQUALITY, MASS
 
-_ROUNDS = 64  # of giving way; from half of them on bodies stop instead of following others
+_TURNS = 16  # for each body: how often any may give way in a step; from half of them on they stop instead of following others
 _AROUND = 2.0 * math.pi
+_TO_WORLD = 2  # how joints hold a body
 
 
 def units_of(bodies, interactions):
-    """(first body of what joints hold together with each body, whether they hold it to the world)."""
-    unit, anchored = np.arange(bodies.size), np.zeros(bodies.size, np.int64)
+    """(first body of what joints hold together with each body; 1 of what they hold, 2 where they hold it to the world)."""
+    unit, held = np.arange(bodies.size), np.zeros(bodies.size, np.int64)
     joints = interactions[interactions["law"] == EQUALITY]
     for a, b in zip(joints["a"].tolist(), joints["b"].tolist(), strict=True):
         if b == ABSENT or bodies["fixed"][a] or bodies["fixed"][b]:
             movable = [body for body in (a, b) if body != ABSENT and not bodies["fixed"][body]]
-            anchored[np.isin(unit, unit[movable])] = 1
+            held[np.isin(unit, unit[movable])] = _TO_WORLD
         elif unit[a] != unit[b]:
             joined = np.isin(unit, (unit[a], unit[b]))
-            unit[joined], anchored[joined] = min(unit[a], unit[b]), anchored[joined].max()
-    return unit, anchored
+            unit[joined], held[joined] = min(unit[a], unit[b]), max(1, held[joined].max())
+    return unit, held
 
 
 def reserve(lists, plan, work, iwork, n_members):
     """Room for paths of bodies, where contacts are detected."""
     n = lists.bodies.size if lists.collisions.size else 0
-    unit, anchored = units_of(lists.bodies[:n], lists.interactions if n else lists.interactions[:0])
+    unit, held = units_of(lists.bodies[:n], lists.interactions if n else lists.interactions[:0])
     work.place(plan, path=PATH * n, rank=n, when=n)
     iwork.place(plan, partner=n, is_new=n, turned=n)
-    plan["unit"], plan["anchored"] = (iwork.store(np.tile(each, (n_members, 1))) for each in (unit, anchored))
+    plan["unit"], plan["held"] = (iwork.store(np.tile(each, (n_members, 1))) for each in (unit, held))
 
 
 @kernel
 def keep_from_passing(h, weight, s, mem, imem, work, iwork):
-    """Bodies that have moved from q_old to q of the plan with ``weight v + (1 - weight) v_mid`` stay before what they met. In and out: q."""
+    """Bodies that have moved from q_old to q with ``weight v + (1 - weight) v_mid`` stay before what they met. In/out: q of the plan."""
     p, may_pass = s.plan[0], False
     for k in range(s.collisions.size):
         may_pass = _may_pass(h, weight, s.collisions[k], s.bodies, p, mem, imem, work, iwork) or may_pass
     if not may_pass:
         return
     _begin(h, weight, s.bodies, p, mem, work, iwork)
-    for k in range(_ROUNDS):
-        for i in range(p.n_bodies):
-            work[p.when + i] = NEVER
+    for i in range(p.n_bodies):
+        work[p.when + i] = NEVER
+    most = _TURNS * p.n_bodies
+    for k in range(most):
         for j in range(s.collisions.size):
             if iwork[s.collisions[j].hook] == 0:
-                _find_touches(s.collisions[j], p, mem, imem, work, iwork)
-        if not _give_way(2 * k >= _ROUNDS, p, work, iwork):
+                _find_touches(k == 0, s.collisions[j], p, mem, imem, work, iwork)
+        if not _give_way(2 * k >= most, p, work, iwork):
             break
     for i in range(p.n_bodies):
         if iwork[p.turned + i] != 0:
@@ -83,8 +85,8 @@ def _rate(weight, p, i, k, work):
 
 @kernel
 def _may_pass(h, weight, c, bodies, p, mem, imem, work, iwork):
-    """Whether any two shapes have moved by more than half of the thinnest one. Out, where a user's function stands between: passed."""
-    most, second, fastest, x, turn, limit = 0.0, 0.0, 0, stack(3), stack(3), FAST * work[c.thickness + c.n_shapes]
+    """Whether any two shapes have moved by more than is safe whatever they are. Out, where a user's function stands between: passed."""
+    most, second, fastest, x, turn, limit = 0.0, 0.0, 0, stack(3), stack(3), work[c.thickness + c.n_shapes]
     for s in range(c.n_shapes):
         b = imem[c.body + s]
         if b == WORLD or work[c.hidden + s] != 0.0:
@@ -137,35 +139,38 @@ def _begin(h, weight, bodies, p, mem, work, iwork):
 
 
 @kernel
-def _find_touches(c, p, mem, imem, work, iwork):
-    """What touches what first, on paths as they are. Out: when, partner."""
+def _find_touches(is_first, c, p, mem, imem, work, iwork):
+    """What touches what first, on paths as they are, of those that are new. In and out: when, partner."""
     n = c.n_shapes
     kind, size, body, local = view(imem, c.kind, n), view(mem, c.size, 3 * n), view(imem, c.body, n), view(mem, c.local, 7 * n)
     pose, reach, at = view(work, c.pose, 7 * n), view(work, c.reach, n), view(work, c.swept, 7 * n)
-    place(body, local, view(work, p.q_old, 7 * p.n_bodies), pose)
-    hide(c, pose, work)
+    if is_first:
+        place(body, local, view(work, p.q_old, 7 * p.n_bodies), pose)
+        hide(c, pose, work)
     path = view(work, p.path, PATH * p.n_bodies)
     for s in range(n):
-        reach[s] = _reach(s, kind, size, body, local, pose, path)
+        if body[s] == WORLD:
+            reach[s] = 0.0
+        elif iwork[p.is_new + body[s]] != 0:
+            reach[s] = _reach(s, body, local, pose, path)
     shapes = Shapes(kind, size, pose, body, reach, view(imem, c.group, n), view(imem, c.mask, n))
     others = (other_pairs(kind), view(mem, c.vertices, 3 * c.n_vertices), iwork[c.general])
     thickness, found = view(work, c.thickness, n), view(work, c.swept + 7 * n, MOST * FIELDS)
     moving = Moving(kind, size, body, local, thickness, path, others, at, found)
     touches = Touches(
         view(iwork, p.unit, p.n_bodies),
+        view(iwork, p.held, p.n_bodies),
         view(work, p.rank, p.n_bodies),
         view(iwork, p.is_new, p.n_bodies),
         view(work, p.when, p.n_bodies),
         view(iwork, p.partner, p.n_bodies),
     )
-    first_touches(shapes, moving, touches, view(work, c.scratch, c.n_scratch), view(iwork, c.scratch_i, c.n_scratch_i))
+    first_touches(is_first, shapes, moving, touches, view(work, c.scratch, c.n_scratch), view(iwork, c.scratch_i, c.n_scratch_i))
 
 
 @kernel
-def _reach(s, kind, size, body, local, pose, path):
-    """How far a shape is from its pose at most, from where its path begins on."""
-    if body[s] == WORLD:
-        return 0.0
+def _reach(s, body, local, pose, path):
+    """How far a shape on a body is from its pose at most, from where its path begins on."""
     own, q, x, arm, far = view(path, PATH * body[s], PATH), stack(7), stack(3), stack(3), 0.0
     follow(own, own[START], q)
     rotate(view(q, 3, 4), view(local, 7 * s, 3), x)
@@ -179,31 +184,30 @@ def _reach(s, kind, size, body, local, pose, path):
 
 @kernel
 def _give_way(only_stop, p, work, iwork):
-    """Units that touch follow what they touch, the first one first; returns whether there are any. In and out: path. Out: is_new, turned.
+    """The unit that touches first follows what it touches; False where none does. In and out: path, when. Out: is_new, turned.
 
-    One that touches what has just changed its path, or is to, waits for the next round.
+    What was to touch it later is looked at again.
     """
-    m, is_any = p.n_bodies, False
-    for i in range(m):
+    u, first = -1, NEVER
+    for i in range(p.n_bodies):
         iwork[p.is_new + i] = 0
-    for _ in range(m):
-        u, first = -1, 1.0
-        for i in range(m):
-            if work[p.when + i] < first or (u < 0 and work[p.when + i] <= first):
-                u, first = i, work[p.when + i]
-        if u < 0:
-            break
-        work[p.when + u], is_any = NEVER, True
-        partner = iwork[p.partner + u]
-        waits = partner != WORLD and iwork[p.is_new + partner] != 0
-        for i in range(m):
-            if iwork[p.unit + i] == u:
-                iwork[p.is_new + i] = 1
-                if not waits:
-                    iwork[p.turned + i] = 1
-                    stops = only_stop or partner == WORLD or iwork[p.anchored + i] != 0
-                    _follow_other(first, stops, i, partner, p, work)
-    return is_any
+        if work[p.when + i] < first:
+            u, first = i, work[p.when + i]
+    if u < 0:
+        return False
+    work[p.when + u], partner = NEVER, iwork[p.partner + u]
+    for i in range(p.n_bodies):
+        if iwork[p.unit + i] == u:
+            iwork[p.is_new + i] = iwork[p.turned + i] = 1
+            stops = only_stop or partner == WORLD or iwork[p.held + i] == _TO_WORLD
+            _follow_other(first, stops, i, partner, p, work)
+        touched = iwork[p.partner + i]
+        if work[p.when + i] < NEVER and touched != WORLD and iwork[p.unit + touched] == u:
+            work[p.when + i] = NEVER
+            for j in range(p.n_bodies):
+                if iwork[p.unit + j] == i:
+                    iwork[p.is_new + j] = 1
+    return True
 
 
 @kernel

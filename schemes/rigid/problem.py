@@ -44,7 +44,7 @@ PLAN = table(
     "n_bodies", "stride", "d", "n_contacts", "n_blocks", "few", "limit", "room", "linear", "parallel", "sweeps", "instead", "brief",
     "unilateral", "bounded", "forces", "v_mid", "w_impact", "dense", "null", "gram", "scaled", "scale", "weight", "component", "row_of",
     "most", "n_nodes", "n_words", "is_ordered", "next_row", "ends", "node_row", "node_body", "node_links", "node_at", "node_place",
-    "nodes_left", "on_body", "own", "pivot", "run_of", "runs", "path", "rank", "when", "partner", "is_new", "turned", "unit", "anchored",
+    "nodes_left", "on_body", "own", "pivot", "run_of", "runs", "path", "rank", "when", "partner", "is_new", "turned", "unit", "held",
 )  # fmt: skip
 
 

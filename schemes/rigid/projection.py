@@ -79,9 +79,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     form, own, p = s.motion, options.motion, s.motion.plan[0]
     plain.begin(t_new - options.h, own, form, functions, mem, work)
     n_contacts, n_blocks = problem.choose_active(own, form, mem, imem, work, iwork)
-    status, n_iter, residual = _iterate(
-        t_new, n_contacts, n_blocks, form, functions, solver, solver_options, own, mem, imem, work, iwork
-    )
+    status, n_iter, residual = _iterate(t_new, n_contacts, n_blocks, form, functions, solver, solver_options, own, mem, imem, work, iwork)
     if options.combined != 0.0 or options.every_contact == 0.0:
         note_contacts(n_contacts, form, p, imem, work, iwork)
     total, joined = n_iter, True
@@ -116,7 +114,9 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
 @kernel
 def _iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """As `plain.iterate`, and nothing has passed."""
-    status, n_iter, residual = plain.iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+    status, n_iter, residual = plain.iterate(
+        t_new, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork
+    )
     passing.keep_from_passing(options.h, options.a, s, mem, imem, work, iwork)
     return status, n_iter, residual
 

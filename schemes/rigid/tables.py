@@ -9,7 +9,7 @@ from nsds.collision import work_size
 from nsds.collision.frames import FIELDS, MOST
 from nsds.collision.general import general_pairs
 from nsds.collision.kinds import PLANAR
-from nsds.collision.touching import thicknesses
+from nsds.collision.touching import safe_ways
 from nsds.model.kinds import COLLISIONS as DETECTED
 from nsds.model.kinds import NEWTON_EULER, collisions_of, split
 from nsds.model.laws import FORMS, LAWS
@@ -49,9 +49,9 @@ INTERACTION = table(
 # feature), and scratch; scratch_i in the integer one, and general and hook, addresses, the latter of a user's function that reads z. For
 # projections taking, whether a contact of the record takes part in the step, and presses, and known, of contacts found, the number that
 # they have in the record, plus 1, or 0.
-# planar: the shapes are such as lie in the plane z = 0. thickness: of each shape, and of the thinnest; swept: poses on the way of a step, and
-# contacts of two shapes there; passed (3): by how much more than is safe a shape has moved that nothing keeps from passing others, where a
-# user's function stands between, which shape, and its speed: see `schemes.rigid.passing`.
+# planar: the shapes are such as lie in the plane z = 0. thickness: of each shape, and by how much two may move safely; swept: poses on the
+# way of a step, and contacts of two shapes there; passed (3): by how many times what is safe a shape has moved that nothing keeps from
+# passing others, as a user's function stands between, which shape, and its speed: see `schemes.rigid.passing`.
 COLLISIONS = table(
     "capacity", "n_shapes", "each", "n", "a", "b", "feature", "normal", "point", "y", "lam", "e_n", "e_t", "mu", "mu_r", "margin",
     "kind", "size", "local", "body", "group", "mask", "enabled", "hidden", "pose", "reach", "slack", "new_normal", "new_point", "new_gap",
@@ -245,8 +245,7 @@ def _collisions(records, work, iwork):
         row["n_scratch"], row["n_scratch_i"] = floats, integers
         if "vertices" in at:
             row["vertices"], row["n_vertices"] = at["vertices"], dtype["vertices"].shape[0]
-        thickness = np.stack([thicknesses(one) for one in records[name]])
-        row["thickness"] = work.store(np.column_stack([thickness, thickness.min(axis=1)]))
+        row["thickness"] = work.store(np.stack([safe_ways(one) for one in records[name]]))
         asked = [_general_pairs(one) for one in records[name]]
         row["general"] = iwork.store(np.array([[pairs.address] for pairs in asked]))
         general += asked

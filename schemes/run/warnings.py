@@ -6,7 +6,6 @@ import numpy as np
 
 from nsds.collision import WORLD
 from nsds.collision.kinds import NAMES, SHAPES
-from nsds.collision.touching import FAST
 from nsds.model.kinds import collisions_of
 from nsds.model.layout import ABSENT
 from nsds.model.records import model_of
@@ -108,11 +107,11 @@ def warn_of_passing(records, prepared):
         ratio, shape, speed = noted[m].tolist()
         noted[:] = 0.0
         if ratio > 1.0:
-            who = f" of member {m}" if records.size > 1 else ""
+            who, shape = f" of member {m}" if records.size > 1 else "", _shape_named(records[name][m], int(shape), prepared.layout)
             warnings.warn(
-                f"collisions '{name}'{who}: {_shape_named(records[name][m], int(shape), prepared.layout)} has moved at {speed:.3g} m/s, in a step "
-                f"by {FAST * ratio:.3g} times the thinnest shape; as on_contact decides what touches, such steps are not searched for contacts "
-                f"on the way, and it may have passed others: take a smaller step",
+                f"collisions '{name}'{who}: {shape} has moved at {speed:.3g} m/s, in a step {ratio:.3g} times as far as is safe beside the "
+                f"thinnest shape; as on_contact decides what touches, no contact is looked for on the way, and it may have passed others: "
+                f"take a smaller step",
                 UserWarning, stacklevel=5,
             )  # fmt: skip
 
