@@ -242,7 +242,7 @@ def first_touch(m, s, t, begin):
             depth = max(min(room - gap, _MOST * small), 0.1 * room - gap)
         if gap <= close - depth:
             if _approach(m, s, t, time, n, x) > 0.0:
-                return time if gap >= -2.0 * depth else _between(m, s, t, before, time, margin, close - depth, n, x)
+                return time if gap >= -2.0 * depth else _between(m, s, t, before, time, margin, close - depth, gap, n, x)
             depth = room - gap  # it comes out of there
         share = (margin + depth) / fastest
         if gap < math.inf:
@@ -257,8 +257,11 @@ def first_touch(m, s, t, begin):
 
 
 @kernel
-def _between(m, s, t, before, after, margin, wanted, n, x):
-    """A time at which the gap has just fallen to the wanted one, by bisection; NEVER where it jumps, as that of one-sided surfaces."""
+def _between(m, s, t, before, after, margin, wanted, lowest, n, x):
+    """A time at which the gap has just fallen to the wanted one, by bisection; lowest: the gap after that.
+
+    Where it jumps, the time after that; NEVER where it is then beyond the middle of the thinner shape, as of a ball in the wall of a tube.
+    """
     for _ in range(_HALVINGS):
         time = 0.5 * (before + after)
         gap = _nearest(m, s, t, time, margin, n, x)
@@ -267,5 +270,5 @@ def _between(m, s, t, before, after, margin, wanted, n, x):
         elif gap >= 2.0 * wanted:
             return time
         else:
-            after = time
-    return NEVER
+            after, lowest = time, gap
+    return after if lowest >= -0.5 * min(m.thickness[s], m.thickness[t]) else NEVER
