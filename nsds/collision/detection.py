@@ -1,5 +1,6 @@
 """All contacts of a set of shapes: neighbours from cell lists, contacts of each pair, one sorted list."""
 
+import math
 from typing import NamedTuple
 
 from numba import float64, int64
@@ -8,7 +9,9 @@ from numpy.typing import NDArray
 from nsds._jit import caller, each, inlined, kernel, on_demand, parallel, tiny, view
 from nsds.collision.frames import FIELDS, MOST, WORLD
 from nsds.collision.grid import LEVELS, LIMIT, REALS, WORDS, build, gather, measure, meet, slots
+from nsds.collision.kinds import HALF_PLANE, PLANE
 from nsds.collision.narrow import contacts_of_pair, other_pairs
+from nsds.collision.touching import NEVER, PATH, START, first_touch
 
 _CHUNKS = 16  # parts that shapes are handed out in
 _FEW = 16  # shapes that are looked at pair by pair, without cells
@@ -185,6 +188,70 @@ def detect_parallel(kind, size, pose, body, reach, group, mask, vertices, genera
                         near[i] = kept[(1 + _STORED) * s + i]
                 _write_near(shapes, v.radius, others, s, near, place[s], found, out)
     return place[ns]
+
+
+class Touches(NamedTuple):
+    """Which bodies give way to which, and when; those that joints hold together are one unit, named by its first body."""
+
+    unit: NDArray
+    held: NDArray  # not 0: by joints, which would open; what nothing can pass, a plane, does not stop them
+    rank: NDArray  # of units: the lower one gives way, infinite of what gives way to nothing
+    is_new: NDArray  # not 0: paths that have changed; only their shapes are looked at
+    when: NDArray  # in and out, of units: the first time, NEVER without one,
+    partner: NDArray  # and the body that they give way to, WORLD where that is nothing that moves, or the unit itself
+
+
+@kernel
+def first_touches(is_first, shapes, moving, touches, work, iwork):
+    """The first touch of each unit of bodies with one that it gives way to, on paths from the poses of the shapes on, as far as they reach.
+
+    In: is_first: all paths are new; shapes, see `detect`; moving (`nsds.collision.touching`). In and out: touches. Work: as for `detect`.
+    """
+    v, n = _partition(shapes.kind.size, work, iwork), shapes.kind.size
+    if n <= _FEW or not is_first:
+        measure(shapes.kind, shapes.size, shapes.pose, shapes.reach, v.radius, v.unbounded)
+        for s in range(n):
+            _note_all(is_first, shapes, v.radius, moving, touches, s)
+        return
+    n_unbounded, largest, grids = _look_over(shapes, v)
+    for s in range(n):
+        gather(s, shapes, v, largest, grids, n_unbounded, v.near)
+        if v.near[0] > LIMIT:
+            _note_all(True, shapes, v.radius, moving, touches, s)
+        else:
+            for i in range(1, v.near[0] + 1):
+                _note_touch(moving, touches, s, v.near[i])
+
+
+@kernel
+def _note_all(is_first, shapes, radius, moving, touches, s):
+    """Touches of shape s, if its path is new, with all others; of the first ones those with later shapes and the world."""
+    b = shapes.body[s]
+    for t in range(radius.size if b != WORLD and radius[s] >= 0.0 and touches.is_new[b] != 0 else 0):
+        if (not is_first or t > s or shapes.body[t] == WORLD) and radius[t] >= 0.0 and meet(shapes, s, t):
+            far = 0.0
+            for i in range(3):
+                far += (shapes.pose[7 * s + i] - shapes.pose[7 * t + i]) ** 2
+            if far <= (radius[s] + radius[t]) ** 2:
+                _note_touch(moving, touches, s, t)
+
+
+@kernel
+def _note_touch(moving, touches, s, t):
+    """The first touch of shapes s and t, if it is the first of the one that gives way. In and out: touches."""
+    a, b = moving.body[s], moving.body[t]
+    begin, one, other = moving.path[PATH * a + START], touches.unit[a], WORLD
+    gives_way = True
+    if b != WORLD:
+        begin, other = max(begin, moving.path[PATH * b + START]), touches.unit[b]
+        gives_way = touches.rank[one] < touches.rank[other] or (touches.rank[one] == touches.rank[other] and one > other)
+    u, partner = (one, b) if gives_way else (other, a)
+    is_half_space = moving.kind[t] == PLANE or moving.kind[t] == HALF_PLANE
+    if touches.rank[u] == math.inf or (touches.held[a] != 0 and is_half_space):
+        return
+    when = first_touch(moving, s, t, begin)
+    if when < min(touches.when[u], NEVER):
+        touches.when[u], touches.partner[u] = when, WORLD if one == other else partner
 
 
 _floats, _integers = float64[::1], int64[::1]

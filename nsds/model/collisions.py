@@ -36,6 +36,8 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None, 
     that parts its shapes, above it the one and below it the other, to 1e-5 of the smaller; so nothing that slides is held up at a seam of
     tiles or triangles which are flush. A contact that is open takes part only if the shapes meet within the forecast as they move, and then
     with the normal of where they meet: what passes above an edge is not struck. With on_contact contacts are those that are found.
+    What moves in a step by more than half of the thinner of two shapes is followed on its way and stops where they touch, so that it passes
+    nothing, however fast: the time that is left of the step is lost for it.
 
     Parameters
     ----------
@@ -61,7 +63,8 @@ def collisions(shapes, law, *, world=(), pairs=None, margin=0.0, capacity=None, 
         Called, compiled, for each contact that is found, before anything knows of it: shapes (3,), numbers of the shapes a and b, and the
         feature; poses (14,), position and quaternion of both; contact (7,), its normal, its point on a and its gap, which the function may
         change. A normal is made a unit vector; a gap of infinity drops the contact. One that lessens gaps, as a coat does, wants a margin
-        of as much. `nsds.event_driven` and `nsds.d1_minus_linear`, which follow shapes as they are, refuse it.
+        of as much. Nothing that is fast is followed on its way then; a warning says what may have passed. `nsds.event_driven` and
+        `nsds.d1_minus_linear`, which follow shapes as they are, refuse it.
     z : array_like, optional
         Parameters of this function.
 

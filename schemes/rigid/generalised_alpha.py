@@ -28,7 +28,7 @@ from nsds._jit import by_reference, kernel, tiny, view
 from nsds.collision import WORLD
 from nsds.model.layout import table
 from nsds.schemes.problem.box import worse
-from nsds.schemes.rigid import blocks, forces, problem, projection
+from nsds.schemes.rigid import blocks, forces, passing, problem, projection
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import EXPONENTIAL, force, move
@@ -40,8 +40,10 @@ from nsds.schemes.run.memory import Allocator, Prepared
 from nsds.status import CAPACITY, CONVERGED, INEXACT, NON_FINITE
 
 # Where accelerations a and A lie (6 each), what velocities change by, and would without friction, a copy of those of the start in inertial
-# axes, the controls of the last step, and whether accelerations are to be computed first.
-PLAN = table("acc", "A", "change", "smooth", "w_old", "held", "fresh")
+# axes, the controls of the last step, and whether accelerations are to be computed first. before, q without the projection; pushed, by how
+# much this has moved and turned a body (2 each).
+PLAN = table("acc", "A", "change", "smooth", "w_old", "held", "fresh", "before", "pushed")
+_OPENED = 0.5  # of the way that the projection has moved a contact: by how much it may have opened it, as it is straight
 _CLOSE = 1e-13  # of velocities: what the solver may leave in equations
 _WAY = 1e-2  # of a step: for the differences that give the curvature of constraints
 
@@ -74,13 +76,23 @@ def prepare(records, h, weights, tol, max_iter, constraint_tol, max_rounds, meth
     alpha_m, alpha_f, beta, gamma = weights
     theta = gamma * (1 - alpha_f) / (1 - alpha_m)
     motion = problem.Options(
-        h, theta, beta / gamma, gamma=0.0, q_star=1.0, tol=tol, max_iter=max_iter, is_explicit=0.0, update=float(EXPONENTIAL), span=0.0,
+        h,
+        theta,
+        beta / gamma,
+        gamma=0.0,
+        q_star=1.0,
+        tol=tol,
+        max_iter=max_iter,
+        is_explicit=0.0,
+        update=float(EXPONENTIAL),
+        span=0.0,
         is_half=0.0,
     )
     positions = projection.Options(h, motion, constraint_tol, max_rounds, by_mass=1.0, every_contact=1.0, combined=0.0)
     first, second = (plain.tables_of(lists, motion, method, work, iwork, records.size) for _ in range(2))
     places, n = np.zeros(1, PLAN), lists.bodies.size
-    work.place(places, acc=6 * n, A=6 * n, change=6 * n, smooth=6 * n, w_old=6 * n, held=int(lists.bodies["n_u"].sum()))
+    work.place(places, acc=6 * n, A=6 * n, change=6 * n, smooth=6 * n, w_old=6 * n, before=7 * n, pushed=2 * n)
+    work.place(places, held=int(lists.bodies["n_u"].sum()))
     work.place(first.plan, v_mid=6 * n)
     iwork.place(places, fresh=1)
     s, words = Tables(first, second, places), Options(h, positions, alpha_m, alpha_f, beta, gamma)
@@ -107,13 +119,19 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     n_blocks = problem.list_blocks(problem.SMOOTH, form.interactions, own, work, iwork)
     status, n_iter, residual = plain.iterate(t_new, 0, n_blocks, form, functions, solver, solver_options, smooth, mem, imem, work, iwork)
     status = worse(started, status)
+    passing.keep_from_passing(options.h, smooth.a, form, mem, imem, work, iwork)
     q, v, n_contacts, p = view(work, own.q, 7 * n), view(work, own.v, 6 * n), 0, s.positions.plan[0]
     projection.turn_matrices(p, q, work)
     _close_interactions(t_new, True, options, form.interactions, p, q, functions, mem, imem, work)
+    for i in range(2 * n):
+        work[places.pushed + i] = 0.0
     for attempt in range(2):
         if status in (CONVERGED, INEXACT):
+            for i in range(7 * n):
+                work[places.before + i] = q[i]
             projected = projection.project(t_new, s, functions, solver, solver_options, options.positions, mem, imem, work, iwork)
             status = worse(projected, status)
+            _note_push(n, places, q, work)
         if not _find(options, form.collisions, own, p, q, mem, imem, work, iwork):
             restore_angles(form.interactions, mem, work)
             return CAPACITY, n_iter, residual
@@ -156,6 +174,19 @@ def _hold(bodies, places, mem, work):
             work[at] = mem[bodies[i].u + j]
             at += 1
     return is_new
+
+
+@kernel
+def _note_push(n, places, q, work):
+    """How far the projection has moved and turned bodies, at most. In and out: pushed."""
+    for i in range(n):
+        moved, turned = 0.0, 0.0
+        for k in range(3):
+            moved += (q[7 * i + k] - work[places.before + 7 * i + k]) ** 2
+        for k in range(3, 7):
+            turned += (q[7 * i + k] - work[places.before + 7 * i + k]) ** 2
+        work[places.pushed + 2 * i] = max(work[places.pushed + 2 * i], math.sqrt(moved))
+        work[places.pushed + 2 * i + 1] = max(work[places.pushed + 2 * i + 1], 2.0 * math.sqrt(turned))
 
 
 @kernel
@@ -263,7 +294,7 @@ def _close(t, s, functions, options, mem, imem, work, iwork):
     q = view(work, own.q, 7 * own.n_bodies)
     projection.turn_matrices(p, q, work)
     _close_interactions(t, False, options, form.interactions, p, q, functions, mem, imem, work)
-    return _closed_contacts(options, form.collisions, form.bodies, p, q, imem, work, iwork)
+    return _closed_contacts(options, s, p, q, imem, work, iwork)
 
 
 @kernel
@@ -380,9 +411,12 @@ def _close_interactions(t, is_first, options, interactions, p, q, functions, mem
 
 
 @kernel
-def _closed_contacts(options, collisions, bodies, p, q, imem, work, iwork):
-    """Number of detected contacts that are closed at q, by the tolerance of positions and rounding. Out: q_old, pair, which."""
-    n = 0
+def _closed_contacts(options, s, p, q, imem, work, iwork):
+    """Number of detected contacts that are closed at q, by the tolerance of positions, rounding, and what the projection may have opened.
+
+    Out: q_old, pair, which.
+    """
+    n, collisions, bodies, pushed = 0, s.motion.collisions, s.motion.bodies, s.plan[0].pushed
     for i in range(7 * p.n_bodies):
         work[p.q_old + i] = q[i]
     for k in range(collisions.size):
@@ -393,7 +427,12 @@ def _closed_contacts(options, collisions, bodies, p, q, imem, work, iwork):
             if bodies[a].fixed and (b == WORLD or bodies[b].fixed):
                 continue
             rounding = work[c.slack + 2 * one] + (0.0 if b == WORLD else work[c.slack + 2 * other])
-            if work[c.new_gap + i] <= max(options.positions.constraint_tol, rounding):
+            opened, point = 0.0, view(work, c.new_point + 3 * i, 3)
+            for body in (a, b):
+                if body != WORLD:
+                    arm = abs(point[0] - q[7 * body]) + abs(point[1] - q[7 * body + 1]) + abs(point[2] - q[7 * body + 2])
+                    opened += _OPENED * (work[pushed + 2 * body] + arm * work[pushed + 2 * body + 1])
+            if work[c.new_gap + i] <= max(options.positions.constraint_tol, rounding, opened):
                 iwork[p.pair + 2 * n], iwork[p.pair + 2 * n + 1], iwork[p.which + n], iwork[p.which + p.n_contacts + n] = a, b, i, k
                 n += 1
     return n

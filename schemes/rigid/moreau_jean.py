@@ -25,7 +25,7 @@ from nsds.maths.vectors import norm, times, times_transposed
 from nsds.model.collisions import with_room
 from nsds.model.kinds import collisions_of
 from nsds.model.records import model_of
-from nsds.schemes.rigid import blocks, forces, loads, problem
+from nsds.schemes.rigid import blocks, forces, loads, passing, problem
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid.bodies import EXPONENTIAL, LINEAR, force, inverse_matrix
 from nsds.schemes.rigid.interactions import blame, cause_of, evaluate, keep_angles, restore_angles, row_velocity  # noqa: F401
@@ -179,6 +179,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     begin(t_new - options.h, options, s, functions, mem, work)
     n_contacts, n_blocks = problem.choose_active(options, s, mem, imem, work, iwork)
     status, n_iter, residual = iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+    passing.keep_from_passing(options.h, options.a, s, mem, imem, work, iwork)
     done = commit(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork)
     return status if done == CONVERGED else done, n_iter, residual
 

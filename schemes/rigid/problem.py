@@ -19,7 +19,7 @@ from nsds.model.joints import ALIGN, POINT
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.problem import friction
 from nsds.schemes.problem.contact import call_in_turns, can_go_on
-from nsds.schemes.rigid import blocks, equations, forces, redundancy
+from nsds.schemes.rigid import blocks, equations, forces, passing, redundancy
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid.approach import address_of_meet, call_meet
 from nsds.schemes.rigid.bodies import move
@@ -33,10 +33,11 @@ from nsds.status import CONVERGED, STALLED, UNSUITED
 # Where the arrays of a member's work memory lie (last lines: of its integer work memory), and sizes. Of bodies: rotation matrices, and how
 # rotations over a span follow angular velocities, see `_follow_turn`; q and v before the step, now, and at qbar; forces before and now;
 # inverses; velocities and impulses in inertial axes; sizes of terms of the equation of motion, of forces, of impulses, and of all as
-# velocities (4: translation and rotation, without impulses that cancel and with them); v_mid, see `move_all`; moved, see `way_of_forces`; known, impulses that r of rows with bounds is counted from, their sizes,
-# and unknown, the others. Of equations those of `equations` and `redundancy`, and most, rows that there is room for.
-# Of contacts: frames, levers. Of the problem: as in `blocks`. load, wrench, arms: see `loads`; kept: see
-# `nsds.schemes.problem.friction`.
+# velocities (4: translation and rotation, without impulses that cancel and with them); v_mid, see `move_all`; moved, see
+# `way_of_forces`; known, impulses that r of rows with bounds is counted from, their sizes, and unknown, the
+# others. Of equations those of `equations` and `redundancy`, and most, rows that there is room for.
+# Of contacts: frames, levers. Of bodies on their way, from path on: as in `passing`. Of the problem: as in `blocks`. load, wrench, arms:
+# see `loads`; kept: see `nsds.schemes.problem.friction`.
 PLAN = table(
     "R", "R_span", "q_old", "v_old", "q", "v", "q_bar", "f_old", "f", "size", "inverse", "w", "w_free", "w_end", "R_free", "p", "impulses",
     "spare", "x", "h_size", "speed", "turning", "moved", "known", "known_size", "unknown",
@@ -46,7 +47,8 @@ PLAN = table(
     "n_bodies", "stride", "d", "n_contacts", "n_blocks", "few", "limit", "room", "linear", "parallel", "sweeps", "instead", "brief",
     "unilateral", "bounded", "forces", "v_mid", "dense", "null", "gram", "scaled", "scale", "weight", "component", "row_of",
     "most", "n_nodes", "n_words", "is_ordered", "next_row", "ends", "node_row", "node_body", "node_links", "node_at", "node_place",
-    "nodes_left", "on_body", "own", "pivot", "run_of", "runs", "load", "wrench", "arms", "kept",
+    "nodes_left", "on_body", "own", "pivot", "run_of", "runs", "path", "rank", "when", "partner", "is_new", "turned", "unit", "held",
+    "load", "wrench", "arms", "kept",
 )  # fmt: skip
 
 
@@ -126,6 +128,7 @@ def reserve(lists, options, method, work, iwork, n_members):
         iwork.place(plan, isweeper=integers)
         plan["n_sweeper"], plan["n_isweeper"] = floats, integers
     iwork.place(plan, which=2 * n_contacts, pair=2 * n_contacts, place=n_contacts, slab=n, counts=slabs.COUNTS, groups=slabs.GROUPS)
+    passing.reserve(lists, plan, work, iwork, n_members)
     plan["n_bodies"], plan["stride"], plan["d"], plan["n_blocks"], plan["n_contacts"] = n, stride, d, n_blocks, n_contacts
     plan["limit"], plan["room"], plan["linear"] = limit, column.size, _is_linear(lists, options)
     plan["parallel"] = n_members == 1 and may_use_threads()

@@ -20,7 +20,7 @@ from nsds.collision import WORLD
 from nsds.maths import rotations
 from nsds.maths.vectors import times_transposed
 from nsds.model.layout import ABSENT
-from nsds.schemes.rigid import blocks, problem
+from nsds.schemes.rigid import blocks, passing, problem
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import inverse_matrix
@@ -79,9 +79,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     form, own, p = s.motion, options.motion, s.motion.plan[0]
     plain.begin(t_new - options.h, own, form, functions, mem, work)
     n_contacts, n_blocks = problem.choose_active(own, form, mem, imem, work, iwork)
-    status, n_iter, residual = plain.iterate(
-        t_new, n_contacts, n_blocks, form, functions, solver, solver_options, own, mem, imem, work, iwork
-    )
+    status, n_iter, residual = _iterate(t_new, n_contacts, n_blocks, form, functions, solver, solver_options, own, mem, imem, work, iwork)
     if options.combined != 0.0 or options.every_contact == 0.0:
         note_contacts(n_contacts, form, p, imem, work, iwork)
     total, joined = n_iter, True
@@ -92,7 +90,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         n_contacts, n_blocks, joined = join(t_new, attempt, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork)
         if joined:
             restart(t_new - options.h, form.interactions, p, functions, mem, imem, work)
-            status, n_iter, residual = plain.iterate(
+            status, n_iter, residual = _iterate(
                 t_new, n_contacts, n_blocks, form, functions, solver, solver_options, own, mem, imem, work, iwork
             )
             total += n_iter
@@ -100,7 +98,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
                 leave(attempt, before, n_contacts, blocks_before, form, p, work, iwork)
                 n_contacts, n_blocks, joined = before, blocks_before, False
                 restart(t_new - options.h, form.interactions, p, functions, mem, imem, work)
-                status, n_iter, residual = plain.iterate(
+                status, n_iter, residual = _iterate(
                     t_new, n_contacts, n_blocks, form, functions, solver, solver_options, own, mem, imem, work, iwork
                 )
                 total += n_iter
@@ -111,6 +109,16 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         status = status if projected == CONVERGED else projected
     done = plain.commit(t_new, n_contacts, n_blocks, form, functions, own, mem, imem, work, iwork)
     return status if done == CONVERGED else done, total, residual
+
+
+@kernel
+def _iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork):
+    """As `plain.iterate`, and nothing has passed."""
+    status, n_iter, residual = plain.iterate(
+        t_new, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork
+    )
+    passing.keep_from_passing(options.h, options.a, s, mem, imem, work, iwork)
+    return status, n_iter, residual
 
 
 @kernel

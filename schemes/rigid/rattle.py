@@ -34,7 +34,7 @@ from nsds.model.joints import POINT
 from nsds.model.kinds import NEWTON_EULER
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.problem.box import worse
-from nsds.schemes.rigid import blocks, loads, problem, trees
+from nsds.schemes.rigid import blocks, loads, passing, problem, trees
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import EXPONENTIAL, move
@@ -122,7 +122,16 @@ def prepare(records, mem, options, h, method):
     lists = tables(records, work, iwork)
     tol, max_iter = float(options["newton_tol"].item()), float(options["newton_max_iter"].item())
     first = problem.Options(
-        0.5 * h, theta=1.0, a=1.0, gamma=2.0, q_star=0.0, tol=tol, max_iter=max_iter, is_explicit=0.0, update=float(EXPONENTIAL), span=h,
+        0.5 * h,
+        theta=1.0,
+        a=1.0,
+        gamma=2.0,
+        q_star=0.0,
+        tol=tol,
+        max_iter=max_iter,
+        is_explicit=0.0,
+        update=float(EXPONENTIAL),
+        span=h,
         is_half=1.0,
     )
     motion, places = plain.tables_of(lists, first, method, work, iwork, records.size), np.zeros(1, PLAN)
@@ -399,6 +408,7 @@ def _move(h, options, way, s, mem, imem, work, iwork):
     for i in range(p.n_bodies):
         v_i = view(work, way + 6 * i, 6)
         move(EXPONENTIAL, view(work, p.q_old + 7 * i, 7), h, 1.0, v_i, v_i, view(q, 7 * i, 7))
+    passing.keep_from_passing(h, 1.0, s, mem, imem, work, iwork)
     return plain.find_contacts(options, p.parallel != 0, s.collisions, q, v, mem, imem, work, iwork)
 
 
@@ -592,7 +602,9 @@ def _commit(n_contacts, n_blocks, s, options, mem, imem, work, iwork):
     for i in range(m):
         for k in range(6):
             at = 6 * i + k
-            mem[form.bodies[i].q + P + k] = work[p.R_free + at] + work[places.impulse + at] + options.h * work[p.load + at] + work[places.back + at]
+            mem[form.bodies[i].q + P + k] = (
+                work[p.R_free + at] + work[places.impulse + at] + options.h * work[p.load + at] + work[places.back + at]
+            )
     problem.keep_impulses(n_contacts, n_blocks, options.second, form, mem, imem, work, iwork)
     _each_lambda(True, s, mem, work)
     loads.add_to(options.h, form, mem, work)

@@ -6,8 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds.collision import has_edges, links_size, work_size
+from nsds.collision.frames import FIELDS, MOST
 from nsds.collision.general import general_pairs
 from nsds.collision.kinds import PLANAR
+from nsds.collision.touching import safe_ways
 from nsds.model.kinds import COLLISIONS as DETECTED
 from nsds.model.kinds import NEWTON_EULER, collisions_of, split
 from nsds.model.laws import FORMS, LAWS
@@ -47,16 +49,19 @@ INTERACTION = table(
 # One row for each of a model's collisions. In the record: n, the contacts, the shapes, their flags, parameters of the law. In the work
 # memory: poses, reaches and slacks of shapes, which of them are hidden, the contacts found at the end of a step, in the order of (a, b,
 # feature), and scratch; scratch_i in the integer one, and general and hook, addresses, the latter of a user's function that reads z. For
-# schemes of two halves before, velocities before an impact in inertial axes, new_before, of contacts found, and aim (each), what laws are
-# counted from. For projections taking, whether a contact of the record takes part in the step, and presses, and known, of contacts found, the number that
-# they have in the record, plus 1, or 0.
+# schemes of two halves before, when a gap closes, last (each), the impulses of the last step, both also of contacts found, and aim (each),
+# what laws are counted from. For projections taking, whether a contact of the record takes part in the step, and presses, and known, of
+# contacts found, the number that they have in the record, plus 1, or 0.
 # planar: the shapes are such as lie in the plane z = 0. edges: some have any, so that contacts may be hidden; links: scratch for that.
+# thickness: of each shape, and by how much two may move safely; swept: poses on the way of a step, and contacts of two shapes there; passed
+# (3): by how many times what is safe a shape has moved that nothing keeps from passing others, as a user's function stands between, which
+# shape, and its speed: see `schemes.rigid.passing`.
 COLLISIONS = table(
     "capacity", "n_shapes", "each", "n", "a", "b", "feature", "normal", "point", "y", "lam", "e_n", "e_t", "mu", "mu_r", "margin",
     "kind", "size", "local", "body", "group", "mask", "n_mask", "enabled", "hidden", "pose", "reach", "slack", "new_normal", "new_point",
     "new_gap", "new_lam", "old_normal", "before", "new_before", "aim", "last", "new_last", "taking", "known", "scratch", "n_scratch",
     "new_a", "new_b", "new_feature", "found", "scratch_i", "n_scratch_i", "vertices", "n_vertices", "general", "hook", "z", "n_z", "planar",
-    "edges", "links", "n_links", "n_bodies",
+    "edges", "links", "n_links", "n_bodies", "thickness", "swept", "passed",
 )  # fmt: skip
 EQUALITY, IMPACT, FRICTION, ROLLING, DRY, BOUNDED, FORCE = (*range(5), 6, 8)  # places in FORMS
 
@@ -241,6 +246,8 @@ def _collisions(records, work, iwork):
             **dict.fromkeys(("aim", "last", "new_last"), int(row["each"]) * capacity),
             "taking": capacity,
             "known": capacity,
+            "swept": 7 * n_shapes + MOST * FIELDS,
+            "passed": 3,
         }
         for column, size in (sizes | {"new_lam": int(row["each"]) * capacity, "scratch": floats}).items():
             row[column] = work.reserve(size)
@@ -253,6 +260,7 @@ def _collisions(records, work, iwork):
         row["n_scratch"], row["n_scratch_i"] = floats, integers
         if "vertices" in at:
             row["vertices"], row["n_vertices"] = at["vertices"], dtype["vertices"].shape[0]
+        row["thickness"] = work.store(np.stack([safe_ways(one) for one in records[name]]))
         asked = [_general_pairs(one) for one in records[name]]
         row["general"] = iwork.store(np.array([[pairs.address] for pairs in asked]))
         general += asked

@@ -44,7 +44,14 @@ from nsds.schemes.run.recording import (
 from nsds.schemes.run.sampled_control import BROKEN, HELD, SWITCHED, act
 from nsds.schemes.run.tiles import tiles_of, whole_tiles
 from nsds.schemes.run.until import Until
-from nsds.schemes.run.warnings import Births, warn_of_hand_overs, warn_of_overlaps, warn_of_penetration, warn_of_violations
+from nsds.schemes.run.warnings import (
+    Births,
+    warn_of_hand_overs,
+    warn_of_overlaps,
+    warn_of_passing,
+    warn_of_penetration,
+    warn_of_violations,
+)
 from nsds.status import CAPACITY, CONVERGED, EVENT, INEXACT, NON_FINITE, advice
 
 _CHUNK_SECONDS = 0.2
@@ -478,6 +485,7 @@ def _march(run, recorder, n_steps, progress, stop, interrupts, pauses, shape, ra
     finally:
         bar.close()
     births.warn()
+    warn_of_passing(run.records, run.prepared)
     return run
 
 

@@ -1,4 +1,4 @@
-"""Warnings of a run: how its system starts, what is born into others, and what was not followed event by event."""
+"""Warnings of a run: how its system starts, what is born into others, may have passed others, or was not followed event by event."""
 
 import warnings
 
@@ -142,6 +142,23 @@ def warn_of_overlaps(records, prepared):
                 f"collisions '{name}'{who}: {count} {'contacts overlap' if count > 1 else 'contact overlaps'} at the start by more than "
                 f"{_OVERLAP:.0%} of the smaller shape, the deepest by {depth:.3g} m: {one} and {other}; what overlaps stays so unless "
                 f"something pulls it apart",
+                UserWarning, stacklevel=5,
+            )  # fmt: skip
+
+
+def warn_of_passing(records, prepared):
+    """Warn of the shape that may most have passed others unseen, where a user's function says what touches; what was noted is forgotten."""
+    for c, (name, *_) in zip(getattr(prepared.layout, "collisions", ()), collisions_of(model_of(records)), strict=False):
+        noted = prepared.work[:, c["passed"] : c["passed"] + 3]
+        m = int(noted[:, 0].argmax())
+        ratio, shape, speed = noted[m].tolist()
+        noted[:] = 0.0
+        if ratio > 1.0:
+            who, shape = f" of member {m}" if records.size > 1 else "", _shape_named(records[name][m], int(shape), prepared.layout)
+            warnings.warn(
+                f"collisions '{name}'{who}: {shape} has moved at {speed:.3g} m/s, in a step {ratio:.3g} times as far as is safe beside the "
+                f"thinnest shape; as on_contact decides what touches, no contact is looked for on the way, and it may have passed others: "
+                f"take a smaller step",
                 UserWarning, stacklevel=5,
             )  # fmt: skip
 

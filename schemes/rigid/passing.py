@@ -1,0 +1,228 @@
+"""Bodies that would pass through others within one step are kept on the side that they come from.
+
+What moves farther in a step than half of the thinner of two shapes follows its path until they touch (`nsds.collision.touching`), and the
+lighter one from there on the path of the other. Velocities stay: the contact that is found there acts as its law says, in this step or the
+next. So the time that is left of a step is lost for one body, once or twice an impact.
+
+Bodies that joints hold together give way as one: they stop where one of them touches. Where joints hold them to the world, what pushes them
+on within the step may get into them.
+"""
+
+import math
+
+import numpy as np
+
+from nsds._jit import kernel, stack, tiny, view
+from nsds.collision import WORLD, place
+from nsds.collision.detection import Shapes, Touches, first_touches
+from nsds.collision.frames import FIELDS, MOST
+from nsds.collision.kinds import SPHERE, bound
+from nsds.collision.narrow import other_pairs
+from nsds.collision.touching import ARM, NEVER, PATH, POINT, SPEED, SPIN, START, TURN, Moving, follow
+from nsds.maths.rotations import log_quaternion, normalise, product, rotate
+from nsds.maths.vectors import norm
+from nsds.model.layout import ABSENT
+from nsds.schemes.rigid.presence import hide
+from nsds.schemes.rigid.tables import EQUALITY, MASS
+
+_TURNS = 16  # for each body: how often any may give way in a step; from half of them on they stop instead of following others
+_AROUND = 2.0 * math.pi
+_TO_WORLD = 2  # how joints hold a body
+
+
+def units_of(bodies, interactions):
+    """(first body of what joints hold together with each body; 1 of what they hold, 2 where they hold it to the world)."""
+    unit, held = np.arange(bodies.size), np.zeros(bodies.size, np.int64)
+    joints = interactions[interactions["law"] == EQUALITY]
+    for a, b in zip(joints["a"].tolist(), joints["b"].tolist(), strict=True):
+        if b == ABSENT or bodies["fixed"][a] or bodies["fixed"][b]:
+            movable = [body for body in (a, b) if body != ABSENT and not bodies["fixed"][body]]
+            held[np.isin(unit, unit[movable])] = _TO_WORLD
+        elif unit[a] != unit[b]:
+            joined = np.isin(unit, (unit[a], unit[b]))
+            unit[joined], held[joined] = min(unit[a], unit[b]), max(1, held[joined].max())
+    return unit, held
+
+
+def reserve(lists, plan, work, iwork, n_members):
+    """Room for paths of bodies, where contacts are detected."""
+    n = lists.bodies.size if lists.collisions.size else 0
+    unit, held = units_of(lists.bodies[:n], lists.interactions if n else lists.interactions[:0])
+    work.place(plan, path=PATH * n, rank=n, when=n)
+    iwork.place(plan, partner=n, is_new=n, turned=n)
+    plan["unit"], plan["held"] = (iwork.store(np.tile(each, (n_members, 1))) for each in (unit, held))
+
+
+@kernel
+def keep_from_passing(h, weight, s, mem, imem, work, iwork):
+    """Bodies that have moved from q_old to q with ``weight v + (1 - weight) v_mid`` stay before what they met. In/out: q of the plan."""
+    p, may_pass = s.plan[0], False
+    for k in range(s.collisions.size):
+        may_pass = _may_pass(h, weight, s.collisions[k], s.bodies, p, mem, imem, work, iwork) or may_pass
+    if not may_pass:
+        return
+    _begin(h, weight, s.bodies, p, mem, work, iwork)
+    for i in range(p.n_bodies):
+        work[p.when + i] = NEVER
+    most = _TURNS * p.n_bodies
+    for k in range(most):
+        for j in range(s.collisions.size):
+            if iwork[s.collisions[j].hook] == 0:
+                _find_touches(k == 0, s.collisions[j], p, mem, imem, work, iwork)
+        if not _give_way(2 * k >= most, p, work, iwork):
+            break
+    for i in range(p.n_bodies):
+        if iwork[p.turned + i] != 0:
+            follow(view(work, p.path + PATH * i, PATH), 1.0, view(work, p.q + 7 * i, 7))
+            normalise(view(work, p.q + 7 * i + 3, 4))
+
+
+@tiny
+def _rate(weight, p, i, k, work):
+    """Component k of the velocity by which body i has moved."""
+    return weight * work[p.v + 6 * i + k] + (1.0 - weight) * work[p.v_mid + 6 * i + k]
+
+
+@kernel
+def _may_pass(h, weight, c, bodies, p, mem, imem, work, iwork):
+    """Whether any two shapes have moved by more than is safe whatever they are. Out, where a user's function stands between: passed."""
+    most, second, fastest, x, turn, limit = 0.0, 0.0, 0, stack(3), stack(3), work[c.thickness + c.n_shapes]
+    for s in range(c.n_shapes):
+        b = imem[c.body + s]
+        if b == WORLD or work[c.hidden + s] != 0.0:
+            continue
+        far = norm(view(mem, c.local + 7 * s, 3))
+        far += 0.0 if imem[c.kind + s] == SPHERE else bound(view(imem, c.kind, c.n_shapes), view(mem, c.size, 3 * c.n_shapes), s)
+        for i in range(3):
+            x[i] = work[p.q + 7 * b + i] - work[p.q_old + 7 * b + i]
+            turn[i] = h * _rate(weight, p, b, 3 + i, work) if far > 0.0 else 0.0
+        way = norm(x) + far * norm(turn)
+        work[c.reach + s] = way
+        if way > most:
+            most, second, fastest = way, most, s
+        elif way > second:
+            second = way
+    if iwork[c.hook] == 0:
+        return most + second > limit
+    if most > limit * max(1.0, work[c.passed]):
+        work[c.passed], work[c.passed + 1], work[c.passed + 2] = most / limit, fastest, most / h
+    return False
+
+
+@kernel
+def _begin(h, weight, bodies, p, mem, work, iwork):
+    """Paths of all bodies from q_old to q, and which give way. Out: path, unit, rank, is_new, turned."""
+    back, between, theta = stack(4), stack(4), stack(3)
+    for i in range(p.n_bodies):
+        work[p.rank + i], iwork[p.is_new + i], iwork[p.turned + i] = 0.0, 1, 0
+    for i in range(p.n_bodies):
+        path, q_old, q = view(work, p.path + PATH * i, PATH), view(work, p.q_old + 7 * i, 7), view(work, p.q + 7 * i, 7)
+        path[START] = 0.0
+        back[0] = q_old[3]
+        for k in range(3):
+            path[POINT + k], path[ARM + k], path[SPEED + k], back[1 + k] = q_old[k], 0.0, q[k] - q_old[k], -q_old[4 + k]
+        for k in range(4):
+            path[TURN + k] = q_old[3 + k]
+        product(back, view(q, 3, 4), between)
+        log_quaternion(between, theta)
+        angle, along, rate = norm(theta), 0.0, 0.0
+        for k in range(3):
+            omega = h * _rate(weight, p, i, 3 + k, work)
+            along, rate = along + omega * theta[k], rate + omega * omega
+        if rate > 0.25 * _AROUND * _AROUND and angle > 0.0:  # how often it has turned besides, velocities say
+            more = 1.0 + _AROUND / angle * math.floor((along / angle - angle) / _AROUND + 0.5)
+            for k in range(3):
+                theta[k] *= more
+        rotate(view(q_old, 3, 4), theta, view(path, SPIN, 3))
+        u = iwork[p.unit + i]
+        work[p.rank + u] += math.inf if bodies[i].fixed else mem[bodies[i].q + MASS]
+
+
+@kernel
+def _find_touches(is_first, c, p, mem, imem, work, iwork):
+    """What touches what first, on paths as they are, of those that are new. In and out: when, partner."""
+    n = c.n_shapes
+    kind, size, body, local = view(imem, c.kind, n), view(mem, c.size, 3 * n), view(imem, c.body, n), view(mem, c.local, 7 * n)
+    pose, reach, at = view(work, c.pose, 7 * n), view(work, c.reach, n), view(work, c.swept, 7 * n)
+    if is_first:
+        place(body, local, view(work, p.q_old, 7 * p.n_bodies), pose)
+        hide(c, pose, work)
+    path = view(work, p.path, PATH * p.n_bodies)
+    for s in range(n):
+        if body[s] == WORLD:
+            reach[s] = 0.0
+        elif iwork[p.is_new + body[s]] != 0:
+            reach[s] = _reach(s, body, local, pose, path)
+    shapes = Shapes(kind, size, pose, body, reach, view(imem, c.group, n), view(imem, c.mask, n))
+    others = (other_pairs(kind), view(mem, c.vertices, 3 * c.n_vertices), iwork[c.general])
+    thickness, found = view(work, c.thickness, n), view(work, c.swept + 7 * n, MOST * FIELDS)
+    moving = Moving(kind, size, body, local, thickness, path, others, at, found)
+    touches = Touches(
+        view(iwork, p.unit, p.n_bodies),
+        view(iwork, p.held, p.n_bodies),
+        view(work, p.rank, p.n_bodies),
+        view(iwork, p.is_new, p.n_bodies),
+        view(work, p.when, p.n_bodies),
+        view(iwork, p.partner, p.n_bodies),
+    )
+    first_touches(is_first, shapes, moving, touches, view(work, c.scratch, c.n_scratch), view(iwork, c.scratch_i, c.n_scratch_i))
+
+
+@kernel
+def _reach(s, body, local, pose, path):
+    """How far a shape on a body is from its pose at most, from where its path begins on."""
+    own, q, x, arm, far = view(path, PATH * body[s], PATH), stack(7), stack(3), stack(3), 0.0
+    follow(own, own[START], q)
+    rotate(view(q, 3, 4), view(local, 7 * s, 3), x)
+    for i in range(3):
+        x[i] += q[i]
+        arm[i] = x[i] - own[POINT + i]
+        far += (x[i] - pose[7 * s + i]) ** 2
+    turning = norm(view(own, SPIN, 3))
+    return math.sqrt(far) + (1.0 - own[START]) * (norm(view(own, SPEED, 3)) + turning * norm(arm))
+
+
+@kernel
+def _give_way(only_stop, p, work, iwork):
+    """The unit that touches first follows what it touches; False where none does. In and out: path, when. Out: is_new, turned.
+
+    What was to touch it later is looked at again.
+    """
+    u, first = -1, NEVER
+    for i in range(p.n_bodies):
+        iwork[p.is_new + i] = 0
+        if work[p.when + i] < first:
+            u, first = i, work[p.when + i]
+    if u < 0:
+        return False
+    work[p.when + u], partner = NEVER, iwork[p.partner + u]
+    for i in range(p.n_bodies):
+        if iwork[p.unit + i] == u:
+            iwork[p.is_new + i] = iwork[p.turned + i] = 1
+            stops = only_stop or partner == WORLD or iwork[p.held + i] == _TO_WORLD
+            _follow_other(first, stops, i, partner, p, work)
+        touched = iwork[p.partner + i]
+        if work[p.when + i] < NEVER and touched != WORLD and iwork[p.unit + touched] == u:
+            work[p.when + i] = NEVER
+            for j in range(p.n_bodies):
+                if iwork[p.unit + j] == i:
+                    iwork[p.is_new + j] = 1
+    return True
+
+
+@kernel
+def _follow_other(t, stops, i, partner, p, work):
+    """From time t on body i stays where it is, or moves as if it were part of another one. Out: its path."""
+    path, q = view(work, p.path + PATH * i, PATH), stack(7)
+    follow(path, t, q)
+    path[START] = t
+    for k in range(4):
+        path[TURN + k] = q[3 + k]
+    for k in range(3):
+        path[POINT + k], path[ARM + k], path[SPEED + k], path[SPIN + k] = q[k], 0.0, 0.0, 0.0
+    if not stops:
+        other = view(work, p.path + PATH * partner, PATH)
+        for k in range(3):
+            path[SPEED + k], path[SPIN + k] = other[SPEED + k], other[SPIN + k]
+            path[POINT + k] = other[POINT + k] + (t - other[START]) * other[SPEED + k]
+            path[ARM + k] = q[k] - path[POINT + k]
