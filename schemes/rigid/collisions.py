@@ -190,7 +190,9 @@ def aim_at_gaps(span, is_pushing, c, bodies, q, mem, imem, work):
     frame, lever = stack(9), stack(6)
     for i in range(imem[c.n]):
         a, b = locate(c, i, q, mem, imem, frame, lever)
-        size = min(_size(bodies, a, view(lever, 0, 3), mem), _size(bodies, b, view(lever, 3, 3), mem)) if is_pushing else 0.0
+        size = 0.0
+        if is_pushing:
+            size = min(_size(bodies, a, view(lever, 0, 3), frame, mem), _size(bodies, b, view(lever, 3, 3), frame, mem))
         for k in range(c.each):
             work[c.aim + c.each * i + k] = gap_to_close(mem[c.y + i], size) / span if k == 0 else 0.0
 
@@ -210,12 +212,13 @@ def gap_to_close(gap, size):
 
 
 @tiny
-def _size(bodies, body, lever, mem):
-    """Of a body, seen from a contact; infinity of what does not move."""
+def _size(bodies, body, lever, normal, mem):
+    """Of a body, seen from a contact: its radius of gyration, and its lever about the centre; infinity of what does not move."""
     if body == WORLD or bodies[body].fixed:
         return math.inf
-    I = view(mem, bodies[body].q + INERTIA, 9)
-    return max(norm(lever), math.sqrt((I[0] + I[4] + I[8]) / (3.0 * mem[bodies[body].q + MASS])))
+    I, moment = view(mem, bodies[body].q + INERTIA, 9), stack(3)
+    cross(lever, normal, moment)
+    return math.sqrt((I[0] + I[4] + I[8]) / (3.0 * mem[bodies[body].q + MASS])) + norm(moment)
 
 
 @kernel
@@ -244,9 +247,9 @@ def aim_at_velocities(c, q, w_old, gain, w, mem, imem, work):
 def take_back(c, n, q_old, q, mem, imem, work, iwork, lost, turned):
     """``-H^T r`` of what contacts of the record did in the first half of a step, which ends with the n contacts found.
 
-    Where they carried in the last step, too, with H of the end q, as forces turn with the bodies; of impacts, and of contacts that are lost,
-    with H of q_old, as if they had not been. In/out: turned, lost (6 each), in inertial axes, to which it is added. Out: known, which of
-    the record are found.
+    Where they carried in the last step, too, with H of the end q, as forces turn with the bodies; of impacts, and of contacts that are
+    lost, with H of q_old, as if they had not been. In/out: turned, lost (6 each), in inertial axes, to which it is added. Out: known, which
+    of the record are found.
     """
     m, ones, frame, lever, H = imem[c.n], view(work, c.old_normal, n), stack(9), stack(6), stack(60)
     for i in range(n):
@@ -277,7 +280,7 @@ def _subtract(each, a, b, frame, lever, r, H, impulse):
 
 @kernel
 def guess_whole(c, mem, imem, work):
-    """lambda of what carried in the first half becomes a guess for the whole step: that of the last one, or twice as much. In/out: lambda."""
+    """lambda of what carried in the first half becomes a guess for the whole step: the last one's, or twice as much. In/out: lambda."""
     for i in range(imem[c.n]):
         is_known = work[c.new_last + c.each * i] > 0.0 and mem[c.lam + c.each * i] > 0.0
         for k in range(c.each * i, c.each * i + c.each):

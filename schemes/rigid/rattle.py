@@ -446,7 +446,10 @@ def _meet(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, i
 
 @kernel
 def _turn_over(h, s, work):
-    """The second half begins where the first one ended, with its forces, and takes back what contacts did. Out: q_old, v_old, f_old and force_old."""
+    """The second half begins where the first one ended, with its forces, and without what contacts did.
+
+    Out: q_old, v_old, f_old and force_old.
+    """
     form, p, back = s.motion, s.motion.plan[0], s.plan[0].back
     m = p.n_bodies
     for i in range(7 * m):
@@ -483,7 +486,7 @@ def _note_approach(t, s, options, functions, mem, imem, work):
 
 @kernel
 def _gain_of_forces(h, force, s, work, gain):
-    """Velocities that forces, which lie there in axes of the bodies, add in a time h. Out: gain (6 each), in inertial axes. Work: R_free."""
+    """Velocities that forces, which lie there in axes of the bodies, add in a time h. Out: gain, in inertial axes. Work: R_free."""
     p, m = s.plan[0], s.plan[0].n_bodies
     F = view(work, p.R_free, 6 * m)
     for i in range(6 * m):

@@ -33,11 +33,10 @@ _FUNCTIONS = ("fext", "mext", "fint", "mint", "jac_q", "jac_v")
 # row, the kinds of rows of a joint; dofs, the velocities that are prescribed; gap_function, of a contact; h_function. In the record: y,
 # ydot, lam, active, parameters of the law and of the relation. In the work memory: lower and upper (m), bounds of a law that has its own;
 # H (m, 12), on velocities in inertial axes; h and rate (m), what ydot is besides H v; slack (m, 2), the forecasts up to which a row takes
-# part; joined (m), not 0: it takes part whatever the forecast; pressing (m), see `project`; of a scheme of two halves before (m), when a gap
-# closes, aim (m), what laws are counted from, and last (m), the impulses of the last step; off, that it is not there; x (14), arguments;
-# spare; angle_old (m, 2), the angles at the start of a step;
-# of forces those at the start and end of a step, root (m, m) and blur (4), see `schemes.rigid.forces`. enabled: a flag in the
-# record.
+# part; joined (m), not 0: it takes part whatever the forecast; pressing (m), see `project`; of a scheme of two halves before (m), when a
+# gap closes, aim (m), what laws are counted from, and last (m), the impulses of the last step; off, that it is not there; x (14),
+# arguments; spare; angle_old (m, 2), the angles at the start of a step; of forces those at the start and end of a step, root (m, m) and
+# blur (4), see `schemes.rigid.forces`. enabled: a flag in the record.
 # n_blocks: its blocks of the one-step problem; each: components of a contact.
 INTERACTION = table(
     "law", "m", "a", "b", "each", "n_blocks", "always", "y", "ydot", "lam", "active", "z", "n_z", "e_n", "e_t", "mu",

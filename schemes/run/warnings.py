@@ -113,7 +113,7 @@ def warn_of_penetration(records, given=None):
             begin = f"{count} contacts of '{name}' begin" if count > 1 else f"the contact '{name}' begins"
             warnings.warn(
                 f"{begin} in penetration, the deepest is '{where}', row {contact * each}{who}, with the gap y = {gap.min():.3g}; it stays "
-                f"so unless something pulls it apart or a scheme projects positions; nsds.consistent(system) moves it onto its constraints",
+                f"so unless something pulls it apart or the scheme does; nsds.consistent(system) moves it onto its constraints",
                 UserWarning, stacklevel=5,
             )  # fmt: skip
 
@@ -141,7 +141,7 @@ def warn_of_overlaps(records, prepared):
             warnings.warn(
                 f"collisions '{name}'{who}: {count} {'contacts overlap' if count > 1 else 'contact overlaps'} at the start by more than "
                 f"{_OVERLAP:.0%} of the smaller shape, the deepest by {depth:.3g} m: {one} and {other}; what overlaps stays so unless "
-                f"something pulls it apart",
+                f"something pulls it apart or the scheme pushes it out, as nsds.rattle() does",
                 UserWarning, stacklevel=5,
             )  # fmt: skip
 
@@ -209,7 +209,8 @@ class Births:
             found = f"{count} {'contacts overlap' if count > 1 else 'contact overlaps'}"
             warnings.warn(
                 f"collisions '{name}': bodies are born inside others: {found} by more than {_OVERLAP:.0%} of the smaller shape, the "
-                f"deepest{who} by {depth:.3g} m at t = {t:.6g}: {pair}; what overlaps stays so unless something pulls it apart",
+                f"deepest{who} by {depth:.3g} m at t = {t:.6g}: {pair}; what overlaps stays so unless something "
+                f"pulls it apart or the scheme pushes it out, as nsds.rattle() does",
                 UserWarning, stacklevel=5,
             )  # fmt: skip
 
