@@ -25,7 +25,7 @@ from nsds.schemes.rigid.presence import hide
 from nsds.schemes.rigid.tables import INERTIA, MASS
 
 _MANY = 2000  # shapes from which all cores look for contacts
-DEEPEST, NOTHING = 0.01, 1e-6  # of the size of a body: it is pushed out of another by no more in a step, and an overlap that is none
+DEEPEST = 0.01  # of the size of a body: by no more is it pushed out of another in a step
 _SIGHT = 1e-3  # times the size of a shape: forces add no more to its slack
 
 
@@ -182,33 +182,33 @@ def inherit_approach(c, n, mem, imem, work, iwork):
 
 
 @kernel
-def aim_at_gaps(span, is_pushing, c, bodies, q, mem, imem, work):
+def aim_at_gaps(span, nothing, c, bodies, q, mem, imem, work):
     """Gaps are not to be negative after a motion of time span: ``u + y / span >= 0``; bodies that stick do not move along. Out: aim.
 
-    Bodies that lie within each other are pushed apart by no more than a share of their size, or, unless is_pushing, not at all.
+    Bodies that lie within each other are pushed apart by no more than a share of their size, or, where nothing is infinite, not at all.
     """
     frame, lever = stack(9), stack(6)
     for i in range(imem[c.n]):
         a, b = locate(c, i, q, mem, imem, frame, lever)
-        size = 0.0
-        if is_pushing:
-            size = min(_size(bodies, a, view(lever, 0, 3), frame, mem), _size(bodies, b, view(lever, 3, 3), frame, mem))
+        size = min(_size(bodies, a, view(lever, 0, 3), frame, mem), _size(bodies, b, view(lever, 3, 3), frame, mem))
         for k in range(c.each):
-            work[c.aim + c.each * i + k] = gap_to_close(mem[c.y + i], size) / span if k == 0 else 0.0
+            work[c.aim + c.each * i + k] = gap_to_close(mem[c.y + i], size, nothing) / span if k == 0 else 0.0
 
 
 @tiny
-def gap_to_close(gap, size):
-    """What a motion may close of a gap; of one that is negative what it opens, with the sign of the gap; size: 0 where it opens nothing.
+def gap_to_close(gap, size, nothing):
+    """What a motion may close of a gap; of one that is negative what it opens, with the sign of the gap.
 
-    Any overlap up to `NOTHING` of the size is as good as another, and half of it is wanted where there is more or none: what solvers leave
-    does not move what rests.
+    Any overlap up to ``nothing`` times the size is as good as another, and half of it is wanted where there is more or none: what solvers
+    leave does not move what rests. If it is infinite, nothing is opened.
     """
     if not math.isfinite(gap):
         return gap
-    if -NOTHING * size <= gap <= 0.0:
+    if nothing == math.inf:
+        return max(gap, 0.0)
+    if -nothing * size <= gap <= 0.0:
         return 0.0
-    return gap if gap > NOTHING * size else max(gap + 0.5 * NOTHING * size, -DEEPEST * size)
+    return gap if gap > nothing * size else max(gap + 0.5 * nothing * size, -DEEPEST * size)
 
 
 @tiny

@@ -3,9 +3,17 @@
     M (v - v_k) = h/2 F + H(q_k)^T r,               q_{k+1} = q_k o exp(h v),    h(q_{k+1}) = 0 of the equations
     M (v_{k+1} - v) = h/2 F + H(q_{k+1})^T s,       H v_{k+1} + rate = 0 of these
 
-with ``F = F(t_k + h/2, q_k o exp(h v / 2), v)``, and the laws of contacts, friction and bounds for ``H(q_k) v`` in the first half and for
-``H(q_{k+1}) v_{k+1}`` in the second, of what is closed at q_k, or at q_{k+1}; velocities before an impact are v_k and v. Without contacts
-the step is the same backwards: of order 2, and what a conservative machine has of energy does not drift. Forces are those of the implicit
+with ``F = F(t_k + h/2, q_k o exp(h v / 2), v)``, and the laws of friction and bounds for ``H(q_k) v`` in the first half and for
+``H(q_{k+1}) v_{k+1}`` in the second. Contacts obey, with y their gaps,
+
+    0 <= y_k + h H(q_k) v  ⟂  r_N >= 0,             0 <= u_N + e u_N^-  ⟂  P_N = r_N + s_N >= 0,       u = H(q_{k+1}) v_{k+1}
+
+the first half of those that may close in the step, the second of those that are closed at its end or carried in the first. The first half
+holds gaps: it ends where bodies touch, and pushes apart what overlaps, by no more than a hundredth of a body's size in a step. The second
+finds what contacts do in the whole step, P with friction ``|P_T| <= mu P_N``: so velocities are those of the law, and what was pushed apart
+does not fly apart. u^- is the velocity of the start, with what forces add until the gap is closed; 0 of what carried in the last step.
+Without impacts the step is the same backwards up to ``O(h^2)`` of curvature of contacts, which the next step corrects: of order 2, and what
+a conservative machine, or a body that rolls, has of energy does not drift. Forces are those of the implicit
 midpoint rule, so that no spring or damper is too stiff; as under that rule, what is much faster than a step rings and is not damped. What
 they press into joints acts with H of the middle, too, ``F + H^T Lambda`` (`schemes.rigid.loads`): H of the ends would give a strong force
 through a joint a lever of ``h v / 2``, one way in the first half and the other way in the second.
@@ -53,6 +61,7 @@ PLAN = table("impulse", "lam", "back", "way", "w_old", "gain", "w_new")
 _ROUNDS = 5.0  # of Newton's method, in which a motion closes joints
 _TURN = 0.5  # radians, by which a linear motion that closes joints may turn bodies
 _FAR = 1 / 4  # radians, by which bodies turn in a step of which impulses of the last one are a guess that counts
+_NOTHING, _SWEPT = 1e-9, 1e-6  # of the size of a body: overlap that is none, where contacts are solved with a matrix, and by sweeps
 _TORN = 0.01  # of its size: what a joint is open by at most where a step is INEXACT
 _OPEN = 1e-8  # of the coordinates, by which joints may be open at rest
 
@@ -79,9 +88,9 @@ class Options(NamedTuple):
 
 @scheme_for(NEWTON_EULER)
 def rattle(newton_tol=1e-12, newton_max_iter=50):
-    """Options of nonsmooth RATTLE: joints exact for positions and velocities, second order, energy without drift.
+    """Options of nonsmooth RATTLE: joints and closed contacts exact for positions and velocities, second order, energy without drift.
 
-    What rigid bodies with joints have by default.
+    What rigid bodies have by default.
 
     Parameters
     ----------
@@ -101,7 +110,12 @@ def rattle(newton_tol=1e-12, newton_max_iter=50):
     Notes
     -----
     A step in which joints and contacts leave no velocity, or joints would drive what they hold, is INEXACT: joints hold for velocities in
-    it, and a motion beside it closes them. Of mechanisms that jam, or are struck while they turn by a radian in a step.
+    it, and a motion beside it closes them. Of mechanisms that jam, or are struck while they turn by a radian in a step. Where joints stay
+    open by more than a hundredth of their size the step has failed.
+
+    A body comes to touch without overlap, but where another one throws it there within the step; what overlaps is pushed apart in the next
+    steps, by a hundredth of a body's size in each, and without energy. Overlaps below 1e-9 of the size, 1e-6 of many contacts, stay as they
+    are.
 
     Examples
     --------
@@ -163,7 +177,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     n_contacts, n_blocks = problem.choose_active(first, form, mem, imem, work, iwork)
     if p.unilateral != 0:
         _note_approach(t, s, first, functions, mem, imem, work)
-        _aim_at_gaps(True, first, form, mem, imem, work)
+        _aim_at_gaps(_NOTHING if problem.has_matrix(n_contacts, n_blocks, p) else _SWEPT, first, form, mem, imem, work)
     if n_contacts == 0 and problem.are_equations(form.interactions, p, iwork):
         _anticipate(t, first, form, functions, mem, work, iwork)
     status, n_iter, residual = _solve_half(t, n_contacts, n_blocks, s, functions, solver, solver_options, first, mem, imem, work, iwork)
@@ -266,7 +280,7 @@ def _anticipate(t, options, s, functions, mem, work, iwork):
 def _yield(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """A first half whose joints hold for velocities. Returns (contacts, blocks, status, iterations, residual). Out: way, closing joints."""
     form, p, places = s.motion, s.motion.plan[0], s.plan[0]
-    _aim_at_gaps(False, options.first, form, mem, imem, work)
+    _aim_at_gaps(math.inf, options.first, form, mem, imem, work)
     loads.clear(form, work)
     _hold_velocities(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
     for i in range(6 * p.n_bodies):
@@ -498,16 +512,16 @@ def _gain_of_forces(h, force, s, work, gain):
 
 
 @kernel
-def _aim_at_gaps(is_pushing, options, s, mem, imem, work):
+def _aim_at_gaps(nothing, options, s, mem, imem, work):
     """Laws of contacts in the first half, see `contacts.aim_at_gaps`. Out: aim."""
     p, span = s.plan[0], 2.0 * options.h
     for k in range(s.interactions.size):
         it = s.interactions[k]
         for i in range(it.m if it.always == 0 else 0):
-            size = _size(it, i, s.bodies, mem, work) if is_pushing else 0.0
-            work[it.aim + i] = contacts.gap_to_close(mem[it.y + i], size) / span if blocks.first_row(it, i) == i else 0.0
+            size = _size(it, i, s.bodies, mem, work)
+            work[it.aim + i] = contacts.gap_to_close(mem[it.y + i], size, nothing) / span if blocks.first_row(it, i) == i else 0.0
     for k in range(s.collisions.size):
-        contacts.aim_at_gaps(span, is_pushing, s.collisions[k], s.bodies, view(work, p.q_old, 7 * p.n_bodies), mem, imem, work)
+        contacts.aim_at_gaps(span, nothing, s.collisions[k], s.bodies, view(work, p.q_old, 7 * p.n_bodies), mem, imem, work)
 
 
 @tiny
