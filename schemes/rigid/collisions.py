@@ -466,7 +466,8 @@ def state_law(c, i, p, a, b, frame, lever, w, mem, work, iwork):
     work[p.mu + 2 * i] = 0.0 if c.each == 1 else mem[c.mu]
     work[p.mu + 2 * i + 1] = mem[c.mu_r] if c.each == 5 else 0.0
     for k in range(p.d):
-        work[p.b + p.d * i + k] = restitution(c, k, mem) * u[k]
+        e = restitution(c, k, mem)
+        work[p.b + p.d * i + k] = e * u[k] if e != 0.0 else 0.0  # u has what the contact has
 
 
 @kernel
