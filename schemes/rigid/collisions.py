@@ -182,17 +182,22 @@ def inherit_approach(c, n, mem, imem, work, iwork):
 
 
 @kernel
-def aim_at_gaps(span, nothing, c, bodies, q, mem, imem, work):
+def aim_at_gaps(span, nothing, c, bodies, moved, q, w, mem, imem, work):
     """Gaps are not to be negative after a motion of time span: ``u + y / span >= 0``; bodies that stick do not move along. Out: aim.
 
     Bodies that lie within each other are pushed apart by no more than a share of their size, or, where nothing is infinite, not at all.
+    What is at rest, velocities w, and open by less than a share of what forces would close, see `choose`, stays where it is.
     """
-    frame, lever = stack(9), stack(6)
+    frame, lever, u = stack(9), stack(6), stack(5)
     for i in range(imem[c.n]):
         a, b = locate(c, i, q, mem, imem, frame, lever)
         size = min(_size(bodies, a, view(lever, 0, 3), frame, mem), _size(bodies, b, view(lever, 3, 3), frame, mem))
+        relative_velocity(1, a, b, frame, lever, w, u)
+        rest = _slack(c, imem[c.a + i], a, moved, work)[1] + _slack(c, imem[c.b + i], b, moved, work)[1]
+        is_at_rest = mem[c.y + i] > 0.0 and max(mem[c.y + i], span * abs(u[0])) <= rest
+        gap = 0.0 if is_at_rest else gap_to_close(mem[c.y + i], size, nothing)
         for k in range(c.each):
-            work[c.aim + c.each * i + k] = gap_to_close(mem[c.y + i], size, nothing) / span if k == 0 else 0.0
+            work[c.aim + c.each * i + k] = gap / span if k == 0 else 0.0
 
 
 @tiny

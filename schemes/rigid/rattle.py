@@ -177,7 +177,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     n_contacts, n_blocks = problem.choose_active(first, form, mem, imem, work, iwork)
     if p.unilateral != 0:
         _note_approach(t, s, first, functions, mem, imem, work)
-        _aim_at_gaps(_NOTHING if problem.has_matrix(n_contacts, n_blocks, p) else _SWEPT, first, form, mem, imem, work)
+        _aim_at_gaps(_NOTHING if problem.has_matrix(n_contacts, n_blocks, p) else _SWEPT, first, s, mem, imem, work)
     if n_contacts == 0 and problem.are_equations(form.interactions, p, iwork):
         _anticipate(t, first, form, functions, mem, work, iwork)
     status, n_iter, residual = _solve_half(t, n_contacts, n_blocks, s, functions, solver, solver_options, first, mem, imem, work, iwork)
@@ -280,7 +280,7 @@ def _anticipate(t, options, s, functions, mem, work, iwork):
 def _yield(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """A first half whose joints hold for velocities. Returns (contacts, blocks, status, iterations, residual). Out: way, closing joints."""
     form, p, places = s.motion, s.motion.plan[0], s.plan[0]
-    _aim_at_gaps(math.inf, options.first, form, mem, imem, work)
+    _aim_at_gaps(math.inf, options.first, s, mem, imem, work)
     loads.clear(form, work)
     _hold_velocities(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
     for i in range(6 * p.n_bodies):
@@ -514,14 +514,17 @@ def _gain_of_forces(h, force, s, work, gain):
 @kernel
 def _aim_at_gaps(nothing, options, s, mem, imem, work):
     """Laws of contacts in the first half, see `contacts.aim_at_gaps`. Out: aim."""
-    p, span = s.plan[0], 2.0 * options.h
-    for k in range(s.interactions.size):
-        it = s.interactions[k]
+    form, p, span = s.motion, s.motion.plan[0], 2.0 * options.h
+    m, q, w = p.n_bodies, view(work, p.q_old, 7 * p.n_bodies), view(work, s.plan[0].w_old, 6 * p.n_bodies)
+    for k in range(form.interactions.size):
+        it = form.interactions[k]
         for i in range(it.m if it.always == 0 else 0):
-            size = _size(it, i, s.bodies, mem, work)
-            work[it.aim + i] = contacts.gap_to_close(mem[it.y + i], size, nothing) / span if blocks.first_row(it, i) == i else 0.0
-    for k in range(s.collisions.size):
-        contacts.aim_at_gaps(span, nothing, s.collisions[k], s.bodies, view(work, p.q_old, 7 * p.n_bodies), mem, imem, work)
+            gap = contacts.gap_to_close(mem[it.y + i], _size(it, i, form.bodies, mem, work), nothing)
+            if mem[it.y + i] > 0.0 and max(mem[it.y + i], span * abs(mem[it.ydot + i])) <= work[it.slack + 2 * i + 1]:
+                gap = 0.0
+            work[it.aim + i] = gap / span if blocks.first_row(it, i) == i else 0.0
+    for k in range(form.collisions.size):
+        contacts.aim_at_gaps(span, nothing, form.collisions[k], form.bodies, view(work, p.moved, m), q, w, mem, imem, work)
 
 
 @tiny

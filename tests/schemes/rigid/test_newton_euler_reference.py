@@ -72,7 +72,7 @@ def ball_on_wall(law, spin, t_end):
         body=nsds.rigid_bodies(1.0, 1.0, q=[1, 0, 0, 1, 0, 0, 0], v=[2, 0, 0, 0, 0, spin], fext=[-GRAVITY, 0, 0]),
         wall=nsds.interaction(nsds.contact_point(wall), law, on="body"),
     )
-    rows = nsds.simulate(system, t_end=t_end, h=0.005, fields=["body", "body.p", "wall"])
+    rows = nsds.simulate(system, t_end=t_end, h=0.005, scheme=nsds.moreau_jean(), fields=["body", "body.p", "wall"])
     lam, names = rows["wall"]["lambda"], ("lam_n", "lam_t1", "lam_t2", "lam_r1", "lam_r2")
     return columns_of(rows) | dict(zip(names, lam.T, strict=False)) | {"p_x": rows["body"]["p"][:, 0], "lambda_n": lam[:, 0]}
 
@@ -113,7 +113,7 @@ def slide_to_roll():
         ),
         contacts=nsds.collisions({"body": ball}, nsds.newton_impact_friction(e_n=0.0, mu=SPHERE["mu"]), world=nsds.shapes.plane()),
     )
-    rows = nsds.simulate(system, t_end=2 * T_ROLL, h=T_ROLL / 400, solver=nsds.solvers.solver(tol=1e-14))
+    rows = nsds.simulate(system, t_end=2 * T_ROLL, h=T_ROLL / 400, scheme=nsds.moreau_jean(), solver=nsds.solvers.solver(tol=1e-14))
     columns = columns_of(rows)
     q, v = rows["body"]["q"], rows["body"]["v"]
     omega = np.array([matrix(p) @ Omega for p, Omega in zip(q[:, 3:], v[:, 3:], strict=True)])[:, 1]

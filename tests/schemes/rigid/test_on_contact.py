@@ -110,7 +110,7 @@ def test_a_contact_that_is_no_number_ends_the_run():
 
 
 def out_of_range(shapes, poses, z, contact):
-    if contact[6] < 0.0:
+    if contact[6] < 0.01:
         contact[int(shapes[0]) + 7] = 0.0
 
 
