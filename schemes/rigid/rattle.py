@@ -62,7 +62,6 @@ _ROUNDS = 5.0  # of Newton's method, in which a motion closes joints
 _TURN = 0.5  # radians, by which a linear motion that closes joints may turn bodies
 _FAR = 1 / 4  # radians, by which bodies turn in a step of which impulses of the last one are a guess that counts
 _NOTHING, _SWEPT = 1e-9, 1e-6  # of the size of a body: overlap that is none, where contacts are solved with a matrix, and by sweeps
-_TORN = 0.01  # of its size: what a joint is open by at most where a step is INEXACT
 _OPEN = 1e-8  # of the coordinates, by which joints may be open at rest
 
 
@@ -110,8 +109,8 @@ def rattle(newton_tol=1e-12, newton_max_iter=50):
     Notes
     -----
     A step in which joints and contacts leave no velocity, or joints would drive what they hold, is INEXACT: joints hold for velocities in
-    it, and a motion beside it closes them. Of mechanisms that jam, or are struck while they turn by a radian in a step. Where joints stay
-    open by more than a hundredth of their size the step has failed.
+    it, and a motion beside it closes them. Of mechanisms that jam, or are struck while they turn by a radian in a step. By how much of
+    their size joints stay open is in its residual, and beyond what the solver's ``inexact`` bears it has failed.
 
     A body comes to touch without overlap, but where another one throws it there within the step; what overlaps is pushed apart in the next
     steps, by a hundredth of a body's size in each, and without energy. Overlaps below 1e-9 of the size, 1e-6 of many contacts, stay as they
@@ -193,8 +192,9 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         restore_angles(form.interactions, mem, work)
         return CAPACITY, n_iter, residual
     done = _meet(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork)
-    residual = max(residual, _opening(form, mem, imem, work))
-    if residual > _TORN and status == INEXACT:
+    opening = _opening(form, mem, imem, work)
+    residual = max(residual, opening)
+    if status == INEXACT and opening > solver_options.inexact:
         status = VIOLATED
     _turn_over(second.h, s, work)
     keep_angles(form.interactions, mem, work)  # the second half moves nothing

