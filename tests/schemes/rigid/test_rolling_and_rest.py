@@ -91,7 +91,7 @@ def test_an_arm_that_lies_on_the_ground_stays_there(h):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_pebbles_that_are_poured_lie_without_overlap(seed):
-    """At most a hundredth of their size on the way where nothing else throws them, and none at rest; the energy of the start is not passed."""
+    """A tenth of their size on the way at most where nothing else throws them, and none at rest; the energy of the start is not passed."""
     rng, places = np.random.default_rng(seed), []
     kinds = [shapes.capsule(0.03, 0.06), shapes.sphere(0.05), shapes.box([0.06, 0.08, 0.1]), shapes.capsule(0.025, 0.08)]
     solids = [kinds[rng.integers(4)] for _ in range(20)]
