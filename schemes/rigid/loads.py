@@ -71,6 +71,8 @@ def plant(lists, joints, plan, work):
 def press(h, s, mem, work, iwork):
     """``F + H^T Lambda`` of all bodies, at q of the middle of a step; h: half of it. In/out: f, size. Out: load, Lambda, turning."""
     p, m = s.plan[0], s.plan[0].n_bodies
+    if s.links.size == 0:  # load and turning stay 0
+        return
     q, wrench, arms = view(work, p.q, 7 * m), view(work, p.wrench, 6 * m), view(work, p.arms, 9 * m)
     for i in range(m):
         for l in range(3):

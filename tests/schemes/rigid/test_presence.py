@@ -191,7 +191,7 @@ def test_the_ledger_of_births_and_deaths():
     x, v = scattered(4, 2)
     clock = nsds.sampled_control(swap, reads="balls", writes="balls.alive", z=[0.1])
     system = balls(x, v, [True, False], clock=clock)
-    rows = run(system, 0.2, 1e-3)
+    rows = nsds.simulate(system, t_end=0.2, h=1e-3, scheme=nsds.moreau_jean())
     ledger, k = nsds.energy(system, rows), 100
     energy = 0.5 * (rows["balls"]["v"][..., :3] ** 2).sum(axis=2) + 0.2 * R**2 * (rows["balls"]["v"][..., 3:] ** 2).sum(axis=2)
     energy += G * rows["balls"]["q"][..., 2]

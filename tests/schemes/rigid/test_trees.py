@@ -77,10 +77,10 @@ def links_of(system):
 def both(system, h, n_steps):
     """Rows by the tree, and by equations."""
     assert links_of(system).size > 0
-    rows = nsds.simulate(system, t_end=n_steps * h, h=h)
+    rows = nsds.simulate(system, t_end=n_steps * h, h=h, on_failure="continue")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trees, "_WORTH", 0)
-        others = nsds.simulate(system, t_end=n_steps * h, h=h, scheme=BY_EQUATIONS)
+        others = nsds.simulate(system, t_end=n_steps * h, h=h, scheme=BY_EQUATIONS, on_failure="continue")
     return rows, others
 
 
