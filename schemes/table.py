@@ -31,11 +31,13 @@ def scheme_for(*families):
     return entered
 
 
-def chosen(options, system):
-    """Module and options of what a caller passed as scheme for a system; None means the default of such systems."""
+def chosen(options, system, solver=None):
+    """Module and options of what a caller passed as scheme for a system; None means the default of such systems and of their solver."""
     model = model_of(system)
     systems = family(model)
     default = DEFAULTS[systems]
+    if options is None and systems == NEWTON_EULER and solver is not None and not isinstance(solver, Recorder):
+        default = _OF_VELOCITIES[0] if solvers.chosen(solver, kind_of(system))[0].law else default
     if options is None:
         module = SCHEMES[default][1]
         return module, getattr(module, default)()

@@ -122,7 +122,7 @@ def test_a_gripper_holds_what_its_friction_can_carry(share, mu):
     pulls = slice(210, 251)
     for part, wanted in zip(("block", "hand"), gripper.accelerations(press, mu=mu), strict=True):
         v = rows[part]["v"][pulls, 2]
-        assert (v[-1] - v[0]) / 0.04 == pytest.approx(wanted, rel=1e-5, abs=1e-9)
+        assert (v[-1] - v[0]) / 0.04 == pytest.approx(wanted, rel=5e-3, abs=1e-9)
     assert abs(rows["block"]["q"][200] - rows["block"]["q"][0]).max() < 1e-9
 
 
