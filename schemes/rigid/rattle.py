@@ -55,9 +55,9 @@ from nsds.status import CAPACITY, CONVERGED, INEXACT, NON_FINITE, VIOLATED
 
 OPTIONS = np.dtype([("scheme", "S32"), ("newton_tol", "<f8"), ("newton_max_iter", "<i8")])
 # Impulses of the first half: on bodies in axes of the body (6 each), of interactions, and of contacts as they lie in the record.
-# back: what of the first half is taken back, see `_take_back`. way: velocities by which the bodies move. w_old: at q_k, in inertial axes;
-# gain: what forces add in a step; w_new: after the forces of the second half.
-PLAN = table("impulse", "lam", "back", "way", "w_old", "gain", "w_new")
+# back: what of the first half is taken back, and turned, the part of it that turns with the bodies, see `_take_back`. way: velocities by
+# which the bodies move. w_old: at q_k, in inertial axes; gain: what forces add in a step.
+PLAN = table("impulse", "lam", "back", "turned", "way", "w_old", "gain")
 _ROUNDS = 5.0  # of Newton's method, in which a motion closes joints
 _TURN = 0.5  # radians, by which a linear motion that closes joints may turn bodies
 _FAR = 1 / 4  # radians, by which bodies turn in a step of which impulses of the last one are a guess that counts
@@ -149,7 +149,7 @@ def prepare(records, mem, options, h, method):
     )
     motion, places = plain.tables_of(lists, first, method, work, iwork, records.size), np.zeros(1, PLAN)
     work.place(places, impulse=6 * lists.bodies.size, lam=int(lists.interactions["m"].sum()))
-    work.place(places, **dict.fromkeys(("back", "way", "w_old", "gain", "w_new"), 6 * lists.bodies.size))
+    work.place(places, **dict.fromkeys(("back", "turned", "way", "w_old", "gain"), 6 * lists.bodies.size))
     work.place(motion.plan, v_mid=6 * lists.bodies.size)  # v_mid stays 0: the second half moves nothing
     work.place(motion.plan, E=int(motion.plan["G"][0] - motion.plan["H"][0]))
     second, closing = first._replace(is_explicit=1.0, a=0.0, span=0.0, gamma=0.0), first._replace(is_explicit=1.0, max_iter=_ROUNDS)
@@ -200,7 +200,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     keep_angles(form.interactions, mem, work)  # the second half moves nothing
     if p.unilateral != 0:
         plain.invert_masses(t_new, second, form, functions, mem, work)
-        _aim_at_velocities(second, s, mem, imem, work)
+        _aim_at_velocities(s, mem, imem, work)
     n_contacts, n_blocks = problem.choose_active(second, form, mem, imem, work, iwork)
     hit, n_second, error = _solve_half(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, second, mem, imem, work, iwork)
     ended = _commit(n_contacts, n_blocks, s, options, mem, imem, work, iwork)
@@ -432,7 +432,7 @@ def _meet(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, i
     form, p, places = s.motion, s.motion.plan[0], s.plan[0]
     m = p.n_bodies
     q, v, R = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m)
-    back, turned = view(work, places.back, 6 * m), view(work, places.w_new, 6 * m)
+    back, turned = view(work, places.back, 6 * m), view(work, places.turned, 6 * m)
     for i in range(6 * m):
         back[i] = turned[i] = 0.0
     plain.to_body(m, R, view(work, p.p, 6 * m), view(work, places.impulse, 6 * m))
@@ -566,30 +566,23 @@ def _guess_whole(interactions, mem, work):
 
 
 @kernel
-def _aim_at_velocities(options, s, mem, imem, work):
-    """Laws of contacts in the second half: what restitution wants, see `contacts.aim_at_velocities`. Out: aim.
-
-    Contacts that have carried nothing have velocities after the first half and the forces of this one.
-    """
+def _aim_at_velocities(s, mem, imem, work):
+    """Laws of contacts in the second half: what restitution wants, see `contacts.aim_at_velocities`. Out: aim."""
     form, p = s.motion, s.motion.plan[0]
     m = p.n_bodies
-    w, w_new, w_old = view(work, p.w, 6 * m), view(work, s.plan[0].w_new, 6 * m), view(work, s.plan[0].w_old, 6 * m)
-    gain = view(work, s.plan[0].gain, 6 * m)
-    _gain_of_forces(options.h, p.f, form, work, w_new)
-    for i in range(6 * m):
-        w_new[i] += w[i]
+    w, w_old, gain = view(work, p.w, 6 * m), view(work, s.plan[0].w_old, 6 * m), view(work, s.plan[0].gain, 6 * m)
     for k in range(form.interactions.size):
         it = form.interactions[k]
         for i in range(it.m if it.always == 0 else 0):
             first = blocks.first_row(it, i)
             carries, u = mem[it.lam + first] != 0.0, 0.0
             if not carries:
-                u = row_velocity(work[it.rate + i], it, i, w_new, work)
+                u = row_velocity(work[it.rate + i], it, i, w, work)
             elif not work[it.last + first] > 0.0:
                 u = row_velocity(work[it.rate + i], it, i, w_old, work) + work[it.before + first] * row_velocity(0.0, it, i, gain, work)
             work[it.aim + i] = blocks.restitution(it, i // it.each, i - first, mem) * (min(u, 0.0) if i == first else u)
     for k in range(form.collisions.size):
-        contacts.aim_at_velocities(form.collisions[k], view(work, p.q, 7 * m), w_old, gain, w_new, mem, imem, work)
+        contacts.aim_at_velocities(form.collisions[k], view(work, p.q, 7 * m), w_old, gain, w, mem, imem, work)
 
 
 @kernel
