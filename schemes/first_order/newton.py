@@ -233,7 +233,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         doubted = max(tol, _PROGRESS * residual) if n_iter < limit else tol  # what still falls is not yet rounding
         residual = _residual(h, f_weight, input_weight, n_iter > 0, parts, elements, relations, constraints, p, mem, imem, work)
         if n_iter > 0 and doubted < residual < math.inf:
-            residual = _residual_by_all_terms(h, f_weight, input_weight, s, p, mem, imem, work)
+            residual = _residual_by_all_terms(h, f_weight, input_weight, s, p, mem, imem, work, iwork)
         if not residual < math.inf:
             status = NON_FINITE
             break
@@ -342,9 +342,14 @@ def _residual(h, f_weight, input_weight, check_y, parts, elements, relations, co
 
 
 @kernel
-def _residual_by_all_terms(h, f_weight, input_weight, s, p, mem, imem, work):
-    """The largest residual relative to what cancels within A x, B lambda, C x and D lambda, too."""
+def _residual_by_all_terms(h, f_weight, input_weight, s, p, mem, imem, work, iwork):
+    """The largest residual relative to what cancels within A x, B lambda, C x and D lambda, too, and to what x is worth.
+
+    That is ``|x| + |x_k| + |G size|``: a state at rest is what is left of rates that cancel, and has their rounding.
+    """
     _add_inner_terms(h, f_weight, input_weight, s, p, mem, imem, work)
+    apply_inverses(s.bodies, p.size, p.dx, p.scratch, work, iwork)
+    _add_worth(f_weight, input_weight, s, p, mem, imem, work)
     error = _largest_residual(False, s.constraints, p, mem, work)
     return max(error, _output_error(s, p, mem, work))
 
@@ -395,15 +400,39 @@ def _add_inner_terms(h, f_weight, input_weight, s, p, mem, imem, work):
 
 
 @tiny
+def _add_worth(f_weight, input_weight, s, p, mem, imem, work):
+    """``p.size += (theta |A| + |K|) |G size|``, the latter in p.dx, with A and K of the last linearisation."""
+    for k in range(s.elements.size):
+        el = s.elements[k]
+        part = s.parts[el.part]
+        n, shift = part.n, el.e * part.stride
+        for i in range(n):
+            work[p.x + i] = abs(work[p.dx + el.dof + i])
+        if part.f_function != ABSENT or part.A_function != ABSENT:
+            add_absolute_product(DENSE, n, 0, work, imem, part.A_work + el.e * n * n, f_weight, work, p.x, p.size + el.dof)
+        else:
+            add_absolute_product(part.A_kind, n, part.A_nnz, mem, imem, part.A + shift, f_weight, work, p.x, p.size + el.dof)
+    for k in range(s.relations.size):
+        r = s.relations[k]
+        for i in range(r.n if r.K != ABSENT else 0):
+            to = r.dof_first + i if i < r.n_first else r.dof_second + i - r.n_first
+            for j in range(r.n):
+                at = r.dof_first + j if j < r.n_first else r.dof_second + j - r.n_first
+                work[p.size + to] += abs(input_weight * work[r.K + i * r.n + j] * work[p.dx + at])
+
+
+@tiny
 def _output_error(s, p, mem, work):
-    """Largest ``|y - h(x, lambda)|`` relative to ``|y| + |h| + |C| (|x| + |x_k|) + |D| |lambda|`` and the terms of ``W lambda + q``."""
+    """Largest ``|y - h|`` relative to ``|y| + |h| + |C| (|x| + |x_k| + |G size|) + |D| |lambda|`` and the terms of ``W lambda + q``."""
     constraints, entries, couplings, error = s.constraints, s.entries, s.couplings, 0.0
     for i in range(constraints.size):
         c = constraints[i]
         if c.y != ABSENT:
             size = abs(mem[c.y]) + abs(work[c.h]) + abs(work[p.q + i])
             for k in range(c.entry, c.entry_end):
-                size += abs(work[entries[k].coefficient]) * (abs(mem[entries[k].q]) + abs(work[p.x_old + entries[k].dof]))
+                size += abs(work[entries[k].coefficient]) * (
+                    abs(mem[entries[k].q]) + abs(work[p.x_old + entries[k].dof]) + abs(work[p.dx + entries[k].dof])
+                )
             for k in range(c.coupling, c.coupling_end):
                 size += abs(work[couplings[k].coefficient] * work[p.z + couplings[k].constraint])
             for k in range(s.W_row[i], s.W_row[i + 1]):

@@ -825,3 +825,35 @@ def test_complementarity_of_degree_two_is_refused_and_relays_are_not():
     nsds.simulate(chain_of_integrators(1), t_end=1.0, h=0.1)
     relay = nsds.linear_complementarity_system([[0.0, 1.0], [0.0, 0.0]], [[0.0], [1.0]], [[1.0, 0.0]], x=[1.0, 0.0], law=nsds.relay())
     nsds.simulate(relay, t_end=1.0, h=0.1)
+
+
+@pytest.mark.parametrize("h", [0.1, 1e-2, 1e-3])
+def test_what_friction_holds_at_rest_by_functions(h):
+    """``x' = v, v' = 2 t - s, s in Sgn(v)`` from rest sticks up to t = 1/2, with velocities that are rounding: x(1) = 1/24."""
+
+    def f(t, x, z, out):
+        out[0], out[1] = x[1], 2 * t
+
+    friction = nsds.interaction(nsds.first_order_linear_relation(C=[[0, 1]], B=[[0], [1]]), nsds.relay(-1, 1), on="plant")
+    rows = nsds.simulate(nsds.system(plant=nsds.first_order(f, x=[0.0, 0.0]), friction=friction), t_end=1.0, h=h)
+    assert (rows["status"] == 0).all()
+    assert abs(rows["plant"]["x"][-1, 0] - 1 / 24) <= h
+
+
+def test_a_super_twisting_controller_slides_without_failed_steps():
+    """g is no Lipschitz function at the point where it slides, with ``lambda = -cos(t) / 2.2``."""
+
+    def f(t, x, z, out):
+        out[0], out[1] = x[1], np.cos(t)
+
+    def h(t, x, lam, z, out):
+        out[0] = x[0]
+
+    def g(t, x, lam, z, out):
+        out[0], out[1] = 2.1213 * np.sqrt(abs(x[0])) * lam[0], 2.2 * lam[0]
+
+    switch = nsds.interaction(nsds.first_order_relation(h, g, m=1), nsds.relay(-1, 1), on="plant")
+    rows = nsds.simulate(nsds.system(plant=nsds.first_order(f, x=[1.0, 0.0]), switch=switch), t_end=6, h=1e-2, on_failure="continue")
+    assert not nsds.status.has_failed(rows["status"]).any()
+    late = rows["t"] > 3
+    np.testing.assert_allclose(rows["switch"]["lambda"].reshape(-1)[late], -np.cos(rows["t"][late]) / 2.2, atol=1e-6)
