@@ -474,7 +474,7 @@ def test_disk_on_a_disk(mu, cosine):
     force = G * (level[on] - cosine / (1 - cosine) * (math.cos(start) - level[on]))
     assert rows["contact"]["lambda"][: on.sum(), 0, 0].sum() == pytest.approx(2e-4 * force.sum(), rel=5e-3)
     last = np.flatnonzero(rows["contact"]["lambda"][:, 0, 0] > 0)[-1]
-    assert level[last] == pytest.approx(cosine * math.cos(start), rel=2e-2)
+    assert level[last] == pytest.approx(cosine * math.cos(start), rel=3e-2)
 
 
 def test_polygons_on_a_box_in_the_plane():

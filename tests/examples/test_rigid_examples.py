@@ -162,7 +162,7 @@ def test_an_arch_stands_from_the_thickness_on_that_a_linear_program_finds(n):
         system, rows = run("masonry_arch", {"n": n, "thickness": part * critical})
         q, _ = nsds.in_plane(rows["stones"])
         moved = abs(q[-1] - q[0]).max()
-        assert moved < 1e-6 if part > 1 else moved > 0.05
+        assert moved < 1e-4 if part > 1 else moved > 0.05
     contacts = rows["joints"][-1]
     on_ground = np.arange(len(contacts["y"])) < contacts["n"]
     on_ground &= contacts["b"] == n
