@@ -36,7 +36,6 @@ from nsds.status import CAPACITY, CONVERGED, INEXACT, NEWTON, NON_FINITE, SINGUL
 
 _GROWTH = 1.5
 ROUNDING = 16 * 2.0**-52  # of what cancels in an equation: no residual below it means anything
-_NEGLIGIBLE = 1e-4  # of what sweeps may leave: a change of velocities for which contacts are not swept again
 _PATIENCE = 10  # Newton's iterations in which the residual must halve
 _UNSOLVED = 3  # one-step problems in a row of one step that its solver may leave unsolved
 
@@ -263,10 +262,9 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
             break
         if n_iter == 0:
             equation_residual(n_contacts, n_blocks, n_equations > 0, tol, options, bodies, p, v, w, inverse, mem, work, iwork)
-        if n_iter == 0 or n_equations > 0 or problem.has_matrix(n_contacts, n_blocks, p) or residual > _NEGLIGIBLE * enough:
-            solved = problem.solve(
-                n_contacts, n_blocks, n_iter == 0, options.is_half != 0.0, s, solver, solver_options, tol, residual, mem, imem, work, iwork
-            )
+        solved = problem.solve(
+            n_contacts, n_blocks, n_iter == 0, options.is_half != 0.0, s, solver, solver_options, tol, residual, mem, imem, work, iwork
+        )
         change_velocities(p, R, R_free, impulse, inverse, w, v, work)
         if is_linear and work[p.info] == 0.0 and work[p.info + 1] <= tol:  # all equations, and at once
             status, residual, n_iter = solved, work[p.info + 1], n_iter + 1
