@@ -342,7 +342,7 @@ def _mesh(where, vertices, triangles, position, orientation):
         raise ValueError(f"mesh: triangles must be numbers of vertices, 0 to {len(vertices) - 1}, got {outside}")
     n_given, triangles = len(triangles), mended(vertices, triangles)
     if not len(triangles):
-        raise ValueError(f"mesh: a triangle must have an area, none of the {n_given} has one")
+        raise ValueError(f"mesh: triangles must have an area, none of the {n_given} has one")
     triangles = _right_side_out(where, vertices, triangles)
     return _polyhedron("mesh", vertices, triangles, position, orientation)
 

@@ -157,7 +157,7 @@ REFUSED = {
     "bounds": [None, "a", {}, 1j, ODD, np.nan, [np.nan], [[1.0], [1.0, 2.0]], [[1.0]], True],
     "points": [None, *NOT_NUMBERS, [[0, 0, 0]], [[1, 0], [2, 0], [0, 3]], [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, np.inf]]],
     "triangles": [None, "a", {}, [], ODD, 3, [0, 1, 2], [[0, 1]], [[0, 1, 9]], [[0, 1, -1]], [[0.0, 1.0, 2.0]], [[0, 1, 1]], np.nan, 1j,
-                  [[0, 1], [0, 1, 2]], [[True, False, True]], [[0, 1, 2], [0, 1, 2]]],
+                  [[0, 1], [0, 1, 2]], [[True, False, True]]],
     "parameter": [None, 3, "", "q", "p", "p[9]", "p[-1]", {}, [], ODD, True],
     "rows of 3": [None, *NOT_NUMBERS, [1, 0], [[[1, 0, 0]]], [np.inf, 0, 0], 3.0],
     "directions of rays": [None, *NOT_NUMBERS, [1, 0], [0, 0, 0], [[[1, 0, 0]]], [np.inf, 0, 0], 3.0],

@@ -91,7 +91,7 @@ UNIT = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
         (lambda: shapes.mesh(UNIT, [[0, 1, -1]]), ValueError, "got -1"),
         (lambda: shapes.mesh(UNIT, [[0.0, 1.0, 2.0]]), TypeError, "mesh: triangles must be whole numbers, got float64"),
         (lambda: shapes.mesh(UNIT, [0, 1, 2]), ValueError, r"mesh: triangles must have shape \(k, 3\), k at least 1, got \(3,\)"),
-        (lambda: shapes.mesh(UNIT, [[0, 1, 1]]), ValueError, "mesh: a triangle must have an area, none of the 1 has one"),
+        (lambda: shapes.mesh(UNIT, [[0, 1, 1]]), ValueError, "mesh: triangles must have an area, none of the 1 has one"),
         (lambda: shapes.mesh([*UNIT, [0, 0, np.nan]], [[0, 1, 2]]), ValueError, r"mesh: vertices must be finite, .* \[4, 2\]"),
         (lambda: shapes.volume(shapes.mesh(UNIT, TETRAHEDRON[:3])), ValueError, "volume: the mesh must be closed, got 3 edges of one"),
         (lambda: shapes.inertia(shapes.mesh(UNIT, TETRAHEDRON[:1]), 1.0), ValueError, "inertia: the mesh must be closed"),
@@ -206,7 +206,7 @@ def test_files_that_are_open_inside_out_or_no_meshes_are_named(tmp_path):
         shapes.from_file(flat, hull=True)
     line = tmp_path / "line.obj"
     line.write_text("v 0 0 0\nv 1 0 0\nv 2 0 0\nf 1 2 3\n")
-    with pytest.raises(ValueError, match=r"from_file: '.*line\.obj': mesh: a triangle must have an area, none of the 1 has one"):
+    with pytest.raises(ValueError, match=r"from_file: '.*line\.obj': mesh: triangles must have an area, none of the 1 has one"):
         shapes.from_file(line)
     (tmp_path / "empty.obj").write_text("v 0 0 0\n")
     (tmp_path / "text.txt").write_text("no mesh")
