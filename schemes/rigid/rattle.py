@@ -56,13 +56,15 @@ from nsds.status import CAPACITY, CONVERGED, INEXACT, NON_FINITE, VIOLATED
 OPTIONS = np.dtype([("scheme", "S32"), ("newton_tol", "<f8"), ("newton_max_iter", "<i8")])
 # Impulses of the first half: on bodies in axes of the body (6 each), of interactions, and of contacts as they lie in the record.
 # back: what of the first half is taken back, and turned, the part of it that turns with the bodies, see `_take_back`. way: velocities by
-# which the bodies move. w_old: at q_k, in inertial axes; gain: what forces add in a step.
-PLAN = table("impulse", "lam", "back", "turned", "way", "w_old", "gain")
+# which the bodies move. w_old: at q_k, in inertial axes; gain: what forces add in a step. v_old: at q_k, driven:
+# impulses of what drives, both in axes of the bodies.
+PLAN = table("impulse", "lam", "back", "turned", "way", "w_old", "gain", "v_old", "driven")
 _ROUNDS = 5.0  # of Newton's method, in which a motion closes joints
 _TURN = 0.5  # radians, by which a linear motion that closes joints may turn bodies
 _FAR = 1 / 4  # radians, by which bodies turn in a step of which impulses of the last one are a guess that counts
 _NOTHING, _SWEPT = 1e-9, 1e-6  # of the size of a body: overlap that is none, where contacts are solved with a matrix, and by sweeps
 _OPEN = 1e-8  # of the coordinates, by which joints may be open at rest
+_CLOSED = 1e-6  # of the lengths of joints, in radians, too: what is open by less has not opened
 
 
 @by_reference
@@ -149,7 +151,7 @@ def prepare(records, mem, options, h, method):
     )
     motion, places = plain.tables_of(lists, first, method, work, iwork, records.size), np.zeros(1, PLAN)
     work.place(places, impulse=6 * lists.bodies.size, lam=int(lists.interactions["m"].sum()))
-    work.place(places, **dict.fromkeys(("back", "turned", "way", "w_old", "gain"), 6 * lists.bodies.size))
+    work.place(places, **dict.fromkeys(("back", "turned", "way", "w_old", "gain", "v_old", "driven"), 6 * lists.bodies.size))
     work.place(motion.plan, v_mid=6 * lists.bodies.size)  # v_mid stays 0: the second half moves nothing
     work.place(motion.plan, E=int(motion.plan["G"][0] - motion.plan["H"][0]))
     second, closing = first._replace(is_explicit=1.0, a=0.0, span=0.0, gamma=0.0), first._replace(is_explicit=1.0, max_iter=_ROUNDS)
@@ -171,7 +173,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     form, p, t, first, second = s.motion, s.motion.plan[0], t_new - options.h, options.first, options.second
     plain.begin(t, first, form, functions, mem, work)
     for i in range(6 * p.n_bodies):
-        work[s.plan[0].w_old + i] = work[p.w + i]
+        work[s.plan[0].w_old + i], work[s.plan[0].v_old + i] = work[p.w + i], work[p.v + i]
     _scale_impulses(0.5, form, mem, imem, work)
     n_contacts, n_blocks = problem.choose_active(first, form, mem, imem, work, iwork)
     if p.unilateral != 0:
@@ -180,9 +182,9 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     if n_contacts == 0 and problem.are_equations(form.interactions, p, iwork):
         _anticipate(t, first, form, functions, mem, work, iwork)
     status, n_iter, residual = _solve_half(t, n_contacts, n_blocks, s, functions, solver, solver_options, first, mem, imem, work, iwork)
-    way = p.v
+    way, before = p.v, _energy_before(options.h, n_contacts, n_blocks, form, mem, work, iwork)
     is_found = status in (CONVERGED, INEXACT)
-    if not is_found or _do_joints_drive(options.h, n_contacts, n_blocks, s, mem, work, iwork):
+    if not is_found or _do_joints_drive(before, n_contacts, n_blocks, s, mem, work, iwork):
         way = s.plan[0].way
         n_tried = n_iter
         n_contacts, n_blocks, status, n_iter, residual = _yield(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
@@ -194,8 +196,8 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     done = _meet(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork)
     opening = _opening(form, mem, imem, work)
     residual = max(residual, opening)
-    if status == INEXACT and opening > solver_options.inexact:
-        status = VIOLATED
+    if opening > _CLOSED and status in (CONVERGED, INEXACT):
+        status = VIOLATED if opening > solver_options.inexact else INEXACT
     _turn_over(second.h, s, work)
     keep_angles(form.interactions, mem, work)  # the second half moves nothing
     if p.unilateral != 0:
@@ -203,6 +205,11 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
         _aim_at_velocities(s, mem, imem, work)
     n_contacts, n_blocks = problem.choose_active(second, form, mem, imem, work, iwork)
     hit, n_second, error = _solve_half(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, second, mem, imem, work, iwork)
+    if _is_driven(before, n_contacts, n_blocks, s, mem, work, iwork):
+        _forget_first_half(second.h, s, imem, work)
+        n_contacts, n_blocks = problem.choose_active(second, form, mem, imem, work, iwork)
+        hit, more, error = _solve_half(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, second, mem, imem, work, iwork)
+        status, n_second = worse(status, INEXACT), n_second + more
     ended = _commit(n_contacts, n_blocks, s, options, mem, imem, work, iwork)
     return worse(worse(ended, done), worse(hit, status)), n_iter + n_second, max(residual, error)
 
@@ -348,30 +355,98 @@ def _begin_anew(t, s, functions, options, mem, imem, work, iwork):
 
 
 @kernel
-def _do_joints_drive(h, n_contacts, n_blocks, s, mem, work, iwork):
+def _energy_before(h, n_contacts, n_blocks, s, mem, work, iwork):
+    """Kinetic energy at the start of the step and what is little, see `_least_energy`; infinity where joints cannot drive: alone."""
+    p, before = s.plan[0], 0.0
+    if p.unilateral == 0 and n_contacts == 0 and problem.are_equations(s.interactions, p, iwork):
+        return math.inf
+    for i in range(s.bodies.size):
+        if not s.bodies[i].fixed:
+            before += _kinetic_energy(s.bodies[i], p.v_old + 6 * i, mem, work) + _least_energy(h, s.bodies[i], p, i, mem, work)
+    return before
+
+
+@kernel
+def _do_joints_drive(before, n_contacts, n_blocks, s, mem, work, iwork):
     """Whether most of the kinetic energy after the first half, and more than there was, is work of joints: ``r^T H (w + w_k) / 2``.
 
-    They hold at the ends of the step, and H at its start turns with it: a share of some ``(h omega)^2 / 2`` is as it should be. Joints
-    alone do not drive.
+    They hold at the ends of the step, and H at its start turns with it: a share of some ``(h omega)^2 / 2`` is as it should be.
     """
     form, p, w_old, done = s.motion, s.motion.plan[0], s.plan[0].w_old, 0.0
-    if n_contacts == 0 and problem.are_equations(form.interactions, p, iwork):
+    if before == math.inf:
         return False
     stated = problem.stated_blocks(n_contacts, n_blocks, p, work, iwork)
     for k in range(form.interactions.size):
         it, first = form.interactions[k], p.d * iwork[p.begin + k]
         for i in range(first, first + it.m if it.row != ABSENT and it.law == EQUALITY and first >= 0 else first):
-            for l in range(12):
-                body = it.a if l < 6 else it.b
-                if body != ABSENT:
-                    at = 6 * body + l % 6
-                    done += 0.5 * stated.r[i] * stated.H[12 * i + l] * (work[p.w + at] + work[w_old + at])
-    before, after = 0.0, 0.0
-    for i in range(form.bodies.size if done > 0.0 else 0):
-        if not form.bodies[i].fixed:
-            before += _kinetic_energy(form.bodies[i], p.v_old + 6 * i, mem, work) + _least_energy(h, form.bodies[i], p, i, mem, work)
-            after += _kinetic_energy(form.bodies[i], p.v + 6 * i, mem, work)
-    return done > max(before, 0.5 * after)
+            for l in range(12 if it.b != ABSENT else 6):
+                at = 6 * (it.a if l < 6 else it.b) + l % 6
+                done += 0.5 * stated.r[i] * stated.H[12 * i + l] * (work[p.w + at] + work[w_old + at])
+    return done > max(before, 0.5 * _energy(done > before, form, mem, work))
+
+
+@kernel
+def _is_driven(before, n_contacts, n_blocks, s, mem, work, iwork):
+    """As `_do_joints_drive`, after the step, of joints and contacts: what both have done at its start turns with the bodies, too."""
+    form, p, places, done = s.motion, s.motion.plan[0], s.plan[0], 0.0
+    if before == math.inf:
+        return False
+    m, impulse = p.n_bodies, view(work, p.R_free, 6 * p.n_bodies)
+    _impulses_of_drives(n_contacts, n_blocks, form, work, iwork, impulse)
+    for i in range(6 * m):
+        impulse[i] = work[p.p + i] - impulse[i]
+    plain.to_body(m, view(work, p.R, 9 * m), impulse, impulse)
+    for i in range(6 * m):
+        total = impulse[i] + work[places.impulse + i] + work[places.back + i] - work[places.driven + i]
+        done += 0.5 * total * (work[p.v + i] + work[places.v_old + i])
+    return done > max(before, 0.5 * _energy(done > before, form, mem, work))
+
+
+@kernel
+def _impulses_of_drives(n_contacts, n_blocks, s, work, iwork, out):
+    """Those of motors and of all else that is neither a joint nor a contact, in a half. Out: out, in inertial axes."""
+    p = s.plan[0]
+    for i in range(6 * p.n_bodies):
+        out[i] = work[p.known + i] if p.bounded != 0 else 0.0
+    stated = problem.stated_blocks(n_contacts, n_blocks, p, work, iwork)
+    for k in range(s.interactions.size):
+        it, first = s.interactions[k], p.d * iwork[p.begin + k]
+        drives = it.always != 0 and it.law != FORCE and (it.row == ABSENT or it.law != EQUALITY)
+        for i in range(first, first + it.m if drives and first >= 0 else first):
+            for l in range(12 if it.b != ABSENT else 6):
+                out[6 * (it.a if l < 6 else it.b) + l % 6] += stated.r[i] * stated.H[12 * i + l]
+
+
+@tiny
+def _energy(is_asked, s, mem, work):
+    """Kinetic energy of the velocities v, 0 where it is not asked for."""
+    total = 0.0
+    for i in range(s.bodies.size if is_asked else 0):
+        total += _kinetic_energy(s.bodies[i], s.plan[0].v + 6 * i, mem, work) if not s.bodies[i].fixed else 0.0
+    return total
+
+
+@kernel
+def _forget_first_half(h, s, imem, work):
+    """The second half finds all of the step's impulses, those of joints too, and without restitution: then it adds no energy.
+
+    Out: v, w, back, f_old, aim.
+    """
+    form, p, places, at = s.motion, s.motion.plan[0], s.plan[0], s.plan[0].lam
+    for i in range(6 * p.n_bodies):
+        work[p.f_old + i] -= (work[places.back + i] + work[places.impulse + i]) / h
+        work[places.back + i] = -work[places.impulse + i]
+    for k in range(form.interactions.size):
+        it = form.interactions[k]
+        for i in range(it.m if it.law != FORCE else 0):
+            work[at + i] = 0.0
+            work[it.aim + i] = 0.0
+        at += it.m
+    for k in range(form.collisions.size):
+        c = form.collisions[k]
+        for i in range(c.each * imem[c.n]):
+            work[c.aim + i] = 0.0
+    _begin_again(form, work)
 
 
 @kernel
@@ -436,6 +511,9 @@ def _meet(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, i
     for i in range(6 * m):
         back[i] = turned[i] = 0.0
     plain.to_body(m, R, view(work, p.p, 6 * m), view(work, places.impulse, 6 * m))
+    driven = view(work, places.driven, 6 * m)
+    _impulses_of_drives(n_contacts, n_blocks, form, work, iwork, driven)
+    plain.to_body(m, R, driven, driven)
     problem.keep_impulses(n_contacts, n_blocks, options.first, form, mem, imem, work, iwork)
     for k in range(form.collisions.size):
         c = form.collisions[k]
