@@ -503,6 +503,7 @@ def _kernel_options(record, kind):
     else:
         of_step = kind in (*_RIGID, *_LAGRANGIAN)
         given |= {"tol": tol or (_AIM if of_step else _CONTACT_TOL), "enough": tol or (_ENOUGH if of_step else _CONTACT_TOL)}
+        given["patience"] = 0.0
         given["local"] = LOCALS.index(record["local"].item().decode())
     return Options(*(float(given[field]) for field in Options._fields))
 

@@ -19,21 +19,19 @@ from numba import int64, typeof, types, uintp
 from nsds._jit import caller, kernel, on_demand, tiny, view
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.lagrangian.tables import CONSTRAINT
-from nsds.solvers.contact.signature import EQUATION, N_INFO, SOLVER, call_solver, changed
+from nsds.solvers.contact.signature import EQUATION, N_INFO, SOLVER, call_solver
 from nsds.status import CONVERGED, INEXACT, INFEASIBLE, MAX_ITER, RAY, SINGULAR, STALLED
 
 PROXIMAL = 1e-12  # epsilon
-_BRIEFLY, _LONGER = 60.0, 1000.0  # iterations of each method in the first attempt, and in the second,
-_CLOSE_TO = 1e-8  # which is made above this residual: the lightest of bodies in a stack has velocities far below the largest
 # Where the arrays of a problem lie. Of the n rows: which constraints they are, pattern and matrix, q, guess and solution z, w, bounds, the
 # rounding of q, and info. Of the blocks: d, 0 where there is no friction; the component that a row is, and the row that a component is, or
 # ABSENT; linked, of how many rows the pattern was last made, which, and their components; disk and mu; pattern, and where each entry of W
 # goes; mark, scratch; count, how many there are; matrix, vector, r, u; soft, what comes to the diagonal of equations; details, the method's
-# info, and its scratch. Whether the method is tried briefly first, and whether some rows have two bounds.
+# info, and its scratch. Whether some rows have two bounds.
 BLOCKS = table(
     "active", "row", "column", "W", "q", "z", "w", "lower", "upper", "rounding", "info",
     "d", "linked", "component", "row_of", "disk", "mu", "block_row", "block_column", "entry", "mark", "count", "matrix", "vector", "r", "u",
-    "soft", "details", "solver", "n_solver", "isolver", "n_isolver", "brief", "bounded",
+    "soft", "details", "solver", "n_solver", "isolver", "n_isolver", "bounded",
 )  # fmt: skip
 
 
@@ -60,7 +58,7 @@ def place_blocks(plan, constraints, unknowns, d, method, work, iwork):
     work.place(blocks, details=N_INFO, solver=floats)
     iwork.place(blocks, linked=2 * n + 1, component=n, row_of=d * n_blocks, disk=n_blocks, block_row=n_blocks + 1, block_column=pairs.size)
     iwork.place(blocks, entry=column.size, mark=n_blocks, count=1, isolver=max(integers, 1))
-    blocks["n_solver"], blocks["n_isolver"], blocks["d"], blocks["brief"] = floats, max(integers, 1), d, method.name == "auto"
+    blocks["n_solver"], blocks["n_isolver"], blocks["d"] = floats, max(integers, 1), d
     blocks["bounded"] = (constraints["lower"] != ABSENT).any()
     for column, known in (("active", "active"), ("row", "sub_row"), ("column", "sub_column"), ("W", "sub_W")):
         blocks[column] = p[known]
@@ -228,21 +226,6 @@ def _state_bounded(blocks, n, work, iwork):
             work[p.r + at - 1], work[p.vector + at - 1] = half, -half * work[p.matrix + l * d * d]
 
 
-@kernel
-def call_in_turns(solver, is_brief, aim, disk, mu, row, column, W, q, options, r, u, info, work, iwork):
-    """Contact problem ``u = W r + q`` to the tolerance aim; where the method is tried in turns, briefly, longer, and to what is enough."""
-    in_turns = is_brief and options.max_iter == 0.0
-    own = changed(options, aim, _BRIEFLY if in_turns else options.max_iter)
-    status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, work, iwork))
-    if in_turns and info[1] > max(aim, _CLOSE_TO):
-        own = changed(options, aim, _LONGER)
-        status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, work, iwork))
-        if info[1] > options.enough:
-            own = changed(options, options.enough, 0.0)
-            status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, work, iwork))
-    return status
-
-
 @tiny
 def can_go_on(status):
     """Whether the best point of a solver that has not converged is worth something."""
@@ -267,11 +250,12 @@ def _solve(blocks, constraints, n, is_new, solver, options, work, iwork):
         _state_bounded(blocks, n, work, iwork)
     d, count = p.d, iwork[p.count]
     row, info, q = view(iwork, p.block_row, count + 1), view(work, p.details, N_INFO), view(work, p.vector, d * count)
-    status = call_in_turns(
-        solver, p.brief != 0, options.tol, view(iwork, p.disk, count), view(work, p.mu, 2 * count), row,
-        view(iwork, p.block_column, row[count]), view(work, p.matrix, d * d * row[count]), q, options, view(work, p.r, d * count),
-        view(work, p.u, d * count), info, view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver),
+    arguments = (
+        view(iwork, p.disk, count), view(work, p.mu, 2 * count), row, view(iwork, p.block_column, row[count]),
+        view(work, p.matrix, d * d * row[count]), q, options, view(work, p.r, d * count), view(work, p.u, d * count), info,
+        view(work, p.solver, p.n_solver), view(iwork, p.isolver, p.n_isolver),
     )  # fmt: skip
+    status = call_solver(solver, arguments)
     for a in range(n):
         at = iwork[p.component + a]
         work[p.z + a], work[p.w + a] = work[p.r + at], work[p.u + at]

@@ -37,7 +37,8 @@ from nsds.status import CAPACITY, CONVERGED, INEXACT, NEWTON, NON_FINITE, SINGUL
 _GROWTH = 1.5
 ROUNDING = 16 * 2.0**-52  # of what cancels in an equation: no residual below it means anything
 _PATIENCE = 10  # Newton's iterations in which the residual must halve
-_UNSOLVED = 3  # one-step problems in a row of one step that its solver may leave unsolved
+_PROGRESS = 0.1  # by which an iteration of Newton's at least reduces a residual that is not rounding
+_UNSOLVED = 2  # one-step problems in a row of one step that its solver may leave unsolved
 
 
 @by_reference
@@ -209,8 +210,9 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
     """Newton's iteration from v_k, whose w `outputs` left. Velocities and impulses lie in work.
 
     Returns (status, iterations, residual): CONVERGED where balances of momentum and equations hold to TOL, both relative to what cancels in
-    them, and contacts to what the solver's options say; many blocks, which sweeps solve, have equations like contacts. INEXACT where all
-    are at most the residual that these options bear; the residual is the largest of the three.
+    them, or no longer fall and are rounding of the state (`state_worth`), and contacts to what the solver's options say; many blocks, which
+    sweeps solve, have equations like contacts. INEXACT where all are at most the residual that these options bear; the residual is the
+    largest of the three.
     """
     bodies, interactions, p = s.bodies, s.interactions, s.plan[0]
     if p.linear != 0 and options.is_explicit == 0.0:
@@ -239,7 +241,9 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
             if n_iter == 0:
                 loads.take_from_guess(options.h, s, problem.stated_blocks(n_contacts, n_blocks, p, work, iwork).r, work, iwork)
         free_impulse(options, bodies, p, v, R, R_free, mem, work)
-        residual = free_residual(options, bodies, p, v, impulse, R_free, mem, work)
+        before, residual = residual, free_residual(options, bodies, p, v, impulse, R_free, 0.0, mem, work)
+        if n_iter > 0 and residual > max(tol, _PROGRESS * before):
+            residual = min(residual, residual_beside_rounding(tol, options, bodies, p, v, impulse, R_free, mem, work))
         equations, judged = equation_residual(
             n_contacts, n_blocks, n_iter > 0 and n_equations > 0, tol_of_equations, options, bodies, p, v, w, inverse, mem, work, iwork
         )
@@ -348,11 +352,11 @@ def free_impulse(options, bodies, p, v, R, out, mem, work):
 
 
 @kernel
-def free_residual(options, bodies, p, v, impulse, R_free, mem, work):
+def free_residual(options, bodies, p, v, impulse, R_free, floor, mem, work):
     """The largest relative ``|R_free - p|``. Out: h_size, the sizes of terms of forces as impulses.
 
     Relative to the magnitudes that cancel on the body, of translation and rotation together, one as much as the other at the radius of
-    gyration: what a body does not do at all is not judged by its rounding.
+    gyration: what a body does not do at all is not judged by its rounding. floor: share of `state_worth` that counts as well, 0 without it.
     """
     h, worst, term, momentum = options.h, 0.0, stack(3), stack(3)
     for i in range(p.n_bodies):
@@ -376,10 +380,41 @@ def free_residual(options, bodies, p, v, impulse, R_free, mem, work):
                 term[k] = R_free[6 * i + 3 * side + k] - impulse[6 * i + 3 * side + k]
             total += size / radius
             left = max(left, norm(term) / radius)
+        if floor > 0.0 and not is_unmoved(bodies[i], work):
+            total += floor * mem[q + MASS] * work[p.worth + 2 * i]
         if total > 0.0:
             worst = max(worst, left / total)
         worst += 0.0 * total + 0.0 * left
     return worst
+
+
+@kernel
+def residual_beside_rounding(tol, options, bodies, p, v, impulse, R_free, mem, work):
+    """As `free_residual`, where rounding of the state is not counted. Out: worth."""
+    state_worth(options.h, bodies, p, v, mem, work)
+    return free_residual(options, bodies, p, v, impulse, R_free, ROUNDING / tol, mem, work)
+
+
+@kernel
+def state_worth(h, bodies, p, v, mem, work):
+    """Velocities whose rounding is one unit of error a step, however slow a body is. Out: worth (2 each): translation, rotation.
+
+    Those by which it would come from nowhere to its place, and turn by a radian, in the step: less than their rounding changes no digit of
+    its coordinates. And the largest of all bodies: a one-step problem is solved relative to what is fastest in it.
+    """
+    fastest = 0.0
+    for i in range(p.n_bodies):
+        radius = 0.0 if bodies[i].fixed else radius_of_gyration(bodies[i], mem)
+        fastest = max(fastest, norm(view(v, 6 * i, 3)) + radius * norm(view(v, 6 * i + 3, 3)))
+        fastest = max(fastest, norm(view(work, p.v_old + 6 * i, 3)) + radius * norm(view(work, p.v_old + 6 * i + 3, 3)))
+    for i in range(p.n_bodies):
+        worth, way = view(work, p.worth + 2 * i, 2), norm(view(work, p.q_old + 7 * i, 3)) / h
+        if bodies[i].fixed:
+            worth[0], worth[1] = way + fastest, 1.0 / h
+        else:
+            radius = radius_of_gyration(bodies[i], mem)
+            worth[0] = way + fastest + radius / h
+            worth[1] = worth[0] / radius
 
 
 @tiny
@@ -398,10 +433,10 @@ def equation_residual(n_contacts, n_blocks, is_wanted, tol, options, bodies, p, 
     if not is_wanted:
         return 0.0, 0.0
     speed = view(work, p.speed, 4 * p.n_bodies)
+    state_worth(options.h, bodies, p, v, mem, work)
     speeds(bodies, p, v, inverse, mem, work, speed)
-    for i in range(p.n_bodies if options.span > 0.0 else 0):  # rounding of positions counts as velocity
-        speed[4 * i] += ROUNDING / (tol * options.span) * norm(view(work, p.q + 7 * i, 3))
-        speed[4 * i + 1] += ROUNDING / (tol * options.span)
+    for i in range(2 * p.n_bodies if options.span > 0.0 else 0):  # rounding of positions counts as velocity
+        speed[4 * (i // 2) + i % 2] += ROUNDING / tol * work[p.worth + i]
     return blocks.equation_residual(p.d, problem.stated_blocks(n_contacts, n_blocks, p, work, iwork), w, speed, ROUNDING / tol)
 
 
@@ -410,14 +445,14 @@ def speeds(bodies, p, v, inverse, mem, work, speed):
     """Sums of the velocities, of translation and rotation, that a body has and had, and that forces and its impulse are worth; of impulses.
 
     Each with the other one at the radius of gyration, as in `free_residual`. Out: speed (4 each): the two sums, and what the impulses on
-    the body are worth that cancel in part.
+    the body are worth that cancel in part, with `state_worth`.
     """
     for i in range(p.n_bodies):
         v_old, p_i = p.v_old + 6 * i, p.p + 6 * i
         for side in range(2):
             at = 4 * i + side
             speed[at] = norm(view(v, 6 * i + 3 * side, 3)) + norm(view(work, v_old + 3 * side, 3))
-            speed[at + 2] = 0.0
+            speed[at + 2] = work[p.worth + 2 * i + side]
             for other in range(2):
                 size = block_norm(p.stride, view(inverse, p.stride * i, p.stride), side, other)
                 speed[at] += size * (work[p.h_size + 2 * i + other] + norm(view(work, p_i + 3 * other, 3)))

@@ -18,7 +18,7 @@ from nsds.maths.vectors import cross, norm
 from nsds.model.joints import ALIGN, POINT
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.problem import friction
-from nsds.schemes.problem.contact import call_in_turns, can_go_on
+from nsds.schemes.problem.contact import can_go_on
 from nsds.schemes.rigid import blocks, equations, forces, passing, redundancy
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid.approach import address_of_meet, call_meet
@@ -27,24 +27,24 @@ from nsds.schemes.rigid.interactions import evaluate, foresee_angles
 from nsds.schemes.rigid.joint_rows import turned_arm
 from nsds.schemes.rigid.tables import BOUNDED, COLLISIONS, EQUALITY, FORCE, MASS
 from nsds.solvers.bodies import rigid, slabs
-from nsds.solvers.contact.signature import EQUATION, N_INFO, merit
+from nsds.solvers.contact.signature import EQUATION, N_INFO, call_solver, changed, merit
 from nsds.status import CONVERGED, STALLED, UNSUITED
 
 # Where the arrays of a member's work memory lie (last lines: of its integer work memory), and sizes. Of bodies: rotation matrices, and how
 # rotations over a span follow angular velocities, see `_follow_turn`; q and v before the step, now, and at qbar; forces before and now;
-# inverses; velocities and impulses in inertial axes; sizes of terms of the equation of motion, of forces, of impulses, and of all as
-# velocities (4: translation and rotation, without impulses that cancel and with them); v_mid, see `move_all`; moved, see
-# `way_of_forces`; known, impulses that r of rows with bounds is counted from, their sizes, and unknown, the
-# others. Of equations those of `equations` and `redundancy`, and most, rows that there is room for.
+# inverses; velocities and impulses in inertial axes; sizes of terms of the equation of motion, of forces, of impulses, what the state is
+# worth (see `moreau_jean.state_worth`), and of all as velocities (4: translation and rotation, without impulses that cancel and with them);
+# v_mid, see `move_all`; moved, see `way_of_forces`; known, impulses that r of rows with bounds is counted from, their sizes, and unknown,
+# the others. Of equations those of `equations` and `redundancy`, and most, rows that there is room for.
 # Of contacts: frames, levers. Of bodies on their way, from path on: as in `passing`. Of the problem: as in `blocks`. load, wrench, arms:
 # see `loads`; kept: see `nsds.schemes.problem.friction`.
 PLAN = table(
     "R", "R_span", "q_old", "v_old", "q", "v", "q_bar", "f_old", "f", "size", "inverse", "w", "w_free", "w_end", "R_free", "p", "impulses",
-    "spare", "x", "h_size", "speed", "turning", "moved", "known", "known_size", "unknown",
+    "spare", "x", "h_size", "worth", "speed", "turning", "moved", "known", "known_size", "unknown",
     "frame", "lever", "H", "G", "E", "diagonal", "b", "mu", "r", "u", "rhs", "W", "info", "solver", "n_solver", "sweeper", "n_sweeper",
     "body", "disk", "begin", "first", "linked", "row", "column", "isolver", "n_isolver", "isweeper", "n_isweeper",
     "which", "pair", "place", "slab", "counts", "groups",
-    "n_bodies", "stride", "d", "n_contacts", "n_blocks", "few", "limit", "room", "linear", "parallel", "sweeps", "instead", "brief",
+    "n_bodies", "stride", "d", "n_contacts", "n_blocks", "few", "limit", "room", "linear", "parallel", "sweeps", "instead", "at_once",
     "unilateral", "bounded", "forces", "v_mid", "dense", "null", "gram", "scaled", "scale", "weight", "component", "row_of",
     "most", "n_nodes", "n_words", "is_ordered", "next_row", "ends", "node_row", "node_body", "node_links", "node_at", "node_place",
     "nodes_left", "on_body", "own", "pivot", "run_of", "runs", "path", "rank", "when", "partner", "is_new", "turned", "unit", "held",
@@ -75,7 +75,8 @@ _WORDS = 1 << 27  # as long as the matrices of all members of an ensemble take n
 _NEAR = 0.5  # radians, by which a body may turn in a step: of one that turns farther H alone takes the place of the derivative
 _WAY = 0.1  # of the way that forces are worth in a step: contacts that are open by less take part
 _CLOSE = 1e-10  # tolerance of equations where Newton's iteration wants none
-_CLOSEST = 2e-15  # the least tolerance that solvers are asked for
+_CLOSEST = 2e-15  # the least tolerance that solvers are asked for,
+_LEAST_OF_MOTION = 1e-13  # and where bounds of impulses are far above what they hold
 _SHARE, _ULPS = 0.1, 4 * 2.0**-52  # of the tolerance of an equation, and of the velocities that cancel in it: what the solver may leave
 _PARALLEL, _CHUNKS = 4000, 16  # contacts from which all cores state and sweep them, and parts in which they are handed out
 SWEEPERS = "auto", "bodies"  # methods that sweep over the contacts, "auto" where these are many
@@ -98,7 +99,7 @@ def reserve(lists, options, method, work, iwork, n_members):
     limit = _limit(name, n_blocks, n_contacts, d, n_members)
     row, column = _pattern(lists, n_blocks, limit) if limit else (np.zeros(1, np.int64), np.zeros(0, np.int64))
     n_rows = max(limit, n_blocks)
-    work.place(plan, h_size=2 * n, speed=4 * n, turning=9 * n, moved=n, known=6 * n, known_size=2 * n, unknown=6 * n)
+    work.place(plan, h_size=2 * n, worth=2 * n, speed=4 * n, turning=9 * n, moved=n, known=6 * n, known_size=2 * n, unknown=6 * n)
     work.place(plan, frame=9 * n_contacts, lever=6 * n_contacts, mu=2 * (n_contacts + n_blocks))
     work.place(plan, **dict.fromkeys(("H", "G"), 12 * d * n_rows), diagonal=d * n_rows)
     work.place(plan, **dict.fromkeys(("b", "r", "u"), d * (n_contacts + n_blocks)), rhs=d * limit, W=d * d * column.size, kept=2 * limit)
@@ -119,7 +120,7 @@ def reserve(lists, options, method, work, iwork, n_members):
     iwork.place(plan, linked=2 * limit, row=limit + 1, column=column.size, isolver=integers)
     plan["n_solver"], plan["n_isolver"] = floats, integers
     plan["few"] = few = min(limit, _FEW) if name == "auto" and stride == 10 and n_contacts else limit
-    plan["brief"] = name == "auto"
+    plan["at_once"] = name == "auto"
     plan["sweeps"] = (name in SWEEPERS or method.sweeps != 0) and stride == 10
     plan["instead"] = iwork.store(np.full((n_members, 1), method.sweeps, np.int64))
     if plan["sweeps"][0] and (n_contacts or few < n_blocks):  # sweeps also take over where methods with a matrix give up
@@ -428,7 +429,7 @@ def count_equations(n_contacts, n_blocks, p, iwork):
 @tiny
 def _are_solved_at_once(n_contacts, n_blocks, p, iwork):
     """Whether there are equations alone, and room for their matrix."""
-    return p.most > 0 and p.brief != 0 and n_contacts == 0 and count_equations(0, n_blocks, p, iwork) == n_blocks
+    return p.most > 0 and p.at_once != 0 and n_contacts == 0 and count_equations(0, n_blocks, p, iwork) == n_blocks
 
 
 @kernel
@@ -520,6 +521,19 @@ def equation_accuracy(n_contacts, n_blocks, tol, p, work, iwork):
 
 
 @tiny
+def aim_of_motion(aim, diagonal, q):
+    """Tolerance relative to ``||q||`` that is aim relative to its velocities alone, without what stands for bounds of impulses.
+
+    What a brake could do to a body at rest is no measure of how it moves.
+    """
+    of_motion = whole = 0.0
+    for i in range(q.size):
+        whole += q[i] ** 2
+        of_motion += q[i] ** 2 if diagonal[i] <= 0.0 else 0.0
+    return max(aim * math.sqrt(of_motion / whole), min(aim, _LEAST_OF_MOTION)) if whole > 0.0 else aim
+
+
+@tiny
 def size_of(x):
     """``||x||``, 1 for 0."""
     s = 0.0
@@ -586,6 +600,7 @@ def solve_with_matrix(is_new, aim, n_contacts, n_blocks, s, solver, options, wan
         blocks.copy_rows(p, i, 1, stated)
     blocks.complete_blocks(d, p.stride, view(work, p.inverse, p.stride * m), stated, G)
     blocks.velocities(d, stated, view(work, p.w_free, 6 * m), q)
+    aim = aim_of_motion(aim, stated.diagonal, q) if p.bounded != 0 else aim
     if is_new:
         row[n] = 0  # no pattern is known
     n_equations = equations.gather(d, stated, s.bodies, G, p, work, iwork) if p.most > 0 else 0
@@ -611,7 +626,8 @@ def solve_with_matrix(is_new, aim, n_contacts, n_blocks, s, solver, options, wan
         aim = max(min(aim, wanted / size_of(q), share * merit(False, disk, mu, row, column, W, q, r, u)), _CLOSEST)
     kept = view(work, p.kept, 2 * n)
     friction.note(d, disk, stated.diagonal, r, kept)
-    status = call_in_turns(solver, p.brief != 0, aim, disk, mu, row, column, W, q, options, r, u, info, spare, ispare)
+    own = changed(options, aim, options.max_iter, 0.0)
+    status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
     friction.keep_blocks(d, disk, row, column, W, u, kept, r)
     total_impulse(n_contacts, n_blocks, p, work, iwork)
     return CONVERGED if info[1] <= options.enough else status

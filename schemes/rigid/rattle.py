@@ -289,9 +289,14 @@ def _yield(t, s, functions, solver, solver_options, options, mem, imem, work, iw
     form, p, places = s.motion, s.motion.plan[0], s.plan[0]
     _aim_at_gaps(math.inf, options.first, s, mem, imem, work)
     loads.clear(form, work)
-    _hold_velocities(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+    held = _hold_velocities(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
     for i in range(6 * p.n_bodies):
-        work[places.way + i] = work[p.v_old + i] = work[p.v + i]
+        work[places.way + i] = work[p.v + i]
+    if held[2] != INEXACT:
+        return held
+    problem.keep_impulses(held[0], held[1], options.yielding, form, mem, imem, work, iwork)  # a guess of the same ones
+    for i in range(6 * p.n_bodies):
+        work[p.v_old + i] = work[p.v + i]
         work[p.f_old + i] = 0.0
     plain.invert_masses(t, options.closing, form, functions, mem, work)
     n = problem.list_blocks(problem.EQUATIONS, form.interactions, p, work, iwork)

@@ -15,12 +15,11 @@ from nsds._jit import kernel, tiny, view
 from nsds.maths.vectors import dot, dot_6
 from nsds.model.layout import ABSENT, table
 from nsds.schemes.problem import friction
-from nsds.schemes.problem.contact import call_in_turns
 from nsds.schemes.rigid import blocks, problem
 from nsds.schemes.rigid.collisions import rows_of_contact
 from nsds.schemes.rigid.interactions import evaluate
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS
-from nsds.solvers.contact.signature import N_INFO
+from nsds.solvers.contact.signature import N_INFO, call_solver, changed
 
 # most: blocks that there is room for. left and right, ``H S`` and ``H D`` by components (n each); response, ``A^-1 S^T H^T`` likewise.
 # group: of both sides of each block, ABSENT where nothing of it moves, and of the second side where it is that of the first. kept:
@@ -213,7 +212,9 @@ def solve(is_start, is_first, n_contacts, n_laws, s, tree, solver, options, work
     if is_first and count >= _MANY:
         _level(d, disk, mu, view(work, p.diagonal, d * count), W, q, r, u)
     info, spare, ispare = view(work, p.info, N_INFO), view(work, plan.solver, plan.n_solver), view(iwork, plan.isolver, plan.n_isolver)
-    status = call_in_turns(solver, p.brief != 0, options.tol, disk, mu, row, column, W, q, options, r, u, info, spare, ispare)
+    aim = problem.aim_of_motion(options.tol, view(work, p.diagonal, d * count), q) if p.bounded != 0 else options.tol
+    own = changed(options, aim, options.max_iter, 0.0)
+    status = call_solver(solver, (disk, mu, row, column, W, q, own, r, u, info, spare, ispare))
     friction.keep_blocks(d, disk, row, column, W, u, kept, r)
     for k in range(count):  # what is open carries nothing, not even rounding
         own = W[(k * count + k) * d * d]

@@ -55,6 +55,8 @@ _MOST = 200  # unknowns
 _FAR, _FAR_IN_CONTACT = 2.5, 0.5  # radians, by which no body may turn in a step
 _DRIVEN = 0.1  # of the energy at hand, which joints and laws may give: rotation in a step is worth a few hundredths
 _PATIENCE = 10  # Newton's iterations
+_UNSOLVED = 2  # problems of laws in a row that the solver may leave unsolved
+_PROGRESS = 0.1  # by which one of them at least reduces corrections that are not rounding
 _SLOW = 1e-3  # of the last correction: A is found anew for one that is larger
 _SMALL = 1e-6  # a correction that forces follow to first order
 _CLOSED = 1e-8  # of the lengths that cancel in it: a joint that is open by less closes to first order
@@ -234,10 +236,10 @@ def move(t, n_contacts, n_laws, s, tree, functions, solver, solver_options, opti
     """The first half, from v_k. Returns (status, iterations, residual): CONVERGED, or NEWTON where nothing is found. Out: v, w, f, p, r.
 
     A stays what it is as long as corrections shrink by `_SLOW`. The last of them is taken to first order: the one after which, by the rate
-    at which they have shrunk, no more than rounding is left.
+    at which they have shrunk, no more than rounding is left, or one that no longer shrinks and is rounding of the state.
     """
     p, plan, h, tol = s.plan[0], tree.plan[0], options.span, max(options.tol, plain.ROUNDING)
-    m, residual, before, rate, scale, is_slow, n_iter = p.n_bodies, math.inf, math.inf, 1.0, 0.0, True, 0
+    m, residual, before, rate, scale, is_slow, n_iter, unsolved = p.n_bodies, math.inf, math.inf, 1.0, 0.0, True, 0, 0
     far = _FAR if n_contacts + n_laws == 0 else _FAR_IN_CONTACT
     v, R, w, R_free = view(work, p.v, 6 * m), view(work, p.R, 9 * m), view(work, p.w, 6 * m), view(work, p.R_free, 6 * m)
     if n_contacts + n_laws > 0 or p.bounded != 0:
@@ -256,14 +258,16 @@ def move(t, n_contacts, n_laws, s, tree, functions, solver, solver_options, opti
             scale = _energy_at_hand(options.h, s, tree, mem, work)
             _renew(False, t + 0.5 * h, n_contacts, n_laws, s, tree, functions, options, mem, work, iwork)
         size = _correct(False, n_iter == 0, scale, n_contacts, n_laws, s, tree, solver, solver_options, work, iwork)
+        is_noise = n_iter > 0 and size > _PROGRESS * before and size * size * scale <= _energy_of_rounding(options.h, s, tree, mem, work)
         rate, is_slow = min(rate, size / before) if n_iter > 0 else 1.0, n_iter > 0 and size > _SLOW * before
-        if is_slow:
+        if is_slow and not is_noise:
             _renew(False, t + 0.5 * h, n_contacts, n_laws, s, tree, functions, options, mem, work, iwork)
             size = _correct(False, False, scale, n_contacts, n_laws, s, tree, solver, solver_options, work, iwork)
-        if not size < math.inf:
+        unsolved = unsolved + 1 if n_contacts + n_laws > 0 and work[p.info + 1] > solver_options.enough else 0
+        if not size < math.inf or unsolved >= _UNSOLVED:
             break
         n_iter += 1
-        if size <= tol or (size <= _SMALL and rate * size <= 0.1 * tol):
+        if size <= tol or is_noise or (size <= _SMALL and rate * size <= 0.1 * tol):
             _correct_velocities(options.h, s, tree, mem, work, iwork)
             residual = _share(n_contacts, n_laws, scale, s, tree, options, mem, work, iwork)
             if residual <= tol:
@@ -652,6 +656,17 @@ def _energy_at_hand(h, s, tree, mem, work):
     return total
 
 
+@kernel
+def _energy_of_rounding(h, s, tree, mem, work):
+    """As `_energy_at_hand`, of velocities that are rounding of the state, see `plain.state_worth`."""
+    p, total = s.plan[0], 0.0
+    plain.state_worth(h, s.bodies, p, view(work, p.v, 6 * p.n_bodies), mem, work)
+    for at in range(tree.links.size):
+        i = tree.links[at].body
+        total += 2.0 * mem[s.bodies[i].q + MASS] * (plain.ROUNDING * work[p.worth + 2 * i]) ** 2
+    return total
+
+
 @tiny
 def _subtract_motion(link, columns, plan, out, work, iwork):
     """``out -= columns theta`` of one body, its S or D."""
@@ -685,7 +700,7 @@ def _correct_velocities(h, s, tree, mem, work, iwork):
 
 @kernel
 def _share(n_contacts, n_laws, scale, s, tree, options, mem, work, iwork):
-    """What joints do, from R_free and what laws do. Returns how much of it nothing does, see `plain.free_residual`.
+    """What joints do, from R_free and what laws do. Returns how much of it nothing does, beside rounding, see `plain.free_residual`.
 
     It is infinity where there are laws, and these and joints drive: all but across what joints hold, laws want large velocities. Out: r of
     joints, H of their blocks; p and sizes of its terms.
@@ -728,8 +743,16 @@ def _share(n_contacts, n_laws, scale, s, tree, options, mem, work, iwork):
             work[p.impulses + 2 * body] += norm(term)
             work[p.impulses + 2 * body + 1] += norm(view(term, 3, 3))
     impulse, v, R_free = view(work, p.p, 6 * m), view(work, p.v, 6 * m), view(work, p.R_free, 6 * m)
-    is_driven = n_contacts + n_laws > 0 and (done > _DRIVEN * scale or _energy_at_hand(0.0, s, tree, mem, work) > 2.0 * scale)
-    return math.inf if is_driven else plain.free_residual(options, s.bodies, p, v, impulse, R_free, mem, work)
+    is_driven = False
+    if n_contacts + n_laws > 0 and (done > _DRIVEN * scale or _energy_at_hand(0.0, s, tree, mem, work) > 2.0 * scale):
+        scale += _energy_of_rounding(options.h, s, tree, mem, work)
+        is_driven = done > _DRIVEN * scale or _energy_at_hand(0.0, s, tree, mem, work) > 2.0 * scale
+    if is_driven:
+        return math.inf
+    tol, residual = max(options.tol, plain.ROUNDING), plain.free_residual(options, s.bodies, p, v, impulse, R_free, 0.0, mem, work)
+    if residual > tol:
+        residual = plain.residual_beside_rounding(tol, options, s.bodies, p, v, impulse, R_free, mem, work)
+    return residual
 
 
 @tiny

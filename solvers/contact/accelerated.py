@@ -2,7 +2,7 @@
 
 import math
 
-from nsds._jit import kernel
+from nsds._jit import kernel, stack
 from nsds.solvers.contact import scaled
 from nsds.solvers.contact.scaled import (
     CHECKED,
@@ -19,8 +19,8 @@ from nsds.solvers.contact.scaled import (
     start,
     step,
 )
-from nsds.solvers.contact.signature import EQUATION
-from nsds.status import CONVERGED, MAX_ITER
+from nsds.solvers.contact.signature import EQUATION, has_stalled
+from nsds.status import CONVERGED, MAX_ITER, STALLED
 
 _GROW, _FALL = 1.5, 0.98  # of L where it is too small, and after every iteration
 _GROWTHS = 100
@@ -44,7 +44,8 @@ def accelerated(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     rest(CONE, disk, row, column, W, q, r, u, work)
     follow(disk, q.size, work)
     limit = int(options.max_iter) if options.max_iter > 0 else MAX_ITERATIONS
-    status, least, patience, n_iter = MAX_ITER, math.inf, PATIENCE, 0
+    status, least, patience, n_iter, halved = MAX_ITER, math.inf, PATIENCE, 0, stack(2)
+    halved[0], halved[1] = math.inf, 0.0
     while status == MAX_ITER and n_iter < limit:
         residual = advance(CONE, disk, row, column, W, q, r, u, work)
         follow(disk, q.size, work)
@@ -52,6 +53,8 @@ def accelerated(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
         if not residual > small or n_iter % CHECKED == 0 or n_iter == limit:
             status, least, patience = look(n_iter, least, patience, disk, mu, row, column, W, q, options, r, u, info, v.best)
             small = min(small, 0.5 * residual)
+            if status == MAX_ITER and has_stalled(n_iter, info[1], options.patience, halved):
+                status = STALLED
     return status if status == CONVERGED else give_up(status, n_iter, disk, mu, row, column, W, q, options, r, u, info, v.best)
 
 

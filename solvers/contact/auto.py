@@ -13,44 +13,49 @@ _NSGS, _NEWTON_JM, _NEWTON_AC, _INTERIOR, _LEMKE, _PROXIMAL, _ACCELERATED, _EXTR
 
 _SWEEPS = 20.0  # over all contacts, before islands are looked at
 
-# What is tried in turns on an island that sweeps have not solved, how many iterations each may take, and whether it begins with the best
-# point so far or without impulses: a point with a small residual may be a trap. Where factors are cheap, and where one factorisation takes
-# the time of many sweeps.
+# What is tried in turns on an island that sweeps have not solved: the method, how many iterations it may take, in how many the residual
+# must halve (0: no such limit), and whether it begins with the best point so far or without impulses: a point with a small residual may
+# be a trap. Where factors are cheap, and where one factorisation takes the time of many sweeps. All turns end: those of products with W
+# when a thousand of them do not halve the residual; all together take some 50 ms for ten contacts.
 _BEST, _ZERO = False, True
 _CHEAP = (
-    (_NEWTON_JM, 30, _BEST),
-    (_NEWTON_AC, 30, _BEST),
-    (_INTERIOR, 60, _BEST),
-    (_LEMKE, 20_000, _BEST),
-    (_NEWTON_JM, 60, _ZERO),
-    (_NEWTON_AC, 60, _ZERO),
-    (_NSGS, 100, _BEST),
-    (_NEWTON_JM, 60, _BEST),
-    (_PROXIMAL, 200, _BEST),
-    (_PROXIMAL, 200, _ZERO),
-    (_ACCELERATED, 10_000, _BEST),
-    (_EXTRAGRADIENT, 10_000, _BEST),
-    (_NSGS, 2_000, _ZERO),
-    (_PROXIMAL, 1_000, _BEST),
-    (_EXTRAGRADIENT, 100_000, _ZERO),
+    (_NEWTON_AC, 30, 0, _BEST),
+    (_INTERIOR, 60, 0, _BEST),
+    (_NEWTON_JM, 30, 0, _BEST),
+    (_LEMKE, 20_000, 0, _BEST),
+    (_NEWTON_JM, 60, 0, _ZERO),
+    (_NEWTON_AC, 60, 0, _ZERO),
+    (_NSGS, 100, 0, _BEST),
+    (_NEWTON_JM, 60, 0, _BEST),
+    (_PROXIMAL, 200, 0, _BEST),
+    (_PROXIMAL, 200, 0, _ZERO),
+    (_ACCELERATED, 10_000, 1_000, _BEST),
+    (_EXTRAGRADIENT, 10_000, 1_000, _BEST),
+    (_NSGS, 2_000, 500, _ZERO),
+    (_PROXIMAL, 1_000, 500, _BEST),
+    (_EXTRAGRADIENT, 100_000, 1_000, _ZERO),
 )
 _COSTLY = (
-    (_ACCELERATED, 600, _BEST),
-    (_NEWTON_JM, 15, _BEST),
-    (_INTERIOR, 30, _BEST),
-    (_NSGS, 300, _BEST),
-    (_ACCELERATED, 3_000, _BEST),
-    (_NEWTON_AC, 30, _BEST),
-    (_PROXIMAL, 100, _BEST),
-    (_NEWTON_JM, 30, _ZERO),
-    (_LEMKE, 20_000, _BEST),
-    (_ACCELERATED, 100_000, _BEST),
-    (_EXTRAGRADIENT, 100_000, _BEST),
-    (_NSGS, 10_000, _ZERO),
+    (_ACCELERATED, 600, 200, _BEST),
+    (_NEWTON_JM, 15, 0, _BEST),
+    (_INTERIOR, 30, 0, _BEST),
+    (_NSGS, 300, 0, _BEST),
+    (_ACCELERATED, 3_000, 300, _BEST),
+    (_NEWTON_AC, 30, 12, _BEST),
+    (_PROXIMAL, 100, 50, _BEST),
+    (_NEWTON_JM, 30, 12, _ZERO),
+    (_LEMKE, 20_000, 0, _BEST),
+    (_ACCELERATED, 100_000, 300, _BEST),
+    (_EXTRAGRADIENT, 100_000, 300, _BEST),
+    (_NSGS, 10_000, 300, _ZERO),
 )
-_METHODS = tuple(method for method, _, _ in _CHEAP + _COSTLY)
-_LIMITS = tuple(limit for _, limit, _ in _CHEAP + _COSTLY)
-_BEGINS = tuple(begin for _, _, begin in _CHEAP + _COSTLY)
+_METHODS = tuple(method for method, _, _, _ in _CHEAP + _COSTLY)
+_LIMITS = tuple(limit for _, limit, _, _ in _CHEAP + _COSTLY)
+_PATIENCES = tuple(float(patience) for _, _, patience, _ in _CHEAP + _COSTLY)
+_BEGINS = tuple(begin for _, _, _, begin in _CHEAP + _COSTLY)
+# Turns that every island is given before a residual is enough that is below tol no more than for the scheme: the lightest of bodies in a
+# stack has velocities far below the largest, so that this residual has to be small, or until all short turns have been taken.
+_FIRST, _SHORT, _CLOSE_TO = 3, 10, 1e-8
 # Work of one turn: products of blocks in factorisations, or of blocks with vectors; some seconds. A few iterations are always taken.
 _PRODUCTS, _LEAST_STEPS = 3e8, 20
 _VECTOR_PRODUCTS, _LEAST_SWEEPS = 1e9, 300
@@ -110,7 +115,9 @@ def solve_island(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
     cheap = 0 <= products <= _MUCH * column.size
     for stage in range(0 if cheap else len(_CHEAP), len(_CHEAP) if cheap else len(_METHODS)):
         method = _METHODS[stage]
-        if status == CONVERGED or (options.max_iter > 0.0 and n_iter >= options.max_iter):
+        turn = stage if cheap else stage - len(_CHEAP)
+        is_enough = least <= options.enough and ((turn >= _FIRST and least <= _CLOSE_TO) or turn >= _SHORT)
+        if status == CONVERGED or is_enough or (options.max_iter > 0.0 and n_iter >= options.max_iter):
             break
         if method == _LEMKE and d != 2:
             continue
@@ -119,7 +126,7 @@ def solve_island(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
             limit = min(limit, options.max_iter - n_iter)
         if _BEGINS[stage]:
             clear(r)
-        own = changed(options, options.tol, limit)
+        own = changed(options, options.tol, limit, _PATIENCES[stage])
         status = call_solver(_address(method), (disk, mu, row, column, W, q, own, r, u, info, rest, iwork))
         n_iter += info[0]
         if info[1] < least:
@@ -170,7 +177,7 @@ def by_islands(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
         first, last = begin[i], begin[i + 1]
         islands.extract(first, last, member, place, d, disk, mu, row, column, W, q, r, disk_i, mu_i, row_i, column_i, W_i, q_i, r_i)
         left = max(1.0, options.max_iter - n_iter) if options.max_iter > 0.0 else 0.0
-        own = changed(options, islands.share(options.tol, first, last, d, member, q), left)
+        own = changed(options, islands.share(options.tol, first, last, d, member, q), left, 0.0)
         size, blocks = last - first, row_i[last - first]
         solve_island(
             view(disk_i, 0, size), view(mu_i, 0, 2 * size), view(row_i, 0, size + 1), view(column_i, 0, blocks),
@@ -200,7 +207,7 @@ def auto(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
         info[3] = _FEW
         if few.few(disk, mu, row, column, W, q, options, r, u, info, work, iwork) == CONVERGED:
             return CONVERGED
-    own = changed(options, options.tol, min(options.max_iter, _SWEEPS) if options.max_iter > 0 else _SWEEPS)
+    own = changed(options, options.tol, min(options.max_iter, _SWEEPS) if options.max_iter > 0 else _SWEEPS, 0.0)
     status = call_solver(address_of_nsgs(), (disk, mu, row, column, W, q, own, r, u, info, work, iwork))
     info[3] = _NSGS
     if status == CONVERGED or disk.size == 0:

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from numpy.typing import NDArray
 
-from nsds._jit import inlined, kernel, tiny, view
+from nsds._jit import inlined, kernel, stack, tiny, view
 from nsds.solvers.contact import alart_curnier, block_lu
-from nsds.solvers.contact.signature import EQUATION, LARGEST_BLOCK, conclude, diagonal_block, mean_diagonal, norm
+from nsds.solvers.contact.signature import EQUATION, LARGEST_BLOCK, conclude, diagonal_block, has_stalled, mean_diagonal, norm
 from nsds.status import CONVERGED, MAX_ITER, NON_FINITE, SINGULAR, STALLED, UNSUITED
 
 _LIMIT = 100
@@ -360,7 +360,8 @@ def interior_point(disk, mu, row, column, W, q, options, r, u, info, work, iwork
     v = _partition(n, d, work)
     _start(disk, mu, row, column, W, q, d, r, v.Y, v.eta)
     limit = int(options.max_iter) if options.max_iter > 0 else _LIMIT
-    least, close = math.inf, _CLOSE
+    least, close, halved = math.inf, _CLOSE, stack(2)
+    halved[0], halved[1] = math.inf, 0.0
     for n_iter in range(limit + 1):
         status = conclude(MAX_ITER, n_iter, disk, mu, row, column, W, q, options, r, u, info)
         if info[1] < least:
@@ -373,6 +374,9 @@ def interior_point(disk, mu, row, column, W, q, options, r, u, info, work, iwork
         if status == CONVERGED:
             return CONVERGED
         if n_iter == limit or status == NON_FINITE:
+            break
+        if has_stalled(n_iter, info[1], options.patience, halved):
+            status = STALLED
             break
         status = _follow(disk, mu, row, column, W, d, r, u, v, n_upper, iwork)
         if status != MAX_ITER:

@@ -13,11 +13,11 @@ contact problems with Coulomb friction: formulations and numerical comparisons",
 
 import math
 
-from nsds._jit import kernel, tiny, view
+from nsds._jit import kernel, stack, tiny, view
 from nsds.solvers.contact import alart_curnier, block_lu, fischer_burmeister, natural_map
 from nsds.solvers.contact.alart_curnier import ALART_CURNIER, JEAN_MOREAU
-from nsds.solvers.contact.signature import conclude, diagonal_block, keep_better, mean_diagonal, multiply
-from nsds.status import CONVERGED, MAX_ITER, SINGULAR, UNSUITED
+from nsds.solvers.contact.signature import conclude, diagonal_block, has_stalled, keep_better, mean_diagonal, multiply
+from nsds.status import CONVERGED, MAX_ITER, SINGULAR, STALLED, UNSUITED
 
 NATURAL_MAP, FISCHER_BURMEISTER = 2, 3  # forms, after those of `alart_curnier`
 
@@ -150,11 +150,15 @@ def iterate(form, disk, mu, row, column, W, q, options, r, u, info, work, iwork)
     for i in range(MEMORY):
         recent[i] = merit
     limit = int(options.max_iter) if options.max_iter > 0 else MAX_ITERATIONS
-    least, n_iter = math.inf, 0
+    least, n_iter, halved = math.inf, 0, stack(2)
+    halved[0], halved[1] = math.inf, 0.0
     while True:
         status = conclude(MAX_ITER, n_iter, disk, mu, row, column, W, q, options, r, u, info)
         least = keep_better(info[1], least, r, best)
         if status != MAX_ITER or n_iter == limit:
+            break
+        if has_stalled(n_iter, info[1], options.patience, halved):
+            status = STALLED
             break
         merit, t = advance(form, largest(recent), disk, mu, d, row, column, W, q, r, n_upper, r, u, work, iwork)
         if t == 0.0 and sigma == MOST:

@@ -7,7 +7,7 @@ from numba import float64, int64, void
 from nsds._jit import caller, each, kernel, on_demand, parallel, specialised, stack, threaded, tiny, view
 from nsds.solvers.bodies import colours
 from nsds.solvers.contact import local as one
-from nsds.solvers.contact.signature import conclude, diagonal_block, keep_better
+from nsds.solvers.contact.signature import conclude, diagonal_block, has_stalled, keep_better
 from nsds.status import CONVERGED, MAX_ITER, STALLED
 
 MAX_SWEEPS = 10_000
@@ -134,7 +134,7 @@ def _small_change(tol, q):
 
 
 @tiny
-def _look(k, limit, change, small, least, patience, disk, mu, row, column, W, q, options, r, u, info, best):
+def _look(k, limit, change, small, least, patience, halved, disk, mu, row, column, W, q, options, r, u, info, best):
     """(status, least residual, patience) after sweep k: a look at the residual where changes are small, and now and then.
 
     At the end r is the best one that was looked at, or the guess.
@@ -145,7 +145,7 @@ def _look(k, limit, change, small, least, patience, disk, mu, row, column, W, q,
         patience = _PATIENCE if info[1] < 0.999 * least else patience - 1
         worse = not info[1] <= least
         least = keep_better(info[1], least, r, best)
-        if patience == 0 and status == MAX_ITER:
+        if status == MAX_ITER and (patience == 0 or has_stalled(k + 1, info[1], options.patience, halved)):
             status = STALLED
         if worse and (status != MAX_ITER or k == limit - 1):
             for i in range(r.size):
@@ -175,13 +175,14 @@ def nsgs(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
         best[i] = r[i]
     limit = int(options.max_iter) if options.max_iter > 0 else MAX_SWEEPS
     least = info[1] if math.isfinite(info[1]) else math.inf
-    small, patience, state = _small_change(options.tol, q), _PATIENCE, seed
+    small, patience, state, halved = _small_change(options.tol, q), _PATIENCE, seed, stack(2)
+    halved[0], halved[1] = least, 0.0
     for k in range(limit):
         if seed > 0:
             state = _shuffle(order, state)
         sweep(d, local, disk, mu, row, column, W, q, r, diagonal, order, asleep, change, scratch)
         status, least, patience = _look(
-            k, limit, _sum(change), small, least, patience, disk, mu, row, column, W, q, options, r, u, info, best
+            k, limit, _sum(change), small, least, patience, halved, disk, mu, row, column, W, q, options, r, u, info, best
         )
         if status != MAX_ITER:
             return status
@@ -214,11 +215,12 @@ def nsgs_parallel(disk, mu, row, column, W, q, options, r, u, info, work, iwork)
         best[i] = r[i]
     limit = int(options.max_iter) if options.max_iter > 0 else MAX_SWEEPS
     least = info[1] if math.isfinite(info[1]) else math.inf
-    small, patience = _small_change(options.tol, q), _PATIENCE
+    small, patience, halved = _small_change(options.tol, q), _PATIENCE, stack(2)
+    halved[0], halved[1] = least, 0.0
     for k in range(limit):
         sweep_colours(d, n_colours, begin, int(options.local), disk, mu, row, column, W, q, r, diagonal, order, change, scratch)
         status, least, patience = _look(
-            k, limit, _sum(change), small, least, patience, disk, mu, row, column, W, q, options, r, u, info, best
+            k, limit, _sum(change), small, least, patience, halved, disk, mu, row, column, W, q, options, r, u, info, best
         )
         if status != MAX_ITER:
             return status

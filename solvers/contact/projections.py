@@ -2,10 +2,11 @@
 
 import math
 
-from nsds._jit import kernel, tiny
+from nsds._jit import kernel, stack, tiny
 from nsds.solvers.contact import scaled
 from nsds.solvers.contact.scaled import CHECKED, CONE, MAX_ITERATIONS, PATIENCE, give_up, hat, layout, look, scaled_velocity, start, step
-from nsds.status import CONVERGED, MAX_ITER
+from nsds.solvers.contact.signature import has_stalled
+from nsds.status import CONVERGED, MAX_ITER, STALLED
 
 _MOST, _LITTLE = 0.9, 0.3  # of t times the local Lipschitz constant: a longer step is cut, after a shorter one t grows
 _CUT, _GROW = 2.0 / 3.0, 1.5
@@ -46,7 +47,8 @@ def _iterate(twice, disk, mu, row, column, W, q, options, r, u, info, work):
     small = start(disk, mu, row, column, W, q, options, r, work)
     _evaluate(disk, v.mu_y, row, column, W, q, v.S, v.y, r, u, v.F)
     limit = int(options.max_iter) if options.max_iter > 0 else MAX_ITERATIONS
-    status, least, patience, n_iter, t = MAX_ITER, math.inf, PATIENCE, 0, 1.0
+    status, least, patience, n_iter, t, halved = MAX_ITER, math.inf, PATIENCE, 0, 1.0, stack(2)
+    halved[0], halved[1] = math.inf, 0.0
     while status == MAX_ITER and n_iter < limit:
         moved = changed = product = ratio = 0.0
         for _ in range(_CUTS):
@@ -70,6 +72,8 @@ def _iterate(twice, disk, mu, row, column, W, q, options, r, u, info, work):
         if not residual > small or n_iter % CHECKED == 0 or n_iter == limit:
             status, least, patience = look(n_iter, least, patience, disk, mu, row, column, W, q, options, r, u, info, v.best)
             small = min(small, 0.5 * residual)
+            if status == MAX_ITER and has_stalled(n_iter, info[1], options.patience, halved):
+                status = STALLED
     return status if status == CONVERGED else give_up(status, n_iter, disk, mu, row, column, W, q, options, r, u, info, v.best)
 
 

@@ -2,10 +2,10 @@
 
 import math
 
-from nsds._jit import kernel
+from nsds._jit import kernel, stack
 from nsds.solvers.contact import newton
 from nsds.solvers.contact.alart_curnier import ALART_CURNIER
-from nsds.solvers.contact.signature import conclude, keep_better
+from nsds.solvers.contact.signature import conclude, has_stalled, keep_better
 from nsds.status import CONVERGED, MAX_ITER, STALLED, UNSUITED
 
 MAX_ITERATIONS = 1000  # steps of Newton's method in all
@@ -60,11 +60,15 @@ def proximal(disk, mu, row, column, W, q, options, r, u, info, work, iwork):
         return UNSUITED
     sigma = options.rho if options.rho > 0.0 else _FIRST
     limit = int(options.max_iter) if options.max_iter > 0 else MAX_ITERATIONS
-    least, n_iter = math.inf, 0
+    least, n_iter, halved = math.inf, 0, stack(2)
+    halved[0], halved[1] = math.inf, 0.0
     while True:
         status = conclude(MAX_ITER, n_iter, disk, mu, row, column, W, q, options, r, u, info)
         least = keep_better(info[1], least, r, best)
         if status != MAX_ITER or n_iter == limit:
+            break
+        if has_stalled(n_iter, info[1], options.patience, halved):
+            status = STALLED
             break
         newton.set_eta(sigma, D, eta)
         for i in range(q.size):

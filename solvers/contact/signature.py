@@ -51,6 +51,7 @@ class Options(NamedTuple):
     freeze: float
     enough: float  # residual that schemes take as solved, whatever tol was asked for
     inexact: float  # and up to which it is INEXACT
+    patience: float = 0.0  # iterations in which the residual must halve; 0: as long as the method itself wants
 
 
 _floats, _integers = float64[::1], int64[::1]
@@ -63,9 +64,9 @@ call_solver = caller(SOLVER)
 
 
 @tiny
-def changed(options, tol, max_iter):
-    """The options with another tolerance and limit."""
-    return Options(tol, max_iter, options.local, options.rho, options.seed, options.freeze, options.enough, options.inexact)
+def changed(options, tol, max_iter, patience):
+    """The options with another tolerance and other limits."""
+    return Options(tol, max_iter, options.local, options.rho, options.seed, options.freeze, options.enough, options.inexact, patience)
 
 
 @kernel
@@ -522,6 +523,17 @@ def classify(disk, mu, row, column, W, r, u, state):
             for a in range(c * d + first, c * d + last):
                 size += (r[a] - rho * u[a]) ** 2
             state[2 * c + i] = 0 if x <= 0.0 else (1 if math.sqrt(size) < mu[2 * c + i] * x else 2)
+
+
+@tiny
+def has_stalled(n_iter, residual, patience, halved):
+    """Whether the residual has not halved in the last iterations. In/out: halved: the last that was half of one before, and when.
+
+    patience: how many iterations; 0 where there is no such limit. halved begins as infinity and 0.
+    """
+    if residual <= 0.5 * halved[0]:
+        halved[0], halved[1] = residual, n_iter
+    return patience > 0.0 and n_iter - halved[1] >= patience
 
 
 @tiny

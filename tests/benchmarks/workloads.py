@@ -44,6 +44,15 @@ def box_on_a_plane():
     return nsds.system(box=box, contacts=ground)
 
 
+def struck_bar():
+    """A bar that turns about a hinge by a radian in a step and strikes a wall: steps of which no velocity solves all problems."""
+    bar = nsds.rigid_bodies(1.0, [0.02, 0.02, 0.005], q=[0.5, 0, 0, 1, 0, 0, 0], v=[0, 50.0, 0, 0, 0, 100.0])
+    wall, law = nsds.shapes.plane([0, -1, 0], -0.3), nsds.newton_impact_friction(0.5, 0.3)
+    hits = nsds.collisions({"bar": nsds.shapes.box([1.0, 0.1, 0.1])}, law, world=wall)
+    pivot = nsds.interaction(nsds.joints.hinge([0, 0, 0], [0, 0, 1]), nsds.equality(), on="bar")
+    return nsds.system(bar=bar, pivot=pivot, hits=hits)
+
+
 def chain(count, joint):
     """Links that hang from the world, straight to the side at first, on hinges across gravity, or on balls."""
     parts, place = {}, [0, 0, 0, 1, 0, 0, 0]
@@ -137,6 +146,7 @@ WORKLOADS = [
     Workload("1000 cam followers", lambda: np.repeat(nsds.examples.cam_follower(), 1000), 1000, 1e-4, 25, "cam",
              "cam_follower h=1e-4 T=1", None, 1000, 0),
     Workload("sliding box", box_on_a_plane, 2000, 1e-3, 3000),
+    Workload("steps without solution", struck_bar, 2, 1e-2, 0),
     Workload("two hinged links", lambda: chain(2, nsds.joints.hinge), 2000, 1e-3, 3000),
     Workload("six-axis arm", nsds.examples.six_axis_arm, 1000, 1e-3, 10_000),
     Workload("chain of 100 links", lambda: chain(100, nsds.joints.ball_joint), 100, 1e-3, 0),
