@@ -35,7 +35,8 @@ from nsds.schemes.run.memory import Allocator, Prepared
 from nsds.status import CAPACITY, CONVERGED, INEXACT, NEWTON, NON_FINITE, SINGULAR_STEP, STALLED
 
 _GROWTH = 1.5
-ROUNDING = 16 * 2.0**-52  # of what cancels in an equation: no residual below it means anything
+ROUNDING = 16 * 2.0**-52  # of what cancels in an equation: no residual below it means anything,
+_OF_STATE = 4 * 2.0**-52  # and of what the state is worth
 _PATIENCE = 10  # Newton's iterations in which the residual must halve
 _PROGRESS = 0.1  # by which an iteration of Newton's at least reduces a residual that is not rounding
 _UNSOLVED = 2  # one-step problems in a row of one step that its solver may leave unsolved
@@ -392,7 +393,7 @@ def free_residual(options, bodies, p, v, impulse, R_free, floor, mem, work):
 def residual_beside_rounding(tol, options, bodies, p, v, impulse, R_free, mem, work):
     """As `free_residual`, where rounding of the state is not counted. Out: worth."""
     state_worth(options.h, bodies, p, v, mem, work)
-    return free_residual(options, bodies, p, v, impulse, R_free, ROUNDING / tol, mem, work)
+    return free_residual(options, bodies, p, v, impulse, R_free, _OF_STATE / tol, mem, work)
 
 
 @kernel

@@ -600,7 +600,7 @@ def solve_with_matrix(is_new, aim, n_contacts, n_blocks, s, solver, options, wan
         blocks.copy_rows(p, i, 1, stated)
     blocks.complete_blocks(d, p.stride, view(work, p.inverse, p.stride * m), stated, G)
     blocks.velocities(d, stated, view(work, p.w_free, 6 * m), q)
-    aim = aim_of_motion(aim, stated.diagonal, q) if p.bounded != 0 else aim
+    aim = aim_of_motion(aim, stated.diagonal, q)
     if is_new:
         row[n] = 0  # no pattern is known
     n_equations = equations.gather(d, stated, s.bodies, G, p, work, iwork) if p.most > 0 else 0

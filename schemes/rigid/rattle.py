@@ -64,6 +64,7 @@ _TURN = 0.5  # radians, by which a linear motion that closes joints may turn bod
 _FAR = 1 / 4  # radians, by which bodies turn in a step of which impulses of the last one are a guess that counts
 _NOTHING, _SWEPT = 1e-9, 1e-6  # of the size of a body: overlap that is none, where contacts are solved with a matrix, and by sweeps
 _OPEN = 1e-8  # of the coordinates, by which joints may be open at rest
+_GAIN = 0.1  # of the kinetic energy, which joints and contacts may add in a step
 _CLOSED = 1e-6  # of the lengths of joints, in radians, too: what is open by less has not opened
 
 
@@ -387,12 +388,15 @@ def _do_joints_drive(before, n_contacts, n_blocks, s, mem, work, iwork):
             for l in range(12 if it.b != ABSENT else 6):
                 at = 6 * (it.a if l < 6 else it.b) + l % 6
                 done += 0.5 * stated.r[i] * stated.H[12 * i + l] * (work[p.w + at] + work[w_old + at])
-    return done > max(before, 0.5 * _energy(done > before, form, mem, work))
+    after = 0.0
+    for i in range(form.bodies.size if done > before else 0):
+        after += _kinetic_energy(form.bodies[i], p.v + 6 * i, mem, work) if not form.bodies[i].fixed else 0.0
+    return done > max(before, 0.5 * after)
 
 
 @kernel
 def _is_driven(before, n_contacts, n_blocks, s, mem, work, iwork):
-    """As `_do_joints_drive`, after the step, of joints and contacts: what both have done at its start turns with the bodies, too."""
+    """Whether joints and contacts have added kinetic energy in the step: what both have done at its start turns with the bodies."""
     form, p, places, done = s.motion, s.motion.plan[0], s.plan[0], 0.0
     if before == math.inf:
         return False
@@ -404,7 +408,7 @@ def _is_driven(before, n_contacts, n_blocks, s, mem, work, iwork):
     for i in range(6 * m):
         total = impulse[i] + work[places.impulse + i] + work[places.back + i] - work[places.driven + i]
         done += 0.5 * total * (work[p.v + i] + work[places.v_old + i])
-    return done > max(before, 0.5 * _energy(done > before, form, mem, work))
+    return done > _GAIN * before
 
 
 @kernel
@@ -420,15 +424,6 @@ def _impulses_of_drives(n_contacts, n_blocks, s, work, iwork, out):
         for i in range(first, first + it.m if drives and first >= 0 else first):
             for l in range(12 if it.b != ABSENT else 6):
                 out[6 * (it.a if l < 6 else it.b) + l % 6] += stated.r[i] * stated.H[12 * i + l]
-
-
-@tiny
-def _energy(is_asked, s, mem, work):
-    """Kinetic energy of the velocities v, 0 where it is not asked for."""
-    total = 0.0
-    for i in range(s.bodies.size if is_asked else 0):
-        total += _kinetic_energy(s.bodies[i], s.plan[0].v + 6 * i, mem, work) if not s.bodies[i].fixed else 0.0
-    return total
 
 
 @kernel
