@@ -155,7 +155,7 @@ def _find_touches(is_first, c, p, mem, imem, work, iwork):
             reach[s] = 0.0
         elif iwork[p.is_new + body[s]] != 0:
             reach[s] = _reach(s, body, local, pose, path)
-    shapes = Shapes(kind, size, pose, body, reach, view(imem, c.group, n), view(imem, c.mask, n))
+    shapes = Shapes(kind, size, pose, body, reach, view(imem, c.group, n), view(imem, c.mask, c.n_mask))
     others = (other_pairs(kind), view(mem, c.vertices, 3 * c.n_vertices), iwork[c.general])
     thickness, found = view(work, c.thickness, n), view(work, c.swept + 7 * n, MOST * FIELDS)
     moving = Moving(kind, size, body, local, thickness, path, others, at, found)

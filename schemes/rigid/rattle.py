@@ -111,7 +111,7 @@ def rattle(newton_tol=1e-12, newton_max_iter=50):
 
     Notes
     -----
-    A step in which joints and contacts leave no velocity, or joints would drive what they hold, is INEXACT: joints hold for velocities in
+    A step in which joints and contacts leave no velocity, or would drive what they hold, is INEXACT: joints hold for velocities in
     it, and a motion beside it closes them. Of mechanisms that jam, or are struck while they turn by a radian in a step. By how much of
     their size joints stay open is in its residual, and beyond what the solver's ``inexact`` bears it has failed.
 

@@ -1,6 +1,7 @@
 """Nonsmooth RATTLE of rigid bodies: a twin in NumPy, motion backwards, energy without drift, order, impacts and friction."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -300,6 +301,15 @@ def test_what_is_struck_while_it_turns_by_a_radian_in_a_step_gains_nothing(turn,
     assert abs(rows["pivot"]["y"][-1]).max() < 1e-11  # what has opened has closed
     if turn < 1:
         assert (rows["status"] == 0).all()
+
+
+def test_steps_that_fail_gain_no_energy():
+    """``on_failure="continue"``: joints and contacts of the steps that fail have done no work that counts."""
+    with warnings.catch_warnings(record=True):
+        rows = nsds.simulate(struck(2.5, 0.5), t_end=0.1, h=0.01, on_failure="continue")
+    assert (rows["status"] == nsds.status.VIOLATED).any()
+    E = energy(rows, "bar", 1.0, np.array([0.02, 0.02, 0.005]), np.zeros(3))
+    assert E.max() <= E[0] * (1 + 1e-12)
 
 
 def run_until_failure(system, t_end, h):
