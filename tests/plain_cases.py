@@ -26,12 +26,8 @@ from tests.solvers.test_own_law import elliptic, point
 from tests.test_doctests import MODULES
 
 _LARGE = ("sheared_block",)  # with the default scheme only
-_LONG = (
-    "planetary_gear d1_minus_linear",
-    "masonry_arch event_driven",
-    "suspended_car event_driven",
-    "six_axis_arm event_driven",
-)  # sweeps or events by the thousand
+# Sweeps or events by the thousand.
+_LONG = ("planetary_gear d1_minus_linear", "masonry_arch event_driven", "suspended_car event_driven", "six_axis_arm event_driven")
 _PART = {"heavy top": 0.05}  # of the run
 # Of each family of `nsds.analysis`, with parameters, impacts and friction.
 TANGENTS = {
