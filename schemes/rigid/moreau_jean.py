@@ -187,7 +187,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
 
 @tiny
 def begin(t, options, s, functions, mem, work):
-    """Keep q_k and v_k, where the iteration begins, and F_k; of an explicit step the inverse masses, too."""
+    """Keep q_k and v_k, where the iteration begins, F_k and the way of these; of an explicit step the inverse masses, too."""
     bodies, p = s.bodies, s.plan[0]
     keep_angles(s.interactions, mem, work)
     is_wanted = options.theta < 1.0 or options.is_explicit != 0.0 or options.span > 0.0 or p.unilateral != 0
@@ -202,6 +202,7 @@ def begin(t, options, s, functions, mem, work):
             force(t, bodies[i], q, v, functions, mem, view(work, p.f_old + 6 * i, 6), view(work, p.size + 2 * i, 2))
     if is_wanted and p.forces != 0:
         forces.add_at_start(t, s, functions, mem, work)
+    problem.way_of_forces(options.h, bodies, p, mem, work)
     if options.is_explicit != 0.0:
         invert_masses(t, options, s, functions, mem, work)
 

@@ -178,7 +178,6 @@ def choose_active(options, s, mem, imem, work, iwork):
     p, ahead, n_blocks, n_contacts = s.plan[0], options.gamma * options.h, 0, 0
     q, w, pair = view(work, p.q_old, 7 * p.n_bodies), view(work, p.w, 6 * p.n_bodies), view(iwork, p.pair, 2 * p.n_contacts)
     moved = view(work, p.moved, p.n_bodies)
-    way_of_forces(options.h, s.bodies, p, mem, work)
     for k in range(s.interactions.size):
         it, active = s.interactions[k], False
         if it.always == 0:
