@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from nsds import _checks
-from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, family, split
+from nsds.model.kinds import FIRST_ORDER, LAGRANGIAN, NEWTON_EULER, family
 from nsds.model.laws import LAWS
 from nsds.model.records import model_of
 from nsds.schemes.lagrangian import solver as lagrangian_solver
@@ -17,8 +17,7 @@ from nsds.solvers import table as solvers
 
 # name -> (families of systems it is for, module)
 SCHEMES = {}
-DEFAULTS = {LAGRANGIAN: "moreau_jean", NEWTON_EULER: "moreau_jean", FIRST_ORDER: "euler_moreau"}
-_WITH_JOINTS = "rattle"  # of rigid bodies with equations between them, which Moreau–Jean brakes
+DEFAULTS = {LAGRANGIAN: "moreau_jean", NEWTON_EULER: "rattle", FIRST_ORDER: "euler_moreau"}
 _BY_ROWS = ("event_driven", "d1_minus_linear")  # schemes that take rigid bodies as rows of Lagrangian systems
 
 
@@ -32,13 +31,13 @@ def scheme_for(*families):
     return entered
 
 
-def chosen(options, system):
-    """Module and options of what a caller passed as scheme for a system; None means the default of such systems."""
+def chosen(options, system, solver=None):
+    """Module and options of what a caller passed as scheme for a system; None means the default of such systems and of their solver."""
     model = model_of(system)
     systems = family(model)
     default = DEFAULTS[systems]
-    if systems == NEWTON_EULER and any(LAWS[law].form == "equality" for _, _, law, *_ in split(model)[1]):
-        default = _WITH_JOINTS
+    if options is None and systems == NEWTON_EULER and solver is not None and not isinstance(solver, Recorder):
+        default = _OF_VELOCITIES[0] if solvers.chosen(solver, kind_of(system))[0].law else default
     if options is None:
         module = SCHEMES[default][1]
         return module, getattr(module, default)()

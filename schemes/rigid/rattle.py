@@ -92,7 +92,7 @@ class Options(NamedTuple):
 def rattle(newton_tol=1e-12, newton_max_iter=50):
     """Options of nonsmooth RATTLE: joints and closed contacts exact for positions and velocities, second order, energy without drift.
 
-    What rigid bodies with joints have by default.
+    What rigid bodies have by default.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ def prepare_run(owner, system, h, scheme, solver, check):
     """(`Run` from the state of a system, options of its scheme)."""
     records = copied(runnable(owner, system)).reshape(-1)
     h = _checks.number(owner, "h", h, above=0.0)
-    module, options = schemes.chosen(scheme, records)
+    module, options = schemes.chosen(scheme, records, solver)
     method, solver_options, address = schemes.solver_of(solver, records, options)
     anchored = records["t0"] + records["step"] * h == records["t"]
     records["t0"] = np.where(anchored, records["t0"], records["t"])

@@ -75,8 +75,8 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, t_eval
         Step size; of `nsds.event_driven` the time between rows. Of an ensemble also one for each member: those with the same step run
         together, one group after the other, and a member with fewer rows than others has status -1 in those that it lacks.
     scheme : numpy.ndarray, or dict of str to numpy.ndarray, optional
-        For instance ``nsds.moreau_jean(theta=0.5)``; by default Moreau–Jean, `nsds.rattle` for rigid bodies with equations between them,
-        as joints, and `nsds.euler_moreau` for first-order systems. A dict gives each system its own, which no interaction may link to
+        For instance ``nsds.moreau_jean(theta=0.5)``; by default `nsds.rattle` for rigid bodies, Moreau–Jean for Lagrangian
+        and `nsds.euler_moreau` for first-order systems. A dict gives each system its own, which no interaction may link to
         one with another.
     solver : str or numpy.ndarray, optional
         Method for the one-step problems: a name from `nsds.solvers.methods`, of kind "relay", for rigid bodies "rigid", for Lagrangian

@@ -200,7 +200,7 @@ def test_a_rolling_ball_under_coulombs_law_written_anew():
     shapes = {"ball": nsds.shapes.sphere(1.0)}
     ground = nsds.collisions(shapes, nsds.newton_impact_friction(0.0, 0.2), world=[nsds.shapes.plane()])
     system = nsds.system(ball=ball, contacts=ground)
-    mine = nsds.simulate(system, t_end=0.5, h=H, solver=own_law(coulomb))
+    mine = nsds.simulate(system, t_end=0.5, h=H, solver=own_law(coulomb))  # by moreau_jean
     usual = nsds.simulate(system, t_end=0.5, h=H, scheme=nsds.moreau_jean())
     np.testing.assert_allclose(mine["ball"]["v"], usual["ball"]["v"], atol=1e-8)
 

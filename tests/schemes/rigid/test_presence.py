@@ -263,7 +263,7 @@ def test_the_report_tells_of_lives_and_of_births_within_others():
     nsds.report(system, run(system, 0.1, 1e-3), file=out)
     line = next(line for line in out.getvalue().splitlines() if line.startswith("balls"))
     assert line.split(maxsplit=1)[1] == (
-        "1 of 2 bodies at the start, 2 at the end: 1 born, 0 died; balls[1], born at t = 0.05 s, overlaps shape 0 by 5.0e-02 m"
+        "1 of 2 bodies at the start, 2 at the end: 1 born, 0 died; balls[1], born at t = 0.05 s, overlaps shape 0 by 4.9e-02 m"
     )
 
 
