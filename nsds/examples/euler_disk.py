@@ -17,7 +17,7 @@ RUN = {"t_end": 2.0, "h": 1e-4, "solver": solver("bodies", tol=1e-6)}
 _GRAVITY, _MASS, _RADIUS, _THICKNESS = 9.81, 0.4, 0.0375, 0.013  # the toy of that name (SI)
 
 
-def euler_disk(tilt=0.4, mu=0.5, mu_r=2e-5):
+def euler_disk(tilt=0.4, mu=0.5, mu_r=4e-4):
     """Coin on a table, tilted, that rolls on its rim about a centre at rest, and loses energy to rolling friction.
 
     Parameters

@@ -39,7 +39,7 @@ ROUNDING = 16 * 2.0**-52  # of what cancels in an equation: no residual below it
 _OF_STATE = 4 * 2.0**-52  # and of what the state is worth
 _PATIENCE = 10  # Newton's iterations in which the residual must halve
 _PROGRESS = 0.1  # by which an iteration of Newton's at least reduces a residual that is not rounding
-_UNSOLVED = 3  # one-step problems in a row of one step that its solver may leave unsolved
+_UNSOLVED = 2  # one-step problems in a row of one step that its solver may leave unsolved
 
 
 @by_reference

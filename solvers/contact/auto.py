@@ -19,9 +19,9 @@ _SWEEPS = 20.0  # over all contacts, before islands are looked at
 # when a thousand of them do not halve the residual; all together take some 50 ms for ten contacts.
 _BEST, _ZERO = False, True
 _CHEAP = (
-    (_NEWTON_AC, 30, 0, _BEST),
+    (_NEWTON_JM, 15, 0, _BEST),
     (_INTERIOR, 60, 0, _BEST),
-    (_NEWTON_JM, 30, 0, _BEST),
+    (_NEWTON_AC, 30, 0, _BEST),
     (_LEMKE, 20_000, 0, _BEST),
     (_NEWTON_JM, 60, 0, _ZERO),
     (_NEWTON_AC, 60, 0, _ZERO),

@@ -226,7 +226,7 @@ def _solve_phase(d, count, row, column, W, q, tol, s, info):
     _link(d, count, row, column, s)
     _fill(d, count, row, column, W, q, s)
     m, n_pairs, block_info = d * count, s.row[count], view(s.work, 0, contact.N_INFO)
-    options = contact.Options(tol, 0.0, 0.0, 0.0, 0.0, 0.0, tol, tol)
+    options = contact.Options(tol, 0.0, 0.0, 0.0, 0.0, 0.0, tol, tol, 0.0)
     status = call_contact_solver(
         address_of_contact_solver(),
         (

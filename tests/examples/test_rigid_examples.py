@@ -103,6 +103,9 @@ def test_coin_goes_round_at_the_rate_of_steady_motion_and_settles_where_rolling_
     total = energy(system, rows, "coin")
     assert (np.diff(total[::500]) < 0).all()
     assert tilts(rows)[-1] < tilt - 0.05
+    omega = Rotation.from_quat(np.roll(rows["coin"]["q"][:, 3:], -1, axis=1)).apply(rows["coin"]["v"][:, 3:])
+    power = system["contacts"]["mu_r"].item() * system["coin"]["mass"].item() * G * np.hypot(omega[:, 0], omega[:, 1])
+    assert total[0] - total[-1] == pytest.approx(power[1:].sum() * EXAMPLES["euler_disk"].run["h"], rel=0.02)
     assert rows["contacts"]["y"].min() > -5e-4
 
 
