@@ -399,8 +399,12 @@ def _is_driven(before, n_contacts, n_blocks, s, mem, work, iwork):
     """Whether joints and contacts have added kinetic energy in the step: what both have done at its start turns with the bodies."""
     form, p, places, done = s.motion, s.motion.plan[0], s.plan[0], 0.0
     m, impulse, is_possible = p.n_bodies, view(work, p.R_free, 6 * p.n_bodies), before < math.inf
-    for i in range(6 * m if is_possible else 0):  # what has infinite mass and moves may drive
+    for i in range(6 * m if is_possible else 0):  # what has infinite mass and moves may drive,
         is_possible = is_possible and (not form.bodies[i // 6].fixed or work[places.v_old + i] == 0.0)
+    for k in range(form.interactions.size if is_possible else 0):  # and stops whose place depends on time
+        it = form.interactions[k]
+        for i in range(it.m if it.always == 0 else 0):
+            is_possible = is_possible and work[it.rate + i] == 0.0
     if not is_possible:
         return False
     _impulses_of_drives(n_contacts, n_blocks, form, work, iwork, impulse)
