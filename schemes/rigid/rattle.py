@@ -427,7 +427,7 @@ def _impulses_of_drives(n_contacts, n_blocks, s, work, iwork, out):
     for k in range(s.interactions.size):
         it, first = s.interactions[k], p.d * iwork[p.begin + k]
         drives = it.always != 0 and it.law != FORCE and (it.row == ABSENT or it.law != EQUALITY)
-        for i in range(first, first + it.m if drives and first >= 0 else first):
+        for i in range(first, first + p.d * it.n_blocks if drives and first >= 0 else first):
             for l in range(12 if it.b != ABSENT else 6):
                 out[6 * (it.a if l < 6 else it.b) + l % 6] += stated.r[i] * stated.H[12 * i + l]
 

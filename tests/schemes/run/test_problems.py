@@ -113,7 +113,7 @@ def test_files_give_back_what_was_recorded(tmp_path):
         assert (stored.problem.W != one.problem.W).nnz == 0
         assert (stored.solution.r == one.r).all()
         assert (stored.problem.q == one.problem.q).all()
-    assert sorted(file.stem for file in tmp_path.iterdir()) == ["step-10-0", "step-15-0", "step-20-0"]
+    assert {file.stem.rpartition("-")[0] for file in tmp_path.iterdir()} == {"step-10", "step-15", "step-20"}
 
 
 def test_problems_of_a_step_that_fails_come_before_its_error():
