@@ -208,9 +208,9 @@ def add_contact(when, a, s, solver, solver_options, options, mem, imem, work, iw
     tol = solver_options.contact.tol if s.blocks[0].d > 0 else solver_options.box.tol
     n = _choose(when, tol, a, options, s.constraints, s.entries, p, mem, imem, work, iwork)
     _state_problem(n, when, a, options, s.constraints, s.entries, p, mem, work, iwork)
-    for b in range(n if when == AT_START else 0):
-        mem[s.constraints[iwork[p.active + b]].lam] /= options.h  # forces, of the impulses of the last step
     if when == AT_START:
+        for b in range(n):
+            mem[s.constraints[iwork[p.active + b]].lam] /= options.h  # forces, of the impulses of the last step
         for i in range(p.n_dofs):
             work[p.dv + i] = work[a + i]
     status, n_iter, residual = push_apart(n, a, weight, 1.0, s, s.bodies, solver, solver_options, mem, work, iwork)
