@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-HALF = 200  # halvings of an interval, and more than bits tell apart
+PARTS, ROUNDS = 64, 16  # parts of an interval of which one or two are kept, and how often: more than bits tell apart
 
 
 def level(shape, x):
@@ -58,22 +58,30 @@ def crossings(shape, x, d, longest):
         return found[abs(x[2] + found * d[2]) <= length / 2], -np.inf
 
     def f(t):
-        return level(shape, x + t * d)
+        return level(shape, x + t[:, None] * d)
 
     low, high = -longest, longest
-    for _ in range(HALF):
-        one, other = low + (high - low) / 3, high - (high - low) / 3
-        low, high = (low, other) if f(one) < f(other) else (one, high)
-    if f(low) >= 0:
-        return np.empty(0), f(low)
-    ends = (_root(f, low, end) for end in (-longest, longest))
-    return np.array([t for t in ends if abs(t) < longest]), f(low)
+    for _ in range(ROUNDS):
+        t = np.linspace(low, high, PARTS + 1)
+        values = f(t)
+        lowest = values.argmin()
+        low, high = t[max(lowest - 1, 0)], t[min(lowest + 1, PARTS)]
+    least = values[lowest]
+    if least >= 0:
+        return np.empty(0), least
+    ends = (_root(f, t[lowest], end) for end in (-longest, longest))
+    return np.array([t for t in ends if abs(t) < longest]), least
 
 
 def _root(f, inside, outside):
-    for _ in range(HALF):
-        middle = (inside + outside) / 2
-        inside, outside = (middle, outside) if f(middle) < 0 else (inside, middle)
+    """Where f, negative inside, changes its sign; the other end, if it does not."""
+    for _ in range(ROUNDS):
+        t = np.linspace(inside, outside, PARTS + 1)
+        is_outside = f(t) >= 0
+        if not is_outside[1:].any():
+            return t[-1]
+        k = max(is_outside.argmax(), 1)
+        inside, outside = t[k - 1], t[k]
     return inside
 
 
