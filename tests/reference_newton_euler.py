@@ -142,8 +142,8 @@ def rows_of_contact(contact, q):
 def step(bodies, equations, contacts, t, q, v, options, n_iter=60):
     """(q, v, p) after a step from t: p (n, 6) the impulses of relations and contacts, moments in axes of the bodies.
 
-    ``M (v - v_k) - h theta F(t_{k+1}, q(v), v) - h (1 - theta) F_k = H(qbar)^T r`` with ``H(qbar) v = 0`` and the laws of the contacts that
-    are forecast, with H(q_k); repeated linearisation for velocities until nothing changes.
+    ``M (v - v_k) - h theta F(t_{k+1}, q(v), v) - h (1 - theta) F_k = H(q~)^T r`` with ``H(qbar) v = 0``, q~ at ``max(1/2, theta)`` of the
+    way to qbar, and the laws of the contacts that are forecast, with H(q_k); repeated linearisation for velocities until nothing changes.
     """
     o, n = options, len(bodies)
     theta_end, q_star = (0.0, 0.0) if o.explicit else (o.theta, o.q_star)
@@ -168,24 +168,28 @@ def step(bodies, equations, contacts, t, q, v, options, n_iter=60):
         q_bar = places(w, q_star) if q_star else q
         H = np.vstack([rows_of(relation, t + o.h, q_bar) for relation in equations] or [np.zeros((0, 6 * n))])
         rate = np.concatenate([rate_of(relation, t + o.h, q_bar) for relation in equations] or [np.zeros(0)])
+        before = max(0.5, o.theta) * q_star
+        q_press, t_press = places(w, before) if q_star else q, t + o.h - (q_star - before) * o.h
+        H_press = np.vstack([rows_of(relation, t_press, q_press) for relation in equations] or [np.zeros((0, 6 * n))])
         inverse = np.linalg.inv(slope(free_residual, w))
         free = w - inverse @ free_residual(w)
-        new, p = with_impulses(free, inverse, H, rate, active, [G @ v_old for _, G in active])
+        new, p = with_impulses(free, inverse, H, rate, active, [G @ v_old for _, G in active], H_press)
         change, w = abs(new - w).max(), new
         if change < 1e-10 * (1 + abs(w).max()):
             break
     return places(w, 1.0), list(w.reshape(-1, 6)), p.reshape(-1, 6)
 
 
-def with_impulses(free, inverse, H, rate, active, before):
+def with_impulses(free, inverse, H, rate, active, before, H_press=None):
     """(velocities, impulses): ``w = free + M_hat^-1 p`` under the equations H w + rate = 0 and the laws of the contacts.
 
-    before: velocities of the contacts before the impact.
+    before: velocities of the contacts before the impact; H_press: the H with which equations act, where it is another one.
     """
-    pinv = np.linalg.pinv(H @ inverse @ H.T, rcond=1e-9) if len(H) else np.zeros((0, 0))
-    projected = inverse - inverse @ H.T @ pinv @ H @ inverse
-    held = free - inverse @ H.T @ pinv @ (H @ free + rate)
-    impulse = -H.T @ pinv @ (H @ free + rate)
+    P = H.T if H_press is None else H_press.T
+    pinv = np.linalg.pinv(H @ inverse @ P, rcond=1e-9) if len(H) else np.zeros((0, 0))
+    projected = inverse - inverse @ P @ pinv @ H @ inverse
+    held = free - inverse @ P @ pinv @ (H @ free + rate)
+    impulse = -P @ pinv @ (H @ free + rate)
     if active:
         G = np.vstack([rows for _, rows in active])
         e = np.concatenate([[c.e_n, c.e_t, c.e_t, 0.0, 0.0] for c, _ in active])
@@ -195,7 +199,7 @@ def with_impulses(free, inverse, H, rate, active, before):
         if not solution.success:  # a guide may jam, which no impulses by these laws explain
             reject()
         r = solution.r
-        impulse = impulse + G.T @ r - H.T @ pinv @ H @ inverse @ G.T @ r
+        impulse = impulse + G.T @ r - P @ pinv @ H @ inverse @ G.T @ r
     return free + inverse @ impulse, impulse
 
 

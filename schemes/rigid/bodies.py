@@ -8,7 +8,7 @@ import math
 
 from nsds._jit import kernel, stack, tiny, view
 from nsds.maths import rotations
-from nsds.maths.vectors import cross, norm, times
+from nsds.maths.vectors import cross, dot, norm, times
 from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT
 from nsds.schemes.derivatives import FORWARD_STEP
@@ -346,3 +346,11 @@ def internal_derivatives(t, body, q, v, functions, mem, D_q, D_v):
         if jacobian != ABSENT or not has_functions:
             for i in range(6 * columns):
                 D[i] = (D[i] if jacobian != ABSENT else 0.0) + (0.0 if C == ABSENT else mem[C + i])
+
+
+@kernel
+def kinetic_energy(body, at, mem, work):
+    """``(m |v|^2 + Omega . I Omega) / 2`` of the velocity that lies there."""
+    v, Omega, momentum = view(work, at, 3), view(work, at + 3, 3), stack(3)
+    times(view(mem, body.q + INERTIA, 9), Omega, momentum)
+    return 0.5 * (mem[body.q + MASS] * dot(v, v) + dot(Omega, momentum))

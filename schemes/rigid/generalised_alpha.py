@@ -86,6 +86,7 @@ def prepare(records, h, weights, tol, max_iter, constraint_tol, max_rounds, meth
         is_explicit=0.0,
         update=float(EXPONENTIAL),
         span=0.0,
+        press=1.0,
         is_half=0.0,
     )
     positions = projection.Options(h, motion, constraint_tol, max_rounds, by_mass=1.0, every_contact=1.0, combined=0.0)
@@ -94,6 +95,7 @@ def prepare(records, h, weights, tol, max_iter, constraint_tol, max_rounds, meth
     work.place(places, acc=6 * n, A=6 * n, change=6 * n, smooth=6 * n, w_old=6 * n, before=7 * n, pushed=2 * n)
     work.place(places, held=int(lists.bodies["n_u"].sum()))
     work.place(first.plan, v_mid=6 * n)
+    problem.follow_turns(lists, motion, first.plan, work)
     iwork.place(places, fresh=1)
     s, words = Tables(first, second, places), Options(h, positions, alpha_m, alpha_f, beta, gamma)
     return Prepared(s, lists.functions, words, work.array(), iwork.array(np.int64), sys.modules[__name__], lists)

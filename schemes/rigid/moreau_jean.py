@@ -25,14 +25,14 @@ from nsds.maths.vectors import norm, times, times_transposed
 from nsds.model.collisions import with_room
 from nsds.model.kinds import collisions_of
 from nsds.model.records import model_of
-from nsds.schemes.rigid import blocks, forces, loads, passing, problem
+from nsds.schemes.rigid import blocks, branches, forces, loads, passing, problem
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid.bodies import EXPONENTIAL, LINEAR, force, inverse_matrix
 from nsds.schemes.rigid.interactions import blame, cause_of, evaluate, keep_angles, restore_angles, row_velocity  # noqa: F401
 from nsds.schemes.rigid.presence import is_gone, is_unmoved, note_presence
 from nsds.schemes.rigid.tables import INERTIA, MASS, P, V, tables
 from nsds.schemes.run.memory import Allocator, Prepared
-from nsds.status import CAPACITY, CONVERGED, INEXACT, NEWTON, NON_FINITE, SINGULAR_STEP, STALLED
+from nsds.status import CAPACITY, CONVERGED, INEXACT, LEFT_BRANCH, NEWTON, NON_FINITE, SINGULAR_STEP, STALLED
 
 _GROWTH = 1.5
 ROUNDING = 16 * 2.0**-52  # of what cancels in an equation: no residual below it means anything,
@@ -58,6 +58,7 @@ def prepare(records, options, h, method):
     work, iwork = Allocator(records.size), Allocator(records.size)
     lists, words = tables(records, work, iwork), options_of(h, options)
     s = tables_of(lists, words, method, work, iwork, records.size)
+    problem.follow_turns(lists, words, s.plan, work)
     return Prepared(s, lists.functions, words, work.array(), iwork.array(np.int64), sys.modules[__name__], lists)
 
 
@@ -77,7 +78,18 @@ def options_of(h, options):
     if is_explicit:
         q_star, tol = 0.0, np.inf
     return problem.Options(
-        h, theta, theta, gamma, q_star, tol, max_iter, float(is_explicit), float(LINEAR if is_linear else EXPONENTIAL), 0.0, 0.0
+        h,
+        theta,
+        a=theta,
+        gamma=gamma,
+        q_star=q_star,
+        tol=tol,
+        max_iter=max_iter,
+        is_explicit=float(is_explicit),
+        update=float(LINEAR if is_linear else EXPONENTIAL),
+        span=0.0,
+        press=max(0.5, theta) * q_star,
+        is_half=0.0,
     )
 
 
@@ -178,11 +190,23 @@ def to_body(n, R, w, v):
 def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
     begin(t_new - options.h, options, s, functions, mem, work)
+    were_held = branches.are_held(options.h, s, work)
     n_contacts, n_blocks = problem.choose_active(options, s, mem, imem, work, iwork)
     status, n_iter, residual = iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, options, mem, imem, work, iwork)
+    status, residual = judge_work(status, residual, were_held, n_contacts, n_blocks, options, s, mem, work, iwork)
     passing.keep_from_passing(options.h, options.a, s, mem, imem, work, iwork)
     done = commit(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork)
     return status if done == CONVERGED else done, n_iter, residual
+
+
+@tiny
+def judge_work(status, residual, were_held, n_contacts, n_blocks, options, s, mem, work, iwork):
+    """(status, residual): a step in which joints do work that nothing explains is LEFT_BRANCH, with that work of the kinetic energy."""
+    share, p = 0.0, s.plan[0]
+    if status == CONVERGED or status == INEXACT:
+        to_inertial(p.n_bodies, view(work, p.R, 9 * p.n_bodies), view(work, p.v_old, 6 * p.n_bodies), view(work, p.w_free, 6 * p.n_bodies))
+        share = branches.work_beyond_reason(were_held, n_contacts, n_blocks, options.h, s, mem, work, iwork)
+    return (LEFT_BRANCH, max(residual, share)) if share > 0.0 else (status, residual)
 
 
 @tiny

@@ -36,8 +36,8 @@ from nsds.status import CONVERGED, STALLED, UNSUITED
 # worth (see `moreau_jean.state_worth`), and of all as velocities (4: translation and rotation, without impulses that cancel and with them);
 # v_mid, see `move_all`; moved, see `way_of_forces`; known, impulses that r of rows with bounds is counted from, their sizes, and unknown,
 # the others. Of equations those of `equations` and `redundancy`, and most, rows that there is room for.
-# Of contacts: frames, levers. Of bodies on their way, from path on: as in `passing`. Of the problem: as in `blocks`. load, wrench, arms:
-# see `loads`; kept: see `nsds.schemes.problem.friction`.
+# Of contacts: frames, levers. Of bodies on their way, from path on: as in `passing`. Of the problem: as in `blocks`; E has memory of its own
+# where it is not H, see `_follow_turns`. load, wrench, arms: see `loads`; kept: see `nsds.schemes.problem.friction`.
 PLAN = table(
     "R", "R_span", "q_old", "v_old", "q", "v", "q_bar", "f_old", "f", "size", "inverse", "w", "w_free", "w_end", "R_free", "p", "impulses",
     "spare", "x", "h_size", "worth", "speed", "turning", "moved", "known", "known_size", "unknown",
@@ -66,6 +66,7 @@ class Options(NamedTuple):
     is_explicit: float  # not 0: the semi-explicit form
     update: float  # how a configuration is moved: EXPONENTIAL or LINEAR
     span: float  # not 0: equations between positions hold where v, with H at q_k, takes the bodies in so long a time
+    press: float  # impulses of equations act with H of q_k moved by so much of a step
     is_half: float  # not 0: laws of contacts are counted from what a scheme of two halves has written to `aim`, in place of restitution
 
 
@@ -136,6 +137,14 @@ def reserve(lists, options, method, work, iwork, n_members):
     plan["bounded"], plan["forces"] = (interactions["law"] == BOUNDED).any(), (interactions["law"] == FORCE).any()
     plan["unilateral"] = lists.collisions.size > 0 or (interactions["always"] == 0).any()
     return plan
+
+
+def follow_turns(lists, options, plan, work):
+    """Room for `_follow_turns`: rows of laws beside those of impulses, where there are equations whose H turns with the bodies."""
+    interactions = lists.interactions
+    turning = (interactions["law"] == EQUALITY) & ((interactions["row"] != ABSENT) | (interactions["h_function"] != ABSENT))
+    if options.q_star > 0.0 and turning.any():
+        work.place(plan, E=int(plan["G"][0] - plan["H"][0]))
 
 
 def _limit(name, n_blocks, n_contacts, d, n_members):
@@ -351,8 +360,49 @@ def state_blocks(t_new, is_new, n_contacts, n_blocks, options, interactions, p, 
         _hold_positions(
             t_new + options.span, has_matrix(n_contacts, n_blocks, p), options, interactions, p, functions, mem, imem, work, iwork, stated
         )
+    elif moves and p.E != p.H:
+        _follow_turns(t_new, has_matrix(n_contacts, n_blocks, p), options, interactions, p, functions, mem, imem, work, iwork, stated)
     if p.bounded != 0 and (moves or is_new):
         know_origins(h, interactions, p, work, iwork)
+
+
+@kernel
+def _follow_turns(t_new, is_newton, options, interactions, p, functions, mem, imem, work, iwork, stated):
+    """E of equations becomes the derivative of ``H(qbar) w``, whose law H as stated is, and H that of impulses. Out: H, E, b, q_bar.
+
+    H changes along the motion as it has since a configuration before: that of the impulses, or, where these act as the laws hold, halfway.
+    Where is_newton is not true, E is the H of the impulses. b makes up for it.
+    """
+    q_bar, w, before = view(work, p.q_bar, 7 * p.n_bodies), view(work, p.w, 6 * p.n_bodies), options.press
+    moves_impulses, turned = before < options.q_star, stack(3)
+    if not moves_impulses:
+        before = 0.5 * options.q_star
+    weight = options.a * options.q_star
+    move_all(before * options.h, options, interactions, p, q_bar, mem, imem, work)
+    for k in range(interactions.size):
+        it, first = interactions[k], p.d * iwork[p.begin + k]
+        if first < 0 or it.law != EQUALITY or it.dofs != ABSENT:
+            continue
+        evaluate(t_new - (options.q_star - before) * options.h, it, q_bar, view(work, p.R, 9 * p.n_bodies), functions, mem, imem, work)
+        for i in range(first, first + it.m):
+            H, E, row = view(stated.H, 12 * i, 12), view(stated.E, 12 * i, 12), it.H + 12 * (i - first)
+            stated.b[i] = blocks.velocity(stated.b[i], i, it.a, it.b, stated.E, w)
+            for side in range(2 if is_newton else 0):
+                body = it.a if side == 0 else it.b
+                if body == ABSENT:
+                    continue
+                cross(view(w, 6 * body + 3, 3), view(H, 6 * side + 3, 3), turned)  # turns do not commute
+                for l in range(6 * side, 6 * side + 6):
+                    E[l] += weight / (options.q_star - before) * (H[l] - work[row + l])
+                for l in range(3):
+                    E[6 * side + 3 + l] += weight * options.h * turned[l]
+            for l in range(12 if moves_impulses else 0):
+                H[l] = work[row + l]
+            for l in range(12 if not is_newton else 0):
+                E[l] = H[l]
+        blocks.subtract_velocities(p.d, first // p.d, it, w, stated)
+    if not moves_impulses:
+        move_all(options.q_star * options.h, options, interactions, p, q_bar, mem, imem, work)
 
 
 @kernel
@@ -435,11 +485,12 @@ def _are_solved_at_once(n_contacts, n_blocks, p, iwork):
 def turn_joints(n_contacts, n_blocks, options, interactions, p, mem, imem, work, iwork):
     """What rotations of bodies do to the moments of their joints, by the impulses as they are. Out: turning.
 
-    Where the direction of a row does not turn with the body: for ``h a q_star`` times the derivative of its moment. Of body B it counts
+    Where the direction of a row does not turn with the body: for h a times the share of the step at which it acts, times the derivative of
+    its moment. Of body B it counts
     for three POINT together, whose force is free to keep its direction in the world. What is left out are changes that couple bodies.
     """
     r = stated_blocks(n_contacts, n_blocks, p, work, iwork).r
-    weight = options.q_star * options.h * options.a
+    weight = options.press * options.h * options.a
     for i in range(9 * p.n_bodies):
         work[p.turning + i] = 0.0
     for k in range(interactions.size if weight > 0.0 else 0):

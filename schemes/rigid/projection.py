@@ -20,7 +20,7 @@ from nsds.collision import WORLD
 from nsds.maths import rotations
 from nsds.maths.vectors import times_transposed
 from nsds.model.layout import ABSENT
-from nsds.schemes.rigid import blocks, passing, problem
+from nsds.schemes.rigid import blocks, branches, passing, problem
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
 from nsds.schemes.rigid.bodies import inverse_matrix
@@ -64,6 +64,7 @@ def prepare(records, options, h, method):
     combined = options["scheme"].item().endswith(b"combined_projection")
     own = Options(h, words, tol, max_rounds, float(options["metric"] == b"mass"), every, float(combined))
     s = Tables(*(plain.tables_of(lists, words, method, work, iwork, records.size) for _ in range(2)))
+    problem.follow_turns(lists, words, s.motion.plan, work)
     return Prepared(s, lists.functions, own, work.array(), iwork.array(np.int64), sys.modules[__name__], lists)
 
 
@@ -78,6 +79,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
     """One step from the state in mem to the state at t_new, in mem. Returns (status, Newton's iterations, residual)."""
     form, own, p = s.motion, options.motion, s.motion.plan[0]
     plain.begin(t_new - options.h, own, form, functions, mem, work)
+    were_held = branches.are_held(options.h, form, work)
     n_contacts, n_blocks = problem.choose_active(own, form, mem, imem, work, iwork)
     status, n_iter, residual = _iterate(t_new, n_contacts, n_blocks, form, functions, solver, solver_options, own, mem, imem, work, iwork)
     if options.combined != 0.0 or options.every_contact == 0.0:
@@ -102,6 +104,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
                     t_new, n_contacts, n_blocks, form, functions, solver, solver_options, own, mem, imem, work, iwork
                 )
                 total += n_iter
+    status, residual = plain.judge_work(status, residual, were_held, n_contacts, n_blocks, own, form, mem, work, iwork)
     if options.combined != 0.0:
         note_pressing(n_contacts, n_blocks, form, p, imem, work, iwork)
     if status in (CONVERGED, INEXACT):

@@ -45,7 +45,7 @@ from nsds.schemes.problem.box import worse
 from nsds.schemes.rigid import blocks, loads, passing, problem, trees
 from nsds.schemes.rigid import collisions as contacts
 from nsds.schemes.rigid import moreau_jean as plain
-from nsds.schemes.rigid.bodies import EXPONENTIAL, move
+from nsds.schemes.rigid.bodies import EXPONENTIAL, kinetic_energy, move
 from nsds.schemes.rigid.interactions import foresee_angles, keep_angles, restore_angles, row_velocity
 from nsds.schemes.rigid.moreau_jean import blame, cause_of, grow  # noqa: F401
 from nsds.schemes.rigid.tables import EQUALITY, FORCE, INERTIA, MASS, P, tables
@@ -148,6 +148,7 @@ def prepare(records, mem, options, h, method):
         is_explicit=0.0,
         update=float(EXPONENTIAL),
         span=h,
+        press=0.0,
         is_half=1.0,
     )
     motion, places = plain.tables_of(lists, first, method, work, iwork, records.size), np.zeros(1, PLAN)
@@ -368,7 +369,7 @@ def _energy_before(h, n_contacts, n_blocks, s, mem, work, iwork):
         return math.inf
     for i in range(s.bodies.size):
         if not s.bodies[i].fixed:
-            before += _kinetic_energy(s.bodies[i], p.v_old + 6 * i, mem, work) + _least_energy(h, s.bodies[i], p, i, mem, work)
+            before += kinetic_energy(s.bodies[i], p.v_old + 6 * i, mem, work) + _least_energy(h, s.bodies[i], p, i, mem, work)
     return before
 
 
@@ -390,7 +391,7 @@ def _do_joints_drive(before, n_contacts, n_blocks, s, mem, work, iwork):
                 done += 0.5 * stated.r[i] * stated.H[12 * i + l] * (work[p.w + at] + work[w_old + at])
     after = 0.0
     for i in range(form.bodies.size if done > before else 0):
-        after += _kinetic_energy(form.bodies[i], p.v + 6 * i, mem, work) if not form.bodies[i].fixed else 0.0
+        after += kinetic_energy(form.bodies[i], p.v + 6 * i, mem, work) if not form.bodies[i].fixed else 0.0
     return done > max(before, 0.5 * after)
 
 
@@ -453,14 +454,6 @@ def _forget_first_half(h, s, imem, work):
         for i in range(c.each * imem[c.n]):
             work[c.aim + i] = 0.0
     _begin_again(form, work)
-
-
-@kernel
-def _kinetic_energy(body, at, mem, work):
-    """``(m |v|^2 + Omega . I Omega) / 2`` of the velocity that lies there."""
-    v, Omega, momentum = view(work, at, 3), view(work, at + 3, 3), stack(3)
-    times(view(mem, body.q + INERTIA, 9), Omega, momentum)
-    return 0.5 * (mem[body.q + MASS] * dot(v, v) + dot(Omega, momentum))
 
 
 @kernel

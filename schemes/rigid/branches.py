@@ -1,0 +1,70 @@
+"""Joints that do work in a step: a mechanism has left the branch of its motion, as at a dead centre, and the step is not to be given as right.
+
+Where a mechanism may go on in two ways, as a parallelogram whose links lie in a line, its equations tell them apart by how far it is from
+there, and positions that have drifted do so wrongly: impulses then throw it onto the other way, or between both. Joints that hold for
+velocities at both ends of a step do no work but for ``O(h omega)`` of what bodies do to each other through them.
+"""
+
+import math
+
+from nsds._jit import kernel, view
+from nsds.maths.vectors import norm
+from nsds.model.layout import ABSENT
+from nsds.schemes.rigid import problem
+from nsds.schemes.rigid.bodies import kinetic_energy
+from nsds.schemes.rigid.interactions import row_velocity
+from nsds.schemes.rigid.tables import EQUALITY, INERTIA, MASS
+
+_LITTLE = 1e-3  # of the kinetic energy: work of joints that the curvature of an ordinary motion explains, however short steps are
+_HELD = 1e-6  # of the velocities that cancel: joints that hold; more than that, and more than a turn in a step, they are to be closed
+
+
+@kernel
+def are_held(h, s, work):
+    """Whether joints hold for the velocities at the start of the step, with H and w that lie in the work memory."""
+    p = s.plan[0]
+    w, share = view(work, p.w, 6 * p.n_bodies), 0.0
+    for i in range(p.n_bodies):
+        share = max(share, h * norm(view(w, 6 * i + 3, 3)))
+    for k in range(s.interactions.size):
+        it = s.interactions[k]
+        for i in range(it.m if it.row != ABSENT and it.law == EQUALITY and work[it.off] == 0.0 else 0):
+            size = 0.0
+            for side in range(2):
+                body, row = it.a if side == 0 else it.b, it.H + 12 * i + 6 * side
+                if body != ABSENT:
+                    size += norm(view(work, row, 3)) * norm(view(w, 6 * body, 3)) + norm(view(work, row + 3, 3)) * norm(view(w, 6 * body + 3, 3))
+            if abs(row_velocity(0.0, it, i, w, work)) > max(_HELD, share) * size:
+                return False
+    return True
+
+
+@kernel
+def work_beyond_reason(were_held, n_contacts, n_blocks, h, s, mem, work, iwork):
+    """Work of joints, of the kinetic energy, where it is more than that of a step on its branch; else 0. Work: w_end.
+
+    That is ``_LITTLE`` of the kinetic energy T, and ``h omega (T T')^(1/2)`` with T' the energy of what velocities have changed by. were_held:
+    joints held before; else they may take energy, as where a latch closes. w of the start of the step lies in w_free.
+    """
+    p, done, energy, changed, turn = s.plan[0], 0.0, 0.0, 0.0, 0.0
+    w, w_old, change = view(work, p.w, 6 * p.n_bodies), view(work, p.w_free, 6 * p.n_bodies), view(work, p.w_end, 6 * p.n_bodies)
+    stated = problem.stated_blocks(n_contacts, n_blocks, p, work, iwork)
+    for k in range(s.interactions.size):
+        it, first = s.interactions[k], p.d * iwork[p.begin + k]
+        for i in range(first, first + it.m if it.row != ABSENT and it.law == EQUALITY and first >= 0 else first):
+            for l in range(12 if it.b != ABSENT else 6):
+                at = 6 * (it.a if l < 6 else it.b) + l % 6
+                done += 0.5 * stated.r[i] * stated.H[12 * i + l] * (w[at] + w_old[at])
+    for i in range(s.bodies.size if done != 0.0 else 0):
+        body, at = s.bodies[i], 6 * i
+        turn = max(turn, h * max(norm(view(w, at + 3, 3)), norm(view(w_old, at + 3, 3))))
+        if body.fixed:
+            continue
+        for l in range(6):
+            change[at + l] = work[p.v + at + l] - work[p.v_old + at + l]
+        I = view(mem, body.q + INERTIA, 9)
+        energy += kinetic_energy(body, p.v_old + at, mem, work) + kinetic_energy(body, p.v + at, mem, work)
+        energy += 0.5 * work[p.h_size + 2 * i] ** 2 / mem[body.q + MASS] + 1.5 * work[p.h_size + 2 * i + 1] ** 2 / (I[0] + I[4] + I[8])
+        changed += kinetic_energy(body, p.w_end + at, mem, work)
+    bound = _LITTLE * energy + turn * math.sqrt(energy * changed)
+    return abs(done) / energy if done > bound or (were_held and -done > bound) else 0.0
