@@ -19,11 +19,13 @@ from nsds.schemes.event_driven.forces import (
     free_accelerations,
     hold,
     jams,
+    list_rows,
+    mark_redundant,
     slip_of,
     speed_of_rest,
 )
 from nsds.schemes.event_driven.impacts import is_solved, solve_impact
-from nsds.schemes.event_driven.tables import FREE, HELD, REDUNDANT, SLIP
+from nsds.schemes.event_driven.tables import FREE, HELD, LEANS, REDUNDANT, SLIP
 from nsds.schemes.lagrangian.contact_forces import push_apart
 from nsds.schemes.lagrangian.newton import EVERY
 from nsds.schemes.lagrangian.outputs import lengths, position, velocity
@@ -179,7 +181,7 @@ def _choose_modes(s, solver, solver_options, options, mem, imem, work, iwork):
             if not _align(s, mem, work, iwork):
                 return SINGULAR_STEP
             if not _revise(one_by_one, s, mem, work, iwork):
-                return CONVERGED
+                return CONVERGED if _lean(s, mem, imem, work, iwork) else SINGULAR_STEP
     return status if not is_solved(status) else STALLED
 
 
@@ -221,6 +223,45 @@ def _align(s, mem, work, iwork):
     return True
 
 
+@kernel
+def _lean(s, mem, imem, work, iwork):
+    """Contacts that touch and that bounded forces keep where they are become REDUNDANT; False where what is held is singular.
+
+    They carry nothing. Open ones would be watched by gaps that are nothing but rounding.
+    """
+    form, f, p, holds, n = s.newton, s.flow[0], s.newton.plan[0], False, 0
+    for i in range(form.constraints.size):
+        holds |= form.constraints[i].lower != ABSENT and iwork[f.mode + i] == HELD
+    for i in range(form.constraints.size if holds else 0):
+        if _is_idle(i, form.constraints[i], s, mem, work, iwork):
+            iwork[f.mode + i], iwork[f.spared + i] = HELD, LEANS
+            n += 1
+    if n == 0:
+        return True
+    list_rows(s, imem, iwork)
+    mark_redundant(s, work, iwork)
+    for i in range(form.constraints.size):
+        if iwork[f.spared + i] == LEANS and iwork[f.mode + i] == HELD:
+            iwork[f.mode + i] = FREE
+    is_regular = factorise_independent(s, imem, work, iwork)
+    for i in range(p.n_dofs):
+        work[p.acc + i] = work[f.acc_free + i]
+    hold(p.acc, True, s, mem, work, iwork)
+    return is_regular
+
+
+@tiny
+def _is_idle(i, c, s, mem, work, iwork):
+    """Whether a contact is open, and touches, at rest and without acceleration."""
+    f = s.flow[0]
+    if c.component != 0 or c.lower != ABSENT or c.always != 0 or is_compliant(c) or iwork[f.mode + i] != FREE:
+        return False
+    y, (u, _) = position(c, s.newton.entries, mem, work), velocity(c, s.newton.entries, mem, work)
+    touches = iwork[f.fired + i] != 0 or y <= _TOUCHING * work[f.length + i]
+    a, _ = _acceleration(c, s.newton.plan[0].acc, s, work)
+    return touches and abs(u) <= work[f.slow + i] and abs(a) <= _FORCE * work[f.pull + i]
+
+
 @tiny
 def _turn_towards(i, x, y, f, work):
     """A step of `_align` of one contact. Returns the sine of the angle between its direction and its acceleration (x, y)."""
@@ -256,10 +297,11 @@ def _list_candidates(trusts, s, mem, work, iwork):
         if c.bilateral != 0:
             mode = HELD
         elif c.lower != ABSENT:
-            mode = HELD if rests and (iwork[f.fired + i] == 0 or iwork[f.mode + i] == SLIP) else SLIP
+            slipped, at_zero = iwork[f.mode + i] == SLIP, iwork[f.fired + i] != 0
+            mode = HELD if rests and slipped == at_zero else SLIP
             if not rests:
                 work[f.direction + i] = math.copysign(1.0, u)
-            elif mode == SLIP:
+            elif mode == SLIP and not slipped:
                 work[f.direction + i] = math.copysign(1.0, _bound_reached(c, mem, work))
             n += 1 if rests else 0
         elif c.component == 0:
@@ -422,6 +464,9 @@ def _revise_row(i, c, no_force, no_acceleration, s, mem, work, iwork):
             iwork[f.mode + i] = SLIP
             work[f.direction + i] = 1.0 if mem[c.lam] < work[c.lower] else -1.0
             return True
+        if mode == REDUNDANT and abs(a) > _DOUBT * no_acceleration:  # what others prescribe begins to move it
+            iwork[f.mode + i], work[f.direction + i] = SLIP, math.copysign(1.0, a)
+            return True
         if mode == SLIP and starts and a * work[f.direction + i] < -back:
             iwork[f.mode + i] = HELD
             return True
@@ -433,12 +478,20 @@ def _revise_row(i, c, no_force, no_acceleration, s, mem, work, iwork):
         normal = mem[form.constraints[i - c.component].lam]
         other = mem[form.constraints[i + 1].lam] if c.tangents == 2 else 0.0
         force = math.hypot(mem[c.lam], other)
-        edge = no_force if iwork[f.fired + i] == 0 else -no_force
+        is_on_it = iwork[f.fired + i] != 0 or iwork[f.before + i] == SLIP  # what slips already goes on to
+        edge = -no_force if is_on_it else no_force
         if force > work[c.mu] * normal + edge and force > 0.0:
             for k in range(c.tangents):
                 iwork[f.mode + i + k] = SLIP
                 work[f.direction + i + k] = -mem[form.constraints[i + k].lam] / force
             return True
+        if iwork[f.mode + i - c.component] == HELD and REDUNDANT in (mode, iwork[f.mode + i + c.tangents - 1]):
+            b = _acceleration(form.constraints[i + 1], s.newton.plan[0].acc, s, work)[0] if c.tangents == 2 else 0.0
+            size = math.hypot(a, b)
+            if size > _DOUBT * no_acceleration:
+                for k in range(c.tangents):
+                    iwork[f.mode + i + k], work[f.direction + i + k] = SLIP, (a if k == 0 else b) / size
+                return True
     elif begins_disk(c) and mode == SLIP:
         along = a * work[f.direction + i]
         if c.tangents == 2:

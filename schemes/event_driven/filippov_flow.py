@@ -64,7 +64,13 @@ def _advance(t, h, s, functions, options, mem, imem, work, iwork):
         return _explicit_step(t, h, s, functions, options, mem, imem, work, iwork)
     for a in range(n):
         work[f.poly + dopri5.DEGREE * n + a] = 0.0
-    return _stiff_step(t, h, s, functions, options, mem, imem, work, iwork)
+    status, error = _stiff_step(t, h, s, functions, options, mem, imem, work, iwork)
+    starts = False
+    for i in range(f.m):
+        starts |= iwork[f.zero + i] != 0
+    if starts and error < math.inf:  # in which direction a guard leaves zero its rate at the start says, not that of the stages
+        radau5.meet_rate(n, h, f.k, f, work)
+    return status, error
 
 
 @kernel
@@ -77,7 +83,7 @@ def move(t, t_end, s, functions, options, mem, imem, work, iwork):
         iwork[f.fresh] = 0
     if not work[f.step] > 0.0:
         work[f.step], work[f.error] = dopri5.first_step(n, options.h, f.x, f.k, options.rtol, options.atol, work), 1.0
-    h, error = min(work[f.step], t_end - t), math.inf
+    h, error, theta, length, is_event = min(work[f.step], t_end - t), math.inf, NO_ROOT, 0.0, False
     if f.is_stiff != 0:
         _note_slopes(t, s, functions, options, mem, imem, work, iwork)
     for _ in range(_ATTEMPTS):
@@ -85,7 +91,15 @@ def move(t, t_end, s, functions, options, mem, imem, work, iwork):
         at, error = _advance(t, h, s, functions, options, mem, imem, work, iwork)
         status = at if status == CONVERGED else status
         error = error if status == CONVERGED else math.inf
-        if error <= 1.0 or h <= _SHORTEST * max(abs(t), abs(t_end)):
+        if error <= 1.0:
+            theta, which = _first_event(t, h, s, functions, mem, imem, work, iwork)
+            is_event, length = theta != NO_ROOT, h
+            if is_event:
+                status, length, is_event = _land(theta, which, t, h, s, functions, options, mem, imem, work, iwork)
+            if status == CONVERGED:
+                break
+            error = math.inf
+        if h <= _SHORTEST * max(abs(t), abs(t_end)):
             break
         h *= dopri5.factor(error, work[f.error])
         work[f.step], status = h, CONVERGED
@@ -94,11 +108,7 @@ def move(t, t_end, s, functions, options, mem, imem, work, iwork):
     h_next = h * dopri5.factor(error, work[f.error])
     work[f.error] = error
     work[f.step] = h_next if h < t_end - t else max(h_next, work[f.step])
-    theta, which = _first_event(t, h, s, functions, mem, imem, work, iwork)
-    t_new, is_event = t_end if h >= t_end - t else t + h, theta != NO_ROOT
-    if is_event:
-        length, is_event = _land(theta, which, t, h, s, functions, options, mem, imem, work, iwork)
-        t_new = t + length
+    t_new = t + length if theta != NO_ROOT else t_end if h >= t_end - t else t + h
     for i in range(f.m):
         iwork[f.zero + i] = 0 if t_new > t else iwork[f.zero + i]
         iwork[f.fired + i] = iwork[f.fired + i] if is_event else 0
@@ -296,15 +306,20 @@ def _root(i, degree, begin, noise, s, work, iwork):
 def _land(theta, which, t, h, s, functions, options, mem, imem, work, iwork):
     """Repeat the step to the event that dense output says, and correct its length until the guard is zero there.
 
-    Returns (the length, whether the guard is zero there, up to rounding; one that is still positive had not been known well enough).
+    Returns (status, the length, whether the guard is zero there, up to rounding; one that is still positive had not been known well
+    enough). A step without length leaves the state where it is.
     """
     f, i, side = s.flow[0], which // 2, which % 2
     length, most = theta * h, _STRAY * h
     slope, last, last_g = 0.0, length, 0.0
-    for k in range(_LANDINGS):
-        _advance(t, length, s, functions, options, mem, imem, work, iwork)
+    for k in range(_LANDINGS if length > _SHORTEST * abs(t) else 0):
+        status, error = _advance(t, length, s, functions, options, mem, imem, work, iwork)
+        if not error < math.inf:
+            return (status if status != CONVERGED else STEP_COLLAPSED), length, False
         if iwork[f.mode + i] != HELD:
             evaluate_outputs(clamped(t + length, f, work), f.x_new, s, functions, mem, imem, work)
+        elif f.is_stiff != 0:  # the last state that a stiff step evaluates may be another
+            hold(clamped(t + length, f, work), f.x_new, s, functions, mem, imem, work, iwork)
         g = _guard(i, side, s, mem, work, iwork)
         if length != last and g != last_g:
             slope = (g - last_g) / (length - last)
@@ -314,11 +329,15 @@ def _land(theta, which, t, h, s, functions, options, mem, imem, work, iwork):
         elif abs(change) <= _LANDED * max(abs(t), h):
             break
         elif not abs(change) <= most or not 0.0 < length + change <= h:
-            return length, not g > _noise(i, s, work, iwork)
+            return CONVERGED, length, not g > _noise(i, s, work, iwork)
         last_g, last = g, length
         length += change
         most = 0.5 * abs(change) if k > 0 else most
-    return length, True
+    if not length > _SHORTEST * abs(t):
+        length = 0.0
+        for j in range(f.n):
+            work[f.x_new + j], work[f.k + dopri5.LAST * f.n + j] = work[f.x + j], work[f.k + j]
+    return CONVERGED, length, True
 
 
 @kernel

@@ -28,7 +28,7 @@ from nsds.schemes.event_driven.guards import first_event, least_length, note_tur
 from nsds.schemes.event_driven.loads import JUMP, at_foretold_jump, before_jump, missing_in_forces, next_jump, note_jump
 from nsds.schemes.event_driven.polynomials import NO_ROOT, evaluate
 from nsds.schemes.event_driven.state import add, load, store
-from nsds.schemes.event_driven.tables import FREE, HELD, SERIES_DEGREE, SLIP
+from nsds.schemes.event_driven.tables import FREE, HELD, REDUNDANT, SERIES_DEGREE, SLIP
 from nsds.schemes.lagrangian.newton import ACTIVE
 from nsds.schemes.lagrangian.outputs import lengths, position, velocity
 from nsds.schemes.lagrangian.tables import VELOCITY
@@ -146,6 +146,8 @@ def _arrive(theta, t, h, t_end, s, functions, options, mem, imem, work, iwork):
             turn(i, True, s, mem, work, iwork)
             _note_speed(i, options, s, mem, work)
     for i in range(s.newton.constraints.size if theta == NO_ROOT else 0):
+        if _is_moved(i, s, mem, work, iwork):
+            iwork[f.first_event] = iwork[f.fired + i] = 1
         work[f.heading + i] = work[f.direction + i]
         iwork[f.zeros + i] = 1 if iwork[f.zeros + i] != 0 and _still_rests(i, s, mem, work, iwork) else 0
     if iwork[f.n_equations] > 0:
@@ -154,6 +156,15 @@ def _arrive(theta, t, h, t_end, s, functions, options, mem, imem, work, iwork):
             load(s, mem, work, f.x)
             iwork[f.fresh] = 1
     return t_new
+
+
+@tiny
+def _is_moved(i, s, mem, work, iwork):
+    """Whether others that hold a bounded row have begun to move it."""
+    f, c = s.flow[0], s.newton.constraints[i]
+    if iwork[f.mode + i] != REDUNDANT or c.lower == ABSENT:
+        return False
+    return abs(velocity(c, s.newton.entries, mem, work)[0]) > work[f.slow + i]
 
 
 @tiny

@@ -17,7 +17,7 @@ from nsds.schemes.event_driven.bodies import bend_rows, evaluate_interactions, e
 from nsds.schemes.event_driven.compliance import add_forces, is_compliant
 from nsds.schemes.event_driven.disks import begins_disk, rolls, rows_of
 from nsds.schemes.event_driven.shares import find_shifts, share
-from nsds.schemes.event_driven.tables import FREE, HELD, REDUNDANT, SLIP
+from nsds.schemes.event_driven.tables import FREE, HELD, LEANS, REDUNDANT, SLIP
 from nsds.schemes.lagrangian.contact_forces import clear_impulses, coordinate, width
 from nsds.schemes.lagrangian.functions import stated_rate
 from nsds.schemes.lagrangian.newton import ACTIVE, add_pushed, evaluate_forces, evaluate_masses, evaluate_relations, invert
@@ -128,12 +128,13 @@ def factorise(s, work, iwork):
 def mark_redundant(s, work, iwork):
     """Contacts that others hold already become REDUNDANT, with their friction: those whose pivot is rounding.
 
-    Of rows that follow from each other those of rolling and of bounded forces do so, then those that are spared; equations never do.
+    Of rows that follow from each other those that lean do so, then those of rolling and of bounded forces, then those that are spared;
+    equations never do.
     """
     constraints, f, p = s.newton.constraints, s.flow[0], s.newton.plan[0]
     _gather_matrix(s, work, iwork)
     m = iwork[f.n_equations]
-    for k in range(4 * m):
+    for k in range((2 + LEANS) * m):
         e = k % m
         i = iwork[p.active + iwork[f.row + e]]
         is_equation = constraints[i].bilateral != 0
@@ -192,12 +193,18 @@ def bound_of(c, direction, work):
 
 
 @tiny
-def given_force(i, s, work, iwork):
-    """The force of a bounded row that is not solved for: its bound where it slips, that of before where others hold it; else 0."""
+def given_force(i, s, mem, work, iwork):
+    """The force of a bounded row that is not solved for: its bound where it slips, that of before where others hold it; else 0.
+
+    Where others move it, its bound, too.
+    """
     f, c = s.flow[0], s.newton.constraints[i]
     if c.lower == ABSENT:
         return 0.0
     if iwork[f.mode + i] == REDUNDANT:
+        u, _ = velocity(c, s.newton.entries, mem, work)
+        if abs(u) > work[f.slow + i]:
+            return bound_of(c, u, work)
         return min(max(work[f.kept + i], work[c.lower]), work[c.upper])
     return bound_of(c, work[f.direction + i], work) if iwork[f.mode + i] == SLIP else 0.0
 
@@ -256,7 +263,7 @@ def hold(out, is_whole, s, mem, work, iwork):
         for k in range(c.entry, c.entry_end):
             r += work[form.entries[k].coefficient] * work[out + form.entries[k].dof]
         for k in range(iwork[p.sub_row + a] if is_whole else 0, iwork[p.sub_row + a + 1] if is_whole else 0):
-            r += work[p.W + k] * given_force(iwork[p.active + iwork[p.sub_column + k]], s, work, iwork)
+            r += work[p.W + k] * given_force(iwork[p.active + iwork[p.sub_column + k]], s, mem, work, iwork)
         work[f.rhs + e] = r
     solve_rows(s, work, iwork)
     if iwork[f.n_shifts] > 0:
@@ -265,7 +272,7 @@ def hold(out, is_whole, s, mem, work, iwork):
     for a in range(n if is_whole else 0):
         i = iwork[p.active + a]
         if form.constraints[i].lower != ABSENT and iwork[f.mode + i] != HELD:
-            work[p.z + a] = given_force(i, s, work, iwork)
+            work[p.z + a] = given_force(i, s, mem, work, iwork)
     push(out, s, mem, work, iwork)
 
 

@@ -318,7 +318,7 @@ def _sampled_root(i, zeros, kind, s, work):
     if kind == _SLIP:
         in_space, first = s.newton.constraints[i].tangents == 2, 0  # there the speed of rest has been subtracted
         rest = 0.0 if in_space else work[f.slip + i]
-        least = -math.inf if in_space else -rest if zeros > 0 else math.inf
+        least = -math.inf if in_space else -work[f.slow + i] if zeros > 0 else math.inf
         while first < GUARD_DEGREE and least <= work[values + first] <= rest:
             first += 1
         begin = GUARD_NODES[first]

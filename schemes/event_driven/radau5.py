@@ -170,6 +170,18 @@ def _dense_output(n, p, work):
         work[p.poly + 3 * n + a] = d123
 
 
+@kernel
+def meet_rate(n, h, first, p, work):
+    """Give dense output x' at the start, in work[first:], by a quartic that is zero at the start and all stages; poly has its order 4."""
+    s, product = C[0] + C[1], C[0] * C[1]
+    for a in range(n):
+        off = (h * work[first + a] - work[p.poly + n + a]) / product
+        work[p.poly + n + a] = h * work[first + a]
+        work[p.poly + 2 * n + a] -= off * (product + s)
+        work[p.poly + 3 * n + a] += off * (1.0 + s)
+        work[p.poly + 4 * n + a] -= off
+
+
 def steps_of(name, derivative, time_in_step):
     """(kernel of the slopes, kernel of a step) of motions with a right-hand side.
 

@@ -18,6 +18,7 @@ JUMPS = 64  # of forces, at most, whose times are remembered
 # velocity 0, else SLIP, at the bound that its direction says. A contact that others hold already is REDUNDANT: its force is 0, or a share
 # of friction; of dry friction that of before.
 FREE, HELD, SLIP, REDUNDANT = range(4)
+LEANS = 3  # in spared: a contact that bounded forces keep where it is
 # of the motion: x = (q, v) of all coordinates, n of them, at the start, the end and inside a step; stages k; poly, the
 # motion as polynomials of theta, and those of forces that depend on time; acc_free, accelerations without contact; jumped_at, when forces
 # have jumped lately.
