@@ -226,14 +226,27 @@ class Readings:
 
     def voltage(self, node):
         """Of a node against ground, or one of its part of the circuit."""
-        return self.known @ self.names["voltages"][self._place("node", node)]
+        place = self._place("node", node)
+        self._require_readable("nodes", place, f"voltage of node '{node}'")
+        return self.known @ self.names["voltages"][place]
 
     def current(self, element):
         """Through an element; a closed switch takes that of a diode beside it."""
         place = self._place("element", element)
+        self._require_readable("elements", place, f"current of '{element}'")
         result, is_diode = self.known @ self.names["currents"][place], self.names["by_switch"][place][1] == 1
         closed = self.is_closed(element, self.trajectory["t"])
         return result if closed is None else np.where(closed == is_diode, 0.0, result)
+
+    def require_all_readable(self):
+        """Refuse a trajectory that does not tell all voltages and currents."""
+        for what, known in (("nodes", self.node_names), ("elements", self.element_names)):
+            for place, name in enumerate(known):
+                self._require_readable(what, place, f"{'voltage' if what == 'nodes' else 'current'} of '{name}'")
+
+    def _require_readable(self, what, place, reading):
+        if self.names[f"{what}_by_rate"][place]:
+            raise ValueError(f"{self.owner}: the {reading} depends on how fast the output of an op-amp changes, which rows do not tell")
 
     def voltages_across(self, known):
         """Of all elements, from their first nodes to their second, for rows of what they follow from (rows, elements)."""
