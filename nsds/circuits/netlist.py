@@ -14,7 +14,7 @@ from typing import NamedTuple
 from nsds import _checks
 
 _OWNER = "circuit"
-# A number: digits, a factor and a unit, which says nothing; or with the factor in place of the point, 4k7. µ and Ω have two code points each.
+# A number: digits, a factor, a unit, which says nothing; or the factor in place of the point, 4k7. µ and Ω have two code points each.
 _PREFIXES = ("icro", "li")  # of units after m and mil: SPICE reads 1micro as 1m and 1milli as 1mil, which nobody means
 _FACTOR, _UNIT = "meg|mil|[tgkmu\u00b5\u03bcnpf]", "[a-z\u03a9\u2126]*"
 _NUMBER = re.compile(rf"([0-9]+\.?[0-9]*|\.[0-9]+)(?:e([+-]?[0-9]{{1,3}}))?({_FACTOR})?({_UNIT})", re.IGNORECASE)

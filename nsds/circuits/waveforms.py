@@ -1,7 +1,8 @@
 """Sources and switches of circuits as functions of time, for kernels; records hold their numbers in z.
 
 z begins with a head: number of sources k, rows m, switches, and where in z waves, constants (m), weights of u (m, k) and of its rate
-(m, k), bounds of lambda (2, m) and switches begin. A wave is its kind, how many numbers follow, and these (`nsds.circuits.netlist.Wave.parts`).
+(m, k), bounds of lambda (2, m) and switches begin. A wave is its kind, how many numbers follow, and these: one of the parts
+of a `nsds.circuits.netlist.Wave`.
 A switch is its row, the threshold, the bounds of lambda while it is closed, a constant of its control and the weights of u (k).
 """
 
