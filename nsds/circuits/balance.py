@@ -53,6 +53,7 @@ def energy(system, trajectory, theta=1.0):
     """
     theta = _checks.number("energy", "theta", theta, 0.0, 1.0)
     of = Readings("energy", system, trajectory)
+    of.require_all_readable()
     rows = of.trajectory
     if (np.diff(rows["step"]) > 1).any():
         raise ValueError("energy: needs every step saved (save_every=1)")
@@ -91,6 +92,7 @@ def _stored(of):
 def unbalanced(system, trajectory):
     """(largest sum of currents at a node, relative to those that cancel there; name of the node)."""
     of = Readings("report", system, trajectory)
+    of.require_all_readable()
     i, nodes = of.known @ of.names["currents"].T, of.node_names
     total, size = np.zeros((2, len(nodes), of.trajectory.size))
     for place, _ in of.distinct_elements():

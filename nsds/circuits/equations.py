@@ -55,8 +55,8 @@ class Equations(NamedTuple):
     controls: dict  # of switches: (threshold, nodes)
 
 
-def reduced(elements):
-    """`Equations` of a netlist's elements.
+def reduced(elements, t=0.0):
+    """`Equations` of a netlist's elements, at the start of which it is t (s).
 
     Raises
     ------
@@ -64,13 +64,13 @@ def reduced(elements):
         Loops of voltage sources, cut sets of current sources, and what else does not determine voltages and currents.
     """
     plain, devices = _devices(elements)
-    waves = {e.name: e.value for e in plain if e.kind in "VI"}
+    waves = {name: wave for e in plain if e.kind in "VI" for name, wave in e.value.parts(e.name).items()}
     rows, states, starts = _tableau(plain, devices)
     amplifiers = tuple(e for e in plain if e.kind == "OP")
     solved = _System()
     for row in rows:
         solved.add(_with_constants(row, waves))
-    dependent = {}
+    dependent, loops = {}, {}
     while True:
         solved.solve()
         relation = solved.relation()
@@ -80,21 +80,33 @@ def reduced(elements):
         factor = relation.pop(("x", name))
         value = {key: -c / factor for key, c in relation.items()}
         dependent = {other: _substituted(row, ("x", name), value) for other, row in dependent.items()} | {name: value}
+        loops[name] = value
         solved.substitute(("x", name), value)
-        rate = {("dx", name): Fraction(1)}
-        for key, c in value.items():
-            if key[0] in ("x", "u"):
-                rate["dx" if key[0] == "x" else "du", key[1]] = rate.get(("dx" if key[0] == "x" else "du", key[1]), 0) - c
-        solved.add(rate)
+        solved.add(
+            {("dx", name): Fraction(1), ("push", name): Fraction(-1)}
+            | {(f"d{key[0]}", key[1]): -c for key, c in value.items() if key != _ONE}
+        )
     devices = solved.choose(devices)
     kept = tuple(name for name in states if name not in dependent)
+    free = _Start(loops, starts, waves, t, solved).of(kept)
+    _require_consistent(dependent, free, starts, waves, t)
+    for name in kept:  # less what follows outputs of op-amps at once: so no rate of these is needed
+        at_once = {("lam", key[1]): c for key, c in solved.value(("dx", name)).items() if key[0] == "dlam"}
+        solved.substitute(("x", name), {("x", name): Fraction(1)} | at_once)
     nodes = dict.fromkeys(node for e in elements for node in e.nodes if node != "0")
     voltages = {node: solved.value(("v", node), True) for node in nodes} | {"0": {}}
-    rates = {name: solved.value(("dx", name)) for name in kept}
+    rates = {name: {key: c for key, c in solved.value(("dx", name)).items() if key[0] != "dlam"} for name in kept}
     outputs = {d.name: solved.value(("id" if d.by_voltage else "vd", d.name)) for d in devices}
     for e in amplifiers:
         v_p, v_q = (solved.value(("v", node)) if node != "0" else {} for node in e.nodes[2:])
         outputs[e.name] = _sum((1, v_p), (-1, v_q))
+    for name, row in outputs.items():
+        if any(key[0] == "dlam" for key in row):
+            others = ", ".join(key[1] for key in row if key[0] == "dlam")
+            raise ValueError(
+                f"{_OWNER}: {name} depends on how fast the output of {others} changes, which may jump: put a resistor beside the capacitor "
+                "between them"
+            )
     currents = {e.name: solved.value(("i", e.name), True) for e in plain if e.kind != "K"}
     for d in devices:
         currents[d.name] = outputs[d.name] if d.by_voltage else {("lam", d.name): Fraction(1)}
@@ -104,8 +116,6 @@ def reduced(elements):
             currents[name[0]] = _sum((1, currents[name[0]]), (1, leak))
     sources = tuple(name for name, wave in waves.items() if not wave.is_constant)
     controls = {e.name: (e.value.get("vt", Fraction(0)), e.nodes[2:]) for e in elements if e.kind == "S"}
-    free = {name: starts[name] if starts[name] is not None else Fraction(0) for name in kept}
-    _require_consistent(dependent, free, starts, waves)
     return Equations(kept, devices, amplifiers, sources, rates, outputs, voltages, currents, free, waves, controls)
 
 
@@ -174,9 +184,9 @@ def _tableau(elements, devices):
             rows += [voltage(a, b) | {("x", e.name): Fraction(-1)}, {current: Fraction(-1), ("dx", e.name): e.value}]
             starts[e.name] = e.start
         elif e.kind == "V":
-            rows.append(voltage(a, b) | {("u", e.name): Fraction(-1)})
+            rows.append(voltage(a, b) | {("u", name): Fraction(-1) for name in e.value.parts(e.name)})
         elif e.kind == "I":
-            rows.append({current: Fraction(1), ("u", e.name): Fraction(-1)})
+            rows.append({current: Fraction(1)} | {("u", name): Fraction(-1) for name in e.value.parts(e.name)})
         elif e.kind in "EG":
             control = {key: -e.value * c for key, c in voltage(*e.nodes[2:]).items()}
             rows.append(_sum((1, voltage(a, b) if e.kind == "E" else {current: Fraction(1)}), (1, control)))
@@ -297,7 +307,7 @@ def _constants(waves):
 def _dependent_state(relation, starts, waves):
     """Which state a relation of known quantities alone is solved for: one without a value of its own at the start, where there is one."""
     states = [key[1] for key in relation if key[0] == "x"]
-    others = [key for key in relation if key[0] in ("lam", "du")]
+    others = [key for key in relation if key[0] in ("du", "dlam")]
     if not states or others:
         names = ", ".join(dict.fromkeys(str(key[1]) for key in relation if key != _ONE)) or _constants(waves)
         raise ValueError(
@@ -307,13 +317,62 @@ def _dependent_state(relation, starts, waves):
     return next((name for name in reversed(states) if starts[name] is None), states[-1])
 
 
-def _require_consistent(dependent, free, starts, waves):
+class _Start:
+    """Voltages and currents right after the start of states that depend on each other: what sources move there, they move through all.
+
+    Before it states have the values that are given, or none. A loop of capacitors (cut set of inductors) that is off then is put right by
+    one charge (flux): ``x + P w``, w by how much each relation is off, P what the rates say of a push on it. An op-amp's output takes part
+    as if it were 0: the states that are kept do not follow it.
+    """
+
+    def __init__(self, loops, starts, waves, t, solved):
+        self.loops, self.starts = loops, starts
+        self.before = {name: float(value or 0) for name, value in starts.items()}
+        self.off = {}
+        for name, row in loops.items():
+            known = {key: c for key, c in row.items() if key[0] != "lam"}
+            self.off[name] = sum(float(c) * _start_of(key, self.before, waves, t) for key, c in known.items()) - self.before[name]
+        self.pushed = {state: solved.pushed(state) for state in starts}
+
+    def of(self, kept):
+        """{name: value} of the states that are kept."""
+        result = {name: self.before[name] for name in kept}
+        for names, states in self._groups():
+            jump = {state: sum(c * self.off[name] for name, c in self.pushed[state].items() if name in names) for state in states}
+            size = max(max(abs(self.off[name]) for name in names), max(abs(self.before[state]) for state in states))
+            moved = [state for state in states if abs(jump[state]) > 1e-12 * size]
+            has_output = any(key[0] == "lam" for name in names for key in self.loops[name])
+            if has_output or all(self.starts[state] is None for state in moved):
+                result |= {state: self.before[state] + jump[state] for state in states if state in result}
+                continue
+            open_ones = [state for state in moved if state in result and self.starts[state] is None]
+            if open_ones:
+                given = ", ".join(state for state in moved if self.starts[state] is not None)
+                raise ValueError(
+                    f"{_OWNER}: the start of {', '.join(open_ones)} is not determined beside {given}, with which it makes a loop or a cut "
+                    "set: give it IC="
+                )
+        return result
+
+    def _groups(self):
+        """[(names of relations, names of states), ...] of what is joined by relations or by what pushes on them move."""
+        groups = []
+        for name, row in self.loops.items():
+            names, states = {name}, {name} | {key[1] for key in row if key[0] == "x"} | {s for s in self.pushed if name in self.pushed[s]}
+            for group in [group for group in groups if group[1] & states]:
+                groups.remove(group)
+                names, states = names | group[0], states | group[1]
+            groups.append((names, states))
+        return [(names, [state for state in self.starts if state in states]) for names, states in groups]
+
+
+def _require_consistent(dependent, free, starts, waves, t):
     """Values at the start of states that depend on others are those that follow from these."""
     for name, row in dependent.items():
-        if starts[name] is None:
+        if starts[name] is None or any(key[0] == "lam" for key in row):
             continue
-        value = sum(float(c) * _start_of(key, free, waves) for key, c in row.items())
-        size = sum(abs(float(c) * _start_of(key, free, waves)) for key, c in row.items()) + abs(starts[name])
+        value = sum(float(c) * _start_of(key, free, waves, t) for key, c in row.items())
+        size = sum(abs(float(c) * _start_of(key, free, waves, t)) for key, c in row.items()) + abs(starts[name])
         if abs(value - float(starts[name])) > 1e-12 * float(size):
             others = ", ".join(str(key[1]) for key in row if key != _ONE) or _constants(waves)
             raise ValueError(
@@ -322,16 +381,23 @@ def _require_consistent(dependent, free, starts, waves):
             )
 
 
-def _start_of(key, free, waves):
+def _start_of(key, free, waves, t):
     from nsds.circuits.waveforms import value_of
 
-    return 1.0 if key == _ONE else float(free[key[1]]) if key[0] == "x" else value_of(waves[key[1]], 0.0)
+    return 1.0 if key == _ONE else float(free[key[1]]) if key[0] == "x" else value_of(waves[key[1]], float(t))
+
+
+def _says_something(row):
+    return any(key[0] != "push" for key in row)
 
 
 class _System:
-    """Homogeneous linear equations in fractions, rows as dicts; ``solved`` maps a column to the row that gives it."""
+    """Homogeneous linear equations in fractions, rows as dicts; ``solved`` maps a column to the row that gives it.
 
-    _KNOWN = ("x", "u", "du", "one", "lam")
+    "push" of a dependent state is what puts its relation right at the start, 0 from then on: a row of these alone says nothing.
+    """
+
+    _KNOWN = ("x", "u", "du", "one", "lam", "dlam", "push")
 
     def __init__(self):
         self.solved, self.left, self.new = {}, [], []
@@ -342,8 +408,7 @@ class _System:
     def substitute(self, key, value):
         """Put a row for something known everywhere."""
         self.solved = {column: _substituted(row, key, value) for column, row in self.solved.items()}
-        self.left = [_substituted(row, key, value) for row in self.left]
-        self.left = [row for row in self.left if row]
+        self.left = [row for row in (_substituted(row, key, value) for row in self.left) if _says_something(row)]
 
     def solve(self):
         """Take each new row in: its first column that is neither known nor of a device is solved for; rows without one are left."""
@@ -355,19 +420,19 @@ class _System:
             pivot = next((key for key in row if key[0] not in (*self._KNOWN, "vd", "id")), None)
             if pivot is not None:
                 self._pivot(row, pivot)
-            elif row:
+            elif _says_something(row):
                 self.left.append(row)
 
     def _pivot(self, row, pivot):
         value = {key: -c / row[pivot] for key, c in row.items() if key != pivot}
         self.solved = {column: _substituted(other, pivot, value) for column, other in self.solved.items()}
         self.left = [_substituted(other, pivot, value) for other in self.left if other is not row]
-        self.left = [other for other in self.left if other]
+        self.left = [other for other in self.left if _says_something(other)]
         self.solved[pivot] = value
 
     def relation(self):
         """A relation of known quantities alone that the rows which are left imply, or None."""
-        rows = list(self.left)
+        rows = [{key: c for key, c in row.items() if key[0] != "push"} for row in self.left]
         while rows:
             row = rows.pop()
             pivot = next((key for key in row if key[0] in ("vd", "id")), None)
@@ -417,4 +482,8 @@ class _System:
         if unknown and not may_float:
             what = {"v": "the voltage of node", "i": "the current of", "dx": "the rate of"}.get(unknown[0][0], "something of")
             raise ValueError(f"{_OWNER}: {what} '{unknown[0][1]}' is not determined, and something depends on it")
-        return {other: c for other, c in row.items() if other[0] in self._KNOWN}
+        return {other: c for other, c in row.items() if other[0] in self._KNOWN and other[0] != "push"}
+
+    def pushed(self, state):
+        """{name: by how much a push on that relation moves the state}."""
+        return {key[1]: float(c) for key, c in self.solved.get(("dx", state), {}).items() if key[0] == "push"}

@@ -1,6 +1,7 @@
 """Netlists: a subset of SPICE, read into elements; what is not supported is refused by line and name."""
 
 import ast
+import codecs
 import math
 import operator
 import os
@@ -13,10 +14,15 @@ from typing import NamedTuple
 from nsds import _checks
 
 _OWNER = "circuit"
-_NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)(meg|[tgkmunpf])?([a-zµω]*)", re.IGNORECASE)
-_SUFFIXED = re.compile(r"(?<![\w.])(\d+\.?\d*|\.\d+)(?:e([+-]?\d+))?(meg|[tgkmunpf])[a-zµω]*", re.IGNORECASE)  # in an expression
+# A number: digits, a factor, a unit, which says nothing; or the factor in place of the point, 4k7. µ and Ω have two code points each.
+_PREFIXES = ("icro", "li")  # of units after m and mil: SPICE reads 1micro as 1m and 1milli as 1mil, which nobody means
+_FACTOR, _UNIT = "meg|mil|[tgkmu\u00b5\u03bcnpf]", "[a-z\u03a9\u2126]*"
+_NUMBER = re.compile(rf"([0-9]+\.?[0-9]*|\.[0-9]+)(?:e([+-]?[0-9]{{1,3}}))?({_FACTOR})?({_UNIT})", re.IGNORECASE)
+_POINTED = re.compile(rf"([0-9]+)({_FACTOR})([0-9]+){_UNIT}", re.IGNORECASE)
+_DIGITS = re.compile(r"(?<![\w.])\.?[0-9](?:[\w.]|(?<=[0-9.][eE])[+-](?=[0-9]))*")  # what begins as a number
 _BRACES = re.compile(r"\{[^}]*\}")
-_SUFFIX = {"t": 12, "g": 9, "meg": 6, "k": 3, "m": -3, "u": -6, "n": -9, "p": -12, "f": -15}
+_POWERS = {"": 0, "t": 12, "g": 9, "meg": 6, "k": 3, "m": -3, "u": -6, "\u00b5": -6, "\u03bc": -6, "n": -9, "p": -12, "f": -15}
+_FACTORS = {factor: Fraction(10) ** power for factor, power in _POWERS.items()} | {"mil": Fraction(254, 10**7)}
 _OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
 _TABLE = re.compile(
     r"(\S+)\s+(\S+)\s+(\S+)\s+TABLE\s*\{?\s*V\s*\(\s*([^\s,()]+)\s*(?:,\s*([^\s,()]+)\s*)?\)\s*\}?\s*=?\s*(.*)", re.IGNORECASE
@@ -43,6 +49,15 @@ class Wave(NamedTuple):
     def is_constant(self):
         """Whether it has one value for ever."""
         return self.kind == "PIECES" and len(set(self.numbers[3::2])) == 1
+
+    def parts(self, name):
+        """{name: wave} of the waves whose sum it is, as kernels know them: a sine that waits does so at its offset, and what its phase
+        adds before the delay is a step of its own.
+        """
+        if self.kind != "SIN" or self.numbers[3] <= 0 or self.numbers[5] == 0:
+            return {name: self}
+        waiting = self.numbers[1] * math.sin(math.radians(self.numbers[5]))
+        return {name: self, f"{name}#wait": Wave("PIECES", (self.numbers[3], math.inf, 0.0, waiting, 0.0, 0.0))}
 
 
 class Element(NamedTuple):
@@ -112,7 +127,7 @@ def _lines(netlist):
         raise TypeError(f"{_OWNER}: netlist must be a text, a path, or a list of lines and tuples, got {_checks.shortened(netlist)}")
     if isinstance(netlist, os.PathLike) or "\n" not in netlist:
         try:
-            netlist = Path(netlist).read_text()
+            netlist = _decoded(Path(netlist).read_bytes())
         except (OSError, ValueError) as error:
             raise ValueError(f"{_OWNER}: netlist has one line, so it must be a file: {error}") from None
     title, *others = netlist.splitlines() or [""]
@@ -130,6 +145,16 @@ def _lines(netlist):
         else:
             result.append((number, text))
     return title.strip(), result
+
+
+def _decoded(content):
+    """The text of a file: UTF-8, UTF-16 with a mark at its start, or else Latin-1, which older programs write."""
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return content.decode("utf-16")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
 
 
 def _warn_of_title(title, scope):
@@ -211,7 +236,7 @@ def _pairs(text, number, line):
 
 
 def _note_model(number, text, scope):
-    words = re.sub(r"[(),]", " ", text).split(None, 3)
+    words = re.sub(r"(\{[^}]*\})|[(),]", lambda match: match[1] or " ", text).split(None, 3)
     if len(words) < 3 or words[2].upper() not in _MODELS:
         kind = words[2] if len(words) > 2 else "nothing"
         raise _wrong(number, text, f"models are of kind {' or '.join(_MODELS)}, got {kind}")
@@ -222,7 +247,7 @@ def _note_model(number, text, scope):
             raise _wrong(number, text, f"parameter '{name}' of a model {kind} is not supported, these are: {', '.join(_MODELS[kind])}{why}")
         numbers[name] = _number(value, number, text, scope)
     negative = [name for name in ("ron", "roff", "vrev", "vfwd") if numbers.get(name, 0) < 0]
-    if negative or numbers.get("roff", 1) <= numbers.get("ron", 0):
+    if negative or numbers.get("roff", math.inf) <= numbers.get("ron", 0):
         raise _wrong(number, text, f"{negative[0]} must not be negative" if negative else "Roff must be above Ron")
     if numbers.get("vh", 0) != 0:
         raise _wrong(number, text, "a switch with hysteresis, Vh, is not supported")
@@ -232,21 +257,31 @@ def _note_model(number, text, scope):
 def _number(word, number, text, scope):
     """A number, a parameter, or an expression of them, in braces or not."""
     word = word.strip().strip("{}").strip()
-    match = _NUMBER.fullmatch(word)
-    if match:
-        return Fraction(match[1]) * Fraction(10) ** _SUFFIX.get((match[2] or "").lower(), 0)
-    plain = _SUFFIXED.sub(lambda match: f"{match[1]}e{int(match[2] or 0) + _SUFFIX[match[3].lower()]}", word)
+    plain = _DIGITS.sub(lambda match: f"({_literal(match[0], number, text)})", word)
     try:
-        return _evaluated(ast.parse(plain, mode="eval").body, number, text, scope)
-    except (SyntaxError, ZeroDivisionError):
+        value = _evaluated(ast.parse(plain, mode="eval").body, number, text, scope)
+        float(value)
+    except (SyntaxError, ZeroDivisionError, OverflowError):
         raise _wrong(number, text, f"'{word}' is no number, parameter or expression of them") from None
+    return value
+
+
+def _literal(word, number, text):
+    """The fraction that digits with a factor and a unit stand for; 4k7 is 4.7k."""
+    match = _NUMBER.fullmatch(word)
+    if match and not match[4].lower().startswith(_PREFIXES):
+        return Fraction(match[1]) * Fraction(10) ** int(match[2] or 0) * _FACTORS[(match[3] or "").lower()]
+    match = _POINTED.fullmatch(word)
+    if not match:
+        raise _wrong(number, text, f"'{word}' is no number; factors are {', '.join(filter(None, _FACTORS))}")
+    return Fraction(f"{match[1]}.{match[3]}") * _FACTORS[match[2].lower()]
 
 
 def _evaluated(node, number, text, scope):
     if isinstance(node, ast.Name) and node.id.lower() in scope.parameters:
         return scope.parameters[node.id.lower()]
-    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-        return Fraction(repr(node.value))
+    if isinstance(node, ast.Constant) and type(node.value) is int:  # of a fraction
+        return Fraction(node.value)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
         value = _evaluated(node.operand, number, text, scope)
         return -value if isinstance(node.op, ast.USub) else value

@@ -6,14 +6,15 @@ import numpy as np
 
 from nsds import _checks
 from nsds.circuits.record import AMPLIFIER, NONE, ZENER
-from nsds.circuits.waveforms import HEAD, SWITCH_HEAD, control, next_wave, wave
+from nsds.circuits.waveforms import HEAD, SWITCH_HEAD, control, driven_rows, next_wave, wave
 from nsds.circuits.waveforms import SWITCH as SWITCH_AT
 from nsds.model.kinds import NAMES
 from nsds.model.records import model_of
 from nsds.model.validation import valid
-from nsds.results.trajectories import of_system, require_rows
+from nsds.results.trajectories import left_limits, of_system, require_rows
 from nsds.status import is_event
 
+AT_ONCE = 2.0**-44  # of the time: events that are no further apart are one
 NOTHING = 1e-12  # of the largest current: what is smaller does not flow
 
 
@@ -32,7 +33,8 @@ def voltage(system, trajectory, node, reference="0"):
     Returns
     -------
     numpy.ndarray (rows,)
-        At a step of a source the value after it. Voltages of a part of the circuit that floats are those against one of its nodes.
+        Where something jumps, rows of `nsds.event_driven` come in pairs, before it and after it; a row of a step has what is before it.
+        Voltages of a part of the circuit that floats are those against one of its nodes.
 
     Raises
     ------
@@ -165,7 +167,8 @@ def events(system, trajectory):
     [(0.0, 'D1', 1), (0.5, 'D1', 0)]
     """
     of = Readings("events", system, trajectory)
-    rows = of.trajectory[np.append(of.trajectory["t"][1:] > of.trajectory["t"][:-1], True)]  # the last ones of their time
+    rows, segments = of.trajectory, of.segments()
+    begin = rows["t"][segments[:, 0]]
     y, lam = (rows["devices"][field].reshape(rows.size, -1) for field in ("y", "lambda"))
     found, names = [], system["names"]["device_names"].item().decode().split()
     for number, (row, kind, by_voltage) in enumerate(system["names"]["devices"]):
@@ -173,25 +176,27 @@ def events(system, trajectory):
             continue
         lower, upper = (np.ravel(system["devices"][field])[row] for field in ("lower", "upper"))
         if kind == AMPLIFIER:
-            state = np.where(lam[:, row] <= lower, -1, np.where(lam[:, row] >= upper, 1, 0))
-        elif by_voltage:
-            state = np.where(lam[:, row] <= lower, 1, np.where(lam[:, row] >= upper, 2, 0)) * _flows(y[:, row], rows)
+            states = _of_amplifier(y[:, row], lam[:, row], lower, upper, segments)
+        elif by_voltage:  # y is the current
+            least, most = (each.reduceat(y[:, row], segments.ravel()[:-1])[::2] for each in (np.minimum, np.maximum))
+            flows = np.maximum(-least, most) > NOTHING * abs(y[:, row]).max()
+            states = flows * np.where(most >= -least, 1, 2)
         else:
-            state = np.where(y[:, row] <= lam[:, row], 1, 0) * _flows(lam[:, row], rows)
+            states = of.conducts(row, segments)
             if kind == ZENER:
-                state = np.where(y[:, row + 1] <= lam[:, row + 1], 2 * _flows(lam[:, row + 1], rows), state)
-        closed = of.is_closed(names[number], rows["t"])
-        state = state if closed is None else np.where(closed, 0, state)
-        changes = np.flatnonzero(np.diff(state, prepend=0))
-        found += [(rows["t"][k], names[number], state[k]) for k in changes]
+                states = np.where(of.conducts(row + 1, segments), 2, states)
+        closed = of.is_closed(names[number], begin, False)
+        states = states if closed is None else np.where(closed, 0, states)
+        found += [(begin[k], names[number], states[k]) for k in np.flatnonzero(np.diff(states, prepend=0))]
     found.sort(key=operator.itemgetter(0))  # those of one time stay in the order of the netlist
     return np.array(found, [("t", "<f8"), ("device", f"<U{max(map(len, names), default=1)}"), ("state", "<i8")])
 
 
-def _flows(current, rows):
-    """Whether a current flows at a row, or just after it where that is one of an event."""
-    flows = abs(current) > NOTHING * abs(current).max(initial=0.0)
-    return flows | (is_event(rows["status"]) & np.append(flows[1:], False))
+def _of_amplifier(y, lam, lower, upper, segments):
+    """States of an op-amp; between its rails y is 0, and lambda may begin or end at one of them."""
+    edge, first = NOTHING * (upper - lower), lam[segments[:, 0]]
+    is_between = (y == 0.0) | ((lam > lower + edge) & (lam < upper - edge))
+    return np.where(np.logical_or.reduceat(is_between, segments.ravel()[:-1])[::2], 0, np.where(first <= lower + edge, -1, 1))
 
 
 class Readings:
@@ -202,7 +207,7 @@ class Readings:
         system = valid(owner, system)
         if ("names", NAMES) not in [line[:2] for line in model_of(system)] or np.shape(system) != ():
             raise ValueError(f"{owner}: system must be one record of nsds.circuit, with the part 'names'")
-        self.names = system["names"]
+        self.system, self.names = system, system["names"]
         self.trajectory = require_rows(owner, of_system(owner, system, trajectory), (1,))
         for part, field in (("circuit", "x"), ("devices", "lambda")):
             if field not in (self.trajectory.dtype[part].names or () if part in self.trajectory.dtype.names else ()):
@@ -210,30 +215,80 @@ class Readings:
         self.node_names, self.element_names = (self.names[f"{what}_names"].item().decode().split() for what in ("node", "element"))
         n = self.trajectory["circuit"]["x"].shape[1]
         self.of_lambda = slice(n, n + self.trajectory["devices"]["lambda"][0].size)
-        self.known = self.known_at(False)
+        self.is_left = left_limits(self.trajectory)
+        self.known = self.known_at(self.is_left)
 
     def known_at(self, is_left):
-        """What voltages and currents follow from, at each row (rows, known); of sources that step then, before it or after it."""
+        """What voltages and currents follow from, at each row (rows, known); is_left: of sources that step then, what was before it."""
         rows, z, k = self.trajectory, self.names["z"], int(self.names["z"][0])
         u = np.zeros((2, rows.size, k))
+        is_left = np.broadcast_to(is_left, rows.shape).tolist()
         for i, t in enumerate(rows["t"].tolist()) if k else ():
             at = HEAD
             for j in range(k):
-                u[:, i, j] = wave(t, is_left, at, z)
+                u[:, i, j] = wave(t, is_left[i], at, z)
                 at = next_wave(at, z)
         lam = rows["devices"]["lambda"].reshape(rows.size, -1)
         return np.hstack([rows["circuit"]["x"], lam, u[0], u[1], np.ones((rows.size, 1))])
 
+    def segments(self):
+        """(first row, row behind the last one) of stretches in which each device has one state: between events; by steps each row is one."""
+        rows = self.trajectory
+        at = np.flatnonzero(is_event(rows["status"]))
+        if at.size == 0:
+            return np.stack([np.arange(rows.size), np.arange(rows.size) + 1], axis=1)
+        t = rows["t"][at]
+        groups = np.split(at, np.flatnonzero(np.diff(t) > AT_ONCE * abs(t[1:])) + 1)  # those of one time
+        starts = [group[-1] for group in groups]
+        ends = [group[0] + 1 if group.size > 1 else group[0] for group in groups[1:]] + [rows.size]
+        if groups[0][0] > 0:  # the beginning of the run is not there
+            starts, ends = [0, *starts], [groups[0][0] + int(groups[0].size > 1), *ends]
+        return np.stack([starts, ends], axis=1)
+
+    def conducts(self, row, segments):
+        """Whether lambda of a row, a current, flows in a stretch: at one of its rows, or in its middle where they are at zeros of it."""
+        y, lam = (self.trajectory["devices"][field].reshape(self.trajectory.size, -1) for field in ("y", "lambda"))
+        nothing = NOTHING * abs(lam[:, row]).max()
+        most, off = (np.maximum.reduceat(each, segments.ravel()[:-1])[::2] for each in (lam[:, row], abs(y[:, row])))
+        result = most > np.maximum(nothing, off)
+        for k in np.flatnonzero(~result & (off == 0.0) & (np.diff(segments)[:, 0] > 1)):
+            result[k] = self._in_the_middle(segments[k])[row] > nothing
+        return result.astype(int)
+
+    def _in_the_middle(self, segment):
+        """lambda in the middle of a stretch whose held rows say so by D; 0 of those that follow from states alone."""
+        rows, devices = self.trajectory[segment[0] : segment[1]], self.system["devices"]
+        y, lam = (rows["devices"][field].reshape(rows.size, -1) for field in ("y", "lambda"))
+        held, result, e = (y == 0.0).all(axis=0), (lam[0] + lam[-1]) / 2, np.zeros(y.shape[1])
+        driven_rows((rows["t"][0] + rows["t"][-1]) / 2, devices["z"], e)
+        result[held] = 0.0
+        e += devices["C"] @ (rows["circuit"]["x"][0] + rows["circuit"]["x"][-1]) / 2 + devices["D"] @ result
+        result[held] = np.linalg.lstsq(devices["D"][np.ix_(held, held)], -e[held], rcond=1e-12)[0]
+        return result
+
     def voltage(self, node):
         """Of a node against ground, or one of its part of the circuit."""
-        return self.known @ self.names["voltages"][self._place("node", node)]
+        place = self._place("node", node)
+        self._require_readable("nodes", place, f"voltage of node '{node}'")
+        return self.known @ self.names["voltages"][place]
 
     def current(self, element):
         """Through an element; a closed switch takes that of a diode beside it."""
         place = self._place("element", element)
+        self._require_readable("elements", place, f"current of '{element}'")
         result, is_diode = self.known @ self.names["currents"][place], self.names["by_switch"][place][1] == 1
-        closed = self.is_closed(element, self.trajectory["t"])
+        closed = self.is_closed(element, self.trajectory["t"], self.is_left)
         return result if closed is None else np.where(closed == is_diode, 0.0, result)
+
+    def require_all_readable(self):
+        """Refuse a trajectory that does not tell all voltages and currents."""
+        for what, known in (("nodes", self.node_names), ("elements", self.element_names)):
+            for place, name in enumerate(known):
+                self._require_readable(what, place, f"{'voltage' if what == 'nodes' else 'current'} of '{name}'")
+
+    def _require_readable(self, what, place, reading):
+        if self.names[f"{what}_by_rate"][place]:
+            raise ValueError(f"{self.owner}: the {reading} depends on how fast the output of an op-amp changes, which rows do not tell")
 
     def voltages_across(self, known):
         """Of all elements, from their first nodes to their second, for rows of what they follow from (rows, elements)."""
@@ -246,13 +301,14 @@ class Readings:
             (k, name) for k, name in enumerate(self.element_names) if self.names["by_switch"][k][0] < 0 or self.names["by_switch"][k][1]
         ]
 
-    def is_closed(self, element, times):
-        """When the switch beside a diode, or that has one, is closed; None of other elements."""
+    def is_closed(self, element, times, is_left):
+        """When the switch beside a diode, or that has one, is closed, before what steps at a time or after it; None of other elements."""
         switch, z = self.names["by_switch"][self._place("element", element)][0], self.names["z"]
         if switch < 0:
             return None
+        sides = np.broadcast_to(is_left, times.shape)
         s = int(z[SWITCH_AT]) + switch * (SWITCH_HEAD + int(z[0]))
-        return np.array([control(t, False, s, z) > 0.0 for t in times.tolist()])
+        return np.array([control(t, left, s, z) > 0.0 for t, left in zip(times.tolist(), sides.tolist(), strict=True)])
 
     def _place(self, what, name):
         if not isinstance(name, str) and not (what == "node" and isinstance(name, int)):

@@ -59,10 +59,14 @@ def circuit(netlist, params=None, *, integrals=(), t=0.0):
     with rails), D with ``.model D(Ron Roff Vfwd Vrev)``, S with ``.model SW(Ron Roff Vt)``, ``.subckt`` and X, ``.param``, ``.ic`` and
     ``.tran ... UIC``.
     ``Ron`` is 0 and ``Roff`` infinite unless given, and steps of a PULSE with tr = tf = 0 are steps. Controls of switches must be sums of
-    sources. Currents flow through an element from its first node to its second. A diode beside a switch, without a drop, is one device
+    sources. Numbers have the factors of SPICE, T G Meg k m mil u n p f, with µ for u, in any case and before any unit: 1M is 1e-3. 4k7 is
+    4.7k. Currents flow through an element from its first node to its second. A diode beside a switch, without a drop, is one device
     with it.
 
-    Capacitors and inductors in loops and cut sets, also through devices, need no resistors. Under `nsds.event_driven` all is exact to
+    Capacitors and inductors in loops and cut sets, also through devices and op-amps, need no resistors. Without ``IC=`` they start without
+    charge and flux, and where sources are in the loop (cut set) share what these move through all of them at the start. The states of
+    those that follow the output of an op-amp at once are what they would be with the output at 0, and no currents that depend on its rate
+    can be read. Under `nsds.event_driven` all is exact to
     rounding; `nsds.euler_moreau` is of first order, and steps should end where switches are driven.
 
     Examples
@@ -83,12 +87,15 @@ def circuit(netlist, params=None, *, integrals=(), t=0.0):
     if not isinstance(params, dict) or not all(isinstance(name, str) for name in params):
         raise TypeError(f"{_OWNER}: params must be a dict of names and numbers, got {_checks.shortened(params)}")
     elements, t_end = read(netlist, params)
-    equations = reduced(elements)
+    equations = reduced(elements, _checks.number(_OWNER, "t", t))
     rows = _Rows(equations, elements)
     integrals = [integrals] if isinstance(integrals, str) else integrals
     if not isinstance(integrals, (list, tuple)):
         raise TypeError(f"{_OWNER}: integrals must be a list of texts such as 'v(out)', got {_checks.shortened(integrals)}")
     readings = [_reading(text, equations) for text in integrals]
+    for text, row in zip(integrals, readings, strict=True):
+        if any(key[0] == "dlam" for key in row):
+            raise ValueError(f"{_OWNER}: the integral of {text} is not at hand: it depends on how fast the output of an op-amp changes")
     integrals = {"".join(text.split()): row for text, row in zip(integrals, readings, strict=True)}
     rates = [*equations.rates.values(), *integrals.values()] or [{}]
     x = [*(float(value) for value in equations.starts.values()), *(0.0 for _ in integrals)] or [0.0]
@@ -188,6 +195,8 @@ class _Rows:
                         result[1][i, at] += float(c) * factor
                 elif what == "one":
                     result[4][i] += float(c)
+                elif what == "dlam":  # no row says how fast an output changes: what depends on it cannot be read
+                    continue
                 elif what == "x":
                     result[0][i, states[name[0]]] += float(c)
                 else:
@@ -198,7 +207,7 @@ class _Rows:
     def _require_smooth(self, what, name):
         """Refuse rates of sources that step: they would be impulses."""
         wave = self.equations.waves[name]
-        if what == "du" and wave.kind == "PIECES":
+        if what == "du" and wave.kind == "PIECES" and "#" not in name:  # what a sine adds while it waits makes it continuous
             times, values = wave.numbers[2::2], wave.numbers[3::2]
             steps = any(times[j] == times[j + 1] and values[j] != values[j + 1] for j in range(len(times) - 1))
             if steps or (wave.numbers[1] < math.inf and values[0] != values[-1]):
@@ -230,8 +239,9 @@ class _Rows:
         elements = [*e.currents, *shared.values()]
         turned = [_scaled(e.currents[d.name], -1 if d.turned else 1) for d in e.devices if d.name in shared]
         currents = [*e.currents.values(), *turned]
-        for field, rows in (("voltages", list(e.voltages.values())), ("currents", currents)):
+        for field, of, rows in (("voltages", "nodes", list(e.voltages.values())), ("currents", "elements", currents)):
             fields[field] = np.hstack([each if each.ndim == 2 else each[:, None] for each in self.matrices(rows, n)])
+            fields[f"{of}_by_rate"] = np.array([int(any(key[0] == "dlam" for key in row)) for row in rows])
         beside = shared | {switch: switch for switch in shared.values()}
         through = [self.switch_names.index(beside[name]) if name in beside else -1 for name in elements]
         fields["by_switch"] = np.array([through, [int(name in shared) for name in elements]]).T

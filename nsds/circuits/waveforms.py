@@ -1,7 +1,8 @@
 """Sources and switches of circuits as functions of time, for kernels; records hold their numbers in z.
 
 z begins with a head: number of sources k, rows m, switches, and where in z waves, constants (m), weights of u (m, k) and of its rate
-(m, k), bounds of lambda (2, m) and switches begin. A wave is its kind, how many numbers follow, and these (`nsds.circuits.netlist.Wave`).
+(m, k), bounds of lambda (2, m) and switches begin. A wave is its kind, how many numbers follow, and these: one of the parts
+of a `nsds.circuits.netlist.Wave`.
 A switch is its row, the threshold, the bounds of lambda while it is closed, a constant of its control and the weights of u (k).
 """
 
@@ -46,8 +47,9 @@ def wave(t, is_left, at, z):
     if z[at] == SIN:
         offset, amplitude, omega = z[at + 2], z[at + 3], 2.0 * math.pi * z[at + 4]
         delay, damping, phase = z[at + 5], z[at + 6], math.radians(z[at + 7])
-        if t < delay:
-            return offset + amplitude * math.sin(phase), 0.0
+        early = _JUST_BEFORE * abs(t)
+        if t < delay - early or (is_left and t <= delay + early and delay > 0.0):
+            return offset, 0.0
         angle, size = omega * (t - delay) + phase, amplitude * math.exp(-damping * (t - delay))
         return offset + size * math.sin(angle), size * (omega * math.cos(angle) - damping * math.sin(angle))
     count, first = (int(z[at + 1]) - 2) // 2, at + 4
@@ -120,5 +122,8 @@ def packed(waves, constants, weights, rates, bounds=None, switches=()):
 
 def value_of(each, t):
     """A wave at t, after what steps there; also of an array of times."""
-    z = packed([each], np.zeros(0), np.zeros((0, 1)), np.zeros((0, 1)))
-    return np.array([wave(time, False, HEAD, z)[0] for time in np.ravel(t)]).reshape(np.shape(t))[()]
+    total, none = np.zeros(np.shape(t)), np.zeros((0, 1))
+    for part in each.parts("").values():
+        z = packed([part], np.zeros(0), none, none)
+        total += np.array([wave(time, False, HEAD, z)[0] for time in np.ravel(t)]).reshape(np.shape(t))
+    return total[()]

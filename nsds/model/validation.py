@@ -97,6 +97,8 @@ NAMES_FIELDS = {
     "voltages": floats("n_nodes", "n_known", required=True),
     "currents": floats("n_elements", "n_known", required=True),
     "by_switch": Leaf("i", ("n_elements", 2), -1, 10000, True),
+    "nodes_by_rate": Leaf("i", ("n_nodes",), 0, 1, True),
+    "elements_by_rate": Leaf("i", ("n_elements",), 0, 1, True),
     "terminals": Leaf("i", ("n_elements", 2), 0, "n_nodes-1", True),
     "stores": Leaf("i", ("n_stores", 2), 0, "n_elements-1", True),
     "stored": floats("n_stores", required=True),

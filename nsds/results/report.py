@@ -12,8 +12,8 @@ from nsds.model.records import model_of
 from nsds.model.validation import valid
 from nsds.results.contacts import intervals_of
 from nsds.results.energy import WORKS, along, energy
-from nsds.results.trajectories import of_system, require_rows
-from nsds.status import EVENT, INEXACT, advice, has_failed, is_event
+from nsds.results.trajectories import left_limits, of_system, require_rows
+from nsds.status import INEXACT, advice, has_failed, is_event
 
 
 def report(system, trajectory, *, theta=None, file=None, functions=None):
@@ -235,8 +235,9 @@ def _violation(rows, name, part, relation, law):
 
 
 def _moving_bounds(rows, parts, relation, m):
-    """Bounds that are functions of time, at each row: (members, rows, elements, m) twice; after an event, those that hold from then on."""
-    t = rows["t"] + np.where(rows["status"] > EVENT, 2.0**-44 * np.nanmax(abs(rows["t"])), 0.0)
+    """Bounds that are functions of time, at each row: (members, rows, elements, m) twice; on the side of a jump on which the row is."""
+    is_after = is_event(rows["status"]) & ~left_limits(rows)
+    t = rows["t"] + np.where(is_after, 2.0**-44 * np.nanmax(abs(rows["t"])), 0.0)
     x, lam = np.zeros((rows.shape[1], 0)), np.zeros((rows.shape[1], m))  # of which the bounds take the size alone
     found = [[along(part, relation, "bounds", (2, m), t[k], x, lam) for part in member] for k, member in enumerate(parts)]
     return np.moveaxis(found, (3, 2), (0, 2))

@@ -10,7 +10,7 @@ from nsds.model.kinds import collisions_of
 from nsds.model.layout import state_fields
 from nsds.model.records import copied, model_of, words
 from nsds.model.validation import valid
-from nsds.status import MAX_ITER, NEWTON, STALLED, advice
+from nsds.status import MAX_ITER, NEWTON, STALLED, advice, is_event
 
 _UNSOLVED = (MAX_ITER, STALLED, NEWTON)
 
@@ -51,6 +51,16 @@ class SimulationInterrupted(KeyboardInterrupt):
 
     def __reduce__(self):
         return SimulationInterrupted, (self.trajectory, self.n_rows, self.place)
+
+
+def left_limits(rows):
+    """Which rows hold what was just before something jumped at their time: of rows at events all but the last of a time; by steps all but
+    the first row, which hold what a step ended with. Rows (.., rows), by time.
+    """
+    t = np.atleast_1d(rows["t"])
+    if is_event(rows["status"]).any():
+        return np.append(t[..., 1:] <= t[..., :-1], np.zeros((*t.shape[:-1], 1), bool), axis=-1)
+    return np.broadcast_to(np.arange(t.shape[-1]) > 0, t.shape)
 
 
 def recorded(records, fields=None):

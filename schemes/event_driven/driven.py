@@ -54,7 +54,7 @@ def cause_in_circuit(record, row, status):
     return f"{device}: charges or fluxes would jump, of {', '.join(jumping)}: {', or '.join(reasons)}; nsds.euler_moreau lets them"
 
 
-def augmented(record, t, C, A, B, D, mass):
+def augmented(record, C, A, B, D, mass):
     """(C, A, B, mass, e, s) of a circuit with the states of its sources; the constants of y and of x' take the place of functions."""
     n, m = A.shape[0], C.shape[0]
     part, devices = record["circuit"][0], record["devices"][0]
@@ -70,8 +70,6 @@ def augmented(record, t, C, A, B, D, mass):
     own, offset, at = np.zeros((k, 2, 2)), np.zeros(k), int(z[WAVES])
     for j in range(k):
         if z[at] == SIN:
-            if z[at + 5] > t:
-                raise ValueError("event_driven: a SIN source with a delay must have begun; use nsds.euler_moreau, or PWL")
             offset[j], omega, damping = z[at + 2], 2 * math.pi * z[at + 4], z[at + 6]
             own[j] = [[-damping, omega], [-omega, -damping]]
         else:
@@ -117,10 +115,12 @@ def _later(t, time):
 
 @kernel
 def _next_corner(t, z):
-    """The first time after t at which straight pieces of a source meet; infinity where there is none."""
+    """The first time after t at which straight pieces of a source meet, or a sine begins; infinity where there is none."""
     first, at = np.inf, int(z[WAVES])
     for _ in range(int(z[K])):
-        if z[at] != SIN:
+        if z[at] == SIN:
+            first = min(first, z[at + 5]) if _later(t, z[at + 5]) else first
+        else:
             count, delay, period = (int(z[at + 1]) - 2) // 2, z[at + 2], z[at + 3]
             turns = max(math.floor((t - delay) / period), 0.0)
             for turn in range(3):

@@ -138,7 +138,7 @@ def _operators(record, layout, constants, h):
     mass = block_diag(*inverse_masses(record, layout))
     e, constant = constants[layout.constraints["base"]], np.zeros(A.shape[0])
     if is_circuit(record):
-        C, A, B, mass, e, constant = augmented(record, record["t"][0], C, A, B, D, mass)
+        C, A, B, mass, e, constant = augmented(record, C, A, B, D, mass)
     D = np.where(abs(D) < _NO_TIME * h * (abs(C) @ abs(B)), 0.0, D)
     n = A.shape[0]
     fastest = max(abs(np.linalg.eigvals(A)).max(initial=0.0), 1.0 / h)
