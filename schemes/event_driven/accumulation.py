@@ -1,7 +1,7 @@
 """Accumulations of switches of first-order systems: infinitely many events in a finite time, whose limit is summed.
 
 p is a row of a table with the columns n, m, x, x_last, last, flight, flight_before, longest, tail of the work memory, and mode, fired,
-frozen, culprit of the integer one.
+near, frozen, culprit of the integer one.
 """
 
 import numpy as np
@@ -23,7 +23,8 @@ def forget_accumulations(p, work, iwork):
 def follow_accumulations(t, threshold, p, work, iwork):
     """Where the same event comes again in times that fall by one ratio q, and are short, wait at the limit until they would have ended.
 
-    The tail ``d q / (1 - q)`` is summed, and so is what the state would still change by.
+    The tail ``d q / (1 - q)`` is summed, and so is what the state would still change by. In: near, 1 of rows whose y is so small,
+    between their events, that it will soon count as zero: flights of an accumulation that such a row is in are short enough.
     """
     n = p.n
     for i in range(p.m):
@@ -31,7 +32,10 @@ def follow_accumulations(t, threshold, p, work, iwork):
             continue
         k = 3 * i + iwork[p.mode + i]
         d, d_1, d_2 = t - work[p.last + k], work[p.flight + k], work[p.flight_before + k]
-        falls = 0.0 < d < d_1 and d_1 < d_2 < np.inf and d <= threshold * work[p.longest + k] and work[p.tail] <= t
+        is_short = d <= threshold * work[p.longest + k]
+        for other in range(3 * p.m):
+            is_short |= iwork[p.near + other // 3] != 0 and work[p.last + other] >= t - d
+        falls = 0.0 < d < d_1 and d_1 < d_2 < np.inf and is_short and work[p.tail] <= t
         q = d / d_1 if falls else 1.0
         if falls and abs(q - d_1 / d_2) <= _SAME_RATIO * (1.0 - q):
             work[p.tail], iwork[p.frozen], iwork[p.culprit] = t + d * q / (1.0 - q), 1, i

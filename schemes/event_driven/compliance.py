@@ -9,6 +9,7 @@ import math
 
 from nsds._jit import kernel, tiny
 from nsds.model.layout import ABSENT
+from nsds.schemes.event_driven.sides import clamped
 from nsds.schemes.event_driven.tables import FREE, HELD
 from nsds.schemes.lagrangian.contact_forces import coordinate
 from nsds.schemes.lagrangian.functions import relation_operators, relation_output
@@ -207,6 +208,7 @@ def choose(t, s, functions, options, mem, work, iwork):
     mode has changed.
     """
     form, f, changed = s.newton, s.flow[0], False
+    t = clamped(t, f, work)
     for i in range(form.constraints.size):
         c = form.constraints[i]
         if not _leads(i, c, s):

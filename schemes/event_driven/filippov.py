@@ -33,9 +33,10 @@ from nsds.schemes.event_driven.clock import (
 )
 from nsds.schemes.event_driven.filippov_flow import move, put_on_outputs
 from nsds.schemes.event_driven.filippov_modes import catch_up, choose_modes, jump, note_direct
-from nsds.schemes.event_driven.filippov_outputs import clamped, evaluate_output_rates, evaluate_outputs, hold, linearise, set_difference
+from nsds.schemes.event_driven.filippov_outputs import evaluate_output_rates, evaluate_outputs, hold, linearise, set_difference
 from nsds.schemes.event_driven.filippov_tables import Options, Tables, are_plain, place
 from nsds.schemes.event_driven.modes import HELD, LOWER, UPPER
+from nsds.schemes.event_driven.sides import clamped, open_window
 from nsds.schemes.first_order import newton
 from nsds.schemes.first_order.functions import blame  # noqa: F401
 from nsds.schemes.first_order.newton import collect_input, invert_groups
@@ -61,8 +62,8 @@ from nsds.status import (
 
 EVENT_ROWS = True
 _OWNER = "event_driven"
-_NO_TIME = 2.0**-48  # of the time: how far from an event that is known in advance functions are called
 _INTERVALS = 64  # of Euler–Moreau, one after the other, at most; they reach the next row long before
+_NEAR_IT = 1e-11  # of the largest w so far: between events that come again closer together, what soon will be no more than errors
 _REST = 1e-3  # of the rate of w at an accumulation: what is smaller at its limit is zero
 _EXPLICIT = {"theta": 0.0, "input_weight": 0.0, "output_weight": 0.0, "midpoint": 0.0, "tol": 0.0, "max_iter": 0.0}
 
@@ -119,7 +120,7 @@ def start(t, s, functions, options, mem, imem, work, iwork):
     forget_accumulations(f, work, iwork)
     work[f.step], work[f.error], work[f.event] = 0.0, 1.0, -np.inf
     wind_up(t, s.times, f, work, iwork)
-    _open_window(t, s, work, iwork)
+    open_window(t, s.times, f, work, iwork)
     set_difference(1e-3 * options.h, f, work)
     if not invert_groups(0.0, 0.0, form, p, work, iwork):
         return SINGULAR_STEP
@@ -132,14 +133,6 @@ def start(t, s, functions, options, mem, imem, work, iwork):
         if imem[STEP] == 0 and c.y != ABSENT:
             mem[c.y] = work[c.h]
     return CONVERGED
-
-
-@kernel
-def _open_window(t, s, work, iwork):
-    """Times at which functions are called from t on: between the last event that is known in advance and the next one."""
-    f, k = s.flow[0], iwork[s.flow[0].next_time]
-    work[f.t_low] = s.times[k - 1] + _NO_TIME * max(abs(t), 1e-300) if k > 0 and s.times[k - 1] == t else t
-    work[f.t_high] = s.times[k] - _NO_TIME * abs(s.times[k]) if k < s.times.size else np.inf
 
 
 @kernel
@@ -192,7 +185,7 @@ def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwo
     iwork[f.pending], iwork[f.fresh] = 0, 1
     if strikes(t, s.times, f, iwork):
         bits, work[f.step] = TIME_EVENT, 0.0
-        _open_window(t, s, work, iwork)
+        open_window(t, s.times, f, work, iwork)
     if iwork[f.frozen] != 0 and t >= work[f.tail]:
         bits |= ACCUMULATION
         work[f.tail], iwork[f.frozen] = -np.inf, 0
@@ -251,6 +244,9 @@ def _sum_accumulations(t, s, functions, options, mem, imem, work, iwork):
     hold(at, f.x, s, functions, mem, imem, work, iwork)
     linearise(at, s, functions, mem, work, iwork)
     evaluate_output_rates(at, f.x, s, functions, mem, imem, work)
+    for i in range(f.m):
+        is_near = iwork[f.fired + i] == 0 and iwork[f.mode + i] != HELD and abs(work[f.w + i]) <= _NEAR_IT * work[f.y_size + i]
+        iwork[f.near + i] = 1 if is_near and iwork[f.direct + i] == 0 else 0
     follow_accumulations(t, options.accumulation, f, work, iwork)
     for i in range(f.m):
         work[f.still + i] = _REST * abs(work[f.wt + i]) if iwork[f.frozen] != 0 and iwork[f.fired + i] != 0 else 0.0

@@ -7,7 +7,7 @@ import math
 
 from nsds._jit import kernel, tiny
 from nsds.schemes.event_driven import dopri5, radau5
-from nsds.schemes.event_driven.filippov_outputs import clamped, evaluate_outputs, hold, linearise, set_difference
+from nsds.schemes.event_driven.filippov_outputs import evaluate_outputs, hold, linearise, set_difference
 from nsds.schemes.event_driven.modes import HELD, LOWER
 from nsds.schemes.event_driven.polynomials import (
     GUARD_DEGREE,
@@ -17,6 +17,7 @@ from nsds.schemes.event_driven.polynomials import (
     first_root,
     interpolate_guard,
 )
+from nsds.schemes.event_driven.sides import clamped
 from nsds.status import CONVERGED, STEP_COLLAPSED
 
 _ATTEMPTS = 200  # at a step

@@ -7,28 +7,18 @@ once more. Newton's method in lambda, at each evaluation of x'.
 
 import math
 
-import numpy as np
-
 from nsds._jit import kernel, tiny
 from nsds.model.layout import ABSENT
 from nsds.schemes.event_driven.modes import HELD
+from nsds.schemes.event_driven.sides import BEGIN_FIRST, FIRST, clamped, side_of
 from nsds.schemes.first_order.functions import rate, relation_jacobians, relation_values
 from nsds.schemes.linear_algebra import apply_inverses
 from nsds.status import CONVERGED, NEWTON, NON_FINITE
 
-# Weights of first derivatives by five values, at the middle one, the first, the last; where the first value lies, in steps.
-_WEIGHTS = np.array([[1.0, -8.0, 0.0, 8.0, -1.0], [-25.0, 48.0, -36.0, 16.0, -3.0], [3.0, -16.0, 36.0, -48.0, 25.0]]) / 12.0
-_BEGIN = np.array([-2.0, 0.0, -4.0])
 _PART = 1.0 / 64.0  # of the step of the motion: the step of differences
 _NO_PIVOT = 1e-10  # of the terms of a factor of lambda
 _MAX_ITER = 20
 _SETTLED = 1e-9  # of lambda: a change after which one more evaluation is enough
-
-
-@tiny
-def clamped(t, f, work):
-    """The time at which functions are called for t: between events that are known in advance, at which they may jump."""
-    return min(max(t, work[f.t_low]), work[f.t_high])
 
 
 @tiny
@@ -92,11 +82,11 @@ def evaluate_output_rates(t, x, s, functions, mem, imem, work):
     if f.varies == 0:
         return
     delta = work[f.delta]
-    which = 1 if t - 2.0 * delta < work[f.t_low] else 2 if t + 2.0 * delta > work[f.t_high] else 0
+    which = side_of(t, delta, f, work)
     for k in range(5):
-        evaluate_outputs(t + (k + _BEGIN[which]) * delta, x, s, functions, mem, imem, work)
+        evaluate_outputs(t + (k + BEGIN_FIRST[which]) * delta, x, s, functions, mem, imem, work)
         for i in range(f.m):
-            work[f.wt + i] += _WEIGHTS[which, k] / delta * work[f.w + i]
+            work[f.wt + i] += FIRST[which, k] / delta * work[f.w + i]
     evaluate_outputs(t, x, s, functions, mem, imem, work)
 
 

@@ -29,8 +29,9 @@ _ARRAYS = {
     "step": "", "error": "", "tail": "", "event": "", "delta": "", "t_low": "", "t_high": "", "handed": "", "handed_to": "",
 }  # fmt: skip
 # Whole numbers. Of each row: mode, also before the event; direct, whether w depends on lambda at once; fired, whether its guard came to
-# zero; zero, whether it starts from zero; order of the rate that tells lambda; held rows, their places, columns of the elimination.
-_ROWS = ("mode", "before", "direct", "fired", "zero", "order", "row", "place", "column")
+# zero; near, whether w is next to zero between events; zero, whether it starts from zero; order of the rate that tells lambda; held rows,
+# their places, columns of the elimination.
+_ROWS = ("mode", "before", "direct", "fired", "near", "zero", "order", "row", "place", "column")
 # fresh, whether the next step starts anew; pending, whether an event is; frozen, whether an accumulation is waited for; counts; culprit;
 # how many rows are held, and how many have guards that are sampled.
 _WHOLE = ("fresh", "pending", "frozen", "n_events", "n_still", "next_time", "culprit", "count", "n_sampled")

@@ -27,6 +27,7 @@ from nsds.schemes.event_driven.modes import (
     jump,
     move,
     multiplier,
+    note_near,
     note_size,
     output,
     place_arrays,
@@ -244,6 +245,7 @@ def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwo
     else:
         count_event(t, options.h, p, work, iwork)
         if iwork[p.frozen] == 0 and (bits & ACCUMULATION) == 0:
+            note_near(p, work, iwork)
             follow_accumulations(t, options.accumulation, p, work, iwork)
     if are_too_many(t, options, p, work, iwork):
         return TOO_MANY_EVENTS, 0

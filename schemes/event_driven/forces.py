@@ -17,6 +17,7 @@ from nsds.schemes.event_driven.bodies import bend_rows, evaluate_interactions, e
 from nsds.schemes.event_driven.compliance import add_forces, is_compliant
 from nsds.schemes.event_driven.disks import begins_disk, rolls, rows_of
 from nsds.schemes.event_driven.shares import find_shifts, share
+from nsds.schemes.event_driven.sides import BEGIN_FIRST, BEGIN_SECOND, FIRST, SECOND, clamped, side_of
 from nsds.schemes.event_driven.tables import FREE, HELD, LEANS, REDUNDANT, SLIP
 from nsds.schemes.lagrangian.contact_forces import clear_impulses, coordinate, width
 from nsds.schemes.lagrangian.functions import stated_rate
@@ -280,6 +281,7 @@ def hold(out, is_whole, s, mem, work, iwork):
 def free_accelerations(t, s, functions, options, mem, imem, work, iwork):
     """``M^-1 F`` of all coordinates into p.acc, with the masses at the state. Returns a status."""
     form, p, definite, regular = s.newton, s.newton.plan[0], True, True
+    t = clamped(t, s.flow[0], work)
     if s.rigid.bodies.size > 0:
         evaluate_wrenches(t, p.f, s.rigid, functions, mem, imem, work, iwork)
     else:
@@ -295,6 +297,7 @@ def free_accelerations(t, s, functions, options, mem, imem, work, iwork):
 @tiny
 def evaluate_operators(t, which, s, functions, options, mem, imem, work, iwork):
     """y, H and rate of relations at the state in mem, chosen as by `evaluate_relations`."""
+    t = clamped(t, s.flow[0], work)
     if s.rigid.bodies.size > 0:
         evaluate_interactions(t, which, s.flow[0].mode, s.rigid, functions, mem, imem, work, iwork)
     else:
@@ -305,11 +308,12 @@ def evaluate_operators(t, which, s, functions, options, mem, imem, work, iwork):
 def evaluate_rows(t, which, s, functions, options, mem, imem, work, iwork):
     """Operators of relations at the state, chosen as by `evaluate_relations`, curvature and directions of slip."""
     form, f, p, moment = s.newton, s.flow[0], s.newton.plan[0], min(_MOMENT, _OF_ROW * options.h)
+    t = clamped(t, f, work)
     if s.rigid.bodies.size > 0:
         bend_rows(t, moment, which, f.mode, s.rigid, functions, mem, imem, work, iwork)
     evaluate_operators(t, which, s, functions, options, mem, imem, work, iwork)
     for k in range(form.relations.size):
-        curve(t, moment, which, form.relations[k], p, functions, mem, imem, work)
+        curve(t, moment, which, form.relations[k], f, p, functions, mem, imem, work)
     for i in range(form.constraints.size):
         if iwork[f.mode + i] == SLIP and form.constraints[i].tangents == 2 and begins_disk(form.constraints[i]):
             turn(i, False, s, mem, work, iwork)
@@ -364,7 +368,7 @@ def turn(i, anywhere, s, mem, work, iwork):
 
 
 @kernel
-def curve(t, moment, which, r, p, functions, mem, imem, work):
+def curve(t, moment, which, r, f, p, functions, mem, imem, work):
     """``d/dt (H v + rate)`` at constant v of a relation, into r.curvature: differences of fourth order along the motion.
 
     Of ``H v + rate``, where the user gives them, else second ones of y. moment: between the points, where y depends on time.
@@ -384,40 +388,48 @@ def curve(t, moment, which, r, p, functions, mem, imem, work):
             work[r.curvature + i] = 0.0
         return
     s = _WAY * size / fastest if moves else math.inf
+    side = 0
     if r.rate != ABSENT:
         s = min(s, moment)
+        side = side_of(t, s, f, work)
     if r.h_function == ABSENT or (r.H_function != ABSENT and (r.rate == ABSENT or r.h_t_function != ABSENT)):
-        _difference_of_rates(t, s, r, p, functions, mem, work)
+        _difference_of_rates(t, s, side, r, p, functions, mem, work)
     else:
-        _difference_of_outputs(t, s, r, functions, p, mem, work)
+        _difference_of_outputs(t, s, side, r, functions, p, mem, work)
     for j in range(r.n):
         work[r.x + j] = mem[coordinate(r, j)]
 
 
 @kernel
-def _difference_of_outputs(t, s, r, functions, p, mem, work):
-    """``(16 (y(s) + y(-s)) - y(2 s) - y(-2 s) - 30 y) / (12 s^2)``."""
+def _difference_of_outputs(t, s, side, r, functions, p, mem, work):
+    """``(16 (y(s) + y(-s)) - y(2 s) - y(-2 s) - 30 y) / (12 s^2)``, or from one side, see `SECOND`."""
     x, lam, z, out = view(work, r.x, r.n), view(work, r.lam, r.m), view(mem, r.z, r.n_z), view(work, p.spare, r.m)
     for i in range(r.m):
-        work[r.curvature + i] = -30.0 * work[r.h + i]
-    for k in (-2, -1, 1, 2):
+        work[r.curvature + i] = SECOND[side, -BEGIN_SECOND[side]] * work[r.h + i]
+    for place in range(6):
+        k, weight = place + BEGIN_SECOND[side], SECOND[side, place]
+        if k == 0 or weight == 0.0:
+            continue
         for j in range(r.n):
             q = coordinate(r, j)
             work[r.x + j] = mem[q] + k * s * mem[q + width(r, j)]
         call_function(functions, r.h_function, (t + k * s, x, lam, z, out))
         for i in range(r.m):
-            work[r.curvature + i] += (16.0 if abs(k) == 1 else -1.0) * work[p.spare + i]
+            work[r.curvature + i] += weight * work[p.spare + i]
     for i in range(r.m):
-        work[r.curvature + i] /= 12.0 * s * s
+        work[r.curvature + i] /= s * s
 
 
 @kernel
-def _difference_of_rates(t, s, r, p, functions, mem, work):
-    """``(8 (w(s) - w(-s)) - w(2 s) + w(-2 s)) / (12 s)`` of ``w = H v + rate``; the rate is as before afterwards."""
+def _difference_of_rates(t, s, side, r, p, functions, mem, work):
+    """``(8 (w(s) - w(-s)) - w(2 s) + w(-2 s)) / (12 s)`` of ``w = H v + rate``, or from one side, see `FIRST`; the rate stays."""
     m, n, changes = r.m, r.n, r.H_function != ABSENT
     for i in range(m):
         work[r.curvature + i] = 0.0
-    for k in (-2, -1, 1, 2):
+    for place in range(5):
+        k, weight = place + BEGIN_FIRST[side], FIRST[side, place]
+        if weight == 0.0:
+            continue
         for j in range(n):
             q = coordinate(r, j)
             work[r.x + j] = mem[q] + k * s * mem[q + width(r, j)]
@@ -425,14 +437,13 @@ def _difference_of_rates(t, s, r, p, functions, mem, work):
             derivative(t + k * s, r, r.h_function, r.H_function, m, r.x, n, p.H_moved, p.spare, functions, mem, work)
         if r.rate != ABSENT:
             stated_rate(t + k * s, r, functions, mem, work)
-        weight = (8.0 if k > 0 else -8.0) if abs(k) == 1 else (-1.0 if k > 0 else 1.0)
         for i in range(m):
             w = 0.0 if r.rate == ABSENT else work[r.rate + i]
             for j in range(n if changes else 0):
                 w += work[p.H_moved + i * n + j] * mem[coordinate(r, j) + width(r, j)]
             work[r.curvature + i] += weight * w
     for i in range(m):
-        work[r.curvature + i] /= 12.0 * s
+        work[r.curvature + i] /= s
     if r.rate != ABSENT:
         for j in range(n):
             work[r.x + j] = mem[coordinate(r, j)]

@@ -26,6 +26,7 @@ from nsds.schemes.event_driven.polynomials import (
     first_root,
     interpolate_guard,
 )
+from nsds.schemes.event_driven.sides import clamped
 from nsds.schemes.event_driven.state import store
 from nsds.schemes.event_driven.tables import FREE, HELD, REDUNDANT, SLIP
 from nsds.schemes.lagrangian.contact_forces import coordinate
@@ -367,6 +368,7 @@ def _sample(t, h, s, functions, options, mem, imem, work, iwork):
 @kernel
 def evaluate_gaps(t, s, functions, mem, imem, work, iwork):
     """y of the nonlinear relations that hold nothing, at the state in mem."""
+    t = clamped(t, s.flow[0], work)
     if s.rigid.bodies.size > 0:
         evaluate_interactions(t, INACTIVE, s.flow[0].mode, s.rigid, functions, mem, imem, work, iwork)
     for k in range(s.newton.relations.size):

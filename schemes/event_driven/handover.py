@@ -17,6 +17,7 @@ from nsds.schemes.event_driven.flows import put_on_gaps, take_over_contacts
 from nsds.schemes.event_driven.forces import accelerate, evaluate_operators, free_accelerations, list_rows
 from nsds.schemes.event_driven.impacts import is_solved, solve_impact
 from nsds.schemes.event_driven.loads import forget_jumps
+from nsds.schemes.event_driven.sides import open_window
 from nsds.schemes.event_driven.state import add, load, store
 from nsds.schemes.event_driven.tables import FREE, HELD
 from nsds.schemes.lagrangian.newton import EVERY, keep_state
@@ -61,6 +62,7 @@ def hand_over(t, until, why, s, functions, solver, solver_options, options, mem,
         t = work[f.handed_to] = end
         if strikes(t, s.times, f, iwork):
             bits = TIME_EVENT
+            open_window(t, s.times, f, work, iwork)
         _put_on_contacts(t, s, functions, options, mem, imem, work, iwork)
         load(s, mem, work, f.x)
         status, found = handle(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)

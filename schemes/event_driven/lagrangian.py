@@ -37,6 +37,7 @@ from nsds.schemes.event_driven.forces import accelerate, evaluate_operators, lis
 from nsds.schemes.event_driven.guards import start_together
 from nsds.schemes.event_driven.handover import begin_anew, hand_over
 from nsds.schemes.event_driven.impacts import is_solved
+from nsds.schemes.event_driven.sides import open_window
 from nsds.schemes.event_driven.state import load, store
 from nsds.schemes.event_driven.tables import FREE, HELD, SLIP, Options, Tables, no_bodies, number_blocks, place_flow
 from nsds.schemes.lagrangian import newton
@@ -188,6 +189,8 @@ def start(t, s, functions, options, mem, imem, work, iwork):
     work[f.force] = 0.0
     begin_anew(t, s, work, iwork)
     wind_up(t, s.times, f, work, iwork)
+    open_window(t, s.times, f, work, iwork)
+    work[f.t_low] = -np.inf if work[f.t_low] == t else work[f.t_low]  # differences of what is smooth may reach before the start
     list_rows(s, imem, iwork)
     forget_contacts(s.rigid, iwork)
     take_over_contacts(t, s, functions, mem, imem, work, iwork)
@@ -239,7 +242,10 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
             mem[T] = t
         else:
             until, n = next_stop(t, t_new, s.times, f, work, iwork), n + 1
-            if f.is_linear != 0:
+            iwork[f.first_event] = 0
+            if until <= t:  # the last row was at a time known in advance
+                t = until
+            elif f.is_linear != 0:
                 result, t = series_step(t, until, s, functions, options, mem, imem, work, iwork)
             else:
                 result, t = runge_kutta_step(t, until, s, functions, options, mem, imem, work, iwork)
@@ -293,6 +299,7 @@ def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwo
     iwork[f.pending] = 0
     if strikes(t, s.times, f, iwork):
         bits, work[f.step] = TIME_EVENT, 0.0
+        open_window(t, s.times, f, work, iwork)
     if work[f.tail] <= t and work[f.tail] > -np.inf:
         bits |= ACCUMULATION
         work[f.tail] = -np.inf

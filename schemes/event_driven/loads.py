@@ -11,6 +11,7 @@ from nsds.model.functions import call_function
 from nsds.model.layout import ABSENT
 from nsds.schemes.event_driven.guards import time_in_step
 from nsds.schemes.event_driven.polynomials import FORCE_DEGREE, FORCE_NODES, interpolate_force, value
+from nsds.schemes.event_driven.sides import clamped
 from nsds.schemes.event_driven.tables import JUMPS
 
 _ACCURATE = 1e-13  # of what is missing in the interpolation of a force, over the step for which it counts
@@ -44,7 +45,7 @@ def missing_in_forces(t, h, s, functions, options, mem, work, iwork):
     for j in range(FORCE_DEGREE + 1):
         if not is_across or j % FORCE_DEGREE == 0:
             at = time_in_step(t, FORCE_NODES[j], h) + (_shortest(t, h) if j == 0 and not is_across else 0.0)
-            _forces_at(at, f.force_value + j * n, form.parts, form.elements, functions, mem, work)
+            _forces_at(clamped(at, f, work), f.force_value + j * n, form.parts, form.elements, functions, mem, work)
     if is_across:
         for i in range(n):
             work[f.force_poly + i] = work[f.force_value + i]
@@ -188,7 +189,7 @@ def _is_beyond(t, h, length, s, functions, mem, work):
     """Whether a force at ``t + length`` is another than the polynomials over the step h say, carried on."""
     f = s.flow[0]
     n, differs = f.n // 2, False
-    _forces_at(t + length, f.force_value, s.newton.parts, s.newton.elements, functions, mem, work)
+    _forces_at(clamped(t + length, f, work), f.force_value, s.newton.parts, s.newton.elements, functions, mem, work)
     for i in range(n):
         carried = value(FORCE_DEGREE, f.force_poly + i, n, length / h, work)
         now = work[f.force_value + i]

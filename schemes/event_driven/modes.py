@@ -39,8 +39,9 @@ _ARRAYS = {
     "handed": "", "handed_to": "", "corner": "", "near_lam": "mm", "chosen": "m", "hidden": "mn", "hidden_constant": "m",
 }  # fmt: skip
 # Whole numbers. Of each row: mode, also before the event; direct, whether y depends on lambda at once; fired, whether its guard came to
-# zero; row and column in the elimination. pending, whether an event is; frozen, whether an accumulation is waited for; counts; culprit.
-_ROWS = ("mode", "before", "direct", "fired", "row", "column")
+# zero; near, whether y is next to zero between events; row and column in the elimination. pending, whether an event is; frozen, whether
+# an accumulation is waited for; counts; culprit.
+_ROWS = ("mode", "before", "direct", "fired", "near", "row", "column")
 _WHOLE = ("pending", "frozen", "n_events", "n_still", "next_time", "culprit", "is_off", "n_hidden")
 # Of circuits: n_own of the states are the system's, those of sources follow; bounds of lambda while switches are open; the next corner.
 _PROBLEM = ("W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", "n_solver", "isolver", "n_isolver")
@@ -60,6 +61,7 @@ PLAN = table(
     "open_upper",
 )
 _ON_IT = 1e-12  # of the largest terms of y: what is smaller is zero
+_NEAR_IT = 16.0 * _ON_IT  # what soon will be, where events come again closer together
 _NO_VALUE = 1e-13  # of the terms of a guard: what is smaller starts from zero
 _ROUNDED = 1e-10  # of them: what is below zero by less than this is so by the rounding of a choice of modes, and starts from zero, too
 _NOISE = 1e-12  # of the terms that a coefficient could have: what is smaller is their rounding
@@ -121,6 +123,15 @@ def note_size(p, work):
     """Note how large the state is."""
     for j in range(p.n):
         work[p.x_size + j] = max(work[p.x_size + j], abs(work[p.x + j]))
+
+
+@kernel
+def note_near(p, work, iwork):
+    """Which rows are next to zero though their guards are not: between events of an accumulation that can hardly be followed further."""
+    for i in range(p.m):
+        y, terms = output(i, p, work)
+        is_near = iwork[p.fired + i] == 0 and iwork[p.mode + i] != HELD and abs(y) <= _NEAR_IT * terms
+        iwork[p.near + i] = 1 if is_near and iwork[p.direct + i] == 0 else 0
 
 
 @kernel

@@ -35,12 +35,13 @@ def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_even
         approach is below this part of the largest so far: the contact closes, and the flights left out, ``d q / (1 - q)``, are summed for
         the time at which they would have ended. Where several contacts strike in turn, as the corners of a box, those that touch close
         together after 8, 16, 32 ... impacts of one of them below that speed, the second half of which were half as fast and came sooner.
-        0 follows them as long as their times can be told apart.
+        0 follows them as long as their times, and what happens between them, can be told from rounding.
     max_events : int
         More events than that between two rows of step h are too many; soon after an interval of time stepping a sixteenth of that is.
     time_events : array_like (k,)
-        Times known in advance at which something switches, as corners of a cam or of a force: the motion stops there exactly. Of linear
-        motions jumps of forces are also found without, to rounding, where no pulse is shorter than a ninth of a step of the motion.
+        Times known in advance at which something switches, as corners of a cam or of a force: the motion stops there exactly, and functions
+        are called on their own side of them, whichever value they have there. Of linear motions jumps of forces are also found without, to
+        rounding, where no pulse is shorter than a ninth of a step of the motion.
     hybrid : bool, optional
         What cannot be followed event by event is handed over to time stepping for a short interval, and goes on from events there: more
         events than ``max_events`` between two rows, or too many at one time; impacts whose problem is not solved; events after which no
@@ -102,9 +103,9 @@ def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_even
     (Filippov), which ends where lambda reaches a bound. Which modes follow an event is one complementarity problem for all rows; where
     functions are nonlinear in lambda, Newton's method through such problems. lambda is that of the time of the row. Switches that
     accumulate, as those of Fuller's problem, end where the times between the same two of them fall by one ratio, and are below the part
-    ``accumulation`` of the longest. Where functions of time jump, ``time_events`` says when: they are called on one side of these times
-    alone. A state that violates one-sided constraints jumps, at the start or where a function of time does, by the smallest multiplier
-    impulses that end it (systems that do not move exactly).
+    ``accumulation`` of the longest, or y of one of them, between its switches, is rounding. Where functions of time jump, ``time_events``
+    says when: they are called on one side of these times alone. A state that violates one-sided constraints jumps, at the start or where a
+    function of time does, by the smallest multiplier impulses that end it (systems that do not move exactly).
 
     Circuits (`nsds.circuit`) may have sources that change in time and driven switches, at whose corners the motion stops; there is a row at
     the start, too, after what switches there. Where charges or fluxes would jump, the run ends.

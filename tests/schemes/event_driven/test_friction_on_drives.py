@@ -137,6 +137,7 @@ def test_friction_takes_over_from_a_stop_that_is_unloaded(flow):
 
 # ------------------------------------------------------------------------------------------------- controllers that do nothing
 
+
 def nothing(t, x, state, z, u):
     u[:] = 0.0
 
@@ -155,7 +156,8 @@ def test_a_controller_that_writes_zero_makes_no_events(ground, flow):
     if ground == "dry":
         friction = nsds.interaction(linear(H=[[1.0]]), nsds.dry_friction(0.47), on="block")
     else:
-        friction = nsds.interaction(linear(H=np.eye(n)[[-1, *range(n - 1)]]), nsds.newton_impact_friction(e_n=0.0, mu=0.47, dimension=n), on="block")
+        law = nsds.newton_impact_friction(e_n=0.0, mu=0.47, dimension=n)
+        friction = nsds.interaction(linear(H=np.eye(n)[[-1, *range(n - 1)]]), law, on="block")
     system = nsds.system(
         block=nsds.lagrangian(np.ones(n), fint=pull, q=np.zeros(n), v=np.zeros(n), u=np.zeros(n)),
         friction=friction,

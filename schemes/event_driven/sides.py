@@ -1,0 +1,39 @@
+"""On which side of times that are known in advance functions of time are called, where they may jump.
+
+p is a row of a table with the columns t_low, t_high of the work memory and next_time of the integer one.
+"""
+
+import math
+
+import numpy as np
+
+from nsds._jit import kernel, tiny
+
+_NO_TIME = 2.0**-48  # of the time: how far from an event that is known in advance functions are called
+# Weights of first and second derivatives of order 4 by values at equal distances: at a middle one, the first, the last; where the first
+# value lies, in steps.
+FIRST = np.array([[1.0, -8.0, 0.0, 8.0, -1.0], [-25.0, 48.0, -36.0, 16.0, -3.0], [3.0, -16.0, 36.0, -48.0, 25.0]]) / 12.0
+SECOND = np.array(
+    [[-1.0, 16.0, -30.0, 16.0, -1.0, 0.0], [45.0, -154.0, 214.0, -156.0, 61.0, -10.0], [-10.0, 61.0, -156.0, 214.0, -154.0, 45.0]]
+) / 12.0  # fmt: skip
+BEGIN_FIRST, BEGIN_SECOND = np.array([-2, 0, -4]), np.array([-2, 0, -5])
+
+
+@tiny
+def side_of(t, step, p, work):
+    """Row of the weights of a difference at t in time, whose values must be on one side of what is known in advance."""
+    return 1 if t - 2.0 * step < work[p.t_low] else 2 if t + 2.0 * step > work[p.t_high] else 0
+
+
+@kernel
+def open_window(t, times, p, work, iwork):
+    """Times at which functions are called from t on: between the last event that is known in advance, or t, and the next one."""
+    k = iwork[p.next_time]
+    work[p.t_low] = times[k - 1] + _NO_TIME * max(abs(t), 1e-300) if k > 0 and times[k - 1] == t else t
+    work[p.t_high] = times[k] - _NO_TIME * abs(times[k]) if k < times.size else math.inf
+
+
+@tiny
+def clamped(t, p, work):
+    """The time at which functions are called for t: between events that are known in advance, at which they may jump."""
+    return min(max(t, work[p.t_low]), work[p.t_high])
