@@ -7,7 +7,7 @@ import numpy as np
 from nsds import _checks
 from nsds.analysis.maps import section_of
 from nsds.analysis.orbits import filled, newton, orbit_dtype
-from nsds.analysis.paths import DIFFERENCE, FAST, GROWTH, LONGEST, Path, has_complex_pair, scale_of, tests_of_maps
+from nsds.analysis.paths import DIFFERENCE, FAST, GROWTH, LONGEST, ZERO, Path, has_complex_pair, scale_of, tests_of_maps
 from nsds.analysis.sections import difference
 
 KINDS = ("fold", "period_doubling", "neimark_sacker")
@@ -29,7 +29,7 @@ def continue_bifurcation(system, *, kind, parameters, until, period=None, n_peri
     until : float
         Value of the second one at which the curve ends; it also ends where it is back at the first value.
     period : float, or function of both parameters
-        Of what drives the system.
+        Of what drives the system; cycles that nothing drives are refused.
     step, smallest_step : float
         First, and smallest, distance of points, as a part of the way from the first value of the second parameter to ``until``.
     max_points : int
@@ -41,8 +41,8 @@ def continue_bifurcation(system, *, kind, parameters, until, period=None, n_peri
     -------
     numpy.ndarray (points,)
         The fields of `nsds.orbit` with parameters (2,), and kind: of points at which another bifurcation is, too, located to rounding,
-        "fold", "period_doubling" or "neimark_sacker" (a pair of multipliers with the product 1); of the last one "until", or "lost" where
-        such orbits are no longer found; else empty. A curve of pairs of complex multipliers ends where they become real.
+        "fold", "period_doubling" or "neimark_sacker" (a pair of multipliers with the product 1); of the last one "until", "max_points",
+        "real" where a pair of complex multipliers becomes real, or "lost" where such orbits are no longer found; else empty.
 
     Raises
     ------
@@ -103,6 +103,7 @@ class _Curve(Path):
             u = np.concatenate([x / self.scale, np.zeros(2)])
             point = self.corrected(u, ahead, ahead)
             if point is not None and (self.kind != "neimark_sacker" or has_complex_pair(point)):
+                section.require_drive(*self.parts(point.u))
                 return point
         raise ValueError(
             f"{owner}: no {self.kind.replace('_', ' ')} is found near the state {section.x.tolist()} and the parameters "
@@ -135,7 +136,7 @@ class _Curve(Path):
     def followed(self, point, step, smallest, max_points):
         """(points, their kinds), from the first one on."""
         points, kinds, longest = [point], [""], LONGEST * step
-        while len(points) < max_points and not kinds[-1]:
+        while len(points) < max_points and kinds[-1] != "until":
             new, step = self.next(point, step, smallest)
             if new is None:
                 kinds[-1] = "lost"
@@ -144,13 +145,12 @@ class _Curve(Path):
                 points.append(special)
                 kinds.append(kind)
             if self.kind == "neimark_sacker" and not has_complex_pair(new):
+                kinds[-1] = kinds[-1] or "real"
                 break
-            at_end = new.u[-1] >= 1.0 or new.u[-1] < 0.0
-            if at_end:
-                new = self.at_value(point, new, 1.0 if new.u[-1] >= 1.0 else 0.0)
             points.append(new)
-            kinds.append("until" if at_end else "")
+            kinds.append("until" if new.u[-1] in (0.0, 1.0) else "")
             point, step = new, max(smallest, min(step * (GROWTH if new.n_iter <= FAST else 1.0), longest))
+        kinds[max_points - 1 :] = [kinds[max_points - 1] or "max_points"] if len(points) >= max_points else []
         return points[:max_points], kinds[:max_points]
 
     def _specials(self, a, b):
@@ -158,8 +158,8 @@ class _Curve(Path):
         found = []
         for k in range(len(a.tests)):
             if k != self.own and a.tests[k] * b.tests[k] < 0.0:
-                special = self.located(a, b, k)
-                if special is not None and 0.0 <= special.u[-1] <= 1.0:
+                special, how = self.located(a, b, k)
+                if how == ZERO and 0.0 <= special.u[-1] <= 1.0:
                     found.append((np.linalg.norm(special.u - a.u), KINDS[k], special))
         return [(kind, special) for _, kind, special in sorted(found, key=lambda one: one[0])]
 

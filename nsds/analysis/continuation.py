@@ -14,20 +14,24 @@ from nsds.analysis.paths import (
     DIFFERENCE,
     FAST,
     GROWTH,
+    JUMPS,
     LOCATED,
     LONGEST,
+    ROUNDING,
     SECANTS,
     STRAY,
+    UNKNOWN,
+    ZERO,
     Path,
     Point,
     has_complex_pair,
+    is_isolated,
     scale_of,
     tests_of_maps,
 )
 from nsds.analysis.sections import difference
 
 _KINK = 4.0  # steps: by how much a point may lie elsewhere than predicted beyond the border of a map
-_ZERO = 1e-6  # of the values between which a test changes sign: what a special point may have
 _NEAR = 8.0  # smallest steps: an impact so near to a corner, or a point to a border, is there where a branch is lost
 _SHARES = (0.9, 0.5) * 16  # of what is left of the way there, one step after the other
 _AWAY = 1e-7  # of the branch: how far from a border derivatives are taken
@@ -35,6 +39,10 @@ _GRAZES = 0.2  # of the first step: a branch that is lost so near to where its s
 _BEGUN, _NARROWED = 0.5, 12  # of a branch that leaves another: by how much its first point may lie elsewhere; how often it is nearer then
 _LEAVE = {"period_doubling": 2, "branch_point": 1}  # what other branches leave at, and how often they go round before they close
 _FADES, _LEAST_FADE = 12, 0.1  # points towards a grazing; of the speed before
+_BESIDE = 1e-6  # of the branch: a jump of a test so near to a special point is that of this point
+_AT_SECTION = 1e-2  # of an orbit: an impact so near to the time of the section may be why a branch is lost there
+_APART = 1e-5  # of the branch: points so far from each other have a direction
+_PROBES, _SETTLES = (64.0, 128.0), 16  # smallest steps beyond the end of a branch; orbits after which what friction brakes is at rest
 _CRAWLS, _FADED = 1e-2, 1e-2  # of the first step: so short ones may lead to a grazing by no end; of the speed that is left there
 KINDS = ("fold", "period_doubling", "neimark_sacker", "branch_point")  # and "corner" of systems, "border" of maps
 _N, _CROSSING = len(KINDS), KINDS.index("branch_point")
@@ -55,7 +63,7 @@ def continue_orbit(system, *, parameter, until, period=None, n_periods=1, step=0
     until : float
         Value at which the branch ends; it also ends where it is back at the first value.
     period : float, or function of the parameter
-        Of what drives the system.
+        Of what drives the system. The cycle of what nothing drives is refused: its period changes with the parameter.
     step, smallest_step : float
         First, and smallest, distance of points, as a part of the way from the first value to ``until``.
     max_points : int
@@ -74,18 +82,26 @@ def continue_orbit(system, *, parameter, until, period=None, n_periods=1, step=0
     -------
     numpy.ndarray (points,)
         The fields of `nsds.orbit` with the value of the parameter; branch, its number, in the order in which they are found from 0 on;
-        and kind. Of special points, located to rounding: "fold", "period_doubling", "neimark_sacker", "branch_point" (another branch
-        crosses), "stick" of mechanical systems and "sliding" of others (a phase of sticking, or of sliding, begins or ceases, or a pair
-        of switches: the number of events changes, and not that of impacts; multipliers are those before it), "corner" or, of
-        maps in pieces, "border" (a point of the orbit is where another piece begins; multipliers are those before it). Of the
-        last point "until", "corner" or "border" where the branch folds or ends there, "grazing" where it ends because a contact begins or
-        ceases with speed 0, or "lost", where orbits are no longer found for another reason. A branch that leaves another begins at the
-        special point, "leaves", and may end where it is back on it, "rejoins". Else empty.
+        and kind. Of special points, located to rounding of what derivatives are known to: "fold", "period_doubling", "neimark_sacker",
+        "branch_point" (another branch crosses), "stick" of mechanical systems and "sliding" of others (a phase of sticking, or of
+        sliding, begins or ceases, or a pair of switches: the number of events changes, and not that of impacts; multipliers are those
+        before it), "corner" or, of maps in pieces, "border" (a point of the orbit is where another piece begins; multipliers are those
+        before it), or "jump": multipliers jump there past what would be one of the first four, as where an impact comes to a corner
+        that ``corners`` does not name, or orbits between two points are not found. Of the last point "until", "max_points", "corner" or
+        "border" where the branch folds or ends there, "grazing" where it ends because a contact begins or ceases with speed 0, "rest"
+        where it ends in a continuum of orbits, as where friction holds what has moved, or "lost", where orbits are no longer found for
+        another reason. A branch that leaves another begins at the special point, "leaves", and may end where it is back on it,
+        "rejoins". Else empty.
 
     Raises
     ------
     ValueError
-        No orbit is found at the start.
+        No orbit is found at the start, or a continuum of them, or nothing drives the system.
+
+    Notes
+    -----
+    Orbits are found over a section at the system's time. Where an impact comes to that time, the branch goes on over a section at another
+    time; rows are at the system's own time nevertheless.
 
     Examples
     --------
@@ -113,28 +129,54 @@ def continue_orbit(system, *, parameter, until, period=None, n_periods=1, step=0
             raise ValueError(f"{owner}: until must differ from the value {section.values[0]} of {parameter!r}, where the branch begins")
         section.require(0, until)
         x, returned, residual, _ = newton(section, section.x, section.values, tol, 30)
-        if not residual <= tol:
+        if not residual <= max(tol, ROUNDING):
             refuse(owner, section, x, returned, residual)
         require_run(owner, returned, x)
+        section.require_drive(x, section.values)
         first = _Branch(section, x, until, tol, corners)
-        found = leave = [(first, *first.followed(first.begun(x), step, smallest_step, max_points))]
-        others = lambda rounds: opened.enter_context(closing(section_of(owner, system, period, rounds, scheme, [parameter])))  # noqa: E731
+        found = leave = [_pieces(first, first.begun(owner, x), step, smallest_step, max_points)]
         for _ in range(switch):
-            leave = [one for before in leave for one in _that_leave(*before, others, step, smallest_step, max_points)]
+            leave = [one for before in leave for one in _that_leave(before, opened, step, smallest_step, max_points)]
             found = found + leave
-        tables = [branch.table(points, kinds) for branch, points, kinds in found]
+        tables = [np.concatenate([piece.table() for piece in pieces]) for pieces in found]
     for k, rows in enumerate(tables):
         rows["branch"] = k
     return np.concatenate(tables)
 
 
-def _that_leave(branch, points, kinds, sections, step, smallest, max_points):
-    """Yield (branch, points, kinds) of those that leave a branch where no other that has left it is back."""
-    for point, kind in zip(points[1:], kinds[1:], strict=True):
-        if kind in _LEAVE and not any(point.u is crossing for crossing in branch.rejoined):
-            section = sections(branch.section.n_periods * _LEAVE[kind])
-            for start in branch.leaving(point, kind, section, step, smallest):
-                yield start.branch, *start.branch.followed(start.point, start.step, smallest, max_points, start.origin)
+class _Piece(NamedTuple):
+    """A part of a branch over one section: its points and their kinds; n_before of them are in the piece before, too."""
+
+    branch: object
+    points: list
+    kinds: list
+    n_before: int
+
+    def table(self):
+        return self.branch.table(self.points[self.n_before :], self.kinds[self.n_before :])
+
+
+def _pieces(branch, point, step, smallest, max_points, origin=None):
+    """The pieces of a branch from its first point on; origin: the special point at which it has left another one."""
+    points, kinds = ([point], [""]) if origin is None else ([origin, point], ["leaves", ""])
+    found, room, onward = [], max_points, (branch, points, kinds)
+    while onward is not None:
+        branch, points, kinds = onward
+        n_before = 1 if found else 0
+        points, kinds, onward = branch.followed(points, kinds, step, smallest, room + n_before)
+        found.append(_Piece(branch, points, kinds, n_before))
+        room -= len(points) - n_before
+    return found
+
+
+def _that_leave(pieces, opened, step, smallest, max_points):
+    """Yield the pieces of each branch that leaves another where no other that has left it is back."""
+    for branch, points, kinds, n_before in pieces:
+        for point, kind in zip(points[max(n_before, 1) :], kinds[max(n_before, 1) :], strict=True):
+            if kind in _LEAVE and not any(point is crossing.point for crossing in branch.rejoined):
+                section = opened.enter_context(closing(branch.section.over(branch.section.n_periods * _LEAVE[kind])))
+                for start in branch.leaving(point, kind, section, step, smallest):
+                    yield _pieces(start.branch, start.point, start.step, smallest, max_points, start.origin)
 
 
 class _Start(NamedTuple):
@@ -146,18 +188,33 @@ class _Start(NamedTuple):
     origin: Point
 
 
-class _Branch(Path):
-    """A branch and its scales: u = (x / scale, (parameter - first) / (until - first))."""
+class _Crossing(NamedTuple):
+    """A special point at which others leave: it, and what it is at the system's own time."""
 
-    def __init__(self, section, x, until, tol, corners, parent=None):
+    point: Point
+    x: np.ndarray
+    values: np.ndarray
+
+
+class _Branch(Path):
+    """A branch, or a piece of it, and its scales: u = (x / scale, (parameter - first) / (until - first)).
+
+    Pieces of one branch share the special points at which others leave, and those at which others are back.
+    """
+
+    def __init__(self, section, x, until, tol, corners, parent=None, before=None):
         super().__init__(section, section.values, until - section.values, tol, scale_of(x) if parent is None else parent.scale)
         self.corners, self.parent = corners, parent
-        self.crossings, self.rejoined = [], []  # of special points at which others leave; of those at which others are back
+        self.crossings, self.rejoined = ([], []) if before is None else (before.crossings, before.rejoined)
 
-    def begun(self, x):
+    def begun(self, owner, x):
         """The point of the branch at the first value, where the state is x."""
         u, ahead = np.append(x / self.scale, 0.0), np.append(np.zeros(len(x)), 1.0)
-        return self.corrected(u, ahead, ahead)
+        point = self.corrected(u, ahead, ahead)
+        if point is None or not is_isolated(point):
+            why = "no orbit is found there" if point is None else "others are as near as one likes, as where friction holds what could move"
+            raise ValueError(f"{owner}: no branch begins at the state {x.tolist()}: {why}")
+        return point
 
     def leaving(self, point, kind, section, step, smallest):
         """Yield `_Start`s of the branches that leave this one at a special point, on a section that closes when they do.
@@ -172,7 +229,7 @@ class _Branch(Path):
             *_, one, other = np.linalg.svd(self.equations(point.u)[2])[2]
             across = one if abs(one @ point.direction) < abs(other @ point.direction) else other
             ways = [across, -across]
-        branch = _Branch(section, self.parts(point.u)[0], self.first + self.span, self.tol, self.corners, self)
+        branch = _Branch(section, self.parts(point.u)[0], self.first + self.span, self.tol, self.corners, parent=self)
         returned, *_ = branch.equations(point.u)
         for way in ways:
             away = way - (way @ point.direction) * point.direction
@@ -185,38 +242,66 @@ class _Branch(Path):
                     break
                 distance *= 0.5
 
-    def followed(self, point, step, smallest, max_points, origin=None):
-        """(points, their kinds), from the first one on; origin: the special point at which the branch has left another one."""
-        points, kinds, way, longest = [point], [""], [], LONGEST * step
-        if origin is not None:
-            points, kinds, way = [origin, point], ["leaves", ""], [step]
+    def followed(self, points, kinds, step, smallest, max_points):
+        """(points, their kinds, how it goes on over another section: the piece, its points and kinds, or None), from the first ones on."""
+        points, kinds, point, way, longest, onward = [*points], [*kinds], points[-1], [], LONGEST * step, None
         while len(points) < max_points and kinds[-1] != "until":
-            new, step = self.next(point, step, smallest)
+            new, taken = self.next(point, step, smallest)
             if new is None:
-                kinds[-1] = kinds[-1] or self._why_lost(points, way, smallest)
+                onward = self._on_another_section(points, smallest) if not kinds[-1] and self._is_impact_at_section(points[-1]) else None
+                if onward is None:
+                    kinds[-1] = kinds[-1] or self._why_lost(points, way, smallest)
+                if kinds[-1] == "lost":
+                    onward = self._on_another_section(points, smallest)
+                    kinds[-1] = "lost" if onward is None else ""
                 break
-            back = None if origin is None else self._back_on(point, new)
+            back = self._back_on(point, new)
             if back is not None:
                 points.append(back)
                 kinds.append("rejoins")
                 break
-            before = len(points)
-            for kind, special in self._specials(point, new):
+            specials, is_known = self._specials(point, new)
+            if not is_known and taken >= 2.0 * smallest:
+                step = 0.5 * taken
+                continue
+            step = taken
+            for kind, special in specials:
                 points.append(special)
                 kinds.append(kind)
-            if new.u[-1] >= 1.0 or new.u[-1] < 0.0:
-                new = self.at_value(point, new, 1.0 if new.u[-1] >= 1.0 else 0.0)
-                points, kinds = self._kept(points, kinds, before, new)
             points.append(new)
             kinds.append("until" if new.u[-1] in (0.0, 1.0) else "")
             way.append(step)
-            end = self._where_contact_ceases(points, 0.0) if step <= _CRAWLS * way[0] and not kinds[-1] else None
+            end = self._where_events_fade(points, 0.0, smallest) if step <= _CRAWLS * way[0] and not kinds[-1] else None
             if end is not None:
-                points[-1], kinds[-1] = end, "grazing"
+                points[-1], kinds[-1] = end
                 break
             point, step = new, max(smallest, min(step * (GROWTH if new.n_iter <= FAST else 1.0), longest))
-        self.crossings = [one.u for one, kind in zip(points, kinds, strict=True) if kind in _LEAVE]
-        return points[:max_points], kinds[:max_points]
+        if len(points) >= max_points:
+            points, kinds, onward = points[:max_points], kinds[:max_points], None
+            kinds[-1] = kinds[-1] or "max_points"
+        special = [one for one, kind in zip(points, kinds, strict=True) if kind in _LEAVE]
+        self.crossings += [_Crossing(one, *self.section.home(*self.parts(one.u))[:2]) for one in special]
+        return points, kinds, onward
+
+    def _is_impact_at_section(self, point):
+        times = self.section.impact_times(*self.parts(point.u))
+        return any(min(time, 1.0 - time) <= _AT_SECTION for time in times)
+
+    def _on_another_section(self, points, smallest):
+        """The piece of a branch that goes on over another section, with its points and kinds; None where none does."""
+        last, apart = points[-1], [one for one in points[:-1] if np.linalg.norm(one.u - points[-1].u) > _APART]
+        for part in self.section.other_times(*self.parts(last.u)):
+            section, states = self.section.later(part, [self.parts(one.u) for one in [*apart[-1:], last]])
+            if section is None:
+                continue
+            other = _Branch(section, states[-1], self.first + self.span, self.tol, self.corners, before=self)
+            other.parent = self.parent
+            ends = [np.append(x / other.scale, one.u[section.n :]) for x, one in zip(states, [*apart[-1:], last], strict=True)]
+            towards = ends[-1] - ends[0] if apart else np.append(np.zeros(section.n), math.copysign(1.0, last.direction[-1]))
+            first = other.corrected(ends[-1], towards / np.linalg.norm(towards), towards)
+            if first is not None and other.next(first, 16.0 * smallest, smallest)[0] is not None:
+                return other, [first], [""]
+        return None
 
     def _back_on(self, a, b):
         """The point between two at which the branch crosses the one that it has left, at a special point of that; None where it does not.
@@ -224,17 +309,13 @@ class _Branch(Path):
         No branch leaves there any more.
         """
         way = b.u - a.u
-        for crossing in self.parent.crossings if a.tests[_CROSSING] * b.tests[_CROSSING] < 0.0 else ():
-            share = min(max((crossing - a.u) @ way / (way @ way), 0.0), 1.0)
-            if np.linalg.norm(a.u + share * way - crossing) <= STRAY * np.linalg.norm(way):
+        for crossing in self.parent.crossings if self.parent is not None and a.tests[_CROSSING] * b.tests[_CROSSING] < 0.0 else ():
+            u = np.append(self.section.away(crossing.x, crossing.values) / self.scale, crossing.point.u[self.section.n :])
+            share = min(max((u - a.u) @ way / (way @ way), 0.0), 1.0)
+            if np.linalg.norm(a.u + share * way - u) <= STRAY * np.linalg.norm(way):
                 self.parent.rejoined.append(crossing)
-                return b._replace(u=crossing, returned=self.equations(crossing)[0], n_iter=0)
+                return b._replace(u=u, returned=self.equations(u)[0], n_iter=0)
         return None
-
-    def _kept(self, points, kinds, before, end):
-        """Special points of the last step that do not lie behind the end."""
-        inside = [k for k in range(before, len(points)) if 0.0 <= points[k].u[-1] <= 1.0]
-        return points[:before] + [points[k] for k in inside], kinds[:before] + [kinds[k] for k in inside]
 
     def may_bend(self, a, b, off):
         """A branch may have a corner where an impact has, or a point of a cycle meets a border."""
@@ -260,22 +341,33 @@ class _Branch(Path):
         return np.array([direction[-1], doubles, pairs, crossing, *self.section.margins(*self.parts(u), self.corners)])
 
     def _specials(self, a, b):
-        """Special points between two points, in their order: [(kind, point), ...]."""
-        found = []
+        """(special points between two points, in their order: [(kind, point), ...]; whether all are found)."""
+        found, jumps = [], []
         for k in range(len(a.tests) if len(a.tests) == len(b.tests) else _N):
             kind = KINDS[k] if k < _N else self.section.met
-            if not a.tests[k] * b.tests[k] < 0.0 or (kind == "corner" and abs(a.tests[k] - b.tests[k]) > 0.25):
+            if not (a.tests[k] * b.tests[k] < 0.0 or (b.tests[k] == 0.0 != a.tests[k])):
                 continue
-            special = self._at_border(a, b, k) if kind == "border" else self.located(a, b, k)
-            least, most = sorted(abs(point.tests[k]) for point in (a, b))
-            is_zero = special is not None and abs(special.tests[k]) <= _ZERO * min(1.0 + least, most)  # not where it jumps
-            if is_zero and (kind != "neimark_sacker" or has_complex_pair(special)):
-                found.append((np.linalg.norm(special.u - a.u), kind, special))
+            if kind == "corner" and abs(a.tests[k] - b.tests[k]) > 0.25:  # half a period away from it phases come back from the other side
+                continue
+            if kind == "border":
+                special = self._at_border(a, b, k)
+                how = UNKNOWN if special is None else ZERO
+            else:
+                special, how = self.located(a, b, k)
+            if how == UNKNOWN:
+                return [("jump", b)], False
+            if kind == "neimark_sacker" and not has_complex_pair(special):
+                continue  # a saddle whose multipliers are real: nothing changes there
+            found += [(np.linalg.norm(special.u - a.u), kind, special)] if how == ZERO else []
+            jumps += [(np.linalg.norm(special.u - a.u), "jump", special)] if how == JUMPS and k < _N else []
         if a.returned.events[0] != b.returned.events[0] and a.returned.impacts[0] == b.returned.impacts[0]:
             special = self._where_events_change(a, b)
             if special is not None:
                 found.append((np.linalg.norm(special.u - a.u), self.section.phases, special))
-        return [(kind, special) for _, kind, special in sorted(found, key=lambda one: one[0])]
+        for jump in jumps:
+            if all(abs(jump[0] - one[0]) > _BESIDE for one in found):
+                found.append(jump)
+        return [(kind, special) for _, kind, special in sorted(found, key=lambda one: one[0])], True
 
     def _where_events_change(self, a, b):
         """The last point from a towards b with as many events as a: a phase of sticking or sliding begins, or ceases, there."""
@@ -323,23 +415,47 @@ class _Branch(Path):
         if met is not None:
             points[-1] = met
             return self.section.met
-        beyond = [self.section.returns(*self._one(last.u + smallest * k * last.direction)) for k in (64.0, 128.0)]
-        if all(one.events[0] > last.returned.events[0] for one in beyond):
+        beyond = [self.section.returns(*self._one(last.u + smallest * k * last.direction)) for k in _PROBES]
+        if all(one.impacts[0] > last.returned.impacts[0] for one in beyond):
             points[-1] = self._before_contact(last, smallest)
             return "grazing"
-        end = self._where_contact_ceases(points, _GRAZES * max(way[0] if way else 0.0, 1e-3))
-        points[-1] = points[-1] if end is None else end
-        return "lost" if end is None else "grazing"
+        end = self._where_events_fade(points, _GRAZES * max(way[0] if way else 0.0, 1e-3), smallest)
+        if end is not None:
+            points[-1] = end[0]
+            return end[1]
+        return "rest" if self._rests(last, smallest) else "lost"
 
-    def _where_contact_ceases(self, points, near):
-        """Where the slowest impact has no speed, if orbits lead almost there, or if that is near; else None."""
+    def _rests(self, last, smallest):
+        """Whether motions from beyond a point come to orbits that are not isolated."""
+        u = last.u + _PROBES[0] * smallest * last.direction
+        x, _ = self.parts(u)
+        for _ in range(_SETTLES):
+            at = np.append(x / self.scale, u[self.section.n :])
+            returned, F, derivatives = self.equations(at)
+            if F is None:
+                return False
+            if abs(F).max() <= ROUNDING:
+                return np.linalg.svd(derivatives)[1][-1] <= ROUNDING
+            x = returned.ends[0]
+        return False
+
+    def _where_events_fade(self, points, near, smallest):
+        """(where the slowest event has no speed, "grazing" or "rest"), if orbits lead almost there, or if that is near; else None."""
         fading = self._fading(points[-3:])
         if fading is None:
             return None
         u, speeds = _at_speed(fading, 0.0), fading[-1].returned.slowest
         if speeds[0] > _FADED * points[-1].returned.slowest[0] and not np.linalg.norm(u - points[-1].u) <= near:
             return None
-        return fading[-1]._replace(u=u, returned=fading[-1].returned._replace(slowest=np.zeros_like(speeds)))
+        end = fading[-1]._replace(u=u, returned=fading[-1].returned._replace(slowest=np.zeros_like(speeds)))
+        if self._do_impacts_fade(fading):
+            return end, "grazing"
+        return (end, "rest") if self._rests(end, smallest) else None
+
+    def _do_impacts_fade(self, fading):
+        """Whether it is an impact that is the slowest of the events, and not an end of slip: the least jump of a state falls with it."""
+        jumps = [self.section.least_jump(*self.parts(one.u)) / one.returned.slowest[0] for one in (fading[0], fading[-1])]
+        return 0.5 * jumps[0] < jumps[1] < 2.0 * jumps[0]
 
     def _before_contact(self, last, smallest):
         """The last point of a branch before a contact begins with speed 0, where no step as long as the smallest leads on from ``last``.
@@ -393,7 +509,10 @@ class _Branch(Path):
         dtype = np.dtype([*orbit_dtype(self.section.n).descr, ("branch", "<i8"), ("kind", "U16")])
         rows = np.zeros(len(points), dtype)
         for k, point in enumerate(points):
-            filled(rows, self.section, k, *self.parts(point.u), point.returned, point.n_iter)
+            x, values, map_of = self.section.home(*self.parts(point.u))
+            off = difference(point.returned.ends[0], self.parts(point.u)[0], self.section.modulo)
+            returned = point.returned if map_of is None else point.returned._replace(ends=(x + off)[None], maps=map_of[None])
+            filled(rows, self.section, k, x, values, returned, point.n_iter)
             rows[k]["kind"] = kinds[k]
         return rows
 

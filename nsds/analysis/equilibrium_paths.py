@@ -369,11 +369,11 @@ def _followed(owner, statics, until, tol, step, smallest, max_points):
         if event is not None:
             new = event[0]
         for k, kind in ((_FOLD, "fold"), (_CROSSING, "branch_point")):
-            special = branch.located(point, new, k) if point.tests[k] * new.tests[k] < 0.0 else None
+            special = branch.located(point, new, k)[0] if point.tests[k] * new.tests[k] < 0.0 else None
             if special is not None and 0.0 <= special.u[-1] <= 1.0:
                 add(branch, special, kind)
-        if new.u[-1] >= 1.0 or new.u[-1] < 0.0:
-            add(branch, branch.at_value(point, new, 1.0 if new.u[-1] >= 1.0 else 0.0), "until")
+        if event is None and new.u[-1] in (0.0, 1.0):
+            add(branch, new, "until")
             break
         if event is None:
             add(branch, new)
@@ -447,7 +447,7 @@ def _first_event(branch, a, b):
         if a.tests[_N + k] <= 0.0:
             found.append((0.0, a, who[k]))
             continue
-        special = branch.located(a, b, _N + k)
+        special, _ = branch.located(a, b, _N + k)
         if special is not None:
             found.append(((special.u - a.u) @ a.direction, special, who[k]))
     return min(found, key=lambda one: one[0])[1:] if found else None

@@ -283,6 +283,29 @@ class IteratedSection:
     def require(self, _k, _value):
         """Parameters of maps have no range."""
 
+    def require_drive(self, _x, _values):
+        """Maps need no drive."""
+
+    def over(self, n_periods):
+        """The section of other orbits of the same map."""
+        return IteratedSection(self.owner, self.iterated, n_periods, self.names)
+
+    def home(self, x, values):
+        """See `SectionMap.home`."""
+        return x, values, None
+
+    def away(self, x, _values):
+        """See `SectionMap.away`."""
+        return x
+
+    def impact_times(self, _x, _values):
+        """Maps have no impacts."""
+        return []
+
+    def other_times(self, _x, _values):
+        """Nor times between their images."""
+        return []
+
     def close(self):
         """Nothing was prepared."""
 

@@ -14,6 +14,7 @@ from nsds.status import CONVERGED, advice
 _HALVINGS = 8
 _FAR = 1e9  # times the first state, or 1: what is farther has drifted away
 _SINGULAR = 1e-13  # 1 over the condition of Newton's equations: below it they are singular
+_STRETCH = 4.0  # by how much a step of Newton's method may change a period: another would lead to runs without end
 _SHORT = 2.0**-17  # of a period: the step of differences in time
 
 
@@ -245,7 +246,7 @@ def newton_and_period(section, x, values, tol, max_iter):
         step = np.linalg.lstsq(bordered, np.append(returned.ends[0] - x, 0.0), rcond=None)[0]
         for halving in range(_HALVINGS):
             trial, length = x - step[:-1] * 0.5**halving, period - step[-1] * 0.5**halving
-            if not length > 0.0:
+            if not period / _STRETCH < length < period * _STRETCH:
                 continue
             result = section.returns(trial[None], [[length]])
             left = off_of(section, trial, result)[1]

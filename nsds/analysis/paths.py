@@ -11,9 +11,14 @@ _CORRECTIONS = 8  # of a point, at most
 FAST, GROWTH, LONGEST = 3, 1.5, 4.0  # corrections after which the next step is longer, by how much, and of the first one at most
 _FARTHEST = 1.0  # of all the way: corrections that lead farther lead nowhere, and parameters out of their ranges
 STRAY = 0.2  # of a step: by how much a point may lie elsewhere than predicted
-_ROUNDING = 1e-9  # residuals that are smaller, and no longer fall, are rounding
+ROUNDING = 1e-9  # residuals that are smaller, and no longer fall, are rounding
+_ISOLATED = 1e-9  # singular value of the derivatives, in units of the scales: where the least one is smaller, orbits are a continuum
+_ZERO = 1e-6  # of the values between which a test changes sign: what a special point may have
+_REAL = 1e-9  # imaginary part of multipliers that are real
+_NOISE = 1e-3  # the same where derivatives are finite differences: what has more jumps
 LOCATED, SECANTS = 1e-13, 60  # of a step: where a special point is; how many points are tried
 BEND = 0.9  # cosine between directions of successive points: below it the step is repeated, half as long
+ZERO, JUMPS, UNKNOWN = range(3)  # how a test changes its sign
 
 
 class Point(NamedTuple):
@@ -24,6 +29,7 @@ class Point(NamedTuple):
     returned: NamedTuple
     tests: np.ndarray  # that change sign at special points
     n_iter: int
+    least: float  # singular value of the derivatives
 
 
 class Path:
@@ -48,10 +54,10 @@ class Path:
             if F is None:
                 return None
             bordered, size = np.vstack([derivatives, normal]), abs(F).max()
-            if size <= tol or (size <= _ROUNDING and size > 0.5 * last) or (size <= self.tol and k == _CORRECTIONS - 1):
-                direction = np.linalg.svd(derivatives)[2][-1]
-                direction = direction if direction @ towards >= 0 else -direction
-                return Point(at, direction, returned, self.tests(at, returned, derivatives, direction), k)
+            if size <= tol or (size <= ROUNDING and size > 0.5 * last) or (size <= self.tol and k == _CORRECTIONS - 1):
+                _, sizes, directions = np.linalg.svd(derivatives)
+                direction = directions[-1] if directions[-1] @ towards >= 0 else -directions[-1]
+                return Point(at, direction, returned, self.tests(at, returned, derivatives, direction), k, sizes[-1])
             last = size
             try:
                 at = at - np.linalg.solve(bordered, np.append(F, normal @ (at - u)))
@@ -62,15 +68,21 @@ class Path:
         return None
 
     def next(self, point, step, smallest):
-        """(the next point, the step that led to it), or (None, one that is too short) where no step does."""
+        """(the next point, the step that led to it), or (None, one that is too short) where no step does.
+
+        It lies in the range of the last unknown: at its end, where a step leads beyond. Nor does it lie in a continuum of orbits.
+        """
         bent = None
         while step >= smallest:
             predicted = point.u + step * point.direction
             new = self.corrected(predicted, point.direction, point.direction)
             off = math.inf if new is None else np.linalg.norm(new.u - predicted)
-            if off <= STRAY * step and new.direction @ point.direction >= BEND and new.returned.impacts[0] == point.returned.impacts[0]:
-                return new, step
-            bent = new if new is not None and self.may_bend(point, new, off / step) else bent
+            new = None if new is None or not is_isolated(new) else self._within(point, new)
+            if new is not None:
+                turns = new.direction @ point.direction < BEND
+                if off <= STRAY * step and not turns and new.returned.impacts[0] == point.returned.impacts[0]:
+                    return new, step
+                bent = new if self.may_bend(point, new, off / step) else bent
             step *= 0.5
         return bent, step
 
@@ -79,38 +91,57 @@ class Path:
         return False
 
     def located(self, a, b, k):
-        """The point between two at which test k is zero, by the method of Illinois along the direction of the first."""
+        """(the point between two at which test k changes its sign, how: ZERO, JUMPS or UNKNOWN), by the method of Illinois.
+
+        Along the direction of the first. UNKNOWN where not all points between the two are found: the point is the last one, or None.
+        """
         length = (b.u - a.u) @ a.direction
-        low, high, f_low, f_high, best, side = 0.0, length, a.tests[k], b.tests[k], None, 0
+        low, high, f_low, f_high, side = 0.0, length, a.tests[k], b.tests[k], 0
+        around, best = [f_low, f_high], None
+        if f_high == 0.0:
+            return b, ZERO
         for _ in range(SECANTS):
             s = (low * f_high - high * f_low) / (f_high - f_low)
             new = self.corrected(a.u + s * a.direction, a.direction, a.direction, tol=0.0)
             if new is None or len(new.tests) != len(a.tests):
-                return best
+                return best, UNKNOWN
             best, f = new, new.tests[k]
             if f == 0.0 or abs(high - low) <= LOCATED * length or min(s - low, high - s) <= LOCATED * length:
                 break
             if f * f_high > 0.0:
-                high, f_high = s, f
+                high, f_high, around[1] = s, f, f
                 f_low *= 0.5 if side == 1 else 1.0
                 side = 1
             else:
-                low, f_low = s, f
+                low, f_low, around[0] = s, f, f
                 f_high *= 0.5 if side == -1 else 1.0
                 side = -1
-        return best
+        least, most = sorted(abs(point.tests[k]) for point in (a, b))
+        is_zero = abs(best.tests[k]) <= _ZERO * min(1.0 + least, most) or max(map(abs, around)) <= _NOISE * most
+        return best, ZERO if is_zero else JUMPS
 
     def at_value(self, a, b, value):
-        """The point at a value of the last unknown that lies between two."""
+        """The point at a value of the last unknown that lies between two; None where it is not found, or is of another path."""
         share = (value - a.u[-1]) / (b.u[-1] - a.u[-1])
         normal = np.append(np.zeros(len(a.u) - 1), 1.0)
         start = a.u + share * (b.u - a.u)
         start[-1] = value
         point = self.corrected(start, normal, b.direction)
-        if point is None:
-            return b
+        if point is None or not np.linalg.norm(point.u - start) <= np.linalg.norm(b.u - a.u):
+            return None
         point.u[-1] = value
         return point
+
+    def _within(self, a, b):
+        """b, or the point at the end of the range of the last unknown that lies between two."""
+        if 0.0 <= b.u[-1] < 1.0:
+            return b
+        return self.at_value(a, b, 1.0 if b.u[-1] >= 1.0 else 0.0)
+
+
+def is_isolated(point):
+    """Whether there are no other orbits beside a point but those of the path."""
+    return point.least > _ISOLATED
 
 
 def scale_of(x):
@@ -130,6 +161,11 @@ def tests_of_maps(M):
 
 
 def has_complex_pair(point):
-    """Whether multipliers near the circle are no real ones."""
+    """Whether the multipliers whose product is nearest to 1 are no real ones."""
     multipliers = np.linalg.eigvals(point.returned.maps[0])
-    return bool((abs(multipliers.imag) > 1e-9).any())
+    i, j = np.triu_indices(len(multipliers), 1)
+    if not i.size:
+        return False
+    nearest = np.argmin(abs(multipliers[i] * multipliers[j] - 1.0))
+    one, other = multipliers[i[nearest]], multipliers[j[nearest]]
+    return bool(min(abs(one.imag), abs(other.imag)) > _REAL and abs(one - other.conj()) <= _REAL * max(1.0, abs(one)))

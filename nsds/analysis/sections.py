@@ -1,5 +1,6 @@
 """The map of a forced system from one section to the next, whose orbits are analysed, with its derivatives."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -12,8 +13,11 @@ from nsds.analysis.tangent import AT_IMPACTS, EVENTS, IMPACTS, LOG_DET, SLOWEST,
 from nsds.model.kinds import LAGRANGIAN, family
 from nsds.model.records import model_of
 from nsds.model.validation import valid
+from nsds.status import CONVERGED
 
 _SHORTER, _BY = 6, 16.0  # differences by the parameter, and how much shorter each is than the one before
+_ALONG, _CLOSES = (1.0 / 64.0, 1.0 / 7.0), 1e-4  # of an orbit: later states of a cycle; how well orbits from there close, of the way there
+_TIMES = (0.5, 0.29, 0.79)  # of an orbit: times of other sections
 
 
 class Returned(NamedTuple):
@@ -35,7 +39,8 @@ class SectionMap:
 
     met = "corner"  # what an orbit comes to where one of its margins is zero
 
-    def __init__(self, owner, system, period, n_periods, scheme, names, h=None):
+    def __init__(self, owner, system, period, n_periods, scheme, names, h=None, delay=0.0):
+        self.delay = delay  # of the section behind the time of the user's system
         self.owner, self.system, self.scheme, self.n_periods, self.names, self.h = owner, system, scheme, n_periods, names, h
         self.phases = "stick" if family(model_of(system)) == LAGRANGIAN else "sliding"  # what begins where the number of events changes
         self.period = _period_of(owner, period)
@@ -45,6 +50,7 @@ class SectionMap:
         self.x = state_of(self.system)
         self.n = self.x.size
         self.modulo = None  # of states that are angles
+        self.before = None  # the section at the time of the user's system, where this one is at a later time
 
     def _systems(self, members, values):
         systems = np.repeat(self.system.reshape(1), members)
@@ -90,6 +96,9 @@ class SectionMap:
     def returns(self, states, values, *, derive=True):
         """Ends of sections that start from states (members, n) at values (members,) of the parameter, as `Returned`."""
         run, lengths, change = self._at(np.asarray(values, float), None if derive else 0)
+        return self._returned(run, states, lengths, change)
+
+    def _returned(self, run, states, lengths, change):
         run.section(states, lengths, change)
         notes = run.notes.copy()
         counts = [notes[:, k] for k in (IMPACTS, EVENTS, SLOWEST, LOG_DET, TOGETHER, UNTREATED)]
@@ -124,21 +133,93 @@ class SectionMap:
         """By how much the phases of impacts lie behind those of corners, for each impact and corner, in (-1/2, 1/2]."""
         if not corners.size:
             return []
-        phase = self._impact_times(x, values)[:, None] * self.n_periods - corners
+        phase = self.impact_times(x, values)[:, None] * self.n_periods + self.delay / self.period(*values) - corners
         return (phase - np.round(phase)).reshape(-1).tolist()
 
-    def _impact_times(self, x, values):
+    def impact_times(self, x, values):
         """When the impacts of the section from x are, as parts of it."""
-        values = np.array([values])
-        run, lengths, change = self._at(values, 0)
+        recorded, length = self._impacts(x, values)
+        return (recorded[0] - self.system["t"]) / length
+
+    def least_jump(self, x, values):
+        """The least jump of a state at an impact of the section from x; infinity where there is none."""
+        (_, _, before, after), _ = self._impacts(x, values)
+        return abs(after - before).max(axis=1).min(initial=math.inf)
+
+    def _impacts(self, x, values):
+        """(what is recorded at the impacts of the section from x, its length)."""
+        run, lengths, change = self._at(np.array([values]), 0)
         run.section(x[None], lengths, change)
         count = int(run.notes[0, IMPACTS])
         run.restart()
         run.record(count, at=AT_IMPACTS)
         run.advance(1)
-        result = (run.recorded(0)[0] - self.system["t"]) / lengths[0]
+        result = run.recorded(0)
         run.record(0)
-        return result
+        return result, lengths[0]
+
+    def _onward(self, x, values, length):
+        """(state a length of time after x at the time of the section, the map to it, the record there)."""
+        run, _, change = self._at(np.array([values]), None)
+        returned = self._returned(run, x[None], [length], change)
+        return returned.ends[0], returned.maps[0], run.run.records[0].copy()
+
+    def require_drive(self, x, values):
+        """Refuse the cycle of a system that nothing drives: it closes from each of its states, at the same time."""
+        length = self._lengths([values])[0]
+        for part in _ALONG:
+            later, _, _ = self._onward(x, values, part * length)
+            returned, moved = self.returns(later[None], [values]), np.linalg.norm(later - x)
+            if not (returned.status[0] == CONVERGED and moved > 0.0 and np.linalg.norm(returned.ends[0] - later) <= _CLOSES * moved):
+                return
+        raise ValueError(
+            f"{self.owner}: nothing drives the system: the orbit from {x.tolist()} closes from each of its states, and its period "
+            f"changes with the parameter, which is not supported; nsds.orbit(..., free_period=True) finds the cycle at one value"
+        )
+
+    def over(self, n_periods):
+        """The section of other orbits of the same system."""
+        section = SectionMap(self.owner, self.system, self.period, n_periods, self.scheme, self.names, self.h, self.delay)
+        section.before = None if self.before is None else self.before.over(n_periods)
+        return section
+
+    def other_times(self, x, values):
+        """Times at which sections would cross the orbit from x, as parts of it, the best one first: farthest from impacts."""
+        times = np.sort(self.impact_times(x, values))
+        if not times.size:
+            return list(_TIMES)
+        gaps = np.diff(times, append=times[0] + 1.0)
+        return [(times[gaps.argmax()] + 0.5 * gaps.max()) % 1.0, *_TIMES]
+
+    def later(self, part, points):
+        """(the section at a later time, states of orbits there), of (state, values) of some; (None, None) where one does not come there."""
+        length = part * self._lengths([points[-1][1]])[0]
+        found = [self._onward(x, values, length) for x, values in points]
+        if not all(np.isfinite(state).all() for state, _, _ in found):
+            return None, None
+        system = found[-1][2]
+        for parameter, value in zip(self.parameters, self.values, strict=True):
+            parameter.put(system.reshape(1), value)
+        section = SectionMap(self.owner, system, self.period, self.n_periods, self.scheme, self.names, self.h, self.delay + length)
+        section.before, section.values = self if self.before is None else self.before, self.values
+        return section, [state for state, _, _ in found]
+
+    def home(self, x, values):
+        """(state at the time of the user's system of the orbit through x, values, derivatives there, None where they are those at x)."""
+        if self.before is None:
+            return x, values, None
+        length = self._lengths([values])[0]
+        rest = (length - self.delay) % length
+        at_home, back, _ = self._onward(x, values, rest)
+        _, forth, _ = self.before._onward(at_home, values, length - rest)
+        return at_home, values, back @ forth
+
+    def away(self, x, values):
+        """The state at the time of the section of the orbit that is at x at the time of the user's system."""
+        if self.before is None:
+            return x
+        length = self._lengths([values])[0]
+        return self.before._onward(x, values, self.delay % length)[0]
 
 
 def _period_of(owner, period):

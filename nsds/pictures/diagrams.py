@@ -14,7 +14,11 @@ _MARKS = {
     "branch_point": "*",
     "corner": "^",
     "border": "P",
+    "stick": "<",
+    "sliding": ">",
+    "jump": "d",
     "grazing": "v",
+    "rest": "h",
     "lost": "x",
 }
 _PALETTE, _N_COLOURS = "tab20", 20
