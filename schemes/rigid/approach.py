@@ -143,11 +143,13 @@ def _do_touch(c, i, slack, mem, imem):
 def _share_of(c, i, slack, ahead, x, w, x_b, w_b, mem):
     """Share of the step after which the forecast closes contact i of the record; above 1 where that does not close it, or it is closed."""
     one, gap = stack(FIELDS), mem[c.y + i]
+    if gap <= slack:
+        return 2.0
     one[1] = gap
     for k in range(3):
         one[2 + k], one[5 + k] = mem[c.normal + 3 * i + k], mem[c.point + 3 * i + k]
     closing = _closing(0.0, ahead, one, 0, x, w, x_b, w_b)
-    return min(1.0, gap / -closing) if gap > slack and gap + closing <= slack else 2.0
+    return min(1.0, gap / -closing) if gap + closing <= slack else 2.0
 
 
 @kernel
@@ -169,14 +171,14 @@ def meet(collisions, number, ahead, first, last, q, w, mem, imem, work, iwork, p
         x, v = view(q, 7 * body, 3), view(w, 6 * body, 6)
         x_b, v_b = (view(nothing, 0, 3), view(nothing, 0, 6)) if body_b == WORLD else (view(q, 7 * body_b, 3), view(w, 6 * body_b, 6))
         touches, soonest = _do_touch(c, i, slack, mem, imem), 2.0
-        for spot in range(at, end):
+        for spot in range(at, end if kinds & _ENDLESS == 0 else at):
             soonest = min(soonest, _share_of(c, which[spot], slack, ahead, x, v, x_b, v_b, mem))
-        is_checked, share, count, best, used = soonest <= 1.0 and kinds & _ENDLESS == 0, soonest, 0, 0, 0
+        is_checked, share, count, best, used = soonest <= 1.0, soonest, 0, 0, 0
         if is_checked and not touches:
             share, count, best = _march(c, i, soonest, False, slack, ahead, q, x, v, x_b, v_b, mem, imem, work, iwork, found)
         for spot in range(at, end):
             i = which[spot]
-            own, is_kept = _share_of(c, i, slack, ahead, x, v, x_b, v_b, mem), True
+            own, is_kept = _share_of(c, i, slack, ahead, x, v, x_b, v_b, mem) if is_checked else 2.0, True
             if is_checked and own <= 1.0 and not touches:
                 is_kept = count > 0
                 if is_kept and dot(view(found, FIELDS * best + 2, 3), view(mem, c.normal + 3 * i, 3)) < _ALIKE:

@@ -16,7 +16,7 @@ from nsds.collision import (
 )
 from nsds.collision import inherit as match
 from nsds.collision.kinds import SPHERE, bound
-from nsds.maths.vectors import cross, norm
+from nsds.maths.vectors import cross, dot, norm
 from nsds.model.functions import call_address
 from nsds.model.layout import ABSENT
 from nsds.schemes.problem.activation import is_closed, slack
@@ -107,31 +107,27 @@ def _hand_over(c, n, mem, work, iwork):
 
 
 @kernel
-def inherit(c, n, mem, imem, work, iwork):
-    """Impulses of the n contacts found: those of the same contacts in the record, turned with the frame; 0 of new ones. Out: new_lam."""
-    _inherit(c, n, view(mem, c.lam, c.each * imem[c.n]), view(work, c.new_lam, c.each * n), mem, imem, work, iwork)
+def inherit(with_last, c, n, mem, imem, work, iwork):
+    """Impulses of the n contacts found: those of the same contacts in the record, turned with the frame; 0 of new ones. Out: new_lam.
 
-
-@kernel
-def inherit_last(c, n, mem, imem, work, iwork):
-    """As `inherit`, of the impulses of the last step. Out: new_last."""
-    _inherit(c, n, view(work, c.last, c.each * imem[c.n]), view(work, c.new_last, c.each * n), mem, imem, work, iwork)
-
-
-@kernel
-def _inherit(c, n, known_lam, lam, mem, imem, work, iwork):
+    with_last: those of the last step, too. Out: new_last.
+    """
     m, frame, old = imem[c.n], stack(9), stack(9)
     found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n), n
     known = view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m), m
     normal = view(work, c.old_normal, 3 * n)
-    match(*found, *known, c.each, known_lam, lam)
+    match(*found, *known, c.each, view(mem, c.lam, c.each * m), view(work, c.new_lam, c.each * n))
+    if with_last:
+        match(*found, *known, c.each, view(work, c.last, c.each * m), view(work, c.new_last, c.each * n))
     match(*found, *known, 3, view(mem, c.normal, 3 * m), normal)
     for i in range(n if c.each > 1 else 0):
         if norm(view(normal, 3 * i, 3)) > 0.0 and _has_turned(view(normal, 3 * i, 3), view(work, c.new_normal + 3 * i, 3)):
             frame_in(c.planar, view(normal, 3 * i, 3), old)
             frame_in(c.planar, view(work, c.new_normal + 3 * i, 3), frame)
-            for first in range(1, c.each, 2):
-                _turn(old, frame, view(lam, c.each * i + first, 2))
+            for first in range(c.each * i + 1, c.each * i + c.each, 2):
+                _turn(old, frame, view(work, c.new_lam + first, 2))
+                if with_last:
+                    _turn(old, frame, view(work, c.new_last + first, 2))
 
 
 @tiny
@@ -188,14 +184,16 @@ def aim_at_gaps(span, nothing, c, bodies, moved, q, w, mem, imem, work):
     Bodies that lie within each other are pushed apart by no more than a share of their size, or, where nothing is infinite, not at all.
     What is at rest, velocities w, and open by less than a share of what forces would close, see `choose`, stays where it is.
     """
-    frame, lever, u = stack(9), stack(6), stack(5)
+    lever = stack(6)
     for i in range(imem[c.n]):
-        a, b = locate(c, i, q, mem, imem, frame, lever)
-        size = min(_size(bodies, a, view(lever, 0, 3), frame, mem), _size(bodies, b, view(lever, 3, 3), frame, mem))
-        relative_velocity(1, a, b, frame, lever, w, u)
+        a, b = reach(c, i, q, mem, imem, lever)
+        gap, normal = mem[c.y + i], view(mem, c.normal + 3 * i, 3)
         rest = _slack(c, imem[c.a + i], a, moved, work)[1] + _slack(c, imem[c.b + i], b, moved, work)[1]
-        is_at_rest = mem[c.y + i] > 0.0 and max(mem[c.y + i], span * abs(u[0])) <= rest
-        gap = 0.0 if is_at_rest else gap_to_close(mem[c.y + i], size, nothing)
+        if 0.0 < gap <= rest and span * abs(normal_velocity(a, b, normal, lever, w)) <= rest:
+            gap = 0.0
+        elif math.isfinite(gap):
+            size = min(_size(bodies, a, view(lever, 0, 3), normal, mem), _size(bodies, b, view(lever, 3, 3), normal, mem))
+            gap = gap_to_close(gap, size, nothing)
         for k in range(c.each):
             work[c.aim + c.each * i + k] = gap / span if k == 0 else 0.0
 
@@ -234,11 +232,11 @@ def aim_at_velocities(c, q, w_old, gain, w, mem, imem, work):
     those that carried in the last step, too.
     """
     frame, lever, u, more = stack(9), stack(6), stack(5), stack(5)
-    for i in range(imem[c.n]):
-        for k in range(c.each):
-            work[c.aim + c.each * i + k] = 0.0
+    for i in range(c.each * imem[c.n]):
+        work[c.aim + i] = 0.0
+    for i in range(imem[c.n] if rebounds(c, mem) else 0):
         carries = mem[c.lam + c.each * i] != 0.0
-        if not rebounds(c, mem) or (carries and work[c.new_last + c.each * i] > 0.0):
+        if carries and work[c.new_last + c.each * i] > 0.0:
             continue
         a, b = locate(c, i, q, mem, imem, frame, lever)
         relative_velocity(c.each, a, b, frame, lever, w_old if carries else w, u)
@@ -256,7 +254,7 @@ def take_back(c, n, q_old, q, mem, imem, work, iwork, lost, turned):
     lost, with H of q_old, as if they had not been. In/out: turned, lost (6 each), in inertial axes, to which it is added. Out: known, which
     of the record are found.
     """
-    m, ones, frame, lever, H = imem[c.n], view(work, c.old_normal, n), stack(9), stack(6), stack(60)
+    m, ones, frame, lever = imem[c.n], view(work, c.old_normal, n), stack(9), stack(6)
     for i in range(n):
         ones[i] = 1.0
     found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n), n
@@ -265,22 +263,29 @@ def take_back(c, n, q_old, q, mem, imem, work, iwork, lost, turned):
         is_impact = work[c.known + j] == 0.0 or not work[c.last + c.each * j] > 0.0
         if is_impact and mem[c.lam + c.each * j] != 0.0:
             a, b = locate(c, j, q_old, mem, imem, frame, lever)
-            _subtract(c.each, a, b, frame, lever, view(mem, c.lam + c.each * j, c.each), H, lost)
+            _subtract(c.each, a, b, frame, lever, view(mem, c.lam + c.each * j, c.each), lost)
     for i in range(n):
         if work[c.new_last + c.each * i] > 0.0 and work[c.new_lam + c.each * i] != 0.0:
             a, b = imem[c.body + iwork[c.new_a + i]], imem[c.body + iwork[c.new_b + i]]
             normal, point = view(work, c.new_normal + 3 * i, 3), view(work, c.new_point + 3 * i, 3)
             place_contact(c, a, b, work[c.new_gap + i], normal, point, q, frame, lever)
-            _subtract(c.each, a, b, frame, lever, view(work, c.new_lam + c.each * i, c.each), H, turned)
+            _subtract(c.each, a, b, frame, lever, view(work, c.new_lam + c.each * i, c.each), turned)
 
 
 @tiny
-def _subtract(each, a, b, frame, lever, r, H, impulse):
+def _subtract(each, a, b, frame, lever, r, impulse):
     """``impulse -= H^T r`` of one contact."""
-    contact_rows(each, frame, lever, view(lever, 3, 3), b != WORLD, H)
-    for k in range(each):
-        for l in range(12 if b != WORLD else 6):
-            impulse[6 * (a if l < 6 else b) + l % 6] -= H[12 * k + l] * r[k]
+    P, L, moment = stack(3), stack(3), stack(3)
+    for k in range(3):
+        P[k] = frame[k] * r[0] + (frame[3 + k] * r[1] + frame[6 + k] * r[2] if each > 1 else 0.0)
+        L[k] = frame[3 + k] * r[3] + frame[6 + k] * r[4] if each == 5 else 0.0
+    for side in range(2):
+        i, sign = (a, -1.0) if side == 0 else (b, 1.0)
+        if i != WORLD:
+            cross(view(lever, 3 * side, 3), P, moment)
+            for k in range(3):
+                impulse[6 * i + k] += sign * P[k]
+                impulse[6 * i + 3 + k] += sign * (moment[k] + L[k])
 
 
 @kernel
@@ -381,11 +386,38 @@ def locate(c, i, q, mem, imem, frame, lever):
 def place_contact(c, a, b, gap, normal, point, q, frame, lever):
     """frame and lever, see `locate`, of a contact between bodies a and b whose point is on a."""
     frame_in(c.planar, normal, frame)
+    _place_levers(a, b, gap, normal, point, q, lever)
+
+
+@tiny
+def _place_levers(a, b, gap, normal, point, q, lever):
     way = 0.0 if b == WORLD else 0.5 * gap
     for k in range(3):
-        x = point[k] - way * frame[k]
+        x = point[k] - way * normal[k]
         lever[k] = x - q[7 * a + k]
         lever[3 + k] = 0.0 if b == WORLD else x - q[7 * b + k]
+
+
+@tiny
+def reach(c, i, q, mem, imem, lever):
+    """As `locate`, without the frame, whose first axis is the normal in the record."""
+    a, b = imem[c.body + imem[c.a + i]], imem[c.body + imem[c.b + i]]
+    _place_levers(a, b, mem[c.y + i], view(mem, c.normal + 3 * i, 3), view(mem, c.point + 3 * i, 3), q, lever)
+    return a, b
+
+
+@tiny
+def normal_velocity(a, b, normal, lever, w):
+    """Velocity of a against b along the normal of their contact."""
+    x, turned = stack(3), stack(3)
+    cross(view(w, 6 * a + 3, 3), lever, turned)
+    for k in range(3):
+        x[k] = w[6 * a + k] + turned[k]
+    if b != WORLD:
+        cross(view(w, 6 * b + 3, 3), view(lever, 3, 3), turned)
+        for k in range(3):
+            x[k] -= w[6 * b + k] + turned[k]
+    return dot(normal, x)
 
 
 @kernel
@@ -418,15 +450,17 @@ def choose(c, bodies, ahead, is_half, moved, first, q, w, mem, imem, work, bodie
 
     Where neither side can move nothing is to be done. Out, from place ``first`` on: bodies_of (2 each), which: number of the contact.
     """
-    frame, lever, u, n = stack(9), stack(6), stack(5), first
+    lever, n = stack(6), first
     for i in range(imem[c.n]):
-        a, b = locate(c, i, q, mem, imem, frame, lever)
+        a, b = imem[c.body + imem[c.a + i]], imem[c.body + imem[c.b + i]]
         if bodies[a].fixed and (b == WORLD or bodies[b].fixed):
             continue
-        relative_velocity(min(c.each, 1), a, b, frame, lever, w, u)
+        way = 0.0
+        if ahead != 0.0:
+            reach(c, i, q, mem, imem, lever)
+            way = ahead * normal_velocity(a, b, view(mem, c.normal + 3 * i, 3), lever, w)
         rounding, forces = _slack(c, imem[c.a + i], a, moved, work)
         rounding_b, forces_b = _slack(c, imem[c.b + i], b, moved, work)
-        way = ahead * u[0]
         carries = is_half and mem[c.lam + c.each * i] > 0.0
         if carries or is_closed(mem[c.y + i] + way, way, rounding + rounding_b, forces + forces_b):
             bodies_of[2 * n], bodies_of[2 * n + 1], which[n] = a, b, i
@@ -453,11 +487,19 @@ def _slack(c, shape, body, moved, work):
 
 
 @kernel
-def state_contact(c, number, i, p, q, w, mem, imem, work, iwork):
-    """Contact ``number`` of collisions c for the one-step problem. Out: the i-th of disk, mu, body, frame, lever, b, r of plan p."""
+def state_contact(is_half, c, number, i, p, q, w, mem, imem, work, iwork):
+    """Contact ``number`` of collisions c for the one-step problem. Out: the i-th of disk, mu, body, frame, lever, b, r of plan p.
+
+    is_half: its law is counted from `aim`.
+    """
     frame, lever, body = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6), view(iwork, p.body + 2 * i, 2)
     body[0], body[1] = locate(c, number, q, mem, imem, frame, lever)
-    state_law(c, i, p, body[0], body[1], frame, lever, w, mem, work, iwork)
+    if is_half:
+        _state_cone(c, i, p, mem, work, iwork)
+        for k in range(p.d):
+            work[p.b + p.d * i + k] = work[c.aim + c.each * number + k] if k < c.each else 0.0
+    else:
+        state_law(c, i, p, body[0], body[1], frame, lever, w, mem, work, iwork)
     for k in range(p.d):
         work[p.r + p.d * i + k] = mem[c.lam + c.each * number + k] if k < c.each else 0.0
 
@@ -466,13 +508,20 @@ def state_contact(c, number, i, p, q, w, mem, imem, work, iwork):
 def state_law(c, i, p, a, b, frame, lever, w, mem, work, iwork):
     """The law of a contact between bodies a and b that had velocities w. Out: the i-th of disk, mu, b of plan p."""
     u = stack(5)
-    relative_velocity(c.each, a, b, frame, lever, w, u)
-    iwork[p.disk + i] = 0 if c.each == 1 else 2
-    work[p.mu + 2 * i] = 0.0 if c.each == 1 else mem[c.mu]
-    work[p.mu + 2 * i + 1] = mem[c.mu_r] if c.each == 5 else 0.0
+    _state_cone(c, i, p, mem, work, iwork)
+    if rebounds(c, mem):
+        relative_velocity(c.each, a, b, frame, lever, w, u)
     for k in range(p.d):
         e = restitution(c, k, mem)
         work[p.b + p.d * i + k] = e * u[k] if e != 0.0 else 0.0  # u has what the contact has
+
+
+@tiny
+def _state_cone(c, i, p, mem, work, iwork):
+    """What a contact may carry. Out: the i-th of disk and mu of plan p."""
+    iwork[p.disk + i] = 0 if c.each == 1 else 2
+    work[p.mu + 2 * i] = 0.0 if c.each == 1 else mem[c.mu]
+    work[p.mu + 2 * i + 1] = mem[c.mu_r] if c.each == 5 else 0.0
 
 
 @kernel

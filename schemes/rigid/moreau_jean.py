@@ -39,6 +39,7 @@ ROUNDING = 16 * 2.0**-52  # of what cancels in an equation: no residual below it
 _OF_STATE = 4 * 2.0**-52  # and of what the state is worth
 _PATIENCE = 10  # Newton's iterations in which the residual must halve
 _PROGRESS = 0.1  # by which an iteration of Newton's at least reduces a residual that is not rounding
+_NEGLIGIBLE = 1e-2  # of the tolerance of contacts: a residual of Newton's iteration that asks for no other impulses of theirs
 _UNSOLVED = 2  # one-step problems in a row of one step that its solver may leave unsolved
 
 
@@ -134,7 +135,7 @@ def take_contacts(collisions, mem, imem, work, iwork):
     """The contacts found, with the impulses of those that were there before, into the record."""
     for k in range(collisions.size):
         c = collisions[k]
-        contacts.inherit(c, iwork[c.found], mem, imem, work, iwork)
+        contacts.inherit(False, c, iwork[c.found], mem, imem, work, iwork)
         contacts.take_over(c, iwork[c.found], mem, imem, work, iwork)
 
 
@@ -238,7 +239,7 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
     Returns (status, iterations, residual): CONVERGED where balances of momentum and equations hold to TOL, both relative to what cancels in
     them, or no longer fall and are rounding of the state (`state_worth`), and contacts to what the solver's options say; many blocks, which
     sweeps solve, have equations like contacts. INEXACT where all are at most the residual that these options bear; the residual is the
-    largest of the three.
+    largest of the three. Bodies lie where the motion ends, but those of RATTLE, which moves them itself.
     """
     bodies, interactions, p = s.bodies, s.interactions, s.plan[0]
     if p.linear != 0 and options.is_explicit == 0.0:
@@ -249,14 +250,18 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
     problem.clear(p, work)
     for i in range(9 * m):
         work[p.turning + i] = 0.0
-    status, solved, residual, n_iter, unsolved, least, waited = NEWTON, CONVERGED, math.inf, 0, 0, math.inf, 0
+    status, solved, residual, n_iter, unsolved, least, waited = NEWTON, CONVERGED, 1.0, 0, 0, math.inf, 0
     tol, enough = max(options.tol, ROUNDING), solver_options.enough
     is_free = n_contacts == 0 and problem.are_equations(interactions, p, iwork)
-    is_linear = is_free and options.is_explicit != 0.0 and options.span == 0.0 and n_blocks > 0
+    is_linear = is_free and options.is_explicit != 0.0 and options.span == 0.0 and n_blocks > 0  # but for choices of rows, and rounding
+    is_exact, at_once = options.is_explicit != 0.0 and n_blocks == 0, False
     is_pressed = options.span > 0.0 and options.is_explicit == 0.0 and s.links.size > 0
-    tol_of_equations = tol if problem.has_matrix(n_contacts, n_blocks, p) else max(tol, enough)
+    tol_of_equations, negligible = max(tol, enough), _NEGLIGIBLE * enough
+    if problem.has_matrix(n_contacts, n_blocks, p):
+        tol_of_equations, negligible = tol, _NEGLIGIBLE * solver_options.tol
     for n_iter in range(int(options.max_iter) + 1):
-        problem.move_all(options.h, options, s.interactions, p, q, mem, imem, work)
+        if p.placed != 0 and not _stays(options):
+            problem.move_all(options.h, options, s.interactions, p, q, mem, imem, work)
         evaluate_forces(True, t_force, options, s, q, v, functions, mem, imem, work)
         problem.state_blocks(t_new, n_iter == 0, n_contacts, n_blocks, options, interactions, p, functions, mem, imem, work, iwork)
         n_equations = problem.count_equations(n_contacts, n_blocks, p, iwork)
@@ -267,9 +272,8 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
             if n_iter == 0:
                 loads.take_from_guess(options.h, s, problem.stated_blocks(n_contacts, n_blocks, p, work, iwork).r, work, iwork)
         free_impulse(options, bodies, p, v, R, R_free, mem, work)
-        before, residual = residual, free_residual(options, bodies, p, v, impulse, R_free, 0.0, mem, work)
-        if n_iter > 0 and residual > max(tol, _PROGRESS * before):
-            residual = min(residual, residual_beside_rounding(tol, options, bodies, p, v, impulse, R_free, mem, work))
+        if n_iter > 0 or n_blocks > 0:
+            residual = _balance(n_iter, residual, tol, options, bodies, p, v, impulse, R_free, mem, work)
         equations, judged = equation_residual(
             n_contacts, n_blocks, n_iter > 0 and n_equations > 0, tol_of_equations, options, bodies, p, v, w, inverse, mem, work, iwork
         )
@@ -292,18 +296,43 @@ def iterate(t_new, n_contacts, n_blocks, s, functions, solver, solver_options, o
             break
         if n_iter == 0:
             equation_residual(n_contacts, n_blocks, n_equations > 0, tol, options, bodies, p, v, w, inverse, mem, work, iwork)
-        solved = problem.solve(
-            n_contacts, n_blocks, n_iter == 0, options.is_half != 0.0, s, solver, solver_options, tol, residual, mem, imem, work, iwork
-        )
+        if n_iter == 0 or n_blocks > 0 or solved != CONVERGED or residual > negligible:  # else contacts do what they did
+            solved = problem.solve(
+                n_contacts, n_blocks, n_iter == 0, options.is_half != 0.0, s, solver, solver_options, tol, residual, mem, imem, work, iwork
+            )
         change_velocities(p, R, R_free, impulse, inverse, w, v, work)
-        if is_linear and work[p.info] == 0.0 and work[p.info + 1] <= tol:  # all equations, and at once
-            status, residual, n_iter = solved, work[p.info + 1], n_iter + 1
-            problem.move_all(options.h, options, s.interactions, p, q, mem, imem, work)
+        at_once = work[p.info] == 0.0 and work[p.info + 1] <= tol if is_linear else is_exact and solved == CONVERGED
+        if at_once:
+            status, residual, n_iter = solved, 0.0, n_iter + 1
             break
-    problem.foresee_all(options.h, options, interactions, p, mem, imem, work)
+    _move_to_end(at_once, options, s, q, mem, imem, work)
     if n_iter > 0 and n_contacts + n_blocks > 0:
         residual = max(residual, work[p.info + 1])
     return verdict(status, solved, n_iter, residual, solver_options.inexact), n_iter, residual
+
+
+@tiny
+def _stays(options):
+    """Whether nothing moves, as in the second half of RATTLE."""
+    return options.is_half != 0.0 and options.is_explicit != 0.0
+
+
+@tiny
+def _move_to_end(is_behind, options, s, q, mem, imem, work):
+    """Bodies go where the motion ends, unless they are there, and angles of joints with them. Out: q, angles."""
+    p = s.plan[0]
+    if (p.placed == 0 or is_behind) and options.span == 0.0 and not _stays(options):
+        problem.move_all(options.h, options, s.interactions, p, q, mem, imem, work)
+    problem.foresee_all(options.h, options, s.interactions, p, mem, imem, work)
+
+
+@tiny
+def _balance(n_iter, before, tol, options, bodies, p, v, impulse, R_free, mem, work):
+    """`free_residual`, or, where it falls no longer, beside rounding; before: the last one."""
+    residual = free_residual(options, bodies, p, v, impulse, R_free, 0.0, mem, work)
+    if n_iter > 0 and residual > max(tol, _PROGRESS * before):
+        residual = min(residual, residual_beside_rounding(tol, options, bodies, p, v, impulse, R_free, mem, work))
+    return residual
 
 
 @tiny
@@ -325,7 +354,8 @@ def solve_at_once(t_new, n_contacts, n_blocks, s, functions, solver, solver_opti
         )
         change_velocities(p, R, R_free, impulse, inverse, w, v, work)
         residual = work[p.info + 1] if n_contacts + n_blocks > 0 else 0.0
-    problem.move_all(options.h, options, s.interactions, p, q, mem, imem, work)
+    if options.span == 0.0:
+        problem.move_all(options.h, options, s.interactions, p, q, mem, imem, work)
     return verdict(solved, solved, 1, residual, solver_options.inexact), 1, residual
 
 

@@ -35,7 +35,8 @@ from nsds.status import CONVERGED, STALLED, UNSUITED
 # inverses; velocities and impulses in inertial axes; sizes of terms of the equation of motion, of forces, of impulses, what the state is
 # worth (see `moreau_jean.state_worth`), and of all as velocities (4: translation and rotation, without impulses that cancel and with them);
 # v_mid, see `move_all`; moved, see `way_of_forces`; known, impulses that r of rows with bounds is counted from, their sizes, and unknown,
-# the others. Of equations those of `equations` and `redundancy`, and most, rows that there is room for.
+# the others; placed: whether a step depends on where bodies are in it. Of equations those of `equations` and `redundancy`, and most, rows
+# that there is room for.
 # Of contacts: frames, levers. Of bodies on their way, from path on: as in `passing`. Of the problem: as in `blocks`; E has memory of its own
 # where it is not H, see `_follow_turns`. load, wrench, arms: see `loads`; kept: see `nsds.schemes.problem.friction`.
 PLAN = table(
@@ -45,7 +46,7 @@ PLAN = table(
     "body", "disk", "begin", "first", "linked", "row", "column", "isolver", "n_isolver", "isweeper", "n_isweeper",
     "which", "pair", "place", "slab", "counts", "groups",
     "n_bodies", "stride", "d", "n_contacts", "n_blocks", "few", "limit", "room", "linear", "parallel", "sweeps", "instead", "at_once",
-    "unilateral", "bounded", "forces", "v_mid", "dense", "null", "gram", "scaled", "scale", "weight", "component", "row_of",
+    "unilateral", "bounded", "forces", "placed", "v_mid", "dense", "null", "gram", "scaled", "scale", "weight", "component", "row_of",
     "most", "n_nodes", "n_words", "is_ordered", "next_row", "ends", "node_row", "node_body", "node_links", "node_at", "node_place",
     "nodes_left", "on_body", "own", "pivot", "run_of", "runs", "path", "rank", "when", "partner", "is_new", "turned", "unit", "held",
     "load", "wrench", "arms", "kept",
@@ -136,6 +137,7 @@ def reserve(lists, options, method, work, iwork, n_members):
     plan["parallel"] = n_members == 1 and may_use_threads()
     plan["bounded"], plan["forces"] = (interactions["law"] == BOUNDED).any(), (interactions["law"] == FORCE).any()
     plan["unilateral"] = lists.collisions.size > 0 or (interactions["always"] == 0).any()
+    plan["placed"] = interactions.size > 0 or bool((bodies["oriented"] | bodies["coupled"]).any())
     return plan
 
 
@@ -201,7 +203,7 @@ def choose_active(options, s, mem, imem, work, iwork):
         first, number = n_contacts, view(iwork, p.which, p.n_contacts)
         is_half = options.is_half != 0.0
         n_contacts = contacts.choose(s.collisions[k], s.bodies, ahead, is_half, moved, first, q, w, mem, imem, work, pair, number)
-        if contacts.are_some_open(s.collisions[k], first, n_contacts, number, mem, imem, work, iwork):
+        if ahead > 0.0 and contacts.are_some_open(s.collisions[k], first, n_contacts, number, mem, imem, work, iwork):
             n_contacts = _without_missed(k, ahead, first, n_contacts, s.collisions, q, w, mem, imem, work, iwork, pair, number)
         for i in range(first, n_contacts):
             iwork[p.which + p.n_contacts + i] = k
@@ -246,13 +248,15 @@ def way_of_forces(h, bodies, p, mem, work):
 def arrange(n, in_order, p, work, iwork):
     """Order in which the n contacts are swept, and the groups of it that can be swept at the same time. Out: place, groups.
 
-    in_order: as they are.
+    in_order: as they are, which one slab leaves them, too.
     """
-    if in_order or p.stride != 10:
+    n_slabs = slabs.count(n)
+    if in_order or p.stride != 10 or n_slabs == 1:
         for i in range(n):
             iwork[p.place + i] = i
+        iwork[p.groups], iwork[p.groups + 1], iwork[p.groups + 2] = 0, n, n
         return
-    pair, x, n_slabs, slab = view(iwork, p.pair, 2 * n), view(work, p.x, 3 * p.n_bodies), slabs.count(n), view(iwork, p.slab, p.n_bodies)
+    pair, x, slab = view(iwork, p.pair, 2 * n), view(work, p.x, 3 * p.n_bodies), view(iwork, p.slab, p.n_bodies)
     for i in range(p.n_bodies):
         for k in range(3):
             x[3 * i + k] = work[p.q_old + 7 * i + k]
@@ -262,44 +266,37 @@ def arrange(n, in_order, p, work, iwork):
 
 
 @tiny
-def state_contacts(n, collisions, plan, mem, imem, work, iwork):
-    """The n contacts that take part, in the order of place, many on all cores. Out: the first n of disk, mu, body, frame, lever, b, r."""
+def state_contacts(n, is_half, collisions, plan, mem, imem, work, iwork):
+    """The n contacts that take part, in the order of place, many on all cores. Out: the first n of disk, mu, body, frame, lever, b, r.
+
+    is_half: laws are counted from `aim` of the record's contacts, see `Options`.
+    """
     if plan[0].parallel != 0 and n >= _PARALLEL:
-        _call_statement(_address_of_parallel_statement(), (int64(n), collisions, plan, mem, imem, work, iwork))
+        _call_statement(_address_of_parallel_statement(), (int64(n), int64(is_half), collisions, plan, mem, imem, work, iwork))
     else:
-        _state_some(0, n, collisions, plan, mem, imem, work, iwork)
+        _state_some(0, n, is_half, collisions, plan, mem, imem, work, iwork)
 
 
 @kernel
-def _state_some(first, last, collisions, plan, mem, imem, work, iwork):
+def _state_some(first, last, is_half, collisions, plan, mem, imem, work, iwork):
     """Those at places from first to last."""
     p = plan[0]
     q, w = view(work, p.q_old, 7 * p.n_bodies), view(work, p.w, 6 * p.n_bodies)
     for i in range(first, last):
         k = iwork[p.place + i]
         c = collisions[iwork[p.which + p.n_contacts + k]]
-        contacts.state_contact(c, iwork[p.which + k], i, p, q, w, mem, imem, work, iwork)
-
-
-@kernel
-def aim_contacts(n, collisions, p, work, iwork):
-    """Laws of the n contacts are counted from `aim` of the record's contacts. Out: the first n of b."""
-    for i in range(n):
-        j = iwork[p.place + i]
-        c = collisions[iwork[p.which + p.n_contacts + j]]
-        for k in range(c.each):
-            work[p.b + p.d * i + k] = work[c.aim + c.each * iwork[p.which + j] + k]
+        contacts.state_contact(is_half, c, iwork[p.which + k], i, p, q, w, mem, imem, work, iwork)
 
 
 @parallel
-def _state_all(n, collisions, plan, mem, imem, work, iwork):
+def _state_all(n, is_half, collisions, plan, mem, imem, work, iwork):
     for chunk in each(_CHUNKS):
-        _state_some(chunk * n // _CHUNKS, (chunk + 1) * n // _CHUNKS, collisions, plan, mem, imem, work, iwork)
+        _state_some(chunk * n // _CHUNKS, (chunk + 1) * n // _CHUNKS, is_half != 0, collisions, plan, mem, imem, work, iwork)
     return 0
 
 
 _STATEMENT = int64(
-    int64, typeof(np.zeros(0, COLLISIONS)), typeof(np.zeros(0, PLAN)), float64[::1], int64[::1], float64[::1], int64[::1]
+    int64, int64, typeof(np.zeros(0, COLLISIONS)), typeof(np.zeros(0, PLAN)), float64[::1], int64[::1], float64[::1], int64[::1]
 )  # of `_state_all`
 _call_statement, _address_of_parallel_statement = caller(_STATEMENT), on_demand(_STATEMENT, _state_all)
 
@@ -356,7 +353,7 @@ def state_blocks(t_new, is_new, n_contacts, n_blocks, options, interactions, p, 
         if is_new or moves or not holds_position:
             blocks.state_block(h, ahead, options.is_half != 0.0, is_new, it, first, p.d, mem, work, stated)
             blocks.copy_rows(p, first, it.n_blocks, stated)
-    if options.span > 0.0:
+    if options.span > 0.0 and n_blocks > 0:
         _hold_positions(
             t_new + options.span, has_matrix(n_contacts, n_blocks, p), options, interactions, p, functions, mem, imem, work, iwork, stated
         )
@@ -554,9 +551,7 @@ def solve(n_contacts, n_blocks, is_new, is_half, s, solver, options, tol, reache
         w_free[i] = w[i] - w_free[i]
     if is_new:
         arrange(n_contacts, has_matrix(n_contacts, n_blocks, p), p, work, iwork)
-        state_contacts(n_contacts, s.collisions, s.plan, mem, imem, work, iwork)
-        if is_half:
-            aim_contacts(n_contacts, s.collisions, p, work, iwork)
+        state_contacts(n_contacts, is_half, s.collisions, s.plan, mem, imem, work, iwork)
     wanted, share = math.inf, min(1.0, _SHARE * tol / reached)
     if p.most > redundancy.MOST or not _are_solved_at_once(n_contacts, n_blocks, p, iwork):
         wanted = equation_accuracy(n_contacts, n_blocks, min(tol, _CLOSE), p, work, iwork)
@@ -611,9 +606,7 @@ def solve_blocks(n_contacts, n_blocks, is_new, s, solver, options, wanted, share
     groups, status = view(iwork, p.groups, 2 * slabs.count(n_contacts) + 1), UNSUITED
     if has_matrix(n_contacts, n_blocks, p):
         status = solve_with_matrix(is_new, options.tol, n_contacts, n_blocks, s, solver, options, wanted, share, work, iwork)
-        if can_go_on(status) and n_blocks == 0 and p.sweeps != 0:  # one group, as they are
-            groups = view(iwork, p.groups, 3)
-            groups[0], groups[1], groups[2] = 0, n_contacts, n_contacts
+        if can_go_on(status) and n_blocks == 0 and p.sweeps != 0:
             status = solve_by_sweeps(n_contacts, n_blocks, groups, p, options, work, iwork)
     elif p.sweeps != 0:
         status = solve_by_sweeps(n_contacts, n_blocks, groups, p, options, work, iwork)

@@ -502,7 +502,7 @@ def _move(h, options, way, s, mem, imem, work, iwork):
 
 @kernel
 def _meet(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, iwork):
-    """The state between the halves in mem, with its contacts. Returns CONVERGED or NON_FINITE. Out: what the first half did, R, w."""
+    """Contacts and outputs of the state between the halves in mem. Returns CONVERGED or NON_FINITE. Out: what the first half did, R, w."""
     form, p, places = s.motion, s.motion.plan[0], s.plan[0]
     m = p.n_bodies
     q, v, R = view(work, p.q, 7 * m), view(work, p.v, 6 * m), view(work, p.R, 9 * m)
@@ -516,8 +516,7 @@ def _meet(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, i
     problem.keep_impulses(n_contacts, n_blocks, options.first, form, mem, imem, work, iwork)
     for k in range(form.collisions.size):
         c = form.collisions[k]
-        contacts.inherit(c, iwork[c.found], mem, imem, work, iwork)
-        contacts.inherit_last(c, iwork[c.found], mem, imem, work, iwork)
+        contacts.inherit(True, c, iwork[c.found], mem, imem, work, iwork)
         contacts.inherit_approach(c, iwork[c.found], mem, imem, work, iwork)
         contacts.take_back(c, iwork[c.found], view(work, p.q_old, 7 * m), q, mem, imem, work, iwork, back, turned)
         contacts.pass_on(c, iwork[c.found], mem, imem, work, iwork)
@@ -526,13 +525,13 @@ def _meet(t_new, n_contacts, n_blocks, s, functions, options, mem, imem, work, i
     _each_lambda(False, s, mem, work)
     _take_back(True, form.interactions, back, mem, work)
     plain.to_body(m, R, back, back)
-    done = plain.put_state(t_new, form, q, v, R, functions, mem, imem, work)
+    is_finite = plain.outputs(t_new, form.interactions, p, q, v, R, functions, mem, imem, work)
     _take_back(False, form.interactions, turned, mem, work)
     _guess_whole(form.interactions, mem, work)
     plain.to_body(m, R, turned, turned)
     for i in range(6 * m):
         back[i] += turned[i]
-    return done
+    return CONVERGED if is_finite else NON_FINITE
 
 
 @kernel

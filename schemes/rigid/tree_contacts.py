@@ -73,8 +73,7 @@ def state(t, n_contacts, n_laws, s, joins, options, functions, mem, imem, work, 
     """The laws of contacts and of interactions, with H at q_k and w_k. Out: blocks and known of plan p."""
     p, d, m = s.plan[0], s.plan[0].d, s.plan[0].n_bodies
     problem.arrange(n_contacts, True, p, work, iwork)
-    problem.state_contacts(n_contacts, s.collisions, s.plan, mem, imem, work, iwork)
-    problem.aim_contacts(n_contacts, s.collisions, p, work, iwork)
+    problem.state_contacts(n_contacts, True, s.collisions, s.plan, mem, imem, work, iwork)
     for i in range(n_contacts):
         each = s.collisions[iwork[p.which + p.n_contacts + iwork[p.place + i]]].each
         frame, lever, body = view(work, p.frame + 9 * i, 9), view(work, p.lever + 6 * i, 6), view(iwork, p.body + 2 * i, 2)

@@ -82,7 +82,7 @@ class Layout(NamedTuple):
     S: NDArray  # (n,): slip, where it is frozen
     G: NDArray  # (np, d, 12): rows of ``(M^-1 H^T)^T`` of general blocks
     W: NDArray  # (np, d, d): ``H M^-1 H^T`` and the diagonal
-    sums: NDArray  # (_CHUNKS, 2): of squares of res_q and res_rho
+    sums: NDArray  # (_CHUNKS,): of squares of res_q
     change: NDArray  # (groups + 1, 2): what relaxations return, summed over each group
     own: NDArray  # (groups + 1, SCRATCH): of the contact at hand, in each group
 
@@ -112,6 +112,7 @@ _BACK = 0.004  # of the way that the bound takes back in each sweep
 _MEMORY, _STRAIGHT_ON = 0.1, 0.5  # weight of the last change in their mean direction, and from which mean on it is kept
 _SPACING = 10  # sweeps between looks at the residual, or a tenth of those done; a twentieth where the changes promise a solution
 _PATIENCE = 500  # sweeps without progress
+_CLEAN = 10  # sweeps whose rounding is no more than that of velocities from reactions
 _FOLLOWING, _FROZEN = 300, 1000  # sweeps in which the slip follows the velocities, and with it frozen
 _GAIN = 0.2  # of the way that the slip takes in the first sweep; it falls to 0
 
@@ -260,26 +261,24 @@ def _extrapolate(beta, B, before):
 
 
 def _residuals(unit, mu, s, u, sums):
-    """u of all contacts, and the sums of squares of res_q and res_rho in parts. Out: u, sums (2 _CHUNKS,)."""
+    """u of all contacts, and the sum of squares of res_q in parts, unless unit is 0. Out: u, sums (_CHUNKS,)."""
     n = u.size // _D
     for chunk in _each(_CHUNKS):
-        _residuals_of_some(n * chunk // _CHUNKS, n * (chunk + 1) // _CHUNKS, unit, mu, s, u, view(sums, 2 * chunk, 2))
+        sums[chunk] = _residuals_of_some(n * chunk // _CHUNKS, n * (chunk + 1) // _CHUNKS, unit, mu, s, u)
 
 
-def _residuals_of_some(first, last, unit, mu, s, u, sums):
-    """Contacts from first to last of `_residuals`."""
-    size, R, disk, x, plain, scaled = record_size(_D), s.R, s.disk, stack(5), 0.0, 0.0
+def _residuals_of_some(first, last, unit, mu, s, u):
+    """Contacts from first to last of `_residuals`; returns the sum of squares."""
+    size, R, disk, x, squares = record_size(_D), s.R, s.disk, stack(5), 0.0
     for c in range(first, last):
         k = c * size
         u_0, u_1, u_2, u_3, u_4 = _velocity(k, s.ids[2 * c] * BODY, s.ids[2 * c + 1] * BODY, R, s.B)
         u[_D * c], u[_D * c + 1], u[_D * c + 2] = u_0 + R[k + B_AT], u_1 + R[k + B_AT + 1], u_2 + R[k + B_AT + 2]
         if _D == 5:
             u[_D * c + 3], u[_D * c + 4] = u_3 + R[k + B_AT + 3], u_4 + R[k + B_AT + 4]
-        mean = mean_of_record(_D, k, R)
-        mean = mean if mean > 0.0 else 1.0
-        plain += natural_map(1.0 / unit, disk[c], mu[2 * c], mu[2 * c + 1], _D, c * _D, s.r, u, x) * unit**2
-        scaled += natural_map(1.0 / mean, disk[c], mu[2 * c], mu[2 * c + 1], _D, c * _D, s.r, u, x) * mean**2
-    sums[0], sums[1] = plain, scaled
+        if unit > 0.0:
+            squares += natural_map(1.0 / unit, disk[c], mu[2 * c], mu[2 * c + 1], _D, c * _D, s.r, u, x) * unit**2
+    return squares
 
 
 def _of_some(d):
@@ -324,7 +323,7 @@ def work_size(d, n_contacts, n_panels, n_bodies, n_groups):
     """(floats, integers) of scratch of `nsgs_rigid`; n_groups: twice `slabs.count`."""
     n = n_contacts + n_panels
     floats = record_size(d) * n_contacts + (BODY + 6) * (n_bodies + 1) + (2 * d + 1) * n + (12 * d + d * d) * n_panels
-    return floats + 2 * _CHUNKS + (n_groups + 1) * (2 + SCRATCH), 2 * n
+    return floats + _CHUNKS + (n_groups + 1) * (2 + SCRATCH), 2 * n
 
 
 @tiny
@@ -344,9 +343,9 @@ def _layout(d, n_contacts, n, n_bodies, n_groups, work):
         view(work, blocks + 2 * d * n, n),
         view(work, panels, 12 * d * m),
         view(work, panels + 12 * d * m, d * d * m),
-        view(work, rest, 2 * _CHUNKS),
-        view(work, rest + 2 * _CHUNKS, 2 * (n_groups + 1)),
-        view(work, rest + 2 * _CHUNKS + 2 * (n_groups + 1), (n_groups + 1) * SCRATCH),
+        view(work, rest, _CHUNKS),
+        view(work, rest + _CHUNKS, 2 * (n_groups + 1)),
+        view(work, rest + _CHUNKS + 2 * (n_groups + 1), (n_groups + 1) * SCRATCH),
     )
 
 
@@ -383,32 +382,30 @@ def _unit_of_impulses(d, disk, R, W):
 
 
 @kernel
-def _panel_residuals(unit, p, s, W, u):
-    """Sums of squares of res_q and res_rho of the general blocks. Out: u."""
-    d, mu, n_contacts, x, plain, scaled = p.d, p.mu, p.body.size // 2, stack(5), 0.0, 0.0
+def _panel_residuals(unit, p, s, u):
+    """Sum of squares of res_q of the general blocks, unless unit is 0. Out: u."""
+    d, mu, n_contacts, x, squares = p.d, p.mu, p.body.size // 2, stack(5), 0.0
     for c in range(n_contacts, p.disk.size):
         k = c - n_contacts
         i, j = s.ids[2 * c] * BODY, s.ids[2 * c + 1] * BODY
         for a in range(d):
             row = d * k + a
             u[d * c + a] = p.b[d * c + a] + p.diagonal[row] * s.r[d * c + a] + _panel_velocity(row, i, j, p.H, s.B)
-        mean = mean_diagonal(d, k, W)
-        mean = mean if mean > 0.0 else 1.0
-        plain += natural_map(1.0 / unit, p.disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, s.r, u, x) * unit**2
-        scaled += natural_map(1.0 / mean, p.disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, s.r, u, x) * mean**2
-    return plain, scaled
+        if unit > 0.0:
+            squares += natural_map(1.0 / unit, p.disk[c], mu[2 * c], mu[2 * c + 1], d, c * d, s.r, u, x) * unit**2
+    return squares
 
 
 def _judge(k, scale, unit, p, options, s, w, u, info):
-    """Status after k sweeps: CONVERGED, NON_FINITE or MAX_ITER, by res_q at the velocities of B. Out: u, info."""
+    """Status after k sweeps: CONVERGED, NON_FINITE or MAX_ITER, by res_q at the velocities of B. Out: u, where unit is 0 alone; info."""
     if p.d == 3:
         _residuals_3(unit, p.mu, s, view(u, 0, 3 * (p.body.size // 2)), w.sums)
     else:
         _residuals_5(unit, p.mu, s, view(u, 0, 5 * (p.body.size // 2)), w.sums)
-    plain, scaled = _panel_residuals(unit, p, s, w.W, u)
+    squares = _panel_residuals(unit, p, s, u)
     for chunk in range(_CHUNKS):
-        plain, scaled = plain + w.sums[2 * chunk], scaled + w.sums[2 * chunk + 1]
-    info[0], info[1], info[2], info[3] = k, math.sqrt(plain) / scale, math.sqrt(scaled) / scale, 0.0
+        squares += w.sums[chunk]
+    info[0], info[1], info[2], info[3] = k, math.sqrt(squares) / scale, 0.0, 0.0
     if not math.isfinite(info[1]):
         return NON_FINITE
     return CONVERGED if info[1] <= options.tol else MAX_ITER
@@ -497,7 +494,7 @@ def _nsgs(p, options, r, v, u, info, work, iwork):
         promising = moved * ratio <= options.tol * scale and k > looked + k // 20
         if promising or k >= looked + max(_SPACING, k // 10) or k == limit or not moved < math.inf:
             status, looked = _judge(k, scale, unit, p, options, s, w, u, info), k
-            if status == CONVERGED:  # once more without the rounding of all sweeps
+            if status == CONVERGED and k > _CLEAN:  # once more without the rounding of all sweeps
                 _velocities(p, s, w.G)
                 status = _judge(k, scale, unit, p, options, s, w, u, info)
             ratio = info[1] * scale / moved if moved > 0.0 else 0.0
@@ -531,7 +528,7 @@ def _begin(p, s, w, options, u, info):
     for i in range(r.size):
         w.best[i], r[i] = r[i], 0.0
     unit = _unit_of_impulses(p.d, p.disk, s.R, w.W)
-    _judge(0, 1.0, unit, p, options, s, w, u, info)
+    _judge(0, 1.0, 0.0, p, options, s, w, u, info)
     scale = norm(u, 0, u.size)
     for i in range(r.size):
         r[i] = s.r_before[i] = w.best[i]

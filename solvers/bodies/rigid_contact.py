@@ -121,6 +121,18 @@ def _pack_block(W, R, k):
     R[k + 27] = 1.0 / determinant if w > 0.0 and S_11 > 0.0 and determinant > 1e-12 * W[4] * W[8] else 0.0
 
 
+@tiny
+def _add_block(d, m, arm, W):
+    """``W += H M^-1 H^T`` of one body with the inverse m (10,); arm (3 d,): levers of the d axes of a contact, by which it is turned."""
+    turned = stack(3)
+    for e in range(d):
+        times(view(m, 1, 9), view(arm, 3 * e, 3), turned)
+        for a in range(d):
+            W[a * d + e] += dot(view(arm, 3 * a, 3), turned)
+        if e < 3:
+            W[e * (d + 1)] += m[0]
+
+
 @kernel
 def build_record(c, p, R, ids):
     """The record of contact c of a `rigid.Problem`; a body that cannot be moved is the world from here on, with its velocity in b.
@@ -128,7 +140,7 @@ def build_record(c, p, R, ids):
     Out: R, ids.
     """
     d, body, frame, lever, inverse, v_free = p.d, p.body, p.frame, p.lever, p.inverse, p.v_free
-    k, world, W, arm, turned = c * record_size(d), inverse.size // 10, stack(25), stack(15), stack(3)
+    k, world, W, arm, own = c * record_size(d), inverse.size // 10, stack(25), stack(15), view(frame, 9 * c, 9)
     for a in range(9):
         R[k + a] = frame[9 * c + a]
     for a in range(6):
@@ -143,25 +155,24 @@ def build_record(c, p, R, ids):
         ids[2 * c + side] = world
         if i < 0:
             continue
-        m, t, size = view(inverse, 10 * i, 10), view(frame, 9 * c + 3, 6), 0.0
+        m, size = view(inverse, 10 * i, 10), 0.0
         for a in range(3):
-            cross(l, view(frame, 9 * c + 3 * a, 3), view(arm, 3 * a, 3))
+            cross(l, view(own, 3 * a, 3), view(arm, 3 * a, 3))
         for a in range(6):
-            arm[9 + a] = t[a]
+            arm[9 + a] = own[3 + a]
         for a in range(10):
             size += abs(m[a])
-        if size > 0.0:
-            ids[2 * c + side] = i
-        for a in range(d):
-            for x in range(3):
-                if size == 0.0:
-                    along = frame[9 * c + 3 * a + x] * v_free[6 * i + x] if a < 3 else 0.0
-                    R[k + B_AT + a] += sign * (along + arm[3 * a + x] * v_free[6 * i + 3 + x])
-            for e in range(d):
-                times(view(m, 1, 9), view(arm, 3 * e, 3), turned)
+        if size == 0.0:
+            for a in range(d):
                 for x in range(3):
-                    along = frame[9 * c + 3 * a + x] * frame[9 * c + 3 * e + x] if a < 3 and e < 3 else 0.0
-                    W[a * d + e] += m[0] * along + arm[3 * a + x] * turned[x]
+                    along = own[3 * a + x] * v_free[6 * i + x] if a < 3 else 0.0
+                    R[k + B_AT + a] += sign * (along + arm[3 * a + x] * v_free[6 * i + 3 + x])
+            continue
+        ids[2 * c + side] = i
+        if d == 3:
+            _add_block(int64(3), m, arm, W)
+        else:
+            _add_block(int64(5), m, arm, W)
     if d == 5:
         for a in range(25):
             R[k + 22 + a] = W[a]
