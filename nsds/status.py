@@ -52,8 +52,8 @@ ADVICE = {
     IMPULSE: "charges or fluxes would jump: a capacitor is short-circuited, or an inductor has no path left",
     ACCELERATING: "no equilibrium: something keeps accelerating; look at what is to hold it, and at friction",
     NOT_CROSSED: "no impact, or crossing of the section, that is recorded: the motion does not come there, or not in so many periods",
-    LEFT_BRANCH: "joints have done work: at a dead centre, where a mechanism may go on in several ways, positions that have drifted do not tell "
-    "which; take nsds.rattle() or nsds.moreau_jean_combined_projection(), or a smaller step",
+    LEFT_BRANCH: "joints have done work: at a dead centre, where a mechanism may go on in several ways, positions that have drifted do not "
+    "tell which; take nsds.rattle() or nsds.moreau_jean_combined_projection(), or a smaller step",
     IMPACT: "a multiple impact does not end: bodies without loss are held from both sides; give some contact e below 1",
     STEP_COLLAPSED: "the step of a smooth motion became too short: forces jump (in time: say where with time_events; with the state: by a "
     "law, as nsds.dry_friction), slip turns too fast, or rtol is too small; nsds.event_driven(hybrid=True) goes on",

@@ -278,7 +278,7 @@ def inherit(a, b, feature, n, old_a, old_b, old_feature, n_old, d, old, new):
     """
     k, same = 0, 0
     for c in range(n):
-        while k < n_old and _before(old_a[k], old_b[k], old_feature[k], a[c], b[c], feature[c]):
+        while k < n_old and before(old_a[k], old_b[k], old_feature[k], a[c], b[c], feature[c]):
             k += 1
         known = k < n_old and old_a[k] == a[c] and old_b[k] == b[c] and old_feature[k] == feature[c]
         for i in range(d):
@@ -288,6 +288,6 @@ def inherit(a, b, feature, n, old_a, old_b, old_feature, n_old, d, old, new):
 
 
 @tiny
-def _before(a, b, feature, a_2, b_2, feature_2):
+def before(a, b, feature, a_2, b_2, feature_2):
     """Is one key before another?"""
     return a < a_2 or (a == a_2 and (b < b_2 or (b == b_2 and feature < feature_2)))

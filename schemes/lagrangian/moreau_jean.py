@@ -38,7 +38,8 @@ def moreau_jean(
         in units of the scene: 1e-10 of the lengths that cancel in y, and 1e-6 of the way that velocities and forces make in a step.
         Rigid bodies have a slack of their own lengths and forces.
     q_star : float in [0, 1]
-        Nonlinear systems: mass and H are those of ``q* = (1 - q_star) q_k + q_star q_{k+1}`` ([Notes], eq. 10.22).
+        Nonlinear systems: mass and H are those of ``q* = (1 - q_star) q_k + q_star q_{k+1}`` ([Notes], eq. 10.22). Impulses of joints of
+        rigid bodies act with H at ``max(1/2, theta)`` of the way there: so these keep their energy for ``q_star=1`` and theta = 1/2.
     newton_tol : float
         Nonlinear systems: largest residual of the equation of motion, relative to momentum, impulses of forces and impulses of contacts
         of each coordinate; 7e-15, rounding, at least. ``numpy.inf`` makes one iteration from the forecast ``q_k + h v_k``, ``v_k`` in each

@@ -1,4 +1,4 @@
-"""Joints that do work in a step: a mechanism has left the branch of its motion, as at a dead centre, and the step is not to be given as right.
+"""Joints that do work in a step: a mechanism has left the branch of its motion, as at a dead centre, and the step has failed.
 
 Where a mechanism may go on in two ways, as a parallelogram whose links lie in a line, its equations tell them apart by how far it is from
 there, and positions that have drifted do so wrongly: impulses then throw it onto the other way, or between both. Joints that hold for
@@ -16,6 +16,7 @@ from nsds.schemes.rigid.interactions import row_velocity
 from nsds.schemes.rigid.tables import EQUALITY, INERTIA, MASS
 
 _LITTLE = 1e-3  # of the kinetic energy: work of joints that the curvature of an ordinary motion explains, however short steps are
+_ROUNDING = 2.0**-48  # of what a state is worth: velocities that are none
 _HELD = 1e-6  # of the velocities that cancel: joints that hold; more than that, and more than a turn in a step, they are to be closed
 
 
@@ -33,7 +34,8 @@ def are_held(h, s, work):
             for side in range(2):
                 body, row = it.a if side == 0 else it.b, it.H + 12 * i + 6 * side
                 if body != ABSENT:
-                    size += norm(view(work, row, 3)) * norm(view(w, 6 * body, 3)) + norm(view(work, row + 3, 3)) * norm(view(w, 6 * body + 3, 3))
+                    size += norm(view(work, row, 3)) * norm(view(w, 6 * body, 3))
+                    size += norm(view(work, row + 3, 3)) * norm(view(w, 6 * body + 3, 3))
             if abs(row_velocity(0.0, it, i, w, work)) > max(_HELD, share) * size:
                 return False
     return True
@@ -43,10 +45,11 @@ def are_held(h, s, work):
 def work_beyond_reason(were_held, n_contacts, n_blocks, h, s, mem, work, iwork):
     """Work of joints, of the kinetic energy, where it is more than that of a step on its branch; else 0. Work: w_end.
 
-    That is ``_LITTLE`` of the kinetic energy T, and ``h omega (T T')^(1/2)`` with T' the energy of what velocities have changed by. were_held:
-    joints held before; else they may take energy, as where a latch closes. w of the start of the step lies in w_free.
+    That is ``_LITTLE`` of the kinetic energy T, and ``h omega (T T')^(1/2)`` with T' the energy of what velocities have changed by; besides
+    what is rounding: of impulses, on velocities that the state is worth (`moreau_jean.state_worth`). were_held: joints held before; else
+    they may take energy, as where a latch closes. In w_free: w of the start of the step.
     """
-    p, done, energy, changed, turn = s.plan[0], 0.0, 0.0, 0.0, 0.0
+    p, done, energy, changed, turn, rounding = s.plan[0], 0.0, 0.0, 0.0, 0.0, 0.0
     w, w_old, change = view(work, p.w, 6 * p.n_bodies), view(work, p.w_free, 6 * p.n_bodies), view(work, p.w_end, 6 * p.n_bodies)
     stated = problem.stated_blocks(n_contacts, n_blocks, p, work, iwork)
     for k in range(s.interactions.size):
@@ -62,9 +65,12 @@ def work_beyond_reason(were_held, n_contacts, n_blocks, h, s, mem, work, iwork):
             continue
         for l in range(6):
             change[at + l] = work[p.v + at + l] - work[p.v_old + at + l]
-        I = view(mem, body.q + INERTIA, 9)
+        I, m = view(mem, body.q + INERTIA, 9), mem[body.q + MASS]
+        for side in range(2):
+            mass, worth = m if side == 0 else (I[0] + I[4] + I[8]) / 3.0, _ROUNDING * work[p.worth + 2 * i + side]
+            energy += 0.5 * work[p.h_size + 2 * i + side] ** 2 / mass
+            rounding += (work[p.impulses + 2 * i + side] + mass * worth) * worth
         energy += kinetic_energy(body, p.v_old + at, mem, work) + kinetic_energy(body, p.v + at, mem, work)
-        energy += 0.5 * work[p.h_size + 2 * i] ** 2 / mem[body.q + MASS] + 1.5 * work[p.h_size + 2 * i + 1] ** 2 / (I[0] + I[4] + I[8])
         changed += kinetic_energy(body, p.w_end + at, mem, work)
-    bound = _LITTLE * energy + turn * math.sqrt(energy * changed)
+    bound = rounding + _LITTLE * energy + turn * math.sqrt(energy * changed)
     return abs(done) / energy if done > bound or (were_held and -done > bound) else 0.0

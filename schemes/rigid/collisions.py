@@ -15,7 +15,9 @@ from nsds.collision import (
     place,
 )
 from nsds.collision import inherit as match
+from nsds.collision.detection import before
 from nsds.collision.kinds import SPHERE, bound
+from nsds.maths.rotations import rotate, rotate_back
 from nsds.maths.vectors import cross, dot, norm
 from nsds.model.functions import call_address
 from nsds.model.layout import ABSENT
@@ -337,6 +339,49 @@ def recognise(c, n, mem, imem, work, iwork):
         numbers[i] = i + 1.0
     found = view(iwork, c.new_a, n), view(iwork, c.new_b, n), view(iwork, c.new_feature, n), n
     match(*found, view(imem, c.a, m), view(imem, c.b, m), view(imem, c.feature, m), m, 1, numbers, view(work, c.known, n))
+
+
+@kernel
+def insert(c, i, q_old, q, mem, imem, work, iwork):
+    """The i-th contact found, at q, into the record, as it was at q_old; returns its number there. There has to be room.
+
+    What of the record lies behind moves on, with `taking`. Its point is where either body had what touches now, halfway between both.
+    """
+    n, number, normal = imem[c.n], imem[c.n], view(work, c.new_normal + 3 * i, 3)
+    x, z = stack(3), stack(3)
+    a, b, feature = iwork[c.new_a + i], iwork[c.new_b + i], iwork[c.new_feature + i]
+    while number > 0 and before(a, b, feature, imem[c.a + number - 1], imem[c.b + number - 1], imem[c.feature + number - 1]):
+        number -= 1
+    for j in range(n - 1, number - 1, -1):
+        imem[c.a + j + 1], imem[c.b + j + 1], imem[c.feature + j + 1] = imem[c.a + j], imem[c.b + j], imem[c.feature + j]
+        mem[c.y + j + 1], work[c.taking + j + 1] = mem[c.y + j], work[c.taking + j]
+        for k in range(3):
+            mem[c.normal + 3 * j + 3 + k], mem[c.point + 3 * j + 3 + k] = mem[c.normal + 3 * j + k], mem[c.point + 3 * j + k]
+        for k in range(c.each * j, c.each * j + c.each):
+            mem[c.lam + c.each + k] = mem[c.lam + k]
+    imem[c.a + number], imem[c.b + number], imem[c.feature + number], imem[c.n] = a, b, feature, n + 1
+    gap, body_a, body_b = work[c.new_gap + i], imem[c.body + a], imem[c.body + b]
+    _carry_back(body_a, view(work, c.new_point + 3 * i, 3), q_old, q, x)
+    _carry_back(body_b, view(work, c.new_point + 3 * i, 3), q_old, q, z)
+    for k in range(3):
+        gap += normal[k] * (x[k] - z[k])
+        mem[c.normal + 3 * number + k], mem[c.point + 3 * number + k] = normal[k], 0.5 * (x[k] + z[k])
+    mem[c.y + number] = gap
+    for k in range(c.each * number, c.each * number + c.each):
+        mem[c.lam + k] = 0.0
+    return number
+
+
+@tiny
+def _carry_back(body, point, q_old, q, x):
+    """Where a point that is fixed to a body was at q_old. Out: x."""
+    for k in range(3):
+        x[k] = point[k] - (q[7 * body + k] if body != WORLD else 0.0)
+    if body != WORLD:
+        rotate_back(view(q, 7 * body + 3, 4), x, x)
+        rotate(view(q_old, 7 * body + 3, 4), x, x)
+        for k in range(3):
+            x[k] += q_old[7 * body + k]
 
 
 @tiny

@@ -7,10 +7,13 @@ with the laws for ``u = H(qbar) v`` and its value at t_k (eq. 11.206). Newton's 
     M_hat = M - h theta D_v F - h^2 theta^2 D_q F T,     w_free = w - M_hat^-1 R_free(v),     w <- w_free + M_hat^-1 H^T r
 
 in velocities w = (v_g, R Omega) in inertial axes, R that of q_k. ``qbar`` is q_k moved by ``q_star h v_theta``: 0 and 1 are the two choices
-of the source. Contacts have H(q_k). The semi-explicit form (eq. 11.204) has F_k alone and H(q_k), and one iteration.
+of the source. Impulses of equations act with H at ``max(1/2, theta)`` of the way to qbar, not there as in the source: halfway between two
+laws they take no energy from what turns. Contacts have H(q_k). The semi-explicit form (eq. 11.204) has F_k alone and H(q_k), and one
+iteration.
 
-To M_hat comes what rotation of a body does to the moments of its joints, ``-h theta q_star d(H^T r)/dq``, without what couples two
-bodies: heavy loads on joints are as stiff as springs. How ``H w`` changes with q is left out: convergence is linear, at a rate h omega.
+To M_hat comes what rotation of a body does to the moments of its joints, ``-h theta`` times d(H^T r)/dq where these act, without what
+couples two bodies: heavy loads on joints are as stiff as springs. How ``H w`` changes with q is in the rows of equations
+(`nsds.schemes.rigid.problem`), up to the square of the turn.
 """
 
 import math
@@ -204,7 +207,7 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
 def judge_work(status, residual, were_held, n_contacts, n_blocks, options, s, mem, work, iwork):
     """(status, residual): a step in which joints do work that nothing explains is LEFT_BRANCH, with that work of the kinetic energy."""
     share, p = 0.0, s.plan[0]
-    if status == CONVERGED or status == INEXACT:
+    if status in (CONVERGED, INEXACT):
         to_inertial(p.n_bodies, view(work, p.R, 9 * p.n_bodies), view(work, p.v_old, 6 * p.n_bodies), view(work, p.w_free, 6 * p.n_bodies))
         share = branches.work_beyond_reason(were_held, n_contacts, n_blocks, options.h, s, mem, work, iwork)
     return (LEFT_BRANCH, max(residual, share)) if share > 0.0 else (status, residual)

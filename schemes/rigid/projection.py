@@ -6,8 +6,8 @@ with h and H of the last q, until no constraint is violated. G is the inverse ma
 constraint ``|p| = 1`` (eq. 13.7) a rotation by ``4 H_omega^T lambda``, which is also ``(T^T T)^-1`` in velocities (eq. 13.12). Bodies turn
 along the exponential map, so that p stays unit. Velocities are not touched.
 
-Direct: of all contacts, or of those that take part in the step. Combined: a contact that the end of the step violates joins the step, which
-is solved again; then contacts that press are put on ``h = 0`` also from above.
+Direct: of all contacts, or of those that take part in the step. Combined: a contact that the end of the step violates joins the step, be it
+one that was not there when it began, and the step is solved again; then contacts that press are put on ``h = 0`` also from above.
 """
 
 import sys
@@ -149,14 +149,18 @@ def join(t, attempt, n_contacts, n_blocks, s, functions, options, mem, imem, wor
         c = s.motion.collisions[k]
         find_known(options, c, p, own, q, mem, imem, work, iwork)
         for i in range(iwork[c.found]):
+            a, b = imem[c.body + iwork[c.new_a + i]], imem[c.body + iwork[c.new_b + i]]
+            is_violated = work[c.new_gap + i] < -options.constraint_tol
+            if not is_violated or (bodies[a].fixed and (b == WORLD or bodies[b].fixed)):
+                continue
             number = int(work[c.known + i]) - 1
-            if number >= 0 and work[c.new_gap + i] < -options.constraint_tol and work[c.taking + number] == 0.0:
-                a, b = imem[c.body + iwork[c.new_a + i]], imem[c.body + iwork[c.new_b + i]]
-                if not (bodies[a].fixed and (b == WORLD or bodies[b].fixed)):
-                    iwork[own.pair + 2 * n_contacts], iwork[own.pair + 2 * n_contacts + 1] = a, b
-                    iwork[own.which + n_contacts], iwork[own.which + own.n_contacts + n_contacts] = number, k
-                    work[c.taking + number] = 1.0
-                    n_contacts, joined = n_contacts + 1, True
+            if number < 0 and imem[c.n] < c.capacity:
+                number = _enter(k, i, n_contacts, s.motion, q, mem, imem, work, iwork)
+            if number >= 0 and work[c.taking + number] == 0.0:
+                iwork[own.pair + 2 * n_contacts], iwork[own.pair + 2 * n_contacts + 1] = a, b
+                iwork[own.which + n_contacts], iwork[own.which + own.n_contacts + n_contacts] = number, k
+                work[c.taking + number] = 1.0
+                n_contacts, joined = n_contacts + 1, True
     turn_matrices(p, q, work)
     for k in range(s.motion.interactions.size):
         it = s.motion.interactions[k]
@@ -170,6 +174,21 @@ def join(t, attempt, n_contacts, n_blocks, s, functions, options, mem, imem, wor
             if is_new and iwork[own.begin + k] < 0:
                 iwork[own.begin + k], n_blocks = n_blocks, n_blocks + it.n_blocks
     return n_contacts, n_blocks, joined
+
+
+@kernel
+def _enter(k, i, n_contacts, s, q, mem, imem, work, iwork):
+    """The i-th contact found of collisions k into the record, of which n_contacts take part. Returns its number. In/out: which, known."""
+    c, own = s.collisions[k], s.plan[0]
+    number = contacts.insert(c, i, view(work, own.q_old, 7 * own.n_bodies), q, mem, imem, work, iwork)
+    work[c.taking + number] = 0.0
+    for j in range(n_contacts):
+        if iwork[own.which + own.n_contacts + j] == k and iwork[own.which + j] >= number:
+            iwork[own.which + j] += 1
+    for j in range(iwork[c.found]):
+        if work[c.known + j] > number:
+            work[c.known + j] += 1.0
+    return number
 
 
 @kernel

@@ -37,7 +37,7 @@ import numpy as np
 
 from nsds import _checks
 from nsds._jit import by_reference, kernel, stack, tiny, view
-from nsds.maths.vectors import dot, norm, times
+from nsds.maths.vectors import norm
 from nsds.model.joints import POINT
 from nsds.model.kinds import NEWTON_EULER
 from nsds.model.layout import ABSENT, table

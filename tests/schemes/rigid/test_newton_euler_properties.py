@@ -101,7 +101,7 @@ JOINTS = [joints.ball_joint([0.2, 0.1, 0.4]), joints.hinge([0.2, 0.1, 0.4], [1, 
 @examples(20)
 @given(rng=generators, relation=st.sampled_from(JOINTS), q_star=st.sampled_from([0.0, 1.0]))
 def test_joints_keep_momentum(rng, relation, q_star):
-    """The wrench of a joint balances where its H is taken: at q_k, or in the middle of the step up to the tolerance of Newton's iteration."""
+    """The wrench of a joint balances where its H is taken: at q_k, or halfway, up to the tolerance of Newton's iteration."""
     parts = {
         name: nsds.rigid_bodies(rng.uniform(0.5, 2), spd(rng), q=configuration(rng), v=[*rng.normal(size=3), *(0.3 * rng.normal(size=3))])
         for name in "ab"
