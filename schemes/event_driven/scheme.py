@@ -38,6 +38,7 @@ def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_even
         0 follows them as long as their times can be told apart.
     max_events : int
         More events than that between two rows of step h are too many; soon after an interval of time stepping a sixteenth of that is.
+        So are 20 000 steps of the motion that get on by less than a thousandth of h: the run ends, or is handed over (``hybrid``).
     time_events : array_like (k,)
         Times known in advance at which something switches, as corners of a cam or of a force: the motion stops there exactly. Of linear
         motions jumps of forces are also found without, to rounding, where no pulse is shorter than a ninth of a step of the motion.
