@@ -287,7 +287,7 @@ class _LastStep:
     def needed(cls, owner, run, n_steps, t_end, *others):
         """The last of n_steps, where steps of the length h do not end at t_end, up to rounding; else None."""
         records, h = run.records, run.prepared.options.h
-        ends, latest = (records["t0"] + (records["step"] + n) * h for n in (n_steps, n_steps - 1))
+        ends = records["t0"] + (records["step"] + n_steps) * h
         rounding = ROUNDED * max(abs(t_end), abs(records["t"]).max(), h)
         if (abs(ends - t_end) <= rounding).all():
             return None
@@ -296,7 +296,7 @@ class _LastStep:
                 f"{owner}: members of an ensemble begin at different times, from {records['t'].min():.9g} to {records['t'].max():.9g}, so "
                 f"that their last steps to t_end = {t_end:.9g} have different lengths: expected one time"
             )
-        return cls(owner, t_end, float(t_end - latest[0]), *others)
+        return cls(owner, t_end, float(t_end - (records["t0"][0] + (records["step"][0] + n_steps - 1) * h)), *others)
 
     def run_from(self, run, recorder):
         """The run that makes the last step: of event-driven schemes the same one, whose rows may be anywhere."""
