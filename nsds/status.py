@@ -28,6 +28,7 @@ IMPULSE = 20
 ACCELERATING = 21
 NOT_CROSSED = 22
 LEFT_BRANCH = 23
+PAUSED = 24
 # Rows at events: EVENT, with bits of what happened in the row after it.
 JUMP, CLOSED, OPENED, FRICTION, ACCUMULATION, TIME_EVENT, SWITCHED, EVENT = 32, 64, 128, 256, 512, 1024, 2048, 4096
 # In such rows, where failures have no place: TIME_STEPPED, and why.
@@ -48,6 +49,7 @@ ADVICE = {
     NOT_DEFINITE: "the mass matrix is not positive definite at this state: look at mass(q) and at the coordinates",
     VIOLATED: "constraints are still violated after the last projection: raise max_rounds or constraint_tol, or take a smaller step",
     CAPACITY: "more contacts than the record has room for: its arrays grow and the step is taken again",
+    PAUSED: "long work between two rows, which is left for a look for Ctrl-C and then goes on",
     INEXACT: "solved less well than asked: residual tells the error; raise max_iter, or take a smaller step",
     IMPULSE: "charges or fluxes would jump: a capacitor is short-circuited, or an inductor has no path left",
     ACCELERATING: "no equilibrium: something keeps accelerating; look at what is to hold it, and at friction",

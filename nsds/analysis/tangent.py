@@ -24,7 +24,7 @@ from numba import float64, int64, types
 from nsds import _jit
 from nsds._jit import kernel, tiny, view
 from nsds.model.records import STEP, T0, T
-from nsds.status import CONVERGED, EVENT, INEXACT, JUMP
+from nsds.status import CONVERGED, EVENT, INEXACT, JUMP, PAUSED
 
 FIELD, GUARD, RESET = range(3)  # what is differentiated
 DONE, STOPPED, STARTED, POINTS = range(4)  # columns of how far a member is
@@ -408,7 +408,9 @@ def _cross_template(t_0, t_1, tangent, m, plan, members, one, other, tables, add
         t = (low * g_high - high * g_low) / (g_high - g_low)
         t = t if low < t < high else 0.5 * (low + high)
         _keep(one.mem, one.work, one.iwork, other)
-        step_(t, tables, address, solver, solver_options, options, other.mem, other.imem, other.work, other.iwork)  # noqa: F821
+        status = PAUSED
+        while status == PAUSED:
+            status, _, _ = step_(t, tables, address, solver, solver_options, options, other.mem, other.imem, other.work, other.iwork)  # noqa: F821
         load(x_m, tables, other.mem, other.work)  # noqa: F821
         on_surface(plan.surface, (t, view(w, 2 * n + 1, plan.n_own), varied, g))  # noqa: F821
         if g[0] * g_1 > 0.0:
@@ -443,7 +445,9 @@ def _tangent_march_template(first, last, until, plan, all_members, tables, funct
                 load(x_0, tables, mem, work)  # noqa: F821
                 if plan.section == AT_CROSSINGS:
                     _keep(mem, work, iwork, one)
-            status, _, _ = step_(t, tables, address, solver, solver_options, options, mem, imem, work, iwork)  # noqa: F821
+            status = PAUSED
+            while status == PAUSED:
+                status, _, _ = step_(t, tables, address, solver, solver_options, options, mem, imem, work, iwork)  # noqa: F821
             if status != CONVERGED and status != INEXACT and status < EVENT:
                 reached[STOPPED] = status
                 break

@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from nsds._jit import kernel, tiny
+from nsds.maths.times import ROUNDED
 from nsds.model.fields import LARGEST
 
 HEAD = 9
@@ -18,14 +19,13 @@ K, M, SWITCHES, WAVES, CONSTANTS, WEIGHTS, RATES, BOUNDS, SWITCH = range(HEAD)
 SIN, PIECES = 0.0, 1.0
 KINDS = {"SIN": SIN, "PIECES": PIECES}
 SWITCH_HEAD = 5
-_JUST_BEFORE = 2.0**-46  # of the time: what is nearer to a step of a source is at it
 
 
 @tiny
 def piece(t, is_left, at, z):
     """(first point of the straight piece in which t lies, -1 before the delay; time since the delay within the period)."""
     count, delay, period = (int(z[at + 1]) - 2) // 2, z[at + 2], z[at + 3]
-    phase, early = t - delay, _JUST_BEFORE * abs(t)
+    phase, early = t - delay, ROUNDED * max(abs(t), abs(delay))
     if period < np.inf and phase >= 0.0:
         turns = math.floor(phase / period)
         phase -= turns * period
@@ -108,6 +108,24 @@ def driven_bounds(t, z, out):
         s = int(z[SWITCH]) + a * size
         if control(t, True, s, z) > 0.0:
             out[0, int(z[s])], out[1, int(z[s])] = bound(z[s + 2]), bound(z[s + 3])
+
+
+def edges_of(z, t, t_end, fast, most):
+    """Of each source with straight pieces, its edges in (t, t_end], at most so many: middles of what steps, or rises, in less than fast."""
+    at = int(z[WAVES])
+    for _ in range(int(z[K])):
+        if z[at] == PIECES:
+            delay, period, points = z[at + 2], z[at + 3], z[at + 4 : at + 2 + int(z[at + 1])].reshape(-1, 2)
+            times, values = points.T
+            edges = 0.5 * (times[1:] + times[:-1])[(np.diff(times) < fast) & (np.diff(values) != 0)] + delay
+            if edges.size and period < LARGEST:
+                if values[0] != values[-1]:
+                    edges = np.append(edges, delay + period)
+                first = max(math.floor((t - delay) / period), 0)
+                count = int(min(t_end - t, most * period) // period) + 2
+                edges = (edges + (first + np.arange(count))[:, None] * period).reshape(-1)
+            yield edges[(edges > t) & (edges <= t_end)][:most]
+        at = next_wave(at, z)
 
 
 def packed(waves, constants, weights, rates, bounds=None, switches=()):

@@ -1,1 +1,1 @@
-"""Vectors and rotations: kernels of their own that everything else may use."""
+"""Vectors, rotations and times: kernels of their own that everything else may use."""

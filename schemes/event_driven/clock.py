@@ -1,12 +1,13 @@
 """Times at which an event-driven step has to stop, and how many events there have been: what all families of systems have in common.
 
-p is a row of a table with the columns pending, next_time, n_events and n_still of the integer work memory, event, tail, handed and
-handed_to of the other.
+p is a row of a table with the columns pending, next_time, n_events, n_still and n_steps of the integer work memory, event, tail, mark,
+handed and handed_to of the other.
 """
 
 import math
 
 from nsds._jit import tiny
+from nsds.maths.times import ROUNDED, is_later, is_same
 from nsds.status import (
     AFTER_JAM,
     AFTER_MANY_EVENTS,
@@ -23,61 +24,99 @@ from nsds.status import (
     TOO_MANY_EVENTS,
 )
 
-AT_EVENT, AT_START = 1, 2  # what is pending
+AT_EVENT, AT_START, AT_PAUSE = 1, 2, 3  # what is pending
 NEVER, ALWAYS, USUAL = range(3)  # the option hybrid
-STEPS = 10**9  # of a motion between two rows: a bound that is never met
-_STILL = 2.0**-48  # of the time: events that are no further apart are at one time
-_MOST_STILL = 64  # of them
+_PATIENCE, _CRAWL = 20_000, 1e-3  # steps that have got on by less than that part of the time between rows: a motion that does not end
+_MOST_STEPS, _ENTRIES = 4096, 2**20  # of a motion from one look for Ctrl-C to the next, and entries of their matrices
+MOST_STILL = 64  # events at one time
 SUBSTEPS = 64  # of an interval that is handed over to time stepping
 _FIRST, _LONGER, _RESOLVED = 2.0**-10, 4.0, 2.0**-36  # its length, of h; that of the next one, of the last; of the time, at least
 _FEWER = 16.0  # events and steps than else are allowed soon after it
 
 
 @tiny
-def wind_up(t, times, p, work, iwork):
+def wind_up(t, h, times, p, work, iwork):
     """Begin at t: the start is pending, times until then are over, no events have been, and nothing was handed over."""
-    work[p.handed], work[p.handed_to] = 0.0, -math.inf
-    iwork[p.pending], iwork[p.n_events], iwork[p.n_still], iwork[p.next_time] = AT_START, 0, 0, 0
-    while iwork[p.next_time] < times.size and times[iwork[p.next_time]] <= t:
+    work[p.handed], work[p.handed_to], work[p.mark] = 0.0, -math.inf, t
+    iwork[p.pending], iwork[p.n_events], iwork[p.n_still], iwork[p.n_steps], iwork[p.next_time] = AT_START, 0, 0, 0, 0
+    while iwork[p.next_time] < times.size and not is_later(times[iwork[p.next_time]], t, h):
         iwork[p.next_time] += 1
 
 
 @tiny
-def next_stop(t, t_new, times, p, work, iwork):
+def at_row(time, t_new, h):
+    """A time that is known in advance; that of the next row where it is the same up to rounding, so that nothing moves in between."""
+    return t_new if is_same(time, t_new, h) else time
+
+
+@tiny
+def next_stop(t, t_new, h, times, p, work, iwork):
     """The next time that is known in advance: of a row, of an event, of the end of an accumulation; the last row may have been there."""
     until = t_new
     if iwork[p.next_time] < times.size:
-        until = min(until, times[iwork[p.next_time]])
+        until = min(until, max(t, at_row(times[iwork[p.next_time]], t_new, h)))
     return min(until, max(work[p.tail], t)) if work[p.tail] > -math.inf else until
 
 
 @tiny
-def strikes(t, times, p, iwork):
-    """Whether t is the next time known in advance, which then is over."""
-    is_now = iwork[p.next_time] < times.size and t >= times[iwork[p.next_time]]
-    if is_now:
+def strikes(t, h, times, p, iwork):
+    """Whether t is the next time known in advance, which then is over, as are others that are the same up to rounding."""
+    k = iwork[p.next_time]
+    while iwork[p.next_time] < times.size and not is_later(times[iwork[p.next_time]], t, h):
         iwork[p.next_time] += 1
-    return is_now
+    return iwork[p.next_time] > k
+
+
+@tiny
+def is_pending(p, iwork):
+    """Whether a step begins with an event, or anew; a controller may have changed what drives, but not since a pause."""
+    if iwork[p.pending] == AT_PAUSE:
+        iwork[p.pending] = 0
+    elif iwork[p.pending] == 0 and p.is_controlled != 0:
+        iwork[p.pending] = AT_START
+    return iwork[p.pending] != 0
+
+
+@tiny
+def steps_to_pause(n):
+    """After how many steps of a motion of n states a step between rows pauses, so that Ctrl-C is heard."""
+    return min(_MOST_STEPS, max(1, _ENTRIES // (n * n + 1)))
+
+
+@tiny
+def crawls(t, h, effort, p, work, iwork):
+    """Count a step of the motion, as so many, and tell whether many have not got on, with events between them or without."""
+    iwork[p.n_steps] += effort
+    less = fewer(t, h, p, work)
+    if t - work[p.mark] > max(_CRAWL * h, work[p.handed] if less > 1.0 else 0.0):
+        work[p.mark], iwork[p.n_steps] = t, 0
+    return iwork[p.n_steps] > _PATIENCE / less
 
 
 @tiny
 def count_event(t, h, p, work, iwork):
     """One event more, at t."""
     iwork[p.n_events] += 1
-    iwork[p.n_still] = iwork[p.n_still] + 1 if t - work[p.event] <= _STILL * max(abs(t), h) else 0
+    iwork[p.n_still] = iwork[p.n_still] + 1 if t - work[p.event] <= ROUNDED * max(abs(t), h) else 0
     work[p.event] = t
 
 
 @tiny
 def are_too_many(t, options, p, work, iwork):
     """Whether there are more events than max_events between two rows, or too many at one time."""
-    return iwork[p.n_events] > options.max_events / fewer(t, options.h, p, work) or iwork[p.n_still] > _MOST_STILL
+    return iwork[p.n_events] > options.max_events / fewer(t, options.h, p, work) or iwork[p.n_still] > MOST_STILL
 
 
 @tiny
 def fewer(t, h, p, work):
     """By what the numbers of events and steps are divided that are allowed: less soon after an interval of time stepping."""
     return _FEWER if t - work[p.handed_to] <= h else 1.0
+
+
+@tiny
+def why_it_crawls(p, iwork):
+    """The status of a motion that does not get on."""
+    return TOO_MANY_EVENTS if iwork[p.n_events] > 0 else STEP_COLLAPSED
 
 
 @tiny

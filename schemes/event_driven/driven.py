@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from nsds._jit import kernel, tiny, view
+from nsds._jit import kernel, view
 from nsds.circuits.waveforms import (
     CONSTANTS,
     RATES,
@@ -26,13 +26,13 @@ from nsds.circuits.waveforms import (
     next_wave,
     wave,
 )  # fmt: skip
+from nsds.maths.times import is_later
 from nsds.model.kinds import NAMES
 from nsds.model.records import model_of
 from nsds.status import IMPULSE, advice
 
 _SAMPLES = 64  # of a period of a sine, in which a control comes to its threshold
 _HALVINGS = 60
-_STILL = 2.0**-46  # of the time: corners that are no further apart are one
 
 
 def is_circuit(records):
@@ -91,26 +91,23 @@ def augmented(record, C, A, B, D, mass):
 
 
 @kernel
-def set_sources(t, is_left, p, relations, mem, work):
-    """States of all sources at t, before or after what steps there."""
+def set_sources(t, is_left, slack, p, relations, mem, work):
+    """States of all sources at t, before or after what steps there; those that are as they were in a time no further off than slack stay.
+
+    So the motion says where in an edge of a nanosecond an event is, which t, late in a run, has no digits for.
+    """
     z = view(mem, relations[0].z, relations[0].n_z)
     at = int(z[WAVES])
     for j in range(int(z[K])):
         u, rate = wave(t, is_left, at, z)
         x = p.x + p.n_own + 2 * j
-        if z[at] == SIN:
-            omega = 2.0 * math.pi * z[at + 4]
-            work[x] = u - z[at + 2]
-            work[x + 1] = (rate + z[at + 6] * work[x]) / omega if omega > 0.0 else 0.0
-        else:
-            work[x], work[x + 1] = u, rate
+        a = u - z[at + 2] if z[at] == SIN else u
+        if slack == 0.0 or abs(a - work[x]) > slack * abs(rate):
+            work[x], work[x + 1] = a, rate
+            if z[at] == SIN:
+                omega = 2.0 * math.pi * z[at + 4]
+                work[x + 1] = (rate + z[at + 6] * a) / omega if omega > 0.0 else 0.0
         at = next_wave(at, z)
-
-
-@tiny
-def _later(t, time):
-    """Whether a time is one after t, not t up to rounding."""
-    return time > t + _STILL * abs(t)
 
 
 @kernel
@@ -126,7 +123,7 @@ def _next_corner(t, z):
             for turn in range(3):
                 for j in range(count):
                     time = delay + (turns + turn - 1.0) * period + z[at + 4 + 2 * j]
-                    if turns + turn >= 1.0 and _later(t, time):
+                    if turns + turn >= 1.0 and is_later(time, t, 0.0):
                         first = min(first, time)
         at = next_wave(at, z)
     return first if first < 1e300 else np.inf
@@ -170,7 +167,7 @@ def _next_crossing(t, until, z):
                         left = middle
                     else:
                         right = middle
-                until = min(until, right) if _later(t, right) else until
+                until = min(until, right) if is_later(right, t, 0.0) else until
                 break
             low = high
     return until
@@ -180,7 +177,7 @@ def _next_crossing(t, until, z):
 def drive(t, p, relations, mem, work, iwork):
     """At a corner: sources after it, bounds of switches until the next one, and when that is."""
     z = view(mem, relations[0].z, relations[0].n_z)
-    set_sources(t, False, p, relations, mem, work)
+    set_sources(t, False, 0.0, p, relations, mem, work)
     work[p.corner] = _next_crossing(t, _next_corner(t, z), z)
     middle = t + (0.5 * (work[p.corner] - t) if work[p.corner] < np.inf else 1.0 + abs(t))
     for a in range(int(z[SWITCHES])):

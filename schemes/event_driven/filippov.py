@@ -9,26 +9,31 @@ import sys
 import numpy as np
 
 from nsds._jit import kernel, tiny
+from nsds.maths.times import is_same
 from nsds.model.layout import ABSENT
 from nsds.model.records import STEP, T
 from nsds.schemes.event_driven.accumulation import follow_accumulations, forget_accumulations
 from nsds.schemes.event_driven.clock import (
     ALWAYS,
     AT_EVENT,
+    AT_PAUSE,
     AT_START,
     NEVER,
-    STEPS,
     SUBSTEPS,
     USUAL,
     are_too_many,
     count_event,
+    crawls,
     end_of_interval,
     is_handed_over,
+    is_pending,
     lengthen,
     next_stop,
     note_length,
     reason,
+    steps_to_pause,
     strikes,
+    why_it_crawls,
     wind_up,
 )
 from nsds.schemes.event_driven.filippov_flow import move, put_on_outputs
@@ -51,6 +56,7 @@ from nsds.status import (
     JUMP,
     NON_FINITE,
     OPENED,
+    PAUSED,
     SINGULAR_STEP,
     STEP_COLLAPSED,
     SWITCHED,
@@ -119,8 +125,8 @@ def start(t, s, functions, options, mem, imem, work, iwork):
         work[f.x_size + j], work[f.xdot_size + j] = abs(work[f.x + j]), 0.0
     forget_accumulations(f, work, iwork)
     work[f.step], work[f.error], work[f.event] = 0.0, 1.0, -np.inf
-    wind_up(t, s.times, f, work, iwork)
-    open_window(t, s.times, f, work, iwork)
+    wind_up(t, options.h, s.times, f, work, iwork)
+    open_window(t, options.h, s.times, f, work, iwork)
     set_difference(1e-3 * options.h, f, work)
     if not invert_groups(0.0, 0.0, form, p, work, iwork):
         return SINGULAR_STEP
@@ -139,26 +145,30 @@ def start(t, s, functions, options, mem, imem, work, iwork):
 def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """From the state in mem to that at t_new, or before or after an event, at a time in mem. Returns (status, steps of the motion, 0).
 
-    status is EVENT with bits of what happened where an event ends it.
+    status is EVENT with bits of what happened where an event ends it; PAUSED, with the time in mem, where the next call goes on.
     """
     f, t = s.flow[0], mem[T]
-    if iwork[f.pending] == 0 and f.is_controlled != 0:
-        iwork[f.pending] = AT_START
-    if iwork[f.pending] != 0:
+    if is_pending(f, iwork):
         status, bits = _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
         if _goes_on(status, options):
             return _hand_over(t_new, status, s, functions, solver, solver_options, options, mem, imem, work, iwork), 0, 0.0
         if status != CONVERGED or bits != 0:
             return status | bits, 0, 0.0
-    for k in range(STEPS):
+    most, spent = steps_to_pause(f.n), 0
+    for k in range(most):
         if t >= t_new:
             iwork[f.n_events] = 0
             return _update(t, s, functions, mem, imem, work, iwork), k, 0.0
-        until, is_event = next_stop(t, t_new, s.times, f, work, iwork), False
+        if spent > most:
+            break
+        until, is_event = next_stop(t, t_new, options.h, s.times, f, work, iwork), False
         if iwork[f.frozen] != 0 or until <= t:
             t = until
         else:
             status, t, is_event = move(t, until, s, functions, options, mem, imem, work, iwork)
+            spent += iwork[f.effort]
+            if status == CONVERGED and crawls(t, options.h, iwork[f.effort], f, work, iwork):
+                status = why_it_crawls(f, iwork)
             if status != CONVERGED:
                 mem[T] = t
                 if _goes_on(status, options):
@@ -168,7 +178,8 @@ def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, 
             iwork[f.pending], mem[T] = AT_EVENT, t
             status = _update(t, s, functions, mem, imem, work, iwork)
             return EVENT if status == CONVERGED else status, k + 1, 0.0
-    return TOO_MANY_EVENTS, STEPS, 0.0
+    iwork[f.pending], mem[T] = AT_PAUSE, t
+    return PAUSED, most, 0.0
 
 
 @tiny
@@ -183,9 +194,9 @@ def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwo
     """What happens at t. Returns (CONVERGED, EVENT with bits), or a status that ends the run; 0 in place of bits where nothing shows."""
     f, is_start, bits = s.flow[0], iwork[s.flow[0].pending] == AT_START, 0
     iwork[f.pending], iwork[f.fresh] = 0, 1
-    if strikes(t, s.times, f, iwork):
+    if strikes(t, options.h, s.times, f, iwork):
         bits, work[f.step] = TIME_EVENT, 0.0
-        open_window(t, s.times, f, work, iwork)
+        open_window(t, options.h, s.times, f, work, iwork)
     if iwork[f.frozen] != 0 and t >= work[f.tail]:
         bits |= ACCUMULATION
         work[f.tail], iwork[f.frozen] = -np.inf, 0
@@ -212,7 +223,7 @@ def _hand_over(t_new, why, s, functions, solver, solver_options, options, mem, i
     """
     f, t, status, bits = s.flow[0], mem[T], why, 0
     work[f.tail], iwork[f.frozen] = -np.inf, 0
-    until = next_stop(t, t_new, s.times, f, work, iwork)
+    until = next_stop(t, t_new, options.h, s.times, f, work, iwork)
     note_length(t, why, options.h, f, work)
     _load(s, mem, work)
     for _ in range(_INTERVALS):
@@ -223,7 +234,7 @@ def _hand_over(t_new, why, s, functions, solver, solver_options, options, mem, i
             if status != CONVERGED:
                 return status
         t = mem[T] = work[f.handed_to] = end
-        iwork[f.n_events], iwork[f.n_still], iwork[f.fresh] = 0, 0, 1
+        iwork[f.n_events], iwork[f.n_still], iwork[f.n_steps], iwork[f.fresh], work[f.mark] = 0, 0, 0, 1, end
         work[f.step], work[f.error] = 0.0, 1.0
         forget_accumulations(f, work, iwork)
         for i in range(f.m):

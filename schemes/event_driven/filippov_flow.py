@@ -29,7 +29,8 @@ _LANDINGS, _LANDED = 6, 2.0**-50  # steps to the event, and by how much, of the 
 _STRAY, _PROBE = 1e-2, 1e-4  # of the step to it: by how much it may be elsewhere than dense output says, and a probe goes before it
 _IS_LEFT = 1e-6  # of the range of a guard: where it is said to start from zero it is smaller
 _OF_SLOPES = 64.0  # of the noise of a guard: that of its coefficients
-_SECTIONS = 200  # of a step, at most
+_SECTIONS, _USUAL_SECTIONS = 200, 16  # of a step, at most, and without more effort
+_REPEATED = 4  # steps: as so many count an attempt that is repeated, and a further section
 _NEAREST, _FARTHER = 2.0**-36, 16.0  # of a step: where one looks for an event first, and how much farther next
 _RESOLVED = 2.0**-40  # of the time: in what is shorter a guard follows the rounding of t
 _UNIT = 2.0**-52
@@ -87,6 +88,7 @@ def move(t, t_end, s, functions, options, mem, imem, work, iwork):
     h, error, theta, length, is_event = min(work[f.step], t_end - t), math.inf, NO_ROOT, 0.0, False
     if f.is_stiff != 0:
         _note_slopes(t, s, functions, options, mem, imem, work, iwork)
+    iwork[f.effort] = 1
     for _ in range(_ATTEMPTS):
         set_difference(h, f, work)
         at, error = _advance(t, h, s, functions, options, mem, imem, work, iwork)
@@ -104,6 +106,7 @@ def move(t, t_end, s, functions, options, mem, imem, work, iwork):
             break
         h *= dopri5.factor(error, work[f.error])
         work[f.step], status = h, CONVERGED
+        iwork[f.effort] += _REPEATED
     if not error <= 1.0:
         return status if status != CONVERGED else STEP_COLLAPSED, t, False
     h_next = h * dopri5.factor(error, work[f.error])
@@ -154,9 +157,10 @@ def _first_event(t, h, s, functions, mem, imem, work, iwork):
     nearest = max(_NEAREST, resolved)
     width, starts = _first_width(nearest, t, h, s, functions, mem, imem, work, iwork)
     begin, narrowest = 0.0, nearest if starts else max(_NARROWEST, resolved)
-    for _ in range(_SECTIONS if iwork[f.count] > 0 or iwork[f.n_sampled] > 0 else 0):
+    for k in range(_SECTIONS if iwork[f.count] > 0 or iwork[f.n_sampled] > 0 else 0):
         if not begin < min(best, 1.0):
             break
+        iwork[f.effort] += _REPEATED if k >= _USUAL_SECTIONS else 0
         _sample(t, h, begin, width, s, functions, mem, imem, work, iwork)
         if width > narrowest and not _are_accurate(s, work, iwork):
             width *= 0.5

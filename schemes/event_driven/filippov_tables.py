@@ -26,15 +26,15 @@ _ARRAYS = {
     "P": "mm", "T": "mm", "R": "m", "size": "m", "y_size": "m", "lam_size": "m", "terms": "m", "still": "m",
     "guard_value": "2gm", "guard_poly": "g", "spare": "g", "root": "m", "section": "m",
     "last": "3m", "flight": "3m", "flight_before": "3m", "longest": "3m", "x_last": "3mn",
-    "step": "", "error": "", "tail": "", "event": "", "delta": "", "t_low": "", "t_high": "", "handed": "", "handed_to": "",
+    "step": "", "error": "", "tail": "", "event": "", "delta": "", "t_low": "", "t_high": "", "mark": "", "handed": "", "handed_to": "",
 }  # fmt: skip
 # Whole numbers. Of each row: mode, also before the event; direct, whether w depends on lambda at once; fired, whether its guard came to
 # zero; near, whether w is next to zero between events; zero, whether it starts from zero; order of the rate that tells lambda; held rows,
 # their places, columns of the elimination.
 _ROWS = ("mode", "before", "direct", "fired", "near", "zero", "order", "row", "place", "column")
 # fresh, whether the next step starts anew; pending, whether an event is; frozen, whether an accumulation is waited for; counts; culprit;
-# how many rows are held, and how many have guards that are sampled.
-_WHOLE = ("fresh", "pending", "frozen", "n_events", "n_still", "next_time", "culprit", "count", "n_sampled")
+# how many rows are held, and how many have guards that are sampled; effort, as of how many steps the last one was.
+_WHOLE = ("fresh", "pending", "frozen", "n_events", "n_still", "n_steps", "next_time", "culprit", "count", "n_sampled", "effort")
 # Where the problem of all rows lies, by the names that `nsds.schemes.problem.box` knows.
 PROBLEM = table("W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", "n_solver", "isolver", "n_isolver")
 FILIPPOV = table("n", "m", "is_controlled", "varies", "is_affine", "is_stiff", *_ARRAYS, *_ROWS, *_WHOLE, "stage_pivots")

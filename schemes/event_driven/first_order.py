@@ -10,11 +10,27 @@ from typing import NamedTuple
 import numpy as np
 
 from nsds._jit import by_reference, kernel, tiny
+from nsds.maths.times import ROUNDED, is_later
 from nsds.model.layout import ABSENT
 from nsds.model.records import STEP, T
 from nsds.schemes.event_driven import filippov
 from nsds.schemes.event_driven.accumulation import follow_accumulations, forget_accumulations
-from nsds.schemes.event_driven.clock import ALWAYS, AT_EVENT, AT_START, STEPS, are_too_many, count_event, next_stop, strikes, wind_up
+from nsds.schemes.event_driven.clock import (
+    ALWAYS,
+    AT_EVENT,
+    AT_PAUSE,
+    AT_START,
+    MOST_STILL,
+    are_too_many,
+    at_row,
+    count_event,
+    crawls,
+    is_pending,
+    next_stop,
+    steps_to_pause,
+    strikes,
+    wind_up,
+)
 from nsds.schemes.event_driven.driven import augmented, cause_in_circuit, drive, is_circuit, set_sources
 from nsds.schemes.event_driven.modes import (
     HELD,
@@ -52,6 +68,8 @@ from nsds.status import (
     JUMP,
     NON_FINITE,
     OPENED,
+    PAUSED,
+    STEP_COLLAPSED,
     SWITCHED,
     TIME_EVENT,
     TOO_MANY_EVENTS,
@@ -152,6 +170,8 @@ def _operators(record, layout, constants, h):
 
 def cause_of(records, prepared, m, status):
     """What a failure of member m is due to, in words; nothing where the status says all."""
+    if status == STEP_COLLAPSED:
+        return _cause_of_short_steps(records, prepared, m)
     if status not in (TOO_MANY_EVENTS, VIOLATED, IMPULSE):
         return ""
     row = prepared.iwork[m, prepared.tables.flow.plan[0]["culprit"]]
@@ -159,6 +179,26 @@ def cause_of(records, prepared, m, status):
         return cause_in_circuit(records[m], row, status)
     name = np.repeat(prepared.layout.relation_names, prepared.layout.relations["m"])[row]
     return f"interaction '{name}': {_BELOW_ZERO if status == VIOLATED else advice(status)}"
+
+
+def _cause_of_short_steps(records, prepared, m):
+    """The state that changes fastest in the present modes, and how fast that is, as text."""
+    from scipy.linalg import eig
+
+    plan, parts = prepared.tables.flow.plan[0], prepared.tables.parts
+    n, n_own = int(plan["n"]), int(plan["n_own"])
+    rate = prepared.work[m, plan["rate"] : plan["rate"] + n * n].reshape(n, n)[:n_own, :n_own]
+    values, left, right = eig(rate, left=True)
+    k = abs(values).argmax()
+    state = int(abs(left[:, k] * right[:, k]).argmax())  # what takes part most, whatever its unit
+    if is_circuit(records):
+        name = records[m]["names"]["state_names"].item().decode().split()[state]
+    else:
+        name = f"part '{np.repeat(prepared.layout.part_names, parts['count'] * parts['n'])[state]}'"
+    return (
+        f"{name}: with a time constant of {1.0 / abs(values[k]):.2g} s the motion does not get on between rows of "
+        f"{prepared.options.h:g} s; where that is no rounding of larger ones, take nsds.euler_moreau"
+    )
 
 
 @kernel
@@ -185,7 +225,7 @@ def start(t, s, functions, options, mem, imem, work, iwork):
         note_size(p, work)
     work[p.step], work[p.event], work[p.rounding] = 0.0, -np.inf, 0.0
     iwork[p.n_hidden] = 0
-    wind_up(t, s.times, p, work, iwork)
+    wind_up(t, options.h, s.times, p, work, iwork)
     return CONVERGED
 
 
@@ -193,32 +233,37 @@ def start(t, s, functions, options, mem, imem, work, iwork):
 def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """From the state in mem to that at t_new, or before or after an event, at a time in mem. Returns (status, steps of the motion, 0).
 
-    status is EVENT with bits of what happened where an event ends it.
+    status is EVENT with bits of what happened where an event ends it; PAUSED, with the time in mem, where the next call goes on.
     """
     p, t = s.flow.plan[0], mem[T]
-    if iwork[p.pending] == 0 and p.is_controlled != 0:
-        iwork[p.pending] = AT_START
-    if iwork[p.pending] != 0:
+    if is_pending(p, iwork):
         status, bits = _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
         if status != CONVERGED or bits != 0:
             return status | bits, 0, 0.0
-    for k in range(STEPS):
+    most = steps_to_pause(p.n)
+    for k in range(most):
         if t >= t_new:
             iwork[p.n_events] = 0
             return _update(s, mem, work, iwork), k, 0.0
-        until, is_event = min(next_stop(t, t_new, s.times, p, work, iwork), work[p.corner]), False
+        if crawls(t, options.h, 1, p, work, iwork):
+            mem[T] = t
+            return TOO_MANY_EVENTS if iwork[p.n_events] > MOST_STILL else STEP_COLLAPSED, k, 0.0
+        work[p.corner] = at_row(work[p.corner], t_new, options.h)
+        until, is_event = min(next_stop(t, t_new, options.h, s.times, p, work, iwork), work[p.corner]), False
         if iwork[p.frozen] != 0:
             t = until
         else:
             h, is_event = move(until - t, s.flow, work, iwork)
             t = until if not is_event and h >= until - t else t + h
         if p.is_driven != 0:
-            set_sources(t, True, p, s.relations, mem, work)
+            is_before_step = not is_later(work[p.corner], t, options.h)
+            set_sources(t, is_before_step, ROUNDED * abs(t), p, s.relations, mem, work)
         if is_event or (t >= until and until < t_new):
             iwork[p.pending], mem[T] = AT_EVENT, t
             status = _update(s, mem, work, iwork)
             return EVENT if status == CONVERGED else status, k + 1, 0.0
-    return TOO_MANY_EVENTS, STEPS, 0.0
+    iwork[p.pending], mem[T] = AT_PAUSE, t
+    return PAUSED, most, 0.0
 
 
 @kernel
@@ -227,12 +272,12 @@ def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwo
     p = s.flow.plan[0]
     is_start, bits = iwork[p.pending] == AT_START, 0
     iwork[p.pending] = 0
-    if strikes(t, s.times, p, iwork):
+    if strikes(t, options.h, s.times, p, iwork):
         bits = TIME_EVENT
     if iwork[p.frozen] != 0 and t >= work[p.tail]:
         bits |= ACCUMULATION
         work[p.tail], iwork[p.frozen] = -np.inf, 0
-    if not is_start and t >= work[p.corner]:
+    if not is_start and not is_later(work[p.corner], t, options.h):
         bits |= TIME_EVENT
         drive(t, p, s.relations, mem, work, iwork)
         note_size(p, work)

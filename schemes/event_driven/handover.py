@@ -60,9 +60,9 @@ def hand_over(t, until, why, s, functions, solver, solver_options, options, mem,
             if not is_solved(status):
                 return status, 0, t, h
         t = work[f.handed_to] = end
-        if strikes(t, s.times, f, iwork):
+        if strikes(t, options.h, s.times, f, iwork):
             bits = TIME_EVENT
-            open_window(t, s.times, f, work, iwork)
+            open_window(t, options.h, s.times, f, work, iwork)
         _put_on_contacts(t, s, functions, options, mem, imem, work, iwork)
         load(s, mem, work, f.x)
         status, found = handle(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)

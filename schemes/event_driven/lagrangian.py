@@ -17,16 +17,19 @@ from nsds.schemes.event_driven.bodies import forget_contacts, list_contacts
 from nsds.schemes.event_driven.clock import (
     ALWAYS,
     AT_EVENT,
+    AT_PAUSE,
     AT_START,
     NEVER,
-    STEPS,
     are_too_many,
     count_event,
-    fewer,
+    crawls,
     is_handed_over,
+    is_pending,
     next_stop,
     reason,
+    steps_to_pause,
     strikes,
+    why_it_crawls,
     wind_up,
 )
 from nsds.schemes.event_driven.compliance import choose, is_compliant
@@ -56,6 +59,7 @@ from nsds.status import (
     EVENT,
     JUMP,
     PAINLEVE,
+    PAUSED,
     SINGULAR_STEP,
     STEP_COLLAPSED,
     TIME_EVENT,
@@ -68,7 +72,6 @@ from nsds.status import (
 EVENT_ROWS = True
 _OWNER = "event_driven"
 EXPLICIT = {"gamma": 0.0, "q_star": 1.0, "tol": 0.0, "max_iter": 0.0, "a": 1.0, "weight": 0.0, "at_q": 1.0, "at_v": 1.0, "paoli": 0.0}
-_PATIENCE, _CRAWL = 20_000, 1e-3  # steps that have got on by less than that part of the time between rows: a motion that does not end
 _REACH = 1.5  # of a series: angle of the fastest motion in a step
 _SUNK = 1e-6  # of all lengths: a gap that is negative by more where it comes to zero has jumped
 _GAP_JUMPS = (
@@ -188,8 +191,8 @@ def start(t, s, functions, options, mem, imem, work, iwork):
         work[f.length + i] = work[f.speed + i] = work[f.pull + i] = work[f.carried + i] = 0.0
     work[f.force] = 0.0
     begin_anew(t, s, work, iwork)
-    wind_up(t, s.times, f, work, iwork)
-    open_window(t, s.times, f, work, iwork)
+    wind_up(t, options.h, s.times, f, work, iwork)
+    open_window(t, options.h, s.times, f, work, iwork)
     work[f.t_low] = -np.inf if work[f.t_low] == t else work[f.t_low]  # differences of what is smooth may reach before the start
     list_rows(s, imem, iwork)
     forget_contacts(s.rigid, iwork)
@@ -224,24 +227,23 @@ def opening(t, s, functions, solver, solver_options, options, mem, imem, work, i
 def step(t_new, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """From the state in mem to that at t_new, or before or after an event, at a time in mem. Returns (status, steps of the flow, residual).
 
-    status is EVENT with bits of what happened where an event ends it.
+    status is EVENT with bits of what happened where an event ends it; PAUSED, with the time in mem, where the next call goes on.
     """
     f, t, n = s.flow[0], mem[T], 0
-    if iwork[f.pending] == 0 and f.is_controlled != 0:
-        iwork[f.pending] = AT_START
-    result, has_ended = CONVERGED, False
-    if iwork[f.pending] != 0:
+    result, has_ended, most = CONVERGED, False, steps_to_pause(f.n)
+    if is_pending(f, iwork):
         status, bits = _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwork)
         result, has_ended = status | bits, status != CONVERGED or bits != 0
     while not has_ended:
         if t >= t_new:
             iwork[f.n_events], has_ended = 0, True
             result = _update(t, 0, s, functions, options, mem, imem, work, iwork)
-        elif n == STEPS or _crawls(t, options, f, work, iwork):
-            result, has_ended = TOO_MANY_EVENTS if iwork[f.n_events] > 0 else STEP_COLLAPSED, True
-            mem[T] = t
+        elif n == most:
+            iwork[f.pending], mem[T], result, has_ended = AT_PAUSE, t, PAUSED, True
+        elif crawls(t, options.h, 1, f, work, iwork):
+            result, mem[T], has_ended = why_it_crawls(f, iwork), t, True
         else:
-            until, n = next_stop(t, t_new, s.times, f, work, iwork), n + 1
+            until, n = next_stop(t, t_new, options.h, s.times, f, work, iwork), n + 1
             iwork[f.first_event] = 0
             if until <= t:  # the last row was at a time known in advance
                 t = until
@@ -281,25 +283,15 @@ def _goes_on(status, options, s, iwork):
     return options.hybrid != NEVER and may and is_handed_over(status)
 
 
-@tiny
-def _crawls(t, options, f, work, iwork):
-    """Count a step, and tell whether many have not got on, with events between them or without."""
-    iwork[f.n_steps] += 1
-    less = fewer(t, options.h, f, work)
-    if t - work[f.mark] > max(_CRAWL * options.h, work[f.handed] if less > 1.0 else 0.0):
-        work[f.mark], iwork[f.n_steps] = t, 0
-    return iwork[f.n_steps] > _PATIENCE / less
-
-
 @kernel
 def _pass(t, s, functions, solver, solver_options, options, mem, imem, work, iwork):
     """What happens at t. Returns (CONVERGED, EVENT with bits), or a status that ends the run; 0 in place of bits where nothing shows."""
     f, constraints = s.flow[0], s.newton.constraints
     is_start, bits = iwork[f.pending] == AT_START, 0
     iwork[f.pending] = 0
-    if strikes(t, s.times, f, iwork):
+    if strikes(t, options.h, s.times, f, iwork):
         bits, work[f.step] = TIME_EVENT, 0.0
-        open_window(t, s.times, f, work, iwork)
+        open_window(t, options.h, s.times, f, work, iwork)
     if work[f.tail] <= t and work[f.tail] > -np.inf:
         bits |= ACCUMULATION
         work[f.tail] = -np.inf
@@ -345,7 +337,7 @@ def _step_in_time(t_new, why, s, functions, solver, solver_options, options, mem
     Returns EVENT with bits, or a status that ends the run. Where no modes are found at the end, lambda is the mean force of a step.
     """
     f = s.flow[0]
-    until = next_stop(mem[T], t_new, s.times, f, work, iwork)
+    until = next_stop(mem[T], t_new, options.h, s.times, f, work, iwork)
     status, bits, t, h = hand_over(mem[T], until, why, s, functions, solver, solver_options, options, mem, imem, work, iwork)
     mem[T] = t
     if is_solved(status):

@@ -36,13 +36,13 @@ _ARRAYS = {
     "x": "n", "s": "n", "spare": "n", "poly": "np", "guard": "p", "P": "mm", "X": "mn", "K": "m", "size": "m",
     "input": "n", "L": "mn", "l": "m", "Y": "mn", "y0": "m", "rate": "nn", "constant": "n", "x_size": "n", "c_size": "np",
     "last": "3m", "flight": "3m", "flight_before": "3m", "longest": "3m", "x_last": "3mn", "step": "", "tail": "", "event": "",
-    "handed": "", "handed_to": "", "corner": "", "near_lam": "mm", "chosen": "m", "hidden": "mn", "hidden_constant": "m",
+    "mark": "", "handed": "", "handed_to": "", "corner": "", "near_lam": "mm", "chosen": "m", "hidden": "mn", "hidden_constant": "m",
 }  # fmt: skip
 # Whole numbers. Of each row: mode, also before the event; direct, whether y depends on lambda at once; fired, whether its guard came to
 # zero; near, whether y is next to zero between events; row and column in the elimination. pending, whether an event is; frozen, whether
 # an accumulation is waited for; counts; culprit.
 _ROWS = ("mode", "before", "direct", "fired", "near", "row", "column")
-_WHOLE = ("pending", "frozen", "n_events", "n_still", "next_time", "culprit", "is_off", "n_hidden")
+_WHOLE = ("pending", "frozen", "n_events", "n_still", "n_steps", "next_time", "culprit", "is_off", "n_hidden")
 # Of circuits: n_own of the states are the system's, those of sources follow; bounds of lambda while switches are open; the next corner.
 _PROBLEM = ("W", "q", "z", "w", "lower", "upper", "info", "rounding", "solver", "n_solver", "isolver", "n_isolver")
 PLAN = table(

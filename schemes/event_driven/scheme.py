@@ -38,6 +38,7 @@ def event_driven(rtol=1e-9, atol=1e-12, flow="auto", accumulation=1e-6, max_even
         0 follows them as long as their times, and what happens between them, can be told from rounding.
     max_events : int
         More events than that between two rows of step h are too many; soon after an interval of time stepping a sixteenth of that is.
+        So are 20 000 steps of the motion that get on by less than a thousandth of h: the run ends, or is handed over (``hybrid``).
     time_events : array_like (k,)
         Times known in advance at which something switches, as corners of a cam or of a force: the motion stops there exactly, and functions
         are called on their own side of them, whichever value they have there. Of linear motions jumps of forces are also found without, to

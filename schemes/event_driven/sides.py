@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from nsds._jit import kernel, tiny
+from nsds.maths.times import is_same
 
 _NO_TIME = 2.0**-48  # of the time: how far from an event that is known in advance functions are called
 # Weights of first and second derivatives of order 4 by values at equal distances: at a middle one, the first, the last; where the first
@@ -26,10 +27,11 @@ def side_of(t, step, p, work):
 
 
 @kernel
-def open_window(t, times, p, work, iwork):
+def open_window(t, h, times, p, work, iwork):
     """Times at which functions are called from t on: between the last event that is known in advance, or t, and the next one."""
     k = iwork[p.next_time]
-    work[p.t_low] = times[k - 1] + _NO_TIME * max(abs(t), 1e-300) if k > 0 and times[k - 1] == t else t
+    is_event = k > 0 and is_same(t, times[k - 1], h)
+    work[p.t_low] = max(t, times[k - 1]) + _NO_TIME * max(abs(t), 1e-300) if is_event else t
     work[p.t_high] = times[k] - _NO_TIME * abs(times[k]) if k < times.size else math.inf
 
 

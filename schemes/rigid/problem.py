@@ -37,8 +37,8 @@ from nsds.status import CONVERGED, STALLED, UNSUITED
 # v_mid, see `move_all`; moved, see `way_of_forces`; known, impulses that r of rows with bounds is counted from, their sizes, and unknown,
 # the others; placed: whether a step depends on where bodies are in it. Of equations those of `equations` and `redundancy`, and most, rows
 # that there is room for.
-# Of contacts: frames, levers. Of bodies on their way, from path on: as in `passing`. Of the problem: as in `blocks`; E has memory of its own
-# where it is not H, see `_follow_turns`. load, wrench, arms: see `loads`; kept: see `nsds.schemes.problem.friction`.
+# Of contacts: frames, levers. Of bodies on their way, from path on: as in `passing`. Of the problem: as in `blocks`; E has memory of its
+# own where it is not H, see `_follow_turns`. load, wrench, arms: see `loads`; kept: see `nsds.schemes.problem.friction`.
 PLAN = table(
     "R", "R_span", "q_old", "v_old", "q", "v", "q_bar", "f_old", "f", "size", "inverse", "w", "w_free", "w_end", "R_free", "p", "impulses",
     "spare", "x", "h_size", "worth", "speed", "turning", "moved", "known", "known_size", "unknown",

@@ -46,8 +46,8 @@ def has_event_rows(stepper):
     return getattr(stepper, "EVENT_ROWS", False)
 
 
-def prepare_run(owner, system, h, scheme, solver, check):
-    """(`Run` from the state of a system, options of its scheme)."""
+def prepare_run(owner, system, h, scheme, solver, check, between=None):
+    """(`Run` from the state of a system, options of its scheme); between: step of the others, where h is that of a last, shorter one."""
     records = copied(runnable(owner, system)).reshape(-1)
     h = _checks.number(owner, "h", h, above=0.0)
     module, options = schemes.chosen(scheme, records, solver)
@@ -61,7 +61,7 @@ def prepare_run(owner, system, h, scheme, solver, check):
         mem, token = memory(records), watch.set(watched)
         try:
             prepared = module.prepare(records, mem, options, h, method)
-            controls = sampled_control.prepare(owner, records, h)
+            controls = sampled_control.prepare(owner, records, between or h)
         finally:
             watch.reset(token)
         return Run(records, mem, prepared, controls, address, solver_options, prepare, watched)
@@ -240,7 +240,7 @@ def may_keep(key, run):
     return key is not None and dtype == key[0] and 4 * (run.mem.nbytes + p.work.nbytes + p.iwork.nbytes) <= _LARGEST
 
 
-def run_from(owner, system, h, scheme, solver, check, key):
+def run_from(owner, system, h, scheme, solver, check, key, between=None):
     """(`Run` from the state of a system, options of its scheme, `Kept` of it): one that is kept under the key, where it can begin there.
 
     Kept is None of runs that are not worth it, or have no key; `put_back` ends the use of others.
@@ -248,7 +248,7 @@ def run_from(owner, system, h, scheme, solver, check, key):
     kept = taken(key)
     if kept is not None and kept.starts_from(system):
         return kept.run, kept.scheme, kept
-    run, options = prepare_run(owner, system, h, scheme, solver, check)
+    run, options = prepare_run(owner, system, h, scheme, solver, check, between)
     return run, options, Kept(run, options, np.shape(system)) if may_keep(key, run) else None
 
 

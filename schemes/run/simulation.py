@@ -17,6 +17,7 @@ import numpy as np
 
 from nsds import _checks, _jit
 from nsds._jit.cache import fingerprint
+from nsds.maths.times import ROUNDED
 from nsds.model.functions import Raised, offered, warn_of_globals
 from nsds.model.layout import state_fields
 from nsds.model.records import N_ITER, RESIDUAL, STATUS, STEP, T0, T, copied, memory
@@ -46,18 +47,21 @@ from nsds.schemes.run.tiles import tiles_of, whole_tiles
 from nsds.schemes.run.until import Until
 from nsds.schemes.run.warnings import (
     Births,
+    warn_of_edges,
     warn_of_hand_overs,
     warn_of_overlaps,
     warn_of_passing,
     warn_of_penetration,
     warn_of_violations,
 )
-from nsds.status import CAPACITY, CONVERGED, EVENT, INEXACT, NON_FINITE, advice
+from nsds.status import CAPACITY, CONVERGED, EVENT, INEXACT, NON_FINITE, PAUSED, advice
 
 _CHUNK_SECONDS = 0.2
+_WHOLE = 1e-6  # of a step: what is less than that beyond a whole number of steps is part of the last one
 THREADS_FROM = 5e-3  # seconds of work: to wake a thread takes milliseconds where others want the cores
 _GROWTH = 64.0  # of a chunk, at most, from one to the next: steps may become slower
 _ROWS_OF_EVENT = 2  # room without which no step is begun
+_EVENTS_TO_PAUSE = 4096  # of a member, from one look for Ctrl-C to the next
 
 
 def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, t_eval=None, fields=None, progress=None, on_failure="raise",
@@ -70,7 +74,8 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, t_eval
     system : numpy.ndarray
         A record from `nsds.system`, or an array of such records; it is not changed.
     t_end : float
-        The run takes the fewest steps of size h that reach t_end.
+        Where the run ends: it takes the fewest steps of size h that reach t_end, the last of which is shorter where h does not divide the
+        time. What is beyond a whole number of steps by less than a millionth of one is part of the last one.
     h : float or array_like
         Step size; of `nsds.event_driven` the time between rows. Of an ensemble also one for each member: those with the same step run
         together, one group after the other, and a member with fewer rows than others has status -1 in those that it lacks.
@@ -126,9 +131,10 @@ def simulate(system, *, t_end, h, scheme=None, solver=None, save_every=1, t_eval
     numpy.ndarray
         Structured array (rows,), for an ensemble (members, rows), with t, step, status, n_iter, residual, and one field per part: q, v of
         Lagrangian systems; x, r and a constant u of first-order ones; y, lambda (of the step that ends at t) of interactions, on
-        Lagrangian systems also ydot, active; state of controllers. Row 0 is the initial state. Where steps between two rows are not
-        saved, status is that of the last step that failed, else INEXACT if a step was; n_iter the sum, residual the maximum. Under
-        `nsds.event_driven` there are also rows at events.
+        Lagrangian systems also ydot, active; state of controllers. t is the time of the state in a row: under all schemes multiples of h
+        after the start, and t_end in the last row, so that a run which begins from it goes on without a gap. Row 0 is the initial state.
+        Where steps between two rows are not saved, status is that of the last step that failed, else INEXACT if a step was; n_iter the sum,
+        residual the maximum. Under `nsds.event_driven` there are also rows at events.
 
     Raises
     ------
@@ -225,6 +231,11 @@ def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_e
     rows_at = None if pauses is None or pauses.times is None else _steps_at(owner, pauses.times, run.records, t_end, h, n_steps)
     if out is not None and has_event_rows(run.prepared.stepper):
         raise ValueError(f"{owner}: the number of rows of an event-driven run is not known in advance, so it takes no array out")
+    last = None
+    if t_end is not None:
+        if not has_event_rows(run.prepared.stepper):
+            warn_of_edges(run.records, run.prepared.options.h, t_end)
+        last = _LastStep.needed(owner, run, n_steps, t_end, np.shape(system), (scheme, solver, check), key is not None)
     recorder = Recorder(run.records, fields, n_steps, save_every, file, rows_at)
     if out is not None:
         recorder.write_into(owner, out, np.shape(system))
@@ -239,7 +250,7 @@ def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_e
                 if file is not None:
                     records = copied(_shaped(system, run.records))
                     file.open(records, recorder.dtype, settings, recorder.n_rows, computed_with(edition(run)))
-                run = _march(run, recorder, n_steps, progress, on_failure == "raise", interrupts, pauses, np.shape(system), raised)
+                run = _march(run, recorder, n_steps, last, progress, on_failure == "raise", interrupts, pauses, np.shape(system), raised)
             finally:
                 recorder.close()
     except KeyboardInterrupt:
@@ -248,15 +259,64 @@ def run_through(owner, system, h, scheme, solver, on_failure, t_end=None, save_e
     if run.watched is not None and run.watched.error is not None:
         _raise_watched(run, recorder, np.shape(system))
     if raised is not None and raised.error is not None:
-        _raise_again(raised, recorder, owner, np.shape(system), h, scheme, solver)
+        _raise_again(raised, recorder, owner, np.shape(system), run.prepared.options.h, scheme, solver)
     if t_end is not None:
         warn_of_violations(run.prepared, recorder.initial)
     if file is None:
         warn_of_hand_overs(run.prepared, recorder.block())
     _report_failure(run, recorder, np.shape(system), on_failure)
-    if kept is not None and run is kept.run:
+    if kept is not None and (run is kept.run or (last is not None and last.before is kept.run)):
         put_back(key, kept)
+    if last is not None and last.kept is not None and run is last.kept.run:
+        put_back(last.key, last.kept)
     return run, recorder
+
+
+class _LastStep:
+    """The last step of a run, which ends at t_end, and is shorter than the others; by no more than `_WHOLE` of one it may be longer.
+
+    before: the run that made the others; kept, key: the run that makes this one, to be kept for another run, and its key.
+    """
+
+    def __init__(self, owner, t_end, length, shape, settings, may_keep):
+        self._owner, self._t_end, self._length, self._shape = owner, t_end, length, shape
+        self._settings, self._may_keep = settings, may_keep
+        self.before = self.kept = self.key = None
+
+    @classmethod
+    def needed(cls, owner, run, n_steps, t_end, *others):
+        """The last of n_steps, where steps of the length h do not end at t_end, up to rounding; else None."""
+        records, h = run.records, run.prepared.options.h
+        ends = records["t0"] + (records["step"] + n_steps) * h
+        rounding = ROUNDED * max(abs(t_end), abs(records["t"]).max(), h)
+        if (abs(ends - t_end) <= rounding).all():
+            return None
+        if np.ptp(ends) > rounding:
+            raise ValueError(
+                f"{owner}: members of an ensemble begin at different times, from {records['t'].min():.9g} to {records['t'].max():.9g}, so "
+                f"that their last steps to t_end = {t_end:.9g} have different lengths: expected one time"
+            )
+        return cls(owner, t_end, float(t_end - (records["t0"][0] + (records["step"][0] + n_steps - 1) * h)), *others)
+
+    def run_from(self, run, recorder):
+        """The run that makes the last step: of event-driven schemes the same one, whose rows may be anywhere."""
+        self.before, steps, h = run, run.records["step"] + 1, run.prepared.options.h
+        if not has_event_rows(run.prepared.stepper):
+            h, (scheme, solver, check) = self._length, self._settings
+            system = run.records.reshape(self._shape)
+            self.key = key_of(system, h, scheme, solver) if self._may_keep else None
+            run, _, self.kept = run_from(self._owner, system, h, scheme, solver, check, self.key, run.prepared.options.h)
+            recorder.reached[:, STARTED] = 0
+        run.records["step"] = steps - 1
+        run.records["t0"] = [_start_of(self._t_end, step, h) for step in steps.tolist()]
+        return run
+
+
+def _start_of(t_end, step, h):
+    """The time from which so many steps lead to t_end, in all its digits where there is one."""
+    start = t_end - step * h
+    around = (start, math.nextafter(start, math.inf), math.nextafter(start, -math.inf))
+    return next((t for t in around if t + step * h == t_end), start)
 
 
 class _Pauses(NamedTuple):
@@ -329,7 +389,7 @@ def number_of_steps(owner, records, t_end, h, n_steps=1):
 
 
 def _steps_between(t, t_end, h):
-    return np.ceil((t_end - t) / h - 1e-6)
+    return np.ceil((t_end - t) / h - _WHOLE)
 
 
 @_jit.tiny
@@ -347,7 +407,7 @@ def _march_template(first, last, until, n_total, save_every, stop, first_row, so
     controllers, where, control_functions, scratch = controls
     for m in range(first, last):
         mem, imem, work, iwork, address, row, irow = mems[m], imems[m], works[m], iworks[m], functions[m], rows[m], irows[m]
-        at, done, stopped = (reached[m, ROW] - first_row) * width, reached[m, DONE], reached[m, STOPPED]
+        at, done, stopped, n_events = (reached[m, ROW] - first_row) * width, reached[m, DONE], reached[m, STOPPED], 0
         if reached[m, STARTED] == 0 and stopped == 0:
             reached[m, STARTED], done_by_control = 1, HELD
             stopped = start(mem[T], tables, address, options, mem, imem, work, iwork)  # noqa: F821
@@ -373,10 +433,16 @@ def _march_template(first, last, until, n_total, save_every, stop, first_row, so
             if status == CAPACITY:  # nothing has changed: the step is taken again, with more room
                 stopped = status
                 break
+            if at_events and status == PAUSED:  # noqa: F821
+                irow[at + ROW_N_ITER] += n_iter
+                stopped = status
+                break
             imem[STATUS], imem[N_ITER], mem[RESIDUAL] = status, n_iter, residual
             if at_events and status >= EVENT:  # noqa: F821 (the time of the event is in mem)
                 irow[at + ROW_STATUS], irow[at + ROW_N_ITER] = status, irow[at + ROW_N_ITER] + n_iter
                 at = _save(at, width, sources, mem, imem, row, irow)
+                n_events += 1
+                stopped = PAUSED if n_events == _EVENTS_TO_PAUSE else 0
                 continue
             imem[STEP] = k
             if not at_events or status in (CONVERGED, INEXACT):  # noqa: F821
@@ -438,8 +504,11 @@ def march_of(stepper, again=False):
     return _entries[name][1]
 
 
-def _march(run, recorder, n_steps, progress, stop, interrupts, pauses, shape, raised):
-    """Run the compiled loop in chunks of a fifth of a second, so that a progress bar moves and Ctrl-C works. Returns the run at its end."""
+def _march(run, recorder, n_steps, last, progress, stop, interrupts, pauses, shape, raised):
+    """Run the compiled loop in chunks of a fifth of a second, so that a progress bar moves and Ctrl-C works. Returns the run at its end.
+
+    last: the `_LastStep` of other length, where the last one is such.
+    """
     callback, every = (None, n_steps) if pauses is None or pauses.callback is None else (pauses.callback, pauses.every)
     is_ending, before = pauses is not None and pauses.until is not None, None
     bar = _progress_bar(progress, n_steps)
@@ -455,9 +524,13 @@ def _march(run, recorder, n_steps, progress, stop, interrupts, pauses, shape, ra
             warn_of_overlaps(run.records, run.prepared)
             while done < n_steps and not recorder.is_stopped and not (run.watched and run.watched.error) and not (raised and raised.error):
                 interrupts.raise_noted()
+                is_last = last is not None and done == n_steps - 1
+                if is_last:
+                    run = last.run_from(run, recorder)
                 due = recorder.next_row(done, n_steps)
-                before = copied(run.records) if is_ending and recorder.file is not None else None
+                before = copied(run.records) if is_ending and recorder.file is not None and not is_last else None
                 began, until = time.perf_counter(), min(done + n, due, recorder.last_step, done + every - done % every)
+                until = min(until, n_steps - 1) if last is not None and not is_last else until
                 _note_state(raised, run, until - done)
                 run = _advance(run, recorder, in_shares, seconds, interrupts, until, due, stop)
                 elapsed, n, done = time.perf_counter() - began, until - done, until
@@ -558,6 +631,11 @@ def _advance(run, recorder, in_shares, seconds, interrupts, until, n_steps, stop
 
         with interrupts.at_once():
             in_shares(chunk, seconds)
+        paused = recorder.reached[:, STOPPED] == PAUSED
+        if paused.any():
+            recorder.reached[paused, STOPPED] = 0
+            interrupts.raise_noted()
+            continue
         if not (recorder.reached[:, STOPPED] == CAPACITY).any():
             return run
         if has_event_rows(p.stepper) and (recorder.reached[recorder.reached[:, STOPPED] == CAPACITY, ROW] > 0).all():

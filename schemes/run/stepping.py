@@ -1,5 +1,6 @@
 """Steps one by one: what a step needs is prepared once, so that a call costs little more than the step."""
 
+import math
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -45,7 +46,7 @@ from nsds.schemes.run.simulation import (
     run_through,
     together,
 )
-from nsds.schemes.run.warnings import warn_of_overlaps, warn_of_penetration
+from nsds.schemes.run.warnings import warn_of_edges, warn_of_overlaps, warn_of_penetration
 
 _CHUNK = 1000  # steps between two looks for Ctrl-C
 _BRIEF = 2e-5  # seconds: calls that take less keep Python's lock
@@ -339,5 +340,6 @@ def _started(run, stop):
         if outcome_of(0, n_members, reached) != SHORT:
             warn_of_penetration(run.records)
             warn_of_overlaps(run.records, run.prepared)
+            warn_of_edges(run.records, run.prepared.options.h, math.inf)
             return run
         run = run.prepare(run.prepared.stepper.grow(run.records))

@@ -133,7 +133,8 @@ def resume(file, *, t_end=None, progress=None, on_failure=None, until=None, call
 
     Notes
     -----
-    Every ``save_every``-th step is counted from the last row of the file, which is off that count at t_end and at a failed step.
+    Every ``save_every``-th step is counted from the last row of the file, which is off that count at t_end and at a failed step. Where h
+    does not divide the time to a t_end, the step to it was shorter: the run goes on from there by steps of h, which are counted from 0.
 
     Examples
     --------

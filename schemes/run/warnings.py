@@ -6,6 +6,7 @@ import numpy as np
 
 from nsds.collision import WORLD
 from nsds.collision.kinds import NAMES, SHAPES
+from nsds.model.kinds import NAMES as NETLIST
 from nsds.model.kinds import collisions_of, split
 from nsds.model.laws import LAWS, is_force, rows_of_contact
 from nsds.model.layout import ABSENT
@@ -17,6 +18,9 @@ from nsds.status import TIME_STEPPED, advice, is_event
 
 _VIOLATION = 1e-6  # in units of y: less is rounding, or what an earlier run has left
 _ONE_SIDED = ("unilateral", "friction", "rolling", "poisson", "multiple_impact")  # forms of laws whose y is a gap
+_OF_A_PULSE = 1e-3  # by how much a pulse may be off: what time stepping errs by anyhow
+_MOST_EDGES = 1000  # of a source that are looked at
+_ON_A_STEP = 1e-6  # of a step: an edge that is no further before its end is there
 _OVERLAP = 0.01  # of the least extent of the smaller shape
 
 
@@ -54,6 +58,29 @@ def warn_of_hand_overs(prepared, rows):
         warnings.warn(
             f"event_driven: {np.count_nonzero(stepped)} interval(s) were handed over to time stepping, the first{who} up to "
             f"t = {rows['t'][member, row]:.9g}: {advice(int(rows['status'][member, row]))}; hybrid=False ends the run there instead",
+            RuntimeWarning, stacklevel=4,
+        )  # fmt: skip
+
+
+def warn_of_edges(records, h, t_end):
+    """Warn of sources of circuits whose edges lie within steps of h, which take them as at their start: by how much pulses are off."""
+    if not any(kind == NETLIST for _, kind, *_ in model_of(records)):
+        return
+    from nsds.circuits.waveforms import edges_of  # which few programs need
+
+    worst, t = (_OF_A_PULSE, 0.0, 0.0), float(records["t"][0])
+    for z in np.unique(records["names"]["z"], axis=0):
+        for edges in edges_of(z, t, t_end, h, _MOST_EDGES):
+            pulses = np.diff(edges)
+            taken = np.diff(np.floor((edges - t) / h + _ON_A_STEP)) * h  # a step has what is at its end
+            off = abs(taken - pulses) / pulses
+            k = off.argmax() if off.size else 0
+            worst = (off[k], pulses[k], taken[k]) if off.size and off[k] > worst[0] else worst
+    if worst[1] > 0.0:
+        off, pulse, taken = worst
+        warnings.warn(
+            f"steps of {h:g} s do not end at the edges of a source: {pulse:.6g} s between two of them is {taken:.6g} s, off by "
+            f"{100 * off:.2g} %, and duty ratios with it; take a step that divides these times, a shorter one, or nsds.event_driven",
             RuntimeWarning, stacklevel=4,
         )  # fmt: skip
 
